@@ -307,3 +307,16 @@ drove_status cli_args_apply(const cli_args *args, drove_options *options)
     }
     return DROVE_OK;
 }
+
+drove_status cli_args_count(const cli_args *args, const char *name, uint64_t *out)
+{
+    const char *text = cli_args_get(args, name, NULL);
+    drove_options *options;
+    if (text == NULL) return DROVE_OK;
+    drove_status status = drove_options_create(&options);
+    if (status != DROVE_OK) return status;
+    status = drove_options_set(options, name, text);
+    drove_options_destroy(options);
+    if (status == DROVE_OK) *out = strtoull(text, NULL, 10);
+    return status;
+}

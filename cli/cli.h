@@ -87,6 +87,9 @@ const char *cli_args_get(const cli_args *args, const char *name, const char *fal
 bool        cli_args_has(const cli_args *args, const char *name);
 /* Puts every option of a run that was given into *options. */
 drove_status cli_args_apply(const cli_args *args, drove_options *options);
+/* A number that is one of the options of a run, and checked as there; a word such as all is 0.
+ * *out stays as it is where the flag is not given. */
+drove_status cli_args_count(const cli_args *args, const char *name, uint64_t *out);
 
 /* help.c */
 void cli_help_program(FILE *stream);

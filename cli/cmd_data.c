@@ -54,17 +54,17 @@ static int print_text(const drove_data *data)
 /* The part of the data set that the flags name; the caller destroys it. */
 static drove_status open_part(const cli_args *args, drove_data **out)
 {
-    drove_options options = drove_options_default(); /* for its checks of numbers */
+    uint64_t seed = 1;
     const char *part = cli_args_get(args, "part", "all");
     char spec[CLI_SPEC_SIZE];
     drove_data *test = NULL;
-    drove_status status = drove_options_set(&options, "seed", cli_args_get(args, "seed", "1"));
+    drove_status status = cli_args_count(args, "seed", &seed);
     if (status == DROVE_OK)
         status =
             drove_data_set_label(args->word[1], cli_args_get(args, "label", ""), spec, sizeof spec);
     if (status != DROVE_OK) return status;
     bool is_split = strcmp(part, "all") != 0;
-    status = drove_data_open(spec, is_split ? "split" : NULL, options.seed, out, &test);
+    status = drove_data_open(spec, is_split ? "split" : NULL, seed, out, &test);
     if (status != DROVE_OK) return status;
     if (strcmp(part, "test") == 0) {
         drove_data_destroy(*out);

@@ -13,16 +13,6 @@ static void on_message(void *context, const char *text)
     fprintf(stderr, "drove: data: %s\n", text);
 }
 
-/* A number for one of the options of a run, checked as there.  false: the error is printed. */
-static bool read_number(const cli_args *args, const char *name, drove_options *options)
-{
-    const char *text = cli_args_get(args, name, NULL);
-    drove_status status = text != NULL ? drove_options_set(options, name, text) : DROVE_OK;
-    if (status == DROVE_OK) return true;
-    cli_library_error(status);
-    return false;
-}
-
 /* The file of a model, or of a run's folder; path[PATH_MAX].  false: the error is printed. */
 static bool find_model(const char *word, char *path)
 {
@@ -44,7 +34,6 @@ static void say_model(const cli_args *args, const char *path)
  * error is printed. */
 static bool read_flags(const cli_args *args, drove_use_options *use, char *path, char *spec)
 {
-    drove_options options = drove_options_default(); /* for its checks of numbers */
     const char *data = cli_args_get(args, "data", NULL);
     char labelled[CLI_SPEC_SIZE];
     *use = (drove_use_options){.model = path, .data = spec, .message = on_message};
@@ -66,11 +55,12 @@ static bool read_flags(const cli_args *args, drove_use_options *use, char *path,
         cli_library_error(DROVE_E_ARG);
         return false;
     }
-    if (!read_number(args, "batch", &options) || !read_number(args, "threads", &options))
+    drove_status status = cli_args_count(args, "batch", &use->batch);
+    if (status == DROVE_OK) status = cli_args_count(args, "threads", &use->threads);
+    if (status != DROVE_OK) {
+        cli_library_error(status);
         return false;
-    if (cli_args_get(args, "batch", NULL) != NULL) use->batch = options.batch;
-    if (cli_args_get(args, "threads", NULL) != NULL)
-        use->threads = strtoull(options.threads, NULL, 10); /* "all": 0 */
+    }
     use->isa = cli_args_get(args, "isa", "");
     if (strcmp(use->isa, "auto") == 0) use->isa = "";
     return find_model(args->word[0], path);

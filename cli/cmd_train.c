@@ -108,19 +108,40 @@ static void announce_example(const drove_options *options)
     fputc('\n', stderr);
 }
 
-/* The validation examples stay the same when a run goes on with another end. */
-static void keep_validation(const char *before, drove_options *options)
+/* An option's text; "" where it cannot be had. */
+static const char *text_of(const drove_options *options, const char *name,
+                           char into[DROVE_TEXT_SIZE])
 {
-    char until[DROVE_TEXT_SIZE];
+    if (drove_options_get(options, name, into, DROVE_TEXT_SIZE) != DROVE_OK) into[0] = '\0';
+    return into;
+}
+
+/* The validation examples stay the same when a run goes on with another end. */
+static drove_status keep_validation(const char *before, drove_options *options)
+{
+    char now[DROVE_TEXT_SIZE], until[DROVE_TEXT_SIZE];
     const char *held = strstr(before, "validation=");
-    if (held == NULL || strstr(options->until, "validation=") != NULL) return;
-    int n = snprintf(until, sizeof until, "%.*s,%s", (int)strcspn(held, ","), held, options->until);
-    if (n > 0 && (size_t)n < sizeof until) memcpy(options->until, until, (size_t)n + 1);
+    text_of(options, "until", now);
+    if (held == NULL || strstr(now, "validation=") != NULL) return DROVE_OK;
+    int n = snprintf(until, sizeof until, "%.*s,%s", (int)strcspn(held, ","), held, now);
+    return n > 0 && (size_t)n < sizeof until ? drove_options_set(options, "until", until)
+                                             : DROVE_OK;
 }
 
 static bool is_given(const char *value)
 {
     return value != NULL && value[0] != '\0' && strcmp(value, "none") != 0;
+}
+
+/* What the word names: data, or a run file, which may ask for a recorded run. */
+static drove_status apply_word(const char *word, bool has_replay, drove_options *options)
+{
+    char path[DROVE_TEXT_SIZE];
+    if (drove_data_is_named(word)) return drove_options_set(options, "data", word);
+    drove_status status = drove_options_load(options, word);
+    if (status != DROVE_OK || has_replay || !is_given(text_of(options, "replay", path)))
+        return status;
+    return drove_options_replay(options, path); /* the rest is the record's */
 }
 
 /* Defaults, then the resumed or recorded run's, then the file's (or the example's, or the data
@@ -129,25 +150,17 @@ static drove_status gather_options(const cli_args *args, drove_options *options)
 {
     const char *resume = cli_args_get(args, "resume", NULL);
     const char *replay = cli_args_get(args, "replay", NULL);
+    const bool goes_on = is_given(resume) || is_given(replay);
     char before[DROVE_TEXT_SIZE] = ""; /* --until of that run */
-    *options = drove_options_default();
     drove_status status = set_program_defaults(options);
     if (status == DROVE_OK && is_given(resume)) status = drove_options_resume(options, resume);
     else if (status == DROVE_OK && is_given(replay)) status = drove_options_replay(options, replay);
-    if (is_given(resume) || is_given(replay)) memcpy(before, options->until, sizeof before);
-    if (status == DROVE_OK && args->n_words > 0) {
-        status = drove_data_is_named(args->word[0])
-                     ? drove_options_set(options, "data", args->word[0])
-                     : drove_options_load(options, args->word[0]);
-        if (status == DROVE_OK && options->replay[0] != '\0' && !is_given(replay)) {
-            char path[DROVE_TEXT_SIZE]; /* a run file's: then the rest is the record's */
-            memcpy(path, options->replay, sizeof path);
-            status = drove_options_replay(options, path);
-        }
-    }
+    if (goes_on) text_of(options, "until", before);
+    if (status == DROVE_OK && args->n_words > 0)
+        status = apply_word(args->word[0], is_given(replay), options);
     if (status == DROVE_OK && wants_example(args)) status = apply_example(options);
     if (status == DROVE_OK) status = cli_args_apply(args, options);
-    if (status == DROVE_OK) keep_validation(before, options);
+    if (status == DROVE_OK) status = keep_validation(before, options);
     if (status != DROVE_OK) return status;
     status = drove_options_validate(options);
     if (status != DROVE_OK && args->n_words > 0 && !drove_data_is_named(args->word[0]))
@@ -192,21 +205,17 @@ static int leave(int code)
     return code;
 }
 
-static int train(const cli_args *args)
+static int run(const cli_args *args, const drove_options *options)
 {
-    drove_options options;
     cli_progress progress;
     drove_result *result = NULL;
-    catch_signals();
     bool is_quiet = cli_args_has(args, "quiet") || drove_launched_rank() != 0;
-    drove_status status = gather_options(args, &options);
-    if (status != DROVE_OK) return cli_library_error(drove_train_decline(status, NULL));
-    if (wants_example(args) && !is_quiet) announce_example(&options);
+    if (wants_example(args) && !is_quiet) announce_example(options);
 
     cli_progress_init(&progress, is_quiet);
     drove_callbacks callbacks = cli_progress_callbacks(&progress);
     progress.on_begin = on_begin;
-    status = drove_train(&options, &callbacks, &result);
+    drove_status status = drove_train(options, &callbacks, &result);
     cli_progress_end(&progress);
     if (status != DROVE_OK) {
         int failed = cli_library_error(status);
@@ -215,6 +224,18 @@ static int train(const cli_args *args)
     }
     int code = report(args, result);
     drove_result_destroy(result);
+    return code;
+}
+
+static int train(const cli_args *args)
+{
+    drove_options *options;
+    catch_signals();
+    drove_status status = drove_options_create(&options);
+    if (status == DROVE_OK) status = gather_options(args, options);
+    int code = status == DROVE_OK ? run(args, options)
+                                  : cli_library_error(drove_train_decline(status, NULL));
+    drove_options_destroy(options);
     return code;
 }
 

@@ -51,15 +51,16 @@ static drove_status gather_search(const cli_args *args, drove_tune_options *opt)
 
 static drove_status gather_run(const cli_args *args, drove_options *run)
 {
-    drove_status status = DROVE_OK;
-    *run = drove_options_default();
-    (void)drove_options_set(run, "out", "tune");
-    if (args->n_words > 0) {
+    char out[DROVE_TEXT_SIZE];
+    drove_status status = drove_options_set(run, "out", "tune");
+    if (status == DROVE_OK && args->n_words > 0) {
         status = drove_data_is_named(args->word[0]) ? drove_options_set(run, "data", args->word[0])
                                                     : drove_options_load(run, args->word[0]);
     }
     if (status == DROVE_OK) status = cli_args_apply(args, run);
-    if (status == DROVE_OK && strcmp(run->out, "auto") == 0) strcpy(run->out, "tune");
+    if (status == DROVE_OK) status = drove_options_get(run, "out", out, sizeof out);
+    if (status == DROVE_OK && strcmp(out, "auto") == 0)
+        status = drove_options_set(run, "out", "tune");
     if (status != DROVE_OK) return status;
     status = drove_options_validate(run);
     if (status != DROVE_OK && args->n_words > 0 && !drove_data_is_named(args->word[0]))
@@ -75,26 +76,12 @@ static bool find_program(char into[PATH_MAX])
     return name != NULL && realpath(name, into) != NULL;
 }
 
-int cli_tune(const cli_args *args)
+static int search(const cli_args *args, drove_tune_options *opt)
 {
-    static char program[PATH_MAX];
-    const char *given[MOST_GIVEN];
-    drove_tune_options opt = {.program = program, .given = given};
     drove_tune_result *result;
-    if (args->n_words == 0 && !cli_args_has(args, "data"))
-        return cli_error(CLI_WRONG, "tune: expected DATA, such as people.csv; usage: drove tune %s",
-                         args->command->usage);
-    drove_status status = gather_search(args, &opt);
-    if (status == DROVE_OK) status = gather_run(args, &opt.run);
-    if (status != DROVE_OK) return cli_library_error(status);
-    for (size_t i = 0; i < args->n_options && opt.n_given < MOST_GIVEN; i++)
-        if (args->option[i].of_run) given[opt.n_given++] = args->option[i].name;
-    if (!find_program(program))
-        return cli_error(CLI_FAILED, "/proc/self/exe: cannot be read: the trials are processes of "
-                                     "this program");
-    if (!cli_args_has(args, "quiet")) opt.message = say;
+    if (!cli_args_has(args, "quiet")) opt->message = say;
     catch_signals();
-    status = drove_tune(&opt, &result);
+    drove_status status = drove_tune(opt, &result);
     if (status != DROVE_OK) return cli_library_error(status);
     if (cli_args_has(args, "json")) printf("%s\n", drove_tune_result_json(result));
     else if (!cli_args_has(args, "quiet")) status = drove_tune_result_print(result, stdout);
@@ -102,4 +89,30 @@ int cli_tune(const cli_args *args)
     drove_tune_result_destroy(result);
     if (status != DROVE_OK && !ferror(stdout)) return cli_library_error(status);
     return signal_number != 0 ? 128 + signal_number : CLI_OK;
+}
+
+int cli_tune(const cli_args *args)
+{
+    static char program[PATH_MAX];
+    const char *given[MOST_GIVEN];
+    drove_tune_options opt = {.program = program, .given = given};
+    drove_options *run;
+    if (args->n_words == 0 && !cli_args_has(args, "data"))
+        return cli_error(CLI_WRONG, "tune: expected DATA, such as people.csv; usage: drove tune %s",
+                         args->command->usage);
+    drove_status status = gather_search(args, &opt);
+    if (status == DROVE_OK) status = drove_options_create(&run);
+    if (status != DROVE_OK) return cli_library_error(status);
+    for (size_t i = 0; i < args->n_options && opt.n_given < MOST_GIVEN; i++)
+        if (args->option[i].of_run) given[opt.n_given++] = args->option[i].name;
+    opt.run = run;
+    status = gather_run(args, run);
+    int code = CLI_FAILED;
+    if (status != DROVE_OK) code = cli_library_error(status);
+    else if (find_program(program)) code = search(args, &opt);
+    else
+        cli_error(CLI_FAILED, "/proc/self/exe: cannot be read: the trials are processes of this "
+                              "program");
+    drove_options_destroy(run);
+    return code;
 }

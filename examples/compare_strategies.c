@@ -21,17 +21,16 @@ static drove_status run_one(const char *strategy, drove_progress *end)
         {"strategy", strategy},
         {"test", ""},
     };
-    drove_options options = drove_options_default();
-    for (size_t i = 0; i < sizeof choice / sizeof choice[0]; i++) {
-        drove_status status = drove_options_set(&options, choice[i][0], choice[i][1]);
-        if (status != DROVE_OK) return status;
-    }
-    drove_result *result;
-    drove_status status = drove_train(&options, NULL, &result);
-    if (status != DROVE_OK) return status;
-    drove_result_final(result, end);
+    drove_options *options;
+    drove_result *result = NULL;
+    drove_status status = drove_options_create(&options);
+    for (size_t i = 0; i < sizeof choice / sizeof choice[0] && status == DROVE_OK; i++)
+        status = drove_options_set(options, choice[i][0], choice[i][1]);
+    if (status == DROVE_OK) status = drove_train(options, NULL, &result);
+    if (status == DROVE_OK) drove_result_final(result, end);
     drove_result_destroy(result);
-    return DROVE_OK;
+    drove_options_destroy(options);
+    return status;
 }
 
 int main(void)

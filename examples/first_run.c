@@ -26,13 +26,15 @@ static drove_status set_all(drove_options *options)
 
 int main(void)
 {
-    drove_options options = drove_options_default();
+    drove_options *options;
     drove_result *result = NULL;
-    drove_status status = set_all(&options);
-    if (status == DROVE_OK) status = drove_train(&options, NULL, &result);
+    drove_status status = drove_options_create(&options);
+    if (status == DROVE_OK) status = set_all(options);
+    if (status == DROVE_OK) status = drove_train(options, NULL, &result);
     if (status == DROVE_OK) status = drove_result_print(result, stdout);
     if (status != DROVE_OK) fprintf(stderr, "first_run: %s\n", drove_error_text());
     int code = status != DROVE_OK ? drove_status_exit(status) : drove_result_exit(result);
     drove_result_destroy(result);
+    drove_options_destroy(options);
     return code;
 }

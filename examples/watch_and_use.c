@@ -36,17 +36,17 @@ static drove_status train(const char *folder, int *n_evaluations)
                                      {"until", "epochs=3,patience=4"},
                                      {"eval-every", "0.5"},
                                      {"out", folder}};
-    drove_options options = drove_options_default();
-    for (size_t i = 0; i < sizeof choice / sizeof choice[0]; i++) {
-        drove_status status = drove_options_set(&options, choice[i][0], choice[i][1]);
-        if (status != DROVE_OK) return status;
-    }
+    drove_options *options;
+    drove_status status = drove_options_create(&options);
+    for (size_t i = 0; i < sizeof choice / sizeof choice[0] && status == DROVE_OK; i++)
+        status = drove_options_set(options, choice[i][0], choice[i][1]);
     const drove_callbacks callbacks = {.context = n_evaluations,
                                        .evaluated = on_evaluated,
                                        .message = on_message};
-    drove_result *result;
-    drove_status status = drove_train(&options, &callbacks, &result);
-    drove_result_destroy(status == DROVE_OK ? result : NULL);
+    drove_result *result = NULL;
+    if (status == DROVE_OK) status = drove_train(options, &callbacks, &result);
+    drove_result_destroy(result);
+    drove_options_destroy(options);
     return status;
 }
 

@@ -49,7 +49,7 @@ static double tracing_ns(void)
 static double step_ns(void)
 {
     double best = 1e30;
-    drove_options opt = drove_options_default();
+    drove_options opt = drove__options_default();
     const char *const choice[][2] = {{"defaults", "classic"},
                                      {"data", "synth:digits?n=20000"},
                                      {"test", ""},

@@ -15,9 +15,9 @@ extern "C" {
 #endif
 
 typedef struct drove_tune_options {
-    /* Of every trial, but for out, test, until and what is searched.  .test is for the run with the
-     * best settings alone; .out is the folder of the search, "" = none is possible. */
-    drove_options run;
+    /* Of every trial, but for out, test, until and what is searched; borrowed.  Its test is for the
+     * run with the best settings alone; its out is the folder of the search, none is impossible. */
+    const drove_options *run;
     /* [n_given] names of the options that were given: they are not searched */
     const char *const *given;
     size_t             n_given;

@@ -62,7 +62,9 @@ def word(value):
 
 def make_options(values):
     """A drove_options * with these values; its memory is that of the result."""
-    options = ffi.new("drove_options *", lib.drove_options_default())
+    out = ffi.new("drove_options **")
+    check(lib.drove_options_create(out))
+    options = ffi.gc(out[0], lib.drove_options_destroy)
     for name, value in values.items():
         check(lib.drove_options_set(options, encoded(name), encoded(word(value))))
     return options

@@ -244,7 +244,7 @@ drove_status drove_info(const drove_options *options, int as_json, int measure, 
 {
     DROVE_IN_C_LOCALE;
     machine_facts m;
-    drove_options defaults = drove_options_default();
+    drove_options defaults = drove__options_default();
     drove_status status = gather(options != NULL ? options : &defaults, measure != 0, &m);
     if (status == DROVE_OK && as_json) status = print_json(&m, stream);
     else if (status == DROVE_OK) print_text(&m, stream);

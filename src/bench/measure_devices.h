@@ -8,7 +8,7 @@
 
 #include "kernel/kernel.h"
 
-#include <drove/options.h>
+#include "base/options.h"
 
 enum { DROVE_SPEED_BATCHES = 5, DROVE_SPEED_REASON_SIZE = 512 };
 

@@ -14,7 +14,7 @@
 #include "strategy/source.h"
 #include "strategy/strategy.h"
 
-#include <drove/options.h>
+#include "base/options.h"
 
 typedef enum drove_host_kind {                     /* what a worker is to the operating system */
                                DROVE_HOST_THREADS, /* a thread of this process */

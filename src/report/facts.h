@@ -8,7 +8,7 @@
 #define DROVE_REPORT_FACTS_H
 
 #include <drove/metrics.h>
-#include <drove/options.h>
+#include "base/options.h"
 #include <drove/train.h>
 
 #include "trace/spans.h"

@@ -21,7 +21,7 @@ static int exact_digits(const drove_facts *f)
     for (size_t i = 0; i < f->n_options; i++) {
         char text[40];
         if (info[i].kind != DROVE_OPTION_REAL) continue;
-        double value = *(const double *)(const void *)((const char *)f->opt + info[i].offset);
+        double value = *(const double *)drove__options_field(f->opt, &info[i]);
         snprintf(text, sizeof text, "%.15g", value);
         if (strtod(text, NULL) != value) return 17;
     }
@@ -33,13 +33,13 @@ static json_t *options_json(const drove_facts *f)
     const drove_option_info *info = f->option;
     json_t *object = json_object();
     for (size_t i = 0; i < f->n_options; i++) {
-        const char *field = (const char *)f->opt + info[i].offset;
+        const void *field = drove__options_field(f->opt, &info[i]);
         json_t *value = NULL;
         switch (info[i].kind) {
         case DROVE_OPTION_TEXT: value = json_string(field); break;
-        case DROVE_OPTION_REAL: value = json_real(*(const double *)(const void *)field); break;
+        case DROVE_OPTION_REAL: value = json_real(*(const double *)field); break;
         case DROVE_OPTION_COUNT:
-            value = json_integer((json_int_t) * (const uint64_t *)(const void *)field);
+            value = json_integer((json_int_t) * (const uint64_t *)field);
             break;
         }
         drove__json_set(&object, info[i].name, value);

@@ -7,7 +7,7 @@
 #include "strategy/strategy.h"
 #include "run/resolve.h"
 
-#include <drove/options.h>
+#include "base/options.h"
 
 /* What a strategy is told of them; borrows the texts of `options`. */
 void drove__exchange_options(const drove_options *options, drove_sync_options *out);

@@ -10,7 +10,7 @@
 #include "run/resolve.h"
 #include "plan/workers.h"
 
-#include <drove/options.h>
+#include "base/options.h"
 
 #include <float.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@
 static const char problem[] = "Problem", method[] = "Method", exchange[] = "Exchange",
                   low[] = "Low precision", machine[] = "Machine", run[] = "Run";
 
-#define WHERE(field)     .name = #field, .offset = offsetof(drove_options, field)
+#define WHERE(field)     .name = #field, .own = offsetof(drove_options, field)
 #define TEXT             .kind = DROVE_OPTION_TEXT
 #define REAL(low, high)  .kind = DROVE_OPTION_REAL, .least = (low), .most = (high)
 #define COUNT(low, high) .kind = DROVE_OPTION_COUNT, .least = (low), .most = (high)
@@ -306,7 +306,7 @@ static drove_status set_value(drove_options *options, const drove_option_info *i
                               const char *value)
 {
     char flag[DROVE_FLAG_SIZE];
-    void *field = (char *)options + info->offset;
+    void *field = (char *)options + info->own;
     switch (info->kind) {
     case DROVE_OPTION_TEXT: return set_text(field, info, value);
     case DROVE_OPTION_REAL:
@@ -360,16 +360,15 @@ drove_status drove_options_set(drove_options *options, const char *name, const c
     DROVE_IN_C_LOCALE;
     const drove_option_info *info;
     DROVE_TRY(find(name, &info));
-    if (info->offset == offsetof(drove_options, workers)) return set_workers(options, info, value);
-    if (info->offset ==
-        offsetof(drove_options, threads)) { /* here, so that a run file has its line */
+    if (info->own == offsetof(drove_options, workers)) return set_workers(options, info, value);
+    if (info->own == offsetof(drove_options, threads)) { /* here, so that a run file has its line */
         unsigned n;
         DROVE_TRY(drove__threads_parse(value, 1, &n));
     }
     return set_value(options, info, value);
 }
 
-drove_options drove_options_default(void)
+drove_options drove__options_default(void)
 {
     drove_options options;
     memset(&options, 0, sizeof options);
@@ -377,6 +376,27 @@ drove_options drove_options_default(void)
         (void)set_value(&options, &table[i], table[i].default_text); /* cannot fail: tested */
     }
     return options;
+}
+
+drove_status drove_options_create(drove_options **out)
+{
+    *out = malloc(sizeof **out);
+    if (*out == NULL) return drove__fail_nomem("options", sizeof **out);
+    **out = drove__options_default();
+    return DROVE_OK;
+}
+
+drove_status drove_options_copy(const drove_options *from, drove_options **out)
+{
+    *out = malloc(sizeof **out);
+    if (*out == NULL) return drove__fail_nomem("options", sizeof **out);
+    **out = *from;
+    return DROVE_OK;
+}
+
+void drove_options_destroy(drove_options *options)
+{
+    free(options);
 }
 
 /* ---- reading ---- */
@@ -398,7 +418,7 @@ drove_status drove_options_get(const drove_options *options, const char *name, c
     char number[40];
     DROVE_TRY(find(name, &info));
     const char *text = number;
-    const void *field = (const char *)options + info->offset;
+    const void *field = drove__options_field(options, info);
     switch (info->kind) {
     case DROVE_OPTION_TEXT:
         text = field;

@@ -192,7 +192,7 @@ static drove_status check_start(const drove_options *opt, const drove_model *mod
     if (opt->loss[0] != '\0' && strcmp(opt->loss, model->loss->name) != 0) {
         return drove__fail(DROVE_E_ARG, text, opt->model, "loss", model->loss->name, opt->loss);
     }
-    if (strcmp(opt->activation, drove_options_default().activation) != 0 &&
+    if (strcmp(opt->activation, drove__options_default().activation) != 0 &&
         strcmp(opt->activation, model->activation) != 0) {
         return drove__fail(DROVE_E_ARG, text, opt->model, "activation", model->activation,
                            opt->activation);

@@ -72,7 +72,7 @@ drove_status drove_train_decline(drove_status status, const char *why)
     drove__error_copy(text);
     drove_run *run = drove__alloc(1, sizeof *run);
     if (run == NULL) return drove__fail(status, "%s", text);
-    run->opt = drove_options_default();
+    run->opt = drove__options_default();
     drove_status joined = drove__ranks_join(run);
     if (joined == DROVE_OK) {
         drove__fail(status, "%s", text);

@@ -330,7 +330,7 @@ drove_status drove__replay_open(drove_run *run)
     drove_status status = drove__recorded_open(run->opt.replay, &p->record);
     if (status != DROVE_OK) return drove__fail_in(status, "--replay");
     json_t *object;
-    drove_options recorded = drove_options_default();
+    drove_options recorded = drove__options_default();
     DROVE_TRY(parse_header(p->record, &object));
     status = read_record(p, object);
     if (status == DROVE_OK) status = recorded_options(p->record, object, &recorded);

@@ -10,7 +10,7 @@
 #include "plan/plan.h"
 #include "strategy/strategy.h"
 
-#include <drove/options.h>
+#include "base/options.h"
 
 /* "auto", or a number of threads.  Errors: DROVE_E_ARG, naming --loaders. */
 drove_status drove__loaders_parse(const char *text, bool *is_auto, unsigned *out);

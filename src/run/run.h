@@ -24,6 +24,7 @@
 
 #include <drove/train.h>
 
+#include "base/options.h"
 #include "base/prefetch.h"
 #include "cluster/transport.h"
 #include "engine/features.h"

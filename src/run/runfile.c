@@ -4,7 +4,7 @@
 #include "base/locale.h"
 #include "base/yaml.h"
 
-#include <drove/options.h>
+#include "base/options.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -49,7 +49,7 @@ static drove_status remember(runfile *f, const char *key, int line, int column)
 /* Is this the value of which the error tells? */
 static void try_alone(runfile *f, const char *key, const drove_yaml_item *value)
 {
-    f->alone = drove_options_default();
+    f->alone = drove__options_default();
     bool is_refused = drove_options_set(&f->alone, key, value->text) == DROVE_OK &&
                       drove_options_validate(&f->alone) != DROVE_OK;
     if (!is_refused || f->at_line > 0 || strcmp(drove_error_text(), f->wanted) != 0) return;
@@ -169,7 +169,7 @@ void drove_options_locate(const char *path)
     drove__error_copy(wanted);
     runfile *f = calloc(1, sizeof *f);
     if (f == NULL) return; /* the text is there, without its place */
-    f->options = drove_options_default();
+    f->options = drove__options_default();
     f->wanted = wanted;
     (void)read_file(f, path);
     drove__fail(DROVE_E_ARG, "%s", wanted);

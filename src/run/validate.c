@@ -21,7 +21,7 @@
 #include "run/until.h"
 #include "table/content.h"
 
-#include <drove/options.h>
+#include "base/options.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -196,7 +196,7 @@ static drove_status check_ranges(const drove_options *o)
     const drove_option_info *info = drove_options_table(&n);
     for (size_t i = 0; i < n; i++) {
         if (info[i].kind == DROVE_OPTION_TEXT) {
-            const char *field = (const char *)o + info[i].offset;
+            const char *field = drove__options_field(o, &info[i]);
             if (memchr(field, '\0', DROVE_TEXT_SIZE) == NULL) {
                 return drove__fail(DROVE_E_ARG, "%s: expected text of at most %d bytes, found more",
                                    info[i].name, DROVE_TEXT_SIZE - 1);

@@ -101,7 +101,7 @@ typedef struct space_file {
 /* The option must exist and take this value. */
 static drove_status check_value(const drove_yaml *y, const drove_yaml_item *item, const char *name)
 {
-    drove_options scratch = drove_options_default();
+    drove_options scratch = drove__options_default();
     if (strlen(item->text) >= DROVE_CHOICE_SIZE)
         return drove__yaml_fail(y, item->line, item->column,
                                 "expected at most %d bytes, found \"%.40s...\"",
@@ -169,7 +169,7 @@ static drove_status check_name(const space_file *f, const drove_yaml_item *item)
     const drove_yaml *y = f->yaml;
     const drove_space *space = f->space;
     char value[DROVE_TEXT_SIZE];
-    const drove_options defaults = drove_options_default();
+    const drove_options defaults = drove__options_default();
     drove_status status = drove_options_get(&defaults, item->text, value, sizeof value);
     if (status == DROVE_OK && strlen(item->text) >= DROVE_NAME_SIZE)
         status = drove__fail(DROVE_E_ARG, "unknown option \"%.40s\"", item->text);

@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 
-#include <drove/options.h>
+#include "base/options.h"
 
 #include <stdbool.h>
 #include <stdint.h>

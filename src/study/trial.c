@@ -335,7 +335,7 @@ static void make_arguments(const drove_trials_bench *b, const drove_trial_job *j
     memset(a, 0, sizeof *a);
     add(a, b->opt.tune->program, "train");
     add(a, b->opt.base, NULL);
-    name_part(job, b->opt.tune->run.data, a->data, sizeof a->data);
+    name_part(job, b->opt.tune->run->data, a->data, sizeof a->data);
     add(a, "--data", a->data);
     add(a, "--test", "split");
     snprintf(a->until, sizeof a->until, "epochs=%.9g", job->epochs);

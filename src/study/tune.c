@@ -52,6 +52,7 @@ struct drove_tune_result {
 
 typedef struct tuner {
     drove_tune_options own;
+    drove_options run;             /* own.run */
     const drove_tune_options *opt; /* &own */
     drove_space space;
     const drove_metric_row *metric;
@@ -131,7 +132,7 @@ static bool is_of_trials(const char *name)
 static bool differs(const drove_options *run, const char *name, char value[DROVE_TEXT_SIZE])
 {
     char usual[DROVE_TEXT_SIZE];
-    const drove_options defaults = drove_options_default();
+    const drove_options defaults = drove__options_default();
     return drove_options_get(run, name, value, DROVE_TEXT_SIZE) == DROVE_OK &&
            drove_options_get(&defaults, name, usual, sizeof usual) == DROVE_OK &&
            strcmp(value, usual) != 0;
@@ -154,8 +155,8 @@ static bool is_set(const drove_point *point, const char *name)
 /* Test data are for the last run, and by default that has all rows for training. */
 static bool has_test(const tuner *t)
 {
-    if (t->opt->run.test[0] == '\0') return false;
-    return strcmp(t->opt->run.test, "split") != 0 || is_given(t->opt, "test");
+    if (t->opt->run->test[0] == '\0') return false;
+    return strcmp(t->opt->run->test, "split") != 0 || is_given(t->opt, "test");
 }
 
 /* The run file of all trials, or with `best` that of the run with these settings. */
@@ -171,11 +172,11 @@ static drove_status write_run_file(const tuner *t, const candidate *best, const 
             best != NULL ? "the best settings of drove tune"
                          : "what all trials of drove tune share");
     if (best != NULL) {
-        write_option("data", t->opt->run.data, stream);
-        write_option("test", has_test(t) ? t->opt->run.test : "none", stream);
+        write_option("data", t->opt->run->data, stream);
+        write_option("test", has_test(t) ? t->opt->run->test : "none", stream);
     }
     for (size_t i = 0; i < n; i++)
-        if (is_of_trials(info[i].name) && differs(&t->opt->run, info[i].name, value) &&
+        if (is_of_trials(info[i].name) && differs(t->opt->run, info[i].name, value) &&
             (best == NULL || !is_set(&best->point, info[i].name)))
             write_option(info[i].name, value, stream);
     for (unsigned i = 0; best != NULL && i < best->point.n_settings; i++)
@@ -211,10 +212,10 @@ static char *identify(const tuner *t)
     const drove_option_info *info = drove_options_table(&n);
     json_t *options = json_object(), *all = json_object();
     for (size_t i = 0; i < n; i++)
-        if (is_of_trials(info[i].name) && differs(&t->opt->run, info[i].name, value))
+        if (is_of_trials(info[i].name) && differs(t->opt->run, info[i].name, value))
             drove__json_set(&options, info[i].name, json_string_nocheck(value));
     drove__json_set(&all, "version", json_integer(1));
-    drove__json_set(&all, "data", json_string_nocheck(t->opt->run.data));
+    drove__json_set(&all, "data", json_string_nocheck(t->opt->run->data));
     drove__json_set(&all, "options", options);
     drove__json_set(&all, "metric", json_string(t->metric->key));
     drove__json_set(&all, "epochs", json_real(t->epochs));
@@ -244,9 +245,9 @@ static drove_status check_folder(const char *folder)
 
 static drove_status open_folder(tuner *t)
 {
-    if (t->opt->run.out[0] == '\0')
+    if (t->opt->run->out[0] == '\0')
         return drove__fail(DROVE_E_ARG, "--out: expected a folder for the trials, found none");
-    snprintf(t->folder, sizeof t->folder, "%s", t->opt->run.out);
+    snprintf(t->folder, sizeof t->folder, "%s", t->opt->run->out);
     if (mkdir(t->folder, 0777) != 0 && errno != EEXIST)
         return drove__fail_errno(drove__open_status(errno), errno, "%s: cannot be created",
                                  t->folder);
@@ -286,7 +287,7 @@ static drove_status look_at_data(tuner *t)
 {
     char spec[DROVE_TEXT_SIZE];
     drove_data *data, *test;
-    const drove_options *run = &t->opt->run;
+    const drove_options *run = t->opt->run;
     if (strcmp(run->data, "-") == 0 || strncmp(run->data, "-?", 2) == 0)
         return drove__fail(DROVE_E_ARG, "--data: expected a file, which every trial reads anew, "
                                         "found standard input");
@@ -332,7 +333,7 @@ static bool draw_new(tuner *t)
     for (unsigned tries = 0; tries < MOST_DRAWS; tries++) {
         bool is_new = true;
         *c = (candidate){.rank = INFINITY, .score = NAN, .number = ++t->n_drawn};
-        drove__space_draw(&t->space, t->opt->run.seed, c->number, &c->point);
+        drove__space_draw(&t->space, t->opt->run->seed, c->number, &c->point);
         for (size_t i = 0; i < t->n && is_new; i++)
             is_new = !drove__point_equal(&c->point, &t->candidate[i].point);
         if (!is_new) continue;
@@ -621,7 +622,9 @@ drove_status drove_tune(const drove_tune_options *options, drove_tune_result **o
     if (status == DROVE_OK) {
         t->own = *options;
         t->opt = &t->own;
-        name_model(&t->own.run);
+        t->run = *options->run;
+        t->own.run = &t->run;
+        name_model(&t->run);
         status = prepare(t);
     }
     if (status == DROVE_OK) status = search(t);

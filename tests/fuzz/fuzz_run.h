@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "base/safetensors.h"
 
-#include <drove/options.h>
+#include "base/options.h"
 #include <drove/train.h>
 
 #include "fuzz_folder.h"
@@ -102,7 +102,7 @@ static inline void fuzz_make_run(fuzz_run *run)
                                          {"bind", "none"},
                                          {"save_every", "eval"},
                                          {"until", "epochs=2"}};
-    drove_options            options = drove_options_default();
+    drove_options            options = drove__options_default();
     drove_result            *result;
     const unsigned           number = (unsigned)(run - fuzz_runs);
     snprintf(run->folder, sizeof run->folder, "%s/run%u", fuzz_folder(), number);
@@ -116,7 +116,7 @@ static inline void fuzz_make_run(fuzz_run *run)
     }
     drove_result_destroy(result);
     fuzz_load_folder(run->folder, run->file, &run->n_files);
-    run->options = drove_options_default();
+    run->options = drove__options_default();
     if (drove_options_resume(&run->options, run->folder) != DROVE_OK) abort();
     fuzz_set(&run->options, "until", run->until != NULL ? run->until : "epochs=3");
 }

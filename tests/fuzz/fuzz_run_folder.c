@@ -182,7 +182,7 @@ static void check_model(const folder *f)
 /* With the options that run.json has, if it has any; for few epochs. */
 static drove_status go_on(const folder *f, int *exit_status)
 {
-    drove_options options = drove_options_default();
+    drove_options options = drove__options_default();
     const drove_status status = drove_options_resume(&options, f->run->folder);
     if (status != DROVE_OK) {
         fuzz_check_refusal(status);

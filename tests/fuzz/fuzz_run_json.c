@@ -14,7 +14,7 @@ static void check_options(const drove_options *options)
     const drove_option_info *info = drove_options_table(&n);
     for (size_t i = 0; i < n; i++) {
         char text[DROVE_TEXT_SIZE + 64], again[DROVE_TEXT_SIZE + 64];
-        drove_options other = drove_options_default();
+        drove_options other = drove__options_default();
         if (drove_options_get(options, info[i].name, text, sizeof text) != DROVE_OK) abort();
         if (drove_options_set(&other, info[i].name, text) != DROVE_OK) abort();
         if (drove_options_get(&other, info[i].name, again, sizeof again) != DROVE_OK) abort();
@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
 {
     static drove_run run;
     char path[FUZZ_PATH_SIZE];
-    drove_options options = drove_options_default(), before = options;
+    drove_options options = drove__options_default(), before = options;
     snprintf(path, sizeof path, "%s/run.json", fuzz_folder());
     fuzz_write(path, data, size_bytes);
     if (fuzz_is_ok(drove_options_resume(&options, fuzz_folder()))) check_options(&options);

@@ -6,7 +6,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* memfd_create */
 #endif
-#include <drove/options.h>
+#include "base/options.h"
 
 #include "memory_file.h"
 
@@ -19,7 +19,7 @@ static void check_round_trip(const drove_options *options)
     for (size_t i = 0; i < n_options; i++) {
         char text[DROVE_TEXT_SIZE + 64], again[DROVE_TEXT_SIZE + 64];
         if (drove_options_get(options, info[i].name, text, sizeof text) != DROVE_OK) abort();
-        drove_options other = drove_options_default();
+        drove_options other = drove__options_default();
         if (drove_options_set(&other, info[i].name, text) != DROVE_OK) abort();
         if (drove_options_get(&other, info[i].name, again, sizeof again) != DROVE_OK) abort();
         if (strcmp(text, again) != 0) abort();
@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
 {
     memory_file file;
-    drove_options options = drove_options_default();
+    drove_options options = drove__options_default();
     memory_file_init(&file, data, size_bytes);
     if (drove_options_load(&options, file.path) == DROVE_OK) {
         check_round_trip(&options);

@@ -17,7 +17,7 @@ static void check_point(const drove_space *space, uint64_t number)
     drove__space_draw(space, 1, number, &again);
     if (!drove__point_equal(&point, &again)) abort();
     for (unsigned i = 0; i < point.n_settings; i++) {
-        drove_options options = drove_options_default();
+        drove_options options = drove__options_default();
         const drove_setting *s = &point.setting[i];
         if (drove_options_set(&options, s->name, s->value) != DROVE_OK) abort();
     }

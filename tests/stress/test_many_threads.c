@@ -6,6 +6,7 @@
 
 #include "base/cpu.h"
 #include "base/mem.h"
+#include "base/options.h"
 #include "base/racy.h"
 #include "cluster/transport.h"
 #include "coord/assigned.h"
@@ -243,7 +244,7 @@ static void workers_park(void **state)
     static const char *const strategies[] = {"hogwild", "leashed", "ssp:4", "sync"};
     unsigned n = times(8);
     for (unsigned i = 0; i < n; i++) {
-        drove_options opt = drove_options_default();
+        drove_options opt = drove__options_default();
         drove_progress end;
         drove_result *result;
         set(&opt, "defaults", "classic");

@@ -23,7 +23,7 @@ static void set(drove_options *opt, const char *name, const char *value)
 
 static drove_options many_workers(const char *strategy)
 {
-    drove_options opt = drove_options_default();
+    drove_options opt = drove__options_default();
     set(&opt, "defaults", "classic");
     set(&opt, "data", "synth:logistic?n=128&d=24&density=1");
     set(&opt, "test", "");

@@ -17,7 +17,7 @@ void set(drove_options *opt, const char *name, const char *value)
 
 drove_options small_run(void)
 {
-    drove_options opt = drove_options_default();
+    drove_options opt = drove__options_default();
     set(&opt, "defaults", "classic");
     set(&opt, "data", "synth:digits?n=600&n_test=300&seed=3");
     set(&opt, "test", "");

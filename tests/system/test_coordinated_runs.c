@@ -256,7 +256,7 @@ static void test_deserted(void **state)
     assert_null(run(&opt));
     assert_non_null(strstr(drove_error_text(), "no worker is left of 2"));
     assert_non_null(strstr(drove_error_text(), "--resume"));
-    drove_options again = drove_options_default();
+    drove_options again = drove__options_default();
     assert_int_equal(drove_options_resume(&again, folder), DROVE_OK);
     set(&again, "workers", "cpu:0");
     json_t *summary = run_well(&again);
@@ -296,7 +296,7 @@ static void assert_saved(const char *workers, int64_t n_rows)
     set(&opt, "out", folder);
     assert_null(run(&opt));
     assert_non_null(strstr(drove_error_text(), "--resume"));
-    drove_options again = drove_options_default();
+    drove_options again = drove__options_default();
     assert_int_equal(drove_options_resume(&again, folder), DROVE_OK);
     set(&again, "workers", "cpu:all");
     json_t *summary = run_well(&again);
@@ -409,7 +409,7 @@ static void test_resume(void **state)
     drove_options opt = coordinated_run("adaptive", "cpu:all?max=8+fake:?speed=50&min=8&max=128");
     set(&opt, "out", folder);
     json_t *first = run_well(&opt);
-    drove_options again = drove_options_default();
+    drove_options again = drove__options_default();
     assert_int_equal(drove_options_resume(&again, folder), DROVE_OK);
     set(&again, "until", "epochs=5");
     json_t *second = run_well(&again);

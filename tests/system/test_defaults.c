@@ -15,7 +15,7 @@
 
 static drove_options bare_run(void)
 {
-    drove_options opt = drove_options_default();
+    drove_options opt = drove__options_default();
     set(&opt, "data", "synth:digits?n=600&seed=3");
     set(&opt, "test", "synth:digits?n=300&seed=4");
     set(&opt, "model", "mlp:24");
@@ -123,7 +123,7 @@ static void a_run_that_was_stopped_goes_on(void **state)
     (void)state;
     static const char *const strategy[][2] = {{"sequential", "1"}, {"sync", "2"}};
     for (int i = 0; i < 2; i++) {
-        drove_options opt = bare_run(), again = drove_options_default();
+        drove_options opt = bare_run(), again = drove__options_default();
         set(&opt, "strategy", strategy[i][0]);
         set(&opt, "threads", strategy[i][1]);
         set(&opt, "lr", "0.02");

@@ -79,7 +79,7 @@ static void stopped_runs_go_on_to_the_same_bits(void **state)
     (void)state;
     for (unsigned n = 1; n <= 2; n++) {
         const char *whole = fresh_folder("whole"), *parts = fresh_folder("parts");
-        drove_options opt = image_run(), again = drove_options_default();
+        drove_options opt = image_run(), again = drove__options_default();
         set(&opt, "strategy", n == 1 ? "sequential" : "sync");
         set(&opt, "threads", n == 1 ? "1" : "2");
         set(&opt, "loaders", "2");

@@ -64,7 +64,7 @@ static void write_npy(const char *path, const char *header, const void *bytes, s
 
 static drove_options options_for(const char *data)
 {
-    drove_options opt = drove_options_default();
+    drove_options opt = drove__options_default();
     set(&opt, "data", data);
     set(&opt, "test", "none");
     set(&opt, "model", "mlp:8");

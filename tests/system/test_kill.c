@@ -67,7 +67,7 @@ static void run_and_kill(const char *folder, unsigned wait_us, int once_saved)
 /* Goes on for three updates: everything in the state is read and used. */
 static void go_on(const char *folder)
 {
-    drove_options opt = drove_options_default();
+    drove_options opt = drove__options_default();
     drove_result *result;
     drove_progress before;
     char until[64];

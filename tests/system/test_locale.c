@@ -46,7 +46,7 @@ static void ok(drove_status status)
 static void use_all(const char *folder)
 {
     char path[256], to[256], text[256];
-    drove_options opt = drove_options_default();
+    drove_options opt = drove__options_default();
     drove_data *data;
     ok(drove_options_load(&opt, "run.yaml"));
     set(&opt, "data", "table.csv");

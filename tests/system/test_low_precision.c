@@ -17,7 +17,7 @@
 
 static drove_options linear_run(const char *precision, bool is_sparse)
 {
-    drove_options opt = drove_options_default();
+    drove_options opt = drove__options_default();
     set(&opt, "defaults", "classic");
     set(&opt, "data",
         is_sparse ? "synth:logistic?n=4000&d=300&density=0.05" : "synth:logistic?n=4000&d=60");
@@ -55,7 +55,7 @@ static void resumes_to_the_same_bits(void **state)
         set(&opt, "until", "epochs=1.5");
         set(&opt, "out", parts);
         run_to(&opt, DROVE_FINISHED);
-        drove_options again = drove_options_default();
+        drove_options again = drove__options_default();
         assert_int_equal(drove_options_resume(&again, parts), DROVE_OK);
         set(&again, "until", "epochs=3");
         run_to(&again, DROVE_FINISHED);

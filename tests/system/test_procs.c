@@ -412,7 +412,7 @@ static void test_what_is_refused(void **state)
     (void)state;
     refused("rwlock", NULL, NULL, "stays locked when a process that holds it ends");
     refused("adaptive", NULL, NULL, "through a queue of this process");
-    drove_options opt = drove_options_default();
+    drove_options opt = drove__options_default();
     assert_int_equal(drove_options_set(&opt, "workers", "procs:0"), DROVE_E_ARG);
     assert_int_equal(drove_options_set(&opt, "workers", "procs:2+cpu:0"), DROVE_E_ARG);
     assert_int_equal(drove_options_set(&opt, "workers", "procs:"), DROVE_E_ARG);

@@ -35,7 +35,7 @@ static drove_options recorded_run(const char *strategy)
 
 static drove_options replayed_run(const char *file)
 {
-    drove_options opt = drove_options_default();
+    drove_options opt = drove__options_default();
     assert_int_equal(drove_options_replay(&opt, file), DROVE_OK);
     set(&opt, "out", fresh_folder("replayed"));
     return opt;

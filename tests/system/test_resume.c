@@ -28,7 +28,7 @@ static void compare(const char *strategy, const char *threads, const char *rule,
     set(&opt, "until", "updates=13"); /* in the middle of an epoch, off every evaluation */
     set(&opt, "out", parts);
     run_to(&opt, DROVE_FINISHED);
-    drove_options again = drove_options_default();
+    drove_options again = drove__options_default();
     assert_int_equal(drove_options_resume(&again, parts), DROVE_OK);
     set(&again, "until", "epochs=1.7");
     run_to(&again, DROVE_FINISHED);
@@ -69,7 +69,7 @@ static void the_step_size_is_kept_to_the_last_bit(void **state)
 {
     (void)state;
     const char *folder = fresh_folder("digits");
-    drove_options opt = small_run(), again = drove_options_default();
+    drove_options opt = small_run(), again = drove__options_default();
     opt.lr = 0.1 * 3.0 / 7.0;
     set(&opt, "until", "updates=1");
     set(&opt, "out", folder);
@@ -93,7 +93,7 @@ static void patience_is_the_same_after_a_stop(void **state)
     set(&opt, "until", "patience=2,updates=50");
     run_to(&opt, DROVE_FINISHED);
     for (unsigned updates = 85; updates < 500; updates += 35) { /* 34 batches an epoch */
-        drove_options again = drove_options_default();
+        drove_options again = drove__options_default();
         char until[64];
         assert_int_equal(drove_options_resume(&again, parts), DROVE_OK);
         snprintf(until, sizeof until, "patience=2,epochs=60,updates=%u", updates);
@@ -115,7 +115,7 @@ static void asynchronous_run_goes_on_with_its_counters(void **state)
     set(&opt, "out", folder);
     run_to(&opt, DROVE_FINISHED);
 
-    drove_options again = drove_options_default();
+    drove_options again = drove__options_default();
     drove_result *result;
     drove_progress end;
     assert_int_equal(drove_options_resume(&again, folder), DROVE_OK);
@@ -135,7 +135,7 @@ static void another_method_is_refused(void **state)
     drove_result *result;
     set(&opt, "out", folder);
     run_to(&opt, DROVE_FINISHED);
-    drove_options again = drove_options_default();
+    drove_options again = drove__options_default();
     assert_int_equal(drove_options_resume(&again, folder), DROVE_OK);
     set(&again, "batch", "17");
     assert_int_equal(drove_train(&again, NULL, &result), DROVE_E_ARG);
@@ -172,7 +172,7 @@ static void broken_states_are_refused(void **state)
     assert_int_equal(drove__file_load("broken/state.safetensors", 1u << 28, &whole, &size),
                      DROVE_OK);
     for (size_t at = 0; at < 3000; at += 29) {
-        drove_options again = drove_options_default();
+        drove_options again = drove__options_default();
         drove_result *result;
         assert_int_equal(remove("broken/state.safetensors"), 0); /* cutting it off takes longer */
         FILE *f = fopen("broken/state.safetensors", "wb");

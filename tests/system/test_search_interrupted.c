@@ -38,7 +38,7 @@ static void *interrupt_later(void *context)
 /* The record of a run that is interrupted after so long. */
 static json_t *search_of_run(long ms, drove_outcome *outcome)
 {
-    drove_options opt = drove_options_default();
+    drove_options opt = drove__options_default();
     drove_result *result;
     pthread_t thread;
     set(&opt, "data", "table:table.csv");

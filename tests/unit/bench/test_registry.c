@@ -150,7 +150,7 @@ static void test_info(void **state)
     (void)state;
     char *text = NULL;
     size_t size_bytes = 0;
-    drove_options options = drove_options_default();
+    drove_options options = drove__options_default();
     assert_int_equal(drove_options_set(&options, "threads", "3"), DROVE_OK);
     assert_int_equal(drove_options_set(&options, "bind", "compact"), DROVE_OK);
     assert_int_equal(drove_options_set(&options, "isa", "ref"), DROVE_OK);

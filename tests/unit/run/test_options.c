@@ -4,7 +4,7 @@
 #include "run/registry.h"
 #include "run/resolve.h"
 
-#include <drove/options.h>
+#include "base/options.h"
 
 #include <float.h>
 #include <math.h>
@@ -62,7 +62,7 @@ static void test_rows_are_whole(void **state)
         assert_null(strchr(table[i].help, '\n'));
         for (size_t j = 0; j < i; j++) {
             assert_string_not_equal(table[i].name, table[j].name);
-            assert_int_not_equal(table[i].offset, table[j].offset);
+            assert_int_not_equal(table[i].own, table[j].own);
         }
         drove_named entry; /* a list that help and completion name exists */
         if (table[i].list != NULL) assert_true(drove__registry_at(table[i].list, 0, &entry));
@@ -83,7 +83,7 @@ static void test_rows_cover_the_struct(void **state)
 static void test_defaults_are_what_the_table_says(void **state)
 {
     (void)state;
-    drove_options options = drove_options_default(), again = options;
+    drove_options options = drove__options_default(), again = options;
     for (size_t i = 0; i < n_options; i++) {
         assert_string_equal(get(&options, table[i].name), table[i].default_text);
         assert_int_equal(drove_options_set(&again, table[i].name, table[i].default_text), DROVE_OK);
@@ -96,7 +96,7 @@ static void test_defaults_are_what_the_table_says(void **state)
 static void test_rows_of_the_program(void **state)
 {
     (void)state;
-    drove_options options = drove_options_default();
+    drove_options options = drove__options_default();
     size_t n_common = 0;
     for (size_t i = 0; i < n_options; i++) {
         n_common += table[i].is_common;
@@ -114,7 +114,7 @@ static void test_rows_of_the_program(void **state)
 static void test_documented_defaults(void **state)
 {
     (void)state;
-    drove_options o = drove_options_default();
+    drove_options o = drove__options_default();
     assert_true(o.lr == 0.0 && o.weight_decay == 0.0 && o.clip == 0.0 && o.eval_every == 0.0);
     assert_int_equal(o.batch, 0);
     assert_int_equal(o.eval_examples, 0);
@@ -130,7 +130,7 @@ static void test_documented_defaults(void **state)
 static void test_both_spellings(void **state)
 {
     (void)state;
-    drove_options o = drove_options_default();
+    drove_options o = drove__options_default();
     assert_int_equal(drove_options_set(&o, "weight-decay", "0.5"), DROVE_OK);
     assert_true(o.weight_decay == 0.5);
     assert_int_equal(drove_options_set(&o, "weight_decay", "0.25"), DROVE_OK);
@@ -142,7 +142,7 @@ static void test_numbers_read_back(void **state)
     (void)state;
     static const char *const text[] = {"0.1", "0.01", "1e-300", "123456.789",
                                        "0.30000000000000004"};
-    drove_options o = drove_options_default(), p = o;
+    drove_options o = drove__options_default(), p = o;
     for (size_t i = 0; i < DROVE_COUNT(text); i++) {
         assert_int_equal(drove_options_set(&o, "lr", text[i]), DROVE_OK);
         assert_true(o.lr == strtod(text[i], NULL));
@@ -156,7 +156,7 @@ static void test_numbers_read_back(void **state)
 static void test_words_for_nothing(void **state)
 {
     (void)state;
-    drove_options o = drove_options_default();
+    drove_options o = drove__options_default();
     assert_int_equal(drove_options_set(&o, "test", "none"), DROVE_OK);
     assert_string_equal(o.test, "");
     assert_string_equal(get(&o, "test"), "none");
@@ -170,7 +170,7 @@ static void test_words_for_nothing(void **state)
 static void test_workers_is_threads(void **state)
 {
     (void)state;
-    drove_options o = drove_options_default();
+    drove_options o = drove__options_default();
     assert_int_equal(drove_options_set(&o, "workers", "threads:3"), DROVE_OK);
     assert_string_equal(o.threads, "3");
     assert_int_equal(drove_options_set(&o, "workers", "cpu:0+fake:?speed=2"), DROVE_OK);
@@ -234,7 +234,7 @@ static void test_refused(void **state)
         {"qqqqqq", "1", "unknown"},
         {"wieght-decay", "1", "weight-decay"},
     };
-    drove_options o = drove_options_default(), before = o;
+    drove_options o = drove__options_default(), before = o;
     for (size_t i = 0; i < DROVE_COUNT(bad); i++) {
         assert_fails(drove_options_set(&o, bad[i].name, bad[i].value), DROVE_E_ARG, bad[i].word);
     }
@@ -244,7 +244,7 @@ static void test_refused(void **state)
 static void test_long_text(void **state)
 {
     (void)state;
-    drove_options o = drove_options_default();
+    drove_options o = drove__options_default();
     char text[DROVE_TEXT_SIZE + 1];
     memset(text, 'a', sizeof text);
     text[DROVE_TEXT_SIZE] = '\0';
@@ -306,7 +306,7 @@ static void test_invalid(void **state)
         {"save_every", "epochs=0", "epochs"},
     };
     for (size_t i = 0; i < DROVE_COUNT(bad); i++) {
-        drove_options o = drove_options_default();
+        drove_options o = drove__options_default();
         assert_int_equal(drove_options_set(&o, bad[i].name, bad[i].value), DROVE_OK);
         assert_fails(drove_options_validate(&o), DROVE_E_ARG, bad[i].word);
     }
@@ -316,7 +316,7 @@ static void test_invalid(void **state)
 static void test_step_size_of_a_strategy(void **state)
 {
     (void)state;
-    drove_options o = drove_options_default();
+    drove_options o = drove__options_default();
     assert_string_equal(get(&o, "lr"), "auto");
     assert_true(drove__resolve_lr(&o, DROVE_SYNC_SPREAD, 4) == 0.01);
     assert_true(fabs(drove__resolve_lr(&o, DROVE_SYNC_ELASTIC, 4) - 0.0125) < 1e-15);
@@ -331,16 +331,16 @@ static void test_step_size_of_a_strategy(void **state)
 static void test_struct_written_by_hand(void **state)
 {
     (void)state;
-    drove_options o = drove_options_default();
+    drove_options o = drove__options_default();
     o.lr = -1.0;
     assert_fails(drove_options_validate(&o), DROVE_E_ARG, "--lr");
-    o = drove_options_default();
+    o = drove__options_default();
     o.batch = UINT64_MAX;
     assert_fails(drove_options_validate(&o), DROVE_E_ARG, "--batch");
-    o = drove_options_default();
+    o = drove__options_default();
     memset(o.rule, 'x', sizeof o.rule);
     assert_fails(drove_options_validate(&o), DROVE_E_ARG, "rule");
-    o = drove_options_default();
+    o = drove__options_default();
     strcpy(o.out, "here");
     strcpy(o.resume, "there");
     assert_fails(drove_options_validate(&o), DROVE_E_ARG, "--resume");
@@ -354,7 +354,7 @@ static void test_all_that_is_listed_is_valid(void **state)
         const drove_sync_ops *ops = drove__strategies[i];
         for (size_t v = 0; ops->variants[v] != NULL; v++) {
             for (unsigned n_threads = 1; n_threads <= 9; n_threads += 4) {
-                drove_options o = drove_options_default();
+                drove_options o = drove__options_default();
                 snprintf(o.strategy, sizeof o.strategy, "%s", ops->variants[v]);
                 snprintf(o.threads, sizeof o.threads, "%u", n_threads);
                 assert_int_equal(drove_options_validate(&o), DROVE_OK);
@@ -367,7 +367,7 @@ static void test_all_that_is_listed_is_valid(void **state)
         while (strcmp(info->name, option[k]) != 0) info++;
         drove_named entry;
         for (size_t i = 0; drove__registry_at(info->list, i, &entry); i++) {
-            drove_options o = drove_options_default();
+            drove_options o = drove__options_default();
             assert_int_equal(drove_options_set(&o, option[k], entry.name), DROVE_OK);
             if (drove_options_validate(&o) != DROVE_OK) {
                 print_error("--%s %s: %s\n", option[k], entry.name, drove_error_text());
@@ -381,7 +381,7 @@ static void test_all_that_is_listed_is_valid(void **state)
 
 static void resolve(const char *strategy, const char *threads, unsigned n_pus, drove_plan *out)
 {
-    drove_options o = drove_options_default();
+    drove_options o = drove__options_default();
     assert_int_equal(drove_options_set(&o, "strategy", strategy), DROVE_OK);
     assert_int_equal(drove_options_set(&o, "threads", threads), DROVE_OK);
     const drove_machine machine = {.n_pus = n_pus, .n_ranks = 1, .n_local = 1};
@@ -415,7 +415,7 @@ static void test_resolve(void **state)
 static void test_what_a_run_chooses(void **state)
 {
     (void)state;
-    drove_options o = drove_options_default();
+    drove_options o = drove__options_default();
     assert_true(drove__resolve_is_tuned(&o));
     assert_string_equal(drove__resolve_rule(&o, 0, "adam"), "adam");
     assert_string_equal(drove__resolve_rule(&o, 0, "adagrad"), "adagrad");
@@ -426,7 +426,7 @@ static void test_what_a_run_chooses(void **state)
                                            {"precision", "D8M8"}};
     for (size_t i = 0; i < DROVE_COUNT(usual); i++) {
         char schedule[DROVE_TEXT_SIZE];
-        o = drove_options_default();
+        o = drove__options_default();
         assert_int_equal(drove_options_set(&o, usual[i][0], usual[i][1]), DROVE_OK);
         assert_false(drove__resolve_is_tuned(&o));
         assert_string_equal(drove__resolve_rule(&o, 0, "adam"), "sgd");

@@ -61,7 +61,7 @@ static void a_long_name_is_cut_between_characters(void **state)
 static drove_run *a_run(const char *out, const char *resume, const char *defaults)
 {
     drove_run *run = calloc(1, sizeof *run);
-    run->opt = drove_options_default();
+    run->opt = drove__options_default();
     assert_int_equal(drove_options_set(&run->opt, "data", "people.csv"), DROVE_OK);
     assert_int_equal(drove_options_set(&run->opt, "out", out), DROVE_OK);
     assert_int_equal(drove_options_set(&run->opt, "resume", resume), DROVE_OK);

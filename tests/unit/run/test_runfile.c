@@ -1,7 +1,7 @@
 /* test_runfile.c - run files: what is read, and where each mistake is found. */
 #include "base/mem.h"
 
-#include <drove/options.h>
+#include "base/options.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +23,7 @@ static void write_file(const char *text, size_t size_bytes)
 static drove_status load(const char *text, drove_options *options)
 {
     write_file(text, strlen(text));
-    *options = drove_options_default();
+    *options = drove__options_default();
     return drove_options_load(options, path);
 }
 
@@ -107,7 +107,7 @@ static void test_mistakes(void **state)
     };
     for (size_t i = 0; i < DROVE_COUNT(bad); i++) {
         char expected[64];
-        drove_options o, before = drove_options_default();
+        drove_options o, before = drove__options_default();
         drove_status status = load(bad[i].text, &o);
         snprintf(expected, sizeof expected, "%s:%s", path, bad[i].place);
         if (status != DROVE_E_ARG && status != DROVE_E_UNSUPPORTED)
@@ -127,7 +127,7 @@ static void test_bytes_that_are_no_text(void **state)
 {
     (void)state;
     static const char nul[] = "lr: 1\n\0batch: 3\n";
-    drove_options o = drove_options_default();
+    drove_options o = drove__options_default();
     write_file(nul, sizeof nul - 1);
     assert_int_equal(drove_options_load(&o, path), DROVE_E_ARG);
     assert_non_null(strstr(drove_error_text(), "run.yaml:2:1: "));
@@ -137,7 +137,7 @@ static void test_bytes_that_are_no_text(void **state)
 static void test_files_that_cannot_be_read(void **state)
 {
     (void)state;
-    drove_options o = drove_options_default();
+    drove_options o = drove__options_default();
     assert_int_equal(drove_options_load(&o, "absent.yaml"), DROVE_E_FILE);
     assert_non_null(strstr(drove_error_text(), "absent.yaml"));
     assert_int_equal(drove_options_load(&o, "."), DROVE_E_FILE);
@@ -149,7 +149,7 @@ static void test_deep_and_large(void **state)
     (void)state;
     enum { SIZE = 900000 };
     static char text[SIZE + 1];
-    drove_options o = drove_options_default();
+    drove_options o = drove__options_default();
     memset(text, '[', SIZE);
     write_file(text, SIZE);
     assert_int_equal(drove_options_load(&o, path), DROVE_E_ARG);

@@ -38,7 +38,7 @@ static void usual_points_are_options(void **state)
         drove__space_usual(kind == 1, kind == 2, NULL, 0, &space);
         for (uint64_t number = 1; number < 300; number++) {
             drove_point p;
-            drove_options opt = drove_options_default();
+            drove_options opt = drove__options_default();
             drove__space_draw(&space, 7, number, &p);
             for (unsigned i = 0; i < p.n_settings; i++)
                 assert_int_equal(drove_options_set(&opt, p.setting[i].name, p.setting[i].value),

@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""The Python estimators beside scikit-learn's: wall time of fit and quality on held-out rows, in one run, interleaved.
+
+    python3 bench/run/estimators.py --package build/release/python [--mnist DIR] [--libsvm DIR] [--rounds 1] [--out FILE]
+
+Each estimator has the settings that it has without any, but for what makes it comparable: the same kind of model, inputs
+standardised for those that do not do it themselves, one thread (ours also with all).  MLPClassifier ends after 20 passes.
+Data: digits (scikit-learn's own), with --mnist MNIST's images as bytes, with --libsvm a9a and sector as sparse rows.
+
+Prints a line of JSON for each fit, and a table; then what a call costs: predict_proba of one row, partial_fit of 32
+rows, the import of the package in a fresh interpreter.
+"""
+import argparse
+import gzip
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+import warnings
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import numpy as np
+
+
+def digits(_):
+    from sklearn.datasets import load_digits
+    from sklearn.model_selection import train_test_split
+    X, y = load_digits(return_X_y=True)
+    return train_test_split(X.astype(np.float32), y, random_state=0)
+
+
+def find(folder, name):
+    """The path of a file, plain or compressed."""
+    path = os.path.join(folder, name)
+    return path if os.path.exists(path) else path + ".gz"
+
+
+def mnist(folder):
+    def read(name, head):
+        path = find(folder, name)
+        with (gzip.open if path.endswith(".gz") else open)(path, "rb") as file:
+            return np.frombuffer(file.read(), dtype=np.uint8)[head:]
+    X, X_test = (read(f"{part}-images-idx3-ubyte", 16).reshape(-1, 784) for part in ("train", "t10k"))
+    y, y_test = (read(f"{part}-labels-idx1-ubyte", 8).astype(int) for part in ("train", "t10k"))
+    return X, X_test, y, y_test
+
+
+def libsvm(name, test):
+    def load(folder):
+        from sklearn.datasets import load_svmlight_files
+        X, y, X_test, y_test = load_svmlight_files([find(folder, name), find(folder, test)], dtype=np.float32)
+        return X, X_test, y.astype(int), y_test.astype(int)
+    return load
+
+
+def estimators(is_sparse):
+    from sklearn.linear_model import LogisticRegression, SGDClassifier
+    from sklearn.neural_network import MLPClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import MaxAbsScaler, StandardScaler
+    from drove import DroveClassifier
+
+    def scaled(model):
+        return make_pipeline(MaxAbsScaler() if is_sparse else StandardScaler(), model)
+    return {
+        ("linear", "scikit-learn LogisticRegression"): lambda: scaled(LogisticRegression(max_iter=300)),
+        ("linear", "scikit-learn SGDClassifier"): lambda: scaled(SGDClassifier(loss="log_loss", random_state=0)),
+        ("linear", "drove, 1 thread"): lambda: DroveClassifier("logistic", random_state=0),
+        ("linear", "drove, all threads"): lambda: DroveClassifier("logistic", random_state=0, n_jobs=-1),
+        ("network", "scikit-learn MLPClassifier"):
+            lambda: scaled(MLPClassifier((128, 128, 128), max_iter=20, random_state=0)),
+        ("network", "drove, 1 thread"): lambda: DroveClassifier("mlp:128,128,128", random_state=0),
+        ("network", "drove, all threads"): lambda: DroveClassifier("mlp:128,128,128", random_state=0, n_jobs=-1),
+    }
+
+
+def measure(make, data):
+    from sklearn.metrics import log_loss
+    X, X_test, y, y_test = data
+    model = make()
+    began = time.perf_counter()
+    model.fit(X, y)
+    fitted = time.perf_counter()
+    p = model.predict_proba(X_test)
+    predicted = time.perf_counter()
+    return {"fit_s": fitted - began, "predict_s": predicted - fitted,
+            "accuracy": float((model.classes_[p.argmax(axis=1)] == y_test).mean()),
+            "log_loss": float(log_loss(y_test, p, labels=model.classes_))}
+
+
+def call_costs():
+    from drove import DroveClassifier
+    rng = np.random.RandomState(0)
+    X = rng.randn(2000, 784).astype(np.float32)
+    y = rng.randint(0, 10, 2000)
+    model = DroveClassifier("mlp:128,128,128", random_state=0, until="epochs=1", lr=0.01, rule="sgd").fit(X, y)
+
+    def each(function, n):
+        best = float("inf")
+        for _ in range(5):
+            began = time.perf_counter()
+            for _ in range(n):
+                function()
+            best = min(best, (time.perf_counter() - began) / n)
+        return best * 1e6
+    code = "import time; t = time.perf_counter(); import drove; drove.DroveClassifier; print(time.perf_counter() - t)"
+    light = "import time; t = time.perf_counter(); import drove; print(time.perf_counter() - t)"
+    run = [min(float(subprocess.run([sys.executable, "-c", c], capture_output=True, text=True, check=True).stdout)
+               for _ in range(3)) for c in (light, code)]
+    return {"model.outputs, one row, us": each(lambda: model.model_.outputs(X[:1]), 500),
+            "predict_proba, one row, us": each(lambda: model.predict_proba(X[:1]), 200),
+            "partial_fit, 32 rows, us": each(lambda: model.partial_fit(X[:32], y[:32]), 20),
+            "import drove, s": run[0], "with the estimators and scikit-learn, s": run[1]}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--package")
+    parser.add_argument("--mnist")
+    parser.add_argument("--libsvm")
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--out")
+    parser.add_argument("--only", default="", help="names of data, with commas")
+    arguments = parser.parse_args()
+    if arguments.package:
+        sys.path.insert(0, arguments.package)
+        os.environ["PYTHONPATH"] = arguments.package
+    warnings.simplefilter("ignore")
+    sets = [("digits", digits, None, False)]
+    if arguments.mnist:
+        sets.append(("mnist", mnist, arguments.mnist, False))
+    if arguments.libsvm:
+        sets += [("a9a", libsvm("a9a", "a9a.t"), arguments.libsvm, True),
+                 ("sector", libsvm("sector.scale", "sector.t.scale"), arguments.libsvm, True)]
+    wanted = set(filter(None, arguments.only.split(",")))
+    table = {}
+    for name, load, where, is_sparse in sets:
+        if wanted and name not in wanted:
+            continue
+        data = load(where)
+        for _ in range(arguments.rounds):
+            for (kind, which), make in estimators(is_sparse).items():
+                found = {"data": name, "kind": kind, "estimator": which, **measure(make, data)}
+                print(json.dumps(found), flush=True)
+                if arguments.out:
+                    with open(arguments.out, "a", encoding="utf-8") as file:
+                        file.write(json.dumps(found) + "\n")
+                table.setdefault((name, kind, which), []).append(found)
+    print("| data | model | estimator | fit, s | accuracy | log loss | predict, ms |\n|---|---|---|---|---|---|---|")
+    for (name, kind, which), found in table.items():
+        mid = {key: statistics.median(f[key] for f in found) for key in ("fit_s", "accuracy", "log_loss", "predict_s")}
+        print(f"| {name} | {kind} | {which} | {mid['fit_s']:.2f} | {100 * mid['accuracy']:.2f} % | "
+              f"{mid['log_loss']:.4f} | {1e3 * mid['predict_s']:.1f} |")
+    for what, value in call_costs().items():
+        print(f"{what}: {value:.3g}")
+
+
+if __name__ == "__main__":
+    main()
