@@ -2,6 +2,7 @@
  * is exact; what it counts is counted again by hand. */
 #include "accum/collect.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 
 #include <setjmp.h>
@@ -116,6 +117,30 @@ static void every_device_gets_the_mean(void **state)
             close_rig(&r);
         }
     }
+}
+
+/* All gradients are there before the first device asks: it awaits nobody, and all its time goes
+ * into sums that nothing hides. */
+static void sums_that_nothing_hides_are_exchange(void **state)
+{
+    (void)state;
+    rig r;
+    float *mean, eta;
+    open_rig(&r, 2, DROVE_ACCUM_ONCE, NULL);
+    for (unsigned d = 0; d < 2; d++) {
+        for (size_t i = 0; i < N; i++) r.gradient[d][i] = value_at(i, d, 0);
+        for (unsigned p = N_PARTS; p-- > 0;)
+            (void)drove__collect_arrive(r.c, d, p, r.gradient[d], 1.0f, false);
+    }
+    drove_collect_times times = {.wait_ns = 1, .accumulate_ns = 1};
+    uint64_t begin_ns = drove__now_ns();
+    assert_true(drove__collect_finish(r.c, 0, &mean, &eta, &times));
+    uint64_t took_ns = drove__now_ns() - begin_ns;
+    assert_true(times.exchange_ns > 0 && times.exchange_ns <= took_ns);
+    assert_int_equal(times.wait_ns, 0);
+    assert_int_equal(times.accumulate_ns, 0);
+    assert_true(drove__collect_finish(r.c, 1, &mean, &eta, &times));
+    close_rig(&r);
 }
 
 /* Devices come one after the other, from the last to the first.  Differences by hand, in means: the
@@ -240,6 +265,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_device_gets_the_mean),
         cmocka_unit_test(differences_from_the_tree_are_measured),
+        cmocka_unit_test(sums_that_nothing_hides_are_exchange),
         cmocka_unit_test(a_resident_device_gets_parts),
         cmocka_unit_test(copies_are_counted),
         cmocka_unit_test(no_device_is_refused),

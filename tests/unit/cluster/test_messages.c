@@ -387,6 +387,36 @@ static void a_request_to_halt_is_seen_by_all_after_the_same_exchange(void **stat
 
 /* ---- faults ---- */
 
+static void refuse(drove_transport *t, const drove_exchange *x, const char *text)
+{
+    assert_int_equal(drove__exchange(t, t->first_worker, x, NULL), DROVE_E_ARG);
+    if (strstr(drove_error_text(), text) == NULL)
+        fail_msg("expected \"%s\", found \"%s\"", text, drove_error_text());
+}
+
+/* Before anything is sent, so one rank alone is told; what fits is carried out afterwards. */
+static void exchanges_that_cannot_be_are_refused(void **state)
+{
+    (void)state;
+    ranks r;
+    float in[100] = {0}, out[100];
+    drove_codec *codec[CROWD_MOST] = {NULL};
+    open_ranks(&r, 2, false, 60, 1);
+    create_codecs(codec, 2, 8);
+    static const char of_codec[] = "a codec goes with an all-reduce of its own length";
+    drove_exchange x = {.kind = DROVE_BROADCAST, .in = in, .out = out, .n = 100, .peer = 2};
+    refuse(r.t[0], &x, "expected a rank below 2, found 2");
+    x = (drove_exchange){.kind = DROVE_SEND, .in = in, .n = 100, .peer = 1};
+    refuse(r.t[1], &x, "expected another rank as peer, found rank 1 itself");
+    x = (drove_exchange){.kind = DROVE_ALL_REDUCE, .in = in, .out = out, .n = 100};
+    x.codec = codec[0]; /* it is longer */
+    refuse(r.t[0], &x, of_codec);
+    x = (drove_exchange){.kind = DROVE_BARRIER, .codec = codec[0]};
+    refuse(r.t[0], &x, of_codec);
+    for (unsigned i = 0; i < 2; i++) drove__codec_destroy(codec[i]);
+    close_ranks(&r);
+}
+
 static void all_but_the_last_meet(void *context, unsigned worker)
 {
     ranks *r = context;
@@ -489,6 +519,7 @@ int main(void)
         cmocka_unit_test(rpcs_to_an_exclusive_centre_are_served_one_by_one),
         cmocka_unit_test(rpcs_to_an_open_centre_are_served_at_once),
         cmocka_unit_test(a_request_to_halt_is_seen_by_all_after_the_same_exchange),
+        cmocka_unit_test(exchanges_that_cannot_be_are_refused),
         cmocka_unit_test(a_silent_worker_is_named),
         cmocka_unit_test(a_live_rank_is_given_more_time),
         cmocka_unit_test(one_stop_stops_all),

@@ -111,6 +111,46 @@ static void test_all_manners_give_the_same_bits(void **state)
     }
 }
 
+static size_t n_copied;
+
+static void counting_copy(float *to, const float *from, size_t n)
+{
+    memmove(to, from, n * sizeof *to);
+    n_copied += n;
+}
+
+/* In place, what a step does not change is not written at all: others may write it meanwhile, and
+ * what they wrote would be lost.  Elsewhere each vector of it is copied once. */
+static void test_only_other_vectors_get_copies(void **state)
+{
+    (void)state;
+    size_t n_outside = 0;
+    for (size_t i = 0; i < N; i++) n_outside += !in_span(i);
+    for (unsigned r = 0; r < DROVE_COUNT(rules); r++) {
+        drovek_table kernels;
+        assert_true(next_tier(0, &kernels));
+        kernels.copy_f32 = counting_copy;
+        drove_optim_options opt = plain_options(N);
+        opt.kernels = &kernels;
+        opt.rule = rules[r];
+        drove_optim *optim = make_optim(&opt);
+        drove_rng rng;
+        drove__rng_seed(&rng, 3, DROVE_RNG_TEST, 0);
+        float *value = random_vector(&rng, N), *out = random_vector(&rng, optim->n_vector);
+        float *in = drove__alloc(optim->n_vector, sizeof *in);
+        const drove_step step = {.value = value, .span = spans, .n_spans = N_SPANS, .eta = 0.1f};
+        n_copied = 0;
+        drove__optim_apply(optim, &step, 0, 1, 0, N, in, in);
+        assert_int_equal(n_copied, 0);
+        drove__optim_apply(optim, &step, 0, 1, 0, N, in, out);
+        assert_int_equal(n_copied, n_outside * (optim->n_vector / N));
+        drove__free(in);
+        drove__free(out);
+        drove__free(value);
+        drove__optim_destroy(optim);
+    }
+}
+
 /* The same with a norm to clip to: the norm is of the spans, and the rest of the vector is not
  * looked at. */
 static void test_clipped_spans(void **state)
@@ -377,6 +417,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_manners_give_the_same_bits),
+        cmocka_unit_test(test_only_other_vectors_get_copies),
         cmocka_unit_test(test_clipped_spans),
         cmocka_unit_test(test_promises),
         cmocka_unit_test(test_weight_decay_is_the_gradient_of_the_penalty),

@@ -168,6 +168,23 @@ static void wrong_options_are_refused(void **state)
     assert_non_null(strstr(drove_error_text(), "did you mean linear?"));
 }
 
+/* Waits of 1 us, 1 us more each time, up to 100 us: strategy.h's and the help's. */
+static void what_is_not_given_has_a_default(void **state)
+{
+    (void)state;
+    static const char *const specs[] = {"none", "random", "linear", "exponential"};
+    for (size_t i = 0; i < DROVE_COUNT(specs); i++) {
+        drove_backoff b = make(specs[i], 0);
+        assert_true(b.first_us == 1.0 && b.step_us == 1.0 && b.max_us == 100.0);
+    }
+    drove_backoff b = make("linear?first_us=7", 0);
+    assert_true(b.first_us == 7.0 && b.step_us == 1.0 && b.max_us == 100.0);
+    b = make("linear?step_us=7", 0);
+    assert_true(b.first_us == 1.0 && b.step_us == 7.0 && b.max_us == 100.0);
+    b = make("linear?max_us=7", 0);
+    assert_true(b.first_us == 1.0 && b.step_us == 1.0 && b.max_us == 7.0);
+}
+
 static void the_list_names_the_kinds(void **state)
 {
     (void)state;
@@ -191,6 +208,7 @@ int main(void)
         cmocka_unit_test(long_waits_are_kept),
         cmocka_unit_test(workers_draw_different_numbers),
         cmocka_unit_test(wrong_options_are_refused),
+        cmocka_unit_test(what_is_not_given_has_a_default),
         cmocka_unit_test(the_list_names_the_kinds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -86,6 +86,30 @@ static void a_bare_strategy_has_the_defaults(void **state)
     drove__optim_destroy(optim);
 }
 
+/* What a strategy is told of its workers it keeps: vectors are placed by it. */
+static void places_are_kept(void **state)
+{
+    (void)state;
+    static const drove_place place[N_WORKERS] = {{0, 0, 0}, {1, 1, 0}, {2, 2, 0}};
+    drovek_table kernels;
+    drove_optim *optim = make_optim(&kernels);
+    drove_topo *topo = NULL;
+    float theta[N] = {0};
+    drove_sync *s = NULL;
+    assert_int_equal(drove__topo_create(NULL, &topo), DROVE_OK);
+    const drove_sync_options opt = {
+        .n_workers = N_WORKERS, .optim = optim, .topo = topo, .place = place};
+    assert_int_equal(drove__sync_create(&bare, &opt, &(drove_params){.theta = theta}, &s),
+                     DROVE_OK);
+    assert_ptr_equal(s->topo, topo);
+    assert_ptr_equal(s->place, place);
+    assert_ptr_equal(s->optim, optim);
+    assert_ptr_equal(s->ops, &bare);
+    drove__sync_destroy(s);
+    drove__topo_destroy(topo);
+    drove__optim_destroy(optim);
+}
+
 static void no_worker_is_refused(void **state)
 {
     (void)state;
@@ -105,6 +129,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_bare_strategy_has_the_defaults),
+        cmocka_unit_test(places_are_kept),
         cmocka_unit_test(no_worker_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

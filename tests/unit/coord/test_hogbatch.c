@@ -1,0 +1,129 @@
+/* How hogbatch merges the steps of a device and of a core, driven by hand: against the rule alone,
+ * and with small integers where two workers' steps overlap. */
+#include "coord/method.h"
+#include "strategy/strategy.h"
+
+#include "base/rng.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { N = 64, N_STEPS = 6 };
+
+typedef struct rig {
+    drovek_table kernels;
+    drove_optim *optim;
+    drove_spec spec;
+    drove_sync *s;
+} rig;
+
+/* Worker 0 is a device, worker 1 a core. */
+static void open_rig(rig *r, const char *variant, const char *rule, unsigned n_workers)
+{
+    static const bool is_deep[] = {true, false};
+    static float theta[N];
+    memset(r, 0, sizeof *r);
+    assert_int_equal(drovek_select(&r->kernels, 0, "ref"), DROVE_OK);
+    const drove_optim_options opt = {.rule = rule,
+                                     .schedule = "constant",
+                                     .lr = 0.5,
+                                     .n_params = N,
+                                     .n_workers = n_workers,
+                                     .kernels = &r->kernels};
+    assert_int_equal(drove__optim_create(&opt, &r->optim), DROVE_OK);
+    assert_int_equal(drove__spec_parse(variant, &r->spec), DROVE_OK);
+    const drove_sync_options sync = {
+        .spec = &r->spec, .n_workers = n_workers, .optim = r->optim, .is_deep = is_deep};
+    assert_int_equal(drove__sync_create(&drove__sync_hogbatch, &sync,
+                                        &(drove_params){.theta = theta}, &r->s),
+                     DROVE_OK);
+}
+
+static void close_rig(rig *r)
+{
+    drove__sync_destroy(r->s);
+    drove__spec_fini(&r->spec);
+    drove__optim_destroy(r->optim);
+}
+
+static const float *acquire(rig *r, unsigned worker)
+{
+    drove_view view;
+    assert_int_equal(r->s->ops->acquire(r->s, worker, &view), DROVE_OK);
+    return view.vector;
+}
+
+static uint64_t publish(rig *r, unsigned worker, const float *value, float eta)
+{
+    const drove_step step = {.value = value, .eta = eta};
+    drove_publish_info info;
+    r->s->ops->release(r->s, worker);
+    assert_int_equal(r->s->ops->publish(r->s, worker, &step, &info), DROVE_OK);
+    assert_int_equal(info.updated, 1);
+    return info.staleness;
+}
+
+/* A device alone makes the rule's steps 1, 2, 3 ..., whichever way they are merged. */
+static void one_worker_follows_the_rule(void **state)
+{
+    (void)state;
+    static const char *const variants[] = {"hogbatch", "hogbatch?merge=replace"};
+    static const char *const rules[] = {"sgd", "momentum", "adagrad", "adam"};
+    for (size_t v = 0; v < DROVE_COUNT(variants); v++) {
+        for (size_t k = 0; k < DROVE_COUNT(rules); k++) {
+            rig r;
+            drove_rng rng;
+            float value[N], *plain;
+            open_rig(&r, variants[v], rules[k], 1);
+            drove__rng_seed(&rng, 4, DROVE_RNG_TEST, k);
+            plain = drove__alloc(r.optim->n_vector, sizeof *plain);
+            assert_non_null(plain);
+            for (unsigned t = 1; t <= N_STEPS; t++) {
+                assert_memory_equal(acquire(&r, 0), plain, N * sizeof *plain);
+                for (unsigned i = 0; i < N; i++) value[i] = (float)drove__rng_normal(&rng);
+                assert_int_equal(publish(&r, 0, value, 0.5f), 0);
+                const drove_step step = {.value = value, .eta = 0.5f};
+                drove__optim_apply(r.optim, &step, 0, t, 0, N, plain, plain);
+                assert_memory_equal(r.s->ops->peek(r.s).theta, plain,
+                                    r.optim->n_vector * sizeof *plain);
+            }
+            drove__free(plain);
+            close_rig(&r);
+        }
+    }
+}
+
+/* The core's step comes between the device's view and its step: added to, or written over. */
+static void steps_meet_as_the_spec_says(void **state)
+{
+    (void)state;
+    for (unsigned replaces = 0; replaces < 2; replaces++) {
+        rig r;
+        float of_device[N], of_core[N];
+        open_rig(&r, replaces ? "hogbatch?merge=replace" : "hogbatch", "sgd", 2);
+        for (unsigned i = 0; i < N; i++) of_device[i] = 4.0f, of_core[i] = -(float)i;
+        const float *seen = acquire(&r, 0);
+        (void)acquire(&r, 1);
+        assert_int_equal(publish(&r, 1, of_core, 1.0f), 0);
+        assert_true(seen[N - 1] == (replaces ? 0.0f : (float)(N - 1))); /* a copy, or live */
+        assert_int_equal(publish(&r, 0, of_device, 1.0f), 1);
+        const float *theta = r.s->ops->peek(r.s).theta;
+        for (unsigned i = 0; i < N; i++)
+            assert_true(theta[i] == (replaces ? -4.0f : (float)i - 4.0f));
+        assert_int_equal(atomic_load(&r.s->published), 2);
+        close_rig(&r);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_worker_follows_the_rule),
+        cmocka_unit_test(steps_meet_as_the_spec_says),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
