@@ -580,6 +580,57 @@ static void an_evaluation_spreads_its_rows(void **state)
     }
 }
 
+static unsigned n_stops;
+
+static void count_stop(drove_sync *s)
+{
+    (void)s;
+    n_stops++;
+}
+
+static const drove_sync_ops stopping_strategy = {.name = "stopping", .stop = count_stop};
+
+static bool gives_batches(rig *r)
+{
+    drove_task task;
+    return r->source.ops->next(&r->source, 0, false, &task);
+}
+
+/* A failure and a loss that is not finite end the run: no batch is given out any more, or, over
+ * ranks, the wish is told and all stop later. */
+static void what_goes_wrong_ends_the_run(void **state)
+{
+    (void)state;
+    for (unsigned over_ranks = 0; over_ranks < 2; over_ranks++) {
+        for (unsigned fails = 0; fails < 2; fails++) {
+            rig r;
+            _Atomic int wished = 0;
+            open_rig(&r, &drove__source_claimed, 1, 0);
+            r.sync.ops = &stopping_strategy;
+            if (over_ranks) r.loop.halt_wished = &wished;
+            r.source.ops->open(&r.source, 100, UINT64_MAX);
+            drove__worker_check_finite(&r.worker, 1e300);
+            drove__worker_check_finite(&r.worker, -1e300);
+            assert_true(gives_batches(&r));
+            n_stops = 0;
+            if (fails) {
+                (void)drove__fail(DROVE_E_SYSTEM, "it has broken");
+                drove__worker_fail(&r.worker, DROVE_E_SYSTEM);
+                assert_int_equal(r.worker.status, DROVE_E_SYSTEM);
+                assert_string_equal(r.worker.error, "it has broken");
+            } else {
+                drove__worker_check_finite(&r.worker, over_ranks ? (double)NAN : (double)INFINITY);
+            }
+            assert_int_equal(atomic_load(&r.loop.halted), fails);
+            assert_int_equal(atomic_load(&r.loop.nonfinite), !fails);
+            assert_int_equal(n_stops, fails);
+            assert_int_equal(atomic_load(&wished), over_ranks);
+            assert_int_equal(gives_batches(&r), over_ranks);
+            close_rig(&r);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -593,6 +644,7 @@ int main(void)
         cmocka_unit_test(steps_in_place_are_backward_passes),
         cmocka_unit_test(the_next_batch_is_staged),
         cmocka_unit_test(an_evaluation_spreads_its_rows),
+        cmocka_unit_test(what_goes_wrong_ends_the_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

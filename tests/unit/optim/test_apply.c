@@ -406,6 +406,12 @@ static void test_refusals(void **state)
     refuse("sgd", "mindthestep?nu=2", 0.1, 0, 0, "model=cmp");
     refuse("sgd", "mindthestep?model=cmp&momentum=0.5", 0.1, 0, 0, "model=geometric");
     refuse("sgd", "mindthestep?cap=1", 0.1, 0, 0, "cap");
+    static const char *const too_many[] = {"constant:1",   "step:0.5,1,1",  "exponential:0.5,1",
+                                           "inverse:1,2",  "cosine:3,4",    "linear:3,4",
+                                           "warmup:3,4",   "plateau:0.5,1", "staleness:1",
+                                           "mindthestep:1"};
+    for (size_t i = 0; i < DROVE_COUNT(too_many); i++)
+        refuse("sgd", too_many[i], 0.1, 0, 0, "expected");
     refuse("sgd", "constant", 0.0, 0, 0, "lr");
     refuse("sgd", "constant", (double)NAN, 0, 0, "lr");
     refuse("sgd", "constant", (double)INFINITY, 0, 0, "lr");
