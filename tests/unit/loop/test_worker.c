@@ -580,6 +580,150 @@ static void an_evaluation_spreads_its_rows(void **state)
     }
 }
 
+/* ---- what is recorded ---- */
+
+enum { RECORDED = 4 };
+
+static drove_status numbered_acquire(drove_sync *s, unsigned worker, drove_view *view)
+{
+    const noted *n = s->impl;
+    (void)worker;
+    *view = (drove_view){.vector = n->theta, .version = 10 + n->n, .order = 100 + n->n};
+    return DROVE_OK;
+}
+
+/* Step 1 completes no update, step 2 is made in acquire, step 3 is dropped. */
+static drove_status numbered_publish(drove_sync *s, unsigned worker, const drove_step *step,
+                                     drove_publish_info *info)
+{
+    noted *n = s->impl;
+    (void)worker, (void)step;
+    *info = (drove_publish_info){.attempts = 1,
+                                 .staleness = 20 + n->n,
+                                 .order = 200 + n->n,
+                                 .retried = 30 + n->n,
+                                 .updated = n->n != 1,
+                                 .is_early = n->n == 2,
+                                 .dropped = n->n == 3};
+    n->n++;
+    return DROVE_OK;
+}
+
+static const drove_sync_ops numbered_strategy = {.name = "numbered",
+                                                 .acquire = numbered_acquire,
+                                                 .release = release,
+                                                 .publish = numbered_publish};
+
+static drove_status numbered_live_done(drove_sync *s, unsigned worker, uint64_t n_steps,
+                                       drove_publish_info *info)
+{
+    noted *n = s->impl;
+    (void)worker, (void)n_steps;
+    *info = (drove_publish_info){
+        .attempts = 1, .staleness = 20 + n->n, .order = 200 + n->n, .updated = n->n != 1};
+    s->worker[0].version = 10 + n->n++;
+    return DROVE_OK;
+}
+
+static const drove_sync_ops numbered_live = {.name = "numbered-live",
+                                             .live = timed_live,
+                                             .live_done = numbered_live_done};
+
+static void record(rig *r)
+{
+    drove_recorded_mark mark = {.next = RECORDED};
+    assert_int_equal(drove__recording_create("steps.record", "{}", 1, &r->loop.recording),
+                     DROVE_OK);
+    r->source.ops->open(&r->source, RECORDED, UINT64_MAX);
+    assert_true(drove__worker_obey(&r->worker, DROVE_DO_TRAIN));
+    assert_int_equal(drove__recording_mark(r->loop.recording, &mark), DROVE_OK);
+    drove__recording_close(r->loop.recording);
+    assert_int_equal(r->noted.n, RECORDED);
+}
+
+static void expect_recorded(drove_recorded_run *run, const drove_recorded *expected)
+{
+    drove_recorded found;
+    bool is_there = false;
+    assert_int_equal(drove__recorded_next(run, 0, &found, &is_there), DROVE_OK);
+    assert_true(is_there);
+    assert_int_equal(found.number, expected->number);
+    assert_true(found.lr_factor == 1.0);
+    assert_int_equal(found.n_steps, expected->n_steps);
+    assert_int_equal(found.read, expected->read);
+    assert_int_equal(found.staleness, expected->staleness);
+    assert_int_equal(found.view_order, expected->view_order);
+    assert_int_equal(found.order, expected->order);
+    assert_int_equal(found.retried, expected->retried);
+    assert_int_equal(found.is_dropped, expected->is_dropped);
+    assert_int_equal(found.is_updated, expected->is_updated);
+    assert_int_equal(found.is_early, expected->is_early);
+    assert_int_equal(found.is_settling, 0);
+}
+
+static drove_recorded_run *open_record(void)
+{
+    drove_recorded_run *run = NULL;
+    drove_recorded_mark mark;
+    assert_int_equal(drove__recorded_open("steps.record", &run), DROVE_OK);
+    assert_true(drove__recorded_stretch(run, &mark));
+    assert_int_equal(mark.n_steps, RECORDED);
+    return run;
+}
+
+static void steps_are_recorded_as_they_were(void **state)
+{
+    (void)state;
+    rig r;
+    open_rig(&r, &drove__source_claimed, 1, 0);
+    r.sync.ops = &numbered_strategy;
+    record(&r);
+    drove_recorded_run *run = open_record();
+    for (uint64_t i = 0; i < RECORDED; i++) {
+        const drove_recorded expected = {.number = i,
+                                         .n_steps = 1,
+                                         .read = 10 + i,
+                                         .staleness = 20 + i,
+                                         .view_order = 100 + i,
+                                         .order = i == 3 ? DROVE_NO_ORDER : 200 + i,
+                                         .retried = i == 3 ? 0 : 30 + i,
+                                         .is_dropped = i == 3,
+                                         .is_updated = i != 1,
+                                         .is_early = i == 2};
+        expect_recorded(run, &expected);
+    }
+    drove__recorded_close(run);
+    close_rig(&r);
+}
+
+/* Five of a batch; what the engine settles in the end is published nowhere. */
+static void steps_in_place_are_recorded_together(void **state)
+{
+    (void)state;
+    char shared;
+    rig r;
+    open_rig(&r, &drove__source_claimed, 1, 0);
+    r.loop.shared = (drove_engine_shared *)&shared;
+    r.sync.ops = &numbered_live;
+    r.sync.worker = drove__alloc(1, sizeof *r.sync.worker);
+    assert_non_null(r.sync.worker);
+    r.worker.engine_ops = &live_engine;
+    record(&r);
+    drove_recorded_run *run = open_record();
+    for (uint64_t i = 0; i < RECORDED; i++) {
+        const drove_recorded expected = {.number = i,
+                                         .n_steps = 5,
+                                         .read = 10 + i,
+                                         .staleness = 20 + i,
+                                         .order = 200 + i,
+                                         .is_updated = i != 1};
+        expect_recorded(run, &expected);
+    }
+    drove__recorded_close(run);
+    drove__free(r.sync.worker);
+    close_rig(&r);
+}
+
 static unsigned n_stops;
 
 static void count_stop(drove_sync *s)
@@ -644,6 +788,8 @@ int main(void)
         cmocka_unit_test(steps_in_place_are_backward_passes),
         cmocka_unit_test(the_next_batch_is_staged),
         cmocka_unit_test(an_evaluation_spreads_its_rows),
+        cmocka_unit_test(steps_are_recorded_as_they_were),
+        cmocka_unit_test(steps_in_place_are_recorded_together),
         cmocka_unit_test(what_goes_wrong_ends_the_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
