@@ -125,12 +125,68 @@ static void no_worker_is_refused(void **state)
     drove__optim_destroy(optim);
 }
 
+static void expect_text(drove_sync_ops ops, const drove_sync_options *opt, const char *text)
+{
+    float theta[N] = {0};
+    uint32_t words[N] = {0};
+    drove_sync *s = NULL;
+    const drove_params start = opt->layout != NULL ? (drove_params){.words = words}
+                                                   : (drove_params){.theta = theta};
+    drove_status status = drove__sync_create(&ops, opt, &start, &s);
+    if (text == NULL && status != DROVE_OK) fail_msg("%s", drove_error_text());
+    if (text != NULL) {
+        assert_int_equal(status, DROVE_E_ARG);
+        assert_string_equal(drove_error_text(), text);
+    }
+    drove__sync_destroy(s);
+}
+
+static drove_status init_nothing(drove_sync *s, const drove_sync_options *opt,
+                                 const drove_params *start)
+{
+    (void)s, (void)opt, (void)start;
+    return DROVE_OK;
+}
+
+/* Every mix of what a row needs, a layout, functions that convert, and a number of workers. */
+static void options_must_suit_the_row(void **state)
+{
+    (void)state;
+    static const drove_layout layout = {.number = DROVE_I8, .n_numbers = N, .tail = N};
+    static const drove_sync_convert convert = {.n_floats = N};
+    drovek_table kernels;
+    drove_optim *optim = make_optim(&kernels);
+    for (unsigned mix = 0; mix < 64; mix++) {
+        bool is_one = mix & 1, is_typed = mix & 2, is_spread = mix & 4;
+        drove_sync_ops ops = {.name = "row", .init = init_nothing};
+        if (is_one) ops.needs |= DROVE_SYNC_ONE;
+        if (is_typed) ops.needs |= DROVE_SYNC_TYPED;
+        if (is_spread) ops.needs |= DROVE_SYNC_SPREAD;
+        const drove_sync_options opt = {.n_workers = mix & 8 ? 2 : 1,
+                                        .optim = optim,
+                                        .layout = mix & 16 ? &layout : NULL,
+                                        .convert = mix & 32 ? &convert : NULL};
+        const char *text = NULL;
+        if (is_one && opt.n_workers == 2) text = "row: expected one worker, found 2";
+        else if (opt.layout != NULL && !is_typed)
+            text = "row: expected parameters that are floats, found low-precision ones: its "
+                   "workers publish gradients, and low-precision steps go straight into the "
+                   "parameters";
+        else if (opt.layout != NULL && is_spread && opt.convert == NULL)
+            text = "row: expected low-precision parameters with functions that convert them, "
+                   "found none";
+        expect_text(ops, &opt, text);
+    }
+    drove__optim_destroy(optim);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_bare_strategy_has_the_defaults),
         cmocka_unit_test(places_are_kept),
         cmocka_unit_test(no_worker_is_refused),
+        cmocka_unit_test(options_must_suit_the_row),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
