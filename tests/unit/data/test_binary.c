@@ -143,6 +143,11 @@ static void test_npy(void **state)
     assert_true(target_of(a, 1) == 1.5f);
     drove_data_destroy(a);
     drove_data_destroy(b);
+    const uint8_t counts[6] = {1, 0, 0, 0, 2, 1}; /* of multi-label, no indicators */
+    write_npy_file("yc", "{'descr': '|u1', 'fortran_order': False, 'shape': (3, 2), }", counts,
+                   sizeof counts);
+    expect_refusal("npy:f4,yc", NULL, DROVE_E_DATA, "yc",
+                   "row 3, column 1: expected 0 or 1 (multi-label), found 2", NULL);
     d = open_data("npy:f4,yb");
     const uint64_t start[] = {0, 1, 1, 3};
     const uint32_t label[] = {0, 0, 1};

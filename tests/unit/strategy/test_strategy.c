@@ -130,8 +130,8 @@ static void expect_text(drove_sync_ops ops, const drove_sync_options *opt, const
     float theta[N] = {0};
     uint32_t words[N] = {0};
     drove_sync *s = NULL;
-    const drove_params start = opt->layout != NULL ? (drove_params){.words = words}
-                                                   : (drove_params){.theta = theta};
+    const drove_params start =
+        opt->layout != NULL ? (drove_params){.words = words} : (drove_params){.theta = theta};
     drove_status status = drove__sync_create(&ops, opt, &start, &s);
     if (text == NULL && status != DROVE_OK) fail_msg("%s", drove_error_text());
     if (text != NULL) {
