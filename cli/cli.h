@@ -108,6 +108,7 @@ int cli_train_refuse(drove_status status, const char *why);
 int cli_tune(const cli_args *args);
 int cli_eval(const cli_args *args);
 int cli_predict(const cli_args *args);
+int cli_export(const cli_args *args);
 int cli_data(const cli_args *args);
 int cli_info(const cli_args *args);
 int cli_model(const cli_args *args);

@@ -108,6 +108,14 @@ static const cli_flag predict_flags[] = {
      .help = "highest kernel tier to use"},
 };
 
+static const cli_flag export_flags[] = {
+    {.name = "onnx", .value_name = "FILE", .help = "an ONNX graph: of every kind of model"},
+    {.name = "c",
+     .value_name = "FILE",
+     .help = "C99 source without dependencies: of linear models and mlps of up to a million "
+             "parameters"},
+};
+
 static const cli_flag data_flags[] = {
     {.name = "label",
      .value_name = "COLUMN",
@@ -254,6 +262,19 @@ static const cli_command commands[] = {
      .least_words = 1,
      .most_words = 2,
      .run = cli_predict},
+    {.name = "export",
+     .usage = "MODEL --onnx FILE | --c FILE",
+     .help = "a saved model for other programs: ONNX or C",
+     .details = "Writes a saved model as a graph that ONNX Runtime and others read, or as C source:\n"
+                "with its preprocessing inside, so that raw columns, numbers or images go in and\n"
+                "the predictions of drove predict come out.  Prints the inputs and outputs; dates\n"
+                "go in as days since 1970.  MODEL is a saved model (.safetensors) or the folder of\n"
+                "a run.\n",
+     FLAGS(export_flags),
+     .expects = "MODEL, the folder of a run",
+     .least_words = 1,
+     .most_words = 1,
+     .run = cli_export},
     {.name = "data",
      .usage = "info|convert SPEC [TO]",
      .help = "look at or convert a data set",

@@ -6,6 +6,7 @@
 #include <drove/bench.h>
 #include <drove/data.h>
 #include <drove/dmgc.h>
+#include <drove/export.h>
 #include <drove/metrics.h>
 #include <drove/options.h>
 #include <drove/predictor.h>

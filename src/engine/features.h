@@ -70,6 +70,8 @@ drove_status drove__features_create(const drove_features_options *opt, size_t n_
                                     const drovek_table *kernels, unsigned n_threads,
                                     drove_features **out);
 void         drove__features_destroy(drove_features *map); /* NULL accepted */
+/* weight[n_in][n_out] = Omega transposed; *phase = b[n_out], the map's. */
+void drove__features_weights(const drove_features *map, float *weight, const float **phase);
 
 /* The data set of the map's features of each row of `data` (n_in features, dense or sparse), as
  * drove__data_derive says; `data` is not needed afterwards.  Errors: as above. */

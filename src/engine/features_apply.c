@@ -163,6 +163,18 @@ void drove__features_destroy(drove_features *map)
     free(map);
 }
 
+void drove__features_weights(const drove_features *map, float *weight, const float **phase)
+{
+    const size_t n_out = map->opt.n_out;
+    for (size_t first = 0; first < n_out; first += PANEL) {
+        size_t width = n_out - first < PANEL ? n_out - first : PANEL;
+        const float *panel = map->weight + first * map->n_in;
+        for (size_t i = 0; i < map->n_in; i++)
+            memcpy(weight + i * n_out + first, panel + i * width, width * sizeof *weight);
+    }
+    *phase = map->phase;
+}
+
 /* ---- applying ---- */
 
 /* y[n][width] = the sparse examples of a block times one panel. */

@@ -19,15 +19,20 @@ bool drove__cell_is_none(const char *text, size_t length)
     return length == 4 && memcmp(text, "None", 4) == 0;
 }
 
+static const char *const missing_words[] = {"",    "?",    "-",    ".",    "NA",   "N/A",  "n/a",
+                                            "nan", "NaN",  "null", "NULL", "None", "#N/A", "<NA>"};
+
+const char *drove__cell_missing_word(size_t i)
+{
+    return i < sizeof missing_words / sizeof *missing_words ? missing_words[i] : NULL;
+}
+
 bool drove__cell_is_missing(const char *text, size_t length)
 {
-    static const char *const words[] = {"NA",   "N/A",  "n/a",  "nan",  "NaN",
-                                        "null", "NULL", "None", "#N/A", "<NA>"};
-    if (length == 0) return true;
-    if (length == 1) return *text == '?' || *text == '-' || *text == '.';
     if (length > 4) return false;
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        if (strlen(words[i]) == length && memcmp(words[i], text, length) == 0) return true;
+    for (size_t i = 0; i < sizeof missing_words / sizeof *missing_words; i++) {
+        const char *word = missing_words[i];
+        if (strlen(word) == length && memcmp(word, text, length) == 0) return true;
     }
     return false;
 }
@@ -108,13 +113,20 @@ bool drove__cell_is_integer(const char *text, size_t length)
     return i == length;
 }
 
+enum { BOOLEAN_WORDS = 6 };
+static const char *const boolean_words[2][BOOLEAN_WORDS] = {{"false", "no", "f", "n", "0", "0.0"},
+                                                            {"true", "yes", "t", "y", "1", "1.0"}};
+
+const char *drove__cell_boolean_word(unsigned value, size_t i)
+{
+    return i < BOOLEAN_WORDS ? boolean_words[value][i] : NULL;
+}
+
 bool drove__cell_boolean(const char *text, size_t length, float *out)
 {
-    static const char *const words[2][6] = {{"false", "no", "f", "n", "0", "0.0"},
-                                            {"true", "yes", "t", "y", "1", "1.0"}};
     for (size_t value = 0; value < 2; value++) {
-        for (size_t i = 0; i < 6; i++) {
-            const char *word = words[value][i];
+        for (size_t i = 0; i < BOOLEAN_WORDS; i++) {
+            const char *word = boolean_words[value][i];
             if (strlen(word) != length || strncasecmp(word, text, length) != 0) continue;
             *out = (float)value;
             return true;

@@ -8,6 +8,8 @@
 
 /* Empty, NA, N/A, n/a, nan, NaN, null, NULL, None, #N/A, <NA>, ?, - or a point. */
 bool drove__cell_is_missing(const char *text, size_t length);
+/* Word i of them; NULL: there are no more. */
+const char *drove__cell_missing_word(size_t i);
 
 /* "None": missing, but among labels that are words the name of a class. */
 bool drove__cell_is_none(const char *text, size_t length);
@@ -32,6 +34,8 @@ bool drove__cell_is_integer(const char *text, size_t length);
 
 /* true/false, yes/no, t/f, y/n in upper or lower case, 1/0 (also 1.0): 1 or 0. */
 bool drove__cell_boolean(const char *text, size_t length, float *out);
+/* Word i for false (value 0) or true (1), in lower case; NULL: there are no more. */
+const char *drove__cell_boolean_word(unsigned value, size_t i);
 
 /* The order of a date's parts: 2020-12-31 (also with / or .), 31/12/2020, 12/31/2020. */
 typedef enum drove_date_order {

@@ -1,0 +1,295 @@
+/* export/onnx.c - a saved model as an ONNX graph: inputs, features, network, outputs.
+ *
+ * Inputs: a column each of a table; "image" [N][c][h][w] of images; else "x" [N][n_features].
+ * Outputs: of classes "label", the names, and "probabilities" or "scores" as drove predict has
+ * them; of label sets "probabilities"; of values "values".  Described in docs/export.md.
+ */
+#include "export/export.h"
+
+#include "base/json.h"
+#include "base/locale.h"
+#include "base/mem.h"
+#include "data/overwrite.h"
+#include "data/scale.h"
+#include "model/loss.h"
+#include "run/modelfile.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct exported {
+    drove_modelfile file;
+    drove_features *map; /* NULL: none */
+    drove_onnx graph;
+    const drove_export_options *opt;
+} exported;
+
+/* ---- inputs ---- */
+
+static bool is_image(const drove_modelfile *file)
+{
+    return file->augment.channels != 0;
+}
+
+/* x with the shift and factor of each number, as data/data.h scales; of sparse data by the factor
+ * alone. */
+static const char *scale(exported *e, const char *x, const size_t *dims, size_t rank)
+{
+    drove_onnx *g = &e->graph;
+    const drove_modelfile *f = &e->file;
+    if (f->shift != NULL && f->x_kind != DROVE_X_CSR)
+        x = drove__onnx_node(g, "Sub", x, drove__onnx_floats(g, f->shift, dims, rank), NULL);
+    if (f->factor != NULL)
+        x = drove__onnx_node(g, "Mul", x, drove__onnx_floats(g, f->factor, dims, rank), NULL);
+    return x;
+}
+
+/* The part of an image that a model sees: zeros around it, and the middle. */
+static const char *cut(exported *e, const char *image)
+{
+    drove_onnx *g = &e->graph;
+    const drove_augment *a = &e->file.augment;
+    if (!drove__augment_is_on(a)) return image;
+    const drove_window w = drove__augment_centre(a);
+    const int64_t p = (int64_t)a->pad, top = (int64_t)w.top, left = (int64_t)w.left;
+    const int64_t pads[] = {0, 0, p, p, 0, 0, p, p}, axes[] = {2, 3}, first[] = {top, left},
+                  end[] = {top + (int64_t)a->crop_height, left + (int64_t)a->crop_width};
+    const size_t two = 2, eight = 8;
+    if (p > 0)
+        image = drove__onnx_node(g, "Pad", image, drove__onnx_ints(g, pads, &eight, 1), NULL);
+    const char *const input[] = {image, drove__onnx_ints(g, first, &two, 1),
+                                 drove__onnx_ints(g, end, &two, 1),
+                                 drove__onnx_ints(g, axes, &two, 1)};
+    return drove__onnx_node_of(g, "Slice", input, DROVE_COUNT(input));
+}
+
+static drove_status add_inputs(exported *e, const char **x)
+{
+    drove_onnx *g = &e->graph;
+    const drove_modelfile *f = &e->file;
+    const drove_augment *a = &f->augment;
+    const size_t dims[] = {1, f->n_inputs}, sides[] = {1, a->channels, a->height, a->width};
+    if (f->schema != NULL) {
+        DROVE_TRY(drove__onnx_columns(g, f->schema, x));
+        *x = scale(e, *x, dims, 2);
+    } else if (is_image(f)) {
+        drove__onnx_input(g, "image", DROVE_ONNX_FLOAT, sides, 4,
+                          f->x_kind == DROVE_X_U8 ? "pixels from 0 to 255" : "as in the data");
+        g->scope = "image";
+        *x = cut(e, scale(e, "image", sides, 4));
+    } else {
+        drove__onnx_input(g, "x", DROVE_ONNX_FLOAT, dims, 2, "as in the data");
+        g->scope = "x";
+        *x = scale(e, "x", dims, 2);
+    }
+    return DROVE_OK;
+}
+
+/* sqrt(2 / D) cos(Omega x + b) */
+static drove_status add_map(exported *e, const char **x)
+{
+    drove_onnx *g = &e->graph;
+    const drove_modelfile *f = &e->file;
+    const float *phase;
+    drovek_table kernels;
+    if (f->features.ops == NULL) return DROVE_OK;
+    const size_t n_out = f->features.n_out, dims[] = {f->n_inputs, n_out};
+    DROVE_TRY(drovek_select(&kernels, 0, NULL));
+    DROVE_TRY(drove__features_create(&f->features, f->n_inputs, &kernels, 1, &e->map));
+    float *weight = drove__onnx_take(g, f->n_inputs * n_out, sizeof *weight);
+    if (weight == NULL)
+        return drove__fail_nomem("a feature map", f->n_inputs * n_out * sizeof *weight);
+    drove__features_weights(e->map, weight, &phase);
+    g->scope = "features";
+    *x = drove__onnx_node(g, "Gemm", *x, drove__onnx_floats(g, weight, dims, 2),
+                          drove__onnx_floats(g, phase, &n_out, 1));
+    *x = drove__onnx_node(g, "Cos", *x, NULL, NULL);
+    *x = drove__onnx_node(g, "Mul", *x, drove__onnx_float(g, (float)sqrt(2.0 / (double)n_out)),
+                          NULL);
+    return DROVE_OK;
+}
+
+/* ---- outputs ---- */
+
+/* A column of the table may have the output's name already. */
+static const char *output_name(drove_onnx *g, const char *name)
+{
+    for (size_t i = 0; i < g->inputs.n; i++) {
+        const Drove__Onnx__Value *input = g->inputs.item[i];
+        if (strcmp(input->name, name) == 0)
+            return output_name(g, drove__onnx_print(g, "%s_", name));
+    }
+    return name;
+}
+
+static void add_label(exported *e, const char *place)
+{
+    drove_onnx *g = &e->graph;
+    const size_t n = e->file.io.n_classes, dims[] = {1};
+    const char **name = drove__onnx_take(g, n, sizeof *name);
+    for (size_t i = 0; name != NULL && i < n; i++)
+        name[i] = e->file.class_name != NULL ? e->file.class_name[i]
+                                             : drove__onnx_print(g, "%zu", i);
+    if (g->is_starved) return;
+    const char *label =
+        drove__onnx_node(g, "Gather", drove__onnx_strings(g, name, n), place, NULL);
+    drove__onnx_output(g, output_name(g, "label"), label, DROVE_ONNX_STRING, dims, 1,
+                       "the class's name");
+}
+
+/* Place of the class: the first of the largest outputs, or the side of a single one. */
+static const char *class_place(exported *e, const char *outputs)
+{
+    drove_onnx *g = &e->graph;
+    const float middle = e->file.model->loss->gives_probability ? 0.5f : 0.0f;
+    const int64_t minus_1 = -1;
+    const size_t one = 1;
+    if (e->file.model->n_outputs == 1) {
+        const char *is_second =
+            drove__onnx_node(g, "Greater", outputs, drove__onnx_float(g, middle), NULL);
+        return drove__onnx_node(g, "Reshape", drove__onnx_cast(g, is_second, DROVE_ONNX_INT64),
+                                drove__onnx_ints(g, &minus_1, &one, 1), NULL);
+    }
+    const char *place = drove__onnx_node(g, "ArgMax", outputs, NULL, NULL);
+    drove__onnx_set_int(g, "axis", 1);
+    drove__onnx_set_int(g, "keepdims", 0);
+    return place;
+}
+
+static const char *predict(drove_onnx *g, const drove_loss_ops *loss, const char *z)
+{
+    if (loss == &drove__loss_sigmoid || loss == &drove__loss_logistic)
+        return drove__onnx_node(g, "Sigmoid", z, NULL, NULL);
+    if (loss != &drove__loss_softmax) return z;
+    const char *p = drove__onnx_node(g, "Softmax", z, NULL, NULL);
+    drove__onnx_set_int(g, "axis", 1);
+    return p;
+}
+
+static void add_outputs(exported *e, const char *z)
+{
+    drove_onnx *g = &e->graph;
+    const drove_model *model = e->file.model;
+    const drove_model_io *io = &e->file.io;
+    const char *y = predict(g, model->loss, z);
+    size_t dims[] = {1, model->n_outputs};
+    if (io->n_classes == 0) {
+        drove__onnx_output(g, output_name(g, "values"), y, DROVE_ONNX_FLOAT, dims, 2, "as in the data");
+        return;
+    }
+    if (!io->is_multi_label) add_label(e, class_place(e, y));
+    if (!model->loss->gives_probability) {
+        drove__onnx_output(g, output_name(g, "scores"), y, DROVE_ONNX_FLOAT, dims, 2,
+                           dims[1] == 1 ? "above 0: the second class" : "the largest: the class");
+        return;
+    }
+    if (!io->is_multi_label && model->n_outputs == 1) {
+        const char *both[] = {drove__onnx_node(g, "Sub", drove__onnx_float(g, 1.0f), y, NULL), y};
+        y = drove__onnx_join(g, both, 2);
+        dims[1] = 2;
+    }
+    drove__onnx_output(g, output_name(g, "probabilities"), y, DROVE_ONNX_FLOAT, dims, 2,
+                       io->is_multi_label ? "of each label" : "of each class");
+}
+
+/* ---- what the file says of itself ---- */
+
+static drove_status add_pairs(exported *e)
+{
+    drove_onnx *g = &e->graph;
+    const drove_modelfile *f = &e->file;
+    json_t *names = json_array();
+    for (size_t i = 0; f->class_name != NULL && i < (f->io.n_classes > 0 ? f->io.n_classes : f->model->n_outputs); i++)
+        drove__json_add(&names, json_string(f->class_name[i]));
+    char *text = names != NULL ? drove__json_dump(names, JSON_COMPACT) : NULL;
+    json_decref(names);
+    if (text == NULL) return drove__fail_nomem("class names", 1);
+    drove__onnx_pair(g, "model", f->model->spec);
+    drove__onnx_pair(g, "loss", f->model->loss->name);
+    drove__onnx_pair(g, "class_names", text);
+    free(text);
+    return DROVE_OK;
+}
+
+static const char *type_name(int32_t type)
+{
+    switch (type) {
+    case DROVE_ONNX_FLOAT: return "float";
+    case DROVE_ONNX_DOUBLE: return "double";
+    default: return "string";
+    }
+}
+
+static void say_value(const exported *e, const char *what, const Drove__Onnx__Value *v)
+{
+    char text[512], shape[96] = "";
+    const Drove__Onnx__TensorType *t = v->type->tensor_type;
+    for (size_t i = 0, used = 0; i < t->shape->n_dim && used < sizeof shape - 24; i++) {
+        const Drove__Onnx__Dimension *d = t->shape->dim[i];
+        if (i == 0) used += (size_t)snprintf(shape + used, sizeof shape - used, "N");
+        else used += (size_t)snprintf(shape + used, sizeof shape - used, "x%lld", (long long)d->value);
+    }
+    snprintf(text, sizeof text, "%-6s  %-20s  %-6s  %-12s  %s", what, v->name,
+             type_name(t->elem_type), shape, v->doc_string);
+    e->opt->line(e->opt->context, text);
+}
+
+/* Of a wide table the first columns. */
+static void say_values(const exported *e)
+{
+    enum { MOST_INPUTS = 40 };
+    const drove_onnx *g = &e->graph;
+    char text[64];
+    if (e->opt->line == NULL) return;
+    for (size_t i = 0; i < g->inputs.n && i < MOST_INPUTS; i++)
+        say_value(e, "input", g->inputs.item[i]);
+    if (g->inputs.n > MOST_INPUTS) {
+        snprintf(text, sizeof text, "... and %zu more inputs", g->inputs.n - MOST_INPUTS);
+        e->opt->line(e->opt->context, text);
+    }
+    for (size_t i = 0; i < g->outputs.n; i++) say_value(e, "output", g->outputs.item[i]);
+}
+
+/* ---- the whole ---- */
+
+/* The names of inner values begin like no column's name. */
+static void choose_prefix(exported *e)
+{
+    const drove_schema *s = e->file.schema;
+    e->graph.prefix = "/";
+    for (size_t i = 0; s != NULL && i < s->n_columns; i++) {
+        const char *prefix = e->graph.prefix;
+        if (strncmp(s->column[i].name, prefix, strlen(prefix)) != 0) continue;
+        e->graph.prefix = drove__onnx_print(&e->graph, "%s/", prefix);
+        if (e->graph.is_starved) return;
+        i = SIZE_MAX; /* again from the first */
+    }
+}
+
+static drove_status build(exported *e)
+{
+    const char *x, *z;
+    choose_prefix(e);
+    DROVE_TRY(add_inputs(e, &x));
+    DROVE_TRY(add_map(e, &x));
+    bool has_sides = is_image(&e->file) && e->file.schema == NULL && e->map == NULL;
+    DROVE_TRY(drove__onnx_network(&e->graph, e->file.model, e->file.theta, x, has_sides, &z));
+    add_outputs(e, z);
+    return add_pairs(e);
+}
+
+drove_status drove_export_onnx(const drove_export_options *opt)
+{
+    DROVE_IN_C_LOCALE;
+    exported e = {.opt = opt};
+    DROVE_TRY(drove__overwrite_check("--onnx", opt->out, opt->model));
+    DROVE_TRY(drove__modelfile_load(opt->model, &e.file));
+    drove_status status = build(&e);
+    if (status == DROVE_OK) status = drove__onnx_write(&e.graph, opt->out);
+    if (status == DROVE_OK) say_values(&e);
+    drove__onnx_fini(&e.graph);
+    drove__features_destroy(e.map);
+    drove__modelfile_fini(&e.file);
+    return status;
+}

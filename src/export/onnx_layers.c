@@ -1,0 +1,340 @@
+/* export/onnx_layers.c - the layers of a network as nodes of ONNX.
+ *
+ * drove's vectors of an image are in the order [h][w][c], ONNX's images are [c][h][w]: where a
+ * vector is made of an image, a Transpose stands before it.  The model's input is as the data have
+ * it, [c][h][w], also where a dense layer reads it.
+ */
+#include "export/export.h"
+
+#include "base/mem.h"
+#include "kernel/bf16.h"
+#include "model/layer.h"
+
+#include <stdlib.h>
+
+typedef struct value { /* of a blob */
+    const char *name;
+    bool is_image; /* [N][c][h][w]; else [N][n] */
+} value;
+
+typedef struct network {
+    drove_onnx *g;
+    const drove_model *model;
+    const float *theta;
+    value *blob; /* [n_layers + 1] */
+} network;
+
+/* ---- images and vectors ---- */
+
+static const char *flatten(drove_onnx *g, const char *image, bool transposes)
+{
+    static const int64_t channels_last[] = {0, 2, 3, 1};
+    if (transposes) {
+        image = drove__onnx_node(g, "Transpose", image, NULL, NULL);
+        drove__onnx_set_ints(g, "perm", channels_last, DROVE_COUNT(channels_last));
+    }
+    const char *vector = drove__onnx_node(g, "Flatten", image, NULL, NULL);
+    drove__onnx_set_int(g, "axis", 1);
+    return vector;
+}
+
+static bool has_one_order(drove_shape s)
+{
+    return s.c == 1 || s.h * s.w == 1;
+}
+
+static const char *as_vector(const network *n, uint32_t blob)
+{
+    const value *v = &n->blob[blob];
+    if (!v->is_image) return v->name;
+    bool is_plain = blob == 0 || has_one_order(drove__blob_shape(n->model, blob));
+    return flatten(n->g, v->name, !is_plain);
+}
+
+static const char *as_image(const network *n, uint32_t blob)
+{
+    const value *v = &n->blob[blob];
+    if (v->is_image) return v->name;
+    const drove_shape s = drove__blob_shape(n->model, blob);
+    const int64_t sides[4] = {0, (int64_t)s.c, (int64_t)s.h, (int64_t)s.w};
+    const size_t n_sides = DROVE_COUNT(sides);
+    return drove__onnx_node(n->g, "Reshape", v->name, drove__onnx_ints(n->g, sides, &n_sides, 1),
+                            NULL);
+}
+
+/* ---- products ---- */
+
+static bool rounds(const network *n)
+{
+    return n->model->factors == DROVEK_FACTORS_BF16;
+}
+
+/* What a product takes its factor to be. */
+static const char *factor(const network *n, const char *x)
+{
+    if (!rounds(n)) return x;
+    return drove__onnx_cast(n->g, drove__onnx_cast(n->g, x, DROVE_ONNX_BFLOAT16), DROVE_ONNX_FLOAT);
+}
+
+static const char *dense_weights(const network *n, const drove_layer *l)
+{
+    const size_t dims[] = {l->n_in, l->n_out};
+    const float *w = n->theta + l->w_offset;
+    if (!rounds(n)) return drove__onnx_floats(n->g, w, dims, 2);
+    float *rounded = drove__onnx_take(n->g, l->n_w, sizeof *rounded);
+    for (size_t i = 0; rounded != NULL && i < l->n_w; i++) rounded[i] = drovek_bf16(w[i]);
+    return drove__onnx_floats(n->g, rounded, dims, 2);
+}
+
+static const char *biases(const network *n, const drove_layer *l)
+{
+    return l->n_b > 0 ? drove__onnx_floats(n->g, n->theta + l->b_offset, &l->n_b, 1) : NULL;
+}
+
+static value add_dense(const network *n, const drove_layer *l)
+{
+    const char *x = factor(n, as_vector(n, l->bottom[0]));
+    return (value){
+        .name = drove__onnx_node(n->g, "Gemm", x, dense_weights(n, l), biases(n, l)),
+    };
+}
+
+/* W[groups][kh][kw][c][o] -> [groups * o][c][kh][kw], c and o of one group. */
+static const char *conv_weights(const network *n, const drove_layer *l)
+{
+    const size_t groups = l->w_shape[0], kh = l->w_shape[1], kw = l->w_shape[2], c = l->w_shape[3],
+                 o = l->w_shape[4];
+    const size_t dims[] = {groups * o, c, kh, kw};
+    const float *from = n->theta + l->w_offset;
+    float *to = drove__onnx_take(n->g, l->n_w, sizeof *to);
+    for (size_t i = 0; to != NULL && i < l->n_w; i++) {
+        const size_t out = i % o, in = i / o % c, x = i / o / c % kw, y = i / o / c / kw % kh,
+                     group = i / o / c / kw / kh;
+        to[(((group * o + out) * c + in) * kh + y) * kw + x] =
+            rounds(n) ? drovek_bf16(from[i]) : from[i];
+    }
+    return drove__onnx_floats(n->g, to, dims, DROVE_COUNT(dims));
+}
+
+static void set_pair(drove_onnx *g, const char *name, size_t h, size_t w)
+{
+    const int64_t sides[] = {(int64_t)h, (int64_t)w};
+    drove__onnx_set_ints(g, name, sides, DROVE_COUNT(sides));
+}
+
+static value add_convolution(const network *n, const drove_layer *l)
+{
+    const drovek_window *w = &l->opt.window;
+    const int64_t pads[] = {(int64_t)w->ph, (int64_t)w->pw, (int64_t)w->ph, (int64_t)w->pw};
+    const char *x = factor(n, as_image(n, l->bottom[0]));
+    const char *y = drove__onnx_node(n->g, "Conv", x, conv_weights(n, l), biases(n, l));
+    set_pair(n->g, "kernel_shape", l->w_shape[1], l->w_shape[2]);
+    set_pair(n->g, "strides", w->sh > 0 ? w->sh : 1, w->sw > 0 ? w->sw : 1);
+    set_pair(n->g, "dilations", w->dh > 0 ? w->dh : 1, w->dw > 0 ? w->dw : 1);
+    drove__onnx_set_ints(n->g, "pads", pads, DROVE_COUNT(pads));
+    drove__onnx_set_int(n->g, "group", (int64_t)l->w_shape[0]);
+    return (value){.name = y, .is_image = true};
+}
+
+/* ---- pooling ---- */
+
+/* What the last of n_out windows needs behind a side of n numbers; it begins before their end. */
+static size_t pad_behind(size_t n, size_t n_out, size_t size, size_t stride, size_t before)
+{
+    size_t end = (n_out - 1) * stride + size;
+    return end > n + before ? end - n - before : 0;
+}
+
+/* Numbers of window i that lie in the image or its padding, which has `pad` at both ends. */
+static size_t counted(size_t i, size_t n, size_t size, size_t stride, size_t pad)
+{
+    size_t begin = i * stride, end = begin + size;
+    return (end < n + 2 * pad ? end : n + 2 * pad) - begin;
+}
+
+/* Where a window hangs over the padding it counts fewer numbers than its area, by which ONNX
+ * divides.  NULL: none does. */
+static const char *mean_factors(const network *n, const drove_layer *l)
+{
+    const drovek_window *w = &l->opt.window;
+    const size_t dims[] = {1, 1, l->out.h, l->out.w};
+    float *f = drove__onnx_take(n->g, l->out.h * l->out.w, sizeof *f);
+    bool is_needed = false;
+    for (size_t i = 0; f != NULL && i < l->out.h * l->out.w; i++) {
+        size_t area = counted(i / l->out.w, l->in.h, w->kh, w->sh, w->ph) *
+                      counted(i % l->out.w, l->in.w, w->kw, w->sw, w->pw);
+        f[i] = (float)(w->kh * w->kw) / (float)area;
+        is_needed = is_needed || area != w->kh * w->kw;
+    }
+    return is_needed ? drove__onnx_floats(n->g, f, dims, DROVE_COUNT(dims)) : NULL;
+}
+
+static value add_pool(const network *n, const drove_layer *l)
+{
+    const drovek_window *w = &l->opt.window;
+    const bool is_mean = l->ops == &drove__layer_average_pool;
+    const int64_t pads[] = {
+        (int64_t)w->ph, (int64_t)w->pw,
+        (int64_t)pad_behind(l->in.h, l->out.h, w->kh, w->sh, w->ph),
+        (int64_t)pad_behind(l->in.w, l->out.w, w->kw, w->sw, w->pw)};
+    const char *x = as_image(n, l->bottom[0]);
+    const char *y = drove__onnx_node(n->g, is_mean ? "AveragePool" : "MaxPool", x, NULL, NULL);
+    set_pair(n->g, "kernel_shape", w->kh, w->kw);
+    set_pair(n->g, "strides", w->sh, w->sw);
+    drove__onnx_set_ints(n->g, "pads", pads, DROVE_COUNT(pads));
+    if (is_mean) {
+        drove__onnx_set_int(n->g, "count_include_pad", 1);
+        const char *factors = mean_factors(n, l);
+        if (factors != NULL) y = drove__onnx_node(n->g, "Mul", y, factors, NULL);
+    }
+    return (value){.name = y, .is_image = true};
+}
+
+/* ---- the others ---- */
+
+static value add_lrn(const network *n, const drove_layer *l)
+{
+    const char *y = drove__onnx_node(n->g, "LRN", as_image(n, l->bottom[0]), NULL, NULL);
+    drove__onnx_set_int(n->g, "size", (int64_t)l->opt.size);
+    drove__onnx_set_float(n->g, "alpha", l->opt.alpha);
+    drove__onnx_set_float(n->g, "beta", l->opt.beta);
+    drove__onnx_set_float(n->g, "bias", l->opt.kappa);
+    return (value){.name = y, .is_image = true};
+}
+
+static value add_batch_norm(const network *n, const drove_layer *l)
+{
+    const value x = n->blob[l->bottom[0]];
+    const float *theta = n->theta;
+    const size_t c = l->n_w;
+    const char *const input[] = {
+        as_image(n, l->bottom[0]),
+        drove__onnx_floats(n->g, theta + l->w_offset, &c, 1),
+        drove__onnx_floats(n->g, theta + l->b_offset, &c, 1),
+        drove__onnx_floats(n->g, theta + l->s_offset, &c, 1),
+        drove__onnx_floats(n->g, theta + l->s_offset + c, &c, 1),
+    };
+    const char *y = drove__onnx_node_of(n->g, "BatchNormalization", input, DROVE_COUNT(input));
+    drove__onnx_set_float(n->g, "epsilon", l->opt.epsilon);
+    if (!x.is_image) y = flatten(n->g, y, false);
+    return (value){.name = y, .is_image = x.is_image};
+}
+
+/* All inputs of a layer in one form: as images, unless all are vectors. */
+static bool list_inputs(const network *n, const drove_layer *l, const char **input)
+{
+    bool is_image = false;
+    for (unsigned i = 0; i < l->n_bottoms; i++)
+        is_image = is_image || n->blob[l->bottom[i]].is_image;
+    for (unsigned i = 0; i < l->n_bottoms; i++)
+        input[i] = is_image ? as_image(n, l->bottom[i]) : n->blob[l->bottom[i]].name;
+    return is_image;
+}
+
+static value add_concat(const network *n, const drove_layer *l)
+{
+    const char *input[DROVE_LAYER_MOST_BOTTOMS];
+    bool is_image = list_inputs(n, l, input);
+    return (value){.name = drove__onnx_join(n->g, input, l->n_bottoms), .is_image = is_image};
+}
+
+static value add_sum(const network *n, const drove_layer *l)
+{
+    const char *input[DROVE_LAYER_MOST_BOTTOMS];
+    bool is_image = list_inputs(n, l, input);
+    for (unsigned i = 0; i < l->n_bottoms; i++) {
+        const float c = l->opt.coefficient[i];
+        if (c != 1.0f)
+            input[i] =
+                drove__onnx_node(n->g, "Mul", input[i], drove__onnx_float(n->g, c), NULL);
+    }
+    return (value){.name = drove__onnx_node_of(n->g, "Sum", input, l->n_bottoms),
+                   .is_image = is_image};
+}
+
+/* Of the input, too, the vector is [h][w][c]. */
+static value add_flatten(const network *n, const drove_layer *l)
+{
+    const value *x = &n->blob[l->bottom[0]];
+    if (!x->is_image) return *x;
+    return (value){.name = flatten(n->g, x->name, !has_one_order(l->in))};
+}
+
+static value add_softmax(const network *n, const drove_layer *l)
+{
+    const value x = n->blob[l->bottom[0]];
+    value y = {.name = drove__onnx_node(n->g, "Softmax", x.name, NULL, NULL),
+               .is_image = x.is_image};
+    drove__onnx_set_int(n->g, "axis", 1);
+    return y;
+}
+
+static value add_nothing(const network *n, const drove_layer *l)
+{
+    return n->blob[l->bottom[0]];
+}
+
+static const struct {
+    const drove_layer_ops *ops;
+    value (*add)(const network *n, const drove_layer *l);
+} kinds[] = {
+    {&drove__layer_dense, add_dense},
+    {&drove__layer_convolution, add_convolution},
+    {&drove__layer_max_pool, add_pool},
+    {&drove__layer_average_pool, add_pool},
+    {&drove__layer_lrn, add_lrn},
+    {&drove__layer_dropout, add_nothing}, /* the identity in inference */
+    {&drove__layer_batch_norm, add_batch_norm},
+    {&drove__layer_concat, add_concat},
+    {&drove__layer_sum, add_sum},
+    {&drove__layer_flatten, add_flatten},
+    {&drove__layer_activation, add_nothing}, /* that of any layer, below */
+    {&drove__layer_softmax, add_softmax},
+};
+
+static const char *activation_of(drovek_act act)
+{
+    switch (act) {
+    case DROVEK_RELU: return "Relu";
+    case DROVEK_SIGMOID: return "Sigmoid";
+    case DROVEK_TANH: return "Tanh";
+    case DROVEK_LINEAR: break;
+    }
+    return NULL;
+}
+
+static drove_status add_layer(const network *n, size_t at)
+{
+    const drove_layer *l = &n->model->layer[at];
+    const char *act = activation_of(l->act);
+    value *y = &n->blob[at + 1];
+    n->g->scope = l->name;
+    for (size_t k = 0; k < DROVE_COUNT(kinds); k++) {
+        if (kinds[k].ops == l->ops) *y = kinds[k].add(n, l);
+    }
+    if (y->name == NULL)
+        return drove__fail(DROVE_E_UNSUPPORTED, "layer %s: ONNX files of drove have no %s layers",
+                           l->name, l->ops->name);
+    if (act != NULL) y->name = drove__onnx_node(n->g, act, y->name, NULL, NULL);
+    return DROVE_OK;
+}
+
+drove_status drove__onnx_network(drove_onnx *g, const drove_model *model, const float *theta,
+                                 const char *input, bool is_image, const char **outputs)
+{
+    network n = {.g = g, .model = model, .theta = theta};
+    const size_t last = model->head[model->n_heads - 1].layer;
+    drove_status status = DROVE_OK;
+    n.blob = calloc(model->n_layers + 1, sizeof *n.blob);
+    if (n.blob == NULL) return drove__fail_nomem("layers", model->n_layers * sizeof *n.blob);
+    n.blob[0] = (value){.name = input, .is_image = is_image};
+    for (size_t l = 0; l <= last && status == DROVE_OK; l++) {
+        if (!model->layer[l].trains_only) status = add_layer(&n, l);
+    }
+    if (status == DROVE_OK) {
+        g->scope = "outputs";
+        *outputs = as_vector(&n, (uint32_t)last + 1);
+    }
+    free(n.blob);
+    return status;
+}
