@@ -282,7 +282,7 @@ static const struct {
     [DROVE_COLUMN_DATE] = {DROVE_ONNX_DOUBLE, "date: days since 1970-01-01; NaN: missing",
                            put_date},
     [DROVE_COLUMN_CATEGORY] = {DROVE_ONNX_STRING, "category; empty: missing", put_category},
-    [DROVE_COLUMN_HASHED] = {DROVE_ONNX_STRING, "hashed category; empty: missing", put_hashed},
+    [DROVE_COLUMN_HASHED] = {DROVE_ONNX_STRING, "hashed category; empty: missing; 7, not 7.0", put_hashed},
 };
 
 const char *drove__export_column_name(const drove_schema *schema, size_t column, char into[32])

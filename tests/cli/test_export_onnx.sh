@@ -1,0 +1,148 @@
+# drove export --onnx: ONNX Runtime predicts from raw columns, numbers and images what drove predict does, for every
+# kind of model.  Skipped where python3, or the interpreter that DROVE_TEST_PYTHON names, has no onnxruntime.
+# ctest: timeout=600 only=release
+set -eu
+. "$DROVE_SOURCE_DIR/tests/cli/common.sh"
+python=${DROVE_TEST_PYTHON:-$(command -v python3 || echo python3)}
+if ! "$python" -c 'import onnxruntime' 2>/dev/null; then
+    echo "skipped: $python has no onnxruntime"
+    exit 77
+fi
+
+# NAME TRAINING EXAMPLES ARGUMENT...: trains, predicts and exports; EXAMPLES: a table, or an array of TRAINING's.
+same() {
+    local name=$1 training=$2 examples=$3
+    shift 3
+    run_for 0 train "$training" --test none --threads 1 --strategy sequential --out "$name" --quiet "$@"
+    case $examples in
+    *.npy) run_for 0 predict "$name" "$training" ;;
+    *) run_for 0 predict "$name" "$examples" ;;
+    esac
+    mv out.txt "$name.csv"
+    run_for 0 export "$name" --onnx "$name.onnx"
+    mv out.txt "$name.txt"
+    "$python" "$DROVE_SOURCE_DIR/tests/cli/onnx_check.py" "$name.onnx" "$name.csv" "$examples" ${tolerance-} ||
+        fail "$name: ONNX Runtime predicts something else"
+    rm -r "$name" "$name.onnx"
+}
+
+# ---- tables: numbers, truth values, dates, categories, hashed ones; missing and unseen cells ----
+
+"$python" - <<'END'
+import csv
+import datetime
+import random
+
+random.seed(5)
+for path, n in ("mixed.csv", 700), ("new.csv", 300):
+    table = csv.writer(open(path, "w"))
+    table.writerow(["age", "smokes", "born", "seen", "zone", "shop", "price", "label", "y"])
+    for _ in range(n):
+        age = "" if random.random() < 0.1 else f"{random.gauss(40, 12):.3f}"
+        smokes = random.choice(["yes", "No", "YES", "no", "", "n", "True"])
+        born = datetime.date(1930, 1, 1) + datetime.timedelta(days=random.randrange(30000))
+        born = "NA" if random.random() < 0.1 else str(born)
+        seen = datetime.datetime(1965, 1, 1) + datetime.timedelta(seconds=random.randrange(1800000000))
+        zone = random.choice(["1", "2", "7", "7.0", "x y", "Ä,b", ""] + ["unseen"] * (path == "new.csv"))
+        price = random.choice([f"{random.expovariate(0.01):.2f}", "inf"])
+        y = (float(age or 30) * (1 if smokes.lower() in ("yes", "true") else -0.5) + 5 * zone.startswith("7")
+             + (seen.hour + (3 if born == "NA" else 2020 - int(born[:4]))) / 3)
+        table.writerow([age, smokes, born, seen.strftime("%Y-%m-%d %H:%M:%S"), zone, f"s{random.randrange(90)}", price,
+                        random.choice("ab"), f"{y:.4f}"])
+END
+sed 's/,7\.0,/,7,/' new.csv >whole.csv # of a hashed column ONNX takes whole numbers without .0
+few='--lr 0.05 --until epochs=3'
+# shellcheck disable=SC2086
+{
+    same table 'mixed.csv?types=smokes:boolean' new.csv --label y --model mlp:8 $few
+    same bins 'mixed.csv?bins=16' new.csv --label zone --model mlp:8 $few
+    same hashed 'mixed.csv?onehot=3&hash=64' whole.csv --label y --model mlp:8 $few
+    same sparse 'mixed.csv?onehot=3&hash=65536' whole.csv --label y --model linear $few
+    same names 'mixed.csv?columns=age+seen+label+smokes' new.csv --label smokes --model logistic $few # "label" is an input, too
+    same two mixed.csv new.csv --label age+y --model linear $few
+}
+grep -q '^output  label_ ' names.txt || fail "expected another name of the output: $(cat names.txt)"
+grep -q '^input   born  *double .*days since 1970-01-01' table.txt || fail "expected the unit of dates: $(cat table.txt)"
+run_for 0 train 'mixed.csv?text=shop' --label y --model linear --test none --until epochs=1 --out text --quiet
+wrong 'column "shop": a column of text cannot be exported: ' export text --onnx text.onnx
+[ ! -e text.onnx ] || fail "a refused model left a file"
+
+folder=${DROVE_TEST_DATA:-$DROVE_SOURCE_DIR/../shared/data}/tables
+for name in titanic BudgetFood Computers Males MedExp Treatment biopsy colon; do
+    if [ ! -d "$folder" ]; then
+        echo "no real tables: $folder is not there"
+        break
+    fi
+    # shellcheck disable=SC2086
+    same $name "$folder/$name.train.csv" "$folder/$name.test.csv" --model mlp:16 $few
+done
+
+# ---- plain numbers, dense and sparse, each loss ----
+
+numbers() { # SPEC: numbers.npy holds its examples
+    rm -f numbers.npy targets.npy
+    run_for 0 data convert "$1" npy:numbers.npy,targets.npy
+}
+# shellcheck disable=SC2086
+{
+    numbers 'synth:logistic?n=300&d=20'
+    same logistic 'synth:logistic?n=300&d=20' numbers.npy --model logistic $few
+    same svm 'synth:logistic?n=300&d=20' numbers.npy --model svm $few
+    same softmax 'synth:logistic?n=300&d=20' numbers.npy --model mlp:7,5 --loss softmax --activation tanh $few
+    same squared 'synth:logistic?n=300&d=20' numbers.npy --model mlp:7 --loss squared --activation sigmoid $few
+    same unit 'synth:logistic?n=300&d=20&scale=unit' numbers.npy --model logistic $few
+    same raw 'synth:logistic?n=300&d=20&scale=none' numbers.npy --model logistic --lr 0.01 --until epochs=3
+    same fourier 'synth:logistic?n=300&d=20' numbers.npy --model logistic --features rff:700 $few
+    awk 'BEGIN { srand(2); for (i = 0; i < 300; i++) { a = int(4 * rand()); printf "%d,%d", a, (a + 1) % 4
+        for (f = 1; f <= 12; f++) if (f % 4 == a || rand() < 0.2) printf " %d:%.3f", f, 3 * rand(); print "" } }' >labels.svm
+    sed 's/,[0-9]*//' labels.svm >one.svm
+    numbers 'libsvm:one.svm?scale=standard'
+    same sparse_svm 'libsvm:one.svm?scale=standard' numbers.npy --model svm $few
+    same sparse_mlp 'libsvm:one.svm?scale=unit' numbers.npy --model mlp:6 $few
+    same labels 'libsvm:labels.svm' numbers.npy --model mlp:6 $few
+}
+
+# ---- networks of images ----
+
+cat >graph.yaml <<'END'
+layers:
+  - {name: norm0, type: batch_norm}
+  - {name: conv1, type: convolution, channels: 16, kernel: [3, 5], pad: [1, 2], groups: 1, activation: relu}
+  - {name: norm1, type: batch_norm, activation: tanh}
+  - {name: pool1, type: average_pool, kernel: 3, stride: 2, pad: 1, rounds_up: true}
+  - {name: dilated, type: convolution, inputs: pool1, channels: 16, kernel: 3, pad: 2, dilation: 2, groups: 4, bias: false}
+  - {name: same, type: lrn, inputs: pool1, size: 3, alpha: 0.5, beta: 0.6, kappa: 2}
+  - {name: both, type: sum, inputs: [dilated, same], coefficients: [1, -0.5], activation: sigmoid}
+  - {name: all, type: concat, inputs: [both, pool1]}
+  - {name: drop, type: dropout}
+  - {name: pool2, type: max_pool, kernel: 2, stride: 3, rounds_up: true}
+  - {name: soft, type: softmax}
+  - {name: vector, type: flatten}
+  - {name: pixels, type: flatten, inputs: data}
+  - {name: hidden, type: dense, units: 12, inputs: pixels, activation: relu}
+  - {name: direct, type: dense, units: 9, inputs: data}
+  - {name: mean, type: average_pool, inputs: all, global: true}
+  - {name: mixed, type: concat, inputs: [vector, hidden, direct]}
+  - {name: norm2, type: batch_norm}
+  - {name: more, type: concat, inputs: [norm2, mean]}
+  - {name: act, type: activation, activation: tanh}
+  - {name: out, type: dense}
+END
+images() { # NAME SPEC ARGUMENT...
+    local name=$1 spec=$2
+    shift 2
+    numbers "$spec"
+    same "$name" "$spec" numbers.npy --init he "$@"
+}
+small='synth:images?n=40&classes=5'
+images graph "$small&size=17" --model graph.yaml --lr 0.01 --until epochs=1
+images pixels 'synth:digits?n=200' --model mlp:20 --lr 0.1 --until epochs=2
+images lenet 'synth:digits?n=200' --model lenet --lr 0.01 --until epochs=1
+images quick "$small&size=32" --model cifar-quick --lr 0.001 --until epochs=1
+images cifar "$small&size=32&scale=unit-mean" --model 'alexnet-cifar?units=64' --lr 1e-4 --until updates=1
+images alexnet 'synth:images?n=6&classes=5&size=67' --model 'alexnet?units=64' --lr 1e-5 --until updates=1
+images googlenet 'synth:images?n=6&classes=5&size=80' --model googlenet --lr 1e-5 --until updates=1
+images vgg 'synth:images?n=6&classes=5&size=32' --model 'vgg16?units=64' --lr 1e-5 --until updates=1
+numbers "$small&size=20"
+same crop "$small&size=20&crop=16x15&pad=2&mirror=1&scale=unit-mean-channel" numbers.npy --model lenet --lr 0.01 --until epochs=1
+echo "all models as drove predict"
