@@ -16,8 +16,9 @@ typedef drove_status export_fn(const drove_export_options *opt);
 /* Writes the file that the flag names, if it was given. */
 static int export_as(const cli_args *args, const char *flag, const char *path, export_fn *run)
 {
-    const drove_export_options opt = {
-        .model = path, .out = cli_args_get(args, flag, NULL), .line = on_line};
+    const drove_export_options opt = {.model = path,
+                                      .out = cli_args_get(args, flag, NULL),
+                                      .line = on_line};
     if (opt.out == NULL) return CLI_OK;
     drove_status status = run(&opt);
     return status == DROVE_OK ? CLI_OK : cli_library_error(status);

@@ -1,6 +1,414 @@
-#include "export/export.h"
+/* export/c_source.c - a linear model or an mlp as one file of C99.
+ *
+ * The file does what the kernels of tier ref do, operation by operation, so that it gives the same
+ * bits: scaling as drovek_affine_f32_ref; products as drovek_gemm_f32_ref, which adds blocks of 64
+ * terms; a layer of one unit as drovek_matvec_t_f32_ref; sparse examples as
+ * drovek_spmatvec_f32_ref; then drovek_bias_act_f32_ref and the loss's predict.  drove predicts the
+ * last one or two rows of a pass one by one, by fused operations: there the last bit may differ.
+ *
+ * drove computes with denormal numbers as zeros (base/denormals.h).  The file does the same with
+ * parameters, inputs, units and outputs, but not within a product.
+ */
+#include "export/c_source.h"
+
+#include "base/file.h"
+#include "base/locale.h"
+#include "base/mem.h"
+#include "base/print.h"
+#include "data/overwrite.h"
+#include "model/layer.h"
+#include "model/loss.h"
+
+#include <drove/version.h>
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_PARAMETERS = 1000000, MOST_WIDTH = 1 << 16, GEMM_BLOCK = 64 };
+
+/* ---- what can be written ---- */
+
+static drove_status check_finite(const drove_modelfile *f)
+{
+    for (size_t i = 0; i < f->model->n_params; i++) {
+        if (!isfinite(f->theta[i]))
+            return drove__fail(DROVE_E_NONFINITE, "expected finite parameters, found %g",
+                               (double)f->theta[i]);
+    }
+    for (size_t i = 0; f->factor != NULL && i < f->n_inputs; i++) {
+        if (!isfinite(f->factor[i]) || !isfinite(f->shift[i]))
+            return drove__fail(DROVE_E_NONFINITE,
+                               "expected a finite scaling, found one that is not, of input %zu", i);
+    }
+    return DROVE_OK;
+}
+
+static drove_status check_layers(const drove_model *m)
+{
+    for (size_t i = 0; i < m->n_layers; i++) {
+        const drove_layer *l = &m->layer[i];
+        if (l->ops != &drove__layer_dense)
+            return drove__fail(DROVE_E_UNSUPPORTED,
+                               "layer %s: C source has dense layers alone, found %s "
+                               "(ONNX has all)",
+                               l->name, l->ops->name);
+        if (l->n_in > MOST_WIDTH || l->n_out > MOST_WIDTH)
+            return drove__fail(DROVE_E_UNSUPPORTED,
+                               "layer %s: C source has layers of at most %d numbers, found %zu "
+                               "to %zu (ONNX has larger ones)",
+                               l->name, MOST_WIDTH, l->n_in, l->n_out);
+    }
+    if (!m->is_chain)
+        return drove__fail(DROVE_E_UNSUPPORTED,
+                           "C source has chains of dense layers alone, found a graph (ONNX has "
+                           "graphs)");
+    if (m->n_weights > MOST_PARAMETERS)
+        return drove__fail(DROVE_E_UNSUPPORTED,
+                           "C source has at most %d parameters, found %zu (ONNX has more)",
+                           MOST_PARAMETERS, m->n_weights);
+    return DROVE_OK;
+}
+
+static drove_status check(const drove_modelfile *f)
+{
+    DROVE_TRY(check_layers(f->model));
+    DROVE_TRY(drove__c_check_columns(f->schema));
+    if (f->features.ops != NULL)
+        return drove__fail(DROVE_E_UNSUPPORTED, "C source has no feature maps, found %s (ONNX has)",
+                           f->features.ops->name);
+    if (drove__augment_is_on(&f->augment))
+        return drove__fail(DROVE_E_UNSUPPORTED,
+                           "C source has no images of which a part is cut out (ONNX has)");
+    if (f->model->factors != DROVEK_FACTORS_F32)
+        return drove__fail(DROVE_E_UNSUPPORTED,
+                           "C source has products of floats, found bf16 (ONNX has both)");
+    return check_finite(f);
+}
+
+/* ---- text ---- */
+
+/* Letters, digits and _ of the file's name without its ending. */
+static void identifier(const char *path, char into[DROVE_C_NAME_SIZE])
+{
+    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+    size_t n = 0;
+    if (isdigit((unsigned char)name[0])) into[n++] = '_';
+    for (; *name != '\0' && *name != '.' && n + 1 < DROVE_C_NAME_SIZE; name++)
+        into[n++] = isalnum((unsigned char)*name) ? *name : '_';
+    into[n] = '\0';
+    if (n == 0) strcpy(into, "model");
+}
+
+void drove__c_comment(FILE *to, const char *text)
+{
+    char plain[1024];
+    drove__print_plain(text, plain, sizeof plain);
+    for (const char *c = plain; *c != '\0'; c++) {
+        putc(*c, to);
+        if ((*c == '*' && c[1] == '/') || (*c == '/' && c[1] == '*')) putc(' ', to);
+    }
+}
+
+static void put_string(FILE *to, const char *text)
+{
+    putc('"', to);
+    for (const unsigned char *c = (const unsigned char *)text; *c != '\0'; c++) {
+        if (*c < ' ' || *c > '~' || *c == '"' || *c == '\\' || *c == '?') fprintf(to, "\\%03o", *c);
+        else putc(*c, to);
+    }
+    putc('"', to);
+}
+
+void drove__c_floats(FILE *to, const char *name, const float *value, size_t n)
+{
+    enum { A_LINE = 6 };
+    fprintf(to, "static const float %s[%zu] = {", name, n);
+    for (size_t i = 0; i < n; i++) {
+        float v = fpclassify(value[i]) == FP_SUBNORMAL ? 0.0f : value[i];
+        fprintf(to, "%s%af,", i % A_LINE == 0 ? "\n    " : " ", (double)v);
+    }
+    fputs("\n};\n", to);
+}
+
+/* ---- the head ---- */
+
+static const char *output_words(const drove_modelfile *f)
+{
+    if (f->io.n_classes == 0) return "values";
+    if (f->io.is_multi_label) return "probabilities of the labels";
+    if (f->model->loss->gives_probability) return "probabilities of the classes";
+    return f->model->n_outputs == 1 ? "score: above 0 the second class"
+                                    : "scores of the classes: the largest is the class";
+}
+
+/* One probability of two classes becomes two. */
+static bool is_pair(const drove_modelfile *f)
+{
+    return f->io.n_classes > 0 && !f->io.is_multi_label && f->model->n_outputs == 1 &&
+           f->model->loss->gives_probability;
+}
+
+static size_t n_outputs(const drove_modelfile *f)
+{
+    return is_pair(f) ? 2 : f->model->n_outputs;
+}
+
+static size_t n_names(const drove_modelfile *f)
+{
+    return f->io.n_classes > 0 ? f->io.n_classes : f->model->n_outputs;
+}
+
+static void write_inputs(FILE *to, const drove_modelfile *f)
+{
+    const drove_augment *a = &f->augment;
+    if (f->schema != NULL) {
+        drove__c_describe_columns(to, f->schema);
+    } else if (a->channels != 0) {
+        fprintf(to, " *   images, [%zu][%zu][%zu]: channels, height, width%s\n", a->channels,
+                a->height, a->width, f->x_kind == DROVE_X_U8 ? "; pixels from 0 to 255" : "");
+    } else {
+        fprintf(to, " *   numbers as in the data\n");
+    }
+}
+
+static void write_head(FILE *to, const drove_modelfile *f, const char *name)
+{
+    fputs("/* A model of drove " DROVE_VERSION ": ", to);
+    drove__c_comment(to, f->model->spec);
+    fprintf(to, ", loss %s, %zu parameters.  C99; link with the mathematics library.\n *\n",
+            f->model->loss->name, f->model->n_weights);
+    fprintf(
+        to,
+        " *   void %s_predict(const float *x, float *y);\n *\n"
+        " * Any number of threads may call it.  It gives the bits of drove predict --isa ref, but\n"
+        " * in the last one or two examples of a pass, where drove adds in another order.\n *\n",
+        name);
+    fprintf(to, " * x[%zu]:\n", drove__c_n_inputs(f));
+    write_inputs(to, f);
+    fprintf(to, " * y[%zu]: %s\n", n_outputs(f), output_words(f));
+    for (size_t i = 0; f->class_name != NULL && i < n_names(f); i++) {
+        fprintf(to, " *   %zu  ", i);
+        drove__c_comment(to, f->class_name[i]);
+        putc('\n', to);
+    }
+    fputs(" */\n#include <math.h>\n#include <stddef.h>\n\n", to);
+    fputs("/* Products and sums stay apart, as in drove. */\n"
+          "#if defined __GNUC__ && !defined __clang__\n"
+          "#pragma GCC optimize(\"fp-contract=off\")\n"
+          "#else\n#pragma STDC FP_CONTRACT OFF\n#endif\n\n",
+          to);
+    fprintf(to, "void %s_predict(const float *x, float *y);\n\n", name);
+    fputs("/* Denormal numbers are zeros. */\n"
+          "static float normal(float v)\n"
+          "{\n"
+          "    return v > -0x1p-126f && v < 0x1p-126f ? 0.0f * v : v;\n"
+          "}\n\n",
+          to);
+}
+
+static void write_names(FILE *to, const drove_modelfile *f, const char *name)
+{
+    if (f->class_name == NULL) return;
+    fprintf(to, "extern const char *const %s_name[%zu];\nconst char *const %s_name[%zu] = {\n",
+            name, n_names(f), name, n_names(f));
+    for (size_t i = 0; i < n_names(f); i++) {
+        fputs("    ", to);
+        put_string(to, f->class_name[i]);
+        fputs(",\n", to);
+    }
+    fputs("};\n\n", to);
+}
+
+/* ---- layers ---- */
+
+static const char *act_text(drovek_act act)
+{
+    switch (act) {
+    case DROVEK_RELU: return "v < 0.0f ? 0.0f : v";
+    case DROVEK_SIGMOID: return "(float)(1.0 / (1.0 + exp(-(double)v)))";
+    case DROVEK_TANH: return "(float)tanh((double)v)";
+    case DROVEK_LINEAR: break;
+    }
+    return "v";
+}
+
+/* y[n_out] = x W, in the order of the sums that the kernel has. */
+static void write_product(FILE *to, const drove_layer *l, size_t at, bool is_sparse)
+{
+    if (is_sparse) {
+        fprintf(
+            to,
+            "    for (size_t j = 0; j < %zu; j++) y[j] = b%zu[j];\n"
+            "    for (size_t i = 0; i < %zu; i++) {\n"
+            "        if (x[i] == 0.0f) continue;\n"
+            "        for (size_t j = 0; j < %zu; j++) y[j] = fmaf(x[i], w%zu[i * %zu + j], y[j]);\n"
+            "    }\n",
+            l->n_out, at, l->n_in, l->n_out, at, l->n_out);
+    } else if (l->n_out == 1) {
+        fprintf(to,
+                "    y[0] = 0.0f;\n"
+                "    for (size_t i = 0; i < %zu; i++) y[0] = fmaf(x[i], w%zu[i], y[0]);\n"
+                "    y[0] += b%zu[0];\n",
+                l->n_in, at, at);
+    } else {
+        fprintf(to,
+                "    float sum[%zu];\n"
+                "    for (size_t j = 0; j < %zu; j++) y[j] = 0.0f;\n"
+                "    for (size_t first = 0; first < %zu; first += %d) {\n"
+                "        const size_t end = first + %d < %zu ? first + %d : %zu;\n"
+                "        for (size_t j = 0; j < %zu; j++) sum[j] = 0.0f;\n"
+                "        for (size_t i = first; i < end; i++)\n"
+                "            for (size_t j = 0; j < %zu; j++) sum[j] += x[i] * w%zu[i * %zu + j];\n"
+                "        for (size_t j = 0; j < %zu; j++) y[j] += sum[j];\n"
+                "    }\n"
+                "    for (size_t j = 0; j < %zu; j++) y[j] += b%zu[j];\n",
+                l->n_out, l->n_out, l->n_in, GEMM_BLOCK, GEMM_BLOCK, l->n_in, GEMM_BLOCK, l->n_in,
+                l->n_out, l->n_out, at, l->n_out, l->n_out, l->n_out, at);
+    }
+}
+
+static drove_status write_layer(FILE *to, const drove_modelfile *f, size_t at)
+{
+    const drove_layer *l = &f->model->layer[at];
+    const bool is_sparse = at == 0 && f->x_kind == DROVE_X_CSR;
+    char name[32];
+    float *none = drove__alloc(l->n_out, sizeof *none);
+    if (none == NULL) return drove__fail_nomem("biases", l->n_out * sizeof *none);
+    snprintf(name, sizeof name, "w%zu", at);
+    fprintf(to, "/* ");
+    drove__c_comment(to, l->name);
+    fprintf(to, ": [%zu][%zu] */\n", l->n_in, l->n_out);
+    drove__c_floats(to, name, f->theta + l->w_offset, l->n_w);
+    snprintf(name, sizeof name, "b%zu", at);
+    drove__c_floats(to, name, l->n_b > 0 ? f->theta + l->b_offset : none, l->n_out);
+    drove__free(none);
+    fprintf(to, "\nstatic void layer%zu(const float *x, float *y)\n{\n", at);
+    write_product(to, l, at, is_sparse);
+    fprintf(to,
+            "    for (size_t j = 0; j < %zu; j++) {\n"
+            "        const float v = normal(y[j]);\n"
+            "        y[j] = normal(%s);\n"
+            "    }\n}\n\n",
+            l->n_out, act_text(l->act));
+    return DROVE_OK;
+}
+
+/* ---- input and output ---- */
+
+static void write_scaling(FILE *to, const drove_modelfile *f)
+{
+    const size_t n = f->n_inputs;
+    if (f->factor != NULL && f->x_kind != DROVE_X_CSR)
+        drove__c_floats(to, "input_shift", f->shift, n);
+    if (f->factor != NULL) drove__c_floats(to, "input_factor", f->factor, n);
+    fprintf(to, "\nstatic void scale(float *x)\n{\n    for (size_t i = 0; i < %zu; i++) ", n);
+    if (f->factor == NULL) fputs("x[i] = normal(x[i]);\n", to);
+    else if (f->x_kind == DROVE_X_CSR)
+        fputs("x[i] = normal(normal(x[i]) * input_factor[i]);\n", to);
+    else fputs("x[i] = normal(normal(normal(x[i]) - input_shift[i]) * input_factor[i]);\n", to);
+    fputs("}\n\n", to);
+}
+
+static void write_softmax(FILE *to, size_t n)
+{
+    fprintf(to,
+            "    float largest = z[0];\n"
+            "    double sum = 0.0;\n"
+            "    for (size_t i = 1; i < %zu; i++) largest = z[i] > largest ? z[i] : largest;\n"
+            "    for (size_t i = 0; i < %zu; i++) {\n"
+            "        y[i] = normal(expf(z[i] - largest));\n"
+            "        sum += y[i];\n"
+            "    }\n"
+            "    for (size_t i = 0; i < %zu; i++) y[i] = normal((float)(y[i] / sum));\n",
+            n, n, n);
+}
+
+static void write_outputs(FILE *to, const drove_modelfile *f)
+{
+    const drove_loss_ops *loss = f->model->loss;
+    const size_t n = f->model->n_outputs;
+    if (loss == &drove__loss_softmax) write_softmax(to, n);
+    else if (is_pair(f))
+        fputs("    const float p = normal(1.0f / (1.0f + expf(-z[0])));\n"
+              "    y[0] = 1.0f - p;\n"
+              "    y[1] = p;\n",
+              to);
+    else if (loss->gives_probability)
+        fprintf(
+            to,
+            "    for (size_t i = 0; i < %zu; i++) y[i] = normal(1.0f / (1.0f + expf(-z[i])));\n",
+            n);
+    else fprintf(to, "    for (size_t i = 0; i < %zu; i++) y[i] = z[i];\n", n);
+}
+
+static void write_predict(FILE *to, const drove_modelfile *f, const char *name)
+{
+    const drove_model *m = f->model;
+    size_t widest = m->n_inputs;
+    for (size_t l = 0; l < m->n_layers; l++)
+        widest = m->layer[l].n_out > widest ? m->layer[l].n_out : widest;
+    fprintf(to, "void %s_predict(const float *x, float *y)\n{\n    float a[%zu], b[%zu];\n", name,
+            widest, widest);
+    if (f->schema != NULL) fputs("    features(x, a);\n", to);
+    else fprintf(to, "    for (size_t i = 0; i < %zu; i++) a[i] = x[i];\n", f->n_inputs);
+    fputs("    scale(a);\n", to);
+    for (size_t l = 0; l < m->n_layers; l++)
+        fprintf(to, "    layer%zu(%s, %s);\n", l, l % 2 == 0 ? "a" : "b", l % 2 == 0 ? "b" : "a");
+    fprintf(to, "    const float *const z = %s;\n", m->n_layers % 2 == 0 ? "a" : "b");
+    write_outputs(to, f);
+    fputs("}\n", to);
+}
+
+/* ---- the whole ---- */
+
+static drove_status write_source(FILE *to, const drove_modelfile *f, const char *name)
+{
+    write_head(to, f, name);
+    write_names(to, f, name);
+    if (f->schema != NULL) drove__c_columns(to, f->schema);
+    write_scaling(to, f);
+    for (size_t l = 0; l < f->model->n_layers; l++) DROVE_TRY(write_layer(to, f, l));
+    write_predict(to, f, name);
+    return DROVE_OK;
+}
+
+static drove_status write_file(const drove_modelfile *f, const char *path, const char *name)
+{
+    drove_writer *w;
+    DROVE_TRY(drove__writer_create(path, &w));
+    drove_status status = write_source(drove__writer_stream(w), f, name);
+    if (status == DROVE_OK) return drove__writer_commit(w);
+    drove__writer_abort(w);
+    return status;
+}
+
+static void say(const drove_export_options *opt, const drove_modelfile *f, const char *name)
+{
+    char text[256];
+    if (opt->line == NULL) return;
+    snprintf(text, sizeof text, "void %s_predict(const float x[%zu], float y[%zu]); y: %s", name,
+             drove__c_n_inputs(f), n_outputs(f), output_words(f));
+    opt->line(opt->context, text);
+}
+
+size_t drove__c_n_inputs(const drove_modelfile *f)
+{
+    return f->schema != NULL ? drove__c_n_cells(f->schema) : f->n_inputs;
+}
+
 drove_status drove_export_c(const drove_export_options *opt)
 {
-    (void)opt;
-    return DROVE_OK;
+    DROVE_IN_C_LOCALE;
+    drove_modelfile f = {0};
+    char name[DROVE_C_NAME_SIZE];
+    DROVE_TRY(drove__overwrite_check("--c", opt->out, opt->model));
+    DROVE_TRY(drove__modelfile_load(opt->model, &f));
+    drove_status status = check(&f);
+    identifier(opt->out, name);
+    if (status == DROVE_OK) status = write_file(&f, opt->out, name);
+    if (status == DROVE_OK) say(opt, &f, name);
+    drove__modelfile_fini(&f);
+    return status;
 }

@@ -12,8 +12,8 @@
  * Errors: DROVE_E_UNSUPPORTED (a column of text), DROVE_E_NOMEM. */
 drove_status drove__onnx_columns(drove_onnx *g, const drove_schema *schema, const char **features);
 
-/* The main head's raw outputs, [N][n_outputs].  input: [N][n_inputs], or, if is_image, [N][c][h][w];
- * both in the order of the data.  theta is borrowed.  Errors: DROVE_E_NOMEM. */
+/* The main head's raw outputs, [N][n_outputs].  input: [N][n_inputs], or, if is_image,
+ * [N][c][h][w]; both in the order of the data.  theta is borrowed.  Errors: DROVE_E_NOMEM. */
 drove_status drove__onnx_network(drove_onnx *g, const drove_model *model, const float *theta,
                                  const char *input, bool is_image, const char **outputs);
 

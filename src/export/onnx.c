@@ -129,11 +129,10 @@ static void add_label(exported *e, const char *place)
     const size_t n = e->file.io.n_classes, dims[] = {1};
     const char **name = drove__onnx_take(g, n, sizeof *name);
     for (size_t i = 0; name != NULL && i < n; i++)
-        name[i] = e->file.class_name != NULL ? e->file.class_name[i]
-                                             : drove__onnx_print(g, "%zu", i);
+        name[i] =
+            e->file.class_name != NULL ? e->file.class_name[i] : drove__onnx_print(g, "%zu", i);
     if (g->is_starved) return;
-    const char *label =
-        drove__onnx_node(g, "Gather", drove__onnx_strings(g, name, n), place, NULL);
+    const char *label = drove__onnx_node(g, "Gather", drove__onnx_strings(g, name, n), place, NULL);
     drove__onnx_output(g, output_name(g, "label"), label, DROVE_ONNX_STRING, dims, 1,
                        "the class's name");
 }
@@ -175,7 +174,8 @@ static void add_outputs(exported *e, const char *z)
     const char *y = predict(g, model->loss, z);
     size_t dims[] = {1, model->n_outputs};
     if (io->n_classes == 0) {
-        drove__onnx_output(g, output_name(g, "values"), y, DROVE_ONNX_FLOAT, dims, 2, "as in the data");
+        drove__onnx_output(g, output_name(g, "values"), y, DROVE_ONNX_FLOAT, dims, 2,
+                           "as in the data");
         return;
     }
     if (!io->is_multi_label) add_label(e, class_place(e, y));
@@ -200,7 +200,9 @@ static drove_status add_pairs(exported *e)
     drove_onnx *g = &e->graph;
     const drove_modelfile *f = &e->file;
     json_t *names = json_array();
-    for (size_t i = 0; f->class_name != NULL && i < (f->io.n_classes > 0 ? f->io.n_classes : f->model->n_outputs); i++)
+    for (size_t i = 0;
+         f->class_name != NULL && i < (f->io.n_classes > 0 ? f->io.n_classes : f->model->n_outputs);
+         i++)
         drove__json_add(&names, json_string(f->class_name[i]));
     char *text = names != NULL ? drove__json_dump(names, JSON_COMPACT) : NULL;
     json_decref(names);
@@ -228,7 +230,9 @@ static void say_value(const exported *e, const char *what, const Drove__Onnx__Va
     for (size_t i = 0, used = 0; i < t->shape->n_dim && used < sizeof shape - 24; i++) {
         const Drove__Onnx__Dimension *d = t->shape->dim[i];
         if (i == 0) used += (size_t)snprintf(shape + used, sizeof shape - used, "N");
-        else used += (size_t)snprintf(shape + used, sizeof shape - used, "x%lld", (long long)d->value);
+        else
+            used +=
+                (size_t)snprintf(shape + used, sizeof shape - used, "x%lld", (long long)d->value);
     }
     snprintf(text, sizeof text, "%-6s  %-20s  %-6s  %-12s  %s", what, v->name,
              type_name(t->elem_type), shape, v->doc_string);

@@ -89,8 +89,8 @@ static Drove__Onnx__Dimension **list_dims(drove_onnx *g, const size_t *dims, siz
         Drove__Onnx__Dimension *d = drove__onnx_take(g, 1, sizeof *d);
         if (d == NULL) return NULL;
         drove__onnx__dimension__init(d);
-        d->size_case = i == 0 ? DROVE__ONNX__DIMENSION__SIZE_SYMBOL
-                              : DROVE__ONNX__DIMENSION__SIZE_VALUE;
+        d->size_case =
+            i == 0 ? DROVE__ONNX__DIMENSION__SIZE_SYMBOL : DROVE__ONNX__DIMENSION__SIZE_VALUE;
         if (i == 0) d->symbol = "N";
         else d->value = (int64_t)dims[i];
         list[i] = d;
@@ -415,7 +415,7 @@ drove_status drove__onnx_write(drove_onnx *g, const char *path)
     model.has_ir_version = true;
     model.ir_version = DROVE_ONNX_IR;
     model.producer_name = "drove";
-    model.producer_version = (char *)drove_version();
+    model.producer_version = DROVE_VERSION;
     model.opset_import = set_list;
     model.graph = &graph;
     model.n_metadata_props = g->pairs.n;

@@ -18,11 +18,11 @@
 #include <stdint.h>
 
 typedef enum drove_onnx_type { /* ONNX's numbers */
-    DROVE_ONNX_FLOAT = 1,
-    DROVE_ONNX_INT64 = 7,
-    DROVE_ONNX_STRING = 8,
-    DROVE_ONNX_DOUBLE = 11,
-    DROVE_ONNX_BFLOAT16 = 16
+                               DROVE_ONNX_FLOAT = 1,
+                               DROVE_ONNX_INT64 = 7,
+                               DROVE_ONNX_STRING = 8,
+                               DROVE_ONNX_DOUBLE = 11,
+                               DROVE_ONNX_BFLOAT16 = 16
 } drove_onnx_type;
 
 /* Sets of operators, and their versions in the files of drove. */

@@ -173,10 +173,9 @@ static value add_pool(const network *n, const drove_layer *l)
 {
     const drovek_window *w = &l->opt.window;
     const bool is_mean = l->ops == &drove__layer_average_pool;
-    const int64_t pads[] = {
-        (int64_t)w->ph, (int64_t)w->pw,
-        (int64_t)pad_behind(l->in.h, l->out.h, w->kh, w->sh, w->ph),
-        (int64_t)pad_behind(l->in.w, l->out.w, w->kw, w->sw, w->pw)};
+    const int64_t pads[] = {(int64_t)w->ph, (int64_t)w->pw,
+                            (int64_t)pad_behind(l->in.h, l->out.h, w->kh, w->sh, w->ph),
+                            (int64_t)pad_behind(l->in.w, l->out.w, w->kw, w->sw, w->pw)};
     const char *x = as_image(n, l->bottom[0]);
     const char *y = drove__onnx_node(n->g, is_mean ? "AveragePool" : "MaxPool", x, NULL, NULL);
     set_pair(n->g, "kernel_shape", w->kh, w->kw);
@@ -245,8 +244,7 @@ static value add_sum(const network *n, const drove_layer *l)
     for (unsigned i = 0; i < l->n_bottoms; i++) {
         const float c = l->opt.coefficient[i];
         if (c != 1.0f)
-            input[i] =
-                drove__onnx_node(n->g, "Mul", input[i], drove__onnx_float(n->g, c), NULL);
+            input[i] = drove__onnx_node(n->g, "Mul", input[i], drove__onnx_float(n->g, c), NULL);
     }
     return (value){.name = drove__onnx_node_of(n->g, "Sum", input, l->n_bottoms),
                    .is_image = is_image};

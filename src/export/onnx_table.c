@@ -71,8 +71,8 @@ static const char *add_edges(drove_onnx *g, const char *value, const drove_colum
     }
     const char *from = op(g, "Sub", value, drove__onnx_doubles(g, low, c->n_bins));
     const char *part = op(g, "Div", from, drove__onnx_doubles(g, width, c->n_bins));
-    const char *clipped = drove__onnx_node(g, "Clip", part, drove__onnx_double(g, 0),
-                                           drove__onnx_double(g, 1));
+    const char *clipped =
+        drove__onnx_node(g, "Clip", part, drove__onnx_double(g, 0), drove__onnx_double(g, 1));
     return as_float(g, clipped);
 }
 
@@ -81,9 +81,8 @@ static void put_number(columns *to, const drove_column *c, const char *raw)
     drove_onnx *g = to->g;
     const char *missing = op(g, "Or", op(g, "IsNaN", raw, NULL), op(g, "IsInf", raw, NULL));
     const char *x = drove__onnx_node(g, "Where", missing, drove__onnx_float(g, c->fill), raw);
-    const char *wide = c->centre != 0 || c->n_bins > 0
-                           ? drove__onnx_cast(g, x, DROVE_ONNX_DOUBLE)
-                           : NULL;
+    const char *wide =
+        c->centre != 0 || c->n_bins > 0 ? drove__onnx_cast(g, x, DROVE_ONNX_DOUBLE) : NULL;
     put(to, c->centre != 0 ? as_float(g, with(g, "Sub", wide, c->centre)) : x);
     if (c->n_bins > 0) put(to, add_edges(g, wide, c));
     if (c->has_missing) put(to, as_float(g, missing));
@@ -123,9 +122,9 @@ static void put_days(columns *to, const drove_column *c, const char *days)
     const char *month = quotient(g, with(g, "Add", with(g, "Mul", of_year, 5), 2), 153);
     const char *first = quotient(g, with(g, "Add", with(g, "Mul", month, 153), 2), 5);
     const char *day = op(g, "Sub", of_year, first);
-    const char *is_next = drove__onnx_cast(
-        g, drove__onnx_node(g, "Greater", month, drove__onnx_double(g, 9.5), NULL),
-        DROVE_ONNX_DOUBLE); /* January and February */
+    const char *is_next =
+        drove__onnx_cast(g, drove__onnx_node(g, "Greater", month, drove__onnx_double(g, 9.5), NULL),
+                         DROVE_ONNX_DOUBLE); /* January and February */
     const char *calendar = with(g, "Add", rest(g, month, is_next, 12), 2); /* 0 = January */
     const char *year = op(g, "Add", op(g, "Add", of_400, with(g, "Mul", era, 400)), is_next);
     const char *thursday = with(g, "Add", days, 3);
@@ -282,7 +281,8 @@ static const struct {
     [DROVE_COLUMN_DATE] = {DROVE_ONNX_DOUBLE, "date: days since 1970-01-01; NaN: missing",
                            put_date},
     [DROVE_COLUMN_CATEGORY] = {DROVE_ONNX_STRING, "category; empty: missing", put_category},
-    [DROVE_COLUMN_HASHED] = {DROVE_ONNX_STRING, "hashed category; empty: missing; 7, not 7.0", put_hashed},
+    [DROVE_COLUMN_HASHED] = {DROVE_ONNX_STRING, "hashed category; empty: missing; 7, not 7.0",
+                             put_hashed},
 };
 
 const char *drove__export_column_name(const drove_schema *schema, size_t column, char into[32])
@@ -304,13 +304,12 @@ static drove_status add_column(columns *to, const drove_schema *schema, size_t a
                            "column \"%.80s\": a column of %s cannot be exported: ONNX has no way "
                            "to divide a text into words and hash them",
                            c->name, drove__column_type_name(c->type));
-    const char *name = drove__onnx_print(to->g, "%s", drove__export_column_name(schema, at, number));
-    const char *doc = drove__onnx_print(to->g, "%s%s%s%s", kinds[c->type].doc,
-                                        unit != NULL ? "; without its unit, " : "",
-                                        unit != NULL ? unit : "",
-                                        c->type == DROVE_COLUMN_DATE && c->has_time
-                                            ? "; the time as a fraction of the day"
-                                            : "");
+    const char *name =
+        drove__onnx_print(to->g, "%s", drove__export_column_name(schema, at, number));
+    const char *doc = drove__onnx_print(
+        to->g, "%s%s%s%s", kinds[c->type].doc, unit != NULL ? "; without its unit, " : "",
+        unit != NULL ? unit : "",
+        c->type == DROVE_COLUMN_DATE && c->has_time ? "; the time as a fraction of the day" : "");
     to->g->scope = name;
     drove__onnx_input(to->g, name, kinds[c->type].type, dims, DROVE_COUNT(dims), doc);
     kinds[c->type].put(to, c, name);

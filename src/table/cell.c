@@ -19,8 +19,8 @@ bool drove__cell_is_none(const char *text, size_t length)
     return length == 4 && memcmp(text, "None", 4) == 0;
 }
 
-static const char *const missing_words[] = {"",    "?",    "-",    ".",    "NA",   "N/A",  "n/a",
-                                            "nan", "NaN",  "null", "NULL", "None", "#N/A", "<NA>"};
+static const char *const missing_words[] = {"",    "?",   "-",    ".",    "NA",   "N/A",  "n/a",
+                                            "nan", "NaN", "null", "NULL", "None", "#N/A", "<NA>"};
 
 const char *drove__cell_missing_word(size_t i)
 {

@@ -28,38 +28,17 @@ same() {
 
 # ---- tables: numbers, truth values, dates, categories, hashed ones; missing and unseen cells ----
 
-"$python" - <<'END'
-import csv
-import datetime
-import random
-
-random.seed(5)
-for path, n in ("mixed.csv", 700), ("new.csv", 300):
-    table = csv.writer(open(path, "w"))
-    table.writerow(["age", "smokes", "born", "seen", "zone", "shop", "price", "label", "y"])
-    for _ in range(n):
-        age = "" if random.random() < 0.1 else f"{random.gauss(40, 12):.3f}"
-        smokes = random.choice(["yes", "No", "YES", "no", "", "n", "True"])
-        born = datetime.date(1930, 1, 1) + datetime.timedelta(days=random.randrange(30000))
-        born = "NA" if random.random() < 0.1 else str(born)
-        seen = datetime.datetime(1965, 1, 1) + datetime.timedelta(seconds=random.randrange(1800000000))
-        zone = random.choice(["1", "2", "7", "7.0", "x y", "Ä,b", ""] + ["unseen"] * (path == "new.csv"))
-        price = random.choice([f"{random.expovariate(0.01):.2f}", "inf"])
-        y = (float(age or 30) * (1 if smokes.lower() in ("yes", "true") else -0.5) + 5 * zone.startswith("7")
-             + (seen.hour + (3 if born == "NA" else 2020 - int(born[:4]))) / 3)
-        table.writerow([age, smokes, born, seen.strftime("%Y-%m-%d %H:%M:%S"), zone, f"s{random.randrange(90)}", price,
-                        random.choice("ab"), f"{y:.4f}"])
-END
+python3 "$DROVE_SOURCE_DIR/tests/cli/mixed_table.py"
 sed 's/,7\.0,/,7,/' new.csv >whole.csv # of a hashed column ONNX takes whole numbers without .0
-few='--lr 0.05 --until epochs=3'
+few='--lr 0.05 --until epochs=3' slowly='--lr 0.001 --until epochs=3'
 # shellcheck disable=SC2086
 {
-    same table 'mixed.csv?types=smokes:boolean' new.csv --label y --model mlp:8 $few
+    same table 'mixed.csv?types=smokes:boolean' new.csv --label y --model mlp:8 $slowly
     same bins 'mixed.csv?bins=16' new.csv --label zone --model mlp:8 $few
-    same hashed 'mixed.csv?onehot=3&hash=64' whole.csv --label y --model mlp:8 $few
-    same sparse 'mixed.csv?onehot=3&hash=65536' whole.csv --label y --model linear $few
+    same hashed 'mixed.csv?onehot=3&hash=64' whole.csv --label y --model mlp:8 $slowly
+    same sparse 'mixed.csv?onehot=3&hash=65536' whole.csv --label y --model linear $slowly
     same names 'mixed.csv?columns=age+seen+label+smokes' new.csv --label smokes --model logistic $few # "label" is an input, too
-    same two mixed.csv new.csv --label age+y --model linear $few
+    same two mixed.csv new.csv --label age+y --model linear $slowly
 }
 grep -q '^output  label_ ' names.txt || fail "expected another name of the output: $(cat names.txt)"
 grep -q '^input   born  *double .*days since 1970-01-01' table.txt || fail "expected the unit of dates: $(cat table.txt)"

@@ -1,0 +1,92 @@
+# drove export --c: the source compiles without a warning and gives the bits of drove predict --isa ref; what it cannot
+# have is refused.
+# ctest: timeout=300 only=release
+set -eu
+. "$DROVE_SOURCE_DIR/tests/cli/common.sh"
+
+cat >main.c <<'END'
+#include <stdio.h>
+void model_predict(const float *x, float *y);
+int main(void)
+{
+    float x[N_IN], y[N_OUT];
+    while (fread(x, sizeof x, 1, stdin) == 1) {
+        model_predict(x, y);
+        fwrite(y, sizeof y, 1, stdout);
+    }
+    return 0;
+}
+END
+
+# NAME TRAINING EXAMPLES ARGUMENT...: EXAMPLES as in test_export_onnx.sh.
+same() {
+    local name=$1 training=$2 examples=$3 data=$3 sizes
+    shift 3
+    case $examples in *.npy) data=$training ;; esac
+    run_for 0 train "$training" --test none --threads 1 --strategy sequential --out "$name" --quiet "$@"
+    run_for 0 predict "$name" "$data" --isa ref --out expected.npy
+    run_for 0 export "$name" --c model.c
+    sizes=$(sed -n 's/^void model_predict(const float x\[\([0-9]*\)\], float y\[\([0-9]*\)\]);.*/-DN_IN=\1 -DN_OUT=\2/p' out.txt)
+    [ -n "$sizes" ] || fail "$name: expected the function's sizes: $(cat out.txt)"
+    python3 "$DROVE_SOURCE_DIR/tests/cli/c_inputs.py" model.c "$examples" >in.bin
+    # shellcheck disable=SC2086
+    for flags in -O0 '-O3 -march=native'; do # with instructions that multiply and add at once, too
+        "$DROVE_CC" -std=c99 -pedantic -Wall -Wextra -Werror $flags $sizes main.c model.c -o model -lm 2>cc.txt ||
+            fail "$name: the source does not compile with $flags: $(cat cc.txt)"
+        ./model <in.bin >found.bin
+        tail -c "$(wc -c <found.bin)" expected.npy | cmp - found.bin || fail "$name, $flags: other bits than drove predict"
+        [ "$(wc -c <found.bin)" -gt 1000 ] && [ "$(od -An -tx4 -v -w4 found.bin | sort -u | wc -l)" -gt 20 ] ||
+            fail "$name: too few predictions prove nothing"
+    done
+    echo "$name: the same bits"
+}
+
+python3 "$DROVE_SOURCE_DIR/tests/cli/mixed_table.py"
+few='--lr 0.05 --until epochs=3'
+numbers() { # SPEC: numbers.npy holds its examples
+    rm -f numbers.npy targets.npy
+    run_for 0 data convert "$1" npy:numbers.npy,targets.npy
+}
+# shellcheck disable=SC2086
+{
+    same table 'mixed.csv?types=smokes:boolean' new.csv --label y --model mlp:70,8 --lr 0.001 --until epochs=3
+    same bins 'mixed.csv?bins=16' new.csv --label zone --model mlp:9 --activation sigmoid $few
+    same wide 'mixed.csv?onehot=2000&hash=65536&columns=age+born+zone+shop+label' new.csv --label label --model logistic $few
+    numbers 'synth:logistic?n=300&d=150'
+    same logistic 'synth:logistic?n=300&d=150' numbers.npy --model logistic $few
+    same svm 'synth:logistic?n=300&d=150&scale=unit' numbers.npy --model svm $few
+    same softmax 'synth:logistic?n=300&d=150' numbers.npy --model mlp:7,5 --loss softmax --activation tanh $few
+    same squared 'synth:logistic?n=300&d=150&scale=none' numbers.npy --model mlp:7 --loss squared --lr 0.01 --until epochs=1
+    numbers 'synth:digits?n=200'
+    same digits 'synth:digits?n=200' numbers.npy --model mlp:20 $few
+    awk 'BEGIN { srand(2); for (i = 0; i < 300; i++) { a = int(4 * rand()); printf "%d,%d", a, (a + 1) % 4
+        for (f = 1; f <= 12; f++) if (f % 4 == a || rand() < 0.2) printf " %d:%.3f", f, 3 * rand(); print "" } }' >labels.svm
+    sed 's/,[0-9]*//' labels.svm >one.svm
+    numbers 'libsvm:one.svm?scale=standard'
+    same sparse 'libsvm:one.svm?scale=standard' numbers.npy --model mlp:6 $few
+    same labels 'libsvm:labels.svm' numbers.npy --model mlp:6 $few
+    same linear 'libsvm:one.svm' numbers.npy --model svm $few
+}
+
+refused() { # TEXT DATA ARGUMENT...
+    local text=$1 data=$2
+    shift 2
+    run_for 0 train "$data" --test none --threads 1 --strategy sequential --until updates=1 --lr 0.01 --out other --quiet "$@"
+    wrong "$text" export other --c other.c
+    [ ! -e other.c ] || fail "a refused model left a file"
+    rm -r other
+}
+refused 'layer conv1: C source has dense layers alone, found convolution' 'synth:digits?n=20' --model lenet
+refused 'at most 1000000 parameters, found 1593810' 'synth:digits?n=20' --model mlp:1000,800
+refused 'C source has no feature maps, found rff' 'synth:logistic?n=20&d=3' --model logistic --features rff:8
+refused 'C source has no columns of texts that are hashed, found hashed' 'mixed.csv?onehot=3' --label y --model linear
+wrong 'expected --onnx FILE or --c FILE, found neither' export labels
+wrong 'expected a file that is not read' export labels --c labels/model.safetensors
+wrong 'expected two files' export labels --c a --onnx a
+head -c 300 labels/model.safetensors >damaged.safetensors
+wrong 'damaged.safetensors' export damaged.safetensors --c damaged.c
+wrong 'damaged.safetensors' export damaged.safetensors --onnx damaged.onnx
+[ ! -e damaged.c ] && [ ! -e damaged.onnx ] || fail "a damaged model left a file"
+wrong 'none.safetensors' export none.safetensors --c none.c
+wrong 'no/dir' export labels --c no/dir.c
+echo "the same bits; the rest is refused"
