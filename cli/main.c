@@ -265,12 +265,11 @@ static const cli_command commands[] = {
     {.name = "export",
      .usage = "MODEL --onnx FILE | --c FILE",
      .help = "a saved model for other programs: ONNX or C",
-     .details =
-         "Writes a saved model as a graph that ONNX Runtime and others read, or as C source:\n"
-         "with its preprocessing inside, so that raw columns, numbers or images go in and\n"
-         "the predictions of drove predict come out.  Prints the inputs and outputs; dates\n"
-         "go in as days since 1970.  MODEL is a saved model (.safetensors) or the folder of\n"
-         "a run.\n",
+     .details = "Writes a saved model as a graph that ONNX Runtime and others read, or as C\n"
+                "source, with its preprocessing inside: raw columns, numbers or images go in, and\n"
+                "the predictions of drove predict come out.  Prints the inputs and outputs; dates\n"
+                "go in as days since 1970.  MODEL is a saved model (.safetensors) or the folder\n"
+                "of a run.\n",
      FLAGS(export_flags),
      .expects = "MODEL, the folder of a run",
      .least_words = 1,

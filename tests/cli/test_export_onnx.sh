@@ -116,6 +116,7 @@ images() { # NAME SPEC ARGUMENT...
 small='synth:images?n=40&classes=5'
 images graph "$small&size=17" --model graph.yaml --lr 0.01 --until epochs=1
 images pixels 'synth:digits?n=200' --model mlp:20 --lr 0.1 --until epochs=2
+tolerance=5e-3 images bf16 'synth:digits?n=200' --model mlp:20 --precision bf16 --lr 0.1 --until epochs=2
 images lenet 'synth:digits?n=200' --model lenet --lr 0.01 --until epochs=1
 images quick "$small&size=32" --model cifar-quick --lr 0.001 --until epochs=1
 images cifar "$small&size=32&scale=unit-mean" --model 'alexnet-cifar?units=64' --lr 1e-4 --until updates=1
