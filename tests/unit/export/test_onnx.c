@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/options.h"
 #include "run/modelfile.h"
 
 #include <drove/drove.h>
@@ -80,7 +81,7 @@ static void train(const char *data, const char *model, const char *out)
 {
     static const char *const more[][2] = {
         {"lr", "0.01"}, {"until", "updates=2"}, {"threads", "1"}, {"test", "none"}};
-    drove_options o = drove_options_default();
+    drove_options o = drove__options_default();
     drove_result *result = NULL;
     for (size_t i = 0; i < DROVE_COUNT(more); i++)
         assert_int_equal(drove_options_set(&o, more[i][0], more[i][1]), DROVE_OK);
