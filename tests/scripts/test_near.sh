@@ -33,7 +33,7 @@ chosen() {
     grep -qF -- "--target $targets -- " "$LOG" || { echo "$file: expected the targets $targets"; cat "$LOG"; exit 1; }
     git checkout -q -- "$file"
 }
-chosen src/sync/a.c 'stress|system|unit/promises|unit/run|unit/sync' \
+chosen src/sync/a.c 'stress|system|unit/export|unit/promises|unit/run|unit/sync' \
     'drove_stress_tests drove_system_tests drove_unit_promises_tests drove_unit_run_tests drove_unit_sync_tests' main
 chosen src/engine/a.c 'system|unit/engine|unit/loop|unit/plan|unit/run' \
     'drove_system_tests drove_unit_engine_tests drove_unit_loop_tests drove_unit_plan_tests drove_unit_run_tests' main
@@ -45,7 +45,7 @@ chosen tests/unit/data/a.c unit/data drove_unit_data_tests main
 git checkout -q -b mine
 echo '/* second */' >>src/sync/a.c
 git commit -qam second
-chosen tests/unit/data/a.c 'stress|system|unit/data|unit/promises|unit/run|unit/sync' \
+chosen tests/unit/data/a.c 'stress|system|unit/data|unit/export|unit/promises|unit/run|unit/sync' \
     'drove_stress_tests drove_system_tests drove_unit_data_tests drove_unit_promises_tests drove_unit_run_tests drove_unit_sync_tests'
 chosen tests/unit/data/a.c unit/data drove_unit_data_tests HEAD
 

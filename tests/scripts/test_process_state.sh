@@ -26,6 +26,10 @@ module lock                 of known
 module looked               pthread_once
 module n_devices            found once, constant
 module n_known              of known
+named first                 names of what the program holds in memory: one table for all runs, which only look up
+named last_number           of first
+named lock                  of first
+onnx_graph empty            an empty text, never written
 onednn library_isa          found once, constant
 onednn look_once            pthread_once
 onednn name                 found once, constant
