@@ -35,7 +35,7 @@ chosen() {
 }
 chosen src/sync/a.c 'stress|system|unit/export|unit/promises|unit/run|unit/sync' \
     'drove_stress_tests drove_system_tests drove_unit_promises_tests drove_unit_run_tests drove_unit_sync_tests' main
-chosen src/engine/a.c 'system|unit/engine|unit/loop|unit/plan|unit/run' \
+chosen src/engine/a.c 'system|unit/engine|unit/export|unit/loop|unit/plan|unit/run' \
     'drove_system_tests drove_unit_engine_tests drove_unit_loop_tests drove_unit_plan_tests drove_unit_run_tests' main
 chosen src/bench/a.c 'cli|unit/bench' 'drove_install_set drove_unit_bench_tests' main
 chosen cli/a.c cli drove_install_set main
