@@ -222,5 +222,6 @@ void drove__model_destroy(drove_model *model)
     free(model->layer);
     free(model->graph_text);
     free(model->notes);
+    drove__free(model->initial);
     free(model);
 }

@@ -14,6 +14,11 @@ void drove__graph_init(drove_graph *graph, const char *name)
 
 void drove__graph_fini(drove_graph *graph)
 {
+    for (size_t i = 0; i < graph->n_nodes; i++) {
+        free(graph->node[i].values.w);
+        free(graph->node[i].values.b);
+        free(graph->node[i].values.statistics);
+    }
     free(graph->node);
     free(graph->notes);
     *graph = (drove_graph){0};
@@ -57,4 +62,36 @@ drove_status drove__graph_add(drove_graph *graph, const drove_layer_ops *ops, co
     graph->n_nodes++;
     *out = node;
     return DROVE_OK;
+}
+
+static bool is_read(const drove_graph *g, const char *blob)
+{
+    for (size_t i = 0; i < g->n_nodes; i++) {
+        for (unsigned b = 0; b < g->node[i].n_bottoms; b++) {
+            if (strcmp(g->node[i].bottom[b], blob) == 0) return true;
+        }
+    }
+    return false;
+}
+
+bool drove__graph_drop_probabilities(drove_graph *g, bool drops_sigmoid)
+{
+    size_t n = 0;
+    bool had_heads = g->n_heads > 0, has_dropped = false;
+    for (size_t i = 0; i < g->n_nodes; i++) {
+        const drove_node *node = &g->node[i];
+        bool is_sigmoid =
+            drops_sigmoid && node->ops == &drove__layer_activation && node->act == DROVEK_SIGMOID;
+        bool is_last = (is_sigmoid || node->ops == &drove__layer_softmax) &&
+                       !is_read(g, drove__graph_top(node));
+        if (is_last && !had_heads && g->n_heads < DROVE_MODEL_MOST_HEADS) {
+            drove_graph_head *head = &g->head[g->n_heads++];
+            *head = (drove_graph_head){.weight = 1.0f, .line = node->line};
+            memcpy(head->bottom, node->bottom[0], sizeof head->bottom);
+        }
+        has_dropped = has_dropped || (is_last && is_sigmoid);
+        if (!is_last) g->node[n++] = *node;
+    }
+    g->n_nodes = n;
+    return has_dropped;
 }

@@ -1,13 +1,20 @@
 /* model/graph.h - the description of a network: layers with named inputs and outputs, before shapes
  * are known.
  *
- * The networks of the zoo, model files (YAML) and Caffe's prototxt all fill one of these;
+ * The networks of the zoo, model files (YAML), Caffe's prototxt and ONNX all fill one of these;
  * drove__graph_build turns it into the layers of a model.
  */
 #ifndef DROVE_MODEL_GRAPH_H
 #define DROVE_MODEL_GRAPH_H
 
 #include "model/layer.h"
+
+/* Initial parameters that a file gives to a layer; memory of malloc, NULL: none. */
+typedef struct drove_node_values {
+    float *w, *b, *statistics; /* in theta's layout */
+    size_t n_w, n_b, n_statistics;
+    size_t n_in; /* dense: rows of w, [c][h][w] where the input is an image; else 0 */
+} drove_node_values;
 
 typedef struct drove_node {
     char                   name[DROVE_LAYER_NAME_SIZE];
@@ -18,6 +25,7 @@ typedef struct drove_node {
     char                   bottom[DROVE_LAYER_MOST_BOTTOMS][DROVE_LAYER_NAME_SIZE];
     char                   top[DROVE_LAYER_NAME_SIZE]; /* "": same as the name */
     int                    line;                       /* in its file; 0: none */
+    drove_node_values      values;                     /* owned by the graph */
 } drove_node;
 
 typedef struct drove_graph_head { /* a loss; the last one is the main head */
@@ -66,6 +74,15 @@ drove_status drove__graph_add(drove_graph *graph, const drove_layer_ops *ops, co
 drove_status drove__graph_build(const drove_graph *graph, const drove_model_io *io,
                                 drove_model *model);
 
+/* Drops softmax layers that no layer reads, and sigmoids where drops_sigmoid: they make
+ * probabilities, which the loss does here.  In a graph without heads their inputs become heads.
+ * Returns whether a sigmoid was dropped. */
+bool drove__graph_drop_probabilities(drove_graph *graph, bool drops_sigmoid);
+
+/* model->initial of the values that the graph's nodes have; none: NULL.  Errors: DROVE_E_SHAPE (a
+ * layer's input or output is not what its values are for), DROVE_E_NOMEM. */
+drove_status drove__graph_take_values(const drove_graph *graph, drove_model *model);
+
 /* Creates a model called `spec` from a description; loss NULL or "": by the target.  Errors: those
  * of drove__model_create and drove__graph_build. */
 drove_status drove__model_create_graph(const drove_graph *graph, const char *spec, const char *loss,
@@ -73,13 +90,17 @@ drove_status drove__model_create_graph(const drove_graph *graph, const char *spe
 
 /* ---- files ---- */
 
-/* Whether spec names a model file, by its suffix: .yaml, .yml, .prototxt. */
+/* Whether spec names a model file, by its suffix: .yaml, .yml, .prototxt, .onnx. */
 bool drove__graph_is_file(const char *spec);
 /* Errors: DROVE_E_IO, DROVE_E_DATA (file, line, expected, found), DROVE_E_NOMEM. */
 drove_status drove__graph_read_yaml(const char *text, size_t n_bytes, const char *file,
                                     drove_graph *out);
 drove_status drove__graph_read_prototxt(const char *text, size_t n_bytes, const char *file,
                                         drove_graph *out);
+/* Reads a network of ONNX with its parameters.  Errors: DROVE_E_DATA (file, node, operator), those
+ * of reading files, as parameters may be in others. */
+drove_status drove__graph_read_onnx(const char *bytes, size_t n_bytes, const char *file,
+                                    drove_graph *out);
 /* The description as text that drove__graph_read_yaml reads back as an equal graph; free(). */
 drove_status drove__graph_print_yaml(const drove_graph *graph, char **out);
 /* Reads a model file, by its suffix.  graph->file is path: borrowed.  Errors: those of reading,

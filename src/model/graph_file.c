@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_BYTES = 4 << 20 };
+enum { MOST_BYTES = 4 << 20, MOST_ONNX_BYTES = INT32_MAX };
 
 static bool ends_with(const char *text, const char *ending)
 {
@@ -16,17 +16,19 @@ static bool ends_with(const char *text, const char *ending)
 
 bool drove__graph_is_file(const char *spec)
 {
-    return ends_with(spec, ".yaml") || ends_with(spec, ".yml") || ends_with(spec, ".prototxt");
+    return ends_with(spec, ".yaml") || ends_with(spec, ".yml") || ends_with(spec, ".prototxt") ||
+           ends_with(spec, ".onnx");
 }
 
 drove_status drove__graph_read_file(const char *path, drove_graph *out)
 {
     char *text = NULL;
     size_t size_bytes = 0;
-    DROVE_TRY(drove__file_load(path, MOST_BYTES, &text, &size_bytes));
-    drove_status status = ends_with(path, ".prototxt")
-                              ? drove__graph_read_prototxt(text, size_bytes, path, out)
-                              : drove__graph_read_yaml(text, size_bytes, path, out);
+    const bool is_onnx = ends_with(path, ".onnx"), is_caffe = ends_with(path, ".prototxt");
+    DROVE_TRY(drove__file_load(path, is_onnx ? MOST_ONNX_BYTES : MOST_BYTES, &text, &size_bytes));
+    drove_status status = is_onnx    ? drove__graph_read_onnx(text, size_bytes, path, out)
+                          : is_caffe ? drove__graph_read_prototxt(text, size_bytes, path, out)
+                                     : drove__graph_read_yaml(text, size_bytes, path, out);
     free(text);
     return status;
 }
@@ -37,6 +39,7 @@ static drove_status create(drove_graph *graph, const char *spec, const char *los
 {
     char *text = NULL;
     drove_status status = drove__model_create_graph(graph, spec, loss, io, out);
+    if (status == DROVE_OK) status = drove__graph_take_values(graph, *out);
     if (status == DROVE_OK) status = drove__graph_print_yaml(graph, &text);
     if (status == DROVE_OK) {
         (*out)->graph_text = text;

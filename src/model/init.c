@@ -10,8 +10,9 @@
  *   normal:s  W and b normal with deviation s, 0.01 by default
  *             Ek's thesis, where N(0, 0.01) starts all of theta and 0.01 is the deviation
  *
- * A layer whose description gives initial values (Caffe's fillers) uses those, unless the run asks
- * for an initialiser.  Batch normalisation starts with factors of 1 and no shift.
+ * A layer whose description gives initial values (Caffe's fillers) uses those, and a model whose
+ * file has parameters (ONNX) starts with them, unless the run asks for an initialiser.  Batch
+ * normalisation starts with factors of 1 and no shift.
  *
  * Each layer has its own stream of random numbers, so its numbers do not depend on the sizes of the
  * others.
@@ -173,6 +174,10 @@ drove_status drove__model_init(const drove_model *model, const char *init, uint6
                                float *theta)
 {
     bool by_default = init == NULL || init[0] == '\0';
+    if (by_default && model->initial != NULL) {
+        memcpy(theta, model->initial, model->n_params * sizeof *theta);
+        return DROVE_OK;
+    }
     memset(theta, 0, model->n_params * sizeof *theta);
     if (by_default && model->n_layers == 1) return DROVE_OK;
     if (by_default) init = strcmp(model->activation, "relu") == 0 ? "he:1" : "xavier:1";

@@ -102,6 +102,7 @@ typedef struct drove_model {
     char        activation[32];
     char       *graph_text; /* a model from a file: its description as YAML; else NULL */
     char       *notes;      /* parts of its file that drove does not support, a line each; NULL */
+    float      *initial;    /* [n_params] that its file has, from drove__alloc; NULL: none */
     drove_shape input;
     size_t      n_inputs, n_outputs; /* floats per example */
     size_t      n_params;            /* length of theta, gaps and statistics included */
@@ -181,7 +182,8 @@ drove_status drove__model_print(const drove_model *model, FILE *stream);
 
 /* Fills theta[n_params] by an initialiser's spec: "xavier:1", "he:1" (gain), "normal:0.01"
  * (standard deviation).  Biases: 0 for xavier and he; drawn like the weights for normal (the thesis
- * draws all of theta).  "" = he:1 for relu, xavier:1 otherwise; linear models start at 0. */
+ * draws all of theta).  "" = the parameters of the model's file, if it has some; else he:1 for
+ * relu, xavier:1 otherwise; linear models start at 0. */
 typedef struct drove_init_ops {
     const char *name, *help, *source;
     drove_status (*fill)(const drove_spec *spec, const drove_layer *layer, drove_rng *rng,

@@ -304,36 +304,6 @@ static drove_status read_input(drove_caffe *c, drove_message *root)
     return DROVE_OK;
 }
 
-static bool is_read(const drove_graph *g, const char *blob)
-{
-    for (size_t i = 0; i < g->n_nodes; i++) {
-        for (unsigned b = 0; b < g->node[i].n_bottoms; b++) {
-            if (strcmp(g->node[i].bottom[b], blob) == 0) return true;
-        }
-    }
-    return false;
-}
-
-/* Drops a softmax that no layer reads: it makes probabilities, which the loss does here.  In a
- * network without losses its input is the head. */
-static void drop_softmax(drove_graph *g)
-{
-    size_t n = 0;
-    bool had_heads = g->n_heads > 0;
-    for (size_t i = 0; i < g->n_nodes; i++) {
-        const drove_node *node = &g->node[i];
-        bool is_last = node->ops == &drove__layer_softmax &&
-                       !is_read(g, node->top[0] != '\0' ? node->top : node->name);
-        if (is_last && !had_heads && g->n_heads < DROVE_MODEL_MOST_HEADS) {
-            drove_graph_head *head = &g->head[g->n_heads++];
-            *head = (drove_graph_head){.weight = 1.0f, .line = node->line};
-            memcpy(head->bottom, node->bottom[0], sizeof head->bottom);
-        }
-        if (!is_last) g->node[n++] = *node;
-    }
-    g->n_nodes = n;
-}
-
 static drove_status check_batch_norm(const drove_caffe *c)
 {
     for (size_t i = 0; i < c->n_blobs; i++) {
@@ -384,7 +354,7 @@ static drove_status import(drove_caffe *c)
     }
     DROVE_TRY(drove__prototext_check_used(&c->tree, root));
     DROVE_TRY(check_batch_norm(c));
-    drop_softmax(&c->graph);
+    (void)drove__graph_drop_probabilities(&c->graph, false);
     if (c->graph.n_nodes == 0)
         return drove__fail(DROVE_E_DATA, "%s: expected layers, found none", c->tree.file);
     return take_notes(c);

@@ -21,6 +21,7 @@ static bool is_wanted(const drove_run *run)
 {
     return !drove__resolve_is_classic(&run->opt) && run->train->storage->y_kind == DROVE_Y_VALUE &&
            run->model->loss == &drove__loss_squared && !drove__names_model_file(run->opt.model) &&
+           run->model->initial == NULL && /* parameters in the targets' own units */
            !drove__ranks_hold_shards(run) && last_layer(run->model) != NULL;
 }
 

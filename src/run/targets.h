@@ -12,8 +12,8 @@
 #include "run/run.h"
 
 /* Once data and model are there: changes the targets of train, validation and test where the run
- * may choose, the loss is squared and the last layer can take the map; else run->target_scale is
- * NULL.  Errors: DROVE_E_NOMEM. */
+ * may choose, the loss is squared, the model has no parameters yet and the last layer can take the
+ * map; else run->target_scale is NULL.  Errors: DROVE_E_NOMEM. */
 drove_status drove__targets_standardise(drove_run *run);
 /* A copy of theta[n_params] with the map folded in; the caller frees it.  Errors: DROVE_E_NOMEM. */
 drove_status drove__targets_fold(const drove_run *run, const float *theta, float **out);

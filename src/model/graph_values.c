@@ -1,0 +1,83 @@
+/* model/graph_values.c - the initial parameters of a network whose file has them.
+ *
+ * Files have the rows of a dense layer that reads an image in the order [c][h][w]; theta has them
+ * in [h][w][c].  The model's input is as the data have it, [c][h][w].
+ */
+#include "model/graph_plan.h"
+
+#include "base/mem.h"
+
+#include <math.h>
+#include <string.h>
+
+static const drove_layer *find_layer(const drove_model *model, const char *name)
+{
+    for (size_t i = 0; i < model->n_layers; i++) {
+        if (strcmp(model->layer[i].name, name) == 0) return &model->layer[i];
+    }
+    return NULL;
+}
+
+static drove_status check(const drove_graph *g, const drove_node *node, const drove_layer *l)
+{
+    const drove_node_values *v = &node->values;
+    if (v->n_in != 0 && v->n_in != l->n_in)
+        return drove__graph_fail(g, DROVE_E_SHAPE, node->line, node->name,
+                                 "expected weights for %zu inputs, as the layer has here, found "
+                                 "weights for %zu",
+                                 l->n_in, v->n_in);
+    if (v->n_w != l->n_w || v->n_b != l->n_b || v->n_statistics != l->n_statistics)
+        return drove__graph_fail(g, DROVE_E_SHAPE, node->line, node->name,
+                                 "expected %zu weights, %zu biases and %zu statistics, found %zu, "
+                                 "%zu and %zu",
+                                 l->n_w, l->n_b, l->n_statistics, v->n_w, v->n_b, v->n_statistics);
+    for (size_t i = 0; i < v->n_w + v->n_b + v->n_statistics; i++) {
+        float x = i < v->n_w            ? v->w[i]
+                  : i < v->n_w + v->n_b ? v->b[i - v->n_w]
+                                        : v->statistics[i - v->n_w - v->n_b];
+        if (!isfinite(x))
+            return drove__graph_fail(g, DROVE_E_DATA, node->line, node->name,
+                                     "expected finite parameters, found %g", (double)x);
+    }
+    return DROVE_OK;
+}
+
+static void take_weights(const drove_node_values *v, const drove_layer *l, float *w)
+{
+    const drove_shape s = l->in;
+    const size_t hw = s.h * s.w;
+    if (v->n_in == 0 || l->bottom[0] == 0 || hw == 1) {
+        memcpy(w, v->w, v->n_w * sizeof *w);
+        return;
+    }
+    for (size_t row = 0; row < l->n_in; row++) {
+        size_t here = row % hw * s.c + row / hw;
+        memcpy(w + here * l->n_out, v->w + row * l->n_out, l->n_out * sizeof *w);
+    }
+}
+
+static drove_status take(const drove_graph *g, const drove_node *node, const drove_model *m)
+{
+    const drove_node_values *v = &node->values;
+    const drove_layer *l = v->w != NULL ? find_layer(m, node->name) : NULL;
+    if (l == NULL) return DROVE_OK;
+    DROVE_TRY(check(g, node, l));
+    take_weights(v, l, m->initial + l->w_offset);
+    if (v->n_b > 0) memcpy(m->initial + l->b_offset, v->b, v->n_b * sizeof(float));
+    if (v->n_statistics > 0)
+        memcpy(m->initial + l->s_offset, v->statistics, v->n_statistics * sizeof(float));
+    return DROVE_OK;
+}
+
+drove_status drove__graph_take_values(const drove_graph *graph, drove_model *model)
+{
+    bool has_values = false;
+    for (size_t i = 0; i < graph->n_nodes; i++)
+        has_values = has_values || graph->node[i].values.w != NULL;
+    if (!has_values) return DROVE_OK;
+    model->initial = drove__alloc(model->n_params, sizeof *model->initial);
+    if (model->initial == NULL)
+        return drove__fail_nomem("parameters", model->n_params * sizeof *model->initial);
+    for (size_t i = 0; i < graph->n_nodes; i++) DROVE_TRY(take(graph, &graph->node[i], model));
+    return DROVE_OK;
+}

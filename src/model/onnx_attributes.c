@@ -1,0 +1,70 @@
+/* model/onnx_attributes.c - attributes of ONNX's nodes. */
+#include "model/onnx_file.h"
+
+#include <math.h>
+#include <string.h>
+
+const Drove__Onnx__Attribute *drove__onnx_attribute(const drove_onnx_node *n, const char *name)
+{
+    for (size_t i = 0; i < n->node->n_attribute; i++) {
+        const Drove__Onnx__Attribute *a = n->node->attribute[i];
+        if (a->name != NULL && strcmp(a->name, name) == 0) return a;
+    }
+    return NULL;
+}
+
+drove_status drove__onnx_int(const drove_onnx_reader *r, const drove_onnx_node *n, const char *name,
+                             int64_t least, int64_t most, int64_t *out)
+{
+    const Drove__Onnx__Attribute *a = drove__onnx_attribute(n, name);
+    if (a == NULL) return DROVE_OK;
+    if (!a->has_i || a->i < least || a->i > most) {
+        if (least == most)
+            return drove__onnx_fail(r, n, "%s: expected %lld, found %lld", name, (long long)least,
+                                    (long long)a->i);
+        return drove__onnx_fail(r, n, "%s: expected %lld to %lld, found %lld", name,
+                                (long long)least, (long long)most, (long long)a->i);
+    }
+    *out = a->i;
+    return DROVE_OK;
+}
+
+drove_status drove__onnx_real(const drove_onnx_reader *r, const drove_onnx_node *n,
+                              const char *name, float *out)
+{
+    const Drove__Onnx__Attribute *a = drove__onnx_attribute(n, name);
+    if (a == NULL) return DROVE_OK;
+    if (!a->has_f || !isfinite(a->f))
+        return drove__onnx_fail(r, n, "%s: expected a finite number", name);
+    *out = a->f;
+    return DROVE_OK;
+}
+
+drove_status drove__onnx_text(const drove_onnx_reader *r, const drove_onnx_node *n,
+                              const char *name, char into[32])
+{
+    const Drove__Onnx__Attribute *a = drove__onnx_attribute(n, name);
+    if (a == NULL) return DROVE_OK;
+    if (!a->has_s || a->s.len >= 32) return drove__onnx_fail(r, n, "%s: expected a word", name);
+    memcpy(into, a->s.data, a->s.len);
+    into[a->s.len] = '\0';
+    return DROVE_OK;
+}
+
+drove_status drove__onnx_sizes(const drove_onnx_reader *r, const drove_onnx_node *n,
+                               const char *name, size_t n_wanted, size_t least, size_t most,
+                               size_t *out)
+{
+    const Drove__Onnx__Attribute *a = drove__onnx_attribute(n, name);
+    if (a == NULL) return DROVE_OK;
+    if (a->n_ints != n_wanted)
+        return drove__onnx_fail(r, n, "%s: expected %zu numbers, found %zu", name, n_wanted,
+                                a->n_ints);
+    for (size_t i = 0; i < n_wanted; i++) {
+        if (a->ints[i] < (int64_t)least || a->ints[i] > (int64_t)most)
+            return drove__onnx_fail(r, n, "%s: expected %zu to %zu, found %lld", name, least, most,
+                                    (long long)a->ints[i]);
+        out[i] = (size_t)a->ints[i];
+    }
+    return DROVE_OK;
+}
