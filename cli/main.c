@@ -303,8 +303,8 @@ static const cli_command commands[] = {
      .help = "a network's layers, parameters, work and memory",
      .details = "Describes the network that --model SPEC would train on --data, or on examples of\n"
                 "--input: layers, shapes, parameters, multiply-adds, and the memory of a --batch.\n"
-                "FILE is a description (.yaml, .prototxt) or a saved model (.safetensors, or the\n"
-                "folder of a run).  Takes every option of drove train.\n",
+                "FILE is a description (.yaml, .prototxt, .onnx) or a saved model\n"
+                "(.safetensors, or the folder of a run).  Takes every option of drove train.\n",
      .list = "models",
      FLAGS(model_flags),
      .takes_options = true,

@@ -52,9 +52,9 @@ static const drove_option_info table[] = {
     {WHERE(model), COMMON, FIXED, .group = problem, TEXT, .default_text = "default",
      .value_name = "SPEC", .list = "models", .empty_word = "default", .words = "default auto",
      .help = "model; auto = the best of several by validation examples; default = auto for "
-             "tables, linear or logistic for wide sparse data, else mlp:128,128,128; a .yaml or "
-             ".prototxt file that describes one; or a .safetensors file or the folder of a run to "
-             "go on from"},
+             "tables, linear or logistic for wide sparse data, else mlp:128,128,128; a .yaml, "
+             ".prototxt or .onnx file that describes one; or a .safetensors file or the folder of "
+             "a run to go on from"},
     {WHERE(activation), FIXED, .group = problem, TEXT, .default_text = "relu", .value_name = "NAME",
      .list = "activations", .help = "activation of the hidden layers"},
     {WHERE(init), .group = problem, TEXT, .default_text = "auto", .value_name = "SPEC",

@@ -28,6 +28,8 @@ static inline void fuzz_check_graph(drove_graph *graph)
                 if (layer->bottom[b] > l) abort();
             }
         }
+        if (drove__graph_take_values(graph, m) != DROVE_OK && drove_error_text()[0] == '\0')
+            abort();
         drove__model_destroy(m);
     } else if (m != NULL || drove_error_text()[0] == '\0' ||
                strchr(drove_error_text(), '\n') != NULL) {
