@@ -46,7 +46,7 @@ drove_status drove__onnx_text(const drove_onnx_reader *r, const drove_onnx_node 
     const Drove__Onnx__Attribute *a = drove__onnx_attribute(n, name);
     if (a == NULL) return DROVE_OK;
     if (!a->has_s || a->s.len >= 32) return drove__onnx_fail(r, n, "%s: expected a word", name);
-    memcpy(into, a->s.data, a->s.len);
+    if (a->s.len > 0) memcpy(into, a->s.data, a->s.len);
     into[a->s.len] = '\0';
     return DROVE_OK;
 }

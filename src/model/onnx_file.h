@@ -5,7 +5,7 @@
 #include "model/graph_keys.h"
 #include "model/onnx.pb-c.h"
 
-enum { DROVE_ONNX_NO_NODE = UINT32_MAX };
+#define DROVE_ONNX_NO_NODE UINT32_MAX /* of a value that no node of the graph writes */
 
 typedef enum drove_onnx_kind {
     DROVE_ONNX_NONE,     /* an input that is not given */

@@ -340,16 +340,19 @@ static drove_status read_axes(drove_onnx_reader *r, const drove_onnx_node *n, in
         return drove__onnx_ints_of(r, n, n->input[1].tensor, 4, axes, n_axes);
     if (a == NULL || a->n_ints > 4) return DROVE_OK;
     *n_axes = a->n_ints;
-    memcpy(axes, a->ints, a->n_ints * sizeof *axes);
+    for (size_t i = 0; i < a->n_ints; i++) axes[i] = a->ints[i];
     return DROVE_OK;
 }
 
 /* Height and width of [N][c][h][w]. */
 static bool are_sides(const int64_t axes[4], size_t n_axes)
 {
-    if (n_axes != 2) return false;
-    int64_t a = axes[0] < 0 ? axes[0] + 4 : axes[0], b = axes[1] < 0 ? axes[1] + 4 : axes[1];
-    return a + b == 5 && a * b == 6;
+    bool has_height = false, has_width = false;
+    for (size_t i = 0; i < n_axes; i++) {
+        has_height = has_height || axes[i] == 2 || axes[i] == -2;
+        has_width = has_width || axes[i] == 3 || axes[i] == -1;
+    }
+    return n_axes == 2 && has_height && has_width;
 }
 
 static drove_status read_mean(drove_onnx_reader *r, const drove_onnx_node *n)
