@@ -146,8 +146,8 @@ typedef struct {
 } drove_tensor_info;
 drove_status drove_predictor_open(const char *model, const char *isa, drove_predictor **out);
 void         drove_predictor_destroy(drove_predictor *predictor);
-void         drove_predictor_describe(const drove_predictor *predictor, drove_predictor_facts *out);
-const char  *drove_predictor_class_name(const drove_predictor *predictor, size_t i);
+const drove_predictor_facts *drove_predictor_describe(const drove_predictor *predictor);
+const char                  *drove_predictor_class_name(const drove_predictor *predictor, size_t i);
 drove_status drove_predictor_rows(drove_predictor *predictor, const drove_matrix *x, float *into);
 drove_status drove_predictor_apply(drove_predictor *predictor, const char *data, unsigned threads,
                                    float **into, size_t *n_rows);

@@ -50,7 +50,7 @@ typedef struct drove_matrix {
 drove_matrix drove_matrix_dense(const void *values, drove_type type, size_t n_rows,
                                 size_t n_columns);
 
-/* Compressed sparse rows: the numbers of row i are value[start[i]] to value[start[i + 1] - 1], in
+/* All three arrays are aligned to their numbers.  Compressed sparse rows: the numbers of row i are value[start[i]] to value[start[i + 1] - 1], in
  * the columns that index names.  Compressed sparse columns are the same the other way round. */
 typedef struct drove_sparse {
     size_t      n_rows, n_columns;
@@ -84,8 +84,9 @@ drove_status drove_arrays_set_images(drove_arrays *arrays, size_t channels, size
                                      size_t width);
 
 /* The targets, by at most one of these; all are copied.  Without any the data can be predicted,
- * not trained on.  Errors: DROVE_E_SHAPE (another number of rows than the examples have),
- * DROVE_E_DATA (a class that is no whole number from 0 to n_classes - 1), DROVE_E_NOMEM.
+ * not trained on or evaluated.  After a failure there are none.  Errors: DROVE_E_SHAPE (another
+ * number of rows than the examples have), DROVE_E_DATA (a class that is no whole number from 0 to
+ * n_classes - 1), DROVE_E_ARG (no numbers, no name, 2^32 - 1 columns), DROVE_E_NOMEM.
  *
  * classes: a vector of numbers.  name[n_classes]: copied; NULL: they are called "0", "1", ...
  * values: one or more to an example.  labels: [n_rows][n_labels], not 0: the example has it;

@@ -38,7 +38,8 @@ typedef struct drove_predictor_facts {
     int         is_sparse;         /* its data are sparse rows */
     const char *model, *loss;
 } drove_predictor_facts;
-void drove_predictor_describe(const drove_predictor *predictor, drove_predictor_facts *out);
+/* Owned by the predictor. */
+const drove_predictor_facts *drove_predictor_describe(const drove_predictor *predictor);
 /* Name of class or label i < n_classes, as in the data; NULL: it is its number.  Of several values
  * the name of value i < n_outputs. */
 const char *drove_predictor_class_name(const drove_predictor *predictor, size_t i);
@@ -52,8 +53,8 @@ const char *drove_predictor_class_name(const drove_predictor *predictor, size_t 
 
 /* Rows of numbers as they were in the training data: into[n_rows][n_outputs].  The calling thread
  * computes; up to 64 rows take microseconds.  Models of tables and models with a feature map go by
- * drove_predictor_apply.  Errors: DROVE_E_SHAPE, DROVE_E_ARG (a type), DROVE_E_UNSUPPORTED,
- * DROVE_E_NOMEM. */
+ * drove_predictor_apply.  Errors: DROVE_E_SHAPE, DROVE_E_ARG (a type), DROVE_E_DATA (a number is
+ * not finite), DROVE_E_UNSUPPORTED, DROVE_E_NOMEM. */
 drove_status drove_predictor_rows(drove_predictor *predictor, const drove_matrix *x, float *into);
 /* Any data: a spec, or the name of a drove_arrays.  *into: [*n_rows][n_outputs], freed by the
  * caller.  threads: 0 = as many as processors.  Errors: those of drove_predict. */

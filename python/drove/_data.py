@@ -5,6 +5,7 @@ A Source has the name that stands for the data in an option, and keeps alive wha
 from __future__ import annotations
 
 import numbers
+import re
 
 import numpy as np
 
@@ -29,9 +30,11 @@ _TYPES = {
 def known(array):
     """The array itself, or a copy of a type that the library reads."""
     array = np.asarray(array)
+    if array.ndim == 0:
+        raise ValueError("expected an array of rows, found a single number")
     if array.dtype in _TYPES:
         return array
-    if array.dtype.kind in "biuf":
+    if array.dtype.kind in "biuf" and array.dtype.itemsize <= 16:
         return array.astype(np.float64)
     raise ValueError(f"expected an array of numbers, found dtype {array.dtype}")
 
@@ -74,16 +77,18 @@ class Source:
     """Data of arrays: `name` is a spec for --data."""
 
     def __init__(self, x):
+        x = x if _is_sparse(x) else known(x)
         out = ffi.new("drove_arrays **")
         check(lib.drove_arrays_create(out))
         self._arrays = ffi.gc(out[0], lib.drove_arrays_destroy)
         self._keep = []
         self.name = text(lib.drove_arrays_name(self._arrays))
+        self.has_targets = False
         self.n_rows = x.shape[0]
         if _is_sparse(x):
             self._set_sparse(x)
         else:
-            self._set_dense(known(x))
+            self._set_dense(x)
 
     def _set_dense(self, x):
         shape = x.shape
@@ -102,7 +107,12 @@ class Source:
         if not x.has_canonical_format:
             x = x.copy()
             x.sum_duplicates()
-        start, index, value = x.indptr, x.indices, known(x.data)
+        start, index = (np.require(part, np.int64 if part.dtype.itemsize == 8 else np.int32, ["C", "A"])
+                        for part in (x.indptr, x.indices))
+        value = np.require(known(x.data), requirements=["C", "A"])
+        if len(start) and (len(index) < start[-1] or len(value) < start[-1]):
+            raise ValueError(f"expected {start[-1]} indices and values, as indptr says, found {len(index)} and "
+                             f"{len(value)}")
         self._keep += [start, index, value]
         out = ffi.new("drove_sparse *")
         out.n_rows, out.n_columns = x.shape
@@ -113,16 +123,19 @@ class Source:
         check(lib.drove_arrays_set_sparse(self._arrays, out))
 
     def set_classes(self, numbers, n_classes, names=None):
+        self.has_targets = True
         array, keep = _names(names)
         numbers = known(numbers)
         check(lib.drove_arrays_set_classes(self._arrays, matrix(numbers), n_classes, array))
         del keep
 
     def set_values(self, values):
+        self.has_targets = True
         values = known(values)
         check(lib.drove_arrays_set_values(self._arrays, matrix(values)))
 
     def set_labels(self, labels, names=None):
+        self.has_targets = True
         array, keep = _names(names)
         labels = known(labels)
         check(lib.drove_arrays_set_labels(self._arrays, matrix(labels), array))
@@ -186,20 +199,36 @@ def _to_pandas(x):
     import pandas
     if isinstance(x, pandas.DataFrame):
         return x
+    if not is_table(x):
+        raise ValueError(f"expected a table (pandas, Polars, pyarrow), found {type(x).__name__}")
     return x.to_pandas()
 
 
-def table_bytes(x, extra=None):
-    """A table as CSV text, with further columns {name: values} behind its own."""
+def table_bytes(x, names=None, extra=None):
+    """A table as CSV text, its columns called `names`, with further columns {name: values} behind its own."""
     frame = _to_pandas(x)
+    if names is not None:
+        frame = frame.set_axis(names, axis=1)
     if extra:
         frame = frame.assign(**{name: np.asarray(values) for name, values in extra.items()})
     return frame.to_csv(index=False, float_format="%.9g").encode("utf-8")
 
 
-def quoted(value):
-    """A text as the value of a key in a spec."""
-    return "".join(f"%{ord(c):02X}" if c in "%&,?=#" else c for c in value)
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_ .-]*[A-Za-z0-9_.-]|[A-Za-z_]")
+
+
+def plain_names(names):
+    """The names of a table's columns, if each reads back from CSV as it is; else x0, x1, ..."""
+    if len(set(names)) == len(names) and all(_PLAIN_NAME.fullmatch(name) for name in names):
+        return list(names)
+    return [f"x{i}" for i in range(len(names))]
+
+
+def free_name(wanted, names):
+    """A name that no column has."""
+    while wanted in names:
+        wanted += "_"
+    return wanted
 
 
 def seed_of(random_state):

@@ -1,10 +1,15 @@
 """scikit-learn estimators."""
 from __future__ import annotations
 
+import functools
+import numbers
+import warnings
+
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.exceptions import NotFittedError
-from sklearn.utils import check_array, check_random_state, compute_class_weight
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils import check_random_state, compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
@@ -18,8 +23,24 @@ except ImportError:  # before scikit-learn 1.6
     def validate_data(estimator, *args, **kwargs):
         return estimator._validate_data(*args, **kwargs)
 
-_LABEL, _WEIGHT = "drove_label", "drove_weight"  # columns that are added to a table
 _FEWEST_HELD = 50  # with fewer rows none are held out to stop by
+# Options that parameters of the estimators, or their data, stand for.
+_OWN = {"data", "label", "weights", "class_weight", "model", "loss", "strategy", "rule", "lr", "schedule", "weight_decay",
+        "batch", "until", "features", "precision", "threads", "workers", "seed", "resume", "replay"}
+
+
+def _or_as_before(method):
+    """A method that fails leaves the estimator as it was."""
+    @functools.wraps(method)
+    def run(self, *args, **kwargs):
+        before = dict(self.__dict__)
+        try:
+            return method(self, *args, **kwargs)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+    return run
 
 
 class _Drove(BaseEstimator):
@@ -55,65 +76,121 @@ class _Drove(BaseEstimator):
     def _more_tags(self):  # before scikit-learn 1.6
         return {"accept_sparse": True}
 
-    # ---- training ----
+    # ---- options ----
+
+    def _threads(self):
+        if self.n_jobs is not None and not isinstance(self.n_jobs, numbers.Integral):
+            raise ValueError(f"n_jobs: expected a whole number or None, found {self.n_jobs!r}")
+        return 1 if self.n_jobs is None else effective_n_jobs(int(self.n_jobs))
+
+    def _more_options(self):
+        found = {}
+        for name, value in dict(self.options or {}).items():
+            name = str(name).replace("-", "_")
+            if name in _OWN:
+                raise ValueError(f"options: expected what has no parameter of its own, found {name!r}")
+            found[name] = value
+        return found
 
     def _values(self, n_rows):
         """The options of a run."""
+        is_seed = self.random_state is None or isinstance(self.random_state, numbers.Integral)
         values = {"test": "none", "metrics": "none", "strategy": self.strategy, "rule": self.rule, "lr": self.lr,
                   "schedule": self.schedule, "weight_decay": self.weight_decay, "batch": self.batch,
                   "until": self.until, "features": self.features, "precision": self.precision,
                   "loss": "auto" if self.loss is None else self.loss,
-                  "model": "default" if self.model is None else self.model}
-        threads = 1 if self.n_jobs is None else self.n_jobs
-        values["threads"] = "all" if threads == -1 else threads
-        values["seed"] = _data.seed_of(self.random_state if self.random_state is None or
-                                       isinstance(self.random_state, (int, np.integer))
-                                       else check_random_state(self.random_state))
+                  "model": "default" if self.model is None else self.model,
+                  "threads": self._threads(),
+                  "seed": _data.seed_of(self.random_state if is_seed else check_random_state(self.random_state))}
         if self.until == "auto" and n_rows < _FEWEST_HELD:
             values["until"] = "epochs=300"
         if values["model"] == "default" and n_rows < _FEWEST_HELD:
             values["model"] = "mlp:32"
-        values.update(self.options or {})
+        values.update(self._more_options())
         return values
 
-    _kind_stays = False  # a fit that goes on has dense or sparse rows, as the model was trained on
+    # ---- training ----
 
-    def _run(self, source, values):
+    def _check(self, X, y, reset):
+        """X and y, checked; a table with categories or missing values stays one."""
+        is_table = _data.is_table(X) and not _data.is_plain_table(X)
+        if not reset and is_table != self._is_table:
+            raise ValueError("expected the kind of data of the first call: " +
+                             ("a table with texts or missing values" if self._is_table else "numbers alone"))
+        self._is_table = is_table
+        if not is_table:
+            X, y = validate_data(self, X, y, accept_sparse=("csr", "csc"), multi_output=True,
+                                 y_numeric=self._y_is_numeric, reset=reset)
+        else:
+            y = self._check_table(X, y)
+        if y.ndim == 2 and y.shape[1] == 1:
+            warnings.warn("A column-vector y was passed when a 1d array was expected. Please change the shape of y to "
+                          "(n_samples, ), for example using ravel().", DataConversionWarning, stacklevel=4)
+            y = y.ravel()
+        return X, y
+
+    def _check_table(self, X, y):
+        names = _data.column_names(X)
+        y = np.asarray(y)
+        if len(set(names)) != len(names):
+            raise ValueError("expected columns with different names, found two of the same")
+        if len(X) == 0:
+            raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
+        if len(y) != len(X):
+            raise ValueError(f"Found input variables with inconsistent numbers of samples: [{len(X)}, {len(y)}]")
+        if any(value is None or value != value for value in y.flat):
+            raise ValueError("Input y contains NaN.")
+        self.feature_names_in_ = np.asarray(names, dtype=object)
+        self.n_features_in_ = len(names)
+        self._columns = _data.plain_names(names)
+        return y
+
+    def _source(self, x, y, weight, goes_on):
+        """Arrays, or a table, with targets."""
+        if not self._is_table:
+            source = _data.Source(_data.as_kind(x, self.model_.is_sparse) if goes_on else x)
+            self._targets.put(source, y)
+            if weight is not None:
+                source.set_weights(weight)
+            source.spec = source.name
+            return source
+        label, of_weight = (_data.free_name(name, self._columns) for name in ("label", "weight"))
+        extra = {label: self._targets.column(y)}
+        keys = f"?label={label}&target={self._targets.kind}"
+        if weight is not None:
+            extra[of_weight] = weight
+            keys += f"&weights={of_weight}"
+        source = _data.Bytes(_data.table_bytes(x, self._columns, extra))
+        source.spec = "table:" + source.name + keys
+        return source
+
+    def _run(self, X, y, weight, values, goes_on):
+        if goes_on and self._is_table:
+            raise ValueError("a table with texts or missing values: expected one fit; training goes on with numbers alone")
+        if goes_on:
+            values["model"] = self.model_.name
+        source = self._source(X, y, weight, goes_on)
         outcome, summary, model = train_on(source, {**values, "data": source.spec}, verbose=self.verbose)
         if model is None:
             raise FloatingPointError("training crashed: the loss is not finite; a smaller lr may help")
+        self._targets.check(model)
         self.model_ = model
         self.summary_ = summary
         self.lr_ = summary["lr"]
         self.n_iter_ = max(1, round(summary["epochs"]))
         return self
 
-    def _source(self, x, y, weight, targets):
-        """Arrays, or a table, with targets."""
-        if self._is_table:
-            extra = {_LABEL: targets.column(y)}
-            keys = f"?label={_LABEL}&target={targets.kind}"
-            if weight is not None:
-                extra[_WEIGHT] = weight
-                keys += f"&weights={_WEIGHT}"
-            source = _data.Bytes(_data.table_bytes(x, extra))
-            source.spec = "table:" + source.name + keys
-            return source
-        if hasattr(self, "model_") and self._kind_stays:
-            x = _data.as_kind(x, self.model_.is_sparse)
-        source = _data.Source(x)
-        targets.put(source, y)
-        if weight is not None:
-            source.set_weights(weight)
-        source.spec = source.name
-        return source
+    def _one_pass(self, values, is_first):
+        """The options of partial_fit: what the first call chose stays."""
+        values["until"] = "epochs=1"
+        for name, default in (("rule", "auto"), ("lr", "auto"), ("batch", "auto")):
+            if not is_first and values[name] == default:
+                values[name] = self.summary_[name]
+        if not is_first and values["schedule"] == "auto":
+            values["schedule"] = "constant"
+        return values
 
-    def _take_table(self, x):
-        """Facts of a table with categories or missing values, which goes to the library as it is."""
-        self.feature_names_in_ = np.asarray(_data.column_names(x), dtype=object)
-        self.n_features_in_ = len(self.feature_names_in_)
-
-    def _weight(self, sample_weight, x, y):
+    def _weight(self, sample_weight, x):
         if sample_weight is None:
             return None
         weight = _check_sample_weight(sample_weight, x, dtype=np.float64)
@@ -123,30 +200,25 @@ class _Drove(BaseEstimator):
             raise ValueError("sample_weight: expected a weight above 0, found zeros alone")
         return weight
 
-    def _goes_on(self, is_asked):
-        return is_asked and hasattr(self, "model_")
-
     # ---- predicting ----
 
     def _outputs(self, x):
         check_is_fitted(self, "model_")
-        if self._is_table:
-            names = _data.column_names(x) if _data.is_table(x) else None
-            if names is None:
-                raise ValueError("expected a table with the columns of the training data, found an array")
-            missing = [n for n in self.feature_names_in_ if n not in names]
-            if missing:
-                raise ValueError("The feature names should match those that were passed during fit.\n"
-                                 f"Feature names seen at fit time, yet now missing:\n- {missing[0]}\n")
-            if len(x) == 0:
-                raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
-            return self.model_.outputs(x, self._threads)
-        x = validate_data(self, x, accept_sparse=("csr", "csc"), reset=False)
-        return self.model_.outputs(x, self._threads)
-
-    @property
-    def _threads(self):
-        return 0 if self.n_jobs == -1 else (self.n_jobs or 1)
+        if not self._is_table:
+            x = validate_data(self, x, accept_sparse=("csr", "csc"), reset=False)
+            return self.model_.outputs(x, self._threads())
+        if not _data.is_table(x):
+            raise ValueError("expected a table with the columns of the training data, found an array")
+        names = _data.column_names(x)
+        missing = [name for name in self.feature_names_in_ if name not in names]
+        if missing:
+            raise ValueError("The feature names should match those that were passed during fit.\n"
+                             f"Feature names seen at fit time, yet now missing:\n- {missing[0]}\n")
+        if len(x) == 0:
+            raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
+        wanted = [names.index(name) for name in self.feature_names_in_]
+        frame = _data._to_pandas(x).iloc[:, wanted]
+        return self.model_.table_outputs(frame, self._columns, self._threads())
 
     @property
     def coefs_(self):
@@ -156,29 +228,39 @@ class _Drove(BaseEstimator):
 
 
 class _Classes:
-    """y as classes."""
+    """y as classes: words of ours stand for them, as a table would change some names (1.0, NA)."""
 
     kind = "class"
 
     def __init__(self, classes):
         self.classes = classes
-        self.names = [str(c) for c in classes]
-        if len(set(self.names)) != len(self.names):  # 1 and "1": told apart by number
-            self.names = [str(i) for i in range(len(classes))]
+        self.words = [f"c{i}" for i in range(len(classes))]
 
     def numbers(self, y):
         numbers = np.searchsorted(self.classes, y)
         numbers[numbers == len(self.classes)] = 0
-        if (self.classes[numbers] != y).any():
-            unknown = y[self.classes[numbers] != y][0]
-            raise ValueError(f"y: expected one of the classes of the first call, found {unknown!r}")
+        is_other = self.classes[numbers] != y
+        if is_other.any():
+            raise ValueError(f"y: expected one of the classes of the first call, found {y[is_other][0]!r}")
         return numbers
 
     def put(self, source, y):
-        source.set_classes(self.numbers(y), len(self.classes), self.names)
+        names = [str(c) for c in self.classes]
+        source.set_classes(self.numbers(y), len(names), names if len(set(names)) == len(names) else self.words)
 
     def column(self, y):
-        return np.asarray(self.names, dtype=object)[self.numbers(y)]
+        return np.asarray(self.words, dtype=object)[self.numbers(y)]
+
+    def check(self, model):
+        if model.n_classes != len(self.classes):
+            raise ValueError(f"expected a model of {len(self.classes)} classes, found one of {model.n_classes}")
+
+    def order(self, model):
+        """Where the model has each class; a table's are in an order of its own."""
+        names = model.class_names
+        if names is None or set(names) != set(self.words):
+            return list(range(len(self.classes)))
+        return [names.index(word) for word in self.words]
 
 
 class _Labels:
@@ -187,10 +269,13 @@ class _Labels:
     kind = "labels"
 
     def put(self, source, y):
-        source.set_labels(np.asarray(y))
+        source.set_labels(y)
 
     def column(self, y):
         raise ValueError("labels of a table: expected one class for each row, found an indicator matrix")
+
+    def check(self, model):
+        pass
 
 
 class _Values:
@@ -205,6 +290,9 @@ class _Values:
         if y.ndim > 1:
             raise ValueError("a table with missing values or categories: expected one value for each row")
         return y
+
+    def check(self, model):
+        pass
 
 
 def _gives_probability(self):
@@ -259,61 +347,47 @@ class DroveClassifier(ClassifierMixin, _Drove):
                          options=options)
         self.class_weight = class_weight
 
+    _y_is_numeric = False
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         return tags
 
+    @_or_as_before
     def fit(self, X, y, sample_weight=None):
         """Trains on all rows.  Returns self."""
-        goes_on = self._kind_stays = self._goes_on(self.warm_start)
-        X, y = self._check(X, y, True)
+        goes_on = self.warm_start and hasattr(self, "model_")
+        X, y = self._check_classes(X, y, not goes_on)
         if not goes_on:
             self._learn_classes(y)
-        values = self._values(X.shape[0])
-        if goes_on:
-            values["model"] = self.model_.name
-        return self._fit(X, y, sample_weight, values)
+        return self._fit(X, y, sample_weight, self._values(X.shape[0]), goes_on)
 
+    @_or_as_before
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """One pass over these rows, from the parameters as they are.  Returns self.
 
-        The first call needs all classes that will come; it settles how inputs are scaled, and with lr="auto" the step
-        size.  Momentum and the like begin anew in each call.
+        The first call needs all classes that will come; it settles how inputs are scaled, the rule, and with lr="auto"
+        the step size.  Momentum and the like begin anew in each call.  Not for tables with texts or missing values.
         """
         is_first = not hasattr(self, "model_")
-        self._kind_stays = not is_first
-        X, y = self._check(X, y, is_first)
-        if is_first and classes is None:
+        X, y = self._check_classes(X, y, is_first)
+        if self._is_table:
+            raise ValueError("partial_fit: expected numbers, found a table with texts or missing values")
+        if is_first and y.ndim == 2:
+            self._learn_classes(y)
+        elif is_first and classes is None:
             raise ValueError("classes must be passed on the first call to partial_fit.")
-        if is_first:
+        elif is_first:
             self._learn_classes(np.asarray(classes))
-        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+        elif classes is not None and y.ndim == 1 and not np.array_equal(np.unique(classes), self.classes_):
             raise ValueError(f"`classes={classes!r}` is not the same as on last call to partial_fit, "
                              f"was: {self.classes_!r}")
-        values = self._values(X.shape[0])
-        values["until"] = "epochs=1"
-        if not is_first:
-            values["model"] = self.model_.name
-            if self.lr == "auto":
-                values["lr"] = self.lr_
-        return self._fit(X, y, sample_weight, values)
+        return self._fit(X, y, sample_weight, self._one_pass(self._values(X.shape[0]), is_first), not is_first)
 
-    def _check(self, X, y, reset):
-        self._is_table = _data.is_table(X) and not _data.is_plain_table(X) if reset else self._is_table
-        if self._is_table:
-            if reset:
-                self._take_table(X)
-            return X, np.asarray(y).ravel()
-        X, y = validate_data(self, X, y, accept_sparse=("csr", "csc"), multi_output=True, reset=reset)
+    def _check_classes(self, X, y, reset):
+        X, y = self._check(X, y.toarray() if hasattr(y, "toarray") else y, reset)
         check_classification_targets(y)
-        if y.ndim == 2 and y.shape[1] == 1:
-            import warnings
-
-            from sklearn.exceptions import DataConversionWarning
-            warnings.warn("A column-vector y was passed when a 1d array was expected. Please change the shape of y to "
-                          "(n_samples, ), for example using ravel().", DataConversionWarning, stacklevel=3)
-            y = y.ravel()
         return X, y
 
     def _learn_classes(self, y):
@@ -327,29 +401,19 @@ class DroveClassifier(ClassifierMixin, _Drove):
             raise ValueError(f"y: expected at least 2 classes, found 1 class, {self.classes_[0]!r}")
         self._targets = _Classes(self.classes_)
 
-    def _fit(self, X, y, sample_weight, values):
-        weight = self._weight(sample_weight, X, y)
+    def _fit(self, X, y, sample_weight, values, goes_on):
+        weight = self._weight(sample_weight, X)
         if self.class_weight is not None:
+            if self._is_multi_label:
+                raise ValueError("class_weight: expected classes, found an indicator matrix of labels")
             each = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
             each = each[self._targets.numbers(y)]
             weight = each if weight is None else weight * each
-        return self._run(self._source(X, y, weight, self._targets), values)
+        return self._run(X, y, weight, values, goes_on)
 
     @property
     def _is_multi_label(self):
         return isinstance(self._targets, _Labels)
-
-    def _in_order(self, outputs):
-        """Columns in the order of classes_: a table's classes have an order of their own."""
-        names = self.model_.class_names
-        if self._is_multi_label or names is None or outputs.shape[1] < 2:
-            return outputs
-        return outputs[:, [names.index(name) for name in self._targets.names]]
-
-    def _pair_sign(self):
-        """Of the one output for two classes: 1 if it is that of classes_[1], else -1."""
-        names = self.model_.class_names
-        return 1 if names is None or names[1] == self._targets.names[1] else -1
 
     @available_if(_gives_probability)
     def predict_proba(self, X):
@@ -357,11 +421,10 @@ class DroveClassifier(ClassifierMixin, _Drove):
         p = self._outputs(X).astype(np.float64)
         if self._is_multi_label:
             return p
-        if p.shape[1] > 1:
-            p = self._in_order(p)
-            return p / p.sum(axis=1, keepdims=True)
-        one = p[:, 0] if self._pair_sign() > 0 else 1 - p[:, 0]
-        return np.column_stack([1 - one, one])
+        if p.shape[1] == 1:
+            p = np.column_stack([1 - p[:, 0], p[:, 0]])
+        p = p[:, self._targets.order(self.model_)]
+        return p / p.sum(axis=1, keepdims=True)
 
     @available_if(_gives_probability)
     def predict_log_proba(self, X):
@@ -380,9 +443,10 @@ class DroveClassifier(ClassifierMixin, _Drove):
                 out = np.log(np.maximum(out, least))
         if self._is_multi_label:
             return out
+        order = self._targets.order(self.model_)
         if out.shape[1] == 1:
-            return self._pair_sign() * out[:, 0]
-        out = self._in_order(out)
+            return out[:, 0] if order == [0, 1] else -out[:, 0]
+        out = out[:, order]
         return out[:, 1] - out[:, 0] if out.shape[1] == 2 else out
 
     def predict(self, X):
@@ -401,50 +465,37 @@ class DroveRegressor(RegressorMixin, _Drove):
     or several, for each row.  Parameters and attributes: those of DroveClassifier, without classes.
     """
 
+    _y_is_numeric = True
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
 
+    @_or_as_before
     def fit(self, X, y, sample_weight=None):
         """Trains on all rows.  Returns self."""
-        goes_on = self._kind_stays = self._goes_on(self.warm_start)
-        X, y = self._check(X, y, True)
-        values = self._values(X.shape[0])
-        if goes_on:
-            values["model"] = self.model_.name
-        return self._run(self._source(X, y, self._weight(sample_weight, X, y), _Values()), values)
+        goes_on = self.warm_start and hasattr(self, "model_")
+        X, y = self._check_values(X, y, not goes_on)
+        return self._run(X, y, self._weight(sample_weight, X), self._values(X.shape[0]), goes_on)
 
+    @_or_as_before
     def partial_fit(self, X, y, sample_weight=None):
         """One pass over these rows, from the parameters as they are.  Returns self.
 
-        The first call settles how inputs are scaled, and with lr="auto" the step size.
+        The first call settles how inputs are scaled, the rule, and with lr="auto" the step size.  Not for tables with
+        texts or missing values.
         """
         is_first = not hasattr(self, "model_")
-        self._kind_stays = not is_first
-        X, y = self._check(X, y, is_first)
-        values = self._values(X.shape[0])
-        values["until"] = "epochs=1"
-        if not is_first:
-            values["model"] = self.model_.name
-            if self.lr == "auto":
-                values["lr"] = self.lr_
-        return self._run(self._source(X, y, self._weight(sample_weight, X, y), _Values()), values)
-
-    def _check(self, X, y, reset):
-        self._is_table = _data.is_table(X) and not _data.is_plain_table(X) if reset else self._is_table
+        X, y = self._check_values(X, y, is_first)
         if self._is_table:
-            if reset:
-                self._take_table(X)
-            return X, np.asarray(y, dtype=np.float64)
-        X, y = validate_data(self, X, y, accept_sparse=("csr", "csc"), multi_output=True, y_numeric=True, reset=reset)
-        if y.ndim == 2 and y.shape[1] == 1:
-            import warnings
+            raise ValueError("partial_fit: expected numbers, found a table with texts or missing values")
+        values = self._one_pass(self._values(X.shape[0]), is_first)
+        return self._run(X, y, self._weight(sample_weight, X), values, not is_first)
 
-            from sklearn.exceptions import DataConversionWarning
-            warnings.warn("A column-vector y was passed when a 1d array was expected. Please change the shape of y to "
-                          "(n_samples, ), for example using ravel().", DataConversionWarning, stacklevel=3)
-            y = y.ravel()
+    def _check_values(self, X, y, reset):
+        X, y = self._check(X, y, reset)
+        self._targets = _Values()
         return X, y.astype(np.float64, copy=False)
 
     def predict(self, X):
@@ -453,4 +504,4 @@ class DroveRegressor(RegressorMixin, _Drove):
         return out[:, 0] if out.shape[1] == 1 else out
 
 
-__all__ = ["DroveClassifier", "DroveRegressor", "NotFittedError", "check_array"]
+__all__ = ["DroveClassifier", "DroveRegressor"]

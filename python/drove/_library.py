@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import numbers
 
 from drove._native import ffi, lib
 
@@ -25,10 +26,10 @@ _ERRORS = {
 }
 
 
-def check(status):
-    """Raises what a status stands for."""
+def check(status, why=None):
+    """Raises what a status stands for; why: its text, if it is that of another thread."""
     if status != lib.DROVE_OK:
-        raise _ERRORS.get(status, DroveError)(text(lib.drove_error_text()))
+        raise _ERRORS.get(status, DroveError)(text(lib.drove_error_text()) if why is None else why)
 
 
 def text(pointer):
@@ -48,15 +49,18 @@ def version():
 
 
 def word(value):
-    """An option's value as on the command line."""
-    if value is True:
-        return "yes"
-    if value is False:
-        return "no"
+    """An option's value as on the command line; NumPy's numbers count as numbers."""
     if value is None:
         return "none"
-    if isinstance(value, float):
-        return repr(value)
+    if isinstance(value, (str, bytes)):
+        return value
+    if isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"):
+        return "yes" if value else "no"
+    if isinstance(value, numbers.Integral):
+        return str(int(value))
+    if isinstance(value, numbers.Real):
+        number = float(value)
+        return str(int(number)) if number.is_integer() and abs(number) < 2**53 else repr(number)
     return str(value)
 
 

@@ -20,8 +20,7 @@ class Model:
         out = ffi.new("drove_predictor **")
         check(lib.drove_predictor_open(encoded(name), ffi.NULL, out))
         self._predictor = ffi.gc(out[0], lib.drove_predictor_destroy)
-        facts = ffi.new("drove_predictor_facts *")
-        lib.drove_predictor_describe(self._predictor, facts)
+        facts = lib.drove_predictor_describe(self._predictor)
         self.n_features = facts.n_features  #: numbers of an example
         self.n_outputs = facts.n_outputs  #: numbers of a prediction
         self.n_classes = facts.n_classes  #: classes or labels; 0: values
@@ -89,14 +88,16 @@ class Model:
         return out
 
     def set_parameters(self, values):
-        """Replaces parameters: {name: array} of the same shapes."""
-        now = self.parameters
+        """Replaces parameters: {name: array} of the same shapes.  Threads that predict meanwhile see the old or the new."""
+        changed = Model.from_bytes(self.to_bytes())
+        now = changed.parameters
         for name, array in values.items():
             array = np.ascontiguousarray(array, dtype=np.float32)
             if name in now and array.shape != now[name].shape:
                 raise ValueError(f"{name}: expected shape {now[name].shape}, found {array.shape}")
             pointer = ffi.cast("float *", array.ctypes.data)
-            check(lib.drove_predictor_set_tensor(self._predictor, encoded(name), pointer, array.size))
+            check(lib.drove_predictor_set_tensor(changed._predictor, encoded(name), pointer, array.size))
+        self._predictor = changed._predictor  # who computes with the old one holds it
 
     # ---- predictions ----
 
@@ -110,17 +111,29 @@ class Model:
         if isinstance(x, (str, os.PathLike)):
             return self._apply(os.fspath(x), threads)
         if self.is_table:
-            source = _data.Bytes(_data.table_bytes(x))
-            return self._apply("table:" + source.name, threads)
+            return self.table_outputs(x, None, threads)
         if _data.is_table(x):
             x = _data.to_array(x)
-        x = _data.as_kind(x, self.is_sparse)
+        x = _data.as_kind(x if hasattr(x, "tocsr") else _data.known(x), self.is_sparse)
+        if x.ndim < 2 or int(np.prod(x.shape[1:])) != self.n_features:
+            raise ValueError(f"expected rows of {self.n_features} numbers, found an array of shape {x.shape}")
+        if x.shape[0] == 0:
+            return np.empty((0, self.n_outputs), dtype=np.float32)
         if isinstance(x, np.ndarray) and x.ndim == 2 and x.shape[0] <= 64 and x.shape[1] == self.n_features:
             out = self._rows(x)
             if out is not None:
                 return out
         source = _data.Source(x)
         return self._apply(source.name, threads)
+
+    def table_outputs(self, x, names, threads=0):
+        """outputs() of a table whose columns count as called `names`; None: by their own names."""
+        source = _data.Bytes(_data.table_bytes(x, names))
+        out = self._apply("table:" + source.name, threads)
+        if len(out) != len(x):
+            raise ValueError(f"expected predictions for {len(x)} rows, found {len(out)}: the names or cells of the table "
+                             "do not read back from CSV")
+        return out
 
     def _rows(self, x):
         x = _data.known(x)
@@ -132,6 +145,8 @@ class Model:
         return out
 
     def _apply(self, spec, threads):
+        if threads < 0:
+            raise ValueError(f"threads: expected 0 or more, found {threads}")
         into, n = ffi.new("float **"), ffi.new("size_t *")
         check(lib.drove_predictor_apply(self._predictor, encoded(spec), threads, into, n))
         try:
@@ -154,6 +169,8 @@ class Model:
     def evaluate(self, data, threads=0):
         """Loss, accuracy and metrics on labelled data: a spec, or an object of drove that has one (docs/metrics.md)."""
         import json
+        if not getattr(data, "has_targets", True):
+            raise ValueError("expected data with targets, found rows alone")
         use = ffi.new("drove_use_options *")
         names = [ffi.new("char[]", encoded(self.name)), ffi.new("char[]", encoded(getattr(data, "name", data)))]
         use.model, use.data, use.threads = names[0], names[1], threads

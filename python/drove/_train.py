@@ -9,7 +9,7 @@ import threading
 import warnings
 
 from drove import _data
-from drove._library import Progress, check, encoded, make_options, text
+from drove._library import Progress, check, make_options, text
 from drove._model import Model
 from drove._native import ffi, lib
 
@@ -41,7 +41,8 @@ class _Watcher:
         if self.error is not None:
             return
         try:
-            if function is not None and function(*arguments) is False:
+            answer = function(*arguments) if function is not None else None
+            if answer is not None and not answer:
                 lib.drove_run_cancel(self.run)
         except BaseException as error:  # whatever it is: the caller gets it when the run has ended
             self.error = error
@@ -111,8 +112,12 @@ class _Bar:
 
 
 def _wait(run, result):
-    """Trains in a thread of its own, so that signals are handled by this one meanwhile."""
-    status = []
+    """Trains in a thread of its own, so that signals are handled by this one meanwhile.
+
+    Whatever ends the waiting, a second Ctrl-C for one, the run has ended before this returns or raises: it uses the
+    caller's arrays and callbacks.
+    """
+    status, error = [], None
 
     def work():
         code = lib.drove_run_train(run, result)
@@ -121,7 +126,14 @@ def _wait(run, result):
     thread = threading.Thread(target=work, name="drove")
     thread.start()
     while thread.is_alive():
-        thread.join(0.05)
+        try:
+            thread.join(0.05)
+        except BaseException as raised:
+            error = error or raised
+            lib.drove_run_cancel(run)
+    if error is not None:
+        lib.drove_result_destroy(result[0])
+        raise error
     return status[0]
 
 
@@ -145,9 +157,7 @@ def train_on(source, values, on_progress=None, on_evaluated=None, on_message=Non
     if watcher.error is not None:
         lib.drove_result_destroy(result[0])
         raise watcher.error
-    if code != lib.DROVE_OK:
-        from drove._library import _ERRORS, DroveError
-        raise _ERRORS.get(code, DroveError)(why)
+    check(code, why)
     try:
         outcome = text(lib.drove_outcome_name(lib.drove_result_outcome(result[0])))
         summary = json.loads(text(lib.drove_result_json(result[0])))
@@ -174,6 +184,8 @@ def train(data=None, label=None, *, on_progress=None, on_evaluated=None, on_mess
     Ctrl-C ends the run within a step, with a RuntimeWarning and a model that can be used.  Returns a Result.
     """
     values, source = dict(options), None
+    if isinstance(data, tuple) and len(data) != 2:
+        raise ValueError(f"data: expected a pair (X, y), found {len(data)} values")
     if isinstance(data, tuple):
         source = labelled(*data)
         values["data"] = source.name
@@ -184,9 +196,10 @@ def train(data=None, label=None, *, on_progress=None, on_evaluated=None, on_mess
         values["data"] = os.fspath(data)
     if label is not None:
         values["label"] = label
-    if isinstance(values.get("model"), Model):
-        source = (source, values["model"])
-        values["model"] = values["model"].name
+    model = getattr(values.get("model"), "model_", values.get("model"))
+    if isinstance(model, Model):
+        source = (source, model)
+        values["model"] = model.name
     return Result(*train_on(source, values, on_progress, on_evaluated, on_message, verbose))
 
 
@@ -194,6 +207,8 @@ def labelled(x, y):
     """Arrays with targets: whole numbers, texts and truth values are classes, other numbers values."""
     import numpy as np
     source, y = _data.Source(x), np.asarray(y)
+    if y.dtype == object and any(value is None or value != value for value in y.flat):
+        raise ValueError("y: expected a value for each row, found missing ones")
     if y.ndim == 1 and y.dtype.kind not in "f":
         classes, numbers = np.unique(y, return_inverse=True)
         source.set_classes(numbers, len(classes), [str(c) for c in classes])
@@ -215,4 +230,4 @@ def read_log(folder):
         return [json.loads(line) for line in file if line.endswith("\n")]
 
 
-__all__ = ["Result", "encoded", "options", "read_log", "train"]
+__all__ = ["Result", "options", "read_log", "train"]

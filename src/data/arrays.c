@@ -119,7 +119,8 @@ static drove_status check_type(const drove_matrix *m)
 static bool is_in_rows(const drove_matrix *m)
 {
     const ptrdiff_t size = (ptrdiff_t)drove_type_size(m->type);
-    return (m->column_bytes == size || m->n_columns == 1) &&
+    return (uintptr_t)m->values % (size_t)size == 0 &&
+           (m->column_bytes == size || m->n_columns == 1) &&
            (m->row_bytes == size * (ptrdiff_t)m->n_columns || m->n_rows == 1);
 }
 
@@ -158,6 +159,7 @@ drove_status drove_arrays_set_dense(drove_arrays *a, const drove_matrix *x)
 {
     DROVE_TRY(check_type(x));
     DROVE_TRY(check_rows(x->n_rows, x->n_columns));
+    if (x->values == NULL) return drove__fail(DROVE_E_ARG, "arrays: expected numbers, found none");
     const bool is_bytes = x->type == DROVE_TYPE_U8 && is_in_rows(x);
     start_examples(a, x->n_rows, x->n_columns, is_bytes ? DROVE_X_U8 : DROVE_X_F32);
     /* Nothing writes to the examples of a storage: not to those that are borrowed, either. */
@@ -418,6 +420,12 @@ static drove_status check_target(const drove_arrays *a, const drove_matrix *m, c
     DROVE_TRY(check_type(m));
     if (a->like.n_rows == 0)
         return drove__fail(DROVE_E_SHAPE, "arrays: expected examples before %s, found none", what);
+    if (m->values == NULL || m->n_columns >= UINT32_MAX ||
+        m->n_columns > SIZE_MAX / sizeof(double) / a->like.n_rows)
+        return drove__fail(DROVE_E_ARG,
+                           "arrays: %s: expected numbers in fewer than 2^32 - 1 "
+                           "columns, found %s",
+                           what, m->values == NULL ? "none" : "more");
     if (m->n_rows == a->like.n_rows && (is_vector ? m->n_columns == 1 : m->n_columns > 0))
         return DROVE_OK;
     return drove__fail(DROVE_E_SHAPE,
@@ -433,10 +441,20 @@ static drove_status copy_names(drove_storage *s, size_t n, const char *const *na
     s->class_name = calloc(n, sizeof *s->class_name);
     if (s->class_name == NULL) return drove__fail_nomem("class names", n * sizeof *s->class_name);
     for (size_t i = 0; i < n; i++) {
+        if (name[i] == NULL)
+            return drove__fail(DROVE_E_ARG, "arrays: expected a name for class %zu, found none", i);
         s->class_name[i] = strdup(name[i]);
         if (s->class_name[i] == NULL) return drove__fail_nomem("class names", strlen(name[i]));
     }
     return DROVE_OK;
+}
+
+/* After a failure there are no targets. */
+static drove_status name_targets(drove_storage *s, size_t n, const char *const *name)
+{
+    const drove_status status = copy_names(s, n, name);
+    if (status != DROVE_OK) free_targets(s);
+    return status;
 }
 
 drove_status drove_arrays_set_classes(drove_arrays *a, const drove_matrix *classes,
@@ -462,7 +480,7 @@ drove_status drove_arrays_set_classes(drove_arrays *a, const drove_matrix *class
         }
         s->y_class[i] = (int32_t)value;
     }
-    return copy_names(s, n_classes, name);
+    return name_targets(s, n_classes, name);
 }
 
 drove_status drove_arrays_set_values(drove_arrays *a, const drove_matrix *values)
@@ -501,7 +519,7 @@ drove_status drove_arrays_set_labels(drove_arrays *a, const drove_matrix *labels
             if (drove__matrix_at(labels, i, j) != 0.0) s->label[n++] = (uint32_t)j;
         s->label_start[i + 1] = n;
     }
-    return copy_names(s, labels->n_columns, name);
+    return name_targets(s, labels->n_columns, name);
 }
 
 drove_status drove_arrays_set_weights(drove_arrays *a, const drove_matrix *weights)

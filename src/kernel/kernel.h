@@ -168,7 +168,7 @@ typedef void drovek_adam_f32_fn(float *out, const float *in, float *m1_out, cons
     X(gemm) X(matvec) X(matvec_t) X(ger) X(outer) X(spmatvec) X(spger) X(spouter)
 
 /* What factors are rounded to; or what the caller promises that they are, so that products of
- * narrower numbers give what those of singles would: integers of at most 7 or 15 bits and a sign,
+ * narrower numbers give what those of singles would: integers of 8 or 16 bits,
  * each array's times a power of two. */
 typedef enum drovek_factors {
     DROVEK_FACTORS_F32,

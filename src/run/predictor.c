@@ -1,8 +1,8 @@
 /* run/predictor.c - a trained model in memory.
  *
- * Small batches of rows go through a seat: an engine with a data set of its own, whose examples are
- * the caller's rows while it is used.  Seats are kept, so a call allocates nothing; there are as
- * many as threads have ever predicted at once.
+ * Rows go through a session: an engine with a data set of its own, whose examples are the caller's
+ * rows while it is used.  Sessions are kept, so a call allocates nothing; there are as many as
+ * threads have ever predicted at once.
  */
 #include "base/available.h"
 #include "base/cpu.h"
@@ -25,29 +25,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SEAT_ROWS = 64, LEAST_ROWS = 3 }; /* of one pass */
+enum { SESSION_ROWS = 64, LEAST_ROWS = 3 }; /* of one pass */
 static const size_t MOST_FILE_BYTES = SIZE_MAX / 4;
 
-typedef struct seat {
-    struct seat *next;
+typedef struct session {
+    struct session *next;
     drove_engine *engine;
     drove_storage storage;
     drove_data data;
-    uint32_t row[SEAT_ROWS];
-    float *x;   /* [SEAT_ROWS][n_features], for rows that must be converted */
+    uint32_t row[SESSION_ROWS];
+    float *x;   /* [SESSION_ROWS][n_features], for rows that must be converted */
     float *out; /* [LEAST_ROWS][n_outputs] */
-} seat;
+} session;
 
 struct drove_predictor {
     drove_memfile *bytes; /* the model file */
     char name[DROVE_MODEL_NAME_SIZE];
     drove_safetensors tensors; /* as they stand in the file */
     drove_modelfile file;
+    drove_predictor_facts facts;
     drovek_table kernels;
-    drove_storage storage; /* the descriptive part of the training data, of which the seats' */
+    drove_storage storage; /* the descriptive part of the training data, of which the sessions' */
     drove_data like;       /* and further data are made */
-    pthread_mutex_t lock;  /* protects free_seats */
-    seat *free_seats;
+    pthread_mutex_t lock;  /* protects free_sessions */
+    session *free_sessions;
 };
 
 /* ---- opening ---- */
@@ -78,12 +79,37 @@ static drove_status fail_of(drove_status status, const drove_predictor *p, const
     return drove__fail(status, "%s%s%s", model, what == text ? ": " : "", what);
 }
 
+/* Without the padding between layers. */
+static size_t count_parameters(const drove_model *m)
+{
+    size_t n = 0;
+    for (size_t l = 0; l < m->n_layers; l++) n += m->layer[l].n_w + m->layer[l].n_b;
+    return n;
+}
+
+static void find_facts(drove_predictor *p)
+{
+    const drove_model *m = p->file.model;
+    p->facts = (drove_predictor_facts){.n_features = p->file.n_inputs,
+                                       .n_outputs = m->n_outputs,
+                                       .n_classes = p->file.io.n_classes,
+                                       .n_parameters = count_parameters(m),
+                                       .n_tensors = p->tensors.n_tensors,
+                                       .is_multi_label = p->file.io.is_multi_label,
+                                       .gives_probability = m->loss->gives_probability,
+                                       .is_table = p->file.schema != NULL,
+                                       .is_sparse = p->file.x_kind == DROVE_X_CSR,
+                                       .model = m->spec,
+                                       .loss = m->loss->name};
+}
+
 static drove_status load_model(drove_predictor *p, const char *model)
 {
     drove_status status = drove__modelfile_load(p->name, &p->file);
     if (status == DROVE_OK) status = drove__safetensors_load(p->name, &p->tensors);
     if (status != DROVE_OK) return fail_of(status, p, model);
     drove__modelfile_describe(&p->file, &p->storage, &p->like);
+    find_facts(p);
     return DROVE_OK;
 }
 
@@ -106,7 +132,7 @@ drove_status drove_predictor_open(const char *model, const char *isa, drove_pred
     return DROVE_OK;
 }
 
-static void free_seat(seat *s)
+static void free_session(session *s)
 {
     if (s->engine != NULL) drove__engine_host.destroy(s->engine);
     drove__free(s->x);
@@ -114,18 +140,18 @@ static void free_seat(seat *s)
     free(s);
 }
 
-static void free_seats(drove_predictor *p)
+static void free_sessions(drove_predictor *p)
 {
-    for (seat *next; p->free_seats != NULL; p->free_seats = next) {
-        next = p->free_seats->next;
-        free_seat(p->free_seats);
+    for (session *next; p->free_sessions != NULL; p->free_sessions = next) {
+        next = p->free_sessions->next;
+        free_session(p->free_sessions);
     }
 }
 
 void drove_predictor_destroy(drove_predictor *p)
 {
     if (p == NULL) return;
-    free_seats(p);
+    free_sessions(p);
     (void)pthread_mutex_destroy(&p->lock);
     drove__modelfile_fini(&p->file);
     drove__safetensors_fini(&p->tensors);
@@ -135,28 +161,9 @@ void drove_predictor_destroy(drove_predictor *p)
 
 /* ---- what it is ---- */
 
-/* Without the padding between layers. */
-static size_t count_parameters(const drove_model *m)
+const drove_predictor_facts *drove_predictor_describe(const drove_predictor *p)
 {
-    size_t n = 0;
-    for (size_t l = 0; l < m->n_layers; l++) n += m->layer[l].n_w + m->layer[l].n_b;
-    return n;
-}
-
-void drove_predictor_describe(const drove_predictor *p, drove_predictor_facts *out)
-{
-    const drove_model *m = p->file.model;
-    *out = (drove_predictor_facts){.n_features = p->file.n_inputs,
-                                   .n_outputs = m->n_outputs,
-                                   .n_classes = p->file.io.n_classes,
-                                   .n_parameters = count_parameters(m),
-                                   .n_tensors = p->tensors.n_tensors,
-                                   .is_multi_label = p->file.io.is_multi_label,
-                                   .gives_probability = m->loss->gives_probability,
-                                   .is_table = p->file.schema != NULL,
-                                   .is_sparse = p->file.x_kind == DROVE_X_CSR,
-                                   .model = m->spec,
-                                   .loss = m->loss->name};
+    return &p->facts;
 }
 
 const char *drove_predictor_class_name(const drove_predictor *p, size_t i)
@@ -189,46 +196,46 @@ drove_status drove_predictor_save(const drove_predictor *p, const char *path)
 /* ---- rows ---- */
 
 /* An engine for rows of floats; sparse models take them too, as dense ones of the same numbers. */
-static drove_status make_seat(const drove_predictor *p, seat **out)
+static drove_status make_session(const drove_predictor *p, session **out)
 {
-    seat *s = calloc(1, sizeof *s);
+    session *s = calloc(1, sizeof *s);
     if (s == NULL) return drove__fail_nomem("predictions", sizeof *s);
     s->storage = p->storage;
     s->storage.x_kind = DROVE_X_F32;
     s->data = p->like;
     s->data.storage = &s->storage;
-    for (uint32_t i = 0; i < SEAT_ROWS; i++) s->row[i] = i;
+    for (uint32_t i = 0; i < SESSION_ROWS; i++) s->row[i] = i;
     const drove_engine_options opt = {.model = p->file.model,
                                       .kernels = &p->kernels,
                                       .data = &s->data,
-                                      .max_rows = SEAT_ROWS,
+                                      .max_rows = SESSION_ROWS,
                                       .rows = 1,
                                       .infers_only = true};
-    s->x = drove__alloc((size_t)SEAT_ROWS * p->file.n_inputs, sizeof *s->x);
+    s->x = drove__alloc((size_t)SESSION_ROWS * p->file.n_inputs, sizeof *s->x);
     s->out = drove__alloc((size_t)LEAST_ROWS * p->file.model->n_outputs, sizeof *s->out);
     drove_status status = s->x != NULL && s->out != NULL
                               ? drove__engine_host.create(&opt, &s->engine)
                               : drove__fail_nomem("predictions", p->file.n_inputs);
     if (status == DROVE_OK) *out = s;
-    else free_seat(s);
+    else free_session(s);
     return status;
 }
 
-static drove_status take_seat(drove_predictor *p, seat **out)
+static drove_status take_session(drove_predictor *p, session **out)
 {
     pthread_mutex_lock(&p->lock);
-    seat *s = p->free_seats;
-    if (s != NULL) p->free_seats = s->next;
+    session *s = p->free_sessions;
+    if (s != NULL) p->free_sessions = s->next;
     pthread_mutex_unlock(&p->lock);
     *out = s;
-    return s != NULL ? DROVE_OK : make_seat(p, out);
+    return s != NULL ? DROVE_OK : make_session(p, out);
 }
 
-static void leave_seat(drove_predictor *p, seat *s)
+static void return_session(drove_predictor *p, session *s)
 {
     pthread_mutex_lock(&p->lock);
-    s->next = p->free_seats;
-    p->free_seats = s;
+    s->next = p->free_sessions;
+    p->free_sessions = s;
     pthread_mutex_unlock(&p->lock);
 }
 
@@ -250,9 +257,9 @@ static drove_status check_rows(const drove_predictor *p, const drove_matrix *x)
                        p->file.n_inputs, x->n_columns);
 }
 
-/* n <= SEAT_ROWS rows from `first` on.  Fewer than LEAST_ROWS are computed as if there were more:
+/* n <= SESSION_ROWS rows from `first` on.  Fewer than LEAST_ROWS are computed as if there were more:
  * they then go through the same products, and have the same bits, as among others. */
-static drove_status predict_rows(const drove_predictor *p, seat *s, const drove_matrix *x,
+static drove_status predict_rows(const drove_predictor *p, session *s, const drove_matrix *x,
                                  size_t first, size_t n, float *into)
 {
     const size_t n_columns = x->n_columns, n_computed = n < LEAST_ROWS ? LEAST_ROWS : n;
@@ -264,6 +271,10 @@ static drove_status predict_rows(const drove_predictor *p, seat *s, const drove_
     s->storage.x_f32 = is_plain ? (float *)(uintptr_t)x->values + first * n_columns : s->x;
     for (size_t i = 0; i < n && !is_plain; i++)
         drove__matrix_row(x, first + i, s->x + i * n_columns);
+    if (!p->kernels.finite_f32(s->storage.x_f32, n * n_columns))
+        return drove__fail(DROVE_E_DATA,
+                           "predictions: expected finite numbers, found others in rows %zu to %zu",
+                           first, first + n - 1);
     const drove_batch batch = {.data = &s->data, .row = s->row, .n_rows = n_computed};
     float *out = n >= LEAST_ROWS ? into : s->out;
     DROVE_TRY(drove__engine_host.predict(s->engine, p->file.theta, &batch, out));
@@ -274,17 +285,17 @@ static drove_status predict_rows(const drove_predictor *p, seat *s, const drove_
 drove_status drove_predictor_rows(drove_predictor *p, const drove_matrix *x, float *into)
 {
     const size_t n_outputs = p->file.model->n_outputs;
-    seat *s;
+    session *s;
     DROVE_TRY(check_rows(p, x));
-    DROVE_TRY(take_seat(p, &s));
+    DROVE_TRY(take_session(p, &s));
     const uint64_t before = drove__denormals_flush();
     drove_status status = DROVE_OK;
-    for (size_t first = 0; first < x->n_rows && status == DROVE_OK; first += SEAT_ROWS) {
-        const size_t n = x->n_rows - first < SEAT_ROWS ? x->n_rows - first : SEAT_ROWS;
+    for (size_t first = 0; first < x->n_rows && status == DROVE_OK; first += SESSION_ROWS) {
+        const size_t n = x->n_rows - first < SESSION_ROWS ? x->n_rows - first : SESSION_ROWS;
         status = predict_rows(p, s, x, first, n, into + first * n_outputs);
     }
     drove__denormals_restore(before);
-    leave_seat(p, s);
+    return_session(p, s);
     return status;
 }
 
@@ -413,10 +424,11 @@ static drove_status rewrite(drove_predictor *p)
     free(meta);
     if (status == DROVE_OK) status = drove__modelfile_load(p->name, &file);
     DROVE_TRY(status);
-    free_seats(p); /* their engines know the model that goes */
+    free_sessions(p); /* their engines know the model that goes */
     drove__modelfile_fini(&p->file);
     p->file = file;
     drove__modelfile_describe(&p->file, &p->storage, &p->like);
+    find_facts(p);
     return DROVE_OK;
 }
 

@@ -147,7 +147,7 @@ struct drove_run {
     drove_progress final;             /* at the end */
     uint64_t       interrupts_before; /* drove__run_interrupts when the run began */
     int            signal_number;     /* that interrupted the run */
-    /* Relaxed: only a wish, which the thread that controls the run looks at. */
+    /* Relaxed: only a request, which the thread that controls the run looks at. */
     atomic_bool      is_cancelled;
     const drove_run *parent;       /* of a trial run: the run that it is part of; else NULL */
     bool             is_over;      /* it has been trained, and its objects are gone */

@@ -32,7 +32,7 @@ static float *numbers(uint64_t seed)
     return x;
 }
 
-/* The nearest integers of so many bits times 2^-(bits - 3): those beyond 8 in magnitude are cut. */
+/* The nearest integers of so many bits and a sign, times 2^-(bits - 3): those beyond are cut. */
 static float *integers(uint64_t seed, int bits)
 {
     const size_t n = (size_t)MAX_DIM * (MAX_DIM + PAD);
@@ -40,7 +40,8 @@ static float *integers(uint64_t seed, int bits)
     float *x = numbers(seed);
     for (size_t i = 0; i < n; i++) {
         float q = nearbyintf(ldexpf(x[i], bits - 3));
-        x[i] = ldexpf(i % 97 == 0 ? copysignf(most, x[i]) : fmaxf(-most, fminf(most, q)), 3 - bits);
+        if (i % 97 == 0) q = x[i] < 0.0f ? -most - 1.0f : most; /* both ends of the range */
+        x[i] = ldexpf(fmaxf(-most - 1.0f, fminf(most, q)), 3 - bits);
     }
     return x;
 }

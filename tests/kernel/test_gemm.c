@@ -122,16 +122,18 @@ static void test_crashed_factors(void **state)
     for_each_narrow_tier(DROVEK_FACTORS_I16, check_crashed);
 }
 
-/* Integers times powers of two from one end of the range to the other: exact products. */
+/* Integers times powers of two from one end of the range to the other: exact products.  Blocks
+ * with -128 and without 127 are among them, and such with a 128th of 1 beside it. */
 static void check_scales(const drovek_table *t)
 {
-    static const int exponents[][2] = {{0, 0}, {100, -90}, {-100, 60}, {-110, 110}, {120, -120}};
+    static const int exponents[][2] = {{0, 0}, {100, -90}, {-100, 60}, {-110, 110}, {120, -119}};
     enum { ROWS = 3, SUM = 70, COLUMNS = 20 };
     float a[ROWS * SUM], b[SUM * COLUMNS], c[ROWS * COLUMNS];
     for (size_t s = 0; s < DROVE_COUNT(exponents); s++) {
         const int e = exponents[s][0], f = exponents[s][1];
-        for (size_t j = 0; j < ROWS * SUM; j++) a[j] = ldexpf((float)(j * 37 % 255) - 127.0f, e);
-        for (size_t j = 0; j < SUM * COLUMNS; j++) b[j] = ldexpf((float)(j * 91 % 255) - 127.0f, f);
+        for (size_t j = 0; j < ROWS * SUM; j++)
+            a[j] = ldexpf((float)(j * 37 % (255 - s)) - 128.0f, e);
+        for (size_t j = 0; j < SUM * COLUMNS; j++) b[j] = ldexpf((float)(j * 91 % 256) - 128.0f, f);
         t->gemm_f32(false, false, ROWS, COLUMNS, SUM, 1.0f, a, SUM, b, COLUMNS, 0.0f, c, COLUMNS);
         for (size_t i = 0; i < ROWS; i++) {
             for (size_t j = 0; j < COLUMNS; j++) {

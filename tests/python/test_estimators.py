@@ -101,6 +101,19 @@ class Data(unittest.TestCase):
             np.testing.assert_array_equal(found.predict_proba(kind(X)), expected.predict_proba(rows))
         np.testing.assert_array_equal(expected.predict(X), expected.predict(rows))  # dense rows for a sparse model
 
+    def test_sparse_parts_of_any_layout(self):
+        rows = scipy.sparse.random(60, 30, 0.2, "csr", np.float64, random_state=0)
+        y = (np.asarray(rows.sum(axis=1)).ravel() > 3).astype(int)
+        expected = self.model().fit(rows, y).predict_proba(rows)
+        parts = [np.repeat(part, 2)[::2] for part in (rows.data, rows.indices, rows.indptr)]
+        parts[0] = rows.data[::-1].copy()[::-1]
+        for data, index, start in (parts, (rows.data, rows.indices.astype(">i4"), rows.indptr.astype(">i8"))):
+            other = rows.copy()
+            other.data, other.indices, other.indptr = data, index, start
+            found = self.model().fit(rows, y)
+            np.testing.assert_array_equal(found.model_.outputs(other), found.model_.outputs(rows))
+        np.testing.assert_array_equal(self.model().fit(rows, y).predict_proba(rows), expected)
+
     def test_nothing_is_copied(self):
         from drove._data import Source
         self.assertEqual(Source(self.X.astype(np.float32)).copied_bytes, 0)
@@ -175,6 +188,42 @@ class Tables(unittest.TestCase):
         again = pickle.loads(pickle.dumps(model))
         np.testing.assert_array_equal(again.predict_proba(self.X), p)
 
+    def test_classes_that_a_table_would_change(self):
+        options = dict(random_state=0, until="epochs=60")
+        expected = DroveClassifier("mlp:16", **options).fit(self.X, self.y).predict(self.X)
+        for pair in ([1.0, 2.0], ["NA", "a"], ["1", "2.0"], ["", "x"], [-1, 1], ["001", "1"], [2.0, 1.5e10]):
+            names = np.array(pair, dtype=object if isinstance(pair[0], str) else None)
+            model = DroveClassifier("mlp:16", **options).fit(self.X, names[(self.y == "big").astype(int)])
+            right = (model.predict(self.X) == names[(self.y == "big").astype(int)]).mean()
+            self.assertGreater(right, 0.85, pair)
+            self.assertEqual(list(model.classes_), list(np.unique(names)))
+        self.assertGreater((expected == self.y).mean(), 0.85)
+
+    def test_names_that_csv_would_change(self):
+        import pandas
+        for names in (["", " ", "x"], [0, 1, 2], ["a\rb", "a\nb", "c,\""], ["label", "weight", "label_"],
+                      pandas.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)])):
+            X = self.X.set_axis(names, axis=1)
+            model = DroveClassifier("mlp:16", random_state=0, until="epochs=60")
+            model.fit(X, self.y, sample_weight=np.ones(len(X)))
+            self.assertEqual(len(model.predict(X)), len(X))
+            self.assertGreater(model.score(X, self.y), 0.85, names)
+        with self.assertRaisesRegex(ValueError, "different names"):
+            DroveClassifier().fit(self.X.set_axis(["a", "a", "b"], axis=1), self.y)
+
+    def test_missing_targets_and_going_on(self):
+        y = self.y.astype(object)
+        y[3] = None
+        with self.assertRaisesRegex(ValueError, "NaN"):
+            DroveClassifier().fit(self.X, y)
+        with self.assertRaisesRegex(ValueError, "partial_fit"):
+            DroveClassifier().partial_fit(self.X, self.y, classes=["big", "small"])
+        warm = DroveClassifier("mlp:4", random_state=0, until="epochs=2", warm_start=True).fit(self.X, self.y)
+        p = warm.predict_proba(self.X)
+        with self.assertRaisesRegex(ValueError, "one fit"):
+            warm.fit(self.X, self.y)
+        np.testing.assert_array_equal(warm.predict_proba(self.X), p)  # as it was
+
     def test_weights_and_values(self):
         model = DroveRegressor("mlp:16", random_state=0, until="epochs=60")
         model.fit(self.X, (self.y == "big") * 10.0, sample_weight=np.ones(len(self.X)))
@@ -213,6 +262,33 @@ class Life(unittest.TestCase):
             model.partial_fit(self.X, self.y, classes=[0, 1, 2])
         with self.assertRaisesRegex(ValueError, "first call"):
             model.partial_fit(self.X, self.y + 5)
+
+    def test_partial_fit_keeps_what_the_first_call_chose(self):
+        model = DroveClassifier("mlp:16", random_state=0)
+        model.partial_fit(self.X, self.y, classes=[0, 1])
+        first = model.summary_
+        losses = []
+        for _ in range(20):
+            losses.append(model.partial_fit(self.X, self.y).summary_["loss"])
+            self.assertEqual((model.summary_["rule"], model.summary_["lr"]), (first["rule"], first["lr"]))
+        self.assertLess(losses[-1], 0.7 * first["loss"])
+
+    def test_a_fit_that_fails_changes_nothing(self):
+        model = DroveClassifier("mlp:8", random_state=0, until="epochs=5").fit(self.X, self.y)
+        p = model.predict_proba(self.X)
+        for bad in (dict(model="mpl:8"), dict(options={"strategie": 1}), dict(options={"data": "x"}), dict(n_jobs="x")):
+            before = {name: getattr(model, name) for name in bad}
+            model.set_params(**bad)
+            with self.assertRaises(ValueError):
+                model.fit(self.X[:, :4], self.y + 3)
+            model.set_params(**before)
+            np.testing.assert_array_equal(model.predict_proba(self.X), p)
+
+    def test_parameters_may_be_numbers_of_numpy(self):
+        for lr in (np.float64(0.01), np.float32(0.01), 0.01):
+            DroveClassifier("mlp:8", lr=lr, batch=np.int64(16), random_state=np.int32(0), until="epochs=1",
+                            n_jobs=np.int64(1)).fit(self.X, self.y)
+        self.assertEqual(DroveClassifier("mlp:8", n_jobs=-2, until="epochs=1").fit(self.X, self.y).n_iter_, 1)
 
     def test_warm_start_goes_on(self):
         cold = DroveClassifier("mlp:16", random_state=0, lr=0.01, until="epochs=3")

@@ -110,6 +110,22 @@ class Callbacks(unittest.TestCase):
         self.assertIsNotNone(result.model)
         self.assertIs(signal.getsignal(signal.SIGINT), signal.default_int_handler)
 
+    def test_a_second_ctrl_c_is_pythons_own(self):
+        code = """
+import os, signal, threading, drove, numpy as np
+for delay in (0.5, 0.5005):
+    threading.Timer(delay, os.kill, (os.getpid(), signal.SIGINT)).start()
+X = np.random.rand(20000, 200).astype(np.float32)
+try:
+    drove.train((X, (X[:, 0] > 0.5).astype(int)), model="mlp:512,512", lr=0.01, until="seconds=60", test="none")
+    threading.Event().wait(5)  # for the second, if the run was quicker than it
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+        done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout.strip(), "interrupted")
+
     def test_the_lock_is_released(self):
         n, ends = [0], threading.Event()
 
@@ -188,6 +204,36 @@ class Models(unittest.TestCase):
         np.testing.assert_allclose(self.model.outputs(self.X), alone, atol=1e-6)
         with self.assertRaisesRegex(ValueError, "8"):
             self.model.outputs(self.X[:, :5])
+
+    def test_parameters_change_while_threads_predict(self):
+        model, ends, wrong = copy.deepcopy(self.model), threading.Event(), []
+        name = [n for n in model.parameters if n.endswith("1.bias")][0]
+
+        def work():
+            while not ends.is_set():
+                if not np.isfinite(model.outputs(self.X[:20])).all():
+                    wrong.append(1)
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for i in range(50):
+            model.set_parameters({name: self.model.parameters[name] + i})
+        ends.set()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(wrong, [])
+
+    def test_bad_rows(self):
+        for rows in (self.X[:3] * np.nan, self.X * np.inf, np.full((2, 8), 1e39)):
+            with self.assertRaisesRegex(ValueError, "finite"):
+                self.model.outputs(rows)
+        for rows in (3.0, [1, 2], np.zeros((2, 9)), np.array([["a"] * 8])):
+            with self.assertRaises(ValueError):
+                self.model.outputs(rows)
+        self.assertEqual(self.model.outputs(np.zeros((0, 8))).shape, (0, self.model.n_outputs))
+        with self.assertRaisesRegex(ValueError, "targets"):
+            from drove._data import Source
+            self.model.evaluate(Source(self.X))
 
     def test_threads_share_a_model(self):
         expected, wrong = self.model.outputs(self.X), []

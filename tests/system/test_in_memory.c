@@ -113,9 +113,8 @@ static void training_is_that_from_files(void **state)
     /* The names of the classes: "0" of a file are those that it has, of arrays the numbers. */
     drove_predictor *by_file;
     ok(drove_predictor_open("by-files", NULL, &by_file));
-    drove_predictor_facts a, b;
-    drove_predictor_describe(predictor, &a);
-    drove_predictor_describe(by_file, &b);
+    const drove_predictor_facts a = *drove_predictor_describe(predictor);
+    const drove_predictor_facts b = *drove_predictor_describe(by_file);
     assert_int_equal(a.n_tensors, b.n_tensors);
     assert_int_equal(a.n_parameters, b.n_parameters);
     for (size_t i = 0; i < a.n_tensors; i++) {
@@ -175,6 +174,8 @@ static void three_ways_to_predict_agree(void **state)
     }
     fclose(text);
     free(all);
+    doubles[3][2] = NAN;
+    assert_int_equal(drove_predictor_rows(predictor, &x, rows[0]), DROVE_E_DATA);
     const drove_matrix narrow = drove_matrix_dense(doubles, DROVE_TYPE_F64, 1, D - 1);
     assert_int_equal(drove_predictor_rows(predictor, &narrow, rows[0]), DROVE_E_SHAPE);
     drove_predictor_destroy(predictor);
@@ -231,8 +232,7 @@ static void parameters_are_read_and_written(void **state)
     drove_predictor *predictor = trained(p), *saved;
     float bias[CLASSES] = {0.0f, 40.0f, 0.0f}, out[CLASSES];
     char name[40] = "";
-    drove_predictor_facts facts;
-    drove_predictor_describe(predictor, &facts);
+    const drove_predictor_facts facts = *drove_predictor_describe(predictor);
     size_t n = 0;
     for (size_t i = 0; i < facts.n_tensors; i++) {
         drove_tensor_info t;
@@ -305,8 +305,7 @@ static void the_scaling_is_the_models(void **state)
     drove_result *result = train_and_keep(&opt);
     ok(drove_predictor_open(drove_result_model(result), NULL, &second));
     drove_result_destroy(result);
-    drove_predictor_facts facts;
-    drove_predictor_describe(first, &facts);
+    const drove_predictor_facts facts = *drove_predictor_describe(first);
     int n_scales = 0;
     for (size_t i = 0; i < facts.n_tensors; i++) {
         drove_tensor_info a, b;

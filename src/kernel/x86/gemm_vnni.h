@@ -1,5 +1,5 @@
 /* kernel/x86/gemm_vnni.h - C[m][n] = alpha op(A) op(B) + beta C with factors that are integers of
- * at most 7 bits and a sign, each array's times a power of two, by the dot products of AVX512_VNNI.
+ * -128 to 127, each array's times a power of two, by the dot products of AVX512_VNNI.
  *
  * Both factors are copied as bytes; a word of 32 bits holds four neighbours along k, a quad, which
  * one lane of one instruction multiplies and adds.  The power of two is found for each block of
@@ -51,18 +51,33 @@ typedef struct quad_blocks {
 
 /* ---- units ---- */
 
-/* x[rows][step], n numbers of each row */
+/* Whether one of x[rows][step], n numbers of each row, is `value` or more. */
+static bool reaches(const float *x, size_t step, size_t rows, size_t n, float value)
+{
+    vec most = vec_set(-value);
+    for (size_t i = 0; i < rows; i++, x += step)
+        for (size_t j = 0; j < n; j += LANES)
+            most = vec_max(most, racy_load(x + j, lanes_left(j, n)));
+    return vec_largest(most) >= value;
+}
+
+/* x[rows][step], n numbers of each row.  A byte holds -128, too: where the largest magnitude is a
+ * power of two, and only of negative numbers, the unit is a 128th of it. */
 static unit unit_of(const float *x, size_t step, size_t rows, size_t n)
 {
     magnitude so_far = magnitude_zero();
-    for (size_t i = 0; i < rows; i++, x += step) {
-        size_t j = 0;
-        for (; j + LANES <= n; j += LANES) so_far = magnitude_max(so_far, racy_load(x + j, LANES));
-        if (j < n) so_far = magnitude_max(so_far, racy_load(x + j, n - j));
+    for (size_t i = 0; i < rows; i++) {
+        const float *row = x + i * step;
+        size_t       j = 0;
+        for (; j + LANES <= n; j += LANES)
+            so_far = magnitude_max(so_far, racy_load(row + j, LANES));
+        if (j < n) so_far = magnitude_max(so_far, racy_load(row + j, n - j));
     }
     const uint32_t largest = magnitude_largest(so_far);
     int            e = (int)(largest >> 23) - 127 - (INTEGER_BITS - 1);
     if (largest >= 0x7f800000u) return (unit){__builtin_nanf(""), 1.0f};
+    const bool is_power = (largest & 0x7fffffu) == 0 && e > LEAST_EXPONENT;
+    if (is_power && !reaches(x, step, rows, n, ldexpf(1.0f, e + INTEGER_BITS - 1))) e--;
     if (e < LEAST_EXPONENT) e = LEAST_EXPONENT;
     return (unit){ldexpf(1.0f, e), ldexpf(1.0f, -e)};
 }

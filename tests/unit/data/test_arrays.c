@@ -303,6 +303,12 @@ static void bad_targets(void **state)
     refused(drove_arrays_set_weights(a, &m), DROVE_E_DATA, "row 3: expected a weight");
     y[3] = -1;
     refused(drove_arrays_set_weights(a, &m), DROVE_E_DATA, "found -1");
+    const drove_matrix endless = {y, DROVE_TYPE_F64, N, SIZE_MAX / 8, 0, 0};
+    refused(drove_arrays_set_values(a, &endless), DROVE_E_ARG, "fewer than 2^32");
+    refused(drove_arrays_set_labels(a, &endless, NULL), DROVE_E_ARG, "fewer than 2^32");
+    const char *const gap[] = {"a", NULL, "c"};
+    const drove_matrix numbers_of = drove_matrix_dense(classes, DROVE_TYPE_I32, N, 1);
+    refused(drove_arrays_set_classes(a, &numbers_of, 3, gap), DROVE_E_ARG, "class 1");
     m.n_rows = N - 1;
     refused(drove_arrays_set_values(a, &m), DROVE_E_SHAPE, "expected 7");
     refused(drove_arrays_set_images(a, 1, 2, 2), DROVE_E_SHAPE, "1 x 2 x 2");
