@@ -50,8 +50,9 @@ typedef struct drove_matrix {
 drove_matrix drove_matrix_dense(const void *values, drove_type type, size_t n_rows,
                                 size_t n_columns);
 
-/* All three arrays are aligned to their numbers.  Compressed sparse rows: the numbers of row i are value[start[i]] to value[start[i + 1] - 1], in
- * the columns that index names.  Compressed sparse columns are the same the other way round. */
+/* Compressed sparse rows: the numbers of row i are value[start[i]] to value[start[i + 1] - 1], in
+ * the columns that index names.  Compressed sparse columns are the same the other way round.  All
+ * three arrays are aligned to their numbers. */
 typedef struct drove_sparse {
     size_t      n_rows, n_columns;
     const void *start, *index;          /* [n_rows + 1], or [n_columns + 1]; [start[n]] */

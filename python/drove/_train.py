@@ -68,10 +68,10 @@ def drove_py_message(context, line):
 
 
 class _Interruptible:
-    """While a run goes on, the first Ctrl-C cancels it; a second one is Python's own."""
+    """While a run goes on, the first Ctrl-C cancels it; if there is a second one, KeyboardInterrupt follows its end."""
 
     def __init__(self, watcher):
-        self.watcher, self.before = watcher, None
+        self.watcher, self.before, self.n_signals = watcher, None, 0
 
     def __enter__(self):
         if threading.current_thread() is threading.main_thread():
@@ -81,9 +81,9 @@ class _Interruptible:
         return self
 
     def handle(self, number, frame):
+        self.n_signals += 1
         self.watcher.was_interrupted = True
         lib.drove_run_cancel(self.watcher.run)
-        signal.signal(signal.SIGINT, self.before)
 
     def __exit__(self, *_):
         if callable(self.before):
@@ -114,8 +114,8 @@ class _Bar:
 def _wait(run, result):
     """Trains in a thread of its own, so that signals are handled by this one meanwhile.
 
-    Whatever ends the waiting, a second Ctrl-C for one, the run has ended before this returns or raises: it uses the
-    caller's arrays and callbacks.
+    Whatever a handler of the caller's raises, the run has ended before this returns or raises: it uses the caller's
+    arrays and callbacks.
     """
     status, error = [], None
 
@@ -150,13 +150,14 @@ def train_on(source, values, on_progress=None, on_evaluated=None, on_message=Non
     callbacks.message = lib.drove_py_message
     lib.drove_run_set_callbacks(run, callbacks)
     lib.drove_run_keep_model(run)
-    with _Interruptible(watcher):
+    with _Interruptible(watcher) as interrupts:
         code, why = _wait(run, result)
     if bar is not None:
         bar.close()
-    if watcher.error is not None:
+    error = watcher.error or (KeyboardInterrupt() if interrupts.n_signals > 1 else None)
+    if error is not None:
         lib.drove_result_destroy(result[0])
-        raise watcher.error
+        raise error
     check(code, why)
     try:
         outcome = text(lib.drove_outcome_name(lib.drove_result_outcome(result[0])))

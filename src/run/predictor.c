@@ -257,8 +257,8 @@ static drove_status check_rows(const drove_predictor *p, const drove_matrix *x)
                        p->file.n_inputs, x->n_columns);
 }
 
-/* n <= SESSION_ROWS rows from `first` on.  Fewer than LEAST_ROWS are computed as if there were more:
- * they then go through the same products, and have the same bits, as among others. */
+/* n <= SESSION_ROWS rows from `first` on.  Fewer than LEAST_ROWS are computed as if there were
+ * more: they then go through the same products, and have the same bits, as among others. */
 static drove_status predict_rows(const drove_predictor *p, session *s, const drove_matrix *x,
                                  size_t first, size_t n, float *into)
 {

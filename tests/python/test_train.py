@@ -110,7 +110,7 @@ class Callbacks(unittest.TestCase):
         self.assertIsNotNone(result.model)
         self.assertIs(signal.getsignal(signal.SIGINT), signal.default_int_handler)
 
-    def test_a_second_ctrl_c_is_pythons_own(self):
+    def test_a_second_ctrl_c_is_an_exception(self):
         code = """
 import os, signal, threading, drove, numpy as np
 for delay in (0.5, 0.5005):
