@@ -243,6 +243,7 @@ static drove_status read_node(drove_onnx_reader *r, const Drove__Onnx__Node *nod
     const drove_onnx_op *op = find_op(node);
     DROVE_TRY(list_inputs(r, &n));
     if (has_kind(&n, DROVE_ONNX_SIZES, true)) return drove__onnx_mark(r, &n, DROVE_ONNX_SIZES);
+    if (has_kind(&n, DROVE_ONNX_ASIDE, true)) return drove__onnx_mark(r, &n, DROVE_ONNX_ASIDE);
     if (op == NULL)
         return drove__onnx_fail(r, &n,
                                 "drove has no layer for this operator (docs/models.md "

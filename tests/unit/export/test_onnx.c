@@ -98,10 +98,12 @@ static void count_line(void *context, const char *text)
     ++*(size_t *)context;
 }
 
+static char path[96]; /* of the last exported graph */
+
 /* Trains, exports, reads back and checks; the caller frees *file. */
 static Drove__Onnx__Model *exported(const char *data, const char *model, drove_modelfile *file)
 {
-    char out[64], path[96], *bytes;
+    char out[64], *bytes;
     static unsigned n;
     size_t n_bytes, n_lines = 0;
     snprintf(out, sizeof out, "run%u", n++);
@@ -178,6 +180,20 @@ static void an_mlp_has_its_parameters(void **state)
         assert_memory_equal(b->raw_data.data, file.theta + layer->b_offset, b->raw_data.len);
     }
     assert_null(find_node(g, "Gemm", 3));
+    release(m, &file);
+}
+
+static void an_exported_network_is_read_back(void **state)
+{
+    (void)state;
+    drove_modelfile file;
+    drove_model *again;
+    Drove__Onnx__Model *m = exported("synth:logistic?n=40&d=7&scale=none", "mlp:5,3", &file);
+    if (drove__model_create(path, "", "", &file.io, &again) != DROVE_OK)
+        fail_msg("%s", drove_error_text());
+    assert_int_equal(again->n_params, file.model->n_params);
+    assert_memory_equal(again->initial, file.theta, again->n_params * sizeof(float));
+    drove__model_destroy(again);
     release(m, &file);
 }
 
@@ -265,6 +281,7 @@ int main(void)
     if (system("rm -rf run* kept") != 0) return 1; /* of an earlier run of the test */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_mlp_has_its_parameters),
+        cmocka_unit_test(an_exported_network_is_read_back),
         cmocka_unit_test(a_convolution_has_its_parameters_channels_first),
         cmocka_unit_test(a_table_has_an_input_for_each_column),
         cmocka_unit_test(the_model_is_not_overwritten),
