@@ -5,7 +5,7 @@ set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 python=${DROVE_TEST_PYTHON:-$(command -v python3 || echo python3)}
 if ! "$python" -c 'import onnxruntime' 2>/dev/null; then
-    echo "skipped: $python has no onnxruntime"
+    echo "skip: $python has no onnxruntime"
     exit 77
 fi
 

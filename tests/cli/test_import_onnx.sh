@@ -28,7 +28,7 @@ for what in torch skl2onnx; do
     done <list.txt
 done
 if [ "$n_networks" = 0 ]; then
-    echo "skipped: nothing to read"
+    echo "skip: nothing to read"
     exit 77
 fi
 echo "$n_networks networks read"
