@@ -121,6 +121,13 @@ static char *names_as_json(const drove_storage *storage)
     return text;
 }
 
+/* A scaling that leaves all numbers as they are, unit of sparse ones, is none. */
+static drove_scaling saved_scaling(const drove_data *data)
+{
+    const drove_scale scale = drove__data_scale(data);
+    return scale.factor != NULL ? scale.scaling : DROVE_SCALE_NONE;
+}
+
 static void append_meta(const char **meta, const char *key, const char *value)
 {
     while (*meta != NULL) meta++;
@@ -167,7 +174,7 @@ drove_status drove__modelfile_save(const char *path, const drove_model *model,
                               "multi_label",
                               s->y_kind == DROVE_Y_LABELS ? "1" : "0",
                               "scale",
-                              drove__scaling_name(drove__data_scale(data).scaling),
+                              drove__scaling_name(saved_scaling(data)),
                               "class_names",
                               names,
                               "storage",

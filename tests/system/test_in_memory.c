@@ -321,6 +321,51 @@ static void the_scaling_is_the_models(void **state)
     drove_arrays_destroy(other);
 }
 
+/* Scaled to unit they stay as they are; the model says so, and can be opened. */
+static void a_model_of_sparse_ones(void **state)
+{
+    (void)state;
+    enum { ROWS = 40, EACH = 2 };
+    int64_t start[ROWS + 1];
+    int32_t index[ROWS * EACH], y[ROWS];
+    char spec[80];
+    drove_arrays *ones;
+    drove_predictor *predictor;
+    for (int i = 0; i < ROWS; i++) {
+        start[i] = (int64_t)i * EACH;
+        index[i * EACH] = i % 5;
+        index[i * EACH + 1] = 5 + i % 7;
+        y[i] = i % 5 < 2;
+    }
+    start[ROWS] = ROWS * EACH;
+    const drove_sparse x = {.n_rows = ROWS,
+                            .n_columns = 12,
+                            .start = start,
+                            .start_type = DROVE_TYPE_I64,
+                            .index = index,
+                            .index_type = DROVE_TYPE_I32};
+    const drove_matrix classes = drove_matrix_dense(y, DROVE_TYPE_I32, ROWS, 1);
+    ok(drove_arrays_create(&ones));
+    ok(drove_arrays_set_sparse(ones, &x));
+    ok(drove_arrays_set_classes(ones, &classes, 2, NULL));
+    snprintf(spec, sizeof spec, "%s?scale=unit", drove_arrays_name(ones));
+    drove_options opt = options_for(spec);
+    set(&opt, "model", "logistic");
+    drove_result *result = train_and_keep(&opt);
+    ok(drove_predictor_open(drove_result_model(result), NULL, &predictor));
+    float *with_key, *without;
+    size_t n;
+    ok(drove_predictor_apply(predictor, spec, 1, &with_key, &n));
+    ok(drove_predictor_apply(predictor, drove_arrays_name(ones), 1, &without, &n));
+    assert_int_equal(n, ROWS);
+    assert_memory_equal(with_key, without, n * sizeof(float));
+    free(with_key);
+    free(without);
+    drove_predictor_destroy(predictor);
+    drove_result_destroy(result);
+    drove_arrays_destroy(ones);
+}
+
 /* ---- cancelling ---- */
 
 typedef struct job {
@@ -430,6 +475,7 @@ int main(void)
         cmocka_unit_test(parameters_are_read_and_written),
         cmocka_unit_test(training_goes_on_from_memory),
         cmocka_unit_test(the_scaling_is_the_models),
+        cmocka_unit_test(a_model_of_sparse_ones),
         cmocka_unit_test(one_of_two_runs_is_cancelled),
         cmocka_unit_test(a_callback_cancels),
         cmocka_unit_test(a_run_cancelled_before_it_begins),
