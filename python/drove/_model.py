@@ -115,7 +115,8 @@ class Model:
         if _data.is_table(x):
             x = _data.to_array(x)
         x = _data.as_kind(x if hasattr(x, "tocsr") else _data.known(x), self.is_sparse)
-        if x.ndim < 2 or int(np.prod(x.shape[1:])) != self.n_features:
+        width = x.shape[1] if x.ndim == 2 else int(np.prod(x.shape[1:])) if x.ndim > 2 else 0
+        if width != self.n_features:
             raise ValueError(f"expected rows of {self.n_features} numbers, found an array of shape {x.shape}")
         if x.shape[0] == 0:
             return np.empty((0, self.n_outputs), dtype=np.float32)
