@@ -19,8 +19,8 @@ extern "C" {
 
 enum { DROVE_TEXT_SIZE = 1024, DROVE_FLAG_SIZE = 64 };
 
-/* All options of a run.  Made by drove_options_create; they are the caller's and belong to one
- * thread at a time; what takes them copies what it keeps. */
+/* All options of a run, made by drove_options_create.  They belong to the caller and to one thread
+ * at a time; functions that take them keep a copy. */
 typedef struct drove_options drove_options;
 
 typedef enum drove_option_kind {

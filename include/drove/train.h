@@ -66,8 +66,8 @@ void drove_train_interrupt(int signal_number);
 
 /* ---- a run as an object: to cancel it, and to have its model in memory ----
  *
- * Runs in different threads of one process do not affect each other: each gives what it would give
- * alone, but for the processors that they share. */
+ * Runs in different threads of one process share nothing but the processors: each has the result
+ * that it would have alone. */
 
 typedef struct drove_run drove_run;
 

@@ -183,10 +183,12 @@ class _Drove(BaseEstimator):
     def _one_pass(self, values, is_first):
         """The options of partial_fit: what the first call chose stays."""
         values["until"] = "epochs=1"
-        for name, default in (("rule", "auto"), ("lr", "auto"), ("batch", "auto")):
-            if not is_first and values[name] == default:
+        if is_first:
+            return values
+        for name in ("rule", "lr", "batch"):
+            if values[name] == "auto":
                 values[name] = self.summary_[name]
-        if not is_first and values["schedule"] == "auto":
+        if values["schedule"] == "auto":
             values["schedule"] = "constant"
         return values
 

@@ -71,7 +71,7 @@ void drove__named_release(drove_named_object *object)
 {
     if (object == NULL) return;
     pthread_mutex_lock(&lock);
-    /* The lock orders this thread's use of the object before whoever destroys it. */
+    /* The lock orders this thread's accesses to the object before its destruction. */
     const bool is_last =
         atomic_fetch_sub_explicit(&object->n_references, 1, memory_order_relaxed) == 1;
     if (is_last) take_out(object);

@@ -22,7 +22,7 @@ enum { DROVE_NAMED_SIZE = 32 };
 
 typedef struct drove_named_object drove_named_object;
 
-/* The first member of what is named. */
+/* Every object that has a name begins with this. */
 struct drove_named_object {
     const char *kind; /* compared by address */
     uint64_t    number;

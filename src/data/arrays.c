@@ -195,7 +195,7 @@ static bool is_index_type(drove_type type)
            type == DROVE_TYPE_U64;
 }
 
-/* Number i, where what is below 0 is too large. */
+/* index[i]; a negative one becomes UINT64_MAX, which no check lets through. */
 static uint64_t index_at(const void *index, drove_type type, size_t i)
 {
     switch (type) {

@@ -38,6 +38,11 @@ void         drove__modelfile_fini(drove_modelfile *file);
 void drove__modelfile_describe(const drove_modelfile *file, drove_storage *storage,
                                drove_data *like);
 
+/* *out: the model's features of these data, the caller's; NULL: it has no map and sees the data.
+ * Errors: those of features. */
+drove_status drove__modelfile_map(const drove_modelfile *file, const drovek_table *kernels,
+                                  unsigned n_threads, const drove_data *data, drove_data **out);
+
 /* "memory:7.safetensors" */
 enum { DROVE_MODEL_NAME_SIZE = DROVE_NAMED_SIZE + 16 };
 void drove__model_name(const drove_memfile *file, char into[DROVE_MODEL_NAME_SIZE]);

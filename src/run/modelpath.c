@@ -106,3 +106,15 @@ void drove__model_name(const drove_memfile *file, char into[DROVE_MODEL_NAME_SIZ
     drove__named_print(&file->named, name);
     snprintf(into, DROVE_MODEL_NAME_SIZE, "%s.safetensors", name);
 }
+
+drove_status drove__modelfile_map(const drove_modelfile *file, const drovek_table *kernels,
+                                  unsigned n_threads, const drove_data *data, drove_data **out)
+{
+    drove_features *map;
+    *out = NULL;
+    if (file->features.ops == NULL) return DROVE_OK;
+    DROVE_TRY(drove__features_create(&file->features, file->n_inputs, kernels, n_threads, &map));
+    drove_status status = drove__features_apply(map, data, n_threads, out);
+    drove__features_destroy(map);
+    return status;
+}

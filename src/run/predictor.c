@@ -314,22 +314,6 @@ static drove_status take(void *context, const drove_infer_chunk *chunk)
     return DROVE_OK;
 }
 
-/* *data becomes what the model sees. */
-static drove_status map_features(const drove_predictor *p, unsigned n_threads, drove_data **data)
-{
-    drove_features *map;
-    drove_data *mapped = NULL;
-    if (p->file.features.ops == NULL) return DROVE_OK;
-    DROVE_TRY(
-        drove__features_create(&p->file.features, p->file.n_inputs, &p->kernels, n_threads, &map));
-    drove_status status = drove__features_apply(map, *data, n_threads, &mapped);
-    drove__features_destroy(map);
-    DROVE_TRY(status);
-    drove_data_destroy(*data);
-    *data = mapped;
-    return DROVE_OK;
-}
-
 static drove_status infer_all(const drove_predictor *p, const drove_data *data, unsigned n_threads,
                               float **into)
 {
@@ -356,14 +340,15 @@ drove_status drove_predictor_apply(drove_predictor *p, const char *data, unsigne
                                    float **into, size_t *n_rows)
 {
     DROVE_IN_C_LOCALE;
-    drove_data *opened;
+    drove_data *opened, *seen;
     *into = NULL;
     *n_rows = 0;
     if (threads == 0) threads = drove__processors_available();
     DROVE_TRY(drove__data_open_like(data, &p->like, false, &opened));
-    drove_status status = map_features(p, threads, &opened);
-    if (status == DROVE_OK) status = infer_all(p, opened, threads, into);
+    drove_status status = drove__modelfile_map(&p->file, &p->kernels, threads, opened, &seen);
+    if (status == DROVE_OK) status = infer_all(p, seen != NULL ? seen : opened, threads, into);
     if (status == DROVE_OK) *n_rows = opened->n_rows;
+    drove_data_destroy(seen);
     drove_data_destroy(opened);
     return status;
 }

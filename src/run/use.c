@@ -27,15 +27,10 @@ typedef struct user { /* a model at work */
 /* The model's features of the data, by all processors. */
 static drove_status map_features(user *u)
 {
-    const unsigned n_threads = drove__processors_available();
-    drove_features *map;
-    drove_data *mapped = NULL;
-    if (u->file.features.ops == NULL) return DROVE_OK;
-    DROVE_TRY(
-        drove__features_create(&u->file.features, u->file.n_inputs, &u->kernels, n_threads, &map));
-    drove_status status = drove__features_apply(map, u->data, n_threads, &mapped);
-    drove__features_destroy(map);
-    DROVE_TRY(status);
+    drove_data *mapped;
+    DROVE_TRY(drove__modelfile_map(&u->file, &u->kernels, drove__processors_available(), u->data,
+                                   &mapped));
+    if (mapped == NULL) return DROVE_OK;
     if (u->data->storage->row_names != NULL) u->files = u->data;
     else drove_data_destroy(u->data);
     u->data = mapped;

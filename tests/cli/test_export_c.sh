@@ -3,6 +3,9 @@
 # ctest: timeout=300 only=release
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
+# Where the processor multiplies and adds at once, so may the compiler.
+fused=
+grep -qsw fma /proc/cpuinfo && fused=" -mfma"
 
 cat >main.c <<'END'
 #include <stdio.h>
@@ -30,7 +33,7 @@ same() {
     [ -n "$sizes" ] || fail "$name: expected the function's sizes: $(cat out.txt)"
     python3 "$DROVE_SOURCE_DIR/tests/cli/c_inputs.py" model.c "$examples" >in.bin
     # shellcheck disable=SC2086
-    for flags in -O0 '-O3 -march=native'; do # with instructions that multiply and add at once, too
+    for flags in -O0 "-O3$fused"; do
         "$DROVE_CC" -std=c99 -pedantic -Wall -Wextra -Werror $flags $sizes main.c model.c -o model -lm 2>cc.txt ||
             fail "$name: the source does not compile with $flags: $(cat cc.txt)"
         ./model <in.bin >found.bin
