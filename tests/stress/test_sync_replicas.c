@@ -105,7 +105,7 @@ static void turns_lose_nothing(void **state)
     rig_fini(&r);
 }
 
-/* ---- nodes: races within, and with the meetings; nothing twice, nothing that was no step ---- */
+/* ---- nodes: races within, and with the meetings; nothing that was no step ---- */
 
 static void add_ones(rig *r, unsigned worker, void *arg)
 {
@@ -122,7 +122,7 @@ static void add_ones(rig *r, unsigned worker, void *arg)
     drove__free(value);
 }
 
-static void nodes_lose_little_and_double_nothing(void **state)
+static void nodes_lose_little(void **state)
 {
     (void)state;
     drove_place place[T];
@@ -138,13 +138,56 @@ static void nodes_lose_little_and_double_nothing(void **state)
     assert_int_equal(t.n_wrong, 0);
     const float *theta = r.sync->ops->peek(r.sync).theta;
     double all = T * steps_of_each(), lost = 0.0;
+    unsigned n_outside = 0;
     for (unsigned j = 0; j < N; j++) {
-        assert_true(theta[j] > 0.0f && (double)theta[j] <= all);
+        n_outside += theta[j] <= 0.0f || (double)theta[j] > all;
         assert_true(theta[j] == (float)(long)theta[j]);
         lost += all - (double)theta[j];
     }
+    /* Two workers suspended within the same vector may set it back twice, or forward (R7). */
+    assert_true(n_outside < N / 2);
     printf("replicas:node lost %.4f %% of all\n", 100.0 * lost / N / all);
     rig_fini(&r);
+}
+
+/* ---- late stores by hand: what R7 of docs/memory-model.md says of one, and of two ---- */
+
+/* The mate's step of 1 in element 0, from the value it loaded before others took theirs. */
+static void store_late(rig *r, unsigned worker, float loaded)
+{
+    drove_publish_info info;
+    r->sync->ops->live(r->sync, worker).theta[0] = loaded + 1.0f;
+    r->sync->ops->live_done(r->sync, worker, 1, &info);
+}
+
+static float after_late_stores(unsigned n_late)
+{
+    drove_place place[4];
+    for (int w = 0; w < 4; w++) place[w] = (drove_place){.pu = w, .core = w, .node = w / 2};
+    rig r;
+    float value[N];
+    fill(value, -1.0f);
+    rig_init(&r, (rig_options){.variant = "replicas:node?merge=sum&period=5",
+                               .n = N,
+                               .n_workers = 4,
+                               .place = place});
+    /* 40 steps, which all replicas have; workers 1 and 3 have loaded element 0 before them */
+    for (unsigned i = 0; i < 20; i++)
+        for (unsigned w = 0; w < 4; w += 2)
+            assert_int_equal(take_step(&r, w, value, 1.0f, NULL, NULL), DROVE_OK);
+    assert_true(is_all(r.sync->ops->peek(r.sync).theta, 40.0f));
+    for (unsigned k = 0; k < n_late; k++) store_late(&r, 1 + 2 * k, 0.0f);
+    float element = r.sync->ops->peek(r.sync).theta[0];
+    rig_fini(&r);
+    return element;
+}
+
+static void late_stores_set_back_once_each(void **state)
+{
+    (void)state;
+    assert_float_equal(after_late_stores(0), 40.0f, 0.0f);
+    assert_float_equal(after_late_stores(1), 1.0f, 0.0f);
+    assert_float_equal(after_late_stores(2), -38.0f, 0.0f);
 }
 
 /* ---- a worker that stops while it holds the centre ---- */
@@ -205,7 +248,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_view_is_as_many_steps_as_it_says),
         cmocka_unit_test(turns_lose_nothing),
-        cmocka_unit_test(nodes_lose_little_and_double_nothing),
+        cmocka_unit_test(nodes_lose_little),
+        cmocka_unit_test(late_stores_set_back_once_each),
         cmocka_unit_test(others_train_on_without_the_centre),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
