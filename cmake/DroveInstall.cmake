@@ -27,7 +27,7 @@ configure_file(cmake/drove.pc.in drove.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/drove.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 configure_package_config_file(cmake/droveConfig.cmake.in droveConfig.cmake INSTALL_DESTINATION ${drove_package_folder})
-write_basic_package_version_file(droveConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+write_basic_package_version_file(droveConfigVersion.cmake COMPATIBILITY SameMajorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/droveConfig.cmake ${PROJECT_BINARY_DIR}/droveConfigVersion.cmake
   DESTINATION ${drove_package_folder})
 

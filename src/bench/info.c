@@ -36,6 +36,11 @@ const char *drove_version(void)
     return DROVE_VERSION;
 }
 
+int drove_version_number(void)
+{
+    return DROVE_VERSION_NUMBER;
+}
+
 /* ---- gathering ---- */
 
 static void name_features(machine_facts *m)

@@ -41,5 +41,5 @@ run_for 0 train --lr 0.5 --help
 run_for 2 train --lrr 0.5 --help
 
 run_for 0 --version
-version=$(sed -n 's/^#define DROVE_VERSION  *"\(.*\)"/\1/p' "$DROVE_SOURCE_DIR/include/drove/version.h")
+version=$(sed -n 's/^#define DROVE_VERSION_[MP][A-Z]* \([0-9]*\)$/\1/p' "$DROVE_SOURCE_DIR/include/drove/version.h" | paste -sd .)
 [ "$(cat out.txt)" = "drove $version" ] || fail "--version: expected 'drove $version', found '$(cat out.txt)'"
