@@ -35,6 +35,8 @@ readelf -d "$shared" | grep -q "SONAME.*\[libdrove\.so\.$major\]"
 # The version while compiling and while running: from CMake's reading of the header, the library and the program.
 built=$(sed -n 's/^Version: //p' "$DROVE_BUILD_DIR/drove.pc")
 [ "$("$DROVE" --version)" = "drove $built" ] || { echo "drove.pc has version $built, the program another"; exit 1; }
+first=$(grep -m 1 -oE '^## \[[0-9.]+\]' "$DROVE_SOURCE_DIR/CHANGELOG.md")
+[ "$first" = "## [$built]" ] || { echo "CHANGELOG.md begins with '$first', expected version $built"; exit 1; }
 cat >version.c <<END
 #include <drove/version.h>
 #include <stdio.h>
