@@ -144,3 +144,20 @@ void drovek_thread_init(void)
     drovek_onednn_thread_init();
 #endif
 }
+
+drovek_thread drovek_thread_borrow(void)
+{
+    drovek_thread before = {.denormals = drove__denormals_flush()};
+#if DROVEK_ONEDNN
+    before.n_library_threads = drovek_onednn_set_threads(1);
+#endif
+    return before;
+}
+
+void drovek_thread_give_back(drovek_thread before)
+{
+    drove__denormals_restore(before.denormals);
+#if DROVEK_ONEDNN
+    (void)drovek_onednn_set_threads(before.n_library_threads);
+#endif
+}

@@ -228,4 +228,12 @@ const char *const *drovek_tiers(void);
  * (base/denormals.h), and a library's threading is off.  Not for a caller's thread. */
 void drovek_thread_init(void);
 
+/* The same in a thread of the caller's, from borrow until give_back. */
+typedef struct drovek_thread {
+    uint64_t denormals;
+    int      n_library_threads;
+} drovek_thread;
+drovek_thread drovek_thread_borrow(void);
+void          drovek_thread_give_back(drovek_thread before);
+
 #endif

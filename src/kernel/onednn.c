@@ -19,6 +19,7 @@
 
 /* From the OpenMP library that oneDNN uses; not every compiler has its header. */
 extern void omp_set_num_threads(int n_threads);
+extern int omp_get_max_threads(void);
 
 /* Found out once, then constant: look_once. */
 static pthread_once_t look_once = PTHREAD_ONCE_INIT;
@@ -75,4 +76,11 @@ const char *drovek_onednn_name(bool beside_own)
 void drovek_onednn_thread_init(void)
 {
     omp_set_num_threads(1);
+}
+
+int drovek_onednn_set_threads(int n)
+{
+    const int before = omp_get_max_threads();
+    omp_set_num_threads(n);
+    return before;
 }

@@ -68,6 +68,8 @@ bool drovek_onednn_is_within(const char *isa);
 const char *drovek_onednn_name(bool beside_own);
 
 void drovek_onednn_thread_init(void);
+/* The number of threads of the calling thread was another; returns it. */
+int drovek_onednn_set_threads(int n);
 #endif
 
 #endif

@@ -6,7 +6,6 @@
  */
 #include "base/available.h"
 #include "base/cpu.h"
-#include "base/denormals.h"
 #include "base/file.h"
 #include "base/locale.h"
 #include "base/mem.h"
@@ -288,13 +287,13 @@ drove_status drove_predictor_rows(drove_predictor *p, const drove_matrix *x, flo
     session *s;
     DROVE_TRY(check_rows(p, x));
     DROVE_TRY(take_session(p, &s));
-    const uint64_t before = drove__denormals_flush();
+    const drovek_thread before = drovek_thread_borrow();
     drove_status status = DROVE_OK;
     for (size_t first = 0; first < x->n_rows && status == DROVE_OK; first += SESSION_ROWS) {
         const size_t n = x->n_rows - first < SESSION_ROWS ? x->n_rows - first : SESSION_ROWS;
         status = predict_rows(p, s, x, first, n, into + first * n_outputs);
     }
-    drove__denormals_restore(before);
+    drovek_thread_give_back(before);
     return_session(p, s);
     return status;
 }
