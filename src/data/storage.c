@@ -1,4 +1,5 @@
 /* data/storage.c - creates, releases and checks the memory of a data set. */
+#include "data/blocks.h"
 #include "data/data.h"
 
 #include "base/mem.h"
@@ -149,13 +150,7 @@ static size_t first_not_finite(const float *value, size_t n)
 {
     enum { BLOCK = 1024 };
     size_t i = 0;
-    while (i + BLOCK <=
-           n) { /* 0 * x is 0 for a finite x and NaN for any other, and sums keep a NaN */
-        float sum = 0;
-        for (size_t j = i; j < i + BLOCK; j++) sum += 0.0f * value[j];
-        if (!(sum == 0.0f)) break;
-        i += BLOCK;
-    }
+    while (n - i >= BLOCK && drove__floats_are_finite(value + i, BLOCK)) i += BLOCK;
     while (i < n && isfinite(value[i])) i++;
     return i;
 }
