@@ -13,6 +13,7 @@
 #include <drove/status.h>
 #include <drove/throughput.h>
 #include <drove/train.h>
+#include <drove/trainer.h>
 #include <drove/tune.h>
 #include <drove/version.h>
 

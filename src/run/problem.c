@@ -184,9 +184,8 @@ drove_status drove__problem_open(drove_run *run)
     return status == DROVE_OK ? find_target_mean(run) : status;
 }
 
-/* What a model file settles must not be asked for differently.  An activation that is the default
- * cannot be told from one that was not given. */
-static drove_status check_start(const drove_options *opt, const drove_model *model)
+/* An activation that is the default cannot be told from one that was not given. */
+drove_status drove__problem_check_start(const drove_options *opt, const drove_model *model)
 {
     static const char text[] = "%s: --%s: expected %s, as in this model file, found %s";
     if (opt->loss[0] != '\0' && strcmp(opt->loss, model->loss->name) != 0) {
@@ -211,7 +210,7 @@ static drove_status load_start(drove_run *run, const drove_model_io *io, float *
     DROVE_TRY(drove_model_find(run->opt.model, path, sizeof path));
     if (strcmp(path, run->opt.model) != 0) drove__run_say(run, "model: %s", path);
     DROVE_TRY(drove__modelfile_load(path, &file));
-    drove_status status = check_start(&run->opt, file.model);
+    drove_status status = drove__problem_check_start(&run->opt, file.model);
     if (status != DROVE_OK) {
         drove__modelfile_fini(&file);
         return status;

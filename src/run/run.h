@@ -16,6 +16,7 @@
  *   facts.h      what the report is told
  *   infer.h      predictions by threads   measure.h  metrics of them    final_metrics.h
  *   use.c        saved models             predictions.h  their formats
+ *   predictor.c, trainer.c  a model in memory that predicts, or learns
  *
  * Threads: the caller's thread owns a drove_run; workers see run->loop alone (loop/loop.h).
  */
@@ -194,6 +195,8 @@ drove_status drove__problem_check_target(const drove_run *run);
 /* run->model, and its first parameters: theta[n_params], the caller frees it, also after a failure.
  * Errors: those of a model's spec or file, DROVE_E_ARG, DROVE_E_SHAPE, DROVE_E_NOMEM. */
 drove_status drove__problem_model(drove_run *run, float **theta);
+/* What a model file settles must not be asked for differently.  Errors: DROVE_E_ARG. */
+drove_status drove__problem_check_start(const drove_options *opt, const drove_model *model);
 /* After the data were opened, before the model is made: what --features and a model file to go on
  * from say, and train and test as the model will see them. */
 drove_status drove__run_features(drove_run *run);

@@ -409,7 +409,7 @@ static drove_status setup_alone(drove_run *run, float **theta)
     DROVE_TRY(drove__problem_model(run, theta));
     choose_engine(run);
     DROVE_TRY(drove__choose_method(run));
-    DROVE_TRY(drove__targets_standardise(run));
+    DROVE_TRY(drove__targets_standardise(run, *theta));
     return drove__ranks_check_model(run);
 }
 

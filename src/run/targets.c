@@ -7,9 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The last layer, if it is one of weights and biases without an activation; of several values, if
- * its weights end in the outputs. */
-static const drove_layer *last_layer(const drove_model *model)
+const drove_layer *drove__targets_layer(const drove_model *model)
 {
     const drove_layer *l = &model->layer[model->head[model->n_heads - 1].layer];
     bool is_affine = l->n_w > 0 && l->n_b == l->n_out && l->act == DROVEK_LINEAR;
@@ -20,9 +18,9 @@ static const drove_layer *last_layer(const drove_model *model)
 static bool is_wanted(const drove_run *run)
 {
     return !drove__resolve_is_classic(&run->opt) && run->train->storage->y_kind == DROVE_Y_VALUE &&
-           run->model->loss == &drove__loss_squared && !drove__names_model_file(run->opt.model) &&
+           run->model->loss == &drove__loss_squared &&
            run->model->initial == NULL && /* parameters in the targets' own units */
-           !drove__ranks_hold_shards(run) && last_layer(run->model) != NULL;
+           !drove__ranks_hold_shards(run) && drove__targets_layer(run->model) != NULL;
 }
 
 /* Mean and deviation of each value of an example. */
@@ -49,12 +47,29 @@ static void measure(const drove_data *data, size_t n_values, double *mean, doubl
     for (size_t k = 0; k < n_values; k++) deviation[k] = sqrt(deviation[k] / weights);
 }
 
-static void change(drove_storage *s, size_t n_values, const double *mean, const double *deviation)
+void drove__targets_change(drove_storage *s, const double *shift, const double *scale)
 {
+    const size_t n_values = drove__storage_n_values(s);
     for (size_t i = 0; i < s->n_rows * n_values; i++) {
         size_t k = i % n_values;
-        s->y_value[i] = (float)(((double)s->y_value[i] - mean[k]) / deviation[k]);
+        s->y_value[i] = (float)(((double)s->y_value[i] - shift[k]) / scale[k]);
     }
+}
+
+void drove__targets_map_out(const drove_layer *l, const double *shift, const double *scale,
+                            float *theta)
+{
+    float *w = theta + l->w_offset, *b = theta + l->b_offset;
+    for (size_t i = 0; i < l->n_w; i++) w[i] = (float)((double)w[i] * scale[i % l->n_out]);
+    for (size_t i = 0; i < l->n_b; i++) b[i] = (float)((double)b[i] * scale[i] + shift[i]);
+}
+
+void drove__targets_map_in(const drove_layer *l, const double *shift, const double *scale,
+                           float *theta)
+{
+    float *w = theta + l->w_offset, *b = theta + l->b_offset;
+    for (size_t i = 0; i < l->n_w; i++) w[i] = (float)((double)w[i] / scale[i % l->n_out]);
+    for (size_t i = 0; i < l->n_b; i++) b[i] = (float)(((double)b[i] - shift[i]) / scale[i]);
 }
 
 /* A constant value is only shifted; false: nothing varies, or no such map. */
@@ -76,7 +91,7 @@ static void forget(drove_run *run)
     run->target_shift = run->target_scale = NULL;
 }
 
-drove_status drove__targets_standardise(drove_run *run)
+drove_status drove__targets_standardise(drove_run *run, float *theta)
 {
     run->loss_scale = 1.0;
     if (!is_wanted(run)) return DROVE_OK;
@@ -92,12 +107,16 @@ drove_status drove__targets_standardise(drove_run *run)
         return DROVE_OK;
     }
     if (n == 1) run->loss_scale = run->target_scale[0] * run->target_scale[0];
-    change(s, n, run->target_shift, run->target_scale); /* the validation examples lie there too */
+    /* The validation examples lie there too. */
+    drove__targets_change(s, run->target_shift, run->target_scale);
     drove_storage *const of_test = run->test != NULL ? run->test->storage : s;
     drove_storage *const of_validation = run->validation != NULL ? run->validation->storage : s;
-    if (of_test != s) change(of_test, n, run->target_shift, run->target_scale);
+    if (of_test != s) drove__targets_change(of_test, run->target_shift, run->target_scale);
     if (of_validation != s && of_validation != of_test)
-        change(of_validation, n, run->target_shift, run->target_scale);
+        drove__targets_change(of_validation, run->target_shift, run->target_scale);
+    if (drove__names_model_file(run->opt.model))
+        drove__targets_map_in(drove__targets_layer(run->model), run->target_shift,
+                              run->target_scale, theta);
     return DROVE_OK;
 }
 
@@ -108,13 +127,8 @@ drove_status drove__targets_fold(const drove_run *run, const float *theta, float
     if (copy == NULL) return drove__fail_nomem("a model to save", n * sizeof *copy);
     memcpy(copy, theta, n * sizeof *copy);
     *out = copy;
-    if (run->target_scale == NULL) return DROVE_OK;
-    const drove_layer *l = last_layer(run->model);
-    const double *scale = run->target_scale, *shift = run->target_shift;
-    const size_t n_values = l->n_out; /* W[n_in][n_out] */
-    for (size_t i = 0; i < l->n_w; i++)
-        copy[l->w_offset + i] = (float)((double)copy[l->w_offset + i] * scale[i % n_values]);
-    for (size_t i = 0; i < l->n_b; i++)
-        copy[l->b_offset + i] = (float)((double)copy[l->b_offset + i] * scale[i] + shift[i]);
+    if (run->target_scale != NULL)
+        drove__targets_map_out(drove__targets_layer(run->model), run->target_shift,
+                               run->target_scale, copy);
     return DROVE_OK;
 }
