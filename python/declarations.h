@@ -179,6 +179,21 @@ drove_status drove_eval_metrics(const drove_use_options *use, drove_score_report
 void         drove_metrics_destroy(drove_metrics *metrics);
 drove_status drove_metrics_json(const drove_metrics *metrics, char **out);
 
+/* training in pieces */
+typedef struct drove_trainer drove_trainer;
+drove_status                 drove_trainer_open(const drove_options *options, drove_trainer **out);
+void                         drove_trainer_destroy(drove_trainer *trainer);
+drove_status drove_trainer_scale_targets(drove_trainer *trainer, const double *shift,
+                                         const double *scale, size_t n_values);
+drove_status drove_trainer_begin(drove_trainer *trainer, const drove_arrays *rows);
+drove_status drove_trainer_advance(drove_trainer *trainer, double most_seconds, int *is_over,
+                                   double *loss);
+drove_status drove_trainer_model(const drove_trainer *trainer, drove_memory_file **out);
+const float *drove_trainer_state(const drove_trainer *trainer, size_t *n_numbers,
+                                 uint64_t *n_updates);
+drove_status drove_trainer_set_state(drove_trainer *trainer, const float *state, size_t n_numbers,
+                                     uint64_t n_updates);
+
 extern "Python" void drove_py_progress(void *, const drove_progress *);
 extern "Python" void drove_py_evaluated(void *, const drove_progress *);
 extern "Python" void drove_py_message(void *, const char *);

@@ -97,7 +97,9 @@ def call_costs():
     rng = np.random.RandomState(0)
     X = rng.randn(2000, 784).astype(np.float32)
     y = rng.randint(0, 10, 2000)
-    model = DroveClassifier("mlp:128,128,128", random_state=0, until="epochs=1", lr=0.01, rule="sgd").fit(X, y)
+    model = DroveClassifier("mlp:128,128,128", random_state=0, until="epochs=1", lr=0.01, rule="sgd",
+                            batch=32).fit(X, y)
+    few, more = (X[:32], y[:32]), (X[:512], y[:512])
 
     def each(function, n):
         best = float("inf")
@@ -111,9 +113,11 @@ def call_costs():
     light = "import time; t = time.perf_counter(); import drove; print(time.perf_counter() - t)"
     run = [min(float(subprocess.run([sys.executable, "-c", c], capture_output=True, text=True, check=True).stdout)
                for _ in range(3)) for c in (light, code)]
+    one_step = each(lambda: model.partial_fit(*few), 200)
+    step = (each(lambda: model.partial_fit(*more), 30) - one_step) / 15  # 16 steps
     return {"model.outputs, one row, us": each(lambda: model.model_.outputs(X[:1]), 500),
             "predict_proba, one row, us": each(lambda: model.predict_proba(X[:1]), 200),
-            "partial_fit, 32 rows, us": each(lambda: model.partial_fit(X[:32], y[:32]), 20),
+            "partial_fit, 32 rows, us": one_step, "beyond the step, us": one_step - step,
             "import drove, s": run[0], "with the estimators and scikit-learn, s": run[1]}
 
 

@@ -4,6 +4,7 @@ A Source has the name that stands for the data in an option, and keeps alive wha
 """
 from __future__ import annotations
 
+import functools
 import numbers
 import re
 
@@ -44,7 +45,7 @@ def matrix(array):
     if array.ndim == 1:
         array = array.reshape(-1, 1)
     out = ffi.new("drove_matrix *")
-    out.values = ffi.cast("void *", array.ctypes.data)
+    out.values = ffi.cast("void *", array.__array_interface__["data"][0])  # quicker than array.ctypes
     out.type = _TYPES[array.dtype]
     out.n_rows, out.n_columns = array.shape
     out.row_bytes, out.column_bytes = array.strides
@@ -65,12 +66,15 @@ def as_kind(x, is_sparse):
     return scipy.sparse.csr_matrix(x)
 
 
-def _names(names):
-    """An array of C texts, and what keeps them."""
-    if names is None:
-        return ffi.NULL, ()
+@functools.lru_cache(maxsize=16)
+def _texts(names):
     keep = [ffi.new("char[]", encoded(name)) for name in names]
     return ffi.new("char *[]", keep), keep
+
+
+def _names(names):
+    """An array of C texts, and what keeps them."""
+    return (ffi.NULL, ()) if names is None else _texts(tuple(names))
 
 
 class Source:
@@ -80,9 +84,9 @@ class Source:
         x = x if _is_sparse(x) else known(x)
         out = ffi.new("drove_arrays **")
         check(lib.drove_arrays_create(out))
-        self._arrays = ffi.gc(out[0], lib.drove_arrays_destroy)
+        self.arrays = ffi.gc(out[0], lib.drove_arrays_destroy)
         self._keep = []
-        self.name = text(lib.drove_arrays_name(self._arrays))
+        self.name = text(lib.drove_arrays_name(self.arrays))
         self.has_targets = False
         self.n_rows = x.shape[0]
         if _is_sparse(x):
@@ -95,11 +99,11 @@ class Source:
         if x.ndim > 2:
             x = np.ascontiguousarray(x).reshape(shape[0], -1)
         self._keep.append(x)
-        check(lib.drove_arrays_set_dense(self._arrays, matrix(x)))
+        check(lib.drove_arrays_set_dense(self.arrays, matrix(x)))
         if len(shape) == 4:
-            check(lib.drove_arrays_set_images(self._arrays, *shape[1:]))
+            check(lib.drove_arrays_set_images(self.arrays, *shape[1:]))
         elif len(shape) == 3:
-            check(lib.drove_arrays_set_images(self._arrays, 1, *shape[1:]))
+            check(lib.drove_arrays_set_images(self.arrays, 1, *shape[1:]))
 
     def _set_sparse(self, x):
         if x.format not in ("csr", "csc"):
@@ -120,34 +124,34 @@ class Source:
         out.index, out.index_type = ffi.cast("void *", index.ctypes.data), _TYPES[index.dtype]
         out.value, out.value_type = ffi.cast("void *", value.ctypes.data), _TYPES[value.dtype]
         out.is_by_columns = x.format == "csc"
-        check(lib.drove_arrays_set_sparse(self._arrays, out))
+        check(lib.drove_arrays_set_sparse(self.arrays, out))
 
     def set_classes(self, numbers, n_classes, names=None):
         self.has_targets = True
         array, keep = _names(names)
         numbers = known(numbers)
-        check(lib.drove_arrays_set_classes(self._arrays, matrix(numbers), n_classes, array))
+        check(lib.drove_arrays_set_classes(self.arrays, matrix(numbers), n_classes, array))
         del keep
 
     def set_values(self, values):
         self.has_targets = True
         values = known(values)
-        check(lib.drove_arrays_set_values(self._arrays, matrix(values)))
+        check(lib.drove_arrays_set_values(self.arrays, matrix(values)))
 
     def set_labels(self, labels, names=None):
         self.has_targets = True
         array, keep = _names(names)
         labels = known(labels)
-        check(lib.drove_arrays_set_labels(self._arrays, matrix(labels), array))
+        check(lib.drove_arrays_set_labels(self.arrays, matrix(labels), array))
         del keep
 
     def set_weights(self, weights):
         weights = known(weights)
-        check(lib.drove_arrays_set_weights(self._arrays, matrix(weights)))
+        check(lib.drove_arrays_set_weights(self.arrays, matrix(weights)))
 
     @property
     def copied_bytes(self):
-        return lib.drove_arrays_copied_bytes(self._arrays)
+        return lib.drove_arrays_copied_bytes(self.arrays)
 
 
 class Bytes:

@@ -16,6 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from drove import _data
 from drove._train import train_on
+from drove._trainer import Learner
 
 try:
     from sklearn.utils.validation import validate_data
@@ -23,6 +24,9 @@ except ImportError:  # before scikit-learn 1.6
     def validate_data(estimator, *args, **kwargs):
         return estimator._validate_data(*args, **kwargs)
 
+# What of `options` a pass of partial_fit heeds; with others it is a run.
+_OF_A_PASS = {"clip", "isa"}
+_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 _FEWEST_HELD = 50  # with fewer rows none are held out to stop by
 # Options that parameters of the estimators, or their data, stand for.
 _OWN = {"data", "label", "weights", "class_weight", "model", "loss", "strategy", "rule", "lr", "schedule", "weight_decay",
@@ -148,7 +152,7 @@ class _Drove(BaseEstimator):
     def _source(self, x, y, weight, goes_on):
         """Arrays, or a table, with targets."""
         if not self._is_table:
-            source = _data.Source(_data.as_kind(x, self.model_.is_sparse) if goes_on else x)
+            source = _data.Source(_data.as_kind(x, self._learner.is_sparse) if goes_on else x)
             self._targets.put(source, y)
             if weight is not None:
                 source.set_weights(weight)
@@ -174,11 +178,69 @@ class _Drove(BaseEstimator):
         if model is None:
             raise FloatingPointError("training crashed: the loss is not finite; a smaller lr may help")
         self._targets.check(model)
-        self.model_ = model
+        self._learner = Learner(model)
         self.summary_ = summary
+        self.loss_ = summary["loss"]
         self.lr_ = summary["lr"]
         self.n_iter_ = max(1, round(summary["epochs"]))
         return self
+
+    @property
+    def _is_fitted(self):
+        return "_learner" in self.__dict__
+
+    @property
+    def model_(self):
+        if not self._is_fitted:
+            raise AttributeError(f"{type(self).__name__} is not fitted: it has no model_")
+        return self._learner.model
+
+    def _is_plain(self, X):
+        """Rows for a fitted model that the library checks as well as scikit-learn does, and sooner."""
+        return (type(X) is np.ndarray and X.ndim == 2 and X.dtype in _FLOATS and len(X) > 0 and self._is_fitted and
+                X.shape[1] == self.n_features_in_ and "feature_names_in_" not in self.__dict__)
+
+    def _pass(self, X, y, weight, is_plain=False):
+        """One pass over further rows in place of a run.  False: these options, or this model, need a run."""
+        if (self._is_table or self.n_jobs not in (None, 1) or self.precision is not None or self.features is not None or
+                self.strategy not in ("auto", "sequential") or self.schedule not in ("auto", "constant") or
+                (self.options and not _OF_A_PASS.issuperset(self.options))):
+            return False
+        key = (self.rule, self.lr, self.batch, self.weight_decay, self.loss, self.random_state,
+               tuple((self.options or {}).items()))
+        trainer = self._learner.trainer(key, self._pass_values, self._targets.scale)
+        if trainer is None:
+            return False
+        source = _data.Source(_data.as_kind(X, self._learner.is_sparse))
+        if is_plain:
+            self._targets.put_plain(source, y)
+        else:
+            self._targets.put(source, y)
+        if weight is not None:
+            source.set_weights(weight)
+        self.loss_ = self._learner.run(trainer, source)
+        return True
+
+    def _plain_pass(self, X, y):
+        """The same without scikit-learn's checks, which take longer than a step.  False: nothing is done."""
+        if not (self._is_plain(X) and type(y) is np.ndarray and y.ndim == 1 and len(y) == len(X) and
+                y.dtype.kind in self._targets.plain_kinds):
+            return False
+        try:
+            return self._pass(X, y, None, is_plain=True)
+        except ValueError:
+            return False  # what is wrong is said in scikit-learn's words
+
+    def _part(self, X, y, weight, is_first):
+        """What partial_fit does, with rows that were checked."""
+        if not is_first and self._pass(X, y, weight):
+            return self
+        return self._run(X, y, weight, self._one_pass(self._values(X.shape[0]), is_first), not is_first)
+
+    def _pass_values(self):
+        values = self._one_pass(self._values(_FEWEST_HELD), False)
+        return {name: values[name] for name in ("rule", "lr", "batch", "weight_decay", "loss", "seed",
+                                                *_OF_A_PASS.intersection(values))}
 
     def _one_pass(self, values, is_first):
         """The options of partial_fit: what the first call chose stays."""
@@ -205,6 +267,11 @@ class _Drove(BaseEstimator):
     # ---- predicting ----
 
     def _outputs(self, x):
+        if self._is_plain(x):
+            try:
+                return self.model_.outputs(x, self._threads())
+            except ValueError:
+                pass  # what is wrong is said in scikit-learn's words
         check_is_fitted(self, "model_")
         if not self._is_table:
             x = validate_data(self, x, accept_sparse=("csr", "csc"), reset=False)
@@ -233,10 +300,16 @@ class _Classes:
     """y as classes: words of ours stand for them, as a table would change some names (1.0, NA)."""
 
     kind = "class"
+    plain_kinds = "iub"  # kinds of a NumPy array whose numbers need no other check than the library's
+    scale = None  # shift and scale for a trainer; None: none
 
     def __init__(self, classes):
         self.classes = classes
         self.words = [f"c{i}" for i in range(len(classes))]
+        self.are_numbers = classes.dtype.kind in "iu" and np.array_equal(classes, np.arange(len(classes)))
+        self.names = [str(c) for c in classes]
+        if len(set(self.names)) < len(classes):
+            self.names = self.words
 
     def numbers(self, y):
         numbers = np.searchsorted(self.classes, y)
@@ -247,8 +320,11 @@ class _Classes:
         return numbers
 
     def put(self, source, y):
-        names = [str(c) for c in self.classes]
-        source.set_classes(self.numbers(y), len(names), names if len(set(names)) == len(names) else self.words)
+        source.set_classes(self.numbers(y), len(self.names), self.names)
+
+    def put_plain(self, source, y):
+        """put(), where numbers that are no classes may be refused in the library's words."""
+        source.set_classes(y if self.are_numbers else self.numbers(y), len(self.names), self.names)
 
     def column(self, y):
         return np.asarray(self.words, dtype=object)[self.numbers(y)]
@@ -269,6 +345,8 @@ class _Labels:
     """y as an indicator matrix."""
 
     kind = "labels"
+    plain_kinds = ""
+    scale = None
 
     def put(self, source, y):
         source.set_labels(y)
@@ -284,9 +362,17 @@ class _Values:
     """y as numbers."""
 
     kind = "value"
+    plain_kinds = "fiu"
+
+    def __init__(self, y):
+        deviation = np.atleast_1d(y.std(axis=0))
+        varies = deviation > 0
+        self.scale = (np.atleast_1d(y.mean(axis=0)), np.where(varies, deviation, 1.0)) if varies.any() else None
 
     def put(self, source, y):
         source.set_values(y)
+
+    put_plain = put
 
     def column(self, y):
         if y.ndim > 1:
@@ -335,9 +421,11 @@ class DroveClassifier(ClassifierMixin, _Drove):
         As in scikit-learn; coefs_ is a dict of arrays.
     lr_ : float
         The step size.
+    loss_ : float
+        The training loss: at the end of fit; of partial_fit's rows, each before its own step.
     model_ : drove.Model
     summary_ : dict
-        The summary of the run.
+        The summary of the last run: of fit, or of the first partial_fit.
     """
 
     def __init__(self, model=None, *, loss=None, strategy="auto", rule="auto", lr="auto", schedule="auto",
@@ -359,20 +447,23 @@ class DroveClassifier(ClassifierMixin, _Drove):
     @_or_as_before
     def fit(self, X, y, sample_weight=None):
         """Trains on all rows.  Returns self."""
-        goes_on = self.warm_start and hasattr(self, "model_")
+        goes_on = self.warm_start and self._is_fitted
         X, y = self._check_classes(X, y, not goes_on)
         if not goes_on:
             self._learn_classes(y)
-        return self._fit(X, y, sample_weight, self._values(X.shape[0]), goes_on)
+        return self._run(X, y, self._weights(X, y, sample_weight), self._values(X.shape[0]), goes_on)
 
     @_or_as_before
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """One pass over these rows, from the parameters as they are.  Returns self.
 
         The first call needs all classes that will come; it settles how inputs are scaled, the rule, and with lr="auto"
-        the step size.  Momentum and the like begin anew in each call.  Not for tables with texts or missing values.
+        the step size.  FloatingPointError: the loss is no longer finite, and the model is again the one that was used
+        last, to predict or to be saved.  Not for tables with texts or missing values.
         """
-        is_first = not hasattr(self, "model_")
+        if classes is None and sample_weight is None and self.class_weight is None and self._plain_pass(X, y):
+            return self
+        is_first = not self._is_fitted
         X, y = self._check_classes(X, y, is_first)
         if self._is_table:
             raise ValueError("partial_fit: expected numbers, found a table with texts or missing values")
@@ -385,7 +476,7 @@ class DroveClassifier(ClassifierMixin, _Drove):
         elif classes is not None and y.ndim == 1 and not np.array_equal(np.unique(classes), self.classes_):
             raise ValueError(f"`classes={classes!r}` is not the same as on last call to partial_fit, "
                              f"was: {self.classes_!r}")
-        return self._fit(X, y, sample_weight, self._one_pass(self._values(X.shape[0]), is_first), not is_first)
+        return self._part(X, y, self._weights(X, y, sample_weight), is_first)
 
     def _check_classes(self, X, y, reset):
         X, y = self._check(X, y.toarray() if hasattr(y, "toarray") else y, reset)
@@ -403,15 +494,15 @@ class DroveClassifier(ClassifierMixin, _Drove):
             raise ValueError(f"y: expected at least 2 classes, found 1 class, {self.classes_[0]!r}")
         self._targets = _Classes(self.classes_)
 
-    def _fit(self, X, y, sample_weight, values, goes_on):
+    def _weights(self, X, y, sample_weight):
         weight = self._weight(sample_weight, X)
-        if self.class_weight is not None:
-            if self._is_multi_label:
-                raise ValueError("class_weight: expected classes, found an indicator matrix of labels")
-            each = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
-            each = each[self._targets.numbers(y)]
-            weight = each if weight is None else weight * each
-        return self._run(X, y, weight, values, goes_on)
+        if self.class_weight is None:
+            return weight
+        if self._is_multi_label:
+            raise ValueError("class_weight: expected classes, found an indicator matrix of labels")
+        each = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+        each = each[self._targets.numbers(y)]
+        return each if weight is None else weight * each
 
     @property
     def _is_multi_label(self):
@@ -477,7 +568,7 @@ class DroveRegressor(RegressorMixin, _Drove):
     @_or_as_before
     def fit(self, X, y, sample_weight=None):
         """Trains on all rows.  Returns self."""
-        goes_on = self.warm_start and hasattr(self, "model_")
+        goes_on = self.warm_start and self._is_fitted
         X, y = self._check_values(X, y, not goes_on)
         return self._run(X, y, self._weight(sample_weight, X), self._values(X.shape[0]), goes_on)
 
@@ -488,17 +579,20 @@ class DroveRegressor(RegressorMixin, _Drove):
         The first call settles how inputs are scaled, the rule, and with lr="auto" the step size.  Not for tables with
         texts or missing values.
         """
-        is_first = not hasattr(self, "model_")
+        if sample_weight is None and self._plain_pass(X, y):
+            return self
+        is_first = not self._is_fitted
         X, y = self._check_values(X, y, is_first)
         if self._is_table:
             raise ValueError("partial_fit: expected numbers, found a table with texts or missing values")
-        values = self._one_pass(self._values(X.shape[0]), is_first)
-        return self._run(X, y, self._weight(sample_weight, X), values, not is_first)
+        return self._part(X, y, self._weight(sample_weight, X), is_first)
 
     def _check_values(self, X, y, reset):
         X, y = self._check(X, y, reset)
-        self._targets = _Values()
-        return X, y.astype(np.float64, copy=False)
+        y = y.astype(np.float64, copy=False)
+        if reset:
+            self._targets = _Values(y)
+        return X, y
 
     def predict(self, X):
         """A number for each row, or [n_samples, n_values]."""

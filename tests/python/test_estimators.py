@@ -1,5 +1,7 @@
 """The estimators, as scikit-learn sees them, and on every kind of data."""
 import pickle
+import signal
+import threading
 import unittest
 import warnings
 
@@ -269,7 +271,7 @@ class Life(unittest.TestCase):
         first = model.summary_
         losses = []
         for _ in range(20):
-            losses.append(model.partial_fit(self.X, self.y).summary_["loss"])
+            losses.append(model.partial_fit(self.X, self.y).loss_)
             self.assertEqual((model.summary_["rule"], model.summary_["lr"]), (first["rule"], first["lr"]))
         self.assertLess(losses[-1], 0.7 * first["loss"])
 
@@ -322,6 +324,117 @@ class Life(unittest.TestCase):
             DroveClassifier().fit(np.full((10, 2), np.nan), [0, 1] * 5)
         with self.assertRaisesRegex(FloatingPointError, "crashed"):
             DroveRegressor("linear", lr=1e8, rule="sgd", until="epochs=5").fit(self.X, self.X[:, 0] * 1e6)
+
+
+class Passes(unittest.TestCase):
+    """partial_fit after the first call."""
+
+    def setUp(self):
+        self.X, self.y = make_classification(n_samples=400, n_features=8, random_state=1)
+        self.X = self.X.astype(np.float32)
+
+    def start(self, **more):
+        options = dict(rule="momentum:0.9", lr=0.1, batch=400, random_state=0)
+        return DroveClassifier("logistic", **{**options, **more}).partial_fit(self.X, self.y, classes=[0, 1])
+
+    def test_are_steps_with_momentum(self):
+        model = self.start()
+        p = {name: values.astype(np.float64) for name, values in model.coefs_.items()}
+        x = (self.X - p["input.shift"]) * p["input.factor"]
+        w, b = p["layer0.weight"].ravel(), p["layer0.bias"][0]
+        v, u = np.zeros_like(w), 0.0
+        for _ in range(25):
+            wrong = 1 / (1 + np.exp(-(x @ w + b))) - self.y
+            loss = np.mean(np.logaddexp(0, x @ w + b) - self.y * (x @ w + b))
+            v, u = 0.9 * v + x.T @ wrong / len(x), 0.9 * u + wrong.mean()
+            w, b = w - 0.1 * v, b - 0.1 * u
+            model.partial_fit(self.X, self.y)
+        np.testing.assert_allclose(model.coefs_["layer0.weight"].ravel(), w, rtol=1e-3, atol=1e-4)
+        np.testing.assert_allclose(model.coefs_["layer0.bias"], [b], rtol=1e-3, atol=1e-4)
+        self.assertAlmostEqual(model.loss_, loss, places=4)
+
+    def test_of_every_kind_of_rows_agree(self):
+        def passes(X, y, **more):
+            model = self.start()
+            for _ in range(5):
+                model.partial_fit(X, y, **more)
+            return model.coefs_["layer0.weight"]
+        expected = passes(self.X, self.y)
+        ones = np.ones(400)
+        for found in (passes(self.X.astype(np.float64), self.y), passes(np.asfortranarray(self.X), list(self.y)),
+                      passes(self.X, self.y.astype(np.uint8)), passes(self.X, self.y, sample_weight=ones),
+                      passes(scipy.sparse.csr_matrix(self.X), self.y), passes(self.X, self.y, classes=[1, 0])):
+            np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+
+    def test_go_on_after_pickling(self):
+        one = self.start().partial_fit(self.X, self.y)
+        two = pickle.loads(pickle.dumps(one))
+        begun_anew = self.start().partial_fit(self.X, self.y)
+        begun_anew.lr = 0.1 + 1e-9  # another option: the rule's state begins anew
+        for _ in range(5):
+            for model in (one, two, begun_anew):
+                model.partial_fit(self.X, self.y)
+        name = "layer0.weight"
+        np.testing.assert_allclose(two.coefs_[name], one.coefs_[name], rtol=1e-5, atol=1e-6)
+        self.assertGreater(np.abs(begun_anew.coefs_[name] - one.coefs_[name]).max(), 1e-3)
+
+    def test_heed_parameters_that_were_changed(self):
+        model = self.start()
+        before = model.coefs_["layer0.weight"]
+        model.set_params(lr=1e-20).partial_fit(self.X, self.y)
+        np.testing.assert_array_equal(model.coefs_["layer0.weight"], before)
+
+    def test_with_what_needs_a_run(self):
+        model = self.start()
+        for more in (dict(schedule="cosine:10"), dict(options={"timeline": "none"}), dict(n_jobs=2)):
+            loss = model.set_params(schedule="auto", options=None, n_jobs=None).partial_fit(self.X, self.y).loss_
+            self.assertLess(model.set_params(**more).partial_fit(self.X, self.y).loss_, loss)
+
+    def test_say_what_is_wrong_in_scikit_learns_words(self):
+        model = self.start()
+        before = model.predict_proba(self.X)
+        bad = self.X.copy()
+        bad[3, 1] = np.nan
+        for X, y, words in ((bad, self.y, "Input X contains NaN"), (self.X[:, :4], self.y, "4 features"),
+                            (self.X[:10], self.y, "inconsistent numbers"), (self.X, self.y + 1, "first call"),
+                            (self.X[:0], self.y[:0], "0 sample")):
+            with self.assertRaisesRegex(ValueError, words):
+                model.partial_fit(X, y)
+        for X, words in ((bad, "Input X contains NaN"), (self.X[:, :4], "4 features"), (self.X[:0], "0 sample")):
+            with self.assertRaisesRegex(ValueError, words):
+                model.predict_proba(X)
+        np.testing.assert_array_equal(model.predict_proba(self.X), before)
+
+    def test_that_diverge_leave_a_finite_model(self):
+        X, y = load_diabetes(return_X_y=True)
+        model = DroveRegressor("mlp:8", rule="sgd", lr=0.01, random_state=0).partial_fit(X, y)
+        before = model.predict(X)
+        with self.assertRaisesRegex(FloatingPointError, "smaller lr"):
+            model.set_params(lr=1e6)
+            for _ in range(50):
+                model.partial_fit(X, y)
+        np.testing.assert_array_equal(model.predict(X), before)
+        self.assertGreater(np.abs(model.set_params(lr=0.01).partial_fit(X, y).predict(X) - before).max(), 0)
+
+    def test_of_large_values_learn(self):
+        X, y = load_diabetes(return_X_y=True)
+        for scale in (1.0, 1e6):
+            model = DroveRegressor("mlp:16", rule="sgd", lr=0.05, batch=32, random_state=0)
+            for _ in range(60):
+                model.partial_fit(X, 3 * scale + scale * y)
+            self.assertGreater(model.score(X, 3 * scale + scale * y), 0.5)
+
+    def test_end_by_a_signal(self):
+        X = np.random.RandomState(0).randn(200_000, 8).astype(np.float32)
+        y = (X[:, 0] > 0).astype(int)
+        model = DroveClassifier("mlp:64,64", rule="sgd", lr=0.01, batch=4, random_state=0)
+        model.partial_fit(X[:100], y[:100], classes=[0, 1])
+        threading.Timer(0.3, signal.raise_signal, [signal.SIGINT]).start()
+        with self.assertRaises(KeyboardInterrupt):
+            for _ in range(1000):
+                model.partial_fit(X, y)
+        self.assertGreater(model.score(X, y), 0.8)
+        self.assertEqual(model.partial_fit(X[:100], y[:100]).predict(X[:5]).shape, (5,))
 
 
 if __name__ == "__main__":
