@@ -263,10 +263,13 @@ drove_status drove__data_finish_open(const char *spec, const char *test, uint64_
  * all shards together with the remainder.  Scaling and classes are those of all rows.  Formats that
  * read shards keep only the shard in memory, except for a split of its rows and for a scaling that
  * needs statistics of all of them.  Then, and from other formats, the shard is a copy, or for
- * quantised data a view of the whole.  Errors: also DROVE_E_ARG (fewer rows than shards). */
+ * quantised data a view of the whole.  like, which may be NULL: of a model of a table; a table is
+ * then read with its columns, categories, fill values and classes, as further data are.  Errors:
+ * also DROVE_E_ARG (fewer rows than shards). */
 drove_status drove__data_open_shard(const char *spec, const char *test, uint64_t seed,
-                                    const drove_shard *shard, drove_data **train_out,
-                                    drove_data **test_out, size_t *n_rows_whole);
+                                    const drove_shard *shard, const drove_storage *like,
+                                    drove_data **train_out, drove_data **test_out,
+                                    size_t *n_rows_whole);
 
 /* For readers: checks that each shard can have a row.  Names `where` in errors: DROVE_E_ARG. */
 drove_status drove__storage_check_shard(const drove_shard *shard, size_t n_rows, const char *where);

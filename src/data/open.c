@@ -23,6 +23,7 @@ typedef struct source { /* a parsed spec */
     drove_spec spec;
     const drove_format_ops *format;
     int part;                    /* ?part=test: 1 */
+    const drove_storage *like;   /* training data are read by its schema; NULL: by their own */
     bool has_scale, has_augment; /* ?scale, or one of ?crop, ?pad and ?mirror */
     char size[48], channels[24]; /* of the training data's images, for test data that are resized */
     drove_scaling scaling;
@@ -342,12 +343,25 @@ static drove_status hold_out(source *from, const char *test, uint64_t seed, drov
     return open_test(from, train, true, out);
 }
 
+/* Rows for a model of a table: with its columns, categories and classes. */
+static drove_status read_train_like(source *from, drove_storage **out)
+{
+    drove_storage *storage;
+    add_key(from, "target", drove__target_name(from->like->y_kind));
+    DROVE_TRY(from->format->read_like(&from->spec, from->like, true, &storage));
+    drove_status status = drove__match(from->like, storage, true);
+    if (status == DROVE_OK) *out = storage;
+    else drove__storage_release(storage);
+    return status == DROVE_OK ? status : drove__fail_in(status, "%s", from->spec.arg[0]);
+}
+
 /* Reads training data, only the rows of the shard if possible: then (*out)->n_rows_whole says
  * so. */
 static drove_status read_train(source *from, const char *test, const drove_shard *shard,
                                drove_storage **out)
 {
     const drove_format_ops *f = from->format;
+    if (from->like != NULL && f->read_like != NULL) return read_train_like(from, out);
     bool may_fit = from->scaling != DROVE_SCALE_NONE && from->scaling != DROVE_SCALE_UNIT;
     if (drove__shard_is_part(shard) && f->reads_shards && !splits(from, test) && !may_fit) {
         DROVE_TRY(f->read(&from->spec, from->part, shard, out));
@@ -438,12 +452,13 @@ drove_status drove_data_open(const char *spec, const char *test, uint64_t seed,
 {
     DROVE_IN_C_LOCALE;
     size_t n_rows;
-    return drove__data_open_shard(spec, test, seed, NULL, train_out, test_out, &n_rows);
+    return drove__data_open_shard(spec, test, seed, NULL, NULL, train_out, test_out, &n_rows);
 }
 
 drove_status drove__data_open_shard(const char *spec, const char *test, uint64_t seed,
-                                    const drove_shard *shard, drove_data **train_out,
-                                    drove_data **test_out, size_t *n_rows_whole)
+                                    const drove_shard *shard, const drove_storage *like,
+                                    drove_data **train_out, drove_data **test_out,
+                                    size_t *n_rows_whole)
 {
     drove_data *train = NULL, *held_out = NULL;
     source from;
@@ -451,6 +466,7 @@ drove_status drove__data_open_shard(const char *spec, const char *test, uint64_t
     if (test_out != NULL) *test_out = NULL;
     if (test_out == NULL) test = NULL;
     drove_status status = parse_source(spec, &from);
+    from.like = like;
     if (status == DROVE_OK)
         status = open_source(&from, test, seed, shard, &train, &held_out, n_rows_whole);
     if (status == DROVE_OK && !drove__shard_is_part(shard))

@@ -83,11 +83,13 @@ drove_status drove__problem_specs(const drove_options *opt, char data[DROVE_SPEC
 }
 
 drove_status drove__problem_read(const drove_options *opt, const drove_shard *shard,
-                                 drove_data **train, drove_data **test_out, size_t *n_rows_whole)
+                                 const drove_storage *like, drove_data **train,
+                                 drove_data **test_out, size_t *n_rows_whole)
 {
     char data[DROVE_SPEC_SIZE], test[DROVE_SPEC_WITH_LABEL_SIZE];
     DROVE_TRY(drove__problem_specs(opt, data, test));
-    DROVE_TRY(drove__data_open_shard(data, test, opt->seed, shard, train, test_out, n_rows_whole));
+    DROVE_TRY(
+        drove__data_open_shard(data, test, opt->seed, shard, like, train, test_out, n_rows_whole));
     return check_labels(opt, *train, drove__shard_is_part(shard));
 }
 
@@ -122,8 +124,7 @@ static drove_status find_target_mean(drove_run *run)
 static bool takes_scaling(const drove_run *run, const char *spec)
 {
     drove_spec parsed;
-    if (!drove__names_model_file(run->opt.model) || run->train->storage->x_kind == DROVE_X_QUANT ||
-        drove__resolve_is_classic(&run->opt) ||
+    if (run->train->storage->x_kind == DROVE_X_QUANT || drove__resolve_is_classic(&run->opt) ||
         drove__data_parse(run->opt.data, &parsed) != DROVE_OK)
         return false;
     const bool is_open = drove__spec_get(&parsed, "scale", NULL) == NULL;
@@ -140,31 +141,38 @@ static drove_status set_scaling(const drove_data *like, drove_data *data)
     return drove__scale_copy(like, data);
 }
 
-static drove_status take_scaling(drove_run *run)
+static drove_status take_scaling(drove_run *run, const drove_data *like)
 {
-    drove_modelfile file;
-    drove_storage storage;
-    drove_data like;
-    DROVE_TRY(drove__modelfile_load(run->opt.model, &file));
-    drove__modelfile_describe(&file, &storage, &like);
-    drove_status status = DROVE_OK;
-    if (file.n_inputs == run->train->storage->n_features) { /* else it is refused later */
-        status = set_scaling(&like, run->train);
-        if (status == DROVE_OK) status = set_scaling(&like, run->test);
-    }
-    drove__modelfile_fini(&file);
-    return status;
+    if (like->storage->n_features != run->train->storage->n_features) return DROVE_OK; /* refused */
+    DROVE_TRY(set_scaling(like, run->train));
+    return set_scaling(like, run->test);
+}
+
+/* like: of the model to go on from; NULL: there is none. */
+static drove_status read_data(drove_run *run, const char *spec, const drove_data *like)
+{
+    const drove_shard shard = drove__ranks_shard(run);
+    const bool is_table = like != NULL && like->storage->schema != NULL;
+    DROVE_TRY(drove__problem_read(&run->opt, &shard, is_table ? like->storage : NULL, &run->train,
+                                  &run->test, &run->n_train_whole));
+    return like != NULL && takes_scaling(run, spec) ? take_scaling(run, like) : DROVE_OK;
 }
 
 static drove_status open_data(drove_run *run)
 {
     char data[DROVE_SPEC_SIZE], test[DROVE_SPEC_WITH_LABEL_SIZE];
-    const drove_shard shard = drove__ranks_shard(run);
+    drove_modelfile file;
+    drove_storage storage;
+    drove_data like;
     DROVE_TRY(drove__problem_specs(&run->opt, data, test));
     DROVE_TRY(drove__disk_open(run, data, sizeof data, test));
     if (run->stream != NULL) return check_labels(&run->opt, run->train, true);
-    DROVE_TRY(drove__problem_read(&run->opt, &shard, &run->train, &run->test, &run->n_train_whole));
-    return takes_scaling(run, data) ? take_scaling(run) : DROVE_OK;
+    if (!drove__names_model_file(run->opt.model)) return read_data(run, data, NULL);
+    DROVE_TRY(drove__modelfile_load(run->opt.model, &file));
+    drove__modelfile_describe(&file, &storage, &like);
+    drove_status status = read_data(run, data, &like);
+    drove__modelfile_fini(&file);
+    return status;
 }
 
 /* All workers read all data, in no order: its pages lie on all the nodes where workers run. */

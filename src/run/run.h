@@ -180,10 +180,11 @@ void drove__run_teardown(drove_run *run, drove_status status);
 
 /* ---- problem.c, features.c, size.c ---- */
 
-/* The data of the options; *test may be NULL.  shard NULL: all rows.  Errors: those of
- * drove__data_open_shard. */
+/* The data of the options; *test may be NULL.  shard NULL: all rows.  like: as for
+ * drove__data_open_shard, whose errors come. */
 drove_status drove__problem_read(const drove_options *opt, const drove_shard *shard,
-                                 drove_data **train, drove_data **test, size_t *n_rows_whole);
+                                 const drove_storage *like, drove_data **train, drove_data **test,
+                                 size_t *n_rows_whole);
 /* The specs of both: --data with --label and --weights as keys and the scaling that the run chooses
  * where it is not given; --test, "" or "split" as they are.  Errors: DROVE_E_ARG. */
 drove_status drove__problem_specs(const drove_options *opt, char data[DROVE_SPEC_SIZE],

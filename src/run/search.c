@@ -311,7 +311,7 @@ static drove_status read_encoding(search *s, encoding *e)
     s->n_rows_whole = MOST_ROWS_ON_ALL + 1; /* of data larger than memory: more than that */
     drove_status status = drove__disk_read_some(&opt, &e->data);
     if (status == DROVE_OK && e->data == NULL)
-        status = drove__problem_read(&opt, NULL, &e->data, &test, &s->n_rows_whole);
+        status = drove__problem_read(&opt, NULL, NULL, &e->data, &test, &s->n_rows_whole);
     drove_data_destroy(test);
     DROVE_TRY(status);
     DROVE_TRY(drove__weights_of_classes(e->data, opt.class_weight)); /* by all rows */

@@ -91,7 +91,7 @@ static void expect_parts(const char *spec, const char *test)
         size_t n_whole = 0;
         open_both(spec, test, 5, &whole, &held_out);
         drove_status status =
-            drove__data_open_shard(spec, test, 5, &s, &own, &own_held_out, &n_whole);
+            drove__data_open_shard(spec, test, 5, &s, NULL, &own, &own_held_out, &n_whole);
         if (status != DROVE_OK) fail_msg("%s: %s", spec, drove_error_text());
         assert_int_equal(n_whole, whole->n_rows);
         assert_int_equal(own->storage->n_classes, whole->storage->n_classes);
@@ -224,7 +224,8 @@ static void long_rows_are_passed_over(void **state)
         const drove_shard s = {.n = PARTS, .index = part, .seed = 9};
         drove_data *own;
         size_t n_whole;
-        assert_int_equal(drove__data_open_shard("idx:long,y", NULL, 1, &s, &own, NULL, &n_whole),
+        assert_int_equal(drove__data_open_shard("idx:long,y", NULL, 1, &s, NULL, &own, NULL,
+                                                &n_whole),
                          DROVE_OK);
         for (uint64_t i = 0; i < EACH; i++)
             assert_memory_equal(own->storage->x_u8 + i * WIDTH,
@@ -238,7 +239,8 @@ static void expect_no_part(const char *spec, drove_status expected, const char *
     const drove_shard s = {.n = PARTS, .index = PARTS - 1, .seed = 1};
     drove_data *own = NULL;
     size_t n_whole;
-    assert_int_equal(drove__data_open_shard(spec, NULL, 1, &s, &own, NULL, &n_whole), expected);
+    assert_int_equal(drove__data_open_shard(spec, NULL, 1, &s, NULL, &own, NULL, &n_whole),
+                     expected);
     assert_null(own);
     if (strstr(drove_error_text(), text) == NULL)
         fail_msg("expected \"%s\" in \"%s\"", text, drove_error_text());

@@ -209,7 +209,7 @@ static void test_values_of_shards(void **state)
     open_both(spec, "split", 1, &train, &test);
     for (uint64_t part = 0; part < 3; part++) {
         const drove_shard shard = {.n = 3, .index = part, .seed = 1};
-        assert_int_equal(drove__data_open_shard(spec, NULL, 1, &shard, &d, NULL, &n_rows),
+        assert_int_equal(drove__data_open_shard(spec, NULL, 1, &shard, NULL, &d, NULL, &n_rows),
                          DROVE_OK);
         for (size_t i = 0; i < d->n_rows; i++) {
             const float *y = d->storage->y_value + 2 * i;

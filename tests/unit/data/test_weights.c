@@ -277,7 +277,7 @@ static void shards_share_the_mean(void **state)
         drove_data *d;
         size_t n_rows;
         assert_int_equal(drove__data_open_shard("many.csv?weights=w&types=x:number&scale=none",
-                                                NULL, 1, &shard, &d, NULL, &n_rows),
+                                                NULL, 1, &shard, NULL, &d, NULL, &n_rows),
                          DROVE_OK);
         assert_int_equal(d->n_rows, 50);
         check_view(d, 2.0);
