@@ -117,7 +117,8 @@ class _Drove(BaseEstimator):
 
     def _check(self, X, y, reset):
         """X and y, checked; a table with categories or missing values stays one."""
-        is_table = _data.is_table(X) and not _data.is_plain_table(X)
+        goes_on_with_one = not reset and self._is_table
+        is_table = _data.is_table(X) and (goes_on_with_one or not _data.is_plain_table(X))
         if not reset and is_table != self._is_table:
             raise ValueError("expected the kind of data of the first call: " +
                              ("a table with texts or missing values" if self._is_table else "numbers alone"))
@@ -126,14 +127,14 @@ class _Drove(BaseEstimator):
             X, y = validate_data(self, X, y, accept_sparse=("csr", "csc"), multi_output=True,
                                  y_numeric=self._y_is_numeric, reset=reset)
         else:
-            y = self._check_table(X, y)
+            X, y = self._check_table(X, y, reset)
         if y.ndim == 2 and y.shape[1] == 1:
             warnings.warn("A column-vector y was passed when a 1d array was expected. Please change the shape of y to "
                           "(n_samples, ), for example using ravel().", DataConversionWarning, stacklevel=4)
             y = y.ravel()
         return X, y
 
-    def _check_table(self, X, y):
+    def _check_table(self, X, y, reset):
         names = _data.column_names(X)
         y = np.asarray(y)
         if len(set(names)) != len(names):
@@ -144,10 +145,21 @@ class _Drove(BaseEstimator):
             raise ValueError(f"Found input variables with inconsistent numbers of samples: [{len(X)}, {len(y)}]")
         if any(value is None or value != value for value in y.flat):
             raise ValueError("Input y contains NaN.")
+        if not reset:
+            return self._matched(X), y
         self.feature_names_in_ = np.asarray(names, dtype=object)
         self.n_features_in_ = len(names)
         self._columns = _data.plain_names(names)
-        return y
+        return X, y
+
+    def _matched(self, table):
+        """The columns of the training data, in their order, as a pandas DataFrame."""
+        names = _data.column_names(table)
+        missing = [name for name in self.feature_names_in_ if name not in names]
+        if missing:
+            raise ValueError("The feature names should match those that were passed during fit.\n"
+                             f"Feature names seen at fit time, yet now missing:\n- {missing[0]}\n")
+        return _data._to_pandas(table).iloc[:, [names.index(name) for name in self.feature_names_in_]]
 
     def _source(self, x, y, weight, goes_on):
         """Arrays, or a table, with targets."""
@@ -169,8 +181,6 @@ class _Drove(BaseEstimator):
         return source
 
     def _run(self, X, y, weight, values, goes_on):
-        if goes_on and self._is_table:
-            raise ValueError("a table with texts or missing values: expected one fit; training goes on with numbers alone")
         if goes_on:
             values["model"] = self.model_.name
         source = self._source(X, y, weight, goes_on)
@@ -278,15 +288,9 @@ class _Drove(BaseEstimator):
             return self.model_.outputs(x, self._threads())
         if not _data.is_table(x):
             raise ValueError("expected a table with the columns of the training data, found an array")
-        names = _data.column_names(x)
-        missing = [name for name in self.feature_names_in_ if name not in names]
-        if missing:
-            raise ValueError("The feature names should match those that were passed during fit.\n"
-                             f"Feature names seen at fit time, yet now missing:\n- {missing[0]}\n")
+        frame = self._matched(x)
         if len(x) == 0:
             raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
-        wanted = [names.index(name) for name in self.feature_names_in_]
-        frame = _data._to_pandas(x).iloc[:, wanted]
         return self.model_.table_outputs(frame, self._columns, self._threads())
 
     @property
@@ -459,14 +463,13 @@ class DroveClassifier(ClassifierMixin, _Drove):
 
         The first call needs all classes that will come; it settles how inputs are scaled, the rule, and with lr="auto"
         the step size.  FloatingPointError: the loss is no longer finite, and the model is again the one that was used
-        last, to predict or to be saved.  Not for tables with texts or missing values.
+        last, to predict or to be saved.  Of a table with texts or missing values the first call settles the categories and
+        fill values, too.
         """
         if classes is None and sample_weight is None and self.class_weight is None and self._plain_pass(X, y):
             return self
         is_first = not self._is_fitted
         X, y = self._check_classes(X, y, is_first)
-        if self._is_table:
-            raise ValueError("partial_fit: expected numbers, found a table with texts or missing values")
         if is_first and y.ndim == 2:
             self._learn_classes(y)
         elif is_first and classes is None:
@@ -476,6 +479,8 @@ class DroveClassifier(ClassifierMixin, _Drove):
         elif classes is not None and y.ndim == 1 and not np.array_equal(np.unique(classes), self.classes_):
             raise ValueError(f"`classes={classes!r}` is not the same as on last call to partial_fit, "
                              f"was: {self.classes_!r}")
+        if is_first and self._is_table and len(np.unique(y)) < len(self.classes_):
+            raise ValueError("partial_fit: expected rows of every class in the first call with a table")
         return self._part(X, y, self._weights(X, y, sample_weight), is_first)
 
     def _check_classes(self, X, y, reset):
@@ -576,15 +581,13 @@ class DroveRegressor(RegressorMixin, _Drove):
     def partial_fit(self, X, y, sample_weight=None):
         """One pass over these rows, from the parameters as they are.  Returns self.
 
-        The first call settles how inputs are scaled, the rule, and with lr="auto" the step size.  Not for tables with
-        texts or missing values.
+        The first call settles how inputs are scaled, the rule, and with lr="auto" the step size; of a table with
+        texts or missing values also the categories and fill values.
         """
         if sample_weight is None and self._plain_pass(X, y):
             return self
         is_first = not self._is_fitted
         X, y = self._check_values(X, y, is_first)
-        if self._is_table:
-            raise ValueError("partial_fit: expected numbers, found a table with texts or missing values")
         return self._part(X, y, self._weight(sample_weight, X), is_first)
 
     def _check_values(self, X, y, reset):

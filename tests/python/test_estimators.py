@@ -218,13 +218,29 @@ class Tables(unittest.TestCase):
         y[3] = None
         with self.assertRaisesRegex(ValueError, "NaN"):
             DroveClassifier().fit(self.X, y)
-        with self.assertRaisesRegex(ValueError, "partial_fit"):
-            DroveClassifier().partial_fit(self.X, self.y, classes=["big", "small"])
-        warm = DroveClassifier("mlp:4", random_state=0, until="epochs=2", warm_start=True).fit(self.X, self.y)
+        warm = DroveClassifier("mlp:4", random_state=0, until="epochs=2", lr=0.01, warm_start=True).fit(self.X, self.y)
+        losses = [warm.loss_] + [warm.fit(self.X, self.y).loss_ for _ in range(5)]
+        self.assertLess(losses[-1], losses[0])
         p = warm.predict_proba(self.X)
-        with self.assertRaisesRegex(ValueError, "one fit"):
-            warm.fit(self.X, self.y)
+        for X, y, words in ((self.X.iloc[:, :-1], self.y, "now missing"), (self.X, np.where(self.y == "big", "b", "s"), "first call")):
+            with self.assertRaisesRegex(ValueError, words):
+                warm.fit(X, y)
         np.testing.assert_array_equal(warm.predict_proba(self.X), p)  # as it was
+
+    def test_partial_fit_keeps_the_categories_of_the_first_call(self):
+        model = DroveClassifier("mlp:16", random_state=0, lr=0.02)
+        with self.assertRaisesRegex(ValueError, "every class"):
+            model.partial_fit(self.X, self.y, classes=["big", "small", "tall"])
+        first = slice(0, len(self.X) // 2)
+        model.partial_fit(self.X[first], self.y[first], classes=["big", "small"])
+        shapes = {name: values.shape for name, values in model.coefs_.items()}
+        for begin in range(0, len(self.X), 10):  # parts that lack categories, and missing values
+            part = slice(begin, begin + 10)
+            model.partial_fit(self.X.iloc[part, ::-1], self.y[part])
+        for _ in range(40):
+            model.partial_fit(self.X, self.y)
+        self.assertEqual(shapes, {name: values.shape for name, values in model.coefs_.items()})
+        self.assertGreater(model.score(self.X, self.y), 0.8)
 
     def test_weights_and_values(self):
         model = DroveRegressor("mlp:16", random_state=0, until="epochs=60")
