@@ -26,15 +26,30 @@ static int export_as(const cli_args *args, const char *flag, const char *path, e
 
 int cli_export(const cli_args *args)
 {
-    const char *onnx = cli_args_get(args, "onnx", NULL), *c = cli_args_get(args, "c", NULL);
+    static const struct {
+        const char *flag;
+        export_fn *run;
+    } kinds[] = {{"onnx", drove_export_onnx},
+                 {"c", drove_export_c},
+                 {"pytorch", drove_export_pytorch}};
+    enum { N = sizeof kinds / sizeof *kinds };
+    const char *file[N];
     char path[PATH_MAX];
-    if (onnx == NULL && c == NULL)
-        return cli_error(CLI_WRONG, "export: expected --onnx FILE or --c FILE, found neither");
-    if (onnx != NULL && c != NULL && strcmp(onnx, c) == 0)
-        return cli_error(CLI_WRONG, "export: expected two files, found --onnx %s and --c %s", onnx,
-                         c);
+    int n_files = 0, code = CLI_OK;
+    for (int i = 0; i < N; i++) {
+        file[i] = cli_args_get(args, kinds[i].flag, NULL);
+        n_files += file[i] != NULL;
+        for (int j = 0; j < i && file[i] != NULL; j++)
+            if (file[j] != NULL && strcmp(file[i], file[j]) == 0)
+                return cli_error(CLI_WRONG, "export: expected two files, found --%s %s and --%s %s",
+                                 kinds[j].flag, file[j], kinds[i].flag, file[i]);
+    }
+    if (n_files == 0)
+        return cli_error(CLI_WRONG,
+                         "export: expected --onnx FILE, --c FILE or --pytorch FILE, found none");
     drove_status status = drove_model_find(args->word[0], path, sizeof path);
     if (status != DROVE_OK) return cli_library_error(status);
-    int code = export_as(args, "onnx", path, drove_export_onnx);
-    return code == CLI_OK ? export_as(args, "c", path, drove_export_c) : code;
+    for (int i = 0; i < N && code == CLI_OK; i++)
+        code = export_as(args, kinds[i].flag, path, kinds[i].run);
+    return code;
 }

@@ -114,6 +114,9 @@ static const cli_flag export_flags[] = {
      .value_name = "FILE",
      .help = "C99 source without dependencies: of linear models and mlps of up to a million "
              "parameters"},
+    {.name = "pytorch",
+     .value_name = "FILE",
+     .help = "the parameters as safetensors, for load_state_dict of a PyTorch module"},
 };
 
 static const cli_flag data_flags[] = {
@@ -263,13 +266,14 @@ static const cli_command commands[] = {
      .most_words = 2,
      .run = cli_predict},
     {.name = "export",
-     .usage = "MODEL --onnx FILE | --c FILE",
-     .help = "a saved model for other programs: ONNX or C",
+     .usage = "MODEL --onnx FILE | --c FILE | --pytorch FILE",
+     .help = "a saved model for other programs: ONNX, C or PyTorch",
      .details = "Writes a saved model as a graph that ONNX Runtime and others read, or as C\n"
                 "source, with its preprocessing inside: raw columns, numbers or images go in, and\n"
                 "the predictions of drove predict come out.  Prints the inputs and outputs; dates\n"
                 "go in as days since 1970.  MODEL is a saved model (.safetensors) or the folder\n"
-                "of a run.\n",
+                "of a run.  For PyTorch the parameters alone are written, with the scaling in\n"
+                "them.\n",
      FLAGS(export_flags),
      .expects = "MODEL, the folder of a run",
      .least_words = 1,

@@ -25,6 +25,9 @@ typedef struct drove_export_options { /* texts: borrowed */
 drove_status drove_export_onnx(const drove_export_options *opt);
 /* One file of C99 without dependencies, of a linear model or an mlp. */
 drove_status drove_export_c(const drove_export_options *opt);
+/* The parameters of a network as safetensors, by the names, shapes and orders of a PyTorch module
+ * whose layers have the same names. */
+drove_status drove_export_pytorch(const drove_export_options *opt);
 
 #ifdef __cplusplus
 }

@@ -38,17 +38,11 @@ static const char *flatten(drove_onnx *g, const char *image, bool transposes)
     return vector;
 }
 
-static bool has_one_order(drove_shape s)
-{
-    return s.c == 1 || s.h * s.w == 1;
-}
-
 static const char *as_vector(const network *n, uint32_t blob)
 {
     const value *v = &n->blob[blob];
     if (!v->is_image) return v->name;
-    bool is_plain = blob == 0 || has_one_order(drove__blob_shape(n->model, blob));
-    return flatten(n->g, v->name, !is_plain);
+    return flatten(n->g, v->name, drove__export_is_reordered(n->model, blob));
 }
 
 static const char *as_image(const network *n, uint32_t blob)
@@ -99,20 +93,13 @@ static value add_dense(const network *n, const drove_layer *l)
     };
 }
 
-/* W[groups][kh][kw][c][o] -> [groups * o][c][kh][kw], c and o of one group. */
 static const char *conv_weights(const network *n, const drove_layer *l)
 {
-    const size_t groups = l->w_shape[0], kh = l->w_shape[1], kw = l->w_shape[2], c = l->w_shape[3],
-                 o = l->w_shape[4];
-    const size_t dims[] = {groups * o, c, kh, kw};
-    const float *from = n->theta + l->w_offset;
+    const size_t dims[] = {l->w_shape[0] * l->w_shape[4], l->w_shape[3], l->w_shape[1],
+                           l->w_shape[2]};
     float *to = drove__onnx_take(n->g, l->n_w, sizeof *to);
-    for (size_t i = 0; to != NULL && i < l->n_w; i++) {
-        const size_t out = i % o, in = i / o % c, x = i / o / c % kw, y = i / o / c / kw % kh,
-                     group = i / o / c / kw / kh;
-        to[(((group * o + out) * c + in) * kh + y) * kw + x] =
-            rounds(n) ? drovek_bf16(from[i]) : from[i];
-    }
+    if (to != NULL) drove__export_convolution(l, n->theta + l->w_offset, to);
+    for (size_t i = 0; to != NULL && rounds(n) && i < l->n_w; i++) to[i] = drovek_bf16(to[i]);
     return drove__onnx_floats(n->g, to, dims, DROVE_COUNT(dims));
 }
 
@@ -255,7 +242,7 @@ static value add_flatten(const network *n, const drove_layer *l)
 {
     const value *x = &n->blob[l->bottom[0]];
     if (!x->is_image) return *x;
-    return (value){.name = flatten(n->g, x->name, !has_one_order(l->in))};
+    return (value){.name = flatten(n->g, x->name, !drove__export_has_one_order(l->in))};
 }
 
 static value add_softmax(const network *n, const drove_layer *l)

@@ -83,7 +83,7 @@ refused 'layer conv1: C source has dense layers alone, found convolution' 'synth
 refused 'at most 1000000 parameters, found 1593810' 'synth:digits?n=20' --model mlp:1000,800
 refused 'C source has no feature maps, found rff' 'synth:logistic?n=20&d=3' --model logistic --features rff:8
 refused 'C source has no columns of texts that are hashed, found hashed' 'mixed.csv?onehot=3' --label y --model linear
-wrong 'expected --onnx FILE or --c FILE, found neither' export labels
+wrong 'expected --onnx FILE, --c FILE or --pytorch FILE, found none' export labels
 wrong 'expected a file that is not read' export labels --c labels/model.safetensors
 wrong 'expected two files' export labels --c a --onnx a
 head -c 300 labels/model.safetensors >damaged.safetensors

@@ -1,0 +1,80 @@
+# drove export --pytorch: a network written with NumPy, and with PyTorch where it is, gives drove's predictions from the
+# state and the raw data.  Skipped where no Python has NumPy.
+# ctest: timeout=300
+set -eu
+. "$DROVE_SOURCE_DIR/tests/cli/common.sh"
+python=
+for one in "${DROVE_TEST_PYTHON-}" "${DROVE_PYTHON-}" /usr/bin/python3; do
+    if [ -z "$python" ] && "$one" -c 'import numpy' 2>/dev/null; then python=$one; fi
+done
+if [ -z "$python" ]; then
+    echo "skip: no Python with numpy"
+    exit 77
+fi
+"$python" - <<'END'
+import numpy as np
+rng = np.random.RandomState(0)
+y = np.arange(240) % 3
+images = rng.randint(0, 128, (240, 2, 9, 7)).astype(np.uint8)
+images[np.arange(240), y % 2, 2 + y, 1:5] += 100
+np.save("images.npy", images)
+np.save("numbers.npy", (5 * rng.randn(240, 6) + 3 * y[:, None]).astype(np.float32) + np.arange(6, dtype=np.float32))
+np.save("y.npy", y.astype(np.int32))
+digits = np.zeros((240, 1, 20, 20), np.uint8)
+for i in range(240):
+    digits[i, 0, 4 + 4 * y[i]:8 + 4 * y[i], 3:15] = rng.randint(100, 255, (4, 12))
+np.save("digits.npy", digits)
+END
+cat >mixed.yaml <<'END'
+layers:
+  - {name: c1, type: convolution, channels: 4, kernel: 3, activation: relu}
+  - {name: c2, type: convolution, channels: 6, kernel: [3, 3], pad: 1, groups: 2, bias: false}
+  - {name: norm, type: batch_norm, activation: relu}
+  - {name: flat, type: flatten}
+  - {name: drop, type: dropout, ratio: 0.2}
+  - {name: hidden, type: dense, units: 16, activation: relu}
+  - {name: out, type: dense}
+END
+
+# NETWORK DATA SHAPE ARGUMENT...: trains, predicts and exports.
+same() {
+    local name=$1 data=$2 shape=$3
+    shift 3
+    run_for 0 train "npy:$data.npy,y.npy${keys-}" --test none --threads 1 --strategy sequential --until epochs=4 --out "$name" --quiet "$@"
+    run_for 0 predict "$name" "npy:$data.npy,y.npy" --proba
+    mv out.txt "$name.csv"
+    run_for 0 export "$name" --pytorch "$name.safetensors"
+    mv out.txt "$name.txt"
+    # shellcheck disable=SC2086
+    "$python" "$DROVE_SOURCE_DIR/tests/cli/pytorch_check.py" "$name" "$name.safetensors" "$data.npy" "$name.csv" $shape ||
+        fail "$name: $(cat "$name.txt")"
+    rm -r "$name"
+}
+
+same lenet digits '' --model lenet --lr 0.05
+grep -q 'tensor  conv2.weight  *50 x 20 x 5 x 5' lenet.txt || fail "tensors: $(cat lenet.txt)"
+grep -q 'numbers from 0 to 255' lenet.txt || fail "input: $(cat lenet.txt)"
+keys='?scale=standard' same mlp numbers '' --model mlp:8 --lr 0.1
+keys='?scale=mean-channel' same mixed images '' --model mixed.yaml --lr 0.1
+keys='?scale=none' same mixed images '' --model mixed.yaml --lr 0.0005
+
+# ---- what cannot be written, in one line, without a file ----
+
+refused() { # EXPECTED ARGUMENT...
+    local expected=$1
+    shift
+    run_for 0 train "$@" --test none --threads 1 --until epochs=1 --lr 0.001 --out refused --quiet
+    wrong "$expected" export refused --pytorch refused.safetensors
+    [ ! -e refused.safetensors ] || fail "a refused model left a file"
+    rm -r refused
+}
+refused 'layer c1: the scaling of its inputs (standard).*differs within a channel' 'npy:images.npy,y.npy?scale=standard' --model mixed.yaml
+sed 's/kernel: 3, activation/kernel: 3, pad: 1, activation/' mixed.yaml >padded.yaml
+refused 'layer c1: .*padding would be shifted' 'npy:images.npy,y.npy?scale=mean-channel' --model padded.yaml
+printf 'colour,y\nred,1\nblue,0\nred,1\nblue,0\n' >table.csv
+refused 'a table, whose columns it encodes' table.csv --model logistic
+refused 'a feature map' npy:numbers.npy,y.npy --model logistic --features rff:16
+run_for 0 train npy:numbers.npy,y.npy --model mlp:8 --test none --threads 1 --until epochs=1 --out small --quiet
+wrong 'expected two files' export small --pytorch a --onnx a
+run export small --pytorch small/model.safetensors
+[ "$status" != 0 ] || fail "the model was overwritten"
