@@ -33,6 +33,8 @@ for flag in $("$DROVE" __complete predict --) $("$DROVE" __complete export --) -
     $("$DROVE" __complete bench --); do
     grep -q "Fl -${flag#--}\\b" "$page" || fail "the manual page lacks $flag"
 done
+# A line of text that begins with a dot would be taken for a macro and lost.
+if grep -nE "^(\\.[^A-Z\\\\]|')" "$page"; then fail "the manual page has such lines"; fi
 if command -v mandoc >/dev/null; then
     mandoc -T lint -W warning "$page" || fail "mandoc has warnings"
 fi
