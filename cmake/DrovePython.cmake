@@ -1,12 +1,19 @@
-# The Python package's module, for the tests: found is an interpreter that has what the package and its tests import.
+# The Python package's module: for the tests, where an interpreter has what the package and its tests import; and for
+# DROVE_PYTHON_FOLDER, where it must have what builds it.
 set(drove_package_python "")
-if(DROVE_TESTS AND DROVE_SANITIZE STREQUAL "" AND NOT DROVE_COVERAGE AND NOT CMAKE_CROSSCOMPILING
-   AND NOT DROVE_WITH_PYTHON STREQUAL "OFF")
+set(drove_python_needs "")
+if(NOT DROVE_PYTHON_FOLDER STREQUAL "")
+  set(drove_python_needs "cffi")
+elseif(DROVE_TESTS AND DROVE_SANITIZE STREQUAL "" AND NOT DROVE_COVERAGE AND NOT CMAKE_CROSSCOMPILING
+       AND NOT DROVE_WITH_PYTHON STREQUAL "OFF")
+  set(drove_python_needs "cffi, numpy, sklearn")
+endif()
+if(drove_python_needs)
   foreach(candidate "${DROVE_PACKAGE_PYTHON}" python3 /usr/bin/python3)
     if(candidate STREQUAL "")
       continue()
     endif()
-    execute_process(COMMAND ${candidate} -c "import cffi, numpy, sklearn, sys, sysconfig, os
+    execute_process(COMMAND ${candidate} -c "import ${drove_python_needs}, sys, sysconfig, os
 assert os.path.exists(os.path.join(sysconfig.get_paths()['include'], 'Python.h'))
 print(sys.executable)" RESULT_VARIABLE failed OUTPUT_VARIABLE found OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
     if(failed EQUAL 0)
@@ -14,13 +21,17 @@ print(sys.executable)" RESULT_VARIABLE failed OUTPUT_VARIABLE found OUTPUT_STRIP
       break()
     endif()
   endforeach()
+  if(drove_package_python STREQUAL "" AND NOT DROVE_PYTHON_FOLDER STREQUAL "")
+    message(FATAL_ERROR "no Python with its headers and cffi found (Debian: python3-dev python3-cffi); without "
+      "-DDROVE_PYTHON_FOLDER the package is not installed")
+  endif()
   if(drove_package_python STREQUAL "" AND DROVE_WITH_PYTHON STREQUAL "ON")
     message(FATAL_ERROR "no Python with its headers, cffi, NumPy and scikit-learn found (Debian: python3-dev python3-cffi "
       "python3-numpy python3-sklearn); -DDROVE_WITH_PYTHON=OFF builds without the module")
   endif()
 endif()
 if(drove_package_python)
-  message(STATUS "Python package: tested with ${drove_package_python}")
+  message(STATUS "Python package: ${drove_package_python}")
   set(Python_EXECUTABLE ${drove_package_python})
   add_subdirectory(python)
 endif()
