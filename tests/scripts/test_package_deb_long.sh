@@ -1,0 +1,6 @@
+# The Debian packages: built, installed in a fresh Debian, used from the shell, C and Python, and purged without a trace.
+set -eu
+status=0
+"$DROVE_SOURCE_DIR/scripts/package-deb" --unknown 2>err.txt || status=$?
+[ $status = 2 ] && grep -q usage err.txt || { echo "an unknown option: expected exit status 2, found $status"; exit 1; }
+exec "$DROVE_SOURCE_DIR/scripts/package-deb" # 77: skipped, with its reason
