@@ -96,6 +96,7 @@ bool drove__child_has_ended(drove_child *c)
     c->seconds = (double)(drove__now_ns() - c->begin_ns) * 1e-9;
     c->status = 127; /* nobody's child: somebody else has waited for it */
     if (id < 0) return true;
+    c->signal = WIFSIGNALED(how) ? WTERMSIG(how) : 0;
     c->status = WIFSIGNALED(how) ? 128 + WTERMSIG(how) : WEXITSTATUS(how);
     c->peak_bytes = (uint64_t)usage.ru_maxrss * 1024;
     return true;

@@ -19,6 +19,7 @@ typedef struct drove_child {
     uint64_t kill_ns;
     /* once it has ended: */
     int      status; /* exit status; 128 + number of the signal that ended it */
+    int      signal; /* that ended it; 0: none */
     bool     timed_out;
     double   seconds;
     uint64_t peak_bytes; /* largest resident size */

@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "run/progress.h"
-#include "study/child.h"
+#include "study/pool.h"
 #include "trace/trace.h"
 
 #include <errno.h>
@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { PATH_SIZE = 4096, MOST_ARGUMENTS = 24 + 2 * DROVE_MOST_DIMENSIONS };
@@ -26,12 +25,6 @@ const drove_metric_row drove__study_metrics[] = {
     {"auc", true},       {"f1_macro", true}, {"f1_micro", true},
     {"rmse", false},     {"mae", false},     {"r2", true},
     {"loss", false},     {NULL, false}};
-
-typedef struct running {
-    size_t job;
-    uint64_t folder;
-    drove_child child;
-} running;
 
 struct drove_trials_bench {
     drove_trials_options opt;
@@ -264,16 +257,16 @@ static drove_status read_summary(const drove_trials_bench *b, const char *path,
 }
 
 static drove_status write_record(drove_trials_bench *b, const drove_trial_job *job,
-                                 const running *r, const drove_trial_end *end)
+                                 const drove_child *child, const drove_trial_end *end)
 {
     json_t *record =
         json_pack("{s:I s:I s:o s:f s:f s:i s:i s:o s:b s:i s:f s:I s:o}", "trial",
-                  (json_int_t)r->folder, "point", (json_int_t)job->number, "settings",
+                  (json_int_t)end->folder, "point", (json_int_t)job->number, "settings",
                   drove__study_settings(job->point), "epochs", job->epochs, "reached", end->epochs,
                   "fold", (int)job->fold, "folds", (int)job->n_folds, "score",
                   isfinite(end->score) ? json_real(end->score) : json_null(), "timed_out",
-                  end->timed_out, "status", r->child.status, "seconds", end->seconds,
-                  "peak_rss_bytes", (json_int_t)r->child.peak_bytes, "error",
+                  end->timed_out, "status", child->status, "seconds", end->seconds,
+                  "peak_rss_bytes", (json_int_t)child->peak_bytes, "error",
                   end->error[0] != '\0' ? json_string_nocheck(end->error) : json_null());
     char *line =
         record != NULL ? drove__json_dump(record, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
@@ -285,26 +278,26 @@ static drove_status write_record(drove_trials_bench *b, const drove_trial_job *j
     return status;
 }
 
-static drove_status take_end(drove_trials_bench *b, const drove_trial_job *job, const running *r,
-                             drove_trial_end *end)
+/* end->folder is known. */
+static drove_status take_end(drove_trials_bench *b, const drove_trial_job *job,
+                             const drove_child *child, drove_trial_end *end)
 {
     char path[PATH_SIZE];
+    const unsigned long long folder = end->folder;
     *end = (drove_trial_end){.is_done = true,
-                             .seconds = r->child.seconds,
-                             .timed_out = r->child.timed_out,
-                             .folder = r->folder};
-    if (r->child.status != 0) {
-        snprintf(path, sizeof path, "%s/trials/%llu/err.txt", b->opt.folder,
-                 (unsigned long long)r->folder);
-        if (!r->child.timed_out) drove__study_last_message(path, end->error, sizeof end->error);
-        if (!r->child.timed_out && end->error[0] == '\0')
-            snprintf(end->error, sizeof end->error, "ended with status %d", r->child.status);
+                             .seconds = child->seconds,
+                             .timed_out = child->timed_out,
+                             .folder = folder};
+    if (child->status != 0) {
+        snprintf(path, sizeof path, "%s/trials/%llu/err.txt", b->opt.folder, folder);
+        if (!child->timed_out) drove__study_last_message(path, end->error, sizeof end->error);
+        if (!child->timed_out && end->error[0] == '\0')
+            snprintf(end->error, sizeof end->error, "ended with status %d", child->status);
     }
-    snprintf(path, sizeof path, "%s/trials/%llu/out.json", b->opt.folder,
-             (unsigned long long)r->folder);
+    snprintf(path, sizeof path, "%s/trials/%llu/out.json", b->opt.folder, folder);
     DROVE_TRY(read_summary(b, path, end));
     rank_it(b, end);
-    return write_record(b, job, r, end);
+    return write_record(b, job, child, end);
 }
 
 /* ---- running them ---- */
@@ -349,18 +342,18 @@ static void make_arguments(const drove_trials_bench *b, const drove_trial_job *j
 }
 
 static drove_status begin(drove_trials_bench *b, const drove_trial_job *job, double limit_s,
-                          running *r)
+                          drove_child *child, uint64_t *number)
 {
     char folder[PATH_SIZE], out[PATH_SIZE + 16], err[PATH_SIZE + 16];
     arguments a;
-    r->folder = b->n_folders++;
+    *number = b->n_folders++;
     make_arguments(b, job, &a);
-    snprintf(folder, sizeof folder, "%s/trials/%llu", b->opt.folder, (unsigned long long)r->folder);
+    snprintf(folder, sizeof folder, "%s/trials/%llu", b->opt.folder, (unsigned long long)*number);
     if (mkdir(folder, 0777) != 0 && errno != EEXIST)
         return drove__fail_errno(drove__open_status(errno), errno, "%s: cannot be created", folder);
     snprintf(out, sizeof out, "%s/out.json", folder);
     snprintf(err, sizeof err, "%s/err.txt", folder);
-    return drove__child_start(&r->child, (char *const *)(void *)a.word, out, err, limit_s);
+    return drove__child_start(child, (char *const *)(void *)a.word, out, err, limit_s);
 }
 
 static void say_end(const drove_trials_bench *b, const drove_trial_job *job,
@@ -390,77 +383,62 @@ static double limit_of(const drove_trials_bench *b, uint64_t now, uint64_t until
     return limit < left ? limit : left;
 }
 
-static void stop_all(running *r, size_t n)
-{
-    static const struct timespec moment = {.tv_nsec = 10000000};
-    for (size_t i = 0; i < n; i++) drove__child_stop(&r[i].child);
-    for (size_t i = 0; i < n; i++)
-        while (!drove__child_has_ended(&r[i].child)) nanosleep(&moment, NULL);
-}
-
 typedef struct work {
     drove_trials_bench *bench;
     const drove_trial_job *job;
     size_t n, next, n_running;
+    uint64_t until_ns;
     drove_trial_end *end;
-    running *running;
 } work;
 
-static bool may_begin(const work *w, uint64_t now, uint64_t until_ns)
+static bool may_begin(const work *w, uint64_t now)
 {
     const uint64_t most = w->bench->opt.tune->trials;
-    return now < until_ns && (most == 0 || drove__trials_count(w->bench) + w->n_running < most);
+    return now < w->until_ns && (most == 0 || drove__trials_count(w->bench) + w->n_running < most);
 }
 
-static drove_status begin_more(work *w, size_t n_jobs, uint64_t until_ns)
+static drove_status begin_next(void *context, drove_child *child, size_t *job, bool *is_begun)
 {
-    while (w->next < w->n && w->n_running < n_jobs) {
-        size_t i = w->next++;
-        uint64_t now = drove__now_ns();
-        w->end[i] = (drove_trial_end){.score = NAN, .rank = INFINITY};
+    work *w = context;
+    while (w->next < w->n) {
+        const size_t i = w->next++;
+        const uint64_t now = drove__now_ns();
         if (find_record(w->bench, &w->job[i], &w->end[i])) continue;
-        if (!may_begin(w, now, until_ns)) continue;
-        running *r = &w->running[w->n_running];
-        r->job = i;
-        DROVE_TRY(begin(w->bench, &w->job[i], limit_of(w->bench, now, until_ns), r));
+        if (!may_begin(w, now)) continue;
+        DROVE_TRY(begin(w->bench, &w->job[i], limit_of(w->bench, now, w->until_ns), child,
+                        &w->end[i].folder));
+        *job = i;
+        *is_begun = true;
         w->n_running++;
+        break;
     }
     return DROVE_OK;
 }
 
-static drove_status look_at_running(work *w)
+static drove_status take(void *context, size_t i, const drove_child *child)
 {
-    for (size_t k = 0; k < w->n_running;) {
-        running *r = &w->running[k];
-        if (!drove__child_has_ended(&r->child)) {
-            k++;
-            continue;
-        }
-        running ended = *r;
-        *r = w->running[--w->n_running];
-        drove_trial_end *end = &w->end[ended.job];
-        DROVE_TRY(take_end(w->bench, &w->job[ended.job], &ended, end));
-        say_end(w->bench, &w->job[ended.job], end);
-    }
+    work *w = context;
+    w->n_running--;
+    DROVE_TRY(take_end(w->bench, &w->job[i], child, &w->end[i]));
+    say_end(w->bench, &w->job[i], &w->end[i]);
     return DROVE_OK;
 }
 
+static bool is_stopped(void *context)
+{
+    const work *w = context;
+    return drove__trials_signal(w->bench) != 0;
+}
+
+static const drove_pool_ops trial_ops = {.begin = begin_next,
+                                         .ended = take,
+                                         .is_stopped = is_stopped};
+
+/* What an interrupt cuts off is not in the journal. */
 drove_status drove__trials_run_all(drove_trials_bench *b, const drove_trial_job *job, size_t n,
                                    uint64_t until_ns, drove_trial_end *end)
 {
-    static const struct timespec moment = {.tv_nsec = 5000000};
-    const size_t n_jobs = b->opt.tune->jobs > 0 ? (size_t)b->opt.tune->jobs : 1;
-    work w = {.bench = b, .job = job, .n = n, .end = end};
-    w.running = drove__alloc(n_jobs, sizeof *w.running);
-    if (w.running == NULL) return drove__fail_nomem("trials", n_jobs * sizeof *w.running);
-    drove_status status = begin_more(&w, n_jobs, until_ns);
-    while (status == DROVE_OK && w.n_running > 0 && drove__trials_signal(b) == 0) {
-        nanosleep(&moment, NULL);
-        status = look_at_running(&w);
-        if (status == DROVE_OK) status = begin_more(&w, n_jobs, until_ns);
-    }
-    stop_all(w.running, w.n_running); /* what an interrupt cuts off is not in the journal */
-    for (; w.next < n; w.next++) end[w.next] = (drove_trial_end){.score = NAN, .rank = INFINITY};
-    drove__free(w.running);
-    return status;
+    work w = {.bench = b, .job = job, .n = n, .until_ns = until_ns, .end = end};
+    for (size_t i = 0; i < n; i++) end[i] = (drove_trial_end){.score = NAN, .rank = INFINITY};
+    return drove__pool_run(&trial_ops, &w, (size_t)b->opt.tune->jobs);
 }
