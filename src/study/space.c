@@ -98,18 +98,22 @@ typedef struct space_file {
     size_t n_fixed;
 } space_file;
 
-/* The option must exist and take this value. */
-static drove_status check_value(const drove_yaml *y, const drove_yaml_item *item, const char *name)
+drove_status drove__setting_check(const drove_yaml *y, const drove_yaml_item *item,
+                                  const char *name)
 {
     drove_options scratch = drove__options_default();
-    if (strlen(item->text) >= DROVE_CHOICE_SIZE)
-        return drove__yaml_fail(y, item->line, item->column,
-                                "expected at most %d bytes, found \"%.40s...\"",
-                                DROVE_CHOICE_SIZE - 1, item->text);
     if (drove_options_set(&scratch, name, item->text) == DROVE_OK) return DROVE_OK;
     char why[DROVE_ERROR_TEXT_SIZE];
     drove__error_copy(why);
     return drove__yaml_fail(y, item->line, item->column, "%s", why);
+}
+
+static drove_status check_value(const drove_yaml *y, const drove_yaml_item *item, const char *name)
+{
+    if (strlen(item->text) < DROVE_CHOICE_SIZE) return drove__setting_check(y, item, name);
+    return drove__yaml_fail(y, item->line, item->column,
+                            "expected at most %d bytes, found \"%.40s...\"", DROVE_CHOICE_SIZE - 1,
+                            item->text);
 }
 
 static drove_status read_list(drove_yaml *y, drove_dimension *d)
@@ -161,6 +165,38 @@ static drove_status read_range(drove_yaml *y, drove_dimension *d)
     return drove__yaml_expect(y, DROVE_YAML_MAPPING_END, "log or uniform alone", &item);
 }
 
+static bool is_whole(const char *name)
+{
+    size_t n;
+    const drove_option_info *info = drove_options_table(&n);
+    for (size_t i = 0; i < n; i++)
+        if (drove__option_is(info[i].name, name)) return info[i].kind == DROVE_OPTION_COUNT;
+    return false;
+}
+
+drove_status drove__dimension_read(drove_yaml *y, const char *name, drove_dimension *d)
+{
+    drove_yaml_item item = {0};
+    snprintf(d->name, sizeof d->name, "%s", name);
+    d->is_whole = is_whole(d->name);
+    DROVE_TRY(drove__yaml_next(y, &item));
+    if (item.kind == DROVE_YAML_LIST) return read_list(y, d);
+    if (item.kind == DROVE_YAML_MAPPING) return read_range(y, d);
+    return drove__yaml_unexpected(y, &item, "a list of values or {log: [LEAST, MOST]}");
+}
+
+drove_status drove__option_name_check(const drove_yaml *y, const drove_yaml_item *item)
+{
+    char value[DROVE_TEXT_SIZE], why[DROVE_ERROR_TEXT_SIZE];
+    const drove_options defaults = drove__options_default();
+    drove_status status = drove_options_get(&defaults, item->text, value, sizeof value);
+    if (status == DROVE_OK && strlen(item->text) >= DROVE_NAME_SIZE)
+        status = drove__fail(DROVE_E_ARG, "unknown option \"%.40s\"", item->text);
+    if (status == DROVE_OK) return DROVE_OK;
+    drove__error_copy(why);
+    return drove__yaml_fail(y, item->line, item->column, "%s", why);
+}
+
 /* Options that say what is searched, and for how long, are not searched themselves. */
 static drove_status check_name(const space_file *f, const drove_yaml_item *item)
 {
@@ -168,16 +204,7 @@ static drove_status check_name(const space_file *f, const drove_yaml_item *item)
                                        "resume", "metrics", "seed",  "until",   "timeline"};
     const drove_yaml *y = f->yaml;
     const drove_space *space = f->space;
-    char value[DROVE_TEXT_SIZE];
-    const drove_options defaults = drove__options_default();
-    drove_status status = drove_options_get(&defaults, item->text, value, sizeof value);
-    if (status == DROVE_OK && strlen(item->text) >= DROVE_NAME_SIZE)
-        status = drove__fail(DROVE_E_ARG, "unknown option \"%.40s\"", item->text);
-    if (status != DROVE_OK) {
-        char why[DROVE_ERROR_TEXT_SIZE];
-        drove__error_copy(why);
-        return drove__yaml_fail(y, item->line, item->column, "%s", why);
-    }
+    DROVE_TRY(drove__option_name_check(y, item));
     if (drove__names_option(item->text, kept, DROVE_COUNT(kept)))
         return drove__yaml_fail(y, item->line, item->column,
                                 "expected an option of the model or the method, found \"%s\"",
@@ -194,28 +221,13 @@ static drove_status check_name(const space_file *f, const drove_yaml_item *item)
                             DROVE_MOST_DIMENSIONS);
 }
 
-static bool is_whole(const char *name)
-{
-    size_t n;
-    const drove_option_info *info = drove_options_table(&n);
-    for (size_t i = 0; i < n; i++)
-        if (drove__option_is(info[i].name, name)) return info[i].kind == DROVE_OPTION_COUNT;
-    return false;
-}
-
 static drove_status read_dimension(space_file *f, drove_yaml_item *item)
 {
     drove_yaml *y = f->yaml;
     if (item->kind != DROVE_YAML_VALUE)
         return drove__yaml_unexpected(y, item, "the name of an option");
     DROVE_TRY(check_name(f, item));
-    drove_dimension *d = &f->space->dimension[f->space->n_dimensions++];
-    snprintf(d->name, sizeof d->name, "%s", item->text);
-    d->is_whole = is_whole(d->name);
-    DROVE_TRY(drove__yaml_next(y, item));
-    if (item->kind == DROVE_YAML_LIST) return read_list(y, d);
-    if (item->kind == DROVE_YAML_MAPPING) return read_range(y, d);
-    return drove__yaml_unexpected(y, item, "a list of values or {log: [LEAST, MOST]}");
+    return drove__dimension_read(y, item->text, &f->space->dimension[f->space->n_dimensions++]);
 }
 
 static drove_status read_space(space_file *f)

@@ -9,6 +9,7 @@
 #include "base/status.h"
 
 #include "base/options.h"
+#include "base/yaml.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -56,6 +57,15 @@ void drove__space_usual(bool values, bool wide, const char *const *fixed, size_t
  * fixed[n_fixed].  Errors: DROVE_E_IO, DROVE_E_ARG (file:line:column), DROVE_E_NOMEM. */
 drove_status drove__space_load(const char *path, const char *const *fixed, size_t n_fixed,
                                drove_space *out);
+/* Parts of such a reader.  Errors of all: DROVE_E_ARG (file:line:column), DROVE_E_NOMEM. */
+/* Whether there is an option of this name; else the error has the nearest. */
+drove_status drove__option_name_check(const drove_yaml *y, const drove_yaml_item *item);
+/* Whether the option takes this value. */
+drove_status drove__setting_check(const drove_yaml *y, const drove_yaml_item *item,
+                                  const char *name);
+/* What follows the name of an option: a list or a range, into the zeroed *d.  name: that of an
+ * option, shorter than DROVE_NAME_SIZE; may be the text of the item before. */
+drove_status drove__dimension_read(drove_yaml *y, const char *name, drove_dimension *d);
 /* The point of this number. */
 void drove__space_draw(const drove_space *space, uint64_t seed, uint64_t number, drove_point *out);
 bool drove__point_equal(const drove_point *a, const drove_point *b);
