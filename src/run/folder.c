@@ -136,26 +136,34 @@ static drove_status fail_folder(const drove_run *run, int error)
                                               : "");
 }
 
-drove_status drove__folder_claim(drove_run *run)
+drove_status drove__folder_lock(const char *folder, int *lock, int *error)
 {
-    if (run->opt.out[0] == '\0' || run->out_lock != 0) return DROVE_OK;
-    int fd = open(run->opt.out, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    *lock = 0;
+    *error = 0;
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return drove__fail_errno(drove__open_status(errno), errno, "--out: cannot open folder %s",
-                                 run->opt.out);
+                                 folder);
     if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
-        run->out_lock = fd + 1;
+        *lock = fd + 1;
         return DROVE_OK;
     }
-    int error = errno;
+    *error = errno;
     close(fd);
-    if (error == EWOULDBLOCK)
-        return drove__fail(DROVE_E_EXISTS,
-                           "--out: expected a folder that no run is using, found %s in use",
-                           run->opt.out);
-    drove__run_say(run,
-                   "--out: %s: no locks in this file system (%s): use it for one run at a time",
-                   run->opt.out, strerror(error));
+    if (*error != EWOULDBLOCK) return DROVE_OK;
+    return drove__fail(DROVE_E_EXISTS,
+                       "--out: expected a folder that no run is using, found %s in use", folder);
+}
+
+drove_status drove__folder_claim(drove_run *run)
+{
+    int error;
+    if (run->opt.out[0] == '\0' || run->out_lock != 0) return DROVE_OK;
+    DROVE_TRY(drove__folder_lock(run->opt.out, &run->out_lock, &error));
+    if (run->out_lock == 0)
+        drove__run_say(run,
+                       "--out: %s: no locks in this file system (%s): use it for one run at a time",
+                       run->opt.out, strerror(error));
     return DROVE_OK;
 }
 

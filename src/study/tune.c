@@ -18,18 +18,17 @@
 #include "report/json.h"
 #include "run/resolve.h"
 #include "study/child.h"
+#include "study/place.h"
 
 #include <drove/data.h>
 #include <drove/train.h>
 #include <drove/tune.h>
 
-#include <dirent.h>
 #include <errno.h>
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -226,32 +225,12 @@ static char *identify(const tuner *t)
     return line;
 }
 
-/* A search may go on in its own folder, but begins in no folder with other files. */
-static drove_status check_folder(const char *folder)
-{
-    char path[DROVE_TEXT_SIZE + 32], found[256] = "";
-    snprintf(path, sizeof path, "%s/study.json", folder);
-    DIR *dir = access(path, F_OK) != 0 ? opendir(folder) : NULL;
-    for (struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;)
-        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-            snprintf(found, sizeof found, "%s", e->d_name);
-    if (dir != NULL) closedir(dir);
-    if (found[0] == '\0') return DROVE_OK;
-    return drove__fail(DROVE_E_EXISTS,
-                       "--out: expected a new or empty folder, or that of a search, found %s with "
-                       "%s in it",
-                       folder, found);
-}
-
 static drove_status open_folder(tuner *t)
 {
     if (t->opt->run->out[0] == '\0')
         return drove__fail(DROVE_E_ARG, "--out: expected a folder for the trials, found none");
     snprintf(t->folder, sizeof t->folder, "%s", t->opt->run->out);
-    if (mkdir(t->folder, 0777) != 0 && errno != EEXIST)
-        return drove__fail_errno(drove__open_status(errno), errno, "%s: cannot be created",
-                                 t->folder);
-    DROVE_TRY(check_folder(t->folder));
+    DROVE_TRY(drove__study_folder_make(t->folder, "a search"));
     char *identity = identify(t);
     if (identity == NULL) return drove__fail_nomem("search", sizeof *t);
     snprintf(t->base, sizeof t->base, "%s/base.yaml", t->folder);
