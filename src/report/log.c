@@ -28,7 +28,7 @@ static int exact_digits(const drove_facts *f)
     return 15;
 }
 
-static json_t *options_json(const drove_facts *f)
+json_t *drove__report_options_json(const drove_facts *f)
 {
     const drove_option_info *info = f->option;
     json_t *object = json_object();
@@ -57,11 +57,11 @@ static json_t *machine_json(const drove_facts *f)
 
 drove_status drove__report_run(const drove_facts *f, char **out)
 {
-    json_t *object =
-        json_pack("{s:s, s:o, s:s, s:i, s:o, s:o, s:o}", "drove", DROVE_VERSION, "options",
-                  options_json(f), "strategy", f->strategy, "n_workers", (int)f->n_workers,
-                  "machine", machine_json(f), "cluster", drove__report_cluster_json(f),
-                  "model_search", drove__report_search_json(&f->search));
+    json_t *object = json_pack("{s:s, s:o, s:s, s:i, s:o, s:o, s:o}", "drove", DROVE_VERSION,
+                               "options", drove__report_options_json(f), "strategy", f->strategy,
+                               "n_workers", (int)f->n_workers, "machine", machine_json(f),
+                               "cluster", drove__report_cluster_json(f), "model_search",
+                               drove__report_search_json(&f->search));
     return drove__json_text(object, exact_digits(f), out);
 }
 

@@ -19,6 +19,9 @@ void drove__report_add_up(const drove_facts *f, unsigned first, unsigned n, drov
 /* 1234567 -> "1,234,567"; valid until the fourth call after it on this thread. */
 const char *drove__report_grouped(double value);
 
+/* log.c: every option by name, as resolved */
+json_t *drove__report_options_json(const drove_facts *f);
+
 /* groups.c: the names in --workers to which a coordinator gives batches */
 json_t *drove__report_groups_json(const drove_facts *f); /* the whole run */
 json_t *drove__report_groups_log(const drove_facts *f);  /* since the last record of the log */

@@ -215,6 +215,7 @@ drove_status drove__report_json(const drove_facts *f, char **out)
     drove__json_set(&object, "time_to", marks_json(f, MARK_TIME));
     drove__json_set(&object, "updates_to", marks_json(f, MARK_UPDATES));
     drove__json_set(&object, "epochs_to", marks_json(f, MARK_EPOCHS));
+    drove__json_set(&object, "options", drove__report_options_json(f));
     drove__json_set(&object, "loader", loader_json(&f->loader));
     drove__json_set(&object, "disk", disk_json(&f->disk));
     drove__json_set(&object, "features",

@@ -41,6 +41,15 @@ for file in first/run.json first/summary.json; do
 done
 grep -q '"model": *"mlp:' first/run.json || fail "expected the model itself: $(cat first/run.json)"
 
+# Both files have the options as resolved.
+python3 - <<'PY' || fail "the options of first/summary.json"
+import json
+summary, run = (json.load(open("first/" + name))["options"] for name in ("summary.json", "run.json"))
+assert list(summary) == list(run) and summary["model"].startswith("mlp:") and summary["threads"] == "1", summary
+for name, value in run.items():
+    assert summary[name] == value or abs(summary[name] - value) <= 1e-8 * abs(value), (name, summary[name], value)
+PY
+
 # What a saved run continues with is the model, not the word.
 run_for 0 train --resume first
 grep -q 'model: ' err.txt && fail "expected no second comparison: $(cat err.txt)"
