@@ -8,6 +8,7 @@
 
 #include <drove/drove.h>
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -101,6 +102,12 @@ void cli_json_string(const char *text, FILE *stream);
 /* Lines for people; control characters other than their ends as \xNN. */
 void cli_print_plain(const char *text, FILE *stream);
 void cli_json_real(double value, FILE *stream); /* null where it is not finite */
+
+/* children.c */
+/* The first signal ends the command's work in order, the second leaves at once. */
+void cli_children_catch_signals(void);
+/* The path of this program, for its children. */
+bool cli_children_find_program(char into[PATH_MAX]);
 
 /* commands */
 int cli_train(const cli_args *args);

@@ -1,35 +1,10 @@
 /* cli/cmd_tune.c - drove tune DATA: many short runs, and the best settings as a model. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include "cli.h"
 
 #include <limits.h>
-#include <signal.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
-#include <unistd.h>
 
 enum { MOST_GIVEN = 128 };
-
-static void on_signal(int signal_number)
-{
-    static volatile sig_atomic_t n_signals;
-    if (++n_signals > 1) _exit(128 + signal_number);
-    drove_train_interrupt(signal_number);
-}
-
-static void catch_signals(void)
-{
-    struct sigaction action;
-    memset(&action, 0, sizeof action);
-    action.sa_handler = on_signal;
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-}
 
 static void say(void *context, const char *line)
 {
@@ -68,19 +43,11 @@ static drove_status gather_run(const cli_args *args, drove_options *run)
     return status;
 }
 
-/* Also where /proc is hidden: then by the name that exec was given. */
-static bool find_program(char into[PATH_MAX])
-{
-    if (realpath("/proc/self/exe", into) != NULL) return true;
-    const char *name = (const char *)(uintptr_t)getauxval(AT_EXECFN);
-    return name != NULL && realpath(name, into) != NULL;
-}
-
 static int search(const cli_args *args, drove_tune_options *opt)
 {
     drove_tune_result *result;
     if (!cli_args_has(args, "quiet")) opt->message = say;
-    catch_signals();
+    cli_children_catch_signals();
     drove_status status = drove_tune(opt, &result);
     if (status != DROVE_OK) return cli_library_error(status);
     if (cli_args_has(args, "json")) printf("%s\n", drove_tune_result_json(result));
@@ -109,7 +76,7 @@ int cli_tune(const cli_args *args)
     status = gather_run(args, run);
     int code = CLI_FAILED;
     if (status != DROVE_OK) code = cli_library_error(status);
-    else if (find_program(program)) code = search(args, &opt);
+    else if (cli_children_find_program(program)) code = search(args, &opt);
     else
         cli_error(CLI_FAILED, "/proc/self/exe: cannot be read: the trials are processes of this "
                               "program");

@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 enum {
-    FIELD_SIZE = 48,
-    MOST_FIELDS = 8,
+    FIELD_SIZE = CLI_FIELD_SIZE,
+    MOST_FIELDS = CLI_MOST_FIELDS,
     LEAST_BAR = 8,
     MOST_BAR = 32,
     LINE_SIZE = 1024,
@@ -48,7 +48,7 @@ static void write_all(const char *text, size_t size_bytes)
 
 /* ---- numbers as a person reads them ---- */
 
-static void print_duration(double seconds, char into[FIELD_SIZE])
+void cli_progress_duration(double seconds, char into[CLI_FIELD_SIZE])
 {
     unsigned long s = (unsigned long)(seconds + 0.5);
     if (seconds > 1e7) snprintf(into, FIELD_SIZE, "%.0f days", seconds / 86400.0);
@@ -81,7 +81,7 @@ static size_t make_fields(const drove_progress *p, char field[MOST_FIELDS][FIELD
         snprintf(field[n++], FIELD_SIZE, p->loss < 100.0 ? "loss %.4f" : "loss %.4g", p->loss);
     }
     if (isfinite(p->eta_s)) {
-        print_duration(p->eta_s, text);
+        cli_progress_duration(p->eta_s, text);
         snprintf(field[n++], FIELD_SIZE, "%.30s left", text);
     }
     if (p->examples_per_s > 0.0) print_rate(p->examples_per_s, field[n++]);
@@ -107,16 +107,17 @@ static char *draw_bar(char *to, double fraction, int n_columns, bool is_utf8)
     return stpcpy(to, is_utf8 ? "\u258f" : "]");
 }
 
-void cli_progress_line(const cli_progress *progress, const drove_progress *p, int n_columns,
-                       char *into, size_t size)
+/* The bar, where the fraction is known, and as many fields as fit. */
+static void lay_out(bool is_utf8, double fraction, char (*field)[FIELD_SIZE], size_t n_fields,
+                    int n_columns, char line[LINE_SIZE])
 {
-    char field[MOST_FIELDS][FIELD_SIZE], line[LINE_SIZE], *to = line;
-    size_t n_fields = make_fields(p, field), n_shown = 0;
+    char *to = line;
+    size_t n_shown = 0;
     if (n_columns > MOST_COLUMNS) n_columns = MOST_COLUMNS;
     int bar = n_columns / 7;
     if (bar < LEAST_BAR) bar = LEAST_BAR;
     if (bar > MOST_BAR) bar = MOST_BAR;
-    bool has_bar = isfinite(p->fraction) && PERCENT_COLUMNS + bar <= n_columns;
+    bool has_bar = isfinite(fraction) && PERCENT_COLUMNS + bar <= n_columns;
     int used = has_bar ? PERCENT_COLUMNS + bar : 0;
     for (; n_shown < n_fields; n_shown++) { /* as many as fit */
         int wide = (int)strlen(field[n_shown]) + (used > 0 ? 2 : 0);
@@ -124,9 +125,9 @@ void cli_progress_line(const cli_progress *progress, const drove_progress *p, in
         used += wide;
     }
     if (has_bar) {
-        double fraction = p->fraction < 0.0 ? 0.0 : p->fraction > 1.0 ? 1.0 : p->fraction;
+        fraction = fraction < 0.0 ? 0.0 : fraction > 1.0 ? 1.0 : fraction;
         to += sprintf(to, "%3.0f %% ", floor(100.0 * fraction));
-        to = draw_bar(to, fraction, bar, progress->is_utf8);
+        to = draw_bar(to, fraction, bar, is_utf8);
         if (n_shown > 0) to = stpcpy(to, "  ");
     }
     for (size_t i = 0; i < n_shown; i++) {
@@ -134,6 +135,14 @@ void cli_progress_line(const cli_progress *progress, const drove_progress *p, in
         to = stpcpy(to, field[i]);
     }
     *to = '\0';
+}
+
+void cli_progress_line(const cli_progress *progress, const drove_progress *p, int n_columns,
+                       char *into, size_t size)
+{
+    char field[MOST_FIELDS][FIELD_SIZE], line[LINE_SIZE];
+    size_t n_fields = make_fields(p, field);
+    lay_out(progress->is_utf8, p->fraction, field, n_fields, n_columns, line);
     snprintf(into, size, "%s", line);
 }
 
@@ -145,14 +154,29 @@ static int terminal_columns(void)
     return 79;
 }
 
-static void draw(cli_progress *progress, const drove_progress *p)
+static void put(cli_progress *progress, const char *line)
 {
-    char line[LINE_SIZE], out[LINE_SIZE + 8];
-    cli_progress_line(progress, p, terminal_columns(), line, sizeof line);
+    char out[LINE_SIZE + 8];
     int n = snprintf(out, sizeof out, "\r%s\033[K", line);
     is_drawn = 1;
     write_all(out, (size_t)n);
     progress->drawn_ns = now_ns();
+}
+
+static void draw(cli_progress *progress, const drove_progress *p)
+{
+    char line[LINE_SIZE];
+    cli_progress_line(progress, p, terminal_columns(), line, sizeof line);
+    put(progress, line);
+}
+
+void cli_progress_draw(cli_progress *progress, double fraction, char (*field)[CLI_FIELD_SIZE],
+                       size_t n_fields)
+{
+    char line[LINE_SIZE];
+    if (progress->is_quiet || !progress->is_terminal) return;
+    lay_out(progress->is_utf8, fraction, field, n_fields, terminal_columns(), line);
+    put(progress, line);
 }
 
 void cli_progress_clear(cli_progress *progress)

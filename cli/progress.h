@@ -5,6 +5,7 @@
 #include <drove/train.h>
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 typedef struct cli_progress {
@@ -28,6 +29,14 @@ void cli_progress_clear(cli_progress *progress);
 void cli_progress_end(cli_progress *progress);
 /* The same from a signal handler, for whichever bar is drawn. */
 void cli_progress_clear_by_signal(void);
+
+enum { CLI_FIELD_SIZE = 48, CLI_MOST_FIELDS = 8 };
+/* Draws a bar of other work: fraction done, NaN: unknown, and fields, most important first.  Not
+ * on a terminal, or quiet: nothing. */
+void cli_progress_draw(cli_progress *progress, double fraction, char (*field)[CLI_FIELD_SIZE],
+                       size_t n_fields);
+/* "1:05", "12 s" */
+void cli_progress_duration(double seconds, char into[CLI_FIELD_SIZE]);
 
 /* The bar as text of at most n_columns columns into into[size]; progress->is_utf8 decides the
  * characters. */
