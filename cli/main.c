@@ -42,6 +42,33 @@ static const cli_flag tune_flags[] = {
     {.name = "quiet", .help = "print nothing but errors (and --json's object)"},
 };
 
+static const cli_flag sweep_flags[] = {
+    {.name = "out", .value_name = "DIR", .help = "folder of the results"},
+    {.name = "jobs",
+     .value_name = "N",
+     .default_text = "1",
+     .help = "runs at a time; more than 1 disturb each other's times"},
+    {.name = "list", .help = "print the settings and runs of the study, and run nothing"},
+    {.name = "best",
+     .help = "run nothing: the fastest setting of each group among those with at most 10 % crashed "
+             "runs, and how many are within 10 % of it"},
+    {.name = "group",
+     .value_name = "NAMES",
+     .default_text = "strategy,threads",
+     .help = "--best: options, separated by commas, whose values make the groups"},
+    {.name = "pair",
+     .value_name = "A,B",
+     .help = "run nothing: ratios of a figure of two settings, paired by seed; each a number of "
+             "--list, or options as name=value"},
+    {.name = "figure",
+     .value_name = "NAME",
+     .default_text = "target_s",
+     .help = "--best, --pair: by which figure, as results.jsonl names them"},
+    {.name = "results-only", .help = "keep no files of runs, only results.jsonl"},
+    {.name = "json", .help = "print the result as one JSON object, alone on standard output"},
+    {.name = "quiet", .help = "print nothing but errors (and --json's object)"},
+};
+
 static const cli_flag eval_flags[] = {
     {.name = "data", .value_name = "SPEC", .list = "data", .help = "data set with labels"},
     {.name = "label",
@@ -240,6 +267,19 @@ static const cli_command commands[] = {
      .takes_options = true,
      .most_words = 1,
      .run = cli_tune},
+    {.name = "sweep",
+     .usage = "STUDY.yaml --out DIR [--list | --best | --pair A,B]",
+     .help = "many runs with different options and seeds, and comparisons",
+     .details = "Runs drove train with every setting of a study, each with several seeds, each a\n"
+                "process with a time limit; a crash is a result.  The study is YAML: options\n"
+                "(fixed), grid, list and sample (settings), repeat (seeds), limit (seconds), seed\n"
+                "(of the order).  --out gets results.jsonl, a line for each run, and runs/NNNN\n"
+                "(what each printed).  The same command goes on where it was stopped.\n",
+     FLAGS(sweep_flags),
+     .expects = "STUDY.yaml",
+     .least_words = 1,
+     .most_words = 1,
+     .run = cli_sweep},
     {.name = "eval",
      .usage = "MODEL DATA|--data SPEC [--json]",
      .help = "how good a saved model is",

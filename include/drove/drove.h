@@ -11,6 +11,7 @@
 #include <drove/options.h>
 #include <drove/predictor.h>
 #include <drove/status.h>
+#include <drove/sweep.h>
 #include <drove/throughput.h>
 #include <drove/train.h>
 #include <drove/trainer.h>

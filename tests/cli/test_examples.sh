@@ -7,6 +7,10 @@ for file in "$DROVE_SOURCE_DIR"/examples/*.yaml; do
     run_for 0 info "$file"
     n_files=$((n_files + 1))
 done
+for file in "$DROVE_SOURCE_DIR"/examples/studies/*.yaml; do
+    run_for 0 sweep "$file" --list
+    grep -q ', in this order:$' out.txt || fail "$file: $(cat out.txt)"
+done
 [ "$n_files" -ge 3 ] || fail "too few run files in examples/"
 for file in "$DROVE_SOURCE_DIR"/examples/models/*.yaml; do
     run_for 0 model "$file" --input 3x32x32

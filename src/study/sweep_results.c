@@ -1,0 +1,204 @@
+/* study/sweep_results.c - see sweep_results.h. */
+#include "study/sweep_results.h"
+
+#include "base/cpu.h"
+#include "base/file.h"
+#include "base/mem.h"
+
+#include <drove/version.h>
+
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MOST_BYTES = 1 << 30 };
+
+/* ---- reading ---- */
+
+static drove_status check_record(const json_t *record, size_t n_runs)
+{
+    const json_t *run = json_object_get(record, "run");
+    if (!json_is_object(record) || !json_is_integer(run) ||
+        !json_is_string(json_object_get(record, "outcome")) ||
+        !json_is_object(json_object_get(record, "figures")))
+        return drove__fail(DROVE_E_DATA, "expected a run with its outcome and figures");
+    if (json_integer_value(run) >= 1 && (uint64_t)json_integer_value(run) <= n_runs)
+        return DROVE_OK;
+    return drove__fail(DROVE_E_DATA, "expected a run from 1 to %zu, found %lld", n_runs,
+                       (long long)json_integer_value(run));
+}
+
+static drove_status read_line(const char *line, size_t n_bytes, json_t *all)
+{
+    json_t *record;
+    json_error_t why;
+    DROVE_TRY(drove__json_parse(line, n_bytes, JSON_REJECT_DUPLICATES, &why, &record));
+    drove_status status = check_record(record, json_array_size(all));
+    if (status == DROVE_OK) {
+        const size_t i = (size_t)json_integer_value(json_object_get(record, "run")) - 1;
+        if (json_is_null(json_array_get(all, i)) && json_array_set(all, i, record) != 0)
+            status = drove__fail_nomem("results", n_bytes);
+    }
+    json_decref(record);
+    return status;
+}
+
+static drove_status read_lines(const char *path, const char *text, size_t n_bytes, json_t *all,
+                               bool *has_half)
+{
+    size_t n_lines = 0;
+    const char *end = text + n_bytes;
+    while (text < end) {
+        const char *stop = memchr(text, '\n', (size_t)(end - text));
+        *has_half = stop == NULL;
+        if (stop == NULL) break;
+        n_lines++;
+        drove_status status = stop > text ? read_line(text, (size_t)(stop - text), all) : DROVE_OK;
+        if (status != DROVE_OK) return drove__fail_in(status, "%s:%zu", path, n_lines);
+        text = stop + 1;
+    }
+    return DROVE_OK;
+}
+
+drove_status drove__sweep_results_read(const char *path, size_t n_runs, json_t **out,
+                                       bool *has_half)
+{
+    char *text = NULL;
+    size_t n_bytes;
+    json_t *all = json_array();
+    *out = NULL;
+    *has_half = false;
+    for (size_t i = 0; i < n_runs; i++) drove__json_add(&all, json_null());
+    if (all == NULL) return drove__fail_nomem("results", n_runs * sizeof(json_t *));
+    drove_status status = DROVE_OK;
+    if (access(path, F_OK) == 0 || errno != ENOENT)
+        status = drove__file_load(path, MOST_BYTES, &text, &n_bytes);
+    if (status == DROVE_OK && text != NULL) status = read_lines(path, text, n_bytes, all, has_half);
+    free(text);
+    if (status == DROVE_OK) *out = all;
+    else json_decref(all);
+    return status;
+}
+
+double drove__sweep_figure(const json_t *record, const char *name)
+{
+    const json_t *value = json_object_get(json_object_get(record, "figures"), name);
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+bool drove__sweep_has_crashed(const json_t *record)
+{
+    const char *outcome = json_string_value(json_object_get(record, "outcome"));
+    return outcome != NULL && strcmp(outcome, "crashed") == 0;
+}
+
+bool drove__sweep_is_from(const json_t *record, unsigned n_cores)
+{
+    const char *version = json_string_value(json_object_get(record, "version"));
+    const char *processor = json_string_value(json_object_get(record, "processor"));
+    return version != NULL && strcmp(version, DROVE_VERSION) == 0 && processor != NULL &&
+           strcmp(processor, drove__cpu_model()) == 0 &&
+           json_integer_value(json_object_get(record, "cores")) == (json_int_t)n_cores;
+}
+
+/* ---- writing ---- */
+
+/* A time limit ends a run in order, so that it leaves a summary. */
+const char *drove__sweep_outcome(const drove_child *child, const json_t *summary)
+{
+    static const char *const own[] = {"reached", "finished", "missed", "crashed"};
+    const char *said = json_string_value(json_object_get(summary, "outcome"));
+    for (size_t i = 0; said != NULL && i < DROVE_COUNT(own); i++)
+        if (strcmp(said, own[i]) == 0) return own[i];
+    if (child->timed_out) return "timed_out";
+    if (child->status == 128 + SIGINT || child->status == 128 + SIGTERM) return NULL;
+    return child->status == 2 && child->signal == 0 ? "refused" : "crashed";
+}
+
+/* The options of the run, with the model and the tier by the names that it found. */
+static json_t *resolve(const json_t *summary)
+{
+    static const char *const found[] = {"model", "strategy", "isa"};
+    json_t *all = json_object();
+    const json_t *workers = json_object_get(summary, "workers");
+    const char *name;
+    json_t *option;
+    if (summary == NULL) return all;
+    json_object_foreach(json_object_get(summary, "options"), name, option)
+        drove__json_set(&all, name, json_incref(option));
+    for (size_t i = 0; i < DROVE_COUNT(found); i++) {
+        json_t *value = json_object_get(summary, found[i]);
+        if (value != NULL) drove__json_set(&all, found[i], json_incref(value));
+    }
+    drove__json_set(&all, "n_workers", json_integer((json_int_t)json_array_size(workers)));
+    return all;
+}
+
+static void add_figure(json_t **all, const char *name, double value)
+{
+    drove__json_set(all, name, isfinite(value) ? json_real(value) : json_null());
+}
+
+static void add_nested(json_t **all, const json_t *summary, const char *part)
+{
+    const char *key;
+    json_t *value;
+    char name[96];
+    json_object_foreach(json_object_get(summary, part), key, value)
+    {
+        const bool is_list = strncmp(key, "per_", 4) == 0; /* also where it is null */
+        if (is_list || (!json_is_number(value) && !json_is_null(value))) continue;
+        snprintf(name, sizeof name, "%s.%s", part, key);
+        drove__json_set(all, name, json_incref(value));
+    }
+}
+
+static json_t *gather_figures(const drove_child *child, const json_t *summary, const char *outcome)
+{
+    static const char *const kept[] = {"train_s",        "epochs",         "examples",
+                                       "updates",        "attempts",       "dropped",
+                                       "loss",           "loss_initial",   "test_loss",
+                                       "examples_per_s", "accuracy",       "gnps",
+                                       "test_accuracy",  "peak_rss_bytes", "updates_per_s"};
+    static const char *const parts[] = {"time_to", "updates_to",   "epochs_to",
+                                        "metrics", "test_metrics", "staleness"};
+    json_t *all = json_object();
+    const json_t *train = json_object_get(summary, "train_s");
+    const bool is_reached = strcmp(outcome, "reached") == 0 && json_is_number(train);
+    add_figure(&all, "target_s", is_reached ? json_number_value(train) : NAN);
+    add_figure(&all, "process_s", child->seconds);
+    for (size_t i = 0; summary != NULL && i < DROVE_COUNT(kept); i++) {
+        json_t *value = json_object_get(summary, kept[i]);
+        if (json_is_number(value) || json_is_null(value))
+            drove__json_set(&all, kept[i], json_incref(value));
+    }
+    for (size_t i = 0; summary != NULL && i < DROVE_COUNT(parts); i++)
+        add_nested(&all, summary, parts[i]);
+    return all;
+}
+
+/* Words of a child, which need not be UTF-8. */
+static json_t *say(const char *text)
+{
+    json_t *said = text[0] != '\0' ? json_string(text) : json_null();
+    return said != NULL ? said : json_string("(not UTF-8)");
+}
+
+json_t *drove__sweep_record(const drove_child *child, const json_t *summary, const char *outcome,
+                            const char *message, unsigned n_cores)
+{
+    json_t *all = json_object();
+    drove__json_set(&all, "outcome", json_string(outcome));
+    drove__json_set(&all, "status", json_integer(child->status));
+    drove__json_set(&all, "signal", child->signal != 0 ? json_integer(child->signal) : json_null());
+    drove__json_set(&all, "message", say(message));
+    drove__json_set(&all, "resolved", resolve(summary));
+    drove__json_set(&all, "figures", gather_figures(child, summary, outcome));
+    drove__json_set(&all, "version", json_string(DROVE_VERSION));
+    drove__json_set(&all, "processor", json_string(drove__cpu_model()));
+    drove__json_set(&all, "cores", json_integer(n_cores));
+    return all;
+}

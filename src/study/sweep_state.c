@@ -1,0 +1,163 @@
+/* study/sweep_state.c - see sweep_state.h. */
+#include "study/sweep_state.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "study/sweep_results.h"
+
+#include "base/options.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PATH_SIZE = 4096, MOST_BYTES = 16 << 20 };
+
+/* ---- settings that a run takes ---- */
+
+static drove_status set_all(drove_options *options, const json_t *settings)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)settings, name, value)
+        DROVE_TRY(drove_options_set(options, name, json_string_value(value)));
+    return DROVE_OK;
+}
+
+static drove_status set_program_defaults(drove_options *options)
+{
+    size_t n;
+    const drove_option_info *info = drove_options_table(&n);
+    for (size_t i = 0; i < n; i++)
+        if (info[i].program_text != NULL)
+            DROVE_TRY(drove_options_set(options, info[i].name, info[i].program_text));
+    return DROVE_OK;
+}
+
+static drove_status check_setting(const drove_sweep_state *s, const drove_options *base, size_t i)
+{
+    char text[256];
+    drove_options options = *base;
+    const json_t *setting = json_array_get(s->runs.settings, i);
+    drove_status status = set_all(&options, setting);
+    if (status == DROVE_OK) status = drove_options_validate(&options);
+    if (status == DROVE_OK) return DROVE_OK;
+    drove__sweep_text(setting, text, sizeof text);
+    return drove__fail_in(status, "setting %zu (%s)", i + 1, text);
+}
+
+static drove_status check_settings(const drove_sweep_state *s)
+{
+    drove_options base = drove__options_default();
+    DROVE_TRY(set_program_defaults(&base));
+    DROVE_TRY(set_all(&base, json_object_get(s->study.document, "options")));
+    for (size_t i = 0; i < s->runs.n_settings; i++) DROVE_TRY(check_setting(s, &base, i));
+    return DROVE_OK;
+}
+
+drove_status drove__sweep_open(const char *study, drove_sweep_state *s)
+{
+    memset(s, 0, sizeof *s);
+    DROVE_TRY(drove__sweep_study_load(study, &s->study));
+    drove_status status = drove__sweep_expand(&s->study, &s->runs);
+    if (status == DROVE_OK) status = check_settings(s);
+    return status == DROVE_OK ? DROVE_OK : drove__fail_in(status, "%s", study);
+}
+
+void drove__sweep_close(drove_sweep_state *s)
+{
+    json_decref(s->results);
+    drove__sweep_runs_fini(&s->runs);
+    drove__sweep_study_fini(&s->study);
+    memset(s, 0, sizeof *s);
+}
+
+/* ---- the folder ---- */
+
+static drove_status write_study(const drove_sweep_state *s, const char *path)
+{
+    drove_writer *w;
+    json_t *all = json_object();
+    drove__json_set(&all, "sweep", json_incref(s->study.document));
+    char *text = drove__json_dump(all, JSON_INDENT(2));
+    json_decref(all);
+    if (text == NULL) return drove__fail_nomem("study", sizeof *s);
+    drove_status status = drove__writer_create(path, &w);
+    if (status == DROVE_OK) {
+        fprintf(drove__writer_stream(w), "%s\n", text);
+        status = drove__writer_commit(w);
+    }
+    free(text);
+    return status;
+}
+
+static drove_status compare_study(const drove_sweep_state *s, const char *folder, const char *path)
+{
+    char *text = NULL, what[512] = "it is not of a sweep";
+    size_t n_bytes;
+    json_t *found = NULL;
+    json_error_t why;
+    DROVE_TRY(drove__file_load(path, MOST_BYTES, &text, &n_bytes));
+    drove_status status = drove__json_parse(text, n_bytes, 0, &why, &found);
+    free(text);
+    if (status != DROVE_OK) return drove__fail_in(status, "%s", path);
+    const json_t *document = json_object_get(found, "sweep");
+    const bool is_same = document != NULL && json_equal(s->study.document, document);
+    if (document != NULL && !is_same)
+        drove__sweep_study_difference(s->study.document, document, what, sizeof what);
+    json_decref(found);
+    if (is_same) return DROVE_OK;
+    return drove__fail(DROVE_E_EXISTS,
+                       "--out: expected a folder of this study, found %s of another: %s", folder,
+                       what);
+}
+
+drove_status drove__sweep_claim(const drove_sweep_state *s, const char *folder, bool begins)
+{
+    char path[PATH_SIZE];
+    snprintf(path, sizeof path, "%s/study.json", folder);
+    if (access(path, F_OK) == 0) return compare_study(s, folder, path);
+    if (begins) return write_study(s, path);
+    return drove__fail(DROVE_E_FILE, "--out: expected the folder of a sweep, found %s without %s",
+                       folder, "study.json");
+}
+
+drove_status drove__sweep_read(drove_sweep_state *s, const char *folder, bool *has_half)
+{
+    char path[PATH_SIZE];
+    snprintf(path, sizeof path, "%s/results.jsonl", folder);
+    return drove__sweep_results_read(path, drove__sweep_count(&s->runs), &s->results, has_half);
+}
+
+/* ---- what is known of a setting ---- */
+
+const json_t *drove__sweep_setting(const drove_sweep_state *s, size_t setting)
+{
+    return json_array_get(s->runs.settings, setting);
+}
+
+const json_t *drove__sweep_find(const drove_sweep_state *s, size_t setting, size_t repetition)
+{
+    const json_t *record =
+        json_array_get(s->results, drove__sweep_run_of(&s->runs, setting, repetition));
+    return json_is_object(record) ? record : NULL;
+}
+
+drove_status drove__sweep_row(const drove_sweep_state *s, size_t setting, const char *figure,
+                              drove_sweep_row *row)
+{
+    double *x = drove__alloc(s->runs.n_seeds, sizeof *x);
+    if (x == NULL) return drove__fail_nomem("figures", s->runs.n_seeds * sizeof *x);
+    row->n_runs = row->n_crashed = 0;
+    for (size_t r = 0; r < s->runs.n_seeds; r++) {
+        const json_t *record = drove__sweep_find(s, setting, r);
+        if (record == NULL) continue;
+        const double value = drove__sweep_figure(record, figure);
+        row->n_crashed += drove__sweep_has_crashed(record);
+        x[row->n_runs++] = isnan(value) ? INFINITY : value;
+    }
+    row->median_s = row->n_runs > 0 ? drove__median(x, row->n_runs) : INFINITY;
+    drove__free(x);
+    return DROVE_OK;
+}
