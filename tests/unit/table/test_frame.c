@@ -1,0 +1,105 @@
+/* Columns of a table in memory: texts once each, missing cells, typed cells as a file has them. */
+#include "support.h"
+#include "table/frame.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void ok(drove_status status)
+{
+    if (status != DROVE_OK) fail_msg("%s", drove_error_text());
+}
+
+static void texts_are_kept_once(void **state)
+{
+    (void)state;
+    enum { N = 1000, DIFFERENT = 100 };
+    drove_frame_column c = {.type = DROVE_FRAME_TEXT};
+    ok(drove__frame_reserve(&c, N));
+    for (unsigned row = 0; row < N; row++) {
+        char text[16];
+        const int n = snprintf(text, sizeof text, " %u\t", row % DIFFERENT);
+        ok(drove__frame_intern(&c, text, (size_t)n, &c.raw[row]));
+    }
+    assert_int_equal(c.n_texts, DIFFERENT);
+    for (unsigned row = 0; row < N; row++) {
+        char text[16];
+        const drove_cell cell = drove__frame_cell(&c, row);
+        assert_int_equal(cell.length, snprintf(text, sizeof text, "%u", row % DIFFERENT));
+        assert_memory_equal(cell.text, text, cell.length);
+    }
+    ok(drove__frame_intern(&c, " \t", 2, &c.raw[0]));
+    assert_true(drove__frame_is_missing(&c, 0));
+    assert_int_equal(drove__frame_cell(&c, 0).length, 0);
+    drove__frame_column_fini(&c);
+}
+
+static void bad_texts_are_refused(void **state)
+{
+    (void)state;
+    uint32_t raw;
+    drove_frame_column c = {.type = DROVE_FRAME_TEXT};
+    assert_int_equal(drove__frame_intern(&c, "a\0b", 3, &raw), DROVE_E_DATA);
+    assert_int_equal(drove__frame_intern(&c, "\xff", 1, &raw), DROVE_E_DATA);
+    assert_int_equal(c.n_texts, 0);
+    ok(drove__frame_intern(&c, "a", 1, &raw));
+    assert_int_equal(raw, 1);
+    drove__frame_column_fini(&c);
+}
+
+static void typed_cells_read_as_in_a_file(void **state)
+{
+    (void)state;
+    char text[DROVE_FRAME_PRINT_SIZE];
+    int64_t integer[] = {-7, INT64_MAX, DROVE_FRAME_NO_INTEGER};
+    drove_frame_column c = {.type = DROVE_FRAME_INTEGER, .integer = integer};
+    drove_frame_column texts;
+    drove__frame_print(&c, 0, text);
+    assert_string_equal(text, "-7");
+    drove__frame_print(&c, 1, text);
+    assert_string_equal(text, "9223372036854775807");
+    assert_int_equal(drove__frame_print(&c, 2, text), 0);
+    ok(drove__frame_as_text(&c, 3, &texts));
+    assert_int_equal(texts.n_texts, 2);
+    assert_true(drove__frame_is_missing(&texts, 2));
+    drove__frame_column_fini(&texts);
+
+    union {
+        float value;
+        uint32_t raw;
+    } tenth = {.value = 0.1f};
+    c = (drove_frame_column){.type = DROVE_FRAME_NUMBER, .raw = &tenth.raw};
+    drove__frame_print(&c, 0, text);
+    assert_string_equal(text, "0.1");
+
+    uint32_t minutes[] = {(uint32_t)-1, 1440 + 61}; /* a minute before 1970, and behind */
+    c = (drove_frame_column){.type = DROVE_FRAME_DATE, .has_time = true, .raw = minutes};
+    drove__frame_print(&c, 0, text);
+    assert_string_equal(text, "1969-12-31 23:59");
+    drove__frame_print(&c, 1, text);
+    assert_string_equal(text, "1970-01-02 01:01");
+}
+
+static void a_name_finds_its_frame(void **state)
+{
+    (void)state;
+    drove_frame *frame;
+    char name[DROVE_NAMED_SIZE];
+    ok(drove__frame_create(2, &frame));
+    strcpy(name, frame->name);
+    drove_frame *found = drove__frame_find(name);
+    assert_ptr_equal(found, frame);
+    drove__frame_release(frame);
+    drove__frame_release(found);
+    assert_null(drove__frame_find(name));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(texts_are_kept_once),
+                                       cmocka_unit_test(bad_texts_are_refused),
+                                       cmocka_unit_test(typed_cells_read_as_in_a_file),
+                                       cmocka_unit_test(a_name_finds_its_frame)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
