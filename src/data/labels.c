@@ -43,6 +43,7 @@ struct drove_labels {
     size_t n_ids, ids_capacity;
     uint64_t *row_start; /* [n_rows + 1]                             */
     size_t n_rows, rows_capacity;
+    bool are_names;      /* of classes, whatever they look like */
     bool has_several;    /* a row has two labels or more        */
     bool has_unlabelled; /* a row has none; its line:           */
     uint64_t unlabelled_line;
@@ -198,6 +199,11 @@ drove_status drove__labels_add_number(drove_labels *labels, double number)
     return drove__labels_add(labels, NULL, text, (size_t)n, false);
 }
 
+void drove__labels_are_names(drove_labels *labels)
+{
+    labels->are_names = true;
+}
+
 drove_status drove__labels_end_row(drove_labels *labels, const drove_line *line)
 {
     DROVE_TRY(drove__reserve(&labels->row_start, &labels->rows_capacity, labels->n_rows + 2,
@@ -287,7 +293,7 @@ static bool are_names(const summary *sum)
 static drove_target choose_target(const drove_labels *labels, const summary *sum, bool is_table)
 {
     if (labels->has_several) return DROVE_TARGET_LABELS;
-    if (!sum->all_numbers) return DROVE_TARGET_CLASS;
+    if (!sum->all_numbers || labels->are_names) return DROVE_TARGET_CLASS;
     if (!sum->all_whole) return DROVE_TARGET_VALUE;
     bool is_class = sum->n_classes <= CLASSES_SURE || sum->fewest_rows >= CLASS_LEAST_ROWS;
     if (is_table) is_class = are_names(sum);
@@ -428,14 +434,14 @@ static drove_status check_one_label(const drove_labels *labels, const char *wher
         where, (unsigned long long)labels->unlabelled_line);
 }
 
-static void note_choice(const summary *sum, drove_target target, drove_storage *s)
+static void note_choice(const summary *sum, drove_target target, bool are_named, drove_storage *s)
 {
     if (target == DROVE_TARGET_VALUE && sum->all_whole) {
         drove__storage_note(
             s, "%zu different whole-number labels read as values (?target=class: as classes)",
             sum->n_classes);
     }
-    if (target == DROVE_TARGET_CLASS && sum->all_numbers && sum->n_classes > 2) {
+    if (target == DROVE_TARGET_CLASS && sum->all_numbers && sum->n_classes > 2 && !are_named) {
         drove__storage_note(
             s, "%zu different whole-number labels read as classes (?target=value: as values)",
             sum->n_classes);
@@ -451,7 +457,7 @@ static drove_status finish_ordered(drove_labels *labels, entry **order, drove_ta
     if (target == DROVE_TARGET_AUTO) {
         target = choose_target(labels, &sum, is_table);
         if (n_declared > 0 && target == DROVE_TARGET_VALUE) target = DROVE_TARGET_CLASS;
-        else note_choice(&sum, target, s);
+        else note_choice(&sum, target, labels->are_names, s);
     }
     if (target != DROVE_TARGET_LABELS) DROVE_TRY(check_one_label(labels, where, target));
     if (target == DROVE_TARGET_VALUE) return finish_values(labels, where, s);

@@ -36,6 +36,8 @@ void         drove__labels_destroy(drove_labels *labels); /* may be NULL */
 drove_status drove__labels_add(drove_labels *labels, const drove_line *line, const char *text,
                                size_t length, bool words_allowed);
 drove_status drove__labels_add_number(drove_labels *labels, double number);
+/* The labels are names of classes, whatever they look like, unless the spec says otherwise. */
+void         drove__labels_are_names(drove_labels *labels);
 drove_status drove__labels_end_row(drove_labels *labels, const drove_line *line);
 
 /* Fills y_kind, y_class or y_value or label_start and label, n_classes and class_name of a storage;

@@ -182,6 +182,7 @@ static drove_status fail_label(const table_file *f, size_t row, size_t k, const 
 static drove_status read_one_label(table_file *f)
 {
     const drove_table *t = &f->known.table;
+    if (drove__known_label_is_category(&f->known)) drove__labels_are_names(f->labels);
     for (size_t row = 0; row < t->n_rows; row++) {
         if (f->keep != NULL && !f->keep[row]) continue;
         if (t->n_labels > 0 && drove__cell_is_infinite(t->label[row].text, t->label[row].length))

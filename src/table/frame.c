@@ -5,7 +5,7 @@
 #include "table/cell.h"
 #include "table/content.h"
 #include "table/dictionary.h"
-#include "table/read.h"
+#include "table/raw.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -224,7 +224,6 @@ static int print_date(const drove_frame_column *c, int32_t minutes,
 {
     const drove_date date = drove__date_of(minutes);
     const int minute = (minutes % 60 + 60) % 60;
-    if (minutes == DROVE_FRAME_BEYOND) return snprintf(into, DROVE_FRAME_PRINT_SIZE, "beyond");
     if (!c->has_time)
         return snprintf(into, DROVE_FRAME_PRINT_SIZE, "%04d-%02u-%02u", date.year, date.month,
                         date.day);

@@ -6,7 +6,7 @@
  *
  * What a cell is in raw[row]:
  *   NUMBER, BOOLEAN   a float, NaN if the cell is missing
- *   DATE              int32_t, minutes since 1970; DROVE_DATE_MISSING, or DROVE_FRAME_BEYOND
+ *   DATE              int32_t, minutes since 1970; DROVE_DATE_MISSING if the cell is missing
  *   TEXT, CATEGORY    0 if the cell is missing, else 1 + the number of its text
  * and of an INTEGER in integer[row], DROVE_FRAME_NO_INTEGER if missing.
  */
@@ -22,7 +22,6 @@
 #include <stdint.h>
 
 #define DROVE_FRAME_NO_INTEGER INT64_MIN
-#define DROVE_FRAME_BEYOND     (INT32_MIN + 1) /* a date that minutes in 32 bits do not hold */
 
 typedef enum drove_frame_type {
     DROVE_FRAME_NUMBER,

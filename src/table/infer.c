@@ -228,6 +228,22 @@ static drove_scan scan_of_sample(const drove_table *t, size_t i, const drove_sam
     return is_nearly(s, s->n_date[column->order]) ? DROVE_SCAN_DATE : DROVE_SCAN_TEXT;
 }
 
+static drove_scan scan_of_column(const drove_table *t, size_t i, const drove_sample *s)
+{
+    if (t->frame == NULL) return scan_of_sample(t, i, s);
+    switch (t->frame->column[i].type) {
+    case DROVE_FRAME_NUMBER: return DROVE_SCAN_NUMBER;
+    case DROVE_FRAME_BOOLEAN: return DROVE_SCAN_BOOLEAN;
+    case DROVE_FRAME_DATE: return DROVE_SCAN_DATE;
+    case DROVE_FRAME_CATEGORY: return DROVE_SCAN_TEXT;
+    case DROVE_FRAME_INTEGER: break; /* may be codes */
+    case DROVE_FRAME_TEXT:
+        if (s->n_present == 0) return DROVE_SCAN_TEXT; /* NA and the like alone are texts */
+        break;
+    }
+    return scan_of_sample(t, i, s);
+}
+
 /* The order of most dates; where day and month are open: the usual one beside a slash, or not. */
 static drove_date_order order_of_sample(const drove_sample *s)
 {
@@ -248,7 +264,7 @@ static void choose_scans(learner *l, bool has_comma)
         column->style = drove__sample_style(s, t->dialect.separator, has_comma);
         column->style.is_unit_optional = l->role[i] == ROLE_FORCED;
         column->order = l->order[i] != DROVE_N_DATE_ORDERS ? l->order[i] : order_of_sample(s);
-        if (l->role[i] == ROLE_AUTO) column->scan = scan_of_sample(t, i, s);
+        if (l->role[i] == ROLE_AUTO) column->scan = scan_of_column(t, i, s);
         if (l->role[i] == ROLE_FORCED) column->scan = scan_of_forced(l->forced[i]);
         if (l->role[i] == ROLE_WEIGHT) column->scan = DROVE_SCAN_NUMBER;
         if (column->scan != DROVE_SCAN_SKIP) column->slot = t->n_slots++;
@@ -481,6 +497,8 @@ static drove_column_type type_of_text(const learner *l, size_t column, const dro
         return is_many ? DROVE_COLUMN_HASHED : DROVE_COLUMN_CATEGORY;
     if (c->n_distinct == 0 || (c->n_distinct == 1 && c->n_missing == 0))
         return DROVE_COLUMN_CONSTANT;
+    if (t->frame != NULL && t->frame->column[column].type == DROVE_FRAME_CATEGORY)
+        return is_many ? DROVE_COLUMN_HASHED : DROVE_COLUMN_CATEGORY;
     if (is_boolean(&t->count[column].dictionary)) return DROVE_COLUMN_BOOLEAN;
     bool has_many = c->n_distinct > MANY_VALUES;
     if (has_many && s->n_words > 3 * s->n_present) return DROVE_COLUMN_FREE_TEXT;
@@ -525,6 +543,7 @@ static drove_column_type type_of_number(const learner *l, size_t column, const d
     if (l->role[column] == ROLE_FORCED) return l->forced[column];
     if (s->n == 0 || (s->n_distinct == 1 && s->n == l->n_rows)) return DROVE_COLUMN_CONSTANT;
     if (is_date) return DROVE_COLUMN_DATE;
+    if (t->column[column].scan == DROVE_SCAN_BOOLEAN) return DROVE_COLUMN_BOOLEAN;
     const bool has_unit = t->column[column].style.unit != 0;
     if (s->n_distinct == 2 && s->least == 0 && s->most == 1 && !has_unit)
         return DROVE_COLUMN_BOOLEAN;

@@ -10,7 +10,7 @@ enum { CLASSES_MOST = 20 }; /* whole numbers with no more different values may b
 drove_status drove__label_check_name(const drove_table *t, size_t column)
 {
     const char *name = t->name[column];
-    if (!t->has_header) return DROVE_OK;
+    if (!t->has_header || t->frame != NULL) return DROVE_OK; /* a frame's names differ */
     const char *at = t->content.text, *start, *end;
     size_t n = 0;
     bool more = drove__record_next(&t->dialect, &at, t->content.end, &start, &end);
@@ -27,6 +27,19 @@ drove_status drove__label_check_name(const drove_table *t, size_t column)
         name, t->path, n, column + 1);
 }
 
+/* Whether "None" stands for no label; in a frame it is a text. */
+static bool is_none(const drove_table *t, const drove_cell *cell)
+{
+    return t->frame == NULL && drove__cell_is_none(cell->text, cell->length);
+}
+
+bool drove__known_label_is_category(const drove_known_table *known)
+{
+    const drove_table *t = &known->table;
+    return t->n_labels == 1 && t->frame != NULL &&
+           t->frame->column[known->label[0]].type == DROVE_FRAME_CATEGORY;
+}
+
 bool drove__known_has_label(const drove_known_table *known, size_t row)
 {
     const drove_table *t = &known->table;
@@ -35,7 +48,7 @@ bool drove__known_has_label(const drove_known_table *known, size_t row)
         const drove_cell *cell = &t->label[row * t->n_labels + k];
         float number;
         if (cell->length == 0) return false;
-        if (!is_word && drove__cell_is_none(cell->text, cell->length)) return false;
+        if (!is_word && is_none(t, cell)) return false;
         if (known->drops_words && !drove__cell_is_infinite(cell->text, cell->length) &&
             !drove__cell_amount(&known->label_style, cell->text, cell->length, &number))
             return false;
@@ -67,11 +80,11 @@ void drove__known_settle_label(drove_known_table *known, bool is_value)
     values v = {.n = 0};
     uint64_t n = 0;
     char words[DROVE_ODD_TEXT_SIZE];
-    if (t->n_labels != 1) return;
+    if (t->n_labels != 1 || (!is_value && drove__known_label_is_category(known))) return;
     for (size_t row = 0; row < t->n_rows; row++) {
         const drove_cell *cell = &t->label[row];
         float number;
-        if (cell->length == 0 || drove__cell_is_none(cell->text, cell->length)) continue;
+        if (cell->length == 0 || is_none(t, cell)) continue;
         n++;
         if (drove__cell_amount(&known->label_style, cell->text, cell->length, &number))
             add_value(&v, number);

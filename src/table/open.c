@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK_BYTES = 1 << 20, SMALL_BYTES = 1 << 16 };
+enum { BLOCK_BYTES = 1 << 20, SMALL_BYTES = 1 << 16, BLOCK_ROWS = 1 << 16, SMALL_ROWS = 1 << 10 };
 
 /* ---- names ---- */
 
@@ -57,6 +57,52 @@ static drove_status read_names(drove_table *t, drove_header header, const char *
     if (t->has_header && drove__detect_row_names(&t->dialect, at, t->content.end, t->n_columns))
         return insert_row_names(t);
     return DROVE_OK;
+}
+
+/* ---- frames ---- */
+
+static drove_status name_columns(drove_table *t)
+{
+    t->name = calloc(t->n_columns, sizeof *t->name);
+    if (t->name == NULL) return drove__fail_nomem("names of columns", t->n_columns);
+    for (size_t i = 0; i < t->n_columns; i++) {
+        t->name[i] = strdup(t->frame->column[i].name);
+        if (t->name[i] == NULL) return drove__fail_nomem("names of columns", t->n_columns);
+    }
+    return DROVE_OK;
+}
+
+/* Small frames have small blocks, so that all threads have some. */
+static drove_status cut_rows(drove_table *t)
+{
+    const size_t part = t->n_rows / 64;
+    const size_t each = part < SMALL_ROWS ? SMALL_ROWS : part > BLOCK_ROWS ? BLOCK_ROWS : part;
+    t->n_blocks = (t->n_rows + each - 1) / each;
+    t->block = calloc(t->n_blocks, sizeof *t->block);
+    if (t->block == NULL) return drove__fail_nomem("table", t->n_blocks * sizeof *t->block);
+    for (size_t i = 0; i < t->n_blocks; i++) {
+        const size_t first = i * each, left = t->n_rows - first;
+        t->block[i].first_row = first;
+        t->block[i].n_rows = (uint32_t)(left < each ? left : each);
+    }
+    return DROVE_OK;
+}
+
+static drove_status open_frame(drove_table *t)
+{
+    t->has_header = true;
+    t->dialect = (drove_dialect){.separator = ',', .line_end = '\n'};
+    t->n_rows = t->frame->n_rows;
+    if (t->frame->n_columns == 0 || t->n_rows == 0 || t->n_rows > UINT32_MAX)
+        return drove__fail(DROVE_E_DATA,
+                           "%s: expected a table with columns and 1 to %u rows, found %zu columns "
+                           "and %zu rows",
+                           t->path, UINT32_MAX, t->frame->n_columns, t->n_rows);
+    t->n_columns = t->frame->n_columns;
+    t->as_text = calloc(t->n_columns, sizeof *t->as_text);
+    if (t->as_text == NULL) return drove__fail_nomem("table", t->n_columns * sizeof *t->as_text);
+    DROVE_TRY(name_columns(t));
+    return cut_rows(t);
 }
 
 /* ---- blocks ---- */
@@ -170,20 +216,30 @@ static drove_status cut_blocks(drove_table *t, const char *rows)
     return drove__fail(DROVE_E_DATA, "%s: expected rows below the header, found none", t->path);
 }
 
-drove_status drove__table_open(const char *path, char separator, drove_header header,
-                               const char *const *first_names, size_t n_first_names,
-                               const drove_piece *piece, drove_table *out)
+static drove_status open_text(const char *path, char separator, drove_header header,
+                              const char *const *first_names, size_t n_first_names,
+                              const drove_piece *piece, drove_table *out)
 {
     const char *rows;
-    *out = (drove_table){.n_threads = drove__table_threads(),
-                         .first_line = piece != NULL ? piece->first_line : 1};
-    out->path = strdup(strcmp(path, "-") == 0 ? "standard input" : path);
-    if (out->path == NULL) return drove__fail_nomem(path, strlen(path));
     DROVE_TRY(piece != NULL ? drove__content_of_piece(path, piece, &out->content)
                             : drove__content_load(path, out->n_threads, &out->content));
     out->dialect = drove__detect_dialect(&out->content, separator);
     DROVE_TRY(read_names(out, header, first_names, n_first_names, &rows));
-    DROVE_TRY(cut_blocks(out, rows));
+    return cut_blocks(out, rows);
+}
+
+drove_status drove__table_open(const char *path, char separator, drove_header header,
+                               const char *const *first_names, size_t n_first_names,
+                               const drove_piece *piece, drove_table *out)
+{
+    *out = (drove_table){.n_threads = drove__table_threads(),
+                         .first_line = piece != NULL ? piece->first_line : 1};
+    out->path = strdup(strcmp(path, "-") == 0 ? "standard input" : path);
+    if (out->path == NULL) return drove__fail_nomem(path, strlen(path));
+    out->frame = drove__frame_find(path);
+    DROVE_TRY(out->frame != NULL
+                  ? open_frame(out)
+                  : open_text(path, separator, header, first_names, n_first_names, piece, out));
     out->column = calloc(out->n_columns, sizeof *out->column);
     out->count = calloc(out->n_columns, sizeof *out->count);
     if (out->column != NULL && out->count != NULL) return DROVE_OK;
@@ -196,6 +252,10 @@ void drove__table_fini(drove_table *t)
     for (size_t i = 0; t->count != NULL && i < t->n_columns; i++)
         drove__dictionary_fini(&t->count[i].dictionary);
     for (size_t i = 0; t->name != NULL && i < t->n_columns; i++) free(t->name[i]);
+    for (size_t i = 0; t->as_text != NULL && i < t->n_columns; i++)
+        drove__frame_column_fini(&t->as_text[i]);
+    drove__frame_release(t->frame);
+    free(t->as_text);
     free(t->name);
     free(t->block);
     free(t->column);

@@ -32,6 +32,7 @@ typedef struct place { /* the record being read */
     uint32_t *raw;
     drove_cell *label;
     bool is_left_out;
+    bool keeps_words; /* of a frame: NA and the like are texts */
 } place;
 
 /* ---- one cell ---- */
@@ -152,12 +153,13 @@ static void trim(drove_cell *cell)
     for (; cell->length > 0 && *cell->text == ' '; cell->length--) cell->text++;
 }
 
-static void read_label(drove_column_count *count, const drove_cell *cell, drove_cell *label)
+static void read_label(drove_column_count *count, const place *at, const drove_cell *cell,
+                       drove_cell *label)
 {
     *label = *cell;
     trim(label);
     if (!drove__cell_is_missing(label->text, label->length) ||
-        drove__cell_is_none(label->text, label->length))
+        drove__cell_is_none(label->text, label->length) || (at->keeps_words && label->length > 0))
         return;
     label->length = 0;
     count->n_missing++;
@@ -173,7 +175,7 @@ static drove_status read_cell(worker *w, const drove_scan_column *column, drove_
 {
     uint32_t *raw = at->raw + column->slot;
     if (column->scan == DROVE_SCAN_LABEL) {
-        read_label(count, cell, &at->label[column->slot]);
+        read_label(count, at, cell, &at->label[column->slot]);
         return DROVE_OK;
     }
     if (at->is_left_out) {
@@ -183,7 +185,9 @@ static drove_status read_cell(worker *w, const drove_scan_column *column, drove_
     bool is_value = column->scan == DROVE_SCAN_NUMBER || column->scan == DROVE_SCAN_BOOLEAN ||
                     column->scan == DROVE_SCAN_DATE;
     if (is_value && read_value(column, count, cell, raw)) return DROVE_OK;
-    bool is_missing = drove__cell_is_missing(cell->text, cell->length);
+    bool is_missing = is_value || !at->keeps_words
+                          ? drove__cell_is_missing(cell->text, cell->length)
+                          : cell->length == 0;
     if (!is_missing && column->scan == DROVE_SCAN_TEXT) return read_text(w, count, cell, raw);
     if (!is_missing && column->scan == DROVE_SCAN_WORDS) return read_words(at->block, cell, raw);
     bool is_infinite =
@@ -277,15 +281,79 @@ static drove_status read_record(const drove_table *t, worker *w, const place *at
     return DROVE_OK;
 }
 
+/* ---- one row of a frame ---- */
+
+/* Whether a column of this type is read without the detour of a text. */
+static bool is_straight(drove_scan scan, drove_frame_type type)
+{
+    const bool is_boolean = type == DROVE_FRAME_BOOLEAN;
+    if (scan == DROVE_SCAN_NUMBER)
+        return is_boolean || type == DROVE_FRAME_NUMBER || type == DROVE_FRAME_INTEGER;
+    return (scan == DROVE_SCAN_BOOLEAN && is_boolean) ||
+           (scan == DROVE_SCAN_DATE && type == DROVE_FRAME_DATE);
+}
+
+static void read_typed(const drove_frame_column *from, drove_scan scan, drove_column_count *count,
+                       const place *at, uint32_t *raw)
+{
+    *raw = missing_raw(scan);
+    if (at->is_left_out) return;
+    if (drove__frame_is_missing(from, at->row)) {
+        count->n_missing++;
+    } else if (scan == DROVE_SCAN_DATE) {
+        *raw = from->raw[at->row];
+        count->has_time = count->has_time || from->has_time;
+    } else {
+        const float value = drove__frame_number(from, at->row);
+        if (isfinite(value)) {
+            *raw = drove__raw_of_float(value);
+            return;
+        }
+        count->n_missing++;
+        count_infinite(count, at->row);
+    }
+}
+
+static drove_status read_frame_row(const drove_table *t, worker *w, const place *at)
+{
+    for (size_t i = 0; i < t->n_columns; i++) {
+        const drove_scan_column *column = &t->column[i];
+        const drove_frame_column *from = &t->frame->column[i];
+        if (column->scan == DROVE_SCAN_SKIP || column->is_done) continue;
+        if (is_straight(column->scan, from->type)) {
+            read_typed(from, column->scan, &w->count[i], at, at->raw + column->slot);
+            continue;
+        }
+        const drove_cell cell =
+            drove__frame_cell(drove__frame_is_text(from) ? from : &t->as_text[i], at->row);
+        DROVE_TRY(read_cell(w, column, &w->count[i], at, &cell));
+    }
+    return DROVE_OK;
+}
+
+static void go_to_row(const drove_table *t, place *p, uint64_t row)
+{
+    p->row = row;
+    p->is_left_out = t->left_out != NULL && t->left_out[row];
+    p->raw = t->raw + row * t->n_slots;
+    p->label = t->label + row * t->n_labels;
+}
+
 static drove_status read_block(const scanning *s, worker *w, drove_table_block *block)
 {
-    drove_table *t = s->table;
+    const drove_table *t = s->table;
     const char *at = block->start, *end;
-    place p = {.block = block, .row = block->first_row};
-    for (; drove__record_next(&t->dialect, &at, block->end, &p.start, &end); p.row++) {
-        p.is_left_out = t->left_out != NULL && t->left_out[p.row];
-        p.raw = t->raw + p.row * t->n_slots;
-        p.label = t->label + p.row * t->n_labels;
+    uint64_t row = block->first_row;
+    place p = {.block = block, .keeps_words = t->frame != NULL};
+    if (t->frame != NULL) {
+        for (; row < block->first_row + block->n_rows; row++) {
+            go_to_row(t, &p, row);
+            DROVE_TRY(read_frame_row(t, w, &p));
+        }
+        return DROVE_OK;
+    }
+    for (; drove__record_next(&t->dialect, &at, block->end, &p.start, &end); row++) {
+        go_to_row(t, &p, row);
         DROVE_TRY(read_record(t, w, &p, end));
     }
     return DROVE_OK;
@@ -337,6 +405,22 @@ static drove_status raise_failure(const scanning *s)
     return first == NULL ? DROVE_OK : drove__fail(first->status, "%s", first->error);
 }
 
+/* The texts of typed columns that are not read straight. */
+static drove_status print_columns(drove_table *t)
+{
+    for (size_t i = 0; t->frame != NULL && i < t->n_columns; i++) {
+        const drove_frame_column *from = &t->frame->column[i];
+        const drove_scan_column *column = &t->column[i];
+        if (column->scan == DROVE_SCAN_SKIP || drove__frame_is_text(from) ||
+            is_straight(column->scan, from->type) || t->as_text[i].raw != NULL)
+            continue;
+        const drove_status status = drove__frame_as_text(from, t->n_rows, &t->as_text[i]);
+        if (status != DROVE_OK)
+            return drove__fail_in(status, "%s: column \"%.80s\"", t->path, t->name[i]);
+    }
+    return DROVE_OK;
+}
+
 static drove_status allocate(drove_table *t)
 {
     size_t n_raw, n_labels;
@@ -372,6 +456,7 @@ static void free_workers(const drove_table *t, scanning *s)
 drove_status drove__table_scan(drove_table *t)
 {
     DROVE_TRY(allocate(t));
+    DROVE_TRY(print_columns(t));
     scanning *s = drove__alloc(1, sizeof *s);
     if (s == NULL) return drove__fail_nomem("table", sizeof *s);
     drove_status status = DROVE_OK;

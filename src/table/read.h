@@ -10,6 +10,10 @@
  *                     An integer's ".0" is dropped, so that 7 and 7.0 are one value.
  *   WORDS             the number of words; their hashes, row after row: block[].word
  * and label[row][slot] is the cell of a LABEL.
+ *
+ * A table is a text or a frame (table/frame.h).  Typed cells of a frame become raw words as they
+ * are; its texts, and typed cells that are read as text or as labels, are read as the cells of a
+ * text, but for words such as NA: beside other texts they are texts.
  */
 #ifndef DROVE_TABLE_READ_H
 #define DROVE_TABLE_READ_H
@@ -19,10 +23,10 @@
 #include "table/content.h"
 #include "table/detect.h"
 #include "table/dictionary.h"
+#include "table/frame.h"
 #include "table/odd.h"
+#include "table/raw.h"
 #include "table/scan.h"
-
-#define DROVE_DATE_MISSING INT32_MIN
 
 typedef enum drove_scan {
     DROVE_SCAN_SKIP,
@@ -54,7 +58,7 @@ typedef struct drove_column_count { /* of one scan */
 } drove_column_count;
 
 typedef struct drove_table_block {
-    const char *start, *end;
+    const char *start, *end; /* of a frame: NULL */
     uint64_t    first_row;
     uint32_t    n_rows;
     uint32_t   *word; /* [n_words], from malloc */
@@ -62,16 +66,18 @@ typedef struct drove_table_block {
 } drove_table_block;
 
 typedef struct drove_table {
-    char              *path; /* for messages */
-    drove_content      content;
-    uint64_t           first_line; /* of the content in the file */
-    drove_dialect      dialect;
-    bool               has_header;
-    size_t             n_columns;
-    char             **name; /* [n_columns] */
-    size_t             n_rows, n_blocks;
-    drove_table_block *block;
-    unsigned           n_threads;
+    char               *path;    /* for messages */
+    drove_frame        *frame;   /* NULL: a text; else there is no content, and: */
+    drove_frame_column *as_text; /* [n_columns] typed columns that are read as text, once needed */
+    drove_content       content;
+    uint64_t            first_line; /* of the content in the file */
+    drove_dialect       dialect;
+    bool                has_header;
+    size_t              n_columns;
+    char              **name; /* [n_columns] */
+    size_t              n_rows, n_blocks;
+    drove_table_block  *block;
+    unsigned            n_threads;
     /* the caller sets: */
     drove_scan_column *column; /* [n_columns], at first SKIP */
     size_t             n_slots, n_labels;
@@ -84,10 +90,10 @@ typedef struct drove_table {
     drove_column_count *count; /* [n_columns] */
 } drove_table;
 
-/* piece: of the file, with its header; NULL: all of it.  first_names: NULL, or names (of a label,
- * of another table's columns); a first record that holds one of them is a header.  The caller
- * calls drove__table_fini even after a failure. Errors: those of drove__content_load, DROVE_E_DATA
- * (no row, a line that is too long). */
+/* path: also "memory:7", a frame.  piece: of the file, with its header; NULL: all of it.
+ * first_names: NULL, or names (of a label, of another table's columns); a first record that holds
+ * one of them is a header.  The caller calls drove__table_fini even after a failure. Errors: those
+ * of drove__content_load, DROVE_E_DATA (no row, a line that is too long). */
 drove_status drove__table_open(const char *path, char separator, drove_header header,
                                const char *const *first_names, size_t n_first_names,
                                const drove_piece *piece, drove_table *out);
@@ -99,23 +105,5 @@ drove_status drove__table_scan(drove_table *table);
 
 /* Line of the file, from 1, of a place in the content. */
 uint64_t drove__table_line(const drove_table *table, const char *at);
-
-static inline float drove__raw_float(uint32_t raw)
-{
-    union {
-        uint32_t bits;
-        float    value;
-    } word = {.bits = raw};
-    return word.value;
-}
-
-static inline uint32_t drove__raw_of_float(float value)
-{
-    union {
-        float    value;
-        uint32_t bits;
-    } word = {.value = value};
-    return word.bits;
-}
 
 #endif

@@ -94,6 +94,14 @@ static void look_at_cell(drove_sample *s, const drove_cell *cell)
     if (s->n_present <= 100) show(s, cell);
 }
 
+/* A cell of a frame; a typed one is printed. */
+static drove_cell frame_cell(const drove_frame_column *c, size_t row,
+                             char into[DROVE_FRAME_PRINT_SIZE])
+{
+    if (drove__frame_is_text(c)) return drove__frame_cell(c, row);
+    return (drove_cell){.text = into, .length = drove__frame_print(c, row, into)};
+}
+
 typedef struct sampling {
     const drove_table *table;
     const size_t *label; /* [n_labels] */
@@ -117,11 +125,33 @@ static bool has_label(const sampling *s, const char *at, const char *end)
     return true;
 }
 
+static void look_at_frame(sampling *s, const drove_table_block *block, size_t n_rows)
+{
+    const drove_frame *frame = s->table->frame;
+    char text[DROVE_FRAME_PRINT_SIZE];
+    for (size_t row = block->first_row; row < block->first_row + block->n_rows && n_rows > 0;
+         row++, n_rows--) {
+        bool is_labelled = true;
+        for (size_t k = 0; k < s->n_labels; k++)
+            is_labelled = is_labelled && !drove__frame_is_missing(&frame->column[s->label[k]], row);
+        if (!is_labelled) continue;
+        s->n_labelled++;
+        for (size_t i = 0; i < frame->n_columns; i++) {
+            const drove_cell cell = frame_cell(&frame->column[i], row, text);
+            look_at_cell(&s->sample[i], &cell);
+        }
+    }
+}
+
 /* Up to n_rows records of a block.  A broken one is told when the whole file is read. */
 static void look_at_rows(sampling *s, const drove_table_block *block, size_t n_rows)
 {
     const drove_table *t = s->table;
     const char *at = block->start, *start, *end;
+    if (t->frame != NULL) {
+        look_at_frame(s, block, n_rows);
+        return;
+    }
     for (size_t row = 0; row < n_rows; row++) {
         bool more = true;
         if (!drove__record_next(&t->dialect, &at, block->end, &start, &end)) return;

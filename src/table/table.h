@@ -88,6 +88,9 @@ drove_status         drove__table_list(const drove_table *t, const char *key, co
 /* Refuses a column whose name another column has, too: it is called y, the other one y.2.  Errors:
  * DROVE_E_ARG. */
 drove_status drove__label_check_name(const drove_table *t, size_t column);
+/* Whether the single label is a category by the type of its column, whatever its cells look
+ * like. */
+bool drove__known_label_is_category(const drove_known_table *known);
 /* Whether every label of a scanned row is there. */
 bool drove__known_has_label(const drove_known_table *known, size_t row);
 /* Decides, of a scanned table with a single label, whether words among numbers are missing labels,
