@@ -3,6 +3,7 @@
 #define DROVE_DROVE_H
 
 #include <drove/arrays.h>
+#include <drove/arrow.h>
 #include <drove/bench.h>
 #include <drove/data.h>
 #include <drove/dmgc.h>

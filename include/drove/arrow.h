@@ -1,0 +1,112 @@
+/* drove/arrow.h - tables of other programs, through the Arrow C data interface.
+ *
+ * Source: the specifications "The Arrow C data interface" and "The Arrow C stream interface" of
+ * Apache Arrow.  A table has a name, "memory:7", that stands where the name of a table's file may:
+ * "table:memory:7?label=y".
+ *
+ *   Arrow                                       what the column is
+ *   integers, floats, decimals                  numbers
+ *   times of day, durations                     numbers, in seconds
+ *   bool                                        truth values
+ *   date32, date64, timestamp                   dates, to the minute, in UTC
+ *   utf8, large_utf8, utf8_view                 as the cells of a text file (docs/formats.md)
+ *   dictionary of any of these                  a category, whatever its texts look like
+ *   null                                        missing cells
+ * All others are refused by name.  Extension types count as what they are stored as.
+ *
+ * Missing are cells that are null, the number NaN, the signed integer -2^63 and texts of blanks
+ * alone.  Words such as NA, which stand for missing cells in a text file, do so among texts that
+ * are numbers or dates; among others they are texts.  Refused, with column and row, are dates
+ * outside the years -2113 to 6052 and the unsigned integer 2^63.  Numbers count as floats of 32
+ * bits.
+ *
+ * Kept in memory: 8 bytes for an integer, 4 bytes for any other cell, and each different text of a
+ * column once.  Batches are copied into that form one at a time, and released at once.
+ *
+ * Threads: a table belongs to one thread while it is made, changed and destroyed; its name may be
+ * used by any number of threads between.
+ */
+#ifndef DROVE_ARROW_H
+#define DROVE_ARROW_H
+
+#include <drove/arrays.h>
+#include <drove/status.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+#pragma GCC visibility push(default) /* exported by the shared library */
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifndef ARROW_C_DATA_INTERFACE
+#define ARROW_C_DATA_INTERFACE
+
+#define ARROW_FLAG_DICTIONARY_ORDERED 1
+#define ARROW_FLAG_NULLABLE           2
+#define ARROW_FLAG_MAP_KEYS_SORTED    4
+
+struct ArrowSchema {
+    const char          *format, *name, *metadata;
+    int64_t              flags, n_children;
+    struct ArrowSchema **children, *dictionary;
+    void (*release)(struct ArrowSchema *);
+    void *private_data;
+};
+
+struct ArrowArray {
+    int64_t             length, null_count, offset, n_buffers, n_children;
+    const void        **buffers;
+    struct ArrowArray **children, *dictionary;
+    void (*release)(struct ArrowArray *);
+    void *private_data;
+};
+#endif
+
+#ifndef ARROW_C_STREAM_INTERFACE
+#define ARROW_C_STREAM_INTERFACE
+
+struct ArrowArrayStream {
+    int (*get_schema)(struct ArrowArrayStream *, struct ArrowSchema *out);
+    int (*get_next)(struct ArrowArrayStream *, struct ArrowArray *out);
+    const char *(*get_last_error)(struct ArrowArrayStream *);
+    void (*release)(struct ArrowArrayStream *);
+    void *private_data;
+};
+#endif
+
+typedef struct drove_arrow_table drove_arrow_table;
+
+/* A record batch, or all batches of a stream.  Ownership moves: whatever the result, all of it is
+ * released when these return (each release callback is called once, and the structs are marked as
+ * released).  Columns without a name are called column1, column2 ... by their number.  Errors:
+ * DROVE_E_DATA (not record batches, two columns of one name, anything against the specification:
+ * column, row, what was expected and found; an error of the stream), DROVE_E_UNSUPPORTED (a type
+ * that no table has), DROVE_E_NOMEM. */
+drove_status drove_arrow_table_create(struct ArrowSchema *schema, struct ArrowArray *batch,
+                                      drove_arrow_table **out);
+drove_status drove_arrow_table_from_stream(struct ArrowArrayStream *stream,
+                                           drove_arrow_table      **out);
+/* Runs and data sets that use the table keep what they need.  NULL accepted. */
+void drove_arrow_table_destroy(drove_arrow_table *table);
+
+/* "memory:7"; owned by table */
+const char *drove_arrow_table_name(const drove_arrow_table *table);
+size_t      drove_arrow_table_n_rows(const drove_arrow_table *table);
+size_t      drove_arrow_table_bytes(const drove_arrow_table *table); /* of its cells and texts */
+
+/* One more column, behind the others: values, a vector of n_rows numbers; NaN is missing.  With
+ * text[n_texts] each number, from 0 to n_texts - 1, stands for its text, and the column is a
+ * category; text NULL: numbers.  Copied.  After a failure the table is as it was.  Errors:
+ * DROVE_E_ARG (a name that a column has, no type of drove_type), DROVE_E_SHAPE, DROVE_E_DATA (a
+ * number without a text, a text that is not UTF-8), DROVE_E_NOMEM. */
+drove_status drove_arrow_table_add(drove_arrow_table *table, const char *name,
+                                   const drove_matrix *values, const char *const *text,
+                                   size_t n_texts);
+
+#ifdef __cplusplus
+}
+#endif
+#pragma GCC visibility pop
+#endif
