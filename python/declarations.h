@@ -89,6 +89,29 @@ drove_status drove_memory_file_create(const void *bytes, size_t n_bytes, int cop
 void         drove_memory_file_destroy(drove_memory_file *file);
 const char  *drove_memory_file_name(const drove_memory_file *file);
 
+/* tables by Arrow */
+struct ArrowSchema {
+    ...;
+};
+struct ArrowArray {
+    ...;
+};
+struct ArrowArrayStream {
+    ...;
+};
+typedef struct drove_arrow_table drove_arrow_table;
+drove_status drove_arrow_table_create(struct ArrowSchema *schema, struct ArrowArray *batch,
+                                      drove_arrow_table **out);
+drove_status drove_arrow_table_from_stream(struct ArrowArrayStream *stream,
+                                           drove_arrow_table      **out);
+void         drove_arrow_table_destroy(drove_arrow_table *table);
+const char  *drove_arrow_table_name(const drove_arrow_table *table);
+size_t       drove_arrow_table_n_rows(const drove_arrow_table *table);
+size_t       drove_arrow_table_bytes(const drove_arrow_table *table);
+drove_status drove_arrow_table_add(drove_arrow_table *table, const char *name,
+                                   const drove_matrix *values, const char *const *text,
+                                   size_t n_texts);
+
 /* runs */
 typedef enum {
     DROVE_REACHED,

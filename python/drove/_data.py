@@ -1,4 +1,4 @@
-"""NumPy arrays, SciPy matrices and tables as data of the library.
+"""NumPy arrays, SciPy matrices and files in memory as data of the library.
 
 A Source has the name that stands for the data in an option, and keeps alive what the library borrows.
 """
@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import functools
 import numbers
-import re
 
 import numpy as np
 
@@ -165,74 +164,11 @@ class Bytes:
         self.name = text(lib.drove_memory_file_name(self._file))
 
 
-# ---- tables ----
-
-
-def is_table(x):
-    """A pandas or Polars DataFrame, or a pyarrow Table."""
-    module = type(x).__module__.partition(".")[0]
-    return module in ("pandas", "polars", "pyarrow") and hasattr(x, "columns")
-
-
-def column_names(x):
-    names = x.column_names if hasattr(x, "column_names") else x.columns
-    return [str(name) for name in names]
-
-
-def is_plain_table(x):
-    """Whether all columns are numbers without missing values: then an array says the same."""
-    module = type(x).__module__.partition(".")[0]
-    if module == "pandas":
-        return all(isinstance(t, np.dtype) and t.kind in "biuf" for t in x.dtypes) and not x.isna().any(axis=None)
-    if module == "polars":
-        return all(t.is_numeric() for t in x.dtypes) and sum(x.null_count().row(0)) == 0
-    import pyarrow.types as types
-    plain = [c for c in x.columns
-             if (types.is_integer(c.type) or types.is_floating(c.type)) and c.null_count == 0]
-    return len(plain) == len(x.columns)
-
-
-def to_array(x):
-    """A plain table as an array."""
-    if hasattr(x, "to_numpy"):
-        return x.to_numpy()
-    return np.column_stack([column.to_numpy() for column in x.columns])
-
-
-def _to_pandas(x):
-    import pandas
-    if isinstance(x, pandas.DataFrame):
-        return x
-    if not is_table(x):
-        raise ValueError(f"expected a table (pandas, Polars, pyarrow), found {type(x).__name__}")
-    return x.to_pandas()
-
-
-def table_bytes(x, names=None, extra=None):
-    """A table as CSV text, its columns called `names`, with further columns {name: values} behind its own."""
-    frame = _to_pandas(x)
-    if names is not None:
-        frame = frame.set_axis(names, axis=1)
-    if extra:
-        frame = frame.assign(**{name: np.asarray(values) for name, values in extra.items()})
-    return frame.to_csv(index=False, float_format="%.9g").encode("utf-8")
-
-
-_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_ .-]*[A-Za-z0-9_.-]|[A-Za-z_]")
-
-
-def plain_names(names):
-    """The names of a table's columns, if each reads back from CSV as it is; else x0, x1, ..."""
-    if len(set(names)) == len(names) and all(_PLAIN_NAME.fullmatch(name) for name in names):
-        return list(names)
-    return [f"x{i}" for i in range(len(names))]
-
-
-def free_name(wanted, names):
-    """A name that no column has."""
-    while wanted in names:
-        wanted += "_"
-    return wanted
+def has_missing(y):
+    """Whether an array has cells that are None or NaN."""
+    if y.dtype.kind == "f":
+        return bool(np.isnan(y).any())
+    return y.dtype.kind not in "biu" and any(value is None or value != value for value in y.flat)
 
 
 def seed_of(random_state):

@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from drove import _data
+from drove import _data, _tables
 from drove._train import train_on
 from drove._trainer import Learner
 
@@ -115,10 +115,16 @@ class _Drove(BaseEstimator):
 
     # ---- training ----
 
+    def _take(self, X, y, sample_weight):
+        """y and sample_weight may be names of columns of a table."""
+        X, (y, sample_weight), self._taken = _tables.take(X, (y, sample_weight))
+        return X, y, sample_weight
+
     def _check(self, X, y, reset):
         """X and y, checked; a table with categories or missing values stays one."""
+        X = _tables.whole(X)
         goes_on_with_one = not reset and self._is_table
-        is_table = _data.is_table(X) and (goes_on_with_one or not _data.is_plain_table(X))
+        is_table = _tables.is_table(X) and (goes_on_with_one or not _tables.is_plain(X))
         if not reset and is_table != self._is_table:
             raise ValueError("expected the kind of data of the first call: " +
                              ("a table with texts or missing values" if self._is_table else "numbers alone"))
@@ -135,7 +141,7 @@ class _Drove(BaseEstimator):
         return X, y
 
     def _check_table(self, X, y, reset):
-        names = _data.column_names(X)
+        names = _tables.column_names(X)
         y = np.asarray(y)
         if len(set(names)) != len(names):
             raise ValueError("expected columns with different names, found two of the same")
@@ -143,23 +149,23 @@ class _Drove(BaseEstimator):
             raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
         if len(y) != len(X):
             raise ValueError(f"Found input variables with inconsistent numbers of samples: [{len(X)}, {len(y)}]")
-        if any(value is None or value != value for value in y.flat):
+        if _data.has_missing(y):
             raise ValueError("Input y contains NaN.")
         if not reset:
             return self._matched(X), y
         self.feature_names_in_ = np.asarray(names, dtype=object)
         self.n_features_in_ = len(names)
-        self._columns = _data.plain_names(names)
+        self._columns = _tables.library_names(X)
         return X, y
 
     def _matched(self, table):
-        """The columns of the training data, in their order, as a pandas DataFrame."""
-        names = _data.column_names(table)
+        """The columns of the training data, in their order."""
+        names = _tables.column_names(table)
         missing = [name for name in self.feature_names_in_ if name not in names]
         if missing:
             raise ValueError("The feature names should match those that were passed during fit.\n"
                              f"Feature names seen at fit time, yet now missing:\n- {missing[0]}\n")
-        return _data._to_pandas(table).iloc[:, [names.index(name) for name in self.feature_names_in_]]
+        return _tables.select(table, list(self.feature_names_in_))
 
     def _source(self, x, y, weight, goes_on):
         """Arrays, or a table, with targets."""
@@ -170,14 +176,22 @@ class _Drove(BaseEstimator):
                 source.set_weights(weight)
             source.spec = source.name
             return source
-        label, of_weight = (_data.free_name(name, self._columns) for name in ("label", "weight"))
-        extra = {label: self._targets.column(y)}
+        label, of_weight = (_tables.free_name(name, self._columns) for name in ("label", "weight"))
         keys = f"?label={label}&target={self._targets.kind}"
         if weight is not None:
-            extra[of_weight] = weight
             keys += f"&weights={of_weight}"
-        source = _data.Bytes(_data.table_bytes(x, self._columns, extra))
-        source.spec = "table:" + source.name + keys
+        numbers, texts = self._targets.column(y)
+        if _tables.offers_arrow(x) and self._columns == _tables.column_names(x):
+            source = _tables.Table(x)
+            source.add(label, numbers, texts)
+            if weight is not None:
+                source.add(of_weight, weight)
+        else:
+            extra = {label: numbers if texts is None else np.asarray(texts, dtype=object)[numbers]}
+            if weight is not None:
+                extra[of_weight] = weight
+            source = _tables.TextTable(x, self._columns, extra)
+        source.spec += keys
         return source
 
     def _run(self, X, y, weight, values, goes_on):
@@ -283,15 +297,16 @@ class _Drove(BaseEstimator):
             except ValueError:
                 pass  # what is wrong is said in scikit-learn's words
         check_is_fitted(self, "model_")
+        x = _tables.whole(_tables.without(x, getattr(self, "_taken", [])))
         if not self._is_table:
             x = validate_data(self, x, accept_sparse=("csr", "csc"), reset=False)
             return self.model_.outputs(x, self._threads())
-        if not _data.is_table(x):
+        if not _tables.is_table(x):
             raise ValueError("expected a table with the columns of the training data, found an array")
-        frame = self._matched(x)
+        x = self._matched(x)
         if len(x) == 0:
             raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
-        return self.model_.table_outputs(frame, self._columns, self._threads())
+        return self.model_.table_outputs(x, self._columns, self._threads())
 
     @property
     def coefs_(self):
@@ -331,7 +346,8 @@ class _Classes:
         source.set_classes(y if self.are_numbers else self.numbers(y), len(self.names), self.names)
 
     def column(self, y):
-        return np.asarray(self.words, dtype=object)[self.numbers(y)]
+        """Numbers, and the texts that they stand for."""
+        return self.numbers(y), self.words
 
     def check(self, model):
         if model.n_classes != len(self.classes):
@@ -381,7 +397,7 @@ class _Values:
     def column(self, y):
         if y.ndim > 1:
             raise ValueError("a table with missing values or categories: expected one value for each row")
-        return y
+        return y, None
 
     def check(self, model):
         pass
@@ -397,8 +413,9 @@ def _gives_probability(self):
 class DroveClassifier(ClassifierMixin, _Drove):
     """A classifier: linear models and networks, trained by parallel stochastic gradient descent.
 
-    X: an array, a SciPy matrix, or a table (pandas, Polars, pyarrow) with numbers, texts and missing values.  y: classes
-    of any type, or an indicator matrix of labels.
+    X: an array, a SciPy matrix, or a table (pandas, Polars, pyarrow, or another that offers Arrow's PyCapsule interface)
+    with numbers, texts, dates and missing values.  y: classes of any type, an indicator matrix of labels, or the name of a
+    column of the table; so may be sample_weight.
 
     Parameters
     ----------
@@ -452,6 +469,7 @@ class DroveClassifier(ClassifierMixin, _Drove):
     def fit(self, X, y, sample_weight=None):
         """Trains on all rows.  Returns self."""
         goes_on = self.warm_start and self._is_fitted
+        X, y, sample_weight = self._take(X, y, sample_weight)
         X, y = self._check_classes(X, y, not goes_on)
         if not goes_on:
             self._learn_classes(y)
@@ -469,6 +487,7 @@ class DroveClassifier(ClassifierMixin, _Drove):
         if classes is None and sample_weight is None and self.class_weight is None and self._plain_pass(X, y):
             return self
         is_first = not self._is_fitted
+        X, y, sample_weight = self._take(X, y, sample_weight)
         X, y = self._check_classes(X, y, is_first)
         if is_first and y.ndim == 2:
             self._learn_classes(y)
@@ -559,8 +578,8 @@ class DroveClassifier(ClassifierMixin, _Drove):
 class DroveRegressor(RegressorMixin, _Drove):
     """A regressor: linear models and networks, trained by parallel stochastic gradient descent.
 
-    X: an array, a SciPy matrix, or a table (pandas, Polars, pyarrow) with numbers, texts and missing values.  y: a number,
-    or several, for each row.  Parameters and attributes: those of DroveClassifier, without classes.
+    X: as of DroveClassifier.  y: a number, or several, for each row, or the name of a column of the table.  Parameters and
+    attributes: those of DroveClassifier, without classes.
     """
 
     _y_is_numeric = True
@@ -574,6 +593,7 @@ class DroveRegressor(RegressorMixin, _Drove):
     def fit(self, X, y, sample_weight=None):
         """Trains on all rows.  Returns self."""
         goes_on = self.warm_start and self._is_fitted
+        X, y, sample_weight = self._take(X, y, sample_weight)
         X, y = self._check_values(X, y, not goes_on)
         return self._run(X, y, self._weight(sample_weight, X), self._values(X.shape[0]), goes_on)
 
@@ -587,6 +607,7 @@ class DroveRegressor(RegressorMixin, _Drove):
         if sample_weight is None and self._plain_pass(X, y):
             return self
         is_first = not self._is_fitted
+        X, y, sample_weight = self._take(X, y, sample_weight)
         X, y = self._check_values(X, y, is_first)
         return self._part(X, y, self._weight(sample_weight, X), is_first)
 

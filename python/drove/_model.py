@@ -5,7 +5,7 @@ import os
 
 import numpy as np
 
-from drove import _data
+from drove import _data, _tables
 from drove._library import check, encoded, text
 from drove._native import ffi, lib
 
@@ -112,8 +112,8 @@ class Model:
             return self._apply(os.fspath(x), threads)
         if self.is_table:
             return self.table_outputs(x, None, threads)
-        if _data.is_table(x):
-            x = _data.to_array(x)
+        if _tables.is_table(x):
+            x = _tables.to_array(_tables.whole(x))
         x = _data.as_kind(x if hasattr(x, "tocsr") else _data.known(x), self.is_sparse)
         width = x.shape[1] if x.ndim == 2 else int(np.prod(x.shape[1:])) if x.ndim > 2 else 0
         if width != self.n_features:
@@ -129,11 +129,11 @@ class Model:
 
     def table_outputs(self, x, names, threads=0):
         """outputs() of a table whose columns count as called `names`; None: by their own names."""
-        source = _data.Bytes(_data.table_bytes(x, names))
-        out = self._apply("table:" + source.name, threads)
-        if len(out) != len(x):
-            raise ValueError(f"expected predictions for {len(x)} rows, found {len(out)}: the names or cells of the table "
-                             "do not read back from CSV")
+        source = _tables.source_of(x, names)
+        out = self._apply(source.spec, threads)
+        if len(out) != source.n_rows:
+            raise ValueError(f"expected predictions for {source.n_rows} rows, found {len(out)}: the names or cells of the "
+                             "table do not read back from CSV")
         return out
 
     def _rows(self, x):

@@ -8,7 +8,7 @@ import sys
 import threading
 import warnings
 
-from drove import _data
+from drove import _data, _tables
 from drove._library import Progress, check, make_options, text
 from drove._model import Model
 from drove._native import ffi, lib
@@ -175,8 +175,8 @@ def train_on(source, values, on_progress=None, on_evaluated=None, on_message=Non
 def train(data=None, label=None, *, on_progress=None, on_evaluated=None, on_message=None, verbose=False, **options):
     """Trains a model with everything that `drove train` has.
 
-    data: a spec or path, as on the command line, or a table (pandas, Polars, pyarrow) with a column `label`, or a pair
-    (X, y) of arrays.  options: those of the command line by their names, with "_" for "-": train("people.csv",
+    data: a spec or path, as on the command line, or a table (pandas, Polars, pyarrow, or another that offers Arrow's
+    PyCapsule interface) with a column `label`, or a pair (X, y) of an array or table and an array.  options: those of the command line by their names, with "_" for "-": train("people.csv",
     label="income", model="mlp:64", out="run").  options() lists them.
 
     on_progress, on_evaluated: called with a Progress; on_message with a line of text.  One that returns False ends the
@@ -189,10 +189,10 @@ def train(data=None, label=None, *, on_progress=None, on_evaluated=None, on_mess
         raise ValueError(f"data: expected a pair (X, y), found {len(data)} values")
     if isinstance(data, tuple):
         source = labelled(*data)
-        values["data"] = source.name
+        values["data"] = source.spec
     elif data is not None and not isinstance(data, (str, os.PathLike)):
-        source = _data.Bytes(_data.table_bytes(data))
-        values["data"] = "table:" + source.name
+        source = _tables.source_of(data)
+        values["data"] = source.spec
     elif data is not None:
         values["data"] = os.fspath(data)
     if label is not None:
@@ -205,16 +205,39 @@ def train(data=None, label=None, *, on_progress=None, on_evaluated=None, on_mess
 
 
 def labelled(x, y):
-    """Arrays with targets: whole numbers, texts and truth values are classes, other numbers values."""
+    """An array or a table with targets: whole numbers, texts and truth values are classes, other numbers values."""
     import numpy as np
-    source, y = _data.Source(x), np.asarray(y)
-    if y.dtype == object and any(value is None or value != value for value in y.flat):
+    y = np.asarray(y)
+    if y.dtype == object and _data.has_missing(y):
         raise ValueError("y: expected a value for each row, found missing ones")
-    if y.ndim == 1 and y.dtype.kind not in "f":
-        classes, numbers = np.unique(y, return_inverse=True)
-        source.set_classes(numbers, len(classes), [str(c) for c in classes])
+    are_classes = y.ndim == 1 and y.dtype.kind not in "f"
+    classes, numbers = np.unique(y, return_inverse=True) if are_classes else (None, y)
+    names = [str(c) for c in classes] if are_classes else None
+    if _tables.is_table(x):
+        x = _tables.whole(x)
+        if not _tables.is_plain(x):
+            return _labelled_table(x, numbers, names)
+        x = _tables.to_array(x)
+    source = _data.Source(x)
+    if are_classes:
+        source.set_classes(numbers, len(classes), names)
     else:
         source.set_values(y)
+    source.spec = source.name
+    return source
+
+
+def _labelled_table(x, numbers, names):
+    """A table with one more column: the numbers, or the classes that they stand for."""
+    if numbers.ndim != 1:
+        raise ValueError("y: expected one value for each row of a table with texts or missing values, found several")
+    label = _tables.free_name("label", _tables.column_names(x))
+    if not _tables.offers_arrow(x):
+        raise ValueError("(X, y): expected a table that offers Arrow's interface, or numbers alone; data=TABLE takes others "
+                         "with y as a column")
+    source = _tables.Table(x)
+    source.add(label, numbers, names)
+    source.spec += f"?label={label}&target={'value' if names is None else 'class'}"
     return source
 
 
