@@ -1,4 +1,5 @@
-/* drove/arrow.h - tables of other programs, through the Arrow C data interface.
+/* drove/arrow.h - tables of other programs, and predictions for them, through the Arrow C data
+ * interface.
  *
  * Source: the specifications "The Arrow C data interface" and "The Arrow C stream interface" of
  * Apache Arrow.  A table has a name, "memory:7", that stands where the name of a table's file may:
@@ -30,6 +31,7 @@
 #define DROVE_ARROW_H
 
 #include <drove/arrays.h>
+#include <drove/predictor.h>
 #include <drove/status.h>
 
 #include <stddef.h>
@@ -104,6 +106,16 @@ size_t      drove_arrow_table_bytes(const drove_arrow_table *table); /* of its c
 drove_status drove_arrow_table_add(drove_arrow_table *table, const char *name,
                                    const drove_matrix *values, const char *const *text,
                                    size_t n_texts);
+
+/* ---- predictions ---- */
+
+/* Predictions for any data, as by drove_predictor_apply, as a record batch for other programs: a
+ * column of floats for each output, called by its class or value; by its number where that has no
+ * name, "value" where it is the only one.  *schema and *batch are the caller's to release, also
+ * columns that were moved out of them; after a failure both are marked as released.  Errors: those
+ * of drove_predictor_apply. */
+drove_status drove_predictor_arrow(drove_predictor *predictor, const char *data, unsigned threads,
+                                   struct ArrowSchema *schema, struct ArrowArray *batch);
 
 #ifdef __cplusplus
 }
