@@ -45,10 +45,12 @@ static drove_status complete_spec(const drove_options *opt, char into[DROVE_SPEC
     return DROVE_OK;
 }
 
-/* A single value in all rows; several values to an example are left alone. */
+/* A single value in all rows: of a file a wrong column, most likely; what a program has in its
+ * arrays it means.  Several values to an example are left alone. */
 static drove_status check_values(const drove_options *opt, const drove_storage *s)
 {
-    if (s->y_kind != DROVE_Y_VALUE || drove__storage_n_values(s) > 1 || s->n_rows < 2)
+    if (s->y_kind != DROVE_Y_VALUE || drove__storage_n_values(s) > 1 || s->n_rows < 2 ||
+        s->arrays != NULL)
         return DROVE_OK;
     for (size_t i = 1; i < s->n_rows; i++)
         if (s->y_value[i] != s->y_value[0]) return DROVE_OK;

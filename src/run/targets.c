@@ -72,16 +72,14 @@ void drove__targets_map_in(const drove_layer *l, const double *shift, const doub
     for (size_t i = 0; i < l->n_b; i++) b[i] = (float)(((double)b[i] - shift[i]) / scale[i]);
 }
 
-/* A constant value is only shifted; false: nothing varies, or no such map. */
+/* A constant value is only shifted; false: no such map. */
 static bool settle(double *deviation, size_t n_values)
 {
-    size_t n_varying = 0;
     for (size_t k = 0; k < n_values; k++) {
         if (!isfinite(deviation[k])) return false;
-        n_varying += deviation[k] > 0.0;
         if (!(deviation[k] > 0.0)) deviation[k] = 1.0;
     }
-    return n_varying > 0;
+    return true;
 }
 
 static void forget(drove_run *run)

@@ -440,6 +440,13 @@ class Passes(unittest.TestCase):
                 model.partial_fit(X, 3 * scale + scale * y)
             self.assertGreater(model.score(X, 3 * scale + scale * y), 0.5)
 
+    def test_of_a_value_that_never_varies(self):
+        X, _ = load_diabetes(return_X_y=True)
+        for y in (np.zeros(len(X)), np.full(len(X), 3e6)):
+            model = DroveRegressor(random_state=0).fit(X, y)
+            self.assertLess(np.abs(model.predict(X) - y).mean(), 0.1)
+            self.assertLess(np.abs(model.partial_fit(X, y).predict(X) - y).mean(), 0.1)
+
     def test_end_by_a_signal(self):
         X = np.random.RandomState(0).randn(200_000, 8).astype(np.float32)
         y = (X[:, 0] > 0).astype(int)
