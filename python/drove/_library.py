@@ -4,6 +4,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import numbers
+import re
 
 from drove._native import ffi, lib
 
@@ -26,10 +27,15 @@ _ERRORS = {
 }
 
 
+# The library's name of data and models in memory, which says nothing to those who handed them over.
+_OWN_NAME = re.compile(r"^(?:(?:table:)?memory:)?\d+(?:\.safetensors)?(?:\?\S*)?: ")
+
+
 def check(status, why=None):
     """Raises what a status stands for; why: its text, if it is that of another thread."""
     if status != lib.DROVE_OK:
-        raise _ERRORS.get(status, DroveError)(text(lib.drove_error_text()) if why is None else why)
+        why = text(lib.drove_error_text()) if why is None else why
+        raise _ERRORS.get(status, DroveError)(_OWN_NAME.sub("", why))
 
 
 def text(pointer):

@@ -222,7 +222,8 @@ class Tables(unittest.TestCase):
         losses = [warm.loss_] + [warm.fit(self.X, self.y).loss_ for _ in range(5)]
         self.assertLess(losses[-1], losses[0])
         p = warm.predict_proba(self.X)
-        for X, y, words in ((self.X.iloc[:, :-1], self.y, "now missing"), (self.X, np.where(self.y == "big", "b", "s"), "first call")):
+        others = np.where(self.y == "big", "b", "s")
+        for X, y, words in ((self.X.iloc[:, :-1], self.y, "now missing"), (self.X, others, "first call")):
             with self.assertRaisesRegex(ValueError, words):
                 warm.fit(X, y)
         np.testing.assert_array_equal(warm.predict_proba(self.X), p)  # as it was
@@ -419,6 +420,10 @@ class Passes(unittest.TestCase):
         for X, words in ((bad, "Input X contains NaN"), (self.X[:, :4], "4 features"), (self.X[:0], "0 sample")):
             with self.assertRaisesRegex(ValueError, words):
                 model.predict_proba(X)
+        large = self.X.astype(np.float64) * 1e300
+        for call in (lambda: model.partial_fit(large, self.y), lambda: model.predict(large)):
+            with self.assertRaisesRegex(ValueError, "^row 1, feature 1: expected a finite number, found -?inf$"):
+                call()
         np.testing.assert_array_equal(model.predict_proba(self.X), before)
 
     def test_that_diverge_leave_a_finite_model(self):
