@@ -24,16 +24,16 @@ extern "C" {
 
 /* Numbers of the machine's own byte order. */
 typedef enum drove_type {
-    DROVE_TYPE_F32,
-    DROVE_TYPE_F64,
-    DROVE_TYPE_U8,
-    DROVE_TYPE_I8,
-    DROVE_TYPE_U16,
-    DROVE_TYPE_I16,
-    DROVE_TYPE_U32,
-    DROVE_TYPE_I32,
-    DROVE_TYPE_U64,
-    DROVE_TYPE_I64,
+    DROVE_TYPE_F32, /* float */
+    DROVE_TYPE_F64, /* double */
+    DROVE_TYPE_U8,  /* uint8_t */
+    DROVE_TYPE_I8,  /* int8_t */
+    DROVE_TYPE_U16, /* uint16_t */
+    DROVE_TYPE_I16, /* int16_t */
+    DROVE_TYPE_U32, /* uint32_t */
+    DROVE_TYPE_I32, /* int32_t */
+    DROVE_TYPE_U64, /* uint64_t */
+    DROVE_TYPE_I64, /* int64_t */
     DROVE_TYPE_BOOL /* a byte, 0 or not 0 */
 } drove_type;
 size_t drove_type_size(drove_type type); /* bytes of one number; 0: no such type */
@@ -41,12 +41,12 @@ size_t drove_type_size(drove_type type); /* bytes of one number; 0: no such type
 /* An array of two dimensions: number [i][j] lies at values + i * row_bytes + j * column_bytes.
  * Both steps may be negative.  A vector has one column. */
 typedef struct drove_matrix {
-    const void *values;
-    drove_type  type;
-    size_t      n_rows, n_columns;
-    ptrdiff_t   row_bytes, column_bytes;
+    const void *values;                  /* number [0][0]; the caller's */
+    drove_type  type;                    /* of every number */
+    size_t      n_rows, n_columns;       /* shape */
+    ptrdiff_t   row_bytes, column_bytes; /* bytes from one row, or column, to the next */
 } drove_matrix;
-/* One after the other, rows first. */
+/* A matrix whose numbers lie without gaps, row after row; values stay the caller's. */
 drove_matrix drove_matrix_dense(const void *values, drove_type type, size_t n_rows,
                                 size_t n_columns);
 
@@ -54,16 +54,18 @@ drove_matrix drove_matrix_dense(const void *values, drove_type type, size_t n_ro
  * the columns that index names.  Compressed sparse columns are the same the other way round.  All
  * three arrays are aligned to their numbers. */
 typedef struct drove_sparse {
-    size_t      n_rows, n_columns;
-    const void *start, *index;          /* [n_rows + 1], or [n_columns + 1]; [start[n]] */
+    size_t      n_rows, n_columns;      /* shape */
+    const void *start;                  /* [n_rows + 1], or [n_columns + 1] */
+    const void *index;                  /* [start[n]]: column, or row, of each number */
     drove_type  start_type, index_type; /* I32, I64, U32 or U64 */
     const void *value;                  /* [start[n]]; NULL: all are 1 */
-    drove_type  value_type;
-    int         is_by_columns;
+    drove_type  value_type;             /* of value; without it not used */
+    int         is_by_columns;          /* 0: compressed rows, else compressed columns */
 } drove_sparse;
 
 /* ---- a data set of arrays ---- */
 
+/* A data set of arrays; opaque. */
 typedef struct drove_arrays drove_arrays;
 
 /* Without rows yet.  Errors: DROVE_E_NOMEM. */
@@ -78,28 +80,36 @@ void drove_arrays_destroy(drove_arrays *arrays);
  * DROVE_E_ARG (a type, 2^32 rows or more), DROVE_E_DATA (an index out of range or given twice,
  * starts that descend), DROVE_E_NOMEM. */
 drove_status drove_arrays_set_dense(drove_arrays *arrays, const drove_matrix *x);
+/* Sparse examples: copying and errors as in drove_arrays_set_dense. */
 drove_status drove_arrays_set_sparse(drove_arrays *arrays, const drove_sparse *x);
 /* Dense examples are images, their numbers in the order [channel][row][column].  Errors:
  * DROVE_E_SHAPE. */
 drove_status drove_arrays_set_images(drove_arrays *arrays, size_t channels, size_t height,
                                      size_t width);
 
-/* The targets, by at most one of these; all are copied.  Without any the data can be predicted,
- * not trained on or evaluated.  After a failure there are none.  Errors: DROVE_E_SHAPE (another
- * number of rows than the examples have), DROVE_E_DATA (a class that is no whole number from 0 to
- * n_classes - 1), DROVE_E_ARG (no numbers, no name, 2^32 - 1 columns), DROVE_E_NOMEM.
+/* ---- targets of a data set of arrays ----
  *
- * classes: a vector of numbers.  name[n_classes]: copied; NULL: they are called "0", "1", ...
- * values: one or more to an example.  labels: [n_rows][n_labels], not 0: the example has it;
- * name[n_labels] as above. */
+ * By at most one of drove_arrays_set_classes, _set_values and _set_labels; all are copied.  Without
+ * any the data can be predicted, not trained on or evaluated.  After a failure there are none.
+ * Errors: DROVE_E_SHAPE (another number of rows than the examples have), DROVE_E_DATA (a class that
+ * is no whole number from 0 to n_classes - 1), DROVE_E_ARG (no numbers, no name, 2^32 - 1 columns),
+ * DROVE_E_NOMEM. */
+
+/* One class for each example: a vector of numbers.  name[n_classes]: copied; NULL: they are called
+ * "0", "1", ... */
 drove_status drove_arrays_set_classes(drove_arrays *arrays, const drove_matrix *classes,
                                       size_t n_classes, const char *const *name);
+/* Regression: values[n_rows][n_values], one or more for each example. */
 drove_status drove_arrays_set_values(drove_arrays *arrays, const drove_matrix *values);
+/* Sets of labels: labels[n_rows][n_labels], not 0: the example has it.  name[n_labels]: as in
+ * drove_arrays_set_classes. */
 drove_status drove_arrays_set_labels(drove_arrays *arrays, const drove_matrix *labels,
                                      const char *const *name);
 /* A weight of each example in the loss and in metrics: a vector, finite, not negative; copied.
  * Errors: DROVE_E_SHAPE, DROVE_E_DATA, DROVE_E_NOMEM. */
 drove_status drove_arrays_set_weights(drove_arrays *arrays, const drove_matrix *weights);
+
+/* ---- what the data set is called ---- */
 
 /* "memory:7"; owned by arrays */
 const char *drove_arrays_name(const drove_arrays *arrays);
@@ -108,6 +118,7 @@ size_t drove_arrays_copied_bytes(const drove_arrays *arrays);
 
 /* ---- a file in memory ---- */
 
+/* Bytes that stand for a file; opaque. */
 typedef struct drove_memory_file drove_memory_file;
 
 /* bytes[n_bytes]: copied if copies is not 0; else they must stay as they are until the handle is

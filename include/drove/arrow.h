@@ -43,51 +43,71 @@ extern "C" {
 #endif
 
 #ifndef ARROW_C_DATA_INTERFACE
+/* The structs of the interface are declared: here, or by a header of another program. */
 #define ARROW_C_DATA_INTERFACE
 
-#define ARROW_FLAG_DICTIONARY_ORDERED 1
-#define ARROW_FLAG_NULLABLE           2
-#define ARROW_FLAG_MAP_KEYS_SORTED    4
+#define ARROW_FLAG_DICTIONARY_ORDERED 1 /* flags: the order of a dictionary's values matters */
+#define ARROW_FLAG_NULLABLE           2 /* flags: cells may be null */
+#define ARROW_FLAG_MAP_KEYS_SORTED    4 /* flags: the keys of each map are sorted */
 
+/* The type of a column, or of a record batch, whose columns are its children. */
 struct ArrowSchema {
-    const char          *format, *name, *metadata;
-    int64_t              flags, n_children;
-    struct ArrowSchema **children, *dictionary;
-    void (*release)(struct ArrowSchema *);
-    void *private_data;
+    const char          *format;     /* type, in the specification's letters: "i", "u", "+s" */
+    const char          *name;       /* of the column; may be NULL */
+    const char          *metadata;   /* pairs in the specification's form; NULL: none */
+    int64_t              flags;      /* ARROW_FLAG_NULLABLE and others */
+    int64_t              n_children; /* 0: none */
+    struct ArrowSchema **children;   /* [n_children] */
+    struct ArrowSchema  *dictionary; /* type of a dictionary's values; NULL: no dictionary */
+    void (*release)(struct ArrowSchema *); /* frees all of it; NULL: it has been released */
+    void *private_data;                    /* the producer's own */
 };
 
+/* The cells of a column, or of a record batch. */
 struct ArrowArray {
-    int64_t             length, null_count, offset, n_buffers, n_children;
-    const void        **buffers;
-    struct ArrowArray **children, *dictionary;
-    void (*release)(struct ArrowArray *);
-    void *private_data;
+    int64_t             length;           /* cells */
+    int64_t             null_count;       /* cells that are null; -1: not counted */
+    int64_t             offset;           /* cells in the buffers before the first one */
+    int64_t             n_buffers;        /* fixed by the type */
+    int64_t             n_children;       /* as in the schema */
+    const void        **buffers;          /* [n_buffers] */
+    struct ArrowArray **children;         /* [n_children] */
+    struct ArrowArray  *dictionary;       /* a dictionary's values; NULL: no dictionary */
+    void (*release)(struct ArrowArray *); /* frees all of it; NULL: it has been released */
+    void *private_data;                   /* the producer's own */
 };
 #endif
 
 #ifndef ARROW_C_STREAM_INTERFACE
+/* The struct of the stream interface is declared: here, or by a header of another program. */
 #define ARROW_C_STREAM_INTERFACE
 
+/* Record batches, one after the other.  The functions return 0, or an errno. */
 struct ArrowArrayStream {
+    /* Type of all batches; the receiver releases it. */
     int (*get_schema)(struct ArrowArrayStream *, struct ArrowSchema *out);
+    /* The next batch, released by the receiver; at the end one that is marked as released. */
     int (*get_next)(struct ArrowArrayStream *, struct ArrowArray *out);
+    /* Text about the last error, valid until the next call; may be NULL. */
     const char *(*get_last_error)(struct ArrowArrayStream *);
-    void (*release)(struct ArrowArrayStream *);
-    void *private_data;
+    void (*release)(struct ArrowArrayStream *); /* frees it; NULL: it has been released */
+    void *private_data;                         /* the producer's own */
 };
 #endif
 
+/* A table in memory; opaque. */
 typedef struct drove_arrow_table drove_arrow_table;
 
-/* A record batch, or all batches of a stream.  Ownership moves: whatever the result, all of it is
- * released when these return (each release callback is called once, and the structs are marked as
+/* A table of one record batch.  Ownership moves: whatever the result, all of it is
+ * released when this returns (each release callback is called once, and the structs are marked as
  * released).  Columns without a name are called column1, column2 ... by their number.  Errors:
  * DROVE_E_DATA (not record batches, two columns of one name, anything against the specification:
  * column, row, what was expected and found; an error of the stream), DROVE_E_UNSUPPORTED (a type
  * that no table has), DROVE_E_NOMEM. */
 drove_status drove_arrow_table_create(struct ArrowSchema *schema, struct ArrowArray *batch,
                                       drove_arrow_table **out);
+/* A table of all batches of a stream.  Ownership, names and errors are those of
+ * drove_arrow_table_create. */
 drove_status drove_arrow_table_from_stream(struct ArrowArrayStream *stream,
                                            drove_arrow_table      **out);
 /* Runs and data sets that use the table keep what they need.  NULL accepted. */
@@ -95,8 +115,8 @@ void drove_arrow_table_destroy(drove_arrow_table *table);
 
 /* "memory:7"; owned by table */
 const char *drove_arrow_table_name(const drove_arrow_table *table);
-size_t      drove_arrow_table_n_rows(const drove_arrow_table *table);
-size_t      drove_arrow_table_bytes(const drove_arrow_table *table); /* of its cells and texts */
+size_t      drove_arrow_table_n_rows(const drove_arrow_table *table); /* of all batches */
+size_t      drove_arrow_table_bytes(const drove_arrow_table *table);  /* of its cells and texts */
 
 /* One more column, behind the others: values, a vector of n_rows numbers; NaN is missing.  With
  * text[n_texts] each number, from 0 to n_texts - 1, stands for its text, and the column is a

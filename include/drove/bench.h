@@ -16,6 +16,7 @@
 extern "C" {
 #endif
 
+/* What all benchmarks take.  [default] */
 typedef struct drove_bench_options {
     uint64_t    n_threads; /* most threads, up to 4096; 0: one per processor                 [0]  */
     double      seconds;   /* per measurement, > 0                                         [0.5]  */
@@ -23,6 +24,7 @@ typedef struct drove_bench_options {
     const char *out;       /* calibrate: file for the constants; NULL: default path       [NULL]  */
 } drove_bench_options;
 
+/* The defaults. */
 drove_bench_options drove_bench_options_default(void);
 /* Sets a field by its command-line name: "threads" (a number or all), "seconds", "bytes" (a number
  * with an optional KiB, MiB or GiB), "out" (borrowed).  Errors: DROVE_E_ARG (unknown name, not a

@@ -48,9 +48,11 @@ drove_status drove_data_set_label(const char *spec, const char *label, char *int
 /* The same with ?weights=column. */
 drove_status drove_data_set_weights(const char *spec, const char *column, char *into, size_t size);
 
+/* What drove_data_describe tells. */
 typedef struct drove_data_facts {
-    size_t n_rows, n_features;
-    size_t n_classes; /* classes, or labels of multi-label data; 0 for regression */
+    size_t n_rows;     /* examples */
+    size_t n_features; /* numbers of an example as loaded */
+    size_t n_classes;  /* classes, or labels of multi-label data; 0 for regression */
     /* numbers in memory: rows x features, or the stored non-zeros */
     size_t      n_stored;
     size_t      channels, height, width; /* of images; 0 = not images */
@@ -59,18 +61,16 @@ typedef struct drove_data_facts {
     const char *scale;                   /* "none", "unit", "standard", "mean" ... */
     /* the reader's remarks ("indices start at 1"); never NULL */
     const char *notes;
-    size_t      memory_bytes;
-    /* quantised data: value of the integer 1 (1 for floats); number of values outside the format's
-     * range; number of pairs that only bridge gaps between indices; else 0 */
-    double   quantum;
-    uint64_t n_clamped, n_bridges;
-    /* numbers per example as a model sees it, after ?crop and ?pad; crop_height 0: images are
-     * used as loaded */
-    size_t n_inputs;
-    size_t crop_height, crop_width, pad;
-    int    mirror; /* half of the training images are mirrored */
+    size_t      memory_bytes; /* bytes that the data set holds in memory */
+    double      quantum;      /* quantised data: value of the integer 1 (1 for floats); else 0 */
+    uint64_t    n_clamped;    /* quantised data: values outside the format's range; else 0 */
+    uint64_t    n_bridges; /* quantised data: pairs that only bridge gaps between indices; else 0 */
+    size_t      n_inputs;  /* numbers per example as a model sees it, after ?crop and ?pad */
+    size_t      crop_height, crop_width; /* pixels; 0: images are used as loaded */
+    size_t      pad;                     /* pixels of zeros on each side, before the crop */
+    int         mirror;                  /* half of the training images are mirrored */
 } drove_data_facts;
-/* strings live as long as data */
+/* Fills *out, whose strings live as long as data.  Counts the stored numbers: reads every row. */
 void drove_data_describe(const drove_data *data, drove_data_facts *out);
 
 /* *out: a JSON array of the columns of a table, {"name", "type", "distinct", "missing",

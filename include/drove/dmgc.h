@@ -32,34 +32,38 @@
 extern "C" {
 #endif
 
+/* Sizes of texts. */
 enum {
     DROVE_DMGC_TEXT_SIZE = 32, /* bytes of the longest signature, with the NUL              */
     DROVE_DMGC_LINE_SIZE = 128 /* bytes of the longest line of drove_dmgc_explain, with NUL */
 };
 
-typedef enum drove_dmgc_class { /* in the order in which the terms are written */
-                                DROVE_DMGC_DATASET,
-                                DROVE_DMGC_INDEX,
-                                DROVE_DMGC_MODEL,
-                                DROVE_DMGC_GRADIENT,
-                                DROVE_DMGC_COMMUNICATION,
-                                DROVE_DMGC_CLASSES /* number of classes */
+/* Classes of numbers, in the order in which the terms are written. */
+typedef enum drove_dmgc_class {
+    DROVE_DMGC_DATASET,       /* D */
+    DROVE_DMGC_INDEX,         /* i */
+    DROVE_DMGC_MODEL,         /* M */
+    DROVE_DMGC_GRADIENT,      /* G */
+    DROVE_DMGC_COMMUNICATION, /* C */
+    DROVE_DMGC_CLASSES        /* number of classes */
 } drove_dmgc_class;
 
+/* The precision of one class of numbers. */
 typedef struct drove_dmgc_term {
     int      is_present; /* the term is written; if not, the other fields are 0       */
     unsigned bits;       /* 1 to 64                                                   */
     int      is_float;   /* floating point, else fixed point; always 0 for the index  */
 } drove_dmgc_term;
 
+/* A signature. */
 typedef struct drove_dmgc {
     drove_dmgc_term term[DROVE_DMGC_CLASSES]; /* [class] */
     int is_possibly_sparse; /* the index is written [i8]; 0 if it is not written              */
     int is_synchronous;     /* the s of C1s; 0 if C is not written                            */
 } drove_dmgc;
 
-/* Errors: DROVE_E_ARG (syntax error: the text, the position of the first bad character, what was
- * expected there and what was found). */
+/* Reads a signature.  Errors: DROVE_E_ARG (syntax error: the text, the position of the
+ * first bad character, what was expected there and what was found). */
 drove_status drove_dmgc_parse(const char *text, drove_dmgc *out);
 
 /* Writes the text that drove_dmgc_parse reads back as an equal struct; each signature has exactly
@@ -84,6 +88,7 @@ drove_dmgc_term drove_dmgc_meaning(const drove_dmgc *signature, drove_dmgc_class
  * more.  Static. */
 const char *drove_dmgc_family(const drove_dmgc *signature);
 
+/* A system of the literature. */
 typedef struct drove_dmgc_system {
     const char *signature; /* as drove_dmgc_print writes it             */
     const char *name;      /* "Gupta et al. [14]"                       */
@@ -101,6 +106,7 @@ int drove_dmgc_is_system(const drove_dmgc *signature, const drove_dmgc_system *s
 
 typedef struct drove_throughput drove_throughput; /* constants of a machine: drove/throughput.h */
 
+/* What a prediction is for.  [default] */
 typedef struct drove_dmgc_setting {
     uint64_t n_features; /* model size n, >= 1                                    [65536] */
     uint64_t n_threads;  /* t, 1 to 4096                                              [1] */
@@ -108,6 +114,7 @@ typedef struct drove_dmgc_setting {
     const drove_throughput *constants; /* borrowed; NULL: the paper's              [NULL] */
 } drove_dmgc_setting;
 
+/* The defaults. */
 drove_dmgc_setting drove_dmgc_setting_default(void);
 /* Sets a field by its command-line name: "features", "threads", or "sparse" with "3%" or "0.03".
  * Errors: DROVE_E_ARG (unknown name, not a number, out of range).  On failure *setting is
@@ -115,14 +122,15 @@ drove_dmgc_setting drove_dmgc_setting_default(void);
 drove_status drove_dmgc_setting_set(drove_dmgc_setting *setting, const char *name,
                                     const char *value);
 
+/* What drove_dmgc_predict finds. */
 typedef struct drove_dmgc_prediction {
-    double gnps;              /* 10^9 dataset numbers per second, all threads together           */
-    double base_gnps;         /* T_1: with one thread; measured constants: at this model size    */
-    double parallel_fraction; /* p, at most 1; measured constants: below 0 where threads hinder
+    double gnps;               /* 10^9 dataset numbers per second, all threads together           */
+    double base_gnps;          /* T_1: with one thread; measured constants: at this model size    */
+    double parallel_fraction;  /* p, at most 1; measured constants: below 0 where threads hinder
                                  each other                                                      */
-    double most_fraction;     /* upper limit of p                                                */
-    double bytes_per_number;  /* of the data set, with the index of a stored number if sparse    */
-    int    is_sparse;
+    double most_fraction;      /* upper limit of p                                                */
+    double bytes_per_number;   /* of the data set, with the index of a stored number if sparse    */
+    int    is_sparse;          /* the problem was taken to be sparse */
     int    is_bandwidth_bound; /* p is at its limit; else communication-bound                    */
     const char *source;        /* origin of the constants; lives as long as they do, or static   */
 } drove_dmgc_prediction;

@@ -9,15 +9,18 @@
 extern "C" {
 #endif
 
-typedef struct drove_export_options { /* texts: borrowed */
-    const char *model;                /* file, or the folder of a run */
-    const char *out;                  /* a file, which appears whole or not at all */
+/* What to export, and to where; texts are borrowed. */
+typedef struct drove_export_options {
+    const char *model; /* file, or the folder of a run */
+    const char *out;   /* a file, which appears whole or not at all */
     /* One line about each input and output of the exported model; may be NULL. */
     void (*line)(void *context, const char *text);
-    void *context;
+    void *context; /* first argument of line */
 } drove_export_options;
 
-/* These write what docs/export.md describes.  Errors: those of reading the model; DROVE_E_EXISTS
+/* ---- writers ----
+ *
+ * They write what docs/export.md describes.  Errors: those of reading the model; DROVE_E_EXISTS
  * (out is the model), DROVE_E_UNSUPPORTED (the format cannot express a part of the model: which,
  * and why), DROVE_E_FILE, DROVE_E_IO, DROVE_E_NOMEM. */
 

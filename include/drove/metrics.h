@@ -17,12 +17,14 @@
 extern "C" {
 #endif
 
+/* What a model predicts. */
 typedef enum drove_metrics_kind {
     DROVE_METRICS_CLASSES, /* each example has one class */
     DROVE_METRICS_VALUES,  /* each example has a number: regression */
     DROVE_METRICS_LABELS   /* each example has a set of labels: multi-label */
 } drove_metrics_kind;
 
+/* Sizes. */
 enum {
     DROVE_METRICS_BINS = 10,              /* of the calibration, equally wide */
     DROVE_METRICS_CONFUSION_CLASSES = 256 /* with more there is no confusion matrix */
@@ -30,22 +32,24 @@ enum {
 
 /* The leading figures.  NaN: not defined for this kind, these rows or this loss. */
 typedef struct drove_metrics_figures {
-    /* classes */
-    double accuracy, balanced_accuracy; /* 0 to 1 */
-    double log_loss;                    /* nats */
-    double auc;                         /* 0 to 1; several classes: mean of one against the rest */
-    double f1_macro;                    /* 0 to 1; classes and labels */
-    /* values */
-    double rmse, mae; /* in the target's unit */
-    double r2;        /* at most 1 */
-    /* labels */
-    double f1_micro; /* 0 to 1 */
+    double accuracy;          /* classes: share of the rows that are right, 0 to 1 */
+    double balanced_accuracy; /* classes: mean recall of those that occur, 0 to 1 */
+    double log_loss;          /* classes: nats */
+    double auc;               /* classes: 0 to 1; several: mean of one against the rest */
+    double f1_macro;          /* 0 to 1; classes and labels */
+    double rmse;              /* values: root of the mean squared error, in the target's unit */
+    double mae;               /* values: mean absolute error, in the target's unit */
+    double r2;                /* values: at most 1 */
+    double f1_micro;          /* labels: 0 to 1 */
 } drove_metrics_figures;
 
-typedef struct drove_metrics_class { /* a class or a label */
-    char  *name;
-    double precision, recall, f1; /* 0 to 1; 0 where the quotient is 0 / 0 */
-    double support;               /* sum of the weights of its rows: their number without weights */
+/* A class or a label. */
+typedef struct drove_metrics_class {
+    char  *name;      /* as in the data */
+    double precision; /* share of the rows predicted as it that have it, 0 to 1; of none 0 */
+    double recall;    /* share of the rows that have it that are predicted as it; of none 0 */
+    double f1;        /* harmonic mean of the two; 0 where it is 0 / 0 */
+    double support;   /* sum of the weights of its rows: their number without weights */
 } drove_metrics_class;
 
 /* Rows whose probability is in this bin: with two classes that of class 1, with more that of the
@@ -58,18 +62,20 @@ typedef struct drove_metrics_bin {
 
 /* One of several values of each example: its figures, and those of the constant guess. */
 typedef struct drove_metrics_value {
-    char  *name;
-    double rmse, mae, r2;
-    double constant_value, constant_rmse, constant_mae, constant_r2;
+    char  *name;                                     /* as in the data */
+    double rmse, mae, r2;                            /* as in drove_metrics_figures */
+    double constant_value;                           /* the mean that the guess predicts */
+    double constant_rmse, constant_mae, constant_r2; /* of the constant guess */
 } drove_metrics_value;
 
 /* Made by the library, which may add fields at the end; everything belongs to it. */
 typedef struct drove_metrics {
-    drove_metrics_kind    kind;
-    uint64_t              n_rows;
+    drove_metrics_kind    kind;      /* which figures there are */
+    uint64_t              n_rows;    /* examples */
     double                weight;    /* sum of the rows' weights */
     size_t                n_classes; /* classes or labels; 0 for values */
-    drove_metrics_figures model, constant;
+    drove_metrics_figures model;     /* of the model */
+    drove_metrics_figures constant;  /* of the constant guess */
     int    constant_is_training;    /* 1: the guess is from the training data, 0: from these rows */
     size_t constant_class;          /* classes: the class that the constant guess predicts */
     double constant_value;          /* values: the mean that it predicts */
@@ -79,13 +85,13 @@ typedef struct drove_metrics {
     /* [n_classes][n_classes] sums of weights; rows: the true class, columns: the predicted one;
      * NULL: no classes, or too many */
     double           *confusion;
-    int               has_calibration; /* 0: the outputs are no probabilities of classes */
-    drove_metrics_bin bin[DROVE_METRICS_BINS];
-    double            calibration_error; /* mean of |mean - observed|, weighted by count */
+    int               has_calibration;         /* 0: the outputs are no probabilities of classes */
+    drove_metrics_bin bin[DROVE_METRICS_BINS]; /* by probability, from 0 to 1 */
+    double            calibration_error;       /* mean of |mean - observed|, weighted by count */
     /* Several values of each example: `model` and `constant` are then means over them, and
      * constant_value is that of the first. */
-    size_t               n_values; /* 1: per_value is NULL; 0: other kinds */
-    drove_metrics_value *per_value;
+    size_t               n_values;  /* 1: per_value is NULL; 0: other kinds */
+    drove_metrics_value *per_value; /* [n_values] */
 } drove_metrics;
 
 void drove_metrics_destroy(drove_metrics *metrics); /* NULL accepted */

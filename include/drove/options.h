@@ -17,22 +17,28 @@
 extern "C" {
 #endif
 
-enum { DROVE_TEXT_SIZE = 1024, DROVE_FLAG_SIZE = 64 };
+/* Sizes of texts. */
+enum {
+    DROVE_TEXT_SIZE = 1024, /* bytes of the longest value of an option, with the NUL */
+    DROVE_FLAG_SIZE = 64    /* bytes of the longest flag, with the NUL */
+};
 
 /* All options of a run, made by drove_options_create.  They belong to the caller and to one thread
  * at a time; functions that take them keep a copy. */
 typedef struct drove_options drove_options;
 
+/* What the value of an option is. */
 typedef enum drove_option_kind {
-    DROVE_OPTION_TEXT,
-    DROVE_OPTION_REAL,
-    DROVE_OPTION_COUNT
+    DROVE_OPTION_TEXT, /* any text, or one of its words */
+    DROVE_OPTION_REAL, /* a number */
+    DROVE_OPTION_COUNT /* a whole number */
 } drove_option_kind;
 
+/* One option, as help, completion and parsers need it; texts are static. */
 typedef struct drove_option_info {
-    const char       *name;  /* "weight_decay"; as a flag --weight-decay */
-    const char       *group; /* heading in the help */
-    drove_option_kind kind;
+    const char       *name;         /* "weight_decay"; as a flag --weight-decay */
+    const char       *group;        /* heading in the help */
+    drove_option_kind kind;         /* of its value */
     const char       *default_text; /* as typed on the command line */
     const char       *program_text; /* default of the program where it has its own; else NULL */
     double            least, most;  /* range of a number, inclusive */
@@ -57,11 +63,12 @@ const char *drove_flag_text(const char *name, char into[DROVE_FLAG_SIZE]);
 
 /* With the defaults.  Errors: DROVE_E_NOMEM. */
 drove_status drove_options_create(drove_options **out);
+/* A copy, which the caller destroys.  Errors: DROVE_E_NOMEM. */
 drove_status drove_options_copy(const drove_options *from, drove_options **out);
 void         drove_options_destroy(drove_options *options); /* NULL accepted */
-/* name may use "-" or "_"; "workers" with the value "threads:N" is an alias of "threads" with N.
- * Errors: DROVE_E_ARG (unknown name, with the nearest; not a number; out of range; too long).  On
- * failure *options is unchanged. */
+/* Sets an option by its name, which may use "-" or "_"; "workers" with the value "threads:N" is
+ * an alias of "threads" with N.  Errors: DROVE_E_ARG (unknown name, with the nearest; not a number;
+ * out of range; too long).  On failure *options is unchanged. */
 drove_status drove_options_set(drove_options *options, const char *name, const char *value);
 /* Value of an option as typed on the command line; into[size].  Errors: DROVE_E_ARG (unknown name,
  * size too small). */

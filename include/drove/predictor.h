@@ -18,9 +18,10 @@
 extern "C" {
 #endif
 
+/* A trained model in memory; opaque. */
 typedef struct drove_predictor drove_predictor;
 
-/* model: a file, the folder of a run, or a name in memory (drove_result_model, or that of a
+/* Loads a model: a file, the folder of a run, or a name in memory (drove_result_model, or that of a
  * drove_memory_file).  isa: the highest kernel tier, NULL or "" = best.  What it needs is copied.
  * Errors: DROVE_E_ARG (isa), DROVE_E_FILE, DROVE_E_IO, DROVE_E_DATA, DROVE_E_NOMEM. */
 drove_status drove_predictor_open(const char *model, const char *isa, drove_predictor **out);
@@ -28,17 +29,19 @@ void         drove_predictor_destroy(drove_predictor *predictor); /* NULL accept
 
 /* Made by the library, which may add fields at the end; texts belong to the predictor. */
 typedef struct drove_predictor_facts {
-    size_t      n_features; /* numbers of an example, before a feature map */
-    size_t      n_outputs;  /* numbers of a prediction */
-    size_t      n_classes;  /* classes or labels; 0: values */
-    size_t      n_parameters, n_tensors;
-    int         is_multi_label;
+    size_t      n_features;        /* numbers of an example, before a feature map */
+    size_t      n_outputs;         /* numbers of a prediction */
+    size_t      n_classes;         /* classes or labels; 0: values */
+    size_t      n_parameters;      /* numbers that training changes */
+    size_t      n_tensors;         /* in the model file: i < n_tensors for drove_predictor_tensor */
+    int         is_multi_label;    /* an example has a set of labels */
     int         gives_probability; /* outputs are probabilities; else scores, or values */
     int         is_table;          /* its data are a table, whose columns have names */
     int         is_sparse;         /* its data are sparse rows */
-    const char *model, *loss;
+    const char *model;             /* as --model: "mlp:16" */
+    const char *loss;              /* as --loss */
 } drove_predictor_facts;
-/* Owned by the predictor. */
+/* What the model is; owned by the predictor. */
 const drove_predictor_facts *drove_predictor_describe(const drove_predictor *predictor);
 /* Name of class or label i < n_classes, as in the data; NULL: it is its number.  Of several values
  * the name of value i < n_outputs. */
@@ -63,12 +66,13 @@ drove_status drove_predictor_apply(drove_predictor *predictor, const char *data,
 
 /* ---- parameters ---- */
 
+/* A tensor of the model file; texts and numbers are the predictor's. */
 typedef struct drove_tensor_info {
-    const char  *name; /* "layer0.weight": of the model file, docs/formats.md */
-    size_t       n;    /* product of shape */
-    unsigned     rank; /* <= 5 */
-    size_t       shape[5];
-    const float *values; /* [n], the predictor's; NULL: numbers of another kind */
+    const char  *name;     /* "layer0.weight": of the model file, docs/formats.md */
+    size_t       n;        /* product of shape */
+    unsigned     rank;     /* <= 5 */
+    size_t       shape[5]; /* the first rank of them */
+    const float *values;   /* [n], the predictor's; NULL: numbers of another kind */
 } drove_tensor_info;
 
 /* Tensor i < n_tensors of the model file.  Errors: DROVE_E_ARG (no such tensor). */

@@ -13,8 +13,9 @@
 extern "C" {
 #endif
 
+/* Result of a function that can fail. */
 typedef enum drove_status {
-    DROVE_OK = 0,
+    DROVE_OK = 0,        /* it was done */
     DROVE_E_ARG,         /* invalid option, name or argument */
     DROVE_E_SHAPE,       /* two objects do not fit together (data and model ...) */
     DROVE_E_DATA,        /* the content of a file violates its format */

@@ -14,13 +14,16 @@
 extern "C" {
 #endif
 
+/* State of a study. */
 typedef struct drove_sweep_progress {
-    size_t      n_done, n_runs; /* done: in this call or before it */
-    size_t      n_crashed;
-    double      eta_s; /* time left, seconds; NaN: unknown */
-    const char *best;  /* "1.2 s: strategy=leashed lr=0.01"; "": none yet */
+    size_t      n_done;    /* runs that have ended, in this call or before it */
+    size_t      n_runs;    /* of the study */
+    size_t      n_crashed; /* of those done: loss or parameters became non-finite */
+    double      eta_s;     /* time left, seconds; NaN: unknown */
+    const char *best;      /* "1.2 s: strategy=leashed lr=0.01"; "": none yet */
 } drove_sweep_progress;
 
+/* A study, and how to run it; texts are borrowed. */
 typedef struct drove_sweep_options {
     const char *study;        /* YAML file */
     const char *folder;       /* of results.jsonl */
@@ -30,7 +33,7 @@ typedef struct drove_sweep_options {
     void (*message)(void *context, const char *line); /* may be NULL */
     /* A few times a second, and with each run that ends; may be NULL. */
     void (*progress)(void *context, const drove_sweep_progress *p);
-    void *context;
+    void *context; /* first argument of message and progress */
 } drove_sweep_options;
 
 /* Sets .jobs from text; name "jobs".  Errors: DROVE_E_ARG. */
@@ -59,9 +62,10 @@ drove_status drove_sweep_best(const char *study, const char *folder, const char 
 drove_status drove_sweep_pair(const char *study, const char *folder, const char *pair,
                               const char *figure, drove_sweep_report **out);
 
-void         drove_sweep_report_destroy(drove_sweep_report *report);    /* NULL accepted */
-int          drove_sweep_interrupted(const drove_sweep_report *report); /* signal's number; 0 */
-const char  *drove_sweep_report_json(const drove_sweep_report *report); /* owned by report */
+void        drove_sweep_report_destroy(drove_sweep_report *report);    /* NULL accepted */
+int         drove_sweep_interrupted(const drove_sweep_report *report); /* signal's number; 0 */
+const char *drove_sweep_report_json(const drove_sweep_report *report); /* owned by report */
+/* Writes the report as text for people.  Errors: DROVE_E_IO. */
 drove_status drove_sweep_report_print(const drove_sweep_report *report, FILE *stream);
 
 #ifdef __cplusplus

@@ -20,17 +20,18 @@ extern "C" {
 
 /* ---- constants ---- */
 
-/* which: NULL, "" or "auto": the constants in ~/.config/drove/throughput.json (under
- * XDG_CONFIG_HOME) if the file exists and was measured on this machine, else the paper's; "paper":
- * the paper's; else the path of a file, from any machine.  For drove_dmgc_setting.  Errors:
- * DROVE_E_FILE, DROVE_E_IO (no such file), DROVE_E_DATA (what is wrong in it, and where),
- * DROVE_E_NOMEM. */
+/* Loads the constants that `which` names: NULL, "" or "auto": the constants in
+ * ~/.config/drove/throughput.json (under XDG_CONFIG_HOME) if the file exists and was measured on
+ * this machine, else the paper's; "paper": the paper's; else the path of a file, from any machine.
+ * For drove_dmgc_setting.  Errors: DROVE_E_FILE, DROVE_E_IO (no such file), DROVE_E_DATA (what is
+ * wrong in it, and where), DROVE_E_NOMEM. */
 drove_status drove_throughput_open(const char *which, drove_throughput **out);
 void         drove_throughput_close(drove_throughput *constants); /* NULL accepted */
 
 /* ---- measuring ---- */
 
-typedef struct drove_measure_options { /* texts: borrowed */
+/* How to measure; texts are borrowed.  [default] */
+typedef struct drove_measure_options {
     const char
         *strategy; /* with low-precision parameters: "hogwild", "replicas:core"      [hogwild] */
     const char *rounding; /* as --rounding of a run                                  [shared] */
@@ -41,6 +42,7 @@ typedef struct drove_measure_options { /* texts: borrowed */
     uint64_t    n_bytes;  /* of the examples, roughly; more than the caches hold      [1 GiB] */
 } drove_measure_options;
 
+/* The defaults. */
 drove_measure_options drove_measure_options_default(void);
 /* Sets a field by its command-line name: "strategy", "rounding", "isa", "batch", "prefetch",
  * "seconds", "bytes" (a number with an optional KiB, MiB or GiB).  value is borrowed if it stays a
@@ -49,6 +51,7 @@ drove_measure_options drove_measure_options_default(void);
 drove_status drove_measure_options_set(drove_measure_options *options, const char *name,
                                        const char *value);
 
+/* What drove_dmgc_measure finds. */
 typedef struct drove_measurement {
     /* 10^9 dataset numbers per second (sparse: stored ones), all threads together: the best 4 ms
      * window during which every thread kept its processor */
@@ -58,10 +61,13 @@ typedef struct drove_measurement {
     double read_gb_per_s;    /* the same threads only reading, measured in alternation            */
     double steps_per_s;      /* updates                                                           */
     double bytes_per_number; /* of the data set, with the index of a stored number if sparse      */
-    uint64_t n_bytes, n_examples; /* of the data set                                          */
-    unsigned n_windows, n_undisturbed; /* of these, undisturbed; 0: gnps is a guess              */
-    char     isa[16];               /* kernel tier                                              */
-    char     hardware_prefetch[16]; /* of the threads' processors: "on", "off" or "unknown"     */
+    uint64_t n_bytes;        /* of the data set                                                   */
+    uint64_t n_examples;     /* of the data set                                                   */
+    unsigned n_windows;      /* in which throughput was measured                                  */
+    unsigned
+         n_undisturbed; /* windows in which every thread kept its processor; 0: gnps is a guess */
+    char isa[16];       /* kernel tier                                              */
+    char hardware_prefetch[16]; /* of the threads' processors: "on", "off" or "unknown"     */
 } drove_measurement;
 
 /* The problem is sparse as in drove_dmgc_predict; without a density, 3 % is used.

@@ -14,6 +14,7 @@
 extern "C" {
 #endif
 
+/* How a run ended. */
 typedef enum drove_outcome {
     DROVE_REACHED,    /* the target was met */
     DROVE_FINISHED,   /* the budget was used and there was no target */
@@ -21,33 +22,41 @@ typedef enum drove_outcome {
     DROVE_CRASHED,    /* loss or parameters became non-finite */
     DROVE_INTERRUPTED /* drove_run_cancel, drove_train_interrupt */
 } drove_outcome;
+/* "reached", "finished", "missed", "crashed", "interrupted"; static. */
 const char *drove_outcome_name(drove_outcome outcome);
 
 /* State of a run at an evaluation, or between two for a display.  Missing numbers are NaN. */
 typedef struct drove_progress {
-    double   epochs;       /* done */
-    double   epochs_total; /* of the budget; NaN without an epoch budget */
-    double   fraction;     /* of the budget used, 0 .. 1; NaN when unknown */
-    uint64_t examples, updates;
+    double   epochs;         /* done */
+    double   epochs_total;   /* of the budget; NaN without an epoch budget */
+    double   fraction;       /* of the budget used, 0 .. 1; NaN when unknown */
+    uint64_t examples;       /* gradients of examples computed */
+    uint64_t updates;        /* steps added to the parameters */
     double   train_s;        /* training clock: no loading, evaluation, output */
     double   examples_per_s; /* recent */
     double   eta_s;          /* time left, seconds */
-    double   loss, loss_initial, accuracy, test_loss, test_accuracy;
-    double   target_loss; /* NaN: none */
-    unsigned n_workers;
-    int      evaluated; /* 1: the losses are current; 0: from the last evaluation */
+    double   loss;           /* of the last evaluation: mean over the training data it looked at */
+    double   loss_initial;   /* of the first evaluation */
+    double   accuracy;       /* 0 to 1, of the same examples as loss; micro-F1 of label sets */
+    double   test_loss;      /* on the test data */
+    double   test_accuracy;  /* on the test data */
+    double   target_loss;    /* NaN: none */
+    unsigned n_workers;      /* of this process */
+    int      evaluated;      /* 1: the losses are current; 0: from the last evaluation */
 } drove_progress;
 
 /* Called on the thread that called drove_run_train or drove_train; any may be NULL.  To stop the
  * run, call drove_run_cancel in one of them. */
 typedef struct drove_callbacks {
-    void *context;
+    void *context;                                            /* first argument of each */
     void (*progress)(void *context, const drove_progress *p); /* about 10 times a second */
+    /* after each evaluation */
     void (*evaluated)(void *context, const drove_progress *p);
     /* notes and warnings, one line each */
     void (*message)(void *context, const char *line);
 } drove_callbacks;
 
+/* What a run has come to; opaque, read-only. */
 typedef struct drove_result drove_result;
 
 /* Runs the training that options describe, on threads of its own, to the end.  options are copied;
@@ -69,9 +78,10 @@ void drove_train_interrupt(int signal_number);
  * Runs in different threads of one process share nothing but the processors: each has the result
  * that it would have alone. */
 
+/* A run; opaque.  It belongs to the thread that trains it. */
 typedef struct drove_run drove_run;
 
-/* options are copied.  Errors: DROVE_E_NOMEM. */
+/* A run that has not begun; options are copied.  Errors: DROVE_E_NOMEM. */
 drove_status drove_run_create(const drove_options *options, drove_run **out);
 /* Before drove_run_train; callbacks are copied, NULL: none. */
 void drove_run_set_callbacks(drove_run *run, const drove_callbacks *callbacks);
@@ -105,12 +115,16 @@ drove_status drove_train_decline(drove_status status, const char *why);
  * other cases. */
 void drove_ranks_abandon(int exit_status);
 
+/* ---- results ---- */
+
 /* The trained model in memory, "memory:7.safetensors", owned by result: a name for --model,
  * drove_use_options and drove_predictor_open; NULL: it was not kept, or the run crashed. */
-const char   *drove_result_model(const drove_result *result);
+const char *drove_result_model(const drove_result *result);
+/* How the run ended. */
 drove_outcome drove_result_outcome(const drove_result *result);
 int           drove_result_exit(const drove_result *result); /* 0, 3, 4 or 128 + signal */
-void          drove_result_final(const drove_result *result, drove_progress *out);
+/* State of the run at its end. */
+void drove_result_final(const drove_result *result, drove_progress *out);
 /* the summary, one JSON object; owned by result */
 const char *drove_result_json(const drove_result *result);
 /* Prints a summary for people: the result, the speed, the files. */
@@ -134,7 +148,7 @@ typedef enum drove_predict_format {
  * without either), DROVE_E_ARG (size too small). */
 drove_status drove_model_find(const char *path, char *into, size_t size);
 
-/* Zeroed fields have their defaults. */
+/* How to use a saved model on data; texts are borrowed.  Zeroed fields have their defaults. */
 typedef struct drove_use_options {
     const char *model; /* file, or the folder of a run */
     const char *data;  /* spec; labels are used where present */
@@ -146,17 +160,22 @@ typedef struct drove_use_options {
     const char *out; /* predict: a file, which appears whole or not at all; NULL = the stream */
     /* One remark about the data: columns left out, cells that count as missing ...; may be NULL. */
     void (*message)(void *context, const char *text);
-    void *context;
+    void *context; /* first argument of message */
 } drove_use_options;
 
+/* What drove_eval finds. */
 typedef struct drove_score_report {
-    uint64_t n_rows;
-    double   loss, accuracy; /* accuracy: NaN for regression, micro-F1 for multi-label */
-    char     model[DROVE_TEXT_SIZE], loss_name[32];
-    int      is_multi_label; /* 1: accuracy is micro-F1 */
+    uint64_t n_rows;                 /* examples */
+    double   loss;                   /* mean over the examples */
+    double   accuracy;               /* 0 to 1; NaN for regression, micro-F1 for multi-label */
+    char     model[DROVE_TEXT_SIZE]; /* as --model: "mlp:16" */
+    char     loss_name[32];          /* as --loss */
+    int      is_multi_label;         /* 1: accuracy is micro-F1 */
 } drove_score_report;
 
-/* These run on threads of their own and may be called by several threads at once.  Errors:
+/* ---- evaluation and predictions ----
+ *
+ * These run on threads of their own and may be called by several threads at once.  Errors:
  * DROVE_E_ARG (isa, spec), DROVE_E_FILE, DROVE_E_IO, DROVE_E_DATA (files), DROVE_E_SHAPE (the data
  * do not fit the model), DROVE_E_NOMEM, DROVE_E_SYSTEM.  On failure *out is unchanged. */
 
@@ -189,7 +208,8 @@ drove_status drove_info(const drove_options *options, int as_json, int measure, 
 /* Input shape in place of data: the shape of an example (a vector of n numbers: n, 1, 1) and the
  * number of classes (0: values). */
 typedef struct drove_input_shape {
-    uint64_t channels, height, width, n_classes;
+    uint64_t channels, height, width; /* a vector of n numbers: n, 1, 1 */
+    uint64_t n_classes;               /* 0: values */
 } drove_input_shape;
 /* input: "3x227x227" or "784"; classes: "1000".  Errors: DROVE_E_ARG. */
 drove_status drove_input_shape_set(drove_input_shape *out, const char *input, const char *classes);

@@ -18,6 +18,7 @@
 extern "C" {
 #endif
 
+/* A model in training; opaque. */
 typedef struct drove_trainer drove_trainer;
 
 /* Of the options these count: model, a saved model (a file, the folder of a run, or a name in

@@ -14,13 +14,14 @@
 extern "C" {
 #endif
 
+/* What to search, and for how long. */
 typedef struct drove_tune_options {
     /* Of every trial, but for out, test, until and what is searched; borrowed.  Its test is for the
      * run with the best settings alone; its out is the folder of the search, none is impossible. */
     const drove_options *run;
     /* [n_given] names of the options that were given: they are not searched */
     const char *const *given;
-    size_t             n_given;
+    size_t             n_given; /* 0: everything may be searched */
     const char        *program; /* path of the program "drove" that runs the trials */
     const char *space;   /* YAML file of what to search; NULL = model, rule, step, decay, batch */
     const char *metric;  /* NULL = log_loss of classes, rmse of values, loss of label sets */
@@ -33,7 +34,7 @@ typedef struct drove_tune_options {
     uint64_t jobs;                                    /* trials at a time; 0 = 1 */
     double   limit;                                   /* seconds of one trial; 0 = none */
     void (*message)(void *context, const char *line); /* one line a trial; may be NULL */
-    void *context;
+    void *context;                                    /* first argument of message */
 } drove_tune_options;
 
 /* Sets a field by its command-line name: "budget" (seconds=N, trials=N or both with a comma),
@@ -42,6 +43,7 @@ typedef struct drove_tune_options {
 drove_status drove_tune_options_set(drove_tune_options *options, const char *name,
                                     const char *value);
 
+/* What a search has found; opaque, read-only. */
 typedef struct drove_tune_result drove_tune_result;
 
 /* Searches by successive halving (Jamieson, Talwalkar, AISTATS 2016) in brackets of nine drawn
