@@ -64,10 +64,9 @@ typedef struct drove_measurement {
     uint64_t n_bytes;        /* of the data set                                                   */
     uint64_t n_examples;     /* of the data set                                                   */
     unsigned n_windows;      /* in which throughput was measured                                  */
-    unsigned
-         n_undisturbed; /* windows in which every thread kept its processor; 0: gnps is a guess */
-    char isa[16];       /* kernel tier                                              */
-    char hardware_prefetch[16]; /* of the threads' processors: "on", "off" or "unknown"     */
+    unsigned n_undisturbed;  /* windows; 0: gnps is a guess */
+    char     isa[16];        /* kernel tier                                              */
+    char     hardware_prefetch[16]; /* of the threads' processors: "on", "off" or "unknown"     */
 } drove_measurement;
 
 /* The problem is sparse as in drove_dmgc_predict; without a density, 3 % is used.
