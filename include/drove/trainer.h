@@ -44,7 +44,8 @@ drove_status drove_trainer_scale_targets(drove_trainer *trainer, const double *s
  * weight above 0), DROVE_E_NOMEM. */
 drove_status drove_trainer_begin(drove_trainer *trainer, const drove_arrays *rows);
 /* Goes on with the pass for about most_seconds, at least one step: batches of the option batch, in
- * an order drawn by the seed and the pass's number.  *is_over: 1 after the last batch, 0 before.
+ * an order drawn by the seed and the number of steps before the pass.  *is_over: 1 after the last
+ * batch, 0 before.
  * *loss: mean loss of the rows of this pass so far, each before its own step.  A step that is not
  * finite is not made.  Errors: DROVE_E_ARG (no pass is under way), DROVE_E_NONFINITE (the pass is
  * given up; the parameters are those after the last step), DROVE_E_NOMEM. */

@@ -40,7 +40,8 @@ struct drove_trainer {
     drove_optim_worker worker;
     double *shift, *scale; /* [n_values] of the targets; NULL: as they are */
     size_t batch;
-    uint64_t seed, n_updates, n_passes;
+    uint64_t seed, n_updates;
+    bool has_begun;       /* a pass */
     float *vector;        /* [optim->n_vector] theta, then the rule's state */
     float *grad;          /* [optim->n] */
     drove_engine *engine; /* NULL before the first pass */
@@ -183,7 +184,7 @@ static drove_status check_scale(const drove_trainer *t, const double *shift, con
                            "trainer: scales of targets: expected the squared loss and an affine "
                            "last layer, found %s, loss %s",
                            model->spec, model->loss->name);
-    if (t->scale != NULL || t->n_passes > 0)
+    if (t->scale != NULL || t->has_begun)
         return drove__fail(DROVE_E_ARG, "trainer: scales of targets: expected them once and before "
                                         "the first pass, found a later call");
     if (n_values != drove__storage_n_values(&t->storage))
@@ -250,7 +251,9 @@ drove_status drove_trainer_begin(drove_trainer *t, const drove_arrays *rows)
     }
     if (t->scale != NULL) drove__targets_change(data->storage, t->shift, t->scale);
     t->pass = (pass){.data = data};
-    drove__permutation_init(&t->pass.order, data->n_rows, t->seed, t->n_passes++);
+    t->has_begun = true;
+    /* By the steps, which another trainer takes over with the state, and not by the passes. */
+    drove__permutation_init(&t->pass.order, data->n_rows, t->seed, t->n_updates);
     return DROVE_OK;
 }
 
