@@ -368,7 +368,13 @@ class _Labels:
     plain_kinds = ""
     scale = None
 
+    def __init__(self, n_labels):
+        self.n_labels = n_labels
+
     def put(self, source, y):
+        if y.shape[1:] != (self.n_labels,):
+            raise ValueError(f"y: expected an indicator matrix of {self.n_labels} labels as in the first call, found shape "
+                             f"{y.shape}")
         source.set_labels(y)
 
     def column(self, y):
@@ -511,7 +517,7 @@ class DroveClassifier(ClassifierMixin, _Drove):
         if y.ndim == 2:
             if not type_of_target(y).startswith("multilabel"):
                 raise ValueError("y: expected classes, or an indicator matrix of labels")
-            self._targets, self.classes_ = _Labels(), np.arange(y.shape[1])
+            self._targets, self.classes_ = _Labels(y.shape[1]), np.arange(y.shape[1])
             return
         self.classes_ = np.unique(y)
         if len(self.classes_) < 2:

@@ -407,6 +407,15 @@ class Passes(unittest.TestCase):
             loss = model.set_params(schedule="auto", options=None, n_jobs=None).partial_fit(self.X, self.y).loss_
             self.assertLess(model.set_params(**more).partial_fit(self.X, self.y).loss_, loss)
 
+    def test_refuse_other_labels_than_the_first_call_had(self):
+        X, y = make_multilabel_classification(60, 5, n_classes=3, random_state=0)
+        model = DroveClassifier("mlp:4", random_state=0).partial_fit(X, y)
+        before = model.predict_proba(X)
+        for other in (y[:, 0], y[:, :2], np.hstack([y, y])):
+            with self.assertRaisesRegex(ValueError, "matrix of 3 labels"):
+                model.partial_fit(X, other)
+        np.testing.assert_array_equal(model.predict_proba(X), before)
+
     def test_say_what_is_wrong_in_scikit_learns_words(self):
         model = self.start()
         before = model.predict_proba(self.X)
