@@ -115,10 +115,12 @@ class _Drove(BaseEstimator):
 
     # ---- training ----
 
-    def _take(self, X, y, sample_weight):
-        """y and sample_weight may be names of columns of a table."""
-        X, (y, sample_weight), self._taken = _tables.take(X, (y, sample_weight))
-        return X, y, sample_weight
+    def _take(self, X, y, sample_weight, goes_on):
+        """y and sample_weight may be names of columns of a table, here or in an earlier call."""
+        X, (y, sample_weight), taken = _tables.take(X, (y, sample_weight))
+        before = getattr(self, "_taken", []) if goes_on else []
+        self._taken = [*before, *(name for name in taken if name not in before)]
+        return _tables.without(X, self._taken), y, sample_weight
 
     def _check(self, X, y, reset):
         """X and y, checked; a table with categories or missing values stays one."""
@@ -475,7 +477,7 @@ class DroveClassifier(ClassifierMixin, _Drove):
     def fit(self, X, y, sample_weight=None):
         """Trains on all rows.  Returns self."""
         goes_on = self.warm_start and self._is_fitted
-        X, y, sample_weight = self._take(X, y, sample_weight)
+        X, y, sample_weight = self._take(X, y, sample_weight, goes_on)
         X, y = self._check_classes(X, y, not goes_on)
         if not goes_on:
             self._learn_classes(y)
@@ -493,7 +495,7 @@ class DroveClassifier(ClassifierMixin, _Drove):
         if classes is None and sample_weight is None and self.class_weight is None and self._plain_pass(X, y):
             return self
         is_first = not self._is_fitted
-        X, y, sample_weight = self._take(X, y, sample_weight)
+        X, y, sample_weight = self._take(X, y, sample_weight, not is_first)
         X, y = self._check_classes(X, y, is_first)
         if is_first and y.ndim == 2:
             self._learn_classes(y)
@@ -599,7 +601,7 @@ class DroveRegressor(RegressorMixin, _Drove):
     def fit(self, X, y, sample_weight=None):
         """Trains on all rows.  Returns self."""
         goes_on = self.warm_start and self._is_fitted
-        X, y, sample_weight = self._take(X, y, sample_weight)
+        X, y, sample_weight = self._take(X, y, sample_weight, goes_on)
         X, y = self._check_values(X, y, not goes_on)
         return self._run(X, y, self._weight(sample_weight, X), self._values(X.shape[0]), goes_on)
 
@@ -613,7 +615,7 @@ class DroveRegressor(RegressorMixin, _Drove):
         if sample_weight is None and self._plain_pass(X, y):
             return self
         is_first = not self._is_fitted
-        X, y, sample_weight = self._take(X, y, sample_weight)
+        X, y, sample_weight = self._take(X, y, sample_weight, not is_first)
         X, y = self._check_values(X, y, is_first)
         return self._part(X, y, self._weight(sample_weight, X), is_first)
 

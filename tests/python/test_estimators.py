@@ -243,6 +243,19 @@ class Tables(unittest.TestCase):
         self.assertEqual(shapes, {name: values.shape for name, values in model.coefs_.items()})
         self.assertGreater(model.score(self.X, self.y), 0.8)
 
+    def test_names_given_once_are_no_columns_later(self):
+        import pandas
+        rng = np.random.RandomState(0)
+        table = pandas.DataFrame(rng.randn(60, 2), columns=["a", "b"])
+        targets = (table.a > 0).astype(int)
+        whole = table.assign(label=targets, weight=1.0)
+        model = DroveClassifier("mlp:4", random_state=0)
+        model.partial_fit(whole, "label", classes=[0, 1], sample_weight="weight")
+        model.partial_fit(whole, "label").partial_fit(table, targets)
+        np.testing.assert_array_equal(model.predict(whole), model.predict(table))
+        model.fit(table.assign(label=1.0), targets)  # now it is one
+        self.assertEqual(list(model.feature_names_in_), ["a", "b", "label"])
+
     def test_weights_and_values(self):
         model = DroveRegressor("mlp:16", random_state=0, until="epochs=60")
         model.fit(self.X, (self.y == "big") * 10.0, sample_weight=np.ones(len(self.X)))
