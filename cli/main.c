@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <locale.h>
 #include <signal.h>
+#include <stdint.h>
 #include <string.h>
 
 /* ---- the commands ---- */
@@ -67,6 +68,12 @@ static const cli_flag sweep_flags[] = {
     {.name = "results-only", .help = "keep no files of runs, only results.jsonl"},
     {.name = "json", .help = "print the result as one JSON object, alone on standard output"},
     {.name = "quiet", .help = "print nothing but errors (and --json's object)"},
+};
+
+static const cli_flag report_flags[] = {
+    {.name = "csv",
+     .value_name = "FILE",
+     .help = "table to write: a row for each evaluation of each run"},
 };
 
 static const cli_flag eval_flags[] = {
@@ -280,6 +287,17 @@ static const cli_command commands[] = {
      .least_words = 1,
      .most_words = 1,
      .run = cli_sweep},
+    {.name = "report",
+     .usage = "DIR... --csv FILE",
+     .help = "what runs have shown, as a table",
+     .details = "DIR is the folder of a run (--out of drove train) or of a sweep.  The table has\n"
+                "the options that differ between the runs, loss, accuracy and metrics.  Runs that\n"
+                "go on have what they have written so far.\n",
+     FLAGS(report_flags),
+     .expects = "DIR, the folder of a run or of a sweep",
+     .least_words = 1,
+     .most_words = SIZE_MAX,
+     .run = cli_report},
     {.name = "eval",
      .usage = "MODEL DATA|--data SPEC [--json]",
      .help = "how good a saved model is",

@@ -11,6 +11,7 @@
 #include <drove/metrics.h>
 #include <drove/options.h>
 #include <drove/predictor.h>
+#include <drove/report.h>
 #include <drove/status.h>
 #include <drove/sweep.h>
 #include <drove/throughput.h>

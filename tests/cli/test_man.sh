@@ -29,7 +29,7 @@ diff -u table.txt page.txt || fail "drove train --help all (-) and the manual pa
 for command in $(commands); do
     grep -q "^\\.It Cm $command\$" "$page" || fail "the manual page lacks the command $command"
 done
-for flag in $("$DROVE" __complete predict --) $("$DROVE" __complete export --) --budget --folds --metric --space --jobs --limit $("$DROVE" __complete sweep --) $("$DROVE" __complete data --) $("$DROVE" __complete dmgc --) \
+for flag in $("$DROVE" __complete predict --) $("$DROVE" __complete export --) --budget --folds --metric --space --jobs --limit $("$DROVE" __complete sweep --) $("$DROVE" __complete report --) $("$DROVE" __complete data --) $("$DROVE" __complete dmgc --) \
     $("$DROVE" __complete bench --); do
     grep -q "Fl -${flag#--}\\b" "$page" || fail "the manual page lacks $flag"
 done

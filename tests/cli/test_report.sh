@@ -1,0 +1,71 @@
+# drove report: the table against the files it is made of, runs that are not whole, what is refused.
+set -eu
+. "$DROVE_SOURCE_DIR/tests/cli/common.sh"
+
+common="synth:digits?n=200 --model mlp:8 --until epochs=2 --threads 1 --test split --quiet"
+run_for 0 train $common --seed 1 --out 'a,"1"'
+run_for 0 train $common --seed 2 --lr 0.03 --out b
+run_for 0 report 'a,"1"' b --csv runs.csv
+python3 - <<'PY' || fail "the table: $(cat runs.csv)"
+import csv, json
+rows = list(csv.DictReader(open("runs.csv")))
+options = {d: json.load(open(d + "/run.json"))["options"] for d in ('a,"1"', "b")}
+differ = [k for k in options["b"] if k != "out" and options["b"][k] != options['a,"1"'][k]]
+assert "seed" in differ and "lr" in differ, differ
+assert sorted(k[7:] for k in rows[0] if k.startswith("option.")) == sorted(differ), rows[0].keys()
+logs = [(d, i, json.loads(line)) for d in options for i, line in enumerate(open(d + "/log.jsonl"), 1)]
+assert len(rows) == len(logs) >= 4, len(rows)
+for row, (folder, i, record) in zip(rows, logs):
+    summary = json.load(open(folder + "/summary.json"))
+    assert row["run"] == folder and row["evaluation"] == str(i) and row["outcome"] == "finished", row
+    for k in differ: assert row["option." + k] == str(options[folder][k]) or float(row["option." + k]) == options[folder][k], k
+    for k, v in record.items(): assert v is None and row[k] == "" or float(row[k]) == v, (k, v, row[k])
+    for part in "metrics", "test_metrics":
+        scalars = {k: v for k, v in summary[part].items() if type(v) in (int, float)}
+        assert scalars, part
+        for k, v in scalars.items(): assert float(row[part + "." + k]) == v, k
+PY
+
+# A run that goes on: half a line, a damaged line, no summary.
+cp -r b c && rm c/summary.json
+{ head -n 1 b/log.jsonl; echo '{"epochs":'; sed -n 2p b/log.jsonl; printf '{"epochs":9'; } >c/log.jsonl
+run_for 0 report c --csv part.csv
+[ "$(wc -l <part.csv)" = 3 ] || fail "expected two evaluations: $(cat part.csv)"
+[ "$(wc -l <err.txt)" = 2 ] && grep -q '^c/log.jsonl:2: left out: ' err.txt && grep -q '^c/log.jsonl:4: left out: ' err.txt || fail "$(cat err.txt)"
+rm c/log.jsonl
+run_for 0 report c --csv part.csv
+[ "$(wc -l <part.csv)" = 2 ] || fail "expected a row without an evaluation: $(cat part.csv)"
+
+# A sweep: the last evaluation of each run.
+cat >study.yaml <<'YAML'
+options: {data: "synth:digits?n=200", model: "mlp:8", test: none, until: "epochs=1", threads: 1}
+grid: {lr: [0.02, 0.05]}
+repeat: 2
+YAML
+run_for 0 sweep study.yaml --out swept --quiet
+run_for 0 report swept --csv swept.csv
+python3 - <<'PY' || fail "the sweep: $(cat swept.csv)"
+import csv, json
+rows = list(csv.DictReader(open("swept.csv")))
+results = [json.loads(line) for line in open("swept/results.jsonl")]
+assert len(rows) == len(results) == 4
+for row, r in zip(rows, results):
+    assert row["run"] == "swept/runs/%04d" % r["run"] and row["outcome"] == r["outcome"], row
+    assert float(row["option.lr"]) == float(r["settings"]["lr"]) and row["option.seed"] == str(r["seed"]), row
+    assert float(row["loss"]) == r["figures"]["loss"], row
+PY
+
+# What is refused leaves the file of before as it is, and one line.
+refused() {
+    run_for "$1" report $2
+    grep -qF -- "$3" err.txt && [ "$(wc -l <err.txt)" = 1 ] || fail "drove report $2: expected \"$3\": $(cat err.txt)"
+}
+mkdir empty broken && echo '[]' >broken/run.json
+cp runs.csv before.csv
+refused 2 "b empty --csv runs.csv" "empty: expected the folder of a run"
+refused 2 "b nowhere --csv runs.csv" "nowhere: expected the folder of a run"
+refused 2 "broken --csv runs.csv" "broken/run.json: "
+refused 2 "b" "report: expected --csv FILE"
+refused 2 "--csv runs.csv" "DIR, the folder of a run"
+refused 2 "b --csv nowhere/runs.csv" "nowhere/runs.csv"
+cmp runs.csv before.csv || fail "a refused report changed the file"
