@@ -46,7 +46,8 @@ drove_status drove_trainer_begin(drove_trainer *trainer, const drove_arrays *row
 /* Goes on with the pass for about most_seconds, at least one step: batches of the option batch, in
  * an order drawn by the seed and the number of steps before the pass.  *is_over: 1 after the last
  * batch, 0 before.
- * *loss: mean loss of the rows of this pass so far, each before its own step.  A step that is not
+ * *loss: mean loss of the rows of this pass so far, each before its own step; of several values
+ * with scales (drove_trainer_scale_targets) the sum of the scaled ones.  A step that is not
  * finite is not made.  Errors: DROVE_E_ARG (no pass is under way), DROVE_E_NONFINITE (the pass is
  * given up; the parameters are those after the last step), DROVE_E_NOMEM. */
 drove_status drove_trainer_advance(drove_trainer *trainer, double most_seconds, int *is_over,

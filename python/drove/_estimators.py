@@ -34,7 +34,7 @@ _OWN = {"data", "label", "weights", "class_weight", "model", "loss", "strategy",
 
 
 def _or_as_before(method):
-    """A method that fails leaves the estimator as it was."""
+    """A method that fails leaves the estimator as it was, but for the steps of a pass that Ctrl-C ended."""
     @functools.wraps(method)
     def run(self, *args, **kwargs):
         before = dict(self.__dict__)

@@ -343,6 +343,16 @@ static drove_status hold_out(source *from, const char *test, uint64_t seed, drov
     return open_test(from, train, true, out);
 }
 
+/* Keys that ask for features which the model may not have. */
+static void note_encoding(const source *from, drove_storage *storage)
+{
+    static const char *const keys[] = {"onehot", "hash", "bins"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (drove__spec_get(&from->spec, keys[i], NULL) != NULL)
+            drove__storage_note(storage, "?%s is left out: columns are encoded as for the model",
+                                keys[i]);
+}
+
 /* Rows for a model of a table: with its columns, categories and classes. */
 static drove_status read_train_like(source *from, drove_storage **out)
 {
@@ -350,6 +360,7 @@ static drove_status read_train_like(source *from, drove_storage **out)
     add_key(from, "target", drove__target_name(from->like->y_kind));
     DROVE_TRY(from->format->read_like(&from->spec, from->like, true, &storage));
     drove_status status = drove__match(from->like, storage, true);
+    note_encoding(from, storage);
     if (status == DROVE_OK) *out = storage;
     else drove__storage_release(storage);
     return status == DROVE_OK ? status : drove__fail_in(status, "%s", from->spec.arg[0]);

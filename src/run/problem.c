@@ -170,7 +170,9 @@ static drove_status open_data(drove_run *run)
     DROVE_TRY(drove__disk_open(run, data, sizeof data, test));
     if (run->stream != NULL) return check_labels(&run->opt, run->train, true);
     if (!drove__names_model_file(run->opt.model)) return read_data(run, data, NULL);
-    DROVE_TRY(drove__modelfile_load(run->opt.model, &file));
+    /* The file that --model names may be another since; the run's own folder has what it read. */
+    const bool is_own = run->opt.resume[0] != '\0' && drove__modelpath_is_run(run->opt.resume);
+    DROVE_TRY(drove__modelfile_load(is_own ? run->opt.resume : run->opt.model, &file));
     drove__modelfile_describe(&file, &storage, &like);
     drove_status status = read_data(run, data, &like);
     drove__modelfile_fini(&file);

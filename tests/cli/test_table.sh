@@ -65,6 +65,10 @@ if cmp -s run/model.safetensors on/model.safetensors; then fail "nothing was tra
 head -n 41 people.csv | sed 's/,1st,/,4th,/' >few.csv
 run_for 0 train few.csv $on --out on-few
 run_for 0 eval on-few/model.safetensors --data people.csv
+run_for 0 train 'people.csv?bins=8' $on --out on-bins
+cmp on/model.safetensors on-bins/model.safetensors || fail "a key changed the model's columns"
+run_for 0 train 'people.csv?bins=8' --label alive --test none --model run/model.safetensors --threads 1 --until epochs=1
+grep -q '?bins is left out' err.txt || fail "expected a note on ?bins: $(cat err.txt)"
 sed 's/,yes$/,maybe/' people.csv >maybe.csv
 wrong 'class "maybe"\|"maybe"' train maybe.csv $on
 printf 'class,age,alive\n1st,30,yes\n2nd,31,no\n' >less.csv
