@@ -160,6 +160,13 @@ static drove_status read_data(drove_run *run, const char *spec, const drove_data
     return like != NULL && takes_scaling(run, spec) ? take_scaling(run, like) : DROVE_OK;
 }
 
+/* What --model names may be another model since; a resumed run's own folder has what it read. */
+static const char *model_to_go_on_from(const drove_run *run)
+{
+    const char *own = run->opt.resume;
+    return own[0] != '\0' && drove__modelpath_is_run(own) ? own : run->opt.model;
+}
+
 static drove_status open_data(drove_run *run)
 {
     char data[DROVE_SPEC_SIZE], test[DROVE_SPEC_WITH_LABEL_SIZE];
@@ -170,9 +177,7 @@ static drove_status open_data(drove_run *run)
     DROVE_TRY(drove__disk_open(run, data, sizeof data, test));
     if (run->stream != NULL) return check_labels(&run->opt, run->train, true);
     if (!drove__names_model_file(run->opt.model)) return read_data(run, data, NULL);
-    /* The file that --model names may be another since; the run's own folder has what it read. */
-    const bool is_own = run->opt.resume[0] != '\0' && drove__modelpath_is_run(run->opt.resume);
-    DROVE_TRY(drove__modelfile_load(is_own ? run->opt.resume : run->opt.model, &file));
+    DROVE_TRY(drove__modelfile_load(model_to_go_on_from(run), &file));
     drove__modelfile_describe(&file, &storage, &like);
     drove_status status = read_data(run, data, &like);
     drove__modelfile_fini(&file);
@@ -219,8 +224,9 @@ static drove_status load_start(drove_run *run, const drove_model_io *io, float *
 {
     drove_modelfile file;
     char path[DROVE_TEXT_SIZE + 32];
-    DROVE_TRY(drove_model_find(run->opt.model, path, sizeof path));
-    if (strcmp(path, run->opt.model) != 0) drove__run_say(run, "model: %s", path);
+    const char *model = model_to_go_on_from(run);
+    DROVE_TRY(drove_model_find(model, path, sizeof path));
+    if (strcmp(path, model) != 0) drove__run_say(run, "model: %s", path);
     DROVE_TRY(drove__modelfile_load(path, &file));
     drove_status status = drove__problem_check_start(&run->opt, file.model);
     if (status != DROVE_OK) {

@@ -69,6 +69,15 @@ run_for 0 train 'people.csv?bins=8' $on --out on-bins
 cmp on/model.safetensors on-bins/model.safetensors || fail "a key changed the model's columns"
 run_for 0 train 'people.csv?bins=8' --label alive --test none --model run/model.safetensors --threads 1 --until epochs=1
 grep -q '?bins is left out' err.txt || fail "expected a note on ?bins: $(cat err.txt)"
+# A resumed run does not mistake another model in its place for the one that it went on from.
+cp -r run start
+both='--label alive --test none --model start --threads 1 --strategy sequential --quiet'
+run_for 0 train people.csv $both --until epochs=3 --out whole
+run_for 0 train people.csv $both --until epochs=1 --out parts
+run_for 0 train 'people.csv?ignore=age' --label alive --model logistic --threads 1 --until epochs=1 --quiet --out other
+cp other/model.safetensors start/model.safetensors
+run_for 0 train --resume parts --until epochs=3 --quiet
+cmp whole/model.safetensors parts/model.safetensors || fail "a resumed run differs"
 sed 's/,yes$/,maybe/' people.csv >maybe.csv
 wrong 'class "maybe"\|"maybe"' train maybe.csv $on
 printf 'class,age,alive\n1st,30,yes\n2nd,31,no\n' >less.csv
