@@ -13,7 +13,7 @@
  *   utf8, large_utf8, utf8_view                 as the cells of a text file (docs/formats.md)
  *   dictionary of any of these                  a category, whatever its texts look like
  *   null                                        missing cells
- * All others are refused by name.  Extension types count as what they are stored as.
+ * All others are refused by name.  An extension type is read as its storage type.
  *
  * Missing are cells that are null, the number NaN, the signed integer -2^63 and texts of blanks
  * alone.  Words such as NA, which stand for missing cells in a text file, do so among texts that
@@ -110,7 +110,7 @@ drove_status drove_arrow_table_create(struct ArrowSchema *schema, struct ArrowAr
  * drove_arrow_table_create. */
 drove_status drove_arrow_table_from_stream(struct ArrowArrayStream *stream,
                                            drove_arrow_table      **out);
-/* Runs and data sets that use the table keep what they need.  NULL accepted. */
+/* Runs and data sets that use the table keep it until they end.  NULL accepted. */
 void drove_arrow_table_destroy(drove_arrow_table *table);
 
 /* "memory:7"; owned by table */

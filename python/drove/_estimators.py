@@ -157,7 +157,7 @@ class _Drove(BaseEstimator):
             return self._matched(X), y
         self.feature_names_in_ = np.asarray(names, dtype=object)
         self.n_features_in_ = len(names)
-        self._columns = _tables.library_names(X)
+        self._columns = _tables.names_in_library(X)
         return X, y
 
     def _matched(self, table):

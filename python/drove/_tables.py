@@ -224,7 +224,7 @@ class TextTable:
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_ .-]*[A-Za-z0-9_.-]|[A-Za-z_]")
 
 
-def library_names(x):
+def names_in_library(x):
     """What the library calls the columns: by Arrow their names; else these if each reads back from CSV as it is, or x0,
     x1, ..."""
     names = column_names(x)
