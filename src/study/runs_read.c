@@ -2,6 +2,7 @@
 #include "study/runs_read.h"
 
 #include "base/file.h"
+#include "study/sweep_results.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,20 +80,6 @@ static drove_status load_lines(const drove_report_options *opt, const char *path
 
 /* ---- runs ---- */
 
-/* Numbers of a part of the summary, by names such as "metrics.auc". */
-static void add_part(json_t **all, const json_t *summary, const char *part)
-{
-    const char *key;
-    json_t *value;
-    char name[128];
-    json_object_foreach(json_object_get(summary, part), key, value)
-    {
-        if (!json_is_number(value)) continue;
-        snprintf(name, sizeof name, "%s.%s", part, key);
-        drove__json_set(all, name, json_incref(value));
-    }
-}
-
 static json_t *word_or_null(const json_t *word)
 {
     return json_is_string(word) ? json_incref((json_t *)word) : json_null();
@@ -132,8 +119,8 @@ static drove_status read_run(const drove_report_options *opt, const char *folder
             status = DROVE_OK;
         }
     }
-    add_part(&final, summary, "metrics");
-    add_part(&final, summary, "test_metrics");
+    drove__summary_add_part(&final, summary, "metrics", false);
+    drove__summary_add_part(&final, summary, "test_metrics", false);
     if (status == DROVE_OK)
         status = add_run(runs, folder, word_or_null(json_object_get(summary, "outcome")),
                          json_incref((json_t *)options), evaluations, final);

@@ -142,15 +142,15 @@ static void add_figure(json_t **all, const char *name, double value)
     drove__json_set(all, name, isfinite(value) ? json_real(value) : json_null());
 }
 
-static void add_nested(json_t **all, const json_t *summary, const char *part)
+void drove__summary_add_part(json_t **all, const json_t *summary, const char *part, bool with_null)
 {
     const char *key;
     json_t *value;
-    char name[96];
+    char name[128];
     json_object_foreach(json_object_get(summary, part), key, value)
     {
         const bool is_list = strncmp(key, "per_", 4) == 0; /* also where it is null */
-        if (is_list || (!json_is_number(value) && !json_is_null(value))) continue;
+        if (is_list || !(json_is_number(value) || (with_null && json_is_null(value)))) continue;
         snprintf(name, sizeof name, "%s.%s", part, key);
         drove__json_set(all, name, json_incref(value));
     }
@@ -176,7 +176,7 @@ static json_t *gather_figures(const drove_child *child, const json_t *summary, c
             drove__json_set(&all, kept[i], json_incref(value));
     }
     for (size_t i = 0; summary != NULL && i < DROVE_COUNT(parts); i++)
-        add_nested(&all, summary, parts[i]);
+        drove__summary_add_part(&all, summary, parts[i], true);
     return all;
 }
 

@@ -28,6 +28,10 @@ const char *drove__sweep_outcome(const drove_child *child, const json_t *summary
 json_t *drove__sweep_record(const drove_child *child, const json_t *summary, const char *outcome,
                             const char *message, unsigned n_cores);
 
+/* Adds the numbers of a part of a summary by names such as "metrics.auc"; with_null: also those
+ * that are null. */
+void drove__summary_add_part(json_t **all, const json_t *summary, const char *part, bool with_null);
+
 /* A number of a record's figures; NaN: there is none. */
 double drove__sweep_figure(const json_t *record, const char *name);
 bool   drove__sweep_has_crashed(const json_t *record);
