@@ -185,8 +185,7 @@ static drove_status restore_sizes(drove_groups *g, const drove_safetensors *st)
 
 static drove_status check_range(const drove_range *r, uint64_t next, uint64_t n_rows)
 {
-    uint64_t latest = next - (next < r->n ? next : r->n);
-    if (r->n > 0 && r->n <= n_rows && r->first <= latest &&
+    if (r->n > 0 && r->n <= n_rows && r->n <= next && r->first <= next - r->n &&
         r->first / n_rows == (r->first + r->n - 1) / n_rows)
         return DROVE_OK;
     return drove__fail(DROVE_E_DATA,
