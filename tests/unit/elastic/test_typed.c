@@ -168,9 +168,104 @@ static void refuses_what_it_has_not(void **state)
     rig_fini(&r);
 }
 
+/* Words are lent; there is no vector to look at and no gradient to take. */
+static void words_are_lent_by_live_alone(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < DROVE_COUNT(all); i++) {
+        rig r;
+        rig_init(&r, options(all[i], "1"));
+        const drove_sync_ops *ops = r.sync->ops;
+        static const float gradient[N_WORDS];
+        const drove_step step = {.value = gradient, .eta = 1.0f};
+        drove_view view = {.vector = gradient};
+        drove_publish_info info;
+        char text[128];
+        assert_int_equal(ops->acquire(r.sync, 0, &view), DROVE_E_UNSUPPORTED);
+        assert_null(view.vector);
+        snprintf(text, sizeof text, "%s: low-precision parameters are lent by live alone",
+                 all[i]->name);
+        assert_string_equal(drove_error_text(), text);
+        assert_int_equal(ops->publish(r.sync, 0, &step, &info), DROVE_E_UNSUPPORTED);
+        snprintf(text, sizeof text, "%s: low-precision parameters take no gradients",
+                 all[i]->name);
+        assert_string_equal(drove_error_text(), text);
+        assert_true(ops->gradient == NULL && ops->replica == NULL);
+        assert_true((ops->leave == NULL) == (all[i]->leave == NULL));
+        assert_true((ops->tensors == NULL) == (all[i]->tensors == NULL));
+        rig_fini(&r);
+    }
+    rig r;
+    rig_options o = options(&drove__sync_local, "auto");
+    assert_int_equal(rig_try(&r, o), DROVE_E_ARG);
+    assert_non_null(strstr(drove_error_text(), "--period auto: expected a number of steps"));
+    rig_fini(&r);
+}
+
+/* Calls make several steps; which of them ends in an exchange follows from calls and the largest of
+ * them: three of up to 2 steps where the period is 5. */
+static void updates_are_counted_as_the_method_counts(void **state)
+{
+    (void)state;
+    static const uint64_t n_steps[] = {2, 1, 2, 2, 1, 1};
+    static const drove_sync_ops *const methods[] = {&drove__sync_easgd_async, &drove__sync_local};
+    for (size_t i = 0; i < DROVE_COUNT(methods); i++) {
+        rig r;
+        uint64_t sum = 0;
+        rig_options o = options(methods[i], "5");
+        o.n_workers = 1;
+        rig_init(&r, o);
+        for (size_t k = 0; k < DROVE_COUNT(n_steps); k++) {
+            drove_publish_info info = {.order = 7};
+            uint32_t *words = r.sync->ops->live(r.sync, 0).words;
+            for (int j = 0; j < NUMBERS; j++) ((int8_t *)words)[j] = 100;
+            assert_int_equal(r.sync->ops->live_done(r.sync, 0, n_steps[k], &info), DROVE_OK);
+            sum += n_steps[k];
+            assert_int_equal(atomic_load(&r.sync->published), sum);
+            assert_int_equal(info.attempts, 1);
+            assert_int_equal(info.updated, 1);
+            bool is_met = info.messages > 0 || info.distance > 0.0;
+            if (i == 0) assert_true(is_met == (k % 3 == 2));
+        }
+        assert_int_equal(r.sync->most_steps, 5);
+        rig_fini(&r);
+    }
+}
+
+/* Saved between two exchanges: each worker goes on with its own words, and meets when it would
+ * have. */
+static void a_saved_turn_goes_on(void **state)
+{
+    (void)state;
+    rig r, other;
+    drove_tensor saved[16];
+    uint32_t mean[N_WORDS];
+    rig_init(&r, options(&drove__sync_local, "2"));
+    run_steps(&r, 4, 0, 1);
+    memcpy(mean, r.sync->ops->peek(r.sync).words, sizeof mean);
+    expect(mean, 2, 1.0f);
+    size_t n = r.sync->ops->tensors(r.sync, saved, DROVE_COUNT(saved));
+    assert_true(n > 0 && n <= DROVE_COUNT(saved));
+    const drove_safetensors st = {.n_tensors = n, .tensor = saved};
+    rig_init(&other, options(&drove__sync_local, "2"));
+    const drove_params vector = {.words = mean};
+    assert_int_equal(drove__sync_restore(other.sync, 1, &vector, &st), DROVE_OK);
+    expect(other.sync->ops->live(other.sync, 0).words, 4, 1.0f);
+    expect(other.sync->ops->live(other.sync, 1).words, 0, 1.0f);
+    expect(other.sync->ops->peek(other.sync).words, 2, 1.0f);
+    run_steps(&other, 4, 0, 1); /* 8 and 0 meet */
+    for (unsigned w = 0; w < P; w++) expect(other.sync->ops->live(other.sync, w).words, 4, 2.0f);
+    assert_int_equal(atomic_load(&other.sync->published), 2);
+    rig_fini(&other);
+    rig_fini(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(words_are_lent_by_live_alone),
+        cmocka_unit_test(updates_are_counted_as_the_method_counts),
+        cmocka_unit_test(a_saved_turn_goes_on),
         cmocka_unit_test(local_steps_meet_in_their_mean),
         cmocka_unit_test(elastic_steps_are_pulled),
         cmocka_unit_test(all_of_them_exchange),
