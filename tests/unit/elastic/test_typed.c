@@ -187,8 +187,7 @@ static void words_are_lent_by_live_alone(void **state)
                  all[i]->name);
         assert_string_equal(drove_error_text(), text);
         assert_int_equal(ops->publish(r.sync, 0, &step, &info), DROVE_E_UNSUPPORTED);
-        snprintf(text, sizeof text, "%s: low-precision parameters take no gradients",
-                 all[i]->name);
+        snprintf(text, sizeof text, "%s: low-precision parameters take no gradients", all[i]->name);
         assert_string_equal(drove_error_text(), text);
         assert_true(ops->gradient == NULL && ops->replica == NULL);
         assert_true((ops->leave == NULL) == (all[i]->leave == NULL));

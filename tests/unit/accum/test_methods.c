@@ -1,0 +1,418 @@
+/* accumulate and tree, with all their variants, against the same method in double: each worker brings
+ * a random gradient and a step size of its own; weight decay, the limit of the norm, and the rule are
+ * of the mean.  Then what they check, say, refuse and restore. */
+#include "accum/accum.h"
+#include "accum/replica.h"
+
+#include "base/clock.h"
+#include "base/rng.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { N = 9001, MOST = 5, STEPS = 4, N_PARTS = 3 }; /* N: three blocks of an update's, and more */
+static const double LR = 0.25, DECAY = 0.125, CLIP = 20.0, MU = 0.5;
+static const drove_span parts[N_PARTS] = {{0, 1000}, {1000, 7000}, {8000, 1001}};
+
+typedef struct rig {
+    drovek_table kernels;
+    drove_optim *optim;
+    drove_spec spec;
+    drove_sync *s;
+    float theta[N];
+    bool is_resident[MOST];
+} rig;
+
+typedef struct method {
+    const drove_sync_ops *ops;
+    const char *variant;
+    unsigned n_workers;
+} method;
+
+static const method methods[] = {
+    {&drove__accum_accumulate, "accumulate", 1},
+    {&drove__accum_accumulate, "accumulate", 2},
+    {&drove__accum_accumulate, "accumulate", 5},
+    {&drove__accum_accumulate, "accumulate:at-end", 3},
+    {&drove__accum_accumulate, "accumulate?order=pairs", 4},
+    {&drove__accum_accumulate, "accumulate?order=first-come", 3},
+    {&drove__accum_accumulate, "accumulate?helpers=2", 3},
+    {&drove__accum_tree, "tree", 1},
+    {&drove__accum_tree, "tree", 5},
+    {&drove__accum_tree, "tree:0,2,1,3", 4},
+    {&drove__accum_tree, "tree?links=nodes", 3},
+};
+
+static drove_status try_open(rig *r, const method *m, const char *rule, bool has_limits,
+                             drove_state_place state)
+{
+    memset(r, 0, sizeof *r);
+    assert_int_equal(drovek_select(&r->kernels, 0, "ref"), DROVE_OK);
+    const drove_optim_options opt = {.rule = rule,
+                                     .schedule = "constant",
+                                     .lr = LR,
+                                     .weight_decay = has_limits ? DECAY : 0.0,
+                                     .clip = has_limits ? CLIP : 0.0,
+                                     .state = state,
+                                     .n_params = N,
+                                     .n_workers = m->n_workers,
+                                     .kernels = &r->kernels};
+    assert_int_equal(drove__optim_create(&opt, &r->optim), DROVE_OK);
+    assert_int_equal(drove__spec_parse(m->variant, &r->spec), DROVE_OK);
+    for (int i = 0; i < N; i++) r->theta[i] = (float)(i % 7) - 3.0f;
+    const drove_sync_options sync = {.spec = &r->spec,
+                                     .n_workers = m->n_workers,
+                                     .optim = r->optim,
+                                     .part = parts,
+                                     .n_parts = N_PARTS,
+                                     .is_resident = r->is_resident};
+    return drove__sync_create(m->ops, &sync, &(drove_params){.theta = r->theta}, &r->s);
+}
+
+static void open_rig(rig *r, const method *m, const char *rule, bool has_limits)
+{
+    if (try_open(r, m, rule, has_limits, DROVE_STATE_SHARED) != DROVE_OK)
+        fail_msg("%s: %s", m->variant, drove_error_text());
+}
+
+static void close_rig(rig *r)
+{
+    drove__sync_destroy(r->s);
+    drove__spec_fini(&r->spec);
+    drove__optim_destroy(r->optim);
+}
+
+/* ---- workers ---- */
+
+static float gradient_of(unsigned worker, unsigned step, size_t i)
+{
+    uint64_t mixed = ((uint64_t)worker * 31 + step * 7 + 1) * (i * 2654435761u + 12345);
+    return (float)((mixed >> 20) % 1001) / 1000.0f - 0.4f;
+}
+
+static float eta_of(unsigned worker)
+{
+    return 0.1f * (float)(worker + 1);
+}
+
+typedef struct member {
+    rig *r;
+    unsigned index;
+    bool by_layer;
+    uint64_t first;
+    unsigned n_wrong;
+} member;
+
+static void check_info(member *m, const drove_publish_info *info, uint64_t took_ns)
+{
+    uint64_t named = info->wait_ns + info->exchange_ns + info->accumulate_ns + info->update_ns +
+                     info->broadcast_ns;
+    m->n_wrong += info->attempts != 1 || info->updated != (m->index == 0) || info->dropped != 0;
+    m->n_wrong += info->staleness != 0 || named > took_ns;
+}
+
+/* Slices come from the last to the first, as backward brings them. */
+static void *member_main(void *argument)
+{
+    member *m = argument;
+    drove_sync *s = m->r->s;
+    const drove_sync_ops *ops = s->ops;
+    for (unsigned t = 0; t < STEPS; t++) {
+        drove_view view;
+        drove_publish_info info;
+        float *g = ops->gradient(s, m->index);
+        m->n_wrong += ops->acquire(s, m->index, &view) != DROVE_OK;
+        m->n_wrong += view.vector != ops->replica(s, m->index) || view.version != m->first + t;
+        for (size_t i = 0; i < N; i++) g[i] = gradient_of(m->index, t, i);
+        uint64_t begin_ns = drove__now_ns();
+        for (unsigned p = N_PARTS; m->by_layer && p-- > 0;)
+            (void)ops->layer_ready(s, m->index, parts[p].offset, parts[p].length, g,
+                                   eta_of(m->index));
+        const drove_step step = {.value = g, .eta = eta_of(m->index)};
+        ops->release(s, m->index);
+        m->n_wrong += ops->publish(s, m->index, &step, &info) != DROVE_OK;
+        check_info(m, &info, drove__now_ns() - begin_ns);
+    }
+    return NULL;
+}
+
+static void run(rig *r, bool by_layer, uint64_t first)
+{
+    pthread_t thread[MOST];
+    member m[MOST];
+    for (unsigned w = 0; w < r->s->n_workers; w++) {
+        m[w] = (member){.r = r, .index = w, .by_layer = by_layer, .first = first};
+        assert_int_equal(pthread_create(&thread[w], NULL, member_main, &m[w]), 0);
+    }
+    for (unsigned w = 0; w < r->s->n_workers; w++) {
+        pthread_join(thread[w], NULL);
+        assert_int_equal(m[w].n_wrong, 0);
+    }
+    assert_int_equal(r->s->ops->parked(r->s), DROVE_OK);
+    assert_int_equal(atomic_load(&r->s->published), first + STEPS);
+}
+
+/* ---- the same in double ---- */
+
+typedef struct reference {
+    double theta[N], velocity[N];
+} reference;
+
+static void reference_step(reference *x, unsigned n_workers, unsigned t, bool has_limits, double mu)
+{
+    static double g[N];
+    double eta = 0.0, square = 0.0, scale = 1.0;
+    for (unsigned w = 0; w < n_workers; w++) eta += (double)eta_of(w) / n_workers;
+    for (size_t i = 0; i < N; i++) {
+        g[i] = has_limits ? DECAY * x->theta[i] : 0.0;
+        for (unsigned w = 0; w < n_workers; w++) g[i] += (double)gradient_of(w, t, i) / n_workers;
+        square += g[i] * g[i];
+    }
+    if (has_limits && sqrt(square) > CLIP) scale = CLIP / sqrt(square);
+    if (has_limits) assert_true(sqrt(square) > CLIP); /* there is something to limit */
+    for (size_t i = 0; i < N; i++) {
+        x->velocity[i] = mu * x->velocity[i] - eta * scale * g[i];
+        x->theta[i] += x->velocity[i];
+    }
+}
+
+static void compare(const rig *r, const reference *x, const char *what)
+{
+    for (unsigned w = 0; w < r->s->n_workers; w++) {
+        const float *theta = r->s->ops->replica(r->s, w);
+        for (size_t i = 0; i < N; i++)
+            if (fabs((double)theta[i] - x->theta[i]) > 1e-4)
+                fail_msg("%s: worker %u, number %zu: expected %.9g, found %.9g", what, w, i,
+                         x->theta[i], (double)theta[i]);
+    }
+    assert_ptr_equal(r->s->ops->peek(r->s).theta, r->s->ops->replica(r->s, 0));
+}
+
+static void all_follow_the_mean(void **state)
+{
+    (void)state;
+    static reference x;
+    for (size_t k = 0; k < DROVE_COUNT(methods); k++) {
+        const method *m = &methods[k];
+        for (unsigned how = 0; how < 4; how++) {
+            bool has_limits = how % 2 == 1, by_layer = how >= 2;
+            double mu = how == 1 || how == 2 ? MU : 0.0;
+            rig r;
+            open_rig(&r, m, mu > 0.0 ? "momentum:0.5" : "sgd", has_limits);
+            for (size_t i = 0; i < N; i++) x.theta[i] = (double)r.theta[i], x.velocity[i] = 0.0;
+            run(&r, by_layer, 0);
+            for (unsigned t = 0; t < STEPS; t++)
+                reference_step(&x, m->n_workers, t, has_limits, mu);
+            compare(&r, &x, m->variant);
+            close_rig(&r);
+        }
+    }
+}
+
+/* Number 8 follows number 7, for all who count: the rule adam divides by it. */
+static void a_restored_run_goes_on(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < DROVE_COUNT(methods); k++) {
+        rig r, other;
+        float *vector;
+        open_rig(&r, &methods[k], "adam", false);
+        run(&r, true, 0);
+        size_t size = r.optim->n_vector * sizeof(float);
+        vector = malloc(size);
+        assert_non_null(vector);
+        memcpy(vector, r.s->ops->peek(r.s).theta, size);
+        run(&r, true, STEPS);
+        open_rig(&other, &methods[k], "adam", false);
+        assert_int_equal(
+            drove__sync_restore(other.s, STEPS, &(drove_params){.theta = vector}, NULL), DROVE_OK);
+        assert_memory_equal(other.s->ops->peek(other.s).theta, vector, size);
+        run(&other, true, STEPS);
+        const float *a = r.s->ops->peek(r.s).theta, *b = other.s->ops->peek(other.s).theta;
+        bool same_bits = strstr(methods[k].variant, "first-come") == NULL;
+        for (size_t i = 0; i < N; i++)
+            if (same_bits ? a[i] != b[i] : fabsf(a[i] - b[i]) > 1e-3f)
+                fail_msg("%s: number %zu: %.9g and %.9g", methods[k].variant, i, (double)a[i],
+                         (double)b[i]);
+        free(vector);
+        close_rig(&other);
+        close_rig(&r);
+    }
+}
+
+/* ---- checks ---- */
+
+static void a_replica_that_differs_is_found(void **state)
+{
+    (void)state;
+    static const method two[] = {{&drove__accum_accumulate, "accumulate", 3},
+                                 {&drove__accum_tree, "tree", 3}};
+    for (size_t k = 0; k < DROVE_COUNT(two); k++) {
+        for (unsigned w = 1; w < 3; w++) {
+            rig r;
+            char text[256];
+            drove_accum_facts facts;
+            size_t at = w == 1 ? 5 : N - 1;
+            open_rig(&r, &two[k], "sgd", false);
+            assert_int_equal(r.s->ops->parked(r.s), DROVE_OK);
+            r.s->ops->replica(r.s, w)[at] = 17.0f;
+            assert_int_equal(r.s->ops->parked(r.s), DROVE_E_SYSTEM);
+            snprintf(text, sizeof text,
+                     "%s: expected equal parameters on all devices, found that number %zu of "
+                     "device 0 is %.9g and of device %u 17",
+                     two[k].ops->name, at, (double)r.theta[at], w);
+            assert_string_equal(drove_error_text(), text);
+            assert_true(drove__accum_facts(r.s, &facts));
+            assert_int_equal(facts.n_checks, 1);
+            close_rig(&r);
+        }
+    }
+}
+
+/* Each rank says what it has: equal, but for the one that the test makes differ. */
+static unsigned differs_at;
+
+static drove_status gather(drove_transport *t, const void *mine, size_t size, void *all)
+{
+    for (unsigned i = 0; i < t->n_processes; i++) {
+        memcpy((char *)all + i * size, mine, size);
+        if (i == differs_at) ((char *)all)[i * size + size - 1] ^= 1;
+    }
+    return differs_at == 1000 ? drove__fail(DROVE_E_SYSTEM, "nobody answers") : DROVE_OK;
+}
+
+static void a_rank_that_differs_is_found(void **state)
+{
+    (void)state;
+    static const drove_transport_ops ops = {.name = "gathering", .gather = gather};
+    static const method m = {&drove__accum_accumulate, "accumulate", 2};
+    rig r;
+    open_rig(&r, &m, "sgd", false);
+    drove_transport t = {.ops = &ops, .n_processes = 4};
+    float one[2] = {1.0f, 2.0f}, *vector[2] = {one, NULL};
+    const drove_site site = {.transport = &t, .first = 0, .n_here = 1};
+    drove_replicas replicas = {.vector = vector, .site = &site};
+    for (differs_at = 1; differs_at < 4; differs_at++) {
+        char text[256];
+        assert_int_equal(drove__replicas_check(&replicas, r.s, 2), DROVE_E_SYSTEM);
+        snprintf(text, sizeof text,
+                 "accumulate: expected equal parameters on all ranks, found that those of rank %u "
+                 "are not those of rank 0",
+                 differs_at);
+        assert_string_equal(drove_error_text(), text);
+    }
+    differs_at = 1000;
+    assert_int_equal(drove__replicas_check(&replicas, r.s, 2), DROVE_E_SYSTEM);
+    assert_string_equal(drove_error_text(), "nobody answers");
+    assert_int_equal(replicas.n_checks, 0);
+    differs_at = 4; /* nobody */
+    assert_int_equal(drove__replicas_check(&replicas, r.s, 2), DROVE_OK);
+    assert_int_equal(replicas.n_checks, 1);
+    t.n_processes = 1; /* alone: asks nobody */
+    differs_at = 1000;
+    assert_int_equal(drove__replicas_check(&replicas, r.s, 2), DROVE_OK);
+    close_rig(&r);
+}
+
+static void what_they_cannot_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        method m;
+        const char *text;
+    } cases[] = {
+        {{&drove__accum_accumulate, "accumulate:later", 2},
+         "accumulate: expected accumulate or accumulate:at-end, found \"later\""},
+        {{&drove__accum_tree, "tree?links=wires", 2},
+         "tree?links: expected order, or nodes without a list of devices, found \"wires\""},
+        {{&drove__accum_tree, "tree:0,1?links=nodes", 2}, "found \"nodes\""},
+        {{&drove__accum_tree, "tree:0,1", 3},
+         "tree: expected the 3 devices in the order of the leaves, found 2 numbers"},
+        {{&drove__accum_tree, "tree:1,0", 2}, "expected each device once, device 0, the root"},
+        {{&drove__accum_accumulate, "accumulate?order=late", 2}, "order"},
+        {{&drove__accum_accumulate, "accumulate?links=nodes", 2}, "links"},
+    };
+    rig r;
+    for (size_t i = 0; i < DROVE_COUNT(cases); i++) {
+        assert_int_equal(try_open(&r, &cases[i].m, "sgd", false, DROVE_STATE_SHARED), DROVE_E_ARG);
+        assert_non_null(strstr(drove_error_text(), cases[i].text));
+        close_rig(&r);
+    }
+    for (size_t k = 0; k < DROVE_COUNT(methods); k++) {
+        assert_int_equal(try_open(&r, &methods[k], "momentum", false, DROVE_STATE_WORKER),
+                         DROVE_E_ARG);
+        assert_non_null(strstr(drove_error_text(), "expected --rule-state shared, found worker"));
+        close_rig(&r);
+    }
+}
+
+static void nobody_begins_after_a_stop(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < DROVE_COUNT(methods); k++) {
+        rig r;
+        drove_view view;
+        char text[64];
+        open_rig(&r, &methods[k], "sgd", false);
+        r.s->ops->stop(r.s);
+        assert_int_equal(r.s->ops->acquire(r.s, 0, &view), DROVE_E_SYSTEM);
+        snprintf(text, sizeof text, "%s: stopped", methods[k].ops->name);
+        assert_string_equal(drove_error_text(), text);
+        assert_int_equal(r.s->batches_per_update, methods[k].n_workers);
+        close_rig(&r);
+    }
+}
+
+/* A worker that waits for another one fails when the run stops. */
+static void *wait_alone(void *argument)
+{
+    const member *m = argument;
+    drove_sync *s = m->r->s;
+    drove_view view;
+    drove_publish_info info;
+    const drove_step step = {.value = s->ops->gradient(s, m->index), .eta = 1.0f};
+    if (s->ops->acquire(s, m->index, &view) != DROVE_OK) return NULL;
+    s->ops->release(s, m->index);
+    return s->ops->publish(s, m->index, &step, &info) == DROVE_E_SYSTEM ? argument : NULL;
+}
+
+static void a_stop_wakes_who_waits(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < DROVE_COUNT(methods); k++) {
+        rig r;
+        pthread_t thread;
+        void *result;
+        if (methods[k].n_workers == 1) continue;
+        open_rig(&r, &methods[k], "sgd", false);
+        member m = {.r = &r, .index = k % 2};
+        assert_int_equal(pthread_create(&thread, NULL, wait_alone, &m), 0);
+        drove__clock_real.sleep_until(NULL, drove__now_ns() + 5000000);
+        r.s->ops->stop(r.s);
+        pthread_join(thread, &result);
+        assert_non_null(result);
+        close_rig(&r);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_follow_the_mean),
+        cmocka_unit_test(a_restored_run_goes_on),
+        cmocka_unit_test(a_replica_that_differs_is_found),
+        cmocka_unit_test(a_rank_that_differs_is_found),
+        cmocka_unit_test(what_they_cannot_is_refused),
+        cmocka_unit_test(nobody_begins_after_a_stop),
+        cmocka_unit_test(a_stop_wakes_who_waits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
