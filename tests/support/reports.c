@@ -33,7 +33,8 @@ static void check_step(const rig *r, report *m, const drove_view *view,
         note(m, "expected an update or a drop", info->updated + 2u * info->dropped);
     /* A replica's version counts its own steps. */
     bool is_own = (r->sync->needs & DROVE_SYNC_SPREAD) != 0;
-    if (view->version > published && !is_own) note(m, "expected a version that exists", view->version);
+    if (view->version > published && !is_own)
+        note(m, "expected a version that exists", view->version);
     if (view->version < m->last_version) note(m, "expected a later version", view->version);
     if (info->staleness > published) note(m, "expected less staleness", info->staleness);
     if (named_ns > took_ns) note(m, "expected less time", named_ns - took_ns);

@@ -1,6 +1,6 @@
-/* accumulate and tree, with all their variants, against the same method in double: each worker brings
- * a random gradient and a step size of its own; weight decay, the limit of the norm, and the rule are
- * of the mean.  Then what they check, say, refuse and restore. */
+/* accumulate and tree, with all their variants, against the same method in double: each worker
+ * brings a gradient and a step size of its own; weight decay, the limit of the norm, and the rule
+ * are of the mean.  Then what they check, say, refuse and restore. */
 #include "accum/accum.h"
 #include "accum/replica.h"
 

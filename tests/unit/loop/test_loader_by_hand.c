@@ -212,7 +212,7 @@ static void what_was_asked_for_first_is_loaded_first(void **state)
     close_rig(&r);
 }
 
-/* A batch that nobody has begun is loaded by the worker itself: what it waits is its own loading. */
+/* A batch that nobody has begun is loaded by the worker itself. */
 static void a_worker_loads_what_it_cannot_wait_for(void **state)
 {
     (void)state;

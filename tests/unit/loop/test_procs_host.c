@@ -1,5 +1,6 @@
-/* Workers that are processes, whose engine does what the test says: computes, ends, is killed, spins,
- * sleeps or stops.  What the parent makes of it: who is lost, why, and whether the run goes on. */
+/* Workers that are processes, whose engine does what the test says: computes, ends, is killed,
+ * spins, sleeps or stops.  What the parent makes of it: who is lost, why, and whether the run goes
+ * on. */
 #include "base/cpu.h"
 #include "loop/host.h"
 #include "loop/sources.h"

@@ -42,6 +42,31 @@ static void test_pooling_sizes(void **state)
     }
 }
 
+/* A convolution whose window does not say a size is as one that says 1; each field for itself. */
+static void test_fields_that_are_not_given(void **state)
+{
+    enum { FIELDS = 7 };
+    (void)state;
+    for (unsigned i = 0; i < FIELDS; i++) {
+        drove_layer given, l;
+        one_layer_options o = {.ops = &drove__layer_convolution,
+                               .n_bottoms = 1,
+                               .bottom = {{4, 11, 13}}};
+        drovek_window *w = &o.opt.window;
+        size_t *field[FIELDS] = {&w->kh, &w->kw, &w->sh, &w->sw, &w->dh, &w->dw, &o.opt.groups};
+        o.opt.n_out = 6;
+        for (unsigned k = 0; k < FIELDS; k++) *field[k] = k == i ? 1 : 2;
+        assert_int_equal(one_layer_shape(&o, &given), DROVE_OK);
+        *field[i] = 0;
+        assert_int_equal(one_layer_shape(&o, &l), DROVE_OK);
+        assert_int_equal(l.out.c, 6);
+        assert_int_equal(l.out.h, given.out.h);
+        assert_int_equal(l.out.w, given.out.w);
+        assert_int_equal(l.n_out, given.n_out);
+        assert_int_equal(l.n_w, given.n_w);
+    }
+}
+
 static void expect_refusal(const one_layer_options *o, drove_status status, const char *words)
 {
     drove_layer l;
@@ -290,10 +315,10 @@ static void test_passes_repeat(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pooling_sizes), cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_dropout_masks), cmocka_unit_test(test_dropout_inference),
-        cmocka_unit_test(test_statistics),    cmocka_unit_test(test_population),
-        cmocka_unit_test(test_passes_repeat),
+        cmocka_unit_test(test_pooling_sizes),     cmocka_unit_test(test_fields_that_are_not_given),
+        cmocka_unit_test(test_refusals),          cmocka_unit_test(test_dropout_masks),
+        cmocka_unit_test(test_dropout_inference), cmocka_unit_test(test_statistics),
+        cmocka_unit_test(test_population),        cmocka_unit_test(test_passes_repeat),
     };
     return cmocka_run_group_tests(tests, fill, NULL);
 }
