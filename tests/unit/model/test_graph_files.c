@@ -258,8 +258,7 @@ static void the_imported_lenet_is_the_built_in_one(void **state)
     /* It carries its description, from which the same model can be made without the file. */
     drove_model *again;
     assert_non_null(b->graph_text);
-    assert_int_equal(drove__model_create_text(b->graph_text, "saved", "", &io, &again),
-                     DROVE_OK);
+    assert_int_equal(drove__model_create_text(b->graph_text, "saved", "", &io, &again), DROVE_OK);
     expect_same_network(b, again, theta);
     assert_string_equal(again->graph_text, b->graph_text);
     drove__model_destroy(again);
