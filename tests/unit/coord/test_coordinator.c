@@ -576,7 +576,44 @@ static void wrong_options_are_refused(void **state)
     workers[1].survival = 1.0;
     workers[1].timeout_s = -1.0;
     check_refused(&good, "timeout");
+    workers[1].timeout_s = 0.0;
+    workers[1].depth = 0;
+    check_refused(&good, "worker cuda:0: depth: expected 1 to 4, found 0");
+    workers[1].depth = 1;
+    workers[1].survival = -0.25;
+    check_refused(&good, "worker cuda:0: survival: expected 0 to 1, found -0.25");
+    workers[1].survival = 1.0;
+    opt = good;
+    opt.utilisation = -0.5;
+    check_refused(&opt, "utilisation: expected 0 to below 1, found -0.5");
+    opt = good;
+    opt.n_workers = 0;
+    check_refused(&opt, "expected a worker and an example, found 0 and ");
+    opt = good;
+    opt.n_rows = 0;
+    check_refused(&opt, "expected a worker and an example, found 2 and 0");
     drove__coord_destroy(NULL);
+}
+
+/* The bounds themselves are allowed. */
+static void the_ends_of_each_range_are_taken(void **state)
+{
+    (void)state;
+    drove_coord_worker workers[] = {a_worker("first", 1, 1, 1), a_worker("cuda:0", 64, 64, 64)};
+    workers[0].survival = 0.0;
+    workers[0].depth = DROVE_COORD_DEPTH;
+    workers[1].timeout_s = INFINITY;
+    drove_coord_options opt = two(workers);
+    drove_coord *c;
+    opt.alpha = nextafter(1.0, 2.0);
+    opt.utilisation = 0.999;
+    opt.n_rows = 1;
+    for (unsigned n = 1; n <= 2; n++) {
+        opt.n_workers = n;
+        assert_int_equal(drove__coord_create(&opt, &c), DROVE_OK);
+        assert_int_equal(drove__coord_most_actions(c), 4 + (n - 1) + n + 1);
+        drove__coord_destroy(c);
+    }
 }
 
 int main(void)
@@ -600,6 +637,7 @@ int main(void)
         cmocka_unit_test(batch_history_is_bounded),
         cmocka_unit_test(a_restored_worker_goes_on),
         cmocka_unit_test(wrong_options_are_refused),
+        cmocka_unit_test(the_ends_of_each_range_are_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -244,7 +244,7 @@ static void check_statistics(drovek_format format, const char *isa, double bound
     one_layer_fini(&t);
 }
 
-/* Also where the mean is 1000 times the deviation. */
+/* Also where the mean is 1000 times the deviation, and each channel's is another one. */
 static void test_statistics(void **state)
 {
     (void)state;
@@ -255,6 +255,8 @@ static void test_statistics(void **state)
         check_statistics(format, isa, 1e-5);
         for (size_t i = 0; i < ROWS * N; i++) x[i] += 1000.0f;
         check_statistics(format, isa, 1e-4);
+        for (size_t i = 0; i < ROWS * N; i++) x[i] += 1000.0f * (float)(i % C);
+        check_statistics(format, isa, 1e-4 * (double)C);
     }
     fill(state);
 }
