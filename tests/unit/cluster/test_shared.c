@@ -327,6 +327,40 @@ static void reports_are_added(void **state)
     }
 }
 
+/* Whether finish would wait, for each of three workers, one exchange after the other. */
+static void a_test_says_whether_finish_would_wait(void **state)
+{
+    (void)state;
+    table b;
+    open_table(&b, 3, 100);
+    const drove_transport_ops *ops = b.t->ops;
+    for (unsigned from = 0; from < 3; from++) {
+        unsigned to = (from + 1) % 3;
+        const drove_exchange sent = {
+            .kind = DROVE_SEND, .channel = 1, .peer = to, .in = b.in[from], .n = 100};
+        const drove_exchange received = {
+            .kind = DROVE_RECEIVE, .channel = 1, .peer = from, .out = b.out[to], .n = 100};
+        fill_in(&b, from, from);
+        assert_int_equal(ops->start(b.t, to, &received), DROVE_OK);
+        assert_false(ops->test(b.t, to, 1));
+        assert_int_equal(ops->start(b.t, from, &sent), DROVE_OK);
+        assert_false(ops->test(b.t, from, 1)); /* offered, not taken */
+        assert_true(ops->test(b.t, to, 1));
+        assert_int_equal(ops->finish(b.t, to, 1, NULL), DROVE_OK);
+        assert_true(ops->test(b.t, from, 1));
+        assert_int_equal(ops->finish(b.t, from, 1, NULL), DROVE_OK);
+        assert_memory_equal(b.in[from], b.out[to], 100 * sizeof(float));
+    }
+    const drove_exchange barrier = {.kind = DROVE_BARRIER, .channel = 2};
+    for (unsigned w = 0; w < 3; w++) {
+        assert_int_equal(ops->start(b.t, w, &barrier), DROVE_OK);
+        for (unsigned other = 0; other <= w; other++)
+            assert_int_equal(ops->test(b.t, other, 2), w == 2);
+    }
+    for (unsigned w = 0; w < 3; w++) assert_int_equal(ops->finish(b.t, w, 2, NULL), DROVE_OK);
+    close_table(&b);
+}
+
 /* ---- faults ---- */
 
 static void exchange_but_the_last(void *context, unsigned w)
@@ -517,6 +551,7 @@ int main(void)
         cmocka_unit_test(a_message_goes_round_a_ring),
         cmocka_unit_test(rpcs_to_an_exclusive_centre_are_served_one_by_one),
         cmocka_unit_test(reports_are_added),
+        cmocka_unit_test(a_test_says_whether_finish_would_wait),
         cmocka_unit_test(a_silent_worker_is_named),
         cmocka_unit_test(messages_to_and_from_a_worker_that_left_fail),
         cmocka_unit_test(a_lost_worker_does_not_hold_the_centre),
