@@ -28,8 +28,10 @@ struct drove_engine {
     float given[MOST];
     uint32_t row[4 * ROWS];
     const drove_gradient *grad;
-    size_t slices_left, n_empty; /* of the batch in hand; looks at which nothing has come */
-    uint64_t waited_ns;          /* of the last look, as it was asked for */
+    size_t slices_left, n_empty; /* of the batch in hand; looks at which nothing has come ... */
+    size_t n_empty_each;         /* ... before the first slice, and before each */
+    size_t n_looks;
+    uint64_t waited_ns; /* of the last look, as it was asked for */
     const float *theta;
     drove_status answer;
 };
@@ -79,7 +81,10 @@ static drove_status part(drove_engine *e, uint64_t timeout_ns, size_t *n_left)
     if (e->n_empty > 0) {
         e->n_empty--;
         time_ns += 1000000000;
+    } else if (e->n_looks++ < e->n_empty_each) {
+        time_ns += 1000000000;
     } else {
+        e->n_looks = 0;
         e->slices_left--;
         e->grad->after_layer(e->grad->context, e->slices_left);
     }
@@ -126,6 +131,7 @@ static const drove_engine_ops plain_engine = {.name = "plain", .begin = begin, .
 
 static float replica_of[N_PARAMS], sums[N_PARAMS] = {10, 11, 12, 13, 14, 15};
 static size_t ready_offset[MOST], n_ready, n_sums, n_sums_there, n_published, n_copies;
+static float eta_of[MOST]; /* of each publication */
 static bool is_stopped;
 static drove_slice_copy last_copy;
 
@@ -170,8 +176,8 @@ static bool next_sum(drove_sync *s, unsigned worker, bool waits, drove_sum *out)
 static drove_status publish(drove_sync *s, unsigned worker, const drove_step *step,
                             drove_publish_info *info)
 {
-    (void)s, (void)worker, (void)step;
-    n_published++;
+    (void)s, (void)worker;
+    eta_of[n_published++] = step->eta;
     *info = (drove_publish_info){.attempts = 1, .updated = 1};
     return DROVE_OK;
 }
@@ -216,7 +222,7 @@ typedef struct rig {
 static void open_rig(rig *r, const drove_sync_ops *sync, const drove_engine_ops *engine)
 {
     static const drove_optim_options optim = {.rule = "nesterov:0.25",
-                                              .schedule = "constant",
+                                              .schedule = "exponential:0.5",
                                               .lr = 0.5,
                                               .weight_decay = 0.125,
                                               .clip = 3.0,
@@ -344,6 +350,19 @@ static void a_silent_device_is_asked(void **state)
     }
 }
 
+/* Two seconds before each of three slices: six in all, but never three without one. */
+static void a_slow_device_is_heard(void **state)
+{
+    (void)state;
+    rig r;
+    open_rig(&r, &replicas, &resident_engine);
+    r.worker[0].is_resident = true;
+    r.engine[0].n_empty_each = 2;
+    assert_int_equal(train(&r, 1), DROVE_OK);
+    assert_int_equal(r.engine[0].n_parts, 3 * N_SLICES);
+    close_rig(&r);
+}
+
 /* A strategy that stops gives no sum any more, and what the device has is not fetched. */
 static void a_stop_ends_the_wait_for_sums(void **state)
 {
@@ -367,6 +386,7 @@ static void loaded_batches_are_those_of_the_order(void **state)
 {
     (void)state;
     static uint32_t expected[2 * ROWS];
+    static float expected_eta[MOST];
     size_t n_expected = 0;
     drove_data *data, *none;
     assert_int_equal(drove_data_open("synth:digits?n=103", NULL, 3, &data, &none), DROVE_OK);
@@ -395,7 +415,10 @@ static void loaded_batches_are_those_of_the_order(void **state)
         assert_int_equal(r.worker[0].n_ahead, 0);
         assert_int_equal(e->n_rows, ROWS + 4 * BATCH); /* 13 batches are an epoch */
         if (how == 0) memcpy(expected, e->row, (n_expected = e->n_rows) * sizeof *expected);
+        if (how == 0) memcpy(expected_eta, eta_of, sizeof eta_of);
         assert_int_equal(e->n_rows, n_expected);
+        assert_memory_equal(eta_of, expected_eta, 17 * sizeof *eta_of);
+        assert_true(eta_of[16] < eta_of[0]); /* each batch has its own */
         assert_memory_equal(e->row, expected, n_expected * sizeof *expected);
         assert_true((r.worker[0].trace.phase_ns[DROVE_PHASE_LOAD] > 0) >= (how == 1));
         drove__loader_destroy(loader);
@@ -590,6 +613,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_resident_device_gets_sums),
         cmocka_unit_test(a_silent_device_is_asked),
+        cmocka_unit_test(a_slow_device_is_heard),
         cmocka_unit_test(a_stop_ends_the_wait_for_sums),
         cmocka_unit_test(loaded_batches_are_those_of_the_order),
         cmocka_unit_test(chunks_add_up),
