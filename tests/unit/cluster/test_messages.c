@@ -439,6 +439,28 @@ static void a_silent_worker_is_named(void **state)
     close_ranks(&r);
 }
 
+/* Without a progress thread nobody says that it lives: who was to take or to bring something. */
+static void what_a_silent_worker_did_not_do_is_said(void **state)
+{
+    (void)state;
+    enum { LONG = 100000 }; /* floats: no wire keeps them */
+    static float value[LONG];
+    for (unsigned is_sending = 0; is_sending < 2; is_sending++) {
+        ranks r;
+        drove_exchange x = {.kind = is_sending ? DROVE_SEND : DROVE_RECEIVE, .peer = 1, .n = LONG};
+        if (is_sending) x.in = value;
+        else x.out = value;
+        open_ranks(&r, 2, false, 0.1, 1);
+        keep(&r, 0, drove__exchange(r.t[0], 0, &x, NULL));
+        assert_int_equal(r.status[0], DROVE_E_SYSTEM);
+        if (strstr(r.text[0], is_sending
+                                  ? "rank 1 on host host1 did not receive from rank 0 for 0.1"
+                                  : "rank 1 on host host1 did not send to rank 0 for 0.1") == NULL)
+            fail_msg("%s", r.text[0]);
+        close_ranks(&r);
+    }
+}
+
 /* Its progress thread answers: a live rank is given more time. */
 static void a_live_rank_is_given_more_time(void **state)
 {
@@ -521,6 +543,7 @@ int main(void)
         cmocka_unit_test(a_request_to_halt_is_seen_by_all_after_the_same_exchange),
         cmocka_unit_test(exchanges_that_cannot_be_are_refused),
         cmocka_unit_test(a_silent_worker_is_named),
+        cmocka_unit_test(what_a_silent_worker_did_not_do_is_said),
         cmocka_unit_test(a_live_rank_is_given_more_time),
         cmocka_unit_test(one_stop_stops_all),
         cmocka_unit_test(ranks_that_disagree_fail),

@@ -95,6 +95,26 @@ static void test_digits_look_like_digits(void **state)
     drove_data_destroy(d);
 }
 
+/* Inside its line a digit has its own ink, 65 % to all of the darkest, evenly drawn, and at most
+ * 16 % of noise: about half of all digits have no pixel above 230. */
+static void test_a_line_is_no_darker_than_its_ink(void **state)
+{
+    (void)state;
+    enum { N = 1000 };
+    drove_data *d = open_data("synth:digits?n=1000");
+    unsigned n_pale = 0, n_palest = 0;
+    for (size_t i = 0; i < N; i++) {
+        float most = 0.0f;
+        for (size_t f = 0; f < 784; f++) most = fmaxf(most, value_at(d, i, f));
+        n_pale += most <= 230.0f;
+        n_palest += most <= 0.65f * 255.0f;
+        assert_true(most >= 0.6f * 255.0f);
+    }
+    assert_in_range(n_pale, N * 3 / 10, N * 7 / 10);
+    assert_in_range(n_palest, 0, N / 10);
+    drove_data_destroy(d);
+}
+
 static void test_digits_are_learnable_but_not_trivial(void **state)
 {
     (void)state;
@@ -279,6 +299,7 @@ int main(void)
         cmocka_unit_test(test_rows_depend_on_seed_and_number),
         cmocka_unit_test(test_parts_differ),
         cmocka_unit_test(test_digits_look_like_digits),
+        cmocka_unit_test(test_a_line_is_no_darker_than_its_ink),
         cmocka_unit_test(test_digits_are_learnable_but_not_trivial),
         cmocka_unit_test(test_images_are_blobs),
         cmocka_unit_test(test_logistic_model),

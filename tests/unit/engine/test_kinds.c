@@ -193,6 +193,9 @@ static void test_without_modules(void **state)
         snprintf(file, sizeof file, "drove_%s.so", names[i]);
         assert_int_equal(drove__device_kinds[k]->count(why, sizeof why), 0);
         assert_non_null(strstr(why, file));
+        drove_device_facts facts;
+        assert_int_equal(drove__device_kinds[k]->describe(0, &facts), DROVE_E_UNSUPPORTED);
+        assert_non_null(strstr(drove_error_text(), file));
         drove_spec spec;
         drove_device *device = NULL;
         assert_int_equal(drove__spec_parse(names[i], &spec), DROVE_OK);

@@ -87,9 +87,14 @@ static _Atomic unsigned n_times[ROWS];
 static _Atomic uint64_t n_begun,
     hang_from; /* batches of the hanging engine; the first it hangs in */
 
+static int cannot_create = -1; /* the engine with this number; -1: none */
+static _Atomic int n_created;
+
 static drove_status create(const drove_engine_options *opt, drove_engine **out)
 {
     (void)opt;
+    if (atomic_fetch_add(&n_created, 1) == cannot_create)
+        return drove__fail(DROVE_E_SYSTEM, "no engine");
     *out = (drove_engine *)malloc(1);
     return *out != NULL ? DROVE_OK : DROVE_E_NOMEM;
 }
@@ -223,8 +228,8 @@ static void make_source(rig *r, const char *spec, const drove_source_ops *ops)
     r->loop.source = &r->source;
 }
 
-/* Its workers have started.  Positions that a coordinator gives out are batches of one example. */
-static void open_rig(rig *r, const drove_source_ops *ops)
+/* Positions that a coordinator gives out are batches of one example. */
+static void open_rig_to_start(rig *r, const drove_source_ops *ops)
 {
     memset(r, 0, sizeof *r);
     for (unsigned i = 0; i < ROWS; i++) atomic_store(&n_times[i], 0);
@@ -262,6 +267,12 @@ static void open_rig(rig *r, const drove_source_ops *ops)
     r->worker[1].engine_ops = &hanging;
     const drove_host_options opt = {.loop = &r->loop, .timeout_s = TIMEOUT_S};
     assert_int_equal(drove__host_create(&drove__host_threads, &opt, &r->loop.host), DROVE_OK);
+}
+
+/* Its workers have started. */
+static void open_rig(rig *r, const drove_source_ops *ops)
+{
+    open_rig_to_start(r, ops);
     assert_int_equal(r->loop.host->ops->start(r->loop.host), DROVE_OK);
 }
 
@@ -342,6 +353,97 @@ static void a_host_finds_a_silent_worker(void **state)
     assert_int_equal(r.loop.host->ops->n_left(r.loop.host), 1);
     assert_int_equal(r.worker[0].trace.steps, 40 - 4);
     close_rig(&r);
+}
+
+static unsigned n_leaves, who_left;
+static char why_left[DROVE_ERROR_TEXT_SIZE];
+
+static bool bears_failures(drove_source *s, unsigned worker)
+{
+    (void)s, (void)worker;
+    return true;
+}
+
+static void note_leave(drove_source *s, unsigned worker)
+{
+    (void)s;
+    n_leaves++;
+    who_left = worker;
+    drove__error_copy(why_left);
+}
+
+/* A source that can do without it is told, once, and the run goes on. */
+static void a_source_is_told_of_a_silent_worker(void **state)
+{
+    (void)state;
+    rig r;
+    drove_source_ops ops = drove__source_claimed;
+    ops.fail = bears_failures;
+    ops.leave = note_leave;
+    n_leaves = 0;
+    atomic_store(&hang_from, 3);
+    open_rig(&r, &drove__source_claimed);
+    r.source.ops = &ops;
+    assert_true(train(&r, 40, UINT64_MAX));
+    assert_int_equal(n_leaves, 1);
+    assert_int_equal(who_left, 1);
+    assert_string_equal(why_left, "no answer for 60 s");
+    assert_int_equal(r.loop.host->ops->status(r.loop.host), DROVE_OK);
+    assert_int_equal(r.loop.host->ops->n_left(r.loop.host), 1);
+    r.loop.host->ops->silence(r.loop.host, 1); /* it is already */
+    assert_int_equal(r.loop.host->ops->n_left(r.loop.host), 1);
+    assert_true(train(&r, 45, UINT64_MAX)); /* by the one that is left */
+    assert_int_equal(r.worker[0].trace.steps, 40 - 4 + 5);
+    r.source.ops = &drove__source_claimed;
+    close_rig(&r);
+}
+
+/* In an evaluation; before there is a source the reason is kept for it. */
+static void a_silent_worker_waits_for_its_source(void **state)
+{
+    (void)state;
+    rig r;
+    drove_score chunk[20] = {{0}};
+    atomic_store(&hang_from, 3);
+    open_rig(&r, &drove__source_claimed);
+    r.loop.source = NULL;
+    r.loop.scoring = (drove_scoring){.data = &r.data,
+                                     .theta = r.theta,
+                                     .n_rows = 200,
+                                     .n_chunks = 20,
+                                     .chunk_rows = 10,
+                                     .stride = 1,
+                                     .chunk = chunk};
+    drove_host *h = r.loop.host;
+    h->ops->go(h, DROVE_DO_SCORE);
+    assert_true(h->ops->wait(h, UINT64_MAX));
+    double took = seconds(drove__clock_now(&time_.clock) - START_NS);
+    assert_true(took > 2 * TIMEOUT_S && took < 2 * TIMEOUT_S + 0.4);
+    assert_string_equal(r.worker[1].error, "no answer for 60 s");
+    assert_int_equal(r.worker[1].status, DROVE_OK); /* the source will say what becomes of it */
+    assert_int_equal(h->ops->n_left(h), 1);
+    unsigned n_scored = 0;
+    for (unsigned i = 0; i < 20; i++) n_scored += chunk[i].loss > 0.0;
+    assert_int_equal(n_scored, 19);
+    r.loop.source = &r.source;
+    close_rig(&r);
+}
+
+/* The first worker's error is the run's, and all can be stopped. */
+static void a_worker_that_cannot_begin_fails_the_start(void **state)
+{
+    (void)state;
+    for (unsigned which = 0; which < WORKERS; which++) {
+        rig r;
+        atomic_store(&hang_from, UINT64_MAX);
+        cannot_create = (int)which;
+        n_created = 0;
+        open_rig_to_start(&r, &drove__source_claimed);
+        assert_int_equal(r.loop.host->ops->start(r.loop.host), DROVE_E_SYSTEM);
+        assert_string_equal(drove_error_text(), "no engine");
+        cannot_create = -1;
+        close_rig(&r);
+    }
 }
 
 /* ---- with a coordinator ---- */
@@ -429,6 +531,9 @@ int main(void)
         cmocka_unit_test(training_takes_virtual_time),
         cmocka_unit_test(waiting_ends_at_its_deadline),
         cmocka_unit_test(a_host_finds_a_silent_worker),
+        cmocka_unit_test(a_source_is_told_of_a_silent_worker),
+        cmocka_unit_test(a_silent_worker_waits_for_its_source),
+        cmocka_unit_test(a_worker_that_cannot_begin_fails_the_start),
         cmocka_unit_test(a_coordinator_keeps_virtual_time),
         cmocka_unit_test(a_coordinator_gives_up_a_silent_device),
         cmocka_unit_test(a_coordinator_without_devices_gives_up),
