@@ -70,6 +70,32 @@ static void test_points(void **state)
     }
 }
 
+/* The cuts are made by the controlling thread, with these numbers; defaults are those of --help. */
+static void test_plateau(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *schedule;
+        double factor; /* 0: there is no plateau */
+        uint64_t patience, most_cuts;
+    } cases[] = {
+        {"plateau", 0.2, 4, 3},        {"plateau:0.5", 0.5, 4, 3},
+        {"plateau?cuts=7", 0.2, 4, 7}, {"cosine:10+plateau:0.25?patience=2&cuts=0", 0.25, 2, 0},
+        {"cosine:10", 0.0, 0, 0},      {"constant", 0.0, 0, 0},
+    };
+    for (size_t i = 0; i < DROVE_COUNT(cases); i++) {
+        drove_optim_options opt = plain_options(16);
+        drove_plateau p = {0};
+        opt.schedule = cases[i].schedule;
+        drove_optim *optim = make_optim(&opt);
+        assert_int_equal(drove__optim_plateau(optim, &p), cases[i].factor > 0.0);
+        assert_true(p.factor == cases[i].factor);
+        assert_int_equal(p.patience, cases[i].patience);
+        assert_int_equal(p.most_cuts, cases[i].most_cuts);
+        drove__optim_destroy(optim);
+    }
+}
+
 /* ---- by staleness ---- */
 
 static double factor_at(const drove_optim *optim, uint64_t tau)
@@ -338,6 +364,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_points),
+        cmocka_unit_test(test_plateau),
         cmocka_unit_test(test_staleness),
         cmocka_unit_test(test_mean_factor_is_one),
         cmocka_unit_test(test_geometric_gives_the_momentum_asked_for),
