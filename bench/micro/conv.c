@@ -194,7 +194,7 @@ static void round_array(bench *b, unsigned bits, float *x, size_t n, uint32_t la
                         drovek_planes *to)
 {
     const drovek_table *k = &b->kernels[bits == 8 ? DROVEK_FACTORS_I8 : DROVEK_FACTORS_I16];
-    drove__fixed_round_planes(k, &b->rounder, bits, x, n, largest, true, to);
+    drove__fixed_round_planes(k, &b->rounder, bits, x, x, n, largest, to);
 }
 
 static void make_array(bench *b, unsigned bits, unsigned array, float *x, size_t n)

@@ -123,8 +123,8 @@ static void find_inside(const drovek_conv_shape *s, size_t ox, size_t *first, si
 static bool is_inner(const drovek_conv_shape *s, size_t oy)
 {
     const drovek_window *w = &s->window;
-    return w->pw == 0 && w->dw == 1 && (s->ow - 1) * w->sw + w->kw <= s->w &&
-           oy * w->sh >= w->ph && oy * w->sh - w->ph + (w->kh - 1) * w->dh < s->h;
+    return w->pw == 0 && w->dw == 1 && (s->ow - 1) * w->sw + w->kw <= s->w && oy * w->sh >= w->ph &&
+           oy * w->sh - w->ph + (w->kh - 1) * w->dh < s->h;
 }
 
 /* A line of windows inside the image, which begins at `from`; cg: channels of the group. */

@@ -10,9 +10,7 @@
 #include <string.h>
 
 static const drovek_conv_ops *const all_ways[] = {
-    &drovek_conv_gemm,
-    &drovek_conv_windows,
-    &drovek_conv_planes,
+    &drovek_conv_gemm,   &drovek_conv_windows, &drovek_conv_planes,
 #if DROVEK_ONEDNN
     &drovek_conv_onednn,
 #endif

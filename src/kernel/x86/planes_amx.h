@@ -93,8 +93,8 @@ INLINE void copy_across(uint8_t *to, size_t apart, size_t n_tiles, const uint8_t
         __m512i row[4], word[4];
         UNROLL
         for (size_t r = 0; r < 4; r++)
-            row[r] = 4 * q + r < n_k ? load_bytes(x + (4 * q + r) * step, n)
-                                     : _mm512_setzero_si512();
+            row[r] =
+                4 * q + r < n_k ? load_bytes(x + (4 * q + r) * step, n) : _mm512_setzero_si512();
         interleave(row, word);
         UNROLL
         for (size_t s = 0; s < 4; s++)
@@ -276,8 +276,7 @@ static byte_pair take_a(const byte_product *w, byte_strips *s, const byte_block 
     if (n == rows && is_in_place(w, t)) {
         const uint8_t *x = w->a[0].x + i * w->a[0].step + t->k0;
         out.x[0] = x;
-        out.x[1] = n_strips == 2 ? x + SIDE * w->a[0].step
-                                 : w->a[1].x + i * w->a[0].step + t->k0;
+        out.x[1] = n_strips == 2 ? x + SIDE * w->a[0].step : w->a[1].x + i * w->a[0].step + t->k0;
         out.step = BYTE_K;
         out.stride = w->a[0].step;
         return out;
@@ -298,8 +297,8 @@ static void multiply_block(const byte_product *w, byte_strips *s, const byte_blo
         const byte_pair a = take_a(w, s, t, i);
         for (size_t j = 0; j < t->n_j; j += columns) {
             byte_tile      *b0 = s->resident + j / SIDE * apart;
-            const bool       has_next = w->n_b == 2 || j + SIDE < t->n_j;
-            const byte_pair  b = {.x = {*b0, has_next ? b0[n_tiles] : *b0}};
+            const bool      has_next = w->n_b == 2 || j + SIDE < t->n_j;
+            const byte_pair b = {.x = {*b0, has_next ? b0[n_tiles] : *b0}};
             multiply_bytes(s, &a, &b, n_tiles, w->n_a == 2, w->n_b == 2);
             finish_pairs(w, s, i, t->j0 + j, t->adds);
         }

@@ -65,8 +65,8 @@ INLINE void round_blocks(const drovek_planes *p, float *to, const float *x, size
 {
     const vec      inverse = vec_set(1.0f / p->unit);
     const uint8_t *block = bits->block;
-    __m512i        r = kind == DROVEK_BITS_XORSHIFT ? _mm512_loadu_si512(bits->state)
-                                                    : _mm512_loadu_si512(block);
+    __m512i        r =
+        kind == DROVEK_BITS_XORSHIFT ? _mm512_loadu_si512(bits->state) : _mm512_loadu_si512(block);
     for (size_t i = 0; i < n; i += WORDS) {
         if (kind == DROVEK_BITS_XORSHIFT) r = xorshift_states(r);
         if (kind == DROVEK_BITS_STREAM) r = _mm512_loadu_si512(block + i / WORDS * 64);
@@ -130,16 +130,14 @@ typedef struct byte_sums {
 
 INLINE void add_signed(byte_sums *s, __m512i v)
 {
-    s->words[0] =
-        _mm512_add_epi16(s->words[0], _mm512_cvtepi8_epi16(_mm512_castsi512_si256(v)));
+    s->words[0] = _mm512_add_epi16(s->words[0], _mm512_cvtepi8_epi16(_mm512_castsi512_si256(v)));
     s->words[1] =
         _mm512_add_epi16(s->words[1], _mm512_cvtepi8_epi16(_mm512_extracti64x4_epi64(v, 1)));
 }
 
 INLINE void add_unsigned(byte_sums *s, __m512i v)
 {
-    s->words[0] =
-        _mm512_add_epi16(s->words[0], _mm512_cvtepu8_epi16(_mm512_castsi512_si256(v)));
+    s->words[0] = _mm512_add_epi16(s->words[0], _mm512_cvtepu8_epi16(_mm512_castsi512_si256(v)));
     s->words[1] =
         _mm512_add_epi16(s->words[1], _mm512_cvtepu8_epi16(_mm512_extracti64x4_epi64(v, 1)));
 }
@@ -149,10 +147,11 @@ INLINE void end_run(byte_sums *s)
     UNROLL
     for (size_t h = 0; h < 2; h++) {
         const __m512i w = s->words[h];
-        s->sum[2 * h] = _mm512_add_epi32(s->sum[2 * h],
-                                         _mm512_cvtepi16_epi32(_mm512_castsi512_si256(w)));
-        s->sum[2 * h + 1] = _mm512_add_epi32(
-            s->sum[2 * h + 1], _mm512_cvtepi16_epi32(_mm512_extracti64x4_epi64(w, 1)));
+        s->sum[2 * h] =
+            _mm512_add_epi32(s->sum[2 * h], _mm512_cvtepi16_epi32(_mm512_castsi512_si256(w)));
+        s->sum[2 * h + 1] =
+            _mm512_add_epi32(s->sum[2 * h + 1],
+                             _mm512_cvtepi16_epi32(_mm512_extracti64x4_epi64(w, 1)));
         s->words[h] = _mm512_setzero_si512();
     }
 }
