@@ -3,7 +3,7 @@
  *
  * As in conv_gemm.c a chunk of lines is written and multiplied, and its output gets bias and
  * activation while it is in the cache.  Rows of the matrix begin on cache lines.  Copies may read
- * and write up to 15 bytes too much: behind an image and behind the matrix there is room.
+ * and write up to 47 bytes too much: behind an image and behind the matrix there is room.
  *
  * Integers come by drovek_conv_take.  The derivative at the input is summed up as singles.
  */
@@ -127,21 +127,37 @@ static bool is_inner(const drovek_conv_shape *s, size_t oy)
            oy * w->sh - w->ph + (w->kh - 1) * w->dh < s->h;
 }
 
-/* A line of windows inside the image, which begins at `from`; cg: channels of the group. */
+/* A line of windows inside the image, which begins at `from`: rows of at most `most` bytes, a
+ * constant, are copied as so many. */
+static inline void put_short(const drovek_conv_shape *s, const uint8_t *from, uint8_t *col,
+                             size_t stride, size_t most)
+{
+    const size_t pitch = s->window.dh * s->w * s->c, row = s->window.kw * s->c;
+    for (size_t ox = 0; ox < s->ow; ox++, from += s->window.sw * s->c, col += stride)
+        for (size_t ky = 0; ky < s->window.kh; ky++)
+            memcpy(col + ky * row, from + ky * pitch, most);
+}
+
+/* The same for any rows; cg: channels of the group. */
 static void put_inner(const drovek_conv_shape *s, const uint8_t *from, size_t cg, uint8_t *col,
                       size_t stride)
 {
     const size_t pitch = s->window.dh * s->w * s->c, row = s->window.kw * cg;
-    for (size_t ox = 0; ox < s->ow; ox++, from += s->window.sw * s->c, col += stride) {
-        for (size_t ky = 0; ky < s->window.kh; ky++) {
-            const uint8_t *at = from + ky * pitch;
-            uint8_t *to = col + ky * row;
-            if (cg == s->c) copy_bytes(to, at, row);
-            else
-                for (size_t kx = 0; kx < s->window.kw; kx++)
-                    copy_bytes(to + kx * cg, at + kx * s->c, cg);
+    if (cg == s->c && row <= 8) put_short(s, from, col, stride, 8);
+    else if (cg == s->c && row <= 16) put_short(s, from, col, stride, 16);
+    else if (cg == s->c && row <= 48) put_short(s, from, col, stride, 48);
+    else if (cg == s->c && row <= 112 && row > 64) put_short(s, from, col, stride, 112);
+    else
+        for (size_t ox = 0; ox < s->ow; ox++, from += s->window.sw * s->c, col += stride) {
+            for (size_t ky = 0; ky < s->window.kh; ky++) {
+                const uint8_t *at = from + ky * pitch;
+                uint8_t *to = col + ky * row;
+                if (cg == s->c) copy_bytes(to, at, row);
+                else
+                    for (size_t kx = 0; kx < s->window.kw; kx++)
+                        copy_bytes(to + kx * cg, at + kx * s->c, cg);
+            }
         }
-    }
 }
 
 /* Row ky of the window at (oy, ox), of which the elements [first, last) are inside the image. */

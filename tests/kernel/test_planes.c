@@ -1,5 +1,5 @@
-/* Integers kept as bytes: plain C by hand and against the AXPY that rounds, every tier against plain
- * C, to the bit. */
+/* Integers kept as bytes: plain C by hand and against the AXPY that rounds, and every tier against
+ * plain C, to the bit. */
 #include "support.h"
 
 #include "base/mem.h"

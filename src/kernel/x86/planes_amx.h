@@ -28,6 +28,7 @@ enum {
     BYTE_K = 64, /* bytes along k in a tile */
     MOST_TILES = DROVEK_PLANES_K / BYTE_K,
     ROOM_TILES = 256, /* of op(B): 256 KiB of stack */
+    GROUP = 4,        /* strips of op(A) that are copied together: a line of 64 columns */
     FEW_TILES = 4     /* along k: as many lines of a set of the first cache a row may take */
 };
 
@@ -35,8 +36,8 @@ typedef uint8_t byte_tile[BYTE_TILE];
 
 typedef struct byte_strips {
     alignas(64) byte_tile resident[ROOM_TILES]; /* of op(B): [strip][plane][tile along k] */
-    byte_tile moving[2][2][MOST_TILES];         /* of op(A): [strip][plane][tile along k] */
-    alignas(64) int32_t sum[2][2][SIDE * SIDE];
+    byte_tile moving[GROUP][2][MOST_TILES];     /* of op(A): [strip][plane][tile along k] */
+    alignas(64) int32_t sum[2][2][2][SIDE * SIDE]; /* of this pair of pairs, and the last */
 } byte_strips;
 
 /* One plane of a factor. */
@@ -166,8 +167,8 @@ INLINE void add_four_bytes(const byte_pair *a, const byte_pair *b, size_t n_tile
 }
 
 /* sum[u][v] = the products of a->x[u] and b->x[v] */
-static void multiply_bytes(byte_strips *s, const byte_pair *a, const byte_pair *b, size_t n_tiles,
-                           bool low_a, bool low_b)
+static void multiply_bytes(int32_t (*sum)[2][SIDE * SIDE], const byte_pair *a, const byte_pair *b,
+                           size_t n_tiles, bool low_a, bool low_b)
 {
     memory_written();
     _tile_zero(0);
@@ -178,37 +179,14 @@ static void multiply_bytes(byte_strips *s, const byte_pair *a, const byte_pair *
     else if (low_a) add_four_bytes(a, b, n_tiles, true, false);
     else if (low_b) add_four_bytes(a, b, n_tiles, false, true);
     else add_four_bytes(a, b, n_tiles, false, false);
-    _tile_stored(0, s->sum[0][0], ROW_BYTES);
-    _tile_stored(1, s->sum[0][1], ROW_BYTES);
-    _tile_stored(2, s->sum[1][0], ROW_BYTES);
-    _tile_stored(3, s->sum[1][1], ROW_BYTES);
+    _tile_stored(0, sum[0][0], ROW_BYTES);
+    _tile_stored(1, sum[0][1], ROW_BYTES);
+    _tile_stored(2, sum[1][0], ROW_BYTES);
+    _tile_stored(3, sum[1][1], ROW_BYTES);
     memory_written();
 }
 
 /* ---- sums ---- */
-
-/* Tile (u, v) of C, of the sums of all planes: value = scale[0] sum[0] + ...; only the first is
- * used of a single one. */
-typedef struct tile_sums {
-    const int32_t *sum[4];
-    double         scale[4];
-    size_t         n;
-} tile_sums;
-
-/* The exact sums of row i, rounded to singles. */
-INLINE vec joined_sums(const tile_sums *t, size_t i)
-{
-    __m512d low = _mm512_setzero_pd(), high = low;
-    if (t->n == 1) return _mm512_cvtepi32_ps(_mm512_load_si512(t->sum[0] + i * SIDE));
-    for (size_t p = 0; p < t->n; p++) {
-        const __m512d by = _mm512_set1_pd(t->scale[p]);
-        const __m512i v = _mm512_load_si512(t->sum[p] + i * SIDE);
-        low = _mm512_fmadd_pd(by, _mm512_cvtepi32_pd(_mm512_castsi512_si256(v)), low);
-        high = _mm512_fmadd_pd(by, _mm512_cvtepi32_pd(_mm512_extracti64x4_epi64(v, 1)), high);
-    }
-    return _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(low)), _mm512_cvtpd_ps(high),
-                              1);
-}
 
 typedef struct byte_product {
     byte_source a[2], b[2]; /* planes */
@@ -218,37 +196,79 @@ typedef struct byte_product {
     float      *c;
 } byte_product;
 
-/* C at (i, j) = or += the sums, m x n of them. */
-INLINE void finish_bytes(const byte_product *w, const tile_sums *t, size_t i, size_t j, bool adds)
+/* 8 of the sums 2^16 a + 2^8 b + c, rounded to singles; a NULL: none */
+INLINE __m256 wide_sums(const int32_t *a, __m256i b, __m256i c)
 {
-    const size_t m = w->m - i < SIDE ? w->m - i : SIDE, n = w->n - j < SIDE ? w->n - j : SIDE;
-    const vec    unit_a = vec_set(w->unit_a), unit_b = vec_set(w->unit_b);
-    float       *c = w->c + i * w->ldc + j;
+    const __m512d by = _mm512_set1_pd(256.0);
+    __m512d       v = _mm512_cvtepi32_pd(b);
+    if (a != NULL)
+        v = _mm512_fmadd_pd(by, _mm512_cvtepi32_pd(_mm256_load_si256((const void *)a)), v);
+    return _mm512_cvtpd_ps(_mm512_fmadd_pd(by, v, _mm512_cvtepi32_pd(c)));
+}
+
+/* Row i of a tile of C: the exact sums of n_planes products of planes (a constant), of which the
+ * first has both high planes and the last both low ones. */
+INLINE vec joined_sums(const int32_t *const sum[4], size_t n_planes, size_t i)
+{
+    const int32_t *first_sum = sum[0] + i * SIDE;
+    if (n_planes == 1) return _mm512_cvtepi32_ps(_mm512_load_si512(first_sum));
+    __m512i middle = _mm512_load_si512((n_planes == 4 ? sum[1] : sum[0]) + i * SIDE);
+    __m512i last = _mm512_load_si512((n_planes == 4 ? sum[3] : sum[1]) + i * SIDE);
+    if (n_planes == 4) middle = _mm512_add_epi32(middle, _mm512_load_si512(sum[2] + i * SIDE));
+    const int32_t *high = n_planes == 4 ? first_sum : NULL;
+    const __m256   low_half = wide_sums(high, _mm512_castsi512_si256(middle),
+                                        _mm512_castsi512_si256(last)),
+                 high_half = wide_sums(high != NULL ? high + SIDE / 2 : NULL,
+                                       _mm512_extracti64x4_epi64(middle, 1),
+                                       _mm512_extracti64x4_epi64(last, 1));
+    return _mm512_insertf32x8(_mm512_castps256_ps512(low_half), high_half, 1);
+}
+
+/* C[m][n], at most a tile, = or += the sums; n_planes, adds: constants */
+INLINE void finish_rows(const byte_product *w, const int32_t *const sum[4], size_t n_planes,
+                        float *c, size_t m, size_t n, bool adds)
+{
+    const vec       unit_a = vec_set(w->unit_a), unit_b = vec_set(w->unit_b);
+    const lane_mask mask = n == SIDE ? (lane_mask)0xffff : first(n);
     for (size_t r = 0; r < m; r++, c += w->ldc) {
-        vec out = vec_mul(vec_mul(joined_sums(t, r), unit_a), unit_b);
-        if (n == SIDE) vec_store(c, adds ? vec_add(vec_load(c, SIDE), out) : out, SIDE);
-        else vec_store(c, adds ? vec_add(vec_load(c, n), out) : out, n);
+        vec out = vec_mul(vec_mul(joined_sums(sum, n_planes, r), unit_a), unit_b);
+        if (adds) out = vec_add(_mm512_maskz_loadu_ps(mask, c), out);
+        _mm512_mask_storeu_ps(c, mask, out);
     }
 }
 
-/* The sums of s at rows i and columns j of C on. */
-static void finish_pairs(const byte_product *w, const byte_strips *s, size_t i, size_t j, bool adds)
+INLINE void finish_tile_of(const byte_product *w, const int32_t *const sum[4], size_t n_planes,
+                           size_t i, size_t j, bool adds)
 {
-    if (w->n_a == 2 && w->n_b == 2) {
-        finish_bytes(w,
-                     &(tile_sums){{s->sum[0][0], s->sum[0][1], s->sum[1][0], s->sum[1][1]},
-                                  {65536.0, 256.0, 256.0, 1.0},
-                                  4},
-                     i, j, adds);
+    const size_t m = w->m - i < SIDE ? w->m - i : SIDE, n = w->n - j < SIDE ? w->n - j : SIDE;
+    float       *c = w->c + i * w->ldc + j;
+    if (adds) finish_rows(w, sum, n_planes, c, m, n, true);
+    else finish_rows(w, sum, n_planes, c, m, n, false);
+}
+
+/* Sums of two pairs that C waits for. */
+typedef struct byte_sums_of {
+    int32_t (*sum)[2][SIDE * SIDE];
+    size_t i, j;
+    bool   adds;
+} byte_sums_of;
+
+/* The sums at rows i and columns j of C on. */
+static void finish_pairs(const byte_product *w, const byte_sums_of *f)
+{
+    int32_t(*sum)[2][SIDE * SIDE] = f->sum;
+    const size_t rows = w->n_a == 2 ? 1 : 2, columns = w->n_b == 2 ? 1 : 2;
+    if (rows + columns == 2) {
+        const int32_t *const all[4] = {sum[0][0], sum[0][1], sum[1][0], sum[1][1]};
+        finish_tile_of(w, all, 4, f->i, f->j, f->adds);
         return;
     }
-    const size_t rows = w->n_a == 2 ? 1 : 2, columns = w->n_b == 2 ? 1 : 2;
-    for (size_t u = 0; u < rows && i + u * SIDE < w->m; u++) {
-        for (size_t v = 0; v < columns && j + v * SIDE < w->n; v++) {
-            const tile_sums t = {{s->sum[u][v], w->n_a == 2 ? s->sum[1][v] : s->sum[u][1]},
-                                 {256.0, 1.0},
-                                 w->n_a * w->n_b};
-            finish_bytes(w, &t, i + u * SIDE, j + v * SIDE, adds);
+    for (size_t u = 0; u < rows && f->i + u * SIDE < w->m; u++) {
+        for (size_t v = 0; v < columns && f->j + v * SIDE < w->n; v++) {
+            const int32_t *const some[4] = {sum[u][v], rows == 1 ? sum[1][v] : sum[u][1]};
+            const size_t         i = f->i + u * SIDE, j = f->j + v * SIDE;
+            if (w->n_a * w->n_b == 1) finish_tile_of(w, some, 1, i, j, f->adds);
+            else finish_tile_of(w, some, 2, i, j, f->adds);
         }
     }
 }
@@ -261,48 +281,59 @@ typedef struct byte_block {
     bool   adds;
 } byte_block;
 
-/* Whether whole strips of op(A) are read in place: lines of few rows share a set of a cache. */
+/* Whether whole groups of op(A) are read in place: lines of few rows share a set of a cache. */
 static bool is_in_place(const byte_product *w, const byte_block *t)
 {
     return w->a[0].along && (w->a[0].step % 1024 != 0 || t->n_k <= FEW_TILES * BYTE_K);
 }
 
-/* Two strips of rows from i on, or the planes of one. */
-static byte_pair take_a(const byte_product *w, byte_strips *s, const byte_block *t, size_t i)
+/* Two strips of rows from i on, or the planes of one, in place. */
+static byte_pair in_place(const byte_product *w, const byte_block *t, size_t i)
 {
-    const size_t n_strips = w->n_a == 2 ? 1 : 2, rows = n_strips * SIDE;
-    const size_t n = w->m - i < rows ? w->m - i : rows;
-    byte_pair    out = {.step = BYTE_TILE, .stride = BYTE_K};
-    if (n == rows && is_in_place(w, t)) {
-        const uint8_t *x = w->a[0].x + i * w->a[0].step + t->k0;
-        out.x[0] = x;
-        out.x[1] = n_strips == 2 ? x + SIDE * w->a[0].step : w->a[1].x + i * w->a[0].step + t->k0;
-        out.step = BYTE_K;
-        out.stride = w->a[0].step;
-        return out;
-    }
-    for (size_t p = 0; p < w->n_a; p++)
-        fill_bytes(s->moving[0][p][0], sizeof s->moving[0], &w->a[p], !w->a[p].along, i, n, t->k0,
-                   t->n_k);
-    out.x[0] = s->moving[0][0][0];
-    out.x[1] = n_strips == 1 ? s->moving[0][1][0] : n > SIDE ? s->moving[1][0][0] : out.x[0];
-    return out;
+    const size_t   at = i * w->a[0].step + t->k0;
+    const uint8_t *x = w->a[0].x + at;
+    return (byte_pair){.x = {x, w->n_a == 2 ? w->a[1].x + at : x + SIDE * w->a[0].step},
+                       .step = BYTE_K,
+                       .stride = w->a[0].step};
 }
 
+/* The same in strips, of which the first of a group copies all. */
+static byte_pair in_strips(const byte_product *w, byte_strips *s, const byte_block *t, size_t i)
+{
+    const size_t width = GROUP * SIDE, n = w->m - i < width ? w->m - i : width;
+    const size_t strip_at = i % width / SIDE;
+    if (strip_at == 0)
+        for (size_t p = 0; p < w->n_a; p++)
+            fill_bytes(s->moving[0][p][0], sizeof s->moving[0], &w->a[p], !w->a[p].along, i, n,
+                       t->k0, t->n_k);
+    byte_tile *of_strip = s->moving[strip_at][0], *other = s->moving[strip_at][1];
+    if (w->n_a == 1) other = n > SIDE ? s->moving[strip_at + 1][0] : of_strip;
+    return (byte_pair){.x = {*of_strip, *other}, .step = BYTE_TILE, .stride = BYTE_K};
+}
+
+/* Sums go to C while the next ones are computed. */
 static void multiply_block(const byte_product *w, byte_strips *s, const byte_block *t)
 {
     const size_t n_tiles = (t->n_k + BYTE_K - 1) / BYTE_K, apart = n_tiles * w->n_b;
     const size_t rows = w->n_a == 2 ? SIDE : 2 * SIDE, columns = w->n_b == 2 ? SIDE : 2 * SIDE;
+    const size_t group = GROUP * SIDE;
+    const bool   reads_in_place = is_in_place(w, t);
+    byte_sums_of last = {.sum = NULL};
+    size_t       turn = 0;
     for (size_t i = 0; i < w->m; i += rows) {
-        const byte_pair a = take_a(w, s, t, i);
-        for (size_t j = 0; j < t->n_j; j += columns) {
+        const byte_pair a = reads_in_place && w->m - i / group * group >= group
+                                ? in_place(w, t, i)
+                                : in_strips(w, s, t, i);
+        for (size_t j = 0; j < t->n_j; j += columns, turn ^= 1) {
             byte_tile      *b0 = s->resident + j / SIDE * apart;
             const bool      has_next = w->n_b == 2 || j + SIDE < t->n_j;
             const byte_pair b = {.x = {*b0, has_next ? b0[n_tiles] : *b0}};
-            multiply_bytes(s, &a, &b, n_tiles, w->n_a == 2, w->n_b == 2);
-            finish_pairs(w, s, i, t->j0 + j, t->adds);
+            multiply_bytes(s->sum[turn], &a, &b, n_tiles, w->n_a == 2, w->n_b == 2);
+            if (last.sum != NULL) finish_pairs(w, &last);
+            last = (byte_sums_of){s->sum[turn], i, t->j0 + j, t->adds};
         }
     }
+    if (last.sum != NULL) finish_pairs(w, &last);
 }
 
 /* C = or += one block along k. */
