@@ -166,7 +166,8 @@ int main(int argc, char **argv)
         else check(drove__fail(DROVE_E_ARG, "unknown option %s", argv[i]));
     }
     if (n_rounds == 0 || n_rounds > MOST_ROUNDS)
-        check(drove__fail(DROVE_E_ARG, "rounds: expected 1 to %d, found %u", MOST_ROUNDS, n_rounds));
+        check(
+            drove__fail(DROVE_E_ARG, "rounds: expected 1 to %d, found %u", MOST_ROUNDS, n_rounds));
     drovek_thread_init();
     check(drovek_select(&b.all, drove__cpu_features(), isa));
     b.bf16 = drovek_narrow(&b.all, DROVEK_FACTORS_BF16);

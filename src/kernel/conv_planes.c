@@ -206,19 +206,6 @@ static void put_columns(const drovek_conv_shape *s, const uint8_t *x, size_t gro
 
 /* ---- chunks ---- */
 
-/* to[h * w][c] = from[c][h * w] */
-static void turn_image(const drovek_conv_shape *s, const uint8_t *from, uint8_t *to)
-{
-    const size_t n = s->h * s->w;
-    if (s->c == 3) {
-        for (size_t p = 0; p < n; p++, to += 3)
-            to[0] = from[p], to[1] = from[n + p], to[2] = from[2 * n + p];
-        return;
-    }
-    for (size_t c = 0; c < s->c; c++)
-        for (size_t p = 0; p < n; p++) to[p * s->c + c] = from[c * n + p];
-}
-
 /* Converts the next image if the chunk that begins at `line` is its first. */
 static void convert_image(const drovek_conv *conv, size_t line)
 {
@@ -226,9 +213,10 @@ static void convert_image(const drovek_conv *conv, size_t line)
     const integer_conv *v = conv->state;
     const drovek_planes *x = &conv->taken.x;
     const size_t first = line / s->oh * (s->c * s->h * s->w);
+    drovek_planes_turn_fn *turn = conv->opt.kernels->planes->turn;
     if (v->image == NULL || line % s->oh != 0) return;
-    turn_image(s, x->high + first, v->image);
-    if (x->low != NULL) turn_image(s, x->low + first, v->image + v->image_bytes);
+    turn(v->image, x->high + first, s->c, s->h * s->w);
+    if (x->low != NULL) turn(v->image + v->image_bytes, x->low + first, s->c, s->h * s->w);
 }
 
 /* The windows of a chunk as rows of a matrix, *step bytes apart. */

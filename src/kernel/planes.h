@@ -13,6 +13,7 @@
  *   round     integer = floor(fmaf(1 / unit, x, (r + 0.5) / 2^16)), r a random word of 16 bits as
  *             for an AXPY from floats to 16 bits (kernel/linear.h), limited to what the planes
  *             hold; to (NULL: not wanted) = the integer times the unit; to may be x
+ *   turn      to[n][c] = from[c][n], bytes: an image's channels come together
  *   back      ReLU's derivative: integers of dy are 0 where y's are not above 0 (relu false:
  *             stay); db[o] = the sum over rows of dy's integers, exact, then rounded to a single,
  *             times the unit
@@ -56,10 +57,13 @@ typedef void drovek_planes_round_fn(const drovek_planes *planes, float *to, cons
 typedef void drovek_planes_back_fn(const drovek_planes *dy, const drovek_planes *y, size_t rows,
                                    size_t cols, bool relu, float *db);
 
+typedef void drovek_planes_turn_fn(uint8_t *to, const uint8_t *from, size_t c, size_t n);
+
 typedef struct drovek_planes_ops {
     drovek_planes_gemm_fn  *gemm;
     drovek_planes_round_fn *round;
     drovek_planes_back_fn  *back;
+    drovek_planes_turn_fn  *turn;
     const char             *source; /* "drove amx_int8" */
 } drovek_planes_ops;
 

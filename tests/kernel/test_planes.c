@@ -248,12 +248,39 @@ static void test_back(void **state)
     check_all(check_long_back);
 }
 
+/* ---- channels ---- */
+
+static void check_turn(const char *isa, const drovek_planes_ops *ops)
+{
+    static const size_t sizes[][2] = {{3, 1}, {3, 16}, {3, 15}, {3, 100}, {1, 40}, {4, 33}, {3, 0}};
+    (void)isa;
+    for (size_t s = 0; s < DROVE_COUNT(sizes); s++) {
+        const size_t c = sizes[s][0], n = sizes[s][1];
+        const uint8_t *from = bytes(c * n, 1, false, PLACE_START);
+        uint8_t *to = guarded(c * n, 1, PLACE_END);
+        ops->turn(to, from, c, n);
+        for (size_t i = 0; i < c * n; i++) assert_int_equal(to[i], from[i % c * n + i / c]);
+        guarded_free_all();
+    }
+}
+
+static void test_turn(void **state)
+{
+    (void)state;
+    check_turn("ref", &drovek_planes_ref);
+    check_all(check_turn);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_products_by_hand), cmocka_unit_test(test_blocks_along_k),
-        cmocka_unit_test(test_products),         cmocka_unit_test(test_rounding),
-        cmocka_unit_test(test_back_by_hand),     cmocka_unit_test(test_back),
+        cmocka_unit_test(test_products_by_hand),
+        cmocka_unit_test(test_blocks_along_k),
+        cmocka_unit_test(test_products),
+        cmocka_unit_test(test_rounding),
+        cmocka_unit_test(test_back_by_hand),
+        cmocka_unit_test(test_back),
+        cmocka_unit_test(test_turn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

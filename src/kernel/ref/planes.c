@@ -74,5 +74,11 @@ static void back(const drovek_planes *dy, const drovek_planes *y, size_t rows, s
     }
 }
 
+static void turn(uint8_t *to, const uint8_t *from, size_t c, size_t n)
+{
+    for (size_t i = 0; i < c; i++)
+        for (size_t p = 0; p < n; p++) to[p * c + i] = from[i * n + p];
+}
+
 const drovek_planes_ops drovek_planes_ref = {
-    .gemm = gemm, .round = round_numbers, .back = back, .source = "plain C"};
+    .gemm = gemm, .round = round_numbers, .back = back, .turn = turn, .source = "plain C"};

@@ -35,8 +35,8 @@ enum {
 typedef uint8_t byte_tile[BYTE_TILE];
 
 typedef struct byte_strips {
-    alignas(64) byte_tile resident[ROOM_TILES]; /* of op(B): [strip][plane][tile along k] */
-    byte_tile moving[GROUP][2][MOST_TILES];     /* of op(A): [strip][plane][tile along k] */
+    alignas(64) byte_tile resident[ROOM_TILES];    /* of op(B): [strip][plane][tile along k] */
+    byte_tile moving[GROUP][2][MOST_TILES];        /* of op(A): [strip][plane][tile along k] */
     alignas(64) int32_t sum[2][2][2][SIDE * SIDE]; /* of this pair of pairs, and the last */
 } byte_strips;
 
@@ -216,8 +216,8 @@ INLINE vec joined_sums(const int32_t *const sum[4], size_t n_planes, size_t i)
     __m512i last = _mm512_load_si512((n_planes == 4 ? sum[3] : sum[1]) + i * SIDE);
     if (n_planes == 4) middle = _mm512_add_epi32(middle, _mm512_load_si512(sum[2] + i * SIDE));
     const int32_t *high = n_planes == 4 ? first_sum : NULL;
-    const __m256   low_half = wide_sums(high, _mm512_castsi512_si256(middle),
-                                        _mm512_castsi512_si256(last)),
+    const __m256   low_half =
+                     wide_sums(high, _mm512_castsi512_si256(middle), _mm512_castsi512_si256(last)),
                  high_half = wide_sums(high != NULL ? high + SIDE / 2 : NULL,
                                        _mm512_extracti64x4_epi64(middle, 1),
                                        _mm512_extracti64x4_epi64(last, 1));

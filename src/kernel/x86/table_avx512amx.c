@@ -13,6 +13,7 @@ static const drovek_planes_ops integers = {
     .gemm = planes_gemm,
     .round = planes_round,
     .back = planes_back,
+    .turn = planes_turn,
     .source = "drove amx_int8",
 };
 
