@@ -128,7 +128,7 @@ static float *values(size_t n)
     return x;
 }
 
-enum { N_FACTORS = DROVEK_FACTORS_I16 + 1 };
+enum { N_FACTORS = DROVEK_FACTORS_I16 + 1, X = 0, Y, W, DX, DY, N_ARRAYS };
 
 typedef struct bench {
     const layer *l;
@@ -139,6 +139,7 @@ typedef struct bench {
     drovek_conv_choice choice[N_FACTORS];
     drove_rounder rounder;
     float *x, *y, *w, *b, *dx, *dy, *dw, *col;
+    drovek_planes planes[2][N_ARRAYS]; /* of 8 and of 16 bits: kept as bytes */
     void *bare[N_PASSES];
 } bench;
 
@@ -188,13 +189,42 @@ static void run_bf16(bench *b, size_t pass)
     run_one(b, DROVEK_FACTORS_BF16, pass);
 }
 
+/* The integers of x[n]; values: its floats are rounded too. */
+static void round_array(bench *b, unsigned bits, float *x, size_t n, uint32_t largest,
+                        drovek_planes *to)
+{
+    const drovek_table *k = &b->kernels[bits == 8 ? DROVEK_FACTORS_I8 : DROVEK_FACTORS_I16];
+    drove__fixed_round_planes(k, &b->rounder, bits, x, x, n, largest, to);
+}
+
+static void make_array(bench *b, unsigned bits, unsigned array, float *x, size_t n)
+{
+    drovek_planes *p = &b->planes[bits == 16][array];
+    const size_t size = n + DROVEK_PLANES_SLACK;
+    if (b->kernels[bits == 8 ? DROVEK_FACTORS_I8 : DROVEK_FACTORS_I16].planes == NULL) return;
+    p->high = drove__alloc(size, 1);
+    p->low = bits == 16 ? drove__alloc(size, 1) : NULL;
+    if (p->high == NULL || (bits == 16 && p->low == NULL))
+        check(drove__fail_nomem("benchmark", 2 * size));
+    round_array(b, bits, x, n, b->kernels[0].largest_f32(x, n), p);
+}
+
 static void run_fixed(bench *b, drovek_factors factors, unsigned bits, size_t pass)
 {
     const drovek_conv_shape *s = &b->shape;
+    const drovek_table *k = &b->kernels[factors];
+    drovek_planes *p = b->planes[bits == 16];
+    const bool is_forward = pass == 0;
+    const size_t n = b->n_images * (is_forward ? s->o * s->oh * s->ow : s->c * s->h * s->w);
+    float *to = is_forward ? b->y : b->dx;
+    if (k->planes != NULL) drovek_conv_take(b->conv[factors], &p[X], &p[W], &p[DY]);
     run_one(b, factors, pass);
     if (pass == 2) return;
-    drove__fixed_round(&b->kernels[factors], &b->rounder, bits, pass == 0 ? b->y : b->dx,
-                       b->n_images * (pass == 0 ? s->o * s->oh * s->ow : s->c * s->h * s->w));
+    if (k->planes == NULL) drove__fixed_round(k, &b->rounder, bits, to, n);
+    else
+        round_array(b, bits, to, n,
+                    is_forward ? drovek_conv_largest(b->conv[factors]) : k->largest_f32(to, n),
+                    &p[is_forward ? Y : DX]);
 }
 
 static void run_d8(bench *b, size_t pass)
@@ -419,6 +449,13 @@ static void make_layer(bench *b, size_t batch)
     b->dw = values(n_w);
     b->b = values(l->o);
     b->col = values(l->c / l->groups * l->k * l->k * out * out);
+    for (unsigned bits = 8; bits <= 16; bits += 8) {
+        make_array(b, bits, X, b->x, n_in);
+        make_array(b, bits, Y, b->y, n_out);
+        make_array(b, bits, W, b->w, n_w);
+        make_array(b, bits, DX, b->dx, n_in);
+        make_array(b, bits, DY, b->dy, n_out);
+    }
     for (unsigned f = 0; f < N_FACTORS; f++) make_drove(b, (drovek_factors)f);
     make_all_bare(b);
 }
@@ -427,6 +464,10 @@ static void free_layer(bench *b)
 {
     float *all[] = {b->x, b->dx, b->y, b->dy, b->w, b->dw, b->b, b->col};
     for (size_t i = 0; i < DROVE_COUNT(all); i++) drove__free(all[i]);
+    for (size_t i = 0; i < 2 * (size_t)N_ARRAYS; i++) {
+        drove__free(b->planes[i / N_ARRAYS][i % N_ARRAYS].high);
+        drove__free(b->planes[i / N_ARRAYS][i % N_ARRAYS].low);
+    }
     free_all_bare(b);
     for (unsigned f = 0; f < N_FACTORS; f++) drovek_conv_destroy(b->conv[f]);
 }

@@ -8,6 +8,7 @@
  *   gemm    im2col, then the table's matrix product
  *   windows products on the images in place, for few channels
  *   onednn  primitives of oneDNN, on plain or blocked images
+ *   planes  im2col and products of integers kept as bytes (planes.h), in a table that has them
  *
  * Images in memory are plain or blocked (drovek_format).  Weights always are W[groups][kh][kw]
  * [c / groups][o / groups], bias b[o]: the layout of theta does not depend on the way.
@@ -72,6 +73,14 @@ drove_status drovek_conv_create(const drovek_conv_options *opt, drovek_conv **ou
 void         drovek_conv_destroy(drovek_conv *conv);     /* NULL accepted */
 const char  *drovek_conv_way(const drovek_conv *conv);   /* "gemm", "onednn jit:avx512_core" ... */
 size_t       drovek_conv_bytes(const drovek_conv *conv); /* of its scratch and copies */
+
+/* A convolution by `planes` reads integers in place of x, w and dy: those given here (NULL: as
+ * before), with the shapes of x, w and dy, borrowed until the next passes are over.  largest: of
+ * the y of its last forward pass, as by largest_f32. */
+bool     drovek_conv_takes_planes(const drovek_conv *conv);
+void     drovek_conv_take(drovek_conv *conv, const drovek_planes *x, const drovek_planes *w,
+                          const drovek_planes *dy);
+uint32_t drovek_conv_largest(const drovek_conv *conv);
 
 /* n_rows <= max_rows images.  x, y, dx, dy in the formats of the options; b NULL: none.
  * [racy: w, b] */

@@ -47,6 +47,10 @@ static void list_candidates(const drovek_conv_options *opt, drovek_conv_record *
         add_candidate(r, "gemm", plain, DROVEK_NHWC);
         return;
     }
+    if (opt->kernels->planes != NULL) {
+        add_candidate(r, "planes", plain, DROVEK_NHWC);
+        return;
+    }
     if (is_ref) {
         add_candidate(r, "ref", plain, DROVEK_NHWC);
         return;

@@ -26,9 +26,14 @@ struct drovek_conv {
     void                  *state;      /* of the way */
     size_t                 size_bytes; /* of scratch and copies */
     char                   name[64];   /* the text of drovek_conv_way */
+    struct {
+        drovek_planes x, w, dy; /* drovek_conv_take */
+    } taken;
+    uint32_t largest; /* drovek_conv_largest */
 };
 
 extern const drovek_conv_ops drovek_conv_ref, drovek_conv_gemm, drovek_conv_windows;
+extern const drovek_conv_ops drovek_conv_planes; /* for tables with planes */
 extern const drovek_conv_ops drovek_conv_onednn; /* if the build has the library */
 
 /* Whether the table's tier may use the library; its gemm_source then names it. */

@@ -10,8 +10,7 @@
 #include <string.h>
 
 static const drovek_conv_ops *const all_ways[] = {
-    &drovek_conv_gemm,
-    &drovek_conv_windows,
+    &drovek_conv_gemm,   &drovek_conv_windows, &drovek_conv_planes,
 #if DROVEK_ONEDNN
     &drovek_conv_onednn,
 #endif
@@ -104,6 +103,24 @@ const char *drovek_conv_way(const drovek_conv *conv)
 size_t drovek_conv_bytes(const drovek_conv *conv)
 {
     return sizeof *conv + conv->size_bytes;
+}
+
+bool drovek_conv_takes_planes(const drovek_conv *conv)
+{
+    return conv->ops == &drovek_conv_planes;
+}
+
+void drovek_conv_take(drovek_conv *conv, const drovek_planes *x, const drovek_planes *w,
+                      const drovek_planes *dy)
+{
+    if (x != NULL) conv->taken.x = *x;
+    if (w != NULL) conv->taken.w = *w;
+    if (dy != NULL) conv->taken.dy = *dy;
+}
+
+uint32_t drovek_conv_largest(const drovek_conv *conv)
+{
+    return conv->largest;
 }
 
 void drovek_conv_forward(drovek_conv *conv, const float *x, const float *w, const float *b,

@@ -57,6 +57,7 @@ static void overlay(drovek_table *out, const drovek_table *tier)
     if (tier->bf16.source != NULL) out->bf16.source = tier->bf16.source;
     if (tier->gemm_i8 != NULL) out->gemm_i8 = tier->gemm_i8;
     if (tier->gemm_i16 != NULL) out->gemm_i16 = tier->gemm_i16;
+    if (tier->integers != NULL) out->integers = tier->integers;
     if (tier->linear_dense != NULL) drovek_linear_overlay(&out->linear, tier->linear_dense);
     if (tier->linear_sparse != NULL) drovek_linear_overlay(&out->linear, tier->linear_sparse);
 }
@@ -106,6 +107,7 @@ drovek_table drovek_narrow(const drovek_table *chosen, drovek_factors factors)
         if (own == NULL) return t;
         t.gemm_f32 = own;
         t.factors = factors;
+        t.planes = t.integers;
         return t;
     }
 #define X(k) t.k##_f32 = t.bf16.k;

@@ -22,6 +22,7 @@
 #include "kernel/exchange.h"
 #include "kernel/image.h"
 #include "kernel/linear.h"
+#include "kernel/planes.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -205,6 +206,9 @@ typedef struct drovek_table {
     drovek_products     bf16; /* in a chosen table every slot is filled */
     drovek_gemm_f32_fn *gemm_i8, *gemm_i16; /* for factors that are integers; NULL: gemm_f32    */
     drovek_factors factors; /* what the slots above round their factors to: drovek_narrow      */
+    /* Arrays of integers kept as bytes; NULL: floats are faster.  In a table narrowed to integers
+     * `planes` is what layers use, elsewhere NULL. */
+    const drovek_planes_ops *integers, *planes;
     /* A tier's own slots of kernel/linear.h, in two parts (NULL: none) ... */
     const drovek_linear *linear_dense, *linear_sparse;
     drovek_linear        linear; /* ... and, in a chosen table, the choice: every slot filled   */

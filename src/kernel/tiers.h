@@ -35,8 +35,9 @@ DROVEK_LIST(X)
 #define X(k) drovek_##k##_f32_fn drovek_##k##_bf16_ref;
 DROVEK_FACTOR_LIST(X)
 #undef X
-extern const drovek_linear drovek_linear_dense_ref;  /* dense, merge, decay: all filled */
-extern const drovek_linear drovek_linear_sparse_ref; /* spdot and spaxpy: all filled */
+extern const drovek_linear     drovek_linear_dense_ref;  /* dense, merge, decay: all filled */
+extern const drovek_linear     drovek_linear_sparse_ref; /* spdot and spaxpy: all filled */
+extern const drovek_planes_ops drovek_planes_ref;        /* the definition: no table has it */
 
 #if DROVEK_X86
 extern const drovek_table  drovek_avx2;

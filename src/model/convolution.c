@@ -231,9 +231,12 @@ static void forward(const drove_call *c)
     const convolution *v = c->own;
     const float *b = l->n_b > 0 ? c->theta + l->b_offset : v->zero;
     if (c->last_row == c->first_row) return;
+    if (c->x_planes != NULL) drovek_conv_take(v->conv[c->part], c->x_planes, c->w_planes, NULL);
     drovek_conv_forward(v->conv[c->part], c->bottom[0].x + c->first_row * l->n_in,
                         c->theta + l->w_offset, b, c->y + c->first_row * l->n_out,
                         c->last_row - c->first_row);
+    if (c->x_planes != NULL)
+        c->pass->planes.largest[c->index] = drovek_conv_largest(v->conv[c->part]);
 }
 
 /* dy becomes the derivative before the activation; db[o] the sum of this part's rows. */
@@ -243,6 +246,12 @@ static void activation_gradient(const drove_call *c, float *db)
     const size_t n_rows = c->last_row - c->first_row, n_places = l->out.h * l->out.w;
     float *dy = c->dy + c->first_row * l->n_out;
     const float *y = c->y + c->first_row * l->n_out;
+    if (c->dy_planes != NULL) {
+        c->k->planes->back(c->dy_planes, c->y_planes, n_rows * n_places, l->out.c,
+                           l->act == DROVEK_RELU, db);
+        drovek_conv_take(((const convolution *)c->own)->conv[c->part], NULL, NULL, c->dy_planes);
+        return;
+    }
     if (c->format == DROVEK_NHWC) {
         c->k->act_grad_f32(dy, db, y, n_rows * n_places, l->out.c, l->act);
         return;
@@ -292,6 +301,7 @@ const drove_layer_ops drove__layer_convolution = {
     .most_bottoms = 1,
     .format = DROVE_FORMAT_OWN,
     .takes_act = true,
+    .takes_planes = true,
     .shape = shape,
     .multiply_adds = multiply_adds,
     .formats = formats,

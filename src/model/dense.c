@@ -130,9 +130,22 @@ static void bias_rows(const drove_call *c)
                        l->n_out, l->act);
 }
 
+/* The same of integers kept as bytes. */
+static void forward_planes(const drove_call *c)
+{
+    const drove_layer *l = c->layer;
+    c->k->planes->gemm(false, false, c->n_rows, l->n_out, l->n_in, c->x_planes, l->n_in,
+                       c->w_planes, l->n_out, false, c->y, l->n_out);
+    c->k->bias_act_f32(c->y, biases(c), c->n_rows, l->n_out, l->act);
+}
+
 static void forward(const drove_call *c)
 {
     const drove_layer *l = c->layer;
+    if (c->x_planes != NULL) {
+        forward_planes(c);
+        return;
+    }
     const drove_input in = input_of(c);
     if (is_whole(c)) {
         if (c->part == 0) forward_whole(c, &in);
@@ -152,7 +165,7 @@ static void forward(const drove_call *c)
 
 static void forward_finish(const drove_call *c)
 {
-    if (!is_whole(c) && shares_w(c)) bias_rows(c);
+    if (c->x_planes == NULL && !is_whole(c) && shares_w(c)) bias_rows(c);
 }
 
 /* dx[n_rows][n_in] = d W^T, or += */
@@ -240,9 +253,28 @@ static void backward_whole(const drove_call *c)
     drove__layer_zero_gaps(l, c->grad);
 }
 
+static void backward_planes(const drove_call *c)
+{
+    const drove_layer *l = c->layer;
+    const drovek_planes_ops *ops = c->k->planes;
+    const drove_bottom *b = &c->bottom[0];
+    ops->back(c->dy_planes, c->y_planes, c->n_rows, l->n_out, l->act == DROVEK_RELU,
+              l->n_b > 0 ? c->grad + l->b_offset : c->own);
+    if (b->dx != NULL)
+        ops->gemm(false, true, c->n_rows, l->n_in, l->n_out, c->dy_planes, l->n_out, c->w_planes,
+                  l->n_out, b->adds, b->dx, l->n_in);
+    ops->gemm(true, false, l->n_in, l->n_out, c->n_rows, c->x_planes, l->n_in, c->dy_planes,
+              l->n_out, false, c->grad + l->w_offset, l->n_out);
+    drove__layer_zero_gaps(l, c->grad);
+}
+
 static void backward(const drove_call *c)
 {
     const drove_layer *l = c->layer;
+    if (c->x_planes != NULL) {
+        backward_planes(c);
+        return;
+    }
     if (is_whole(c)) {
         if (c->part == 0) backward_whole(c);
         return;
@@ -258,7 +290,7 @@ static void backward_finish(const drove_call *c)
 {
     const drove_layer *l = c->layer;
     size_t from, to;
-    if (is_whole(c)) return;
+    if (is_whole(c) || c->x_planes != NULL) return;
     share_of(l->n_in, c->part, c->n_parts, &from, &to);
     const drove_bottom *b = &c->bottom[0];
     const float *w = c->theta + l->w_offset + from * l->n_out;
@@ -355,6 +387,7 @@ const drove_layer_ops drove__layer_dense = {
     .most_bottoms = 1,
     .format = DROVE_FORMAT_PLAIN,
     .takes_act = true,
+    .takes_planes = true,
     .shape = shape,
     .multiply_adds = multiply_adds,
     .scratch_bytes = scratch_bytes,

@@ -32,8 +32,10 @@ typedef struct drove_call { /* one pass of one layer */
     unsigned            part, n_parts;
     size_t              first_row, last_row; /* of this part */
     const drove_bottom *bottom; /* [n_bottoms]; the first's x is not NULL if input->dense is not */
-    drovek_format       format; /* of the output */
-    float              *y;      /* [n_rows][n_out] */
+    /* Integers to read in place of floats; NULL (all of them): floats. */
+    const drovek_planes *x_planes, *w_planes, *y_planes, *dy_planes;
+    drovek_format        format; /* of the output */
+    float               *y;      /* [n_rows][n_out] */
     /* backward only */
     float *dy;   /* [n_rows][n_out] derivative at the output; may be overwritten */
     float *grad; /* [n_params] writes this layer's views and the gaps after them */
@@ -45,6 +47,7 @@ struct drove_layer_ops {
     unsigned    least_bottoms, most_bottoms;
     drove_layer_format format;
     bool               takes_act; /* an activation right after it can be merged into it (act) */
+    bool takes_planes; /* reads integers kept as bytes: x, w, dy, and y for its activation */
     /* From l->opt and bottom[n]: l->in, out, n_w, n_b, w_shape, w_rank, fan_in, fan_out,
      * n_statistics.  n_outputs: of the whole model, for opt.n_out 0.  Errors: DROVE_E_ARG,
      * DROVE_E_SHAPE (the text lacks the layer's name: the caller adds it). */

@@ -244,6 +244,9 @@ typedef struct drove_pass_options {
     unsigned            n_parts;  /* threads that work on one batch; 0 counts as 1 */
     bool                trains;   /* backward will be called  */
     uint64_t            seed;     /* of dropout's masks */
+    /* Of every pass, by one part, with kernels narrowed to its factors; NULL: nothing is rounded.
+     * Borrowed until fini. */
+    const struct drove_round *round;
 } drove_pass_options;
 
 /* A layer's access to one of its bottoms, in its working format. */
@@ -255,14 +258,32 @@ typedef struct drove_bottom {
     float        *copy, *copy_delta; /* x and dx if the blob has another format, else NULL */
 } drove_bottom;
 
-/* Rounds numbers that a pass of training has written: the outputs of each layer, and the derivative
- * at each before its layer's backward.  One part only. */
+/* Rounds x[n], an array that a pass of training has written, to integers times a unit: to (NULL:
+ * not wanted; or x) = their values, planes (NULL: not wanted) = the integers and the unit.
+ * largest: that of x, as by largest_f32, or DROVE_LARGEST_UNKNOWN. */
+enum { DROVE_LARGEST_UNKNOWN = -1 };
+typedef void drove_round_fn(void *context, const float *x, float *to, size_t n, uint32_t largest,
+                            drovek_planes *planes);
+
+/* Of the outputs of each layer, and the derivative at each before its layer's backward.  One part
+ * only.  Where the kernels have products of integers kept as bytes, layers with weights read these
+ * instead of floats: their inputs, derivatives and weights. */
 typedef struct drove_round {
-    void (*values)(void *context, float *x, size_t n);
-    void (*derivatives)(void *context, float *x, size_t n);
-    void          *context;
-    drovek_factors factors; /* what the products may take their factors to be */
+    drove_round_fn      *values, *derivatives;
+    void                *context;
+    drovek_factors       factors; /* what the products may take their factors to be */
+    bool                 is_wide_value, is_wide_derivative; /* more than 8 bits: two planes */
+    const drovek_planes *weight; /* [n_layers] with kernels->planes: of the current pass */
 } drove_round;
+
+/* The integers of a pass; of one without them, and of what nobody reads, high is NULL. */
+typedef struct drove_pass_planes {
+    drovek_planes *value;      /* [n_layers + 1] of each blob                  */
+    drovek_planes *derivative; /* [n_layers]                                   */
+    uint32_t      *largest;    /* [n_layers] of outputs, if their layers say it */
+    bool          *has_floats; /* [n_layers + 1] somebody reads a blob's floats */
+    uint8_t       *memory;
+} drove_pass_planes;
 
 /* Scratch for passes of at most max_rows examples; used by the parts of one team at a time. */
 typedef struct drove_pass {
@@ -279,7 +300,8 @@ typedef struct drove_pass {
     float             *memory;      /* one allocation for all outputs and derivatives */
     size_t             n_bytes;     /* of everything here */
     bool               is_training; /* for the current pass; else dropout and such are off */
-    const drove_round *round;       /* for the current pass; NULL: nothing is rounded */
+    const drove_round *round;       /* NULL: nothing is rounded */
+    drove_pass_planes  planes;
     uint64_t           seed, batch; /* keys of the current batch's masks */
 } drove_pass;
 

@@ -181,6 +181,76 @@ static void connect(const drove_pass_options *opt, drove_pass *pass)
     }
 }
 
+/* ---- integers ---- */
+
+/* Which blobs' integers layers read, and whose floats. */
+static void mark_readers(const drove_pass_options *opt, bool *has_planes, bool *has_floats)
+{
+    const drove_model *model = opt->model;
+    for (size_t l = 0; l < model->n_layers; l++) {
+        const drove_layer *layer = &model->layer[l];
+        const bool takes = layer->ops->takes_planes;
+        for (unsigned i = 0; i < layer->n_bottoms; i++)
+            *(takes ? &has_planes[layer->bottom[i]] : &has_floats[layer->bottom[i]]) = true;
+        if (takes && layer->act != DROVEK_LINEAR) has_planes[l + 1] = true;
+        if (!takes) has_floats[l + 1] = true;
+    }
+    for (unsigned h = 0; h < model->n_heads; h++) has_floats[model->head[h].layer + 1] = true;
+}
+
+/* Room for n integers from memory[*at] on; memory NULL: only counts it. */
+static void hand_out_planes(drovek_planes *p, size_t n, bool is_wide, uint8_t *memory, size_t *at)
+{
+    const size_t line = DROVE_CACHE_LINE, size = (n + line - 1) / line * line + line;
+    if (memory != NULL) p->high = memory + *at;
+    if (memory != NULL && is_wide) p->low = memory + *at + size;
+    *at += is_wide ? 2 * size : size;
+}
+
+/* Returns the bytes of all integers. */
+static size_t assign_planes(const drove_pass_options *opt, drove_pass *pass, const bool *has_planes,
+                            uint8_t *memory)
+{
+    const drove_model *model = opt->model;
+    const drove_round *r = opt->round;
+    size_t at = 0;
+    for (size_t b = 0; b <= model->n_layers; b++) {
+        const size_t n = opt->max_rows * drove__shape_floats(drove__blob_shape(model, (uint32_t)b));
+        if (has_planes[b])
+            hand_out_planes(&pass->planes.value[b], n, r->is_wide_value, memory, &at);
+        if (b == model->n_layers || !model->layer[b].ops->takes_planes) continue;
+        hand_out_planes(&pass->planes.derivative[b], opt->max_rows * model->layer[b].n_out,
+                        r->is_wide_derivative, memory, &at);
+    }
+    return at;
+}
+
+static drove_status allocate_planes(const drove_pass_options *opt, drove_pass *pass)
+{
+    const size_t n = opt->model->n_layers;
+    drove_pass_planes *p = &pass->planes;
+    if (opt->round == NULL || opt->kernels->planes == NULL || !opt->trains) return DROVE_OK;
+    bool *has_planes = calloc(n + 1, sizeof *has_planes);
+    p->value = calloc(n + 1, sizeof *p->value);
+    p->derivative = calloc(n, sizeof *p->derivative);
+    p->largest = calloc(n, sizeof *p->largest);
+    p->has_floats = calloc(n + 1, sizeof *p->has_floats);
+    bool fails = has_planes == NULL || p->value == NULL || p->derivative == NULL ||
+                 p->largest == NULL || p->has_floats == NULL;
+    size_t n_bytes = n * sizeof *p->value;
+    if (!fails) {
+        mark_readers(opt, has_planes, p->has_floats);
+        for (size_t l = 0; l < n; l++) p->largest[l] = (uint32_t)DROVE_LARGEST_UNKNOWN;
+        n_bytes = assign_planes(opt, pass, has_planes, NULL);
+        p->memory = drove__alloc(n_bytes, 1);
+        fails = p->memory == NULL;
+        if (!fails) (void)assign_planes(opt, pass, has_planes, p->memory);
+        pass->n_bytes += n_bytes;
+    }
+    free(has_planes);
+    return fails ? drove__fail_nomem("integers of a batch", n_bytes) : DROVE_OK;
+}
+
 /* Floats of one batch; false: it would overflow. */
 static bool fits(const drove_pass_options *opt)
 {
@@ -231,6 +301,7 @@ static drove_status build(const drove_pass_options *opt, drove_pass *pass)
     DROVE_TRY(make_lists(opt, pass));
     DROVE_TRY(choose_formats(opt, pass));
     DROVE_TRY(allocate(opt, pass));
+    DROVE_TRY(allocate_planes(opt, pass));
     for (size_t l = 0; l < opt->model->n_layers; l++) {
         const drove_layer_ops *ops = opt->model->layer[l].ops;
         if (ops->scratch_bytes != NULL)
@@ -257,6 +328,7 @@ drove_status drove__pass_create(const drove_pass_options *opt, drove_pass *pass)
     pass->n_parts = all.n_parts;
     pass->trains = all.trains;
     pass->seed = all.seed;
+    pass->round = all.round;
     drove_status status = build(&all, pass);
     if (status != DROVE_OK) drove__pass_fini(pass);
     return status;
@@ -301,6 +373,11 @@ void drove__pass_fini(drove_pass *pass)
         if (ops->release != NULL) ops->release(pass->own[l]);
     }
     drove__free(pass->memory);
+    drove__free(pass->planes.memory);
+    free(pass->planes.value);
+    free(pass->planes.derivative);
+    free(pass->planes.largest);
+    free(pass->planes.has_floats);
     free(pass->out);
     free(pass->format);
     free(pass->bottom);

@@ -41,7 +41,13 @@ static drove_call make_call(const drove_model *model, const drovek_table *k, con
         bottom[i] = planned[i];
         if (bottom[i].x == NULL) bottom[i].x = in->dense;
     }
+    const drove_pass_planes *p = &pass->planes;
+    const bool has_planes = p->value != NULL && layer->ops->takes_planes;
     return (drove_call){
+        .x_planes = has_planes ? &p->value[layer->bottom[0]] : NULL,
+        .w_planes = has_planes ? &pass->round->weight[l] : NULL,
+        .y_planes = has_planes ? &p->value[l + 1] : NULL,
+        .dy_planes = has_planes ? &p->derivative[l] : NULL,
         .layer = layer,
         .index = l,
         .k = k,
@@ -95,14 +101,27 @@ static bool convert_deltas(const drove_call *c)
     return any;
 }
 
+static const uint32_t UNKNOWN = (uint32_t)DROVE_LARGEST_UNKNOWN;
+
 /* The layer's outputs, or the derivatives there. */
 static void round_numbers(const drove_pass *pass, const drove_call *c, bool of_values)
 {
     const drove_round *r = pass->round;
+    const drove_pass_planes *p = &pass->planes;
     const size_t n = c->n_rows * c->layer->n_out;
-    if (r == NULL || pass->n_parts > 1) return;
-    if (of_values) r->values(r->context, c->y, n);
-    else r->derivatives(r->context, c->dy, n);
+    if (r == NULL) return;
+    if (p->value == NULL) {
+        float *x = of_values ? c->y : c->dy;
+        (of_values ? r->values : r->derivatives)(r->context, x, x, n, UNKNOWN, NULL);
+    } else if (of_values) {
+        drovek_planes *to = &p->value[c->index + 1];
+        r->values(r->context, c->y, p->has_floats[c->index + 1] ? c->y : NULL, n,
+                  p->largest[c->index], to->high != NULL ? to : NULL);
+    } else {
+        drovek_planes *to = &p->derivative[c->index];
+        const bool is_read = to->high != NULL; /* by its layer, which then reads no floats */
+        r->derivatives(r->context, c->dy, is_read ? NULL : c->dy, n, UNKNOWN, is_read ? to : NULL);
+    }
 }
 
 void drove__model_forward_part(const drove_model *model, const drovek_table *k, const float *theta,

@@ -49,7 +49,9 @@ static void check_narrow(const drovek_table *t)
     assert_memory_equal(&narrow, t, sizeof narrow);
     narrow = drovek_narrow(t, DROVEK_FACTORS_F32);
     assert_memory_equal(&narrow, t, sizeof narrow);
+    assert_null(narrow.planes);
     narrow = drovek_narrow(t, DROVEK_FACTORS_I8);
+    assert_ptr_equal(narrow.planes, t->gemm_i8 != NULL ? t->integers : NULL);
     assert_ptr_equal(narrow.gemm_f32, t->gemm_i8 != NULL ? t->gemm_i8 : t->gemm_f32);
     narrow = drovek_narrow(t, DROVEK_FACTORS_I16);
     assert_ptr_equal(narrow.gemm_f32, t->gemm_i16 != NULL ? t->gemm_i16 : t->gemm_f32);

@@ -40,22 +40,40 @@ struct drove_engine {
     drove_engine *host;  /* of steps                      */
     drove_engine *judge; /* of evaluation: floats throughout */
     drove_rounder rounder;
-    drove_round round;   /* for the host's passes */
-    float *theta, *grad; /* [n_params] */
+    drove_round round;     /* for the host's passes */
+    drovek_table kernels;  /* narrowed as the host's */
+    drovek_planes *weight; /* [n_layers] this thread's copy of the weights' words; NULL: floats */
+    uint8_t *weights;      /* memory of weight */
+    float *theta, *grad;   /* [n_params] */
 };
 
 /* ---- rounding arrays ---- */
 
-static void round_values(void *context, float *x, size_t n)
+static void round_array(drove_engine *e, unsigned bits, const float *x, float *to, size_t n,
+                        uint32_t largest, drovek_planes *planes)
 {
-    drove_engine *e = context;
-    drove__fixed_round(e->p->kernels, &e->rounder, e->p->format.data, x, n);
+    const drovek_table *k = &e->kernels;
+    if (planes != NULL) {
+        if (largest == (uint32_t)DROVE_LARGEST_UNKNOWN) largest = k->largest_f32(x, n);
+        drove__fixed_round_planes(k, &e->rounder, bits, x, to, n, largest, planes);
+        return;
+    }
+    if (to != x) memcpy(to, x, n * sizeof *to);
+    drove__fixed_round(k, &e->rounder, bits, to, n);
 }
 
-static void round_derivatives(void *context, float *x, size_t n)
+static void round_values(void *context, const float *x, float *to, size_t n, uint32_t largest,
+                         drovek_planes *planes)
 {
     drove_engine *e = context;
-    drove__fixed_round(e->p->kernels, &e->rounder, e->p->format.gradient, x, n);
+    round_array(e, e->p->format.data, x, to, n, largest, planes);
+}
+
+static void round_derivatives(void *context, const float *x, float *to, size_t n, uint32_t largest,
+                              drovek_planes *planes)
+{
+    drove_engine *e = context;
+    round_array(e, e->p->format.gradient, x, to, n, largest, planes);
 }
 
 /* ---- making ---- */
@@ -83,7 +101,32 @@ static void destroy(drove_engine *e)
     drove__rounder_fini(&e->rounder);
     drove__free(e->theta);
     drove__free(e->grad);
+    drove__free(e->weights);
+    free(e->weight);
     free(e);
+}
+
+/* Room for the integers of all weights. */
+static drove_status make_weights(drove_engine *e)
+{
+    const drove_engine_shared *p = e->p;
+    const size_t n_planes = p->layout.number == DROVE_I8 ? 1 : 2, line = DROVE_CACHE_LINE;
+    size_t n_bytes = 0;
+    for (size_t i = 0; i < p->n_parts; i++)
+        if (!p->part[i].is_tail) n_bytes += n_planes * (p->part[i].length + 2 * line);
+    e->weight = calloc(p->model->n_layers, sizeof *e->weight);
+    e->weights = drove__alloc(n_bytes, 1);
+    if (e->weight == NULL || e->weights == NULL) return drove__fail_nomem("weights", n_bytes);
+    uint8_t *next = e->weights;
+    for (size_t i = 0; i < p->n_parts; i++) {
+        const drove_fixed_part *part = &p->part[i];
+        const size_t size = (part->length + line - 1) / line * line + line;
+        if (part->is_tail) continue;
+        e->weight[part->layer] = (drovek_planes){.high = next};
+        if (n_planes == 2) e->weight[part->layer].low = next + size;
+        next += n_planes * size;
+    }
+    return DROVE_OK;
 }
 
 static drove_status build(drove_engine *e, const drove_engine_options *opt)
@@ -100,7 +143,12 @@ static drove_status build(drove_engine *e, const drove_engine_options *opt)
     e->round = (drove_round){.values = round_values,
                              .derivatives = round_derivatives,
                              .context = e,
-                             .factors = factors_of(&p->format, p->model)};
+                             .factors = factors_of(&p->format, p->model),
+                             .is_wide_value = p->format.data > 8,
+                             .is_wide_derivative = p->format.gradient > 8};
+    e->kernels = drovek_narrow(p->kernels, e->round.factors);
+    if (e->kernels.planes != NULL) DROVE_TRY(make_weights(e));
+    e->round.weight = e->weight;
     host.shared = NULL;
     host.max_rows = p->each < opt->max_rows ? p->each : opt->max_rows;
     host.round = p->format.data > 0 || p->format.gradient > 0 ? &e->round : NULL;
@@ -197,7 +245,10 @@ static drove_status step(drove_engine *e, uint32_t *words, const drove_batch *ba
     drove_gradient grad = {.value = e->grad};
     const drove_work work = {.batch = batch, .theta = e->theta, .grad = &grad};
     drove_work_done done = {0};
-    drove__fixed_unpack(e->p, words, e->theta);
+    if (e->weight == NULL) drove__fixed_unpack(e->p, words, e->theta);
+    else
+        drove__fixed_unpack_planes(e->p, words, e->p->weight_decay > 0.0 ? e->theta : NULL,
+                                   e->theta, e->weight);
     DROVE_TRY(drove__engine_do(&drove__engine_host, e->host, &work, UINT64_MAX, &done));
     out->is_finite &= isfinite(done.score.loss);
     out->n_clamped += write_step(e, words, eta);

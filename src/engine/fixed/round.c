@@ -32,3 +32,25 @@ void drove__fixed_round(const drovek_table *k, drove_rounder *rounder, unsigned 
         k->widen_i16_f32(x + at, integer, count, unit);
     }
 }
+
+void drove__fixed_round_planes(const drovek_table *k, drove_rounder *rounder, unsigned bits,
+                               const float *x, float *to, size_t n, uint32_t largest,
+                               drovek_planes *planes)
+{
+    float magnitude;
+    memcpy(&magnitude, &largest, sizeof magnitude);
+    if (largest == 0 || largest >= 0x7f800000u) {
+        memset(planes->high, 0, n);
+        if (planes->low != NULL) memset(planes->low, 0, n);
+        planes->unit = largest == 0 ? 1.0f : NAN;
+        if (to != NULL && to != x) memcpy(to, x, n * sizeof *to);
+        return;
+    }
+    planes->unit = drove__fixed_unit(bits, magnitude);
+    for (size_t at = 0; at < n; at += DROVE_FIXED_STRETCH) {
+        const size_t count = n - at < DROVE_FIXED_STRETCH ? n - at : DROVE_FIXED_STRETCH;
+        const drovek_planes part = drovek_planes_from(planes, at);
+        drovek_bits *random = drove__rounder_next(rounder, DROVE_F32, DROVE_I16, count);
+        k->planes->round(&part, to != NULL ? to + at : NULL, x + at, count, random);
+    }
+}

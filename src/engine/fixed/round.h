@@ -21,4 +21,11 @@ float drove__fixed_unit(unsigned bits, float magnitude);
 void drove__fixed_round(const drovek_table *k, drove_rounder *rounder, unsigned bits, float *x,
                         size_t n);
 
+/* The same integers, of at most 8 bits without a low plane, to planes[n] with their unit; by the
+ * kernels k->planes, which must be there.  to (NULL: not wanted; or x) = their values.  largest:
+ * that of x, as by largest_f32. */
+void drove__fixed_round_planes(const drovek_table *k, drove_rounder *rounder, unsigned bits,
+                               const float *x, float *to, size_t n, uint32_t largest,
+                               drovek_planes *planes);
+
 #endif

@@ -8,6 +8,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,10 +46,11 @@ static drove_number container(const drove_fixed *f)
     return f->model == 0 ? DROVE_F32 : f->model <= 8 ? DROVE_I8 : DROVE_I16;
 }
 
-static void add_part(drove_engine_shared *p, size_t offset, size_t length, size_t *at, bool is_tail)
+static void add_part(drove_engine_shared *p, size_t layer, size_t offset, size_t length, size_t *at,
+                     bool is_tail)
 {
     if (length == 0) return;
-    p->part[p->n_parts++] = (drove_fixed_part){offset, length, *at, is_tail, 1.0f};
+    p->part[p->n_parts++] = (drove_fixed_part){offset, length, *at, layer, is_tail, 1.0f};
     *at += length;
 }
 
@@ -63,7 +65,7 @@ static drove_status lay_out(drove_engine_shared *p)
         return drove__fail_nomem("the layout of a model", 2 * m->n_layers * sizeof *p->part);
     for (size_t l = 0; l < m->n_layers; l++)
         if (has_numbers(&m->layer[l]))
-            add_part(p, m->layer[l].w_offset, m->layer[l].n_w, &at, false);
+            add_part(p, l, m->layer[l].w_offset, m->layer[l].n_w, &at, false);
     size_t n_numbers = (at + per_line - 1) / per_line * per_line;
     p->layout = (drove_layout){.in_bf16 = p->format.in_bf16,
                                .number = container(&p->format),
@@ -72,8 +74,8 @@ static drove_status lay_out(drove_engine_shared *p)
     at = p->layout.tail;
     for (size_t l = 0; l < m->n_layers; l++) {
         const drove_layer *y = &m->layer[l];
-        if (!has_numbers(y)) add_part(p, y->w_offset, y->n_w, &at, true);
-        add_part(p, y->b_offset, y->n_b, &at, true);
+        if (!has_numbers(y)) add_part(p, l, y->w_offset, y->n_w, &at, true);
+        add_part(p, l, y->b_offset, y->n_b, &at, true);
     }
     p->n_words = p->layout.tail + drove__pad_floats(at - p->layout.tail) + DROVE_CACHE_LINE / 4;
     return DROVE_OK;
@@ -175,6 +177,49 @@ void drove__fixed_pack(const drove_engine_shared *p, drove_rng *rng, const float
             memcpy(to, theta + part->offset, part->length * sizeof *theta);
         else if (p->format.in_bf16) pack_bf16(rng, theta + part->offset, part->length, to);
         else pack_numbers(p, rng, part, theta, to);
+    }
+}
+
+/* to[n] = words that others may write meanwhile */
+static void take_bytes(const drovek_table *k, uint8_t *to, const void *from, size_t n_bytes)
+{
+    const size_t n_floats = n_bytes / sizeof(float);
+    k->copy_f32((float *)(void *)to, from, n_floats);
+    for (size_t i = n_floats * sizeof(float); i < n_bytes; i++)
+        to[i] = (uint8_t)drove__racy_load_i8((const int8_t *)from + i);
+}
+
+static void take_words(const drovek_table *k, const drovek_planes *to, const int16_t *from,
+                       size_t n)
+{
+    enum { SOME = 512 };
+    alignas(4) uint8_t word[SOME * 2];
+    for (size_t at = 0; at < n; at += SOME) {
+        const size_t count = n - at < SOME ? n - at : SOME;
+        take_bytes(k, word, from + at, 2 * count);
+        for (size_t i = 0; i < count; i++) {
+            to->low[at + i] = word[2 * i]; /* little endian, as all that have planes */
+            to->high[at + i] = word[2 * i + 1];
+        }
+    }
+}
+
+void drove__fixed_unpack_planes(const drove_engine_shared *p, const uint32_t *words, float *theta,
+                                float *tail, drovek_planes *weight)
+{
+    for (size_t i = 0; i < p->n_parts; i++) {
+        const drove_fixed_part *part = &p->part[i];
+        const void *from = drove__fixed_at(p, part, (uint32_t *)(uintptr_t)words);
+        drovek_planes *to = &weight[part->layer];
+        if (part->is_tail) {
+            p->kernels->copy_f32(tail + part->offset, from, part->length);
+            continue;
+        }
+        if (p->layout.number == DROVE_I8) take_bytes(p->kernels, to->high, from, part->length);
+        else take_words(p->kernels, to, from, part->length);
+        to->unit = part->unit;
+        for (size_t k = 0; theta != NULL && k < part->length; k++)
+            theta[part->offset + k] = (float)drovek_planes_at(to, k) * part->unit;
     }
 }
 

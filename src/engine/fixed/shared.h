@@ -21,8 +21,9 @@
 typedef struct drove_fixed_part { /* of theta and of the shared vector: one stretch of both */
     size_t offset, length;        /* in theta */
     size_t at;                    /* first number, or word of the tail */
-    bool   is_tail;               /* floats behind the numbers */
-    float  unit;                  /* of numbers that are integers */
+    size_t layer;
+    bool   is_tail; /* floats behind the numbers */
+    float  unit;    /* of numbers that are integers */
 } drove_fixed_part;
 
 struct drove_engine_shared {
@@ -53,7 +54,11 @@ void         drove__fixed_dismiss(drove_engine_shared *p);
 void         drove__fixed_pack(const drove_engine_shared *p, drove_rng *rng, const float *theta,
                                uint32_t *words);
 /* Words that others may write meanwhile: each number is read once. */
-void         drove__fixed_unpack(const drove_engine_shared *p, const uint32_t *words, float *theta);
+void drove__fixed_unpack(const drove_engine_shared *p, const uint32_t *words, float *theta);
+/* The same, but integers go to the planes weight[layer], which are the caller's own; with theta
+ * NULL, weights go nowhere else.  tail: [n_params] gets the other parameters. */
+void drove__fixed_unpack_planes(const drove_engine_shared *p, const uint32_t *words, float *theta,
+                                float *tail, drovek_planes *weight);
 drove_status drove__fixed_set_range(drove_engine_shared *p, double range);
 
 #endif

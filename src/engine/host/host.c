@@ -73,7 +73,8 @@ static drove_status allocate(drove_engine *e, const drove_engine_options *opt)
                                      .max_rows = e->max_rows,
                                      .n_parts = opt->n_threads,
                                      .trains = !opt->infers_only,
-                                     .seed = opt->seed};
+                                     .seed = opt->seed,
+                                     .round = opt->round};
     DROVE_TRY(drove__pass_create(&pass, &e->pass));
     DROVE_TRY(drove__host_blocks_init(e, opt));
     if (e->round != NULL) e->rounded = drove__alloc(e->max_rows * n_inputs, sizeof *e->rounded);
@@ -191,14 +192,17 @@ static void do_pass(job *j)
     else do_part(j, &alone);
 }
 
-/* Dense examples of a batch, rounded; they may be the data's own, so a copy of them is. */
+/* Dense examples of a batch, rounded; they may be the data's own, so they are written elsewhere. */
 static void round_examples(drove_engine *e, drove_input *in)
 {
     const size_t n = in->n_rows * e->model->n_inputs;
+    const drove_pass_planes *p = &e->pass.planes;
+    const bool has_planes = p->value != NULL && p->value[0].high != NULL;
+    float *to = p->value == NULL || p->has_floats[0] ? e->rounded : NULL;
     if (e->round == NULL || in->dense == NULL) return;
-    memcpy(e->rounded, in->dense, n * sizeof *e->rounded);
-    e->round->values(e->round->context, e->rounded, n);
-    in->dense = e->rounded;
+    e->round->values(e->round->context, in->dense, to, n, (uint32_t)DROVE_LARGEST_UNKNOWN,
+                     has_planes ? &p->value[0] : NULL);
+    if (to != NULL) in->dense = to;
 }
 
 /* The clock is read where a phase begins or ends: three times a batch. */
@@ -216,7 +220,6 @@ static drove_status gradient(drove_engine *e, const drove_work *work)
     round_examples(e, &in);
     if (grad->spans_wanted && in.dense == NULL) DROVE_TRY(find_spans(e, &in, grad));
     e->pass.is_training = true;
-    e->pass.round = e->round;
     e->pass.batch = work->batch->number;
     job j = {.e = e,
              .theta = work->theta,
@@ -225,7 +228,6 @@ static drove_status gradient(drove_engine *e, const drove_work *work)
              .grad = grad,
              .score = &e->done.score};
     do_pass(&j);
-    e->pass.round = NULL;
     e->done.times.forward_ns = j.middle_ns - start;
     e->done.times.backward_ns = drove__now_ns() - j.middle_ns;
     return DROVE_OK;

@@ -1,11 +1,21 @@
 /* kernel/x86/table_avx512amx.c - the AVX-512 tier for processors with AMX, whose tile registers
- * multiply bf16 numbers. */
+ * multiply bf16 numbers and bytes. */
 #include "base/cpu.h"
 #include "kernel/tiers.h"
 
 #include "kernel/x86/lanes_avx512.h"
 
 #include "kernel/x86/gemm_amx.h"
+#include "kernel/x86/planes_amx.h"
+#include "kernel/x86/planes_avx512.h"
+
+static const drovek_planes_ops integers = {
+    .gemm = planes_gemm,
+    .round = planes_round,
+    .back = planes_back,
+    .turn = planes_turn,
+    .source = "drove amx_int8",
+};
 
 const drovek_table drovek_avx512amx = {
     .isa = "avx512amx",
@@ -13,4 +23,5 @@ const drovek_table drovek_avx512amx = {
     .bf16 = {.gemm = gemm_amx, .source = "drove amx_bf16"},
     .gemm_i8 = gemm_amx,
     .gemm_i16 = gemm_amx_i16,
+    .integers = &integers,
 };

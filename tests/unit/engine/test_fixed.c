@@ -502,6 +502,100 @@ static void steps_are_unbiased(void **state)
     teardown(&p);
 }
 
+/* ---- integers kept as bytes ---- */
+
+/* The words after some steps of a network, with the products of bytes or without. */
+static uint32_t *words_after(const char *model, size_t n_inputs, const char *precision,
+                             const char *rounding, double decay, bool has_planes, size_t *n)
+{
+    enum { FEW = 9, STEPS = 3 };
+    problem p = {.storage = {.n_rows = FEW,
+                             .n_features = n_inputs,
+                             .x_kind = DROVE_X_F32,
+                             .y_kind = DROVE_Y_CLASS,
+                             .n_classes = CLASSES}};
+    drove_model_io io = {.n_features = n_inputs, .n_classes = CLASSES};
+    uint32_t row[FEW];
+    if (n_inputs == 28 * 28) io.image = (drove_shape){1, 28, 28};
+    if (n_inputs == 3 * 32 * 32) io.image = (drove_shape){3, 32, 32};
+    assert_int_equal(drovek_select(&p.kernels, drove__cpu_features(), NULL), DROVE_OK);
+    if (!has_planes) p.kernels.integers = NULL;
+    p.storage.x_f32 = zeroed(FEW * n_inputs, sizeof(float));
+    p.storage.y_class = zeroed(FEW, sizeof(int32_t));
+    p.data = (drove_data){.storage = &p.storage, .n_rows = FEW};
+    draw(p.storage.x_f32, FEW * n_inputs, 5);
+    for (size_t i = 0; i < FEW; i++) {
+        p.storage.y_class[i] = (int32_t)(i % CLASSES);
+        row[i] = (uint32_t)i;
+    }
+    assert_int_equal(drove__model_create(model, "relu", "softmax", &io, &p.model), DROVE_OK);
+    p.theta = zeroed(p.model->n_params, sizeof(float));
+    p.after = zeroed(p.model->n_params, sizeof(float));
+    assert_int_equal(drove__model_init(p.model, "normal:0.1", 1, p.theta), DROVE_OK);
+    assert_int_equal(prepare(&p, precision, rounding, 0, decay), DROVE_OK);
+    const drove_engine_options opt = {.model = p.model,
+                                      .kernels = &p.kernels,
+                                      .data = &p.data,
+                                      .max_rows = FEW,
+                                      .shared = p.shared};
+    assert_int_equal(drove__engine_fixed.create(&opt, &p.engine), DROVE_OK);
+    *n = drove__engine_fixed.n_words(p.shared);
+    p.words = zeroed(*n, sizeof *p.words);
+    drove__engine_fixed.pack(p.shared, NULL, p.theta, p.words);
+    for (uint64_t t = 0; t < STEPS; t++) {
+        const drove_batch batch = {.data = &p.data, .row = row, .n_rows = FEW - t, .number = t};
+        const drove_params live = {.words = p.words};
+        drove_steps made;
+        assert_int_equal(drove__engine_fixed.steps(p.engine, &live, &batch, 0.02f, &made),
+                         DROVE_OK);
+        assert_true(made.is_finite);
+    }
+    uint32_t *words = p.words;
+    p.words = NULL;
+    teardown(&p);
+    return words;
+}
+
+static void check_bytes(const char *model, size_t n_inputs, const char *precision,
+                        const char *rounding, double decay)
+{
+    size_t n, n_other;
+    uint32_t *bytes = words_after(model, n_inputs, precision, rounding, decay, true, &n);
+    uint32_t *floats = words_after(model, n_inputs, precision, rounding, decay, false, &n_other);
+    uint32_t *start = words_after(model, n_inputs, precision, rounding, 0.5, true, &n_other);
+    assert_int_equal(n, n_other);
+    assert_memory_equal(bytes, floats, n * sizeof *bytes);
+    assert_memory_not_equal(bytes, start, n * sizeof *bytes); /* another decay, other steps */
+    drove__free(bytes);
+    drove__free(floats);
+    drove__free(start);
+}
+
+/* Where sums are exact either way, products of bytes and of floats make the same steps, bit for
+ * bit: the same integers, biases and random numbers. */
+static void bytes_make_the_steps_of_floats(void **state)
+{
+    static const char *const precisions[] = {"D8M8", "D6M5?simulated=yes", "D8M8G4?simulated=yes"};
+    drovek_table k;
+    (void)state;
+    assert_int_equal(drovek_select(&k, drove__cpu_features(), NULL), DROVE_OK);
+    if (k.integers == NULL) {
+        print_message("%s: no products of bytes\n", k.isa);
+        skip();
+    }
+    for (size_t i = 0; i < DROVE_COUNT(roundings); i++) {
+        for (size_t q = 0; q < DROVE_COUNT(precisions); q++) {
+            check_bytes("mlp:20,9", FEATURES, precisions[q], roundings[i], 0.0);
+            check_bytes("mlp:33", 70, precisions[q], roundings[i], 0.01);
+        }
+        check_bytes("lenet", 28 * 28, "D8M8", roundings[i], 0.0);
+    }
+    /* images of floats may lie in blocks, and other random numbers would meet them */
+    check_bytes("cifar-quick", 3 * 32 * 32, "D8M8", "nearest", 0.0);
+    check_bytes("mlp:20,9", FEATURES, "D9M8G7?simulated=yes", "xorshift", 0.0);
+    check_bytes("mlp:20,9", FEATURES, "D8M11?simulated=yes", "xorshift", 0.0);
+}
+
 static void what_it_cannot_train_is_refused(void **state)
 {
     problem p;
@@ -541,6 +635,7 @@ int main(void)
         cmocka_unit_test(words_hold_the_parameters),
         cmocka_unit_test(bf16_parameters_take_the_hosts_steps),
         cmocka_unit_test(steps_are_unbiased),
+        cmocka_unit_test(bytes_make_the_steps_of_floats),
         cmocka_unit_test(what_it_cannot_train_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,70 @@
+/* kernel/planes.h - arrays of integers times a power of two, kept as bytes: products with exact
+ * sums, rounding, and the derivative of an activation.  Part of the table of kernel.h.
+ *
+ * An integer of at most 8 bits is one signed byte, in the plane `high`.  One of at most 16 bits is
+ * 256 high + low, with a signed byte in `high` and an unsigned one in `low`.  Of an array that had
+ * a number that is not finite the unit is NaN.
+ *
+ * ref/planes.c is the definition, and every tier has its bits.
+ *
+ *   gemm      C[m][n] = S(0) + S(1) + ... (adds: C + S(0) + ...), in this order, in singles.
+ *             S(b) = the sum over the b-th DROVEK_PLANES_K terms along k of the products of
+ *             integers, exact, then rounded to a single, times a's unit, times b's unit.
+ *   round     integer = floor(fmaf(1 / unit, x, (r + 0.5) / 2^16)), r a random word of 16 bits as
+ *             for an AXPY from floats to 16 bits (kernel/linear.h), limited to what the planes
+ *             hold; to (NULL: not wanted) = the integer times the unit; to may be x
+ *   turn      to[n][c] = from[c][n], bytes: an image's channels come together
+ *   back      ReLU's derivative: integers of dy are 0 where y's are not above 0 (relu false:
+ *             stay); db[o] = the sum over rows of dy's integers, exact, then rounded to a single,
+ *             times the unit
+ *
+ * Memory: planes are a thread's own, and DROVEK_PLANES_SLACK bytes behind each belong to it: gemm
+ * may read them.  C and x are the caller's own as well.
+ */
+#ifndef DROVEK_PLANES_H
+#define DROVEK_PLANES_H
+
+#include "kernel/linear.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { DROVEK_PLANES_K = 2048, DROVEK_PLANES_SLACK = 64 };
+
+typedef struct drovek_planes {
+    uint8_t *high, *low; /* low NULL: integers of 8 bits */
+    float    unit;
+} drovek_planes;
+
+static inline drovek_planes drovek_planes_from(const drovek_planes *p, size_t first)
+{
+    return (drovek_planes){p->high + first, p->low != NULL ? p->low + first : NULL, p->unit};
+}
+
+static inline int32_t drovek_planes_at(const drovek_planes *p, size_t i)
+{
+    return p->low != NULL ? (int8_t)p->high[i] * 256 + p->low[i] : (int8_t)p->high[i];
+}
+
+/* op(A) is m x k, op(B) k x n, as for gemm_f32. */
+typedef void drovek_planes_gemm_fn(bool trans_a, bool trans_b, size_t m, size_t n, size_t k,
+                                   const drovek_planes *a, size_t lda, const drovek_planes *b,
+                                   size_t ldb, bool adds, float *c, size_t ldc);
+typedef void drovek_planes_round_fn(const drovek_planes *planes, float *to, const float *x,
+                                    size_t n, drovek_bits *bits);
+/* dy[rows][cols], y[rows][cols] */
+typedef void drovek_planes_back_fn(const drovek_planes *dy, const drovek_planes *y, size_t rows,
+                                   size_t cols, bool relu, float *db);
+
+typedef void drovek_planes_turn_fn(uint8_t *to, const uint8_t *from, size_t c, size_t n);
+
+typedef struct drovek_planes_ops {
+    drovek_planes_gemm_fn  *gemm;
+    drovek_planes_round_fn *round;
+    drovek_planes_back_fn  *back;
+    drovek_planes_turn_fn  *turn;
+    const char             *source; /* "drove amx_int8" */
+} drovek_planes_ops;
+
+#endif

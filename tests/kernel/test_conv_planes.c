@@ -1,0 +1,156 @@
+/* Convolutions of integers kept as bytes against the plain loops on the same numbers as floats,
+ * which are exact here: no difference at all. */
+#include "conv_support.h"
+
+#include "base/mem.h"
+#include "base/rng.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { ROWS = 3 };
+
+/* n integers within +-most, as floats and as planes. */
+typedef struct array {
+    float *x;
+    drovek_planes planes;
+} array;
+
+static array integers(size_t n, int most, bool is_wide, uint64_t seed, float unit)
+{
+    array a = {guarded_floats(NULL, n, PLACE_END), {.unit = unit}};
+    drove_rng rng;
+    drove__rng_seed(&rng, seed, DROVE_RNG_TEST, n);
+    a.planes.high = guarded(n + DROVEK_PLANES_SLACK, 1, PLACE_END);
+    if (is_wide) a.planes.low = guarded(n + DROVEK_PLANES_SLACK, 1, PLACE_END);
+    for (size_t i = 0; i < n; i++) {
+        const int q = (int)drove__rng_below(&rng, 2 * (uint64_t)most + 1) - most;
+        a.x[i] = (float)q * unit;
+        a.planes.high[i] = (uint8_t)(is_wide ? q >> 8 : q);
+        if (is_wide) a.planes.low[i] = (uint8_t)(q & 255);
+    }
+    return a;
+}
+
+/* The images of a in [c][h][w]. */
+static array turned(const array *a, const drovek_conv_shape *s)
+{
+    const size_t n = ROWS * conv_n_in(s), n_places = s->h * s->w;
+    array out = integers(n, 1, a->planes.low != NULL, 0, a->planes.unit);
+    for (size_t i = 0; i < n; i++) {
+        const size_t image = i / conv_n_in(s) * conv_n_in(s), at = i % conv_n_in(s);
+        const size_t to = image + at % s->c * n_places + at / s->c;
+        out.planes.high[to] = a->planes.high[i];
+        if (out.planes.low != NULL) out.planes.low[to] = a->planes.low[i];
+    }
+    return out;
+}
+
+typedef struct numbers {
+    array x, w, dy;
+    float *b, *dx;
+} numbers;
+
+static drovek_conv *make(const drovek_conv_shape *s, const drovek_table *t, const char *way,
+                         drovek_format in, bool wants_data)
+{
+    drovek_conv *conv;
+    const drovek_conv_options opt = {.shape = *s,
+                                     .act = DROVEK_RELU,
+                                     .rows = ROWS,
+                                     .max_rows = ROWS,
+                                     .passes = DROVEK_CONV_FORWARD | DROVEK_CONV_WEIGHTS |
+                                               (wants_data ? DROVEK_CONV_DATA : 0),
+                                     .in = in,
+                                     .out = DROVEK_NHWC,
+                                     .way = way,
+                                     .kernels = t};
+    assert_int_equal(drovek_conv_create(&opt, &conv), DROVE_OK);
+    return conv;
+}
+
+static conv_results compute(const drovek_conv_shape *s, const numbers *n, drovek_conv *conv,
+                            bool wants_data, bool adds)
+{
+    conv_results r = {.y = guarded_floats(NULL, ROWS * conv_n_out(s), PLACE_END),
+                      .dx = guarded_floats(n->dx, ROWS * conv_n_in(s), PLACE_END),
+                      .dw = guarded_floats(NULL, conv_n_weights(s), PLACE_END)};
+    drovek_conv_forward(conv, n->x.x, n->w.x, n->b, r.y, ROWS);
+    if (wants_data) drovek_conv_data(conv, n->dy.x, n->w.x, r.dx, ROWS, adds);
+    drovek_conv_weights(conv, n->x.x, n->dy.x, r.dw, ROWS);
+    return r;
+}
+
+static void check_shape(const drovek_table *t, const drovek_conv_shape *s, bool is_wide, bool adds,
+                        bool is_input)
+{
+    numbers n = {integers(ROWS * conv_n_in(s), is_wide ? 300 : 60, is_wide, 1, 0.5f),
+                 integers(conv_n_weights(s), is_wide ? 129 : 9, is_wide, 2, 0.25f),
+                 integers(ROWS * conv_n_out(s), 11, is_wide, 3, 4.0f),
+                 integers(s->o, 100, true, 4, 0.125f).x,
+                 integers(ROWS * conv_n_in(s), 100, true, 5, 1.0f).x};
+    const array images = is_input ? turned(&n.x, s) : n.x;
+    drovek_conv *plain = make(s, &drovek_ref, "ref", DROVEK_NHWC, !is_input);
+    const conv_results wanted = compute(s, &n, plain, !is_input, adds);
+    drovek_conv *conv = make(s, t, NULL, is_input ? DROVEK_NCHW : DROVEK_NHWC, !is_input);
+    assert_true(drovek_conv_takes_planes(conv) && !drovek_conv_takes_planes(plain));
+    drovek_conv_take(conv, &images.planes, &n.w.planes, &n.dy.planes);
+    n.x.x = n.w.x = n.dy.x = NULL; /* not to be read */
+    const conv_results got = compute(s, &n, conv, !is_input, adds);
+    assert_same_bits(conv_name(s), "y", ROWS * conv_n_out(s), got.y, wanted.y);
+    assert_same_bits(conv_name(s), "dx", ROWS * conv_n_in(s), got.dx, wanted.dx);
+    assert_same_bits(conv_name(s), "dw", conv_n_weights(s), got.dw, wanted.dw);
+    assert_int_equal(drovek_conv_largest(conv),
+                     drovek_ref.largest_f32(got.y, ROWS * conv_n_out(s)));
+    drovek_conv_destroy(conv);
+    drovek_conv_destroy(plain);
+    guarded_free_all();
+}
+
+static void check_tier(const drovek_table *tier)
+{
+    if (tier->integers == NULL) return;
+    for (unsigned variant = 0; variant < 8; variant++) {
+        const bool is_wide = variant & 1, adds = variant & 2, is_input = variant & 4;
+        const drovek_table t =
+            drovek_narrow(tier, is_wide ? DROVEK_FACTORS_I16 : DROVEK_FACTORS_I8);
+        for (const drovek_conv_shape *s = conv_shapes(); s->c > 0; s++)
+            check_shape(&t, s, is_wide, adds, is_input);
+    }
+}
+
+static void test_every_shape(void **state)
+{
+    (void)state;
+    for_each_tier(check_tier);
+}
+
+/* Other tables have no such way. */
+static void test_only_with_planes(void **state)
+{
+    const drovek_conv_shape s = conv_shape(3, 8, 8, 4, 1, square(3, 1, 0, 1));
+    drovek_conv *conv;
+    const drovek_conv_options opt = {.shape = s,
+                                     .rows = 1,
+                                     .max_rows = 1,
+                                     .passes = DROVEK_CONV_FORWARD,
+                                     .in = DROVEK_NHWC,
+                                     .out = DROVEK_NHWC,
+                                     .way = "planes",
+                                     .kernels = &drovek_ref};
+    (void)state;
+    assert_int_equal(drovek_conv_create(&opt, &conv), DROVE_E_UNSUPPORTED);
+    assert_null(conv);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_shape),
+        cmocka_unit_test(test_only_with_planes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

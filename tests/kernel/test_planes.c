@@ -1,0 +1,286 @@
+/* Integers kept as bytes: plain C by hand and against the AXPY that rounds, and every tier against
+ * plain C, to the bit. */
+#include "support.h"
+
+#include "base/mem.h"
+#include "base/rng.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdalign.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* Checks what a table has of its own. */
+static void (*checked)(const char *isa, const drovek_planes_ops *ops);
+
+static void check_tier(const drovek_table *tier)
+{
+    if (tier->integers != NULL) checked(tier->isa, tier->integers);
+    else print_message("%s: no integers\n", tier->isa);
+}
+
+static void check_all(void (*check)(const char *isa, const drovek_planes_ops *ops))
+{
+    checked = check;
+    for_each_tier(check_tier);
+}
+
+/* n bytes and what may be read behind them, random ones, both ends of the range among them. */
+static uint8_t *bytes(size_t n, uint64_t seed, bool is_low, place where)
+{
+    uint8_t *x = guarded(n + DROVEK_PLANES_SLACK, 1, where);
+    drove_rng rng;
+    drove__rng_seed(&rng, seed, DROVE_RNG_TEST, is_low);
+    for (size_t i = 0; i < n; i++) {
+        x[i] = (uint8_t)drove__rng_below(&rng, 256);
+        if (i % 7 == 0) x[i] = is_low ? 255 : i % 2 == 0 ? 127 : 128;
+    }
+    return x;
+}
+
+static drovek_planes planes(size_t n, uint64_t seed, bool is_wide, float unit, place where)
+{
+    return (drovek_planes){bytes(n, seed, false, where),
+                           is_wide ? bytes(n, seed, true, where) : NULL, unit};
+}
+
+/* ---- products ---- */
+
+static void test_products_by_hand(void **state)
+{
+    uint8_t a[] = {0xff, 3, 0x80, 0}, low[] = {2, 0, 255, 1}, b[] = {1, 0x7f, 2, 0xfe};
+    const drovek_planes narrow = {a, NULL, 0.5f}, wide = {a, low, 1.0f}, other = {b, NULL, 0.25f};
+    float c[4] = {10, 20, 30, 40};
+    (void)state;
+    /* [-1 3; -128 0] [1 127; 2 -2] = [5 -133; -128 -16256] */
+    drovek_planes_ref.gemm(false, false, 2, 2, 2, &narrow, 2, &other, 2, false, c, 2);
+    assert_true(c[0] == 0.625f && c[1] == -16.625f && c[2] == -16.0f && c[3] == -2032.0f);
+    drovek_planes_ref.gemm(false, false, 2, 2, 2, &narrow, 2, &other, 2, true, c, 2);
+    assert_true(c[0] == 1.25f && c[3] == -4064.0f);
+    /* [-254 768; -32513 1] [1 2; 127 -2]: b transposed */
+    drovek_planes_ref.gemm(false, true, 2, 2, 2, &wide, 2, &other, 2, false, c, 2);
+    assert_true(c[0] == (-254.0f + 768.0f * 127.0f) * 0.25f);
+    assert_true(c[1] == (-508.0f - 1536.0f) * 0.25f && c[3] == (-65026.0f - 2.0f) * 0.25f);
+    drovek_planes_ref.gemm(false, false, 1, 1, 0, &wide, 2, &other, 2, false, c, 2);
+    assert_true(c[0] == 0.0f);
+}
+
+/* Blocks along k are rounded one by one: singles near 2044 x 127 x 127 = 32967676 have a unit of 2,
+ * and 1 more is a tie, back to where it was, for the second block and for the third; 2 more would
+ * not be. */
+static void test_blocks_along_k(void **state)
+{
+    enum { K = 2 * DROVEK_PLANES_K + 1 };
+    static uint8_t x[K + DROVEK_PLANES_SLACK];
+    const drovek_planes p = {x, NULL, 1.0f};
+    float c;
+    (void)state;
+    memset(x, 127, 2044);
+    x[DROVEK_PLANES_K] = x[K - 1] = 1;
+    drovek_planes_ref.gemm(false, false, 1, 1, K, &p, K, &p, 1, false, &c, 1);
+    assert_true(c == 32967676.0f);
+}
+
+static const struct {
+    size_t m, n, k;
+} shapes[] = {{1, 1, 1},     {1, 1, 0},      {16, 16, 64},   {17, 33, 65},
+              {32, 32, 128}, {5, 70, 3},     {64, 10, 130},  {31, 96, 363},
+              {100, 20, 25}, {3, 4, 2048},   {33, 40, 2049}, {7, 35, 4100},
+              {16, 300, 1},  {200, 130, 70}, {48, 2500, 9},  {65, 30, 1024}};
+
+static void check_shape(const char *isa, const drovek_planes_ops *ops, size_t s, unsigned variant,
+                        bool wide_a, bool wide_b)
+{
+    const bool trans_a = variant & 1, trans_b = variant & 2, adds = variant & 4;
+    const size_t m = shapes[s].m, n = shapes[s].n, k = shapes[s].k, pad = s % 3;
+    const size_t lda = (trans_a ? m : k) + pad, ldb = (trans_b ? k : n) + pad, ldc = n + pad;
+    const place where = s % N_PLACES;
+    const drovek_planes a = planes((trans_a ? k : m) * lda + 1, 1, wide_a, 0.5f, where),
+                        b = planes((trans_b ? n : k) * ldb + 1, 2, wide_b, 0x1p-3f, where);
+    float *before = guarded_floats(NULL, m * ldc, where);
+    fill_normal(before, m * ldc, 1e4, 3);
+    float *got = guarded_floats(before, m * ldc, PLACE_END);
+    float *wanted = guarded_floats(before, m * ldc, PLACE_END);
+    ops->gemm(trans_a, trans_b, m, n, k, &a, lda, &b, ldb, adds, got, ldc);
+    drovek_planes_ref.gemm(trans_a, trans_b, m, n, k, &a, lda, &b, ldb, adds, wanted, ldc);
+    assert_same_bits("planes gemm", isa, m * ldc, got, wanted);
+    guarded_free_all();
+}
+
+static void check_products(const char *isa, const drovek_planes_ops *ops)
+{
+    for (size_t s = 0; s < DROVE_COUNT(shapes); s++)
+        for (unsigned variant = 0; variant < 8; variant++)
+            for (unsigned wide = 0; wide < 4; wide++)
+                check_shape(isa, ops, s, variant, wide & 1, wide & 2);
+}
+
+static void test_products(void **state)
+{
+    (void)state;
+    check_all(check_products);
+}
+
+/* ---- rounding ---- */
+
+enum { MOST_N = 1000 };
+
+static drovek_bits bits_of(drovek_bits_kind kind, const uint8_t *block)
+{
+    drovek_bits b = {.kind = kind, .block = block};
+    for (unsigned i = 0; i < 8; i++) b.state[i] = 0x9e3779b97f4a7c15u * (2 * i + 1) | 1u;
+    return b;
+}
+
+/* The integers are those that the AXPY makes of zeros. */
+static void check_round(const drovek_planes_ops *ops, drovek_bits_kind kind, size_t n, bool is_wide,
+                        float magnitude)
+{
+    static float x[MOST_N], to[MOST_N];
+    static int16_t w[MOST_N + 32];
+    alignas(64) static uint8_t block[64 * (MOST_N / 32 + 2)];
+    const drovek_planes p = planes(n, 5, is_wide, 0x1p-5f, PLACE_END);
+    drovek_bits mine = bits_of(kind, block), theirs = mine;
+    const drovek_factor factor = {.f = 32.0f};
+    const void *from = x;
+    fill_normal(x, n, (double)magnitude, 4);
+    for (size_t i = 0; i < sizeof block; i++) block[i] = (uint8_t)(i * 151 + 17);
+    memset(w, 0, sizeof w);
+    ops->round(&p, to, x, n, &mine);
+    (void)drovek_linear_dense_ref.axpy[DROVE_F32][DROVE_I16](w, &from, &factor, 1, n, &theirs);
+    for (size_t i = 0; i < n; i++) {
+        const int32_t most = is_wide ? 32767 : 127;
+        const int32_t q = w[i] > most ? most : w[i] < -most - 1 ? -most - 1 : w[i];
+        assert_int_equal(drovek_planes_at(&p, i), q);
+        assert_true(to[i] == (float)q * 0x1p-5f);
+    }
+    assert_memory_equal(mine.state, theirs.state, sizeof mine.state);
+    ops->round(&p, NULL, x, n, &mine);
+    guarded_free_all();
+}
+
+static void check_rounding(const char *isa, const drovek_planes_ops *ops)
+{
+    static const drovek_bits_kind kinds[] = {DROVEK_BITS_FIXED, DROVEK_BITS_STREAM,
+                                             DROVEK_BITS_XORSHIFT};
+    (void)isa;
+    for (size_t i = 0; i < DROVE_COUNT(kinds); i++) {
+        for (const size_t *n = edge_lengths; *n <= MOST_N; n++) {
+            check_round(ops, kinds[i], *n, false, 1.0f);
+            check_round(ops, kinds[i], *n, false, 5.0f); /* some beyond */
+            check_round(ops, kinds[i], *n, true, 100.0f);
+            check_round(ops, kinds[i], *n, true, 1000.0f);
+        }
+    }
+}
+
+static void test_rounding(void **state)
+{
+    (void)state;
+    check_rounding("ref", &drovek_planes_ref);
+    check_all(check_rounding);
+}
+
+/* ---- derivatives ---- */
+
+static void test_back_by_hand(void **state)
+{
+    uint8_t d[] = {1, 0xff, 2, 0x80, 5, 6}, low[] = {0, 255, 1, 0, 9, 0},
+            y[] = {1, 0, 0xff, 3, 0, 7}, y_low[] = {0, 1, 255, 0, 0, 0};
+    const drovek_planes dy = {d, NULL, 0.5f}, narrow = {y, NULL, 1.0f};
+    const drovek_planes wide = {d, low, 2.0f}, wide_y = {y, y_low, 1.0f};
+    float db[2];
+    (void)state;
+    drovek_planes_ref.back(&dy, &narrow, 3, 2, false, db); /* 1 2 5; -1 -128 6 */
+    assert_true(db[0] == 4.0f && db[1] == -61.5f && d[2] == 2);
+    drovek_planes_ref.back(&wide, &wide_y, 3, 2, true, db); /* 256 0 0; -1 -32768 1536 */
+    assert_true(db[0] == 512.0f && db[1] == -62466.0f && d[2] == 0 && low[4] == 0 && d[1] == 0xff);
+    drovek_planes_ref.back(&dy, &narrow, 3, 2, true, db); /* 1 0 0; 0 -128 6 */
+    assert_true(db[0] == 0.5f && db[1] == -61.0f && d[1] == 0);
+}
+
+static void check_back(const char *isa, const drovek_planes_ops *ops)
+{
+    static const size_t sizes[][2] = {{1, 1},   {300, 20}, {129, 64}, {128, 65},
+                                      {7, 130}, {1, 63},   {257, 96}, {0, 5}};
+    for (size_t s = 0; s < DROVE_COUNT(sizes); s++) {
+        for (unsigned variant = 0; variant < 4; variant++) {
+            const size_t rows = sizes[s][0], cols = sizes[s][1], n = rows * cols;
+            const bool wide = variant & 1, relu = variant & 2;
+            const drovek_planes y = planes(n, 1, wide, 1.0f, PLACE_END);
+            const drovek_planes got = planes(n, 2, wide, 0.25f, PLACE_END),
+                                wanted = planes(n, 2, wide, 0.25f, PLACE_START);
+            float *db = guarded_floats(NULL, cols, PLACE_END);
+            float *plain = guarded_floats(NULL, cols, PLACE_END);
+            memset(y.high, 0, n / 2); /* so that the low plane decides */
+            ops->back(&got, &y, rows, cols, relu, db);
+            drovek_planes_ref.back(&wanted, &y, rows, cols, relu, plain);
+            assert_same_bits("planes back", isa, cols, db, plain);
+            assert_memory_equal(got.high, wanted.high, n);
+            if (wide) assert_memory_equal(got.low, wanted.low, n);
+            guarded_free_all();
+        }
+    }
+}
+
+/* So many rows that sums of 16 and of 32 bits would overflow. */
+static void check_long_back(const char *isa, const drovek_planes_ops *ops)
+{
+    const size_t rows = ((size_t)1 << 23) + 200;
+    const drovek_planes dy = {guarded(rows, 1, PLACE_END), guarded(rows, 1, PLACE_END), 1.0f};
+    float db;
+    (void)isa;
+    memset(dy.high, 0x80, rows);
+    memset(dy.low, 255, rows);
+    ops->back(&dy, &dy, rows, 1, false, &db);
+    assert_true(db == (float)(-32513.0 * (double)rows));
+    guarded_free_all();
+}
+
+static void test_back(void **state)
+{
+    (void)state;
+    check_all(check_back);
+    check_long_back("ref", &drovek_planes_ref);
+    check_all(check_long_back);
+}
+
+/* ---- channels ---- */
+
+static void check_turn(const char *isa, const drovek_planes_ops *ops)
+{
+    static const size_t sizes[][2] = {{3, 1}, {3, 16}, {3, 15}, {3, 100}, {1, 40}, {4, 33}, {3, 0}};
+    (void)isa;
+    for (size_t s = 0; s < DROVE_COUNT(sizes); s++) {
+        const size_t c = sizes[s][0], n = sizes[s][1];
+        const uint8_t *from = bytes(c * n, 1, false, PLACE_START);
+        uint8_t *to = guarded(c * n, 1, PLACE_END);
+        ops->turn(to, from, c, n);
+        for (size_t i = 0; i < c * n; i++) assert_int_equal(to[i], from[i % c * n + i / c]);
+        guarded_free_all();
+    }
+}
+
+static void test_turn(void **state)
+{
+    (void)state;
+    check_turn("ref", &drovek_planes_ref);
+    check_all(check_turn);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_products_by_hand),
+        cmocka_unit_test(test_blocks_along_k),
+        cmocka_unit_test(test_products),
+        cmocka_unit_test(test_rounding),
+        cmocka_unit_test(test_back_by_hand),
+        cmocka_unit_test(test_back),
+        cmocka_unit_test(test_turn),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
