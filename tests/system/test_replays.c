@@ -290,6 +290,8 @@ static void serialised_exchanges_repeat(void **state)
         drove_options opt = recorded_run(strategies[i]);
         if (i < 3) set(&opt, "messages", "layers");
         else set(&opt, "schedule", "staleness");
+        set(&opt, "model", "mlp:256"); /* steps long enough that workers are late */
+        set(&opt, "until", "updates=1000");
         print_message("%s\n", strategies[i]);
         record_and_replay(&opt);
     }
