@@ -261,6 +261,14 @@ static bool is_enough(const drove_replay *r)
     return atomic_load(&r->loop->sync->published) >= r->most_updates;
 }
 
+/* Where its view is taken; one in place has none. */
+static uint64_t view_of(const drove_replay *r, unsigned worker)
+{
+    const drove_recorded *step = step_at(&r->worker[worker], 0);
+    const bool is_in_place = drove__steps_in_place(&r->loop->worker[worker], (size_t)step->n_rows);
+    return is_in_place ? 0 : step->view_order;
+}
+
 /* Everything that this worker can do without others.  *waits: it lets others go first. */
 static drove_status advance(drove_replay *r, unsigned worker, bool *waits, bool *goes_on)
 {
@@ -271,7 +279,7 @@ static drove_status advance(drove_replay *r, unsigned worker, bool *waits, bool 
         if (v->n == 0) return park(r, worker);
         const drove_recorded *step = step_at(v, 0);
         if (step->is_settling) return DROVE_OK;
-        if (!v->has_begun && (step->is_early || step->view_order > r->place)) return DROVE_OK;
+        if (!v->has_begun && (step->is_early || view_of(r, worker) > r->place)) return DROVE_OK;
         if (!v->has_begun && !batch_comes(r, worker)) {
             *waits = true;
             return DROVE_OK;
@@ -341,7 +349,7 @@ static drove_status find_place(drove_replay *r)
         DROVE_TRY(read_ahead(r, w, 1));
         if (v->n == 0) continue;
         const drove_recorded *step = step_at(v, 0);
-        uint64_t first = step->is_early || step->is_settling ? step->order : step->view_order;
+        uint64_t first = step->is_early || step->is_settling ? step->order : view_of(r, w);
         if (first < r->place) r->place = first;
     }
     return DROVE_OK;

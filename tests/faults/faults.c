@@ -273,8 +273,7 @@ void *memalign(size_t alignment, size_t size)
 
 int posix_memalign(void **out, size_t alignment, size_t size)
 {
-    void *memory =
-        FAILS(MEMORY, "posix_memalign", ENOMEM) ? NULL : real_memalign(alignment, size);
+    void *memory = FAILS(MEMORY, "posix_memalign", ENOMEM) ? NULL : real_memalign(alignment, size);
     if (memory == NULL) return ENOMEM;
     *out = memory;
     return 0;
