@@ -13,57 +13,37 @@ static void on_message(void *context, const char *text)
     fprintf(stderr, "drove: data: %s\n", text);
 }
 
-/* The file of a model, or of a run's folder; path[PATH_MAX].  false: the error is printed. */
-static bool find_model(const char *word, char *path)
-{
-    drove_status status = drove_model_find(word, path, PATH_MAX);
-    if (status != DROVE_OK) {
-        cli_library_error(status);
-        return false;
-    }
-    return true;
-}
-
 /* Once it was used: an error is one line. */
 static void say_model(const cli_args *args, const char *path)
 {
     if (strcmp(args->word[0], path) != 0) fprintf(stderr, "drove: model: %s\n", path);
 }
 
-/* The flags that both have; path[PATH_MAX]: the model; spec[CLI_SPEC_SIZE]: the data.  false: the
- * error is printed. */
-static bool read_flags(const cli_args *args, drove_use_options *use, char *path, char *spec)
+/* The flags that both have; path[PATH_MAX]: the model; spec[CLI_SPEC_SIZE]: the data.  The exit
+ * status; where it is not CLI_OK, the error is printed. */
+static int read_flags(const cli_args *args, drove_use_options *use, char *path, char *spec)
 {
     const char *data = cli_args_get(args, "data", NULL);
     char labelled[CLI_SPEC_SIZE];
     *use = (drove_use_options){.model = path, .data = spec, .message = on_message};
-    if (args->n_words > 1 && data != NULL) {
-        cli_error(CLI_WRONG, "%s: expected DATA or --data SPEC, found %s and --data %s",
-                  args->command->name, args->word[1], data);
-        return false;
-    }
+    if (args->n_words > 1 && data != NULL)
+        return cli_error(CLI_WRONG, "%s: expected DATA or --data SPEC, found %s and --data %s",
+                         args->command->name, args->word[1], data);
     if (args->n_words > 1) data = args->word[1];
-    if (data == NULL) {
-        cli_error(CLI_WRONG, "%s: expected a data file, such as new.csv, found %s alone",
-                  args->command->name, args->word[0]);
-        return false;
-    }
-    if (drove_data_set_label(data, cli_args_get(args, "label", ""), labelled, CLI_SPEC_SIZE) !=
-            DROVE_OK ||
-        drove_data_set_weights(labelled, cli_args_get(args, "weights", ""), spec, CLI_SPEC_SIZE) !=
-            DROVE_OK) {
-        cli_library_error(DROVE_E_ARG);
-        return false;
-    }
-    drove_status status = cli_args_count(args, "batch", &use->batch);
+    if (data == NULL)
+        return cli_error(CLI_WRONG, "%s: expected a data file, such as new.csv, found %s alone",
+                         args->command->name, args->word[0]);
+    drove_status status =
+        drove_data_set_label(data, cli_args_get(args, "label", ""), labelled, CLI_SPEC_SIZE);
+    if (status == DROVE_OK)
+        status = drove_data_set_weights(labelled, cli_args_get(args, "weights", ""), spec,
+                                        CLI_SPEC_SIZE);
+    if (status == DROVE_OK) status = cli_args_count(args, "batch", &use->batch);
     if (status == DROVE_OK) status = cli_args_count(args, "threads", &use->threads);
-    if (status != DROVE_OK) {
-        cli_library_error(status);
-        return false;
-    }
     use->isa = cli_args_get(args, "isa", "");
     if (strcmp(use->isa, "auto") == 0) use->isa = "";
-    return find_model(args->word[0], path);
+    if (status == DROVE_OK) status = drove_model_find(args->word[0], path, PATH_MAX);
+    return status == DROVE_OK ? CLI_OK : cli_library_error(status);
 }
 
 /* One of a flag's words; *out: its place.  false: the error is printed. */
@@ -131,9 +111,9 @@ int cli_eval(const cli_args *args)
     drove_metrics *metrics = NULL;
     char path[PATH_MAX], spec[CLI_SPEC_SIZE];
     size_t word;
-    if (!read_flags(args, &use, path, spec) ||
-        !read_word(args, "metrics", words, CLI_COUNT(words), &word))
-        return CLI_WRONG;
+    const int flags = read_flags(args, &use, path, spec);
+    if (flags != CLI_OK) return flags;
+    if (!read_word(args, "metrics", words, CLI_COUNT(words), &word)) return CLI_WRONG;
     drove_status status =
         word == 0 ? drove_eval_metrics(&use, &report, &metrics) : drove_eval(&use, &report);
     if (status != DROVE_OK) return cli_library_error(status);
@@ -176,7 +156,9 @@ int cli_predict(const cli_args *args)
 {
     drove_use_options use;
     char path[PATH_MAX], spec[CLI_SPEC_SIZE];
-    if (!read_flags(args, &use, path, spec) || !read_format(args, &use)) return CLI_WRONG;
+    const int flags = read_flags(args, &use, path, spec);
+    if (flags != CLI_OK) return flags;
+    if (!read_format(args, &use)) return CLI_WRONG;
     drove_status status = drove_predict(&use, stdout);
     if (status != DROVE_OK) return cli_library_error(status);
     say_model(args, path);

@@ -6,7 +6,7 @@
 Loading: drove eval of 10 examples, the whole process, on a file with checksums and on the same tensors without them
 (format drove-model-1), in turn; the processor's and the wall's time.  Saving: one update of training, --save-every never,
 so that the model and the state are written once, by this program and by one of an earlier version (--before).
-Figures are medians of the ratio of neighbours, and its range.
+Figures are medians of the ratio of neighbours, its range, and the ratio of the least times, which other work on the machine disturbs less.
 """
 import argparse
 import json
@@ -48,9 +48,10 @@ def compare(name, first, second, rounds):
             both[k].append(run((first, second)[k]()))
     for what, at in (("wall", 0), ("processor", 1)):
         ratios = [a[at] / b[at] for a, b in zip(*both)]
+        least = min(x[at] for x in both[0]) / min(x[at] for x in both[1])
         print(f"{name}, {what}: {statistics.median(x[at] for x in both[0]):.3f} s against "
               f"{statistics.median(x[at] for x in both[1]):.3f} s, ratio {statistics.median(ratios):.3f} "
-              f"({min(ratios):.3f} to {max(ratios):.3f})", flush=True)
+              f"({min(ratios):.3f} to {max(ratios):.3f}); of the least times {least:.3f}", flush=True)
 
 
 def main():

@@ -5,6 +5,11 @@
  *   - a step that nobody else sees ends where it began;
  *   - when no worker can do either, the lowest place of all begun steps is made.
  * A view at place v is taken before publication v is made: every worker has had its turn by then.
+ *
+ * Of data on disk, a worker whose batch lies in a window that is not there yet, because others have
+ * still to train batches of the one before, lets these go first: they began before it in the
+ * recorded run, or it could not have had its batch.  So whoever is waited for can go on, and the
+ * one thread never sleeps for itself.
  */
 #include "loop/replay.h"
 
@@ -178,6 +183,15 @@ static void pass(replayed_worker *v)
     v->has_begun = false;
 }
 
+/* Can it be had without a batch of another worker being trained first? */
+static bool batch_comes(const drove_replay *r, unsigned worker)
+{
+    const drove_loop *loop = r->loop;
+    if (loop->stream == NULL) return true;
+    const uint64_t number = step_at(&r->worker[worker], 0)->number;
+    return drove__stream_comes(loop->stream, drove__order_window(&loop->order, number));
+}
+
 /* Takes the batch, and, unless it steps in place, the view, and computes. */
 static drove_status begin(drove_replay *r, unsigned worker)
 {
@@ -203,11 +217,15 @@ static drove_status end(drove_replay *r, unsigned worker)
     const drove_recorded *step = step_at(v, 0);
     const bool is_live = v->is_in_place;
     if (!is_live) say_step(r, worker, false); /* before the value is used up */
-    r->loop->sync->worker[worker].stays = step->order == DROVE_NO_ORDER;
+    drove_sync_worker *its = &r->loop->sync->worker[worker];
+    its->stays = step->order == DROVE_NO_ORDER;
+    its->staleness = step->staleness;
+    its->is_repeated = true;
     if (is_live) DROVE_TRY(drove__step(w, &v->task, &v->batch, v->eta));
     else if (step->is_dropped) drove__step_drop(w, &v->hand);
     else DROVE_TRY(drove__step_end(w, &v->hand));
     if (is_live) say_step(r, worker, true);
+    if (r->loop->stream != NULL) drove__batches_end(w); /* others may wait for its window */
     pass(v);
     return DROVE_OK;
 }
@@ -243,17 +261,33 @@ static bool is_enough(const drove_replay *r)
     return atomic_load(&r->loop->sync->published) >= r->most_updates;
 }
 
-/* Everything that this worker can do without others. */
-static drove_status advance(drove_replay *r, unsigned worker)
+/* Where its view is taken; one in place has none. */
+static uint64_t view_of(const drove_replay *r, unsigned worker)
+{
+    const drove_recorded *step = step_at(&r->worker[worker], 0);
+    const bool is_in_place = drove__steps_in_place(&r->loop->worker[worker], (size_t)step->n_rows);
+    return is_in_place ? 0 : step->view_order;
+}
+
+/* Everything that this worker can do without others.  *waits: it lets others go first. */
+static drove_status advance(drove_replay *r, unsigned worker, bool *waits, bool *goes_on)
 {
     replayed_worker *v = &r->worker[worker];
+    *waits = false;
     while (!v->has_ended && r->status == DROVE_OK && !is_enough(r)) {
         DROVE_TRY(read_ahead(r, worker, 1));
         if (v->n == 0) return park(r, worker);
         const drove_recorded *step = step_at(v, 0);
         if (step->is_settling) return DROVE_OK;
-        if (!v->has_begun && (step->is_early || step->view_order > r->place)) return DROVE_OK;
-        if (!v->has_begun) DROVE_TRY(begin(r, worker));
+        if (!v->has_begun && (step->is_early || view_of(r, worker) > r->place)) return DROVE_OK;
+        if (!v->has_begun && !batch_comes(r, worker)) {
+            *waits = true;
+            return DROVE_OK;
+        }
+        if (!v->has_begun) {
+            DROVE_TRY(begin(r, worker));
+            *goes_on = true;
+        }
         retry(r, worker);
         if (step->order != DROVE_NO_ORDER && !step->is_early) return DROVE_OK;
         DROVE_TRY(end(r, worker));
@@ -315,8 +349,23 @@ static drove_status find_place(drove_replay *r)
         DROVE_TRY(read_ahead(r, w, 1));
         if (v->n == 0) continue;
         const drove_recorded *step = step_at(v, 0);
-        uint64_t first = step->is_early || step->is_settling ? step->order : step->view_order;
+        uint64_t first = step->is_early || step->is_settling ? step->order : view_of(r, w);
         if (first < r->place) r->place = first;
+    }
+    return DROVE_OK;
+}
+
+/* All that can be done before the next place. */
+static drove_status advance_all(drove_replay *r)
+{
+    for (bool again = true; again;) {
+        bool any_waits = false, any_goes_on = false;
+        for (unsigned w = 0; w < r->loop->plan->n_workers; w++) {
+            bool waits;
+            DROVE_TRY(advance(r, w, &waits, &any_goes_on));
+            any_waits = any_waits || waits;
+        }
+        again = any_waits && any_goes_on; /* the window may come now */
     }
     return DROVE_OK;
 }
@@ -326,7 +375,7 @@ static bool go_on(drove_replay *r, drove_status *status)
 {
     const drove_loop *loop = r->loop;
     const unsigned n = loop->plan->n_workers;
-    for (unsigned w = 0; w < n && *status == DROVE_OK; w++) *status = advance(r, w);
+    *status = advance_all(r);
     if (*status != DROVE_OK || all_have_ended(r)) return false;
     r->is_cut = is_enough(r);
     if (r->is_cut || r->is_halted || atomic_load(&loop->halted)) return false;

@@ -93,6 +93,7 @@ static void write_down_live(drove_worker *w, const drove_task *task, uint64_t n_
     drove_recorded r = recorded_task(task);
     if (loop->recording == NULL) return;
     r.read = loop->sync->worker[w->index].version;
+    r.view_order = r.read; /* in place, there is none: this takes one byte */
     r.staleness = info->staleness;
     r.order = info->order;
     r.n_steps = n_steps;

@@ -496,6 +496,25 @@ drove_status drove__plan_make(const drove_options *options, const drove_machine 
     return DROVE_OK;
 }
 
+drove_status drove__plan_gather(drove_plan *p, unsigned n_cores)
+{
+    for (unsigned i = 0; i < p->n_workers; i++) {
+        drove_plan_worker *w = &p->worker[i];
+        if (w->device != NULL)
+            return drove__fail(DROVE_E_UNSUPPORTED,
+                               "--replay: expected ranks without devices, found %s", w->name);
+        if (w->n_cores == n_cores) continue;
+        free(w->core);
+        w->core = NULL;
+        DROVE_TRY(give_cores(w, n_cores));
+    }
+    p->host = DROVE_HOST_THREADS;
+    p->n_ranks = 1;
+    p->first_here = 0;
+    p->n_here = p->n_workers;
+    return DROVE_OK;
+}
+
 void drove__plan_fini(drove_plan *p)
 {
     free_workers(p);

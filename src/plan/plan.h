@@ -63,6 +63,9 @@ typedef struct drove_plan {
  * drove__plan_partition.  Errors: DROVE_E_ARG (what, why not), DROVE_E_NOMEM. */
 drove_status drove__plan_make(const drove_options *options, const drove_machine *machine,
                               const drove_plan_tables *tables, drove_plan *out);
+/* The workers of processes or ranks as threads of this process, with n_cores each; placed anywhere
+ * where they were elsewhere.  Errors: DROVE_E_UNSUPPORTED (devices), DROVE_E_NOMEM. */
+drove_status drove__plan_gather(drove_plan *plan, unsigned n_cores);
 /* --partition, once data and model are known: groups whose copies are of copy_bytes each.  Errors:
  * DROVE_E_ARG: the machine has no such groups; DROVE_E_NOMEM. */
 drove_status drove__plan_partition(drove_plan *plan, const drove_options *options,

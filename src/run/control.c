@@ -317,7 +317,6 @@ static drove_status train_until(drove_run *run, uint64_t limit)
     gather_clamped(run);
     run->ranks.signal_number = drove__run_signal(run);
     DROVE_TRY(host->ops->status(host));
-    DROVE_TRY(drove__run_record_parked(run));
     return drove__ranks_parked(run);
 }
 
@@ -456,10 +455,12 @@ static drove_status control(drove_run *run)
         drove__run_say_no_steps(run);
     }
     while (!run_is_over(run)) {
-        DROVE_TRY(train_until(run, next_stop(run)));
+        drove_status status = train_until(run, next_stop(run));
+        if (status != DROVE_OK) return drove__run_record_failed(run, status);
         DROVE_TRY(check_source(run));
         if (run->loop->sync->ops->parked != NULL)
             DROVE_TRY(run->loop->sync->ops->parked(run->loop->sync));
+        DROVE_TRY(drove__run_record_parked(run));
         DROVE_TRY(evaluate_if_due(run, &evaluated));
         if (save_is_due(run, evaluated)) DROVE_TRY(save(run));
     }

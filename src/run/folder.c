@@ -34,7 +34,19 @@ static const struct {
     {.name = "events.out.tfevents.", .is_beginning = true, .kind = RECORD},
 };
 
-static const char temporary_mark[] = ".tmp.", earlier_mark[] = ".earlier.safetensors";
+static const char temporary_mark[] = ".tmp.", earlier_mark[] = ".earlier.",
+                  ending[] = "safetensors";
+
+/* NAME.earlier.safetensors, NAME.earlier.2.safetensors ...: models of runs that began again. */
+static bool is_earlier(const char *name)
+{
+    const char *at = strstr(name, earlier_mark);
+    if (at == NULL || at == name) return false;
+    at += sizeof earlier_mark - 1;
+    size_t n_digits = strspn(at, "0123456789");
+    if (n_digits > 0 && at[n_digits] == '.') at += n_digits + 1;
+    return strcmp(at, ending) == 0;
+}
 
 static kind kind_of(const char *name)
 {
@@ -49,9 +61,7 @@ static kind kind_of(const char *name)
                      (ours[i].is_beginning || n == n_ours);
         if (is_it) return mark != NULL ? TEMPORARY : ours[i].kind;
     }
-    size_t n_name = strlen(name), n_mark = strlen(earlier_mark);
-    bool is_earlier = n_name > n_mark && strcmp(name + n_name - n_mark, earlier_mark) == 0;
-    return is_earlier ? RECORD : FOREIGN;
+    return is_earlier(name) ? RECORD : FOREIGN;
 }
 
 bool drove__folder_writes(const char *folder, const char *path)
@@ -175,11 +185,15 @@ void drove__folder_close(drove_run *run)
 
 /* ---- what is left ---- */
 
-/* model.safetensors becomes model.earlier.safetensors. */
+/* model.safetensors becomes model.earlier.safetensors, or the first with a number from 2 on that
+ * is free: no earlier model is written over. */
 static drove_status put_aside(int folder, const char *name)
 {
     char to[64];
-    snprintf(to, sizeof to, "%.*s%s", (int)strcspn(name, "."), name, earlier_mark);
+    const int n_name = (int)strcspn(name, ".");
+    snprintf(to, sizeof to, "%.*s%s%s", n_name, name, earlier_mark, ending);
+    for (unsigned i = 2; faccessat(folder, to, F_OK, AT_SYMLINK_NOFOLLOW) == 0; i++)
+        snprintf(to, sizeof to, "%.*s%s%u.%s", n_name, name, earlier_mark, i, ending);
     if (renameat(folder, name, folder, to) == 0) return DROVE_OK;
     return drove__fail_errno(DROVE_E_IO, errno, "--out: %s cannot be renamed to %s", name, to);
 }
@@ -192,11 +206,10 @@ static drove_status remove_left(const char *folder, bool all)
     DIR *dir = opendir(folder);
     if (dir == NULL) return fail_to_look(folder, errno);
     for (struct dirent *e; status == DROVE_OK && (e = readdir(dir)) != NULL;) {
-        const char *mark = strstr(e->d_name, earlier_mark);
         switch (kind_of(e->d_name)) {
         case TEMPORARY: (void)unlinkat(dirfd(dir), e->d_name, 0); break;
         case RECORD:
-            if (all && mark == NULL) (void)unlinkat(dirfd(dir), e->d_name, 0);
+            if (all && !is_earlier(e->d_name)) (void)unlinkat(dirfd(dir), e->d_name, 0);
             break;
         case MODEL:
             if (all) status = put_aside(dirfd(dir), e->d_name);

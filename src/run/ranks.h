@@ -89,6 +89,9 @@ drove_status drove__ranks_rows(const drove_run *run, const drove_tensor *tensor,
  * DROVE_E_SYSTEM, DROVE_E_NOMEM. */
 drove_status drove__ranks_gather(const drove_run *run, drove_tensor *tensor, size_t *n, size_t most,
                                  void ***memory);
+/* The steps of all since they were parked last, into the recording of rank 0, where it has one.
+ * Errors: DROVE_E_SYSTEM, DROVE_E_NOMEM. */
+drove_status drove__ranks_record(drove_run *run);
 /* Rank 0 has *st (status says how loading it went): now all have it. */
 drove_status drove__ranks_share(drove_run *run, drove_status status, drove_safetensors *st);
 

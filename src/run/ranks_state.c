@@ -166,6 +166,52 @@ drove_status drove__ranks_gather(const drove_run *run, drove_tensor *tensor, siz
     return status;
 }
 
+/* ---- a record ---- */
+
+typedef struct part { /* of one rank's, since they were parked last */
+    uint64_t size, n_steps;
+    int64_t status;
+} part;
+
+/* Rank 0 writes what the others have; a file that cannot be written does not stop them. */
+static drove_status collect_steps(drove_run *run, const part *all)
+{
+    drove_status status = DROVE_OK;
+    for (unsigned rank = 1; rank < run->ranks.n && status == DROVE_OK; rank++) {
+        char *bytes = malloc((size_t)all[rank].size + 1);
+        if (bytes == NULL) return drove__fail_nomem("a record", (size_t)all[rank].size);
+        status = pass(run, DROVE_RECEIVE, rank, bytes, (size_t)all[rank].size);
+        if (status == DROVE_OK &&
+            run->loop->recording != NULL) /* the next mark fails if this does */
+            (void)drove__recording_add(run->loop->recording, bytes, (size_t)all[rank].size,
+                                       all[rank].n_steps);
+        free(bytes);
+    }
+    return status;
+}
+
+drove_status drove__ranks_record(drove_run *run)
+{
+    char *bytes = NULL, name[96];
+    size_t size = 0;
+    part mine = {0}, *all = calloc(run->ranks.n, sizeof *all);
+    if (all == NULL) return drove__fail_nomem("a record", run->ranks.n * sizeof *all);
+    if (run->ranks.rank != 0)
+        mine.status = drove__recording_take(run->loop->recording, &bytes, &size, &mine.n_steps);
+    mine.size = size;
+    drove_status status = run->transport->ops->gather(run->transport, &mine, sizeof mine, all);
+    for (unsigned i = 0; i < run->ranks.n && status == DROVE_OK; i++)
+        if (all[i].status != DROVE_OK)
+            status = drove__fail(DROVE_E_NOMEM, "--record: %s: not enough memory for its steps",
+                                 drove__ranks_name(run, i, name, sizeof name));
+    if (status == DROVE_OK)
+        status =
+            run->ranks.rank == 0 ? collect_steps(run, all) : pass(run, DROVE_SEND, 0, bytes, size);
+    free(bytes);
+    free(all);
+    return status;
+}
+
 /* ---- resuming ---- */
 
 typedef struct outline {

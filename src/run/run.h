@@ -108,17 +108,19 @@ struct drove_run {
     drove_trials     trials;        /* of step sizes */
     drove_search     search;        /* of --model auto */
     double          *target_shift, *target_scale; /* [n_values] while they train; NULL: targets.h */
-    double           loss_scale;              /* from the loss that trains to the reported one */
-    drove_place     *place;                   /* [plan.n_workers] */
-    drove_repeat     repeat;                  /* of --record and --replay */
-    drove_repeating *repeating;               /* of --replay; NULL: none */
-    drove_strategy_probe   strategy_probe;    /* of --strategy auto */
-    drove_prefetch_state   prefetch_hardware; /* while the workers train */
-    bool                   holds_prefetch;    /* drove__prefetch_release is due */
-    const drove_data      *given;             /* of a trial run: its data; else NULL */
-    bool                   borrows_shared;    /* loop->shared is that of another run */
-    drove_data            *train, *test;      /* test may be NULL */
-    drove_data            *validation;        /* taken from train; NULL: none */
+    double           loss_scale;   /* from the loss that trains to the reported one */
+    drove_place     *place;        /* [plan.n_workers] */
+    drove_repeat     repeat;       /* of --record and --replay */
+    drove_repeating *repeating;    /* of --replay; NULL: none */
+    const char      *resumed_name; /* the state in --resume that it goes on from; NULL: none */
+    char             record_failure[DROVE_ERROR_TEXT_SIZE]; /* "": --record goes well */
+    drove_strategy_probe   strategy_probe;                  /* of --strategy auto */
+    drove_prefetch_state   prefetch_hardware;               /* while the workers train */
+    bool                   holds_prefetch;                  /* drove__prefetch_release is due */
+    const drove_data      *given;          /* of a trial run: its data; else NULL */
+    bool                   borrows_shared; /* loop->shared is that of another run */
+    drove_data            *train, *test;   /* test may be NULL */
+    drove_data            *validation;     /* taken from train; NULL: none */
     drove_stream          *stream;        /* disk.h; train is then a sample.  NULL: all in memory */
     uint64_t               window_bytes;  /* ?window= of it; 0: by --memory */
     drove_data            *kept;          /* of it, neither trained on nor used yet; NULL: none */
@@ -261,6 +263,7 @@ void drove__run_prefetch_end(drove_run *run); /* puts them back as they were */
 /* ---- state.c ---- */
 
 drove_status drove__state_save(drove_run *run, const char *path);
+/* Goes on from --resume, or from the state that a recorded run went on from; else does nothing. */
 drove_status drove__state_load(drove_run *run);
 enum { DROVE_STATE_DATA_SIZE = 128 };
 /* Which data they are, whatever is held out of them; from disk there are no rows to compare.

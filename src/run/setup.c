@@ -40,14 +40,18 @@ static drove_status setup_machine(drove_run *run)
     DROVE_TRY(drove__topo_create(NULL, &run->topo));
     drove__topo_facts(run->topo, &facts);
     const unsigned n_granted = drove__processors_available();
-    run->machine = (drove_machine){.topo = run->topo,
-                                   .n_pus = facts.n_pus < n_granted ? facts.n_pus : n_granted,
-                                   .is_bound = (long)facts.n_pus < sysconf(_SC_NPROCESSORS_ONLN),
-                                   .n_ranks = r->n,
-                                   .rank = r->rank,
-                                   .n_local = r->n_local,
-                                   .local_rank = r->local_rank};
-    return drove__plan_make(&run->opt, &run->machine, &drove__plan_registry, &run->plan);
+    const unsigned n_recorded = drove__replay_ranks(run); /* of a job, repeated in one process */
+    run->machine = (drove_machine){
+        .topo = run->topo,
+        .n_pus = facts.n_pus < n_granted ? facts.n_pus : n_granted,
+        .is_bound = (long)facts.n_pus<sysconf(_SC_NPROCESSORS_ONLN), .n_ranks = n_recorded> 1
+                        ? n_recorded
+                        : r->n,
+        .rank = r->rank,
+        .n_local = n_recorded > 1 ? n_recorded : r->n_local,
+        .local_rank = r->local_rank};
+    DROVE_TRY(drove__plan_make(&run->opt, &run->machine, &drove__plan_registry, &run->plan));
+    return drove__replay_plan(run);
 }
 
 static drove_status place_workers(drove_run *run)
@@ -351,11 +355,6 @@ static drove_status setup_strategy(drove_run *run, const float *theta)
     return check_live(run);
 }
 
-static drove_status setup_resume(drove_run *run)
-{
-    return run->opt.resume[0] == '\0' ? DROVE_OK : drove__state_load(run);
-}
-
 /* What is allocated in between is there for all processes of the run. */
 static void share_begin(const drove_run *run)
 {
@@ -479,7 +478,7 @@ static drove_status setup_objects(drove_run *run, const float *theta)
 
 static drove_status setup_rest(drove_run *run)
 {
-    DROVE_TRY(setup_resume(run));
+    DROVE_TRY(drove__state_load(run));
     say_notes(run);
     drove__choose_say(run);
     return drove__output_open(run);

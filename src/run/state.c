@@ -12,6 +12,7 @@
 #include "run/folder.h"
 #include "run/progress.h"
 #include "run/ranks.h"
+#include "run/recording.h"
 
 #include <assert.h>
 #include <float.h>
@@ -581,7 +582,7 @@ static drove_status load_all(drove_run *run, const drove_safetensors *st)
     run->save.done_batches = atomic_load(&run->loop->source->next);
     run->save.done_updates = counters[1];
     run->save.done_ns = counters[2];
-    run->save.is_there = true;
+    run->save.is_there = run->opt.resume[0] != '\0';
     DROVE_TRY(
         drove__safetensors_want(st, "vector", DROVE_T_F32, run->loop->sync->n_vector, &bytes));
     drove_params vector = {.theta = (float *)(uintptr_t)bytes};
@@ -603,6 +604,7 @@ static drove_status load_file(drove_run *run, drove_safetensors *st)
         if (status == DROVE_OK && i > 0)
             drove__run_say(run, "--resume: %s; this goes on from the save before it, %s", why,
                            names[i]);
+        run->resumed_name = names[i];
         if (status == DROVE_OK || status == DROVE_E_NOMEM) return status;
         if (i > 0) break;
         first = status;
@@ -611,10 +613,22 @@ static drove_status load_file(drove_run *run, drove_safetensors *st)
     return drove__fail(first, "%s", why);
 }
 
+static drove_status load_recorded(drove_run *run)
+{
+    drove_safetensors st;
+    drove_status status = drove__replay_state(run, &st);
+    if (status != DROVE_OK) return drove__fail_in(status, "--replay");
+    status = load_all(run, &st);
+    drove__safetensors_fini(&st);
+    return status == DROVE_OK ? DROVE_OK : drove__fail_in(status, "--replay: %s", run->opt.replay);
+}
+
 drove_status drove__state_load(drove_run *run)
 {
     drove_safetensors st;
     drove_status status = DROVE_OK;
+    if (drove__replay_has_state(run)) return load_recorded(run);
+    if (run->opt.resume[0] == '\0') return DROVE_OK;
     if (run->ranks.rank == 0) status = load_file(run, &st);
     status = drove__ranks_share(run, status, &st);
     if (status != DROVE_OK) return drove__fail_in(status, "--resume");

@@ -250,6 +250,16 @@ static drove_status begin(drove_run *run)
     return drove__run_record_begin(run);
 }
 
+/* All else is done and written. */
+static drove_status check_record(const drove_run *run, drove_result **out)
+{
+    drove_status status = drove__run_record_status(run);
+    if (status == DROVE_OK) return DROVE_OK;
+    drove_result_destroy(*out);
+    *out = NULL;
+    return status;
+}
+
 drove_status drove_run_train(drove_run *run, drove_result **out)
 {
     DROVE_IN_C_LOCALE;
@@ -267,6 +277,7 @@ drove_status drove_run_train(drove_run *run, drove_result **out)
     }
     drove__run_prefetch_end(run);
     if (status == DROVE_OK) status = finish(run, out);
+    if (status == DROVE_OK) status = check_record(run, out);
     drove__run_teardown(run, status);
     return status;
 }

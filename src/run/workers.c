@@ -140,6 +140,9 @@ static drove_status make_loaders(drove_run *run)
     if (loop->shared != NULL) return DROVE_OK;
     bool is_usual = all_on_cores(run) && !run->plan.source->counts_rows;
     if (is_auto && is_usual && (cuts || is_large(run->train))) n = spare_threads(run);
+    /* A loader's thread waits for windows in the order in which it was asked, which is another one
+     * here; the examples are the same. */
+    if (run->stream != NULL && drove__run_replay(run) != NULL) n = 0;
     if (n == 0 && !(cuts && is_usual)) return DROVE_OK;
     loop->loads = true;
     loop->n_loaders = n;

@@ -6,7 +6,7 @@
  */
 #include "strategy/serialised.h"
 
-#include <pthread.h>
+#include "base/lock.h"
 
 struct drove_serial {
     drove_sync_ops ops;
@@ -16,9 +16,11 @@ struct drove_serial {
     float **copy;         /* [n_workers] of the view; NULL: the view is private */
 };
 
+/* A process that is killed while it holds the lock may leave half of its step, as it does without
+ * the lock. */
 static void lock(drove_sync *s)
 {
-    pthread_mutex_lock(&s->serial->lock);
+    (void)drove__lock(&s->serial->lock);
 }
 
 static void unlock(drove_sync *s)
@@ -97,9 +99,10 @@ drove_status drove__sync_serialise(drove_sync *s, bool is_typed)
 {
     struct drove_serial *p = drove__alloc(1, sizeof *p);
     if (p == NULL) return drove__sync_no_memory(s);
-    if (pthread_mutex_init(&p->lock, NULL) != 0) {
+    drove_status status = drove__lock_init(&p->lock);
+    if (status != DROVE_OK) {
         drove__free(p);
-        return drove__fail(DROVE_E_SYSTEM, "cannot make a mutex");
+        return status;
     }
     s->serial = p;
     p->inner = s->ops;

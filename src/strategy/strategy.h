@@ -324,8 +324,10 @@ typedef struct drove_sync_worker { /* one per worker, cache line padded */
     uint64_t      version; /* of the view in hand */
     float        *copy; /* [n_vector] private copy of the vector; NULL unless the strategy copies */
     void         *own;  /* the strategy's own */
-    /* Of a run that is repeated: this worker's next publication stays unseen, as it did then. */
-    bool stays;
+    /* Of a run that is repeated: this worker's next publication stays unseen, as it did then; and
+     * its staleness was this one. */
+    bool     stays, is_repeated;
+    uint64_t staleness;
 } DROVE_ALIGNED_CACHE_LINE drove_sync_worker;
 
 struct drove_sync {

@@ -191,6 +191,19 @@ bool drove__stream_has(drove_stream *s, uint64_t window)
     return atomic_load_explicit(&s->half[window % N_WINDOWS].there, memory_order_acquire) == window;
 }
 
+bool drove__stream_comes(drove_stream *s, uint64_t window)
+{
+    if (drove__stream_has(s, window)) return true;
+    pthread_mutex_lock(&s->lock);
+    const half *its = &s->half[window % N_WINDOWS], *other = &s->half[(window + 1) % N_WINDOWS];
+    const bool is_next =
+        its->window == NO_WINDOW &&
+        (s->next == window || (s->next + 1 == window && other->window == NO_WINDOW));
+    const bool comes = s->status != DROVE_OK || its->window == window || is_next;
+    pthread_mutex_unlock(&s->lock);
+    return comes;
+}
+
 drove_status drove__stream_wait(drove_stream *s, uint64_t window)
 {
     if (drove__stream_has(s, window)) return DROVE_OK;

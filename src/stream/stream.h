@@ -66,6 +66,8 @@ void drove__stream_seek(drove_stream *s, uint64_t batch, uint64_t number);
 /* Waits until the window is in memory.  Errors: those of reading; that of a cancel. */
 drove_status drove__stream_wait(drove_stream *s, uint64_t window);
 bool         drove__stream_has(drove_stream *s, uint64_t window);
+/* Would wait end without any further batch being trained? */
+bool drove__stream_comes(drove_stream *s, uint64_t window);
 /* So many batches of the window are trained; none of its rows is read for them any more. */
 void drove__stream_done(drove_stream *s, uint64_t window, uint64_t n_batches);
 

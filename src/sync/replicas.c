@@ -322,6 +322,8 @@ static drove_status publish(drove_sync *s, unsigned worker, const drove_step *st
     replica *r = me->of;
     drove_publish_info made = {.attempts = 1, .updated = 1};
     uint64_t t = r->state_base + count_steps(s, worker, 1, &made.staleness) + 1;
+    /* Counters say it that no order follows from; the step size may. */
+    if (s->worker[worker].is_repeated) made.staleness = s->worker[worker].staleness;
     drove__sync_apply_from(s, step, me->mate, r->n_workers, made.staleness, t, r->w.theta);
     meet_if_due(s, worker, &made);
     *info = made;

@@ -6,8 +6,9 @@
  * training before it stand before it.  Each block has a checksum.  A run that is killed leaves a
  * file that is good up to its last mark.
  *
- * Threads: drove__recording_step by worker `worker` on its own thread; all else, and all of
- * reading, by one thread, workers parked.
+ * Threads: drove__recording_step by worker `worker` on its own thread, or in its own process, if
+ * the recording was opened while memory was shared (base/mem.h) and before the fork; all else, and
+ * all of reading, by one thread, workers parked.
  */
 #ifndef DROVE_TRACE_RECORDING_H
 #define DROVE_TRACE_RECORDING_H
@@ -42,10 +43,12 @@ typedef struct drove_recorded_mark { /* where all workers were parked */
     uint64_t checksum; /* of the parameters, state of the rule included (base/checksum.h) */
     uint64_t train_ns; /* training time */
     uint64_t n_steps;  /* in the file before it */
-    /* 1 + the outcome of the run (drove/train.h), which ended here; 0: it went on.  No training
-     * lies between the mark before and such a one. */
+    /* 1 + the outcome of the run (drove/train.h), which ended here, or DROVE_RECORDED_FAILED; 0: it
+     * went on.  No training lies between the mark before and such a one. */
     uint64_t outcome;
 } drove_recorded_mark;
+
+enum { DROVE_RECORDED_FAILED = 100 }; /* outcome of a run that ended with an error */
 
 /* ---- writing ---- */
 
@@ -54,18 +57,35 @@ typedef struct drove_recording drove_recording;
 /* Only what is of this kind is written over.  Errors: DROVE_E_EXISTS (another kind of file),
  * DROVE_E_IO. */
 drove_status drove__recording_check(const char *path);
-/* header: a text of JSON; path: a new file, or an old one of this kind.
- * Errors: DROVE_E_EXISTS (another kind of file), DROVE_E_IO, DROVE_E_NOMEM. */
+/* path: a new file, or an old one of this kind, which stays as it is until _begin; NULL: blocks are
+ * kept in memory, for _take.
+ * Errors: DROVE_E_EXISTS (another kind of file), DROVE_E_IO, DROVE_E_NOMEM, DROVE_E_SYSTEM. */
+drove_status drove__recording_open(const char *path, unsigned n_workers, drove_recording **out);
+/* Before any step.  header: a text of JSON.  Errors: DROVE_E_IO. */
+drove_status drove__recording_begin(drove_recording *r, const char *header);
+/* Both at once. */
 drove_status drove__recording_create(const char *path, const char *header, unsigned n_workers,
                                      drove_recording **out);
+/* Behind _begin, before any step: the next bytes of the state that the run goes on from.
+ * Errors: DROVE_E_IO. */
+drove_status drove__recording_state(drove_recording *r, const void *bytes, size_t size);
 /* Does not fail: the next mark does. */
 void drove__recording_step(drove_recording *r, unsigned worker, const drove_recorded *step);
+/* Of blocks in memory: all up to here, and the steps in them, which then are the caller's to write
+ * into the file of another recording.  *bytes: malloc; NULL: none.  Errors: DROVE_E_NOMEM. */
+drove_status drove__recording_take(drove_recording *r, char **bytes, size_t *size,
+                                   uint64_t *n_steps);
+/* Errors: DROVE_E_IO. */
+drove_status drove__recording_add(drove_recording *r, const char *bytes, size_t size,
+                                  uint64_t n_steps);
 /* Writes what the workers have left to write, then the mark, whose n_steps is set.
- * Errors: DROVE_E_IO, also of steps before. */
+ * Errors: DROVE_E_IO, also of steps before; the file is good up to the last mark all the same, and
+ * no longer than that. */
 drove_status drove__recording_mark(drove_recording *r, drove_recorded_mark *mark);
-/* So far. */
+/* So far, without the state. */
 uint64_t drove__recording_bytes(const drove_recording *r);
-void     drove__recording_close(drove_recording *r); /* NULL accepted */
+/* A new file without a header is removed.  NULL accepted. */
+void drove__recording_close(drove_recording *r);
 
 /* ---- reading ---- */
 
@@ -77,7 +97,12 @@ void         drove__recorded_close(drove_recorded_run *r); /* NULL accepted */
 const char  *drove__recorded_path(const drove_recorded_run *r);
 /* [*size] and a NUL behind it. */
 const char *drove__recorded_header(const drove_recorded_run *r, size_t *size);
-unsigned    drove__recorded_workers(const drove_recorded_run *r);
+/* Does it go on from a state? */
+bool drove__recorded_has_state(const drove_recorded_run *r);
+/* The file of that state: [*size], malloc.  Errors: DROVE_E_DATA (damaged), DROVE_E_IO,
+ * DROVE_E_NOMEM. */
+drove_status drove__recorded_state(const drove_recorded_run *r, char **bytes, size_t *size);
+unsigned     drove__recorded_workers(const drove_recorded_run *r);
 /* Bytes behind the last mark: of a run that was killed. */
 uint64_t drove__recorded_rest(const drove_recorded_run *r);
 /* The last mark of all; its n_steps are all steps.  False: there is no mark. */

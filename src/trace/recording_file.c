@@ -119,19 +119,21 @@ static unsigned flags_of(const drove_recorded *s)
 size_t drove__step_pack(unsigned char *to, const drove_recorded *before, const drove_recorded *s)
 {
     unsigned flags = flags_of(s);
+    const bool has_order = (flags & HAS_ORDER) != 0;
     const uint64_t usual[] = {change_of(before->number, s->number),
                               change_of(before->read, s->read), change_of(s->read, s->view_order),
-                              s->staleness, change_of(s->read + s->staleness, s->order)};
+                              s->staleness,
+                              has_order ? change_of(s->read + s->staleness, s->order) : 0};
     unsigned char *at = to;
     *at++ = (unsigned char)flags;
     /* Nearly all steps: a byte for each. */
-    if ((flags & (HAS_ORDER | HAS_RETRIED | HAS_STEPS | HAS_RANGE)) == HAS_ORDER &&
+    if ((flags & (HAS_RETRIED | HAS_STEPS | HAS_RANGE)) == 0 &&
         (usual[0] | usual[1] | usual[2] | usual[3] | usual[4]) < 128) {
         for (int i = 0; i < 5; i++) *at++ = (unsigned char)usual[i];
-        return 6;
+        return 5u + has_order;
     }
     for (int i = 0; i < 4; i++) at = put(at, usual[i]);
-    if (flags & HAS_ORDER) at = put_change(at, s->read + s->staleness, s->order);
+    if (has_order) at = put(at, usual[4]);
     if (flags & HAS_RETRIED) at = put_change(at, s->read, s->retried);
     if (flags & HAS_STEPS) at = put(at, s->n_steps);
     if ((flags & HAS_RANGE) == 0) return (size_t)(at - to);

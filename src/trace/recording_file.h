@@ -5,7 +5,8 @@
  *     blocks     u32 kind, u64 steps in it, u64 bytes, u64 checksum of all that and of the bytes,
  *                bytes
  *
- * Numbers are little-endian.  The first block is the header.
+ * Numbers are little-endian.  The first block is the header; then the state that the run goes on
+ * from, if it does, in blocks of at most DROVE_BLOCK_MOST_BYTES.
  */
 #ifndef DROVE_TRACE_RECORDING_FILE_H
 #define DROVE_TRACE_RECORDING_FILE_H
@@ -18,6 +19,7 @@ enum {
     DROVE_BLOCK_HEADER = 0,
     DROVE_BLOCK_MARK = 1,
     DROVE_BLOCK_STEPS = 2, /* + worker */
+    DROVE_BLOCK_STATE = 0x7fffffff,
     DROVE_BLOCK_HEAD_SIZE = 28,
     DROVE_MARK_SIZE = 48,
     DROVE_STEP_MOST_BYTES = 128,

@@ -33,9 +33,10 @@ struct drove_recorded_run {
     unsigned n_workers;
     block *block; /* [n_blocks] */
     size_t n_blocks, room;
-    size_t end;    /* the stretch ends at this block, a mark */
-    size_t rest;   /* blocks from here on stand behind the last mark */
-    uint64_t size; /* of the file, up to where it is good */
+    size_t n_state; /* blocks behind the header that hold the state */
+    size_t end;     /* the stretch ends at this block, a mark */
+    size_t rest;    /* blocks from here on stand behind the last mark */
+    uint64_t size;  /* of the file, up to where it is good */
     uint64_t file_size;
     unpacker *worker; /* [n_workers] */
 };
@@ -79,6 +80,7 @@ static bool is_possible(const drove_recorded_run *r, const block *b, uint64_t si
     if (size > DROVE_BLOCK_MOST_BYTES) return false;
     if (b->kind == DROVE_BLOCK_HEADER) return r->n_blocks == 0;
     if (r->n_blocks == 0) return false;
+    if (b->kind == DROVE_BLOCK_STATE) return b->n_steps == 0 && r->n_blocks == 1 + r->n_state;
     if (b->kind == DROVE_BLOCK_MARK) return size == DROVE_MARK_SIZE;
     return b->kind - DROVE_BLOCK_STEPS < r->n_workers && b->n_steps <= size;
 }
@@ -135,6 +137,7 @@ static drove_status add(drove_recorded_run *r, const block *b)
     r->block[r->n_blocks++] = *b;
     r->size += DROVE_BLOCK_HEAD_SIZE + b->size;
     if (b->kind == DROVE_BLOCK_MARK) r->rest = r->n_blocks;
+    r->n_state += b->kind == DROVE_BLOCK_STATE;
     return DROVE_OK;
 }
 
@@ -226,6 +229,38 @@ const char *drove__recorded_header(const drove_recorded_run *r, size_t *size)
 {
     *size = r->header_size;
     return r->header;
+}
+
+bool drove__recorded_has_state(const drove_recorded_run *r)
+{
+    return r->n_state > 0;
+}
+
+drove_status drove__recorded_state(const drove_recorded_run *r, char **bytes, size_t *size)
+{
+    size_t n = 0;
+    drove_status status = DROVE_OK;
+    *bytes = NULL;
+    *size = 0;
+    for (size_t i = 1; i <= r->n_state; i++) n += r->block[i].size;
+    char *all = malloc(n + 1);
+    if (all == NULL) return drove__fail_nomem("a state", n);
+    n = 0;
+    for (size_t i = 1; i <= r->n_state && status == DROVE_OK; i++) {
+        unsigned char *part;
+        status = read_block(r, &r->block[i], &part);
+        if (status != DROVE_OK) break;
+        memcpy(all + n, part, r->block[i].size);
+        n += r->block[i].size;
+        free(part);
+    }
+    if (status != DROVE_OK) {
+        free(all);
+        return status;
+    }
+    *bytes = all;
+    *size = n;
+    return DROVE_OK;
 }
 
 unsigned drove__recorded_workers(const drove_recorded_run *r)

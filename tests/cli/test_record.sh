@@ -1,6 +1,6 @@
 #!/bin/bash
 # --record and --replay as a user meets them: what is said, what is refused, what is written.
-# ctest: timeout=120
+# ctest: timeout=180
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 command -v python3 >/dev/null || { echo "no python3 to read JSON with: skipped"; exit 77; }
@@ -36,6 +36,48 @@ python3 -c 'import json, sys; assert json.load(open(sys.argv[1]))["updates"] == 
 run_for 0 train --resume recorded --until updates=210
 [ "$(find . -name '*.rec' | wc -l)" = 1 ] || fail "another record"
 
+# A run that goes on: the record holds the state, and the folder is not asked for it again.
+run_for 0 train --resume recorded --until updates=300 --record on.rec
+grep -q 'record: on.rec: 90 steps' err.txt || fail "$(cat err.txt)"
+mv recorded moved
+run_for 0 train --replay on.rec --out on
+cmp moved/model.safetensors on/model.safetensors || fail "another model of the run that went on"
+mv moved recorded
+
+# Workers that are processes, and one of them is killed: the record is good up to the mark before.
+run_for 0 "${run[@]}" --threads all --workers procs:3 --out procs --record procs.rec
+run_for 0 train --replay procs.rec --out procs-replayed
+cmp procs/model.safetensors procs-replayed/model.safetensors || fail "another model of processes"
+"$DROVE" train --defaults classic --data 'synth:digits?n=600' --test none --model mlp:16 --batch 4 --lr 0.01 \
+    --until seconds=60 --save-every updates=200 --eval-every 1 --strategy hogwild --workers procs:3 --out lost \
+    --record lost.rec >out.txt 2>err.txt &
+job=$!
+until grep -q '^epoch 2' err.txt || ! kill -0 $job 2>/dev/null; do sleep 0.05; done
+victim=$(pgrep -P $job | tail -1)
+kill -KILL "$victim"
+until grep -q 'is lost, the run goes on' err.txt || ! kill -0 $job 2>/dev/null; do sleep 0.05; done
+sleep 0.3
+kill -INT $job
+status=0
+wait $job || status=$?
+[ "$status" = 130 ] || fail "expected status 130, found $status: $(cat err.txt)"
+grep -q 'record: lost.rec ends at its last mark' err.txt || fail "no line about the lost worker: $(cat err.txt)"
+run_for 0 train --replay lost.rec
+grep -q 'the same bits at all of' err.txt || fail "$(cat err.txt)"
+
+# A disk that is full: the run goes on without its record, says so, and is complete; then it fails.
+trap '' XFSZ
+status=0
+(ulimit -f 45 && exec "$DROVE" train --defaults classic --data 'synth:digits?n=600' --test none --model mlp:4 \
+    --batch 1 --lr 0.01 --until epochs=60 --eval-every 10 --strategy mutex --threads 2 --out full --record full.rec) \
+    >out.txt 2>err.txt || status=$?
+[ "$status" = 1 ] || fail "expected status 1, found $status"
+[ "$(grep -c 'the run goes on without its record' err.txt)" = 1 ] || fail "expected it to be said once: $(cat err.txt)"
+tail -1 err.txt | grep -q 'full.rec: cannot write: .*; the run itself is complete' || fail "$(cat err.txt)"
+python3 -c 'import json; assert json.load(open("full/summary.json"))["updates"] == 36000' || fail "not complete"
+run_for 0 train --replay full.rec
+grep -q 'the same bits at all of' err.txt || fail "$(cat err.txt)"
+
 # A strategy with races takes turns; one that repeats by itself is run again.
 run_for 0 "${run[@]}" --strategy hogwild --out none --record races.rec
 run_for 0 train --replay races.rec
@@ -46,11 +88,10 @@ grep -q 'run again, as sync repeats by itself' err.txt || fail "no line about sy
 # ---- refused ----
 
 wrong 'expected --batch 4, as it was recorded, found 8' train --replay run.rec --batch 8
-wrong 'expected workers that are threads, found processes' \
-    "${run[@]}" --workers procs:2 --out none --record other.rec
 wrong 'expected a strategy whose steps have an order' \
     "${run[@]}" --strategy 'accumulate?order=first-come' --out none --record other.rec
-wrong 'expected a run from its beginning' train --resume recorded --record other.rec --until updates=220
+wrong 'expected a strategy whose steps have an order' \
+    "${run[@]}" --strategy local --period auto --out none --record other.rec
 [ ! -e other.rec ] || fail "a record of what was refused"
 echo 'my notes' >notes
 wrong 'found another file: notes' "${run[@]}" --out none --record notes
@@ -75,8 +116,9 @@ open("early.rec", "wb").write(whole[:12 + 28 + size + 20])
 P
 wrong 'expected training up to a mark' train --replay early.rec --quiet
 run_for 0 data convert 'synth:logistic?n=20000&d=50' 'rows:many.rows?block=64KiB'
-wrong 'expected data in memory' train --data 'rows:many.rows?window=1MiB' --test none --model linear --lr 0.01 \
-    --until epochs=1 --threads 2 --strategy mutex --out none --record other.rec --quiet
+run_for 0 train --data 'rows:many.rows?window=1MiB' --test none --model linear --lr 0.01 \
+    --until epochs=1 --threads 2 --strategy mutex --out none --record disk.rec
+run_for 0 train --replay disk.rec
 echo "replay: run.rec" >replay.yaml
 run_for 0 train replay.yaml
 

@@ -149,6 +149,13 @@ run_for 0 train --resume early --until epochs=1
 grep -q 'early holds a run without a state: it begins again' err.txt || fail "$(cat err.txt)"
 cmp early/best.earlier.safetensors run/best.safetensors || fail "a model should be kept"
 [ ! -e early/state.safetensors.tmp.1.1 ] || fail "expected no temporary file"
+for i in 2 3; do # and again: each model is kept
+    rm -f early/state*.safetensors early/summary.json
+    printf '%s' "model $i" >early/best.safetensors
+    run_for 0 train --resume early --until epochs=1
+    cmp early/best.earlier.safetensors run/best.safetensors || fail "the first model should be kept, the ${i}th time"
+    [ "$(cat early/best.earlier.$i.safetensors)" = "model $i" ] || fail "model $i should be kept"
+done
 mkdir again && : >again/log.jsonl && : >again/run.json.tmp.7.0
 run_for 0 train --data "$set_of" --model logistic --threads 1 --until epochs=1 --out again --quiet
 mkdir other && : >other/notes.txt && : >other/log.jsonl

@@ -61,6 +61,34 @@ void *__libc_calloc(size_t n, size_t size);
 void *__libc_realloc(void *memory, size_t size);
 void *__libc_memalign(size_t alignment, size_t size);
 
+/* Those of a sanitizer's library that is preloaded behind this one; else NULL. */
+__attribute__((weak)) void *__interceptor_malloc(size_t size);
+__attribute__((weak)) void *__interceptor_calloc(size_t n, size_t size);
+__attribute__((weak)) void *__interceptor_realloc(void *memory, size_t size);
+__attribute__((weak)) void *__interceptor_memalign(size_t alignment, size_t size);
+
+static void *real_malloc(size_t size)
+{
+    return __interceptor_malloc != NULL ? __interceptor_malloc(size) : __libc_malloc(size);
+}
+
+static void *real_calloc(size_t n, size_t size)
+{
+    return __interceptor_calloc != NULL ? __interceptor_calloc(n, size) : __libc_calloc(n, size);
+}
+
+static void *real_realloc(void *memory, size_t size)
+{
+    return __interceptor_realloc != NULL ? __interceptor_realloc(memory, size)
+                                         : __libc_realloc(memory, size);
+}
+
+static void *real_memalign(size_t alignment, size_t size)
+{
+    return __interceptor_memalign != NULL ? __interceptor_memalign(alignment, size)
+                                          : __libc_memalign(alignment, size);
+}
+
 /* ---- which call fails ---- */
 
 /* Of the file of the code at an address, its name without folders. */
@@ -218,35 +246,34 @@ int __libc_start_main(int (*program)(int, char **, char **), int argc, char **ar
 
 void *malloc(size_t size)
 {
-    return FAILS(MEMORY, "malloc", ENOMEM) ? NULL : __libc_malloc(size);
+    return FAILS(MEMORY, "malloc", ENOMEM) ? NULL : real_malloc(size);
 }
 
 void *calloc(size_t n, size_t size)
 {
-    return FAILS(MEMORY, "calloc", ENOMEM) ? NULL : __libc_calloc(n, size);
+    return FAILS(MEMORY, "calloc", ENOMEM) ? NULL : real_calloc(n, size);
 }
 
 void *realloc(void *memory, size_t size)
 {
-    return FAILS(MEMORY, "realloc", ENOMEM) ? NULL : __libc_realloc(memory, size);
+    return FAILS(MEMORY, "realloc", ENOMEM) ? NULL : real_realloc(memory, size);
 }
 
 void *aligned_alloc(size_t alignment, size_t size)
 {
-    return FAILS(MEMORY, "aligned_alloc", ENOMEM) ? NULL : __libc_memalign(alignment, size);
+    return FAILS(MEMORY, "aligned_alloc", ENOMEM) ? NULL : real_memalign(alignment, size);
 }
 
 void *memalign(size_t alignment, size_t size);
 
 void *memalign(size_t alignment, size_t size)
 {
-    return FAILS(MEMORY, "memalign", ENOMEM) ? NULL : __libc_memalign(alignment, size);
+    return FAILS(MEMORY, "memalign", ENOMEM) ? NULL : real_memalign(alignment, size);
 }
 
 int posix_memalign(void **out, size_t alignment, size_t size)
 {
-    void *memory =
-        FAILS(MEMORY, "posix_memalign", ENOMEM) ? NULL : __libc_memalign(alignment, size);
+    void *memory = FAILS(MEMORY, "posix_memalign", ENOMEM) ? NULL : real_memalign(alignment, size);
     if (memory == NULL) return ENOMEM;
     *out = memory;
     return 0;

@@ -62,6 +62,13 @@ run_for 0 train --resume moved --until updates=1 --quiet
 
 # The walk.  What it finds is left in failures.txt, each with its command.
 cd "$DROVE_SOURCE_DIR"
+case $(gcc -print-file-name=liblsan.so 2>/dev/null) in
+/*)
+    scripts/faults --leaks --build "$DROVE_BUILD_DIR" --folder "$OLDPWD/leaks" --only '^(train|train-runfile|eval)$' \
+        --most 1 --sample 4 --seed "$(date +%j)"
+    ;;
+*) echo "no liblsan.so: leaks are not looked for" ;;
+esac
 # shellcheck disable=SC2086
 scripts/faults --build "$DROVE_BUILD_DIR" --folder "$OLDPWD/walk" --most ${DROVE_TEST_FAULTS_MOST-2} \
     --sample ${DROVE_TEST_FAULTS_SAMPLE-4} --seed "$(date +%j)"

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -177,6 +178,158 @@ static void a_run_that_crashes_repeats(void **state)
     run_to(&repeated, DROVE_CRASHED);
 }
 
+/* ---- where a run begins, and where its workers live ---- */
+
+/* The record of a run that goes on holds the state that it went on from. */
+static void resumed_runs_repeat(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *strategy, *rule;
+    } table[] = {{"leashed", "adam"},
+                 {"hogwild", "sgd"},
+                 {"replicas?period=7", "adagrad"},
+                 {"easgd-async", "momentum:0.9"},
+                 {"softsync:3", "sgd"},
+                 {"sync", "momentum:0.9"},
+                 {"hogbatch", "sgd"}};
+    for (size_t i = 0; i < DROVE_COUNT(table); i++) {
+        drove_options opt = recorded_run(table[i].strategy), repeated;
+        set(&opt, "rule", table[i].rule);
+        set(&opt, "record", "none");
+        run_to(&opt, DROVE_FINISHED);
+        assert_int_equal(drove_options_resume(&opt, "recorded"), DROVE_OK);
+        set(&opt, "until", "updates=500");
+        set(&opt, "record", record);
+        print_message("%s\n", table[i].strategy);
+        run_to(&opt, DROVE_FINISHED);
+        repeated = replayed_run(record);
+        run_to(&repeated, DROVE_FINISHED);
+        assert_same_model("recorded", "replayed");
+    }
+}
+
+/* A state that is damaged is not gone on from. */
+static void a_damaged_state_is_refused(void **state)
+{
+    (void)state;
+    drove_result *result;
+    drove_options opt = recorded_run("mutex");
+    run_to(&opt, DROVE_FINISHED);
+    assert_int_equal(drove_options_resume(&opt, "recorded"), DROVE_OK);
+    set(&opt, "until", "updates=400");
+    set(&opt, "record", record);
+    run_to(&opt, DROVE_FINISHED);
+    FILE *file = fopen(record, "r+b"); /* the state is most of it */
+    assert_true(file != NULL && fseek(file, 0, SEEK_END) == 0);
+    assert_int_equal(fseek(file, ftell(file) / 2, SEEK_SET), 0);
+    int byte = fgetc(file);
+    assert_true(fseek(file, -1, SEEK_CUR) == 0 && fputc(byte ^ 1, file) == (byte ^ 1));
+    fclose(file);
+    drove_options repeated = replayed_run(record);
+    assert_int_equal(drove_train(&repeated, NULL, &result), DROVE_E_DATA);
+    assert_non_null(strstr(drove_error_text(), "run.rec: expected a block with its checksum"));
+}
+
+static void processes_repeat(void **state)
+{
+    (void)state;
+    for (const drove_sync_ops *const *row = drove__strategies; *row != NULL; row++) {
+        for (const char *const *variant = (*row)->variants; *variant != NULL; variant++) {
+            drove_options opt = recorded_run(*variant);
+            if (!can_be_recorded(*variant) || (*row)->not_procs != NULL) continue;
+            if (strstr(*variant, "order=") != NULL) continue; /* of threads alone */
+            if ((*row)->needs & DROVE_SYNC_MOMENTUM) set(&opt, "rule", "momentum:0.9");
+            set(&opt, "threads", "all");
+            set(&opt, "workers", "procs:3");
+            set(&opt, "until", "updates=150");
+            print_message("%s\n", *variant);
+            record_and_replay(&opt);
+        }
+    }
+}
+
+static void write_rows(const char *path, const char *spec)
+{
+    drove_data *data;
+    unlink(path);
+    assert_int_equal(drove_data_open("synth:logistic?n=20000&d=50", NULL, 1, &data, NULL),
+                     DROVE_OK);
+    assert_int_equal(drove_data_convert(data, spec), DROVE_OK);
+    drove_data_destroy(data);
+}
+
+static void data_on_disk_repeat(void **state)
+{
+    (void)state;
+    static const char *const strategies[] = {
+        "mutex", "leashed", "hogwild", "replicas?period=3", "softsync:3", "easgd-async", "ssp:2"};
+    write_rows("many.rows", "rows:many.rows?block=64KiB");
+    for (size_t i = 0; i < DROVE_COUNT(strategies); i++) {
+        drove_options opt = recorded_run(strategies[i]);
+        /* Windows of two batches for each worker: who is late is waited for. */
+        set(&opt, "data",
+            i % 2 == 0 ? "rows:many.rows?window=1MiB" : "rows:many.rows?window=700KiB");
+        set(&opt, "batch", i % 2 == 0 ? "256" : "64");
+        set(&opt, "model", i % 3 == 0 ? "logistic" : "mlp:8");
+        set(&opt, "loaders", i % 3 == 1 ? "2" : "0");
+        set(&opt, "until", "epochs=3");
+        set(&opt, "save_every", "epochs=1");
+        print_message("%s\n", strategies[i]);
+        record_and_replay(&opt);
+    }
+}
+
+/* Layer by layer, under one lock; and step sizes by a staleness that counters say. */
+static void serialised_exchanges_repeat(void **state)
+{
+    (void)state;
+    static const char *const strategies[] = {"easgd-async", "psgd-async", "easgd-hogwild",
+                                             "replicas?period=7", "replicas:node"};
+    for (size_t i = 0; i < DROVE_COUNT(strategies); i++) {
+        drove_options opt = recorded_run(strategies[i]);
+        if (i < 3) set(&opt, "messages", "layers");
+        else set(&opt, "schedule", "staleness");
+        set(&opt, "model", "mlp:256"); /* steps long enough that workers are late */
+        set(&opt, "until", "updates=1000");
+        print_message("%s\n", strategies[i]);
+        record_and_replay(&opt);
+    }
+}
+
+/* Steps and the checksum of all files up to the error; the replay goes as far. */
+static void a_run_that_fails_repeats(void **state)
+{
+    (void)state;
+    drove_result *result;
+    drove_recorded_run *r;
+    drove_recorded_mark mark, end;
+    drove_progress last;
+    write_rows("bad.rows", "rows:bad.rows?block=64KiB");
+    FILE *file = fopen("bad.rows", "r+b");
+    assert_true(file != NULL && fseek(file, 1 << 20, SEEK_SET) == 0);
+    int byte = fgetc(file);
+    assert_true(fseek(file, -1, SEEK_CUR) == 0 && fputc(byte ^ 1, file) == (byte ^ 1));
+    fclose(file);
+    drove_options opt = recorded_run("leashed");
+    set(&opt, "data", "rows:bad.rows?window=500KiB");
+    set(&opt, "model", "logistic");
+    set(&opt, "save_every", "never"); /* the only mark is that of the failure */
+    set(&opt, "until", "epochs=4");
+    assert_int_equal(drove_train(&opt, NULL, &result), DROVE_E_DATA);
+    assert_non_null(strstr(drove_error_text(), "bad.rows: damaged"));
+    assert_int_equal(drove__recorded_open(record, &r), DROVE_OK);
+    assert_true(drove__recorded_end(r, &end) && end.outcome == DROVE_RECORDED_FAILED);
+    while (drove__recorded_stretch(r, &mark)) continue;
+    assert_true(mark.published == end.published && end.published > 0);
+    drove__recorded_close(r);
+    drove_options repeated = replayed_run(record);
+    assert_int_equal(drove_train(&repeated, NULL, &result), DROVE_OK);
+    drove_result_final(result, &last);
+    assert_int_equal(last.updates, end.published);
+    drove_result_destroy(result);
+}
+
 /* ---- records that are not of this run ---- */
 
 typedef bool change_fn(drove_recorded *step, const unsigned *worker, size_t n);
@@ -314,11 +467,10 @@ static void another_run_is_refused(void **state)
     drove_result *none;
     assert_int_equal(drove_train(&opt, NULL, &none), DROVE_E_ARG);
     assert_non_null(strstr(drove_error_text(), "without overlap=1"));
-    opt = recorded_run("mutex");
-    set(&opt, "workers", "procs:2");
-    drove_result *result;
-    assert_int_equal(drove_train(&opt, NULL, &result), DROVE_E_ARG);
-    assert_non_null(strstr(drove_error_text(), "expected workers that are threads"));
+    opt = recorded_run("easgd-async?overlap=1");
+    set(&opt, "messages", "layers");
+    assert_int_equal(drove_train(&opt, NULL, &none), DROVE_E_ARG);
+    assert_non_null(strstr(drove_error_text(), "--messages packed with overlap=1"));
 }
 
 static void until_cuts_a_replay(void **state)
@@ -467,6 +619,12 @@ int main(void)
         cmocka_unit_test(low_precision_repeats),
         cmocka_unit_test(devices_and_loaders_repeat),
         cmocka_unit_test(a_run_that_crashes_repeats),
+        cmocka_unit_test(resumed_runs_repeat),
+        cmocka_unit_test(a_damaged_state_is_refused),
+        cmocka_unit_test(processes_repeat),
+        cmocka_unit_test(data_on_disk_repeat),
+        cmocka_unit_test(serialised_exchanges_repeat),
+        cmocka_unit_test(a_run_that_fails_repeats),
         cmocka_unit_test(another_order_is_noticed),
         cmocka_unit_test(an_order_without_an_end_is_noticed),
         cmocka_unit_test(another_run_is_refused),

@@ -714,6 +714,7 @@ static void steps_in_place_are_recorded_together(void **state)
         const drove_recorded expected = {.number = i,
                                          .n_steps = 5,
                                          .read = 10 + i,
+                                         .view_order = 10 + i,
                                          .staleness = 20 + i,
                                          .order = 200 + i,
                                          .is_updated = i != 1};

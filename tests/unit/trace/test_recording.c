@@ -1,13 +1,16 @@
 /* The file of --record: what is written is read again, and what is damaged is refused. */
 #include "support.h"
 
+#include "base/mem.h"
 #include "base/rng.h"
 #include "trace/recording.h"
 #include "trace/recording_file.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { WORKERS = 3, STRETCHES = 4, MOST_STEPS = 30000 };
@@ -241,21 +244,204 @@ static void other_files_are_refused(void **state)
     assert_null(w);
 }
 
+/* What was marked before is still there, and the disk has the rest back. */
 static void a_full_disk_is_reported_at_the_mark(void **state)
 {
     (void)state;
+    enum { FIRST = 1000, MORE = 200000 };
     drove_recording *r;
     drove_recorded s = {.n_steps = 1, .lr_factor = 1.0};
-    drove_recorded_mark mark = {0};
+    drove_recorded_mark mark = {.next = 1};
+    uint64_t n, n_bytes;
+    size_t size;
     assert_int_equal(drove__recording_create("/dev/null", header, 1, &r), DROVE_E_EXISTS);
     unlink(path);
     assert_int_equal(drove__recording_create(path, header, 1, &r), DROVE_OK);
+    for (unsigned i = 0; i < FIRST; i++) drove__recording_step(r, 0, &s);
+    assert_int_equal(drove__recording_mark(r, &mark), DROVE_OK);
+    n_bytes = drove__recording_bytes(r);
     limit_files(400000);
-    for (unsigned i = 0; i < 200000; i++) drove__recording_step(r, 0, &s);
+    for (unsigned i = 0; i < MORE; i++) drove__recording_step(r, 0, &s);
     assert_int_equal(drove__recording_mark(r, &mark), DROVE_E_IO);
     assert_non_null(strstr(drove_error_text(), path));
+    for (unsigned i = 0; i < MORE; i++) drove__recording_step(r, 0, &s);
+    assert_int_equal(drove__recording_mark(r, &mark), DROVE_E_IO);
     limit_files(0);
     drove__recording_close(r);
+    assert_true(read_all(path, &n));
+    assert_int_equal(n, FIRST);
+    free(read_file(path, &size));
+    assert_int_equal(size, n_bytes);
+}
+
+static void a_state_is_read_again(void **state)
+{
+    (void)state;
+    enum { SIZE = 5 << 19 }; /* blocks hold up to 2^20 bytes */
+    drove_recording *w;
+    drove_recorded_run *r;
+    drove_rng rng;
+    char *bytes = malloc(SIZE), *found;
+    size_t size;
+    drove__rng_seed(&rng, 2, 0, 0);
+    for (size_t i = 0; i < SIZE; i++) bytes[i] = (char)drove__rng_u64(&rng);
+    assert_int_equal(drove__recording_create(path, header, 1, &w), DROVE_OK);
+    assert_int_equal(drove__recording_state(w, bytes, 100), DROVE_OK);
+    assert_int_equal(drove__recording_state(w, bytes + 100, SIZE - 100), DROVE_OK);
+    assert_true(drove__recording_bytes(w) < 1000);
+    drove_recorded s = {.number = 7, .n_steps = 1, .lr_factor = 1.0};
+    drove_recorded_mark mark = {.next = 1};
+    drove__recording_step(w, 0, &s);
+    assert_int_equal(drove__recording_mark(w, &mark), DROVE_OK);
+    drove__recording_close(w);
+    assert_int_equal(drove__recorded_open(path, &r), DROVE_OK);
+    assert_true(drove__recorded_has_state(r));
+    assert_int_equal(drove__recorded_state(r, &found, &size), DROVE_OK);
+    assert_true(size == SIZE && memcmp(found, bytes, SIZE) == 0);
+    free(found);
+    bool is_there;
+    assert_true(drove__recorded_stretch(r, &mark));
+    assert_int_equal(drove__recorded_next(r, 0, &s, &is_there), DROVE_OK);
+    assert_true(is_there && s.number == 7);
+    drove__recorded_close(r);
+    char *file = read_file(path, &size);
+    file[size / 2] ^= 1;
+    put(file, size);
+    assert_int_equal(drove__recorded_open("cut.rec", &r), DROVE_OK);
+    assert_int_equal(drove__recorded_state(r, &found, &size), DROVE_E_DATA);
+    assert_null(found);
+    drove__recorded_close(r);
+    free(file);
+    free(bytes);
+}
+
+/* Steps that two recordings without a file took go into the file of a third. */
+static void blocks_go_from_memory_into_a_file(void **state)
+{
+    (void)state;
+    drove_recording *file, *part[2];
+    drove_recorded_mark mark = {.next = 1};
+    uint64_t n, n_steps;
+    char *bytes;
+    size_t size;
+    assert_int_equal(drove__recording_create(path, header, 3, &file), DROVE_OK);
+    for (unsigned k = 0; k < 2; k++)
+        assert_int_equal(drove__recording_open(NULL, 3, &part[k]), DROVE_OK);
+    for (unsigned stretch = 1; stretch <= 2; stretch++) {
+        drove_recorded s = {.n_steps = 1, .lr_factor = 1.0};
+        drove__recording_step(file, 0, &s);
+        for (unsigned k = 0; k < 2; k++) {
+            for (unsigned i = 0; i < 30000 * stretch; i++)
+                drove__recording_step(part[k], 1 + k, &s);
+            assert_int_equal(drove__recording_take(part[k], &bytes, &size, &n_steps), DROVE_OK);
+            assert_int_equal(n_steps, 30000 * stretch);
+            assert_int_equal(drove__recording_add(file, bytes, size, n_steps), DROVE_OK);
+            free(bytes);
+        }
+        assert_int_equal(drove__recording_mark(file, &mark), DROVE_OK);
+        assert_int_equal(mark.n_steps, stretch == 1 ? 60001 : 180002);
+    }
+    for (unsigned k = 0; k < 2; k++) drove__recording_close(part[k]);
+    drove__recording_close(file);
+    assert_true(read_all(path, &n));
+    assert_int_equal(n, 180002);
+}
+
+/* Until it begins, an old file stays as it was and a new one is removed again. */
+static void what_was_not_begun_is_not_there(void **state)
+{
+    (void)state;
+    drove_recording *r;
+    uint64_t n;
+    write_file();
+    assert_int_equal(drove__recording_open(path, 1, &r), DROVE_OK);
+    drove__recording_close(r);
+    assert_true(read_all(path, &n));
+    unlink(path);
+    assert_int_equal(drove__recording_open(path, 1, &r), DROVE_OK);
+    assert_int_equal(access(path, F_OK), 0);
+    drove__recording_close(r);
+    assert_int_equal(access(path, F_OK), -1);
+}
+
+/* ---- processes ---- */
+
+static pid_t write_in_child(drove_recording *r, unsigned worker, unsigned n_steps)
+{
+    pid_t id = fork();
+    if (id != 0) return id;
+    drove_recorded s = {.n_steps = 1, .lr_factor = 1.0};
+    for (unsigned i = 0; i < n_steps; i++) {
+        s.number = 3 * i + worker;
+        drove__recording_step(r, worker, &s);
+    }
+    _exit(0);
+}
+
+static void processes_write_one_record(void **state)
+{
+    (void)state;
+    enum { STEPS = 100000 };
+    drove_recording *w;
+    drove_recorded_run *r;
+    drove_recorded_mark mark = {.next = 1};
+    drove_recorded s;
+    bool is_there = true;
+    drove__memory_share_begin();
+    assert_int_equal(drove__recording_open(path, WORKERS, &w), DROVE_OK);
+    drove__memory_share_end();
+    pid_t id[WORKERS];
+    assert_int_equal(drove__recording_begin(w, header), DROVE_OK);
+    for (unsigned k = 0; k < WORKERS; k++) id[k] = write_in_child(w, k, STEPS);
+    for (unsigned k = 0; k < WORKERS; k++) assert_int_equal(waitpid(id[k], NULL, 0), id[k]);
+    assert_int_equal(drove__recording_mark(w, &mark), DROVE_OK);
+    assert_int_equal(mark.n_steps, WORKERS * STEPS);
+    drove__recording_close(w);
+    assert_int_equal(drove__recorded_open(path, &r), DROVE_OK);
+    assert_true(drove__recorded_stretch(r, &mark));
+    for (unsigned k = 0; k < WORKERS; k++) {
+        for (unsigned i = 0; i < STEPS; i++) {
+            assert_int_equal(drove__recorded_next(r, k, &s, &is_there), DROVE_OK);
+            assert_true(is_there && s.number == 3 * i + k);
+        }
+    }
+    drove__recorded_close(r);
+}
+
+/* Wherever one is killed, also while it writes: the blocks of the others are whole. */
+static void a_killed_process_leaves_whole_blocks(void **state)
+{
+    (void)state;
+    enum { TRIALS = 20, STEPS = 100000 };
+    drove_rng rng;
+    drove__rng_seed(&rng, 3, 0, 0);
+    for (int i = 0; i < TRIALS; i++) {
+        drove_recording *w;
+        drove_recorded_mark mark = {.next = 1};
+        drove_recorded_run *r;
+        drove_recorded s;
+        bool is_there;
+        drove__memory_share_begin();
+        assert_int_equal(drove__recording_open(path, 2, &w), DROVE_OK);
+        drove__memory_share_end();
+        assert_int_equal(drove__recording_begin(w, header), DROVE_OK);
+        pid_t killed = write_in_child(w, 0, UINT32_MAX), other = write_in_child(w, 1, STEPS);
+        usleep((useconds_t)drove__rng_below(&rng, 3000));
+        kill(killed, SIGKILL);
+        assert_int_equal(waitpid(killed, NULL, 0), killed);
+        assert_int_equal(waitpid(other, NULL, 0), other);
+        assert_int_equal(drove__recording_mark(w, &mark), DROVE_OK);
+        drove__recording_close(w);
+        assert_int_equal(drove__recorded_open(path, &r), DROVE_OK);
+        assert_true(drove__recorded_stretch(r, &mark));
+        for (unsigned k = 0; k < STEPS; k++) {
+            assert_int_equal(drove__recorded_next(r, 1, &s, &is_there), DROVE_OK);
+            assert_true(is_there && s.number == 3 * k + 1);
+        }
+        assert_int_equal(drove__recorded_next(r, 1, &s, &is_there), DROVE_OK);
+        assert_false(is_there);
+        drove__recorded_close(r);
+    }
 }
 
 int main(void)
@@ -266,6 +452,11 @@ int main(void)
         cmocka_unit_test(flipped_bits_are_seen),
         cmocka_unit_test(other_files_are_refused),
         cmocka_unit_test(a_full_disk_is_reported_at_the_mark),
+        cmocka_unit_test(a_state_is_read_again),
+        cmocka_unit_test(blocks_go_from_memory_into_a_file),
+        cmocka_unit_test(what_was_not_begun_is_not_there),
+        cmocka_unit_test(processes_write_one_record),
+        cmocka_unit_test(a_killed_process_leaves_whole_blocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
