@@ -9,12 +9,12 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import DataConversionWarning
-from sklearn.utils import check_random_state, compute_class_weight
+from sklearn.utils import check_array, check_random_state, check_X_y, compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from drove import _data, _tables
+from drove import _data, _parquet, _tables
 from drove._train import train_on
 from drove._trainer import Learner
 
@@ -116,8 +116,8 @@ class _Drove(BaseEstimator):
     # ---- training ----
 
     def _take(self, X, y, sample_weight, goes_on):
-        """y and sample_weight may be names of columns of a table, here or in an earlier call."""
-        X, (y, sample_weight), taken = _tables.take(X, (y, sample_weight))
+        """X may be a path; y and sample_weight names of columns of a table, here or in an earlier call."""
+        X, (y, sample_weight), taken = _tables.take(_parquet.of_path(X), (y, sample_weight))
         before = getattr(self, "_taken", []) if goes_on else []
         self._taken = [*before, *(name for name in taken if name not in before)]
         return _tables.without(X, self._taken), y, sample_weight
@@ -132,14 +132,27 @@ class _Drove(BaseEstimator):
                              ("a table with texts or missing values" if self._is_table else "numbers alone"))
         self._is_table = is_table
         if not is_table:
-            X, y = validate_data(self, X, y, accept_sparse=("csr", "csc"), multi_output=True,
-                                 y_numeric=self._y_is_numeric, reset=reset)
+            how = {"accept_sparse": ("csr", "csc"), "multi_output": True, "y_numeric": self._y_is_numeric}
+            if isinstance(X, _parquet.Parquet):
+                X, y = self._check_file(X, y, how, reset)
+            else:
+                X, y = validate_data(self, X, y, reset=reset, **how)
         else:
             X, y = self._check_table(X, y, reset)
         if y.ndim == 2 and y.shape[1] == 1:
             warnings.warn("A column-vector y was passed when a 1d array was expected. Please change the shape of y to "
                           "(n_samples, ), for example using ravel().", DataConversionWarning, stacklevel=4)
             y = y.ravel()
+        return X, y
+
+    def _check_file(self, X, y, how, reset):
+        """A Parquet file of numbers, of which scikit-learn has an array without names."""
+        if not reset:
+            X, y = check_X_y(self._matched(X).to_numpy(), y, **how)
+            return X, y
+        names = np.asarray(X.column_names, dtype=object)
+        X, y = validate_data(self, X.to_numpy(), y, reset=True, **how)
+        self.feature_names_in_ = names
         return X, y
 
     def _check_table(self, X, y, reset):
@@ -161,7 +174,9 @@ class _Drove(BaseEstimator):
         return X, y
 
     def _matched(self, table):
-        """The columns of the training data, in their order."""
+        """The columns of the training data, in their order; all, if those had no names."""
+        if "feature_names_in_" not in self.__dict__:
+            return table
         names = _tables.column_names(table)
         missing = [name for name in self.feature_names_in_ if name not in names]
         if missing:
@@ -299,6 +314,9 @@ class _Drove(BaseEstimator):
             except ValueError:
                 pass  # what is wrong is said in scikit-learn's words
         check_is_fitted(self, "model_")
+        x = _parquet.of_path(x)
+        if isinstance(x, _parquet.Parquet):
+            return self._outputs_of_file(self._matched(x))
         x = _tables.whole(_tables.without(x, getattr(self, "_taken", [])))
         if not self._is_table:
             x = validate_data(self, x, accept_sparse=("csr", "csc"), reset=False)
@@ -310,11 +328,38 @@ class _Drove(BaseEstimator):
             raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
         return self.model_.table_outputs(x, self._columns, self._threads())
 
+    def _outputs_of_file(self, file):
+        """Of one batch after the other, so that the table is never in memory whole."""
+        if len(file) == 0:
+            raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
+        if self._is_table:
+            return np.concatenate([self.model_.table_outputs(part, self._columns, self._threads())
+                                   for part in file.tables()])
+        return np.concatenate([self.model_.outputs(self._numbers(part), self._threads()) for part in file.tables()])
+
+    def _numbers(self, part):
+        """A part of a file as an array, checked."""
+        if not _tables.is_plain(part):
+            raise ValueError("Input X contains NaN or texts: expected the kind of data of the first call, numbers alone")
+        array = _tables.to_array(part)
+        if "feature_names_in_" in self.__dict__:  # which the columns were matched with
+            return check_array(array)
+        return validate_data(self, array, reset=False)
+
     @property
     def coefs_(self):
         """The parameters, {name: array}: copies."""
         check_is_fitted(self, "model_")
         return self.model_.parameters
+
+
+class _Scored:
+    """score() that takes names of columns; it stands before scikit-learn's own."""
+
+    def score(self, X, y, sample_weight=None):
+        """The accuracy of predict(X), or R^2 of values.  y and sample_weight may be names of columns of X."""
+        X, (y, sample_weight), _ = _tables.take(_parquet.opened(X), (y, sample_weight))
+        return super().score(X, y, sample_weight)
 
 
 class _Classes:
@@ -418,11 +463,11 @@ def _gives_probability(self):
     return True
 
 
-class DroveClassifier(ClassifierMixin, _Drove):
+class DroveClassifier(_Scored, ClassifierMixin, _Drove):
     """A classifier: linear models and networks, trained by parallel stochastic gradient descent.
 
-    X: an array, a SciPy matrix, or a table (pandas, Polars, pyarrow, or another that offers Arrow's PyCapsule interface)
-    with numbers, texts, dates and missing values.  y: classes of any type, an indicator matrix of labels, or the name of a
+    X: an array, a SciPy matrix, or a table (pandas, Polars, pyarrow, the path of a Parquet file, or another that offers
+    Arrow's PyCapsule interface) with numbers, texts, dates and missing values.  y: classes of any type, an indicator matrix of labels, or the name of a
     column of the table; so may be sample_weight.
 
     Parameters
@@ -583,7 +628,7 @@ class DroveClassifier(ClassifierMixin, _Drove):
         return self.classes_[best]
 
 
-class DroveRegressor(RegressorMixin, _Drove):
+class DroveRegressor(_Scored, RegressorMixin, _Drove):
     """A regressor: linear models and networks, trained by parallel stochastic gradient descent.
 
     X: as of DroveClassifier.  y: a number, or several, for each row, or the name of a column of the table.  Parameters and

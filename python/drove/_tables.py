@@ -1,4 +1,4 @@
-"""Tables of other packages: pandas, Polars, pyarrow, and all that offer Arrow's PyCapsule interface.
+"""Tables of other packages: pandas, Polars, pyarrow, Parquet files, and all that offer Arrow's PyCapsule interface.
 
 They come by the Arrow C data interface, in the types that they have.  Where that is not offered (pandas before 2.2, or
 without pyarrow) they come as CSV text, by way of pandas.
@@ -14,12 +14,18 @@ import numpy as np
 from drove._data import Bytes, known, matrix
 from drove._library import check, encoded, text
 from drove._native import ffi, lib
+from drove._parquet import Parquet
 
 _PACKAGES = ("pandas", "polars", "pyarrow")
 
 _capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _capsule_pointer.restype = ctypes.c_void_p
 _capsule_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+
+_new_capsule = ctypes.pythonapi.PyCapsule_New
+_new_capsule.restype = ctypes.py_object
+_new_capsule.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+_STREAM = b"arrow_array_stream"  # a capsule keeps the pointer
 
 
 def _package(x):
@@ -30,16 +36,21 @@ def _has_protocol(x):
     return hasattr(x, "__arrow_c_stream__") or hasattr(x, "__arrow_c_array__")
 
 
+def _has_names(x):
+    """Whether it is a table with names and a length that can be read more than once."""
+    return isinstance(x, Parquet) or _package(x) in _PACKAGES and hasattr(x, "columns")
+
+
 def is_table(x):
-    """A pandas or Polars DataFrame, a pyarrow Table, or another object of columns that offers Arrow's interface."""
-    if _package(x) in _PACKAGES and hasattr(x, "columns"):
+    """A pandas or Polars DataFrame, a pyarrow Table, a Parquet, or another object of columns that offers Arrow's interface."""
+    if _has_names(x):
         return True
     return _has_protocol(x) and not hasattr(x, "dtype") and not hasattr(x, "type")  # those have one column
 
 
 def whole(x):
     """A table that can be read more than once, with names and a length: of a package that has such."""
-    if not is_table(x) or _package(x) in _PACKAGES and hasattr(x, "columns"):
+    if not is_table(x) or _has_names(x):
         return x
     if importlib.util.find_spec("pyarrow") is not None:
         import pyarrow
@@ -58,6 +69,8 @@ def column_names(x):
 def is_plain(x):
     """Whether all columns are numbers without missing values: then an array says the same."""
     package = _package(x)
+    if isinstance(x, Parquet):
+        return x.is_plain()
     if package == "pandas":
         return all(isinstance(t, np.dtype) and t.kind in "biuf" for t in x.dtypes) and not x.isna().any(axis=None)
     if package == "polars":
@@ -170,7 +183,7 @@ class Table:
         out = ffi.new("drove_arrow_table **")
         if hasattr(x, "__arrow_c_stream__"):
             capsules = [_export(x, "__arrow_c_stream__")]
-            stream = _capsule_pointer(capsules[0], b"arrow_array_stream")
+            stream = _capsule_pointer(capsules[0], _STREAM)
             check(lib.drove_arrow_table_from_stream(ffi.cast("struct ArrowArrayStream *", stream), out))
         else:
             capsules = _export(x, "__arrow_c_array__")
@@ -193,6 +206,29 @@ class Table:
         keep = [ffi.new("char[]", encoded(one)) for one in texts or ()]
         array = ffi.NULL if texts is None else ffi.new("char *[]", keep)
         check(lib.drove_arrow_table_add(self._table, encoded(name), matrix(values), array, len(keep)))
+
+
+class Stream:
+    """Predictions of a model for a table or a stream of rows, computed batch by batch while they are read.
+
+    pyarrow.RecordBatchReader.from_stream(s), polars.DataFrame(s) and all others that know `__arrow_c_stream__` read it; as
+    often as the rows can be read.
+    """
+
+    def __init__(self, predictor, x, threads):
+        self._predictor, self._x, self._threads = predictor, x, threads
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        x = _as_pandas_exports(self._x) if _package(self._x) == "pandas" else self._x
+        rows = _export(x, "__arrow_c_stream__")
+        out = lib.drove_py_new_stream()
+        if out == ffi.NULL:
+            raise MemoryError("a stream")
+        capsule = _new_capsule(int(ffi.cast("uintptr_t", out)), _STREAM,
+                               int(ffi.cast("uintptr_t", lib.drove_py_stream_destructor())))
+        pointer = ffi.cast("struct ArrowArrayStream *", _capsule_pointer(rows, _STREAM))
+        check(lib.drove_predictor_stream(self._predictor, pointer, self._threads, out))
+        return capsule
 
 
 # ---- by CSV ----

@@ -8,7 +8,7 @@ import sys
 import threading
 import warnings
 
-from drove import _data, _tables
+from drove import _data, _parquet, _tables
 from drove._library import Progress, check, make_options, text
 from drove._model import Model
 from drove._native import ffi, lib
@@ -175,16 +175,18 @@ def train_on(source, values, on_progress=None, on_evaluated=None, on_message=Non
 def train(data=None, label=None, *, on_progress=None, on_evaluated=None, on_message=None, verbose=False, **options):
     """Trains a model with everything that `drove train` has.
 
-    data: a spec or path, as on the command line, or a table (pandas, Polars, pyarrow, or another that offers Arrow's
-    PyCapsule interface) with a column `label`, or a pair (X, y) of an array or table and an array.  options: those of the command line by their names, with "_" for "-": train("people.csv",
-    label="income", model="mlp:64", out="run").  options() lists them.
+    data: a spec or path, as on the command line, or a table with a column `label` (pandas, Polars, pyarrow, a Parquet file,
+    or another that offers Arrow's PyCapsule interface), or a pair (X, y) of an array or table and an array.  options: those
+    of the command line by their names, with "_" for "-": train("people.csv", label="income", model="mlp:64", out="run");
+    test may be a table, too.  options() lists them.
 
     on_progress, on_evaluated: called with a Progress; on_message with a line of text.  One that returns False ends the
     run; an exception does, too, and is raised again.  verbose: a progress bar on standard error.
 
     Ctrl-C ends the run within a step, with a RuntimeWarning and a model that can be used.  Returns a Result.
     """
-    values, source = dict(options), None
+    values, source, test = dict(options), None, _parquet.opened(options.get("test"))
+    data = _parquet.opened(data)
     if isinstance(data, tuple) and len(data) != 2:
         raise ValueError(f"data: expected a pair (X, y), found {len(data)} values")
     if isinstance(data, tuple):
@@ -195,6 +197,10 @@ def train(data=None, label=None, *, on_progress=None, on_evaluated=None, on_mess
         values["data"] = source.spec
     elif data is not None:
         values["data"] = os.fspath(data)
+    if _tables.is_table(test):
+        test = _tables.source_of(test)
+        values["test"] = test.spec
+    source = (source, test)
     if label is not None:
         values["label"] = label
     model = getattr(values.get("model"), "model_", values.get("model"))
@@ -207,7 +213,7 @@ def train(data=None, label=None, *, on_progress=None, on_evaluated=None, on_mess
 def labelled(x, y):
     """An array or a table with targets: whole numbers, texts and truth values are classes, other numbers values."""
     import numpy as np
-    y = np.asarray(y)
+    x, y = _parquet.opened(x), np.asarray(y)
     if y.dtype == object and _data.has_missing(y):
         raise ValueError("y: expected a value for each row, found missing ones")
     are_classes = y.ndim == 1 and y.dtype.kind not in "f"

@@ -13,6 +13,7 @@
 #include "data/arrays.h"
 #include "engine/engine.h"
 #include "model/loss.h"
+#include "run/arrow.h"
 #include "run/infer.h"
 #include "run/run.h"
 
@@ -46,8 +47,9 @@ struct drove_predictor {
     drovek_table kernels;
     drove_storage storage; /* the descriptive part of the training data, of which the sessions' */
     drove_data like;       /* and further data are made */
-    pthread_mutex_t lock;  /* protects free_sessions */
+    pthread_mutex_t lock;  /* protects free_sessions and n_users */
     session *free_sessions;
+    size_t n_users; /* the caller, and streams */
 };
 
 /* ---- opening ---- */
@@ -119,6 +121,7 @@ drove_status drove_predictor_open(const char *model, const char *isa, drove_pred
     drove_predictor *p = calloc(1, sizeof *p);
     if (p == NULL) return drove__fail_nomem("a predictor", sizeof *p);
     (void)pthread_mutex_init(&p->lock, NULL); /* cannot fail with these arguments */
+    p->n_users = 1;
     const char *cap = isa != NULL && isa[0] != '\0' ? isa : NULL;
     drove_status status = drovek_select(&p->kernels, drove__cpu_features(), cap);
     if (status == DROVE_OK) status = load_bytes(p, model);
@@ -147,9 +150,20 @@ static void free_sessions(drove_predictor *p)
     }
 }
 
+void drove__predictor_retain(drove_predictor *p)
+{
+    pthread_mutex_lock(&p->lock);
+    p->n_users++;
+    pthread_mutex_unlock(&p->lock);
+}
+
 void drove_predictor_destroy(drove_predictor *p)
 {
     if (p == NULL) return;
+    pthread_mutex_lock(&p->lock);
+    const bool is_last = --p->n_users == 0;
+    pthread_mutex_unlock(&p->lock);
+    if (!is_last) return;
     free_sessions(p);
     (void)pthread_mutex_destroy(&p->lock);
     drove__modelfile_fini(&p->file);
