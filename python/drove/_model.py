@@ -43,6 +43,8 @@ class Model:
         """The model file (safetensors)."""
         data, n = ffi.new("void **"), ffi.new("size_t *")
         lib.drove_predictor_bytes(self._predictor, data, n)
+        if data[0] == ffi.NULL:
+            raise MemoryError(text(lib.drove_error_text()))
         return bytes(ffi.buffer(data[0], n[0]))
 
     def save(self, path):
@@ -59,7 +61,10 @@ class Model:
     @property
     def name(self):
         """A name in this process, for train(model=...): training goes on from this model."""
-        return text(lib.drove_predictor_name(self._predictor))
+        name = text(lib.drove_predictor_name(self._predictor))
+        if name is None:
+            raise MemoryError(text(lib.drove_error_text()))
+        return name
 
     @property
     def class_names(self):

@@ -196,8 +196,7 @@ drove_status drove_predictor_stream(drove_predictor *predictor, struct ArrowArra
 {
     out->release = NULL;
     prediction_stream *s = calloc(1, sizeof *s);
-    drove_status status =
-        s != NULL ? take_rows(s, rows) : drove__fail_nomem("a stream", sizeof *s);
+    drove_status status = s != NULL ? take_rows(s, rows) : drove__fail_nomem("a stream", sizeof *s);
     if (status == DROVE_OK && drove_predictor_describe(predictor)->is_sparse &&
         !drove_predictor_describe(predictor)->is_table)
         status = drove__fail(DROVE_E_UNSUPPORTED,
