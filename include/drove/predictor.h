@@ -64,6 +64,10 @@ drove_status drove_predictor_rows(drove_predictor *predictor, const drove_matrix
  * caller.  threads: 0 = as many as processors.  Errors: those of drove_predict. */
 drove_status drove_predictor_apply(drove_predictor *predictor, const char *data, unsigned threads,
                                    float **into, size_t *n_rows);
+/* Reads data as drove_predictor_apply does and says what there is to remark, *out, freed by the
+ * caller: cells that count as missing, columns of no use, with "; " between two; "": nothing.
+ * Errors: those of drove_predict. */
+drove_status drove_predictor_remarks(drove_predictor *predictor, const char *data, char **out);
 
 /* ---- parameters ---- */
 

@@ -14,7 +14,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from drove import _data, _parquet, _tables
+from drove import _data, _kinds, _parquet, _tables
+from drove._library import names_of_options
 from drove._train import train_on
 from drove._trainer import Learner
 
@@ -26,6 +27,7 @@ except ImportError:  # before scikit-learn 1.6
 
 # What of `options` a pass of partial_fit heeds; with others it is a run.
 _OF_A_PASS = {"clip", "isa"}
+_NAMES = {"threads": "n_jobs", "seed": "random_state"}  # of options, where a parameter's is another
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 _FEWEST_HELD = 50  # with fewer rows none are held out to stop by
 # Options that parameters of the estimators, or their data, stand for.
@@ -39,7 +41,8 @@ def _or_as_before(method):
     def run(self, *args, **kwargs):
         before = dict(self.__dict__)
         try:
-            return method(self, *args, **kwargs)
+            with names_of_options(_NAMES):
+                return method(self, *args, **kwargs)
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
@@ -167,11 +170,19 @@ class _Drove(BaseEstimator):
         if _data.has_missing(y):
             raise ValueError("Input y contains NaN.")
         if not reset:
-            return self._matched(X), y
+            X = self._matched(X)
+            self._heed_kinds(X)
+            return X, y
         self.feature_names_in_ = np.asarray(names, dtype=object)
+        self._kinds = _kinds.of_table(X)
         self.n_features_in_ = len(names)
         self._columns = _tables.names_in_library(X)
         return X, y
+
+    def _heed_kinds(self, table):
+        """Says which columns have another type than in fit and cells that cannot be read; an error where none can."""
+        before = getattr(self, "_kinds", {})  # older pickles have none
+        _kinds.check(table, before, lambda: self.model_.table_remarks(table, self._columns))
 
     def _matched(self, table):
         """The columns of the training data, in their order; all, if those had no names."""
@@ -326,6 +337,7 @@ class _Drove(BaseEstimator):
         x = self._matched(x)
         if len(x) == 0:
             raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
+        self._heed_kinds(x)
         return self.model_.table_outputs(x, self._columns, self._threads())
 
     def _outputs_of_file(self, file):
@@ -333,6 +345,7 @@ class _Drove(BaseEstimator):
         if len(file) == 0:
             raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
         if self._is_table:
+            self._heed_kinds(file)
             return np.concatenate([self.model_.table_outputs(part, self._columns, self._threads())
                                    for part in file.tables()])
         return np.concatenate([self.model_.outputs(self._numbers(part), self._threads()) for part in file.tables()])
@@ -485,7 +498,7 @@ class DroveClassifier(_Scored, ClassifierMixin, _Drove):
     warm_start : bool, default False
         fit goes on from the last model.
     verbose : bool, default False
-        A progress bar on standard error.
+        A progress bar, on standard error or in a notebook's cell.
     options : dict, default None
         Any other option of `drove train` by name: drove.options() lists them.
 

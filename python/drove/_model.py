@@ -145,6 +145,20 @@ class Model:
                              "table do not read back from CSV")
         return out
 
+    def remarks(self, x):
+        """What there is to remark on a table or data set as this model reads it: cells that count as missing, columns of
+        no use."""
+        return self.table_remarks(_parquet.opened(x), None)
+
+    def table_remarks(self, x, names):
+        source = None if isinstance(x, (str, os.PathLike)) else _tables.source_of(x, names)
+        out = ffi.new("char **")
+        check(lib.drove_predictor_remarks(self._predictor, encoded(x if source is None else source.spec), out))
+        try:
+            return text(out[0])
+        finally:
+            lib.free(out[0])
+
     def stream(self, x, threads=0):
         """Predictions for the rows of a table or stream, as a stream of record batches in Arrow's PyCapsule interface.
 

@@ -6,7 +6,10 @@ without pyarrow) they come as CSV text, by way of pandas.
 from __future__ import annotations
 
 import ctypes
+import datetime
+import decimal
 import importlib.util
+import numbers
 import re
 
 import numpy as np
@@ -102,6 +105,15 @@ def _column(x, name):
     return column.to_pandas().to_numpy() if importlib.util.find_spec("pandas") else np.asarray(column.to_pylist())
 
 
+def n_present(x, name):
+    """Cells of a column that are not missing."""
+    if _package(x) == "pandas":
+        return int(x.iloc[:, column_names(x).index(name)].notna().sum())
+    if _package(x) == "polars":
+        return len(x) - x.get_column(name).null_count()
+    return len(x) - x.column(name).null_count
+
+
 def select(x, names):
     """These columns, in this order."""
     found = column_names(x)
@@ -152,8 +164,24 @@ def offers_arrow(x):
     return _has_protocol(x)
 
 
+def _cell_as_text(cell):
+    """A cell of a column of mixed types, as CSV has it; what is no single cell stays as it is, and is refused."""
+    if isinstance(cell, str):
+        return cell
+    if cell is None or cell != cell:
+        return None
+    if isinstance(cell, (bool, np.bool_)):
+        return str(cell)
+    if isinstance(cell, numbers.Integral):
+        return str(int(cell))
+    if isinstance(cell, numbers.Real):
+        return format(float(cell), ".9g")
+    return str(cell) if isinstance(cell, (decimal.Decimal, datetime.date, datetime.time)) else cell
+
+
 def _as_pandas_exports(x):
-    """A frame whose index is no column, with names that are texts, and texts for categories that Arrow has no type of."""
+    """A frame whose index is no column, with names that are texts, and texts for categories that Arrow has no type of, and
+    for columns that mix texts with numbers, which are then read as a file's."""
     import pandas
     out = x.copy(deep=False)
     out.index = pandas.RangeIndex(len(x))
@@ -161,6 +189,8 @@ def _as_pandas_exports(x):
     for name, kind in zip(out.columns, x.dtypes):
         if isinstance(kind, pandas.CategoricalDtype) and isinstance(kind.categories, pandas.IntervalIndex):
             out[name] = out[name].cat.rename_categories([str(value) for value in kind.categories])
+        elif kind == object and pandas.api.types.infer_dtype(out[name], skipna=True).startswith("mixed"):
+            out[name] = pandas.Series([_cell_as_text(cell) for cell in out[name]], dtype=object)
     return out
 
 
@@ -170,7 +200,7 @@ def _export(x, name):
         return getattr(x, name)()
     except Exception as error:
         why = " ".join(str(part) for part in error.args) or type(error).__name__
-        raise ValueError("expected a table that Arrow can hold, each column of one type (texts: astype(str)), found: " +
+        raise ValueError("expected a table that Arrow can hold, its cells numbers, texts, dates, found: " +
                          " ".join(why.split())) from error
 
 

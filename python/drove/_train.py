@@ -9,7 +9,7 @@ import threading
 import warnings
 
 from drove import _data, _parquet, _tables
-from drove._library import Progress, check, make_options, text
+from drove._library import Progress, check, in_python, make_options, text
 from drove._model import Model
 from drove._native import ffi, lib
 
@@ -64,7 +64,7 @@ def drove_py_evaluated(context, p):
 @ffi.def_extern()
 def drove_py_message(context, line):
     watcher = ffi.from_handle(context)
-    watcher.call(watcher.on_message, text(line))
+    watcher.call(watcher.on_message, in_python(text(line)))
 
 
 class _Interruptible:
@@ -90,18 +90,13 @@ class _Interruptible:
             signal.signal(signal.SIGINT, self.before)
 
 
-class _Bar:
-    """A line that is drawn anew: in a terminal, and in a notebook, whose output takes \\r as well."""
-
-    WIDTH = 30
+class _Lines:
+    """A line of a terminal or a log that is written anew."""
 
     def __init__(self, stream):
         self.stream, self.n = stream, 0
 
-    def __call__(self, p):
-        share = p.fraction if p.fraction == p.fraction else 0.0
-        full = int(self.WIDTH * share)
-        line = f"[{'#' * full}{'.' * (self.WIDTH - full)}] {100 * share:3.0f} %  {p}"
+    def show(self, line):
         self.stream.write("\r" + line.ljust(self.n))
         self.stream.flush()
         self.n = len(line)
@@ -111,7 +106,59 @@ class _Bar:
             self.stream.write("\n")
 
 
-def _wait(run, result):
+class _Cell:
+    """A line in the output of a notebook's cell, which stands alone and is replaced, whatever else is printed."""
+
+    def __init__(self, display):
+        self.display, self.handle = display, None
+
+    def show(self, line):
+        data = {"text/plain": line}
+        if self.handle is None:
+            self.handle = self.display(data, raw=True, display_id=True)
+        else:
+            self.handle.update(data, raw=True)
+
+    def close(self):
+        pass
+
+
+def _output():
+    """Where a bar is drawn: in the notebook whose kernel this process is, or on standard error."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    if getattr(shell, "kernel", None) is None:
+        return _Lines(sys.stderr)
+    from IPython.display import display
+    return _Cell(display)
+
+
+class _Bar:
+    """How far a run is.  Any thread says it; the one that waits for the run draws it, as notebooks demand."""
+
+    WIDTH = 30
+
+    def __init__(self):
+        self.output, self.now, self.drawn = _output(), None, None
+
+    def __call__(self, p):
+        self.now = p
+
+    def draw(self):
+        p = self.now
+        if p is None or p is self.drawn:
+            return
+        self.drawn = p
+        share = p.fraction if p.fraction == p.fraction else 0.0
+        full = int(self.WIDTH * share)
+        self.output.show(f"[{'#' * full}{'.' * (self.WIDTH - full)}] {100 * share:3.0f} %  {p}")
+
+    def close(self):
+        self.draw()
+        self.output.close()
+
+
+def _wait(run, result, bar=None):
     """Trains in a thread of its own, so that signals are handled by this one meanwhile.
 
     Whatever a handler of the caller's raises, the run has ended before this returns or raises: it uses the caller's
@@ -128,6 +175,8 @@ def _wait(run, result):
     while thread.is_alive():
         try:
             thread.join(0.05)
+            if bar is not None:
+                bar.draw()
         except BaseException as raised:
             error = error or raised
             lib.drove_run_cancel(run)
@@ -142,7 +191,7 @@ def train_on(source, values, on_progress=None, on_evaluated=None, on_message=Non
     options, out, result = make_options(values), ffi.new("drove_run **"), ffi.new("drove_result **")
     check(lib.drove_run_create(options, out))
     run = ffi.gc(out[0], lib.drove_run_destroy)
-    bar = _Bar(sys.stderr) if verbose else None
+    bar = _Bar() if verbose else None
     watcher = _Watcher(run, on_progress or bar, on_evaluated or bar, on_message)
     handle, callbacks = ffi.new_handle(watcher), ffi.new("drove_callbacks *")
     callbacks.context = handle
@@ -151,7 +200,7 @@ def train_on(source, values, on_progress=None, on_evaluated=None, on_message=Non
     lib.drove_run_set_callbacks(run, callbacks)
     lib.drove_run_keep_model(run)
     with _Interruptible(watcher) as interrupts:
-        code, why = _wait(run, result)
+        code, why = _wait(run, result, bar)
     if bar is not None:
         bar.close()
     error = watcher.error or (KeyboardInterrupt() if interrupts.n_signals > 1 else None)
@@ -181,7 +230,7 @@ def train(data=None, label=None, *, on_progress=None, on_evaluated=None, on_mess
     test may be a table, too.  options() lists them.
 
     on_progress, on_evaluated: called with a Progress; on_message with a line of text.  One that returns False ends the
-    run; an exception does, too, and is raised again.  verbose: a progress bar on standard error.
+    run; an exception does, too, and is raised again.  verbose: a progress bar, on standard error or in a notebook's cell.
 
     Ctrl-C ends the run within a step, with a RuntimeWarning and a model that can be used.  Returns a Result.
     """
@@ -251,7 +300,7 @@ def options():
     """{name: (default, help)} of all options of train()."""
     n = ffi.new("size_t *")
     table = lib.drove_options_table(n)
-    return {text(table[i].name): (text(table[i].default_text), text(table[i].help)) for i in range(n[0])}
+    return {text(table[i].name): (text(table[i].default_text), in_python(text(table[i].help))) for i in range(n[0])}
 
 
 def read_log(folder):

@@ -346,6 +346,19 @@ drove_status drove_predictor_apply(drove_predictor *p, const char *data, unsigne
     return status;
 }
 
+drove_status drove_predictor_remarks(drove_predictor *p, const char *data, char **out)
+{
+    DROVE_IN_C_LOCALE;
+    drove_data *opened;
+    *out = NULL;
+    DROVE_TRY(drove__data_open_like(data, &p->like, false, &opened));
+    char *text = strdup(opened->storage->notes);
+    drove_data_destroy(opened);
+    if (text == NULL) return drove__fail_nomem("remarks", sizeof opened->storage->notes);
+    *out = text;
+    return DROVE_OK;
+}
+
 /* ---- parameters ---- */
 
 static size_t count(const drove_tensor *t)

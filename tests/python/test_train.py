@@ -1,5 +1,6 @@
 """train(), callbacks, signals, models and logs."""
 import copy
+import io
 import os
 import pickle
 import re
@@ -8,8 +9,10 @@ import subprocess
 import sys
 import threading
 import time
+import types
 import unittest
 import warnings
+from unittest import mock
 
 import numpy as np
 
@@ -98,6 +101,42 @@ class Callbacks(unittest.TestCase):
             self.train(on_evaluated=fail)
         with self.assertRaises(SystemExit):
             self.train(on_message=lambda line: sys.exit(3), on_evaluated=lambda p: sys.exit(3))
+
+    def test_the_bar(self):
+        """Of a terminal one line, written anew; of a notebook's kernel one display, replaced, by the waiting thread."""
+        def train(stream):
+            with mock.patch.object(sys, "stderr", stream):
+                self.train(until="epochs=5", verbose=True)
+        stream = io.StringIO()
+        train(stream)
+        lines = stream.getvalue().split("\r")
+        self.assertRegex(lines[-1], r"^\[#{30}\] 100 %  5.00 epochs, loss [0-9.]+.*\n$")
+        self.assertNotIn("\n", "".join(lines[:-1]))
+
+        shown, here = [], threading.get_ident()
+
+        class Handle:
+            def update(self, data, raw):
+                shown.append((self, data["text/plain"], raw, threading.get_ident()))
+
+        def display(data, raw, display_id):
+            self.assertTrue(display_id)
+            handle = Handle()
+            handle.update(data, raw)
+            return handle
+        shell = types.SimpleNamespace(kernel=object())
+        modules = {"IPython": types.SimpleNamespace(get_ipython=lambda: shell),
+                   "IPython.display": types.SimpleNamespace(display=display)}
+        stream = io.StringIO()
+        with mock.patch.dict(sys.modules, modules):
+            train(stream)
+        self.assertEqual(stream.getvalue(), "")
+        self.assertRegex(shown[-1][1], r"^\[#{30}\] 100 %  5.00 epochs")
+        self.assertEqual({(handle, raw, ident) for handle, _, raw, ident in shown}, {(shown[0][0], True, here)})
+        shell.kernel = None  # IPython in a terminal
+        with mock.patch.dict(sys.modules, modules):
+            train(stream)
+        self.assertIn("100 %", stream.getvalue())
 
     def test_ctrl_c_leaves_a_model(self):
         began = time.monotonic()
