@@ -1,6 +1,6 @@
 /* bench/micro/one_row.c - what drove_predictor_rows takes for one row: 784-128-128-128-10, floats.
  *
- * Microseconds of a call: the least and the median of blocks of calls, in one thread.  Line of JSON.
+ * Microseconds of a call in one thread: the least and the median of blocks of calls, as JSON.
  */
 #include <drove/drove.h>
 
@@ -26,9 +26,12 @@ static drove_status train(drove_predictor **out)
     if (status == DROVE_OK) status = drove_arrays_set_dense(data, &rows);
     if (status == DROVE_OK) status = drove_arrays_set_classes(data, &classes, CLASSES, NULL);
     if (status == DROVE_OK) status = drove_options_create(&options);
-    const char *const values[][2] = {{"model", "mlp:128,128,128"}, {"until", "epochs=1"},
-                                     {"lr", "0.01"},               {"threads", "1"},
-                                     {"test", "none"},             {"data", NULL}};
+    const char *const values[][2] = {{"model", "mlp:128,128,128"},
+                                     {"until", "epochs=1"},
+                                     {"lr", "0.01"},
+                                     {"threads", "1"},
+                                     {"test", "none"},
+                                     {"data", NULL}};
     for (size_t i = 0; i < sizeof values / sizeof *values && status == DROVE_OK; i++)
         status = drove_options_set(options, values[i][0],
                                    values[i][1] != NULL ? values[i][1] : drove_arrays_name(data));
