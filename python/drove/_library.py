@@ -5,6 +5,7 @@ import contextlib
 import dataclasses
 import math
 import numbers
+import os
 import re
 import threading
 
@@ -101,6 +102,9 @@ def make_options(values):
     out = ffi.new("drove_options **")
     check(lib.drove_options_create(out))
     options = ffi.gc(out[0], lib.drove_options_destroy)
+    if values.get("resume") is not None and word(values["resume"]) != "none":
+        check(lib.drove_options_resume(options, encoded(os.fspath(values["resume"]))))
+        values = {name: value for name, value in values.items() if name != "resume"}
     for name, value in values.items():
         check(lib.drove_options_set(options, encoded(name), encoded(word(value))))
     return options

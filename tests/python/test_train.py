@@ -64,6 +64,21 @@ class Train(unittest.TestCase):
         second = drove.train((X, y), model=first.model, until="epochs=3", lr=0.01, test="none")
         self.assertLess(second.summary["loss"], first.summary["loss"])
 
+    def test_a_run_is_resumed(self):
+        """With the options that it was saved with; it began with a model in memory, which is gone."""
+        np.savetxt("rows.csv", np.column_stack([*problem()[0].T[:4], problem()[1]]), delimiter=",", fmt="%g",
+                   header="a,b,c,d,y", comments="")
+        run = dict(label="y", test="none", strategy="sequential", threads=1, lr=0.05)
+        start = drove.train("rows.csv", model="mlp:4", until="epochs=1", seed=1, **run).model
+        whole = drove.train("rows.csv", model=start, until="epochs=3", seed=2, **run).model
+        drove.train("rows.csv", model=start, until="epochs=1", seed=2, out="stopped", **run)
+        del start
+        result = drove.train(resume="stopped", until="epochs=3")
+        for name, values in whole.parameters.items():
+            np.testing.assert_array_equal(result.model.parameters[name], values)
+        with self.assertRaisesRegex(FileNotFoundError, "^resume: nowhere/run.json"):
+            drove.train(resume="nowhere")
+
     def test_options(self):
         table = drove.options()
         self.assertEqual(table["data"][0], "synth:digits")
