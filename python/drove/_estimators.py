@@ -204,18 +204,20 @@ class _Drove(BaseEstimator):
                 source.set_weights(weight)
             source.spec = source.name
             return source
-        label, of_weight = (_tables.free_name(name, self._columns) for name in ("label", "weight"))
-        keys = f"?label={label}&target={self._targets.kind}"
+        of_weight = _tables.free_name("weight", self._columns)
+        targets = [(_tables.free_name(name, self._columns), *rest) for name, *rest in self._targets.columns(y)]
+        keys = f"?label={','.join(name for name, *_ in targets)}&target={self._targets.kind}"
         if weight is not None:
             keys += f"&weights={of_weight}"
-        numbers, texts = self._targets.column(y)
         if _tables.offers_arrow(x) and self._columns == _tables.column_names(x):
             source = _tables.Table(x)
-            source.add(label, numbers, texts)
+            for target in targets:
+                source.add(*target)
             if weight is not None:
                 source.add(of_weight, weight)
         else:
-            extra = {label: numbers if texts is None else np.asarray(texts, dtype=object)[numbers]}
+            extra = {name: numbers if texts is None else np.asarray(texts, dtype=object)[numbers]
+                     for name, numbers, texts in targets}
             if weight is not None:
                 extra[of_weight] = weight
             source = _tables.TextTable(x, self._columns, extra)
@@ -405,9 +407,9 @@ class _Classes:
         """put(), where numbers that are no classes may be refused in the library's words."""
         source.set_classes(y if self.are_numbers else self.numbers(y), len(self.names), self.names)
 
-    def column(self, y):
-        """Numbers, and the texts that they stand for."""
-        return self.numbers(y), self.words
+    def columns(self, y):
+        """Of a table: names, numbers, and the texts that they stand for, or None."""
+        return [("label", self.numbers(y), self.words)]
 
     def check(self, model):
         if model.n_classes != len(self.classes):
@@ -431,14 +433,18 @@ class _Labels:
     def __init__(self, n_labels):
         self.n_labels = n_labels
 
-    def put(self, source, y):
+    def _check(self, y):
         if y.shape[1:] != (self.n_labels,):
             raise ValueError(f"y: expected an indicator matrix of {self.n_labels} labels as in the first call, found shape "
                              f"{y.shape}")
+
+    def put(self, source, y):
+        self._check(y)
         source.set_labels(y)
 
-    def column(self, y):
-        raise ValueError("labels of a table: expected one class for each row, found an indicator matrix")
+    def columns(self, y):
+        self._check(y)
+        return [(f"label{i}", y[:, i], None) for i in range(self.n_labels)]
 
     def check(self, model):
         pass
@@ -460,10 +466,10 @@ class _Values:
 
     put_plain = put
 
-    def column(self, y):
-        if y.ndim > 1:
-            raise ValueError("a table with missing values or categories: expected one value for each row")
-        return y, None
+    def columns(self, y):
+        if y.ndim == 1:
+            return [("label", y, None)]
+        return [(f"label{i}", y[:, i], None) for i in range(y.shape[1])]
 
     def check(self, model):
         pass

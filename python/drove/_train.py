@@ -284,15 +284,16 @@ def labelled(x, y):
 
 def _labelled_table(x, numbers, names):
     """A table with one more column: the numbers, or the classes that they stand for."""
-    if numbers.ndim != 1:
-        raise ValueError("y: expected one value for each row of a table with texts or missing values, found several")
-    label = _tables.free_name("label", _tables.column_names(x))
+    numbers = numbers if numbers.ndim > 1 else numbers[:, None]
+    taken, n = _tables.column_names(x), numbers.shape[1]
+    labels = [_tables.free_name(name, taken) for name in (["label"] if n == 1 else [f"label{i}" for i in range(n)])]
     if not _tables.offers_arrow(x):
         raise ValueError("(X, y): expected a table that offers Arrow's interface, or numbers alone; data=TABLE takes others "
                          "with y as a column")
     source = _tables.Table(x)
-    source.add(label, numbers, names)
-    source.spec += f"?label={label}&target={'value' if names is None else 'class'}"
+    for i, label in enumerate(labels):
+        source.add(label, numbers[:, i], names)
+    source.spec += f"?label={','.join(labels)}&target={'value' if names is None else 'class'}"
     return source
 
 

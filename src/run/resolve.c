@@ -64,8 +64,7 @@ static bool has_ending_of_model(const char *model)
 
 bool drove__names_model_file(const char *model)
 {
-    return has_ending_of_model(model) ||
-           (!names_model(model) && drove__modelpath_is_run(model));
+    return has_ending_of_model(model) || (!names_model(model) && drove__modelpath_is_run(model));
 }
 
 bool drove__model_is_gone(const drove_options *opt)

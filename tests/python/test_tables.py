@@ -167,6 +167,36 @@ class Estimators(unittest.TestCase):
             pair = drove.train((_tables.without(X, ["y"]), np.arange(400.0)), **RUN).model
             np.testing.assert_array_equal(pair.outputs(X), drove.train(X, label="y", **RUN).model.outputs(X))
 
+    def test_several_labels_and_values(self):
+        """An indicator matrix, or several values, beside texts and missing cells: those of a file with such columns."""
+        cells = {name: c for name, c in columns().items() if name != "kind"}
+        cells["label0"] = ["x", "y"] * 200  # a name that is taken
+        labels = np.column_stack([np.array([c == "Oslo" for c in cells["town"]]), np.arange(400) % 3 == 0,
+                                  [c is not None and c > 0 for c in cells["size"]]]).astype(int)
+        values = np.column_stack([np.array(cells["count"], dtype=float), np.arange(400.0)])
+        run = dict(model="mlp:8", random_state=1, until="epochs=4", lr=0.01, strategy="sequential")
+        for make in MAKERS.values():
+            try:
+                X = make(cells)
+            except unittest.SkipTest:
+                continue
+            model = DroveClassifier(**run).fit(X, labels)
+            self.assertEqual(model.predict(X).shape, (400, 3))
+            write_csv({**cells, **{f"l{i}": [bool(v) for v in labels[:, i]] for i in range(3)}}, "labels.csv")
+            same = drove.train("labels.csv", label="l0,l1,l2", metrics="none", **RUN).model
+            np.testing.assert_array_equal(model.predict_proba(X), same.outputs("labels.csv"))
+            longer = DroveClassifier("mlp:8", random_state=0, until="epochs=40", lr=0.02, rule="adam").fit(X, labels)
+            self.assertGreater((longer.predict(X)[:, 0] == labels[:, 0]).mean(), 0.95)
+            self.assertEqual(longer.partial_fit(X, labels).predict(X).shape, (400, 3))
+            with self.assertRaisesRegex(ValueError, "indicator matrix of 3 labels as in the first call"):
+                longer.partial_fit(X, labels[:, :2])
+            values_of = DroveRegressor(**run).fit(X, values)
+            write_csv({**cells, **{f"v{i}": list(values[:, i]) for i in range(2)}}, "values.csv")
+            same = drove.train("values.csv", label="v0,v1", metrics="none", **RUN).model
+            np.testing.assert_allclose(values_of.predict(X), same.outputs("values.csv"), rtol=1e-6)
+            pair = drove.train((X, values), metrics="none", **RUN).model
+            np.testing.assert_allclose(pair.outputs(X), values_of.predict(X), rtol=1e-6)
+
     def test_numbers_alone(self):
         for make in MAKERS.values():
             try:
