@@ -174,6 +174,9 @@ const char                  *drove_predictor_class_name(const drove_predictor *p
 drove_status drove_predictor_rows(drove_predictor *predictor, const drove_matrix *x, float *into);
 drove_status drove_predictor_apply(drove_predictor *predictor, const char *data, unsigned threads,
                                    float **into, size_t *n_rows);
+drove_status drove_predictor_remarks(drove_predictor *predictor, const char *data, char **out);
+drove_status drove_predictor_stream(drove_predictor *predictor, struct ArrowArrayStream *rows,
+                                    unsigned threads, struct ArrowArrayStream *out);
 drove_status drove_predictor_tensor(const drove_predictor *predictor, size_t i,
                                     drove_tensor_info *out);
 drove_status drove_predictor_set_tensor(drove_predictor *predictor, const char *name,
@@ -216,6 +219,10 @@ const float *drove_trainer_state(const drove_trainer *trainer, size_t *n_numbers
                                  uint64_t *n_updates);
 drove_status drove_trainer_set_state(drove_trainer *trainer, const float *state, size_t n_numbers,
                                      uint64_t n_updates);
+
+/* of build_native.py */
+struct ArrowArrayStream *drove_py_new_stream(void);
+void                    *drove_py_stream_destructor(void);
 
 extern "Python" void drove_py_progress(void *, const drove_progress *);
 extern "Python" void drove_py_evaluated(void *, const drove_progress *);

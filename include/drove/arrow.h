@@ -137,6 +137,18 @@ drove_status drove_arrow_table_add(drove_arrow_table *table, const char *name,
 drove_status drove_predictor_arrow(drove_predictor *predictor, const char *data, unsigned threads,
                                    struct ArrowSchema *schema, struct ArrowArray *batch);
 
+/* Predictions for a stream of rows, as a stream: a batch for each of rows', with the columns of
+ * drove_predictor_arrow, computed by `threads` when it is asked for.  So one batch of each is in
+ * memory at a time.  A model of a table takes columns by their names; one of dense rows takes
+ * columns of numbers without missing cells as its features, in their order.  Ownership of *rows
+ * moves: whatever the result, it is marked as released.  *out is the caller's to release; it keeps
+ * the predictor, which may be destroyed before, and may be read by one thread at a time.  Errors:
+ * DROVE_E_DATA (no stream, or none that has a schema), DROVE_E_UNSUPPORTED (a model of sparse rows
+ * that are no table), DROVE_E_NOMEM; *out is then marked as released.  What is wrong with a batch
+ * its get_next says: an errno, and a text by get_last_error. */
+drove_status drove_predictor_stream(drove_predictor *predictor, struct ArrowArrayStream *rows,
+                                    unsigned threads, struct ArrowArrayStream *out);
+
 #ifdef __cplusplus
 }
 #endif

@@ -82,8 +82,9 @@ drove_status drove_options_load(drove_options *options, const char *path);
  * puts file:line:column before drove_error_text(), if there is a value in the file that is refused
  * in the same words where all other options have their defaults.  Else the text stays as it is. */
 void drove_options_locate(const char *path);
-/* Loads the options of the run in `folder` (its run.json) and sets .resume and .out to the folder.
- * Flags given with --resume then change only what they name.
+/* Loads the options of the run in `folder` (its run.json) and sets .resume and .out to the folder;
+ * also .model, where the file or run that it names is gone.  Flags given with --resume then change
+ * only what they name.
  * Errors: DROVE_E_IO, DROVE_E_DATA. */
 drove_status drove_options_resume(drove_options *options, const char *folder);
 /* Loads the options of the run that was recorded in the file `path` and sets .replay to it.

@@ -22,7 +22,8 @@ extern "C" {
 typedef struct drove_predictor drove_predictor;
 
 /* Loads a model: a file, the folder of a run, or a name in memory (drove_result_model, or that of a
- * drove_memory_file).  isa: the highest kernel tier, NULL or "" = best.  What it needs is copied.
+ * drove_memory_file).  isa: the highest kernel tier, NULL or "" = best.  What it needs is copied;
+ * parameters are in memory once, 4 bytes each, beside a pass's activations for each thread.
  * Errors: DROVE_E_ARG (isa), DROVE_E_FILE, DROVE_E_IO, DROVE_E_DATA, DROVE_E_NOMEM. */
 drove_status drove_predictor_open(const char *model, const char *isa, drove_predictor **out);
 void         drove_predictor_destroy(drove_predictor *predictor); /* NULL accepted */
@@ -63,6 +64,10 @@ drove_status drove_predictor_rows(drove_predictor *predictor, const drove_matrix
  * caller.  threads: 0 = as many as processors.  Errors: those of drove_predict. */
 drove_status drove_predictor_apply(drove_predictor *predictor, const char *data, unsigned threads,
                                    float **into, size_t *n_rows);
+/* Reads data as drove_predictor_apply does and says what there is to remark, *out, freed by the
+ * caller: cells that count as missing, columns of no use, with "; " between two; "": nothing.
+ * Errors: those of drove_predict. */
+drove_status drove_predictor_remarks(drove_predictor *predictor, const char *data, char **out);
 
 /* ---- parameters ---- */
 
@@ -85,9 +90,11 @@ drove_status drove_predictor_set_tensor(drove_predictor *predictor, const char *
 
 /* ---- the model itself ---- */
 
-/* "memory:7.safetensors", the predictor's: as --model it is what training goes on from. */
+/* "memory:7.safetensors", the predictor's: as --model it is what training goes on from.  The first
+ * call makes the file in memory, which takes as much as the parameters.  NULL: no memory for it. */
 const char *drove_predictor_name(const drove_predictor *predictor);
-/* The model file, *bytes[*n_bytes], the predictor's; valid until it is changed or destroyed. */
+/* The model file, *bytes[*n_bytes], the predictor's; valid until it is changed or destroyed.  Made
+ * by the first call, as by drove_predictor_name; NULL and 0: no memory for it. */
 void drove_predictor_bytes(const drove_predictor *predictor, const void **bytes, size_t *n_bytes);
 /* Writes it: the file appears whole or not at all.  Errors: DROVE_E_FILE, DROVE_E_IO. */
 drove_status drove_predictor_save(const drove_predictor *predictor, const char *path);

@@ -9,12 +9,13 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import DataConversionWarning
-from sklearn.utils import check_random_state, compute_class_weight
+from sklearn.utils import check_array, check_random_state, check_X_y, compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from drove import _data, _tables
+from drove import _data, _kinds, _parquet, _tables
+from drove._library import names_of_options
 from drove._train import train_on
 from drove._trainer import Learner
 
@@ -26,6 +27,7 @@ except ImportError:  # before scikit-learn 1.6
 
 # What of `options` a pass of partial_fit heeds; with others it is a run.
 _OF_A_PASS = {"clip", "isa"}
+_NAMES = {"threads": "n_jobs", "seed": "random_state"}  # of options, where a parameter's is another
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 _FEWEST_HELD = 50  # with fewer rows none are held out to stop by
 # Options that parameters of the estimators, or their data, stand for.
@@ -39,7 +41,8 @@ def _or_as_before(method):
     def run(self, *args, **kwargs):
         before = dict(self.__dict__)
         try:
-            return method(self, *args, **kwargs)
+            with names_of_options(_NAMES):
+                return method(self, *args, **kwargs)
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
@@ -116,8 +119,8 @@ class _Drove(BaseEstimator):
     # ---- training ----
 
     def _take(self, X, y, sample_weight, goes_on):
-        """y and sample_weight may be names of columns of a table, here or in an earlier call."""
-        X, (y, sample_weight), taken = _tables.take(X, (y, sample_weight))
+        """X may be a path; y and sample_weight names of columns of a table, here or in an earlier call."""
+        X, (y, sample_weight), taken = _tables.take(_parquet.of_path(X), (y, sample_weight))
         before = getattr(self, "_taken", []) if goes_on else []
         self._taken = [*before, *(name for name in taken if name not in before)]
         return _tables.without(X, self._taken), y, sample_weight
@@ -132,14 +135,27 @@ class _Drove(BaseEstimator):
                              ("a table with texts or missing values" if self._is_table else "numbers alone"))
         self._is_table = is_table
         if not is_table:
-            X, y = validate_data(self, X, y, accept_sparse=("csr", "csc"), multi_output=True,
-                                 y_numeric=self._y_is_numeric, reset=reset)
+            how = {"accept_sparse": ("csr", "csc"), "multi_output": True, "y_numeric": self._y_is_numeric}
+            if isinstance(X, _parquet.Parquet):
+                X, y = self._check_file(X, y, how, reset)
+            else:
+                X, y = validate_data(self, X, y, reset=reset, **how)
         else:
             X, y = self._check_table(X, y, reset)
         if y.ndim == 2 and y.shape[1] == 1:
             warnings.warn("A column-vector y was passed when a 1d array was expected. Please change the shape of y to "
                           "(n_samples, ), for example using ravel().", DataConversionWarning, stacklevel=4)
             y = y.ravel()
+        return X, y
+
+    def _check_file(self, X, y, how, reset):
+        """A Parquet file of numbers, of which scikit-learn has an array without names."""
+        if not reset:
+            X, y = check_X_y(self._matched(X).to_numpy(), y, **how)
+            return X, y
+        names = np.asarray(X.column_names, dtype=object)
+        X, y = validate_data(self, X.to_numpy(), y, reset=True, **how)
+        self.feature_names_in_ = names
         return X, y
 
     def _check_table(self, X, y, reset):
@@ -154,14 +170,24 @@ class _Drove(BaseEstimator):
         if _data.has_missing(y):
             raise ValueError("Input y contains NaN.")
         if not reset:
-            return self._matched(X), y
+            X = self._matched(X)
+            self._heed_kinds(X)
+            return X, y
         self.feature_names_in_ = np.asarray(names, dtype=object)
+        self._kinds = _kinds.of_table(X)
         self.n_features_in_ = len(names)
         self._columns = _tables.names_in_library(X)
         return X, y
 
+    def _heed_kinds(self, table):
+        """Says which columns have another type than in fit and cells that cannot be read; an error where none can."""
+        before = getattr(self, "_kinds", {})  # older pickles have none
+        _kinds.check(table, before, lambda: self.model_.table_remarks(table, self._columns))
+
     def _matched(self, table):
-        """The columns of the training data, in their order."""
+        """The columns of the training data, in their order; all, if those had no names."""
+        if "feature_names_in_" not in self.__dict__:
+            return table
         names = _tables.column_names(table)
         missing = [name for name in self.feature_names_in_ if name not in names]
         if missing:
@@ -178,18 +204,20 @@ class _Drove(BaseEstimator):
                 source.set_weights(weight)
             source.spec = source.name
             return source
-        label, of_weight = (_tables.free_name(name, self._columns) for name in ("label", "weight"))
-        keys = f"?label={label}&target={self._targets.kind}"
+        of_weight = _tables.free_name("weight", self._columns)
+        targets = [(_tables.free_name(name, self._columns), *rest) for name, *rest in self._targets.columns(y)]
+        keys = f"?label={','.join(name for name, *_ in targets)}&target={self._targets.kind}"
         if weight is not None:
             keys += f"&weights={of_weight}"
-        numbers, texts = self._targets.column(y)
         if _tables.offers_arrow(x) and self._columns == _tables.column_names(x):
             source = _tables.Table(x)
-            source.add(label, numbers, texts)
+            for target in targets:
+                source.add(*target)
             if weight is not None:
                 source.add(of_weight, weight)
         else:
-            extra = {label: numbers if texts is None else np.asarray(texts, dtype=object)[numbers]}
+            extra = {name: numbers if texts is None else np.asarray(texts, dtype=object)[numbers]
+                     for name, numbers, texts in targets}
             if weight is not None:
                 extra[of_weight] = weight
             source = _tables.TextTable(x, self._columns, extra)
@@ -299,6 +327,9 @@ class _Drove(BaseEstimator):
             except ValueError:
                 pass  # what is wrong is said in scikit-learn's words
         check_is_fitted(self, "model_")
+        x = _parquet.of_path(x)
+        if isinstance(x, _parquet.Parquet):
+            return self._outputs_of_file(self._matched(x))
         x = _tables.whole(_tables.without(x, getattr(self, "_taken", [])))
         if not self._is_table:
             x = validate_data(self, x, accept_sparse=("csr", "csc"), reset=False)
@@ -308,13 +339,42 @@ class _Drove(BaseEstimator):
         x = self._matched(x)
         if len(x) == 0:
             raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
+        self._heed_kinds(x)
         return self.model_.table_outputs(x, self._columns, self._threads())
+
+    def _outputs_of_file(self, file):
+        """Of one batch after the other, so that the table is never in memory whole."""
+        if len(file) == 0:
+            raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
+        if self._is_table:
+            self._heed_kinds(file)
+            return np.concatenate([self.model_.table_outputs(part, self._columns, self._threads())
+                                   for part in file.tables()])
+        return np.concatenate([self.model_.outputs(self._numbers(part), self._threads()) for part in file.tables()])
+
+    def _numbers(self, part):
+        """A part of a file as an array, checked."""
+        if not _tables.is_plain(part):
+            raise ValueError("Input X contains NaN or texts: expected the kind of data of the first call, numbers alone")
+        array = _tables.to_array(part)
+        if "feature_names_in_" in self.__dict__:  # which the columns were matched with
+            return check_array(array)
+        return validate_data(self, array, reset=False)
 
     @property
     def coefs_(self):
         """The parameters, {name: array}: copies."""
         check_is_fitted(self, "model_")
         return self.model_.parameters
+
+
+class _Scored:
+    """score() that takes names of columns; it stands before scikit-learn's own."""
+
+    def score(self, X, y, sample_weight=None):
+        """The accuracy of predict(X), or R^2 of values.  y and sample_weight may be names of columns of X."""
+        X, (y, sample_weight), _ = _tables.take(_parquet.opened(X), (y, sample_weight))
+        return super().score(X, y, sample_weight)
 
 
 class _Classes:
@@ -347,9 +407,9 @@ class _Classes:
         """put(), where numbers that are no classes may be refused in the library's words."""
         source.set_classes(y if self.are_numbers else self.numbers(y), len(self.names), self.names)
 
-    def column(self, y):
-        """Numbers, and the texts that they stand for."""
-        return self.numbers(y), self.words
+    def columns(self, y):
+        """Of a table: names, numbers, and the texts that they stand for, or None."""
+        return [("label", self.numbers(y), self.words)]
 
     def check(self, model):
         if model.n_classes != len(self.classes):
@@ -373,14 +433,18 @@ class _Labels:
     def __init__(self, n_labels):
         self.n_labels = n_labels
 
-    def put(self, source, y):
+    def _check(self, y):
         if y.shape[1:] != (self.n_labels,):
             raise ValueError(f"y: expected an indicator matrix of {self.n_labels} labels as in the first call, found shape "
                              f"{y.shape}")
+
+    def put(self, source, y):
+        self._check(y)
         source.set_labels(y)
 
-    def column(self, y):
-        raise ValueError("labels of a table: expected one class for each row, found an indicator matrix")
+    def columns(self, y):
+        self._check(y)
+        return [(f"label{i}", y[:, i], None) for i in range(self.n_labels)]
 
     def check(self, model):
         pass
@@ -402,10 +466,10 @@ class _Values:
 
     put_plain = put
 
-    def column(self, y):
-        if y.ndim > 1:
-            raise ValueError("a table with missing values or categories: expected one value for each row")
-        return y, None
+    def columns(self, y):
+        if y.ndim == 1:
+            return [("label", y, None)]
+        return [(f"label{i}", y[:, i], None) for i in range(y.shape[1])]
 
     def check(self, model):
         pass
@@ -418,11 +482,11 @@ def _gives_probability(self):
     return True
 
 
-class DroveClassifier(ClassifierMixin, _Drove):
+class DroveClassifier(_Scored, ClassifierMixin, _Drove):
     """A classifier: linear models and networks, trained by parallel stochastic gradient descent.
 
-    X: an array, a SciPy matrix, or a table (pandas, Polars, pyarrow, or another that offers Arrow's PyCapsule interface)
-    with numbers, texts, dates and missing values.  y: classes of any type, an indicator matrix of labels, or the name of a
+    X: an array, a SciPy matrix, or a table (pandas, Polars, pyarrow, the path of a Parquet file, or another that offers
+    Arrow's PyCapsule interface) with numbers, texts, dates and missing values.  y: classes of any type, an indicator matrix of labels, or the name of a
     column of the table; so may be sample_weight.
 
     Parameters
@@ -440,7 +504,7 @@ class DroveClassifier(ClassifierMixin, _Drove):
     warm_start : bool, default False
         fit goes on from the last model.
     verbose : bool, default False
-        A progress bar on standard error.
+        A progress bar, on standard error or in a notebook's cell.
     options : dict, default None
         Any other option of `drove train` by name: drove.options() lists them.
 
@@ -583,7 +647,7 @@ class DroveClassifier(ClassifierMixin, _Drove):
         return self.classes_[best]
 
 
-class DroveRegressor(RegressorMixin, _Drove):
+class DroveRegressor(_Scored, RegressorMixin, _Drove):
     """A regressor: linear models and networks, trained by parallel stochastic gradient descent.
 
     X: as of DroveClassifier.  y: a number, or several, for each row, or the name of a column of the table.  Parameters and

@@ -1,10 +1,13 @@
 """The C library: errors, texts, options."""
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import numbers
+import os
 import re
+import threading
 
 from drove._native import ffi, lib
 
@@ -31,11 +34,35 @@ _ERRORS = {
 _OWN_NAME = re.compile(r"^(?:(?:table:)?memory:)?\d+(?:\.safetensors)?(?:\?\S*)?: ")
 
 
+# An option as on the command line.
+_FLAG = re.compile(r"(?<![\w-])--([a-z][a-z0-9-]*)")
+_spoken = threading.local()
+
+
+@contextlib.contextmanager
+def names_of_options(names):
+    """Inside, messages of this thread call options so: {name in train(): name}."""
+    before = getattr(_spoken, "names", {})
+    _spoken.names = names
+    try:
+        yield
+    finally:
+        _spoken.names = before
+
+
+def in_python(line):
+    """A text of the library, with options called as they are here: lr, not --lr."""
+    def name(match):
+        found = match[1].replace("-", "_")
+        return getattr(_spoken, "names", {}).get(found, found)
+    return _FLAG.sub(name, line)
+
+
 def check(status, why=None):
     """Raises what a status stands for; why: its text, if it is that of another thread."""
     if status != lib.DROVE_OK:
         why = text(lib.drove_error_text()) if why is None else why
-        raise _ERRORS.get(status, DroveError)(_OWN_NAME.sub("", why))
+        raise _ERRORS.get(status, DroveError)(in_python(_OWN_NAME.sub("", why)))
 
 
 def text(pointer):
@@ -75,6 +102,9 @@ def make_options(values):
     out = ffi.new("drove_options **")
     check(lib.drove_options_create(out))
     options = ffi.gc(out[0], lib.drove_options_destroy)
+    if values.get("resume") is not None and word(values["resume"]) != "none":
+        check(lib.drove_options_resume(options, encoded(os.fspath(values["resume"]))))
+        values = {name: value for name, value in values.items() if name != "resume"}
     for name, value in values.items():
         check(lib.drove_options_set(options, encoded(name), encoded(word(value))))
     return options

@@ -5,7 +5,7 @@ import os
 
 import numpy as np
 
-from drove import _data, _tables
+from drove import _data, _parquet, _tables
 from drove._library import check, encoded, text
 from drove._native import ffi, lib
 
@@ -43,6 +43,8 @@ class Model:
         """The model file (safetensors)."""
         data, n = ffi.new("void **"), ffi.new("size_t *")
         lib.drove_predictor_bytes(self._predictor, data, n)
+        if data[0] == ffi.NULL:
+            raise MemoryError(text(lib.drove_error_text()))
         return bytes(ffi.buffer(data[0], n[0]))
 
     def save(self, path):
@@ -59,7 +61,10 @@ class Model:
     @property
     def name(self):
         """A name in this process, for train(model=...): training goes on from this model."""
-        return text(lib.drove_predictor_name(self._predictor))
+        name = text(lib.drove_predictor_name(self._predictor))
+        if name is None:
+            raise MemoryError(text(lib.drove_error_text()))
+        return name
 
     @property
     def class_names(self):
@@ -105,9 +110,13 @@ class Model:
         """Predictions for the rows of x, [n_rows, n_outputs] of float32.
 
         Of classes a probability or score each; where the loss has one output for two classes, that of the second; of
-        labels a probability each; else values.  x: an array, a SciPy matrix, a table, or the spec of a data set.
-        threads: 0 = as many as processors.
+        labels a probability each; else values.  x: an array, a SciPy matrix, a table, a Parquet file, or the spec of a
+        data set.  threads: 0 = as many as processors.
         """
+        x = _parquet.opened(x)
+        if isinstance(x, _parquet.Parquet):
+            parts = [self.outputs(part, threads) for part in x.tables()]
+            return np.concatenate(parts) if parts else np.empty((0, self.n_outputs), dtype=np.float32)
         if isinstance(x, (str, os.PathLike)):
             return self._apply(os.fspath(x), threads)
         if self.is_table:
@@ -135,6 +144,32 @@ class Model:
             raise ValueError(f"expected predictions for {source.n_rows} rows, found {len(out)}: the names or cells of the "
                              "table do not read back from CSV")
         return out
+
+    def remarks(self, x):
+        """What there is to remark on a table or data set as this model reads it: cells that count as missing, columns of
+        no use."""
+        return self.table_remarks(_parquet.opened(x), None)
+
+    def table_remarks(self, x, names):
+        source = None if isinstance(x, (str, os.PathLike)) else _tables.source_of(x, names)
+        out = ffi.new("char **")
+        check(lib.drove_predictor_remarks(self._predictor, encoded(x if source is None else source.spec), out))
+        try:
+            return text(out[0])
+        finally:
+            lib.free(out[0])
+
+    def stream(self, x, threads=0):
+        """Predictions for the rows of a table or stream, as a stream of record batches in Arrow's PyCapsule interface.
+
+        A batch of x at a time is read and predicted, when the consumer asks for it: of a Parquet file or a reader no more is
+        in memory.  x: what offers `__arrow_c_stream__`, or the path of a Parquet file.  Columns: those of outputs(),
+        called by their classes or values.  A model of rows of numbers takes x's columns as its features, in their order.
+        """
+        x = _parquet.opened(x)
+        if not hasattr(x, "__arrow_c_stream__"):
+            raise ValueError(f"expected a table or stream that offers __arrow_c_stream__, found {type(x).__name__}")
+        return _tables.Stream(self._predictor, x, threads)
 
     def _rows(self, x):
         x = _data.known(x)
@@ -168,12 +203,16 @@ class Model:
         return self.n_classes == 2 and self.n_outputs == 1 and not self.is_multi_label
 
     def evaluate(self, data, threads=0):
-        """Loss, accuracy and metrics on labelled data: a spec, or an object of drove that has one (docs/metrics.md)."""
+        """Loss, accuracy and metrics on labelled data: a spec, a table or Parquet file with the label's column, or an object
+        of drove that has a spec (docs/metrics.md)."""
         import json
+        data = _parquet.opened(data)
+        if _tables.is_table(data):
+            data = _tables.source_of(data)
         if not getattr(data, "has_targets", True):
             raise ValueError("expected data with targets, found rows alone")
         use = ffi.new("drove_use_options *")
-        names = [ffi.new("char[]", encoded(self.name)), ffi.new("char[]", encoded(getattr(data, "name", data)))]
+        names = [ffi.new("char[]", encoded(self.name)), ffi.new("char[]", encoded(getattr(data, "spec", None) or getattr(data, "name", data)))]
         use.model, use.data, use.threads = names[0], names[1], threads
         report, metrics, out = ffi.new("drove_score_report *"), ffi.new("drove_metrics **"), ffi.new("char **")
         check(lib.drove_eval_metrics(use, report, metrics))

@@ -1,4 +1,4 @@
-"""Tables of other packages: pandas, Polars, pyarrow, and all that offer Arrow's PyCapsule interface.
+"""Tables of other packages: pandas, Polars, pyarrow, Parquet files, and all that offer Arrow's PyCapsule interface.
 
 They come by the Arrow C data interface, in the types that they have.  Where that is not offered (pandas before 2.2, or
 without pyarrow) they come as CSV text, by way of pandas.
@@ -6,7 +6,10 @@ without pyarrow) they come as CSV text, by way of pandas.
 from __future__ import annotations
 
 import ctypes
+import datetime
+import decimal
 import importlib.util
+import numbers
 import re
 
 import numpy as np
@@ -14,12 +17,18 @@ import numpy as np
 from drove._data import Bytes, known, matrix
 from drove._library import check, encoded, text
 from drove._native import ffi, lib
+from drove._parquet import Parquet
 
 _PACKAGES = ("pandas", "polars", "pyarrow")
 
 _capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _capsule_pointer.restype = ctypes.c_void_p
 _capsule_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+
+_new_capsule = ctypes.pythonapi.PyCapsule_New
+_new_capsule.restype = ctypes.py_object
+_new_capsule.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+_STREAM = b"arrow_array_stream"  # a capsule keeps the pointer
 
 
 def _package(x):
@@ -30,16 +39,21 @@ def _has_protocol(x):
     return hasattr(x, "__arrow_c_stream__") or hasattr(x, "__arrow_c_array__")
 
 
+def _has_names(x):
+    """Whether it is a table with names and a length that can be read more than once."""
+    return isinstance(x, Parquet) or _package(x) in _PACKAGES and hasattr(x, "columns")
+
+
 def is_table(x):
-    """A pandas or Polars DataFrame, a pyarrow Table, or another object of columns that offers Arrow's interface."""
-    if _package(x) in _PACKAGES and hasattr(x, "columns"):
+    """A pandas or Polars DataFrame, a pyarrow Table, a Parquet, or another object of columns that offers Arrow's interface."""
+    if _has_names(x):
         return True
     return _has_protocol(x) and not hasattr(x, "dtype") and not hasattr(x, "type")  # those have one column
 
 
 def whole(x):
     """A table that can be read more than once, with names and a length: of a package that has such."""
-    if not is_table(x) or _package(x) in _PACKAGES and hasattr(x, "columns"):
+    if not is_table(x) or _has_names(x):
         return x
     if importlib.util.find_spec("pyarrow") is not None:
         import pyarrow
@@ -58,6 +72,8 @@ def column_names(x):
 def is_plain(x):
     """Whether all columns are numbers without missing values: then an array says the same."""
     package = _package(x)
+    if isinstance(x, Parquet):
+        return x.is_plain()
     if package == "pandas":
         return all(isinstance(t, np.dtype) and t.kind in "biuf" for t in x.dtypes) and not x.isna().any(axis=None)
     if package == "polars":
@@ -87,6 +103,15 @@ def _column(x, name):
     if hasattr(column.type, "value_type") and hasattr(column.type, "index_type"):  # a dictionary
         column = column.cast(column.type.value_type)
     return column.to_pandas().to_numpy() if importlib.util.find_spec("pandas") else np.asarray(column.to_pylist())
+
+
+def n_present(x, name):
+    """Cells of a column that are not missing."""
+    if _package(x) == "pandas":
+        return int(x.iloc[:, column_names(x).index(name)].notna().sum())
+    if _package(x) == "polars":
+        return len(x) - x.get_column(name).null_count()
+    return len(x) - x.column(name).null_count
 
 
 def select(x, names):
@@ -139,8 +164,24 @@ def offers_arrow(x):
     return _has_protocol(x)
 
 
+def _cell_as_text(cell):
+    """A cell of a column of mixed types, as CSV has it; what is no single cell stays as it is, and is refused."""
+    if isinstance(cell, str):
+        return cell
+    if cell is None or cell != cell:
+        return None
+    if isinstance(cell, (bool, np.bool_)):
+        return str(cell)
+    if isinstance(cell, numbers.Integral):
+        return str(int(cell))
+    if isinstance(cell, numbers.Real):
+        return format(float(cell), ".9g")
+    return str(cell) if isinstance(cell, (decimal.Decimal, datetime.date, datetime.time)) else cell
+
+
 def _as_pandas_exports(x):
-    """A frame whose index is no column, with names that are texts, and texts for categories that Arrow has no type of."""
+    """A frame whose index is no column, with names that are texts, and texts for categories that Arrow has no type of, and
+    for columns that mix texts with numbers, which are then read as a file's."""
     import pandas
     out = x.copy(deep=False)
     out.index = pandas.RangeIndex(len(x))
@@ -148,6 +189,8 @@ def _as_pandas_exports(x):
     for name, kind in zip(out.columns, x.dtypes):
         if isinstance(kind, pandas.CategoricalDtype) and isinstance(kind.categories, pandas.IntervalIndex):
             out[name] = out[name].cat.rename_categories([str(value) for value in kind.categories])
+        elif kind == object and pandas.api.types.infer_dtype(out[name], skipna=True).startswith("mixed"):
+            out[name] = pandas.Series([_cell_as_text(cell) for cell in out[name]], dtype=object)
     return out
 
 
@@ -157,7 +200,7 @@ def _export(x, name):
         return getattr(x, name)()
     except Exception as error:
         why = " ".join(str(part) for part in error.args) or type(error).__name__
-        raise ValueError("expected a table that Arrow can hold, each column of one type (texts: astype(str)), found: " +
+        raise ValueError("expected a table that Arrow can hold, its cells numbers, texts, dates, found: " +
                          " ".join(why.split())) from error
 
 
@@ -170,7 +213,7 @@ class Table:
         out = ffi.new("drove_arrow_table **")
         if hasattr(x, "__arrow_c_stream__"):
             capsules = [_export(x, "__arrow_c_stream__")]
-            stream = _capsule_pointer(capsules[0], b"arrow_array_stream")
+            stream = _capsule_pointer(capsules[0], _STREAM)
             check(lib.drove_arrow_table_from_stream(ffi.cast("struct ArrowArrayStream *", stream), out))
         else:
             capsules = _export(x, "__arrow_c_array__")
@@ -193,6 +236,29 @@ class Table:
         keep = [ffi.new("char[]", encoded(one)) for one in texts or ()]
         array = ffi.NULL if texts is None else ffi.new("char *[]", keep)
         check(lib.drove_arrow_table_add(self._table, encoded(name), matrix(values), array, len(keep)))
+
+
+class Stream:
+    """Predictions of a model for a table or a stream of rows, computed batch by batch while they are read.
+
+    pyarrow.RecordBatchReader.from_stream(s), polars.DataFrame(s) and all others that know `__arrow_c_stream__` read it; as
+    often as the rows can be read.
+    """
+
+    def __init__(self, predictor, x, threads):
+        self._predictor, self._x, self._threads = predictor, x, threads
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        x = _as_pandas_exports(self._x) if _package(self._x) == "pandas" else self._x
+        rows = _export(x, "__arrow_c_stream__")
+        out = lib.drove_py_new_stream()
+        if out == ffi.NULL:
+            raise MemoryError("a stream")
+        capsule = _new_capsule(int(ffi.cast("uintptr_t", out)), _STREAM,
+                               int(ffi.cast("uintptr_t", lib.drove_py_stream_destructor())))
+        pointer = ffi.cast("struct ArrowArrayStream *", _capsule_pointer(rows, _STREAM))
+        check(lib.drove_predictor_stream(self._predictor, pointer, self._threads, out))
+        return capsule
 
 
 # ---- by CSV ----

@@ -8,8 +8,8 @@ import sys
 import threading
 import warnings
 
-from drove import _data, _tables
-from drove._library import Progress, check, make_options, text
+from drove import _data, _parquet, _tables
+from drove._library import Progress, check, in_python, make_options, text
 from drove._model import Model
 from drove._native import ffi, lib
 
@@ -64,7 +64,7 @@ def drove_py_evaluated(context, p):
 @ffi.def_extern()
 def drove_py_message(context, line):
     watcher = ffi.from_handle(context)
-    watcher.call(watcher.on_message, text(line))
+    watcher.call(watcher.on_message, in_python(text(line)))
 
 
 class _Interruptible:
@@ -90,18 +90,13 @@ class _Interruptible:
             signal.signal(signal.SIGINT, self.before)
 
 
-class _Bar:
-    """A line that is drawn anew: in a terminal, and in a notebook, whose output takes \\r as well."""
-
-    WIDTH = 30
+class _Lines:
+    """A line of a terminal or a log that is written anew."""
 
     def __init__(self, stream):
         self.stream, self.n = stream, 0
 
-    def __call__(self, p):
-        share = p.fraction if p.fraction == p.fraction else 0.0
-        full = int(self.WIDTH * share)
-        line = f"[{'#' * full}{'.' * (self.WIDTH - full)}] {100 * share:3.0f} %  {p}"
+    def show(self, line):
         self.stream.write("\r" + line.ljust(self.n))
         self.stream.flush()
         self.n = len(line)
@@ -111,7 +106,59 @@ class _Bar:
             self.stream.write("\n")
 
 
-def _wait(run, result):
+class _Cell:
+    """A line in the output of a notebook's cell, which stands alone and is replaced, whatever else is printed."""
+
+    def __init__(self, display):
+        self.display, self.handle = display, None
+
+    def show(self, line):
+        data = {"text/plain": line}
+        if self.handle is None:
+            self.handle = self.display(data, raw=True, display_id=True)
+        else:
+            self.handle.update(data, raw=True)
+
+    def close(self):
+        pass
+
+
+def _output():
+    """Where a bar is drawn: in the notebook whose kernel this process is, or on standard error."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    if getattr(shell, "kernel", None) is None:
+        return _Lines(sys.stderr)
+    from IPython.display import display
+    return _Cell(display)
+
+
+class _Bar:
+    """How far a run is.  Any thread says it; the one that waits for the run draws it, as notebooks demand."""
+
+    WIDTH = 30
+
+    def __init__(self):
+        self.output, self.now, self.drawn = _output(), None, None
+
+    def __call__(self, p):
+        self.now = p
+
+    def draw(self):
+        p = self.now
+        if p is None or p is self.drawn:
+            return
+        self.drawn = p
+        share = p.fraction if p.fraction == p.fraction else 0.0
+        full = int(self.WIDTH * share)
+        self.output.show(f"[{'#' * full}{'.' * (self.WIDTH - full)}] {100 * share:3.0f} %  {p}")
+
+    def close(self):
+        self.draw()
+        self.output.close()
+
+
+def _wait(run, result, bar=None):
     """Trains in a thread of its own, so that signals are handled by this one meanwhile.
 
     Whatever a handler of the caller's raises, the run has ended before this returns or raises: it uses the caller's
@@ -128,6 +175,8 @@ def _wait(run, result):
     while thread.is_alive():
         try:
             thread.join(0.05)
+            if bar is not None:
+                bar.draw()
         except BaseException as raised:
             error = error or raised
             lib.drove_run_cancel(run)
@@ -142,7 +191,7 @@ def train_on(source, values, on_progress=None, on_evaluated=None, on_message=Non
     options, out, result = make_options(values), ffi.new("drove_run **"), ffi.new("drove_result **")
     check(lib.drove_run_create(options, out))
     run = ffi.gc(out[0], lib.drove_run_destroy)
-    bar = _Bar(sys.stderr) if verbose else None
+    bar = _Bar() if verbose else None
     watcher = _Watcher(run, on_progress or bar, on_evaluated or bar, on_message)
     handle, callbacks = ffi.new_handle(watcher), ffi.new("drove_callbacks *")
     callbacks.context = handle
@@ -151,7 +200,7 @@ def train_on(source, values, on_progress=None, on_evaluated=None, on_message=Non
     lib.drove_run_set_callbacks(run, callbacks)
     lib.drove_run_keep_model(run)
     with _Interruptible(watcher) as interrupts:
-        code, why = _wait(run, result)
+        code, why = _wait(run, result, bar)
     if bar is not None:
         bar.close()
     error = watcher.error or (KeyboardInterrupt() if interrupts.n_signals > 1 else None)
@@ -175,16 +224,18 @@ def train_on(source, values, on_progress=None, on_evaluated=None, on_message=Non
 def train(data=None, label=None, *, on_progress=None, on_evaluated=None, on_message=None, verbose=False, **options):
     """Trains a model with everything that `drove train` has.
 
-    data: a spec or path, as on the command line, or a table (pandas, Polars, pyarrow, or another that offers Arrow's
-    PyCapsule interface) with a column `label`, or a pair (X, y) of an array or table and an array.  options: those of the command line by their names, with "_" for "-": train("people.csv",
-    label="income", model="mlp:64", out="run").  options() lists them.
+    data: a spec or path, as on the command line, or a table with a column `label` (pandas, Polars, pyarrow, a Parquet file,
+    or another that offers Arrow's PyCapsule interface), or a pair (X, y) of an array or table and an array.  options: those
+    of the command line by their names, with "_" for "-": train("people.csv", label="income", model="mlp:64", out="run");
+    test may be a table, too.  options() lists them.
 
     on_progress, on_evaluated: called with a Progress; on_message with a line of text.  One that returns False ends the
-    run; an exception does, too, and is raised again.  verbose: a progress bar on standard error.
+    run; an exception does, too, and is raised again.  verbose: a progress bar, on standard error or in a notebook's cell.
 
     Ctrl-C ends the run within a step, with a RuntimeWarning and a model that can be used.  Returns a Result.
     """
-    values, source = dict(options), None
+    values, source, test = dict(options), None, _parquet.opened(options.get("test"))
+    data = _parquet.opened(data)
     if isinstance(data, tuple) and len(data) != 2:
         raise ValueError(f"data: expected a pair (X, y), found {len(data)} values")
     if isinstance(data, tuple):
@@ -195,6 +246,10 @@ def train(data=None, label=None, *, on_progress=None, on_evaluated=None, on_mess
         values["data"] = source.spec
     elif data is not None:
         values["data"] = os.fspath(data)
+    if _tables.is_table(test):
+        test = _tables.source_of(test)
+        values["test"] = test.spec
+    source = (source, test)
     if label is not None:
         values["label"] = label
     model = getattr(values.get("model"), "model_", values.get("model"))
@@ -207,7 +262,7 @@ def train(data=None, label=None, *, on_progress=None, on_evaluated=None, on_mess
 def labelled(x, y):
     """An array or a table with targets: whole numbers, texts and truth values are classes, other numbers values."""
     import numpy as np
-    y = np.asarray(y)
+    x, y = _parquet.opened(x), np.asarray(y)
     if y.dtype == object and _data.has_missing(y):
         raise ValueError("y: expected a value for each row, found missing ones")
     are_classes = y.ndim == 1 and y.dtype.kind not in "f"
@@ -229,15 +284,16 @@ def labelled(x, y):
 
 def _labelled_table(x, numbers, names):
     """A table with one more column: the numbers, or the classes that they stand for."""
-    if numbers.ndim != 1:
-        raise ValueError("y: expected one value for each row of a table with texts or missing values, found several")
-    label = _tables.free_name("label", _tables.column_names(x))
+    numbers = numbers if numbers.ndim > 1 else numbers[:, None]
+    taken, n = _tables.column_names(x), numbers.shape[1]
+    labels = [_tables.free_name(name, taken) for name in (["label"] if n == 1 else [f"label{i}" for i in range(n)])]
     if not _tables.offers_arrow(x):
         raise ValueError("(X, y): expected a table that offers Arrow's interface, or numbers alone; data=TABLE takes others "
                          "with y as a column")
     source = _tables.Table(x)
-    source.add(label, numbers, names)
-    source.spec += f"?label={label}&target={'value' if names is None else 'class'}"
+    for i, label in enumerate(labels):
+        source.add(label, numbers[:, i], names)
+    source.spec += f"?label={','.join(labels)}&target={'value' if names is None else 'class'}"
     return source
 
 
@@ -245,7 +301,7 @@ def options():
     """{name: (default, help)} of all options of train()."""
     n = ffi.new("size_t *")
     table = lib.drove_options_table(n)
-    return {text(table[i].name): (text(table[i].default_text), text(table[i].help)) for i in range(n[0])}
+    return {text(table[i].name): (text(table[i].default_text), in_python(text(table[i].help))) for i in range(n[0])}
 
 
 def read_log(folder):

@@ -201,6 +201,8 @@ typedef struct loading {
     bool is_some; /* only tensors called name[n_names] */
     const char *const *name;
     size_t n_names;
+    drove_place_tensors *place; /* NULL: all tensors go into st.data */
+    void *context;
     json_t *sums;        /* of the tensors' bytes; NULL: a file without checksums */
     drove_checksum *sum; /* of the one that is read */
     drove_safetensors st;
@@ -445,9 +447,11 @@ static drove_status read_spans(loading *l, const span *spans)
             DROVE_TRY(drove__reader_skip(l->reader, size_bytes));
             continue;
         }
-        DROVE_TRY(read_tensor(l, t->name, l->st.data + at, size_bytes));
-        t->bytes = l->st.data + at;
-        at += pad_to_line(size_bytes);
+        if (t->bytes == NULL) {
+            t->bytes = l->st.data + at;
+            at += pad_to_line(size_bytes);
+        }
+        DROVE_TRY(read_tensor(l, t->name, (char *)(uintptr_t)t->bytes, size_bytes));
     }
     char byte;
     size_t n_read;
@@ -459,6 +463,20 @@ static drove_status read_spans(loading *l, const span *spans)
                        l->path, (unsigned long long)drove__reader_offset(l->reader) - 1);
 }
 
+/* What has no other place needs memory of ours. */
+static drove_status place_tensors(loading *l)
+{
+    if (l->place != NULL) {
+        DROVE_TRY(l->place(l->context, &l->st));
+        for (size_t i = 0; i < l->st.n_tensors; i++) {
+            if (l->st.tensor[i].bytes != NULL)
+                l->st.size_bytes -= pad_to_line(drove__tensor_bytes(&l->st.tensor[i]));
+        }
+    }
+    l->st.data = drove__alloc(l->st.size_bytes, 1);
+    return l->st.data != NULL ? DROVE_OK : drove__fail_nomem(l->path, l->st.size_bytes);
+}
+
 static drove_status read_data(loading *l)
 {
     size_t n = l->st.n_tensors;
@@ -467,10 +485,7 @@ static drove_status read_data(loading *l)
     for (size_t i = 0; i < n; i++) spans[i] = (span){l->begin[i], l->end[i], i};
     qsort(spans, n, sizeof *spans, compare_spans);
     drove_status status = check_spans(l, spans, &l->st.size_bytes);
-    if (status == DROVE_OK) {
-        l->st.data = drove__alloc(l->st.size_bytes, 1);
-        if (l->st.data == NULL) status = drove__fail_nomem(l->path, l->st.size_bytes);
-    }
+    if (status == DROVE_OK) status = place_tensors(l);
     if (status == DROVE_OK) status = read_spans(l, spans);
     free(spans);
     return status;
@@ -515,6 +530,13 @@ drove_status drove__safetensors_open(const char *path, const char *const *name, 
                                      drove_safetensors *out)
 {
     loading l = {.path = path, .is_some = true, .name = name, .n_names = n_names};
+    return load(&l, out);
+}
+
+drove_status drove__safetensors_load_into(const char *path, drove_place_tensors *place,
+                                          void *context, drove_safetensors *out)
+{
+    loading l = {.path = path, .place = place, .context = context};
     return load(&l, out);
 }
 

@@ -62,6 +62,13 @@ drove_status drove__safetensors_load(const char *path, drove_safetensors *out);
  * `bytes` of the others is NULL.  Errors: also DROVE_E_DATA (a compressed file, or a pipe). */
 drove_status drove__safetensors_open(const char *path, const char *const *name, size_t n_names,
                                      drove_safetensors *out);
+/* Says where tensors go, once their names, types and shapes are known: sets `bytes` of those that
+ * are to be read into other memory than st->data, which the caller owns and may write. */
+typedef drove_status drove_place_tensors(void *context, drove_safetensors *st);
+/* drove__safetensors_load, which asks `place` before it reads a tensor.  Errors: also those of
+ * place; size_bytes is that of all tensors while it is called. */
+drove_status drove__safetensors_load_into(const char *path, drove_place_tensors *place,
+                                          void *context, drove_safetensors *out);
 void         drove__safetensors_fini(drove_safetensors *st);
 
 /* Bytes of a tensor that was loaded. */

@@ -3,7 +3,7 @@
  * A consumer may move columns out of a batch, so each has memory of its own; what is left in the
  * batch goes with it.
  */
-#include <drove/arrow.h>
+#include "run/arrow.h"
 
 #include "base/mem.h"
 #include "base/status.h"
@@ -56,8 +56,9 @@ static char *name_output(const drove_predictor *predictor, size_t i)
     return strdup(number);
 }
 
-static drove_status make_schema(const drove_predictor *predictor, size_t n, struct ArrowSchema *out)
+drove_status drove__arrow_schema(const drove_predictor *predictor, struct ArrowSchema *out)
 {
+    const size_t n = drove_predictor_describe(predictor)->n_outputs;
     fields *f = calloc(1, sizeof *f);
     if (f == NULL) return drove__fail_nomem("a schema", sizeof *f);
     f->field = calloc(n, sizeof *f->field);
@@ -136,7 +137,7 @@ static drove_status make_column(const float *value, size_t n_rows, size_t n, siz
     return DROVE_OK;
 }
 
-static drove_status make_batch(const float *value, size_t n_rows, size_t n, struct ArrowArray *out)
+drove_status drove__arrow_batch(const float *value, size_t n_rows, size_t n, struct ArrowArray *out)
 {
     columns *c = calloc(1, sizeof *c);
     if (c == NULL) return drove__fail_nomem("predictions", sizeof *c);
@@ -172,8 +173,8 @@ drove_status drove_predictor_arrow(drove_predictor *predictor, const char *data,
     schema->release = NULL;
     batch->release = NULL;
     DROVE_TRY(drove_predictor_apply(predictor, data, threads, &value, &n_rows));
-    drove_status status = make_schema(predictor, n, schema);
-    if (status == DROVE_OK) status = make_batch(value, n_rows, n, batch);
+    drove_status status = drove__arrow_schema(predictor, schema);
+    if (status == DROVE_OK) status = drove__arrow_batch(value, n_rows, n, batch);
     if (status != DROVE_OK && schema->release != NULL) schema->release(schema);
     free(value);
     return status;

@@ -357,16 +357,20 @@ static drove_status read_floats(const drove_safetensors *st, const char *name, s
     return DROVE_OK;
 }
 
-/* n numbers of a layer's tensor; n may be 0: no tensor. */
-static drove_status read_part(const drove_safetensors *st, const drove_layer *l, const char *what,
-                              size_t n, float *into)
+/* n numbers of a layer's tensor are to be read into theta; n may be 0: no tensor. */
+static drove_status place_part(const drove_safetensors *st, const drove_layer *l, const char *what,
+                               size_t n, float *into)
 {
     char name[DROVE_TENSOR_NAME_SIZE];
+    if (n == 0) return DROVE_OK;
     name_tensor(name, l, what);
-    return n > 0 ? read_floats(st, name, n, into) : DROVE_OK;
+    DROVE_TRY(drove__safetensors_want(st, name, DROVE_T_F32, n, NULL));
+    drove_tensor *t = (drove_tensor *)(uintptr_t)drove__safetensors_find(st, name);
+    t->bytes = into;
+    return DROVE_OK;
 }
 
-static drove_status read_parameters(const drove_safetensors *st, drove_modelfile *file)
+static drove_status place_parameters(const drove_safetensors *st, drove_modelfile *file)
 {
     const drove_model *model = file->model;
     file->theta = drove__alloc(model->n_params, sizeof *file->theta);
@@ -375,11 +379,11 @@ static drove_status read_parameters(const drove_safetensors *st, drove_modelfile
     for (size_t i = 0; i < model->n_layers; i++) {
         const drove_layer *l = &model->layer[i];
         float *statistics = file->theta + l->s_offset;
-        DROVE_TRY(read_part(st, l, "weight", l->n_w, file->theta + l->w_offset));
-        DROVE_TRY(read_part(st, l, "bias", l->n_b, file->theta + l->b_offset));
-        DROVE_TRY(read_part(st, l, "mean", l->n_statistics / 2, statistics));
+        DROVE_TRY(place_part(st, l, "weight", l->n_w, file->theta + l->w_offset));
+        DROVE_TRY(place_part(st, l, "bias", l->n_b, file->theta + l->b_offset));
+        DROVE_TRY(place_part(st, l, "mean", l->n_statistics / 2, statistics));
         DROVE_TRY(
-            read_part(st, l, "variance", l->n_statistics / 2, statistics + l->n_statistics / 2));
+            place_part(st, l, "variance", l->n_statistics / 2, statistics + l->n_statistics / 2));
     }
     return DROVE_OK;
 }
@@ -477,7 +481,7 @@ static drove_status read_table(const drove_safetensors *st, drove_modelfile *fil
                        file->schema->n_features);
 }
 
-static drove_status read_all(const drove_safetensors *st, drove_modelfile *file)
+static drove_status read_format(const drove_safetensors *st)
 {
     const char *format = drove__safetensors_meta(st, "format");
     bool is_new = format != NULL && strcmp(format, MODEL_FORMAT) == 0;
@@ -487,33 +491,80 @@ static drove_status read_all(const drove_safetensors *st, drove_modelfile *file)
                            "\", found %s%s%s",
                            format ? "\"" : "", format ? format : "none", format ? "\"" : "");
     }
-    if (is_new != st->is_checked)
-        return drove__fail(DROVE_E_DATA, "format %s: expected %s checksums, found %s", format,
-                           is_new ? "its" : "no", is_new ? "none" : "some");
-    DROVE_TRY(read_io(st, file));
-    DROVE_TRY(read_table(st, file));
-    DROVE_TRY(build_model(st, file));
-    DROVE_TRY(read_parameters(st, file));
+    if (is_new == st->is_checked) return DROVE_OK;
+    return drove__fail(DROVE_E_DATA, "format %s: expected %s checksums, found %s", format,
+                       is_new ? "its" : "no", is_new ? "none" : "some");
+}
+
+typedef struct model_loading {
+    drove_modelfile file;
+    bool has_path; /* an error names the file already */
+} model_loading;
+
+/* Before the tensors are read: the model is built of the metadata, and has a place for each. */
+static drove_status place(void *context, drove_safetensors *st)
+{
+    model_loading *l = context;
+    l->has_path = false;
+    DROVE_TRY(read_format(st));
+    DROVE_TRY(read_io(st, &l->file));
+    DROVE_TRY(read_table(st, &l->file));
+    DROVE_TRY(build_model(st, &l->file));
+    DROVE_TRY(place_parameters(st, &l->file));
+    l->has_path = true;
+    return DROVE_OK;
+}
+
+static drove_status read_others(const drove_safetensors *st, drove_modelfile *file)
+{
     DROVE_TRY(read_scalings(st, file));
     DROVE_TRY(read_target_mean(st, file));
     return read_names(st, file);
 }
 
-drove_status drove__modelfile_load(const char *path, drove_modelfile *out)
+drove_status drove__modelfile_load_tensors(const char *path, drove_modelfile *out,
+                                           drove_safetensors *tensors)
 {
     char found[PATH_MAX];
-    drove_safetensors st;
-    drove_modelfile file = {0};
+    drove_safetensors st = {0};
+    model_loading l = {.has_path = true};
     DROVE_TRY(drove_model_find(path, found, sizeof found));
-    DROVE_TRY(drove__safetensors_load(found, &st));
-    drove_status status = read_all(&st, &file);
-    drove__safetensors_fini(&st);
-    if (status != DROVE_OK) {
-        drove__modelfile_fini(&file);
-        return drove__fail_in(status, "%s", found);
+    drove_status status = drove__safetensors_load_into(found, place, &l, &st);
+    if (status == DROVE_OK) {
+        l.has_path = false;
+        status = read_others(&st, &l.file);
     }
-    *out = file;
+    if (status != DROVE_OK) {
+        drove__safetensors_fini(&st);
+        drove__modelfile_fini(&l.file);
+        return l.has_path ? status : drove__fail_in(status, "%s", found);
+    }
+    *out = l.file;
+    *tensors = st;
     return DROVE_OK;
+}
+
+drove_status drove__modelfile_load(const char *path, drove_modelfile *out)
+{
+    drove_safetensors st;
+    DROVE_TRY(drove__modelfile_load_tensors(path, out, &st));
+    drove__safetensors_fini(&st);
+    return DROVE_OK;
+}
+
+drove_status drove__modelfile_write_tensors(const char *path, const drove_safetensors *tensors)
+{
+    const drove_safetensors *st = tensors;
+    const char **meta = calloc(2 * st->n_meta + 1, sizeof *meta);
+    if (meta == NULL) return drove__fail_nomem("a model file", st->n_meta * sizeof *meta);
+    for (size_t i = 0; i < st->n_meta; i++) {
+        const bool is_format = strcmp(st->meta_key[i], "format") == 0;
+        meta[2 * i] = st->meta_key[i];
+        meta[2 * i + 1] = is_format ? MODEL_FORMAT : st->meta_value[i];
+    }
+    drove_status status = drove__safetensors_write(path, st->tensor, st->n_tensors, meta);
+    free(meta);
+    return status;
 }
 
 drove_status drove__modelfile_features(const char *path, drove_features_options *out)

@@ -3,6 +3,7 @@
 #define DROVE_RUN_MODELFILE_H
 
 #include "base/memfile.h"
+#include "base/safetensors.h"
 #include "data/data.h"
 #include "engine/features.h"
 #include "model/model.h"
@@ -32,6 +33,13 @@ typedef struct drove_modelfile {
 } drove_modelfile;
 /* path: a file, or the folder of a run (drove_model_find). */
 drove_status drove__modelfile_load(const char *path, drove_modelfile *out);
+/* The same, and the file's tensors and metadata, released by drove__safetensors_fini: the values of
+ * parameters stand in theta, so they are in memory once. */
+drove_status drove__modelfile_load_tensors(const char *path, drove_modelfile *out,
+                                           drove_safetensors *tensors);
+/* Writes tensors and metadata that were loaded, as a file of today's format.  Errors: those of
+ * drove__safetensors_write. */
+drove_status drove__modelfile_write_tensors(const char *path, const drove_safetensors *tensors);
 void         drove__modelfile_fini(drove_modelfile *file);
 /* The descriptive part of the training data, for drove__data_open_like and for saving anew: it
  * borrows what the file has. */

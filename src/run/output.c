@@ -277,6 +277,9 @@ drove_status drove_options_resume(drove_options *options, const char *folder)
     for (size_t i = 0; i < DROVE_COUNT(none); i++)
         (void)drove_options_set(&result, none[i], "none");
     drove_options_set(&result, "data_changed", "no"); /* of that resumption alone */
+    /* What the run began with is in its own folder, too. */
+    if (drove__modelpath_is_run(folder) && drove__model_is_gone(&result))
+        snprintf(result.model, sizeof result.model, "%s", folder);
     *options = result;
     return DROVE_OK;
 }

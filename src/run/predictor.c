@@ -6,26 +6,24 @@
  */
 #include "base/available.h"
 #include "base/cpu.h"
-#include "base/file.h"
 #include "base/locale.h"
 #include "base/mem.h"
 #include "base/safetensors.h"
 #include "data/arrays.h"
 #include "engine/engine.h"
 #include "model/loss.h"
+#include "run/arrow.h"
 #include "run/infer.h"
 #include "run/run.h"
 
 #include <drove/predictor.h>
 
 #include <math.h>
-#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { SESSION_ROWS = 64, LEAST_ROWS = 3 }; /* of one pass */
-static const size_t MOST_FILE_BYTES = SIZE_MAX / 4;
 
 typedef struct session {
     struct session *next;
@@ -38,45 +36,20 @@ typedef struct session {
 } session;
 
 struct drove_predictor {
-    drove_memfile *bytes; /* the model file */
+    drove_memfile *bytes; /* the model file; empty until it is asked for */
     char name[DROVE_MODEL_NAME_SIZE];
-    drove_safetensors tensors; /* as they stand in the file */
+    drove_safetensors tensors; /* as they stand in the file; parameters are those of file.theta */
     drove_modelfile file;
     drove_predictor_facts facts;
     drovek_table kernels;
     drove_storage storage; /* the descriptive part of the training data, of which the sessions' */
     drove_data like;       /* and further data are made */
-    pthread_mutex_t lock;  /* protects free_sessions */
+    pthread_mutex_t lock;  /* protects free_sessions, n_users and what bytes holds */
     session *free_sessions;
+    size_t n_users; /* the caller, and streams */
 };
 
 /* ---- opening ---- */
-
-static drove_status load_bytes(drove_predictor *p, const char *model)
-{
-    char path[PATH_MAX], *bytes;
-    size_t n;
-    DROVE_TRY(drove_model_find(model, path, sizeof path));
-    DROVE_TRY(drove__file_load(path, MOST_FILE_BYTES, &bytes, &n));
-    drove_status status = drove__memfile_create(NULL, 0, false, &p->bytes);
-    if (status != DROVE_OK) {
-        free(bytes);
-        return status;
-    }
-    drove__memfile_replace(p->bytes, bytes, n);
-    drove__model_name(p->bytes, p->name);
-    return DROVE_OK;
-}
-
-/* What is said of the file in memory is said of the one that was named. */
-static drove_status fail_of(drove_status status, const drove_predictor *p, const char *model)
-{
-    char text[DROVE_ERROR_TEXT_SIZE];
-    const size_t n = strlen(p->name);
-    drove__error_copy(text);
-    const char *what = strncmp(text, p->name, n) == 0 ? text + n : text;
-    return drove__fail(status, "%s%s%s", model, what == text ? ": " : "", what);
-}
 
 /* Without the padding between layers. */
 static size_t count_parameters(const drove_model *m)
@@ -104,9 +77,9 @@ static void find_facts(drove_predictor *p)
 
 static drove_status load_model(drove_predictor *p, const char *model)
 {
-    drove_status status = drove__modelfile_load(p->name, &p->file);
-    if (status == DROVE_OK) status = drove__safetensors_load(p->name, &p->tensors);
-    if (status != DROVE_OK) return fail_of(status, p, model);
+    DROVE_TRY(drove__memfile_create(NULL, 0, false, &p->bytes));
+    drove__model_name(p->bytes, p->name);
+    DROVE_TRY(drove__modelfile_load_tensors(model, &p->file, &p->tensors));
     drove__modelfile_describe(&p->file, &p->storage, &p->like);
     find_facts(p);
     return DROVE_OK;
@@ -119,9 +92,9 @@ drove_status drove_predictor_open(const char *model, const char *isa, drove_pred
     drove_predictor *p = calloc(1, sizeof *p);
     if (p == NULL) return drove__fail_nomem("a predictor", sizeof *p);
     (void)pthread_mutex_init(&p->lock, NULL); /* cannot fail with these arguments */
+    p->n_users = 1;
     const char *cap = isa != NULL && isa[0] != '\0' ? isa : NULL;
     drove_status status = drovek_select(&p->kernels, drove__cpu_features(), cap);
-    if (status == DROVE_OK) status = load_bytes(p, model);
     if (status == DROVE_OK) status = load_model(p, model);
     if (status != DROVE_OK) {
         drove_predictor_destroy(p);
@@ -147,9 +120,20 @@ static void free_sessions(drove_predictor *p)
     }
 }
 
+void drove__predictor_retain(drove_predictor *p)
+{
+    pthread_mutex_lock(&p->lock);
+    p->n_users++;
+    pthread_mutex_unlock(&p->lock);
+}
+
 void drove_predictor_destroy(drove_predictor *p)
 {
     if (p == NULL) return;
+    pthread_mutex_lock(&p->lock);
+    const bool is_last = --p->n_users == 0;
+    pthread_mutex_unlock(&p->lock);
+    if (!is_last) return;
     free_sessions(p);
     (void)pthread_mutex_destroy(&p->lock);
     drove__modelfile_fini(&p->file);
@@ -171,25 +155,35 @@ const char *drove_predictor_class_name(const drove_predictor *p, size_t i)
     return p->file.class_name != NULL && i < n ? p->file.class_name[i] : NULL;
 }
 
+/* The model file in memory: a second copy of the model, which is made for those who ask. */
+static drove_status make_bytes(const drove_predictor *p)
+{
+    pthread_mutex_t *lock = (pthread_mutex_t *)(uintptr_t)&p->lock;
+    drove_status status = DROVE_OK;
+    pthread_mutex_lock(lock);
+    if (p->bytes->n_bytes == 0) status = drove__modelfile_write_tensors(p->name, &p->tensors);
+    pthread_mutex_unlock(lock);
+    return status;
+}
+
 const char *drove_predictor_name(const drove_predictor *p)
 {
-    return p->name;
+    DROVE_IN_C_LOCALE;
+    return make_bytes(p) == DROVE_OK ? p->name : NULL;
 }
 
 void drove_predictor_bytes(const drove_predictor *p, const void **bytes, size_t *n_bytes)
 {
-    *bytes = p->bytes->bytes;
-    *n_bytes = p->bytes->n_bytes;
+    DROVE_IN_C_LOCALE;
+    const bool is_made = make_bytes(p) == DROVE_OK;
+    *bytes = is_made ? p->bytes->bytes : NULL;
+    *n_bytes = is_made ? p->bytes->n_bytes : 0;
 }
 
 drove_status drove_predictor_save(const drove_predictor *p, const char *path)
 {
-    drove_writer *w;
-    DROVE_TRY(drove__writer_create(path, &w));
-    drove_status status = drove__writer_write(w, p->bytes->bytes, p->bytes->n_bytes);
-    if (status == DROVE_OK) return drove__writer_commit(w);
-    drove__writer_abort(w);
-    return status;
+    DROVE_IN_C_LOCALE;
+    return drove__modelfile_write_tensors(path, &p->tensors);
 }
 
 /* ---- rows ---- */
@@ -352,6 +346,19 @@ drove_status drove_predictor_apply(drove_predictor *p, const char *data, unsigne
     return status;
 }
 
+drove_status drove_predictor_remarks(drove_predictor *p, const char *data, char **out)
+{
+    DROVE_IN_C_LOCALE;
+    drove_data *opened;
+    *out = NULL;
+    DROVE_TRY(drove__data_open_like(data, &p->like, false, &opened));
+    char *text = strdup(opened->storage->notes);
+    drove_data_destroy(opened);
+    if (text == NULL) return drove__fail_nomem("remarks", sizeof opened->storage->notes);
+    *out = text;
+    return DROVE_OK;
+}
+
 /* ---- parameters ---- */
 
 static size_t count(const drove_tensor *t)
@@ -393,24 +400,19 @@ static drove_status check_values(const drove_tensor *t, const char *name, const 
     return DROVE_OK;
 }
 
-/* Writes the tensors anew, with the metadata that were there, and reads the model from them. */
-static drove_status rewrite(drove_predictor *p)
+/* After a change: the bytes, where somebody has asked for them, and what follows from values. */
+static drove_status rewrite(drove_predictor *p, bool is_parameter)
 {
-    const drove_safetensors *st = &p->tensors;
-    const char **meta = calloc(2 * st->n_meta + 1, sizeof *meta);
     drove_modelfile file;
-    if (meta == NULL) return drove__fail_nomem("a model file", st->n_meta * sizeof *meta);
-    for (size_t i = 0; i < st->n_meta; i++) {
-        meta[2 * i] = st->meta_key[i];
-        meta[2 * i + 1] = st->meta_value[i];
-    }
-    drove_status status = drove__safetensors_write(p->name, st->tensor, st->n_tensors, meta);
-    free(meta);
-    if (status == DROVE_OK) status = drove__modelfile_load(p->name, &file);
-    DROVE_TRY(status);
-    free_sessions(p); /* their engines know the model that goes */
+    drove_safetensors tensors;
+    if (is_parameter && p->bytes->n_bytes == 0) return DROVE_OK;
+    DROVE_TRY(drove__modelfile_write_tensors(p->name, &p->tensors));
+    if (is_parameter) return DROVE_OK;
+    DROVE_TRY(drove__modelfile_load_tensors(p->name, &file, &tensors));
     drove__modelfile_fini(&p->file);
+    drove__safetensors_fini(&p->tensors);
     p->file = file;
+    p->tensors = tensors;
     drove__modelfile_describe(&p->file, &p->storage, &p->like);
     find_facts(p);
     return DROVE_OK;
@@ -422,12 +424,14 @@ drove_status drove_predictor_set_tensor(drove_predictor *p, const char *name, co
     DROVE_IN_C_LOCALE;
     const drove_tensor *t = drove__safetensors_find(&p->tensors, name);
     DROVE_TRY(check_values(t, name, values, n));
-    float *at = (float *)(uintptr_t)t->bytes; /* in p->tensors, which are ours */
+    float *at = (float *)(uintptr_t)t->bytes; /* in theta or p->tensors, which are ours */
+    const bool is_parameter = at >= p->file.theta && at < p->file.theta + p->file.model->n_params;
     float *before = drove__grow(NULL, n > 0 ? n : 1, sizeof *before);
     if (before == NULL) return drove__fail_nomem(name, n * sizeof *before);
+    free_sessions(p); /* their engines may keep what they made of the model that goes */
     memcpy(before, at, n * sizeof *before);
     memcpy(at, values, n * sizeof *at);
-    drove_status status = rewrite(p);
+    drove_status status = rewrite(p, is_parameter);
     if (status != DROVE_OK) memcpy(at, before, n * sizeof *at);
     free(before);
     return status;

@@ -1,6 +1,7 @@
 /* run/resolve.c - see resolve.h. */
 #include "run/resolve.h"
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/spec.h"
 #include "engine/linear/precision.h"
@@ -54,12 +55,33 @@ static bool names_model(const char *model)
     return false;
 }
 
-bool drove__names_model_file(const char *model)
+static bool has_ending_of_model(const char *model)
 {
     static const char ending[] = ".safetensors";
     size_t n = strlen(model), n_ending = sizeof ending - 1;
-    if (n > n_ending && strcmp(model + n - n_ending, ending) == 0) return true;
-    return !names_model(model) && drove__modelpath_is_run(model);
+    return n > n_ending && strcmp(model + n - n_ending, ending) == 0;
+}
+
+bool drove__names_model_file(const char *model)
+{
+    return has_ending_of_model(model) || (!names_model(model) && drove__modelpath_is_run(model));
+}
+
+bool drove__model_is_gone(const drove_options *opt)
+{
+    const drove_model_io io = {.n_features = 1, .n_classes = 2};
+    drove_reader *reader;
+    drove_model *model;
+    if (strcmp(opt->model, "auto") == 0) return false;
+    if (has_ending_of_model(opt->model)) {
+        if (drove__reader_open(opt->model, &reader) != DROVE_OK) return true;
+        drove__reader_close(reader);
+        return false;
+    }
+    if (drove__names_model_file(opt->model)) return false;
+    const drove_status status = drove__model_create(opt->model, opt->activation, "", &io, &model);
+    if (status == DROVE_OK) drove__model_destroy(model);
+    return status != DROVE_OK && status != DROVE_E_SHAPE && status != DROVE_E_NOMEM;
 }
 
 /* The number after "epochs=" and the like. */

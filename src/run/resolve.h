@@ -61,6 +61,8 @@ bool drove__prefetch_wants_hardware_off(const char *word);
 /* Does --model name a saved model: its file, or the folder of a run (./NAME where a kind of model
  * has that name)?  All others are specs. */
 bool drove__names_model_file(const char *model);
+/* Is --model neither a model that can be built nor a file, or run, that is there? */
+bool drove__model_is_gone(const drove_options *opt);
 
 typedef enum drove_save_unit {
     DROVE_SAVE_EVAL,

@@ -327,6 +327,12 @@ drove_status drove__state_save(drove_run *run, const char *path)
 
 /* ---- loading ---- */
 
+/* The model in the run's own folder is the one that the run has, whatever it was called. */
+static bool is_own_model(const drove_run *run, const char *option)
+{
+    return strcmp(option, "model") == 0 && strcmp(run->opt.model, run->opt.resume) == 0;
+}
+
 static drove_status check_options(const drove_run *run, const drove_safetensors *st)
 {
     const char *format = drove__safetensors_meta(st, "format");
@@ -348,7 +354,7 @@ static drove_status check_options(const drove_run *run, const drove_safetensors 
         const char *then = drove__safetensors_meta(st, info[i].name);
         if (then == NULL) then = info[i].default_text; /* saved before there was this option */
         DROVE_TRY(get_fixed(run, info[i].name, now));
-        if (strcmp(then, now) != 0) {
+        if (strcmp(then, now) != 0 && !is_own_model(run, info[i].name)) {
             return drove__fail(DROVE_E_ARG,
                                "%s: expected \"%s\" as in the run to be continued, found \"%s\"",
                                drove_flag_text(info[i].name, flag), then, now);

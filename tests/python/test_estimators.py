@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
+import drove
 from drove import DroveClassifier, DroveRegressor
 
 # Stochastic gradient descent sees a row of weight 2 once, two rows in two steps: scikit-learn says the same of its own.
@@ -344,6 +345,17 @@ class Life(unittest.TestCase):
         self.assertFalse(hasattr(model, "predict_proba"))
         self.assertGreater(model.score(self.X, self.y), 0.8)
         np.testing.assert_array_equal(model.decision_function(self.X) > 0, model.predict(self.X) == 1)
+
+    def test_messages_call_options_by_their_parameters(self):
+        for made, words in ((dict(lr=-1), '^lr: expected auto or a number above 0, found "-1"$'),
+                            (dict(weight_decay=-2), "^weight_decay: expected a number of at least 0"),
+                            (dict(options={"eval-every": "x"}), "^eval_every: expected auto"),
+                            (dict(n_jobs=5000), "^n_jobs: expected a whole number from 1 to 4096")):
+            with self.assertRaisesRegex(ValueError, words):
+                DroveClassifier(**made).fit(self.X, self.y)
+        with self.assertRaisesRegex(ValueError, "^threads: expected"):  # elsewhere it is called so
+            drove.train((self.X, self.y), threads=5000)
+        self.assertFalse([name for name, (default, about) in drove.options().items() if "--" in default + about])
 
     def test_errors_are_those_of_python(self):
         with self.assertRaisesRegex(ValueError, "model"):

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import unittest
+import warnings
 
 import numpy as np
 
@@ -166,6 +167,36 @@ class Estimators(unittest.TestCase):
             pair = drove.train((_tables.without(X, ["y"]), np.arange(400.0)), **RUN).model
             np.testing.assert_array_equal(pair.outputs(X), drove.train(X, label="y", **RUN).model.outputs(X))
 
+    def test_several_labels_and_values(self):
+        """An indicator matrix, or several values, beside texts and missing cells: those of a file with such columns."""
+        cells = {name: c for name, c in columns().items() if name != "kind"}
+        cells["label0"] = ["x", "y"] * 200  # a name that is taken
+        labels = np.column_stack([np.array([c == "Oslo" for c in cells["town"]]), np.arange(400) % 3 == 0,
+                                  [c is not None and c > 0 for c in cells["size"]]]).astype(int)
+        values = np.column_stack([np.array(cells["count"], dtype=float), np.arange(400.0)])
+        run = dict(model="mlp:8", random_state=1, until="epochs=4", lr=0.01, strategy="sequential")
+        for make in MAKERS.values():
+            try:
+                X = make(cells)
+            except unittest.SkipTest:
+                continue
+            model = DroveClassifier(**run).fit(X, labels)
+            self.assertEqual(model.predict(X).shape, (400, 3))
+            write_csv({**cells, **{f"l{i}": [bool(v) for v in labels[:, i]] for i in range(3)}}, "labels.csv")
+            same = drove.train("labels.csv", label="l0,l1,l2", metrics="none", **RUN).model
+            np.testing.assert_array_equal(model.predict_proba(X), same.outputs("labels.csv"))
+            longer = DroveClassifier("mlp:8", random_state=0, until="epochs=40", lr=0.02, rule="adam").fit(X, labels)
+            self.assertGreater((longer.predict(X)[:, 0] == labels[:, 0]).mean(), 0.95)
+            self.assertEqual(longer.partial_fit(X, labels).predict(X).shape, (400, 3))
+            with self.assertRaisesRegex(ValueError, "indicator matrix of 3 labels as in the first call"):
+                longer.partial_fit(X, labels[:, :2])
+            values_of = DroveRegressor(**run).fit(X, values)
+            write_csv({**cells, **{f"v{i}": list(values[:, i]) for i in range(2)}}, "values.csv")
+            same = drove.train("values.csv", label="v0,v1", metrics="none", **RUN).model
+            np.testing.assert_allclose(values_of.predict(X), same.outputs("values.csv"), rtol=1e-6)
+            pair = drove.train((X, values), metrics="none", **RUN).model
+            np.testing.assert_allclose(pair.outputs(X), values_of.predict(X), rtol=1e-6)
+
     def test_numbers_alone(self):
         for make in MAKERS.values():
             try:
@@ -233,9 +264,29 @@ class Types(unittest.TestCase):
 
     def test_refused_by_pandas(self):
         pandas = arrow_pandas()
-        frame = pandas.DataFrame({"good": [1, 2], "mixed": pandas.Series([1, "x"], dtype=object)})
+        frame = pandas.DataFrame({"good": [1, 2], "mixed": pandas.Series([1, [2]], dtype=object)})
         with self.assertRaisesRegex(ValueError, "^[^\n]*column mixed[^\n]*$"):
             drove.train(frame, label="good", **RUN)
+
+    def test_pandas_columns_of_mixed_types_are_those_of_a_file(self):
+        """Numbers and texts in one column: texts, or numbers where all texts are such, or few words among them."""
+        pandas = arrow_pandas()
+        n = 80
+        frame = pandas.DataFrame({
+            "mixed": pandas.Series([1, "x", 2.5, None, True, 7.0, "7", "y"] * (n // 8), dtype=object),
+            "numbers": pandas.Series([1, "2", 3.5, None] * (n // 4), dtype=object),
+            "word": pandas.Series([float(i) for i in range(n - 2)] + ["unknown"] * 2, dtype=object),
+            "day": pandas.Series([datetime.date(2020, 1, 1 + i % 28) if i % 2 else "2021-03-04" for i in range(n)], dtype=object),
+            "y": ["a", "b"] * (n // 2)})
+        before = frame.copy()
+        frame.to_csv("mixed.csv", index=False)
+        of_file, of_table = (drove.train(data, label="y", **RUN).model for data in ("mixed.csv", frame))
+        self.assertEqual(of_table.n_features, of_file.n_features)
+        for name, values in of_file.parameters.items():
+            np.testing.assert_array_equal(of_table.parameters[name], values)
+        pandas.testing.assert_frame_equal(frame, before)
+        model = DroveClassifier("mlp:8", random_state=0, until="epochs=2").fit(frame, "y")
+        self.assertEqual(len(model.predict(frame)), n)
 
     def test_dates_beyond_the_range(self):
         polars = package("polars", (1, 0))
@@ -253,6 +304,57 @@ class Types(unittest.TestCase):
         self.assertIsInstance(_tables.source_of(frame, names), _tables.TextTable)
         self.assertIsInstance(_tables.source_of(frame), _tables.Table)
         self.assertEqual(len(model.table_outputs(frame, names)), 80)
+
+
+class OtherTypes(unittest.TestCase):
+    """A column that has another type than in fit: read as far as it can be, and what cannot is said."""
+
+    def tables(self, **changed):
+        n = 40
+        cells = {"age": [i % 17 + 0.5 for i in range(n)], "town": ["Oslo", "Bonn"] * (n // 2), **changed}
+        for make in MAKERS.values():
+            try:
+                yield make(cells)
+            except unittest.SkipTest:
+                pass
+
+    def check(self, changed, warned=None, raised=None, is_equal=False):
+        models = [DroveClassifier("mlp:4", random_state=0, until="epochs=2").fit(table, ["a", "b"] * 20)
+                  for table in self.tables()]
+        for model, table, same in zip(models, self.tables(**changed), self.tables()):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                if raised:
+                    with self.assertRaisesRegex(ValueError, raised):
+                        model.predict(table)
+                else:
+                    p = model.predict_proba(table)
+                    if is_equal:
+                        np.testing.assert_array_equal(p, model.predict_proba(same))
+            found = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
+            self.assertEqual(len(found), 1 if warned else 0, found)
+            if warned:
+                self.assertRegex(found[0], warned)
+
+    def test_that_reads_the_same_is_taken(self):
+        self.check({"age": [str(i % 17 + 0.5) for i in range(40)]}, is_equal=True)
+
+    def test_some_cells_are_said(self):
+        self.check({"age": [str(i % 17 + 0.5) for i in range(36)] + ["old"] * 3 + [None]},
+                   warned="^column 'age' had numbers in fit and has texts now: 3 of 39 cells")
+        self.check({"town": [None] * 40})
+
+    def test_none_is_an_error(self):
+        self.check({"age": ["old", "young"] * 20}, raised="^column 'age': expected numbers as in fit, found texts, none of")
+        self.check({"town": [1, 2] * 20}, raised="^column 'town': expected texts as in fit, found numbers, none of")
+        self.check({"age": [datetime.date(2020, 1, 1)] * 40}, raised="^column 'age': expected numbers as in fit, found dates")
+
+    def test_rows_of_training_go_the_same_way(self):
+        for table, other in zip(self.tables(), self.tables(age=["old"] * 40)):
+            model = DroveClassifier("mlp:4", random_state=0, until="epochs=2")
+            model.partial_fit(table, ["a", "b"] * 20, classes=["a", "b"])
+            with self.assertRaisesRegex(ValueError, "^column 'age': expected numbers"):
+                model.partial_fit(other, ["a", "b"] * 20)
 
 
 class Memory(unittest.TestCase):

@@ -1,5 +1,6 @@
 """train(), callbacks, signals, models and logs."""
 import copy
+import io
 import os
 import pickle
 import re
@@ -8,8 +9,10 @@ import subprocess
 import sys
 import threading
 import time
+import types
 import unittest
 import warnings
+from unittest import mock
 
 import numpy as np
 
@@ -61,6 +64,21 @@ class Train(unittest.TestCase):
         second = drove.train((X, y), model=first.model, until="epochs=3", lr=0.01, test="none")
         self.assertLess(second.summary["loss"], first.summary["loss"])
 
+    def test_a_run_is_resumed(self):
+        """With the options that it was saved with; it began with a model in memory, which is gone."""
+        np.savetxt("rows.csv", np.column_stack([*problem()[0].T[:4], problem()[1]]), delimiter=",", fmt="%g",
+                   header="a,b,c,d,y", comments="")
+        run = dict(label="y", test="none", strategy="sequential", threads=1, lr=0.05)
+        start = drove.train("rows.csv", model="mlp:4", until="epochs=1", seed=1, **run).model
+        whole = drove.train("rows.csv", model=start, until="epochs=3", seed=2, **run).model
+        drove.train("rows.csv", model=start, until="epochs=1", seed=2, out="stopped", **run)
+        del start
+        result = drove.train(resume="stopped", until="epochs=3")
+        for name, values in whole.parameters.items():
+            np.testing.assert_array_equal(result.model.parameters[name], values)
+        with self.assertRaisesRegex(FileNotFoundError, "^resume: nowhere/run.json"):
+            drove.train(resume="nowhere")
+
     def test_options(self):
         table = drove.options()
         self.assertEqual(table["data"][0], "synth:digits")
@@ -98,6 +116,42 @@ class Callbacks(unittest.TestCase):
             self.train(on_evaluated=fail)
         with self.assertRaises(SystemExit):
             self.train(on_message=lambda line: sys.exit(3), on_evaluated=lambda p: sys.exit(3))
+
+    def test_the_bar(self):
+        """Of a terminal one line, written anew; of a notebook's kernel one display, replaced, by the waiting thread."""
+        def train(stream):
+            with mock.patch.object(sys, "stderr", stream):
+                self.train(until="epochs=5", verbose=True)
+        stream = io.StringIO()
+        train(stream)
+        lines = stream.getvalue().split("\r")
+        self.assertRegex(lines[-1], r"^\[#{30}\] 100 %  5.00 epochs, loss [0-9.]+.*\n$")
+        self.assertNotIn("\n", "".join(lines[:-1]))
+
+        shown, here = [], threading.get_ident()
+
+        class Handle:
+            def update(self, data, raw):
+                shown.append((self, data["text/plain"], raw, threading.get_ident()))
+
+        def display(data, raw, display_id):
+            self.assertTrue(display_id)
+            handle = Handle()
+            handle.update(data, raw)
+            return handle
+        shell = types.SimpleNamespace(kernel=object())
+        modules = {"IPython": types.SimpleNamespace(get_ipython=lambda: shell),
+                   "IPython.display": types.SimpleNamespace(display=display)}
+        stream = io.StringIO()
+        with mock.patch.dict(sys.modules, modules):
+            train(stream)
+        self.assertEqual(stream.getvalue(), "")
+        self.assertRegex(shown[-1][1], r"^\[#{30}\] 100 %  5.00 epochs")
+        self.assertEqual({(handle, raw, ident) for handle, _, raw, ident in shown}, {(shown[0][0], True, here)})
+        shell.kernel = None  # IPython in a terminal
+        with mock.patch.dict(sys.modules, modules):
+            train(stream)
+        self.assertIn("100 %", stream.getvalue())
 
     def test_ctrl_c_leaves_a_model(self):
         began = time.monotonic()

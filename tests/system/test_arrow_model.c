@@ -181,9 +181,41 @@ static void predictions_are_a_batch(void **state)
     drove_arrow_table_destroy(table);
 }
 
+static void write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void remarks_are_those_on_the_cells(void **state)
+{
+    (void)state;
+    char spec[64], *text;
+    drove_arrow_table *table = make_table();
+    snprintf(spec, sizeof spec, "table:%s", drove_arrow_table_name(table));
+    drove_predictor *predictor = train(spec);
+    ok(drove_predictor_remarks(predictor, "table:table.csv", &text));
+    assert_string_equal(text, "");
+    free(text);
+    write_file("odd.csv", "size,town,more\nbig,Oslo,1\n1.5,Paris,2\nlarge,Bonn,3\n2,Rome,4\n");
+    ok(drove_predictor_remarks(predictor, "table:odd.csv", &text));
+    assert_non_null(strstr(text, "column \"size\": 2 cells are no number and count as missing, "
+                                 "first in row 1"));
+    assert_non_null(strstr(text, "column \"town\": 2 cells with a value that the training data "
+                                 "do not have count as missing (\"Paris\")"));
+    free(text);
+    assert_int_equal(drove_predictor_remarks(predictor, "table:none.csv", &text), DROVE_E_FILE);
+    assert_null(text);
+    drove_predictor_destroy(predictor);
+    drove_arrow_table_destroy(table);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(the_model_is_that_of_the_file),
-                                       cmocka_unit_test(predictions_are_a_batch)};
+                                       cmocka_unit_test(predictions_are_a_batch),
+                                       cmocka_unit_test(remarks_are_those_on_the_cells)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -236,6 +236,59 @@ static void test_some_of_it(void **state)
     free(file);
 }
 
+/* ---- other memory for tensors ---- */
+
+typedef struct places {
+    char word[5];
+    size_t size_bytes; /* of all tensors, when they were placed */
+    bool refuses;
+} places;
+
+static drove_status place_word(void *context, drove_safetensors *st)
+{
+    places *p = context;
+    p->size_bytes = st->size_bytes;
+    assert_null(st->tensor[0].bytes); /* nothing is read yet */
+    if (p->refuses) return drove__fail(DROVE_E_SHAPE, "no place for it");
+    st->tensor[1].bytes = p->word;
+    return DROVE_OK;
+}
+
+/* A tensor goes where it is asked for, is checked there, and takes no room among the others. */
+static void test_into_other_memory(void **state)
+{
+    (void)state;
+    const drove_tensor tensor[] = {{"a", DROVE_T_U8, 1, {3}, "one"},
+                                   {"b", DROVE_T_U8, 1, {5}, "hello"},
+                                   {"c", DROVE_T_U8, 1, {3}, "end"}};
+    places p = {.refuses = false};
+    drove_safetensors st;
+    size_t n;
+    assert_ok(drove__safetensors_write(FILE_NAME, tensor, 3, NULL));
+    assert_ok(drove__safetensors_load_into(FILE_NAME, place_word, &p, &st));
+    assert_memory_equal(p.word, "hello", 5);
+    assert_ptr_equal(st.tensor[1].bytes, p.word);
+    assert_memory_equal(st.tensor[0].bytes, "one", 3);
+    assert_memory_equal(st.tensor[2].bytes, "end", 3);
+    assert_int_equal(p.size_bytes, 3 * DROVE_CACHE_LINE);
+    assert_int_equal(st.size_bytes, 2 * DROVE_CACHE_LINE);
+    drove__safetensors_fini(&st);
+    p.refuses = true;
+    assert_fails(drove__safetensors_load_into(FILE_NAME, place_word, &p, &st), DROVE_E_SHAPE,
+                 "no place for it");
+    p.refuses = false;
+    char *file = read_bytes(FILE_NAME, &n);
+    char *word = memchr(file, 'h', n);
+    while (word != NULL && memcmp(word, "hello", 5) != 0)
+        word = memchr(word + 1, 'h', n - (size_t)(word + 1 - file));
+    assert_non_null(word);
+    word[4] = '!';
+    write_bytes(FILE_NAME, file, n);
+    assert_fails(drove__safetensors_load_into(FILE_NAME, place_word, &p, &st), DROVE_E_DATA,
+                 "\"b\"");
+    free(file);
+}
+
 /* ---- what a writer must refuse ---- */
 
 static void test_write_refuses(void **state)
@@ -567,6 +620,7 @@ int main(void)
         cmocka_unit_test(test_round_trip_of_every_type),
         cmocka_unit_test(test_nothing_in_it),
         cmocka_unit_test(test_some_of_it),
+        cmocka_unit_test(test_into_other_memory),
         cmocka_unit_test(test_write_refuses),
         cmocka_unit_test(test_wrong_descriptions),
         cmocka_unit_test(test_wrong_sizes),

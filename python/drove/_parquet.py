@@ -1,0 +1,116 @@
+"""Parquet files as tables: read by pyarrow, one row group after the other, whenever they are asked for."""
+from __future__ import annotations
+
+import os
+
+import numpy as np
+
+_BATCH_ROWS = 65536  # at most, of one batch
+
+
+def is_file(x):
+    """Whether x is the path of a Parquet file: its first bytes say so."""
+    if not isinstance(x, (str, os.PathLike)):
+        return False
+    try:
+        with open(x, "rb") as file:
+            return file.read(4) == b"PAR1"
+    except (OSError, ValueError):
+        return False
+
+
+def opened(x):
+    """A path of a Parquet file as a Parquet; anything else as it is."""
+    return Parquet(x) if is_file(x) else x
+
+
+def of_path(x):
+    """The table in a file, where an estimator is given a path: text is for drove.train."""
+    if not isinstance(x, (str, os.PathLike)):
+        return x
+    if is_file(x):
+        return Parquet(x)
+    if not os.path.exists(x):
+        raise FileNotFoundError(f"{os.fspath(x)}: expected a Parquet file, found none")
+    raise ValueError(f"{os.fspath(x)}: expected a Parquet file, found another (drove.train reads text)")
+
+
+class Parquet:
+    """Columns of a Parquet file, in the order of `names`.  It is read anew by each use, and is never in memory whole."""
+
+    def __init__(self, path, names=None):
+        try:
+            import pyarrow.parquet
+        except ImportError:
+            raise ImportError(f"{os.fspath(path)}: expected pyarrow, which reads Parquet files, found none") from None
+        self.path = os.fspath(path)
+        try:
+            self._file = pyarrow.parquet.ParquetFile(self.path, pre_buffer=False)
+        except pyarrow.ArrowInvalid as error:
+            raise ValueError(f"{self.path}: expected a Parquet file, found: {' '.join(str(error).split())}") from error
+        whole = self._file.schema_arrow
+        self.column_names = list(whole.names) if names is None else list(names)
+        self.schema = pyarrow.schema([whole.field(name) for name in self.column_names]) if names is not None else whole
+        self.shape = (self._file.metadata.num_rows, len(self.column_names))
+
+    def __len__(self):
+        return self.shape[0]
+
+    def select(self, names):
+        return Parquet(self.path, names)
+
+    def batches(self):
+        """Record batches, of a row group each or of a part of one."""
+        import pyarrow
+        try:
+            for group in range(self._file.num_row_groups):
+                for batch in self._file.iter_batches(_BATCH_ROWS, row_groups=[group], columns=self.column_names):
+                    yield batch.select(self.column_names)
+        except pyarrow.ArrowException as error:
+            raise ValueError(f"{self.path}: {' '.join(str(error).split())}") from error
+
+    def tables(self):
+        """The same as pyarrow tables."""
+        import pyarrow
+        for batch in self.batches():
+            yield pyarrow.Table.from_batches([batch])
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        import pyarrow
+        return pyarrow.RecordBatchReader.from_batches(self.schema, self.batches()).__arrow_c_stream__(requested_schema)
+
+    def column(self, name):
+        """One column, whole, as a pyarrow array in chunks."""
+        return self._file.read([name]).column(name)
+
+    def to_pandas(self):
+        return self._file.read(self.column_names).to_pandas()
+
+    def is_plain(self):
+        """Whether all columns are numbers without missing values."""
+        import pyarrow.types as types
+        if not all(types.is_integer(field.type) or types.is_floating(field.type) for field in self.schema):
+            return False
+        return self._has_no_null_by_its_statistics() or all(batch.column(i).null_count == 0 for batch in self.batches()
+                                                            for i in range(batch.num_columns))
+
+    def _has_no_null_by_its_statistics(self):
+        facts = self._file.metadata
+        place = {facts.schema.column(i).path: i for i in range(len(facts.schema))}
+        for group in range(facts.num_row_groups):
+            for name in self.column_names:
+                chunk = facts.row_group(group).column(place[name]) if name in place else None
+                found = chunk.statistics if chunk is not None else None
+                if found is None or not found.has_null_count or found.null_count > 0:
+                    return False
+        return True
+
+    def to_numpy(self):
+        """Columns of numbers as an array: floats of 32 bits, which is what the library makes of any number."""
+        out, at = np.empty(self.shape, dtype=np.float32), 0
+        with np.errstate(over="ignore"):  # infinite numbers are refused by whoever takes the array
+            for batch in self.batches():
+                for i, column in enumerate(batch.columns):
+                    out[at:at + batch.num_rows, i] = column.to_numpy(zero_copy_only=False)
+                at += batch.num_rows
+        return out
