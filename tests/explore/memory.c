@@ -97,6 +97,7 @@ void explore__plain(uintptr_t address, size_t size, bool is_write, uintptr_t whe
     if (explore__e.n_threads == 1 && (size > 8 || explore__e.n_words == 0 || !is_word(address)))
         return;
     const view *mine = &explore__self()->view;
+    if (is_write && shadow_of(address) != NULL) explore__kill_point();
     for (size_t i = 0; i < size; i++) {
         shadow *s = shadow_of(address + i);
         if (s == NULL) return;
@@ -146,6 +147,11 @@ bool explore__is_mutated(uintptr_t where, kind k)
         explore__e.site[i].has[k] = true;
     }
     return explore__e.mutated == where && explore__e.mutant == k;
+}
+
+bool explore_leaves_out(void)
+{
+    return explore__is_mutated(HERE, LEFT_OUT);
 }
 
 /* An order as bits. */
@@ -219,7 +225,9 @@ static bool repeats(unsigned i, uintptr_t where, unsigned *index)
             wait_for_news(t, false);
             return false;
         }
-        if (explore__choose(2) == 0) {
+        /* Who looks now and then while time passes goes on more often than not. */
+        bool is_patient = explore__e.is_random && explore__e.scenario->needs_time;
+        if (explore__choose(is_patient ? 16 : 2) == 0) {
             wait_for_news(t, true);
             return false;
         }
