@@ -14,7 +14,7 @@ static struct {
     unsigned n; /* plain, under the lock */
     _Atomic uint32_t word;
     bool loops; /* who is woken looks again */
-} *run;
+} * run;
 
 static void make(bool loops)
 {

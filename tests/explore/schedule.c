@@ -284,6 +284,7 @@ static bool time_passes(void)
     uint64_t first_ns = UINT64_MAX;
     for (unsigned i = 0; i < explore__e.n_threads; i++) {
         const thread *t = &explore__e.thread[i];
+        if (t->status == AWAITS_NEWS && t->is_soft) return false; /* it would have gone on */
         bool passes = explore__e.scenario->needs_time || t->waits_for == 0;
         if (has_limit(t) && passes && t->until_ns < first_ns) first_ns = t->until_ns;
     }
@@ -439,6 +440,8 @@ void explore__trace(const char *what, uintptr_t address, uint64_t bits, uintptr_
     char text[128];
     if (!explore__e.is_traced || explore__e.n_steps > MOST_TRACED) return;
     explore__site_text(where, text, sizeof text);
-    fprintf(stderr, "  thread %d: %-10s word %-3u %" PRIx64 "  %s\n", explore__e.now, what,
-            explore__word_at(address, 1), bits, text);
+    if (address == 0) fprintf(stderr, "  thread %d: %s\n", explore__e.now, what);
+    else
+        fprintf(stderr, "  thread %d: %-10s word %-3u %" PRIx64 "  %s\n", explore__e.now, what,
+                explore__word_at(address, 1), bits, text);
 }
