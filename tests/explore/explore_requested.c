@@ -18,7 +18,7 @@ static struct wire {
     pthread_cond_t met;
     unsigned n_arrived, n_meetings;
     uint64_t next;
-} *wire;
+} * wire;
 
 static struct {
     unsigned n_ranks, n_stretches;
@@ -207,10 +207,7 @@ int main(int argc, char **argv)
          .run = two_stretches,
          .n_preemptions = 1,
          .needs_time = true},
-        {.name = "one rank, two workers",
-         .run = one_rank,
-         .n_preemptions = 2,
-         .needs_time = true},
+        {.name = "one rank, two workers", .run = one_rank, .n_preemptions = 2, .needs_time = true},
         {.name = "two ranks, halted", .run = halted, .n_samples = 3000, .needs_time = true},
         {.name = NULL},
     };

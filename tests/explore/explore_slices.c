@@ -29,7 +29,7 @@ static struct wire {
     pthread_mutex_t lock; /* protects all below */
     pthread_cond_t changed;
     channel channel[DROVE_CHANNELS];
-} *wire;
+} * wire;
 
 static drove_status start(drove_transport *t, unsigned worker, const drove_exchange *x)
 {
@@ -111,8 +111,7 @@ static void train(unsigned process, unsigned here, unsigned device)
             g[p] = gradient_of(device, k, p);
             (void)drove__collect_arrive(run.c[process], here, p, g, (float)(device + 1), true);
         }
-        explore_check(drove__collect_finish(run.c[process], here, &mean, &eta, &times),
-                      "finished");
+        explore_check(drove__collect_finish(run.c[process], here, &mean, &eta, &times), "finished");
         for (unsigned p = 0; p < run.n_parts; p++) {
             float wanted = 0.0f;
             for (unsigned d = 0; d < run.n_all; d++) wanted += gradient_of(d, k, p);

@@ -80,10 +80,8 @@ static void steps(unsigned n_workers, unsigned n_steps, bool is_resident, bool i
     run.is_stopped = is_stopped;
     for (unsigned w = 0; w < MOST_WORKERS; w++) run.is_resident[w] = is_resident && w > 0;
     explore_check(drove__spec_parse("tree", &spec) == DROVE_OK, "the variant is known");
-    const drove_sync_options options = {.spec = &spec,
-                                        .n_workers = n_workers,
-                                        .optim = &run.optim,
-                                        .is_resident = run.is_resident};
+    const drove_sync_options options = {
+        .spec = &spec, .n_workers = n_workers, .optim = &run.optim, .is_resident = run.is_resident};
     explore_check(drove__sync_create(&drove__accum_tree, &options,
                                      &(drove_params){.theta = (float *)(uintptr_t)zero},
                                      &run.s) == DROVE_OK,
@@ -127,9 +125,15 @@ static const explore_survivor survivors[] = {
 int main(int argc, char **argv)
 {
     const explore_scenario scenarios[] = {
-        {.name = "two workers, two steps", .run = two_workers, .n_preemptions = 2, .is_undisturbed = true},
+        {.name = "two workers, two steps",
+         .run = two_workers,
+         .n_preemptions = 2,
+         .is_undisturbed = true},
         {.name = "two workers, one a device, two steps", .run = two_devices, .n_preemptions = 1},
-        {.name = "three workers, a step", .run = three_workers, .n_preemptions = 1, .is_undisturbed = true},
+        {.name = "three workers, a step",
+         .run = three_workers,
+         .n_preemptions = 1,
+         .is_undisturbed = true},
         {.name = "three workers, two of them devices", .run = three_devices, .n_samples = 2000},
         {.name = "two workers, stopped", .run = two_stopped, .n_preemptions = 1},
         {.name = NULL},

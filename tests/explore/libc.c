@@ -3,6 +3,7 @@
 #include "state.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -428,16 +429,27 @@ static void futex_wait(uintptr_t address, uint32_t expected, const struct timesp
     me->history = explore__mix(me->history, UINT64_C(0x33));
 }
 
-static void futex_wake(uintptr_t address, uintptr_t where)
+/* Wakes `most` sleepers, whichever, or all; how many. */
+static unsigned futex_wake(uintptr_t address, unsigned most, uintptr_t where)
 {
-    if (explore__is_mutated(where, NO_WAKE)) return;
+    int who[T];
+    unsigned n = 0, n_woken = 0;
+    if (explore__is_mutated(where, NO_WAKE)) return 0;
     explore__forget(explore__self());
     explore__schedule();
     explore__trace("wake", address, 0, where);
-    explore__self()->history = explore__mix(explore__self()->history, address);
     for (unsigned i = 0; i < explore__e.n_threads; i++)
         if (explore__e.thread[i].status == ASLEEP && explore__e.thread[i].waits_for == address)
-            explore__e.thread[i].status = RUNNING;
+            who[n++] = (int)i;
+    while (n > 0 && n_woken < most) {
+        unsigned k = most >= n ? 0 : explore__choose(n);
+        explore__e.thread[who[k]].status = RUNNING;
+        who[k] = who[--n];
+        n_woken++;
+    }
+    thread *me = explore__self();
+    me->history = explore__mix(me->history, most == INT_MAX ? address : address + n_woken);
+    return n_woken;
 }
 
 long __real_syscall(long number, ...);
@@ -452,7 +464,7 @@ long __wrap_syscall(long number, ...)
     const struct timespec *until = what == FUTEX_WAKE ? NULL : va_arg(a, const struct timespec *);
     va_end(a);
     if (number != SYS_futex || !explore__e.is_on) abort();
-    if (what == FUTEX_WAKE) futex_wake(address, HERE);
-    else futex_wait(address, expected, until);
+    if (what == FUTEX_WAKE) return futex_wake(address, expected, HERE);
+    futex_wait(address, expected, until);
     return 0;
 }

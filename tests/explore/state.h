@@ -19,8 +19,8 @@
 
 enum {
     T = EXPLORE_MOST_THREADS,
-    MOST_WORDS = 128, /* atomic words and locks */
-    MOST_VALUES = 96, /* of one word */
+    MOST_WORDS = 128,  /* atomic words and locks */
+    MOST_VALUES = 250, /* of one word; its index fits 8 bits */
     MOST_CHOICES = 1 << 14,
     MOST_SITES = 256,
     MOST_SEEN = 24, /* loads of a thread that waits awake */
