@@ -116,7 +116,7 @@ bool drove__queue_try_get(drove_queue *q, void *item)
     memcpy(item, c->item, q->item_bytes);
     atomic_store_explicit(&c->turn, q->head + q->mask + 1, memory_order_seq_cst);
     q->head++;
-    drove__wait_wake(&q->room);
+    drove__wait_wake_one(&q->room); /* the cell is one producer's */
     return true;
 }
 

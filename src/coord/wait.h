@@ -33,8 +33,9 @@
 typedef struct drove_wait {
     _Atomic uint32_t announced; /* 1: someone sleeps here, or is about to */
 #ifdef DROVE_WAIT_PORTABLE
-    pthread_mutex_t mutex; /* protects nothing but the moment between the look and the sleep */
+    pthread_mutex_t mutex; /* protects n_asleep, and the moment between the look and the sleep */
     pthread_cond_t  changed;
+    unsigned        n_asleep; /* on `changed`, or woken and not yet awake */
 #endif
 } DROVE_ALIGNED_CACHE_LINE drove_wait;
 
@@ -48,6 +49,7 @@ static inline void drove__wait_init(drove_wait *w)
     (void)pthread_cond_init(&w->changed, &clock);
     (void)pthread_condattr_destroy(&clock);
     (void)pthread_mutex_init(&w->mutex, NULL);
+    w->n_asleep = 0;
 #endif
 }
 
@@ -82,8 +84,10 @@ static inline void drove__wait_sleep(drove_wait *w, uint64_t until_ns)
 #ifdef DROVE_WAIT_PORTABLE
     pthread_mutex_lock(&w->mutex);
     if (atomic_load_explicit(&w->announced, memory_order_seq_cst) == 1) {
+        w->n_asleep++;
         if (until_ns == UINT64_MAX) (void)pthread_cond_wait(&w->changed, &w->mutex);
         else (void)pthread_cond_timedwait(&w->changed, &w->mutex, &until);
+        w->n_asleep--;
     }
     pthread_mutex_unlock(&w->mutex);
 #else
@@ -91,6 +95,24 @@ static inline void drove__wait_sleep(drove_wait *w, uint64_t until_ns)
      * of FUTEX_WAIT_BITSET is absolute and of CLOCK_MONOTONIC. */
     (void)syscall(SYS_futex, &w->announced, FUTEX_WAIT_BITSET_PRIVATE, 1u,
                   until_ns == UINT64_MAX ? NULL : &until, NULL, FUTEX_BITSET_MATCH_ANY);
+#endif
+}
+
+/* After a change that concerns one sleeper, whichever: wakes one, and leaves the announcement to
+ * the others.  Where nobody sleeps the announcement goes, and who was about to sleep looks again. */
+static inline void drove__wait_wake_one(drove_wait *w)
+{
+    if (atomic_load_explicit(&w->announced, memory_order_seq_cst) == 0) return;
+#ifdef DROVE_WAIT_PORTABLE
+    pthread_mutex_lock(&w->mutex);
+    if (w->n_asleep > 0) pthread_cond_signal(&w->changed);
+    else atomic_store_explicit(&w->announced, 0, memory_order_seq_cst);
+    pthread_mutex_unlock(&w->mutex);
+#else
+    if (syscall(SYS_futex, &w->announced, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0) > 0) return;
+    if (atomic_exchange_explicit(&w->announced, 0, memory_order_seq_cst) == 0) return;
+    /* For those who have fallen asleep between the two. */
+    (void)syscall(SYS_futex, &w->announced, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 #endif
 }
 

@@ -13,7 +13,7 @@ static struct {
     drove_sync *s;
     unsigned n_steps[MOST_WORKERS];
     bool is_lent;
-    unsigned n_dropped[MOST_WORKERS];
+    unsigned n_dropped[MOST_WORKERS], n_done[MOST_WORKERS]; /* plain: each its worker's */
 } run;
 
 static void step(unsigned worker)
@@ -34,6 +34,7 @@ static void step(unsigned worker)
     s->ops->release(s, worker);
     s->ops->publish(s, worker, &step, &info);
     run.n_dropped[worker] += info.dropped;
+    run.n_done[worker]++;
 }
 
 static void work(void *argument)
@@ -61,6 +62,38 @@ static void leashed(const char *variant, bool is_lent, unsigned n_workers, unsig
     explore_check(run.s->ops->peek(run.s).theta[0] == -(float)n_published, "no update is lost");
     explore_check(atomic_load(&run.s->published) == n_published, "the count is exact");
     explore_check(pool.n_in_use == 1 && pool.n_read == 0, "the pool is whole");
+}
+
+/* Worker 0 is stopped for good, anywhere: the others make all their steps, each once. */
+static void killed(const char *variant, bool is_lent, unsigned n_workers)
+{
+    unsigned n_done = 0;
+    run.s =
+        rule_strategy(&drove__sync_leashed, variant, n_workers, N, NULL, &run.kernels, &run.optim);
+    run.is_lent = is_lent;
+    for (unsigned w = 0; w < n_workers; w++) {
+        run.n_steps[w] = w == 0 ? 1 : 2;
+        run.n_dropped[w] = run.n_done[w] = 0;
+        explore_spawn(work, (void *)(uintptr_t)w);
+    }
+    explore_may_die(1);
+    explore_join_all();
+    for (unsigned w = 0; w < n_workers; w++) {
+        explore_check(w == 0 || run.n_done[w] == run.n_steps[w], "the others go on");
+        n_done += run.n_done[w] - run.n_dropped[w];
+    }
+    float theta = -run.s->ops->peek(run.s).theta[0];
+    explore_check(theta == (float)n_done || (explore_is_dead(1) && theta == (float)n_done + 1.0f),
+                  "each step is made once");
+}
+
+static void one_of_two_killed(void)
+{
+    killed("leashed:inf", false, 2);
+}
+static void one_killed_in_place(void)
+{
+    killed("leashed:inf", true, 2);
 }
 
 static void two_workers(void)
@@ -145,6 +178,14 @@ int main(int argc, char **argv)
         {.name = "two workers, no retry", .run = two_workers_drop, .n_preemptions = 2},
         {.name = "two workers, in place", .run = two_workers_in_place, .n_preemptions = 2},
         {.name = "three workers", .run = three_workers, .n_preemptions = 1},
+        {.name = "one of two is killed",
+         .run = one_of_two_killed,
+         .n_preemptions = 1,
+         .n_kills = 1},
+        {.name = "one of two is killed, in place",
+         .run = one_killed_in_place,
+         .n_preemptions = 1,
+         .n_kills = 1},
         {.name = "two workers, a step each, all", .run = two_workers, .is_long = true},
         {.name = "two workers, three steps", .run = two_workers_more, .is_long = true},
         {.name = "two workers, three steps, in place",

@@ -47,7 +47,23 @@ static void two_producers(void)
     consume(1, 1);
 }
 
+/* Both sleep at a full ring: each is woken by a message that is taken. */
+static void both_sleep(void)
+{
+    consume(2, 2);
+}
+static void both_sleep_often(void)
+{
+    consume(4, 4);
+}
+
 static const explore_survivor survivors[] = {
+    {"drove__wait_wake_one: no wake-up", "of one: then all are woken"},
+    {"drove__wait_wake_one: not seq_cst",
+     "the exchange only decides who wakes: sleepers look again"},
+    {"drove__wait_wake_one: no acquire", "the exchange passes nothing on"},
+    {"drove__wait_wake_one: no release", "the exchange passes nothing on"},
+    {"drove__wait_wake_one: not atomic", "the consumer alone withdraws it, and wakes behind it"},
     {"drove__wait_wake: not seq_cst", "the exchange only decides who wakes: sleepers look again"},
     {"drove__wait_wake: no acquire", "the exchange passes nothing on"},
     {"drove__wait_wake: no release", "the exchange passes nothing on"},
@@ -60,6 +76,12 @@ int main(int argc, char **argv)
     const explore_scenario scenarios[] = {
         {.name = "one producer, three items", .run = one_producer},
         {.name = "two producers, one item each", .run = two_producers},
+        {.name = "two producers, two items each", .run = both_sleep, .n_preemptions = 1},
+        {.name = "two producers, four items each", .run = both_sleep_often, .n_samples = 5000},
+        {.name = "two producers, two items each, two stops",
+         .run = both_sleep,
+         .n_preemptions = 2,
+         .is_long = true},
         {.name = NULL},
     };
     return explore_main(argc, argv, scenarios, survivors);

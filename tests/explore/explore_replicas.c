@@ -78,6 +78,24 @@ static void steps(unsigned n_workers, unsigned n_steps, bool has_mates)
     explore_check(view.version == (uint64_t)n_workers * n_steps, "every step is counted");
 }
 
+/* Worker 0 is stopped for good, perhaps as holder of the centre: the others go on, and what they
+ * have made is in their replicas. */
+static void one_killed(void)
+{
+    run.has_mates = true; /* the killed one may have counted a step that it has not made */
+    run.s = rule_strategy(&drove__sync_replicas, "replicas:core?period=1&merge=sum", 2, N, NULL,
+                          &run.kernels, &run.optim);
+    run.kernels.linear.merge[DROVE_F32] = merge;
+    run.n_steps = 2;
+    for (unsigned w = 0; w < 2; w++) explore_spawn(work, (void *)(uintptr_t)w);
+    explore_may_die(1);
+    explore_join_all();
+    drove_view view;
+    run.s->ops->acquire(run.s, 1, &view);
+    float made = -drove__racy_load(view.vector);
+    explore_check(made >= 2.0f && made <= 4.0f, "the other one has made its steps");
+}
+
 static void two_workers(void)
 {
     steps(2, 2, false);
@@ -107,6 +125,7 @@ int main(int argc, char **argv)
     const explore_scenario scenarios[] = {
         {.name = "two workers, two steps", .run = two_workers},
         {.name = "three workers, a step", .run = three_workers, .n_preemptions = 2},
+        {.name = "one of two is killed", .run = one_killed, .n_preemptions = 2, .n_kills = 1},
         {.name = "two mates and another, two steps", .run = mates, .n_preemptions = 1},
         {.name = NULL},
     };

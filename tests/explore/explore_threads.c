@@ -88,8 +88,16 @@ static const explore_survivor survivors[] = {
 int main(int argc, char **argv)
 {
     const explore_scenario scenarios[] = {
-        {.name = "two workers, two commands", .run = two_workers, .n_preemptions = 2},
-        {.name = "three workers, a command", .run = three_workers, .n_preemptions = 1},
+        {.name = "two workers, two commands",
+         .run = two_workers,
+         .n_preemptions = 2,
+         .is_undisturbed = true},
+        {.name = "two workers, two commands, at random", .run = two_workers, .n_samples = 5000},
+        {.name = "three workers, a command",
+         .run = three_workers,
+         .n_preemptions = 1,
+         .is_undisturbed = true},
+        {.name = "three workers, a command, at random", .run = three_workers, .n_samples = 5000},
         {.name = NULL},
     };
     return explore_main(argc, argv, scenarios, survivors);

@@ -12,8 +12,8 @@
 
 explorer explore__e;
 static _Alignas(64) char arena[ARENA_BYTES];
-static const char *const kind_name[] = {"not seq_cst", "no acquire", "no release",
-                                        "not atomic",  "no wake-up", "no lock"};
+static const char *const kind_name[] = {"not seq_cst", "no acquire", "no release", "not atomic",
+                                        "no wake-up",  "no lock",    "left out"};
 
 /* ---- names of places ---- */
 
@@ -67,6 +67,8 @@ static void run_once(void)
     explore__e.n_runs++;
     explore__e.n_threads = 1;
     explore__e.n_words = explore__e.n_steps = explore__e.n_preempted = 0;
+    explore__e.n_woken = explore__e.n_timed_out = explore__e.n_killed = 0;
+    explore__e.now_ns = UINT64_C(1000000000000);
     explore__e.position = 0;
     explore__e.used = 0;
     explore__e.now = 0;
@@ -89,7 +91,8 @@ static bool explore(void)
 {
     explore__e.n_prefix = explore__e.n_choices = 0;
     explore__e.n_states = explore__e.n_runs = explore__e.n_ends = 0;
-    explore__e.has_failed = false;
+    explore__e.has_failed = explore__e.has_slept = false;
+    explore__e.failure[0] = '\0';
     explore__e.is_random = explore__e.scenario->n_samples > 0;
     explore__e.random = UINT64_C(88172645463325252);
     if (explore__e.table != NULL)
@@ -156,7 +159,8 @@ static bool is_found(const explore_scenario *scenario, uintptr_t where, kind k)
     explore__e.mutant = k;
     for (explore__e.scenario = scenario; explore__e.scenario->name != NULL && is_missed;
          explore__e.scenario++)
-        if (!explore__e.scenario->is_long) is_missed = explore();
+        if (!explore__e.scenario->is_long && explore__e.scenario->must_find == NULL)
+            is_missed = explore();
     explore__e.mutated = 0;
     return !is_missed;
 }
@@ -169,10 +173,10 @@ static bool plant_mistakes(const explore_scenario *scenario, const explore_survi
     for (unsigned i = 0; i < explore__e.n_sites; i++) {
         char place[160], text[200];
         explore__site_text(explore__e.site[i].address, place, sizeof place);
-        if (strstr(place, " explore_") != NULL) continue; /* the scenario's own */
         if (is_elsewhere(survivors, place)) continue;
         for (kind k = 0; k < N_KINDS; k++) {
-            if (!explore__e.site[i].has[k]) continue;
+            bool is_own = strstr(place, " explore_") != NULL; /* the scenario's, not the sources' */
+            if (!explore__e.site[i].has[k] || (is_own && k != LEFT_OUT)) continue;
             n++;
             mistake_text(place, k, text, sizeof text);
             const char *reason = reason_of(survivors, text);
@@ -190,6 +194,17 @@ static bool plant_mistakes(const explore_scenario *scenario, const explore_survi
     printf("%u mistakes planted: %u found, %u make no difference, %u missed; %.1f s\n", n, n_found,
            n_known, n_missed, now_s() - begin);
     return n_missed == 0;
+}
+
+/* A scenario that is wrong on purpose. */
+static bool finds_it(const explore_scenario *s)
+{
+    explore__e.scenario = s;
+    bool is_found = !explore() && strstr(explore__e.failure, s->must_find) != NULL;
+    printf("%s: %s: %s\n", s->name, is_found ? "ok, found" : "FAILED, found", explore__e.failure);
+    if (!is_found) printf("  expected: %s\n", s->must_find);
+    fflush(stdout);
+    return is_found;
 }
 
 static bool runs_clean(const explore_scenario *s)
@@ -210,6 +225,21 @@ static bool runs_clean(const explore_scenario *s)
     return is_clean;
 }
 
+/* As it is; then with one sleeper that is woken for no reason, and one time limit that is reached,
+ * anywhere. */
+static bool runs_well(const explore_scenario *s)
+{
+    explore_scenario disturbed = *s;
+    char name[160];
+    if (!runs_clean(s)) return false;
+    if (s->is_undisturbed || !explore__e.has_slept) return true;
+    snprintf(name, sizeof name, "%s, disturbed", s->name);
+    disturbed.name = name;
+    disturbed.n_wakes += 1;
+    disturbed.n_timeouts += 1;
+    return runs_clean(&disturbed);
+}
+
 int explore_main(int argc, char **argv, const explore_scenario *scenario,
                  const explore_survivor *survivors)
 {
@@ -221,7 +251,8 @@ int explore_main(int argc, char **argv, const explore_scenario *scenario,
     if (explore__e.stacks == MAP_FAILED) return 2;
     for (const explore_scenario *s = scenario; s->name != NULL; s++) {
         bool is_left_out = (s->is_long && !is_all) || (s->is_slow && argc > 1 && !is_all);
-        if (is_named ? strcmp(what, s->name) == 0 : !is_left_out) is_good &= runs_clean(s);
+        if (is_named ? strcmp(what, s->name) == 0 : !is_left_out)
+            is_good &= s->must_find != NULL ? finds_it(s) : runs_well(s);
     }
     if (is_good && (argc < 2 || is_all)) is_good = plant_mistakes(scenario, survivors);
     return is_good ? 0 : 1;

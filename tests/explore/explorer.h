@@ -20,13 +20,20 @@
  * goes on when there is something new, which it then reads: news come at last.
  *
  * Reported: a data race of plain accesses, a failed check, a state in which nobody can go on (a
- * lost wake-up, a deadlock, or waiting awake for what never comes).  Sleeps with a time limit are
- * taken as without one, so that nothing rests on the limit; nobody wakes for no reason.
+ * lost wake-up, a deadlock, or waiting awake for what never comes).
+ *
+ * Time, wake-ups and kills, where a scenario asks for them.  Sleeps with a time limit are taken as
+ * without one, so that nothing rests on the limit.  Each scenario runs a second time, disturbed:
+ * one sleep ends by its limit although others could go on (n_timeouts), and one sleeper is woken
+ * for no reason (n_wakes), whichever and whenever.  With needs_time, time passes as soon as nobody
+ * can go on.  A thread that stands for a process may be killed before any of its atomic
+ * accesses, plain stores and calls, or while it sleeps (n_kills): it stops for good, and keeps the locks that it holds.  A robust
+ * mutex then goes to the next one, with EOWNERDEAD.
  *
  * Then mistakes are planted, one at each place of the sources: an order made weaker, a
- * read-modify-write that is not atomic, a wake-up that is left out, a lock that is not taken.  Each
- * must be found by a scenario, or stand in the list of those that make no difference, with the
- * reason.
+ * read-modify-write that is not atomic, a wake-up that is left out, a lock that is not taken, a
+ * call that a scenario leaves out.  Each must be found by a scenario, or stand in the list of those
+ * that make no difference, with the reason.
  */
 #ifndef DROVE_TESTS_EXPLORER_H
 #define DROVE_TESTS_EXPLORER_H
@@ -48,6 +55,12 @@ typedef struct explore_scenario {
     bool     is_slow;       /* not with --scenarios */
     bool     is_long;       /* with --all alone, and without mistakes */
     bool     spins_for_ever; /* who waits awake never does anything else: fewer choices */
+    bool     is_undisturbed; /* no second time with a wake-up and a time-out more */
+    unsigned n_wakes;        /* sleepers woken for no reason, in a run at most */
+    unsigned n_timeouts;     /* sleeps that end by their limit while others could go on */
+    unsigned n_kills;        /* threads killed, of those that may die */
+    bool     needs_time;     /* where nobody can go on, time passes to the next limit of a sleep */
+    const char *must_find;   /* the scenario is wrong on purpose: part of what must be reported */
 } explore_scenario;
 
 /* Threads of a scenario, with thread 0; they start at once. */
@@ -56,6 +69,14 @@ void explore_spawn(void (*body)(void *argument), void *argument);
 void explore_end(void) __attribute__((noreturn)); /* the calling thread */
 void explore_join(int thread);
 void explore_join_all(void);
+/* The thread stands for a process that may be killed, or is killed by the caller; it is dead before
+ * others see it.  has_ended: by itself too. */
+void explore_may_die(int thread);
+void explore_kill(int thread);
+bool explore_is_dead(int thread);
+bool explore_has_ended(int thread);
+/* A place of the sources where a mistake can be planted: true: leave out the call. */
+bool explore_leaves_out(void);
 /* Fails the scenario. */
 void explore_check(bool is_true, const char *what);
 

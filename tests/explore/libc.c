@@ -3,6 +3,7 @@
 #include "state.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -91,8 +92,22 @@ WRAP(void, free, void *p)
 WRAP(int, clock_gettime, clockid_t id, struct timespec *out)
 {
     if (!explore__e.is_on) return __real_clock_gettime(id, out);
-    *out = (struct timespec){.tv_sec = 1000};
+    if (explore__has_time())
+        explore__self()->history = explore__mix(explore__self()->history, explore__e.now_ns);
+    *out = (struct timespec){.tv_sec = (time_t)(explore__e.now_ns / 1000000000u),
+                             .tv_nsec = (long)(explore__e.now_ns % 1000000000u)};
     return 0;
+}
+
+static uint64_t limit_of(const struct timespec *t)
+{
+    return t == NULL ? UINT64_MAX : (uint64_t)t->tv_sec * 1000000000u + (uint64_t)t->tv_nsec;
+}
+
+/* Locks are those of processes where processes are killed. */
+WRAP(bool, drove__memory_is_shared, void)
+{
+    return explore__e.is_on ? explore__e.scenario->n_kills > 0 : __real_drove__memory_is_shared();
 }
 
 WRAP(long, sysconf, int name)
@@ -107,6 +122,22 @@ static void pause_here(void)
     explore__schedule();
     explore__self()->history = explore__mix(explore__self()->history, UINT64_C(0x11));
 }
+/* Nobody wakes who only waits for time to pass. */
+static void sleep_here(uint64_t until_ns)
+{
+    thread *me = explore__self();
+    if (!explore__has_time()) {
+        pause_here();
+        return;
+    }
+    explore__forget(me);
+    me->status = ASLEEP;
+    me->waits_for = 0;
+    me->until_ns = until_ns;
+    explore__schedule();
+    me->status = RUNNING;
+    me->history = explore__mix(me->history, UINT64_C(0x33));
+}
 WRAP(int, sched_yield, void)
 {
     pause_here();
@@ -115,7 +146,14 @@ WRAP(int, sched_yield, void)
 WRAP(int, nanosleep, const struct timespec *time, struct timespec *rest)
 {
     if (!explore__e.is_on) return __real_nanosleep(time, rest);
-    pause_here();
+    sleep_here(explore__e.now_ns + limit_of(time));
+    return 0;
+}
+WRAP(int, clock_nanosleep, clockid_t clock, int flags, const struct timespec *time,
+     struct timespec *rest)
+{
+    if (!explore__e.is_on) return __real_clock_nanosleep(clock, flags, time, rest);
+    sleep_here(limit_of(time) + (flags == TIMER_ABSTIME ? 0 : explore__e.now_ns));
     return 0;
 }
 
@@ -183,27 +221,43 @@ WRAP(int, pthread_join, pthread_t t, void **result)
 
 /* -- locks -- */
 
-static void take_lock(uintptr_t address, uintptr_t where)
+/* The caller was chosen to take the lock: its own, or a dead holder's. */
+static int own_lock(uintptr_t address, uintptr_t where)
+{
+    thread *me = explore__self();
+    word *w = &explore__e.word[explore__word_at(address, 1)];
+    const thread *before = w->holder >= 0 ? &explore__e.thread[w->holder] : NULL;
+    me->status = RUNNING;
+    w->holder = explore__e.now;
+    explore__learn(&me->view, before != NULL ? &before->view : &w->released);
+    me->history = explore__mix(explore__mix(me->history, address), w->order + (before != NULL));
+    w->order = explore__mix(w->order, me->history);
+    me->view.clock[explore__e.now]++;
+    explore__trace(before != NULL ? "inherit" : "lock", address, 0, where);
+    return before != NULL ? EOWNERDEAD : 0;
+}
+
+/* 0, EOWNERDEAD or ETIMEDOUT. */
+static int take_lock(uintptr_t address, const struct timespec *until, uintptr_t where)
 {
     thread *me = explore__self();
     explore__forget(me);
     if (explore__is_mutated(where, NO_LOCK)) {
         explore__schedule();
         me->history = explore__mix(me->history, address);
-        return;
+        return 0;
     }
     me->status = WANTS_LOCK;
     me->waits_for = address;
-    unsigned i = explore__word_at(address, 1);
+    me->until_ns = limit_of(until);
+    me->timed_out = false;
+    explore__e.has_slept |= until != NULL;
+    (void)explore__word_at(address, 1);
     explore__schedule();
+    if (!me->timed_out) return own_lock(address, where);
     me->status = RUNNING;
-    word *w = &explore__e.word[i];
-    w->holder = explore__e.now;
-    explore__learn(&me->view, &w->released);
-    me->history = explore__mix(explore__mix(me->history, address), w->order);
-    w->order = explore__mix(w->order, me->history);
-    me->view.clock[explore__e.now]++;
-    explore__trace("lock", address, 0, where);
+    me->history = explore__mix(me->history, UINT64_C(0xaa));
+    return ETIMEDOUT;
 }
 
 static void give_lock(uintptr_t address)
@@ -219,21 +273,18 @@ static void give_lock(uintptr_t address)
 WRAP(int, pthread_mutex_lock, pthread_mutex_t *m)
 {
     if (!explore__e.is_on) return __real_pthread_mutex_lock(m);
-    take_lock((uintptr_t)m, HERE);
-    return 0;
+    return take_lock((uintptr_t)m, NULL, HERE);
 }
 WRAP(int, pthread_mutex_timedlock, pthread_mutex_t *restrict m, const struct timespec *restrict t)
 {
     if (!explore__e.is_on) return __real_pthread_mutex_timedlock(m, t);
-    take_lock((uintptr_t)m, HERE);
-    return 0;
+    return take_lock((uintptr_t)m, t, HERE);
 }
 WRAP(int, pthread_mutex_clocklock, pthread_mutex_t *restrict m, clockid_t clock,
      const struct timespec *restrict t)
 {
     if (!explore__e.is_on) return __real_pthread_mutex_clocklock(m, clock, t);
-    take_lock((uintptr_t)m, HERE);
-    return 0;
+    return take_lock((uintptr_t)m, t, HERE);
 }
 WRAP(int, pthread_mutex_trylock, pthread_mutex_t *m)
 {
@@ -241,35 +292,37 @@ WRAP(int, pthread_mutex_trylock, pthread_mutex_t *m)
     explore__schedule();
     const word *w = &explore__e.word[explore__word_at((uintptr_t)m, 1)];
     explore__self()->history = explore__mix(explore__self()->history, w->order + (w->holder >= 0));
-    if (w->holder >= 0) return EBUSY;
-    take_lock((uintptr_t)m, HERE);
-    return 0;
+    enum { ROBUST = 16 }; /* in glibc's kind of a mutex */
+    bool is_inherited = w->holder >= 0 && explore__e.thread[w->holder].status == DEAD &&
+                        (m->__data.__kind & ROBUST) != 0;
+    if (w->holder >= 0 && !is_inherited) return EBUSY;
+    return take_lock((uintptr_t)m, NULL, HERE);
 }
 WRAP(int, pthread_mutex_unlock, pthread_mutex_t *m)
 {
     if (!explore__e.is_on) return __real_pthread_mutex_unlock(m);
+    explore__kill_point();
     give_lock((uintptr_t)m);
     return 0;
 }
 
-static int wait_on(pthread_cond_t *c, pthread_mutex_t *m)
+static int wait_on(pthread_cond_t *c, pthread_mutex_t *m, const struct timespec *until)
 {
     thread *me = explore__self();
     explore__forget(me);
     give_lock((uintptr_t)m);
+    explore__e.has_slept = true;
     me->status = ON_CONDITION;
     me->waits_for = (uintptr_t)c;
     me->lock = (uintptr_t)m;
+    me->until_ns = limit_of(until);
+    me->timed_out = false;
     me->history = explore__mix(me->history, me->waits_for);
     explore__schedule();
-    me->status = RUNNING;
-    word *w = &explore__e.word[explore__word_at((uintptr_t)m, 1)];
-    w->holder = explore__e.now;
-    explore__learn(&me->view, &w->released);
-    me->history = explore__mix(explore__mix(me->history, (uintptr_t)m), w->order);
-    w->order = explore__mix(w->order, me->history);
-    me->view.clock[explore__e.now]++;
-    return 0;
+    int result = own_lock((uintptr_t)m, 0);
+    if (!me->timed_out) return result;
+    me->history = explore__mix(me->history, UINT64_C(0xaa));
+    return ETIMEDOUT;
 }
 
 static void signal_on(pthread_cond_t *c, bool all, uintptr_t where)
@@ -286,17 +339,18 @@ static void signal_on(pthread_cond_t *c, bool all, uintptr_t where)
     for (unsigned i = 0; i < n; i++) {
         explore__e.thread[who[i]].status = WANTS_LOCK;
         explore__e.thread[who[i]].waits_for = explore__e.thread[who[i]].lock;
+        explore__e.thread[who[i]].until_ns = UINT64_MAX;
     }
 }
 
 WRAP(int, pthread_cond_wait, pthread_cond_t *c, pthread_mutex_t *m)
 {
-    return explore__e.is_on ? wait_on(c, m) : __real_pthread_cond_wait(c, m);
+    return explore__e.is_on ? wait_on(c, m, NULL) : __real_pthread_cond_wait(c, m);
 }
 WRAP(int, pthread_cond_timedwait, pthread_cond_t *restrict c, pthread_mutex_t *restrict m,
      const struct timespec *restrict t)
 {
-    return explore__e.is_on ? wait_on(c, m) : __real_pthread_cond_timedwait(c, m, t);
+    return explore__e.is_on ? wait_on(c, m, t) : __real_pthread_cond_timedwait(c, m, t);
 }
 /* A scheduling point, as it may be called without the mutex. */
 WRAP(int, pthread_cond_signal, pthread_cond_t *c)
@@ -341,6 +395,7 @@ WRAP(int, sem_wait, sem_t *s)
         if (*count > 0) break;
         explore__self()->status = ASLEEP;
         explore__self()->waits_for = (uintptr_t)s;
+        explore__self()->until_ns = UINT64_MAX;
         explore__schedule();
         explore__self()->status = RUNNING;
     }
@@ -350,7 +405,7 @@ WRAP(int, sem_wait, sem_t *s)
 
 /* -- futex: the kernel compares the newest value, as it has fences on both sides -- */
 
-static void futex_wait(uintptr_t address, uint32_t expected)
+static void futex_wait(uintptr_t address, uint32_t expected, const struct timespec *until)
 {
     thread *me = explore__self();
     unsigned i = explore__word_at(address, 4);
@@ -365,23 +420,36 @@ static void futex_wait(uintptr_t address, uint32_t expected)
     /* Loads of one word go forward: what the kernel has read is not followed by something older. */
     me->view.at_least[i] = (uint8_t)(w->n_values - 1);
     if ((uint32_t)newest->bits != expected) return;
+    explore__e.has_slept = true;
     me->status = ASLEEP;
     me->waits_for = address;
+    me->until_ns = limit_of(until);
     explore__schedule();
     me->status = RUNNING;
     me->history = explore__mix(me->history, UINT64_C(0x33));
 }
 
-static void futex_wake(uintptr_t address, uintptr_t where)
+/* Wakes `most` sleepers, whichever, or all; how many. */
+static unsigned futex_wake(uintptr_t address, unsigned most, uintptr_t where)
 {
-    if (explore__is_mutated(where, NO_WAKE)) return;
+    int who[T];
+    unsigned n = 0, n_woken = 0;
+    if (explore__is_mutated(where, NO_WAKE)) return 0;
     explore__forget(explore__self());
     explore__schedule();
     explore__trace("wake", address, 0, where);
-    explore__self()->history = explore__mix(explore__self()->history, address);
     for (unsigned i = 0; i < explore__e.n_threads; i++)
         if (explore__e.thread[i].status == ASLEEP && explore__e.thread[i].waits_for == address)
-            explore__e.thread[i].status = RUNNING;
+            who[n++] = (int)i;
+    while (n > 0 && n_woken < most) {
+        unsigned k = most >= n ? 0 : explore__choose(n);
+        explore__e.thread[who[k]].status = RUNNING;
+        who[k] = who[--n];
+        n_woken++;
+    }
+    thread *me = explore__self();
+    me->history = explore__mix(me->history, most == INT_MAX ? address : address + n_woken);
+    return n_woken;
 }
 
 long __real_syscall(long number, ...);
@@ -393,9 +461,10 @@ long __wrap_syscall(long number, ...)
     uintptr_t address = va_arg(a, uintptr_t);
     int what = va_arg(a, int) & FUTEX_CMD_MASK;
     uint32_t expected = va_arg(a, uint32_t);
+    const struct timespec *until = what == FUTEX_WAKE ? NULL : va_arg(a, const struct timespec *);
     va_end(a);
     if (number != SYS_futex || !explore__e.is_on) abort();
-    if (what == FUTEX_WAKE) futex_wake(address, HERE);
-    else futex_wait(address, expected);
+    if (what == FUTEX_WAKE) return futex_wake(address, expected, HERE);
+    futex_wait(address, expected, until);
     return 0;
 }

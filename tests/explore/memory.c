@@ -97,6 +97,7 @@ void explore__plain(uintptr_t address, size_t size, bool is_write, uintptr_t whe
     if (explore__e.n_threads == 1 && (size > 8 || explore__e.n_words == 0 || !is_word(address)))
         return;
     const view *mine = &explore__self()->view;
+    if (is_write && shadow_of(address) != NULL) explore__kill_point();
     for (size_t i = 0; i < size; i++) {
         shadow *s = shadow_of(address + i);
         if (s == NULL) return;
@@ -146,6 +147,11 @@ bool explore__is_mutated(uintptr_t where, kind k)
         explore__e.site[i].has[k] = true;
     }
     return explore__e.mutated == where && explore__e.mutant == k;
+}
+
+bool explore_leaves_out(void)
+{
+    return explore__is_mutated(HERE, LEFT_OUT);
 }
 
 /* An order as bits. */
@@ -219,7 +225,9 @@ static bool repeats(unsigned i, uintptr_t where, unsigned *index)
             wait_for_news(t, false);
             return false;
         }
-        if (explore__choose(2) == 0) {
+        /* Who looks now and then while time passes goes on more often than not. */
+        bool is_patient = explore__e.is_random && explore__e.scenario->needs_time;
+        if (explore__choose(is_patient ? 16 : 2) == 0) {
             wait_for_news(t, true);
             return false;
         }
@@ -256,9 +264,45 @@ static void take_over(word *w, unsigned i, unsigned index, unsigned order)
     t->view.clock[explore__e.now]++;
 }
 
+static void renumber(view *of, unsigned i, unsigned n)
+{
+    of->at_least[i] = of->at_least[i] > n ? (uint8_t)(of->at_least[i] - n) : 0;
+}
+
+/* The n oldest values of word i, of those who poll for long: nobody reads them any more. */
+static void forget_values(unsigned i, unsigned n)
+{
+    word *w = &explore__e.word[i];
+    memmove(w->value, w->value + n, (w->n_values - n) * sizeof *w->value);
+    w->n_values -= n;
+    w->oldest = w->oldest > n ? w->oldest - n : 0;
+    w->last_seq_cst = w->last_seq_cst >= (int)n ? w->last_seq_cst - (int)n : -1;
+    for (unsigned k = 0; k < explore__e.n_words; k++) {
+        renumber(&explore__e.word[k].released, i, n);
+        for (unsigned v = 0; v < explore__e.word[k].n_values; v++)
+            renumber(&explore__e.word[k].value[v].released, i, n);
+    }
+    for (unsigned k = 0; k < explore__e.n_threads; k++) {
+        thread *t = &explore__e.thread[k];
+        renumber(&t->view, i, n);
+        for (unsigned s = 0; s < t->n_seen; s++)
+            if (t->seen[s].word == i)
+                t->seen[s].index = t->seen[s].index > n ? t->seen[s].index - n : 0;
+    }
+}
+
 static void append(word *w, unsigned i, uint64_t bits, unsigned order, const view *sequence)
 {
     thread *t = explore__self();
+    view renumbered;
+    if (w->n_values == MOST_VALUES && explore__e.is_random) {
+        forget_values(i, MOST_VALUES / 2);
+        if (sequence != NULL) {
+            renumbered = *sequence;
+            renumber(&renumbered, i, MOST_VALUES / 2);
+            sequence = &renumbered;
+        }
+    }
     if (w->n_values == MOST_VALUES) explore__fail("too many values of one word");
     unsigned index = w->n_values++;
     value *v = &w->value[index];

@@ -14,25 +14,25 @@ void drove__optim_apply(const drove_optim *optim, const drove_step *step, uint64
     for (size_t i = offset; i < offset + length; i++) out[i] = in[i] - step->eta * step->value[i];
 }
 
-static void rule_copy(float *to, const float *from, size_t n)
+static inline void rule_copy(float *to, const float *from, size_t n)
 {
     for (size_t i = 0; i < n; i++) to[i] = from[i];
 }
 
-static void rule_axpy(float *y, const float *x, size_t n, float a)
+static inline void rule_axpy(float *y, const float *x, size_t n, float a)
 {
     for (size_t i = 0; i < n; i++) y[i] += a * x[i];
 }
 
-static void rule_scale(float *y, size_t n, float a)
+static inline void rule_scale(float *y, size_t n, float a)
 {
     for (size_t i = 0; i < n; i++) y[i] *= a;
 }
 
 /* A strategy of n_workers on n parameters of 0. */
-static drove_sync *rule_strategy(const drove_sync_ops *ops, const char *variant, unsigned n_workers,
-                                 size_t n, const drove_place *place, drovek_table *kernels,
-                                 drove_optim *optim)
+static inline drove_sync *rule_strategy(const drove_sync_ops *ops, const char *variant,
+                                        unsigned n_workers, size_t n, const drove_place *place,
+                                        drovek_table *kernels, drove_optim *optim)
 {
     static const float zero[64];
     drove_spec         spec;

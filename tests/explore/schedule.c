@@ -3,6 +3,7 @@
 #include "state.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -126,7 +127,7 @@ unsigned explore__choose(unsigned n)
         return (unsigned)((explore__e.random >> 20) % n);
     }
     unsigned i = explore__e.position++;
-    if (i >= MOST_CHOICES) explore__fail("too many choices in one run");
+    if (i >= MOST_CHOICES) explore__fail("a run that does not end: too many choices");
     if (i >= explore__e.n_prefix) {
         explore__e.chosen[i] = 0;
         explore__e.n_options[i] = (uint16_t)n;
@@ -153,17 +154,26 @@ bool explore__advance(void)
     return false;
 }
 
+/* What a thread will do, as far as others can tell. */
+static uint64_t state_of(const thread *t)
+{
+    uint64_t h =
+        explore__mix(t->history, (uint64_t)t->status * 4 + t->is_soft * 2 + t->is_repeating);
+    if (t->status != RUNNING && t->status != DYING) h = explore__mix(h, t->waits_for);
+    else h = explore__mix(h, 0);
+    return explore__has_time() && t->status != RUNNING ? explore__mix(h, t->until_ns) : h;
+}
+
 static uint64_t state_now(void)
 {
-    uint64_t sum = explore__e.scenario->n_preemptions == 0
+    const explore_scenario *scenario = explore__e.scenario;
+    uint64_t sum = scenario->n_preemptions == 0
                        ? 1
                        : explore__mix(explore__e.n_preempted, (uint64_t)explore__e.now);
-    for (unsigned i = 0; i < explore__e.n_threads; i++) {
-        const thread *t = &explore__e.thread[i];
-        uint64_t h =
-            explore__mix(t->history, (uint64_t)t->status * 4 + t->is_soft * 2 + t->is_repeating);
-        sum += explore__mix(explore__mix(h, t->status == RUNNING ? 0 : t->waits_for), i);
-    }
+    sum += explore__mix(explore__mix(explore__e.n_woken, explore__e.n_timed_out),
+                        explore__mix(explore__e.n_killed, explore__e.now_ns));
+    for (unsigned i = 0; i < explore__e.n_threads; i++)
+        sum += explore__mix(state_of(&explore__e.thread[i]), i);
     for (unsigned i = 0; i < explore__e.n_words; i++)
         sum += explore__mix(explore__mix(explore__e.word[i].order, explore__e.word[i].address),
                             (uint64_t)explore__e.word[i].holder + 7);
@@ -204,12 +214,44 @@ static bool has_news(const thread *t)
     return false;
 }
 
+bool explore__has_time(void)
+{
+    return explore__e.scenario->n_timeouts > 0 || explore__e.scenario->needs_time;
+}
+
+/* A process that is dead gives its robust mutexes on. */
+static bool is_free(uintptr_t lock)
+{
+    int holder = explore__e.word[explore__word_at(lock, 1)].holder;
+    enum { ROBUST = 16 }; /* in glibc's kind of a mutex */
+    return holder < 0 || (explore__e.thread[holder].status == DEAD &&
+                          (((const pthread_mutex_t *)lock)->__data.__kind & ROBUST) != 0);
+}
+
+static bool has_ended(const thread *t)
+{
+    return t->status == ENDED || t->status == DEAD;
+}
+
+static bool sleeps(const thread *t)
+{
+    return t->status == ASLEEP || t->status == ON_CONDITION;
+}
+
+static bool has_limit(const thread *t)
+{
+    return explore__has_time() && t->until_ns != UINT64_MAX &&
+           (sleeps(t) || t->status == WANTS_LOCK);
+}
+
 static bool can_go_on(const thread *t)
 {
+    if (has_limit(t) && t->until_ns <= explore__e.now_ns) return true;
     switch (t->status) {
-    case RUNNING: return true;
-    case WANTS_LOCK: return explore__e.word[explore__word_at(t->waits_for, 1)].holder < 0;
-    case JOINING: return explore__e.thread[t->joins].status == ENDED;
+    case RUNNING:
+    case DYING: return true;
+    case WANTS_LOCK: return is_free(t->waits_for);
+    case JOINING: return has_ended(&explore__e.thread[t->joins]);
     case AWAITS_NEWS: return has_news(t);
     default: return false;
     }
@@ -219,9 +261,9 @@ static void report_hang(void)
 {
     char text[200] = "";
     size_t at = 0;
-    static const char *const names[] = {"runs",   "wants a lock",         "joins",
-                                        "sleeps", "waits on a condition", "spins",
-                                        "ended"};
+    static const char *const names[] = {
+        "runs",  "wants a lock", "joins", "sleeps", "waits on a condition",
+        "spins", "dies",         "dead",  "ended"};
     for (unsigned i = 0; i < explore__e.n_threads; i++)
         if (explore__e.thread[i].status == AWAITS_NEWS && explore__e.thread[i].is_soft)
             explore__leave_run();
@@ -231,33 +273,166 @@ static void report_hang(void)
     explore__fail("nobody can go on:%s", text);
 }
 
-/* Chooses who goes on, and returns when that is the caller. */
-void explore__schedule(void)
+typedef struct option { /* who goes on, and why */
+    int thread;
+    enum { GOES_ON, WOKEN, TIMES_OUT } why;
+} option;
+
+/* Time passes to the first limit of a sleep, or of one that nobody ends; false: there is none. */
+static bool time_passes(void)
 {
-    int able[T];
-    unsigned n = 0;
-    bool all_ended = true;
-    if (++explore__e.n_steps > 20000) explore__fail("a run that does not end");
+    uint64_t first_ns = UINT64_MAX;
     for (unsigned i = 0; i < explore__e.n_threads; i++) {
-        all_ended &= explore__e.thread[i].status == ENDED;
-        if (can_go_on(&explore__e.thread[i])) able[n++] = (int)i;
+        const thread *t = &explore__e.thread[i];
+        if (t->status == AWAITS_NEWS && t->is_soft) return false; /* it would have gone on */
+        bool passes = explore__e.scenario->needs_time || t->waits_for == 0;
+        if (has_limit(t) && passes && t->until_ns < first_ns) first_ns = t->until_ns;
     }
-    if (all_ended) {
-        explore__e.n_ends++;
-        explore__leave_run();
+    if (first_ns == UINT64_MAX) return false;
+    if (first_ns > explore__e.now_ns) explore__e.now_ns = first_ns;
+    return true;
+}
+
+/* All who can go on. */
+static unsigned find_options(option *able)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < explore__e.n_threads; i++)
+        if (can_go_on(&explore__e.thread[i])) able[n++] = (option){(int)i, GOES_ON};
+    return n;
+}
+
+static unsigned add_wakes(option *able, unsigned n)
+{
+    const explore_scenario *scenario = explore__e.scenario;
+    for (unsigned i = 0; i < explore__e.n_threads; i++) {
+        const thread *t = &explore__e.thread[i];
+        if (sleeps(t) && explore__e.n_woken < scenario->n_wakes)
+            able[n++] = (option){(int)i, WOKEN};
+        if (has_limit(t) && t->until_ns > explore__e.now_ns &&
+            explore__e.n_timed_out < scenario->n_timeouts)
+            able[n++] = (option){(int)i, TIMES_OUT};
     }
+    return n;
+}
+
+/* True: the thread goes on; false: it wants its lock first. */
+static bool wake(const option *one)
+{
+    thread *t = &explore__e.thread[one->thread];
+    if (one->why == WOKEN) explore__e.n_woken++;
+    if (one->why == TIMES_OUT) {
+        explore__e.n_timed_out++;
+        explore__e.now_ns = t->until_ns;
+    }
+    if (has_limit(t) && t->until_ns <= explore__e.now_ns && one->why != WOKEN &&
+        !(t->status == WANTS_LOCK && is_free(t->waits_for))) {
+        t->timed_out = true;
+        explore__trace("time is over", t->waits_for, explore__e.now_ns, 0);
+    }
+    if (t->status != ON_CONDITION) return true;
+    t->status = WANTS_LOCK;
+    t->waits_for = t->lock;
+    t->until_ns = UINT64_MAX; /* the lock is waited for without a limit */
+    return is_free(t->lock);
+}
+
+/* The caller may be killed where it stands: it then does nothing more, and is dead when it would go
+ * on. */
+static void maybe_doom(void)
+{
+    thread *me = explore__self();
+    if (!me->may_die || explore__e.n_killed == explore__e.scenario->n_kills || has_ended(me) ||
+        me->status == DYING)
+        return;
+    bool dies = explore__e.is_random ? explore__choose(32) == 31 : explore__choose(2) == 1;
+    if (!dies) return;
+    explore__e.n_killed++;
+    me->status = DYING;
+    explore__trace("is killed", 0, 0, 0);
+}
+
+/* Of all who can go on, or, where a bound on stops is reached, the caller. */
+static option choose_next(void)
+{
+    option able[3 * T];
+    const thread *me = explore__self();
+    bool is_bounded = explore__e.scenario->n_preemptions > 0;
+    bool may_stay = me->status != DYING && can_go_on(me);
+    unsigned n = find_options(able);
+    if (n == 0 && time_passes()) n = find_options(able);
     if (n == 0) report_hang();
-    bool is_bounded = explore__e.scenario->n_preemptions > 0, may_stay = can_go_on(explore__self());
     if (is_bounded && may_stay && explore__e.n_preempted == explore__e.scenario->n_preemptions) {
-        able[0] = explore__e.now;
+        able[0] = (option){explore__e.now, GOES_ON};
         n = 1;
+    } else {
+        n = add_wakes(able, n);
     }
     if (!explore__e.is_random && explore__e.position >= explore__e.n_prefix &&
         add_state(state_now()))
         explore__leave_run();
-    int next = able[explore__choose(n)];
-    explore__e.n_preempted += is_bounded && may_stay && next != explore__e.now;
-    switch_to(next);
+    option next = able[explore__choose(n)];
+    explore__e.n_preempted += is_bounded && may_stay && next.thread != explore__e.now &&
+                              explore__e.thread[next.thread].status != DYING;
+    return next;
+}
+
+static void let_go_on(void)
+{
+    bool all_ended = true;
+    if (++explore__e.n_steps > 20000) explore__fail("a run that does not end");
+    for (unsigned i = 0; i < explore__e.n_threads; i++)
+        all_ended &= has_ended(&explore__e.thread[i]);
+    if (all_ended) {
+        explore__e.n_ends++;
+        explore__leave_run();
+    }
+    option next = choose_next();
+    while (!wake(&next)) next = choose_next();
+    switch_to(next.thread);
+}
+
+/* Chooses who goes on, and returns when that is the caller. */
+void explore__schedule(void)
+{
+    maybe_doom();
+    let_go_on();
+    if (explore__self()->status != DYING) return;
+    explore__self()->status = DEAD;
+    explore__self()->history = explore__mix(explore__self()->history, DEAD);
+    let_go_on();
+    abort();
+}
+
+void explore__kill_point(void)
+{
+    maybe_doom();
+    if (explore__self()->status == DYING) explore__schedule();
+}
+
+void explore_may_die(int number)
+{
+    explore__e.thread[number].may_die = true;
+}
+
+void explore_kill(int number)
+{
+    thread *t = &explore__e.thread[number];
+    if (!has_ended(t)) t->status = DYING;
+}
+
+bool explore_has_ended(int number)
+{
+    bool is_over = has_ended(&explore__e.thread[number]);
+    explore__self()->history = explore__mix(explore__self()->history, is_over);
+    return is_over;
+}
+
+bool explore_is_dead(int number)
+{
+    bool is_dead = explore__e.thread[number].status == DEAD;
+    explore__self()->history = explore__mix(explore__self()->history, is_dead);
+    return is_dead;
 }
 
 void explore__trace(const char *what, uintptr_t address, uint64_t bits, uintptr_t where)
@@ -265,6 +440,8 @@ void explore__trace(const char *what, uintptr_t address, uint64_t bits, uintptr_
     char text[128];
     if (!explore__e.is_traced || explore__e.n_steps > MOST_TRACED) return;
     explore__site_text(where, text, sizeof text);
-    fprintf(stderr, "  thread %d: %-10s word %-3u %" PRIx64 "  %s\n", explore__e.now, what,
-            explore__word_at(address, 1), bits, text);
+    if (address == 0) fprintf(stderr, "  thread %d: %s\n", explore__e.now, what);
+    else
+        fprintf(stderr, "  thread %d: %-10s word %-3u %" PRIx64 "  %s\n", explore__e.now, what,
+                explore__word_at(address, 1), bits, text);
 }

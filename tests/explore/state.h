@@ -19,8 +19,8 @@
 
 enum {
     T = EXPLORE_MOST_THREADS,
-    MOST_WORDS = 128, /* atomic words and locks */
-    MOST_VALUES = 96, /* of one word */
+    MOST_WORDS = 128,  /* atomic words and locks */
+    MOST_VALUES = 250, /* of one word; its index fits 8 bits */
     MOST_CHOICES = 1 << 14,
     MOST_SITES = 256,
     MOST_SEEN = 24, /* loads of a thread that waits awake */
@@ -56,7 +56,17 @@ typedef struct word {
     value     value[MOST_VALUES];
 } word;
 
-typedef enum { RUNNING, WANTS_LOCK, JOINING, ASLEEP, ON_CONDITION, AWAITS_NEWS, ENDED } status;
+typedef enum {
+    RUNNING,
+    WANTS_LOCK,
+    JOINING,
+    ASLEEP,
+    ON_CONDITION,
+    AWAITS_NEWS,
+    DYING, /* does nothing any more; others see it as soon as it is DEAD */
+    DEAD,
+    ENDED
+} status;
 
 typedef struct seen { /* a load and what it gave */
     uintptr_t site;
@@ -71,6 +81,9 @@ typedef struct thread {
     seen      seen[MOST_SEEN];
     uintptr_t waits_for; /* lock, futex or condition */
     uintptr_t lock;      /* to be taken again behind a condition */
+    uint64_t  until_ns;  /* limit of its sleep; UINT64_MAX: none */
+    bool      timed_out; /* the sleep has ended by it */
+    bool      may_die;
     int       joins;
     uint64_t  history;
     view      view;
@@ -97,6 +110,7 @@ typedef enum {
     NOT_ATOMIC,
     NO_WAKE,
     NO_LOCK,
+    LEFT_OUT,
     N_KINDS
 } kind;
 
@@ -116,7 +130,7 @@ typedef struct explorer {
     site      site[MOST_SITES];
     unsigned  n_sites;
     char     *stacks, *arena; /* STACK_BYTES for each thread; ARENA_BYTES */
-    bool      notes_sites, is_traced, is_random;
+    bool      notes_sites, is_traced, is_random, has_slept;
     uint64_t  random;
     kind      mutant;
     uintptr_t mutated; /* 0: none */
@@ -124,7 +138,8 @@ typedef struct explorer {
     /* of one run */
     uint32_t run;
     bool     is_on, has_failed;
-    unsigned n_threads, n_words, n_steps, n_preempted;
+    unsigned n_threads, n_words, n_steps, n_preempted, n_woken, n_timed_out, n_killed;
+    uint64_t now_ns;
     int      now;
     size_t   used;
     thread   thread[T];
@@ -155,6 +170,8 @@ unsigned explore__choose(unsigned n);
 bool explore__advance(void);
 /* Chooses who goes on, and returns when that is the caller. */
 void explore__schedule(void);
+bool explore__has_time(void);   /* limits of sleeps count in this scenario */
+void explore__kill_point(void); /* the caller may be killed here; else nothing happens */
 void explore__trace(const char *what, uintptr_t address, uint64_t bits, uintptr_t where);
 
 /* memory.c */
