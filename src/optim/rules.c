@@ -1,6 +1,6 @@
 /* optim/rules.c - the update rules: their names, numbers and equations.
  *
- * Source: thesis Table 2.3, read as docs/papers.md says.  Here eta is the step size of this
+ * Source: thesis Table 2.3, read as docs/readings.md says.  Here eta is the step size of this
  * update (schedule and staleness included), g the gradient, t the number of the update from 1; a
  * prime marks the new value.
  *

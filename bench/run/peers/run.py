@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""drove beside other programs that train the same network on the same data to the same accuracy, in one run, interleaved.
+
+    python3 -m venv venv
+    venv/bin/pip install torch jax tensorflow-cpu scikit-learn
+    venv/bin/python bench/run/peers/run.py --data shared/data/mnist --drove build/release/drove [--rounds 3] [--batch 64]
+                                           [--workers 2] [--only drove,jax] [--out peers.jsonl]
+
+The MLP 784-128-128-128-10 (ReLU, softmax cross-entropy) on MNIST by plain SGD with a constant step size, until an evaluation at
+the end of an epoch finds the accuracy on the test set at --target.  Every program is started anew in every round:
+
+    whole, s        from the command to its end: start-up, reading MNIST, training, evaluating
+    import, s       until its library could be called (drove: 0)
+    training, s     without evaluations, to the target
+    examples/s      while training, with what is compiled in the first epoch; and of the fastest epoch (drove: of the whole)
+    memory          largest resident size of one of its processes
+
+Prints a JSON line for each program and round, then a table of medians.  Random numbers differ between programs, and so may the
+number of epochs; examples/s do not depend on it.
+"""
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def programs(args):
+    """Name -> command."""
+    drove = [args.drove, "train", "--data", f"mnist:{args.data}", "--model", "mlp:128,128,128", "--batch", str(args.batch),
+             "--lr", str(args.lr), "--schedule", "constant", "--until", f"accuracy={args.target},epochs={args.epochs}",
+             "--eval-every", "1", "--eval-examples", "1000", "--metrics", "none", "--json", "--quiet", "--out", "none"]
+    own = ["--data", args.data, "--batch", str(args.batch), "--lr", str(args.lr), "--target", str(args.target), "--epochs",
+           str(args.epochs)]
+
+    def peer(name, mode="", workers=1):
+        return [sys.executable, f"{HERE}/{name}.py", *own, "--mode", mode, "--workers", str(workers)]
+
+    n = args.workers
+    return {
+        "drove": drove + ["--threads", "1"],
+        "drove, bf16": drove + ["--threads", "1", "--precision", "bf16"],
+        f"drove, hogwild, {n} threads": drove + ["--threads", str(n), "--strategy", "hogwild"],
+        f"drove, sync, {n} threads": drove + ["--threads", str(n), "--strategy", "sync", "--batch", str(args.batch // n)],
+        "PyTorch, eager": peer("pytorch_mlp", "eager"),
+        "PyTorch, compile": peer("pytorch_mlp", "compile"),
+        "PyTorch, autocast to bf16": peer("pytorch_mlp", "bf16"),
+        f"PyTorch, hogwild, {n} processes": peer("pytorch_mlp", "hogwild", n),
+        f"PyTorch, DDP by gloo, {n} processes": peer("pytorch_mlp", "ddp", n),
+        "JAX, scan": peer("jax_mlp"),
+        "JAX, scan, bf16": peer("jax_mlp", "bf16"),
+        "TensorFlow, function": peer("tensorflow_mlp"),
+        "scikit-learn, MLPClassifier": peer("sklearn_mlp"),
+    }
+
+
+def measured(name, command):
+    """Runs it; its line, with what was seen from outside."""
+    start = time.perf_counter()
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    out, err = child.communicate()
+    whole_s = time.perf_counter() - start
+    if child.returncode not in (0, 4):  # 4: drove missed the target
+        return {"program": name, "error": (err.strip().splitlines() or ["status %d" % child.returncode])[-1][:200]}
+    text = out if name.startswith("drove") else out.strip().splitlines()[-1]
+    return {"program": name, "whole_s": whole_s, **line_of(name, json.loads(text))}
+
+
+def line_of(name, line):
+    if not name.startswith("drove"):
+        return line
+    return {"version": line.get("version", ""), "import_s": 0.0, "train_s": line["train_s"], "epochs": line["epochs"],
+            "accuracy": line["test_accuracy"], "reached": line["outcome"] == "reached",
+            "examples_per_s": line["examples_per_s"], "best_per_s": line["examples_per_s"]}
+
+
+def largest_resident_mb(command):
+    """Runs the command once more for its memory alone: getrusage counts all children that were waited for."""
+    code = ("import resource, subprocess, sys; subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, "
+            "stderr=subprocess.DEVNULL); print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024)")
+    return float(subprocess.run([sys.executable, "-c", code, *command], capture_output=True, text=True).stdout)
+
+
+def table(lines, memory):
+    names = list(dict.fromkeys(line["program"] for line in lines))
+    middle = lambda key, rows: statistics.median(row[key] for row in rows)
+    first = [line for line in lines if line["program"] == "drove" and "error" not in line]
+    print("| program | whole, s | import, s | training, s | epochs | examples/s | fastest epoch | of drove's | memory, MB |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for name in names:
+        rows = [line for line in lines if line["program"] == name]
+        good = [row for row in rows if "error" not in row]
+        if not good:
+            print(f"| {name} | {rows[0]['error']} | | | | | | | |")
+            continue
+        ratio = middle("best_per_s", good) / middle("best_per_s", first) if first else float("nan")
+        missed = "" if all(row["reached"] for row in good) else " (missed)"
+        print(f"| {name} | {middle('whole_s', good):.2f} | {middle('import_s', good):.2f} | {middle('train_s', good):.2f} "
+              f"| {middle('epochs', good):g}{missed} | {middle('examples_per_s', good):,.0f} "
+              f"| {middle('best_per_s', good):,.0f} | {ratio:.2f} "
+              f"| {memory.get(name, float('nan')):.0f} |")
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--data", required=True, help="folder of MNIST")
+    p.add_argument("--drove", default="build/release/drove")
+    p.add_argument("--rounds", type=int, default=3)
+    p.add_argument("--batch", type=int, default=64)
+    p.add_argument("--lr", type=float, default=0.1)
+    p.add_argument("--target", type=float, default=0.97)
+    p.add_argument("--epochs", type=int, default=15)
+    p.add_argument("--workers", type=int, default=2)
+    p.add_argument("--only", default="", help="programs whose names begin with one of these")
+    p.add_argument("--out")
+    args = p.parse_args()
+    wanted = [w for w in args.only.split(",") if w]
+    chosen = {name: c for name, c in programs(args).items() if not wanted or any(name.startswith(w) for w in wanted)}
+    lines = []
+    for number in range(args.rounds):
+        for name, command in chosen.items():
+            lines.append({"round": number + 1, "batch": args.batch, **measured(name, command)})
+            print(json.dumps(lines[-1]), flush=True)
+            if args.out:
+                with open(args.out, "a") as f:
+                    f.write(json.dumps(lines[-1]) + "\n")
+    table(lines, {name: largest_resident_mb(command) for name, command in chosen.items()})
+
+
+if __name__ == "__main__":
+    main()
