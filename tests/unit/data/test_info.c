@@ -181,6 +181,8 @@ static void columns_become_keys(void **state)
 static void a_file_is_converted_in_pieces(void **state)
 {
     (void)state;
+    static const char *const made[] = {"many.rows", "d.rows", "x.rows", "none.rows"};
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++) (void)remove(made[i]);
     FILE *f = fopen("many.svm", "w");
     assert_non_null(f);
     for (int i = 0; i < 500; i++) fprintf(f, "%d %d:%d %d:0.5\n", i % 3, 1 + i % 7, i, 8 + i % 4);
