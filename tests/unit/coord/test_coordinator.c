@@ -568,6 +568,9 @@ static void wrong_options_are_refused(void **state)
         check_refused(&good, "worker cuda:0: batch: expected 1 <= least <= batch <= most");
     }
     workers[1] = a_worker("cuda:0", 1, 10, 64);
+    workers[0].most = 9;
+    check_refused(&good, "worker first: batch: expected 1 <= least <= batch <= most");
+    workers[0].most = 64;
     workers[1].depth = DROVE_COORD_DEPTH + 1;
     check_refused(&good, "worker cuda:0: depth: expected 1 to 4, found 5");
     workers[1].depth = 1;

@@ -38,7 +38,8 @@ typedef struct rig { /* in memory that all processes share */
     drove_worker worker[WORKERS];
     drove_host_options host;
     behaviour in_create[WORKERS], in_batch[WORKERS];
-    unsigned at_batch; /* of the whole run, from which on in_batch holds */
+    unsigned at_batch;   /* of the whole run, from which on in_batch holds */
+    unsigned kill_after; /* batches begun by all before anybody is killed */
     _Atomic unsigned n_batches, n_left_calls, n_stops, n_source_leaves;
     _Atomic unsigned has_gone; /* worker + 1 that the strategy was told of */
     char said[MOST_SAID][512];
@@ -51,12 +52,20 @@ static rig *now_open;
 
 static _Thread_local unsigned child; /* worker of this process */
 
+static void rest(void)
+{
+    (void)usleep(1000);
+}
+
 static drove_status behave(behaviour what)
 {
     switch (what) {
     case COMPUTE: break;
     case END_WITH_3: _exit(3);
-    case BE_KILLED: raise(SIGKILL); break;
+    case BE_KILLED:
+        while (atomic_load(&now_open->n_batches) < now_open->kill_after) rest();
+        raise(SIGKILL);
+        break;
     case SPIN:
         for (volatile int i = 0;; i = 1) (void)i;
     case SLEEP:
@@ -286,6 +295,16 @@ static unsigned n_left(const rig *r)
     return r->loop.host->ops->n_left(r->loop.host);
 }
 
+/* A machine with much to do looks later: at least `least` seconds, and less than `below`. */
+static void expect_still(const rig *r, unsigned worker, double least, double below)
+{
+    double found_s = 0.0;
+    const char *found = r->loop.host->ops->lost(r->loop.host, worker);
+    assert_non_null(found);
+    assert_int_equal(sscanf(found, "did nothing for %lf s and was ended", &found_s), 1);
+    assert_true(found_s > least - 1e-9 && found_s < below);
+}
+
 static void expect_reason(const rig *r, unsigned worker, const char *why)
 {
     const char *found = r->loop.host->ops->lost(r->loop.host, worker);
@@ -449,49 +468,54 @@ static void a_run_does_not_begin_without_all(void **state)
     (void)state;
     static const struct {
         behaviour what;
-        const char *why;
-    } cases[] = {{END_WITH_3, "ended by itself with status 3"},
-                 {STOP, "did nothing for 1 s and was ended"},
-                 {SLEEP, "did nothing for 10 s and was ended"}};
+        double least, below; /* seconds that it does nothing; 0: it ends */
+    } cases[] = {{END_WITH_3, 0.0, 0.0}, {STOP, 1.0, 10.0}, {SLEEP, 10.0, 20.0}};
     for (size_t i = 0; i < DROVE_COUNT(cases); i++) {
         rig *r = open_rig(WORKERS, 1.0);
         fast = 20;
         r->in_create[1] = cases[i].what;
         assert_int_equal(start(r), DROVE_E_SYSTEM);
-        expect_failed(r, 1, cases[i].why, "before the run began");
+        if (i > 0) expect_still(r, 1, cases[i].least, cases[i].below);
+        else expect_reason(r, 1, "ended by itself with status 3");
+        expect_failed(r, 1, r->loop.host->ops->lost(r->loop.host, 1), "before the run began");
         close_rig(r);
     }
 }
 
-/* Who spins hangs after the timeout; one that sleeps may wait for its turn: three
- * times as long, as there are three workers, while others go on. */
-static void who_hangs_is_found(void **state)
+/* All have begun, and are what they are to be. */
+static void begin_all(rig *r)
+{
+    r->source.ops->open(&r->source, UINT64_MAX, UINT64_MAX);
+    r->loop.host->ops->go(r->loop.host, DROVE_DO_TRAIN);
+    while (atomic_load(&r->n_batches) < r->plan.n_workers) rest();
+    (void)usleep(20000);
+}
+
+static void watch_until_one_is_lost(rig *r)
+{
+    drove_host *h = r->loop.host;
+    while (r->n_said == 0) assert_false(h->ops->wait(h, drove__clock_now(&fast_clock) + MS));
+}
+
+/* One that sleeps may wait for its turn while the other one goes on: for as many timeouts as there
+ * are workers. */
+static void a_sleeper_is_given_time(void **state)
 {
     (void)state;
-    static const struct {
-        behaviour of_1, of_2;
-        double timeout_s;
-        unsigned worker;
-        const char *why;
-    } cases[] = {{SPIN, COMPUTE, 0.4, 1, "did nothing for 0.4 s and was ended"},
-                 {SLEEP, COMPUTE, 0.2, 1, "did nothing for 0.6 s and was ended"}};
-    for (size_t i = 0; i < DROVE_COUNT(cases); i++) {
-        rig *r = open_rig(WORKERS, cases[i].timeout_s);
-        r->in_batch[1] = cases[i].of_1;
-        r->in_batch[2] = cases[i].of_2;
-        assert_int_equal(start(r), DROVE_OK);
-        drove_host *h = r->loop.host;
-        r->source.ops->open(&r->source, UINT64_MAX, UINT64_MAX);
-        h->ops->go(h, DROVE_DO_TRAIN);
-        while (r->n_said == 0) assert_false(h->ops->wait(h, drove__clock_now(&fast_clock) + MS));
-        r->source.ops->halt(&r->source);
-        assert_true(h->ops->wait(h, UINT64_MAX));
-        expect_lost(r, cases[i].worker, cases[i].why, "the step that it was making");
-        close_rig(r);
-    }
+    rig *r = open_rig(2, 0.5);
+    r->in_batch[1] = SLEEP;
+    assert_int_equal(start(r), DROVE_OK);
+    begin_all(r);
+    watch_until_one_is_lost(r);
+    r->source.ops->halt(&r->source);
+    assert_true(r->loop.host->ops->wait(r->loop.host, UINT64_MAX));
+    expect_still(r, 1, 1.0, 10.0);
+    expect_lost(r, 1, r->loop.host->ops->lost(r->loop.host, 1), "the step that it was making");
+    close_rig(r);
 }
 
-/* Of those that are silent a stopped one is the first to be suspected, then one that spins. */
+/* Of those that are silent a stopped one is the first to be suspected, then one that spins; of
+ * those that sleep the first, after one timeout, as nobody goes on. */
 static void the_most_suspicious_is_ended_first(void **state)
 {
     (void)state;
@@ -500,17 +524,17 @@ static void the_most_suspicious_is_ended_first(void **state)
         unsigned first;
     } cases[] = {{{SLEEP, SPIN, STOP}, 2}, {{SLEEP, SPIN, SLEEP}, 1}, {{SLEEP, SLEEP, SLEEP}, 0}};
     for (size_t i = 0; i < DROVE_COUNT(cases); i++) {
-        rig *r = open_rig(WORKERS, 0.2);
+        rig *r = open_rig(WORKERS, 0.4);
+        const unsigned first = cases[i].first;
         for (unsigned k = 0; k < WORKERS; k++) r->in_batch[k] = cases[i].of[k];
         assert_int_equal(start(r), DROVE_OK);
+        begin_all(r);
+        watch_until_one_is_lost(r);
         drove_host *h = r->loop.host;
-        r->source.ops->open(&r->source, 100, UINT64_MAX);
-        h->ops->go(h, DROVE_DO_TRAIN);
-        while (r->n_said == 0) assert_false(h->ops->wait(h, drove__clock_now(&fast_clock) + MS));
-        expect_lost(r, cases[i].first, "did nothing for 0.2 s and was ended",
-                    "the step that it was making");
+        expect_still(r, first, 0.4, 1.2);
+        expect_lost(r, first, h->ops->lost(h, first), "the step that it was making");
         for (unsigned k = 0; k < WORKERS; k++)
-            if (k != cases[i].first) assert_int_equal(kill(process(r, k), SIGKILL), 0);
+            if (k != first) assert_int_equal(kill(process(r, k), SIGKILL), 0);
         r->sync_ops.leave = NULL;
         assert_true(h->ops->wait(h, UINT64_MAX));
         close_rig(r);
@@ -524,6 +548,7 @@ static void who_does_not_park_is_ended(void **state)
     rig *r = open_rig(2, 1000.0);
     fast = 20;
     r->sync_ops.leave = NULL;
+    r->kill_after = 2;
     r->in_batch[0] = BE_KILLED;
     r->in_batch[1] = SPIN;
     assert_int_equal(start(r), DROVE_OK);
@@ -549,7 +574,7 @@ int main(void)
         cmocka_unit_test(a_run_ends_with_its_reason),
         cmocka_unit_test(errors_of_workers_are_theirs),
         cmocka_unit_test(a_run_does_not_begin_without_all),
-        cmocka_unit_test(who_hangs_is_found),
+        cmocka_unit_test(a_sleeper_is_given_time),
         cmocka_unit_test(the_most_suspicious_is_ended_first),
         cmocka_unit_test(who_does_not_park_is_ended),
     };
