@@ -204,6 +204,18 @@ static const char *uncounted_padding(drove_onnx *g)
     return y;
 }
 
+static const char *norm_without_size(drove_onnx *g)
+{
+    return drove__onnx_node(g, "LRN", "x", NULL, NULL);
+}
+
+static const char *norm_of_even_size(drove_onnx *g)
+{
+    const char *y = drove__onnx_node(g, "LRN", "x", NULL, NULL);
+    drove__onnx_set_int(g, "size", 4);
+    return y;
+}
+
 static const char *huge_constant(drove_onnx *g)
 {
     const char *w = constant(g, numbers(6), 2, 3, 0, 0);
@@ -227,6 +239,8 @@ static void what_is_not_there_is_named(void **state)
         {product_of_parts, "(MatMul): expected a constant matrix"},
         {scaled_product, "(Gemm): expected alpha and beta of 1, found 2 and 1"},
         {uncounted_padding, "(AveragePool): count_include_pad: expected 1"},
+        {norm_without_size, "(LRN): expected an odd size"},
+        {norm_of_even_size, "(LRN): expected an odd size"},
         {huge_constant, "expected as many numbers as its sides say"},
     };
     for (size_t i = 0; i < DROVE_COUNT(cases); i++) {
