@@ -56,6 +56,16 @@ for strategy in hogwild replicas easgd-sync3 local; do
     python3 -c 'import json; s = json.load(open("out.txt"))
 assert s["loss"] < 0.75 * s["loss_initial"], (s["loss"], s["loss_initial"])' || fail "$strategy does not learn"
 done
+# Fewer bits in exchanges: other numbers, and it learns.
+for precision in D8M8 D8M8C8s; do
+    run_for 0 train --data "$data" --model mlp:32 --strategy easgd-sync3 --threads 2 --batch 8 --lr 0.1 --period 2 --seed 2 \
+        --until epochs=2 --precision $precision --json
+    python3 -c 'import json; s = json.load(open("out.txt"))
+assert s["loss"] < 0.75 * s["loss_initial"], (s["loss"], s["loss_initial"])' || fail "$precision does not learn"
+    value out.txt loss >"loss_$precision"
+done
+cmp -s loss_D8M8 loss_D8M8C8s && fail 'D8M8C8s sends floats'
+wrong 'sends parameters as they are' train --data "$data" --model mlp:8 --strategy easgd-sync1 --threads 2 --precision D8M8C8s
 run_for 0 train --data "$data" --model lenet --threads 1 --batch 16 --until updates=10 --precision D8M16 --json
 run_for 0 train --data 'synth:logistic?n=500&d=8' --model logistic --threads 1 --until epochs=2 --json \
     --precision 'D6M6?simulated=yes'
@@ -64,7 +74,7 @@ run_for 0 train --data 'synth:logistic?n=500&d=8' --model logistic --threads 1 -
 wrong 'expected D8, D16 or D32f' train --data "$data" --model mlp:8 --precision D6M6
 wrong 'D2 to D16 with ?simulated=yes' train --data "$data" --model mlp:8 --precision 'D17M8?simulated=yes'
 wrong 'expected yes or no' train --data "$data" --model mlp:8 --precision 'D6M6?simulated=1'
-wrong 'expected terms of D, M and G' train --data "$data" --model mlp:8 --precision 'D8M8C8s?simulated=yes'
+wrong 'expected no C term beside a key' train --data "$data" --model mlp:8 --precision 'D8M8C8s?simulated=yes'
 wrong 'expected dense data' train --data 'synth:logistic?n=100&d=50&density=0.1' --model mlp:8 --precision D8M8
 cat >net.yaml <<'END'
 layers:

@@ -34,10 +34,13 @@ static drove_status read_terms(const char *text, const char *signature, bool is_
     drove_dmgc_term g;
     drove_status status = drove_dmgc_parse(signature, &s);
     if (status != DROVE_OK) return drove__fail_in(status, "--precision");
-    if (s.term[DROVE_DMGC_INDEX].is_present || s.term[DROVE_DMGC_COMMUNICATION].is_present)
+    if (s.term[DROVE_DMGC_INDEX].is_present)
         return drove__fail(DROVE_E_UNSUPPORTED,
-                           "--precision %s: expected terms of D, M and G for a network, found %c",
-                           text, s.term[DROVE_DMGC_INDEX].is_present ? 'i' : 'C');
+                           "--precision %s: expected terms of D, M, G and C for a network, found i",
+                           text);
+    if (s.term[DROVE_DMGC_COMMUNICATION].is_present && strchr(text, '?') != NULL)
+        return drove__fail(DROVE_E_UNSUPPORTED,
+                           "--precision %s: expected no C term beside a key, found C", text);
     g = drove_dmgc_meaning(&s, s.term[DROVE_DMGC_GRADIENT].is_present ? DROVE_DMGC_GRADIENT
                                                                       : DROVE_DMGC_DATASET);
     DROVE_TRY(

@@ -26,7 +26,7 @@ static inline int32_t drove__fixed_most(unsigned bits)
 /* "bf16?masters=bf16"; "D8M8", "D16M16G8", "D6M6?simulated=yes": without D or M floats, without G
  * as many bits as D; any width from 2 to 16 if it is simulated, else 8 and 16.  Errors: DROVE_E_ARG
  * (not the notation; a key that is not known), DROVE_E_UNSUPPORTED (which widths there are;
- * indices; a C term). */
+ * indices; a C term beside a key).  A C term says nothing here: exchanges read it. */
 drove_status drove__fixed_parse(const char *precision, drove_fixed *out);
 
 /* Is it for networks alone, and not a signature that linear models have kernels for? */

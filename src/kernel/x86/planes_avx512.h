@@ -212,8 +212,8 @@ static void planes_back(const drovek_planes *dy, const drovek_planes *y, size_t 
 
 /* ---- channels ---- */
 
-/* Bytes 16 q and the next of three channels that come together: byte i is of channel (16 q + i) % 3,
- * and its place there is (16 q + i) / 3. */
+/* Bytes [16 q, 16 q + 16) of three channels that come together: byte i is of channel
+ * (16 q + i) % 3, and its place there is (16 q + i) / 3. */
 INLINE __m128i three_channels(__m128i a, __m128i b, __m128i c, int q)
 {
     alignas(16) int8_t place[3][16];

@@ -57,7 +57,8 @@ static void signatures(void **state)
     check_refused("D8M17?simulated=yes", DROVE_E_UNSUPPORTED, "found M17");
     check_refused("D16fM8", DROVE_E_UNSUPPORTED, "found D16f");
     check_refused("D8i8M8", DROVE_E_UNSUPPORTED, "found i");
-    check_refused("D8M8C8s", DROVE_E_UNSUPPORTED, "found C");
+    check_format("D8M8C8s", 8, 8, 8); /* exchanges read C */
+    check_refused("D8M8C8s?simulated=yes", DROVE_E_UNSUPPORTED, "found C");
     check_refused("D8M8?simulated=maybe", DROVE_E_ARG, "maybe");
     check_refused("D8M8?simulate=yes", DROVE_E_ARG, "simulate");
     check_refused("8", DROVE_E_ARG, "8");
