@@ -1,8 +1,8 @@
 /* tests/fuzz/fuzz_record.c - records of runs of any content.
  *
  * The first byte says what the rest is: a whole file, or the bytes of blocks, which get heads and
- * checksums: a byte for the kind, two for the length.  What is read is packed again and must be
- * the same step.
+ * checksums: a byte for the kind (255: a part of a state), two for the length.  What is read is
+ * packed again and must be the same step.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* memfd_create */
@@ -12,6 +12,7 @@
 
 #include "memory_file.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_STEPS = 100000 };
@@ -26,10 +27,11 @@ static uint8_t *frame(const uint8_t *data, size_t n, size_t *size)
     *size = 12;
     for (size_t at = 1; at + 3 <= n;) {
         size_t length = data[at + 1] + (size_t)data[at + 2] * 256;
-        const uint8_t kind = data[at];
+        const uint32_t kind = data[at] == UINT8_MAX ? DROVE_BLOCK_STATE : data[at];
         at += 3;
         if (length > n - at) length = n - at;
-        drove__block_head_pack(out + *size, kind, length / 5, data + at, length);
+        const uint64_t n_steps = kind == DROVE_BLOCK_STATE ? 0 : length / 5;
+        drove__block_head_pack(out + *size, kind, n_steps, data + at, length);
         memcpy(out + *size + DROVE_BLOCK_HEAD_SIZE, data + at, length);
         *size += DROVE_BLOCK_HEAD_SIZE + length;
         at += length;
@@ -66,6 +68,15 @@ static void read_all(drove_recorded_run *r)
     (void)drove__recorded_end(r, &mark);
 }
 
+static void read_state(const drove_recorded_run *r, size_t most)
+{
+    char *bytes;
+    size_t size;
+    if (drove__recorded_state(r, &bytes, &size) != DROVE_OK) return;
+    if (size > most || (size > 0 && !drove__recorded_has_state(r))) abort();
+    free(bytes);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
 {
@@ -79,6 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
         size_t size;
         const char *header = drove__recorded_header(r, &size);
         if (header[size] != '\0' || drove__recorded_rest(r) > n) abort();
+        read_state(r, n);
         read_all(r);
         drove__recorded_close(r);
     } else if (drove_error_text()[0] == '\0') {

@@ -33,6 +33,20 @@ rm data.csv
 fails_with rename 1 'data.csv: cannot be replaced' 1 data convert 'synth:logistic?n=60&d=4' csv:data.csv
 [ -z "$(ls data.csv* 2>/dev/null)" ] || fail "expected nothing of data.csv: $(ls data.csv*)"
 
+# A read of a block that a signal interrupts is made again: the same model.
+# shellcheck disable=SC2086
+"$DROVE" data convert 'synth:logistic?n=4000&d=4' 'rows:a.rows?block=4096' 2>/dev/null
+disk="--defaults classic --data rows:a.rows?window=1MiB --test none --model logistic --lr 0.05 --threads 1 --until epochs=1 --quiet"
+# shellcheck disable=SC2086
+"$DROVE" train $disk --out whole
+for n in 1 3 9; do
+    rm -rf out
+    # shellcheck disable=SC2086
+    DROVE_FAULT=pread:$n:4 LD_PRELOAD=$faults "$DROVE" train $disk --out out >out.txt 2>err.txt || fail "EINTR: $(cat err.txt)"
+    grep -q '1 failed: pread' err.txt || fail "pread:$n: expected an interrupted read: $(cat err.txt)"
+    cmp whole/model.safetensors out/model.safetensors || fail "pread:$n: another model"
+done
+
 # Every text of a run file is read, or memory is named: --out is never lost.
 printf '%s\n' 'defaults: classic' 'data: synth:logistic?n=60&d=4' 'model: logistic' 'threads: 1' 'until: epochs=1' \
     'out: out' >run.yaml
