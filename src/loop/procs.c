@@ -44,6 +44,7 @@ typedef struct process { /* cache line padded: `answered` is its child's, the re
     bool is_alive;
     char why[WHY_SIZE];           /* "": it is not lost */
     uint64_t heartbeat, still_ns; /* the last one seen, and for how long it was the last */
+    uint64_t delayed_ns;          /* in which it has waited for a processor; 0: not looked at */
     _Atomic uint32_t answered;
 } DROVE_ALIGNED_CACHE_LINE process;
 
@@ -239,6 +240,30 @@ static char state_of(pid_t id)
     return end != NULL && end[1] == ' ' ? end[2] : 0;
 }
 
+/* For how long a process has been ready to run without a processor; 0: not known. */
+static uint64_t delay_of(pid_t id)
+{
+    char path[64];
+    unsigned long long delayed_ns = 0;
+    snprintf(path, sizeof path, "/proc/%d/schedstat", (int)id);
+    FILE *file = fopen(path, "r");
+    if (file == NULL) return 0;
+    if (fscanf(file, "%*u %llu", &delayed_ns) != 1) delayed_ns = 0;
+    fclose(file);
+    return delayed_ns;
+}
+
+/* Of passed_ns without a heartbeat, those in which the process could have had one: on a busy
+ * machine it may wait for a processor for seconds. */
+static uint64_t counted(process *one, uint64_t passed_ns)
+{
+    uint64_t before_ns = one->delayed_ns;
+    one->delayed_ns = delay_of(one->id);
+    if (before_ns == 0 || one->delayed_ns <= before_ns) return passed_ns;
+    uint64_t waited_ns = one->delayed_ns - before_ns;
+    return waited_ns < passed_ns ? passed_ns - waited_ns : 0;
+}
+
 /* How surely a process that does nothing is itself the reason: who sleeps may wait for another. */
 static int suspicion(pid_t id)
 {
@@ -296,7 +321,8 @@ static void find_silent(drove_host *h, uint64_t passed_ns)
         uint64_t heartbeat =
             atomic_load_explicit(&h->loop->worker[i].heartbeat, memory_order_relaxed);
         bool is_still = is_busy(p, i) && heartbeat == one->heartbeat;
-        one->still_ns = is_still ? one->still_ns + passed_ns : 0;
+        one->still_ns = is_still ? one->still_ns + counted(one, passed_ns) : 0;
+        if (!is_still) one->delayed_ns = 0;
         one->heartbeat = heartbeat;
     }
     uint64_t limit_ns = (uint64_t)(timeout_s * 1e9);

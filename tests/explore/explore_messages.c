@@ -54,8 +54,11 @@ static void pass_on(unsigned rank, unsigned number)
 {
     float *v = malloc(N * sizeof *v);
     for (unsigned i = 0; i < N; i++) v[i] = rank == 0 ? (float)number : -1.0f;
-    const drove_exchange x = {
-        .kind = rank == 0 ? DROVE_SEND : DROVE_RECEIVE, .peer = 1 - rank, .in = v, .out = v, .n = N};
+    const drove_exchange x = {.kind = rank == 0 ? DROVE_SEND : DROVE_RECEIVE,
+                              .peer = 1 - rank,
+                              .in = v,
+                              .out = v,
+                              .n = N};
     finish(rank, &x, false);
     for (unsigned i = 0; i < N; i++) explore_check(v[i] == (float)number, "the message");
     for (unsigned i = 0; i < N; i++) v[i] = -2.0f;
@@ -170,10 +173,20 @@ static const explore_survivor survivors[] = {
 int main(int argc, char **argv)
 {
     const explore_scenario scenarios[] = {
-        {.name = "two ranks, two sums", .run = two_sums, .n_samples = 300, .needs_time = true},
-        {.name = "two ranks, a message", .run = a_message, .n_samples = 300, .needs_time = true},
-        {.name = "two ranks, an RPC each", .run = two_calls, .n_samples = 300, .needs_time = true},
-        {.name = "a rank stops", .run = one_stops, .n_samples = 300, .needs_time = true},
+        {.name = "two ranks, two sums", .run = two_sums, .n_samples = 100, .needs_time = true},
+        {.name = "two ranks, a message", .run = a_message, .n_samples = 100, .needs_time = true},
+        {.name = "two ranks, an RPC each", .run = two_calls, .n_samples = 100, .needs_time = true},
+        {.name = "a rank stops", .run = one_stops, .n_samples = 100, .needs_time = true},
+        {.name = "two ranks, two sums, more",
+         .run = two_sums,
+         .n_samples = 3000,
+         .needs_time = true,
+         .is_long = true},
+        {.name = "two ranks, an RPC each, more",
+         .run = two_calls,
+         .n_samples = 3000,
+         .needs_time = true,
+         .is_long = true},
         {.name = NULL},
     };
     return explore_main(argc, argv, scenarios, survivors);
