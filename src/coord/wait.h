@@ -99,7 +99,8 @@ static inline void drove__wait_sleep(drove_wait *w, uint64_t until_ns)
 }
 
 /* After a change that concerns one sleeper, whichever: wakes one, and leaves the announcement to
- * the others.  Where nobody sleeps the announcement goes, and who was about to sleep looks again. */
+ * the others.  Where nobody sleeps the announcement goes: who was about to sleep looks again.
+ */
 static inline void drove__wait_wake_one(drove_wait *w)
 {
     if (atomic_load_explicit(&w->announced, memory_order_seq_cst) == 0) return;

@@ -44,6 +44,8 @@ typedef struct process { /* cache line padded: `answered` is its child's, the re
     bool is_alive;
     char why[WHY_SIZE];           /* "": it is not lost */
     uint64_t heartbeat, still_ns; /* the last one seen, and for how long it was the last */
+    uint64_t ran_ns, delayed_ns;  /* by the last look; is_read: they are known */
+    bool is_read;
     _Atomic uint32_t answered;
 } DROVE_ALIGNED_CACHE_LINE process;
 
@@ -239,6 +241,34 @@ static char state_of(pid_t id)
     return end != NULL && end[1] == ' ' ? end[2] : 0;
 }
 
+/* How long a process has run and, ready to run, waited for a processor; false: not known. */
+static bool read_times(pid_t id, uint64_t *ran_ns, uint64_t *delayed_ns)
+{
+    char path[64];
+    unsigned long long ran = 0, delayed = 0;
+    snprintf(path, sizeof path, "/proc/%d/schedstat", (int)id);
+    FILE *file = fopen(path, "r");
+    if (file == NULL) return false;
+    bool is_read = fscanf(file, "%llu %llu", &ran, &delayed) == 2;
+    fclose(file);
+    *ran_ns = ran;
+    *delayed_ns = delayed;
+    return is_read;
+}
+
+/* Of passed_ns without a heartbeat, those in which the process could have had one: on a busy
+ * machine it may wait for a processor for seconds.  The system adds a wait when it is over. */
+static uint64_t counted(process *one, uint64_t passed_ns)
+{
+    uint64_t ran_ns = one->ran_ns, delayed_ns = one->delayed_ns;
+    bool was_read = one->is_read;
+    one->is_read = read_times(one->id, &one->ran_ns, &one->delayed_ns);
+    if (!was_read || !one->is_read) return passed_ns;
+    uint64_t waited_ns = one->delayed_ns - delayed_ns;
+    if (one->ran_ns == ran_ns && state_of(one->id) == 'R') return 0; /* it waits at this moment */
+    return waited_ns < passed_ns ? passed_ns - waited_ns : 0;
+}
+
 /* How surely a process that does nothing is itself the reason: who sleeps may wait for another. */
 static int suspicion(pid_t id)
 {
@@ -296,7 +326,8 @@ static void find_silent(drove_host *h, uint64_t passed_ns)
         uint64_t heartbeat =
             atomic_load_explicit(&h->loop->worker[i].heartbeat, memory_order_relaxed);
         bool is_still = is_busy(p, i) && heartbeat == one->heartbeat;
-        one->still_ns = is_still ? one->still_ns + passed_ns : 0;
+        one->still_ns = is_still ? one->still_ns + counted(one, passed_ns) : 0;
+        if (!is_still) one->is_read = false;
         one->heartbeat = heartbeat;
     }
     uint64_t limit_ns = (uint64_t)(timeout_s * 1e9);

@@ -16,6 +16,7 @@
 static pid_t fake_fork(void);
 static pid_t fake_wait(pid_t id, int *status, int how);
 static int fake_kill(pid_t id);
+static FILE *fake_open(const char *path);
 
 #define fork()                   fake_fork()
 #define waitpid(id, status, how) fake_wait(id, status, how)
@@ -23,7 +24,7 @@ static int fake_kill(pid_t id);
 #define _exit(status)            explore_end()
 #define prctl(...)               0
 #define signal(number, what)     0
-#define fopen(path, mode)        NULL /* no look for other threads */
+#define fopen(path, mode)        fake_open(path) /* no look for other threads */
 #define getppid()                getpid()
 
 #include "loop/procs.c"
@@ -33,9 +34,9 @@ enum { MOST_WORKERS = 2, NOBODY = MOST_WORKERS };
 static struct {
     drove_loop *loop;
     unsigned n_forked;
-    unsigned *n_obeyed; /* [n_workers] plain: each its worker's */
-    unsigned order;     /* plain: the parent's, read by all */
-    bool is_ending;
+    unsigned *n_obeyed;      /* [n_workers] plain: each its worker's */
+    unsigned order;          /* plain: the parent's, read by all */
+    bool is_ending, starves; /* worker 1 is ready to run for a second, without a processor */
     unsigned hangs, n_left_strategy,
         n_left_source; /* a worker that never obeys; calls of `leave` */
     unsigned n_stops, n_said;
@@ -70,6 +71,15 @@ static int fake_kill(pid_t id)
     return 0;
 }
 
+/* Of a process that starves, how long it has waited for a processor. */
+static FILE *fake_open(const char *path)
+{
+    static char text[64];
+    if (!run.starves || strstr(path, "/schedstat") == NULL) return NULL;
+    snprintf(text, sizeof text, "5 %llu 7\n", (unsigned long long)drove__now_ns());
+    return fmemopen(text, strlen(text), "r");
+}
+
 /* In the place of src/loop/worker.c and src/loop/loop.c. */
 drove_status drove__worker_setup(drove_worker *w)
 {
@@ -82,6 +92,8 @@ bool drove__worker_obey(drove_worker *w, drove_command command)
     static _Atomic uint32_t never;
     if (command == DROVE_DO_QUIT) return false;
     while (w->index == run.hangs) drove__futex_wait(&never, 0, UINT64_MAX);
+    if (run.starves && w->index == 1)
+        drove__clock_real.sleep_until(NULL, drove__now_ns() + 1000000000);
     run.n_obeyed[w->index]++;
     explore_check(run.n_obeyed[w->index] == run.order, "what was written before is seen");
     return true;
@@ -185,12 +197,16 @@ static void commands_of(unsigned n_workers, unsigned n_commands, const drove_syn
     memset(&run, 0, sizeof run);
     run.loop = &loop;
     run.hangs = hangs;
+    run.starves = hangs > NOBODY;
     run.n_obeyed = calloc(n_workers, sizeof *run.n_obeyed);
     loop.host = &host;
     loop.sync = &sync;
     loop.source = &source;
-    host.opt =
-        (drove_host_options){.timeout_s = hangs == NOBODY ? 1e6 : 0.2, .say = say, .saved = saved};
+    host.opt = (drove_host_options){.timeout_s = hangs == NOBODY ? 1e6
+                                                 : run.starves   ? 0.6
+                                                                 : 0.2,
+                                    .say = say,
+                                    .saved = saved};
     for (unsigned w = 0; w < n_workers; w++) {
         memset(&worker[w], 0, sizeof worker[w]);
         worker[w].loop = &loop;
@@ -223,6 +239,12 @@ static void one_hangs(void)
 {
     commands_of(2, 2, &goes_on, 1);
     explore_check(run.n_said == 1, "the one that hangs is lost");
+}
+
+static void one_starves(void)
+{
+    commands_of(2, 1, &goes_on, 2 * MOST_WORKERS);
+    explore_check(run.n_said == 0, "who waits for a processor does not hang");
 }
 
 static const explore_survivor survivors[] = {
@@ -266,6 +288,7 @@ int main(int argc, char **argv)
          .n_kills = 1,
          .needs_time = true},
         {.name = "one of two hangs", .run = one_hangs, .n_samples = 5000, .needs_time = true},
+        {.name = "one of two starves", .run = one_starves, .n_samples = 2000, .needs_time = true},
         {.name = NULL},
     };
     return explore_main(argc, argv, scenarios, survivors);

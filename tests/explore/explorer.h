@@ -22,13 +22,13 @@
  * Reported: a data race of plain accesses, a failed check, a state in which nobody can go on (a
  * lost wake-up, a deadlock, or waiting awake for what never comes).
  *
- * Time, wake-ups and kills, where a scenario asks for them.  Sleeps with a time limit are taken as
- * without one, so that nothing rests on the limit.  Each scenario runs a second time, disturbed:
- * one sleep ends by its limit although others could go on (n_timeouts), and one sleeper is woken
- * for no reason (n_wakes), whichever and whenever.  With needs_time, time passes as soon as nobody
- * can go on.  A thread that stands for a process may be killed before any of its atomic
- * accesses, plain stores and calls, or while it sleeps (n_kills): it stops for good, and keeps the locks that it holds.  A robust
- * mutex then goes to the next one, with EOWNERDEAD.
+ * Time, wake-ups and kills.  Sleeps with a time limit are taken as without one, so that nothing
+ * rests on the limit.  Each scenario in which somebody sleeps runs a second time, disturbed: one
+ * sleep ends by its limit although others could go on (n_timeouts), and one sleeper is woken for no
+ * reason (n_wakes), whichever and whenever.  With needs_time, time passes as soon as nobody can go
+ * on.  A thread that stands for a process may be killed before any of its atomic accesses, plain
+ * stores and calls, or while it sleeps (n_kills): it stops for good, and keeps the locks that it
+ * holds.  A robust mutex then goes to the next one, with EOWNERDEAD.
  *
  * Then mistakes are planted, one at each place of the sources: an order made weaker, a
  * read-modify-write that is not atomic, a wake-up that is left out, a lock that is not taken, a

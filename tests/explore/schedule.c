@@ -284,7 +284,8 @@ static bool time_passes(void)
     uint64_t first_ns = UINT64_MAX;
     for (unsigned i = 0; i < explore__e.n_threads; i++) {
         const thread *t = &explore__e.thread[i];
-        if (t->status == AWAITS_NEWS && t->is_soft) return false; /* it would have gone on */
+        if (t->status == AWAITS_NEWS && t->is_soft && !explore__e.is_random)
+            return false; /* it would have gone on */
         bool passes = explore__e.scenario->needs_time || t->waits_for == 0;
         if (has_limit(t) && passes && t->until_ns < first_ns) first_ns = t->until_ns;
     }
@@ -300,6 +301,25 @@ static unsigned find_options(option *able)
     for (unsigned i = 0; i < explore__e.n_threads; i++)
         if (can_go_on(&explore__e.thread[i])) able[n++] = (option){(int)i, GOES_ON};
     return n;
+}
+
+/* Those who wait awake for news and might as well look again, with the same values: where choices
+ * are random nobody else makes that choice for them. */
+static unsigned find_waiting(option *able)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; explore__e.is_random && i < explore__e.n_threads; i++)
+        if (explore__e.thread[i].status == AWAITS_NEWS && explore__e.thread[i].is_soft)
+            able[n++] = (option){(int)i, GOES_ON};
+    return n;
+}
+
+/* Where nobody can go on by himself. */
+static unsigned find_more(option *able)
+{
+    unsigned n = explore__choose(explore__e.is_random ? 2 : 1) == 1 ? find_waiting(able) : 0;
+    if (n == 0 && time_passes()) n = find_options(able);
+    return n > 0 ? n : find_waiting(able);
 }
 
 static unsigned add_wakes(option *able, unsigned n)
@@ -360,7 +380,7 @@ static option choose_next(void)
     bool is_bounded = explore__e.scenario->n_preemptions > 0;
     bool may_stay = me->status != DYING && can_go_on(me);
     unsigned n = find_options(able);
-    if (n == 0 && time_passes()) n = find_options(able);
+    if (n == 0) n = find_more(able);
     if (n == 0) report_hang();
     if (is_bounded && may_stay && explore__e.n_preempted == explore__e.scenario->n_preemptions) {
         able[0] = (option){explore__e.now, GOES_ON};
@@ -380,7 +400,8 @@ static option choose_next(void)
 static void let_go_on(void)
 {
     bool all_ended = true;
-    if (++explore__e.n_steps > 20000) explore__fail("a run that does not end");
+    if (++explore__e.n_steps > (explore__e.is_random ? 200000 : 20000))
+        explore__fail("a run that does not end");
     for (unsigned i = 0; i < explore__e.n_threads; i++)
         all_ended &= has_ended(&explore__e.thread[i]);
     if (all_ended) {

@@ -33,7 +33,7 @@ enum {
 /* ---- the memory model ---- */
 
 typedef struct view { /* what a thread, or who reads a value, knows of */
-    uint16_t clock[T];
+    uint32_t clock[T];
     uint8_t  at_least[MOST_WORDS]; /* the oldest value of each word that may still be read */
 } view;
 
@@ -49,7 +49,7 @@ typedef struct word {
     unsigned  oldest;       /* plain stores before it: no older one may be read */
     int       last_seq_cst; /* -1: none */
     uint64_t  order;        /* of its values or, of a lock, of its holders */
-    uint16_t  atomic[T];    /* clock of each thread's last access */
+    uint32_t  atomic[T];    /* clock of each thread's last access */
     bool      is_plain;     /* written by a plain store since */
     int       holder;       /* of a lock: thread, or -1 */
     view      released;     /* of a lock */
@@ -99,7 +99,7 @@ typedef struct thread {
 
 typedef struct shadow { /* of one byte of the arena */
     uint32_t run;
-    uint16_t write_clock, read_clock[T];
+    uint32_t write_clock, read_clock[T];
     uint8_t  writer, word; /* word + 1 */
 } shadow;
 
