@@ -54,13 +54,13 @@ static drove_status read_summary(const drove_report_options *opt, const char *pa
 /* ---- runs ---- */
 
 typedef struct parts { /* of a run; owned */
-    json_t *outcome, *message, *options, *evaluations, *final, *figures, *summary;
+    json_t *outcome, *message, *settings, *options, *evaluations, *final, *figures, *summary;
 } parts;
 
 static void free_parts(parts *p)
 {
-    json_t *const all[] = {p->outcome, p->message, p->options, p->evaluations,
-                           p->final,   p->figures, p->summary};
+    json_t *const all[] = {p->outcome,     p->message, p->settings, p->options,
+                           p->evaluations, p->final,   p->figures,  p->summary};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) json_decref(all[i]);
 }
 
@@ -78,6 +78,7 @@ static drove_status add_run(json_t **runs, const char *name, const char *sweep, 
     drove__json_set(&run, "sweep", text != NULL ? text : json_null());
     drove__json_set(&run, "outcome", p->outcome);
     drove__json_set(&run, "message", p->message);
+    drove__json_set(&run, "settings", p->settings);
     drove__json_set(&run, "options", p->options);
     drove__json_set(&run, "evaluations", p->evaluations);
     drove__json_set(&run, "final", p->final);
@@ -104,7 +105,7 @@ static drove_status read_options(const char *folder, json_t **out)
 static drove_status read_run(const drove_report_options *opt, const char *folder, json_t **runs)
 {
     char path[PATH_SIZE];
-    parts p = {.message = json_null(), .final = json_object()};
+    parts p = {.message = json_null(), .settings = json_null(), .final = json_object()};
     drove_status status = read_options(folder, &p.options);
     snprintf(path, sizeof path, "%s/log.jsonl", folder);
     if (status == DROVE_OK) status = read_lines(opt, path, &p.evaluations);
@@ -121,6 +122,12 @@ static drove_status read_run(const drove_report_options *opt, const char *folder
 }
 
 /* ---- runs of a sweep ---- */
+
+static json_t *settings_of(const json_t *record)
+{
+    json_t *settings = json_object_get(record, "settings");
+    return json_is_object(settings) ? json_incref(settings) : json_null();
+}
 
 /* A run that left no summary has the options of its setting alone. */
 static json_t *options_of(const json_t *record)
@@ -152,23 +159,26 @@ static json_t *numbers_of(const json_t *record, bool metrics)
 }
 
 static drove_status add_result(const drove_report_options *opt, const char *folder,
-                               const json_t *record, json_t **runs)
+                               const json_t *record, bool ends_only, json_t **runs)
 {
     char name[PATH_SIZE], path[PATH_SIZE + 16];
     parts p = {.outcome = word_or_null(json_object_get(record, "outcome")),
                .message = word_or_null(json_object_get(record, "message")),
+               .settings = settings_of(record),
                .options = options_of(record),
                .final = numbers_of(record, true),
                .figures = json_incref(json_object_get(record, "figures"))};
     snprintf(name, sizeof name, "%s/runs/%04lld", folder,
              (long long)json_integer_value(json_object_get(record, "run")));
     snprintf(path, sizeof path, "%s/log.jsonl", name);
-    drove_status status = read_lines(opt, path, &p.evaluations);
+    drove_status status = DROVE_OK;
+    if (ends_only) p.evaluations = json_array();
+    else status = read_lines(opt, path, &p.evaluations);
     if (status == DROVE_OK && json_array_size(p.evaluations) == 0)
         drove__json_add(&p.evaluations, numbers_of(record, false));
     snprintf(path, sizeof path, "%s/out.json", name);
     struct stat about;
-    if (status == DROVE_OK && stat(path, &about) == 0 && about.st_size > 0)
+    if (!ends_only && status == DROVE_OK && stat(path, &about) == 0 && about.st_size > 0)
         status = read_summary(opt, path, &p.summary);
     if (status == DROVE_OK) return add_run(runs, name, folder, &p);
     free_parts(&p);
@@ -184,7 +194,8 @@ static bool is_repeated(const json_t *records, size_t i)
     return false;
 }
 
-static drove_status read_sweep(const drove_report_options *opt, const char *folder, json_t **runs)
+static drove_status read_sweep(const drove_report_options *opt, const char *folder, bool ends_only,
+                               json_t **runs)
 {
     char path[PATH_SIZE];
     json_t *records;
@@ -197,36 +208,52 @@ static drove_status read_sweep(const drove_report_options *opt, const char *fold
     drove_status status = DROVE_OK;
     for (size_t i = 0; i < json_array_size(records) && status == DROVE_OK; i++)
         if (!is_repeated(records, i))
-            status = add_result(opt, folder, json_array_get(records, i), runs);
+            status = add_result(opt, folder, json_array_get(records, i), ends_only, runs);
     json_decref(records);
     return status;
 }
 
-static drove_status read_folder(const drove_report_options *opt, const char *folder, json_t **runs)
+static drove_status read_folder(const drove_report_options *opt, const char *folder, bool ends_only,
+                                json_t **runs)
 {
-    char run[PATH_SIZE], sweep[PATH_SIZE];
+    char run[PATH_SIZE], sweep[PATH_SIZE], study[PATH_SIZE];
     if (strlen(folder) > sizeof run - 64)
         return drove__fail(DROVE_E_ARG, "%.80s...: the path is too long", folder);
     snprintf(run, sizeof run, "%s/run.json", folder);
     snprintf(sweep, sizeof sweep, "%s/results.jsonl", folder);
+    snprintf(study, sizeof study, "%s/study.json", folder);
     if (exists(run)) return read_run(opt, folder, runs);
-    if (exists(sweep)) return read_sweep(opt, folder, runs);
+    if (exists(sweep)) return read_sweep(opt, folder, ends_only, runs);
+    if (exists(study)) { /* its first run goes on; a search has no such folder */
+        snprintf(run, sizeof run, "%s/runs", folder);
+        if (exists(run)) return DROVE_OK;
+    }
     return drove__fail(DROVE_E_FILE,
                        "%s: expected the folder of a run (with run.json) or of a sweep (with "
                        "results.jsonl), found neither",
                        folder);
 }
 
-drove_status drove__runs_read(const drove_report_options *options, json_t **out)
+static drove_status read_all(const drove_report_options *options, bool ends_only, json_t **out)
 {
     json_t *runs = json_array();
     drove_status status = runs != NULL ? DROVE_OK : drove__fail_nomem("runs", 1);
     *out = NULL;
     for (size_t i = 0; i < options->n_folders && status == DROVE_OK; i++)
-        status = read_folder(options, options->folder[i], &runs);
+        status = read_folder(options, options->folder[i], ends_only, &runs);
     if (status == DROVE_OK) *out = runs;
     else json_decref(runs);
     return status;
+}
+
+drove_status drove__runs_read(const drove_report_options *options, json_t **out)
+{
+    return read_all(options, false, out);
+}
+
+drove_status drove__runs_read_ends(const drove_report_options *options, json_t **out)
+{
+    return read_all(options, true, out);
 }
 
 /* ---- what differs ---- */

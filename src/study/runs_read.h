@@ -5,6 +5,7 @@
  *   "sweep"        folder of its sweep, or null
  *   "outcome"      word; null: it goes on or was killed
  *   "message"      the last line that a failed run of a sweep said; null
+ *   "settings"     of a run of a sweep, the options that its study varies; else null
  *   "options"      {name: value}; of a run of a sweep as resolved, else those of its setting
  *   "evaluations"  [records of log.jsonl]; of a run of a sweep without a log its end, as one record
  *   "final"        {"test_metrics.auc": number or null}
@@ -22,6 +23,9 @@
  * message.  *out: new array; NULL on failure.
  * Errors: DROVE_E_FILE (no run in a folder), DROVE_E_DATA, DROVE_E_IO, DROVE_E_NOMEM. */
 drove_status drove__runs_read(const drove_report_options *options, json_t **out);
+
+/* The same without logs and summaries of a sweep's runs, each of which is then one evaluation. */
+drove_status drove__runs_read_ends(const drove_report_options *options, json_t **out);
 
 /* The options that have different values in two of the runs, but for files that a run writes:
  * {name: true}.  A run that does not know an option differs in none.  New; NULL: no memory. */
