@@ -3,6 +3,7 @@
     report_page.py make          sweep/, many/, one/, hostile/, empty/
     report_page.py page FILE     is it a page: elements closed, ids unique, nothing outside, nothing that runs
     report_page.py numbers FILE  the page of sweep/: medians, quartiles and counts, computed anew
+    report_page.py inputs FILE   the page of table/, a logistic model of the columns big, small, none
     report_page.py names FILE    the page of hostile/: names are text
 """
 import html.parser
@@ -11,6 +12,7 @@ import math
 import os
 import random
 import re
+import struct
 import sys
 
 HOSTILE = "</td><script>alert(1)</script><img src=x onerror=alert(2)>&\"'`id`$(id)\u0085"
@@ -249,6 +251,19 @@ def check_numbers(page):
         assert close(row[phases[0].index("forward")], 10.0 * i) and close(row[phases[0].index("backward")], 20), row
 
 
+def check_inputs(page):
+    with open("table/model.safetensors", "rb") as f:
+        n = int.from_bytes(f.read(8), "little")
+        begin, end = json.loads(f.read(n))["layer0.weight"]["data_offsets"]
+        body = f.read()
+    weights = [abs(w) for w in struct.unpack("<3f", body[begin:end])]
+    rows = table_of(page, "column", "weight")[1:]
+    want = sorted(zip(weights, ("big", "small", "none")), reverse=True)
+    assert want[0][1] == "big" and [r[0] for r in rows] == [name for _, name in want], (rows, want)
+    for row, (weight, _) in zip(rows, want):
+        assert close(row[1], weight / want[0][0]), (rows, want)
+
+
 def main():
     if sys.argv[1] == "make":
         make()
@@ -256,6 +271,8 @@ def main():
     page = load(sys.argv[2])
     if sys.argv[1] == "numbers":
         check_numbers(page)
+    if sys.argv[1] == "inputs":
+        check_inputs(page)
     if sys.argv[1] == "names":
         text = "".join(page.text)
         shown = HOSTILE.replace("\u0085", "")

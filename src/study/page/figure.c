@@ -7,6 +7,7 @@
 #include "study/page/svg.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 enum { MOST_ROWS = 24 }; /* of a line in the table */
@@ -118,7 +119,7 @@ static void print_heads(const char *const *heads, size_t n, FILE *stream)
     fputs("</tr></thead><tbody>\n", stream);
 }
 
-static void print_points(const drove_plot *plot, const drove_series *s, FILE *stream)
+static void print_points(const drove_series *s, bool has_bands, FILE *stream)
 {
     const size_t n = s->n < MOST_ROWS ? s->n : MOST_ROWS;
     for (size_t i = 0; i < n; i++) {
@@ -129,18 +130,20 @@ static void print_points(const drove_plot *plot, const drove_series *s, FILE *st
         drove__html_cell(s->y[k], stream);
         if (s->low != NULL) drove__html_cell(s->low[k], stream);
         if (s->high != NULL) drove__html_cell(s->high[k], stream);
-        if (s->low == NULL) fputs("<td></td><td></td>", stream);
+        if (s->low == NULL && has_bands) fputs("<td></td><td></td>", stream);
         fputs("</tr>\n", stream);
     }
-    (void)plot;
 }
 
 static void print_lines_table(const drove_plot *plot, FILE *stream)
 {
     const char *const heads[] = {"line", plot->x_label, plot->y_label, "lower quartile",
                                  "upper quartile"};
-    print_heads(heads, 5, stream);
-    for (size_t i = 0; i < plot->n_series; i++) print_points(plot, &plot->series[i], stream);
+    bool has_bands = false;
+    for (size_t i = 0; i < plot->n_series; i++)
+        has_bands = has_bands || plot->series[i].low != NULL;
+    print_heads(heads, has_bands ? 5 : 3, stream);
+    for (size_t i = 0; i < plot->n_series; i++) print_points(&plot->series[i], has_bands, stream);
     fputs("</tbody></table>", stream);
 }
 

@@ -155,7 +155,7 @@ static void print_key(const drove_plot *plot, FILE *stream)
     for (size_t i = 0; i < plot->n_series; i++)
         longest = strlen(plot->series[i].name) > longest ? strlen(plot->series[i].name) : longest;
     fprintf(stream,
-            "set key outside below left vertical Left reverse maxrows %d samplen 3 offset 0,-0.7\n",
+            "set key outside below left vertical Left reverse maxrows %d samplen 3\n",
             longest > 30 ? DROVE_PLOT_MOST_SERIES : 4);
 }
 

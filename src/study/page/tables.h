@@ -20,6 +20,9 @@ bool drove__page_has_model(const drove_page_settings *s);
 /* Metrics, confusion matrix and calibration of the only run. */
 void drove__page_model(const drove_page_settings *s, FILE *stream);
 
+/* The columns of a table with the largest weights, of the only run. */
+void drove__page_inputs(const drove_page_settings *s, FILE *stream);
+
 /* The command line that repeats a run: the options that are not the program's defaults, quoted for
  * a shell. */
 void drove__page_command(const json_t *options, FILE *stream);
