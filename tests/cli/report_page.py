@@ -43,21 +43,24 @@ def make_sweep(folder, n_lr, n_batch, n_seeds, n_records, seed):
         for i in range(n_lr * n_batch):
             run += 1
             lr, batch = 0.01 * 2 ** (i % n_lr), 8 * 2 ** (i // n_lr)
-            crashed, missed = (i == 1 and s == 0), (i == 2 and s < 2)
+            killed, crashed, missed = (i == 1 and s < 2), (i == 4 and s == 1), (i == 2 and s < 2)
             t, rows = 0.0, [record(0.0, 0, 2.5)]
             for k in range(1, n_records + draw.randrange(3)):
                 t += draw.uniform(0.1, 0.3)
                 rows.append(record(t, k, 2.5 * math.exp(-k * draw.uniform(0.1, 0.3))))
+            if killed:  # its log ends with a loss that is a number
+                rows = rows[:len(rows) // 2]
             if crashed:
                 rows[-1]["loss"] = None
-            outcome = "crashed" if crashed else "missed" if missed else "reached"
+            outcome = "crashed" if crashed or killed else "missed" if missed else "reached"
             name = f"{folder}/runs/{run:04d}"
             log(name + "/log.jsonl", rows)
             write(name + "/out.json", {"outcome": outcome, "staleness": {"histogram": [[0, 30 + s], [1, 10], [4, 2]]},
                                        "phases": {"wait": 0.0, "forward": 1e-5 * (i + 1), "backward": 2e-5}})
             results.append({"run": run, "setting": i + 1, "settings": {"lr": "%g" % lr, "batch": str(batch)}, "seed": s,
                             "outcome": outcome, "status": 0, "signal": None, "message": None, "resolved": {},
-                            "figures": {"target_s": t if outcome == "reached" else None, "loss": rows[-1]["loss"],
+                            "figures": {"target_s": t if outcome == "reached" else None,
+                                        "loss": None if outcome == "crashed" else rows[-1]["loss"],
                                         "examples_per_s": 50.0 + i + s, "process_s": t + 1, "train_s": t}})
     log(folder + "/results.jsonl", results)
     write(folder + "/study.json", {"sweep": {}, "runs": run})
@@ -65,7 +68,7 @@ def make_sweep(folder, n_lr, n_batch, n_seeds, n_records, seed):
 
 def make():
     make_sweep("sweep", 3, 2, 5, 20, 1)
-    make_sweep("many", 10, 4, 10, 300, 2)
+    make_sweep("many", 10, 4, 10, 100, 2)
     write("one/run.json", {"options": {"lr": 0.1, "model": "mlp:8", "seed": 1}})
     log("one/log.jsonl", [record(0.0, 0, 2.5)])
     name = "hostile/" + HOSTILE.replace("/", "\u2215")
