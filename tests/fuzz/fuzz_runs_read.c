@@ -31,6 +31,15 @@ static void check_run(const json_t *run)
     if (!json_is_string(outcome) && !json_is_null(outcome)) abort();
 }
 
+/* Without logs and summaries of a sweep there are the same runs. */
+static void check_ends(const drove_report_options *opt, size_t n_runs)
+{
+    json_t *ends;
+    if (drove__runs_read_ends(opt, &ends) != DROVE_OK) abort();
+    if (json_array_size(ends) != n_runs) abort();
+    json_decref(ends);
+}
+
 static void read_folder(const char *folder)
 {
     json_t *runs, *run;
@@ -44,6 +53,7 @@ static void read_folder(const char *folder)
     json_t *varied = drove__runs_varied(runs);
     if (varied == NULL) abort();
     json_decref(varied);
+    check_ends(&opt, json_array_size(runs));
     json_decref(runs);
 }
 
