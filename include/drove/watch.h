@@ -37,14 +37,14 @@ drove_status drove_watch_print(const char *folder, const drove_watch_style *styl
 
 /* A server of the page of drove_report; texts are borrowed. */
 typedef struct drove_watch_server {
-    const char *const *folder; /* [n_folders] */
-    size_t             n_folders;
-    const char        *address; /* numeric, to bind to; NULL: 127.0.0.1 */
-    uint16_t           port;    /* 0 = any that is free */
-    void (*message)(void       *context,
-                    const char *line); /* also the address of the page; may be NULL */
-    int (*is_stopped)(void *context);  /* asked several times a second */
-    void *context;                     /* first argument of both */
+    const char *const *folder;    /* [n_folders] of --out, or of drove sweep */
+    size_t             n_folders; /* at least 1 */
+    const char        *address;   /* numeric, to bind to; NULL: 127.0.0.1 */
+    uint16_t           port;      /* 0 = any that is free */
+    /* The address of the page, once it is served; may be NULL. */
+    void (*message)(void *context, const char *line);
+    int (*is_stopped)(void *context); /* asked several times a second */
+    void *context;                    /* first argument of both */
 } drove_watch_server;
 
 /* Serves the page to browsers by HTTP until is_stopped says so: GET and HEAD of "/" alone, on the

@@ -4,6 +4,7 @@
     report_page.py page FILE     is it a page: elements closed, ids unique, nothing outside, nothing that runs
     report_page.py numbers FILE  the page of sweep/: medians, quartiles and counts, computed anew
     report_page.py inputs FILE   the page of table/, a logistic model of the columns big, small, none
+    report_page.py throughput FILE   the page of low/ against its summary and dmgc.json
     report_page.py names FILE    the page of hostile/: names are text
 """
 import html.parser
@@ -267,6 +268,15 @@ def check_inputs(page):
         assert close(row[1], weight / want[0][0]), (rows, want)
 
 
+def check_throughput(page):
+    measured = json.load(open("low/summary.json"))["gnps"]
+    predicted = json.load(open("dmgc.json"))
+    rows = table_of(page, "GNPS", "from")[1:]
+    want = predicted["prediction"]["gnps"] if "prediction" in predicted else predicted["gnps"]
+    for row, value in zip(rows, (measured, want, measured / want)):
+        assert close(row[1], value), (row, value)
+
+
 def main():
     if sys.argv[1] == "make":
         make()
@@ -276,6 +286,8 @@ def main():
         check_numbers(page)
     if sys.argv[1] == "inputs":
         check_inputs(page)
+    if sys.argv[1] == "throughput":
+        check_throughput(page)
     if sys.argv[1] == "names":
         text = "".join(page.text)
         shown = HOSTILE.replace("\u0085", "")

@@ -34,6 +34,13 @@ run_for 0 train rows.csv --label y --model logistic --until epochs=20 --lr 0.1 -
 run_for 0 report table --html table.html
 check inputs table.html
 
+# A run in low precision: measured throughput beside what drove dmgc predicts for its features and threads.
+run_for 0 train 'synth:logistic?n=2000&d=96' --model logistic --precision D8M8 --until epochs=3 --lr 0.1 --threads 2 --strategy hogwild --out low --quiet
+run_for 0 dmgc D8M8 --features 96 --threads 2 --json
+cp out.txt dmgc.json
+run_for 0 report low --html low.html
+check throughput low.html
+
 # Names are text, in the page and for gnuplot.
 run_for 0 report hostile/* --html hostile.html
 check names hostile.html

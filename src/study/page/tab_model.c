@@ -161,5 +161,6 @@ void drove__page_model(const drove_page_settings *s, FILE *stream)
     print_confusion(held_out, "held-out data", stream);
     if (!json_is_object(held_out)) print_confusion(training, "training data", stream);
     drove__page_inputs(s, stream);
+    drove__page_throughput(s, stream);
     fputs("</div>\n", stream);
 }

@@ -22,6 +22,8 @@ void drove__page_model(const drove_page_settings *s, FILE *stream);
 
 /* The columns of a table with the largest weights, of the only run. */
 void drove__page_inputs(const drove_page_settings *s, FILE *stream);
+/* Measured and predicted throughput of the only run, if it has a DMGC signature. */
+void drove__page_throughput(const drove_page_settings *s, FILE *stream);
 
 /* The command line that repeats a run: the options that are not the program's defaults, quoted for
  * a shell. */
