@@ -42,7 +42,8 @@ const char *const drove__page_style =
     "td{overflow-wrap:anywhere}.more td{white-space:normal;padding-left:1.4rem;max-width:0}"
     "tr:has(+.more)>*{border-bottom:0}\n"
     "td.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}\n"
-    "td.h{text-align:center;min-width:3.2rem;font-variant-numeric:tabular-nums}\n"
+    "td.h{text-align:center;min-width:2.4rem;white-space:nowrap;"
+    "font-variant-numeric:tabular-nums}\n"
     "code{font:.8125rem/1.4 ui-monospace,\"DejaVu Sans Mono\",monospace;overflow-wrap:anywhere;"
     "white-space:pre-wrap}\n"
     "summary{cursor:pointer;padding:.3rem 0}caption{text-align:left;color:var(--dim);"
@@ -54,7 +55,8 @@ const char *const drove__page_style =
     "--s0:#0072b2;--s1:#d55e00;--s2:#007f5f;--s3:#b0568c;--s4:#2489bd;--s5:#8f6400;--s6:#222;"
     "--s7:#6a3d9a}main{max-width:none}nav,.legend input{display:none}"
     ".scroll{max-height:none;overflow:visible}body{font-size:11pt}"
-    ".grid{grid-template-columns:1fr 1fr}}\n";
+    ".grid{grid-template-columns:1fr 1fr}figure:has(td.h){grid-column:1/-1}"
+    "td.h,div{print-color-adjust:exact;-webkit-print-color-adjust:exact}}\n";
 
 const char *const drove__page_script =
     "const every=3000;async function again(){const said=document.getElementById('live');"
