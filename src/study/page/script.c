@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { MOST_TICS = 20, MOST_COUNTED = 12 };
+enum { MOST_TICS = 14, MOST_COUNTED = 12 };
 
 /* On white; chosen to differ in lightness too, for people who do not tell all hues apart. */
 static const char *const printed[DROVE_PLOT_MOST_SERIES] = {"#0072b2", "#d55e00", "#007f5f",
@@ -154,8 +154,7 @@ static void print_key(const drove_plot *plot, FILE *stream)
     size_t longest = 0;
     for (size_t i = 0; i < plot->n_series; i++)
         longest = strlen(plot->series[i].name) > longest ? strlen(plot->series[i].name) : longest;
-    fprintf(stream,
-            "set key outside below left vertical Left reverse maxrows %d samplen 3\n",
+    fprintf(stream, "set key outside below left vertical Left reverse maxrows %d samplen 3\n",
             longest > 30 ? DROVE_PLOT_MOST_SERIES : 4);
 }
 

@@ -44,6 +44,7 @@ const char *const drove__page_style =
     "td.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}\n"
     "td.h{text-align:center;min-width:2.4rem;white-space:nowrap;"
     "font-variant-numeric:tabular-nums}\n"
+    "figure:has(td.h:nth-child(8)){grid-column:1/-1}\n"
     "code{font:.8125rem/1.4 ui-monospace,\"DejaVu Sans Mono\",monospace;overflow-wrap:anywhere;"
     "white-space:pre-wrap}\n"
     "summary{cursor:pointer;padding:.3rem 0}caption{text-align:left;color:var(--dim);"
