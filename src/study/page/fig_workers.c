@@ -39,7 +39,7 @@ drove_status drove__figure_workers(const drove_figure *f, const drove_page_setti
     const size_t n_all = json_array_size(workers), n = n_all < MOST_BARS ? n_all : MOST_BARS;
     const bool is_count = f->y[0] == 'u'; /* updates */
     const double sum = is_count ? sum_of(workers, f->y) : 1.0;
-    char number[24];
+    char name[128];
     if (n < 2 || !(sum > 0.0)) return DROVE_OK;
     drove__figure_begin(f, plot, DROVE_PLOT_BARS);
     drove_series *bars = drove__plot_add(plot, f->y_label, n, false);
@@ -47,8 +47,9 @@ drove_status drove__figure_workers(const drove_figure *f, const drove_page_setti
         const double value = drove__html_get(json_array_get(workers, i), f->y) / sum;
         bars->x[i] = (double)i + 1.0;
         bars->y[i] = isfinite(value) ? value : 0.0;
-        snprintf(number, sizeof number, "%zu", i + 1);
-        drove__plot_add_category(plot, number);
+        snprintf(name, sizeof name, "%zu: %.100s", i + 1,
+                 drove__html_word(json_array_get(workers, i), "name"));
+        drove__plot_add_category(plot, name);
     }
     plot->is_share = !is_count;
     plot->n_left_out = n_all - n;

@@ -43,7 +43,8 @@ typedef struct drove_plot {
     bool            log_x, log_y, is_share;   /* share: y from 0 to 1 */
     drove_series   *series;                   /* [n_series] */
     size_t          n_series, n_room;
-    char (*category)[32]; /* [n_categories] names below bars */
+    char (*category)
+        [32]; /* [n_categories] bars: in the table; stacked: also below the bars, so ours alone */
     size_t n_categories;
     size_t n_left_out; /* series that are in no picture */
     bool   is_cut;

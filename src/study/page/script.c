@@ -118,7 +118,7 @@ static void print_tics(const drove_plot *plot, size_t n, FILE *stream)
         if (i > 0) fputc(',', stream);
         if (has_counts(plot))
             fprintf(stream, "\"%zu\\n%zu/%zu\"", i + 1, plot->series[i].n, plot->series[i].n_all);
-        else if (i < plot->n_categories) quote(plot->category[i], stream);
+        else if (plot->kind == DROVE_PLOT_STACKED) quote(plot->category[i], stream);
         else fprintf(stream, "'%zu'", i + 1);
         fprintf(stream, " %zu", i + 1);
     }
