@@ -76,8 +76,9 @@ drove_status drove__records_read(const drove_records *in, json_t **out, bool *ha
     json_t *all = json_array();
     *out = NULL;
     if (has_half != NULL) *has_half = false;
-    drove_status status = all != NULL ? drove__file_load(in->path, MOST_LINES_BYTES, &text, &n_bytes)
-                                      : drove__fail_nomem("records", 1);
+    drove_status status = all != NULL
+                              ? drove__file_load(in->path, MOST_LINES_BYTES, &text, &n_bytes)
+                              : drove__fail_nomem("records", 1);
     const char *at = text, *end = status == DROVE_OK ? text + n_bytes : text;
     while (at < end && status == DROVE_OK) {
         const char *stop = memchr(at, '\n', (size_t)(end - at));
