@@ -115,6 +115,7 @@ int cli_train_refuse(drove_status status, const char *why);
 int cli_tune(const cli_args *args);
 int cli_sweep(const cli_args *args);
 int cli_report(const cli_args *args);
+int cli_watch(const cli_args *args);
 int cli_eval(const cli_args *args);
 int cli_predict(const cli_args *args);
 int cli_export(const cli_args *args);

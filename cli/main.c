@@ -71,9 +71,27 @@ static const cli_flag sweep_flags[] = {
 };
 
 static const cli_flag report_flags[] = {
+    {.name = "html",
+     .value_name = "FILE",
+     .help = "page to write: figures, tables and commands in one file; gnuplot draws the figures"},
+    {.name = "png", .value_name = "FILE", .help = "picture of the main figures; needs gnuplot"},
     {.name = "csv",
      .value_name = "FILE",
      .help = "table to write: a row for each evaluation of each run"},
+};
+
+static const cli_flag watch_flags[] = {
+    {.name = "every",
+     .value_name = "NUMBER",
+     .default_text = "1",
+     .help = "seconds between two looks at the folder"},
+    {.name = "http",
+     .value_name = "PORT",
+     .help = "serve the page of drove report to a browser instead; 0: any free port"},
+    {.name = "bind-address",
+     .value_name = "ADDRESS",
+     .default_text = "127.0.0.1",
+     .help = "--http: numeric address to listen at; 0.0.0.0 shows the runs to the whole network"},
 };
 
 static const cli_flag eval_flags[] = {
@@ -288,16 +306,30 @@ static const cli_command commands[] = {
      .most_words = 1,
      .run = cli_sweep},
     {.name = "report",
-     .usage = "DIR... --csv FILE",
-     .help = "what runs have shown, as a table",
-     .details = "DIR is the folder of a run (--out of drove train) or of a sweep.  The table has\n"
-                "the options that differ between the runs, loss, accuracy and metrics.  Runs that\n"
-                "go on have what they have written so far.\n",
+     .usage = "DIR... --html FILE | --csv FILE | --png FILE",
+     .help = "what runs have shown, as a page, a table or pictures",
+     .details = "DIR is the folder of a run (--out of drove train) or of a sweep.  The page has\n"
+                "curves, times, staleness and workers, metrics of a single run, and the command\n"
+                "that repeats each run.  The table has the options that differ between the runs,\n"
+                "loss, accuracy and metrics.  Runs that go on have what they have written so\n"
+                "far.\n",
      FLAGS(report_flags),
      .expects = "DIR, the folder of a run or of a sweep",
      .least_words = 1,
      .most_words = SIZE_MAX,
      .run = cli_report},
+    {.name = "watch",
+     .usage = "DIR... [--every NUMBER] [--http PORT]",
+     .help = "a run or a sweep while it goes on, in the terminal or a browser",
+     .details = "DIR is the folder of a run (--out of drove train) or of a sweep.  Shows the\n"
+                "curve of the loss, rate, time left and the best so far, and ends when the run\n"
+                "ends; where there is no terminal, a line for each evaluation.  Ctrl-C ends the\n"
+                "watch, not the run.  --http prints the address of a page that renews itself.\n",
+     FLAGS(watch_flags),
+     .expects = "DIR, the folder of a run or of a sweep",
+     .least_words = 1,
+     .most_words = SIZE_MAX,
+     .run = cli_watch},
     {.name = "eval",
      .usage = "MODEL DATA|--data SPEC [--json]",
      .help = "how good a saved model is",

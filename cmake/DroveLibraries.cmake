@@ -49,6 +49,23 @@ if(NOT DROVE_WITH_ZSTD STREQUAL "OFF")
 endif()
 message(STATUS "zstd: ${DROVE_HAVE_ZSTD}")
 
+# libmicrohttpd, for drove watch --http.  MHD_run_wait came with 0.9.72.
+set(DROVE_HAVE_MICROHTTPD OFF)
+set(drove_http)  # its name for pkg-config, where it is used
+if(NOT DROVE_WITH_MICROHTTPD MATCHES "^(AUTO|ON|OFF)$")
+  message(FATAL_ERROR "DROVE_WITH_MICROHTTPD is '${DROVE_WITH_MICROHTTPD}'; it may be AUTO, ON or OFF")
+endif()
+if(NOT DROVE_WITH_MICROHTTPD STREQUAL "OFF")
+  pkg_check_modules(libmicrohttpd QUIET IMPORTED_TARGET GLOBAL libmicrohttpd>=0.9.72)
+  if(libmicrohttpd_FOUND)
+    set(DROVE_HAVE_MICROHTTPD ON)
+    set(drove_http " libmicrohttpd")
+  elseif(DROVE_WITH_MICROHTTPD STREQUAL "ON")
+    message(FATAL_ERROR "libmicrohttpd>=0.9.72 not found (Debian: libmicrohttpd-dev); -DDROVE_WITH_MICROHTTPD=OFF builds without it")
+  endif()
+endif()
+message(STATUS "HTTP server: ${DROVE_HAVE_MICROHTTPD}")
+
 # drove_image_library(<PNG or JPEG> <pkg-config module> <Debian package>)  ->  DROVE_HAVE_<kind>
 macro(drove_image_library kind module package)
   set(DROVE_HAVE_${kind} OFF)

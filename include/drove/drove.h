@@ -19,5 +19,6 @@
 #include <drove/trainer.h>
 #include <drove/tune.h>
 #include <drove/version.h>
+#include <drove/watch.h>
 
 #endif

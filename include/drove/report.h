@@ -1,4 +1,5 @@
-/* drove/report.h - what folders of runs and of sweeps hold, as a table (docs/report.md). */
+/* drove/report.h - what folders of runs and of sweeps hold, as a table, a page and pictures
+ * (docs/report.md). */
 #ifndef DROVE_REPORT_H
 #define DROVE_REPORT_H
 
@@ -13,17 +14,21 @@ extern "C" {
 
 /* What to report on and where to; texts are borrowed. */
 typedef struct drove_report_options {
-    const char *const *folder;                        /* [n_folders] of --out, or of drove sweep */
-    size_t             n_folders;                     /* at least 1 */
-    const char        *csv;                           /* file to write */
+    const char *const *folder;    /* [n_folders] of --out, or of drove sweep */
+    size_t             n_folders; /* at least 1 */
+    const char        *csv;       /* files to write, at least one; NULL: not that */
+    const char        *html;      /* a page; without gnuplot in PATH it has no pictures */
+    const char        *png;       /* the main figures; needs gnuplot */
     void (*message)(void *context, const char *line); /* what was left out; may be NULL */
     void *context;                                    /* first argument of message */
 } drove_report_options;
 
-/* Writes a row for each evaluation of each run.  Only reads the folders, so it may be called while
- * runs go on.  The file appears whole or not at all.
+/* Writes what runs have shown: as a table with a row for each evaluation of each run, as a page in
+ * HTML, as pictures.  Only reads the folders, so it may be called while runs go on.  Each file
+ * appears whole or not at all.
  * Errors: DROVE_E_ARG (no folder, no file), DROVE_E_FILE (a folder without a run), DROVE_E_DATA (a
- * file that is no record of a run), DROVE_E_IO, DROVE_E_NOMEM. */
+ * file that is no record of a run), DROVE_E_UNSUPPORTED (png without gnuplot), DROVE_E_SYSTEM
+ * (gnuplot failed), DROVE_E_IO, DROVE_E_NOMEM. */
 drove_status drove_report(const drove_report_options *options);
 
 #ifdef __cplusplus

@@ -62,6 +62,7 @@ struct drove_options {
     char     out[DROVE_TEXT_SIZE];          /* folder, "auto"; "" = no files */
     char     resume[DROVE_TEXT_SIZE];       /* folder to continue in; "" = a new run */
     char     data_changed[DROVE_TEXT_SIZE]; /* "yes": the data of --resume may be others */
+    char     log[DROVE_TEXT_SIZE];          /* file; "" = log.jsonl in .out */
     char     timeline[DROVE_TEXT_SIZE];     /* file; "" = timeline.json in .out */
     char     record[DROVE_TEXT_SIZE];       /* file, of every step; "" = none */
     char     replay[DROVE_TEXT_SIZE];       /* such a file, to repeat the run; "" = a new run */

@@ -202,6 +202,10 @@ static const drove_option_info table[] = {
      .empty_word = "none", .words = "none", .help = "folder of a run to continue"},
     {WHERE(data_changed), .group = run, TEXT, .default_text = "no", .words = "no yes",
      .help = "with --resume: go on although the training data are not those of the saved run"},
+    {WHERE(log), LOCAL, .group = run, TEXT, .default_text = "none", .value_name = "FILE",
+     .empty_word = "none", .words = "none",
+     .help = "write a line of JSON for each evaluation to this file, also with --out none; "
+             "none = only as log.jsonl in --out"},
     {WHERE(timeline), LOCAL, .group = run, TEXT, .default_text = "none", .value_name = "FILE",
      .empty_word = "none", .words = "none",
      .help =

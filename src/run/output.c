@@ -97,8 +97,22 @@ static drove_status trim_log(const drove_run *run, const char *path)
     return status;
 }
 
+/* --log: a new file, unless the run goes on. */
+static drove_status open_own_log(drove_run *run)
+{
+    const bool goes_on = run->opt.resume[0] != '\0';
+    if (run->opt.log[0] == '\0' || run->ranks.rank != 0) return DROVE_OK;
+    drove_status status = goes_on ? trim_log(run, run->opt.log) : DROVE_OK;
+    if (status == DROVE_OK && !goes_on && truncate(run->opt.log, 0) != 0 && errno != ENOENT)
+        status = drove__fail_errno(drove__open_status(errno), errno, "%s: cannot be emptied",
+                                   run->opt.log);
+    if (status == DROVE_OK) status = drove__jsonl_open(run->opt.log, &run->own_log);
+    return status == DROVE_OK ? DROVE_OK : drove__fail_in(status, "--log");
+}
+
 drove_status drove__output_open(drove_run *run)
 {
+    DROVE_TRY(open_own_log(run));
     if (run->opt.out[0] == '\0' || run->ranks.rank != 0) return DROVE_OK;
     DROVE_TRY(drove__folder_open(run));
     DROVE_TRY(write_run_json(run));
@@ -125,10 +139,13 @@ static drove_status append_record(drove_jsonl *log, const drove_facts *facts)
 drove_status drove__output_evaluation(drove_run *run, const drove_progress *p)
 {
     drove_facts facts;
-    if (run->log == NULL) return DROVE_OK;
+    if (run->log == NULL && run->own_log == NULL) return DROVE_OK;
     DROVE_TRY(drove__facts_evaluation(run, p, &facts));
-    drove_status status = append_record(run->log, &facts);
-    if (status == DROVE_OK) status = drove__report_events(&facts, run->events);
+    drove_status status = DROVE_OK;
+    if (run->own_log != NULL) status = append_record(run->own_log, &facts);
+    if (status == DROVE_OK && run->log != NULL) status = append_record(run->log, &facts);
+    if (status == DROVE_OK && run->events != NULL)
+        status = drove__report_events(&facts, run->events);
     drove__facts_fini(&facts);
     drove__facts_logged(run);
     return status;
@@ -217,8 +234,9 @@ drove_status drove__output_timeline(const drove_run *run, const drove_facts *fac
 void drove__output_close(drove_run *run)
 {
     drove__jsonl_close(run->log);
+    drove__jsonl_close(run->own_log);
     drove__events_close(run->events);
-    run->log = NULL;
+    run->log = run->own_log = NULL;
     run->events = NULL;
     drove__folder_close(run);
 }

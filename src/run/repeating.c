@@ -126,7 +126,8 @@ drove_status drove_options_replay(drove_options *options, const char *path)
     json_decref(object);
     drove__recorded_close(record);
     if (status != DROVE_OK) return drove__fail_in(status, "--replay");
-    static const char *const none[] = {"out", "resume", "timeline", "record", "replay_steps"};
+    static const char *const none[] = {"out",      "resume", "log",
+                                       "timeline", "record", "replay_steps"};
     for (size_t i = 0; i < DROVE_COUNT(none); i++)
         (void)drove_options_set(&result, none[i], "none"); /* a word of each */
     DROVE_TRY(drove_options_set(&result, "replay", path));

@@ -157,7 +157,8 @@ struct drove_run {
     bool             keeps_model;  /* in memory, for the result */
     bool             is_abandoned; /* a silent thread may still use it: never freed */
     /* outputs; NULL without --out */
-    drove_jsonl  *log;
+    drove_jsonl  *log;     /* in --out; NULL: none */
+    drove_jsonl  *own_log; /* of --log; NULL: none */
     drove_events *events;
     /* the display's rate */
     uint64_t     rate_examples, rate_ns;

@@ -424,7 +424,7 @@ static void trial_options(const search *s, unsigned i, unsigned division, drove_
     snprintf(out->shard, sizeof out->shard, "whole");
     snprintf(out->loaders, sizeof out->loaders, "auto");
     out->test[0] = out->workers[0] = out->partition[0] = out->out[0] = '\0';
-    out->resume[0] = out->timeline[0] = '\0';
+    out->resume[0] = out->timeline[0] = out->log[0] = '\0';
     out->eval_every = 0.0;
     if (out->weight_decay == 0.0) out->weight_decay = c->decay;
     out->seed = opt->seed + division;

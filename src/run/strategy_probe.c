@@ -280,7 +280,7 @@ static void entrant_options(const contest *c, const drove_rival *r, drove_option
              drove__prefetch_wants_hints(run->opt.prefetch) ? "on" : "hardware");
     snprintf(out->metrics, sizeof out->metrics, "none");
     if (run->state_is_auto) snprintf(out->rule_state, sizeof out->rule_state, "auto");
-    out->test[0] = out->out[0] = out->timeline[0] = out->features[0] = '\0';
+    out->test[0] = out->out[0] = out->timeline[0] = out->log[0] = out->features[0] = '\0';
     out->class_weight[0] = '\0'; /* the data have it */
     out->eval_every = 1.0;
 }

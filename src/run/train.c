@@ -185,6 +185,7 @@ static drove_status check_apart(const drove_options *opt)
     const struct {
         const char *flag, *path;
     } file[] = {{"--timeline", opt->timeline},
+                {"--log", opt->log},
                 {"--record", opt->record},
                 {"--replay-steps", opt->replay_steps}};
     for (size_t i = 0; i < DROVE_COUNT(file); i++) {
@@ -208,6 +209,7 @@ static drove_status check_files(const drove_options *opt)
     if (opt->replay_steps[0] != '\0' && opt->replay[0] == '\0')
         return drove__fail(DROVE_E_ARG, "--replay-steps: expected --replay with it, found none");
     DROVE_TRY(check_file(opt, "--timeline", opt->timeline));
+    DROVE_TRY(check_file(opt, "--log", opt->log));
     DROVE_TRY(check_apart(opt));
     DROVE_TRY(check_file(opt, "--record", opt->record));
     if (opt->record[0] != '\0') DROVE_TRY(drove__recording_check(opt->record));

@@ -1,14 +1,12 @@
-/* study/runs_csv.c - the evaluations of runs as a table. */
+/* study/runs_csv.c - see runs_csv.h. */
+#include "study/runs_csv.h"
+
 #include "study/runs_read.h"
 
 #include "base/file.h"
-#include "base/locale.h"
 #include "base/mem.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-enum { CELL_SIZE = 64 };
 
 static const char *const measured[] = {"train_s",         "epochs",         "updates",
                                        "examples",        "examples_per_s", "loss",
@@ -16,21 +14,6 @@ static const char *const measured[] = {"train_s",         "epochs",         "upd
                                        "validation_loss", "distance"};
 
 /* ---- cells ---- */
-
-/* The shortest text that reads back as the value; borrowed, or in text[CELL_SIZE]. */
-static const char *cell_text(const json_t *value, char *text)
-{
-    text[0] = '\0';
-    if (json_is_string(value)) return json_string_value(value);
-    if (json_is_boolean(value)) return json_is_true(value) ? "true" : "false";
-    if (json_is_integer(value))
-        snprintf(text, CELL_SIZE, "%lld", (long long)json_integer_value(value));
-    if (!json_is_real(value)) return text;
-    snprintf(text, CELL_SIZE, "%.15g", json_real_value(value));
-    if (strtod(text, NULL) != json_real_value(value))
-        snprintf(text, CELL_SIZE, "%.17g", json_real_value(value));
-    return text;
-}
 
 static void print_text(const char *text, FILE *stream)
 {
@@ -48,33 +31,12 @@ static void print_text(const char *text, FILE *stream)
 
 static void print_cell(const json_t *value, FILE *stream)
 {
-    char text[CELL_SIZE];
+    char text[DROVE_CELL_SIZE];
     fputc(',', stream);
-    print_text(cell_text(value, text), stream);
+    print_text(drove__cell_text(value, text), stream);
 }
 
 /* ---- columns ---- */
-
-/* The options that differ: {name: true}.  A run that does not know an option differs in none. */
-static json_t *find_varied(const json_t *runs)
-{
-    json_t *first = json_object(), *varied = json_object(), *run, *value;
-    const char *name;
-    size_t i;
-    json_array_foreach(runs, i, run)
-        json_object_foreach(json_object_get(run, "options"), name, value)
-    {
-        char a[CELL_SIZE], b[CELL_SIZE];
-        const json_t *other = json_object_get(first, name);
-        if (strcmp(name, "out") == 0) continue;
-        if (other == NULL) drove__json_set(&first, name, json_incref(value));
-        else if (strcmp(cell_text(other, a), cell_text(value, b)) != 0)
-            drove__json_set(&varied, name, json_true());
-    }
-    if (first == NULL) drove__json_add(&varied, NULL);
-    json_decref(first);
-    return varied;
-}
 
 static json_t *find_final(const json_t *runs)
 {
@@ -128,10 +90,10 @@ static void print_row(const json_t *run, size_t evaluation, json_t *varied, json
     fputc('\n', stream);
 }
 
-static drove_status write_table(const json_t *runs, const char *path)
+drove_status drove__runs_write_csv(const json_t *runs, const char *path)
 {
     drove_writer *writer = NULL;
-    json_t *varied = find_varied(runs), *final = find_final(runs);
+    json_t *varied = drove__runs_varied(runs), *final = find_final(runs);
     drove_status status =
         varied != NULL && final != NULL ? DROVE_OK : drove__fail_nomem("columns", 1);
     if (status == DROVE_OK) status = drove__writer_create(path, &writer);
@@ -147,19 +109,5 @@ static drove_status write_table(const json_t *runs, const char *path)
     }
     json_decref(varied);
     json_decref(final);
-    return status;
-}
-
-drove_status drove_report(const drove_report_options *options)
-{
-    DROVE_IN_C_LOCALE;
-    json_t *runs;
-    if (options->n_folders == 0)
-        return drove__fail(DROVE_E_ARG, "report: expected folders of runs, found none");
-    if (options->csv == NULL || options->csv[0] == '\0')
-        return drove__fail(DROVE_E_ARG, "report: expected a file to write, found none");
-    DROVE_TRY(drove__runs_read(options, &runs));
-    const drove_status status = write_table(runs, options->csv);
-    json_decref(runs);
     return status;
 }

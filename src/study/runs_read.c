@@ -1,26 +1,16 @@
 /* study/runs_read.c - see runs_read.h. */
 #include "study/runs_read.h"
 
-#include "base/file.h"
+#include "study/records.h"
 #include "study/sweep_results.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MOST_LINES_BYTES = 1 << 30, MOST_OBJECT_BYTES = 64 << 20, LINE_SIZE = 8192 };
-
-/* ---- files ---- */
-
-static void say(const drove_report_options *opt, const char *path, size_t line, const char *why)
-{
-    char text[LINE_SIZE];
-    if (opt->message == NULL) return;
-    if (line > 0) snprintf(text, sizeof text, "%s:%zu: left out: %s", path, line, why);
-    else snprintf(text, sizeof text, "%s: left out: %s", path, why);
-    opt->message(opt->context, text);
-}
+enum { PATH_SIZE = 4096 };
 
 static bool exists(const char *path)
 {
@@ -28,116 +18,122 @@ static bool exists(const char *path)
     return stat(path, &found) == 0;
 }
 
-static drove_status parse_object(const char *text, size_t n_bytes, json_t **out)
+static drove_records records_at(const drove_report_options *opt, const char *path)
 {
-    json_error_t why;
-    DROVE_TRY(drove__json_parse(text, n_bytes, JSON_REJECT_DUPLICATES, &why, out));
-    if (json_is_object(*out)) return DROVE_OK;
-    json_decref(*out);
-    *out = NULL;
-    return drove__fail(DROVE_E_DATA, "expected a JSON object");
+    return (drove_records){.path = path, .message = opt->message, .context = opt->context};
 }
 
-static drove_status load_object(const char *path, json_t **out)
+/* Without a place for messages, lines that cannot be used are left out in silence. */
+static void say_nothing(void *context, const char *line)
 {
-    char *text = NULL;
-    size_t n_bytes;
-    *out = NULL;
-    DROVE_TRY(drove__file_load(path, MOST_OBJECT_BYTES, &text, &n_bytes));
-    const drove_status status = parse_object(text, n_bytes, out);
-    free(text);
-    return status == DROVE_OK ? status : drove__fail_in(status, "%s", path);
+    (void)context;
+    (void)line;
 }
 
-/* Appends the objects of a file with one a line.  A line that is none is left out, and so is text
- * behind the last line end: a program is writing it, or was killed while it did. */
-static drove_status load_lines(const drove_report_options *opt, const char *path, json_t **all)
+/* A file that does not exist has none. */
+static drove_status read_lines(const drove_report_options *opt, const char *path, json_t **out)
 {
-    char *text = NULL;
-    size_t n_bytes, n_lines = 0;
-    DROVE_TRY(drove__file_load(path, MOST_LINES_BYTES, &text, &n_bytes));
-    const char *at = text, *end = text + n_bytes;
-    drove_status status = DROVE_OK;
-    while (at < end && status == DROVE_OK) {
-        json_t *record = NULL;
-        const char *stop = memchr(at, '\n', (size_t)(end - at));
-        n_lines++;
-        if (stop == NULL) {
-            say(opt, path, n_lines, "a line without an end");
-            break;
-        }
-        if (stop > at) status = parse_object(at, (size_t)(stop - at), &record);
-        if (status == DROVE_E_DATA) {
-            say(opt, path, n_lines, drove_error_text());
-            status = DROVE_OK;
-        }
-        if (record != NULL) drove__json_add(all, record);
-        at = stop + 1;
-    }
-    free(text);
-    return status == DROVE_OK && *all == NULL ? drove__fail_nomem("records", n_bytes) : status;
+    drove_records in = records_at(opt, path);
+    if (in.message == NULL) in.message = say_nothing;
+    *out = exists(path) ? NULL : json_array();
+    return *out != NULL ? DROVE_OK : drove__records_read(&in, out, NULL);
+}
+
+/* A summary that cannot be read counts as none: the log has more than it. */
+static drove_status read_summary(const drove_report_options *opt, const char *path, json_t **out)
+{
+    const drove_records in = records_at(opt, path);
+    *out = NULL;
+    if (!exists(path)) return DROVE_OK;
+    const drove_status status = drove__record_load(path, out);
+    if (status != DROVE_E_DATA) return status;
+    drove__records_say(&in, 0, "no JSON object");
+    return DROVE_OK;
 }
 
 /* ---- runs ---- */
 
-static json_t *word_or_null(const json_t *word)
+typedef struct parts { /* of a run; owned */
+    json_t *outcome, *message, *settings, *options, *evaluations, *final, *figures, *summary;
+} parts;
+
+static void free_parts(parts *p)
 {
-    return json_is_string(word) ? json_incref((json_t *)word) : json_null();
+    json_t *const all[] = {p->outcome,     p->message, p->settings, p->options,
+                           p->evaluations, p->final,   p->figures,  p->summary};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) json_decref(all[i]);
 }
 
-static drove_status add_run(json_t **runs, const char *name, json_t *outcome, json_t *options,
-                            json_t *evaluations, json_t *final)
+static json_t *word_or_null(const json_t *word)
 {
-    json_t *run = json_object();
-    drove__json_set(&run, "run", json_string_nocheck(name));
-    drove__json_set(&run, "outcome", outcome);
-    drove__json_set(&run, "options", options);
-    drove__json_set(&run, "evaluations", evaluations);
-    drove__json_set(&run, "final", final);
+    return json_is_string(word) ? json_incref((json_t *)(uintptr_t)word) : json_null();
+}
+
+/* Takes the parts. */
+static drove_status add_run(json_t **runs, const char *name, const char *sweep, const parts *p)
+{
+    json_t *run = json_object(), *text = json_string(name);
+    drove__json_set(&run, "run", text != NULL ? text : json_string("(not UTF-8)"));
+    text = sweep != NULL ? json_string(sweep) : NULL;
+    drove__json_set(&run, "sweep", text != NULL ? text : json_null());
+    drove__json_set(&run, "outcome", p->outcome);
+    drove__json_set(&run, "message", p->message);
+    drove__json_set(&run, "settings", p->settings);
+    drove__json_set(&run, "options", p->options);
+    drove__json_set(&run, "evaluations", p->evaluations);
+    drove__json_set(&run, "final", p->final);
+    drove__json_set(&run, "figures", p->figures);
+    drove__json_set(&run, "summary", p->summary != NULL ? p->summary : json_null());
     drove__json_add(runs, run);
     return *runs != NULL ? DROVE_OK : drove__fail_nomem("runs", 1);
 }
 
-/* A summary that cannot be read counts as none: the log has more than it. */
+static drove_status read_options(const char *folder, json_t **out)
+{
+    char path[PATH_SIZE];
+    json_t *about;
+    *out = NULL;
+    snprintf(path, sizeof path, "%s/run.json", folder);
+    DROVE_TRY(drove__record_load(path, &about));
+    json_t *options = json_object_get(about, "options");
+    if (json_is_object(options)) *out = json_incref(options);
+    json_decref(about);
+    if (*out != NULL) return DROVE_OK;
+    return drove__fail(DROVE_E_DATA, "%s: expected an object with the options of a run", path);
+}
+
 static drove_status read_run(const drove_report_options *opt, const char *folder, json_t **runs)
 {
-    char path[4096];
-    json_t *about = NULL, *summary = NULL, *evaluations = json_array(), *final = json_object();
-    snprintf(path, sizeof path, "%s/run.json", folder);
-    drove_status status = load_object(path, &about);
-    const json_t *options = json_object_get(about, "options");
-    if (status == DROVE_OK && !json_is_object(options))
-        status =
-            drove__fail(DROVE_E_DATA, "%s: expected an object with the options of a run", path);
+    char path[PATH_SIZE];
+    parts p = {.message = json_null(), .settings = json_null(), .final = json_object()};
+    drove_status status = read_options(folder, &p.options);
     snprintf(path, sizeof path, "%s/log.jsonl", folder);
-    if (status == DROVE_OK && exists(path)) status = load_lines(opt, path, &evaluations);
+    if (status == DROVE_OK) status = read_lines(opt, path, &p.evaluations);
     snprintf(path, sizeof path, "%s/summary.json", folder);
-    if (status == DROVE_OK && exists(path)) {
-        status = load_object(path, &summary);
-        if (status == DROVE_E_DATA) {
-            say(opt, path, 0, "no JSON object");
-            status = DROVE_OK;
-        }
-    }
-    drove__summary_add_part(&final, summary, "metrics", false);
-    drove__summary_add_part(&final, summary, "test_metrics", false);
-    if (status == DROVE_OK)
-        status = add_run(runs, folder, word_or_null(json_object_get(summary, "outcome")),
-                         json_incref((json_t *)options), evaluations, final);
-    else {
-        json_decref(evaluations);
-        json_decref(final);
-    }
-    json_decref(summary);
-    json_decref(about);
+    if (status == DROVE_OK) status = read_summary(opt, path, &p.summary);
+    p.outcome = word_or_null(json_object_get(p.summary, "outcome"));
+    const char *word = json_is_null(p.outcome) ? "" : json_string_value(p.outcome);
+    p.figures = drove__summary_figures(p.summary, word);
+    drove__summary_add_part(&p.final, p.summary, "metrics", false);
+    drove__summary_add_part(&p.final, p.summary, "test_metrics", false);
+    if (status == DROVE_OK) return add_run(runs, folder, NULL, &p);
+    free_parts(&p);
     return status;
+}
+
+/* ---- runs of a sweep ---- */
+
+static json_t *settings_of(const json_t *record)
+{
+    json_t *settings = json_object_get(record, "settings");
+    return json_is_object(settings) ? json_incref(settings) : json_null();
 }
 
 /* A run that left no summary has the options of its setting alone. */
 static json_t *options_of(const json_t *record)
 {
     const json_t *resolved = json_object_get(record, "resolved");
-    if (json_object_size(resolved) > 0) return json_incref((json_t *)resolved);
+    if (json_object_size(resolved) > 0) return json_incref((json_t *)(uintptr_t)resolved);
     json_t *all = json_object(), *value;
     const char *name;
     json_object_foreach(json_object_get(record, "settings"), name, value)
@@ -147,64 +143,151 @@ static json_t *options_of(const json_t *record)
     return all;
 }
 
-static drove_status add_result(const char *folder, const json_t *record, json_t **runs)
+/* The numbers of a result that are metrics, or those that are not. */
+static json_t *numbers_of(const json_t *record, bool metrics)
 {
-    char name[4096];
     const char *key;
-    json_t *value, *evaluations = json_array(), *last = json_object(), *final = json_object();
+    json_t *value, *all = json_object();
     json_object_foreach(json_object_get(record, "figures"), key, value)
     {
         const bool is_metric =
             strncmp(key, "metrics.", 8) == 0 || strncmp(key, "test_metrics.", 13) == 0;
-        if (json_is_number(value))
-            drove__json_set(is_metric ? &final : &last, key, json_incref(value));
+        if (json_is_number(value) && is_metric == metrics)
+            drove__json_set(&all, key, json_incref(value));
     }
-    drove__json_add(&evaluations, last);
-    snprintf(name, sizeof name, "%s/runs/%04lld", folder,
-             (long long)json_integer_value(json_object_get(record, "run")));
-    return add_run(runs, name, word_or_null(json_object_get(record, "outcome")), options_of(record),
-                   evaluations, final);
+    return all;
 }
 
-static drove_status read_sweep(const drove_report_options *opt, const char *folder, json_t **runs)
+static drove_status add_result(const drove_report_options *opt, const char *folder,
+                               const json_t *record, bool ends_only, json_t **runs)
 {
-    char path[4096];
-    json_t *records = json_array();
+    char name[PATH_SIZE], path[PATH_SIZE + 16];
+    parts p = {.outcome = word_or_null(json_object_get(record, "outcome")),
+               .message = word_or_null(json_object_get(record, "message")),
+               .settings = settings_of(record),
+               .options = options_of(record),
+               .final = numbers_of(record, true),
+               .figures = json_incref(json_object_get(record, "figures"))};
+    snprintf(name, sizeof name, "%s/runs/%04lld", folder,
+             (long long)json_integer_value(json_object_get(record, "run")));
+    snprintf(path, sizeof path, "%s/log.jsonl", name);
+    drove_status status = DROVE_OK;
+    if (ends_only) p.evaluations = json_array();
+    else status = read_lines(opt, path, &p.evaluations);
+    if (status == DROVE_OK && json_array_size(p.evaluations) == 0)
+        drove__json_add(&p.evaluations, numbers_of(record, false));
+    snprintf(path, sizeof path, "%s/out.json", name);
+    struct stat about;
+    if (!ends_only && status == DROVE_OK && stat(path, &about) == 0 && about.st_size > 0)
+        status = read_summary(opt, path, &p.summary);
+    if (status == DROVE_OK) return add_run(runs, name, folder, &p);
+    free_parts(&p);
+    return status;
+}
+
+/* Of two results of a run the first counts. */
+static bool is_repeated(const json_t *records, size_t i)
+{
+    const json_t *run = json_object_get(json_array_get(records, i), "run");
+    for (size_t k = 0; k < i; k++)
+        if (json_equal(json_object_get(json_array_get(records, k), "run"), run)) return true;
+    return false;
+}
+
+static drove_status read_sweep(const drove_report_options *opt, const char *folder, bool ends_only,
+                               json_t **runs)
+{
+    char path[PATH_SIZE];
+    json_t *records;
     snprintf(path, sizeof path, "%s/results.jsonl", folder);
-    drove_status status = load_lines(opt, path, &records);
-    for (size_t i = 0; i < json_array_size(records) && status == DROVE_OK; i++) {
-        const json_t *record = json_array_get(records, i);
-        if (json_is_integer(json_object_get(record, "run")))
-            status = add_result(folder, record, runs);
-        else say(opt, path, i + 1, "expected a run with its figures");
-    }
+    drove_records in = records_at(opt, path);
+    if (in.message == NULL) in.message = say_nothing;
+    in.is_results = true;
+    in.n_runs = SIZE_MAX;
+    DROVE_TRY(drove__records_read(&in, &records, NULL));
+    drove_status status = DROVE_OK;
+    for (size_t i = 0; i < json_array_size(records) && status == DROVE_OK; i++)
+        if (!is_repeated(records, i))
+            status = add_result(opt, folder, json_array_get(records, i), ends_only, runs);
     json_decref(records);
     return status;
 }
 
-static drove_status read_folder(const drove_report_options *opt, const char *folder, json_t **runs)
+static drove_status read_folder(const drove_report_options *opt, const char *folder, bool ends_only,
+                                json_t **runs)
 {
-    char run[4096], sweep[4096];
-    if (strlen(folder) > sizeof run - 32)
+    char run[PATH_SIZE], sweep[PATH_SIZE], study[PATH_SIZE];
+    if (strlen(folder) > sizeof run - 64)
         return drove__fail(DROVE_E_ARG, "%.80s...: the path is too long", folder);
     snprintf(run, sizeof run, "%s/run.json", folder);
     snprintf(sweep, sizeof sweep, "%s/results.jsonl", folder);
+    snprintf(study, sizeof study, "%s/study.json", folder);
     if (exists(run)) return read_run(opt, folder, runs);
-    if (exists(sweep)) return read_sweep(opt, folder, runs);
+    if (exists(sweep)) return read_sweep(opt, folder, ends_only, runs);
+    if (exists(study)) { /* its first run goes on; a search has no such folder */
+        snprintf(run, sizeof run, "%s/runs", folder);
+        if (exists(run)) return DROVE_OK;
+    }
     return drove__fail(DROVE_E_FILE,
                        "%s: expected the folder of a run (with run.json) or of a sweep (with "
                        "results.jsonl), found neither",
                        folder);
 }
 
-drove_status drove__runs_read(const drove_report_options *options, json_t **out)
+static drove_status read_all(const drove_report_options *options, bool ends_only, json_t **out)
 {
     json_t *runs = json_array();
     drove_status status = runs != NULL ? DROVE_OK : drove__fail_nomem("runs", 1);
     *out = NULL;
     for (size_t i = 0; i < options->n_folders && status == DROVE_OK; i++)
-        status = read_folder(options, options->folder[i], &runs);
+        status = read_folder(options, options->folder[i], ends_only, &runs);
     if (status == DROVE_OK) *out = runs;
     else json_decref(runs);
     return status;
+}
+
+drove_status drove__runs_read(const drove_report_options *options, json_t **out)
+{
+    return read_all(options, false, out);
+}
+
+drove_status drove__runs_read_ends(const drove_report_options *options, json_t **out)
+{
+    return read_all(options, true, out);
+}
+
+/* ---- what differs ---- */
+
+const char *drove__cell_text(const json_t *value, char text[DROVE_CELL_SIZE])
+{
+    text[0] = '\0';
+    if (json_is_string(value)) return json_string_value(value);
+    if (json_is_boolean(value)) return json_is_true(value) ? "true" : "false";
+    if (json_is_integer(value))
+        snprintf(text, DROVE_CELL_SIZE, "%lld", (long long)json_integer_value(value));
+    if (!json_is_real(value)) return text;
+    snprintf(text, DROVE_CELL_SIZE, "%.15g", json_real_value(value));
+    if (strtod(text, NULL) != json_real_value(value))
+        snprintf(text, DROVE_CELL_SIZE, "%.17g", json_real_value(value));
+    return text;
+}
+
+json_t *drove__runs_varied(const json_t *runs)
+{
+    json_t *first = json_object(), *varied = json_object(), *run, *value;
+    const char *name;
+    size_t i;
+    json_array_foreach(runs, i, run)
+        json_object_foreach(json_object_get(run, "options"), name, value)
+    {
+        char a[DROVE_CELL_SIZE], b[DROVE_CELL_SIZE];
+        const json_t *other = json_object_get(first, name);
+        if (strcmp(name, "out") == 0 || strcmp(name, "log") == 0) continue;
+        if (other == NULL) drove__json_set(&first, name, json_incref(value));
+        else if (strcmp(drove__cell_text(other, a), drove__cell_text(value, b)) != 0)
+            drove__json_set(&varied, name, json_true());
+    }
+    if (first == NULL) drove__json_add(&varied, NULL);
+    json_decref(first);
+    return varied;
 }

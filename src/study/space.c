@@ -200,8 +200,8 @@ drove_status drove__option_name_check(const drove_yaml *y, const drove_yaml_item
 /* Options that say what is searched, and for how long, are not searched themselves. */
 static drove_status check_name(const space_file *f, const drove_yaml_item *item)
 {
-    static const char *const kept[] = {"data",   "test",    "label", "weights", "out",
-                                       "resume", "metrics", "seed",  "until",   "timeline"};
+    static const char *const kept[] = {"data",    "test", "label", "weights",  "out", "resume",
+                                       "metrics", "seed", "until", "timeline", "log"};
     const drove_yaml *y = f->yaml;
     const drove_space *space = f->space;
     DROVE_TRY(drove__option_name_check(y, item));

@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 enum { PATH_SIZE = 4096, TEXT_SIZE = 512, MOST_SUMMARY = 64 << 20 };
+enum { MOST_FOLDER = DROVE_TEXT_SIZE - 32 }; /* with runs/NNNN/log.jsonl it is an option */
 
 static const uint64_t WATCH_NS = 200000000;
 
@@ -82,9 +83,10 @@ static void free_arguments(arguments *a)
     drove__free(a->word);
 }
 
-static drove_status make_arguments(const sweep *w, size_t setting, uint64_t seed, arguments *a)
+static drove_status make_arguments(const sweep *w, size_t run, size_t setting, uint64_t seed,
+                                   arguments *a)
 {
-    char text[32];
+    char text[32], path[PATH_SIZE];
     const json_t *fixed = json_object_get(w->s.study.document, "options");
     const json_t *own = drove__sweep_setting(&w->s, setting);
     *a = (arguments){.n_most = json_object_size(fixed) + json_object_size(own) + 8};
@@ -97,6 +99,8 @@ static drove_status make_arguments(const sweep *w, size_t setting, uint64_t seed
     snprintf(text, sizeof text, "%llu", (unsigned long long)seed);
     add(a, "seed", text);
     add(a, "out", "none");
+    name_folder(w, run, "log.jsonl", path);
+    if (!w->opt->only_results) add(a, "log", path);
     add(a, "--json", NULL);
     add(a, "--quiet", NULL);
     return a->is_cut ? drove__fail_nomem("arguments", a->n_most * sizeof *a->word) : DROVE_OK;
@@ -115,7 +119,7 @@ static drove_status start(const sweep *w, size_t run, drove_child *child)
     if (mkdir(folder, 0777) != 0 && errno != EEXIST)
         return drove__fail_errno(drove__open_status(errno), errno, "%s: cannot be created", folder);
     drove__sweep_run_at(&w->s.runs, run, &setting, &seed);
-    drove_status status = make_arguments(w, setting, seed, &a);
+    drove_status status = make_arguments(w, run, setting, seed, &a);
     if (status == DROVE_OK) status = drove__child_start(child, a.word, out, err, limit);
     free_arguments(&a);
     return status;
@@ -243,7 +247,7 @@ static drove_status keep(sweep *w, size_t run, json_t *record)
 
 static void remove_files(const sweep *w, size_t run)
 {
-    static const char *const files[] = {"out.json", "err.txt"};
+    static const char *const files[] = {"out.json", "err.txt", "log.jsonl"};
     char path[PATH_SIZE];
     for (size_t i = 0; i < DROVE_COUNT(files); i++) {
         name_folder(w, run, files[i], path);
@@ -407,9 +411,9 @@ drove_status drove_sweep(const drove_sweep_options *options, drove_sweep_report 
     sweep w = {.opt = options, .interrupts_before = drove__run_interrupts()};
     *out = NULL;
     drove_status status =
-        strlen(options->folder) < DROVE_TEXT_SIZE
+        strlen(options->folder) <= MOST_FOLDER
             ? prepare(&w)
-            : drove__fail(DROVE_E_ARG, "--out: expected at most %d bytes", DROVE_TEXT_SIZE - 1);
+            : drove__fail(DROVE_E_ARG, "--out: expected at most %d bytes", MOST_FOLDER);
     w.begin_ns = w.ended_ns = w.shown_ns = drove__now_ns();
     if (status == DROVE_OK) status = run_all(&w);
     if (status == DROVE_OK)

@@ -2,8 +2,8 @@
 #include "study/sweep_results.h"
 
 #include "base/cpu.h"
-#include "base/file.h"
 #include "base/mem.h"
+#include "study/records.h"
 
 #include <drove/version.h>
 
@@ -14,51 +14,18 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST_BYTES = 1 << 30 };
-
 /* ---- reading ---- */
 
-static drove_status check_record(const json_t *record, size_t n_runs)
+/* Puts each record at its run; all: [n_runs]. */
+static drove_status place_records(const json_t *records, json_t *all)
 {
-    const json_t *run = json_object_get(record, "run");
-    if (!json_is_object(record) || !json_is_integer(run) ||
-        !json_is_string(json_object_get(record, "outcome")) ||
-        !json_is_object(json_object_get(record, "figures")))
-        return drove__fail(DROVE_E_DATA, "expected a run with its outcome and figures");
-    if (json_integer_value(run) >= 1 && (uint64_t)json_integer_value(run) <= n_runs)
-        return DROVE_OK;
-    return drove__fail(DROVE_E_DATA, "expected a run from 1 to %zu, found %lld", n_runs,
-                       (long long)json_integer_value(run));
-}
-
-static drove_status read_line(const char *line, size_t n_bytes, json_t *all)
-{
+    size_t i;
     json_t *record;
-    json_error_t why;
-    DROVE_TRY(drove__json_parse(line, n_bytes, JSON_REJECT_DUPLICATES, &why, &record));
-    drove_status status = check_record(record, json_array_size(all));
-    if (status == DROVE_OK) {
-        const size_t i = (size_t)json_integer_value(json_object_get(record, "run")) - 1;
-        if (json_is_null(json_array_get(all, i)) && json_array_set(all, i, record) != 0)
-            status = drove__fail_nomem("results", n_bytes);
-    }
-    json_decref(record);
-    return status;
-}
-
-static drove_status read_lines(const char *path, const char *text, size_t n_bytes, json_t *all,
-                               bool *has_half)
-{
-    size_t n_lines = 0;
-    const char *end = text + n_bytes;
-    while (text < end) {
-        const char *stop = memchr(text, '\n', (size_t)(end - text));
-        *has_half = stop == NULL;
-        if (stop == NULL) break;
-        n_lines++;
-        drove_status status = stop > text ? read_line(text, (size_t)(stop - text), all) : DROVE_OK;
-        if (status != DROVE_OK) return drove__fail_in(status, "%s:%zu", path, n_lines);
-        text = stop + 1;
+    json_array_foreach(records, i, record)
+    {
+        const size_t run = (size_t)json_integer_value(json_object_get(record, "run")) - 1;
+        if (json_is_null(json_array_get(all, run)) && json_array_set(all, run, record) != 0)
+            return drove__fail_nomem("results", sizeof *record);
     }
     return DROVE_OK;
 }
@@ -66,18 +33,17 @@ static drove_status read_lines(const char *path, const char *text, size_t n_byte
 drove_status drove__sweep_results_read(const char *path, size_t n_runs, json_t **out,
                                        bool *has_half)
 {
-    char *text = NULL;
-    size_t n_bytes;
-    json_t *all = json_array();
+    json_t *all = json_array(), *records = NULL;
+    const drove_records in = {.path = path, .is_results = true, .n_runs = n_runs};
     *out = NULL;
     *has_half = false;
     for (size_t i = 0; i < n_runs; i++) drove__json_add(&all, json_null());
     if (all == NULL) return drove__fail_nomem("results", n_runs * sizeof(json_t *));
     drove_status status = DROVE_OK;
     if (access(path, F_OK) == 0 || errno != ENOENT)
-        status = drove__file_load(path, MOST_BYTES, &text, &n_bytes);
-    if (status == DROVE_OK && text != NULL) status = read_lines(path, text, n_bytes, all, has_half);
-    free(text);
+        status = drove__records_read(&in, &records, has_half);
+    if (status == DROVE_OK) status = place_records(records, all);
+    json_decref(records);
     if (status == DROVE_OK) *out = all;
     else json_decref(all);
     return status;
@@ -128,7 +94,10 @@ static json_t *resolve(const json_t *summary)
     json_t *option;
     if (summary == NULL) return all;
     json_object_foreach(json_object_get(summary, "options"), name, option)
-        drove__json_set(&all, name, json_incref(option));
+    {
+        const bool is_own_file = strcmp(name, "log") == 0;
+        if (!is_own_file) drove__json_set(&all, name, json_incref(option));
+    }
     for (size_t i = 0; i < DROVE_COUNT(found); i++) {
         json_t *value = json_object_get(summary, found[i]);
         if (value != NULL) drove__json_set(&all, found[i], json_incref(value));
@@ -156,7 +125,7 @@ void drove__summary_add_part(json_t **all, const json_t *summary, const char *pa
     }
 }
 
-static json_t *gather_figures(const drove_child *child, const json_t *summary, const char *outcome)
+json_t *drove__summary_figures(const json_t *summary, const char *outcome)
 {
     static const char *const kept[] = {"train_s",        "epochs",         "examples",
                                        "updates",        "attempts",       "dropped",
@@ -169,7 +138,6 @@ static json_t *gather_figures(const drove_child *child, const json_t *summary, c
     const json_t *train = json_object_get(summary, "train_s");
     const bool is_reached = strcmp(outcome, "reached") == 0 && json_is_number(train);
     add_figure(&all, "target_s", is_reached ? json_number_value(train) : NAN);
-    add_figure(&all, "process_s", child->seconds);
     for (size_t i = 0; summary != NULL && i < DROVE_COUNT(kept); i++) {
         json_t *value = json_object_get(summary, kept[i]);
         if (json_is_number(value) || json_is_null(value))
@@ -185,6 +153,13 @@ static json_t *say(const char *text)
 {
     json_t *said = text[0] != '\0' ? json_string(text) : json_null();
     return said != NULL ? said : json_string("(not UTF-8)");
+}
+
+static json_t *gather_figures(const drove_child *child, const json_t *summary, const char *outcome)
+{
+    json_t *all = drove__summary_figures(summary, outcome);
+    if (all != NULL) add_figure(&all, "process_s", child->seconds);
+    return all;
 }
 
 json_t *drove__sweep_record(const drove_child *child, const json_t *summary, const char *outcome,

@@ -28,6 +28,9 @@ const char *drove__sweep_outcome(const drove_child *child, const json_t *summary
 json_t *drove__sweep_record(const drove_child *child, const json_t *summary, const char *outcome,
                             const char *message, unsigned n_cores);
 
+/* The figures of a run, as a record has them, but for the time of its process.  New; NULL: no
+ * memory. */
+json_t *drove__summary_figures(const json_t *summary, const char *outcome);
 /* Adds the numbers of a part of a summary by names such as "metrics.auc"; with_null: also those
  * that are null. */
 void drove__summary_add_part(json_t **all, const json_t *summary, const char *part, bool with_null);

@@ -80,6 +80,7 @@ static drove_status write_study(const drove_sweep_state *s, const char *path)
     drove_writer *w;
     json_t *all = json_object();
     drove__json_set(&all, "sweep", json_incref(s->study.document));
+    drove__json_set(&all, "runs", json_integer((json_int_t)drove__sweep_count(&s->runs)));
     char *text = drove__json_dump(all, JSON_INDENT(2));
     json_decref(all);
     if (text == NULL) return drove__fail_nomem("study", sizeof *s);

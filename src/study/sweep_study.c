@@ -40,10 +40,13 @@ static drove_status refuse_own(const study_file *f, const drove_yaml_item *item)
 {
     static const struct {
         const char *name, *instead;
-    } own[] = {
-        {"seed", "repeat: has the seeds"},       {"out", "a sweep keeps runs in its own folder"},
-        {"resume", "each run begins anew"},      {"replay", "each run begins anew"},
-        {"record", "runs would write one file"}, {"timeline", "runs would write one file"}};
+    } own[] = {{"seed", "repeat: has the seeds"},
+               {"out", "a sweep keeps runs in its own folder"},
+               {"resume", "each run begins anew"},
+               {"replay", "each run begins anew"},
+               {"record", "runs would write one file"},
+               {"timeline", "runs would write one file"},
+               {"log", "a sweep keeps the log of each run"}};
     for (size_t i = 0; i < DROVE_COUNT(own); i++)
         if (drove__option_is(own[i].name, item->text))
             return drove__yaml_fail(f->yaml, item->line, item->column,

@@ -120,8 +120,8 @@ drove_status drove_tune_options_set(drove_tune_options *opt, const char *name, c
 /* Options that do not belong to a trial. */
 static bool is_of_trials(const char *name)
 {
-    static const char *const other[] = {"data",   "test",     "out",        "until",
-                                        "resume", "timeline", "save_every", "metrics"};
+    static const char *const other[] = {"data",     "test",       "out",     "until", "resume",
+                                        "timeline", "save_every", "metrics", "log"};
     for (size_t i = 0; i < DROVE_COUNT(other); i++)
         if (strcmp(name, other[i]) == 0) return false;
     return true;

@@ -21,6 +21,7 @@ for out in rows.csv ./rows.csv symbolic.csv hard.csv; do
     refuses --out predict run rows.csv --out "$out"
     refuses --out predict run --data table:rows.csv --out "$out"
     refuses --timeline train rows.csv --label y --model logistic --timeline "$out" --out none
+    refuses --log train rows.csv --label y --model logistic --log "$out" --out none
 done
 refuses --out predict run rows.csv --out run/model.safetensors
 refuses --timeline train before.csv --test rows.csv --label y --model logistic --timeline rows.csv --out none

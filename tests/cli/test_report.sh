@@ -36,7 +36,7 @@ rm c/log.jsonl
 run_for 0 report c --csv part.csv
 [ "$(wc -l <part.csv)" = 2 ] || fail "expected a row without an evaluation: $(cat part.csv)"
 
-# A sweep: the last evaluation of each run.
+# A sweep: the log of each run; with --results-only the end of each.
 cat >study.yaml <<'YAML'
 options: {data: "synth:digits?n=200", model: "mlp:8", test: none, until: "epochs=1", threads: 1}
 grid: {lr: [0.02, 0.05]}
@@ -44,15 +44,25 @@ repeat: 2
 YAML
 run_for 0 sweep study.yaml --out swept --quiet
 run_for 0 report swept --csv swept.csv
+run_for 0 sweep study.yaml --out less --quiet --results-only
+[ "$(ls -A less)" = "$(printf 'results.jsonl\nruns\nstudy.json')" ] && [ -z "$(ls less/runs)" ] || fail "--results-only kept files: $(find less)"
+run_for 0 report less --csv bare.csv
 python3 - <<'PY' || fail "the sweep: $(cat swept.csv)"
 import csv, json
-rows = list(csv.DictReader(open("swept.csv")))
 results = [json.loads(line) for line in open("swept/results.jsonl")]
-assert len(rows) == len(results) == 4
-for row, r in zip(rows, results):
-    assert row["run"] == "swept/runs/%04d" % r["run"] and row["outcome"] == r["outcome"], row
-    assert float(row["option.lr"]) == float(r["settings"]["lr"]) and row["option.seed"] == str(r["seed"]), row
-    assert float(row["loss"]) == r["figures"]["loss"], row
+assert len(results) == 4
+for table, logged in ("swept.csv", True), ("bare.csv", False):
+    rows = iter(csv.DictReader(open(table)))
+    for r in results:
+        name = "runs/%04d" % r["run"]
+        log = [json.loads(line) for line in open("swept/%s/log.jsonl" % name)]
+        assert len(log) >= 3 and log[-1]["loss"] == r["figures"]["loss"], log
+        for record in log if logged else [r["figures"]]:
+            row = next(rows)
+            assert row["run"] == table[:-4].replace("bare", "less") + "/" + name and row["outcome"] == r["outcome"], row
+            assert float(row["option.lr"]) == float(r["settings"]["lr"]) and row["option.seed"] == str(r["seed"]), row
+            assert "option.log" not in row and float(row["loss"]) == record["loss"] and float(row["epochs"]) == record["epochs"], row
+    assert next(rows, None) is None, table
 PY
 
 # What is refused leaves the file of before as it is, and one line.
@@ -65,7 +75,7 @@ cp runs.csv before.csv
 refused 2 "b empty --csv runs.csv" "empty: expected the folder of a run"
 refused 2 "b nowhere --csv runs.csv" "nowhere: expected the folder of a run"
 refused 2 "broken --csv runs.csv" "broken/run.json: "
-refused 2 "b" "report: expected --csv FILE"
+refused 2 "b" "report: expected --html FILE, --csv FILE or --png FILE"
 refused 2 "--csv runs.csv" "DIR, the folder of a run"
 refused 2 "b --csv nowhere/runs.csv" "nowhere/runs.csv"
 cmp runs.csv before.csv || fail "a refused report changed the file"

@@ -46,7 +46,10 @@ for r, x in zip(runs, listed["runs"]):
     assert s["seed"] == r["seed"] and s["strategy"] == r["settings"]["strategy"], r
     assert abs(s["lr"] - float(r["settings"]["lr"])) < 1e-6 and r["resolved"]["n_workers"] == int(r["settings"]["threads"])
     own = {"strategy", "isa", "model", "n_workers"}
-    assert {k: v for k, v in r["resolved"].items() if k not in own} == {k: v for k, v in s["options"].items() if k not in own}
+    assert {k: v for k, v in r["resolved"].items() if k not in own} == {k: v for k, v in s["options"].items() if k not in own | {"log"}}
+    log = [json.loads(line) for line in open(s["options"]["log"])]
+    assert s["options"]["log"] == "done/runs/%04d/log.jsonl" % r["run"]
+    assert log[0]["examples"] == 0 and log[-1]["examples"] == s["examples"] and log[-1]["loss"] == s["loss"], log
     assert r["resolved"]["rule"] == "sgd" and r["resolved"]["isa"] == s["isa"] != ""
     assert s["outcome"] == r["outcome"] and r["status"] == (0 if r["outcome"] == "reached" else 4)
     f = r["figures"]

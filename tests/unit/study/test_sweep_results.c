@@ -128,7 +128,7 @@ static void bad_lines(void **state)
         {LINE("1", "x") "\n" LINE("4", "x") "\n", ":2: expected a run from 1 to 3, found 4"},
         {LINE("0", "x") "\n", ":1: expected a run from 1 to 3, found 0"},
         {LINE("\"1\"", "x") "\n", ":1: expected a run with its outcome and figures"},
-        {"[]\n", ":1: expected a run with its outcome and figures"},
+        {"[]\n", ":1: expected a JSON object"},
         {"{\"run\":1,\"outcome\":\"x\"}\n", ":1: expected a run with its outcome and figures"},
         {"{\"run\":1,\n", ":1: "},
     };

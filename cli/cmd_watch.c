@@ -1,0 +1,140 @@
+/* cli/cmd_watch.c - drove watch DIR: a run or a sweep while it goes on, in the terminal or, with
+ * --http, in a browser.
+ */
+#include "cli.h"
+
+#include <langinfo.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { COLUMNS = 80, MOST_COLUMNS = 200 };
+
+static volatile sig_atomic_t stopped_by; /* a signal's number; 0: none */
+
+static void on_signal(int number)
+{
+    stopped_by = number;
+}
+
+static void catch_signals(void)
+{
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_signal; /* without SA_RESTART: a sleep ends at once */
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
+}
+
+/* ---- the terminal ---- */
+
+static unsigned columns_of_terminal(void)
+{
+    struct winsize size;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return COLUMNS;
+    return size.ws_col < MOST_COLUMNS ? size.ws_col : MOST_COLUMNS;
+}
+
+/* Takes what was drawn before off the screen: one write for each frame, so nothing flickers. */
+static drove_status draw(const char *folder, const drove_watch_style *style,
+                         drove_watch_state *state)
+{
+    char *frame = NULL;
+    size_t n_bytes = 0;
+    const size_t before = state->n_lines;
+    FILE *stream = open_memstream(&frame, &n_bytes);
+    if (stream == NULL) return DROVE_E_NOMEM;
+    const drove_status status = drove_watch_print(folder, style, state, stream);
+    if (fclose(stream) != 0 || status != DROVE_OK) {
+        free(frame);
+        return status != DROVE_OK ? status : DROVE_E_NOMEM;
+    }
+    if (!style->is_lines && before > 0) printf("\033[%zuA\r\033[J", before);
+    fwrite(frame, 1, n_bytes, stdout);
+    fflush(stdout);
+    free(frame);
+    return DROVE_OK;
+}
+
+static void pause_for(double seconds)
+{
+    struct timespec time = {.tv_sec = (time_t)seconds,
+                            .tv_nsec = (long)((seconds - floor(seconds)) * 1e9)};
+    (void)nanosleep(&time, NULL);
+}
+
+static int watch_text(const char *folder, double every_s)
+{
+    const char *term = getenv("TERM");
+    const bool is_terminal =
+        isatty(STDOUT_FILENO) && term != NULL && strcmp(term, "dumb") != 0 && term[0] != '\0';
+    drove_watch_style style = {.is_ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0,
+                               .is_lines = !is_terminal};
+    drove_watch_state state = {.n_seen = 0};
+    while (stopped_by == 0) {
+        style.columns = is_terminal ? columns_of_terminal() : MOST_COLUMNS;
+        const drove_status status = draw(folder, &style, &state);
+        if (status != DROVE_OK) return cli_library_error(status);
+        if (state.is_over || ferror(stdout)) return CLI_OK;
+        pause_for(every_s);
+    }
+    return 128 + stopped_by;
+}
+
+/* ---- the browser ---- */
+
+static void say(void *context, const char *line)
+{
+    (void)context;
+    cli_print_plain(line, stdout);
+    fputc('\n', stdout);
+    fflush(stdout);
+}
+
+static int is_stopped(void *context)
+{
+    (void)context;
+    return stopped_by != 0;
+}
+
+static int watch_http(const cli_args *args, const char *port_text)
+{
+    char *end;
+    const unsigned long port = strtoul(port_text, &end, 10);
+    if (*end != '\0' || end == port_text || port_text[0] == '-' || port > 65535)
+        return cli_error(CLI_WRONG, "--http: expected a port from 0 to 65535, found \"%.40s\"",
+                         port_text);
+    const drove_watch_server server = {.folder = args->word,
+                                       .n_folders = args->n_words,
+                                       .address = cli_args_get(args, "bind-address", "127.0.0.1"),
+                                       .port = (uint16_t)port,
+                                       .message = say,
+                                       .is_stopped = is_stopped};
+    const drove_status status = drove_watch_serve(&server);
+    if (status != DROVE_OK) return cli_library_error(status);
+    return stopped_by != 0 ? 128 + stopped_by : CLI_OK;
+}
+
+int cli_watch(const cli_args *args)
+{
+    char *end;
+    const char *port = cli_args_get(args, "http", NULL);
+    const char *every = cli_args_get(args, "every", "1");
+    const double every_s = strtod(every, &end);
+    if (*end != '\0' || end == every || !(every_s >= 0.05 && every_s <= 3600.0))
+        return cli_error(CLI_WRONG, "--every: expected a number from 0.05 to 3600, found \"%.40s\"",
+                         every);
+    if (port == NULL && cli_args_has(args, "bind-address"))
+        return cli_error(CLI_WRONG, "--bind-address: expected --http with it, found none");
+    if (port == NULL && args->n_words > 1)
+        return cli_error(CLI_WRONG, "watch: expected one folder, found %zu; --http takes several",
+                         args->n_words);
+    catch_signals();
+    return port != NULL ? watch_http(args, port) : watch_text(args->word[0], every_s);
+}

@@ -1,0 +1,111 @@
+/* study/page/fig_staleness.c - histograms of staleness: of one run for each worker and in all, else
+ * of each setting, over all of its runs.
+ */
+#include "study/page/figures.h"
+
+#include "base/mem.h"
+#include "study/page/html.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { MOST_VALUES = 4096 };
+
+typedef struct histogram {
+    double value[MOST_VALUES], steps[MOST_VALUES], sum;
+    size_t n;
+} histogram;
+
+static void add_pair(histogram *h, double value, double steps)
+{
+    size_t at = 0;
+    while (at < h->n && h->value[at] < value) at++;
+    if (at == h->n || h->value[at] != value) {
+        if (h->n == MOST_VALUES) return;
+        for (size_t i = h->n++; i > at; i--) {
+            h->value[i] = h->value[i - 1];
+            h->steps[i] = h->steps[i - 1];
+        }
+        h->value[at] = value;
+        h->steps[at] = 0.0;
+    }
+    h->steps[at] += steps;
+    h->sum += steps;
+}
+
+/* Adds what a summary has: pairs of value and steps. */
+static void add_summary(histogram *h, const json_t *staleness)
+{
+    size_t i;
+    const json_t *pair;
+    json_array_foreach(json_object_get(staleness, "histogram"), i, pair)
+    {
+        const json_t *value = json_array_get(pair, 0), *steps = json_array_get(pair, 1);
+        if (json_is_number(value) && json_is_number(steps))
+            add_pair(h, json_number_value(value), json_number_value(steps));
+    }
+}
+
+static void add_series(drove_plot *plot, const char *name, const histogram *h)
+{
+    if (h->n == 0 || !(h->sum > 0.0)) return;
+    drove_series *s = drove__plot_add(plot, name, h->n, false);
+    for (size_t i = 0; s != NULL && i < h->n; i++) {
+        s->x[i] = h->value[i];
+        s->y[i] = h->steps[i] / h->sum;
+    }
+}
+
+static const json_t *staleness_of(const json_t *run)
+{
+    return json_object_get(json_object_get(run, "summary"), "staleness");
+}
+
+static void fill_run(const drove_page_settings *s, histogram *h, drove_plot *plot)
+{
+    const json_t *run = json_array_get(s->runs, 0), *staleness = staleness_of(run);
+    const json_t *each = json_object_get(staleness, "per_worker");
+    const json_t *workers = json_object_get(json_object_get(run, "summary"), "workers");
+    const size_t n = json_array_size(each);
+    add_summary(h, staleness);
+    add_series(plot, "all workers", h);
+    for (size_t i = 0; n > 1 && i < n; i++) {
+        if (i + 1 >= DROVE_PLOT_MOST_SERIES) {
+            plot->n_left_out = n - i;
+            break;
+        }
+        *h = (histogram){.n = 0};
+        add_summary(h, json_array_get(each, i));
+        add_series(plot, drove__html_word(json_array_get(workers, i), "name"), h);
+    }
+}
+
+static void fill_settings(const drove_page_settings *s, histogram *h, drove_plot *plot)
+{
+    char name[DROVE_PLOT_TEXT];
+    for (size_t i = 0; i < s->n_shown; i++) {
+        *h = (histogram){.n = 0};
+        for (size_t r = 0; r < s->setting[s->shown[i]].n_runs; r++)
+            add_summary(h, staleness_of(drove__settings_run(s, s->shown[i], r)));
+        drove__setting_label(s, s->shown[i], name, sizeof name);
+        add_series(plot, name, h);
+    }
+    plot->n_left_out = plot->n_series > 0 ? s->n - s->n_shown : 0;
+}
+
+drove_status drove__figure_staleness(const drove_figure *f, const drove_page_settings *s,
+                                     drove_plot *plot)
+{
+    double least, most;
+    histogram *h = drove__alloc(1, sizeof *h);
+    if (h == NULL) return drove__fail_nomem("histogram", sizeof *h);
+    drove__figure_begin(f, plot, DROVE_PLOT_NEEDLES);
+    if (json_array_size(s->runs) == 1) fill_run(s, h, plot);
+    else fill_settings(s, h, plot);
+    drove__free(h);
+    if (plot->is_cut) return drove__fail_nomem("histogram", 1);
+    drove__plot_range(plot, true, &least, &most);
+    if (!(most > 0.0)) drove__plot_fini(plot); /* one worker has no staleness */
+    else drove__plot_choose_axes(plot, false, true, 100.0);
+    return DROVE_OK;
+}

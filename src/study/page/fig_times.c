@@ -1,0 +1,71 @@
+/* study/page/fig_times.c - how long the runs of each setting took: a box each. */
+#include "study/page/figures.h"
+
+#include "study/page/html.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The figure of the runs that have it, sorted. */
+static void fill_box(const drove_figure *f, const drove_page_settings *s, size_t setting,
+                     drove_series *box)
+{
+    size_t n = 0;
+    for (size_t r = 0; r < s->setting[setting].n_runs; r++) {
+        const double value = drove__run_figure(drove__settings_run(s, setting, r), f->y);
+        if (isfinite(value)) box->y[n++] = value;
+    }
+    box->n = n;
+    drove__sort(box->y, n);
+    for (size_t i = 0; i < n; i++) box->x[i] = (double)setting + 1.0;
+}
+
+static void note_counts(const drove_page_setting *x, size_t n_has, drove_series *box)
+{
+    box->n_all = x->n_runs;
+    const size_t n_without = x->n_runs - n_has;
+    int used = snprintf(box->note, sizeof box->note, "%zu of %zu", n_has, x->n_runs);
+    if (n_without > 0)
+        snprintf(box->note + used, sizeof box->note - (size_t)used, "; %zu crashed, %zu missed",
+                 x->n_crashed, n_without > x->n_crashed ? n_without - x->n_crashed : 0);
+}
+
+/* How many runs are in no box, and why. */
+static void add_totals(drove_plot *plot, const drove_page_settings *s)
+{
+    size_t n_has = 0, n_all = 0, n_crashed = 0;
+    char text[4 * DROVE_PLOT_TEXT];
+    for (size_t i = 0; i < plot->n_series; i++) {
+        n_has += plot->series[i].n;
+        n_all += plot->series[i].n_all;
+        n_crashed += s->setting[i].n_crashed;
+    }
+    if (n_all == 0 || n_has == n_all) return;
+    const size_t n_missed = n_all - n_has > n_crashed ? n_all - n_has - n_crashed : 0;
+    snprintf(text, sizeof text, "%s %zu of %zu runs did; %zu crashed, %zu missed it.", plot->about,
+             n_has, n_all, n_crashed, n_missed);
+    drove__html_copy(plot->about, sizeof plot->about, text);
+}
+
+drove_status drove__figure_times(const drove_figure *f, const drove_page_settings *s,
+                                 drove_plot *plot)
+{
+    char name[DROVE_PLOT_TEXT];
+    double least, most;
+    drove__figure_begin(f, plot, DROVE_PLOT_BOXES);
+    for (size_t i = 0; i < s->n; i++) {
+        drove__setting_label(s, i, name, sizeof name);
+        drove_series *box = drove__plot_add(plot, name, s->setting[i].n_runs, false);
+        if (box == NULL) return drove__fail_nomem("boxes", 1);
+        fill_box(f, s, i, box);
+        if (strcmp(f->y, "examples_per_s") != 0) note_counts(&s->setting[i], box->n, box);
+    }
+    drove__plot_range(plot, false, &least, &most);
+    add_totals(plot, s);
+    const bool is_empty = isnan(least) || json_array_size(s->runs) < 2;
+    if (is_empty) drove__plot_fini(plot);
+    else drove__plot_choose_axes(plot, false, true, 30.0);
+    return DROVE_OK;
+}

@@ -1,0 +1,224 @@
+/* study/page/gnuplot.c - see gnuplot.h. */
+#include "study/page/gnuplot.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "study/child.h"
+#include "study/page/script.h"
+#include "study/trial.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PATH_SIZE = 4096, MOST_BYTES = 64 << 20 };
+
+static const double LIMIT_S = 120.0;
+
+bool drove__gnuplot_find(char *into, size_t size)
+{
+    const char *at = getenv("PATH");
+    while (at != NULL && *at != '\0') {
+        const char *stop = strchr(at, ':');
+        const int n = stop != NULL ? (int)(stop - at) : (int)strlen(at);
+        if (n > 0 && (size_t)snprintf(into, size, "%.*s/gnuplot", n, at) < size &&
+            access(into, X_OK) == 0)
+            return true;
+        at = stop != NULL ? stop + 1 : NULL;
+    }
+    return false;
+}
+
+/* ---- a folder for its files ---- */
+
+static drove_status make_folder(char folder[PATH_SIZE])
+{
+    const char *base = getenv("TMPDIR");
+    if (base == NULL || base[0] == '\0' || strlen(base) > 1024) base = "/tmp";
+    snprintf(folder, PATH_SIZE, "%s/drove-report-XXXXXX", base);
+    if (mkdtemp(folder) != NULL) return DROVE_OK;
+    return drove__fail_errno(DROVE_E_IO, errno, "%s: cannot be created", folder);
+}
+
+static void name_file(const char *folder, const char *name, char into[PATH_SIZE])
+{
+    snprintf(into, PATH_SIZE, "%.2048s/%.64s", folder, name);
+}
+
+static void name_picture(const char *folder, size_t i, char into[PATH_SIZE])
+{
+    char name[32];
+    snprintf(name, sizeof name, "%zu.svg", i);
+    name_file(folder, name, into);
+}
+
+static void remove_folder(const char *folder, size_t n)
+{
+    static const char *const names[] = {"script", "out", "err", "all.png"};
+    char path[PATH_SIZE];
+    for (size_t i = 0; i < DROVE_COUNT(names); i++) {
+        name_file(folder, names[i], path);
+        (void)unlink(path);
+    }
+    for (size_t i = 0; i < n; i++) {
+        name_picture(folder, i, path);
+        (void)unlink(path);
+    }
+    (void)rmdir(folder);
+}
+
+/* ---- running it ---- */
+
+static drove_status run(const char *program, const char *folder)
+{
+    static const struct timespec moment = {.tv_nsec = 5000000};
+    char script[PATH_SIZE], out[PATH_SIZE], err[PATH_SIZE], why[256] = "";
+    drove_child child;
+    name_file(folder, "script", script);
+    name_file(folder, "out", out);
+    name_file(folder, "err", err);
+    char *copy = strdup(program), flag[] = "-d"; /* -d: without the user's own settings */
+    if (copy == NULL) return drove__fail_nomem("a path", strlen(program));
+    char *const argv[] = {copy, flag, script, NULL};
+    drove_status status = drove__child_start(&child, argv, out, err, LIMIT_S);
+    free(copy);
+    DROVE_TRY(status);
+    while (!drove__child_has_ended(&child)) nanosleep(&moment, NULL);
+    if (child.status == 0) return DROVE_OK;
+    drove__study_last_message(err, why, sizeof why);
+    return drove__fail(DROVE_E_SYSTEM, "%s: ended with status %d%s%s", program, child.status,
+                       why[0] != '\0' ? ": " : "", why);
+}
+
+static drove_status open_script(const char *folder, FILE **out)
+{
+    char path[PATH_SIZE];
+    name_file(folder, "script", path);
+    *out = fopen(path, "we");
+    if (*out != NULL) return DROVE_OK;
+    return drove__fail_errno(DROVE_E_IO, errno, "%s: cannot be created", path);
+}
+
+static drove_status close_script(FILE *script)
+{
+    const bool is_whole = ferror(script) == 0;
+    if (fclose(script) == 0 && is_whole) return DROVE_OK;
+    return drove__fail_errno(DROVE_E_IO, errno, "the script of gnuplot cannot be written");
+}
+
+static void print_output(const char *path, FILE *script)
+{
+    fputs("set output '", script);
+    for (; *path != '\0'; path++) {
+        if (*path == '\'') fputc('\'', script);
+        fputc(*path, script);
+    }
+    fputs("'\n", script);
+}
+
+/* ---- SVG ---- */
+
+static drove_status write_svg_script(const char *folder, const drove_plot *plot, size_t n)
+{
+    FILE *script;
+    char path[PATH_SIZE];
+    DROVE_TRY(open_script(folder, &script));
+    fprintf(script,
+            "set terminal svg size %d,%d dynamic font 'sans,13' noenhanced\nset encoding utf8\n"
+            "unset key\nset datafile missing 'NaN'\n",
+            DROVE_SVG_WIDTH, DROVE_SVG_HEIGHT);
+    for (size_t i = 0; i < n; i++) {
+        name_picture(folder, i, path);
+        print_output(path, script);
+        drove__script_plot(&plot[i], i, true, script);
+    }
+    return close_script(script);
+}
+
+static drove_status load_all(const char *folder, size_t n, char **svg)
+{
+    char path[PATH_SIZE];
+    size_t n_bytes;
+    for (size_t i = 0; i < n; i++) {
+        name_picture(folder, i, path);
+        DROVE_TRY(drove__file_load(path, MOST_BYTES, &svg[i], &n_bytes));
+    }
+    return DROVE_OK;
+}
+
+drove_status drove__gnuplot_svg(const char *program, const drove_plot *plot, size_t n, char **svg)
+{
+    char folder[PATH_SIZE];
+    memset(svg, 0, n * sizeof *svg);
+    if (n == 0) return DROVE_OK;
+    DROVE_TRY(make_folder(folder));
+    drove_status status = write_svg_script(folder, plot, n);
+    if (status == DROVE_OK) status = run(program, folder);
+    if (status == DROVE_OK) status = load_all(folder, n, svg);
+    remove_folder(folder, n);
+    for (size_t i = 0; i < n && status != DROVE_OK; i++) {
+        free(svg[i]);
+        svg[i] = NULL;
+    }
+    return status;
+}
+
+/* ---- PNG ---- */
+
+enum { PNG_WIDTH = 760, PNG_HEIGHT = 520 };
+
+static drove_status write_png_script(const char *folder, const drove_plot *plot, size_t n)
+{
+    FILE *script;
+    char path[PATH_SIZE];
+    const size_t columns = n > 1 ? 2 : 1, rows = (n + columns - 1) / columns;
+    DROVE_TRY(open_script(folder, &script));
+    fprintf(script,
+            "set terminal pngcairo size %zu,%zu font 'sans,12' noenhanced\nset encoding utf8\n"
+            "set datafile missing 'NaN'\n",
+            columns * PNG_WIDTH, rows * PNG_HEIGHT);
+    name_file(folder, "all.png", path);
+    print_output(path, script);
+    fprintf(script, "set multiplot layout %zu,%zu\n", rows, columns);
+    for (size_t i = 0; i < n; i++) {
+        fprintf(script, "set title '%s'\n", plot[i].title); /* ours: without a quote */
+        drove__script_plot(&plot[i], i, false, script);
+    }
+    fputs("unset multiplot\n", script);
+    return close_script(script);
+}
+
+static drove_status copy_png(const char *folder, const char *path)
+{
+    char from[PATH_SIZE], *bytes = NULL;
+    size_t n_bytes;
+    drove_writer *w;
+    name_file(folder, "all.png", from);
+    DROVE_TRY(drove__file_load(from, MOST_BYTES, &bytes, &n_bytes));
+    drove_status status = drove__writer_create(path, &w);
+    if (status == DROVE_OK) {
+        status = drove__writer_write(w, bytes, n_bytes);
+        if (status == DROVE_OK) status = drove__writer_commit(w);
+        else drove__writer_abort(w);
+    }
+    free(bytes);
+    return status;
+}
+
+drove_status drove__gnuplot_png(const char *program, const drove_plot *plot, size_t n,
+                                const char *path)
+{
+    char folder[PATH_SIZE];
+    if (n == 0)
+        return drove__fail(DROVE_E_DATA, "--png: expected runs with evaluations to draw, "
+                                         "found none");
+    DROVE_TRY(make_folder(folder));
+    drove_status status = write_png_script(folder, plot, n);
+    if (status == DROVE_OK) status = run(program, folder);
+    if (status == DROVE_OK) status = copy_png(folder, path);
+    remove_folder(folder, 0);
+    return status;
+}

@@ -1,0 +1,99 @@
+/* study/page/tab_inputs.c - the columns of a table that have the largest weights in the first layer
+ * of a single run's model.
+ */
+#include "study/page/tables.h"
+
+#include "base/mem.h"
+#include "model/layer.h"
+#include "run/modelfile.h"
+#include "study/page/html.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_COLUMNS = 15 };
+
+typedef struct input {
+    const char *name; /* of the schema */
+    double weight;    /* root of the sum of squares over its features and all outputs */
+} input;
+
+/* Whether the first layer takes the features of the table as they are: [features][outputs]. */
+static bool is_of_columns(const drove_modelfile *file)
+{
+    const drove_layer *first = &file->model->layer[0];
+    return file->schema != NULL && file->n_inputs == file->io.n_features &&
+           file->schema->n_features == file->n_inputs && strcmp(first->ops->name, "dense") == 0 &&
+           first->n_w > 0 && first->n_w % file->n_inputs == 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const double x = ((const input *)a)->weight, y = ((const input *)b)->weight;
+    return (x < y) - (x > y);
+}
+
+/* The used columns into list[n_columns], the largest first; how many. */
+static size_t measure(const drove_modelfile *file, input *list)
+{
+    size_t n = 0;
+    const drove_layer *first = &file->model->layer[0];
+    const size_t n_outputs = first->n_w / file->n_inputs;
+    const float *w = file->theta + first->w_offset;
+    for (size_t c = 0; c < file->schema->n_columns; c++) {
+        const drove_column *column = &file->schema->column[c];
+        double sum = 0.0;
+        if (!drove__column_is_used(column)) continue;
+        for (size_t i = 0; i < column->n_features * n_outputs; i++) {
+            const double value = w[column->first_feature * n_outputs + i];
+            sum += value * value;
+        }
+        list[n++] = (input){.name = column->name, .weight = sqrt(sum)};
+    }
+    qsort(list, n, sizeof *list, compare);
+    return n;
+}
+
+static void print(const input *list, size_t n, bool is_network, FILE *stream)
+{
+    fputs("<figure><figcaption>Inputs with the largest weights</figcaption><div class=scroll "
+          "tabindex=0 role=region aria-label=Inputs><table><caption>Root of the sum of squares of "
+          "the weights of a column&#39;s scaled features in the first layer; the largest is 1.",
+          stream);
+    if (is_network) fputs(" Of a network with more layers it is a hint, not a measure.", stream);
+    fputs("</caption><thead><tr><th scope=col>column</th><th scope=col>weight</th><th "
+          "scope=col></th></tr></thead><tbody>\n",
+          stream);
+    for (size_t i = 0; i < n && i < MOST_COLUMNS; i++) {
+        const double part = list[0].weight > 0.0 ? list[i].weight / list[0].weight : 0.0;
+        fputs("<tr>", stream);
+        drove__html_head_cell(list[i].name, "row", stream);
+        drove__html_cell(part, stream);
+        fprintf(stream,
+                "<td style=\"min-width:8rem\"><div style=\"width:%.1f%%;height:.8em;background:"
+                "var(--s0)\"></div></td></tr>\n",
+                isfinite(part) ? 100.0 * part : 0.0);
+    }
+    fputs("</tbody></table></div>", stream);
+    if (n > MOST_COLUMNS)
+        fprintf(stream, "<p class=note>%zu more have less.</p>", n - MOST_COLUMNS);
+    fputs("</figure>\n", stream);
+}
+
+/* A model that cannot be read, or is being written, has no such table. */
+void drove__page_inputs(const drove_page_settings *s, FILE *stream)
+{
+    drove_modelfile file;
+    const json_t *run = json_array_get(s->runs, 0);
+    const char *folder = drove__html_word(run, "run");
+    if (json_is_string(json_object_get(run, "sweep")) || !drove__modelpath_is_run(folder)) return;
+    if (drove__modelfile_load(folder, &file) != DROVE_OK) return;
+    if (is_of_columns(&file)) {
+        input *list = drove__alloc(file.schema->n_columns, sizeof *list);
+        const size_t n = list != NULL ? measure(&file, list) : 0;
+        if (n > 0) print(list, n, file.model->n_layers > 1, stream);
+        drove__free(list);
+    }
+    drove__modelfile_fini(&file);
+}

@@ -1,0 +1,117 @@
+/* study/page/tab_runs.c - the runs of a page: how they ended, and the command that repeats each. */
+#include "study/page/tables.h"
+
+#include "study/page/html.h"
+#include "study/runs_read.h"
+
+#include <drove/options.h>
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- commands ---- */
+
+/* Whether a shell takes a word as it is. */
+static bool is_plain(const char *word)
+{
+    static const char *const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                     "0123456789_./:=,@%+-";
+    return word[0] != '\0' && strspn(word, plain) == strlen(word);
+}
+
+static void print_word(const char *word, FILE *stream)
+{
+    if (is_plain(word)) {
+        drove__html_text(word, stream);
+        return;
+    }
+    fputs("&#39;", stream);
+    for (; *word != '\0'; word++) {
+        const char one[2] = {*word, '\0'};
+        if (*word == '\'') fputs("&#39;\\&#39;&#39;", stream);
+        else drove__html_text(one, stream);
+    }
+    fputs("&#39;", stream);
+}
+
+static bool is_default(const drove_option_info *info, const char *value)
+{
+    const char *usual = info->program_text != NULL ? info->program_text : info->default_text;
+    char *value_end, *usual_end;
+    if (strcmp(value, usual) == 0) return true;
+    if (info->kind == DROVE_OPTION_TEXT) return false;
+    const double a = strtod(value, &value_end), b = strtod(usual, &usual_end);
+    return *value_end == '\0' && *usual_end == '\0' && a == b;
+}
+
+/* Files that a run wrote are not written again. */
+static bool is_own_file(const char *name)
+{
+    static const char *const own[] = {"out",    "log",    "resume",       "timeline",
+                                      "record", "replay", "replay_steps", "save_every"};
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        if (strcmp(name, own[i]) == 0) return true;
+    return false;
+}
+
+void drove__page_command(const json_t *options, FILE *stream)
+{
+    size_t n;
+    const drove_option_info *info = drove_options_table(&n);
+    fputs("<code>drove train", stream);
+    for (size_t i = 0; i < n; i++) {
+        char text[DROVE_CELL_SIZE], flag[DROVE_FLAG_SIZE];
+        const json_t *option = json_object_get(options, info[i].name);
+        if (option == NULL || is_own_file(info[i].name)) continue;
+        const char *value = drove__cell_text(option, text);
+        if (value[0] == '\0') value = info[i].empty_word != NULL ? info[i].empty_word : "";
+        if (info[i].kind != DROVE_OPTION_TEXT && strcmp(value, "0") == 0 &&
+            info[i].empty_word != NULL)
+            value = info[i].empty_word;
+        if (value[0] == '\0' || is_default(&info[i], value)) continue;
+        fprintf(stream, " %s", drove_flag_text(info[i].name, flag));
+        if (info[i].value_name == NULL) continue; /* a switch */
+        fputc('=', stream);
+        print_word(value, stream);
+    }
+    fputs("</code>", stream);
+}
+
+/* ---- runs ---- */
+
+static void print_run(const json_t *run, FILE *stream)
+{
+    static const char *const figures[] = {"train_s", "epochs", "loss", "test_loss",
+                                          "examples_per_s"};
+    const char *outcome = drove__html_word(run, "outcome");
+    fputs("<tr>", stream);
+    drove__html_head_cell(drove__html_word(run, "run"), "row", stream);
+    drove__html_text_cell(outcome[0] != '\0' ? outcome : "goes on, or was killed", stream);
+    for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++)
+        drove__html_cell(drove__run_figure(run, figures[i]), stream);
+    drove__html_text_cell(drove__html_word(run, "message"), stream);
+    fputs("</tr>\n<tr class=more><td colspan=8>", stream);
+    drove__page_command(json_object_get(run, "options"), stream);
+    fputs("</td></tr>\n", stream);
+}
+
+void drove__page_runs(const drove_page_settings *s, FILE *stream)
+{
+    static const char *const heads[] = {"run",  "outcome",       "training (s)", "epochs",
+                                        "loss", "held-out loss", "examples/s",   "message"};
+    size_t i;
+    const json_t *run;
+    const bool is_open = json_array_size(s->runs) <= 4;
+    fprintf(stream,
+            "<h2 id=runs>Runs</h2><details id=n-runs%s><summary>%zu run%s, each with the command "
+            "that repeats it</summary><div class=scroll tabindex=0 role=region aria-label=Runs>"
+            "<table><thead><tr>",
+            is_open ? " open" : "", json_array_size(s->runs),
+            json_array_size(s->runs) == 1 ? "" : "s");
+    for (i = 0; i < sizeof heads / sizeof heads[0]; i++)
+        drove__html_head_cell(heads[i], "col", stream);
+    fputs("</tr></thead><tbody>\n", stream);
+    json_array_foreach(s->runs, i, run) print_run(run, stream);
+    fputs("</tbody></table></div></details>\n", stream);
+}

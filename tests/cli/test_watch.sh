@@ -1,0 +1,140 @@
+# drove watch: a run and a sweep as lines and in a terminal, what ends it, and the page by HTTP.
+# ctest: timeout=300
+set -eu
+. "$DROVE_SOURCE_DIR/tests/cli/common.sh"
+
+python3 "$DROVE_SOURCE_DIR/tests/cli/report_page.py" make
+in_terminal() { # SECONDS ARGUMENT...: the frames in frames.txt, the last one in screen.txt, the status
+    python3 - "$@" <<'PY'
+import os, pty, select, signal, sys, time
+seconds, words = float(sys.argv[1]), sys.argv[2:]
+pid, fd = pty.fork()
+if pid == 0:
+    os.environ["TERM"] = "xterm"
+    os.execv(os.environ["DROVE"], ["drove"] + words)
+said, end = b"", time.time() + seconds
+while time.time() < end:
+    if select.select([fd], [], [], 0.05)[0]:
+        try:
+            part = os.read(fd, 65536)
+        except OSError:
+            break
+        if not part:
+            break
+        said += part
+else:
+    os.kill(pid, signal.SIGINT)
+status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+text = said.decode("utf-8").replace("\r\n", "\n")
+frames = text.split("\033[J")
+open("frames.txt", "w").write(str(len(frames)))
+open("screen.txt", "w").write(frames[-1])
+open("status.txt", "w").write(str(status))
+for line in frames[-1].split("\n"):
+    assert len(line.strip("\r")) <= 80, line
+PY
+}
+export DROVE
+
+# A run that goes on, seen as lines: each evaluation once, and the end.
+"$DROVE" train synth:digits?n=2000 --defaults classic --model mlp:16 --until seconds=2 --eval-every 20 --lr 0.02 --threads 1 --out live --quiet &
+train=$!
+for _ in $(seq 200); do [ -s live/log.jsonl ] && break; sleep 0.05; done
+in_terminal 1.5 watch live --every 0.1
+[ "$(cat status.txt)" = 130 ] && [ "$(cat frames.txt)" -gt 3 ] || fail "Ctrl-C: $(cat status.txt frames.txt screen.txt)"
+grep -q '^live: running$' screen.txt && grep -q 'left$' screen.txt && grep -q ' best ' screen.txt || fail "$(cat screen.txt)"
+kill -0 $train || fail "the watch has ended the run"
+run_for 0 watch live --every 0.1
+wait $train
+[ "$(grep -c '^epochs ' out.txt)" = "$(wc -l <live/log.jsonl)" ] || fail "expected a line for each evaluation: $(wc -l <live/log.jsonl) $(cat out.txt)"
+[ "$(tail -n 1 out.txt)" = 'live: finished' ] && [ ! -s err.txt ] || fail "$(tail -n 2 out.txt; cat err.txt)"
+
+# The numbers of the last frame are those of the log; stars where there is no UTF-8.
+LC_ALL=C in_terminal 20 watch live
+[ "$(cat status.txt)" = 0 ] && grep -q '\*\*' screen.txt || fail "$(cat screen.txt)"
+python3 - <<'PY' || fail "$(cat screen.txt)"
+import json, re
+log = [json.loads(x) for x in open("live/log.jsonl")]
+text = open("screen.txt").read()
+assert text.startswith("live: finished\n"), text
+assert "  loss %.4g, " % log[-1]["loss"] in text
+key = "test_loss" if log[0]["test_loss"] is not None else "loss"
+best = min(log, key=lambda r: r[key])
+assert " best %.4g (%s) at epoch %.4g\n" % (best[key], key, best["epochs"]) in text
+rows = re.findall(r"^ *(\S*) \|(.*)$", text, re.M)
+assert len(rows) == 11, len(rows)
+top, bottom = max(r["loss"] for r in log), min(r["loss"] for r in log)
+assert rows[0][0] == "%.4g" % top and rows[-1][0] == "%.4g" % bottom, (rows[0], rows[-1], top, bottom)
+assert rows[0][1][0] == "*", "the first loss is the highest"
+PY
+if locale -a 2>/dev/null | grep -qi '^C\.utf'; then
+    LC_ALL=C.UTF-8 in_terminal 20 watch live
+    python3 -c 'import sys; t = open("screen.txt").read(); sys.exit(not any("\u2801" <= c <= "\u28ff" for c in t))' || fail "no Braille: $(cat screen.txt)"
+fi
+
+# Runs that are not whole: killed, crashed, one evaluation, hostile names.
+touch -d '10 minutes ago' one/log.jsonl one/run.json
+run_for 0 watch one
+grep -q '^one: no process is at work on it' out.txt || fail "$(cat out.txt)"
+for folder in hostile/*; do in_terminal 20 watch "$folder"; done
+grep -q ': crashed$' screen.txt && ! grep -q "$(printf '\302\205')" screen.txt || fail "$(cat -v screen.txt)"
+run_for 0 watch sweep
+[ "$(grep -c '^sweep/runs/' out.txt)" = 30 ] && grep -q '^  30 of 30 runs, 25 reached, 2 missed, 3 crashed$' out.txt || fail "$(cat out.txt)"
+in_terminal 20 watch sweep
+grep -q 'all runs are done' screen.txt && grep -q 'best so far' screen.txt || fail "$(cat screen.txt)"
+run_for 2 watch nowhere
+grep -q '^drove: nowhere: expected the folder of a run' err.txt || fail "$(cat err.txt)"
+run_for 2 watch sweep --every 0
+run_for 2 watch sweep one
+run_for 2 watch sweep --http 70000
+run_for 2 watch sweep --bind-address 127.0.0.1
+
+# By HTTP.
+run watch nowhere --http 0
+if grep -q 'this build has no HTTP server' err.txt; then
+    echo "no HTTP server in this build"
+    exit 0
+fi
+[ "$status" = 2 ] || fail "a folder of no run: $status"
+run_for 2 watch sweep --http 0 --bind-address here
+mkdir going && cp live/run.json going && head -n 2 live/log.jsonl >going/log.jsonl
+"$DROVE" watch going sweep --http 0 >http.txt 2>http.err &
+server=$!
+trap 'kill $server 2>/dev/null || :' EXIT
+for _ in $(seq 200); do [ -s http.txt ] && break; sleep 0.05; done
+python3 - "$(cat http.txt)" <<'PY' || fail "by HTTP: $(cat http.txt http.err)"
+import http.client, os, re, shutil, socket, subprocess, sys
+port = int(re.fullmatch(r"http://127\.0\.0\.1:(\d+)/\n?", sys.argv[1]).group(1))
+
+def ask(method, path="/", **headers):
+    c = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    c.request(method, path, body="x=1" if method == "POST" else None, headers=headers)
+    answer = c.getresponse()
+    return answer, answer.read().decode("utf-8")
+
+answer, page = ask("GET")
+assert answer.status == 200 and answer.getheader("Content-Type").startswith("text/html")
+assert "default-src 'none'" in answer.getheader("Content-Security-Policy")
+assert "31 runs" in page and "<script>" in page
+answer, again = ask("GET")
+assert again == page
+with open("going/log.jsonl", "a") as f:
+    f.write(open("live/log.jsonl").readlines()[2])
+assert ask("GET")[1] != page, "a new evaluation is not shown"
+answer, none = ask("HEAD")
+assert answer.status == 200 and none == ""
+for method in "POST", "PUT", "DELETE", "OPTIONS":
+    answer, said = ask(method)
+    assert answer.status == 405 and answer.getheader("Allow") == "GET, HEAD", (method, answer.status)
+for path in "/x", "/../http.txt", "//", "/%2e%2e/http.txt":
+    assert ask("GET", path)[0].status == 404, path
+assert ask("GET", Host="evil.example")[0].status == 403
+assert ask("GET", Host="localhost:%d" % port)[0].status == 200
+listening = [x.split()[1] for x in open("/proc/net/tcp") if x.split()[3] == "0A" and x.split()[1].endswith(":%04X" % port)]
+assert listening == ["0100007F:%04X" % port], listening
+taken = subprocess.run([os.environ["DROVE"], "watch", "sweep", "--http", str(port)], capture_output=True, text=True)
+assert taken.returncode == 2 and "in use by another program" in taken.stderr and taken.stderr.count("\n") == 1, taken
+PY
+kill -INT $server
+wait $server && fail "expected status 130" || [ $? = 130 ]
+trap - EXIT
