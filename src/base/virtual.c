@@ -81,7 +81,8 @@ static void clock_sleep(void *context, uint64_t until_ns)
         return;
     }
     uint64_t now_ns = clock_now(v), real_ns = drove__now_ns();
-    drove__clock_real.sleep_until(NULL, until_ns > now_ns ? real_ns + (until_ns - now_ns) : real_ns);
+    drove__clock_real.sleep_until(NULL,
+                                  until_ns > now_ns ? real_ns + (until_ns - now_ns) : real_ns);
 }
 
 static bool clock_cond_wait(void *context, pthread_cond_t *cond, pthread_mutex_t *lock,
@@ -382,7 +383,8 @@ bool drove__virtual_wait(const void *word, uint64_t until_ns)
     drove_actor *me = drove__actor;
     drove_virtual *v = me->of;
     pthread_mutex_lock(&v->lock);
-    queue_up(v, me, ACTOR_WAITING, until_ns == UINT64_MAX ? INFINITY : fmax((double)until_ns, v->now_ns));
+    queue_up(v, me, ACTOR_WAITING,
+             until_ns == UINT64_MAX ? INFINITY : fmax((double)until_ns, v->now_ns));
     me->word = word;
     pass_on(v, me);
     wait_to_run(v, me);

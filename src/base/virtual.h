@@ -24,14 +24,14 @@
 
 typedef struct drove_virtual drove_virtual;
 
-typedef struct drove_costs { /* of one actor, in ns of the modelled machine */
-    double copy_ns, update_ns; /* for each byte that is copied; of parameters that are updated */
-    double memory_ns; /* for each byte through the memory of its socket, which all who move bytes
+typedef struct drove_costs {     /* of one actor, in ns of the modelled machine */
+    double   copy_ns, update_ns; /* for each byte that is copied; of parameters that are updated */
+    double   memory_ns; /* for each byte through the memory of its socket, which all who move bytes
                          there at once share; 0: no limit */
-    double line_ns, far_line_ns; /* a cache line that a core of its, or of another socket has */
-    double window_ns;    /* from an unprotected load of a number to the store that follows it */
-    double hand_over_ns; /* from an unlock, or a change, until a sleeper goes on */
-    double jitter;       /* work takes 1 - jitter to 1 + jitter times as long */
+    double   line_ns, far_line_ns; /* a cache line that a core of its, or of another socket has */
+    double   window_ns;    /* from an unprotected load of a number to the store that follows it */
+    double   hand_over_ns; /* from an unlock, or a change, until a sleeper goes on */
+    double   jitter;       /* work takes 1 - jitter to 1 + jitter times as long */
     unsigned socket;
 } drove_costs;
 

@@ -78,7 +78,7 @@ typedef struct mapping { /* one that is being read, into the struct at `into` */
     const key *keys;
     size_t n_keys;
     void *into;
-    int line; /* where it begins */
+    int line;             /* where it begins */
     int given[MOST_KEYS]; /* line of each key; 0: not yet */
 } mapping;
 
@@ -90,10 +90,9 @@ static drove_status fail_key(const reader *r, const drove_yaml_item *item, const
     const char *names[MOST_KEYS];
     for (size_t i = 0; i < m->n_keys; i++) names[i] = m->keys[i].name;
     const char *near = drove__nearest(item->text, names, m->n_keys);
-    return drove__yaml_fail(r->yaml, item->line, item->column,
-                            "expected %s, found \"%.60s\"%s%s%s", what, item->text,
-                            near != NULL ? "; did you mean " : "", near != NULL ? near : "",
-                            near != NULL ? "?" : "");
+    return drove__yaml_fail(r->yaml, item->line, item->column, "expected %s, found \"%.60s\"%s%s%s",
+                            what, item->text, near != NULL ? "; did you mean " : "",
+                            near != NULL ? near : "", near != NULL ? "?" : "");
 }
 
 static const key *find_key(const mapping *m, const char *name)
@@ -127,8 +126,8 @@ static drove_status read_number(const reader *r, const key *k, const drove_yaml_
         return DROVE_OK;
     }
     if (k->kind == KEY_COUNT) {
-        status = drove__parse_u64(k->name, item->text, (uint64_t)k->least, (uint64_t)k->most,
-                                  &count);
+        status =
+            drove__parse_u64(k->name, item->text, (uint64_t)k->least, (uint64_t)k->most, &count);
         if (status == DROVE_OK) *(unsigned *)out = (unsigned)count;
     } else {
         status = drove__parse_real_or(k->name, item->text, may_be_measured ? "measured or " : "",
@@ -150,8 +149,8 @@ static drove_status read_names(const reader *r, const mapping *m, const drove_ya
         if (item.kind != DROVE_YAML_VALUE)
             return drove__yaml_unexpected(r->yaml, &item, "a key of this file");
         if (find_key(m, item.text) == NULL) return fail_key(r, &item, m, "a key of this file");
-        int n = snprintf(out + used, DROVE_TEXT_SIZE - used, "%s%s", used > 0 ? ", " : "",
-                         item.text);
+        int n =
+            snprintf(out + used, DROVE_TEXT_SIZE - used, "%s%s", used > 0 ? ", " : "", item.text);
         if (n < 0 || (size_t)n >= DROVE_TEXT_SIZE - used)
             return drove__yaml_fail(r->yaml, item.line, item.column, "expected fewer keys");
         used += (size_t)n;
@@ -251,10 +250,8 @@ static void set_defaults(drove_modelled *m)
 static drove_status read_document(reader *r)
 {
     int is_empty;
-    mapping m = {.keys = machine_keys,
-                 .n_keys = DROVE_COUNT(machine_keys),
-                 .into = r->out,
-                 .line = 1};
+    mapping m = {
+        .keys = machine_keys, .n_keys = DROVE_COUNT(machine_keys), .into = r->out, .line = 1};
     DROVE_TRY(drove__yaml_begin(r->yaml, "lines of the form key: value", &is_empty));
     if (is_empty) return drove__yaml_fail(r->yaml, 1, 1, "expected a machine, found nothing");
     DROVE_TRY(read_mapping(r, &m));

@@ -60,7 +60,8 @@ drove_status drove__virtual_machine(drove_run *run, drove_topo **out)
     run->modelled = m;
     drove_status status = read_machine(run, m);
     if (status != DROVE_OK) return drove__fail_in(status, "--machine");
-    snprintf(levels, sizeof levels, "synthetic:numa:%u core:%u pu:%u", m->sockets, m->cores, m->smt);
+    snprintf(levels, sizeof levels, "synthetic:numa:%u core:%u pu:%u", m->sockets, m->cores,
+             m->smt);
     return drove__topo_create(levels, out);
 }
 
@@ -73,8 +74,9 @@ static drove_status script_device(const drove_run *run, const drove_spec *named,
     const drove_modelled_device *d = drove__modelled_device(run->modelled, named->arg[0]);
     char text[256];
     if (d == NULL)
-        return drove__fail(DROVE_E_ARG, "--workers fake:%s: expected a device of the machine %s, "
-                                        "found none of this name",
+        return drove__fail(DROVE_E_ARG,
+                           "--workers fake:%s: expected a device of the machine %s, "
+                           "found none of this name",
                            named->arg[0], run->modelled->name);
     double bytes = 2.0 * (double)run->model->n_params * sizeof(float), delay_us = d->delay_us;
     if (d->transfer_gb_s > 0.0) delay_us += bytes / d->transfer_gb_s * 1e-3;
@@ -306,7 +308,8 @@ static drove_costs costs_of(const drove_modelled *m, double slow, int node)
 {
     return (drove_costs){.copy_ns = slow / m->copy_gb_s,
                          .update_ns = slow / m->update_gb_s,
-                         .memory_ns = m->memory_gb_s > 0.0 ? 1.0 / (m->memory_gb_s * m->speed) : 0.0,
+                         .memory_ns =
+                             m->memory_gb_s > 0.0 ? 1.0 / (m->memory_gb_s * m->speed) : 0.0,
                          .line_ns = m->line_ns / m->speed,
                          .far_line_ns = m->far_line_ns / m->speed,
                          .window_ns = m->window_ns / m->speed,
