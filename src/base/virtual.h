@@ -71,7 +71,8 @@ void drove__virtual_update(double bytes);
 double drove__virtual_loaded(double bytes);
 void   drove__virtual_stored(double left_ns);
 void   drove__virtual_line(const void *word);
-/* Sleeps until woken at this address or until_ns (UINT64_MAX: never); false: the latter. */
+/* Sleeps until woken at this address or until_ns (UINT64_MAX: never); false: the latter.  The
+ * controlling thread may come back sooner, with false, to look whether it is interrupted. */
 bool drove__virtual_wait(const void *word, uint64_t until_ns);
 /* Wakes at most so many of those who sleep there, in the order in which they came. */
 void     drove__virtual_wake(const void *word, unsigned most);

@@ -47,7 +47,7 @@ static const key machine_keys[] = {
     {"smt", KEY_COUNT, M(smt), 1, MOST_THREADS, false},
     {"smt_yield", KEY_REAL, M(smt_yield), 0.1, MOST_THREADS, false},
     {"speed", KEY_REAL, M(speed), 1e-6, 1e6, false},
-    {"jitter", KEY_REAL, M(jitter), 0, 0.99, false},
+    {"jitter", KEY_MEASURED, M(jitter), 0, 0.99, false},
     {"memory_gb_s", KEY_REAL, M(memory_gb_s), 0, 1e9, false},
     {"batch_us", KEY_MEASURED, M(batch_us), 0, 1e12, false},
     {"example_us", KEY_MEASURED, M(example_us), 0, 1e12, false},
@@ -290,6 +290,7 @@ void drove__modelled_here(unsigned n_sockets, unsigned n_cores, unsigned n_threa
     set_defaults(out);
     snprintf(out->name, sizeof out->name, "here");
     snprintf(out->source, sizeof out->source, "measured when the run began");
+    out->jitter = NAN;
     out->sockets = n_sockets;
     out->cores = n_cores;
     out->smt = n_threads;

@@ -27,9 +27,9 @@ typedef struct drove_modelled {
     unsigned sockets, cores, smt;      /* cores of a socket, threads of a core */
     double   smt_yield;                /* work of a core whose threads are all busy, of one: 1 */
     double   speed;                    /* of all costs, > 0 */
-    double   jitter;                   /* 0 .. < 1 */
     double   memory_gb_s;              /* of a socket's memory, shared; 0: no limit */
     /* NaN: to be measured. */
+    double   jitter;               /* 0 .. < 1 */
     double   batch_us, example_us; /* a gradient: of a batch, of each of its examples */
     double   copy_gb_s, update_gb_s;
     double   line_ns, hand_over_us;

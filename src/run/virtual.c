@@ -15,7 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROUNDS = 11 }; /* of a measurement, whose median counts */
+enum { ROUNDS = 11 };                  /* of a measurement, whose median counts */
+static const double MOST_JITTER = 0.5; /* that is believed */
 
 /* ---- the machine ---- */
 
@@ -32,6 +33,7 @@ static drove_status check_options(const drove_options *o)
         return refuse("a --strategy that is named", "auto, which chooses by real speed");
     if (drove__resolve_is_low(o)) return refuse("parameters that are floats", o->precision);
     if (o->replay[0] != '\0') return refuse("a new run", "--replay");
+    if (o->record[0] != '\0') return refuse("no --record, as a run repeats by itself", "one");
     if (o->partition[0] != '\0') return refuse("workers of one core each", "--partition");
     return DROVE_OK;
 }
@@ -179,9 +181,10 @@ static double median(double *value, size_t n)
     return value[n / 2];
 }
 
-/* A gradient of the first n examples by the first worker's engine; ns of this thread. */
+/* A gradient of the first n examples by the first worker's engine; ns of this thread, and how far
+ * all but the fastest and the slowest are off, relative. */
 static drove_status time_gradient(drove_worker *w, const float *theta, float *grad, size_t n,
-                                  double *out_ns)
+                                  double *out_ns, double *out_spread)
 {
     double took[ROUNDS];
     drove_gradient gradient = {.value = grad};
@@ -193,7 +196,8 @@ static drove_status time_gradient(drove_worker *w, const float *theta, float *gr
         DROVE_TRY(drove__engine_do(w->engine_ops, w->engine, &work, UINT64_MAX, NULL));
         if (i >= 0) took[i] = (double)(drove__thread_ns() - begin_ns);
     }
-    *out_ns = median(took, ROUNDS);
+    *out_ns = median(took, ROUNDS); /* which sorts them */
+    *out_spread = (took[ROUNDS - 2] - took[1]) / (2.0 * fmax(*out_ns, 1.0));
     return DROVE_OK;
 }
 
@@ -206,14 +210,16 @@ static drove_status measure_gradient(drove_run *run, drove_worker *w, float *gra
     size_t most = counts_rows ? DROVE_MOST_CORE_BATCH : (size_t)run->loop->batch;
     if (most > w->most_rows) most = w->most_rows;
     size_t least = most > 4 ? most / 4 : 1;
-    double most_ns, least_ns;
-    DROVE_TRY(time_gradient(w, theta, grad, most, &most_ns));
+    double most_ns, least_ns, spread;
+    DROVE_TRY(time_gradient(w, theta, grad, most, &most_ns, &spread));
+    if (isnan(m->jitter)) m->jitter = fmin(spread, MOST_JITTER);
+    if (!isnan(m->batch_us)) return DROVE_OK;
     if (most == least) {
         m->batch_us = 0.0;
         m->example_us = most_ns * 1e-3 / (double)most;
         return DROVE_OK;
     }
-    DROVE_TRY(time_gradient(w, theta, grad, least, &least_ns));
+    DROVE_TRY(time_gradient(w, theta, grad, least, &least_ns, &spread));
     double each_ns = fmax((most_ns - least_ns) / (double)(most - least), 0.0);
     if (each_ns * (double)most > most_ns) each_ns = most_ns / (double)most;
     m->example_us = each_ns * 1e-3;
@@ -257,10 +263,16 @@ static drove_worker *worker_on_core(const drove_run *run)
 static drove_status measure_work(drove_run *run, float *grad, float *one, float *other)
 {
     drove_worker *w = worker_on_core(run);
+    if (w == NULL) { /* devices say it themselves */
+        if (isnan(run->modelled->batch_us)) run->modelled->batch_us = run->modelled->example_us = 0;
+        if (isnan(run->modelled->jitter)) run->modelled->jitter = 0.0;
+    }
     uint64_t before = drove__denormals_flush();
     drovek_thread_init();
     drove_status status = DROVE_OK;
-    if (isnan(run->modelled->batch_us) && w != NULL) status = measure_gradient(run, w, grad);
+    const drove_modelled *m = run->modelled;
+    if ((isnan(m->batch_us) || isnan(m->jitter)) && w != NULL)
+        status = measure_gradient(run, w, grad);
     memset(grad, 0, run->optim->n * sizeof *grad);
     measure_vectors(run, grad, one, other);
     drove__denormals_restore(before);
@@ -273,7 +285,8 @@ static drove_status measure(drove_run *run)
     const size_t n = run->optim->n_vector;
     double line_ns = 0.0, hand_over_ns = 0.0;
     bool wants_threads = isnan(m->line_ns) || isnan(m->hand_over_us);
-    bool wants_work = isnan(m->batch_us) || isnan(m->copy_gb_s) || isnan(m->update_gb_s);
+    bool wants_work =
+        isnan(m->batch_us) || isnan(m->jitter) || isnan(m->copy_gb_s) || isnan(m->update_gb_s);
     run->has_measured_costs = wants_threads || wants_work;
     if (wants_threads) DROVE_TRY(drove__virtual_measure_threads(&line_ns, &hand_over_ns));
     if (isnan(m->line_ns)) m->line_ns = line_ns;

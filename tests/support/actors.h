@@ -46,7 +46,7 @@ static inline double run_actors(drove_virtual *on, unsigned                     
         thread[i] = (actors_thread){.all = &all, .actor = i};
         pthread_create(&thread[i].thread, NULL, actors_main, &thread[i]);
     }
-    (void)drove__virtual_wait(&all, UINT64_MAX);
+    while (all.n_left > 0) (void)drove__virtual_wait(&all, UINT64_MAX); /* it may wake for a look */
     double now_ns = (double)drove__now_ns();
     drove__virtual_end(on);
     for (unsigned i = 0; i < n; i++) pthread_join(thread[i].thread, NULL);

@@ -1,5 +1,5 @@
 /* Whole runs on the virtual clock of a machine file: schedules worked out by hand, to the
- * nanosecond; a slower machine; many workers; the same again.  ctest: timeout=120 */
+ * nanosecond; a slower machine; many workers; the same again.  ctest: timeout=300 only=release */
 #include "system/run_support.h"
 
 #include <jansson.h>
@@ -89,7 +89,8 @@ static void run(const drove_options *opt, outcome *out)
  *
  * sync       Both come to the meeting at G; b, the last, opens it, and a sleeps until G + H.  So a,
  *            ready at G + H + S, is the last of the second meeting, and goes on; b sleeps H longer,
- *            is the last at 2 G + 2 H + S, and a the last of all at 2 G + 3 H + 2 S; b wakes H later.
+ *            is the last at 2 G + 2 H + S, and a the last of all at 2 G + 3 H + 2 S; b wakes H
+ *            later.
  * mutex      a copies until C; b, woken H later, until 2 C + H.  a updates from C + G to C + G + U;
  *            b comes at 2 C + H + G, meanwhile, and is woken twice: at C + G + U, when a is faster
  *            and copies, and at 2 C + G + U.  It has the lock H later, updates and copies, while a

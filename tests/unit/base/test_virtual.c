@@ -1,6 +1,7 @@
 /* The virtual clock: whose turn it is, what waiting takes, what costs what; all times by hand. */
 #include "base/futex.h"
 #include "base/lock.h"
+#include "base/racy.h"
 #include "base/virtual.h"
 #include "support/actors.h"
 
@@ -12,6 +13,8 @@
 #include <string.h>
 
 #include <cmocka.h>
+
+enum { UPS = DROVE_TSAN ? 10 : 100 }; /* ThreadSanitizer is slow */
 
 typedef struct scene {
     char log[512]; /* what happened, in order: "actor@ns " */
@@ -79,7 +82,7 @@ static void time_goes_on_from_stretch_to_stretch(void **state)
 static void count_up(unsigned actor, void *context)
 {
     (void)actor;
-    for (int i = 0; i < 1000; i++) {
+    for (int i = 0; i < UPS; i++) {
         int *shared = ((scene *)context)->shared, before = *shared;
         *shared = before + 1; /* no stop in between: never lost */
         drove__virtual_spend(1.0);
@@ -92,8 +95,8 @@ static void one_runs_at_a_time(void **state)
     int count = 0;
     scene s = {.shared = &count};
     drove_virtual *on = make(16, NULL);
-    assert_true(run_actors(on, 16, count_up, &s) == 1000.0);
-    assert_int_equal(count, 16000);
+    assert_true(run_actors(on, 16, count_up, &s) == UPS);
+    assert_int_equal(count, 16 * UPS);
     drove__virtual_destroy(on);
 }
 
@@ -152,7 +155,7 @@ static void wait_for_condition(unsigned actor, void *context)
     const drove_clock *c = s->clock;
     pthread_mutex_lock(&s->lock);
     if (actor == 1) {
-        assert_true(drove__clock_now(c) == 0);
+        note(s, actor);
         pthread_mutex_unlock(&s->lock);
         c->sleep_until(c->context, 60);
         pthread_mutex_lock(&s->lock);
@@ -161,7 +164,7 @@ static void wait_for_condition(unsigned actor, void *context)
     } else {
         while (c->cond_wait(c->context, &s->cond, &s->lock, 40)) continue;
         note(s, actor);
-        while (!s->is_set) assert_true(c->cond_wait(c->context, &s->cond, &s->lock, UINT64_MAX));
+        while (!s->is_set) (void)c->cond_wait(c->context, &s->cond, &s->lock, UINT64_MAX);
         note(s, actor);
     }
     pthread_mutex_unlock(&s->lock);
@@ -175,7 +178,7 @@ static void conditions_wake_and_have_deadlines(void **state)
     s.clock = drove__virtual_clock(on);
     assert_int_equal(drove__clock_cond_init(&s.cond), 0);
     (void)run_actors(on, 2, wait_for_condition, &s);
-    assert_string_equal(s.log, "0@40 0@60 ");
+    assert_string_equal(s.log, "1@0 0@40 0@60 ");
     pthread_cond_destroy(&s.cond);
     drove__virtual_destroy(on);
 }
@@ -219,8 +222,8 @@ static void take_line(unsigned actor, void *context)
     double begin = (double)drove__now_ns();
     drove__spend_line(&s->line);
     s->took_ns[actor] = (double)drove__now_ns() - begin;
-    drove__spend_line(&s->line); /* its own by now */
-    assert_true((double)drove__now_ns() - begin == s->took_ns[actor]);
+    drove__spend_line(&s->line); /* its own by now: in no time */
+    note(s, actor);
 }
 
 static void lines_cost_their_way(void **state)
@@ -233,6 +236,7 @@ static void lines_cost_their_way(void **state)
     drove__virtual_set_costs(on, 2, &costs);
     (void)run_actors(on, 3, take_line, &s);
     assert_true(s.took_ns[0] == 0.0 && s.took_ns[1] == 60.0 && s.took_ns[2] == 150.0);
+    assert_string_equal(s.log, "0@0 1@1060 2@2150 ");
     drove__virtual_destroy(on);
 }
 

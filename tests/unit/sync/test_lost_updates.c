@@ -1,11 +1,12 @@
 /* Strategies on a virtual clock: updates of HOGWILD! that are lost, exactly those whose loads and
- * stores cross, counted by steps of 1 at every parameter; and what the others keep. */
+ * stores cross, counted by steps of 1 at every parameter; and what the others keep.
+ * ctest: timeout=300 */
 #include "support/actors.h"
 #include "support/strategies.h"
 
 #include "base/rng.h"
 
-enum { N = 8192 + 4096, PIECE = 4096, MOST_STEPS = 25 };
+enum { N = 8192 + 4096, PIECE = 4096, MOST_STEPS = 12 };
 
 static const float WINDOW_NS = 100.0f, PIECE_NS = 1000.0f;
 
@@ -74,9 +75,9 @@ static void steps_that_do_not_meet_are_all_there(void **state)
     drove__free(theta);
 }
 
-/* Worker 1 waits for 1399: it loads piece 2 at 1899 and has stored it at 1999, before worker 0 loads
- * it at 2000.  With 1450 it loads piece 2 at 1950, worker 0 at 2000, and stores at 2050 what worker
- * 0 overwrites at 2100: one of the two is lost in piece 2 and nowhere else. */
+/* Worker 1 waits for 1399: it loads piece 2 at 1899 and has stored it at 1999, before worker 0
+ * loads it at 2000.  With 1450 it loads piece 2 at 1950, worker 0 at 2000, and stores at 2050 what
+ * worker 0 overwrites at 2100: one of the two is lost in piece 2 and nowhere else. */
 static void crossing_steps_lose_one(void **state)
 {
     (void)state;
@@ -167,15 +168,15 @@ static void losses_are_those_of_the_interleaving(void **state)
 
 /* ---- strategies that promise to lose nothing ---- */
 
-static void keeps_all(const char *variant, unsigned n_workers)
+static void keeps_all(const char *variant, unsigned n_workers, unsigned n_steps)
 {
-    cast c = {.n_steps = 10};
+    cast c = {.n_steps = n_steps};
     float *theta = vector();
     for (unsigned w = 0; w < n_workers; w++)
         for (unsigned i = 0; i < c.n_steps; i++) c.pause_ns[w][i] = 50.0 * ((w + i) % 3);
     (void)perform(&c, variant, n_workers, theta);
     for (size_t i = 0; i < N; i++)
-        if (theta[i] != 10.0f * (float)n_workers)
+        if (theta[i] != (float)(n_steps * n_workers))
             fail_msg("%s: %g steps at %zu", variant, (double)theta[i], i);
     drove__free(theta);
 }
@@ -185,9 +186,9 @@ static void others_lose_nothing(void **state)
     (void)state;
     static const char *const variants[] = {"mutex", "rwlock", "rwlock?prefer=writers", "leashed",
                                            "ssp:2"};
-    for (size_t i = 0; i < DROVE_COUNT(variants); i++) keeps_all(variants[i], 5);
-    keeps_all("leashed", 32);
-    keeps_all("mutex", 32);
+    for (size_t i = 0; i < DROVE_COUNT(variants); i++) keeps_all(variants[i], 5, 4);
+    keeps_all("leashed", 32, 1);
+    keeps_all("mutex", 32, 1);
 }
 
 int main(void)
