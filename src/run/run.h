@@ -110,14 +110,14 @@ struct drove_run {
     drove_trials     trials;        /* of step sizes */
     drove_search     search;        /* of --model auto */
     double          *target_shift, *target_scale; /* [n_values] while they train; NULL: targets.h */
-    double           loss_scale;   /* from the loss that trains to the reported one */
-    drove_place     *place;        /* [plan.n_workers] */
-    drove_modelled  *modelled;     /* of --machine (virtual.h); NULL: real time */
-    drove_topo_facts here;         /* of this machine, where there is a modelled one */
+    double           loss_scale;         /* from the loss that trains to the reported one */
+    drove_place     *place;              /* [plan.n_workers] */
+    drove_modelled  *modelled;           /* of --machine (virtual.h); NULL: real time */
+    drove_topo_facts here;               /* of this machine, where there is a modelled one */
     bool             has_measured_costs; /* of the modelled machine */
-    drove_spec      *device_spec;  /* [plan.n_workers] of its devices; NULL: real time */
-    drove_repeat     repeat;       /* of --record and --replay */
-    drove_repeating *repeating;    /* of --replay; NULL: none */
+    drove_spec      *device_spec;        /* [plan.n_workers] of its devices; NULL: real time */
+    drove_repeat     repeat;             /* of --record and --replay */
+    drove_repeating *repeating;          /* of --replay; NULL: none */
     const char      *resumed_name; /* the state in --resume that it goes on from; NULL: none */
     char             record_failure[DROVE_ERROR_TEXT_SIZE]; /* "": --record goes well */
     drove_strategy_probe   strategy_probe;                  /* of --strategy auto */

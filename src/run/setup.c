@@ -43,14 +43,15 @@ static drove_status setup_machine(drove_run *run)
     const unsigned n_granted = drove__processors_available();
     const unsigned n_recorded = drove__replay_ranks(run); /* of a job, repeated in one process */
     const bool is_real = run->modelled == NULL;
-    run->machine =
-        (drove_machine){.topo = run->topo,
-                        .n_pus = is_real && n_granted < facts.n_pus ? n_granted : facts.n_pus,
-                        .is_bound = (long)facts.n_pus < sysconf(_SC_NPROCESSORS_ONLN),
-                        .n_ranks = n_recorded > 1 ? n_recorded : r->n,
-                        .rank = r->rank,
-                        .n_local = n_recorded > 1 ? n_recorded : r->n_local,
-                        .local_rank = r->local_rank};
+    run->machine = (drove_machine){
+        .topo = run->topo,
+        .n_pus = is_real && n_granted < facts.n_pus ? n_granted : facts.n_pus,
+        .is_bound = (long)facts.n_pus<sysconf(_SC_NPROCESSORS_ONLN), .n_ranks = n_recorded> 1
+                        ? n_recorded
+                        : r->n,
+        .rank = r->rank,
+        .n_local = n_recorded > 1 ? n_recorded : r->n_local,
+        .local_rank = r->local_rank};
     DROVE_TRY(drove__plan_make(&run->opt, &run->machine, &drove__plan_registry, &run->plan));
     return drove__replay_plan(run);
 }
