@@ -316,10 +316,12 @@ static const char *const variants[] = {"accumulate", "accumulate:at-end", "accum
         "threads that add",                                                                        \
     .source = "Le Duc et al., Algorithms 5-7",                                                     \
     .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_SEQUENTIAL | (kept),         \
-    .needs = DROVE_SYNC_DENSE, .variants = variants, .batches = "rounds", .init = init,            \
-    .fini = fini, .acquire = acquire, .release = release, .publish = publish, .peek = peek,        \
-    .restore = restore, .gradient = gradient, .stop = stop, .layer_ready = layer_ready,            \
-    .note_copy = note_copy, .next_sum = next_sum, .replica = replica, .parked = parked
+    .needs = DROVE_SYNC_DENSE, .variants = variants, .batches = "rounds",                          \
+    .not_virtual = "its workers add slices while they compute, which takes real time",             \
+    .init = init, .fini = fini, .acquire = acquire, .release = release, .publish = publish,        \
+    .peek = peek, .restore = restore, .gradient = gradient, .stop = stop,                          \
+    .layer_ready = layer_ready, .note_copy = note_copy, .next_sum = next_sum, .replica = replica,  \
+    .parked = parked
 
 const drove_sync_ops drove__accum_accumulate = {ACCUMULATE_TABLE(DROVE_SYNC_REPEATABLE)};
 /* The order of arrival decides how sums are rounded. */

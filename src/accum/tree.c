@@ -559,6 +559,7 @@ const drove_sync_ops drove__accum_tree = {
     .needs = DROVE_SYNC_DENSE,
     .variants = variants,
     .batches = "rounds",
+    .not_virtual = "its workers wait for each other's slices in real time",
     .init = init,
     .fini = fini,
     .acquire = acquire,

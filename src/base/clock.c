@@ -5,8 +5,10 @@
 #include "base/clock.h"
 
 #include "base/futex.h"
+#include "base/virtual.h"
 
 #include <errno.h>
+#include <limits.h>
 
 static struct timespec at(uint64_t ns)
 {
@@ -14,10 +16,13 @@ static struct timespec at(uint64_t ns)
                              .tv_nsec = (long)(ns % 1000000000u)};
 }
 
+/* Also for a thread that takes part in a virtual clock. */
 static uint64_t now_ns(void *context)
 {
+    struct timespec now;
     (void)context;
-    return drove__now_ns();
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 static void sleep_until(void *context, uint64_t until_ns)
@@ -58,4 +63,10 @@ int drove__clock_cond_init(pthread_cond_t *cond)
     error = pthread_cond_init(cond, &monotonic);
     (void)pthread_condattr_destroy(&monotonic);
     return error;
+}
+
+void drove__clock_cond_wake(pthread_cond_t *cond)
+{
+    if (drove__actor != NULL) drove__virtual_wake(cond, UINT_MAX);
+    (void)pthread_cond_broadcast(cond);
 }

@@ -1,7 +1,8 @@
 /* base/clock.h - time and waiting: a table, so that a virtual clock may replace the real one.
  *
- * drove__now_ns is the real clock, monotonic, about 25 ns a reading; code that measures hardware
- * reads it directly.  The loop, its sources and its hosts read a drove_clock.
+ * drove__now_ns is the real clock, monotonic, about 25 ns a reading, unless the calling thread
+ * takes part in a virtual one (virtual.h); code that measures hardware reads it directly.  The
+ * loop, its sources and its hosts read a drove_clock.
  */
 #ifndef DROVE_BASE_CLOCK_H
 #define DROVE_BASE_CLOCK_H
@@ -12,9 +13,15 @@
 #include <stdint.h>
 #include <time.h>
 
+typedef struct drove_actor drove_actor; /* virtual.h */
+/* The calling thread's part on a virtual clock; NULL: it lives in real time. */
+extern _Thread_local drove_actor *drove__actor;
+uint64_t                          drove__actor_now(const drove_actor *actor);
+
 static inline uint64_t drove__now_ns(void)
 {
     struct timespec now;
+    if (drove__actor != NULL) return drove__actor_now(drove__actor);
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
@@ -51,5 +58,7 @@ static inline uint64_t drove__clock_now(const drove_clock *clock)
 
 /* A condition variable that cond_wait may wait on. */
 int drove__clock_cond_init(pthread_cond_t *cond);
+/* Wakes all who wait on it by any clock. */
+void drove__clock_cond_wake(pthread_cond_t *cond);
 
 #endif

@@ -10,12 +10,14 @@
 #ifndef DROVE_BASE_FUTEX_H
 #define DROVE_BASE_FUTEX_H
 
+#include "base/virtual.h"
+
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <time.h>
 
 #ifdef __linux__
-#include <limits.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -25,6 +27,11 @@
  * ordering: the caller loads the word again, with the order that it needs. */
 static inline void drove__futex_wait(_Atomic uint32_t *word, uint32_t seen, uint64_t until_ns)
 {
+    if (drove__actor != NULL) { /* nobody changes the word between the look and the sleep */
+        if (atomic_load_explicit(word, memory_order_relaxed) == seen)
+            (void)drove__virtual_wait(word, until_ns);
+        return;
+    }
 #ifdef __linux__
     struct timespec until = {.tv_sec = (time_t)(until_ns / 1000000000u),
                              .tv_nsec = (long)(until_ns % 1000000000u)};
@@ -42,6 +49,7 @@ static inline void drove__futex_wait(_Atomic uint32_t *word, uint32_t seen, uint
 /* Wakes all sleepers on the word; call it after changing the word. */
 static inline void drove__futex_wake(_Atomic uint32_t *word)
 {
+    if (drove__actor != NULL) drove__virtual_wake(word, UINT_MAX);
 #ifdef __linux__
     (void)syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 #else

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/racy.h" /* DROVE_TSAN */
+#include "base/virtual.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -57,11 +58,27 @@ static int wait_for(pthread_mutex_t *lock)
     return result;
 }
 
+static int wait_virtually(pthread_mutex_t *lock)
+{
+    int result;
+    while ((result = pthread_mutex_trylock(lock)) == EBUSY)
+        (void)drove__virtual_wait(lock, UINT64_MAX);
+    drove__virtual_line(lock);
+    return result;
+}
+
 bool drove__lock(pthread_mutex_t *lock)
 {
     bool holder_ended;
-    bool taken = drove__lock_taken(lock, wait_for(lock), &holder_ended);
+    int result = drove__actor != NULL ? wait_virtually(lock) : wait_for(lock);
+    bool taken = drove__lock_taken(lock, result, &holder_ended);
     assert(taken);
     (void)taken;
     return !holder_ended;
+}
+
+void drove__unlock(pthread_mutex_t *lock)
+{
+    (void)pthread_mutex_unlock(lock);
+    if (drove__actor != NULL) drove__virtual_wake(lock, 1);
 }

@@ -21,5 +21,7 @@ bool drove__lock_taken(pthread_mutex_t *lock, int result, bool *holder_ended);
 
 /* Takes the lock; false: its last holder ended while it held it. */
 bool drove__lock(pthread_mutex_t *lock);
+/* Who waits for such a lock on a virtual clock is woken by this alone. */
+void drove__unlock(pthread_mutex_t *lock);
 
 #endif

@@ -47,6 +47,7 @@ struct drove_options {
     char threads[DROVE_TEXT_SIZE];   /* number >= 1, or "all" */
     char workers[DROVE_TEXT_SIZE];   /* groups of cores and devices; "" = threads */
     char loaders[DROVE_TEXT_SIZE];   /* number of threads, or "auto" */
+    char machine[DROVE_TEXT_SIZE];   /* machine file, or "here"; "" = real time */
     char bind[DROVE_TEXT_SIZE];      /* none, compact, spread */
     char partition[DROVE_TEXT_SIZE]; /* groups of cores, "auto"; "" = none */
     char isa[DROVE_TEXT_SIZE];       /* highest kernel tier; "" = best */

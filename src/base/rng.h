@@ -28,7 +28,8 @@ typedef enum drove_rng_purpose {
     DROVE_RNG_AUGMENT,  /* crops and mirror images     */
     DROVE_RNG_SHARD,    /* the worker that owns a row */
     DROVE_RNG_HOLD_OUT, /* validation examples         */
-    DROVE_RNG_STUDY     /* settings to try             */
+    DROVE_RNG_STUDY,    /* settings to try             */
+    DROVE_RNG_VIRTUAL   /* times on a virtual clock    */
 } drove_rng_purpose;
 
 #define DROVE_SPLITMIX_STEP UINT64_C(0x9e3779b97f4a7c15) /* 2^64 / golden ratio */

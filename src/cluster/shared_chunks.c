@@ -12,6 +12,7 @@
 #include "cluster/shared_state.h"
 
 #include "base/clock.h"
+#include "base/virtual.h"
 #include "cluster/codec.h"
 
 #include <assert.h>
@@ -176,12 +177,13 @@ static void do_chunk(const collective *g, size_t chunk, unsigned by, unsigned ph
     _Atomic uint64_t *word = &g->s->chunk[g->channel][chunk];
     const bool adds = g->x.kind != DROVE_BROADCAST;
     size_t begin = chunk * DROVE_SHARED_CHUNK, rest = g->x.n - begin;
-    size_t end = begin + (rest < DROVE_SHARED_CHUNK ? rest : DROVE_SHARED_CHUNK);
+    size_t end = begin + (rest < DROVE_SHARED_CHUNK ? rest : DROVE_SHARED_CHUNK), n_moved = 0;
     for (unsigned block = (phase - CLAIMED) / PER_BLOCK;; block++) {
         size_t at = begin + (size_t)block * DROVE_TREE_BLOCK;
         if (at >= end) break;
         size_t length = end - at < DROVE_TREE_BLOCK ? end - at : DROVE_TREE_BLOCK;
         unsigned n_terms, n_to = aim(g, at, w, &n_terms), here = CLAIMED + PER_BLOCK * block;
+        n_moved += (n_terms + n_to) * length;
         if (adds_straight(g, n_terms)) {
             add_straight(g, w, n_to, length);
             continue;
@@ -195,6 +197,7 @@ static void do_chunk(const collective *g, size_t chunk, unsigned by, unsigned ph
         copy_out(g, w, adds ? w->stage : g->from + at, n_to, length);
         atomic_store_explicit(word, word_of(g->number, by, here + PER_BLOCK), memory_order_release);
     }
+    drove__spend_copy(n_moved);
     /* Pairs with the load in waits_for_chunks: publishes every `out`.  Sequentially consistent: of
      * two workers that finish last, one sees that all is done and wakes. */
     atomic_store(word, word_of(g->number, by, DONE));

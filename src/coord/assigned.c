@@ -11,6 +11,9 @@
  */
 #include "coord/assigned.h"
 
+#include "base/lock.h"
+#include "base/virtual.h"
+
 #include "coord/groups.h"
 #include "coord/queue.h"
 
@@ -239,7 +242,7 @@ static bool has_parts(const group *g)
 static bool refill(const drove_source *s, group *g, bool waits)
 {
     letter l;
-    if (waits) pthread_mutex_lock(&g->taking);
+    if (waits) (void)drove__lock(&g->taking);
     else if (pthread_mutex_trylock(&g->taking) != 0) return false;
     bool came = has_parts(g);
     if (!came && !atomic_load(&g->is_parked) && is_working(g)) {
@@ -248,7 +251,7 @@ static bool refill(const drove_source *s, group *g, bool waits)
         if (came && l.verb == LETTER_PARK) atomic_store(&g->is_parked, 1);
         else if (came) open_assignment(s, g, &l.action);
     }
-    pthread_mutex_unlock(&g->taking);
+    drove__unlock(&g->taking);
     return came;
 }
 
@@ -269,13 +272,13 @@ static void note_busy(drove_source *s, group *g, uint64_t begin_ns)
 {
     const assigned *a = s->impl;
     uint64_t end_ns = drove__clock_now(s->clock);
-    pthread_mutex_lock(&g->record);
+    (void)drove__lock(&g->record);
     if (begin_ns < g->busy_until_ns) begin_ns = g->busy_until_ns;
     if (begin_ns < end_ns)
         drove__timeline_add(&g->is->busy, s->train_ns + (begin_ns - a->started_ns),
                             s->train_ns + (end_ns - a->started_ns));
     g->busy_until_ns = end_ns;
-    pthread_mutex_unlock(&g->record);
+    drove__unlock(&g->record);
 }
 
 /* Fills the assignment's report if this was its last part; false: other parts are not done. */
@@ -310,9 +313,9 @@ static bool accepts(drove_source *s, unsigned worker)
     const assigned *a = s->impl;
     group *g = a->member[worker].group;
     if (!g->is->is_device) return true;
-    pthread_mutex_lock(&g->lock);
+    (void)drove__lock(&g->lock);
     if (is_working(g)) return true;
-    pthread_mutex_unlock(&g->lock);
+    drove__unlock(&g->lock);
     return false;
 }
 
@@ -322,7 +325,16 @@ static void done(drove_source *s, unsigned worker, const drove_task *task, uint6
     group *g = a->member[worker].group;
     drove_coord_message message;
     if (report(s, worker, task, n_updates, &message)) send(a, &message);
-    if (g->is->is_device) pthread_mutex_unlock(&g->lock);
+    if (g->is->is_device) drove__unlock(&g->lock);
+}
+
+static void await_answer(member *me)
+{
+    if (drove__actor == NULL) {
+        while (sem_wait(&me->answered) != 0) continue; /* a signal handler may have run */
+        return;
+    }
+    while (sem_trywait(&me->answered) != 0) (void)drove__virtual_wait(&me->answered, UINT64_MAX);
 }
 
 /* Synchronous updates, section 5.1: one after the other, by the coordinator's thread, which counts
@@ -336,8 +348,8 @@ static drove_status publish(drove_source *s, unsigned worker, const drove_task *
         .verb = REQUEST_PUBLISH, .publisher = worker, .task = *task, .step = step, .info = info};
     if (!accepts(s, worker)) return DROVE_E_SYSTEM; /* perhaps nobody would answer */
     drove__queue_put(a->requests, &r);
-    if (me->group->is->is_device) pthread_mutex_unlock(&me->group->lock);
-    while (sem_wait(&me->answered) != 0) continue; /* a signal handler may have run */
+    if (me->group->is->is_device) drove__unlock(&me->group->lock);
+    await_answer(me);
     return me->answer;
 }
 
@@ -348,13 +360,13 @@ static bool fail(drove_source *s, unsigned worker)
     group *g = a->member[worker].group;
     const drove_coord_message failed = {.verb = DROVE_COORD_FAILED, .worker = g->index};
     const letter parking = {.verb = LETTER_PARK};
-    pthread_mutex_lock(&g->lock);
+    (void)drove__lock(&g->lock);
     if (is_working(g)) {
         drove__error_copy(g->error);
         lose(g, FATE_FAILED);
         send(a, &failed);
     }
-    pthread_mutex_unlock(&g->lock);
+    drove__unlock(&g->lock);
     /* Another thread of the group may be waiting for a letter. */
     if (!g->is->is_device) drove__queue_put(g->inbox, &parking);
     return g->is->is_device;
@@ -428,6 +440,7 @@ static bool apply(assigned *a, const request *r)
     w->answer =
         is_held ? a->sync->ops->publish(a->sync, r->publisher, r->step, r->info) : DROVE_E_SYSTEM;
     sem_post(&w->answered);
+    if (drove__actor != NULL) drove__virtual_wake(&w->answered, 1);
     return is_held;
 }
 
@@ -448,10 +461,10 @@ static bool tick(drove_source *s)
     const drove_coord_message message = {.verb = DROVE_COORD_TICK};
     request r;
     bool parked = false;
-    for (unsigned i = 0; i < a->all.n; i++) pthread_mutex_lock(&a->group[i].lock);
+    for (unsigned i = 0; i < a->all.n; i++) (void)drove__lock(&a->group[i].lock);
     while (!parked && drove__queue_try_get(a->requests, &r)) parked = take(s, &r);
     if (!parked) parked = handle(s, &message);
-    for (unsigned i = a->all.n; i-- > 0;) pthread_mutex_unlock(&a->group[i].lock);
+    for (unsigned i = a->all.n; i-- > 0;) drove__unlock(&a->group[i].lock);
     return parked;
 }
 
@@ -517,12 +530,12 @@ static void leave(drove_source *s, unsigned worker)
 {
     assigned *a = s->impl;
     group *g = a->member[worker].group;
-    pthread_mutex_lock(&g->lock);
+    (void)drove__lock(&g->lock);
     if (is_working(g)) {
         drove__error_copy(g->error);
         lose(g, FATE_SILENT);
     }
-    pthread_mutex_unlock(&g->lock);
+    drove__unlock(&g->lock);
 }
 
 static bool has_undone(const drove_source *s)
@@ -540,8 +553,8 @@ static drove_status check(drove_source *s)
         group *g = &a->group[i];
         n_left += is_working(g);
         if (g->is_told || is_working(g)) continue;
-        pthread_mutex_lock(&g->lock); /* the text may just be written */
-        pthread_mutex_unlock(&g->lock);
+        (void)drove__lock(&g->lock); /* the text may just be written */
+        drove__unlock(&g->lock);
         g->is_told = true;
         snprintf(line, sizeof line, "worker %s is lost, its batch goes to others: %s", g->is->name,
                  g->error);

@@ -57,7 +57,7 @@ static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
     drove_sync_worker *me = &s->worker[worker];
     /* Relaxed here and below: the count says how many and orders nothing, as nothing here is. */
     me->version = atomic_load_explicit(&s->published, memory_order_relaxed);
-    if (me->copy != NULL) s->optim->kernels->copy_f32(me->copy, h->vector, s->n_vector);
+    if (me->copy != NULL) drove__sync_copy_from(s, h->vector, me->copy);
     *view = (drove_view){.vector = me->copy != NULL ? me->copy : h->vector, .version = me->version};
     return DROVE_OK;
 }
@@ -81,7 +81,7 @@ static drove_status publish(drove_sync *s, unsigned worker, const drove_step *st
         return DROVE_OK;
     }
     drove__sync_apply_from(s, step, 0, 1, info->staleness, before + 1, me->copy);
-    s->optim->kernels->copy_f32(h->vector, me->copy, s->n_vector);
+    drove__sync_copy_from(s, me->copy, h->vector);
     return DROVE_OK;
 }
 

@@ -11,6 +11,7 @@
 #define DROVE_COORD_WAIT_H
 
 #include "base/clock.h"
+#include "base/virtual.h"
 #include "base/mem.h"
 
 #include <stdatomic.h>
@@ -79,6 +80,10 @@ static inline void drove__wait_withdraw(drove_wait *w)
  * or for no reason. */
 static inline void drove__wait_sleep(drove_wait *w, uint64_t until_ns)
 {
+    if (drove__actor != NULL) {
+        (void)drove__virtual_wait(&w->announced, until_ns);
+        return;
+    }
     struct timespec until = {.tv_sec = (time_t)(until_ns / 1000000000u),
                              .tv_nsec = (long)(until_ns % 1000000000u)};
 #ifdef DROVE_WAIT_PORTABLE
@@ -122,6 +127,7 @@ static inline void drove__wait_wake(drove_wait *w)
 {
     if (atomic_load_explicit(&w->announced, memory_order_seq_cst) == 0) return;
     if (atomic_exchange_explicit(&w->announced, 0, memory_order_seq_cst) == 0) return;
+    if (drove__actor != NULL) drove__virtual_wake(&w->announced, ~0u);
 #ifdef DROVE_WAIT_PORTABLE
     pthread_mutex_lock(&w->mutex);
     pthread_cond_broadcast(&w->changed);

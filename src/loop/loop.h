@@ -20,6 +20,7 @@
 #define DROVE_LOOP_LOOP_H
 
 #include "base/clock.h"
+#include "base/virtual.h"
 #include "engine/device.h"
 #include "engine/engine.h"
 #include "loop/loader.h"
@@ -72,7 +73,8 @@ struct drove_worker {
     drove_order_cursor       cursor;
     drove_trace_worker       trace;
     drove_traffic            traffic;
-    drove_engine_times       times; /* of a device, summed */
+    drove_engine_times       times;                /* of a device, summed */
+    double                   batch_ns, example_ns; /* loop->on: of a gradient on cores */
     /* Lets a monitor tell a slow worker from a hung one.  Relaxed: no other data depends on it. */
     _Atomic uint64_t heartbeat;
     _Atomic int      is_computing; /* its engine has a batch in hand */
@@ -99,6 +101,7 @@ typedef struct drove_scoring { /* one evaluation in chunks */
 struct drove_loop {
     const drove_plan       *plan;
     const drove_clock      *clock;
+    drove_virtual          *on; /* the virtual clock that workers keep to; NULL: real time */
     const drove_topo       *topo;
     const drovek_table     *kernels;
     const drove_model      *model;

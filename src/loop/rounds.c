@@ -57,7 +57,7 @@ static void halt(drove_source *s)
     rounds *r = s->impl;
     (void)drove__lock(&r->lock);
     r->limit = r->started * s->width;
-    pthread_mutex_unlock(&r->lock);
+    drove__unlock(&r->lock);
 }
 
 static bool next(drove_source *s, unsigned worker, bool waits, drove_task *out)
@@ -68,7 +68,7 @@ static bool next(drove_source *s, unsigned worker, bool waits, drove_task *out)
     (void)drove__lock(&r->lock);
     bool is_open = me->round * s->width < r->limit;
     if (is_open && me->round >= r->started) r->started = me->round + 1;
-    pthread_mutex_unlock(&r->lock);
+    drove__unlock(&r->lock);
     if (!is_open) return false;
     *out = (drove_task){.number = me->round * s->width + worker, .lr_factor = 1.0};
     me->round++;

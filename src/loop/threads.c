@@ -5,6 +5,10 @@
  * `parked` wakes the controlling thread when the last one is done.  The mutex orders everything
  * that the controlling thread reads or writes while they are parked.
  *
+ * On a virtual clock (base/virtual.h) all of them, the controlling thread included, are its actors
+ * while they train or are measured: worker i is actor i, then come the source's thread and the
+ * controlling one.
+ *
  * While they train, a source that serves finds out which worker is silent; at any other time the
  * controlling thread does, by the heartbeats of workers with a timeout.
  */
@@ -45,7 +49,7 @@ static void finish(threads *t, bool *is_busy)
 {
     pthread_mutex_lock(&t->lock);
     if (is_busy != NULL) *is_busy = false;
-    if (--t->n_busy == 0) pthread_cond_signal(&t->parked);
+    if (--t->n_busy == 0) drove__clock_cond_wake(&t->parked);
     pthread_mutex_unlock(&t->lock);
 }
 
@@ -64,6 +68,22 @@ static drove_command next_command(const drove_host *h, uint64_t *seen)
 
 /* ---- the threads ---- */
 
+/* Evaluations are outside the clock. */
+static bool is_virtual(const drove_host *h, drove_command command)
+{
+    return h->loop->on != NULL && (command == DROVE_DO_TRAIN || command == DROVE_DO_PROBE);
+}
+
+static void enter(const drove_host *h, drove_command command, unsigned actor)
+{
+    if (is_virtual(h, command)) drove__virtual_enter(h->loop->on, actor);
+}
+
+static void leave(void)
+{
+    if (drove__actor != NULL) drove__virtual_leave();
+}
+
 static void *worker_main(void *argument)
 {
     DROVE_IN_C_LOCALE;
@@ -73,12 +93,16 @@ static void *worker_main(void *argument)
     drove_status status = drove__worker_setup(w);
     if (status != DROVE_OK) drove__worker_keep_error(w, status);
     finish(t, &t->is_busy[w->index]);
-    while (drove__worker_obey(w, next_command(w->loop->host, &seen))) {
+    for (;;) {
+        drove_command command = next_command(w->loop->host, &seen);
+        enter(w->loop->host, command, w->index);
+        if (!drove__worker_obey(w, command)) break;
         pthread_mutex_lock(&t->lock);
         bool is_silent = atomic_load(&w->is_silent);
         pthread_mutex_unlock(&t->lock);
+        if (!is_silent) finish(t, &t->is_busy[w->index]);
+        leave();
         if (is_silent) break;
-        finish(t, &t->is_busy[w->index]);
     }
     atomic_store(&w->has_ended, 1);
     return NULL;
@@ -93,8 +117,10 @@ static void *service_main(void *argument)
     for (;;) {
         drove_command command = next_command(h, &seen);
         if (command == DROVE_DO_QUIT) return NULL;
+        enter(h, command, h->loop->plan->n_workers);
         if (command == DROVE_DO_TRAIN) h->loop->source->ops->serve(h->loop->source);
         finish(t, NULL);
+        leave();
     }
 }
 
@@ -161,6 +187,17 @@ static bool start_service(drove_host *h)
 
 /* ---- commands ---- */
 
+/* All who will carry out the command become actors; they run once this thread waits. */
+static void begin_virtual(drove_host *h)
+{
+    const threads *t = h->impl;
+    const drove_plan *plan = h->loop->plan;
+    drove__virtual_begin(h->loop->on);
+    for (unsigned i = plan->first_here; i < plan->first_here + plan->n_here; i++)
+        if (t->is_busy[i]) drove__virtual_admit(h->loop->on, i);
+    if (t->service_is_started) drove__virtual_admit(h->loop->on, plan->n_workers);
+}
+
 static void go(drove_host *h, drove_command command)
 {
     threads *t = h->impl;
@@ -173,6 +210,7 @@ static void go(drove_host *h, drove_command command)
         t->is_busy[i] = !atomic_load(&h->loop->worker[i].is_silent);
         t->watch[i] = (watch){.since_ns = drove__clock_now(h->loop->clock)};
     }
+    if (is_virtual(h, command)) begin_virtual(h);
     t->generation++;
     pthread_cond_broadcast(&t->go);
     pthread_mutex_unlock(&t->lock);
@@ -189,7 +227,7 @@ static bool give_up(drove_host *h, unsigned worker)
         atomic_store(&w->is_silent, 1);
         t->is_busy[worker] = false;
         t->n_silent++;
-        if (--t->n_busy == 0) pthread_cond_signal(&t->parked);
+        if (--t->n_busy == 0) drove__clock_cond_wake(&t->parked);
     }
     pthread_mutex_unlock(&t->lock);
     return is_silent;
@@ -252,9 +290,11 @@ static bool wait(drove_host *h, uint64_t until_ns)
             continue;
         bool is_parked = t->n_busy == 0;
         pthread_mutex_unlock(&t->lock);
+        if (is_parked && drove__actor != NULL) drove__virtual_end(h->loop->on);
         if (is_parked) return true;
         if (t->generation > 0) find_silent(h);
-        if (drove__clock_now(clock) >= until_ns) return false;
+        /* On a virtual clock it may have been woken for a look in between. */
+        if (drove__actor != NULL || drove__clock_now(clock) >= until_ns) return false;
     }
 }
 

@@ -8,6 +8,8 @@
  */
 #include "optim/optim.h"
 
+#include "base/virtual.h"
+
 #include "base/mem.h"
 #include "optim/schedules.h"
 
@@ -322,8 +324,9 @@ static void copy_part(const application *a, size_t offset, size_t length)
     }
 }
 
-void drove__optim_apply(const drove_optim *optim, const drove_step *step, uint64_t staleness,
-                        uint64_t t, size_t offset, size_t length, const float *in, float *out)
+void drove__optim_apply_at_once(const drove_optim *optim, const drove_step *step,
+                                uint64_t staleness, uint64_t t, size_t offset, size_t length,
+                                const float *in, float *out)
 {
     assert(offset <= optim->n && length <= optim->n - offset && t >= 1);
     bool own_state = optim->state == DROVE_STATE_WORKER;
@@ -357,4 +360,26 @@ void drove__optim_apply(const drove_optim *optim, const drove_step *step, uint64
         at = to;
     }
     copy_part(&a, at, end - at);
+}
+
+/* Floats that a step moves: all, if out is another vector, else those of its spans. */
+static size_t moved(const drove_optim *optim, const drove_step *step, size_t offset, size_t length,
+                    bool is_in_place)
+{
+    size_t n = 0, end = offset + length;
+    for (size_t i = 0; step->span != NULL && i < step->n_spans; i++) {
+        size_t from = step->span[i].offset, to = from + step->span[i].length;
+        if (from < offset) from = offset;
+        if (to > end) to = end;
+        if (to > from) n += to - from;
+    }
+    if (step->span == NULL || !is_in_place) n = length;
+    return n * (optim->n_vector / optim->n);
+}
+
+void drove__optim_apply(const drove_optim *optim, const drove_step *step, uint64_t staleness,
+                        uint64_t t, size_t offset, size_t length, const float *in, float *out)
+{
+    drove__optim_apply_at_once(optim, step, staleness, t, offset, length, in, out);
+    if (drove__actor != NULL) drove__spend_update(moved(optim, step, offset, length, in == out));
 }

@@ -147,5 +147,9 @@ void drove__optim_prepare(const drove_optim *optim, drove_optim_worker *w, const
  * elements outside the step's spans are copied.  [racy: out, in] */
 void drove__optim_apply(const drove_optim *optim, const drove_step *step, uint64_t staleness,
                         uint64_t t, size_t offset, size_t length, const float *in, float *out);
+/* The same in no virtual time (base/virtual.h): the caller spends what it costs. */
+void drove__optim_apply_at_once(const drove_optim *optim, const drove_step *step,
+                                uint64_t staleness, uint64_t t, size_t offset, size_t length,
+                                const float *in, float *out);
 
 #endif

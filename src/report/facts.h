@@ -107,6 +107,16 @@ typedef struct drove_cluster_facts {
     const char **host;                        /* [n_ranks] */
 } drove_cluster_facts;
 
+typedef struct drove_modelled_facts { /* the machine whose virtual clock times the run */
+    bool        is_there;
+    bool        is_measured; /* some of it on this machine, so another run may differ */
+    const char *name, *source, *assumed;
+    unsigned    sockets, cores, smt;
+    /* As in a machine file; NaN: not known. */
+    double smt_yield, speed, jitter, memory_gb_s, batch_us, example_us, copy_gb_s, update_gb_s;
+    double line_ns, far_line_ns, window_ns, hand_over_us;
+} drove_modelled_facts;
+
 typedef struct drove_partition_facts {
     unsigned    n;                        /* groups of cores; 0: no partition */
     double      copies_bytes, fast_bytes; /* of all groups; of the machine's fast memory */
@@ -208,10 +218,11 @@ typedef struct drove_facts {
     uint64_t            groups_since_ns; /* training time when these workers began */
     uint64_t            logged_ns;       /* training time at the last record of the log */
 
-    const char         *strategy, *model; /* specs */
-    const char         *isa;
-    drove_machine_facts machine;
-    drove_cluster_facts cluster;
+    const char          *strategy, *model; /* specs */
+    const char          *isa;
+    drove_machine_facts  machine;
+    drove_modelled_facts modelled;
+    drove_cluster_facts  cluster;
 
     drove_communication_facts communication;
 

@@ -57,11 +57,13 @@ static json_t *machine_json(const drove_facts *f)
 
 drove_status drove__report_run(const drove_facts *f, char **out)
 {
-    json_t *object = json_pack("{s:s, s:o, s:s, s:i, s:o, s:o, s:o}", "drove", DROVE_VERSION,
-                               "options", drove__report_options_json(f), "strategy", f->strategy,
-                               "n_workers", (int)f->n_workers, "machine", machine_json(f),
-                               "cluster", drove__report_cluster_json(f), "model_search",
-                               drove__report_search_json(&f->search));
+    json_t *object =
+        json_pack("{s:s, s:o, s:s, s:i, s:o, s:s, s:o, s:o, s:o}", "drove", DROVE_VERSION,
+                  "options", drove__report_options_json(f), "strategy", f->strategy, "n_workers",
+                  (int)f->n_workers, "machine", machine_json(f), "clock", drove__report_clock(f),
+                  "modelled_machine", drove__report_modelled_json(&f->modelled), "cluster",
+                  drove__report_cluster_json(f), "model_search",
+                  drove__report_search_json(&f->search));
     return drove__json_text(object, exact_digits(f), out);
 }
 

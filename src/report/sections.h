@@ -22,6 +22,11 @@ const char *drove__report_grouped(double value);
 /* log.c: every option by name, as resolved */
 json_t *drove__report_options_json(const drove_facts *f);
 
+/* modelled.c: the virtual clock */
+const char *drove__report_clock(const drove_facts *f);                  /* "virtual" or "real" */
+json_t     *drove__report_modelled_json(const drove_modelled_facts *m); /* null: real time */
+void        drove__report_modelled_print(const drove_modelled_facts *m, FILE *stream);
+
 /* groups.c: the names in --workers to which a coordinator gives batches */
 json_t *drove__report_groups_json(const drove_facts *f); /* the whole run */
 json_t *drove__report_groups_log(const drove_facts *f);  /* since the last record of the log */

@@ -229,6 +229,8 @@ drove_status drove__report_json(const drove_facts *f, char **out)
     set_precision(f, &total, &object);
     set_staleness(f, &total, &object);
     drove__json_set(&object, "communication", drove__report_communication_json(f));
+    drove__json_set(&object, "clock", json_string(drove__report_clock(f)));
+    drove__json_set(&object, "modelled_machine", drove__report_modelled_json(&f->modelled));
     drove__json_set(&object, "cluster", drove__report_cluster_json(f));
     drove__json_set(&object, "partition", partition_json(&f->partition));
     drove__json_set(&object, "tuning", tuning_json(&f->tuning));

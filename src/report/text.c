@@ -251,6 +251,7 @@ drove_status drove__report_print(const drove_facts *f, FILE *stream)
     drove__report_strategy_print(&f->strategy_choice, stream);
     print_marks(f, stream);
     print_repeatable(f, stream);
+    drove__report_modelled_print(&f->modelled, stream);
     print_speed(f, stream);
     drove__report_groups_print(f, stream);
     drove__report_replicas_print(f, stream);

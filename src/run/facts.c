@@ -55,8 +55,10 @@ static drove_status fill_workers(const drove_run *run, drove_facts *f)
     }
     f->worker = worker;
     f->n_workers = n;
-    f->is_repeatable = (n == 1 || (run->loop->sync->ops->promises & DROVE_SYNC_REPEATABLE) != 0) &&
-                       !drove__strategy_probe_is_timed(&run->strategy_probe);
+    bool is_scripted = run->modelled != NULL && !run->has_measured_costs;
+    f->is_repeatable =
+        (n == 1 || is_scripted || (run->loop->sync->ops->promises & DROVE_SYNC_REPEATABLE) != 0) &&
+        !drove__strategy_probe_is_timed(&run->strategy_probe);
     f->kind = kind_of(run);
     return DROVE_OK;
 }
@@ -186,14 +188,40 @@ static drove_status fill_cluster(const drove_run *run, drove_cluster_facts *out)
 
 static void fill_machine(const drove_run *run, drove_machine_facts *out)
 {
-    drove_topo_facts topo;
-    drove__topo_facts(run->topo, &topo);
+    drove_topo_facts topo = run->here; /* run->topo may be that of a modelled machine */
+    if (run->modelled == NULL) drove__topo_facts(run->topo, &topo);
     *out = (drove_machine_facts){.cpu = drove__cpu_model(),
                                  .n_cores = topo.n_cores,
                                  .n_processors = topo.n_pus,
                                  .n_nodes = topo.n_nodes,
                                  .gemm = drove__run_gemm(run)};
     gethostname(out->host, sizeof out->host - 1);
+}
+
+static void fill_modelled(const drove_run *run, drove_modelled_facts *out)
+{
+    const drove_modelled *m = run->modelled;
+    if (m == NULL) return;
+    *out = (drove_modelled_facts){.is_there = true,
+                                  .is_measured = run->has_measured_costs,
+                                  .name = m->name,
+                                  .source = m->source,
+                                  .assumed = m->assumed,
+                                  .sockets = m->sockets,
+                                  .cores = m->cores,
+                                  .smt = m->smt,
+                                  .smt_yield = m->smt_yield,
+                                  .speed = m->speed,
+                                  .jitter = m->jitter,
+                                  .memory_gb_s = m->memory_gb_s,
+                                  .batch_us = m->batch_us,
+                                  .example_us = m->example_us,
+                                  .copy_gb_s = m->copy_gb_s,
+                                  .update_gb_s = m->update_gb_s,
+                                  .line_ns = m->line_ns,
+                                  .far_line_ns = m->far_line_ns,
+                                  .window_ns = m->window_ns,
+                                  .hand_over_us = m->hand_over_us};
 }
 
 static void fill_search(const drove_run *run, drove_search_facts *out)
@@ -260,6 +288,7 @@ static drove_status fill_present(const drove_run *run, const drove_progress *p, 
     f->model = run->model->spec;
     f->isa = run->kernels.isa;
     fill_machine(run, &f->machine);
+    fill_modelled(run, &f->modelled);
     fill_communication(run, &f->communication);
     fill_search(run, &f->search);
     fill_strategy(run, &f->strategy_choice);

@@ -151,6 +151,11 @@ static const drove_option_info table[] = {
      .help = "threads that load the next batches while the workers compute; 0 = the workers load; "
              "auto = 0 where loading is cheap, else one for each worker while there are free "
              "processors"},
+    {WHERE(machine), .group = machine, TEXT, .default_text = "none", .value_name = "FILE",
+     .empty_word = "none", .words = "none here",
+     .help = "train on the virtual clock of a modelled machine: gradients and updates are real, "
+             "seconds are the machine's; a machine file (YAML), or here: this machine, measured; "
+             "fake:NAME in --workers is a device of the file"},
     {WHERE(bind), LOCAL, .group = machine, TEXT, .default_text = "none", .value_name = "WORD",
      .words = "none compact spread",
      .help = "pin workers: none, compact (fill one NUMA node first) or spread (alternate nodes)"},

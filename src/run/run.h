@@ -12,6 +12,7 @@
  *   state.c      saving and resuming      output.c   the files of --out      outname.h  its name
  *   size.c       memory, before it is asked for      prefetch.c  the processor's prefetchers
  *   disk.h       training data larger than memory
+ *   virtual.h    --machine: the virtual clock of a modelled machine
  *   recording.h  --record and --replay
  *   facts.h      what the report is told
  *   infer.h      predictions by threads   measure.h  metrics of them    final_metrics.h
@@ -30,6 +31,7 @@
 #include "cluster/transport.h"
 #include "engine/features.h"
 #include "loop/loop.h"
+#include "plan/modelled.h"
 #include "run/modelfile.h"
 #include "run/search.h"
 #include "run/strategy_probe.h"
@@ -108,10 +110,14 @@ struct drove_run {
     drove_trials     trials;        /* of step sizes */
     drove_search     search;        /* of --model auto */
     double          *target_shift, *target_scale; /* [n_values] while they train; NULL: targets.h */
-    double           loss_scale;   /* from the loss that trains to the reported one */
-    drove_place     *place;        /* [plan.n_workers] */
-    drove_repeat     repeat;       /* of --record and --replay */
-    drove_repeating *repeating;    /* of --replay; NULL: none */
+    double           loss_scale;         /* from the loss that trains to the reported one */
+    drove_place     *place;              /* [plan.n_workers] */
+    drove_modelled  *modelled;           /* of --machine (virtual.h); NULL: real time */
+    drove_topo_facts here;               /* of this machine, where there is a modelled one */
+    bool             has_measured_costs; /* of the modelled machine */
+    drove_spec      *device_spec;        /* [plan.n_workers] of its devices; NULL: real time */
+    drove_repeat     repeat;             /* of --record and --replay */
+    drove_repeating *repeating;          /* of --replay; NULL: none */
     const char      *resumed_name; /* the state in --resume that it goes on from; NULL: none */
     char             record_failure[DROVE_ERROR_TEXT_SIZE]; /* "": --record goes well */
     drove_strategy_probe   strategy_probe;                  /* of --strategy auto */

@@ -22,6 +22,7 @@
 #include "run/recording.h"
 #include "run/registry.h"
 #include "run/targets.h"
+#include "run/virtual.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -37,13 +38,14 @@ static drove_status setup_machine(drove_run *run)
     const drove_ranks *r = &run->ranks;
     const char *cap = run->opt.isa[0] != '\0' ? run->opt.isa : NULL;
     DROVE_TRY(drovek_select(&run->kernels, drove__cpu_features(), cap));
-    DROVE_TRY(drove__topo_create(NULL, &run->topo));
+    DROVE_TRY(drove__virtual_machine(run, &run->topo));
     drove__topo_facts(run->topo, &facts);
     const unsigned n_granted = drove__processors_available();
     const unsigned n_recorded = drove__replay_ranks(run); /* of a job, repeated in one process */
+    const bool is_real = run->modelled == NULL;
     run->machine = (drove_machine){
         .topo = run->topo,
-        .n_pus = facts.n_pus < n_granted ? facts.n_pus : n_granted,
+        .n_pus = is_real && n_granted < facts.n_pus ? n_granted : facts.n_pus,
         .is_bound = (long)facts.n_pus<sysconf(_SC_NPROCESSORS_ONLN), .n_ranks = n_recorded> 1
                         ? n_recorded
                         : r->n,
@@ -97,6 +99,7 @@ static void say_notes(const drove_run *run)
         drove__run_say(run, "--strategy %s has one worker, whatever --%s says", plan->spec,
                        is_procs ? "workers" : "threads");
     drove__ranks_say(run);
+    drove__virtual_say(run);
     unsigned n_busy = 0;
     for (unsigned i = 0; i < plan->n_workers; i++)
         if (plan->worker[i].device == NULL) n_busy += plan->worker[i].n_cores;
@@ -348,6 +351,7 @@ static drove_status setup_strategy(drove_run *run, const float *theta)
     drove_status status = describe_and_create(run, is_own ? &spec : NULL, theta);
     drove__spec_fini(&spec);
     if (status != DROVE_OK) return drove__fail_in(status, "--strategy %s", run->plan.spec);
+    DROVE_TRY(drove__virtual_check(run));
     DROVE_TRY(drove__run_record_strategy(run));
     loop->acquire_phase = exchanges ? DROVE_PHASE_EXCHANGE : DROVE_PHASE_ACQUIRE;
     loop->publish_phase = exchanges ? DROVE_PHASE_EXCHANGE : DROVE_PHASE_PUBLISH;
@@ -462,6 +466,7 @@ static void fill_loop(drove_run *run)
 static drove_status setup_objects(drove_run *run, const float *theta)
 {
     DROVE_TRY(setup_partition(run));
+    DROVE_TRY(drove__virtual_open(run));
     fill_loop(run);
     DROVE_TRY(drove__disk_begin(run));
     DROVE_TRY(drove__run_make_workers(run));
@@ -487,7 +492,7 @@ static drove_status setup_rest(drove_run *run)
 drove_status drove__run_setup(drove_run *run)
 {
     float *theta = NULL;
-    uint64_t begun_ns = drove__clock_now(run->loop->clock);
+    uint64_t begun_ns = drove__now_ns(); /* real, whatever the clock of the training */
     drove_status status = drove__ranks_agree(run, setup_alone(run, &theta));
     if (status == DROVE_OK) status = drove__ranks_compare(run, theta);
     if (status == DROVE_OK) status = drove__choose_lr(run, theta);
@@ -501,10 +506,10 @@ drove_status drove__run_setup(drove_run *run)
     drove__free(theta);
     DROVE_TRY(status);
     DROVE_TRY(drove__ranks_agree(run, drove__run_start_workers(run)));
+    DROVE_TRY(drove__virtual_costs(run));
     DROVE_TRY(drove__ranks_agree(run, setup_rest(run)));
     run->ranks.is_together = true;
-    run->beginning.start_ns =
-        drove__clock_now(run->loop->clock) - begun_ns - run->beginning.data_ns;
+    run->beginning.start_ns = drove__now_ns() - begun_ns - run->beginning.data_ns;
     drove__run_prefetch_begin(run);
     return DROVE_OK;
 }
@@ -535,6 +540,7 @@ void drove__run_teardown(drove_run *run, drove_status status)
     drove__recording_close(run->loop->recording);
     free_loop(run);
     drove__replay_close(run);
+    drove__virtual_destroy(run->loop->on);
     drove__free(run->loop);
     drove__ranks_leave(run, status);
     drove__free(run->best);
@@ -552,6 +558,7 @@ void drove__run_teardown(drove_run *run, drove_status status)
     drove__stream_destroy(run->stream);
     drove_data_destroy(run->input);
     free(run->place);
+    drove__virtual_close(run);
     free(run->logged_busy_ns);
     drove__plan_fini(&run->plan);
     drove__topo_destroy(run->topo);

@@ -71,6 +71,7 @@ drove_status drove__run_open(const drove_run *parent, const drove_options *opt,
     *out = NULL;
     if (run == NULL) return drove__fail_nomem("a run", sizeof *run);
     run->opt = *opt;
+    memset(run->opt.machine, 0, sizeof run->opt.machine); /* it is tried out in real time */
     run->parent = parent;
     run->given = given;
     run->loop->shared = shared;

@@ -138,8 +138,14 @@ static drove_status make_loaders(drove_run *run)
                            "for themselves",
                            n, run->opt.precision);
     if (loop->shared != NULL) return DROVE_OK;
+    if (loop->on != NULL && n > 0)
+        return drove__fail(DROVE_E_ARG,
+                           "--loaders %u: expected 0 or auto on a virtual clock, which does not "
+                           "model loading",
+                           n);
     bool is_usual = all_on_cores(run) && !run->plan.source->counts_rows;
-    if (is_auto && is_usual && (cuts || is_large(run->train))) n = spare_threads(run);
+    if (is_auto && is_usual && loop->on == NULL && (cuts || is_large(run->train)))
+        n = spare_threads(run);
     /* A loader's thread waits for windows in the order in which it was asked, which is another one
      * here; the examples are the same. */
     if (run->stream != NULL && drove__run_replay(run) != NULL) n = 0;

@@ -25,7 +25,7 @@ static void lock(drove_sync *s)
 
 static void unlock(drove_sync *s)
 {
-    pthread_mutex_unlock(&s->serial->lock);
+    drove__unlock(&s->serial->lock);
 }
 
 static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)

@@ -1,11 +1,109 @@
-/* strategy/shared.c - a step in place on a vector that others are changing; see shared.h. */
+/* strategy/shared.c - a step in place on a vector that others are changing; see shared.h.
+ *
+ * On a virtual clock one thread runs at a time, so that no two would ever be in one element at
+ * once.  There a step is made in pieces of PIECE floats, whose ends are the same for all workers: a
+ * piece is loaded, time passes, and what the step makes of it is stored.  What others have stored
+ * meanwhile is lost, as it is on a machine whose cores load a cache line at the same moment.
+ */
 #include "strategy/shared.h"
+
+#include "base/virtual.h"
+
+#include <string.h>
+
+enum { PIECE = 4096 }; /* floats; 16 divides it */
+
+typedef struct stepping { /* a step on its way into a vector */
+    const drove_sync *s;
+    const drove_step *step;
+    uint64_t staleness, t;
+    float *vector;
+} stepping;
+
+/* Of theta and every shared state. */
+static void store(const stepping *a, size_t offset, size_t length, const float *from)
+{
+    const size_t n = a->s->optim->n;
+    for (size_t base = 0; base < a->s->n_vector; base += n)
+        memcpy(a->vector + base + offset, from + base + offset, length * sizeof *from);
+}
+
+/* The part of [offset, offset + length) that spans cover, in floats. */
+static size_t covered(const drove_step *step, size_t offset, size_t length)
+{
+    size_t sum = 0, end = offset + length;
+    if (step->span == NULL) return length;
+    for (size_t i = 0; i < step->n_spans && step->span[i].offset < end; i++) {
+        size_t from = step->span[i].offset, to = from + step->span[i].length;
+        if (from < offset) from = offset;
+        if (to > end) to = end;
+        if (to > from) sum += to - from;
+    }
+    return sum;
+}
+
+/* Elements between the spans are nobody's to store. */
+static void store_covered(const stepping *a, size_t offset, size_t length, const float *from)
+{
+    const drove_step *step = a->step;
+    size_t end = offset + length;
+    if (step->span == NULL) store(a, offset, length, from);
+    for (size_t i = 0; step->span != NULL && i < step->n_spans; i++) {
+        size_t begin = step->span[i].offset, stop = begin + step->span[i].length;
+        if (begin < offset) begin = offset;
+        if (stop > end) stop = end;
+        if (stop > begin) store(a, begin, stop - begin, from);
+    }
+}
+
+static void apply_virtually(const stepping *a, size_t offset, size_t length)
+{
+    const drove_optim *optim = a->s->optim;
+    float *loaded = drove__virtual_own_scratch();
+    for (size_t end = offset + length; offset < end;) {
+        size_t stop = (offset / PIECE + 1) * PIECE;
+        if (stop > end) stop = end;
+        size_t n = stop - offset, n_states = a->s->n_vector / optim->n;
+        size_t n_touched = covered(a->step, offset, n);
+        if (n_touched > 0) {
+            drove__optim_apply_at_once(optim, a->step, a->staleness, a->t, offset, n, a->vector,
+                                       loaded);
+            double left_ns = drove__virtual_loaded((double)(n_touched * n_states) * sizeof(float));
+            store_covered(a, offset, n, loaded);
+            drove__virtual_stored(left_ns);
+        }
+        offset = stop;
+    }
+}
+
+static void apply(const stepping *a, size_t offset, size_t length)
+{
+    bool is_racy = drove__actor != NULL && drove__virtual_own_scratch() != NULL;
+    if (is_racy) apply_virtually(a, offset, length);
+    else
+        drove__optim_apply(a->s->optim, a->step, a->staleness, a->t, offset, length, a->vector,
+                           a->vector);
+}
 
 void drove__sync_apply_from(const drove_sync *s, const drove_step *step, unsigned part,
                             unsigned n_parts, uint64_t staleness, uint64_t t, float *vector)
 {
     size_t n = s->optim->n, n_lines = n / 16; /* of 16 floats: a cache line */
     size_t first = step->span != NULL ? 0 : n_lines * part / n_parts * 16;
-    drove__optim_apply(s->optim, step, staleness, t, first, n - first, vector, vector);
-    if (first > 0) drove__optim_apply(s->optim, step, staleness, t, 0, first, vector, vector);
+    const stepping a = {.s = s, .step = step, .staleness = staleness, .t = t, .vector = vector};
+    apply(&a, first, n - first);
+    if (first > 0) apply(&a, 0, first);
+}
+
+void drove__sync_copy_from(const drove_sync *s, const float *from, float *to)
+{
+    if (drove__actor == NULL) {
+        s->optim->kernels->copy_f32(to, from, s->n_vector);
+        return;
+    }
+    for (size_t offset = 0; offset < s->n_vector; offset += PIECE) {
+        size_t n = s->n_vector - offset < PIECE ? s->n_vector - offset : PIECE;
+        memcpy(to + offset, from + offset, n * sizeof *to);
+        drove__virtual_copy((double)n * sizeof *to);
+    }
 }

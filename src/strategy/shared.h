@@ -12,4 +12,7 @@
 void drove__sync_apply_from(const drove_sync *s, const drove_step *step, unsigned part,
                             unsigned n_parts, uint64_t staleness, uint64_t t, float *vector);
 
+/* Copies a vector[n_vector] that others are changing, or into one: race R3 or R2. */
+void drove__sync_copy_from(const drove_sync *s, const float *from, float *to);
+
 #endif

@@ -220,6 +220,8 @@ typedef struct drove_sync_ops {
     /* Why not a layout; without TYPED and NULL: it works on gradients, which low-precision steps
      * do not give. */
     const char *not_typed;
+    /* Why its workers cannot keep to a virtual clock (base/virtual.h): a clause; NULL: they can. */
+    const char *not_virtual;
     /* Start with start->theta[optim->n] followed by zero state, or with start->words[optim->n]
      * (TYPED, with a layout).  May put another table into s->ops where a variant offers or needs
      * something else.  On failure the caller calls fini if s->impl is set; fini must accept what a

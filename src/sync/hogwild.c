@@ -73,7 +73,7 @@ static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
     drove_sync_worker *me = &s->worker[worker];
     /* Relaxed here and below: the count says how many and orders nothing, as nothing here is. */
     me->version = atomic_load_explicit(&s->published, memory_order_relaxed);
-    if (me->copy != NULL) s->optim->kernels->copy_f32(me->copy, shared(s).theta, s->n_vector);
+    if (me->copy != NULL) drove__sync_copy_from(s, shared(s).theta, me->copy);
     *view = (drove_view){.vector = me->copy != NULL ? me->copy : shared(s).theta,
                          .version = me->version};
     return DROVE_OK;

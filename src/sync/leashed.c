@@ -35,6 +35,7 @@
 #include "sync/leashed.h"
 
 #include "base/relax.h"
+#include "base/virtual.h"
 #include "sync/sync.h"
 
 #include <assert.h>
@@ -207,6 +208,7 @@ static void retire(leashed_slot *slot)
 /* Release: the new vector's content; pairs with the acquires in protect. */
 static bool replace_latest(leashed_impl *p, uint64_t from, uint64_t to)
 {
+    drove__spend_line(&p->latest);
     return atomic_compare_exchange_strong_explicit(&p->latest, &from, to, memory_order_release,
                                                    memory_order_relaxed);
 }
@@ -246,6 +248,7 @@ static void keep_step(drove_sync *s, publication *pub, const float *old)
 {
     float *sum = ((leashed_impl *)s->impl)->slot[pub->own].vector;
     s->optim->kernels->axpy_f32(sum, old, s->optim->n, -1.0f);
+    drove__spend_update(s->optim->n);
     pub->step = (drove_step){.value = sum, .eta = -1.0f}; /* "in - eta value" adds it */
     pub->kept = pub->own;
     pub->has_kept = true;

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/lock.h"
+#include "base/virtual.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -24,24 +25,39 @@ static int mutex_wait(void *lock)
     return 0;
 }
 
+/* On a virtual clock writers do not wait inside the lock, which cannot prefer them by itself. */
 static int read_try(void *lock)
 {
-    return pthread_rwlock_tryrdlock(lock);
+    const drove_rwlock *l = lock;
+    if (drove__actor != NULL && l->prefers_writers && drove__virtual_sleepers(&l->writers) > 0)
+        return EBUSY;
+    return pthread_rwlock_tryrdlock(&((drove_rwlock *)lock)->lock);
+}
+
+static int wait_virtually(int (*try_it)(void *lock), void *lock, const void *queue)
+{
+    int result;
+    while ((result = try_it(lock)) == EBUSY) (void)drove__virtual_wait(queue, UINT64_MAX);
+    return result;
 }
 
 static int read_wait(void *lock)
 {
-    return pthread_rwlock_rdlock(lock);
+    drove_rwlock *l = lock;
+    if (drove__actor != NULL) return wait_virtually(read_try, lock, &l->readers);
+    return pthread_rwlock_rdlock(&l->lock);
 }
 
 static int write_try(void *lock)
 {
-    return pthread_rwlock_trywrlock(lock);
+    return pthread_rwlock_trywrlock(&((drove_rwlock *)lock)->lock);
 }
 
 static int write_wait(void *lock)
 {
-    return pthread_rwlock_wrlock(lock);
+    drove_rwlock *l = lock;
+    if (drove__actor != NULL) return wait_virtually(write_try, lock, &l->writers);
+    return pthread_rwlock_wrlock(&l->lock);
 }
 
 static const lock_kind mutex_kind = {mutex_try, mutex_wait};
@@ -51,7 +67,10 @@ static const lock_kind write_kind = {write_try, write_wait};
 static drove_lock_cost take(const lock_kind *kind, void *lock, drove_backoff *b)
 {
     drove_lock_cost cost = {.attempts = 1};
-    if (kind->try_it(lock) == 0) return cost;
+    if (kind->try_it(lock) == 0) {
+        drove__spend_line(lock);
+        return cost;
+    }
     uint64_t begin_ns = drove__now_ns();
     if (b->kind == DROVE_BACKOFF_NONE) {
         int failed = kind->wait_for_it(lock);
@@ -74,12 +93,25 @@ drove_lock_cost drove__lock_mutex(pthread_mutex_t *mutex, drove_backoff *b)
     return take(&mutex_kind, mutex, b);
 }
 
-drove_lock_cost drove__lock_read(pthread_rwlock_t *lock, drove_backoff *b)
+drove_lock_cost drove__lock_read(drove_rwlock *lock, drove_backoff *b)
 {
     return take(&read_kind, lock, b);
 }
 
-drove_lock_cost drove__lock_write(pthread_rwlock_t *lock, drove_backoff *b)
+drove_lock_cost drove__lock_write(drove_rwlock *lock, drove_backoff *b)
 {
     return take(&write_kind, lock, b);
+}
+
+void drove__lock_leave(drove_rwlock *lock)
+{
+    (void)pthread_rwlock_unlock(&lock->lock);
+    if (drove__actor == NULL) return;
+    unsigned n_writers = drove__virtual_sleepers(&lock->writers);
+    if (lock->prefers_writers && n_writers > 0) {
+        drove__virtual_wake(&lock->writers, 1);
+        return;
+    }
+    drove__virtual_wake(&lock->readers, ~0u);
+    drove__virtual_wake(&lock->writers, 1);
 }

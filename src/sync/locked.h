@@ -20,8 +20,8 @@ typedef struct drove_locked_ops {
 struct drove_locked { /* the strategy's impl */
     const drove_locked_ops *ops;
     union { /* protects vector and s->published: to read when copying, to write when updating */
-        pthread_mutex_t  mutex;
-        pthread_rwlock_t rwlock;
+        pthread_mutex_t mutex;
+        drove_rwlock    rwlock;
     };
     float *vector; /* [n_vector] */
 };

@@ -14,7 +14,7 @@ static drove_lock_cost lock(drove_locked *l, drove_backoff *b)
 
 static void unlock(drove_locked *l)
 {
-    pthread_mutex_unlock(&l->mutex);
+    drove__unlock(&l->mutex);
 }
 
 static void destroy(drove_locked *l)

@@ -28,6 +28,7 @@
  * holder of the centre alone (A8 of docs/memory-model.md).  own + foreign never exceeds `published`
  * as the reader will find it.
  */
+#include "base/virtual.h"
 #include "strategy/shared.h"
 #include "sync/sync.h"
 
@@ -231,6 +232,7 @@ static void meet(drove_sync *s, replica *r)
                          drove__params_bytes(&r->last), l->n_numbers, p->share, &r->bits);
     (void)merge[DROVE_F32](tail_of(s, &p->centre), tail_of(s, &r->w), tail_of(s, &r->last),
                            s->optim->n - l->tail, p->share, &r->bits);
+    drove__spend_update(2 * s->optim->n); /* the centre and the replica */
     p->n_updates += own - r->merged;
     r->merged = own;
     /* Release: who published what is counted here, for mates; pairs with contained. */

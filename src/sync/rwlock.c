@@ -22,12 +22,12 @@ static drove_lock_cost lock_to_write(drove_locked *l, drove_backoff *b)
 
 static void unlock(drove_locked *l)
 {
-    pthread_rwlock_unlock(&l->rwlock);
+    drove__lock_leave(&l->rwlock);
 }
 
 static void destroy(drove_locked *l)
 {
-    (void)pthread_rwlock_destroy(&l->rwlock);
+    (void)pthread_rwlock_destroy(&l->rwlock.lock);
 }
 
 static const drove_locked_ops rwlock_ops = {.lock_to_read = lock_to_read,
@@ -61,7 +61,8 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const dro
     drove_locked *l = drove__alloc(1, sizeof *l);
     if (l == NULL) return drove__sync_no_memory(s);
     l->ops = &rwlock_ops;
-    drove_status status = init_lock(s, &l->rwlock, preference_of[preference]);
+    l->rwlock.prefers_writers = preference == 1;
+    drove_status status = init_lock(s, &l->rwlock.lock, preference_of[preference]);
     if (status != DROVE_OK) {
         drove__free(l);
         return status;

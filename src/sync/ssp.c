@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/futex.h"
 #include "base/lock.h"
+#include "base/virtual.h"
 #include "sync/lock.h"
 #include "sync/sync.h"
 
@@ -98,7 +99,7 @@ static uint64_t wait_for_slowest(drove_sync *s, unsigned worker)
     while (p->clock[worker] - smallest_clock(s) > p->bound && !is_stopping(s)) {
         /* Read under the mutex: a change after it ends the sleep. */
         uint32_t seen = atomic_load_explicit(&p->advanced, memory_order_relaxed);
-        pthread_mutex_unlock(&p->mutex);
+        drove__unlock(&p->mutex);
         drove__futex_wait(&p->advanced, seen, UINT64_MAX);
         (void)drove__lock(&p->mutex);
     }
@@ -114,9 +115,10 @@ static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
     bool stop = is_stopping(s);
     if (!stop) {
         s->optim->kernels->copy_f32(me->copy, p->vector, s->n_vector);
+        drove__spend_copy(s->n_vector);
         me->version = atomic_load_explicit(&s->published, memory_order_relaxed);
     }
-    pthread_mutex_unlock(&p->mutex);
+    drove__unlock(&p->mutex);
     if (stop) return stopped(s);
     *view = (drove_view){.vector = me->copy,
                          .version = me->version,
@@ -156,7 +158,7 @@ static drove_status publish(drove_sync *s, unsigned worker, const drove_step *st
         atomic_store_explicit(&s->published, published + 1, memory_order_relaxed);
         advance(s, worker);
     }
-    pthread_mutex_unlock(&p->mutex);
+    drove__unlock(&p->mutex);
     if (stop) return stopped(s);
     *info = (drove_publish_info){.staleness = staleness,
                                  .order = published,
@@ -188,7 +190,7 @@ static void stop(drove_sync *s)
     (void)drove__lock(&p->mutex);
     atomic_store_explicit(&s->stopping, 1, memory_order_relaxed);
     wake_all(p);
-    pthread_mutex_unlock(&p->mutex);
+    drove__unlock(&p->mutex);
 }
 
 /* Nobody waits for it any more. */
@@ -198,7 +200,7 @@ static void leave(drove_sync *s, unsigned worker)
     (void)drove__lock(&p->mutex);
     p->clock[worker] = LOST;
     wake_all(p);
-    pthread_mutex_unlock(&p->mutex);
+    drove__unlock(&p->mutex);
 }
 
 static const char *const variants[] = {"ssp:0", "ssp:1", "ssp:4", NULL};

@@ -17,23 +17,23 @@ enum { N = 24, N_WORKERS = 4, PRIVATE = 2 /* the worker that has a copy of its o
 
 static unsigned n_held, n_vectors;
 
-int __real_pthread_mutex_lock(pthread_mutex_t *mutex);
-int __real_pthread_mutex_unlock(pthread_mutex_t *mutex);
-int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex);
-int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex);
+bool __real_drove__lock(pthread_mutex_t *mutex);
+void __real_drove__unlock(pthread_mutex_t *mutex);
+bool __wrap_drove__lock(pthread_mutex_t *mutex);
+void __wrap_drove__unlock(pthread_mutex_t *mutex);
 void *__wrap_drove__topo_alloc(const drove_topo *topo, size_t size_bytes, int node);
 void __wrap_drove__topo_free(const drove_topo *topo, void *memory, size_t size_bytes);
 
-int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex)
+bool __wrap_drove__lock(pthread_mutex_t *mutex)
 {
     n_held++;
-    return __real_pthread_mutex_lock(mutex);
+    return __real_drove__lock(mutex);
 }
 
-int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex)
+void __wrap_drove__unlock(pthread_mutex_t *mutex)
 {
     n_held--;
-    return __real_pthread_mutex_unlock(mutex);
+    __real_drove__unlock(mutex);
 }
 
 void *__wrap_drove__topo_alloc(const drove_topo *topo, size_t size_bytes, int node)

@@ -1,0 +1,364 @@
+/* run/virtual.c - see virtual.h.
+ *
+ * What workers on cores cost: of a core with k busy threads each thread works at yield(k) / k of
+ * the core's speed, where yield grows from 1 to the machine's smt_yield.  Workers are spread over
+ * the sockets unless --bind says how; what counts is who is there, not who is busy.
+ */
+#include "run/virtual.h"
+
+#include "base/denormals.h"
+#include "base/virtual.h"
+#include "loop/worker.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROUNDS = 11 };                  /* of a measurement, whose median counts */
+static const double MOST_JITTER = 0.5; /* that is believed */
+
+/* ---- the machine ---- */
+
+static drove_status refuse(const char *expected, const char *found)
+{
+    return drove__fail(DROVE_E_ARG, "--machine: expected %s on a virtual clock, found %s", expected,
+                       found);
+}
+
+/* A low precision's steps go into the shared words while they are computed. */
+static drove_status check_options(const drove_options *o)
+{
+    if (strcmp(o->strategy, "auto") == 0)
+        return refuse("a --strategy that is named", "auto, which chooses by real speed");
+    if (drove__resolve_is_low(o)) return refuse("parameters that are floats", o->precision);
+    if (o->replay[0] != '\0') return refuse("a new run", "--replay");
+    if (o->record[0] != '\0') return refuse("no --record, as a run repeats by itself", "one");
+    if (o->partition[0] != '\0') return refuse("workers of one core each", "--partition");
+    return DROVE_OK;
+}
+
+static drove_status read_machine(drove_run *run, drove_modelled *out)
+{
+    drove_topo *topo;
+    drove_topo_facts *f = &run->here;
+    DROVE_TRY(drove__topo_create(NULL, &topo));
+    drove__topo_facts(topo, f);
+    drove__topo_destroy(topo);
+    if (strcmp(run->opt.machine, "here") != 0) return drove__modelled_read(run->opt.machine, out);
+    unsigned n_sockets = f->n_packages > 0 ? f->n_packages : 1;
+    drove__modelled_here(n_sockets, f->n_cores / n_sockets, f->n_pus / f->n_cores, out);
+    return DROVE_OK;
+}
+
+drove_status drove__virtual_machine(drove_run *run, drove_topo **out)
+{
+    char levels[96];
+    if (run->opt.machine[0] == '\0') return drove__topo_create(NULL, out);
+    if (run->ranks.n > 1) return refuse("workers that are threads", "ranks");
+    DROVE_TRY(check_options(&run->opt));
+    drove_modelled *m = calloc(1, sizeof *m);
+    if (m == NULL) return drove__fail_nomem("a machine", sizeof *m);
+    run->modelled = m;
+    drove_status status = read_machine(run, m);
+    if (status != DROVE_OK) return drove__fail_in(status, "--machine");
+    snprintf(levels, sizeof levels, "synthetic:numa:%u core:%u pu:%u", m->sockets, m->cores,
+             m->smt);
+    return drove__topo_create(levels, out);
+}
+
+/* ---- the clock and the devices ---- */
+
+/* fake:NAME becomes the script of the machine's device.  Its parameters and its gradient cross the
+ * bus at every batch. */
+static drove_status script_device(const drove_run *run, const drove_spec *named, drove_spec *out)
+{
+    const drove_modelled_device *d = drove__modelled_device(run->modelled, named->arg[0]);
+    char text[256];
+    if (d == NULL)
+        return drove__fail(DROVE_E_ARG,
+                           "--workers fake:%s: expected a device of the machine %s, "
+                           "found none of this name",
+                           named->arg[0], run->modelled->name);
+    double bytes = 2.0 * (double)run->model->n_params * sizeof(float), delay_us = d->delay_us;
+    if (d->transfer_gb_s > 0.0) delay_us += bytes / d->transfer_gb_s * 1e-3;
+    const double speed = run->modelled->speed;
+    int n = snprintf(text, sizeof text, "fake:?speed=%.9g&delay_us=%.9g",
+                     d->examples_per_s * 1e-3 * speed, delay_us / speed);
+    if (d->memory_gib > 0.0)
+        snprintf(text + n, sizeof text - (size_t)n, "&memory=%.0f", d->memory_gib * 0x1p30);
+    return drove__spec_parse(text, out);
+}
+
+static drove_status name_devices(drove_run *run)
+{
+    drove_plan *plan = &run->plan;
+    run->device_spec = calloc(plan->n_workers, sizeof *run->device_spec);
+    if (run->device_spec == NULL) return drove__fail_nomem("devices", plan->n_workers);
+    for (unsigned i = 0; i < plan->n_workers; i++) {
+        drove_plan_worker *w = &plan->worker[i];
+        if (w->device == NULL) continue;
+        if (strcmp(w->device->name, "fake") != 0) return refuse("devices of the machine", w->name);
+        if (w->device->n_args == 0) continue;
+        DROVE_TRY(script_device(run, w->device, &run->device_spec[i]));
+        w->device = &run->device_spec[i];
+    }
+    return DROVE_OK;
+}
+
+static unsigned count_cores(const drove_plan *plan)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < plan->n_workers; i++)
+        if (plan->worker[i].device == NULL) n += plan->worker[i].n_cores;
+    return n;
+}
+
+drove_status drove__virtual_open(drove_run *run)
+{
+    const drove_plan *plan = &run->plan;
+    const drove_modelled *m = run->modelled;
+    if (m == NULL) return DROVE_OK;
+    if (plan->host != DROVE_HOST_THREADS) return refuse("workers that are threads", "processes");
+    if (plan->ops->not_virtual != NULL)
+        return drove__fail(DROVE_E_ARG, "--machine: --strategy %s: %s", plan->spec,
+                           plan->ops->not_virtual);
+    if (count_cores(plan) > run->machine.n_pus)
+        return drove__fail(DROVE_E_ARG,
+                           "--machine %s: expected at most %u workers (%u x %u x %u), found %u",
+                           m->name, run->machine.n_pus, m->sockets, m->cores, m->smt,
+                           count_cores(plan));
+    DROVE_TRY(name_devices(run));
+    /* The coordinator's thread, and the one that controls the run. */
+    DROVE_TRY(drove__virtual_create(plan->n_workers + 2, run->opt.seed, &run->loop->on));
+    run->loop->clock = drove__virtual_clock(run->loop->on);
+    return DROVE_OK;
+}
+
+drove_status drove__virtual_check(drove_run *run)
+{
+    const drove_loop *loop = run->loop;
+    if (loop->on == NULL) return DROVE_OK;
+    if (run->stream != NULL) return refuse("training data in memory", "data on disk");
+    if ((loop->sync->needs & DROVE_SYNC_LIVE) != 0)
+        return refuse("steps that are published when they are computed", run->plan.spec);
+    if ((loop->sync->needs & DROVE_SYNC_RACY) == 0) return DROVE_OK;
+    return drove__virtual_scratch(loop->on, loop->sync->n_vector);
+}
+
+void drove__virtual_say(const drove_run *run)
+{
+    const drove_modelled *m = run->modelled;
+    if (m == NULL) return;
+    drove__run_say(run,
+                   "clock: virtual, of the machine %s (%u x %u x %u): all seconds of training are "
+                   "modelled",
+                   m->name, m->sockets, m->cores, m->smt);
+    if (m->assumed[0] != '\0') drove__run_say(run, "machine: assumed: %s", m->assumed);
+}
+
+void drove__virtual_close(drove_run *run)
+{
+    for (unsigned i = 0; run->device_spec != NULL && i < run->plan.n_workers; i++)
+        drove__spec_fini(&run->device_spec[i]);
+    free(run->device_spec);
+    free(run->modelled);
+    run->modelled = NULL;
+    run->device_spec = NULL;
+}
+
+/* ---- measuring ---- */
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *value, size_t n)
+{
+    qsort(value, n, sizeof *value, compare);
+    return value[n / 2];
+}
+
+/* A gradient of the first n examples by the first worker's engine; ns of this thread, and how far
+ * all but the fastest and the slowest are off, relative. */
+static drove_status time_gradient(drove_worker *w, const float *theta, float *grad, size_t n,
+                                  double *out_ns, double *out_spread)
+{
+    double took[ROUNDS];
+    drove_gradient gradient = {.value = grad};
+    for (size_t i = 0; i < n; i++) w->row[0][i] = (uint32_t)(i % w->data->n_rows);
+    const drove_batch batch = {.data = w->data, .row = w->row[0], .n_rows = n};
+    const drove_work work = {.batch = &batch, .theta = theta, .grad = &gradient};
+    for (int i = -1; i < ROUNDS; i++) { /* the first warms up */
+        uint64_t begin_ns = drove__thread_ns();
+        DROVE_TRY(drove__engine_do(w->engine_ops, w->engine, &work, UINT64_MAX, NULL));
+        if (i >= 0) took[i] = (double)(drove__thread_ns() - begin_ns);
+    }
+    *out_ns = median(took, ROUNDS); /* which sorts them */
+    *out_spread = (took[ROUNDS - 2] - took[1]) / (2.0 * fmax(*out_ns, 1.0));
+    return DROVE_OK;
+}
+
+/* A straight line through two sizes: batch_us + n example_us. */
+static drove_status measure_gradient(drove_run *run, drove_worker *w, float *grad)
+{
+    drove_modelled *m = run->modelled;
+    const float *theta = run->loop->sync->ops->peek(run->loop->sync).theta;
+    bool counts_rows = run->plan.source->counts_rows;
+    size_t most = counts_rows ? DROVE_MOST_CORE_BATCH : (size_t)run->loop->batch;
+    if (most > w->most_rows) most = w->most_rows;
+    size_t least = most > 4 ? most / 4 : 1;
+    double most_ns, least_ns, spread;
+    DROVE_TRY(time_gradient(w, theta, grad, most, &most_ns, &spread));
+    if (isnan(m->jitter)) m->jitter = fmin(spread, MOST_JITTER);
+    if (!isnan(m->batch_us)) return DROVE_OK;
+    if (most == least) {
+        m->batch_us = 0.0;
+        m->example_us = most_ns * 1e-3 / (double)most;
+        return DROVE_OK;
+    }
+    DROVE_TRY(time_gradient(w, theta, grad, least, &least_ns, &spread));
+    double each_ns = fmax((most_ns - least_ns) / (double)(most - least), 0.0);
+    if (each_ns * (double)most > most_ns) each_ns = most_ns / (double)most;
+    m->example_us = each_ns * 1e-3;
+    m->batch_us = (most_ns - each_ns * (double)most) * 1e-3;
+    return DROVE_OK;
+}
+
+static double gb_s(size_t n_floats, double ns)
+{
+    return (double)n_floats * sizeof(float) / fmax(ns, 1.0);
+}
+
+/* grad[n_params], and two vectors [n_vector]. */
+static void measure_vectors(const drove_run *run, const float *grad, float *one, float *other)
+{
+    drove_modelled *m = run->modelled;
+    const drove_optim *o = run->optim;
+    const drove_step step = {.value = grad, .eta = 0.0f};
+    double copied[ROUNDS], updated[ROUNDS];
+    for (int i = -1; i < ROUNDS; i++) {
+        uint64_t begin_ns = drove__thread_ns();
+        o->kernels->copy_f32(one, other, o->n_vector);
+        uint64_t middle_ns = drove__thread_ns();
+        drove__optim_apply(o, &step, 0, 1, 0, o->n, one, one);
+        uint64_t end_ns = drove__thread_ns();
+        if (i < 0) continue;
+        copied[i] = (double)(middle_ns - begin_ns);
+        updated[i] = (double)(end_ns - middle_ns);
+    }
+    if (isnan(m->copy_gb_s)) m->copy_gb_s = gb_s(o->n_vector, median(copied, ROUNDS));
+    if (isnan(m->update_gb_s)) m->update_gb_s = gb_s(o->n_vector, median(updated, ROUNDS));
+}
+
+static drove_worker *worker_on_core(const drove_run *run)
+{
+    for (unsigned i = 0; i < run->plan.n_workers; i++)
+        if (run->loop->worker[i].device == NULL) return &run->loop->worker[i];
+    return NULL;
+}
+
+static drove_status measure_work(drove_run *run, float *grad, float *one, float *other)
+{
+    drove_worker *w = worker_on_core(run);
+    if (w == NULL) { /* devices say it themselves */
+        if (isnan(run->modelled->batch_us)) run->modelled->batch_us = run->modelled->example_us = 0;
+        if (isnan(run->modelled->jitter)) run->modelled->jitter = 0.0;
+    }
+    uint64_t before = drove__denormals_flush();
+    drovek_thread_init();
+    drove_status status = DROVE_OK;
+    const drove_modelled *m = run->modelled;
+    if ((isnan(m->batch_us) || isnan(m->jitter)) && w != NULL)
+        status = measure_gradient(run, w, grad);
+    memset(grad, 0, run->optim->n * sizeof *grad);
+    measure_vectors(run, grad, one, other);
+    drove__denormals_restore(before);
+    return status;
+}
+
+static drove_status measure(drove_run *run)
+{
+    drove_modelled *m = run->modelled;
+    const size_t n = run->optim->n_vector;
+    double line_ns = 0.0, hand_over_ns = 0.0;
+    bool wants_threads = isnan(m->line_ns) || isnan(m->hand_over_us);
+    bool wants_work =
+        isnan(m->batch_us) || isnan(m->jitter) || isnan(m->copy_gb_s) || isnan(m->update_gb_s);
+    run->has_measured_costs = wants_threads || wants_work;
+    if (wants_threads) DROVE_TRY(drove__virtual_measure_threads(&line_ns, &hand_over_ns));
+    if (isnan(m->line_ns)) m->line_ns = line_ns;
+    if (isnan(m->hand_over_us)) m->hand_over_us = hand_over_ns * 1e-3;
+    if (isnan(m->far_line_ns)) m->far_line_ns = 2.0 * m->line_ns;
+    if (isnan(m->window_ns)) m->window_ns = m->line_ns;
+    if (!wants_work) return DROVE_OK;
+    float *memory = drove__alloc(3 * n, sizeof *memory);
+    if (memory == NULL) return drove__fail_nomem("a measurement", 3 * n * sizeof *memory);
+    drove_status status = measure_work(run, memory, memory + n, memory + 2 * n);
+    drove__free(memory);
+    return status;
+}
+
+/* ---- costs ---- */
+
+static double yield(const drove_modelled *m, unsigned n_threads)
+{
+    if (m->smt == 1 || n_threads <= 1) return 1.0;
+    return 1.0 + (m->smt_yield - 1.0) * (n_threads - 1) / (m->smt - 1);
+}
+
+/* Workers [n] that have a thread of the core of this one. */
+static unsigned threads_of_core(const drove_place *place, unsigned n, unsigned worker)
+{
+    unsigned n_threads = 0;
+    for (unsigned i = 0; i < n; i++) n_threads += place[i].core == place[worker].core;
+    return n_threads;
+}
+
+static drove_costs costs_of(const drove_modelled *m, double slow, int node)
+{
+    return (drove_costs){.copy_ns = slow / m->copy_gb_s,
+                         .update_ns = slow / m->update_gb_s,
+                         .memory_ns =
+                             m->memory_gb_s > 0.0 ? 1.0 / (m->memory_gb_s * m->speed) : 0.0,
+                         .line_ns = m->line_ns / m->speed,
+                         .far_line_ns = m->far_line_ns / m->speed,
+                         .window_ns = m->window_ns / m->speed,
+                         .hand_over_ns = m->hand_over_us * 1e3 / m->speed,
+                         .jitter = m->jitter,
+                         .socket = node > 0 ? (unsigned)node : 0};
+}
+
+static void set_costs(drove_run *run, const drove_place *place)
+{
+    const drove_modelled *m = run->modelled;
+    const unsigned n = run->plan.n_workers;
+    for (unsigned i = 0; i < n; i++) {
+        drove_worker *w = &run->loop->worker[i];
+        unsigned k = threads_of_core(place, n, i);
+        double slow = (w->device == NULL ? k / yield(m, k) : 1.0) / m->speed;
+        const drove_costs costs = costs_of(m, slow, place[i].node);
+        drove__virtual_set_costs(run->loop->on, i, &costs);
+        w->batch_ns = m->batch_us * 1e3 * slow / w->plan->n_cores;
+        w->example_ns = m->example_us * 1e3 * slow / w->plan->n_cores;
+    }
+    const drove_costs of_coordinator = costs_of(m, 1.0 / m->speed, 0), none = {0};
+    drove__virtual_set_costs(run->loop->on, n, &of_coordinator);
+    drove__virtual_set_costs(run->loop->on, n + 1, &none);
+}
+
+drove_status drove__virtual_costs(drove_run *run)
+{
+    const drove_plan *plan = &run->plan;
+    if (run->loop->on == NULL) return DROVE_OK;
+    DROVE_TRY(measure(run));
+    drove_place *place = calloc(plan->n_workers, sizeof *place);
+    if (place == NULL) return drove__fail_nomem("places", plan->n_workers * sizeof *place);
+    drove_bind bind = plan->bind == DROVE_BIND_NONE ? DROVE_BIND_SPREAD : plan->bind;
+    drove__topo_place(run->topo, bind, plan->n_workers, place);
+    set_costs(run, place);
+    free(place);
+    return DROVE_OK;
+}

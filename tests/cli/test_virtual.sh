@@ -1,0 +1,69 @@
+# --machine: what a run says of its virtual clock, and what is refused, in one line each.
+set -eu
+. "$DROVE_SOURCE_DIR/tests/cli/common.sh"
+
+cat >machine.yaml <<'END'
+name: four
+sockets: 2
+cores: 2
+batch_us: 100
+example_us: 10
+copy_gb_s: 4
+update_gb_s: 2
+line_ns: 60
+hand_over_us: 2
+jitter: 0.1
+END
+small='--data synth:digits?n=600&n_test=100 --model mlp:16 --lr 0.05 --batch 16 --until epochs=1 --metrics none'
+
+# All threads of the machine, twice the same but for the memory used and the folder's name.
+for i in one two; do
+    # shellcheck disable=SC2086
+    run_for 0 train $small --strategy leashed --machine machine.yaml --out $i --json
+    grep -q '^drove: clock: virtual, of the machine four (2 x 2 x 1): all seconds of training are modelled$' err.txt ||
+        fail "the clock is not said: $(cat err.txt)"
+    sed -E 's/"peak_rss_bytes": [0-9]+//; s/"out": "[a-z]+"//g; s/"(data|start)_s": [0-9.e-]+//g' out.txt >$i.json
+    grep -o '"train_s": *[0-9.e-]*' $i/log.jsonl >$i.times
+done
+cmp one.json two.json
+cmp one.times two.times
+cmp one/model.safetensors two/model.safetensors
+grep -q '"clock": "virtual"' one.json || fail "the summary lacks the clock"
+grep -q '"clock": *"virtual"' one/run.json || fail "run.json lacks the clock"
+[ "$(grep -o '"name": "thread:' one.json | wc -l)" = 4 ] || fail "expected four workers"
+grep -q '"repeatable": true' one.json || fail "expected a run that repeats"
+
+# Measured costs: of this machine.
+# shellcheck disable=SC2086
+run_for 0 train $small --strategy mutex --threads 1 --machine here --out none
+grep -q '^  clock       virtual: all seconds are those of the machine here ' out.txt err.txt || fail "no clock in the summary"
+grep -q '^  measured ' out.txt err.txt || fail "measured costs are not said"
+
+# shellcheck disable=SC2086
+refused() { # refused MESSAGE OPTION...
+    message=$1
+    shift
+    run_for 2 train $small --out none "$@"
+    [ "$(cat err.txt)" = "drove: $message" ] || fail "$*: $(cat err.txt)"
+}
+v='on a virtual clock, found'
+refused "--machine: expected a --strategy that is named $v auto, which chooses by real speed" --machine machine.yaml
+refused "--machine: expected parameters that are floats $v D8M8" --machine machine.yaml --strategy hogwild --precision D8M8
+refused "--machine: expected steps that are published when they are computed $v hogwild:live" --machine machine.yaml \
+    --strategy hogwild:live
+refused "--machine: --strategy tree: its workers wait for each other's slices in real time" --machine machine.yaml --strategy tree
+refused "--machine: expected workers that are threads $v processes" --machine machine.yaml --strategy mutex --workers procs:2
+refused "--machine four: expected at most 4 workers (2 x 2 x 1), found 5" --machine machine.yaml --strategy mutex --threads 5
+refused "--loaders 2: expected 0 or auto on a virtual clock, which does not model loading" --machine machine.yaml \
+    --strategy mutex --loaders 2
+refused "--workers fake:gpu: expected a device of the machine four, found none of this name" --machine machine.yaml \
+    --strategy hogbatch --workers cpu:0+fake:gpu
+refused "--machine: expected no --record, as a run repeats by itself $v one" --machine machine.yaml --strategy mutex --record r
+
+echo 'name: x
+sockets: two' >bad.yaml
+run_for 2 train --machine bad.yaml --strategy mutex --out none
+[ "$(cat err.txt)" = 'drove: --machine: bad.yaml:2:10: sockets: expected a whole number from 1 to 64, found "two"' ] ||
+    fail "a bad file: $(cat err.txt)"
+run_for 2 train --machine none.yaml --strategy mutex --out none
+grep -q '^drove: --machine: .*none.yaml' err.txt || fail "no file: $(cat err.txt)"
