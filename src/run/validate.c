@@ -92,10 +92,12 @@ static drove_status check_init(const drove_options *o)
 /* Whether model and loss suit the data is seen when the data are known. */
 static drove_status check_model(const drove_options *o)
 {
-    const drove_model_io io = {.n_features = 1, .n_classes = 2};
+    const drove_model_io io = {.n_features = 1, .n_classes = 2, .custom = &o->custom};
     drove_model *model;
+    const bool is_custom = o->custom.has_loss && strcmp(o->loss, o->custom.loss_name) == 0;
     DROVE_TRY(check_init(o));
-    if (o->loss[0] != '\0') DROVE_TRY(drove__registry_check("losses", "loss", o->loss));
+    if (o->loss[0] != '\0' && !is_custom)
+        DROVE_TRY(drove__registry_check("losses", "loss", o->loss));
     if (drove__names_model_file(o->model) || strcmp(o->model, "auto") == 0) return DROVE_OK;
     drove_status status = drove__model_create(o->model, o->activation, "", &io, &model);
     if (status == DROVE_OK) drove__model_destroy(model);

@@ -54,8 +54,11 @@ static void pass_on(unsigned rank, unsigned number)
 {
     float *v = malloc(N * sizeof *v);
     for (unsigned i = 0; i < N; i++) v[i] = rank == 0 ? (float)number : -1.0f;
-    const drove_exchange x = {
-        .kind = rank == 0 ? DROVE_SEND : DROVE_RECEIVE, .peer = 1 - rank, .in = v, .out = v, .n = N};
+    const drove_exchange x = {.kind = rank == 0 ? DROVE_SEND : DROVE_RECEIVE,
+                              .peer = 1 - rank,
+                              .in = v,
+                              .out = v,
+                              .n = N};
     finish(rank, &x, false);
     for (unsigned i = 0; i < N; i++) explore_check(v[i] == (float)number, "the message");
     for (unsigned i = 0; i < N; i++) v[i] = -2.0f;
