@@ -1,5 +1,5 @@
-/* A loss of the program's own, the pinball loss of a quantile, and a layer of its own, y = x tanh(x):
- * both checked against differences, then used in a run.
+/* A loss of the program's own, the pinball loss of a quantile, and a layer of its own,
+ * y = x tanh(x): both checked against differences, then used in a run.
  *
  *     cc custom_loss.c -ldrove -lm
  */

@@ -9,9 +9,9 @@
  * longjmp or exit, and may not train, cancel excepted, with the run that calls them.
  *
  * Failure: a function that cannot go on returns a status other than DROVE_OK and may write one line
- * to why[why_size].  The run, or the call of a trainer or predictor, then ends with this status, and
- * drove_error_text() is "loss NAME: WHY" or "layer NAME: WHY".  A status without a name counts as
- * DROVE_E_SYSTEM.
+ * to why[why_size].  The run, or the call of a trainer or predictor, then ends with this status,
+ * and drove_error_text() is "loss NAME: WHY" or "layer NAME: WHY".  A status without a name counts
+ * as DROVE_E_SYSTEM.
  *
  * Where they work: on the processor's cores, with every strategy, rule and number of ranks, on
  * floats, also beside bf16 products.  Devices and parameters in a low precision are refused with

@@ -104,6 +104,24 @@ void drove_run_destroy(drove_run *run);
  * on every rank.  After a failure known to all ranks, rank 0 has the text, and drove_error_text()
  * is "" on the others. */
 
+/* Inside another MPI program: the ranks of this communicator train together, instead of those of
+ * the launcher.  communicator: MPI_Comm_c2f(comm), which is a number in every library of MPI.
+ * library: "openmpi" or "mpich", whose module is opened; NULL: the one that the program is linked
+ * with.  Before drove_run_train, which all ranks of the communicator call with the same options; a
+ * communicator of one rank (MPI_COMM_SELF) is a run of its own.
+ *
+ * The program has called MPI_Init_thread with MPI_THREAD_MULTIPLE, or with MPI_THREAD_SERIALIZED if
+ * no other thread of it uses MPI during the run: drove calls MPI in threads of its own.  It
+ * duplicates the communicator, frees the duplicate at the end, and sends nothing over the one that
+ * was given; MPI_Finalize is the program's.  After a failure while ranks exchange messages the
+ * duplicate stays, as messages to it may be under way.  Runs of several communicators may be in one
+ * job.
+ *
+ * Errors: DROVE_E_ARG (library, the run has been trained), DROVE_E_UNSUPPORTED (no library is
+ * found).  The communicator and the thread level are seen to by drove_run_train:
+ * DROVE_E_UNSUPPORTED, DROVE_E_SYSTEM. */
+drove_status drove_run_set_communicator(drove_run *run, int communicator, const char *library);
+
 /* This process's rank; 0 without a launcher or with one process. */
 unsigned drove_launched_rank(void);
 /* Call it instead of drove_train if the options cannot be read: the other ranks learn of it and

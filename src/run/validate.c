@@ -18,6 +18,7 @@
 #include "run/exchange.h"
 #include "run/registry.h"
 #include "run/resolve.h"
+#include "run/run.h"
 #include "run/until.h"
 #include "table/content.h"
 
@@ -159,10 +160,9 @@ static drove_status check_plan(const drove_options *o, const drove_plan *plan)
     return status;
 }
 
-static drove_status check_method(const drove_options *o)
+static drove_status check_method(const drove_options *o, unsigned n_ranks)
 {
     drove_plan plan;
-    const unsigned n_ranks = drove__mpi_launched_ranks();
     const drove_machine machine = {.n_pus = drove__processors_available(),
                                    .n_ranks = n_ranks > 0 ? n_ranks : 1,
                                    .n_local = 1};
@@ -229,6 +229,11 @@ static drove_status check_texts(const drove_options *o)
 
 drove_status drove_options_validate(const drove_options *o)
 {
+    return drove__options_validate_for(o, drove__mpi_launched_ranks());
+}
+
+drove_status drove__options_validate_for(const drove_options *o, unsigned n_ranks)
+{
     DROVE_IN_C_LOCALE;
     drove_until until;
     drove_save_every save_every;
@@ -246,7 +251,7 @@ drove_status drove_options_validate(const drove_options *o)
         DROVE_TRY(check_data("--test", o->test));
     DROVE_TRY(check_features(o->features));
     DROVE_TRY(check_model(o));
-    DROVE_TRY(check_method(o));
+    DROVE_TRY(check_method(o, n_ranks));
     DROVE_TRY(check_word(o, "order", "--order"));
     DROVE_TRY(drove__partition_check(o->partition));
     DROVE_TRY(drove__loaders_parse(o->loaders, &unused_auto, &unused_n));
