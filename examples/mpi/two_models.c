@@ -16,14 +16,10 @@ static drove_status set_all(drove_options *options, int units)
     char model[32], out[32];
     snprintf(model, sizeof model, "mlp:%d", units);
     snprintf(out, sizeof out, "network-%d", units);
-    const char *const rows[][2] = {{"data", "synth:digits?n=1200"},
-                                   {"test", "none"},
-                                   {"model", model},
-                                   {"strategy", "easgd-sync3"},
-                                   {"lr", "0.05"},
-                                   {"batch", "16"},
-                                   {"until", "epochs=2"},
-                                   {"out", out}};
+    const char *const rows[][2] = {
+        {"data", "synth:digits?n=1200"}, {"test", "none"}, {"model", model},
+        {"strategy", "easgd-sync3"},     {"lr", "0.05"},   {"batch", "16"},
+        {"until", "epochs=2"},           {"out", out}};
     drove_status status = DROVE_OK;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0] && status == DROVE_OK; i++)
         status = drove_options_set(options, rows[i][0], rows[i][1]);

@@ -4,7 +4,7 @@
  *   single        MPI_Init alone: refused
  *   serialized    MPI_THREAD_SERIALIZED: trains
  *   cases         a null, an inter- and a communicator of one rank, a program's own messages that
- *                 are under way meanwhile, two runs one after the other, a failure that all learn of
+ *                 are under way meanwhile, two runs one after the other, a failure
  *
  * Exit status: 0 right, 1 wrong.
  */
@@ -25,10 +25,10 @@ static void expect(int is_right, const char *what)
 
 static drove_status train(MPI_Comm comm, const char *library, const char *data, double *loss)
 {
-    const char *const rows[][2] = {{"data", data},         {"test", "none"},
-                                   {"model", "mlp:8"},     {"strategy", "allreduce"},
-                                   {"batch", "16"},        {"lr", "0.05"},
-                                   {"until", "epochs=1"},  {"threads", "1"}};
+    const char *const rows[][2] = {{"data", data},        {"test", "none"},
+                                   {"model", "mlp:8"},    {"strategy", "allreduce"},
+                                   {"batch", "16"},       {"lr", "0.05"},
+                                   {"until", "epochs=1"}, {"threads", "1"}};
     drove_options *options = NULL;
     drove_run *run = NULL;
     drove_result *result = NULL;
