@@ -112,7 +112,8 @@ static json_t *print_classes(const server *s)
     const size_t n = drove_predictor_describe(s->predictor)->n_classes;
     for (size_t i = 0; i < n; i++) {
         const char *name = drove_predictor_class_name(s->predictor, i);
-        json_array_append_new(names, name != NULL ? json_string(name) : json_integer((json_int_t)i));
+        json_array_append_new(names,
+                              name != NULL ? json_string(name) : json_integer((json_int_t)i));
     }
     return names;
 }
@@ -137,8 +138,7 @@ static enum MHD_Result answer_rows(server *s, struct MHD_Connection *c, const js
         return refuse(c, MHD_HTTP_BAD_REQUEST, "rows: expected an array of 1 to 1000 arrays");
     float *x = malloc(n * facts->n_features * sizeof *x);
     float *y = malloc(n * facts->n_outputs * sizeof *y);
-    if (x == NULL || y == NULL)
-        done = refuse(c, MHD_HTTP_SERVICE_UNAVAILABLE, "not enough memory");
+    if (x == NULL || y == NULL) done = refuse(c, MHD_HTTP_SERVICE_UNAVAILABLE, "not enough memory");
     else if (!read_rows(rows, facts->n_features, x))
         done = refuse(c, MHD_HTTP_BAD_REQUEST, "rows: expected as many numbers as the model takes");
     else if (predict(s, x, n, y) != DROVE_OK)
@@ -160,9 +160,8 @@ static enum MHD_Result answer_predict(server *s, struct MHD_Connection *c, const
     json_error_t error;
     const uint64_t begun_ns = now_ns();
     json_t *body = json_loadb(r->body, r->n_bytes, 0, &error);
-    const enum MHD_Result done = body != NULL
-                                     ? answer_rows(s, c, json_object_get(body, "rows"))
-                                     : refuse(c, MHD_HTTP_BAD_REQUEST, error.text);
+    const enum MHD_Result done = body != NULL ? answer_rows(s, c, json_object_get(body, "rows"))
+                                              : refuse(c, MHD_HTTP_BAD_REQUEST, error.text);
     json_decref(body);
     atomic_fetch_add(&s->handler_ns, now_ns() - begun_ns);
     return done;
