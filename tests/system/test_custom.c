@@ -550,6 +550,48 @@ static void relu_is_drove_own(void **state)
     }
 }
 
+/* A batch of more rows than a call of a loss takes is given in pieces. */
+static void large_batches_come_in_pieces(void **state)
+{
+    enum { ROWS = 2 * DROVE_LOSS_ROWS + 300 };
+    static float x[ROWS][2], y[ROWS];
+    char path[64];
+    (void)state;
+    for (int i = 0; i < ROWS; i++) {
+        x[i][0] = (float)(i % 37) / 37.0f;
+        x[i][1] = (float)(i % 101) / 101.0f;
+        y[i] = x[i][0] - x[i][1] * (float)i / ROWS;
+    }
+    const drove_matrix rows = drove_matrix_dense(x, DROVE_TYPE_F32, ROWS, 2);
+    const drove_matrix values = drove_matrix_dense(y, DROVE_TYPE_F32, ROWS, 1);
+    drove_arrays *data;
+    ok(drove_arrays_create(&data));
+    ok(drove_arrays_set_dense(data, &rows));
+    ok(drove_arrays_set_values(data, &values));
+    drove_memory_file *file = network("name: n\nlayers:\n  - {name: a, type: dense, units: 4}\n"
+                                      "  - {name: r, type: own_relu}\n"
+                                      "  - {name: last, type: dense}\n",
+                                      path);
+    counter c = {0};
+    drove_custom_loss loss = own_squared;
+    drove_result *result[2];
+    drove_options *opt = options_for(data, "sequential", "1");
+    loss.context = &c;
+    ok(drove_options_set(opt, "model", path));
+    ok(drove_options_set(opt, "batch", "2348"));
+    ok(drove_options_add_layer(opt, &own_relu));
+    ok(drove_options_set(opt, "loss", "squared"));
+    result[0] = train(opt);
+    ok(drove_options_set_loss(opt, &loss));
+    result[1] = train(opt);
+    assert_true(atomic_load(&c.n_calls) >= 3 * 3);
+    assert_same_parameters(drove_result_model(result[0]), drove_result_model(result[1]), opt);
+    for (int k = 0; k < 2; k++) drove_result_destroy(result[k]);
+    drove_options_destroy(opt);
+    drove_memory_file_destroy(file);
+    drove_arrays_destroy(data);
+}
+
 /* The parts of a team divide forward; on images the numbers come as rows, columns, channels. */
 static void a_team_computes_it(void **state)
 {
@@ -738,6 +780,7 @@ int main(void)
         cmocka_unit_test(a_trainer_uses_it),
         cmocka_unit_test(bad_losses_are_refused),
         cmocka_unit_test(relu_is_drove_own),
+        cmocka_unit_test(large_batches_come_in_pieces),
         cmocka_unit_test(a_team_computes_it),
         cmocka_unit_test(a_saved_model_needs_its_layers),
         cmocka_unit_test(bad_layers_are_refused),
