@@ -32,9 +32,10 @@ typedef struct drove_data drove_data;
  * ?split= of spec (default 0.1) drawn by `seed`; any other text is a spec.  ?part=test opens a
  * format's own test files as training data.  Test data get the training data's number of
  * features, classes and scaling.  *test_out is NULL when there is none.  The caller owns both and
- * may destroy them in any order.  Errors: DROVE_E_ARG (spec), DROVE_E_IO (cannot be opened or
- * read), DROVE_E_DATA (file, line or byte, expected, found), DROVE_E_SHAPE (test does not fit
- * train), DROVE_E_NOMEM. */
+ * may destroy them in any order.  Errors: DROVE_E_ARG (spec, a name in memory that nothing has),
+ * DROVE_E_FILE (cannot be opened), DROVE_E_IO (reading failed), DROVE_E_DATA (file, line or byte,
+ * expected, found), DROVE_E_SHAPE (test does not fit train), DROVE_E_UNSUPPORTED (zstd, PNG or JPEG
+ * in a build without them), DROVE_E_NOMEM, DROVE_E_SYSTEM (a thread). */
 drove_status drove_data_open(const char *spec, const char *test, uint64_t seed,
                              drove_data **train_out, drove_data **test_out);
 void         drove_data_destroy(drove_data *data); /* may be NULL */
@@ -45,7 +46,7 @@ int drove_data_is_named(const char *text);
 /* Writes spec with ?label=label into into[size]; spec alone if label is NULL or "".
  * Errors: DROVE_E_ARG (too long). */
 drove_status drove_data_set_label(const char *spec, const char *label, char *into, size_t size);
-/* The same with ?weights=column. */
+/* The same with ?weights=column.  Errors: the same. */
 drove_status drove_data_set_weights(const char *spec, const char *column, char *into, size_t size);
 
 /* What drove_data_describe tells. */
@@ -80,20 +81,20 @@ void drove_data_describe(const drove_data *data, drove_data_facts *out);
 drove_status drove_data_columns_json(const drove_data *data, char **out);
 
 /* Writes a description for people to stream: rows, features, storage, value range, class counts,
- * notes; of a table also its columns. */
+ * notes; of a table also its columns.  Errors: DROVE_E_IO (stream), DROVE_E_NOMEM. */
 drove_status drove_data_print_info(const drove_data *data, FILE *stream);
 
 /* Writes the data set to a file whose format the spec `to` names: libsvm:FILE, csv:FILE, npy:X,Y,
  * idx:IMAGES,LABELS, quant:FILE?precision=D8i16.  Values are written unscaled unless `to` has
  * ?scaled=1 or is quant.  The file appears whole or not at all.
  * Errors: DROVE_E_ARG, DROVE_E_UNSUPPORTED (why the data does not fit that format),
- * DROVE_E_EXISTS, DROVE_E_IO. */
+ * DROVE_E_EXISTS, DROVE_E_FILE (cannot be created), DROVE_E_IO, DROVE_E_NOMEM. */
 drove_status drove_data_convert(const drove_data *data, const char *to);
 
 /* The same for data that need not fit into memory: `from` is read in pieces of a few MiB and
  * written to a new file in the format rows.  Text (libsvm, table) and synth:logistic can be read
  * so.  What needs all rows of a table (categories, fill values) comes from a sample of them.
- * Errors: also DROVE_E_UNSUPPORTED (another format). */
+ * Errors: those of drove_data_open and drove_data_convert, DROVE_E_UNSUPPORTED (another format). */
 drove_status drove_data_convert_large(const char *from, const char *to);
 /* Whether it can, and that takes less than an eighth of the memory that is free. */
 int drove_data_is_large(const char *from, const char *to);

@@ -5,6 +5,7 @@
 #include <drove/arrays.h>
 #include <drove/arrow.h>
 #include <drove/bench.h>
+#include <drove/custom.h>
 #include <drove/data.h>
 #include <drove/dmgc.h>
 #include <drove/export.h>

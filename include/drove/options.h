@@ -74,8 +74,9 @@ drove_status drove_options_set(drove_options *options, const char *name, const c
  * size too small). */
 drove_status drove_options_get(const drove_options *options, const char *name, char *into,
                                size_t size);
-/* Reads a run file: a YAML mapping from option names to scalars.  Errors: DROVE_E_IO, DROVE_E_ARG
- * (file:line:column: what was expected and found; unknown key with the nearest; a repeated key).
+/* Reads a run file: a YAML mapping from option names to scalars.  Errors: DROVE_E_FILE (cannot be
+ * opened), DROVE_E_IO, DROVE_E_NOMEM, DROVE_E_ARG (file:line:column: what was expected and found;
+ * unknown key with the nearest; a repeated key).
  * On failure *options is unchanged. */
 drove_status drove_options_load(drove_options *options, const char *path);
 /* After drove_options_validate has refused options that came from this run file, at least in part:
@@ -85,13 +86,15 @@ void drove_options_locate(const char *path);
 /* Loads the options of the run in `folder` (its run.json) and sets .resume and .out to the folder;
  * also .model, where the file or run that it names is gone.  Flags given with --resume then change
  * only what they name.
- * Errors: DROVE_E_IO, DROVE_E_DATA. */
+ * Errors: DROVE_E_FILE (no run.json), DROVE_E_IO, DROVE_E_DATA, DROVE_E_ARG (a value in it),
+ * DROVE_E_NOMEM. */
 drove_status drove_options_resume(drove_options *options, const char *folder);
 /* Loads the options of the run that was recorded in the file `path` and sets .replay to it.
- * Errors: DROVE_E_IO, DROVE_E_DATA. */
+ * Errors: DROVE_E_FILE (cannot be opened), DROVE_E_IO, DROVE_E_DATA, DROVE_E_NOMEM. */
 drove_status drove_options_replay(drove_options *options, const char *path);
-/* Checks every option and all combinations that need no data.  Errors: DROVE_E_ARG,
- * DROVE_E_UNSUPPORTED. */
+/* Checks every option and all combinations that need no data; reads the description of a network
+ * that the option model names.  Errors: DROVE_E_ARG, DROVE_E_UNSUPPORTED, DROVE_E_NOMEM; of that
+ * file DROVE_E_FILE, DROVE_E_IO, DROVE_E_DATA, DROVE_E_SHAPE. */
 drove_status drove_options_validate(const drove_options *options);
 
 /* The candidate nearest to word (letters inserted, left out, changed or swapped), or NULL if none

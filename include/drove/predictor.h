@@ -24,7 +24,8 @@ typedef struct drove_predictor drove_predictor;
 /* Loads a model: a file, the folder of a run, or a name in memory (drove_result_model, or that of a
  * drove_memory_file).  isa: the highest kernel tier, NULL or "" = best.  What it needs is copied;
  * parameters are in memory once, 4 bytes each, beside a pass's activations for each thread.
- * Errors: DROVE_E_ARG (isa), DROVE_E_FILE, DROVE_E_IO, DROVE_E_DATA, DROVE_E_NOMEM. */
+ * Errors: DROVE_E_ARG (isa), DROVE_E_FILE, DROVE_E_IO, DROVE_E_DATA, DROVE_E_UNSUPPORTED (a layer
+ * of a program's own: drove_predictor_open_with), DROVE_E_NOMEM. */
 drove_status drove_predictor_open(const char *model, const char *isa, drove_predictor **out);
 void         drove_predictor_destroy(drove_predictor *predictor); /* NULL accepted */
 

@@ -23,7 +23,7 @@ extern "C" {
 /* Loads the constants that `which` names: NULL, "" or "auto": the constants in
  * ~/.config/drove/throughput.json (under XDG_CONFIG_HOME) if the file exists and was measured on
  * this machine, else the paper's; "paper": the paper's; else the path of a file, from any machine.
- * For drove_dmgc_setting.  Errors: DROVE_E_FILE, DROVE_E_IO (no such file), DROVE_E_DATA (what is
+ * For drove_dmgc_setting.  Errors: DROVE_E_FILE (no such file), DROVE_E_IO, DROVE_E_DATA (what is
  * wrong in it, and where), DROVE_E_NOMEM. */
 drove_status drove_throughput_open(const char *which, drove_throughput **out);
 void         drove_throughput_close(drove_throughput *constants); /* NULL accepted */

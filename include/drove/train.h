@@ -61,8 +61,11 @@ typedef struct drove_result drove_result;
 
 /* Runs the training that options describe, on threads of its own, to the end.  options are copied;
  * callbacks may be NULL.  *out is set however the run ended, also after a crash or an interruption.
- * Errors: DROVE_E_ARG, DROVE_E_SHAPE, DROVE_E_DATA, DROVE_E_IO, DROVE_E_EXISTS (out holds another
- * run), DROVE_E_NOMEM, DROVE_E_SYSTEM.  A process may have several runs at the same time. */
+ * Errors: DROVE_E_ARG, DROVE_E_SHAPE, DROVE_E_DATA, DROVE_E_FILE (a file that cannot be opened or
+ * made), DROVE_E_IO, DROVE_E_EXISTS (out holds another run), DROVE_E_UNSUPPORTED (a device, a
+ * precision, MPI: not here), DROVE_E_NOMEM, DROVE_E_SYSTEM (threads, a lost worker, ranks); those
+ * that a loss or layer of the program's own returns.  A process may have several runs at the same
+ * time. */
 drove_status drove_train(const drove_options *options, const drove_callbacks *callbacks,
                          drove_result **out);
 void         drove_result_destroy(drove_result *result); /* NULL accepted */
@@ -104,6 +107,24 @@ void drove_run_destroy(drove_run *run);
  * on every rank.  After a failure known to all ranks, rank 0 has the text, and drove_error_text()
  * is "" on the others. */
 
+/* Inside another MPI program: the ranks of this communicator train together, instead of those of
+ * the launcher.  communicator: MPI_Comm_c2f(comm), which is a number in every library of MPI.
+ * library: "openmpi" or "mpich", whose module is opened; NULL: the one that the program is linked
+ * with.  Before drove_run_train, which all ranks of the communicator call with the same options; a
+ * communicator of one rank (MPI_COMM_SELF) is a run of its own.
+ *
+ * The program has called MPI_Init_thread with MPI_THREAD_MULTIPLE, or with MPI_THREAD_SERIALIZED if
+ * no other thread of it uses MPI during the run: drove calls MPI in threads of its own.  It
+ * duplicates the communicator, frees the duplicate at the end, and sends nothing over the one that
+ * was given; MPI_Finalize is the program's.  After a failure while ranks exchange messages the
+ * duplicate stays, as messages to it may be under way.  Runs of several communicators may be in one
+ * job.
+ *
+ * Errors: DROVE_E_ARG (library, the run has been trained), DROVE_E_UNSUPPORTED (no library is
+ * found).  The communicator and the thread level are seen to by drove_run_train:
+ * DROVE_E_UNSUPPORTED, DROVE_E_SYSTEM. */
+drove_status drove_run_set_communicator(drove_run *run, int communicator, const char *library);
+
 /* This process's rank; 0 without a launcher or with one process. */
 unsigned drove_launched_rank(void);
 /* Call it instead of drove_train if the options cannot be read: the other ranks learn of it and
@@ -127,7 +148,7 @@ int           drove_result_exit(const drove_result *result); /* 0, 3, 4 or 128 +
 void drove_result_final(const drove_result *result, drove_progress *out);
 /* the summary, one JSON object; owned by result */
 const char *drove_result_json(const drove_result *result);
-/* Prints a summary for people: the result, the speed, the files. */
+/* Prints a summary for people: the result, the speed, the files.  Errors: DROVE_E_IO. */
 drove_status drove_result_print(const drove_result *result, FILE *stream);
 
 /* ---- a saved model ---- */
@@ -177,7 +198,8 @@ typedef struct drove_score_report {
  *
  * These run on threads of their own and may be called by several threads at once.  Errors:
  * DROVE_E_ARG (isa, spec), DROVE_E_FILE, DROVE_E_IO, DROVE_E_DATA (files), DROVE_E_SHAPE (the data
- * do not fit the model), DROVE_E_NOMEM, DROVE_E_SYSTEM.  On failure *out is unchanged. */
+ * do not fit the model), DROVE_E_UNSUPPORTED (a layer of a program's own; of drove_eval also a
+ * loss), DROVE_E_NOMEM, DROVE_E_SYSTEM.  On failure *out is unchanged. */
 
 /* Mean loss and accuracy; needs labels. */
 drove_status drove_eval(const drove_use_options *use, drove_score_report *out);
@@ -196,7 +218,7 @@ drove_status drove_predict(const drove_use_options *use, FILE *stream);
  * activations, inits, losses, data, features, backoffs, engines, devices, roundings, tiers,
  * benches): name, help and source of each entry; with as_json a JSON array of {name, help, source}.
  * kind NULL: the registries' names.
- * Errors: DROVE_E_ARG (unknown kind, with the nearest). */
+ * Errors: DROVE_E_ARG (unknown kind, with the nearest), DROVE_E_IO (stream), DROVE_E_NOMEM. */
 drove_status drove_list(const char *kind, int as_json, FILE *stream);
 /* Prints cores, NUMA nodes, caches, ISA tier, BLAS, memory, devices, and where the workers of these
  * options would run.  With measure also the gradients (examples) per second that each device and

@@ -5,7 +5,19 @@
 #ifndef DROVE_BASE_OPTIONS_H
 #define DROVE_BASE_OPTIONS_H
 
+#include <drove/custom.h>
 #include <drove/options.h>
+
+/* The program's own loss and kinds of layers.  Copied with the options: the names lie here, and the
+ * pointers to names in the given structs are not used. */
+typedef struct drove_custom {
+    bool               has_loss;
+    char               loss_name[DROVE_CUSTOM_NAME_SIZE];
+    drove_custom_loss  loss;
+    unsigned           n_layers;
+    char               layer_name[DROVE_CUSTOM_LAYERS][DROVE_CUSTOM_NAME_SIZE];
+    drove_custom_layer layer[DROVE_CUSTOM_LAYERS];
+} drove_custom;
 
 struct drove_options {
     /* problem */
@@ -69,6 +81,8 @@ struct drove_options {
     char     replay[DROVE_TEXT_SIZE];       /* such a file, to repeat the run; "" = a new run */
     char     replay_steps[DROVE_TEXT_SIZE]; /* file, a line of JSON for each step; "" = none */
     char save_every[DROVE_TEXT_SIZE]; /* "eval", "epochs=N", "updates=N", "seconds=N", "never" */
+    /* not in the table: drove_options_set_loss, drove_options_add_layer */
+    drove_custom custom;
 };
 
 /* As the table has them. */

@@ -61,7 +61,7 @@ static drove_status make_model(const drove_options *options, const drove_input_s
     drove_model_io io;
     if (drove__names_model_file(options->model)) {
         drove_modelfile file;
-        DROVE_TRY(drove__modelfile_load(options->model, &file));
+        DROVE_TRY(drove__modelfile_load_with(options->model, &options->custom, &file));
         *out = file.model;
         file.model = NULL;
         drove__modelfile_fini(&file);
@@ -79,6 +79,7 @@ static drove_status make_model(const drove_options *options, const drove_input_s
         drove_data_destroy(train);
         drove_data_destroy(test);
     }
+    io.custom = &options->custom;
     return drove__model_create(options->model, options->activation, options->loss, &io, out);
 }
 

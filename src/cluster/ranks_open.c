@@ -4,6 +4,9 @@
 #include "base/mem.h"
 #include "base/module.h"
 
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,6 +144,73 @@ static drove_status choose_reduce(bool *by_library)
     return drove__fail(DROVE_E_ARG, "DROVE_REDUCE: expected tree or library, found \"%s\"", word);
 }
 
+/* A rank that a signal ends before all ranks have left MPI_Init leaves the others in it, and the
+ * launcher may not notice.  SIGINT and SIGTERM wait until all have met behind it. */
+static int init_undisturbed(const drove_wire_ops *ops, drove_wire **w, char *error)
+{
+    sigset_t both, before;
+    sigemptyset(&both);
+    sigaddset(&both, SIGINT);
+    sigaddset(&both, SIGTERM);
+    const bool is_masked = pthread_sigmask(SIG_BLOCK, &both, &before) == 0;
+    const int failed = ops->init(w, error);
+    if (is_masked) (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return failed;
+}
+
+static drove_status make_transport(drove_wire *w, const drovek_table *kernels, double timeout_s,
+                                   drove_transport **out)
+{
+    const drove_messages_options opt = {.timeout_s = timeout_s,
+                                        .has_progress_thread = w->takes_threads,
+                                        .ends_wire = true};
+    return drove__transport_messages(w, kernels, &opt, out);
+}
+
+drove_status drove__mpi_find_library(const char *name, const char **out)
+{
+    char text[8192] = ""; /* MPI_MAX_LIBRARY_VERSION_STRING of either is less */
+    int n;
+    if (name != NULL) {
+        for (size_t i = 0; i < DROVE_COUNT(libraries); i++) {
+            *out = libraries[i];
+            if (strcmp(libraries[i], name) == 0) return DROVE_OK;
+        }
+        return drove__fail(DROVE_E_ARG,
+                           "communicator: expected the library openmpi or mpich, found \"%.40s\"",
+                           name);
+    }
+    void *found = dlsym(RTLD_DEFAULT, "MPI_Get_library_version");
+    int (*version)(char *, int *) = NULL;
+    memcpy(&version, &found, sizeof version); /* POSIX: a symbol may be a function */
+    if (version != NULL) (void)version(text, &n);
+    *out = strstr(text, "Open MPI") != NULL ? libraries[0]
+           : strstr(text, "MPICH") != NULL  ? libraries[1]
+                                            : NULL;
+    if (*out != NULL) return DROVE_OK;
+    return drove__fail(DROVE_E_UNSUPPORTED,
+                       "communicator: expected a program that is linked with Open MPI or MPICH, or "
+                       "the library's name, found %s%.60s",
+                       version == NULL ? "neither" : "", text);
+}
+
+drove_status drove__transport_mpi_given(int communicator, const char *library,
+                                        const drovek_table *kernels, double timeout_s,
+                                        drove_transport **out)
+{
+    const drove_wire_ops *ops = NULL;
+    drove_wire *w = NULL;
+    char error[DROVE_WIRE_NAME_SIZE] = "";
+    DROVE_TRY(open_library(library, &ops));
+    const int failed = ops->init_given(communicator, &w, error);
+    if (failed != 0)
+        return drove__fail(failed == 2 ? DROVE_E_UNSUPPORTED : DROVE_E_SYSTEM, "communicator: %s",
+                           error);
+    drove_status status = make_transport(w, kernels, timeout_s, out);
+    if (status != DROVE_OK) ops->abort(w, 1); /* the others would wait for this rank */
+    return status;
+}
+
 drove_status drove__transport_mpi(const drovek_table *kernels, double timeout_s,
                                   drove_transport **out)
 {
@@ -151,7 +221,7 @@ drove_status drove__transport_mpi(const drovek_table *kernels, double timeout_s,
     bool by_library;
     DROVE_TRY(choose_reduce(&by_library));
     DROVE_TRY(open_launched(&ops));
-    if (ops->init(&w, error) != 0) return drove__fail(DROVE_E_SYSTEM, "%s", error);
+    if (init_undisturbed(ops, &w, error) != 0) return drove__fail(DROVE_E_SYSTEM, "%s", error);
     if (w->n_ranks != launched && find_launcher() != NULL) {
         drove__fail(DROVE_E_UNSUPPORTED,
                     "expected the %u ranks that the launcher started, found that %s sees %u: is it "
@@ -160,10 +230,7 @@ drove_status drove__transport_mpi(const drovek_table *kernels, double timeout_s,
         ops->fini(w);
         return DROVE_E_UNSUPPORTED;
     }
-    drove_messages_options opt = {.timeout_s = timeout_s,
-                                  .has_progress_thread = w->takes_threads,
-                                  .ends_wire = true};
-    drove_status status = drove__transport_messages(w, kernels, &opt, out);
+    drove_status status = make_transport(w, kernels, timeout_s, out);
     if (status == DROVE_OK && by_library) status = drove__messages_library_reduce(*out, true);
     if (status != DROVE_OK) ops->abort(w, 1); /* the others would wait for this rank */
     return status;

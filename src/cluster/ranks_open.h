@@ -26,6 +26,17 @@ unsigned drove__mpi_launched_rank(void);
 drove_status drove__transport_mpi(const drovek_table *kernels, double timeout_s,
                                   drove_transport **out);
 
+/* The same over a duplicate of a communicator that the program gives, as MPI_Comm_c2f names it;
+ * without MPI_Init and MPI_Finalize.  library: "openmpi" or "mpich".  All ranks of it call this.
+ * Errors: DROVE_E_UNSUPPORTED (no module, the thread level, the communicator), DROVE_E_SYSTEM,
+ * DROVE_E_NOMEM. */
+drove_status drove__transport_mpi_given(int communicator, const char *library,
+                                        const drovek_table *kernels, double timeout_s,
+                                        drove_transport **out);
+/* Settles which library: name, or NULL for the one that this process has loaded for all to see.
+ * *out: static.  Errors: DROVE_E_ARG (unknown), DROVE_E_UNSUPPORTED (none is found). */
+drove_status drove__mpi_find_library(const char *name, const char **out);
+
 /* Ends all processes of the job with this exit status.  Returns only if t has no wire. */
 void drove__transport_abort(drove_transport *t, int status);
 

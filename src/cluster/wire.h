@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 enum {
-    DROVE_WIRE_VERSION = 1,
+    DROVE_WIRE_VERSION = 2,
     DROVE_WIRE_NAME_SIZE = 256,
     DROVE_WIRE_ANY = -1,      /* from any rank */
     DROVE_WIRE_MOST = 1 << 30 /* bytes of a message */
@@ -36,6 +36,9 @@ typedef struct drove_wire_ops {
     /* int results: 0, or an error whose text is in w->error (init: in error[DROVE_WIRE_NAME_SIZE]).
      */
     int (*init)(drove_wire **out, char *error);
+    /* Over a duplicate of a communicator of the program's, given as MPI_Comm_c2f does; MPI is the
+     * program's to begin and to end.  All its ranks call it.  NULL: not offered. */
+    int (*init_given)(int communicator, drove_wire **out, char *error);
     void (*fini)(drove_wire *w);
     /* Messages with equal sender and tag arrive in order. */
     int (*isend)(drove_wire *w, const void *bytes, size_t n_bytes, unsigned to, unsigned tag,

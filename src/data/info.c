@@ -277,8 +277,11 @@ drove_status drove_data_print_info(const drove_data *data, FILE *stream)
         char notes[2 * sizeof data->storage->notes];
         fprintf(stream, "notes     %s\n", drove__print_plain(facts.notes, notes, sizeof notes));
     }
-    if (data->storage->schema == NULL) return DROVE_OK;
-    putc('\n', stream);
-    drove__schema_print(data->storage->schema, stream);
-    return DROVE_OK;
+    if (data->storage->schema != NULL) {
+        putc('\n', stream);
+        drove__schema_print(data->storage->schema, stream);
+    }
+    return ferror(stream) == 0 ? DROVE_OK
+                               : drove__fail(DROVE_E_IO, "the description of data: it cannot be "
+                                                         "written");
 }

@@ -3,6 +3,7 @@
 #include "loop/evaluation.h"
 
 #include "loop/host.h"
+#include "model/custom.h"
 
 #include <string.h>
 
@@ -39,7 +40,7 @@ void drove__worker_score(drove_worker *w)
         if (status == DROVE_OK) continue;
         if (atomic_exchange(&w->is_lost, 1) != 0) return;
         bool is_borne = from != NULL && from->ops->fail != NULL && from->ops->fail(from, w->index);
-        if (!is_borne) drove__worker_fail(w, status);
+        if (!is_borne || drove__custom_has_failed(loop->model)) drove__worker_fail(w, status);
     }
 }
 

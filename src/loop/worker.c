@@ -4,6 +4,7 @@
 #include "loop/batches.h"
 #include "loop/evaluation.h"
 #include "loop/step.h"
+#include "model/custom.h"
 
 #include <stdlib.h>
 
@@ -172,8 +173,13 @@ void drove__worker_leave(drove_worker *w)
 static void give_up(drove_worker *w, drove_status status)
 {
     drove_source *from = w->loop->source;
-    if (atomic_load(&w->loop->halted) || atomic_exchange(&w->is_lost, 1) != 0) return;
-    if (from->ops->fail != NULL && from->ops->fail(from, w->index)) return; /* it says so */
+    const bool is_second = atomic_load(&w->loop->halted) != 0; /* another's failure is the run's */
+    if (atomic_exchange(&w->is_lost, 1) != 0) return;
+    /* A source that waits for this worker's word must have it, whoever failed first. */
+    const bool is_borne = from->ops->fail != NULL && from->ops->fail(from, w->index);
+    if (is_second) return;
+    /* A function of the program's own would fail for the others, too. */
+    if (is_borne && !drove__custom_has_failed(w->loop->model)) return; /* it says so */
     if (w->device != NULL) status = drove__fail_in(status, "worker %s", w->plan->name);
     drove__worker_fail(w, status);
 }

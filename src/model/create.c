@@ -7,6 +7,7 @@
 #include "model/model.h"
 
 #include "base/mem.h"
+#include "model/custom.h"
 #include "model/graph.h"
 #include "model/loss.h"
 #include "model/support.h"
@@ -49,10 +50,15 @@ static drove_status find_activation(const char *name, const drove_activation **o
     return drove__fail_unknown("activation", name, names, n);
 }
 
-static drove_status find_loss(const char *name, const drove_loss_ops **out)
+static drove_status find_loss(const char *name, const drove_kinds *kinds,
+                              const drove_loss_ops **out)
 {
     const char *names[DROVE_MODEL_MAX_NAMES];
     size_t n = 0;
+    if (kinds != NULL && kinds->given.has_loss && strcmp(kinds->loss.name, name) == 0) {
+        *out = &kinds->loss;
+        return DROVE_OK;
+    }
     for (; drove__losses[n] != NULL; n++) {
         if (strcmp(drove__losses[n]->name, name) == 0) {
             *out = drove__losses[n];
@@ -126,12 +132,13 @@ static drove_status settle_sizes(drove_model *m, const drove_activation *act, co
                                  const drove_model_io *io)
 {
     const char *why = NULL;
-    DROVE_TRY(find_loss(loss, &m->loss));
+    DROVE_TRY(find_loss(loss, m->kinds, &m->loss));
     if (io->n_features == 0)
         return drove__fail(DROVE_E_SHAPE, "model %s: the data have no features", m->spec);
     m->n_inputs = io->n_features;
     m->input = (drove_shape){io->n_features, 1, 1};
-    m->n_outputs = m->loss->n_outputs(io, &why);
+    m->n_outputs = m->loss->custom != NULL ? drove__custom_outputs(m->loss, io, &why)
+                                           : m->loss->n_outputs(io, &why);
     if (m->n_outputs == 0) {
         return drove__fail(DROVE_E_SHAPE, "model %s: loss %s does not fit the data: %s", m->spec,
                            m->loss->name, why);
@@ -167,7 +174,7 @@ static drove_status build_graph(drove_model *m, const drove_graph *graph, const 
     return lay_out(m);
 }
 
-static drove_status create_named(const char *spec, drove_model **out)
+static drove_status create_named(const char *spec, drove_kinds *kinds, drove_model **out)
 {
     drove_model *m = calloc(1, sizeof *m);
     if (m == NULL) return drove__fail_nomem("model", sizeof *m);
@@ -177,6 +184,7 @@ static drove_status create_named(const char *spec, drove_model **out)
                            sizeof m->spec - 1);
     }
     strcpy(m->spec, spec);
+    m->kinds = drove__kinds_keep(kinds);
     *out = m;
     return DROVE_OK;
 }
@@ -185,12 +193,19 @@ drove_status drove__model_create(const char *spec, const char *activation, const
                                  const drove_model_io *io, drove_model **out)
 {
     drove_spec parsed;
+    drove_kinds *kinds;
     drove_model *m = NULL;
     *out = NULL;
     if (spec[0] == '\0') spec = DROVE_MODEL_USUAL;
     if (drove__graph_is_file(spec)) return drove__model_create_file(spec, loss, io, out);
-    DROVE_TRY(drove__spec_parse(spec, &parsed));
-    drove_status status = create_named(spec, &m);
+    DROVE_TRY(drove__kinds_create(io->custom, &kinds));
+    drove_status status = drove__spec_parse(spec, &parsed);
+    if (status != DROVE_OK) {
+        drove__kinds_release(kinds);
+        return status;
+    }
+    status = create_named(spec, kinds, &m);
+    drove__kinds_release(kinds);
     if (status == DROVE_OK) status = build(m, &parsed, activation, loss, io);
     drove__spec_fini(&parsed);
     if (status != DROVE_OK) {
@@ -206,7 +221,7 @@ drove_status drove__model_create_graph(const drove_graph *graph, const char *spe
 {
     drove_model *m = NULL;
     *out = NULL;
-    DROVE_TRY(create_named(spec, &m));
+    DROVE_TRY(create_named(spec, graph->kinds, &m));
     drove_status status = build_graph(m, graph, loss, io);
     if (status != DROVE_OK) {
         drove__model_destroy(m);
@@ -223,5 +238,6 @@ void drove__model_destroy(drove_model *model)
     free(model->graph_text);
     free(model->notes);
     drove__free(model->initial);
+    drove__kinds_release(model->kinds);
     free(model);
 }

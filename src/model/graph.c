@@ -1,6 +1,8 @@
 /* model/graph.c - the description of a network. */
 #include "model/graph.h"
 
+#include "model/custom.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +23,7 @@ void drove__graph_fini(drove_graph *graph)
     }
     free(graph->node);
     free(graph->notes);
+    drove__kinds_release(graph->kinds);
     *graph = (drove_graph){0};
 }
 

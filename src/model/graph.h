@@ -42,6 +42,7 @@ typedef struct drove_graph {
     drove_node      *node;
     unsigned         n_heads; /* 0: the one output that no layer reads */
     drove_graph_head head[DROVE_MODEL_MOST_HEADS];
+    drove_kinds     *kinds; /* the program's own, that nodes may have; NULL: none */
     char *notes; /* parts of its file that drove does not support, one line each; NULL: none */
 } drove_graph;
 
@@ -95,6 +96,9 @@ bool drove__graph_is_file(const char *spec);
 /* Errors: DROVE_E_IO, DROVE_E_DATA (file, line, expected, found), DROVE_E_NOMEM. */
 drove_status drove__graph_read_yaml(const char *text, size_t n_bytes, const char *file,
                                     drove_graph *out);
+/* The same with kinds of layers of the program's own; NULL: none. */
+drove_status drove__graph_read_yaml_with(const char *text, size_t n_bytes, const char *file,
+                                         drove_kinds *kinds, drove_graph *out);
 drove_status drove__graph_read_prototxt(const char *text, size_t n_bytes, const char *file,
                                         drove_graph *out);
 /* Reads a network of ONNX with its parameters.  Errors: DROVE_E_DATA (file, node, operator), those
@@ -106,6 +110,7 @@ drove_status drove__graph_print_yaml(const drove_graph *graph, char **out);
 /* Reads a model file, by its suffix.  graph->file is path: borrowed.  Errors: those of reading,
  * DROVE_E_FILE. */
 drove_status drove__graph_read_file(const char *path, drove_graph *out);
+drove_status drove__graph_read_file_with(const char *path, drove_kinds *kinds, drove_graph *out);
 
 /* Models that carry their description (graph_text): from a file, and from a saved model, where
  * `spec` is the name of that file.  Errors: those of reading and of drove__model_create_graph. */

@@ -1,6 +1,7 @@
 /* model/graph_keys.c - the table of keys, the kinds of layers, defaults and names. */
 #include "model/graph_keys.h"
 
+#include "model/custom.h"
 #include "model/support.h"
 
 #include <stddef.h>
@@ -17,6 +18,7 @@ enum {
     DROPOUT = 1 << 5,
     BATCH_NORM = 1 << 6,
     SUM = 1 << 7,
+    CUSTOM = 1 << 8,
     POOL = MAX_POOL | AVERAGE_POOL,
     WEIGHTED = DENSE | CONVOLUTION
 };
@@ -28,7 +30,7 @@ enum {
 
 const drove_graph_key drove__graph_keys[] = {
     {"channels", DROVE_KEY_COUNT, AT(n_out), 1, MOST_CHANNELS, CONVOLUTION},
-    {"units", DROVE_KEY_COUNT, AT(n_out), 1, MOST_CHANNELS, DENSE},
+    {"units", DROVE_KEY_COUNT, AT(n_out), 1, MOST_CHANNELS, DENSE | CUSTOM},
     {"kernel", DROVE_KEY_PAIR, PAIR_AT(kh, kw), 1, MOST_SIDE, CONVOLUTION | POOL},
     {"stride", DROVE_KEY_PAIR, PAIR_AT(sh, sw), 1, MOST_SIDE, CONVOLUTION | POOL},
     {"pad", DROVE_KEY_PAIR, PAIR_AT(ph, pw), 0, MOST_SIDE, CONVOLUTION | POOL},
@@ -46,7 +48,7 @@ const drove_graph_key drove__graph_keys[] = {
     {"coefficients", DROVE_KEY_REALS, AT(coefficient), -1e6, 1e6, SUM},
     {"weight_init", DROVE_KEY_FILLER, AT(w_filler), 0, 0, WEIGHTED},
     {"bias_init", DROVE_KEY_FILLER, AT(b_filler), 0, 0, WEIGHTED},
-    {"weight_lr", DROVE_KEY_REAL, AT(w_lr), 1e-6, 1e6, WEIGHTED | BATCH_NORM},
+    {"weight_lr", DROVE_KEY_REAL, AT(w_lr), 1e-6, 1e6, WEIGHTED | BATCH_NORM | CUSTOM},
     {"bias_lr", DROVE_KEY_REAL, AT(b_lr), 1e-6, 1e6, WEIGHTED | BATCH_NORM},
     {NULL, DROVE_KEY_COUNT, 0, 0, 0, 0, 0},
 };
@@ -62,6 +64,7 @@ unsigned drove__graph_kind_bit(const drove_layer_ops *ops)
         {&drove__layer_lrn, LRN},           {&drove__layer_dropout, DROPOUT},
         {&drove__layer_sum, SUM},           {&drove__layer_batch_norm, BATCH_NORM},
     };
+    if (ops->custom != NULL) return CUSTOM;
     for (size_t i = 0; i < sizeof bits / sizeof bits[0]; i++) {
         if (bits[i].ops == ops) return bits[i].bit;
     }
@@ -107,7 +110,8 @@ drove_status drove__graph_take_name(const char *text, char into[DROVE_LAYER_NAME
     return DROVE_OK;
 }
 
-drove_status drove__graph_find_kind(const char *word, const drove_layer_ops **out)
+drove_status drove__graph_find_kind(const char *word, const drove_kinds *kinds,
+                                    const drove_layer_ops **out)
 {
     const char *names[DROVE_MODEL_MAX_NAMES];
     size_t n = 0;
@@ -115,6 +119,12 @@ drove_status drove__graph_find_kind(const char *word, const drove_layer_ops **ou
         names[n] = drove__layer_kinds[n]->name;
         if (strcmp(names[n], word) != 0) continue;
         *out = drove__layer_kinds[n];
+        return DROVE_OK;
+    }
+    for (unsigned i = 0; kinds != NULL && i < kinds->given.n_layers; i++) {
+        names[n] = kinds->layer[i].name;
+        if (strcmp(names[n++], word) != 0) continue;
+        *out = &kinds->layer[i];
         return DROVE_OK;
     }
     return drove__fail_unknown("type of layer", word, names, n);

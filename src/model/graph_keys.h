@@ -35,8 +35,9 @@ drove_layer_options drove__graph_default_options(const drove_layer_ops *ops);
 /* A name of a layer or blob as allowed in files: ASCII without blanks, quotation marks,
  * backslashes.  Errors: DROVE_E_ARG. */
 drove_status drove__graph_take_name(const char *text, char into[DROVE_LAYER_NAME_SIZE]);
-/* Errors: DROVE_E_ARG (unknown, with the nearest). */
-drove_status drove__graph_find_kind(const char *word, const drove_layer_ops **out);
+/* kinds: the program's own, too; may be NULL.  Errors: DROVE_E_ARG (unknown, with the nearest). */
+drove_status drove__graph_find_kind(const char *word, const drove_kinds *kinds,
+                                    const drove_layer_ops **out);
 /* "linear" means none. */
 drove_status drove__graph_find_act(const char *word, drovek_act *out);
 const char  *drove__graph_act_name(drovek_act act);

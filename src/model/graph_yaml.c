@@ -13,6 +13,7 @@
 #include "model/graph_keys.h"
 
 #include "base/yaml.h"
+#include "model/custom.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -243,8 +244,9 @@ static drove_status read_layer_value(const reader *r, const char *key, drove_yam
     if (strcmp(key, "type") != 0 && strcmp(key, "activation") != 0)
         return read_layer_option(r, key, item, t);
     DROVE_TRY(read_value(r, key, item));
-    drove_status status = key[0] == 't' ? drove__graph_find_kind(item->text, &t->ops)
-                                        : drove__graph_find_act(item->text, &t->node.act);
+    drove_status status = key[0] == 't'
+                              ? drove__graph_find_kind(item->text, r->graph->kinds, &t->ops)
+                              : drove__graph_find_act(item->text, &t->node.act);
     return at(r, status, item->line, item->column);
 }
 
@@ -408,13 +410,14 @@ static drove_status read_document(const reader *r)
     return drove__fail(DROVE_E_DATA, "%s: expected layers, found none", r->file);
 }
 
-drove_status drove__graph_read_yaml(const char *text, size_t n_bytes, const char *file,
-                                    drove_graph *out)
+drove_status drove__graph_read_yaml_with(const char *text, size_t n_bytes, const char *file,
+                                         drove_kinds *kinds, drove_graph *out)
 {
     drove_graph graph;
     reader r = {.graph = &graph, .file = file};
     drove__graph_init(&graph, "model");
     graph.file = file;
+    graph.kinds = drove__kinds_keep(kinds);
     drove_status status =
         drove__yaml_open(text, n_bytes, file, DROVE_E_DATA, "word: value", &r.yaml);
     if (status == DROVE_OK) status = read_document(&r);
@@ -425,4 +428,10 @@ drove_status drove__graph_read_yaml(const char *text, size_t n_bytes, const char
     }
     *out = graph;
     return DROVE_OK;
+}
+
+drove_status drove__graph_read_yaml(const char *text, size_t n_bytes, const char *file,
+                                    drove_graph *out)
+{
+    return drove__graph_read_yaml_with(text, n_bytes, file, NULL, out);
 }

@@ -19,6 +19,7 @@
  */
 #include "model/model.h"
 
+#include "model/custom.h"
 #include "model/support.h"
 
 #include <math.h>
@@ -179,14 +180,16 @@ drove_status drove__model_init(const drove_model *model, const char *init, uint6
         return DROVE_OK;
     }
     memset(theta, 0, model->n_params * sizeof *theta);
-    if (by_default && model->n_layers == 1) return DROVE_OK;
+    if (by_default && model->n_layers == 1 && model->layer[0].ops->custom == NULL) return DROVE_OK;
     if (by_default) init = strcmp(model->activation, "relu") == 0 ? "he:1" : "xavier:1";
     for (size_t l = 0; l < model->n_layers; l++) {
         const drove_layer *layer = &model->layer[l];
         drove_rng rng;
         drove__rng_seed(&rng, seed, DROVE_RNG_INIT, l);
         if (layer->n_w == 0) continue;
-        if (layer->fan_in == 0) fill_normalisation(layer, theta);
+        if (layer->ops->custom != NULL)
+            DROVE_TRY(drove__custom_layer_start(layer, seed + l, theta + layer->w_offset));
+        else if (layer->fan_in == 0) fill_normalisation(layer, theta);
         else if (by_default) DROVE_TRY(fill_as_described(init, layer, &rng, theta));
         else DROVE_TRY(fill_by(init, layer, &rng, theta));
     }

@@ -14,6 +14,8 @@
 
 #include "model/model.h"
 
+#include <drove/custom.h>
+
 typedef enum drove_layer_format {
     DROVE_FORMAT_SAME,  /* bottoms and output have one format, NHWC or NCHW16 */
     DROVE_FORMAT_PLAIN, /* NHWC; the model's input as it is */
@@ -76,6 +78,7 @@ struct drove_layer_ops {
     void (*backward_fused)(const drove_call *c, float *theta, float *db, float eta);
     /* Batch normalisation: [2][c] means and variances of the last forward pass in training. */
     const float *(*statistics)(const void *own);
+    const drove_custom_layer *custom; /* a program's own kind; else NULL */
 };
 
 extern const drove_layer_ops drove__layer_dense, drove__layer_convolution, drove__layer_max_pool,

@@ -4,6 +4,8 @@
 
 #include "model/model.h"
 
+#include <drove/custom.h>
+
 struct drove_loss_ops {
     const char *name, *help, *source;
     /* Outputs that the model needs for these data; 0: the loss does not fit them, and *why says
@@ -17,7 +19,8 @@ struct drove_loss_ops {
     /* Mean loss of the best constant outputs where share[n] of the rows have each class or label;
      * NULL: it does not follow from shares. */
     double (*constant)(const double *share, size_t n);
-    bool gives_probability; /* of a class or label, by predict; else values or margins */
+    bool gives_probability;          /* of a class or label, by predict; else values or margins */
+    const drove_custom_loss *custom; /* the program's own, in place of eval; else NULL */
 };
 
 extern const drove_loss_ops drove__loss_softmax, drove__loss_sigmoid, drove__loss_logistic,

@@ -33,6 +33,8 @@ enum {
 };
 
 typedef struct drove_layer_ops drove_layer_ops; /* model/layer.h */
+typedef struct drove_kinds     drove_kinds;     /* model/custom.h */
+typedef struct drove_custom    drove_custom;    /* base/options.h */
 
 /* Shape of one example: channels, height, width; a vector of n numbers is {n, 1, 1}. */
 typedef struct drove_shape {
@@ -118,7 +120,8 @@ typedef struct drove_model {
     drove_layer          *layer;
     unsigned              n_heads; /* the last one is the main head, used in evaluation */
     drove_head            head[DROVE_MODEL_MOST_HEADS];
-    const drove_loss_ops *loss; /* of all heads */
+    const drove_loss_ops *loss;  /* of all heads */
+    drove_kinds          *kinds; /* the program's own loss and layers; NULL: none */
 } drove_model;
 
 /* Requirements of the data on a model (from the data set, or from a model file). */
@@ -128,6 +131,8 @@ typedef struct drove_model_io {
     size_t      n_values;  /* of an example, with values; 0 counts as 1 */
     int         is_multi_label;
     drove_shape image; /* of an example; all 0: not an image */
+    /* The program's own loss and layers, borrowed while a model is made; NULL: none. */
+    const drove_custom *custom;
 } drove_model_io;
 
 /* A family: one row of model/zoo.c; `drove list models` walks it. */
@@ -285,6 +290,15 @@ typedef struct drove_pass_planes {
     uint8_t       *memory;
 } drove_pass_planes;
 
+/* The first failure of a program's own loss or layer since drove__pass_outcome.  Parts of a team
+ * may fail at once: the one that claims it writes status and text, which are read behind the
+ * barrier at the pass's end (docs/memory-model.md). */
+typedef struct drove_pass_failure {
+    _Atomic int  is_claimed;
+    drove_status status;
+    char         text[DROVE_ERROR_TEXT_SIZE];
+} drove_pass_failure;
+
 /* Scratch for passes of at most max_rows examples; used by the parts of one team at a time. */
 typedef struct drove_pass {
     const drove_model *model;
@@ -303,6 +317,7 @@ typedef struct drove_pass {
     const drove_round *round;       /* NULL: nothing is rounded */
     drove_pass_planes  planes;
     uint64_t           seed, batch; /* keys of the current batch's masks */
+    drove_pass_failure failure;     /* of a function of the program's own */
 } drove_pass;
 
 /* Bytes that a pass will take, without its convolutions' own memory; SIZE_MAX: more than can be
@@ -314,6 +329,9 @@ drove_status drove__pass_create(const drove_pass_options *opt, drove_pass *pass)
 drove_status drove__pass_init(drove_pass *pass, const drove_model *model,
                               const drovek_table *kernels, size_t max_rows);
 void         drove__pass_fini(drove_pass *pass);
+/* After a pass, by the thread that owns it: DROVE_OK, or the failure of a program's own loss or
+ * layer in it, whose numbers then mean nothing.  Clears it. */
+drove_status drove__pass_outcome(drove_pass *pass);
 
 /* out[main head] then holds the raw outputs (logits) of n_rows examples.  pass->is_training and
  * pass->batch describe the pass. */

@@ -1,4 +1,5 @@
 /* model/propagate.c - forward and backward passes through a model's layers. */
+#include "model/custom.h"
 #include "model/layer.h"
 #include "model/loss.h"
 
@@ -206,7 +207,9 @@ void drove__model_loss(const drove_model *model, const drovek_table *k, const dr
         if (!is_main && dz == NULL) continue;
         float of_head = scale * model->head[h].weight;
         drove_score *to = is_main ? score : &aside;
-        if (target->weight != NULL)
+        if (model->loss->custom != NULL)
+            drove__custom_loss_eval(model, target, n_rows, pass->out[l], of_head, dz, pass, to);
+        else if (target->weight != NULL)
             weighted_loss(model, k, target, n_rows, pass->out[l], of_head, dz, to);
         else model->loss->eval(k, pass->out[l], target, n_rows, model->n_outputs, of_head, dz, to);
     }

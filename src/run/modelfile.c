@@ -7,10 +7,11 @@
  * multi_label, scale, class_names (a JSON array), storage, index_base; graph, a description as
  * YAML, where the model came from a file; features where there is a feature map, image where data
  * are images, and what part of them the model sees: its inputs are then the map's features, or that
- * part's numbers; table, the schema of a table (table/schema.h) as JSON.  Described in
- * docs/formats.md.
+ * part's numbers; table, the schema of a table (table/schema.h) as JSON; loss_outputs and
+ * custom_layers, where loss or layers are a program's own.  Described in docs/formats.md.
  */
 #include "data/scale.h"
+#include "model/custom.h"
 #include "model/graph.h"
 #include "model/loss.h"
 #include "run/modelfile.h"
@@ -135,6 +136,22 @@ static void append_meta(const char **meta, const char *key, const char *value)
     meta[1] = value;
 }
 
+/* Their names, with commas. */
+static void list_custom_layers(const drove_model *model,
+                               char into[DROVE_CUSTOM_LAYERS * DROVE_CUSTOM_NAME_SIZE])
+{
+    const drove_kinds *kinds = model->kinds;
+    size_t used = 0;
+    into[0] = '\0';
+    for (unsigned i = 0; kinds != NULL && i < kinds->given.n_layers; i++) {
+        bool is_used = false;
+        for (size_t l = 0; l < model->n_layers; l++)
+            is_used = is_used || model->layer[l].ops == &kinds->layer[i];
+        if (!is_used) continue;
+        used += (size_t)sprintf(into + used, "%s%s", used > 0 ? "," : "", kinds->layer[i].name);
+    }
+}
+
 drove_status drove__modelfile_save(const char *path, const drove_model *model,
                                    const drove_data *data, const drove_features_options *features,
                                    const double *target_mean, const float *theta)
@@ -143,7 +160,10 @@ drove_status drove__modelfile_save(const char *path, const drove_model *model,
     const drove_augment whole = {.channels = s->channels, .height = s->height, .width = s->width};
     bool is_cut = drove__augment_is_on(&data->augment), is_image = s->channels != 0 || is_cut;
     char inputs[32], classes[32], values[32], base[16], map[DROVE_FEATURES_TEXT_SIZE];
-    char image[DROVE_AUGMENT_TEXT_SIZE];
+    char image[DROVE_AUGMENT_TEXT_SIZE], custom_loss[32] = "";
+    char custom_layers[DROVE_CUSTOM_LAYERS * DROVE_CUSTOM_NAME_SIZE];
+    if (model->loss->custom != NULL) drove__custom_outputs_print(model->loss->custom, custom_loss);
+    list_custom_layers(model, custom_layers);
     drove__augment_print(is_cut ? &data->augment : &whole, image);
     drove__features_print(features, map);
     snprintf(base, sizeof base, "%d", s->index_base);
@@ -185,7 +205,11 @@ drove_status drove__modelfile_save(const char *path, const drove_model *model,
                               : is_image     ? "image"
                                              : NULL,
                               map[0] != '\0' ? map : image,
-                              NULL, /* room for four pairs, and the end */
+                              NULL, /* room for six pairs, and the end */
+                              NULL,
+                              NULL,
+                              NULL,
+                              NULL,
                               NULL,
                               NULL,
                               NULL,
@@ -198,6 +222,8 @@ drove_status drove__modelfile_save(const char *path, const drove_model *model,
         if (table != NULL) append_meta(meta, "table", table);
         if (s->n_values > 1) append_meta(meta, "n_values", values);
         if (model->factors == DROVEK_FACTORS_BF16) append_meta(meta, "precision", "bf16");
+        if (custom_loss[0] != '\0') append_meta(meta, "loss_outputs", custom_loss);
+        if (custom_layers[0] != '\0') append_meta(meta, "custom_layers", custom_layers);
         size_t n = list_tensors(model, data, theta, tensor);
         n += list_target_mean(s, target_mean, tensor + n);
         status = drove__safetensors_write(path, tensor, n, meta);
@@ -305,17 +331,62 @@ static drove_status check_chain(const drove_safetensors *st, const drove_modelfi
     return DROVE_OK;
 }
 
+/* The program must give the layers again that it gave when the model was trained. */
+static drove_status check_custom_layers(const drove_safetensors *st, const drove_custom *custom)
+{
+    const char *name = drove__safetensors_meta(st, "custom_layers");
+    while (name != NULL && *name != '\0') {
+        const size_t n = strcspn(name, ",");
+        bool is_there = false;
+        for (unsigned i = 0; i < custom->n_layers; i++)
+            is_there = is_there || (strlen(custom->layer_name[i]) == n &&
+                                    strncmp(custom->layer_name[i], name, n) == 0);
+        if (!is_there)
+            return drove__fail(DROVE_E_UNSUPPORTED,
+                               "expected the program's own layer %.*s (drove_options_add_layer), "
+                               "which this model was trained with, found none",
+                               n < 80 ? (int)n : 80, name);
+        name += n + (name[n] == ',');
+    }
+    return DROVE_OK;
+}
+
+/* *custom: what the program gave, and a loss in place of one that it did not give. */
+static drove_status settle_custom(const drove_safetensors *st, const char *loss,
+                                  drove_custom *custom)
+{
+    const char *outputs = drove__safetensors_meta(st, "loss_outputs");
+    char found[32];
+    DROVE_TRY(check_custom_layers(st, custom));
+    if (outputs == NULL) {
+        custom->has_loss = false;
+        return DROVE_OK;
+    }
+    if (!custom->has_loss || strcmp(custom->loss_name, loss) != 0)
+        return drove__custom_absent_loss(loss, outputs, custom);
+    drove__custom_outputs_print(&custom->loss, found);
+    if (strcmp(found, outputs) == 0) return DROVE_OK;
+    return drove__fail(DROVE_E_SHAPE,
+                       "loss %s: expected outputs that mean \"%.40s\", as in this model, found the "
+                       "program's own with \"%s\"",
+                       loss, outputs, found);
+}
+
 /* By its description in the file, or by its family; no other file is read. */
-static drove_status create_model(const drove_safetensors *st, drove_modelfile *file,
-                                 const char *spec)
+static drove_status create_model(const drove_safetensors *st, const drove_custom *given,
+                                 drove_modelfile *file, const char *spec)
 {
     const char *activation, *loss, *graph = drove__safetensors_meta(st, "graph");
+    drove_custom custom = given != NULL ? *given : (drove_custom){0};
+    drove_model_io io = file->io;
     DROVE_TRY(want_meta(st, "activation", &activation));
     DROVE_TRY(want_meta(st, "loss", &loss));
-    if (graph != NULL) return drove__model_create_text(graph, spec, loss, &file->io, &file->model);
+    DROVE_TRY(settle_custom(st, loss, &custom));
+    io.custom = &custom;
+    if (graph != NULL) return drove__model_create_text(graph, spec, loss, &io, &file->model);
     if (drove__graph_is_file(spec))
         return drove__fail(DROVE_E_DATA, "expected metadata \"graph\" of %s, found none", spec);
-    return drove__model_create(spec, activation, loss, &file->io, &file->model);
+    return drove__model_create(spec, activation, loss, &io, &file->model);
 }
 
 /* Of a network whose products are not of floats. */
@@ -331,11 +402,12 @@ static drove_status read_precision(const drove_safetensors *st, drove_model *mod
 
 /* The parameters that the described model would have must be in the file before memory is asked
  * for them. */
-static drove_status build_model(const drove_safetensors *st, drove_modelfile *file)
+static drove_status build_model(const drove_safetensors *st, const drove_custom *custom,
+                                drove_modelfile *file)
 {
     const char *spec;
     DROVE_TRY(want_meta(st, "model", &spec));
-    DROVE_TRY(create_model(st, file, spec));
+    DROVE_TRY(create_model(st, custom, file, spec));
     DROVE_TRY(read_precision(st, file->model));
     DROVE_TRY(check_chain(st, file));
     size_t n = file->model->n_weights;
@@ -497,6 +569,7 @@ static drove_status read_format(const drove_safetensors *st)
 }
 
 typedef struct model_loading {
+    const drove_custom *custom; /* the program's own loss and layers; NULL: none */
     drove_modelfile file;
     bool has_path; /* an error names the file already */
 } model_loading;
@@ -509,7 +582,7 @@ static drove_status place(void *context, drove_safetensors *st)
     DROVE_TRY(read_format(st));
     DROVE_TRY(read_io(st, &l->file));
     DROVE_TRY(read_table(st, &l->file));
-    DROVE_TRY(build_model(st, &l->file));
+    DROVE_TRY(build_model(st, l->custom, &l->file));
     DROVE_TRY(place_parameters(st, &l->file));
     l->has_path = true;
     return DROVE_OK;
@@ -522,12 +595,12 @@ static drove_status read_others(const drove_safetensors *st, drove_modelfile *fi
     return read_names(st, file);
 }
 
-drove_status drove__modelfile_load_tensors(const char *path, drove_modelfile *out,
-                                           drove_safetensors *tensors)
+drove_status drove__modelfile_load_tensors(const char *path, const drove_custom *custom,
+                                           drove_modelfile *out, drove_safetensors *tensors)
 {
     char found[PATH_MAX];
     drove_safetensors st = {0};
-    model_loading l = {.has_path = true};
+    model_loading l = {.custom = custom, .has_path = true};
     DROVE_TRY(drove_model_find(path, found, sizeof found));
     drove_status status = drove__safetensors_load_into(found, place, &l, &st);
     if (status == DROVE_OK) {
@@ -546,8 +619,14 @@ drove_status drove__modelfile_load_tensors(const char *path, drove_modelfile *ou
 
 drove_status drove__modelfile_load(const char *path, drove_modelfile *out)
 {
+    return drove__modelfile_load_with(path, NULL, out);
+}
+
+drove_status drove__modelfile_load_with(const char *path, const drove_custom *custom,
+                                        drove_modelfile *out)
+{
     drove_safetensors st;
-    DROVE_TRY(drove__modelfile_load_tensors(path, out, &st));
+    DROVE_TRY(drove__modelfile_load_tensors(path, custom, out, &st));
     drove__safetensors_fini(&st);
     return DROVE_OK;
 }

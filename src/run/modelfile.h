@@ -33,10 +33,14 @@ typedef struct drove_modelfile {
 } drove_modelfile;
 /* path: a file, or the folder of a run (drove_model_find). */
 drove_status drove__modelfile_load(const char *path, drove_modelfile *out);
+/* The same with the program's own loss and layers; custom NULL: none.  Errors: DROVE_E_UNSUPPORTED:
+ * a layer of the model's is missing.  A loss that is missing fails when it is called. */
+drove_status drove__modelfile_load_with(const char *path, const drove_custom *custom,
+                                        drove_modelfile *out);
 /* The same, and the file's tensors and metadata, released by drove__safetensors_fini: the values of
  * parameters stand in theta, so they are in memory once. */
-drove_status drove__modelfile_load_tensors(const char *path, drove_modelfile *out,
-                                           drove_safetensors *tensors);
+drove_status drove__modelfile_load_tensors(const char *path, const drove_custom *custom,
+                                           drove_modelfile *out, drove_safetensors *tensors);
 /* Writes tensors and metadata that were loaded, as a file of today's format.  Errors: those of
  * drove__safetensors_write. */
 drove_status drove__modelfile_write_tensors(const char *path, const drove_safetensors *tensors);

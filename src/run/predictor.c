@@ -16,6 +16,7 @@
 #include "run/infer.h"
 #include "run/run.h"
 
+#include <drove/custom.h>
 #include <drove/predictor.h>
 
 #include <math.h>
@@ -40,6 +41,7 @@ struct drove_predictor {
     char name[DROVE_MODEL_NAME_SIZE];
     drove_safetensors tensors; /* as they stand in the file; parameters are those of file.theta */
     drove_modelfile file;
+    drove_custom custom; /* the program's own layers */
     drove_predictor_facts facts;
     drovek_table kernels;
     drove_storage storage; /* the descriptive part of the training data, of which the sessions' */
@@ -79,18 +81,20 @@ static drove_status load_model(drove_predictor *p, const char *model)
 {
     DROVE_TRY(drove__memfile_create(NULL, 0, false, &p->bytes));
     drove__model_name(p->bytes, p->name);
-    DROVE_TRY(drove__modelfile_load_tensors(model, &p->file, &p->tensors));
+    DROVE_TRY(drove__modelfile_load_tensors(model, &p->custom, &p->file, &p->tensors));
     drove__modelfile_describe(&p->file, &p->storage, &p->like);
     find_facts(p);
     return DROVE_OK;
 }
 
-drove_status drove_predictor_open(const char *model, const char *isa, drove_predictor **out)
+/* custom NULL: none. */
+static drove_status open_predictor(const char *model, const char *isa, const drove_custom *custom,
+                                   drove_predictor **out)
 {
-    DROVE_IN_C_LOCALE;
     *out = NULL;
     drove_predictor *p = calloc(1, sizeof *p);
     if (p == NULL) return drove__fail_nomem("a predictor", sizeof *p);
+    if (custom != NULL) p->custom = *custom;
     (void)pthread_mutex_init(&p->lock, NULL); /* cannot fail with these arguments */
     p->n_users = 1;
     const char *cap = isa != NULL && isa[0] != '\0' ? isa : NULL;
@@ -102,6 +106,18 @@ drove_status drove_predictor_open(const char *model, const char *isa, drove_pred
     }
     *out = p;
     return DROVE_OK;
+}
+
+drove_status drove_predictor_open(const char *model, const char *isa, drove_predictor **out)
+{
+    DROVE_IN_C_LOCALE;
+    return open_predictor(model, isa, NULL, out);
+}
+
+drove_status drove_predictor_open_with(const drove_options *options, drove_predictor **out)
+{
+    DROVE_IN_C_LOCALE;
+    return open_predictor(options->model, options->isa, &options->custom, out);
 }
 
 static void free_session(session *s)
@@ -408,7 +424,7 @@ static drove_status rewrite(drove_predictor *p, bool is_parameter)
     if (is_parameter && p->bytes->n_bytes == 0) return DROVE_OK;
     DROVE_TRY(drove__modelfile_write_tensors(p->name, &p->tensors));
     if (is_parameter) return DROVE_OK;
-    DROVE_TRY(drove__modelfile_load_tensors(p->name, &file, &tensors));
+    DROVE_TRY(drove__modelfile_load_tensors(p->name, &p->custom, &file, &tensors));
     drove__modelfile_fini(&p->file);
     drove__safetensors_fini(&p->tensors);
     p->file = file;

@@ -7,6 +7,7 @@
 #include "data/scale.h"
 #include "data/weights.h"
 #include "engine/linear/precision.h"
+#include "model/layer.h"
 #include "model/loss.h"
 #include "run/disk.h"
 #include "run/measure.h"
@@ -177,7 +178,7 @@ static drove_status open_data(drove_run *run)
     DROVE_TRY(drove__disk_open(run, data, sizeof data, test));
     if (run->stream != NULL) return check_labels(&run->opt, run->train, true);
     if (!drove__names_model_file(run->opt.model)) return read_data(run, data, NULL);
-    DROVE_TRY(drove__modelfile_load(model_to_go_on_from(run), &file));
+    DROVE_TRY(drove__modelfile_load_with(model_to_go_on_from(run), &run->opt.custom, &file));
     drove__modelfile_describe(&file, &storage, &like);
     drove_status status = read_data(run, data, &like);
     drove__modelfile_fini(&file);
@@ -227,7 +228,7 @@ static drove_status load_start(drove_run *run, const drove_model_io *io, float *
     const char *model = model_to_go_on_from(run);
     DROVE_TRY(drove_model_find(model, path, sizeof path));
     if (strcmp(path, model) != 0) drove__run_say(run, "model: %s", path);
-    DROVE_TRY(drove__modelfile_load(path, &file));
+    DROVE_TRY(drove__modelfile_load_with(path, &run->opt.custom, &file));
     drove_status status = drove__problem_check_start(&run->opt, file.model);
     if (status != DROVE_OK) {
         drove__modelfile_fini(&file);
@@ -277,17 +278,37 @@ static void say_model_notes(const drove_run *run)
     }
 }
 
+/* The program's own functions compute with floats, on cores. */
+static drove_status check_custom(const drove_run *run)
+{
+    const drove_model *m = run->model;
+    const char *what = m->loss->custom != NULL ? "loss" : NULL, *name = m->loss->name;
+    for (size_t l = 0; l < m->n_layers && what == NULL; l++) {
+        if (m->layer[l].ops->custom == NULL) continue;
+        what = "layer";
+        name = m->layer[l].ops->name;
+    }
+    if (what == NULL || !drove__resolve_is_low(&run->opt)) return DROVE_OK;
+    return drove__fail(DROVE_E_UNSUPPORTED,
+                       "%s %s: it is the program's own and computes with floats: expected no low "
+                       "--precision, found %s",
+                       what, name, run->opt.precision);
+}
+
 drove_status drove__problem_model(drove_run *run, float **theta)
 {
-    const drove_model_io io = drove__data_io(run->train);
+    drove_model_io io = drove__data_io(run->train);
+    io.custom = &run->opt.custom;
     if (drove__names_model_file(run->opt.model)) {
         DROVE_TRY(load_start(run, &io, theta));
         run->model->factors = drove__precision_factors(run->opt.precision);
+        DROVE_TRY(check_custom(run));
         return drove__run_check_memory(run);
     }
     DROVE_TRY(
         drove__model_create(run->opt.model, run->opt.activation, run->opt.loss, &io, &run->model));
     run->model->factors = drove__precision_factors(run->opt.precision);
+    DROVE_TRY(check_custom(run));
     say_model_notes(run);
     DROVE_TRY(drove__run_check_memory(run));
     *theta = drove__alloc(run->model->n_params, sizeof **theta);

@@ -25,20 +25,43 @@ drove_status drove__ranks_join(drove_run *run)
     drove_ranks *r = &run->ranks;
     const char *cap = run->opt.isa[0] != '\0' ? run->opt.isa : NULL;
     *r = (drove_ranks){.n = 1, .n_local = 1};
-    if (!drove__mpi_is_launched()) return DROVE_OK;
+    /* Part of a run that has a communicator: the launcher's ranks do not come into it. */
+    for (const drove_run *p = run->parent; p != NULL; p = p->parent)
+        if (p->comm_library != NULL) return DROVE_OK;
+    if (run->comm_library == NULL && !drove__mpi_is_launched()) return DROVE_OK;
     if (drovek_select(&run->kernels, drove__cpu_features(), cap) != DROVE_OK)
         DROVE_TRY(drovek_select(&run->kernels, drove__cpu_features(), NULL)); /* refused later */
     double timeout_s = run->opt.timeout > 0.0 ? run->opt.timeout : 60.0;
-    drove_status status = drove__transport_mpi(&run->kernels, timeout_s, &run->transport);
+    drove_status status =
+        run->comm_library != NULL
+            ? drove__transport_mpi_given(run->comm, run->comm_library, &run->kernels, timeout_s,
+                                         &run->transport)
+            : drove__transport_mpi(&run->kernels, timeout_s, &run->transport);
     if (status != DROVE_OK) {
-        if (drove__mpi_launched_rank() != 0) drove__fail(status, "%s", "");
+        if (run->comm_library == NULL && drove__mpi_launched_rank() != 0)
+            drove__fail(status, "%s", "");
         return status;
     }
     const drove_wire *wire = drove__transport_wire(run->transport);
+    if (run->transport->n_processes == 1) { /* one of the program's communicators */
+        run->transport->ops->destroy(run->transport);
+        run->transport = NULL;
+        return DROVE_OK;
+    }
     r->n = run->transport->n_processes;
     r->rank = run->transport->process;
     r->n_local = wire != NULL ? wire->n_local : 1;
     r->local_rank = wire != NULL ? wire->local_rank : 0;
+    return DROVE_OK;
+}
+
+drove_status drove_run_set_communicator(drove_run *run, int communicator, const char *library)
+{
+    if (run->is_over)
+        return drove__fail(DROVE_E_ARG, "communicator: expected a run that has not been trained, "
+                                        "found one that has");
+    DROVE_TRY(drove__mpi_find_library(library, &run->comm_library));
+    run->comm = communicator;
     return DROVE_OK;
 }
 

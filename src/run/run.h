@@ -159,6 +159,8 @@ struct drove_run {
     /* Relaxed: only a request, which the thread that controls the run looks at. */
     atomic_bool      is_cancelled;
     const drove_run *parent;       /* of a trial run: the run that it is part of; else NULL */
+    const char      *comm_library; /* of the program's own communicator; NULL: there is none */
+    int              comm;         /* as MPI_Comm_c2f gives it */
     bool             is_over;      /* it has been trained, and its objects are gone */
     bool             keeps_model;  /* in memory, for the result */
     bool             is_abandoned; /* a silent thread may still use it: never freed */
@@ -186,6 +188,11 @@ drove_status drove__run_setup(drove_run *run);
 drove_status drove__run_prepare_precision(drove_run *run, const float *theta);
 /* All of it, or as much as there is after a failure; status: how the run ended. */
 void drove__run_teardown(drove_run *run, drove_status status);
+
+/* ---- validate.c ---- */
+
+/* As drove_options_validate, for a run of so many ranks. */
+drove_status drove__options_validate_for(const drove_options *options, unsigned n_ranks);
 
 /* ---- problem.c, features.c, size.c ---- */
 

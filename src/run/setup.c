@@ -395,7 +395,7 @@ static drove_status setup_alone(drove_run *run, float **theta)
                                     .back_epochs = NAN,
                                     .back_off = 1.0};
     run->standing = unknown;
-    DROVE_TRY(drove_options_validate(&run->opt));
+    DROVE_TRY(drove__options_validate_for(&run->opt, run->ranks.n));
     DROVE_TRY(drove__outname_choose(run));
     if (run->opt.resume[0] != '\0' && run->ranks.rank == 0) DROVE_TRY(drove__folder_claim(run));
     run->loop->core_ops =

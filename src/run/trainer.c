@@ -90,7 +90,7 @@ static drove_status check_model(const drove_modelfile *file, const char *name)
 
 static drove_status load_model(drove_trainer *t, const drove_options *opt)
 {
-    DROVE_TRY(drove__modelfile_load(opt->model, &t->file));
+    DROVE_TRY(drove__modelfile_load_with(opt->model, &opt->custom, &t->file));
     DROVE_TRY(check_model(&t->file, opt->model));
     DROVE_TRY(drove__problem_check_start(opt, t->file.model));
     t->file.model->factors = DROVEK_FACTORS_F32; /* of the products, whatever it was trained with */

@@ -14,6 +14,8 @@
 #include "run/predictions.h"
 #include "run/run.h"
 
+#include <drove/custom.h>
+
 #include <string.h>
 
 typedef struct user { /* a model at work */
@@ -52,14 +54,15 @@ static drove_status plan_inference(user *u, const drove_use_options *use)
     return DROVE_OK;
 }
 
-static drove_status start(user *u, const drove_use_options *use, bool use_labels)
+static drove_status start(user *u, const drove_use_options *use, const drove_custom *custom,
+                          bool use_labels)
 {
     const char *cap = use->isa != NULL && use->isa[0] != '\0' ? use->isa : NULL;
     drove_storage storage;
     drove_data like;
     char notes[2048];
     DROVE_TRY(drovek_select(&u->kernels, drove__cpu_features(), cap));
-    DROVE_TRY(drove__modelfile_load(use->model, &u->file));
+    DROVE_TRY(drove__modelfile_load_with(use->model, custom, &u->file));
     drove__modelfile_describe(&u->file, &storage, &like);
     DROVE_TRY(drove__data_open_like(use->data, &like, use_labels, &u->data));
     if (use->message != NULL && u->data->storage->notes[0] != '\0')
@@ -89,12 +92,12 @@ static void fill_report(const user *u, const drove_score *score, drove_score_rep
 }
 
 /* metrics may be NULL. */
-static drove_status evaluate(const drove_use_options *use, drove_score_report *out,
-                             drove_metrics **metrics)
+static drove_status evaluate(const drove_use_options *use, const drove_custom *custom,
+                             drove_score_report *out, drove_metrics **metrics)
 {
     user u = {0};
     drove_score score;
-    drove_status status = start(&u, use, true);
+    drove_status status = start(&u, use, custom, true);
     if (status == DROVE_OK)
         status = drove__metrics_measure(&u.infer, u.file.target_mean, &score, metrics);
     if (status == DROVE_OK) fill_report(&u, &score, out);
@@ -105,7 +108,7 @@ static drove_status evaluate(const drove_use_options *use, drove_score_report *o
 drove_status drove_eval(const drove_use_options *use, drove_score_report *out)
 {
     DROVE_IN_C_LOCALE;
-    return evaluate(use, out, NULL);
+    return evaluate(use, NULL, out, NULL);
 }
 
 drove_status drove_eval_metrics(const drove_use_options *use, drove_score_report *out,
@@ -113,7 +116,15 @@ drove_status drove_eval_metrics(const drove_use_options *use, drove_score_report
 {
     DROVE_IN_C_LOCALE;
     *metrics = NULL;
-    return evaluate(use, out, metrics);
+    return evaluate(use, NULL, out, metrics);
+}
+
+drove_status drove_eval_with(const drove_options *options, const drove_use_options *use,
+                             drove_score_report *out, drove_metrics **metrics)
+{
+    DROVE_IN_C_LOCALE;
+    if (metrics != NULL) *metrics = NULL;
+    return evaluate(use, &options->custom, out, metrics);
 }
 
 /* ---- predictions ---- */
@@ -154,7 +165,7 @@ drove_status drove_predict(const drove_use_options *use, FILE *stream)
     DROVE_IN_C_LOCALE;
     user u = {0};
     DROVE_TRY(check_out(use));
-    drove_status status = start(&u, use, false);
+    drove_status status = start(&u, use, NULL, false);
     if (status == DROVE_OK)
         status = use->out != NULL ? predict_to_file(&u, use) : predict_to(&u, use, stream);
     end(&u);

@@ -18,6 +18,7 @@
 #include "run/exchange.h"
 #include "run/registry.h"
 #include "run/resolve.h"
+#include "run/run.h"
 #include "run/until.h"
 #include "table/content.h"
 
@@ -92,10 +93,12 @@ static drove_status check_init(const drove_options *o)
 /* Whether model and loss suit the data is seen when the data are known. */
 static drove_status check_model(const drove_options *o)
 {
-    const drove_model_io io = {.n_features = 1, .n_classes = 2};
+    const drove_model_io io = {.n_features = 1, .n_classes = 2, .custom = &o->custom};
     drove_model *model;
+    const bool is_custom = o->custom.has_loss && strcmp(o->loss, o->custom.loss_name) == 0;
     DROVE_TRY(check_init(o));
-    if (o->loss[0] != '\0') DROVE_TRY(drove__registry_check("losses", "loss", o->loss));
+    if (o->loss[0] != '\0' && !is_custom)
+        DROVE_TRY(drove__registry_check("losses", "loss", o->loss));
     if (drove__names_model_file(o->model) || strcmp(o->model, "auto") == 0) return DROVE_OK;
     drove_status status = drove__model_create(o->model, o->activation, "", &io, &model);
     if (status == DROVE_OK) drove__model_destroy(model);
@@ -157,10 +160,9 @@ static drove_status check_plan(const drove_options *o, const drove_plan *plan)
     return status;
 }
 
-static drove_status check_method(const drove_options *o)
+static drove_status check_method(const drove_options *o, unsigned n_ranks)
 {
     drove_plan plan;
-    const unsigned n_ranks = drove__mpi_launched_ranks();
     const drove_machine machine = {.n_pus = drove__processors_available(),
                                    .n_ranks = n_ranks > 0 ? n_ranks : 1,
                                    .n_local = 1};
@@ -227,6 +229,11 @@ static drove_status check_texts(const drove_options *o)
 
 drove_status drove_options_validate(const drove_options *o)
 {
+    return drove__options_validate_for(o, drove__mpi_launched_ranks());
+}
+
+drove_status drove__options_validate_for(const drove_options *o, unsigned n_ranks)
+{
     DROVE_IN_C_LOCALE;
     drove_until until;
     drove_save_every save_every;
@@ -244,7 +251,7 @@ drove_status drove_options_validate(const drove_options *o)
         DROVE_TRY(check_data("--test", o->test));
     DROVE_TRY(check_features(o->features));
     DROVE_TRY(check_model(o));
-    DROVE_TRY(check_method(o));
+    DROVE_TRY(check_method(o, n_ranks));
     DROVE_TRY(check_word(o, "order", "--order"));
     DROVE_TRY(drove__partition_check(o->partition));
     DROVE_TRY(drove__loaders_parse(o->loaders, &unused_auto, &unused_n));

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 
+#include <dirent.h>
 #include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -434,6 +435,66 @@ static void a_callback_cancels(void **state)
     drove_run_destroy(j.run);
 }
 
+/* Of a run that would train for ten minutes. */
+typedef struct stopper {
+    drove_run *run;
+    int n_calls;
+} stopper;
+
+static void stop_at_once(stopper *s)
+{
+    if (s->n_calls++ == 0) drove_run_cancel(s->run);
+}
+
+static void stop_by_progress(void *context, const drove_progress *progress)
+{
+    (void)progress;
+    stop_at_once(context);
+}
+
+static void stop_by_message(void *context, const char *line)
+{
+    assert_null(strchr(line, '\n'));
+    stop_at_once(context);
+}
+
+static size_t count_threads(void)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    size_t n = 0;
+    assert_non_null(tasks);
+    while (readdir(tasks) != NULL) n++;
+    closedir(tasks);
+    return n;
+}
+
+/* Each kind of callback may stop its run, and no thread of a run outlives it. */
+static void every_callback_can_stop_a_run(void **state)
+{
+    problem *p = *state;
+    const size_t n_threads = count_threads();
+    for (int kind = 0; kind < 2; kind++) {
+        stopper s = {0};
+        drove_result *result;
+        const drove_callbacks callbacks = {.context = &s,
+                                           .progress = kind == 0 ? stop_by_progress : NULL,
+                                           .message = kind == 1 ? stop_by_message : NULL};
+        drove_options opt = options_for(drove_arrays_name(p->arrays));
+        set(&opt, "until", "seconds=600");
+        set(&opt, "strategy", "hogwild");
+        set(&opt, "threads", "2");
+        if (kind == 1) set(&opt, "lr", "auto"); /* is told when it is chosen */
+        ok(drove_run_create(&opt, &s.run));
+        drove_run_set_callbacks(s.run, &callbacks);
+        ok(drove_run_train(s.run, &result));
+        assert_true(s.n_calls > 0);
+        assert_int_equal(drove_result_outcome(result), DROVE_INTERRUPTED);
+        drove_result_destroy(result);
+        drove_run_destroy(s.run);
+        assert_int_equal(count_threads(), n_threads);
+    }
+}
+
 static void a_run_cancelled_before_it_begins(void **state)
 {
     problem *p = *state;
@@ -478,6 +539,7 @@ int main(void)
         cmocka_unit_test(a_model_of_sparse_ones),
         cmocka_unit_test(one_of_two_runs_is_cancelled),
         cmocka_unit_test(a_callback_cancels),
+        cmocka_unit_test(every_callback_can_stop_a_run),
         cmocka_unit_test(a_run_cancelled_before_it_begins),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -2,7 +2,8 @@
  * (cmake/DroveMpi.cmake) as drove_mpi_<name>.so.  The only file that includes mpi.h; it calls no
  * function of drove.
  *
- * All messages go over a duplicate of MPI_COMM_WORLD, apart from those of others in the process.
+ * All messages go over a duplicate of MPI_COMM_WORLD, or of a communicator of the program's, apart
+ * from those of others in the process.
  */
 #include "cluster/wire.h"
 
@@ -37,6 +38,12 @@ static int say(char *error, int code, const char *what)
     text[strcspn(text, "\n")] = '\0';
     snprintf(error, DROVE_WIRE_NAME_SIZE, "%s: %.200s", what, text);
     return 1;
+}
+
+static int refuse(char *error, const char *why)
+{
+    snprintf(error, DROVE_WIRE_NAME_SIZE, "%s", why);
+    return 2;
 }
 
 static int check(drove_wire *w, int code, const char *what)
@@ -185,6 +192,21 @@ static void fini(drove_wire *w)
     free(m);
 }
 
+/* Duplicates a communicator; all its ranks call it. */
+static int take(mpi_wire *m, MPI_Comm comm, int granted)
+{
+    drove_wire *w = &m->base;
+    int code = MPI_Comm_dup(comm, &m->all);
+    if (code == MPI_SUCCESS) code = MPI_Comm_set_errhandler(m->all, MPI_ERRORS_RETURN);
+    if (code == MPI_SUCCESS) code = look_around(m);
+    if (code != MPI_SUCCESS) return code;
+    w->ops = drove_wire_module();
+    w->takes_threads = granted == MPI_THREAD_MULTIPLE;
+    w->impl = m;
+    name_library(w->library);
+    return MPI_SUCCESS;
+}
+
 static int init(drove_wire **out, char *error)
 {
     int is_begun = 0, is_ended = 0, granted = MPI_THREAD_SINGLE;
@@ -203,16 +225,46 @@ static int init(drove_wire **out, char *error)
         free(m);
         return say(error, code, is_ended ? "MPI cannot begin twice in a process" : "MPI_Init");
     }
-    code = MPI_Comm_dup(MPI_COMM_WORLD, &m->all);
-    if (code == MPI_SUCCESS) code = MPI_Comm_set_errhandler(m->all, MPI_ERRORS_RETURN);
-    if (code == MPI_SUCCESS) code = look_around(m);
+    code = take(m, MPI_COMM_WORLD, granted);
     if (code != MPI_SUCCESS) return say(error, code, "MPI_Init");
-    drove_wire *w = &m->base;
-    w->ops = drove_wire_module();
-    w->takes_threads = granted == MPI_THREAD_MULTIPLE;
-    w->impl = m;
-    name_library(w->library);
-    *out = w;
+    *out = &m->base;
+    return 0;
+}
+
+/* Needs MPI_THREAD_SERIALIZED: the worker is a thread of drove's own. */
+static int check_given(int communicator, int *granted, char *error)
+{
+    int is_begun = 0, is_ended = 0, has_two = 0;
+    MPI_Initialized(&is_begun);
+    MPI_Finalized(&is_ended);
+    if (!is_begun || is_ended)
+        return refuse(error, is_ended ? "expected MPI_Init_thread before it and MPI_Finalize after "
+                                        "it, found that MPI has ended"
+                                      : "expected a program that has called MPI_Init_thread, found "
+                                        "that MPI has not begun in this library");
+    MPI_Query_thread(granted);
+    if (*granted < MPI_THREAD_SERIALIZED)
+        return refuse(error, *granted == MPI_THREAD_FUNNELED
+                                 ? "expected MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE of "
+                                   "MPI_Init_thread, found MPI_THREAD_FUNNELED"
+                                 : "expected MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE of "
+                                   "MPI_Init_thread, found MPI_THREAD_SINGLE");
+    const MPI_Comm comm = MPI_Comm_f2c(communicator);
+    if (comm == MPI_COMM_NULL) return refuse(error, "expected one, found MPI_COMM_NULL");
+    if (MPI_Comm_test_inter(comm, &has_two) != MPI_SUCCESS || has_two)
+        return refuse(error, "expected one of a single group, found an intercommunicator");
+    return 0;
+}
+
+static int init_given(int communicator, drove_wire **out, char *error)
+{
+    int granted = MPI_THREAD_SINGLE;
+    if (check_given(communicator, &granted, error) != 0) return 2;
+    mpi_wire *m = calloc(1, sizeof *m);
+    if (m == NULL) return say(error, MPI_ERR_NO_MEM, "MPI_Comm_dup");
+    int code = take(m, MPI_Comm_f2c(communicator), granted);
+    if (code != MPI_SUCCESS) return say(error, code, "MPI_Comm_dup");
+    *out = &m->base;
     return 0;
 }
 
@@ -222,6 +274,7 @@ const drove_wire_ops *drove_wire_module(void)
         .version = DROVE_WIRE_VERSION,
         .name = DROVE_WIRE_NAME,
         .init = init,
+        .init_given = init_given,
         .fini = fini,
         .isend = isend,
         .irecv = irecv,

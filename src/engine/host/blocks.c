@@ -83,7 +83,7 @@ static drove_status add_block(drove_engine *e, const drove_batch *batch, const f
                           first == 0 ? NULL : add_layer, &add);
     e->done.times.forward_ns += middle - start;
     e->done.times.backward_ns += drove__now_ns() - middle;
-    return DROVE_OK;
+    return drove__pass_outcome(&e->pass);
 }
 
 /* Blocks of nearly the same size, none with less than BLOCK_ROWS. */

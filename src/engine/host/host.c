@@ -230,7 +230,7 @@ static drove_status gradient(drove_engine *e, const drove_work *work)
     do_pass(&j);
     e->done.times.forward_ns = j.middle_ns - start;
     e->done.times.backward_ns = drove__now_ns() - j.middle_ns;
-    return DROVE_OK;
+    return drove__pass_outcome(&e->pass);
 }
 
 static drove_status steps(drove_engine *e, const drove_params *live, const drove_batch *batch,
@@ -251,6 +251,7 @@ static drove_status steps(drove_engine *e, const drove_params *live, const drove
     drove__model_forward(e->model, e->kernels, live->theta, &in, &e->pass);
     drove__model_loss(e->model, e->kernels, &target, in.n_rows, 1.0f / (float)in.n_rows, &e->pass,
                       &score);
+    DROVE_TRY(drove__pass_outcome(&e->pass)); /* before it reaches the shared parameters */
     drove__model_backward_fused(e->model, e->kernels, live->theta, &in, &e->pass, eta);
     *out = (drove_steps){.n_steps = 1, .is_finite = isfinite(score.loss), .score = score};
     return DROVE_OK;
@@ -271,7 +272,7 @@ static drove_status score(drove_engine *e, const drove_work *work)
     infer(e, work->theta, &in);
     drove__model_loss(e->model, e->kernels, &target, in.n_rows, 0.0f, &e->pass, &e->done.score);
     if (work->prob != NULL) drove__model_predict(e->model, in.n_rows, &e->pass, work->prob);
-    return DROVE_OK;
+    return drove__pass_outcome(&e->pass);
 }
 
 static drove_status begin(drove_engine *e, const drove_work *work)
@@ -294,7 +295,7 @@ static drove_status predict(drove_engine *e, const float *theta, const drove_bat
     DROVE_TRY(drove__host_load(e, batch, false, &in, NULL));
     infer(e, theta, &in);
     drove__model_predict(e->model, in.n_rows, &e->pass, prob);
-    return DROVE_OK;
+    return drove__pass_outcome(&e->pass);
 }
 
 /* A pass of training of which only the statistics are used. */
@@ -307,6 +308,7 @@ static drove_status statistics(drove_engine *e, const float *theta, const drove_
     e->pass.is_training = true;
     e->pass.batch = batch->number;
     do_pass(&j);
+    DROVE_TRY(drove__pass_outcome(&e->pass));
     drove__model_add_statistics(e->model, &e->pass, share, into);
     return DROVE_OK;
 }

@@ -380,6 +380,12 @@ static void test_describe(void **state)
     assert_int_equal(n_train + facts.n_stored, 4);
     char text[2048] = "";
     FILE *stream = fmemopen(text, sizeof text - 1, "w");
+    FILE *full = fopen("/dev/full", "w");
+    if (full != NULL) {
+        (void)setvbuf(full, NULL, _IONBF, 0);
+        assert_int_equal(drove_data_print_info(train, full), DROVE_E_IO);
+        (void)fclose(full);
+    }
     assert_int_equal(drove_data_print_info(train, stream), DROVE_OK);
     fclose(stream);
     assert_non_null(strstr(text, "rows      2\n"));

@@ -1,0 +1,68 @@
+/* A signal that comes while a rank is in MPI_Init waits until it has come back; what a program says
+ * of its communicator's library.  The module is tests/modules/mpi_openmpi.c, beside this program. */
+#include "cluster/ranks_open.h"
+
+#include "base/cpu.h"
+
+#include <limits.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static volatile sig_atomic_t n_signals;
+
+static void on_signal(int signal_number)
+{
+    (void)signal_number;
+    n_signals++;
+}
+
+static void a_signal_waits_for_mpi_init(void **state)
+{
+    drovek_table kernels;
+    drove_transport *t = NULL;
+    (void)state;
+    assert_int_equal(drovek_select(&kernels, drove__cpu_features(), "ref"), DROVE_OK);
+    assert_true(signal(SIGTERM, on_signal) != SIG_ERR);
+    assert_int_equal(drove__transport_mpi(&kernels, 1.0, &t), DROVE_E_SYSTEM);
+    assert_null(t);
+    assert_string_equal(drove_error_text(), "SIGTERM was held back");
+    assert_int_equal(n_signals, 1); /* and came when init had returned */
+    assert_int_equal(raise(SIGTERM), 0);
+    assert_int_equal(n_signals, 2); /* nothing is held back any more */
+}
+
+static void libraries_of_communicators(void **state)
+{
+    const char *found;
+    (void)state;
+    assert_int_equal(drove__mpi_find_library("mpich", &found), DROVE_OK);
+    assert_string_equal(found, "mpich");
+    assert_int_equal(drove__mpi_find_library("lam", &found), DROVE_E_ARG);
+    assert_int_equal(drove__mpi_find_library(NULL, &found), DROVE_E_UNSUPPORTED);
+    assert_non_null(strstr(drove_error_text(), "found neither"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_signal_waits_for_mpi_init),
+        cmocka_unit_test(libraries_of_communicators),
+    };
+    char path[PATH_MAX + 16];
+    const ssize_t n = readlink("/proc/self/exe", path, PATH_MAX);
+    if (n < 0) return 1;
+    path[n] = '\0';
+    strcpy(strrchr(path, '/'), "/modules");
+    setenv("DROVE_MODULE_PATH", path, 1);
+    setenv("OMPI_COMM_WORLD_SIZE", "2", 1);
+    setenv("OMPI_COMM_WORLD_RANK", "0", 1);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
