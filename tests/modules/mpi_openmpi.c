@@ -1,4 +1,5 @@
-/* Stands for the module of Open MPI: its init is sent SIGTERM and says whether that was held back. */
+/* Stands for the module of Open MPI: its init is sent SIGTERM, and says whether that was held
+ * back. */
 #include "cluster/wire.h"
 
 #include <signal.h>
@@ -19,7 +20,8 @@ static int init(drove_wire **out, char *error)
 
 const drove_wire_ops *drove_wire_module(void)
 {
-    static const drove_wire_ops ops = {
-        .version = DROVE_WIRE_VERSION, .name = "openmpi", .init = init};
+    static const drove_wire_ops ops = {.version = DROVE_WIRE_VERSION,
+                                       .name = "openmpi",
+                                       .init = init};
     return &ops;
 }

@@ -1,5 +1,6 @@
 /* A signal that comes while a rank is in MPI_Init waits until it has come back; what a program says
- * of its communicator's library.  The module is tests/modules/mpi_openmpi.c, beside this program. */
+ * of its communicator's library.  The module is tests/modules/mpi_openmpi.c, beside this program.
+ */
 #include "cluster/ranks_open.h"
 
 #include "base/cpu.h"
