@@ -9,7 +9,8 @@ if [ -n "$DROVE_SANITIZE" ]; then
 fi
 
 echo '#include <drove/drove.h>' >all.c
-"$DROVE_CC" -E -P -I"$DROVE_SOURCE_DIR/include" all.c | grep -oE '\bdrove_[a-z0-9_]+ *\(' | tr -d ' (' | sort -u >declared.txt
+"$DROVE_CC" -E -P -I"$DROVE_SOURCE_DIR/include" all.c | grep -oE '\bdrove_[a-z0-9_]+ *\([^*]' | # no pointers to functions
+    sed -E 's/ *\(.$//' | sort -u >declared.txt
 nm -D --without-symbol-versions --defined-only "$shared" | awk '$2 != "A" { print $3 }' | sort -u >exported.txt
 if ! diff declared.txt exported.txt; then
     echo "< declared in include/drove but not exported    > exported but not declared there"

@@ -109,6 +109,7 @@ typedef struct member {
     bool by_layer;
     uint64_t first;
     unsigned n_wrong;
+    _Atomic int publishes; /* or has failed to begin; seq_cst */
 } member;
 
 static void check_info(member *m, const drove_publish_info *info, uint64_t took_ns)
@@ -374,13 +375,15 @@ static void nobody_begins_after_a_stop(void **state)
 /* A worker that waits for another one fails when the run stops. */
 static void *wait_alone(void *argument)
 {
-    const member *m = argument;
+    member *m = argument;
     drove_sync *s = m->r->s;
     drove_view view;
     drove_publish_info info;
     const drove_step step = {.value = s->ops->gradient(s, m->index), .eta = 1.0f};
-    if (s->ops->acquire(s, m->index, &view) != DROVE_OK) return NULL;
-    s->ops->release(s, m->index);
+    drove_status status = s->ops->acquire(s, m->index, &view);
+    if (status == DROVE_OK) s->ops->release(s, m->index);
+    atomic_store(&m->publishes, 1);
+    if (status != DROVE_OK) return NULL;
     return s->ops->publish(s, m->index, &step, &info) == DROVE_E_SYSTEM ? argument : NULL;
 }
 
@@ -395,7 +398,9 @@ static void a_stop_wakes_who_waits(void **state)
         open_rig(&r, &methods[k], "sgd", false);
         member m = {.r = &r, .index = k % 2};
         assert_int_equal(pthread_create(&thread, NULL, wait_alone, &m), 0);
-        drove__clock_real.sleep_until(NULL, drove__now_ns() + 5000000);
+        do {
+            drove__clock_real.sleep_until(NULL, drove__now_ns() + 5000000);
+        } while (!atomic_load(&m.publishes));
         r.s->ops->stop(r.s);
         pthread_join(thread, &result);
         assert_non_null(result);

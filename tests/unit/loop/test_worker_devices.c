@@ -478,11 +478,14 @@ static unsigned n_left(const drove_host *h)
 static const drove_host_ops here = {
     .name = "here", .go = go, .wait = wait_for_all, .status = first_failure, .n_left = n_left};
 
+static const drove_model no_layers; /* whose engine is a stand-in */
+
 static void open_scoring(rig *r)
 {
     open_rig(r, &plain_strategy, &plain_engine);
     r->host = (drove_host){.ops = &here, .loop = &r->loop, .impl = r};
     r->loop.host = &r->host;
+    r->loop.model = &no_layers;
     assert_int_equal(drove__scoring_init(&r->loop, ROWS), DROVE_OK);
 }
 
