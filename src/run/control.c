@@ -38,6 +38,7 @@ static double seconds(uint64_t ns)
 
 static void show_progress(drove_run *run, uint64_t train_ns)
 {
+    run->shown_ns = drove__clock_now(run->loop->clock);
     if (run->cb.progress == NULL) return;
     drove_progress p;
     drove__run_progress(run, train_ns, 0, &p);
@@ -312,7 +313,9 @@ static drove_status train_until(drove_run *run, uint64_t limit)
         if (from->ops->check != NULL) (void)from->ops->check(from); /* says who is lost */
         show_progress(run, st->train_ns + now - start);
     }
-    st->train_ns += drove__clock_now(clock) - start;
+    uint64_t end = drove__clock_now(clock);
+    st->train_ns += end - start;
+    if (end - run->shown_ns >= TICK_NS) show_progress(run, st->train_ns); /* stretches are short */
     if (from->ops->settle != NULL) from->ops->settle(from);
     gather_clamped(run);
     run->ranks.signal_number = drove__run_signal(run);

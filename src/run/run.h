@@ -168,8 +168,8 @@ struct drove_run {
     drove_jsonl  *log;     /* in --out; NULL: none */
     drove_jsonl  *own_log; /* of --log; NULL: none */
     drove_events *events;
-    /* the display's rate */
-    uint64_t     rate_examples, rate_ns;
+    /* the display: what its rate counts from, and when it was shown */
+    uint64_t     rate_examples, rate_ns, shown_ns;
     double       rate;
     drove_saving save;
 };
