@@ -31,7 +31,7 @@ _ERRORS = {
 
 
 # The library's name of data and models in memory, which says nothing to those who handed them over.
-_OWN_NAME = re.compile(r"^(?:(?:table:)?memory:)?\d+(?:\.safetensors)?(?:\?\S*)?: ")
+_OWN_NAME = re.compile(r"^(test data: )?(?:(?:table:)?memory:)?\d+(?:\.safetensors)?(?:\?\S*)?: ")
 
 
 # An option as on the command line.
@@ -62,7 +62,7 @@ def check(status, why=None):
     """Raises what a status stands for; why: its text, if it is that of another thread."""
     if status != lib.DROVE_OK:
         why = text(lib.drove_error_text()) if why is None else why
-        raise _ERRORS.get(status, DroveError)(in_python(_OWN_NAME.sub("", why)))
+        raise _ERRORS.get(status, DroveError)(in_python(_OWN_NAME.sub(r"\1", why)))
 
 
 def text(pointer):

@@ -1,6 +1,7 @@
 """Parquet files as tables: read by pyarrow, one row group after the other, whenever they are asked for."""
 from __future__ import annotations
 
+import contextlib
 import os
 
 import numpy as np
@@ -35,20 +36,36 @@ def of_path(x):
     raise ValueError(f"{os.fspath(x)}: expected a Parquet file, found another (drove.train reads text)")
 
 
+def has_missing(column):
+    """Whether a column of numbers of pyarrow's has a null or NaN."""
+    import pyarrow.compute
+    import pyarrow.types as types
+    if column.null_count > 0:
+        return True
+    if types.is_float16(column.type):
+        return bool(np.isnan(column.to_numpy()).any()) if len(column) > 0 else False
+    return types.is_floating(column.type) and bool(pyarrow.compute.any(pyarrow.compute.is_nan(column)).as_py())
+
+
 class Parquet:
-    """Columns of a Parquet file, in the order of `names`.  It is read anew by each use, and is never in memory whole."""
+    """Columns of a Parquet file, in the order of `names`.  It is read anew by each use, and is never in memory whole.
+
+    failure: the error of a reading that broke off, for those who read it through Arrow's stream; None: none did.
+    """
 
     def __init__(self, path, names=None):
         try:
             import pyarrow.parquet
         except ImportError:
             raise ImportError(f"{os.fspath(path)}: expected pyarrow, which reads Parquet files, found none") from None
-        self.path = os.fspath(path)
+        self.path, self.failure = os.fspath(path), None
         try:
             self._file = pyarrow.parquet.ParquetFile(self.path, pre_buffer=False)
         except pyarrow.ArrowInvalid as error:
             raise ValueError(f"{self.path}: expected a Parquet file, found: {' '.join(str(error).split())}") from error
         whole = self._file.schema_arrow
+        if len(set(whole.names)) != len(whole.names):
+            raise ValueError(f"{self.path}: expected columns with different names, found two of the same")
         self.column_names = list(whole.names) if names is None else list(names)
         self.schema = pyarrow.schema([whole.field(name) for name in self.column_names]) if names is not None else whole
         self.shape = (self._file.metadata.num_rows, len(self.column_names))
@@ -59,15 +76,25 @@ class Parquet:
     def select(self, names):
         return Parquet(self.path, names)
 
-    def batches(self):
-        """Record batches, of a row group each or of a part of one."""
+    @contextlib.contextmanager
+    def _reading(self):
+        """Inside, damaged bytes are a ValueError of one line that names the file."""
         import pyarrow
         try:
+            yield
+        except (pyarrow.ArrowException, OSError) as error:
+            if getattr(error, "errno", None):  # the system's, not of what the file holds
+                raise
+            self.failure = ValueError(f"{self.path}: {' '.join(str(error).split())}")
+            raise self.failure from error
+
+    def batches(self):
+        """Record batches, of a row group each or of a part of one."""
+        self.failure = None
+        with self._reading():
             for group in range(self._file.num_row_groups):
                 for batch in self._file.iter_batches(_BATCH_ROWS, row_groups=[group], columns=self.column_names):
                     yield batch.select(self.column_names)
-        except pyarrow.ArrowException as error:
-            raise ValueError(f"{self.path}: {' '.join(str(error).split())}") from error
 
     def tables(self):
         """The same as pyarrow tables."""
@@ -81,18 +108,23 @@ class Parquet:
 
     def column(self, name):
         """One column, whole, as a pyarrow array in chunks."""
-        return self._file.read([name]).column(name)
+        with self._reading():
+            return self._file.read([name]).column(name)
 
     def to_pandas(self):
-        return self._file.read(self.column_names).to_pandas()
+        with self._reading():
+            return self._file.read(self.column_names).to_pandas()
 
     def is_plain(self):
         """Whether all columns are numbers without missing values."""
         import pyarrow.types as types
         if not all(types.is_integer(field.type) or types.is_floating(field.type) for field in self.schema):
             return False
-        return self._has_no_null_by_its_statistics() or all(batch.column(i).null_count == 0 for batch in self.batches()
-                                                            for i in range(batch.num_columns))
+        floats = [field.name for field in self.schema if types.is_floating(field.type)]
+        if not self._has_no_null_by_its_statistics():
+            return not any(has_missing(column) for batch in self.batches() for column in batch.columns)
+        return not floats or not any(has_missing(column) for batch in self.select(floats).batches()
+                                     for column in batch.columns)  # statistics leave out NaN
 
     def _has_no_null_by_its_statistics(self):
         facts = self._file.metadata

@@ -17,7 +17,7 @@ import numpy as np
 from drove._data import Bytes, known, matrix
 from drove._library import check, encoded, text
 from drove._native import ffi, lib
-from drove._parquet import Parquet
+from drove._parquet import Parquet, has_missing
 
 _PACKAGES = ("pandas", "polars", "pyarrow")
 
@@ -77,9 +77,10 @@ def is_plain(x):
     if package == "pandas":
         return all(isinstance(t, np.dtype) and t.kind in "biuf" for t in x.dtypes) and not x.isna().any(axis=None)
     if package == "polars":
-        return all(t.is_numeric() for t in x.dtypes) and sum(x.null_count().row(0)) == 0
+        return (all(t.is_numeric() for t in x.dtypes) and sum(x.null_count().row(0)) == 0 and
+                not any(column.is_nan().any() for column in x.get_columns() if column.dtype.is_float()))
     import pyarrow.types as types
-    return all((types.is_integer(c.type) or types.is_floating(c.type)) and c.null_count == 0 for c in x.columns)
+    return all((types.is_integer(c.type) or types.is_floating(c.type)) and not has_missing(c) for c in x.columns)
 
 
 def to_array(x):
@@ -214,7 +215,10 @@ class Table:
         if hasattr(x, "__arrow_c_stream__"):
             capsules = [_export(x, "__arrow_c_stream__")]
             stream = _capsule_pointer(capsules[0], _STREAM)
-            check(lib.drove_arrow_table_from_stream(ffi.cast("struct ArrowArrayStream *", stream), out))
+            status = lib.drove_arrow_table_from_stream(ffi.cast("struct ArrowArrayStream *", stream), out)
+            if status != lib.DROVE_OK and isinstance(x, Parquet) and x.failure is not None:
+                raise x.failure  # pyarrow's text of it holds a traceback
+            check(status)
         else:
             capsules = _export(x, "__arrow_c_array__")
             schema, array = (_capsule_pointer(capsule, name)

@@ -103,25 +103,6 @@ static inline void drove__wait_sleep(drove_wait *w, uint64_t until_ns)
 #endif
 }
 
-/* After a change that concerns one sleeper, whichever: wakes one, and leaves the announcement to
- * the others.  Where nobody sleeps the announcement goes: who was about to sleep looks again.
- */
-static inline void drove__wait_wake_one(drove_wait *w)
-{
-    if (atomic_load_explicit(&w->announced, memory_order_seq_cst) == 0) return;
-#ifdef DROVE_WAIT_PORTABLE
-    pthread_mutex_lock(&w->mutex);
-    if (w->n_asleep > 0) pthread_cond_signal(&w->changed);
-    else atomic_store_explicit(&w->announced, 0, memory_order_seq_cst);
-    pthread_mutex_unlock(&w->mutex);
-#else
-    if (syscall(SYS_futex, &w->announced, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0) > 0) return;
-    if (atomic_exchange_explicit(&w->announced, 0, memory_order_seq_cst) == 0) return;
-    /* For those who have fallen asleep between the two. */
-    (void)syscall(SYS_futex, &w->announced, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
-#endif
-}
-
 /* After a change: wakes all who have announced themselves. */
 static inline void drove__wait_wake(drove_wait *w)
 {
@@ -133,6 +114,29 @@ static inline void drove__wait_wake(drove_wait *w)
     pthread_cond_broadcast(&w->changed);
     pthread_mutex_unlock(&w->mutex);
 #else
+    (void)syscall(SYS_futex, &w->announced, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+#endif
+}
+
+/* After a change that concerns one sleeper, whichever: wakes one, and leaves the announcement to
+ * the others.  Where nobody sleeps the announcement goes: who was about to sleep looks again.
+ */
+static inline void drove__wait_wake_one(drove_wait *w)
+{
+    if (atomic_load_explicit(&w->announced, memory_order_seq_cst) == 0) return;
+    if (drove__actor != NULL) { /* who sleeps on a virtual clock is not asleep for the kernel */
+        drove__wait_wake(w);
+        return;
+    }
+#ifdef DROVE_WAIT_PORTABLE
+    pthread_mutex_lock(&w->mutex);
+    if (w->n_asleep > 0) pthread_cond_signal(&w->changed);
+    else atomic_store_explicit(&w->announced, 0, memory_order_seq_cst);
+    pthread_mutex_unlock(&w->mutex);
+#else
+    if (syscall(SYS_futex, &w->announced, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0) > 0) return;
+    if (atomic_exchange_explicit(&w->announced, 0, memory_order_seq_cst) == 0) return;
+    /* For those who have fallen asleep between the two. */
     (void)syscall(SYS_futex, &w->announced, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 #endif
 }

@@ -53,7 +53,6 @@ static drove_status allocate(drovek_conv *conv, void *to, size_t n_bytes)
 {
     void *memory = drove__alloc(n_bytes, 1);
     if (memory == NULL) return drove__fail_nomem("convolution", n_bytes);
-    memset(memory, 0, n_bytes);
     memcpy(to, &memory, sizeof memory);
     conv->size_bytes += n_bytes;
     return DROVE_OK;

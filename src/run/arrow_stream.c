@@ -143,7 +143,8 @@ static int predict_batch(prediction_stream *s, struct ArrowArray *batch, struct 
 static void keep_error_of_rows(prediction_stream *s, int code)
 {
     const char *text = s->rows.get_last_error != NULL ? s->rows.get_last_error(&s->rows) : NULL;
-    if (text != NULL) snprintf(s->error, sizeof s->error, "%s", text);
+    if (text != NULL) /* its first line: the others may be a trace of calls */
+        snprintf(s->error, sizeof s->error, "%.*s", (int)strcspn(text, "\r\n"), text);
     else snprintf(s->error, sizeof s->error, "the stream of rows gave no batch (error %d)", code);
 }
 

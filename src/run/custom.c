@@ -44,7 +44,8 @@ static drove_status check_loss(const drove_custom_loss *loss)
     for (size_t i = 0; drove__losses[i] != NULL; i++)
         if (strcmp(drove__losses[i]->name, loss->name) == 0)
             return fail_taken("loss", loss->name, "a loss of drove");
-    if (strcmp(loss->name, "auto") == 0) return fail_taken("loss", "auto", "no loss");
+    if (strcmp(loss->name, "auto") == 0)
+        return fail_taken("loss", "auto", "one that drove chooses");
     if (loss->eval == NULL) return fail_lacking("loss", loss->name, "eval");
     const bool is_known =
         loss->outputs >= DROVE_OUTPUTS_PLAIN && loss->outputs <= DROVE_OUTPUTS_SOFTMAX;

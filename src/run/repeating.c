@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/locale.h"
 #include "base/memfile.h"
+#include "plan/workers.h"
 #include "run/facts.h"
 #include "run/output.h"
 #include "run/progress.h"
@@ -90,6 +91,11 @@ static drove_status read_record(drove_repeating *p, const json_t *object)
         return drove__fail(DROVE_E_DATA, "%s: expected %u workers, as its header says, found %u",
                            drove__recorded_path(p->record), h->n_workers,
                            drove__recorded_workers(p->record));
+    if ((uint64_t)h->n_workers * h->n_cores > DROVE_MOST_THREADS)
+        return drove__fail(DROVE_E_DATA,
+                           "%s: expected at most %d cores of all workers, found %u workers of %u",
+                           drove__recorded_path(p->record), DROVE_MOST_THREADS, h->n_workers,
+                           h->n_cores);
     return DROVE_OK;
 }
 

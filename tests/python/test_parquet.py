@@ -111,6 +111,44 @@ class Files(unittest.TestCase):
                 DroveClassifier().fit(path, "y")
         with self.assertRaisesRegex(ValueError, "none called 'kid'"):
             DroveClassifier().fit(write(mixed()), "kid")
+        twice = pyarrow.Table.from_arrays([pyarrow.array([1.0]), pyarrow.array([2.0])], names=["a", "a"])
+        with self.assertRaisesRegex(ValueError, "twice.parquet: expected columns with different names"):
+            DroveClassifier().fit(write(twice, "twice.parquet"), "a")
+
+    def test_damaged_bytes_are_one_line_that_names_the_file(self):
+        table = mixed().drop(["weight"])
+        path = write(table, "damaged.parquet")
+        model = drove.train(table, "kind", **RUN).model
+        with open(path, "r+b") as file:
+            file.seek(pyarrow.parquet.ParquetFile(path).metadata.row_group(1).column(0).data_page_offset)
+            file.write(b"\xff" * 16)
+        for use in (lambda: drove.train(path, "kind", **RUN), lambda: DroveClassifier().fit(path, "kind"),
+                    lambda: model.outputs(path), lambda: model.evaluate(path)):
+            with self.assertRaisesRegex(ValueError, r"\Adamaged.parquet: [^\n]*thrift[^\n]*\Z"):
+                use()
+        with self.assertRaisesRegex((OSError, ValueError), r"\A[^\n]*damaged.parquet: [^\n]*thrift"):
+            pyarrow.table(model.stream(path))
+
+    def test_nan_is_missing(self):
+        """NaN is no null in Arrow; it counts as one here, of numbers alone as beside texts."""
+        table = numbers()
+        a = table["a"].to_numpy()
+        holes = table.set_column(0, "a", pyarrow.array(np.where(a > 0.5, np.nan, a)))
+        nulls = table.set_column(0, "a", pyarrow.array([None if v > 0.5 else v for v in a]))
+        made = dict(model="linear", random_state=0, until="epochs=3")
+        expected = DroveRegressor(**made).fit(nulls, "y").predict(nulls)
+        of_table = DroveRegressor(**made).fit(holes, "y")
+        np.testing.assert_array_equal(of_table.predict(holes), expected)
+        for statistics in (True, False):
+            path = write(holes, write_statistics=statistics)
+            np.testing.assert_array_equal(DroveRegressor(**made).fit(path, "y").predict(path), expected)
+        half = holes.set_column(0, "a", pyarrow.array(holes["a"].to_numpy().astype(np.float16)))
+        self.assertTrue(np.isfinite(DroveRegressor(**made).fit(half, "y").predict(half)).all())
+
+    def test_errors_of_test_data_have_no_name_of_the_library(self):
+        table = mixed().drop(["weight"])
+        with self.assertRaisesRegex(ValueError, "^test data: expected the columns of the training data; 1 missing"):
+            drove.train(write(table), "kind", **{**RUN, "test": write(table.drop(["town"]), "less.parquet")})
 
 
 @unittest.skipIf(pyarrow is None, "no pyarrow")

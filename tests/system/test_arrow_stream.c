@@ -117,7 +117,7 @@ static int get_next(struct ArrowArrayStream *stream, struct ArrowArray *out)
 static const char *get_last_error(struct ArrowArrayStream *stream)
 {
     (void)stream;
-    return "the disk is gone";
+    return "the disk is gone\nby a call\n";
 }
 
 static struct ArrowArrayStream stream_of(rows *r)
@@ -281,7 +281,7 @@ static void what_is_wrong_with_a_batch(void **state)
     drove_predictor *predictor = train_on_numbers(x);
     rows r = all_rows();
     r.fails_at = 2;
-    expect_error(predictor, &r, EIO, "the disk is gone");
+    expect_error(predictor, &r, EIO, "the disk is gone"); /* one line */
     r = all_rows();
     r.valid = valid;
     expect_error(predictor, &r, EINVAL,

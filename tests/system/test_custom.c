@@ -392,6 +392,8 @@ static void bad_losses_are_refused(void **state)
     } rows[] = {
         {{.name = "squared", .eval = squared},
          "expected a new name, found that of a loss of drove"},
+        {{.name = "auto", .eval = squared},
+         "expected a new name, found that of one that drove chooses"},
         {{.name = "a b", .eval = squared}, "letters, digits and _, found \"a b\""},
         {{.name = NULL, .eval = squared}, "found \"\""},
         {{.name = "none_at_all"}, "expected a function eval, found none"},

@@ -610,6 +610,35 @@ static void forged_tasks_are_refused(void **state)
     assert_int_equal(drove_train(&repeated, NULL, &result), DROVE_E_DATA);
 }
 
+/* How many threads a replay begins is a record's word: no more than a run may have. */
+static void forged_cores_are_refused(void **state)
+{
+    (void)state;
+    drove_recorded_run *r;
+    drove_recording *w;
+    drove_recorded_mark mark;
+    drove_result *result;
+    char changed[1 << 16];
+    size_t size;
+    drove_options opt = recorded_run("mutex");
+    run_to(&opt, DROVE_FINISHED);
+    assert_int_equal(drove__recorded_open(record, &r), DROVE_OK);
+    const char *header = drove__recorded_header(r, &size);
+    const char *cores = strstr(header, "\"cores\": 1,");
+    assert_non_null(cores);
+    snprintf(changed, sizeof changed, "%.*s\"cores\": 1025,%s", (int)(cores - header), header,
+             cores + strlen("\"cores\": 1,"));
+    assert_int_equal(drove__recording_create(again, changed, 4, &w), DROVE_OK);
+    assert_true(drove__recorded_stretch(r, &mark));
+    assert_int_equal(drove__recording_mark(w, &mark), DROVE_OK);
+    drove__recording_close(w);
+    drove__recorded_close(r);
+    drove_options repeated = replayed_run(again);
+    assert_int_equal(drove_train(&repeated, NULL, &result), DROVE_E_DATA);
+    assert_non_null(strstr(drove_error_text(), "at most 4096 cores of all workers, found 4 workers "
+                                               "of 1025"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -632,6 +661,7 @@ int main(void)
         cmocka_unit_test(stepping_back_repeats),
         cmocka_unit_test(norms_are_those_of_the_batch),
         cmocka_unit_test(forged_tasks_are_refused),
+        cmocka_unit_test(forged_cores_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "support/actors.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -226,6 +227,41 @@ static void an_empty_queue_lets_its_consumer_sleep(void **state)
     drove__queue_destroy(s.q);
 }
 
+/* ---- a virtual clock ---- */
+
+enum { FULL_NS = 100, N_VIRTUAL = 3, ROOM = 8 };
+
+/* Actor 0 takes everything from FULL_NS on; the others put one message each into a full queue. */
+static void put_or_take(unsigned actor, void *context)
+{
+    scene *s = context;
+    if (actor > 0) {
+        item more = make_item(actor, 0);
+        drove__queue_put(s->q, &more);
+        assert_true(drove__now_ns() >= FULL_NS);
+        return;
+    }
+    item found;
+    drove__virtual_spend(FULL_NS);
+    for (int i = 0; i < ROOM + N_VIRTUAL - 1; i++)
+        assert_true(drove__queue_get(s->q, &found, UINT64_MAX));
+}
+
+/* The queue is the one on which workers of a modelled machine wait for room. */
+static void a_full_queue_lets_producers_sleep_on_a_virtual_clock(void **state)
+{
+    (void)state;
+    scene s = {.q = make(ROOM, sizeof(item))};
+    drove_virtual *on;
+    assert_int_equal(drove__virtual_create(N_VIRTUAL + 1, 1, &on), DROVE_OK);
+    drove__queue_use_clock(s.q, drove__virtual_clock(on));
+    item first = make_item(0, 0);
+    for (int i = 0; i < ROOM; i++) assert_true(drove__queue_try_put(s.q, &first));
+    assert_true(run_actors(on, N_VIRTUAL, put_or_take, &s) >= FULL_NS);
+    drove__virtual_destroy(on);
+    drove__queue_destroy(s.q);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -236,6 +272,7 @@ int main(void)
         cmocka_unit_test(each_message_comes_once_and_in_order),
         cmocka_unit_test(a_full_queue_lets_its_producers_sleep),
         cmocka_unit_test(an_empty_queue_lets_its_consumer_sleep),
+        cmocka_unit_test(a_full_queue_lets_producers_sleep_on_a_virtual_clock),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
