@@ -39,7 +39,7 @@ typedef struct watch {
 static void print_line(watch *w, const char *text)
 {
     unsigned column = 0;
-    for (const char *c = text; *c != '\0' && *c != '\n'; c++) {
+    for (const char *c = text; *c != '\0'; c++) {
         const unsigned char byte = (unsigned char)*c, next = (unsigned char)c[1];
         const bool is_inner = (byte & 0xc0) == 0x80;
         if (!is_inner && ++column > w->columns) break;

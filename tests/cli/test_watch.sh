@@ -49,6 +49,12 @@ wait $train
 [ "$(grep -c '^epochs ' out.txt)" = "$(wc -l <live/log.jsonl)" ] || fail "expected a line for each evaluation: $(wc -l <live/log.jsonl) $(cat out.txt)"
 [ "$(tail -n 1 out.txt)" = 'live: finished' ] && [ ! -s err.txt ] || fail "$(tail -n 2 out.txt; cat err.txt)"
 
+# A line end in a name is shown as ?, and hides nothing of its line.
+name=$(printf 'a\nb')
+cp -r live "$name"
+run_for 0 watch "$name"
+[ "$(tail -n 1 out.txt)" = 'a?b: finished' ] || fail "$(tail -n 2 out.txt)"
+
 # The numbers of the last frame are those of the log; stars where there is no UTF-8.
 LC_ALL=C in_terminal 20 watch live
 [ "$(cat status.txt)" = 0 ] && grep -q '\*\*' screen.txt || fail "$(cat screen.txt)"
