@@ -300,6 +300,8 @@ static drove_status print_run(watch *w)
     add_word(line, options, "model");
     add_word(line, options, "strategy");
     add_word(line, options, "data");
+    if (drove__run_is_virtual(run))
+        snprintf(line + strlen(line), sizeof line - strlen(line), ", virtual time");
     print_line(w, line);
     if (json_array_size(evaluations) == 0) {
         print_line(w, "  no evaluation yet");
