@@ -15,6 +15,8 @@
 
 /* Real time after which the controlling thread gets to look whether it is interrupted. */
 static const uint64_t GLANCE_NS = 100000000;
+/* The clock stops here, after 146 years: ns stay within 64 bits, also when some are added. */
+static const double MOST_NS = 0x1p62;
 enum { SWITCHES_PER_LOOK = 64, MOST_LINES = 256 };
 
 typedef enum actor_state {
@@ -166,12 +168,12 @@ static void wait_to_run(drove_virtual *v, drove_actor *me)
 }
 
 /* The controlling thread comes first among equals, so that when its looks are made, which depends
- * on real time, changes nothing for the others. */
+ * on real time, changes nothing for the others.  Once the clock has stopped all take turns. */
 static void queue_up(drove_virtual *v, drove_actor *a, actor_state state, double at_ns)
 {
     a->state = state;
-    a->at_ns = at_ns;
-    a->turn = a == &v->actor[v->n - 1] ? 0 : ++v->n_turns;
+    a->at_ns = at_ns > MOST_NS && at_ns < INFINITY ? MOST_NS : at_ns;
+    a->turn = a == &v->actor[v->n - 1] && a->at_ns < MOST_NS ? 0 : ++v->n_turns;
 }
 
 /* ---- making it ---- */

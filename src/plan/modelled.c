@@ -15,7 +15,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_BYTES = 1 << 16, MOST_KEYS = 32, MOST_CORES = 4096, MOST_THREADS = 16 };
+/* MOST_CPUS: hwloc's time grows with the square: 4 s for 4096. */
+enum {
+    MOST_BYTES = 1 << 16,
+    MOST_KEYS = 32,
+    MOST_CORES = 4096,
+    MOST_THREADS = 16,
+    MOST_CPUS = 4096
+};
 
 typedef enum key_kind {
     KEY_NAME, /* text of DROVE_MODELLED_NAME_SIZE */
@@ -46,24 +53,24 @@ static const key machine_keys[] = {
     {"cores", KEY_COUNT, M(cores), 1, MOST_CORES, true},
     {"smt", KEY_COUNT, M(smt), 1, MOST_THREADS, false},
     {"smt_yield", KEY_REAL, M(smt_yield), 0.1, MOST_THREADS, false},
-    {"speed", KEY_REAL, M(speed), 1e-6, 1e6, false},
+    {"speed", KEY_REAL, M(speed), 1e-3, 1e3, false},
     {"jitter", KEY_MEASURED, M(jitter), 0, 0.99, false},
     {"memory_gb_s", KEY_REAL, M(memory_gb_s), 0, 1e9, false},
-    {"batch_us", KEY_MEASURED, M(batch_us), 0, 1e12, false},
-    {"example_us", KEY_MEASURED, M(example_us), 0, 1e12, false},
+    {"batch_us", KEY_MEASURED, M(batch_us), 0, 1e9, false},
+    {"example_us", KEY_MEASURED, M(example_us), 0, 1e9, false},
     {"copy_gb_s", KEY_MEASURED, M(copy_gb_s), 1e-9, 1e9, false},
     {"update_gb_s", KEY_MEASURED, M(update_gb_s), 1e-9, 1e9, false},
-    {"line_ns", KEY_MEASURED, M(line_ns), 0, 1e12, false},
-    {"far_line_ns", KEY_REAL, M(far_line_ns), 0, 1e12, false},
-    {"window_ns", KEY_REAL, M(window_ns), 0, 1e12, false},
-    {"hand_over_us", KEY_MEASURED, M(hand_over_us), 0, 1e12, false},
+    {"line_ns", KEY_MEASURED, M(line_ns), 0, 1e9, false},
+    {"far_line_ns", KEY_REAL, M(far_line_ns), 0, 1e9, false},
+    {"window_ns", KEY_REAL, M(window_ns), 0, 1e9, false},
+    {"hand_over_us", KEY_MEASURED, M(hand_over_us), 0, 1e9, false},
     {"devices", KEY_DEVICES, 0, 0, 0, false},
 };
 
 static const key device_keys[] = {
     {"name", KEY_NAME, D(name), 0, 0, true},
-    {"examples_per_s", KEY_REAL, D(examples_per_s), 1e-6, 1e15, true},
-    {"delay_us", KEY_REAL, D(delay_us), 0, 1e12, false},
+    {"examples_per_s", KEY_REAL, D(examples_per_s), 1e-3, 1e9, true},
+    {"delay_us", KEY_REAL, D(delay_us), 0, 1e6, false},
     {"transfer_gb_s", KEY_REAL, D(transfer_gb_s), 0, 1e9, false},
     {"memory_gib", KEY_REAL, D(memory_gib), 0, 1e9, false},
 };
@@ -255,6 +262,11 @@ static drove_status read_document(reader *r)
     DROVE_TRY(drove__yaml_begin(r->yaml, "lines of the form key: value", &is_empty));
     if (is_empty) return drove__yaml_fail(r->yaml, 1, 1, "expected a machine, found nothing");
     DROVE_TRY(read_mapping(r, &m));
+    const unsigned long n_cpus = (unsigned long)r->out->sockets * r->out->cores * r->out->smt;
+    if (n_cpus > MOST_CPUS)
+        return drove__yaml_fail(r->yaml, 1, 1,
+                                "expected at most %d threads (sockets x cores x smt), found %lu",
+                                MOST_CPUS, n_cpus);
     if (isnan(r->out->batch_us) != isnan(r->out->example_us))
         return drove__yaml_fail(r->yaml, 1, 1,
                                 "expected both batch_us and example_us, or neither, found one");

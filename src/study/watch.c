@@ -39,7 +39,7 @@ typedef struct watch {
 static void print_line(watch *w, const char *text)
 {
     unsigned column = 0;
-    for (const char *c = text; *c != '\0' && *c != '\n'; c++) {
+    for (const char *c = text; *c != '\0'; c++) {
         const unsigned char byte = (unsigned char)*c, next = (unsigned char)c[1];
         const bool is_inner = (byte & 0xc0) == 0x80;
         if (!is_inner && ++column > w->columns) break;
@@ -300,6 +300,8 @@ static drove_status print_run(watch *w)
     add_word(line, options, "model");
     add_word(line, options, "strategy");
     add_word(line, options, "data");
+    if (drove__run_is_virtual(run))
+        snprintf(line + strlen(line), sizeof line - strlen(line), ", virtual time");
     print_line(w, line);
     if (json_array_size(evaluations) == 0) {
         print_line(w, "  no evaluation yet");

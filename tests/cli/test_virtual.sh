@@ -1,6 +1,7 @@
 # --machine: what a run says of its virtual clock, and what is refused, in one line each.
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
+export DROVE
 
 cat >machine.yaml <<'END'
 name: four
@@ -32,6 +33,26 @@ grep -q '"clock": "virtual"' one.json || fail "the summary lacks the clock"
 grep -q '"clock": *"virtual"' one/run.json || fail "run.json lacks the clock"
 [ "$(grep -o '"name": "thread:' one.json | wc -l)" = 4 ] || fail "expected four workers"
 grep -q '"repeatable": true' one.json || fail "expected a run that repeats"
+
+# A page says that its seconds are modelled, and of how many runs; the line of a watch too.
+# shellcheck disable=SC2086
+run_for 0 train $small --strategy leashed --threads 1 --out real
+run_for 0 report one real --html page.html
+grep -q 'Virtual time in 1 of 2 runs' page.html || fail "the page does not tell virtual from real time"
+run_for 0 report real --html page.html
+! grep -q 'Virtual time' page.html || fail "the page calls real time virtual"
+python3 - <<'PY' || fail "drove watch does not say that time is virtual"
+import os, pty, subprocess
+os.environ["TERM"] = "xterm"
+said = []
+def read(fd):
+    said.append(os.read(fd, 65536))
+    return said[-1]
+for name, is_virtual in ("one", True), ("real", False):
+    said.clear()
+    pty.spawn([os.environ["DROVE"], "watch", name], read)
+    assert (b", virtual time" in b"".join(said)) == is_virtual, said
+PY
 
 # Measured costs: of this machine.
 # shellcheck disable=SC2086

@@ -41,13 +41,19 @@ export DROVE
 train=$!
 for _ in $(seq 200); do [ -s live/log.jsonl ] && break; sleep 0.05; done
 in_terminal 1.5 watch live --every 0.1
-[ "$(cat status.txt)" = 130 ] && [ "$(cat frames.txt)" -gt 3 ] || fail "Ctrl-C: $(cat status.txt frames.txt screen.txt)"
+[ "$(cat status.txt)" = 130 ] && [ "$(cat frames.txt)" -ge 3 ] || fail "Ctrl-C: $(cat status.txt frames.txt screen.txt)"
 grep -q '^live: running$' screen.txt && grep -q 'left$' screen.txt && grep -q ' best ' screen.txt || fail "$(cat screen.txt)"
 kill -0 $train || fail "the watch has ended the run"
 run_for 0 watch live --every 0.1
 wait $train
 [ "$(grep -c '^epochs ' out.txt)" = "$(wc -l <live/log.jsonl)" ] || fail "expected a line for each evaluation: $(wc -l <live/log.jsonl) $(cat out.txt)"
 [ "$(tail -n 1 out.txt)" = 'live: finished' ] && [ ! -s err.txt ] || fail "$(tail -n 2 out.txt; cat err.txt)"
+
+# A line end in a name is shown as ?, and hides nothing of its line.
+name=$(printf 'a\nb')
+cp -r live "$name"
+run_for 0 watch "$name"
+[ "$(tail -n 1 out.txt)" = 'a?b: finished' ] || fail "$(tail -n 2 out.txt)"
 
 # The numbers of the last frame are those of the log; stars where there is no UTF-8.
 LC_ALL=C in_terminal 20 watch live

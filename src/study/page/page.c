@@ -107,6 +107,19 @@ static void print_outcomes(const drove_page_settings *s, FILE *stream)
     fprintf(stream, ". drove %s.</p>\n", DROVE_VERSION);
 }
 
+/* Times of a modelled machine are none that were measured. */
+static void print_clock(const drove_page_settings *s, FILE *stream)
+{
+    size_t i, n_virtual = 0;
+    const json_t *run;
+    json_array_foreach(s->runs, i, run) n_virtual += drove__run_is_virtual(run);
+    if (n_virtual == 0) return;
+    fprintf(stream,
+            "<p class=warn>Virtual time in %zu of %zu runs: all of their seconds and speeds are "
+            "those of the modelled machine (--machine).</p>\n",
+            n_virtual, json_array_size(s->runs));
+}
+
 static void print_top(const page *p, const char *title, FILE *stream)
 {
     fputs("<header><h1>", stream);
@@ -114,6 +127,7 @@ static void print_top(const page *p, const char *title, FILE *stream)
     fputs("</h1>", stream);
     if (p->is_live) fputs("<p class=dim id=live role=status>live</p>", stream);
     print_outcomes(&p->settings, stream);
+    print_clock(&p->settings, stream);
     if (p->why[0] != '\0') {
         fputs("<p class=warn>", stream);
         drove__html_text(p->why, stream);

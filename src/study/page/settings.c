@@ -23,6 +23,11 @@ bool drove__run_is(const json_t *run, const char *outcome)
     return strcmp(drove__html_word(run, "outcome"), outcome) == 0;
 }
 
+bool drove__run_is_virtual(const json_t *run)
+{
+    return drove__html_word(json_object_get(run, "options"), "machine")[0] != '\0';
+}
+
 const json_t *drove__settings_run(const drove_page_settings *s, size_t setting, size_t repetition)
 {
     return json_array_get(s->runs, s->setting[setting].run[repetition]);

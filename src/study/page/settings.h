@@ -38,6 +38,8 @@ const json_t *drove__settings_run(const drove_page_settings *s, size_t setting, 
 /* A figure of a run, as results.jsonl names it; NaN: it has none. */
 double drove__run_figure(const json_t *run, const char *name);
 bool   drove__run_is(const json_t *run, const char *outcome);
+/* Its seconds are those of a modelled machine: --machine. */
+bool drove__run_is_virtual(const json_t *run);
 /* Numbers the settings of lines: "3: name", or the name alone where there is one setting. */
 void drove__setting_label(const drove_page_settings *s, size_t setting, char *into, size_t size);
 

@@ -48,7 +48,7 @@ const char *const drove__page_style =
     "code{font:.8125rem/1.4 ui-monospace,\"DejaVu Sans Mono\",monospace;overflow-wrap:anywhere;"
     "white-space:pre-wrap}\n"
     "summary{cursor:pointer;padding:.3rem 0}caption{text-align:left;color:var(--dim);"
-    "padding:.2rem 0}\n"
+    "padding:.2rem 0;max-width:calc(100vw - 2.6rem)}\n"
     ".warn{border-left:4px solid var(--s1);padding:.4rem .8rem;background:var(--card)}\n"
     "@media(max-width:600px){main{padding:.5rem}figure{padding:.4rem}svg text{font-size:14px}"
     ".grid{gap:.6rem}}\n"

@@ -79,6 +79,35 @@ static void time_goes_on_from_stretch_to_stretch(void **state)
     drove__virtual_destroy(on);
 }
 
+static void spend_ages(unsigned actor, void *context)
+{
+    (void)actor, (void)context;
+    drove__virtual_spend(1e22);
+    drove__virtual_spend(1e9);
+}
+
+/* The controlling thread looks every three years, as that of a run does every 0.1 s, and must not
+ * keep the actor from its turn when time no longer passes. */
+static void the_clock_stops_and_turns_go_on(void **state)
+{
+    (void)state;
+    enum { MOST_LOOKS = 1000 };
+    drove_virtual *on = make(1, NULL);
+    actors all = {.on = on, .n = 1, .n_left = 1, .body = spend_ages};
+    actors_thread thread = {.all = &all, .actor = 0};
+    int n_looks = 0;
+    drove__virtual_begin(on);
+    drove__virtual_admit(on, 0);
+    pthread_create(&thread.thread, NULL, actors_main, &thread);
+    while (all.n_left > 0 && n_looks++ < MOST_LOOKS)
+        (void)drove__virtual_wait(&all, drove__now_ns() + UINT64_C(100000000000000000));
+    assert_in_range(n_looks, 46, MOST_LOOKS); /* 2^62 ns / 1e17 ns = 46.1 */
+    assert_int_equal(drove__now_ns(), INT64_C(1) << 62);
+    drove__virtual_end(on);
+    pthread_join(thread.thread, NULL);
+    drove__virtual_destroy(on);
+}
+
 static void count_up(unsigned actor, void *context)
 {
     (void)actor;
@@ -290,6 +319,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_earliest_runs_and_of_equals_the_first),
         cmocka_unit_test(time_goes_on_from_stretch_to_stretch),
+        cmocka_unit_test(the_clock_stops_and_turns_go_on),
         cmocka_unit_test(one_runs_at_a_time),
         cmocka_unit_test(a_lock_is_handed_over),
         cmocka_unit_test(words_wake_and_have_deadlines),
