@@ -129,7 +129,8 @@ static const drove_engine_ops resident_engine = {.name = "resident",
                                                  .get_params = get_params};
 static const drove_engine_ops plain_engine = {.name = "plain", .begin = begin, .finish = finish};
 
-static float replica_of[N_PARAMS], sums[N_PARAMS] = {10, 11, 12, 13, 14, 15};
+static float replica_of[2 * N_PARAMS]; /* and the shared state of nesterov behind it */
+static float sums[N_PARAMS] = {10, 11, 12, 13, 14, 15};
 static size_t ready_offset[MOST], n_ready, n_sums, n_sums_there, n_published, n_copies;
 static float eta_of[MOST]; /* of each publication */
 static bool is_stopped;
