@@ -41,7 +41,7 @@ static unsigned columns_of_terminal(void)
     return size.ws_col < MOST_COLUMNS ? size.ws_col : MOST_COLUMNS;
 }
 
-/* Takes what was drawn before off the screen: one write for each frame, so nothing flickers. */
+/* Clears the previous frame.  A frame is one write, so nothing flickers. */
 static drove_status draw(const char *folder, const drove_watch_style *style,
                          drove_watch_state *state)
 {
