@@ -301,18 +301,36 @@ bool drove__is_utf8(const char *text, size_t size_bytes)
     return true;
 }
 
-/* Each byte becomes the character of this number. */
-static drove_status convert_latin1(growing *g, const char *path)
+/* Windows-1252, bytes 0x80 to 0x9f; every other byte is the character of its number, as in
+   Latin-1.  Five bytes are not assigned and keep their number, as web browsers read them
+   (WHATWG Encoding Standard, index windows-1252). */
+static const unsigned short cp1252_high[32] = {
+    0x20ac, 0x81,   0x201a, 0x192,  0x201e, 0x2026, 0x2020, 0x2021, 0x2c6,  0x2030, 0x160,
+    0x2039, 0x152,  0x8d,   0x17d,  0x8f,   0x90,   0x2018, 0x2019, 0x201c, 0x201d, 0x2022,
+    0x2013, 0x2014, 0x2dc,  0x2122, 0x161,  0x203a, 0x153,  0x9d,   0x17e,  0x178};
+
+/* Writes the UTF-8 of one byte of Windows-1252; returns its size, 1 to 3 bytes. */
+static size_t put_cp1252(unsigned char c, char *into)
 {
-    size_t n_high = 0, n = 0;
-    for (size_t i = 0; i < g->used; i++) n_high += ((unsigned char)g->memory[i] & 0x80u) != 0;
-    char *into = drove__alloc(g->used + n_high + 1, 1); /* a zero stays behind the text */
-    if (into == NULL) return drove__fail_nomem(path, g->used + n_high);
-    for (size_t i = 0; i < g->used; i++) {
-        unsigned char c = (unsigned char)g->memory[i];
-        if (c >= 0x80) into[n++] = (char)(0xc0 | c >> 6);
-        into[n++] = (char)(c >= 0x80 ? 0x80 | (c & 0x3f) : c);
+    unsigned code = c >= 0x80 && c < 0xa0 ? cp1252_high[c - 0x80] : c;
+    if (code < 0x80) {
+        into[0] = (char)code;
+        return 1;
     }
+    size_t n_more = code < 0x800 ? 1 : 2;
+    into[0] = (char)(n_more == 1 ? 0xc0 | code >> 6 : 0xe0 | code >> 12);
+    for (size_t i = 1; i <= n_more; i++) into[i] = (char)(0x80 | (code >> 6 * (n_more - i) & 0x3f));
+    return 1 + n_more;
+}
+
+static drove_status convert_cp1252(growing *g, const char *path)
+{
+    size_t size = 0, n = 0;
+    char one[3];
+    for (size_t i = 0; i < g->used; i++) size += put_cp1252((unsigned char)g->memory[i], one);
+    char *into = drove__alloc(size + 1, 1); /* a zero stays behind the text */
+    if (into == NULL) return drove__fail_nomem(path, size);
+    for (size_t i = 0; i < g->used; i++) n += put_cp1252((unsigned char)g->memory[i], into + n);
     drove__free(g->memory);
     *g = (growing){into, n, n};
     return DROVE_OK;
@@ -321,12 +339,12 @@ static drove_status convert_latin1(growing *g, const char *path)
 static drove_status understand(growing *g, const facts *known, const char *path, drove_content *out)
 {
     DROVE_TRY(refuse_binary(g, known, path));
-    bool was_latin1 = known->has_high && !drove__is_utf8(g->memory, g->used);
-    if (was_latin1) DROVE_TRY(convert_latin1(g, path));
+    bool was_cp1252 = known->has_high && !drove__is_utf8(g->memory, g->used);
+    if (was_cp1252) DROVE_TRY(convert_cp1252(g, path));
     *out = (drove_content){.memory = g->memory,
                            .text = g->memory,
                            .end = g->memory + g->used,
-                           .was_latin1 = was_latin1,
+                           .was_cp1252 = was_cp1252,
                            .has_quote = known->has_quote};
     if (g->used >= 3 && memcmp(g->memory, "\xef\xbb\xbf", 3) == 0) out->text += 3;
     if (strspn(out->text, " \t\r\n") < (size_t)(out->end - out->text)) return DROVE_OK;

@@ -11,7 +11,7 @@
 typedef struct drove_content {
     char       *memory;     /* drove__alloc                                        */
     const char *text, *end; /* without a byte order mark                          */
-    bool        was_latin1; /* was no UTF-8: each byte was read as one character  */
+    bool        was_cp1252; /* was no UTF-8: read as Windows-1252, a byte a character */
     bool        has_quote;  /* a '"' is somewhere in it                           */
 } drove_content;
 

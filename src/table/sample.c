@@ -351,6 +351,6 @@ void drove__known_note_file(drove_known_table *known, bool is_auto_separator)
     if (!t->has_header)
         drove__known_note(known, "no header: columns are called column1 to column%zu",
                           t->n_columns);
-    if (t->content.was_latin1)
-        drove__known_note(known, "the text is not UTF-8 and was read as Latin-1");
+    if (t->content.was_cp1252)
+        drove__known_note(known, "the text is not UTF-8 and was read as Windows-1252 (Latin-1)");
 }

@@ -134,13 +134,21 @@ static void test_content(void **state)
     drove__content_fini(&content);
     write_text("latin", "na\xefve,\xff\n");
     assert_int_equal(drove__content_load("latin", 2, &content), DROVE_OK);
-    assert_true(content.was_latin1);
+    assert_true(content.was_cp1252);
     assert_int_equal(content.end - content.text, 10);
     assert_memory_equal(content.text, "na\xc3\xafve,\xc3\xbf\n", 10);
     drove__content_fini(&content);
+    /* The euro, quotes, a byte without a character, the last. */
+    write_text("windows", "a,b\n1 \x80,\x93x\x94\x81\x9f\n");
+    assert_int_equal(drove__content_load("windows", 2, &content), DROVE_OK);
+    assert_true(content.was_cp1252);
+    const char expected[] = "a,b\n1 \xe2\x82\xac,\xe2\x80\x9cx\xe2\x80\x9d\xc2\x81\xc5\xb8\n";
+    assert_int_equal(content.end - content.text, sizeof expected - 1);
+    assert_memory_equal(content.text, expected, sizeof expected - 1);
+    drove__content_fini(&content);
     write_text("utf8", "na\xc3\xafve \xe2\x82\xac \xf0\x9f\x90\x91\n");
     assert_int_equal(drove__content_load("utf8", 2, &content), DROVE_OK);
-    assert_false(content.was_latin1);
+    assert_false(content.was_cp1252);
     drove__content_fini(&content);
     write_bytes("utf16",
                 "\xff\xfe"
@@ -189,19 +197,19 @@ static void test_large_content(void **state)
         assert_int_equal(drove__content_load("large", n_threads, &content), DROVE_OK);
         assert_int_equal(content.end - content.text, n);
         assert_memory_equal(content.text, text, n);
-        assert_false(content.has_quote || content.was_latin1);
+        assert_false(content.has_quote || content.was_cp1252);
         drove__content_fini(&content);
     }
     memcpy(text + border - 1, "\xc3\xaf", 2);
     text[n - 9] = '"';
     write_bytes("large", text, n);
     assert_int_equal(drove__content_load("large", 2, &content), DROVE_OK);
-    assert_true(content.has_quote && !content.was_latin1);
+    assert_true(content.has_quote && !content.was_cp1252);
     drove__content_fini(&content);
     text[border] = 'x'; /* the first byte of a character without its second */
     write_bytes("large", text, n);
     assert_int_equal(drove__content_load("large", 2, &content), DROVE_OK);
-    assert_true(content.was_latin1);
+    assert_true(content.was_cp1252);
     assert_int_equal(content.end - content.text, n + 1);
     drove__content_fini(&content);
     text[n - 5] = '\0';
