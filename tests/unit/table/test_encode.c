@@ -59,6 +59,36 @@ static void test_dense(void **state)
     drove__known_table_fini(&known);
 }
 
+/* Cells that are missing for the first time after the training data: neither of these columns
+ * has a feature that says so, and each is read as what lies in its middle. */
+static void test_missing_later(void **state)
+{
+    (void)state;
+    drove_known_table known, later;
+    drove_encoded x;
+    drove_table_options opt = options_of("complete", "y");
+    write_text("complete", "n,on,born,town,y\n"
+                           "100,yes,1990-01-02,Oslo,1\n"
+                           "103,yes,1990-01-04,Bonn,2\n"
+                           "106,no,1990-01-06,Oslo,3\n"
+                           "115,yes,1990-01-08,Oslo,4\n");
+    learn(&opt, &known);
+    write_text("later", "n,on,born,town,y\n,,,,1\n");
+    drove_table_options again = options_of("later", "y");
+    if (drove__table_match(&again, known.schema, true, &later) != DROVE_OK)
+        fail_msg("%s", drove_error_text());
+    encode(&later, &x);
+    assert_int_equal(later.schema->n_features, known.schema->n_features);
+    expect_near(feature_of(&later, x.x, "n"), 106); /* the mean */
+    expect_near(feature_of(&later, x.x, "on"), 1);  /* the more frequent */
+    expect_near(feature_of(&later, x.x, "born days"), 20 * 365 + 5 + 4);
+    expect_near(feature_of(&later, x.x, "town=Oslo"), 0);
+    expect_near(feature_of(&later, x.x, "town=Bonn"), 0);
+    drove__free(x.x);
+    drove__known_table_fini(&later);
+    drove__known_table_fini(&known);
+}
+
 /* Numbers alone are not copied. */
 static void test_raw(void **state)
 {
@@ -226,9 +256,9 @@ static void test_bins(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_dense),  cmocka_unit_test(test_raw),
-        cmocka_unit_test(test_hashed), cmocka_unit_test(test_kept_rows),
-        cmocka_unit_test(test_sparse), cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_bins)};
+        cmocka_unit_test(test_dense),     cmocka_unit_test(test_missing_later),
+        cmocka_unit_test(test_raw),       cmocka_unit_test(test_hashed),
+        cmocka_unit_test(test_kept_rows), cmocka_unit_test(test_sparse),
+        cmocka_unit_test(test_threads),   cmocka_unit_test(test_bins)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
