@@ -48,6 +48,7 @@ typedef struct candidate {
     unsigned bins;  /* of number columns (table/schema.h) */
     bool keys;      /* columns of repeated keys are categories */
     bool ids;       /* whole-number ids and codes are numbers: their order may say something */
+    bool words;     /* of columns of free text, which the others leave out */
     double decay;   /* --weight-decay, unless it is given */
 } candidate;
 
@@ -57,10 +58,12 @@ static const candidate candidates[] = {
     {.model = LINEAR, .bins = 16},
     {.model = LINEAR, .keys = true},
     {.model = LINEAR, .ids = true},
+    {.model = LINEAR, .words = true},
     {.model = "mlp:64", .width = 64, .decay = 1e-3},
     {.model = "mlp:64", .width = 64, .bins = 32, .decay = 1e-3},
     {.model = "mlp:64", .width = 64, .keys = true},
     {.model = "mlp:64", .width = 64, .ids = true, .decay = 1e-3},
+    {.model = "mlp:64", .width = 64, .words = true, .decay = 1e-3},
     {.model = "mlp:128,128", .width = 128, .decay = 1e-3},
     {.model = "mlp:128,128", .width = 128, .bins = 32, .decay = 1e-3},
     {.model = "mlp:128,128,128", .width = 128},
@@ -155,7 +158,7 @@ unsigned drove__search_choose(const drove_search *s, double tolerance)
 
 typedef struct encoding { /* the data as some candidates see them */
     unsigned bins;
-    bool keys, ids;
+    bool keys, ids, words;
     char spec[DROVE_TEXT_SIZE]; /* --data that gives it */
     drove_data *data;           /* at most MOST_ROWS rows; targets standardised */
 } encoding;
@@ -206,8 +209,14 @@ static bool is_numbered(const drove_column *c, uint64_t n_rows)
     return is_text && c->is_whole && c->n_distinct >= LEAST_ID_VALUES;
 }
 
-/* "nr:category+id:category" of the wanted columns; false: there are none, or they are too many to
- * name. */
+static bool is_free_text(const drove_column *c, uint64_t n_rows)
+{
+    (void)n_rows;
+    return c->type == DROVE_COLUMN_FREE_TEXT;
+}
+
+/* "nr:category+id:category" of the wanted columns, for a type of ":category"; false: there are
+ * none, or they are too many to name. */
 static bool list_columns(const drove_schema *schema,
                          bool (*is_wanted)(const drove_column *, uint64_t), const char *type,
                          char *into, size_t size)
@@ -217,7 +226,7 @@ static bool list_columns(const drove_schema *schema,
         const drove_column *c = &schema->column[i];
         char name[DROVE_TEXT_SIZE];
         if (!is_wanted(c, schema->n_rows)) continue;
-        int n = snprintf(into + used, size - used, "%s%s:%s", used > 0 ? "+" : "",
+        int n = snprintf(into + used, size - used, "%s%s%s", used > 0 ? "+" : "",
                          drove__spec_escape(c->name, name, sizeof name), type);
         if (n < 0 || (size_t)n >= size - used) return false;
         used += (size_t)n;
@@ -241,17 +250,21 @@ static bool encode_spec(const search *s, const candidate *c, char spec[DROVE_TEX
     const drove_schema *schema = plain != NULL ? plain->storage->schema : NULL;
     char types[DROVE_TEXT_SIZE], number[24];
     snprintf(spec, DROVE_TEXT_SIZE, "%s", given);
-    if (c->bins == 0 && !c->keys && !c->ids) return true;
+    if (c->bins == 0 && !c->keys && !c->ids && !c->words) return true;
     if (schema == NULL || (c->bins > 0 && (has_key(given, "bins") || !has_numbers(schema))))
         return false;
     snprintf(number, sizeof number, "%u", c->bins);
     if (c->bins > 0 && !add_key(spec, "bins", number)) return false;
+    if (c->words)
+        return !has_key(given, "text") && !has_key(given, "columns") &&
+               list_columns(schema, is_free_text, "", types, sizeof types) &&
+               add_key(spec, "text", types);
     if (!c->keys && !c->ids) return true;
     if (has_key(given, "types") || has_key(given, "columns")) return false;
     if (c->ids)
-        return list_columns(schema, is_numbered, "number", types, sizeof types) &&
+        return list_columns(schema, is_numbered, ":number", types, sizeof types) &&
                add_key(spec, "types", types);
-    if (has_key(given, "onehot") || !list_columns(schema, is_key, "category", types, sizeof types))
+    if (has_key(given, "onehot") || !list_columns(schema, is_key, ":category", types, sizeof types))
         return false;
     snprintf(number, sizeof number, "%d", MOST_KEY_VALUES);
     return add_key(spec, "types", types) && add_key(spec, "onehot", number);
@@ -327,10 +340,10 @@ static drove_status find_encoding(search *s, const candidate *c, encoding **out)
     *out = NULL;
     for (size_t i = 0; i < s->n_encodings; i++)
         if (s->encoding[i].bins == c->bins && s->encoding[i].keys == c->keys &&
-            s->encoding[i].ids == c->ids)
+            s->encoding[i].ids == c->ids && s->encoding[i].words == c->words)
             *out = &s->encoding[i];
     if (*out != NULL || s->n_encodings == MOST_ENCODINGS) return DROVE_OK;
-    *e = (encoding){.bins = c->bins, .keys = c->keys, .ids = c->ids};
+    *e = (encoding){.bins = c->bins, .keys = c->keys, .ids = c->ids, .words = c->words};
     if (!encode_spec(s, c, e->spec)) return DROVE_OK;
     s->n_encodings++;
     DROVE_TRY(read_encoding(s, e));
@@ -383,9 +396,10 @@ static drove_status list_candidates(search *s)
         if (c->bins > 0) snprintf(bins, sizeof bins, " bins=%u", c->bins);
         drove_candidate_result *r = &out->candidate[out->n];
         snprintf(r->name, sizeof r->name, "%s%s%s", model_of(c, e->data), bins,
-                 c->keys  ? " keys"
-                 : c->ids ? " ids"
-                          : "");
+                 c->keys    ? " keys"
+                 : c->ids   ? " ids"
+                 : c->words ? " words"
+                            : "");
         s->sees[out->n] = e;
         s->of[out->n++] = c;
     }

@@ -4,7 +4,7 @@
  * A column is read as number, date or text (drove_scan).  A number or date that some later cell is
  * not is read again as text.  The rest is decided once all cells are known.
  */
-#include "table/table.h"
+#include "table/infer.h"
 
 #include "base/mem.h"
 #include "base/spec.h"
@@ -23,138 +23,6 @@ enum {
     YEAR_MOST = 2200
 };
 static const double ID_LEAST_SHARE = 0.9; /* of different texts in an id's rows */
-
-typedef enum role { ROLE_AUTO, ROLE_UNUSED, ROLE_LABEL, ROLE_WEIGHT, ROLE_FORCED } role;
-
-typedef struct learner {
-    const drove_table_options *opt;
-    drove_known_table *known;
-    drove_table *table; /* of known */
-    drove_sample *sample;
-    role *role;
-    drove_column_type *forced;
-    drove_slot_stats *stats; /* [n_slots] */
-    size_t n_rows;           /* with a label */
-    size_t n_with_words;     /* columns of numbers or dates in which some words count as missing */
-    bool *was_turned; /* [n_columns] dates read again with day and month the other way round */
-    role next_role;   /* for the columns of a list */
-    drove_column_type next_type;
-    drove_date_order *order; /* [n_columns] that types= gives; DROVE_N_DATE_ORDERS: by the cells */
-} learner;
-
-/* ---- roles ---- */
-
-static drove_status give_role(void *context, size_t column)
-{
-    learner *l = context;
-    if (l->role[column] == ROLE_LABEL || l->role[column] == ROLE_WEIGHT) return DROVE_OK;
-    l->role[column] = l->next_role;
-    l->forced[column] = l->next_type;
-    return DROVE_OK;
-}
-
-static drove_status give_label(void *context, size_t column)
-{
-    learner *l = context;
-    drove_known_table *known = l->known;
-    if (l->role[column] == ROLE_LABEL)
-        return drove__fail(DROVE_E_ARG,
-                           "label: expected each column of %s once, found \"%.80s\" twice",
-                           l->table->path, l->table->name[column]);
-    if (l->opt->label != NULL && strcmp(l->opt->label, l->table->name[column]) == 0)
-        DROVE_TRY(drove__label_check_name(l->table, column));
-    l->role[column] = ROLE_LABEL;
-    known->label[known->n_labels++] = column;
-    return DROVE_OK;
-}
-
-static drove_status find_labels(learner *l)
-{
-    const char *label = l->opt->label;
-    size_t n = l->table->n_columns;
-    l->known->label = drove__grow(NULL, n, sizeof *l->known->label);
-    if (l->known->label == NULL) return drove__fail_nomem("labels", n);
-    if (label != NULL && strcmp(label, "none") == 0) return DROVE_OK;
-    if (label != NULL && strcmp(label, "first") == 0) return give_label(l, 0);
-    if (label != NULL && strcmp(label, "last") != 0)
-        return drove__table_list(l->table, "label", label, give_label, l);
-    if (label == NULL && n > 1)
-        drove__known_note(l->known,
-                          "the label is the last column, \"%.60s\" (--label names another)",
-                          l->table->name[n - 1]);
-    return give_label(l, n - 1);
-}
-
-static drove_status find_weights(learner *l)
-{
-    const char *name = l->opt->weights;
-    size_t column;
-    if (name == NULL || strcmp(name, "none") == 0) return DROVE_OK;
-    DROVE_TRY(drove__table_find(l->table, "weights", name, strlen(name), &column));
-    if (l->role[column] == ROLE_LABEL)
-        return drove__fail(DROVE_E_ARG,
-                           "weights: expected another column than the label of %s, found \"%.80s\"",
-                           l->table->path, name);
-    l->role[column] = ROLE_WEIGHT;
-    l->known->weight = column;
-    return DROVE_OK;
-}
-
-/* "age:number+zip:category"; a name may itself hold a plus or a colon. */
-static drove_status read_types(learner *l)
-{
-    static const char *const words[] = {"number", "boolean",  "date", "dmy",
-                                        "mdy",    "category", "text", "id"};
-    static const drove_column_type types[] = {DROVE_COLUMN_NUMBER, DROVE_COLUMN_BOOLEAN,
-                                              DROVE_COLUMN_DATE,   DROVE_COLUMN_DATE,
-                                              DROVE_COLUMN_DATE,   DROVE_COLUMN_CATEGORY,
-                                              DROVE_COLUMN_TEXT,   DROVE_COLUMN_ID};
-    for (const char *item = l->opt->types;; item++) {
-        size_t n_name = drove__table_word(l->table, item, ":"), length, column;
-        char word[16] = "";
-        unsigned choice = DROVE_COUNT(words);
-        length = n_name + strcspn(item + n_name, "+");
-        n_name = item[n_name] == ':' ? n_name + 1 : 0;
-        snprintf(word, sizeof word, "%.*s", (int)(length - n_name), item + n_name);
-        for (unsigned i = 0; i < DROVE_COUNT(words) && n_name > 0; i++) {
-            if (strcmp(words[i], word) == 0) choice = i;
-        }
-        if (choice == DROVE_COUNT(words))
-            return drove__fail(DROVE_E_ARG,
-                               "types: expected COLUMN:number, boolean, date, dmy, mdy, category, "
-                               "text or id, joined by +, found \"%.*s\"",
-                               (int)(length < 80 ? length : 80), item);
-        DROVE_TRY(drove__table_find(l->table, "types", item, n_name - 1, &column));
-        l->next_role = types[choice] == DROVE_COLUMN_ID ? ROLE_UNUSED : ROLE_FORCED;
-        l->next_type = types[choice];
-        DROVE_TRY(give_role(l, column));
-        (void)drove__date_order_find(words[choice], &l->order[column]);
-        item += length;
-        if (*item == '\0') return DROVE_OK;
-    }
-}
-
-static drove_status give_roles(learner *l)
-{
-    const drove_table_options *opt = l->opt;
-    for (size_t i = 0; i < l->table->n_columns && opt->columns != NULL; i++) {
-        l->role[i] = ROLE_UNUSED;
-        l->forced[i] = DROVE_COLUMN_IGNORED;
-    }
-    DROVE_TRY(find_labels(l));
-    DROVE_TRY(find_weights(l));
-    l->next_role = ROLE_AUTO;
-    if (opt->columns != NULL)
-        DROVE_TRY(drove__table_list(l->table, "columns", opt->columns, give_role, l));
-    if (opt->types != NULL) DROVE_TRY(read_types(l));
-    l->next_role = ROLE_FORCED;
-    l->next_type = DROVE_COLUMN_TEXT;
-    if (opt->text != NULL) DROVE_TRY(drove__table_list(l->table, "text", opt->text, give_role, l));
-    l->next_role = ROLE_UNUSED;
-    l->next_type = DROVE_COLUMN_IGNORED;
-    if (opt->ignore == NULL) return DROVE_OK;
-    return drove__table_list(l->table, "ignore", opt->ignore, give_role, l);
-}
 
 /* ---- how a column is read ---- */
 
@@ -677,19 +545,43 @@ static drove_status explain_finish(const learner *l, drove_status status)
                            t->path);
     for (size_t i = 0; i < schema->n_columns; i++) {
         const drove_column *c = &schema->column[i];
-        if (c->type != DROVE_COLUMN_FREE_TEXT && c->type != DROVE_COLUMN_ID) continue;
+        if (c->type != DROVE_COLUMN_ID) continue;
         const bool is_text = l->sample[i].n_words > l->sample[i].n_present;
         drove__spec_escape(c->name, key, sizeof key);
         return drove__fail(DROVE_E_DATA,
                            "%s: expected a column to learn from, found none: \"%.60s\" was taken "
-                           "for %s ('%s?%s=%s%s' uses it)",
-                           t->path, c->name, c->type == DROVE_COLUMN_ID ? "an id" : "free text",
-                           t->path, is_text ? "text" : "types", key, is_text ? "" : ":category");
+                           "for an id ('%s?%s=%s%s' uses it)",
+                           t->path, c->name, t->path, is_text ? "text" : "types", key,
+                           is_text ? "" : ":category");
     }
     return drove__fail_in(status, "%s", t->path);
 }
 
-static drove_status make_schema(learner *l)
+/* Where free text is all that there is to learn from, its words are taken: reads it again, and the
+ * schema begins anew. */
+static drove_status take_texts(learner *l, bool *is_any)
+{
+    drove_table *t = l->table;
+    *is_any = false;
+    for (size_t i = 0; i < t->n_columns; i++) {
+        if (l->known->schema->column[i].type != DROVE_COLUMN_FREE_TEXT) continue;
+        *is_any = true;
+        t->column[i].scan = DROVE_SCAN_WORDS;
+        t->column[i].is_done = false;
+        drove__known_note(l->known,
+                          "column \"%.40s\": its words are used, as in ?text=, since no "
+                          "other column is left to learn from",
+                          t->name[i]);
+    }
+    if (!*is_any) return DROVE_OK;
+    drove__schema_release(l->known->schema);
+    free(l->known->source);
+    l->known->schema = NULL;
+    l->known->source = NULL;
+    return drove__table_scan(t);
+}
+
+static drove_status settle_columns(learner *l)
 {
     drove_table *t = l->table;
     DROVE_TRY(drove__schema_create(t->n_columns, &l->known->schema));
@@ -702,7 +594,19 @@ static drove_status make_schema(learner *l)
         l->known->source[i] = i;
         DROVE_TRY(settle_column(l, i));
     }
-    drove_status status = drove__schema_finish(schema);
+    return DROVE_OK;
+}
+
+static drove_status make_schema(learner *l)
+{
+    bool is_new;
+    DROVE_TRY(settle_columns(l));
+    drove_status status = drove__schema_finish(l->known->schema);
+    if (status != DROVE_OK && l->known->schema->n_features == 0) {
+        DROVE_TRY(take_texts(l, &is_new));
+        if (is_new) DROVE_TRY(settle_columns(l));
+        if (is_new) status = drove__schema_finish(l->known->schema);
+    }
     if (status != DROVE_OK) return explain_finish(l, status);
     choose_storage(l);
     return DROVE_OK;
@@ -722,7 +626,7 @@ static drove_status learn(learner *l)
         return drove__fail_nomem("columns of a table", t->n_columns * sizeof *l->sample);
     for (size_t i = 0; i < t->n_columns; i++) l->order[i] = DROVE_N_DATE_ORDERS;
     drove__known_note_file(l->known, l->opt->separator == 0);
-    DROVE_TRY(give_roles(l));
+    DROVE_TRY(drove__learner_give_roles(l));
     drove__table_sample(t, l->known->label, l->known->n_labels, l->sample, &has_comma);
     choose_scans(l, has_comma);
     DROVE_TRY(scan_and_widen(l));

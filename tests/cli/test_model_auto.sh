@@ -85,6 +85,22 @@ awk 'BEGIN { srand(3); print "zip,x,y"; for (i = 0; i < 200; i++) printf "%05d,%
 run_for 0 train codes.csv --label y --threads 1 --out codes
 grep -q 'types=zip:number' codes/run.json || fail "expected the code as a number: $(cat err.txt)"
 
+# The words of free text, which only some candidates see, decide; the number decides nothing.
+awk 'BEGIN { srand(2); print "text,x,y"
+    n = split("the a box came it is parcel by car and then they", plain, " ")
+    for (i = 0; i < 300; i++) {
+        text = ""
+        for (k = 0; k < 5; k++) text = text plain[1 + int(n * rand())] " "
+        good = rand() < 0.5
+        print text (good ? "well" : "broken") " " plain[1 + int(n * rand())] "," rand() "," (good ? "yes" : "no")
+    } }' >words.csv
+run_for 0 train words.csv --label y --threads 1 --out words
+grep -q 'model: .* words chosen' err.txt || fail "expected words: $(cat err.txt)"
+grep -q 'text=text' words/run.json || fail "expected the encoding in --data: $(cat words/run.json)"
+printf 'text,x\nthe car is broken,0.5\nit came well,0.5\n' >new.csv
+run_for 0 predict words/model.safetensors --data new.csv --format lines
+[ "$(tr '\n' ' ' <out.txt)" = "no yes " ] || fail "expected no, then yes: $(cat out.txt)"
+
 # What is not compared: a given model, the classic defaults, a given step size, a few rows, other formats, a pipe.
 for flags in '--model logistic' '--defaults classic' '--lr 0.1'; do
     # shellcheck disable=SC2086

@@ -169,8 +169,11 @@ printf 'a,y,y\n1,2,0\n3,4,1\n' >two.csv
 wrong 'label: expected one column called "y" in two.csv, found 2' data info two.csv --label y
 run_for 0 data info two.csv --label 2
 awk 'BEGIN { print "stars_text,y"; for (i = 0; i < 80; i++) printf "word%d a b c d,%d\n", i, i % 2 }' >reviews.csv
-wrong "'reviews.csv?text=stars_text' uses it" data info reviews.csv --label y
+run_for 0 data info reviews.csv --label y # text alone: its words are used, and that is said
+grep -q 'column "stars_text": its words are used' out.txt || fail "text alone: $(cat out.txt)"
+cp out.txt alone.txt
 run_for 0 data info 'reviews.csv?text=stars_text' --label y
+grep -v '^notes' alone.txt | cmp -s - out.txt || fail "text= differs: $(cat alone.txt out.txt)"
 printf '# made in May\na,b,y\n1,2,0\n3,4,1\n' >title.csv
 wrong 'no column "y" in its first line, but in line 2' data info title.csv --label y
 wrong 'is the first line a title or a comment above the header' data info title.csv

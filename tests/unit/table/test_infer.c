@@ -307,6 +307,39 @@ static void test_wrong_options(void **state)
     expect_refusal(&opt, DROVE_E_DATA, "column to learn from", NULL);
 }
 
+/* Messages with a label, and nothing else: their words are all that says anything.  Every third row
+ * has no label and does not count. */
+static void test_words_alone(void **state)
+{
+    (void)state;
+    static const char *const word[] = {"late", "ship", "now", "never", "order", "thanks", "again"};
+    drove_known_table known;
+    drove_encoded x;
+    drove_table_options opt = options_of("words", "y");
+    FILE *file = fopen("words", "w");
+    assert_non_null(file);
+    fputs("note,text,y\n", file);
+    for (unsigned row = 0; row < ROWS; row++)
+        fprintf(file, "n%u,%s %s %s w%u,%s\n", row, word[row % 7], word[row / 7 % 7],
+                word[row / 49 % 7], row % 211,
+                row % 3 == 0   ? ""
+                : row % 2 == 0 ? "yes"
+                               : "no");
+    assert_int_equal(fclose(file), 0);
+    learn(&opt, &known);
+    assert_int_equal(column_of(&known, "note")->type, DROVE_COLUMN_ID);
+    assert_int_equal(column_of(&known, "text")->type, DROVE_COLUMN_TEXT);
+    assert_non_null(strstr(known.notes, "column \"text\": its words are used"));
+    assert_int_equal(drove__table_encode(&known, NULL, known.table.n_rows, &x), DROVE_OK);
+    assert_true(known.schema->is_sparse);
+    for (unsigned row = 0; row < known.table.n_rows; row++) /* words may be alike, or collide */
+        assert_in_range(x.row_start[row + 1] - x.row_start[row], row % 3 == 0 ? 0 : 1, 4);
+    free(x.row_start);
+    free(x.index);
+    free(x.value);
+    drove__known_table_fini(&known);
+}
+
 /* R's write.table: the header has no cell for the names of rows. */
 static void test_row_names(void **state)
 {
@@ -367,7 +400,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_types),     cmocka_unit_test(test_widening),
         cmocka_unit_test(test_options),   cmocka_unit_test(test_wrong_options),
-        cmocka_unit_test(test_odd_names), cmocka_unit_test(test_row_names),
-        cmocka_unit_test(test_wide),      cmocka_unit_test(test_unnamed)};
+        cmocka_unit_test(test_odd_names), cmocka_unit_test(test_words_alone),
+        cmocka_unit_test(test_row_names), cmocka_unit_test(test_wide),
+        cmocka_unit_test(test_unnamed)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
