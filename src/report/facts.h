@@ -201,6 +201,18 @@ typedef struct drove_machine_facts {
     const char *gemm; /* source of the large matrix products */
 } drove_machine_facts;
 
+typedef struct drove_importance_column {
+    const char *name;          /* of the table's schema */
+    double      loss_increase; /* mean, when its values change places among the examples */
+} drove_importance_column;
+
+/* Of the last parameters (run/importance.h). */
+typedef struct drove_importance_facts {
+    size_t                         n_columns, n_rows; /* 0: not measured */
+    bool                           is_held_out;       /* else: of training examples */
+    const drove_importance_column *column;            /* the largest first */
+} drove_importance_facts;
+
 typedef struct drove_facts {
     const drove_options     *opt;
     const drove_option_info *option; /* [n_options] the table of opt's fields */
@@ -248,7 +260,8 @@ typedef struct drove_facts {
     drove_replica_facts   replicas;
 
     /* of the training and the held-out data; NULL: not computed */
-    const drove_metrics *metrics, *test_metrics;
+    const drove_metrics   *metrics, *test_metrics;
+    drove_importance_facts importance;
 
     const drove_spans *spans;     /* NULL: no time line */
     const char       **span_part; /* [n_span_parts] names of the spans' parts */

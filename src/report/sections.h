@@ -49,6 +49,10 @@ void drove__report_replicas_print(const drove_facts *f, FILE *stream);
 json_t *drove__report_search_json(const drove_search_facts *s);
 void    drove__report_search_print(const drove_search_facts *s, FILE *stream);
 
+/* importance.c: columns of a table; null where they were not measured */
+json_t *drove__report_importance_json(const drove_importance_facts *f);
+void    drove__report_importance_print(const drove_importance_facts *f, FILE *stream);
+
 /* ---- strategy.c ---- */
 
 json_t *drove__report_strategy_json(const drove_strategy_facts *s);

@@ -244,6 +244,7 @@ drove_status drove__report_print(const drove_facts *f, FILE *stream)
     print_headline(f, stream);
     print_quality(f, stream);
     drove__report_metrics_print(f, stream);
+    drove__report_importance_print(&f->importance, stream);
     print_files(f, stream);
     fputc('\n', stream);
     drove__report_search_print(&f->search, stream);

@@ -51,19 +51,26 @@ static bool wants_test(const drove_run *run)
     return run->test != NULL && (is_on_cores_here(run) || work_of(run, run->test) <= FOREIGN_WORK);
 }
 
-static drove_status measure(drove_run *run, const drove_data *data, drove_metrics **out)
+static drove_status infer_on(drove_run *run, const drove_data *data, drove_infer *out)
 {
     const float *theta;
     DROVE_TRY(drove__run_theta(run, &theta));
-    const drove_infer on = {.model = run->model,
-                            .kernels = &run->kernels,
-                            .data = data,
-                            .theta = theta,
-                            .chunk_rows = run->loop->score_rows,
-                            .usual_rows = run->loop->update_rows,
-                            .n_threads = cores_here(run),
-                            .value_shift = run->target_shift,
-                            .value_scale = run->target_scale};
+    *out = (drove_infer){.model = run->model,
+                         .kernels = &run->kernels,
+                         .data = data,
+                         .theta = theta,
+                         .chunk_rows = run->loop->score_rows,
+                         .usual_rows = run->loop->update_rows,
+                         .n_threads = cores_here(run),
+                         .value_shift = run->target_shift,
+                         .value_scale = run->target_scale};
+    return DROVE_OK;
+}
+
+static drove_status measure(drove_run *run, const drove_data *data, drove_metrics **out)
+{
+    drove_infer on;
+    DROVE_TRY(infer_on(run, data, &on));
     return drove__metrics_measure(&on, run->target_mean, NULL, out);
 }
 
@@ -77,4 +84,17 @@ drove_status drove__run_metrics(drove_run *run, drove_metrics **train, drove_met
     if (drove_status_exit(status) == 1) return status; /* a summary without them would be a lie */
     if (status != DROVE_OK) drove__run_say(run, "no metrics: %s", drove_error_text());
     return DROVE_OK;
+}
+
+drove_status drove__run_importance(drove_run *run, drove_importance *out)
+{
+    const bool is_told = strcmp(run->opt.metrics, "none") != 0 && run->outcome != DROVE_CRASHED;
+    const drove_data *data = run->test != NULL ? run->test : run->train;
+    drove_infer on;
+    *out = (drove_importance){0};
+    if (!is_told || run->ranks.n > 1 || run->opt.features[0] != '\0') return DROVE_OK;
+    DROVE_TRY(infer_on(run, data, &on));
+    return drove__importance_measure(&on, run->loss_scale,
+                                     work_of(run, data) / (double)data->n_rows, TRAIN_WORK,
+                                     run->opt.seed, out);
 }

@@ -4,6 +4,7 @@
 
 #include <drove/metrics.h>
 
+#include "run/importance.h"
 #include "run/run.h"
 
 /* Workers parked, on the caller's thread of drove_train.  NULL where there are none: --metrics
@@ -12,5 +13,10 @@
  * gets the same.  The caller calls drove_metrics_destroy.  Errors: DROVE_E_NOMEM, DROVE_E_IO,
  * DROVE_E_SYSTEM. */
 drove_status drove__run_metrics(drove_run *run, drove_metrics **train, drove_metrics **test);
+
+/* The same of the columns of a table, of the held-out data or else of the training data; all zero
+ * where there are none, or several ranks.  The caller calls drove__importance_fini, also after an
+ * error. */
+drove_status drove__run_importance(drove_run *run, drove_importance *out);
 
 #endif

@@ -129,17 +129,24 @@ static drove_status report_facts(drove_run *run, const drove_facts *facts, drove
 static drove_status report(drove_run *run, drove_result *result)
 {
     drove_metrics *train, *test;
+    drove_importance importance = {0};
     drove_facts facts;
     drove_status status = drove__run_metrics(run, &train, &test);
+    if (status == DROVE_OK) status = drove__run_importance(run, &importance);
     if (status == DROVE_OK) {
         status = drove__facts_summary(run, &facts);
         facts.metrics = train;
         facts.test_metrics = test;
+        facts.importance = (drove_importance_facts){.n_columns = importance.n_columns,
+                                                    .n_rows = importance.n_rows,
+                                                    .is_held_out = run->test != NULL,
+                                                    .column = importance.column};
         if (status == DROVE_OK) status = report_facts(run, &facts, result);
         drove__facts_fini(&facts);
     }
     drove_metrics_destroy(train);
     drove_metrics_destroy(test);
+    drove__importance_fini(&importance);
     return status;
 }
 

@@ -1,5 +1,5 @@
-/* table/infer.h - what the files that learn a table share (infer.c, roles.c).  Of their own: callers
- * have table/table.h. */
+/* table/infer.h - what the files that learn a table share (infer.c, roles.c).  Of their own:
+ * callers have table/table.h. */
 #ifndef DROVE_TABLE_INFER_H
 #define DROVE_TABLE_INFER_H
 
@@ -9,16 +9,16 @@ typedef enum role { ROLE_AUTO, ROLE_UNUSED, ROLE_LABEL, ROLE_WEIGHT, ROLE_FORCED
 
 typedef struct learner {
     const drove_table_options *opt;
-    drove_known_table *known;
-    drove_table *table; /* of known */
-    drove_sample *sample;
-    role *role;
-    drove_column_type *forced;
-    drove_slot_stats *stats; /* [n_slots] */
-    size_t n_rows;           /* with a label */
-    size_t n_with_words;     /* columns of numbers or dates in which some words count as missing */
-    bool *was_turned; /* [n_columns] dates read again with day and month the other way round */
-    role next_role;   /* for the columns of a list */
+    drove_known_table         *known;
+    drove_table               *table; /* of known */
+    drove_sample              *sample;
+    role                      *role;
+    drove_column_type         *forced;
+    drove_slot_stats          *stats;  /* [n_slots] */
+    size_t                     n_rows; /* with a label */
+    size_t n_with_words; /* columns of numbers or dates in which some words count as missing */
+    bool  *was_turned;   /* [n_columns] dates read again with day and month the other way round */
+    role   next_role;    /* for the columns of a list */
     drove_column_type next_type;
     drove_date_order *order; /* [n_columns] that types= gives; DROVE_N_DATE_ORDERS: by the cells */
 } learner;

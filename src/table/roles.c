@@ -1,5 +1,5 @@
-/* table/roles.c - what the columns of a table are, by its options: labels, weights, columns that are
- * used or left out, forced types. */
+/* table/roles.c - what the columns of a table are, by its options: labels, weights, columns that
+ * are used or left out, forced types. */
 #include "table/infer.h"
 
 #include "base/mem.h"

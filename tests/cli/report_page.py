@@ -268,6 +268,16 @@ def check_inputs(page):
         assert close(row[1], weight / want[0][0]), (rows, want)
 
 
+def check_importance(page):
+    told = json.load(open("told/summary.json"))["importance"]
+    rows = table_of(page, "column", "growth")[1:]
+    assert told["data"] == "held-out" and [c["column"] for c in told["columns"]] == ["big", "small", "none"], told
+    assert told["columns"][0]["loss_increase"] > 4 * told["columns"][1]["loss_increase"] > 0, told
+    assert [r[0] for r in rows] == ["big", "small", "none"], rows
+    for row, column in zip(rows, told["columns"]):
+        assert close(row[1], column["loss_increase"]), (rows, told)
+
+
 def check_throughput(page):
     measured = json.load(open("low/summary.json"))["gnps"]
     predicted = json.load(open("dmgc.json"))
@@ -284,6 +294,8 @@ def main():
     page = load(sys.argv[2])
     if sys.argv[1] == "numbers":
         check_numbers(page)
+    if sys.argv[1] == "importance":
+        check_importance(page)
     if sys.argv[1] == "inputs":
         check_inputs(page)
     if sys.argv[1] == "throughput":

@@ -1,5 +1,6 @@
-/* study/page/tab_inputs.c - the columns of a table that have the largest weights in the first layer
- * of a single run's model.
+/* study/page/tab_inputs.c - the columns of a table that a single run's model rests on: those whose
+ * values, when they change places, make the loss grow most, from its summary; of a run whose
+ * summary does not have them, those with the largest weights in the first layer.
  */
 #include "study/page/tables.h"
 
@@ -55,30 +56,80 @@ static size_t measure(const drove_modelfile *file, input *list)
     return n;
 }
 
-static void print(const input *list, size_t n, bool is_network, FILE *stream)
+static void begin(const char *title, FILE *stream)
 {
-    fputs("<figure><figcaption>Inputs with the largest weights</figcaption><div class=scroll "
-          "tabindex=0 role=region aria-label=Inputs><table><caption>Root of the sum of squares of "
-          "the weights of a column&#39;s scaled features in the first layer; the largest is 1.",
-          stream);
-    if (is_network) fputs(" Of a network with more layers it is a hint, not a measure.", stream);
-    fputs("</caption><thead><tr><th scope=col>column</th><th scope=col>weight</th><th "
-          "scope=col></th></tr></thead><tbody>\n",
-          stream);
-    for (size_t i = 0; i < n && i < MOST_COLUMNS; i++) {
-        const double part = list[0].weight > 0.0 ? list[i].weight / list[0].weight : 0.0;
-        fputs("<tr>", stream);
-        drove__html_head_cell(list[i].name, "row", stream);
-        drove__html_cell(part, stream);
-        fprintf(stream,
-                "<td style=\"min-width:8rem\"><div style=\"width:%.1f%%;height:.8em;background:"
-                "var(--s0)\"></div></td></tr>\n",
-                isfinite(part) ? 100.0 * part : 0.0);
-    }
+    fprintf(stream,
+            "<figure><figcaption>%s</figcaption><div class=scroll tabindex=0 role=region "
+            "aria-label=Inputs><table><caption>",
+            title);
+}
+
+static void print_head(const char *number, FILE *stream)
+{
+    fprintf(stream,
+            "</caption><thead><tr><th scope=col>column</th><th scope=col>%s</th><th "
+            "scope=col></th></tr></thead><tbody>\n",
+            number);
+}
+
+/* A row; part: of the longest bar. */
+static void print_row(const char *name, double number, double part, FILE *stream)
+{
+    fputs("<tr>", stream);
+    drove__html_head_cell(name, "row", stream);
+    drove__html_cell(number, stream);
+    fprintf(stream,
+            "<td style=\"min-width:8rem\"><div style=\"width:%.1f%%;height:.8em;background:"
+            "var(--s0)\"></div></td></tr>\n",
+            isfinite(part) && part > 0.0 ? 100.0 * part : 0.0);
+}
+
+static void end(size_t n, FILE *stream)
+{
     fputs("</tbody></table></div>", stream);
     if (n > MOST_COLUMNS)
         fprintf(stream, "<p class=note>%zu more have less.</p>", n - MOST_COLUMNS);
     fputs("</figure>\n", stream);
+}
+
+static void print_weights(const input *list, size_t n, bool is_network, FILE *stream)
+{
+    begin("Inputs with the largest weights", stream);
+    fputs("Root of the sum of squares of the weights of a column&#39;s scaled features in the "
+          "first layer; the largest is 1.",
+          stream);
+    if (is_network) fputs(" Of a network with more layers it is a hint, not a measure.", stream);
+    print_head("weight", stream);
+    for (size_t i = 0; i < n && i < MOST_COLUMNS; i++) {
+        const double part = list[0].weight > 0.0 ? list[i].weight / list[0].weight : 0.0;
+        print_row(list[i].name, part, part, stream);
+    }
+    end(n, stream);
+}
+
+/* The summary's, which are sorted; false: it has none. */
+static bool print_importance(const json_t *summary, FILE *stream)
+{
+    const json_t *importance = json_object_get(summary, "importance");
+    const json_t *columns = json_object_get(importance, "columns");
+    const size_t n = json_array_size(columns);
+    if (n == 0) return false;
+    const double most = drove__html_get(json_array_get(columns, 0), "loss_increase");
+    begin("Columns that the predictions rest on", stream);
+    fprintf(stream,
+            "Growth of the mean loss when the values of a column change places among %.0f %s "
+            "examples. What two columns both say counts for neither.",
+            drove__html_get(importance, "examples"),
+            strcmp(drove__html_word(importance, "data"), "held-out") == 0 ? "held-out"
+                                                                          : "training");
+    print_head("growth", stream);
+    for (size_t i = 0; i < n && i < MOST_COLUMNS; i++) {
+        const json_t *column = json_array_get(columns, i);
+        const double growth = drove__html_get(column, "loss_increase");
+        print_row(drove__html_word(column, "column"), growth, growth / most, stream);
+    }
+    end(n, stream);
+    return true;
 }
 
 /* A model that cannot be read, or is being written, has no such table. */
@@ -87,12 +138,13 @@ void drove__page_inputs(const drove_page_settings *s, FILE *stream)
     drove_modelfile file;
     const json_t *run = json_array_get(s->runs, 0);
     const char *folder = drove__html_word(run, "run");
+    if (print_importance(json_object_get(run, "summary"), stream)) return;
     if (json_is_string(json_object_get(run, "sweep")) || !drove__modelpath_is_run(folder)) return;
     if (drove__modelfile_load(folder, &file) != DROVE_OK) return;
     if (is_of_columns(&file)) {
         input *list = drove__alloc(file.schema->n_columns, sizeof *list);
         const size_t n = list != NULL ? measure(&file, list) : 0;
-        if (n > 0) print(list, n, file.model->n_layers > 1, stream);
+        if (n > 0) print_weights(list, n, file.model->n_layers > 1, stream);
         drove__free(list);
     }
     drove__modelfile_fini(&file);
