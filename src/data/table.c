@@ -56,8 +56,7 @@ static drove_status read_options(const drove_spec *spec, drove_table_options *op
                                  .columns = drove__spec_get(spec, "columns", NULL),
                                  .types = drove__spec_get(spec, "types", NULL),
                                  .text = drove__spec_get(spec, "text", NULL),
-                                 .onehot = DROVE_ONEHOT_DEFAULT,
-                                 .hash = DROVE_HASH_DEFAULT};
+                                 .onehot = DROVE_ONEHOT_DEFAULT};
     DROVE_TRY(read_separator(spec, &opt->separator));
     DROVE_TRY(drove__spec_word(spec, "header", words, DROVE_COUNT(words), &header));
     DROVE_TRY(drove__spec_u64(spec, "onehot", 0, DROVE_DICTIONARY_MOST, &opt->onehot));

@@ -12,9 +12,8 @@ json_t *drove__report_importance_json(const drove_importance_facts *f)
         return json_null();
     }
     for (size_t i = 0; i < f->n_columns; i++)
-        drove__json_add(&list,
-                        json_pack("{s:s, s:o}", "column", f->column[i].name, "loss_increase",
-                                  drove__json_real(f->column[i].loss_increase)));
+        drove__json_add(&list, json_pack("{s:s, s:o}", "column", f->column[i].name, "loss_increase",
+                                         drove__json_real(f->column[i].loss_increase)));
     return json_pack("{s:s, s:I, s:o}", "data", f->is_held_out ? "held-out" : "training",
                      "examples", (json_int_t)f->n_rows, "columns", list);
 }
@@ -34,7 +33,6 @@ void drove__report_importance_print(const drove_importance_facts *f, FILE *strea
     const char *data = f->is_held_out ? "held-out" : "training";
     if (n == 0) fprintf(stream, "none lowers the %s loss\n", data);
     else
-        fprintf(stream,
-                "%s: growth of the %s loss when a column's values change places\n",
+        fprintf(stream, "%s: growth of the %s loss when a column's values change places\n",
                 n < f->n_columns ? " ..." : "", data);
 }

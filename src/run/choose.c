@@ -38,10 +38,14 @@ void drove__choose_begin(drove_run *run)
     run->standing.recovers = run->is_tuned;
 }
 
+bool drove__choose_is_wide(const drove_storage *storage)
+{
+    return drove__storage_is_sparse(storage) && storage->n_features >= WIDE_FEATURES;
+}
+
 static bool is_wide(const drove_run *run)
 {
-    const drove_storage *s = run->train->storage;
-    return drove__storage_is_sparse(s) && s->n_features >= WIDE_FEATURES;
+    return drove__choose_is_wide(run->train->storage);
 }
 
 /* A linear model is better at texts than the usual network, and trains in a fraction of its time

@@ -12,8 +12,8 @@
 
 enum { MOST_ROWS = 2000, LEAST_ROWS = 20, LEAST_WORTH = 100, N_PERMUTATIONS = 3 };
 
-typedef struct shuffler { /* one call */
-    drove_infer infer;    /* over `shuffled` */
+typedef struct shuffler {            /* one call */
+    drove_infer infer;               /* over `shuffled` */
     drove_data *original, *shuffled; /* the same examples, in memory of their own */
     uint32_t *from;                  /* [n_rows] the example whose values an example has now */
     drove_rng rng;
@@ -32,8 +32,7 @@ static bool is_table(const drove_data *data)
 static size_t count_used(const drove_schema *schema)
 {
     size_t n = 0;
-    for (size_t i = 0; i < schema->n_columns; i++)
-        n += drove__column_is_used(&schema->column[i]);
+    for (size_t i = 0; i < schema->n_columns; i++) n += drove__column_is_used(&schema->column[i]);
     return n;
 }
 
@@ -162,8 +161,8 @@ static drove_status measure_all(shuffler *s, double loss_scale, drove_importance
         if (!drove__column_is_used(c)) continue;
         double increase;
         DROVE_TRY(measure_column(s, c, loss, &increase));
-        out->column[out->n_columns++] = (drove_importance_column){
-            .name = c->name, .loss_increase = increase * loss_scale};
+        out->column[out->n_columns++] =
+            (drove_importance_column){.name = c->name, .loss_increase = increase * loss_scale};
     }
     qsort(out->column, out->n_columns, sizeof *out->column, compare);
     return DROVE_OK;

@@ -10,7 +10,7 @@
 #include "report/facts.h"
 #include "run/infer.h"
 
-typedef struct drove_importance { /* all zero: not measured */
+typedef struct drove_importance {    /* all zero: not measured */
     struct drove_schema     *schema; /* one reference; it has the names                  */
     drove_importance_column *column; /* malloc, by loss_increase, the largest first      */
     size_t                   n_columns, n_rows;

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/spec.h"
 #include "data/weights.h"
+#include "run/choose.h"
 #include "run/disk.h"
 #include "run/progress.h"
 #include "run/run.h"
@@ -30,15 +31,16 @@ enum {
     LEAST_KEY_VALUES = 100, /* of a column of whole numbers */
     LEAST_ID_VALUES = 20,   /* of ids and codes that may be numbers */
     MOST_WEIGHTS = 1 << 22,
-    MOST_FEATURES_PER_ROW = 10, /* the first candidate has any number */
+    MOST_FEATURES_PER_ROW = 10, /* that occur; the first candidate has any number */
     MOST_ENCODINGS = 8
 };
 static const double WANTED_UPDATES = 15000.0, LEAST_EPOCHS = 12.0, MOST_EPOCHS = 300.0;
 static const double TOLERANCE = 0.005;
 static const uint64_t COMPARED_NS = 3000000000; /* between two lines about the trial runs */
 static const double LEAST_PROGRESS = 0.01;      /* against a constant guess */
-/* Products with the first layer's weights in all forward passes of a candidate: seconds. */
-static const double MOST_PRODUCTS = 2e10;
+/* Products with the first layer's weights in all forward passes of a candidate, and its updates,
+ * which change every weight, also where an example has few features: seconds. */
+static const double MOST_PRODUCTS = 2e10, UPDATE_WORK = 4.0;
 
 /* ---- candidates ---- */
 
@@ -63,7 +65,6 @@ static const candidate candidates[] = {
     {.model = "mlp:64", .width = 64, .bins = 32, .decay = 1e-3},
     {.model = "mlp:64", .width = 64, .keys = true},
     {.model = "mlp:64", .width = 64, .ids = true, .decay = 1e-3},
-    {.model = "mlp:64", .width = 64, .words = true, .decay = 1e-3},
     {.model = "mlp:128,128", .width = 128, .decay = 1e-3},
     {.model = "mlp:128,128", .width = 128, .bins = 32, .decay = 1e-3},
     {.model = "mlp:128,128,128", .width = 128},
@@ -161,6 +162,7 @@ typedef struct encoding { /* the data as some candidates see them */
     bool keys, ids, words;
     char spec[DROVE_TEXT_SIZE]; /* --data that gives it */
     drove_data *data;           /* at most MOST_ROWS rows; targets standardised */
+    uint64_t n_occurring;       /* features that are not 0 in all of them */
 } encoding;
 
 typedef struct search {
@@ -313,6 +315,23 @@ static drove_status keep_some(uint64_t seed, drove_data **data)
     return DROVE_OK;
 }
 
+/* Of a text of which most hashes belong to no word, few do. */
+static drove_status count_occurring(const drove_data *data, uint64_t *out)
+{
+    const drove_storage *s = data->storage;
+    *out = s->n_features;
+    if (s->x_kind != DROVE_X_CSR) return DROVE_OK;
+    bool *occurs = calloc(s->n_features, sizeof *occurs);
+    if (occurs == NULL) return drove__fail_nomem("features", s->n_features);
+    *out = 0;
+    for (uint64_t k = 0; k < s->row_start[s->n_rows]; k++) {
+        *out += !occurs[s->index[k]];
+        occurs[s->index[k]] = true;
+    }
+    free(occurs);
+    return DROVE_OK;
+}
+
 /* The training data, less those that --test split holds back. */
 static drove_status read_encoding(search *s, encoding *e)
 {
@@ -330,7 +349,7 @@ static drove_status read_encoding(search *s, encoding *e)
     DROVE_TRY(drove__weights_of_classes(e->data, opt.class_weight)); /* by all rows */
     DROVE_TRY(keep_some(opt.seed, &e->data));
     standardise_values(e->data);
-    return DROVE_OK;
+    return count_occurring(e->data, &e->n_occurring);
 }
 
 /* *out NULL: these data have no such encoding. */
@@ -370,8 +389,9 @@ static double epochs_of(const search *s, const candidate *c, const drove_data *d
     double per_row = storage->x_kind == DROVE_X_CSR
                          ? (double)storage->row_start[storage->n_rows] / (double)storage->n_rows
                          : (double)storage->n_features;
-    double products = per_row * fmax(c->width, 1.0) * n_train * out->n_divisions;
-    return fmin(wanted, floor(MOST_PRODUCTS / products));
+    double weights = fmax(c->width, 1.0) * (double)storage->n_features;
+    double products = per_row * fmax(c->width, 1.0) * n_train + UPDATE_WORK * weights * n_updates;
+    return fmin(wanted, floor(MOST_PRODUCTS / (products * out->n_divisions)));
 }
 
 /* All but the first need enough rows for their weights, and time to be trained for long enough. */
@@ -379,7 +399,8 @@ static bool is_affordable(const search *s, const candidate *c, const encoding *e
 {
     uint64_t n_features = e->data->storage->n_features;
     if (c == &candidates[0]) return true;
-    if (n_features > (uint64_t)MOST_FEATURES_PER_ROW * s->out->n_rows) return false;
+    if (c->width > 0 && drove__choose_is_wide(e->data->storage)) return false;
+    if (e->n_occurring > (uint64_t)MOST_FEATURES_PER_ROW * s->out->n_rows) return false;
     if (c->width * n_features > MOST_WEIGHTS) return false;
     return epochs_of(s, c, e->data) >= LEAST_EPOCHS;
 }

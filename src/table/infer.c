@@ -378,6 +378,11 @@ static drove_column_type type_of_text(const learner *l, size_t column, const dro
     return is_many ? DROVE_COLUMN_HASHED : DROVE_COLUMN_CATEGORY;
 }
 
+static uint32_t n_hash(const learner *l, uint32_t usual)
+{
+    return l->opt->hash != 0 ? (uint32_t)l->opt->hash : usual;
+}
+
 static drove_status settle_text(learner *l, size_t column, drove_column *c)
 {
     drove_table *t = l->table;
@@ -389,7 +394,7 @@ static drove_status settle_text(learner *l, size_t column, drove_column *c)
     c->type = type_of_text(l, column, c, l->n_rows - c->n_missing);
     c->is_whole = s->n_integer == s->n_present;
     c->has_missing = c->n_missing > 0;
-    if (c->type == DROVE_COLUMN_HASHED) c->n_hash = (uint32_t)l->opt->hash;
+    if (c->type == DROVE_COLUMN_HASHED) c->n_hash = n_hash(l, DROVE_HASH_DEFAULT);
     if (c->type == DROVE_COLUMN_CATEGORY) return set_values(c, d);
     if (c->type != DROVE_COLUMN_BOOLEAN) return DROVE_OK;
     for (size_t i = 0; i < d->n_slots; i++) {
@@ -467,7 +472,7 @@ static drove_status settle_number(learner *l, size_t column, drove_column *c)
 static void settle_words(learner *l, drove_column *c)
 {
     c->type = DROVE_COLUMN_TEXT;
-    c->n_hash = (uint32_t)l->opt->hash;
+    c->n_hash = n_hash(l, DROVE_HASH_WORDS_DEFAULT);
 }
 
 /* ---- the schema ---- */

@@ -12,7 +12,12 @@
 #include "table/read.h"
 #include "table/schema.h"
 
-enum { DROVE_ONEHOT_DEFAULT = 1024, DROVE_HASH_DEFAULT = 1024, DROVE_TABLE_NOTES_SIZE = 2048 };
+enum {
+    DROVE_ONEHOT_DEFAULT = 1024,
+    DROVE_HASH_DEFAULT = 1024,        /* of a category */
+    DROVE_HASH_WORDS_DEFAULT = 16384, /* of a text */
+    DROVE_TABLE_NOTES_SIZE = 2048
+};
 
 /* Lists are names or numbers from 1, joined by '+' or ','; NULL: not given. */
 typedef struct drove_table_options {
@@ -20,15 +25,15 @@ typedef struct drove_table_options {
     const drove_piece *piece;     /* of it, its header included; NULL: all */
     char               separator; /* 0: detect */
     drove_header       header;
-    const char *label;       /* also last, first, none; NULL: last; to match: those of the schema */
-    const char *weights;     /* also none; NULL: none; to match: that of the schema */
-    const char *ignore;      /* columns to leave out */
-    const char *columns;     /* columns to use, and no others */
-    const char *types;       /* "age:number+zip:category+born:dmy" */
-    const char *text;        /* columns whose words are hashed */
-    uint64_t    onehot;      /* most values of a category that is not hashed */
-    uint64_t    hash;        /* features of a hashed column: a power of two */
-    uint64_t    bins;        /* most bins of a column of numbers; 0: none */
+    const char *label;   /* also last, first, none; NULL: last; to match: those of the schema */
+    const char *weights; /* also none; NULL: none; to match: that of the schema */
+    const char *ignore;  /* columns to leave out */
+    const char *columns; /* columns to use, and no others */
+    const char *types;   /* "age:number+zip:category+born:dmy" */
+    const char *text;    /* columns whose words are hashed */
+    uint64_t    onehot;  /* most values of a category that is not hashed */
+    uint64_t    hash;    /* features of a hashed column: a power of two; 0: the defaults above */
+    uint64_t    bins;    /* most bins of a column of numbers; 0: none */
     bool        has_classes; /* the label holds classes, whatever its cells look like */
 } drove_table_options;
 

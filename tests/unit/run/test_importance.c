@@ -18,7 +18,10 @@
 enum { N_ROWS = 6000, N_TOWNS = 300 };
 
 /* Two numbers, a category of 300 values that shift y, and a number that says nothing. */
-static double town_of(int i) { return (double)(i * 71 % N_TOWNS); }
+static double town_of(int i)
+{
+    return (double)(i * 71 % N_TOWNS);
+}
 
 static void write_table(bool with_towns)
 {
@@ -48,14 +51,16 @@ static void begin(problem *p, bool with_towns)
     *p = (problem){0};
     write_table(with_towns);
     assert_int_equal(drovek_select(&p->kernels, 0, NULL), DROVE_OK);
-    assert_int_equal(drove_data_open("table:plane.csv?label=y&target=value&scale=none", NULL, 1, &p->data, NULL),
+    assert_int_equal(drove_data_open("table:plane.csv?label=y&target=value&scale=none", NULL, 1,
+                                     &p->data, NULL),
                      DROVE_OK);
     const drove_schema *schema = p->data->storage->schema;
     const drove_model_io io = {.n_features = schema->n_features};
     assert_int_equal(drove__model_create("linear", NULL, NULL, &io, &p->model), DROVE_OK);
     p->theta = drove__alloc(p->model->n_params, sizeof *p->theta);
     memset(p->theta, 0, p->model->n_params * sizeof *p->theta);
-    float *w = p->theta + p->model->layer[0].w_offset, *bias = p->theta + p->model->layer[0].b_offset;
+    float *w = p->theta + p->model->layer[0].w_offset,
+          *bias = p->theta + p->model->layer[0].b_offset;
     w[drove__schema_find(schema, "a", 1)->first_feature] = 3.0f;
     w[drove__schema_find(schema, "b", 1)->first_feature] = -1.0f;
     if (with_towns) {
@@ -96,9 +101,18 @@ static double variance(double (*value)(int))
     return squares / N_ROWS - sum / N_ROWS * sum / N_ROWS;
 }
 
-static double part_a(int i) { return 3.0 * (i * 7 % 131) / 10.0; }
-static double part_b(int i) { return (i * 5 % 113) / 10.0; }
-static double part_town(int i) { return 0.1 * town_of(i); }
+static double part_a(int i)
+{
+    return 3.0 * (i * 7 % 131) / 10.0;
+}
+static double part_b(int i)
+{
+    return (i * 5 % 113) / 10.0;
+}
+static double part_town(int i)
+{
+    return 0.1 * town_of(i);
+}
 
 static void expect_about(double found, double expected)
 {
@@ -194,9 +208,9 @@ static void what_is_not_worth_it_is_left_out(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(increases_are_the_variances_of_a_linear_models_terms),
-        cmocka_unit_test(sparse_examples_say_the_same_as_dense_ones),
-        cmocka_unit_test(what_is_not_worth_it_is_left_out)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(
+                                           increases_are_the_variances_of_a_linear_models_terms),
+                                       cmocka_unit_test(sparse_examples_say_the_same_as_dense_ones),
+                                       cmocka_unit_test(what_is_not_worth_it_is_left_out)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

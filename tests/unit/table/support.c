@@ -19,8 +19,7 @@ void write_text(const char *path, const char *text)
 
 drove_table_options options_of(const char *path, const char *label)
 {
-    return (drove_table_options){
-        .path = path, .label = label, .onehot = DROVE_ONEHOT_DEFAULT, .hash = DROVE_HASH_DEFAULT};
+    return (drove_table_options){.path = path, .label = label, .onehot = DROVE_ONEHOT_DEFAULT};
 }
 
 void learn(const drove_table_options *opt, drove_known_table *out)
