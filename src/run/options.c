@@ -3,6 +3,7 @@
  *
  * The order of the table is the order of the help, of run.json and of docs/man/drove.1.
  */
+#include "base/alive.h"
 #include "base/mem.h"
 #include "base/locale.h"
 #include "base/spec.h"
@@ -367,6 +368,7 @@ static drove_status set_workers(drove_options *options, const drove_option_info 
 drove_status drove_options_set(drove_options *options, const char *name, const char *value)
 {
     DROVE_IN_C_LOCALE;
+    DROVE_ALIVE(options, "options");
     const drove_option_info *info;
     DROVE_TRY(find(name, &info));
     if (info->own == offsetof(drove_options, workers)) return set_workers(options, info, value);
@@ -397,6 +399,7 @@ drove_status drove_options_create(drove_options **out)
 
 drove_status drove_options_copy(const drove_options *from, drove_options **out)
 {
+    DROVE_ALIVE(from, "options");
     *out = malloc(sizeof **out);
     if (*out == NULL) return drove__fail_nomem("options", sizeof **out);
     **out = *from;
@@ -405,7 +408,8 @@ drove_status drove_options_copy(const drove_options *from, drove_options **out)
 
 void drove_options_destroy(drove_options *options)
 {
-    free(options);
+    DROVE_END(options, "options");
+    drove__alive_free(options, free);
 }
 
 /* ---- reading ---- */
@@ -423,6 +427,7 @@ drove_status drove_options_get(const drove_options *options, const char *name, c
                                size_t size)
 {
     DROVE_IN_C_LOCALE;
+    DROVE_ALIVE(options, "options");
     const drove_option_info *info;
     char number[40];
     DROVE_TRY(find(name, &info));

@@ -5,6 +5,7 @@
  */
 #include <drove/trainer.h>
 
+#include "base/alive.h"
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "base/locale.h"
@@ -132,6 +133,7 @@ static drove_status allocate(drove_trainer *t, const drove_options *opt)
 drove_status drove_trainer_open(const drove_options *options, drove_trainer **out)
 {
     DROVE_IN_C_LOCALE;
+    DROVE_ALIVE(options, "options");
     *out = NULL;
     DROVE_TRY(check_options(options));
     drove_trainer *t = calloc(1, sizeof *t);
@@ -158,6 +160,7 @@ static void end_pass(drove_trainer *t)
 void drove_trainer_destroy(drove_trainer *t)
 {
     if (t == NULL) return;
+    DROVE_END(t, "a trainer");
     end_pass(t);
     if (t->engine != NULL) drove__engine_host.destroy(t->engine);
     drove__optim_worker_fini(&t->worker);
@@ -169,7 +172,7 @@ void drove_trainer_destroy(drove_trainer *t)
     drove__free(t->grad);
     drove__free(t->drawn);
     drove__free(t->row);
-    free(t);
+    drove__alive_free(t, free);
 }
 
 /* ---- targets ---- */
@@ -202,6 +205,7 @@ static drove_status check_scale(const drove_trainer *t, const double *shift, con
 drove_status drove_trainer_scale_targets(drove_trainer *t, const double *shift, const double *scale,
                                          size_t n_values)
 {
+    DROVE_ALIVE(t, "a trainer");
     DROVE_TRY(check_scale(t, shift, scale, n_values));
     double *own_shift = drove__alloc(n_values, sizeof *shift);
     double *own_scale = drove__alloc(n_values, sizeof *scale);
@@ -240,6 +244,8 @@ static drove_status prepare_engine(drove_trainer *t, const drove_data *data)
 drove_status drove_trainer_begin(drove_trainer *t, const drove_arrays *rows)
 {
     DROVE_IN_C_LOCALE;
+    DROVE_ALIVE(rows, "arrays");
+    DROVE_ALIVE(t, "a trainer");
     drove_data *data;
     end_pass(t);
     DROVE_TRY(drove__data_open_like(drove_arrays_name(rows), &t->like, true, &data));
@@ -303,6 +309,7 @@ static drove_status make_step(drove_trainer *t)
 drove_status drove_trainer_advance(drove_trainer *t, double most_seconds, int *is_over,
                                    double *loss)
 {
+    DROVE_ALIVE(t, "a trainer");
     *is_over = 1;
     *loss = NAN;
     if (t->pass.data == NULL)
@@ -350,6 +357,7 @@ static drove_status save(const drove_trainer *t, const drove_memory_file *file)
 drove_status drove_trainer_model(const drove_trainer *t, drove_memory_file **out)
 {
     DROVE_IN_C_LOCALE;
+    DROVE_ALIVE(t, "a trainer");
     drove_memory_file *file;
     *out = NULL;
     DROVE_TRY(drove_memory_file_create(NULL, 0, 0, &file));
@@ -363,6 +371,7 @@ drove_status drove_trainer_model(const drove_trainer *t, drove_memory_file **out
 
 const float *drove_trainer_state(const drove_trainer *t, size_t *n_numbers, uint64_t *n_updates)
 {
+    DROVE_ALIVE(t, "a trainer");
     *n_numbers = t->optim->n_vector - t->optim->n;
     *n_updates = t->n_updates;
     return *n_numbers > 0 ? t->vector + t->optim->n : NULL;
@@ -371,6 +380,7 @@ const float *drove_trainer_state(const drove_trainer *t, size_t *n_numbers, uint
 drove_status drove_trainer_set_state(drove_trainer *t, const float *state, size_t n_numbers,
                                      uint64_t n_updates)
 {
+    DROVE_ALIVE(t, "a trainer");
     const size_t n_wanted = t->optim->n_vector - t->optim->n;
     if (n_numbers != n_wanted)
         return drove__fail(DROVE_E_SHAPE,

@@ -3,6 +3,7 @@
  * Names and arguments are not checked by a second set of rules: a model, a rule and a strategy of
  * a few parameters are built from the options with the same calls as in a run, and thrown away.
  */
+#include "base/alive.h"
 #include "base/available.h"
 #include "base/locale.h"
 #include "base/mem.h"
@@ -229,6 +230,7 @@ static drove_status check_texts(const drove_options *o)
 
 drove_status drove_options_validate(const drove_options *o)
 {
+    DROVE_ALIVE(o, "options");
     return drove__options_validate_for(o, drove__mpi_launched_ranks());
 }
 
