@@ -17,9 +17,9 @@
 typedef enum drove_fork_kind { DROVE_FORK_OUTER, DROVE_FORK_INNER } drove_fork_kind;
 
 typedef struct drove_fork_guard {
-    pthread_mutex_t *lock;
+    pthread_mutex_t         *lock;
     struct drove_fork_guard *before, *next; /* in the list of its kind */
-    drove_fork_kind kind;
+    drove_fork_kind          kind;
 } drove_fork_guard;
 
 /* guard is the caller's and stays where it is until it is removed; lock may not be held. */

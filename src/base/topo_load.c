@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Held while hwloc makes or frees a topology, for which it takes a lock of its own: so no fork comes
- * in between. */
+/* Held while hwloc makes or frees a topology, for which it takes a lock of its own: so no fork
+ * comes in between. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static drove_fork_guard guard;
 

@@ -19,7 +19,7 @@ void drove__predictor_retain(drove_predictor *predictor);
 void drove__predictor_release(drove_predictor *predictor);
 /* As the public functions. */
 const drove_predictor_facts *drove__predictor_facts(const drove_predictor *predictor);
-const char *drove__predictor_class(const drove_predictor *predictor, size_t i);
+const char                  *drove__predictor_class(const drove_predictor *predictor, size_t i);
 drove_status drove__predictor_apply(const drove_predictor *predictor, const char *data,
                                     unsigned threads, float **into, size_t *n_rows);
 
