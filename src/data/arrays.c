@@ -84,6 +84,12 @@ void drove__arrays_release(drove_arrays *arrays)
     drove__named_release(arrays != NULL ? &arrays->named : NULL);
 }
 
+bool drove__arrays_have_targets(const drove_arrays *arrays)
+{
+    const drove_storage *s = &arrays->like;
+    return s->y_class != NULL || s->y_value != NULL || s->label_start != NULL;
+}
+
 void drove_arrays_destroy(drove_arrays *arrays)
 {
     DROVE_END(arrays, "arrays");
@@ -144,6 +150,11 @@ static drove_status no_rows_unless(drove_arrays *a, drove_status status)
 {
     if (status != DROVE_OK) start_examples(a, 0, 0, DROVE_X_F32);
     return status;
+}
+
+void drove__arrays_clear(drove_arrays *arrays)
+{
+    start_examples(arrays, 0, 0, DROVE_X_F32);
 }
 
 static drove_status copy_dense(drove_arrays *a, const drove_matrix *x)
@@ -597,10 +608,8 @@ static drove_status fill(drove_storage *s, const drove_arrays *a, const char *na
     s->channels = like->channels;
     s->height = like->height;
     s->width = like->width;
-    const bool has_target =
-        like->y_class != NULL || like->y_value != NULL || like->label_start != NULL;
     DROVE_TRY(copy_targets(like, s));
-    if (!has_target) DROVE_TRY(drove__storage_set_unlabelled(s));
+    if (!drove__arrays_have_targets(a)) DROVE_TRY(drove__storage_set_unlabelled(s));
     return drove__storage_check(s, name);
 }
 

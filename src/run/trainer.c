@@ -10,6 +10,7 @@
 #include "base/cpu.h"
 #include "base/locale.h"
 #include "base/mem.h"
+#include "data/delivered.h"
 #include "data/weights.h"
 #include "engine/engine.h"
 #include "engine/gather.h"
@@ -329,6 +330,52 @@ drove_status drove_trainer_advance(drove_trainer *t, double most_seconds, int *i
         *loss *= t->scale[0] * t->scale[0];
     *is_over = status != DROVE_OK || t->pass.n_done == t->pass.data->n_rows;
     if (*is_over) end_pass(t);
+    return status;
+}
+
+/* ---- batches that the program delivers ---- */
+
+/* *loss: mean of the rows' own, each before its own step. */
+static drove_status train_batch(drove_trainer *t, const drove_arrays *rows, double *loss,
+                                uint64_t *n_rows)
+{
+    int is_over = 0;
+    DROVE_TRY(drove_trainer_begin(t, rows));
+    *n_rows = t->pass.data->n_rows;
+    return drove_trainer_advance(t, INFINITY, &is_over, loss);
+}
+
+static drove_status train_batches(drove_trainer *t, const drove_batch_source *source,
+                                  drove_arrays *rows, double *sum, uint64_t *n_done)
+{
+    for (uint64_t number = 1;; number++) {
+        uint64_t n;
+        double loss;
+        bool is_over;
+        const uint32_t *unused;
+        DROVE_TRY(drove__delivered_next(source, number, rows, &is_over, &unused));
+        if (is_over) return DROVE_OK;
+        const drove_status status = train_batch(t, rows, &loss, &n);
+        if (status != DROVE_OK)
+            return drove__fail_in(status, "batch %llu", (unsigned long long)number);
+        *sum += loss * (double)n;
+        *n_done += n;
+    }
+}
+
+drove_status drove_trainer_batches(drove_trainer *t, const drove_batch_source *source, double *loss,
+                                   uint64_t *n_rows)
+{
+    DROVE_ALIVE(t, "a trainer");
+    drove_arrays *rows;
+    double sum = 0.0;
+    uint64_t n = 0;
+    drove_status status = drove_arrays_create(&rows);
+    if (status == DROVE_OK) status = train_batches(t, source, rows, &sum, &n);
+    end_pass(t);
+    drove_arrays_destroy(rows);
+    if (loss != NULL) *loss = n > 0 ? sum / (double)n : NAN;
+    if (n_rows != NULL) *n_rows = n;
     return status;
 }
 
