@@ -29,8 +29,8 @@ typedef struct drove_batch_request {
     /* out, with is_over, for drove_batches_write: [n_classes] the number in the file of each class;
      * NULL: classes with names in the order of the names, others as they are */
     const uint32_t *class_number;
-    char         *why;     /* out [why_size] why the function failed, one line; "" before */
-    size_t        why_size; /* bytes of why, with the NUL */
+    char           *why;      /* out [why_size] why the function failed, one line; "" before */
+    size_t          why_size; /* bytes of why, with the NUL */
 } drove_batch_request;
 
 /* A source of batches. */

@@ -17,7 +17,7 @@
 enum { WHY_SIZE = 512 };
 
 drove_status drove__delivered_next(const drove_batch_source *source, uint64_t number,
-                                 drove_arrays *rows, bool *is_over, const uint32_t **class_number)
+                                   drove_arrays *rows, bool *is_over, const uint32_t **class_number)
 {
     char why[WHY_SIZE] = "";
     drove_batch_request request = {.rows = rows, .why = why, .why_size = sizeof why};
@@ -27,8 +27,7 @@ drove_status drove__delivered_next(const drove_batch_source *source, uint64_t nu
     why[sizeof why - 1] = '\0';
     if (status != DROVE_OK && why[0] != '\0')
         return drove__fail(status, "batch %llu: %s", (unsigned long long)number, why);
-    if (status != DROVE_OK)
-        return drove__fail_in(status, "batch %llu", (unsigned long long)number);
+    if (status != DROVE_OK) return drove__fail_in(status, "batch %llu", (unsigned long long)number);
     *is_over = request.is_over != 0;
     *class_number = request.class_number;
     if (*is_over || drove__arrays_have_targets(rows)) return DROVE_OK;
@@ -48,8 +47,7 @@ typedef struct writing {
 
 static drove_status fail_kind(uint64_t number, const char *expected, const char *found)
 {
-    return drove__fail(DROVE_E_SHAPE,
-                       "batch %llu: expected %s as in the batches before, found %s",
+    return drove__fail(DROVE_E_SHAPE, "batch %llu: expected %s as in the batches before, found %s",
                        (unsigned long long)number, expected, found);
 }
 
@@ -134,8 +132,9 @@ static drove_status write_all(writing *w, const drove_batch_source *source, drov
 
 static drove_status commit(writing *w, const uint32_t *map)
 {
-    const drove_rows_end end = {
-        .shape = w->shape, .map = map, .n_map = map != NULL ? w->shape->n_classes : 0};
+    const drove_rows_end end = {.shape = w->shape,
+                                .map = map,
+                                .n_map = map != NULL ? w->shape->n_classes : 0};
     const drove_status status = drove__rows_commit(w->writer, &end);
     w->writer = NULL;
     return status;
@@ -168,8 +167,7 @@ static drove_status commit_as_given(writing *w)
     char **name = calloc(n, sizeof *name);
     if (name == NULL) return drove__fail_nomem("classes", n * sizeof *name);
     const drove_status status = order_as_given(w->class_number, n, s->class_name, name);
-    if (status == DROVE_OK && s->class_name != NULL)
-        memcpy(s->class_name, name, n * sizeof *name);
+    if (status == DROVE_OK && s->class_name != NULL) memcpy(s->class_name, name, n * sizeof *name);
     free(name);
     return status == DROVE_OK ? commit(w, w->class_number) : status;
 }
@@ -182,9 +180,8 @@ static drove_status commit_by_name(writing *w)
     char **name = s->class_name;
     uint32_t *map = drove__grow(NULL, n, sizeof *map);
     s->class_name = NULL; /* settled anew, out of these */
-    drove_status status = map != NULL
-                              ? drove__classes_settle(s, (const char *const *)name, n, map)
-                              : drove__fail_nomem("classes", n * sizeof *map);
+    drove_status status = map != NULL ? drove__classes_settle(s, (const char *const *)name, n, map)
+                                      : drove__fail_nomem("classes", n * sizeof *map);
     if (status == DROVE_OK) status = commit(w, map);
     for (size_t i = 0; i < n; i++) free(name[i]);
     free(name);

@@ -59,8 +59,9 @@ static const drove_option_info table[] = {
     {WHERE(activation), FIXED, .group = problem, TEXT, .default_text = "relu", .value_name = "NAME",
      .list = "activations", .help = "activation of the hidden layers"},
     {WHERE(init), .group = problem, TEXT, .default_text = "auto", .value_name = "SPEC",
-     .list = "inits", .empty_word = "auto", .words = "auto",
-     .help = "initial parameters; auto = he:1 for relu, xavier:1 otherwise"},
+     .list = "inits", .empty_word = "auto", .words = "auto pytorch:",
+     .help = "initial parameters; auto = he:1 for relu, xavier:1 otherwise; pytorch:FILE = of a "
+             "module's state_dict, as safetensors"},
     {WHERE(loss), FIXED, .group = problem, TEXT, .default_text = "auto", .value_name = "NAME",
      .list = "losses", .empty_word = "auto", .words = "auto",
      .help = "objective function; auto = the usual one for the model and the data"},

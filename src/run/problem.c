@@ -11,6 +11,7 @@
 #include "model/loss.h"
 #include "run/disk.h"
 #include "run/measure.h"
+#include "run/pytorch.h"
 #include "run/ranks.h"
 #include "run/registry.h"
 
@@ -320,5 +321,10 @@ drove_status drove__problem_model(drove_run *run, float **theta)
     *theta = drove__alloc(run->model->n_params, sizeof **theta);
     if (*theta == NULL)
         return drove__fail_nomem("the model's parameters", run->model->n_params * sizeof **theta);
-    return drove__model_init(run->model, run->opt.init, run->opt.seed, *theta);
+    const char *file = drove__pytorch_file(run->opt.init),
+               *init = file == NULL ? run->opt.init : "";
+    DROVE_TRY(drove__model_init(run->model, init, run->opt.seed, *theta));
+    if (file == NULL) return DROVE_OK;
+    DROVE_TRY(drove__pytorch_load(file, run->train, *theta, run->model));
+    return drove__model_init(run->model, "", run->opt.seed, *theta);
 }

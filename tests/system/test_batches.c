@@ -44,7 +44,16 @@ static int make_rows(void **state)
     return 0;
 }
 
-typedef enum targets { CLASSES, NAMED, VALUES, NO_TARGETS, OTHER_WIDTH, OTHER_TYPE, FAILS, FORGETS } targets;
+typedef enum targets {
+    CLASSES,
+    NAMED,
+    VALUES,
+    NO_TARGETS,
+    OTHER_WIDTH,
+    OTHER_TYPE,
+    FAILS,
+    FORGETS
+} targets;
 
 typedef struct feed {
     targets targets;
@@ -61,8 +70,9 @@ static drove_status set_examples(const feed *f, drove_arrays *rows, size_t n)
     const drove_matrix m =
         is_odd && f->targets == OTHER_TYPE
             ? drove_matrix_dense(bytes[f->at], DROVE_TYPE_U8, n, D)
-            : (drove_matrix){x[f->at], DROVE_TYPE_F32, n, width, (ptrdiff_t)(width * sizeof(float)),
-                             sizeof(float)};
+            : (drove_matrix){
+                  x[f->at],     DROVE_TYPE_F32, n, width, (ptrdiff_t)(width * sizeof(float)),
+                  sizeof(float)};
     return drove_arrays_set_dense(rows, &m);
 }
 
@@ -89,8 +99,7 @@ static drove_status next(void *context, drove_batch_request *request)
     else if (status == DROVE_OK && (f->targets != NO_TARGETS || f->n_calls != 2))
         status = drove_arrays_set_classes(request->rows, &c, n_classes,
                                           f->targets == NAMED ? names : NULL);
-    if (status == DROVE_OK && f->has_weights)
-        status = drove_arrays_set_weights(request->rows, &w);
+    if (status == DROVE_OK && f->has_weights) status = drove_arrays_set_weights(request->rows, &w);
     f->at += n;
     return status;
 }
@@ -140,8 +149,7 @@ static void named_classes_are_put_in_order(void **state)
     ok(write_rows(&f, NULL));
     drove_data *data = read_rows();
     assert_int_equal(data->storage->n_classes, 3);
-    for (size_t k = 0; k < 3; k++)
-        assert_string_equal(data->storage->class_name[k], in_order[k]);
+    for (size_t k = 0; k < 3; k++) assert_string_equal(data->storage->class_name[k], in_order[k]);
     for (size_t i = 0; i < N; i++) assert_int_equal(data->storage->y_class[i], place[met[i]]);
     drove_data_destroy(data);
 }
@@ -154,8 +162,7 @@ static void the_program_may_order_the_classes(void **state)
     (void)state;
     ok(write_rows(&f, NULL));
     drove_data *data = read_rows();
-    for (size_t k = 0; k < 3; k++)
-        assert_string_equal(data->storage->class_name[k], in_order[k]);
+    for (size_t k = 0; k < 3; k++) assert_string_equal(data->storage->class_name[k], in_order[k]);
     for (size_t i = 0; i < N; i++)
         assert_int_equal(data->storage->y_class[i], (int32_t)order[met[i]]);
     drove_data_destroy(data);
