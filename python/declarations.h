@@ -220,10 +220,58 @@ const float *drove_trainer_state(const drove_trainer *trainer, size_t *n_numbers
 drove_status drove_trainer_set_state(drove_trainer *trainer, const float *state, size_t n_numbers,
                                      uint64_t n_updates);
 
+/* losses of the program's own */
+typedef enum {
+    DROVE_OUTPUTS_PLAIN,
+    DROVE_OUTPUTS_SIGMOID,
+    DROVE_OUTPUTS_SOFTMAX,
+    ...
+} drove_outputs;
+typedef struct {
+    size_t          n_rows, n_outputs;
+    const float    *outputs;
+    const int32_t  *class_of;
+    const float    *values;
+    const uint64_t *label_first, *label_last;
+    const uint32_t *label;
+    float          *loss, *derivative;
+    char           *why;
+    size_t          why_size;
+} drove_loss_batch;
+typedef struct {
+    const char   *name;
+    drove_outputs outputs;
+    int           has_one_output;
+    void         *context;
+    drove_status (*eval)(void *context, const drove_loss_batch *batch);
+} drove_custom_loss;
+drove_status drove_options_set_loss(drove_options *options, const drove_custom_loss *loss);
+drove_status drove_loss_check(const drove_custom_loss *loss, const drove_loss_batch *batch,
+                              double bound, double *worst);
+drove_status drove_eval_with(const drove_options *options, const drove_use_options *use,
+                             drove_score_report *out, drove_metrics **metrics);
+
+/* batches that the program delivers */
+typedef struct {
+    drove_arrays   *rows;
+    int             is_over;
+    const uint32_t *class_number;
+    char           *why;
+    size_t          why_size;
+} drove_batch_request;
+typedef struct {
+    void *context;
+    drove_status (*next)(void *context, drove_batch_request *request);
+} drove_batch_source;
+drove_status drove_batches_write(const drove_batch_source *source, const char *path,
+                                 uint64_t *n_rows);
+
 /* of build_native.py */
 struct ArrowArrayStream *drove_py_new_stream(void);
 void                    *drove_py_stream_destructor(void);
 
-extern "Python" void drove_py_progress(void *, const drove_progress *);
-extern "Python" void drove_py_evaluated(void *, const drove_progress *);
-extern "Python" void drove_py_message(void *, const char *);
+extern "Python" void         drove_py_progress(void *, const drove_progress *);
+extern "Python" void         drove_py_evaluated(void *, const drove_progress *);
+extern "Python" void         drove_py_message(void *, const char *);
+extern "Python" drove_status drove_py_loss(void *, const drove_loss_batch *);
+extern "Python" drove_status drove_py_next(void *, drove_batch_request *);

@@ -4,6 +4,7 @@
 
 #include <drove/arrays.h>
 #include <drove/arrow.h>
+#include <drove/batches.h>
 #include <drove/bench.h>
 #include <drove/custom.h>
 #include <drove/data.h>

@@ -2,7 +2,7 @@
  * bytes.
  *
  * Threads: any number of threads may predict with one predictor at once.  Nothing else may be going
- * on while drove_predictor_set_tensor changes it.
+ * on while drove_predictor_set_tensor changes it.  A child of fork may predict with the parent's.
  */
 #ifndef DROVE_PREDICTOR_H
 #define DROVE_PREDICTOR_H

@@ -2,7 +2,8 @@
  *
  * A function that can fail returns a drove_status; its results go to its last pointer arguments
  * and are untouched (objects: NULL) when the status is not DROVE_OK.  The library never prints,
- * exits or aborts on input.  An error text is one line that says what failed, where, what was
+ * exits or aborts on input; but a build with assertions aborts, with one line, where a handle is
+ * used after it was destroyed.  An error text is one line that says what failed, where, what was
  * expected and what was found.
  */
 #ifndef DROVE_STATUS_H

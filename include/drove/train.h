@@ -81,7 +81,8 @@ void drove_train_interrupt(int signal_number);
  * Runs in different threads of one process share nothing but the processors: each has the result
  * that it would have alone. */
 
-/* A run; opaque.  It belongs to the thread that trains it. */
+/* A run; opaque.  It belongs to the thread that trains it.  In a child of fork a run that another
+ * thread was training can only be destroyed; runs of the child's own are as any. */
 typedef struct drove_run drove_run;
 
 /* A run that has not begun; options are copied.  Errors: DROVE_E_NOMEM. */

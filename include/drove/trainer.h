@@ -4,7 +4,8 @@
  * A trainer goes on from a saved model.  It makes plain steps in the calling thread: no evaluation,
  * no files, no other workers.  A drove_run (drove/train.h) does the rest.
  *
- * Threads: a trainer belongs to one thread at a time; any number of them train at once.
+ * Threads: a trainer belongs to one thread at a time; any number of them train at once.  A child of
+ * fork may go on with one that no other thread was using.
  */
 #ifndef DROVE_TRAINER_H
 #define DROVE_TRAINER_H

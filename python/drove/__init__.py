@@ -13,6 +13,7 @@ _WHERE = {
     "DroveClassifier": "_estimators",
     "DroveRegressor": "_estimators",
     "DroveError": "_library",
+    "Loss": "_loss",
     "Progress": "_library",
     "Model": "_model",
     "load_model": "_model",

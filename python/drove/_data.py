@@ -79,11 +79,14 @@ def _names(names):
 class Source:
     """Data of arrays: `name` is a spec for --data."""
 
-    def __init__(self, x):
+    def __init__(self, x, arrays=None):
+        """arrays: those of the library to fill, which are not this object's; None: new ones."""
         x = x if _is_sparse(x) else known(x)
-        out = ffi.new("drove_arrays **")
-        check(lib.drove_arrays_create(out))
-        self.arrays = ffi.gc(out[0], lib.drove_arrays_destroy)
+        if arrays is None:
+            out = ffi.new("drove_arrays **")
+            check(lib.drove_arrays_create(out))
+            arrays = ffi.gc(out[0], lib.drove_arrays_destroy)
+        self.arrays = arrays
         self._keep = []
         self.name = text(lib.drove_arrays_name(self.arrays))
         self.has_targets = False

@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from drove import _data, _kinds, _parquet, _tables
+from drove import _batches, _data, _kinds, _parquet, _tables, _targets
 from drove._library import names_of_options
 from drove._train import train_on
 from drove._trainer import Learner
@@ -33,6 +33,15 @@ _FEWEST_HELD = 50  # with fewer rows none are held out to stop by
 # Options that parameters of the estimators, or their data, stand for.
 _OWN = {"data", "label", "weights", "class_weight", "model", "loss", "strategy", "rule", "lr", "schedule", "weight_decay",
         "batch", "until", "features", "precision", "threads", "workers", "seed", "resume", "replay"}
+
+
+def _is_alone(X, y, sample_weight):
+    """Whether X is an iterator of batches, which has all."""
+    if y is not None or not _batches.is_batches(X):
+        return False
+    if sample_weight is not None:
+        raise ValueError("sample_weight: expected None with an iterator of batches, found another; batches may have weights")
+    return True
 
 
 def _or_as_before(method):
@@ -225,9 +234,11 @@ class _Drove(BaseEstimator):
         return source
 
     def _run(self, X, y, weight, values, goes_on):
+        return self._train(self._source(X, y, weight, goes_on), values, goes_on)
+
+    def _train(self, source, values, goes_on):
         if goes_on:
             values["model"] = self.model_.name
-        source = self._source(X, y, weight, goes_on)
         outcome, summary, model = train_on(source, {**values, "data": source.spec}, verbose=self.verbose)
         if model is None:
             raise FloatingPointError("training crashed: the loss is not finite; a smaller lr may help")
@@ -237,6 +248,21 @@ class _Drove(BaseEstimator):
         self.loss_ = summary["loss"]
         self.lr_ = summary["lr"]
         self.n_iter_ = max(1, round(summary["epochs"]))
+        return self
+
+    def _fit_batches(self, batches, goes_on):
+        """fit of an iterator: its rows go to a file, which is trained on."""
+        take = _targets.Batch(self, goes_on)
+        spool = _batches.Spool(batches, take)
+        take.finish()
+        return self._train(spool, self._values(spool.n_rows), goes_on)
+
+    def _part_batches(self, batches, **first):
+        """partial_fit of an iterator: of one batch after the other."""
+        for batch in batches:
+            X, y, weight = _batches.parts(batch)
+            self.partial_fit(X, y, sample_weight=weight, **first)
+        check_is_fitted(self, "model_")
         return self
 
     @property
@@ -377,104 +403,6 @@ class _Scored:
         return super().score(X, y, sample_weight)
 
 
-class _Classes:
-    """y as classes: words of ours stand for them, as a table would change some names (1.0, NA)."""
-
-    kind = "class"
-    plain_kinds = "iub"  # kinds of a NumPy array whose numbers need no other check than the library's
-    scale = None  # shift and scale for a trainer; None: none
-
-    def __init__(self, classes):
-        self.classes = classes
-        self.words = [f"c{i}" for i in range(len(classes))]
-        self.are_numbers = classes.dtype.kind in "iu" and np.array_equal(classes, np.arange(len(classes)))
-        self.names = [str(c) for c in classes]
-        if len(set(self.names)) < len(classes):
-            self.names = self.words
-
-    def numbers(self, y):
-        numbers = np.searchsorted(self.classes, y)
-        numbers[numbers == len(self.classes)] = 0
-        is_other = self.classes[numbers] != y
-        if is_other.any():
-            raise ValueError(f"y: expected one of the classes of the first call, found {y[is_other][0]!r}")
-        return numbers
-
-    def put(self, source, y):
-        source.set_classes(self.numbers(y), len(self.names), self.names)
-
-    def put_plain(self, source, y):
-        """put(), where numbers that are no classes may be refused in the library's words."""
-        source.set_classes(y if self.are_numbers else self.numbers(y), len(self.names), self.names)
-
-    def columns(self, y):
-        """Of a table: names, numbers, and the texts that they stand for, or None."""
-        return [("label", self.numbers(y), self.words)]
-
-    def check(self, model):
-        if model.n_classes != len(self.classes):
-            raise ValueError(f"expected a model of {len(self.classes)} classes, found one of {model.n_classes}")
-
-    def order(self, model):
-        """Where the model has each class; a table's are in an order of its own."""
-        names = model.class_names
-        if names is None or set(names) != set(self.words):
-            return list(range(len(self.classes)))
-        return [names.index(word) for word in self.words]
-
-
-class _Labels:
-    """y as an indicator matrix."""
-
-    kind = "labels"
-    plain_kinds = ""
-    scale = None
-
-    def __init__(self, n_labels):
-        self.n_labels = n_labels
-
-    def _check(self, y):
-        if y.shape[1:] != (self.n_labels,):
-            raise ValueError(f"y: expected an indicator matrix of {self.n_labels} labels as in the first call, found shape "
-                             f"{y.shape}")
-
-    def put(self, source, y):
-        self._check(y)
-        source.set_labels(y)
-
-    def columns(self, y):
-        self._check(y)
-        return [(f"label{i}", y[:, i], None) for i in range(self.n_labels)]
-
-    def check(self, model):
-        pass
-
-
-class _Values:
-    """y as numbers."""
-
-    kind = "value"
-    plain_kinds = "fiu"
-
-    def __init__(self, y):
-        deviation = np.atleast_1d(y.std(axis=0))
-        varies = deviation > 0
-        self.scale = (np.atleast_1d(y.mean(axis=0)), np.where(varies, deviation, 1.0)) if varies.any() else None
-
-    def put(self, source, y):
-        source.set_values(y)
-
-    put_plain = put
-
-    def columns(self, y):
-        if y.ndim == 1:
-            return [("label", y, None)]
-        return [(f"label{i}", y[:, i], None) for i in range(y.shape[1])]
-
-    def check(self, model):
-        pass
-
-
 def _gives_probability(self):
     check_is_fitted(self, "model_")
     if not self.model_.gives_probability:
@@ -494,7 +422,9 @@ class DroveClassifier(_Scored, ClassifierMixin, _Drove):
     model : str, default None
         "linear", "logistic", "mlp:128,64", a file that describes a network ...; "auto" compares several; None: a network,
         or for wide sparse X a linear model.
-    loss, strategy, rule, lr, schedule, weight_decay, batch, until, features, precision
+    loss : str, function or drove.Loss, default None
+        As the option of `drove train`, or a function of NumPy arrays: drove.Loss says of which.
+    strategy, rule, lr, schedule, weight_decay, batch, until, features, precision
         As the options of `drove train`.  By default what is right is found out: step size by short trials, the end by the
         loss of examples that are held out.
     class_weight : dict, "balanced" or None
@@ -538,9 +468,11 @@ class DroveClassifier(_Scored, ClassifierMixin, _Drove):
         return tags
 
     @_or_as_before
-    def fit(self, X, y, sample_weight=None):
-        """Trains on all rows.  Returns self."""
+    def fit(self, X, y=None, sample_weight=None):
+        """Trains on all rows.  X alone: an iterator of batches (X, y) or (X, y, sample_weight).  Returns self."""
         goes_on = self.warm_start and self._is_fitted
+        if _is_alone(X, y, sample_weight):
+            return self._fit_batches(X, goes_on)
         X, y, sample_weight = self._take(X, y, sample_weight, goes_on)
         X, y = self._check_classes(X, y, not goes_on)
         if not goes_on:
@@ -548,14 +480,16 @@ class DroveClassifier(_Scored, ClassifierMixin, _Drove):
         return self._run(X, y, self._weights(X, y, sample_weight), self._values(X.shape[0]), goes_on)
 
     @_or_as_before
-    def partial_fit(self, X, y, classes=None, sample_weight=None):
+    def partial_fit(self, X, y=None, classes=None, sample_weight=None):
         """One pass over these rows, from the parameters as they are.  Returns self.
 
         The first call needs all classes that will come; it settles how inputs are scaled, the rule, and with lr="auto"
         the step size.  FloatingPointError: the loss is no longer finite, and the model is again the one that was used
         last, to predict or to be saved.  Of a table with texts or missing values the first call settles the categories and
-        fill values, too.
+        fill values, too.  X alone: an iterator of batches, for each of which this is done.
         """
+        if _is_alone(X, y, sample_weight):
+            return self._part_batches(X, classes=classes)
         if classes is None and sample_weight is None and self.class_weight is None and self._plain_pass(X, y):
             return self
         is_first = not self._is_fitted
@@ -579,16 +513,29 @@ class DroveClassifier(_Scored, ClassifierMixin, _Drove):
         check_classification_targets(y)
         return X, y
 
+    _check_part = _check_classes
+
+    def _seen(self, y):
+        if self.class_weight is not None:
+            raise ValueError("class_weight: expected None with an iterator of batches, found another; batches may have weights")
+        return _batches.Classes() if y.ndim == 1 else _targets.Indicators(y)
+
+    def _take_seen(self, seen):
+        if isinstance(seen, _targets.Indicators):
+            self._targets, self.classes_ = seen.targets, np.arange(seen.targets.n_labels)
+        else:
+            self._learn_classes(seen.all)
+
     def _learn_classes(self, y):
         if y.ndim == 2:
             if not type_of_target(y).startswith("multilabel"):
                 raise ValueError("y: expected classes, or an indicator matrix of labels")
-            self._targets, self.classes_ = _Labels(y.shape[1]), np.arange(y.shape[1])
+            self._targets, self.classes_ = _targets.Labels(y.shape[1]), np.arange(y.shape[1])
             return
         self.classes_ = np.unique(y)
         if len(self.classes_) < 2:
             raise ValueError(f"y: expected at least 2 classes, found 1 class, {self.classes_[0]!r}")
-        self._targets = _Classes(self.classes_)
+        self._targets = _targets.Classes(self.classes_)
 
     def _weights(self, X, y, sample_weight):
         weight = self._weight(sample_weight, X)
@@ -602,7 +549,7 @@ class DroveClassifier(_Scored, ClassifierMixin, _Drove):
 
     @property
     def _is_multi_label(self):
-        return isinstance(self._targets, _Labels)
+        return isinstance(self._targets, _targets.Labels)
 
     @available_if(_gives_probability)
     def predict_proba(self, X):
@@ -662,20 +609,25 @@ class DroveRegressor(_Scored, RegressorMixin, _Drove):
         return tags
 
     @_or_as_before
-    def fit(self, X, y, sample_weight=None):
-        """Trains on all rows.  Returns self."""
+    def fit(self, X, y=None, sample_weight=None):
+        """Trains on all rows.  X alone: an iterator of batches (X, y) or (X, y, sample_weight).  Returns self."""
         goes_on = self.warm_start and self._is_fitted
+        if _is_alone(X, y, sample_weight):
+            return self._fit_batches(X, goes_on)
         X, y, sample_weight = self._take(X, y, sample_weight, goes_on)
         X, y = self._check_values(X, y, not goes_on)
         return self._run(X, y, self._weight(sample_weight, X), self._values(X.shape[0]), goes_on)
 
     @_or_as_before
-    def partial_fit(self, X, y, sample_weight=None):
+    def partial_fit(self, X, y=None, sample_weight=None):
         """One pass over these rows, from the parameters as they are.  Returns self.
 
         The first call settles how inputs are scaled, the rule, and with lr="auto" the step size; of a table with
-        texts or missing values also the categories and fill values.
+        texts or missing values also the categories and fill values.  X alone: an iterator of batches, for each of which
+        this is done.
         """
+        if _is_alone(X, y, sample_weight):
+            return self._part_batches(X)
         if sample_weight is None and self._plain_pass(X, y):
             return self
         is_first = not self._is_fitted
@@ -687,8 +639,16 @@ class DroveRegressor(_Scored, RegressorMixin, _Drove):
         X, y = self._check(X, y, reset)
         y = y.astype(np.float64, copy=False)
         if reset:
-            self._targets = _Values(y)
+            self._targets = _targets.Values(y.mean(axis=0), y.std(axis=0))
         return X, y
+
+    _check_part = _check_values
+
+    def _seen(self, y):
+        return _targets.Moments(y)
+
+    def _take_seen(self, seen):
+        self._targets = _targets.Values(seen.mean, np.sqrt(seen.square / seen.n))
 
     def predict(self, X):
         """A number for each row, or [n_samples, n_values]."""

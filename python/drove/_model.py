@@ -5,7 +5,7 @@ import os
 
 import numpy as np
 
-from drove import _data, _parquet, _tables
+from drove import _data, _loss, _parquet, _tables
 from drove._library import check, encoded, text
 from drove._native import ffi, lib
 
@@ -202,9 +202,9 @@ class Model:
     def _is_pair(self):
         return self.n_classes == 2 and self.n_outputs == 1 and not self.is_multi_label
 
-    def evaluate(self, data, threads=0):
+    def evaluate(self, data, threads=0, loss=None):
         """Loss, accuracy and metrics on labelled data: a spec, a table or Parquet file with the label's column, or an object
-        of drove that has a spec (docs/metrics.md)."""
+        of drove that has a spec (docs/metrics.md).  loss: the function or Loss that the model was trained with, if it was."""
         import json
         data = _parquet.opened(data)
         if _tables.is_table(data):
@@ -215,7 +215,8 @@ class Model:
         names = [ffi.new("char[]", encoded(self.name)), ffi.new("char[]", encoded(getattr(data, "spec", None) or getattr(data, "name", data)))]
         use.model, use.data, use.threads = names[0], names[1], threads
         report, metrics, out = ffi.new("drove_score_report *"), ffi.new("drove_metrics **"), ffi.new("char **")
-        check(lib.drove_eval_metrics(use, report, metrics))
+        options, given = _loss.make_options({} if loss is None else {"loss": loss})
+        given.check(lib.drove_eval_with(options, use, report, metrics))
         try:
             check(lib.drove_metrics_json(metrics[0], out))
         finally:

@@ -8,8 +8,8 @@ import sys
 import threading
 import warnings
 
-from drove import _data, _parquet, _tables
-from drove._library import Progress, check, in_python, make_options, text
+from drove import _batches, _data, _loss, _parquet, _tables
+from drove._library import Progress, check, in_python, text
 from drove._model import Model
 from drove._native import ffi, lib
 
@@ -188,7 +188,7 @@ def _wait(run, result, bar=None):
 
 def train_on(source, values, on_progress=None, on_evaluated=None, on_message=None, verbose=False):
     """Trains with options {name: value}; `source` is kept alive meanwhile.  (outcome, summary, Model or None)."""
-    options, out, result = make_options(values), ffi.new("drove_run **"), ffi.new("drove_result **")
+    (options, given), out, result = _loss.make_options(values), ffi.new("drove_run **"), ffi.new("drove_result **")
     check(lib.drove_run_create(options, out))
     run = ffi.gc(out[0], lib.drove_run_destroy)
     bar = _Bar() if verbose else None
@@ -207,7 +207,7 @@ def train_on(source, values, on_progress=None, on_evaluated=None, on_message=Non
     if error is not None:
         lib.drove_result_destroy(result[0])
         raise error
-    check(code, why)
+    given.check(code, why)
     try:
         outcome = text(lib.drove_outcome_name(lib.drove_result_outcome(result[0])))
         summary = json.loads(text(lib.drove_result_json(result[0])))
@@ -225,9 +225,10 @@ def train(data=None, label=None, *, on_progress=None, on_evaluated=None, on_mess
     """Trains a model with everything that `drove train` has.
 
     data: a spec or path, as on the command line, or a table with a column `label` (pandas, Polars, pyarrow, a Parquet file,
-    or another that offers Arrow's PyCapsule interface), or a pair (X, y) of an array or table and an array.  options: those
+    or another that offers Arrow's PyCapsule interface), or a pair (X, y) of an array or table and an array, or an iterator
+    of such pairs of numbers, or of (X, y, sample_weight), which go to a temporary file that training reads.  options: those
     of the command line by their names, with "_" for "-": train("people.csv", label="income", model="mlp:64", out="run");
-    test may be a table, too.  options() lists them.
+    test may be a table, too; loss a function or a Loss.  options() lists them.
 
     on_progress, on_evaluated: called with a Progress; on_message with a line of text.  One that returns False ends the
     run; an exception does, too, and is raised again.  verbose: a progress bar, on standard error or in a notebook's cell.
@@ -240,6 +241,9 @@ def train(data=None, label=None, *, on_progress=None, on_evaluated=None, on_mess
         raise ValueError(f"data: expected a pair (X, y), found {len(data)} values")
     if isinstance(data, tuple):
         source = labelled(*data)
+        values["data"] = source.spec
+    elif _batches.is_batches(data):
+        source = _batches.Spool(data)
         values["data"] = source.spec
     elif data is not None and not isinstance(data, (str, os.PathLike)):
         source = _tables.source_of(data)

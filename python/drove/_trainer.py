@@ -5,7 +5,8 @@ import contextlib
 
 import numpy as np
 
-from drove._library import check, make_options, text
+from drove import _loss
+from drove._library import check, text
 from drove._model import Model
 from drove._native import ffi, lib
 
@@ -18,7 +19,8 @@ class Trainer:
     def __init__(self, values):
         """values: options of the library, among them the model, rule, lr and batch."""
         out = ffi.new("drove_trainer **")
-        check(lib.drove_trainer_open(make_options(values), out))
+        options, self._given = _loss.make_options(values)
+        check(lib.drove_trainer_open(options, out))
         self._trainer = ffi.gc(out[0], lib.drove_trainer_destroy)
         self._is_over, self._loss = ffi.new("int *"), ffi.new("double *")
 
@@ -33,7 +35,7 @@ class Trainer:
         trainer, is_over, loss = self._trainer, self._is_over, self._loss
         check(lib.drove_trainer_begin(trainer, source.arrays))
         while True:
-            check(lib.drove_trainer_advance(trainer, _SLICE_S, is_over, loss))
+            self._given.check(lib.drove_trainer_advance(trainer, _SLICE_S, is_over, loss))
             if is_over[0]:
                 return loss[0]
 

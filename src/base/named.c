@@ -1,6 +1,8 @@
 /* base/named.c - see named.h. */
 #include "base/named.h"
 
+#include "base/fork.h"
+
 #include <ctype.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -11,6 +13,12 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects both */
 static drove_named_object *first;
 static uint64_t last_number;
+static drove_fork_guard guard;
+
+__attribute__((constructor)) static void guard_lock(void)
+{
+    drove__fork_guard_add(&guard, &lock, DROVE_FORK_INNER);
+}
 
 void drove__named_add(drove_named_object *object, const char *kind,
                       void (*destroy)(drove_named_object *object))

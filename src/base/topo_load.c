@@ -1,12 +1,25 @@
 /* base/topo_load.c - loads a topology, and orders its processors as workers fill them. */
 #include "base/topo_state.h"
 
+#include "base/fork.h"
+
 #include <errno.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* Held while hwloc makes or frees a topology, for which it takes a lock of its own: so no fork
+ * comes in between. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static drove_fork_guard guard;
+
+__attribute__((constructor)) static void guard_lock(void)
+{
+    drove__fork_guard_add(&guard, &lock, DROVE_FORK_INNER);
+}
 
 /* A processor with the sort keys of both orders. */
 typedef struct candidate {
@@ -204,7 +217,9 @@ drove_status drove__topo_create(const char *source, drove_topo **out)
     *out = NULL;
     drove_topo *topo = calloc(1, sizeof *topo);
     if (topo == NULL) return drove__fail_nomem("topology", sizeof *topo);
+    pthread_mutex_lock(&lock);
     drove_status status = load(topo, source);
+    pthread_mutex_unlock(&lock);
     if (status != DROVE_OK) {
         drove__topo_destroy(topo);
         return status;
@@ -216,7 +231,9 @@ drove_status drove__topo_create(const char *source, drove_topo **out)
 void drove__topo_destroy(drove_topo *topo)
 {
     if (topo == NULL) return;
+    pthread_mutex_lock(&lock);
     if (topo->hwloc != NULL) hwloc_topology_destroy(topo->hwloc);
+    pthread_mutex_unlock(&lock);
     free(topo->compact);
     free(topo->spread);
     free(topo);

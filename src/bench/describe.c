@@ -1,4 +1,5 @@
 /* bench/describe.c - `drove model`: a network's layers, sizes and memory, without training it. */
+#include "base/alive.h"
 #include "base/json.h"
 #include "base/locale.h"
 #include "base/mem.h"
@@ -175,6 +176,7 @@ drove_status drove_describe(const drove_options *options, const drove_input_shap
                             int as_json, FILE *stream)
 {
     DROVE_IN_C_LOCALE;
+    DROVE_ALIVE(options, "options");
     description d = {0};
     drove_status status = describe(options, shape, &d);
     if (status == DROVE_OK) status = as_json ? print_json(&d, stream) : print_text(&d, stream);

@@ -2,6 +2,7 @@
  * where its workers would run. */
 #include "bench/info.h"
 
+#include "base/alive.h"
 #include "base/cpu.h"
 #include "base/json.h"
 #include "base/locale.h"
@@ -248,6 +249,7 @@ static drove_status print_json(const machine_facts *m, FILE *stream)
 drove_status drove_info(const drove_options *options, int as_json, int measure, FILE *stream)
 {
     DROVE_IN_C_LOCALE;
+    DROVE_ALIVE(options, "options");
     machine_facts m;
     drove_options defaults = drove__options_default();
     drove_status status = gather(options != NULL ? options : &defaults, measure != 0, &m);

@@ -1,6 +1,7 @@
 /* data/arrays.c - data in the program's memory as a data set: see arrays.h. */
 #include "data/arrays.h"
 
+#include "base/alive.h"
 #include "base/mem.h"
 #include "base/memfile.h"
 #include "base/named.h"
@@ -63,7 +64,7 @@ static void destroy(drove_named_object *object)
     free_targets(&a->like);
     free_examples(a);
     free(a->like.weight);
-    free(a);
+    drove__alive_free(a, free);
 }
 
 drove_status drove_arrays_create(drove_arrays **out)
@@ -83,18 +84,27 @@ void drove__arrays_release(drove_arrays *arrays)
     drove__named_release(arrays != NULL ? &arrays->named : NULL);
 }
 
+bool drove__arrays_have_targets(const drove_arrays *arrays)
+{
+    const drove_storage *s = &arrays->like;
+    return s->y_class != NULL || s->y_value != NULL || s->label_start != NULL;
+}
+
 void drove_arrays_destroy(drove_arrays *arrays)
 {
+    DROVE_END(arrays, "arrays");
     drove__arrays_release(arrays);
 }
 
 const char *drove_arrays_name(const drove_arrays *arrays)
 {
+    DROVE_ALIVE(arrays, "arrays");
     return arrays->name;
 }
 
 size_t drove_arrays_copied_bytes(const drove_arrays *arrays)
 {
+    DROVE_ALIVE(arrays, "arrays");
     return arrays->copied_bytes;
 }
 
@@ -142,6 +152,11 @@ static drove_status no_rows_unless(drove_arrays *a, drove_status status)
     return status;
 }
 
+void drove__arrays_clear(drove_arrays *arrays)
+{
+    start_examples(arrays, 0, 0, DROVE_X_F32);
+}
+
 static drove_status copy_dense(drove_arrays *a, const drove_matrix *x)
 {
     if (x->n_columns > SIZE_MAX / sizeof(float) / x->n_rows)
@@ -157,6 +172,7 @@ static drove_status copy_dense(drove_arrays *a, const drove_matrix *x)
 
 drove_status drove_arrays_set_dense(drove_arrays *a, const drove_matrix *x)
 {
+    DROVE_ALIVE(a, "arrays");
     DROVE_TRY(check_type(x));
     DROVE_TRY(check_rows(x->n_rows, x->n_columns));
     if (x->values == NULL) return drove__fail(DROVE_E_ARG, "arrays: expected numbers, found none");
@@ -172,6 +188,7 @@ drove_status drove_arrays_set_dense(drove_arrays *a, const drove_matrix *x)
 
 drove_status drove_arrays_set_images(drove_arrays *a, size_t channels, size_t height, size_t width)
 {
+    DROVE_ALIVE(a, "arrays");
     drove_storage *s = &a->like;
     const bool is_dense = s->x_kind != DROVE_X_CSR && s->n_features > 0;
     size_t n;
@@ -400,6 +417,7 @@ static drove_status turn_columns(drove_arrays *a, const drove_sparse *x, size_t 
 
 drove_status drove_arrays_set_sparse(drove_arrays *a, const drove_sparse *x)
 {
+    DROVE_ALIVE(a, "arrays");
     const size_t n_lines = x->is_by_columns ? x->n_columns : x->n_rows;
     DROVE_TRY(check_rows(x->n_rows, x->n_columns));
     if (x->n_columns > UINT32_MAX)
@@ -460,6 +478,7 @@ static drove_status name_targets(drove_storage *s, size_t n, const char *const *
 drove_status drove_arrays_set_classes(drove_arrays *a, const drove_matrix *classes,
                                       size_t n_classes, const char *const *name)
 {
+    DROVE_ALIVE(a, "arrays");
     drove_storage *s = &a->like;
     DROVE_TRY(check_target(a, classes, "classes", true));
     if (n_classes == 0 || n_classes > INT32_MAX)
@@ -485,6 +504,7 @@ drove_status drove_arrays_set_classes(drove_arrays *a, const drove_matrix *class
 
 drove_status drove_arrays_set_values(drove_arrays *a, const drove_matrix *values)
 {
+    DROVE_ALIVE(a, "arrays");
     drove_storage *s = &a->like;
     DROVE_TRY(check_target(a, values, "values", false));
     free_targets(s);
@@ -501,6 +521,7 @@ drove_status drove_arrays_set_values(drove_arrays *a, const drove_matrix *values
 drove_status drove_arrays_set_labels(drove_arrays *a, const drove_matrix *labels,
                                      const char *const *name)
 {
+    DROVE_ALIVE(a, "arrays");
     drove_storage *s = &a->like;
     uint64_t n = 0;
     DROVE_TRY(check_target(a, labels, "labels", false));
@@ -524,6 +545,7 @@ drove_status drove_arrays_set_labels(drove_arrays *a, const drove_matrix *labels
 
 drove_status drove_arrays_set_weights(drove_arrays *a, const drove_matrix *weights)
 {
+    DROVE_ALIVE(a, "arrays");
     drove_storage *s = &a->like;
     DROVE_TRY(check_target(a, weights, "weights", true));
     float *weight = drove__grow(NULL, s->n_rows, sizeof *weight);
@@ -586,10 +608,8 @@ static drove_status fill(drove_storage *s, const drove_arrays *a, const char *na
     s->channels = like->channels;
     s->height = like->height;
     s->width = like->width;
-    const bool has_target =
-        like->y_class != NULL || like->y_value != NULL || like->label_start != NULL;
     DROVE_TRY(copy_targets(like, s));
-    if (!has_target) DROVE_TRY(drove__storage_set_unlabelled(s));
+    if (!drove__arrays_have_targets(a)) DROVE_TRY(drove__storage_set_unlabelled(s));
     return drove__storage_check(s, name);
 }
 
@@ -654,11 +674,13 @@ drove_status drove_memory_file_create(const void *bytes, size_t n_bytes, int cop
 void drove_memory_file_destroy(drove_memory_file *file)
 {
     if (file == NULL) return;
+    DROVE_END(file, "a file in memory");
     drove__memfile_release(file->file);
-    free(file);
+    drove__alive_free(file, free);
 }
 
 const char *drove_memory_file_name(const drove_memory_file *file)
 {
+    DROVE_ALIVE(file, "a file in memory");
     return file->name;
 }

@@ -1,6 +1,7 @@
 /* data/arrow.c - <drove/arrow.h>: record batches of the Arrow C data interface become a frame. */
 #include <drove/arrow.h>
 
+#include "base/alive.h"
 #include "base/mem.h"
 #include "data/arrays.h"
 #include "data/arrow_cells.h"
@@ -225,24 +226,28 @@ import m;
 void drove_arrow_table_destroy(drove_arrow_table *table)
 {
     if (table == NULL) return;
+    DROVE_END(table, "a table");
     drove__frame_release(table->frame);
-    free(table);
+    drove__alive_free(table, free);
 }
 
 /* ---- the table ---- */
 
 const char *drove_arrow_table_name(const drove_arrow_table *table)
 {
+    DROVE_ALIVE(table, "a table");
     return table->frame->name;
 }
 
 size_t drove_arrow_table_n_rows(const drove_arrow_table *table)
 {
+    DROVE_ALIVE(table, "a table");
     return table->frame->n_rows;
 }
 
 size_t drove_arrow_table_bytes(const drove_arrow_table *table)
 {
+    DROVE_ALIVE(table, "a table");
     return drove__frame_bytes(table->frame);
 }
 
@@ -311,6 +316,7 @@ drove_status drove_arrow_table_add(drove_arrow_table *table, const char *name,
                                    const drove_matrix *values, const char *const *text,
                                    size_t n_texts)
 {
+    DROVE_ALIVE(table, "a table");
     drove_frame *frame = table->frame;
     DROVE_TRY(check_added(frame, name, values));
     drove_frame_column column = {.type = text != NULL ? DROVE_FRAME_CATEGORY : DROVE_FRAME_NUMBER,

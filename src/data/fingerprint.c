@@ -88,13 +88,23 @@ static void add_rows(const drove_storage *s, drove_checksum *sum)
     }
 }
 
-drove_status drove__data_fingerprint(const drove_storage *storage, uint64_t *out)
+static drove_status sum_up(const drove_storage *storage, bool has_rows, uint64_t *out)
 {
     drove_checksum *sum;
     DROVE_TRY(drove__checksum_begin(&sum));
     drove_status status = add_names(storage, sum);
-    if (status == DROVE_OK) add_rows(storage, sum);
+    if (status == DROVE_OK && has_rows) add_rows(storage, sum);
     *out = drove__checksum_value(sum);
     drove__checksum_end(sum);
     return status;
+}
+
+drove_status drove__data_fingerprint(const drove_storage *storage, uint64_t *out)
+{
+    return sum_up(storage, true, out);
+}
+
+drove_status drove__data_fingerprint_names(const drove_storage *storage, uint64_t *out)
+{
+    return sum_up(storage, false, out);
 }

@@ -20,5 +20,7 @@ unsigned drove__row_parts(const drove_storage *storage, size_t row,
  * evenly spread.  It tells other data, other labels and another order apart, but not one
  * changed number in a large set.  Errors: DROVE_E_NOMEM. */
 drove_status drove__data_fingerprint(const drove_storage *storage, uint64_t *out);
+/* The same of the names alone, whatever rows there are. */
+drove_status drove__data_fingerprint_names(const drove_storage *storage, uint64_t *out);
 
 #endif

@@ -1,6 +1,7 @@
 /* data/info.c - facts of a data set, and its description for people. */
 #include "data/data.h"
 
+#include "base/alive.h"
 #include "base/locale.h"
 #include "base/print.h"
 #include "data/quant.h"
@@ -59,6 +60,7 @@ static size_t count_stored(const drove_storage *s, size_t row)
 
 void drove_data_describe(const drove_data *data, drove_data_facts *out)
 {
+    DROVE_ALIVE(data, "data");
     const drove_storage *s = data->storage;
     const drove_quant *q = s->quant;
     size_t n_stored = 0;
@@ -256,6 +258,7 @@ static void print_weights(const drove_data *data, FILE *stream)
 drove_status drove_data_print_info(const drove_data *data, FILE *stream)
 {
     DROVE_IN_C_LOCALE;
+    DROVE_ALIVE(data, "data");
     drove_data_facts facts;
     drove_data_describe(data, &facts);
     fprintf(stream, "rows      %zu\nfeatures  %zu", facts.n_rows, facts.n_features);

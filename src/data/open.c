@@ -2,6 +2,7 @@
  * converts them. */
 #include "data/data.h"
 
+#include "base/alive.h"
 #include "base/locale.h"
 #include "base/mem.h"
 #include "base/rng.h"
@@ -74,13 +75,14 @@ static drove_status create_view(drove_storage *storage, drove_data **out)
 void drove_data_destroy(drove_data *data)
 {
     if (data == NULL) return;
+    DROVE_END(data, "data");
     drove__storage_release(data->storage);
     drove__free(data->shift);
     drove__free(data->factor);
     free(data->row);
     free(data->class_weight);
     free(data->spec);
-    free(data);
+    drove__alive_free(data, free);
 }
 
 static int compare_rows(const void *a, const void *b)
@@ -548,6 +550,7 @@ drove_status drove__data_open_like(const char *spec, const drove_data *like, boo
 drove_status drove_data_convert(const drove_data *data, const char *to)
 {
     DROVE_IN_C_LOCALE;
+    DROVE_ALIVE(data, "data");
     source target;
     drove_status status = parse_source(to, &target);
     if (status == DROVE_OK && target.format->write == NULL) {

@@ -8,9 +8,11 @@
 #include "base/file.h"
 #include "base/locale.h"
 #include "base/mem.h"
+#include "data/class_order.h"
 #include "data/export.h"
 #include "data/formats.h"
 #include "data/labels.h"
+#include "data/match.h"
 #include "data/rows_file.h"
 #include "table/schema.h"
 
@@ -245,6 +247,12 @@ static drove_status keep_head(reading *r)
     return DROVE_OK;
 }
 
+/* Whether rows are read as data that the caller has, not as the sample says. */
+static bool is_given(const reading *r)
+{
+    return r->opt->like != NULL && r->format->read_like != NULL;
+}
+
 static drove_status read_sample(reading *r, drove_storage **out)
 {
     drove_piece piece;
@@ -252,7 +260,8 @@ static drove_status read_sample(reading *r, drove_storage **out)
     drove_status status = make_sample(r, &piece, &text);
     if (status == DROVE_OK) {
         r->spec.piece = &piece;
-        status = r->format->read(&r->spec, 0, NULL, out);
+        status = is_given(r) ? r->format->read_like(&r->spec, r->opt->like, true, out)
+                             : r->format->read(&r->spec, 0, NULL, out);
         r->spec.piece = NULL;
         r->sample_bytes = piece.n;
         if (status != DROVE_OK) drove__fail_in(status, "in a sample of its lines");
@@ -279,11 +288,14 @@ static bool has_counts(const drove_storage *s)
 static drove_status learn(reading *r)
 {
     drove_storage *sample = NULL;
+    if (is_given(r)) DROVE_TRY(set_key(r, "target", drove__target_name(r->opt->like->y_kind)));
     drove_status status = read_sample(r, &sample);
     if (status == DROVE_OK) status = drove__storage_create(&r->shape);
-    if (status == DROVE_OK) status = drove__storage_describe(sample, r->shape);
+    if (status == DROVE_OK)
+        status = drove__storage_describe(is_given(r) ? r->opt->like : sample, r->shape);
     drove__storage_release(sample);
     DROVE_TRY(status);
+    if (is_given(r)) return keep_head(r);
     r->counts_classes = drove__spec_get(&r->spec, "target", NULL) == NULL && has_counts(r->shape);
     DROVE_TRY(set_key(r, "target", drove__target_name(r->shape->y_kind)));
     if (strcmp(r->spec.name, "libsvm") == 0 && drove__spec_get(&r->spec, "base", NULL) == NULL) {
@@ -354,58 +366,6 @@ static drove_status map_classes(reading *r, const drove_storage *s, uint32_t **m
     return DROVE_OK;
 }
 
-typedef struct class_name {
-    const char *text;
-    double number;
-    bool is_number;
-    uint32_t met;
-} class_name;
-
-static int compare_classes(const void *a, const void *b)
-{
-    const class_name *x = a, *y = b;
-    if (x->is_number && y->is_number) return x->number < y->number ? -1 : x->number > y->number;
-    return strcmp(x->text, y->text);
-}
-
-/* The classes of all rows in the order of data/labels.h; map[met] = class. */
-static drove_status settle_classes(reading *r, uint32_t *map)
-{
-    drove_storage *s = r->shape;
-    const size_t n = r->names.n;
-    class_name *all = drove__grow(NULL, n, sizeof *all);
-    bool all_numbers = true, are_counts = true;
-    if (all == NULL) return drove__fail_nomem("classes", n * sizeof *all);
-    for (size_t i = 0; i < n; i++) {
-        all[i] = (class_name){.text = r->names.text[i], .met = (uint32_t)i};
-        all[i].is_number = drove__label_number(all[i].text, strlen(all[i].text), &all[i].number);
-        all_numbers = all_numbers && all[i].is_number;
-    }
-    for (size_t i = 0; i < n; i++) all[i].is_number = all_numbers;
-    bool are_columns = s->y_kind == DROVE_Y_LABELS && s->schema != NULL; /* in their order */
-    if (!are_columns) qsort(all, n, sizeof *all, compare_classes);
-    for (size_t i = 0; s->class_name != NULL && i < s->n_classes; i++) free(s->class_name[i]);
-    free(s->class_name);
-    s->n_classes = n;
-    s->class_name = calloc(n, sizeof *s->class_name);
-    drove_status status = s->class_name != NULL ? DROVE_OK : drove__fail_nomem("classes", n);
-    for (size_t i = 0; i < n && status == DROVE_OK; i++) {
-        char number[DROVE_CLASS_TEXT_SIZE];
-        map[all[i].met] = (uint32_t)i;
-        snprintf(number, sizeof number, "%zu", i);
-        are_counts = are_counts && strcmp(number, all[i].text) == 0;
-        s->class_name[i] = strdup(all[i].text);
-        if (s->class_name[i] == NULL) status = drove__fail_nomem("classes", n);
-    }
-    for (size_t i = 0; status == DROVE_OK && are_counts && i < n; i++) free(s->class_name[i]);
-    if (status == DROVE_OK && are_counts) {
-        free(s->class_name);
-        s->class_name = NULL;
-    }
-    free(all);
-    return status;
-}
-
 /* ---- rows ---- */
 
 static void find_features(reading *r, const drove_storage *s)
@@ -416,6 +376,16 @@ static void find_features(reading *r, const drove_storage *s)
     for (size_t i = 0; i < s->n_rows && r->n_declared > 0 && !r->has_beyond; i++)
         r->has_beyond = s->row_start[i] < s->row_start[i + 1] &&
                         s->index[s->row_start[i + 1] - 1] == r->n_declared;
+}
+
+/* Their classes are then those of the given data. */
+static drove_status match_given(const reading *r, drove_storage *s)
+{
+    const drove_status status = drove__match(r->opt->like, s, true);
+    return status == DROVE_OK
+               ? status
+               : drove__fail_in(status, "%s: rows from line %llu on", drove__reader_path(r->reader),
+                                (unsigned long long)r->line);
 }
 
 static drove_status write_piece(reading *r, const drove_piece *piece)
@@ -431,7 +401,7 @@ static drove_status write_piece(reading *r, const drove_piece *piece)
         return drove__fail_in(status, "rows from line %llu on", (unsigned long long)r->line);
     const drove_data view = {.storage = s, .n_rows = s->n_rows};
     find_features(r, s);
-    status = map_classes(r, s, &map);
+    status = is_given(r) ? match_given(r, s) : map_classes(r, s, &map);
     if (status == DROVE_OK) status = drove__rows_append(r->writer, &view, map);
     free(map);
     drove__storage_release(s);
@@ -467,13 +437,14 @@ static drove_status commit(reading *r)
 {
     drove_storage *s = r->shape;
     uint32_t *map = NULL;
-    bool has_classes = s->y_kind != DROVE_Y_VALUE;
+    bool has_classes = s->y_kind != DROVE_Y_VALUE && !is_given(r);
     bool is_shifted = r->finds_base && !r->has_zero && s->n_features > 1;
     DROVE_TRY(settle_features(r, is_shifted));
     if (has_classes) {
         map = drove__grow(NULL, r->names.n, sizeof *map);
         if (map == NULL) return drove__fail_nomem("classes", r->names.n * sizeof *map);
-        drove_status status = settle_classes(r, map);
+        drove_status status =
+            drove__classes_settle(s, (const char *const *)r->names.text, r->names.n, map);
         if (status != DROVE_OK) {
             free(map);
             return status;

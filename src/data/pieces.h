@@ -3,7 +3,8 @@
  *
  * What needs all rows follows from a sample of them: the columns of a table, their categories and
  * fill values, what kind of target there is.  Classes, features and numbers of LIBSVM data come
- * from all rows.
+ * from all rows.  Rows of a table for a model that goes on learning have its columns, categories,
+ * fill values and classes instead.
  */
 #ifndef DROVE_DATA_PIECES_H
 #define DROVE_DATA_PIECES_H
@@ -19,6 +20,9 @@ typedef struct drove_pieces_options {
     size_t      piece_bytes; /* of text; a few times that is held in memory */
     size_t      block_bytes; /* of the file that is written; 0: usual */
     const char *source;      /* for the file that is written (data/rows_file.h); NULL: none */
+    /* A table's rows are read as these data, which have a schema; NULL: as the sample says.
+     * Borrowed. */
+    const drove_storage *like;
 } drove_pieces_options;
 
 /* The sample alone, as data in memory that are not scaled; the caller owns *out.  Errors: those of

@@ -17,17 +17,6 @@ drove_status drove__onnx_columns(drove_onnx *g, const drove_schema *schema, cons
 drove_status drove__onnx_network(drove_onnx *g, const drove_model *model, const float *theta,
                                  const char *input, bool is_image, const char **outputs);
 
-/* Is its order the same as a vector and as an image? */
-static inline bool drove__export_has_one_order(drove_shape s)
-{
-    return s.c == 1 || s.h * s.w == 1;
-}
-/* Is the vector of this blob in another order than that of [c][h][w]? */
-bool drove__export_is_reordered(const drove_model *model, uint32_t blob);
-/* A convolution's weights: from[groups][kh][kw][c][o] to to[groups * o][c][kh][kw], c and o of one
- * group. */
-void drove__export_convolution(const drove_layer *l, const float *from, float *to);
-
 /* The name that a column has for others: its own, or column1, column2 ... where it has none. */
 const char *drove__export_column_name(const drove_schema *schema, size_t column, char into[32]);
 

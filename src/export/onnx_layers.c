@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "kernel/bf16.h"
 #include "model/layer.h"
+#include "model/pytorch.h"
 
 #include <stdlib.h>
 
@@ -42,7 +43,7 @@ static const char *as_vector(const network *n, uint32_t blob)
 {
     const value *v = &n->blob[blob];
     if (!v->is_image) return v->name;
-    return flatten(n->g, v->name, drove__export_is_reordered(n->model, blob));
+    return flatten(n->g, v->name, drove__pytorch_is_reordered(n->model, blob));
 }
 
 static const char *as_image(const network *n, uint32_t blob)
@@ -98,7 +99,7 @@ static const char *conv_weights(const network *n, const drove_layer *l)
     const size_t dims[] = {l->w_shape[0] * l->w_shape[4], l->w_shape[3], l->w_shape[1],
                            l->w_shape[2]};
     float *to = drove__onnx_take(n->g, l->n_w, sizeof *to);
-    if (to != NULL) drove__export_convolution(l, n->theta + l->w_offset, to);
+    if (to != NULL) drove__pytorch_convolution(l, DROVE_TO_PYTORCH, n->theta + l->w_offset, to);
     for (size_t i = 0; to != NULL && rounds(n) && i < l->n_w; i++) to[i] = drovek_bf16(to[i]);
     return drove__onnx_floats(n->g, to, dims, DROVE_COUNT(dims));
 }
@@ -242,7 +243,7 @@ static value add_flatten(const network *n, const drove_layer *l)
 {
     const value *x = &n->blob[l->bottom[0]];
     if (!x->is_image) return *x;
-    return (value){.name = flatten(n->g, x->name, !drove__export_has_one_order(l->in))};
+    return (value){.name = flatten(n->g, x->name, !drove__pytorch_has_one_order(l->in))};
 }
 
 static value add_softmax(const network *n, const drove_layer *l)

@@ -3,9 +3,7 @@
  * A file of safetensors whose names are those that a module with the same names of layers has in
  * its state_dict.  Linear: weight [out][in]; Conv2d: [out][in / groups][kh][kw]; BatchNorm2d:
  * weight, bias, running_mean, running_var.  The scaling of the inputs is multiplied into the first
- * layers, so the module takes data as they are:
- *
- *     W (f (x - s)) + b = (W f) x + (b - (W f) s)
+ * layers, so the module takes data as they are.
  */
 #include "export/export.h"
 
@@ -16,6 +14,7 @@
 #include "data/scale.h"
 #include "model/layer.h"
 #include "model/loss.h"
+#include "model/pytorch.h"
 #include "run/modelfile.h"
 
 #include <stdio.h>
@@ -72,8 +71,6 @@ static drove_status add_copy(state *s, const drove_layer *l, const char *what, s
     return DROVE_OK;
 }
 
-/* ---- the scaling of the inputs, in our own order of the weights ---- */
-
 static drove_status fail_scaling(const state *s, const drove_layer *l, const char *why)
 {
     return drove__fail(DROVE_E_UNSUPPORTED,
@@ -82,101 +79,7 @@ static drove_status fail_scaling(const state *s, const drove_layer *l, const cha
                        l->name, drove__scaling_name(s->file.scaling), why);
 }
 
-/* The input that weight i of the layer is multiplied by; of a convolution, the first of its
- * channel. */
-static size_t input_of(const drove_layer *l, size_t i)
-{
-    if (l->ops == &drove__layer_dense) return i / l->n_out;
-    const size_t c = l->w_shape[3], o = l->w_shape[4];
-    const size_t group = i / (l->n_w / l->w_shape[0]);
-    return (group * c + i / o % c) * l->in.h * l->in.w;
-}
-
-static size_t output_of(const drove_layer *l, size_t i)
-{
-    if (l->ops == &drove__layer_dense) return i % l->n_out;
-    const size_t o = l->w_shape[4];
-    return i / (l->n_w / l->w_shape[0]) * o + i % o;
-}
-
-/* A convolution's window meets all places of a channel, and zeros beyond the edge. */
-static drove_status check_channels(const state *s, const drove_layer *l)
-{
-    const float *shift = s->file.shift, *factor = s->file.factor;
-    const size_t n = l->in.h * l->in.w;
-    bool shifts = false;
-    for (size_t i = 0; i < l->n_in; i++) {
-        const size_t first = i / n * n;
-        if (shift[i] != shift[first] || factor[i] != factor[first])
-            return fail_scaling(s, l, "it differs within a channel");
-        shifts |= shift[i] != 0.0f;
-    }
-    if (shifts && (l->opt.window.ph > 0 || l->opt.window.pw > 0))
-        return fail_scaling(s, l, "its padding would be shifted, too");
-    return DROVE_OK;
-}
-
-static drove_status fold_scaling(const state *s, const drove_layer *l, float *w, float *b)
-{
-    const float *shift = s->file.shift, *factor = s->file.factor;
-    if (l->ops != &drove__layer_dense) DROVE_TRY(check_channels(s, l));
-    double *moved = drove__alloc(l->n_w / l->fan_in, sizeof *moved);
-    if (moved == NULL) return drove__fail_nomem("biases", l->n_w / l->fan_in * sizeof *moved);
-    bool shifts = false;
-    for (size_t i = 0; i < l->n_w; i++) {
-        const size_t input = input_of(l, i);
-        const double scaled = (double)w[i] * (double)factor[input];
-        moved[output_of(l, i)] += scaled * (double)shift[input];
-        shifts |= shift[input] != 0.0f;
-        w[i] = (float)scaled;
-    }
-    for (size_t k = 0; k < l->n_b; k++) b[k] = (float)((double)b[k] - moved[k]);
-    drove__free(moved);
-    return shifts && l->n_b == 0 ? fail_scaling(s, l, "it has no bias") : DROVE_OK;
-}
-
-static bool reads_data(const drove_layer *l)
-{
-    for (unsigned i = 0; i < l->n_bottoms; i++)
-        if (l->bottom[i] == 0) return true;
-    return false;
-}
-
 /* ---- layers ---- */
-
-/* The image whose numbers a vector has, in our order; {0}: in that of PyTorch, or no image's.  A
- * flatten layer gives that order to the model's input, too. */
-static drove_status find_image(const drove_model *model, const drove_layer *l, drove_shape *out)
-{
-    uint32_t blob = l->bottom[0];
-    *out = (drove_shape){0};
-    while (!drove__export_is_reordered(model, blob)) {
-        const drove_layer *below = blob > 0 ? &model->layer[blob - 1] : NULL;
-        if (below == NULL || below->n_w > 0) return DROVE_OK;
-        if (below->n_bottoms > 1)
-            return drove__fail(DROVE_E_UNSUPPORTED,
-                               "layer %s: expected numbers of one layer, found those of %s, which "
-                               "has several inputs (ONNX has it)",
-                               l->name, below->name);
-        blob = below->bottom[0];
-        if (below->ops == &drove__layer_flatten && !drove__export_has_one_order(below->in)) {
-            *out = below->in;
-            return DROVE_OK;
-        }
-    }
-    *out = drove__blob_shape(model, blob);
-    return DROVE_OK;
-}
-
-/* W[in][out] -> [out][in], images as [c][h][w]. */
-static void turn_dense(const drove_layer *l, drove_shape image, const float *from, float *to)
-{
-    for (size_t i = 0; i < l->n_in; i++) {
-        size_t at = i;
-        if (image.c > 0) at = i % image.c * image.h * image.w + i / image.c;
-        for (size_t k = 0; k < l->n_out; k++) to[k * l->n_in + at] = from[i * l->n_out + k];
-    }
-}
 
 /* w[n_w] and b[n_b] in our order, as the module has them. */
 static drove_status add_product(state *s, const drove_layer *l, const float *w, const float *b)
@@ -187,10 +90,10 @@ static drove_status add_product(state *s, const drove_layer *l, const float *w, 
     const bool is_dense = l->ops == &drove__layer_dense;
     drove_shape image = {0};
     float *to;
-    if (is_dense) DROVE_TRY(find_image(s->file.model, l, &image));
+    if (is_dense) DROVE_TRY(drove__pytorch_image(s->file.model, l, &image));
     DROVE_TRY(add(s, l, "weight", is_dense ? 2 : 4, is_dense ? dense : window, &to));
-    if (is_dense) turn_dense(l, image, w, to);
-    else drove__export_convolution(l, w, to);
+    if (is_dense) drove__pytorch_dense(l, image, DROVE_TO_PYTORCH, w, to);
+    else drove__pytorch_convolution(l, DROVE_TO_PYTORCH, w, to);
     return add_copy(s, l, "bias", l->n_b, b);
 }
 
@@ -202,7 +105,10 @@ static drove_status add_scaled_product(state *s, const drove_layer *l)
     float *b = w + l->n_w;
     memcpy(w, theta + l->w_offset, l->n_w * sizeof *w);
     memcpy(b, theta + l->b_offset, l->n_b * sizeof *b);
-    drove_status status = fold_scaling(s, l, w, b);
+    const char *why;
+    drove_status status =
+        drove__pytorch_scale(l, s->file.shift, s->file.factor, DROVE_TO_PYTORCH, w, b, &why);
+    if (status == DROVE_OK && why != NULL) status = fail_scaling(s, l, why);
     if (status == DROVE_OK) status = add_product(s, l, w, b);
     drove__free(w);
     return status;
@@ -222,7 +128,7 @@ static drove_status add_layer(state *s, const drove_layer *l)
 {
     const float *theta = s->file.theta;
     const bool is_product = l->ops == &drove__layer_dense || l->ops == &drove__layer_convolution;
-    if (s->file.factor != NULL && reads_data(l)) {
+    if (s->file.factor != NULL && drove__pytorch_reads_data(l)) {
         if (!is_product) return fail_scaling(s, l, l->ops->name);
         return add_scaled_product(s, l);
     }

@@ -1,6 +1,7 @@
 /* metrics/tally.c - making and freeing tallies and metrics. */
 #include "metrics/tally.h"
 
+#include "base/alive.h"
 #include "base/mem.h"
 #include "metrics/state.h"
 
@@ -190,6 +191,7 @@ drove_status drove__tally_metrics(const drove_tally *t, drove_metrics **out)
 void drove_metrics_destroy(drove_metrics *metrics)
 {
     if (metrics == NULL) return;
+    DROVE_END(metrics, "metrics");
     for (size_t k = 0; metrics->per_class != NULL && k < metrics->n_classes; k++)
         free(metrics->per_class[k].name);
     for (size_t k = 0; metrics->per_value != NULL && k < metrics->n_values; k++)
@@ -197,5 +199,5 @@ void drove_metrics_destroy(drove_metrics *metrics)
     free(metrics->per_value);
     free(metrics->per_class);
     free(metrics->confusion);
-    free(metrics);
+    drove__alive_free(metrics, free);
 }

@@ -1,5 +1,6 @@
 /* report/metrics.c - the metrics of a model on a data set: one JSON object, tables for people, and
  * the lines of a run's summary. */
+#include "base/alive.h"
 #include "base/print.h"
 
 #include "base/locale.h"
@@ -155,6 +156,7 @@ json_t *drove__report_metrics_json(const drove_metrics *m)
 drove_status drove_metrics_json(const drove_metrics *metrics, char **out)
 {
     DROVE_IN_C_LOCALE;
+    DROVE_ALIVE(metrics, "metrics");
     json_t *object = drove__report_metrics_json(metrics);
     char *text = drove__json_dump(object, JSON_ENCODE_ANY | JSON_COMPACT |
                                               JSON_REAL_PRECISION((size_t)METRICS_DIGITS));
@@ -291,6 +293,7 @@ static void print_calibration(const drove_metrics *m, FILE *stream)
 drove_status drove_metrics_print(const drove_metrics *metrics, FILE *stream)
 {
     DROVE_IN_C_LOCALE;
+    DROVE_ALIVE(metrics, "metrics");
     print_figures(metrics, stream);
     print_verdict(metrics, "", stream);
     if (metrics->per_class != NULL) print_classes(metrics, stream);

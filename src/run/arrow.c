@@ -5,6 +5,7 @@
  */
 #include "run/arrow.h"
 
+#include "base/alive.h"
 #include "base/mem.h"
 #include "base/status.h"
 
@@ -45,10 +46,10 @@ static void release_schema(struct ArrowSchema *schema)
 /* "Oslo", "2" or "value"; a single output of two classes is that of class 1. */
 static char *name_output(const drove_predictor *predictor, size_t i)
 {
-    const drove_predictor_facts *facts = drove_predictor_describe(predictor);
+    const drove_predictor_facts *facts = drove__predictor_facts(predictor);
     const bool is_pair = facts->n_classes == 2 && facts->n_outputs == 1;
     const size_t at = is_pair ? 1 : i;
-    const char *name = drove_predictor_class_name(predictor, at);
+    const char *name = drove__predictor_class(predictor, at);
     char number[24];
     if (name != NULL) return strdup(name);
     if (facts->n_classes == 0 && facts->n_outputs == 1) return strdup("value");
@@ -58,7 +59,7 @@ static char *name_output(const drove_predictor *predictor, size_t i)
 
 drove_status drove__arrow_schema(const drove_predictor *predictor, struct ArrowSchema *out)
 {
-    const size_t n = drove_predictor_describe(predictor)->n_outputs;
+    const size_t n = drove__predictor_facts(predictor)->n_outputs;
     fields *f = calloc(1, sizeof *f);
     if (f == NULL) return drove__fail_nomem("a schema", sizeof *f);
     f->field = calloc(n, sizeof *f->field);
@@ -167,12 +168,13 @@ drove_status drove__arrow_batch(const float *value, size_t n_rows, size_t n, str
 drove_status drove_predictor_arrow(drove_predictor *predictor, const char *data, unsigned threads,
                                    struct ArrowSchema *schema, struct ArrowArray *batch)
 {
-    const size_t n = drove_predictor_describe(predictor)->n_outputs;
+    DROVE_ALIVE(predictor, "a predictor");
+    const size_t n = drove__predictor_facts(predictor)->n_outputs;
     float *value;
     size_t n_rows;
     schema->release = NULL;
     batch->release = NULL;
-    DROVE_TRY(drove_predictor_apply(predictor, data, threads, &value, &n_rows));
+    DROVE_TRY(drove__predictor_apply(predictor, data, threads, &value, &n_rows));
     drove_status status = drove__arrow_schema(predictor, schema);
     if (status == DROVE_OK) status = drove__arrow_batch(value, n_rows, n, batch);
     if (status != DROVE_OK && schema->release != NULL) schema->release(schema);

@@ -3,6 +3,7 @@
 #define DROVE_RUN_ARROW_H
 
 #include <drove/arrow.h>
+#include <drove/predictor.h>
 
 /* Type of a batch of this model's predictions, the caller's to release.  Errors: DROVE_E_NOMEM, and
  * nothing is to be released. */
@@ -11,7 +12,15 @@ drove_status drove__arrow_schema(const drove_predictor *predictor, struct ArrowS
 drove_status drove__arrow_batch(const float *value, size_t n_rows, size_t n,
                                 struct ArrowArray *out);
 
-/* One more user, who calls drove_predictor_destroy as well.  Thread-safe. */
+/* One more user of the predictor, which lives on when the caller has destroyed it; the user calls
+ * drove__predictor_release, and of the functions on predictors only those with two underscores.
+ * Thread-safe. */
 void drove__predictor_retain(drove_predictor *predictor);
+void drove__predictor_release(drove_predictor *predictor);
+/* As the public functions. */
+const drove_predictor_facts *drove__predictor_facts(const drove_predictor *predictor);
+const char                  *drove__predictor_class(const drove_predictor *predictor, size_t i);
+drove_status drove__predictor_apply(const drove_predictor *predictor, const char *data,
+                                    unsigned threads, float **into, size_t *n_rows);
 
 #endif

@@ -5,6 +5,7 @@
  */
 #include "run/arrow.h"
 
+#include "base/alive.h"
 #include "base/mem.h"
 #include "base/status.h"
 #include "table/frame.h"
@@ -27,7 +28,7 @@ static void free_stream(prediction_stream *s)
 {
     if (s->schema.release != NULL) s->schema.release(&s->schema);
     if (s->rows.release != NULL) s->rows.release(&s->rows);
-    if (s->predictor != NULL) drove_predictor_destroy(s->predictor);
+    if (s->predictor != NULL) drove__predictor_release(s->predictor);
     free(s);
 }
 
@@ -74,7 +75,7 @@ static drove_status fill_numbers(const drove_frame *frame, float *x)
 static drove_status predict_numbers(const prediction_stream *s, const drove_frame *frame,
                                     float **into, size_t *n_rows)
 {
-    const size_t n = drove_predictor_describe(s->predictor)->n_features;
+    const size_t n = drove__predictor_facts(s->predictor)->n_features;
     drove_arrays *arrays = NULL;
     if (frame->n_columns != n)
         return drove__fail(DROVE_E_SHAPE,
@@ -87,8 +88,8 @@ static drove_status predict_numbers(const prediction_stream *s, const drove_fram
     if (status == DROVE_OK) status = drove_arrays_create(&arrays);
     if (status == DROVE_OK) status = drove_arrays_set_dense(arrays, &matrix);
     if (status == DROVE_OK)
-        status = drove_predictor_apply(s->predictor, drove_arrays_name(arrays), s->threads, into,
-                                       n_rows);
+        status = drove__predictor_apply(s->predictor, drove_arrays_name(arrays), s->threads, into,
+                                        n_rows);
     drove_arrays_destroy(arrays);
     free(x);
     return status;
@@ -98,9 +99,9 @@ static drove_status predict_table(const prediction_stream *s, const char *name, 
                                   size_t *n_rows)
 {
     char spec[DROVE_NAMED_SIZE + 16];
-    if (drove_predictor_describe(s->predictor)->is_table) {
+    if (drove__predictor_facts(s->predictor)->is_table) {
         snprintf(spec, sizeof spec, "table:%s", name);
-        return drove_predictor_apply(s->predictor, spec, s->threads, into, n_rows);
+        return drove__predictor_apply(s->predictor, spec, s->threads, into, n_rows);
     }
     drove_frame *frame = drove__frame_find(name);
     const drove_status status = predict_numbers(s, frame, into, n_rows);
@@ -122,7 +123,7 @@ static int fail_with(prediction_stream *s, drove_status status, const char *name
 /* batch: released whatever comes out. */
 static int predict_batch(prediction_stream *s, struct ArrowArray *batch, struct ArrowArray *out)
 {
-    const size_t n = drove_predictor_describe(s->predictor)->n_outputs;
+    const size_t n = drove__predictor_facts(s->predictor)->n_outputs;
     const bool is_empty = batch->length == 0;
     drove_arrow_table *table = NULL;
     char name[DROVE_NAMED_SIZE] = "";
@@ -195,11 +196,12 @@ static drove_status take_rows(prediction_stream *s, struct ArrowArrayStream *row
 drove_status drove_predictor_stream(drove_predictor *predictor, struct ArrowArrayStream *rows,
                                     unsigned threads, struct ArrowArrayStream *out)
 {
+    DROVE_ALIVE(predictor, "a predictor");
     out->release = NULL;
     prediction_stream *s = calloc(1, sizeof *s);
     drove_status status = s != NULL ? take_rows(s, rows) : drove__fail_nomem("a stream", sizeof *s);
-    if (status == DROVE_OK && drove_predictor_describe(predictor)->is_sparse &&
-        !drove_predictor_describe(predictor)->is_table)
+    if (status == DROVE_OK && drove__predictor_facts(predictor)->is_sparse &&
+        !drove__predictor_facts(predictor)->is_table)
         status = drove__fail(DROVE_E_UNSUPPORTED,
                              "predictions: expected a model of a table or of dense rows, found one "
                              "of sparse rows");

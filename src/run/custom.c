@@ -1,6 +1,7 @@
 /* run/custom.c - see <drove/custom.h>: a program's own loss and layers in its options. */
 #include <drove/custom.h>
 
+#include "base/alive.h"
 #include "base/options.h"
 #include "model/layer.h"
 #include "model/loss.h"
@@ -60,6 +61,7 @@ static drove_status check_loss(const drove_custom_loss *loss)
 
 drove_status drove_options_set_loss(drove_options *options, const drove_custom_loss *loss)
 {
+    DROVE_ALIVE(options, "options");
     drove_custom *custom = &options->custom;
     if (loss != NULL) DROVE_TRY(check_loss(loss));
     if (custom->has_loss && strcmp(options->loss, custom->loss_name) == 0)
@@ -88,6 +90,7 @@ static drove_status check_layer(const drove_custom_layer *layer)
 
 drove_status drove_options_add_layer(drove_options *options, const drove_custom_layer *layer)
 {
+    DROVE_ALIVE(options, "options");
     drove_custom *custom = &options->custom;
     DROVE_TRY(check_layer(layer));
     for (unsigned i = 0; i < custom->n_layers; i++)

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/spec.h"
+#include "data/fingerprint.h"
 #include "data/formats.h"
 #include "data/pieces.h"
 #include "data/rows_file.h"
@@ -91,6 +92,7 @@ typedef struct cache {
     char path[PATH_MAX];
     char source[DROVE_SPEC_SIZE + 512]; /* what it is made from: spec, file, size, time ... */
     size_t block_bytes;
+    const drove_storage *like; /* as which rows of a table are read; NULL: as they say */
 } cache;
 
 /* A power of two, so that nearly the same memory finds the same cache. */
@@ -136,6 +138,20 @@ static drove_status name_cache(const drove_options *opt, const char *data, const
     return DROVE_OK;
 }
 
+/* Rows for a model are made from its columns and classes, too. */
+static drove_status add_like(cache *c)
+{
+    char *slash = strrchr(c->path, '/');
+    const size_t n = strlen(c->source);
+    uint64_t names;
+    if (c->like == NULL) return DROVE_OK;
+    DROVE_TRY(drove__data_fingerprint_names(c->like, &names));
+    snprintf(c->source + n, sizeof c->source - n, " like %016llx", (unsigned long long)names);
+    snprintf(slash + 1, sizeof c->path - (size_t)(slash + 1 - c->path), "%016llx.rows",
+             (unsigned long long)drove__hash(0, c->source, strlen(c->source)));
+    return DROVE_OK;
+}
+
 /* Whether the file is the one that this cache would be. */
 static bool is_cached(const cache *c)
 {
@@ -170,7 +186,8 @@ static drove_status write_cache(drove_run *run, const char *data, const cache *c
     const uint64_t begun_ns = drove__now_ns();
     const drove_pieces_options opt = {.piece_bytes = piece_bytes(memory),
                                       .block_bytes = c->block_bytes,
-                                      .source = c->source};
+                                      .source = c->source,
+                                      .like = c->like};
     drove__run_say(run, "data: larger than the memory: written to %s first, which later runs use",
                    c->path);
     (void)unlink(c->path);
@@ -217,15 +234,17 @@ static drove_status find_cache(const drove_options *opt, const char *text, doubl
     drove_status status = drove__spec_parse(text, &spec);
     if (status == DROVE_OK) status = name_cache(opt, text, spec.arg[0], memory, c);
     drove__spec_fini(&spec);
-    return status;
+    return status == DROVE_OK ? add_like(c) : status;
 }
 
 /* Text whose rows are larger than the memory becomes rows in the cache, and the spec theirs. */
-static drove_status use_cache(drove_run *run, char *data, size_t size, double memory)
+static drove_status use_cache(drove_run *run, const drove_storage *like, char *data, size_t size,
+                              double memory)
 {
     char *text;
     cache *c = calloc(1, sizeof *c);
     if (c == NULL) return drove__fail_nomem("a name", sizeof *c);
+    c->like = like;
     drove_status status = find_text(data, memory, &text);
     if (text != NULL) status = find_cache(&run->opt, text, memory, c);
     if (text != NULL && status == DROVE_OK) status = check_options(run, false);
@@ -299,11 +318,12 @@ static drove_status open_parts(drove_run *run, const char *data, const char *tes
     return status;
 }
 
-drove_status drove__disk_open(drove_run *run, char *data, size_t size, const char *test)
+drove_status drove__disk_open(drove_run *run, const drove_storage *like, char *data, size_t size,
+                              const char *test)
 {
     drove_blocks *blocks;
     const double memory = memory_of(&run->opt);
-    DROVE_TRY(use_cache(run, data, size, memory));
+    DROVE_TRY(use_cache(run, like, data, size, memory));
     DROVE_TRY(open_blocks(&run->opt, data, memory, &blocks, &run->window_bytes));
     if (blocks == NULL) return DROVE_OK;
     drove_status status = check_options(run, blocks->shape->x_kind == DROVE_X_QUANT);

@@ -11,9 +11,11 @@
 
 /* Opens the data for reading from disk if they are larger than --memory: run->stream is set then,
  * and run->train, run->test and run->kept.  Text is written to a file of rows in the cache first,
- * whose spec then is data[size].  Errors: those of drove__stream_open; DROVE_E_ARG (options
- * that need all data in memory). */
-drove_status drove__disk_open(drove_run *run, char *data, size_t size, const char *test);
+ * whose spec then is data[size].  like: data of the model to go on from, as which the rows of a
+ * table are read; NULL: none.  Errors: those of drove__stream_open; DROVE_E_ARG (options that need
+ * all data in memory). */
+drove_status drove__disk_open(drove_run *run, const drove_storage *like, char *data, size_t size,
+                              const char *test);
 
 /* For a comparison of models: some of the rows of opt->data where these are larger than the memory,
  * scaled.  *out NULL: they are not.  Errors: those of reading. */

@@ -3,6 +3,7 @@
  *
  * The order of the table is the order of the help, of run.json and of docs/man/drove.1.
  */
+#include "base/alive.h"
 #include "base/mem.h"
 #include "base/locale.h"
 #include "base/spec.h"
@@ -58,8 +59,9 @@ static const drove_option_info table[] = {
     {WHERE(activation), FIXED, .group = problem, TEXT, .default_text = "relu", .value_name = "NAME",
      .list = "activations", .help = "activation of the hidden layers"},
     {WHERE(init), .group = problem, TEXT, .default_text = "auto", .value_name = "SPEC",
-     .list = "inits", .empty_word = "auto", .words = "auto",
-     .help = "initial parameters; auto = he:1 for relu, xavier:1 otherwise"},
+     .list = "inits", .empty_word = "auto", .words = "auto pytorch:",
+     .help = "initial parameters; auto = he:1 for relu, xavier:1 otherwise; pytorch:FILE = of a "
+             "module's state_dict, as safetensors"},
     {WHERE(loss), FIXED, .group = problem, TEXT, .default_text = "auto", .value_name = "NAME",
      .list = "losses", .empty_word = "auto", .words = "auto",
      .help = "objective function; auto = the usual one for the model and the data"},
@@ -367,6 +369,7 @@ static drove_status set_workers(drove_options *options, const drove_option_info 
 drove_status drove_options_set(drove_options *options, const char *name, const char *value)
 {
     DROVE_IN_C_LOCALE;
+    DROVE_ALIVE(options, "options");
     const drove_option_info *info;
     DROVE_TRY(find(name, &info));
     if (info->own == offsetof(drove_options, workers)) return set_workers(options, info, value);
@@ -397,6 +400,7 @@ drove_status drove_options_create(drove_options **out)
 
 drove_status drove_options_copy(const drove_options *from, drove_options **out)
 {
+    DROVE_ALIVE(from, "options");
     *out = malloc(sizeof **out);
     if (*out == NULL) return drove__fail_nomem("options", sizeof **out);
     **out = *from;
@@ -405,7 +409,8 @@ drove_status drove_options_copy(const drove_options *from, drove_options **out)
 
 void drove_options_destroy(drove_options *options)
 {
-    free(options);
+    DROVE_END(options, "options");
+    drove__alive_free(options, free);
 }
 
 /* ---- reading ---- */
@@ -423,6 +428,7 @@ drove_status drove_options_get(const drove_options *options, const char *name, c
                                size_t size)
 {
     DROVE_IN_C_LOCALE;
+    DROVE_ALIVE(options, "options");
     const drove_option_info *info;
     char number[40];
     DROVE_TRY(find(name, &info));

@@ -11,6 +11,7 @@
 #include "run/stopping.h"
 #include "run/targets.h"
 
+#include "base/alive.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/locale.h"
@@ -264,6 +265,7 @@ drove_status drove__options_unpack(const json_t *saved, drove_options *options)
 drove_status drove_options_resume(drove_options *options, const char *folder)
 {
     DROVE_IN_C_LOCALE;
+    DROVE_ALIVE(options, "options");
     char *path = drove__path_join(folder, "run.json"), *text;
     size_t size;
     if (path == NULL) return drove__fail_nomem("a path", strlen(folder));

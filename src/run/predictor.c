@@ -4,8 +4,10 @@
  * rows while it is used.  Sessions are kept, so a call allocates nothing; there are as many as
  * threads have ever predicted at once.
  */
+#include "base/alive.h"
 #include "base/available.h"
 #include "base/cpu.h"
+#include "base/fork.h"
 #include "base/locale.h"
 #include "base/mem.h"
 #include "base/safetensors.h"
@@ -44,9 +46,10 @@ struct drove_predictor {
     drove_custom custom; /* the program's own layers */
     drove_predictor_facts facts;
     drovek_table kernels;
-    drove_storage storage; /* the descriptive part of the training data, of which the sessions' */
-    drove_data like;       /* and further data are made */
-    pthread_mutex_t lock;  /* protects free_sessions, n_users and what bytes holds */
+    drove_storage storage;  /* the descriptive part of the training data, of which the sessions' */
+    drove_data like;        /* and further data are made */
+    pthread_mutex_t lock;   /* protects free_sessions, n_users and what bytes holds */
+    drove_fork_guard guard; /* of lock: a child of fork predicts, too */
     session *free_sessions;
     size_t n_users; /* the caller, and streams */
 };
@@ -96,12 +99,13 @@ static drove_status open_predictor(const char *model, const char *isa, const dro
     if (p == NULL) return drove__fail_nomem("a predictor", sizeof *p);
     if (custom != NULL) p->custom = *custom;
     (void)pthread_mutex_init(&p->lock, NULL); /* cannot fail with these arguments */
+    drove__fork_guard_add(&p->guard, &p->lock, DROVE_FORK_OUTER);
     p->n_users = 1;
     const char *cap = isa != NULL && isa[0] != '\0' ? isa : NULL;
     drove_status status = drovek_select(&p->kernels, drove__cpu_features(), cap);
     if (status == DROVE_OK) status = load_model(p, model);
     if (status != DROVE_OK) {
-        drove_predictor_destroy(p);
+        drove__predictor_release(p);
         return status;
     }
     *out = p;
@@ -117,6 +121,7 @@ drove_status drove_predictor_open(const char *model, const char *isa, drove_pred
 drove_status drove_predictor_open_with(const drove_options *options, drove_predictor **out)
 {
     DROVE_IN_C_LOCALE;
+    DROVE_ALIVE(options, "options");
     return open_predictor(options->model, options->isa, &options->custom, out);
 }
 
@@ -143,32 +148,51 @@ void drove__predictor_retain(drove_predictor *p)
     pthread_mutex_unlock(&p->lock);
 }
 
-void drove_predictor_destroy(drove_predictor *p)
+void drove__predictor_release(drove_predictor *p)
 {
-    if (p == NULL) return;
     pthread_mutex_lock(&p->lock);
     const bool is_last = --p->n_users == 0;
     pthread_mutex_unlock(&p->lock);
     if (!is_last) return;
+    drove__fork_guard_remove(&p->guard);
     free_sessions(p);
     (void)pthread_mutex_destroy(&p->lock);
     drove__modelfile_fini(&p->file);
     drove__safetensors_fini(&p->tensors);
     drove__memfile_release(p->bytes);
-    free(p);
+    drove__alive_free(p, free);
+}
+
+void drove_predictor_destroy(drove_predictor *p)
+{
+    if (p == NULL) return;
+    DROVE_END(p, "a predictor");
+    drove__predictor_release(p);
 }
 
 /* ---- what it is ---- */
 
-const drove_predictor_facts *drove_predictor_describe(const drove_predictor *p)
+const drove_predictor_facts *drove__predictor_facts(const drove_predictor *p)
 {
     return &p->facts;
 }
 
-const char *drove_predictor_class_name(const drove_predictor *p, size_t i)
+const drove_predictor_facts *drove_predictor_describe(const drove_predictor *p)
+{
+    DROVE_ALIVE(p, "a predictor");
+    return &p->facts;
+}
+
+const char *drove__predictor_class(const drove_predictor *p, size_t i)
 {
     const size_t n = p->file.io.n_classes > 0 ? p->file.io.n_classes : p->file.model->n_outputs;
     return p->file.class_name != NULL && i < n ? p->file.class_name[i] : NULL;
+}
+
+const char *drove_predictor_class_name(const drove_predictor *p, size_t i)
+{
+    DROVE_ALIVE(p, "a predictor");
+    return drove__predictor_class(p, i);
 }
 
 /* The model file in memory: a second copy of the model, which is made for those who ask. */
@@ -185,12 +209,14 @@ static drove_status make_bytes(const drove_predictor *p)
 const char *drove_predictor_name(const drove_predictor *p)
 {
     DROVE_IN_C_LOCALE;
+    DROVE_ALIVE(p, "a predictor");
     return make_bytes(p) == DROVE_OK ? p->name : NULL;
 }
 
 void drove_predictor_bytes(const drove_predictor *p, const void **bytes, size_t *n_bytes)
 {
     DROVE_IN_C_LOCALE;
+    DROVE_ALIVE(p, "a predictor");
     const bool is_made = make_bytes(p) == DROVE_OK;
     *bytes = is_made ? p->bytes->bytes : NULL;
     *n_bytes = is_made ? p->bytes->n_bytes : 0;
@@ -199,6 +225,7 @@ void drove_predictor_bytes(const drove_predictor *p, const void **bytes, size_t 
 drove_status drove_predictor_save(const drove_predictor *p, const char *path)
 {
     DROVE_IN_C_LOCALE;
+    DROVE_ALIVE(p, "a predictor");
     return drove__modelfile_write_tensors(path, &p->tensors);
 }
 
@@ -293,6 +320,7 @@ static drove_status predict_rows(const drove_predictor *p, session *s, const dro
 
 drove_status drove_predictor_rows(drove_predictor *p, const drove_matrix *x, float *into)
 {
+    DROVE_ALIVE(p, "a predictor");
     const size_t n_outputs = p->file.model->n_outputs;
     session *s;
     DROVE_TRY(check_rows(p, x));
@@ -345,8 +373,8 @@ static drove_status infer_all(const drove_predictor *p, const drove_data *data, 
     return status;
 }
 
-drove_status drove_predictor_apply(drove_predictor *p, const char *data, unsigned threads,
-                                   float **into, size_t *n_rows)
+drove_status drove__predictor_apply(const drove_predictor *p, const char *data, unsigned threads,
+                                    float **into, size_t *n_rows)
 {
     DROVE_IN_C_LOCALE;
     drove_data *opened, *seen;
@@ -362,9 +390,17 @@ drove_status drove_predictor_apply(drove_predictor *p, const char *data, unsigne
     return status;
 }
 
+drove_status drove_predictor_apply(drove_predictor *p, const char *data, unsigned threads,
+                                   float **into, size_t *n_rows)
+{
+    DROVE_ALIVE(p, "a predictor");
+    return drove__predictor_apply(p, data, threads, into, n_rows);
+}
+
 drove_status drove_predictor_remarks(drove_predictor *p, const char *data, char **out)
 {
     DROVE_IN_C_LOCALE;
+    DROVE_ALIVE(p, "a predictor");
     drove_data *opened;
     *out = NULL;
     DROVE_TRY(drove__data_open_like(data, &p->like, false, &opened));
@@ -386,6 +422,7 @@ static size_t count(const drove_tensor *t)
 
 drove_status drove_predictor_tensor(const drove_predictor *p, size_t i, drove_tensor_info *out)
 {
+    DROVE_ALIVE(p, "a predictor");
     if (i >= p->tensors.n_tensors)
         return drove__fail(DROVE_E_ARG,
                            "a model: expected one of its %zu tensors, found number %zu",
@@ -438,6 +475,7 @@ drove_status drove_predictor_set_tensor(drove_predictor *p, const char *name, co
                                         size_t n)
 {
     DROVE_IN_C_LOCALE;
+    DROVE_ALIVE(p, "a predictor");
     const drove_tensor *t = drove__safetensors_find(&p->tensors, name);
     DROVE_TRY(check_values(t, name, values, n));
     float *at = (float *)(uintptr_t)t->bytes; /* in theta or p->tensors, which are ours */

@@ -11,6 +11,7 @@
 #include "model/loss.h"
 #include "run/disk.h"
 #include "run/measure.h"
+#include "run/pytorch.h"
 #include "run/ranks.h"
 #include "run/registry.h"
 
@@ -148,17 +149,27 @@ static drove_status take_scaling(drove_run *run, const drove_data *like)
 {
     if (like->storage->n_features != run->train->storage->n_features) return DROVE_OK; /* refused */
     DROVE_TRY(set_scaling(like, run->train));
+    DROVE_TRY(set_scaling(like, run->kept));
     return set_scaling(like, run->test);
 }
 
-/* like: of the model to go on from; NULL: there is none. */
-static drove_status read_data(drove_run *run, const char *spec, const drove_data *like)
+/* Data on disk, a sample of which is run->train then, or all of them in memory.  like: of the model
+ * to go on from; NULL: there is none. */
+static drove_status read_data(drove_run *run, const drove_data *like)
 {
+    char data[DROVE_SPEC_SIZE], from[DROVE_SPEC_SIZE], test[DROVE_SPEC_WITH_LABEL_SIZE];
     const drove_shard shard = drove__ranks_shard(run);
     const bool is_table = like != NULL && like->storage->schema != NULL;
-    DROVE_TRY(drove__problem_read(&run->opt, &shard, is_table ? like->storage : NULL, &run->train,
-                                  &run->test, &run->n_train_whole));
-    return like != NULL && takes_scaling(run, spec) ? take_scaling(run, like) : DROVE_OK;
+    const drove_storage *of_table = is_table ? like->storage : NULL;
+    DROVE_TRY(drove__problem_specs(&run->opt, data, test));
+    memcpy(from, data, sizeof from);
+    DROVE_TRY(drove__disk_open(run, of_table, from, sizeof from, test));
+    drove_status status = run->stream != NULL
+                              ? check_labels(&run->opt, run->train, true)
+                              : drove__problem_read(&run->opt, &shard, of_table, &run->train,
+                                                    &run->test, &run->n_train_whole);
+    if (status != DROVE_OK || like == NULL || !takes_scaling(run, data)) return status;
+    return take_scaling(run, like);
 }
 
 /* What --model names may be another model since; a resumed run's own folder has what it read. */
@@ -170,17 +181,13 @@ static const char *model_to_go_on_from(const drove_run *run)
 
 static drove_status open_data(drove_run *run)
 {
-    char data[DROVE_SPEC_SIZE], test[DROVE_SPEC_WITH_LABEL_SIZE];
     drove_modelfile file;
     drove_storage storage;
     drove_data like;
-    DROVE_TRY(drove__problem_specs(&run->opt, data, test));
-    DROVE_TRY(drove__disk_open(run, data, sizeof data, test));
-    if (run->stream != NULL) return check_labels(&run->opt, run->train, true);
-    if (!drove__names_model_file(run->opt.model)) return read_data(run, data, NULL);
+    if (!drove__names_model_file(run->opt.model)) return read_data(run, NULL);
     DROVE_TRY(drove__modelfile_load_with(model_to_go_on_from(run), &run->opt.custom, &file));
     drove__modelfile_describe(&file, &storage, &like);
-    drove_status status = read_data(run, data, &like);
+    drove_status status = read_data(run, &like);
     drove__modelfile_fini(&file);
     return status;
 }
@@ -314,5 +321,10 @@ drove_status drove__problem_model(drove_run *run, float **theta)
     *theta = drove__alloc(run->model->n_params, sizeof **theta);
     if (*theta == NULL)
         return drove__fail_nomem("the model's parameters", run->model->n_params * sizeof **theta);
-    return drove__model_init(run->model, run->opt.init, run->opt.seed, *theta);
+    const char *file = drove__pytorch_file(run->opt.init),
+               *init = file == NULL ? run->opt.init : "";
+    DROVE_TRY(drove__model_init(run->model, init, run->opt.seed, *theta));
+    if (file == NULL) return DROVE_OK;
+    DROVE_TRY(drove__pytorch_load(file, run->train, *theta, run->model));
+    return drove__model_init(run->model, "", run->opt.seed, *theta);
 }

@@ -4,6 +4,7 @@
  */
 #include "run/progress.h"
 
+#include "base/alive.h"
 #include "loop/evaluation.h"
 #include "run/ranks.h"
 
@@ -44,6 +45,7 @@ int drove__run_signal_since(uint64_t before)
 
 void drove_run_cancel(drove_run *run)
 {
+    DROVE_ALIVE(run, "a run");
     atomic_store_explicit(&run->is_cancelled, true, memory_order_relaxed);
 }
 

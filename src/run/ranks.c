@@ -3,6 +3,7 @@
 
 #include "cluster/ranks_open.h"
 
+#include "base/alive.h"
 #include "base/cpu.h"
 #include "base/locale.h"
 #include "base/checksum.h"
@@ -57,6 +58,7 @@ drove_status drove__ranks_join(drove_run *run)
 
 drove_status drove_run_set_communicator(drove_run *run, int communicator, const char *library)
 {
+    DROVE_ALIVE(run, "a run");
     if (run->is_over)
         return drove__fail(DROVE_E_ARG, "communicator: expected a run that has not been trained, "
                                         "found one that has");

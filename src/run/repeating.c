@@ -1,6 +1,7 @@
 /* run/repeating.c - --replay: reads a record, and compares the run with it.  See recording.h. */
 #include "run/recording.h"
 
+#include "base/alive.h"
 #include "base/checksum.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -123,6 +124,7 @@ static drove_status recorded_options(const drove_recorded_run *record, const jso
 drove_status drove_options_replay(drove_options *options, const char *path)
 {
     DROVE_IN_C_LOCALE;
+    DROVE_ALIVE(options, "options");
     drove_recorded_run *record;
     json_t *object = NULL;
     drove_options result = *options;

@@ -1,4 +1,5 @@
 /* run/runfile.c - run files: a YAML mapping from option names to scalars. */
+#include "base/alive.h"
 #include "base/file.h"
 #include "base/foreign.h"
 #include "base/locale.h"
@@ -154,6 +155,7 @@ static drove_status read_file(runfile *f, const char *path)
 drove_status drove_options_load(drove_options *options, const char *path)
 {
     DROVE_IN_C_LOCALE;
+    DROVE_ALIVE(options, "options");
     runfile *f = calloc(1, sizeof *f);
     if (f == NULL) return drove__fail_nomem("run file", sizeof *f);
     f->options = *options;

@@ -1,6 +1,7 @@
 /* run/train.c - from options to objects to a result: drove_train. */
 #include "run/run.h"
 
+#include "base/alive.h"
 #include "base/locale.h"
 #include "base/memfile.h"
 #include "base/print.h"
@@ -228,6 +229,7 @@ static drove_status check_files(const drove_options *opt)
 
 drove_status drove_run_create(const drove_options *options, drove_run **out)
 {
+    DROVE_ALIVE(options, "options");
     *out = NULL;
     drove_run *run = alloc_run(options);
     if (run == NULL) return drove__fail_nomem("a run", sizeof *run);
@@ -238,11 +240,13 @@ drove_status drove_run_create(const drove_options *options, drove_run **out)
 
 void drove_run_set_callbacks(drove_run *run, const drove_callbacks *callbacks)
 {
+    DROVE_ALIVE(run, "a run");
     run->cb = callbacks != NULL ? *callbacks : (drove_callbacks){0};
 }
 
 void drove_run_keep_model(drove_run *run)
 {
+    DROVE_ALIVE(run, "a run");
     run->keeps_model = true;
 }
 
@@ -273,6 +277,7 @@ static drove_status check_record(const drove_run *run, drove_result **out)
 drove_status drove_run_train(drove_run *run, drove_result **out)
 {
     DROVE_IN_C_LOCALE;
+    DROVE_ALIVE(run, "a run");
     *out = NULL;
     if (run->is_over)
         return drove__fail(DROVE_E_ARG, "a run: expected one that has not been trained, found one "
@@ -294,14 +299,17 @@ drove_status drove_run_train(drove_run *run, drove_result **out)
 
 void drove_run_destroy(drove_run *run)
 {
-    if (run == NULL || run->is_abandoned) return;
+    if (run == NULL) return;
+    DROVE_END(run, "a run");
+    if (run->is_abandoned) return;
     if (!run->is_over) drove__free(run->loop);
-    drove__free(run);
+    drove__alive_free(run, drove__free);
 }
 
 drove_status drove_train(const drove_options *options, const drove_callbacks *callbacks,
                          drove_result **out)
 {
+    DROVE_ALIVE(options, "options");
     drove_run *run;
     *out = NULL;
     DROVE_TRY(drove_run_create(options, &run));
@@ -314,24 +322,28 @@ drove_status drove_train(const drove_options *options, const drove_callbacks *ca
 void drove_result_destroy(drove_result *result)
 {
     if (result == NULL) return;
+    DROVE_END(result, "a result");
     drove__memfile_release(result->model);
     free(result->json);
     free(result->text);
-    free(result);
+    drove__alive_free(result, free);
 }
 
 const char *drove_result_model(const drove_result *result)
 {
+    DROVE_ALIVE(result, "a result");
     return result->model != NULL ? result->model_name : NULL;
 }
 
 drove_outcome drove_result_outcome(const drove_result *result)
 {
+    DROVE_ALIVE(result, "a result");
     return result->outcome;
 }
 
 int drove_result_exit(const drove_result *result)
 {
+    DROVE_ALIVE(result, "a result");
     switch (result->outcome) {
     case DROVE_REACHED:
     case DROVE_FINISHED: return 0;
@@ -344,17 +356,20 @@ int drove_result_exit(const drove_result *result)
 
 void drove_result_final(const drove_result *result, drove_progress *out)
 {
+    DROVE_ALIVE(result, "a result");
     *out = result->final;
 }
 
 const char *drove_result_json(const drove_result *result)
 {
+    DROVE_ALIVE(result, "a result");
     return result->json;
 }
 
 drove_status drove_result_print(const drove_result *result, FILE *stream)
 {
     DROVE_IN_C_LOCALE;
+    DROVE_ALIVE(result, "a result");
     if (fputs(result->text, stream) < 0) return drove__fail(DROVE_E_IO, "cannot write the summary");
     return DROVE_OK;
 }

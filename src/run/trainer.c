@@ -5,10 +5,12 @@
  */
 #include <drove/trainer.h>
 
+#include "base/alive.h"
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "base/locale.h"
 #include "base/mem.h"
+#include "data/delivered.h"
 #include "data/weights.h"
 #include "engine/engine.h"
 #include "engine/gather.h"
@@ -132,6 +134,7 @@ static drove_status allocate(drove_trainer *t, const drove_options *opt)
 drove_status drove_trainer_open(const drove_options *options, drove_trainer **out)
 {
     DROVE_IN_C_LOCALE;
+    DROVE_ALIVE(options, "options");
     *out = NULL;
     DROVE_TRY(check_options(options));
     drove_trainer *t = calloc(1, sizeof *t);
@@ -158,6 +161,7 @@ static void end_pass(drove_trainer *t)
 void drove_trainer_destroy(drove_trainer *t)
 {
     if (t == NULL) return;
+    DROVE_END(t, "a trainer");
     end_pass(t);
     if (t->engine != NULL) drove__engine_host.destroy(t->engine);
     drove__optim_worker_fini(&t->worker);
@@ -169,7 +173,7 @@ void drove_trainer_destroy(drove_trainer *t)
     drove__free(t->grad);
     drove__free(t->drawn);
     drove__free(t->row);
-    free(t);
+    drove__alive_free(t, free);
 }
 
 /* ---- targets ---- */
@@ -202,6 +206,7 @@ static drove_status check_scale(const drove_trainer *t, const double *shift, con
 drove_status drove_trainer_scale_targets(drove_trainer *t, const double *shift, const double *scale,
                                          size_t n_values)
 {
+    DROVE_ALIVE(t, "a trainer");
     DROVE_TRY(check_scale(t, shift, scale, n_values));
     double *own_shift = drove__alloc(n_values, sizeof *shift);
     double *own_scale = drove__alloc(n_values, sizeof *scale);
@@ -240,6 +245,8 @@ static drove_status prepare_engine(drove_trainer *t, const drove_data *data)
 drove_status drove_trainer_begin(drove_trainer *t, const drove_arrays *rows)
 {
     DROVE_IN_C_LOCALE;
+    DROVE_ALIVE(rows, "arrays");
+    DROVE_ALIVE(t, "a trainer");
     drove_data *data;
     end_pass(t);
     DROVE_TRY(drove__data_open_like(drove_arrays_name(rows), &t->like, true, &data));
@@ -303,6 +310,7 @@ static drove_status make_step(drove_trainer *t)
 drove_status drove_trainer_advance(drove_trainer *t, double most_seconds, int *is_over,
                                    double *loss)
 {
+    DROVE_ALIVE(t, "a trainer");
     *is_over = 1;
     *loss = NAN;
     if (t->pass.data == NULL)
@@ -322,6 +330,52 @@ drove_status drove_trainer_advance(drove_trainer *t, double most_seconds, int *i
         *loss *= t->scale[0] * t->scale[0];
     *is_over = status != DROVE_OK || t->pass.n_done == t->pass.data->n_rows;
     if (*is_over) end_pass(t);
+    return status;
+}
+
+/* ---- batches that the program delivers ---- */
+
+/* *loss: mean of the rows' own, each before its own step. */
+static drove_status train_batch(drove_trainer *t, const drove_arrays *rows, double *loss,
+                                uint64_t *n_rows)
+{
+    int is_over = 0;
+    DROVE_TRY(drove_trainer_begin(t, rows));
+    *n_rows = t->pass.data->n_rows;
+    return drove_trainer_advance(t, INFINITY, &is_over, loss);
+}
+
+static drove_status train_batches(drove_trainer *t, const drove_batch_source *source,
+                                  drove_arrays *rows, double *sum, uint64_t *n_done)
+{
+    for (uint64_t number = 1;; number++) {
+        uint64_t n;
+        double loss;
+        bool is_over;
+        const uint32_t *unused;
+        DROVE_TRY(drove__delivered_next(source, number, rows, &is_over, &unused));
+        if (is_over) return DROVE_OK;
+        const drove_status status = train_batch(t, rows, &loss, &n);
+        if (status != DROVE_OK)
+            return drove__fail_in(status, "batch %llu", (unsigned long long)number);
+        *sum += loss * (double)n;
+        *n_done += n;
+    }
+}
+
+drove_status drove_trainer_batches(drove_trainer *t, const drove_batch_source *source, double *loss,
+                                   uint64_t *n_rows)
+{
+    DROVE_ALIVE(t, "a trainer");
+    drove_arrays *rows;
+    double sum = 0.0;
+    uint64_t n = 0;
+    drove_status status = drove_arrays_create(&rows);
+    if (status == DROVE_OK) status = train_batches(t, source, rows, &sum, &n);
+    end_pass(t);
+    drove_arrays_destroy(rows);
+    if (loss != NULL) *loss = n > 0 ? sum / (double)n : NAN;
+    if (n_rows != NULL) *n_rows = n;
     return status;
 }
 
@@ -350,6 +404,7 @@ static drove_status save(const drove_trainer *t, const drove_memory_file *file)
 drove_status drove_trainer_model(const drove_trainer *t, drove_memory_file **out)
 {
     DROVE_IN_C_LOCALE;
+    DROVE_ALIVE(t, "a trainer");
     drove_memory_file *file;
     *out = NULL;
     DROVE_TRY(drove_memory_file_create(NULL, 0, 0, &file));
@@ -363,6 +418,7 @@ drove_status drove_trainer_model(const drove_trainer *t, drove_memory_file **out
 
 const float *drove_trainer_state(const drove_trainer *t, size_t *n_numbers, uint64_t *n_updates)
 {
+    DROVE_ALIVE(t, "a trainer");
     *n_numbers = t->optim->n_vector - t->optim->n;
     *n_updates = t->n_updates;
     return *n_numbers > 0 ? t->vector + t->optim->n : NULL;
@@ -371,6 +427,7 @@ const float *drove_trainer_state(const drove_trainer *t, size_t *n_numbers, uint
 drove_status drove_trainer_set_state(drove_trainer *t, const float *state, size_t n_numbers,
                                      uint64_t n_updates)
 {
+    DROVE_ALIVE(t, "a trainer");
     const size_t n_wanted = t->optim->n_vector - t->optim->n;
     if (n_numbers != n_wanted)
         return drove__fail(DROVE_E_SHAPE,

@@ -3,6 +3,7 @@
  * The data are read as test data of the data that the model was trained on: its scaling, its
  * number of features and its classes stand in the model file.
  */
+#include "base/alive.h"
 #include "base/available.h"
 #include "base/cpu.h"
 #include "base/file.h"
@@ -123,6 +124,7 @@ drove_status drove_eval_with(const drove_options *options, const drove_use_optio
                              drove_score_report *out, drove_metrics **metrics)
 {
     DROVE_IN_C_LOCALE;
+    DROVE_ALIVE(options, "options");
     if (metrics != NULL) *metrics = NULL;
     return evaluate(use, &options->custom, out, metrics);
 }

@@ -3,6 +3,7 @@
  * Names and arguments are not checked by a second set of rules: a model, a rule and a strategy of
  * a few parameters are built from the options with the same calls as in a run, and thrown away.
  */
+#include "base/alive.h"
 #include "base/available.h"
 #include "base/locale.h"
 #include "base/mem.h"
@@ -16,6 +17,7 @@
 #include "model/model.h"
 #include "optim/optim.h"
 #include "run/exchange.h"
+#include "run/pytorch.h"
 #include "run/registry.h"
 #include "run/resolve.h"
 #include "run/run.h"
@@ -76,9 +78,13 @@ static drove_status check_features(const char *text)
     return status == DROVE_OK ? DROVE_OK : drove__fail_in(status, "--features");
 }
 
-/* The initialiser, on a network of two units. */
+/* The initialiser, on a network of two units.  What a file has is seen when the model is known. */
 static drove_status check_init(const drove_options *o)
 {
+    const char *file = drove__pytorch_file(o->init);
+    if (file != NULL && file[0] == '\0')
+        return drove__fail(DROVE_E_ARG, "--init %s: expected a file, found none", o->init);
+    if (file != NULL) return DROVE_OK;
     const drove_model_io io = {.n_features = 1, .n_classes = 2};
     drove_model *model;
     DROVE_TRY(drove__model_create("mlp:1", o->activation, "", &io, &model));
@@ -229,6 +235,7 @@ static drove_status check_texts(const drove_options *o)
 
 drove_status drove_options_validate(const drove_options *o)
 {
+    DROVE_ALIVE(o, "options");
     return drove__options_validate_for(o, drove__mpi_launched_ranks());
 }
 

@@ -1,6 +1,7 @@
 /* study/sweep_report.c - what a sweep has shown: its runs, the best of each group, pairs. */
 #include "study/sweep_state.h"
 
+#include "base/alive.h"
 #include "base/file.h"
 #include "base/locale.h"
 #include "base/mem.h"
@@ -47,24 +48,28 @@ static drove_status make_report(json_t *object, void (*print)(const json_t *obje
 void drove_sweep_report_destroy(drove_sweep_report *report)
 {
     if (report == NULL) return;
+    DROVE_END(report, "a report");
     free(report->json);
     free(report->text);
-    drove__free(report);
+    drove__alive_free(report, drove__free);
 }
 
 int drove_sweep_interrupted(const drove_sweep_report *report)
 {
+    DROVE_ALIVE(report, "a report");
     return report->signal;
 }
 
 const char *drove_sweep_report_json(const drove_sweep_report *report)
 {
+    DROVE_ALIVE(report, "a report");
     return report->json;
 }
 
 drove_status drove_sweep_report_print(const drove_sweep_report *report, FILE *stream)
 {
     DROVE_IN_C_LOCALE;
+    DROVE_ALIVE(report, "a report");
     if (fputs(report->text, stream) >= 0) return DROVE_OK;
     return drove__fail_errno(DROVE_E_IO, errno, "cannot write the report");
 }

@@ -8,6 +8,7 @@
  */
 #include "study/trial.h"
 
+#include "base/alive.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/locale.h"
@@ -593,6 +594,7 @@ static drove_status prepare(tuner *t)
 drove_status drove_tune(const drove_tune_options *options, drove_tune_result **out)
 {
     DROVE_IN_C_LOCALE;
+    DROVE_ALIVE(options->run, "options");
     tuner *t = drove__alloc(1, sizeof *t);
     drove_tune_result *result = drove__alloc(1, sizeof *result);
     *out = NULL;
@@ -621,24 +623,28 @@ drove_status drove_tune(const drove_tune_options *options, drove_tune_result **o
 void drove_tune_result_destroy(drove_tune_result *result)
 {
     if (result == NULL) return;
+    DROVE_END(result, "a result of a search");
     free(result->json);
     free(result->text);
-    drove__free(result);
+    drove__alive_free(result, drove__free);
 }
 
 int drove_tune_interrupted(const drove_tune_result *result)
 {
+    DROVE_ALIVE(result, "a result of a search");
     return result->signal;
 }
 
 const char *drove_tune_result_json(const drove_tune_result *result)
 {
+    DROVE_ALIVE(result, "a result of a search");
     return result->json;
 }
 
 drove_status drove_tune_result_print(const drove_tune_result *result, FILE *stream)
 {
     DROVE_IN_C_LOCALE;
+    DROVE_ALIVE(result, "a result of a search");
     if (fputs(result->text, stream) >= 0) return DROVE_OK;
     return drove__fail_errno(DROVE_E_IO, errno, "cannot write the report");
 }

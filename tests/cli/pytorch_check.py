@@ -1,4 +1,6 @@
 """pytorch_check.py NETWORK STATE.safetensors DATA.npy PREDICTIONS.csv [SHAPE]: does the state give drove's predictions?
+pytorch_check.py --write NETWORK STATE.safetensors DATA.npy Y.npy: by PyTorch, trains the network of this state for some
+steps, and writes its state there.  Exit status 77: there is no torch.
 
 NETWORK: one of those below, written once with NumPy and, where there is a torch, once with its modules.
 """
@@ -13,9 +15,9 @@ def read_state(path):
     with open(path, "rb") as file:
         n = int.from_bytes(file.read(8), "little")
         header, data = json.loads(file.read(n)), file.read()
-    header.pop("__metadata__")
-    return {name: np.frombuffer(data[t["data_offsets"][0]:t["data_offsets"][1]], "<f4").reshape(t["shape"])
-            for name, t in header.items()}
+    header.pop("__metadata__", None)
+    return {name: np.frombuffer(data[t["data_offsets"][0]:t["data_offsets"][1]], {"F32": "<f4", "I64": "<i8"}[t["dtype"]])
+            .reshape(t["shape"]) for name, t in header.items()}
 
 
 def conv(p, name, x, pad=0, groups=1):
@@ -92,9 +94,50 @@ def softmax(z):
     return e / e.sum(axis=1, keepdims=True)
 
 
+def save(state, path):
+    """By the safetensors package where there is one."""
+    try:
+        from safetensors.torch import save_file
+        return save_file({name: tensor.contiguous() for name, tensor in state.items()}, path)
+    except ImportError:
+        pass
+    header, data = {"__metadata__": {"format": "pt"}}, b""
+    for name, tensor in state.items():
+        array = tensor.numpy()
+        header[name] = {"dtype": {"float32": "F32", "int64": "I64"}[str(array.dtype)], "shape": list(array.shape),
+                        "data_offsets": [len(data), len(data) + array.nbytes]}
+        data += array.tobytes()
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text + data)
+
+
+def write(name, path, data, targets):
+    try:
+        import torch
+    except ImportError:
+        print("skip: no torch")
+        sys.exit(77)
+    p = read_state(path)
+    network = torch_network(name, p).train()
+    torch.manual_seed(0)
+    for layer in network.children():
+        layer.reset_parameters()
+    x, y = torch.from_numpy(np.load(data).astype(np.float32)), torch.from_numpy(np.load(targets).astype(np.int64))
+    optimiser = torch.optim.Adam(network.parameters(), lr=1e-3)
+    for _ in range(10):
+        optimiser.zero_grad()
+        torch.nn.functional.cross_entropy(network(x), y).backward()
+        optimiser.step()
+    save(network.eval().state_dict(), path)
+
+
 def main():
+    if sys.argv[1] == "--write":
+        return write(*sys.argv[2:])
     name, state, data, predictions = sys.argv[1:5]
-    p, x = read_state(state), np.load(data).astype(np.float64)
+    p, x = {key: value for key, value in read_state(state).items() if not key.endswith(".num_batches_tracked")}, np.load(data).astype(np.float64)
     if len(sys.argv) > 5:
         x = x.reshape([len(x)] + [int(n) for n in sys.argv[5].split("x")])
     with open(predictions, encoding="utf-8") as file:
@@ -103,7 +146,8 @@ def main():
     try:
         import torch
         network = torch_network(name, p)
-        network.load_state_dict({key: torch.from_numpy(value.copy()) for key, value in p.items()})  # strict
+        counts = {key: value for key, value in network.state_dict().items() if key.endswith(".num_batches_tracked")}
+        network.load_state_dict({**counts, **{key: torch.from_numpy(value.copy()) for key, value in p.items()}})  # strict
         with torch.no_grad():
             found["torch"] = softmax(network(torch.from_numpy(x.astype(np.float32))).numpy().astype(np.float64))
     except ImportError:

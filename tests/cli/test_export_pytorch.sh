@@ -1,5 +1,6 @@
 # drove export --pytorch: a network written with NumPy, and with PyTorch where it is, gives drove's predictions from the
-# state and the raw data.  Skipped where no Python has NumPy.
+# state and the raw data.  --init pytorch:FILE: the other way, from the exported state and from one that PyTorch trained.
+# Skipped where no Python has NumPy.
 # ctest: timeout=300
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
@@ -49,6 +50,26 @@ same() {
     "$python" "$DROVE_SOURCE_DIR/tests/cli/pytorch_check.py" "$name" "$name.safetensors" "$data.npy" "$name.csv" $shape ||
         fail "$name: $(cat "$name.txt")"
     rm -r "$name"
+    back "$@"
+    local written=0
+    "$python" "$DROVE_SOURCE_DIR/tests/cli/pytorch_check.py" --write "$name" "$name.safetensors" "$data.npy" y.npy || written=$?
+    case $written in
+    0) back "$@" ;;
+    77) ;;
+    *) fail "$name: PyTorch did not write its state" ;;
+    esac
+}
+
+# ARGUMENT...: drove predicts what the module of $name.safetensors does, whatever its own scaling, and goes on from there.
+back() {
+    run_for 0 train "npy:$data.npy,y.npy${keys-}" --test none --threads 1 --strategy sequential --quiet "$@" \
+        --init "pytorch:$name.safetensors" --until updates=0 --out "$name"
+    run_for 0 predict "$name" "npy:$data.npy,y.npy" --proba
+    mv out.txt "$name.csv"
+    # shellcheck disable=SC2086
+    "$python" "$DROVE_SOURCE_DIR/tests/cli/pytorch_check.py" "$name" "$name.safetensors" "$data.npy" "$name.csv" $shape ||
+        fail "$name: read back, drove predicts something else"
+    rm -r "$name"
 }
 
 same lenet digits '' --model lenet --lr 0.05
@@ -57,6 +78,38 @@ grep -q 'numbers from 0 to 255' lenet.txt || fail "input: $(cat lenet.txt)"
 keys='?scale=standard' same mlp numbers '' --model mlp:8 --lr 0.1
 keys='?scale=mean-channel' same mixed images '' --model mixed.yaml --lr 0.1
 keys='?scale=none' same mixed images '' --model mixed.yaml --lr 0.0005
+
+# ---- what cannot be read ----
+
+not_read() { # EXPECTED STATE ARGUMENT...
+    local expected=$1 state=$2
+    shift 2
+    run train --test none --threads 1 --until updates=0 --lr 0.1 --quiet --init "pytorch:$state" "$@"
+    [ "$status" = 2 ] && grep -q -e "$expected" err.txt || fail "$expected: status $status: $(cat err.txt)"
+}
+not_read 'mlp.safetensors: layer0.weight: expected 9 x 6, as in the model, found 8 x 6' mlp.safetensors npy:numbers.npy,y.npy --model mlp:9
+not_read 'expected a tensor layer2.weight, found none' mlp.safetensors npy:numbers.npy,y.npy --model mlp:8,3
+sed '/type: batch_norm/d' mixed.yaml >fewer.yaml
+not_read 'expected tensors of the model.s layers alone, found norm' mixed.safetensors 'npy:images.npy,y.npy?scale=none' --model fewer.yaml
+not_read 'none.safetensors' none.safetensors npy:numbers.npy,y.npy --model mlp:8
+not_read 'expected a file, found none' '' npy:numbers.npy,y.npy --model mlp:8
+not_read 'scaling of its inputs (standard) cannot be taken out of it: it differs within a channel' mixed.safetensors \
+    'npy:images.npy,y.npy?scale=standard' --model mixed.yaml
+"$python" - <<'END'
+import json
+data = open("mlp.safetensors", "rb").read()
+n = int.from_bytes(data[:8], "little")
+header = json.loads(data[8:8 + n])
+header.pop("__metadata__", None)
+text = json.dumps(header).encode()
+start = header["layer0.bias"]["data_offsets"][0]
+body = bytearray(data[8 + n:])
+body[start:start + 4] = b"\0\0\xc0\x7f"
+open("nan.safetensors", "wb").write(len(text).to_bytes(8, "little") + text + body)
+END
+not_read 'layer0.bias: expected finite numbers, found' nan.safetensors npy:numbers.npy,y.npy --model mlp:8
+printf 'colour,y\nred,1\nblue,0\nred,1\nblue,0\n' >table.csv
+not_read 'found a table, whose columns are encoded' mlp.safetensors table.csv --model mlp:8
 
 # ---- what cannot be written, in one line, without a file ----
 

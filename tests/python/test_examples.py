@@ -32,6 +32,11 @@ class Examples(unittest.TestCase):
         model = texts.CLASSIFIERS["drove"](0).fit(X, labels)
         self.assertGreater(model.score(X, labels), 0.8)
 
+    def test_quantiles(self):
+        below, above = example("quantiles").main()
+        self.assertAlmostEqual(below, 0.1, delta=0.03)
+        self.assertAlmostEqual(above, 0.1, delta=0.03)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -168,11 +168,16 @@ class Callbacks(unittest.TestCase):
     def test_a_second_ctrl_c_is_an_exception(self):
         code = """
 import os, signal, threading, drove, numpy as np
-for delay in (0.5, 0.6):  # signals that come before Python looks count once
-    threading.Timer(delay, os.kill, (os.getpid(), signal.SIGINT)).start()
+has_begun = threading.Event()
+def begin(p):
+    if not has_begun.is_set():
+        has_begun.set()
+        for delay in (0.1, 0.4):  # signals that come before Python looks count once
+            threading.Timer(delay, os.kill, (os.getpid(), signal.SIGINT)).start()
 X = np.random.rand(20000, 200).astype(np.float32)
 try:
-    drove.train((X, (X[:, 0] > 0.5).astype(int)), model="mlp:512,512", lr=0.01, until="seconds=60", test="none")
+    drove.train((X, (X[:, 0] > 0.5).astype(int)), model="mlp:512,512", lr=0.01, until="seconds=60", test="none",
+                on_progress=begin)
     threading.Event().wait(5)  # for the second, if the run was quicker than it
 except KeyboardInterrupt:
     print("interrupted")

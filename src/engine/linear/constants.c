@@ -6,6 +6,7 @@
 #endif
 #include "engine/linear/throughput.h"
 
+#include "base/alive.h"
 #include "base/cpu.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -296,5 +297,6 @@ drove_status drove_throughput_open(const char *which, drove_throughput **out)
 
 void drove_throughput_close(drove_throughput *constants)
 {
-    free(constants);
+    DROVE_END(constants, "constants");
+    drove__alive_free(constants, free);
 }

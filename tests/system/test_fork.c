@@ -1,0 +1,184 @@
+/* A program forks while other threads of it train, predict and make data sets: the child predicts
+ * with the same predictor, makes data sets and trains, and never waits for a lock of a thread that
+ * it does not have. */
+#include "system/run_support.h"
+
+#include "base/racy.h" /* DROVE_TSAN */
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { N = 64, D = 6, N_THREADS = 3, PATIENCE_S = 20 };
+
+static float x[N][D], y[N], expected[N];
+static drove_matrix rows, values;
+static drove_predictor *predictor;
+static atomic_bool is_over;
+
+static bool make_arrays(drove_arrays **out)
+{
+    return drove_arrays_create(out) == DROVE_OK &&
+           drove_arrays_set_dense(*out, &rows) == DROVE_OK &&
+           drove_arrays_set_values(*out, &values) == DROVE_OK;
+}
+
+/* A short run of its own; *out may be NULL: the model is not kept. */
+static bool train(const char *epochs, drove_predictor **out)
+{
+    drove_options opt = drove__options_default();
+    drove_arrays *arrays = NULL;
+    drove_run *run = NULL;
+    drove_result *result = NULL;
+    if (!make_arrays(&arrays)) return false;
+    set(&opt, "data", drove_arrays_name(arrays));
+    set(&opt, "test", "none");
+    set(&opt, "model", "mlp:8");
+    set(&opt, "strategy", "hogwild");
+    set(&opt, "threads", "2");
+    set(&opt, "lr", "0.01");
+    set(&opt, "until", epochs);
+    bool is_done = drove_run_create(&opt, &run) == DROVE_OK;
+    if (is_done) {
+        drove_run_keep_model(run);
+        is_done = drove_run_train(run, &result) == DROVE_OK;
+    }
+    if (is_done && out != NULL)
+        is_done = drove_predictor_open(drove_result_model(result), NULL, out) == DROVE_OK;
+    drove_result_destroy(result);
+    drove_run_destroy(run);
+    drove_arrays_destroy(arrays);
+    return is_done;
+}
+
+static void *keep_training(void *unused)
+{
+    while (!atomic_load(&is_over))
+        if (!train("epochs=20", NULL)) return unused;
+    return NULL;
+}
+
+static void *keep_predicting(void *unused)
+{
+    float out[N];
+    (void)unused;
+    const drove_matrix one = drove_matrix_dense(x, DROVE_TYPE_F32, 1, D);
+    while (!atomic_load(&is_over)) (void)drove_predictor_rows(predictor, &one, out);
+    return NULL;
+}
+
+static void *keep_naming(void *unused)
+{
+    (void)unused;
+    while (!atomic_load(&is_over)) {
+        drove_arrays *arrays;
+        if (drove_arrays_create(&arrays) == DROVE_OK) drove_arrays_destroy(arrays);
+    }
+    return NULL;
+}
+
+/* Exit status 0: the child could do all of it. */
+static int in_child(bool trains)
+{
+    float out[N], *all = NULL;
+    const void *bytes;
+    size_t n_bytes, n_rows;
+    drove_arrays *arrays;
+    if (drove_predictor_rows(predictor, &rows, out) != DROVE_OK) return 2;
+    if (memcmp(out, expected, sizeof out) != 0) return 3;
+    if (!make_arrays(&arrays)) return 4;
+    const drove_status status =
+        drove_predictor_apply(predictor, drove_arrays_name(arrays), 2, &all, &n_rows);
+    if (status != DROVE_OK || n_rows != N) return 5;
+    free(all);
+    drove_arrays_destroy(arrays);
+    drove_predictor_bytes(predictor, &bytes, &n_bytes);
+    if (bytes == NULL) return 6;
+    if (trains && !train("epochs=2", NULL)) return 7;
+    drove_predictor_destroy(predictor);
+    return 0;
+}
+
+/* Forks while threads do `work`; the child's exit status is that of in_child. */
+static void fork_often(void *(*const work[N_THREADS])(void *), int n_forks, bool trains)
+{
+#if DROVE_TSAN
+    printf("skip: ThreadSanitizer allows no threads in a child of a process with threads\n");
+    skip();
+#endif
+    pthread_t thread[N_THREADS];
+    atomic_store(&is_over, false);
+    for (int i = 0; i < N_THREADS; i++)
+        assert_int_equal(pthread_create(&thread[i], NULL, work[i], &x), 0);
+    for (int i = 0; i < n_forks; i++) {
+        int status;
+        const pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            alarm(PATIENCE_S); /* SIGALRM ends a child that hangs */
+            _exit(in_child(trains && i % 20 == 0));
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        if (status != 0)
+            fail_msg("fork %d: expected a child that ends by itself, found status 0x%x", i, status);
+    }
+    atomic_store(&is_over, true);
+    for (int i = 0; i < N_THREADS; i++) {
+        void *failed;
+        assert_int_equal(pthread_join(thread[i], &failed), 0);
+        assert_null(failed);
+    }
+}
+
+static void a_child_trains_while_the_parent_does(void **state)
+{
+    (void)state;
+    fork_often((void *(*const[])(void *)){keep_training, keep_predicting, keep_naming}, 100, true);
+}
+
+/* Three threads that are seldom without the lock of names, then without that of the predictor. */
+static void a_child_finds_the_locks_free(void **state)
+{
+    (void)state;
+    fork_often((void *(*const[])(void *)){keep_naming, keep_naming, keep_naming}, 300, false);
+    fork_often((void *(*const[])(void *)){keep_predicting, keep_predicting, keep_predicting}, 300,
+               false);
+}
+
+static int make_model(void **state)
+{
+    (void)state;
+    for (int i = 0; i < N; i++) {
+        for (int j = 0; j < D; j++) x[i][j] = (float)((i * 5 + j * 3) % 13) / 13;
+        y[i] = x[i][0] * x[i][1];
+    }
+    rows = drove_matrix_dense(x, DROVE_TYPE_F32, N, D);
+    values = drove_matrix_dense(y, DROVE_TYPE_F32, N, 1);
+    if (!train("epochs=2", &predictor)) fail_msg("%s", drove_error_text());
+    return drove_predictor_rows(predictor, &rows, expected) == DROVE_OK ? 0 : -1;
+}
+
+static int free_model(void **state)
+{
+    (void)state;
+    drove_predictor_destroy(predictor);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_child_trains_while_the_parent_does),
+        cmocka_unit_test(a_child_finds_the_locks_free),
+    };
+    return cmocka_run_group_tests(tests, make_model, free_model);
+}
