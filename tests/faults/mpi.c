@@ -1,4 +1,4 @@
-/* faults/mpi.c - libdrove_faults_mpi_<library>.so: MPI's calls, which libdrove_faults.so makes fail.
+/* faults/mpi.c - libdrove_faults_mpi_NAME.so: calls of MPI, which libdrove_faults.so makes fail.
  *
  * Compiled once for each MPI library, and preloaded behind libdrove_faults.so.  The group is "mpi";
  * MPI_Test, which is called again and again until a message has come, is of the group "polls".  A
