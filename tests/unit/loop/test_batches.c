@@ -99,10 +99,8 @@ static void open_rig(rig *r, bool loads)
     r->loop.stream = (drove_stream *)(void *)&some_stream;
     r->worker = drove__alloc(1, sizeof *r->worker);
     assert_non_null(r->worker);
-    *r->worker = (drove_worker){.loop = &r->loop,
-                                .data = r->data,
-                                .row = {r->row[0], r->row[1]},
-                                .most_rows = BATCH};
+    *r->worker = (drove_worker){
+        .loop = &r->loop, .data = r->data, .row = {r->row[0], r->row[1]}, .most_rows = BATCH};
     drove__order_cursor_init(&r->worker->cursor);
     if (!loads) return;
     const drove_loader_options opt = {.data = r->data,
