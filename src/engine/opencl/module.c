@@ -86,52 +86,59 @@ static drove_status count(unsigned *out)
     return n_devices > 0 ? DROVE_OK : drove_cl_check(NULL, look_error, look_call);
 }
 
-static void text_of(cl_device_id device, cl_device_info what, char *into, size_t size)
+static cl_int text_of(cl_device_id device, cl_device_info what, char *into, size_t size)
 {
     char text[1024] = "";
-    clGetDeviceInfo(device, what, sizeof text - 1, text, NULL);
+    cl_int error = clGetDeviceInfo(device, what, sizeof text - 1, text, NULL);
     const char *from = text + strspn(text, " "); /* some drivers pad their names */
     snprintf(into, size, "%s", from);
+    return error;
 }
 
-static bool can_split(cl_device_id device, cl_uint n_units)
+static cl_int can_split(cl_device_id device, cl_uint n_units, bool *out)
 {
     cl_device_partition_property how[16] = {0};
     size_t size = 0;
-    if (n_units < 2 || clGetDeviceInfo(device, CL_DEVICE_PARTITION_PROPERTIES, sizeof how, how,
-                                       &size) != CL_SUCCESS) {
-        return false;
+    if (n_units < 2) return CL_SUCCESS;
+    cl_int error = clGetDeviceInfo(device, CL_DEVICE_PARTITION_PROPERTIES, sizeof how, how, &size);
+    if (error == CL_INVALID_VALUE) return CL_SUCCESS; /* OpenCL 1.1 has no parts */
+    for (size_t i = 0; error == CL_SUCCESS && i < size / sizeof how[0]; i++) {
+        if (how[i] == CL_DEVICE_PARTITION_EQUALLY) *out = true;
     }
-    for (size_t i = 0; i < size / sizeof how[0]; i++) {
-        if (how[i] == CL_DEVICE_PARTITION_EQUALLY) return true;
-    }
-    return false;
+    return error;
 }
 
-static drove_status read_facts(cl_device_id device, drove_accel_facts *out)
+/* Numbers, name, driver's version. */
+static cl_int read_device(cl_device_id device, drove_accel_facts *facts, char *driver, size_t size)
 {
-    char driver[DROVE_ACCEL_TEXT_SIZE] = "", platform[DROVE_ACCEL_TEXT_SIZE] = "";
     cl_ulong memory = 0, buffer = 0;
     cl_uint n_units = 0;
-    cl_platform_id id;
-    drove_accel_facts facts = {0};
-    cl_int error = clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof id, &id, NULL);
-    if (error == CL_SUCCESS)
-        error = clGetDeviceInfo(device, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof memory, &memory, NULL);
+    cl_int error = clGetDeviceInfo(device, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof memory, &memory, NULL);
     if (error == CL_SUCCESS)
         error = clGetDeviceInfo(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof buffer, &buffer, NULL);
     if (error == CL_SUCCESS)
         error =
             clGetDeviceInfo(device, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof n_units, &n_units, NULL);
+    if (error == CL_SUCCESS)
+        error = text_of(device, CL_DEVICE_NAME, facts->name, sizeof facts->name);
+    if (error == CL_SUCCESS) error = text_of(device, CL_DRIVER_VERSION, driver, size);
+    facts->memory_bytes = memory;
+    facts->most_buffer_bytes = buffer;
+    facts->n_units = n_units;
+    return error == CL_SUCCESS ? can_split(device, n_units, &facts->can_split) : error;
+}
+
+static drove_status read_facts(cl_device_id device, drove_accel_facts *out)
+{
+    char driver[DROVE_ACCEL_TEXT_SIZE] = "", platform[DROVE_ACCEL_TEXT_SIZE] = "";
+    cl_platform_id id;
+    drove_accel_facts facts = {0};
+    cl_int error = clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof id, &id, NULL);
+    if (error == CL_SUCCESS) error = read_device(device, &facts, driver, sizeof driver);
     if (error != CL_SUCCESS) return drove_cl_check(NULL, error, "clGetDeviceInfo");
-    clGetPlatformInfo(id, CL_PLATFORM_NAME, sizeof platform - 1, platform, NULL);
-    text_of(device, CL_DEVICE_NAME, facts.name, sizeof facts.name);
-    text_of(device, CL_DRIVER_VERSION, driver, sizeof driver);
+    error = clGetPlatformInfo(id, CL_PLATFORM_NAME, sizeof platform - 1, platform, NULL);
+    if (error != CL_SUCCESS) return drove_cl_check(NULL, error, "clGetPlatformInfo");
     snprintf(facts.driver, sizeof facts.driver, "%.80s %.40s", platform, driver);
-    facts.memory_bytes = memory;
-    facts.most_buffer_bytes = buffer;
-    facts.n_units = n_units;
-    facts.can_split = can_split(device, n_units);
     *out = facts;
     return DROVE_OK;
 }

@@ -214,8 +214,9 @@ static drove_status listen(drove_accel_event *e)
     atomic_fetch_add_explicit(&e->n_users, 1, memory_order_relaxed); /* the caller holds one */
     cl_int error = clSetEventCallback(e->event, CL_COMPLETE, on_done, e);
     if (error != CL_SUCCESS) {
+        drove_status status = drove_cl_check(e->accel, error, "clSetEventCallback");
         let_go(e);
-        return drove_cl_check(e->accel, error, "clSetEventCallback");
+        return status;
     }
     e->is_heard = true;
     return DROVE_OK;
