@@ -8,16 +8,16 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST_FLAGS = 96 };
+enum { MOST_FLAGS = 96, LINE_SIZE = 8000 };
 
 int cli_error(int status, const char *format, ...)
 {
+    char line[LINE_SIZE];
     va_list arguments;
     va_start(arguments, format);
-    fputs("drove: ", stderr);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
+    vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
+    fprintf(stderr, "drove: %s\n", line); /* at once: other ranks and launchers write, too */
     return status;
 }
 

@@ -73,6 +73,9 @@ bool drove__mpi_is_launched(void)
 
 /* ---- the module ---- */
 
+/* Of this thread's last attempt to open a transport, if the others may wait for this rank. */
+static _Thread_local drove_wire *stranded;
+
 static void name_module(char into[64], const char *library)
 {
     snprintf(into, 64, "mpi_%s", library);
@@ -203,11 +206,13 @@ drove_status drove__transport_mpi_given(int communicator, const char *library,
     char error[DROVE_WIRE_NAME_SIZE] = "";
     DROVE_TRY(open_library(library, &ops));
     const int failed = ops->init_given(communicator, &w, error);
-    if (failed != 0)
+    if (failed != 0) {
+        stranded = w;
         return drove__fail(failed == 2 ? DROVE_E_UNSUPPORTED : DROVE_E_SYSTEM, "communicator: %s",
                            error);
+    }
     drove_status status = make_transport(w, kernels, timeout_s, out);
-    if (status != DROVE_OK) ops->abort(w, 1); /* the others would wait for this rank */
+    if (status != DROVE_OK) stranded = w;
     return status;
 }
 
@@ -221,7 +226,13 @@ drove_status drove__transport_mpi(const drovek_table *kernels, double timeout_s,
     bool by_library;
     DROVE_TRY(choose_reduce(&by_library));
     DROVE_TRY(open_launched(&ops));
-    if (init_undisturbed(ops, &w, error) != 0) return drove__fail(DROVE_E_SYSTEM, "%s", error);
+    const int failed = init_undisturbed(ops, &w, error);
+    if (failed != 0) {
+        stranded = w;
+        return failed == 2
+                   ? drove__fail(DROVE_E_UNSUPPORTED, "%s", error)
+                   : drove__fail(DROVE_E_SYSTEM, "rank %u: %s", drove__mpi_launched_rank(), error);
+    }
     if (w->n_ranks != launched && find_launcher() != NULL) {
         drove__fail(DROVE_E_UNSUPPORTED,
                     "expected the %u ranks that the launcher started, found that %s sees %u: is it "
@@ -232,8 +243,15 @@ drove_status drove__transport_mpi(const drovek_table *kernels, double timeout_s,
     }
     drove_status status = make_transport(w, kernels, timeout_s, out);
     if (status == DROVE_OK && by_library) status = drove__messages_library_reduce(*out, true);
-    if (status != DROVE_OK) ops->abort(w, 1); /* the others would wait for this rank */
+    if (status != DROVE_OK) stranded = w;
     return status;
+}
+
+void drove__mpi_abandon(int status)
+{
+    drove_wire *w = stranded;
+    stranded = NULL;
+    if (w != NULL) w->ops->abort(w, status);
 }
 
 void drove__transport_abort(drove_transport *t, int status)

@@ -37,6 +37,10 @@ drove_status drove__transport_mpi_given(int communicator, const char *library,
  * *out: static.  Errors: DROVE_E_ARG (unknown), DROVE_E_UNSUPPORTED (none is found). */
 drove_status drove__mpi_find_library(const char *name, const char **out);
 
+/* After one of the two has failed on this thread, and once its error was shown: ends all processes
+ * of the job with this exit status if they may wait for this rank.  Else returns. */
+void drove__mpi_abandon(int status);
+
 /* Ends all processes of the job with this exit status.  Returns only if t has no wire. */
 void drove__transport_abort(drove_transport *t, int status);
 

@@ -35,6 +35,8 @@ typedef struct drove_wire_ops {
     const char *name;    /* "openmpi", "mpich" */
     /* int results: 0, or an error whose text is in w->error (init: in error[DROVE_WIRE_NAME_SIZE]).
      */
+    /* 1: a call of the library failed.  Then *out, if it was set, can but abort: the others may
+     * wait for this rank.  2: refused, at all ranks alike; *out is untouched. */
     int (*init)(drove_wire **out, char *error);
     /* Over a duplicate of a communicator of the program's, given as MPI_Comm_c2f does; MPI is the
      * program's to begin and to end.  All its ranks call it.  NULL: not offered. */

@@ -39,7 +39,9 @@ drove_status drove__ranks_join(drove_run *run)
                                          &run->transport)
             : drove__transport_mpi(&run->kernels, timeout_s, &run->transport);
     if (status != DROVE_OK) {
-        if (run->comm_library == NULL && drove__mpi_launched_rank() != 0)
+        /* A call of MPI that fails is this rank's own affair; the rest rank 0 says. */
+        const bool is_alike = status == DROVE_E_ARG || status == DROVE_E_UNSUPPORTED;
+        if (run->comm_library == NULL && drove__mpi_launched_rank() != 0 && is_alike)
             drove__fail(status, "%s", "");
         return status;
     }
@@ -81,6 +83,7 @@ void drove_ranks_abandon(int exit_status)
     drove_transport *t = broken;
     broken = NULL;
     if (t != NULL) drove__transport_abort(t, exit_status);
+    drove__mpi_abandon(exit_status);
 }
 
 unsigned drove_launched_rank(void)

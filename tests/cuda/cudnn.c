@@ -5,6 +5,8 @@
  * weights, at the choice of an algorithm; forward for five images, at the workspace's size;
  * derivatives of images of windows that are not square, as late as when they are run.
  */
+#include "fault.h"
+
 #include <cudnn.h>
 
 #include <stdatomic.h>
@@ -52,6 +54,7 @@ static cudnnStatus_t made(const void *object)
 
 cudnnStatus_t cudnnCreate(cudnnHandle_t *handle)
 {
+    if (STAND_IN_FAILS()) return CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
     *handle = calloc(1, sizeof **handle);
     return made(*handle);
 }
@@ -59,11 +62,12 @@ cudnnStatus_t cudnnCreate(cudnnHandle_t *handle)
 cudnnStatus_t cudnnDestroy(cudnnHandle_t handle)
 {
     free(handle);
-    return CUDNN_STATUS_SUCCESS;
+    return STAND_IN_FAILS() ? CUDNN_STATUS_BAD_PARAM : CUDNN_STATUS_SUCCESS;
 }
 
 cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream)
 {
+    if (STAND_IN_FAILS()) return CUDNN_STATUS_BAD_PARAM;
     handle->stream = stream;
     return CUDNN_STATUS_SUCCESS;
 }
@@ -77,6 +81,7 @@ static cudnnStatus_t check(int is_good)
 
 cudnnStatus_t cudnnCreateTensorDescriptor(cudnnTensorDescriptor_t *tensor)
 {
+    if (STAND_IN_FAILS()) return CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
     *tensor = calloc(1, sizeof **tensor);
     return made(*tensor);
 }
@@ -84,12 +89,13 @@ cudnnStatus_t cudnnCreateTensorDescriptor(cudnnTensorDescriptor_t *tensor)
 cudnnStatus_t cudnnDestroyTensorDescriptor(cudnnTensorDescriptor_t tensor)
 {
     free(tensor);
-    return CUDNN_STATUS_SUCCESS;
+    return STAND_IN_FAILS() ? CUDNN_STATUS_BAD_PARAM : CUDNN_STATUS_SUCCESS;
 }
 
 cudnnStatus_t cudnnSetTensor4dDescriptor(cudnnTensorDescriptor_t tensor, cudnnTensorFormat_t format,
                                          cudnnDataType_t type, int n, int c, int h, int w)
 {
+    if (STAND_IN_FAILS()) return CUDNN_STATUS_BAD_PARAM;
     *tensor = (struct stand_in_tensor){n, c, h, w};
     return check(format == CUDNN_TENSOR_NHWC && type == CUDNN_DATA_FLOAT && n > 0 && c > 0 &&
                  h > 0 && w > 0);
@@ -97,6 +103,7 @@ cudnnStatus_t cudnnSetTensor4dDescriptor(cudnnTensorDescriptor_t tensor, cudnnTe
 
 cudnnStatus_t cudnnCreateFilterDescriptor(cudnnFilterDescriptor_t *filter)
 {
+    if (STAND_IN_FAILS()) return CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
     *filter = calloc(1, sizeof **filter);
     return made(*filter);
 }
@@ -104,12 +111,13 @@ cudnnStatus_t cudnnCreateFilterDescriptor(cudnnFilterDescriptor_t *filter)
 cudnnStatus_t cudnnDestroyFilterDescriptor(cudnnFilterDescriptor_t filter)
 {
     free(filter);
-    return CUDNN_STATUS_SUCCESS;
+    return STAND_IN_FAILS() ? CUDNN_STATUS_BAD_PARAM : CUDNN_STATUS_SUCCESS;
 }
 
 cudnnStatus_t cudnnSetFilter4dDescriptor(cudnnFilterDescriptor_t filter, cudnnDataType_t type,
                                          cudnnTensorFormat_t format, int k, int c, int h, int w)
 {
+    if (STAND_IN_FAILS()) return CUDNN_STATUS_BAD_PARAM;
     *filter = (struct stand_in_filter){k, c, h, w};
     return check(format == CUDNN_TENSOR_NHWC && type == CUDNN_DATA_FLOAT && k > 0 && c > 0 &&
                  h > 0 && w > 0);
@@ -117,6 +125,7 @@ cudnnStatus_t cudnnSetFilter4dDescriptor(cudnnFilterDescriptor_t filter, cudnnDa
 
 cudnnStatus_t cudnnCreateConvolutionDescriptor(cudnnConvolutionDescriptor_t *how)
 {
+    if (STAND_IN_FAILS()) return CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
     *how = calloc(1, sizeof **how);
     return made(*how);
 }
@@ -124,7 +133,7 @@ cudnnStatus_t cudnnCreateConvolutionDescriptor(cudnnConvolutionDescriptor_t *how
 cudnnStatus_t cudnnDestroyConvolutionDescriptor(cudnnConvolutionDescriptor_t how)
 {
     free(how);
-    return CUDNN_STATUS_SUCCESS;
+    return STAND_IN_FAILS() ? CUDNN_STATUS_BAD_PARAM : CUDNN_STATUS_SUCCESS;
 }
 
 cudnnStatus_t cudnnSetConvolution2dDescriptor(cudnnConvolutionDescriptor_t how, int pad_h,
@@ -132,6 +141,7 @@ cudnnStatus_t cudnnSetConvolution2dDescriptor(cudnnConvolutionDescriptor_t how, 
                                               int dilation_w, cudnnConvolutionMode_t mode,
                                               cudnnDataType_t type)
 {
+    if (STAND_IN_FAILS()) return CUDNN_STATUS_BAD_PARAM;
     *how = (struct stand_in_convolution){pad_h,      pad_w,      step_h, step_w,
                                          dilation_h, dilation_w, 1,      CUDNN_DEFAULT_MATH};
     return check(mode == CUDNN_CROSS_CORRELATION && type == CUDNN_DATA_FLOAT && pad_h >= 0 &&
@@ -140,12 +150,14 @@ cudnnStatus_t cudnnSetConvolution2dDescriptor(cudnnConvolutionDescriptor_t how, 
 
 cudnnStatus_t cudnnSetConvolutionGroupCount(cudnnConvolutionDescriptor_t how, int n)
 {
+    if (STAND_IN_FAILS()) return CUDNN_STATUS_BAD_PARAM;
     how->groups = n;
     return check(n > 0);
 }
 
 cudnnStatus_t cudnnSetConvolutionMathType(cudnnConvolutionDescriptor_t how, cudnnMathType_t math)
 {
+    if (STAND_IN_FAILS()) return CUDNN_STATUS_BAD_PARAM;
     how->math = math;
     return CUDNN_STATUS_SUCCESS;
 }
@@ -160,6 +172,7 @@ cudnnStatus_t cudnnGetConvolution2dForwardOutputDim(const cudnnConvolutionDescri
                                                     const cudnnFilterDescriptor_t filter, int *n,
                                                     int *c, int *h, int *w)
 {
+    if (STAND_IN_FAILS()) return CUDNN_STATUS_BAD_PARAM;
     *n = x->n;
     *c = filter->k;
     *h = places(x->h, filter->h, how->sh, how->ph, how->dh);
@@ -209,6 +222,7 @@ cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(
     const cudnnConvolutionDescriptor_t how, const cudnnTensorDescriptor_t y, const int most, int *n,
     cudnnConvolutionFwdAlgoPerf_t *found)
 {
+    if (STAND_IN_FAILS()) return CUDNN_STATUS_BAD_PARAM;
     (void)handle;
     OFFER(most, n, found, cudnnConvolutionFwdAlgo_t, x);
     return check(w->k == y->c && how->math == CUDNN_FMA_MATH);
@@ -219,6 +233,7 @@ cudnnStatus_t cudnnGetConvolutionBackwardDataAlgorithm_v7(
     const cudnnConvolutionDescriptor_t how, const cudnnTensorDescriptor_t dx, const int most,
     int *n, cudnnConvolutionBwdDataAlgoPerf_t *found)
 {
+    if (STAND_IN_FAILS()) return CUDNN_STATUS_BAD_PARAM;
     (void)handle;
     OFFER(most, n, found, cudnnConvolutionBwdDataAlgo_t, dx);
     return check(w->k == dy->c && how->math == CUDNN_FMA_MATH);
@@ -229,6 +244,7 @@ cudnnStatus_t cudnnGetConvolutionBackwardFilterAlgorithm_v7(
     const cudnnConvolutionDescriptor_t how, const cudnnFilterDescriptor_t dw, const int most,
     int *n, cudnnConvolutionBwdFilterAlgoPerf_t *found)
 {
+    if (STAND_IN_FAILS()) return CUDNN_STATUS_BAD_PARAM;
     (void)handle;
     *n = 0;
     if (how->dh > 1 || how->dw > 1) return CUDNN_STATUS_NOT_SUPPORTED;
@@ -247,6 +263,7 @@ cudnnStatus_t cudnnGetConvolutionForwardWorkspaceSize(
     const cudnnConvolutionDescriptor_t how, const cudnnTensorDescriptor_t y,
     cudnnConvolutionFwdAlgo_t algorithm, size_t *n_bytes)
 {
+    if (STAND_IN_FAILS()) return CUDNN_STATUS_BAD_PARAM;
     (void)handle;
     (void)w;
     (void)how;
@@ -259,6 +276,7 @@ cudnnStatus_t cudnnGetConvolutionBackwardDataWorkspaceSize(
     const cudnnConvolutionDescriptor_t how, const cudnnTensorDescriptor_t dx,
     cudnnConvolutionBwdDataAlgo_t algorithm, size_t *n_bytes)
 {
+    if (STAND_IN_FAILS()) return CUDNN_STATUS_BAD_PARAM;
     (void)handle;
     (void)w;
     (void)dy;
@@ -271,6 +289,7 @@ cudnnStatus_t cudnnGetConvolutionBackwardFilterWorkspaceSize(
     const cudnnConvolutionDescriptor_t how, const cudnnFilterDescriptor_t dw,
     cudnnConvolutionBwdFilterAlgo_t algorithm, size_t *n_bytes)
 {
+    if (STAND_IN_FAILS()) return CUDNN_STATUS_BAD_PARAM;
     (void)handle;
     (void)dy;
     (void)how;
@@ -362,6 +381,7 @@ cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t handle, const void *alpha,
                                       size_t n_bytes, const void *beta,
                                       const cudnnTensorDescriptor_t y, void *y_at)
 {
+    if (STAND_IN_FAILS()) return CUDNN_STATUS_BAD_PARAM;
     const sum s = {FORWARD,       x,   y, w, how, *(const float *)alpha, (float *)x_at,
                    (float *)w_at, y_at};
     return run(handle, &s, (int)algorithm, workspace, n_bytes, beta);
@@ -375,6 +395,7 @@ cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t handle, const void *alp
                                            size_t n_bytes, const void *beta,
                                            const cudnnTensorDescriptor_t dx, void *dx_at)
 {
+    if (STAND_IN_FAILS()) return CUDNN_STATUS_BAD_PARAM;
     const sum s = {DATA,          dx, dy, w, how, *(const float *)alpha, dx_at, (float *)w_at,
                    (float *)dy_at};
     if (w->h != w->w) return CUDNN_STATUS_NOT_SUPPORTED_SHAPE;
@@ -389,6 +410,7 @@ cudnnStatus_t cudnnConvolutionBackwardFilter(cudnnHandle_t handle, const void *a
                                              void *workspace, size_t n_bytes, const void *beta,
                                              const cudnnFilterDescriptor_t dw, void *dw_at)
 {
+    if (STAND_IN_FAILS()) return CUDNN_STATUS_BAD_PARAM;
     const sum s = {WEIGHTS,       x, dy, dw, how, *(const float *)alpha, (float *)x_at, dw_at,
                    (float *)dy_at};
     return run(handle, &s, (int)algorithm, workspace, n_bytes, beta);

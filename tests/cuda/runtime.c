@@ -9,6 +9,8 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include "fault.h"
+
 #include <cublas_v2.h>
 
 #include <math.h>
@@ -75,20 +77,28 @@ const char *cudaGetErrorString(cudaError_t error)
 
 /* ---- devices ---- */
 
+static int n_devices(void)
+{
+    return (int)setting("DROVE_STAND_IN_DEVICES", 1);
+}
+
 cudaError_t cudaGetDeviceCount(int *n)
 {
-    *n = (int)setting("DROVE_STAND_IN_DEVICES", 1);
+    if (STAND_IN_FAILS()) return answer(cudaErrorLaunchFailure);
+    *n = n_devices();
     return *n > 0 ? cudaSuccess : answer(cudaErrorNoDevice);
 }
 
 cudaError_t cudaDriverGetVersion(int *version)
 {
+    if (STAND_IN_FAILS()) return answer(cudaErrorLaunchFailure);
     *version = 13000;
     return cudaSuccess;
 }
 
 cudaError_t cudaRuntimeGetVersion(int *version)
 {
+    if (STAND_IN_FAILS()) return answer(cudaErrorLaunchFailure);
     *version = 13000;
     return cudaSuccess;
 }
@@ -100,9 +110,8 @@ static size_t total_memory(void)
 
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device)
 {
-    int n;
-    cudaGetDeviceCount(&n);
-    if (device < 0 || device >= n) return answer(cudaErrorInvalidDevice);
+    if (STAND_IN_FAILS()) return answer(cudaErrorLaunchFailure);
+    if (device < 0 || device >= n_devices()) return answer(cudaErrorInvalidDevice);
     *properties = (struct cudaDeviceProp){.totalGlobalMem = total_memory(),
                                           .multiProcessorCount = 1,
                                           .major = 9};
@@ -112,6 +121,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int devic
 
 cudaError_t cudaDeviceGetAttribute(int *value, int attribute, int device)
 {
+    if (STAND_IN_FAILS()) return answer(cudaErrorLaunchFailure);
     (void)attribute;
     (void)device;
     *value = 9;
@@ -120,9 +130,8 @@ cudaError_t cudaDeviceGetAttribute(int *value, int attribute, int device)
 
 cudaError_t cudaSetDevice(int device)
 {
-    int n;
-    cudaGetDeviceCount(&n);
-    return device >= 0 && device < n ? cudaSuccess : answer(cudaErrorInvalidDevice);
+    if (STAND_IN_FAILS()) return answer(cudaErrorLaunchFailure);
+    return device >= 0 && device < n_devices() ? cudaSuccess : answer(cudaErrorInvalidDevice);
 }
 
 /* ---- memory: each block knows its size, and is exact, so that a sanitizer sees its ends ---- */
@@ -131,6 +140,7 @@ enum { HEADER = 64 };
 
 cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
 {
+    if (STAND_IN_FAILS()) return answer(cudaErrorLaunchFailure);
     pthread_mutex_lock(&lock);
     *total_bytes = total_memory();
     *free_bytes = *total_bytes - used_bytes;
@@ -140,6 +150,7 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
 
 cudaError_t cudaMalloc(void **memory, size_t size_bytes)
 {
+    if (STAND_IN_FAILS()) return answer(cudaErrorMemoryAllocation);
     cudaError_t error = cudaErrorMemoryAllocation;
     pthread_mutex_lock(&lock);
     if (size_bytes <= total_memory() - used_bytes) {
@@ -164,11 +175,12 @@ cudaError_t cudaFree(void *memory)
     used_bytes -= *(size_t *)(void *)block;
     pthread_mutex_unlock(&lock);
     free(block);
-    return cudaSuccess;
+    return STAND_IN_FAILS() ? answer(cudaErrorLaunchFailure) : cudaSuccess;
 }
 
 cudaError_t cudaHostAlloc(void **memory, size_t size_bytes, unsigned flags)
 {
+    if (STAND_IN_FAILS()) return answer(cudaErrorMemoryAllocation);
     (void)flags;
     *memory = aligned_alloc(64, (size_bytes + 63) / 64 * 64);
     return *memory != NULL ? cudaSuccess : answer(cudaErrorMemoryAllocation);
@@ -177,13 +189,14 @@ cudaError_t cudaHostAlloc(void **memory, size_t size_bytes, unsigned flags)
 cudaError_t cudaFreeHost(void *memory)
 {
     free(memory);
-    return cudaSuccess;
+    return STAND_IN_FAILS() ? answer(cudaErrorLaunchFailure) : cudaSuccess;
 }
 
 /* ---- streams and events ---- */
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
 {
+    if (STAND_IN_FAILS()) return answer(cudaErrorLaunchFailure);
     (void)flags;
     *stream = calloc(1, sizeof **stream);
     return *stream != NULL ? cudaSuccess : answer(cudaErrorMemoryAllocation);
@@ -191,6 +204,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
+    if (STAND_IN_FAILS()) return answer(cudaErrorLaunchFailure);
     (void)stream;
     return cudaSuccess;
 }
@@ -198,17 +212,19 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
     free(stream);
-    return cudaSuccess;
+    return STAND_IN_FAILS() ? answer(cudaErrorLaunchFailure) : cudaSuccess;
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags)
 {
+    if (STAND_IN_FAILS()) return answer(cudaErrorLaunchFailure);
     (void)flags;
     return stream != NULL && event->is_recorded ? cudaSuccess : answer(cudaErrorInvalidValue);
 }
 
 cudaError_t cudaEventCreate(cudaEvent_t *event)
 {
+    if (STAND_IN_FAILS()) return answer(cudaErrorLaunchFailure);
     *event = calloc(1, sizeof **event);
     return *event != NULL ? cudaSuccess : answer(cudaErrorMemoryAllocation);
 }
@@ -216,11 +232,12 @@ cudaError_t cudaEventCreate(cudaEvent_t *event)
 cudaError_t cudaEventDestroy(cudaEvent_t event)
 {
     free(event);
-    return cudaSuccess;
+    return STAND_IN_FAILS() ? answer(cudaErrorLaunchFailure) : cudaSuccess;
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
+    if (STAND_IN_FAILS()) return answer(cudaErrorLaunchFailure);
     (void)stream;
     event->is_recorded = 1;
     clock_gettime(CLOCK_MONOTONIC, &event->at);
@@ -232,18 +249,21 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
+    if (STAND_IN_FAILS()) return answer(cudaErrorLaunchFailure);
     (void)event;
     return cudaSuccess;
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event)
 {
+    if (STAND_IN_FAILS()) return answer(cudaErrorLaunchFailure);
     if (setting("DROVE_STAND_IN_SILENT", 0)) return answer(cudaErrorNotReady);
     return event->is_recorded ? cudaSuccess : answer(cudaErrorInvalidValue);
 }
 
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
 {
+    if (STAND_IN_FAILS()) return answer(cudaErrorLaunchFailure);
     if (!from->is_recorded || !to->is_recorded) return answer(cudaErrorInvalidValue);
     *ms = (float)((double)(to->at.tv_sec - from->at.tv_sec) * 1e3 +
                   (double)(to->at.tv_nsec - from->at.tv_nsec) * 1e-6);
@@ -254,6 +274,7 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, int mode)
 {
+    if (STAND_IN_FAILS()) return answer(cudaErrorLaunchFailure);
     (void)stream;
     (void)mode;
     return answer(cudaErrorStreamCaptureUnsupported);
@@ -261,6 +282,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, int mode)
 
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
 {
+    if (STAND_IN_FAILS()) return answer(cudaErrorLaunchFailure);
     (void)stream;
     (void)graph;
     return answer(cudaErrorStreamCaptureUnsupported);
@@ -269,6 +291,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
 cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *sequence, cudaGraph_t graph,
                                           unsigned long long flags)
 {
+    if (STAND_IN_FAILS()) return answer(cudaErrorLaunchFailure);
     (void)sequence;
     (void)graph;
     (void)flags;
@@ -278,11 +301,12 @@ cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *sequence, cudaGraph_t
 cudaError_t cudaGraphDestroy(cudaGraph_t graph)
 {
     (void)graph;
-    return cudaSuccess;
+    return STAND_IN_FAILS() ? answer(cudaErrorLaunchFailure) : cudaSuccess;
 }
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t sequence, cudaStream_t stream)
 {
+    if (STAND_IN_FAILS()) return answer(cudaErrorLaunchFailure);
     (void)sequence;
     (void)stream;
     return answer(cudaErrorNotSupported);
@@ -291,7 +315,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t sequence, cudaStream_t stream)
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t sequence)
 {
     (void)sequence;
-    return cudaSuccess;
+    return STAND_IN_FAILS() ? answer(cudaErrorLaunchFailure) : cudaSuccess;
 }
 
 /* ---- copies and kernels ---- */
@@ -299,6 +323,7 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t sequence)
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t size_bytes, int kind,
                             cudaStream_t stream)
 {
+    if (STAND_IN_FAILS()) return answer(cudaErrorLaunchFailure);
     (void)kind;
     (void)stream;
     cudaError_t error = count_call();
@@ -308,6 +333,7 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t size_bytes, int k
 
 cudaError_t cudaMemsetAsync(void *to, int value, size_t size_bytes, cudaStream_t stream)
 {
+    if (STAND_IN_FAILS()) return answer(cudaErrorLaunchFailure);
     (void)stream;
     memset(to, value, size_bytes);
     return cudaSuccess;
@@ -317,6 +343,7 @@ int stand_in_begin(dim3 grid, dim3 block, cudaStream_t stream)
 {
     unsigned threads = block.x * block.y * block.z;
     cudaError_t error = count_call();
+    if (STAND_IN_FAILS_AS("cudaLaunchKernel")) error = cudaErrorLaunchFailure;
     if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.x > INT32_MAX || grid.y > 65535 ||
         threads == 0 || threads > 1024 || stream == NULL) {
         error = cudaErrorInvalidValue;
@@ -349,6 +376,7 @@ const char *cublasGetStatusString(cublasStatus_t status)
 
 cublasStatus_t cublasCreate(cublasHandle_t *handle)
 {
+    if (STAND_IN_FAILS()) return CUBLAS_STATUS_ALLOC_FAILED;
     *handle = calloc(1, sizeof **handle);
     return *handle != NULL ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_ALLOC_FAILED;
 }
@@ -356,23 +384,26 @@ cublasStatus_t cublasCreate(cublasHandle_t *handle)
 cublasStatus_t cublasDestroy(cublasHandle_t handle)
 {
     free(handle);
-    return CUBLAS_STATUS_SUCCESS;
+    return STAND_IN_FAILS() ? CUBLAS_STATUS_INVALID_VALUE : CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t stream)
 {
+    if (STAND_IN_FAILS()) return CUBLAS_STATUS_INVALID_VALUE;
     handle->stream = stream;
     return CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t cublasSetWorkspace(cublasHandle_t handle, void *memory, size_t size_bytes)
 {
+    if (STAND_IN_FAILS()) return CUBLAS_STATUS_INVALID_VALUE;
     (void)handle;
     return memory != NULL && size_bytes > 0 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
 }
 
 cublasStatus_t cublasSetMathMode(cublasHandle_t handle, int mode)
 {
+    if (STAND_IN_FAILS()) return CUBLAS_STATUS_INVALID_VALUE;
     (void)handle;
     (void)mode;
     return CUBLAS_STATUS_SUCCESS;
@@ -427,6 +458,7 @@ cublasStatus_t cublasSgemm(cublasHandle_t handle, cublasOperation_t op_a, cublas
                            int m, int n, int k, const float *alpha, const float *a, int lda,
                            const float *b, int ldb, const float *beta, float *c, int ldc)
 {
+    if (STAND_IN_FAILS()) return CUBLAS_STATUS_INVALID_VALUE;
     return product(handle, op_a, op_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, false);
 }
 
@@ -436,6 +468,7 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t op_a, cubla
                             int ldb, const void *beta, void *c, cudaDataType_t type_c, int ldc,
                             cublasComputeType_t compute, cublasGemmAlgo_t algorithm)
 {
+    if (STAND_IN_FAILS()) return CUBLAS_STATUS_INVALID_VALUE;
     if (type_a != CUDA_R_32F || type_b != CUDA_R_32F || type_c != CUDA_R_32F ||
         algorithm != CUBLAS_GEMM_DEFAULT)
         return CUBLAS_STATUS_INVALID_VALUE;
@@ -450,6 +483,7 @@ cublasStatus_t cublasSgemmStridedBatched(cublasHandle_t handle, cublasOperation_
                                          long long stride_b, const float *beta, float *c, int ldc,
                                          long long stride_c, int n_products)
 {
+    if (STAND_IN_FAILS()) return CUBLAS_STATUS_INVALID_VALUE;
     cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
     for (int i = 0; i < n_products && status == CUBLAS_STATUS_SUCCESS; i++)
         status = cublasSgemm(handle, op_a, op_b, m, n, k, alpha, a + i * stride_a, lda,
@@ -466,6 +500,7 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation
                                           long long stride_c, int n_products,
                                           cublasComputeType_t compute, cublasGemmAlgo_t algorithm)
 {
+    if (STAND_IN_FAILS()) return CUBLAS_STATUS_INVALID_VALUE;
     cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
     for (int i = 0; i < n_products && status == CUBLAS_STATUS_SUCCESS; i++)
         status = cublasGemmEx(handle, op_a, op_b, m, n, k, alpha, (const float *)a + i * stride_a,

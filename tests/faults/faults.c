@@ -9,8 +9,11 @@
  *     DROVE_FAULT_COUNTS=FILE         the counts, one for a process and all that it starts; without
  *                                     it they are printed at exit
  *     DROVE_FAULT_BEFORE_MAIN=1       calls before main() count, too
+ *     DROVE_FAULT_RANK=R              only those of this rank of an MPI job
  *
- * WHAT is a function below, or a group: memory, files, threads.  ERRNO is a number.  The file of
+ * WHAT is a function below, or a group: memory, files, threads; and where they are preloaded behind
+ * this one those of opencl.c and mpi.c, or of the stand-in for CUDA: opencl, cuda, mpi, polls.
+ * ERRNO is a number.  The file of
  * the counts is a `counts` below: scripts/faults has the same layout.
  *
  * Calls that the C library makes inside itself are not seen, but for those of malloc and its like:
@@ -19,6 +22,8 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* RTLD_NEXT, renameat2 */
 #endif
+#include "faults.h"
+
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -38,7 +43,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-typedef enum group { MEMORY, FILES, THREADS } group;
+enum { MEMORY, FILES, THREADS };
 
 static const char *const group_names[] = {"memory", "files", "threads"};
 
@@ -47,6 +52,7 @@ typedef struct counts {
     _Atomic uint64_t n_calls, n_failed;
     char where[240]; /* the first that failed: "malloc in libjansson.so.4" */
     char died[256];  /* the program or library in which a signal ended a process; "": none */
+    _Atomic int64_t n_objects; /* of a device: made and not released */
 } counts;
 
 static counts own_counts, *shared = &own_counts;
@@ -108,14 +114,25 @@ static void note(const char *function, const void *caller)
         for (const char *from = parts[i]; *from != '\0' && to < end;) *to++ = *from++;
 }
 
-/* Whether this call is to fail; errno is then set. */
-static bool fails(group g, const char *function, int usual_errno, const void *caller)
+bool drove_fault(const char *group, const char *function, const void *caller)
 {
-    if (!is_on || (strcmp(what, group_names[g]) != 0 && strcmp(what, function) != 0)) return false;
+    if (!is_on || (strcmp(what, group) != 0 && strcmp(what, function) != 0)) return false;
     const uint64_t number = atomic_fetch_add(&shared->n_calls, 1) + 1;
     if (which == 0 || number < which || (number > which && !and_later)) return false;
     if (atomic_fetch_add(&shared->n_failed, 1) == 0) note(function, caller);
     if (is_deadly) (void)syscall(SYS_kill, getpid(), SIGKILL);
+    return true;
+}
+
+void drove_fault_objects(int n)
+{
+    atomic_fetch_add(&shared->n_objects, n);
+}
+
+/* Whether this call of the C library is to fail; errno is then set. */
+static bool fails(unsigned group, const char *function, int usual_errno, const void *caller)
+{
+    if (!drove_fault(group_names[group], function, caller)) return false;
     errno = given_errno != 0 ? given_errno : usual_errno;
     return true;
 }
@@ -197,14 +214,22 @@ static void map_counts(const char *path)
     if (memory != MAP_FAILED) shared = memory;
 }
 
+/* Whether this process is the rank that is meant; without DROVE_FAULT_RANK every one is. */
+static bool is_meant(void)
+{
+    const char *rank = getenv("DROVE_FAULT_RANK"), *own = getenv("OMPI_COMM_WORLD_RANK");
+    if (own == NULL) own = getenv("PMI_RANK");
+    return rank == NULL || (own != NULL && strcmp(rank, own) == 0);
+}
+
 __attribute__((constructor)) static void begin(void)
 {
     const char *fault = getenv("DROVE_FAULT");
     if (fault == NULL) return;
-    parse(fault);
+    if (is_meant()) parse(fault);
     map_counts(getenv("DROVE_FAULT_COUNTS"));
     watch_deaths();
-    is_on = getenv("DROVE_FAULT_BEFORE_MAIN") != NULL;
+    is_on = what[0] != '\0' && getenv("DROVE_FAULT_BEFORE_MAIN") != NULL;
 }
 
 __attribute__((destructor)) static void end(void)

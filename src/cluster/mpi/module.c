@@ -29,14 +29,22 @@ const drove_wire_ops *drove_wire_module(void) __attribute__((visibility("default
 
 /* ---- errors ---- */
 
+/* "CALL: REASON" into error; between MPI_Init and MPI_Finalize. */
 static int say(char *error, int code, const char *what)
 {
     char text[MPI_MAX_ERROR_STRING + 1] = "";
     int n = 0;
-    if (MPI_Error_string(code, text, &n) != MPI_SUCCESS) n = 0;
+    if (MPI_Error_string(code, text, &n) != MPI_SUCCESS) n = snprintf(text, sizeof text, "error");
     text[n] = '\0';
     text[strcspn(text, "\n")] = '\0';
-    snprintf(error, DROVE_WIRE_NAME_SIZE, "%s: %.200s", what, text);
+    snprintf(error, DROVE_WIRE_NAME_SIZE, "%s: %.200s (%d)", what, text, code);
+    return 1;
+}
+
+/* Before MPI has begun it has no texts of its errors. */
+static int say_number(char *error, int code, const char *what)
+{
+    snprintf(error, DROVE_WIRE_NAME_SIZE, "%s: error %d", what, code);
     return 1;
 }
 
@@ -155,31 +163,50 @@ static void name_library(char into[DROVE_WIRE_NAME_SIZE])
     }
 }
 
-/* Ranks and hosts.  All ranks call it. */
-static int look_around(mpi_wire *m)
+/* Whether the call worked; else the wire's error. */
+static bool works(mpi_wire *m, int code, const char *what)
+{
+    return check(&m->base, code, what) == 0;
+}
+
+static bool find_self(mpi_wire *m, MPI_Comm comm, unsigned *rank, unsigned *n_ranks)
+{
+    int number = 0, n = 0;
+    if (!works(m, MPI_Comm_rank(comm, &number), "MPI_Comm_rank")) return false;
+    if (!works(m, MPI_Comm_size(comm, &n), "MPI_Comm_size")) return false;
+    *rank = (unsigned)number;
+    *n_ranks = (unsigned)n;
+    return true;
+}
+
+static bool find_hosts(mpi_wire *m)
 {
     drove_wire *w = &m->base;
-    int rank = 0, n_ranks = 0, n_name = 0;
     char name[MPI_MAX_PROCESSOR_NAME + 1] = "", own[DROVE_WIRE_NAME_SIZE] = "";
-    MPI_Comm here;
-    MPI_Comm_rank(m->all, &rank);
-    MPI_Comm_size(m->all, &n_ranks);
-    w->rank = (unsigned)rank;
-    w->n_ranks = (unsigned)n_ranks;
+    int n = 0;
     w->host = calloc(w->n_ranks, sizeof *w->host);
-    if (w->host == NULL) return MPI_ERR_NO_MEM;
-    MPI_Get_processor_name(name, &n_name);
+    if (!works(m, w->host == NULL ? MPI_ERR_NO_MEM : MPI_SUCCESS, "names of hosts")) return false;
+    if (!works(m, MPI_Get_processor_name(name, &n), "MPI_Get_processor_name")) return false;
     snprintf(own, sizeof own, "%.*s", DROVE_WIRE_NAME_SIZE - 1, name);
-    int code = MPI_Allgather(own, sizeof own, MPI_CHAR, w->host, sizeof own, MPI_CHAR, m->all);
-    if (code != MPI_SUCCESS) return code;
+    if (!works(m, MPI_Allgather(own, sizeof own, MPI_CHAR, w->host, sizeof own, MPI_CHAR, m->all),
+               "MPI_Allgather"))
+        return false;
     for (unsigned i = 0; i < w->n_ranks; i++) w->host[i][DROVE_WIRE_NAME_SIZE - 1] = '\0';
-    code = MPI_Comm_split_type(m->all, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &here);
-    if (code != MPI_SUCCESS) return code;
-    MPI_Comm_rank(here, &rank);
-    MPI_Comm_size(here, &n_ranks);
-    w->local_rank = (unsigned)rank;
-    w->n_local = (unsigned)n_ranks;
-    return MPI_Comm_free(&here);
+    return true;
+}
+
+/* Ranks and hosts.  All ranks call it. */
+static bool look_around(mpi_wire *m)
+{
+    drove_wire *w = &m->base;
+    MPI_Comm here = MPI_COMM_NULL;
+    if (!find_self(m, m->all, &w->rank, &w->n_ranks) || !find_hosts(m)) return false;
+    return works(m,
+                 MPI_Comm_split_type(m->all, MPI_COMM_TYPE_SHARED, (int)w->rank, MPI_INFO_NULL,
+                                     &here),
+                 "MPI_Comm_split_type") &&
+           find_self(m, here, &w->local_rank, &w->n_local) &&
+           works(m, MPI_Comm_free(&here), "MPI_Comm_free");
 }
 
 static void fini(drove_wire *w)
@@ -192,57 +219,70 @@ static void fini(drove_wire *w)
     free(m);
 }
 
-/* Duplicates a communicator; all its ranks call it. */
-static int take(mpi_wire *m, MPI_Comm comm, int granted)
+/* Duplicates a communicator; all its ranks call it.  After a failure m can but abort. */
+static int take(mpi_wire *m, MPI_Comm comm, int granted, char *error)
 {
     drove_wire *w = &m->base;
-    int code = MPI_Comm_dup(comm, &m->all);
-    if (code == MPI_SUCCESS) code = MPI_Comm_set_errhandler(m->all, MPI_ERRORS_RETURN);
-    if (code == MPI_SUCCESS) code = look_around(m);
-    if (code != MPI_SUCCESS) return code;
     w->ops = drove_wire_module();
     w->takes_threads = granted == MPI_THREAD_MULTIPLE;
     w->impl = m;
-    name_library(w->library);
-    return MPI_SUCCESS;
+    m->all = comm;
+    MPI_Comm all = MPI_COMM_NULL;
+    const bool is_mine = works(m, MPI_Comm_dup(comm, &all), "MPI_Comm_dup");
+    if (is_mine) m->all = all;
+    if (is_mine &&
+        works(m, MPI_Comm_set_errhandler(m->all, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler") &&
+        look_around(m)) {
+        name_library(w->library);
+        return 0;
+    }
+    memcpy(error, w->error, sizeof w->error);
+    return 1;
+}
+
+/* MPI_Init, if the program has not called it. */
+static int begin(bool *is_ours, int *granted, char *error)
+{
+    int is_begun = 0, is_ended = 0;
+    int code = MPI_Finalized(&is_ended);
+    if (code == MPI_SUCCESS) code = MPI_Initialized(&is_begun);
+    if (code != MPI_SUCCESS) return say_number(error, code, "MPI_Initialized");
+    if (is_ended) return refuse(error, "MPI cannot begin twice in a process");
+    *is_ours = !is_begun;
+    if (is_begun) code = MPI_Query_thread(granted);
+    else code = MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, granted);
+    if (code == MPI_SUCCESS) return 0;
+    return say_number(error, code, is_begun ? "MPI_Query_thread" : "MPI_Init_thread");
 }
 
 static int init(drove_wire **out, char *error)
 {
-    int is_begun = 0, is_ended = 0, granted = MPI_THREAD_SINGLE;
+    int granted = MPI_THREAD_SINGLE;
     mpi_wire *m = calloc(1, sizeof *m);
-    if (m == NULL) return say(error, MPI_ERR_NO_MEM, "MPI_Init");
-    MPI_Finalized(&is_ended);
-    MPI_Initialized(&is_begun);
-    int code = is_ended ? MPI_ERR_OTHER : MPI_SUCCESS;
-    if (code == MPI_SUCCESS && !is_begun) {
-        code = MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &granted);
-        m->is_ours = true;
-    } else if (code == MPI_SUCCESS) {
-        code = MPI_Query_thread(&granted);
-    }
-    if (code != MPI_SUCCESS) {
+    if (m == NULL) return say_number(error, MPI_ERR_NO_MEM, "MPI_Init_thread: no memory");
+    const int failed = begin(&m->is_ours, &granted, error);
+    if (failed != 0) {
         free(m);
-        return say(error, code, is_ended ? "MPI cannot begin twice in a process" : "MPI_Init");
+        return failed;
     }
-    code = take(m, MPI_COMM_WORLD, granted);
-    if (code != MPI_SUCCESS) return say(error, code, "MPI_Init");
     *out = &m->base;
-    return 0;
+    return take(m, MPI_COMM_WORLD, granted, error);
 }
 
 /* Needs MPI_THREAD_SERIALIZED: the worker is a thread of drove's own. */
 static int check_given(int communicator, int *granted, char *error)
 {
     int is_begun = 0, is_ended = 0, has_two = 0;
-    MPI_Initialized(&is_begun);
-    MPI_Finalized(&is_ended);
+    int code = MPI_Initialized(&is_begun);
+    if (code == MPI_SUCCESS) code = MPI_Finalized(&is_ended);
+    if (code != MPI_SUCCESS) return say_number(error, code, "MPI_Initialized");
     if (!is_begun || is_ended)
         return refuse(error, is_ended ? "expected MPI_Init_thread before it and MPI_Finalize after "
                                         "it, found that MPI has ended"
                                       : "expected a program that has called MPI_Init_thread, found "
                                         "that MPI has not begun in this library");
-    MPI_Query_thread(granted);
+    code = MPI_Query_thread(granted);
+    if (code != MPI_SUCCESS) return say(error, code, "MPI_Query_thread");
     if (*granted < MPI_THREAD_SERIALIZED)
         return refuse(error, *granted == MPI_THREAD_FUNNELED
                                  ? "expected MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE of "
@@ -259,13 +299,12 @@ static int check_given(int communicator, int *granted, char *error)
 static int init_given(int communicator, drove_wire **out, char *error)
 {
     int granted = MPI_THREAD_SINGLE;
-    if (check_given(communicator, &granted, error) != 0) return 2;
+    const int refused = check_given(communicator, &granted, error);
+    if (refused != 0) return refused;
     mpi_wire *m = calloc(1, sizeof *m);
     if (m == NULL) return say(error, MPI_ERR_NO_MEM, "MPI_Comm_dup");
-    int code = take(m, MPI_Comm_f2c(communicator), granted);
-    if (code != MPI_SUCCESS) return say(error, code, "MPI_Comm_dup");
     *out = &m->base;
-    return 0;
+    return take(m, MPI_Comm_f2c(communicator), granted, error);
 }
 
 const drove_wire_ops *drove_wire_module(void)

@@ -30,7 +30,7 @@
 #include <stdint.h>
 
 /* Grows with each change of the tables below: a module of another drove is refused. */
-enum { DROVE_ACCEL_VERSION = 6, DROVE_ACCEL_TEXT_SIZE = 128 };
+enum { DROVE_ACCEL_VERSION = 7, DROVE_ACCEL_TEXT_SIZE = 128 };
 
 typedef struct drove_accel          drove_accel;          /* an opened device */
 typedef struct drove_accel_buffer   drove_accel_buffer;   /* memory of a device */
@@ -132,8 +132,8 @@ typedef struct drove_accel_ops {
     /* ---- memory ---- */
     drove_status (*alloc)(drove_accel *a, size_t n_elements, drove_accel_buffer **out);
     void (*free)(drove_accel *a, drove_accel_buffer *buffer); /* NULL accepted */
-    /* Host memory that copies are fast from and to (pinned), 64-byte aligned; NULL: none left. */
-    void *(*host_alloc)(drove_accel *a, size_t n_bytes);
+    /* Host memory that copies are fast from and to (pinned), 64-byte aligned. */
+    drove_status (*host_alloc)(drove_accel *a, size_t n_bytes, void **out);
     void (*host_free)(drove_accel *a, void *memory); /* NULL accepted */
 
     /* ---- queues and events ---- */

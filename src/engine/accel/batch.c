@@ -265,9 +265,10 @@ static drove_status predict_piece(drove_engine *e, const float *theta, const dro
 {
     size_t n = e->max_rows * e->model->n_outputs;
     const drove_work work = {.batch = batch, .theta = theta};
+    void *memory = NULL;
     DROVE_TRY(drove__accel_check_alive(e));
-    if (e->prob_host == NULL) e->prob_host = e->ops->host_alloc(e->accel, n * sizeof(float));
-    if (e->prob_host == NULL) return drove__fail_nomem("predictions", n * sizeof(float));
+    if (e->prob_host == NULL) DROVE_TRY(drove__accel_host_alloc(e, n, "predictions", &memory));
+    if (e->prob_host == NULL) e->prob_host = memory;
     DROVE_TRY(begin_pass(e, &work, false, true));
     DROVE_TRY(finish_piece(e, SYNCHRONOUS_NS, NULL));
     e->model->loss->predict(e->prob_host, batch->n_rows, e->model->n_outputs, prob);
@@ -300,10 +301,11 @@ static drove_status add_statistics(drove_engine *e, size_t n_rows, float share, 
 static drove_status statistics_of_piece(drove_engine *e, const float *theta,
                                         const drove_batch *batch, float share, float *into)
 {
-    size_t n = e->model->n_statistics * sizeof(float);
-    if (n == 0) return DROVE_OK;
-    if (e->statistics_host == NULL) e->statistics_host = e->ops->host_alloc(e->accel, n);
-    if (e->statistics_host == NULL) return drove__fail_nomem("statistics", n);
+    void *memory = NULL;
+    if (e->model->n_statistics == 0) return DROVE_OK;
+    if (e->statistics_host == NULL)
+        DROVE_TRY(drove__accel_host_alloc(e, e->model->n_statistics, "statistics", &memory));
+    if (e->statistics_host == NULL) e->statistics_host = memory;
     const drove_work work = {.batch = batch, .theta = theta};
     DROVE_TRY(begin_pass(e, &work, true, false));
     DROVE_TRY(finish_piece(e, SYNCHRONOUS_NS, NULL));

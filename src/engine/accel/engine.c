@@ -73,6 +73,7 @@ static void destroy(drove_engine *e)
 static drove_status allocate_outputs(drove_engine *e)
 {
     size_t rows = e->max_rows, n_result = (e->model->n_heads > 1 ? 8 : 4) * rows;
+    void *memory;
     for (size_t l = 0; l < e->model->n_layers; l++) {
         const drove_layer *y = &e->model->layer[l];
         size_t n_kept = drove__accel_kept(y, rows);
@@ -86,10 +87,9 @@ static drove_status allocate_outputs(drove_engine *e)
     if (e->plan.converts_input)
         DROVE_TRY(e->ops->alloc(e->accel, rows * e->model->n_inputs, &e->input));
     DROVE_TRY(e->ops->alloc(e->accel, n_result, &e->result));
-    e->result_host = e->ops->host_alloc(e->accel, rows * 4 * sizeof *e->result_host);
-    return e->result_host != NULL
-               ? DROVE_OK
-               : drove__fail_nomem("losses of a batch", rows * 4 * sizeof *e->result_host);
+    DROVE_TRY(drove__accel_host_alloc(e, rows * 4, "losses of a batch", &memory));
+    e->result_host = memory;
+    return DROVE_OK;
 }
 
 static drove_status make_lists(drove_engine *e)

@@ -25,12 +25,13 @@ static void release(drove_engine *e)
 /* The gaps between layers are zero on both sides, and nothing writes them. */
 static drove_status reserve(drove_engine *e, size_t n)
 {
+    void *memory;
     if (n <= e->n_param_room) return DROVE_OK;
     release(e);
-    e->theta_host = e->ops->host_alloc(e->accel, n * sizeof *e->theta_host);
-    e->grad_host = e->ops->host_alloc(e->accel, n * sizeof *e->grad_host);
-    if (e->theta_host == NULL || e->grad_host == NULL)
-        return drove__fail_nomem("parameters for a device", 2 * n * sizeof *e->theta_host);
+    DROVE_TRY(drove__accel_host_alloc(e, n, "parameters for a device", &memory));
+    e->theta_host = memory;
+    DROVE_TRY(drove__accel_host_alloc(e, n, "gradients for a device", &memory));
+    e->grad_host = memory;
     DROVE_TRY(e->ops->alloc(e->accel, n, &e->theta));
     DROVE_TRY(e->ops->alloc(e->accel, n, &e->grad));
     DROVE_ACCEL_TRY(e, e->ops->zero(e->work, drove__accel_view(e->grad, 0), n));

@@ -16,14 +16,15 @@
 
 static drove_status reserve(drove_engine *e, drove_accel_staging *s, size_t n)
 {
+    void *memory;
     if (n <= s->n_room) return DROVE_OK;
     e->ops->host_free(e->accel, s->host);
     e->ops->free(e->accel, s->device);
     s->host = NULL;
     s->device = NULL;
     s->n_room = 0;
-    s->host = e->ops->host_alloc(e->accel, n * sizeof *s->host);
-    if (s->host == NULL) return drove__fail_nomem("examples of a batch", n * sizeof *s->host);
+    DROVE_TRY(drove__accel_host_alloc(e, n, "examples of a batch", &memory));
+    s->host = memory;
     DROVE_TRY(e->ops->alloc(e->accel, n, &s->device));
     s->n_room = n;
     return DROVE_OK;

@@ -133,6 +133,14 @@ struct drove_engine {
 drove_status drove__accel_try(drove_engine *e, drove_status status);
 #define DROVE_ACCEL_TRY(e, call) DROVE_TRY(drove__accel_try(e, call))
 
+/* Pinned memory of n numbers of 4 bytes; `what` begins the error. */
+static inline drove_status drove__accel_host_alloc(drove_engine *e, size_t n, const char *what,
+                                                   void **out)
+{
+    drove_status status = e->ops->host_alloc(e->accel, n * sizeof(float), out);
+    return status == DROVE_OK ? DROVE_OK : drove__fail_in(status, "%s", what);
+}
+
 static inline drove_accel_view drove__accel_view(drove_accel_buffer *buffer, size_t offset)
 {
     return (drove_accel_view){.buffer = buffer, .offset = offset};

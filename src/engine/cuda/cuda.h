@@ -89,7 +89,7 @@ static inline float *drove_cuda_at(drove_accel_view view)
 /* memory.c */
 drove_status drove_cuda_alloc(drove_accel *a, size_t n_elements, drove_accel_buffer **out);
 void         drove_cuda_free(drove_accel *a, drove_accel_buffer *buffer);
-void        *drove_cuda_host_alloc(drove_accel *a, size_t n_bytes);
+drove_status drove_cuda_host_alloc(drove_accel *a, size_t n_bytes, void **out);
 void         drove_cuda_host_free(drove_accel *a, void *memory);
 
 /* queue.c */

@@ -26,22 +26,26 @@ drove_status drove_cuda_alloc(drove_accel *a, size_t n_elements, drove_accel_buf
 void drove_cuda_free(drove_accel *a, drove_accel_buffer *buffer)
 {
     if (buffer == NULL) return;
-    if (drove_cuda_enter(a) == DROVE_OK) cudaFree(buffer->memory);
+    (void)drove_cuda_enter(a); /* frees without it, too */
+    cudaFree(buffer->memory);
+    cudaGetLastError(); /* it shall not show at a later call */
     free(buffer);
 }
 
-void *drove_cuda_host_alloc(drove_accel *a, size_t n_bytes)
+drove_status drove_cuda_host_alloc(drove_accel *a, size_t n_bytes, void **out)
 {
     void *memory = NULL;
-    if (drove_cuda_enter(a) != DROVE_OK) return NULL;
-    if (cudaHostAlloc(&memory, n_bytes > 0 ? n_bytes : 1, cudaHostAllocPortable) == cudaSuccess) {
-        return memory; /* whole pages, hence aligned */
-    }
-    cudaGetLastError(); /* it is answered; it shall not show at a later call */
-    return NULL;
+    drove_status status = drove_cuda_enter(a);
+    if (status != DROVE_OK) return status;
+    DROVE_CUDA_TRY(a, cudaHostAlloc(&memory, n_bytes > 0 ? n_bytes : 1, cudaHostAllocPortable));
+    *out = memory; /* whole pages, hence aligned */
+    return DROVE_OK;
 }
 
 void drove_cuda_host_free(drove_accel *a, void *memory)
 {
-    if (memory != NULL && drove_cuda_enter(a) == DROVE_OK) cudaFreeHost(memory);
+    if (memory == NULL) return;
+    (void)drove_cuda_enter(a); /* frees without it, too */
+    cudaFreeHost(memory);
+    cudaGetLastError(); /* it shall not show at a later call */
 }

@@ -43,15 +43,14 @@ drove_status drove_cuda_queue_create(drove_accel *a, drove_accel_queue **out)
 void drove_cuda_queue_destroy(drove_accel_queue *q)
 {
     if (q == NULL) return;
-    if (drove_cuda_enter(q->a) == DROVE_OK) {
-        cudaStreamSynchronize(q->stream);
-        if (q->blas != NULL) cublasDestroy(q->blas);
-        drove_cuda_conv_end(q);
-        cudaFree(q->workspace);
-        cudaFree(q->sums);
-        cudaStreamDestroy(q->stream);
-        cudaGetLastError();
-    }
+    (void)drove_cuda_enter(q->a); /* what follows does without, too */
+    cudaStreamSynchronize(q->stream);
+    if (q->blas != NULL) cublasDestroy(q->blas);
+    drove_cuda_conv_end(q);
+    cudaFree(q->workspace);
+    cudaFree(q->sums);
+    cudaStreamDestroy(q->stream);
+    cudaGetLastError(); /* it shall not show at a later call */
     free(q);
 }
 
@@ -104,6 +103,7 @@ void drove_cuda_events_fini(drove_accel *a)
     }
     if (a->base != NULL) cudaEventDestroy(a->base);
     a->base = NULL;
+    cudaGetLastError(); /* it shall not show at a later call */
 }
 
 drove_status drove_cuda_record(drove_accel_queue *q, drove_accel_event **out)
@@ -268,6 +268,8 @@ drove_status drove_cuda_sequence_run(drove_accel_queue *q, drove_accel_sequence 
 void drove_cuda_sequence_destroy(drove_accel_sequence *sequence)
 {
     if (sequence == NULL) return;
-    if (drove_cuda_enter(sequence->a) == DROVE_OK) cudaGraphExecDestroy(sequence->graph);
+    (void)drove_cuda_enter(sequence->a); /* what follows does without, too */
+    cudaGraphExecDestroy(sequence->graph);
+    cudaGetLastError(); /* it shall not show at a later call */
     free(sequence);
 }

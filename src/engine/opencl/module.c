@@ -18,6 +18,8 @@ const drove_accel_host *drove_cl_host; /* set when the module is opened, constan
 static pthread_once_t looked = PTHREAD_ONCE_INIT;
 static unsigned n_devices;
 static cl_device_id devices[MOST_DEVICES];
+static cl_int look_error; /* of the first call that failed, and which; CL_SUCCESS: none */
+static const char *look_call;
 
 /* ---- errors ---- */
 
@@ -47,19 +49,31 @@ drove_status drove_cl_check(const drove_accel *a, cl_int error, const char *call
 
 /* ---- which there are ---- */
 
+/* Whether a call found something; none is no error. */
+static bool has_found(cl_int error, cl_int none, const char *call)
+{
+    if (error == CL_SUCCESS || error == none) return error == CL_SUCCESS;
+    if (look_error == CL_SUCCESS) look_call = call;
+    if (look_error == CL_SUCCESS) look_error = error;
+    return false;
+}
+
 static void look(void)
 {
+    enum { NO_PLATFORM = -1001 }; /* CL_PLATFORM_NOT_FOUND_KHR, of cl_khr_icd */
     cl_platform_id platform[MOST_PLATFORMS];
     cl_uint n_platforms = 0;
-    if (clGetPlatformIDs(MOST_PLATFORMS, platform, &n_platforms) != CL_SUCCESS) return;
+    if (!has_found(clGetPlatformIDs(MOST_PLATFORMS, platform, &n_platforms), NO_PLATFORM,
+                   "clGetPlatformIDs"))
+        return;
     if (n_platforms > MOST_PLATFORMS) n_platforms = MOST_PLATFORMS;
     for (cl_uint p = 0; p < n_platforms; p++) {
         cl_uint n = 0, room = MOST_DEVICES - n_devices;
         if (room == 0) return;
-        if (clGetDeviceIDs(platform[p], CL_DEVICE_TYPE_ALL, room, devices + n_devices, &n) !=
-            CL_SUCCESS) {
+        if (!has_found(clGetDeviceIDs(platform[p], CL_DEVICE_TYPE_ALL, room, devices + n_devices,
+                                      &n),
+                       CL_DEVICE_NOT_FOUND, "clGetDeviceIDs"))
             continue;
-        }
         n_devices += n < room ? n : room;
     }
 }
@@ -68,55 +82,63 @@ static drove_status count(unsigned *out)
 {
     pthread_once(&looked, look);
     *out = n_devices;
-    return DROVE_OK;
+    /* a platform that fails beside others that have devices is left out */
+    return n_devices > 0 ? DROVE_OK : drove_cl_check(NULL, look_error, look_call);
 }
 
-static void text_of(cl_device_id device, cl_device_info what, char *into, size_t size)
+static cl_int text_of(cl_device_id device, cl_device_info what, char *into, size_t size)
 {
     char text[1024] = "";
-    clGetDeviceInfo(device, what, sizeof text - 1, text, NULL);
+    cl_int error = clGetDeviceInfo(device, what, sizeof text - 1, text, NULL);
     const char *from = text + strspn(text, " "); /* some drivers pad their names */
     snprintf(into, size, "%s", from);
+    return error;
 }
 
-static bool can_split(cl_device_id device, cl_uint n_units)
+static cl_int can_split(cl_device_id device, cl_uint n_units, bool *out)
 {
     cl_device_partition_property how[16] = {0};
     size_t size = 0;
-    if (n_units < 2 || clGetDeviceInfo(device, CL_DEVICE_PARTITION_PROPERTIES, sizeof how, how,
-                                       &size) != CL_SUCCESS) {
-        return false;
+    if (n_units < 2) return CL_SUCCESS;
+    cl_int error = clGetDeviceInfo(device, CL_DEVICE_PARTITION_PROPERTIES, sizeof how, how, &size);
+    if (error == CL_INVALID_VALUE) return CL_SUCCESS; /* OpenCL 1.1 has no parts */
+    for (size_t i = 0; error == CL_SUCCESS && i < size / sizeof how[0]; i++) {
+        if (how[i] == CL_DEVICE_PARTITION_EQUALLY) *out = true;
     }
-    for (size_t i = 0; i < size / sizeof how[0]; i++) {
-        if (how[i] == CL_DEVICE_PARTITION_EQUALLY) return true;
-    }
-    return false;
+    return error;
 }
 
-static drove_status read_facts(cl_device_id device, drove_accel_facts *out)
+/* Numbers, name, driver's version. */
+static cl_int read_device(cl_device_id device, drove_accel_facts *facts, char *driver, size_t size)
 {
-    char driver[DROVE_ACCEL_TEXT_SIZE] = "", platform[DROVE_ACCEL_TEXT_SIZE] = "";
     cl_ulong memory = 0, buffer = 0;
     cl_uint n_units = 0;
-    cl_platform_id id;
-    drove_accel_facts facts = {0};
-    cl_int error = clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof id, &id, NULL);
-    if (error == CL_SUCCESS)
-        error = clGetDeviceInfo(device, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof memory, &memory, NULL);
+    cl_int error = clGetDeviceInfo(device, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof memory, &memory, NULL);
     if (error == CL_SUCCESS)
         error = clGetDeviceInfo(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof buffer, &buffer, NULL);
     if (error == CL_SUCCESS)
         error =
             clGetDeviceInfo(device, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof n_units, &n_units, NULL);
+    if (error == CL_SUCCESS)
+        error = text_of(device, CL_DEVICE_NAME, facts->name, sizeof facts->name);
+    if (error == CL_SUCCESS) error = text_of(device, CL_DRIVER_VERSION, driver, size);
+    facts->memory_bytes = memory;
+    facts->most_buffer_bytes = buffer;
+    facts->n_units = n_units;
+    return error == CL_SUCCESS ? can_split(device, n_units, &facts->can_split) : error;
+}
+
+static drove_status read_facts(cl_device_id device, drove_accel_facts *out)
+{
+    char driver[DROVE_ACCEL_TEXT_SIZE] = "", platform[DROVE_ACCEL_TEXT_SIZE] = "";
+    cl_platform_id id;
+    drove_accel_facts facts = {0};
+    cl_int error = clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof id, &id, NULL);
+    if (error == CL_SUCCESS) error = read_device(device, &facts, driver, sizeof driver);
     if (error != CL_SUCCESS) return drove_cl_check(NULL, error, "clGetDeviceInfo");
-    clGetPlatformInfo(id, CL_PLATFORM_NAME, sizeof platform - 1, platform, NULL);
-    text_of(device, CL_DEVICE_NAME, facts.name, sizeof facts.name);
-    text_of(device, CL_DRIVER_VERSION, driver, sizeof driver);
+    error = clGetPlatformInfo(id, CL_PLATFORM_NAME, sizeof platform - 1, platform, NULL);
+    if (error != CL_SUCCESS) return drove_cl_check(NULL, error, "clGetPlatformInfo");
     snprintf(facts.driver, sizeof facts.driver, "%.80s %.40s", platform, driver);
-    facts.memory_bytes = memory;
-    facts.most_buffer_bytes = buffer;
-    facts.n_units = n_units;
-    facts.can_split = can_split(device, n_units);
     *out = facts;
     return DROVE_OK;
 }
@@ -124,7 +146,8 @@ static drove_status read_facts(cl_device_id device, drove_accel_facts *out)
 static drove_status take_device(unsigned number, cl_device_id *out)
 {
     unsigned n;
-    count(&n);
+    drove_status status = count(&n);
+    if (status != DROVE_OK) return status;
     if (number >= n) {
         return drove_cl_host->fail(DROVE_E_ARG, "OpenCL device %u: expected one below %u", number,
                                    n);
@@ -184,7 +207,8 @@ static drove_status set_up(drove_accel *a, const drove_accel_choice *choice)
     if (status == DROVE_OK) status = read_facts(a->device, &a->facts);
     if (status == DROVE_OK && choice->n_sub_devices > 0) status = split(a, choice);
     if (status != DROVE_OK) return status;
-    clGetDeviceInfo(a->device, CL_DEVICE_TYPE, sizeof type, &type, NULL);
+    error = clGetDeviceInfo(a->device, CL_DEVICE_TYPE, sizeof type, &type, NULL);
+    if (error != CL_SUCCESS) return drove_cl_check(a, error, "clGetDeviceInfo");
     a->is_cpu = (type & CL_DEVICE_TYPE_CPU) != 0;
     /* On processors the product of this folder is several times faster. */
     const char *wish = getenv("DROVE_OPENCL_GEMM");

@@ -98,7 +98,7 @@ drove_status drove_cl_sparse_backward(drove_accel_queue *q, const drove_accel_sp
 /* queue.c */
 drove_status drove_cl_alloc(drove_accel *a, size_t n_elements, drove_accel_buffer **out);
 void         drove_cl_free(drove_accel *a, drove_accel_buffer *buffer);
-void        *drove_cl_host_alloc(drove_accel *a, size_t n_bytes);
+drove_status drove_cl_host_alloc(drove_accel *a, size_t n_bytes, void **out);
 void         drove_cl_host_free(drove_accel *a, void *memory);
 drove_status drove_cl_queue_create(drove_accel *a, drove_accel_queue **out);
 void         drove_cl_queue_destroy(drove_accel_queue *q);

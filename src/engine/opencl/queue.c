@@ -67,10 +67,16 @@ static void *mapped_memory(drove_accel *a, size_t n_bytes, cl_mem *buffer)
     return NULL;
 }
 
-void *drove_cl_host_alloc(drove_accel *a, size_t n_bytes)
+static drove_status fail_host_alloc(const drove_accel *a, size_t n_bytes)
+{
+    return drove_cl_host->fail(DROVE_E_NOMEM, "%s: not enough memory for %zu bytes", a->facts.name,
+                               n_bytes);
+}
+
+drove_status drove_cl_host_alloc(drove_accel *a, size_t n_bytes, void **out)
 {
     drove_cl_pinned *p = calloc(1, sizeof *p);
-    if (p == NULL) return NULL;
+    if (p == NULL) return fail_host_alloc(a, n_bytes);
     if (n_bytes == 0) n_bytes = 1;
     if (!a->is_cpu) p->memory = mapped_memory(a, n_bytes, &p->buffer);
     if (p->memory == NULL) {
@@ -79,13 +85,14 @@ void *drove_cl_host_alloc(drove_accel *a, size_t n_bytes)
     }
     if (p->memory == NULL) {
         free(p);
-        return NULL;
+        return fail_host_alloc(a, n_bytes);
     }
     pthread_mutex_lock(&a->lock);
     p->next = a->pinned;
     a->pinned = p;
     pthread_mutex_unlock(&a->lock);
-    return p->memory;
+    *out = p->memory;
+    return DROVE_OK;
 }
 
 void drove_cl_host_free(drove_accel *a, void *memory)
@@ -207,8 +214,9 @@ static drove_status listen(drove_accel_event *e)
     atomic_fetch_add_explicit(&e->n_users, 1, memory_order_relaxed); /* the caller holds one */
     cl_int error = clSetEventCallback(e->event, CL_COMPLETE, on_done, e);
     if (error != CL_SUCCESS) {
+        drove_status status = drove_cl_check(e->accel, error, "clSetEventCallback");
         let_go(e);
-        return drove_cl_check(e->accel, error, "clSetEventCallback");
+        return status;
     }
     e->is_heard = true;
     return DROVE_OK;
@@ -233,7 +241,9 @@ drove_status drove_cl_wait(drove_accel_event *event, uint64_t timeout_ns)
 {
     cl_int state = state_of(event);
     if (state > CL_COMPLETE && timeout_ns == UINT64_MAX) {
-        clWaitForEvents(1, &event->event);
+        cl_int error = clWaitForEvents(1, &event->event);
+        if (error != CL_SUCCESS && error != CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST)
+            return drove_cl_check(event->accel, error, "clWaitForEvents");
         state = state_of(event);
     } else if (state > CL_COMPLETE) {
         drove_status status = listen(event);

@@ -34,10 +34,33 @@ static void a_signal_waits_for_mpi_init(void **state)
     assert_true(signal(SIGTERM, on_signal) != SIG_ERR);
     assert_int_equal(drove__transport_mpi(&kernels, 1.0, &t), DROVE_E_SYSTEM);
     assert_null(t);
-    assert_string_equal(drove_error_text(), "SIGTERM was held back");
+    assert_string_equal(drove_error_text(), "rank 0: SIGTERM was held back");
     assert_int_equal(n_signals, 1); /* and came when init had returned */
     assert_int_equal(raise(SIGTERM), 0);
     assert_int_equal(n_signals, 2); /* nothing is held back any more */
+}
+
+/* Whom the others may wait for ends them, once, and only when it is told to. */
+static void a_rank_that_cannot_join_ends_the_others(void **state)
+{
+    drovek_table kernels;
+    drove_transport *t = NULL;
+    (void)state;
+    assert_int_equal(drovek_select(&kernels, drove__cpu_features(), "ref"), DROVE_OK);
+    unsetenv("DROVE_TEST_ABORTED");
+    for (int has_begun = 0; has_begun < 2; has_begun++) { /* MPI, before init failed */
+        if (has_begun) setenv("DROVE_TEST_WIRE", "1", 1);
+        assert_int_equal(drove__transport_mpi(&kernels, 1.0, &t), DROVE_E_SYSTEM);
+        assert_null(t);
+        assert_null(getenv("DROVE_TEST_ABORTED")); /* the error has not been shown */
+        drove__mpi_abandon(7);
+        if (!has_begun) assert_null(getenv("DROVE_TEST_ABORTED"));
+        else assert_string_equal(getenv("DROVE_TEST_ABORTED"), "7");
+    }
+    unsetenv("DROVE_TEST_ABORTED");
+    drove__mpi_abandon(7);
+    assert_null(getenv("DROVE_TEST_ABORTED"));
+    unsetenv("DROVE_TEST_WIRE");
 }
 
 static void libraries_of_communicators(void **state)
@@ -55,6 +78,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_signal_waits_for_mpi_init),
+        cmocka_unit_test(a_rank_that_cannot_join_ends_the_others),
         cmocka_unit_test(libraries_of_communicators),
     };
     char path[PATH_MAX + 16];

@@ -2,6 +2,7 @@
  * that make no sense or are of other workers, facts, and low-precision workers that stop. */
 #include "support/strategies.h"
 
+#include "elastic/central.h"
 #include "elastic/elastic.h"
 
 #include <math.h>
@@ -109,6 +110,33 @@ static void numbers_out_of_range_are_refused(void **state)
     rig_fini(&r);
 }
 
+/* Each method names the argument that it does not have, and the range of each that it has. */
+static void arguments_are_checked(void **state)
+{
+    (void)state;
+    static const char *const bad[][2] = {{"easgd-async?overlap=2", "overlap"},
+                                         {"easgd?overlap=2", "overlap"},
+                                         {"diloco?lr=0", "lr"},
+                                         {"diloco?momentum=1", "momentum"},
+                                         {"diloco?h=0", "h"},
+                                         {"easgd-sync3?centre=2", "centre"},
+                                         {"easgd-hogwild?overlap=x", "overlap"}};
+    for (const drove_sync_ops *const *row = drove__strategies; *row != NULL; row++) {
+        char variant[64];
+        if (((*row)->needs & DROVE_SYNC_SPREAD) == 0) continue;
+        rig_options o = options(*row, (*row)->name);
+        if (!rig_accepts(o)) o.rule = "momentum";
+        assert_true(rig_accepts(o));
+        snprintf(variant, sizeof variant, "%s?nonsense=1", (*row)->name);
+        o.variant = variant;
+        expect_refused(o, "nonsense");
+    }
+    for (size_t i = 0; i < DROVE_COUNT(bad); i++) {
+        rig_options o = options(NULL, bad[i][0]);
+        expect_refused(o, bad[i][1]);
+    }
+}
+
 static void facts_are_those_of_the_options(void **state)
 {
     (void)state;
@@ -150,7 +178,143 @@ static void facts_are_those_of_the_options(void **state)
     rig_fini(&r);
 }
 
+/* ---- messages ---- */
+
+/* Whatever another rank sends: a count is one, or 0. */
+static void counts_in_messages(void **state)
+{
+    (void)state;
+    static const uint64_t counts[] = {0, 1, 12345, (1u << 24) - 1, 1u << 24, UINT64_C(1) << 40};
+    static const float odd[] = {-1.0f, NAN, INFINITY, -INFINITY, 16777216.0f, 1e30f};
+    for (size_t i = 0; i < DROVE_COUNT(counts); i++) {
+        float number[2];
+        drove__elastic_split(counts[i], number);
+        assert_true(drove__elastic_join(number) == counts[i]);
+    }
+    for (size_t i = 0; i < DROVE_COUNT(odd); i++) {
+        assert_int_equal(drove__elastic_join((const float[2]){odd[i], 0.0f}), 0);
+        assert_int_equal(drove__elastic_join((const float[2]){7.0f, odd[i]}), 7);
+    }
+}
+
+/* A part that is not there, a worker that is not there, too few floats: nothing is counted. */
+static void messages_for_nobody(void **state)
+{
+    (void)state;
+    static const drove_span parts[] = {{0, 10}, {10, N - 10}};
+    static const struct {
+        unsigned worker;
+        size_t n;
+        float part;
+        bool is_good;
+    } cases[] = {{0, N, 0.0f, true},      {2, 14, 1.0f, true},     {0, 9, 0.0f, false},
+                 {0, 13, 1.0f, false},    {P, N, 0.0f, false},     {UINT32_MAX, N, 0.0f, false},
+                 {0, N, 2.0f, false},     {0, N, -2.0f, false},    {0, N, NAN, false},
+                 {0, N, INFINITY, false}, {0, N, -INFINITY, false}};
+    rig r;
+    rig_options o = options(NULL, "easgd-async");
+    o.part = parts;
+    o.n_parts = 2;
+    rig_init(&r, o);
+    drove_central *v = r.sync->impl;
+    for (size_t i = 0; i < DROVE_COUNT(cases); i++) {
+        uint64_t before = 77, n = atomic_load(&v->n_updates);
+        float number[4] = {0.1f, 1.0f, 0.0f, cases[i].part};
+        const drove_span *found =
+            drove__central_receive(v, cases[i].worker, cases[i].n, number, &before);
+        assert_true((found != NULL) == cases[i].is_good);
+        if (found != NULL) assert_ptr_equal(found, &v->e.part[(size_t)cases[i].part]);
+        const bool is_counted = cases[i].is_good && cases[i].part == 0.0f;
+        assert_int_equal(atomic_load(&v->n_updates), n + is_counted);
+        if (found == NULL) assert_int_equal(before, 77);
+        float message[N] = {0}, c = v->centre[0];
+        if (found == NULL) drove__central_elastic(v, cases[i].worker, message, cases[i].n, number);
+        assert_true(v->centre[0] == c); /* a message for nobody moves nothing */
+    }
+    rig_fini(&r);
+}
+
 /* ---- saved states ---- */
+
+static drove_status restore_into(rig_options o, const drove_tensor *tensor, size_t n,
+                                 drove_elastic_facts *facts)
+{
+    rig r;
+    static float vector[3 * N];
+    const drove_safetensors st = {.n_tensors = n, .tensor = (drove_tensor *)(uintptr_t)tensor};
+    rig_init(&r, o);
+    drove_status status = drove__sync_restore(r.sync, 0, &(drove_params){.theta = vector}, &st);
+    if (facts != NULL) assert_true(drove__elastic_facts(r.sync, facts));
+    rig_fini(&r);
+    return status;
+}
+
+/* Of each method: a state that lacks a tensor beside the replicas is refused, and names it. */
+static bool whole_states(rig_options o)
+{
+    rig r;
+    drove_tensor saved[MOST_TENSORS], changed[MOST_TENSORS];
+    rig_init(&r, o);
+    const size_t n = r.sync->ops->tensors(r.sync, saved, MOST_TENSORS);
+    if (n > 0) assert_int_equal(restore_into(o, saved, n, NULL), DROVE_OK);
+    for (size_t i = 0; i < n; i++) {
+        if (strncmp(saved[i].name, "elastic.w.", 10) == 0) continue;
+        if (strcmp(saved[i].name, "elastic.progress") == 0) continue;
+        memcpy(changed, saved, sizeof changed);
+        changed[i].name[0] = '\0';
+        assert_int_equal(restore_into(o, changed, n, NULL), DROVE_E_DATA);
+        if (strstr(drove_error_text(), saved[i].name) == NULL) fail_msg("%s", drove_error_text());
+    }
+    rig_fini(&r);
+    return n > 0;
+}
+
+static void states_are_whole(void **state)
+{
+    (void)state;
+    static const char *const encoding[] = {"easgd-sync3", "allreduce", "local", "diloco"};
+    unsigned n_with_state = 0;
+    for (const drove_sync_ops *const *row = drove__strategies; *row != NULL; row++) {
+        rig_options o = options(*row, (*row)->name);
+        if (((*row)->needs & DROVE_SYNC_SPREAD) == 0 || (*row)->tensors == NULL) continue;
+        if (!rig_accepts(o)) o.rule = "momentum";
+        n_with_state += whole_states(o);
+    }
+    assert_in_range(n_with_state, 9, 64);
+    for (size_t i = 0; i < DROVE_COUNT(encoding); i++) {
+        rig_options o = options(NULL, encoding[i]);
+        o.wire_format = "C8s";
+        assert_true(whole_states(o));
+    }
+}
+
+/* A period that was found out goes on; one that no run can have does not. */
+static void a_period_is_restored(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t saved, expected;
+    } cases[] = {
+        {12, 12}, {DROVE_MOST_PERIOD, DROVE_MOST_PERIOD}, {0, 1}, {DROVE_MOST_PERIOD + 1, 1}};
+    rig r;
+    drove_tensor saved[MOST_TENSORS];
+    rig_options o = options(NULL, "local");
+    o.period = "auto";
+    rig_init(&r, o);
+    const size_t n = r.sync->ops->tensors(r.sync, saved, MOST_TENSORS);
+    size_t at = 0;
+    while (strcmp(saved[at].name, "elastic.progress") != 0) at++;
+    uint64_t counts[P * DROVE_ELASTIC_PROGRESS];
+    memcpy(counts, saved[at].bytes, sizeof counts);
+    saved[at].bytes = counts;
+    for (size_t i = 0; i < DROVE_COUNT(cases); i++) {
+        drove_elastic_facts facts;
+        for (unsigned w = 0; w < P; w++) counts[w * DROVE_ELASTIC_PROGRESS + 3] = cases[i].saved;
+        assert_int_equal(restore_into(o, saved, n, &facts), DROVE_OK);
+        assert_int_equal(facts.period, cases[i].expected);
+    }
+    rig_fini(&r);
+}
 
 /* A run of a few steps whose tensors are then changed. */
 static size_t save(rig *r, const char *variant, drove_tensor *out)
@@ -235,7 +399,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(questions_are_carried_as_they_are),
         cmocka_unit_test(numbers_out_of_range_are_refused),
+        cmocka_unit_test(arguments_are_checked),
         cmocka_unit_test(facts_are_those_of_the_options),
+        cmocka_unit_test(counts_in_messages),
+        cmocka_unit_test(messages_for_nobody),
+        cmocka_unit_test(states_are_whole),
+        cmocka_unit_test(a_period_is_restored),
         cmocka_unit_test(states_are_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -259,6 +259,38 @@ static void a_saved_turn_goes_on(void **state)
     rig_fini(&r);
 }
 
+/* Who would wait for the others is woken, and none of its steps is lost. */
+static void a_stop_reaches_the_method(void **state)
+{
+    (void)state;
+    static const drove_sync_ops *const rows[] = {&drove__sync_local, &drove__sync_diloco,
+                                                 &drove__sync_easgd_sync3};
+    for (size_t i = 0; i < DROVE_COUNT(rows); i++) {
+        rig r;
+        drove_publish_info info;
+        rig_init(&r, options(rows[i], "1"));
+        ((int8_t *)r.sync->ops->live(r.sync, 0).words)[0] = 3;
+        r.sync->ops->stop(r.sync);
+        assert_int_equal(atomic_load(&r.sync->stopping), 1);
+        assert_int_equal(r.sync->ops->live_done(r.sync, 0, 1, &info), DROVE_E_SYSTEM);
+        assert_int_equal(((int8_t *)r.sync->ops->live(r.sync, 0).words)[0], 3);
+        rig_fini(&r);
+    }
+}
+
+static void messages_by_layer_are_refused(void **state)
+{
+    (void)state;
+    rig r;
+    static const drove_span two[] = {{0, 10}, {10, N_FLOATS - 10}};
+    rig_options o = options(&drove__sync_local, "2");
+    o.part = two;
+    o.n_parts = 2;
+    assert_int_equal(rig_try(&r, o), DROVE_E_ARG);
+    assert_non_null(strstr(drove_error_text(), "--messages layers: expected packed"));
+    rig_fini(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -270,6 +302,8 @@ int main(void)
         cmocka_unit_test(all_of_them_exchange),
         cmocka_unit_test(fewer_bits_travel),
         cmocka_unit_test(refuses_what_it_has_not),
+        cmocka_unit_test(a_stop_reaches_the_method),
+        cmocka_unit_test(messages_by_layer_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -113,10 +113,11 @@ static void free_buffer(drove_accel *a, drove_accel_buffer *buffer)
     gone(buffer);
 }
 
-static void *host_alloc(drove_accel *a, size_t n_bytes)
+static drove_status host_alloc(drove_accel *a, size_t n_bytes, void **out)
 {
     (void)a;
-    return made(n_bytes);
+    *out = made(n_bytes);
+    return DROVE_OK;
 }
 
 static void host_free(drove_accel *a, void *memory)

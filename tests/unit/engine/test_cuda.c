@@ -92,7 +92,8 @@ static void test_memory(void **state)
     assert_int_equal(ops->alloc(accel, 0, &buffer), DROVE_OK);
     ops->free(accel, buffer);
     ops->free(accel, NULL);
-    void *pinned = ops->host_alloc(accel, 100);
+    void *pinned = NULL;
+    assert_int_equal(ops->host_alloc(accel, 100, &pinned), DROVE_OK);
     assert_non_null(pinned);
     assert_int_equal((uintptr_t)pinned % 64, 0);
     ops->host_free(accel, pinned);

@@ -1,0 +1,199 @@
+/* What a worker says of batches that it has trained, where its data are read from disk: each of a
+ * window's batches once, when it comes to the first batch of the next window, before it waits for
+ * that, and no sooner.  Otherwise the window's memory would be filled anew under a batch in hand.
+ *
+ * The stream is functions of this test, which note what they are told; the loader is the real one.
+ */
+#include "loop/batches.h"
+
+#include "base/cpu.h"
+#include "base/mem.h"
+#include "engine/gather.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* windows of two blocks of four rows: batches of three rows have 3, 3 and 2 */
+enum { BLOCK = 4, PER_WINDOW = 2, WINDOWS = 3, BATCH = 3, PER_EPOCH = 9, MOST_NOTES = 16 };
+
+/* ---- the stream: all windows are there; what is said is noted ---- */
+
+static struct {
+    uint64_t window, n_batches, n_taken; /* batches that the worker had been given */
+} note[MOST_NOTES];
+static size_t n_notes;
+static uint64_t n_taken;
+
+void __wrap_drove__stream_done(drove_stream *s, uint64_t window, uint64_t n_batches);
+bool __wrap_drove__stream_has(drove_stream *s, uint64_t window);
+
+void __wrap_drove__stream_done(drove_stream *s, uint64_t window, uint64_t n_batches)
+{
+    (void)s;
+    assert_true(n_notes < MOST_NOTES);
+    note[n_notes].window = window;
+    note[n_notes].n_batches = n_batches;
+    note[n_notes++].n_taken = n_taken;
+}
+
+bool __wrap_drove__stream_has(drove_stream *s, uint64_t window)
+{
+    (void)s, (void)window;
+    return true;
+}
+
+/* ---- a source: the numbers up to a limit ---- */
+
+typedef struct numbers {
+    drove_source base;
+    uint64_t at, limit;
+} numbers;
+
+static bool next_number(drove_source *s, unsigned worker, bool waits, drove_task *out)
+{
+    numbers *n = (numbers *)s;
+    (void)worker, (void)waits;
+    if (n->at == n->limit) return false;
+    *out = (drove_task){.number = n->at++};
+    return true;
+}
+
+static const drove_source_ops counting = {.name = "numbers", .next = next_number};
+
+/* ---- one worker ---- */
+
+typedef struct rig {
+    drove_data *data;
+    drovek_table kernels;
+    drove_windows windows;
+    drove_loop loop;
+    drove_worker *worker;
+    numbers source;
+    uint32_t row[2][BATCH];
+} rig;
+
+static void open_rig(rig *r, bool loads)
+{
+    drove_data *none;
+    const drove_windows_options how = {.n_rows = BLOCK * PER_WINDOW * WINDOWS,
+                                       .block_rows = BLOCK,
+                                       .per_window = PER_WINDOW,
+                                       .seed = 1};
+    static int some_stream;
+    memset(r, 0, sizeof *r);
+    n_notes = 0;
+    n_taken = 0;
+    assert_int_equal(drove_data_open("synth:digits?n=80", NULL, 3, &r->data, &none), DROVE_OK);
+    assert_int_equal(drovek_select(&r->kernels, drove__cpu_features(), "ref"), DROVE_OK);
+    drove__windows_init(&r->windows, &how);
+    r->loop.order = drove__order_make(how.n_rows, BATCH, 5, DROVE_ORDER_SHUFFLE);
+    drove__order_read_windows(&r->loop.order, &r->windows);
+    assert_int_equal(r->loop.order.per_epoch, PER_EPOCH);
+    r->source.base.ops = &counting;
+    r->loop.source = &r->source.base;
+    r->loop.clock = &drove__clock_real;
+    r->loop.stream = (drove_stream *)(void *)&some_stream;
+    r->worker = drove__alloc(1, sizeof *r->worker);
+    assert_non_null(r->worker);
+    *r->worker = (drove_worker){
+        .loop = &r->loop, .data = r->data, .row = {r->row[0], r->row[1]}, .most_rows = BATCH};
+    drove__order_cursor_init(&r->worker->cursor);
+    if (!loads) return;
+    const drove_loader_options opt = {.data = r->data,
+                                      .kernels = &r->kernels,
+                                      .max_rows = BATCH,
+                                      .n_workers = 1,
+                                      .n_threads = 1,
+                                      .clock = r->loop.clock};
+    assert_int_equal(drove__loader_create(&opt, &r->worker->loader), DROVE_OK);
+    assert_int_equal(drove__loader_join(r->worker->loader, 0), DROVE_OK);
+}
+
+static void close_rig(rig *r)
+{
+    drove__loader_destroy(r->worker->loader);
+    drove__free(r->worker);
+    drove_data_destroy(r->data);
+}
+
+static void take(rig *r, uint64_t number)
+{
+    drove_task task;
+    drove_batch batch;
+    drove_status status;
+    assert_true(drove__batches_next(r->worker, &task, &batch, &status));
+    assert_int_equal(status, DROVE_OK);
+    assert_int_equal(task.number, number);
+    assert_int_equal(batch.number, number);
+    n_taken++;
+}
+
+static void expect_note(size_t i, uint64_t window, uint64_t n_batches, uint64_t after)
+{
+    assert_int_equal(note[i].window, window);
+    assert_int_equal(note[i].n_batches, n_batches);
+    assert_int_equal(note[i].n_taken, after);
+}
+
+/* Seven batches: two windows of three, and one batch of the third. */
+static void walk(bool loads)
+{
+    drove_task task;
+    drove_batch batch;
+    drove_status status;
+    rig r;
+    open_rig(&r, loads);
+    r.source.limit = 7;
+    for (uint64_t i = 0; i < 7; i++) take(&r, i);
+    assert_int_equal(n_notes, 2);
+    assert_false(drove__batches_next(r.worker, &task, &batch, &status));
+    drove__batches_end(r.worker);
+    assert_int_equal(n_notes, 3);
+    expect_note(0, 0, 3, 3); /* when the fourth was asked for */
+    expect_note(1, 1, 3, 6);
+    expect_note(2, 2, 1, 7);
+    drove__batches_end(r.worker); /* nothing is said twice */
+    assert_int_equal(n_notes, 3);
+    close_rig(&r);
+}
+
+static void windows_without_a_loader(void **state)
+{
+    (void)state;
+    walk(false);
+}
+
+static void windows_with_a_loader(void **state)
+{
+    (void)state;
+    walk(true);
+}
+
+/* A batch that is asked for ahead, of the next window, does not end this one. */
+static void the_window_of_the_batch_in_hand(void **state)
+{
+    rig r;
+    (void)state;
+    open_rig(&r, true);
+    r.source.limit = 4;
+    for (uint64_t i = 0; i < 3; i++) take(&r, i); /* the fourth waits in the loader */
+    assert_int_equal(r.worker->n_ahead, 1);
+    assert_int_equal(r.worker->ahead[0].number, 3);
+    assert_int_equal(r.worker->window, 0);
+    assert_int_equal(n_notes, 0);
+    close_rig(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(windows_without_a_loader),
+        cmocka_unit_test(windows_with_a_loader),
+        cmocka_unit_test(the_window_of_the_batch_in_hand),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
