@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/sort.h"
 #include "engine/linear/precision.h"
 #include "engine/linear/problem.h"
 
@@ -288,12 +289,6 @@ static drove_status run_members(pool *c)
 
 /* ---- results ---- */
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* Of the undisturbed windows (where there is none: of the least disturbed ones) the best, or, of
  * several threads, the median: how the lines of a shared model travel between them differs from
  * window to window, and the luckiest is 1.4 to 1.8 times the usual one. */
@@ -306,7 +301,7 @@ static double settled_rate(const pool *c)
     for (unsigned w = 0; w < c->n_windows; w++)
         if (c->share[w] >= best_share) rate[n++] = c->steps[w];
     if (n == 0) return 0.0;
-    qsort(rate, n, sizeof *rate, ascending);
+    drove__sort(rate, n);
     return c->opt->n_threads == 1 ? rate[n - 1] : rate[n / 2];
 }
 
@@ -324,7 +319,7 @@ static void gather(pool *c, drove_measured *out)
                             .n_undisturbed = c->n_full};
     out->n_bytes =
         q->index_bits == 0 ? (uint64_t)q->n_rows * q->row_bytes : q->n_stored * (pair_bits / 8);
-    qsort(c->steps, c->n_windows, sizeof *c->steps, ascending);
+    drove__sort(c->steps, c->n_windows);
     if (c->n_windows > 0) out->gnps_median = c->steps[c->n_windows / 2] * numbers;
 }
 

@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/sort.h"
 #include "base/status.h"
 
 #include <pthread.h>
@@ -160,12 +161,6 @@ static void stop(pool *c)
     for (unsigned i = 0; i < c->n_members; i++) pthread_join(c->member[i].thread, NULL);
 }
 
-static int compare_reals(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
 /* GB/s of the last stretch. */
 static double rate_of(const pool *c)
 {
@@ -190,7 +185,7 @@ static void measure(pool *c, int kernel, size_t level_bytes)
         pthread_barrier_wait(&c->meet); /* they are done */
         c->rate[r] = rate_of(c);
     }
-    qsort(c->rate, c->n_stretches, sizeof *c->rate, compare_reals);
+    drove__sort(c->rate, c->n_stretches);
 }
 
 /* Bytes of each member at a level; 0: this machine has no such level, or not for so many threads.

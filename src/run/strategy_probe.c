@@ -2,6 +2,7 @@
  * docs/results/strategy-auto.md. */
 #include "run/strategy_probe.h"
 
+#include "base/sort.h"
 #include "run/choose.h"
 #include "run/control.h"
 #include "run/progress.h"
@@ -65,16 +66,10 @@ double drove__strategy_probe_budget(double run_s)
 
 /* ---- rates ---- */
 
-static int compare_reals(const void *a, const void *b)
-{
-    const double *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
 /* The lower one of an even number; sorts them. */
 static double median(double *value, unsigned n)
 {
-    qsort(value, n, sizeof *value, compare_reals);
+    drove__sort(value, n);
     return value[(n - 1) / 2];
 }
 

@@ -7,6 +7,7 @@
 #include "run/virtual.h"
 
 #include "base/denormals.h"
+#include "base/sort.h"
 #include "base/virtual.h"
 #include "loop/worker.h"
 
@@ -169,15 +170,9 @@ void drove__virtual_close(drove_run *run)
 
 /* ---- measuring ---- */
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double median(double *value, size_t n)
 {
-    qsort(value, n, sizeof *value, compare);
+    drove__sort(value, n);
     return value[n / 2];
 }
 

@@ -3,9 +3,9 @@
 
 #include "base/futex.h"
 #include "base/relax.h"
+#include "base/sort.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Two threads change one word in turn: awake, then asleep between their turns.  On a busy machine a
@@ -46,12 +46,6 @@ static void *other_main(void *argument)
     return NULL;
 }
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* ns of one way. */
 static double time_turns(ball *b, unsigned n_turns)
 {
@@ -64,7 +58,7 @@ static double time_turns(ball *b, unsigned n_turns)
         }
         took[i] = (double)(drove__now_ns() - begin_ns) / (2.0 * n_turns);
     }
-    qsort(took, SAMPLES, sizeof *took, compare);
+    drove__sort(took, SAMPLES);
     return took[SAMPLES / 2];
 }
 

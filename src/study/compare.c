@@ -3,21 +3,15 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
+#include "base/sort.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdlib.h>
 
 enum { LOW = 249, HIGH = DROVE_RESAMPLES - 250 }; /* 2.5 % lie below, and above */
 
 static const double NEAR = 1.1;
-
-static int compare(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 /* Equal infinities have no mean of their own. */
 static double middle(const double *sorted, size_t n)
@@ -28,7 +22,7 @@ static double middle(const double *sorted, size_t n)
 
 double drove__median(double *x, size_t n)
 {
-    qsort(x, n, sizeof *x, compare);
+    drove__sort(x, n);
     return middle(x, n);
 }
 
@@ -47,7 +41,7 @@ drove_status drove__bootstrap_median(double *x, size_t n, uint64_t seed, drove_i
             for (size_t i = 0; i < n; i++) sample[i] = x[drove__rng_below(&rng, n)];
             median[k] = drove__median(sample, n);
         }
-        qsort(median, DROVE_RESAMPLES, sizeof *median, compare);
+        drove__sort(median, DROVE_RESAMPLES);
         out->low = median[LOW];
         out->high = median[HIGH];
     }

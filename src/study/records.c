@@ -7,8 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
-enum { MOST_LINES_BYTES = 1 << 30, MOST_OBJECT_BYTES = 64 << 20, LINE_SIZE = 8192 };
+enum { PIECE_BYTES = 256 << 10, MOST_OBJECT_BYTES = 64 << 20, LINE_SIZE = 8192 };
 
 void drove__records_say(const drove_records *in, size_t line, const char *why)
 {
@@ -17,6 +18,17 @@ void drove__records_say(const drove_records *in, size_t line, const char *why)
     if (line > 0) snprintf(text, sizeof text, "%s:%zu: left out: %s", in->path, line, why);
     else snprintf(text, sizeof text, "%s: left out: %s", in->path, why);
     in->message(in->context, text);
+}
+
+/* Whoever opens a pipe waits for a writer.  Opening says what else there may be. */
+static drove_status check_regular(const char *path)
+{
+    struct stat about;
+    if (stat(path, &about) != 0 || S_ISREG(about.st_mode)) return DROVE_OK;
+    return drove__fail(DROVE_E_FILE, "%s: expected a regular file, found %s", path,
+                       S_ISDIR(about.st_mode)    ? "a folder"
+                       : S_ISFIFO(about.st_mode) ? "a pipe"
+                                                 : "a device or a socket");
 }
 
 static drove_status parse_object(const char *text, size_t n_bytes, json_t **out)
@@ -34,6 +46,7 @@ drove_status drove__record_load(const char *path, json_t **out)
     char *text = NULL;
     size_t n_bytes;
     *out = NULL;
+    DROVE_TRY(check_regular(path));
     DROVE_TRY(drove__file_load(path, MOST_OBJECT_BYTES, &text, &n_bytes));
     const drove_status status = parse_object(text, n_bytes, out);
     free(text);
@@ -52,15 +65,20 @@ static drove_status check_result(const json_t *record, size_t n_runs)
                        (long long)json_integer_value(run));
 }
 
+/* ---- lines ---- */
+
+typedef drove_status visit_fn(void *to, const json_t *record);
+
 static drove_status take_line(const drove_records *in, const char *line, size_t n_bytes,
-                              size_t number, json_t **all)
+                              size_t number, visit_fn *visit, void *to)
 {
     json_t *record = NULL;
     drove_status status = parse_object(line, n_bytes, &record);
     if (status == DROVE_OK && in->is_results) status = check_result(record, in->n_runs);
     if (status == DROVE_OK) {
-        drove__json_add(all, record);
-        return *all != NULL ? DROVE_OK : drove__fail_nomem("records", n_bytes);
+        status = visit(to, record);
+        json_decref(record);
+        return status;
     }
     json_decref(record);
     if (status != DROVE_E_DATA || in->message == NULL)
@@ -69,29 +87,66 @@ static drove_status take_line(const drove_records *in, const char *line, size_t 
     return DROVE_OK;
 }
 
-drove_status drove__records_read(const drove_records *in, json_t **out, bool *has_half)
+/* Parses nothing. */
+static drove_status count_lines(const char *path, drove_records_found *found)
 {
-    char *text = NULL;
-    size_t n_bytes, n_lines = 0;
+    drove_reader *reader = NULL;
+    size_t n = 0;
+    char *piece = malloc(PIECE_BYTES);
+    *found = (drove_records_found){0};
+    if (piece == NULL) return drove__fail_nomem("lines", PIECE_BYTES);
+    drove_status status = drove__reader_open(path, &reader);
+    while (status == DROVE_OK) {
+        status = drove__reader_read_some(reader, piece, PIECE_BYTES, &n);
+        if (status != DROVE_OK || n == 0) break;
+        for (const char *at = piece; (at = memchr(at, '\n', (size_t)(piece + n - at))) != NULL;
+             at++)
+            found->n_lines++;
+        found->has_half = piece[n - 1] != '\n';
+    }
+    drove__reader_close(reader);
+    free(piece);
+    return status;
+}
+
+drove_status drove__records_each(const drove_records *in, visit_fn *visit, void *to,
+                                 drove_records_found *found)
+{
+    drove_reader *reader = NULL;
+    drove_records_found here;
+    char *line;
+    size_t n_bytes;
+    DROVE_TRY(check_regular(in->path));
+    DROVE_TRY(count_lines(in->path, &here)); /* a program may add lines meanwhile: not read */
+    if (found != NULL) *found = here;
+    const bool is_thin = in->most > 1 && here.n_lines > in->most;
+    const size_t step = is_thin ? (here.n_lines - 1) / (in->most - 1) + 1 : 1;
+    drove_status status = drove__reader_open(in->path, &reader);
+    for (size_t i = 0; i < here.n_lines && status == DROVE_OK; i++) {
+        status = drove__reader_line(reader, &line, &n_bytes);
+        if (status != DROVE_OK || line == NULL) break;
+        if (i < in->first || n_bytes == 0 || (i % step != 0 && i + 1 < here.n_lines)) continue;
+        status = take_line(in, line, n_bytes, i + 1, visit, to);
+    }
+    drove__reader_close(reader);
+    if (status == DROVE_OK && here.has_half)
+        drove__records_say(in, here.n_lines + 1, "a line without an end");
+    return status;
+}
+
+static drove_status collect(void *to, const json_t *record)
+{
+    json_t **all = to;
+    drove__json_add(all, json_incref((json_t *)(uintptr_t)record));
+    return *all != NULL ? DROVE_OK : drove__fail_nomem("records", 1);
+}
+
+drove_status drove__records_read(const drove_records *in, json_t **out, drove_records_found *found)
+{
     json_t *all = json_array();
     *out = NULL;
-    if (has_half != NULL) *has_half = false;
-    drove_status status = all != NULL
-                              ? drove__file_load(in->path, MOST_LINES_BYTES, &text, &n_bytes)
-                              : drove__fail_nomem("records", 1);
-    const char *at = text, *end = status == DROVE_OK ? text + n_bytes : text;
-    while (at < end && status == DROVE_OK) {
-        const char *stop = memchr(at, '\n', (size_t)(end - at));
-        n_lines++;
-        if (stop == NULL) {
-            if (has_half != NULL) *has_half = true;
-            drove__records_say(in, n_lines, "a line without an end");
-            break;
-        }
-        if (stop > at) status = take_line(in, at, (size_t)(stop - at), n_lines, &all);
-        at = stop + 1;
-    }
-    free(text);
+    drove_status status = all != NULL ? drove__records_each(in, collect, &all, found)
+                                      : drove__fail_nomem("records", 1);
     if (status == DROVE_OK) *out = all;
     else json_decref(all);
     return status;

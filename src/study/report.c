@@ -22,7 +22,7 @@ drove_status drove_report(const drove_report_options *options)
         return drove__fail(DROVE_E_ARG, "report: expected a file to write, found none");
     DROVE_TRY(drove__runs_read(o, &runs));
     drove_status status = DROVE_OK;
-    if (is_given(o->csv)) status = drove__runs_write_csv(runs, o->csv);
+    if (is_given(o->csv)) status = drove__runs_write_csv(runs, o);
     if (status == DROVE_OK && is_given(o->png)) status = drove__page_png(runs, o->png);
     if (status == DROVE_OK && is_given(o->html))
         status = drove__page_write(runs, o->html, o->message, o->context);

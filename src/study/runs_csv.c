@@ -1,6 +1,7 @@
 /* study/runs_csv.c - see runs_csv.h. */
 #include "study/runs_csv.h"
 
+#include "study/records.h"
 #include "study/runs_read.h"
 
 #include "base/file.h"
@@ -70,44 +71,77 @@ static void print_header(json_t *varied, json_t *final, FILE *stream)
     fputc('\n', stream);
 }
 
-static void print_row(const json_t *run, size_t evaluation, json_t *varied, json_t *final,
-                      FILE *stream)
+typedef struct table {
+    const json_t *run;
+    json_t *varied, *final;
+    FILE *stream;
+    size_t n_rows; /* of this run */
+} table;
+
+/* record NULL: the run has no evaluation. */
+static void print_row(const table *t, const json_t *record)
 {
-    const json_t *evaluations = json_object_get(run, "evaluations");
-    const json_t *record = json_array_get(evaluations, evaluation);
     const char *name;
     json_t *value;
-    print_text(json_string_value(json_object_get(run, "run")), stream);
-    print_cell(json_object_get(run, "outcome"), stream);
-    json_object_foreach(varied, name, value)
-        print_cell(json_object_get(json_object_get(run, "options"), name), stream);
-    if (record != NULL) fprintf(stream, ",%zu", evaluation + 1);
-    else fputc(',', stream);
+    print_text(json_string_value(json_object_get(t->run, "run")), t->stream);
+    print_cell(json_object_get(t->run, "outcome"), t->stream);
+    json_object_foreach(t->varied, name, value)
+        print_cell(json_object_get(json_object_get(t->run, "options"), name), t->stream);
+    if (record != NULL) fprintf(t->stream, ",%zu", t->n_rows);
+    else fputc(',', t->stream);
     for (size_t i = 0; i < DROVE_COUNT(measured); i++)
-        print_cell(json_object_get(record, measured[i]), stream);
-    json_object_foreach(final, name, value)
-        print_cell(json_object_get(json_object_get(run, "final"), name), stream);
-    fputc('\n', stream);
+        print_cell(json_object_get(record, measured[i]), t->stream);
+    json_object_foreach(t->final, name, value)
+        print_cell(json_object_get(json_object_get(t->run, "final"), name), t->stream);
+    fputc('\n', t->stream);
 }
 
-drove_status drove__runs_write_csv(const json_t *runs, const char *path)
+static drove_status add_row(void *to, const json_t *record)
+{
+    table *t = to;
+    t->n_rows++;
+    print_row(t, record);
+    return DROVE_OK;
+}
+
+static void say_nothing(void *context, const char *line)
+{
+    (void)context;
+    (void)line;
+}
+
+static drove_status print_run(table *t, const drove_report_options *opt)
+{
+    const drove_records in = {.path = json_string_value(json_object_get(t->run, "log")),
+                              .message = opt->message != NULL ? opt->message : say_nothing,
+                              .context = opt->context};
+    t->n_rows = 0;
+    if (in.path != NULL) DROVE_TRY(drove__records_each(&in, add_row, t, NULL));
+    const json_t *record = json_array_get(json_object_get(t->run, "evaluations"), 0);
+    if (t->n_rows > 0) return DROVE_OK;
+    t->n_rows = 1; /* of a run without a log its end, if it has one */
+    print_row(t, record);
+    return DROVE_OK;
+}
+
+drove_status drove__runs_write_csv(const json_t *runs, const drove_report_options *opt)
 {
     drove_writer *writer = NULL;
-    json_t *varied = drove__runs_varied(runs), *final = find_final(runs);
+    table t = {.varied = drove__runs_varied(runs), .final = find_final(runs)};
     drove_status status =
-        varied != NULL && final != NULL ? DROVE_OK : drove__fail_nomem("columns", 1);
-    if (status == DROVE_OK) status = drove__writer_create(path, &writer);
+        t.varied != NULL && t.final != NULL ? DROVE_OK : drove__fail_nomem("columns", 1);
+    if (status == DROVE_OK) status = drove__writer_create(opt->csv, &writer);
     if (status == DROVE_OK) {
-        FILE *stream = drove__writer_stream(writer);
-        print_header(varied, final, stream);
-        for (size_t i = 0; i < json_array_size(runs); i++) {
-            const json_t *run = json_array_get(runs, i);
-            const size_t n = json_array_size(json_object_get(run, "evaluations"));
-            for (size_t k = 0; k < (n > 0 ? n : 1); k++) print_row(run, k, varied, final, stream);
+        t.stream = drove__writer_stream(writer);
+        print_header(t.varied, t.final, t.stream);
+        for (size_t i = 0; i < json_array_size(runs) && status == DROVE_OK; i++) {
+            t.run = json_array_get(runs, i);
+            status = print_run(&t, opt);
         }
-        status = drove__writer_commit(writer);
+        if (status == DROVE_OK) status = drove__writer_commit(writer);
+        else drove__writer_abort(writer);
     }
-    json_decref(varied);
-    json_decref(final);
+    json_decref(t.varied);
+    json_decref(t.final);
     return status;
 }

@@ -4,8 +4,12 @@
 
 #include "base/json.h"
 
-/* Writes a row for each evaluation of each run of drove__runs_read.  The file appears whole or not
- * at all.  Errors: DROVE_E_IO, DROVE_E_FILE, DROVE_E_NOMEM. */
-drove_status drove__runs_write_csv(const json_t *runs, const char *path);
+#include <drove/report.h>
+
+/* Writes a row for each evaluation of each run of drove__runs_read, with all lines of its log,
+ * which is read again.  The file appears whole or not at all.  opt: the file, and who is told of
+ * lines that are left out.
+ * Errors: DROVE_E_IO, DROVE_E_FILE, DROVE_E_NOMEM. */
+drove_status drove__runs_write_csv(const json_t *runs, const drove_report_options *opt);
 
 #endif

@@ -30,13 +30,25 @@ static void say_nothing(void *context, const char *line)
     (void)line;
 }
 
-/* A file that does not exist has none. */
-static drove_status read_lines(const drove_report_options *opt, const char *path, json_t **out)
+typedef struct parts { /* of a run; owned */
+    json_t *outcome, *message, *settings, *options, *evaluations, *log, *final, *figures, *summary;
+    size_t n_lines;
+} parts;
+
+/* A file that does not exist has none.  The table reads all lines again, and says what it leaves
+ * out. */
+static drove_status read_log(const drove_report_options *opt, const char *path, parts *p)
 {
     drove_records in = records_at(opt, path);
-    if (in.message == NULL) in.message = say_nothing;
-    *out = exists(path) ? NULL : json_array();
-    return *out != NULL ? DROVE_OK : drove__records_read(&in, out, NULL);
+    drove_records_found found = {0};
+    if (in.message == NULL || (opt->csv != NULL && opt->csv[0] != '\0')) in.message = say_nothing;
+    in.most = DROVE_RUNS_MOST_EVALUATIONS;
+    p->log = exists(path) ? json_string(path) : NULL;
+    p->evaluations = exists(path) ? NULL : json_array();
+    if (p->evaluations != NULL) return DROVE_OK;
+    DROVE_TRY(drove__records_read(&in, &p->evaluations, &found));
+    p->n_lines = found.n_lines;
+    return DROVE_OK;
 }
 
 /* A summary that cannot be read counts as none: the log has more than it. */
@@ -53,14 +65,10 @@ static drove_status read_summary(const drove_report_options *opt, const char *pa
 
 /* ---- runs ---- */
 
-typedef struct parts { /* of a run; owned */
-    json_t *outcome, *message, *settings, *options, *evaluations, *final, *figures, *summary;
-} parts;
-
 static void free_parts(parts *p)
 {
-    json_t *const all[] = {p->outcome,     p->message, p->settings, p->options,
-                           p->evaluations, p->final,   p->figures,  p->summary};
+    json_t *const all[] = {p->outcome, p->message, p->settings, p->options, p->evaluations,
+                           p->log,     p->final,   p->figures,  p->summary};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) json_decref(all[i]);
 }
 
@@ -81,6 +89,8 @@ static drove_status add_run(json_t **runs, const char *name, const char *sweep, 
     drove__json_set(&run, "settings", p->settings);
     drove__json_set(&run, "options", p->options);
     drove__json_set(&run, "evaluations", p->evaluations);
+    drove__json_set(&run, "log", p->log != NULL ? p->log : json_null());
+    drove__json_set(&run, "lines", json_integer((json_int_t)p->n_lines));
     drove__json_set(&run, "final", p->final);
     drove__json_set(&run, "figures", p->figures);
     drove__json_set(&run, "summary", p->summary != NULL ? p->summary : json_null());
@@ -108,7 +118,7 @@ static drove_status read_run(const drove_report_options *opt, const char *folder
     parts p = {.message = json_null(), .settings = json_null(), .final = json_object()};
     drove_status status = read_options(folder, &p.options);
     snprintf(path, sizeof path, "%s/log.jsonl", folder);
-    if (status == DROVE_OK) status = read_lines(opt, path, &p.evaluations);
+    if (status == DROVE_OK) status = read_log(opt, path, &p);
     snprintf(path, sizeof path, "%s/summary.json", folder);
     if (status == DROVE_OK) status = read_summary(opt, path, &p.summary);
     p.outcome = word_or_null(json_object_get(p.summary, "outcome"));
@@ -173,7 +183,7 @@ static drove_status add_result(const drove_report_options *opt, const char *fold
     snprintf(path, sizeof path, "%s/log.jsonl", name);
     drove_status status = DROVE_OK;
     if (ends_only) p.evaluations = json_array();
-    else status = read_lines(opt, path, &p.evaluations);
+    else status = read_log(opt, path, &p);
     if (status == DROVE_OK && json_array_size(p.evaluations) == 0)
         drove__json_add(&p.evaluations, numbers_of(record, false));
     snprintf(path, sizeof path, "%s/out.json", name);

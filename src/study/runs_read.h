@@ -7,7 +7,10 @@
  *   "message"      the last line that a failed run of a sweep said; null
  *   "settings"     of a run of a sweep, the options that its study varies; else null
  *   "options"      {name: value}; of a run of a sweep as resolved, else those of its setting
- *   "evaluations"  [records of log.jsonl]; of a run of a sweep without a log its end, as one record
+ *   "evaluations"  [records of log.jsonl], of a long one about DROVE_RUNS_MOST_EVALUATIONS, evenly;
+ *                  of a run of a sweep without a log its end, as one record
+ *   "log"          the file of these records; null: there is none
+ *   "lines"        how many it has
  *   "final"        {"test_metrics.auc": number or null}
  *   "figures"      {"target_s": number or null ...}, as in results.jsonl
  *   "summary"      the whole summary; null: there is none
@@ -18,6 +21,8 @@
 #include "base/json.h"
 
 #include <drove/report.h>
+
+enum { DROVE_RUNS_MOST_EVALUATIONS = 4096 }; /* many times what a figure draws */
 
 /* Reads the runs of all folders, in their order.  Lines that cannot be read are left out with a
  * message.  *out: new array; NULL on failure.

@@ -35,13 +35,14 @@ drove_status drove__sweep_results_read(const char *path, size_t n_runs, json_t *
 {
     json_t *all = json_array(), *records = NULL;
     const drove_records in = {.path = path, .is_results = true, .n_runs = n_runs};
+    drove_records_found found = {0};
     *out = NULL;
-    *has_half = false;
     for (size_t i = 0; i < n_runs; i++) drove__json_add(&all, json_null());
     if (all == NULL) return drove__fail_nomem("results", n_runs * sizeof(json_t *));
     drove_status status = DROVE_OK;
     if (access(path, F_OK) == 0 || errno != ENOENT)
-        status = drove__records_read(&in, &records, has_half);
+        status = drove__records_read(&in, &records, &found);
+    *has_half = found.has_half;
     if (status == DROVE_OK) status = place_records(records, all);
     json_decref(records);
     if (status == DROVE_OK) *out = all;

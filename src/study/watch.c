@@ -269,18 +269,34 @@ static const char *standing_of(watch *w, const json_t *run)
     return "no process is at work on it, and it has no summary: it was killed";
 }
 
-static void print_new_evaluations(watch *w, const json_t *evaluations)
+static drove_status print_evaluation(void *to, const json_t *record)
 {
     static const char *const keys[] = {"epochs",          "train_s",   "loss",
                                        "validation_loss", "test_loss", "test_accuracy",
                                        "examples_per_s"};
-    for (; w->state->n_seen < json_array_size(evaluations); w->state->n_seen++) {
-        char line[LINE_SIZE] = "";
-        const json_t *record = json_array_get(evaluations, w->state->n_seen);
-        for (size_t i = 0; i < DROVE_COUNT(keys); i++)
-            add_number(line, keys[i], drove__html_get(record, keys[i]), "");
-        print_line(w, line);
-    }
+    char line[LINE_SIZE] = "";
+    for (size_t i = 0; i < DROVE_COUNT(keys); i++)
+        add_number(line, keys[i], drove__html_get(record, keys[i]), "");
+    print_line(to, line);
+    return DROVE_OK;
+}
+
+static void say_nothing(void *context, const char *line)
+{
+    (void)context;
+    (void)line;
+}
+
+static drove_status print_new_evaluations(watch *w, const json_t *log)
+{
+    drove_records_found found;
+    const drove_records in = {.path = json_string_value(log),
+                              .first = w->state->n_seen,
+                              .message = say_nothing};
+    if (in.path == NULL) return DROVE_OK;
+    DROVE_TRY(drove__records_each(&in, print_evaluation, w, &found));
+    w->state->n_seen = found.n_lines;
+    return DROVE_OK;
 }
 
 static drove_status print_run(watch *w)
@@ -291,11 +307,11 @@ static drove_status print_run(watch *w)
     const json_t *evaluations = json_object_get(run, "evaluations");
     const char *standing = standing_of(w, run);
     if (w->style->is_lines) {
-        print_new_evaluations(w, evaluations);
+        DROVE_TRY(print_new_evaluations(w, json_object_get(run, "log")));
         if (w->state->is_over) print_head(w, standing);
         return DROVE_OK;
     }
-    w->state->n_seen = json_array_size(evaluations);
+    w->state->n_seen = (size_t)json_integer_value(json_object_get(run, "lines"));
     print_head(w, standing);
     add_word(line, options, "model");
     add_word(line, options, "strategy");
@@ -412,7 +428,7 @@ static drove_status print_running(watch *w, size_t n_all)
     const size_t n_done = json_array_size(w->runs);
     for (size_t run = n_done + 1; run <= n_done + 64 && (n_all == 0 || run <= n_all); run++) {
         json_t *evaluations;
-        drove_records in = {.path = path};
+        drove_records in = {.path = path, .most = DROVE_RUNS_MOST_EVALUATIONS};
         snprintf(name, sizeof name, "runs/%04zu/log.jsonl", run);
         snprintf(path, sizeof path, "%.3800s/%s", w->folder, name);
         if (isnan(age_of(w->folder, name))) continue;

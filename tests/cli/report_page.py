@@ -81,6 +81,11 @@ def make():
                                                {"name": HOSTILE, "updates": 5, "busy": 0.25}],
                                    "staleness": {"histogram": [[0, 3], [2, 5]], "per_worker": [
                                        {"histogram": [[0, 3]]}, {"histogram": [[2, 5]]}]}})
+    write("wide/run.json", {"options": {"lr": 0.1, "model": "mlp:8", "seed": 1}})
+    log("wide/log.jsonl", [record(0.0, 0, 2.5), record(1.0, 1, 1.5)])
+    write("wide/summary.json", {"outcome": "finished", "workers": [{"name": f"w{i}"} for i in range(12)],
+                                "staleness": {"histogram": [[v, 10] for v in range(12)],
+                                              "per_worker": [{"histogram": [[(5 * i) % 12, 10]]} for i in range(12)]}})
     write("empty/study.json", {"sweep": {}, "runs": 4})
     os.makedirs("empty/runs")
 
@@ -296,6 +301,12 @@ def main():
         check_numbers(page)
     if sys.argv[1] == "importance":
         check_importance(page)
+    if sys.argv[1] == "wide":  # 12 workers of staleness 0, 5, 10, 3 ...: all together, and the stalest
+        rows = table_of(page, "staleness (updates)", "share of steps")[1:]
+        assert [r for r in rows if r[0] == "all workers"][5][1] == "5" and len(rows) == 16, rows
+        stalest = {f"w{i}": str((5 * i) % 12) for i in range(12) if (5 * i) % 12 >= 8}
+        assert {r[0]: r[1] for r in rows[12:]} == stalest, (rows, stalest)
+        assert "8 more are not drawn" in "".join(page.text)
     if sys.argv[1] == "inputs":
         check_inputs(page)
     if sys.argv[1] == "throughput":

@@ -36,6 +36,27 @@ rm c/log.jsonl
 run_for 0 report c --csv part.csv
 [ "$(wc -l <part.csv)" = 2 ] || fail "expected a row without an evaluation: $(cat part.csv)"
 
+# A long log: the table has each line, the page needs few of them; a damaged line is named once.
+cp -r b long
+python3 -c '
+import json
+record = json.loads(open("b/log.jsonl").readline())
+with open("long/log.jsonl", "w") as f:
+    for i in range(20000):
+        record.update(epochs=float(i), updates=i, loss=1.0 / (i + 1.0))
+        f.write(("{\n" if i == 12345 else json.dumps(record) + "\n"))'
+run_for 0 report long --csv long.csv --html long.html
+grep -q '^long/log.jsonl:12346: left out: ' err.txt && [ "$(grep -c 'left out' err.txt)" = 1 ] || fail "$(cat err.txt)"
+python3 - <<'PY' || fail "the long log"
+import csv
+rows = list(csv.DictReader(open("long.csv")))
+lines = [i for i in range(20000) if i != 12345]
+assert [(int(r["evaluation"]), int(r["updates"]), float(r["loss"])) for r in rows] == [
+    (n, i, 1.0 / (i + 1.0)) for n, i in enumerate(lines, 1)]
+page = open("long.html").read()
+assert "19999" in page and len(page) < 1000000, len(page)
+PY
+
 # A sweep: the log of each run; with --results-only the end of each.
 cat >study.yaml <<'YAML'
 options: {data: "synth:digits?n=200", model: "mlp:8", test: none, until: "epochs=1", threads: 1}
@@ -78,4 +99,10 @@ refused 2 "broken --csv runs.csv" "broken/run.json: "
 refused 2 "b" "report: expected --html FILE, --csv FILE or --png FILE"
 refused 2 "--csv runs.csv" "DIR, the folder of a run"
 refused 2 "b --csv nowhere/runs.csv" "nowhere/runs.csv"
+cp -r b pipes && rm pipes/log.jsonl && mkfifo pipes/log.jsonl
+refused 2 "b pipes --csv runs.csv" "pipes/log.jsonl: expected a regular file, found a pipe"
+rm pipes/log.jsonl && mkdir pipes/log.jsonl
+refused 2 "pipes --csv runs.csv" "pipes/log.jsonl: expected a regular file, found a folder"
+rm pipes/run.json && mkfifo pipes/run.json
+refused 2 "pipes --csv runs.csv" "pipes/run.json: expected a regular file, found a pipe"
 cmp runs.csv before.csv || fail "a refused report changed the file"

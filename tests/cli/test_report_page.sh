@@ -53,6 +53,10 @@ if $has_gnuplot; then
     [ "$(head -c 4 hostile.png | tail -c 3)" = PNG ] || fail "expected a PNG"
 fi
 
+# Of many workers the stalest are shown.
+run_for 0 report wide --html wide.html
+check wide wide.html
+
 # One evaluation, no run at all, many runs.
 run_for 0 report one --html one.html
 check page one.html

@@ -88,6 +88,21 @@ run_for 0 watch sweep
 [ "$(grep -c '^sweep/runs/' out.txt)" = 30 ] && grep -q '^  30 of 30 runs, 25 reached, 2 missed, 3 crashed$' out.txt || fail "$(cat out.txt)"
 in_terminal 20 watch sweep
 grep -q 'all runs are done' screen.txt && grep -q 'best so far' screen.txt || fail "$(cat screen.txt)"
+# A long log: as lines each evaluation once, in the frame its ends, where no label is too wide; a pipe in its place is refused at once.
+cp -r live long && rm long/summary.json
+python3 -c '
+import json
+record = json.loads(open("live/log.jsonl").readline())
+with open("long/log.jsonl", "w") as f:
+    for i in range(20000): f.write(json.dumps(dict(record, epochs=float(i), updates=i, loss=1.0002 / (i + 1.0), test_loss=None)) + "\n")'
+touch -d '10 minutes ago' long/log.jsonl long/run.json
+run_for 0 watch long
+[ "$(grep -c '^epochs ' out.txt)" = 20000 ] || fail "expected 20000 lines, found $(grep -c '^epochs ' out.txt)"
+in_terminal 20 watch long
+grep -q '^  epochs 2e+04, updates 2e+04' screen.txt && grep -q ' best 5.001e-05 (loss) at epoch 2e+04' screen.txt || fail "$(cat screen.txt)"
+rm long/log.jsonl && mkfifo long/log.jsonl
+run_for 2 watch long
+grep -qx 'drove: long/log.jsonl: expected a regular file, found a pipe' err.txt || fail "$(cat err.txt)"
 run_for 2 watch nowhere
 grep -q '^drove: nowhere: expected the folder of a run' err.txt || fail "$(cat err.txt)"
 run_for 2 watch sweep --every 0

@@ -7,6 +7,9 @@ set), reached, examples_per_s, best_per_s (of its fastest epoch, without what is
 import argparse
 import gzip
 import json
+import os
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -29,6 +32,27 @@ def arguments():
 def idx(path, header):
     with gzip.open(path) as f:
         return np.frombuffer(f.read(), dtype=np.uint8, offset=header)
+
+
+# A process begins with the resident size of the one that started it: this one is small.
+LAUNCH = """
+import os, sys, time
+start = time.perf_counter()
+pid = os.spawnvp(os.P_NOWAIT, sys.argv[2], sys.argv[2:])
+_, status, used = os.wait4(pid, 0)
+os.write(int(sys.argv[1]), b"%.6f %d" % (time.perf_counter() - start, used.ru_maxrss))
+sys.exit(os.waitstatus_to_exitcode(status) & 255)
+"""
+
+
+def watched(command):
+    """Runs a command; status, its output, its messages, seconds, and the largest resident size of its processes in MB."""
+    seen, told = os.pipe()
+    done = subprocess.run([sys.executable, "-S", "-c", LAUNCH, str(told), *command], capture_output=True, text=True, pass_fds=[told])
+    os.close(told)
+    with os.fdopen(seen) as f:
+        seconds, kib = f.read().split()
+    return done.returncode, done.stdout, done.stderr, float(seconds), int(kib) / 1024
 
 
 def mnist(folder):
@@ -60,7 +84,7 @@ class Race:
             score = float(accuracy())
             reached = score >= self.args.target
         self.line.update(train_s=self.train_s, epochs=self.n_epochs, accuracy=score, reached=reached,
-                         examples_per_s=self.n_epochs * self.rows / self.train_s, best_per_s=self.rows / best_s)
+                         examples_per_s=self.n_epochs * self.rows / max(self.train_s, 1e-9), best_per_s=self.rows / best_s)
         print(json.dumps(self.line), flush=True)
 
 

@@ -10,10 +10,11 @@ The MLP 784-128-128-128-10 (ReLU, softmax cross-entropy) on MNIST by plain SGD w
 the end of an epoch finds the accuracy on the test set at --target.  Every program is started anew in every round:
 
     whole, s        from the command to its end: start-up, reading MNIST, training, evaluating
+    start-up, s     the whole of the same command with nothing to do: process, libraries, reading MNIST (drove: and one step); once
     import, s       until its library could be called (drove: 0)
     training, s     without evaluations, to the target
     examples/s      while training, with what is compiled in the first epoch; and of the fastest epoch (drove: of the whole)
-    memory          largest resident size of one of its processes
+    memory          largest resident size of one of its processes, with the data
 
 Prints a JSON line for each program and round, then a table of medians.  Random numbers differ between programs, and so may the
 number of epochs; examples/s do not depend on it.
@@ -22,9 +23,9 @@ import argparse
 import json
 import os
 import statistics
-import subprocess
 import sys
-import time
+
+from common import watched
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -60,14 +61,11 @@ def programs(args):
 
 def measured(name, command):
     """Runs it; its line, with what was seen from outside."""
-    start = time.perf_counter()
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    out, err = child.communicate()
-    whole_s = time.perf_counter() - start
-    if child.returncode not in (0, 4):  # 4: drove missed the target
-        return {"program": name, "error": (err.strip().splitlines() or ["status %d" % child.returncode])[-1][:200]}
+    status, out, err, whole_s, memory_mb = watched(command)
+    if status not in (0, 4):  # 4: drove missed the target
+        return {"program": name, "error": (err.strip().splitlines() or ["status %d" % status])[-1][:200]}
     text = out if name.startswith("drove") else out.strip().splitlines()[-1]
-    return {"program": name, "whole_s": whole_s, **line_of(name, json.loads(text))}
+    return {"program": name, "whole_s": whole_s, "memory_mb": memory_mb, **line_of(name, json.loads(text))}
 
 
 def line_of(name, line):
@@ -78,31 +76,35 @@ def line_of(name, line):
             "examples_per_s": line["examples_per_s"], "best_per_s": line["examples_per_s"]}
 
 
-def largest_resident_mb(command):
-    """Runs the command once more for its memory alone: getrusage counts all children that were waited for."""
-    code = ("import resource, subprocess, sys; subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, "
-            "stderr=subprocess.DEVNULL); print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024)")
-    return float(subprocess.run([sys.executable, "-c", code, *command], capture_output=True, text=True).stdout)
+def start_up(name, command):
+    """Seconds of the command with nothing to do; NaN: it failed."""
+    idle = list(command)
+    if name.startswith("drove"):
+        idle[idle.index("--until") + 1] = "updates=1"
+    else:
+        idle[idle.index("--epochs") + 1] = "0"
+    status, _, _, seconds, _ = watched(idle)
+    return seconds if status == 0 else float("nan")
 
 
-def table(lines, memory):
+def table(lines, start_ups):
     names = list(dict.fromkeys(line["program"] for line in lines))
     middle = lambda key, rows: statistics.median(row[key] for row in rows)
     first = [line for line in lines if line["program"] == "drove" and "error" not in line]
-    print("| program | whole, s | import, s | training, s | epochs | examples/s | fastest epoch | of drove's | memory, MB |")
-    print("|---|---|---|---|---|---|---|---|---|")
+    print("| program | whole, s | start-up, s | import, s | training, s | epochs | examples/s | fastest epoch | of drove's | memory, MB |")
+    print("|---" * 10 + "|")
     for name in names:
         rows = [line for line in lines if line["program"] == name]
         good = [row for row in rows if "error" not in row]
         if not good:
-            print(f"| {name} | {rows[0]['error']} | | | | | | | |")
+            print(f"| {name} | {rows[0]['error']} | | | | | | | | |")
             continue
         ratio = middle("best_per_s", good) / middle("best_per_s", first) if first else float("nan")
         missed = "" if all(row["reached"] for row in good) else " (missed)"
-        print(f"| {name} | {middle('whole_s', good):.2f} | {middle('import_s', good):.2f} | {middle('train_s', good):.2f} "
+        print(f"| {name} | {middle('whole_s', good):.2f} | {start_ups.get(name, float('nan')):.2f} | {middle('import_s', good):.2f} | {middle('train_s', good):.2f} "
               f"| {middle('epochs', good):g}{missed} | {middle('examples_per_s', good):,.0f} "
               f"| {middle('best_per_s', good):,.0f} | {ratio:.2f} "
-              f"| {memory.get(name, float('nan')):.0f} |")
+              f"| {middle('memory_mb', good):.0f} |")
 
 
 def main():
@@ -128,7 +130,7 @@ def main():
             if args.out:
                 with open(args.out, "a") as f:
                     f.write(json.dumps(lines[-1]) + "\n")
-    table(lines, {name: largest_resident_mb(command) for name, command in chosen.items()})
+    table(lines, {name: start_up(name, command) for name, command in chosen.items()})
 
 
 if __name__ == "__main__":

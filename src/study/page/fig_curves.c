@@ -2,6 +2,7 @@
 #include "study/page/figures.h"
 
 #include "base/mem.h"
+#include "base/sort.h"
 #include "study/page/html.h"
 
 #include <math.h>

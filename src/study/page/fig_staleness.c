@@ -1,5 +1,5 @@
-/* study/page/fig_staleness.c - histograms of staleness: of one run for each worker and in all, else
- * of each setting, over all of its runs.
+/* study/page/fig_staleness.c - histograms of staleness: of one run in all and for each worker, of
+ * many workers for the stalest; else of each setting, over all of its runs.
  */
 #include "study/page/figures.h"
 
@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { MOST_VALUES = 4096 };
+enum { MOST_VALUES = 4096, MOST_WORKERS = 4 }; /* needles of more hide each other */
 
 typedef struct histogram {
     double value[MOST_VALUES], steps[MOST_VALUES], sum;
@@ -61,23 +61,54 @@ static const json_t *staleness_of(const json_t *run)
     return json_object_get(json_object_get(run, "summary"), "staleness");
 }
 
+static double mean_of(const histogram *h)
+{
+    double sum = 0.0;
+    for (size_t i = 0; i < h->n; i++) sum += h->value[i] * h->steps[i];
+    return h->sum > 0.0 ? sum / h->sum : -1.0;
+}
+
+/* The workers to draw, in their order: all, or of many those with the largest mean.  chosen
+ * [MOST_WORKERS].  Returns how many. */
+static size_t choose_workers(const json_t *each, histogram *h, size_t *chosen)
+{
+    double mean[MOST_WORKERS];
+    size_t n = 0;
+    for (size_t i = 0; i < json_array_size(each); i++) {
+        *h = (histogram){.n = 0};
+        add_summary(h, json_array_get(each, i));
+        const double stale = mean_of(h);
+        size_t out = n < MOST_WORKERS ? n : 0;
+        for (size_t k = 1; n == MOST_WORKERS && k < n; k++)
+            if (mean[k] < mean[out]) out = k;
+        if (n == MOST_WORKERS && stale <= mean[out]) continue;
+        for (; n == MOST_WORKERS && out + 1 < n; out++) {
+            mean[out] = mean[out + 1];
+            chosen[out] = chosen[out + 1];
+        }
+        mean[out] = stale;
+        chosen[out] = i;
+        if (n < MOST_WORKERS) n++;
+    }
+    return n;
+}
+
 static void fill_run(const drove_page_settings *s, histogram *h, drove_plot *plot)
 {
+    size_t chosen[MOST_WORKERS];
     const json_t *run = json_array_get(s->runs, 0), *staleness = staleness_of(run);
     const json_t *each = json_object_get(staleness, "per_worker");
     const json_t *workers = json_object_get(json_object_get(run, "summary"), "workers");
     const size_t n = json_array_size(each);
     add_summary(h, staleness);
     add_series(plot, "all workers", h);
-    for (size_t i = 0; n > 1 && i < n; i++) {
-        if (i + 1 >= DROVE_PLOT_MOST_SERIES) {
-            plot->n_left_out = n - i;
-            break;
-        }
+    const size_t n_chosen = n > 1 ? choose_workers(each, h, chosen) : 0;
+    for (size_t i = 0; i < n_chosen; i++) {
         *h = (histogram){.n = 0};
-        add_summary(h, json_array_get(each, i));
-        add_series(plot, drove__html_word(json_array_get(workers, i), "name"), h);
+        add_summary(h, json_array_get(each, chosen[i]));
+        add_series(plot, drove__html_word(json_array_get(workers, chosen[i]), "name"), h);
     }
+    plot->n_left_out = n_chosen > 0 ? n - n_chosen : 0;
 }
 
 static void fill_settings(const drove_page_settings *s, histogram *h, drove_plot *plot)

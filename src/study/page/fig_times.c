@@ -1,6 +1,7 @@
 /* study/page/fig_times.c - how long the runs of each setting took: a box each. */
 #include "study/page/figures.h"
 
+#include "base/sort.h"
 #include "study/page/html.h"
 
 #include <math.h>

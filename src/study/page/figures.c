@@ -62,8 +62,9 @@ const drove_figure drove__figures[] = {
     {"rate", "Speed over time", "Examples a second since the evaluation before.", "train_s",
      "examples_per_s", TIME, "examples/s", false, drove__figure_curves},
     {"staleness", "Staleness",
-     "Updates by others between reading the parameters and adding a step.", NULL, NULL,
-     "staleness (updates)", "share of steps", false, drove__figure_staleness},
+     "Updates by others between reading the parameters and adding a step; of many workers the four "
+     "with the largest mean.",
+     NULL, NULL, "staleness (updates)", "share of steps", false, drove__figure_staleness},
     {"worker-share", "Shares of the updates", "Steps of each worker that are in the parameters.",
      NULL, "updates", "worker", "share of updates", false, drove__figure_workers},
     {"worker-busy", "Use of the workers", "Share of the training time in which a worker computed.",

@@ -96,17 +96,6 @@ void drove__plot_choose_axes(drove_plot *plot, bool may_x, bool may_y, double ra
     plot->log_y = may_y && least > 0.0 && most > ratio * least;
 }
 
-static int compare(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-void drove__sort(double *x, size_t n)
-{
-    qsort(x, n, sizeof *x, compare);
-}
-
 double drove__quantile(const double *sorted, size_t n, double p)
 {
     const double at = p * (double)(n - 1);

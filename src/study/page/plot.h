@@ -67,6 +67,5 @@ void drove__plot_range(const drove_plot *plot, bool of_x, double *least, double 
 /* Quantile p of x[n], sorted, n >= 1: linear between the neighbours of p (n - 1).  May be
  * infinite. */
 double drove__quantile(const double *sorted, size_t n, double p);
-void   drove__sort(double *x, size_t n);
 
 #endif

@@ -2,6 +2,7 @@
 #include "study/page/settings.h"
 
 #include "base/mem.h"
+#include "base/sort.h"
 #include "study/expand.h"
 #include "study/page/html.h"
 #include "study/runs_read.h"

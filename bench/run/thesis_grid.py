@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""Tables of examples/studies/thesis-grid.yaml from the folder of its sweep: Table 4.3 and the staleness of the thesis.
+
+    drove sweep examples/studies/thesis-grid.yaml --out grid
+    bench/run/thesis_grid.py grid
+
+Best: of the settings of which at most a tenth of the runs crashed the one with the least median time to the target; a run that missed it
+counts as infinite.  Within 10 %: settings at most so much slower.  Staleness: mean over the published steps, median of all
+step sizes, by batch.  Beside each the thesis's (Table 4.3, NUMA or the scheduler of the operating system; 540 runs).
+"""
+import collections
+import json
+import math
+import os
+import statistics
+import sys
+
+# (strategy, threads): step size, batch, how many settings, seconds, crashes of 540
+THESIS = {
+    ("mutex", 2): ("0.009", 32, 10, "15-17", 0), ("rwlock", 2): ("0.009", 32, 11, "15-17", 0), ("leashed:inf", 2): ("0.009", 64, 7, "16-18", 0),
+    ("leashed:1", 2): ("0.008", 64, 7, "16-18", 0), ("leashed:0", 2): ("0.009", 64, 4, "25-27", 0), ("hogwild", 2): ("0.009", 64, 3, "17-19", 0),
+    ("mutex", 8): ("0.009", 32, 8, "7-8", 37), ("rwlock", 8): ("0.008", 32, 7, "8-9", 35), ("leashed:inf", 8): ("0.005", 64, 5, "10-11", 37),
+    ("leashed:1", 8): ("0.008", 64, 4, "9-10", 22), ("leashed:0", 8): ("0.009", 64, 7, "16-18", 3), ("hogwild", 8): ("0.009", 16, 6, "7-8", 77),
+    ("mutex", 16): ("0.004", 64, 10, "15-17", 31), ("rwlock", 16): ("0.005", 64, 7, "13-14", 28), ("leashed:inf", 16): ("0.009", 128, 2, "16-18", 13),
+    ("leashed:1", 16): ("0.009", 64, 5, "20-21", 9), ("leashed:0", 16): ("0.009", 128, 6, "25-28", 0), ("hogwild", 16): ("0.004", 64, 5, "11-12", 82),
+    ("mutex", 32): ("0.003", 128, 5, "26-29", 44), ("rwlock", 32): ("0.003", 64, 4, "24-26", 60), ("leashed:inf", 32): ("-", "-", "-", "-", 1),
+    ("leashed:1", 32): ("0.008", 128, 5, "53-58", 2), ("leashed:0", 32): ("0.008", 128, 4, "49-54", 1), ("hogwild", 32): ("0.002", 32, 2, "20-22", 118),
+}
+STRATEGIES = ["mutex", "rwlock", "leashed:inf", "leashed:1", "leashed:0", "hogwild"]
+
+
+def load(folder):
+    """(strategy, threads) -> (step size, batch) -> results"""
+    found = collections.defaultdict(lambda: collections.defaultdict(list))
+    with open(os.path.join(folder, "results.jsonl")) as f:
+        for line in f:
+            result = json.loads(line)
+            s = result["settings"]
+            found[s["strategy"], int(s["threads"])][float(s["lr"]), int(s["batch"])].append(result)
+    return found
+
+
+def seconds(result):
+    value = result["figures"].get("target_s")
+    return value if isinstance(value, (int, float)) else math.inf
+
+
+def crashes(results):
+    return sum(r["outcome"] == "crashed" for r in results)
+
+
+def print_best(found):
+    print("| workers | strategy | lr, batch | seconds | within 10 % | crashed | *thesis: lr, batch* | *seconds* | *within 10 %, of 54* | *crashed* |")
+    print("|---" * 10 + "|")
+    for (strategy, threads), of in sorted(found.items(), key=lambda x: (x[0][1], STRATEGIES.index(x[0][0]))):
+        times = {setting: statistics.median(map(seconds, results)) for setting, results in of.items()
+                 if crashes(results) <= 0.1 * len(results)}
+        best = min(times, key=times.get) if times else None
+        cell = "- | none | -"
+        if best is not None and math.isfinite(times[best]):
+            n = sum(t <= 1.1 * times[best] for t in times.values())
+            cell = f"{best[0]:g}, {best[1]} | {times[best]:.3f} | {n} of {len(of)}"
+        n_runs, n_crashed = sum(map(len, of.values())), sum(map(crashes, of.values()))
+        said = THESIS[strategy, threads]
+        print(f"| {threads} | `{strategy}` | {cell} | {n_crashed} of {n_runs} | {said[0]}, {said[1]} | {said[3]} | {said[2]} | {said[4]} |")
+
+
+def print_staleness(found):
+    sizes = sorted({batch for of in found.values() for _, batch in of})
+    print("\n| workers | strategy | " + " | ".join(f"batch {b}" for b in sizes) + " |\n" + "|---" * (2 + len(sizes)) + "|")
+    for (strategy, threads), of in sorted(found.items(), key=lambda x: (x[0][1], STRATEGIES.index(x[0][0]))):
+        cells = []
+        for size in sizes:
+            means = [r["figures"].get("staleness.mean") for (_, batch), results in of.items() if batch == size for r in results]
+            means = [m for m in means if isinstance(m, (int, float))]
+            cells.append(f"{statistics.median(means):.2f}" if means else "-")
+        print(f"| {threads} | `{strategy}` | " + " | ".join(cells) + " |")
+
+
+def main():
+    if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
+        sys.exit(__doc__)
+    found = load(sys.argv[1])
+    print_best(found)
+    print_staleness(found)
+
+
+if __name__ == "__main__":
+    main()
