@@ -194,7 +194,7 @@ static void round_array(bench *b, unsigned bits, float *x, size_t n, uint32_t la
                         drovek_planes *to)
 {
     const drovek_table *k = &b->kernels[bits == 8 ? DROVEK_FACTORS_I8 : DROVEK_FACTORS_I16];
-    drove__fixed_round_planes(k, &b->rounder, bits, x, x, n, largest, to);
+    drove__fixed_round_planes(k, &b->rounder, bits, NULL, x, x, n, largest, to);
 }
 
 static void make_array(bench *b, unsigned bits, unsigned array, float *x, size_t n)
@@ -220,7 +220,7 @@ static void run_fixed(bench *b, drovek_factors factors, unsigned bits, size_t pa
     if (k->planes != NULL) drovek_conv_take(b->conv[factors], &p[X], &p[W], &p[DY]);
     run_one(b, factors, pass);
     if (pass == 2) return;
-    if (k->planes == NULL) drove__fixed_round(k, &b->rounder, bits, to, n);
+    if (k->planes == NULL) drove__fixed_round(k, &b->rounder, bits, NULL, to, n);
     else
         round_array(b, bits, to, n,
                     is_forward ? drovek_conv_largest(b->conv[factors]) : k->largest_f32(to, n),

@@ -3,10 +3,11 @@
 
     python3 bench/run/widths.py --data DIR [--drove build/release/drove] [--sets mnist,cifar10] [--model lenet]
                                 [--widths 4,5,6,8,10,12,16] [--roundings shared,nearest,xorshift,mt19937] [--seeds 1,2,3]
-                                [--epochs 1] [--threads 1] [--out DIR] [--lines FILE]
+                                [--scales layer,channel] [--epochs 1] [--threads 1] [--out DIR] [--lines FILE]
 
 DIR has the folders mnist and cifar10.  Every number of model, data and derivatives has the width (--precision
-'D6M6?simulated=yes'; 8 and 16 are the formats that exist); `float` and `bf16` are run as well.  Prints a table a data set: the
+'D6M6?simulated=yes'; 8 and 16 are the formats that exist); `float` and `bf16` are run as well.  --scales: units of the
+weights, each layer's one or one for each channel (`?scales=channel`; in the table `8 channel`).  Prints a table a data set: the
 mean error on the held-out examples, in per cent, and the range over the seeds.  --out: a picture a data set, where gnuplot is
 installed.  --lines: one JSON record a run, appended; runs that it has are not repeated.
 """
@@ -29,9 +30,12 @@ def processor():
 
 
 def precision_of(width):
-    if not isinstance(width, int):
+    """width: 6, or "6 channel"; "float", "bf16"."""
+    if width in ("float", "bf16"):
         return {"float": "none"}.get(width, width)
-    return f"D{width}M{width}" if width in (8, 16) else f"D{width}M{width}?simulated=yes"
+    bits, _, scales = str(width).partition(" ")
+    keys = ([] if bits in ("8", "16") else ["simulated=yes"]) + ([f"scales={scales}"] if scales else [])
+    return f"D{bits}M{bits}" + ("?" + "&".join(keys) if keys else "")
 
 
 def run(args, name, width, rounding, seed):
@@ -54,6 +58,10 @@ def key_of(record):
     return tuple(record[k] for k in ("set", "model", "width", "rounding", "seed", "epochs", "threads"))
 
 
+def all_widths(args):
+    return [width if scales == "layer" else f"{width} {scales}" for width in args.widths for scales in args.scales]
+
+
 def all_runs(args):
     """Each seed of everything before the next seed, so that an interrupted study has whole columns."""
     for seed in args.seeds:
@@ -61,7 +69,7 @@ def all_runs(args):
             for width in ("float", "bf16"):
                 yield name, width, "nearest", seed
             for rounding in args.roundings:
-                for width in args.widths:
+                for width in all_widths(args):
                     yield name, width, rounding, seed
 
 
@@ -94,7 +102,7 @@ def report(args, records):
         of = lambda width, rounding: mean_and_range([r for r in of_set if r["width"] == width and r["rounding"] == rounding])
         print(f"\n{name}, {args.model}: held-out error in per cent, mean (range over the seeds)\n")
         print("| bits | " + " | ".join(args.roundings) + " |\n|---|" + "---|" * len(args.roundings))
-        for width in args.widths:
+        for width in all_widths(args):
             print(f"| {width} | " + " | ".join(cell(of(width, rounding)) for rounding in args.roundings) + " |")
         for width in ("bf16", "float"):
             print(f"| {width} | {cell(of(width, 'nearest'))} |" + " |" * (len(args.roundings) - 1))
@@ -113,6 +121,7 @@ def main():
     p.add_argument("--widths", type=lambda s: [int(w) for w in s.split(",")], default=[4, 5, 6, 8, 10, 12, 16])
     p.add_argument("--roundings", type=lambda s: s.split(","), default=["shared", "nearest", "xorshift", "mt19937"])
     p.add_argument("--seeds", type=lambda s: [int(w) for w in s.split(",")], default=[1, 2, 3])
+    p.add_argument("--scales", type=lambda s: s.split(","), default=["layer"])
     p.add_argument("--epochs", type=int, default=1, help="times those of the data set (1, 8)")
     p.add_argument("--lr", type=float, default=0.05)
     p.add_argument("--threads", type=int, default=1)

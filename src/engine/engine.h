@@ -144,7 +144,7 @@ typedef struct drove_prepare_options { /* borrowed until dismiss, except the tex
 } drove_prepare_options;
 
 typedef struct drove_engine_facts { /* for results */
-    char     precision[32];
+    char     precision[64];
     double   model_range;           /* 0: floats have none */
     double   data_scale;            /* value of the data's integer 1; 1 for floats */
     uint64_t data_clamped, bridges; /* numbers out of range; sparse gaps that were too large */

@@ -268,7 +268,7 @@ static void forward(drovek_conv *conv, const float *x, const float *w, const flo
         for (size_t g = 0; g < s->groups; g++) {
             size_t step;
             const drovek_planes c = take_chunk(conv, g, line, n, &step);
-            const drovek_planes from = drovek_planes_from(&conv->taken.w, g * v->k * og);
+            const drovek_planes from = drovek_planes_columns(&conv->taken.w, g * v->k * og, g * og);
             t->planes->gemm(false, false, n * s->ow, og, v->k, &c, step, &from, og, false,
                             out + g * og, s->o);
         }
@@ -291,7 +291,7 @@ static void weights(drovek_conv *conv, const float *x, const float *dy, float *d
             size_t step;
             const drovek_planes c = take_chunk(conv, g, line, n, &step);
             const drovek_planes d =
-                drovek_planes_from(&conv->taken.dy, line * s->ow * s->o + g * og);
+                drovek_planes_columns(&conv->taken.dy, line * s->ow * s->o + g * og, g * og);
             conv->opt.kernels->planes->gemm(true, false, v->k, og, n * s->ow, &c, step, &d, s->o,
                                             line > 0, dw + g * v->k * og, og);
         }

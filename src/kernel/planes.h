@@ -9,14 +9,16 @@
  *
  *   gemm      C[m][n] = S(0) + S(1) + ... (adds: C + S(0) + ...), in this order, in singles.
  *             S(b) = the sum over the b-th DROVEK_PLANES_K terms along k of the products of
- *             integers, exact, then rounded to a single, times a's unit, times b's unit.
+ *             integers, exact, then rounded to a single, times a's unit, times b's unit.  Of a B
+ *             that is not transposed and has units by column, column j's: unit * by[j].  Along k
+ *             units by column must cancel out, a's times b's: they are not looked at.
  *   round     integer = floor(fmaf(1 / unit, x, (r + 0.5) / 2^16)), r a random word of 16 bits as
  *             for an AXPY from floats to 16 bits (kernel/linear.h), limited to what the planes
  *             hold; to (NULL: not wanted) = the integer times the unit; to may be x
  *   turn      to[n][c] = from[c][n], bytes: an image's channels come together
  *   back      ReLU's derivative: integers of dy are 0 where y's are not above 0 (relu false:
  *             stay); db[o] = the sum over rows of dy's integers, exact, then rounded to a single,
- *             times the unit
+ *             times the unit, of column o if there are some by column
  *
  * Memory: planes are a thread's own, and DROVEK_PLANES_SLACK bytes behind each belong to it: gemm
  * may read them.  C and x are the caller's own as well.
@@ -33,13 +35,29 @@
 enum { DROVEK_PLANES_K = 2048, DROVEK_PLANES_SLACK = 64 };
 
 typedef struct drovek_planes {
-    uint8_t *high, *low; /* low NULL: integers of 8 bits */
-    float    unit;
+    uint8_t     *high, *low; /* low NULL: integers of 8 bits */
+    float        unit;
+    const float *by; /* powers of two; column j of a matrix has the unit unit * by[j]; NULL: 1 */
 } drovek_planes;
 
 static inline drovek_planes drovek_planes_from(const drovek_planes *p, size_t first)
 {
-    return (drovek_planes){p->high + first, p->low != NULL ? p->low + first : NULL, p->unit};
+    return (drovek_planes){p->high + first, p->low != NULL ? p->low + first : NULL, p->unit, p->by};
+}
+
+/* A matrix from number `first` on, which is in column `column` of the whole. */
+static inline drovek_planes drovek_planes_columns(const drovek_planes *p, size_t first,
+                                                  size_t column)
+{
+    drovek_planes part = drovek_planes_from(p, first);
+    if (p->by != NULL) part.by += column;
+    return part;
+}
+
+/* The unit of a matrix's column. */
+static inline float drovek_planes_unit(const drovek_planes *p, size_t column)
+{
+    return p->by != NULL ? p->unit * p->by[column] : p->unit;
 }
 
 static inline int32_t drovek_planes_at(const drovek_planes *p, size_t i)

@@ -263,12 +263,19 @@ typedef struct drove_bottom {
     float        *copy, *copy_delta; /* x and dx if the blob has another format, else NULL */
 } drove_bottom;
 
-/* Rounds x[n], an array that a pass of training has written, to integers times a unit: to (NULL:
- * not wanted; or x) = their values, planes (NULL: not wanted) = the integers and the unit.
- * largest: that of x, as by largest_f32, or DROVE_LARGEST_UNKNOWN. */
+/* An array [n / n_places / block][n_places][block] that a pass of training has written: block b
+ * holds the numbers of channels b * block on, modulo those of the layer. */
+typedef struct drove_rounded {
+    size_t layer; /* whose output it is, or the derivative there; SIZE_MAX: the examples */
+    size_t n_places, block;
+} drove_rounded;
+
+/* Rounds x[n] to integers times a unit: to (NULL: not wanted; or x) = their values, planes (NULL:
+ * not wanted) = the integers and the unit.  largest: that of x, as by largest_f32, or
+ * DROVE_LARGEST_UNKNOWN. */
 enum { DROVE_LARGEST_UNKNOWN = -1 };
-typedef void drove_round_fn(void *context, const float *x, float *to, size_t n, uint32_t largest,
-                            drovek_planes *planes);
+typedef void drove_round_fn(void *context, const drove_rounded *of, const float *x, float *to,
+                            size_t n, uint32_t largest, drovek_planes *planes);
 
 /* Of the outputs of each layer, and the derivative at each before its layer's backward.  One part
  * only.  Where the kernels have products of integers kept as bytes, layers with weights read these

@@ -109,19 +109,22 @@ static void round_numbers(const drove_pass *pass, const drove_call *c, bool of_v
 {
     const drove_round *r = pass->round;
     const drove_pass_planes *p = &pass->planes;
+    const drove_shape s = c->layer->out;
     const size_t n = c->n_rows * c->layer->n_out;
+    const drove_rounded of = {c->index, s.h * s.w, drove__block(c->format, s.c)};
     if (r == NULL) return;
     if (p->value == NULL) {
         float *x = of_values ? c->y : c->dy;
-        (of_values ? r->values : r->derivatives)(r->context, x, x, n, UNKNOWN, NULL);
+        (of_values ? r->values : r->derivatives)(r->context, &of, x, x, n, UNKNOWN, NULL);
     } else if (of_values) {
         drovek_planes *to = &p->value[c->index + 1];
-        r->values(r->context, c->y, p->has_floats[c->index + 1] ? c->y : NULL, n,
+        r->values(r->context, &of, c->y, p->has_floats[c->index + 1] ? c->y : NULL, n,
                   p->largest[c->index], to->high != NULL ? to : NULL);
     } else {
         drovek_planes *to = &p->derivative[c->index];
         const bool is_read = to->high != NULL; /* by its layer, which then reads no floats */
-        r->derivatives(r->context, c->dy, is_read ? NULL : c->dy, n, UNKNOWN, is_read ? to : NULL);
+        r->derivatives(r->context, &of, c->dy, is_read ? NULL : c->dy, n, UNKNOWN,
+                       is_read ? to : NULL);
     }
 }
 

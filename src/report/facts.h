@@ -69,7 +69,7 @@ typedef struct drove_mark_facts { /* the loss fell to so many percent of the ini
 typedef struct drove_precision_facts { /* of an engine with a number format of its own */
     bool     is_there;
     bool     is_words;              /* parameters are words; false: only products are narrower */
-    char     name[32];              /* "D8M8", "bf16" */
+    char     name[64];              /* "D8M8", "bf16" */
     double   model_range;           /* 0: floats have none */
     double   data_scale;            /* value of the data's integer 1 */
     uint64_t data_clamped, bridges; /* numbers out of range; sparse gaps that were too large */

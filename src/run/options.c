@@ -126,7 +126,8 @@ static const drove_option_info table[] = {
      .help =
          "bf16: products of numbers rounded to bf16, sums and parameters in floats, for any "
          "model; or a DMGC signature: number formats of data and model (D8M8, D16M16; with "
-         "?simulated=yes any width from 2 to 16; of linear models also D4M4, D4M8, D8M4, and of "
+         "?simulated=yes any width from 2 to 16, with ?scales=channel a unit for each channel of a "
+         "network's weights; of linear models also D4M4, D4M8, D8M4, and of "
          "sparse data D8i16M8 ...), "
          "of the values that workers exchange (C16s, C8s, G1C1s), or both (D8M8C8s); none = "
          "floats"},

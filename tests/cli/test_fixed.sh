@@ -48,6 +48,26 @@ assert abs(run["loss"] - use["loss"]) < 1e-6, (run["loss"], use["loss"])' || fai
 }
 cmp half/model.safetensors narrow/model.safetensors || fail "a resumed run has other bits"
 wrong 'precision' train --resume half --until epochs=3 --precision D16M16
+wrong 'precision' train --resume half --until epochs=3 --precision 'D8M8?scales=channel'
+
+# A unit for each channel: another run, that resumes, and whose file is used, as any other's.
+trained channels 'D8M8?scales=channel'
+cmp -s channels/model.safetensors narrow/model.safetensors && fail "units by channel are those by layer"
+python3 -c 'import json; c, f = json.load(open("channels.json")), json.load(open("float.json"))
+assert abs(c["loss"] - f["loss"]) < 0.25 * f["loss"], (c["loss"], f["loss"])' || fail "units by channel: a bad loss"
+# shellcheck disable=SC2086
+{
+    run_for 0 train $small --until epochs=1 --precision 'D8M8?scales=channel' --out half-channels
+    run_for 0 train --resume half-channels --until epochs=2
+}
+cmp half-channels/model.safetensors channels/model.safetensors || fail "a resumed run by channel has other bits"
+run_for 0 eval channels --data "$data" --json
+python3 -c 'import json; run, use = json.load(open("channels.json")), json.load(open("out.txt"))
+assert abs(run["loss"] - use["loss"]) < 1e-6, (run["loss"], use["loss"])' || fail "drove eval by channel: another loss"
+run_for 0 train --data "$data" --model mlp:32 --strategy hogwild --threads 2 --batch 8 --lr 0.1 --until epochs=2 \
+    --precision 'D6M6?simulated=yes&scales=channel' --json
+python3 -c 'import json; s = json.load(open("out.txt"))
+assert s["loss"] < 0.75 * s["loss_initial"], (s["loss"], s["loss_initial"])' || fail "hogwild by channel does not learn"
 
 # Several workers on the same words, and workers that exchange them.
 for strategy in hogwild replicas easgd-sync3 local; do
@@ -75,6 +95,8 @@ wrong 'expected D8, D16 or D32f' train --data "$data" --model mlp:8 --precision 
 wrong 'D2 to D16 with ?simulated=yes' train --data "$data" --model mlp:8 --precision 'D17M8?simulated=yes'
 wrong 'expected yes or no' train --data "$data" --model mlp:8 --precision 'D6M6?simulated=1'
 wrong 'expected no C term beside a key' train --data "$data" --model mlp:8 --precision 'D8M8C8s?simulated=yes'
+wrong 'expected channel or layer' train --data "$data" --model mlp:8 --precision 'D8M8?scales=2'
+wrong 'expected an M term' train --data "$data" --model mlp:8 --precision 'D8M32f?scales=channel'
 wrong 'expected dense data' train --data 'synth:logistic?n=100&d=50&density=0.1' --model mlp:8 --precision D8M8
 cat >net.yaml <<'END'
 layers:
@@ -100,6 +122,11 @@ for act in relu tanh; do
     done
     cmp "bits-$act-ref/model.safetensors" "bits-$act-auto/model.safetensors" || fail "D8M8 with $act: other bits by tier"
 done
+for isa in ref auto; do
+    run_for 0 train --data "$data" --model mlp:16 --defaults classic --threads 1 --strategy sequential --batch 16 --until updates=60 \
+        --eval-every 10 --precision 'D8M8?scales=channel' --rounding nearest --isa $isa --out "channels-$isa"
+done
+cmp channels-ref/model.safetensors channels-auto/model.safetensors || fail "units by channel: other bits by tier"
 for range in 1e-38 1e-44 1e300; do
     wrong 'model-range' train --data "$data" --model mlp:64,64 --threads 1 --until updates=5 --precision D8M8 --model-range $range
 done

@@ -84,8 +84,24 @@ static conv_results compute(const drovek_conv_shape *s, const numbers *n, drovek
     return r;
 }
 
+/* Channels of w and dy get units of their own, whose products are one. */
+static void split_channels(const drovek_conv_shape *s, numbers *n)
+{
+    float *by = guarded_floats(NULL, s->o, PLACE_END);
+    float *inverse = guarded_floats(NULL, s->o, PLACE_END);
+    const size_t og = s->o / s->groups, n_w = conv_n_weights(s), of_group = n_w / s->groups;
+    for (size_t c = 0; c < s->o; c++) {
+        by[c] = c % 3 == 0 ? 1.0f : c % 3 == 1 ? 0.25f : 0.5f;
+        inverse[c] = 1.0f / by[c];
+    }
+    for (size_t i = 0; i < n_w; i++) n->w.x[i] *= by[i / of_group * og + i % og];
+    for (size_t i = 0; i < ROWS * conv_n_out(s); i++) n->dy.x[i] *= inverse[i % s->o];
+    n->w.planes.by = by;
+    n->dy.planes.by = inverse;
+}
+
 static void check_shape(const drovek_table *t, const drovek_conv_shape *s, bool is_wide, bool adds,
-                        bool is_input)
+                        bool is_input, bool by_channel)
 {
     numbers n = {integers(ROWS * conv_n_in(s), is_wide ? 300 : 60, is_wide, 1, 0.5f),
                  integers(conv_n_weights(s), is_wide ? 129 : 9, is_wide, 2, 0.25f),
@@ -93,6 +109,7 @@ static void check_shape(const drovek_table *t, const drovek_conv_shape *s, bool 
                  integers(s->o, 100, true, 4, 0.125f).x,
                  integers(ROWS * conv_n_in(s), 100, true, 5, 1.0f).x};
     const array images = is_input ? turned(&n.x, s) : n.x;
+    if (by_channel) split_channels(s, &n);
     drovek_conv *plain = make(s, &drovek_ref, "ref", DROVEK_NHWC, !is_input);
     const conv_results wanted = compute(s, &n, plain, !is_input, adds);
     drovek_conv *conv = make(s, t, NULL, is_input ? DROVEK_NCHW : DROVEK_NHWC, !is_input);
@@ -113,12 +130,12 @@ static void check_shape(const drovek_table *t, const drovek_conv_shape *s, bool 
 static void check_tier(const drovek_table *tier)
 {
     if (tier->integers == NULL) return;
-    for (unsigned variant = 0; variant < 8; variant++) {
+    for (unsigned variant = 0; variant < 16; variant++) {
         const bool is_wide = variant & 1, adds = variant & 2, is_input = variant & 4;
         const drovek_table t =
             drovek_narrow(tier, is_wide ? DROVEK_FACTORS_I16 : DROVEK_FACTORS_I8);
         for (const drovek_conv_shape *s = conv_shapes(); s->c > 0; s++)
-            check_shape(&t, s, is_wide, adds, is_input);
+            check_shape(&t, s, is_wide, adds, is_input, variant & 8);
     }
 }
 

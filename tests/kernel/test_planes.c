@@ -43,8 +43,17 @@ static uint8_t *bytes(size_t n, uint64_t seed, bool is_low, place where)
 
 static drovek_planes planes(size_t n, uint64_t seed, bool is_wide, float unit, place where)
 {
-    return (drovek_planes){bytes(n, seed, false, where),
-                           is_wide ? bytes(n, seed, true, where) : NULL, unit};
+    return (drovek_planes){.high = bytes(n, seed, false, where),
+                           .low = is_wide ? bytes(n, seed, true, where) : NULL,
+                           .unit = unit};
+}
+
+/* Powers of two for n columns. */
+static float *units_by_column(size_t n)
+{
+    float *by = guarded_floats(NULL, n, PLACE_END);
+    for (size_t i = 0; i < n; i++) by[i] = ldexpf(1.0f, (int)(i * 7 % 11) - 5);
+    return by;
 }
 
 /* ---- products ---- */
@@ -52,7 +61,10 @@ static drovek_planes planes(size_t n, uint64_t seed, bool is_wide, float unit, p
 static void test_products_by_hand(void **state)
 {
     uint8_t a[] = {0xff, 3, 0x80, 0}, low[] = {2, 0, 255, 1}, b[] = {1, 0x7f, 2, 0xfe};
-    const drovek_planes narrow = {a, NULL, 0.5f}, wide = {a, low, 1.0f}, other = {b, NULL, 0.25f};
+    const drovek_planes narrow = {.high = a, .unit = 0.5f}, other = {.high = b, .unit = 0.25f};
+    const drovek_planes wide = {.high = a, .low = low, .unit = 1.0f};
+    const float by[] = {4.0f, 0.5f};
+    drovek_planes columns = other;
     float c[4] = {10, 20, 30, 40};
     (void)state;
     /* [-1 3; -128 0] [1 127; 2 -2] = [5 -133; -128 -16256] */
@@ -66,6 +78,11 @@ static void test_products_by_hand(void **state)
     assert_true(c[1] == (-508.0f - 1536.0f) * 0.25f && c[3] == (-65026.0f - 2.0f) * 0.25f);
     drovek_planes_ref.gemm(false, false, 1, 1, 0, &wide, 2, &other, 2, false, c, 2);
     assert_true(c[0] == 0.0f);
+    columns.by = by; /* columns of C; transposed they would be along k */
+    drovek_planes_ref.gemm(false, false, 2, 2, 2, &narrow, 2, &columns, 2, false, c, 2);
+    assert_true(c[0] == 2.5f && c[1] == -8.3125f && c[2] == -64.0f && c[3] == -1016.0f);
+    drovek_planes_ref.gemm(false, true, 2, 2, 2, &wide, 2, &columns, 2, false, c, 2);
+    assert_true(c[1] == (-508.0f - 1536.0f) * 0.25f);
 }
 
 /* Blocks along k are rounded one by one: singles near 2044 x 127 x 127 = 32967676 have a unit of 2,
@@ -75,7 +92,7 @@ static void test_blocks_along_k(void **state)
 {
     enum { K = 2 * DROVEK_PLANES_K + 1 };
     static uint8_t x[K + DROVEK_PLANES_SLACK];
-    const drovek_planes p = {x, NULL, 1.0f};
+    const drovek_planes p = {.high = x, .unit = 1.0f};
     float c;
     (void)state;
     memset(x, 127, 2044);
@@ -98,8 +115,9 @@ static void check_shape(const char *isa, const drovek_planes_ops *ops, size_t s,
     const size_t m = shapes[s].m, n = shapes[s].n, k = shapes[s].k, pad = s % 3;
     const size_t lda = (trans_a ? m : k) + pad, ldb = (trans_b ? k : n) + pad, ldc = n + pad;
     const place where = s % N_PLACES;
-    const drovek_planes a = planes((trans_a ? k : m) * lda + 1, 1, wide_a, 0.5f, where),
-                        b = planes((trans_b ? n : k) * ldb + 1, 2, wide_b, 0x1p-3f, where);
+    const drovek_planes a = planes((trans_a ? k : m) * lda + 1, 1, wide_a, 0.5f, where);
+    drovek_planes b = planes((trans_b ? n : k) * ldb + 1, 2, wide_b, 0x1p-3f, where);
+    if (variant & 8) b.by = units_by_column(trans_b ? k : n);
     float *before = guarded_floats(NULL, m * ldc, where);
     fill_normal(before, m * ldc, 1e4, 3);
     float *got = guarded_floats(before, m * ldc, PLACE_END);
@@ -113,7 +131,7 @@ static void check_shape(const char *isa, const drovek_planes_ops *ops, size_t s,
 static void check_products(const char *isa, const drovek_planes_ops *ops)
 {
     for (size_t s = 0; s < DROVE_COUNT(shapes); s++)
-        for (unsigned variant = 0; variant < 8; variant++)
+        for (unsigned variant = 0; variant < 16; variant++)
             for (unsigned wide = 0; wide < 4; wide++)
                 check_shape(isa, ops, s, variant, wide & 1, wide & 2);
 }
@@ -190,8 +208,11 @@ static void test_back_by_hand(void **state)
 {
     uint8_t d[] = {1, 0xff, 2, 0x80, 5, 6}, low[] = {0, 255, 1, 0, 9, 0},
             y[] = {1, 0, 0xff, 3, 0, 7}, y_low[] = {0, 1, 255, 0, 0, 0};
-    const drovek_planes dy = {d, NULL, 0.5f}, narrow = {y, NULL, 1.0f};
-    const drovek_planes wide = {d, low, 2.0f}, wide_y = {y, y_low, 1.0f};
+    const drovek_planes dy = {.high = d, .unit = 0.5f}, narrow = {.high = y, .unit = 1.0f};
+    const drovek_planes wide = {.high = d, .low = low, .unit = 2.0f},
+                        wide_y = {.high = y, .low = y_low, .unit = 1.0f};
+    const float by[] = {0.25f, 8.0f};
+    drovek_planes columns = dy;
     float db[2];
     (void)state;
     drovek_planes_ref.back(&dy, &narrow, 3, 2, false, db); /* 1 2 5; -1 -128 6 */
@@ -200,6 +221,9 @@ static void test_back_by_hand(void **state)
     assert_true(db[0] == 512.0f && db[1] == -62466.0f && d[2] == 0 && low[4] == 0 && d[1] == 0xff);
     drovek_planes_ref.back(&dy, &narrow, 3, 2, true, db); /* 1 0 0; 0 -128 6 */
     assert_true(db[0] == 0.5f && db[1] == -61.0f && d[1] == 0);
+    columns.by = by;
+    drovek_planes_ref.back(&columns, &narrow, 3, 2, false, db);
+    assert_true(db[0] == 0.125f && db[1] == -488.0f);
 }
 
 static void check_back(const char *isa, const drovek_planes_ops *ops)
@@ -207,12 +231,13 @@ static void check_back(const char *isa, const drovek_planes_ops *ops)
     static const size_t sizes[][2] = {{1, 1},   {300, 20}, {129, 64}, {128, 65},
                                       {7, 130}, {1, 63},   {257, 96}, {0, 5}};
     for (size_t s = 0; s < DROVE_COUNT(sizes); s++) {
-        for (unsigned variant = 0; variant < 4; variant++) {
+        for (unsigned variant = 0; variant < 8; variant++) {
             const size_t rows = sizes[s][0], cols = sizes[s][1], n = rows * cols;
             const bool wide = variant & 1, relu = variant & 2;
             const drovek_planes y = planes(n, 1, wide, 1.0f, PLACE_END);
-            const drovek_planes got = planes(n, 2, wide, 0.25f, PLACE_END),
-                                wanted = planes(n, 2, wide, 0.25f, PLACE_START);
+            drovek_planes got = planes(n, 2, wide, 0.25f, PLACE_END),
+                          wanted = planes(n, 2, wide, 0.25f, PLACE_START);
+            if (variant & 4) got.by = wanted.by = units_by_column(cols);
             float *db = guarded_floats(NULL, cols, PLACE_END);
             float *plain = guarded_floats(NULL, cols, PLACE_END);
             memset(y.high, 0, n / 2); /* so that the low plane decides */
@@ -230,7 +255,9 @@ static void check_back(const char *isa, const drovek_planes_ops *ops)
 static void check_long_back(const char *isa, const drovek_planes_ops *ops)
 {
     const size_t rows = ((size_t)1 << 23) + 200;
-    const drovek_planes dy = {guarded(rows, 1, PLACE_END), guarded(rows, 1, PLACE_END), 1.0f};
+    const drovek_planes dy = {.high = guarded(rows, 1, PLACE_END),
+                              .low = guarded(rows, 1, PLACE_END),
+                              .unit = 1.0f};
     float db;
     (void)isa;
     memset(dy.high, 0x80, rows);

@@ -9,7 +9,12 @@
  *   weights (M)
  *       w = clamp(w + floor(-eta g / unit + r)), in place, by the AXPY of kernel/linear.h
  *
- * with r random in [0, 1), or 1/2: --rounding.  Products and sums of such numbers are floats, which
+ * With scales by channel weights and derivatives have a unit for each output channel o, u(o) and
+ * g(o), with one product s = u(o) g(o) for all of a layer.  So the sum over o in the derivative at
+ * the input is one of integers times s; forward, and in the gradient of the weights, channels are
+ * columns, each with its own unit.
+ *
+ * r is random in [0, 1), or 1/2: --rounding.  Products and sums of such numbers are floats, which
  * hold those of integers of up to 8 bits exactly, as long as a sum has less than 1040 terms.  Where
  * a processor multiplies such integers faster than floats, the products are made by that.
  * Everything else is the host engine's.  Evaluation uses the parameters as floats and does not
@@ -49,41 +54,56 @@ struct drove_engine {
 
 /* ---- rounding arrays ---- */
 
-static void round_array(drove_engine *e, unsigned bits, const float *x, float *to, size_t n,
-                        uint32_t largest, drovek_planes *planes)
+static void round_array(drove_engine *e, unsigned bits, const drove_fixed_channels *channels,
+                        const float *x, float *to, size_t n, uint32_t largest,
+                        drovek_planes *planes)
 {
     const drovek_table *k = &e->kernels;
     if (planes != NULL) {
-        if (largest == (uint32_t)DROVE_LARGEST_UNKNOWN) largest = k->largest_f32(x, n);
-        drove__fixed_round_planes(k, &e->rounder, bits, x, to, n, largest, planes);
+        if (channels == NULL && largest == (uint32_t)DROVE_LARGEST_UNKNOWN)
+            largest = k->largest_f32(x, n);
+        drove__fixed_round_planes(k, &e->rounder, bits, channels, x, to, n, largest, planes);
         return;
     }
     if (to != x) memcpy(to, x, n * sizeof *to);
-    drove__fixed_round(k, &e->rounder, bits, to, n);
+    drove__fixed_round(k, &e->rounder, bits, channels, to, n);
 }
 
-static void round_values(void *context, const float *x, float *to, size_t n, uint32_t largest,
-                         drovek_planes *planes)
+static void round_values(void *context, const drove_rounded *of, const float *x, float *to,
+                         size_t n, uint32_t largest, drovek_planes *planes)
 {
     drove_engine *e = context;
-    round_array(e, e->p->format.data, x, to, n, largest, planes);
+    (void)of;
+    round_array(e, e->p->format.data, NULL, x, to, n, largest, planes);
 }
 
-static void round_derivatives(void *context, const float *x, float *to, size_t n, uint32_t largest,
-                              drovek_planes *planes)
+/* Of a layer whose weights have units by channel the derivatives have the inverse ones. */
+static void round_derivatives(void *context, const drove_rounded *of, const float *x, float *to,
+                              size_t n, uint32_t largest, drovek_planes *planes)
 {
     drove_engine *e = context;
-    round_array(e, e->p->format.gradient, x, to, n, largest, planes);
+    const drove_fixed_part *part = e->p->of_layer[of->layer];
+    const bool by_channel = part != NULL && part->by != NULL;
+    const drove_fixed_channels channels = {.by = by_channel ? part->by : NULL,
+                                           .inverse = by_channel ? part->inverse : NULL,
+                                           .n = by_channel ? part->n_groups * part->n_channels : 0,
+                                           .n_places = of->n_places,
+                                           .block = of->block};
+    round_array(e, e->p->format.gradient, by_channel ? &channels : NULL, x, to, n, largest, planes);
 }
 
 /* ---- making ---- */
 
 /* Where everything that products take is rounded, they may be those of integers.  Derivatives are
- * rounded at a layer's output; behind an activation with slopes of its own they are no integers. */
-static drovek_factors factors_of(const drove_fixed *f, const drove_model *model)
+ * rounded at a layer's output; behind an activation with slopes of its own they are no integers.
+ * Products that look for the integers of floats know one unit for a whole factor. */
+static drovek_factors factors_of(const drove_engine_shared *p)
 {
     const unsigned bits = 8; /* 7 and a sign */
+    const drove_fixed *f = &p->format;
+    const drove_model *model = p->model;
     if (f->data == 0 || f->model == 0 || f->gradient == 0) return DROVEK_FACTORS_F32;
+    if (f->by_channel && p->kernels->integers == NULL) return DROVEK_FACTORS_F32;
     for (size_t l = 0; l < model->n_layers; l++) {
         const drove_layer *y = &model->layer[l];
         if (y->n_w > 0 && y->act != DROVEK_LINEAR && y->act != DROVEK_RELU)
@@ -143,7 +163,7 @@ static drove_status build(drove_engine *e, const drove_engine_options *opt)
     e->round = (drove_round){.values = round_values,
                              .derivatives = round_derivatives,
                              .context = e,
-                             .factors = factors_of(&p->format, p->model),
+                             .factors = factors_of(p),
                              .is_wide_value = p->format.data > 8,
                              .is_wide_derivative = p->format.gradient > 8};
     e->kernels = drovek_narrow(p->kernels, e->round.factors);
@@ -202,11 +222,22 @@ static void write_bf16(drove_engine *e, const drove_fixed_part *part, uint16_t *
     }
 }
 
+/* g[length], a gradient, in units of the channels, times the layer's unit. */
+static void divide_channels(const drove_fixed_part *part, float *g)
+{
+    const size_t n = part->n_channels;
+    for (size_t row = 0; row < part->length / n; row++) {
+        const float *inverse = part->inverse + row * n * part->n_groups / part->length * n;
+        for (size_t c = 0; c < n; c++) g[row * n + c] *= inverse[c];
+    }
+}
+
 static size_t write_numbers(drove_engine *e, const drove_fixed_part *part, void *words, float eta)
 {
     const drove_engine_shared *p = e->p;
     const drove_number m = p->layout.number;
     const drovek_factor factor = {.f = -eta / part->unit};
+    if (part->by != NULL) divide_channels(part, e->grad + part->offset);
     const size_t size = drove__number_size(m);
     size_t n_clamped = 0;
     for (size_t at = 0; at < part->length; at += STRETCH) {

@@ -65,20 +65,32 @@ static drove_status read_bf16(const char *precision, const drove_spec *spec, dro
     return DROVE_OK;
 }
 
+/* *out = whether the key has the word `yes`, and not `no`, which it also has when it is missing. */
+static drove_status read_key(const char *precision, const drove_spec *spec, const char *key,
+                             const char *yes, const char *no, bool *out)
+{
+    const char *word = drove__spec_get(spec, key, no);
+    *out = strcmp(word, yes) == 0;
+    if (*out || strcmp(word, no) == 0) return DROVE_OK;
+    return drove__fail(DROVE_E_ARG, "--precision %s: %s: expected %s or %s, found \"%s\"",
+                       precision, key, yes, no, word);
+}
+
 static drove_status read_spec(const char *precision, const drove_spec *spec, drove_fixed *out)
 {
-    static const char *const keys[] = {"simulated", NULL};
-    const char *simulated = drove__spec_get(spec, "simulated", "no");
+    static const char *const keys[] = {"simulated", "scales", NULL};
+    bool is_simulated;
     if (strcmp(spec->name, "bf16") == 0) return read_bf16(precision, spec, out);
     drove_status status = drove__spec_check(spec, 0, keys);
     if (status != DROVE_OK) return drove__fail_in(status, "--precision");
-    bool is_simulated = strcmp(simulated, "yes") == 0;
-    if (!is_simulated && strcmp(simulated, "no") != 0)
-        return drove__fail(DROVE_E_ARG,
-                           "--precision %s: simulated: expected yes or no, found "
-                           "\"%s\"",
-                           precision, simulated);
-    return read_terms(precision, spec->name, is_simulated, out);
+    DROVE_TRY(read_key(precision, spec, "simulated", "yes", "no", &is_simulated));
+    DROVE_TRY(read_key(precision, spec, "scales", "channel", "layer", &out->by_channel));
+    DROVE_TRY(read_terms(precision, spec->name, is_simulated, out));
+    if (!out->by_channel || out->model > 0) return DROVE_OK;
+    return drove__fail(DROVE_E_UNSUPPORTED,
+                       "--precision %s: expected an M term of integers, whose scales these are, "
+                       "found floats",
+                       precision);
 }
 
 drove_status drove__fixed_parse(const char *precision, drove_fixed *out)

@@ -7,13 +7,14 @@
 
 #include <stdbool.h>
 
-enum { DROVE_FIXED_TEXT_SIZE = 32, DROVE_FIXED_LEAST_BITS = 2, DROVE_FIXED_MOST_BITS = 16 };
+enum { DROVE_FIXED_TEXT_SIZE = 64, DROVE_FIXED_LEAST_BITS = 2, DROVE_FIXED_MOST_BITS = 16 };
 
 typedef struct drove_fixed {
-    unsigned data;     /* of examples and layers' outputs;  0: floats */
-    unsigned model;    /* of weights                                  */
-    unsigned gradient; /* of derivatives at layers' outputs           */
-    bool     in_bf16;  /* weights are bf16 numbers, of 16 bits; all else is floats */
+    unsigned data;       /* of examples and layers' outputs;  0: floats */
+    unsigned model;      /* of weights                                  */
+    unsigned gradient;   /* of derivatives at layers' outputs           */
+    bool     in_bf16;    /* weights are bf16 numbers, of 16 bits; all else is floats */
+    bool     by_channel; /* a unit for each output channel of the weights, not for each layer */
     char     text[DROVE_FIXED_TEXT_SIZE];
 } drove_fixed;
 
@@ -23,10 +24,11 @@ static inline int32_t drove__fixed_most(unsigned bits)
     return (1 << (bits - 1)) - 1;
 }
 
-/* "bf16?masters=bf16"; "D8M8", "D16M16G8", "D6M6?simulated=yes": without D or M floats, without G
- * as many bits as D; any width from 2 to 16 if it is simulated, else 8 and 16.  Errors: DROVE_E_ARG
- * (not the notation; a key that is not known), DROVE_E_UNSUPPORTED (which widths there are;
- * indices; a C term beside a key).  A C term says nothing here: exchanges read it. */
+/* "bf16?masters=bf16"; "D8M8", "D16M16G8", "D6M6?simulated=yes", "D8M8?scales=channel": without D
+ * or M floats, without G as many bits as D; any width from 2 to 16 if it is simulated, else 8 and
+ * 16.  Errors: DROVE_E_ARG (not the notation; a key that is not known), DROVE_E_UNSUPPORTED (which
+ * widths there are; indices; a C term beside a key; scales of weights that are floats).  A C term
+ * says nothing here: exchanges read it. */
 drove_status drove__fixed_parse(const char *precision, drove_fixed *out);
 
 /* Is it for networks alone, and not a signature that linear models have kernels for? */

@@ -50,8 +50,30 @@ static void add_part(drove_engine_shared *p, size_t layer, size_t offset, size_t
                      bool is_tail)
 {
     if (length == 0) return;
-    p->part[p->n_parts++] = (drove_fixed_part){offset, length, *at, layer, is_tail, 1.0f};
+    p->part[p->n_parts++] = (drove_fixed_part){.offset = offset,
+                                               .length = length,
+                                               .at = *at,
+                                               .layer = layer,
+                                               .is_tail = is_tail,
+                                               .unit = 1.0f,
+                                               .n_groups = 1,
+                                               .n_channels = length};
     *at += length;
+}
+
+/* Room for the units of a part's channels: the last dimension of weights, and groups the first of
+ * a convolution's five. */
+static drove_status add_channels(const drove_engine_shared *p, drove_fixed_part *part)
+{
+    const drove_layer *l = &p->model->layer[part->layer];
+    if (!p->format.by_channel || part->is_tail) return DROVE_OK;
+    part->n_channels = l->w_shape[l->w_rank - 1];
+    part->n_groups = l->w_rank == 5 ? l->w_shape[0] : 1;
+    const size_t n = part->n_groups * part->n_channels;
+    part->by = calloc(2 * n, sizeof *part->by);
+    if (part->by == NULL) return drove__fail_nomem("scales of channels", 2 * n * sizeof *part->by);
+    part->inverse = part->by + n;
+    return DROVE_OK;
 }
 
 static drove_status lay_out(drove_engine_shared *p)
@@ -61,7 +83,8 @@ static drove_status lay_out(drove_engine_shared *p)
     const size_t per_line = DROVE_CACHE_LINE / size;
     size_t at = 0;
     p->part = calloc(2 * m->n_layers, sizeof *p->part);
-    if (p->part == NULL)
+    p->of_layer = calloc(m->n_layers, sizeof *p->of_layer);
+    if (p->part == NULL || p->of_layer == NULL)
         return drove__fail_nomem("the layout of a model", 2 * m->n_layers * sizeof *p->part);
     for (size_t l = 0; l < m->n_layers; l++)
         if (has_numbers(&m->layer[l]))
@@ -78,6 +101,10 @@ static drove_status lay_out(drove_engine_shared *p)
         add_part(p, l, y->b_offset, y->n_b, &at, true);
     }
     p->n_words = p->layout.tail + drove__pad_floats(at - p->layout.tail) + DROVE_CACHE_LINE / 4;
+    for (size_t i = 0; i < p->n_parts; i++) {
+        if (!p->part[i].is_tail) p->of_layer[p->part[i].layer] = &p->part[i];
+        DROVE_TRY(add_channels(p, &p->part[i]));
+    }
     return DROVE_OK;
 }
 
@@ -107,7 +134,43 @@ static bool is_usable(double unit, double eta)
     return unit >= (double)FLT_MIN && unit <= (double)FLT_MAX && factor <= (double)FLT_MAX;
 }
 
-/* theta: where training starts; range 0: of each layer by itself. */
+static drove_status check_unit(const drove_engine_shared *p, double unit, double own, double eta)
+{
+    if (is_usable(unit, eta)) return DROVE_OK;
+    return drove__fail(
+        DROVE_E_ARG,
+        "--model-range: expected one whose unit, 2^-%u of it, is a normal float, and "
+        "by which steps of %g can be divided, found %g",
+        p->format.model - 1, eta, own);
+}
+
+/* Units of a part's channels beside its layer's, which they do not exceed; a channel of zeros has
+ * the layer's.  One of tiny weights gets at least 2^-SPREAD of it, so that its steps and
+ * derivatives stay within the range of floats. */
+static drove_status set_channels(drove_engine_shared *p, drove_fixed_part *part, const float *theta,
+                                 double eta)
+{
+    enum { SPREAD = 12 };
+    const size_t n = part->n_groups * part->n_channels;
+    for (size_t i = 0; i < n; i++) part->by[i] = 0.0f;
+    for (size_t i = 0; i < part->length; i++) { /* by = largest weights */
+        float *most = &part->by[drove__fixed_channel(part, i)];
+        const float magnitude = fabsf(theta[part->offset + i]);
+        if (magnitude > *most) *most = magnitude;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const double most = RANGE_MARGIN * (double)part->by[i], least = ldexp(1.0, -SPREAD);
+        const double range = (double)part->unit * ldexp(1.0, (int)p->format.model - 1);
+        const double by = most > 0.0 ? power_from(most) / range : 1.0;
+        part->by[i] = (float)(by < least ? least : by > 1.0 ? 1.0 : by);
+        part->inverse[i] = 1.0f / part->by[i];
+        DROVE_TRY(check_unit(p, (double)part->unit * (double)part->by[i],
+                             range * (double)part->by[i], eta));
+    }
+    return DROVE_OK;
+}
+
+/* theta: where training starts; range 0: of each layer, or channel, by itself. */
 static drove_status set_units(drove_engine_shared *p, const float *theta, double range, double eta)
 {
     p->model_range = 0.0;
@@ -118,13 +181,14 @@ static drove_status set_units(drove_engine_shared *p, const float *theta, double
         double most = RANGE_MARGIN * largest(theta + part->offset, part->length);
         double own = range > 0.0 ? power_from(range) : most > 0.0 ? power_from(most) : 1.0;
         double unit = ldexp(own, 1 - (int)p->format.model);
-        if (!is_usable(unit, eta))
-            return drove__fail(DROVE_E_ARG,
-                               "--model-range: expected one whose unit, 2^-%u of it, is a normal "
-                               "float, and by which steps of %g can be divided, found %g",
-                               p->format.model - 1, eta, own);
+        DROVE_TRY(check_unit(p, unit, own, eta));
         part->unit = (float)unit;
         if (own > p->model_range) p->model_range = own;
+        if (part->by == NULL) continue;
+        if (range == 0.0) DROVE_TRY(set_channels(p, part, theta, eta));
+        else
+            for (size_t c = 0; c < part->n_groups * part->n_channels; c++)
+                part->by[c] = part->inverse[c] = 1.0f;
     }
     return DROVE_OK;
 }
@@ -157,7 +221,7 @@ static void pack_numbers(const drove_engine_shared *p, drove_rng *rng, const dro
 {
     const double most = drove__fixed_most(p->format.model);
     for (size_t i = 0; i < part->length; i++) {
-        double x = (double)theta[part->offset + i] / (double)part->unit;
+        double x = (double)theta[part->offset + i] / (double)drove__fixed_unit_at(part, i);
         double q = rng == NULL ? nearbyint(x) : floor(x + drove__rng_uniform(rng));
         q = q > most ? most : q < -most ? -most : q;
         if (p->layout.number == DROVE_I8) ((int8_t *)to)[i] = (int8_t)q;
@@ -204,6 +268,17 @@ static void take_words(const drovek_table *k, const drovek_planes *to, const int
     }
 }
 
+/* w[length], integers times the layer's unit, get the units of their channels. */
+static void scale_channels(const drove_fixed_part *part, float *w)
+{
+    const size_t n = part->n_channels;
+    if (part->by == NULL) return;
+    for (size_t row = 0; row < part->length / n; row++) {
+        const float *by = part->by + row * n * part->n_groups / part->length * n;
+        for (size_t c = 0; c < n; c++) w[row * n + c] *= by[c];
+    }
+}
+
 void drove__fixed_unpack_planes(const drove_engine_shared *p, const uint32_t *words, float *theta,
                                 float *tail, drovek_planes *weight)
 {
@@ -218,8 +293,10 @@ void drove__fixed_unpack_planes(const drove_engine_shared *p, const uint32_t *wo
         if (p->layout.number == DROVE_I8) take_bytes(p->kernels, to->high, from, part->length);
         else take_words(p->kernels, to, from, part->length);
         to->unit = part->unit;
+        to->by = part->by;
         for (size_t k = 0; theta != NULL && k < part->length; k++)
             theta[part->offset + k] = (float)drovek_planes_at(to, k) * part->unit;
+        if (theta != NULL) scale_channels(part, theta + part->offset);
     }
 }
 
@@ -236,9 +313,11 @@ void drove__fixed_unpack(const drove_engine_shared *p, const uint32_t *words, fl
         } else if (p->layout.number == DROVE_I8) {
             for (size_t k = 0; k < part->length; k++)
                 to[k] = (float)drove__racy_load_i8((const int8_t *)from + k) * part->unit;
+            scale_channels(part, to);
         } else {
             for (size_t k = 0; k < part->length; k++)
                 to[k] = (float)drove__racy_load_i16((const int16_t *)from + k) * part->unit;
+            scale_channels(part, to);
         }
     }
 }
@@ -278,6 +357,8 @@ drove_status drove__fixed_prepare(const drove_prepare_options *opt, drove_engine
 void drove__fixed_dismiss(drove_engine_shared *p)
 {
     if (p == NULL) return;
+    for (size_t i = 0; i < p->n_parts; i++) free(p->part[i].by);
     free(p->part);
+    free(p->of_layer);
     free(p);
 }

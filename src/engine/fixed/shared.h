@@ -9,7 +9,8 @@
  *   number of 8 or 16 bits (M of at most 8, or more), or a float; then zeros to a whole line
  *   all other parameters as floats from word `tail` on: biases, scales of normalisations
  *
- * A weight is its integer times the layer's unit, a power of two, of at most 2^(M - 1) - 1 units.
+ * A weight is its integer times the unit of its layer, or of its output channel there; a power of
+ * two.  It has at most 2^(M - 1) - 1 units.
  * As with linear models the few parameters that every example moves stay floats.
  */
 #ifndef DROVE_ENGINE_FIXED_SHARED_H
@@ -23,7 +24,12 @@ typedef struct drove_fixed_part { /* of theta and of the shared vector: one stre
     size_t at;                    /* first number, or word of the tail */
     size_t layer;
     bool   is_tail; /* floats behind the numbers */
-    float  unit;    /* of numbers that are integers */
+    float  unit;    /* of numbers that are integers; by channel: the largest of these units */
+    /* The unit of weight i, of [n_groups][length / n_groups / n_channels][n_channels], is that of
+     * channel drove__fixed_channel: unit * by[channel], with by = 1 / inverse a power of two.
+     * by NULL: unit. */
+    size_t n_groups, n_channels; /* channels of a group */
+    float *by, *inverse;         /* [n_groups * n_channels] */
 } drove_fixed_part;
 
 struct drove_engine_shared {
@@ -34,11 +40,24 @@ struct drove_engine_shared {
     drove_layout        layout;
     size_t              n_words, n_parts;
     drove_fixed_part   *part;        /* [n_parts] numbers, then the tail's */
+    drove_fixed_part  **of_layer;    /* [n_layers] its numbers; NULL: it has none */
     double              model_range; /* largest of the layers' ranges; 0: floats */
     double              weight_decay;
     size_t              each; /* examples of an update */
     uint64_t            seed;
 };
+
+/* The output channel of a part's weight i. */
+static inline size_t drove__fixed_channel(const drove_fixed_part *part, size_t i)
+{
+    return i / (part->length / part->n_groups) * part->n_channels + i % part->n_channels;
+}
+
+/* The unit of a part's weight i. */
+static inline float drove__fixed_unit_at(const drove_fixed_part *part, size_t i)
+{
+    return part->by != NULL ? part->unit * part->by[drove__fixed_channel(part, i)] : part->unit;
+}
 
 /* Where numbers begin; of the tail: its floats. */
 static inline void *drove__fixed_at(const drove_engine_shared *p, const drove_fixed_part *part,

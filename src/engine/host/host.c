@@ -200,7 +200,8 @@ static void round_examples(drove_engine *e, drove_input *in)
     const bool has_planes = p->value != NULL && p->value[0].high != NULL;
     float *to = p->value == NULL || p->has_floats[0] ? e->rounded : NULL;
     if (e->round == NULL || in->dense == NULL) return;
-    e->round->values(e->round->context, in->dense, to, n, (uint32_t)DROVE_LARGEST_UNKNOWN,
+    const drove_rounded of = {.layer = SIZE_MAX, .n_places = 1, .block = e->model->n_inputs};
+    e->round->values(e->round->context, &of, in->dense, to, n, (uint32_t)DROVE_LARGEST_UNKNOWN,
                      has_planes ? &p->value[0] : NULL);
     if (to != NULL) in->dense = to;
 }

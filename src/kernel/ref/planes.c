@@ -16,7 +16,7 @@ static float sum_of_terms(bool trans_a, bool trans_b, const drovek_planes *a, si
     for (size_t p = first; p < first + n; p++)
         sum += (int64_t)drovek_planes_at(a, trans_a ? p * lda + i : i * lda + p) *
                drovek_planes_at(b, trans_b ? j * ldb + p : p * ldb + j);
-    return (float)sum * a->unit * b->unit;
+    return (float)sum * a->unit * (trans_b ? b->unit : drovek_planes_unit(b, j));
 }
 
 static void gemm(bool trans_a, bool trans_b, size_t m, size_t n, size_t k, const drovek_planes *a,
@@ -70,7 +70,7 @@ static void back(const drovek_planes *dy, const drovek_planes *y, size_t rows, s
             }
             sum += drovek_planes_at(dy, at);
         }
-        db[o] = (float)sum * dy->unit;
+        db[o] = (float)sum * drovek_planes_unit(dy, o);
     }
 }
 

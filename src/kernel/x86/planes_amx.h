@@ -189,11 +189,12 @@ static void multiply_bytes(int32_t (*sum)[2][SIDE * SIDE], const byte_pair *a, c
 /* ---- sums ---- */
 
 typedef struct byte_product {
-    byte_source a[2], b[2]; /* planes */
-    size_t      n_a, n_b;   /* of them */
-    float       unit_a, unit_b;
-    size_t      m, n, k, ldc;
-    float      *c;
+    byte_source  a[2], b[2]; /* planes */
+    size_t       n_a, n_b;   /* of them */
+    float        unit_a, unit_b;
+    const float *by; /* of op(B)'s columns, times unit_b; NULL: 1 */
+    size_t       m, n, k, ldc;
+    float       *c;
 } byte_product;
 
 /* 8 of the sums 2^16 a + 2^8 b + c, rounded to singles; a NULL: none */
@@ -226,9 +227,9 @@ INLINE vec joined_sums(const int32_t *const sum[4], size_t n_planes, size_t i)
 
 /* C[m][n], at most a tile, = or += the sums; n_planes, adds: constants */
 INLINE void finish_rows(const byte_product *w, const int32_t *const sum[4], size_t n_planes,
-                        float *c, size_t m, size_t n, bool adds)
+                        vec unit_b, float *c, size_t m, size_t n, bool adds)
 {
-    const vec       unit_a = vec_set(w->unit_a), unit_b = vec_set(w->unit_b);
+    const vec       unit_a = vec_set(w->unit_a);
     const lane_mask mask = n == SIDE ? (lane_mask)0xffff : first(n);
     for (size_t r = 0; r < m; r++, c += w->ldc) {
         vec out = vec_mul(vec_mul(joined_sums(sum, n_planes, r), unit_a), unit_b);
@@ -242,8 +243,10 @@ INLINE void finish_tile_of(const byte_product *w, const int32_t *const sum[4], s
 {
     const size_t m = w->m - i < SIDE ? w->m - i : SIDE, n = w->n - j < SIDE ? w->n - j : SIDE;
     float       *c = w->c + i * w->ldc + j;
-    if (adds) finish_rows(w, sum, n_planes, c, m, n, true);
-    else finish_rows(w, sum, n_planes, c, m, n, false);
+    vec          unit_b = vec_set(w->unit_b);
+    if (w->by != NULL) unit_b = vec_mul(unit_b, vec_load(w->by + j, n));
+    if (adds) finish_rows(w, sum, n_planes, unit_b, c, m, n, true);
+    else finish_rows(w, sum, n_planes, unit_b, c, m, n, false);
 }
 
 /* Sums of two pairs that C waits for. */
@@ -360,6 +363,7 @@ static void planes_gemm(bool trans_a, bool trans_b, size_t m, size_t n, size_t k
                             .n_b = b->low != NULL ? 2 : 1,
                             .unit_a = a->unit,
                             .unit_b = b->unit,
+                            .by = trans_b ? NULL : b->by,
                             .m = m,
                             .n = n,
                             .k = k,

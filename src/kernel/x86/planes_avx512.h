@@ -206,7 +206,7 @@ static void planes_back(const drovek_planes *dy, const drovek_planes *y, size_t 
         else if (wide) back_columns(dy, y, rows, cols, j, n, true, false, total);
         else if (relu) back_columns(dy, y, rows, cols, j, n, false, true, total);
         else back_columns(dy, y, rows, cols, j, n, false, false, total);
-        for (size_t o = 0; o < n; o++) db[j + o] = (float)total[o] * dy->unit;
+        for (size_t o = 0; o < n; o++) db[j + o] = (float)total[o] * drovek_planes_unit(dy, j + o);
     }
 }
 

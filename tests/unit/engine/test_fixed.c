@@ -49,6 +49,11 @@ static void signatures(void **state)
     check_format("D6M5?simulated=yes", 6, 5, 6);
     check_format("D2M16G9?simulated=yes", 2, 16, 9);
     check_format("D8M8?simulated=no", 8, 8, 8);
+    check_format("D16M16G16?simulated=yes&scales=channel", 16, 16, 16);
+    check_format("M8?scales=layer", 0, 8, 0);
+    check_refused("D8M8?scales=row", DROVE_E_ARG, "expected channel or layer, found \"row\"");
+    check_refused("D8M32f?scales=channel", DROVE_E_UNSUPPORTED, "expected an M term");
+    check_refused("D8M8C8s?scales=channel", DROVE_E_UNSUPPORTED, "found C");
     check_refused("bf16?masters=float", DROVE_E_ARG, "found \"float\"");
     check_refused("bf16?weights=bf16", DROVE_E_ARG, "weights");
     check_refused("D6M8", DROVE_E_UNSUPPORTED, "found D6");
@@ -110,11 +115,11 @@ static void check_rounding(const drovek_table *k, const char *how, unsigned bits
     memcpy(got, x, sizeof x);
     memcpy(plain, x, sizeof x);
     drove__rounder_seed(&r, 1, bits);
-    drove__fixed_round(k, &r, bits, got, N);
+    drove__fixed_round(k, &r, bits, NULL, got, N);
     drovek_table ref;
     assert_int_equal(drovek_select(&ref, 0, NULL), DROVE_OK);
     drove__rounder_seed(&r, 1, bits);
-    drove__fixed_round(&ref, &r, bits, plain, N);
+    drove__fixed_round(&ref, &r, bits, NULL, plain, N);
     assert_memory_equal(got, plain, sizeof got);
     const double unit = (double)drove__fixed_unit(bits, largest(x, N));
     const double bound = rounding.ops->is_unbiased ? 1.0 : 0.5 + 1e-4;
@@ -125,7 +130,7 @@ static void check_rounding(const drovek_table *k, const char *how, unsigned bits
     }
     memcpy(plain, got, sizeof got); /* what is rounded stays as it is */
     drove__rounder_seed(&r, 2, bits);
-    drove__fixed_round(k, &r, bits, got, N);
+    drove__fixed_round(k, &r, bits, NULL, got, N);
     assert_memory_equal(got, plain, sizeof got);
     drove__rounder_fini(&r);
 }
@@ -163,12 +168,71 @@ static void roundings_are_unbiased(void **state)
         for (unsigned t = 0; t < TIMES; t++) {
             memcpy(got, x, sizeof x);
             drove__rounder_seed(&r, 3, t);
-            drove__fixed_round(&k, &r, 4, got, FEW);
+            drove__fixed_round(&k, &r, 4, NULL, got, FEW);
             for (size_t n = 0; n < FEW; n++) sum[n] += (double)got[n];
         }
         for (size_t n = 0; n < FEW; n++)
             assert_true(fabs(sum[n] / TIMES - (double)x[n]) < 5.0 * unit / 2.0 / sqrt(TIMES));
         drove__rounder_fini(&r);
+    }
+}
+
+/* x[rows][places][CHANNELS], or in blocks of 16: each number is a multiple of its channel's unit
+ * and next to what it was; the array's unit is that of the largest scaled number.  Bytes hold the
+ * same integers. */
+static void check_channels(const drovek_table *k, size_t places, size_t block)
+{
+    enum { CHANNELS = 48, ROUNDED = CHANNELS * 20, BITS = 8 };
+    static float x[ROUNDED], got[ROUNDED], values[ROUNDED], by[CHANNELS], inverse[CHANNELS];
+    static uint8_t high[ROUNDED + DROVEK_PLANES_SLACK];
+    static size_t channel[ROUNDED];
+    const drove_fixed_channels c = {by, inverse, CHANNELS, places, block};
+    drovek_planes planes = {.high = high};
+    drove_rounding rounding;
+    drove_rounder r;
+    float most = 0.0f;
+    assert_int_equal(drove__rounding_parse("xorshift", &rounding), DROVE_OK);
+    assert_int_equal(drove__rounder_init(&r, &rounding, 32), DROVE_OK);
+    draw(x, ROUNDED, places);
+    for (size_t i = 0; i < CHANNELS; i++) {
+        inverse[i] = ldexpf(1.0f, (int)(i * 5 % 7));
+        by[i] = 1.0f / inverse[i];
+    }
+    for (size_t i = 0; i < ROUNDED; i++) {
+        channel[i] = i / block / places * block % CHANNELS + i % block;
+        most = fmaxf(most, fabsf(x[i] * by[channel[i]]));
+    }
+    memcpy(got, x, sizeof x);
+    drove__rounder_seed(&r, 1, 2);
+    drove__fixed_round(k, &r, BITS, &c, got, ROUNDED);
+    const float unit = drove__fixed_unit(BITS, most);
+    for (size_t i = 0; i < ROUNDED; i++) {
+        const float own = unit * inverse[channel[i]], q = got[i] / own;
+        assert_true(q == nearbyintf(q) && fabsf(q) <= 127.0f && fabsf(got[i] - x[i]) < own);
+    }
+    drove__rounder_fini(&r);
+    if (k->integers == NULL || block != CHANNELS) return;
+    const drovek_table narrow = drovek_narrow(k, DROVEK_FACTORS_I8);
+    assert_int_equal(drove__rounder_init(&r, &rounding, 32), DROVE_OK);
+    drove__rounder_seed(&r, 1, 2);
+    drove__fixed_round_planes(&narrow, &r, BITS, &c, x, values, ROUNDED, 0, &planes);
+    assert_memory_equal(values, got, sizeof got);
+    assert_true(planes.unit == unit && planes.by == inverse);
+    for (size_t i = 0; i < ROUNDED; i++)
+        assert_true((float)drovek_planes_at(&planes, i) * unit * inverse[channel[i]] == got[i]);
+    drove__rounder_fini(&r);
+}
+
+static void channels_have_units_of_their_own(void **state)
+{
+    (void)state;
+    for (const char *const *tier = drovek_tiers(); *tier != NULL; tier++) {
+        drovek_table k;
+        if (drovek_select(&k, drove__cpu_features(), *tier) != DROVE_OK) continue;
+        check_channels(&k, 1, 48);
+        check_channels(&k, 5, 48);
+        check_channels(&k, 4, 16);
+        check_channels(&k, 10, 16);
     }
 }
 
@@ -182,13 +246,13 @@ static void what_cannot_be_rounded_stays(void **state)
     assert_int_equal(drovek_select(&k, drove__cpu_features(), NULL), DROVE_OK);
     assert_int_equal(drove__rounding_parse("nearest", &rounding), DROVE_OK);
     assert_int_equal(drove__rounder_init(&r, &rounding, 32), DROVE_OK);
-    drove__fixed_round(&k, &r, 4, x, 3);
-    drove__fixed_round(&k, &r, 4, zero, 2);
-    drove__fixed_round(&k, &r, 4, bad, 2);
-    drove__fixed_round(&k, &r, 4, bad, 0);
+    drove__fixed_round(&k, &r, 4, NULL, x, 3);
+    drove__fixed_round(&k, &r, 4, NULL, zero, 2);
+    drove__fixed_round(&k, &r, 4, NULL, bad, 2);
+    drove__fixed_round(&k, &r, 4, NULL, bad, 0);
     assert_true(x[0] == 0.3f && x[2] == 1.0f && zero[0] == 0.0f && bad[1] == 2.7f);
     x[1] = 0.4f;
-    drove__fixed_round(&k, &r, 0, x, 3); /* floats */
+    drove__fixed_round(&k, &r, 0, NULL, x, 3); /* floats */
     assert_true(x[0] == 0.3f && x[1] == 0.4f);
     drove__rounder_fini(&r);
 }
@@ -369,6 +433,9 @@ static void more_bits_are_nearer(void **state)
         assert_true(now > 0.0 && now < before / 2.0 && now < 16.0 * ldexp(1.0, -(int)bits));
         before = now;
     }
+    /* so they are with units by channel, whose weights are the first step's distance */
+    assert_true(distance("D16M16?scales=channel") < distance("D8M16?scales=channel"));
+    assert_true(distance("D8M16?scales=channel") < 0.2);
     assert_true(distance("D16M32fG32f") < distance("D16M32fG8"));
     assert_true(distance("D32fM32fG8") > 1e-4); /* derivatives alone */
 }
@@ -379,7 +446,8 @@ static void check_grid(const problem *p, unsigned bits)
     for (size_t i = 0; i < p->shared->n_parts; i++) {
         const drove_fixed_part *part = &p->shared->part[i];
         for (size_t k = 0; !part->is_tail && k < part->length; k++) {
-            double q = (double)p->after[part->offset + k] / (double)part->unit;
+            double unit = (double)drove__fixed_unit_at(part, k);
+            double q = (double)p->after[part->offset + k] / unit;
             assert_true(q == nearbyint(q) && fabs(q) <= drove__fixed_most(bits) + (bits % 8 == 0));
         }
     }
@@ -388,12 +456,14 @@ static void check_grid(const problem *p, unsigned bits)
 static void weights_stay_within_their_format(void **state)
 {
     (void)state;
-    for (unsigned bits = 2; bits <= 16; bits += 2) {
+    for (unsigned bits = 2; bits <= 16; bits++) {
         problem p;
-        char precision[40];
-        snprintf(precision, sizeof precision, "D32fM%u?simulated=yes", bits);
-        setup(&p, precision, "xorshift", 0.5, 0);
-        assert_true(p.shared->model_range == 0.5);
+        char precision[64];
+        const bool by_channel = bits % 2 == 1; /* these outgrow their ranges by a negative decay */
+        snprintf(precision, sizeof precision, "D32fM%u?simulated=yes&scales=%s", bits,
+                 by_channel ? "channel" : "layer");
+        setup(&p, precision, "xorshift", by_channel ? 0 : 0.5, by_channel ? -3.0 : 0);
+        assert_true(by_channel || p.shared->model_range == 0.5);
         assert_true(p.shared->layout.number == (bits <= 8 ? DROVE_I8 : DROVE_I16));
         drove__engine_fixed.unpack(p.shared, p.words, p.after);
         check_grid(&p, bits);
@@ -436,6 +506,44 @@ static void words_hold_the_parameters(void **state)
     teardown(&p);
 }
 
+/* By channel: the unit of each is the power of two with which twice its largest weight fits, and no
+ * larger. */
+static void channels_have_ranges_of_their_own(void **state)
+{
+    static double most[FEATURES * 20];
+    problem p;
+    size_t n_other = 0;
+    (void)state;
+    setup(&p, "D8M8?scales=channel", "shared", 0, 0);
+    drove__engine_fixed.unpack(p.shared, p.words, p.after);
+    for (size_t i = 0; i < p.shared->n_parts; i++) {
+        const drove_fixed_part *part = &p.shared->part[i];
+        if (part->is_tail) continue;
+        const size_t n = p.model->layer[part->layer].n_out;
+        assert_true(part->n_groups == 1 && part->n_channels == n);
+        memset(most, 0, sizeof most);
+        for (size_t k = 0; k < part->length; k++) {
+            const double w = (double)p.theta[part->offset + k];
+            const double unit = (double)part->unit * (double)part->by[k % n];
+            most[k % n] = fmax(most[k % n], fabs(w));
+            assert_true(fabs((double)p.after[part->offset + k] - w) <= unit / 2);
+        }
+        for (size_t c = 0; c < n; c++) {
+            const double range = 128.0 * (double)part->unit * (double)part->by[c];
+            assert_true(range >= 2 * most[c] && range < 4 * most[c]);
+            assert_true(part->by[c] * part->inverse[c] == 1.0f && part->by[c] <= 1.0f);
+            n_other += part->by[c] != 1.0f;
+        }
+    }
+    assert_true(n_other > 0);
+    teardown(&p);
+    setup(&p, "D8M8?scales=channel", "shared", 4.0, 0); /* a range for all is one for all */
+    for (size_t i = 0; i < p.shared->n_parts; i++)
+        for (size_t c = 0; !p.shared->part[i].is_tail && c < p.shared->part[i].n_channels; c++)
+            assert_true(p.shared->part[i].by[c] == 1.0f && p.shared->part[i].unit == 0x1p-5f);
+    teardown(&p);
+}
+
 /* With parameters in bf16 a step is the host's from the numbers that the words hold, rounded to the
  * nearest; biases stay floats. */
 static void bf16_parameters_take_the_hosts_steps(void **state)
@@ -473,12 +581,11 @@ static void bf16_parameters_take_the_hosts_steps(void **state)
 }
 
 /* The mean of many steps of 8-bit weights from one place is the step of floats from there. */
-static void steps_are_unbiased(void **state)
+static void check_unbiased(const char *precision)
 {
     enum { TIMES = 1500 };
     problem p;
-    (void)state;
-    setup(&p, "D32fM8", "xorshift", 0, 0);
+    setup(&p, precision, "xorshift", 0, 0);
     const size_t n = p.model->n_params, n_words = drove__engine_fixed.n_words(p.shared);
     double *sum = calloc(n, sizeof *sum);
     uint32_t *start = zeroed(n_words, sizeof *start);
@@ -493,14 +600,23 @@ static void steps_are_unbiased(void **state)
     }
     for (size_t i = 0; i < p.shared->n_parts; i++) {
         const drove_fixed_part *part = &p.shared->part[i];
-        double unit = part->is_tail ? 0.0 : (double)part->unit;
-        double bound = 5.0 * unit / 2.0 / sqrt(TIMES) + 1e-6;
-        for (size_t k = part->offset; k < part->offset + part->length; k++)
-            assert_true(fabs(sum[k] / TIMES - (double)p.theta[k]) <= bound);
+        for (size_t k = 0; k < part->length; k++) {
+            const double unit = part->is_tail ? 0.0 : (double)drove__fixed_unit_at(part, k);
+            const double bound = 5.0 * unit / 2.0 / sqrt(TIMES) + 1e-6;
+            const size_t at = part->offset + k;
+            assert_true(fabs(sum[at] / TIMES - (double)p.theta[at]) <= bound);
+        }
     }
     free(sum);
     drove__free(start);
     teardown(&p);
+}
+
+static void steps_are_unbiased(void **state)
+{
+    (void)state;
+    check_unbiased("D32fM8");
+    check_unbiased("D32fM8?scales=channel");
 }
 
 /* ---- integers kept as bytes ---- */
@@ -576,7 +692,8 @@ static void check_bytes(const char *model, size_t n_inputs, const char *precisio
  * bit: the same integers, biases and random numbers. */
 static void bytes_make_the_steps_of_floats(void **state)
 {
-    static const char *const precisions[] = {"D8M8", "D6M5?simulated=yes", "D8M8G4?simulated=yes"};
+    static const char *const precisions[] = {"D8M8", "D6M5?simulated=yes", "D8M8G4?simulated=yes",
+                                             "D8M8?scales=channel"};
     drovek_table k;
     (void)state;
     assert_int_equal(drovek_select(&k, drove__cpu_features(), NULL), DROVE_OK);
@@ -590,9 +707,11 @@ static void bytes_make_the_steps_of_floats(void **state)
             check_bytes("mlp:33", 70, precisions[q], roundings[i], 0.01);
         }
         check_bytes("lenet", 28 * 28, "D8M8", roundings[i], 0.0);
+        check_bytes("lenet", 28 * 28, "D8M8?scales=channel", roundings[i], 0.01);
     }
     /* images of floats may lie in blocks, and other random numbers would meet them */
     check_bytes("cifar-quick", 3 * 32 * 32, "D8M8", "nearest", 0.0);
+    check_bytes("cifar-quick", 3 * 32 * 32, "D8M8?scales=channel", "nearest", 0.0);
     check_bytes("mlp:20,9", FEATURES, "D9M8G7?simulated=yes", "xorshift", 0.0);
     check_bytes("mlp:20,9", FEATURES, "D8M11?simulated=yes", "xorshift", 0.0);
 }
@@ -629,11 +748,13 @@ int main(void)
         cmocka_unit_test(units),
         cmocka_unit_test(arrays_are_rounded),
         cmocka_unit_test(roundings_are_unbiased),
+        cmocka_unit_test(channels_have_units_of_their_own),
         cmocka_unit_test(what_cannot_be_rounded_stays),
         cmocka_unit_test(floats_are_the_hosts_steps),
         cmocka_unit_test(more_bits_are_nearer),
         cmocka_unit_test(weights_stay_within_their_format),
         cmocka_unit_test(words_hold_the_parameters),
+        cmocka_unit_test(channels_have_ranges_of_their_own),
         cmocka_unit_test(bf16_parameters_take_the_hosts_steps),
         cmocka_unit_test(steps_are_unbiased),
         cmocka_unit_test(bytes_make_the_steps_of_floats),
