@@ -1,6 +1,6 @@
 """What the programs of this folder share: MNIST as arrays, and the line that each of them prints.
 
-A program is run as `PROGRAM --data DIR --batch N --lr X --target A --epochs N --workers N [--mode WORD]` and prints one JSON
+A program is run as `PROGRAM --data DIR --batch N --lr X --target A --epochs N --workers N --seed N [--mode WORD]` and prints one JSON
 object: import_s (until its library was there), load_s, train_s (to the target, without evaluations), epochs, accuracy (on the test
 set), reached, examples_per_s, best_per_s (of its fastest epoch, without what is compiled in the first), version.
 """
@@ -26,6 +26,7 @@ def arguments():
     p.add_argument("--epochs", type=int, default=10)
     p.add_argument("--workers", type=int, default=1)
     p.add_argument("--mode", default="")
+    p.add_argument("--seed", type=int, default=1)
     return p.parse_args()
 
 

@@ -40,7 +40,7 @@ def main():
             return jax.tree.map(lambda p, d: p - args.lr * d, params, g), None
         return jax.lax.scan(step, params, order)[0]
 
-    rng = np.random.default_rng(1)
+    rng = np.random.default_rng(args.seed)
     params = [(jnp.asarray(rng.normal(0, (2 / n_in) ** 0.5, (n_in, n_out)), jnp.float32), jnp.zeros(n_out))
               for n_in, n_out in zip(LAYERS, LAYERS[1:])]
     accuracy = jax.jit(lambda params: jnp.mean(jnp.argmax(outputs(params, xt), 1) == yt))

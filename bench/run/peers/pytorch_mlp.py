@@ -54,7 +54,7 @@ def accuracy_of(model, x, y):
 def one_process(args, data, load_s):
     import numpy as np
     x, y, xt, yt = (torch.from_numpy(a) for a in data)
-    model, rng = network(), np.random.default_rng(1)
+    model, rng = network(), np.random.default_rng(args.seed)
     rule = torch.optim.SGD(model.parameters(), lr=args.lr, fused=True)
     loss = loss_of(args.mode)
     Race(args, torch.__version__, IMPORT_S, load_s, len(x)).run(
@@ -66,13 +66,13 @@ def share(rank, args, model, x, y, go, done, stop):
     """One process of several; an epoch begins and ends at a barrier, so that the first one can evaluate."""
     import numpy as np
     torch.set_num_threads(1)
-    batch, trained, seed = args.batch, model, rank
+    batch, trained, seed = args.batch, model, 1000 * args.seed + rank
     if args.mode == "ddp":
         if rank > 0:
             model = copy.deepcopy(model)  # parameters of its own; the first one's are those that are evaluated
         os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(args.port))
         torch.distributed.init_process_group("gloo", rank=rank, world_size=args.workers)
-        trained, batch, seed = nn.parallel.DistributedDataParallel(model), args.batch // args.workers, 0
+        trained, batch, seed = nn.parallel.DistributedDataParallel(model), args.batch // args.workers, args.seed
     rule = torch.optim.SGD(trained.parameters(), lr=args.lr, fused=args.mode == "ddp")
     rng, loss = np.random.default_rng(seed), loss_of("")
     while True:
@@ -115,7 +115,7 @@ def several(args, data, load_s):
 def main():
     args = arguments()
     torch.set_num_threads(1)
-    torch.manual_seed(1)
+    torch.manual_seed(args.seed)
     start = time.perf_counter()
     data = mnist(args.data)
     load_s = time.perf_counter() - start

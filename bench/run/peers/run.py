@@ -7,7 +7,8 @@
                                            [--workers 2] [--only drove,jax] [--out peers.jsonl]
 
 The MLP 784-128-128-128-10 (ReLU, softmax cross-entropy) on MNIST by plain SGD with a constant step size, until an evaluation at
-the end of an epoch finds the accuracy on the test set at --target.  Every program is started anew in every round:
+the end of an epoch finds the accuracy on the test set at --target.  Every program is started anew in every round, with the
+round's number as its seed:
 
     whole, s        from the command to its end: start-up, reading MNIST, training, evaluating
     start-up, s     the whole of the same command with nothing to do: process, libraries, reading MNIST (drove: and one step); once
@@ -125,7 +126,7 @@ def main():
     lines = []
     for number in range(args.rounds):
         for name, command in chosen.items():
-            lines.append({"round": number + 1, "batch": args.batch, **measured(name, command)})
+            lines.append({"round": number + 1, "batch": args.batch, **measured(name, command + ["--seed", str(number + 1)])})
             print(json.dumps(lines[-1]), flush=True)
             if args.out:
                 with open(args.out, "a") as f:

@@ -19,7 +19,7 @@ def main():
     x, y, xt, yt = mnist(args.data)
     load_s = time.perf_counter() - start
     model = MLPClassifier(LAYERS[1:-1], solver="sgd", momentum=0, learning_rate_init=args.lr, batch_size=args.batch, alpha=0,
-                          random_state=1)
+                          random_state=args.seed)
     Race(args, sklearn.__version__, IMPORT_S, load_s, len(x)).run(
         lambda k: model.partial_fit(x, y, classes=np.arange(10)), lambda: model.score(xt, yt))
 

@@ -20,7 +20,7 @@ def main():
     start = time.perf_counter()
     x, y, xt, yt = (tf.constant(a) for a in mnist(args.data))
     load_s = time.perf_counter() - start
-    rng = np.random.default_rng(1)
+    rng = np.random.default_rng(args.seed)
     params = []
     for n_in, n_out in zip(LAYERS, LAYERS[1:]):
         params += [tf.Variable(rng.normal(0, (2 / n_in) ** 0.5, (n_in, n_out)).astype(np.float32)),
