@@ -1,40 +1,53 @@
 /* bench/micro/accel.c - what a step on a device costs beside the bare matrix products of the same
- * step on the same device, and how copying overlaps computing.
+ * step on the same device, and how copying overlaps computing; or what it costs on cores.
  *
- * For each network and batch size, interleaved in one run, fastest of the rounds:
+ * For each network and batch size, interleaved in one run, medians of the rounds:
  *   bare     the step's matrix products alone, on buffers of the device that are filled already
  *   clblast  the same by CLBlast (OpenCL)
  *   step     submit, stage of the next batch, collect: examples gathered and copied, parameters
  *            copied, the pass, gradients copied back, losses summed
  *   alone    gradient: the same without a batch in advance
- * A ratio is the time of the bare products over the other's.  Then the intervals of a few steps on
- * the device's clock, in us from the first: the examples of a step's batch are copied while the
- * step before computes, its gradients while it does itself.
+ * A ratio is the time of the bare products over the other's.  Networks with convolutions have no
+ * bare products, and neither have cores (host:N, a team of N threads).  Then the intervals of a few
+ * steps on the device's clock, in us from the first: the examples of a step's batch are copied
+ * while the step before computes, its gradients while it does itself.
  *
- * usage: bench_accel [--device opencl:0] [--rounds N] [--batches 64,512,8192] [--clblast yes|no]
- *                    [--json]
+ * usage: bench_accel [--device opencl:0 | cuda:0?tf32=yes | host:N] [--rounds N]
+ *                    [--networks mlp,covtype,w8a,lenet] [--batches 64,512,8192]
+ *                    [--precision float|bf16] [--clblast yes|no] [--lines yes|no] [--json]
  * Output: a table and a time line for people, or one JSON object a line.
  */
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "base/mem.h"
 #include "engine/accel/state.h"
+#include "run/modelfile.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_ROWS = 60000, SEED = 1, ROUND_NS = 20000000, MAX_BATCHES = 16, N_LINES = 4 };
+enum {
+    N_ROWS = 60000,
+    SEED = 1,
+    ROUND_NS = 20000000,
+    MAX_BATCHES = 16,
+    MAX_ROUNDS = 64,
+    N_LINES = 4
+};
 static const uint64_t TIMEOUT_NS = 60000000000u;
 
 typedef struct network {
-    const char *model, *activation;
-    size_t n_features, n_classes;
+    const char *name, *model, *activation;
+    size_t n_features, n_classes, side; /* side: of square images; 0: none */
 } network;
 
+/* covtype and w8a: Table 2 of the heterogeneous paper, here with dense random bytes. */
 static const network networks[] = {
-    {"mlp:128,128,128", "relu", 784, 10},
-    {"mlp:512,512,512,512,512,512", "sigmoid", 54, 2},
+    {"mlp", "mlp:128,128,128", "relu", 784, 10, 0},
+    {"covtype", "mlp:512,512,512,512,512,512", "sigmoid", 54, 2, 0},
+    {"w8a", "mlp:512,512,512,512,512,512,512", "sigmoid", 300, 2, 0},
+    {"lenet", "lenet", "", 784, 10, 28},
 };
 
 typedef struct bench {
@@ -43,7 +56,10 @@ typedef struct bench {
     drove_data data;
     drove_model *model;
     drovek_table kernels;
+    bool in_bf16;
+    unsigned n_threads;             /* of cores; 0: the device computes */
     drove_device *device, *clblast; /* clblast NULL: not measured */
+    const drove_engine_ops *ops;    /* of the engine */
     drove_engine *engine;
     uint32_t *order;
     size_t at, n_batch;
@@ -51,6 +67,7 @@ typedef struct bench {
     bool is_staged; /* next is, on the device */
     drove_batch next;
     drove_work_done done; /* of the batches in advance */
+    uint64_t begin_ns, stage_ns, finish_ns;
 } bench;
 
 typedef struct bare { /* buffers of the products alone, on one device */
@@ -99,8 +116,13 @@ static void make_problem(bench *b)
     b->order = zeroed(N_ROWS, sizeof *b->order);
     drove__permutation_init(&p, N_ROWS, SEED, 0);
     for (size_t i = 0; i < N_ROWS; i++) b->order[i] = (uint32_t)drove__permutation_at(&p, i);
-    const drove_model_io io = {.n_features = n, .n_classes = b->net->n_classes};
+    if (b->net->side > 0) {
+        b->storage.channels = 1;
+        b->storage.height = b->storage.width = b->net->side;
+    }
+    const drove_model_io io = drove__data_io(&b->data);
     check(drove__model_create(b->net->model, b->net->activation, NULL, &io, &b->model));
+    if (b->in_bf16) b->model->factors = DROVEK_FACTORS_BF16;
     b->theta = zeroed(b->model->n_params, sizeof(float));
     b->grad = zeroed(b->model->n_params, sizeof(float));
     check(drove__model_init(b->model, "", SEED, b->theta));
@@ -152,6 +174,7 @@ static void make_bare(bare *r, const bench *b, const drove_device *device)
     const drove_model *m = b->model;
     *r = (bare){.ops = impl->ops, .accel = impl->accel};
     check(r->ops->queue_create(r->accel, &r->queue));
+    if (b->in_bf16) r->ops->multiply_in_bf16(r->queue);
     r->out = zeroed(m->n_layers, sizeof *r->out);
     r->delta = zeroed(m->n_layers, sizeof *r->delta);
     r->x = filled(r, b->n_batch * m->n_inputs);
@@ -220,16 +243,22 @@ static double measure_bare(const bare *r, const bench *b)
 
 static void step(bench *b)
 {
-    const drove_engine_ops *ops = b->device->engine;
+    const drove_engine_ops *ops = b->ops;
     drove_gradient grad = {.value = b->grad};
     if (!b->is_staged) b->next = next_batch(b);
     const drove_batch batch = b->next;
     const drove_work work = {.batch = &batch, .theta = b->theta, .grad = &grad};
+    const uint64_t start = drove__now_ns();
     check(ops->begin(b->engine, &work));
+    const uint64_t begun = drove__now_ns();
     b->next = next_batch(b);
-    check(ops->stage(b->engine, &b->next));
+    if (ops->stage != NULL) check(ops->stage(b->engine, &b->next));
+    const uint64_t staged = drove__now_ns();
     b->is_staged = true;
     check(ops->finish(b->engine, TIMEOUT_NS, &b->done));
+    b->begin_ns += begun - start;
+    b->stage_ns += staged - begun;
+    b->finish_ns += drove__now_ns() - staged;
 }
 
 static void alone(bench *b)
@@ -239,7 +268,7 @@ static void alone(bench *b)
     const drove_work work = {.batch = &batch, .theta = b->theta, .grad = &grad};
     drove_work_done done = {0};
     b->is_staged = false;
-    check(drove__engine_do(b->device->engine, b->engine, &work, TIMEOUT_NS, &done));
+    check(drove__engine_do(b->ops, b->engine, &work, TIMEOUT_NS, &done));
 }
 
 static double measure(bench *b, void (*run)(bench *b))
@@ -287,76 +316,129 @@ static void print_lines(bench *b, bool is_json)
     }
 }
 
+enum { BARE, CLBLAST, STEP, ALONE, N_MEASURES };
+
 typedef struct result {
-    double bare, clblast, step, alone; /* ns; clblast 0: not measured */
+    double ns[N_MEASURES][MAX_ROUNDS]; /* 0: not measured */
+    double middle[N_MEASURES], least[N_MEASURES];
 } result;
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void find_middles(result *r, unsigned n_rounds)
+{
+    for (size_t i = 0; i < N_MEASURES; i++) {
+        qsort(r->ns[i], n_rounds, sizeof r->ns[i][0], compare_doubles);
+        r->middle[i] = r->ns[i][n_rounds / 2];
+        r->least[i] = r->ns[i][0];
+    }
+}
+
+static double n_flops(const bench *b)
+{
+    double sum = 0.0;
+    if (b->net->side > 0) return 0.0;
+    for (size_t l = 0; l < b->model->n_layers; l++) {
+        const drove_layer *y = &b->model->layer[l];
+        sum += (l == 0 ? 4.0 : 6.0) * (double)(b->n_batch * y->n_in * y->n_out);
+    }
+    return sum;
+}
+
+/* 0 where nothing was measured. */
+static double ratio(double a, double b)
+{
+    return b > 0.0 ? a / b : 0.0;
+}
+
+static void print_json(const bench *b, const result *r, double better)
+{
+    const drove_device_facts none = {.name = "cores"},
+                             *facts = b->device != NULL ? &b->device->facts : &none;
+    const drove_engine_times *t = &b->done.times;
+    const double n = (double)b->done.score.n_rows / (double)b->n_batch,
+                 us_each = n > 0 ? 1e-3 / n : 0;
+    printf("{\"bench\":\"accel\",\"device\":\"%s\",\"driver\":\"%s\",\"units\":%u,\"threads\":%u,"
+           "\"network\":\"%s\",\"model\":\"%s\",\"inputs\":%zu,\"params\":%zu,\"precision\":\"%s\","
+           "\"batch\":%zu,\"flops\":%.0f,",
+           facts->name, facts->driver, facts->n_units, b->n_threads, b->net->name, b->model->spec,
+           b->net->n_features, b->model->n_params, b->in_bf16 ? "bf16" : "float", b->n_batch,
+           n_flops(b));
+    printf("\"bare_us\":%.1f,\"bare_gflops\":%.1f,\"clblast_us\":%.1f,\"step_us\":%.1f,"
+           "\"step_least_us\":%.1f,\"step_ratio\":%.3f,\"alone_us\":%.1f,\"alone_ratio\":%.3f,",
+           r->middle[BARE] * 1e-3, ratio(n_flops(b), r->middle[BARE]), r->middle[CLBLAST] * 1e-3,
+           r->middle[STEP] * 1e-3, r->least[STEP] * 1e-3, ratio(better, r->middle[STEP]),
+           r->middle[ALONE] * 1e-3, ratio(better, r->middle[ALONE]));
+    printf("\"compute_us\":%.1f,\"copy_us\":%.1f,\"hidden_us\":%.1f,\"wait_us\":%.1f,"
+           "\"begin_us\":%.1f,\"stage_us\":%.1f,\"finish_us\":%.1f,"
+           "\"seed\":%d,\"cpu\":\"%s\",\"compiler\":\"%s\"}\n",
+           (double)t->compute_ns * us_each, (double)t->copy_ns * us_each,
+           (double)t->hidden_ns * us_each, (double)t->wait_ns * us_each,
+           (double)b->begin_ns * us_each, (double)b->stage_ns * us_each,
+           (double)b->finish_ns * us_each, SEED, drove__cpu_model(), __VERSION__);
+}
 
 static void print_result(const bench *b, const result *r, bool is_json)
 {
-    const drove_device_facts *facts = &b->device->facts;
-    double hidden = (double)b->done.times.hidden_ns / (double)(b->done.times.copy_ns + 1),
-           flops = 0;
-    double better = r->clblast > 0 && r->clblast < r->bare ? r->clblast : r->bare;
-    for (size_t l = 0; l < b->model->n_layers; l++) {
-        const drove_layer *y = &b->model->layer[l];
-        flops += (l == 0 ? 4.0 : 6.0) * (double)(b->n_batch * y->n_in * y->n_out);
-    }
-    if (!is_json) {
-        printf("%zu-%s-%zu, batch %zu: bare %.1f us (%.0f GFLOP/s), CLBlast %.1f us, step %.1f us "
-               "(ratio %.2f), alone %.1f us (%.2f); %.0f %% of copying hidden\n",
-               b->net->n_features, b->model->spec, b->net->n_classes, b->n_batch, r->bare * 1e-3,
-               flops / r->bare, r->clblast * 1e-3, r->step * 1e-3, better / r->step,
-               r->alone * 1e-3, better / r->alone, 100.0 * hidden);
+    double hidden = (double)b->done.times.hidden_ns / (double)(b->done.times.copy_ns + 1);
+    double better = r->middle[CLBLAST] > 0 && r->middle[CLBLAST] < r->middle[BARE]
+                        ? r->middle[CLBLAST]
+                        : r->middle[BARE];
+    if (is_json) {
+        print_json(b, r, better);
         return;
     }
-    printf("{\"bench\":\"accel\",\"device\":\"%s\",\"driver\":\"%s\",\"units\":%u,\"model\":\"%s\","
-           "\"inputs\":%zu,\"batch\":%zu,\"bare_us\":%.1f,\"bare_gflops\":%.1f,\"clblast_us\":%.1f,"
-           "\"step_us\":%.1f,\"step_ratio\":%.3f,\"alone_us\":%.1f,\"alone_ratio\":%.3f,"
-           "\"copy_hidden\":%.3f,\"seed\":%d,\"cpu\":\"%s\",\"compiler\":\"%s\"}\n",
-           facts->name, facts->driver, facts->n_units, b->model->spec, b->net->n_features,
-           b->n_batch, r->bare * 1e-3, flops / r->bare, r->clblast * 1e-3, r->step * 1e-3,
-           better / r->step, r->alone * 1e-3, better / r->alone, hidden, SEED, drove__cpu_model(),
-           __VERSION__);
+    printf("%zu-%s-%zu, batch %zu: bare %.1f us (%.0f GFLOP/s), CLBlast %.1f us, step %.1f us "
+           "(ratio %.2f), alone %.1f us (%.2f); %.0f %% of copying hidden\n",
+           b->net->n_features, b->model->spec, b->net->n_classes, b->n_batch,
+           r->middle[BARE] * 1e-3, ratio(n_flops(b), r->middle[BARE]), r->middle[CLBLAST] * 1e-3,
+           r->middle[STEP] * 1e-3, ratio(better, r->middle[STEP]), r->middle[ALONE] * 1e-3,
+           ratio(better, r->middle[ALONE]), 100.0 * hidden);
 }
 
-static void keep_least(double *best, double ns)
+static void make_engine(bench *b)
 {
-    if (*best == 0 || ns < *best) *best = ns;
+    drove_engine_options opt = {.model = b->model,
+                                .kernels = &b->kernels,
+                                .data = &b->data,
+                                .max_rows = b->n_batch,
+                                .n_threads = b->n_threads,
+                                .device = b->device};
+    b->ops = b->device != NULL ? b->device->engine : &drove__engine_host;
+    check(b->ops->create(&opt, &b->engine));
 }
 
-static void compare(bench *b, size_t n_batch, unsigned n_rounds, bool is_json)
+static void compare(bench *b, size_t n_batch, unsigned n_rounds, bool has_lines, bool is_json)
 {
     bare own, library;
     result r = {0};
     b->n_batch = n_batch;
     b->at = 0;
     b->is_staged = false;
-    drove_engine_options opt = {.model = b->model,
-                                .kernels = &b->kernels,
-                                .data = &b->data,
-                                .max_rows = n_batch,
-                                .device = b->device};
-    check(b->device->engine->create(&opt, &b->engine));
-    make_bare(&own, b, b->device);
-    if (b->clblast != NULL) make_bare(&library, b, b->clblast);
-    for (unsigned round = 0; round <= n_rounds; round++) { /* round 0 warms up */
-        double ns[4] = {measure_bare(&own, b), b->clblast != NULL ? measure_bare(&library, b) : 0.0,
-                        0.0, 0.0};
+    make_engine(b);
+    const bool has_bare = b->device != NULL && b->net->side == 0, has_library = b->clblast != NULL;
+    if (has_bare) make_bare(&own, b, b->device);
+    if (has_library) make_bare(&library, b, b->clblast);
+    for (unsigned round = 0; round <= n_rounds; round++) { /* the first warms up, and is replaced */
+        unsigned i = round > 0 ? round - 1 : 0;
+        r.ns[BARE][i] = has_bare ? measure_bare(&own, b) : 0.0;
+        r.ns[CLBLAST][i] = has_library ? measure_bare(&library, b) : 0.0;
         b->done = (drove_work_done){0};
-        ns[2] = measure(b, step);
-        ns[3] = measure(b, alone);
-        if (round == 0) continue;
-        keep_least(&r.bare, ns[0]);
-        keep_least(&r.clblast, ns[1]);
-        keep_least(&r.step, ns[2]);
-        keep_least(&r.alone, ns[3]);
+        b->begin_ns = b->stage_ns = b->finish_ns = 0;
+        r.ns[STEP][i] = measure(b, step);
+        r.ns[ALONE][i] = b->device != NULL ? measure(b, alone) : 0.0;
     }
+    find_middles(&r, n_rounds);
     print_result(b, &r, is_json);
-    print_lines(b, is_json);
+    if (has_lines && b->device != NULL) print_lines(b, is_json);
     fflush(stdout);
-    free_bare(&own, b);
-    if (b->clblast != NULL) free_bare(&library, b);
-    b->device->engine->destroy(b->engine);
+    if (has_bare) free_bare(&own, b);
+    if (has_library) free_bare(&library, b);
+    b->ops->destroy(b->engine);
 }
 
 static drove_device *open_device(const char *text)
@@ -381,10 +463,20 @@ static size_t parse_batches(const char *text, size_t *batch)
     return n;
 }
 
+/* Does the list "mlp,lenet" have it? */
+static bool names(const char *list, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *at = list; (at = strstr(at, name)) != NULL; at += n)
+        if ((at == list || at[-1] == ',') && (at[n] == ',' || at[n] == '\0')) return true;
+    return false;
+}
+
 int main(int argc, char **argv)
 {
     bench b = {0};
-    const char *device = "opencl:0", *batches = "64,512,8192", *clblast = "no";
+    const char *device = "opencl:0", *batches = "64,512,8192", *clblast = "no", *lines = "yes";
+    const char *wanted = "mlp,covtype", *precision = "float";
     unsigned n_rounds = 5;
     bool is_json = false;
     for (int i = 1; i < argc; i++) {
@@ -397,19 +489,28 @@ int main(int argc, char **argv)
         else if (strcmp(flag, "--rounds") == 0) n_rounds = (unsigned)strtoul(value, NULL, 10);
         else if (strcmp(flag, "--batches") == 0) batches = value;
         else if (strcmp(flag, "--clblast") == 0) clblast = value;
+        else if (strcmp(flag, "--networks") == 0) wanted = value;
+        else if (strcmp(flag, "--precision") == 0) precision = value;
+        else if (strcmp(flag, "--lines") == 0) lines = value;
         else check(drove__fail(DROVE_E_ARG, "unknown option %s", flag));
         i++;
     }
     size_t size[MAX_BATCHES], n_sizes = parse_batches(batches, size);
     drovek_thread_init();
+    if (n_rounds == 0 || n_rounds > MAX_ROUNDS)
+        check(drove__fail(DROVE_E_ARG, "rounds: expected 1 to %d", MAX_ROUNDS));
     check(drovek_select(&b.kernels, drove__cpu_features(), NULL));
-    b.device = open_device(device);
+    b.in_bf16 = strcmp(precision, "bf16") == 0;
+    if (strncmp(device, "host:", 5) == 0) b.n_threads = (unsigned)strtoul(device + 5, NULL, 10);
+    else b.device = open_device(device);
     if (strcmp(clblast, "yes") == 0 && setenv("DROVE_OPENCL_GEMM", "clblast", 1) == 0)
         b.clblast = open_device(device);
     for (size_t i = 0; i < DROVE_COUNT(networks); i++) {
         b.net = &networks[i];
+        if (!names(wanted, b.net->name)) continue;
         make_problem(&b);
-        for (size_t s = 0; s < n_sizes; s++) compare(&b, size[s], n_rounds, is_json);
+        for (size_t s = 0; s < n_sizes; s++)
+            compare(&b, size[s], n_rounds, strcmp(lines, "yes") == 0, is_json);
         free_problem(&b);
     }
     drove__device_close(b.clblast);

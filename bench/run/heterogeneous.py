@@ -16,7 +16,7 @@ Each network (examples/heterogeneous-*.yaml) is trained by every algorithm for t
 Prints tables; with --out DIR also DIR/heterogeneous.jsonl, one record a run behind one of the machine and the commit, and,
 where gnuplot is installed, pictures: loss over time and over epochs, divided by the least of the network (Figures 5 and
 6), shares of the updates (7), utilisation over time (8), batches of the adaptive runs over time.  A run is evaluated
-about twelve times; how many examples lie between is found by a short run before it, which is not counted.
+about --evaluations times (12); how many examples lie between is found by a short run before it, which is not counted.
 
     --epochs N      stop after so many epochs in place of --seconds: what a machine that does other things disturbs least
     --most N        caps the upper thresholds of the device, and the lower ones at a quarter of that
@@ -33,7 +33,6 @@ import networks
 
 ALGORITHMS = {"cpu": ("hogbatch:mixed", "c"), "device": ("hogbatch:mixed", "d"), "equal": ("hogbatch", "cd"),
               "mixed": ("hogbatch:mixed", "cd"), "adaptive": ("adaptive", "cd")}
-EVALUATIONS = 12
 BUCKETS = 40  # of a time line in the records
 
 
@@ -71,11 +70,11 @@ def measure(args, network, algorithm, keys):
     options = settings(args, network, algorithm, keys)
     budget = f"epochs={args.epochs}" if args.epochs else f"seconds={args.seconds}"
     if args.epochs:
-        every = args.epochs / EVALUATIONS
+        every = args.epochs / args.evaluations
     else:
         short = network.command(args.drove, **options, until=f"seconds={args.seconds / 8}", eval_every=1000)
         pilot = networks.train(short)
-        every = pilot["epochs"] / pilot["train_s"] * args.seconds / EVALUATIONS
+        every = pilot["epochs"] / pilot["train_s"] * args.seconds / args.evaluations
     record = networks.train(network.command(args.drove, **options, until=budget, eval_every=f"{max(every, 1e-4):.3g}"))
     for worker in record["workers"]:
         line = worker["timeline"]
@@ -174,6 +173,7 @@ def main():
     parser.add_argument("--batch", default=None)
     parser.add_argument("--init", default=None)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--evaluations", type=int, default=12, help="of a run, about")
     parser.add_argument("--eval-examples", type=int, default=5000)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--out", default=None)

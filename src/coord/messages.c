@@ -184,11 +184,11 @@ static bool finish(drove_coord_member *m, const drove_coord_message *message, ui
     if (m->n_hand > 0) m->hand[0].begin_ns = now_ns; /* from now on it works on that one */
     uint64_t took_ns = now_ns - out->begin_ns;
     m->out_ns += took_ns;
-    if (took_ns > 0) {
-        double rate = (double)out->range.n / ((double)took_ns / 1e9);
-        m->rate = drove__rate_mean(m->rate, rate);
-        drove__sizes_add(&m->sizes, out->range.n < m->batch ? out->range.n : m->batch, rate);
-    }
+    const double took_s = (double)took_ns / 1e9;
+    drove__pace_add(&m->mean, (double)out->range.n, took_s);
+    m->rate = drove__pace_rate(&m->mean);
+    drove__sizes_add(&m->sizes, out->range.n < m->batch ? out->range.n : m->batch, out->range.n,
+                     took_s);
     return true;
 }
 

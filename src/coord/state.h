@@ -20,7 +20,8 @@ typedef struct drove_coord_member { /* what is known of one worker */
     unsigned            n_hand;
     double              u_restored;
     uint64_t            n_updates, n_examples, n_batches, out_ns;
-    double              rate; /* examples/s, weighted mean; 0: not known */
+    drove_pace_mean     mean; /* of its assignments, and */
+    double              rate; /* ... its examples/s; 0: not known */
     drove_sizes         sizes;
     drove_batch_change *history; /* [DROVE_COORD_HISTORY] */
     size_t              n_history;

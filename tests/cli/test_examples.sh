@@ -15,6 +15,18 @@ done
 for file in "$DROVE_SOURCE_DIR"/examples/models/*.yaml; do
     run_for 0 model "$file" --input 3x32x32
 done
+n_devices=0
+for file in "$DROVE_SOURCE_DIR"/examples/machines/*.yaml; do # each machine, and each of its devices beside a core
+    workers=cpu:0
+    for device in $(sed -n 's/^  - {name: \([^,]*\),.*/\1/p' "$file"); do
+        workers="$workers+fake:$device?min=16&max=64"
+        n_devices=$((n_devices + 1))
+    done
+    run_for 0 train --data 'synth:digits?n=300' --test none --model mlp:8 --strategy adaptive --workers "$workers" \
+        --machine "$file" --until updates=6 --eval-examples 100 --quiet --json --out none
+    grep -q '"clock": *"virtual"' out.txt || fail "$file: $(cat out.txt)"
+done
+[ "$n_devices" -ge 5 ] || fail "too few devices in examples/machines/: $n_devices"
 awk '/^```yaml/ { inside = 1; next } /^```/ { inside = 0 } inside' "$DROVE_SOURCE_DIR/docs/formats.md" >shown.yaml
 [ -s shown.yaml ] || fail "docs/formats.md shows no run file"
 run_for 0 info shown.yaml

@@ -48,7 +48,11 @@ typedef struct cudaFuncAttributes {
 } cudaFuncAttributes;
 
 enum { cudaHostAllocPortable = 1, cudaStreamNonBlocking = 1 };
-enum { cudaStreamCaptureModeThreadLocal = 1, cudaDevAttrComputeCapabilityMajor = 75 };
+enum {
+    cudaStreamCaptureModeThreadLocal = 1,
+    cudaDevAttrComputeCapabilityMajor = 75,
+    cudaDevAttrComputeCapabilityMinor = 76
+};
 enum { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2 };
 
 cudaError_t cudaGetLastError(void);

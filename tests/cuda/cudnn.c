@@ -1,15 +1,18 @@
 /* tests/cuda/cudnn.c - see cudnn.h: convolutions as plain sums, at once, in memory of the host.
  *
- * Of the algorithms that are offered the module may take the last one alone; the others leave
- * numbers behind that no test lets pass.  To be turned down there are: derivatives of dilated
- * weights, at the choice of an algorithm; forward for five images, at the workspace's size;
- * derivatives of images of windows that are not square, as late as when they are run.
+ * Of the algorithms that are offered the module may take the last one alone, and for convolutions
+ * in TF32 the one of shortened factors; the others leave numbers behind that no test lets pass.  To
+ * be turned down there are: derivatives of dilated weights, at the choice of an algorithm; forward
+ * for five images, at the workspace's size; derivatives of images of windows that are not square,
+ * as late as when they are run.
  */
 #include "fault.h"
 
 #include <cudnn.h>
 
+#include <math.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 enum { FORWARD, DATA, WEIGHTS, PARTS };
@@ -189,6 +192,11 @@ typedef struct offer {
     cudnnMathType_t math;
 } offer;
 
+static bool is_known(const struct stand_in_convolution *how)
+{
+    return how->math == CUDNN_FMA_MATH || how->math == CUDNN_TENSOR_OP_MATH;
+}
+
 static size_t workspace_of(const struct stand_in_tensor *x)
 {
     return (size_t)x->n * 100;
@@ -225,7 +233,7 @@ cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(
     if (STAND_IN_FAILS()) return CUDNN_STATUS_BAD_PARAM;
     (void)handle;
     OFFER(most, n, found, cudnnConvolutionFwdAlgo_t, x);
-    return check(w->k == y->c && how->math == CUDNN_FMA_MATH);
+    return check(w->k == y->c && is_known(how));
 }
 
 cudnnStatus_t cudnnGetConvolutionBackwardDataAlgorithm_v7(
@@ -236,7 +244,7 @@ cudnnStatus_t cudnnGetConvolutionBackwardDataAlgorithm_v7(
     if (STAND_IN_FAILS()) return CUDNN_STATUS_BAD_PARAM;
     (void)handle;
     OFFER(most, n, found, cudnnConvolutionBwdDataAlgo_t, dx);
-    return check(w->k == dy->c && how->math == CUDNN_FMA_MATH);
+    return check(w->k == dy->c && is_known(how));
 }
 
 cudnnStatus_t cudnnGetConvolutionBackwardFilterAlgorithm_v7(
@@ -249,12 +257,12 @@ cudnnStatus_t cudnnGetConvolutionBackwardFilterAlgorithm_v7(
     *n = 0;
     if (how->dh > 1 || how->dw > 1) return CUDNN_STATUS_NOT_SUPPORTED;
     OFFER(most, n, found, cudnnConvolutionBwdFilterAlgo_t, x);
-    return check(dw->k == dy->c && how->math == CUDNN_FMA_MATH);
+    return check(dw->k == dy->c && is_known(how));
 }
 
 static cudnnStatus_t size_of(int algorithm, const struct stand_in_tensor *x, size_t *n_bytes)
 {
-    *n_bytes = algorithm == GOOD ? workspace_of(x) : 0;
+    *n_bytes = algorithm == GOOD || algorithm == SHORTENED ? workspace_of(x) : 0;
     return CUDNN_STATUS_SUCCESS;
 }
 
@@ -319,8 +327,17 @@ static void begin(const sum *s, float beta)
     for (size_t i = 0; i < n; i++) to[i] = beta == 0.0f ? 0.0f : beta * to[i];
 }
 
+/* In TF32 10 bits behind the point, to nearest, ties to even. */
+static float factor(float v, bool in_tf32)
+{
+    int exponent;
+    if (!in_tf32 || v == 0.0f || !isfinite(v)) return v;
+    float significand = frexpf(v, &exponent);
+    return ldexpf(nearbyintf(ldexpf(significand, 11)), exponent - 11);
+}
+
 /* What output channel k at (oy, ox) of image n has to do with number (p, q) of its window. */
-static void add(const sum *s, int n, int oy, int ox, int k, int p, int q)
+static void add(const sum *s, int n, int oy, int ox, int k, int p, int q, bool in_tf32)
 {
     int iy = oy * s->how->sh + p * s->how->dh - s->how->ph;
     int ix = ox * s->how->sw + q * s->how->dw - s->how->pw;
@@ -337,20 +354,20 @@ static void add(const sum *s, int n, int oy, int ox, int k, int p, int q)
     float *w = s->w_at + (((size_t)k * (size_t)s->w->h + (size_t)p) * (size_t)s->w->w + (size_t)q) *
                              (size_t)s->w->c;
     for (int c = 0; c < s->w->c; c++) {
-        if (s->part == FORWARD) *y += s->alpha * x[c] * w[c];
-        else if (s->part == DATA) x[c] += s->alpha * *y * w[c];
-        else w[c] += s->alpha * x[c] * *y;
+        if (s->part == FORWARD) *y += s->alpha * factor(x[c], in_tf32) * factor(w[c], in_tf32);
+        else if (s->part == DATA) x[c] += s->alpha * factor(*y, in_tf32) * factor(w[c], in_tf32);
+        else w[c] += s->alpha * factor(x[c], in_tf32) * factor(*y, in_tf32);
     }
 }
 
-static void add_all(const sum *s)
+static void add_all(const sum *s, bool in_tf32)
 {
     for (int n = 0; n < s->y->n; n++)
         for (int oy = 0; oy < s->y->h; oy++)
             for (int ox = 0; ox < s->y->w; ox++)
                 for (int k = 0; k < s->y->c; k++)
                     for (int p = 0; p < s->w->h; p++)
-                        for (int q = 0; q < s->w->w; q++) add(s, n, oy, ox, k, p, q);
+                        for (int q = 0; q < s->w->w; q++) add(s, n, oy, ox, k, p, q, in_tf32);
 }
 
 static cudnnStatus_t run(cudnnHandle_t handle, const sum *s, int algorithm, void *workspace,
@@ -363,12 +380,13 @@ static cudnnStatus_t run(cudnnHandle_t handle, const sum *s, int algorithm, void
                                               (cudnnFilterDescriptor_t)s->w, &n, &c, &h, &w);
     if (status != CUDNN_STATUS_SUCCESS) return status;
     if (handle->stream == NULL || n != s->y->n || c != s->y->c || h != s->y->h || w != s->y->w ||
-        s->how->math != CUDNN_FMA_MATH || n_bytes < workspace_of(s->x)) {
+        !is_known(s->how) || n_bytes < workspace_of(s->x)) {
         return CUDNN_STATUS_BAD_PARAM;
     }
     memset(workspace, 0xff, workspace_of(s->x));
     begin(s, *(const float *)beta);
-    if (algorithm == GOOD) add_all(s);
+    const bool is_shortened = algorithm == SHORTENED && s->how->math == CUDNN_TENSOR_OP_MATH;
+    if (algorithm == GOOD || is_shortened) add_all(s, is_shortened);
     atomic_fetch_add(&stand_in_cudnn_runs[s->part], 1);
     return CUDNN_STATUS_SUCCESS;
 }

@@ -122,9 +122,10 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int devic
 cudaError_t cudaDeviceGetAttribute(int *value, int attribute, int device)
 {
     if (STAND_IN_FAILS()) return answer(cudaErrorLaunchFailure);
-    (void)attribute;
+    const char *older = getenv("DROVE_STAND_IN_CAPABILITY"); /* "7.5" */
     (void)device;
-    *value = 9;
+    if (older == NULL) older = "9.0";
+    *value = older[attribute == cudaDevAttrComputeCapabilityMajor ? 0 : 2] - '0';
     return cudaSuccess;
 }
 
@@ -416,19 +417,28 @@ static size_t place_of(cublasOperation_t op, int row, int column, int ld)
                              : (size_t)row * (size_t)ld + (size_t)column;
 }
 
-/* To nearest, ties to even, by the C library. */
-static float rounded(float v, bool in_bf16)
+/* A factor of a product.  TF32 has 11 bits of significand; numbers are rounded to nearest, ties to
+ * even, by the C library. */
+typedef struct factor {
+    const void *at;
+    cudaDataType_t type;
+    bool in_tf32;
+} factor;
+
+static float number(const factor *f, size_t place)
 {
+    if (f->type == CUDA_R_16BF)
+        return __uint_as_float((unsigned)((const uint16_t *)f->at)[place] << 16);
+    float v = ((const float *)f->at)[place];
     int exponent;
-    if (!in_bf16 || v == 0.0f || !isfinite(v)) return v;
+    if (!f->in_tf32 || v == 0.0f || !isfinite(v)) return v;
     float significand = frexpf(v, &exponent);
-    return ldexpf(nearbyintf(ldexpf(significand, 8)), exponent - 8);
+    return ldexpf(nearbyintf(ldexpf(significand, 11)), exponent - 11);
 }
 
 static cublasStatus_t product(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b,
-                              int m, int n, int k, const float *alpha, const float *a, int lda,
-                              const float *b, int ldb, const float *beta, float *c, int ldc,
-                              bool in_bf16)
+                              int m, int n, int k, float alpha, const factor *a, int lda,
+                              const factor *b, int ldb, float beta, float *c, int ldc)
 {
     int a_rows = op_a == CUBLAS_OP_N ? m : k, b_rows = op_b == CUBLAS_OP_N ? k : n;
     if (handle->stream == NULL || lda < a_rows || ldb < b_rows || ldc < m || m < 0 || n < 0 ||
@@ -437,29 +447,20 @@ static cublasStatus_t product(cublasHandle_t handle, cublasOperation_t op_a, cub
     }
     for (int j = 0; j < n; j++) {
         float *column = c + (size_t)j * (size_t)ldc;
-        for (int i = 0; i < m; i++) column[i] = *beta == 0.0f ? 0.0f : *beta * column[i];
+        for (int i = 0; i < m; i++) column[i] = beta == 0.0f ? 0.0f : beta * column[i];
         for (int p = 0; p < k && op_a == CUBLAS_OP_N; p++) {
-            float factor = *alpha * rounded(b[place_of(op_b, p, j, ldb)], in_bf16);
+            float times = alpha * number(b, place_of(op_b, p, j, ldb));
             for (int i = 0; i < m; i++)
-                column[i] += factor * rounded(a[(size_t)p * (size_t)lda + (size_t)i], in_bf16);
+                column[i] += times * number(a, (size_t)p * (size_t)lda + (size_t)i);
         }
         for (int i = 0; i < m && op_a == CUBLAS_OP_T; i++) {
             float sum = 0.0f;
             for (int p = 0; p < k; p++)
-                sum += rounded(a[place_of(op_a, i, p, lda)], in_bf16) *
-                       rounded(b[place_of(op_b, p, j, ldb)], in_bf16);
-            column[i] += *alpha * sum;
+                sum += number(a, place_of(op_a, i, p, lda)) * number(b, place_of(op_b, p, j, ldb));
+            column[i] += alpha * sum;
         }
     }
     return CUBLAS_STATUS_SUCCESS;
-}
-
-cublasStatus_t cublasSgemm(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b,
-                           int m, int n, int k, const float *alpha, const float *a, int lda,
-                           const float *b, int ldb, const float *beta, float *c, int ldc)
-{
-    if (STAND_IN_FAILS()) return CUBLAS_STATUS_INVALID_VALUE;
-    return product(handle, op_a, op_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, false);
 }
 
 cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b,
@@ -469,26 +470,18 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t op_a, cubla
                             cublasComputeType_t compute, cublasGemmAlgo_t algorithm)
 {
     if (STAND_IN_FAILS()) return CUBLAS_STATUS_INVALID_VALUE;
-    if (type_a != CUDA_R_32F || type_b != CUDA_R_32F || type_c != CUDA_R_32F ||
-        algorithm != CUBLAS_GEMM_DEFAULT)
+    const bool in_tf32 = compute == CUBLAS_COMPUTE_32F_FAST_TF32;
+    const factor x = {a, type_a, in_tf32}, y = {b, type_b, in_tf32};
+    if (type_a != type_b || type_c != CUDA_R_32F || algorithm != CUBLAS_GEMM_DEFAULT ||
+        (in_tf32 && type_a != CUDA_R_32F))
         return CUBLAS_STATUS_INVALID_VALUE;
-    return product(handle, op_a, op_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc,
-                   compute == CUBLAS_COMPUTE_32F_FAST_16BF);
+    return product(handle, op_a, op_b, m, n, k, *(const float *)alpha, &x, lda, &y, ldb,
+                   *(const float *)beta, c, ldc);
 }
 
-cublasStatus_t cublasSgemmStridedBatched(cublasHandle_t handle, cublasOperation_t op_a,
-                                         cublasOperation_t op_b, int m, int n, int k,
-                                         const float *alpha, const float *a, int lda,
-                                         long long stride_a, const float *b, int ldb,
-                                         long long stride_b, const float *beta, float *c, int ldc,
-                                         long long stride_c, int n_products)
+static size_t size_of(cudaDataType_t type)
 {
-    if (STAND_IN_FAILS()) return CUBLAS_STATUS_INVALID_VALUE;
-    cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
-    for (int i = 0; i < n_products && status == CUBLAS_STATUS_SUCCESS; i++)
-        status = cublasSgemm(handle, op_a, op_b, m, n, k, alpha, a + i * stride_a, lda,
-                             b + i * stride_b, ldb, beta, c + i * stride_c, ldc);
-    return status;
+    return type == CUDA_R_32F ? sizeof(float) : sizeof(uint16_t);
 }
 
 cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation_t op_a,
@@ -503,8 +496,10 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation
     if (STAND_IN_FAILS()) return CUBLAS_STATUS_INVALID_VALUE;
     cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
     for (int i = 0; i < n_products && status == CUBLAS_STATUS_SUCCESS; i++)
-        status = cublasGemmEx(handle, op_a, op_b, m, n, k, alpha, (const float *)a + i * stride_a,
-                              type_a, lda, (const float *)b + i * stride_b, type_b, ldb, beta,
-                              (float *)c + i * stride_c, type_c, ldc, compute, algorithm);
+        status =
+            cublasGemmEx(handle, op_a, op_b, m, n, k, alpha,
+                         (const char *)a + (size_t)(i * stride_a) * size_of(type_a), type_a, lda,
+                         (const char *)b + (size_t)(i * stride_b) * size_of(type_b), type_b, ldb,
+                         beta, (float *)c + i * stride_c, type_c, ldc, compute, algorithm);
     return status;
 }

@@ -61,6 +61,10 @@ typedef struct drove_accel_choice {
     unsigned device;        /* 0 .. count - 1 */
     unsigned n_sub_devices; /* 0: the whole device; else it is cut into so many equal parts ... */
     unsigned sub_device;    /* ... of which this one is opened */
+    /* Dense products and a library's convolutions round their factors to TF32, 10 bits of
+     * significand behind the point, unless multiply_in_bf16 was called; sums stay floats.
+     * open: DROVE_E_UNSUPPORTED where the device cannot. */
+    bool in_tf32;
 } drove_accel_choice;
 
 typedef enum drove_accel_loss {

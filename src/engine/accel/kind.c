@@ -3,6 +3,7 @@
  *   opencl:1             the second device
  *   opencl:1.0           its first compute unit
  *   opencl:1.0?parts=2   its first half
+ *   cuda:0?tf32=yes      the first GPU, products in TF32
  *
  * The module is opened when it is first asked for; where it is not there, there are no devices.
  */
@@ -145,6 +146,15 @@ static drove_status check_part(const drove_accel_ops *ops, const drove_spec *spe
     return DROVE_OK;
 }
 
+static drove_status parse_tf32(const drove_spec *spec, bool *out)
+{
+    static const char *const words[] = {"no", "yes"};
+    unsigned found = 0;
+    DROVE_TRY(drove__spec_word(spec, "tf32", words, 2, &found));
+    *out = found == 1;
+    return DROVE_OK;
+}
+
 static drove_status choose(const drove_accel_ops *ops, const drove_spec *spec,
                            drove_accel_choice *out)
 {
@@ -158,6 +168,7 @@ static drove_status choose(const drove_accel_ops *ops, const drove_spec *spec,
                            spec->name, spec->name, out->device);
     }
     DROVE_TRY(check_device(ops, spec, out->device));
+    DROVE_TRY(parse_tf32(spec, &out->in_tf32));
     return has_part ? check_part(ops, spec, out) : DROVE_OK;
 }
 
@@ -237,7 +248,7 @@ static drove_status open_cuda(const drove_spec *spec, drove_device **out)
 }
 
 static const char *const opencl_keys[] = {"parts", NULL};
-static const char *const cuda_keys[] = {NULL};
+static const char *const cuda_keys[] = {"tf32", NULL};
 
 const drove_device_kind drove__device_kind_opencl = {
     .name = "opencl",
@@ -253,7 +264,8 @@ const drove_device_kind drove__device_kind_opencl = {
 
 const drove_device_kind drove__device_kind_cuda = {
     .name = "cuda",
-    .help = "a GPU of NVIDIA: cuda:DEVICE",
+    .help = "a GPU of NVIDIA: cuda:DEVICE; ?tf32=yes rounds the factors of products to TF32, for "
+            "its tensor cores",
     .source = "CUDA; cuBLAS; cuDNN",
     .keys = cuda_keys,
     .count = count_cuda,

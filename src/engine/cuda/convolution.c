@@ -7,9 +7,10 @@
  *
  * Of each part (forward, derivative of the images, derivative of the weights) the library's own
  * heuristic, no clock, orders its algorithms for the largest batch.  The first is taken that is
- * deterministic, multiplies 32-bit floats as they are (no TF32) and needs no more workspace than
- * there may be; smaller batches use it, too.  A part without one is left to the engine.  All
- * convolutions of a queue share a workspace, since they follow one another.
+ * deterministic, multiplies 32-bit floats as they are (or in TF32, where the device was opened with
+ * tf32=yes) and needs no more workspace than there may be; smaller batches use it, too.  A part
+ * without one is left to the engine.  All convolutions of a queue share a workspace, since they
+ * follow one another.
  *
  * Environment: DROVE_CUDA_CONV=im2col: without cuDNN, for measuring.
  *
@@ -165,8 +166,9 @@ static void reserve(drove_cuda_dnn *d, size_t n_bytes)
 static bool suits(const drove_accel_conv *v, cudnnStatus_t status, cudnnDeterminism_t determinism,
                   cudnnMathType_t math, size_t n_bytes)
 {
-    return status == CUDNN_STATUS_SUCCESS && determinism == CUDNN_DETERMINISTIC &&
-           (math == CUDNN_FMA_MATH || math == CUDNN_DEFAULT_MATH) && /* v->how has the former */
+    bool suits_math = math == CUDNN_FMA_MATH || math == CUDNN_DEFAULT_MATH || /* as v->how says */
+                      (math == CUDNN_TENSOR_OP_MATH && v->q->a->in_tf32);
+    return status == CUDNN_STATUS_SUCCESS && determinism == CUDNN_DETERMINISTIC && suits_math &&
            n_bytes <= v->q->a->conv_bytes;
 }
 
@@ -272,6 +274,7 @@ static bool create_descriptors(drove_accel_conv *v)
 static bool describe(drove_accel_conv *v, size_t max_rows)
 {
     const drove_numbers *k = &v->k;
+    const cudnnMathType_t math = v->q->a->in_tf32 ? CUDNN_TENSOR_OP_MATH : CUDNN_FMA_MATH;
     int n, c, h, w;
     if (!create_descriptors(v) || !set_rows(v, max_rows)) return false;
     return dnn.SetFilter4dDescriptor(v->w, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NHWC, (int)k->o,
@@ -281,7 +284,7 @@ static bool describe(drove_accel_conv *v, size_t max_rows)
                                           (int)k->dh, (int)k->dw, CUDNN_CROSS_CORRELATION,
                                           CUDNN_DATA_FLOAT) == CUDNN_STATUS_SUCCESS &&
            dnn.SetConvolutionGroupCount(v->how, (int)k->groups) == CUDNN_STATUS_SUCCESS &&
-           dnn.SetConvolutionMathType(v->how, CUDNN_FMA_MATH) == CUDNN_STATUS_SUCCESS &&
+           dnn.SetConvolutionMathType(v->how, math) == CUDNN_STATUS_SUCCESS &&
            dnn.GetConvolution2dForwardOutputDim(v->how, v->x, v->w, &n, &c, &h, &w) ==
                CUDNN_STATUS_SUCCESS &&
            (size_t)n == max_rows && (unsigned)c == k->o && (unsigned)h == k->oh &&

@@ -30,6 +30,7 @@ struct drove_accel {
     drove_accel_facts facts;
     size_t            workspace_bytes; /* of a queue's matrix products */
     size_t            conv_bytes;      /* most for a queue's convolutions; 0: no cuDNN */
+    bool              in_tf32;         /* factors of products and convolutions */
     /* Protects what follows: events are made by all queues of the device. */
     pthread_mutex_t    lock;
     drove_accel_event *spare;   /* list of events that are not in use */
@@ -48,9 +49,11 @@ struct drove_accel_queue {
     cudaStream_t    stream;
     cublasHandle_t  blas;      /* NULL before the first product */
     void           *workspace; /* of blas, [a->workspace_bytes] */
-    float          *sums;    /* [DROVE_CUDA_SUMS] of blocks of rows; NULL before they are needed */
-    drove_cuda_dnn *dnn;     /* NULL before the first convolution */
-    bool            in_bf16; /* factors of products */
+    float          *sums; /* [DROVE_CUDA_SUMS] of blocks of rows; NULL before they are needed */
+    drove_cuda_dnn *dnn;  /* NULL before the first convolution */
+    void           *narrow[2]; /* a product's factors in bf16; NULL before they are needed */
+    size_t          narrow_bytes[2];
+    bool            in_bf16; /* factors of products; goes before a->in_tf32 */
 };
 
 struct drove_accel_event {

@@ -164,6 +164,32 @@ cudaError_t drove_cuda_launch_sparse(cudaStream_t stream, const uint32_t *start,
     return cudaGetLastError();
 }
 
+/* ---- factors in bf16 ---- */
+
+/* A thread writes two neighbours as one word, row by row of all matrices. */
+DROVE_KERNEL void drove_narrow(const float *from, drove_place ld, drove_place stride, unsigned *to,
+                               unsigned n_words, unsigned n_rows, unsigned n_cols, unsigned n_all)
+{
+    const size_t word = DROVE_AT(0), row = DROVE_AT(1), col = 2 * word;
+    if (word >= n_words || row >= n_all) return;
+    const float *at = from + row / n_rows * stride + row % n_rows * ld;
+    const float low = col < n_cols ? drove_bf16(at[col]) : 0.0f;
+    const float high = col + 1 < n_cols ? drove_bf16(at[col + 1]) : 0.0f;
+    to[row * n_words + word] = DROVE_FLOAT_BITS(low) >> 16 | DROVE_FLOAT_BITS(high);
+}
+
+cudaError_t drove_cuda_launch_narrow(cudaStream_t stream, const float *from, size_t ld,
+                                     size_t stride, void *to, size_t narrow_ld, unsigned n_rows,
+                                     unsigned n_cols, unsigned n_batch)
+{
+    const unsigned n_words = (unsigned)(narrow_ld / 2), n_all = n_rows * n_batch;
+    if (n_all == 0 || n_words == 0) return cudaSuccess;
+    shape s = shape_of(n_all, n_words);
+    DROVE_LAUNCH(drove_narrow, s, stream, from, (drove_place)ld, (drove_place)stride,
+                 (unsigned *)to, n_words, n_rows, n_cols, n_all);
+    return cudaGetLastError();
+}
+
 /* ---- jobs ---- */
 
 cudaError_t drove_cuda_launch_job(cudaStream_t stream, unsigned which, float *const *at,

@@ -52,6 +52,12 @@ cudaError_t drove_cuda_launch_squared_class(cudaStream_t                     str
 cudaError_t drove_cuda_launch_job(cudaStream_t stream, unsigned which, float *const *at,
                                   const drove_numbers *numbers);
 
+/* to[n_batch][n_rows][narrow_ld]: matrices of bf16 numbers made of floats, whose rows lie ld and
+ * whose matrices lie stride elements apart; zeros behind n_cols.  narrow_ld is even. */
+cudaError_t drove_cuda_launch_narrow(cudaStream_t stream, const float *from, size_t ld,
+                                     size_t stride, void *to, size_t narrow_ld, unsigned n_rows,
+                                     unsigned n_cols, unsigned n_batch);
+
 /* y[n_rows][n] = X m for the sparse X of start[n_rows + 1], index and value (NULL: ones); in_bf16:
  * numbers of X and m are rounded first */
 cudaError_t drove_cuda_launch_sparse(cudaStream_t stream, const uint32_t *start,

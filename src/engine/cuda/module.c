@@ -129,6 +129,21 @@ static drove_status prepare(drove_accel *a)
     return DROVE_OK;
 }
 
+/* Tensor cores multiply TF32 since compute capability 8.0. */
+static drove_status check_tf32(const drove_accel *a)
+{
+    int major = 0, minor = 0;
+    if (!a->in_tf32) return DROVE_OK;
+    DROVE_CUDA_TRY(a, cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, a->device));
+    DROVE_CUDA_TRY(a, cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, a->device));
+    if (major >= 8) return DROVE_OK;
+    return drove_cuda_host->fail(
+        DROVE_E_UNSUPPORTED,
+        "cuda:%d (%s): tf32=yes: expected compute capability 8.0 or later, "
+        "found %d.%d",
+        a->device, a->facts.name, major, minor);
+}
+
 static drove_status open_device(const drove_accel_choice *choice, drove_accel **out)
 {
     if (choice->n_sub_devices > 0) {
@@ -138,9 +153,11 @@ static drove_status open_device(const drove_accel_choice *choice, drove_accel **
     drove_accel *a = calloc(1, sizeof *a);
     if (a == NULL) return drove_cuda_host->fail(DROVE_E_NOMEM, "a device: no memory");
     a->device = (int)choice->device;
+    a->in_tf32 = choice->in_tf32;
     a->base_ns = 1; /* 0 would be a time that no event has */
     pthread_mutex_init(&a->lock, NULL);
     drove_status status = describe(choice->device, &a->facts);
+    if (status == DROVE_OK) status = check_tf32(a);
     if (status == DROVE_OK) status = prepare(a);
     if (status != DROVE_OK) {
         close_device(a);

@@ -36,7 +36,7 @@ static drove_status begin_blas(drove_accel_queue *q)
                             "cublasSetWorkspace");
     }
     if (status == DROVE_OK) {
-        /* 32-bit floats throughout: no products of shortened ones */
+        /* factors are shortened where compute_type says so, and nowhere else */
         status =
             check_blas(a, cublasSetMathMode(q->blas, CUBLAS_DEFAULT_MATH), "cublasSetMathMode");
     }
@@ -65,6 +65,55 @@ void drove_cuda_multiply_in_bf16(drove_accel_queue *q)
     q->in_bf16 = true;
 }
 
+/* A factor of a product, or n_batch of them: as it is in memory, or a copy in bf16. */
+typedef struct factor {
+    const void *at;
+    cudaDataType_t type;
+    size_t ld, stride; /* elements of `type` */
+} factor;
+
+enum { NARROW_ALIGN = 8 }; /* elements: rows of 16 bytes are what tensor cores load fastest */
+
+static drove_status reserve_narrow(drove_accel_queue *q, size_t which, size_t n_bytes)
+{
+    if (n_bytes <= q->narrow_bytes[which]) return DROVE_OK;
+    cudaFree(q->narrow[which]); /* waits for what uses it */
+    q->narrow[which] = NULL;
+    q->narrow_bytes[which] = 0;
+    DROVE_CUDA_TRY(q->a, cudaMalloc(&q->narrow[which], n_bytes));
+    q->narrow_bytes[which] = n_bytes;
+    return DROVE_OK;
+}
+
+/* cuBLAS may multiply 32-bit floats in TF32 where it is asked for bf16 (its fast type is a
+ * permission), so bf16 factors are made here.  which: 0 or 1, of the queue's two copies. */
+static drove_status take_factor(drove_accel_queue *q, size_t which, drove_accel_view view,
+                                size_t n_rows, size_t n_cols, size_t ld, size_t stride,
+                                size_t n_batch, factor *out)
+{
+    *out = (factor){drove_cuda_at(view), CUDA_R_32F, ld, stride};
+    if (!q->in_bf16) return DROVE_OK;
+    const size_t narrow_ld = (n_cols + NARROW_ALIGN - 1) / NARROW_ALIGN * NARROW_ALIGN;
+    if (!fits(n_rows * n_batch) || !fits(narrow_ld))
+        return drove_cuda_host->fail(DROVE_E_UNSUPPORTED,
+                                     "cuda:%d (%s): bf16: matrices of more than %d rows or columns",
+                                     q->a->device, q->a->facts.name, INT_MAX);
+    drove_status status = reserve_narrow(q, which, n_rows * n_batch * narrow_ld * sizeof(uint16_t));
+    if (status != DROVE_OK) return status;
+    *out = (factor){q->narrow[which], CUDA_R_16BF, narrow_ld, n_rows * narrow_ld};
+    return drove_cuda_check(q->a,
+                            drove_cuda_launch_narrow(q->stream, drove_cuda_at(view), ld, stride,
+                                                     q->narrow[which], narrow_ld, (unsigned)n_rows,
+                                                     (unsigned)n_cols, (unsigned)n_batch),
+                            "narrow");
+}
+
+/* Of factors that are floats, what they are rounded to on the way to the tensor cores. */
+static cublasComputeType_t compute_type(const drove_accel_queue *q)
+{
+    return q->a->in_tf32 && !q->in_bf16 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+}
+
 static drove_status begin_product(drove_accel_queue *q, size_t m, size_t n, size_t k, size_t lda,
                                   size_t ldb, size_t ldc)
 {
@@ -75,28 +124,27 @@ static drove_status begin_product(drove_accel_queue *q, size_t m, size_t n, size
 }
 
 /* cuBLAS has columns where we have rows, so it sees every matrix transposed: it is asked for
- * C' = op(B)' op(A)'.  In bf16 it rounds the factors on the way to the tensor cores. */
+ * C' = op(B)' op(A)'. */
 drove_status drove_cuda_gemm(drove_accel_queue *q, bool trans_a, bool trans_b, size_t m, size_t n,
                              size_t k, float alpha, drove_accel_view a, size_t lda,
                              drove_accel_view b, size_t ldb, float beta, drove_accel_view c,
                              size_t ldc)
 {
+    factor x, y;
     drove_status status = begin_product(q, m, n, k, lda, ldb, ldc);
     const cublasOperation_t op_a = trans_a ? CUBLAS_OP_T : CUBLAS_OP_N;
     const cublasOperation_t op_b = trans_b ? CUBLAS_OP_T : CUBLAS_OP_N;
     if (status != DROVE_OK || m == 0 || n == 0) return status;
-    if (q->in_bf16)
-        return check_blas(q->a,
-                          cublasGemmEx(q->blas, op_b, op_a, (int)n, (int)m, (int)k, &alpha,
-                                       drove_cuda_at(b), CUDA_R_32F, (int)ldb, drove_cuda_at(a),
-                                       CUDA_R_32F, (int)lda, &beta, drove_cuda_at(c), CUDA_R_32F,
-                                       (int)ldc, CUBLAS_COMPUTE_32F_FAST_16BF, CUBLAS_GEMM_DEFAULT),
-                          "cublasGemmEx");
+    status = take_factor(q, 0, a, trans_a ? k : m, trans_a ? m : k, lda, 0, 1, &x);
+    if (status == DROVE_OK)
+        status = take_factor(q, 1, b, trans_b ? n : k, trans_b ? k : n, ldb, 0, 1, &y);
+    if (status != DROVE_OK) return status;
     return check_blas(q->a,
-                      cublasSgemm(q->blas, op_b, op_a, (int)n, (int)m, (int)k, &alpha,
-                                  drove_cuda_at(b), (int)ldb, drove_cuda_at(a), (int)lda, &beta,
-                                  drove_cuda_at(c), (int)ldc),
-                      "cublasSgemm");
+                      cublasGemmEx(q->blas, op_b, op_a, (int)n, (int)m, (int)k, &alpha, y.at,
+                                   y.type, (int)y.ld, x.at, x.type, (int)x.ld, &beta,
+                                   drove_cuda_at(c), CUDA_R_32F, (int)ldc, compute_type(q),
+                                   CUBLAS_GEMM_DEFAULT),
+                      "cublasGemmEx");
 }
 
 drove_status drove_cuda_gemm_batch(drove_accel_queue *q, bool trans_a, bool trans_b, size_t m,
@@ -105,28 +153,22 @@ drove_status drove_cuda_gemm_batch(drove_accel_queue *q, bool trans_a, bool tran
                                    float beta, drove_accel_view c, size_t ldc, size_t stride_c,
                                    size_t n_batch)
 {
+    factor x, y;
     drove_status status = begin_product(q, m, n, k, lda, ldb, ldc);
     const cublasOperation_t op_a = trans_a ? CUBLAS_OP_T : CUBLAS_OP_N;
     const cublasOperation_t op_b = trans_b ? CUBLAS_OP_T : CUBLAS_OP_N;
-    const long long next_a = (long long)stride_a, next_b = (long long)stride_b;
     if (status != DROVE_OK || m == 0 || n == 0 || n_batch == 0) return status;
-    if (q->in_bf16)
-        return check_blas(q->a,
-                          cublasGemmStridedBatchedEx(q->blas, op_b, op_a, (int)n, (int)m, (int)k,
-                                                     &alpha, drove_cuda_at(b), CUDA_R_32F, (int)ldb,
-                                                     next_b, drove_cuda_at(a), CUDA_R_32F, (int)lda,
-                                                     next_a, &beta, drove_cuda_at(c), CUDA_R_32F,
-                                                     (int)ldc, (long long)stride_c, (int)n_batch,
-                                                     CUBLAS_COMPUTE_32F_FAST_16BF,
-                                                     CUBLAS_GEMM_DEFAULT),
-                          "cublasGemmStridedBatchedEx");
+    status = take_factor(q, 0, a, trans_a ? k : m, trans_a ? m : k, lda, stride_a, n_batch, &x);
+    if (status == DROVE_OK)
+        status = take_factor(q, 1, b, trans_b ? n : k, trans_b ? k : n, ldb, stride_b, n_batch, &y);
+    if (status != DROVE_OK) return status;
     return check_blas(q->a,
-                      cublasSgemmStridedBatched(q->blas, op_b, op_a, (int)n, (int)m, (int)k, &alpha,
-                                                drove_cuda_at(b), (int)ldb, next_b,
-                                                drove_cuda_at(a), (int)lda, next_a, &beta,
-                                                drove_cuda_at(c), (int)ldc, (long long)stride_c,
-                                                (int)n_batch),
-                      "cublasSgemmStridedBatched");
+                      cublasGemmStridedBatchedEx(
+                          q->blas, op_b, op_a, (int)n, (int)m, (int)k, &alpha, y.at, y.type,
+                          (int)y.ld, (long long)y.stride, x.at, x.type, (int)x.ld,
+                          (long long)x.stride, &beta, drove_cuda_at(c), CUDA_R_32F, (int)ldc,
+                          (long long)stride_c, (int)n_batch, compute_type(q), CUBLAS_GEMM_DEFAULT),
+                      "cublasGemmStridedBatchedEx");
 }
 
 /* ---- element by element ---- */

@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { FIRST_NAP_NS = 2000, LONGEST_NAP_NS = 100000 };
+/* A nap of 2 us takes 50 and more by Linux's timers, which is as long as a small pass. */
+enum { AWAKE_NS = 50000, FIRST_NAP_NS = 2000, LONGEST_NAP_NS = 100000 };
 static const float OLD_BASE_MS = 2048.0f; /* a float of so many has steps of a quarter of a us */
 
 static uint64_t now_ns(void)
@@ -49,6 +50,7 @@ void drove_cuda_queue_destroy(drove_accel_queue *q)
     drove_cuda_conv_end(q);
     cudaFree(q->workspace);
     cudaFree(q->sums);
+    for (size_t i = 0; i < 2; i++) cudaFree(q->narrow[i]);
     cudaStreamDestroy(q->stream);
     cudaGetLastError(); /* it shall not show at a later call */
     free(q);
@@ -129,7 +131,8 @@ drove_status drove_cuda_follow(drove_accel_queue *q, drove_accel_event *event)
     return DROVE_OK;
 }
 
-/* CUDA's own waiting has no time limit; so we look, and sleep longer each time. */
+/* CUDA's own waiting has no time limit; so we look, at first without sleeping, then with naps that
+ * grow longer. */
 drove_status drove_cuda_wait(drove_accel_event *event, uint64_t timeout_ns)
 {
     uint64_t start = now_ns();
@@ -148,6 +151,7 @@ drove_status drove_cuda_wait(drove_accel_event *event, uint64_t timeout_ns)
                                          event->a->device, event->a->facts.name,
                                          (double)waited_ns * 1e-9);
         }
+        if (waited_ns < AWAKE_NS) continue;
         struct timespec nap = {.tv_nsec = nap_ns};
         nanosleep(&nap, NULL);
         if (nap_ns < LONGEST_NAP_NS) nap_ns *= 2;

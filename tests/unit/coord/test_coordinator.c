@@ -162,6 +162,26 @@ static void two_assignments_in_hand(void **state)
     hand_destroy(h);
 }
 
+/* A worker that does 40 examples/s, whose two reports are always read together, as a coordinator
+ * does that was asleep: the second seems to have taken a nanosecond.  Its speed is not 10^10. */
+static void reports_that_come_together_are_one_speed(void **state)
+{
+    (void)state;
+    drove_coord_worker workers[] = {a_worker("A", 1, 10, 64), a_worker("B", 1, 20, 64)};
+    workers[1].depth = 2;
+    drove_coord_options opt = two(workers);
+    opt.n_rows = 1000000;
+    hand *h = hand_create(&opt);
+    hand_open(h, 1000000);
+    for (int i = 0; i < 20; i++) {
+        hand_done(h, 1, 1, 1000000000);
+        hand_done(h, 1, 1, 1);
+        double rate = hand_facts(h, 1).examples_per_s;
+        if (!(rate > 20.0 && rate < 80.0)) fail_msg("after %d: %g examples/s", i, rate);
+    }
+    hand_destroy(h);
+}
+
 /* ---- several batches at once ---- */
 
 /* 2 examples in 10 ms are 20 in the 0.1 s that an assignment should take: ten batches. */
@@ -628,6 +648,7 @@ int main(void)
         cmocka_unit_test(a_halt_leaves_no_gap),
         cmocka_unit_test(updates_have_a_limit),
         cmocka_unit_test(two_assignments_in_hand),
+        cmocka_unit_test(reports_that_come_together_are_one_speed),
         cmocka_unit_test(short_batches_come_several_at_once),
         cmocka_unit_test(a_silent_worker_is_retired_in_time),
         cmocka_unit_test(an_idle_worker_takes_what_comes_back),

@@ -27,8 +27,9 @@ typedef struct person { /* a worker */
     drove_coord_worker is;
     bool is_lost, is_away;
     uint64_t batch, least, n_updates, n_examples, n_batches, out_ns;
-    double u, u_before, rate;   /* updates counted, those of a restored run, examples/s */
-    double class_rate[CLASSES]; /* of sizes least x factor^i */
+    double u, u_before, rate; /* updates counted, those of a restored run, examples/s */
+    double examples, seconds; /* means of an assignment; 0: none yet */
+    double class_examples[CLASSES], class_seconds[CLASSES]; /* of sizes least x factor^i */
     held hand[DROVE_COORD_DEPTH];
     unsigned n_hand;
     drove_batch_change history[HISTORY];
@@ -51,9 +52,16 @@ static uint64_t least_of(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-static double mean(double before, double newest)
+/* An assignment has at least one example, so a mean of 0 is none. */
+static void note(double *examples, double *seconds, double n, double s)
 {
-    return before > 0.0 ? 0.75 * before + 0.25 * newest : newest;
+    *seconds = *examples > 0.0 ? 0.75 * *seconds + 0.25 * s : s;
+    *examples = *examples > 0.0 ? 0.75 * *examples + 0.25 * n : n;
+}
+
+static double per_second(double examples, double seconds)
+{
+    return seconds > 0.0 ? examples / seconds : 0.0;
 }
 
 static uint64_t left_of(const second *c)
@@ -77,23 +85,28 @@ static size_t classes_of(const second *c, const person *p)
     return least_of((uint64_t)lround(range / factor_of(c, p)) + 1, CLASSES);
 }
 
-static void note_rate(const second *c, person *p, uint64_t n, double rate)
+static void note_rate(const second *c, person *p, uint64_t examples, double s)
 {
-    p->rate = mean(p->rate, rate);
-    n = least_of(n, p->batch);
+    uint64_t n = least_of(examples, p->batch);
+    note(&p->examples, &p->seconds, (double)examples, s);
+    p->rate = per_second(p->examples, p->seconds);
     if (n < p->is.least) return;
     size_t i = (size_t)lround(log((double)n / (double)p->is.least) / factor_of(c, p));
     i = least_of(i, classes_of(c, p) - 1);
-    p->class_rate[i] = mean(p->class_rate[i], rate);
+    note(&p->class_examples[i], &p->class_seconds[i], (double)examples, s);
 }
 
 /* Above every class that was slower than `utilisation` of the best. */
 static uint64_t busy_size(const second *c, const person *p)
 {
     double best = 0.0, size = (double)p->is.least;
-    for (size_t i = 0; i < classes_of(c, p); i++) best = fmax(best, p->class_rate[i]);
+    double rate[CLASSES];
+    for (size_t i = 0; i < classes_of(c, p); i++) {
+        rate[i] = per_second(p->class_examples[i], p->class_seconds[i]);
+        best = fmax(best, rate[i]);
+    }
     for (size_t i = classes_of(c, p); i-- > 0;) {
-        if (p->class_rate[i] == 0.0 || p->class_rate[i] >= c->opt.utilisation * best) continue;
+        if (rate[i] == 0.0 || rate[i] >= c->opt.utilisation * best) continue;
         size *= exp((double)(i + 1) * factor_of(c, p));
         break;
     }
@@ -263,7 +276,7 @@ static bool finish(second *c, const drove_coord_message *m)
         for (unsigned k = i + 1; k < p->n_hand; k++) p->hand[k - 1] = p->hand[k];
         p->n_hand--;
         p->hand[0].since_ns = c->now_ns; /* without one: not read */
-        if (took_ns > 0) note_rate(c, p, h.n, (double)h.n / ((double)took_ns / 1e9));
+        note_rate(c, p, h.n, (double)took_ns / 1e9);
         p->out_ns += took_ns;
         p->n_batches++;
         p->n_examples += h.n;

@@ -95,13 +95,13 @@ static void test_choices(void **state)
         drove_accel_choice choice;
         unsigned n_units;
     } expected[] = {
-        {"opencl", {0, 0, 0}, 4},
-        {"opencl:0", {0, 0, 0}, 4},
-        {"opencl:1", {1, 0, 0}, 8},
-        {"opencl:0.0", {0, 4, 0}, 1}, /* by default every unit is a part */
-        {"opencl:0.3", {0, 4, 3}, 1},
-        {"opencl:0.1?parts=2", {0, 2, 1}, 2},
-        {"opencl:0.0?parts=1", {0, 1, 0}, 4},
+        {"opencl", {0, 0, 0, false}, 4},
+        {"opencl:0", {0, 0, 0, false}, 4},
+        {"opencl:1", {1, 0, 0, false}, 8},
+        {"opencl:0.0", {0, 4, 0, false}, 1}, /* by default every unit is a part */
+        {"opencl:0.3", {0, 4, 3, false}, 1},
+        {"opencl:0.1?parts=2", {0, 2, 1, false}, 2},
+        {"opencl:0.0?parts=1", {0, 1, 0, false}, 4},
     };
     (void)state;
     for (size_t i = 0; i < DROVE_COUNT(expected); i++) {
