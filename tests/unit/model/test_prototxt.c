@@ -80,7 +80,8 @@ static const field fields[] = {
     {"ReLU", "relu_param", "", "engine: FAST", NULL},
     {"Sigmoid", "sigmoid_param", "", "engine: FAST", NULL},
     {"TanH", "tanh_param", "", "engine: FAST", NULL},
-    {"InnerProduct", NULL, "inner_product_param { num_output: 3 }", "param { lr_mult: -1 }", "lr_mult"},
+    {"InnerProduct", NULL, "inner_product_param { num_output: 3 }", "param { lr_mult: -1 }",
+     "lr_mult"},
     {"InnerProduct", NULL, "inner_product_param { num_output: 3 }", "param { decay_mult: x }",
      "decay_mult"},
     {"InnerProduct", NULL, "inner_product_param { num_output: 3 }", "blobs_lr: -1", NULL},
@@ -104,17 +105,20 @@ static const field fields[] = {
  * before or a Scale after it. */
 static void write_text(char into[TEXT_SIZE], const field *f, const char *text)
 {
-    const bool is_norm = strcmp(f->type, "BatchNorm") == 0, is_scale = strcmp(f->type, "Scale") == 0;
+    const bool is_norm = strcmp(f->type, "BatchNorm") == 0,
+               is_scale = strcmp(f->type, "Scale") == 0;
     const bool has_two = strcmp(f->type, "Eltwise") == 0 || strcmp(f->type, "Concat") == 0;
-    snprintf(into, TEXT_SIZE,
-             INPUT "%s\nlayer {\nname: \"x\"\nbottom: \"%s\" %s top: \"x\" type: \"%s\"\n%s%s %s\n%s\n%s}\n%s",
-             is_scale ? "layer { name: \"n\" type: \"BatchNorm\" bottom: \"data\" top: \"b\" }" : "",
-             is_scale ? "b" : "data", has_two ? "bottom: \"data\"" : "", f->type,
-             f->message != NULL ? f->message : "", f->message != NULL ? " {" : "", f->good, text,
-             f->message != NULL ? "}" : "",
-             is_norm ? "layer { name: \"s\" type: \"Scale\" bottom: \"x\" top: \"y\""
-                       " scale_param { bias_term: true } }\n"
-                     : "layer { name: \"z\" type: \"ReLU\" bottom: \"data\" top: \"z\" }\n");
+    snprintf(
+        into, TEXT_SIZE,
+        INPUT
+        "%s\nlayer {\nname: \"x\"\nbottom: \"%s\" %s top: \"x\" type: \"%s\"\n%s%s %s\n%s\n%s}\n%s",
+        is_scale ? "layer { name: \"n\" type: \"BatchNorm\" bottom: \"data\" top: \"b\" }" : "",
+        is_scale ? "b" : "data", has_two ? "bottom: \"data\"" : "", f->type,
+        f->message != NULL ? f->message : "", f->message != NULL ? " {" : "", f->good, text,
+        f->message != NULL ? "}" : "",
+        is_norm ? "layer { name: \"s\" type: \"Scale\" bottom: \"x\" top: \"y\""
+                  " scale_param { bias_term: true } }\n"
+                : "layer { name: \"z\" type: \"ReLU\" bottom: \"data\" top: \"z\" }\n");
 }
 
 static void every_field_is_checked(void **state)
@@ -147,7 +151,8 @@ static void layers_are_checked(void **state)
     static const struct {
         const char *text, *error;
     } rows[] = {
-        {INPUT "layer { name: \"x\" bottom: \"data\" top: \"x\" }", "f:2: layer \"x\": expected a type"},
+        {INPUT "layer { name: \"x\" bottom: \"data\" top: \"x\" }",
+         "f:2: layer \"x\": expected a type"},
         {INPUT "layer: 1", "f:2: expected a layer, found a value"},
         {INPUT "layer { name: \"x\" type: \"ReLU\" top: \"x\" }",
          "f:2: layer \"x\": expected a bottom, found none"},
@@ -158,14 +163,16 @@ static void layers_are_checked(void **state)
          "f:3: layer \"z\": top \"x\" is already another layer's"},
         {INPUT NORM "layer { name: \"x\" type: \"ReLU\" bottom: \"b\" top: \"b\" }",
          "f:3: layer \"x\": expected Scale after BatchNorm, to be merged with it"},
-        {INPUT NORM "layer { name: \"s\" type: \"Scale\" bottom: \"b\" top: \"s\" scale_param { } }",
+        {INPUT NORM
+         "layer { name: \"s\" type: \"Scale\" bottom: \"b\" top: \"s\" scale_param { } }",
          "f:3: layer \"s\": expected bias_term: true, as batch normalisation has it"},
         {INPUT NORM "layer { name: \"s\" type: \"Scale\" bottom: \"b\" top: \"s\" top: \"t\" }",
          "f:3: layer \"s\": expected BatchNorm before it, to be merged with it"},
         {INPUT NORM "layer { name: \"s\" type: \"Scale\" bottom: \"b\" top: \"s\""
                     " scale_param { bias_term: true bias_filler { value: 1 } } }",
          "f:3: layer \"s\": expected initial values of 1, and of 0 for the bias"},
-        {INPUT "layer { name: \"x\" type: \"LRN\" bottom: \"data\" top: \"x\" lrn_param { local_size: 4 } }",
+        {INPUT "layer { name: \"x\" type: \"LRN\" bottom: \"data\" top: \"x\""
+               " lrn_param { local_size: 4 } }",
          "f:2: layer \"x\": local_size: expected an odd number"},
         {INPUT "layer { name: \"x\" type: \"Convolution\" bottom: \"data\" top: \"x\""
                " convolution_param { num_output: 2 } }",
@@ -186,7 +193,8 @@ static void layers_are_checked(void **state)
         {INPUT "layer { name: \"l\" type: \"SoftmaxWithLoss\" bottom: \"data\""
                " loss_param { normalization: NONE } }",
          "f:2: layer \"l\": normalization: expected VALID, found \"NONE\""},
-        {INPUT "name: \"\\x\"", "f:2: expected \\\\, \\\" or \\' in a string, found another escape"},
+        {INPUT "name: \"\\x\"",
+         "f:2: expected \\\\, \\\" or \\' in a string, found another escape"},
         {INPUT "= 3", "f:2: expected a field, found \"=\""},
         {INPUT "\x01", "f:2: expected a field, found byte ?"},
     };
@@ -246,7 +254,8 @@ static void fields_become_options(void **state)
         " flatten_param { axis: 1 end_axis: -1 } }\n"
         "layer { name: \"d\" type: \"InnerProduct\" bottom: \"f\" top: \"d\" blobs_lr: 0.5\n"
         " blobs_lr: 0.25 weight_decay: 1 weight_decay: 0\n"
-        " inner_product_param { num_output: 2 weight_filler { type: \"gaussian\" std: 0.125 } } }\n";
+        " inner_product_param { num_output: 2\n"
+        "  weight_filler { type: \"gaussian\" std: 0.125 } } }\n";
     drove_graph g;
     if (drove__graph_read_prototxt(text, strlen(text), "f", &g) != DROVE_OK)
         fail_msg("%s", drove_error_text());
