@@ -280,7 +280,7 @@ static drove_status put_date(const cells *c, size_t i, drove_frame_column *colum
     const int64_t per_day = c->type->per_day, minutes_of_day = 1440;
     const int64_t value = integer_at(c->values, c->type, c->start + i);
     int64_t minutes = value * (per_day == 1 ? minutes_of_day : 1);
-    if (per_day > 1) {
+    if (per_day >= minutes_of_day) {
         const int64_t per_minute = per_day / minutes_of_day, left = value % per_minute;
         minutes = value / per_minute - (left < 0);
         column->has_time = column->has_time || value % per_day != 0;

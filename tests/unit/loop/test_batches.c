@@ -20,16 +20,18 @@
 /* windows of two blocks of four rows: batches of three rows have 3, 3 and 2 */
 enum { BLOCK = 4, PER_WINDOW = 2, WINDOWS = 3, BATCH = 3, PER_EPOCH = 9, MOST_NOTES = 16 };
 
-/* ---- the stream: all windows are there; what is said is noted ---- */
+/* ---- the stream: windows up to n_there are there; what is said is noted ---- */
 
 static struct {
     uint64_t window, n_batches, n_taken; /* batches that the worker had been given */
 } note[MOST_NOTES];
 static size_t n_notes;
-static uint64_t n_taken;
+static uint64_t n_taken, n_there, time_ns, notes_at_wait;
+static drove_status answer; /* of a wait, which takes 500 ns */
 
 void __wrap_drove__stream_done(drove_stream *s, uint64_t window, uint64_t n_batches);
 bool __wrap_drove__stream_has(drove_stream *s, uint64_t window);
+drove_status __wrap_drove__stream_wait(drove_stream *s, uint64_t window);
 
 void __wrap_drove__stream_done(drove_stream *s, uint64_t window, uint64_t n_batches)
 {
@@ -42,9 +44,42 @@ void __wrap_drove__stream_done(drove_stream *s, uint64_t window, uint64_t n_batc
 
 bool __wrap_drove__stream_has(drove_stream *s, uint64_t window)
 {
-    (void)s, (void)window;
-    return true;
+    (void)s;
+    return window < n_there;
 }
+
+drove_status __wrap_drove__stream_wait(drove_stream *s, uint64_t window)
+{
+    (void)s;
+    assert_int_equal(window, n_there);
+    notes_at_wait = n_notes;
+    time_ns += 500;
+    if (answer == DROVE_OK) n_there++;
+    return answer;
+}
+
+static uint64_t read_time(void *context)
+{
+    (void)context;
+    return time_ns;
+}
+
+static const drove_clock stopped = {.name = "stopped", .now_ns = read_time};
+
+/* ---- an engine whose device copies ahead ---- */
+
+static uint64_t n_staged, last_staged;
+
+static drove_status stage(drove_engine *e, const drove_batch *batch)
+{
+    (void)e;
+    n_staged++;
+    last_staged = batch->number;
+    return DROVE_OK;
+}
+
+static const drove_engine_ops staging = {.name = "staging", .stage = stage};
+static const drove_engine_ops plain = {.name = "plain"};
 
 /* ---- a source: the numbers up to a limit ---- */
 
@@ -86,7 +121,9 @@ static void open_rig(rig *r, bool loads)
     static int some_stream;
     memset(r, 0, sizeof *r);
     n_notes = 0;
-    n_taken = 0;
+    n_taken = n_staged = time_ns = 0;
+    n_there = UINT64_MAX;
+    answer = DROVE_OK;
     assert_int_equal(drove_data_open("synth:digits?n=80", NULL, 3, &r->data, &none), DROVE_OK);
     assert_int_equal(drovek_select(&r->kernels, drove__cpu_features(), "ref"), DROVE_OK);
     drove__windows_init(&r->windows, &how);
@@ -99,8 +136,11 @@ static void open_rig(rig *r, bool loads)
     r->loop.stream = (drove_stream *)(void *)&some_stream;
     r->worker = drove__alloc(1, sizeof *r->worker);
     assert_non_null(r->worker);
-    *r->worker = (drove_worker){
-        .loop = &r->loop, .data = r->data, .row = {r->row[0], r->row[1]}, .most_rows = BATCH};
+    *r->worker = (drove_worker){.loop = &r->loop,
+                                .data = r->data,
+                                .row = {r->row[0], r->row[1]},
+                                .engine_ops = &plain,
+                                .most_rows = BATCH};
     drove__order_cursor_init(&r->worker->cursor);
     if (!loads) return;
     const drove_loader_options opt = {.data = r->data,
@@ -188,12 +228,74 @@ static void the_window_of_the_batch_in_hand(void **state)
     close_rig(&r);
 }
 
+/* A window that is not there is waited for after the one before is said to be trained, since its
+ * memory may be needed; the wait is time of loading. */
+static void a_window_is_waited_for(void **state)
+{
+    drove_task task;
+    drove_batch batch;
+    drove_status status;
+    rig r;
+    (void)state;
+    open_rig(&r, false);
+    r.loop.clock = &stopped;
+    r.source.limit = 9;
+    n_there = 1;
+    for (uint64_t i = 0; i < 3; i++) take(&r, i);
+    assert_int_equal(time_ns, 0);
+    take(&r, 3);
+    assert_int_equal(notes_at_wait, 1);
+    assert_int_equal(n_there, 2);
+    assert_int_equal(r.worker->trace.phase_ns[DROVE_PHASE_LOAD], 500);
+    for (uint64_t i = 4; i < 6; i++) take(&r, i);
+    assert_int_equal(time_ns, 500);
+    answer = DROVE_E_IO; /* a damaged block */
+    assert_true(drove__batches_next(r.worker, &task, &batch, &status));
+    assert_int_equal(status, DROVE_E_IO);
+    assert_int_equal(task.number, 6);
+    close_rig(&r);
+}
+
+/* The next batch is copied ahead if its rows are there, and is the next one in any case. */
+static void batches_are_staged(void **state)
+{
+    rig r;
+    (void)state;
+    open_rig(&r, false);
+    r.loop.clock = &stopped;
+    r.source.limit = 9;
+    r.worker->engine_ops = &staging;
+    n_there = 1;
+    take(&r, 0);
+    drove__batches_stage(r.worker);
+    assert_int_equal(n_staged, 1);
+    assert_int_equal(last_staged, 1);
+    drove__batches_stage(r.worker); /* one at a time */
+    assert_int_equal(n_staged, 1);
+    take(&r, 1);
+    take(&r, 2);
+    drove__batches_stage(r.worker); /* of a window that is not there */
+    assert_int_equal(n_staged, 1);
+    assert_int_equal(r.worker->n_ahead, 1);
+    take(&r, 3);
+    assert_int_equal(n_there, 2);
+    atomic_int halt;
+    atomic_init(&halt, 0);
+    r.loop.halt_seen = &halt; /* over ranks none is taken ahead */
+    drove__batches_stage(r.worker);
+    assert_int_equal(n_staged, 1);
+    assert_int_equal(r.worker->n_ahead, 0);
+    close_rig(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(windows_without_a_loader),
         cmocka_unit_test(windows_with_a_loader),
         cmocka_unit_test(the_window_of_the_batch_in_hand),
+        cmocka_unit_test(a_window_is_waited_for),
+        cmocka_unit_test(batches_are_staged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
