@@ -2,7 +2,7 @@
 """Tables of examples/studies/thesis-grid.yaml from the folder of its sweep: Table 4.3 and the staleness of the thesis.
 
     drove sweep examples/studies/thesis-grid.yaml --out grid
-    bench/run/thesis_grid.py grid
+    bench/run/thesis_grid.py grid [SEEDS]    SEEDS: of a sweep that goes on its first so many seeds
     drove sweep examples/studies/thesis-best.yaml --out best
     bench/run/thesis_grid.py --best best
 
@@ -32,13 +32,15 @@ THESIS = {
 STRATEGIES = ["mutex", "rwlock", "leashed:inf", "leashed:1", "leashed:0", "hogwild"]
 
 
-def load(folder):
-    """(strategy, threads) -> (step size, batch) -> results"""
+def load(folder, seeds):
+    """(strategy, threads) -> (step size, batch) -> results, of seeds up to this one"""
     found = collections.defaultdict(lambda: collections.defaultdict(list))
     with open(os.path.join(folder, "results.jsonl")) as f:
         for line in f:
             result = json.loads(line)
             s = result["settings"]
+            if result["seed"] > seeds:
+                continue
             found[s["strategy"], int(s["threads"])][float(s["lr"]), int(s["batch"])].append(result)
     return found
 
@@ -123,9 +125,9 @@ def main():
     if len(sys.argv) == 3 and sys.argv[1] == "--best":
         print_compared(sys.argv[2])
         return
-    if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
+    if len(sys.argv) not in (2, 3) or sys.argv[1].startswith("-"):
         sys.exit(__doc__)
-    found = load(sys.argv[1])
+    found = load(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else math.inf)
     print_best(found)
     print_staleness(found)
 
