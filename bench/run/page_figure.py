@@ -2,9 +2,9 @@
 """Figures of a page of drove report as one SVG file of its own, for docs/results/.
 
     drove report DIR --html page.html
-    bench/run/page_figure.py page.html loss-time loss-epochs --names 'CPU,GPU' --title 'covtype, V100' --out picture.svg
+    bench/run/page_figure.py page.html loss-time loss-epochs --names 'CPU;GPU' --title 'covtype, V100' --out picture.svg
 
-A figure's name is what follows "f-" in its id.  --names stand for the series in the legend, in the page's order; a legend is drawn once,
+A figure's name is what follows "f-" in its id.  --names stand for the series in the legend, in the page's order, with a semicolon between two; a legend is drawn once,
 below all.  Colours are those of the light mode.
 """
 import argparse
@@ -22,7 +22,7 @@ def colours(page):
 
 def plain(svg, colour):
     """Attributes that XML wants quoted, and no variables."""
-    svg = re.sub(r"=(?=[^\s\"'>]+[\s/>])([^\s\"'>]+?)(?=\s|/?>)", r'="\1"', svg)
+    svg = re.sub(r"<[^>]*>", lambda tag: re.sub(r"=([^\s\"'>]+?)(?=\s|/?>)", r'="\1"', tag.group(0)), svg)
     return re.sub(r"var\((--[a-z0-9]+)\)", lambda m: colour[m.group(1)], svg)
 
 
@@ -54,7 +54,7 @@ def main():
     defs = re.search(r"<defs>.*?</defs>", page, re.S).group(0)
     found = [find(page, name) for name in args.figure]
     entries = found[0][2]
-    names = [html.escape(n) for n in args.names.split(",")] if args.names else [name for _, name in entries]
+    names = [html.escape(n) for n in args.names.split(";")] if args.names else [name for _, name in entries]
     width, top = WIDTH * len(found), 24 if args.title else 0
     height = top + 24 + HEIGHT + LINE * len(entries) + 10
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="13">', defs,

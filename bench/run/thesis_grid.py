@@ -2,11 +2,14 @@
 """Tables of examples/studies/thesis-grid.yaml from the folder of its sweep: Table 4.3 and the staleness of the thesis.
 
     drove sweep examples/studies/thesis-grid.yaml --out grid
-    bench/run/thesis_grid.py grid
+    bench/run/thesis_grid.py grid [SEEDS]    SEEDS: of a sweep that goes on its first so many seeds
+    drove sweep examples/studies/thesis-best.yaml --out best
+    bench/run/thesis_grid.py --best best
 
 Best: of the settings of which at most a tenth of the runs crashed the one with the least median time to the target; a run that missed it
 counts as infinite.  Within 10 %: settings at most so much slower.  Staleness: mean over the published steps, median of all
 step sizes, by batch.  Beside each the thesis's (Table 4.3, NUMA or the scheduler of the operating system; 540 runs).
+--best: steps S4 and S5, medians of the seeds.
 """
 import collections
 import json
@@ -29,13 +32,15 @@ THESIS = {
 STRATEGIES = ["mutex", "rwlock", "leashed:inf", "leashed:1", "leashed:0", "hogwild"]
 
 
-def load(folder):
-    """(strategy, threads) -> (step size, batch) -> results"""
+def load(folder, seeds):
+    """(strategy, threads) -> (step size, batch) -> results, of seeds up to this one"""
     found = collections.defaultdict(lambda: collections.defaultdict(list))
     with open(os.path.join(folder, "results.jsonl")) as f:
         for line in f:
             result = json.loads(line)
             s = result["settings"]
+            if result["seed"] > seeds:
+                continue
             found[s["strategy"], int(s["threads"])][float(s["lr"]), int(s["batch"])].append(result)
     return found
 
@@ -77,10 +82,52 @@ def print_staleness(found):
         print(f"| {threads} | `{strategy}` | " + " | ".join(cells) + " |")
 
 
+def middle(results, name):
+    values = [r["figures"].get(name) for r in results]
+    return statistics.median(v if isinstance(v, (int, float)) else math.inf for v in values)
+
+
+def shown(value):
+    return f"{value:.2f}" if math.isfinite(value) else "missed"
+
+
+def print_compared(folder):
+    """S4: each at its best setting.  S5: with back-off."""
+    found = collections.defaultdict(list)
+    with open(os.path.join(folder, "results.jsonl")) as f:
+        for line in f:
+            result = json.loads(line)
+            s = result["settings"]
+            found[int(s["threads"]), s["strategy"], s.get("bind", "spread"), s.get("backoff", "none")].append(result)
+    order = sorted(found, key=lambda k: (k[0], STRATEGIES.index(k[1]), k[2] != "spread", k[3]))
+    print("| workers | strategy | placement | lr, batch | s to 10 % | s to 5 % | s to 2 % | epochs to 2 % | staleness | reached 2 % |")
+    print("|---" * 10 + "|")
+    for threads, strategy, bind, backoff in order:
+        if backoff != "none":
+            continue
+        results = found[threads, strategy, bind, backoff]
+        s = results[0]["settings"]
+        reached = [r for r in results if r["outcome"] == "reached"]
+        epochs = statistics.median(r["figures"]["epochs"] if r in reached else math.inf for r in results)
+        print(f"| {threads} | `{strategy}` | {bind} | {s['lr']}, {s['batch']} | "
+              + " | ".join(shown(middle(results, f"time_to.{part}")) for part in ("10%", "5%")) + f" | {shown(middle(results, 'target_s'))} "
+              f"| {shown(epochs)} | {middle(results, 'staleness.mean'):.2f} | {len(reached)} of {len(results)} |")
+    kinds = ["none", "linear", "exponential", "random"]
+    print("\n| workers | strategy | " + " | ".join(kinds) + " |\n" + "|---" * 6 + "|")
+    for threads, strategy, bind, backoff in order:
+        if backoff == "none" and bind == "spread" and (threads, strategy, bind, "linear") in found:
+            all_ = [found[threads, strategy, bind, kind] for kind in kinds]
+            print(f"| {threads} | `{strategy}` | "
+                  + " | ".join(f"{shown(middle(r, 'time_to.5%'))}, {shown(middle(r, 'target_s'))}" for r in all_) + " |")
+
+
 def main():
-    if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
+    if len(sys.argv) == 3 and sys.argv[1] == "--best":
+        print_compared(sys.argv[2])
+        return
+    if len(sys.argv) not in (2, 3) or sys.argv[1].startswith("-"):
         sys.exit(__doc__)
-    found = load(sys.argv[1])
+    found = load(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else math.inf)
     print_best(found)
     print_staleness(found)
 
