@@ -101,7 +101,7 @@ static void run_planes(const bench *b, const drovek_planes *x, const drovek_plan
 {
     const shape *s = b->s;
     b->narrow.planes->gemm(s->trans_a, s->trans_b, s->m, s->n, s->k, x, lda(s), y, ldb(s), false,
-                           b->c, s->n);
+                           b->c, s->n, NULL);
 }
 
 static void run(const bench *b, unsigned variant)

@@ -1,15 +1,18 @@
 /* bench/micro/step.c - what one training step costs beside the bare matrix products of the same
- * step: MLP 784-128-128-128-10, ReLU, softmax, one thread.
+ * step: MLP 784-128-128-128-10, or another model, ReLU, softmax, one thread.
  *
- * For each batch size, interleaved in one run, fastest of the rounds:
+ * For each batch size, interleaved in one run, fastest of the rounds, by the thread's own time:
  *   bare      the step's eleven matrix products alone, on buffers that are already filled
  *   gradient  gather and scale random rows of 60,000 x 784 bytes, forward, loss, backward
  *   step      gradient, then theta -= eta gradient over the whole vector
  *   fused     the engine's fused step: no gradient vector
- *   bf16_...  bare, gradient and fused with factors in bf16
- * A ratio is the bare products' time over the other's.
+ *   bf16_...  bare, gradient, step and fused with factors in bf16
+ *   D8M8, D16M16   steps of networks in fixed point, rounding shared; D8M8_channel: with a unit for
+ *             each channel
+ * A ratio is the bare products' time over the other's.  Of models that are no chains of dense
+ * layers there are no bare products, and no fused steps: ratios are to `step`.
  *
- * usage: bench_step [--isa TIER] [--rounds N] [--batches 1,16,64] [--data SPEC]
+ * usage: bench_step [--isa TIER] [--rounds N] [--batches 1,16,64] [--data SPEC] [--model SPEC]
  * Output: one JSON object a line.
  */
 #include "base/clock.h"
@@ -17,6 +20,7 @@
 #include "base/mem.h"
 #include "base/topo.h"
 #include "engine/engine.h"
+#include "engine/fixed/engine.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,15 +28,19 @@
 
 enum { N_ROWS = 60000, SIDE = 28, N_FEATURES = SIDE * SIDE, N_CLASSES = 10, MAX_BATCHES = 32 };
 enum { SEED = 1, ROUND_NS = 10000000 }; /* one measurement of one variant */
+enum { N_FIXED = 3 };
+static const char *const precisions[N_FIXED] = {"D8M8", "D16M16", "D8M8?scales=channel"};
 static const float ETA = 1e-3f;
 
 typedef struct bench {
     drove_data *data;
     drove_model *model;
     drovek_table kernels, narrow; /* narrow: bf16 */
-    drove_engine *engine, *bf16;
-    uint32_t *order; /* [n_rows] shuffled */
-    size_t at;       /* next place in order */
+    drove_engine *engine, *bf16, *fixed[N_FIXED];
+    drove_engine_shared *shared[N_FIXED];
+    uint32_t *words[N_FIXED]; /* parameters of fixed */
+    uint32_t *order;          /* [n_rows] shuffled */
+    size_t at;                /* next place in order */
     size_t n_batch;
     float *theta, *grad;          /* [n_params] */
     float *out[8], *delta[8], *x; /* of the bare products */
@@ -93,12 +101,13 @@ static drove_data *make_data(void)
     return &data;
 }
 
-static void make_model(bench *b)
+static void make_model(bench *b, const char *spec)
 {
     drove_model_io io = {.n_features = b->data->storage->n_features,
                          .n_classes = b->data->storage->n_classes,
                          .is_multi_label = b->data->storage->y_kind == DROVE_Y_LABELS};
-    check(drove__model_create("mlp:128,128,128", "relu", NULL, &io, &b->model));
+    if (io.n_features == N_FEATURES) io.image = (drove_shape){1, SIDE, SIDE};
+    check(drove__model_create(spec, "relu", NULL, &io, &b->model));
     b->theta = zeroed(b->model->n_params, sizeof *b->theta);
     b->grad = zeroed(b->model->n_params, sizeof *b->grad);
     check(drove__model_init(b->model, "", SEED, b->theta));
@@ -107,6 +116,26 @@ static void make_model(bench *b)
     drove__permutation_init(&p, b->data->n_rows, SEED, 0);
     for (size_t i = 0; i < b->data->n_rows; i++)
         b->order[i] = (uint32_t)drove__permutation_at(&p, i);
+}
+
+static void make_fixed(bench *b, unsigned which, size_t n_batch)
+{
+    const drove_prepare_options prepare = {.model = b->model,
+                                           .kernels = &b->kernels,
+                                           .data = b->data,
+                                           .theta = b->theta,
+                                           .precision = precisions[which],
+                                           .rounding = "shared",
+                                           .eta = (double)ETA,
+                                           .each = n_batch,
+                                           .seed = SEED};
+    drove_engine_options opt = {
+        .model = b->model, .kernels = &b->kernels, .data = b->data, .max_rows = n_batch};
+    check(drove__engine_fixed.prepare(&prepare, &b->shared[which]));
+    opt.shared = b->shared[which];
+    check(drove__engine_fixed.create(&opt, &b->fixed[which]));
+    b->words[which] = zeroed(drove__engine_fixed.n_words(opt.shared), sizeof *b->words[which]);
+    drove__engine_fixed.pack(opt.shared, NULL, b->theta, b->words[which]);
 }
 
 static void make_batch_size(bench *b, size_t n_batch)
@@ -119,6 +148,7 @@ static void make_batch_size(bench *b, size_t n_batch)
     check(drove__engine_host.create(&opt, &b->bf16));
     b->model->factors = DROVEK_FACTORS_F32;
     check(drove__engine_host.create(&opt, &b->engine));
+    for (unsigned f = 0; f < N_FIXED; f++) make_fixed(b, f, n_batch);
     b->n_batch = n_batch;
     b->x = zeroed(n_batch * b->model->n_inputs, sizeof *b->x);
     for (size_t i = 0; i < n_batch * b->model->n_inputs; i++)
@@ -138,6 +168,11 @@ static void free_batch_size(bench *b)
 {
     drove__engine_host.destroy(b->engine);
     drove__engine_host.destroy(b->bf16);
+    for (unsigned f = 0; f < N_FIXED; f++) {
+        drove__engine_fixed.destroy(b->fixed[f]);
+        drove__engine_fixed.dismiss(b->shared[f]);
+        drove__free(b->words[f]);
+    }
     drove__free(b->x);
     for (size_t l = 0; l < b->model->n_layers; l++) {
         drove__free(b->out[l]);
@@ -209,6 +244,36 @@ static void run_step(bench *b)
     b->kernels.sgd_f32(b->theta, b->theta, b->grad, b->model->n_params, ETA);
 }
 
+static void run_step_bf16(bench *b)
+{
+    run_gradient_bf16(b);
+    b->kernels.sgd_f32(b->theta, b->theta, b->grad, b->model->n_params, ETA);
+}
+
+static void step_fixed(bench *b, unsigned which)
+{
+    drove_batch batch = next_batch(b);
+    const drove_params live = {.words = b->words[which]};
+    drove_steps made;
+    batch.number = b->at;
+    check(drove__engine_fixed.steps(b->fixed[which], &live, &batch, ETA, &made));
+}
+
+static void run_d8(bench *b)
+{
+    step_fixed(b, 0);
+}
+
+static void run_d16(bench *b)
+{
+    step_fixed(b, 1);
+}
+
+static void run_d8_channel(bench *b)
+{
+    step_fixed(b, 2);
+}
+
 static void step_in_place(bench *b, drove_engine *engine)
 {
     drove_batch batch = next_batch(b);
@@ -230,14 +295,15 @@ static void run_fused_bf16(bench *b)
 typedef struct variant {
     const char *name;
     void (*run)(bench *b);
-    double best_ns; /* of one step */
+    bool of_chains; /* of chains of dense layers alone */
+    double best_ns; /* of one step; 0: not measured yet */
 } variant;
 
 static double measure(bench *b, void (*run)(bench *b))
 {
-    uint64_t start = drove__now_ns(), now = start;
+    uint64_t start = drove__thread_ns(), now = start;
     size_t n_steps = 0;
-    for (; now - start < ROUND_NS; now = drove__now_ns()) {
+    for (; now - start < ROUND_NS; now = drove__thread_ns()) {
         for (size_t i = 0; i < 1 + 256 / b->n_batch; i++, n_steps++) run(b);
     }
     return (double)(now - start) / (double)n_steps;
@@ -245,18 +311,24 @@ static double measure(bench *b, void (*run)(bench *b))
 
 static void compare(bench *b, size_t n_batch, unsigned n_rounds)
 {
-    variant v[] = {{"bare", run_bare, 1e30},
-                   {"gradient", run_gradient, 1e30},
-                   {"step", run_step, 1e30},
-                   {"fused", run_fused, 1e30},
-                   {"bf16_bare", run_bare_bf16, 1e30},
-                   {"bf16_gradient", run_gradient_bf16, 1e30},
-                   {"bf16_fused", run_fused_bf16, 1e30}};
+    variant v[] = {{"bare", run_bare, true, 0},
+                   {"step", run_step, false, 0},
+                   {"gradient", run_gradient, false, 0},
+                   {"fused", run_fused, true, 0},
+                   {"bf16_bare", run_bare_bf16, true, 0},
+                   {"bf16_gradient", run_gradient_bf16, false, 0},
+                   {"bf16_step", run_step_bf16, false, 0},
+                   {"bf16_fused", run_fused_bf16, true, 0},
+                   {"D8M8", run_d8, false, 0},
+                   {"D16M16", run_d16, false, 0},
+                   {"D8M8_channel", run_d8_channel, false, 0}};
+    const unsigned first = b->model->is_chain ? 0 : 1;
     make_batch_size(b, n_batch);
     for (unsigned round = 0; round <= n_rounds; round++) { /* round 0 warms up */
         for (size_t i = 0; i < DROVE_COUNT(v); i++) {
+            if (v[i].of_chains && !b->model->is_chain) continue;
             double ns = measure(b, v[i].run);
-            if (round > 0 && ns < v[i].best_ns) v[i].best_ns = ns;
+            if (round > 0 && (v[i].best_ns == 0 || ns < v[i].best_ns)) v[i].best_ns = ns;
         }
     }
     free_batch_size(b);
@@ -264,9 +336,10 @@ static void compare(bench *b, size_t n_batch, unsigned n_rounds)
            "\"bf16\":\"%s\"",
            b->model->spec, n_batch, b->kernels.isa, b->kernels.gemm_source, b->narrow.gemm_source);
     for (size_t i = 0; i < DROVE_COUNT(v); i++) {
+        if (v[i].best_ns == 0) continue;
         printf(",\"%s_us\":%.2f,\"%s_examples_per_s\":%.0f", v[i].name, v[i].best_ns / 1e3,
                v[i].name, 1e9 * (double)n_batch / v[i].best_ns);
-        if (i > 0) printf(",\"%s_ratio\":%.3f", v[i].name, v[0].best_ns / v[i].best_ns);
+        if (i > first) printf(",\"%s_ratio\":%.3f", v[i].name, v[first].best_ns / v[i].best_ns);
     }
     printf(",\"seed\":%d,\"rounds\":%u,\"cpu\":\"%s\",\"compiler\":\"%s\"}\n", SEED, n_rounds,
            drove__cpu_model(), __VERSION__);
@@ -289,6 +362,7 @@ int main(int argc, char **argv)
 {
     bench b = {0};
     const char *isa = NULL, *batches = "1,2,4,8,16,32,64,128,256,512", *spec = NULL;
+    const char *model = "mlp:128,128,128";
     unsigned n_rounds = 20;
     for (int i = 1; i < argc; i += 2) {
         const char *value = i + 1 < argc ? argv[i + 1] : "";
@@ -300,6 +374,8 @@ int main(int argc, char **argv)
             batches = value;
         } else if (strcmp(argv[i], "--data") == 0) {
             spec = value;
+        } else if (strcmp(argv[i], "--model") == 0) {
+            model = value;
         } else {
             check(drove__fail(DROVE_E_ARG, "unknown option %s", argv[i]));
         }
@@ -315,7 +391,7 @@ int main(int argc, char **argv)
     drove_data *unused = NULL;
     if (spec != NULL) check(drove_data_open(spec, NULL, SEED, &b.data, &unused));
     if (spec == NULL) b.data = make_data();
-    make_model(&b);
+    make_model(&b, model);
     size_t size[MAX_BATCHES], n_sizes = parse_batches(batches, size);
     for (size_t i = 0; i < n_sizes; i++) compare(&b, size[i], n_rounds);
     drove__topo_destroy(topo);

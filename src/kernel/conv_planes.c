@@ -260,7 +260,7 @@ static void forward(drovek_conv *conv, const float *x, const float *w, const flo
     const integer_conv *v = conv->state;
     const size_t og = s->o / s->groups, n_lines = n_rows * s->oh;
     (void)x, (void)w;
-    conv->largest = 0;
+    drovek_planes_end end = {.relu = conv->opt.act == DROVEK_RELU};
     for (size_t line = 0, n; line < n_lines; line += n) {
         float *out = y + line * s->ow * s->o;
         n = lines_left(conv, line, n_lines);
@@ -269,13 +269,12 @@ static void forward(drovek_conv *conv, const float *x, const float *w, const flo
             size_t step;
             const drovek_planes c = take_chunk(conv, g, line, n, &step);
             const drovek_planes from = drovek_planes_columns(&conv->taken.w, g * v->k * og, g * og);
+            end.bias = b + g * og;
             t->planes->gemm(false, false, n * s->ow, og, v->k, &c, step, &from, og, false,
-                            out + g * og, s->o);
+                            out + g * og, s->o, &end);
         }
-        t->bias_act_f32(out, b, n * s->ow, s->o, conv->opt.act);
-        const uint32_t largest = t->largest_f32(out, n * s->ow * s->o);
-        if (largest > conv->largest) conv->largest = largest;
     }
+    conv->largest = end.largest;
 }
 
 static void weights(drovek_conv *conv, const float *x, const float *dy, float *dw, size_t n_rows)
@@ -293,7 +292,7 @@ static void weights(drovek_conv *conv, const float *x, const float *dy, float *d
             const drovek_planes d =
                 drovek_planes_columns(&conv->taken.dy, line * s->ow * s->o + g * og, g * og);
             conv->opt.kernels->planes->gemm(true, false, v->k, og, n * s->ow, &c, step, &d, s->o,
-                                            line > 0, dw + g * v->k * og, og);
+                                            line > 0, dw + g * v->k * og, og, NULL);
         }
     }
 }
@@ -315,7 +314,7 @@ static void data(drovek_conv *conv, const float *dy, const float *w, float *dx, 
                                 own = drovek_planes_from(&conv->taken.w, g * v->k * og);
             float *to = v->is_direct ? dx + line * s->ow * s->c + g * cg : v->back;
             ops->gemm(false, true, n * s->ow, v->k, og, &d, s->o, &own, og, v->is_direct && adds,
-                      to, v->is_direct ? s->c : v->k);
+                      to, v->is_direct ? s->c : v->k, NULL);
             if (!v->is_direct) drovek_columns_back(s, v->back, g, line, n, dx);
         }
     }

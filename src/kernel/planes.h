@@ -12,9 +12,16 @@
  *             integers, exact, then rounded to a single, times a's unit, times b's unit.  Of a B
  *             that is not transposed and has units by column, column j's: unit * by[j].  Along k
  *             units by column must cancel out, a's times b's: they are not looked at.
+ *             end (NULL: nothing): of all of C, complete; first C = act(C + bias[j]), as by
+ *             bias_act_f32, of an activation that is linear or ReLU; then largest = the largest of
+ *             what it was and the magnitudes of C, as by largest_f32
  *   round     integer = floor(fmaf(1 / unit, x, (r + 0.5) / 2^16)), r a random word of 16 bits as
  *             for an AXPY from floats to 16 bits (kernel/linear.h), limited to what the planes
  *             hold; to (NULL: not wanted) = the integer times the unit; to may be x
+ *   max_pool  as max_pool_f32, of integers: y's, of as many planes as x's, and its unit, x's;
+ *             windows of at most DROVEK_POOL_BYTE elements.  place NULL: not wanted
+ *   max_pool_back  dx's integers: those of dy where the maxima were, elsewhere 0; and its unit.  Of
+ *             windows that do not overlap: sw >= kw and sh >= kh
  *   turn      to[n][c] = from[c][n], bytes: an image's channels come together
  *   back      ReLU's derivative: integers of dy are 0 where y's are not above 0 (relu false:
  *             stay); db[o] = the sum over rows of dy's integers, exact, then rounded to a single,
@@ -26,6 +33,7 @@
 #ifndef DROVEK_PLANES_H
 #define DROVEK_PLANES_H
 
+#include "kernel/image.h"
 #include "kernel/linear.h"
 
 #include <stdbool.h>
@@ -65,24 +73,39 @@ static inline int32_t drovek_planes_at(const drovek_planes *p, size_t i)
     return p->low != NULL ? (int8_t)p->high[i] * 256 + p->low[i] : (int8_t)p->high[i];
 }
 
+/* What ends a product.  [racy: bias] */
+typedef struct drovek_planes_end {
+    const float *bias; /* [n] of C's columns; NULL: none, and no activation */
+    bool         relu;
+    uint32_t     largest;
+} drovek_planes_end;
+
 /* op(A) is m x k, op(B) k x n, as for gemm_f32. */
 typedef void drovek_planes_gemm_fn(bool trans_a, bool trans_b, size_t m, size_t n, size_t k,
                                    const drovek_planes *a, size_t lda, const drovek_planes *b,
-                                   size_t ldb, bool adds, float *c, size_t ldc);
+                                   size_t ldb, bool adds, float *c, size_t ldc,
+                                   drovek_planes_end *end);
 typedef void drovek_planes_round_fn(const drovek_planes *planes, float *to, const float *x,
                                     size_t n, drovek_bits *bits);
 /* dy[rows][cols], y[rows][cols] */
 typedef void drovek_planes_back_fn(const drovek_planes *dy, const drovek_planes *y, size_t rows,
                                    size_t cols, bool relu, float *db);
 
+typedef void drovek_planes_max_pool_fn(const drovek_pool *p, const drovek_planes *x,
+                                       drovek_planes *y, uint8_t *place, size_t n);
+typedef void drovek_planes_max_pool_back_fn(const drovek_pool *p, const drovek_planes *dy,
+                                            const uint8_t *place, drovek_planes *dx, size_t n);
+
 typedef void drovek_planes_turn_fn(uint8_t *to, const uint8_t *from, size_t c, size_t n);
 
 typedef struct drovek_planes_ops {
-    drovek_planes_gemm_fn  *gemm;
-    drovek_planes_round_fn *round;
-    drovek_planes_back_fn  *back;
-    drovek_planes_turn_fn  *turn;
-    const char             *source; /* "drove amx_int8" */
+    drovek_planes_gemm_fn          *gemm;
+    drovek_planes_round_fn         *round;
+    drovek_planes_back_fn          *back;
+    drovek_planes_turn_fn          *turn;
+    drovek_planes_max_pool_fn      *max_pool;
+    drovek_planes_max_pool_back_fn *max_pool_back;
+    const char                     *source; /* "drove amx_int8" */
 } drovek_planes_ops;
 
 #endif

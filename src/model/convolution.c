@@ -236,7 +236,7 @@ static void forward(const drove_call *c)
                         c->theta + l->w_offset, b, c->y + c->first_row * l->n_out,
                         c->last_row - c->first_row);
     if (c->x_planes != NULL)
-        c->pass->planes.largest[c->index] = drovek_conv_largest(v->conv[c->part]);
+        c->pass->planes.layer[c->index].largest = drovek_conv_largest(v->conv[c->part]);
 }
 
 /* dy becomes the derivative before the activation; db[o] the sum of this part's rows. */

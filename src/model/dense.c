@@ -134,9 +134,10 @@ static void bias_rows(const drove_call *c)
 static void forward_planes(const drove_call *c)
 {
     const drove_layer *l = c->layer;
+    drovek_planes_end end = {.bias = biases(c), .relu = l->act == DROVEK_RELU};
     c->k->planes->gemm(false, false, c->n_rows, l->n_out, l->n_in, c->x_planes, l->n_in,
-                       c->w_planes, l->n_out, false, c->y, l->n_out);
-    c->k->bias_act_f32(c->y, biases(c), c->n_rows, l->n_out, l->act);
+                       c->w_planes, l->n_out, false, c->y, l->n_out, &end);
+    c->pass->planes.layer[c->index].largest = end.largest;
 }
 
 static void forward(const drove_call *c)
@@ -260,11 +261,14 @@ static void backward_planes(const drove_call *c)
     const drove_bottom *b = &c->bottom[0];
     ops->back(c->dy_planes, c->y_planes, c->n_rows, l->n_out, l->act == DROVEK_RELU,
               l->n_b > 0 ? c->grad + l->b_offset : c->own);
-    if (b->dx != NULL)
+    if (b->dx != NULL) {
+        drovek_planes_end end = {.bias = NULL};
         ops->gemm(false, true, c->n_rows, l->n_in, l->n_out, c->dy_planes, l->n_out, c->w_planes,
-                  l->n_out, b->adds, b->dx, l->n_in);
+                  l->n_out, b->adds, b->dx, l->n_in, &end);
+        drove__layer_tell_largest(c, end.largest);
+    }
     ops->gemm(true, false, l->n_in, l->n_out, c->n_rows, c->x_planes, l->n_in, c->dy_planes,
-              l->n_out, false, c->grad + l->w_offset, l->n_out);
+              l->n_out, false, c->grad + l->w_offset, l->n_out, NULL);
     drove__layer_zero_gaps(l, c->grad);
 }
 

@@ -35,7 +35,8 @@ typedef struct drove_call { /* one pass of one layer */
     size_t              first_row, last_row; /* of this part */
     const drove_bottom *bottom; /* [n_bottoms]; the first's x is not NULL if input->dense is not */
     /* Integers to read in place of floats; NULL (all of them): floats. */
-    const drovek_planes *x_planes, *w_planes, *y_planes, *dy_planes;
+    drovek_planes       *x_planes, *y_planes, *dy_planes, *dx_planes;
+    const drovek_planes *w_planes;
     drovek_format        format; /* of the output */
     float               *y;      /* [n_rows][n_out] */
     /* backward only */
@@ -50,6 +51,12 @@ struct drove_layer_ops {
     drove_layer_format format;
     bool               takes_act; /* an activation right after it can be merged into it (act) */
     bool takes_planes; /* reads integers kept as bytes: x, w, dy, and y for its activation */
+    /* Its outputs are some of its inputs, so they are rounded already; may read and write integers
+     * kept as bytes: x, y, dy, dx. */
+    bool keeps_numbers;
+    /* keeps_numbers: whether each derivative goes to one input at most, so that it stays rounded,
+     * and the layer works on integers kept as bytes. */
+    bool (*keeps_derivatives)(const drove_layer *l);
     /* From l->opt and bottom[n]: l->in, out, n_w, n_b, w_shape, w_rank, fan_in, fan_out,
      * n_statistics.  n_outputs: of the whole model, for opt.n_out 0.  Errors: DROVE_E_ARG,
      * DROVE_E_SHAPE (the text lacks the layer's name: the caller adds it). */
@@ -101,6 +108,9 @@ void drove__layer_sum_parts(const drove_call *c, const float *from, size_t strid
 /* For kinds that take an activation, on this part's rows: y = act(y), backward: dy *= act'(y). */
 void drove__layer_act(const drove_call *c);
 void drove__layer_act_back(const drove_call *c);
+
+/* Tells the largest magnitude of bottom 0's dx, as by largest_f32, to who rounds it. */
+void drove__layer_tell_largest(const drove_call *c, uint32_t largest);
 
 /* Writes zeros into the gaps after the layer's views of grad. */
 void drove__layer_zero_gaps(const drove_layer *l, float *grad);

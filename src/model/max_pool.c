@@ -55,10 +55,21 @@ static uint8_t *places(const drove_call *c)
     return m->place + c->first_row * c->layer->n_out * place_bytes(c->layer);
 }
 
+/* Windows that do not overlap, and whose places fit a byte. */
+static bool keeps_derivatives(const drove_layer *l)
+{
+    const drovek_window *w = &l->opt.window;
+    return w->sh >= w->kh && w->sw >= w->kw && place_bytes(l) == 1;
+}
+
 static void forward(const drove_call *c)
 {
     const drove_layer *l = c->layer;
     drovek_pool p = drove__pooling_geometry(l, c->format);
+    if (c->x_planes != NULL) {
+        c->k->planes->max_pool(&p, c->x_planes, c->y_planes, places(c), c->n_rows);
+        return;
+    }
     c->k->max_pool_f32(&p, c->bottom[0].x + c->first_row * l->n_in, c->y + c->first_row * l->n_out,
                        c->pass->is_training ? places(c) : NULL,
                        drove__blocks(c->format, c->last_row - c->first_row, l->in.c));
@@ -68,6 +79,10 @@ static void backward(const drove_call *c)
 {
     const drove_layer *l = c->layer;
     drovek_pool p = drove__pooling_geometry(l, c->format);
+    if (c->dx_planes != NULL) {
+        c->k->planes->max_pool_back(&p, c->dy_planes, places(c), c->dx_planes, c->n_rows);
+        return;
+    }
     if (c->bottom[0].dx == NULL) return;
     c->k->max_pool_back_f32(&p, c->dy + c->first_row * l->n_out, places(c),
                             c->bottom[0].dx + c->first_row * l->n_in,
@@ -82,6 +97,8 @@ const drove_layer_ops drove__layer_max_pool = {
     .least_bottoms = 1,
     .most_bottoms = 1,
     .format = DROVE_FORMAT_SAME,
+    .keeps_numbers = true,
+    .keeps_derivatives = keeps_derivatives,
     .shape = drove__pooling_shape,
     .scratch_bytes = scratch_bytes,
     .prepare = prepare,

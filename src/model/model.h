@@ -268,6 +268,9 @@ typedef struct drove_bottom {
 typedef struct drove_rounded {
     size_t layer; /* whose output it is, or the derivative there; SIZE_MAX: the examples */
     size_t n_places, block;
+    /* Its numbers are integers of one unit, which were rounded in another array: they stay as they
+     * are, and no random bits are drawn. */
+    bool is_rounded;
 } drove_rounded;
 
 /* Rounds x[n] to integers times a unit: to (NULL: not wanted; or x) = their values, planes (NULL:
@@ -285,16 +288,26 @@ typedef struct drove_round {
     void                *context;
     drovek_factors       factors; /* what the products may take their factors to be */
     bool                 is_wide_value, is_wide_derivative; /* more than 8 bits: two planes */
-    const drovek_planes *weight; /* [n_layers] with kernels->planes: of the current pass */
+    bool                 by_channel; /* derivatives of layers with weights have units by channel */
+    const drovek_planes *weight;     /* [n_layers] with kernels->planes: of the current pass */
 } drove_round;
+
+/* How a layer works on integers. */
+typedef struct drove_layer_planes {
+    bool     is_used;        /* it reads them, and no floats */
+    bool     has_one_reader; /* its output: one layer, and no loss */
+    bool     is_written;     /* the derivative at its output, by that layer, as integers */
+    uint32_t largest, largest_derivative; /* if the layer that writes them says it */
+} drove_layer_planes;
 
 /* The integers of a pass; of one without them, and of what nobody reads, high is NULL. */
 typedef struct drove_pass_planes {
     drovek_planes *value;      /* [n_layers + 1] of each blob                  */
     drovek_planes *derivative; /* [n_layers]                                   */
-    uint32_t      *largest;    /* [n_layers] of outputs, if their layers say it */
     bool          *has_floats; /* [n_layers + 1] somebody reads a blob's floats */
     uint8_t       *memory;
+
+    drove_layer_planes *layer; /* [n_layers] */
 } drove_pass_planes;
 
 /* The first failure of a program's own loss or layer since drove__pass_outcome.  Parts of a team
@@ -322,6 +335,9 @@ typedef struct drove_pass {
     size_t             n_bytes;     /* of everything here */
     bool               is_training; /* for the current pass; else dropout and such are off */
     const drove_round *round;       /* NULL: nothing is rounded */
+    /* [n_layers] the derivative at the output comes as it is from the only layer that reads it,
+     * where it was rounded; NULL without round */
+    bool              *has_rounded_derivative;
     drove_pass_planes  planes;
     uint64_t           seed, batch; /* keys of the current batch's masks */
     drove_pass_failure failure;     /* of a function of the program's own */

@@ -183,13 +183,76 @@ static void connect(const drove_pass_options *opt, drove_pass *pass)
 
 /* ---- integers ---- */
 
+/* The layer that alone reads layer l's output; n_layers: none, several, or a loss does. */
+static size_t only_reader(const drove_model *model, size_t l)
+{
+    size_t reader = model->n_layers, n = 0;
+    for (unsigned h = 0; h < model->n_heads; h++) n += model->head[h].layer == l;
+    for (size_t j = l + 1; j < model->n_layers; j++) {
+        for (unsigned i = 0; i < model->layer[j].n_bottoms; i++) {
+            if (model->layer[j].bottom[i] != l + 1) continue;
+            reader = j;
+            n++;
+        }
+    }
+    return n == 1 ? reader : model->n_layers;
+}
+
+static bool keeps_derivatives(const drove_layer *l)
+{
+    return l->ops->keeps_derivatives != NULL && l->ops->keeps_derivatives(l);
+}
+
+static drove_status find_rounded(const drove_pass_options *opt, drove_pass *pass)
+{
+    const drove_model *model = opt->model;
+    const size_t n = model->n_layers;
+    if (opt->round == NULL || !opt->trains) return DROVE_OK;
+    pass->has_rounded_derivative = calloc(n, sizeof *pass->has_rounded_derivative);
+    if (pass->has_rounded_derivative == NULL) return drove__fail_nomem("a pass", n);
+    for (size_t l = 0; l < n; l++) {
+        const size_t reader = only_reader(model, l);
+        pass->has_rounded_derivative[l] = reader < n && keeps_derivatives(&model->layer[reader]) &&
+                                          !(opt->round->by_channel && model->layer[l].n_w > 0);
+    }
+    return DROVE_OK;
+}
+
+/* Whether layer l of those that keep numbers reads and writes integers: between layers that do, so
+ * that nobody needs the floats. */
+static bool passes_integers_on(const drove_pass_options *opt, const drove_pass *pass, size_t l)
+{
+    const drove_model *model = opt->model;
+    const drove_layer *layer = &model->layer[l];
+    const size_t from = layer->bottom[0], reader = only_reader(model, l);
+    return keeps_derivatives(layer) && layer->n_bottoms == 1 && from > 0 &&
+           pass->has_rounded_derivative[from - 1] && model->layer[from - 1].ops->takes_planes &&
+           reader < model->n_layers && model->layer[reader].ops->takes_planes &&
+           pass->format[from] == DROVEK_NHWC && pass->format[l + 1] == DROVEK_NHWC;
+}
+
+static void use_integers(const drove_pass_options *opt, drove_pass *pass)
+{
+    const drove_model *model = opt->model;
+    for (size_t l = 0; l < model->n_layers; l++) {
+        drove_layer_planes *own = &pass->planes.layer[l];
+        const bool takes = model->layer[l].ops->takes_planes;
+        own->is_used = takes || passes_integers_on(opt, pass, l);
+        own->has_one_reader = only_reader(model, l) < model->n_layers;
+        if (own->is_used && !takes)
+            pass->planes.layer[model->layer[l].bottom[0] - 1].is_written = true;
+        own->largest = own->largest_derivative = (uint32_t)DROVE_LARGEST_UNKNOWN;
+    }
+}
+
 /* Which blobs' integers layers read, and whose floats. */
-static void mark_readers(const drove_pass_options *opt, bool *has_planes, bool *has_floats)
+static void mark_readers(const drove_pass_options *opt, const drove_pass *pass, bool *has_planes,
+                         bool *has_floats)
 {
     const drove_model *model = opt->model;
     for (size_t l = 0; l < model->n_layers; l++) {
         const drove_layer *layer = &model->layer[l];
-        const bool takes = layer->ops->takes_planes;
+        const bool takes = pass->planes.layer[l].is_used;
         for (unsigned i = 0; i < layer->n_bottoms; i++)
             *(takes ? &has_planes[layer->bottom[i]] : &has_floats[layer->bottom[i]]) = true;
         if (takes && layer->act != DROVEK_LINEAR) has_planes[l + 1] = true;
@@ -218,7 +281,7 @@ static size_t assign_planes(const drove_pass_options *opt, drove_pass *pass, con
         const size_t n = opt->max_rows * drove__shape_floats(drove__blob_shape(model, (uint32_t)b));
         if (has_planes[b])
             hand_out_planes(&pass->planes.value[b], n, r->is_wide_value, memory, &at);
-        if (b == model->n_layers || !model->layer[b].ops->takes_planes) continue;
+        if (b == model->n_layers || !pass->planes.layer[b].is_used) continue;
         hand_out_planes(&pass->planes.derivative[b], opt->max_rows * model->layer[b].n_out,
                         r->is_wide_derivative, memory, &at);
     }
@@ -233,14 +296,14 @@ static drove_status allocate_planes(const drove_pass_options *opt, drove_pass *p
     bool *has_planes = calloc(n + 1, sizeof *has_planes);
     p->value = calloc(n + 1, sizeof *p->value);
     p->derivative = calloc(n, sizeof *p->derivative);
-    p->largest = calloc(n, sizeof *p->largest);
+    p->layer = calloc(n, sizeof *p->layer);
     p->has_floats = calloc(n + 1, sizeof *p->has_floats);
     bool fails = has_planes == NULL || p->value == NULL || p->derivative == NULL ||
-                 p->largest == NULL || p->has_floats == NULL;
+                 p->layer == NULL || p->has_floats == NULL;
     size_t n_bytes = n * sizeof *p->value;
     if (!fails) {
-        mark_readers(opt, has_planes, p->has_floats);
-        for (size_t l = 0; l < n; l++) p->largest[l] = (uint32_t)DROVE_LARGEST_UNKNOWN;
+        use_integers(opt, pass);
+        mark_readers(opt, pass, has_planes, p->has_floats);
         n_bytes = assign_planes(opt, pass, has_planes, NULL);
         p->memory = drove__alloc(n_bytes, 1);
         fails = p->memory == NULL;
@@ -301,6 +364,7 @@ static drove_status build(const drove_pass_options *opt, drove_pass *pass)
     DROVE_TRY(make_lists(opt, pass));
     DROVE_TRY(choose_formats(opt, pass));
     DROVE_TRY(allocate(opt, pass));
+    DROVE_TRY(find_rounded(opt, pass));
     DROVE_TRY(allocate_planes(opt, pass));
     for (size_t l = 0; l < opt->model->n_layers; l++) {
         const drove_layer_ops *ops = opt->model->layer[l].ops;
@@ -376,8 +440,9 @@ void drove__pass_fini(drove_pass *pass)
     drove__free(pass->planes.memory);
     free(pass->planes.value);
     free(pass->planes.derivative);
-    free(pass->planes.largest);
     free(pass->planes.has_floats);
+    free(pass->planes.layer);
+    free(pass->has_rounded_derivative);
     free(pass->out);
     free(pass->format);
     free(pass->bottom);

@@ -43,12 +43,14 @@ static drove_call make_call(const drove_model *model, const drovek_table *k, con
         if (bottom[i].x == NULL) bottom[i].x = in->dense;
     }
     const drove_pass_planes *p = &pass->planes;
-    const bool has_planes = p->value != NULL && layer->ops->takes_planes;
+    const bool has_planes = p->value != NULL && p->layer[l].is_used;
+    const bool passes_on = has_planes && !layer->ops->takes_planes;
     return (drove_call){
         .x_planes = has_planes ? &p->value[layer->bottom[0]] : NULL,
         .w_planes = has_planes ? &pass->round->weight[l] : NULL,
         .y_planes = has_planes ? &p->value[l + 1] : NULL,
         .dy_planes = has_planes ? &p->derivative[l] : NULL,
+        .dx_planes = passes_on ? &p->derivative[layer->bottom[0] - 1] : NULL,
         .layer = layer,
         .index = l,
         .k = k,
@@ -102,6 +104,15 @@ static bool convert_deltas(const drove_call *c)
     return any;
 }
 
+void drove__layer_tell_largest(const drove_call *c, uint32_t largest)
+{
+    const uint32_t blob = c->layer->bottom[0];
+    const drove_bottom *b = &c->bottom[0];
+    if (blob == 0 || b->adds || b->copy_delta != NULL) return;
+    drove_layer_planes *of = &c->pass->planes.layer[blob - 1];
+    if (of->has_one_reader) of->largest_derivative = largest;
+}
+
 static const uint32_t UNKNOWN = (uint32_t)DROVE_LARGEST_UNKNOWN;
 
 /* The layer's outputs, or the derivatives there. */
@@ -111,19 +122,28 @@ static void round_numbers(const drove_pass *pass, const drove_call *c, bool of_v
     const drove_pass_planes *p = &pass->planes;
     const drove_shape s = c->layer->out;
     const size_t n = c->n_rows * c->layer->n_out;
-    const drove_rounded of = {c->index, s.h * s.w, drove__block(c->format, s.c)};
     if (r == NULL) return;
+    const drove_rounded of = {.layer = c->index,
+                              .n_places = s.h * s.w,
+                              .block = drove__block(c->format, s.c),
+                              .is_rounded = of_values ? c->layer->ops->keeps_numbers
+                                                      : pass->has_rounded_derivative[c->index]};
     if (p->value == NULL) {
         float *x = of_values ? c->y : c->dy;
         (of_values ? r->values : r->derivatives)(r->context, &of, x, x, n, UNKNOWN, NULL);
     } else if (of_values) {
+        if (c->dx_planes != NULL) return; /* written as integers */
         drovek_planes *to = &p->value[c->index + 1];
         r->values(r->context, &of, c->y, p->has_floats[c->index + 1] ? c->y : NULL, n,
-                  p->largest[c->index], to->high != NULL ? to : NULL);
+                  p->layer[c->index].largest, to->high != NULL ? to : NULL);
     } else {
         drovek_planes *to = &p->derivative[c->index];
         const bool is_read = to->high != NULL; /* by its layer, which then reads no floats */
-        r->derivatives(r->context, &of, c->dy, is_read ? NULL : c->dy, n, UNKNOWN,
+        drove_layer_planes *own = &p->layer[c->index];
+        const uint32_t largest = own->largest_derivative;
+        own->largest_derivative = UNKNOWN;
+        if (own->is_written) return;
+        r->derivatives(r->context, &of, c->dy, is_read ? NULL : c->dy, n, largest,
                        is_read ? to : NULL);
     }
 }

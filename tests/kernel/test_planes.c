@@ -68,21 +68,44 @@ static void test_products_by_hand(void **state)
     float c[4] = {10, 20, 30, 40};
     (void)state;
     /* [-1 3; -128 0] [1 127; 2 -2] = [5 -133; -128 -16256] */
-    drovek_planes_ref.gemm(false, false, 2, 2, 2, &narrow, 2, &other, 2, false, c, 2);
+    drovek_planes_ref.gemm(false, false, 2, 2, 2, &narrow, 2, &other, 2, false, c, 2, NULL);
     assert_true(c[0] == 0.625f && c[1] == -16.625f && c[2] == -16.0f && c[3] == -2032.0f);
-    drovek_planes_ref.gemm(false, false, 2, 2, 2, &narrow, 2, &other, 2, true, c, 2);
+    drovek_planes_ref.gemm(false, false, 2, 2, 2, &narrow, 2, &other, 2, true, c, 2, NULL);
     assert_true(c[0] == 1.25f && c[3] == -4064.0f);
     /* [-254 768; -32513 1] [1 2; 127 -2]: b transposed */
-    drovek_planes_ref.gemm(false, true, 2, 2, 2, &wide, 2, &other, 2, false, c, 2);
+    drovek_planes_ref.gemm(false, true, 2, 2, 2, &wide, 2, &other, 2, false, c, 2, NULL);
     assert_true(c[0] == (-254.0f + 768.0f * 127.0f) * 0.25f);
     assert_true(c[1] == (-508.0f - 1536.0f) * 0.25f && c[3] == (-65026.0f - 2.0f) * 0.25f);
-    drovek_planes_ref.gemm(false, false, 1, 1, 0, &wide, 2, &other, 2, false, c, 2);
+    drovek_planes_ref.gemm(false, false, 1, 1, 0, &wide, 2, &other, 2, false, c, 2, NULL);
     assert_true(c[0] == 0.0f);
     columns.by = by; /* columns of C; transposed they would be along k */
-    drovek_planes_ref.gemm(false, false, 2, 2, 2, &narrow, 2, &columns, 2, false, c, 2);
+    drovek_planes_ref.gemm(false, false, 2, 2, 2, &narrow, 2, &columns, 2, false, c, 2, NULL);
     assert_true(c[0] == 2.5f && c[1] == -8.3125f && c[2] == -64.0f && c[3] == -1016.0f);
-    drovek_planes_ref.gemm(false, true, 2, 2, 2, &wide, 2, &columns, 2, false, c, 2);
+    drovek_planes_ref.gemm(false, true, 2, 2, 2, &wide, 2, &columns, 2, false, c, 2, NULL);
     assert_true(c[1] == (-508.0f - 1536.0f) * 0.25f);
+}
+
+/* [-1 3; -128 0] [1 127; 2 -2] = [5 -133; -128 -16256], as above, with a bias and ReLU. */
+static void test_ends_by_hand(void **state)
+{
+    uint8_t a[] = {0xff, 3, 0x80, 0}, b[] = {1, 0x7f, 2, 0xfe};
+    const drovek_planes x = {.high = a, .unit = 1.0f}, w = {.high = b, .unit = 1.0f};
+    const float bias[] = {130.0f, 100.0f}, largest = 16256.0f;
+    drovek_planes_end end = {.bias = bias, .relu = true};
+    uint32_t bits;
+    float c[4] = {1, 1, 1, 1}, most;
+    (void)state;
+    drovek_planes_ref.gemm(false, false, 2, 2, 2, &x, 2, &w, 2, true, c, 2, &end);
+    assert_true(c[0] == 136.0f && c[1] == 0.0f && c[2] == 3.0f && c[3] == 0.0f);
+    memcpy(&most, &end.largest, sizeof most);
+    assert_true(most == 136.0f);
+    end = (drovek_planes_end){.bias = NULL, .relu = true}; /* which then does nothing */
+    drovek_planes_ref.gemm(false, false, 2, 2, 2, &x, 2, &w, 2, false, c, 2, &end);
+    memcpy(&bits, &largest, sizeof bits);
+    assert_true(c[3] == -16256.0f && end.largest == bits);
+    end.largest = bits + 1; /* larger ones stay */
+    drovek_planes_ref.gemm(false, false, 2, 2, 2, &x, 2, &w, 2, false, c, 2, &end);
+    assert_true(end.largest == bits + 1);
 }
 
 /* Blocks along k are rounded one by one: singles near 2044 x 127 x 127 = 32967676 have a unit of 2,
@@ -97,7 +120,7 @@ static void test_blocks_along_k(void **state)
     (void)state;
     memset(x, 127, 2044);
     x[DROVEK_PLANES_K] = x[K - 1] = 1;
-    drovek_planes_ref.gemm(false, false, 1, 1, K, &p, K, &p, 1, false, &c, 1);
+    drovek_planes_ref.gemm(false, false, 1, 1, K, &p, K, &p, 1, false, &c, 1, NULL);
     assert_true(c == 32967676.0f);
 }
 
@@ -117,29 +140,54 @@ static void check_shape(const char *isa, const drovek_planes_ops *ops, size_t s,
     const place where = s % N_PLACES;
     const drovek_planes a = planes((trans_a ? k : m) * lda + 1, 1, wide_a, 0.5f, where);
     drovek_planes b = planes((trans_b ? n : k) * ldb + 1, 2, wide_b, 0x1p-3f, where);
-    if (variant & 8) b.by = units_by_column(trans_b ? k : n);
+    if ((variant + s) % 3 == 0) b.by = units_by_column(trans_b ? k : n);
     float *before = guarded_floats(NULL, m * ldc, where);
     fill_normal(before, m * ldc, 1e4, 3);
     float *got = guarded_floats(before, m * ldc, PLACE_END);
     float *wanted = guarded_floats(before, m * ldc, PLACE_END);
-    ops->gemm(trans_a, trans_b, m, n, k, &a, lda, &b, ldb, adds, got, ldc);
-    drovek_planes_ref.gemm(trans_a, trans_b, m, n, k, &a, lda, &b, ldb, adds, wanted, ldc);
+    float *bias = guarded_floats(NULL, n, PLACE_END);
+    fill_normal(bias, n, 1e4, 4);
+    drovek_planes_end mine = {.bias = s % 4 < 3 ? bias : NULL, .relu = s % 2, .largest = 3},
+                      plain = mine;
+    const bool ends = (variant + s) % 4 < 2 || wide_a;
+    ops->gemm(trans_a, trans_b, m, n, k, &a, lda, &b, ldb, adds, got, ldc, ends ? &mine : NULL);
+    drovek_planes_ref.gemm(trans_a, trans_b, m, n, k, &a, lda, &b, ldb, adds, wanted, ldc,
+                           ends ? &plain : NULL);
     assert_same_bits("planes gemm", isa, m * ldc, got, wanted);
+    assert_int_equal(mine.largest, plain.largest);
+    assert_true(ends || plain.largest == 3);
     guarded_free_all();
 }
 
 static void check_products(const char *isa, const drovek_planes_ops *ops)
 {
     for (size_t s = 0; s < DROVE_COUNT(shapes); s++)
-        for (unsigned variant = 0; variant < 16; variant++)
+        for (unsigned variant = 0; variant < 8; variant++)
             for (unsigned wide = 0; wide < 4; wide++)
                 check_shape(isa, ops, s, variant, wide & 1, wide & 2);
+}
+
+/* What is not a number stays so behind ReLU, and is the largest. */
+static void check_not_finite(const char *isa, const drovek_planes_ops *ops)
+{
+    const float bias[20] = {1.0f};
+    const drovek_planes a = planes(20 * 20, 1, false, NAN, PLACE_END),
+                        b = planes(20 * 20, 2, false, 1.0f, PLACE_END);
+    drovek_planes_end end = {.bias = bias, .relu = true};
+    float c[400];
+    (void)isa;
+    ops->gemm(false, false, 20, 20, 20, &a, 20, &b, 20, false, c, 20, &end);
+    for (size_t i = 0; i < 400; i++) assert_true(isnan(c[i]));
+    assert_true(end.largest > 0x7f800000u);
+    guarded_free_all();
 }
 
 static void test_products(void **state)
 {
     (void)state;
     check_all(check_products);
+    check_not_finite("ref", &drovek_planes_ref);
+    check_all(check_not_finite);
 }
 
 /* ---- rounding ---- */
@@ -298,16 +346,76 @@ static void test_turn(void **state)
     check_all(check_turn);
 }
 
+/* ---- pooling ---- */
+
+static const drovek_pool pools[] = {
+    {20, 24, 24, 12, 12, 2, 2, 2, 2, 0, 0}, {50, 8, 8, 4, 4, 2, 2, 2, 2, 0, 0},
+    {130, 7, 5, 3, 2, 2, 2, 2, 2, 0, 0},    {64, 7, 7, 4, 4, 2, 2, 2, 2, 1, 1},
+    {1, 9, 10, 3, 3, 3, 2, 3, 4, 0, 0},     {65, 6, 6, 6, 6, 1, 1, 1, 1, 0, 0},
+    {3, 32, 16, 2, 1, 16, 16, 16, 16, 0, 0}};
+static const drovek_pool overlapping = {20, 9, 9, 4, 4, 3, 3, 2, 2, 0, 0};
+
+/* Maxima and their places are those of the integers as floats. */
+static void check_pool(const char *isa, const drovek_planes_ops *ops, const drovek_pool *p,
+                       bool is_wide)
+{
+    enum { IMAGES = 3 };
+    const size_t n_in = IMAGES * p->h * p->w * p->c, n_out = IMAGES * p->oh * p->ow * p->c;
+    const drovek_planes x = planes(n_in, 1, is_wide, 0.25f, PLACE_END);
+    drovek_planes y = planes(n_out, 2, is_wide, 1.0f, PLACE_END);
+    uint8_t *origin = guarded(n_out, 1, PLACE_END), *of_floats = guarded(n_out, 1, PLACE_END);
+    float *values = guarded_floats(NULL, n_in, PLACE_END);
+    float *most = guarded_floats(NULL, n_out, PLACE_END);
+    for (size_t i = 0; i < n_in; i++) {
+        if (i % 3 == 0) x.high[i] = x.high[i / 2]; /* some are equal, or nearly so */
+        values[i] = (float)drovek_planes_at(&x, i);
+    }
+    drovek_ref.max_pool_f32(p, values, most, of_floats, IMAGES);
+    ops->max_pool(p, &x, &y, origin, IMAGES);
+    for (size_t i = 0; i < n_out; i++) assert_true((float)drovek_planes_at(&y, i) == most[i]);
+    assert_memory_equal(origin, of_floats, n_out);
+    assert_true(y.unit == 0.25f);
+    ops->max_pool(p, &x, &y, NULL, IMAGES);
+    if (p->sh >= p->kh) { /* back */
+        const drovek_planes dy = planes(n_out, 3, is_wide, 2.0f, PLACE_END);
+        drovek_planes dx = planes(n_in, 4, is_wide, 1.0f, PLACE_END);
+        for (size_t i = 0; i < n_out; i++) most[i] = (float)drovek_planes_at(&dy, i);
+        drovek_ref.max_pool_back_f32(p, most, origin, values, IMAGES, false);
+        ops->max_pool_back(p, &dy, origin, &dx, IMAGES);
+        for (size_t i = 0; i < n_in; i++) assert_true((float)drovek_planes_at(&dx, i) == values[i]);
+        assert_true(dx.unit == 2.0f);
+    }
+    (void)isa;
+    guarded_free_all();
+}
+
+static void check_pools(const char *isa, const drovek_planes_ops *ops)
+{
+    for (unsigned is_wide = 0; is_wide <= 1; is_wide++) {
+        for (size_t i = 0; i < DROVE_COUNT(pools); i++) check_pool(isa, ops, &pools[i], is_wide);
+        check_pool(isa, ops, &overlapping, is_wide);
+    }
+}
+
+static void test_pools(void **state)
+{
+    (void)state;
+    check_pools("ref", &drovek_planes_ref);
+    check_all(check_pools);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_products_by_hand),
+        cmocka_unit_test(test_ends_by_hand),
         cmocka_unit_test(test_blocks_along_k),
         cmocka_unit_test(test_products),
         cmocka_unit_test(test_rounding),
         cmocka_unit_test(test_back_by_hand),
         cmocka_unit_test(test_back),
         cmocka_unit_test(test_turn),
+        cmocka_unit_test(test_pools),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -69,12 +69,23 @@ static void round_array(drove_engine *e, unsigned bits, const drove_fixed_channe
     drove__fixed_round(k, &e->rounder, bits, channels, to, n);
 }
 
+/* An array of integers times one unit: they become bytes, if wanted, and stay what they are. */
+static void keep_array(drove_engine *e, unsigned bits, const float *x, float *to, size_t n,
+                       uint32_t largest, drovek_planes *planes)
+{
+    const drovek_table *k = &e->kernels;
+    if (to != NULL && to != x) memcpy(to, x, n * sizeof *to);
+    if (planes == NULL || bits == 0) return;
+    if (largest == (uint32_t)DROVE_LARGEST_UNKNOWN) largest = k->largest_f32(x, n);
+    drove__fixed_keep_planes(k, bits, x, n, largest, planes);
+}
+
 static void round_values(void *context, const drove_rounded *of, const float *x, float *to,
                          size_t n, uint32_t largest, drovek_planes *planes)
 {
     drove_engine *e = context;
-    (void)of;
-    round_array(e, e->p->format.data, NULL, x, to, n, largest, planes);
+    if (of->is_rounded) keep_array(e, e->p->format.data, x, to, n, largest, planes);
+    else round_array(e, e->p->format.data, NULL, x, to, n, largest, planes);
 }
 
 /* Of a layer whose weights have units by channel the derivatives have the inverse ones. */
@@ -89,7 +100,10 @@ static void round_derivatives(void *context, const drove_rounded *of, const floa
                                            .n = by_channel ? part->n_groups * part->n_channels : 0,
                                            .n_places = of->n_places,
                                            .block = of->block};
-    round_array(e, e->p->format.gradient, by_channel ? &channels : NULL, x, to, n, largest, planes);
+    if (of->is_rounded) keep_array(e, e->p->format.gradient, x, to, n, largest, planes);
+    else
+        round_array(e, e->p->format.gradient, by_channel ? &channels : NULL, x, to, n, largest,
+                    planes);
 }
 
 /* ---- making ---- */
@@ -165,7 +179,8 @@ static drove_status build(drove_engine *e, const drove_engine_options *opt)
                              .context = e,
                              .factors = factors_of(p),
                              .is_wide_value = p->format.data > 8,
-                             .is_wide_derivative = p->format.gradient > 8};
+                             .is_wide_derivative = p->format.gradient > 8,
+                             .by_channel = p->format.by_channel};
     e->kernels = drovek_narrow(p->kernels, e->round.factors);
     if (e->kernels.planes != NULL) DROVE_TRY(make_weights(e));
     e->round.weight = e->weight;

@@ -105,3 +105,19 @@ void drove__fixed_round_planes(const drovek_table *k, drove_rounder *rounder, un
             scale(channels, channels->inverse, values, values, at, count);
     }
 }
+
+void drove__fixed_keep_planes(const drovek_table *k, unsigned bits, const float *x, size_t n,
+                              uint32_t largest, drovek_planes *planes)
+{
+    static const DROVE_ALIGNED_CACHE_LINE uint8_t zeros[DROVEK_BLOCK_BYTES];
+    drovek_bits none = {.kind = DROVEK_BITS_FIXED, .block = zeros};
+    float magnitude;
+    memcpy(&magnitude, &largest, sizeof magnitude);
+    planes->by = NULL;
+    if (largest == 0 || largest >= 0x7f800000u) {
+        round_to_nothing(largest, x, NULL, n, planes);
+        return;
+    }
+    planes->unit = drove__fixed_unit(bits, magnitude);
+    k->planes->round(planes, NULL, x, n, &none);
+}

@@ -4,6 +4,7 @@
 #include "kernel/tiers.h"
 
 #include <math.h>
+#include <string.h>
 
 /* ---- products ---- */
 
@@ -19,8 +20,19 @@ static float sum_of_terms(bool trans_a, bool trans_b, const drovek_planes *a, si
     return (float)sum * a->unit * (trans_b ? b->unit : drovek_planes_unit(b, j));
 }
 
+static void end_product(drovek_planes_end *end, size_t m, size_t n, float *c, size_t ldc)
+{
+    const drovek_act act = end->relu ? DROVEK_RELU : DROVEK_LINEAR;
+    for (size_t i = 0; i < m; i++, c += ldc) {
+        if (end->bias != NULL) drovek_ref.bias_act_f32(c, end->bias, 1, n, act);
+        const uint32_t largest = drovek_ref.largest_f32(c, n);
+        if (largest > end->largest) end->largest = largest;
+    }
+}
+
 static void gemm(bool trans_a, bool trans_b, size_t m, size_t n, size_t k, const drovek_planes *a,
-                 size_t lda, const drovek_planes *b, size_t ldb, bool adds, float *c, size_t ldc)
+                 size_t lda, const drovek_planes *b, size_t ldb, bool adds, float *c, size_t ldc,
+                 drovek_planes_end *end)
 {
     for (size_t i = 0; i < m; i++) {
         for (size_t j = 0; j < n; j++) {
@@ -34,6 +46,7 @@ static void gemm(bool trans_a, bool trans_b, size_t m, size_t n, size_t k, const
             } while (p < k);
         }
     }
+    if (end != NULL) end_product(end, m, n, c, ldc);
 }
 
 /* ---- rounding ---- */
@@ -80,5 +93,57 @@ static void turn(uint8_t *to, const uint8_t *from, size_t c, size_t n)
         for (size_t p = 0; p < n; p++) to[p * c + i] = from[i * n + p];
 }
 
-const drovek_planes_ops drovek_planes_ref = {
-    .gemm = gemm, .round = round_numbers, .back = back, .turn = turn, .source = "plain C"};
+/* ---- pooling ---- */
+
+/* Element k of window (oy, ox) of image i in x[n][h][w][c], channel 0; SIZE_MAX: in the padding. */
+static size_t element_of(const drovek_pool *p, size_t i, size_t oy, size_t ox, size_t k)
+{
+    const size_t y = oy * p->sh + k / p->kw - p->ph, x = ox * p->sw + k % p->kw - p->pw;
+    return y < p->h && x < p->w ? ((i * p->h + y) * p->w + x) * p->c : SIZE_MAX;
+}
+
+static void max_pool(const drovek_pool *p, const drovek_planes *x, drovek_planes *y, uint8_t *place,
+                     size_t n)
+{
+    const size_t n_places = p->oh * p->ow, size = p->kh * p->kw;
+    y->unit = x->unit;
+    for (size_t to = 0; to < n * n_places * p->c; to++) {
+        const size_t at = to / p->c, oy = at % n_places / p->ow, ox = at % p->ow;
+        size_t best = SIZE_MAX, which = 0;
+        for (size_t k = 0; k < size; k++) {
+            const size_t from = element_of(p, at / n_places, oy, ox, k);
+            if (from == SIZE_MAX) continue;
+            if (best != SIZE_MAX &&
+                drovek_planes_at(x, from + to % p->c) <= drovek_planes_at(x, best + to % p->c))
+                continue;
+            best = from;
+            which = k;
+        }
+        y->high[to] = x->high[best + to % p->c];
+        if (y->low != NULL) y->low[to] = x->low[best + to % p->c];
+        if (place != NULL) place[to] = (uint8_t)which;
+    }
+}
+
+static void max_pool_back(const drovek_pool *p, const drovek_planes *dy, const uint8_t *place,
+                          drovek_planes *dx, size_t n)
+{
+    const size_t n_places = p->oh * p->ow, n_all = n * p->h * p->w * p->c;
+    dx->unit = dy->unit;
+    memset(dx->high, 0, n_all);
+    if (dx->low != NULL) memset(dx->low, 0, n_all);
+    for (size_t from = 0; from < n * n_places * p->c; from++) {
+        const size_t at = from / p->c, oy = at % n_places / p->ow, ox = at % p->ow;
+        const size_t to = element_of(p, at / n_places, oy, ox, place[from]) + from % p->c;
+        dx->high[to] = dy->high[from];
+        if (dx->low != NULL) dx->low[to] = dy->low[from];
+    }
+}
+
+const drovek_planes_ops drovek_planes_ref = {.gemm = gemm,
+                                             .round = round_numbers,
+                                             .back = back,
+                                             .turn = turn,
+                                             .max_pool = max_pool,
+                                             .max_pool_back = max_pool_back,
+                                             .source = "plain C"};

@@ -38,6 +38,7 @@ typedef struct byte_strips {
     alignas(64) byte_tile resident[ROOM_TILES];    /* of op(B): [strip][plane][tile along k] */
     byte_tile moving[GROUP][2][MOST_TILES];        /* of op(A): [strip][plane][tile along k] */
     alignas(64) int32_t sum[2][2][2][SIDE * SIDE]; /* of this pair of pairs, and the last */
+    magnitude most;                                /* of the numbers of C that are complete */
 } byte_strips;
 
 /* One plane of a factor. */
@@ -195,6 +196,9 @@ typedef struct byte_product {
     const float *by; /* of op(B)'s columns, times unit_b; NULL: 1 */
     size_t       m, n, k, ldc;
     float       *c;
+
+    const drovek_planes_end *end;  /* NULL: none */
+    magnitude               *most; /* of the numbers that are complete */
 } byte_product;
 
 /* 8 of the sums 2^16 a + 2^8 b + c, rounded to singles; a NULL: none */
@@ -225,35 +229,56 @@ INLINE vec joined_sums(const int32_t *const sum[4], size_t n_planes, size_t i)
     return _mm512_insertf32x8(_mm512_castps256_ps512(low_half), high_half, 1);
 }
 
-/* C[m][n], at most a tile, = or += the sums; n_planes, adds: constants */
+/* What is the same for all rows of a tile. */
+typedef struct tile_end {
+    vec unit_b, bias, low; /* of columns; numbers below `low` become it */
+} tile_end;
+
+/* Without a bias, -0 is added, which changes nothing, and nothing is below -infinity. */
+INLINE tile_end end_of(const byte_product *w, size_t j, size_t n)
+{
+    tile_end t = {vec_set(w->unit_b), vec_set(-0.0f), vec_set(-__builtin_inff())};
+    if (w->by != NULL) t.unit_b = vec_mul(t.unit_b, vec_load(w->by + j, n));
+    if (w->end == NULL || w->end->bias == NULL) return t;
+    t.bias = racy_load(w->end->bias + j, n);
+    if (w->end->relu) t.low = vec_set(0.0f);
+    return t;
+}
+
+/* C[m][n], at most a tile, = or += the sums; n_planes, adds, ends: constants */
 INLINE void finish_rows(const byte_product *w, const int32_t *const sum[4], size_t n_planes,
-                        vec unit_b, float *c, size_t m, size_t n, bool adds)
+                        tile_end t, float *c, size_t m, size_t n, bool adds, bool ends)
 {
     const vec       unit_a = vec_set(w->unit_a);
     const lane_mask mask = n == SIDE ? (lane_mask)0xffff : first(n);
+    magnitude       most = ends ? *w->most : magnitude_zero();
     for (size_t r = 0; r < m; r++, c += w->ldc) {
-        vec out = vec_mul(vec_mul(joined_sums(sum, n_planes, r), unit_a), unit_b);
+        vec out = vec_mul(vec_mul(joined_sums(sum, n_planes, r), unit_a), t.unit_b);
         if (adds) out = vec_add(_mm512_maskz_loadu_ps(mask, c), out);
+        if (ends) out = vec_max(t.low, vec_add(out, t.bias)); /* the second of NaN */
+        if (ends) most = magnitude_max(most, _mm512_maskz_mov_ps(mask, out));
         _mm512_mask_storeu_ps(c, mask, out);
     }
+    if (ends) *w->most = most;
 }
 
 INLINE void finish_tile_of(const byte_product *w, const int32_t *const sum[4], size_t n_planes,
-                           size_t i, size_t j, bool adds)
+                           size_t i, size_t j, bool adds, bool ends)
 {
-    const size_t m = w->m - i < SIDE ? w->m - i : SIDE, n = w->n - j < SIDE ? w->n - j : SIDE;
-    float       *c = w->c + i * w->ldc + j;
-    vec          unit_b = vec_set(w->unit_b);
-    if (w->by != NULL) unit_b = vec_mul(unit_b, vec_load(w->by + j, n));
-    if (adds) finish_rows(w, sum, n_planes, unit_b, c, m, n, true);
-    else finish_rows(w, sum, n_planes, unit_b, c, m, n, false);
+    const size_t   m = w->m - i < SIDE ? w->m - i : SIDE, n = w->n - j < SIDE ? w->n - j : SIDE;
+    float         *c = w->c + i * w->ldc + j;
+    const tile_end t = end_of(w, j, n);
+    if (adds && ends) finish_rows(w, sum, n_planes, t, c, m, n, true, true);
+    else if (adds) finish_rows(w, sum, n_planes, t, c, m, n, true, false);
+    else if (ends) finish_rows(w, sum, n_planes, t, c, m, n, false, true);
+    else finish_rows(w, sum, n_planes, t, c, m, n, false, false);
 }
 
 /* Sums of two pairs that C waits for. */
 typedef struct byte_sums_of {
     int32_t (*sum)[2][SIDE * SIDE];
     size_t i, j;
-    bool   adds;
+    bool   adds, ends;
 } byte_sums_of;
 
 /* The sums at rows i and columns j of C on. */
@@ -263,15 +288,15 @@ static void finish_pairs(const byte_product *w, const byte_sums_of *f)
     const size_t rows = w->n_a == 2 ? 1 : 2, columns = w->n_b == 2 ? 1 : 2;
     if (rows + columns == 2) {
         const int32_t *const all[4] = {sum[0][0], sum[0][1], sum[1][0], sum[1][1]};
-        finish_tile_of(w, all, 4, f->i, f->j, f->adds);
+        finish_tile_of(w, all, 4, f->i, f->j, f->adds, f->ends);
         return;
     }
     for (size_t u = 0; u < rows && f->i + u * SIDE < w->m; u++) {
         for (size_t v = 0; v < columns && f->j + v * SIDE < w->n; v++) {
             const int32_t *const some[4] = {sum[u][v], rows == 1 ? sum[1][v] : sum[u][1]};
             const size_t         i = f->i + u * SIDE, j = f->j + v * SIDE;
-            if (w->n_a * w->n_b == 1) finish_tile_of(w, some, 1, i, j, f->adds);
-            else finish_tile_of(w, some, 2, i, j, f->adds);
+            if (w->n_a * w->n_b == 1) finish_tile_of(w, some, 1, i, j, f->adds, f->ends);
+            else finish_tile_of(w, some, 2, i, j, f->adds, f->ends);
         }
     }
 }
@@ -281,7 +306,7 @@ static void finish_pairs(const byte_product *w, const byte_sums_of *f)
 /* The terms [k0, k0 + n_k) along k, for columns [j0, j0 + n_j), whose strips are there. */
 typedef struct byte_block {
     size_t k0, n_k, j0, n_j;
-    bool   adds;
+    bool   adds, ends; /* C has terms already; these are the last, and w->end follows */
 } byte_block;
 
 /* Whether whole groups of op(A) are read in place: lines of few rows share a set of a cache. */
@@ -333,7 +358,7 @@ static void multiply_block(const byte_product *w, byte_strips *s, const byte_blo
             const byte_pair b = {.x = {*b0, has_next ? b0[n_tiles] : *b0}};
             multiply_bytes(s->sum[turn], &a, &b, n_tiles, w->n_a == 2, w->n_b == 2);
             if (last.sum != NULL) finish_pairs(w, &last);
-            last = (byte_sums_of){s->sum[turn], i, t->j0 + j, t->adds};
+            last = (byte_sums_of){s->sum[turn], i, t->j0 + j, t->adds, t->ends};
         }
     }
     if (last.sum != NULL) finish_pairs(w, &last);
@@ -355,8 +380,9 @@ static void add_block(const byte_product *w, byte_strips *s, byte_block *t)
 
 static void planes_gemm(bool trans_a, bool trans_b, size_t m, size_t n, size_t k,
                         const drovek_planes *a, size_t lda, const drovek_planes *b, size_t ldb,
-                        bool adds, float *c, size_t ldc)
+                        bool adds, float *c, size_t ldc, drovek_planes_end *end)
 {
+    byte_strips        s;
     const byte_product w = {.a = {{a->high, lda, !trans_a}, {a->low, lda, !trans_a}},
                             .b = {{b->high, ldb, trans_b}, {b->low, ldb, trans_b}},
                             .n_a = a->low != NULL ? 2 : 1,
@@ -368,17 +394,23 @@ static void planes_gemm(bool trans_a, bool trans_b, size_t m, size_t n, size_t k
                             .n = n,
                             .k = k,
                             .ldc = ldc,
-                            .c = c};
-    byte_strips        s;
+                            .c = c,
+                            .end = end,
+                            .most = &s.most};
     byte_block         t = {.adds = adds};
+    s.most = magnitude_zero();
     configure();
     do {
         t.n_k = k - t.k0 < DROVEK_PLANES_K ? k - t.k0 : DROVEK_PLANES_K;
+        t.ends = end != NULL && t.k0 + t.n_k == k;
         add_block(&w, &s, &t);
         t.adds = true;
         t.k0 += t.n_k;
     } while (t.k0 < k);
     _tile_release();
+    if (end == NULL) return;
+    const uint32_t largest = magnitude_largest(s.most);
+    if (largest > end->largest) end->largest = largest;
 }
 
 #endif

@@ -8,12 +8,15 @@
 #include "kernel/x86/gemm_amx.h"
 #include "kernel/x86/planes_amx.h"
 #include "kernel/x86/planes_avx512.h"
+#include "kernel/x86/planes_pool_avx512.h"
 
 static const drovek_planes_ops integers = {
     .gemm = planes_gemm,
     .round = planes_round,
     .back = planes_back,
     .turn = planes_turn,
+    .max_pool = planes_max_pool,
+    .max_pool_back = planes_max_pool_back,
     .source = "drove amx_int8",
 };
 
