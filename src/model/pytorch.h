@@ -32,7 +32,7 @@ void drove__pytorch_convolution(const drove_layer *l, drove_pytorch_way way, con
  *
  *     W (f (x - s)) + b = (W f) x + (b - (W f) s)
  *
- * w[n_w], b[n_b]: in our order of the weights, changed from the left side to the right one, or back.
+ * w[n_w], b[n_b]: in our order of the weights, changed from the left side to the right, or back.
  * shift, factor: [n_in], NULL: nothing to do.  *why: if that cannot be, what is in the way, and w
  * and b are of no use; else NULL.  Errors: DROVE_E_NOMEM. */
 drove_status drove__pytorch_scale(const drove_layer *l, const float *shift, const float *factor,

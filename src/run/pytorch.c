@@ -93,8 +93,8 @@ static drove_status take_scaled(const loading *ld, const drove_layer *l, float *
     return drove__fail(DROVE_E_UNSUPPORTED,
                        "%s: layer %s: the scaling of its inputs (%s) cannot be taken out of it: "
                        "%s (?scale=none, and a module that was trained so)",
-                       ld->path, l->name,
-                       drove__scaling_name(drove__data_scale(ld->data).scaling), why);
+                       ld->path, l->name, drove__scaling_name(drove__data_scale(ld->data).scaling),
+                       why);
 }
 
 static drove_status take_product(const loading *ld, const drove_model *m, const drove_layer *l,

@@ -35,7 +35,8 @@ typedef struct parts { /* of a run; owned */
     size_t n_lines;
 } parts;
 
-/* A file that does not exist has none.  The table reads all lines again, and says what it leaves
+/* A file that does not exist has none, and nor has one that cannot be read at all, as where
+ * compressed bytes are damaged.  The table reads all lines again, and says what it leaves
  * out. */
 static drove_status read_log(const drove_report_options *opt, const char *path, parts *p)
 {
@@ -46,8 +47,15 @@ static drove_status read_log(const drove_report_options *opt, const char *path, 
     p->log = exists(path) ? json_string(path) : NULL;
     p->evaluations = exists(path) ? NULL : json_array();
     if (p->evaluations != NULL) return DROVE_OK;
-    DROVE_TRY(drove__records_read(&in, &p->evaluations, &found));
+    const drove_status status = drove__records_read(&in, &p->evaluations, &found);
     p->n_lines = found.n_lines;
+    if (status != DROVE_E_DATA) return status;
+    json_decref(p->log);
+    p->log = NULL;
+    p->evaluations = json_array();
+    char line[DROVE_ERROR_TEXT_SIZE + 16];
+    snprintf(line, sizeof line, "%s: left out", drove_error_text());
+    if (opt->message != NULL) opt->message(opt->context, line);
     return DROVE_OK;
 }
 

@@ -62,12 +62,16 @@ static void compare_readers(const char *path, bool is_results)
 {
     json_t *strict, *tolerant;
     drove_records in = {.path = path, .is_results = is_results, .n_runs = 8};
-    bool has_half;
-    const bool is_whole = fuzz_is_ok(drove__records_read(&in, &strict, &has_half));
+    drove_records_found found;
+    const bool is_whole = fuzz_is_ok(drove__records_read(&in, &strict, &found));
     in.message = count;
     n_said = 0;
-    if (drove__records_read(&in, &tolerant, NULL) != DROVE_OK) abort();
-    if (is_whole && (n_said != has_half || !json_equal(strict, tolerant))) abort();
+    const drove_status status = drove__records_read(&in, &tolerant, NULL);
+    if (status != DROVE_OK) { /* no line at all: its first bytes are those of compressed ones */
+        if (is_whole || status != DROVE_E_DATA || tolerant != NULL) abort();
+        return;
+    }
+    if (is_whole && (n_said != found.has_half || !json_equal(strict, tolerant))) abort();
     if (!is_whole && n_said == 0) abort();
     json_decref(strict);
     json_decref(tolerant);

@@ -53,8 +53,7 @@ INLINE void max_of_window(const drovek_pool *p, const drovek_planes *x, const dr
             const __m512i v = masked_bytes(x->high + at, mask);
             const __m512i u = wide ? masked_bytes(x->low + at, mask) : v;
             __mmask64     wins = _mm512_cmpgt_epi8_mask(v, high);
-            if (wide)
-                wins |= _mm512_cmpeq_epi8_mask(v, high) & _mm512_cmpgt_epu8_mask(u, low);
+            if (wide) wins |= _mm512_cmpeq_epi8_mask(v, high) & _mm512_cmpgt_epu8_mask(u, low);
             if (is_first) wins = ~0ull;
             high = _mm512_mask_mov_epi8(high, wins, v);
             if (wide) low = _mm512_mask_mov_epi8(low, wins, u);
@@ -89,7 +88,7 @@ INLINE void back_of_window(const drovek_pool *p, const drovek_planes *dy, const 
 {
     const byte_window w = window_of(p, oy, ox);
     const __m512i     which = masked_bytes(place + from + j, mask),
-                      high = masked_bytes(dy->high + from + j, mask);
+                  high = masked_bytes(dy->high + from + j, mask);
     const __m512i low = dy->low != NULL ? masked_bytes(dy->low + from + j, mask) : high;
     for (size_t ky = w.y0; ky < w.y1; ky++) {
         for (size_t kx = w.x0; kx < w.x1; kx++) {

@@ -98,8 +98,8 @@ static void by_device(const drove_device *device, const product *p, const float 
     assert_int_equal(ops->write(q, at_a, a, n_a), DROVE_OK);
     assert_int_equal(ops->write(q, at_b, b, n_b), DROVE_OK);
     assert_int_equal(ops->gemm(q, p->trans_a, p->trans_b, p->m, p->n, p->k, 1.0f, at_a,
-                               p->trans_a ? p->m : p->k, at_b, p->trans_b ? p->k : p->n, 0.0f,
-                               at_c, p->n),
+                               p->trans_a ? p->m : p->k, at_b, p->trans_b ? p->k : p->n, 0.0f, at_c,
+                               p->n),
                      DROVE_OK);
     assert_int_equal(ops->read(q, c, at_c, n_c), DROVE_OK);
     assert_int_equal(ops->record(q, &done), DROVE_OK);
@@ -210,9 +210,21 @@ static double distance_of_outputs(const float *x, const float *w, const float *y
 /* False: the library does not have it. */
 static bool convolve(const float *x, const float *w, float *y)
 {
-    static const drove_numbers k = {.c = CHANNELS, .h = SIDE, .w = SIDE, .o = OUTPUTS, .oh = SIDE,
-                                    .ow = SIDE, .kh = WINDOW, .kw = WINDOW, .sh = 1, .sw = 1,
-                                    .ph = MARGIN, .pw = MARGIN, .dh = 1, .dw = 1, .groups = 1};
+    static const drove_numbers k = {.c = CHANNELS,
+                                    .h = SIDE,
+                                    .w = SIDE,
+                                    .o = OUTPUTS,
+                                    .oh = SIDE,
+                                    .ow = SIDE,
+                                    .kh = WINDOW,
+                                    .kw = WINDOW,
+                                    .sh = 1,
+                                    .sw = 1,
+                                    .ph = MARGIN,
+                                    .pw = MARGIN,
+                                    .dh = 1,
+                                    .dw = 1,
+                                    .groups = 1};
     const drove_accel_device *impl = rounding->impl;
     const drove_accel_ops *ops = impl->ops;
     drove_accel_queue *q;
@@ -228,9 +240,8 @@ static bool convolve(const float *x, const float *w, float *y)
     if (can) {
         assert_int_equal(ops->write(q, at_x, x, N_X), DROVE_OK);
         assert_int_equal(ops->write(q, at_w, w, N_W), DROVE_OK);
-        assert_int_equal(ops->conv_run(conv, DROVE_ACCEL_CONV_FORWARD, ROWS, at_x, at_w, at_y,
-                                       false),
-                         DROVE_OK);
+        assert_int_equal(
+            ops->conv_run(conv, DROVE_ACCEL_CONV_FORWARD, ROWS, at_x, at_w, at_y, false), DROVE_OK);
         assert_int_equal(ops->read(q, y, at_y, N_Y), DROVE_OK);
         assert_int_equal(ops->record(q, &done), DROVE_OK);
         assert_int_equal(ops->wait(done, UINT64_MAX), DROVE_OK);

@@ -15,7 +15,7 @@
 enum { MOST = 100 };
 
 typedef struct seen {
-    long   line[MOST];
+    long line[MOST];
     size_t n, n_messages;
 } seen;
 
