@@ -155,8 +155,9 @@ static drove_accel_buffer *filled(const bare *r, size_t n)
     drove_rng rng;
     drove_accel_buffer *buffer;
     drove_accel_event *done;
-    float *host = r->ops->host_alloc(r->accel, n * sizeof *host);
-    if (host == NULL) check(drove__fail_nomem("benchmark", n * sizeof *host));
+    void *memory;
+    check(r->ops->host_alloc(r->accel, n * sizeof(float), &memory));
+    float *host = memory;
     drove__rng_seed(&rng, SEED, DROVE_RNG_TEST, n);
     for (size_t i = 0; i < n; i++) host[i] = (float)drove__rng_uniform(&rng) - 0.5f;
     check(r->ops->alloc(r->accel, n, &buffer));
