@@ -47,9 +47,10 @@ typedef struct drove_batch_source {
  * are, float or uint8_t, dense or sparse, with their weights.  No more than one batch and 1 MiB are
  * in memory.  All batches have one kind of examples and targets and the same number of features;
  * the number and the names of the classes are those of the batch that has most of them.  Names are
- * put in order: numbers by value, texts by their bytes.  *n_rows: how many rows; may be NULL.  The file appears whole or not at all.  Errors: DROVE_E_SHAPE (batches
- * that do not go together), DROVE_E_ARG (class_number), DROVE_E_DATA (no rows, rows without targets), DROVE_E_FILE, DROVE_E_IO,
- * DROVE_E_NOMEM, those of next. */
+ * put in order: numbers by value, texts by their bytes.  *n_rows: how many rows; may be NULL.
+ * The file appears whole or not at all.  Errors: DROVE_E_SHAPE (batches that do not go together),
+ * DROVE_E_ARG (class_number), DROVE_E_DATA (no rows, rows without targets), DROVE_E_FILE,
+ * DROVE_E_IO, DROVE_E_NOMEM, those of next. */
 drove_status drove_batches_write(const drove_batch_source *source, const char *path,
                                  uint64_t *n_rows);
 

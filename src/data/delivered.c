@@ -1,5 +1,5 @@
-/* data/delivered.c - batches that the program delivers, asked for one by one; and written to a file of
- * rows. */
+/* data/delivered.c - batches that the program delivers, asked for one by one; and written to a file
+ * of rows. */
 #include "data/delivered.h"
 
 #include "base/locale.h"

@@ -193,7 +193,9 @@ static bool same_column(const drove_column *a, const drove_column *b)
     if (!drove__column_is_used(a)) return true;
     if (a->has_missing != b->has_missing || a->has_time != b->has_time) return false;
     if (a->order != b->order || a->unit != b->unit) return false;
-    if (!(a->fill == b->fill) || a->fill_minutes != b->fill_minutes) return false;
+    /* Without missing cells it stood for none in these data. */
+    if (a->has_missing && (!(a->fill == b->fill) || a->fill_minutes != b->fill_minutes))
+        return false;
     if (!(a->centre == b->centre) || a->n_hash != b->n_hash || a->n_values != b->n_values)
         return false;
     if (a->n_bins != b->n_bins) return false;

@@ -16,6 +16,9 @@ cpu detect_once             pthread_once
 cpu features                found once, constant
 cpu model                   found once, constant
 cpu vendor                  found once, constant
+fork first                  locks that a fork waits for, of the whole process as the fork is
+fork lock                   of first
+fork once                   pthread_once
 module devices              found once, constant
 module drove_cl_host        the library, as a module sees it; set when it is opened
 module drove_cuda_host      likewise
@@ -23,10 +26,13 @@ module folder               of host; constant
 module host                 what modules are given; constant
 module known                opened modules; a row is constant
 module lock                 of known
+module look_call            why no device could be counted, found once, constant
+module look_error           likewise
 module looked               pthread_once
 module n_devices            found once, constant
 module n_known              of known
 named first                 names of what the program holds in memory: one table for all runs, which only look up
+named guard                 of lock, in the list of fork
 named last_number           of first
 named lock                  of first
 onnx_graph empty            an empty text, never written
@@ -39,6 +45,8 @@ onednn_conv engine_once     pthread_once
 prefetch held               registers of the processor, counted by holder: they are one for all processes
 prefetch is_installed       of held
 prefetch previous           of held
+topo_load guard             of lock, in the list of fork
+topo_load lock              hwloc's own lock is of the process
 validate theta              zeros, never written
 writer count                makes names of temporary files differ
 LIST

@@ -1,5 +1,5 @@
-/* Batches that the program delivers: a file of rows that holds what arrays hold, in the order of the
- * classes; a trainer that makes the steps of passes by hand; sources that fail or do not go
+/* Batches that the program delivers: a file of rows that holds what arrays hold, in the order of
+ * the classes; a trainer that makes the steps of passes by hand; sources that fail or do not go
  * together. */
 #include "system/run_support.h"
 
