@@ -9,4 +9,4 @@ cd "$DROVE_SOURCE_DIR"
 # shellcheck disable=SC2086
 scripts/faults --boundaries --build "$DROVE_BUILD_DIR" --folder "$OLDPWD/walk" --cache "$OLDPWD/../device-cache" \
     --only "${DROVE_TEST_BOUNDARIES-^(opencl|cuda|cuda-beside|mpich-allreduce)$}" --seed "$(date +%j)" \
-    --most ${DROVE_TEST_FAULTS_MOST-1} --sample ${DROVE_TEST_FAULTS_SAMPLE-3}
+    --most ${DROVE_TEST_FAULTS_MOST-1} --sample ${DROVE_TEST_FAULTS_SAMPLE-2}

@@ -168,7 +168,8 @@ static drove_status describe(unsigned device, drove_accel_facts *out)
 static void close_device(drove_accel *a)
 {
     if (a == NULL) return;
-    /* An engine has left memory to a device that had become silent; it may still be written. */
+    /* Memory is left to a device that is silent, or whose queue could not be waited for; it may
+     * still be written. */
     if (a->pinned != NULL) return;
     if (a->program != NULL) clReleaseProgram(a->program);
     if (a->queue != NULL) clReleaseCommandQueue(a->queue);

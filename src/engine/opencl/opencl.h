@@ -41,8 +41,9 @@ struct drove_accel {
     bool              is_cpu;      /* wide items, no local memory; ours is the matrix product */
     bool              has_clblast; /* matrix products by CLBlast */
     bool              is_sub;      /* device is to be released */
-    pthread_mutex_t   lock;        /* protects pinned */
+    pthread_mutex_t   lock;        /* protects what follows */
     drove_cl_pinned  *pinned;
+    bool              is_unfinished; /* a queue that is gone may still use pinned memory */
 };
 
 struct drove_accel_buffer {

@@ -101,7 +101,7 @@ void drove_cl_host_free(drove_accel *a, void *memory)
     pthread_mutex_lock(&a->lock);
     drove_cl_pinned **at = &a->pinned;
     while (*at != NULL && (*at)->memory != memory) at = &(*at)->next;
-    drove_cl_pinned *p = *at;
+    drove_cl_pinned *p = a->is_unfinished ? NULL : *at;
     if (p != NULL) *at = p->next;
     pthread_mutex_unlock(&a->lock);
     if (p == NULL) return;
@@ -134,7 +134,11 @@ drove_status drove_cl_queue_create(drove_accel *a, drove_accel_queue **out)
 void drove_cl_queue_destroy(drove_accel_queue *q)
 {
     if (q == NULL) return;
-    clFinish(q->queue);
+    if (clFinish(q->queue) != CL_SUCCESS) {
+        pthread_mutex_lock(&q->accel->lock);
+        q->accel->is_unfinished = true;
+        pthread_mutex_unlock(&q->accel->lock);
+    }
     for (size_t i = 0; i < DROVE_CL_N_KERNELS; i++) {
         if (q->kernel[i] != NULL) clReleaseKernel(q->kernel[i]);
     }
