@@ -76,7 +76,8 @@ void drove_arrays_destroy(drove_arrays *arrays);
 
 /* The examples, by one of these two, before all else.  Not copied: floats of 32 bits and bytes
  * (U8) in rows one after the other; of sparse rows with ascending columns the indices of 32 bits,
- * the starts of 64 bits, and values that are floats of 32 bits.  All else is copied.  Errors:
+ * the starts of 64 bits, and values that are floats of 32 bits.  All else is copied; sparse values
+ * that are all 1 are left out.  Errors:
  * DROVE_E_ARG (a type, 2^32 rows or more), DROVE_E_DATA (an index out of range or given twice,
  * starts that descend), DROVE_E_NOMEM. */
 drove_status drove_arrays_set_dense(drove_arrays *arrays, const drove_matrix *x);

@@ -78,14 +78,14 @@ class _Feed:
 
     def __init__(self, batches, take):
         self.batches, self.take = batches, take
-        self.error, self.source, self.order, self.is_empty = None, None, None, True
+        self.error, self.source, self.order, self.is_empty, self.is_sparse = None, None, None, True, False
 
     def deliver(self, request):
         self.source = None
         for batch in self.batches:
             x, y, weight = parts(batch)
-            self.is_empty = False
             x, put = self.take(x, y)
+            self.is_empty, self.is_sparse = False, hasattr(x, "nnz")
             self.source = _data.Source(x, request.rows)
             put(self.source)
             if weight is not None:
@@ -124,4 +124,4 @@ class Spool:
         if feed.error is not None:
             raise feed.error
         check(status)
-        self.spec, self.n_rows = f"rows:{path}", n[0]
+        self.spec, self.n_rows, self.is_sparse = f"rows:{path}", n[0], feed.is_sparse

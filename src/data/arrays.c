@@ -309,6 +309,15 @@ static drove_matrix values_of(const drove_sparse *x, size_t n)
     return drove_matrix_dense(x->value, x->value_type, n, 1);
 }
 
+/* Of words in a text or of categories: rows then need no values, and steps are shorter. */
+static bool are_ones(const drove_sparse *x, size_t n)
+{
+    const drove_matrix values = values_of(x, n);
+    for (size_t k = 0; x->value != NULL && k < n; k++)
+        if (drove__matrix_at(&values, k, 0) != 1.0) return false;
+    return true;
+}
+
 /* Rows: what need not be copied is borrowed. */
 static drove_status take_rows(drove_arrays *a, const drove_sparse *x, size_t n)
 {
@@ -330,7 +339,7 @@ static drove_status take_rows(drove_arrays *a, const drove_sparse *x, size_t n)
         for (size_t k = 0; k < n; k++) a->index[k] = (uint32_t)index_at(x->index, x->index_type, k);
         a->copied_bytes += n * sizeof *a->index;
     }
-    if (x->value == NULL) return DROVE_OK;
+    if (are_ones(x, n)) return DROVE_OK;
     if (x->value_type == DROVE_TYPE_F32) {
         s->value = (float *)(uintptr_t)x->value;
         return DROVE_OK;
@@ -393,8 +402,9 @@ static drove_status turn_columns(drove_arrays *a, const drove_sparse *x, size_t 
     drove_storage *s = &a->like;
     a->row_start = calloc(x->n_rows + 2, sizeof *a->row_start);
     a->index = drove__grow(NULL, at_least_one(n), sizeof *a->index);
-    if (x->value != NULL) a->value = drove__grow(NULL, at_least_one(n), sizeof *a->value);
-    if (a->row_start == NULL || a->index == NULL || (x->value != NULL && a->value == NULL))
+    const bool has_values = !are_ones(x, n);
+    if (has_values) a->value = drove__grow(NULL, at_least_one(n), sizeof *a->value);
+    if (a->row_start == NULL || a->index == NULL || (has_values && a->value == NULL))
         return fail_sparse_memory(n);
     uint64_t *next = a->row_start + 1; /* moves each row's start to its end */
     for (size_t k = 0; k < n; k++) next[index_at(x->index, x->index_type, k) + 1]++;

@@ -13,33 +13,33 @@ still="--lr 1e-30 --rule sgd --weight-decay 0 --schedule constant --until epochs
 # ---- numbers ----
 # Training data of another place and spread than those of the first run.
 numbers() {
-    awk -v seed="$1" -v n="$2" -v shift="$3" -v spread="$4" 'BEGIN { srand(seed); print "a,b,y"
+    awk -v seed="$1" -v n="$2" -v shift="$3" -v spread="$4" 'BEGIN { srand(seed)
         for (i = 0; i < n; i++) { a = rand(); b = rand(); print shift + spread * a "," shift - spread * b "," (a > b ? 1 : 0) } }'
 }
 numbers 1 4000 0 1 >first.csv
 numbers 2 9000 50 3 >second.csv
-run_for 0 train --data first.csv --label y --model mlp:8 --test none --until epochs=3 --seed 1 --out first --quiet
-run_for 0 predict first --data second.csv --proba
+run_for 0 train --data csv:first.csv --model mlp:8 --test none --until epochs=3 --seed 1 --out first --quiet
+run_for 0 predict first --data csv:second.csv --proba
 cp out.txt before.txt
-run_for 0 data convert second.csv --label y 'rows:second.rows?block=4KiB'
+run_for 0 data convert csv:second.csv 'rows:second.rows?block=4KiB'
 for test in none split; do
     rm -rf disk memory
     run_for 0 train --model first --data 'rows:second.rows?window=40KiB' $still --test $test --out disk --json
     [ "$(number windows out.txt)" -ge 2 ] || fail "expected several windows: $(cat out.txt)"
-    run_for 0 predict disk --data second.csv --proba
+    run_for 0 predict disk --data csv:second.csv --proba
     cmp out.txt before.txt || fail "--test $test: on disk inputs are scaled anew"
     run_for 0 train --model first --data rows:second.rows $still --test $test --out memory --quiet
-    run_for 0 predict memory --data second.csv --proba
+    run_for 0 predict memory --data csv:second.csv --proba
     cmp out.txt before.txt || fail "--test $test: in memory inputs are scaled anew"
 done
 # Held-out rows are scaled as they were, too: the same loss as drove eval's on all rows, but for the choice of rows.
-run_for 0 eval first --data second.csv --json
+run_for 0 eval first --data csv:second.csv --json
 awk -v a="$(number loss out.txt)" -v b="$(sed -n 's/.*"test_loss": *\([0-9.e-]*\).*/\1/p' disk/log.jsonl | tail -n 1)" \
     'BEGIN { d = a - b; exit !(d < 0.1 * a && -d < 0.1 * a) }' || fail "held-out loss $(tail -n 1 disk/log.jsonl), of all $(number loss out.txt)"
 # A scaling that is asked for counts.
 rm -rf disk
 run_for 0 train --model first --data 'rows:second.rows?window=40KiB&scale=standard' $still --test none --out disk --quiet
-run_for 0 predict disk --data second.csv --proba
+run_for 0 predict disk --data csv:second.csv --proba
 ! cmp -s out.txt before.txt || fail "expected another scaling, which was asked for"
 
 # ---- a table, as text ----

@@ -1,6 +1,7 @@
 /* A program forks while other threads of it train, predict and make data sets: the child predicts
  * with the same predictor, makes data sets and trains, and never waits for a lock of a thread that
- * it does not have. */
+ * it does not have.
+ * ctest: timeout=300 */
 #include "system/run_support.h"
 
 #include "base/racy.h" /* DROVE_TSAN */
@@ -18,7 +19,13 @@
 
 #include <cmocka.h>
 
-enum { N = 64, D = 6, N_THREADS = 3, PATIENCE_S = 20 };
+enum { N = 64, D = 6, N_THREADS = 3, PATIENCE_S = 60 };
+/* AddressSanitizer's memory takes long to copy. */
+#ifdef __SANITIZE_ADDRESS__
+enum { FORKS = 20 };
+#else
+enum { FORKS = 300 };
+#endif
 
 static float x[N][D], y[N], expected[N];
 static drove_matrix rows, values;
@@ -142,15 +149,16 @@ static void fork_often(void *(*const work[N_THREADS])(void *), int n_forks, bool
 static void a_child_trains_while_the_parent_does(void **state)
 {
     (void)state;
-    fork_often((void *(*const[])(void *)){keep_training, keep_predicting, keep_naming}, 100, true);
+    fork_often((void *(*const[])(void *)){keep_training, keep_predicting, keep_naming}, FORKS / 3,
+               true);
 }
 
 /* Three threads that are seldom without the lock of names, then without that of the predictor. */
 static void a_child_finds_the_locks_free(void **state)
 {
     (void)state;
-    fork_often((void *(*const[])(void *)){keep_naming, keep_naming, keep_naming}, 300, false);
-    fork_often((void *(*const[])(void *)){keep_predicting, keep_predicting, keep_predicting}, 300,
+    fork_often((void *(*const[])(void *)){keep_naming, keep_naming, keep_naming}, FORKS, false);
+    fork_often((void *(*const[])(void *)){keep_predicting, keep_predicting, keep_predicting}, FORKS,
                false);
 }
 

@@ -228,6 +228,40 @@ static void sparse_rows_and_columns(void **state)
     drove_data_destroy(expected);
 }
 
+/* As of the text of such rows: a step then reads no values. */
+static void values_that_are_all_one_are_left_out(void **state)
+{
+    static const float one[] = {1, 1, 1, 1}, other[] = {1, 1, 1, 2};
+    static const double wide[] = {1, 1, 1, 1};
+    static const int32_t start[] = {0, 1, 2, 3, 4}, index[] = {0, 0, 0, 0};
+    const drove_sparse x = {.n_rows = 4,
+                            .n_columns = 4,
+                            .start = start,
+                            .start_type = DROVE_TYPE_I32,
+                            .index = index,
+                            .index_type = DROVE_TYPE_I32,
+                            .value = one};
+    (void)state;
+    for (int by_columns = 0; by_columns < 2; by_columns++) {
+        for (int i = 0; i < 3; i++) {
+            drove_arrays *a;
+            drove_sparse y = x;
+            const int32_t column[] = {0, 1, 2, 3};
+            if (by_columns) y.index = column;
+            y.is_by_columns = by_columns;
+            y.value = i == 0 ? (const void *)one : i == 1 ? (const void *)wide : other;
+            y.value_type = i == 1 ? DROVE_TYPE_F64 : DROVE_TYPE_F32;
+            ok(drove_arrays_create(&a));
+            ok(drove_arrays_set_sparse(a, &y));
+            drove_data *data = open_arrays(a);
+            assert_int_equal(data->storage->value == NULL, i < 2);
+            if (i == 2) assert_true(data->storage->value[3] == 2.0f);
+            drove_data_destroy(data);
+            drove_arrays_destroy(a);
+        }
+    }
+}
+
 static void bad_sparse_arrays(void **state)
 {
     (void)state;
@@ -382,6 +416,7 @@ int main(void)
         cmocka_unit_test(every_type_and_every_step),
         cmocka_unit_test(floats_and_bytes_are_borrowed),
         cmocka_unit_test(sparse_rows_and_columns),
+        cmocka_unit_test(values_that_are_all_one_are_left_out),
         cmocka_unit_test(bad_sparse_arrays),
         cmocka_unit_test(values_labels_and_weights),
         cmocka_unit_test(bad_targets),
