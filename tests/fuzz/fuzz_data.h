@@ -108,7 +108,7 @@ static inline bool fuzz_take_keys(const uint8_t **at, const uint8_t *end, char k
 static inline bool fuzz_open_keyed(const char *format, const uint8_t *data, size_t size_bytes)
 {
     static const char separator[] = "----\n";
-    char              path[2][64], keys[2][FUZZ_KEYS_SIZE], spec[2][300];
+    char              path[2][64], keys[2][FUZZ_KEYS_SIZE], spec[2][448];
     int               fd[2];
     drove_data       *train, *held_out;
     const uint8_t    *first = data, *end = data + size_bytes;

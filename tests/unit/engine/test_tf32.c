@@ -255,9 +255,9 @@ static bool convolve(const float *x, const float *w, float *y)
 
 static void convolutions_follow_the_definition(void **state)
 {
-    float *x = random_floats(N_X, 1), *w = random_floats(N_W, 2), *y = random_floats(N_Y, 3);
     (void)state;
     if (rounding == NULL) skip();
+    float *x = random_floats(N_X, 1), *w = random_floats(N_W, 2), *y = random_floats(N_Y, 3);
     bool is_stand_in = getenv("DROVE_TEST_STAND_IN") != NULL, can = convolve(x, w, y);
     assert_true(can || !is_stand_in);
     double far = can ? distance_of_outputs(x, w, y, true) : 0.0;
@@ -316,10 +316,10 @@ static void networks_of_images_are_near_the_host(void **state)
 static void bf16_goes_before(void **state)
 {
     static const product p = {64, 128, 100, false, false, true};
-    float *a = random_floats(p.m * p.k, 1), *b = random_floats(p.k * p.n, 2);
-    float *c[2] = {random_floats(p.m * p.n, 3), random_floats(p.m * p.n, 4)};
     (void)state;
     if (rounding == NULL) skip();
+    float *a = random_floats(p.m * p.k, 1), *b = random_floats(p.k * p.n, 2);
+    float *c[2] = {random_floats(p.m * p.n, 3), random_floats(p.m * p.n, 4)};
     by_device(rounding, &p, a, b, c[0]);
     by_device(plain, &p, a, b, c[1]);
     assert_memory_equal(c[0], c[1], p.m * p.n * sizeof **c);
