@@ -79,13 +79,13 @@ void         drove__caches_destroy(drove_caches *c); /* NULL: does nothing */
 
 /* One core touches a line at cycle `now`.  Calls must come in the order of `now`, over all cores,
  * for the result to mean anything. */
-drove_access_done drove__caches_access(drove_caches *c, unsigned core, uint64_t line,
+drove_access_done drove__caches_access(drove_caches *c, unsigned who, uint64_t line,
                                        drove_access kind, uint64_t now);
 
-/* Writes to a line of the model that the core's copy lacks; 0 where it has no copy. */
-uint64_t drove__caches_lacks(const drove_caches *c, unsigned core, uint64_t line);
+/* Writes to a line of the model that the copy of core who lacks; 0 where it has no copy. */
+uint64_t drove__caches_lacks(const drove_caches *c, unsigned who, uint64_t line);
 /* 'M', 'E', 'S' or 'I'. */
-char                drove__caches_state(const drove_caches *c, unsigned core, uint64_t line);
-drove_caches_counts drove__caches_counts(const drove_caches *c, unsigned core);
+char                drove__caches_state(const drove_caches *c, unsigned who, uint64_t line);
+drove_caches_counts drove__caches_counts(const drove_caches *c, unsigned who);
 
 #endif

@@ -198,6 +198,7 @@ static size_t bytes_of_level(const pool *c, int level)
     if (level == 0) n = f->l1d_bytes / 2;
     if (level == 1) n = f->l2_bytes / 2;
     if (level == 2) {
+        /* NOLINTNEXTLINE(clang-analyzer-core.DivideZero): a pool has members */
         size_t share = f->l3_bytes / 2 / c->n_members; /* as if all threads shared one */
         n = share < 4 * f->l2_bytes ? share : 4 * f->l2_bytes;
         if (n < 2 * f->l2_bytes) n = 0;

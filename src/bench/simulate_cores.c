@@ -305,6 +305,7 @@ static drove_status begin(sim *s, const drove_caches_options *caches, const drov
     s->opt = *caches;
     s->n_lines = drove__sim_cores_lines(step);
     s->opt.n_model_lines = s->n_lines;
+    /* NOLINTNEXTLINE(clang-analyzer-core.DivideZero): every number has a size */
     s->per_line = LINE / drove__number_size(step->model);
     s->n_pairs = (size_t)fmax(1.0, floor(step->density * (double)step->n_features));
     s->row_lines = step->density > 0.0 ? (s->n_pairs * (number + INDEX_BYTES) + LINE - 1) / LINE

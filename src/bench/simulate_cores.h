@@ -60,8 +60,7 @@ typedef struct drove_sim_lesson {
 /* Dense.  loss[n_epochs + 1]: mean training loss before the first epoch and after each.  Errors: as
  * above. */
 drove_status drove__sim_cores_learn(const drove_caches_options *caches, const drove_sim_step *step,
-                                    const drove_sim_lesson *lesson, double *loss,
-                                    drove_sim_rate *out);
+                                    const drove_sim_lesson *opt, double *loss, drove_sim_rate *out);
 
 /* Lines of a model: n_model_lines of the caches. */
 uint64_t drove__sim_cores_lines(const drove_sim_step *step);

@@ -207,6 +207,53 @@ static void layers_are_checked(void **state)
     }
 }
 
+/* The text itself: blanks, comments, quotes, lists, and where it stops being one. */
+static void texts_are_read(void **state)
+{
+    (void)state;
+    static const char *const good[] = {
+        INPUT "\tlayer\r\n{ name: 'x' type: \"ReLU\", bottom: \"data\"; top: \"x\" } # the end",
+        "input: \"data\" input_dim: [1, 3, 8, 8]\n"
+        "layer { name: \"x\" type: \"ReLU\" bottom: [\"data\"]"
+        " top: \"x\" }\n#",
+        "name: \"a \\\"b\\\\\\' \x7f \"\n" INPUT
+        "layer { name: \"x\" type: \"InnerProduct\" bottom: \"data\" top: \"x\""
+        " inner_product_param { num_output: 2 bias_term: true } }"};
+    static const struct {
+        const char *text;
+        size_t n; /* 0: all of it */
+        const char *error;
+    } bad[] = {
+        {"name: \"a\0b\"", 11, "f:1: expected text, found a NUL byte"},
+        {"name: \"a\"\n\0", 11, "f:2: expected a field, found byte ?"},
+        {"name: \"a", 0, "f:1: expected \" at the end of a string"},
+        {"name: 'a\"", 0, "f:1: expected ' at the end of a string"},
+        {"name: \"a\\", 0, "f:1: expected \\\\, \\\" or \\' in a string, found another escape"},
+        {"layer { name: = }", 0, "f:1: expected a field, found \"=\""},
+        {"layer { = }", 0, "f:1: expected a field, found \"=\""},
+        {"name: =", 0, "f:1: expected a field, found \"=\""},
+        {"name: \"a\" =", 0, "f:1: expected a field, found \"=\""},
+        {"input_dim: [=", 0, "f:1: expected a field, found \"=\""},
+        {"input_dim: [1, =", 0, "f:1: expected a field, found \"=\""},
+        {"input_dim: [1 2]", 0, "f:1: expected , or ], found \"2\""},
+        {"input_dim: [1}", 0, "f:1: expected , or ], found \"}\""},
+        {"name { }", 0, "f:1: name: expected a value, found a message"},
+    };
+    drove_graph g;
+    for (size_t i = 0; i < COUNT(good); i++) {
+        if (drove__graph_read_prototxt(good[i], strlen(good[i]), "f", &g) != DROVE_OK)
+            fail_msg("%s: %s", good[i], drove_error_text());
+        assert_int_equal(g.n_nodes, 1);
+        if (i == 2) assert_string_equal(g.name, "a__b_'___");
+        drove__graph_fini(&g);
+    }
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        const size_t n = bad[i].n != 0 ? bad[i].n : strlen(bad[i].text);
+        assert_int_equal(drove__graph_read_prototxt(bad[i].text, n, "f", &g), DROVE_E_DATA);
+        assert_string_equal(drove_error_text(), bad[i].error);
+    }
+}
+
 /* A layer is in the training network unless its phases say otherwise. */
 static void phases_choose_layers(void **state)
 {
@@ -280,9 +327,8 @@ static void fields_become_options(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_field_is_checked),
-        cmocka_unit_test(layers_are_checked),
-        cmocka_unit_test(phases_choose_layers),
+        cmocka_unit_test(every_field_is_checked), cmocka_unit_test(layers_are_checked),
+        cmocka_unit_test(texts_are_read),         cmocka_unit_test(phases_choose_layers),
         cmocka_unit_test(fields_become_options),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
