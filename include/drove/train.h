@@ -132,9 +132,9 @@ unsigned drove_launched_rank(void);
  * end too.  why: the error; NULL: the text of the last failure.  Returns what drove_train would;
  * without ranks, `status` with that text. */
 drove_status drove_train_decline(drove_status status, const char *why);
-/* Call it after drove_train has failed while running, on the same thread, once its text was shown:
- * ends all ranks with this exit status, since they would wait for this one.  Does nothing in all
- * other cases. */
+/* Call it after drove_train has failed while ranks joined or ran, on the same thread, once its text
+ * was shown: ends all ranks with this exit status, since they would wait for this one.  Does
+ * nothing in all other cases. */
 void drove_ranks_abandon(int exit_status);
 
 /* ---- results ---- */

@@ -212,7 +212,12 @@ drove_status drove__transport_mpi_given(int communicator, const char *library,
                            error);
     }
     drove_status status = make_transport(w, kernels, timeout_s, out);
-    if (status != DROVE_OK) stranded = w;
+    if (status != DROVE_OK && *out != NULL) { /* at every rank: none waits for this one */
+        (*out)->ops->destroy(*out);
+        *out = NULL;
+    } else if (status != DROVE_OK) {
+        stranded = w;
+    }
     return status;
 }
 

@@ -93,8 +93,14 @@ drove_status drove__run_importance(drove_run *run, drove_importance *out)
     drove_infer on;
     *out = (drove_importance){0};
     if (!is_told || run->ranks.n > 1 || run->opt.features[0] != '\0') return DROVE_OK;
-    DROVE_TRY(infer_on(run, data, &on));
-    return drove__importance_measure(&on, run->loss_scale,
-                                     work_of(run, data) / (double)data->n_rows, TRAIN_WORK,
-                                     run->opt.seed, out);
+    drove_status status = infer_on(run, data, &on);
+    if (status == DROVE_OK)
+        status = drove__importance_measure(&on, run->loss_scale,
+                                           work_of(run, data) / (double)data->n_rows, TRAIN_WORK,
+                                           run->opt.seed, out);
+    if (status == DROVE_OK) return DROVE_OK;
+    drove__importance_fini(out);
+    if (drove_status_exit(status) == 1) return status; /* as for metrics */
+    drove__run_say(run, "no importance of columns: %s", drove_error_text());
+    return DROVE_OK;
 }

@@ -2,7 +2,7 @@
  *
  * Permutation importance (Breiman, Random Forests, Machine Learning 45, 2001, section 10): the
  * values of one column change places among the examples, and the mean loss grows by as much as the
- * model had known from them.  What two columns both say counts for neither.
+ * model had known from them.  Where two columns say the same, neither gets the credit.
  */
 #ifndef DROVE_RUN_IMPORTANCE_H
 #define DROVE_RUN_IMPORTANCE_H

@@ -60,8 +60,8 @@ static const drove_option_info table[] = {
      .list = "activations", .help = "activation of the hidden layers"},
     {WHERE(init), .group = problem, TEXT, .default_text = "auto", .value_name = "SPEC",
      .list = "inits", .empty_word = "auto", .words = "auto pytorch:",
-     .help = "initial parameters; auto = he:1 for relu, xavier:1 otherwise; pytorch:FILE = of a "
-             "module's state_dict, as safetensors"},
+     .help = "initial parameters; auto = he:1 for relu, xavier:1 otherwise; pytorch:FILE = those "
+             "of a PyTorch module's state_dict, saved as safetensors"},
     {WHERE(loss), FIXED, .group = problem, TEXT, .default_text = "auto", .value_name = "NAME",
      .list = "losses", .empty_word = "auto", .words = "auto",
      .help = "objective function; auto = the usual one for the model and the data"},

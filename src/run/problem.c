@@ -325,6 +325,7 @@ drove_status drove__problem_model(drove_run *run, float **theta)
                *init = file == NULL ? run->opt.init : "";
     DROVE_TRY(drove__model_init(run->model, init, run->opt.seed, *theta));
     if (file == NULL) return DROVE_OK;
+    if (run->opt.resume[0] != '\0') return drove__pytorch_resume(*theta, run->model);
     DROVE_TRY(drove__pytorch_load(file, run->train, *theta, run->model));
     return drove__model_init(run->model, "", run->opt.seed, *theta);
 }

@@ -182,3 +182,14 @@ drove_status drove__pytorch_load(const char *path, const drove_data *data, const
     model->initial = initial;
     return DROVE_OK;
 }
+
+drove_status drove__pytorch_resume(const float *theta, drove_model *model)
+{
+    float *initial = drove__alloc(model->n_params, sizeof *initial);
+    if (initial == NULL)
+        return drove__fail_nomem("the model's parameters", model->n_params * sizeof *initial);
+    memcpy(initial, theta, model->n_params * sizeof *initial);
+    drove__free(model->initial);
+    model->initial = initial;
+    return DROVE_OK;
+}

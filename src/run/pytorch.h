@@ -16,5 +16,8 @@ const char *drove__pytorch_file(const char *init);
  * take), DROVE_E_NOMEM, those of reading. */
 drove_status drove__pytorch_load(const char *path, const drove_data *data, const float *theta,
                                  drove_model *model);
+/* The same of a run that goes on, whose state has the parameters: theta[n_params] as the initial
+ * ones, without the file.  Errors: DROVE_E_NOMEM. */
+drove_status drove__pytorch_resume(const float *theta, drove_model *model);
 
 #endif

@@ -84,6 +84,11 @@ static drove_status check_init(const drove_options *o)
     const char *file = drove__pytorch_file(o->init);
     if (file != NULL && file[0] == '\0')
         return drove__fail(DROVE_E_ARG, "--init %s: expected a file, found none", o->init);
+    const bool is_chosen = o->model[0] == '\0' || strcmp(o->model, "auto") == 0;
+    if (file != NULL && is_chosen && o->resume[0] == '\0')
+        return drove__fail(DROVE_E_ARG,
+                           "--init %s: expected --model with the network of the file, found %s",
+                           o->init, o->model[0] != '\0' ? o->model : "none");
     if (file != NULL) return DROVE_OK;
     const drove_model_io io = {.n_features = 1, .n_classes = 2};
     drove_model *model;

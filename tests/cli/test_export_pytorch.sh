@@ -81,6 +81,18 @@ keys='?scale=standard' same mlp numbers '' --model mlp:8 --lr 0.1
 keys='?scale=mean-channel' same mixed images '' --model mixed.yaml --lr 0.1
 keys='?scale=none' same mixed images '' --model mixed.yaml --lr 0.0005
 
+# A run goes on without the file, to the bits of one that was not stopped.
+cp mlp.safetensors start.safetensors
+begin="npy:numbers.npy,y.npy --model mlp:8 --test none --threads 1 --strategy sequential --lr 0.05 --init pytorch:start.safetensors --quiet"
+# shellcheck disable=SC2086
+{
+    run_for 0 train $begin --until epochs=4 --out whole
+    run_for 0 train $begin --until epochs=2 --out parts
+}
+rm start.safetensors
+run_for 0 train --resume parts --until epochs=4 --quiet
+cmp -s whole/model.safetensors parts/model.safetensors || fail "resumed: another model"
+
 # ---- what cannot be read ----
 
 not_read() { # EXPECTED STATE ARGUMENT...
@@ -94,6 +106,7 @@ not_read 'expected a tensor layer2.weight, found none' mlp.safetensors npy:numbe
 sed '/type: batch_norm/d' mixed.yaml >fewer.yaml
 not_read 'expected tensors of the model.s layers alone, found norm' mixed.safetensors 'npy:images.npy,y.npy?scale=none' --model fewer.yaml
 not_read 'none.safetensors' none.safetensors npy:numbers.npy,y.npy --model mlp:8
+not_read 'expected --model with the network of the file, found auto' mlp.safetensors npy:numbers.npy,y.npy --model auto
 not_read 'expected a file, found none' '' npy:numbers.npy,y.npy --model mlp:8
 not_read 'scaling of its inputs (standard) cannot be taken out of it: it differs within a channel' mixed.safetensors \
     'npy:images.npy,y.npy?scale=standard' --model mixed.yaml

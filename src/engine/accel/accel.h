@@ -211,7 +211,8 @@ typedef struct drove_accel_ops {
      * so that nothing has to be allocated.  Nothing else may be done with q meanwhile. */
     drove_status (*sequence_begin)(drove_accel_queue *q);
     drove_status (*sequence_end)(drove_accel_queue *q, drove_accel_sequence **out);
-    /* Puts all of it on q, with the buffers, host memory and numbers that it was made with. */
+    /* Puts all of it on q, with the buffers, host memory and numbers that it was made with; not
+     * after a larger product in bf16 has been put on q, which gives copies of factors new room. */
     drove_status (*sequence_run)(drove_accel_queue *q, drove_accel_sequence *sequence);
     void (*sequence_destroy)(
         drove_accel_sequence *sequence); /* NULL accepted; not before q is idle */

@@ -115,18 +115,20 @@ static bool print_importance(const json_t *summary, FILE *stream)
     const size_t n = json_array_size(columns);
     if (n == 0) return false;
     const double most = drove__html_get(json_array_get(columns, 0), "loss_increase");
-    begin("Columns that the predictions rest on", stream);
-    fprintf(stream,
-            "Growth of the mean loss when the values of a column change places among %.0f %s "
-            "examples. What two columns both say counts for neither.",
-            drove__html_get(importance, "examples"),
-            strcmp(drove__html_word(importance, "data"), "held-out") == 0 ? "held-out"
-                                                                          : "training");
+    begin("Columns that matter most", stream);
+    fprintf(
+        stream,
+        "Growth of the mean loss when the values of a column change places among %.0f %s "
+        "examples. Where two columns say the same, neither gets the credit: shuffling one leaves "
+        "the other.",
+        drove__html_get(importance, "examples"),
+        strcmp(drove__html_word(importance, "data"), "held-out") == 0 ? "held-out" : "training");
     print_head("growth", stream);
     for (size_t i = 0; i < n && i < MOST_COLUMNS; i++) {
         const json_t *column = json_array_get(columns, i);
         const double growth = drove__html_get(column, "loss_increase");
-        print_row(drove__html_word(column, "column"), growth, growth / most, stream);
+        print_row(drove__html_word(column, "column"), growth, most > 0.0 ? growth / most : 0.0,
+                  stream);
     }
     end(n, stream);
     return true;
