@@ -267,11 +267,21 @@ class _Drove(BaseEstimator):
         return self._train(spool, self._values(spool.n_rows, spool.is_sparse), goes_on)
 
     def _part_batches(self, batches, **first):
-        """partial_fit of an iterator: of one batch after the other."""
-        for batch in batches:
-            X, y, weight = _batches.parts(batch)
-            self.partial_fit(X, y, sample_weight=weight, **first)
-        check_is_fitted(self, "model_")
+        """partial_fit of an iterator: of one batch after the other.  What fails is one of these calls: those before stay,
+        but for numbers that are not finite, which lead back to the last model that was made, and to its loss."""
+        loss_of_model = self.loss_ if self._is_fitted and self.model_ else None
+        try:
+            for batch in batches:
+                X, y, weight = _batches.parts(batch)
+                self.partial_fit(X, y, sample_weight=weight, **first)
+                if not self._learner.is_ahead:
+                    loss_of_model = self.loss_
+        except FloatingPointError:
+            if loss_of_model is not None:
+                self.loss_ = loss_of_model
+            raise
+        if not self._is_fitted:
+            raise ValueError("expected at least one batch, found none")
         return self
 
     @property
@@ -488,17 +498,22 @@ class DroveClassifier(_Scored, ClassifierMixin, _Drove):
             self._learn_classes(y)
         return self._run(X, y, self._weights(X, y, sample_weight), self._values(X.shape[0], hasattr(X, "nnz")), goes_on)
 
-    @_or_as_before
     def partial_fit(self, X, y=None, classes=None, sample_weight=None):
         """One pass over these rows, from the parameters as they are.  Returns self.
 
         The first call needs all classes that will come; it settles how inputs are scaled, the rule, and with lr="auto"
         the step size.  FloatingPointError: the loss is no longer finite, and the model is again the one that was used
         last, to predict or to be saved.  Of a table with texts or missing values the first call settles the categories and
-        fill values, too.  X alone: an iterator of batches, for each of which this is done.
+        fill values, too.  X alone: an iterator of batches, for each of which this is done; if one fails, or the iterator
+        does, the batches before it stay learnt, and loss_ is that of the last of them (of FloatingPointError, that of the
+        model above).
         """
         if _is_alone(X, y, sample_weight):
             return self._part_batches(X, classes=classes)
+        return self._part_rows(X, y, classes, sample_weight)
+
+    @_or_as_before
+    def _part_rows(self, X, y, classes, sample_weight):
         if classes is None and sample_weight is None and self.class_weight is None and self._plain_pass(X, y):
             return self
         is_first = not self._is_fitted
@@ -627,16 +642,20 @@ class DroveRegressor(_Scored, RegressorMixin, _Drove):
         X, y = self._check_values(X, y, not goes_on)
         return self._run(X, y, self._weight(sample_weight, X), self._values(X.shape[0], hasattr(X, "nnz")), goes_on)
 
-    @_or_as_before
     def partial_fit(self, X, y=None, sample_weight=None):
         """One pass over these rows, from the parameters as they are.  Returns self.
 
         The first call settles how inputs are scaled, the rule, and with lr="auto" the step size; of a table with
         texts or missing values also the categories and fill values.  X alone: an iterator of batches, for each of which
-        this is done.
+        this is done; if one fails, or the iterator does, the batches before it stay learnt, and loss_ is that of the last
+        of them.  FloatingPointError: as of DroveClassifier.
         """
         if _is_alone(X, y, sample_weight):
             return self._part_batches(X)
+        return self._part_rows(X, y, sample_weight)
+
+    @_or_as_before
+    def _part_rows(self, X, y, sample_weight):
         if sample_weight is None and self._plain_pass(X, y):
             return self
         is_first = not self._is_fitted

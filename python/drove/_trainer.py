@@ -69,16 +69,17 @@ class Learner:
     """The model of an estimator, and the trainer that is ahead of it since partial_fit."""
 
     def __init__(self, model):
-        self._model, self._is_ahead, self.is_sparse = model, False, model.is_sparse
+        self._model, self.is_sparse = model, model.is_sparse
+        self.is_ahead = False  # whether steps were made since _model was
         self._trainer, self._key, self._state = None, None, None
 
     @property
     def model(self):
         """As it is now: made when it is asked for."""
-        if self._is_ahead:
+        if self.is_ahead:
             with self._or_back():
                 self._model = self._trainer.model()
-            self._is_ahead = False
+            self.is_ahead = False
         return self._model
 
     @contextlib.contextmanager
@@ -87,7 +88,7 @@ class Learner:
         try:
             yield
         except FloatingPointError:
-            self._trainer, self._key, self._is_ahead = None, None, False
+            self._trainer, self._key, self.is_ahead = None, None, False
             raise
 
     def trainer(self, key, values, scale):
@@ -115,7 +116,7 @@ class Learner:
         return trainer
 
     def run(self, trainer, source):
-        self._is_ahead = True
+        self.is_ahead = True
         with self._or_back():
             return trainer.run(source)
 

@@ -143,6 +143,41 @@ class Wrong(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "class_weight"):
             DroveClassifier(class_weight="balanced").fit(batches(X, y))
 
+    def test_what_partial_fit_learnt_before_a_failure_stays(self):
+        X, y = self.X, self.y
+        for bad in ((X[:, :3], y), (X, y[:50]), "no pair", EOFError("the line is dead")):
+            def stream():
+                for i in range(3):
+                    yield X[20 * i:20 * i + 20], y[20 * i:20 * i + 20]
+                if isinstance(bad, EOFError):
+                    raise bad
+                yield bad
+            one, other = (DroveClassifier("mlp:8", lr=0.05, random_state=0) for _ in range(2))
+            with self.subTest(bad=str(bad)[:9]), self.assertRaises((ValueError, EOFError)):
+                one.partial_fit(stream(), classes=[0, 1])
+            for part in batches(X[:60], y[:60], n=20):
+                other.partial_fit(*part, classes=[0, 1])
+            self.assertEqual(one.loss_, other.loss_)
+            np.testing.assert_array_equal(one.predict_proba(X), other.predict_proba(X))
+            np.testing.assert_array_equal(one.partial_fit(X, y).predict_proba(X), other.partial_fit(X, y).predict_proba(X))
+
+    def test_partial_fit_after_numbers_that_are_not_finite(self):
+        """Back to the model that was made last, with its loss."""
+        X, y = self.X, self.X @ np.arange(4.0)
+        model = DroveRegressor("linear", rule="sgd", lr=0.01, random_state=0).partial_fit(X, y)
+        before, loss = model.predict(X), model.partial_fit(X, y).loss_
+        now = model.predict(X)
+        self.assertFalse(np.array_equal(before, now))
+        huge = np.full((100, 4), 1e30, dtype=np.float32)
+        with self.assertRaises(FloatingPointError):
+            model.partial_fit(iter([(X, y), (huge, y)]))
+        np.testing.assert_array_equal(model.predict(X), now)
+        self.assertEqual(model.loss_, loss)
+
+    def test_partial_fit_of_no_batch(self):
+        with self.assertRaisesRegex(ValueError, "^expected at least one batch, found none$"):
+            DroveClassifier().partial_fit(iter([]), classes=[0, 1])
+
     def test_an_exception_of_the_iterator_comes_out(self):
         def stream():
             yield self.X, self.y
