@@ -8,7 +8,7 @@ import weakref
 
 import numpy as np
 
-from drove import _data, _parquet, _tables
+from drove import _data, _parquet, _tables, _targets
 from drove._library import check, encoded
 from drove._native import ffi, lib
 
@@ -31,8 +31,10 @@ class Classes:
 
     def __init__(self):
         self.number, self.all = {}, None  # {class: in the order of meeting}, all of them sorted
+        self.sort = None  # what the first classes are that it is known of
 
     def put(self, source, y):
+        self.sort = _targets.check_sort(y, self.sort)
         values, inverse = np.unique(y, return_inverse=True)
         self.all = values if self.all is None else np.union1d(self.all, values)
         for value in values.tolist():
@@ -51,11 +53,12 @@ class _Plain:
 
     def __init__(self):
         self.classes, self.is_first = Classes(), True
+        self.names = None  # columns of the first table
 
     def __call__(self, x, y):
         x, y = _parquet.opened(x), np.asarray(y)
         if _tables.is_table(x):
-            x = _tables.whole(x)
+            x = self.in_order(_tables.whole(x))
             if not _tables.is_plain(x):
                 raise ValueError("expected batches of numbers, found a table with texts or missing values")
             x = _tables.to_array(x)
@@ -67,6 +70,17 @@ class _Plain:
         elif self.are_classes != are_classes:
             raise ValueError("y: expected the same kind of targets in all batches, found classes and values")
         return x, (lambda source: self.classes.put(source, y)) if are_classes else (lambda source: source.set_values(y))
+
+    def in_order(self, table):
+        """The columns of the first table, in their order; a ValueError if there are others."""
+        found = _tables.column_names(table)
+        if self.names is None:
+            self.names = found
+        if found == self.names:
+            return table
+        if len(set(found)) != len(found) or sorted(found) != sorted(self.names):
+            raise ValueError(f"expected the columns of the first batch, {', '.join(self.names)}, found {', '.join(found)}")
+        return _tables.select(table, self.names)
 
     @property
     def order(self):
@@ -108,6 +122,11 @@ def drove_py_next(context, request):
         return lib.DROVE_E_DATA
 
 
+def _spec_of(path):
+    """The spec of a file of rows: %XX for the bytes that a path may not have there (docs/formats.md)."""
+    return "rows:" + "".join(f"%{ord(c):02X}" if c in "?,&%+" else c for c in path)
+
+
 class Spool:
     """Batches in a file of rows, which goes with this object; `spec` names it."""
 
@@ -123,5 +142,7 @@ class Spool:
         status = lib.drove_batches_write(source, encoded(path), n)
         if feed.error is not None:
             raise feed.error
+        if feed.is_empty:
+            raise ValueError("expected at least one batch, found none")
         check(status)
-        self.spec, self.n_rows, self.is_sparse = f"rows:{path}", n[0], feed.is_sparse
+        self.spec, self.n_rows, self.is_sparse = _spec_of(path), n[0], feed.is_sparse

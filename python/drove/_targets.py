@@ -1,9 +1,32 @@
 """Targets of the estimators: what y is, and how the library gets it."""
 from __future__ import annotations
 
+import numbers
+
 import numpy as np
 
 from drove import _data
+
+
+def _sort(y):
+    """ "numbers" or "texts", which cannot be compared with each other; None: neither, or not known."""
+    if y.dtype.kind in "biuf":
+        return "numbers"
+    if y.dtype.kind == "U":
+        return "texts"
+    if y.dtype.kind == "O":
+        for kind, name in ((str, "texts"), ((numbers.Number, np.bool_), "numbers")):
+            if len(y) > 0 and all(isinstance(value, kind) for value in y.tolist()):
+                return name
+    return None
+
+
+def check_sort(y, expected):
+    """What the classes are from now on, if they are of the kind that earlier ones were (None: any); else a ValueError."""
+    found = _sort(y)
+    if None not in (found, expected) and found != expected:
+        raise ValueError(f"y: expected classes that are {expected} as those before, found {found}, as {y[0]!r}")
+    return found or expected
 
 
 class Batch:
@@ -81,12 +104,13 @@ class Classes:
             self.names = self.words
 
     def numbers(self, y):
-        numbers = np.searchsorted(self.classes, y)
-        numbers[numbers == len(self.classes)] = 0
-        is_other = self.classes[numbers] != y
+        check_sort(y, _sort(self.classes))
+        found = np.searchsorted(self.classes, y)
+        found[found == len(self.classes)] = 0
+        is_other = self.classes[found] != y
         if is_other.any():
             raise ValueError(f"y: expected one of the classes of the first call, found {y[is_other][0]!r}")
-        return numbers
+        return found
 
     def put(self, source, y):
         source.set_classes(self.numbers(y), len(self.names), self.names)

@@ -7,6 +7,7 @@ import unittest
 from unittest import mock
 
 import numpy as np
+import pandas
 import scipy.sparse
 from sklearn.datasets import load_diabetes, load_digits, make_multilabel_classification
 
@@ -92,6 +93,32 @@ class Same(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "classes must be passed"):
             DroveClassifier().partial_fit(batches(self.X, self.y))
 
+    def test_tables_with_columns_in_another_order(self):
+        """The first table's order holds: the same run as of arrays in that order."""
+        table = pandas.DataFrame(self.X[:, 20:24], columns=list("abcd"))
+
+        def stream():
+            yield table[:200], self.y[:200]
+            yield table[list("dbca")][200:300], self.y[200:300]
+            yield table[300:], self.y[300:]
+        self.assert_same(drove.train((self.X[:, 20:24], self.y), **HOW).model, drove.train(stream(), **HOW).model)
+
+    def test_a_folder_with_marks_of_specs(self):
+        with tempfile.TemporaryDirectory() as folder:
+            odd = os.path.join(folder, "a?b,c&d%41+e:f=g h\u00e9")
+            os.mkdir(odd)
+            with mock.patch.object(tempfile, "tempdir", odd):
+                parts = drove.train(batches(self.X, self.y), **HOW)
+                DroveClassifier(**PARAMETERS).fit(batches(self.X, self.y))
+        self.assert_same(drove.train((self.X, self.y), **HOW).model, parts.model)
+
+    def test_classes_of_several_number_types(self):
+        def stream():
+            for i, kind in enumerate((np.int64, np.uint8, object, np.int32)):
+                part = slice(100 * i, 100 * i + 100)
+                yield self.X[part], self.y[part].astype(kind)
+        self.assert_same(drove.train((self.X, self.y), **HOW).model, drove.train(stream(), **HOW).model)
+
     def test_larger_than_memory(self):
         """The file stays on disk: windows of it are in memory."""
         rng = np.random.RandomState(0)
@@ -117,6 +144,7 @@ class Wrong(unittest.TestCase):
 
     def test_what_is_delivered(self):
         X, y = self.X, self.y
+        table = pandas.DataFrame(X, columns=list("abcd"))
         for parts, error, text in (
                 ([X], ValueError, r"batches \(X, y\)"),
                 ([(X,)], ValueError, "a tuple of 1"),
@@ -124,7 +152,13 @@ class Wrong(unittest.TestCase):
                 ([(X, y), (X, y.astype(float))], ValueError, "classes and values"),
                 ([(X, y), (X, y, np.ones(100))], ValueError, "no weights"),
                 ([(X, y[:99])], ValueError, "100 x 1"),
-                ([], ValueError, "at least one batch")):
+                ([(X, y), (X, y.astype(str))], ValueError, "expected classes that are numbers .*, found texts, as '0'"),
+                ([(X, y.astype(str).astype(object)), (X, y)], ValueError, "classes that are texts .*, found numbers"),
+                ([(table, y), (table[["a", "b", "d"]], y)], ValueError, "a, b, c, d, found a, b, d$"),
+                ([(table, y), (table.set_axis(list("abxd"), axis=1), y)], ValueError, "a, b, c, d, found a, b, x, d$"),
+                ([(table.set_axis(list("aabc"), axis=1), y), (table.set_axis(list("abac"), axis=1), y)], ValueError,
+                 "a, a, b, c, found a, b, a, c$"),
+                ([], ValueError, "^expected at least one batch, found none$")):
             with self.subTest(text=text), self.assertRaisesRegex(error, text):
                 drove.train(iter(parts), **HOW)
 
@@ -133,11 +167,16 @@ class Wrong(unittest.TestCase):
         bad = X.copy()
         bad[3, 1] = np.nan
         for parts, text in (([(X, y), (X[:, :3], y)], "3 features"), ([(X, y), (bad, y)], "NaN"),
-                            ([(X, y), (X, y[:50])], "inconsistent numbers"), ([(X, np.zeros(100, int))], "2 classes")):
+                            ([(X, y), (X, y[:50])], "inconsistent numbers"), ([(X, np.zeros(100, int))], "2 classes"),
+                            ([(X, y), (X, y.astype(str))], "expected classes that are numbers"),
+                            ([], "^expected at least one batch, found none$")):
             model = DroveClassifier(random_state=0)
             with self.subTest(text=text), self.assertRaisesRegex(ValueError, text):
                 model.fit(iter(parts))
             self.assertFalse(hasattr(model, "classes_"))
+        table = pandas.DataFrame(X, columns=list("abcd"))
+        with self.assertRaisesRegex(ValueError, "feature names"):
+            DroveClassifier().fit(iter([(table, y), (table[list("bacd")], y)]))
         with self.assertRaisesRegex(ValueError, "sample_weight"):
             DroveClassifier().fit(batches(X, y), sample_weight=np.ones(100))
         with self.assertRaisesRegex(ValueError, "class_weight"):
@@ -145,7 +184,7 @@ class Wrong(unittest.TestCase):
 
     def test_what_partial_fit_learnt_before_a_failure_stays(self):
         X, y = self.X, self.y
-        for bad in ((X[:, :3], y), (X, y[:50]), "no pair", EOFError("the line is dead")):
+        for bad in ((X[:, :3], y), (X, y[:50]), (X, y.astype(str)), "no pair", EOFError("the line is dead")):
             def stream():
                 for i in range(3):
                     yield X[20 * i:20 * i + 20], y[20 * i:20 * i + 20]
