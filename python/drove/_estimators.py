@@ -272,10 +272,10 @@ class _Drove(BaseEstimator):
         loss_of_model = self.loss_ if self._is_fitted and self.model_ else None
         try:
             for batch in batches:
+                if self._is_fitted and not self._learner.is_ahead:  # the iterator may have asked for the model
+                    loss_of_model = self.loss_
                 X, y, weight = _batches.parts(batch)
                 self.partial_fit(X, y, sample_weight=weight, **first)
-                if not self._learner.is_ahead:
-                    loss_of_model = self.loss_
         except FloatingPointError:
             if loss_of_model is not None:
                 self.loss_ = loss_of_model

@@ -212,6 +212,17 @@ class Wrong(unittest.TestCase):
             model.partial_fit(iter([(X, y), (huge, y)]))
         np.testing.assert_array_equal(model.predict(X), now)
         self.assertEqual(model.loss_, loss)
+        made = []
+
+        def stream():
+            yield X, y
+            made.extend((model.predict(X), model.loss_))
+            yield X, y
+            yield huge, y
+        with self.assertRaises(FloatingPointError):
+            model.partial_fit(stream())
+        np.testing.assert_array_equal(model.predict(X), made[0])
+        self.assertEqual(model.loss_, made[1])
 
     def test_partial_fit_of_no_batch(self):
         with self.assertRaisesRegex(ValueError, "^expected at least one batch, found none$"):
