@@ -45,9 +45,11 @@ typedef struct drove_batch_source {
 
 /* Writes all rows to a file, which the spec rows:FILE names as data: examples and targets as they
  * are, float or uint8_t, dense or sparse, with their weights.  No more than one batch and 1 MiB are
- * in memory.  All batches have one kind of examples and targets and the same number of features;
- * the number and the names of the classes are those of the batch that has most of them.  Names are
- * put in order: numbers by value, texts by their bytes.  *n_rows: how many rows; may be NULL.
+ * in memory.  All batches have one kind of examples and targets and the same number of features,
+ * values and labels.  Later batches may have further classes behind those before, and the file has
+ * those of the batch that has most; but a number is the same class in all: under the same name, or
+ * without names in all batches.  Names are put in order: numbers by value, texts by their bytes.
+ * *n_rows: how many rows, only set on DROVE_OK; may be NULL.
  * The file appears whole or not at all.  Errors: DROVE_E_SHAPE (batches that do not go together),
  * DROVE_E_ARG (class_number), DROVE_E_DATA (no rows, rows without targets), DROVE_E_FILE,
  * DROVE_E_IO, DROVE_E_NOMEM, those of next. */
@@ -55,9 +57,10 @@ drove_status drove_batches_write(const drove_batch_source *source, const char *p
                                  uint64_t *n_rows);
 
 /* Trains on all batches, each as by drove_trainer_begin and drove_trainer_advance until it is over;
- * a pass that was under way is given up.  *loss: mean loss of all rows, each before its own step;
- * NaN without rows.  *n_rows: rows trained on; both are set whatever the status, and may be NULL.
- * Errors: those of the two and of next; the parameters are those after the last step. */
+ * a pass that was under way is given up.  *n_rows: rows of the batches that were completed; *loss:
+ * the mean loss of these rows, each before its own step; NaN without rows.  Both are set whatever
+ * the status, and may be NULL.  Errors: those of the two and of next; the parameters are those
+ * after the last step, also where that was of a batch that then failed and is not counted. */
 drove_status drove_trainer_batches(drove_trainer *trainer, const drove_batch_source *source,
                                    double *loss, uint64_t *n_rows);
 

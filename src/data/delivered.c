@@ -58,6 +58,36 @@ static drove_status fail_count(uint64_t number, const char *what, size_t expecte
                        (unsigned long long)number, expected, what, found);
 }
 
+/* Classes and labels are written by number, so each number has to mean the same in all batches. */
+static drove_status check_names(const drove_storage *all, const drove_storage *s, uint64_t number)
+{
+    const size_t n_all = drove__storage_n_names(all), n_s = drove__storage_n_names(s);
+    const bool has_names = all->class_name != NULL;
+    if ((s->class_name != NULL) != has_names)
+        return fail_kind(number, has_names ? "names of the classes" : "classes without names",
+                         has_names ? "none" : "some");
+    for (size_t i = 0; has_names && i < n_all && i < n_s; i++) {
+        if (strcmp(s->class_name[i], all->class_name[i]) == 0) continue;
+        return drove__fail(DROVE_E_SHAPE,
+                           "batch %llu: class %zu: expected \"%s\" as in the batches before, "
+                           "found \"%s\"",
+                           (unsigned long long)number, i, all->class_name[i], s->class_name[i]);
+    }
+    return DROVE_OK;
+}
+
+static drove_status check_targets(const drove_storage *all, const drove_storage *s, uint64_t number)
+{
+    if (s->y_kind != all->y_kind)
+        return fail_kind(number, drove__target_name(all->y_kind), drove__target_name(s->y_kind));
+    if (s->y_kind == DROVE_Y_VALUE && drove__storage_n_values(s) != drove__storage_n_values(all))
+        return fail_count(number, "values", drove__storage_n_values(all),
+                          drove__storage_n_values(s));
+    if (s->y_kind == DROVE_Y_LABELS && s->n_classes != all->n_classes)
+        return fail_count(number, "labels", all->n_classes, s->n_classes);
+    return check_names(all, s, number);
+}
+
 /* The file has one layout for all of its rows. */
 static drove_status check(const writing *w, const drove_storage *s, uint64_t number)
 {
@@ -68,11 +98,7 @@ static drove_status check(const writing *w, const drove_storage *s, uint64_t num
         return fail_count(number, "features", all->n_features, s->n_features);
     if (s->channels != all->channels || s->height != all->height || s->width != all->width)
         return fail_kind(number, "images of the same size", "others");
-    if (s->y_kind != all->y_kind)
-        return fail_kind(number, drove__target_name(all->y_kind), drove__target_name(s->y_kind));
-    if (s->y_kind == DROVE_Y_VALUE && drove__storage_n_values(s) != drove__storage_n_values(all))
-        return fail_count(number, "values", drove__storage_n_values(all),
-                          drove__storage_n_values(s));
+    DROVE_TRY(check_targets(all, s, number));
     if ((s->weight != NULL) != w->has_weights)
         return fail_kind(number, w->has_weights ? "weights" : "no weights",
                          w->has_weights ? "none" : "some");
@@ -219,6 +245,6 @@ drove_status drove_batches_write(const drove_batch_source *source, const char *p
     const drove_status status = write_to(&w, source, path);
     drove__rows_abort(w.writer);
     drove__storage_release(w.shape);
-    if (n_rows != NULL) *n_rows = status == DROVE_OK ? w.n_rows : 0;
+    if (n_rows != NULL && status == DROVE_OK) *n_rows = w.n_rows;
     return status;
 }

@@ -341,13 +341,132 @@ static void batches_that_do_not_go_together_are_refused(void **state)
         uint64_t n = 1;
         assert_int_equal(write_rows(&f, &n), cases[i].status);
         assert_string_equal(drove_error_text(), cases[i].text);
-        assert_int_equal(n, 0);
+        assert_int_equal(n, 1); /* as before the call */
         assert_int_equal(access("batches.rows", F_OK), -1);
     }
     feed empty = {.at = N};
     assert_int_equal(write_rows(&empty, NULL), DROVE_E_DATA);
     assert_string_equal(drove_error_text(),
                         "batches.rows: expected at least one batch of rows, found none");
+}
+
+/* ---- targets that mean something else in the second batch ---- */
+
+typedef struct meaning {
+    size_t n[2];                /* classes or labels of each batch */
+    const char *const *name[2]; /* NULL: without names */
+    bool are_labels;
+    size_t n_calls;
+} meaning;
+
+static drove_status next_meaning(void *context, drove_batch_request *request)
+{
+    static const int32_t class[] = {0, 0, 1, 1};
+    static const float label[] = {1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1};
+    meaning *m = context;
+    const size_t i = m->n_calls++;
+    request->is_over = i == 2;
+    if (i == 2) return DROVE_OK;
+    const drove_matrix examples = drove_matrix_dense(x, DROVE_TYPE_F32, 4, D);
+    const drove_matrix c = drove_matrix_dense(class, DROVE_TYPE_I32, 4, 1);
+    const drove_matrix l = drove_matrix_dense(label, DROVE_TYPE_F32, 4, m->n[i]);
+    DROVE_TRY(drove_arrays_set_dense(request->rows, &examples));
+    return m->are_labels ? drove_arrays_set_labels(request->rows, &l, m->name[i])
+                         : drove_arrays_set_classes(request->rows, &c, m->n[i], m->name[i]);
+}
+
+static drove_status write_meaning(meaning m)
+{
+    const drove_batch_source source = {.context = &m, .next = next_meaning};
+    (void)unlink("batches.rows");
+    return drove_batches_write(&source, "batches.rows", NULL);
+}
+
+static void a_number_is_one_class_in_all_batches(void **state)
+{
+    static const char *const ab[] = {"a", "b", "c"}, *const ba[] = {"b", "a", "c"},
+                             *const ac[] = {"a", "c", "b"};
+    const struct {
+        meaning meaning;
+        const char *text;
+    } cases[] = {
+        {{{2, 2}, {ab, ba}, false, 0},
+         "batch 2: class 0: expected \"a\" as in the batches before, "
+         "found \"b\""},
+        {{{2, 3}, {ab, ac}, false, 0},
+         "batch 2: class 1: expected \"b\" as in the batches before, "
+         "found \"c\""},
+        {{{3, 2}, {ab, ba}, false, 0},
+         "batch 2: class 0: expected \"a\" as in the batches before, "
+         "found \"b\""},
+        {{{2, 2}, {ab, NULL}, false, 0},
+         "batch 2: expected names of the classes as in the batches "
+         "before, found none"},
+        {{{2, 3}, {NULL, ab}, false, 0},
+         "batch 2: expected classes without names as in the "
+         "batches before, found some"},
+        {{{3, 2}, {NULL, NULL}, true, 0},
+         "batch 2: expected 3 labels as in the batches before, "
+         "found 2"},
+        {{{2, 3}, {ab, ab}, true, 0},
+         "batch 2: expected 2 labels as in the batches before, "
+         "found 3"},
+        {{{2, 2}, {ab, ba}, true, 0},
+         "batch 2: class 0: expected \"a\" as in the batches before, "
+         "found \"b\""},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(write_meaning(cases[i].meaning), DROVE_E_SHAPE);
+        assert_string_equal(drove_error_text(), cases[i].text);
+        assert_int_equal(access("batches.rows", F_OK), -1);
+    }
+    ok(write_meaning((meaning){.n = {2, 3}, .name = {ab, ab}}));
+    ok(write_meaning((meaning){.n = {3, 2}, .name = {ab, ab}}));
+    ok(write_meaning((meaning){.n = {3, 3}, .name = {ab, ab}, .are_labels = true}));
+}
+
+static bool are_same(const drove_predictor *a, const drove_predictor *b)
+{
+    bool is_same = true;
+    for (size_t i = 0; i < drove_predictor_describe(a)->n_tensors; i++) {
+        drove_tensor_info p, q;
+        ok(drove_predictor_tensor(a, i, &p));
+        ok(drove_predictor_tensor(b, i, &q));
+        if (p.values != NULL) is_same &= memcmp(p.values, q.values, p.n * sizeof *p.values) == 0;
+    }
+    return is_same;
+}
+
+/* The second batch fails at its last step: the steps before it have moved the parameters beyond
+ * those of the first batch, which alone counts. */
+static void a_trainer_counts_completed_batches(void **state)
+{
+    drove_arrays *rows = all_rows();
+    drove_predictor *start = train_on(drove_arrays_name(rows), "mlp:6", "epochs=1");
+    drove_trainer *halved = open_trainer(start), *ended = open_trainer(start);
+    feed f = {.targets = CLASSES}, one = {.targets = FAILS};
+    const drove_batch_source breaks = {.context = &f, .next = next};
+    const drove_batch_source ends = {.context = &one, .next = next};
+    double loss = NAN, expected = 0;
+    uint64_t n = 0;
+    float *last = &x[2 * ROWS - 1][0], kept = *last;
+    (void)state;
+    *last = 3e38f;
+    assert_int_not_equal(drove_trainer_batches(halved, &breaks, &loss, &n), DROVE_OK);
+    *last = kept;
+    assert_non_null(strstr(drove_error_text(), "batch 2: "));
+    assert_int_equal(n, ROWS);
+    assert_int_equal(drove_trainer_batches(ended, &ends, &expected, NULL), DROVE_E_IO);
+    assert_true(loss == expected);
+    drove_predictor *a = model_of(halved), *b = model_of(ended);
+    assert_false(are_same(a, b));
+    drove_predictor_destroy(a);
+    drove_predictor_destroy(b);
+    drove_trainer_destroy(halved);
+    drove_trainer_destroy(ended);
+    drove_predictor_destroy(start);
+    drove_arrays_destroy(rows);
 }
 
 int main(void)
@@ -359,6 +478,8 @@ int main(void)
         cmocka_unit_test(a_run_on_the_file_is_one_on_the_arrays),
         cmocka_unit_test(a_trainer_takes_batch_after_batch),
         cmocka_unit_test(batches_that_do_not_go_together_are_refused),
+        cmocka_unit_test(a_number_is_one_class_in_all_batches),
+        cmocka_unit_test(a_trainer_counts_completed_batches),
     };
     return cmocka_run_group_tests(tests, make_rows, NULL);
 }
