@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects the lists; the outermost */
-static drove_fork_guard *first[2];                       /* by drove_fork_kind */
+static drove_fork_guard *first[DROVE_FORK_KINDS];        /* by drove_fork_kind */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void take_all(void)
@@ -14,7 +14,7 @@ static void take_all(void)
         for (drove_fork_guard *g = first[kind]; g != NULL; g = g->next) pthread_mutex_lock(g->lock);
 }
 
-/* In the parent and in the child, whose only thread is a copy of the one that took them. */
+/* In the parent, and in the child, whose only thread is a copy of the one that took them. */
 static void give_all(void)
 {
     for (size_t kind = DROVE_FORK_OUTER; kind <= DROVE_FORK_INNER; kind++)
@@ -23,10 +23,17 @@ static void give_all(void)
     pthread_mutex_unlock(&lock);
 }
 
+static void give_all_in_child(void)
+{
+    for (drove_fork_guard *g = first[DROVE_FORK_FRESH]; g != NULL; g = g->next)
+        *g->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    give_all();
+}
+
 /* Fails without memory alone; a child then has to do without. */
 static void watch_forks(void)
 {
-    (void)pthread_atfork(take_all, give_all, give_all);
+    (void)pthread_atfork(take_all, give_all, give_all_in_child);
 }
 
 void drove__fork_guard_add(drove_fork_guard *guard, pthread_mutex_t *guarded, drove_fork_kind kind)

@@ -2,8 +2,9 @@
  *
  * A fork copies one thread alone.  A lock that another thread held at that moment would stay locked
  * in the child for ever, and what it protects half changed.  So fork waits for the guarded locks,
- * and both processes go on with them free.  Not for locks that their holder may keep for long, nor
- * for those under which a thread itself may fork.
+ * and both processes go on with them free.  Not for those under which a thread itself may fork.
+ * A lock that its holder may keep for long is of the kind DROVE_FORK_FRESH: fork does not wait for
+ * it, and it is free in the child; so it may protect nothing that a holder leaves half changed.
  *
  * Threads: any.
  */
@@ -13,8 +14,13 @@
 #include <pthread.h>
 
 /* Which locks fork takes first: a holder of an outer lock may take inner ones, not the other way
- * round.  No thread holds two of the same kind. */
-typedef enum drove_fork_kind { DROVE_FORK_OUTER, DROVE_FORK_INNER } drove_fork_kind;
+ * round.  No thread holds two of the same one of these kinds.  FRESH: see above. */
+typedef enum drove_fork_kind {
+    DROVE_FORK_OUTER,
+    DROVE_FORK_INNER,
+    DROVE_FORK_FRESH,
+    DROVE_FORK_KINDS
+} drove_fork_kind;
 
 typedef struct drove_fork_guard {
     pthread_mutex_t         *lock;

@@ -4,12 +4,16 @@
  * (conv_file.h), so that later runs do.  A measurement takes enough images for some milliseconds of
  * this thread's own time, runs each candidate's passes in turn, and takes the fastest of several
  * rounds.
+ *
+ * Threads: any.  One measures at a time, so that none disturbs another's times; meanwhile others
+ * find what is known, and the process may fork.
  */
 #include "kernel/conv_file.h"
 #include "kernel/conv_ops.h"
 
 #include "base/clock.h"
 #include "base/cpu.h"
+#include "base/fork.h"
 #include "base/mem.h"
 
 #include <pthread.h>
@@ -22,9 +26,19 @@ static const double IMAGES_OPERATIONS = 1e9; /* per pass over the measured image
 static const uint64_t ROUNDS_NS = 60000000;  /* stop after this time and LEAST_ROUNDS */
 static const double TIE = 0.98;              /* the library must be this much faster than our own */
 
-/* choose_lock protects: known */
+/* choose_lock protects: known.  Held for a look alone; fork waits for it. */
 static pthread_mutex_t choose_lock = PTHREAD_MUTEX_INITIALIZER;
 static drovek_conv_record *known; /* a list; lives until the process ends */
+/* Held while a thread measures and adds to the file; taken before choose_lock.  It protects nothing
+ * of the process: a child of fork has it free, and measures for itself what is not known. */
+static pthread_mutex_t measure_lock = PTHREAD_MUTEX_INITIALIZER;
+static drove_fork_guard choose_guard, measure_guard;
+
+__attribute__((constructor)) static void guard_locks(void)
+{
+    drove__fork_guard_add(&choose_guard, &choose_lock, DROVE_FORK_INNER);
+    drove__fork_guard_add(&measure_guard, &measure_lock, DROVE_FORK_FRESH);
+}
 
 /* ---- candidates ---- */
 
@@ -248,31 +262,57 @@ static bool is_possible(const drovek_conv_options *opt, const drovek_conv_record
     return r->n_choices > 0;
 }
 
-/* Finds, reads or measures the record; under the lock. */
-static drove_status find_record(const drovek_conv_options *opt, const drovek_conv_record **out)
+/* NULL: not known yet.  A record is constant once it is known. */
+static const drovek_conv_record *look_up(const char *key)
 {
-    char key[DROVEK_CONV_KEY];
-    name_case(opt, key);
-    for (const drovek_conv_record *r = known; r != NULL; r = r->next) {
-        if (strcmp(r->key, key) != 0) continue;
-        *out = r;
-        return DROVE_OK;
-    }
+    pthread_mutex_lock(&choose_lock);
+    const drovek_conv_record *r = known;
+    while (r != NULL && strcmp(r->key, key) != 0) r = r->next;
+    pthread_mutex_unlock(&choose_lock);
+    return r;
+}
+
+static void make_known(drovek_conv_record *r)
+{
+    pthread_mutex_lock(&choose_lock);
+    r->next = known;
+    known = r;
+    pthread_mutex_unlock(&choose_lock);
+}
+
+/* Reads or measures the record; under measure_lock. */
+static drove_status make_record(const drovek_conv_options *opt, const char *key,
+                                const drovek_conv_record **out)
+{
+    *out = look_up(key); /* another thread may have been first */
+    if (*out != NULL) return DROVE_OK;
     drovek_conv_record *r = drove__alloc(1, sizeof *r);
     if (r == NULL) return drove__fail_nomem("convolution", sizeof *r);
-    memcpy(r->key, key, sizeof key);
+    memcpy(r->key, key, sizeof r->key);
     if (!drovek_conv_file_find(key, r) || !is_possible(opt, r)) {
-        drove_status status = measure(opt, r);
+        const drove_status status = measure(opt, r);
         if (status != DROVE_OK) {
             drove__free(r);
             return status;
         }
         drovek_conv_file_add(r);
     }
-    r->next = known;
-    known = r;
+    make_known(r);
     *out = r;
     return DROVE_OK;
+}
+
+/* Finds, reads or measures the record. */
+static drove_status find_record(const drovek_conv_options *opt, const drovek_conv_record **out)
+{
+    char key[DROVEK_CONV_KEY];
+    name_case(opt, key);
+    *out = look_up(key);
+    if (*out != NULL) return DROVE_OK;
+    pthread_mutex_lock(&measure_lock);
+    const drove_status status = make_record(opt, key, out);
+    pthread_mutex_unlock(&measure_lock);
+    return status;
 }
 
 drove_status drovek_conv_choose(const drovek_conv_options *opt, drovek_conv_choice *out,
@@ -284,9 +324,7 @@ drove_status drovek_conv_choose(const drovek_conv_options *opt, drovek_conv_choi
     *n_out = 0;
     list_candidates(opt, &only);
     if (only.n_choices > 1) {
-        pthread_mutex_lock(&choose_lock);
         status = find_record(opt, &r);
-        pthread_mutex_unlock(&choose_lock);
         if (status != DROVE_OK) return status;
     }
     for (size_t i = 0; i < r->n_choices && i < most; i++) {

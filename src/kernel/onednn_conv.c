@@ -12,6 +12,7 @@
 #include "kernel/conv_ops.h"
 #include "kernel/tiers.h"
 
+#include "base/fork.h"
 #include "base/mem.h"
 
 #include <dnnl.h>
@@ -53,6 +54,16 @@ typedef struct state {
 /* The engine has no state of its own: one serves the process. */
 static pthread_once_t engine_once = PTHREAD_ONCE_INIT;
 static dnnl_engine_t engine;
+
+/* Held while the library makes primitives, for which it has a store of the process with locks of
+ * its own: so no fork comes in between. */
+static pthread_mutex_t make_lock = PTHREAD_MUTEX_INITIALIZER;
+static drove_fork_guard make_guard;
+
+__attribute__((constructor)) static void guard_lock(void)
+{
+    drove__fork_guard_add(&make_guard, &make_lock, DROVE_FORK_INNER);
+}
 
 static void make_engine(void)
 {
@@ -342,11 +353,8 @@ static drove_status make_memory(drovek_conv *conv)
     return DROVE_OK;
 }
 
-static drove_status create(drovek_conv *conv)
+static drove_status make_state(drovek_conv *conv)
 {
-    if (!drovek_conv_has_library(conv->opt.kernels)) {
-        return drove__fail(DROVE_E_UNSUPPORTED, "convolution: oneDNN is not used here");
-    }
     pthread_once(&engine_once, make_engine);
     if (engine == NULL) return drove__fail(DROVE_E_UNSUPPORTED, "oneDNN: no engine");
     drovek_onednn_thread_init(); /* primitives run on as many threads as their creator may use */
@@ -358,6 +366,17 @@ static drove_status create(drovek_conv *conv)
     choose_sizes(st, conv->opt.rows);
     DROVE_TRY(make_stages(conv));
     return make_memory(conv);
+}
+
+static drove_status create(drovek_conv *conv)
+{
+    if (!drovek_conv_has_library(conv->opt.kernels)) {
+        return drove__fail(DROVE_E_UNSUPPORTED, "convolution: oneDNN is not used here");
+    }
+    pthread_mutex_lock(&make_lock);
+    const drove_status status = make_state(conv);
+    pthread_mutex_unlock(&make_lock);
+    return status;
 }
 
 static void destroy_call(call *c)

@@ -1,6 +1,6 @@
 /* A program forks while other threads of it train, predict and make data sets: the child predicts
  * with the same predictor, makes data sets and trains, and never waits for a lock of a thread that
- * it does not have.
+ * it does not have: also not while a thread measures how to compute convolutions.
  * ctest: timeout=300 */
 #include "system/run_support.h"
 
@@ -115,6 +115,21 @@ static int in_child(bool trains)
     return 0;
 }
 
+/* The child ends with status 0. */
+static void fork_to(int (*child_does)(bool trains), bool trains, int i)
+{
+    int status;
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        alarm(PATIENCE_S); /* SIGALRM ends a child that hangs */
+        _exit(child_does(trains));
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (status != 0)
+        fail_msg("fork %d: expected a child that ends by itself, found status 0x%x", i, status);
+}
+
 /* Forks while threads do `work`; the child's exit status is that of in_child. */
 static void fork_often(void *(*const work[N_THREADS])(void *), int n_forks, bool trains)
 {
@@ -126,18 +141,7 @@ static void fork_often(void *(*const work[N_THREADS])(void *), int n_forks, bool
     atomic_store(&is_over, false);
     for (int i = 0; i < N_THREADS; i++)
         assert_int_equal(pthread_create(&thread[i], NULL, work[i], &x), 0);
-    for (int i = 0; i < n_forks; i++) {
-        int status;
-        const pid_t child = fork();
-        assert_true(child >= 0);
-        if (child == 0) {
-            alarm(PATIENCE_S); /* SIGALRM ends a child that hangs */
-            _exit(in_child(trains && i % 20 == 0));
-        }
-        assert_int_equal(waitpid(child, &status, 0), child);
-        if (status != 0)
-            fail_msg("fork %d: expected a child that ends by itself, found status 0x%x", i, status);
-    }
+    for (int i = 0; i < n_forks; i++) fork_to(in_child, trains && i % 20 == 0, i);
     atomic_store(&is_over, true);
     for (int i = 0; i < N_THREADS; i++) {
         void *failed;
@@ -160,6 +164,83 @@ static void a_child_finds_the_locks_free(void **state)
     fork_often((void *(*const[])(void *)){keep_naming, keep_naming, keep_naming}, FORKS, false);
     fork_often((void *(*const[])(void *)){keep_predicting, keep_predicting, keep_predicting}, FORKS,
                false);
+}
+
+/* ---- convolutions, which are measured in the process ---- */
+
+enum { CONV_FORKS = 8, PIXELS = 784, SCORES = 10 };
+static atomic_uint conv_batch = 2; /* how to compute a batch of this size is being measured */
+static drove_predictor *digits;
+
+/* Sizes of batches have measurements of their own. */
+static bool train_lenet(unsigned batch, drove_predictor **out)
+{
+    drove_options opt = drove__options_default();
+    drove_run *run = NULL;
+    drove_result *result = NULL;
+    char text[16];
+    snprintf(text, sizeof text, "%u", batch);
+    set(&opt, "data", "synth:digits?n=40&seed=4");
+    set(&opt, "test", "none");
+    set(&opt, "model", "lenet");
+    set(&opt, "strategy", "sequential");
+    set(&opt, "threads", "1");
+    set(&opt, "lr", "0.01");
+    set(&opt, "batch", text);
+    set(&opt, "until", "epochs=1");
+    bool is_done = drove_run_create(&opt, &run) == DROVE_OK;
+    if (is_done) {
+        drove_run_keep_model(run);
+        is_done = drove_run_train(run, &result) == DROVE_OK;
+    }
+    if (is_done && out != NULL)
+        is_done = drove_predictor_open(drove_result_model(result), NULL, out) == DROVE_OK;
+    drove_result_destroy(result);
+    drove_run_destroy(run);
+    return is_done;
+}
+
+static void *keep_measuring(void *unused)
+{
+    while (!atomic_load(&is_over)) {
+        if (!train_lenet(atomic_load(&conv_batch), NULL)) return unused;
+        if (atomic_fetch_add(&conv_batch, 1) == 40) atomic_store(&conv_batch, 2);
+    }
+    return NULL;
+}
+
+static int with_lenet_in_child(bool trains)
+{
+    static uint8_t image[PIXELS];
+    float out[SCORES];
+    const drove_matrix one = drove_matrix_dense(image, DROVE_TYPE_U8, 1, PIXELS);
+    if (drove_predictor_rows(digits, &one, out) != DROVE_OK) return 2;
+    if (trains && !train_lenet(atomic_load(&conv_batch), NULL)) return 3;
+    return 0;
+}
+
+/* At any moment of a measurement: a time of 0 to 70 ms after the child before. */
+static void a_child_measures_convolutions_itself(void **state)
+{
+    (void)state;
+#if DROVE_TSAN
+    printf("skip: ThreadSanitizer allows no threads in a child of a process with threads\n");
+    skip();
+#endif
+    pthread_t thread;
+    void *failed;
+    setenv("XDG_CACHE_HOME", "/dev/null/nowhere", 1); /* no file that would spare measuring */
+    if (!train_lenet(1, &digits)) fail_msg("%s", drove_error_text());
+    atomic_store(&is_over, false);
+    assert_int_equal(pthread_create(&thread, NULL, keep_measuring, &x), 0);
+    for (int i = 0; i < CONV_FORKS; i++) {
+        usleep(10000 * (unsigned)(i % 8));
+        fork_to(with_lenet_in_child, true, i);
+    }
+    atomic_store(&is_over, true);
+    assert_int_equal(pthread_join(thread, &failed), 0);
+    assert_null(failed);
+    drove_predictor_destroy(digits);
 }
 
 static int make_model(void **state)
@@ -187,6 +268,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_child_trains_while_the_parent_does),
         cmocka_unit_test(a_child_finds_the_locks_free),
+        cmocka_unit_test(a_child_measures_convolutions_itself),
     };
     return cmocka_run_group_tests(tests, make_model, free_model);
 }
