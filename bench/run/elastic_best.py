@@ -17,18 +17,13 @@ import math
 import os
 import statistics
 
+import sweep_groups
+
 
 def load(folder, seeds):
     """strategy -> (step size, rho) -> results, of seeds up to this one"""
-    found = collections.defaultdict(lambda: collections.defaultdict(list))
-    with open(os.path.join(folder, "results.jsonl")) as f:
-        for line in f:
-            result = json.loads(line)
-            s = result["settings"]
-            if result["seed"] > seeds:
-                continue
-            found[s["strategy"]][s["lr"], s.get("rho", "default")].append(result)
-    return found
+    return sweep_groups.load(folder, seeds, lambda s: s["strategy"],
+                             lambda s: (s["lr"], s.get("rho", "default")))
 
 
 def median(results, name):

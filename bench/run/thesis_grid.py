@@ -18,6 +18,8 @@ import os
 import statistics
 import sys
 
+import sweep_groups
+
 # (strategy, threads): step size, batch, how many settings, seconds, crashes of 540
 THESIS = {
     ("mutex", 2): ("0.009", 32, 10, "15-17", 0), ("rwlock", 2): ("0.009", 32, 11, "15-17", 0), ("leashed:inf", 2): ("0.009", 64, 7, "16-18", 0),
@@ -34,15 +36,8 @@ STRATEGIES = ["mutex", "rwlock", "leashed:inf", "leashed:1", "leashed:0", "hogwi
 
 def load(folder, seeds):
     """(strategy, threads) -> (step size, batch) -> results, of seeds up to this one"""
-    found = collections.defaultdict(lambda: collections.defaultdict(list))
-    with open(os.path.join(folder, "results.jsonl")) as f:
-        for line in f:
-            result = json.loads(line)
-            s = result["settings"]
-            if result["seed"] > seeds:
-                continue
-            found[s["strategy"], int(s["threads"])][float(s["lr"]), int(s["batch"])].append(result)
-    return found
+    return sweep_groups.load(folder, seeds, lambda s: (s["strategy"], int(s["threads"])),
+                             lambda s: (float(s["lr"]), int(s["batch"])))
 
 
 def seconds(result):
