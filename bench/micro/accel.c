@@ -1,5 +1,5 @@
 /* bench/micro/accel.c - what a step on a device costs beside the bare matrix products of the same
- * step on the same device, and how copying overlaps computing; or what it costs on cores.
+ * step on the same device, and how copying overlaps computing; or the time of the step on cores.
  *
  * For each network and batch size, interleaved in one run, medians of the rounds:
  *   bare     the step's matrix products alone, on buffers of the device that are filled already
