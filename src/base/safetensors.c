@@ -28,7 +28,7 @@
 #endif
 
 #define HEADER_MOST_BYTES ((uint64_t)100 << 20)
-#define PART_BYTES        ((size_t)1 << 20)
+#define PART_BYTES        ((size_t)1 << 18)
 
 enum { LENGTH_BYTES = 8, NAME_SHOWN = 64 };
 
@@ -423,14 +423,19 @@ static drove_status check_spans(const loading *l, const span *spans, size_t *siz
 }
 
 /* A tensor's bytes, and whether they are those that were written: in parts, which are still in the
- * cache when they are summed. */
+ * cache when they are summed.  What comes short is not asked for again: then the reader has none left
+ * and reads whole parts to where they belong. */
 static drove_status read_tensor(loading *l, const char *name, char *into, size_t size_bytes)
 {
     if (l->sums == NULL) return drove__reader_read(l->reader, into, size_bytes);
     drove__checksum_reset(l->sum);
-    for (size_t done = 0; done < size_bytes; done += PART_BYTES) {
-        size_t n = size_bytes - done < PART_BYTES ? size_bytes - done : PART_BYTES;
-        DROVE_TRY(drove__reader_read(l->reader, into + done, n));
+    for (size_t done = 0, n; done < size_bytes; done += n) {
+        const size_t n_part = size_bytes - done < PART_BYTES ? size_bytes - done : PART_BYTES;
+        DROVE_TRY(drove__reader_read_some(l->reader, into + done, n_part, &n));
+        if (n == 0) { /* the end, of which this tells */
+            n = n_part;
+            DROVE_TRY(drove__reader_read(l->reader, into + done, n));
+        }
         drove__checksum_add(l->sum, into + done, n);
     }
     return drove__sums_check(l->sums, l->path, name, drove__checksum_value(l->sum));
