@@ -18,7 +18,15 @@
 
 #include <cmocka.h>
 
-enum { WORKERS = 3, MOST_WORKERS = 8, ROWS = 1000, BATCH = 10, N_PARAMS = 4, MS = 1000000, MOST_SAID = 2 };
+enum {
+    WORKERS = 3,
+    MOST_WORKERS = 8,
+    ROWS = 1000,
+    BATCH = 10,
+    N_PARAMS = 4,
+    MS = 1000000,
+    MOST_SAID = 2
+};
 
 typedef enum behaviour { COMPUTE, END_WITH_3, BE_KILLED, SPIN, SLEEP, STOP, FAIL } behaviour;
 
