@@ -423,7 +423,7 @@ static drove_status check_spans(const loading *l, const span *spans, size_t *siz
 }
 
 /* A tensor's bytes, and whether they are those that were written: in parts, which are still in the
- * cache when they are summed.  What comes short is not asked for again: then the reader has none left
+ * cache when they are summed.  What comes short is summed as it is: then the reader has none left,
  * and reads whole parts to where they belong. */
 static drove_status read_tensor(loading *l, const char *name, char *into, size_t size_bytes)
 {
