@@ -308,6 +308,7 @@ drove_status drove__problem_model(drove_run *run, float **theta)
     io.custom = &run->opt.custom;
     if (drove__names_model_file(run->opt.model)) {
         DROVE_TRY(load_start(run, &io, theta));
+        run->is_given = true;
         run->model->factors = drove__precision_factors(run->opt.precision);
         DROVE_TRY(check_custom(run));
         return drove__run_check_memory(run);
@@ -323,6 +324,7 @@ drove_status drove__problem_model(drove_run *run, float **theta)
         return drove__fail_nomem("the model's parameters", run->model->n_params * sizeof **theta);
     const char *file = drove__pytorch_file(run->opt.init),
                *init = file == NULL ? run->opt.init : "";
+    run->is_given = file != NULL || (init[0] == '\0' && run->model->initial != NULL);
     DROVE_TRY(drove__model_init(run->model, init, run->opt.seed, *theta));
     if (file == NULL) return DROVE_OK;
     if (run->opt.resume[0] != '\0') return drove__pytorch_resume(*theta, run->model);

@@ -129,7 +129,9 @@ drove_status drove__run_theta(drove_run *run, const float **out)
     const drove_params at = loop->sync->ops->peek(loop->sync);
     *out = run->theta != NULL ? run->theta : at.theta;
     if (run->theta == NULL || run->theta_is_current) return DROVE_OK;
+    const bool has_statistics = run->is_given && atomic_load(&loop->sync->published) == 0;
     if (at.words != NULL) loop->core_ops->unpack(loop->shared, at.words, run->theta);
+    else if (has_statistics) memcpy(run->theta, at.theta, run->model->n_params * sizeof *at.theta);
     else DROVE_TRY(drove__population_run(loop, at.theta));
     run->theta_is_current = true;
     return DROVE_OK;

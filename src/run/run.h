@@ -144,6 +144,7 @@ struct drove_run {
      * normalisation's statistics: drove__run_theta; else NULL */
     float         *theta;
     bool           theta_is_current; /* no step since they were made */
+    bool           is_given; /* the first parameters are those of a file, statistics among them */
     drove_standing standing;
     uint64_t       since_ns;       /* training time when these workers began; before: others */
     uint64_t       logged_ns;      /* training time at the last record of the log ... */
