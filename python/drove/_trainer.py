@@ -19,6 +19,7 @@ class Trainer:
     def __init__(self, values):
         """values: options of the library, among them the model, rule, lr and batch."""
         out = ffi.new("drove_trainer **")
+        self._batch = values["batch"]
         options, self._given = _loss.make_options(values)
         check(lib.drove_trainer_open(options, out))
         self._trainer = ffi.gc(out[0], lib.drove_trainer_destroy)
@@ -29,6 +30,10 @@ class Trainer:
         shift, scale = (np.ascontiguousarray(a, dtype=np.float64) for a in (shift, scale))
         check(lib.drove_trainer_scale_targets(self._trainer, ffi.cast("double *", shift.ctypes.data),
                                               ffi.cast("double *", scale.ctypes.data), scale.size))
+
+    def may_fail_midway(self, source):
+        """Whether a loss of the program's own may fail after steps of this pass were made."""
+        return self._given.of is not None and source.n_rows > int(self._batch)
 
     def run(self, source):
         """One pass over a Source with targets.  Its mean loss, each row's before its own step."""
@@ -116,9 +121,21 @@ class Learner:
         return trainer
 
     def run(self, trainer, source):
-        self.is_ahead = True
-        with self._or_back():
-            return trainer.run(source)
+        """One pass.  If the program's own loss fails it is undone, but for Ctrl-C, which leaves the steps that were made."""
+        before = None
+        try:
+            with self._or_back():
+                if trainer.may_fail_midway(source):
+                    before = (trainer.model() if self.is_ahead else self._model, trainer.state)
+                self.is_ahead = True
+                return trainer.run(source)
+        except (FloatingPointError, KeyboardInterrupt):
+            raise
+        except BaseException:
+            if before is not None:
+                self._model, self._state = before
+                self._trainer, self.is_ahead = None, False
+            raise
 
     def __getstate__(self):
         model = self.model

@@ -11,6 +11,7 @@ from sklearn.model_selection import cross_val_score
 
 import drove
 from drove import DroveClassifier, DroveRegressor, Loss
+from scratch import setUpModule, tearDownModule
 
 
 def half_square(outputs, targets):
@@ -159,6 +160,51 @@ class Failures(unittest.TestCase):
         with self.assertRaisesRegex(LookupError, "today not"):
             model.partial_fit(X, y)
         np.testing.assert_array_equal(model.predict(X), before)
+
+    def test_a_pass_that_fails_midway_is_undone(self):
+        """Parameters and momentum are those of before the call, which an estimator that never failed shows."""
+        X, y = values()
+        left = [10 ** 9]
+
+        def moody(outputs, targets):
+            left[0] -= 1
+            if left[0] == 0:
+                raise raises[0]
+            return half_square(outputs, targets)
+
+        def start():
+            left[0] = 10 ** 9
+            model = DroveRegressor("mlp:8", loss=moody, rule="momentum:0.9", lr=0.01, batch=20, random_state=0)
+            return model.partial_fit(X, y).partial_fit(X, y)
+        well, model = start(), start()
+        before, loss = model.predict(X), model.loss_
+        for raises in ([LookupError("today not")], [SystemExit(3)]):
+            left[0] = 8
+            with self.assertRaises(type(raises[0])):
+                model.partial_fit(X, y)
+            np.testing.assert_array_equal(model.predict(X), before)
+            self.assertEqual(model.loss_, loss)
+        left[0] = 10 ** 9
+        np.testing.assert_array_equal(model.partial_fit(X, y).predict(X), well.partial_fit(X, y).predict(X))
+        self.assertEqual(model.loss_, well.loss_)
+        raises, left[0] = [KeyboardInterrupt()], 8  # the steps that were made count
+        before = model.predict(X)
+        with self.assertRaises(KeyboardInterrupt):
+            model.partial_fit(X, y)
+        self.assertGreater(np.abs(model.predict(X) - before).max(), 0)
+
+        def parts():
+            for n in range(0, 300, 100):
+                left[0] = 3 if n == 200 else 10 ** 9
+                yield X[n:n + 100], y[n:n + 100]
+        raises = [LookupError("today not")]
+        well, model = start(), start()
+        with self.assertRaises(LookupError):
+            model.partial_fit(parts())
+        left[0] = 10 ** 9
+        for n in 0, 100:  # the batches before the one that failed
+            well.partial_fit(X[n:n + 100], y[n:n + 100])
+        np.testing.assert_array_equal(model.predict(X), well.predict(X))
 
     def test_what_it_returns(self):
         for function, error, text in (

@@ -8,6 +8,7 @@ import numpy as np
 
 import drove
 from drove import DroveClassifier, DroveRegressor
+from scratch import setUpModule, tearDownModule
 
 try:
     import pyarrow

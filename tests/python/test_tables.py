@@ -12,6 +12,7 @@ import numpy as np
 
 import drove
 from drove import DroveClassifier, DroveRegressor, _tables
+from scratch import setUpModule, tearDownModule
 
 RUN = dict(model="mlp:8", until="epochs=4", lr=0.01, strategy="sequential", threads=1, test="none", seed=1)
 

@@ -17,6 +17,7 @@ from unittest import mock
 import numpy as np
 
 import drove
+from scratch import setUpModule, tearDownModule
 
 
 def problem(n=400, d=8):

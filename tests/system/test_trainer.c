@@ -509,6 +509,81 @@ static void wrong_rows_change_nothing(void **state)
     drove_arrays_destroy(others);
 }
 
+/* ---- a loss of the program's own that fails in the middle of a pass ---- */
+
+/* (z - t)^2 / 2; *context: so many calls are left, the next one fails. */
+static drove_status moody(void *context, const drove_loss_batch *b)
+{
+    int *left = context;
+    if ((*left)-- == 0) {
+        snprintf(b->why, b->why_size, "enough");
+        return DROVE_E_DATA;
+    }
+    for (size_t i = 0; i < b->n_rows; i++) {
+        const float error = b->outputs[i] - b->values[i];
+        b->loss[i] = 0.5f * error * error;
+        if (b->derivative != NULL) b->derivative[i] = error;
+    }
+    return DROVE_OK;
+}
+
+static drove_trainer *open_moody(drove_options opt, int *left, const drove_predictor *from)
+{
+    const drove_custom_loss loss = {.name = "moody", .context = left, .eval = moody};
+    drove_trainer *t;
+    set(&opt, "model", drove_predictor_name(from));
+    ok(drove_options_set_loss(&opt, &loss));
+    ok(drove_trainer_open(&opt, &t));
+    return t;
+}
+
+/* The steps before the failure stay; what was kept before the pass leads back, momentum too. */
+static void a_pass_that_fails_can_be_taken_back(void **state)
+{
+    const problem *p = *state;
+    enum { ENOUGH = 1 << 30, N_MADE = 2 };
+    int left = ENOUGH, well = ENOUGH, is_over = 0;
+    size_t n_numbers;
+    uint64_t n_updates;
+    float kept[4 * D];
+    double loss;
+    const drove_options opt = options_for("linear", "momentum:0.9", "1e-6", "32");
+    drove_options with_loss = opt;
+    const drove_custom_loss own = {.name = "moody", .context = &well, .eval = moody};
+    ok(drove_options_set_loss(&with_loss, &own));
+    drove_predictor *start = run_for(with_loss, p->values, "epochs=1");
+    drove_trainer *whole = open_moody(opt, &well, start), *fails = open_moody(opt, &left, start);
+    passes(whole, p->values, 2);
+    passes(fails, p->values, 2);
+    drove_predictor *before = model_of(fails);
+    const float *numbers = drove_trainer_state(fails, &n_numbers, &n_updates);
+    assert_in_range(n_numbers, D, DROVE_COUNT(kept));
+    memcpy(kept, numbers, n_numbers * sizeof *kept);
+
+    left = N_MADE;
+    ok(drove_trainer_begin(fails, p->values));
+    assert_int_equal(drove_trainer_advance(fails, 60.0, &is_over, &loss), DROVE_E_DATA);
+    assert_non_null(strstr(drove_error_text(), "loss moody: enough"));
+    assert_true(is_over);
+    ok(drove_trainer_begin(whole, p->values));
+    for (int i = 0; i < N_MADE; i++) ok(drove_trainer_advance(whole, 0.0, &is_over, &loss));
+    drove_predictor *a = model_of(whole), *b = model_of(fails);
+    assert_true(distance(a, b) == 0.0);
+    assert_true(distance(a, before) > 0.0);
+
+    drove_trainer *back = open_moody(opt, &well, before);
+    ok(drove_trainer_set_state(back, kept, n_numbers, n_updates));
+    passes(back, p->values, 1);
+    ok(drove_trainer_advance(whole, 60.0, &is_over, &loss));
+    drove_predictor *c = model_of(whole), *d = model_of(back);
+    assert_true(distance(c, d) == 0.0);
+    drove_predictor *const predictors[] = {start, before, a, b, c, d};
+    for (size_t i = 0; i < DROVE_COUNT(predictors); i++) drove_predictor_destroy(predictors[i]);
+    drove_trainer_destroy(whole);
+    drove_trainer_destroy(fails);
+    drove_trainer_destroy(back);
+}
+
 /* ---- threads ---- */
 
 typedef struct learner {
@@ -560,6 +635,7 @@ int main(void)
         cmocka_unit_test(a_run_goes_on_in_the_scale_of_its_targets),
         cmocka_unit_test(wrong_options_are_refused),
         cmocka_unit_test(wrong_rows_change_nothing),
+        cmocka_unit_test(a_pass_that_fails_can_be_taken_back),
         cmocka_unit_test(two_trainers_at_once),
     };
     return cmocka_run_group_tests(tests, make_problem, free_problem);
