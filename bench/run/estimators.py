@@ -10,7 +10,7 @@ Data: cancer and digits (scikit-learn's own), with --mnist MNIST's images as byt
 rows.
 
 --equal prints the time to an equal score alone: drove is asked for 1, 2, 4 ... passes until its accuracy on the held-out rows is that of
-the estimator of scikit-learn, and that fit counts, with its search of a step size.  Both are then fitted in turns.
+the estimator of scikit-learn, within 0.05 points, and that fit counts, with its search of a step size.  Both are then fitted in turns.
 
 Prints a line of JSON for each fit, and a table; then what a call costs: predict_proba of one row, partial_fit of 32
 rows, the import of the package in a fresh interpreter.
@@ -77,6 +77,7 @@ def libsvm(name, test):
 
 
 PASSES = (1, 2, 4, 8, 16, 32, 64)  # of drove, for the time to an equal score
+SAME = 0.0005  # of accuracies: a sixth of what chance does to that of covtype's 23,241 held-out rows, none of 450 rows
 MANY = 30_000_000  # numbers of dense data with which SGDClassifier makes 20 passes: by itself it makes hundreds, for an hour
 
 
@@ -135,10 +136,10 @@ def to_equal_score(kind, make, data, rounds):
         found = {}
         for n in PASSES:
             found[n] = measure(drove_of(kind, n, threads), data)["accuracy"]
-            if found[n] >= theirs[0]["accuracy"]:
+            if found[n] >= theirs[0]["accuracy"] - SAME:
                 break
         best = max(found, key=found.get)
-        passes.append(best if found[best] >= theirs[0]["accuracy"] else None)
+        passes.append(best if found[best] >= theirs[0]["accuracy"] - SAME else None)
         makes.append(drove_of(kind, best, threads))
     ours = []
     for turn in range(rounds):

@@ -290,6 +290,7 @@ class _Drove(BaseEstimator):
 
     @property
     def model_(self):
+        """The trained drove.Model; after partial_fit that of the last step."""
         if not self._is_fitted:
             raise AttributeError(f"{type(self).__name__} is not fitted: it has no model_")
         return self._learner.model

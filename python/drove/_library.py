@@ -133,6 +133,7 @@ class Progress:
 
     @classmethod
     def of(cls, p):
+        """Of the library's drove_progress *."""
         values = {field.name: getattr(p, field.name) for field in dataclasses.fields(cls)}
         values["evaluated"] = bool(values["evaluated"])
         return cls(**values)

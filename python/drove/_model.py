@@ -151,6 +151,7 @@ class Model:
         return self.table_remarks(_parquet.opened(x), None)
 
     def table_remarks(self, x, names):
+        """remarks() of a table whose columns count as called `names`; None: by their own names."""
         source = None if isinstance(x, (str, os.PathLike)) else _tables.source_of(x, names)
         out = ffi.new("char **")
         check(lib.drove_predictor_remarks(self._predictor, encoded(x if source is None else source.spec), out))

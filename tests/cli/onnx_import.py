@@ -99,6 +99,14 @@ def torch():
             x = torch.cat([x + torch.relu(self.b(x)), torch.relu(self.c(x))], 1)
             return self.fc(torch.flatten(self.mean(nn.functional.avg_pool2d(x, 2)), 1))
 
+    class Normed(nn.Module):  # by moving statistics that no convolution takes in
+        def __init__(self):
+            super().__init__()
+            self.norm, self.fc = nn.BatchNorm2d(3), nn.Linear(3 * 16 * 16, 5)
+
+        def forward(self, x):
+            return self.fc(torch.flatten(torch.relu(self.norm(x)), 1))
+
     class Mlp(nn.Sequential):
         def __init__(self):
             super().__init__(nn.Flatten(), nn.Linear(3 * 16 * 16, 12), nn.ReLU(), nn.Linear(12, 5), nn.Softmax(1))
@@ -107,7 +115,7 @@ def torch():
     x = torch.randint(0, 256, (n, 3, 16, 16)).to(torch.float32)
     np.save("x.npy", x.numpy().astype(np.uint8))
     np.save("y.npy", np.arange(n) % 5)
-    for make in Net, Residual, Mlp:
+    for make in Net, Residual, Normed, Mlp:
         model = make()
         model.train()
         model(x / 255)  # statistics of batch normalisation

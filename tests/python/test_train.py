@@ -1,5 +1,6 @@
 """train(), callbacks, signals, models and logs."""
 import copy
+import inspect
 import io
 import os
 import pickle
@@ -328,8 +329,14 @@ class Package(unittest.TestCase):
         self.assertEqual(out[2], ".".join(numbers))
 
     def test_names(self):
+        without = []
         for name in drove.__all__:
-            self.assertIsNotNone(getattr(drove, name).__doc__)
+            found = getattr(drove, name)
+            public = [(name, found)] + [(f"{name}.{part}", value) for part, value in inspect.getmembers(found)
+                                        if inspect.isclass(found) and not part.startswith("_")]
+            without += [name for name, value in public
+                        if (callable(value) or isinstance(value, property)) and not inspect.getdoc(value)]
+        self.assertEqual(without, [])
         with self.assertRaises(AttributeError):
             drove.nothing
 
