@@ -87,12 +87,12 @@ static drove_recorded recorded_task(const drove_task *task)
                             .lr_factor = task->lr_factor};
 }
 
+/* The loop records. */
 static void write_down_live(drove_worker *w, const drove_task *task, uint64_t n_steps,
                             const drove_publish_info *info)
 {
     drove_loop *loop = w->loop;
     drove_recorded r = recorded_task(task);
-    if (loop->recording == NULL) return;
     r.read = loop->sync->worker[w->index].version;
     r.view_order = r.read; /* in place, there is none: this takes one byte */
     r.staleness = info->staleness;
@@ -121,7 +121,7 @@ static drove_status step_live(drove_worker *w, const drove_task *task, const dro
     w->trace.clamped += made.n_clamped;
     info.attempts += (uint32_t)made.n_steps - 1; /* one each, and the strategy's failed ones */
     count(w, batch->n_rows, made.n_steps, &info);
-    write_down_live(w, task, made.n_steps, &info);
+    if (loop->recording != NULL) write_down_live(w, task, made.n_steps, &info);
     drove__worker_check_finite(w, made.is_finite ? made.score.loss : NAN);
     if (loop->spans != NULL) note(w, DROVE_SPAN_BACKWARD, DROVE_NO_PART, task->number, t0, t1);
     if (loop->source->ops->done != NULL)

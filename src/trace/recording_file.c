@@ -6,24 +6,7 @@
 
 #include <string.h>
 
-/* What a step has besides its usual numbers: the first byte of its bytes. */
-enum {
-    HAS_ORDER = 1,
-    IS_DROPPED = 2,
-    IS_UPDATED = 4,
-    IS_EARLY = 8,
-    IS_SETTLING = 16,
-    HAS_RETRIED = 32,
-    HAS_RANGE = 64, /* first, n_rows, lr_factor */
-    HAS_STEPS = 128
-};
-
 /* ---- numbers ---- */
-
-static void u64_pack(unsigned char *to, uint64_t value)
-{
-    for (int i = 0; i < 8; i++) to[i] = (unsigned char)(value >> 8 * i);
-}
 
 void drove__u32_pack(unsigned char *to, uint32_t value)
 {
@@ -52,16 +35,9 @@ static unsigned char *put(unsigned char *to, uint64_t value)
     return to;
 }
 
-/* A difference modulo 2^64: small ones of either sign take one byte. */
-static uint64_t change_of(uint64_t before, uint64_t now)
-{
-    uint64_t change = now - before;
-    return change << 1 ^ (0 - (change >> 63));
-}
-
 static unsigned char *put_change(unsigned char *to, uint64_t before, uint64_t now)
 {
-    return put(to, change_of(before, now));
+    return put(to, drove__change_of(before, now));
 }
 
 typedef struct reading {
@@ -102,46 +78,30 @@ static double get_double(reading *r)
 
 /* ---- steps ---- */
 
-static unsigned flags_of(const drove_recorded *s)
+/* What drove__step_pack_usual does not write. */
+size_t drove__step_pack_other(unsigned char *to, const drove_recorded *before,
+                              const drove_recorded *s)
 {
-    unsigned flags = s->order != DROVE_RECORDED_NO_ORDER ? HAS_ORDER : 0;
+    unsigned flags = drove__step_flags(s);
     bool is_range = s->first != 0 || s->n_rows != 0 || s->lr_factor != 1.0;
-    if (s->is_dropped) flags |= IS_DROPPED;
-    if (s->is_updated) flags |= IS_UPDATED;
-    if (s->is_early) flags |= IS_EARLY;
-    if (s->is_settling) flags |= IS_SETTLING;
-    if (s->retried != 0) flags |= HAS_RETRIED;
-    if (is_range && !s->is_settling) flags |= HAS_RANGE;
-    if (s->n_steps != 1) flags |= HAS_STEPS;
-    return flags;
-}
-
-size_t drove__step_pack(unsigned char *to, const drove_recorded *before, const drove_recorded *s)
-{
-    unsigned flags = flags_of(s);
-    const bool has_order = (flags & HAS_ORDER) != 0;
-    const uint64_t usual[] = {change_of(before->number, s->number),
-                              change_of(before->read, s->read), change_of(s->read, s->view_order),
-                              s->staleness,
-                              has_order ? change_of(s->read + s->staleness, s->order) : 0};
-    unsigned char *at = to;
-    *at++ = (unsigned char)flags;
-    /* Nearly all steps: a byte for each. */
-    if ((flags & (HAS_RETRIED | HAS_STEPS | HAS_RANGE)) == 0 &&
-        (usual[0] | usual[1] | usual[2] | usual[3] | usual[4]) < 128) {
-        for (int i = 0; i < 5; i++) *at++ = (unsigned char)usual[i];
-        return 5u + has_order;
-    }
-    for (int i = 0; i < 4; i++) at = put(at, usual[i]);
-    if (has_order) at = put(at, usual[4]);
-    if (flags & HAS_RETRIED) at = put_change(at, s->read, s->retried);
-    if (flags & HAS_STEPS) at = put(at, s->n_steps);
-    if ((flags & HAS_RANGE) == 0) return (size_t)(at - to);
+    unsigned char *at = to + 1;
+    if (s->retried != 0) flags |= DROVE_STEP_RETRIED;
+    if (is_range && !s->is_settling) flags |= DROVE_STEP_RANGE;
+    if (s->n_steps != 1) flags |= DROVE_STEP_SEVERAL;
+    *to = (unsigned char)flags;
+    at = put_change(at, before->number, s->number);
+    at = put_change(at, before->read, s->read);
+    at = put_change(at, s->read, s->view_order);
+    at = put(at, s->staleness);
+    if (flags & DROVE_STEP_ORDER) at = put_change(at, s->read + s->staleness, s->order);
+    if (flags & DROVE_STEP_RETRIED) at = put_change(at, s->read, s->retried);
+    if (flags & DROVE_STEP_SEVERAL) at = put(at, s->n_steps);
+    if ((flags & DROVE_STEP_RANGE) == 0) return (size_t)(at - to);
     uint64_t bits;
     memcpy(&bits, &s->lr_factor, sizeof bits);
     at = put_change(at, before->first, s->first);
     at = put(at, s->n_rows);
-    u64_pack(at, bits);
+    drove__u64_pack(at, bits);
     return (size_t)(at + 8 - to);
 }
 
@@ -151,21 +111,21 @@ size_t drove__step_unpack(const unsigned char *from, size_t n, const drove_recor
     reading r = {.at = from, .end = from + n, .is_good = n > 0};
     if (n == 0) return 0;
     unsigned flags = *r.at++;
-    *s = (drove_recorded){.is_dropped = (flags & IS_DROPPED) != 0,
-                          .is_updated = (flags & IS_UPDATED) != 0,
-                          .is_early = (flags & IS_EARLY) != 0,
-                          .is_settling = (flags & IS_SETTLING) != 0,
+    *s = (drove_recorded){.is_dropped = (flags & DROVE_STEP_DROPPED) != 0,
+                          .is_updated = (flags & DROVE_STEP_UPDATED) != 0,
+                          .is_early = (flags & DROVE_STEP_EARLY) != 0,
+                          .is_settling = (flags & DROVE_STEP_SETTLING) != 0,
                           .n_steps = 1,
                           .order = DROVE_RECORDED_NO_ORDER,
-                          .lr_factor = (flags & IS_SETTLING) != 0 ? 0.0 : 1.0};
+                          .lr_factor = (flags & DROVE_STEP_SETTLING) != 0 ? 0.0 : 1.0};
     s->number = get_change(&r, before->number);
     s->read = get_change(&r, before->read);
     s->view_order = get_change(&r, s->read);
     s->staleness = get(&r);
-    if (flags & HAS_ORDER) s->order = get_change(&r, s->read + s->staleness);
-    if (flags & HAS_RETRIED) s->retried = get_change(&r, s->read);
-    if (flags & HAS_STEPS) s->n_steps = get(&r);
-    if (flags & HAS_RANGE) {
+    if (flags & DROVE_STEP_ORDER) s->order = get_change(&r, s->read + s->staleness);
+    if (flags & DROVE_STEP_RETRIED) s->retried = get_change(&r, s->read);
+    if (flags & DROVE_STEP_SEVERAL) s->n_steps = get(&r);
+    if (flags & DROVE_STEP_RANGE) {
         s->first = get_change(&r, before->first);
         s->n_rows = get(&r);
         s->lr_factor = get_double(&r);
@@ -181,7 +141,7 @@ uint64_t drove__block_sum(const unsigned char head[DROVE_BLOCK_HEAD_SIZE], const
 {
     unsigned char both[20 + 8];
     memcpy(both, head, 20);
-    u64_pack(both + 20, drove__checksum(bytes, size));
+    drove__u64_pack(both + 20, drove__checksum(bytes, size));
     return drove__checksum(both, sizeof both);
 }
 
@@ -189,16 +149,16 @@ void drove__block_head_pack(unsigned char head[DROVE_BLOCK_HEAD_SIZE], uint32_t 
                             uint64_t n_steps, const void *bytes, size_t size)
 {
     drove__u32_pack(head, kind);
-    u64_pack(head + 4, n_steps);
-    u64_pack(head + 12, size);
-    u64_pack(head + 20, drove__block_sum(head, bytes, size));
+    drove__u64_pack(head + 4, n_steps);
+    drove__u64_pack(head + 12, size);
+    drove__u64_pack(head + 20, drove__block_sum(head, bytes, size));
 }
 
 void drove__mark_pack(unsigned char to[DROVE_MARK_SIZE], const drove_recorded_mark *m)
 {
     const uint64_t all[] = {m->next,     m->published, m->checksum,
                             m->train_ns, m->n_steps,   m->outcome};
-    for (size_t i = 0; i < DROVE_COUNT(all); i++) u64_pack(to + 8 * i, all[i]);
+    for (size_t i = 0; i < DROVE_COUNT(all); i++) drove__u64_pack(to + 8 * i, all[i]);
 }
 
 void drove__mark_unpack(const unsigned char from[DROVE_MARK_SIZE], drove_recorded_mark *m)
