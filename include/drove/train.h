@@ -133,8 +133,9 @@ unsigned drove_launched_rank(void);
  * without ranks, `status` with that text. */
 drove_status drove_train_decline(drove_status status, const char *why);
 /* Call it after drove_train has failed while ranks joined or ran, on the same thread, once its text
- * was shown: ends all ranks with this exit status, since they would wait for this one.  Does
- * nothing in all other cases. */
+ * was shown: ends all ranks with this exit status, since they would wait for this one.  Under
+ * MPICH's launcher a process whose MPI_Init has failed ends by SIGTERM, which makes the launcher
+ * end the others.  Does nothing in all other cases. */
 void drove_ranks_abandon(int exit_status);
 
 /* ---- results ---- */

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 static const char *const libraries[] = {"openmpi", "mpich"};
 
@@ -75,6 +77,8 @@ bool drove__mpi_is_launched(void)
 
 /* Of this thread's last attempt to open a transport, if the others may wait for this rank. */
 static _Thread_local drove_wire *stranded;
+/* The same, where MPI itself could not begin, so there is nothing to abort. */
+static _Thread_local bool is_outside;
 
 static void name_module(char into[64], const char *library)
 {
@@ -234,6 +238,7 @@ drove_status drove__transport_mpi(const drovek_table *kernels, double timeout_s,
     const int failed = init_undisturbed(ops, &w, error);
     if (failed != 0) {
         stranded = w;
+        is_outside = failed != 2 && w == NULL;
         return failed == 2
                    ? drove__fail(DROVE_E_UNSUPPORTED, "%s", error)
                    : drove__fail(DROVE_E_SYSTEM, "rank %u: %s", drove__mpi_launched_rank(), error);
@@ -252,11 +257,35 @@ drove_status drove__transport_mpi(const drovek_table *kernels, double timeout_s,
     return status;
 }
 
+/* MPICH's launcher takes a process that exits without having been in MPI_Init for an ordinary one.
+ * It waits for the others, which wait in MPI_Init for ever.  When a signal has ended a process, it
+ * kills all.  It looks for that only when something else happens: here the last copy of this rank's
+ * output is closed, by a child that outlives this process by a moment. */
+static void end_by_signal(void)
+{
+    const struct timespec moment = {.tv_nsec = 200000000};
+    sigset_t one;
+    if (fork() == 0) {
+        (void)nanosleep(&moment, NULL);
+        _exit(0);
+    }
+    sigemptyset(&one);
+    sigaddset(&one, SIGTERM);
+    (void)signal(SIGTERM, SIG_DFL);
+    (void)pthread_sigmask(SIG_UNBLOCK, &one, NULL);
+    (void)raise(SIGTERM);
+}
+
 void drove__mpi_abandon(int status)
 {
+    const launcher *l = find_launcher();
     drove_wire *w = stranded;
+    const bool is_ignored = is_outside && l != NULL && l->library != NULL &&
+                            strcmp(l->library, "mpich") == 0 && drove__mpi_is_launched();
     stranded = NULL;
+    is_outside = false;
     if (w != NULL) w->ops->abort(w, status);
+    else if (is_ignored) end_by_signal();
 }
 
 void drove__transport_abort(drove_transport *t, int status)

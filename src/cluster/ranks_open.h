@@ -38,7 +38,9 @@ drove_status drove__transport_mpi_given(int communicator, const char *library,
 drove_status drove__mpi_find_library(const char *name, const char **out);
 
 /* After one of the two has failed on this thread, and once its error was shown: ends all processes
- * of the job with this exit status if they may wait for this rank.  Else returns. */
+ * of the job with this exit status if they may wait for this rank.  Where MPI_Init itself has
+ * failed, MPICH's launcher does so only after a signal: this process ends by SIGTERM.  Else
+ * returns. */
 void drove__mpi_abandon(int status);
 
 /* Ends all processes of the job with this exit status.  Returns only if t has no wire. */

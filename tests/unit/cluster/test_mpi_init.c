@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -63,6 +64,46 @@ static void a_rank_that_cannot_join_ends_the_others(void **state)
     unsetenv("DROVE_TEST_WIRE");
 }
 
+/* The status of a child that fails to join and gives up, started by a launcher of n ranks whose
+ * variables these are.  It ignores SIGTERM, as a program may. */
+static int status_of_lone_rank(const char *size, const char *rank, const char *n)
+{
+    int status = 0;
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        drovek_table kernels;
+        drove_transport *t = NULL;
+        unsetenv("OMPI_COMM_WORLD_SIZE");
+        unsetenv("OMPI_COMM_WORLD_RANK");
+        setenv(size, n, 1);
+        setenv(rank, "0", 1);
+        setenv("DROVE_MPI", "openmpi", 1); /* the module that stands for either library's */
+        (void)signal(SIGTERM, SIG_IGN);
+        if (drovek_select(&kernels, drove__cpu_features(), "ref") != DROVE_OK) _exit(3);
+        if (drove__transport_mpi(&kernels, 1.0, &t) != DROVE_E_SYSTEM) _exit(4);
+        drove__mpi_abandon(7);
+        drove__mpi_abandon(7);
+        _exit(5);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return status;
+}
+
+/* MPICH's launcher, by mpiexec or srun, sees only a signal. */
+static void a_rank_that_was_never_in_mpi_ends_as_its_launcher_sees(void **state)
+{
+    (void)state;
+    int status = status_of_lone_rank("PMI_SIZE", "PMI_RANK", "2");
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+    status = status_of_lone_rank("MPI_LOCALNRANKS", "MPI_LOCALRANKID", "3");
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+    status = status_of_lone_rank("PMI_SIZE", "PMI_RANK", "1"); /* no others wait */
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 5);
+    status = status_of_lone_rank("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "2");
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 5); /* Open MPI's sees a status */
+}
+
 static void libraries_of_communicators(void **state)
 {
     const char *found;
@@ -79,6 +120,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_signal_waits_for_mpi_init),
         cmocka_unit_test(a_rank_that_cannot_join_ends_the_others),
+        cmocka_unit_test(a_rank_that_was_never_in_mpi_ends_as_its_launcher_sees),
         cmocka_unit_test(libraries_of_communicators),
     };
     char path[PATH_MAX + 16];
