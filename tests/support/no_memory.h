@@ -1,5 +1,5 @@
-/* tests/support/no_memory.h - memory that runs out at a chosen allocation of the calling thread, and
- * a count of what was not freed.
+/* tests/support/no_memory.h - memory that runs out at a chosen allocation of the calling thread,
+ * and a count of what was not freed.
  *
  * Defines malloc and its like for the whole program, over glibc's: included by one file of a test,
  * since a library that defines malloc would be linked to every test.  Without effect under a

@@ -31,7 +31,8 @@ static void difference(writer *w, uint64_t before, uint64_t now)
 
 static void write_plainly(writer *w, const drove_recorded *before, const drove_recorded *s)
 {
-    const bool has_range = !s->is_settling && (s->first > 0 || s->n_rows > 0 || s->lr_factor != 1.0);
+    const bool has_range =
+        !s->is_settling && (s->first > 0 || s->n_rows > 0 || s->lr_factor != 1.0);
     const bool flags[8] = {s->order != UINT64_MAX, s->is_dropped,   s->is_updated, s->is_early,
                            s->is_settling,         s->retried != 0, has_range,     s->n_steps != 1};
     w->n = 1;
@@ -47,7 +48,8 @@ static void write_plainly(writer *w, const drove_recorded *before, const drove_r
     if (!has_range) return;
     difference(w, before->first, s->first);
     number(w, s->n_rows);
-    memcpy(w->bytes + w->n, &s->lr_factor, 8); /* little-endian: as every machine that tests run on */
+    memcpy(w->bytes + w->n, &s->lr_factor,
+           8); /* little-endian: as every machine that tests run on */
     w->n += 8;
 }
 
@@ -94,12 +96,14 @@ static void a_usual_step_has_six_bytes(void **state)
  * without a place. */
 static void numbers_of_one_byte_and_more(void **state)
 {
-    static const uint64_t edge[] = {0,       1,           63, 64, 126, 127, 128, (uint64_t)1 << 56,
+    static const uint64_t edge[] = {0,       1,         63,        64,
+                                    126,     127,       128,       (uint64_t)1 << 56,
                                     1 << 14, 0 - 64ull, 0 - 65ull, (uint64_t)1 << 63};
     const drove_recorded before = {.number = 1000, .read = 5000, .first = 70};
     (void)state;
     for (size_t i = 0; i < DROVE_COUNT(edge); i++) {
-        for (unsigned which = 1; which < 64; which++) { /* a bit for each number, and has it a place */
+        for (unsigned which = 1; which < 64;
+             which++) { /* a bit for each number, and has it a place */
             drove_recorded s = {.n_steps = 1, .lr_factor = 1.0, .is_updated = true};
             s.number = before.number + (which & 1 ? edge[i] : 2);
             s.read = before.read + (which & 2 ? edge[i] : 3);

@@ -1,0 +1,197 @@
+/* Constants of ONNX files: in lists, as bytes, and in a file beside; what does not fit is an error
+ * that names the constant, and nothing stays.
+ */
+#include "model/onnx_file.h"
+
+#include "base/mem.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { FLOAT = 1, INT64 = 7, DOUBLE = 11, N = 6 };
+
+static float floats[N] = {1.5f, -2.0f, 0.25f, 8.0f, -0.5f, 3.0f};
+static double doubles[N] = {1.5, -2.0, 0.25, 8.0, -0.5, 3.0};
+static int64_t sizes[N] = {2, 3, -1, 7, 0, 5}, sides[2] = {2, 3};
+
+static char operator_name[] = "Gemm", node_name[] = "last", constant_name[] = "w";
+static Drove__Onnx__Node file_node = DROVE__ONNX__NODE__INIT;
+static const drove_onnx_node node = {.node = &file_node};
+static const drove_onnx_reader reader = {.file = "net.onnx"};
+
+static Drove__Onnx__Tensor tensor_of(int32_t type)
+{
+    Drove__Onnx__Tensor t = DROVE__ONNX__TENSOR__INIT;
+    t.name = constant_name;
+    t.has_data_type = true;
+    t.data_type = type;
+    t.dims = sides;
+    t.n_dims = 2;
+    return t;
+}
+
+static Drove__Onnx__Tensor raw(int32_t type, const void *bytes, size_t n)
+{
+    Drove__Onnx__Tensor t = tensor_of(type);
+    t.has_raw_data = true;
+    t.raw_data = (ProtobufCBinaryData){.len = n, .data = (uint8_t *)(uintptr_t)bytes};
+    return t;
+}
+
+static void gives_the_numbers(const Drove__Onnx__Tensor *t)
+{
+    float *out;
+    if (drove__onnx_floats_of(&reader, &node, t, &out) != DROVE_OK)
+        fail_msg("%s", drove_error_text());
+    assert_memory_equal(out, floats, sizeof floats);
+    free(out);
+}
+
+static void is_refused(const Drove__Onnx__Tensor *t, const char *words)
+{
+    float *out = floats;
+    assert_int_equal(drove__onnx_floats_of(&reader, &node, t, &out), DROVE_E_DATA);
+    assert_null(out);
+    if (strstr(drove_error_text(), words) == NULL ||
+        strncmp(drove_error_text(), "net.onnx: ", 10) != 0)
+        fail_msg("expected \"%s\", found \"%s\"", words, drove_error_text());
+}
+
+static void lists_and_bytes_are_read(void **state)
+{
+    Drove__Onnx__Tensor t = tensor_of(FLOAT);
+    (void)state;
+    t.float_data = floats;
+    t.n_float_data = N;
+    gives_the_numbers(&t);
+    t.n_float_data = N + 1;
+    is_refused(&t, "\"w\": expected 6 numbers, found 7");
+    t.n_float_data = N - 1; /* before memory is asked for them */
+    is_refused(&t, "\"w\": expected as many numbers as its sides say");
+    t = tensor_of(DOUBLE);
+    t.double_data = doubles;
+    t.n_double_data = N;
+    gives_the_numbers(&t);
+    t.n_double_data = N + 2;
+    is_refused(&t, "\"w\": expected 6 numbers, found 8");
+    t = raw(FLOAT, floats, sizeof floats);
+    gives_the_numbers(&t);
+    t.raw_data.len--;
+    is_refused(&t, "\"w\": expected 24 bytes, found 23");
+    t = raw(DOUBLE, doubles, sizeof doubles);
+    gives_the_numbers(&t);
+    t.raw_data.len -= 8;
+    is_refused(&t, "\"w\": expected 48 bytes, found 40");
+    t = tensor_of(2);
+    is_refused(&t, "\"w\": expected floats or doubles, found ONNX's type 2");
+    t.name = NULL;
+    is_refused(&t, "\"constant\": expected floats");
+}
+
+static void sides_are_counted(void **state)
+{
+    int64_t nine[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1}, large[3] = {1 << 16, 1 << 14, 2};
+    Drove__Onnx__Tensor t = tensor_of(FLOAT);
+    (void)state;
+    assert_int_equal(drove__onnx_count(&t), 6);
+    t.n_dims = 0;
+    assert_int_equal(drove__onnx_count(&t), 1);
+    t.dims = nine;
+    t.n_dims = 8;
+    assert_int_equal(drove__onnx_count(&t), 1);
+    t.n_dims = 9;
+    assert_true(drove__onnx_count(&t) == SIZE_MAX);
+    nine[0] = 0;
+    t.n_dims = 1;
+    assert_true(drove__onnx_count(&t) == SIZE_MAX);
+    t.dims = large;
+    t.n_dims = 2;
+    assert_int_equal(drove__onnx_count(&t), 1 << 30);
+    t.n_dims = 3; /* 2^31 */
+    assert_true(drove__onnx_count(&t) == SIZE_MAX);
+}
+
+/* The file beside: 5 bytes, then the numbers. */
+static void numbers_may_lie_in_a_file_beside(void **state)
+{
+    char location[] = "location", name[] = "w.bin", offset[] = "offset", five[] = "5", six[] = "6";
+    char elsewhere[] = "../w.bin", nothing[] = "", many[] = "x";
+    Drove__Onnx__StringPair where = DROVE__ONNX__STRING_PAIR__INIT,
+                            from = DROVE__ONNX__STRING_PAIR__INIT;
+    Drove__Onnx__StringPair *both[] = {&where, &from};
+    Drove__Onnx__Tensor t = tensor_of(FLOAT);
+    FILE *f = fopen(name, "wb");
+    (void)state;
+    assert_non_null(f);
+    assert_int_equal(fwrite("12345", 1, 5, f), 5);
+    assert_int_equal(fwrite(floats, sizeof *floats, N, f), N);
+    assert_int_equal(fclose(f), 0);
+    where.key = location;
+    where.value = name;
+    from.key = offset;
+    from.value = five;
+    t.external_data = both;
+    t.n_external_data = 2;
+    t.has_data_location = true;
+    t.data_location = 1;
+    gives_the_numbers(&t);
+    from.value = six;
+    is_refused(&t, "\"w\": expected 24 bytes from byte 6 of w.bin, found 23");
+    where.value = elsewhere;
+    is_refused(&t, "\"w\": expected its numbers in a file of the same folder, found \"../w.bin\"");
+    where.value = nothing;
+    is_refused(&t, "\"w\": expected its numbers in a file of the same folder, found \"\"");
+    t.n_external_data = 0;
+    is_refused(&t, "\"w\": expected its numbers in a file of the same folder, found \"\"");
+    t.n_external_data = 2;
+    where.value = name;
+    from.value = many;
+    float *out;
+    assert_int_not_equal(drove__onnx_floats_of(&reader, &node, &t, &out), DROVE_OK);
+    assert_null(out);
+    (void)unlink(name);
+}
+
+static void whole_numbers_are_read(void **state)
+{
+    int64_t out[N] = {0};
+    size_t n = 0;
+    Drove__Onnx__Tensor t = tensor_of(INT64);
+    (void)state;
+    t.int64_data = sizes;
+    t.n_int64_data = N;
+    assert_int_equal(drove__onnx_ints_of(&reader, &node, &t, N, out, &n), DROVE_OK);
+    assert_int_equal(n, N);
+    assert_memory_equal(out, sizes, sizeof sizes);
+    assert_int_equal(drove__onnx_ints_of(&reader, &node, &t, N - 1, out, &n), DROVE_E_DATA);
+    assert_non_null(strstr(drove_error_text(), "\"w\": expected at most 5 64-bit integers"));
+    t.n_int64_data = N - 1;
+    assert_int_equal(drove__onnx_ints_of(&reader, &node, &t, N, out, &n), DROVE_E_DATA);
+    assert_non_null(strstr(drove_error_text(), "\"w\": expected 6 numbers, found 5"));
+    t.data_type = FLOAT;
+    assert_int_equal(drove__onnx_ints_of(&reader, &node, &t, N, out, &n), DROVE_E_DATA);
+    t = raw(INT64, sizes, sizeof sizes);
+    memset(out, 0, sizeof out);
+    assert_int_equal(drove__onnx_ints_of(&reader, &node, &t, N, out, &n), DROVE_OK);
+    assert_memory_equal(out, sizes, sizeof sizes);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lists_and_bytes_are_read),
+        cmocka_unit_test(sides_are_counted),
+        cmocka_unit_test(numbers_may_lie_in_a_file_beside),
+        cmocka_unit_test(whole_numbers_are_read),
+    };
+    file_node.op_type = operator_name;
+    file_node.name = node_name;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
