@@ -65,6 +65,7 @@ drove_status drove__messages_fail(messages *m, const char *format, ...)
     char text[DROVE_ERROR_TEXT_SIZE];
     va_list arguments;
     va_start(arguments, format);
+    /* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it was begun in the line before */
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     drove__fail(DROVE_E_SYSTEM, "%s", text);

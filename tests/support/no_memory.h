@@ -15,10 +15,10 @@
 enum { NO_MEMORY_MOST = 4096 };
 
 static _Thread_local struct {
-    bool is_on, has_failed;
+    bool          is_on, has_failed;
     unsigned long n_calls, fails_at; /* 0: none */
-    size_t n_live;
-    void *live[NO_MEMORY_MOST]; /* allocated since no_memory_begin and not freed */
+    size_t        n_live;
+    void         *live[NO_MEMORY_MOST]; /* allocated since no_memory_begin and not freed */
 } no_memory;
 
 /* From here on allocations are counted; the n-th fails, or for 0 none. */
@@ -45,7 +45,7 @@ static inline size_t no_memory_live(void)
 }
 
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__ || !defined __GLIBC__
-static inline bool no_memory_works(void)
+static inline bool                                                          no_memory_works(void)
 {
     return false;
 }
@@ -54,7 +54,7 @@ void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t n, size_t size);
 void *__libc_realloc(void *memory, size_t size);
 void *__libc_memalign(size_t alignment, size_t size);
-void __libc_free(void *memory);
+void  __libc_free(void *memory);
 
 static inline bool no_memory_works(void)
 {

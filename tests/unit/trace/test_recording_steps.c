@@ -1,5 +1,4 @@
-/* The bytes of one step in the file of --record, against a plain writer of what docs/replay.md says.
- */
+/* The bytes of one step in the file of --record, against a plain writer after docs/replay.md. */
 #include "support.h"
 
 #include "base/mem.h"
