@@ -6,6 +6,7 @@
 #include "base/virtual.h"
 
 #include "base/futex.h"
+#include "base/holders.h"
 #include "base/mem.h"
 #include "base/rng.h"
 
@@ -35,7 +36,7 @@ struct drove_actor {
     double at_ns;  /* INFINITY: never */
     uint64_t turn; /* decides between actors of one time */
     const void *word;
-    bool is_woken;
+    bool is_woken, is_racing;
     float *scratch;
     pthread_cond_t go;
 };
@@ -54,6 +55,8 @@ struct drove_virtual {
     _Atomic uint64_t shown_ns; /* the same, for threads that are no actors */
     uint64_t n_turns, n_switches, looked_ns;
     unsigned n_moving[DROVE_MOST_SOCKETS]; /* actors that move bytes there */
+    unsigned n_racing[DROVE_MOST_SOCKETS]; /* and that take some of an unprotected vector */
+    drove_holders *holders;                /* NULL: nobody pays for what others have */
     line line[MOST_LINES];
     unsigned n_lines;
     drove_clock clock;
@@ -215,6 +218,7 @@ void drove__virtual_destroy(drove_virtual *v)
         (void)pthread_cond_destroy(&v->actor[i].go);
     }
     (void)pthread_mutex_destroy(&v->lock);
+    drove__holders_destroy(v->holders);
     drove__free(v->actor);
     drove__free(v);
 }
@@ -233,6 +237,17 @@ drove_status drove__virtual_scratch(drove_virtual *v, size_t n)
             return drove__fail_nomem("parameters on their way", n * sizeof(float));
     }
     return DROVE_OK;
+}
+
+drove_status drove__virtual_hold(drove_virtual *v, size_t n_vectors, size_t size_bytes)
+{
+    unsigned *socket = drove__alloc(v->n, sizeof *socket);
+    if (socket == NULL) return drove__fail_nomem("sockets", v->n * sizeof *socket);
+    for (unsigned i = 0; i < v->n; i++) socket[i] = v->actor[i].costs.socket;
+    drove__holders_destroy(v->holders);
+    drove_status status = drove__holders_create(v->n, socket, n_vectors, size_bytes, &v->holders);
+    drove__free(socket);
+    return status;
 }
 
 /* ---- coming and going ---- */
@@ -305,47 +320,79 @@ static double jittered(double ns)
     return ns * (1.0 + me->costs.jitter * (2.0 * drove__rng_uniform(&me->rng) - 1.0));
 }
 
-void drove__virtual_work(double ns)
+/* ---- what other cores have ---- */
+
+double drove__virtual_take(const float *at, size_t n, bool writes)
 {
-    drove__virtual_spend(jittered(ns));
+    const drove_actor *me = drove__actor;
+    if (me->of->holders == NULL || n == 0) return 0.0;
+    drove_taken t = drove__holders_take(me->of->holders, me->index, at, n * sizeof *at, writes);
+    return t.near * me->costs.take_ns + t.far * me->costs.far_take_ns;
+}
+
+/* The ns of what this actor takes, or longer where vectors have no protection (their actors have
+ * scratch): several want a line at once there, and wait for each other.  Who takes anything counts
+ * from the beginning to the end of the work that needs it, since lines come while it goes on. */
+static double begin_take(double taken_ns)
+{
+    drove_actor *me = drove__actor;
+    const drove_costs *c = &me->costs;
+    if (!(taken_ns > 0.0) || me->scratch == NULL) return taken_ns;
+    me->is_racing = true;
+    unsigned n_racing = ++me->of->n_racing[c->socket];
+    return taken_ns * fmax(1.0, c->race_ns * n_racing / c->take_ns);
+}
+
+static void end_take(void)
+{
+    drove_actor *me = drove__actor;
+    me->of->n_racing[me->costs.socket] -= me->is_racing;
+    me->is_racing = false;
+}
+
+void drove__virtual_work(double ns, double taken_ns)
+{
+    drove__virtual_spend(jittered(ns) + begin_take(taken_ns));
+    end_take();
 }
 
 /* The bytes' time: the core's own, or the share of its socket's memory if that is less.  Who moves
  * bytes when this begins decides; later comers wait for nobody and hold up nobody. */
-static double begin_move(double bytes, double each_ns)
+static double begin_move(double bytes, double each_ns, double taken_ns)
 {
     const drove_actor *me = drove__actor;
     const drove_costs *c = &me->costs;
     unsigned n_moving = ++me->of->n_moving[c->socket];
-    return fmax(jittered(bytes * each_ns), bytes * c->memory_ns * n_moving);
+    return fmax(jittered(bytes * each_ns), bytes * c->memory_ns * n_moving) + begin_take(taken_ns);
 }
 
 static void end_move(void)
 {
     const drove_actor *me = drove__actor;
+    end_take();
     me->of->n_moving[me->costs.socket]--;
 }
 
-static void move(double bytes, double each_ns)
+static void move(double bytes, double each_ns, double taken_ns)
 {
-    drove__virtual_spend(begin_move(bytes, each_ns));
+    drove__virtual_spend(begin_move(bytes, each_ns, taken_ns));
     end_move();
 }
 
-void drove__virtual_copy(double bytes)
+void drove__virtual_copy(double bytes, double taken_ns)
 {
-    move(bytes, drove__actor->costs.copy_ns);
+    move(bytes, drove__actor->costs.copy_ns, taken_ns);
 }
 
-void drove__virtual_update(double bytes)
+void drove__virtual_update(double bytes, double taken_ns)
 {
-    move(bytes, drove__actor->costs.update_ns);
+    move(bytes, drove__actor->costs.update_ns, taken_ns);
 }
 
-double drove__virtual_loaded(double bytes)
+double drove__virtual_loaded(double bytes, double taken_ns)
 {
     const drove_costs *c = &drove__actor->costs;
-    double all_ns = begin_move(bytes, c->update_ns);
+    double all_ns = begin_move(bytes, c->update_ns, taken_ns);
     double window_ns = fmin(c->window_ns, all_ns);
     drove__virtual_spend(window_ns);
     return all_ns - window_ns;

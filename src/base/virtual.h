@@ -29,7 +29,10 @@ typedef struct drove_costs {     /* of one actor, in ns of the modelled machine 
     double   memory_ns; /* for each byte through the memory of its socket, which all who move bytes
                          there at once share; 0: no limit */
     double   line_ns, far_line_ns; /* a cache line that a core of its, or of another socket has */
-    double   window_ns;    /* from an unprotected load of a number to the store that follows it */
+    double   take_ns, far_take_ns; /* for each byte of shared vectors that it takes from there */
+    double   race_ns;   /* the same of vectors without protection, for each actor of its socket that
+                         takes bytes of such vectors at once; 0: others change nothing */
+    double   window_ns; /* from an unprotected load of a number to the store that follows it */
     double   hand_over_ns; /* from an unlock, or a change, until a sleeper goes on */
     double   jitter;       /* work takes 1 - jitter to 1 + jitter times as long */
     unsigned socket;
@@ -45,6 +48,10 @@ void         drove__virtual_destroy(drove_virtual *v); /* NULL accepted */
 void drove__virtual_set_costs(drove_virtual *v, unsigned actor, const drove_costs *costs);
 /* Gives each actor `scratch` [n]; no actor runs.  Errors: DROVE_E_NOMEM. */
 drove_status drove__virtual_scratch(drove_virtual *v, size_t n);
+/* From now on actors pay for cache lines that they take from each other (base/holders.h), of
+ * n_vectors vectors of so many bytes in all.  Costs are set; no actor runs.  Errors: DROVE_E_NOMEM.
+ */
+drove_status drove__virtual_hold(drove_virtual *v, size_t n_vectors, size_t size_bytes);
 /* The clock of its actors and of whoever looks at them; lives as long as v.  For threads that are
  * no actors its waits are real. */
 const drove_clock *drove__virtual_clock(const drove_virtual *v);
@@ -62,13 +69,16 @@ void drove__virtual_leave(void);
 /* ---- by an actor; drove__actor is not NULL ---- */
 
 void drove__virtual_spend(double ns);
+/* ns of one core alone for what it takes to read, or to write, at[n]: to be spent with the work
+ * that needs it, by one of the four below. */
+double drove__virtual_take(const float *at, size_t n, bool writes);
 /* ... work of so many ns, which vary by the actor's jitter. */
-void drove__virtual_work(double ns);
-void drove__virtual_copy(double bytes);
-void drove__virtual_update(double bytes);
+void drove__virtual_work(double ns, double taken_ns);
+void drove__virtual_copy(double bytes, double taken_ns);
+void drove__virtual_update(double bytes, double taken_ns);
 /* An update without protection: returns between the loads and the stores; what is left is spent by
  * virtual_stored. */
-double drove__virtual_loaded(double bytes);
+double drove__virtual_loaded(double bytes, double taken_ns);
 void   drove__virtual_stored(double left_ns);
 void   drove__virtual_line(const void *word);
 /* Sleeps until woken at this address or until_ns (UINT64_MAX: never); false: the latter.  The
@@ -81,14 +91,20 @@ float   *drove__virtual_own_scratch(void);
 
 /* ---- by any thread: nothing, unless it is an actor ---- */
 
-static inline void drove__spend_copy(size_t n_floats)
+/* For the next two: at[n], which others have, is about to be read or written. */
+static inline double drove__take(const float *at, size_t n, bool writes)
 {
-    if (drove__actor != NULL) drove__virtual_copy((double)n_floats * sizeof(float));
+    return drove__actor != NULL ? drove__virtual_take(at, n, writes) : 0.0;
 }
 
-static inline void drove__spend_update(size_t n_floats)
+static inline void drove__spend_copy(size_t n_floats, double taken_ns)
 {
-    if (drove__actor != NULL) drove__virtual_update((double)n_floats * sizeof(float));
+    if (drove__actor != NULL) drove__virtual_copy((double)n_floats * sizeof(float), taken_ns);
+}
+
+static inline void drove__spend_update(size_t n_floats, double taken_ns)
+{
+    if (drove__actor != NULL) drove__virtual_update((double)n_floats * sizeof(float), taken_ns);
 }
 
 /* The word is about to be changed by an atomic operation. */

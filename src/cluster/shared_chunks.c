@@ -197,7 +197,7 @@ static void do_chunk(const collective *g, size_t chunk, unsigned by, unsigned ph
         copy_out(g, w, adds ? w->stage : g->from + at, n_to, length);
         atomic_store_explicit(word, word_of(g->number, by, here + PER_BLOCK), memory_order_release);
     }
-    drove__spend_copy(n_moved);
+    drove__spend_copy(n_moved, 0.0);
     /* Pairs with the load in waits_for_chunks: publishes every `out`.  Sequentially consistent: of
      * two workers that finish last, one sees that all is done and wakes. */
     atomic_store(word, word_of(g->number, by, DONE));

@@ -58,7 +58,7 @@ drove_status drove__shared_rpc(drove_shared *s, unsigned worker, unsigned channe
     drove_exchange_info *took = &me->channel[channel].took;
     uint64_t begin_ns = drove__now_ns();
     if (x->out != x->in && x->n > 0) s->t.kernels->copy_f32(x->out, x->in, x->n);
-    drove__spend_copy(x->n);
+    drove__spend_copy(x->n, 0.0);
     took->work_ns += drove__now_ns() - begin_ns;
     if (s->centre.is_exclusive) {
         atomic_store(&me->queued_ns, begin_ns + 1); /* 0: not queued; a clock may begin there */
@@ -72,7 +72,7 @@ drove_status drove__shared_rpc(drove_shared *s, unsigned worker, unsigned channe
     begin_ns = drove__now_ns();
     for (unsigned i = 0; i < DROVE_EXCHANGE_NUMBERS; i++) took->number[i] = x->number[i];
     s->centre.serve(s->centre.context, worker, x->out, x->n, took->number);
-    drove__spend_update(x->n);
+    drove__spend_update(x->n, drove__take(s->centre.vector, x->n, true));
     uint64_t centre_ns = drove__now_ns() - begin_ns;
     took->work_ns += centre_ns;
     took->centre_ns += centre_ns;

@@ -245,13 +245,17 @@ static void note_copy(void *context, const drove_device_copy *copy)
 
 /* ---- a gradient, published ---- */
 
-/* On a virtual clock a gradient on cores, all computed by now, takes what it costs there; a third
- * of it is forward. */
-static void spend_gradient(const drove_worker *w, size_t n_rows, drove_work_done *done)
+/* On a virtual clock a gradient on cores, all computed by now, takes what it costs there, and the
+ * time in which the parameters come from the cores that wrote them; a third of it is forward. */
+static void spend_gradient(const drove_worker *w, const drove_work *work, drove_work_done *done)
 {
     if (w->loop->on == NULL || w->device != NULL) return;
     uint64_t begin_ns = now(w);
-    drove__virtual_work(w->batch_ns + w->example_ns * (double)n_rows);
+    const drove_gradient *g = work->grad;
+    const size_t n = w->loop->optim->n;
+    double taken_ns = drove__optim_take(work->theta, 0, n, g->span, g->n_spans, false) +
+                      drove__optim_take(g->value, 0, n, g->span, g->n_spans, true);
+    drove__virtual_work(w->batch_ns + w->example_ns * (double)work->batch->n_rows, taken_ns);
     uint64_t took_ns = now(w) - begin_ns;
     done->times =
         (drove_engine_times){.forward_ns = took_ns / 3, .backward_ns = took_ns - took_ns / 3};
@@ -272,7 +276,7 @@ static drove_status compute(drove_worker *w, const drove_batch *batch, const flo
     if (status == DROVE_OK) drove__batches_stage(w);
     if (status == DROVE_OK && theta == NULL) status = exchange_sums(w);
     if (status == DROVE_OK) status = ops->finish(w->engine, w->timeout_ns, done);
-    if (status == DROVE_OK) spend_gradient(w, batch->n_rows, done);
+    if (status == DROVE_OK) spend_gradient(w, &work, done);
     atomic_store_explicit(&w->is_computing, 0, memory_order_relaxed);
     return status;
 }

@@ -377,9 +377,36 @@ static size_t moved(const drove_optim *optim, const drove_step *step, size_t off
     return n * (optim->n_vector / optim->n);
 }
 
+double drove__optim_take(const float *vector, size_t offset, size_t length, const drove_span *span,
+                         size_t n_spans, bool writes)
+{
+    double taken_ns = 0.0;
+    size_t end = offset + length;
+    if (span == NULL) return drove__take(vector + offset, length, writes);
+    for (size_t i = 0; i < n_spans && span[i].offset < end; i++) {
+        size_t from = span[i].offset, to = from + span[i].length;
+        if (from < offset) from = offset;
+        if (to > end) to = end;
+        if (to > from) taken_ns += drove__take(vector + from, to - from, writes);
+    }
+    return taken_ns;
+}
+
+static void spend(const drove_optim *optim, const drove_step *step, size_t offset, size_t length,
+                  const float *in, const float *out)
+{
+    const drove_span *span = in == out ? step->span : NULL;
+    double taken_ns = 0.0;
+    for (size_t base = 0; base < optim->n_vector; base += optim->n) {
+        if (in != out) taken_ns += drove__take(in + base + offset, length, false);
+        taken_ns += drove__optim_take(out + base, offset, length, span, step->n_spans, true);
+    }
+    drove__spend_update(moved(optim, step, offset, length, in == out), taken_ns);
+}
+
 void drove__optim_apply(const drove_optim *optim, const drove_step *step, uint64_t staleness,
                         uint64_t t, size_t offset, size_t length, const float *in, float *out)
 {
     drove__optim_apply_at_once(optim, step, staleness, t, offset, length, in, out);
-    if (drove__actor != NULL) drove__spend_update(moved(optim, step, offset, length, in == out));
+    if (drove__actor != NULL) spend(optim, step, offset, length, in, out);
 }

@@ -148,8 +148,12 @@ void drove__optim_prepare(const drove_optim *optim, drove_optim_worker *w, const
 void drove__optim_apply(const drove_optim *optim, const drove_step *step, uint64_t staleness,
                         uint64_t t, size_t offset, size_t length, const float *in, float *out);
 /* The same in no virtual time (base/virtual.h): the caller spends what it costs. */
-void drove__optim_apply_at_once(const drove_optim *optim, const drove_step *step,
-                                uint64_t staleness, uint64_t t, size_t offset, size_t length,
-                                const float *in, float *out);
+/* On a virtual clock: ns for which the caller waits for vector[offset, offset + length), or the
+ * parts of it in span [n_spans], if that is not NULL; see drove__virtual_take. */
+double drove__optim_take(const float *vector, size_t offset, size_t length, const drove_span *span,
+                         size_t n_spans, bool writes);
+void   drove__optim_apply_at_once(const drove_optim *optim, const drove_step *step,
+                                  uint64_t staleness, uint64_t t, size_t offset, size_t length,
+                                  const float *in, float *out);
 
 #endif

@@ -60,6 +60,8 @@ static const key machine_keys[] = {
     {"example_us", KEY_MEASURED, M(example_us), 0, 1e9, false},
     {"copy_gb_s", KEY_MEASURED, M(copy_gb_s), 1e-9, 1e9, false},
     {"update_gb_s", KEY_MEASURED, M(update_gb_s), 1e-9, 1e9, false},
+    {"take_gb_s", KEY_MEASURED, M(take_gb_s), 0, 1e9, false},
+    {"race_gb_s", KEY_REAL, M(race_gb_s), 0, 1e9, false},
     {"line_ns", KEY_MEASURED, M(line_ns), 0, 1e9, false},
     {"far_line_ns", KEY_REAL, M(far_line_ns), 0, 1e9, false},
     {"window_ns", KEY_REAL, M(window_ns), 0, 1e9, false},
@@ -303,6 +305,7 @@ void drove__modelled_here(unsigned n_sockets, unsigned n_cores, unsigned n_threa
     snprintf(out->name, sizeof out->name, "here");
     snprintf(out->source, sizeof out->source, "measured when the run began");
     out->jitter = NAN;
+    out->take_gb_s = NAN;
     out->sockets = n_sockets;
     out->cores = n_cores;
     out->smt = n_threads;

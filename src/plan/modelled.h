@@ -28,11 +28,14 @@ typedef struct drove_modelled {
     double   smt_yield;                /* work of a core whose threads are all busy, of one: 1 */
     double   speed;                    /* of all costs, > 0 */
     double   memory_gb_s;              /* of a socket's memory, shared; 0: no limit */
+    double
+        race_gb_s; /* what all cores of a socket take of vectors without protection; 0: no limit */
     /* NaN: to be measured. */
     double   jitter;               /* 0 .. < 1 */
     double   batch_us, example_us; /* a gradient: of a batch, of each of its examples */
     double   copy_gb_s, update_gb_s;
     double   line_ns, hand_over_us;
+    double   take_gb_s;              /* what a core takes from another's cache; 0: in no time */
     double   far_line_ns, window_ns; /* NaN: twice line_ns; line_ns */
     unsigned n_devices;
     drove_modelled_device device[DROVE_MODELLED_MOST_DEVICES];

@@ -114,7 +114,7 @@ typedef struct drove_modelled_facts { /* the machine whose virtual clock times t
     unsigned    sockets, cores, smt;
     /* As in a machine file; NaN: not known. */
     double smt_yield, speed, jitter, memory_gb_s, batch_us, example_us, copy_gb_s, update_gb_s;
-    double line_ns, far_line_ns, window_ns, hand_over_us;
+    double line_ns, far_line_ns, window_ns, hand_over_us, take_gb_s, race_gb_s;
 } drove_modelled_facts;
 
 typedef struct drove_partition_facts {

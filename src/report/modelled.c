@@ -19,7 +19,8 @@ json_t *drove__report_modelled_json(const drove_modelled_facts *m)
                  {"batch_us", m->batch_us},   {"example_us", m->example_us},
                  {"copy_gb_s", m->copy_gb_s}, {"update_gb_s", m->update_gb_s},
                  {"line_ns", m->line_ns},     {"far_line_ns", m->far_line_ns},
-                 {"window_ns", m->window_ns}, {"hand_over_us", m->hand_over_us}};
+                 {"window_ns", m->window_ns}, {"hand_over_us", m->hand_over_us},
+                 {"take_gb_s", m->take_gb_s}, {"race_gb_s", m->race_gb_s}};
     for (size_t i = 0; i < DROVE_COUNT(reals); i++)
         drove__json_set(&object, reals[i].key, drove__json_real(reals[i].value));
     return object;

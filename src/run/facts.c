@@ -221,7 +221,9 @@ static void fill_modelled(const drove_run *run, drove_modelled_facts *out)
                                   .line_ns = m->line_ns,
                                   .far_line_ns = m->far_line_ns,
                                   .window_ns = m->window_ns,
-                                  .hand_over_us = m->hand_over_us};
+                                  .hand_over_us = m->hand_over_us,
+                                  .take_gb_s = m->take_gb_s,
+                                  .race_gb_s = m->race_gb_s};
 }
 
 static void fill_search(const drove_run *run, drove_search_facts *out)

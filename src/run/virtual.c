@@ -274,6 +274,15 @@ static drove_status measure_work(drove_run *run, float *grad, float *one, float 
     return status;
 }
 
+static drove_status measure_taking(drove_modelled *m)
+{
+    double take_ns;
+    if (!isnan(m->take_gb_s)) return DROVE_OK;
+    DROVE_TRY(drove__virtual_measure_taking(&take_ns));
+    m->take_gb_s = take_ns > 0.0 ? 1.0 / take_ns : 0.0;
+    return DROVE_OK;
+}
+
 static drove_status measure(drove_run *run)
 {
     drove_modelled *m = run->modelled;
@@ -282,7 +291,8 @@ static drove_status measure(drove_run *run)
     bool wants_threads = isnan(m->line_ns) || isnan(m->hand_over_us);
     bool wants_work =
         isnan(m->batch_us) || isnan(m->jitter) || isnan(m->copy_gb_s) || isnan(m->update_gb_s);
-    run->has_measured_costs = wants_threads || wants_work;
+    run->has_measured_costs = wants_threads || wants_work || isnan(m->take_gb_s);
+    DROVE_TRY(measure_taking(m));
     if (wants_threads) DROVE_TRY(drove__virtual_measure_threads(&line_ns, &hand_over_ns));
     if (isnan(m->line_ns)) m->line_ns = line_ns;
     if (isnan(m->hand_over_us)) m->hand_over_us = hand_over_ns * 1e-3;
@@ -312,12 +322,20 @@ static unsigned threads_of_core(const drove_place *place, unsigned n, unsigned w
     return n_threads;
 }
 
+static double per_byte_ns(const drove_modelled *m, double gb_s)
+{
+    return gb_s > 0.0 ? 1.0 / (gb_s * m->speed) : 0.0;
+}
+
 static drove_costs costs_of(const drove_modelled *m, double slow, int node)
 {
+    double far = m->line_ns > 0.0 ? m->far_line_ns / m->line_ns : 1.0;
     return (drove_costs){.copy_ns = slow / m->copy_gb_s,
                          .update_ns = slow / m->update_gb_s,
-                         .memory_ns =
-                             m->memory_gb_s > 0.0 ? 1.0 / (m->memory_gb_s * m->speed) : 0.0,
+                         .memory_ns = per_byte_ns(m, m->memory_gb_s),
+                         .take_ns = per_byte_ns(m, m->take_gb_s),
+                         .far_take_ns = per_byte_ns(m, m->take_gb_s) * far,
+                         .race_ns = per_byte_ns(m, m->race_gb_s),
                          .line_ns = m->line_ns / m->speed,
                          .far_line_ns = m->far_line_ns / m->speed,
                          .window_ns = m->window_ns / m->speed,
@@ -344,6 +362,14 @@ static void set_costs(drove_run *run, const drove_place *place)
     drove__virtual_set_costs(run->loop->on, n + 1, &none);
 }
 
+/* At most: a worker has a view, a gradient and three vectors that others read (leashed). */
+static drove_status hold_lines(drove_run *run)
+{
+    const size_t n_vectors = 5 * (size_t)run->plan.n_workers + 2;
+    return drove__virtual_hold(run->loop->on, n_vectors,
+                               n_vectors * run->optim->n_vector * sizeof(float));
+}
+
 drove_status drove__virtual_costs(drove_run *run)
 {
     const drove_plan *plan = &run->plan;
@@ -355,5 +381,6 @@ drove_status drove__virtual_costs(drove_run *run)
     drove__topo_place(run->topo, bind, plan->n_workers, place);
     set_costs(run, place);
     free(place);
+    if (run->modelled->take_gb_s > 0.0) return hold_lines(run);
     return DROVE_OK;
 }

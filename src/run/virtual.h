@@ -26,5 +26,8 @@ void drove__virtual_close(drove_run *run);
 /* Lines between two cores of this machine, and a sleeper's way from its wake-up to its next
  * instruction, in ns; medians.  Errors: DROVE_E_SYSTEM. */
 drove_status drove__virtual_measure_threads(double *line_ns, double *hand_over_ns);
+/* What a core waits for a byte that another core has in its cache, in ns, as both take bytes from
+ * each other.  Errors: DROVE_E_SYSTEM, DROVE_E_NOMEM. */
+drove_status drove__virtual_measure_taking(double *take_ns);
 
 #endif

@@ -56,6 +56,16 @@ static void store_covered(const stepping *a, size_t offset, size_t length, const
     }
 }
 
+/* The lines that the piece needs alone, of theta and every shared state. */
+static double take_covered(const stepping *a, size_t offset, size_t length)
+{
+    double taken_ns = 0.0;
+    for (size_t base = 0; base < a->s->n_vector; base += a->s->optim->n)
+        taken_ns += drove__optim_take(a->vector + base, offset, length, a->step->span,
+                                      a->step->n_spans, true);
+    return taken_ns;
+}
+
 static void apply_virtually(const stepping *a, size_t offset, size_t length)
 {
     const drove_optim *optim = a->s->optim;
@@ -68,7 +78,8 @@ static void apply_virtually(const stepping *a, size_t offset, size_t length)
         if (n_touched > 0) {
             drove__optim_apply_at_once(optim, a->step, a->staleness, a->t, offset, n, a->vector,
                                        loaded);
-            double left_ns = drove__virtual_loaded((double)(n_touched * n_states) * sizeof(float));
+            double left_ns = drove__virtual_loaded((double)(n_touched * n_states) * sizeof(float),
+                                                   take_covered(a, offset, n));
             store_covered(a, offset, n, loaded);
             drove__virtual_stored(left_ns);
         }
@@ -104,6 +115,6 @@ void drove__sync_copy_from(const drove_sync *s, const float *from, float *to)
     for (size_t offset = 0; offset < s->n_vector; offset += PIECE) {
         size_t n = s->n_vector - offset < PIECE ? s->n_vector - offset : PIECE;
         memcpy(to + offset, from + offset, n * sizeof *to);
-        drove__virtual_copy((double)n * sizeof *to);
+        drove__spend_copy(n, drove__take(from + offset, n, false));
     }
 }

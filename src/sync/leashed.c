@@ -248,7 +248,7 @@ static void keep_step(drove_sync *s, publication *pub, const float *old)
 {
     float *sum = ((leashed_impl *)s->impl)->slot[pub->own].vector;
     s->optim->kernels->axpy_f32(sum, old, s->optim->n, -1.0f);
-    drove__spend_update(s->optim->n);
+    drove__spend_update(s->optim->n, 0.0);                /* the attempt has just had both */
     pub->step = (drove_step){.value = sum, .eta = -1.0f}; /* "in - eta value" adds it */
     pub->kept = pub->own;
     pub->has_kept = true;

@@ -232,7 +232,9 @@ static void meet(drove_sync *s, replica *r)
                          drove__params_bytes(&r->last), l->n_numbers, p->share, &r->bits);
     (void)merge[DROVE_F32](tail_of(s, &p->centre), tail_of(s, &r->w), tail_of(s, &r->last),
                            s->optim->n - l->tail, p->share, &r->bits);
-    drove__spend_update(2 * s->optim->n); /* the centre and the replica */
+    const size_t n = s->optim->n;
+    double taken_ns = drove__take(p->centre.theta, n, true) + drove__take(r->w.theta, n, true);
+    drove__spend_update(2 * n, taken_ns); /* the centre and the replica */
     p->n_updates += own - r->merged;
     r->merged = own;
     /* Release: who published what is counted here, for mates; pairs with contained. */

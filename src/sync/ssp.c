@@ -115,7 +115,7 @@ static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
     bool stop = is_stopping(s);
     if (!stop) {
         s->optim->kernels->copy_f32(me->copy, p->vector, s->n_vector);
-        drove__spend_copy(s->n_vector);
+        drove__spend_copy(s->n_vector, drove__take(p->vector, s->n_vector, false));
         me->version = atomic_load_explicit(&s->published, memory_order_relaxed);
     }
     drove__unlock(&p->mutex);

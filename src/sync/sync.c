@@ -221,7 +221,10 @@ static void apply_slice(drove_sync *s, unsigned worker)
         size_t length = end - offset < BLOCK ? end - offset : BLOCK;
         sum_tree(s, 0, n_workers, offset, length, p->mean + offset, p->slot[worker].spare);
         s->optim->kernels->scale_f32(p->mean + offset, length, 1.0f / (float)n_workers);
-        drove__spend_copy(n_workers * length); /* every worker's step is read */
+        double taken_ns = 0.0;
+        for (unsigned w = 0; w < n_workers; w++)
+            taken_ns += drove__take(p->slot[w].step.value + offset, length, false);
+        drove__spend_copy(n_workers * length, taken_ns); /* every worker's step is read */
         drove__optim_apply(s->optim, &mean, 0, t, offset, length, p->vector, p->vector);
         offset += length;
     }

@@ -45,7 +45,8 @@ static void check_machine(const drove_modelled *m)
     check(is_cost(m->batch_us, 0.0) && is_cost(m->example_us, 0.0) && is_cost(m->line_ns, 0.0));
     check(is_cost(m->copy_gb_s, 1e-9) && is_cost(m->update_gb_s, 1e-9));
     check(is_cost(m->far_line_ns, 0.0) && is_cost(m->window_ns, 0.0));
-    check(is_cost(m->hand_over_us, 0.0));
+    check(is_cost(m->hand_over_us, 0.0) && is_cost(m->take_gb_s, 0.0));
+    check(m->race_gb_s >= 0.0);
     check_devices(m);
 }
 

@@ -19,6 +19,10 @@
  * costs the copies of two steps and an update. */
 enum { G = 1000000, C = 19104, U = 76416, H = 5000, S = 9552 * 6 };
 
+/* What a core takes from the other's cache, 2 bytes a ns: T for all parameters. */
+enum { T = U / 2 };
+static const char takes[] = "take_gb_s: 2\n";
+
 static const char exact[] = "batch_us: 1000\nexample_us: 0\ncopy_gb_s: 4\nupdate_gb_s: 1\n"
                             "line_ns: 0\nhand_over_us: 5\n";
 
@@ -129,6 +133,43 @@ static void schedules_are_those_worked_out_by_hand(void **state)
     }
 }
 
+/* The same, where lines come from the other's cache.  b begins T later in all three, since a has read
+ * the parameters before.
+ *
+ * sync       In each round both take half of the other's step, and the half of the parameters that
+ *            both have read.  In the second both take half of the parameters, and half of their own
+ *            gradient's buffer back, which the other has read.
+ * mutex      As the parameters always were the other's, each update takes T, and so does b's first
+ *            copy; a's update is long, so that T of b's beginning later changes nothing.
+ * leashed    b's second attempt reads a's vector, a's second step b's, and b's second step a's. */
+static const struct {
+    const char *strategy;
+    uint64_t end_ns;
+    json_int_t attempts;
+} taking_cases[] = {
+    {"sync", 2 * G + 4 * H + 2 * S + 4 * T, 4},
+    {"mutex", 2 * G + 3 * C + 3 * U + H + 3 * T, 5},
+    {"leashed:inf", 2 * G + 4 * U + 3 * T, 5},
+};
+
+static void lines_are_taken_as_worked_out_by_hand(void **state)
+{
+    (void)state;
+    char text[256];
+    snprintf(text, sizeof text, "%s%s", exact, takes);
+    for (size_t i = 0; i < sizeof taking_cases / sizeof *taking_cases; i++) {
+        drove_options opt = four_batches(taking_cases[i].strategy, "2");
+        outcome got;
+        set(&opt, "machine", write_machine("sockets: 1\ncores: 2", text));
+        run(&opt, &got);
+        if (llround(got.train_s * 1e9) != (long long)taking_cases[i].end_ns)
+            fail_msg("%s: expected %llu ns, found %lld", taking_cases[i].strategy,
+                     (unsigned long long)taking_cases[i].end_ns, llround(got.train_s * 1e9));
+        assert_int_equal(got.attempts, taking_cases[i].attempts);
+        free(got.text);
+    }
+}
+
 /* Four workers, a batch each: a publishes at G + U.  The others make the step of the sum again, U,
  * and try; each try takes U, and of those who try together the first succeeds: after 1, 2, 3 and 4
  * attempts, at G + U, G + 3 U, G + 4 U and G + 5 U. */
@@ -150,6 +191,7 @@ static void four_workers_publish_in_turn(void **state)
 
 static const char varied[] = "batch_us: 37.3\nexample_us: 11.7\ncopy_gb_s: 3.1\nupdate_gb_s: 1.7\n"
                              "memory_gb_s: 4.3\nline_ns: 81\nfar_line_ns: 190\nwindow_ns: 90\n"
+                             "take_gb_s: 3.7\nrace_gb_s: 7.9\n"
                              "hand_over_us: 1.9\njitter: 0.2\n";
 
 /* A power of two, so that every sum of costs is exactly twice as long.  (Not with hogbatch, whose
@@ -273,6 +315,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(schedules_are_those_worked_out_by_hand),
+        cmocka_unit_test(lines_are_taken_as_worked_out_by_hand),
         cmocka_unit_test(four_workers_publish_in_turn),
         cmocka_unit_test(half_the_speed_is_twice_the_time),
         cmocka_unit_test(threads_of_a_core_share_it),

@@ -1,6 +1,7 @@
 /* The virtual clock: whose turn it is, what waiting takes, what costs what; all times by hand. */
 #include "base/futex.h"
 #include "base/lock.h"
+#include "base/mem.h"
 #include "base/racy.h"
 #include "base/virtual.h"
 #include "support/actors.h"
@@ -24,7 +25,8 @@ typedef struct scene {
     const drove_clock *clock;
     bool is_set;
     int line;
-    int *shared; /* plain: one actor runs at a time */
+    int *shared;   /* plain: one actor runs at a time */
+    float *vector; /* [64] whole cache lines */
     double took_ns[MOST_ACTORS];
 } scene;
 
@@ -217,9 +219,9 @@ static void conditions_wake_and_have_deadlines(void **state)
 static void move_bytes(unsigned actor, void *context)
 {
     scene *s = context;
-    drove__spend_copy(25); /* 100 bytes */
+    drove__spend_copy(25, 0.0); /* 100 bytes */
     s->took_ns[actor] = (double)drove__now_ns();
-    drove__spend_update(25);
+    drove__spend_update(25, 0.0);
 }
 
 static void bytes_cost_time_and_share_memory(void **state)
@@ -269,10 +271,87 @@ static void lines_cost_their_way(void **state)
     drove__virtual_destroy(on);
 }
 
+/* 64 bytes.  0 writes; 1 of its socket reads and 2 of another; 0 writes again. */
+static void take_bytes(unsigned actor, void *context)
+{
+    scene *s = context;
+    drove__virtual_spend(actor * 1000.0);
+    double begin = (double)drove__now_ns();
+    if (actor == 0) drove__spend_update(16, drove__take(s->vector, 16, true));
+    else drove__spend_copy(16, drove__take(s->vector, 16, false));
+    s->took_ns[actor] = (double)drove__now_ns() - begin;
+    if (actor != 0) return;
+    drove__virtual_spend(5000.0);
+    begin = (double)drove__now_ns();
+    drove__virtual_stored(drove__virtual_loaded(64.0, drove__take(s->vector, 16, true)));
+    s->took_ns[3] = (double)drove__now_ns() - begin;
+}
+
+static void bytes_of_others_cost_their_way(void **state)
+{
+    (void)state;
+    scene s = {.log = ""};
+    s.vector = drove__alloc(64, sizeof(float));
+    drove_costs costs = {.copy_ns = 2.0, .update_ns = 3.0, .take_ns = 5.0, .far_take_ns = 7.0};
+    drove_virtual *on = make(3, &costs);
+    costs.socket = 1;
+    drove__virtual_set_costs(on, 2, &costs);
+    (void)run_actors(on, 3, take_bytes, &s); /* without holders */
+    assert_true(s.took_ns[0] == 192.0 && s.took_ns[1] == 128.0 && s.took_ns[3] == 192.0);
+    assert_int_equal(drove__virtual_hold(on, 1, 256), DROVE_OK);
+    (void)run_actors(on, 3, take_bytes, &s);
+    assert_true(s.took_ns[0] == 192.0); /* nobody had it */
+    assert_true(s.took_ns[1] == 128.0 + 320.0 && s.took_ns[2] == 128.0 + 448.0);
+    assert_true(s.took_ns[3] == 192.0 + 448.0); /* waits for the farther one */
+    drove__virtual_destroy(on);
+    drove__free(s.vector);
+}
+
+/* Each has written 64 bytes, and then works while it takes its neighbour's. */
+static void take_at_once(unsigned actor, void *context)
+{
+    scene *s = context;
+    (void)drove__take(s->vector + 16 * actor, 16, true);
+    drove__virtual_spend(1000.0 - actor); /* 2 begins first */
+    double begin = (double)drove__now_ns();
+    drove__virtual_work(100.0, drove__take(s->vector + 16 * ((actor + 1) % 3), 16, false));
+    s->took_ns[actor] = (double)drove__now_ns() - begin;
+}
+
+/* Lines come while the work goes on, so all three take at once: the first at its own 5 ns a byte,
+ * the second and third at 2 x 4 and 3 x 4, if the vector has no protection. */
+static void who_race_for_lines_wait_for_each_other(void **state)
+{
+    (void)state;
+    scene s = {.log = ""};
+    s.vector = drove__alloc(64, sizeof(float));
+    drove_costs costs = {.take_ns = 5.0, .race_ns = 4.0};
+    drove_virtual *on = make(3, &costs);
+    assert_int_equal(drove__virtual_hold(on, 1, 256), DROVE_OK);
+    (void)run_actors(on, 3, take_at_once, &s);
+    for (int i = 0; i < 3; i++) assert_true(s.took_ns[i] == 100.0 + 64 * 5.0);
+    assert_int_equal(drove__virtual_scratch(on, 64), DROVE_OK);
+    (void)run_actors(on, 3, take_at_once, &s);
+    assert_true(s.took_ns[2] == 100.0 + 64 * 5.0 && s.took_ns[1] == 100.0 + 64 * 8.0);
+    assert_true(s.took_ns[0] == 100.0 + 64 * 12.0);
+    drove__virtual_destroy(on);
+    on =
+        make(3, &costs); /* the third on a socket of its own shares with nobody; 0 is its other's */
+    costs.socket = 1;
+    costs.far_take_ns = 10.0;
+    drove__virtual_set_costs(on, 1, &costs);
+    assert_int_equal(drove__virtual_hold(on, 1, 256), DROVE_OK);
+    assert_int_equal(drove__virtual_scratch(on, 64), DROVE_OK);
+    (void)run_actors(on, 3, take_at_once, &s);
+    assert_true(s.took_ns[1] == 100.0 + 64 * 10.0 && s.took_ns[2] == 100.0 + 64 * 5.0);
+    drove__virtual_destroy(on);
+    drove__free(s.vector);
+}
+
 static void load_and_store(unsigned actor, void *context)
 {
     scene *s = context;
-    double left = drove__virtual_loaded(100.0); /* 300 ns, 40 of them the window */
+    double left = drove__virtual_loaded(100.0, 0.0); /* 300 ns, 40 of them the window */
     note(s, actor);
     drove__virtual_stored(left);
     note(s, actor);
@@ -291,7 +370,7 @@ static void a_window_is_part_of_its_update(void **state)
 
 static void work(unsigned actor, void *context)
 {
-    for (int i = 0; i < 200; i++) drove__virtual_work(1000.0);
+    for (int i = 0; i < 200; i++) drove__virtual_work(1000.0, 0.0);
     ((scene *)context)->took_ns[actor] = (double)drove__now_ns();
 }
 
@@ -326,6 +405,8 @@ int main(void)
         cmocka_unit_test(conditions_wake_and_have_deadlines),
         cmocka_unit_test(bytes_cost_time_and_share_memory),
         cmocka_unit_test(lines_cost_their_way),
+        cmocka_unit_test(bytes_of_others_cost_their_way),
+        cmocka_unit_test(who_race_for_lines_wait_for_each_other),
         cmocka_unit_test(a_window_is_part_of_its_update),
         cmocka_unit_test(jitter_is_of_the_seed),
     };

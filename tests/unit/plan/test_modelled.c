@@ -21,7 +21,8 @@ static void keys_go_where_they_belong(void **state)
                                "sockets: 2\ncores: 8\nsmt: 2\nsmt_yield: 1.3\nspeed: 0.5\n"
                                "jitter: 0.1\nmemory_gb_s: 40\nbatch_us: 5\nexample_us: 2.5\n"
                                "copy_gb_s: measured\nupdate_gb_s: 3\nline_ns: 70\n"
-                               "far_line_ns: 150\nwindow_ns: 60\nhand_over_us: 4\ndevices:\n"
+                               "far_line_ns: 150\nwindow_ns: 60\nhand_over_us: 4\n"
+                               "take_gb_s: 11\nrace_gb_s: 33\ndevices:\n"
                                "  - name: gpu\n    examples_per_s: 1e6\n    delay_us: 10\n"
                                "    transfer_gb_s: 12\n    memory_gib: 16\n"
                                "  - {name: other, examples_per_s: 5}\n";
@@ -37,7 +38,7 @@ static void keys_go_where_they_belong(void **state)
     assert_true(m.batch_us == 5.0 && m.example_us == 2.5 && m.update_gb_s == 3.0);
     assert_true(isnan(m.copy_gb_s));
     assert_true(m.line_ns == 70.0 && m.far_line_ns == 150.0 && m.window_ns == 60.0);
-    assert_true(m.hand_over_us == 4.0);
+    assert_true(m.hand_over_us == 4.0 && m.take_gb_s == 11.0 && m.race_gb_s == 33.0);
     assert_int_equal(m.n_devices, 2);
     const drove_modelled_device *d = drove__modelled_device(&m, "gpu");
     assert_non_null(d);
@@ -59,6 +60,8 @@ static void what_is_left_out_is_measured(void **state)
         assert_true(i == 0 ? m.jitter == 0.0 : isnan(m.jitter)); /* a file says it if it wants it */
         assert_true(isnan(m.batch_us) && isnan(m.example_us) && isnan(m.copy_gb_s));
         assert_true(isnan(m.update_gb_s) && isnan(m.line_ns) && isnan(m.hand_over_us));
+        assert_true(i == 0 ? m.take_gb_s == 0.0 : isnan(m.take_gb_s)); /* the same */
+        assert_true(m.race_gb_s == 0.0);
     }
     assert_string_equal(here.name, "here");
 }
