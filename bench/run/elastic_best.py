@@ -22,7 +22,7 @@ import sweep_groups
 
 def load(folder, seeds):
     """strategy -> (step size, rho) -> results, of seeds up to this one"""
-    return sweep_groups.load(folder, seeds, lambda s: s["strategy"],
+    return sweep_groups.load([folder], seeds, lambda s: s["strategy"],
                              lambda s: (s["lr"], s.get("rho", "default")))
 
 

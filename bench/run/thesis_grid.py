@@ -2,7 +2,7 @@
 """Tables of examples/studies/thesis-grid.yaml from the folder of its sweep: Table 4.3 and the staleness of the thesis.
 
     drove sweep examples/studies/thesis-grid.yaml --out grid
-    bench/run/thesis_grid.py grid [SEEDS]    SEEDS: of a sweep that goes on its first so many seeds
+    bench/run/thesis_grid.py grid... [SEEDS]    of several sweeps, such as one for each number of workers; SEEDS: their first so many seeds
     drove sweep examples/studies/thesis-best.yaml --out best
     bench/run/thesis_grid.py --best best
 
@@ -24,6 +24,8 @@ import sweep_groups
 THESIS = {
     ("mutex", 2): ("0.009", 32, 10, "15-17", 0), ("rwlock", 2): ("0.009", 32, 11, "15-17", 0), ("leashed:inf", 2): ("0.009", 64, 7, "16-18", 0),
     ("leashed:1", 2): ("0.008", 64, 7, "16-18", 0), ("leashed:0", 2): ("0.009", 64, 4, "25-27", 0), ("hogwild", 2): ("0.009", 64, 3, "17-19", 0),
+    ("mutex", 4): ("0.009", 32, 5, "8-9", 0), ("rwlock", 4): ("0.009", 32, 6, "8-9", 1), ("leashed:inf", 4): ("0.009", 64, 8, "9-10", 0),
+    ("leashed:1", 4): ("0.009", 64, 5, "9-10", 4), ("leashed:0", 4): ("0.009", 64, 3, "19-21", 0), ("hogwild", 4): ("0.009", 16, 4, "9-10", 16),
     ("mutex", 8): ("0.009", 32, 8, "7-8", 37), ("rwlock", 8): ("0.008", 32, 7, "8-9", 35), ("leashed:inf", 8): ("0.005", 64, 5, "10-11", 37),
     ("leashed:1", 8): ("0.008", 64, 4, "9-10", 22), ("leashed:0", 8): ("0.009", 64, 7, "16-18", 3), ("hogwild", 8): ("0.009", 16, 6, "7-8", 77),
     ("mutex", 16): ("0.004", 64, 10, "15-17", 31), ("rwlock", 16): ("0.005", 64, 7, "13-14", 28), ("leashed:inf", 16): ("0.009", 128, 2, "16-18", 13),
@@ -34,9 +36,9 @@ THESIS = {
 STRATEGIES = ["mutex", "rwlock", "leashed:inf", "leashed:1", "leashed:0", "hogwild"]
 
 
-def load(folder, seeds):
+def load(folders, seeds):
     """(strategy, threads) -> (step size, batch) -> results, of seeds up to this one"""
-    return sweep_groups.load(folder, seeds, lambda s: (s["strategy"], int(s["threads"])),
+    return sweep_groups.load(folders, seeds, lambda s: (s["strategy"], int(s["threads"])),
                              lambda s: (float(s["lr"]), int(s["batch"])))
 
 
@@ -61,7 +63,7 @@ def print_best(found):
             n = sum(t <= 1.1 * times[best] for t in times.values())
             cell = f"{best[0]:g}, {best[1]} | {times[best]:.3f} | {n} of {len(of)}"
         n_runs, n_crashed = sum(map(len, of.values())), sum(map(crashes, of.values()))
-        said = THESIS[strategy, threads]
+        said = THESIS.get((strategy, threads), ("-",) * 5)
         print(f"| {threads} | `{strategy}` | {cell} | {n_crashed} of {n_runs} | {said[0]}, {said[1]} | {said[3]} | {said[2]} | {said[4]} |")
 
 
@@ -120,9 +122,11 @@ def main():
     if len(sys.argv) == 3 and sys.argv[1] == "--best":
         print_compared(sys.argv[2])
         return
-    if len(sys.argv) not in (2, 3) or sys.argv[1].startswith("-"):
+    folders = sys.argv[1:]
+    seeds = int(folders.pop()) if len(folders) > 1 and folders[-1].isdigit() else math.inf
+    if not folders or folders[0].startswith("-"):
         sys.exit(__doc__)
-    found = load(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else math.inf)
+    found = load(folders, seeds)
     print_best(found)
     print_staleness(found)
 
