@@ -10,9 +10,9 @@
 enum { WORD_BITS = 64, LINES = 16 /* of a block */, BLOCK_BYTES = LINES * DROVE_CACHE_LINE };
 
 struct drove_holders {
-    unsigned n_words;  /* of a line's bits */
-    uint64_t *near;    /* [n_cores][n_words] cores of a core's socket */
-    size_t n_slots;    /* a power of two; at most half are used */
+    unsigned n_words; /* of a line's bits */
+    uint64_t *near;   /* [n_cores][n_words] cores of a core's socket */
+    size_t n_slots;   /* a power of two; at most half are used */
     size_t n_used;
     uintptr_t *number; /* [n_slots] address / BLOCK_BYTES; 0: none */
     uint64_t *bits;    /* [n_slots][LINES][n_words] */

@@ -24,7 +24,7 @@ const drove_figure drove__figures[] = {
      TIME, SHARE, true, drove__figure_learning},
     {"right-epochs", "Accuracy over epochs", "Right answers among the examples.", "epochs",
      "accuracy", EPOCHS, SHARE, false, drove__figure_learning},
-    {"target", "Time to the target", "Training time of the runs that met the target of --until.",
+    {"target", "Time to the target", "Training time of the runs that met their target.",
      NULL, "target_s", "setting", TIME, true, drove__figure_times},
     {"time-10", "Time to 10 % of the first loss", "Runs that came down to it.", NULL, "time_to.10%",
      "setting", TIME, false, drove__figure_times},

@@ -156,10 +156,19 @@ static void print_figures(const page *p, FILE *stream)
     fputs("</div>\n", stream);
 }
 
+/* The sweep that all runs are of; "" without one. */
+static const char *only_sweep(const json_t *runs)
+{
+    const char *sweep = drove__html_word(json_array_get(runs, 0), "sweep");
+    for (size_t i = 1; i < json_array_size(runs); i++)
+        if (strcmp(drove__html_word(json_array_get(runs, i), "sweep"), sweep) != 0) return "";
+    return sweep;
+}
+
 static void print_page(const page *p, FILE *stream)
 {
     const json_t *runs = p->settings.runs, *first = json_array_get(runs, 0);
-    const char *sweep = drove__html_word(first, "sweep");
+    const char *sweep = only_sweep(runs);
     char title[256] = "drove: no runs yet";
     if (json_array_size(runs) == 1)
         snprintf(title, sizeof title, "%.200s", drove__html_word(first, "run"));

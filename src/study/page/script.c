@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { MOST_TICS = 14, MOST_COUNTED = 12 };
+enum { MOST_TICS = 14, MOST_LONG_TICS = 9 /* of three digits */, MOST_COUNTED = 12 };
 
 /* On white; chosen to differ in lightness too, for people who do not tell all hues apart. */
 static const char *const printed[DROVE_PLOT_MOST_SERIES] = {"#0072b2", "#d55e00", "#007f5f",
@@ -112,7 +112,8 @@ static bool has_counts(const drove_plot *plot)
 
 static void print_tics(const drove_plot *plot, size_t n, FILE *stream)
 {
-    const size_t step = n > MOST_TICS ? (n + MOST_TICS - 1) / MOST_TICS : 1;
+    const size_t most = n < 100 ? MOST_TICS : n < 1000 ? MOST_LONG_TICS : MOST_LONG_TICS / 2;
+    const size_t step = n > most ? (n + most - 1) / most : 1;
     fputs("set xtics nomirror scale 0 (", stream);
     for (size_t i = 0; i < n; i += step) {
         if (i > 0) fputc(',', stream);

@@ -4,10 +4,11 @@
 const char *const drove__page_style =
     ":root{color-scheme:light dark;--back:#fff;--card:#fff;--text:#1d1f23;--dim:#595e66;"
     "--grid:#dfe2e6;--line:#d0d4da;--accent:#0060a8;"
+    "--shade:#8a909a80;"
     "--s0:#0072b2;--s1:#d55e00;--s2:#007f5f;--s3:#b0568c;--s4:#2489bd;--s5:#8f6400;--s6:#222;"
     "--s7:#6a3d9a}\n"
     "@media(prefers-color-scheme:dark){:root{--back:#15171b;--card:#1c1f24;--text:#e6e8eb;"
-    "--dim:#a5abb4;--grid:#333840;--line:#3a3f47;--accent:#6db8ff;"
+    "--dim:#a5abb4;--grid:#333840;--line:#3a3f47;--accent:#6db8ff;--shade:#9aa2ad66;"
     "--s0:#4da8e8;--s1:#ff8a4c;--s2:#3ccfa4;--s3:#e59cc8;--s4:#9adcff;--s5:#f0c050;--s6:#f0f0f0;"
     "--s7:#b99ae8}}\n"
     "*{box-sizing:border-box}\n"
@@ -34,7 +35,13 @@ const char *const drove__page_style =
     "figure:has(.c2:not(:checked)) g.s2,figure:has(.c3:not(:checked)) g.s3,"
     "figure:has(.c4:not(:checked)) g.s4,figure:has(.c5:not(:checked)) g.s5,"
     "figure:has(.c6:not(:checked)) g.s6,figure:has(.c7:not(:checked)) g.s7{display:none}\n"
-    ".scroll{overflow-x:auto;max-height:28rem;overflow-y:auto}\n"
+    /* Shadows at the edges beyond which there is more; a cover scrolls with the table's own ends. */
+    ".scroll{overflow-x:auto;max-height:28rem;overflow-y:auto;--under:var(--back);"
+    "background:linear-gradient(var(--under),var(--under)) 0 100%/100% 1.2rem no-repeat local,"
+    "linear-gradient(var(--under),var(--under)) 100% 0/1.2rem 100% no-repeat local,"
+    "linear-gradient(to top,var(--shade),transparent) 0 100%/100% 1.2rem no-repeat scroll,"
+    "linear-gradient(to left,var(--shade),transparent) 100% 0/1.2rem 100% no-repeat scroll}"
+    "figure .scroll{--under:var(--card)}\n"
     "table{border-collapse:collapse;font-size:.875rem}\n"
     "th,td{padding:.2rem .6rem;border-bottom:1px solid var(--line);text-align:left;"
     "vertical-align:top}\n"
@@ -55,7 +62,7 @@ const char *const drove__page_style =
     "@media print{:root{--back:#fff;--card:#fff;--text:#000;--dim:#444;--grid:#ddd;--line:#bbb;"
     "--s0:#0072b2;--s1:#d55e00;--s2:#007f5f;--s3:#b0568c;--s4:#2489bd;--s5:#8f6400;--s6:#222;"
     "--s7:#6a3d9a}main{max-width:none}nav,.legend input{display:none}"
-    ".scroll{max-height:none;overflow:visible}body{font-size:11pt}"
+    ".scroll{max-height:none;overflow:visible;background:none}body{font-size:11pt}"
     ".grid{grid-template-columns:1fr 1fr}figure:has(td.h){grid-column:1/-1}"
     "td.h,div{print-color-adjust:exact;-webkit-print-color-adjust:exact}}\n";
 

@@ -120,6 +120,22 @@ static void scripts(void **state)
     drove__plot_fini(&plot);
 }
 
+/* Long numbers stand farther apart: 235 settings have at most 9 below the axis. */
+static void ticks_have_room(void **state)
+{
+    (void)state;
+    const double y = 1.0;
+    drove_plot plot = {.kind = DROVE_PLOT_BOXES, .id = "id", .x_label = "x", .y_label = "y"};
+    for (int i = 0; i < 235; i++) drove__plot_add_points(&plot, "one", &y, &y, 1);
+    FILE *stream = open_text();
+    drove__script_plot(&plot, 0, false, stream);
+    fclose(stream);
+    assert_non_null(strstr(text, "('1' 1,'28' 28,'55' 55,'82' 82,'109' 109,'136' 136,'163' 163,"
+                                 "'190' 190,'217' 217)\n"));
+    free(text);
+    drove__plot_fini(&plot);
+}
+
 static void elements(void **state)
 {
     (void)state;
@@ -210,9 +226,9 @@ static void charts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(quantiles), cmocka_unit_test(escapes),  cmocka_unit_test(thinning),
-        cmocka_unit_test(scripts),   cmocka_unit_test(elements), cmocka_unit_test(pictures),
-        cmocka_unit_test(commands),  cmocka_unit_test(charts),
+        cmocka_unit_test(quantiles), cmocka_unit_test(escapes),         cmocka_unit_test(thinning),
+        cmocka_unit_test(scripts),   cmocka_unit_test(ticks_have_room), cmocka_unit_test(elements),
+        cmocka_unit_test(pictures),  cmocka_unit_test(commands),        cmocka_unit_test(charts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
