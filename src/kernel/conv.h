@@ -75,12 +75,20 @@ const char  *drovek_conv_way(const drovek_conv *conv);   /* "gemm", "onednn jit:
 size_t       drovek_conv_bytes(const drovek_conv *conv); /* of its scratch and copies */
 
 /* A convolution by `planes` reads integers in place of x, w and dy: those given here (NULL: as
- * before), with the shapes of x, w and dy, borrowed until the next passes are over.  largest: of
- * the y of its last forward pass, as by largest_f32. */
+ * before), with the shapes of x, w and dy, borrowed until the next passes are over; x stays as it is
+ * from the forward pass to that of the weights.  largest: of the y of its last forward pass, as by
+ * largest_f32; largest_dx: of the dx of its last pass of data, UINT32_MAX if that is not known. */
 bool     drovek_conv_takes_planes(const drovek_conv *conv);
 void     drovek_conv_take(drovek_conv *conv, const drovek_planes *x, const drovek_planes *w,
                           const drovek_planes *dy);
 uint32_t drovek_conv_largest(const drovek_conv *conv);
+uint32_t drovek_conv_largest_dx(const drovek_conv *conv);
+
+/* The next forward pass writes to and place, the maxima of y's windows and where they are, as by
+ * max_pool_f32, and leaves no y: its memory is scratch.  Of a convolution that can: by `planes`, of
+ * one group, a chunk of whose windows holds an image. */
+bool drovek_conv_can_pool(const drovek_conv *conv);
+void drovek_conv_pool(drovek_conv *conv, const drovek_pool *p, float *to, uint8_t *place);
 
 /* n_rows <= max_rows images.  x, y, dx, dy in the formats of the options; b NULL: none.
  * [racy: w, b] */

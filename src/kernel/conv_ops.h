@@ -29,7 +29,13 @@ struct drovek_conv {
     struct {
         drovek_planes x, w, dy; /* drovek_conv_take */
     } taken;
-    uint32_t largest; /* drovek_conv_largest */
+    struct {
+        const drovek_pool *pool;
+        float             *to; /* NULL: no pooling */
+        uint8_t           *place;
+    } pooled;                     /* drovek_conv_pool */
+    bool     has_windows;         /* scratch has those of taken.x, since the forward pass */
+    uint32_t largest, largest_dx; /* drovek_conv_largest, drovek_conv_largest_dx */
 };
 
 extern const drovek_conv_ops drovek_conv_ref, drovek_conv_gemm, drovek_conv_windows;

@@ -1,33 +1,93 @@
-/* kernel/conv_planes.c - convolution of integers kept as bytes (planes.h), as matrix products: the
- * windows of some lines of output are the rows of a matrix of bytes.
+/* kernel/conv_planes.c - convolution of integers kept as bytes (planes.h), as matrix products whose
+ * left factor has windows as rows.
+ *
+ * Forward and the gradient of the weights take windows of the input.  The derivative at the input
+ * is a convolution as well where windows move by 1: of the derivatives at the output, with the
+ * weights turned round.  So each of its numbers is one sum of integers.  Where windows move further
+ * it is added up window by window, as singles.
+ *
+ * Blocks: a row of the matrix may hold the windows of several positions side by side.  They overlap,
+ * so the matrix is smaller, and the products have more columns, one for each position and output,
+ * which fill more of the registers.  The weights are then a matrix with zeros: weight (ky, kx, c, o)
+ * stands at row (ky, g sw + kx, c) and column (g, o) for each position g of a block.
  *
  * As in conv_gemm.c a chunk of lines is written and multiplied, and its output gets bias and
- * activation while it is in the cache.  Rows of the matrix begin on cache lines.  Copies may read
- * and write up to 47 bytes too much: behind an image and behind the matrix there is room.
+ * activation while it is in the cache.  Where one chunk has all windows of the input, the gradient
+ * of the weights finds them there.
  *
- * Integers come by drovek_conv_take.  The derivative at the input is summed up as singles.
+ * Integers come by drovek_conv_take.
  */
+#include "kernel/conv_byte_columns.h"
 #include "kernel/conv_columns.h"
 #include "kernel/conv_ops.h"
 
 #include "base/mem.h"
 
+#include <assert.h>
 #include <string.h>
 
-#define CHUNK_BYTES ((size_t)768 << 10) /* of columns, but at least one line */
+#define CHUNK_BYTES  ((size_t)768 << 10) /* of columns, but at least one line */
+#define POOLED_BYTES ((size_t)256 << 10) /* of outputs between product and pooling; or one image */
 
-enum { MOST_PLANES = 2, COPY = 16, LONG_PIECE = 256 };
+enum { MOST_PLANES = 2, TILE_K = 64, TILE = 16, MOST_BLOCK = 16, SET = 1024 };
+
+/* A matrix of windows and the weights it is multiplied with. */
+typedef struct windows {
+    drovek_conv_shape shape; /* of a convolution whose positions are blocks, outputs block * o */
+    size_t block;            /* positions of a row */
+    size_t k;                /* numbers of a row, of one group */
+    size_t stride, n_lines;  /* bytes from row to row; lines of a chunk */
+    bool is_direct;          /* the images are the matrix */
+    uint8_t *col;            /* [planes][col_bytes], col[n_lines * ow][stride]; direct: NULL */
+    size_t col_bytes;
+    uint8_t *weight; /* [planes][weight_bytes] in the order that blocks need; NULL: as they are */
+    size_t weight_bytes;
+} windows;
 
 typedef struct integer_conv {
-    uint8_t *col;   /* [planes][n_lines * ow][stride]; NULL: the images are the matrix */
-    uint8_t *image; /* [planes][h][w][c]; NULL: the input has this layout */
-    float *back;    /* [n_back * ow][k] derivatives of columns; NULL: not wanted, or direct */
-    size_t k;       /* kh * kw * c / groups */
-    size_t stride;  /* k, to a whole line */
-    size_t n_lines, n_back;        /* per chunk, forward and back */
-    size_t col_bytes, image_bytes; /* of one plane */
-    bool is_direct;
+    windows in, out;    /* of the input; of the derivatives at the output */
+    uint8_t *image;     /* [planes][h][w][c]; NULL: the input has this layout */
+    size_t image_bytes; /* of one plane */
+    bool gathers;       /* the derivative at the input is a convolution */
+    size_t n_back;      /* else: lines of a chunk of back */
+    float *back;        /* [n_back * ow][k] derivatives of columns; NULL: not wanted, or direct */
+    float *wide;        /* of blocks: bias, units of weights, units of derivatives, gradient */
 } integer_conv;
+
+/* ---- shapes ---- */
+
+/* The convolution whose positions are blocks of n positions of s, of one group without dilation. */
+static drovek_conv_shape in_blocks(const drovek_conv_shape *s, size_t n)
+{
+    drovek_conv_shape wide = *s;
+    wide.window.kw += (n - 1) * s->window.sw;
+    wide.window.sw *= n;
+    wide.ow /= n;
+    wide.o *= n;
+    return wide;
+}
+
+/* The convolution of derivatives at the output that gives those at the input. */
+static drovek_conv_shape turned_round(const drovek_conv_shape *s)
+{
+    drovek_conv_shape t = {.c = s->o,
+                           .h = s->oh,
+                           .w = s->ow,
+                           .o = s->c,
+                           .oh = s->h,
+                           .ow = s->w,
+                           .groups = s->groups,
+                           .window = s->window};
+    t.window.ph = (s->window.kh - 1) * s->window.dh - s->window.ph;
+    t.window.pw = (s->window.kw - 1) * s->window.dw - s->window.pw;
+    return t;
+}
+
+static bool can_turn_round(const drovek_conv_shape *s)
+{
+    const drovek_window *w = &s->window;
+    return w->sh == 1 && w->sw == 1 && w->ph <= (w->kh - 1) * w->dh && w->pw <= (w->kw - 1) * w->dw;
+}
 
 /* Whether output positions are rows of the input in place. */
 static bool is_direct(const drovek_conv_shape *s)
@@ -37,15 +97,43 @@ static bool is_direct(const drovek_conv_shape *s)
            s->oh == s->h && s->ow == s->w;
 }
 
-/* Lines that take `most` bytes; whole images if several fit, or within one. */
-static size_t lines_of(const drovek_conv *conv, const integer_conv *v, size_t line_bytes,
-                       size_t most)
+static size_t row_length(const drovek_conv_shape *s)
 {
-    const drovek_conv_shape *s = &conv->opt.shape;
-    size_t n = most / line_bytes, all = conv->opt.max_rows * s->oh;
+    return s->window.kh * s->window.kw * (s->c / s->groups);
+}
+
+/* Clock cycles of a position, roughly: of 16 rows a tile takes 16 to multiply and 64 to store, and a
+ * window's line of a row 2, and 2 for every 64 bytes, to copy (bench/micro/conv.c, with AMX). */
+static double cost_of(const drovek_conv_shape *s, size_t block)
+{
+    const drovek_conv_shape wide = in_blocks(s, block);
+    const size_t line = wide.window.kw * s->c, k = wide.window.kh * line;
+    const size_t n_tiles = (k + TILE_K - 1) / TILE_K, n_columns = (wide.o + TILE - 1) / TILE;
+    const size_t copies = wide.window.kh * (2 + 2 * ((line + TILE_K - 1) / TILE_K));
+    return (double)(n_columns * (16 * n_tiles + 64) + TILE * copies) / (double)block;
+}
+
+/* A sum stays one that is rounded once, if it is without blocks. */
+static size_t choose_block(const drovek_conv_shape *s)
+{
+    size_t best = 1;
+    if (s->groups > 1 || s->window.dw > 1 || is_direct(s)) return 1;
+    for (size_t n = 2; n <= s->ow && n <= MOST_BLOCK; n++) {
+        const drovek_conv_shape wide = in_blocks(s, n);
+        if (s->ow % n != 0 || row_length(&wide) > DROVEK_PLANES_K) continue;
+        if (cost_of(s, n) < cost_of(s, best)) best = n;
+    }
+    return best;
+}
+
+/* ---- making ---- */
+
+/* Lines that take `most` bytes; whole images if several fit, or within one. */
+static size_t lines_of(const drovek_conv_shape *s, size_t max_rows, size_t line_bytes, size_t most)
+{
+    size_t n = most / line_bytes, all = max_rows * s->oh;
     if (n < 1) n = 1;
     if (n > s->oh) n -= n % s->oh;
-    if (n > s->oh && v->image != NULL) n = s->oh;
     return n < all ? n : all;
 }
 
@@ -58,149 +146,172 @@ static drove_status allocate(drovek_conv *conv, void *to, size_t n_bytes)
     return DROVE_OK;
 }
 
+/* is_image: an image at a time at most.  reorders: the weights, even without blocks. */
+static drove_status make_windows(drovek_conv *conv, windows *v, const drovek_conv_shape *s,
+                                 bool is_image, bool reorders)
+{
+    const size_t line = DROVE_CACHE_LINE, block = choose_block(s);
+    *v = (windows){.shape = in_blocks(s, block), .block = block, .is_direct = is_direct(s)};
+    v->k = row_length(&v->shape);
+    v->stride = (v->k + line - 1) / line * line;
+    if (v->stride % SET == 0) v->stride += line; /* rows in different sets of the first cache */
+    v->n_lines = lines_of(&v->shape, conv->opt.max_rows, v->shape.ow * v->stride, CHUNK_BYTES);
+    if (is_image && v->n_lines > s->oh) v->n_lines = s->oh;
+    v->col_bytes = v->n_lines * v->shape.ow * v->stride + line;
+    if (v->is_direct) return DROVE_OK;
+    DROVE_TRY(allocate(conv, &v->col, MOST_PLANES * v->col_bytes));
+    if (block == 1 && !reorders) return DROVE_OK;
+    v->weight_bytes = v->k * v->shape.o + line;
+    return allocate(conv, &v->weight, MOST_PLANES * v->weight_bytes);
+}
+
+/* Floats of blocks of the input: see wide_bias and those behind it. */
+static drove_status make_wide(drovek_conv *conv, integer_conv *v)
+{
+    const size_t o = drove__pad_floats(v->in.shape.o), n = 3 * o + v->in.k * v->in.shape.o;
+    if (v->in.block == 1) return DROVE_OK;
+    return allocate(conv, &v->wide, n * sizeof *v->wide);
+}
+
+static drove_status make_data(drovek_conv *conv, integer_conv *v)
+{
+    const drovek_conv_shape *s = &conv->opt.shape;
+    const size_t k = row_length(s), line_floats = s->ow * k;
+    if ((conv->opt.passes & DROVEK_CONV_DATA) == 0) return DROVE_OK;
+    v->gathers = can_turn_round(s);
+    if (v->gathers) {
+        const drovek_conv_shape t = turned_round(s);
+        return make_windows(conv, &v->out, &t, false, true);
+    }
+    v->n_back = lines_of(s, conv->opt.max_rows, line_floats * sizeof(float), CHUNK_BYTES);
+    return allocate(conv, &v->back,
+                    (v->n_back * line_floats + DROVEK_COLUMNS_SLACK) * sizeof(float));
+}
+
 static drove_status create(drovek_conv *conv)
 {
     const drovek_conv_shape *s = &conv->opt.shape;
+    const bool turns = conv->opt.in == DROVEK_NCHW && s->c > 1;
     if (conv->opt.kernels->planes == NULL || conv->opt.in == DROVEK_NCHW16 ||
-        conv->opt.out != DROVEK_NHWC ||
-        (conv->opt.in == DROVEK_NCHW && s->c > 1 && (conv->opt.passes & DROVEK_CONV_DATA)))
+        conv->opt.out != DROVEK_NHWC || (turns && (conv->opt.passes & DROVEK_CONV_DATA)))
         return drove__fail(DROVE_E_UNSUPPORTED, "convolution: planes is for plain integers");
     integer_conv *v = conv->state = drove__alloc(1, sizeof *v);
     if (v == NULL) return drove__fail_nomem("convolution", sizeof *v);
-    *v = (integer_conv){.k = s->window.kh * s->window.kw * (s->c / s->groups),
-                        .is_direct = is_direct(s)};
+    *v = (integer_conv){.image_bytes = s->c * s->h * s->w + DROVE_CACHE_LINE};
     conv->size_bytes = sizeof *v;
-    v->image_bytes = s->c * s->h * s->w + DROVE_CACHE_LINE;
-    if (conv->opt.in == DROVEK_NCHW && s->c > 1)
-        DROVE_TRY(allocate(conv, &v->image, MOST_PLANES * v->image_bytes));
-    v->stride = (v->k + DROVE_CACHE_LINE - 1) / DROVE_CACHE_LINE * DROVE_CACHE_LINE;
-    v->n_lines = lines_of(conv, v, s->ow * v->stride, CHUNK_BYTES);
-    v->col_bytes = v->n_lines * s->ow * v->stride + DROVE_CACHE_LINE;
-    v->n_back = lines_of(conv, v, s->ow * v->k * sizeof(float), CHUNK_BYTES);
-    if (!v->is_direct) DROVE_TRY(allocate(conv, &v->col, MOST_PLANES * v->col_bytes));
-    if (v->is_direct || (conv->opt.passes & DROVEK_CONV_DATA) == 0) return DROVE_OK;
-    return allocate(conv, &v->back,
-                    (v->n_back * s->ow * v->k + DROVEK_COLUMNS_SLACK) * sizeof(float));
+    if (turns) DROVE_TRY(allocate(conv, &v->image, MOST_PLANES * v->image_bytes));
+    DROVE_TRY(make_windows(conv, &v->in, s, turns, false));
+    DROVE_TRY(make_wide(conv, v));
+    return make_data(conv, v);
 }
 
 static void destroy(drovek_conv *conv)
 {
     integer_conv *v = conv->state;
     if (v == NULL) return;
-    drove__free(v->col);
+    drove__free(v->in.col);
+    drove__free(v->in.weight);
+    drove__free(v->out.col);
+    drove__free(v->out.weight);
     drove__free(v->image);
     drove__free(v->back);
+    drove__free(v->wide);
     drove__free(v);
 }
 
-/* ---- columns ---- */
+/* ---- what blocks need ---- */
 
-/* to[n] = from[n], in pieces of COPY. */
-static inline void copy_bytes(uint8_t *to, const uint8_t *from, size_t n)
+/* [block * o] each, and the gradient of the weights, [k][block * o] */
+static float *wide_bias(const integer_conv *v)
 {
-    if (n <= 8) memcpy(to, from, 8);
-    else if (n > LONG_PIECE) memcpy(to, from, n);
-    else
-        for (size_t k = 0; k < n; k += COPY) memcpy(to + k, from + k, COPY);
+    return v->wide;
 }
 
-/* Elements [*first, *last) of a window's row that are inside the image. */
-static void find_inside(const drovek_conv_shape *s, size_t ox, size_t *first, size_t *last)
+static float *wide_units(const integer_conv *v, bool of_derivatives)
 {
-    const drovek_window *w = &s->window;
-    const size_t begin = ox * w->sw;
-    size_t x;
-    *first = 0;
-    *last = w->kw;
-    while (*first < w->kw && !drovek_window_inside(begin, *first * w->dw, w->pw, s->w, &x))
-        ++*first;
-    while (*last > *first && !drovek_window_inside(begin, (*last - 1) * w->dw, w->pw, s->w, &x))
-        --*last;
+    return v->wide + (of_derivatives ? 2 : 1) * drove__pad_floats(v->in.shape.o);
 }
 
-/* Whether no window of the line leaves the image. */
-static bool is_inner(const drovek_conv_shape *s, size_t oy)
+static float *wide_gradient(const integer_conv *v)
 {
-    const drovek_window *w = &s->window;
-    return w->pw == 0 && w->dw == 1 && (s->ow - 1) * w->sw + w->kw <= s->w && oy * w->sh >= w->ph &&
-           oy * w->sh - w->ph + (w->kh - 1) * w->dh < s->h;
+    return v->wide + 3 * drove__pad_floats(v->in.shape.o);
 }
 
-/* A line of windows inside the image, which begins at `from`: rows of at most `most` bytes, a
- * constant, are copied as so many. */
-static inline void put_short(const drovek_conv_shape *s, const uint8_t *from, uint8_t *col,
-                             size_t stride, size_t most)
+/* to[block][o] = from[o]; from NULL: NULL. */
+static const float *repeat(const drovek_conv *conv, float *to, const float *from)
 {
-    const size_t pitch = s->window.dh * s->w * s->c, row = s->window.kw * s->c;
-    for (size_t ox = 0; ox < s->ow; ox++, from += s->window.sw * s->c, col += stride)
-        for (size_t ky = 0; ky < s->window.kh; ky++)
-            memcpy(col + ky * row, from + ky * pitch, most);
+    const size_t o = conv->opt.shape.o, block = ((const integer_conv *)conv->state)->in.block;
+    for (size_t g = 0; from != NULL && g < block; g++)
+        conv->opt.kernels->copy_f32(to + g * o, from, o);
+    return from != NULL ? to : NULL;
 }
 
-/* The same for any rows; cg: channels of the group. */
-static void put_inner(const drovek_conv_shape *s, const uint8_t *from, size_t cg, uint8_t *col,
-                      size_t stride)
+/* to[kh][kw of blocks][c][block][o] = W[kh][kw][c][o], elsewhere 0. */
+static void spread_plane(const drovek_conv_shape *s, const windows *v, uint8_t *to,
+                         const uint8_t *from)
 {
-    const size_t pitch = s->window.dh * s->w * s->c, row = s->window.kw * cg;
-    if (cg == s->c && row <= 8) put_short(s, from, col, stride, 8);
-    else if (cg == s->c && row <= 16) put_short(s, from, col, stride, 16);
-    else if (cg == s->c && row <= 48) put_short(s, from, col, stride, 48);
-    else if (cg == s->c && row <= 112 && row > 64) put_short(s, from, col, stride, 112);
-    else
-        for (size_t ox = 0; ox < s->ow; ox++, from += s->window.sw * s->c, col += stride) {
-            for (size_t ky = 0; ky < s->window.kh; ky++) {
-                const uint8_t *at = from + ky * pitch;
-                uint8_t *to = col + ky * row;
-                if (cg == s->c) copy_bytes(to, at, row);
-                else
-                    for (size_t kx = 0; kx < s->window.kw; kx++)
-                        copy_bytes(to + kx * cg, at + kx * s->c, cg);
-            }
-        }
+    const size_t o = s->o, row = v->shape.o;
+    memset(to, 0, v->k * row);
+    for (size_t ky = 0; ky < s->window.kh; ky++)
+        for (size_t kx = 0; kx < s->window.kw; kx++)
+            for (size_t c = 0; c < s->c; c++, from += o)
+                for (size_t g = 0; g < v->block; g++) {
+                    const size_t x = g * s->window.sw + kx;
+                    memcpy(to + ((ky * v->shape.window.kw + x) * s->c + c) * row + g * o, from, o);
+                }
 }
 
-/* Row ky of the window at (oy, ox), of which the elements [first, last) are inside the image. */
-static void put_row(const drovek_conv_shape *s, const uint8_t *image, size_t cg, size_t y,
-                    size_t ox, size_t first, size_t last, uint8_t *to)
+/* to[groups][block][c / groups][kh][kw of blocks][o / groups] = W[groups][kh][kw][c / groups]
+ * [o / groups], windows turned round, elsewhere 0. */
+static void turn_plane(const drovek_conv_shape *s, const windows *v, uint8_t *to,
+                       const uint8_t *from)
 {
-    const drovek_window *w = &s->window;
-    const uint8_t *from = image + (y * s->w + ox * w->sw + first * w->dw - w->pw) * s->c;
-    memset(to, 0, first * cg);
-    if (cg == s->c && w->dw == 1) copy_bytes(to + first * cg, from, (last - first) * cg);
-    else
-        for (size_t kx = first; kx < last; kx++, from += w->dw * s->c)
-            copy_bytes(to + kx * cg, from, cg);
-    memset(to + last * cg, 0, (w->kw - last) * cg);
+    const size_t og = s->o / s->groups, cg = s->c / s->groups;
+    const size_t kh = s->window.kh, kw = s->window.kw, wide = v->shape.window.kw;
+    if (v->block > 1) memset(to, 0, v->k * v->shape.o);
+    for (size_t group = 0; group < s->groups; group++)
+        for (size_t q = 0; q < kh * kw; q++)
+            for (size_t c = 0; c < cg; c++, from += og)
+                for (size_t g = 0; g < v->block; g++) {
+                    const size_t y = kh - 1 - q / kw, x = g + kw - 1 - q % kw;
+                    uint8_t *row = to + ((group * v->block + g) * cg + c) * v->k;
+                    memcpy(row + (y * wide + x) * og, from, og);
+                }
 }
 
-static void put_windows(const drovek_conv_shape *s, const uint8_t *image, size_t cg, size_t oy,
-                        uint8_t *col, size_t stride)
+typedef void order_plane_fn(const drovek_conv_shape *s, const windows *v, uint8_t *to,
+                            const uint8_t *from);
+
+/* The weights as v's products need them. */
+static drovek_planes ordered_weights(const drovek_conv *conv, const windows *v,
+                                     order_plane_fn *order)
 {
-    const drovek_window *w = &s->window;
-    for (size_t ox = 0; ox < s->ow; ox++, col += stride) {
-        size_t first, last, y;
-        find_inside(s, ox, &first, &last);
-        for (size_t ky = 0; ky < w->kh; ky++) {
-            uint8_t *to = col + ky * w->kw * cg;
-            if (first < last && drovek_window_inside(oy * w->sh, ky * w->dh, w->ph, s->h, &y))
-                put_row(s, image, cg, y, ox, first, last, to);
-            else memset(to, 0, w->kw * cg);
-        }
-    }
+    drovek_planes w = conv->taken.w;
+    if (v->weight == NULL) return w;
+    order(&conv->opt.shape, v, v->weight, w.high);
+    w.high = v->weight;
+    if (w.low == NULL) return w;
+    order(&conv->opt.shape, v, v->weight + v->weight_bytes, w.low);
+    w.low = v->weight + v->weight_bytes;
+    return w;
 }
 
-/* One plane: n_lines lines of output positions from line `line` on, through all images of x. */
-static void put_columns(const drovek_conv_shape *s, const uint8_t *x, size_t group, size_t line,
-                        size_t n_lines, uint8_t *col, size_t stride)
+/* dw[kh][kw][c][o] = the sum over the positions of a block. */
+static void fold_gradient(const drovek_conv *conv, float *dw)
 {
-    const size_t cg = s->c / s->groups;
-    for (size_t l = line; l < line + n_lines; l++, col += s->ow * stride) {
-        const size_t oy = l % s->oh;
-        const uint8_t *image = x + l / s->oh * (s->h * s->w * s->c) + group * cg;
-        if (is_inner(s, oy))
-            put_inner(s, image + (oy * s->window.sh - s->window.ph) * s->w * s->c, cg, col, stride);
-        else put_windows(s, image, cg, oy, col, stride);
-    }
+    const drovek_conv_shape *s = &conv->opt.shape;
+    const integer_conv *v = conv->state;
+    const float *from = wide_gradient(v);
+    const size_t o = s->o, row = v->in.shape.o;
+    for (size_t ky = 0; ky < s->window.kh; ky++)
+        for (size_t kx = 0; kx < s->window.kw; kx++)
+            for (size_t c = 0; c < s->c; c++, dw += o)
+                for (size_t g = 0; g < v->in.block; g++) {
+                    const size_t x = g * s->window.sw + kx;
+                    const float *part =
+                        from + ((ky * v->in.shape.window.kw + x) * s->c + c) * row + g * o;
+                    conv->opt.kernels->copy_rows_f32(dw, o, part, o, 1, o, g > 0);
+                }
 }
 
 /* ---- chunks ---- */
@@ -218,106 +329,190 @@ static void convert_image(const drovek_conv *conv, size_t line)
     if (x->low != NULL) turn(v->image + v->image_bytes, x->low + first, s->c, s->h * s->w);
 }
 
-/* The windows of a chunk as rows of a matrix, *step bytes apart. */
-static drovek_planes take_chunk(const drovek_conv *conv, size_t group, size_t line, size_t n_lines,
-                                size_t *step)
+/* The windows of a chunk of the images x as rows of a matrix, *step bytes apart.  is_there: the
+ * last call wrote them. */
+static drovek_planes take_chunk(const windows *v, const drovek_planes *x, size_t group, size_t line,
+                                size_t n_lines, bool is_there, size_t *step)
 {
-    const drovek_conv_shape *s = &conv->opt.shape;
-    const integer_conv *v = conv->state;
-    drovek_planes x = conv->taken.x, col = x;
-    const bool is_wide = x.low != NULL;
-    if (v->image != NULL) {
-        x.high = v->image;
-        if (is_wide) x.low = v->image + v->image_bytes;
-        line %= s->oh;
-    }
+    const drovek_conv_shape *s = &v->shape;
+    drovek_planes col = *x;
     *step = v->is_direct ? s->c : v->stride;
     if (v->is_direct)
-        return drovek_planes_from(&x, line * s->ow * s->c + group * (s->c / s->groups));
+        return drovek_planes_from(x, line * s->ow * s->c + group * (s->c / s->groups));
     col.high = v->col;
-    put_columns(s, x.high, group, line, n_lines, col.high, v->stride);
-    if (!is_wide) return col;
-    col.low = v->col + v->col_bytes;
-    put_columns(s, x.low, group, line, n_lines, col.low, v->stride);
+    if (x->low != NULL) col.low = v->col + v->col_bytes;
+    if (is_there) return col;
+    drovek_byte_columns(s, x->high, group, line, n_lines, col.high, v->stride);
+    if (x->low != NULL) drovek_byte_columns(s, x->low, group, line, n_lines, col.low, v->stride);
     return col;
 }
 
-static size_t lines_left(const drovek_conv *conv, size_t line, size_t all)
+/* The same of the input. */
+static drovek_planes take_input(const drovek_conv *conv, size_t group, size_t line, size_t n_lines,
+                                bool is_there, size_t *step)
 {
     const integer_conv *v = conv->state;
-    const size_t oh = conv->opt.shape.oh;
+    drovek_planes x = conv->taken.x;
+    if (v->image == NULL) return take_chunk(&v->in, &x, group, line, n_lines, is_there, step);
+    x.high = v->image;
+    if (x.low != NULL) x.low = v->image + v->image_bytes;
+    return take_chunk(&v->in, &x, group, line % conv->opt.shape.oh, n_lines, is_there, step);
+}
+
+static size_t lines_left(const integer_conv *v, size_t line, size_t all)
+{
+    const size_t oh = v->in.shape.oh;
     const size_t end = v->image != NULL ? line - line % oh + oh : all;
-    return end - line < v->n_lines ? end - line : v->n_lines;
+    return end - line < v->in.n_lines ? end - line : v->in.n_lines;
 }
 
 /* ---- passes ---- */
 
+/* n_lines lines of outputs from their windows. */
+static void multiply_lines(const drovek_conv *conv, const drovek_planes *windows_of, size_t step,
+                           const drovek_planes *weight, size_t n_lines, float *y,
+                           drovek_planes_end *end)
+{
+    const windows *v = &((const integer_conv *)conv->state)->in;
+    const drovek_conv_shape *s = &v->shape;
+    const size_t og = s->o / s->groups;
+    conv->opt.kernels->planes->gemm(false, false, n_lines * s->ow, og, v->k, windows_of, step,
+                                    weight, og, false, y, s->o, end);
+}
+
+/* The images [first, first + n), some at a time: their outputs go to y, and stay in the cache until
+ * their maxima are found. */
+static void multiply_and_pool(const drovek_conv *conv, const drovek_planes *windows_of, size_t step,
+                              const drovek_planes *weight, float *y, size_t first, size_t n,
+                              drovek_planes_end *end)
+{
+    const windows *v = &((const integer_conv *)conv->state)->in;
+    const drovek_pool *p = conv->pooled.pool;
+    const size_t n_out = p->c * p->oh * p->ow, n_lines = v->shape.oh;
+    const size_t image_bytes = p->c * p->h * p->w * sizeof *y;
+    const size_t most = image_bytes < POOLED_BYTES ? POOLED_BYTES / image_bytes : 1;
+    for (size_t i = 0, some; i < n; i += some) {
+        const size_t at = (first + i) * n_out;
+        const drovek_planes rows = drovek_planes_from(windows_of, i * n_lines * v->shape.ow * step);
+        some = n - i < most ? n - i : most;
+        multiply_lines(conv, &rows, step, weight, some * n_lines, y, end);
+        conv->opt.kernels->max_pool_f32(p, y, conv->pooled.to + at, conv->pooled.place + at, some);
+    }
+}
+
 static void forward(drovek_conv *conv, const float *x, const float *w, const float *b, float *y,
                     size_t n_rows)
 {
-    const drovek_conv_shape *s = &conv->opt.shape;
-    const drovek_table *t = conv->opt.kernels;
-    const integer_conv *v = conv->state;
+    integer_conv *v = conv->state;
+    const drovek_conv_shape *s = &v->in.shape;
     const size_t og = s->o / s->groups, n_lines = n_rows * s->oh;
+    assert(conv->pooled.to == NULL || drovek_conv_can_pool(conv));
+    drovek_planes weight = ordered_weights(conv, &v->in, spread_plane);
     (void)x, (void)w;
     drovek_planes_end end = {.relu = conv->opt.act == DROVEK_RELU};
+    if (v->in.block > 1) {
+        b = repeat(conv, wide_bias(v), b);
+        weight.by = repeat(conv, wide_units(v, false), weight.by);
+    }
     for (size_t line = 0, n; line < n_lines; line += n) {
-        float *out = y + line * s->ow * s->o;
-        n = lines_left(conv, line, n_lines);
+        n = lines_left(v, line, n_lines);
         convert_image(conv, line);
         for (size_t g = 0; g < s->groups; g++) {
             size_t step;
-            const drovek_planes c = take_chunk(conv, g, line, n, &step);
-            const drovek_planes from = drovek_planes_columns(&conv->taken.w, g * v->k * og, g * og);
+            const drovek_planes c = take_input(conv, g, line, n, false, &step);
+            const drovek_planes from = drovek_planes_columns(&weight, g * v->in.k * og, g * og);
             end.bias = b + g * og;
-            t->planes->gemm(false, false, n * s->ow, og, v->k, &c, step, &from, og, false,
-                            out + g * og, s->o, &end);
+            if (conv->pooled.to != NULL)
+                multiply_and_pool(conv, &c, step, &from, y, line / s->oh, n / s->oh, &end);
+            else multiply_lines(conv, &c, step, &from, n, y + line * s->ow * s->o + g * og, &end);
         }
+        conv->has_windows = n == n_lines && s->groups == 1;
     }
     conv->largest = end.largest;
+    conv->pooled.to = NULL;
 }
 
 static void weights(drovek_conv *conv, const float *x, const float *dy, float *dw, size_t n_rows)
 {
-    const drovek_conv_shape *s = &conv->opt.shape;
     const integer_conv *v = conv->state;
+    const drovek_conv_shape *s = &v->in.shape;
     const size_t og = s->o / s->groups, n_lines = n_rows * s->oh;
+    float *to = v->in.block > 1 ? wide_gradient(v) : dw;
+    drovek_planes d = conv->taken.dy;
     (void)x, (void)dy;
+    if (v->in.block > 1) d.by = repeat(conv, wide_units(v, true), d.by);
     for (size_t line = 0, n; line < n_lines; line += n) {
-        n = lines_left(conv, line, n_lines);
-        convert_image(conv, line);
+        n = lines_left(v, line, n_lines);
+        if (!conv->has_windows) convert_image(conv, line);
         for (size_t g = 0; g < s->groups; g++) {
             size_t step;
-            const drovek_planes c = take_chunk(conv, g, line, n, &step);
-            const drovek_planes d =
-                drovek_planes_columns(&conv->taken.dy, line * s->ow * s->o + g * og, g * og);
-            conv->opt.kernels->planes->gemm(true, false, v->k, og, n * s->ow, &c, step, &d, s->o,
-                                            line > 0, dw + g * v->k * og, og, NULL);
+            const drovek_planes c = take_input(conv, g, line, n, conv->has_windows, &step);
+            const drovek_planes part =
+                drovek_planes_columns(&d, line * s->ow * s->o + g * og, g * og);
+            conv->opt.kernels->planes->gemm(true, false, v->in.k, og, n * s->ow, &c, step, &part,
+                                            s->o, line > 0, to + g * v->in.k * og, og, NULL);
         }
     }
+    if (v->in.block > 1) fold_gradient(conv, dw);
 }
 
-static void data(drovek_conv *conv, const float *dy, const float *w, float *dx, size_t n_rows,
-                 bool adds)
+/* Each number of dx is a sum of products of derivatives. */
+static void gather(drovek_conv *conv, float *dx, size_t n_rows, bool adds)
+{
+    const integer_conv *v = conv->state;
+    const drovek_conv_shape *t = &v->out.shape;
+    const size_t cg = t->o / t->groups, n_lines = n_rows * t->oh;
+    const drovek_planes weight = ordered_weights(conv, &v->out, turn_plane);
+    drovek_planes_end end = {.bias = NULL};
+    for (size_t line = 0, n; line < n_lines; line += n) {
+        n = n_lines - line < v->out.n_lines ? n_lines - line : v->out.n_lines;
+        for (size_t g = 0; g < t->groups; g++) {
+            size_t step;
+            const drovek_planes d = take_chunk(&v->out, &conv->taken.dy, g, line, n, false, &step);
+            const drovek_planes from = drovek_planes_from(&weight, g * v->out.k * cg);
+            conv->opt.kernels->planes->gemm(false, true, n * t->ow, cg, v->out.k, &d, step, &from,
+                                            v->out.k, adds, dx + line * t->ow * t->o + g * cg, t->o,
+                                            &end);
+        }
+    }
+    conv->largest_dx = end.largest;
+}
+
+/* dx is added up from the derivatives of windows. */
+static void scatter(drovek_conv *conv, float *dx, size_t n_rows, bool adds)
 {
     const drovek_conv_shape *s = &conv->opt.shape;
-    const drovek_planes_ops *ops = conv->opt.kernels->planes;
     const integer_conv *v = conv->state;
-    const size_t og = s->o / s->groups, cg = s->c / s->groups, n_lines = n_rows * s->oh;
-    (void)dy, (void)w;
-    if (!v->is_direct && !adds) memset(dx, 0, n_rows * s->c * s->h * s->w * sizeof *dx);
+    const size_t og = s->o / s->groups, k = row_length(s), n_lines = n_rows * s->oh;
+    if (!adds) memset(dx, 0, n_rows * s->c * s->h * s->w * sizeof *dx);
     for (size_t line = 0, n; line < n_lines; line += n) {
         n = n_lines - line < v->n_back ? n_lines - line : v->n_back;
         for (size_t g = 0; g < s->groups; g++) {
             const size_t at = line * s->ow * s->o + g * og;
             const drovek_planes d = drovek_planes_from(&conv->taken.dy, at),
-                                own = drovek_planes_from(&conv->taken.w, g * v->k * og);
-            float *to = v->is_direct ? dx + line * s->ow * s->c + g * cg : v->back;
-            ops->gemm(false, true, n * s->ow, v->k, og, &d, s->o, &own, og, v->is_direct && adds,
-                      to, v->is_direct ? s->c : v->k, NULL);
-            if (!v->is_direct) drovek_columns_back(s, v->back, g, line, n, dx);
+                                own = drovek_planes_from(&conv->taken.w, g * k * og);
+            conv->opt.kernels->planes->gemm(false, true, n * s->ow, k, og, &d, s->o, &own, og,
+                                            false, v->back, k, NULL);
+            drovek_columns_back(s, v->back, g, line, n, dx);
         }
     }
+    conv->largest_dx = UINT32_MAX;
+}
+
+static void data(drovek_conv *conv, const float *dy, const float *w, float *dx, size_t n_rows,
+                 bool adds)
+{
+    const integer_conv *v = conv->state;
+    (void)dy, (void)w;
+    if (v->gathers) gather(conv, dx, n_rows, adds);
+    else scatter(conv, dx, n_rows, adds);
+}
+
+bool drovek_conv_can_pool(const drovek_conv *conv)
+{
+    const integer_conv *v = conv->state;
+    return conv->ops == &drovek_conv_planes && v->in.shape.groups == 1 &&
+           v->in.n_lines >= v->in.shape.oh;
 }
 
 const drovek_conv_ops drovek_conv_planes = {.name = "planes",

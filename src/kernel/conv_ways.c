@@ -113,14 +113,29 @@ bool drovek_conv_takes_planes(const drovek_conv *conv)
 void drovek_conv_take(drovek_conv *conv, const drovek_planes *x, const drovek_planes *w,
                       const drovek_planes *dy)
 {
-    if (x != NULL) conv->taken.x = *x;
+    if (x != NULL) {
+        conv->taken.x = *x;
+        conv->has_windows = false;
+    }
     if (w != NULL) conv->taken.w = *w;
     if (dy != NULL) conv->taken.dy = *dy;
+}
+
+void drovek_conv_pool(drovek_conv *conv, const drovek_pool *p, float *to, uint8_t *place)
+{
+    conv->pooled.pool = p;
+    conv->pooled.to = to;
+    conv->pooled.place = place;
 }
 
 uint32_t drovek_conv_largest(const drovek_conv *conv)
 {
     return conv->largest;
+}
+
+uint32_t drovek_conv_largest_dx(const drovek_conv *conv)
+{
+    return conv->largest_dx;
 }
 
 void drovek_conv_forward(drovek_conv *conv, const float *x, const float *w, const float *b,

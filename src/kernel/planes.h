@@ -20,8 +20,8 @@
  *             hold; to (NULL: not wanted) = the integer times the unit; to may be x
  *   max_pool  as max_pool_f32, of integers: y's, of as many planes as x's, and its unit, x's;
  *             windows of at most DROVEK_POOL_BYTE elements.  place NULL: not wanted
- *   max_pool_back  dx's integers: those of dy where the maxima were, elsewhere 0; and its unit.  Of
- *             windows that do not overlap: sw >= kw and sh >= kh
+ *   max_pool_back  dx's integers: those of dy where the maxima were, elsewhere 0; and its
+ *             units.  Of windows that do not overlap: sw >= kw and sh >= kh
  *   turn      to[n][c] = from[c][n], bytes: an image's channels come together
  *   back      ReLU's derivative: integers of dy are 0 where y's are not above 0 (relu false:
  *             stay); db[o] = the sum over rows of dy's integers, exact, then rounded to a single,

@@ -5,6 +5,7 @@
  * order of the parts.
  */
 #include "model/layer.h"
+#include "model/pooling.h"
 
 #include "base/mem.h"
 
@@ -225,13 +226,29 @@ static drove_status prepare(const drove_pass_options *opt, const drove_pass *pas
 
 /* ---- passes ---- */
 
+/* The next pass also does the work of the max pooling that alone reads the output, if it can. */
+static void pool_output(const drove_call *c, drovek_conv *conv, drovek_pool *p)
+{
+    drove_layer_planes *layer = c->pass->planes.layer;
+    const size_t reader = layer[c->index].pooled_by;
+    uint8_t *place;
+    if (reader == 0 || !drovek_conv_can_pool(conv)) return;
+    drove__max_pool_of(c->pass, reader, p, &place);
+    drovek_conv_pool(conv, p, c->pass->out[reader], place);
+    layer[reader].is_made = true;
+}
+
 static void forward(const drove_call *c)
 {
     const drove_layer *l = c->layer;
     const convolution *v = c->own;
     const float *b = l->n_b > 0 ? c->theta + l->b_offset : v->zero;
     if (c->last_row == c->first_row) return;
-    if (c->x_planes != NULL) drovek_conv_take(v->conv[c->part], c->x_planes, c->w_planes, NULL);
+    drovek_pool pool;
+    if (c->x_planes != NULL) {
+        drovek_conv_take(v->conv[c->part], c->x_planes, c->w_planes, NULL);
+        pool_output(c, v->conv[c->part], &pool);
+    }
     drovek_conv_forward(v->conv[c->part], c->bottom[0].x + c->first_row * l->n_in,
                         c->theta + l->w_offset, b, c->y + c->first_row * l->n_out,
                         c->last_row - c->first_row);
@@ -273,9 +290,12 @@ static void backward(const drove_call *c)
     float *dw = c->part == 0 ? c->grad + l->w_offset : v->dw + (c->part - 1) * v->w_step;
     float *dy = c->dy + c->first_row * l->n_out;
     activation_gradient(c, v->db + c->part * v->b_step);
-    if (c->bottom[0].dx != NULL && n_rows > 0)
+    if (c->bottom[0].dx != NULL && n_rows > 0) {
         drovek_conv_data(v->conv[c->part], dy, c->theta + l->w_offset,
                          c->bottom[0].dx + c->first_row * l->n_in, n_rows, c->bottom[0].adds);
+        if (c->dy_planes != NULL)
+            drove__layer_tell_largest(c, drovek_conv_largest_dx(v->conv[c->part]));
+    }
     drovek_conv_weights(v->conv[c->part], c->bottom[0].x + c->first_row * l->n_in, dy, dw, n_rows);
 }
 

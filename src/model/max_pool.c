@@ -62,9 +62,17 @@ static bool keeps_derivatives(const drove_layer *l)
     return w->sh >= w->kh && w->sw >= w->kw && place_bytes(l) == 1;
 }
 
+void drove__max_pool_of(const drove_pass *pass, size_t index, drovek_pool *p, uint8_t **place)
+{
+    const max_pool *m = pass->own[index];
+    *p = drove__pooling_geometry(&pass->model->layer[index], pass->format[index + 1]);
+    *place = m->place;
+}
+
 static void forward(const drove_call *c)
 {
     const drove_layer *l = c->layer;
+    if (c->pass->planes.layer != NULL && c->pass->planes.layer[c->index].is_made) return;
     drovek_pool p = drove__pooling_geometry(l, c->format);
     if (c->x_planes != NULL) {
         c->k->planes->max_pool(&p, c->x_planes, c->y_planes, places(c), c->n_rows);

@@ -266,7 +266,9 @@ typedef struct drove_bottom {
 /* An array [n / n_places / block][n_places][block] that a pass of training has written: block b
  * holds the numbers of channels b * block on, modulo those of the layer. */
 typedef struct drove_rounded {
-    size_t layer; /* whose output it is, or the derivative there; SIZE_MAX: the examples */
+    /* Whose output it is; of derivatives, the layer that they go to as they are, in whose units they
+     * are counted; SIZE_MAX: the examples. */
+    size_t layer;
     size_t n_places, block;
     /* Its numbers are integers of one unit, which were rounded in another array: they stay as they
      * are, and no random bits are drawn. */
@@ -288,13 +290,15 @@ typedef struct drove_round {
     void                *context;
     drovek_factors       factors; /* what the products may take their factors to be */
     bool                 is_wide_value, is_wide_derivative; /* more than 8 bits: two planes */
-    bool                 by_channel; /* derivatives of layers with weights have units by channel */
-    const drovek_planes *weight;     /* [n_layers] with kernels->planes: of the current pass */
+    const drovek_planes *weight; /* [n_layers] with kernels->planes: of the current pass */
 } drove_round;
 
 /* How a layer works on integers. */
 typedef struct drove_layer_planes {
-    bool     is_used;        /* it reads them, and no floats */
+    bool     is_used;        /* it reads them, and no floats ... */
+    bool     takes_floats;   /* ... but floats at its input, which are rounded behind it */
+    bool     is_made;        /* its output, by the layer before it */
+    size_t   pooled_by;      /* the layer of takes_floats that alone reads its output; 0: none */
     bool     has_one_reader; /* its output: one layer, and no loss */
     bool     is_written;     /* the derivative at its output, by that layer, as integers */
     uint32_t largest, largest_derivative; /* if the layer that writes them says it */
@@ -337,7 +341,9 @@ typedef struct drove_pass {
     const drove_round *round;       /* NULL: nothing is rounded */
     /* [n_layers] the derivative at the output comes as it is from the only layer that reads it,
      * where it was rounded; NULL without round */
-    bool              *has_rounded_derivative;
+    bool   *has_rounded_derivative;
+    size_t *reads_derivative;  /* [n_layers] the layer that the derivative then goes to; or l */
+    bool   *is_rounded_behind; /* [n_layers] the output: what its only reader makes of it is */
     drove_pass_planes  planes;
     uint64_t           seed, batch; /* keys of the current batch's masks */
     drove_pass_failure failure;     /* of a function of the program's own */

@@ -203,17 +203,35 @@ static bool keeps_derivatives(const drove_layer *l)
     return l->ops->keeps_derivatives != NULL && l->ops->keeps_derivatives(l);
 }
 
+/* Whether layer l's output is rounded behind the layer that alone reads it, whose outputs are some of
+ * these.  Not where an activation's derivative looks at the output. */
+static bool is_rounded_behind(const drove_model *model, size_t l)
+{
+    const size_t reader = only_reader(model, l);
+    return reader < model->n_layers && model->layer[reader].ops->keeps_numbers &&
+           model->layer[l].act == DROVEK_LINEAR;
+}
+
 static drove_status find_rounded(const drove_pass_options *opt, drove_pass *pass)
 {
     const drove_model *model = opt->model;
     const size_t n = model->n_layers;
-    if (opt->round == NULL || !opt->trains) return DROVE_OK;
+    if (opt->round == NULL) return DROVE_OK;
     pass->has_rounded_derivative = calloc(n, sizeof *pass->has_rounded_derivative);
-    if (pass->has_rounded_derivative == NULL) return drove__fail_nomem("a pass", n);
+    pass->reads_derivative = calloc(n, sizeof *pass->reads_derivative);
+    pass->is_rounded_behind = calloc(n, sizeof *pass->is_rounded_behind);
+    if (pass->has_rounded_derivative == NULL || pass->reads_derivative == NULL ||
+        pass->is_rounded_behind == NULL)
+        return drove__fail_nomem("a pass", n * sizeof *pass->reads_derivative);
     for (size_t l = 0; l < n; l++) {
+        pass->reads_derivative[l] = l;
+        pass->is_rounded_behind[l] = is_rounded_behind(model, l);
+    }
+    for (size_t l = 0; l < n; l++) { /* a reader comes behind */
         const size_t reader = only_reader(model, l);
-        pass->has_rounded_derivative[l] = reader < n && keeps_derivatives(&model->layer[reader]) &&
-                                          !(opt->round->by_channel && model->layer[l].n_w > 0);
+        if (reader == n || !keeps_derivatives(&model->layer[reader])) continue;
+        pass->has_rounded_derivative[l] = true;
+        pass->reads_derivative[reader] = pass->reads_derivative[l];
     }
     return DROVE_OK;
 }
@@ -239,8 +257,12 @@ static void use_integers(const drove_pass_options *opt, drove_pass *pass)
         const bool takes = model->layer[l].ops->takes_planes;
         own->is_used = takes || passes_integers_on(opt, pass, l);
         own->has_one_reader = only_reader(model, l) < model->n_layers;
-        if (own->is_used && !takes)
-            pass->planes.layer[model->layer[l].bottom[0] - 1].is_written = true;
+        if (own->is_used && !takes) {
+            const size_t from = model->layer[l].bottom[0] - 1;
+            pass->planes.layer[from].is_written = true;
+            own->takes_floats = pass->is_rounded_behind[from];
+            if (own->takes_floats) pass->planes.layer[from].pooled_by = l;
+        }
         own->largest = own->largest_derivative = (uint32_t)DROVE_LARGEST_UNKNOWN;
     }
 }
@@ -253,8 +275,9 @@ static void mark_readers(const drove_pass_options *opt, const drove_pass *pass, 
     for (size_t l = 0; l < model->n_layers; l++) {
         const drove_layer *layer = &model->layer[l];
         const bool takes = pass->planes.layer[l].is_used;
+        const bool takes_values = takes && !pass->planes.layer[l].takes_floats;
         for (unsigned i = 0; i < layer->n_bottoms; i++)
-            *(takes ? &has_planes[layer->bottom[i]] : &has_floats[layer->bottom[i]]) = true;
+            *(takes_values ? &has_planes[layer->bottom[i]] : &has_floats[layer->bottom[i]]) = true;
         if (takes && layer->act != DROVEK_LINEAR) has_planes[l + 1] = true;
         if (!takes) has_floats[l + 1] = true;
     }
@@ -443,6 +466,8 @@ void drove__pass_fini(drove_pass *pass)
     free(pass->planes.has_floats);
     free(pass->planes.layer);
     free(pass->has_rounded_derivative);
+    free(pass->reads_derivative);
+    free(pass->is_rounded_behind);
     free(pass->out);
     free(pass->format);
     free(pass->bottom);

@@ -25,4 +25,8 @@ static inline size_t drove__blocks(drovek_format format, size_t n_rows, size_t c
     return n_rows * (c / drove__block(format, c));
 }
 
+/* Of layer `index`, a max pooling whose places fit a byte: its geometry, and the memory for the
+ * places of its maxima, [max_rows][n_out]. */
+void drove__max_pool_of(const drove_pass *pass, size_t index, drovek_pool *p, uint8_t **place);
+
 #endif

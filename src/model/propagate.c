@@ -46,7 +46,7 @@ static drove_call make_call(const drove_model *model, const drovek_table *k, con
     const bool has_planes = p->value != NULL && p->layer[l].is_used;
     const bool passes_on = has_planes && !layer->ops->takes_planes;
     return (drove_call){
-        .x_planes = has_planes ? &p->value[layer->bottom[0]] : NULL,
+        .x_planes = has_planes && !p->layer[l].takes_floats ? &p->value[layer->bottom[0]] : NULL,
         .w_planes = has_planes ? &pass->round->weight[l] : NULL,
         .y_planes = has_planes ? &p->value[l + 1] : NULL,
         .dy_planes = has_planes ? &p->derivative[l] : NULL,
@@ -115,6 +115,13 @@ void drove__layer_tell_largest(const drove_call *c, uint32_t largest)
 
 static const uint32_t UNKNOWN = (uint32_t)DROVE_LARGEST_UNKNOWN;
 
+/* Whether the outputs are some of the layer's inputs, which are rounded. */
+static bool keeps_rounded(const drove_pass *pass, const drove_layer *l)
+{
+    return l->ops->keeps_numbers &&
+           (l->bottom[0] == 0 || !pass->is_rounded_behind[l->bottom[0] - 1]);
+}
+
 /* The layer's outputs, or the derivatives there. */
 static void round_numbers(const drove_pass *pass, const drove_call *c, bool of_values)
 {
@@ -122,17 +129,17 @@ static void round_numbers(const drove_pass *pass, const drove_call *c, bool of_v
     const drove_pass_planes *p = &pass->planes;
     const drove_shape s = c->layer->out;
     const size_t n = c->n_rows * c->layer->n_out;
-    if (r == NULL) return;
-    const drove_rounded of = {.layer = c->index,
+    if (r == NULL || (of_values && pass->is_rounded_behind[c->index])) return;
+    const drove_rounded of = {.layer = of_values ? c->index : pass->reads_derivative[c->index],
                               .n_places = s.h * s.w,
                               .block = drove__block(c->format, s.c),
-                              .is_rounded = of_values ? c->layer->ops->keeps_numbers
+                              .is_rounded = of_values ? keeps_rounded(pass, c->layer)
                                                       : pass->has_rounded_derivative[c->index]};
     if (p->value == NULL) {
         float *x = of_values ? c->y : c->dy;
         (of_values ? r->values : r->derivatives)(r->context, &of, x, x, n, UNKNOWN, NULL);
     } else if (of_values) {
-        if (c->dx_planes != NULL) return; /* written as integers */
+        if (c->dx_planes != NULL && c->x_planes != NULL) return; /* written as integers */
         drovek_planes *to = &p->value[c->index + 1];
         r->values(r->context, &of, c->y, p->has_floats[c->index + 1] ? c->y : NULL, n,
                   p->layer[c->index].largest, to->high != NULL ? to : NULL);

@@ -377,13 +377,14 @@ static void check_pool(const char *isa, const drovek_planes_ops *ops, const drov
     assert_true(y.unit == 0.25f);
     ops->max_pool(p, &x, &y, NULL, IMAGES);
     if (p->sh >= p->kh) { /* back */
-        const drovek_planes dy = planes(n_out, 3, is_wide, 2.0f, PLACE_END);
+        drovek_planes dy = planes(n_out, 3, is_wide, 2.0f, PLACE_END);
         drovek_planes dx = planes(n_in, 4, is_wide, 1.0f, PLACE_END);
+        dy.by = units_by_column(p->c);
         for (size_t i = 0; i < n_out; i++) most[i] = (float)drovek_planes_at(&dy, i);
         drovek_ref.max_pool_back_f32(p, most, origin, values, IMAGES, false);
         ops->max_pool_back(p, &dy, origin, &dx, IMAGES);
         for (size_t i = 0; i < n_in; i++) assert_true((float)drovek_planes_at(&dx, i) == values[i]);
-        assert_true(dx.unit == 2.0f);
+        assert_true(dx.unit == 2.0f && dx.by == dy.by);
     }
     (void)isa;
     guarded_free_all();

@@ -69,22 +69,23 @@ static void round_array(drove_engine *e, unsigned bits, const drove_fixed_channe
     drove__fixed_round(k, &e->rounder, bits, channels, to, n);
 }
 
-/* An array of integers times one unit: they become bytes, if wanted, and stay what they are. */
-static void keep_array(drove_engine *e, unsigned bits, const float *x, float *to, size_t n,
-                       uint32_t largest, drovek_planes *planes)
+/* An array of integers times units: they become bytes, if wanted, and stay what they are. */
+static void keep_array(drove_engine *e, unsigned bits, const drove_fixed_channels *channels,
+                       const float *x, float *to, size_t n, uint32_t largest, drovek_planes *planes)
 {
     const drovek_table *k = &e->kernels;
     if (to != NULL && to != x) memcpy(to, x, n * sizeof *to);
     if (planes == NULL || bits == 0) return;
-    if (largest == (uint32_t)DROVE_LARGEST_UNKNOWN) largest = k->largest_f32(x, n);
-    drove__fixed_keep_planes(k, bits, x, n, largest, planes);
+    if (channels == NULL && largest == (uint32_t)DROVE_LARGEST_UNKNOWN)
+        largest = k->largest_f32(x, n);
+    drove__fixed_keep_planes(k, bits, channels, x, n, largest, planes);
 }
 
 static void round_values(void *context, const drove_rounded *of, const float *x, float *to,
                          size_t n, uint32_t largest, drovek_planes *planes)
 {
     drove_engine *e = context;
-    if (of->is_rounded) keep_array(e, e->p->format.data, x, to, n, largest, planes);
+    if (of->is_rounded) keep_array(e, e->p->format.data, NULL, x, to, n, largest, planes);
     else round_array(e, e->p->format.data, NULL, x, to, n, largest, planes);
 }
 
@@ -100,10 +101,10 @@ static void round_derivatives(void *context, const drove_rounded *of, const floa
                                            .n = by_channel ? part->n_groups * part->n_channels : 0,
                                            .n_places = of->n_places,
                                            .block = of->block};
-    if (of->is_rounded) keep_array(e, e->p->format.gradient, x, to, n, largest, planes);
-    else
-        round_array(e, e->p->format.gradient, by_channel ? &channels : NULL, x, to, n, largest,
-                    planes);
+    const drove_fixed_channels *units = by_channel ? &channels : NULL;
+    const unsigned bits = e->p->format.gradient;
+    if (of->is_rounded) keep_array(e, bits, units, x, to, n, largest, planes);
+    else round_array(e, bits, units, x, to, n, largest, planes);
 }
 
 /* ---- making ---- */
@@ -179,8 +180,7 @@ static drove_status build(drove_engine *e, const drove_engine_options *opt)
                              .context = e,
                              .factors = factors_of(p),
                              .is_wide_value = p->format.data > 8,
-                             .is_wide_derivative = p->format.gradient > 8,
-                             .by_channel = p->format.by_channel};
+                             .is_wide_derivative = p->format.gradient > 8};
     e->kernels = drovek_narrow(p->kernels, e->round.factors);
     if (e->kernels.planes != NULL) DROVE_TRY(make_weights(e));
     e->round.weight = e->weight;

@@ -79,10 +79,13 @@ static void round_to_nothing(uint32_t largest, const float *x, float *to, size_t
     if (to != NULL && to != x) memcpy(to, x, n * sizeof *to);
 }
 
-void drove__fixed_round_planes(const drovek_table *k, drove_rounder *rounder, unsigned bits,
-                               const drove_fixed_channels *channels, const float *x, float *to,
-                               size_t n, uint32_t largest, drovek_planes *planes)
+/* rounder NULL: x are integers times units, and no random bits are drawn. */
+static void put_planes(const drovek_table *k, drove_rounder *rounder, unsigned bits,
+                       const drove_fixed_channels *channels, const float *x, float *to, size_t n,
+                       uint32_t largest, drovek_planes *planes)
 {
+    static const DROVE_ALIGNED_CACHE_LINE uint8_t zeros[DROVEK_BLOCK_BYTES];
+    drovek_bits none = {.kind = DROVEK_BITS_FIXED, .block = zeros};
     float magnitude, scaled[DROVE_FIXED_STRETCH];
     if (channels != NULL) largest = largest_of(k, channels, x, n);
     planes->by = channels != NULL ? channels->inverse : NULL;
@@ -97,7 +100,8 @@ void drove__fixed_round_planes(const drovek_table *k, drove_rounder *rounder, un
         const drovek_planes part = drovek_planes_from(planes, at);
         const float *from = x + at;
         float *values = to != NULL ? to + at : NULL;
-        drovek_bits *random = drove__rounder_next(rounder, DROVE_F32, DROVE_I16, count);
+        drovek_bits *random =
+            rounder == NULL ? &none : drove__rounder_next(rounder, DROVE_F32, DROVE_I16, count);
         if (channels != NULL) scale(channels, channels->by, x + at, scaled, at, count);
         if (channels != NULL) from = scaled;
         k->planes->round(&part, values, from, count, random);
@@ -106,18 +110,16 @@ void drove__fixed_round_planes(const drovek_table *k, drove_rounder *rounder, un
     }
 }
 
-void drove__fixed_keep_planes(const drovek_table *k, unsigned bits, const float *x, size_t n,
+void drove__fixed_round_planes(const drovek_table *k, drove_rounder *rounder, unsigned bits,
+                               const drove_fixed_channels *channels, const float *x, float *to,
+                               size_t n, uint32_t largest, drovek_planes *planes)
+{
+    put_planes(k, rounder, bits, channels, x, to, n, largest, planes);
+}
+
+void drove__fixed_keep_planes(const drovek_table *k, unsigned bits,
+                              const drove_fixed_channels *channels, const float *x, size_t n,
                               uint32_t largest, drovek_planes *planes)
 {
-    static const DROVE_ALIGNED_CACHE_LINE uint8_t zeros[DROVEK_BLOCK_BYTES];
-    drovek_bits none = {.kind = DROVEK_BITS_FIXED, .block = zeros};
-    float magnitude;
-    memcpy(&magnitude, &largest, sizeof magnitude);
-    planes->by = NULL;
-    if (largest == 0 || largest >= 0x7f800000u) {
-        round_to_nothing(largest, x, NULL, n, planes);
-        return;
-    }
-    planes->unit = drove__fixed_unit(bits, magnitude);
-    k->planes->round(planes, NULL, x, n, &none);
+    put_planes(k, NULL, bits, channels, x, NULL, n, largest, planes);
 }

@@ -38,8 +38,9 @@ void drove__fixed_round_planes(const drovek_table *k, drove_rounder *rounder, un
                                const drove_fixed_channels *channels, const float *x, float *to,
                                size_t n, uint32_t largest, drovek_planes *planes);
 
-/* The same of x[n] whose numbers are integers times a unit already, without random bits. */
-void drove__fixed_keep_planes(const drovek_table *k, unsigned bits, const float *x, size_t n,
+/* The same of x[n] whose numbers are integers times such units already, without random bits. */
+void drove__fixed_keep_planes(const drovek_table *k, unsigned bits,
+                              const drove_fixed_channels *channels, const float *x, size_t n,
                               uint32_t largest, drovek_planes *planes);
 
 #endif

@@ -130,6 +130,7 @@ static void max_pool_back(const drovek_pool *p, const drovek_planes *dy, const u
 {
     const size_t n_places = p->oh * p->ow, n_all = n * p->h * p->w * p->c;
     dx->unit = dy->unit;
+    dx->by = dy->by;
     memset(dx->high, 0, n_all);
     if (dx->low != NULL) memset(dx->low, 0, n_all);
     for (size_t from = 0; from < n * n_places * p->c; from++) {

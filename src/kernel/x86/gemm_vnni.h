@@ -261,17 +261,17 @@ static void run_quad_panel(const panel *t, size_t n_vec)
 
 /* ---- the product ---- */
 
-typedef struct byte_product {
+typedef struct quad_product {
     bool         trans_a, trans_b;
     size_t       m, n, k;
     float        alpha, beta;
     const float *a, *b;
     size_t       lda, ldb, ldc;
     float       *c;
-} byte_product;
+} quad_product;
 
 /* The terms [k0, k0 + n_k) of op(A)'s rows [i0, i0 + m). */
-static unit copy_a(float *to, const byte_product *w, size_t i0, size_t m, size_t k0, size_t n_k)
+static unit copy_a(float *to, const quad_product *w, size_t i0, size_t m, size_t k0, size_t n_k)
 {
     const float *x = w->trans_a ? w->a + k0 * w->lda + i0 : w->a + i0 * w->lda + k0;
     const unit   u = w->trans_a ? unit_of(x, w->lda, n_k, m) : unit_of(x, w->lda, m, n_k);
@@ -282,7 +282,7 @@ static unit copy_a(float *to, const byte_product *w, size_t i0, size_t m, size_t
 }
 
 /* The terms [k0, k0 + n_k) of op(B)'s columns [j0, j0 + n). */
-static unit copy_b(float *to, const byte_product *w, size_t j0, size_t n, size_t k0, size_t n_k)
+static unit copy_b(float *to, const quad_product *w, size_t j0, size_t n, size_t k0, size_t n_k)
 {
     const float *x = w->trans_b ? w->b + j0 * w->ldb + k0 : w->b + k0 * w->ldb + j0;
     const unit   u = w->trans_b ? unit_of(x, w->ldb, n, n_k) : unit_of(x, w->ldb, n_k, n);
@@ -293,7 +293,7 @@ static unit copy_b(float *to, const byte_product *w, size_t j0, size_t n, size_t
 }
 
 /* Rows [i0, i0 + m), columns [j0, j0 + n) of C += the terms [k0, k0 + n_k) of their sums. */
-static void add_quads(const byte_product *w, quad_blocks *f, size_t i0, size_t m, size_t j0,
+static void add_quads(const quad_product *w, quad_blocks *f, size_t i0, size_t m, size_t j0,
                       size_t n, size_t k0, size_t n_k)
 {
     panel      t = {.m = m,
@@ -319,7 +319,7 @@ static void add_quads(const byte_product *w, quad_blocks *f, size_t i0, size_t m
 }
 
 /* Columns [j0, j0 + n) of C += the terms [k0, k0 + n_k) of their sums. */
-static void add_columns(const byte_product *w, quad_blocks *f, size_t j0, size_t n, size_t k0,
+static void add_columns(const quad_product *w, quad_blocks *f, size_t j0, size_t n, size_t k0,
                         size_t n_k)
 {
     for (size_t j = 0; j < n; j += BLOCK_COLS) {
@@ -334,7 +334,7 @@ static void gemm_vnni(bool trans_a, bool trans_b, size_t m, size_t n, size_t k, 
                       const float *a, size_t lda, const float *b, size_t ldb, float beta, float *c,
                       size_t ldc)
 {
-    const byte_product w = {trans_a, trans_b, m, n, k, alpha, beta, a, b, lda, ldb, ldc, c};
+    const quad_product w = {trans_a, trans_b, m, n, k, alpha, beta, a, b, lda, ldb, ldc, c};
     const size_t       most = N_PANELS * BLOCK_COLS;
     quad_blocks        f;
     for (size_t j = 0; j < n; j += most) {

@@ -18,8 +18,7 @@
 #ifndef DROVEK_X86_PLANES_AMX_H
 #define DROVEK_X86_PLANES_AMX_H
 
-#include "base/racy.h"
-#include "kernel/planes.h"
+#include "kernel/x86/planes_product.h"
 
 #include <stdalign.h>
 
@@ -41,42 +40,7 @@ typedef struct byte_strips {
     magnitude most;                                /* of the numbers of C that are complete */
 } byte_strips;
 
-/* One plane of a factor. */
-typedef struct byte_source {
-    const uint8_t *x;
-    size_t         step;
-    bool           along; /* k runs along the rows of x */
-} byte_source;
-
 /* ---- copies ---- */
-
-INLINE __mmask64 first_bytes_of(size_t n)
-{
-    return n >= 64 ? ~0ull : (1ull << n) - 1;
-}
-
-/* The bytes [0, 64) of x[n], zeros behind its end. */
-INLINE __m512i load_bytes(const uint8_t *x, size_t n)
-{
-    return n >= 64 ? _mm512_loadu_si512(x) : _mm512_maskz_loadu_epi8(first_bytes_of(n), x);
-}
-
-/* rows 0 to 3 of 64 columns; word[s]: of columns 16 s and the next, four bytes each */
-INLINE void interleave(const __m512i row[4], __m512i word[4])
-{
-    const __m512i t0 = _mm512_unpacklo_epi8(row[0], row[1]),
-                  t1 = _mm512_unpackhi_epi8(row[0], row[1]),
-                  u0 = _mm512_unpacklo_epi8(row[2], row[3]),
-                  u1 = _mm512_unpackhi_epi8(row[2], row[3]);
-    const __m512i v0 = _mm512_unpacklo_epi16(t0, u0), v1 = _mm512_unpackhi_epi16(t0, u0),
-                  v2 = _mm512_unpacklo_epi16(t1, u1), v3 = _mm512_unpackhi_epi16(t1, u1);
-    const __m512i a = _mm512_shuffle_i64x2(v0, v1, 0x88), b = _mm512_shuffle_i64x2(v0, v1, 0xdd),
-                  c = _mm512_shuffle_i64x2(v2, v3, 0x88), d = _mm512_shuffle_i64x2(v2, v3, 0xdd);
-    word[0] = _mm512_shuffle_i64x2(a, c, 0x88);
-    word[1] = _mm512_shuffle_i64x2(b, d, 0x88);
-    word[2] = _mm512_shuffle_i64x2(a, c, 0xdd);
-    word[3] = _mm512_shuffle_i64x2(b, d, 0xdd);
-}
 
 /* to[row][64] of x[n][step], n_k bytes of each row */
 INLINE void copy_rows(uint8_t *to, const uint8_t *x, size_t step, size_t n, size_t n_k)
@@ -189,96 +153,11 @@ static void multiply_bytes(int32_t (*sum)[2][SIDE * SIDE], const byte_pair *a, c
 
 /* ---- sums ---- */
 
-typedef struct byte_product {
-    byte_source  a[2], b[2]; /* planes */
-    size_t       n_a, n_b;   /* of them */
-    float        unit_a, unit_b;
-    const float *by; /* of op(B)'s columns, times unit_b; NULL: 1 */
-    size_t       m, n, k, ldc;
-    float       *c;
-
-    const drovek_planes_end *end;  /* NULL: none */
-    magnitude               *most; /* of the numbers that are complete */
-} byte_product;
-
-/* 8 of the sums 2^16 a + 2^8 b + c, rounded to singles; a NULL: none */
-INLINE __m256 wide_sums(const int32_t *a, __m256i b, __m256i c)
-{
-    const __m512d by = _mm512_set1_pd(256.0);
-    __m512d       v = _mm512_cvtepi32_pd(b);
-    if (a != NULL)
-        v = _mm512_fmadd_pd(by, _mm512_cvtepi32_pd(_mm256_load_si256((const void *)a)), v);
-    return _mm512_cvtpd_ps(_mm512_fmadd_pd(by, v, _mm512_cvtepi32_pd(c)));
-}
-
-/* Row i of a tile of C: the exact sums of n_planes products of planes (a constant), of which the
- * first has both high planes and the last both low ones. */
-INLINE vec joined_sums(const int32_t *const sum[4], size_t n_planes, size_t i)
-{
-    const int32_t *first_sum = sum[0] + i * SIDE;
-    if (n_planes == 1) return _mm512_cvtepi32_ps(_mm512_load_si512(first_sum));
-    __m512i middle = _mm512_load_si512((n_planes == 4 ? sum[1] : sum[0]) + i * SIDE);
-    __m512i last = _mm512_load_si512((n_planes == 4 ? sum[3] : sum[1]) + i * SIDE);
-    if (n_planes == 4) middle = _mm512_add_epi32(middle, _mm512_load_si512(sum[2] + i * SIDE));
-    const int32_t *high = n_planes == 4 ? first_sum : NULL;
-    const __m256   low_half =
-                     wide_sums(high, _mm512_castsi512_si256(middle), _mm512_castsi512_si256(last)),
-                 high_half = wide_sums(high != NULL ? high + SIDE / 2 : NULL,
-                                       _mm512_extracti64x4_epi64(middle, 1),
-                                       _mm512_extracti64x4_epi64(last, 1));
-    return _mm512_insertf32x8(_mm512_castps256_ps512(low_half), high_half, 1);
-}
-
-/* What is the same for all rows of a tile. */
-typedef struct tile_end {
-    vec unit_b, bias, low; /* of columns; numbers below `low` become it */
-} tile_end;
-
-/* Without a bias, -0 is added, which changes nothing, and nothing is below -infinity. */
-INLINE tile_end end_of(const byte_product *w, size_t j, size_t n)
-{
-    tile_end t = {vec_set(w->unit_b), vec_set(-0.0f), vec_set(-__builtin_inff())};
-    if (w->by != NULL) t.unit_b = vec_mul(t.unit_b, vec_load(w->by + j, n));
-    if (w->end == NULL || w->end->bias == NULL) return t;
-    t.bias = racy_load(w->end->bias + j, n);
-    if (w->end->relu) t.low = vec_set(0.0f);
-    return t;
-}
-
-/* C[m][n], at most a tile, = or += the sums; n_planes, adds, ends: constants */
-INLINE void finish_rows(const byte_product *w, const int32_t *const sum[4], size_t n_planes,
-                        tile_end t, float *c, size_t m, size_t n, bool adds, bool ends)
-{
-    const vec       unit_a = vec_set(w->unit_a);
-    const lane_mask mask = n == SIDE ? (lane_mask)0xffff : first(n);
-    magnitude       most = ends ? *w->most : magnitude_zero();
-    for (size_t r = 0; r < m; r++, c += w->ldc) {
-        vec out = vec_mul(vec_mul(joined_sums(sum, n_planes, r), unit_a), t.unit_b);
-        if (adds) out = vec_add(_mm512_maskz_loadu_ps(mask, c), out);
-        if (ends) out = vec_max(t.low, vec_add(out, t.bias)); /* the second of NaN */
-        if (ends) most = magnitude_max(most, _mm512_maskz_mov_ps(mask, out));
-        _mm512_mask_storeu_ps(c, mask, out);
-    }
-    if (ends) *w->most = most;
-}
-
-INLINE void finish_tile_of(const byte_product *w, const int32_t *const sum[4], size_t n_planes,
-                           size_t i, size_t j, bool adds, bool ends)
-{
-    const size_t   m = w->m - i < SIDE ? w->m - i : SIDE, n = w->n - j < SIDE ? w->n - j : SIDE;
-    float         *c = w->c + i * w->ldc + j;
-    const tile_end t = end_of(w, j, n);
-    if (adds && ends) finish_rows(w, sum, n_planes, t, c, m, n, true, true);
-    else if (adds) finish_rows(w, sum, n_planes, t, c, m, n, true, false);
-    else if (ends) finish_rows(w, sum, n_planes, t, c, m, n, false, true);
-    else finish_rows(w, sum, n_planes, t, c, m, n, false, false);
-}
-
 /* Sums of two pairs that C waits for. */
 typedef struct byte_sums_of {
     int32_t (*sum)[2][SIDE * SIDE];
     size_t i, j;
-    bool   adds, ends;
+    bool   has_few, adds, ends;
 } byte_sums_of;
 
 /* The sums at rows i and columns j of C on. */
@@ -286,17 +165,21 @@ static void finish_pairs(const byte_product *w, const byte_sums_of *f)
 {
     int32_t(*sum)[2][SIDE * SIDE] = f->sum;
     const size_t rows = w->n_a == 2 ? 1 : 2, columns = w->n_b == 2 ? 1 : 2;
-    if (rows + columns == 2) {
-        const int32_t *const all[4] = {sum[0][0], sum[0][1], sum[1][0], sum[1][1]};
-        finish_tile_of(w, all, 4, f->i, f->j, f->adds, f->ends);
-        return;
-    }
+    byte_sums_at all = {.sum = {sum[0][0], sum[0][1], sum[1][0], sum[1][1]},
+                        .n_planes = w->n_a * w->n_b,
+                        .step = SIDE,
+                        .has_few = f->has_few,
+                        .adds = f->adds,
+                        .ends = f->ends};
     for (size_t u = 0; u < rows && f->i + u * SIDE < w->m; u++) {
         for (size_t v = 0; v < columns && f->j + v * SIDE < w->n; v++) {
-            const int32_t *const some[4] = {sum[u][v], rows == 1 ? sum[1][v] : sum[u][1]};
-            const size_t         i = f->i + u * SIDE, j = f->j + v * SIDE;
-            if (w->n_a * w->n_b == 1) finish_tile_of(w, some, 1, i, j, f->adds, f->ends);
-            else finish_tile_of(w, some, 2, i, j, f->adds, f->ends);
+            const size_t i = f->i + u * SIDE, j = f->j + v * SIDE;
+            if (rows + columns > 2) {
+                all.sum[0] = sum[u][v];
+                all.sum[1] = rows == 1 ? sum[1][v] : sum[u][1];
+            }
+            finish_byte_sums(w, &all, i, j, w->m - i < SIDE ? w->m - i : SIDE,
+                             w->n - j < SIDE ? w->n - j : SIDE);
         }
     }
 }
@@ -358,7 +241,8 @@ static void multiply_block(const byte_product *w, byte_strips *s, const byte_blo
             const byte_pair b = {.x = {*b0, has_next ? b0[n_tiles] : *b0}};
             multiply_bytes(s->sum[turn], &a, &b, n_tiles, w->n_a == 2, w->n_b == 2);
             if (last.sum != NULL) finish_pairs(w, &last);
-            last = (byte_sums_of){s->sum[turn], i, t->j0 + j, t->adds, t->ends};
+            last =
+                (byte_sums_of){s->sum[turn], i, t->j0 + j, t->n_k <= FEW_TERMS, t->adds, t->ends};
         }
     }
     if (last.sum != NULL) finish_pairs(w, &last);
@@ -383,22 +267,9 @@ static void planes_gemm(bool trans_a, bool trans_b, size_t m, size_t n, size_t k
                         bool adds, float *c, size_t ldc, drovek_planes_end *end)
 {
     byte_strips        s;
-    const byte_product w = {.a = {{a->high, lda, !trans_a}, {a->low, lda, !trans_a}},
-                            .b = {{b->high, ldb, trans_b}, {b->low, ldb, trans_b}},
-                            .n_a = a->low != NULL ? 2 : 1,
-                            .n_b = b->low != NULL ? 2 : 1,
-                            .unit_a = a->unit,
-                            .unit_b = b->unit,
-                            .by = trans_b ? NULL : b->by,
-                            .m = m,
-                            .n = n,
-                            .k = k,
-                            .ldc = ldc,
-                            .c = c,
-                            .end = end,
-                            .most = &s.most};
-    byte_block         t = {.adds = adds};
-    s.most = magnitude_zero();
+    const byte_product w =
+        product_of(trans_a, trans_b, m, n, k, a, lda, b, ldb, c, ldc, end, &s.most);
+    byte_block t = {.adds = adds};
     configure();
     do {
         t.n_k = k - t.k0 < DROVEK_PLANES_K ? k - t.k0 : DROVEK_PLANES_K;
@@ -408,9 +279,7 @@ static void planes_gemm(bool trans_a, bool trans_b, size_t m, size_t n, size_t k
         t.k0 += t.n_k;
     } while (t.k0 < k);
     _tile_release();
-    if (end == NULL) return;
-    const uint32_t largest = magnitude_largest(s.most);
-    if (largest > end->largest) end->largest = largest;
+    tell_largest(&w, end);
 }
 
 #endif

@@ -195,17 +195,38 @@ INLINE void back_columns(const drovek_planes *dy, const drovek_planes *y, size_t
     }
 }
 
+INLINE void back_columns_of(const drovek_planes *dy, const drovek_planes *y, size_t rows,
+                            size_t cols, size_t j, size_t n, bool relu, double *total)
+{
+    const bool wide = dy->low != NULL;
+    if (wide && relu) back_columns(dy, y, rows, cols, j, n, true, true, total);
+    else if (wide) back_columns(dy, y, rows, cols, j, n, true, false, total);
+    else if (relu) back_columns(dy, y, rows, cols, j, n, false, true, total);
+    else back_columns(dy, y, rows, cols, j, n, false, false, total);
+}
+
+/* Few columns: so many rows that fill a register are one, and their sums are added at the end. */
+static void back_few_columns(const drovek_planes *dy, const drovek_planes *y, size_t rows,
+                             size_t cols, bool relu, double *total)
+{
+    const size_t        n = COLUMNS / cols, n_wide = rows / n, first = n_wide * n * cols;
+    const drovek_planes dy_rest = drovek_planes_from(dy, first),
+                        y_rest = relu ? drovek_planes_from(y, first) : *y;
+    double wide[COLUMNS] = {0};
+    back_columns_of(dy, y, n_wide, n * cols, 0, n * cols, relu, wide);
+    back_columns_of(&dy_rest, &y_rest, rows - n_wide * n, cols, 0, cols, relu, total);
+    for (size_t q = 0; q < n; q++)
+        for (size_t o = 0; o < cols; o++) total[o] += wide[q * cols + o];
+}
+
 static void planes_back(const drovek_planes *dy, const drovek_planes *y, size_t rows, size_t cols,
                         bool relu, float *db)
 {
-    const bool wide = dy->low != NULL;
     for (size_t j = 0; j < cols; j += COLUMNS) {
         const size_t n = cols - j < COLUMNS ? cols - j : COLUMNS;
         double       total[COLUMNS] = {0};
-        if (wide && relu) back_columns(dy, y, rows, cols, j, n, true, true, total);
-        else if (wide) back_columns(dy, y, rows, cols, j, n, true, false, total);
-        else if (relu) back_columns(dy, y, rows, cols, j, n, false, true, total);
-        else back_columns(dy, y, rows, cols, j, n, false, false, total);
+        if (2 * cols <= COLUMNS) back_few_columns(dy, y, rows, cols, relu, total);
+        else back_columns_of(dy, y, rows, cols, j, n, relu, total);
         for (size_t o = 0; o < n; o++) db[j + o] = (float)total[o] * drovek_planes_unit(dy, j + o);
     }
 }

@@ -114,6 +114,7 @@ static void planes_max_pool_back(const drovek_pool *p, const drovek_planes *dy,
     const size_t n_all = n * p->h * p->w * p->c;
     size_t       from = 0, image = 0;
     dx->unit = dy->unit;
+    dx->by = dy->by;
     if (!covers_side(p->h, p->oh, p->kh, p->sh, p->ph) ||
         !covers_side(p->w, p->ow, p->kw, p->sw, p->pw)) {
         memset(dx->high, 0, n_all);

@@ -6,10 +6,24 @@
 #include "kernel/x86/lanes_avx512.h"
 
 #include "kernel/x86/gemm_vnni.h"
+#include "kernel/x86/planes_vnni.h"
+#include "kernel/x86/planes_avx512.h"
+#include "kernel/x86/planes_pool_avx512.h"
+
+static const drovek_planes_ops integers = {
+    .gemm = planes_gemm,
+    .round = planes_round,
+    .back = planes_back,
+    .turn = planes_turn,
+    .max_pool = planes_max_pool,
+    .max_pool_back = planes_max_pool_back,
+    .source = "drove avx512_vnni",
+};
 
 const drovek_table drovek_avx512vnni = {
     .isa = "avx512vnni",
     .needs = DROVE_CPU_AVX2 | DROVE_CPU_AVX512 | DROVE_CPU_VNNI,
     .gemm_i8 = gemm_vnni,
+    .integers = &integers,
     .linear_dense = &drovek_linear_dense_avx512vnni,
 };

@@ -220,6 +220,12 @@ static void check_channels(const drovek_table *k, size_t places, size_t block)
     assert_true(planes.unit == unit && planes.by == inverse);
     for (size_t i = 0; i < ROUNDED; i++)
         assert_true((float)drovek_planes_at(&planes, i) * unit * inverse[channel[i]] == got[i]);
+    planes.by = NULL; /* and so they do if they are kept, which may halve the unit */
+    drove__fixed_keep_planes(&narrow, BITS, &c, got, ROUNDED, 0, &planes);
+    assert_true(planes.by == inverse);
+    for (size_t i = 0; i < ROUNDED; i++)
+        assert_true((float)drovek_planes_at(&planes, i) * planes.unit * inverse[channel[i]] ==
+                    got[i]);
     drove__rounder_fini(&r);
 }
 
