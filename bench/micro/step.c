@@ -13,6 +13,8 @@
  * layers there are no bare products, and no fused steps: ratios are to `step`.
  *
  * usage: bench_step [--isa TIER] [--rounds N] [--batches 1,16,64] [--data SPEC] [--model SPEC]
+ *                   [--only D8M8]
+ * --only: that variant alone, for a profiler.
  * Output: one JSON object a line.
  */
 #include "base/clock.h"
@@ -309,7 +311,7 @@ static double measure(bench *b, void (*run)(bench *b))
     return (double)(now - start) / (double)n_steps;
 }
 
-static void compare(bench *b, size_t n_batch, unsigned n_rounds)
+static void compare(bench *b, size_t n_batch, unsigned n_rounds, const char *only)
 {
     variant v[] = {{"bare", run_bare, true, 0},
                    {"step", run_step, false, 0},
@@ -327,6 +329,7 @@ static void compare(bench *b, size_t n_batch, unsigned n_rounds)
     for (unsigned round = 0; round <= n_rounds; round++) { /* round 0 warms up */
         for (size_t i = 0; i < DROVE_COUNT(v); i++) {
             if (v[i].of_chains && !b->model->is_chain) continue;
+            if (only != NULL && strcmp(only, v[i].name) != 0) continue;
             double ns = measure(b, v[i].run);
             if (round > 0 && (v[i].best_ns == 0 || ns < v[i].best_ns)) v[i].best_ns = ns;
         }
@@ -339,7 +342,8 @@ static void compare(bench *b, size_t n_batch, unsigned n_rounds)
         if (v[i].best_ns == 0) continue;
         printf(",\"%s_us\":%.2f,\"%s_examples_per_s\":%.0f", v[i].name, v[i].best_ns / 1e3,
                v[i].name, 1e9 * (double)n_batch / v[i].best_ns);
-        if (i > first) printf(",\"%s_ratio\":%.3f", v[i].name, v[first].best_ns / v[i].best_ns);
+        if (i > first && v[first].best_ns > 0)
+            printf(",\"%s_ratio\":%.3f", v[i].name, v[first].best_ns / v[i].best_ns);
     }
     printf(",\"seed\":%d,\"rounds\":%u,\"cpu\":\"%s\",\"compiler\":\"%s\"}\n", SEED, n_rounds,
            drove__cpu_model(), __VERSION__);
@@ -362,7 +366,7 @@ int main(int argc, char **argv)
 {
     bench b = {0};
     const char *isa = NULL, *batches = "1,2,4,8,16,32,64,128,256,512", *spec = NULL;
-    const char *model = "mlp:128,128,128";
+    const char *only = NULL, *model = "mlp:128,128,128";
     unsigned n_rounds = 20;
     for (int i = 1; i < argc; i += 2) {
         const char *value = i + 1 < argc ? argv[i + 1] : "";
@@ -374,6 +378,8 @@ int main(int argc, char **argv)
             batches = value;
         } else if (strcmp(argv[i], "--data") == 0) {
             spec = value;
+        } else if (strcmp(argv[i], "--only") == 0) {
+            only = value;
         } else if (strcmp(argv[i], "--model") == 0) {
             model = value;
         } else {
@@ -393,7 +399,7 @@ int main(int argc, char **argv)
     if (spec == NULL) b.data = make_data();
     make_model(&b, model);
     size_t size[MAX_BATCHES], n_sizes = parse_batches(batches, size);
-    for (size_t i = 0; i < n_sizes; i++) compare(&b, size[i], n_rounds);
+    for (size_t i = 0; i < n_sizes; i++) compare(&b, size[i], n_rounds, only);
     drove__topo_destroy(topo);
     return 0;
 }

@@ -75,9 +75,9 @@ const char  *drovek_conv_way(const drovek_conv *conv);   /* "gemm", "onednn jit:
 size_t       drovek_conv_bytes(const drovek_conv *conv); /* of its scratch and copies */
 
 /* A convolution by `planes` reads integers in place of x, w and dy: those given here (NULL: as
- * before), with the shapes of x, w and dy, borrowed until the next passes are over; x stays as it is
- * from the forward pass to that of the weights.  largest: of the y of its last forward pass, as by
- * largest_f32; largest_dx: of the dx of its last pass of data, UINT32_MAX if that is not known. */
+ * before), with the shapes of x, w and dy, borrowed until the next passes are over; x stays the
+ * same from the forward pass to that of the weights.  largest: of the y of its last forward pass,
+ * as by largest_f32; largest_dx: of the dx of its last pass of data, UINT32_MAX: not known. */
 bool     drovek_conv_takes_planes(const drovek_conv *conv);
 void     drovek_conv_take(drovek_conv *conv, const drovek_planes *x, const drovek_planes *w,
                           const drovek_planes *dy);

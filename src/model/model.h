@@ -266,8 +266,8 @@ typedef struct drove_bottom {
 /* An array [n / n_places / block][n_places][block] that a pass of training has written: block b
  * holds the numbers of channels b * block on, modulo those of the layer. */
 typedef struct drove_rounded {
-    /* Whose output it is; of derivatives, the layer that they go to as they are, in whose units they
-     * are counted; SIZE_MAX: the examples. */
+    /* Whose output it is; of derivatives, the layer that they go to as they are, in whose units
+     * they are counted; SIZE_MAX: the examples. */
     size_t layer;
     size_t n_places, block;
     /* Its numbers are integers of one unit, which were rounded in another array: they stay as they

@@ -203,8 +203,8 @@ static bool keeps_derivatives(const drove_layer *l)
     return l->ops->keeps_derivatives != NULL && l->ops->keeps_derivatives(l);
 }
 
-/* Whether layer l's output is rounded behind the layer that alone reads it, whose outputs are some of
- * these.  Not where an activation's derivative looks at the output. */
+/* Whether layer l's output is rounded behind the layer that alone reads it, whose outputs are some
+ * of these.  Not where an activation's derivative looks at the output. */
 static bool is_rounded_behind(const drove_model *model, size_t l)
 {
     const size_t reader = only_reader(model, l);

@@ -113,7 +113,7 @@ INLINE byte_end end_of(const byte_product *w, size_t j, size_t n)
 typedef struct byte_sums_at {
     const int32_t *sum[4];
     size_t         n_planes, step;
-    bool           has_few; /* of FEW_TERMS terms at most */
+    bool           has_few;    /* of FEW_TERMS terms at most */
     bool           adds, ends; /* C has terms already; it is complete then, and w->end follows */
 } byte_sums_at;
 
@@ -147,8 +147,8 @@ INLINE void finish_planes(const byte_product *w, const byte_sums_at *f, size_t n
 }
 
 /* C's rows i and columns j on, m x n of them, n <= LANES, get their sums. */
-static void finish_byte_sums(const byte_product *w, const byte_sums_at *f, size_t i, size_t j, size_t m,
-                        size_t n)
+static void finish_byte_sums(const byte_product *w, const byte_sums_at *f, size_t i, size_t j,
+                             size_t m, size_t n)
 {
     if (f->n_planes == 1) finish_planes(w, f, 1, false, i, j, m, n);
     else if (f->n_planes == 2) finish_planes(w, f, 2, false, i, j, m, n);

@@ -4,8 +4,8 @@
  * One lane of one instruction multiplies a quad, four neighbours along k, of unsigned bytes by one
  * of signed bytes and adds to a sum of 32 bits.  Which side is unsigned is free: of a high plane of
  * op(A) that of op(B) is, of a low one op(A)'s.  Where both planes are high, or both low, those of
- * op(B) are copied with 128 more or less to be so, and what that adds to a sum, 128 times the sum of
- * a row of op(A), is taken off.  Sums of DROVEK_PLANES_K terms have less than 31 bits.
+ * op(B) are copied with 128 more or less to be so, and what that adds to a sum, 128 times the sum
+ * of a row of op(A), is taken off.  Sums of DROVEK_PLANES_K terms have less than 31 bits.
  *
  * Rows of op(A) that run along k are read in place.  What is read behind the last term meets zeros
  * in the quads of op(B).
@@ -85,8 +85,7 @@ INLINE void byte_columns(int32_t *to, const uint8_t *x, size_t step, size_t n, s
             vec_transpose(part);
             UNROLL
             for (size_t q = 0; q < LANES; q++)
-                if (q < n_quads)
-                    _mm512_store_ps(to + (p / QUAD + q) * BYTE_COLS + j, part[q]);
+                if (q < n_quads) _mm512_store_ps(to + (p / QUAD + q) * BYTE_COLS + j, part[q]);
         }
     }
 }
@@ -105,7 +104,8 @@ static void sum_rows(int32_t *sum, const uint8_t *x, size_t step, size_t m, size
 {
     for (size_t i = 0; i < m; i++, x += step) {
         __m512i all = _mm512_setzero_si512();
-        for (size_t p = 0; p < n_k; p += 64) all = add_lanes(all, load_bytes(x + p, n_k - p), is_low);
+        for (size_t p = 0; p < n_k; p += 64)
+            all = add_lanes(all, load_bytes(x + p, n_k - p), is_low);
         sum[i] = _mm512_reduce_add_epi32(all);
     }
 }
@@ -259,13 +259,13 @@ static void finish_block(const byte_product *w, const byte_blocks *f, const byte
                          size_t m, size_t j, size_t n)
 {
     for (size_t v = 0; v < n; v += LANES) {
-        const byte_sums_at sums = {
-            .sum = {f->sum[0] + v, f->sum[1] + v, f->sum[2] + v, f->sum[3] + v},
-            .n_planes = n_pairs_of(w),
-            .step = BYTE_COLS,
-            .has_few = t->n_k <= FEW_TERMS,
-            .adds = t->adds,
-            .ends = t->ends};
+        const byte_sums_at sums = {.sum = {f->sum[0] + v, f->sum[1] + v, f->sum[2] + v,
+                                           f->sum[3] + v},
+                                   .n_planes = n_pairs_of(w),
+                                   .step = BYTE_COLS,
+                                   .has_few = t->n_k <= FEW_TERMS,
+                                   .adds = t->adds,
+                                   .ends = t->ends};
         finish_byte_sums(w, &sums, i, t->j0 + j + v, m, n - v < LANES ? n - v : LANES);
     }
 }
@@ -273,9 +273,9 @@ static void finish_block(const byte_product *w, const byte_blocks *f, const byte
 static void multiply_rows(const byte_product *w, byte_blocks *f, const byte_part *t, size_t i,
                           size_t m)
 {
-    byte_panel    plane[2] = {{.rows = {.m = m}, .n_quads = (t->n_k + QUAD - 1) / QUAD}};
-    const size_t  n_pairs = n_pairs_of(w);
-    int32_t       extra[2][BYTE_ROWS];
+    byte_panel   plane[2] = {{.rows = {.m = m}, .n_quads = (t->n_k + QUAD - 1) / QUAD}};
+    const size_t n_pairs = n_pairs_of(w);
+    int32_t      extra[2][BYTE_ROWS];
     plane[1] = plane[0];
     for (size_t p = 0; p < w->n_a; p++) {
         fill_rows(w, f, t, p, i, m, &plane[p]);
@@ -301,10 +301,10 @@ static void planes_gemm(bool trans_a, bool trans_b, size_t m, size_t n, size_t k
                         bool adds, float *c, size_t ldc, drovek_planes_end *end)
 {
     byte_blocks        f;
-    const byte_product w = product_of(trans_a, trans_b, m, n, k, a, lda, b, ldb, c, ldc, end,
-                                      &f.most);
-    const size_t       most = BYTE_PANELS / n_pairs_of(&w) * BYTE_COLS;
-    byte_part          t = {.adds = adds};
+    const byte_product w =
+        product_of(trans_a, trans_b, m, n, k, a, lda, b, ldb, c, ldc, end, &f.most);
+    const size_t most = BYTE_PANELS / n_pairs_of(&w) * BYTE_COLS;
+    byte_part    t = {.adds = adds};
     do {
         t.n_k = k - t.k0 < DROVEK_PLANES_K ? k - t.k0 : DROVEK_PLANES_K;
         t.ends = end != NULL && t.k0 + t.n_k == k;
