@@ -257,13 +257,14 @@ static void take_words(const drovek_table *k, const drovek_planes *to, const int
                        size_t n)
 {
     enum { SOME = 512 };
-    alignas(4) uint8_t word[SOME * 2];
+    alignas(4) uint16_t word[SOME];
     for (size_t at = 0; at < n; at += SOME) {
         const size_t count = n - at < SOME ? n - at : SOME;
-        take_bytes(k, word, from + at, 2 * count);
+        uint8_t *restrict high = to->high + at, *restrict low = to->low + at; /* so are vectors */
+        take_bytes(k, (uint8_t *)word, from + at, 2 * count);
         for (size_t i = 0; i < count; i++) {
-            to->low[at + i] = word[2 * i]; /* little endian, as all that have planes */
-            to->high[at + i] = word[2 * i + 1];
+            low[i] = (uint8_t)word[i];
+            high[i] = (uint8_t)(word[i] >> 8);
         }
     }
 }

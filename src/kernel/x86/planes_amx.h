@@ -11,7 +11,7 @@
  *
  * Rows of op(A) that run along k are read in place; everything else is copied into strips.  What is
  * read behind the last term meets zeros in the strips of op(B).  The strips of op(B) of one block
- * fit the second cache.
+ * fit the second cache; a group of op(A) passes a part of them that fits the first.
  *
  * Tile registers are configured and given back in every call (gemm_amx.h).
  */
@@ -28,16 +28,27 @@ enum {
     MOST_TILES = DROVEK_PLANES_K / BYTE_K,
     ROOM_TILES = 256, /* of op(B): 256 KiB of stack */
     GROUP = 4,        /* strips of op(A) that are copied together: a line of 64 columns */
+    FIRST_TILES = 12, /* along k: of a pair of strips of op(B), half of the first cache */
     FEW_TILES = 4     /* along k: as many lines of a set of the first cache a row may take */
 };
 
 typedef uint8_t byte_tile[BYTE_TILE];
 
+/* Sums of two pairs that C waits for. */
+typedef struct byte_sums_of {
+    int32_t (*sum)[2][SIDE * SIDE];
+    size_t i, j;
+    bool   has_few, adds, ends;
+} byte_sums_of;
+
 typedef struct byte_strips {
     alignas(64) byte_tile resident[ROOM_TILES];    /* of op(B): [strip][plane][tile along k] */
     byte_tile moving[GROUP][2][MOST_TILES];        /* of op(A): [strip][plane][tile along k] */
-    alignas(64) int32_t sum[2][2][2][SIDE * SIDE]; /* of this pair of pairs, and the last */
-    magnitude most;                                /* of the numbers of C that are complete */
+    /* Of the pairs of a group of op(A) with one of op(B), and of the group before. */
+    alignas(64) int32_t sum[2][GROUP][2][2][SIDE * SIDE];
+    size_t       turn; /* which of these groups is computed */
+    byte_sums_of last; /* sum NULL: none */
+    magnitude    most; /* of the numbers of C that are complete */
 } byte_strips;
 
 /* ---- copies ---- */
@@ -131,15 +142,22 @@ INLINE void add_four_bytes(const byte_pair *a, const byte_pair *b, size_t n_tile
     }
 }
 
-/* sum[u][v] = the products of a->x[u] and b->x[v] */
+/* sum[u][v] = the products of a->x[u] and b->x[v]; adds: += */
 static void multiply_bytes(int32_t (*sum)[2][SIDE * SIDE], const byte_pair *a, const byte_pair *b,
-                           size_t n_tiles, bool low_a, bool low_b)
+                           size_t n_tiles, bool low_a, bool low_b, bool adds)
 {
     memory_written();
-    _tile_zero(0);
-    _tile_zero(1);
-    _tile_zero(2);
-    _tile_zero(3);
+    if (adds) {
+        _tile_loadd(0, sum[0][0], ROW_BYTES);
+        _tile_loadd(1, sum[0][1], ROW_BYTES);
+        _tile_loadd(2, sum[1][0], ROW_BYTES);
+        _tile_loadd(3, sum[1][1], ROW_BYTES);
+    } else {
+        _tile_zero(0);
+        _tile_zero(1);
+        _tile_zero(2);
+        _tile_zero(3);
+    }
     if (low_a && low_b) add_four_bytes(a, b, n_tiles, true, true);
     else if (low_a) add_four_bytes(a, b, n_tiles, true, false);
     else if (low_b) add_four_bytes(a, b, n_tiles, false, true);
@@ -152,13 +170,6 @@ static void multiply_bytes(int32_t (*sum)[2][SIDE * SIDE], const byte_pair *a, c
 }
 
 /* ---- sums ---- */
-
-/* Sums of two pairs that C waits for. */
-typedef struct byte_sums_of {
-    int32_t (*sum)[2][SIDE * SIDE];
-    size_t i, j;
-    bool   has_few, adds, ends;
-} byte_sums_of;
 
 /* The sums at rows i and columns j of C on. */
 static void finish_pairs(const byte_product *w, const byte_sums_of *f)
@@ -222,30 +233,57 @@ static byte_pair in_strips(const byte_product *w, byte_strips *s, const byte_blo
     return (byte_pair){.x = {*of_strip, *other}, .step = BYTE_TILE, .stride = BYTE_K};
 }
 
-/* Sums go to C while the next ones are computed. */
+/* The pair of op(B)'s strips at column j of the block, from tile `from` along k on. */
+static byte_pair resident_pair(const byte_product *w, byte_strips *s, const byte_block *t,
+                               size_t n_tiles, size_t j, size_t from)
+{
+    byte_tile *b0 = s->resident + j / SIDE * n_tiles * w->n_b + from;
+    const bool has_next = w->n_b == 2 || j + SIDE < t->n_j;
+    return (byte_pair){.x = {*b0, has_next ? b0[n_tiles] : *b0}};
+}
+
+/* The pairs a[n_pairs] of op(A), from row i on, with op(B)'s at column j, FIRST_TILES along k at a
+ * time: such a part of op(B) stays in the first cache while op(A)'s pass.  Sums go to C while the
+ * next ones are computed. */
+static void multiply_group(const byte_product *w, byte_strips *s, const byte_block *t,
+                           const byte_pair *a, size_t n_pairs, size_t n_tiles, size_t i, size_t j)
+{
+    const size_t rows = w->n_a == 2 ? SIDE : 2 * SIDE;
+    size_t       k = 0, some;
+    do {
+        const byte_pair b = resident_pair(w, s, t, n_tiles, j, k);
+        some = n_tiles - k < FIRST_TILES ? n_tiles - k : FIRST_TILES;
+        for (size_t q = 0; q < n_pairs; q++) {
+            byte_pair from = a[q];
+            from.x[0] += k * from.step, from.x[1] += k * from.step;
+            multiply_bytes(s->sum[s->turn][q], &from, &b, some, w->n_a == 2, w->n_b == 2, k > 0);
+            if (k + some < n_tiles) continue;
+            if (s->last.sum != NULL) finish_pairs(w, &s->last);
+            s->last = (byte_sums_of){s->sum[s->turn][q],  i + q * rows, t->j0 + j,
+                                     t->n_k <= FEW_TERMS, t->adds,      t->ends};
+        }
+        k += some;
+    } while (k < n_tiles);
+    s->turn ^= 1;
+}
+
 static void multiply_block(const byte_product *w, byte_strips *s, const byte_block *t)
 {
-    const size_t n_tiles = (t->n_k + BYTE_K - 1) / BYTE_K, apart = n_tiles * w->n_b;
+    const size_t n_tiles = (t->n_k + BYTE_K - 1) / BYTE_K, group = GROUP * SIDE;
     const size_t rows = w->n_a == 2 ? SIDE : 2 * SIDE, columns = w->n_b == 2 ? SIDE : 2 * SIDE;
-    const size_t group = GROUP * SIDE;
     const bool   reads_in_place = is_in_place(w, t);
-    byte_sums_of last = {.sum = NULL};
-    size_t       turn = 0;
-    for (size_t i = 0; i < w->m; i += rows) {
-        const byte_pair a = reads_in_place && w->m - i / group * group >= group
-                                ? in_place(w, t, i)
-                                : in_strips(w, s, t, i);
-        for (size_t j = 0; j < t->n_j; j += columns, turn ^= 1) {
-            byte_tile      *b0 = s->resident + j / SIDE * apart;
-            const bool      has_next = w->n_b == 2 || j + SIDE < t->n_j;
-            const byte_pair b = {.x = {*b0, has_next ? b0[n_tiles] : *b0}};
-            multiply_bytes(s->sum[turn], &a, &b, n_tiles, w->n_a == 2, w->n_b == 2);
-            if (last.sum != NULL) finish_pairs(w, &last);
-            last =
-                (byte_sums_of){s->sum[turn], i, t->j0 + j, t->n_k <= FEW_TERMS, t->adds, t->ends};
-        }
+    s->last.sum = NULL;
+    for (size_t i = 0; i < w->m; i += group) {
+        const size_t n = w->m - i < group ? w->m - i : group;
+        byte_pair    a[GROUP];
+        size_t       n_pairs = 0;
+        for (size_t q = 0; q < n; q += rows)
+            a[n_pairs++] = reads_in_place && n == group ? in_place(w, t, i + q)
+                                                        : in_strips(w, s, t, i + q);
+        for (size_t j = 0; j < t->n_j; j += columns)
+            multiply_group(w, s, t, a, n_pairs, n_tiles, i, j);
     }
-    if (last.sum != NULL) finish_pairs(w, &last);
+    if (s->last.sum != NULL) finish_pairs(w, &s->last);
 }
 
 /* C = or += one block along k. */
@@ -270,6 +308,7 @@ static void planes_gemm(bool trans_a, bool trans_b, size_t m, size_t n, size_t k
     const byte_product w =
         product_of(trans_a, trans_b, m, n, k, a, lda, b, ldb, c, ldc, end, &s.most);
     byte_block t = {.adds = adds};
+    s.turn = 0;
     configure();
     do {
         t.n_k = k - t.k0 < DROVEK_PLANES_K ? k - t.k0 : DROVEK_PLANES_K;
