@@ -49,10 +49,10 @@ drove_status drove_trainer_begin(drove_trainer *trainer, const drove_arrays *row
  * batch, 0 before.
  * *loss: mean loss of the rows of this pass so far, each before its own step; of several values
  * with scales (drove_trainer_scale_targets) the sum of the scaled ones.  A step that is not
- * finite is not made.  Errors: DROVE_E_ARG (no pass is under way), DROVE_E_NONFINITE, DROVE_E_NOMEM,
- * those of a loss or layer of the program's own.  After a failure the pass is given up, and the
- * parameters are those after the last step; a program that wants those of before the pass keeps
- * drove_trainer_model and drove_trainer_state, and opens a trainer with them. */
+ * finite is not made.  Errors: DROVE_E_ARG (no pass is under way), DROVE_E_NONFINITE,
+ * DROVE_E_NOMEM, those of a loss or layer of the program's own.  After a failure the pass is given
+ * up, and the parameters are those after the last step; a program that wants those of before the
+ * pass keeps drove_trainer_model and drove_trainer_state, and opens a trainer with them. */
 drove_status drove_trainer_advance(drove_trainer *trainer, double most_seconds, int *is_over,
                                    double *loss);
 

@@ -1,5 +1,5 @@
 /* base/holders.c - see holders.h: a hash table of blocks of lines; each line has a bit for every
- * core.  Bits go by lines and not by blocks, so that where vectors lie in memory changes nothing. */
+ * core.  Bits go by lines, not by blocks, so that where vectors lie in memory changes nothing. */
 #include "base/holders.h"
 
 #include "base/mem.h"

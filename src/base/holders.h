@@ -24,7 +24,7 @@ typedef struct drove_taken { /* bytes, in whole cache lines */
  * vectors; what is beyond that is never taken.  Errors: DROVE_E_NOMEM. */
 drove_status drove__holders_create(unsigned n_cores, const unsigned *socket, size_t n_vectors,
                                    size_t size_bytes, drove_holders **out);
-void drove__holders_destroy(drove_holders *h); /* NULL accepted */
+void         drove__holders_destroy(drove_holders *h); /* NULL accepted */
 /* What `core` takes to read, or to write, [at, at + size_bytes), which it has from now on. */
 drove_taken drove__holders_take(drove_holders *h, unsigned core, const void *at, size_t size_bytes,
                                 bool writes);

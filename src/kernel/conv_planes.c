@@ -6,10 +6,10 @@
  * weights turned round.  So each of its numbers is one sum of integers.  Where windows move further
  * it is added up window by window, as singles.
  *
- * Blocks: a row of the matrix may hold the windows of several positions side by side.  They overlap,
- * so the matrix is smaller, and the products have more columns, one for each position and output,
- * which fill more of the registers.  The weights are then a matrix with zeros: weight (ky, kx, c, o)
- * stands at row (ky, g sw + kx, c) and column (g, o) for each position g of a block.
+ * Blocks: a row of the matrix may hold the windows of several positions side by side.  They
+ * overlap, so the matrix is smaller, and the products have more columns, one for each position and
+ * output, which fill more of the registers.  The weights are then a matrix with zeros: weight
+ * (ky, kx, c, o) stands at row (ky, g sw + kx, c) and column (g, o) for each position g of a block.
  *
  * As in conv_gemm.c a chunk of lines is written and multiplied, and its output gets bias and
  * activation while it is in the cache.  Where one chunk has all windows of the input, the gradient
@@ -102,8 +102,8 @@ static size_t row_length(const drovek_conv_shape *s)
     return s->window.kh * s->window.kw * (s->c / s->groups);
 }
 
-/* Clock cycles of a position, roughly: of 16 rows a tile takes 16 to multiply and 64 to store, and a
- * window's line of a row 2, and 2 for every 64 bytes, to copy (bench/micro/conv.c, with AMX). */
+/* Clock cycles of a position, roughly: of 16 rows a tile takes 16 to multiply and 64 to store, and
+ * a window's line of a row 2, and 2 for every 64 bytes, to copy (bench/micro/conv.c, with AMX). */
 static double cost_of(const drovek_conv_shape *s, size_t block)
 {
     const drovek_conv_shape wide = in_blocks(s, block);

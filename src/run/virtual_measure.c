@@ -85,8 +85,8 @@ drove_status drove__virtual_measure_threads(double *line_ns, double *hand_over_n
 
 /* ---- bytes that others have ---- */
 
-/* In each round both threads write a block of their own, meet, and copy the other's block twice: the
- * first copy takes the lines from the other's cache, the second has them. */
+/* In each round both threads write a block of their own, meet, and copy the other's block twice:
+ * the first copy takes the lines from the other's cache, the second has them. */
 enum { BLOCK = 1 << 16 /* floats: 256 KiB, which any second cache holds */, TAKES = 41 };
 
 typedef struct taking {

@@ -133,8 +133,8 @@ static void schedules_are_those_worked_out_by_hand(void **state)
     }
 }
 
-/* The same, where lines come from the other's cache.  b begins T later in all three, since a has read
- * the parameters before.
+/* The same, where lines come from the other's cache.  b begins T later in all three, since a has
+ * read the parameters before.
  *
  * sync       In each round both take half of the other's step, and the half of the parameters that
  *            both have read.  In the second both take half of the parameters, and half of their own

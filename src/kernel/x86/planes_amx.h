@@ -42,8 +42,8 @@ typedef struct byte_sums_of {
 } byte_sums_of;
 
 typedef struct byte_strips {
-    alignas(64) byte_tile resident[ROOM_TILES];    /* of op(B): [strip][plane][tile along k] */
-    byte_tile moving[GROUP][2][MOST_TILES];        /* of op(A): [strip][plane][tile along k] */
+    alignas(64) byte_tile resident[ROOM_TILES]; /* of op(B): [strip][plane][tile along k] */
+    byte_tile moving[GROUP][2][MOST_TILES];     /* of op(A): [strip][plane][tile along k] */
     /* Of the pairs of a group of op(A) with one of op(B), and of the group before. */
     alignas(64) int32_t sum[2][GROUP][2][2][SIDE * SIDE];
     size_t       turn; /* which of these groups is computed */
@@ -278,8 +278,8 @@ static void multiply_block(const byte_product *w, byte_strips *s, const byte_blo
         byte_pair    a[GROUP];
         size_t       n_pairs = 0;
         for (size_t q = 0; q < n; q += rows)
-            a[n_pairs++] = reads_in_place && n == group ? in_place(w, t, i + q)
-                                                        : in_strips(w, s, t, i + q);
+            a[n_pairs++] =
+                reads_in_place && n == group ? in_place(w, t, i + q) : in_strips(w, s, t, i + q);
         for (size_t j = 0; j < t->n_j; j += columns)
             multiply_group(w, s, t, a, n_pairs, n_tiles, i, j);
     }

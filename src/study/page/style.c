@@ -35,7 +35,7 @@ const char *const drove__page_style =
     "figure:has(.c2:not(:checked)) g.s2,figure:has(.c3:not(:checked)) g.s3,"
     "figure:has(.c4:not(:checked)) g.s4,figure:has(.c5:not(:checked)) g.s5,"
     "figure:has(.c6:not(:checked)) g.s6,figure:has(.c7:not(:checked)) g.s7{display:none}\n"
-    /* Shadows at the edges beyond which there is more; a cover scrolls with the table's own ends. */
+    /* Shadows at edges beyond which there is more; a cover scrolls with the table's own ends. */
     ".scroll{overflow-x:auto;max-height:28rem;overflow-y:auto;--under:var(--back);"
     "background:linear-gradient(var(--under),var(--under)) 0 100%/100% 1.2rem no-repeat local,"
     "linear-gradient(var(--under),var(--under)) 100% 0/1.2rem 100% no-repeat local,"
