@@ -1,3 +1,4 @@
+import dataclasses
 from typing import Any, Callable, Dict, List, Literal, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -7,6 +8,7 @@ __version__: str
 
 class DroveError(RuntimeError): ...
 
+@dataclasses.dataclass(frozen=True)
 class Progress:
     epochs: float
     epochs_total: float
@@ -25,16 +27,16 @@ class Progress:
     n_workers: int
     evaluated: bool
 
-LossFunction = Callable[[np.ndarray, np.ndarray], Tuple[Any, Any]]
+_LossFunction = Callable[[np.ndarray, np.ndarray], Tuple[Any, Any]]
 
 class Loss:
-    function: LossFunction
+    function: _LossFunction
     name: str
     outputs: str
     has_one_output: bool
     def __init__(
         self,
-        function: LossFunction,
+        function: _LossFunction,
         name: Optional[str] = None,
         outputs: Literal["plain", "sigmoid", "softmax"] = "plain",
         has_one_output: bool = False,
@@ -71,7 +73,7 @@ class Model:
     def stream(self, x: Any, threads: int = 0) -> Any: ...
     def probabilities(self, x: Any, threads: int = 0) -> np.ndarray: ...
     def evaluate(
-        self, data: Any, threads: int = 0, loss: Union[None, LossFunction, Loss] = None
+        self, data: Any, threads: int = 0, loss: Union[None, _LossFunction, Loss] = None
     ) -> Dict[str, Any]: ...
 
 class Result:
@@ -96,7 +98,7 @@ def train(
 
 class _Drove(BaseEstimator):
     model: Optional[str]
-    loss: Union[None, str, LossFunction, Loss]
+    loss: Union[None, str, _LossFunction, Loss]
     strategy: str
     rule: str
     lr: Union[str, float]
@@ -129,7 +131,7 @@ class DroveClassifier(_Drove, ClassifierMixin):
         self,
         model: Optional[str] = None,
         *,
-        loss: Union[None, str, LossFunction, Loss] = None,
+        loss: Union[None, str, _LossFunction, Loss] = None,
         strategy: str = "auto",
         rule: str = "auto",
         lr: Union[str, float] = "auto",
@@ -161,7 +163,7 @@ class DroveRegressor(_Drove, RegressorMixin):
         self,
         model: Optional[str] = None,
         *,
-        loss: Union[None, str, LossFunction, Loss] = None,
+        loss: Union[None, str, _LossFunction, Loss] = None,
         strategy: str = "auto",
         rule: str = "auto",
         lr: Union[str, float] = "auto",

@@ -424,7 +424,12 @@ class _Scored:
 
 
 def _gives_probability(self):
-    check_is_fitted(self, "model_")
+    """Of the model; before there is one, unless its loss is known to give none, so that NotFittedError comes of the call."""
+    if not self._is_fitted:
+        loss, name = self.loss, self.model if isinstance(self.model, str) else ""
+        if loss in ("hinge", "squared") or (loss is None and name.partition("?")[0] == "svm"):
+            raise AttributeError(f"the loss {loss or 'hinge'} gives no probabilities")
+        return True
     if not self.model_.gives_probability:
         raise AttributeError(f"the loss {self.model_.loss} gives no probabilities")
     return True

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_diabetes, load_digits, make_classification, make_multilabel_classification
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_split
 from sklearn.pipeline import make_pipeline
@@ -339,6 +340,19 @@ class Life(unittest.TestCase):
         self.assertGreater(cross_val_score(pipe, self.X, self.y, cv=3).mean(), 0.8)
         calibrated = CalibratedClassifierCV(DroveClassifier("mlp:8", random_state=0), cv=3)
         self.assertGreater(calibrated.fit(self.X, self.y).score(self.X, self.y), 0.8)
+
+    def test_before_fit(self):
+        """Each method says that there is no fit; one that no fit will bring is not there."""
+        model = DroveClassifier()
+        for name in ("predict", "predict_proba", "predict_log_proba", "decision_function"):
+            self.assertTrue(hasattr(model, name))
+            with self.assertRaisesRegex(NotFittedError, "not fitted yet"):
+                getattr(model, name)(self.X)
+        with self.assertRaises(NotFittedError):
+            model.score(self.X, self.y)
+        for of in (dict(model="svm"), dict(loss="hinge"), dict(model="mlp:8", loss="squared")):
+            self.assertFalse(hasattr(DroveClassifier(**of), "predict_proba"))
+            self.assertFalse(hasattr(DroveClassifier(**of, until="epochs=1").fit(self.X, self.y), "predict_proba"))
 
     def test_losses_without_probabilities(self):
         model = DroveClassifier("linear", loss="hinge", random_state=0, until="epochs=20").fit(self.X, self.y)

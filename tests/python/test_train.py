@@ -1,4 +1,5 @@
 """train(), callbacks, signals, models and logs."""
+import ast
 import copy
 import inspect
 import io
@@ -339,6 +340,32 @@ class Package(unittest.TestCase):
         self.assertEqual(without, [])
         with self.assertRaises(AttributeError):
             drove.nothing
+
+    def test_stubs_are_of_what_is_there(self):
+        """Names of the module, of classes, and of all parameters."""
+        path = os.path.join(os.environ["DROVE_SOURCE_DIR"], "python/drove/__init__.pyi")
+        with open(path, encoding="utf-8") as file:
+            nodes = [node for node in ast.parse(file.read()).body if isinstance(node, (ast.ClassDef, ast.FunctionDef))]
+
+        def compare(name, node, found):
+            a = node.args
+            parameters = [one.arg for one in a.posonlyargs + a.args + a.kwonlyargs + [a.vararg, a.kwarg] if one is not None]
+            self.assertEqual([p for p in parameters if p not in ("self", "cls")],
+                             [p for p in inspect.signature(found).parameters if p != "self"], name)
+        self.assertEqual({node.name for node in nodes if not node.name.startswith("_")}, set(drove.__all__))
+        for node in nodes:
+            if node.name.startswith("_"):
+                continue
+            found = getattr(drove, node.name)
+            if isinstance(node, ast.FunctionDef):
+                compare(node.name, node, found)
+                continue
+            methods = [part for part in node.body if isinstance(part, ast.FunctionDef)]
+            for part in methods:
+                if not part.decorator_list or part.decorator_list[0].id == "classmethod":
+                    compare(f"{node.name}.{part.name}", part, getattr(found, part.name))
+            own = {name for name, value in vars(found).items() if callable(value) and not name.startswith("_") and not name.endswith("_request")}
+            self.assertLessEqual(own - {part.name for part in methods}, set(), node.name)
 
 
 if __name__ == "__main__":
