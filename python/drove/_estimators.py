@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from drove import _batches, _data, _kinds, _parquet, _tables, _targets
-from drove._library import names_of_options
+from drove._library import names_of_options, shown
 from drove._train import train_on
 from drove._trainer import Learner
 
@@ -564,7 +564,7 @@ class DroveClassifier(_Scored, ClassifierMixin, _Drove):
             return
         self.classes_ = np.unique(y)
         if len(self.classes_) < 2:
-            raise ValueError(f"y: expected at least 2 classes, found 1 class, {self.classes_[0]!r}")
+            raise ValueError(f"y: expected at least 2 classes, found 1 class, {shown(self.classes_[0])}")
         self._targets = _targets.Classes(self.classes_)
 
     def _weights(self, X, y, sample_weight):

@@ -81,6 +81,11 @@ def version():
     return text(lib.drove_version())
 
 
+def shown(value):
+    """repr(), of NumPy's scalars that of the value: 'a', not np.str_('a')."""
+    return repr(value.item() if hasattr(value, "item") else value)
+
+
 def word(value):
     """An option's value as on the command line; NumPy's numbers count as numbers."""
     if value is None:

@@ -6,6 +6,7 @@ import numbers
 import numpy as np
 
 from drove import _data
+from drove._library import shown
 
 
 def _sort(y):
@@ -25,7 +26,7 @@ def check_sort(y, expected):
     """What the classes are from now on, if they are of the kind that earlier ones were (None: any); else a ValueError."""
     found = _sort(y)
     if None not in (found, expected) and found != expected:
-        raise ValueError(f"y: expected classes that are {expected} as those before, found {found}, as {y[0]!r}")
+        raise ValueError(f"y: expected classes that are {expected} as those before, found {found}, as {shown(y[0])}")
     return found or expected
 
 
@@ -109,7 +110,7 @@ class Classes:
         found[found == len(self.classes)] = 0
         is_other = self.classes[found] != y
         if is_other.any():
-            raise ValueError(f"y: expected one of the classes of the first call, found {y[is_other][0]!r}")
+            raise ValueError(f"y: expected one of the classes of the first call, found {shown(y[is_other][0])}")
         return found
 
     def put(self, source, y):

@@ -123,14 +123,17 @@ class Same(unittest.TestCase):
         """The file stays on disk: windows of it are in memory."""
         rng = np.random.RandomState(0)
         w = rng.randn(64)
+        with open("/proc/self/status", encoding="ascii") as file:
+            resident = next(int(line.split()[1]) for line in file if line.startswith("VmRSS")) >> 10
+        memory = max(240, resident + 100)  # MiB, of which the program itself and what it has imported are part
 
         def stream():
-            for _ in range(130):
+            for _ in range(int(0.75 * memory * 2**20 / (5000 * 64 * 4))):
                 X = rng.randn(5000, 64).astype(np.float32)
                 yield X, (X @ w > 0).astype(int)
         lines = []
-        result = drove.train(stream(), model="logistic", lr=0.1, until="epochs=1", threads=1, memory="240MiB", test="none",
-                             strategy="sequential", on_message=lines.append)
+        result = drove.train(stream(), model="logistic", lr=0.1, until="epochs=1", threads=1, memory=f"{memory}MiB",
+                             test="none", strategy="sequential", on_message=lines.append)
         self.assertTrue(any("read from disk" in line for line in lines), lines)
         X = rng.randn(2000, 64).astype(np.float32)
         found = result.model.probabilities(X).argmax(axis=1)
