@@ -78,7 +78,7 @@ def libsvm(name, test):
 
 PASSES = (1, 2, 4, 8, 16, 32, 64)  # of drove, for the time to an equal score
 SAME = 0.0005  # of accuracies: a sixth of what chance does to that of covtype's 23,241 held-out rows, none of 450 rows
-MANY = 30_000_000  # numbers of dense data with which SGDClassifier makes 20 passes: by itself it makes hundreds, for an hour
+MANY = 30_000_000  # numbers of dense data with which SGDClassifier makes 20 passes: by itself it makes hundreds
 
 
 def estimators(is_sparse, X):
