@@ -44,7 +44,8 @@ static void release_device(drove_engine *e)
         e->ops->free(e->accel, e->out[l]);
         e->ops->free(e->accel, e->kept[l]);
     }
-    for (size_t i = 0; i < e->plan.n_deltas; i++) e->ops->free(e->accel, e->delta[i]);
+    for (size_t i = 0; e->delta != NULL && i < e->plan.n_deltas; i++)
+        e->ops->free(e->accel, e->delta[i]);
     e->ops->free(e->accel, e->input);
     e->ops->free(e->accel, e->scratch);
     e->ops->free(e->accel, e->result);
@@ -100,10 +101,12 @@ static drove_status make_lists(drove_engine *e)
     e->conv = calloc(n_layers, sizeof *e->conv);
     e->layer_done = calloc(2 * n_layers, sizeof *e->layer_done);
     e->line.read = calloc(n_layers, sizeof *e->line.read);
+    if (e->out != NULL) { /* also if another one is missing: release_device looks into them */
+        e->kept = e->out + n_layers;
+        e->delta = e->kept + n_layers;
+    }
     if (e->out == NULL || e->conv == NULL || e->layer_done == NULL || e->line.read == NULL)
         return drove__fail_nomem("engine", 7 * n_layers * sizeof *e->out);
-    e->kept = e->out + n_layers;
-    e->delta = e->kept + n_layers;
     e->layer_read = e->layer_done + n_layers;
     return DROVE_OK;
 }

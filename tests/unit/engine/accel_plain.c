@@ -46,12 +46,13 @@ static float *at(drove_accel_view v, size_t n)
     return v.buffer->at + v.offset;
 }
 
-static void *made(size_t size_bytes)
+static drove_status make(size_t size_bytes, void *out)
 {
     void *memory = calloc(1, size_bytes);
-    assert_non_null(memory);
+    if (memory == NULL) return drove__fail_nomem("plain", size_bytes);
     accel_plain_objects++;
-    return memory;
+    memcpy(out, &memory, sizeof memory);
+    return DROVE_OK;
 }
 
 static void gone(void *memory)
@@ -80,7 +81,7 @@ static drove_status describe(unsigned device, drove_accel_facts *out)
 static drove_status open_plain(const drove_accel_choice *choice, drove_accel **out)
 {
     (void)choice;
-    *out = made(sizeof **out);
+    DROVE_TRY(make(sizeof **out, out));
     return drovek_select(&(*out)->kernels, 0, "ref");
 }
 
@@ -98,10 +99,15 @@ static void facts(const drove_accel *a, drove_accel_facts *out)
 static drove_status alloc(drove_accel *a, size_t n_elements, drove_accel_buffer **out)
 {
     (void)a;
-    *out = made(sizeof **out);
+    DROVE_TRY(make(sizeof **out, out));
     (*out)->n = n_elements;
+    drove_status status = make(n_elements * sizeof(float), &(*out)->at);
+    if (status != DROVE_OK) {
+        gone(*out);
+        *out = NULL;
+        return status;
+    }
     accel_plain_elements += n_elements;
-    (*out)->at = made(n_elements * sizeof(float));
     for (size_t i = 0; i < n_elements; i++) (*out)->at[i] = 1e30f; /* nothing promised */
     return DROVE_OK;
 }
@@ -116,8 +122,7 @@ static void free_buffer(drove_accel *a, drove_accel_buffer *buffer)
 static drove_status host_alloc(drove_accel *a, size_t n_bytes, void **out)
 {
     (void)a;
-    *out = made(n_bytes);
-    return DROVE_OK;
+    return make(n_bytes, out);
 }
 
 static void host_free(drove_accel *a, void *memory)
@@ -128,7 +133,7 @@ static void host_free(drove_accel *a, void *memory)
 
 static drove_status queue_create(drove_accel *a, drove_accel_queue **out)
 {
-    *out = made(sizeof **out);
+    DROVE_TRY(make(sizeof **out, out));
     (*out)->accel = a;
     (*out)->kernels = a->kernels;
     return DROVE_OK;
@@ -150,7 +155,7 @@ static drove_status record(drove_accel_queue *q, drove_accel_event **out)
     (void)q;
     drove_status status = call();
     if (status != DROVE_OK) return status;
-    *out = made(sizeof **out);
+    DROVE_TRY(make(sizeof **out, out));
     (*out)->ns = drove__now_ns();
     return DROVE_OK;
 }
