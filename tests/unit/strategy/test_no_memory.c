@@ -1,6 +1,7 @@
 /* Memory that runs out while a strategy is made: at every allocation the error says so, nothing is
  * made and nothing stays.
  */
+#include "strategy/serialised.h"
 #include "strategy/strategy.h"
 
 #include "base/cpu.h"
@@ -29,14 +30,18 @@ static void fini(drove_sync *s)
 
 static const drove_sync_ops bare = {.name = "bare", .init = init, .fini = fini};
 
-static void a_strategy_that_finds_no_memory_is_not_made(void **state)
+static drove_status create(const drove_optim *optim, drove_sync **out)
 {
-    drovek_table kernels;
-    drove_optim *optim = NULL;
     float theta[N] = {0};
-    unsigned long n = 1;
-    (void)state;
-    if (!no_memory_works()) skip();
+    const drove_sync_options opt = {.n_workers = N_WORKERS, .optim = optim};
+    const drove_params start = {.theta = theta};
+    return drove__sync_create(&bare, &opt, &start, out);
+}
+
+static drove_optim *make_optim(void)
+{
+    static drovek_table kernels;
+    drove_optim *optim = NULL;
     assert_int_equal(drovek_select(&kernels, drove__cpu_features(), "ref"), DROVE_OK);
     const drove_optim_options with = {.rule = "momentum",
                                       .schedule = "constant",
@@ -45,12 +50,19 @@ static void a_strategy_that_finds_no_memory_is_not_made(void **state)
                                       .n_workers = N_WORKERS,
                                       .kernels = &kernels};
     assert_int_equal(drove__optim_create(&with, &optim), DROVE_OK);
-    const drove_sync_options opt = {.n_workers = N_WORKERS, .optim = optim};
-    const drove_params start = {.theta = theta};
+    return optim;
+}
+
+static void a_strategy_that_finds_no_memory_is_not_made(void **state)
+{
+    unsigned long n = 1;
+    (void)state;
+    if (!no_memory_works()) skip();
+    drove_optim *optim = make_optim();
     for (; n < MOST_CALLS; n++) {
         drove_sync *s = NULL;
         no_memory_begin(n);
-        const drove_status status = drove__sync_create(&bare, &opt, &start, &s);
+        const drove_status status = create(optim, &s);
         const bool has_failed = no_memory_end();
         if (has_failed) {
             assert_int_equal(status, DROVE_E_NOMEM);
@@ -66,10 +78,32 @@ static void a_strategy_that_finds_no_memory_is_not_made(void **state)
     drove__optim_destroy(optim);
 }
 
+/* It stays as it was, and is destroyed as such. */
+static void a_strategy_that_cannot_be_serialised_says_so(void **state)
+{
+    unsigned long n = 1;
+    (void)state;
+    if (!no_memory_works()) skip();
+    drove_optim *optim = make_optim();
+    for (bool has_failed = true; has_failed && n < MOST_CALLS; n++) {
+        drove_sync *s = NULL;
+        assert_int_equal(create(optim, &s), DROVE_OK);
+        no_memory_begin(n);
+        const drove_status status = drove__sync_serialise(s, false);
+        has_failed = no_memory_end();
+        assert_int_equal(status, has_failed ? DROVE_E_NOMEM : DROVE_OK);
+        drove__sync_destroy(s);
+        assert_int_equal(no_memory_live(), 0);
+    }
+    assert_in_range(n, 3, 20);
+    drove__optim_destroy(optim);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_strategy_that_finds_no_memory_is_not_made),
+        cmocka_unit_test(a_strategy_that_cannot_be_serialised_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
