@@ -331,9 +331,11 @@ static void who_race_for_lines_wait_for_each_other(void **state)
     (void)run_actors(on, 3, take_at_once, &s);
     for (int i = 0; i < 3; i++) assert_true(s.took_ns[i] == 100.0 + 64 * 5.0);
     assert_int_equal(drove__virtual_scratch(on, 64), DROVE_OK);
-    (void)run_actors(on, 3, take_at_once, &s);
-    assert_true(s.took_ns[2] == 100.0 + 64 * 5.0 && s.took_ns[1] == 100.0 + 64 * 8.0);
-    assert_true(s.took_ns[0] == 100.0 + 64 * 12.0);
+    for (int i = 0; i < 2; i++) { /* the second time nobody of the first counts any more */
+        (void)run_actors(on, 3, take_at_once, &s);
+        assert_true(s.took_ns[2] == 100.0 + 64 * 5.0 && s.took_ns[1] == 100.0 + 64 * 8.0);
+        assert_true(s.took_ns[0] == 100.0 + 64 * 12.0);
+    }
     drove__virtual_destroy(on);
     on =
         make(3, &costs); /* the third on a socket of its own shares with nobody; 0 is its other's */
