@@ -7,6 +7,8 @@
 #include "base/file.h"
 #include "base/mem.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const measured[] = {"train_s",         "epochs",         "updates",
@@ -75,25 +77,50 @@ typedef struct table {
     const json_t *run;
     json_t *varied, *final;
     FILE *stream;
-    size_t n_rows; /* of this run */
+    size_t n_rows;             /* of this run */
+    char *beginning, *ending; /* of each of its rows, made once: it may have a million */
 } table;
+
+static void print_beginning(const table *t, FILE *stream)
+{
+    const char *name;
+    json_t *value;
+    print_text(json_string_value(json_object_get(t->run, "run")), stream);
+    print_cell(json_object_get(t->run, "outcome"), stream);
+    json_object_foreach(t->varied, name, value)
+        print_cell(json_object_get(json_object_get(t->run, "options"), name), stream);
+}
+
+static void print_ending(const table *t, FILE *stream)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach(t->final, name, value)
+        print_cell(json_object_get(json_object_get(t->run, "final"), name), stream);
+    fputc('\n', stream);
+}
+
+static drove_status make_text(const table *t, void (*print)(const table *t, FILE *stream),
+                              char **out)
+{
+    size_t n_bytes;
+    FILE *stream = open_memstream(out, &n_bytes);
+    if (stream == NULL) return drove__fail_nomem("a row", 1);
+    print(t, stream);
+    bool is_whole = ferror(stream) == 0;
+    is_whole = fclose(stream) == 0 && is_whole;
+    return is_whole ? DROVE_OK : drove__fail_nomem("a row", n_bytes);
+}
 
 /* record NULL: the run has no evaluation. */
 static void print_row(const table *t, const json_t *record)
 {
-    const char *name;
-    json_t *value;
-    print_text(json_string_value(json_object_get(t->run, "run")), t->stream);
-    print_cell(json_object_get(t->run, "outcome"), t->stream);
-    json_object_foreach(t->varied, name, value)
-        print_cell(json_object_get(json_object_get(t->run, "options"), name), t->stream);
+    fputs(t->beginning, t->stream);
     if (record != NULL) fprintf(t->stream, ",%zu", t->n_rows);
     else fputc(',', t->stream);
     for (size_t i = 0; i < DROVE_COUNT(measured); i++)
         print_cell(json_object_get(record, measured[i]), t->stream);
-    json_object_foreach(t->final, name, value)
-        print_cell(json_object_get(json_object_get(t->run, "final"), name), t->stream);
-    fputc('\n', t->stream);
+    fputs(t->ending, t->stream);
 }
 
 static drove_status add_row(void *to, const json_t *record)
@@ -110,7 +137,7 @@ static void say_nothing(void *context, const char *line)
     (void)line;
 }
 
-static drove_status print_run(table *t, const drove_report_options *opt)
+static drove_status print_rows(table *t, const drove_report_options *opt)
 {
     const drove_records in = {.path = json_string_value(json_object_get(t->run, "log")),
                               .message = opt->message != NULL ? opt->message : say_nothing,
@@ -122,6 +149,17 @@ static drove_status print_run(table *t, const drove_report_options *opt)
     t->n_rows = 1; /* of a run without a log its end, if it has one */
     print_row(t, record);
     return DROVE_OK;
+}
+
+static drove_status print_run(table *t, const drove_report_options *opt)
+{
+    drove_status status = make_text(t, print_beginning, &t->beginning);
+    if (status == DROVE_OK) status = make_text(t, print_ending, &t->ending);
+    if (status == DROVE_OK) status = print_rows(t, opt);
+    free(t->beginning);
+    free(t->ending);
+    t->beginning = t->ending = NULL;
+    return status;
 }
 
 drove_status drove__runs_write_csv(const json_t *runs, const drove_report_options *opt)
