@@ -77,7 +77,7 @@ typedef struct table {
     const json_t *run;
     json_t *varied, *final;
     FILE *stream;
-    size_t n_rows;             /* of this run */
+    size_t n_rows;            /* of this run */
     char *beginning, *ending; /* of each of its rows, made once: it may have a million */
 } table;
 
