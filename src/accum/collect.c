@@ -414,9 +414,10 @@ static drove_status start_helpers(drove_collector *c)
     if (c->helper == NULL) return no_memory(&c->opt);
     c->opt.n_helpers = 0;
     while (c->opt.n_helpers < n) {
-        if (pthread_create(&c->helper[c->opt.n_helpers], NULL, help, c) != 0)
-            return drove__fail(DROVE_E_SYSTEM, "cannot start helper %u of %u", c->opt.n_helpers + 1,
-                               n);
+        int error = pthread_create(&c->helper[c->opt.n_helpers], NULL, help, c);
+        if (error != 0)
+            return drove__fail_errno(DROVE_E_SYSTEM, error, "cannot start helper %u of %u",
+                                     c->opt.n_helpers + 1, n);
         c->opt.n_helpers++;
     }
     return DROVE_OK;

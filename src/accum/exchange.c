@@ -163,8 +163,7 @@ drove_status drove__slices_offer(drove_slice_exchange *x, size_t part, float *va
     }
     pthread_mutex_unlock(&x->lock);
     if (error == 0) return DROVE_OK;
-    return drove__fail(DROVE_E_SYSTEM, "cannot start a thread that exchanges slices: %s",
-                       strerror(error));
+    return drove__fail_errno(DROVE_E_SYSTEM, error, "cannot start a thread that exchanges slices");
 }
 
 void drove__slices_stop(drove_slice_exchange *x)

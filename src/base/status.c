@@ -126,8 +126,10 @@ drove_status drove__fail_errno(drove_status status, int error, const char *forma
     int n = vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
     if (n < 0) what[0] = '\0';
-    return drove__fail(status, "%.*s: %s", DROVE_ERROR_TEXT_SIZE - (int)sizeof reason, what,
-                       strerror_r(error, reason, sizeof reason));
+    const char *text = strerror_r(error, reason, sizeof reason);
+    /* Of a thread or a process, the system's text does not say of what there is too little. */
+    if (error == EAGAIN) text = "no memory for it, or too many threads";
+    return drove__fail(status, "%.*s: %s", DROVE_ERROR_TEXT_SIZE - (int)sizeof reason, what, text);
 }
 
 void drove__error_copy(char into[DROVE_ERROR_TEXT_SIZE])

@@ -264,8 +264,8 @@ static drove_status start_members(pool *c)
         member *m = &c->member[i];
         int error = pthread_create(&m->thread, NULL, member_main, m);
         if (error != 0) {
-            return drove__fail(DROVE_E_SYSTEM, "cannot start thread %u of %u: %s", i + 1,
-                               c->opt->n_threads, strerror(error));
+            return drove__fail_errno(DROVE_E_SYSTEM, error, "cannot start thread %u of %u", i + 1,
+                                     c->opt->n_threads);
         }
         m->is_started = true;
     }

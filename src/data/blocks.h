@@ -62,7 +62,8 @@ struct drove_blocks {
 /* The blocks of the file that a spec names.  Only rows and quant are read so, and quant neither if
  * it is compressed nor with ?from: drove__blocks_can.  Errors: those of the format. */
 drove_status drove__blocks_open(const char *text, drove_blocks **out);
-bool         drove__blocks_can(const drove_spec *spec);
+/* Whether its file is one.  Errors: the file cannot be read, to look whether it is compressed. */
+drove_status drove__blocks_can(const drove_spec *spec, bool *can);
 void         drove__blocks_close(drove_blocks *b); /* NULL accepted */
 
 /* Before any row is read: of a quantised file that holds floats as they are, unscaled, rows become
@@ -112,6 +113,6 @@ bool         drove__floats_are_finite(const float *x, size_t n);
 /* rows_blocks.c, quant_blocks.c.  Errors: DROVE_E_IO, DROVE_E_DATA, DROVE_E_NOMEM. */
 drove_status drove__rows_open(const drove_spec *spec, drove_blocks **out);
 drove_status drove__quant_open(const drove_spec *spec, drove_blocks **out);
-bool         drove__quant_can_open(const drove_spec *spec);
+drove_status drove__quant_can_open(const drove_spec *spec, bool *can);
 
 #endif

@@ -224,7 +224,8 @@ drove_scale drove__data_scale(const drove_data *data);
 
 /* The spec that a text stands for, from malloc: the text itself, or, for the path of a file (or
  * "-"), the path with the word of its format before it: table, or libsvm by its content.
- * Errors: DROVE_E_NOMEM. */
+ * Errors, with *out NULL: DROVE_E_NOMEM, and where the file cannot be read to look for its format
+ * DROVE_E_IO or DROVE_E_FILE. */
 drove_status drove__data_expand(const char *text, char **out);
 /* The same, taken apart.  Errors: also those of drove__spec_parse. */
 drove_status drove__data_parse(const char *text, drove_spec *out);

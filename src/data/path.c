@@ -177,6 +177,7 @@ static char *make_spec(const char *format, const char *path, size_t n, const cha
 
 drove_status drove__data_expand(const char *text, char **out)
 {
+    *out = NULL;
     size_t n = strcspn(text, "?");
     char *path = strndup(text, n);
     if (path == NULL) return drove__fail_nomem("spec", n);

@@ -391,12 +391,13 @@ drove_status drove__quant_open(const drove_spec *spec, drove_blocks **out)
     return drove__quant_open_blocks(spec, DROVE_QUANT_BLOCK_BYTES, out);
 }
 
-bool drove__quant_can_open(const drove_spec *spec)
+drove_status drove__quant_can_open(const drove_spec *spec, bool *can)
 {
     drove_reader *r;
-    if (drove__spec_get(spec, "from", NULL) != NULL || spec->n_args != 1) return false;
-    if (drove__reader_open(spec->arg[0], &r) != DROVE_OK) return false;
-    bool is_plain = drove__reader_plain_bytes(r) != UINT64_MAX;
+    *can = false;
+    if (drove__spec_get(spec, "from", NULL) != NULL || spec->n_args != 1) return DROVE_OK;
+    DROVE_TRY(drove__reader_open(spec->arg[0], &r));
+    *can = drove__reader_plain_bytes(r) != UINT64_MAX;
     drove__reader_close(r);
-    return is_plain;
+    return DROVE_OK;
 }

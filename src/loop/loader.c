@@ -232,8 +232,8 @@ static drove_status start_threads(drove_loader *l)
     for (unsigned i = 0; i < l->opt.n_threads; i++) {
         int error = pthread_create(&l->thread[i], NULL, loader_main, l);
         if (error != 0) {
-            return drove__fail(DROVE_E_SYSTEM, "cannot start loader %u of %u: %s", i + 1,
-                               l->opt.n_threads, strerror(error));
+            return drove__fail_errno(DROVE_E_SYSTEM, error, "cannot start loader %u of %u", i + 1,
+                                     l->opt.n_threads);
         }
         l->n_started++;
     }

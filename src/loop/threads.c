@@ -164,8 +164,8 @@ static drove_status start(drove_host *h)
     }
     (void)wait(h, UINT64_MAX);
     if (error != 0)
-        return drove__fail(DROVE_E_SYSTEM, "cannot start a thread of %u: %s", plan->n_here,
-                           strerror(error));
+        return drove__fail_errno(DROVE_E_SYSTEM, error, "cannot start a thread of %u",
+                                 plan->n_here);
     return h->ops->status(h);
 }
 
@@ -180,7 +180,7 @@ static bool start_service(drove_host *h)
     int error = pthread_create(&t->service, NULL, service_main, h);
     t->service_is_started = error == 0;
     if (error == 0) return true;
-    (void)drove__fail(DROVE_E_SYSTEM, "cannot start the coordinator: %s", strerror(error));
+    (void)drove__fail_errno(DROVE_E_SYSTEM, error, "cannot start the coordinator");
     drove__worker_keep_error(&h->loop->worker[h->loop->plan->first_here], DROVE_E_SYSTEM);
     return false;
 }

@@ -220,6 +220,7 @@ static drove_status spec_of_cache(const char *data, const cache *c, char *into, 
 static drove_status find_text(const char *data, double memory, char **out)
 {
     double bytes;
+    *out = NULL;
     DROVE_TRY(drove__data_expand(data, out));
     if (drove__pieces_can(*out, PART_IN_MEMORY * memory, &bytes) && bytes > PART_IN_MEMORY * memory)
         return DROVE_OK;
@@ -276,7 +277,8 @@ static drove_status open_blocks(const drove_options *opt, const char *data, doub
     *window = 0;
     DROVE_TRY(drove__data_expand(data, &text));
     drove_status status = drove__spec_parse(text, &spec);
-    bool can = status == DROVE_OK && drove__blocks_can(&spec);
+    bool can = false;
+    if (status == DROVE_OK) status = drove__blocks_can(&spec, &can);
     const char *bytes = can ? drove__spec_get(&spec, "window", NULL) : NULL;
     if (bytes != NULL) status = drove__parse_bytes("?window", bytes, window);
     drove__spec_fini(&spec);

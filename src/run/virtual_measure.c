@@ -80,7 +80,7 @@ drove_status drove__virtual_measure_threads(double *line_ns, double *hand_over_n
     }
     drove__free(b);
     if (error == 0) return DROVE_OK;
-    return drove__fail(DROVE_E_SYSTEM, "cannot start a thread: %s", strerror(error));
+    return drove__fail_errno(DROVE_E_SYSTEM, error, "cannot start a thread");
 }
 
 /* ---- bytes that others have ---- */
@@ -148,8 +148,7 @@ drove_status drove__virtual_measure_taking(double *take_ns)
         t->copy[i] = t->block[i] + BLOCK;
     }
     int error = status == DROVE_OK ? pthread_create(&other, NULL, taker_main, t) : 0;
-    if (error != 0)
-        status = drove__fail(DROVE_E_SYSTEM, "cannot start a thread: %s", strerror(error));
+    if (error != 0) status = drove__fail_errno(DROVE_E_SYSTEM, error, "cannot start a thread");
     if (status == DROVE_OK) {
         take_turns(t, 0);
         pthread_join(other, NULL);

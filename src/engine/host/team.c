@@ -95,8 +95,8 @@ static drove_status start(drove_team *t)
         *m = (member){.team = t, .part = i + 1};
         int error = pthread_create(&m->thread, NULL, member_main, m);
         if (error != 0)
-            return drove__fail(DROVE_E_SYSTEM, "cannot start thread %u of a team of %u: %s", i + 2,
-                               t->n_parts, strerror(error));
+            return drove__fail_errno(DROVE_E_SYSTEM, error,
+                                     "cannot start thread %u of a team of %u", i + 2, t->n_parts);
         t->n_started++;
     }
     meet(t, 0);

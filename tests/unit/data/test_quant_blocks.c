@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -341,7 +342,6 @@ static void test_opening(void **state)
         {"quant:q?precision=D16", true},
         {"quant:q?from=csv:words.csv", false},
         {"quant:packed", false},
-        {"quant:absent", false},
         {"csv:words.csv", false},
     };
     drove_blocks *b;
@@ -354,12 +354,15 @@ static void test_opening(void **state)
     free(bytes);
     for (size_t i = 0; i < DROVE_COUNT(cases); i++) {
         assert_int_equal(drove__spec_parse(cases[i].text, &spec), DROVE_OK);
-        assert_int_equal(drove__blocks_can(&spec), cases[i].can);
+        bool can;
+        assert_int_equal(drove__blocks_can(&spec, &can), DROVE_OK);
+        assert_int_equal(can, cases[i].can);
         drove__spec_fini(&spec);
         drove_status status = drove__blocks_open(cases[i].text, &b);
         assert_int_equal(status, cases[i].can ? DROVE_OK : DROVE_E_ARG);
         drove__blocks_close(b);
     }
+    assert_int_equal(drove__blocks_open("quant:absent", &b), DROVE_E_FILE);
     assert_int_equal(drove__blocks_open("quant:q?precision=D8", &b), DROVE_E_DATA);
     assert_non_null(strstr(drove_error_text(), "q: expected D8 (?precision), found D16"));
     convert_spec("libsvm:sets.svm", "quant:q?precision=D8i8");
@@ -372,13 +375,40 @@ static void test_opening(void **state)
     assert_null(b);
 }
 
+/* A file that the system does not open is not taken for one that is read in another way. */
+static void test_too_many_files(void **state)
+{
+    (void)state;
+    struct rlimit usual;
+    drove_blocks *b = NULL;
+    drove_spec spec;
+    bool can;
+    char *text = (char *)&usual;
+    write_sources();
+    convert_spec("csv:words.csv", "quant:q?precision=D16");
+    assert_int_equal(drove__spec_parse("quant:q", &spec), DROVE_OK);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &usual), 0);
+    const struct rlimit none = {.rlim_cur = 0, .rlim_max = usual.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    const drove_status of_can = drove__blocks_can(&spec, &can),
+                       of_open = drove__blocks_open("quant:q", &b),
+                       of_expand = drove__data_expand("sets.svm", &text);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &usual), 0);
+    assert_int_equal(of_can, DROVE_E_IO);
+    assert_int_equal(of_open, DROVE_E_IO);
+    assert_null(b);
+    assert_int_equal(of_expand, DROVE_E_IO);
+    assert_null(text);
+    drove__spec_fini(&spec);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_as_whole), cmocka_unit_test(test_floats),
         cmocka_unit_test(test_forgery),       cmocka_unit_test(test_damage),
         cmocka_unit_test(test_version_1),     cmocka_unit_test(test_changed_meanwhile),
-        cmocka_unit_test(test_opening),
+        cmocka_unit_test(test_opening),       cmocka_unit_test(test_too_many_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
