@@ -91,6 +91,21 @@ rm start.safetensors
 run_for 0 train --resume parts --until epochs=4 --quiet
 cmp -s whole/model.safetensors parts/model.safetensors || fail "resumed: another model"
 
+# A saved network keeps its statistics until a step, too, whatever the batches that others would be measured on.
+plain='npy:images.npy,y.npy?scale=none --test none --threads 1 --strategy sequential --lr 0.0005 --quiet'
+# shellcheck disable=SC2086
+{
+    run_for 0 train $plain --model mixed.yaml --batch 32 --until epochs=2 --out first
+    run_for 0 train $plain --model first --batch 16 --until updates=0 --out second
+    run_for 0 train $plain --model first --batch 16 --until updates=1 --lr 1e-30 --rule sgd --out third
+}
+for one in first second third; do
+    run_for 0 predict $one npy:images.npy,y.npy --proba
+    mv out.txt $one.csv
+done
+cmp -s first.csv second.csv || fail "other statistics without a step"
+! cmp -s first.csv third.csv || fail "after a step the statistics were not measured: nothing was compared"
+
 # ---- what cannot be read ----
 
 not_read() { # EXPECTED STATE ARGUMENT...
