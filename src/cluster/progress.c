@@ -79,6 +79,29 @@ drove_status drove__messages_stopped(const messages *m)
     return drove__fail(DROVE_E_SYSTEM, "%s", m->text);
 }
 
+/* Stops all: the rank whose message is lost here would wait for an answer. */
+static bool fail_to_hear(messages *m)
+{
+    if (drove__messages_stopped(m) != DROVE_OK) return false;
+    drove__messages_fail(m, "rank %u on host %s: messages from any rank: %s", m->wire->rank,
+                         host_of(m, m->wire->rank), m->wire->error);
+    return false;
+}
+
+bool drove__messages_hear(messages *m, void *into, size_t size, unsigned tag,
+                          drove_wire_request *pending, bool *is_listening, unsigned *from,
+                          size_t *n_bytes)
+{
+    const drove_wire_ops *ops = m->wire->ops;
+    bool is_done = false;
+    if (!*is_listening && ops->irecv(m->wire, into, size, DROVE_WIRE_ANY, tag, pending) != 0)
+        return fail_to_hear(m);
+    *is_listening = true;
+    const int failed = ops->test(m->wire, pending, &is_done, from, n_bytes);
+    *is_listening = !is_done; /* also where the library had it and could not say how long it is */
+    return failed != 0 ? fail_to_hear(m) : is_done;
+}
+
 static void take_control(messages *m, unsigned from)
 {
     control *c = &m->heard;
@@ -102,13 +125,9 @@ static void advance_control(messages *m)
             s->is_open = !is_done;
         }
     }
-    if (!m->is_listening) {
-        m->is_listening = ops->irecv(m->wire, &m->heard, sizeof m->heard, DROVE_WIRE_ANY,
-                                     TAG_CONTROL, &m->heard_request) == 0;
-    }
-    if (!m->is_listening) return;
-    if (ops->test(m->wire, &m->heard_request, &is_done, &from, NULL) != 0 || !is_done) return;
-    m->is_listening = false;
+    if (!drove__messages_hear(m, &m->heard, sizeof m->heard, TAG_CONTROL, &m->heard_request,
+                              &m->is_listening, &from, NULL))
+        return;
     take_control(m, from);
 }
 

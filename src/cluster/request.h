@@ -206,6 +206,12 @@ bool drove__messages_advance(messages *m);
 /* Until the request is done.  Lock held; released in between. */
 drove_status drove__messages_wait(messages *m, request *req);
 void         drove__messages_lock(messages *m); /* ahead of the progress thread */
+/* The next message of this tag from any rank: into[size], *from, *n_bytes (may be NULL); false:
+ * there is none yet, or a call of the wire has failed, which stops all.  pending, is_listening:
+ * kept by the caller from call to call.  Lock held. */
+bool drove__messages_hear(messages *m, void *into, size_t size, unsigned tag,
+                          drove_wire_request *pending, bool *is_listening, unsigned *from,
+                          size_t *n_bytes);
 void drove__messages_send_control(messages *m, unsigned to, control_kind kind, const char *text);
 drove_status drove__messages_stopped(
     const messages *m); /* the failure as an error of this thread */

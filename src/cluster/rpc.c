@@ -171,19 +171,13 @@ static drove_status take_head(messages *m, centre *c, slot *p, unsigned from, si
 
 static bool poll_heads(messages *m, centre *c)
 {
-    const drove_wire_ops *ops = m->wire->ops;
-    bool is_done = false;
     unsigned from = 0;
     size_t n_found = 0;
     slot *p = find_free(c);
     if (p == NULL) return false;
-    if (!c->is_listening) {
-        c->is_listening = ops->irecv(m->wire, c->head, sizeof *c->head, DROVE_WIRE_ANY, TAG_RPC,
-                                     &c->request) == 0;
-    }
-    if (!c->is_listening) return false;
-    if (ops->test(m->wire, &c->request, &is_done, &from, &n_found) != 0 || !is_done) return false;
-    c->is_listening = false;
+    if (!drove__messages_hear(m, c->head, sizeof *c->head, TAG_RPC, &c->request, &c->is_listening,
+                              &from, &n_found))
+        return false;
     return from < m->wire->n_ranks && take_head(m, c, p, from, n_found) == DROVE_OK;
 }
 
