@@ -54,6 +54,20 @@ static void permute(const drove_order *o, drove_order_cursor *cursor, uint64_t e
     if (cursor->epoch == epoch) return;
     drove__permutation_init(&cursor->permutation, n_items, o->seed, epoch);
     cursor->epoch = epoch;
+    cursor->n_ahead = 0;
+}
+
+/* Where the permutation maps i.  To map some is as fast as to map one, so the next ones are kept:
+ * with batches of one example that is a third of a short step's instructions. */
+static uint64_t place_of(drove_order_cursor *cursor, uint64_t i)
+{
+    if (i - cursor->ahead_first >= cursor->n_ahead) {
+        const uint64_t left = cursor->permutation.n - i;
+        cursor->n_ahead = left < DROVE_ORDER_AHEAD ? left : DROVE_ORDER_AHEAD;
+        cursor->ahead_first = i;
+        drove__permutation_run(&cursor->permutation, i, cursor->n_ahead, cursor->ahead);
+    }
+    return cursor->ahead[i - cursor->ahead_first];
 }
 
 /* Batch `number` of the part that the worker has whose turn it is. */
@@ -74,7 +88,7 @@ static size_t rows_of_shard(const drove_order *o, drove_order_cursor *cursor, ui
     for (uint64_t i = 0; i < n; i++) {
         uint64_t at = first + i;
         if (o->kind == DROVE_ORDER_RANDOM) at = drove__rng_below(&rng, o->shard_rows);
-        else if (!is_block) at = drove__permutation_at(&cursor->permutation, at);
+        else if (!is_block) at = place_of(cursor, at);
         row[i] = (uint32_t)(o->holds_shard ? at : drove__shard_row(&shard, at));
     }
     return (size_t)n;
@@ -92,10 +106,15 @@ static void neighbours(const drove_order *o, drove_order_cursor *cursor, uint64_
 }
 
 /* row[k] = before + where first + k is mapped. */
-static void permute_rows(const drove_permutation *p, uint64_t first, size_t n, uint64_t before,
+static void permute_rows(drove_order_cursor *cursor, uint64_t first, size_t n, uint64_t before,
                          uint32_t *row)
 {
+    const drove_permutation *p = &cursor->permutation;
     uint64_t place[ROWS_AT_ONCE];
+    if (n < DROVE_ORDER_AHEAD) {
+        for (size_t k = 0; k < n; k++) row[k] = (uint32_t)(before + place_of(cursor, first + k));
+        return;
+    }
     for (size_t done = 0; done < n; done += ROWS_AT_ONCE) {
         const size_t some = n - done < ROWS_AT_ONCE ? n - done : ROWS_AT_ONCE;
         drove__permutation_run(p, first + done, some, place);
@@ -121,7 +140,7 @@ static size_t rows_of_window(const drove_order *o, drove_order_cursor *cursor, u
         return (size_t)n;
     }
     permute(o, cursor, window, n_rows);
-    permute_rows(&cursor->permutation, first, (size_t)n, before, row);
+    permute_rows(cursor, first, (size_t)n, before, row);
     return (size_t)n;
 }
 
@@ -145,7 +164,7 @@ static size_t rows_of_batch(const drove_order *o, drove_order_cursor *cursor, ui
         return n;
     }
     permute(o, cursor, epoch, o->n_rows);
-    permute_rows(&cursor->permutation, first, n, 0, row);
+    permute_rows(cursor, first, n, 0, row);
     return n;
 }
 

@@ -40,9 +40,13 @@ typedef struct drove_order {
 } drove_order;
 
 /* What one worker remembers between two batches. */
+enum { DROVE_ORDER_AHEAD = 8 };
+
 typedef struct drove_order_cursor {
     drove_permutation permutation;
     uint64_t          epoch; /* of the permutation, or the window; ~0: none yet */
+    /* ahead[k]: where the permutation maps ahead_first + k, k < n_ahead */
+    uint64_t ahead_first, n_ahead, ahead[DROVE_ORDER_AHEAD];
 } drove_order_cursor;
 
 drove_order drove__order_make(uint64_t n_rows, uint64_t batch, uint64_t seed,

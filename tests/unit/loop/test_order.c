@@ -77,6 +77,32 @@ static void rows_follow_from_the_number_alone(void **state)
     }
 }
 
+/* What a cursor keeps of the batches before changes nothing: numbers as workers take them, one by
+ * one or in turns, with leaps, back, and across epochs; of all rows, parts and held parts. */
+static void rows_do_not_depend_on_those_before(void **state)
+{
+    (void)state;
+    static const uint64_t steps[] = {1, 2, 3, 7, 8, 9, ROWS - 1, ROWS, (uint64_t)0 - 1};
+    for (uint64_t batch = 1; batch <= BATCH; batch++) {
+        for (unsigned n_parts = 0; n_parts <= 2; n_parts++) {
+            drove_order o = drove__order_make(ROWS, batch, 1, DROVE_ORDER_SHUFFLE);
+            if (n_parts > 0) drove__order_split(&o, n_parts, n_parts == 2);
+            drove_order_cursor cursor, fresh;
+            drove__order_cursor_init(&cursor);
+            for (size_t s = 0; s < DROVE_COUNT(steps); s++) {
+                uint64_t number = 20 * o.per_epoch + s;
+                for (unsigned i = 0; i < 2 * ROWS; i++, number += steps[s]) {
+                    uint32_t row[BATCH], expected[BATCH];
+                    drove__order_cursor_init(&fresh);
+                    const size_t n = rows_of(&o, &fresh, number, expected);
+                    assert_int_equal(rows_of(&o, &cursor, number, row), n);
+                    assert_memory_equal(row, expected, n * sizeof row[0]);
+                }
+            }
+        }
+    }
+}
+
 static void blocks_are_of_neighbours(void **state)
 {
     (void)state;
@@ -272,6 +298,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_row_once_an_epoch),
         cmocka_unit_test(rows_follow_from_the_number_alone),
+        cmocka_unit_test(rows_do_not_depend_on_those_before),
         cmocka_unit_test(blocks_are_of_neighbours),
         cmocka_unit_test(tasks_span_positions),
         cmocka_unit_test(examples_follow_from_the_number),
