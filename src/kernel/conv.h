@@ -8,7 +8,8 @@
  *   gemm    im2col, then the table's matrix product
  *   windows products on the images in place, for few channels
  *   onednn  primitives of oneDNN, on plain or blocked images
- *   planes  im2col and products of integers kept as bytes (planes.h), in a table that has them
+ *   planes  im2col of several positions to a row, and products of integers kept as bytes
+ *           (planes.h), in a table that has them
  *
  * Images in memory are plain or blocked (drovek_format).  Weights always are W[groups][kh][kw]
  * [c / groups][o / groups], bias b[o]: the layout of theta does not depend on the way.

@@ -6,18 +6,13 @@
  * weights turned round.  So each of its numbers is one sum of integers.  Where windows move further
  * it is added up window by window, as singles.
  *
- * Blocks: a row of the matrix may hold the windows of several positions side by side.  They
- * overlap, so the matrix is smaller, and the products have more columns, one for each position and
- * output, which fill more of the registers.  The weights are then a matrix with zeros: weight
- * (ky, kx, c, o) stands at row (ky, g sw + kx, c) and column (g, o) for each position g of a block.
- *
  * As in conv_gemm.c a chunk of lines is written and multiplied, and its output gets bias and
  * activation while it is in the cache.  Where one chunk has all windows of the input, the gradient
  * of the weights finds them there.
  *
  * Integers come by drovek_conv_take.
  */
-#include "kernel/conv_byte_columns.h"
+#include "kernel/conv_byte_matrix.h"
 #include "kernel/conv_columns.h"
 #include "kernel/conv_ops.h"
 
@@ -26,46 +21,22 @@
 #include <assert.h>
 #include <string.h>
 
-#define CHUNK_BYTES  ((size_t)768 << 10) /* of columns, but at least one line */
+#define BACK_BYTES   ((size_t)768 << 10) /* of derivatives of columns; or one line */
 #define POOLED_BYTES ((size_t)256 << 10) /* of outputs between product and pooling; or one image */
 
-enum { MOST_PLANES = 2, TILE_K = 64, TILE = 16, MOST_BLOCK = 16, SET = 1024 };
-
-/* A matrix of windows and the weights it is multiplied with. */
-typedef struct windows {
-    drovek_conv_shape shape; /* of a convolution whose positions are blocks, outputs block * o */
-    size_t block;            /* positions of a row */
-    size_t k;                /* numbers of a row, of one group */
-    size_t stride, n_lines;  /* bytes from row to row; lines of a chunk */
-    bool is_direct;          /* the images are the matrix */
-    uint8_t *col;            /* [planes][col_bytes], col[n_lines * ow][stride]; direct: NULL */
-    size_t col_bytes;
-    uint8_t *weight; /* [planes][weight_bytes] in the order that blocks need; NULL: as they are */
-    size_t weight_bytes;
-} windows;
+enum { MOST_PLANES = 2 };
 
 typedef struct integer_conv {
-    windows in, out;    /* of the input; of the derivatives at the output */
-    uint8_t *image;     /* [planes][h][w][c]; NULL: the input has this layout */
-    size_t image_bytes; /* of one plane */
-    bool gathers;       /* the derivative at the input is a convolution */
-    size_t n_back;      /* else: lines of a chunk of back */
-    float *back;        /* [n_back * ow][k] derivatives of columns; NULL: not wanted, or direct */
-    float *wide;        /* of blocks: bias, units of weights, units of derivatives, gradient */
+    drovek_byte_matrix in, out; /* of the input; of the derivatives at the output */
+    uint8_t *image;             /* [planes][h][w][c]; NULL: the input has this layout */
+    size_t image_bytes;         /* of one plane */
+    bool gathers;               /* the derivative at the input is a convolution */
+    size_t n_back;              /* else: lines of a chunk of back */
+    float *back; /* [n_back * ow][k] derivatives of columns; NULL: not wanted, or direct */
+    float *wide; /* of blocks: bias, units of weights, units of derivatives, gradient */
 } integer_conv;
 
 /* ---- shapes ---- */
-
-/* The convolution whose positions are blocks of n positions of s, of one group without dilation. */
-static drovek_conv_shape in_blocks(const drovek_conv_shape *s, size_t n)
-{
-    drovek_conv_shape wide = *s;
-    wide.window.kw += (n - 1) * s->window.sw;
-    wide.window.sw *= n;
-    wide.ow /= n;
-    wide.o *= n;
-    return wide;
-}
 
 /* The convolution of derivatives at the output that gives those at the input. */
 static drovek_conv_shape turned_round(const drovek_conv_shape *s)
@@ -89,53 +60,7 @@ static bool can_turn_round(const drovek_conv_shape *s)
     return w->sh == 1 && w->sw == 1 && w->ph <= (w->kh - 1) * w->dh && w->pw <= (w->kw - 1) * w->dw;
 }
 
-/* Whether output positions are rows of the input in place. */
-static bool is_direct(const drovek_conv_shape *s)
-{
-    const drovek_window *w = &s->window;
-    return w->ph == 0 && w->pw == 0 && w->kh == 1 && w->kw == 1 && w->sh == 1 && w->sw == 1 &&
-           s->oh == s->h && s->ow == s->w;
-}
-
-static size_t row_length(const drovek_conv_shape *s)
-{
-    return s->window.kh * s->window.kw * (s->c / s->groups);
-}
-
-/* Clock cycles of a position, roughly: of 16 rows a tile takes 16 to multiply and 64 to store, and
- * a window's line of a row 2, and 2 for every 64 bytes, to copy (bench/micro/conv.c, with AMX). */
-static double cost_of(const drovek_conv_shape *s, size_t block)
-{
-    const drovek_conv_shape wide = in_blocks(s, block);
-    const size_t line = wide.window.kw * s->c, k = wide.window.kh * line;
-    const size_t n_tiles = (k + TILE_K - 1) / TILE_K, n_columns = (wide.o + TILE - 1) / TILE;
-    const size_t copies = wide.window.kh * (2 + 2 * ((line + TILE_K - 1) / TILE_K));
-    return (double)(n_columns * (16 * n_tiles + 64) + TILE * copies) / (double)block;
-}
-
-/* A sum stays one that is rounded once, if it is without blocks. */
-static size_t choose_block(const drovek_conv_shape *s)
-{
-    size_t best = 1;
-    if (s->groups > 1 || s->window.dw > 1 || is_direct(s)) return 1;
-    for (size_t n = 2; n <= s->ow && n <= MOST_BLOCK; n++) {
-        const drovek_conv_shape wide = in_blocks(s, n);
-        if (s->ow % n != 0 || row_length(&wide) > DROVEK_PLANES_K) continue;
-        if (cost_of(s, n) < cost_of(s, best)) best = n;
-    }
-    return best;
-}
-
 /* ---- making ---- */
-
-/* Lines that take `most` bytes; whole images if several fit, or within one. */
-static size_t lines_of(const drovek_conv_shape *s, size_t max_rows, size_t line_bytes, size_t most)
-{
-    size_t n = most / line_bytes, all = max_rows * s->oh;
-    if (n < 1) n = 1;
-    if (n > s->oh) n -= n % s->oh;
-    return n < all ? n : all;
-}
 
 static drove_status allocate(drovek_conv *conv, void *to, size_t n_bytes)
 {
@@ -144,25 +69,6 @@ static drove_status allocate(drovek_conv *conv, void *to, size_t n_bytes)
     memcpy(to, &memory, sizeof memory);
     conv->size_bytes += n_bytes;
     return DROVE_OK;
-}
-
-/* is_image: an image at a time at most.  reorders: the weights, even without blocks. */
-static drove_status make_windows(drovek_conv *conv, windows *v, const drovek_conv_shape *s,
-                                 bool is_image, bool reorders)
-{
-    const size_t line = DROVE_CACHE_LINE, block = choose_block(s);
-    *v = (windows){.shape = in_blocks(s, block), .block = block, .is_direct = is_direct(s)};
-    v->k = row_length(&v->shape);
-    v->stride = (v->k + line - 1) / line * line;
-    if (v->stride % SET == 0) v->stride += line; /* rows in different sets of the first cache */
-    v->n_lines = lines_of(&v->shape, conv->opt.max_rows, v->shape.ow * v->stride, CHUNK_BYTES);
-    if (is_image && v->n_lines > s->oh) v->n_lines = s->oh;
-    v->col_bytes = v->n_lines * v->shape.ow * v->stride + line;
-    if (v->is_direct) return DROVE_OK;
-    DROVE_TRY(allocate(conv, &v->col, MOST_PLANES * v->col_bytes));
-    if (block == 1 && !reorders) return DROVE_OK;
-    v->weight_bytes = v->k * v->shape.o + line;
-    return allocate(conv, &v->weight, MOST_PLANES * v->weight_bytes);
 }
 
 /* Floats of blocks of the input: see wide_bias and those behind it. */
@@ -176,14 +82,16 @@ static drove_status make_wide(drovek_conv *conv, integer_conv *v)
 static drove_status make_data(drovek_conv *conv, integer_conv *v)
 {
     const drovek_conv_shape *s = &conv->opt.shape;
-    const size_t k = row_length(s), line_floats = s->ow * k;
+    const size_t k = drovek_byte_matrix_k(s), line_floats = s->ow * k;
     if ((conv->opt.passes & DROVEK_CONV_DATA) == 0) return DROVE_OK;
     v->gathers = can_turn_round(s);
     if (v->gathers) {
         const drovek_conv_shape t = turned_round(s);
-        return make_windows(conv, &v->out, &t, false, true);
+        return drovek_byte_matrix_init(&v->out, &t, conv->opt.max_rows, false, true,
+                                       &conv->size_bytes);
     }
-    v->n_back = lines_of(s, conv->opt.max_rows, line_floats * sizeof(float), CHUNK_BYTES);
+    v->n_back =
+        drovek_byte_matrix_lines(s, conv->opt.max_rows, line_floats * sizeof(float), BACK_BYTES);
     return allocate(conv, &v->back,
                     (v->n_back * line_floats + DROVEK_COLUMNS_SLACK) * sizeof(float));
 }
@@ -200,7 +108,8 @@ static drove_status create(drovek_conv *conv)
     *v = (integer_conv){.image_bytes = s->c * s->h * s->w + DROVE_CACHE_LINE};
     conv->size_bytes = sizeof *v;
     if (turns) DROVE_TRY(allocate(conv, &v->image, MOST_PLANES * v->image_bytes));
-    DROVE_TRY(make_windows(conv, &v->in, s, turns, false));
+    DROVE_TRY(
+        drovek_byte_matrix_init(&v->in, s, conv->opt.max_rows, turns, false, &conv->size_bytes));
     DROVE_TRY(make_wide(conv, v));
     return make_data(conv, v);
 }
@@ -209,10 +118,8 @@ static void destroy(drovek_conv *conv)
 {
     integer_conv *v = conv->state;
     if (v == NULL) return;
-    drove__free(v->in.col);
-    drove__free(v->in.weight);
-    drove__free(v->out.col);
-    drove__free(v->out.weight);
+    drovek_byte_matrix_fini(&v->in);
+    drovek_byte_matrix_fini(&v->out);
     drove__free(v->image);
     drove__free(v->back);
     drove__free(v->wide);
@@ -244,56 +151,6 @@ static const float *repeat(const drovek_conv *conv, float *to, const float *from
     for (size_t g = 0; from != NULL && g < block; g++)
         conv->opt.kernels->copy_f32(to + g * o, from, o);
     return from != NULL ? to : NULL;
-}
-
-/* to[kh][kw of blocks][c][block][o] = W[kh][kw][c][o], elsewhere 0. */
-static void spread_plane(const drovek_conv_shape *s, const windows *v, uint8_t *to,
-                         const uint8_t *from)
-{
-    const size_t o = s->o, row = v->shape.o;
-    memset(to, 0, v->k * row);
-    for (size_t ky = 0; ky < s->window.kh; ky++)
-        for (size_t kx = 0; kx < s->window.kw; kx++)
-            for (size_t c = 0; c < s->c; c++, from += o)
-                for (size_t g = 0; g < v->block; g++) {
-                    const size_t x = g * s->window.sw + kx;
-                    memcpy(to + ((ky * v->shape.window.kw + x) * s->c + c) * row + g * o, from, o);
-                }
-}
-
-/* to[groups][block][c / groups][kh][kw of blocks][o / groups] = W[groups][kh][kw][c / groups]
- * [o / groups], windows turned round, elsewhere 0. */
-static void turn_plane(const drovek_conv_shape *s, const windows *v, uint8_t *to,
-                       const uint8_t *from)
-{
-    const size_t og = s->o / s->groups, cg = s->c / s->groups;
-    const size_t kh = s->window.kh, kw = s->window.kw, wide = v->shape.window.kw;
-    if (v->block > 1) memset(to, 0, v->k * v->shape.o);
-    for (size_t group = 0; group < s->groups; group++)
-        for (size_t q = 0; q < kh * kw; q++)
-            for (size_t c = 0; c < cg; c++, from += og)
-                for (size_t g = 0; g < v->block; g++) {
-                    const size_t y = kh - 1 - q / kw, x = g + kw - 1 - q % kw;
-                    uint8_t *row = to + ((group * v->block + g) * cg + c) * v->k;
-                    memcpy(row + (y * wide + x) * og, from, og);
-                }
-}
-
-typedef void order_plane_fn(const drovek_conv_shape *s, const windows *v, uint8_t *to,
-                            const uint8_t *from);
-
-/* The weights as v's products need them. */
-static drovek_planes ordered_weights(const drovek_conv *conv, const windows *v,
-                                     order_plane_fn *order)
-{
-    drovek_planes w = conv->taken.w;
-    if (v->weight == NULL) return w;
-    order(&conv->opt.shape, v, v->weight, w.high);
-    w.high = v->weight;
-    if (w.low == NULL) return w;
-    order(&conv->opt.shape, v, v->weight + v->weight_bytes, w.low);
-    w.low = v->weight + v->weight_bytes;
-    return w;
 }
 
 /* dw[kh][kw][c][o] = the sum over the positions of a block. */
@@ -329,34 +186,18 @@ static void convert_image(const drovek_conv *conv, size_t line)
     if (x->low != NULL) turn(v->image + v->image_bytes, x->low + first, s->c, s->h * s->w);
 }
 
-/* The windows of a chunk of the images x as rows of a matrix, *step bytes apart.  is_there: the
- * last call wrote them. */
-static drovek_planes take_chunk(const windows *v, const drovek_planes *x, size_t group, size_t line,
-                                size_t n_lines, bool is_there, size_t *step)
-{
-    const drovek_conv_shape *s = &v->shape;
-    drovek_planes col = *x;
-    *step = v->is_direct ? s->c : v->stride;
-    if (v->is_direct)
-        return drovek_planes_from(x, line * s->ow * s->c + group * (s->c / s->groups));
-    col.high = v->col;
-    if (x->low != NULL) col.low = v->col + v->col_bytes;
-    if (is_there) return col;
-    drovek_byte_columns(s, x->high, group, line, n_lines, col.high, v->stride);
-    if (x->low != NULL) drovek_byte_columns(s, x->low, group, line, n_lines, col.low, v->stride);
-    return col;
-}
-
 /* The same of the input. */
 static drovek_planes take_input(const drovek_conv *conv, size_t group, size_t line, size_t n_lines,
                                 bool is_there, size_t *step)
 {
     const integer_conv *v = conv->state;
     drovek_planes x = conv->taken.x;
-    if (v->image == NULL) return take_chunk(&v->in, &x, group, line, n_lines, is_there, step);
+    if (v->image == NULL)
+        return drovek_byte_matrix_chunk(&v->in, &x, group, line, n_lines, is_there, step);
     x.high = v->image;
     if (x.low != NULL) x.low = v->image + v->image_bytes;
-    return take_chunk(&v->in, &x, group, line % conv->opt.shape.oh, n_lines, is_there, step);
+    return drovek_byte_matrix_chunk(&v->in, &x, group, line % conv->opt.shape.oh, n_lines, is_there,
+                                    step);
 }
 
 static size_t lines_left(const integer_conv *v, size_t line, size_t all)
@@ -373,7 +214,7 @@ static void multiply_lines(const drovek_conv *conv, const drovek_planes *windows
                            const drovek_planes *weight, size_t n_lines, float *y,
                            drovek_planes_end *end)
 {
-    const windows *v = &((const integer_conv *)conv->state)->in;
+    const drovek_byte_matrix *v = &((const integer_conv *)conv->state)->in;
     const drovek_conv_shape *s = &v->shape;
     const size_t og = s->o / s->groups;
     conv->opt.kernels->planes->gemm(false, false, n_lines * s->ow, og, v->k, windows_of, step,
@@ -386,7 +227,7 @@ static void multiply_and_pool(const drovek_conv *conv, const drovek_planes *wind
                               const drovek_planes *weight, float *y, size_t first, size_t n,
                               drovek_planes_end *end)
 {
-    const windows *v = &((const integer_conv *)conv->state)->in;
+    const drovek_byte_matrix *v = &((const integer_conv *)conv->state)->in;
     const drovek_pool *p = conv->pooled.pool;
     const size_t n_out = p->c * p->oh * p->ow, n_lines = v->shape.oh;
     const size_t image_bytes = p->c * p->h * p->w * sizeof *y;
@@ -407,7 +248,7 @@ static void forward(drovek_conv *conv, const float *x, const float *w, const flo
     const drovek_conv_shape *s = &v->in.shape;
     const size_t og = s->o / s->groups, n_lines = n_rows * s->oh;
     assert(conv->pooled.to == NULL || drovek_conv_can_pool(conv));
-    drovek_planes weight = ordered_weights(conv, &v->in, spread_plane);
+    drovek_planes weight = drovek_byte_matrix_weights(&v->in, &conv->opt.shape, &conv->taken.w);
     (void)x, (void)w;
     drovek_planes_end end = {.relu = conv->opt.act == DROVEK_RELU};
     if (v->in.block > 1) {
@@ -462,13 +303,15 @@ static void gather(drovek_conv *conv, float *dx, size_t n_rows, bool adds)
     const integer_conv *v = conv->state;
     const drovek_conv_shape *t = &v->out.shape;
     const size_t cg = t->o / t->groups, n_lines = n_rows * t->oh;
-    const drovek_planes weight = ordered_weights(conv, &v->out, turn_plane);
+    const drovek_planes weight =
+        drovek_byte_matrix_turned(&v->out, &conv->opt.shape, &conv->taken.w);
     drovek_planes_end end = {.bias = NULL};
     for (size_t line = 0, n; line < n_lines; line += n) {
         n = n_lines - line < v->out.n_lines ? n_lines - line : v->out.n_lines;
         for (size_t g = 0; g < t->groups; g++) {
             size_t step;
-            const drovek_planes d = take_chunk(&v->out, &conv->taken.dy, g, line, n, false, &step);
+            const drovek_planes d =
+                drovek_byte_matrix_chunk(&v->out, &conv->taken.dy, g, line, n, false, &step);
             const drovek_planes from = drovek_planes_from(&weight, g * v->out.k * cg);
             conv->opt.kernels->planes->gemm(false, true, n * t->ow, cg, v->out.k, &d, step, &from,
                                             v->out.k, adds, dx + line * t->ow * t->o + g * cg, t->o,
@@ -483,7 +326,7 @@ static void scatter(drovek_conv *conv, float *dx, size_t n_rows, bool adds)
 {
     const drovek_conv_shape *s = &conv->opt.shape;
     const integer_conv *v = conv->state;
-    const size_t og = s->o / s->groups, k = row_length(s), n_lines = n_rows * s->oh;
+    const size_t og = s->o / s->groups, k = drovek_byte_matrix_k(s), n_lines = n_rows * s->oh;
     if (!adds) memset(dx, 0, n_rows * s->c * s->h * s->w * sizeof *dx);
     for (size_t line = 0, n; line < n_lines; line += n) {
         n = n_lines - line < v->n_back ? n_lines - line : v->n_back;
