@@ -62,7 +62,8 @@ static size_t choose_block(const drovek_conv_shape *s)
 
 /* ---- making ---- */
 
-size_t drovek_byte_matrix_lines(const drovek_conv_shape *s, size_t max_rows, size_t line_bytes, size_t most)
+size_t drovek_byte_matrix_lines(const drovek_conv_shape *s, size_t max_rows, size_t line_bytes,
+                                size_t most)
 {
     size_t n = most / line_bytes, all = max_rows * s->oh;
     if (n < 1) n = 1;
@@ -103,11 +104,14 @@ drove_status drovek_byte_matrix_init(drovek_byte_matrix *v, const drovek_conv_sh
                                      size_t *size_bytes)
 {
     const size_t line = DROVE_CACHE_LINE, block = choose_block(s);
-    *v = (drovek_byte_matrix){.shape = in_blocks(s, block), .block = block, .is_direct = is_direct(s)};
+    *v = (drovek_byte_matrix){.shape = in_blocks(s, block),
+                              .block = block,
+                              .is_direct = is_direct(s)};
     v->k = drovek_byte_matrix_k(&v->shape);
     v->stride = (v->k + line - 1) / line * line;
     if (v->stride % SET == 0) v->stride += line; /* rows in different sets of the first cache */
-    v->n_lines = drovek_byte_matrix_lines(&v->shape, max_rows, v->shape.ow * v->stride, CHUNK_BYTES);
+    v->n_lines =
+        drovek_byte_matrix_lines(&v->shape, max_rows, v->shape.ow * v->stride, CHUNK_BYTES);
     if (by_image && v->n_lines > s->oh) v->n_lines = s->oh;
     v->col_bytes = v->n_lines * v->shape.ow * v->stride + line;
     if (v->is_direct) return DROVE_OK;
@@ -192,7 +196,7 @@ drovek_planes drovek_byte_matrix_turned(const drovek_byte_matrix *v, const drove
 
 /* The windows of one plane of a chunk. */
 static void put_rows(const drovek_byte_matrix *v, const uint8_t *x, size_t group, size_t line,
-                        size_t n_lines, uint8_t *col)
+                     size_t n_lines, uint8_t *col)
 {
     const drovek_conv_shape *s = &v->shape, *p = &v->padded;
     const size_t row = s->w * s->c, wide = p->w * s->c;

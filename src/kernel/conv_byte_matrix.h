@@ -1,5 +1,5 @@
-/* kernel/conv_byte_matrix.h - the windows of images of bytes as rows of a matrix, chunk by chunk, and
- * the weights that it is multiplied with.
+/* kernel/conv_byte_matrix.h - the windows of images of bytes as rows of a matrix, chunk by chunk,
+ * and the weights that it is multiplied with.
  *
  * Blocks: a row of the matrix may hold the windows of several positions side by side.  They
  * overlap, so the matrix is smaller, and the products have more columns, one for each position and
@@ -16,16 +16,16 @@
 /* A matrix of windows and the weights it is multiplied with. */
 typedef struct drovek_byte_matrix {
     drovek_conv_shape shape; /* of a convolution whose positions are blocks, outputs block * o */
-    size_t block;            /* positions of a row */
-    size_t k;                /* numbers of a row, of one group */
-    size_t stride, n_lines;  /* bytes from row to row; lines of a chunk */
-    bool is_direct;          /* the images are the matrix */
-    uint8_t *col;            /* [planes][col_bytes], col[n_lines * ow][stride]; direct: NULL */
-    size_t col_bytes;
+    size_t            block; /* positions of a row */
+    size_t            k;     /* numbers of a row, of one group */
+    size_t            stride, n_lines; /* bytes from row to row; lines of a chunk */
+    bool              is_direct;       /* the images are the matrix */
+    uint8_t          *col; /* [planes][col_bytes], col[n_lines * ow][stride]; direct: NULL */
+    size_t            col_bytes;
     drovek_conv_shape padded; /* the same without padding, of images with zeros around them */
-    uint8_t *zeros;           /* [padded.h][padded.w][c] such an image; NULL: not used */
+    uint8_t          *zeros;  /* [padded.h][padded.w][c] such an image; NULL: not used */
     uint8_t *weight; /* [planes][weight_bytes] in the order that blocks need; NULL: as they are */
-    size_t weight_bytes;
+    size_t   weight_bytes;
 } drovek_byte_matrix;
 
 /* Numbers of a window, of one group. */
