@@ -282,7 +282,7 @@ static void phases_choose_layers(void **state)
                  rows[i].rule);
         if (drove__graph_read_prototxt(text, strlen(text), "f", &g) != DROVE_OK)
             fail_msg("%s: %s", rows[i].rule, drove_error_text());
-        if (g.n_nodes != 1u + rows[i].is_in) fail_msg("%s: %u layers", rows[i].rule, g.n_nodes);
+        if (g.n_nodes != 1u + rows[i].is_in) fail_msg("%s: %zu layers", rows[i].rule, g.n_nodes);
         drove__graph_fini(&g);
     }
 }
