@@ -71,7 +71,7 @@ class Given:
 
     def __init__(self, loss):
         self.of = None if loss is None else loss if isinstance(loss, Loss) else Loss(loss)
-        self.error = None
+        self.error = self.raised = None  # waiting for check; the last that it raised
         if self.of is None:
             return
         self._handle, self._name = ffi.new_handle(self), ffi.new("char[]", encoded(self.of.name))
@@ -81,9 +81,9 @@ class Given:
 
     def check(self, status, why=None):
         """Raises what the function raised, else what the status stands for."""
-        error, self.error = self.error, None
-        if error is not None:
-            raise error
+        self.raised, self.error = self.error, None
+        if self.raised is not None:
+            raise self.raised
         check(status, why)
 
     def fail(self, error):

@@ -35,6 +35,10 @@ class Trainer:
         """Whether a loss of the program's own may fail after steps of this pass were made."""
         return self._given.of is not None and source.n_rows > int(self._batch)
 
+    def has_raised(self, error):
+        """Whether it came from a loss of the program's own, not from numbers that are not finite."""
+        return error is self._given.raised
+
     def run(self, source):
         """One pass over a Source with targets.  Its mean loss, each row's before its own step."""
         trainer, is_over, loss = self._trainer, self._is_over, self._loss
@@ -92,8 +96,9 @@ class Learner:
         """Steps that led to numbers that are not finite are undone, back to the last model that was asked for."""
         try:
             yield
-        except FloatingPointError:
-            self._trainer, self._key, self.is_ahead = None, None, False
+        except FloatingPointError as error:
+            if not self._trainer.has_raised(error):
+                self._trainer, self._key, self.is_ahead = None, None, False
             raise
 
     def trainer(self, key, values, scale):
@@ -129,10 +134,9 @@ class Learner:
                     before = (trainer.model() if self.is_ahead else self._model, trainer.state)
                 self.is_ahead = True
                 return trainer.run(source)
-        except (FloatingPointError, KeyboardInterrupt):
-            raise
-        except BaseException:
-            if before is not None:
+        except BaseException as error:
+            is_undone = isinstance(error, FloatingPointError) and not trainer.has_raised(error)
+            if before is not None and not is_undone and not isinstance(error, KeyboardInterrupt):
                 self._model, self._state = before
                 self._trainer, self.is_ahead = None, False
             raise

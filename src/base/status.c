@@ -128,7 +128,7 @@ drove_status drove__fail_errno(drove_status status, int error, const char *forma
     if (n < 0) what[0] = '\0';
     const char *text = strerror_r(error, reason, sizeof reason);
     /* Of a thread or a process, the system's text does not say of what there is too little. */
-    if (error == EAGAIN) text = "no memory for it, or too many threads";
+    if (error == EAGAIN && status == DROVE_E_SYSTEM) text = "no memory for it, or too many threads";
     return drove__fail(status, "%.*s: %s", DROVE_ERROR_TEXT_SIZE - (int)sizeof reason, what, text);
 }
 

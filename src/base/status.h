@@ -36,8 +36,8 @@ drove_status drove__open_status(int error_number);
 /* DROVE_E_NOMEM with "what: size_bytes bytes" in the text. */
 drove_status drove__fail_nomem(const char *what, size_t size_bytes);
 
-/* As drove__fail, with ": REASON" after the text: the system's text for this errno, but for EAGAIN,
- * which is taken to be of a thread or a process. */
+/* As drove__fail, with ": REASON" after the text: the system's text for this errno, but for EAGAIN
+ * with DROVE_E_SYSTEM, which is of a thread or a process that does not start. */
 drove_status drove__fail_errno(drove_status status, int error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -206,8 +206,9 @@ drove_status drove__transport_mpi_given(int communicator, const char *library,
                                         drove_transport **out)
 {
     const drove_wire_ops *ops = NULL;
-    drove_wire *w = NULL;
+    drove_wire *w = stranded = NULL;
     char error[DROVE_WIRE_NAME_SIZE] = "";
+    is_outside = false;
     DROVE_TRY(open_library(library, &ops));
     const int failed = ops->init_given(communicator, &w, error);
     if (failed != 0) {
@@ -229,8 +230,9 @@ drove_status drove__transport_mpi(const drovek_table *kernels, double timeout_s,
                                   drove_transport **out)
 {
     const drove_wire_ops *ops = NULL;
-    drove_wire *w = NULL;
+    drove_wire *w = stranded = NULL;
     char error[DROVE_WIRE_NAME_SIZE] = "";
+    is_outside = false;
     unsigned launched = drove__mpi_launched_ranks();
     bool by_library;
     DROVE_TRY(choose_reduce(&by_library));

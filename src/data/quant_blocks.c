@@ -18,6 +18,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { STARTS = 1 << 14 }; /* read at once when the file is opened */
 
@@ -394,8 +395,12 @@ drove_status drove__quant_open(const drove_spec *spec, drove_blocks **out)
 drove_status drove__quant_can_open(const drove_spec *spec, bool *can)
 {
     drove_reader *r;
+    struct stat about;
     *can = false;
     if (drove__spec_get(spec, "from", NULL) != NULL || spec->n_args != 1) return DROVE_OK;
+    /* What looking into would use up: a pipe, or standard input. */
+    if (strcmp(spec->arg[0], "-") == 0) return DROVE_OK;
+    if (stat(spec->arg[0], &about) == 0 && !S_ISREG(about.st_mode)) return DROVE_OK;
     DROVE_TRY(drove__reader_open(spec->arg[0], &r));
     *can = drove__reader_plain_bytes(r) != UINT64_MAX;
     drove__reader_close(r);

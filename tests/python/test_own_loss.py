@@ -178,7 +178,7 @@ class Failures(unittest.TestCase):
             return model.partial_fit(X, y).partial_fit(X, y)
         well, model = start(), start()
         before, loss = model.predict(X), model.loss_
-        for raises in ([LookupError("today not")], [SystemExit(3)]):
+        for raises in ([LookupError("today not")], [FloatingPointError("mine")], [SystemExit(3)]):
             left[0] = 8
             with self.assertRaises(type(raises[0])):
                 model.partial_fit(X, y)

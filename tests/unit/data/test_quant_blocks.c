@@ -342,6 +342,7 @@ static void test_opening(void **state)
         {"quant:q?precision=D16", true},
         {"quant:q?from=csv:words.csv", false},
         {"quant:packed", false},
+        {"quant:-", false}, /* which looking would use up */
         {"csv:words.csv", false},
     };
     drove_blocks *b;
