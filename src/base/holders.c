@@ -2,6 +2,7 @@
  * core.  Bits go by lines, not by blocks, so that where vectors lie in memory changes nothing. */
 #include "base/holders.h"
 
+#include "base/available.h"
 #include "base/mem.h"
 
 #include <stdint.h>
@@ -32,13 +33,16 @@ drove_status drove__holders_create(unsigned n_cores, const unsigned *socket, siz
     h->n_words = (n_cores + WORD_BITS - 1) / WORD_BITS;
     h->n_slots = LINES;
     while (h->n_slots / 2 < size_bytes / BLOCK_BYTES + 2 * n_vectors) h->n_slots *= 2;
-    h->near = drove__alloc((size_t)n_cores * h->n_words, sizeof *h->near);
-    h->number = drove__alloc(h->n_slots, sizeof *h->number);
-    h->bits = drove__alloc(h->n_slots * LINES * h->n_words, sizeof *h->bits);
+    const double needed = (double)h->n_slots * (double)(LINES * h->n_words + 1) * sizeof *h->bits;
+    const double there = (double)drove__memory_available();
+    if (there <= 0.0 || needed <= there) {
+        h->near = drove__alloc((size_t)n_cores * h->n_words, sizeof *h->near);
+        h->number = drove__alloc(h->n_slots, sizeof *h->number);
+        h->bits = drove__alloc(h->n_slots * LINES * h->n_words, sizeof *h->bits);
+    }
     if (h->near == NULL || h->number == NULL || h->bits == NULL) {
-        size_t needed = h->n_slots * (LINES * h->n_words + 1) * sizeof *h->bits;
         drove__holders_destroy(h);
-        return drove__fail_nomem("cache lines of a modelled machine", needed);
+        return drove__fail_nomem("cache lines of a modelled machine (take_gb_s)", (size_t)needed);
     }
     for (unsigned i = 0; i < n_cores; i++)
         for (unsigned k = 0; k < n_cores; k++)

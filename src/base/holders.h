@@ -20,8 +20,9 @@ typedef struct drove_taken { /* bytes, in whole cache lines */
     double near, far;        /* from cores of the same socket; of other sockets */
 } drove_taken;
 
-/* For cores 0 .. n_cores - 1 with their sockets [n_cores], and room for size_bytes in n_vectors
- * vectors; what is beyond that is never taken.  Errors: DROVE_E_NOMEM. */
+/* For cores 0 .. n_cores - 1 with their sockets [n_cores], and n_vectors vectors of together at
+ * most size_bytes; lines beyond that cost nothing.  Errors: DROVE_E_NOMEM, also before anything is
+ * allocated, where the table is larger than the memory that is free. */
 drove_status drove__holders_create(unsigned n_cores, const unsigned *socket, size_t n_vectors,
                                    size_t size_bytes, drove_holders **out);
 void         drove__holders_destroy(drove_holders *h); /* NULL accepted */

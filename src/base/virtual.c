@@ -56,7 +56,7 @@ struct drove_virtual {
     uint64_t n_turns, n_switches, looked_ns;
     unsigned n_moving[DROVE_MOST_SOCKETS]; /* actors that move bytes there */
     unsigned n_racing[DROVE_MOST_SOCKETS]; /* and that take some of an unprotected vector */
-    drove_holders *holders;                /* NULL: nobody pays for what others have */
+    drove_holders *holders;                /* NULL: taking lines costs nothing */
     line line[MOST_LINES];
     unsigned n_lines;
     drove_clock clock;

@@ -69,8 +69,8 @@ void drove__virtual_leave(void);
 /* ---- by an actor; drove__actor is not NULL ---- */
 
 void drove__virtual_spend(double ns);
-/* ns of one core alone for what it takes to read, or to write, at[n]: to be spent with the work
- * that needs it, by one of the four below. */
+/* Takes the lines of at[n] that the actor's core needs for reading, or for writing.  Returns the ns
+ * that this costs one core alone; the caller passes them to one of the four below with the work. */
 double drove__virtual_take(const float *at, size_t n, bool writes);
 /* ... work of so many ns, which vary by the actor's jitter. */
 void drove__virtual_work(double ns, double taken_ns);

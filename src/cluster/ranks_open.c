@@ -80,6 +80,12 @@ static _Thread_local drove_wire *stranded;
 /* The same, where MPI itself could not begin, so there is nothing to abort. */
 static _Thread_local bool is_outside;
 
+static void forget_attempt(void)
+{
+    stranded = NULL;
+    is_outside = false;
+}
+
 static void name_module(char into[64], const char *library)
 {
     snprintf(into, 64, "mpi_%s", library);
@@ -206,9 +212,9 @@ drove_status drove__transport_mpi_given(int communicator, const char *library,
                                         drove_transport **out)
 {
     const drove_wire_ops *ops = NULL;
-    drove_wire *w = stranded = NULL;
+    drove_wire *w = NULL;
     char error[DROVE_WIRE_NAME_SIZE] = "";
-    is_outside = false;
+    forget_attempt();
     DROVE_TRY(open_library(library, &ops));
     const int failed = ops->init_given(communicator, &w, error);
     if (failed != 0) {
@@ -230,9 +236,9 @@ drove_status drove__transport_mpi(const drovek_table *kernels, double timeout_s,
                                   drove_transport **out)
 {
     const drove_wire_ops *ops = NULL;
-    drove_wire *w = stranded = NULL;
+    drove_wire *w = NULL;
     char error[DROVE_WIRE_NAME_SIZE] = "";
-    is_outside = false;
+    forget_attempt();
     unsigned launched = drove__mpi_launched_ranks();
     bool by_library;
     DROVE_TRY(choose_reduce(&by_library));
@@ -284,8 +290,7 @@ void drove__mpi_abandon(int status)
     drove_wire *w = stranded;
     const bool is_ignored = is_outside && l != NULL && l->library != NULL &&
                             strcmp(l->library, "mpich") == 0 && drove__mpi_is_launched();
-    stranded = NULL;
-    is_outside = false;
+    forget_attempt();
     if (w != NULL) w->ops->abort(w, status);
     else if (is_ignored) end_by_signal();
 }

@@ -82,7 +82,7 @@ json_t *drove__report_cluster_json(const drove_facts *f)
     json_t *hosts = json_array();
     for (unsigned i = 0; i < c->n_ranks; i++) drove__json_add(&hosts, json_string(c->host[i]));
     return json_pack("{s:s, s:s, s:i, s:i, s:i, s:o}", "transport", c->transport, "library",
-                     c->library, "ranks", (int)c->n_ranks, "local_ranks", (int)c->n_local,
+                     c->mpi_library, "ranks", (int)c->n_ranks, "local_ranks", (int)c->n_local,
                      "threads", (int)c->n_threads, "hosts", hosts);
 }
 

@@ -102,7 +102,7 @@ typedef struct drove_communication_facts { /* workers that exchange parameters *
 
 typedef struct drove_cluster_facts {
     bool         is_there;
-    const char  *transport, *library;
+    const char  *transport, *mpi_library;
     unsigned     n_ranks, n_local, n_threads; /* of all hosts, of this host, of a rank */
     const char **host;                        /* [n_ranks] */
 } drove_cluster_facts;

@@ -176,7 +176,7 @@ static drove_status fill_cluster(const drove_run *run, drove_cluster_facts *out)
     for (unsigned i = 0; i < wire->n_ranks; i++) host[i] = wire->host[i];
     *out = (drove_cluster_facts){.is_there = true,
                                  .transport = run->transport->ops->name,
-                                 .library = wire->library,
+                                 .mpi_library = wire->library,
                                  .n_ranks = run->ranks.n,
                                  .n_local = run->ranks.n_local,
                                  .n_threads = run->plan.worker[run->plan.first_here].n_cores,

@@ -33,22 +33,12 @@ static bool make_arrays(drove_arrays **out)
            drove_arrays_set_values(*out, &values) == DROVE_OK;
 }
 
-/* A short run of its own; *out may be NULL: the model is not kept. */
-static bool train(const char *epochs, drove_predictor **out)
+/* A run of these options; *out may be NULL: the model is not kept. */
+static bool train_as(const drove_options *opt, drove_predictor **out)
 {
-    drove_options opt = drove__options_default();
-    drove_arrays *arrays = NULL;
     drove_run *run = NULL;
     drove_result *result = NULL;
-    if (!make_arrays(&arrays)) return false;
-    set(&opt, "data", drove_arrays_name(arrays));
-    set(&opt, "test", "none");
-    set(&opt, "model", "mlp:8");
-    set(&opt, "strategy", "hogwild");
-    set(&opt, "threads", "2");
-    set(&opt, "lr", "0.01");
-    set(&opt, "until", epochs);
-    bool is_done = drove_run_create(&opt, &run) == DROVE_OK;
+    bool is_done = drove_run_create(opt, &run) == DROVE_OK;
     if (is_done) {
         drove_run_keep_model(run);
         is_done = drove_run_train(run, &result) == DROVE_OK;
@@ -57,6 +47,23 @@ static bool train(const char *epochs, drove_predictor **out)
         is_done = drove_predictor_open(drove_result_model(result), NULL, out) == DROVE_OK;
     drove_result_destroy(result);
     drove_run_destroy(run);
+    return is_done;
+}
+
+/* A short run of its own. */
+static bool train(const char *epochs, drove_predictor **out)
+{
+    drove_options opt = drove__options_default();
+    drove_arrays *arrays = NULL;
+    if (!make_arrays(&arrays)) return false;
+    set(&opt, "data", drove_arrays_name(arrays));
+    set(&opt, "test", "none");
+    set(&opt, "model", "mlp:8");
+    set(&opt, "strategy", "hogwild");
+    set(&opt, "threads", "2");
+    set(&opt, "lr", "0.01");
+    set(&opt, "until", epochs);
+    const bool is_done = train_as(&opt, out);
     drove_arrays_destroy(arrays);
     return is_done;
 }
@@ -179,8 +186,6 @@ static drove_predictor *digits;
 static bool train_lenet(unsigned batch, drove_predictor **out)
 {
     drove_options opt = drove__options_default();
-    drove_run *run = NULL;
-    drove_result *result = NULL;
     char text[16];
     snprintf(text, sizeof text, "%u", batch);
     set(&opt, "data", "synth:digits?n=40&seed=4");
@@ -191,16 +196,7 @@ static bool train_lenet(unsigned batch, drove_predictor **out)
     set(&opt, "lr", "0.01");
     set(&opt, "batch", text);
     set(&opt, "until", "epochs=1");
-    bool is_done = drove_run_create(&opt, &run) == DROVE_OK;
-    if (is_done) {
-        drove_run_keep_model(run);
-        is_done = drove_run_train(run, &result) == DROVE_OK;
-    }
-    if (is_done && out != NULL)
-        is_done = drove_predictor_open(drove_result_model(result), NULL, out) == DROVE_OK;
-    drove_result_destroy(result);
-    drove_run_destroy(run);
-    return is_done;
+    return train_as(&opt, out);
 }
 
 static void *keep_measuring(void *unused)

@@ -69,7 +69,8 @@ static void round_array(drove_engine *e, unsigned bits, const drove_fixed_channe
     drove__fixed_round(k, &e->rounder, bits, channels, to, n);
 }
 
-/* An array of integers times units: they become bytes, if wanted, and stay what they are. */
+/* Copies x[n], integers times units, to `to` where that is another array, and writes the integers
+ * as bytes into planes (NULL: none). */
 static void keep_array(drove_engine *e, unsigned bits, const drove_fixed_channels *channels,
                        const float *x, float *to, size_t n, uint32_t largest, drovek_planes *planes)
 {

@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -115,6 +116,15 @@ static void a_full_table_keeps_what_it_has(void **state)
     drove__free(m);
 }
 
+static void a_table_larger_than_memory_is_refused(void **state)
+{
+    (void)state;
+    drove_holders *h = (drove_holders *)sockets;
+    assert_int_equal(drove__holders_create(4, sockets, 1, (size_t)1 << 50, &h), DROVE_E_NOMEM);
+    assert_null(h);
+    assert_non_null(strstr(drove_error_text(), "take_gb_s"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -123,6 +133,7 @@ int main(void)
         cmocka_unit_test(lines_are_taken_whole),
         cmocka_unit_test(many_cores),
         cmocka_unit_test(a_full_table_keeps_what_it_has),
+        cmocka_unit_test(a_table_larger_than_memory_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

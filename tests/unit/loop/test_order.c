@@ -93,6 +93,7 @@ static void rows_do_not_depend_on_those_before(void **state)
                 uint64_t number = 20 * o.per_epoch + s;
                 for (unsigned i = 0; i < 2 * ROWS; i++, number += steps[s]) {
                     uint32_t row[BATCH], expected[BATCH];
+                    memset(&fresh, 0, sizeof fresh); /* it has kept nothing */
                     drove__order_cursor_init(&fresh);
                     const size_t n = rows_of(&o, &fresh, number, expected);
                     assert_int_equal(rows_of(&o, &cursor, number, row), n);
