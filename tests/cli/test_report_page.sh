@@ -28,8 +28,9 @@ cmp real/model.safetensors again/model.safetensors || fail "the command gives an
 
 # What a table's columns matter, of the summary; without it, the weights of the model file.
 python3 -c 'import random
+random.seed(1)
 print("big,small,none,y")
-for i in range(300): a, b, c = (random.gauss(0, 9) for _ in "abc"); print("%.3f,%.3f,%.3f,%s" % (a, b, c, "yes" if a + b / 4 > 0 else "no"))' >rows.csv
+for i in range(1000): a, b, c = (random.gauss(0, 9) for _ in "abc"); print("%.3f,%.3f,%.3f,%s" % (a, b, c, "yes" if a + b / 4 > 0 else "no"))' >rows.csv
 run_for 0 train rows.csv --label y --model logistic --until epochs=20 --lr 0.1 --threads 1 --out told --quiet
 run_for 0 report told --html told.html
 check importance told.html
