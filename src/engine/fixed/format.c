@@ -27,13 +27,24 @@ static drove_status take_bits(const char *text, char class, drove_dmgc_term t, b
                        t.is_float ? "f" : "");
 }
 
+drove_status drove__fixed_signature(const char *text, drove_dmgc *out)
+{
+    drove_status status = drove_dmgc_parse(text, out);
+    if (status == DROVE_OK) return DROVE_OK;
+    if (text[0] != '\0' && strchr("DiMGC[", text[0]) != NULL)
+        return drove__fail_in(status, "--precision");
+    return drove__fail(DROVE_E_ARG,
+                       "--precision: expected none, bf16 or a DMGC signature such as D8M8, D16M16 "
+                       "or C8s, found \"%.20s\"",
+                       text);
+}
+
 static drove_status read_terms(const char *text, const char *signature, bool is_simulated,
                                drove_fixed *out)
 {
     drove_dmgc s;
     drove_dmgc_term g;
-    drove_status status = drove_dmgc_parse(signature, &s);
-    if (status != DROVE_OK) return drove__fail_in(status, "--precision");
+    DROVE_TRY(drove__fixed_signature(signature, &s));
     if (s.term[DROVE_DMGC_INDEX].is_present)
         return drove__fail(DROVE_E_UNSUPPORTED,
                            "--precision %s: expected terms of D, M, G and C for a network, found i",

@@ -5,6 +5,8 @@
 #include "base/fixed.h"
 #include "base/status.h"
 
+#include <drove/dmgc.h>
+
 #include <stdbool.h>
 
 enum { DROVE_FIXED_TEXT_SIZE = 64, DROVE_FIXED_LEAST_BITS = 2, DROVE_FIXED_MOST_BITS = 16 };
@@ -30,6 +32,10 @@ static inline int32_t drove__fixed_most(unsigned bits)
  * widths there are; indices; a C term beside a key; scales of weights that are floats).  A C term
  * says nothing here: exchanges read it. */
 drove_status drove__fixed_parse(const char *precision, drove_fixed *out);
+
+/* A DMGC signature given as --precision; a text that does not begin as one is answered with all
+ * that the option takes.  Errors: DROVE_E_ARG. */
+drove_status drove__fixed_signature(const char *text, drove_dmgc *out);
 
 /* Is it for networks alone, and not a signature that linear models have kernels for? */
 bool drove__fixed_is_own(const char *precision);

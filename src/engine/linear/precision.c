@@ -78,8 +78,8 @@ static drove_status resolve_formats(const drove_dmgc *s, drove_precision *p)
 
 static drove_status parse(const char *signature, drove_dmgc *s, drove_precision *p)
 {
-    drove_status status = drove_dmgc_parse(signature, s);
-    if (status == DROVE_OK) status = drove_dmgc_print(s, p->text);
+    DROVE_TRY(drove__fixed_signature(signature, s));
+    drove_status status = drove_dmgc_print(s, p->text);
     return status == DROVE_OK ? DROVE_OK : drove__fail_in(status, "--precision");
 }
 
