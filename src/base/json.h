@@ -28,8 +28,11 @@ char *drove__json_dump(const json_t *value, size_t flags);
 
 /* Parses text[n_bytes]; flags are jansson's.  *out is NULL on failure.
  *
- * jansson's scanner drops a character for which it finds no memory, and goes on: so a text is
- * parsed twice, and both results must be the same.
+ * jansson's scanner drops a character for which it finds no memory, and goes on; if that is the
+ * quote at the end of a string, it writes past its own memory.  So it first gets a number as long
+ * as the longest token: then it has the memory that it needs, or reads none of the text.  What
+ * could not be parsed so is parsed as it is, which finds an error's place.  Each is done twice, and
+ * both results must be the same.
  *
  * Errors: DROVE_E_NOMEM; DROVE_E_DATA: the text of the error is jansson's, and *error says where;
  * the caller adds the name of the file. */

@@ -20,12 +20,38 @@ static const char whole[] =
 static unsigned n_calls, failing; /* the failing-th call fails; 0: none */
 static bool and_later;
 
-static void *allocate(size_t size)
+static bool has_failed(void)
 {
     n_calls++;
-    if (failing == 0 || n_calls < failing || (n_calls > failing && !and_later)) return malloc(size);
+    if (failing == 0 || n_calls < failing || (n_calls > failing && !and_later)) return false;
     errno = ENOMEM;
-    return NULL;
+    return true;
+}
+
+static void *allocate(size_t size)
+{
+    return has_failed() ? NULL : malloc(size);
+}
+
+enum { GUARD = 16 }; /* bytes on both sides of a block; those behind it must stay as they are */
+
+static void *allocate_guarded(size_t size)
+{
+    char *block = has_failed() ? NULL : malloc(size + 2 * GUARD);
+    if (block == NULL) return NULL;
+    memcpy(block, &size, sizeof size);
+    memset(block + GUARD + size, 0x5a, GUARD);
+    return block + GUARD;
+}
+
+static void free_guarded(void *memory)
+{
+    if (memory == NULL) return;
+    char *block = (char *)memory - GUARD;
+    size_t size;
+    memcpy(&size, block, sizeof size);
+    for (size_t i = 0; i < GUARD; i++) assert_int_equal(block[GUARD + size + i], 0x5a);
+    free(block);
 }
 
 static void fail_at(unsigned n, bool later)
@@ -98,10 +124,41 @@ static void a_text_is_parsed_whole_or_memory_is_named(void **state)
     json_decref(expected);
 }
 
+/* A string ends where the scanner needs more memory: of each length, and each allocation fails. */
+static void no_memory_is_overwritten(void **state)
+{
+    (void)state;
+    static const char rest[] = "\", \"another string, longer than both\"]";
+    char text[160];
+    json_set_alloc_funcs(allocate_guarded, free_guarded);
+    for (size_t n = 8; n < 80; n++) {
+        memset(text, 'a', sizeof text);
+        memcpy(text, "[\"", 2);
+        memcpy(text + 2 + n, rest, sizeof rest);
+        for (int later = 0; later < 2; later++) {
+            bool is_over = false;
+            for (unsigned k = 1; !is_over; k++) {
+                json_error_t error;
+                json_t *found = NULL;
+                fail_at(k, later != 0);
+                drove_status status = drove__json_parse(text, strlen(text), 0, &error, &found);
+                is_over = n_calls < k;
+                fail_at(0, false);
+                assert_int_equal(status, found != NULL ? DROVE_OK : DROVE_E_NOMEM);
+                assert_true(found == NULL || json_array_size(found) == 2);
+                json_decref(found);
+            }
+        }
+    }
+    json_set_alloc_funcs(allocate, free);
+}
+
 static void bad_texts_are_data_errors(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"", "{", "[1, 2", "{\"a\": }", "{\"a\": 1} x", "\"text\""};
+    static const char *const bad[] = {"",         "{",    "[1, 2",  "{\"a\": }", "{\"a\": 1} x",
+                                      "\"text\"", "1",    "1, [2]", "{}, {}",    "1], [2",
+                                      "[1]]",     "[\"a]"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         json_error_t error;
         json_t *found;
@@ -118,12 +175,31 @@ static void bad_texts_are_data_errors(void **state)
                      DROVE_E_DATA);
 }
 
+static void containers_may_be_as_deep_as_jansson_has_them(void **state)
+{
+    (void)state;
+    enum { MOST = JSON_PARSER_MAX_DEPTH };
+    static char text[2 * MOST + 3];
+    json_error_t error;
+    json_t *found;
+    memset(text, '[', MOST);
+    memset(text + MOST, ']', MOST);
+    assert_int_equal(drove__json_parse(text, 2 * MOST, 0, &error, &found), DROVE_OK);
+    json_decref(found);
+    memset(text, '[', MOST + 1);
+    memset(text + MOST + 1, ']', MOST + 1);
+    assert_int_equal(drove__json_parse(text, 2 * MOST + 2, 0, &error, &found), DROVE_E_DATA);
+    assert_null(found);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_value_is_whole_or_null),
         cmocka_unit_test(a_text_is_parsed_whole_or_memory_is_named),
+        cmocka_unit_test(no_memory_is_overwritten),
         cmocka_unit_test(bad_texts_are_data_errors),
+        cmocka_unit_test(containers_may_be_as_deep_as_jansson_has_them),
     };
     json_set_alloc_funcs(allocate, free);
     return cmocka_run_group_tests(tests, NULL, NULL);
