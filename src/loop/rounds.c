@@ -1,6 +1,10 @@
 /* loop/rounds.c - the source of strategies whose workers step together: in each round worker w of T
  * takes batch round T + w.
  *
+ * Over ranks, workers that do not wait for each other are halted in different rounds.  Those that
+ * are behind begin the next stretch where they stopped, so that none of their batches is left out;
+ * a state has the rounds by which each is behind.
+ *
  * A round is begun under the lock, so that a halt can tell exactly which rounds must still be
  * finished by all.  The lock is robust (base/lock.h): a worker that dies while holding
  * it leaves consistent data, as one counter changes under it.
@@ -9,17 +13,23 @@
 
 #include "base/lock.h"
 
+#include <string.h>
+
 typedef struct cursor { /* one worker's */
-    uint64_t round;
+    uint64_t round;     /* the next that it takes */
+    bool is_lost;       /* it takes nothing any more */
 } DROVE_ALIGNED_CACHE_LINE cursor;
 
 typedef struct rounds {
-    pthread_mutex_t lock; /* protects started and limit */
-    bool lock_is_made;
+    pthread_mutex_t lock; /* protects started, limit, is_halted */
+    bool lock_is_made, is_halted;
+    bool goes_alone;         /* no worker waits for another's step */
+    bool has_cursors;        /* goes_alone: at[].round are those of a stretch, or of a state */
     uint64_t first, started; /* rounds: first of this stretch; begun by somebody */
     uint64_t limit;          /* no batch at or above it is given out */
     unsigned n_lost;         /* workers that take nothing any more */
     cursor *at;              /* [n_workers] */
+    uint64_t *behind;        /* [n_workers], for a state: rounds */
 } rounds;
 
 static drove_status init(drove_source *s, const drove_source_options *opt)
@@ -27,8 +37,13 @@ static drove_status init(drove_source *s, const drove_source_options *opt)
     rounds *r = s->impl = drove__alloc(1, sizeof *r);
     if (r == NULL) return drove__fail_nomem("a source of batches", sizeof *r);
     s->width = opt->n_workers;
+    const drove_exchange_pattern *pattern =
+        opt->sync != NULL ? opt->sync->ops->exchange_pattern : NULL;
+    r->goes_alone = pattern != NULL && pattern[0].order == DROVE_EXCHANGE_ARRIVAL;
     r->at = drove__alloc(opt->n_workers, sizeof *r->at);
-    if (r->at == NULL) return drove__fail_nomem("a source of batches", sizeof *r->at);
+    r->behind = drove__alloc(opt->n_workers, sizeof *r->behind);
+    if (r->at == NULL || r->behind == NULL)
+        return drove__fail_nomem("a source of batches", sizeof *r->at);
     DROVE_TRY(drove__lock_init(&r->lock));
     r->lock_is_made = true;
     return DROVE_OK;
@@ -40,6 +55,7 @@ static void fini(drove_source *s)
     if (r == NULL) return;
     if (r->lock_is_made) pthread_mutex_destroy(&r->lock);
     drove__free(r->at);
+    drove__free(r->behind);
     drove__free(r);
 }
 
@@ -49,7 +65,11 @@ static void open(drove_source *s, uint64_t limit, uint64_t most_updates)
     (void)most_updates;
     r->limit = (limit + s->width - 1) / s->width * s->width;
     r->first = r->started = atomic_load(&s->next) / s->width;
-    for (unsigned i = 0; i < s->n_workers; i++) r->at[i].round = r->first;
+    for (unsigned i = 0; i < s->n_workers; i++) {
+        if (!r->has_cursors || r->at[i].round > r->first) r->at[i].round = r->first;
+    }
+    r->has_cursors = r->goes_alone;
+    r->is_halted = false;
 }
 
 static void halt(drove_source *s)
@@ -57,6 +77,7 @@ static void halt(drove_source *s)
     rounds *r = s->impl;
     (void)drove__lock(&r->lock);
     r->limit = r->started * s->width;
+    r->is_halted = true;
     drove__unlock(&r->lock);
 }
 
@@ -66,20 +87,22 @@ static bool next(drove_source *s, unsigned worker, bool waits, drove_task *out)
     cursor *me = &r->at[worker];
     (void)waits;
     (void)drove__lock(&r->lock);
-    bool is_open = me->round * s->width < r->limit;
+    const bool is_behind = me->round < r->first; /* nobody waits for it */
+    bool is_open = me->round * s->width < r->limit && !(is_behind && r->is_halted);
     if (is_open && me->round >= r->started) r->started = me->round + 1;
     drove__unlock(&r->lock);
     if (!is_open) return false;
     *out = (drove_task){.number = me->round * s->width + worker, .lr_factor = 1.0};
     me->round++;
-    atomic_fetch_add(&s->next, 1);
+    if (!is_behind) atomic_fetch_add(&s->next, 1);
     return true;
 }
 
 static void leave(drove_source *s, unsigned worker)
 {
-    (void)worker;
-    ((rounds *)s->impl)->n_lost++;
+    rounds *r = s->impl;
+    r->at[worker].is_lost = true;
+    r->n_lost++;
 }
 
 /* Batches that lost workers should have taken in the rounds that are over count as given out,
@@ -91,10 +114,65 @@ static void settle(drove_source *s)
     if (r->n_lost > 0 && atomic_load(&s->next) < reached) atomic_store(&s->next, reached);
 }
 
-static uint64_t begun(const drove_source *s)
+static uint64_t begun(const drove_source *s, unsigned worker)
 {
-    uint64_t next = atomic_load(&s->next), started = ((const rounds *)s->impl)->started * s->width;
+    const rounds *r = s->impl;
+    if (r->has_cursors) return r->at[worker].round * s->width;
+    uint64_t next = atomic_load(&s->next), started = r->started * s->width;
     return next > started ? next : started;
+}
+
+static void hear(drove_source *s, unsigned worker, uint64_t begun)
+{
+    rounds *r = s->impl;
+    if (r->has_cursors) r->at[worker].round = begun / s->width;
+}
+
+/* ---- who is behind ---- */
+
+static uint64_t rounds_behind(const drove_source *s, unsigned worker)
+{
+    const rounds *r = s->impl;
+    const uint64_t reached = atomic_load(&s->next) / s->width;
+    if (!r->has_cursors || r->at[worker].is_lost || r->at[worker].round >= reached) return 0;
+    return reached - r->at[worker].round;
+}
+
+static bool has_undone(const drove_source *s)
+{
+    for (unsigned i = 0; i < s->n_workers; i++) {
+        if (rounds_behind(s, i) > 0) return true;
+    }
+    return false;
+}
+
+/* Without a worker that is behind a state has nothing of this source. */
+static size_t tensors(drove_source *s, drove_tensor *out, size_t most)
+{
+    rounds *r = s->impl;
+    if (most == 0 || !has_undone(s)) return 0;
+    for (unsigned i = 0; i < s->n_workers; i++) r->behind[i] = rounds_behind(s, i);
+    out[0] = (drove_tensor){.name = "behind",
+                            .type = DROVE_T_U64,
+                            .rank = 1,
+                            .shape = {s->n_workers},
+                            .bytes = r->behind};
+    return 1;
+}
+
+static drove_status restore(drove_source *s, const drove_safetensors *st, bool is_same)
+{
+    rounds *r = s->impl;
+    const void *bytes;
+    const uint64_t reached = atomic_load(&s->next) / s->width;
+    if (!is_same || !r->goes_alone || drove__safetensors_find(st, "behind") == NULL)
+        return DROVE_OK;
+    DROVE_TRY(drove__safetensors_want(st, "behind", DROVE_T_U64, s->n_workers, &bytes));
+    memcpy(r->behind, bytes, s->n_workers * sizeof *r->behind);
+    for (unsigned i = 0; i < s->n_workers; i++)
+        r->at[i].round = r->behind[i] < reached ? reached - r->behind[i] : 0;
+    r->has_cursors = true;
+    return DROVE_OK;
 }
 
 const drove_source_ops drove__source_rounds = {
@@ -109,4 +187,8 @@ const drove_source_ops drove__source_rounds = {
     .leave = leave,
     .settle = settle,
     .begun = begun,
+    .hear = hear,
+    .has_undone = has_undone,
+    .tensors = tensors,
+    .restore = restore,
 };

@@ -50,7 +50,8 @@ static parked tell(const drove_run *run, unsigned worker)
     const drove_source *from = run->loop->source;
     parked mine;
     memset(&mine, 0, sizeof mine);
-    mine.next = from->ops->begun != NULL ? from->ops->begun(from) : atomic_load(&from->next);
+    mine.next =
+        from->ops->begun != NULL ? from->ops->begun(from, worker) : atomic_load(&from->next);
     mine.train_ns = run->standing.train_ns;
     mine.own_steps = w->optim.t;
     mine.is_nonfinite = atomic_load(&run->loop->nonfinite);
@@ -75,15 +76,17 @@ void drove__ranks_standing(drove_run *run)
 }
 
 /* The same of all at all ranks.  Methods whose workers go at their own pace stop at different
- * rounds: what the slower ones have not begun is left out. */
+ * rounds: the run has come as far as the first of them, and the source knows how far each is. */
 static void hear(drove_run *run, const parked *all)
 {
     uint64_t next = 0, train_ns = 0;
-    const uint64_t width = run->loop->source->width;
+    drove_source *from = run->loop->source;
+    const uint64_t width = from->width;
     run->ranks.signal_number = 0;
     for (unsigned i = 0; i < run->plan.n_workers; i++) {
         drove_worker *w = &run->loop->worker[i];
         if (all[i].next > next) next = all[i].next;
+        if (from->ops->hear != NULL) from->ops->hear(from, i, all[i].next);
         if (all[i].train_ns > train_ns) train_ns = all[i].train_ns; /* the last to park */
         if (all[i].is_nonfinite) atomic_store(&run->loop->nonfinite, 1);
         if (run->ranks.signal_number == 0) run->ranks.signal_number = all[i].signal_number;
@@ -93,7 +96,7 @@ static void hear(drove_run *run, const parked *all)
         w->optim.t = all[i].own_steps;
     }
     if (width > 0) next = (next + width - 1) / width * width;
-    atomic_store(&run->loop->source->next, next);
+    atomic_store(&from->next, next);
     run->standing.train_ns = train_ns;
     drove__ranks_standing(run);
 }

@@ -108,9 +108,13 @@ typedef struct drove_source_ops {
     void (*leave)(drove_source *s, unsigned worker);
     /* After the workers were parked: s->next is where the next open goes on. */
     void (*settle)(drove_source *s);
-    /* First number that no worker has begun, over ranks; NULL: s->next. */
-    uint64_t (*begun)(const drove_source *s);
-    /* Below s->next: was anything left undone by lost workers?  NULL: never. */
+    /* Over ranks, when all are parked: the first number that this worker, which is here, has not
+     * begun; and what another rank has said of its worker, before s->next becomes the largest.
+     * NULL, both: s->next. */
+    uint64_t (*begun)(const drove_source *s, unsigned worker);
+    void (*hear)(drove_source *s, unsigned worker, uint64_t begun);
+    /* Below s->next: was anything left undone that others will do, or a worker that is behind?
+     * NULL: never. */
     bool (*has_undone)(const drove_source *s);
     /* By the controlling thread, now and then while workers run: says which workers were lost.
      * Errors: DROVE_E_SYSTEM: nobody is left to give batches to. */

@@ -66,7 +66,10 @@ void source_rig_open(source_rig *rig, const source_setup *setup, uint64_t n_numb
                              : (drove_source_worker){.name = "threads:4", .n_cores = 1};
     rig->times = calloc(n_numbers, sizeof *rig->times);
     assert_non_null(rig->times);
-    rig->sync_ops = (drove_sync_ops){.name = "counting", .publish = count_publish, .ask = ask};
+    rig->sync_ops = (drove_sync_ops){.name = "counting",
+                                     .publish = count_publish,
+                                     .ask = ask,
+                                     .exchange_pattern = s->exchange_pattern};
     rig->sync = (drove_sync){.ops = &rig->sync_ops, .n_workers = s->n_workers};
     assert_int_equal(drove__spec_parse(s->spec, &spec), DROVE_OK);
     const drove_source_options opt = {.spec = &spec,
@@ -237,7 +240,8 @@ void source_halts_without_a_gap(const source_setup *setup)
             assert_true(next >= rig.halt_at || next >= NUMBERS - SOURCE_MOST_WORKERS);
             if (rig.source.width > 0) assert_int_equal(next % rig.source.width, 0);
             assert_int_equal(atomic_load(&rig.n_done), next);
-            if (setup->ops->begun != NULL) assert_int_equal(setup->ops->begun(&rig.source), next);
+            for (unsigned w = 0; w < setup->n_workers && setup->ops->begun != NULL; w++)
+                assert_int_equal(setup->ops->begun(&rig.source, w), next);
             source_rig_check(&rig, next);
         }
         rig.halt_at = 0;

@@ -10,13 +10,14 @@
 enum { SOURCE_MOST_WORKERS = 64, SOURCE_MOST_LOST = 64 };
 
 typedef struct source_setup {
-    const drove_source_ops    *ops;
-    const char                *spec;                /* of the strategy; NULL: "sequential" */
-    unsigned                   n_workers, n_groups; /* 0 groups: one for all */
-    const drove_source_worker *worker;              /* [n_workers]; NULL: cores of one group */
-    uint64_t                   n_rows, batch;       /* 0: 100000 and 64 */
-    uint64_t                   most_lost;           /* numbers that a worker may hold; 0: 1 */
-    const drove_clock         *clock;               /* NULL: real */
+    const drove_source_ops       *ops;
+    const char                   *spec;                /* of the strategy; NULL: "sequential" */
+    unsigned                      n_workers, n_groups; /* 0 groups: one for all */
+    const drove_source_worker    *worker;              /* [n_workers]; NULL: cores of one group */
+    uint64_t                      n_rows, batch;       /* 0: 100000 and 64 */
+    uint64_t                      most_lost;           /* numbers that a worker may hold; 0: 1 */
+    const drove_clock            *clock;               /* NULL: real */
+    const drove_exchange_pattern *exchange_pattern;    /* of the strategy; NULL: it has none */
 } source_setup;
 
 typedef struct source_rig source_rig;

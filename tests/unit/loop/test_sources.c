@@ -65,7 +65,7 @@ static void a_halt_finishes_the_round(void **state)
     for (unsigned w = 0; w < 3; w++) assert_true(take(&rig, w, &number));
     assert_true(take(&rig, 1, &number));
     assert_int_equal(number, 4);
-    assert_int_equal(rig.source.ops->begun(&rig.source), 6);
+    assert_int_equal(rig.source.ops->begun(&rig.source, 0), 6);
     rig.source.ops->halt(&rig.source);
     assert_false(take(&rig, 1, &number));
     assert_true(take(&rig, 0, &number));
@@ -110,13 +110,172 @@ static void rounds_end_without_a_lost_worker(void **state)
         for (int i = 0; i < 4; i++) assert_true(take(&rig, w, &number));
     assert_false(take(&rig, 0, &number));
     assert_int_equal(atomic_load(&s->next), 9);
-    assert_int_equal(s->ops->begun(s), 12);
+    assert_int_equal(s->ops->begun(s, 0), 12);
     s->ops->settle(s);
     assert_int_equal(atomic_load(&s->next), 12);
     s->ops->open(s, 15, UINT64_MAX);
     assert_true(take(&rig, 1, &number));
     assert_int_equal(number, 13);
     source_rig_close(&rig);
+}
+
+/* ---- workers of two ranks that do not wait for each other ---- */
+
+static const drove_exchange_pattern on_arrival = {.order = DROVE_EXCHANGE_ARRIVAL};
+static const drove_exchange_pattern together = {.order = DROVE_EXCHANGE_ROUNDS};
+
+/* Two sources, of which the first has worker 0 and the second worker 1. */
+typedef struct two_ranks {
+    source_rig rank[2];
+} two_ranks;
+
+static void open_ranks(two_ranks *t, const drove_exchange_pattern *pattern)
+{
+    const source_setup setup = {.ops = &drove__source_rounds,
+                                .n_workers = 2,
+                                .exchange_pattern = pattern};
+    for (unsigned i = 0; i < 2; i++) source_rig_open(&t->rank[i], &setup, 100);
+}
+
+static void close_ranks(two_ranks *t)
+{
+    for (unsigned i = 0; i < 2; i++) source_rig_close(&t->rank[i]);
+}
+
+static void open_both(two_ranks *t, uint64_t limit)
+{
+    for (unsigned i = 0; i < 2; i++)
+        t->rank[i].source.ops->open(&t->rank[i].source, limit, UINT64_MAX);
+}
+
+/* As run/ranks_park.c: each says how far its worker is, and the run is as far as the first. */
+static void park_both(two_ranks *t)
+{
+    uint64_t begun[2], next = 0;
+    for (unsigned i = 0; i < 2; i++) {
+        drove_source *s = &t->rank[i].source;
+        s->ops->halt(s);
+        begun[i] = s->ops->begun(s, i);
+        if (begun[i] > next) next = begun[i];
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        drove_source *s = &t->rank[i].source;
+        for (unsigned w = 0; w < 2; w++) s->ops->hear(s, w, begun[w]);
+        atomic_store(&s->next, next);
+    }
+}
+
+static void expect_numbers(two_ranks *t, unsigned rank, uint64_t first, unsigned n)
+{
+    uint64_t number;
+    for (unsigned i = 0; i < n; i++) {
+        assert_true(take(&t->rank[rank], rank, &number));
+        assert_int_equal(number, first + 2 * i);
+    }
+}
+
+static void expect_no_more(two_ranks *t)
+{
+    uint64_t number;
+    for (unsigned i = 0; i < 2; i++) {
+        assert_false(take(&t->rank[i], i, &number));
+        assert_int_equal(t->rank[i].source.ops->begun(&t->rank[i].source, i), 12);
+    }
+}
+
+/* Rank 0 stops after five rounds, rank 1 after three: none of its batches is left out. */
+static void a_rank_that_is_behind_goes_on_where_it_stopped(void **state)
+{
+    (void)state;
+    two_ranks t;
+    open_ranks(&t, &on_arrival);
+    open_both(&t, 12);
+    expect_numbers(&t, 0, 0, 5);
+    expect_numbers(&t, 1, 1, 3);
+    park_both(&t);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(atomic_load(&t.rank[i].source.next), 10);
+        assert_true(t.rank[i].source.ops->has_undone(&t.rank[i].source));
+    }
+    open_both(&t, 12);
+    expect_numbers(&t, 1, 7, 1);
+    park_both(&t); /* a halt while it catches up: at once */
+    open_both(&t, 12);
+    expect_numbers(&t, 0, 10, 1);
+    expect_numbers(&t, 1, 9, 2);
+    expect_no_more(&t);
+    park_both(&t);
+    assert_false(t.rank[0].source.ops->has_undone(&t.rank[0].source));
+    close_ranks(&t);
+}
+
+static void a_halt_stops_one_that_is_behind_at_once(void **state)
+{
+    (void)state;
+    two_ranks t;
+    uint64_t number;
+    open_ranks(&t, &on_arrival);
+    open_both(&t, 40);
+    expect_numbers(&t, 0, 0, 10);
+    park_both(&t);
+    open_both(&t, 40);
+    t.rank[1].source.ops->halt(&t.rank[1].source);
+    assert_false(take(&t.rank[1], 1, &number));
+    close_ranks(&t);
+}
+
+/* The run ends with a signal after rank 0's last round, and goes on in other processes. */
+static void a_state_has_who_is_behind(void **state)
+{
+    (void)state;
+    two_ranks t, later;
+    drove_tensor tensor;
+    open_ranks(&t, &on_arrival);
+    open_both(&t, 12);
+    expect_numbers(&t, 0, 0, 6);
+    expect_numbers(&t, 1, 1, 4);
+    park_both(&t);
+    assert_int_equal(t.rank[0].source.ops->tensors(&t.rank[0].source, &tensor, 1), 1);
+    const drove_safetensors st = {.tensor = &tensor, .n_tensors = 1};
+    open_ranks(&later, &on_arrival);
+    for (unsigned i = 0; i < 2; i++) {
+        drove_source *s = &later.rank[i].source;
+        atomic_store(&s->next, 12);
+        assert_false(s->ops->has_undone(s));
+        assert_int_equal(s->ops->restore(s, &st, true), DROVE_OK);
+        assert_true(s->ops->has_undone(s));
+    }
+    open_both(&later, 12);
+    expect_numbers(&later, 1, 9, 2);
+    expect_no_more(&later);
+    park_both(&later);
+    assert_false(later.rank[0].source.ops->has_undone(&later.rank[0].source));
+    assert_int_equal(later.rank[0].source.ops->tensors(&later.rank[0].source, &tensor, 1), 0);
+    close_ranks(&later);
+    close_ranks(&t);
+}
+
+/* Who waits for the others' steps must not take one more than they. */
+static void workers_that_wait_for_each_other_stay_together(void **state)
+{
+    (void)state;
+    two_ranks t;
+    open_ranks(&t, &together);
+    open_both(&t, 12);
+    expect_numbers(&t, 0, 0, 3);
+    expect_numbers(&t, 1, 1, 2);
+    park_both(&t);
+    assert_false(t.rank[1].source.ops->has_undone(&t.rank[1].source));
+    open_both(&t, 12);
+    expect_numbers(&t, 1, 7, 1);
+    close_ranks(&t);
+}
+
+static void workers_that_go_alone_keep_what_every_source_keeps(void **state)
+{
+    (void)state;
+    source_check_all(&(source_setup){
+        .ops = &drove__source_rounds, .n_workers = 3, .exchange_pattern = &on_arrival});
 }
 
 int main(void)
@@ -127,6 +286,11 @@ int main(void)
         cmocka_unit_test(a_halt_finishes_the_round),
         cmocka_unit_test(a_halt_between_rounds_begins_none),
         cmocka_unit_test(rounds_end_without_a_lost_worker),
+        cmocka_unit_test(a_rank_that_is_behind_goes_on_where_it_stopped),
+        cmocka_unit_test(a_halt_stops_one_that_is_behind_at_once),
+        cmocka_unit_test(a_state_has_who_is_behind),
+        cmocka_unit_test(workers_that_wait_for_each_other_stay_together),
+        cmocka_unit_test(workers_that_go_alone_keep_what_every_source_keeps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,45 @@
+# Ranks that do not wait for each other stop at different batches: after --resume none is left out.
+# ctest: timeout=300 only=release
+set -eu
+. "$DROVE_SOURCE_DIR/tests/cli/common.sh"
+. "$DROVE_SOURCE_DIR/tests/cli/lib_ranks.sh"
+find_libraries mpich openmpi
+data='synth:logistic?n=2000&d=4'
+options="--model logistic --test none --strategy psgd-async --batch 8 --lr 0.01 --quiet --threads 1 --eval-every 1000"
+
+# Processes of this run's program, the first rank first: their own words, not those of a launcher or a shell.
+ranks() {
+    local id
+    for id in $(pgrep -f -- "--out $PWD/run" | sort -n); do
+        [ "$(readlink "/proc/$id/exe")" != "$(readlink -f "$DROVE")" ] || echo "$id"
+    done
+}
+
+# shellcheck disable=SC2086
+for name in $libraries; do
+    use_library "$name"
+    rm -rf run
+    timeout 120 "${launch[@]}" -n 2 "$DROVE" train --defaults classic --data "$data" $options --until epochs=1000 \
+        --save-every seconds=0.5 --out "$PWD/run" >out.txt 2>err.txt </dev/null &
+    job=$!
+    for ((i = 0; i < 3000; i++)); do
+        [ ! -f run/state.safetensors ] || break
+        sleep 0.02
+    done
+    mapfile -t rank < <(ranks)
+    [ ${#rank[@]} = 2 ] || fail "$library: expected 2 ranks, found ${#rank[@]}: $(cat err.txt)"
+    # Rank 1 stands still while rank 0 trains on, and then gets its signal.
+    kill -STOP "${rank[1]}"
+    sleep 0.2
+    kill -INT "${rank[0]}"
+    sleep 0.1
+    kill -CONT "${rank[1]}"
+    status=0
+    wait $job || status=$?
+    [ -f run/state.safetensors ] || fail "$library: no state (status $status): $(cat err.txt)"
+    grep -aq '"behind"' run/state.safetensors || echo "skip: $library: both ranks stopped at the same batch"
+    ranks_for 0 -n 2 "$DROVE" train --resume "$PWD/run" --until epochs=300 --quiet --json
+    grep -q '^  "examples": 600000,$' out.txt ||
+        fail "$library: expected 300 epochs of 2000 examples, found $(grep '"examples"' out.txt)"
+done
+echo "ranks by:$libraries"
