@@ -538,8 +538,9 @@ static void leave(drove_source *s, unsigned worker)
     drove__unlock(&g->lock);
 }
 
-static bool has_undone(const drove_source *s)
+static bool has_undone(const drove_source *s, uint64_t limit)
 {
+    (void)limit; /* what was left out comes first */
     const drove_range *undone;
     return drove__coord_undone(((const assigned *)s->impl)->all.coord, &undone) > 0;
 }

@@ -299,8 +299,9 @@ static void settle(drove_source *s)
     ((requested *)s->impl)->has_undone = false;
 }
 
-static bool has_undone(const drove_source *s)
+static bool has_undone(const drove_source *s, uint64_t limit)
 {
+    (void)limit; /* what was left out comes first */
     return ((const requested *)s->impl)->has_undone;
 }
 

@@ -3,7 +3,7 @@
  *
  * Over ranks, workers that do not wait for each other are halted in different rounds.  Those that
  * are behind begin the next stretch where they stopped, so that none of their batches is left out;
- * a state has the rounds by which each is behind.
+ * a state has the rounds by which each is behind.  Not of data from disk, whose windows have gone.
  *
  * A round is begun under the lock, so that a halt can tell exactly which rounds must still be
  * finished by all.  The lock is robust (base/lock.h): a worker that dies while holding
@@ -39,7 +39,8 @@ static drove_status init(drove_source *s, const drove_source_options *opt)
     s->width = opt->n_workers;
     const drove_exchange_pattern *pattern =
         opt->sync != NULL ? opt->sync->ops->exchange_pattern : NULL;
-    r->goes_alone = pattern != NULL && pattern[0].order == DROVE_EXCHANGE_ARRIVAL;
+    r->goes_alone =
+        pattern != NULL && pattern[0].order == DROVE_EXCHANGE_ARRIVAL && !opt->is_windowed;
     r->at = drove__alloc(opt->n_workers, sizeof *r->at);
     r->behind = drove__alloc(opt->n_workers, sizeof *r->behind);
     if (r->at == NULL || r->behind == NULL)
@@ -130,18 +131,20 @@ static void hear(drove_source *s, unsigned worker, uint64_t begun)
 
 /* ---- who is behind ---- */
 
-static uint64_t rounds_behind(const drove_source *s, unsigned worker)
+/* Below s->next, and below the rounds that open gives out for this limit. */
+static uint64_t rounds_behind(const drove_source *s, unsigned worker, uint64_t limit)
 {
     const rounds *r = s->impl;
-    const uint64_t reached = atomic_load(&s->next) / s->width;
+    uint64_t reached = atomic_load(&s->next) / s->width, last = limit / s->width;
+    if (last < reached) reached = last + (limit % s->width > 0);
     if (!r->has_cursors || r->at[worker].is_lost || r->at[worker].round >= reached) return 0;
     return reached - r->at[worker].round;
 }
 
-static bool has_undone(const drove_source *s)
+static bool has_undone(const drove_source *s, uint64_t limit)
 {
     for (unsigned i = 0; i < s->n_workers; i++) {
-        if (rounds_behind(s, i) > 0) return true;
+        if (rounds_behind(s, i, limit) > 0) return true;
     }
     return false;
 }
@@ -150,8 +153,8 @@ static bool has_undone(const drove_source *s)
 static size_t tensors(drove_source *s, drove_tensor *out, size_t most)
 {
     rounds *r = s->impl;
-    if (most == 0 || !has_undone(s)) return 0;
-    for (unsigned i = 0; i < s->n_workers; i++) r->behind[i] = rounds_behind(s, i);
+    if (most == 0 || !has_undone(s, UINT64_MAX)) return 0;
+    for (unsigned i = 0; i < s->n_workers; i++) r->behind[i] = rounds_behind(s, i, UINT64_MAX);
     out[0] = (drove_tensor){.name = "behind",
                             .type = DROVE_T_U64,
                             .rank = 1,

@@ -191,17 +191,18 @@ static bool target_met(const drove_run *run)
 }
 
 /* Examples that lost workers left undone. */
-static bool has_undone(const drove_run *run)
+static bool has_undone(const drove_run *run, uint64_t limit)
 {
     const drove_source *from = run->loop->source;
-    return from->ops->has_undone != NULL && from->ops->has_undone(from);
+    return from->ops->has_undone != NULL && from->ops->has_undone(from, limit);
 }
 
 static bool budget_used(const drove_run *run)
 {
     if (!drove__replay_goes_on(run)) return true;
-    bool all_given = atomic_load(&run->loop->source->next) >= batches_for(run, run->until.epochs);
-    return (all_given && !has_undone(run)) ||
+    const uint64_t limit = batches_for(run, run->until.epochs);
+    bool all_given = atomic_load(&run->loop->source->next) >= limit;
+    return (all_given && !has_undone(run, limit)) ||
            atomic_load(&run->loop->sync->published) >= run->until.updates ||
            seconds(run->standing.train_ns) >= run->until.seconds ||
            (run->until.patience > 0 && run->standing.since_best >= run->until.patience);

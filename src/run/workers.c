@@ -197,6 +197,7 @@ static drove_status init_source(drove_run *run, const drove_spec *spec,
                                       .per_epoch = loop->order.per_epoch,
                                       .sync = loop->sync,
                                       .is_elsewhere = run->ranks.rank != 0,
+                                      .is_windowed = run->stream != NULL,
                                       .silence = silence,
                                       .say = say,
                                       .context = run};

@@ -59,6 +59,7 @@ typedef struct drove_source_options { /* all borrowed until fini */
     uint64_t                   per_epoch; /* batches of an epoch */
     drove_sync                *sync;
     bool                       is_elsewhere; /* over ranks: this is not rank 0 */
+    bool is_windowed; /* examples come from disk, one window after the other */
     /* By the source's thread: worker `worker` has been silent for too long, and will never be
      * waited for again. */
     void (*silence)(void *context, unsigned worker);
@@ -113,9 +114,9 @@ typedef struct drove_source_ops {
      * NULL, both: s->next. */
     uint64_t (*begun)(const drove_source *s, unsigned worker);
     void (*hear)(drove_source *s, unsigned worker, uint64_t begun);
-    /* Below s->next: was anything left undone that others will do, or a worker that is behind?
-     * NULL: never. */
-    bool (*has_undone)(const drove_source *s);
+    /* Below s->next and limit: was anything left undone that others will do, or a worker that is
+     * behind?  NULL: never. */
+    bool (*has_undone)(const drove_source *s, uint64_t limit);
     /* By the controlling thread, now and then while workers run: says which workers were lost.
      * Errors: DROVE_E_SYSTEM: nobody is left to give batches to. */
     drove_status (*check)(drove_source *s);

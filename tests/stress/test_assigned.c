@@ -234,7 +234,7 @@ static void nobody_is_left(void **state)
     source_rig_train(&rig, POSITIONS);
     assert_int_equal(rig.source.ops->check(&rig.source), DROVE_E_SYSTEM);
     assert_non_null(strstr(drove_error_text(), "no worker is left of 2: the last one said: it bu"));
-    assert_true(rig.source.ops->has_undone(&rig.source));
+    assert_true(rig.source.ops->has_undone(&rig.source, UINT64_MAX));
     for (uint64_t i = 0; i < POSITIONS; i++) assert_true(rig.times[i] <= 1);
     assert_int_equal(atomic_load(&rig.n_tasks), 5 + 6);
     source_rig_close(&rig);

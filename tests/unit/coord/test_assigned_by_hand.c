@@ -352,7 +352,7 @@ static void what_a_failed_device_had_goes_to_others(void **state)
     begin(&r, 42, UINT64_MAX); /* without it */
     take_all(&r, 28, 42);
     end(&r, 42);
-    assert_false(r.source.ops->has_undone(&r.source));
+    assert_false(r.source.ops->has_undone(&r.source, UINT64_MAX));
     close_rig(&r);
 }
 
@@ -418,7 +418,7 @@ static void nobody_is_left(void **state)
     assert_int_equal(r.source.ops->check(&r.source), DROVE_E_SYSTEM);
     assert_string_equal(drove_error_text(), "no worker is left of 2: the last one said: cores");
     assert_int_equal(r.n_said, 2);
-    assert_true(r.source.ops->has_undone(&r.source));
+    assert_true(r.source.ops->has_undone(&r.source, UINT64_MAX));
     close_rig(&r);
 }
 

@@ -400,9 +400,9 @@ static void examples_left_undone_go_first(void **state)
     const drove_safetensors st = {.n_tensors = 2, .tensor = tensor};
     open_rig(&r, "hogbatch:mixed?tail=as-is&lr=same");
     atomic_store(&r.source.next, 40);
-    assert_false(r.source.ops->has_undone(&r.source));
+    assert_false(r.source.ops->has_undone(&r.source, UINT64_MAX));
     assert_int_equal(r.source.ops->restore(&r.source, &st, true), DROVE_OK);
-    assert_true(r.source.ops->has_undone(&r.source));
+    assert_true(r.source.ops->has_undone(&r.source, UINT64_MAX));
     assert_true(facts(&r, 0).coord.u == 3.0);
     drove_tensor out[4];
     assert_int_equal(r.source.ops->tensors(&r.source, out, 4), 2);
@@ -411,7 +411,7 @@ static void examples_left_undone_go_first(void **state)
     expect_task(&r, 0, 12, 5, 1.0);
     expect_task(&r, 1, 40, 6, 1.0);
     r.source.ops->settle(&r.source);
-    assert_false(r.source.ops->has_undone(&r.source));
+    assert_false(r.source.ops->has_undone(&r.source, UINT64_MAX));
     close_rig(&r);
 }
 

@@ -516,7 +516,7 @@ static void a_coordinator_without_devices_gives_up(void **state)
     assert_true(train(&r, ROWS, UINT64_MAX));
     assert_int_equal(drove__clock_now(&time_.clock) - START_NS, 2 * TIMEOUT_S * (uint64_t)SECOND);
     assert_int_equal(r.source.ops->check(&r.source), DROVE_E_SYSTEM);
-    assert_true(r.source.ops->has_undone(&r.source));
+    assert_true(r.source.ops->has_undone(&r.source, UINT64_MAX));
     virtual_clock_end(&time_);
     while (!atomic_load(&r.worker[0].has_ended)) sched_yield();
     close_rig(&r);

@@ -195,7 +195,7 @@ static void a_rank_that_is_behind_goes_on_where_it_stopped(void **state)
     park_both(&t);
     for (unsigned i = 0; i < 2; i++) {
         assert_int_equal(atomic_load(&t.rank[i].source.next), 10);
-        assert_true(t.rank[i].source.ops->has_undone(&t.rank[i].source));
+        assert_true(t.rank[i].source.ops->has_undone(&t.rank[i].source, UINT64_MAX));
     }
     open_both(&t, 12);
     expect_numbers(&t, 1, 7, 1);
@@ -205,7 +205,7 @@ static void a_rank_that_is_behind_goes_on_where_it_stopped(void **state)
     expect_numbers(&t, 1, 9, 2);
     expect_no_more(&t);
     park_both(&t);
-    assert_false(t.rank[0].source.ops->has_undone(&t.rank[0].source));
+    assert_false(t.rank[0].source.ops->has_undone(&t.rank[0].source, UINT64_MAX));
     close_ranks(&t);
 }
 
@@ -241,17 +241,41 @@ static void a_state_has_who_is_behind(void **state)
     for (unsigned i = 0; i < 2; i++) {
         drove_source *s = &later.rank[i].source;
         atomic_store(&s->next, 12);
-        assert_false(s->ops->has_undone(s));
+        assert_false(s->ops->has_undone(s, UINT64_MAX));
         assert_int_equal(s->ops->restore(s, &st, true), DROVE_OK);
-        assert_true(s->ops->has_undone(s));
+        assert_true(s->ops->has_undone(s, UINT64_MAX));
     }
     open_both(&later, 12);
     expect_numbers(&later, 1, 9, 2);
     expect_no_more(&later);
     park_both(&later);
-    assert_false(later.rank[0].source.ops->has_undone(&later.rank[0].source));
+    assert_false(later.rank[0].source.ops->has_undone(&later.rank[0].source, UINT64_MAX));
     assert_int_equal(later.rank[0].source.ops->tensors(&later.rank[0].source, &tensor, 1), 0);
     close_ranks(&later);
+    close_ranks(&t);
+}
+
+/* --until below what rank 0 has reached: the other does what is missing below it, and no more. */
+static void nothing_is_behind_beyond_the_limit(void **state)
+{
+    (void)state;
+    two_ranks t;
+    uint64_t number;
+    open_ranks(&t, &on_arrival);
+    open_both(&t, 40);
+    expect_numbers(&t, 0, 0, 9);
+    expect_numbers(&t, 1, 1, 2);
+    park_both(&t);
+    const drove_source *s = &t.rank[1].source;
+    assert_false(s->ops->has_undone(s, 4));
+    assert_true(s->ops->has_undone(s, 5)); /* a round is whole */
+    open_both(&t, 5);
+    expect_numbers(&t, 1, 5, 1);
+    assert_false(take(&t.rank[1], 1, &number));
+    assert_false(take(&t.rank[0], 0, &number));
+    park_both(&t);
+    assert_false(s->ops->has_undone(s, 5));
+    assert_true(s->ops->has_undone(s, 40));
     close_ranks(&t);
 }
 
@@ -265,7 +289,7 @@ static void workers_that_wait_for_each_other_stay_together(void **state)
     expect_numbers(&t, 0, 0, 3);
     expect_numbers(&t, 1, 1, 2);
     park_both(&t);
-    assert_false(t.rank[1].source.ops->has_undone(&t.rank[1].source));
+    assert_false(t.rank[1].source.ops->has_undone(&t.rank[1].source, UINT64_MAX));
     open_both(&t, 12);
     expect_numbers(&t, 1, 7, 1);
     close_ranks(&t);
@@ -289,6 +313,7 @@ int main(void)
         cmocka_unit_test(a_rank_that_is_behind_goes_on_where_it_stopped),
         cmocka_unit_test(a_halt_stops_one_that_is_behind_at_once),
         cmocka_unit_test(a_state_has_who_is_behind),
+        cmocka_unit_test(nothing_is_behind_beyond_the_limit),
         cmocka_unit_test(workers_that_wait_for_each_other_stay_together),
         cmocka_unit_test(workers_that_go_alone_keep_what_every_source_keeps),
     };
