@@ -635,16 +635,21 @@ static bool names_rows(const char *to, drove_spec *spec)
            spec->n_args == 1;
 }
 
-int drove_data_is_large(const char *from, const char *to)
+bool drove__pieces_are_needed(const char *from, const char *to, double memory_bytes)
 {
-    DROVE_IN_C_LOCALE;
     drove_spec spec = {0};
     double bytes;
-    const double limit = (double)drove__memory_available() / 8;
+    const double limit = memory_bytes / 8;
     bool is_large =
         names_rows(to, &spec) && drove__pieces_can(from, limit, &bytes) && bytes > limit;
     drove__spec_fini(&spec);
     return is_large;
+}
+
+int drove_data_is_large(const char *from, const char *to)
+{
+    DROVE_IN_C_LOCALE;
+    return drove__pieces_are_needed(from, to, (double)drove__memory_available());
 }
 
 drove_status drove_data_convert_large(const char *from, const char *to)

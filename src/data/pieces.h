@@ -16,6 +16,10 @@
  * not more exactly than whether that is above the limit. */
 bool drove__pieces_can(const char *spec, double limit, double *bytes);
 
+/* Whether a conversion is made in pieces on a machine with so much memory: it can be, and the data
+ * take more than an eighth of it. */
+bool drove__pieces_are_needed(const char *from, const char *to, double memory_bytes);
+
 typedef struct drove_pieces_options {
     size_t      piece_bytes; /* of text; a few times that is held in memory */
     size_t      block_bytes; /* of the file that is written; 0: usual */

@@ -50,8 +50,8 @@ drove_accel_layout drove__accel_layout(const drove_model *model, const drove_dat
 size_t drove__accel_most_touched(const drove_model *model, const drove_data *data, size_t max_rows)
 {
     size_t longest = drove__gather_longest(data);
-    return longest == 0 || max_rows < model->n_inputs / longest ? max_rows * longest
-                                                                : model->n_inputs;
+    return longest == 0 || max_rows <= model->n_inputs / longest ? max_rows * longest
+                                                                 : model->n_inputs;
 }
 
 /* ---- what fits ---- */

@@ -215,6 +215,13 @@ static void what_is_too_large_for_memory(void **state)
     assert_false(drove_data_is_large("synth:digits?n=4000000000", "rows:d.rows")); /* all at once */
     assert_false(drove_data_is_large("libsvm:none.svm", "rows:none.rows"));
     assert_false(drove_data_is_large("libzzz:none.svm", "rows:none.rows"));
+    /* 840 bytes are more than an eighth of 6719, and just an eighth of 6720 */
+    assert_true(drove__pieces_are_needed("synth:logistic?n=10&d=20", "rows:l.rows", 6719.0));
+    assert_false(drove__pieces_are_needed("synth:logistic?n=10&d=20", "rows:l.rows", 6720.0));
+    assert_false(drove__pieces_are_needed("synth:logistic?n=10&d=20", "csv:l.csv", 6719.0));
+    /* text is measured where it may be above an eighth alone */
+    assert_true(drove__pieces_are_needed("libsvm:small.svm", "rows:small.rows", 95.0));
+    assert_false(drove__pieces_are_needed("libsvm:small.svm", "rows:small.rows", 1e9));
     double bytes = 0.0;
     assert_true(drove__pieces_can("libsvm:small.svm", 1e9, &bytes));
     assert_true(bytes == 12.0); /* of text */

@@ -2,6 +2,7 @@
 #include "strategy/strategy.h"
 
 #include "base/clock.h"
+#include "base/virtual.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -110,6 +111,49 @@ static void random_is_below_its_maximum(void **state)
     assert_true(most > 35.0 && least < 5.0);
 }
 
+/* On a virtual clock a wait takes just its time, whether a thread would sleep or spin. */
+static void an_actor_waits_to_the_nanosecond(void **state)
+{
+    (void)state;
+    static const char *const specs[] = {"linear?first_us=40&step_us=30&max_us=90.5",
+                                        "exponential?first_us=40&max_us=90.5", "random?max_us=90"};
+    drove_virtual *v;
+    assert_int_equal(drove__virtual_create(1, 1, &v), DROVE_OK);
+    drove__virtual_begin(v);
+    for (size_t i = 0; i < DROVE_COUNT(specs); i++) {
+        drove_backoff b = make(specs[i], 0), twin = b;
+        double next_us = 40.0 * drove__rng_uniform(&twin.rng);
+        if (i == 2) next_us = 90.0 / 40.0 * next_us;
+        drove__backoff_begin(&b);
+        for (int round = 0; round < 5; round++) {
+            double expected = next_us < 90.5 ? next_us : 90.5;
+            uint64_t begin_ns = drove__now_ns(), said_ns = drove__backoff_wait(&b);
+            assert_true(drove__now_ns() - begin_ns == said_ns);
+            assert_true(said_ns >= (uint64_t)(expected * 1e3) - 1 &&
+                        said_ns <= (uint64_t)(expected * 1e3) + 1); /* the last bit of a product */
+            if (i == 0) next_us = expected + 30.0;
+            if (i == 1) next_us = 2.0 * expected;
+            if (i == 2) next_us = 90.0 * drove__rng_uniform(&twin.rng);
+        }
+    }
+    drove__virtual_end(v);
+    drove__virtual_destroy(v);
+}
+
+/* Doubling starts from a nanosecond, however small the draw; linear growth from it as well. */
+static void the_first_wait_has_a_least(void **state)
+{
+    (void)state;
+    drove_backoff b = make("exponential?first_us=1e-9", 0);
+    drove__backoff_begin(&b);
+    assert_true(drove__backoff_wait(&b) >= 1);
+    assert_true(b.next_us == 2e-3);
+    b = make("linear?first_us=1e-9", 0);
+    drove__backoff_begin(&b);
+    assert_true(drove__backoff_wait(&b) >= 1);
+    assert_true(b.next_us == 1.0 + 1e-3);
+}
+
 static uint64_t cpu_ns(void)
 {
     struct timespec t;
@@ -205,6 +249,8 @@ int main(void)
         cmocka_unit_test(exponential_doubles),
         cmocka_unit_test(first_wait_is_drawn),
         cmocka_unit_test(random_is_below_its_maximum),
+        cmocka_unit_test(an_actor_waits_to_the_nanosecond),
+        cmocka_unit_test(the_first_wait_has_a_least),
         cmocka_unit_test(long_waits_are_kept),
         cmocka_unit_test(workers_draw_different_numbers),
         cmocka_unit_test(wrong_options_are_refused),
