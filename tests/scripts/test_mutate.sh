@@ -30,6 +30,7 @@ cat >src/sync/a.c <<'END_OF_FILE'
 int seen_near(int a, int b);
 int seen_far(int a);
 int unseen(int a, int b);
+int seen_slowly(int a);
 
 int seen_near(int a, int b)
 {
@@ -45,9 +46,31 @@ int unseen(int a, int b)
 {
     return a - b;
 }
+
+int seen_slowly(int a)
+{
+    return a * 2;
+}
 END_OF_FILE
-echo 'int seen_near(int, int); int main(void) { return seen_near(2, 3) != 5; }' >tests/test_unit_sync.c
+cat >tests/test_unit_sync.c <<'END_OF_FILE'
+#include <stdio.h>
+int seen_near(int, int);
+int main(void) { fputs("ran\n", fopen("ran.txt", "a")); return seen_near(2, 3) != 5; }
+END_OF_FILE
 echo 'int seen_far(int); int main(void) { return seen_far(7) != 0 || seen_far(6) != 1; }' >tests/test_stress.c
+# It sees what test_unit_sync does not, and takes longer.
+cat >>CMakeLists.txt <<'END_OF_FILE'
+add_executable(test_slow tests/test_slow.c)
+target_link_libraries(test_slow PRIVATE drove_sync)
+add_test(NAME test_slow COMMAND test_slow)
+set_tests_properties(test_slow PROPERTIES LABELS unit/sync)
+add_dependencies(drove_unit_sync_tests test_slow)
+END_OF_FILE
+cat >tests/test_slow.c <<'END_OF_FILE'
+#include <unistd.h>
+int seen_slowly(int a);
+int main(void) { usleep(300000); return seen_slowly(7) != 14; }
+END_OF_FILE
 git init -q -b main . && git add -A && git commit -qm first
 
 list() { # OLD NEW...
@@ -85,6 +108,14 @@ scripts/mutate --own --replay far.jsonl >../out.txt 2>&1 && { echo "expected sta
 echo survived | expect
 scripts/mutate --own --replay near.jsonl >../out.txt 2>&1 || { cat ../out.txt; exit 1; }
 echo killed | expect
+
+# What has seen a mutation of the file once runs first, though it takes longer.
+list 'a * 2' 'a * 3' >slow.jsonl
+scripts/mutate --own --jobs 1 --results ../slow.jsonl --replay slow.jsonl >../out.txt 2>&1 || { cat ../out.txt; exit 1; }
+wc -l <build/mutate/build/ran.txt >../before.txt
+scripts/mutate --own --jobs 1 --results ../slow.jsonl --replay slow.jsonl >../out.txt 2>&1 || { cat ../out.txt; exit 1; }
+grep -q '\[test_slow\]' ../out.txt || { cat ../out.txt; exit 1; }
+[ "$(wc -l <build/mutate/build/ran.txt)" -eq "$(cat ../before.txt)" ] || { echo "the faster test ran first"; exit 1; }
 
 # Random ones: the same seed goes on where it stopped, and what is there is not made again.
 scripts/mutate --folders sync --seed 3 --count 2 --results ../r.jsonl >../out.txt 2>&1 || { cat ../out.txt; exit 1; }
