@@ -478,6 +478,7 @@ static drove_status read_softmax(drove_onnx_reader *r, const drove_onnx_node *n)
     int64_t axis = 1;
     bool is_last = true;
     DROVE_TRY(drove__onnx_int(r, n, "axis", -1, 1, &axis));
+    if (axis == 0) return drove__onnx_fail(r, n, "axis: expected 1 or -1, found 0");
     for (size_t i = 0; n->node->n_output > 0 && i < r->model->graph->n_node; i++) {
         const Drove__Onnx__Node *other = r->model->graph->node[i];
         static const char *const of_labels[] = {"ArgMax", "ZipMap", "Cast", "Identity"};
