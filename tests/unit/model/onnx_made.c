@@ -197,8 +197,7 @@ drove_status onnx_read(drove_graph *out)
     uint8_t *bytes = malloc(n_bytes);
     assert_non_null(bytes);
     drove__onnx__model__pack(&model, bytes);
-    drove_status status =
-        drove__graph_read_onnx((const char *)bytes, n_bytes, "net.onnx", out);
+    drove_status status = drove__graph_read_onnx((const char *)bytes, n_bytes, "net.onnx", out);
     free(bytes);
     return status;
 }

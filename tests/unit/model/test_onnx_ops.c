@@ -212,10 +212,9 @@ static void means_are_of_height_and_width(void **state)
     static const struct {
         int n, axes[3];
         bool is_right;
-    } cases[] = {{2, {2, 3}, true},   {2, {3, 2}, true},      {2, {-1, -2}, true},
-                 {2, {-2, 3}, true},  {2, {2, 2}, false},     {2, {3, 3}, false},
-                 {1, {2, 0}, false},  {3, {2, 3, 1}, false},  {2, {1, 2}, false},
-                 {2, {3, 1}, false},  {2, {-2, 2}, false}};
+    } cases[] = {{2, {2, 3}, true},  {2, {3, 2}, true},  {2, {-1, -2}, true}, {2, {-2, 3}, true},
+                 {2, {2, 2}, false}, {2, {3, 3}, false}, {1, {2, 0}, false},  {3, {2, 3, 1}, false},
+                 {2, {1, 2}, false}, {2, {3, 1}, false}, {2, {-2, 2}, false}};
     for (size_t c = 0; c < DROVE_COUNT(cases); c++) {
         const int *a = cases[c].axes;
         for (int how = 0; how < 4; how++) { /* ReduceMean and Squeeze, attribute and constant */
@@ -430,7 +429,7 @@ static void a_softmax_is_of_the_classes(void **state)
         drove_graph g = onnx_accepted();
         if (cases[c].is_inner) is_node(&g, 1, &drove__layer_softmax, "softmax2", "activation1");
         assert_int_equal(g.n_nodes, cases[c].is_inner ? 3 : 1); /* at the end: left to the loss */
-        assert_int_equal(g.n_heads, !cases[c].is_inner); /* what the softmax would read */
+        assert_int_equal(g.n_heads, !cases[c].is_inner);        /* what the softmax would read */
         if (g.n_heads > 0) assert_string_equal(g.head[0].bottom, "activation1");
         drove__graph_fini(&g);
     }
@@ -477,12 +476,9 @@ static void layers_are_called_as_their_weights(void **state)
     (void)state;
     static const struct {
         const char *weights, *name;
-    } cases[] = {{"a.weight", "a"},
-                 {"a.b-c_9_weight", "a.b-c_9"},
-                 {"weights", "weights"},
-                 {".weight", "dense1"}, /* nothing is left */
-                 {"9.weight", "dense1"},
-                 {"a b.weight", "dense1"},
+    } cases[] = {{"a.weight", "a"},         {"a.b-c_9_weight", "a.b-c_9"},
+                 {"weights", "weights"},    {".weight", "dense1"}, /* nothing is left */
+                 {"9.weight", "dense1"},    {"a b.weight", "dense1"},
                  {"data.weight", "dense1"}, /* the input's own */
                  {"weight", "weight"}};
     for (size_t c = 0; c < DROVE_COUNT(cases); c++) {
