@@ -85,7 +85,7 @@ static void outputs_are_predicted_by_their_meaning(void **state)
 static void words_of_saved_models_are_read_back(void **state)
 {
     (void)state;
-    static const char *const words[] = {"plain",   "plain:1",   "sigmoid",
+    static const char *const words[] = {"plain",     "plain:1", "sigmoid",
                                         "sigmoid:1", "softmax", "softmax:1"};
     for (unsigned w = 0; w < DROVE_COUNT(words); w++) {
         drove_custom custom = {0};
@@ -102,7 +102,8 @@ static void words_of_saved_models_are_read_back(void **state)
         assert_int_equal(custom.loss.eval(NULL, &batch), DROVE_E_UNSUPPORTED);
         assert_non_null(strstr(why, "the program's own function of this name"));
     }
-    static const char *const wrong[] = {"", "plai", "plains", "plain:2", "plain:", ":1", "softmax:11"};
+    static const char *const wrong[] = {"",       "plai", "plains",    "plain:2",
+                                        "plain:", ":1",   "softmax:11"};
     for (unsigned w = 0; w < DROVE_COUNT(wrong); w++) {
         drove_custom custom = {0};
         assert_int_equal(drove__custom_absent_loss("huber", wrong[w], &custom), DROVE_E_DATA);
@@ -242,10 +243,8 @@ static void labels_are_counted(void **state)
     (void)state;
     rig r;
     init(&r, 3);
-    const drove_target t = {.label_first = label_first,
-                            .label_last = label_last,
-                            .label = label,
-                            .weight = weights};
+    const drove_target t = {
+        .label_first = label_first, .label_last = label_last, .label = label, .weight = weights};
     drove__custom_loss_eval(&r.model, &t, ROWS, z, 1.0f, dz, &r.pass, &r.score);
     check_calls();
     double hit = 0, wrong = 0, missed = 0;
@@ -293,7 +292,8 @@ static void failures_have_a_name(void **state)
         const char *why;
         drove_status told;
         const char *text;
-    } cases[] = {{DROVE_E_NOMEM, "", DROVE_E_NOMEM, "layer l: its function failed with DROVE_E_NOMEM"},
+    } cases[] = {{DROVE_E_NOMEM, "", DROVE_E_NOMEM,
+                  "layer l: its function failed with DROVE_E_NOMEM"},
                  {DROVE_E_SYSTEM, "no", DROVE_E_SYSTEM, "layer l: no"},
                  {DROVE_OK, "no", DROVE_E_SYSTEM, "layer l: no"},
                  {-3, "no\rway", DROVE_E_SYSTEM, "layer l: no"},
@@ -400,7 +400,8 @@ static void a_layers_shape_is_the_programs(void **state)
         n_parameters = 9;
         if (i > 0) {
             assert_int_equal(ops.shape(&l, &in, 1, 0), DROVE_E_ARG);
-            assert_non_null(strstr(drove_error_text(), "layer bent: expected an output of 1 x 1 x 1"));
+            assert_non_null(
+                strstr(drove_error_text(), "layer bent: expected an output of 1 x 1 x 1"));
             continue;
         }
         assert_int_equal(ops.shape(&l, &in, 1, 0), DROVE_OK);

@@ -1,5 +1,5 @@
-/* Weights in the orders of PyTorch's modules (model/pytorch.h): against loops over outputs, channels
- * and places; a layer whose inputs are scaled gives the same outputs as its module on raw inputs. */
+/* Weights in the orders of PyTorch's modules (model/pytorch.h): against loops over outputs,
+ * channels and places; a layer of scaled inputs has the outputs of its module on raw ones. */
 #include "model/pytorch.h"
 
 #include "model/layer.h"
@@ -66,8 +66,7 @@ static void a_convolution_is_turned(void **state)
             for (size_t x = 0; x < KW; x++)
                 for (size_t c = 0; c < IN; c++)
                     for (size_t o = 0; o < OUT; o++)
-                        assert_true(*at++ ==
-                                    theirs[(((g * OUT + o) * IN + c) * KH + y) * KW + x]);
+                        assert_true(*at++ == theirs[(((g * OUT + o) * IN + c) * KH + y) * KW + x]);
     drove__pytorch_convolution(&l, DROVE_FROM_PYTORCH, theirs, back);
     assert_memory_equal(back, ours, sizeof ours);
 }
@@ -79,12 +78,8 @@ static const drove_shape image = {3, 4, 5}, vector = {60, 1, 1};
 static drove_layer reader(const drove_layer_ops *ops, uint32_t bottom, drove_shape in,
                           drove_shape out)
 {
-    return (drove_layer){.ops = ops,
-                         .name = "l",
-                         .n_bottoms = 1,
-                         .bottom = {bottom},
-                         .in = in,
-                         .out = out};
+    return (drove_layer){
+        .ops = ops, .name = "l", .n_bottoms = 1, .bottom = {bottom}, .in = in, .out = out};
 }
 
 static void expect_image(const drove_model *m, size_t layer, drove_shape wanted)
