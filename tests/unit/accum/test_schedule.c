@@ -294,6 +294,30 @@ static void mistakes_are_refused(void **state)
     drove__schedule_destroy(NULL);
 }
 
+/* Additions that nobody ordered, in each order; the one that was ordered still counts. */
+static void additions_must_be_ordered(void **state)
+{
+    (void)state;
+    static const drove_accum_order all[] = {DROVE_ACCUM_ONCE, DROVE_ACCUM_PAIRS,
+                                            DROVE_ACCUM_FIRST_COME};
+    for (unsigned i = 0; i < 3; i++) {
+        drove_schedule *s;
+        assert_int_equal(drove__schedule_create(2, 1, all[i], &s), DROVE_OK);
+        const unsigned sum = drove__schedule_root(s);
+        assert_int_equal(sum, 2); /* behind the two devices' */
+        assert_int_equal(tell(s, DROVE_ACCUM_ARRIVED, 0, 0, 0, 0), DROVE_OK);
+        assert_int_equal(tell(s, DROVE_ACCUM_ADDED, 0, 0, 0, sum),
+                         DROVE_E_ARG); /* one is missing */
+        assert_int_equal(tell(s, DROVE_ACCUM_ARRIVED, 0, 0, 1, 0), DROVE_OK);
+        assert_int_equal(tell(s, DROVE_ACCUM_ADDED, 0, 0, 0, sum - 1), DROVE_E_ARG); /* a device */
+        assert_int_equal(tell(s, DROVE_ACCUM_ADDED, 0, 0, 0, sum + 1), DROVE_E_ARG);
+        assert_int_equal(tell(s, DROVE_ACCUM_ADDED, 1, 0, 0, sum), DROVE_E_ARG); /* the next one */
+        assert_int_equal(tell(s, DROVE_ACCUM_ADDED, 0, 0, 0, sum), DROVE_OK);
+        assert_int_equal(tell(s, DROVE_ACCUM_ADDED, 0, 0, 0, sum), DROVE_E_ARG);
+        drove__schedule_destroy(s);
+    }
+}
+
 static void trees_by_hand(void **state)
 {
     (void)state;
@@ -315,7 +339,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(trees_by_hand),         cmocka_unit_test(mistakes_are_refused),
         cmocka_unit_test(every_order_of_events), cmocka_unit_test(a_lost_addition_is_seen),
-        cmocka_unit_test(random_orders),
+        cmocka_unit_test(random_orders),         cmocka_unit_test(additions_must_be_ordered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -115,6 +116,60 @@ static void libraries_of_communicators(void **state)
     assert_non_null(strstr(drove_error_text(), "found neither"));
 }
 
+static void link_module(const char *folder, const char *name)
+{
+    char from[PATH_MAX + 64], to[64];
+    snprintf(from, sizeof from, "%s/drove_mpi_openmpi.so", folder);
+    snprintf(to, sizeof to, "linked/drove_mpi_%s.so", name);
+    assert_int_equal(symlink(from, to), 0);
+}
+
+/* The modules that lie in the folder, in a fixed order. */
+static void modules_that_are_there_are_named(void **state)
+{
+    (void)state;
+    char *folder = strdup(getenv("DROVE_MODULE_PATH"));
+    assert_string_equal(drove__mpi_modules(), "openmpi");
+    (void)system("rm -rf linked");
+    assert_int_equal(mkdir("linked", 0777), 0);
+    setenv("DROVE_MODULE_PATH", "linked", 1);
+    assert_string_equal(drove__mpi_modules(), "");
+    link_module(folder, "mpich");
+    assert_string_equal(drove__mpi_modules(), "mpich");
+    link_module(folder, "openmpi");
+    assert_string_equal(drove__mpi_modules(), "openmpi, mpich");
+    assert_int_equal(unlink("linked/drove_mpi_mpich.so"), 0);
+    assert_string_equal(drove__mpi_modules(), "openmpi");
+    setenv("DROVE_MODULE_PATH", folder, 1);
+    free(folder);
+}
+
+/* What the environment says of sums and libraries is checked before anything is opened. */
+static void words_of_the_environment_are_checked(void **state)
+{
+    drovek_table kernels;
+    drove_transport *t = NULL;
+    (void)state;
+    assert_int_equal(drovek_select(&kernels, drove__cpu_features(), "ref"), DROVE_OK);
+    (void)signal(SIGTERM, on_signal);
+    static const char *const right[] = {"", "tree", "library"};
+    for (unsigned i = 0; i < 3; i++) { /* goes on, to the module that fails */
+        setenv("DROVE_REDUCE", right[i], 1);
+        assert_int_equal(drove__transport_mpi(&kernels, 1.0, &t), DROVE_E_SYSTEM);
+    }
+    static const char *const wrong[] = {"tre", "trees", "librar", "x"};
+    for (unsigned i = 0; i < 4; i++) {
+        setenv("DROVE_REDUCE", wrong[i], 1);
+        assert_int_equal(drove__transport_mpi(&kernels, 1.0, &t), DROVE_E_ARG);
+        assert_non_null(strstr(drove_error_text(), "DROVE_REDUCE: expected tree or library"));
+    }
+    unsetenv("DROVE_REDUCE");
+    setenv("DROVE_MPI", "lam", 1);
+    assert_int_equal(drove__transport_mpi(&kernels, 1.0, &t), DROVE_E_ARG);
+    assert_non_null(strstr(drove_error_text(), "found \"lam\""));
+    unsetenv("DROVE_MPI");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -122,6 +177,8 @@ int main(void)
         cmocka_unit_test(a_rank_that_cannot_join_ends_the_others),
         cmocka_unit_test(a_rank_that_was_never_in_mpi_ends_as_its_launcher_sees),
         cmocka_unit_test(libraries_of_communicators),
+        cmocka_unit_test(modules_that_are_there_are_named),
+        cmocka_unit_test(words_of_the_environment_are_checked),
     };
     char path[PATH_MAX + 16];
     const ssize_t n = readlink("/proc/self/exe", path, PATH_MAX);

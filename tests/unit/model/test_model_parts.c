@@ -30,11 +30,16 @@ static void families_have_their_rule(void **state)
     (void)state;
     static const struct {
         const char *spec, *rule;
-    } cases[] = {{"lenet", "momentum:0.9"},   {"lenet?x=1", "momentum:0.9"},
-                 {"alexnet", "momentum:0.9"}, {"googlenet:1", "momentum:0.9"},
-                 {"mlp:5", "sgd"},            {"", "sgd"},
-                 {"lene", "sgd"},             {"lenets", "sgd"},
-                 {"my.yaml", "sgd"},          {":lenet", "sgd"}};
+    } cases[] = {{"lenet", "momentum:0.9"},
+                 {"lenet?x=1", "momentum:0.9"},
+                 {"alexnet", "momentum:0.9"},
+                 {"googlenet:1", "momentum:0.9"},
+                 {"mlp:5", "sgd"},
+                 {"", "sgd"},
+                 {"lene", "sgd"},
+                 {"lenets", "sgd"},
+                 {"my.yaml", "sgd"},
+                 {":lenet", "sgd"}};
     for (size_t i = 0; i < DROVE_COUNT(cases); i++)
         assert_string_equal(drove__model_default_rule(cases[i].spec), cases[i].rule);
 }
@@ -219,10 +224,9 @@ static void begin_graph(drove_graph *g)
     assert_int_equal(drove__graph_add(g, &drove__layer_convolution, "conv", NULL, &node), DROVE_OK);
     node->opt.n_out = C;
     node->opt.groups = 1;
-    node->opt.window =
-        (drovek_window){.kh = 3, .kw = 3, .sh = 1, .sw = 1, .dh = 1, .dw = 1};
-    node->values = (drove_node_values){
-        .n_w = 9 * C, .n_b = C, .w = counted(9 * C, 100), .b = counted(C, 200)};
+    node->opt.window = (drovek_window){.kh = 3, .kw = 3, .sh = 1, .sw = 1, .dh = 1, .dw = 1};
+    node->values =
+        (drove_node_values){.n_w = 9 * C, .n_b = C, .w = counted(9 * C, 100), .b = counted(C, 200)};
     assert_int_equal(drove__graph_add(g, &drove__layer_batch_norm, "norm", NULL, &node), DROVE_OK);
     node->opt.epsilon = 1e-5f;
     node->values = (drove_node_values){.n_w = C,

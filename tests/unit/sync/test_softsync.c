@@ -165,6 +165,29 @@ static void a_group_has_only_its_own_staleness(void **state)
     rig_fini(&soft);
 }
 
+/* The number of an update, which Adam's steps depend on, is the same whatever its contributions. */
+static void updates_are_numbered_as_steps_are(void **state)
+{
+    (void)state;
+    for (unsigned n = 1; n <= 2; n++) {
+        rig r, plain;
+        rig_init(&r, (rig_options){.variant = n == 1 ? "softsync:1" : "softsync:2",
+                                   .rule = "adam",
+                                   .n = N,
+                                   .n_workers = 2});
+        rig_init(&plain, (rig_options){.variant = "mutex", .rule = "adam", .n = N, .n_workers = 2});
+        for (unsigned step = 0; step < 5; step++) {
+            const float value = step % 2 == 0 ? 1.0f : -0.25f;
+            contribute(&plain, 0, value, 0.5f);
+            for (unsigned i = 0; i < n; i++) contribute(&r, i, value, 0.5f);
+            assert_memory_equal(r.sync->ops->peek(r.sync).theta,
+                                plain.sync->ops->peek(plain.sync).theta, N * sizeof(float));
+        }
+        rig_fini(&plain);
+        rig_fini(&r);
+    }
+}
+
 static void spans_and_whole_gradients_mix(void **state)
 {
     (void)state;
@@ -269,6 +292,7 @@ int main(void)
         cmocka_unit_test(staleness_counts_updates),
         cmocka_unit_test(update_has_the_mean_staleness),
         cmocka_unit_test(a_group_has_only_its_own_staleness),
+        cmocka_unit_test(updates_are_numbered_as_steps_are),
         cmocka_unit_test(spans_and_whole_gradients_mix),
         cmocka_unit_test(unfinished_group_is_saved),
         cmocka_unit_test(a_lost_worker_completes_the_group),

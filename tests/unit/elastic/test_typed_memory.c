@@ -1,0 +1,76 @@
+/* Memory that runs out while low-precision workers that exchange are made: at every allocation the
+ * error says so, nothing is made and nothing stays. */
+#include "support/strategies.h"
+
+#include "elastic/elastic.h"
+
+#include "support/no_memory.h"
+
+enum { N = 32, P = 2, MOST_CALLS = 10000 };
+
+static const drove_layout layout = {.number = DROVE_I8, .n_numbers = 64, .tail = 16};
+
+static void unpack(void *context, const uint32_t *words, float *theta)
+{
+    (void)context, (void)words;
+    memset(theta, 0, 80 * sizeof *theta);
+}
+
+static void pack(void *context, unsigned worker, uint64_t number_of, const float *theta,
+                 uint32_t *words)
+{
+    (void)context, (void)worker, (void)number_of, (void)theta, (void)words;
+}
+
+static const drove_sync_convert convert = {.n_floats = 80, .unpack = unpack, .pack = pack};
+
+static void walk(const drove_sync_ops *ops)
+{
+    static uint32_t words[N];
+    rig r; /* with an optim and a spec to borrow */
+    unsigned long n = 1;
+    rig_init(&r, (rig_options){.variant = "mutex", .n = N, .n_workers = P});
+    const drove_sync_options opt = {.n_workers = P,
+                                    .optim = r.optim,
+                                    .seed = 1,
+                                    .layout = &layout,
+                                    .convert = &convert,
+                                    .period = "2"};
+    const drove_params start = {.words = words};
+    for (bool has_failed = true; has_failed && n < MOST_CALLS; n++) {
+        drove_sync *s = NULL;
+        no_memory_begin(n);
+        const drove_status status = drove__sync_create(ops, &opt, &start, &s);
+        has_failed = no_memory_end();
+        if (status != (has_failed ? DROVE_E_NOMEM : DROVE_OK) || has_failed != (s == NULL))
+            fail_msg("%s, allocation %lu: status %d: %s", ops->name, n, status, drove_error_text());
+        drove__sync_destroy(s);
+        if (no_memory_live() != 0)
+            fail_msg("%s, allocation %lu: %zu pieces of memory stay", ops->name, n,
+                     no_memory_live());
+    }
+    assert_in_range(n, 6, MOST_CALLS - 1);
+    rig_fini(&r);
+}
+
+static void memory_that_runs_out_leaves_nothing(void **state)
+{
+    (void)state;
+    unsigned n_rows = 0;
+    if (!no_memory_works()) skip();
+    for (const drove_sync_ops *const *ops = drove__strategies; *ops != NULL; ops++) {
+        const unsigned both = DROVE_SYNC_TYPED | DROVE_SYNC_SPREAD;
+        if (((*ops)->needs & both) != both) continue;
+        walk(*ops);
+        n_rows++;
+    }
+    assert_true(n_rows >= 4);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory_that_runs_out_leaves_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
