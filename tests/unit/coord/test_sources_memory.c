@@ -25,10 +25,10 @@ static void walk(const drove_source_ops *ops, const char *text)
 {
     static const drove_sync_ops sync_ops = {.name = "asked", .ask = ask};
     drove_spec spec;
-    drove_source_worker worker[N_WORKERS] = {{.name = "threads:2", .n_cores = 1},
-                                             {.name = "threads:2", .n_cores = 1},
-                                             {.name = "fake:0", .group = 1, .is_device = true,
-                                              .n_cores = 1, .timeout_s = 0.5}};
+    drove_source_worker worker[N_WORKERS] = {
+        {.name = "threads:2", .n_cores = 1},
+        {.name = "threads:2", .n_cores = 1},
+        {.name = "fake:0", .group = 1, .is_device = true, .n_cores = 1, .timeout_s = 0.5}};
     unsigned long n = 1;
     assert_int_equal(drove__spec_parse(text, &spec), DROVE_OK);
     for (bool has_failed = true; has_failed && n < MOST_CALLS; n++) {
