@@ -37,16 +37,15 @@ static drove_status set_targets(drove_arrays *a, const batch *b)
     static const float weight[] = {1, 2, 3, 4};
     if (b->kind == CLASSES) {
         const drove_matrix y = drove_matrix_dense(b->class, DROVE_TYPE_I32, b->n_rows, 1);
-        DROVE_TRY(drove_arrays_set_classes(a, &y, b->n_classes,
-                                           b->name[0] != NULL ? b->name : NULL));
+        DROVE_TRY(
+            drove_arrays_set_classes(a, &y, b->n_classes, b->name[0] != NULL ? b->name : NULL));
     } else if (b->kind == VALUES || b->kind == TWO_VALUES) {
         const drove_matrix y =
             drove_matrix_dense(b->x, DROVE_TYPE_F32, b->n_rows, b->kind == VALUES ? 1 : 2);
         DROVE_TRY(drove_arrays_set_values(a, &y));
     } else if (b->kind == LABELS) {
         static const uint8_t on[16] = {1, 0, 1, 1, 0, 1, 1, 1, 0, 1, 1, 1};
-        const drove_matrix y =
-            drove_matrix_dense(on, DROVE_TYPE_U8, b->n_rows, b->n_classes);
+        const drove_matrix y = drove_matrix_dense(on, DROVE_TYPE_U8, b->n_rows, b->n_classes);
         DROVE_TRY(drove_arrays_set_labels(a, &y, NULL));
     }
     const drove_matrix w = drove_matrix_dense(weight, DROVE_TYPE_F32, b->n_rows, 1);
@@ -65,9 +64,9 @@ static drove_status next(void *context, drove_batch_request *request)
     }
     const batch *b = &s->batch[s->at++];
     for (size_t i = 0; i < b->n_rows * b->n_features; i++) bytes[i] = (uint8_t)b->x[i];
-    const drove_matrix x =
-        b->is_bytes ? drove_matrix_dense(bytes, DROVE_TYPE_U8, b->n_rows, b->n_features)
-                    : drove_matrix_dense(b->x, DROVE_TYPE_F32, b->n_rows, b->n_features);
+    const drove_matrix x = b->is_bytes
+                               ? drove_matrix_dense(bytes, DROVE_TYPE_U8, b->n_rows, b->n_features)
+                               : drove_matrix_dense(b->x, DROVE_TYPE_F32, b->n_rows, b->n_features);
     DROVE_TRY(drove_arrays_set_dense(request->rows, &x));
     if (b->is_image) DROVE_TRY(drove_arrays_set_images(request->rows, 1, 1, b->n_features));
     return set_targets(request->rows, b);
@@ -154,8 +153,7 @@ static void names_are_put_in_order(void **state)
     name(&s.batch[0]);
     s.batch[0].class[3] = 3;
     drove_data *d = written(&s, 4);
-    for (size_t c = 0; c < 4; c++)
-        assert_string_equal(d->storage->class_name[c], in_order[c]);
+    for (size_t c = 0; c < 4; c++) assert_string_equal(d->storage->class_name[c], in_order[c]);
     for (size_t i = 0; i < 4; i++) assert_string_equal(class_of(d, i), words[i]);
     drove_data_destroy(d);
     s.batch[0].name[0] = "-3";
@@ -205,25 +203,32 @@ static void batches_must_go_together(void **state)
         batch *a = &s.batch[0], *b = &s.batch[1];
         const char *text = NULL;
         if (which == 0) b->is_bytes = true, text = "batch 2: expected ";
-        if (which == 1) b->n_features = 2, text = "batch 2: expected 3 features as in the batches "
-                                                  "before, found 2";
+        if (which == 1)
+            b->n_features = 2, text = "batch 2: expected 3 features as in the batches "
+                                      "before, found 2";
         if (which == 2) b->is_image = true, text = "batch 2: expected images of the same size";
         if (which == 3) b->kind = VALUES, text = "batch 2: expected ";
-        if (which == 4) b->has_weights = true, text = "expected no weights as in the batches "
-                                                      "before, found some";
-        if (which == 5) a->has_weights = true, text = "expected weights as in the batches before, "
-                                                      "found none";
-        if (which == 6) a->kind = VALUES, b->kind = TWO_VALUES, text = "expected 1 values as in "
-                                                                       "the batches before, found 2";
+        if (which == 4)
+            b->has_weights = true, text = "expected no weights as in the batches "
+                                          "before, found some";
+        if (which == 5)
+            a->has_weights = true, text = "expected weights as in the batches before, "
+                                          "found none";
+        if (which == 6)
+            a->kind = VALUES, b->kind = TWO_VALUES,
+            text = "expected 1 values as in "
+                   "the batches before, found 2";
         if (which == 7) {
             a->kind = b->kind = LABELS;
             b->n_classes = 2;
             text = "expected 3 labels as in the batches before, found 2";
         }
-        if (which == 8) name(a), text = "expected names of the classes as in the batches before, "
-                                        "found none";
-        if (which == 9) name(b), text = "expected classes without names as in the batches before, "
-                                        "found some";
+        if (which == 8)
+            name(a), text = "expected names of the classes as in the batches before, "
+                            "found none";
+        if (which == 9)
+            name(b), text = "expected classes without names as in the batches before, "
+                            "found some";
         if (which == 10) {
             name(a), name(b);
             b->name[3] = "8";

@@ -32,21 +32,38 @@ static void endings_tell_the_format(void **state)
     (void)state;
     static const struct {
         const char *path, *format; /* NULL: none */
-    } cases[] = {{"x.csv", "table"},       {"x.tsv", "table"},    {"x.tab", "table"},
-                 {"x.psv", "table"},       {"x.txt", "table"},    {"x.dat", "table"},
-                 {"x.data", "table"},      {"X.CSV", "table"},    {"x.csv.gz", "table"},
-                 {"x.txt.zst", "table"},   {"x.Tsv.GZ", "table"}, {".csv", NULL},
-                 {"x.gz", NULL},           {"x.zst", NULL},       {"xcsv", NULL},
-                 {"x.csv.bz2", NULL},      {"x.rows", "rows"},    {"x.npz", "npz"},
-                 {"x.tar", "webdataset"},  {"x.tgz", "webdataset"},
-                 {"x.tar.gz", "webdataset"}, {"x.TAR.zst", "webdataset"},
-                 {".rows", NULL},          {"x.rowss", NULL},     {"x.tar.bz2", NULL},
+    } cases[] = {{"x.csv", "table"},
+                 {"x.tsv", "table"},
+                 {"x.tab", "table"},
+                 {"x.psv", "table"},
+                 {"x.txt", "table"},
+                 {"x.dat", "table"},
+                 {"x.data", "table"},
+                 {"X.CSV", "table"},
+                 {"x.csv.gz", "table"},
+                 {"x.txt.zst", "table"},
+                 {"x.Tsv.GZ", "table"},
+                 {".csv", NULL},
+                 {"x.gz", NULL},
+                 {"x.zst", NULL},
+                 {"xcsv", NULL},
+                 {"x.csv.bz2", NULL},
+                 {"x.rows", "rows"},
+                 {"x.npz", "npz"},
+                 {"x.tar", "webdataset"},
+                 {"x.tgz", "webdataset"},
+                 {"x.tar.gz", "webdataset"},
+                 {"x.TAR.zst", "webdataset"},
+                 {".rows", NULL},
+                 {"x.rowss", NULL},
+                 {"x.tar.bz2", NULL},
                  {"", NULL}};
     for (size_t i = 0; i < DROVE_COUNT(cases); i++) {
         char expected[64], keyed[64];
         (void)unlink(cases[i].path);
-        snprintf(expected, sizeof expected, "%s%s%s", cases[i].format != NULL ? cases[i].format : "",
-                 cases[i].format != NULL ? ":" : "", cases[i].path);
+        snprintf(expected, sizeof expected, "%s%s%s",
+                 cases[i].format != NULL ? cases[i].format : "", cases[i].format != NULL ? ":" : "",
+                 cases[i].path);
         expands(cases[i].path, expected);
         snprintf(keyed, sizeof keyed, "%s?label=a", cases[i].path);
         strcat(expected, "?label=a");
