@@ -62,14 +62,22 @@ echo 'int seen_far(int); int main(void) { return seen_far(7) != 0 || seen_far(6)
 cat >>CMakeLists.txt <<'END_OF_FILE'
 add_executable(test_slow tests/test_slow.c)
 target_link_libraries(test_slow PRIVATE drove_sync)
-add_test(NAME test_slow COMMAND test_slow)
+add_test(NAME test_slow COMMAND test_slow WORKING_DIRECTORY ${CMAKE_BINARY_DIR})
 set_tests_properties(test_slow PROPERTIES LABELS unit/sync)
 add_dependencies(drove_unit_sync_tests test_slow)
 END_OF_FILE
 cat >tests/test_slow.c <<'END_OF_FILE'
+#include <stdio.h>
 #include <unistd.h>
 int seen_slowly(int a);
-int main(void) { usleep(300000); return seen_slowly(7) != 14; }
+int main(void)
+{
+    FILE *f = fopen("slow.txt", "a");
+    fputs("ran\n", f);
+    fclose(f);
+    usleep(300000);
+    return seen_slowly(7) != 14;
+}
 END_OF_FILE
 git init -q -b main . && git add -A && git commit -qm first
 
@@ -116,6 +124,21 @@ wc -l <build/mutate/build/ran.txt >../before.txt
 scripts/mutate --own --jobs 1 --results ../slow.jsonl --replay slow.jsonl >../out.txt 2>&1 || { cat ../out.txt; exit 1; }
 grep -q '\[test_slow\]' ../out.txt || { cat ../out.txt; exit 1; }
 [ "$(wc -l <build/mutate/build/ran.txt)" -eq "$(cat ../before.txt)" ] || { echo "the faster test ran first"; exit 1; }
+
+# A signal ends it at once, in the midst of a test that hangs, and the copy is as it was.
+list 'return a * 2;' 'for (;;) if (a == 999) return 0;' >hangs.jsonl
+scripts/mutate --own --jobs 1 --results ../hangs.jsonl --replay hangs.jsonl >../out.txt 2>&1 &
+pid=$!
+n_slow=$(wc -l <build/mutate/build/slow.txt)
+for _ in $(seq 300); do [ "$(wc -l <build/mutate/build/slow.txt)" -gt "$n_slow" ] && break; sleep 0.1; done
+sleep 0.5
+began=$(date +%s)
+kill $pid
+status=0
+wait $pid || status=$?
+[ $status -eq 143 ] || { echo "expected status 143, found $status"; cat ../out.txt; exit 1; }
+[ $(($(date +%s) - began)) -le 4 ] || { echo "it took $(($(date +%s) - began)) s to end"; exit 1; }
+cmp -s src/sync/a.c build/mutate/tree/src/sync/a.c || { echo "the copy is left mutated"; exit 1; }
 
 # Random ones: the same seed goes on where it stopped, and what is there is not made again.
 scripts/mutate --folders sync --seed 3 --count 2 --results ../r.jsonl >../out.txt 2>&1 || { cat ../out.txt; exit 1; }
