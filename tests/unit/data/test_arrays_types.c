@@ -28,12 +28,16 @@ static void numbers_of_every_type_are_read(void **state)
     static const struct {
         size_t size;
         double least, largest;
-    } types[] = {[DROVE_TYPE_F32] = {4, -1.5, 0x1p100},   [DROVE_TYPE_F64] = {8, -1e-300, 1e300},
-                 [DROVE_TYPE_U8] = {1, 0, 255},           [DROVE_TYPE_I8] = {1, -128, 127},
-                 [DROVE_TYPE_U16] = {2, 0, 65535},        [DROVE_TYPE_I16] = {2, -32768, 32767},
-                 [DROVE_TYPE_U32] = {4, 0, 4294967295.0}, [DROVE_TYPE_I32] = {4, -2147483648.0,
-                                                                              2147483647.0},
-                 [DROVE_TYPE_U64] = {8, 0, 0x1p64},       [DROVE_TYPE_I64] = {8, -0x1p63, 0x1p63},
+    } types[] = {[DROVE_TYPE_F32] = {4, -1.5, 0x1p100},
+                 [DROVE_TYPE_F64] = {8, -1e-300, 1e300},
+                 [DROVE_TYPE_U8] = {1, 0, 255},
+                 [DROVE_TYPE_I8] = {1, -128, 127},
+                 [DROVE_TYPE_U16] = {2, 0, 65535},
+                 [DROVE_TYPE_I16] = {2, -32768, 32767},
+                 [DROVE_TYPE_U32] = {4, 0, 4294967295.0},
+                 [DROVE_TYPE_I32] = {4, -2147483648.0, 2147483647.0},
+                 [DROVE_TYPE_U64] = {8, 0, 0x1p64},
+                 [DROVE_TYPE_I64] = {8, -0x1p63, 0x1p63},
                  [DROVE_TYPE_BOOL] = {1, 0, 1}};
     char memory[64] = {0};
     for (size_t type = 0; type < DROVE_COUNT(types); type++) {
@@ -127,8 +131,12 @@ static void images_have_as_many_numbers_as_a_row(void **state)
     const drove_matrix x = drove_matrix_dense(values, DROVE_TYPE_F32, 1, 24);
     ok(drove_arrays_set_dense(a, &x));
     ok(drove_arrays_set_images(a, 2, 3, 4));
-    static const size_t wrong[][3] = {{2, 3, 5}, {0, 3, 4}, {2, 0, 4}, {SIZE_MAX, 3, 8},
-                                      {SIZE_MAX / 2 + 1, 2, 24}, {2, SIZE_MAX / 2 + 1, 24},
+    static const size_t wrong[][3] = {{2, 3, 5},
+                                      {0, 3, 4},
+                                      {2, 0, 4},
+                                      {SIZE_MAX, 3, 8},
+                                      {SIZE_MAX / 2 + 1, 2, 24},
+                                      {2, SIZE_MAX / 2 + 1, 24},
                                       {3, 4, SIZE_MAX}};
     for (size_t i = 0; i < DROVE_COUNT(wrong); i++)
         refused(drove_arrays_set_images(a, wrong[i][0], wrong[i][1], wrong[i][2]), DROVE_E_SHAPE,
@@ -179,9 +187,8 @@ static void starts_and_indices_have_any_whole_type(void **state)
             ok(drove_arrays_create(&a));
             ok(drove_arrays_set_sparse(a, &x));
             /* 64-bit starts and 32-bit indices are drove's own */
-            assert_int_equal(drove_arrays_copied_bytes(a),
-                             (s < 2 ? 4 * sizeof(uint64_t) : 0) +
-                                 (k >= 2 ? 4 * sizeof(uint32_t) : 0));
+            assert_int_equal(drove_arrays_copied_bytes(a), (s < 2 ? 4 * sizeof(uint64_t) : 0) +
+                                                               (k >= 2 ? 4 * sizeof(uint32_t) : 0));
             drove_data *d = open_data(drove_arrays_name(a));
             for (size_t row = 0; row < 3; row++)
                 for (size_t j = 0; j < 5; j++) {
@@ -209,9 +216,11 @@ static void starts_and_indices_are_checked(void **state)
             memcpy(own_start, start, sizeof start);
             memcpy(own_column, column, sizeof column);
             if (which == 0) own_start[0] = 1, text = "start[0]: expected 0 first";
-            if (which == 1) own_start[2] = 1, text = "start[2]: expected 0 first and then ascending "
-                                                     "numbers, found 1 after 2";
-            if (which == 2) own_column[3] = 5, text = "index[3]: expected a number below 5, found 5";
+            if (which == 1)
+                own_start[2] = 1, text = "start[2]: expected 0 first and then ascending "
+                                         "numbers, found 1 after 2";
+            if (which == 2)
+                own_column[3] = 5, text = "index[3]: expected a number below 5, found 5";
             if (which == 3) own_column[0] = -1, text = is_signed ? "below 5, found -1" : "below 5";
             if (which == 4) own_start[3] = -1, text = "start[3]: ";
             if (which == 5) own_column[3] = 4;

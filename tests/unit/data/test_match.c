@@ -10,8 +10,8 @@
 
 static drove_storage dense(size_t n_features)
 {
-    return (drove_storage){
-        .n_features = n_features, .x_kind = DROVE_X_F32, .y_kind = DROVE_Y_VALUE};
+    return (
+        drove_storage){.n_features = n_features, .x_kind = DROVE_X_F32, .y_kind = DROVE_Y_VALUE};
 }
 
 static void refused(const drove_storage *train, drove_storage *test, bool use_labels,
@@ -217,8 +217,9 @@ static void numbers_are_names_too(void **state)
     assert_true(class[0] == 1 && class[1] == 0 && class[2] == 0);
     train.n_classes = 1;
     class[2] = 1;
-    refused(&train, &test, true, "row 1: expected one of the training data's 1 classes (0 .. 0), "
-                                 "found \"1\"");
+    refused(&train, &test, true,
+            "row 1: expected one of the training data's 1 classes (0 .. 0), "
+            "found \"1\"");
 }
 
 int main(void)
