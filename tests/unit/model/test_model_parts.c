@@ -278,6 +278,28 @@ static void values_of_a_file_are_the_first_parameters(void **state)
     drove__graph_fini(&g);
 }
 
+/* One bias is one, too. */
+static void a_single_output_has_its_bias(void **state)
+{
+    (void)state;
+    static const drove_model_io regression = {.n_features = 3};
+    drove_graph g;
+    drove_model *m;
+    drove_node *node;
+    drove__graph_init(&g, "single");
+    assert_int_equal(drove__graph_add(&g, &drove__layer_dense, "fc", NULL, &node), DROVE_OK);
+    node->opt.n_out = 1;
+    node->values = (drove_node_values){
+        .n_w = 3, .n_b = 1, .n_in = 3, .w = counted(3, 10), .b = counted(1, 70)};
+    assert_int_equal(drove__model_create_graph(&g, "v.onnx", "", &regression, &m), DROVE_OK);
+    assert_int_equal(drove__graph_take_values(&g, m), DROVE_OK);
+    for (size_t i = 0; i < 3; i++)
+        assert_true(m->initial[m->layer[0].w_offset + i] == 10 + (float)i);
+    assert_true(m->initial[m->layer[0].b_offset] == 70);
+    drove__model_destroy(m);
+    drove__graph_fini(&g);
+}
+
 /* Rows of the data's own image are in the data's order. */
 static void rows_of_the_input_stay_as_they_are(void **state)
 {
@@ -349,6 +371,7 @@ int main(void)
         cmocka_unit_test(a_pass_takes_what_it_said),
         cmocka_unit_test(a_pass_without_bounds_is_not_counted),
         cmocka_unit_test(values_of_a_file_are_the_first_parameters),
+        cmocka_unit_test(a_single_output_has_its_bias),
         cmocka_unit_test(rows_of_the_input_stay_as_they_are),
         cmocka_unit_test(values_that_do_not_fit_are_refused),
     };
