@@ -75,8 +75,7 @@ static void what_has_no_kernels_is_told(void **state)
     };
     for (size_t c = 0; c < DROVE_COUNT(cases); c++) {
         drove_precision p = {.text = "as before"};
-        drove_status status =
-            drove__precision_resolve(cases[c].signature, cases[c].is_sparse, &p);
+        drove_status status = drove__precision_resolve(cases[c].signature, cases[c].is_sparse, &p);
         if (status != cases[c].status || strstr(drove_error_text(), cases[c].text) == NULL)
             fail_msg("%s: status %d: %s", cases[c].signature, status, drove_error_text());
         assert_string_equal(p.text, "as before");
