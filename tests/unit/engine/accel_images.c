@@ -199,6 +199,31 @@ static void build_inception(drove_graph *g)
     head(g, "end", 1.0f);
 }
 
+/* Every kind of layer reads one blob, and all but the last add to its derivative. */
+static void build_readers(drove_graph *g)
+{
+    convolution(g, "one", NULL, 4, 3, 1, 1);
+    window(add(g, &drove__layer_max_pool, "max", "one"), 3, 1, 1);
+    window(add(g, &drove__layer_average_pool, "mean", "one"), 3, 1, 1);
+    drove_node *n = add(g, &drove__layer_lrn, "lrn", "one");
+    n->opt.size = 3;
+    n->opt.alpha = n->opt.beta = 0.5f;
+    n->opt.kappa = 1.0f;
+    add(g, &drove__layer_activation, "tanh", "one")->act = DROVEK_TANH;
+    add(g, &drove__layer_batch_norm, "norm", "one")->opt.epsilon = 1e-3f;
+    add(g, &drove__layer_dropout, "some", "one")->opt.ratio = 0.3f;
+    add(g, &drove__layer_softmax, "softmax", "one");
+    convolution(g, "three", "one", 4, 3, 1, 1);
+    join(add(g, &drove__layer_sum, "sum", "one"), "max", "three");
+    join(add(g, &drove__layer_concat, "first", "sum"), "mean", "lrn");
+    join(add(g, &drove__layer_concat, "second", "tanh"), "norm", "some");
+    join(add(g, &drove__layer_concat, "third", "softmax"), "one", NULL);
+    join(add(g, &drove__layer_concat, "all", "first"), "second", "third");
+    convolution(g, "last", "one", 4, 1, 1, 0);
+    join(add(g, &drove__layer_concat, "both", "all"), "last", NULL);
+    end(g);
+}
+
 const images_case images_cases[] = {
     {"lenet", "lenet", NULL, 1, 17, 19, false},
     {"strides", NULL, build_strides, 4, 13, 12, false},
@@ -212,6 +237,7 @@ const images_case images_cases[] = {
     {"residual", NULL, build_residual, 3, 6, 7, false},
     {"softmax", NULL, build_softmax, 3, 6, 7, false},
     {"inception", NULL, build_inception, 4, 9, 9, false},
+    {"readers", NULL, build_readers, 2, 5, 6, false},
     {NULL, NULL, NULL, 0, 0, 0, false},
 };
 
