@@ -21,6 +21,7 @@ enum {                         /* bits of XCR0 */
        SAVES_TILES = 3u << 17, /* tile configuration, tile data */
        TILE_DATA = 18          /* the last one's number */
 };
+enum { HAS_AVX_VNNI = 1u << 4 };                   /* CPUID 7.1, EAX */
 enum { HAS_AMX = 1u << 22 | 1u << 24 | 1u << 25 }; /* CPUID 7.0, EDX: bf16, tiles, int8 */
 enum { REQ_XCOMP_PERM = 0x1023 };                  /* arch_prctl: Linux 5.16 and later */
 
@@ -53,13 +54,15 @@ static void detect_features(void)
     if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return;
     if (!fma_f16c || !has(b, bit_AVX2) || (saved & SAVES_YMM) != SAVES_YMM) return;
     features |= DROVE_CPU_AVX2;
+    unsigned more, unused;
+    if (!__get_cpuid_count(7, 1, &more, &unused, &unused, &unused)) more = 0;
+    if (has(more, HAS_AVX_VNNI)) features |= DROVE_CPU_AVX_VNNI;
     if (!has(b, bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL)) return;
     if ((saved & SAVES_ZMM) != SAVES_ZMM) return;
     features |= DROVE_CPU_AVX512;
     if (has(c, bit_AVX512VNNI)) features |= DROVE_CPU_VNNI;
     if (has(d, HAS_AMX) && may_use_tiles(saved)) features |= DROVE_CPU_AMX;
-    if (__get_cpuid_count(7, 1, &a, &b, &c, &d) && has(a, bit_AVX512BF16))
-        features |= DROVE_CPU_BF16;
+    if (has(more, bit_AVX512BF16)) features |= DROVE_CPU_BF16;
 }
 
 static void detect_vendor(void)

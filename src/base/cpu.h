@@ -11,7 +11,8 @@ enum {
     DROVE_CPU_NEON = 1u << 3,
     DROVE_CPU_DOTPROD = 1u << 4, /* SDOT and UDOT of ARMv8.2; implies NEON                */
     DROVE_CPU_BF16 = 1u << 5,    /* AVX512_BF16                                           */
-    DROVE_CPU_AMX = 1u << 6      /* AMX_TILE, AMX_BF16, AMX_INT8; the system lets us use them */
+    DROVE_CPU_AMX = 1u << 6,     /* AMX_TILE, AMX_BF16, AMX_INT8; the system lets us use them */
+    DROVE_CPU_AVX_VNNI = 1u << 7 /* the instructions of AVX512_VNNI in registers of AVX2  */
 };
 
 uint32_t    drove__cpu_features(void); /* detected once, thread-safe                      */

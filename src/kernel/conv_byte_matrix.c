@@ -8,7 +8,7 @@
 
 #define CHUNK_BYTES ((size_t)768 << 10) /* of columns, but at least one line */
 
-enum { MOST_PLANES = 2, TILE_K = 64, TILE = 16, MOST_BLOCK = 16, SET = 1024 };
+enum { MOST_PLANES = 2, COPY_BYTES = 64, COPY_ROWS = 16, MOST_BLOCK = 16, SET = 1024 };
 
 /* ---- shapes ---- */
 
@@ -36,26 +36,28 @@ size_t drovek_byte_matrix_k(const drovek_conv_shape *s)
     return s->window.kh * s->window.kw * (s->c / s->groups);
 }
 
-/* Clock cycles of a position, roughly: of 16 rows a tile takes 16 to multiply and 64 to store, and
- * a window's line of a row 2, and 2 for every 64 bytes, to copy. */
-static double cost_of(const drovek_conv_shape *s, size_t block)
+/* Clock cycles of 16 positions, roughly: to copy, a window's line of a row takes 2, and 2 for every
+ * 64 bytes. */
+static double cost_of(const drovek_conv_shape *s, const drovek_planes_cost *cost, size_t block)
 {
     const drovek_conv_shape wide = in_blocks(s, block);
     const size_t line = wide.window.kw * s->c, k = wide.window.kh * line;
-    const size_t n_tiles = (k + TILE_K - 1) / TILE_K, n_columns = (wide.o + TILE - 1) / TILE;
-    const size_t copies = wide.window.kh * (2 + 2 * ((line + TILE_K - 1) / TILE_K));
-    return (double)(n_columns * (16 * n_tiles + 64) + TILE * copies) / (double)block;
+    const size_t n_k = (k + cost->k - 1) / cost->k;
+    const size_t n_columns = (wide.o + cost->columns - 1) / cost->columns;
+    const size_t copies = wide.window.kh * (2 + 2 * ((line + COPY_BYTES - 1) / COPY_BYTES));
+    const size_t products = n_columns * (cost->multiply * n_k + cost->store);
+    return (double)(products + COPY_ROWS * copies) / (double)block;
 }
 
 /* A sum stays one that is rounded once, if it is without blocks. */
-static size_t choose_block(const drovek_conv_shape *s)
+static size_t choose_block(const drovek_conv_shape *s, const drovek_planes_cost *cost)
 {
     size_t best = 1;
     if (s->groups > 1 || s->window.dw > 1 || is_direct(s)) return 1;
     for (size_t n = 2; n <= s->ow && n <= MOST_BLOCK; n++) {
         const drovek_conv_shape wide = in_blocks(s, n);
         if (s->ow % n != 0 || drovek_byte_matrix_k(&wide) > DROVEK_PLANES_K) continue;
-        if (cost_of(s, n) < cost_of(s, best)) best = n;
+        if (cost_of(s, cost, n) < cost_of(s, cost, best)) best = n;
     }
     return best;
 }
@@ -100,10 +102,10 @@ static drove_status make_padded(drovek_byte_matrix *v, size_t *size_bytes)
 }
 
 drove_status drovek_byte_matrix_init(drovek_byte_matrix *v, const drovek_conv_shape *s,
-                                     size_t max_rows, bool by_image, bool reorders,
-                                     size_t *size_bytes)
+                                     const drovek_planes_cost *cost, size_t max_rows, bool by_image,
+                                     bool reorders, size_t *size_bytes)
 {
-    const size_t line = DROVE_CACHE_LINE, block = choose_block(s);
+    const size_t line = DROVE_CACHE_LINE, block = choose_block(s, cost);
     *v = (drovek_byte_matrix){.shape = in_blocks(s, block),
                               .block = block,
                               .is_direct = is_direct(s)};

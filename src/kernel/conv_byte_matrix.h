@@ -35,12 +35,12 @@ size_t drovek_byte_matrix_k(const drovek_conv_shape *s);
 size_t drovek_byte_matrix_lines(const drovek_conv_shape *s, size_t max_rows, size_t line_bytes,
                                 size_t most);
 
-/* For windows of s, of at most max_rows images, one at a time if by_image.  reorders: the weights
- * get an order of their own even without blocks.  Adds to *size_bytes.  fini accepts what a failed
- * init leaves, and zeros.  Errors: DROVE_E_NOMEM. */
+/* For windows of s, of at most max_rows images, one at a time if by_image; in the blocks that cost
+ * least.  reorders: the weights get an order of their own even without blocks.  Adds to
+ * *size_bytes.  fini accepts what a failed init leaves, and zeros.  Errors: DROVE_E_NOMEM. */
 drove_status drovek_byte_matrix_init(drovek_byte_matrix *v, const drovek_conv_shape *s,
-                                     size_t max_rows, bool by_image, bool reorders,
-                                     size_t *size_bytes);
+                                     const drovek_planes_cost *cost, size_t max_rows, bool by_image,
+                                     bool reorders, size_t *size_bytes);
 void         drovek_byte_matrix_fini(drovek_byte_matrix *v);
 
 /* The weights w of the convolution s as v's products need them: of v for s, [k][block * o] of each

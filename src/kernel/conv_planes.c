@@ -60,6 +60,12 @@ static bool can_turn_round(const drovek_conv_shape *s)
     return w->sh == 1 && w->sw == 1 && w->ph <= (w->kh - 1) * w->dh && w->pw <= (w->kw - 1) * w->dw;
 }
 
+/* Whether that convolution has more than a quarter more products: of the zeros round its images. */
+static bool is_wasteful(const drovek_conv_shape *s)
+{
+    return 4 * s->h * s->w > 5 * s->oh * s->ow;
+}
+
 /* ---- making ---- */
 
 static drove_status allocate(drovek_conv *conv, void *to, size_t n_bytes)
@@ -84,10 +90,11 @@ static drove_status make_data(drovek_conv *conv, integer_conv *v)
     const drovek_conv_shape *s = &conv->opt.shape;
     const size_t k = drovek_byte_matrix_k(s), line_floats = s->ow * k;
     if ((conv->opt.passes & DROVEK_CONV_DATA) == 0) return DROVE_OK;
-    v->gathers = can_turn_round(s);
+    const drovek_planes_cost *cost = &conv->opt.kernels->planes->cost;
+    v->gathers = can_turn_round(s) && !(cost->spares_products && is_wasteful(s));
     if (v->gathers) {
         const drovek_conv_shape t = turned_round(s);
-        return drovek_byte_matrix_init(&v->out, &t, conv->opt.max_rows, false, true,
+        return drovek_byte_matrix_init(&v->out, &t, cost, conv->opt.max_rows, false, true,
                                        &conv->size_bytes);
     }
     v->n_back =
@@ -108,8 +115,8 @@ static drove_status create(drovek_conv *conv)
     *v = (integer_conv){.image_bytes = s->c * s->h * s->w + DROVE_CACHE_LINE};
     conv->size_bytes = sizeof *v;
     if (turns) DROVE_TRY(allocate(conv, &v->image, MOST_PLANES * v->image_bytes));
-    DROVE_TRY(
-        drovek_byte_matrix_init(&v->in, s, conv->opt.max_rows, turns, false, &conv->size_bytes));
+    DROVE_TRY(drovek_byte_matrix_init(&v->in, s, &conv->opt.kernels->planes->cost,
+                                      conv->opt.max_rows, turns, false, &conv->size_bytes));
     DROVE_TRY(make_wide(conv, v));
     return make_data(conv, v);
 }

@@ -11,10 +11,11 @@
 static const drovek_table *const tiers[] = {
     &drovek_ref,
 #if DROVEK_X86
-    &drovek_avx2, &drovek_avx512,  &drovek_avx512vnni, &drovek_avx512bf16, &drovek_avx512amx,
+    &drovek_avx2,       &drovek_avx2vnni,   &drovek_avx512,
+    &drovek_avx512vnni, &drovek_avx512bf16, &drovek_avx512amx,
 #endif
 #if DROVEK_ARM
-    &drovek_neon, &drovek_dotprod,
+    &drovek_neon,       &drovek_dotprod,
 #endif
 };
 
@@ -104,10 +105,12 @@ drovek_table drovek_narrow(const drovek_table *chosen, drovek_factors factors)
     if (factors == DROVEK_FACTORS_F32) return t;
     if (factors != DROVEK_FACTORS_BF16) {
         drovek_gemm_f32_fn *own = factors == DROVEK_FACTORS_I8 ? t.gemm_i8 : t.gemm_i16;
-        if (own == NULL) return t;
-        t.gemm_f32 = own;
+        const drovek_planes_ops *bytes = t.integers;
+        if (bytes != NULL && bytes->one_wide && factors == DROVEK_FACTORS_I16) bytes = NULL;
+        if (own == NULL && bytes == NULL) return t;
+        if (own != NULL) t.gemm_f32 = own;
         t.factors = factors;
-        t.planes = t.integers;
+        t.planes = bytes;
         return t;
     }
 #define X(k) t.k##_f32 = t.bf16.k;
@@ -124,6 +127,7 @@ const char *const *drovek_tiers(void)
         "ref",
 #if DROVEK_X86
         "avx2",
+        "avx2vnni",
         "avx512",
         "avx512vnni",
         "avx512bf16",

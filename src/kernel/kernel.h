@@ -169,13 +169,14 @@ typedef void drovek_adam_f32_fn(float *out, const float *in, float *m1_out, cons
     X(gemm) X(matvec) X(matvec_t) X(ger) X(outer) X(spmatvec) X(spger) X(spouter)
 
 /* What factors are rounded to; or what the caller promises that they are, so that products of
- * narrower numbers give what those of singles would: integers of 8 or 16 bits,
- * each array's times a power of two. */
+ * narrower numbers give what those of singles would: integers of 8 or 16 bits, each array's times a
+ * power of two; I8_I16: of the two factors of a product one has 8. */
 typedef enum drovek_factors {
     DROVEK_FACTORS_F32,
     DROVEK_FACTORS_BF16,
     DROVEK_FACTORS_I8,
-    DROVEK_FACTORS_I16
+    DROVEK_FACTORS_I16,
+    DROVEK_FACTORS_I8_I16
 } drovek_factors;
 
 typedef struct drovek_products {

@@ -57,7 +57,9 @@ void drovek_gemm_f32_onednn(bool trans_a, bool trans_b, size_t m, size_t n, size
 /* The widest instructions of a tier. */
 static dnnl_cpu_isa_t isa_of_tier(const char *tier)
 {
-    return tier != NULL && strcmp(tier, "avx2") == 0 ? dnnl_cpu_isa_avx2 : dnnl_cpu_isa_all;
+    const bool is_avx2 =
+        tier != NULL && (strcmp(tier, "avx2") == 0 || strcmp(tier, "avx2vnni") == 0);
+    return is_avx2 ? dnnl_cpu_isa_avx2 : dnnl_cpu_isa_all;
 }
 
 bool drovek_onednn_is_within(const char *isa)

@@ -98,6 +98,14 @@ typedef void drovek_planes_max_pool_back_fn(const drovek_pool *p, const drovek_p
 
 typedef void drovek_planes_turn_fn(uint8_t *to, const uint8_t *from, size_t c, size_t n);
 
+/* What gemm costs, in clock cycles of 16 rows of op(A), roughly.  Convolutions choose by it what
+ * they multiply (conv_byte_matrix.h). */
+typedef struct drovek_planes_cost {
+    unsigned k, columns;      /* terms and columns of C that are multiplied together, in a step */
+    unsigned multiply, store; /* a step; writing a step's columns */
+    bool     spares_products; /* rather more sums of floats than a quarter more products */
+} drovek_planes_cost;
+
 typedef struct drovek_planes_ops {
     drovek_planes_gemm_fn          *gemm;
     drovek_planes_round_fn         *round;
@@ -105,7 +113,9 @@ typedef struct drovek_planes_ops {
     drovek_planes_turn_fn          *turn;
     drovek_planes_max_pool_fn      *max_pool;
     drovek_planes_max_pool_back_fn *max_pool_back;
-    const char                     *source; /* "drove amx_int8" */
+    const char                     *source;   /* "drove amx_int8" */
+    bool                            one_wide; /* two factors of 16 bits: floats are faster */
+    drovek_planes_cost              cost;
 } drovek_planes_ops;
 
 #endif

@@ -11,7 +11,7 @@
 
 static const uint32_t everything = DROVE_CPU_AVX2 | DROVE_CPU_AVX512 | DROVE_CPU_VNNI |
                                    DROVE_CPU_NEON | DROVE_CPU_DOTPROD | DROVE_CPU_BF16 |
-                                   DROVE_CPU_AMX;
+                                   DROVE_CPU_AMX | DROVE_CPU_AVX_VNNI;
 
 static void test_ref_fills_every_slot(void **state)
 {
@@ -51,10 +51,14 @@ static void check_narrow(const drovek_table *t)
     assert_memory_equal(&narrow, t, sizeof narrow);
     assert_null(narrow.planes);
     narrow = drovek_narrow(t, DROVEK_FACTORS_I8);
-    assert_ptr_equal(narrow.planes, t->gemm_i8 != NULL ? t->integers : NULL);
+    assert_ptr_equal(narrow.planes, t->integers);
     assert_ptr_equal(narrow.gemm_f32, t->gemm_i8 != NULL ? t->gemm_i8 : t->gemm_f32);
+    narrow = drovek_narrow(t, DROVEK_FACTORS_I8_I16);
+    assert_ptr_equal(narrow.planes, t->integers);
     narrow = drovek_narrow(t, DROVEK_FACTORS_I16);
     assert_ptr_equal(narrow.gemm_f32, t->gemm_i16 != NULL ? t->gemm_i16 : t->gemm_f32);
+    const bool has_planes = t->integers != NULL && !t->integers->one_wide;
+    assert_ptr_equal(narrow.planes, has_planes ? t->integers : NULL);
 }
 
 static void test_cap_is_obeyed(void **state)
@@ -93,6 +97,11 @@ static void test_each_tier_brings_its_own(void **state)
     assert_ptr_equal(t.sgd_f32, drovek_avx2.sgd_f32);
     assert_int_equal(drovek_select(&t, DROVE_CPU_AVX2, NULL), DROVE_OK);
     assert_string_equal(t.isa, "avx2");
+    assert_ptr_equal(t.integers, drovek_avx2.integers);
+    assert_int_equal(drovek_select(&t, DROVE_CPU_AVX2 | DROVE_CPU_AVX_VNNI, NULL), DROVE_OK);
+    assert_string_equal(t.isa, "avx2vnni");
+    assert_ptr_equal(t.integers, drovek_avx2vnni.integers);
+    assert_ptr_equal(t.sgd_f32, drovek_avx2.sgd_f32);
     assert_int_equal(drovek_select(&t, everything, NULL), DROVE_OK);
     assert_string_equal(t.isa, "avx512amx");
     assert_ptr_equal(t.bf16.gemm, drovek_avx512amx.bf16.gemm);

@@ -182,10 +182,38 @@ static void check_not_finite(const char *isa, const drovek_planes_ops *ops)
     guarded_free_all();
 }
 
+/* n integers: the lowest there is, or the highest. */
+static drovek_planes extreme(size_t n, bool is_wide, bool is_highest)
+{
+    drovek_planes p = planes(n, 1, is_wide, 1.0f, PLACE_END);
+    memset(p.high, is_highest ? 127 : 128, n);
+    if (is_wide) memset(p.low, is_highest ? 255 : 0, n);
+    return p;
+}
+
+/* Sums as large as they can be: of as many terms as are exact, and more. */
+static void check_extremes(const char *isa, const drovek_planes_ops *ops)
+{
+    enum { M = 3, N = 5, MOST_K = 2 * DROVEK_PLANES_K };
+    static const size_t lengths[] = {2, 255, 256, 257, 512, 1024, DROVEK_PLANES_K, MOST_K};
+    float got[M * N], wanted[M * N];
+    for (unsigned variant = 0; variant < 16 * DROVE_COUNT(lengths); variant++) {
+        const size_t k = lengths[variant / 16];
+        const bool wide_a = variant & 1, wide_b = variant & 2;
+        const drovek_planes a = extreme(M * k, wide_a, variant & 4),
+                            b = extreme(N * k, wide_b, variant & 8);
+        ops->gemm(false, false, M, N, k, &a, k, &b, N, false, got, N, NULL);
+        drovek_planes_ref.gemm(false, false, M, N, k, &a, k, &b, N, false, wanted, N, NULL);
+        assert_same_bits("planes gemm of extremes", isa, M * N, got, wanted);
+        guarded_free_all();
+    }
+}
+
 static void test_products(void **state)
 {
     (void)state;
     check_all(check_products);
+    check_all(check_extremes);
     check_not_finite("ref", &drovek_planes_ref);
     check_all(check_not_finite);
 }

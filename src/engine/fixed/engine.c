@@ -125,8 +125,10 @@ static drovek_factors factors_of(const drove_engine_shared *p)
         if (y->n_w > 0 && y->act != DROVEK_LINEAR && y->act != DROVEK_RELU)
             return DROVEK_FACTORS_F32;
     }
-    return f->data <= bits && f->model <= bits && f->gradient <= bits ? DROVEK_FACTORS_I8
-                                                                      : DROVEK_FACTORS_I16;
+    const unsigned n_wide = (f->data > bits) + (f->model > bits) + (f->gradient > bits);
+    return n_wide == 0   ? DROVEK_FACTORS_I8
+           : n_wide == 1 ? DROVEK_FACTORS_I8_I16 /* no product is of two of these arrays' kinds */
+                         : DROVEK_FACTORS_I16;
 }
 
 static void destroy(drove_engine *e)

@@ -147,4 +147,5 @@ const drovek_planes_ops drovek_planes_ref = {.gemm = gemm,
                                              .turn = turn,
                                              .max_pool = max_pool,
                                              .max_pool_back = max_pool_back,
+                                             .cost = {1, 1, 16, 16, true},
                                              .source = "plain C"};

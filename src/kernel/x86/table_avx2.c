@@ -76,6 +76,7 @@ const drovek_table drovek_avx2 = {
 #undef X
                 .source = "drove, bf16 by avx2",
         },
+    .integers = &drovek_planes_avx2,
     .linear_dense = &drovek_linear_dense_avx2,
     .linear_sparse = &drovek_linear_sparse_avx2,
 };

@@ -9,6 +9,7 @@
 #include "kernel/x86/planes_amx.h"
 #include "kernel/x86/planes_avx512.h"
 #include "kernel/x86/planes_pool_avx512.h"
+#include "kernel/x86/planes_turn.h"
 
 static const drovek_planes_ops integers = {
     .gemm = planes_gemm,
@@ -17,6 +18,7 @@ static const drovek_planes_ops integers = {
     .turn = planes_turn,
     .max_pool = planes_max_pool,
     .max_pool_back = planes_max_pool_back,
+    .cost = {.k = 64, .columns = 16, .multiply = 16, .store = 64},
     .source = "drove amx_int8",
 };
 

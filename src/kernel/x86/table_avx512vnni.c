@@ -9,6 +9,7 @@
 #include "kernel/x86/planes_vnni.h"
 #include "kernel/x86/planes_avx512.h"
 #include "kernel/x86/planes_pool_avx512.h"
+#include "kernel/x86/planes_turn.h"
 
 static const drovek_planes_ops integers = {
     .gemm = planes_gemm,
@@ -17,7 +18,9 @@ static const drovek_planes_ops integers = {
     .turn = planes_turn,
     .max_pool = planes_max_pool,
     .max_pool_back = planes_max_pool_back,
+    .cost = {.k = 64, .columns = 16, .multiply = 16, .store = 64},
     .source = "drove avx512_vnni",
+    .one_wide = true,
 };
 
 const drovek_table drovek_avx512vnni = {

@@ -7,6 +7,7 @@
 #include "base/cpu.h"
 #include "base/mem.h"
 #include "kernel/bf16.h"
+#include "kernel/tiers.h"
 #include "support/engine_calls.h"
 
 #include <math.h>
@@ -627,9 +628,10 @@ static void steps_are_unbiased(void **state)
 
 /* ---- integers kept as bytes ---- */
 
-/* The words after some steps of a network, with the products of bytes or without. */
+/* The words after some steps of a network, with such products of bytes; NULL: of floats. */
 static uint32_t *words_after(const char *model, size_t n_inputs, const char *precision,
-                             const char *rounding, double decay, bool has_planes, size_t *n)
+                             const char *rounding, double decay, const drovek_planes_ops *bytes,
+                             size_t *n)
 {
     enum { FEW = 9, STEPS = 3 };
     problem p = {.storage = {.n_rows = FEW,
@@ -642,7 +644,7 @@ static uint32_t *words_after(const char *model, size_t n_inputs, const char *pre
     if (n_inputs == 28 * 28) io.image = (drove_shape){1, 28, 28};
     if (n_inputs == 3 * 32 * 32) io.image = (drove_shape){3, 32, 32};
     assert_int_equal(drovek_select(&p.kernels, drove__cpu_features(), NULL), DROVE_OK);
-    if (!has_planes) p.kernels.integers = NULL;
+    p.kernels.integers = bytes;
     p.storage.x_f32 = zeroed(FEW * n_inputs, sizeof(float));
     p.storage.y_class = zeroed(FEW, sizeof(int32_t));
     p.data = (drove_data){.storage = &p.storage, .n_rows = FEW};
@@ -679,13 +681,13 @@ static uint32_t *words_after(const char *model, size_t n_inputs, const char *pre
     return words;
 }
 
-static void check_bytes(const char *model, size_t n_inputs, const char *precision,
-                        const char *rounding, double decay)
+static void check_bytes(const drovek_planes_ops *own, const char *model, size_t n_inputs,
+                        const char *precision, const char *rounding, double decay)
 {
     size_t n, n_other;
-    uint32_t *bytes = words_after(model, n_inputs, precision, rounding, decay, true, &n);
-    uint32_t *floats = words_after(model, n_inputs, precision, rounding, decay, false, &n_other);
-    uint32_t *start = words_after(model, n_inputs, precision, rounding, 0.5, true, &n_other);
+    uint32_t *bytes = words_after(model, n_inputs, precision, rounding, decay, own, &n);
+    uint32_t *floats = words_after(model, n_inputs, precision, rounding, decay, NULL, &n_other);
+    uint32_t *start = words_after(model, n_inputs, precision, rounding, 0.5, own, &n_other);
     assert_int_equal(n, n_other);
     assert_memory_equal(bytes, floats, n * sizeof *bytes);
     assert_memory_not_equal(bytes, start, n * sizeof *bytes); /* another decay, other steps */
@@ -703,23 +705,49 @@ static void bytes_make_the_steps_of_floats(void **state)
     drovek_table k;
     (void)state;
     assert_int_equal(drovek_select(&k, drove__cpu_features(), NULL), DROVE_OK);
-    if (k.integers == NULL) {
-        print_message("%s: no products of bytes\n", k.isa);
-        skip();
-    }
+    if (k.integers == NULL) skip();
     for (size_t i = 0; i < DROVE_COUNT(roundings); i++) {
         for (size_t q = 0; q < DROVE_COUNT(precisions); q++) {
-            check_bytes("mlp:20,9", FEATURES, precisions[q], roundings[i], 0.0);
-            check_bytes("mlp:33", 70, precisions[q], roundings[i], 0.01);
+            check_bytes(k.integers, "mlp:20,9", FEATURES, precisions[q], roundings[i], 0.0);
+            check_bytes(k.integers, "mlp:33", 70, precisions[q], roundings[i], 0.01);
         }
-        check_bytes("lenet", 28 * 28, "D8M8", roundings[i], 0.0);
-        check_bytes("lenet", 28 * 28, "D8M8?scales=channel", roundings[i], 0.01);
+        check_bytes(k.integers, "lenet", 28 * 28, "D8M8", roundings[i], 0.0);
+        check_bytes(k.integers, "lenet", 28 * 28, "D8M8?scales=channel", roundings[i], 0.01);
     }
     /* images of floats may lie in blocks, and other random numbers would meet them */
-    check_bytes("cifar-quick", 3 * 32 * 32, "D8M8", "nearest", 0.0);
-    check_bytes("cifar-quick", 3 * 32 * 32, "D8M8?scales=channel", "nearest", 0.0);
-    check_bytes("mlp:20,9", FEATURES, "D9M8G7?simulated=yes", "xorshift", 0.0);
-    check_bytes("mlp:20,9", FEATURES, "D8M11?simulated=yes", "xorshift", 0.0);
+    check_bytes(k.integers, "cifar-quick", 3 * 32 * 32, "D8M8", "nearest", 0.0);
+    check_bytes(k.integers, "cifar-quick", 3 * 32 * 32, "D8M8?scales=channel", "nearest", 0.0);
+    check_bytes(k.integers, "mlp:20,9", FEATURES, "D9M8G7?simulated=yes", "xorshift", 0.0);
+    check_bytes(k.integers, "mlp:20,9", FEATURES, "D8M11?simulated=yes", "xorshift", 0.0);
+}
+
+/* Sums of integers have the same bits in every tier, so its products of bytes make the steps of
+ * plain C's.  Of convolutions this holds where the singles that they add up are exact. */
+static void check_tiers(const char *model, size_t n_inputs, const char *precision, bool both_wide)
+{
+    size_t n, n_other;
+    const drovek_planes_ops *ops = &drovek_planes_ref;
+    uint32_t *plain = words_after(model, n_inputs, precision, "shared", 0.0, ops, &n);
+    for (const char *const *tier = drovek_tiers(); *tier != NULL; tier++) {
+        drovek_table k;
+        if (drovek_select(&k, drove__cpu_features(), *tier) != DROVE_OK) continue;
+        ops = k.integers;
+        if (ops == NULL || (both_wide && ops->one_wide)) continue;
+        uint32_t *own = words_after(model, n_inputs, precision, "shared", 0.0, ops, &n_other);
+        assert_memory_equal(own, plain, n * sizeof *own);
+        drove__free(own);
+    }
+    drove__free(plain);
+}
+
+static void bytes_make_the_same_steps_in_every_tier(void **state)
+{
+    (void)state;
+    check_tiers("mlp:20,9", FEATURES, "D8M8", false);
+    check_tiers("mlp:130", 600, "D16M16", true);
+    check_tiers("mlp:20", 600, "D8M16", false);
+    check_tiers("mlp:20", 600, "D16M8?scales=channel", true);
+    check_tiers("lenet", 28 * 28, "D8M8", false);
 }
 
 static void what_it_cannot_train_is_refused(void **state)
@@ -764,6 +792,7 @@ int main(void)
         cmocka_unit_test(bf16_parameters_take_the_hosts_steps),
         cmocka_unit_test(steps_are_unbiased),
         cmocka_unit_test(bytes_make_the_steps_of_floats),
+        cmocka_unit_test(bytes_make_the_same_steps_in_every_tier),
         cmocka_unit_test(what_it_cannot_train_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
