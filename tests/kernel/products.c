@@ -48,7 +48,7 @@ static float *integers(uint64_t seed, int bits)
 
 factors products_factors(const drovek_table *tier)
 {
-    static factors all[DROVEK_FACTORS_I16 + 1];
+    static factors all[DROVEK_FACTORS_I8_I16 + 1];
     factors *f = &all[tier->factors];
     if (f->a != NULL) return *f;
     if (tier->factors == DROVEK_FACTORS_I8)

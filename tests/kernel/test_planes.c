@@ -131,6 +131,14 @@ static const struct {
               {100, 20, 25}, {3, 4, 2048},   {33, 40, 2049}, {7, 35, 4100},
               {16, 300, 1},  {200, 130, 70}, {48, 2500, 9},  {65, 30, 1024}};
 
+/* The bytes of x[rows][cols], step apart, become positive; but_last: all but the last. */
+static void make_positive(uint8_t *x, size_t rows, size_t cols, size_t step, bool but_last)
+{
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < cols; j++) x[i * step + j] &= 127;
+    if (but_last && rows > 0 && cols > 0) x[(rows - 1) * step + cols - 1] |= 128;
+}
+
 static void check_shape(const char *isa, const drovek_planes_ops *ops, size_t s, unsigned variant,
                         bool wide_a, bool wide_b)
 {
@@ -141,6 +149,8 @@ static void check_shape(const char *isa, const drovek_planes_ops *ops, size_t s,
     const drovek_planes a = planes((trans_a ? k : m) * lda + 1, 1, wide_a, 0.5f, where);
     drovek_planes b = planes((trans_b ? n : k) * ldb + 1, 2, wide_b, 0x1p-3f, where);
     if ((variant + s) % 3 == 0) b.by = units_by_column(trans_b ? k : n);
+    if ((variant / 2 + s) % 2 == 0)
+        make_positive(a.high, trans_a ? k : m, trans_a ? m : k, lda, variant / 4 == 0);
     float *before = guarded_floats(NULL, m * ldc, where);
     fill_normal(before, m * ldc, 1e4, 3);
     float *got = guarded_floats(before, m * ldc, PLACE_END);

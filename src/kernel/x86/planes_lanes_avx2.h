@@ -5,12 +5,12 @@
  * eight lanes of a register, by those of eight columns of op(B), and adds up the products in each.
  *
  *   pairs   two words; copies widen the bytes.  AVX2: vpmaddwd and an addition; AVX-VNNI: vpdpwssd.
- *   quads   four bytes, AVX-VNNI alone, of two factors of 8 bits: vpdpbusd, which takes signed
- *           bytes and unsigned ones.  op(B) is copied with 128 more, and the sums begin with what
- *           that adds to them, negated: 128 times the sum of op(A)'s row.
- *
- * AVX2's own product of quads, vpmaddubsw, is not used: its sums of two products have 16 bits, and
- * saturate.  What would keep bytes from that takes as many instructions as pairs do.
+ *   quads   four bytes, of two factors of 8 bits, by instructions that take signed bytes and
+ *           unsigned ones.  AVX-VNNI: vpdpbusd.  op(B) is copied with 128 more, and the sums begin
+ *           with what that adds to them, negated: 128 times the sum of op(A)'s row.
+ *           AVX2: vpmaddubsw, vpmaddwd by ones and an addition, where no integer of op(A) is
+ *           negative, as behind ReLU.  vpmaddubsw adds two products in 16 bits, and would saturate:
+ *           2 (127 x 128) fit.  What would do the same for negative ones takes as long as pairs.
  *
  * Sums are exact.  Of factors of 8 bits those of DROVEK_PLANES_K terms fit 32 bits.  Else those of
  * WIDE_TERMS do: op(A) is a word, and of an op(B) that has 16 bits as well each plane is multiplied
@@ -98,10 +98,11 @@ INLINE __m256i add_word_pairs(__m256i sum, __m256i a, __m256i b)
     return _mm256_add_epi32(sum, _mm256_madd_epi16(a, b));
 }
 
+/* a at least 0, b signed */
 INLINE __m256i add_byte_quads(__m256i sum, __m256i a, __m256i b)
 {
-    (void)a, (void)b;
-    return sum;
+    const __m256i pairs = _mm256_maddubs_epi16(a, b);
+    return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
 }
 #endif
 
@@ -231,7 +232,7 @@ static void fill_panels(const lane_product *w, lane_blocks *f, const lane_part *
             case HIGH_WORDS: fill_panel(to, w, t, at, n, HIGH_WORDS); break;
             case LOW_WORDS: fill_panel(to, w, t, at, n, LOW_WORDS); break;
             case WHOLE_WORDS: fill_panel(to, w, t, at, n, WHOLE_WORDS); break;
-            case SIGNED_QUADS:
+            case SIGNED_QUADS: fill_panel(to, w, t, at, n, SIGNED_QUADS); break;
             case RAISED_QUADS: fill_panel(to, w, t, at, n, RAISED_QUADS); break;
             }
         }
@@ -292,11 +293,11 @@ INLINE lane_rows fill_rows_of(const lane_product *w, lane_blocks *f, const lane_
     const size_t step = (t->n_k + WIDENED - 1) / WIDENED * LANES + LANE_PAD;
     if (!w->a.along) {
         lanes_across(f->a, LANE_ROWS, &w->a, i, m, t->k0, t->n_k, kind);
-        if (kind == SIGNED_QUADS) find_extra_across(f->extra, f->a, t->n_lanes);
+        if (kind == SIGNED_QUADS && DROVEK_AVX_VNNI) find_extra_across(f->extra, f->a, t->n_lanes);
         return (lane_rows){(const uint8_t *)f->a, sizeof *f->a, LANE_ROWS * sizeof *f->a};
     }
     if (kind == SIGNED_QUADS) {
-        find_extra_along(f->extra, &w->a, i, m, t->k0, t->n_k);
+        if (DROVEK_AVX_VNNI) find_extra_along(f->extra, &w->a, i, m, t->k0, t->n_k);
         return (lane_rows){w->a.high + i * w->a.step + t->k0, w->a.step, sizeof *f->a};
     }
     rows_along(f->a, step, &w->a, i, m, t->k0, t->n_k, kind);
@@ -348,7 +349,7 @@ INLINE void lane_tile_of(const lane_panel *t, size_t i, size_t rows, size_t n_ve
     for (size_t q = 0; q < 4; q++) step[q] = q * t->step;
     UNROLL
     for (size_t s = 0; s < rows * n_vec; s++)
-        sum[s] = _mm256_set1_epi32(in_quads ? t->extra[i + s / n_vec] : 0);
+        sum[s] = _mm256_set1_epi32(in_quads && DROVEK_AVX_VNNI ? t->extra[i + s / n_vec] : 0);
     memory_written();
     for (size_t p = 0; p < t->n_lanes; p++, b += LANE_COLS) {
         UNROLL
@@ -516,17 +517,31 @@ static void multiply_rows(const lane_product *w, lane_blocks *f, const lane_part
     }
 }
 
-static lane_product lane_product_of(bool trans_a, bool trans_b, const drovek_planes *a, size_t lda,
-                                    const drovek_planes *b, size_t ldb)
+/* Whether no integer of rows [0, rows) is negative. */
+static bool is_never_negative(const uint8_t *x, size_t step, size_t rows, size_t n)
 {
-    const bool wide_a = a->low != NULL, wide_b = b->low != NULL;
-    const bool in_quads = DROVEK_AVX_VNNI && !wide_a && !wide_b;
+    for (size_t i = 0; i < rows; i++, x += step)
+        for (size_t j = 0; j < n; j += 2 * WIDENED) {
+            const size_t   left = n - j;
+            const uint32_t mask = left < 2 * WIDENED ? (1u << left) - 1 : UINT32_MAX;
+            const __m256i  v = _mm256_loadu_si256((const void *)(x + j));
+            if (((uint32_t)_mm256_movemask_epi8(v) & mask) != 0) return false;
+        }
+    return true;
+}
+
+/* Without its sizes and C; in_quads: of such factors. */
+static lane_product lane_product_of(bool trans_a, bool trans_b, const drovek_planes *a, size_t lda,
+                                    const drovek_planes *b, size_t ldb, bool in_quads)
+{
+    const lane_kind quads_of_b = DROVEK_AVX_VNNI ? RAISED_QUADS : SIGNED_QUADS;
+    const bool      wide_a = a->low != NULL, wide_b = b->low != NULL;
     return (lane_product){.a = {a->high, a->low, lda, !trans_a},
                           .b = {b->high, b->low, ldb, trans_b},
                           .of_a = in_quads ? SIGNED_QUADS
                                   : wide_a ? WHOLE_WORDS
                                            : HIGH_WORDS,
-                          .of_b = {in_quads            ? RAISED_QUADS
+                          .of_b = {in_quads            ? quads_of_b
                                    : wide_a || !wide_b ? HIGH_WORDS
                                                        : WHOLE_WORDS,
                                    LOW_WORDS},
@@ -542,8 +557,12 @@ static void planes_gemm(bool trans_a, bool trans_b, size_t m, size_t n, size_t k
                         const drovek_planes *a, size_t lda, const drovek_planes *b, size_t ldb,
                         bool adds, float *c, size_t ldc, drovek_planes_end *end)
 {
-    lane_blocks  f;
-    lane_product w = lane_product_of(trans_a, trans_b, a, lda, b, ldb);
+    lane_blocks f;
+    const bool  are_bytes = a->low == NULL && b->low == NULL;
+    const bool  in_quads =
+        are_bytes &&
+        (DROVEK_AVX_VNNI || is_never_negative(a->high, lda, trans_a ? k : m, trans_a ? m : k));
+    lane_product w = lane_product_of(trans_a, trans_b, a, lda, b, ldb, in_quads);
     lane_part    t = {.adds = adds};
     const size_t terms = w.in_quads ? 4 : 2;
     w.m = m, w.n = n, w.k = k, w.c = c, w.ldc = ldc, w.end = end;
