@@ -7,8 +7,8 @@
  *   step      gradient, then theta -= eta gradient over the whole vector
  *   fused     the engine's fused step: no gradient vector
  *   bf16_...  bare, gradient, step and fused with factors in bf16
- *   D8M8, D16M16   steps of networks in fixed point, rounding shared; D8M8_channel: with a unit for
- *             each channel
+ *   D8M8, D16M16, D8M16   steps of networks in fixed point, rounding shared; D8M8_channel: with a
+ *             unit for each channel
  * A ratio is the bare products' time over the other's.  Of models that are no chains of dense
  * layers there are no bare products, and no fused steps: ratios are to `step`.
  *
@@ -30,8 +30,8 @@
 
 enum { N_ROWS = 60000, SIDE = 28, N_FEATURES = SIDE * SIDE, N_CLASSES = 10, MAX_BATCHES = 32 };
 enum { SEED = 1, ROUND_NS = 10000000 }; /* one measurement of one variant */
-enum { N_FIXED = 3 };
-static const char *const precisions[N_FIXED] = {"D8M8", "D16M16", "D8M8?scales=channel"};
+enum { N_FIXED = 4 };
+static const char *const precisions[N_FIXED] = {"D8M8", "D16M16", "D8M8?scales=channel", "D8M16"};
 static const float ETA = 1e-3f;
 
 typedef struct bench {
@@ -276,6 +276,11 @@ static void run_d8_channel(bench *b)
     step_fixed(b, 2);
 }
 
+static void run_d8_m16(bench *b)
+{
+    step_fixed(b, 3);
+}
+
 static void step_in_place(bench *b, drove_engine *engine)
 {
     drove_batch batch = next_batch(b);
@@ -323,7 +328,8 @@ static void compare(bench *b, size_t n_batch, unsigned n_rounds, const char *onl
                    {"bf16_fused", run_fused_bf16, true, 0},
                    {"D8M8", run_d8, false, 0},
                    {"D16M16", run_d16, false, 0},
-                   {"D8M8_channel", run_d8_channel, false, 0}};
+                   {"D8M8_channel", run_d8_channel, false, 0},
+                   {"D8M16", run_d8_m16, false, 0}};
     const unsigned first = b->model->is_chain ? 0 : 1;
     make_batch_size(b, n_batch);
     for (unsigned round = 0; round <= n_rounds; round++) { /* round 0 warms up */
