@@ -36,17 +36,28 @@ size_t drovek_byte_matrix_k(const drovek_conv_shape *s)
     return s->window.kh * s->window.kw * (s->c / s->groups);
 }
 
-/* Clock cycles of 16 positions, roughly: to copy, a window's line of a row takes 2, and 2 for every
- * 64 bytes. */
+/* Clock cycles of 16 rows, of blocks, roughly: to copy, a window's line of a row takes 2, and 2 for
+ * every 64 bytes. */
+static double cost_of_rows(const drovek_conv_shape *wide, const drovek_planes_cost *cost,
+                           bool copies)
+{
+    const size_t line = wide->window.kw * wide->c, k = wide->window.kh * line;
+    const size_t n_k = (k + cost->k - 1) / cost->k;
+    const size_t n_columns = (wide->o + cost->columns - 1) / cost->columns;
+    const size_t n_copies =
+        copies ? wide->window.kh * (2 + 2 * ((line + COPY_BYTES - 1) / COPY_BYTES)) : 0;
+    return (double)(n_columns * (cost->multiply * n_k + cost->store) + COPY_ROWS * n_copies);
+}
+
 static double cost_of(const drovek_conv_shape *s, const drovek_planes_cost *cost, size_t block)
 {
     const drovek_conv_shape wide = in_blocks(s, block);
-    const size_t line = wide.window.kw * s->c, k = wide.window.kh * line;
-    const size_t n_k = (k + cost->k - 1) / cost->k;
-    const size_t n_columns = (wide.o + cost->columns - 1) / cost->columns;
-    const size_t copies = wide.window.kh * (2 + 2 * ((line + COPY_BYTES - 1) / COPY_BYTES));
-    const size_t products = n_columns * (cost->multiply * n_k + cost->store);
-    return (double)(products + COPY_ROWS * copies) / (double)block;
+    return cost_of_rows(&wide, cost, true) / (double)block;
+}
+
+double drovek_byte_matrix_cost(const drovek_byte_matrix *v, const drovek_planes_cost *cost)
+{
+    return cost_of_rows(&v->shape, cost, !v->is_direct) / (double)v->block;
 }
 
 /* A sum stays one that is rounded once, if it is without blocks. */

@@ -35,6 +35,9 @@ size_t drovek_byte_matrix_k(const drovek_conv_shape *s);
 size_t drovek_byte_matrix_lines(const drovek_conv_shape *s, size_t max_rows, size_t line_bytes,
                                 size_t most);
 
+/* Clock cycles of 16 positions, roughly. */
+double drovek_byte_matrix_cost(const drovek_byte_matrix *v, const drovek_planes_cost *cost);
+
 /* For windows of s, of at most max_rows images, one at a time if by_image; in the blocks that cost
  * least.  reorders: the weights get an order of their own even without blocks.  Adds to
  * *size_bytes.  fini accepts what a failed init leaves, and zeros.  Errors: DROVE_E_NOMEM. */

@@ -10,8 +10,11 @@
  * activation while it is in the cache.  Where one chunk has all windows of the input, the gradient
  * of the weights finds them there.
  *
+ * Where that is faster there are no windows: images are multiplied in place (conv_byte_lines.h).
+ *
  * Integers come by drovek_conv_take.
  */
+#include "kernel/conv_byte_lines.h"
 #include "kernel/conv_byte_matrix.h"
 #include "kernel/conv_columns.h"
 #include "kernel/conv_ops.h"
@@ -34,6 +37,8 @@ typedef struct integer_conv {
     size_t n_back;              /* else: lines of a chunk of back */
     float *back; /* [n_back * ow][k] derivatives of columns; NULL: not wanted, or direct */
     float *wide; /* of blocks: bias, units of weights, units of derivatives, gradient */
+    drovek_byte_lines lines, lines_back; /* in place of a matrix of windows, if faster */
+    drovek_byte_places places;
 } integer_conv;
 
 /* ---- shapes ---- */
@@ -94,13 +99,25 @@ static drove_status make_data(drovek_conv *conv, integer_conv *v)
     v->gathers = can_turn_round(s) && !(cost->spares_products && is_wasteful(s));
     if (v->gathers) {
         const drovek_conv_shape t = turned_round(s);
-        return drovek_byte_matrix_init(&v->out, &t, cost, conv->opt.max_rows, false, true,
-                                       &conv->size_bytes);
+        DROVE_TRY(drovek_byte_matrix_init(&v->out, &t, cost, conv->opt.max_rows, false, true,
+                                          &conv->size_bytes));
+        return drovek_byte_lines_init_back(&v->lines_back, conv->opt.kernels, &t, &v->out,
+                                           conv->opt.max_rows, &conv->size_bytes);
     }
     v->n_back =
         drovek_byte_matrix_lines(s, conv->opt.max_rows, line_floats * sizeof(float), BACK_BYTES);
     return allocate(conv, &v->back,
                     (v->n_back * line_floats + DROVEK_COLUMNS_SLACK) * sizeof(float));
+}
+
+static drove_status make_direct(drovek_conv *conv, integer_conv *v)
+{
+    const drovek_conv_shape *s = &conv->opt.shape;
+    const drovek_table *k = conv->opt.kernels;
+    DROVE_TRY(
+        drovek_byte_lines_init(&v->lines, k, s, &v->in, conv->opt.max_rows, &conv->size_bytes));
+    if ((conv->opt.passes & DROVEK_CONV_WEIGHTS) == 0) return DROVE_OK;
+    return drovek_byte_places_init(&v->places, k, s, &v->in, conv->opt.max_rows, &conv->size_bytes);
 }
 
 static drove_status create(drovek_conv *conv)
@@ -118,6 +135,7 @@ static drove_status create(drovek_conv *conv)
     DROVE_TRY(drovek_byte_matrix_init(&v->in, s, &conv->opt.kernels->planes->cost,
                                       conv->opt.max_rows, turns, false, &conv->size_bytes));
     DROVE_TRY(make_wide(conv, v));
+    if (!turns) DROVE_TRY(make_direct(conv, v));
     return make_data(conv, v);
 }
 
@@ -127,6 +145,9 @@ static void destroy(drovek_conv *conv)
     if (v == NULL) return;
     drovek_byte_matrix_fini(&v->in);
     drovek_byte_matrix_fini(&v->out);
+    drovek_byte_lines_fini(&v->lines);
+    drovek_byte_lines_fini(&v->lines_back);
+    drovek_byte_places_fini(&v->places);
     drove__free(v->image);
     drove__free(v->back);
     drove__free(v->wide);
@@ -248,19 +269,42 @@ static void multiply_and_pool(const drovek_conv *conv, const drovek_planes *wind
     }
 }
 
-static void forward(drovek_conv *conv, const float *x, const float *w, const float *b, float *y,
-                    size_t n_rows)
+/* Images in place.  Pooled, as many at a time as fill tiles and stay in the cache. */
+static void forward_lines(drovek_conv *conv, const drovek_planes *weight, const float *b, float *y,
+                          size_t n_rows, drovek_planes_end *end)
+{
+    integer_conv *v = conv->state;
+    const drovek_conv_shape *s = &conv->opt.shape;
+    const drovek_table *k = conv->opt.kernels;
+    const size_t n_in = s->c * s->h * s->w, n_out = s->o * s->oh * s->ow;
+    const drovek_planes tiles = drovek_byte_lines_weights(&v->lines, k, &v->in, weight, b);
+    const drovek_pool *p = conv->pooled.pool;
+    size_t most = n_rows;
+    if (b != NULL) end->bias = v->lines.bias;
+    if (conv->pooled.to != NULL) {
+        most = POOLED_BYTES / (n_out * sizeof *y);
+        most = most < 2 * DROVEK_STRIP ? DROVEK_STRIP : most - most % DROVEK_STRIP;
+    }
+    for (size_t i = 0, n; i < n_rows; i += n) {
+        const drovek_planes from = drovek_planes_from(&conv->taken.x, i * n_in);
+        n = n_rows - i < most ? n_rows - i : most;
+        drovek_byte_lines_multiply(&v->lines, k, &from, &tiles, n, false, y, end);
+        if (conv->pooled.to == NULL) break;
+        const size_t at = i * p->c * p->oh * p->ow;
+        k->max_pool_f32(p, y, conv->pooled.to + at, conv->pooled.place + at, n);
+    }
+    conv->has_windows = false;
+}
+
+static void forward_windows(drovek_conv *conv, drovek_planes *weight, const float *b, float *y,
+                            size_t n_rows, drovek_planes_end *end)
 {
     integer_conv *v = conv->state;
     const drovek_conv_shape *s = &v->in.shape;
     const size_t og = s->o / s->groups, n_lines = n_rows * s->oh;
-    assert(conv->pooled.to == NULL || drovek_conv_can_pool(conv));
-    drovek_planes weight = drovek_byte_matrix_weights(&v->in, &conv->opt.shape, &conv->taken.w);
-    (void)x, (void)w;
-    drovek_planes_end end = {.relu = conv->opt.act == DROVEK_RELU};
     if (v->in.block > 1) {
         b = repeat(conv, wide_bias(v), b);
-        weight.by = repeat(conv, wide_units(v, false), weight.by);
+        weight->by = repeat(conv, wide_units(v, false), weight->by);
     }
     for (size_t line = 0, n; line < n_lines; line += n) {
         n = lines_left(v, line, n_lines);
@@ -268,14 +312,26 @@ static void forward(drovek_conv *conv, const float *x, const float *w, const flo
         for (size_t g = 0; g < s->groups; g++) {
             size_t step;
             const drovek_planes c = take_input(conv, g, line, n, false, &step);
-            const drovek_planes from = drovek_planes_columns(&weight, g * v->in.k * og, g * og);
-            end.bias = b + g * og;
+            const drovek_planes from = drovek_planes_columns(weight, g * v->in.k * og, g * og);
+            end->bias = b + g * og;
             if (conv->pooled.to != NULL)
-                multiply_and_pool(conv, &c, step, &from, y, line / s->oh, n / s->oh, &end);
-            else multiply_lines(conv, &c, step, &from, n, y + line * s->ow * s->o + g * og, &end);
+                multiply_and_pool(conv, &c, step, &from, y, line / s->oh, n / s->oh, end);
+            else multiply_lines(conv, &c, step, &from, n, y + line * s->ow * s->o + g * og, end);
         }
         conv->has_windows = n == n_lines && s->groups == 1;
     }
+}
+
+static void forward(drovek_conv *conv, const float *x, const float *w, const float *b, float *y,
+                    size_t n_rows)
+{
+    integer_conv *v = conv->state;
+    drovek_planes weight = drovek_byte_matrix_weights(&v->in, &conv->opt.shape, &conv->taken.w);
+    drovek_planes_end end = {.relu = conv->opt.act == DROVEK_RELU};
+    assert(conv->pooled.to == NULL || drovek_conv_can_pool(conv));
+    (void)x, (void)w;
+    if (v->lines.tiles != NULL) forward_lines(conv, &weight, b, y, n_rows, &end);
+    else forward_windows(conv, &weight, b, y, n_rows, &end);
     conv->largest = end.largest;
     conv->pooled.to = NULL;
 }
@@ -289,7 +345,9 @@ static void weights(drovek_conv *conv, const float *x, const float *dy, float *d
     drovek_planes d = conv->taken.dy;
     (void)x, (void)dy;
     if (v->in.block > 1) d.by = repeat(conv, wide_units(v, true), d.by);
-    for (size_t line = 0, n; line < n_lines; line += n) {
+    if (v->places.images != NULL)
+        drovek_byte_places_sum(&v->places, conv->opt.kernels, &conv->taken.x, &d, n_rows, to);
+    for (size_t line = 0, n; v->places.images == NULL && line < n_lines; line += n) {
         n = lines_left(v, line, n_lines);
         if (!conv->has_windows) convert_image(conv, line);
         for (size_t g = 0; g < s->groups; g++) {
@@ -302,6 +360,17 @@ static void weights(drovek_conv *conv, const float *x, const float *dy, float *d
         }
     }
     if (v->in.block > 1) fold_gradient(conv, dw);
+}
+
+/* The same as gather, in place. */
+static void gather_lines(drovek_conv *conv, float *dx, size_t n_rows, bool adds)
+{
+    integer_conv *v = conv->state;
+    const drovek_table *k = conv->opt.kernels;
+    const drovek_planes tiles = drovek_byte_lines_turned(&v->lines_back, k, &conv->taken.w);
+    drovek_planes_end end = {.bias = NULL};
+    drovek_byte_lines_multiply(&v->lines_back, k, &conv->taken.dy, &tiles, n_rows, adds, dx, &end);
+    conv->largest_dx = end.largest;
 }
 
 /* Each number of dx is a sum of products of derivatives. */
@@ -354,7 +423,8 @@ static void data(drovek_conv *conv, const float *dy, const float *w, float *dx, 
 {
     const integer_conv *v = conv->state;
     (void)dy, (void)w;
-    if (v->gathers) gather(conv, dx, n_rows, adds);
+    if (v->lines_back.tiles != NULL) gather_lines(conv, dx, n_rows, adds);
+    else if (v->gathers) gather(conv, dx, n_rows, adds);
     else scatter(conv, dx, n_rows, adds);
 }
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-enum { ROWS = 3 };
+static size_t n_rows; /* images */
 
 /* n integers within +-most, as floats and as planes. */
 typedef struct array {
@@ -38,7 +38,7 @@ static array integers(size_t n, int most, bool is_wide, uint64_t seed, float uni
 /* The images of a in [c][h][w]. */
 static array turned(const array *a, const drovek_conv_shape *s)
 {
-    const size_t n = ROWS * conv_n_in(s), n_places = s->h * s->w;
+    const size_t n = n_rows * conv_n_in(s), n_places = s->h * s->w;
     array out = integers(n, 1, a->planes.low != NULL, 0, a->planes.unit);
     for (size_t i = 0; i < n; i++) {
         const size_t image = i / conv_n_in(s) * conv_n_in(s), at = i % conv_n_in(s);
@@ -60,8 +60,8 @@ static drovek_conv *make(const drovek_conv_shape *s, const drovek_table *t, cons
     drovek_conv *conv;
     const drovek_conv_options opt = {.shape = *s,
                                      .act = DROVEK_RELU,
-                                     .rows = ROWS,
-                                     .max_rows = ROWS,
+                                     .rows = n_rows,
+                                     .max_rows = n_rows,
                                      .passes = DROVEK_CONV_FORWARD | DROVEK_CONV_WEIGHTS |
                                                (wants_data ? DROVEK_CONV_DATA : 0),
                                      .in = in,
@@ -75,12 +75,12 @@ static drovek_conv *make(const drovek_conv_shape *s, const drovek_table *t, cons
 static conv_results compute(const drovek_conv_shape *s, const numbers *n, drovek_conv *conv,
                             bool wants_data, bool adds)
 {
-    conv_results r = {.y = guarded_floats(NULL, ROWS * conv_n_out(s), PLACE_END),
-                      .dx = guarded_floats(n->dx, ROWS * conv_n_in(s), PLACE_END),
+    conv_results r = {.y = guarded_floats(NULL, n_rows * conv_n_out(s), PLACE_END),
+                      .dx = guarded_floats(n->dx, n_rows * conv_n_in(s), PLACE_END),
                       .dw = guarded_floats(NULL, conv_n_weights(s), PLACE_END)};
-    drovek_conv_forward(conv, n->x.x, n->w.x, n->b, r.y, ROWS);
-    if (wants_data) drovek_conv_data(conv, n->dy.x, n->w.x, r.dx, ROWS, adds);
-    drovek_conv_weights(conv, n->x.x, n->dy.x, r.dw, ROWS);
+    drovek_conv_forward(conv, n->x.x, n->w.x, n->b, r.y, n_rows);
+    if (wants_data) drovek_conv_data(conv, n->dy.x, n->w.x, r.dx, n_rows, adds);
+    drovek_conv_weights(conv, n->x.x, n->dy.x, r.dw, n_rows);
     return r;
 }
 
@@ -95,7 +95,7 @@ static void split_channels(const drovek_conv_shape *s, numbers *n)
         inverse[c] = 1.0f / by[c];
     }
     for (size_t i = 0; i < n_w; i++) n->w.x[i] *= by[i / of_group * og + i % og];
-    for (size_t i = 0; i < ROWS * conv_n_out(s); i++) n->dy.x[i] *= inverse[i % s->o];
+    for (size_t i = 0; i < n_rows * conv_n_out(s); i++) n->dy.x[i] *= inverse[i % s->o];
     n->w.planes.by = by;
     n->dy.planes.by = inverse;
 }
@@ -113,11 +113,11 @@ static bool turns_round(const drovek_table *t, const drovek_conv_shape *s)
 static void check_shape(const drovek_table *t, const drovek_conv_shape *s, bool is_wide, bool adds,
                         bool is_input, bool by_channel)
 {
-    numbers n = {integers(ROWS * conv_n_in(s), is_wide ? 300 : 60, is_wide, 1, 0.5f),
+    numbers n = {integers(n_rows * conv_n_in(s), is_wide ? 300 : 60, is_wide, 1, 0.5f),
                  integers(conv_n_weights(s), is_wide ? 129 : 9, is_wide, 2, 0.25f),
-                 integers(ROWS * conv_n_out(s), 11, is_wide, 3, 4.0f),
+                 integers(n_rows * conv_n_out(s), 11, is_wide, 3, 4.0f),
                  integers(s->o, 100, true, 4, 0.125f).x,
-                 integers(ROWS * conv_n_in(s), 100, true, 5, 1.0f).x};
+                 integers(n_rows * conv_n_in(s), 100, true, 5, 1.0f).x};
     const array images = is_input ? turned(&n.x, s) : n.x;
     if (by_channel) split_channels(s, &n);
     drovek_conv *plain = make(s, &drovek_ref, "ref", DROVEK_NHWC, !is_input);
@@ -127,12 +127,12 @@ static void check_shape(const drovek_table *t, const drovek_conv_shape *s, bool 
     drovek_conv_take(conv, &images.planes, &n.w.planes, &n.dy.planes);
     n.x.x = n.w.x = n.dy.x = NULL; /* not to be read */
     const conv_results got = compute(s, &n, conv, !is_input, adds);
-    assert_same_bits(conv_name(s), "y", ROWS * conv_n_out(s), got.y, wanted.y);
-    assert_same_bits(conv_name(s), "dx", ROWS * conv_n_in(s), got.dx, wanted.dx);
+    assert_same_bits(conv_name(s), "y", n_rows * conv_n_out(s), got.y, wanted.y);
+    assert_same_bits(conv_name(s), "dx", n_rows * conv_n_in(s), got.dx, wanted.dx);
     assert_same_bits(conv_name(s), "dw", conv_n_weights(s), got.dw, wanted.dw);
     assert_int_equal(drovek_conv_largest(conv),
-                     drovek_ref.largest_f32(got.y, ROWS * conv_n_out(s)));
-    const uint32_t of_dx = drovek_ref.largest_f32(got.dx, ROWS * conv_n_in(s));
+                     drovek_ref.largest_f32(got.y, n_rows * conv_n_out(s)));
+    const uint32_t of_dx = drovek_ref.largest_f32(got.dx, n_rows * conv_n_in(s));
     if (!is_input)
         assert_int_equal(drovek_conv_largest_dx(conv), turns_round(t, s) ? of_dx : UINT32_MAX);
     drovek_conv_destroy(conv);
@@ -155,7 +155,63 @@ static void check_tier(const drovek_table *tier)
 static void test_every_shape(void **state)
 {
     (void)state;
+    n_rows = 3;
     for_each_tier(check_tier);
+}
+
+/* ---- images in place ---- */
+
+static const drovek_planes_ops *own;
+static size_t n_lines_calls, n_places_calls;
+
+static void count_lines(const drovek_strips *b, size_t first, size_t n_lines, size_t m,
+                        const drovek_planes *a, size_t lda, bool adds, float *c, size_t ldc,
+                        drovek_planes_end *end)
+{
+    n_lines_calls++;
+    own->lines(b, first, n_lines, m, a, lda, adds, c, ldc, end);
+}
+
+static void count_places(size_t m, size_t n, size_t n_places, const drovek_planes *a,
+                         const uint32_t *row, const drovek_planes *b, const uint32_t *tile,
+                         bool adds, float *c, size_t ldc)
+{
+    n_places_calls++;
+    own->places(m, n, n_places, a, row, b, tile, adds, c, ldc);
+}
+
+/* Shapes of which some passes, at least, take images in place: two blocks of 64, the last strip
+ * and the last block not full. */
+static void check_in_place(const drovek_table *tier)
+{
+    const drovek_conv_shape shapes[] = {conv_shape(20, 12, 12, 50, 1, square(5, 1, 0, 1)),
+                                        conv_shape(6, 7, 6, 20, 1, square(3, 1, 1, 1)),
+                                        conv_shape(9, 5, 8, 16, 1, square(3, 1, 2, 1)),
+                                        conv_shape(16, 9, 9, 8, 1, square(3, 2, 0, 1)),
+                                        conv_shape(1, 14, 14, 20, 1, square(5, 1, 0, 1)),
+                                        conv_shape(12, 6, 7, 10, 1,
+                                                   (drovek_window){2, 3, 1, 1, 1, 0, 1, 1})};
+    if (tier->integers == NULL) return;
+    n_rows = 100;
+    for (unsigned variant = 0; variant < 8 * DROVE_COUNT(shapes); variant++) {
+        if (variant % 8 == 7 || (variant / 8 > 0 && variant % 3 > 0)) continue;
+        drovek_table t = drovek_narrow(tier, DROVEK_FACTORS_I8);
+        drovek_planes_ops counting = *tier->integers;
+        own = tier->integers;
+        if (own->lines != NULL) counting.lines = count_lines, counting.places = count_places;
+        t.planes = &counting;
+        n_lines_calls = n_places_calls = 0;
+        check_shape(&t, &shapes[variant / 8], variant & 1, variant & 2, false, variant & 4);
+        if (own->lines == NULL || variant / 8 > 0) continue;
+        assert_int_equal(n_places_calls, 2 * 5); /* two blocks of images, five lines of windows */
+        assert_int_equal(n_lines_calls, 8 + 12); /* forward and back */
+    }
+}
+
+static void test_in_place(void **state)
+{
+    (void)state;
+    for_each_tier(check_in_place);
 }
 
 /* Other tables have no such way. */
@@ -180,6 +236,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_shape),
+        cmocka_unit_test(test_in_place),
         cmocka_unit_test(test_only_with_planes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,7 +38,7 @@ typedef uint8_t byte_tile[BYTE_TILE];
 typedef struct byte_sums_of {
     int32_t (*sum)[2][SIDE * SIDE];
     size_t i, j;
-    bool   has_few, adds, ends;
+    bool   adds, ends;
 } byte_sums_of;
 
 typedef struct byte_strips {
@@ -179,7 +179,6 @@ static void finish_pairs(const byte_product *w, const byte_sums_of *f)
     byte_sums_at all = {.sum = {sum[0][0], sum[0][1], sum[1][0], sum[1][1]},
                         .n_planes = w->n_a * w->n_b,
                         .step = SIDE,
-                        .has_few = f->has_few,
                         .adds = f->adds,
                         .ends = f->ends};
     for (size_t u = 0; u < rows && f->i + u * SIDE < w->m; u++) {
@@ -259,8 +258,7 @@ static void multiply_group(const byte_product *w, byte_strips *s, const byte_blo
             multiply_bytes(s->sum[s->turn][q], &from, &b, some, w->n_a == 2, w->n_b == 2, k > 0);
             if (k + some < n_tiles) continue;
             if (s->last.sum != NULL) finish_pairs(w, &s->last);
-            s->last = (byte_sums_of){s->sum[s->turn][q],  i + q * rows, t->j0 + j,
-                                     t->n_k <= FEW_TERMS, t->adds,      t->ends};
+            s->last = (byte_sums_of){s->sum[s->turn][q], i + q * rows, t->j0 + j, t->adds, t->ends};
         }
         k += some;
     } while (k < n_tiles);

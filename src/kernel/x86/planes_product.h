@@ -58,39 +58,28 @@ typedef struct byte_product {
     magnitude               *most; /* of the numbers that are complete */
 } byte_product;
 
-/* 8 of the sums 2^16 a + 2^8 b + c, rounded to singles; a NULL: none */
-INLINE __m256 wide_sums(const int32_t *a, __m256i b, __m256i c)
-{
-    const __m512d by = _mm512_set1_pd(256.0);
-    __m512d       v = _mm512_cvtepi32_pd(b);
-    if (a != NULL)
-        v = _mm512_fmadd_pd(by, _mm512_cvtepi32_pd(_mm256_load_si256((const void *)a)), v);
-    return _mm512_cvtpd_ps(_mm512_fmadd_pd(by, v, _mm512_cvtepi32_pd(c)));
-}
-
-/* Up to so many terms 2^8 times the sum of the high planes' products, and the two sums of a high
- * plane and a low one, fit 32 bits together: k (2^22 + 2^16) < 2^31. */
-enum { FEW_TERMS = 503 };
-
 /* A register of C: the exact sums of n_planes products of planes (a constant), of which the
  * first has both high planes and the last both low ones; i: where they are in each.
- * has_few: of FEW_TERMS at most. */
-INLINE vec joined_sums(const int32_t *const sum[4], size_t n_planes, bool has_few, size_t i)
+ *
+ * T = 2^16 first + 2^8 middle + last = 2^24 upper + lower, lower = T modulo 2^24: both are singles,
+ * as T is less than 2^48, so one fused multiplication and addition rounds T once. */
+INLINE vec joined_sums(const int32_t *const sum[4], size_t n_planes, size_t i)
 {
-    const int32_t *first_sum = sum[0] + i;
-    if (n_planes == 1) return _mm512_cvtepi32_ps(_mm512_load_si512(first_sum));
-    __m512i middle = _mm512_load_si512((n_planes == 4 ? sum[1] : sum[0]) + i);
-    __m512i last = _mm512_load_si512((n_planes == 4 ? sum[3] : sum[1]) + i);
+    const __m512i head = _mm512_load_si512(sum[0] + i);
+    if (n_planes == 1) return _mm512_cvtepi32_ps(head);
+    __m512i middle = n_planes == 4 ? _mm512_load_si512(sum[1] + i) : head;
     if (n_planes == 4) middle = _mm512_add_epi32(middle, _mm512_load_si512(sum[2] + i));
-    if (n_planes == 4 && has_few)
-        middle = _mm512_add_epi32(middle, _mm512_slli_epi32(_mm512_load_si512(first_sum), 8));
-    const int32_t *high = n_planes == 4 && !has_few ? first_sum : NULL;
-    const __m256   low_half =
-                     wide_sums(high, _mm512_castsi512_si256(middle), _mm512_castsi512_si256(last)),
-                 high_half = wide_sums(high != NULL ? high + LANES / 2 : NULL,
-                                       _mm512_extracti64x4_epi64(middle, 1),
-                                       _mm512_extracti64x4_epi64(last, 1));
-    return _mm512_insertf32x8(_mm512_castps256_ps512(low_half), high_half, 1);
+    const __m512i last = _mm512_load_si512(sum[n_planes - 1] + i);
+    __m512i       upper = _mm512_add_epi32(middle, _mm512_srai_epi32(last, 8)), lower = middle;
+    if (n_planes == 4) {
+        upper = _mm512_srai_epi32(_mm512_add_epi32(head, _mm512_srai_epi32(upper, 8)), 8);
+        lower = _mm512_add_epi32(_mm512_slli_epi32(head, 8), middle);
+    } else {
+        upper = _mm512_srai_epi32(upper, 16);
+    }
+    lower = _mm512_add_epi32(_mm512_slli_epi32(lower, 8), last);
+    lower = _mm512_and_si512(lower, _mm512_set1_epi32(0xffffff));
+    return vec_fma(_mm512_cvtepi32_ps(upper), vec_set(0x1p24f), _mm512_cvtepi32_ps(lower));
 }
 
 /* What is the same for all rows. */
@@ -113,19 +102,18 @@ INLINE byte_end end_of(const byte_product *w, size_t j, size_t n)
 typedef struct byte_sums_at {
     const int32_t *sum[4];
     size_t         n_planes, step;
-    bool           has_few;    /* of FEW_TERMS terms at most */
     bool           adds, ends; /* C has terms already; it is complete then, and w->end follows */
 } byte_sums_at;
 
-/* C[m][n], n <= LANES, = or += the sums; n_planes, has_few, adds, ends: constants */
-INLINE void finish_rows(const byte_product *w, const byte_sums_at *f, size_t n_planes, bool has_few,
-                        byte_end t, float *c, size_t m, size_t n, bool adds, bool ends)
+/* C[m][n], n <= LANES, = or += the sums; n_planes, adds, ends: constants */
+INLINE void finish_rows(const byte_product *w, const byte_sums_at *f, size_t n_planes, byte_end t,
+                        float *c, size_t m, size_t n, bool adds, bool ends)
 {
     const vec       unit_a = vec_set(w->unit_a);
     const lane_mask mask = n == LANES ? (lane_mask)0xffff : first(n);
     magnitude       most = ends ? *w->most : magnitude_zero();
     for (size_t r = 0; r < m; r++, c += w->ldc) {
-        vec out = joined_sums(f->sum, n_planes, has_few, r * f->step);
+        vec out = joined_sums(f->sum, n_planes, r * f->step);
         out = vec_mul(vec_mul(out, unit_a), t.unit_b);
         if (adds) out = vec_add(_mm512_maskz_loadu_ps(mask, c), out);
         if (ends) out = vec_max(t.low, vec_add(out, t.bias)); /* the second of NaN */
@@ -135,25 +123,24 @@ INLINE void finish_rows(const byte_product *w, const byte_sums_at *f, size_t n_p
     if (ends) *w->most = most;
 }
 
-INLINE void finish_planes(const byte_product *w, const byte_sums_at *f, size_t n_planes,
-                          bool has_few, size_t i, size_t j, size_t m, size_t n)
+INLINE void finish_planes(const byte_product *w, const byte_sums_at *f, size_t n_planes, size_t i,
+                          size_t j, size_t m, size_t n)
 {
     float         *c = w->c + i * w->ldc + j;
     const byte_end t = end_of(w, j, n);
-    if (f->adds && f->ends) finish_rows(w, f, n_planes, has_few, t, c, m, n, true, true);
-    else if (f->adds) finish_rows(w, f, n_planes, has_few, t, c, m, n, true, false);
-    else if (f->ends) finish_rows(w, f, n_planes, has_few, t, c, m, n, false, true);
-    else finish_rows(w, f, n_planes, has_few, t, c, m, n, false, false);
+    if (f->adds && f->ends) finish_rows(w, f, n_planes, t, c, m, n, true, true);
+    else if (f->adds) finish_rows(w, f, n_planes, t, c, m, n, true, false);
+    else if (f->ends) finish_rows(w, f, n_planes, t, c, m, n, false, true);
+    else finish_rows(w, f, n_planes, t, c, m, n, false, false);
 }
 
 /* C's rows i and columns j on, m x n of them, n <= LANES, get their sums. */
 static void finish_byte_sums(const byte_product *w, const byte_sums_at *f, size_t i, size_t j,
                              size_t m, size_t n)
 {
-    if (f->n_planes == 1) finish_planes(w, f, 1, false, i, j, m, n);
-    else if (f->n_planes == 2) finish_planes(w, f, 2, false, i, j, m, n);
-    else if (f->has_few) finish_planes(w, f, 4, true, i, j, m, n);
-    else finish_planes(w, f, 4, false, i, j, m, n);
+    if (f->n_planes == 1) finish_planes(w, f, 1, i, j, m, n);
+    else if (f->n_planes == 2) finish_planes(w, f, 2, i, j, m, n);
+    else finish_planes(w, f, 4, i, j, m, n);
 }
 
 INLINE byte_product product_of(bool trans_a, bool trans_b, size_t m, size_t n, size_t k,

@@ -263,7 +263,6 @@ static void finish_block(const byte_product *w, const byte_blocks *f, const byte
                                            f->sum[3] + v},
                                    .n_planes = n_pairs_of(w),
                                    .step = BYTE_COLS,
-                                   .has_few = t->n_k <= FEW_TERMS,
                                    .adds = t->adds,
                                    .ends = t->ends};
         finish_byte_sums(w, &sums, i, t->j0 + j + v, m, n - v < LANES ? n - v : LANES);

@@ -9,6 +9,7 @@
 #include "kernel/x86/planes_amx.h"
 #include "kernel/x86/planes_avx512.h"
 #include "kernel/x86/planes_pool_avx512.h"
+#include "kernel/x86/planes_strips_amx.h"
 #include "kernel/x86/planes_turn.h"
 
 static const drovek_planes_ops integers = {
@@ -18,6 +19,9 @@ static const drovek_planes_ops integers = {
     .turn = planes_turn,
     .max_pool = planes_max_pool,
     .max_pool_back = planes_max_pool_back,
+    .pack = planes_pack,
+    .lines = planes_lines,
+    .places = planes_places,
     .cost = {.k = 64, .columns = 16, .multiply = 16, .store = 64},
     .source = "drove amx_int8",
 };

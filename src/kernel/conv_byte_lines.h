@@ -1,0 +1,83 @@
+/* kernel/conv_byte_lines.h - convolutions of integers kept as bytes on the images in place, without
+ * a matrix of windows (kernel/planes.h: pack, lines, places).
+ *
+ * Rows of a product are images, at one line of the output.  Its terms are the lines of a window, in
+ * place, and its columns the numbers of the output's line: strips of 16, each of which meets only
+ * the part of a line that its windows cover.  Lines and strips in the padding are left out, which
+ * are over half of the derivative at the input of a small image.
+ *
+ * The gradient of the weights is a sum over images and positions: the images, turned, so that 64 of
+ * them are terms, times the derivatives at each position.
+ *
+ * Without groups and dilation.  Numbers are those of the matrix of windows (conv_byte_matrix.h):
+ * products forward and back to the input are single sums of at most DROVEK_PLANES_K terms, each
+ * rounded once.  Those of the gradient of the weights are added in another order.
+ *
+ * Threads: each of these belongs to one.
+ */
+#ifndef DROVEK_CONV_BYTE_LINES_H
+#define DROVEK_CONV_BYTE_LINES_H
+
+#include "kernel/conv_byte_matrix.h"
+
+/* ---- forward, or the derivative at the input ---- */
+
+typedef struct drovek_byte_lines {
+    drovek_conv_shape shape; /* of one position each; w, o of the derivative's convolution */
+    drovek_strip     *strip; /* [n_strips] */
+    size_t            n_strips, n_tiles;
+    uint8_t          *tiles;     /* [planes][n_tiles][DROVEK_TILE]; NULL: not used */
+    uint8_t          *columns;   /* of a strip: [16][terms] */
+    float            *bias, *by; /* [ow * o] of a line; NULL: not used */
+} drovek_byte_lines;
+
+/* Forward, by the blocks of v, for windows within the lines of images; by_channel: weights may have
+ * units by channel.  Leaves zeros where the matrix of windows is faster, or `kernels` has no packed
+ * factors.  Adds to *size_bytes.  fini accepts zeros and what a failed init leaves.
+ * Errors: DROVE_E_NOMEM. */
+drove_status drovek_byte_lines_init(drovek_byte_lines *l, const drovek_table *kernels,
+                                    const drovek_conv_shape *s, const drovek_byte_matrix *v,
+                                    size_t max_rows, size_t *size_bytes);
+/* The same for the derivative at the input, of which t is the convolution, and v its matrix. */
+drove_status drovek_byte_lines_init_back(drovek_byte_lines *l, const drovek_table *kernels,
+                                         const drovek_conv_shape *t, const drovek_byte_matrix *v,
+                                         size_t max_rows, size_t *size_bytes);
+void         drovek_byte_lines_fini(drovek_byte_lines *l);
+
+/* Packs weights: as v's products need them (drovek_byte_matrix_weights), with a bias [o] or NULL;
+ * or those of the convolution, W[kh][kw][c][o], which are turned round. */
+drovek_planes drovek_byte_lines_weights(drovek_byte_lines *l, const drovek_table *kernels,
+                                        const drovek_byte_matrix *v, const drovek_planes *spread,
+                                        const float *bias);
+drovek_planes drovek_byte_lines_turned(drovek_byte_lines *l, const drovek_table *kernels,
+                                       const drovek_planes *w);
+
+/* y[n][oh][ow][o] = (adds: +=) the convolution of x[n][h][w][c] with packed weights. */
+void drovek_byte_lines_multiply(const drovek_byte_lines *l, const drovek_table *kernels,
+                                const drovek_planes *x, const drovek_planes *tiles, size_t n,
+                                bool adds, float *y, drovek_planes_end *end);
+
+/* ---- the gradient of the weights ---- */
+
+typedef struct drovek_byte_places {
+    drovek_conv_shape shape;             /* in blocks, as of the matrix of windows */
+    size_t            n_lines;           /* of the output, at a time */
+    size_t            row;               /* numbers of a padded line of the input */
+    uint8_t          *images;            /* [planes][h * row][64]; NULL: not used */
+    uint8_t          *tiles;             /* [planes][n_lines * ow][strips][DROVEK_TILE] */
+    size_t            n_images, n_tiles; /* bytes of a plane of either */
+    uint32_t         *places;            /* [2][n_lines * ow] rows of images, and tiles */
+} drovek_byte_places;
+
+/* As drovek_byte_lines_init. */
+drove_status drovek_byte_places_init(drovek_byte_places *g, const drovek_table *kernels,
+                                     const drovek_conv_shape *s, const drovek_byte_matrix *v,
+                                     size_t max_rows, size_t *size_bytes);
+void         drovek_byte_places_fini(drovek_byte_places *g);
+
+/* dw[k][block * o] as of the matrix of windows: of n images x and derivatives dy; dy->by of block
+ * times o columns. */
+void drovek_byte_places_sum(const drovek_byte_places *g, const drovek_table *kernels,
+                            const drovek_planes *x, const drovek_planes *dy, size_t n, float *dw);
+
+#endif

@@ -1,0 +1,149 @@
+/* kernel/conv_byte_places.c - see conv_byte_lines.h: the gradient of the weights. */
+#include "kernel/conv_byte_lines.h"
+
+#include "base/mem.h"
+
+#include <string.h>
+
+enum { MOST_PLANES = 2, IMAGES = DROVEK_TILE_K };
+
+#define MOST_IMAGES ((size_t)512 << 10) /* bytes of a plane of turned images  */
+#define MOST_TILES  ((size_t)256 << 10) /* of tiles of derivatives, at a time */
+
+/* ---- making ---- */
+
+static drove_status allocate(void *to, size_t n_bytes, size_t *size_bytes)
+{
+    void *memory = drove__alloc(n_bytes, 1);
+    if (memory == NULL) return drove__fail_nomem("convolution", n_bytes);
+    memset(memory, 0, n_bytes);
+    memcpy(to, &memory, sizeof memory);
+    *size_bytes += n_bytes;
+    return DROVE_OK;
+}
+
+static size_t strips_of(size_t n)
+{
+    return (n + DROVEK_STRIP - 1) / DROVEK_STRIP;
+}
+
+/* Padded to: of a line. */
+static size_t padded_width(const drovek_conv_shape *s)
+{
+    const size_t covered = (s->ow - 1) * s->window.sw + s->window.kw, all = s->w + s->window.pw;
+    return covered > all ? covered : all;
+}
+
+/* Whether it is worth it: full tiles, of which few are wasted on lines of windows. */
+static bool is_faster(const drovek_byte_places *g, size_t k, size_t max_rows)
+{
+    const size_t line = g->shape.window.kw * g->shape.c, blocks = (max_rows + IMAGES - 1) / IMAGES;
+    return g->n_images <= MOST_IMAGES && g->n_lines > 0 && 4 * max_rows >= 3 * blocks * IMAGES &&
+           2 * g->shape.window.kh * strips_of(line) * DROVEK_STRIP <= 3 * k;
+}
+
+drove_status drovek_byte_places_init(drovek_byte_places *g, const drovek_table *kernels,
+                                     const drovek_conv_shape *s, const drovek_byte_matrix *v,
+                                     size_t max_rows, size_t *size_bytes)
+{
+    const drovek_conv_shape *b = &v->shape;
+    const size_t place = strips_of(b->o) * DROVEK_TILE;
+    *g = (drovek_byte_places){.shape = *b, .row = padded_width(s) * s->c};
+    if (kernels->planes->places == NULL || s->groups > 1 || s->window.dw > 1) return DROVE_OK;
+    g->n_lines = MOST_TILES / (b->ow * place);
+    if (g->n_lines > b->oh) g->n_lines = b->oh;
+    while (g->n_lines * b->ow > DROVEK_PLACES) g->n_lines--;
+    g->n_images = (b->h * g->row + DROVEK_STRIP) * IMAGES;
+    g->n_tiles = g->n_lines * b->ow * place;
+    if (!is_faster(g, v->k, max_rows)) return DROVE_OK;
+    DROVE_TRY(allocate(&g->tiles, MOST_PLANES * g->n_tiles, size_bytes));
+    DROVE_TRY(allocate(&g->places, 2 * g->n_lines * b->ow * sizeof *g->places, size_bytes));
+    return allocate(&g->images, MOST_PLANES * g->n_images, size_bytes);
+}
+
+void drovek_byte_places_fini(drovek_byte_places *g)
+{
+    drove__free(g->images);
+    drove__free(g->tiles);
+    drove__free(g->places);
+}
+
+/* ---- summing ---- */
+
+/* to[h][row][64] = x[n][h][w][c]: images become terms; the padding stays 0. */
+static void turn_images(const drovek_byte_places *g, const drovek_table *kernels, uint8_t *to,
+                        const uint8_t *x, size_t n)
+{
+    const drovek_conv_shape *s = &g->shape;
+    const size_t line = s->w * s->c, left = s->window.pw * s->c;
+    for (size_t y = 0; y < s->h; y++)
+        kernels->planes->pack(false, to + (y * g->row + left) * IMAGES, DROVEK_TILE, x + y * line,
+                              s->h * line, false, line, n);
+}
+
+/* The derivatives of the lines [first, first + n_lines), position after position. */
+static void pack_lines(const drovek_byte_places *g, const drovek_table *kernels, uint8_t *to,
+                       const uint8_t *dy, size_t first, size_t n_lines, size_t n)
+{
+    const drovek_conv_shape *s = &g->shape;
+    const size_t place = strips_of(s->o) * DROVEK_TILE;
+    for (size_t p = first * s->ow; p < (first + n_lines) * s->ow; p++, to += place)
+        kernels->planes->pack(true, to, DROVEK_TILE, dy + p * s->o, s->oh * s->ow * s->o, false,
+                              s->o, n);
+}
+
+/* Positions of the lines [first, last) whose window's line ky is inside the image: how many. */
+static size_t list_places(const drovek_byte_places *g, size_t ky, size_t first, size_t last)
+{
+    const drovek_conv_shape *s = &g->shape;
+    const drovek_window *w = &s->window;
+    uint32_t *row = g->places, *tile = g->places + g->n_lines * s->ow;
+    size_t n = 0;
+    for (size_t oy = first; oy < last; oy++) {
+        const size_t y = oy * w->sh + ky * w->dh;
+        if (y < w->ph || y - w->ph >= s->h) continue;
+        for (size_t x = 0; x < s->ow; x++, n++) {
+            row[n] = (uint32_t)((y - w->ph) * g->row + x * w->sw * s->c);
+            tile[n] = (uint32_t)(((oy - first) * s->ow + x) * strips_of(s->o));
+        }
+    }
+    return n;
+}
+
+/* Of at most 64 images. */
+static void sum_images(const drovek_byte_places *g, const drovek_table *kernels,
+                       const drovek_planes *x, const drovek_planes *dy, size_t n, bool adds,
+                       float *dw)
+{
+    const drovek_conv_shape *s = &g->shape;
+    const size_t line = s->window.kw * s->c;
+    drovek_planes a = *x, b = *dy;
+    a.high = g->images, b.high = g->tiles;
+    if (x->low != NULL) a.low = g->images + g->n_images;
+    if (dy->low != NULL) b.low = g->tiles + g->n_tiles;
+    turn_images(g, kernels, a.high, x->high, n);
+    if (x->low != NULL) turn_images(g, kernels, a.low, x->low, n);
+    for (size_t first = 0; first < s->oh; first += g->n_lines, adds = true) {
+        const size_t n_lines = s->oh - first < g->n_lines ? s->oh - first : g->n_lines;
+        pack_lines(g, kernels, b.high, dy->high, first, n_lines, n);
+        if (dy->low != NULL) pack_lines(g, kernels, b.low, dy->low, first, n_lines, n);
+        for (size_t ky = 0; ky < s->window.kh; ky++) {
+            const size_t n_places = list_places(g, ky, first, first + n_lines);
+            kernels->planes->places(line, s->o, n_places, &a, g->places, &b,
+                                    g->places + g->n_lines * s->ow, adds, dw + ky * line * s->o,
+                                    s->o);
+        }
+    }
+}
+
+void drovek_byte_places_sum(const drovek_byte_places *g, const drovek_table *kernels,
+                            const drovek_planes *x, const drovek_planes *dy, size_t n, float *dw)
+{
+    const drovek_conv_shape *s = &g->shape;
+    for (size_t i = 0, some; i < n; i += some) {
+        const drovek_planes from = drovek_planes_from(x, i * s->h * s->w * s->c),
+                            of = drovek_planes_from(dy, i * s->oh * s->ow * s->o);
+        some = n - i < IMAGES ? n - i : IMAGES;
+        sum_images(g, kernels, &from, &of, some, i > 0, dw);
+    }
+}

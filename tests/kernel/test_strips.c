@@ -1,0 +1,298 @@
+/* Packed factors of products of integers (kernel/planes.h: pack, lines, places): plain C by hand and
+ * against sums written out here, and every tier against the same, to the bit. */
+#include "support.h"
+
+#include "base/mem.h"
+#include "base/rng.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void (*checked)(const drovek_planes_ops *ops);
+
+static void check_tier(const drovek_table *tier)
+{
+    if (tier->integers != NULL && tier->integers->pack != NULL) checked(tier->integers);
+    else print_message("%s: no packed factors\n", tier->isa);
+}
+
+static void check_all(void (*check)(const drovek_planes_ops *ops))
+{
+    check(&drovek_planes_ref);
+    checked = check;
+    for_each_tier(check_tier);
+}
+
+/* n bytes, of which the last can be read; both ends of the range among them. */
+static uint8_t *bytes(size_t n, uint64_t seed)
+{
+    uint8_t *x = guarded(n, 1, PLACE_END);
+    drove_rng rng;
+    drove__rng_seed(&rng, seed, DROVE_RNG_TEST, n);
+    for (size_t i = 0; i < n; i++) {
+        x[i] = (uint8_t)drove__rng_below(&rng, 256);
+        if (i % 7 == 0) x[i] = i % 2 == 0 ? 127 : 128;
+        if (i % 11 == 0) x[i] = 255;
+    }
+    return x;
+}
+
+static drovek_planes planes(size_t n, uint64_t seed, bool is_wide, float unit)
+{
+    return (drovek_planes){.high = bytes(n, seed),
+                           .low = is_wide ? bytes(n, seed + 1) : NULL,
+                           .unit = unit};
+}
+
+static size_t rounded_up(size_t n, size_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+/* ---- packing ---- */
+
+static void test_pack_by_hand(void **state)
+{
+    uint8_t x[2 * 70], to[2 * DROVEK_TILE];
+    (void)state;
+    for (size_t i = 0; i < sizeof x; i++) x[i] = (uint8_t)(i + 1);
+    drovek_planes_ref.pack(false, to, 0, x, 70, true, 2, 70); /* two rows of 70 terms */
+    assert_int_equal(to[0], 1);
+    assert_int_equal(to[63], 64);
+    assert_int_equal(to[64], 71); /* row 1 */
+    assert_int_equal(to[2 * 64], 0);
+    assert_int_equal(to[DROVEK_TILE], 65); /* term 64 of row 0, then its tile's next row */
+    assert_int_equal(to[DROVEK_TILE + 5], 70);
+    assert_int_equal(to[DROVEK_TILE + 6], 0);
+    assert_int_equal(to[DROVEK_TILE + 64], 135);
+    drovek_planes_ref.pack(true, to, 0, x, 2, false, 2, 6); /* two columns of 6 terms */
+    assert_int_equal(to[0], 1);
+    assert_int_equal(to[3], 7);  /* term 3 of column 0 */
+    assert_int_equal(to[4], 2);  /* term 0 of column 1 */
+    assert_int_equal(to[64], 9); /* term 4 of column 0 */
+    assert_int_equal(to[66], 0);
+}
+
+/* Tile by tile as the definition says. */
+static void check_pack(const drovek_planes_ops *ops)
+{
+    static const size_t sizes[][2] = {{1, 1},   {16, 64}, {17, 65}, {50, 64},
+                                      {64, 63}, {100, 7}, {240, 3}, {5, 300}};
+    for (unsigned variant = 0; variant < 4 * DROVE_COUNT(sizes); variant++) {
+        const size_t n = sizes[variant / 4][0], k = sizes[variant / 4][1];
+        const bool of_b = variant & 1, along = variant & 2;
+        const size_t step = (along ? k : n) + variant % 3, rows = along ? n : k;
+        const size_t n_tiles = (k + 63) / 64, apart = n_tiles * DROVEK_TILE;
+        const uint8_t *x = bytes((rows - 1) * step + (along ? k : n), variant);
+        uint8_t *to = guarded(rounded_up(n, 16) / 16 * apart, 1, PLACE_START);
+        ops->pack(of_b, to, apart, x, step, along, n, k);
+        for (size_t i = 0; i < rounded_up(n, 16); i++) {
+            for (size_t p = 0; p < n_tiles * 64; p++) {
+                const size_t at = i % 16, t = p % 64;
+                const size_t at_byte = of_b ? t / 4 * 64 + at * 4 + t % 4 : at * 64 + t;
+                const uint8_t wanted = i >= n || p >= k ? 0
+                                       : along          ? x[i * step + p]
+                                                        : x[p * step + i];
+                assert_int_equal(to[i / 16 * apart + p / 64 * DROVEK_TILE + at_byte], wanted);
+            }
+        }
+        guarded_free_all();
+    }
+}
+
+static void test_pack(void **state)
+{
+    (void)state;
+    check_all(check_pack);
+}
+
+/* ---- lines ---- */
+
+enum { N_STRIPS = 7, LINES = 3, WIDTH = 200, COLUMNS = 90 };
+
+/* The strips of some columns, of which three share their terms, one has none, and one few columns;
+ * b[LINES][terms][columns] as a matrix.  Two planes of tiles follow each other. */
+static size_t make_strips(drovek_strip strip[N_STRIPS])
+{
+    static const drovek_strip made[N_STRIPS] = {{0, 1, 0, 0, 16},    {0, 1, 0, 16, 16},
+                                                {0, 1, 0, 32, 16},   {70, 2, 0, 48, 16},
+                                                {100, 0, 0, 64, 16}, {3, 3, 0, 80, 9},
+                                                {136, 1, 0, 72, 8}};
+    size_t n_tiles = 0;
+    for (size_t s = 0; s < N_STRIPS; s++) {
+        strip[s] = made[s];
+        strip[s].tile = n_tiles;
+        n_tiles += LINES * made[s].n_tiles;
+    }
+    return n_tiles;
+}
+
+typedef struct lines_case {
+    drovek_strip strip[N_STRIPS];
+    drovek_planes a, tiles;
+    size_t m, lda, ldc;
+    float *bias;
+} lines_case;
+
+/* The exact sum of row i and column j of a strip. */
+static int64_t sum_of_lines(const lines_case *f, const drovek_strip *strip, size_t first,
+                            size_t n_lines, size_t i, size_t j)
+{
+    int64_t sum = 0;
+    for (size_t l = 0; l < n_lines; l++) {
+        for (size_t t = 0; t < strip->n_tiles * 64; t++) {
+            const size_t tile = strip->tile + (first + l) * strip->n_tiles + t / 64;
+            const size_t at_byte = t % 64 / 4 * 64 + j * 4 + t % 4;
+            const size_t at = i * f->lda + l * WIDTH + strip->a + t;
+            sum += (int64_t)drovek_planes_at(&f->a, at) *
+                   drovek_planes_at(&f->tiles, tile * DROVEK_TILE + at_byte);
+        }
+    }
+    return sum;
+}
+
+static void check_lines_of(const drovek_planes_ops *ops, const lines_case *f, unsigned variant)
+{
+    const size_t first = variant % 3, n_lines = LINES - first - (variant % 5 == 0);
+    const bool adds = variant & 1, ends = variant & 2;
+    const drovek_strips b = {f->strip, N_STRIPS, WIDTH, 3 * 64, f->tiles};
+    float *before = guarded_floats(NULL, f->m * f->ldc, PLACE_END);
+    fill_normal(before, f->m * f->ldc, 1e4, 3);
+    float *got = guarded_floats(before, f->m * f->ldc, PLACE_END);
+    drovek_planes_end end = {.bias = variant & 4 ? f->bias : NULL, .relu = variant & 8}, mine = end;
+    ops->lines(&b, first, n_lines, f->m, &f->a, f->lda, adds, got, f->ldc, ends ? &mine : NULL);
+    for (size_t s = 0; s < N_STRIPS; s++) {
+        for (size_t q = 0; q < f->m * f->strip[s].n; q++) {
+            const size_t i = q / f->strip[s].n, j = q % f->strip[s].n, column = f->strip[s].c + j;
+            const int64_t sum = sum_of_lines(f, &f->strip[s], first, n_lines, i, j);
+            float *to = &before[i * f->ldc + column];
+            const float v = (float)sum * f->a.unit * drovek_planes_unit(&f->tiles, column);
+            *to = adds ? *to + v : v;
+            if (ends && end.bias != NULL)
+                drovek_ref.bias_act_f32(to, end.bias + column, 1, 1,
+                                        end.relu ? DROVEK_RELU : DROVEK_LINEAR);
+            const uint32_t largest = drovek_ref.largest_f32(to, 1);
+            if (ends && largest > end.largest) end.largest = largest;
+        }
+    }
+    assert_same_bits("lines", "", f->m * f->ldc, got, before);
+    assert_int_equal(mine.largest, end.largest);
+}
+
+static void check_lines(const drovek_planes_ops *ops)
+{
+    static const size_t rows[] = {1, 16, 21, 40, 64, 70, 133};
+    for (unsigned variant = 0; variant < 16 * DROVE_COUNT(rows); variant++) {
+        lines_case f = {.m = rows[variant / 16], .lda = LINES * WIDTH + variant % 4};
+        const size_t n_tiles = make_strips(f.strip);
+        const bool wide_a = variant & 1, wide_b = variant & 2;
+        f.a = planes((f.m - 1) * f.lda + LINES * WIDTH, 1, wide_a, 0.5f);
+        f.tiles = planes(n_tiles * DROVEK_TILE, 3, wide_b, 0x1p-3f);
+        f.ldc = COLUMNS + variant % 3;
+        f.bias = guarded_floats(NULL, COLUMNS, PLACE_END);
+        fill_normal(f.bias, COLUMNS, 1e4, 4);
+        float *by = guarded_floats(NULL, COLUMNS, PLACE_END);
+        for (size_t j = 0; j < COLUMNS; j++) by[j] = ldexpf(1.0f, (int)(j * 7 % 11) - 5);
+        if (variant % 3 == 0) f.tiles.by = by;
+        check_lines_of(ops, &f, variant * 5 + variant / 16);
+        guarded_free_all();
+    }
+}
+
+static void test_lines(void **state)
+{
+    (void)state;
+    check_all(check_lines);
+}
+
+/* ---- places ---- */
+
+static void check_places_of(const drovek_planes_ops *ops, size_t m, size_t n, size_t n_places,
+                            bool wide_a, bool wide_b, bool adds)
+{
+    enum { MOST = 1100, ROWS = 300 };
+    static uint32_t row[MOST], tile[MOST];
+    const size_t n_strips = rounded_up(n, 16) / 16, n_tiles = 5 * n_strips, ldc = n + 2;
+    const drovek_planes a = planes((ROWS + rounded_up(m, 16)) * 64, 1, wide_a, 0.25f);
+    drovek_planes b = planes(n_tiles * DROVEK_TILE, 3, wide_b, 0x1p-4f);
+    float *by = guarded_floats(NULL, n, PLACE_END);
+    for (size_t j = 0; j < n; j++) by[j] = ldexpf(1.0f, (int)(j % 5) - 2);
+    if (n % 2 == 0) b.by = by;
+    float *before = guarded_floats(NULL, m * ldc, PLACE_END);
+    fill_normal(before, m * ldc, 1e4, 3);
+    float *got = guarded_floats(before, m * ldc, PLACE_END);
+    for (size_t p = 0; p < n_places; p++) {
+        row[p] = (uint32_t)(p * 37 % ROWS);
+        tile[p] = (uint32_t)(p * 3 % 5 * n_strips);
+    }
+    ops->places(m, n, n_places, &a, row, &b, tile, adds, got, ldc);
+    for (size_t q = 0; q < m * n; q++) {
+        const size_t i = q / n, j = q % n;
+        size_t p = 0;
+        do { /* 512 places after the other */
+            int64_t sum = 0;
+            for (const size_t end = p + 512; p < n_places && p < end; p++)
+                for (size_t k = 0; k < 64; k++)
+                    sum += (int64_t)drovek_planes_at(&a, (row[p] + i) * 64 + k) *
+                           drovek_planes_at(&b, (tile[p] + j / 16) * DROVEK_TILE + k / 4 * 64 +
+                                                    j % 16 * 4 + k % 4);
+            const float v = (float)sum * a.unit * drovek_planes_unit(&b, j);
+            float *to = &before[i * ldc + j];
+            *to = adds || p > 512 ? *to + v : v;
+        } while (p < n_places);
+    }
+    assert_same_bits("places", "", m * ldc, got, before);
+    guarded_free_all();
+}
+
+static void check_places(const drovek_planes_ops *ops)
+{
+    static const size_t sizes[][3] = {{1, 1, 1},    {16, 16, 8},  {17, 33, 5}, {100, 50, 3},
+                                      {12, 160, 2}, {33, 20, 0},  {5, 7, 512}, {20, 17, 513},
+                                      {3, 2, 1100}, {32, 16, 40}, {16, 32, 9}};
+    for (size_t s = 0; s < DROVE_COUNT(sizes); s++)
+        for (unsigned v = 0; v < 8; v++)
+            check_places_of(ops, sizes[s][0], sizes[s][1], sizes[s][2], v & 1, v & 2, v & 4);
+}
+
+static void test_places(void **state)
+{
+    (void)state;
+    check_all(check_places);
+}
+
+/* The largest sums there can be, of all planes. */
+static void check_extremes(const drovek_planes_ops *ops)
+{
+    static uint8_t high[16 * 64], low[16 * 64], b_high[DROVEK_TILE], b_low[DROVEK_TILE];
+    static uint32_t row[DROVEK_PLACES], tile[DROVEK_PLACES];
+    const drovek_planes a = {high, low, 1.0f, NULL}, b = {b_high, b_low, 1.0f, NULL};
+    float c;
+    memset(high, 128, sizeof high), memset(b_high, 128, sizeof b_high);
+    memset(low, 255, sizeof low), memset(b_low, 255, sizeof b_low);
+    ops->places(1, 1, DROVEK_PLACES, &a, row, &b, tile, false, &c, 1);
+    assert_true(c == (float)(32513.0 * 32513.0 * 64.0 * DROVEK_PLACES));
+    memset(high, 127, sizeof high);
+    ops->places(1, 1, DROVEK_PLACES, &a, row, &b, tile, false, &c, 1);
+    assert_true(c == (float)(-32513.0 * 32767.0 * 64.0 * DROVEK_PLACES));
+}
+
+static void test_extremes(void **state)
+{
+    (void)state;
+    check_all(check_extremes);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pack_by_hand), cmocka_unit_test(test_pack),
+        cmocka_unit_test(test_lines),        cmocka_unit_test(test_places),
+        cmocka_unit_test(test_extremes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
