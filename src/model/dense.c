@@ -234,6 +234,46 @@ static void sparse_gradient(const drove_layer *l, const drovek_table *k, const d
     }
 }
 
+/* The gradient of rows [from, from + n) of W, from x[n_rows][n_in] and the derivative. */
+typedef void rows_gradient_fn(const drove_call *c, size_t from, size_t n, float *dw);
+
+static void rows_of_floats(const drove_call *c, size_t from, size_t n, float *dw)
+{
+    const drove_layer *l = c->layer;
+    c->k->gemm_f32(true, false, n, l->n_out, c->n_rows, 1.0f, c->bottom[0].x + from, l->n_in, c->dy,
+                   l->n_out, 0.0f, dw, l->n_out);
+}
+
+static void rows_of_planes(const drove_call *c, size_t from, size_t n, float *dw)
+{
+    const drove_layer *l = c->layer;
+    const drovek_planes x = drovek_planes_from(c->x_planes, from);
+    c->k->planes->gemm(true, false, n, l->n_out, c->n_rows, &x, l->n_in, c->dy_planes, l->n_out,
+                       false, dw, l->n_out, NULL);
+}
+
+/* Who takes gradients at once; NULL: they stay where they are. */
+static const drove_round *taker_of(const drove_call *c)
+{
+    const drove_round *r = c->pass->round;
+    return r != NULL && r->gradient != NULL ? r : NULL;
+}
+
+/* Pieces of the gradient are written to the same memory one after the other, and taken there while
+ * they are in the cache. */
+static void gradient_in_pieces(const drove_call *c, const drove_round *r, rows_gradient_fn *rows)
+{
+    enum { PIECE = 32768, LEAST = 64 }; /* numbers, rows */
+    const drove_layer *l = c->layer;
+    const size_t each = PIECE / l->n_out > LEAST ? PIECE / l->n_out / LEAST * LEAST : LEAST;
+    float *dw = c->grad + l->w_offset;
+    for (size_t from = 0, n; from < l->n_in; from += n) {
+        n = l->n_in - from < each ? l->n_in - from : each;
+        rows(c, from, n, dw);
+        r->gradient(r->context, c->index, from * l->n_out, dw, n * l->n_out);
+    }
+}
+
 static void backward_whole(const drove_call *c)
 {
     const drove_layer *l = c->layer;
@@ -245,11 +285,12 @@ static void backward_whole(const drove_call *c)
     if (dx != NULL) input_gradient(l, k, c->theta, c->n_rows, c->dy, dx, c->bottom[0].adds);
     if (in.dense == NULL) {
         sparse_gradient(l, k, &in, c->dy, dw, c->spans_wanted);
+    } else if (taker_of(c) != NULL) {
+        gradient_in_pieces(c, taker_of(c), rows_of_floats);
     } else if (in.n_rows <= FEW_ROWS) {
         few_rows_gradient(l, k, &in, c->dy, dw);
     } else {
-        k->gemm_f32(true, false, l->n_in, l->n_out, in.n_rows, 1.0f, in.dense, l->n_in, c->dy,
-                    l->n_out, 0.0f, dw, l->n_out);
+        rows_of_floats(c, 0, l->n_in, dw);
     }
     drove__layer_zero_gaps(l, c->grad);
 }
@@ -267,8 +308,8 @@ static void backward_planes(const drove_call *c)
                   l->n_out, b->adds, b->dx, l->n_in, &end);
         drove__layer_tell_largest(c, end.largest);
     }
-    ops->gemm(true, false, l->n_in, l->n_out, c->n_rows, c->x_planes, l->n_in, c->dy_planes,
-              l->n_out, false, c->grad + l->w_offset, l->n_out, NULL);
+    if (taker_of(c) != NULL) gradient_in_pieces(c, taker_of(c), rows_of_planes);
+    else rows_of_planes(c, 0, l->n_in, c->grad + l->w_offset);
     drove__layer_zero_gaps(l, c->grad);
 }
 

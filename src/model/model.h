@@ -282,14 +282,19 @@ enum { DROVE_LARGEST_UNKNOWN = -1 };
 typedef void drove_round_fn(void *context, const drove_rounded *of, const float *x, float *to,
                             size_t n, uint32_t largest, drovek_planes *planes);
 
+/* Takes g[n], numbers [first, first + n) of the gradient of a layer's weights, which are complete
+ * and not needed any more. */
+typedef void drove_gradient_fn(void *context, size_t layer, size_t first, float *g, size_t n);
+
 /* Of the outputs of each layer, and the derivative at each before its layer's backward.  One part
  * only.  Where the kernels have products of integers kept as bytes, layers with weights read these
  * instead of floats: their inputs, derivatives and weights. */
 typedef struct drove_round {
-    drove_round_fn      *values, *derivatives;
-    void                *context;
-    drovek_factors       factors; /* what the products may take their factors to be */
-    bool                 is_wide_value, is_wide_derivative; /* more than 8 bits: two planes */
+    drove_round_fn    *values, *derivatives;
+    drove_gradient_fn *gradient; /* of dense layers, piece by piece; NULL: stays in the gradient */
+    void              *context;
+    drovek_factors     factors; /* what the products may take their factors to be */
+    bool               is_wide_value, is_wide_derivative; /* more than 8 bits: two planes */
     const drovek_planes *weight; /* [n_layers] with kernels->planes: of the current pass */
 } drove_round;
 

@@ -1,5 +1,5 @@
-/* Packed factors of products of integers (kernel/planes.h: pack, lines, places): plain C by hand and
- * against sums written out here, and every tier against the same, to the bit. */
+/* Packed factors of products of integers (kernel/planes.h: pack, lines, places): plain C by hand,
+ * and plain C and every tier against sums written out here, to the bit. */
 #include "support.h"
 
 #include "base/mem.h"

@@ -49,7 +49,13 @@ struct drove_engine {
     drovek_table kernels;  /* narrowed as the host's */
     drovek_planes *weight; /* [n_layers] this thread's copy of the weights' words; NULL: floats */
     uint8_t *weights;      /* memory of weight */
-    float *theta, *grad;   /* [n_params] */
+    struct {               /* the step under way */
+        uint32_t *words;
+        float eta;
+        size_t n_clamped;
+        bool *is_taken; /* [n_layers] its weights are written already */
+    } now;
+    float *theta, *grad; /* [n_params] */
 };
 
 /* ---- rounding arrays ---- */
@@ -141,6 +147,7 @@ static void destroy(drove_engine *e)
     drove__free(e->grad);
     drove__free(e->weights);
     free(e->weight);
+    free(e->now.is_taken);
     free(e);
 }
 
@@ -167,6 +174,14 @@ static drove_status make_weights(drove_engine *e)
     return DROVE_OK;
 }
 
+static drove_gradient_fn write_gradient;
+
+/* Weight decay adds to the whole gradient first. */
+static bool takes_gradients(const drove_engine_shared *p)
+{
+    return p->format.model > 0 && !p->format.in_bf16 && p->weight_decay == 0.0;
+}
+
 static drove_status build(drove_engine *e, const drove_engine_options *opt)
 {
     const drove_engine_shared *p = e->p;
@@ -174,12 +189,14 @@ static drove_status build(drove_engine *e, const drove_engine_options *opt)
     drove_engine_options host = *opt;
     e->theta = drove__alloc(n, sizeof *e->theta);
     e->grad = drove__alloc(n, sizeof *e->grad);
-    if (e->theta == NULL || e->grad == NULL)
+    e->now.is_taken = calloc(p->model->n_layers, sizeof *e->now.is_taken);
+    if (e->theta == NULL || e->grad == NULL || e->now.is_taken == NULL)
         return drove__fail_nomem("engine", 2 * n * sizeof *e->theta);
     DROVE_TRY(drove__rounder_init(&e->rounder, &p->rounding,
                                   drovek_blocks(DROVE_F32, DROVE_I16, STRETCH)));
     e->round = (drove_round){.values = round_values,
                              .derivatives = round_derivatives,
+                             .gradient = takes_gradients(p) ? write_gradient : NULL,
                              .context = e,
                              .factors = factors_of(p),
                              .is_wide_value = p->format.data > 8,
@@ -240,33 +257,46 @@ static void write_bf16(drove_engine *e, const drove_fixed_part *part, uint16_t *
     }
 }
 
-/* g[length], a gradient, in units of the channels, times the layer's unit. */
-static void divide_channels(const drove_fixed_part *part, float *g)
+/* g[n], numbers [first, first + n) of a gradient, rows of channels, in units of the channels, times
+ * the layer's unit. */
+static void divide_channels(const drove_fixed_part *part, size_t first, float *g, size_t n)
 {
-    const size_t n = part->n_channels;
-    for (size_t row = 0; row < part->length / n; row++) {
-        const float *inverse = part->inverse + row * n * part->n_groups / part->length * n;
-        for (size_t c = 0; c < n; c++) g[row * n + c] *= inverse[c];
+    const size_t width = part->n_channels;
+    for (size_t at = 0; at < n; at += width) {
+        const size_t group = (first + at) * part->n_groups / part->length;
+        const float *inverse = part->inverse + group * width;
+        for (size_t c = 0; c < width; c++) g[at + c] *= inverse[c];
     }
 }
 
-static size_t write_numbers(drove_engine *e, const drove_fixed_part *part, void *words, float eta)
+/* Numbers [first, first + length) of a part, with the gradient g of these. */
+static size_t write_numbers(drove_engine *e, const drove_fixed_part *part, size_t first,
+                            float *gradient, size_t length)
 {
     const drove_engine_shared *p = e->p;
     const drove_number m = p->layout.number;
-    const drovek_factor factor = {.f = -eta / part->unit};
-    if (part->by != NULL) divide_channels(part, e->grad + part->offset);
+    const drovek_factor factor = {.f = -e->now.eta / part->unit};
     const size_t size = drove__number_size(m);
+    char *words = (char *)drove__fixed_at(p, part, e->now.words) + first * size;
     size_t n_clamped = 0;
-    for (size_t at = 0; at < part->length; at += STRETCH) {
-        const size_t n = part->length - at < STRETCH ? part->length - at : STRETCH;
-        const void *g = e->grad + part->offset + at;
+    if (part->by != NULL) divide_channels(part, first, gradient, length);
+    for (size_t at = 0; at < length; at += STRETCH) {
+        const size_t n = length - at < STRETCH ? length - at : STRETCH;
+        const void *g = gradient + at;
         drovek_bits *bits = drove__rounder_next(&e->rounder, DROVE_F32, m, n);
-        n_clamped += p->kernels->linear.axpy[DROVE_F32][m]((char *)words + at * size, &g, &factor,
-                                                           1, n, bits);
+        n_clamped +=
+            p->kernels->linear.axpy[DROVE_F32][m](words + at * size, &g, &factor, 1, n, bits);
     }
     if (p->format.model % 8 == 0) return n_clamped;
-    return n_clamped + clamp(words, m, part->length, drove__fixed_most(p->format.model));
+    return n_clamped + clamp(words, m, length, drove__fixed_most(p->format.model));
+}
+
+/* The gradient of a dense layer's weights is written piece by piece, while it is in the cache. */
+static void write_gradient(void *context, size_t layer, size_t first, float *g, size_t n)
+{
+    drove_engine *e = context;
+    e->now.n_clamped += write_numbers(e, e->p->of_layer[layer], first, g, n);
+    e->now.is_taken[layer] = true;
 }
 
 /* theta, grad: of the step; words: shared. */
@@ -280,10 +310,11 @@ static size_t write_step(drove_engine *e, uint32_t *words, float eta)
     for (size_t i = 0; i < p->n_parts; i++) {
         const drove_fixed_part *part = &p->part[i];
         float *w = drove__fixed_at(p, part, words);
+        if (!part->is_tail && e->now.is_taken[part->layer]) continue;
         if (part->is_tail || p->format.model == 0)
             k->sgd_f32(w, w, e->grad + part->offset, part->length, eta);
         else if (p->format.in_bf16) write_bf16(e, part, (uint16_t *)w, eta);
-        else n_clamped += write_numbers(e, part, w, eta);
+        else n_clamped += write_numbers(e, part, 0, e->grad + part->offset, part->length);
     }
     return n_clamped;
 }
@@ -294,13 +325,15 @@ static drove_status step(drove_engine *e, uint32_t *words, const drove_batch *ba
     drove_gradient grad = {.value = e->grad};
     const drove_work work = {.batch = batch, .theta = e->theta, .grad = &grad};
     drove_work_done done = {0};
+    e->now.words = words, e->now.eta = eta, e->now.n_clamped = 0;
+    memset(e->now.is_taken, 0, e->p->model->n_layers * sizeof *e->now.is_taken);
     if (e->weight == NULL) drove__fixed_unpack(e->p, words, e->theta);
     else
         drove__fixed_unpack_planes(e->p, words, e->p->weight_decay > 0.0 ? e->theta : NULL,
                                    e->theta, e->weight);
     DROVE_TRY(drove__engine_do(&drove__engine_host, e->host, &work, UINT64_MAX, &done));
     out->is_finite &= isfinite(done.score.loss);
-    out->n_clamped += write_step(e, words, eta);
+    out->n_clamped += write_step(e, words, eta) + e->now.n_clamped;
     out->n_steps++;
     return DROVE_OK;
 }

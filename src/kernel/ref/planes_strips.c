@@ -1,5 +1,5 @@
-/* kernel/ref/planes_strips.c - packed factors of products of integers in plain C: the definition, as
- * kernel/planes.h states it. */
+/* kernel/ref/planes_strips.c - packed factors of products of integers in plain C: the definition,
+ * as kernel/planes.h states it. */
 #include "kernel/ref/planes_strips.h"
 #include "kernel/tiers.h"
 
