@@ -79,8 +79,8 @@ static drove_status make_rest(drovek_byte_lines *l, size_t *size_bytes)
 }
 
 /* Goes on, or leaves nothing. */
-static drove_status decide(drovek_byte_lines *l, const drovek_byte_matrix *v, size_t max_rows,
-                           size_t *size_bytes)
+static drove_status decide(drovek_byte_lines *l, const drovek_table *kernels,
+                           const drovek_byte_matrix *v, size_t max_rows, size_t *size_bytes)
 {
     if (is_faster(l, &kernels->planes->cost, v, max_rows)) return make_rest(l, size_bytes);
     drovek_byte_lines_fini(l);
@@ -109,7 +109,7 @@ drove_status drovek_byte_lines_init(drovek_byte_lines *l, const drovek_table *ke
                                      .c = block * b->o + at,
                                      .n = b->o - at < DROVEK_STRIP ? b->o - at : DROVEK_STRIP};
     }
-    return decide(l, v, max_rows, size_bytes);
+    return decide(l, kernels, v, max_rows, size_bytes);
 }
 
 /* Positions [*first, *last) of a line of the input in windows of the positions of strip i. */
@@ -144,7 +144,7 @@ drove_status drovek_byte_lines_init_back(drovek_byte_lines *l, const drovek_tabl
                                      .n = n - at < DROVEK_STRIP ? n - at : DROVEK_STRIP};
         l->n_tiles += t->window.kh * l->strip[i].n_tiles;
     }
-    return decide(l, v, max_rows, size_bytes);
+    return decide(l, kernels, v, max_rows, size_bytes);
 }
 
 void drovek_byte_lines_fini(drovek_byte_lines *l)
