@@ -383,10 +383,8 @@ static const float *in_place(const drove_gather *g, const drove_batch *batch)
     return data->storage->x_f32 + drove__data_row(data, batch->row[0]) * g->n_features;
 }
 
-drove_status drove__gather_load(drove_gather *g, const drove_batch *batch, bool is_training,
-                                float *into, drove_input *in)
+static drove_status check_batch(const drove_gather *g, const drove_batch *batch)
 {
-    const drove_storage *s = batch->data->storage;
     const size_t n_inputs = drove__data_n_inputs(batch->data);
     if (batch->n_rows == 0 || batch->n_rows > g->max_rows) {
         return drove__fail(DROVE_E_ARG, "batch of %zu examples: expected 1 to %zu", batch->n_rows,
@@ -396,6 +394,32 @@ drove_status drove__gather_load(drove_gather *g, const drove_batch *batch, bool 
         return drove__fail(DROVE_E_SHAPE, "the data have %zu features, the model takes %zu",
                            n_inputs, g->n_features);
     }
+    return DROVE_OK;
+}
+
+bool drove__gather_has_bytes(const drove_data *data)
+{
+    return data->storage->x_kind == DROVE_X_U8 && !drove__augment_is_on(&data->augment);
+}
+
+drove_status drove__gather_bytes(const drove_gather *g, const drove_batch *batch, uint8_t *into)
+{
+    const size_t n = g->n_features;
+    const uint8_t *x = batch->data->storage->x_u8;
+    DROVE_TRY(check_batch(g, batch));
+    for (size_t i = 1; i < PREFETCH_ROWS; i++) prefetch(batch, i, x, n);
+    for (size_t i = 0; i < batch->n_rows; i++) {
+        prefetch(batch, i + PREFETCH_ROWS, x, n);
+        memcpy(into + i * n, x + drove__data_row(batch->data, batch->row[i]) * n, n);
+    }
+    return DROVE_OK;
+}
+
+drove_status drove__gather_load(drove_gather *g, const drove_batch *batch, bool is_training,
+                                float *into, drove_input *in)
+{
+    const drove_storage *s = batch->data->storage;
+    DROVE_TRY(check_batch(g, batch));
     *in = (drove_input){.n_rows = batch->n_rows};
     if (s->x_kind == DROVE_X_CSR) return load_sparse(g, batch, in);
     if (drove__storage_is_sparse(s)) return load_quantised_pairs(g, batch, in);

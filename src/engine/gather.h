@@ -59,4 +59,11 @@ size_t drove__gather_longest(const drove_data *data);
 drove_status drove__gather_load(drove_gather *g, const drove_batch *batch, bool is_training,
                                 float *into, drove_input *in);
 
+/* May the examples of these data be gathered as the bytes that are stored?  Not where images are
+ * cut, whose margin is zero after scaling. */
+bool drove__gather_has_bytes(const drove_data *data);
+/* The bytes of the batch's examples to into[n_rows][n_features]; numbers are
+ * (byte - shift) * factor.  Where gather_has_bytes.  Errors: DROVE_E_ARG, DROVE_E_SHAPE. */
+drove_status drove__gather_bytes(const drove_gather *g, const drove_batch *batch, uint8_t *into);
+
 #endif

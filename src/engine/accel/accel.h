@@ -30,7 +30,7 @@
 #include <stdint.h>
 
 /* Grows with each change of the tables below: a module of another drove is refused. */
-enum { DROVE_ACCEL_VERSION = 8, DROVE_ACCEL_TEXT_SIZE = 128 };
+enum { DROVE_ACCEL_VERSION = 9, DROVE_ACCEL_TEXT_SIZE = 128 };
 
 typedef struct drove_accel          drove_accel;          /* an opened device */
 typedef struct drove_accel_buffer   drove_accel_buffer;   /* memory of a device */

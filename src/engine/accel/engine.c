@@ -47,6 +47,7 @@ static void release_device(drove_engine *e)
     for (size_t i = 0; e->delta != NULL && i < e->plan.n_deltas; i++)
         e->ops->free(e->accel, e->delta[i]);
     e->ops->free(e->accel, e->input);
+    e->ops->free(e->accel, e->wide);
     e->ops->free(e->accel, e->scratch);
     e->ops->free(e->accel, e->result);
     e->ops->host_free(e->accel, e->result_host);
@@ -87,6 +88,8 @@ static drove_status allocate_outputs(drove_engine *e)
     if (n_scratch > 0) DROVE_TRY(e->ops->alloc(e->accel, n_scratch, &e->scratch));
     if (e->plan.converts_input)
         DROVE_TRY(e->ops->alloc(e->accel, rows * e->model->n_inputs, &e->input));
+    if (e->takes_bytes && e->plan.reads_plain)
+        DROVE_TRY(e->ops->alloc(e->accel, rows * e->model->n_inputs, &e->wide));
     DROVE_TRY(e->ops->alloc(e->accel, n_result, &e->result));
     DROVE_TRY(drove__accel_host_alloc(e, rows * 4, "losses of a batch", &memory));
     e->result_host = memory;
@@ -167,6 +170,7 @@ static drove_status create(const drove_engine_options *opt, drove_engine **out)
     e->seed = opt->seed;
     drove__pieces_init(&e->pieces, &drove__accel_piece_ops, opt);
     e->is_sparse = drove__storage_is_sparse(opt->data->storage);
+    e->takes_bytes = drove__gather_has_bytes(opt->data);
     drove_status status = allocate(e, opt->data);
     if (status != DROVE_OK) {
         destroy(e);

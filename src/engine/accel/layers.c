@@ -11,6 +11,7 @@ drove_accel_view drove__accel_x(const drove_engine *e, size_t layer, unsigned i)
     if (y->bottom[i] > 0) return drove__accel_view(e->out[y->bottom[i] - 1], 0);
     if (e->plan.converts_input && y->ops != &drove__layer_dense)
         return drove__accel_view(e->input, 0);
+    if (e->present->is_bytes) return drove__accel_view(e->wide, 0);
     return drove__accel_view(e->present->device, e->present->at.x);
 }
 

@@ -57,18 +57,29 @@ drove_status drove__accel_pass_accepts(const drove_model *model, const drove_dat
 
 /* ---- forward ---- */
 
-/* The examples as NHWC, where a layer wants them so. */
+/* The present examples, floats or bytes, as the floats of images of c channels of h x w. */
+static drove_status convert(drove_engine *e, drove_accel_buffer *to, size_t c, size_t h, size_t w)
+{
+    const drove_accel_staging *s = e->present;
+    drove_accel_job job = {s->is_bytes ? DROVE_JOB_widen : DROVE_JOB_to_rows,
+                           {drove__accel_view(s->device, s->at.x), drove__accel_view(to, 0)},
+                           {.h = (unsigned)h, .w = (unsigned)w}};
+    job.k.rows = (unsigned)(s->n_rows * h * w);
+    job.k.cols = (unsigned)c;
+    if (s->is_scaled) {
+        job.at[2] = drove__accel_view(s->scaling.device, 0);
+        job.k.each = (unsigned)e->model->n_inputs;
+    }
+    return drove__accel_job(e, &job);
+}
+
+/* The examples as the layers that read them want them. */
 static drove_status convert_input(drove_engine *e)
 {
     const drove_shape *in = &e->model->input;
-    if (!e->plan.converts_input) return DROVE_OK;
-    drove_accel_job job = {DROVE_JOB_to_rows,
-                           {drove__accel_view(e->present->device, e->present->at.x),
-                            drove__accel_view(e->input, 0)},
-                           {.h = (unsigned)in->h, .w = (unsigned)in->w}};
-    job.k.rows = (unsigned)(e->present->n_rows * in->h * in->w);
-    job.k.cols = (unsigned)in->c;
-    return drove__accel_job(e, &job);
+    if (e->present->is_bytes && e->plan.reads_plain)
+        DROVE_TRY(convert(e, e->wide, e->model->n_inputs, 1, 1));
+    return e->plan.converts_input ? convert(e, e->input, in->c, in->h, in->w) : DROVE_OK;
 }
 
 static drove_status forward(drove_engine *e)

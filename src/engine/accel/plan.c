@@ -52,9 +52,8 @@ static void share_deltas(const drove_model *model, drove_accel_plan *p, const si
     }
 }
 
-static bool reads_images(const drove_layer *y)
+static bool reads_input(const drove_layer *y)
 {
-    if (y->ops == &drove__layer_dense) return false;
     for (unsigned i = 0; i < y->n_bottoms; i++) {
         if (y->bottom[i] == 0) return true;
     }
@@ -69,11 +68,12 @@ drove_status drove__accel_plan_make(const drove_model *model, drove_accel_plan *
     if (memory == NULL) return drove__fail_nomem("the plan of a pass", 4 * n * sizeof *memory);
     p.delta_of = memory;
     p.delta_floats = memory + n;
+    bool has_channels = model->input.c > 1 && model->input.h * model->input.w > 1;
     for (size_t l = 0; l < n; l++) {
         memory[2 * n + l] = first_writer(model, l);
-        if (reads_images(&model->layer[l]) && model->input.c > 1 &&
-            model->input.h * model->input.w > 1)
-            p.converts_input = true;
+        if (!reads_input(&model->layer[l])) continue;
+        if (model->layer[l].ops != &drove__layer_dense && has_channels) p.converts_input = true;
+        else p.reads_plain = true;
     }
     share_deltas(model, &p, memory + 2 * n, memory + 3 * n);
     *out = p;

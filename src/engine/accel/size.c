@@ -23,8 +23,8 @@ static size_t part(drove_accel_layout *at, size_t n)
 }
 
 drove_accel_layout drove__accel_layout(const drove_model *model, const drove_data *data,
-                                       size_t n_rows, size_t n_pairs, size_t n_touched,
-                                       size_t n_labels)
+                                       bool in_bytes, size_t n_rows, size_t n_pairs,
+                                       size_t n_touched, size_t n_labels)
 {
     drove_accel_layout at = {0};
     if (drove__storage_is_sparse(data->storage)) {
@@ -35,7 +35,8 @@ drove_accel_layout drove__accel_layout(const drove_model *model, const drove_dat
         at.t_index = part(&at, n_pairs);
         at.t_value = part(&at, n_pairs);
     } else {
-        at.x = part(&at, n_rows * model->n_inputs);
+        size_t n = n_rows * model->n_inputs;
+        at.x = part(&at, in_bytes ? (n + sizeof(float) - 1) / sizeof(float) : n);
     }
     if (data->storage->y_kind == DROVE_Y_LABELS) {
         at.label_start = part(&at, n_rows + 1);
@@ -82,6 +83,8 @@ static void add_pass(const shape *s, size_t rows, size_t *all, size_t *largest)
     for (size_t i = 0; i < s->plan->n_deltas; i++)
         add(rows * s->plan->delta_floats[i], all, largest);
     if (s->plan->converts_input) add(rows * m->n_inputs, all, largest);
+    if (drove__gather_has_bytes(s->data) && s->plan->reads_plain)
+        add(rows * m->n_inputs, all, largest);
     add(drove__accel_scratch(m, rows), all, largest);
     add((m->n_heads > 1 ? 8 : 4) * rows, all, largest);
 }
@@ -94,9 +97,9 @@ static size_t elements(const shape *s, size_t rows, size_t *largest)
     size_t params = is_sparse ? s->model->n_params - s->model->layer[0].b_offset +
                                     touched * s->model->layer[0].n_out
                               : s->model->n_params;
-    size_t batch = drove__accel_layout(s->model, s->data, rows, rows * s->longest, touched,
+    size_t batch = drove__accel_layout(s->model, s->data, false, rows, rows * s->longest, touched,
                                        rows * s->longest_labels)
-                       .n;
+                       .n; /* floats: other threads may load the examples */
     *largest = 0;
     for (size_t i = 0; i < 2; i++) add(params, &all, largest); /* and their gradient */
     for (size_t i = 0; i < DROVE_ACCEL_N_STAGINGS; i++) add(batch, &all, largest);

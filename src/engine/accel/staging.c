@@ -2,10 +2,12 @@
  * see state.h.
  *
  * All parts of a batch lie behind each other in one piece of pinned memory, and go over in one
- * copy.  Dense examples are gathered straight into it.  Sparse ones become compressed rows whose
- * indices count the features that the batch touches, together with the transpose, made by counting:
- * so that the device sums each feature's gradient in a fixed order, without atomic additions, and
- * sees no more of the first layer than was touched.
+ * copy.  Dense examples are gathered straight into it; those that are stored as bytes as such, and
+ * the pass widens and scales them (a quarter of the bytes for the bus, and for the host to write).
+ * Their shift and factor go over when they are not those of the buffer's last batch.  Sparse ones
+ * become compressed rows whose indices count the features that the batch touches, together with the
+ * transpose, made by counting: so that the device sums each feature's gradient in a fixed order,
+ * without atomic additions, and sees no more of the first layer than was touched.
  */
 #include "base/mem.h"
 #include "engine/accel/state.h"
@@ -52,8 +54,9 @@ drove_status drove__staging_init(drove_engine *e, drove_accel_staging *s, const 
 {
     size_t n_pairs = e->max_rows * drove__gather_longest(data);
     size_t n_touched = drove__accel_most_touched(e->model, data, e->max_rows);
-    drove_accel_layout at = drove__accel_layout(e->model, data, e->max_rows, n_pairs, n_touched,
-                                                e->max_rows * drove__accel_longest_labels(data));
+    drove_accel_layout at =
+        drove__accel_layout(e->model, data, e->takes_bytes, e->max_rows, n_pairs, n_touched,
+                            e->max_rows * drove__accel_longest_labels(data));
     s->row = drove__alloc(e->max_rows, sizeof *s->row);
     if (s->row == NULL) return drove__fail_nomem("rows of a batch", e->max_rows * sizeof *s->row);
     if (e->is_sparse) DROVE_TRY(reserve_spans(s, most_spans(e, n_pairs)));
@@ -66,6 +69,8 @@ void drove__staging_fini(drove_engine *e, drove_accel_staging *s)
     e->ops->event_destroy(s->done);
     e->ops->host_free(e->accel, s->host);
     e->ops->free(e->accel, s->device);
+    e->ops->host_free(e->accel, s->scaling.host);
+    e->ops->free(e->accel, s->scaling.device);
     drove__free(s->span);
     drove__free(s->row);
     memset(s, 0, sizeof *s);
@@ -77,6 +82,37 @@ bool drove__staging_holds(const drove_accel_staging *s, const drove_batch *batch
     if (drove__augment_is_on(&batch->data->augment) && !same_choices) return false;
     return s->is_full && s->data == batch->data && s->n_rows == batch->n_rows &&
            memcmp(s->row, batch->row, s->n_rows * sizeof *s->row) == 0;
+}
+
+/* ---- scaling of bytes ---- */
+
+static drove_status reserve_scaling(drove_engine *e, drove_accel_scaling *s)
+{
+    void *memory;
+    if (s->device != NULL) return DROVE_OK;
+    if (s->host == NULL) {
+        DROVE_TRY(drove__accel_host_alloc(e, 2 * e->model->n_inputs, "scaling", &memory));
+        s->host = memory;
+    }
+    return e->ops->alloc(e->accel, 2 * e->model->n_inputs, &s->device);
+}
+
+/* The buffer's batch, and so an earlier copy of its scaling, is done. */
+static drove_status write_scaling(drove_engine *e, drove_accel_staging *staging)
+{
+    const drove_data *data = staging->data;
+    drove_accel_scaling *s = &staging->scaling;
+    const size_t n = e->model->n_inputs, n_bytes = n * sizeof(float);
+    if (!staging->is_scaled) return DROVE_OK;
+    if (s->is_set && memcmp(s->host, data->shift, n_bytes) == 0 &&
+        memcmp(s->host + n, data->factor, n_bytes) == 0)
+        return DROVE_OK;
+    DROVE_TRY(reserve_scaling(e, s));
+    memcpy(s->host, data->shift, n_bytes);
+    memcpy(s->host + n, data->factor, n_bytes);
+    s->is_set = true;
+    return drove__accel_try(e,
+                            e->ops->write(e->up, drove__accel_view(s->device, 0), s->host, 2 * n));
 }
 
 /* ---- sparse examples ---- */
@@ -185,6 +221,8 @@ static drove_status load(drove_engine *e, drove_accel_staging *s, const drove_ba
 {
     const drove_loaded *loaded = is_training ? batch->loaded : NULL;
     float *into = e->is_sparse ? NULL : s->host;
+    *in = (drove_input){.n_rows = batch->n_rows};
+    if (s->is_bytes) return drove__gather_bytes(&e->gather, batch, (uint8_t *)s->host);
     if (loaded == NULL) return drove__gather_load(&e->gather, batch, is_training, into, in);
     if (batch->n_rows == 0 || batch->n_rows > e->max_rows) {
         return drove__fail(DROVE_E_ARG, "batch of %zu examples: expected 1 to %zu", batch->n_rows,
@@ -193,6 +231,19 @@ static drove_status load(drove_engine *e, drove_accel_staging *s, const drove_ba
     *in = loaded->in;
     if (into != NULL) memcpy(into, in->dense, batch->n_rows * e->model->n_inputs * sizeof *into);
     return DROVE_OK;
+}
+
+/* Room for dense examples in the form that they come in: floats need more than the bytes that the
+ * buffer may have been made for. */
+static drove_status reserve_examples(drove_engine *e, drove_accel_staging *s,
+                                     const drove_batch *batch, bool is_training)
+{
+    const bool has_loaded = is_training && batch->loaded != NULL;
+    s->is_bytes = e->takes_bytes && drove__gather_has_bytes(batch->data) && !has_loaded;
+    s->is_scaled = s->is_bytes && batch->data->factor != NULL;
+    if (e->is_sparse) return DROVE_OK;
+    return reserve(e, s,
+                   drove__accel_layout(e->model, batch->data, s->is_bytes, e->max_rows, 0, 0, 0).n);
 }
 
 static drove_status gather(drove_engine *e, drove_accel_staging *s, const drove_batch *batch,
@@ -207,13 +258,14 @@ static drove_status gather(drove_engine *e, drove_accel_staging *s, const drove_
                            is_sparse ? "sparse" : "dense", e->is_sparse ? "sparse" : "dense");
     }
     DROVE_TRY(drove__accel_pass_accepts(e->model, data));
+    DROVE_TRY(reserve_examples(e, s, batch, is_training));
     DROVE_TRY(load(e, s, batch, is_training, &in));
     if (is_training && batch->loaded != NULL) target = batch->loaded->target;
     else drove__targets_load(&e->gather.targets, data, NULL, batch->row, batch->n_rows, &target);
     s->n_rows = batch->n_rows;
     size_t n_pairs = is_sparse ? count_pairs(&in) : 0;
     if (is_sparse) DROVE_TRY(find_touched(e, s, &in, n_pairs));
-    drove_accel_layout at = drove__accel_layout(e->model, data, batch->n_rows, n_pairs,
+    drove_accel_layout at = drove__accel_layout(e->model, data, s->is_bytes, batch->n_rows, n_pairs,
                                                 s->n_touched, count_labels(&target, s->n_rows));
     if (at.n > s->n_room) {
         DROVE_TRY(reserve(e, s, at.n));
@@ -237,6 +289,7 @@ drove_status drove__staging_fill(drove_engine *e, drove_accel_staging *s, const 
     memcpy(s->row, batch->row, batch->n_rows * sizeof *s->row);
     s->data = batch->data;
     DROVE_ACCEL_TRY(e, e->ops->record(e->up, &s->begun));
+    DROVE_TRY(write_scaling(e, s));
     DROVE_ACCEL_TRY(e, e->ops->write(e->up, drove__accel_view(s->device, 0), s->host, s->at.n));
     DROVE_ACCEL_TRY(e, e->ops->record(e->up, &s->done));
     DROVE_ACCEL_TRY(e, e->ops->flush(e->up));

@@ -32,13 +32,20 @@ typedef struct drove_accel_interval {
 /* Where the parts of a batch are in its staging buffer, in elements of 4 bytes; each part begins a
  * cache line. */
 typedef struct drove_accel_layout {
-    size_t x;                          /* dense: [n_rows][n_inputs] */
+    size_t x;                          /* dense: [n_rows][n_inputs] floats or bytes */
     size_t start, index, value;        /* sparse: rows, touched features counted from 0 */
     size_t t_start, t_index, t_value;  /* the transpose: touched features, rows */
     size_t target, label_start, label; /* [n_rows], values [n_rows][n]; [n_rows + 1], [.] */
     size_t weight;                     /* [n_rows] weighted examples */
     size_t n;                          /* elements of all */
 } drove_accel_layout;
+
+/* Of examples that go over as bytes: shift[n_inputs], factor[n_inputs]. */
+typedef struct drove_accel_scaling {
+    float              *host;   /* pinned [2][n_inputs]; NULL: none was needed yet */
+    drove_accel_buffer *device; /* what is in host, or on its way there */
+    bool                is_set;
+} drove_accel_scaling;
 
 typedef struct drove_accel_staging {
     float              *host;   /* pinned [n_room] */
@@ -48,6 +55,7 @@ typedef struct drove_accel_staging {
 
     bool              is_full; /* holds a batch: these rows of these data */
     bool              is_sparse, has_value;
+    bool              is_bytes, is_scaled; /* dense: widened on the device, by scaling */
     const drove_data *data;
     uint32_t         *row; /* [max_rows] */
     size_t            n_rows;
@@ -56,6 +64,8 @@ typedef struct drove_accel_staging {
 
     drove_span *span; /* [n_spans] sparse: the touched features, ascending */
     size_t      n_spans, n_touched, n_span_room;
+
+    drove_accel_scaling scaling;
 
     drove_accel_event *begun, *done; /* of its copy */
 } drove_accel_staging;
@@ -70,7 +80,8 @@ typedef struct drove_accel_line { /* when the parts of one batch were done */
 typedef struct drove_accel_plan {
     size_t *delta_of;                /* [n_layers] number of a buffer */
     size_t  n_deltas, *delta_floats; /* buffers; floats of an example in each */
-    bool    converts_input;          /* some layer reads the input as NHWC */
+    bool    converts_input;          /* some layer reads the input as NHWC, ... */
+    bool    reads_plain;             /* ... or as it is */
 } drove_accel_plan;
 
 typedef struct drove_accel_resident drove_accel_resident; /* resident.c */
@@ -92,6 +103,7 @@ struct drove_engine {
     /* Parameters on the device: dense data, all of theta as it is; sparse data, what follows the
      * first layer's W (from `base` on), then the touched rows of that W. */
     bool                is_sparse;
+    bool                takes_bytes; /* examples that are stored as bytes go over as such */
     size_t              base, n_rest;
     size_t              n_param_room;
     drove_accel_buffer *theta, *grad;           /* [n_param_room] */
@@ -102,6 +114,7 @@ struct drove_engine {
     drove_accel_buffer **kept;    /* [n_layers] from forward to backward; NULL: nothing */
     drove_accel_buffer **delta;   /* [plan.n_deltas] derivatives */
     drove_accel_buffer  *input;   /* the examples as NHWC; NULL: not needed */
+    drove_accel_buffer  *wide;    /* those that came as bytes, as floats; NULL: not needed */
     drove_accel_buffer  *scratch; /* of the layer that is computed; NULL: none needs it */
     drove_accel_conv   **conv;    /* [n_layers] of the kind's library; NULL: im2col */
     drove_accel_buffer *result; /* [max_rows] losses, [max_rows][3] counts; twice: of other heads */
@@ -150,10 +163,10 @@ static inline drove_accel_view drove__accel_view(drove_accel_buffer *buffer, siz
 
 /* The most labels of an example of the view; 0 where there are none. */
 size_t drove__accel_longest_labels(const drove_data *data);
-/* Sparse: n_pairs and n_touched, else 0. */
+/* Sparse: n_pairs and n_touched, else 0; in_bytes: of dense examples. */
 drove_accel_layout drove__accel_layout(const drove_model *model, const drove_data *data,
-                                       size_t n_rows, size_t n_pairs, size_t n_touched,
-                                       size_t n_labels);
+                                       bool in_bytes, size_t n_rows, size_t n_pairs,
+                                       size_t n_touched, size_t n_labels);
 /* Features that max_rows examples can touch. */
 size_t drove__accel_most_touched(const drove_model *model, const drove_data *data, size_t max_rows);
 size_t drove__accel_most_rows(const drove_engine_options *opt);

@@ -40,6 +40,7 @@
 #define DROVE_SQRT(x)          sqrtf(x)
 #define DROVE_FMA(x, y, z)     fmaf(x, y, z)
 #define DROVE_INT(pointer)     ((const int *)(pointer))
+#define DROVE_BYTE(pointer)    ((const unsigned char *)(pointer))
 #define DROVE_WORD(pointer)    ((const unsigned *)(pointer))
 #define DROVE_WORD_TO(pointer) ((unsigned *)(pointer))
 #define DROVE_PLACE(number)    number##ull

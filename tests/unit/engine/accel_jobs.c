@@ -19,6 +19,7 @@ enum { ROWS_EACH = 3 };
 #define DROVE_SQRT(x)          sqrtf(x)
 #define DROVE_FMA(x, y, z)     fmaf(x, y, z)
 #define DROVE_INT(pointer)     ((const int *)(pointer))
+#define DROVE_BYTE(pointer)    ((const unsigned char *)(pointer))
 #define DROVE_WORD(pointer)    ((const unsigned *)(pointer))
 #define DROVE_WORD_TO(pointer) ((unsigned *)(pointer))
 #define DROVE_PLACE(number)    number##u

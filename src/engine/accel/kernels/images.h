@@ -39,6 +39,29 @@ DROVE_JOB(to_rows)
     }
 }
 
+/* b, NHWC, from the bytes a, NCHW, as drovek_widen_u8_f32 has them bit by bit: no product is fused
+ * with a difference.  each > 0: numbers of an example, (byte - c[number]) * c[each + number]; else
+ * the bytes themselves.  Rows: places; columns: channels; h x w: the image. */
+DROVE_JOB(widen)
+{
+    size_t                    from = DROVE_COL_FIRST(k), to = DROVE_COL_LAST(k);
+    unsigned                  size = k.h * k.w; /* divisions by 32 bits are far faster on GPUs */
+    DROVE_GLOBAL const float *shift = c + c_at, *factor = shift + k.each;
+    for (size_t r = DROVE_ROW_FIRST(k); r < DROVE_ROW_LAST(k); r++) {
+        unsigned                          image = (unsigned)r / size, place = (unsigned)r % size;
+        DROVE_GLOBAL const unsigned char *x =
+            DROVE_BYTE(a + a_at) + (size_t)image * k.cols * size + place;
+        DROVE_GLOBAL float *y = b + b_at + r * k.cols;
+        if (k.each == 0)
+            for (size_t i = from; i < to; i++) y[i] = (float)x[i * size];
+        else
+            for (size_t i = from; i < to; i++) {
+                size_t number = i * size + place;
+                y[i] = ((float)x[i * size] - shift[number]) * factor[number];
+            }
+    }
+}
+
 /* Without groups and dilation a row of a window is one stretch of memory: columns from .. to of the
  * place (y, x) of an image, at most one row of the window at a time. */
 DROVE_FUNCTION void drove_copy_windows(DROVE_GLOBAL const float          *image,

@@ -23,6 +23,7 @@
 #define DROVE_SQRT(x)          sqrt(x)
 #define DROVE_FMA(x, y, z)     fma(x, y, z)
 #define DROVE_INT(pointer)     ((__global const int *)(pointer))
+#define DROVE_BYTE(pointer)    ((__global const uchar *)(pointer))
 #define DROVE_WORD(pointer)    ((__global const unsigned *)(pointer))
 #define DROVE_WORD_TO(pointer) ((__global unsigned *)(pointer))
 #define DROVE_PLACE(number)    number##ul
