@@ -309,19 +309,22 @@ cudnnStatus_t cudnnGetConvolutionBackwardFilterWorkspaceSize(
 
 typedef struct sum {
     int part;
-    const struct stand_in_tensor *x, *y;
-    const struct stand_in_filter *w;
-    const struct stand_in_convolution *how;
+    struct stand_in_tensor x, y;
+    struct stand_in_filter w;
+    struct stand_in_convolution how;
     float alpha, *x_at, *w_at, *y_at; /* one of them, by the part, is written */
+    float beta;
+    int algorithm;
+    void *workspace;
 } sum;
 
 static void begin(const sum *s, float beta)
 {
-    const struct stand_in_tensor *t = s->part == DATA ? s->x : s->y;
+    const struct stand_in_tensor *t = s->part == DATA ? &s->x : &s->y;
     size_t n = (size_t)t->n * (size_t)t->c * (size_t)t->h * (size_t)t->w;
     float *to = s->part == DATA ? s->x_at : s->y_at;
     if (s->part == WEIGHTS) {
-        n = (size_t)s->w->k * (size_t)s->w->c * (size_t)s->w->h * (size_t)s->w->w;
+        n = (size_t)s->w.k * (size_t)s->w.c * (size_t)s->w.h * (size_t)s->w.w;
         to = s->w_at;
     }
     for (size_t i = 0; i < n; i++) to[i] = beta == 0.0f ? 0.0f : beta * to[i];
@@ -339,21 +342,21 @@ static float factor(float v, bool in_tf32)
 /* What output channel k at (oy, ox) of image n has to do with number (p, q) of its window. */
 static void add(const sum *s, int n, int oy, int ox, int k, int p, int q, bool in_tf32)
 {
-    int iy = oy * s->how->sh + p * s->how->dh - s->how->ph;
-    int ix = ox * s->how->sw + q * s->how->dw - s->how->pw;
-    if (iy < 0 || ix < 0 || iy >= s->x->h || ix >= s->x->w) return;
-    int group = k / (s->w->k / s->how->groups);
-    float *y = s->y_at +
-               (((size_t)n * (size_t)s->y->h + (size_t)oy) * (size_t)s->y->w + (size_t)ox) *
-                   (size_t)s->y->c +
-               (size_t)k;
-    float *x = s->x_at +
-               (((size_t)n * (size_t)s->x->h + (size_t)iy) * (size_t)s->x->w + (size_t)ix) *
-                   (size_t)s->x->c +
-               (size_t)group * (size_t)s->w->c;
-    float *w = s->w_at + (((size_t)k * (size_t)s->w->h + (size_t)p) * (size_t)s->w->w + (size_t)q) *
-                             (size_t)s->w->c;
-    for (int c = 0; c < s->w->c; c++) {
+    int iy = oy * s->how.sh + p * s->how.dh - s->how.ph;
+    int ix = ox * s->how.sw + q * s->how.dw - s->how.pw;
+    if (iy < 0 || ix < 0 || iy >= s->x.h || ix >= s->x.w) return;
+    int group = k / (s->w.k / s->how.groups);
+    float *y =
+        s->y_at +
+        (((size_t)n * (size_t)s->y.h + (size_t)oy) * (size_t)s->y.w + (size_t)ox) * (size_t)s->y.c +
+        (size_t)k;
+    float *x =
+        s->x_at +
+        (((size_t)n * (size_t)s->x.h + (size_t)iy) * (size_t)s->x.w + (size_t)ix) * (size_t)s->x.c +
+        (size_t)group * (size_t)s->w.c;
+    float *w = s->w_at + (((size_t)k * (size_t)s->w.h + (size_t)p) * (size_t)s->w.w + (size_t)q) *
+                             (size_t)s->w.c;
+    for (int c = 0; c < s->w.c; c++) {
         if (s->part == FORWARD) *y += s->alpha * factor(x[c], in_tf32) * factor(w[c], in_tf32);
         else if (s->part == DATA) x[c] += s->alpha * factor(*y, in_tf32) * factor(w[c], in_tf32);
         else w[c] += s->alpha * factor(x[c], in_tf32) * factor(*y, in_tf32);
@@ -362,33 +365,42 @@ static void add(const sum *s, int n, int oy, int ox, int k, int p, int q, bool i
 
 static void add_all(const sum *s, bool in_tf32)
 {
-    for (int n = 0; n < s->y->n; n++)
-        for (int oy = 0; oy < s->y->h; oy++)
-            for (int ox = 0; ox < s->y->w; ox++)
-                for (int k = 0; k < s->y->c; k++)
-                    for (int p = 0; p < s->w->h; p++)
-                        for (int q = 0; q < s->w->w; q++) add(s, n, oy, ox, k, p, q, in_tf32);
+    for (int n = 0; n < s->y.n; n++)
+        for (int oy = 0; oy < s->y.h; oy++)
+            for (int ox = 0; ox < s->y.w; ox++)
+                for (int k = 0; k < s->y.c; k++)
+                    for (int p = 0; p < s->w.h; p++)
+                        for (int q = 0; q < s->w.w; q++) add(s, n, oy, ox, k, p, q, in_tf32);
 }
 
-static cudnnStatus_t run(cudnnHandle_t handle, const sum *s, int algorithm, void *workspace,
+static void run_sum(void *arguments)
+{
+    const sum *s = arguments;
+    memset(s->workspace, 0xff, workspace_of(&s->x));
+    begin(s, s->beta);
+    const bool is_shortened = s->algorithm == SHORTENED && s->how.math == CUDNN_TENSOR_OP_MATH;
+    if (s->algorithm == GOOD || is_shortened) add_all(s, is_shortened);
+    atomic_fetch_add(&stand_in_cudnn_runs[s->part], 1);
+}
+
+/* Descriptors are read now: they may be others when a graph is launched. */
+static cudnnStatus_t run(cudnnHandle_t handle, sum *s, int algorithm, void *workspace,
                          size_t n_bytes, const void *beta)
 {
     int n, c, h, w;
     cudnnStatus_t status =
-        cudnnGetConvolution2dForwardOutputDim((cudnnConvolutionDescriptor_t)s->how,
-                                              (cudnnTensorDescriptor_t)s->x,
-                                              (cudnnFilterDescriptor_t)s->w, &n, &c, &h, &w);
+        cudnnGetConvolution2dForwardOutputDim(&s->how, &s->x, &s->w, &n, &c, &h, &w);
     if (status != CUDNN_STATUS_SUCCESS) return status;
-    if (handle->stream == NULL || n != s->y->n || c != s->y->c || h != s->y->h || w != s->y->w ||
-        !is_known(s->how) || n_bytes < workspace_of(s->x)) {
+    if (handle->stream == NULL || n != s->y.n || c != s->y.c || h != s->y.h || w != s->y.w ||
+        !is_known(&s->how) || n_bytes < workspace_of(&s->x)) {
         return CUDNN_STATUS_BAD_PARAM;
     }
-    memset(workspace, 0xff, workspace_of(s->x));
-    begin(s, *(const float *)beta);
-    const bool is_shortened = algorithm == SHORTENED && s->how->math == CUDNN_TENSOR_OP_MATH;
-    if (algorithm == GOOD || is_shortened) add_all(s, is_shortened);
-    atomic_fetch_add(&stand_in_cudnn_runs[s->part], 1);
-    return CUDNN_STATUS_SUCCESS;
+    s->beta = *(const float *)beta;
+    s->algorithm = algorithm;
+    s->workspace = workspace;
+    return stand_in_do(handle->stream, run_sum, s, sizeof *s) == cudaSuccess
+               ? CUDNN_STATUS_SUCCESS
+               : CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
 }
 
 cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t handle, const void *alpha,
@@ -400,8 +412,15 @@ cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t handle, const void *alpha,
                                       const cudnnTensorDescriptor_t y, void *y_at)
 {
     if (STAND_IN_FAILS()) return CUDNN_STATUS_BAD_PARAM;
-    const sum s = {FORWARD,       x,   y, w, how, *(const float *)alpha, (float *)x_at,
-                   (float *)w_at, y_at};
+    sum s = {.part = FORWARD,
+             .x = *x,
+             .y = *y,
+             .w = *w,
+             .how = *how,
+             .alpha = *(const float *)alpha,
+             .x_at = (float *)x_at,
+             .w_at = (float *)w_at,
+             .y_at = y_at};
     return run(handle, &s, (int)algorithm, workspace, n_bytes, beta);
 }
 
@@ -414,8 +433,15 @@ cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t handle, const void *alp
                                            const cudnnTensorDescriptor_t dx, void *dx_at)
 {
     if (STAND_IN_FAILS()) return CUDNN_STATUS_BAD_PARAM;
-    const sum s = {DATA,          dx, dy, w, how, *(const float *)alpha, dx_at, (float *)w_at,
-                   (float *)dy_at};
+    sum s = {.part = DATA,
+             .x = *dx,
+             .y = *dy,
+             .w = *w,
+             .how = *how,
+             .alpha = *(const float *)alpha,
+             .x_at = dx_at,
+             .w_at = (float *)w_at,
+             .y_at = (float *)dy_at};
     if (w->h != w->w) return CUDNN_STATUS_NOT_SUPPORTED_SHAPE;
     return run(handle, &s, (int)algorithm, workspace, n_bytes, beta);
 }
@@ -429,7 +455,14 @@ cudnnStatus_t cudnnConvolutionBackwardFilter(cudnnHandle_t handle, const void *a
                                              const cudnnFilterDescriptor_t dw, void *dw_at)
 {
     if (STAND_IN_FAILS()) return CUDNN_STATUS_BAD_PARAM;
-    const sum s = {WEIGHTS,       x, dy, dw, how, *(const float *)alpha, (float *)x_at, dw_at,
-                   (float *)dy_at};
+    sum s = {.part = WEIGHTS,
+             .x = *x,
+             .y = *dy,
+             .w = *dw,
+             .how = *how,
+             .alpha = *(const float *)alpha,
+             .x_at = (float *)x_at,
+             .w_at = dw_at,
+             .y_at = (float *)dy_at};
     return run(handle, &s, (int)algorithm, workspace, n_bytes, beta);
 }

@@ -21,13 +21,35 @@
 #include <stdlib.h>
 #include <time.h>
 
-struct stand_in_stream {
-    int dummy;
-};
+enum { MOST_STREAMS = 8 };
 
 struct stand_in_event {
     int is_recorded;
     struct timespec at;
+    unsigned long of; /* the graph during whose capture it was recorded last; 0: none */
+    unsigned clock[MOST_STREAMS];
+};
+
+typedef struct kept {
+    stand_in_run *run;
+    void *arguments;
+    size_t n_bytes;
+} kept;
+
+/* clock[s]: how much of what stream s was given comes before a point of another stream. */
+struct stand_in_graph {
+    unsigned long id;
+    kept *node;
+    size_t n_nodes, n_room;
+    cudaStream_t stream[MOST_STREAMS]; /* the first one began it */
+    unsigned clock[MOST_STREAMS][MOST_STREAMS];
+    unsigned n_streams;
+    bool is_invalid;
+};
+
+struct stand_in_sequence {
+    kept *node;
+    size_t n_nodes;
 };
 
 struct stand_in_blas {
@@ -38,7 +60,9 @@ _Thread_local dim3 blockIdx, blockDim, threadIdx;
 static _Thread_local cudaError_t last;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the memory in use */
 static size_t used_bytes;
-static atomic_long n_calls; /* launches and copies */
+static atomic_long n_calls;                           /* launches and copies */
+static _Thread_local struct stand_in_graph *captured; /* by this thread */
+static atomic_ulong n_graphs;
 
 static long setting(const char *name, long fallback)
 {
@@ -50,6 +74,20 @@ static cudaError_t answer(cudaError_t error)
 {
     if (error != cudaSuccess) last = error;
     return error;
+}
+
+/* What a thread that captures must not do spoils the graph. */
+static bool breaks_capture(void)
+{
+    if (captured == NULL) return false;
+    captured->is_invalid = true;
+    answer(cudaErrorStreamCaptureUnsupported);
+    return true;
+}
+
+void stand_in_answer(cudaError_t error)
+{
+    answer(error);
 }
 
 /* One more launch or copy: lost from some number on? */
@@ -151,6 +189,7 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
 
 cudaError_t cudaMalloc(void **memory, size_t size_bytes)
 {
+    if (breaks_capture()) return cudaErrorStreamCaptureUnsupported;
     if (STAND_IN_FAILS()) return answer(cudaErrorMemoryAllocation);
     cudaError_t error = cudaErrorMemoryAllocation;
     pthread_mutex_lock(&lock);
@@ -171,6 +210,7 @@ cudaError_t cudaMalloc(void **memory, size_t size_bytes)
 cudaError_t cudaFree(void *memory)
 {
     if (memory == NULL) return cudaSuccess;
+    if (breaks_capture()) return cudaErrorStreamCaptureUnsupported;
     char *block = (char *)memory - HEADER;
     pthread_mutex_lock(&lock);
     used_bytes -= *(size_t *)(void *)block;
@@ -181,6 +221,7 @@ cudaError_t cudaFree(void *memory)
 
 cudaError_t cudaHostAlloc(void **memory, size_t size_bytes, unsigned flags)
 {
+    if (breaks_capture()) return cudaErrorStreamCaptureUnsupported;
     if (STAND_IN_FAILS()) return answer(cudaErrorMemoryAllocation);
     (void)flags;
     *memory = aligned_alloc(64, (size_bytes + 63) / 64 * 64);
@@ -195,16 +236,62 @@ cudaError_t cudaFreeHost(void *memory)
 
 /* ---- streams and events ---- */
 
+static int keep(cudaStream_t stream, stand_in_run *run, const void *arguments, size_t n_bytes)
+{
+    struct stand_in_graph *g = stream->graph;
+    if (g->n_nodes == g->n_room) {
+        size_t n = g->n_room > 0 ? 2 * g->n_room : 64;
+        kept *node = realloc(g->node, n * sizeof *node);
+        if (node == NULL) return 0;
+        g->node = node;
+        g->n_room = n;
+    }
+    kept *k = &g->node[g->n_nodes];
+    *k = (kept){run, malloc(n_bytes > 0 ? n_bytes : 1), n_bytes};
+    if (k->arguments == NULL) return 0;
+    memcpy(k->arguments, arguments, n_bytes);
+    g->n_nodes++;
+    g->clock[stream->number][stream->number]++;
+    return 1;
+}
+
+/* A stream that waits for an event of a graph becomes part of it. */
+static bool join(struct stand_in_graph *g, cudaStream_t stream)
+{
+    if (stream->graph == g) return true;
+    if (stream->graph != NULL || g->n_streams == MOST_STREAMS) return false;
+    stream->graph = g;
+    stream->number = g->n_streams;
+    g->stream[g->n_streams++] = stream;
+    return true;
+}
+
+static cudaError_t wait_within(cudaStream_t stream, const struct stand_in_event *event)
+{
+    struct stand_in_graph *g = captured;
+    if (g == NULL || event->of != g->id || !join(g, stream)) {
+        if (g != NULL) g->is_invalid = true;
+        return answer(cudaErrorStreamCaptureIsolation);
+    }
+    unsigned *clock = g->clock[stream->number];
+    for (unsigned s = 0; s < MOST_STREAMS; s++)
+        if (event->clock[s] > clock[s]) clock[s] = event->clock[s];
+    return cudaSuccess;
+}
+
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
 {
     if (STAND_IN_FAILS()) return answer(cudaErrorLaunchFailure);
     (void)flags;
     *stream = calloc(1, sizeof **stream);
-    return *stream != NULL ? cudaSuccess : answer(cudaErrorMemoryAllocation);
+    if (*stream == NULL) return answer(cudaErrorMemoryAllocation);
+    (*stream)->keep = keep;
+    return cudaSuccess;
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
+    if (breaks_capture()) return cudaErrorStreamCaptureUnsupported;
     if (STAND_IN_FAILS()) return answer(cudaErrorLaunchFailure);
     (void)stream;
     return cudaSuccess;
@@ -220,7 +307,9 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 {
     if (STAND_IN_FAILS()) return answer(cudaErrorLaunchFailure);
     (void)flags;
-    return stream != NULL && event->is_recorded ? cudaSuccess : answer(cudaErrorInvalidValue);
+    if (stream == NULL) return answer(cudaErrorInvalidValue);
+    if (stream->graph != NULL || event->of != 0) return wait_within(stream, event);
+    return event->is_recorded ? cudaSuccess : answer(cudaErrorInvalidValue);
 }
 
 cudaError_t cudaEventCreate(cudaEvent_t *event)
@@ -230,22 +319,49 @@ cudaError_t cudaEventCreate(cudaEvent_t *event)
     return *event != NULL ? cudaSuccess : answer(cudaErrorMemoryAllocation);
 }
 
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
+{
+    (void)flags;
+    return cudaEventCreate(event);
+}
+
 cudaError_t cudaEventDestroy(cudaEvent_t event)
 {
     free(event);
     return STAND_IN_FAILS() ? answer(cudaErrorLaunchFailure) : cudaSuccess;
 }
 
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
+static void record_now(void *event)
+{
+    struct stand_in_event *e = *(struct stand_in_event **)event;
+    e->is_recorded = 1;
+    e->of = 0;
+    clock_gettime(CLOCK_MONOTONIC, &e->at);
+    long shift_ms = setting("DROVE_STAND_IN_SHIFT_MS", 0);
+    e->at.tv_sec += shift_ms / 1000;
+    e->at.tv_nsec += shift_ms % 1000 * 1000000;
+}
+
+/* While a stream is captured an event is a point of the graph, or, if it is external, recorded at
+ * each launch. */
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags)
 {
     if (STAND_IN_FAILS()) return answer(cudaErrorLaunchFailure);
-    (void)stream;
-    event->is_recorded = 1;
-    clock_gettime(CLOCK_MONOTONIC, &event->at);
-    long shift_ms = setting("DROVE_STAND_IN_SHIFT_MS", 0);
-    event->at.tv_sec += shift_ms / 1000;
-    event->at.tv_nsec += shift_ms % 1000 * 1000000;
+    if (stream != NULL && stream->graph != NULL && flags == cudaEventRecordExternal)
+        return answer(stand_in_do(stream, record_now, &event, sizeof event));
+    if (stream != NULL && stream->graph != NULL) {
+        event->is_recorded = 0;
+        event->of = stream->graph->id;
+        memcpy(event->clock, stream->graph->clock[stream->number], sizeof event->clock);
+    } else {
+        record_now(&event);
+    }
     return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
+{
+    return cudaEventRecordWithFlags(event, stream, cudaEventDefault);
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event)
@@ -258,6 +374,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event)
 cudaError_t cudaEventQuery(cudaEvent_t event)
 {
     if (STAND_IN_FAILS()) return answer(cudaErrorLaunchFailure);
+    if (event->of != 0) return answer(cudaErrorCapturedEvent);
     if (setting("DROVE_STAND_IN_SILENT", 0)) return answer(cudaErrorNotReady);
     return event->is_recorded ? cudaSuccess : answer(cudaErrorInvalidValue);
 }
@@ -271,73 +388,129 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
     return cudaSuccess;
 }
 
-/* ---- graphs: what a stream is given would have to be kept; refused ---- */
+/* ---- graphs ---- */
+
+static void free_nodes(kept *node, size_t n)
+{
+    for (size_t i = 0; i < n; i++) free(node[i].arguments);
+    free(node);
+}
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, int mode)
 {
     if (STAND_IN_FAILS()) return answer(cudaErrorLaunchFailure);
-    (void)stream;
-    (void)mode;
-    return answer(cudaErrorStreamCaptureUnsupported);
+    if (!STAND_IN_CAPTURES || setting("DROVE_STAND_IN_CAPTURES", 1) == 0)
+        return answer(cudaErrorStreamCaptureUnsupported);
+    if (mode != cudaStreamCaptureModeThreadLocal || captured != NULL || stream->graph != NULL)
+        return answer(cudaErrorInvalidValue);
+    struct stand_in_graph *g = calloc(1, sizeof *g);
+    if (g == NULL) return answer(cudaErrorMemoryAllocation);
+    g->id = atomic_fetch_add(&n_graphs, 1) + 1;
+    captured = g;
+    join(g, stream);
+    return cudaSuccess;
 }
 
+cudaError_t cudaGraphDestroy(cudaGraph_t graph)
+{
+    if (graph != NULL) free_nodes(graph->node, graph->n_nodes);
+    free(graph);
+    return STAND_IN_FAILS() ? answer(cudaErrorLaunchFailure) : cudaSuccess;
+}
+
+/* All streams have to be waited for by the one that began, as CUDA wants it. */
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
 {
-    if (STAND_IN_FAILS()) return answer(cudaErrorLaunchFailure);
-    (void)stream;
-    (void)graph;
-    return answer(cudaErrorStreamCaptureUnsupported);
+    struct stand_in_graph *g = stream->graph;
+    cudaError_t error = STAND_IN_FAILS() ? cudaErrorLaunchFailure : cudaSuccess;
+    *graph = NULL;
+    if (g == NULL || g != captured || g->stream[0] != stream) return answer(cudaErrorInvalidValue);
+    for (unsigned s = 0; s < g->n_streams; s++) {
+        if (g->clock[0][s] != g->clock[s][s] && error == cudaSuccess)
+            error = cudaErrorStreamCaptureUnjoined;
+        g->stream[s]->graph = NULL;
+    }
+    if (g->is_invalid) error = cudaErrorStreamCaptureInvalidated;
+    captured = NULL;
+    if (error != cudaSuccess) cudaGraphDestroy(g);
+    else *graph = g;
+    return answer(error);
 }
 
 cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *sequence, cudaGraph_t graph,
                                           unsigned long long flags)
 {
     if (STAND_IN_FAILS()) return answer(cudaErrorLaunchFailure);
-    (void)sequence;
-    (void)graph;
     (void)flags;
-    return answer(cudaErrorNotSupported);
-}
-
-cudaError_t cudaGraphDestroy(cudaGraph_t graph)
-{
-    (void)graph;
-    return STAND_IN_FAILS() ? answer(cudaErrorLaunchFailure) : cudaSuccess;
+    struct stand_in_sequence *made = calloc(1, sizeof *made);
+    if (made == NULL) return answer(cudaErrorMemoryAllocation);
+    made->node = calloc(graph->n_nodes + 1, sizeof *made->node);
+    for (size_t i = 0; made->node != NULL && i < graph->n_nodes; i++) {
+        kept *k = &made->node[i];
+        *k = graph->node[i];
+        k->arguments = malloc(k->n_bytes > 0 ? k->n_bytes : 1);
+        if (k->arguments == NULL) break;
+        memcpy(k->arguments, graph->node[i].arguments, k->n_bytes);
+        made->n_nodes++;
+    }
+    if (made->node != NULL && made->n_nodes == graph->n_nodes) {
+        *sequence = made;
+        return cudaSuccess;
+    }
+    free_nodes(made->node, made->n_nodes);
+    free(made);
+    return answer(cudaErrorMemoryAllocation);
 }
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t sequence, cudaStream_t stream)
 {
     if (STAND_IN_FAILS()) return answer(cudaErrorLaunchFailure);
-    (void)sequence;
-    (void)stream;
-    return answer(cudaErrorNotSupported);
+    if (stream == NULL || stream->graph != NULL) return answer(cudaErrorInvalidValue);
+    cudaError_t error = count_call();
+    for (size_t i = 0; error == cudaSuccess && i < sequence->n_nodes; i++)
+        sequence->node[i].run(sequence->node[i].arguments);
+    return answer(error);
 }
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t sequence)
 {
-    (void)sequence;
+    free_nodes(sequence->node, sequence->n_nodes);
+    free(sequence);
     return STAND_IN_FAILS() ? answer(cudaErrorLaunchFailure) : cudaSuccess;
 }
 
 /* ---- copies and kernels ---- */
+
+typedef struct copy {
+    void *to;
+    const void *from; /* NULL: value */
+    int value;
+    size_t size_bytes;
+} copy;
+
+static void run_copy(void *arguments)
+{
+    const copy *c = arguments;
+    if (c->from != NULL) memcpy(c->to, c->from, c->size_bytes);
+    else memset(c->to, c->value, c->size_bytes);
+}
 
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t size_bytes, int kind,
                             cudaStream_t stream)
 {
     if (STAND_IN_FAILS()) return answer(cudaErrorLaunchFailure);
     (void)kind;
-    (void)stream;
     cudaError_t error = count_call();
-    if (error == cudaSuccess) memcpy(to, from, size_bytes);
+    copy c = {to, from, 0, size_bytes};
+    if (error == cudaSuccess) error = stand_in_do(stream, run_copy, &c, sizeof c);
     return answer(error);
 }
 
 cudaError_t cudaMemsetAsync(void *to, int value, size_t size_bytes, cudaStream_t stream)
 {
     if (STAND_IN_FAILS()) return answer(cudaErrorLaunchFailure);
-    (void)stream;
-    memset(to, value, size_bytes);
-    return cudaSuccess;
+    copy c = {to, NULL, value, size_bytes};
+    return answer(stand_in_do(stream, run_copy, &c, sizeof c));
 }
 
 int stand_in_begin(dim3 grid, dim3 block, cudaStream_t stream)
@@ -350,10 +523,14 @@ int stand_in_begin(dim3 grid, dim3 block, cudaStream_t stream)
         error = cudaErrorInvalidValue;
     }
     answer(error);
+    return error == cudaSuccess;
+}
+
+void stand_in_first(dim3 block)
+{
     blockIdx = (dim3){0, 0, 0};
     threadIdx = (dim3){0, 0, 0};
     blockDim = block;
-    return error == cudaSuccess;
 }
 
 /* Counts threads and blocks up, threads first; 0 after the last. */
@@ -436,31 +613,46 @@ static float number(const factor *f, size_t place)
     return ldexpf(nearbyintf(ldexpf(significand, 11)), exponent - 11);
 }
 
-static cublasStatus_t product(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b,
-                              int m, int n, int k, float alpha, const factor *a, int lda,
-                              const factor *b, int ldb, float beta, float *c, int ldc)
+typedef struct product { /* C = alpha op(A) op(B) + beta C, column-major */
+    cublasOperation_t op_a, op_b;
+    int m, n, k, lda, ldb, ldc;
+    float alpha, beta;
+    factor a, b;
+    float *c;
+} product;
+
+static void run_product(void *arguments)
 {
-    int a_rows = op_a == CUBLAS_OP_N ? m : k, b_rows = op_b == CUBLAS_OP_N ? k : n;
-    if (handle->stream == NULL || lda < a_rows || ldb < b_rows || ldc < m || m < 0 || n < 0 ||
-        k < 0) {
+    const product *p = arguments;
+    for (int j = 0; j < p->n; j++) {
+        float *column = p->c + (size_t)j * (size_t)p->ldc;
+        for (int i = 0; i < p->m; i++) column[i] = p->beta == 0.0f ? 0.0f : p->beta * column[i];
+        for (int l = 0; l < p->k && p->op_a == CUBLAS_OP_N; l++) {
+            float times = p->alpha * number(&p->b, place_of(p->op_b, l, j, p->ldb));
+            for (int i = 0; i < p->m; i++)
+                column[i] += times * number(&p->a, (size_t)l * (size_t)p->lda + (size_t)i);
+        }
+        for (int i = 0; i < p->m && p->op_a == CUBLAS_OP_T; i++) {
+            float sum = 0.0f;
+            for (int l = 0; l < p->k; l++)
+                sum += number(&p->a, place_of(p->op_a, i, l, p->lda)) *
+                       number(&p->b, place_of(p->op_b, l, j, p->ldb));
+            column[i] += p->alpha * sum;
+        }
+    }
+}
+
+static cublasStatus_t put_product(cublasHandle_t handle, product *p)
+{
+    int a_rows = p->op_a == CUBLAS_OP_N ? p->m : p->k,
+        b_rows = p->op_b == CUBLAS_OP_N ? p->k : p->n;
+    if (handle->stream == NULL || p->lda < a_rows || p->ldb < b_rows || p->ldc < p->m || p->m < 0 ||
+        p->n < 0 || p->k < 0) {
         return CUBLAS_STATUS_INVALID_VALUE;
     }
-    for (int j = 0; j < n; j++) {
-        float *column = c + (size_t)j * (size_t)ldc;
-        for (int i = 0; i < m; i++) column[i] = beta == 0.0f ? 0.0f : beta * column[i];
-        for (int p = 0; p < k && op_a == CUBLAS_OP_N; p++) {
-            float times = alpha * number(b, place_of(op_b, p, j, ldb));
-            for (int i = 0; i < m; i++)
-                column[i] += times * number(a, (size_t)p * (size_t)lda + (size_t)i);
-        }
-        for (int i = 0; i < m && op_a == CUBLAS_OP_T; i++) {
-            float sum = 0.0f;
-            for (int p = 0; p < k; p++)
-                sum += number(a, place_of(op_a, i, p, lda)) * number(b, place_of(op_b, p, j, ldb));
-            column[i] += alpha * sum;
-        }
-    }
-    return CUBLAS_STATUS_SUCCESS;
+    return stand_in_do(handle->stream, run_product, p, sizeof *p) == cudaSuccess
+               ? CUBLAS_STATUS_SUCCESS
+               : CUBLAS_STATUS_ALLOC_FAILED;
 }
 
 cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b,
@@ -471,12 +663,23 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t op_a, cubla
 {
     if (STAND_IN_FAILS()) return CUBLAS_STATUS_INVALID_VALUE;
     const bool in_tf32 = compute == CUBLAS_COMPUTE_32F_FAST_TF32;
-    const factor x = {a, type_a, in_tf32}, y = {b, type_b, in_tf32};
+    product p = {op_a,
+                 op_b,
+                 m,
+                 n,
+                 k,
+                 lda,
+                 ldb,
+                 ldc,
+                 *(const float *)alpha,
+                 *(const float *)beta,
+                 {a, type_a, in_tf32},
+                 {b, type_b, in_tf32},
+                 c};
     if (type_a != type_b || type_c != CUDA_R_32F || algorithm != CUBLAS_GEMM_DEFAULT ||
         (in_tf32 && type_a != CUDA_R_32F))
         return CUBLAS_STATUS_INVALID_VALUE;
-    return product(handle, op_a, op_b, m, n, k, *(const float *)alpha, &x, lda, &y, ldb,
-                   *(const float *)beta, c, ldc);
+    return put_product(handle, &p);
 }
 
 static size_t size_of(cudaDataType_t type)

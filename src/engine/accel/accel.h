@@ -206,13 +206,19 @@ typedef struct drove_accel_ops {
                                     drove_accel_view dw);
 
     /* ---- optional, all or none (NULL): many small operations begun as one ---- */
-    /* What is put on q from now on, copies and operations alone, is kept and not carried out, until
-     * sequence_end gives it as *out.  The same operations must have been carried out on q before,
-     * so that nothing has to be allocated.  Nothing else may be done with q meanwhile. */
+    /* What is put on q from now on is kept and not carried out, until sequence_end gives it as
+     * *out: copies, operations, and events.  Another queue of the device joins when it follows an
+     * event that was recorded meanwhile; before sequence_end q has to follow an event behind all
+     * that each of them was given.  Events from before must not be followed meanwhile, and nothing
+     * is waited for.  The same operations must have been carried out on q before, so that nothing
+     * has to be allocated.
+     * The events happen anew at each run, and belong to the sequence: they may be waited for, asked
+     * for and followed behind a sequence_run, and are given back after sequence_destroy.
+     * Errors: also DROVE_E_UNSUPPORTED, after which everything is as if it had not been begun;
+     * sequence_end is due where sequence_begin went well, also after an error in between. */
     drove_status (*sequence_begin)(drove_accel_queue *q);
     drove_status (*sequence_end)(drove_accel_queue *q, drove_accel_sequence **out);
-    /* Puts all of it on q, with the buffers, host memory and numbers that it was made with; not
-     * after a larger product in bf16 has been put on q, which gives copies of factors new room. */
+    /* Puts all of it on q, with the buffers, host memory and numbers that it was made with. */
     drove_status (*sequence_run)(drove_accel_queue *q, drove_accel_sequence *sequence);
     void (*sequence_destroy)(
         drove_accel_sequence *sequence); /* NULL accepted; not before q is idle */

@@ -15,6 +15,7 @@ static const uint64_t SYNCHRONOUS_NS = 600u * (uint64_t)1000000000u;
 
 void drove__accel_drop_events(drove_engine *e)
 {
+    if (drove__repeat_takes_back(e)) return;
     drove_accel_event **event[] = {&e->params_begun, &e->params_done, &e->work_begun, &e->scored,
                                    &e->scored_read};
     for (size_t i = 0; i < DROVE_COUNT(event); i++) {
@@ -71,9 +72,9 @@ static drove_status take_staging(drove_engine *e, const drove_batch *batch, bool
 
 static drove_status start(drove_engine *e, const float *theta)
 {
-    if (theta == NULL) return drove__resident_begin(e);
-    DROVE_TRY(drove__params_write(e, theta));
-    return drove__accel_pass(e);
+    if (theta == NULL) drove__resident_begin(e);
+    else DROVE_TRY(drove__params_gather(e, theta));
+    return drove__repeat_pass(e);
 }
 
 static drove_status begin_pass(drove_engine *e, const drove_work *work, bool is_training,

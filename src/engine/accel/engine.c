@@ -15,7 +15,7 @@
 
 drove_status drove__accel_try(drove_engine *e, drove_status status)
 {
-    if (status == DROVE_OK || e->is_lost) return status;
+    if (status == DROVE_OK || e->is_lost || e->is_recording) return status;
     e->is_lost = true;
     drove__error_copy(e->why);
     return status;
@@ -37,6 +37,7 @@ static void release_device(drove_engine *e)
     e->ops->queue_destroy(e->up);
     e->ops->queue_destroy(e->work);
     e->ops->queue_destroy(e->down);
+    drove__repeat_forget(e, NULL);
     for (size_t i = 0; i < DROVE_ACCEL_N_STAGINGS; i++) drove__staging_fini(e, &e->staging[i]);
     drove__resident_release(e);
     drove__params_fini(e);
@@ -64,6 +65,7 @@ static void destroy(drove_engine *e)
     drove__touched_fini(&e->touched);
     drove__free(e->place);
     drove__resident_fini(e);
+    drove__repeat_fini(e);
     drove__accel_plan_fini(&e->plan);
     free(e->out);
     free(e->conv);
@@ -117,6 +119,7 @@ static drove_status make_lists(drove_engine *e)
 static drove_status allocate(drove_engine *e, const drove_data *data)
 {
     DROVE_TRY(make_lists(e));
+    DROVE_TRY(drove__repeat_init(e));
     if (e->is_sparse) {
         DROVE_TRY(drove__touched_init(&e->touched, e->model->n_inputs));
         e->place = drove__alloc(e->model->n_inputs, sizeof *e->place);

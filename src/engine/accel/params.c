@@ -79,16 +79,23 @@ static void gather_touched(drove_engine *e, const float *theta)
     }
 }
 
-drove_status drove__params_write(drove_engine *e, const float *theta)
+static size_t n_needed(const drove_engine *e)
 {
-    size_t n = e->n_rest;
+    return e->n_rest + (e->is_sparse ? e->present->n_touched * e->model->layer[0].n_out : 0);
+}
+
+drove_status drove__params_gather(drove_engine *e, const float *theta)
+{
     DROVE_TRY(drove__resident_lend(e));
-    if (e->is_sparse) {
-        n += e->present->n_touched * e->model->layer[0].n_out;
-        DROVE_TRY(reserve(e, n));
-    }
+    if (e->is_sparse) DROVE_TRY(reserve(e, n_needed(e)));
     e->kernels->copy_f32(e->theta_host, theta + e->base, e->n_rest);
     if (e->is_sparse) gather_touched(e, theta);
+    return DROVE_OK;
+}
+
+drove_status drove__params_write(drove_engine *e)
+{
+    const size_t n = n_needed(e);
     DROVE_ACCEL_TRY(e, e->ops->record(e->up, &e->params_begun));
     DROVE_ACCEL_TRY(e, e->ops->write(e->up, drove__accel_view(e->theta, 0), e->theta_host, n));
     DROVE_ACCEL_TRY(e, e->ops->record(e->up, &e->params_done));

@@ -195,9 +195,6 @@ static drove_status layer_backward(drove_engine *e, size_t l)
 
 drove_status drove__accel_pass(drove_engine *e)
 {
-    /* the examples came before the parameters */
-    drove_accel_event *ready = e->params_done != NULL ? e->params_done : e->present->done;
-    DROVE_ACCEL_TRY(e, e->ops->follow(e->work, ready));
     DROVE_ACCEL_TRY(e, e->ops->record(e->work, &e->work_begun));
     DROVE_TRY(forward(e));
     if (!e->is_predicting) DROVE_TRY(loss(e));

@@ -189,12 +189,11 @@ drove_status drove__resident_get(drove_engine *e, float *vector)
 
 /* ---- a batch ---- */
 
-drove_status drove__resident_begin(drove_engine *e)
+void drove__resident_begin(drove_engine *e)
 {
     drove_accel_resident *r = e->resident;
     e->theta = r->looks_ahead && e->wanted != NULL ? r->ahead : r->theta;
     drop_copies(e, r);
-    return drove__accel_pass(e);
 }
 
 static drove_status reserve_copy(drove_accel_resident *r)

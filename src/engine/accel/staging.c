@@ -20,6 +20,7 @@ static drove_status reserve(drove_engine *e, drove_accel_staging *s, size_t n)
 {
     void *memory;
     if (n <= s->n_room) return DROVE_OK;
+    drove__repeat_forget(e, s);
     e->ops->host_free(e->accel, s->host);
     e->ops->free(e->accel, s->device);
     s->host = NULL;

@@ -5,6 +5,7 @@
  *   params.c  parameters to the device, gradients from it
  *   plan.c    what a pass needs beside parameters and examples
  *   pass.c    forward, loss and backward, put on the queue
+ *   repeat.c  passes that are repeated, recorded
  *   layers.h  the kinds of layers: layers.c, conv.c, norm.c
  *   resident.c  parameters that stay on the device, and their update
  *   times.c   what overlapped what
@@ -84,7 +85,9 @@ typedef struct drove_accel_plan {
     bool    reads_plain;             /* ... or as it is */
 } drove_accel_plan;
 
-typedef struct drove_accel_resident drove_accel_resident; /* resident.c */
+typedef struct drove_accel_resident  drove_accel_resident;  /* resident.c */
+typedef struct drove_accel_repeat    drove_accel_repeat;    /* repeat.c */
+typedef struct drove_accel_recording drove_accel_recording; /* repeat.c */
 
 struct drove_engine {
     const drove_model     *model;
@@ -137,6 +140,10 @@ struct drove_engine {
     uint64_t             clock_shift;  /* drove__now_ns less the device's clock, resident.c */
 
     drove_accel_resident *resident; /* NULL: parameters come with each batch */
+
+    drove_accel_repeat    *repeat; /* NULL: passes are not recorded */
+    drove_accel_recording *lender; /* whose the present batch's events are; NULL: its own */
+    bool                   is_recording;
 
     bool is_lost, is_silent; /* the device failed; nothing of it may be waited for */
     char why[DROVE_ERROR_TEXT_SIZE];
@@ -195,8 +202,10 @@ void         drove__params_fini(drove_engine *e);
 /* W of a layer, and what follows it up to the next layer, on the device. */
 drove_accel_view drove__params_w(const drove_engine *e, drove_accel_buffer *of, size_t layer);
 drove_accel_view drove__params_b(const drove_engine *e, drove_accel_buffer *of, size_t layer);
-/* Begins to copy what the present batch needs of theta[n_params], which has been read then. */
-drove_status drove__params_write(drove_engine *e, const float *theta);
+/* Reads what the present batch needs of theta[n_params] into pinned memory. */
+drove_status drove__params_gather(drove_engine *e, const float *theta);
+/* Puts the copying of that on `up`. */
+drove_status drove__params_write(drove_engine *e);
 /* A layer's part of the gradient on the device; length 0: it has no parameters. */
 drove_span drove__params_part(const drove_engine *e, size_t layer);
 /* Puts the reading of a layer's gradient on `down`. */
@@ -210,8 +219,23 @@ void drove__params_take(drove_engine *e, size_t layer, drove_gradient *grad);
 drove_status drove__accel_pass_supports(const drove_model *model);
 /* Errors: DROVE_E_SHAPE: the targets of these data are none for the model's loss. */
 drove_status drove__accel_pass_accepts(const drove_model *model, const drove_data *data);
-/* Puts the present batch on `work`, and on `down` what is read of it. */
+/* Puts the present batch, which is there, on `work`, and on `down` what is read of it. */
 drove_status drove__accel_pass(drove_engine *e);
+
+/* ---- repeat.c ---- */
+
+/* Errors: DROVE_E_NOMEM. */
+drove_status drove__repeat_init(drove_engine *e);
+void         drove__repeat_fini(drove_engine *e); /* forgotten before */
+/* Drops recordings of this staging buffer (NULL: all), of which none is under way. */
+void drove__repeat_forget(drove_engine *e, const drove_accel_staging *staging);
+/* Puts the present batch on all queues, behind its examples and with the parameters that have been
+ * gathered: one by one, or by one call. */
+drove_status drove__repeat_pass(drove_engine *e);
+/* Passes that were put on the queues by one call. */
+uint64_t drove__repeat_runs(const drove_engine *e);
+/* Were the present batch's events lent?  They are given back. */
+bool drove__repeat_takes_back(drove_engine *e);
 
 /* ---- batch.c ---- */
 
@@ -229,7 +253,7 @@ drove_status drove__accel_stage(drove_engine *e, const drove_batch *next); /* en
 drove_status drove__resident_set(drove_engine *e, const drove_device_rule *rule,
                                  const float *vector);
 drove_status drove__resident_get(drove_engine *e, float *vector);
-drove_status drove__resident_begin(drove_engine *e); /* puts the present batch on the queues */
+void drove__resident_begin(drove_engine *e); /* chooses the parameters of the present batch */
 drove_status drove__resident_give(drove_engine *e, size_t offset, size_t length, const float *sum);
 /* Behind the last copy of what was given; NULL: nothing was. */
 drove_accel_event *drove__resident_last_copy(const drove_engine *e);

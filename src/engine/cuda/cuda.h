@@ -42,7 +42,9 @@ struct drove_accel_buffer {
     float *memory; /* of the device, [n_elements] */
 };
 
-typedef struct drove_cuda_dnn drove_cuda_dnn; /* convolution.c */
+typedef struct drove_cuda_dnn drove_cuda_dnn;     /* convolution.c */
+typedef struct drove_cuda_old drove_cuda_old;     /* operations.c */
+void drove_cuda_narrow_end(drove_accel_queue *q); /* frees the copies of factors */
 
 struct drove_accel_queue {
     drove_accel    *a;
@@ -53,7 +55,10 @@ struct drove_accel_queue {
     drove_cuda_dnn *dnn;  /* NULL before the first convolution */
     void           *narrow[2]; /* a product's factors in bf16; NULL before they are needed */
     size_t          narrow_bytes[2];
+    drove_cuda_old *old;     /* smaller ones of before, which sequences may use; a list */
     bool            in_bf16; /* factors of products; goes before a->in_tf32 */
+    /* What the queue is given now goes there; NULL: it is carried out. */
+    drove_accel_sequence *recording;
 };
 
 struct drove_accel_event {
@@ -62,11 +67,20 @@ struct drove_accel_event {
     cudaEvent_t        event;
     bool               has_time;
     int64_t            time_ns; /* with has_time */
+    /* Of a sequence: the handles above are its own for as long as it lives. */
+    drove_accel_sequence *sequence; /* NULL: of none */
+    drove_accel_event    *next_of_sequence;
+    cudaEvent_t           within; /* the same point, for queues of the sequence while it is made */
 };
 
+enum { DROVE_CUDA_MOST_JOINED = 4 };
+
 struct drove_accel_sequence {
-    drove_accel    *a;
-    cudaGraphExec_t graph;
+    drove_accel       *a;
+    cudaGraphExec_t    graph;
+    drove_accel_event *event;                          /* list of those that happen in it */
+    drove_accel_queue *joined[DROVE_CUDA_MOST_JOINED]; /* while it is made; the first began it */
+    size_t             n_joined;
 };
 
 /* DROVE_OK for cudaSuccess; else the status and text of a call that failed on the device. */

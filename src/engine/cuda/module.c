@@ -23,6 +23,9 @@ static drove_status status_of(cudaError_t error)
     case cudaErrorNoKernelImageForDevice:
     case cudaErrorUnsupportedPtxVersion:
     case cudaErrorStreamCaptureUnsupported:
+    case cudaErrorStreamCaptureInvalidated:
+    case cudaErrorStreamCaptureUnjoined:
+    case cudaErrorStreamCaptureIsolation:
     case cudaErrorNotSupported: return DROVE_E_UNSUPPORTED;
     default: return DROVE_E_SYSTEM;
     }

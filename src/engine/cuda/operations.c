@@ -5,6 +5,7 @@
 #include "engine/cuda/kernels.h"
 
 #include <limits.h>
+#include <stdlib.h>
 
 /* ---- products ---- */
 
@@ -74,15 +75,41 @@ typedef struct factor {
 
 enum { NARROW_ALIGN = 8 }; /* elements: rows of 16 bytes are what tensor cores load fastest */
 
+struct drove_cuda_old {
+    drove_cuda_old *next;
+    void *memory;
+};
+
+/* What is too small is kept until the queue ends.  At least double as large each time, all of them
+ * take no more than the last one. */
 static drove_status reserve_narrow(drove_accel_queue *q, size_t which, size_t n_bytes)
 {
+    void *memory;
     if (n_bytes <= q->narrow_bytes[which]) return DROVE_OK;
-    cudaFree(q->narrow[which]); /* waits for what uses it */
-    q->narrow[which] = NULL;
-    q->narrow_bytes[which] = 0;
-    DROVE_CUDA_TRY(q->a, cudaMalloc(&q->narrow[which], n_bytes));
+    if (n_bytes < 2 * q->narrow_bytes[which]) n_bytes = 2 * q->narrow_bytes[which];
+    drove_cuda_old *old = calloc(1, sizeof *old);
+    if (old == NULL) return drove_cuda_host->fail(DROVE_E_NOMEM, "a product in bf16: no memory");
+    cudaError_t error = cudaMalloc(&memory, n_bytes);
+    if (error != cudaSuccess) {
+        free(old);
+        return drove_cuda_check(q->a, error, "cudaMalloc");
+    }
+    *old = (drove_cuda_old){q->old, q->narrow[which]};
+    q->old = old;
+    q->narrow[which] = memory;
     q->narrow_bytes[which] = n_bytes;
     return DROVE_OK;
+}
+
+void drove_cuda_narrow_end(drove_accel_queue *q)
+{
+    for (size_t i = 0; i < 2; i++) cudaFree(q->narrow[i]);
+    while (q->old != NULL) {
+        drove_cuda_old *old = q->old;
+        q->old = old->next;
+        cudaFree(old->memory);
+        free(old);
+    }
 }
 
 /* cuBLAS may multiply 32-bit floats in TF32 where it is asked for bf16 (its fast type is a

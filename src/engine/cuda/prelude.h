@@ -20,7 +20,7 @@
 #else /* tests/cuda/ */
 #define DROVE_KERNEL static
 #define DROVE_LAUNCH(kernel, shape, stream, ...)                                                   \
-    DROVE_STAND_IN_LAUNCH((shape).grid, (shape).block, stream, kernel(__VA_ARGS__))
+    DROVE_STAND_IN_LAUNCH((shape).grid, (shape).block, stream, kernel, __VA_ARGS__)
 #endif
 
 #define DROVE_FUNCTION static __device__ __forceinline__

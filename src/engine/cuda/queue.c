@@ -5,6 +5,11 @@
  * Time: CUDA gives the time between two events as a float of milliseconds, which after an hour is
  * no finer than a quarter of one.  So times are counted from a base event that is never long ago:
  * where it is, the event that was asked for becomes the base, and gets the old base's handle.
+ *
+ * A sequence is a CUDA graph, captured from the streams that take part.  An event in it has two
+ * handles: to the graph's streams it is an order between nodes, to everybody else a node of the
+ * graph that records it at each launch (an external event).  Those keep their handles, and are
+ * never a base.
  */
 #include "engine/cuda/cuda.h"
 
@@ -50,7 +55,7 @@ void drove_cuda_queue_destroy(drove_accel_queue *q)
     drove_cuda_conv_end(q);
     cudaFree(q->workspace);
     cudaFree(q->sums);
-    for (size_t i = 0; i < 2; i++) cudaFree(q->narrow[i]);
+    drove_cuda_narrow_end(q);
     cudaStreamDestroy(q->stream);
     cudaGetLastError(); /* it shall not show at a later call */
     free(q);
@@ -82,6 +87,7 @@ static drove_status take_event(drove_accel *a, drove_accel_event **out)
         }
     }
     event->has_time = false;
+    event->sequence = NULL;
     *out = event;
     return DROVE_OK;
 }
@@ -101,11 +107,33 @@ void drove_cuda_events_fini(drove_accel *a)
         drove_accel_event *event = a->spare;
         a->spare = event->next;
         cudaEventDestroy(event->event);
+        if (event->within != NULL) cudaEventDestroy(event->within);
         free(event);
     }
     if (a->base != NULL) cudaEventDestroy(a->base);
     a->base = NULL;
     cudaGetLastError(); /* it shall not show at a later call */
+}
+
+/* The node that records it, and behind that the point that other streams wait for, so that who
+ * waits for all of a stream has its last node, too. */
+static cudaError_t record_in_sequence(drove_accel_queue *q, drove_accel_event *event)
+{
+    drove_accel_sequence *sequence = q->recording;
+    cudaError_t error = cudaSuccess;
+    if (event->within == NULL)
+        error = cudaEventCreateWithFlags(&event->within, cudaEventDisableTiming);
+    if (error != cudaSuccess) {
+        event->within = NULL;
+        return error;
+    }
+    error = cudaEventRecordWithFlags(event->event, q->stream, cudaEventRecordExternal);
+    if (error == cudaSuccess) error = cudaEventRecord(event->within, q->stream);
+    if (error != cudaSuccess) return error;
+    event->sequence = sequence;
+    event->next_of_sequence = sequence->event;
+    sequence->event = event;
+    return cudaSuccess;
 }
 
 drove_status drove_cuda_record(drove_accel_queue *q, drove_accel_event **out)
@@ -114,7 +142,8 @@ drove_status drove_cuda_record(drove_accel_queue *q, drove_accel_event **out)
     drove_status status = drove_cuda_enter(q->a);
     if (status == DROVE_OK) status = take_event(q->a, &event);
     if (status != DROVE_OK) return status;
-    cudaError_t error = cudaEventRecord(event->event, q->stream);
+    cudaError_t error = q->recording != NULL ? record_in_sequence(q, event)
+                                             : cudaEventRecord(event->event, q->stream);
     if (error != cudaSuccess) {
         drove_cuda_event_destroy(event);
         return drove_cuda_check(q->a, error, "cudaEventRecord");
@@ -127,7 +156,19 @@ drove_status drove_cuda_follow(drove_accel_queue *q, drove_accel_event *event)
 {
     drove_status status = drove_cuda_enter(q->a);
     if (status != DROVE_OK) return status;
-    DROVE_CUDA_TRY(q->a, cudaStreamWaitEvent(q->stream, event->event, 0));
+    drove_accel_sequence *sequence = event->sequence;
+    const bool is_within = sequence != NULL && sequence->n_joined > 0;
+    if (q->recording != (is_within ? sequence : NULL)) {
+        if (q->recording != NULL || sequence->n_joined == DROVE_CUDA_MOST_JOINED)
+            return drove_cuda_host->fail(DROVE_E_UNSUPPORTED,
+                                         "cuda:%d (%s): an event from before "
+                                         "in a sequence",
+                                         q->a->device, q->a->facts.name);
+        q->recording = sequence;
+        sequence->joined[sequence->n_joined++] = q;
+    }
+    DROVE_CUDA_TRY(q->a,
+                   cudaStreamWaitEvent(q->stream, is_within ? event->within : event->event, 0));
     return DROVE_OK;
 }
 
@@ -177,7 +218,7 @@ static cudaError_t find_time(drove_accel *a, drove_accel_event *event)
     if (error != cudaSuccess) return error;
     event->time_ns = a->base_ns + (int64_t)((double)elapsed_ms * 1e6);
     event->has_time = true;
-    if (elapsed_ms < OLD_BASE_MS) return cudaSuccess;
+    if (elapsed_ms < OLD_BASE_MS || event->sequence != NULL) return cudaSuccess;
     cudaEvent_t old = a->base;
     a->base = event->event;
     a->base_ns = event->time_ns;
@@ -235,27 +276,39 @@ drove_status drove_cuda_sequence_begin(drove_accel_queue *q)
 {
     drove_status status = drove_cuda_enter(q->a);
     if (status != DROVE_OK) return status;
-    DROVE_CUDA_TRY(q->a, cudaStreamBeginCapture(q->stream, cudaStreamCaptureModeThreadLocal));
+    drove_accel_sequence *sequence = calloc(1, sizeof *sequence);
+    if (sequence == NULL) return drove_cuda_host->fail(DROVE_E_NOMEM, "a sequence: no memory");
+    cudaError_t error = cudaStreamBeginCapture(q->stream, cudaStreamCaptureModeThreadLocal);
+    if (error != cudaSuccess) {
+        free(sequence);
+        return drove_cuda_check(q->a, error, "cudaStreamBeginCapture");
+    }
+    sequence->a = q->a;
+    sequence->joined[sequence->n_joined++] = q;
+    q->recording = sequence;
     return DROVE_OK;
 }
 
 drove_status drove_cuda_sequence_end(drove_accel_queue *q, drove_accel_sequence **out)
 {
     cudaGraph_t graph = NULL;
+    drove_accel_sequence *sequence = q->recording;
     drove_status status = drove_cuda_enter(q->a);
-    if (status != DROVE_OK) return status;
-    DROVE_CUDA_TRY(q->a, cudaStreamEndCapture(q->stream, &graph));
-    drove_accel_sequence *sequence = calloc(1, sizeof *sequence);
-    if (sequence == NULL) {
-        cudaGraphDestroy(graph);
-        return drove_cuda_host->fail(DROVE_E_NOMEM, "a sequence: no memory");
+    if (sequence == NULL)
+        return drove_cuda_host->fail(DROVE_E_UNSUPPORTED, "no sequence was begun");
+    for (size_t i = 0; i < sequence->n_joined; i++) sequence->joined[i]->recording = NULL;
+    sequence->n_joined = 0;
+    cudaError_t error = cudaStreamEndCapture(q->stream, &graph);
+    if (status == DROVE_OK) status = drove_cuda_check(q->a, error, "cudaStreamEndCapture");
+    if (status == DROVE_OK) {
+        error = cudaGraphInstantiateWithFlags(&sequence->graph, graph, 0);
+        if (error != cudaSuccess) sequence->graph = NULL;
+        status = drove_cuda_check(q->a, error, "cudaGraphInstantiate");
     }
-    sequence->a = q->a;
-    cudaError_t error = cudaGraphInstantiateWithFlags(&sequence->graph, graph, 0);
-    cudaGraphDestroy(graph); /* what can be run does not need it */
-    if (error != cudaSuccess) {
-        free(sequence);
-        return drove_cuda_check(q->a, error, "cudaGraphInstantiate");
+    if (graph != NULL) cudaGraphDestroy(graph); /* what can be run does not need it */
+    if (status != DROVE_OK) {
+        drove_cuda_sequence_destroy(sequence);
+        return status;
     }
     *out = sequence;
     return DROVE_OK;
@@ -265,6 +318,8 @@ drove_status drove_cuda_sequence_run(drove_accel_queue *q, drove_accel_sequence 
 {
     drove_status status = drove_cuda_enter(q->a);
     if (status != DROVE_OK) return status;
+    for (drove_accel_event *e = sequence->event; e != NULL; e = e->next_of_sequence)
+        e->has_time = false;
     DROVE_CUDA_TRY(q->a, cudaGraphLaunch(sequence->graph, q->stream));
     return DROVE_OK;
 }
@@ -273,7 +328,9 @@ void drove_cuda_sequence_destroy(drove_accel_sequence *sequence)
 {
     if (sequence == NULL) return;
     (void)drove_cuda_enter(sequence->a); /* what follows does without, too */
-    cudaGraphExecDestroy(sequence->graph);
+    for (drove_accel_event *e = sequence->event; e != NULL; e = e->next_of_sequence)
+        e->sequence = NULL;
+    if (sequence->graph != NULL) cudaGraphExecDestroy(sequence->graph);
     cudaGetLastError(); /* it shall not show at a later call */
     free(sequence);
 }

@@ -182,25 +182,149 @@ static void test_times_last(void **state)
     ops->queue_destroy(q);
 }
 
-static void test_sequences_are_refused_here(void **state)
+/* ---- sequences ---- */
+
+typedef struct pair {
+    drove_accel_queue *up, *work;
+    drove_accel_buffer *buffer;
+    float *host; /* pinned [4] */
+} pair;
+
+static void make_pair(pair *p)
 {
-    drove_accel_queue *q;
+    void *memory = NULL;
+    assert_int_equal(ops->queue_create(accel, &p->up), DROVE_OK);
+    assert_int_equal(ops->queue_create(accel, &p->work), DROVE_OK);
+    assert_int_equal(ops->alloc(accel, 4, &p->buffer), DROVE_OK);
+    assert_int_equal(ops->host_alloc(accel, 4 * sizeof(float), &memory), DROVE_OK);
+    p->host = memory;
+}
+
+static void free_pair(pair *p)
+{
+    ops->queue_destroy(p->up);
+    ops->queue_destroy(p->work);
+    ops->free(accel, p->buffer);
+    ops->host_free(accel, p->host);
+}
+
+/* host[1] = max(host[0] + host[0], 0): there by another queue, which joins, and back. */
+static drove_status put_sum(const pair *p, bool joins, drove_accel_event *event[3])
+{
+    const drove_accel_view first = {p->buffer, 0}, second = {p->buffer, 1};
+    DROVE_TRY(ops->record(p->work, &event[0]));
+    DROVE_TRY(ops->follow(p->up, event[0]));
+    DROVE_TRY(ops->write(p->up, first, p->host, 1));
+    DROVE_TRY(ops->write(p->up, second, p->host, 1));
+    DROVE_TRY(ops->record(p->up, &event[1]));
+    if (joins) DROVE_TRY(ops->follow(p->work, event[1]));
+    DROVE_TRY(ops->bias_act(p->work, second, first, 1, 1, DROVE_ACCEL_RELU));
+    DROVE_TRY(ops->read(p->work, p->host + 1, second, 1));
+    return ops->record(p->work, &event[2]);
+}
+
+static bool captures(const pair *p) /* not by clang: cuda_runtime_api.h */
+{
+    drove_accel_sequence *sequence = NULL;
+    if (ops->sequence_begin(p->work) != DROVE_OK) return false;
+    assert_int_equal(ops->sequence_end(p->work, &sequence), DROVE_OK);
+    ops->sequence_destroy(sequence);
+    return true;
+}
+
+static void test_sequences_repeat(void **state)
+{
+    pair p;
+    drove_accel_event *event[3] = {NULL};
+    drove_accel_sequence *sequence = NULL;
+    uint64_t before = 0, now = 0;
     (void)state;
-    assert_true(ops->sequence_begin != NULL && ops->sequence_end != NULL);
-    assert_true(ops->sequence_run != NULL && ops->sequence_destroy != NULL);
-    assert_int_equal(ops->queue_create(accel, &q), DROVE_OK);
-    assert_int_equal(ops->sequence_begin(q), DROVE_E_UNSUPPORTED);
-    assert_says("cudaStreamBeginCapture");
+    make_pair(&p);
+    if (captures(&p)) {
+        p.host[0] = 5.0f;
+        p.host[1] = -1.0f;
+        assert_int_equal(ops->sequence_begin(p.work), DROVE_OK);
+        assert_int_equal(put_sum(&p, true, event), DROVE_OK);
+        assert_true(p.host[1] == -1.0f); /* nothing was carried out */
+        assert_int_equal(ops->sequence_end(p.work, &sequence), DROVE_OK);
+        for (int i = 0; i < 4; i++) {
+            p.host[0] = (float)(3 - 2 * i);
+            assert_int_equal(ops->sequence_run(p.work, sequence), DROVE_OK);
+            assert_int_equal(ops->wait(event[2], 1000000000), DROVE_OK);
+            assert_true(p.host[1] == (i < 2 ? 2.0f * p.host[0] : 0.0f));
+            assert_int_equal(ops->time(event[1], &now), DROVE_OK);
+            assert_true(now > before); /* of this run */
+            before = now;
+            drove_accel_queue *outside;
+            assert_int_equal(ops->queue_create(accel, &outside), DROVE_OK);
+            assert_int_equal(ops->follow(outside, event[1]), DROVE_OK);
+            ops->queue_destroy(outside);
+        }
+        ops->sequence_destroy(sequence);
+        for (size_t i = 0; i < 3; i++) ops->event_destroy(event[i]);
+    } else {
+        assert_says("cudaStreamBeginCapture");
+    }
     ops->sequence_destroy(NULL);
-    ops->queue_destroy(q);
+    free_pair(&p);
+}
+
+/* Afterwards the queues carry out what they are given, as before. */
+static void test_sequences_are_refused(void **state)
+{
+    pair p;
+    drove_accel_event *event[3] = {NULL}, *earlier;
+    drove_accel_sequence *sequence = NULL;
+    (void)state;
+    make_pair(&p);
+    for (int how = 0; how < 4 && captures(&p); how++) {
+        const drove_accel_view first = {p.buffer, 0};
+        drove_accel_buffer *other = NULL;
+        assert_int_equal(ops->record(p.up, &earlier), DROVE_OK);
+        assert_int_equal(ops->sequence_begin(p.work), DROVE_OK);
+        if (how == 0) { /* not all is waited for */
+            assert_int_equal(put_sum(&p, false, event), DROVE_OK);
+        } else if (how == 1) {
+            assert_int_equal(ops->follow(p.work, earlier), DROVE_E_UNSUPPORTED);
+            assert_says("from before");
+        } else if (how == 2) { /* by a thread that captures */
+            assert_int_equal(ops->alloc(accel, 8, &other), DROVE_E_UNSUPPORTED);
+        } else {
+            setenv("DROVE_STAND_IN_LOST", "1", 1);
+            assert_int_equal(ops->write(p.work, first, p.host, 1), DROVE_E_SYSTEM);
+            unsetenv("DROVE_STAND_IN_LOST");
+        }
+        drove_status status = ops->sequence_end(p.work, &sequence);
+        assert_int_equal(status, how == 0 || how == 2 ? DROVE_E_UNSUPPORTED : DROVE_OK);
+        if (status == DROVE_OK) ops->sequence_destroy(sequence);
+        for (size_t i = 0; i < 3; i++) {
+            ops->event_destroy(event[i]);
+            event[i] = NULL;
+        }
+        ops->event_destroy(earlier);
+        p.host[0] = 2.0f;
+        assert_int_equal(put_sum(&p, true, event), DROVE_OK);
+        assert_int_equal(ops->wait(event[2], 1000000000), DROVE_OK);
+        assert_true(p.host[1] == 4.0f);
+        for (size_t i = 0; i < 3; i++) {
+            ops->event_destroy(event[i]);
+            event[i] = NULL;
+        }
+    }
+    assert_int_equal(ops->sequence_end(p.work, &sequence), DROVE_E_UNSUPPORTED);
+    free_pair(&p);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_devices),    cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_lost),       cmocka_unit_test(test_silence),
-        cmocka_unit_test(test_times_last), cmocka_unit_test(test_sequences_are_refused_here),
+        cmocka_unit_test(test_devices),
+        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_lost),
+        cmocka_unit_test(test_silence),
+        cmocka_unit_test(test_sequences_repeat),
+        cmocka_unit_test(test_sequences_are_refused),
+        cmocka_unit_test(test_times_last), /* then times are coarse for a while */
     };
     char path[PATH_MAX + 16];
     ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);

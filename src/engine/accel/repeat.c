@@ -1,0 +1,277 @@
+/* engine/accel/repeat.c - a pass that is repeated is recorded once and then put on the queues by one
+ * call, where the kind has sequences (accel.h); see state.h.
+ *
+ * A step of a small network is some thirty launches and copies, which take the host longer than the
+ * device.  Their places in memory and their numbers are the same each time if the batch lies in the
+ * same staging buffer, in the same layout, and the same is wanted of it: that is the key of a
+ * recording.  Recorded are the copy of the parameters, the pass, and the reading of losses and
+ * gradients; the examples are copied before, as ever.  A key that comes REPEATS times is recorded,
+ * which costs about as much as a pass, and the least used of MOST recordings makes room.
+ *
+ * Not recorded are sparse examples, whose sizes differ, and dropout in training, whose masks do.
+ * A recording that fails is given up: the pass is put on the queues one by one, then and later.
+ *
+ * Events of a recording happen anew at each run; the engine borrows them for the batch.
+ */
+#include "base/mem.h"
+#include "engine/accel/layers.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST = 32, REPEATS = 3 };
+
+typedef struct key { /* compared as memory: cleared before it is filled */
+    const drove_accel_staging *staging;
+    const drove_accel_buffer *theta;
+    drove_accel_layout at;
+    size_t n_rows;
+    drove_y_kind y_kind;
+    bool is_wanted, is_training, is_predicting, is_resident, is_bytes, is_scaled, is_weighted;
+} key;
+
+struct drove_accel_recording {
+    key key;
+    unsigned n_seen;
+    uint64_t used; /* number of the last pass that was it */
+    bool is_refused;
+    drove_accel_sequence *sequence; /* NULL: not recorded */
+    drove_accel_event *fork, *params_begun, *params_done, *work_begun, *scored, *scored_read;
+    drove_accel_event **layer; /* [2][n_layers] done, read */
+};
+
+struct drove_accel_repeat {
+    drove_accel_recording recording[MOST];
+    size_t n;
+    uint64_t n_passes, n_runs;
+};
+
+/* ---- memory ---- */
+
+static bool has_sequences(const drove_engine *e)
+{
+    if (e->ops->sequence_begin == NULL || e->is_sparse) return false;
+    return getenv("DROVE_ACCEL_SEQUENCES") == NULL ||
+           strcmp(getenv("DROVE_ACCEL_SEQUENCES"), "no") != 0;
+}
+
+drove_status drove__repeat_init(drove_engine *e)
+{
+    const size_t n = 2 * e->model->n_layers;
+    if (!has_sequences(e)) return DROVE_OK;
+    e->repeat = calloc(1, sizeof *e->repeat);
+    drove_accel_event **events = calloc(MOST * n, sizeof *events);
+    if (e->repeat == NULL || events == NULL) {
+        free(events);
+        free(e->repeat);
+        e->repeat = NULL;
+        return drove__fail_nomem("recorded passes", MOST * n * sizeof *events);
+    }
+    for (size_t i = 0; i < MOST; i++) e->repeat->recording[i].layer = events + i * n;
+    return DROVE_OK;
+}
+
+static void clear(drove_engine *e, drove_accel_recording *r)
+{
+    drove_accel_event **event[] = {&r->fork,       &r->params_begun, &r->params_done,
+                                   &r->work_begun, &r->scored,       &r->scored_read};
+    if (r->sequence != NULL) e->ops->sequence_destroy(r->sequence);
+    r->sequence = NULL;
+    for (size_t i = 0; i < DROVE_COUNT(event); i++) {
+        e->ops->event_destroy(*event[i]);
+        *event[i] = NULL;
+    }
+    for (size_t l = 0; l < 2 * e->model->n_layers; l++) {
+        e->ops->event_destroy(r->layer[l]);
+        r->layer[l] = NULL;
+    }
+}
+
+void drove__repeat_forget(drove_engine *e, const drove_accel_staging *staging)
+{
+    for (size_t i = 0; e->repeat != NULL && i < e->repeat->n; i++) {
+        drove_accel_recording *r = &e->repeat->recording[i];
+        if (staging != NULL && r->key.staging != staging) continue;
+        clear(e, r);
+        memset(&r->key, 0, sizeof r->key); /* no staging buffer: no batch is it */
+        r->used = 0;
+    }
+}
+
+void drove__repeat_fini(drove_engine *e)
+{
+    if (e->repeat != NULL) free(e->repeat->recording[0].layer);
+    free(e->repeat);
+    e->repeat = NULL;
+}
+
+/* ---- which recording ---- */
+
+static void fill_key(const drove_engine *e, key *k)
+{
+    const drove_accel_staging *s = e->present;
+    memset(k, 0, sizeof *k);
+    k->staging = s;
+    k->theta = e->theta;
+    k->at = s->at;
+    k->at.n = 0; /* how many labels follow is read from the batch */
+    k->n_rows = s->n_rows;
+    k->y_kind = s->data->storage->y_kind;
+    k->is_wanted = e->wanted != NULL;
+    k->is_training = e->is_training;
+    k->is_predicting = e->is_predicting;
+    k->is_resident = e->is_resident;
+    k->is_bytes = s->is_bytes;
+    k->is_scaled = s->is_scaled;
+    k->is_weighted = drove__data_is_weighted(s->data);
+}
+
+static drove_accel_recording *find(drove_engine *e)
+{
+    drove_accel_repeat *p = e->repeat;
+    key wanted;
+    drove_accel_recording *r = NULL;
+    fill_key(e, &wanted);
+    for (size_t i = 0; i < p->n && r == NULL; i++)
+        if (memcmp(&p->recording[i].key, &wanted, sizeof wanted) == 0) r = &p->recording[i];
+    if (r == NULL && p->n < MOST) {
+        r = &p->recording[p->n++];
+    } else if (r == NULL) {
+        r = &p->recording[0];
+        for (size_t i = 1; i < MOST; i++)
+            if (p->recording[i].used < r->used) r = &p->recording[i];
+    }
+    if (memcmp(&r->key, &wanted, sizeof wanted) != 0) {
+        clear(e, r);
+        memcpy(&r->key, &wanted, sizeof wanted);
+        r->n_seen = 0;
+        r->is_refused = false;
+    }
+    r->used = ++p->n_passes;
+    return r;
+}
+
+/* A step's masks are numbers of its launches. */
+static bool draws_masks(const drove_engine *e)
+{
+    for (size_t l = 0; e->is_training && l < e->model->n_layers; l++)
+        if (e->model->layer[l].ops == &drove__layer_dropout) return true;
+    return false;
+}
+
+/* ---- recording ---- */
+
+static drove_status put_pass(drove_engine *e)
+{
+    if (!e->is_resident) DROVE_TRY(drove__params_write(e));
+    /* the examples came before the parameters */
+    drove_accel_event *ready = e->params_done != NULL ? e->params_done : e->present->done;
+    DROVE_ACCEL_TRY(e, e->ops->follow(e->work, ready));
+    return drove__accel_pass(e);
+}
+
+/* What comes last on `down`. */
+static drove_accel_event *last_read(const drove_engine *e)
+{
+    for (size_t l = 0; l < e->model->n_layers; l++)
+        if (e->layer_read[l] != NULL) return e->layer_read[l];
+    return e->scored_read;
+}
+
+static drove_status put_in_sequence(drove_engine *e, drove_accel_recording *r)
+{
+    if (!e->is_resident) {
+        DROVE_ACCEL_TRY(e, e->ops->record(e->work, &r->fork));
+        DROVE_ACCEL_TRY(e, e->ops->follow(e->up, r->fork));
+        DROVE_TRY(drove__params_write(e));
+        DROVE_ACCEL_TRY(e, e->ops->follow(e->work, e->params_done));
+    }
+    DROVE_TRY(drove__accel_pass(e));
+    return drove__accel_try(e, e->ops->follow(e->work, last_read(e)));
+}
+
+static void keep_events(drove_engine *e, drove_accel_recording *r)
+{
+    const size_t n = e->model->n_layers;
+    r->params_begun = e->params_begun;
+    r->params_done = e->params_done;
+    r->work_begun = e->work_begun;
+    r->scored = e->scored;
+    r->scored_read = e->scored_read;
+    memcpy(r->layer, e->layer_done, n * sizeof *r->layer);
+    memcpy(r->layer + n, e->layer_read, n * sizeof *r->layer);
+}
+
+static void lend_events(drove_engine *e, drove_accel_recording *r)
+{
+    const size_t n = e->model->n_layers;
+    e->params_begun = r->params_begun;
+    e->params_done = r->params_done;
+    e->work_begun = r->work_begun;
+    e->scored = r->scored;
+    e->scored_read = r->scored_read;
+    memcpy(e->layer_done, r->layer, n * sizeof *r->layer);
+    memcpy(e->layer_read, r->layer + n, n * sizeof *r->layer);
+    e->lender = r;
+}
+
+bool drove__repeat_takes_back(drove_engine *e)
+{
+    const size_t n = e->model->n_layers;
+    if (e->lender == NULL) return false;
+    e->lender = NULL;
+    e->params_begun = e->params_done = e->work_begun = e->scored = e->scored_read = NULL;
+    memset(e->layer_done, 0, n * sizeof *e->layer_done);
+    memset(e->layer_read, 0, n * sizeof *e->layer_read);
+    return true;
+}
+
+/* Whatever goes wrong, the pass can be put on the queues without; a device that is lost says so
+ * then. */
+static void record(drove_engine *e, drove_accel_recording *r)
+{
+    drove_status status = e->ops->sequence_begin(e->work), ended;
+    if (status == DROVE_OK) {
+        e->is_recording = true;
+        status = put_in_sequence(e, r);
+        e->is_recording = false;
+        ended = e->ops->sequence_end(e->work, &r->sequence);
+        if (ended != DROVE_OK) r->sequence = NULL;
+        if (status == DROVE_OK) status = ended;
+    }
+    r->is_refused = status != DROVE_OK;
+    if (r->is_refused && r->sequence != NULL) e->ops->sequence_destroy(r->sequence);
+    if (r->is_refused) r->sequence = NULL;
+    if (!r->is_refused) {
+        keep_events(e, r);
+        e->lender = r;
+        return;
+    }
+    drove__accel_drop_events(e);
+    e->ops->event_destroy(r->fork);
+    r->fork = NULL;
+}
+
+/* ---- a pass ---- */
+
+static drove_status run(drove_engine *e, drove_accel_recording *r)
+{
+    DROVE_ACCEL_TRY(e, e->ops->follow(e->work, e->present->done));
+    DROVE_ACCEL_TRY(e, e->ops->sequence_run(e->work, r->sequence));
+    lend_events(e, r);
+    e->repeat->n_runs++;
+    return DROVE_OK;
+}
+
+uint64_t drove__repeat_runs(const drove_engine *e)
+{
+    return e->repeat != NULL ? e->repeat->n_runs : 0;
+}
+
+drove_status drove__repeat_pass(drove_engine *e)
+{
+    if (e->repeat == NULL || draws_masks(e)) return put_pass(e);
+    drove_accel_recording *r = find(e);
+    if (r->sequence == NULL && !r->is_refused && ++r->n_seen >= REPEATS) record(e, r);
+    return r->sequence != NULL ? run(e, r) : put_pass(e);
+}
