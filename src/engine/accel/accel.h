@@ -164,9 +164,15 @@ typedef struct drove_accel_ops {
     drove_status (*zero)(drove_accel_queue *q, drove_accel_view to, size_t n);
 
     /* ---- operations ---- */
-    /* From now on the products of q, dense and sparse, round both their factors to bf16
-     * (kernel/bf16.h); a library's convolutions do not, and are not asked for. */
+    /* From now on the products of q, dense and sparse, and a library's convolutions that are
+     * prepared behind this, round both their factors to bf16 (kernel/bf16.h). */
     void (*multiply_in_bf16)(drove_accel_queue *q);
+    /* Optional, both or none (NULL): from now on (keeps false: no longer) the buffer has a copy in
+     * bf16, which products that round to bf16 read in place of making one.  write, bias_act and
+     * act_grad keep the copy of what they put there; after all else that writes the buffer narrow
+     * is due, of n numbers, before a product reads them. */
+    drove_status (*keep_in_bf16)(drove_accel *a, drove_accel_buffer *buffer, bool keeps);
+    drove_status (*narrow)(drove_accel_queue *q, drove_accel_view view, size_t n);
     /* C[m][n] = alpha op(A) op(B) + beta C; op(A) is m x k, op(B) is k x n; C is not read for
      * beta 0 */
     drove_status (*gemm)(drove_accel_queue *q, bool trans_a, bool trans_b, size_t m, size_t n,

@@ -63,8 +63,7 @@ drove_status drove__accel_conv_prepare(drove_engine *e, size_t layer)
 {
     const drove_layer *y = &e->model->layer[layer];
     if (y->ops != &drove__layer_convolution || e->ops->conv_create == NULL) return DROVE_OK;
-    if (e->model->factors != DROVEK_FACTORS_F32) return DROVE_OK; /* its factors are singles */
-    if (sizes_of(y, e->max_rows).is_plain) return DROVE_OK;       /* a product as it is */
+    if (sizes_of(y, e->max_rows).is_plain) return DROVE_OK; /* a product as it is */
     drove_numbers k = drove__accel_numbers(y);
     return e->ops->conv_create(e->work, &k, e->max_rows, &e->conv[layer]);
 }

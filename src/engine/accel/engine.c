@@ -116,6 +116,34 @@ static drove_status make_lists(drove_engine *e)
     return DROVE_OK;
 }
 
+static bool has_biases(const drove_model *model)
+{
+    for (size_t l = 0; l < model->n_layers; l++)
+        if (model->layer[l].n_w > 0 && model->layer[l].n_b == 0) return false;
+    return true;
+}
+
+/* In bf16: buffers whose numbers are factors keep a copy, so that a number is rounded once in a
+ * step and not for each product.  Weights and examples come by `write` or are narrowed behind their
+ * widening; outputs of dense layers and derivatives are what bias_act and act_grad put there. */
+static drove_status keep_copies(drove_engine *e)
+{
+    const drove_model *m = e->model;
+    if (m->factors != DROVEK_FACTORS_BF16 || e->ops->keep_in_bf16 == NULL || e->is_sparse)
+        return DROVE_OK;
+    DROVE_TRY(e->ops->keep_in_bf16(e->accel, e->theta, true));
+    if (e->wide != NULL) DROVE_TRY(e->ops->keep_in_bf16(e->accel, e->wide, true));
+    for (size_t i = 0; i < DROVE_ACCEL_N_STAGINGS && !e->takes_bytes; i++)
+        DROVE_TRY(e->ops->keep_in_bf16(e->accel, e->staging[i].device, true));
+    if (!has_biases(m)) return DROVE_OK; /* their outputs and derivatives have other operations */
+    for (size_t l = 0; l < m->n_layers; l++)
+        if (m->layer[l].ops == &drove__layer_dense)
+            DROVE_TRY(e->ops->keep_in_bf16(e->accel, e->out[l], true));
+    for (size_t i = 0; i < e->plan.n_deltas; i++)
+        DROVE_TRY(e->ops->keep_in_bf16(e->accel, e->delta[i], true));
+    return DROVE_OK;
+}
+
 static drove_status allocate(drove_engine *e, const drove_data *data)
 {
     DROVE_TRY(make_lists(e));
@@ -135,6 +163,7 @@ static drove_status allocate(drove_engine *e, const drove_data *data)
         DROVE_TRY(drove__staging_init(e, &e->staging[i], data));
     DROVE_TRY(drove__params_init(e, data));
     DROVE_TRY(allocate_outputs(e));
+    DROVE_TRY(keep_copies(e));
     for (size_t l = 0; l < e->model->n_layers; l++) DROVE_TRY(drove__accel_conv_prepare(e, l));
     return DROVE_OK;
 }

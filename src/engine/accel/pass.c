@@ -77,8 +77,12 @@ static drove_status convert(drove_engine *e, drove_accel_buffer *to, size_t c, s
 static drove_status convert_input(drove_engine *e)
 {
     const drove_shape *in = &e->model->input;
-    if (e->present->is_bytes && e->plan.reads_plain)
+    if (e->present->is_bytes && e->plan.reads_plain) {
         DROVE_TRY(convert(e, e->wide, e->model->n_inputs, 1, 1));
+        if (e->model->factors == DROVEK_FACTORS_BF16 && e->ops->narrow != NULL)
+            DROVE_ACCEL_TRY(e, e->ops->narrow(e->work, drove__accel_view(e->wide, 0),
+                                              e->present->n_rows * e->model->n_inputs));
+    }
     return e->plan.converts_input ? convert(e, e->input, in->c, in->h, in->w) : DROVE_OK;
 }
 

@@ -62,6 +62,7 @@ typedef struct shape { /* of what has to fit */
     const drove_data *data;
     const drove_accel_facts *facts;
     const drove_accel_plan *plan;
+    bool keeps_copies; /* in bf16, beside many of the buffers */
     size_t longest, longest_labels;
 } shape;
 
@@ -111,7 +112,7 @@ static size_t elements(const shape *s, size_t rows, size_t *largest)
 static bool fits(const shape *s, size_t rows)
 {
     size_t largest;
-    double n = (double)elements(s, rows, &largest) * sizeof(float);
+    double n = (double)elements(s, rows, &largest) * sizeof(float) * (s->keeps_copies ? 1.5 : 1.0);
     return n <= 0.9 * (double)s->facts->memory_bytes &&
            (double)largest * sizeof(float) <= (double)s->facts->most_buffer_bytes;
 }
@@ -121,6 +122,8 @@ size_t drove__accel_most_rows(const drove_engine_options *opt)
     const drove_accel_device *device = opt->device->impl;
     drove_accel_plan plan;
     shape s = {.model = opt->model, .data = opt->data, .facts = &device->facts};
+    s.keeps_copies =
+        opt->model->factors == DROVEK_FACTORS_BF16 && device->ops->keep_in_bf16 != NULL;
     s.longest = drove__gather_longest(opt->data);
     s.longest_labels = drove__accel_longest_labels(opt->data);
     if (drove__accel_plan_make(opt->model, &plan) != DROVE_OK) return 0;

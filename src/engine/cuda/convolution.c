@@ -12,6 +12,10 @@
  * without one is left to the engine.  All convolutions of a queue share a workspace, since they
  * follow one another.
  *
+ * bf16: the library's convolutions of bf16 numbers give bf16 numbers, but sums have to be floats.
+ * So factors are rounded into floats, and multiplied in TF32, which holds bf16 numbers exactly: its
+ * tensor cores are used, and products and sums are those of the definition.
+ *
  * Environment: DROVE_CUDA_CONV=im2col: without cuDNN, for measuring.
  *
  * Threads: the library is opened once; the rest as in accel.h.
@@ -19,6 +23,8 @@
 #include "engine/cuda/cuda.h"
 
 #ifdef DROVE_HAVE_CUDNN
+
+#include "engine/cuda/kernels.h"
 
 #include <cudnn.h>
 
@@ -105,6 +111,8 @@ struct drove_cuda_dnn {
     cudnnHandle_t handle;
     void *workspace; /* NULL: none yet */
     size_t n_bytes;
+    float *rounded; /* two factors of a convolution in bf16; NULL: none yet */
+    size_t n_rounded;
 };
 
 struct drove_accel_conv {
@@ -146,6 +154,7 @@ void drove_cuda_conv_end(drove_accel_queue *q)
     if (q->dnn == NULL) return;
     dnn.Destroy(q->dnn->handle);
     cudaFree(q->dnn->workspace);
+    cudaFree(q->dnn->rounded);
     free(q->dnn);
     q->dnn = NULL;
 }
@@ -161,13 +170,51 @@ static void reserve(drove_cuda_dnn *d, size_t n_bytes)
     else d->workspace = NULL;
 }
 
+/* Floats of images, outputs and weights. */
+static size_t n_images(const drove_accel_conv *v, size_t n_rows)
+{
+    return n_rows * v->k.c * v->k.h * v->k.w;
+}
+
+static size_t n_outputs(const drove_accel_conv *v, size_t n_rows)
+{
+    return n_rows * v->k.o * v->k.oh * v->k.ow;
+}
+
+static size_t n_weights(const drove_accel_conv *v)
+{
+    return (size_t)v->k.o * (v->k.c / v->k.groups) * v->k.kh * v->k.kw;
+}
+
+static size_t n_rounded(const drove_accel_conv *v, size_t n_rows)
+{
+    return v->q->in_bf16 ? n_images(v, n_rows) + n_outputs(v, n_rows) + n_weights(v) : 0;
+}
+
+/* Likewise. */
+static void reserve_rounded(drove_cuda_dnn *d, size_t n)
+{
+    if (n <= d->n_rounded) return;
+    cudaFree(d->rounded); /* waits for what uses it */
+    d->rounded = NULL;
+    d->n_rounded = 0;
+    if (cudaMalloc((void **)&d->rounded, n * sizeof(float)) == cudaSuccess) d->n_rounded = n;
+    else d->rounded = NULL;
+}
+
 /* ---- algorithms ---- */
+
+/* May the library use the tensor cores? */
+static bool in_tf32(const drove_accel_queue *q)
+{
+    return q->in_bf16 ? q->a->has_tf32 : q->a->in_tf32;
+}
 
 static bool suits(const drove_accel_conv *v, cudnnStatus_t status, cudnnDeterminism_t determinism,
                   cudnnMathType_t math, size_t n_bytes)
 {
     bool suits_math = math == CUDNN_FMA_MATH || math == CUDNN_DEFAULT_MATH || /* as v->how says */
-                      (math == CUDNN_TENSOR_OP_MATH && v->q->a->in_tf32);
+                      (math == CUDNN_TENSOR_OP_MATH && in_tf32(v->q));
     return status == CUDNN_STATUS_SUCCESS && determinism == CUDNN_DETERMINISTIC && suits_math &&
            n_bytes <= v->q->a->conv_bytes;
 }
@@ -274,7 +321,7 @@ static bool create_descriptors(drove_accel_conv *v)
 static bool describe(drove_accel_conv *v, size_t max_rows)
 {
     const drove_numbers *k = &v->k;
-    const cudnnMathType_t math = v->q->a->in_tf32 ? CUDNN_TENSOR_OP_MATH : CUDNN_FMA_MATH;
+    const cudnnMathType_t math = in_tf32(v->q) ? CUDNN_TENSOR_OP_MATH : CUDNN_FMA_MATH;
     int n, c, h, w;
     if (!create_descriptors(v) || !set_rows(v, max_rows)) return false;
     return dnn.SetFilter4dDescriptor(v->w, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NHWC, (int)k->o,
@@ -329,6 +376,7 @@ drove_status drove_cuda_conv_create(drove_accel_queue *q, const drove_numbers *k
         if (v->need[part] <= q->a->conv_bytes && v->need[part] > most) most = v->need[part];
     }
     reserve(q->dnn, most);
+    reserve_rounded(q->dnn, n_rounded(v, max_rows));
     cudaGetLastError();
     *out = v;
     return DROVE_OK;
@@ -340,7 +388,8 @@ bool drove_cuda_conv_can(drove_accel_conv *v, drove_accel_conv_part part, size_t
         if (drove_cuda_enter(v->q->a) != DROVE_OK || !set_rows(v, n_rows)) return false;
         measure(v);
     }
-    return v->need[part] <= v->q->dnn->n_bytes;
+    return v->need[part] <= v->q->dnn->n_bytes &&
+           n_rounded(v, n_rows) <= v->q->dnn->n_rounded;
 }
 
 static cudnnStatus_t run(const drove_accel_conv *v, drove_accel_conv_part part, float *x, float *w,
@@ -358,6 +407,27 @@ static cudnnStatus_t run(const drove_accel_conv *v, drove_accel_conv_part part, 
                                          d->workspace, d->n_bytes, &old, v->w, w);
 }
 
+/* The two factors of a part, replaced by copies that are rounded. */
+static drove_status round_factors(const drove_accel_conv *v, drove_accel_conv_part part, float **x,
+                                  float **w, float **y)
+{
+    const drove_accel_queue *q = v->q;
+    float **from[2] = {part == DROVE_ACCEL_CONV_DATA ? y : x,
+                       part == DROVE_ACCEL_CONV_WEIGHTS ? y : w};
+    float *to = q->dnn->rounded;
+    for (size_t i = 0; i < 2; i++) {
+        size_t n = from[i] == x   ? n_images(v, v->n_rows)
+                   : from[i] == y ? n_outputs(v, v->n_rows)
+                                  : n_weights(v);
+        drove_status status =
+            drove_cuda_check(q->a, drove_cuda_launch_round(q->stream, *from[i], to, n), "round");
+        if (status != DROVE_OK) return status;
+        *from[i] = to;
+        to += n;
+    }
+    return DROVE_OK;
+}
+
 drove_status drove_cuda_conv_run(drove_accel_conv *v, drove_accel_conv_part part, size_t n_rows,
                                  drove_accel_view x, drove_accel_view w, drove_accel_view y,
                                  bool adds)
@@ -368,9 +438,11 @@ drove_status drove_cuda_conv_run(drove_accel_conv *v, drove_accel_conv_part part
     drove_status status = drove_cuda_enter(a);
     if (status != DROVE_OK) return status;
     cudnnStatus_t error = CUDNN_STATUS_NOT_SUPPORTED;
-    if (v->n_rows == n_rows)
-        error =
-            run(v, part, drove_cuda_at(x), drove_cuda_at(w), drove_cuda_at(y), adds ? 1.0f : 0.0f);
+    float *at[3] = {drove_cuda_at(x), drove_cuda_at(w), drove_cuda_at(y)};
+    if (v->n_rows == n_rows && v->q->in_bf16)
+        status = round_factors(v, part, &at[0], &at[1], &at[2]);
+    if (status != DROVE_OK) return status;
+    if (v->n_rows == n_rows) error = run(v, part, at[0], at[1], at[2], adds ? 1.0f : 0.0f);
     if (error == CUDNN_STATUS_SUCCESS) return DROVE_OK;
     cudaGetLastError();
     status = error / 1000 == CUDNN_STATUS_NOT_SUPPORTED / 1000 ? DROVE_E_UNSUPPORTED

@@ -30,6 +30,7 @@ struct drove_accel {
     drove_accel_facts facts;
     size_t            workspace_bytes; /* of a queue's matrix products */
     size_t            conv_bytes;      /* most for a queue's convolutions; 0: no cuDNN */
+    bool              has_tf32;        /* tensor cores that multiply it */
     bool              in_tf32;         /* factors of products and convolutions */
     /* Protects what follows: events are made by all queues of the device. */
     pthread_mutex_t    lock;
@@ -39,7 +40,9 @@ struct drove_accel {
 };
 
 struct drove_accel_buffer {
-    float *memory; /* of the device, [n_elements] */
+    float    *memory; /* of the device, [n] */
+    size_t    n;
+    uint16_t *narrow; /* [n] the same in bf16, where accel.h says so; NULL: not kept */
 };
 
 typedef struct drove_cuda_dnn drove_cuda_dnn;     /* convolution.c */
@@ -93,6 +96,12 @@ static inline float *drove_cuda_at(drove_accel_view view)
     return view.buffer->memory + view.offset;
 }
 
+/* The copy in bf16; NULL: none is kept. */
+static inline uint16_t *drove_cuda_narrow_at(drove_accel_view view)
+{
+    return view.buffer->narrow != NULL ? view.buffer->narrow + view.offset : NULL;
+}
+
 /* Inside functions that return a drove_status. */
 #define DROVE_CUDA_TRY(a, call)                                                                    \
     do {                                                                                           \
@@ -106,6 +115,7 @@ static inline float *drove_cuda_at(drove_accel_view view)
 /* memory.c */
 drove_status drove_cuda_alloc(drove_accel *a, size_t n_elements, drove_accel_buffer **out);
 void         drove_cuda_free(drove_accel *a, drove_accel_buffer *buffer);
+drove_status drove_cuda_keep_in_bf16(drove_accel *a, drove_accel_buffer *buffer, bool keeps);
 drove_status drove_cuda_host_alloc(drove_accel *a, size_t n_bytes, void **out);
 void         drove_cuda_host_free(drove_accel *a, void *memory);
 
@@ -131,6 +141,7 @@ void         drove_cuda_sequence_destroy(drove_accel_sequence *sequence);
 
 /* operations.c */
 void         drove_cuda_multiply_in_bf16(drove_accel_queue *q);
+drove_status drove_cuda_narrow(drove_accel_queue *q, drove_accel_view view, size_t n);
 drove_status drove_cuda_gemm(drove_accel_queue *q, bool trans_a, bool trans_b, size_t m, size_t n,
                              size_t k, float alpha, drove_accel_view a, size_t lda,
                              drove_accel_view b, size_t ldb, float beta, drove_accel_view c,

@@ -63,19 +63,57 @@ cudaError_t drove_cuda_probe(void)
     return cudaFuncGetAttributes(&attributes, drove_bias_act);
 }
 
-cudaError_t drove_cuda_launch_bias_act(cudaStream_t stream, float *y, const float *b,
-                                       unsigned n_rows, unsigned n, int act)
+DROVE_FUNCTION uint16_t drove_bf16_word(float v)
+{
+    return (uint16_t)(DROVE_FLOAT_BITS(drove_bf16(v)) >> 16);
+}
+
+/* drove_bias_act, with a copy in bf16 */
+DROVE_KERNEL void drove_bias_act_narrow(float *y, uint16_t *narrow, const float *b, unsigned n_rows,
+                                        unsigned n, int act, unsigned rows_each)
+{
+    const size_t c = DROVE_AT(0), first = DROVE_AT(1) * rows_each;
+    const size_t last = drove_least(first + rows_each, n_rows);
+    if (c >= n) return;
+    for (size_t r = first; r < last; r++) {
+        const float v = drove_activate(y[r * n + c] + b[c], act);
+        y[r * n + c] = v;
+        narrow[r * n + c] = drove_bf16_word(v);
+    }
+}
+
+cudaError_t drove_cuda_launch_bias_act(cudaStream_t stream, float *y, uint16_t *narrow,
+                                       const float *b, unsigned n_rows, unsigned n, int act)
 {
     if (n_rows == 0 || n == 0) return cudaSuccess;
     shape s = shape_of(divide_up(n_rows, BIAS_ROWS), n);
-    DROVE_LAUNCH(drove_bias_act, s, stream, y, 0, b, 0, n_rows, n, act, BIAS_ROWS);
+    if (narrow != NULL)
+        DROVE_LAUNCH(drove_bias_act_narrow, s, stream, y, narrow, b, n_rows, n, act, BIAS_ROWS);
+    else DROVE_LAUNCH(drove_bias_act, s, stream, y, 0, b, 0, n_rows, n, act, BIAS_ROWS);
     return cudaGetLastError();
 }
 
+/* drove_act_grad, with a copy in bf16; sums in the same order */
+DROVE_KERNEL void drove_act_grad_narrow(float *dy, uint16_t *narrow, const float *y, float *sum,
+                                        unsigned n_rows, unsigned n, int act, unsigned rows_each)
+{
+    const size_t c = DROVE_AT(0), first = DROVE_AT(1) * rows_each;
+    const size_t last = drove_least(first + rows_each, n_rows);
+    float total = 0.0f;
+    if (c >= n || first >= n_rows) return;
+    for (size_t r = first; r < last; r++) {
+        const float d = drove_derive(dy[r * n + c], y[r * n + c], act);
+        dy[r * n + c] = d;
+        narrow[r * n + c] = drove_bf16_word(d);
+        total += d;
+    }
+    sum[DROVE_AT(1) * n + c] = total;
+}
+
 /* Blocks of rows depend on n_rows and n alone, and so does the order of each sum. */
-cudaError_t drove_cuda_launch_act_grad(cudaStream_t stream, float *dy, float *db, const float *y,
-                                       float *sums, size_t most_sums, unsigned n_rows, unsigned n,
-                                       int act)
+cudaError_t drove_cuda_launch_act_grad(cudaStream_t stream, float *dy, uint16_t *narrow, float *db,
+                                       const float *y, float *sums, size_t most_sums,
+                                       unsigned n_rows, unsigned n, int act)
 {
     if (n_rows == 0 || n == 0) return cudaSuccess;
     size_t most_blocks = most_sums / n;
@@ -85,8 +123,11 @@ cudaError_t drove_cuda_launch_act_grad(cudaStream_t stream, float *dy, float *db
     if (rows_each < GRAD_ROWS) rows_each = GRAD_ROWS;
     unsigned n_blocks = divide_up(n_rows, rows_each);
     shape s = shape_of(n_blocks, n);
-    DROVE_LAUNCH(drove_act_grad, s, stream, dy, 0, y, 0, n_blocks == 1 ? db : sums, 0, n_rows, n,
-                 act, rows_each);
+    float *to = n_blocks == 1 ? db : sums;
+    if (narrow != NULL)
+        DROVE_LAUNCH(drove_act_grad_narrow, s, stream, dy, narrow, y, to, n_rows, n, act,
+                     rows_each);
+    else DROVE_LAUNCH(drove_act_grad, s, stream, dy, 0, y, 0, to, 0, n_rows, n, act, rows_each);
     if (n_blocks > 1) {
         shape t = shape_of(1, n);
         t.block.y = 1;
@@ -187,6 +228,36 @@ cudaError_t drove_cuda_launch_narrow(cudaStream_t stream, const float *from, siz
     shape s = shape_of(n_all, n_words);
     DROVE_LAUNCH(drove_narrow, s, stream, from, (drove_place)ld, (drove_place)stride,
                  (unsigned *)to, n_words, n_rows, n_cols, n_all);
+    return cudaGetLastError();
+}
+
+/* Vectors. */
+DROVE_KERNEL void drove_narrow_vector(const float *from, uint16_t *to, size_t n)
+{
+    const size_t i = DROVE_AT(1) * BLOCK_THREADS + DROVE_AT(0);
+    if (i < n) to[i] = drove_bf16_word(from[i]);
+}
+
+cudaError_t drove_cuda_launch_narrow_vector(cudaStream_t stream, const float *from, uint16_t *to,
+                                            size_t n)
+{
+    if (n == 0) return cudaSuccess;
+    shape s = shape_of(divide_up(n, BLOCK_THREADS), BLOCK_THREADS);
+    DROVE_LAUNCH(drove_narrow_vector, s, stream, from, to, n);
+    return cudaGetLastError();
+}
+
+DROVE_KERNEL void drove_round(const float *from, float *to, size_t n)
+{
+    const size_t i = DROVE_AT(1) * BLOCK_THREADS + DROVE_AT(0);
+    if (i < n) to[i] = drove_bf16(from[i]);
+}
+
+cudaError_t drove_cuda_launch_round(cudaStream_t stream, const float *from, float *to, size_t n)
+{
+    if (n == 0) return cudaSuccess;
+    shape s = shape_of(divide_up(n, BLOCK_THREADS), BLOCK_THREADS);
+    DROVE_LAUNCH(drove_round, s, stream, from, to, n);
     return cudaGetLastError();
 }
 

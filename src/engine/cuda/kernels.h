@@ -20,13 +20,14 @@ extern "C" {
 /* Does this device have code of ours that it can run? */
 cudaError_t drove_cuda_probe(void);
 
-cudaError_t drove_cuda_launch_bias_act(cudaStream_t stream, float *y, const float *b,
-                                       unsigned n_rows, unsigned n, int act);
+/* narrow: where y goes in bf16, too; NULL: nowhere */
+cudaError_t drove_cuda_launch_bias_act(cudaStream_t stream, float *y, uint16_t *narrow,
+                                       const float *b, unsigned n_rows, unsigned n, int act);
 
-/* sums[most_sums]: scratch */
-cudaError_t drove_cuda_launch_act_grad(cudaStream_t stream, float *dy, float *db, const float *y,
-                                       float *sums, size_t most_sums, unsigned n_rows, unsigned n,
-                                       int act);
+/* sums[most_sums]: scratch; narrow: of dy, likewise */
+cudaError_t drove_cuda_launch_act_grad(cudaStream_t stream, float *dy, uint16_t *narrow, float *db,
+                                       const float *y, float *sums, size_t most_sums,
+                                       unsigned n_rows, unsigned n, int act);
 
 typedef struct drove_cuda_loss_arguments {
     const float    *z;           /* [n_rows][n] */
@@ -57,6 +58,13 @@ cudaError_t drove_cuda_launch_job(cudaStream_t stream, unsigned which, float *co
 cudaError_t drove_cuda_launch_narrow(cudaStream_t stream, const float *from, size_t ld,
                                      size_t stride, void *to, size_t narrow_ld, unsigned n_rows,
                                      unsigned n_cols, unsigned n_batch);
+
+/* to[n]: bf16 numbers */
+cudaError_t drove_cuda_launch_narrow_vector(cudaStream_t stream, const float *from, uint16_t *to,
+                                            size_t n);
+
+/* to[n]: floats that are bf16 numbers, the nearest to those of from */
+cudaError_t drove_cuda_launch_round(cudaStream_t stream, const float *from, float *to, size_t n);
 
 /* y[n_rows][n] = X m for the sparse X of start[n_rows + 1], index and value (NULL: ones); in_bf16:
  * numbers of X and m are rounded first */

@@ -19,6 +19,7 @@ drove_status drove_cuda_alloc(drove_accel *a, size_t n_elements, drove_accel_buf
         free(buffer);
         return drove_cuda_check(a, error, "cudaMalloc");
     }
+    buffer->n = size_bytes / sizeof(float);
     *out = buffer;
     return DROVE_OK;
 }
@@ -28,8 +29,25 @@ void drove_cuda_free(drove_accel *a, drove_accel_buffer *buffer)
     if (buffer == NULL) return;
     (void)drove_cuda_enter(a); /* frees without it, too */
     cudaFree(buffer->memory);
+    cudaFree(buffer->narrow);
     cudaGetLastError(); /* it shall not show at a later call */
     free(buffer);
+}
+
+drove_status drove_cuda_keep_in_bf16(drove_accel *a, drove_accel_buffer *buffer, bool keeps)
+{
+    drove_status status = drove_cuda_enter(a);
+    if (status != DROVE_OK || keeps == (buffer->narrow != NULL)) return status;
+    if (!keeps) {
+        uint16_t *old = buffer->narrow;
+        buffer->narrow = NULL;
+        DROVE_CUDA_TRY(a, cudaFree(old)); /* waits for what uses it */
+        return DROVE_OK;
+    }
+    void *memory = NULL;
+    DROVE_CUDA_TRY(a, cudaMalloc(&memory, buffer->n * sizeof *buffer->narrow));
+    buffer->narrow = memory;
+    return DROVE_OK;
 }
 
 drove_status drove_cuda_host_alloc(drove_accel *a, size_t n_bytes, void **out)

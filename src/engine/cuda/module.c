@@ -133,13 +133,13 @@ static drove_status prepare(drove_accel *a)
 }
 
 /* Tensor cores multiply TF32 since compute capability 8.0. */
-static drove_status check_tf32(const drove_accel *a)
+static drove_status check_tf32(drove_accel *a)
 {
     int major = 0, minor = 0;
-    if (!a->in_tf32) return DROVE_OK;
     DROVE_CUDA_TRY(a, cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, a->device));
     DROVE_CUDA_TRY(a, cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, a->device));
-    if (major >= 8) return DROVE_OK;
+    a->has_tf32 = major >= 8;
+    if (a->has_tf32 || !a->in_tf32) return DROVE_OK;
     return drove_cuda_host->fail(
         DROVE_E_UNSUPPORTED,
         "cuda:%d (%s): tf32=yes: expected compute capability 8.0 or later, "
@@ -204,6 +204,8 @@ static const drove_accel_ops ops = {
     .read = drove_cuda_read,
     .zero = drove_cuda_zero,
     .multiply_in_bf16 = drove_cuda_multiply_in_bf16,
+    .keep_in_bf16 = drove_cuda_keep_in_bf16,
+    .narrow = drove_cuda_narrow,
     .gemm = drove_cuda_gemm,
     .gemm_batch = drove_cuda_gemm_batch,
     .job = drove_cuda_job,

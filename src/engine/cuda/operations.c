@@ -120,6 +120,12 @@ static drove_status take_factor(drove_accel_queue *q, size_t which, drove_accel_
 {
     *out = (factor){drove_cuda_at(view), CUDA_R_32F, ld, stride};
     if (!q->in_bf16) return DROVE_OK;
+    const bool is_aligned = view.offset % NARROW_ALIGN == 0 && ld % NARROW_ALIGN == 0 &&
+                            stride % NARROW_ALIGN == 0;
+    if (is_aligned && view.buffer->narrow != NULL) {
+        *out = (factor){drove_cuda_narrow_at(view), CUDA_R_16BF, ld, stride};
+        return DROVE_OK;
+    }
     const size_t narrow_ld = (n_cols + NARROW_ALIGN - 1) / NARROW_ALIGN * NARROW_ALIGN;
     if (!fits(n_rows * n_batch) || !fits(narrow_ld))
         return drove_cuda_host->fail(DROVE_E_UNSUPPORTED,
@@ -132,6 +138,16 @@ static drove_status take_factor(drove_accel_queue *q, size_t which, drove_accel_
                             drove_cuda_launch_narrow(q->stream, drove_cuda_at(view), ld, stride,
                                                      q->narrow[which], narrow_ld, (unsigned)n_rows,
                                                      (unsigned)n_cols, (unsigned)n_batch),
+                            "narrow");
+}
+
+drove_status drove_cuda_narrow(drove_accel_queue *q, drove_accel_view view, size_t n)
+{
+    drove_status status = drove_cuda_enter(q->a);
+    if (status != DROVE_OK) return status;
+    return drove_cuda_check(q->a,
+                            drove_cuda_launch_narrow_vector(q->stream, drove_cuda_at(view),
+                                                            drove_cuda_narrow_at(view), n),
                             "narrow");
 }
 
@@ -217,8 +233,8 @@ drove_status drove_cuda_bias_act(drove_accel_queue *q, drove_accel_view y, drove
     if (status != DROVE_OK) return status;
     return drove_cuda_check(q->a,
                             drove_cuda_launch_bias_act(q->stream, drove_cuda_at(y),
-                                                       drove_cuda_at(b), (unsigned)n_rows,
-                                                       (unsigned)n, (int)act),
+                                                       drove_cuda_narrow_at(y), drove_cuda_at(b),
+                                                       (unsigned)n_rows, (unsigned)n, (int)act),
                             "bias_act");
 }
 
@@ -232,7 +248,8 @@ drove_status drove_cuda_act_grad(drove_accel_queue *q, drove_accel_view dy, drov
     }
     return drove_cuda_check(q->a,
                             drove_cuda_launch_act_grad(q->stream, drove_cuda_at(dy),
-                                                       drove_cuda_at(db), drove_cuda_at(y), q->sums,
+                                                       drove_cuda_narrow_at(dy), drove_cuda_at(db),
+                                                       drove_cuda_at(y), q->sums,
                                                        DROVE_CUDA_SUMS, (unsigned)n_rows,
                                                        (unsigned)n, (int)act),
                             "act_grad");

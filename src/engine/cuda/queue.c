@@ -250,7 +250,7 @@ drove_status drove_cuda_write(drove_accel_queue *q, drove_accel_view to, const v
     if (status != DROVE_OK || n == 0) return status;
     DROVE_CUDA_TRY(q->a, cudaMemcpyAsync(drove_cuda_at(to), from, n * sizeof(float),
                                          cudaMemcpyHostToDevice, q->stream));
-    return DROVE_OK;
+    return to.buffer->narrow != NULL ? drove_cuda_narrow(q, to, n) : DROVE_OK;
 }
 
 drove_status drove_cuda_read(drove_accel_queue *q, void *to, drove_accel_view from, size_t n)

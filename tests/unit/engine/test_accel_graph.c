@@ -171,6 +171,9 @@ static void a_library_computes_convolutions(void **state)
             assert_int_equal(atomic_load(&runs[part]) - before[part],
                              wish == NULL ? expected[i].runs[part] : 0);
     }
+    unsigned long before = atomic_load(&runs[1]);
+    bf16_on(accel_devices[ACCEL_CUDA], images_find("deep")); /* in bf16, too */
+    assert_int_equal(atomic_load(&runs[1]) - before, wish == NULL ? 1 : 0);
     dlclose(library);
 }
 

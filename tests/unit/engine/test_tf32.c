@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "engine/accel/kind.h"
+#include "kernel/bf16.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -176,7 +177,8 @@ enum {
 };
 
 /* One output, y[row][i][j][o] of x[row][.][.][c] and w[o][.][.][c]. */
-static double one_output(const float *x, const float *w, int row, int i, int j, int o, bool rounds)
+static double one_output(const float *x, const float *w, int row, int i, int j, int o,
+                         double (*rounded)(float v))
 {
     double sum = 0.0;
     for (int p = i - MARGIN; p < i - MARGIN + WINDOW; p++) {
@@ -186,20 +188,30 @@ static double one_output(const float *x, const float *w, int row, int i, int j, 
             const float *at_w =
                 w + ((o * WINDOW + p - i + MARGIN) * WINDOW + q - j + MARGIN) * CHANNELS;
             for (int c = 0; c < CHANNELS; c++)
-                sum += rounds ? to_tf32(at_x[c]) * to_tf32(at_w[c])
-                              : (double)at_x[c] * (double)at_w[c];
+                sum += rounded(at_x[c]) * rounded(at_w[c]);
         }
     }
     return sum;
 }
 
-static double distance_of_outputs(const float *x, const float *w, const float *y, bool rounds)
+static double as_it_is(float v)
+{
+    return (double)v;
+}
+
+static double to_bf16(float v)
+{
+    return (double)drovek_bf16(v);
+}
+
+static double distance_of_outputs(const float *x, const float *w, const float *y,
+                                  double (*rounded)(float v))
 {
     double off = 0.0, all = 0.0;
     for (int n = 0; n < N_Y; n++) {
         int place = n / OUTPUTS;
         double expected = one_output(x, w, place / (SIDE * SIDE), place / SIDE % SIDE, place % SIDE,
-                                     n % OUTPUTS, rounds);
+                                     n % OUTPUTS, rounded);
         double d = (double)y[n] - expected;
         off += d * d;
         all += expected * expected;
@@ -207,8 +219,9 @@ static double distance_of_outputs(const float *x, const float *w, const float *y
     return sqrt(off / all);
 }
 
-/* False: the library does not have it. */
-static bool convolve(const float *x, const float *w, float *y)
+/* One part; what it writes is read back.  False: the library does not have it. */
+static bool convolve(const drove_device *device, bool in_bf16, drove_accel_conv_part part, float *x,
+                     float *w, float *y)
 {
     static const drove_numbers k = {.c = CHANNELS,
                                     .h = SIDE,
@@ -225,7 +238,7 @@ static bool convolve(const float *x, const float *w, float *y)
                                     .dh = 1,
                                     .dw = 1,
                                     .groups = 1};
-    const drove_accel_device *impl = rounding->impl;
+    const drove_accel_device *impl = device->impl;
     const drove_accel_ops *ops = impl->ops;
     drove_accel_queue *q;
     drove_accel_conv *conv = NULL;
@@ -233,15 +246,18 @@ static bool convolve(const float *x, const float *w, float *y)
     drove_accel_event *done;
     if (ops->conv_create == NULL) return false;
     assert_int_equal(ops->queue_create(impl->accel, &q), DROVE_OK);
+    if (in_bf16) ops->multiply_in_bf16(q);
     assert_int_equal(ops->alloc(impl->accel, N_X + N_W + N_Y, &memory), DROVE_OK);
     const drove_accel_view at_x = {memory, 0}, at_w = {memory, N_X}, at_y = {memory, N_X + N_W};
     assert_int_equal(ops->conv_create(q, &k, ROWS, &conv), DROVE_OK);
-    bool can = conv != NULL && ops->conv_can(conv, DROVE_ACCEL_CONV_FORWARD, ROWS);
+    bool can = conv != NULL && ops->conv_can(conv, part, ROWS);
     if (can) {
         assert_int_equal(ops->write(q, at_x, x, N_X), DROVE_OK);
         assert_int_equal(ops->write(q, at_w, w, N_W), DROVE_OK);
-        assert_int_equal(
-            ops->conv_run(conv, DROVE_ACCEL_CONV_FORWARD, ROWS, at_x, at_w, at_y, false), DROVE_OK);
+        assert_int_equal(ops->write(q, at_y, y, N_Y), DROVE_OK);
+        assert_int_equal(ops->conv_run(conv, part, ROWS, at_x, at_w, at_y, false), DROVE_OK);
+        assert_int_equal(ops->read(q, x, at_x, N_X), DROVE_OK);
+        assert_int_equal(ops->read(q, w, at_w, N_W), DROVE_OK);
         assert_int_equal(ops->read(q, y, at_y, N_Y), DROVE_OK);
         assert_int_equal(ops->record(q, &done), DROVE_OK);
         assert_int_equal(ops->wait(done, UINT64_MAX), DROVE_OK);
@@ -258,10 +274,11 @@ static void convolutions_follow_the_definition(void **state)
     (void)state;
     if (rounding == NULL) skip();
     float *x = random_floats(N_X, 1), *w = random_floats(N_W, 2), *y = random_floats(N_Y, 3);
-    bool is_stand_in = getenv("DROVE_TEST_STAND_IN") != NULL, can = convolve(x, w, y);
+    bool is_stand_in = getenv("DROVE_TEST_STAND_IN") != NULL;
+    bool can = convolve(rounding, false, DROVE_ACCEL_CONV_FORWARD, x, w, y);
     assert_true(can || !is_stand_in);
-    double far = can ? distance_of_outputs(x, w, y, true) : 0.0;
-    double from_floats = can ? distance_of_outputs(x, w, y, false) : 0.0;
+    double far = can ? distance_of_outputs(x, w, y, to_tf32) : 0.0;
+    double from_floats = can ? distance_of_outputs(x, w, y, as_it_is) : 0.0;
     print_message("convolution: %g from that of rounded factors, %g from that of floats\n", far,
                   from_floats);
     if (!(far <= PRODUCT_BOUND)) fail_msg("%g from that of rounded factors", far);
@@ -271,6 +288,41 @@ static void convolutions_follow_the_definition(void **state)
     drove__free(x);
     drove__free(w);
     drove__free(y);
+}
+
+/* In bf16 numbers in memory stay as they are, and each part is that of rounded factors: bit by bit
+ * what it gives where they have been rounded before. */
+static void convolutions_round_to_bf16(void **state)
+{
+    static const size_t n[3] = {N_X, N_W, N_Y}, written[] = {2, 0, 1};
+    (void)state;
+    if (plain == NULL) skip();
+    for (unsigned part = 0; part < DROVE_ACCEL_CONV_PARTS; part++) {
+        float *exact[3], *rounded[3];
+        for (size_t k = 0; k < 3; k++) {
+            exact[k] = random_floats(n[k], k);
+            rounded[k] = random_floats(n[k], k);
+            for (size_t i = 0; i < n[k]; i++) rounded[k][i] = drovek_bf16(exact[k][i]);
+        }
+        float *before = random_floats(n[(written[part] + 1) % 3], (written[part] + 1) % 3);
+        bool can = convolve(plain, true, (drove_accel_conv_part)part, exact[0], exact[1], exact[2]);
+        assert_true(can || getenv("DROVE_TEST_STAND_IN") == NULL);
+        assert_int_equal(convolve(plain, true, (drove_accel_conv_part)part, rounded[0], rounded[1],
+                                  rounded[2]),
+                         can);
+        const size_t k = written[part], other = (k + 1) % 3;
+        if (can) assert_memory_equal(exact[k], rounded[k], n[k] * sizeof(float));
+        assert_memory_equal(exact[other], before, n[other] * sizeof(float));
+        if (can && part == DROVE_ACCEL_CONV_FORWARD) {
+            double far = distance_of_outputs(exact[0], exact[1], exact[2], to_bf16);
+            if (!(far <= 1e-6)) fail_msg("%g from the convolution of rounded factors", far);
+        }
+        drove__free(before);
+        for (size_t i = 0; i < 3; i++) {
+            drove__free(exact[i]);
+            drove__free(rounded[i]);
+        }
+    }
 }
 
 /* ---- whole passes ---- */
@@ -362,6 +414,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_follow_the_definition),
         cmocka_unit_test(convolutions_follow_the_definition),
+        cmocka_unit_test(convolutions_round_to_bf16),
         cmocka_unit_test(networks_of_images_are_near_the_host),
         cmocka_unit_test(bf16_goes_before),
         cmocka_unit_test(what_cannot_is_refused),
