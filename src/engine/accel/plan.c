@@ -77,6 +77,7 @@ drove_status drove__accel_plan_make(const drove_model *model, drove_accel_plan *
     }
     share_deltas(model, &p, memory + 2 * n, memory + 3 * n);
     *out = p;
+    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): *out has it */
     return DROVE_OK;
 }
 

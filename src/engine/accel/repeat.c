@@ -1,5 +1,5 @@
-/* engine/accel/repeat.c - a pass that is repeated is recorded once and then put on the queues by one
- * call, where the kind has sequences (accel.h); see state.h.
+/* engine/accel/repeat.c - a pass that is repeated is recorded once and then put on the queues by
+ * one call, where the kind has sequences (accel.h); see state.h.
  *
  * A step of a small network is some thirty launches and copies, which take the host longer than the
  * device.  Their places in memory and their numbers are the same each time if the batch lies in the

@@ -388,8 +388,7 @@ bool drove_cuda_conv_can(drove_accel_conv *v, drove_accel_conv_part part, size_t
         if (drove_cuda_enter(v->q->a) != DROVE_OK || !set_rows(v, n_rows)) return false;
         measure(v);
     }
-    return v->need[part] <= v->q->dnn->n_bytes &&
-           n_rounded(v, n_rows) <= v->q->dnn->n_rounded;
+    return v->need[part] <= v->q->dnn->n_bytes && n_rounded(v, n_rows) <= v->q->dnn->n_rounded;
 }
 
 static cudnnStatus_t run(const drove_accel_conv *v, drove_accel_conv_part part, float *x, float *w,

@@ -20,8 +20,10 @@
 enum {
     BLOCK_THREADS = 128,
     BIAS_ROWS = 4,    /* of a thread */
-    GRAD_ROWS = 32,   /* least of a block of rows that is summed by itself, ... */
-    GRAD_BLOCKS = 256 /* ... and the most blocks */
+    GRAD_ROWS = 32,    /* least of a block of rows that is summed by itself, ... */
+    GRAD_BLOCKS = 256, /* ... and the most blocks; */
+    FEW_COLUMNS = 64,  /* up to here, as of images' channels, ... */
+    FEW_BLOCKS = 1024  /* ... more of them, or the device has too few threads */
 };
 
 static unsigned divide_up(size_t a, size_t b)
@@ -69,8 +71,9 @@ DROVE_FUNCTION uint16_t drove_bf16_word(float v)
 }
 
 /* drove_bias_act, with a copy in bf16 */
-DROVE_KERNEL void drove_bias_act_narrow(float *y, uint16_t *narrow, const float *b, unsigned n_rows,
-                                        unsigned n, int act, unsigned rows_each)
+DROVE_KERNEL void drove_bias_act_narrow(float *DROVE_RESTRICT y, uint16_t *DROVE_RESTRICT narrow,
+                                        const float *DROVE_RESTRICT b, unsigned n_rows, unsigned n,
+                                        int act, unsigned rows_each)
 {
     const size_t c = DROVE_AT(0), first = DROVE_AT(1) * rows_each;
     const size_t last = drove_least(first + rows_each, n_rows);
@@ -94,7 +97,8 @@ cudaError_t drove_cuda_launch_bias_act(cudaStream_t stream, float *y, uint16_t *
 }
 
 /* drove_act_grad, with a copy in bf16; sums in the same order */
-DROVE_KERNEL void drove_act_grad_narrow(float *dy, uint16_t *narrow, const float *y, float *sum,
+DROVE_KERNEL void drove_act_grad_narrow(float *DROVE_RESTRICT dy, uint16_t *DROVE_RESTRICT narrow,
+                                        const float *DROVE_RESTRICT y, float *DROVE_RESTRICT sum,
                                         unsigned n_rows, unsigned n, int act, unsigned rows_each)
 {
     const size_t c = DROVE_AT(0), first = DROVE_AT(1) * rows_each;
@@ -117,7 +121,8 @@ cudaError_t drove_cuda_launch_act_grad(cudaStream_t stream, float *dy, uint16_t 
 {
     if (n_rows == 0 || n == 0) return cudaSuccess;
     size_t most_blocks = most_sums / n;
-    if (most_blocks > GRAD_BLOCKS) most_blocks = GRAD_BLOCKS;
+    const size_t blocks = n <= FEW_COLUMNS ? FEW_BLOCKS : GRAD_BLOCKS;
+    if (most_blocks > blocks) most_blocks = blocks;
     if (most_blocks == 0) most_blocks = 1;
     unsigned rows_each = divide_up(n_rows, most_blocks);
     if (rows_each < GRAD_ROWS) rows_each = GRAD_ROWS;

@@ -120,8 +120,8 @@ static drove_status take_factor(drove_accel_queue *q, size_t which, drove_accel_
 {
     *out = (factor){drove_cuda_at(view), CUDA_R_32F, ld, stride};
     if (!q->in_bf16) return DROVE_OK;
-    const bool is_aligned = view.offset % NARROW_ALIGN == 0 && ld % NARROW_ALIGN == 0 &&
-                            stride % NARROW_ALIGN == 0;
+    const bool is_aligned =
+        view.offset % NARROW_ALIGN == 0 && ld % NARROW_ALIGN == 0 && stride % NARROW_ALIGN == 0;
     if (is_aligned && view.buffer->narrow != NULL) {
         *out = (factor){drove_cuda_narrow_at(view), CUDA_R_16BF, ld, stride};
         return DROVE_OK;
@@ -249,9 +249,8 @@ drove_status drove_cuda_act_grad(drove_accel_queue *q, drove_accel_view dy, drov
     return drove_cuda_check(q->a,
                             drove_cuda_launch_act_grad(q->stream, drove_cuda_at(dy),
                                                        drove_cuda_narrow_at(dy), drove_cuda_at(db),
-                                                       drove_cuda_at(y), q->sums,
-                                                       DROVE_CUDA_SUMS, (unsigned)n_rows,
-                                                       (unsigned)n, (int)act),
+                                                       drove_cuda_at(y), q->sums, DROVE_CUDA_SUMS,
+                                                       (unsigned)n_rows, (unsigned)n, (int)act),
                             "act_grad");
 }
 

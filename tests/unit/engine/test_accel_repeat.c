@@ -138,7 +138,7 @@ static void compare_others(drove_engine *const e[2], const problem *p, const dro
     for (size_t i = 0; i < 2; i++) drove__free(prob[i]);
 }
 
-/* Sizes in turns; other rows and parameters at each step.  Returns how many passes were repeated. */
+/* Sizes in turns; other rows and parameters at each step.  Returns how many were repeated. */
 static uint64_t compare(const problem *p, size_t n_rows)
 {
     const size_t sizes[] = {n_rows, n_rows, n_rows + 1, n_rows};
@@ -153,8 +153,7 @@ static uint64_t compare(const problem *p, size_t n_rows)
         const size_t now = i % 2, then = 1 - now;
         choose(p, i + 1, sizes[(i + 1) % DROVE_COUNT(sizes)], row[then], &batch[then]);
         for (size_t k = 0; k < n; k++) p->theta[k] *= 1.0f + 0.01f * (float)(k % 3);
-        for (size_t k = 0; k < 2; k++)
-            step(e[k], p, &batch[now], &batch[then], grad[k], &score[k]);
+        for (size_t k = 0; k < 2; k++) step(e[k], p, &batch[now], &batch[then], grad[k], &score[k]);
         assert_memory_equal(grad[0], grad[1], n * sizeof(float));
         assert_memory_equal(&score[0], &score[1], sizeof score[0]);
         compare_others(e, p, &batch[now]);

@@ -187,8 +187,7 @@ static double one_output(const float *x, const float *w, int row, int i, int j, 
             const float *at_x = x + ((row * SIDE + p) * SIDE + q) * CHANNELS;
             const float *at_w =
                 w + ((o * WINDOW + p - i + MARGIN) * WINDOW + q - j + MARGIN) * CHANNELS;
-            for (int c = 0; c < CHANNELS; c++)
-                sum += rounded(at_x[c]) * rounded(at_w[c]);
+            for (int c = 0; c < CHANNELS; c++) sum += rounded(at_x[c]) * rounded(at_w[c]);
         }
     }
     return sum;
