@@ -57,25 +57,27 @@ static void each_part_of_a_batch_begins_a_cache_line(void **state)
     drove_storage s = dense_storage();
     drove_data data = {.storage = &s, .n_rows = 4};
     drove_model *model = make_model("mlp:7");
-    drove_accel_layout at = drove__accel_layout(model, &data, 3, 99, 99, 99);
+    drove_accel_layout at = drove__accel_layout(model, &data, false, 3, 99, 99, 99);
     assert_int_equal(at.x, 0);
     assert_int_equal(at.target, 160); /* 3 * 50, up to 16 */
     assert_int_equal(at.n, 176);
+    at = drove__accel_layout(model, &data, true, 3, 99, 99, 99);
+    assert_int_equal(at.target, 48); /* 3 * 50 bytes are 38 elements */
     s.y_kind = DROVE_Y_VALUE;
     s.n_values = 7;
-    at = drove__accel_layout(model, &data, 3, 0, 0, 0);
+    at = drove__accel_layout(model, &data, false, 3, 0, 0, 0);
     assert_int_equal(at.target, 160);
     assert_int_equal(at.n, 160 + 32); /* 3 * 7 */
     float weight[4] = {1, 1, 1, 1};
     s.weight = weight;
-    at = drove__accel_layout(model, &data, 17, 0, 0, 0);
+    at = drove__accel_layout(model, &data, false, 17, 0, 0, 0);
     assert_int_equal(at.target, 864);       /* 17 * 50 = 850 */
     assert_int_equal(at.weight, 864 + 128); /* 17 * 7 = 119 */
     assert_int_equal(at.n, 864 + 128 + 32);
     s.weight = NULL;
     s.x_kind = DROVE_X_CSR;
     s.y_kind = DROVE_Y_LABELS;
-    at = drove__accel_layout(model, &data, 16, 40, 47, 100);
+    at = drove__accel_layout(model, &data, false, 16, 40, 47, 100);
     assert_int_equal(at.start, 0); /* 17 */
     assert_int_equal(at.index, 32);
     assert_int_equal(at.value, 32 + 48);
