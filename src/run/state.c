@@ -396,8 +396,15 @@ static drove_status check_data(const drove_run *run, const drove_safetensors *st
     if (then == NULL || run->ranks.rank != 0) return DROVE_OK;
     DROVE_TRY(drove__state_describe_data(run, now));
     if (strcmp(then, now) == 0) return DROVE_OK;
-    const bool may_go_on = is_same_shape(then, now);
+    const bool may_go_on = is_same_shape(then, now), had_rows = strstr(then, " rows") != NULL;
     if (may_go_on && strcmp(run->opt.data_changed, "yes") == 0) return DROVE_OK;
+    if (may_go_on && had_rows != (run->stream == NULL)) /* other examples are held out, in blocks */
+        return drove__fail(DROVE_E_ARG,
+                           "--data %s: expected examples %s, as in the run to be continued, found "
+                           "them %s, by the memory (a %s --memory makes them so)",
+                           run->opt.data, had_rows ? "in memory" : "read from disk",
+                           had_rows ? "read from disk" : "in memory",
+                           had_rows ? "larger" : "smaller");
     return drove__fail(DROVE_E_ARG,
                        "--data %s: expected the training data of the run to be continued (%.127s), "
                        "found others (%s)%s",
