@@ -76,7 +76,7 @@ static size_t next_bytes(void *to, size_t room, void *data)
         break;
     case 1:
         n = room < p->n_zeros ? room : p->n_zeros;
-        memset(to, '0', n);
+        memset(to, '0', n); /* NOLINT(bugprone-suspicious-memset-usage): digits */
         p->n_zeros -= n;
         if (p->n_zeros > 0) return n;
         break;

@@ -76,8 +76,8 @@ drove_status drove__accel_plan_make(const drove_model *model, drove_accel_plan *
         else p.reads_plain = true;
     }
     share_deltas(model, &p, memory + 2 * n, memory + 3 * n);
-    *out = p;
     /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): *out has it */
+    *out = p;
     return DROVE_OK;
 }
 

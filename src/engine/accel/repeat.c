@@ -126,6 +126,12 @@ static void fill_key(const drove_engine *e, key *k)
     k->is_weighted = drove__data_is_weighted(s->data);
 }
 
+static bool is_same(const key *a, const key *b)
+{
+    /* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison,cert-exp42-c,cert-flp37-c): zeroed */
+    return memcmp(a, b, sizeof *a) == 0;
+}
+
 static drove_accel_recording *find(drove_engine *e)
 {
     drove_accel_repeat *p = e->repeat;
@@ -133,7 +139,7 @@ static drove_accel_recording *find(drove_engine *e)
     drove_accel_recording *r = NULL;
     fill_key(e, &wanted);
     for (size_t i = 0; i < p->n && r == NULL; i++)
-        if (memcmp(&p->recording[i].key, &wanted, sizeof wanted) == 0) r = &p->recording[i];
+        if (is_same(&p->recording[i].key, &wanted)) r = &p->recording[i];
     if (r == NULL && p->n < MOST) {
         r = &p->recording[p->n++];
     } else if (r == NULL) {
@@ -141,7 +147,7 @@ static drove_accel_recording *find(drove_engine *e)
         for (size_t i = 1; i < MOST; i++)
             if (p->recording[i].used < r->used) r = &p->recording[i];
     }
-    if (memcmp(&r->key, &wanted, sizeof wanted) != 0) {
+    if (!is_same(&r->key, &wanted)) {
         clear(e, r);
         memcpy(&r->key, &wanted, sizeof wanted);
         r->n_seen = 0;
