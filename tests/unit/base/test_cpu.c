@@ -52,6 +52,7 @@ static void test_features(void **state)
 {
     (void)state;
     static const char *const avx2[] = {" avx2 ", " fma ", " f16c ", NULL};
+    static const char *const avx_vnni[] = {" avx_vnni ", NULL}; /* Linux 5.12 and later */
     static const char *const avx512[] = {" avx512f ", " avx512bw ", " avx512dq ", " avx512vl ",
                                          NULL};
     static const char *const vnni[] = {" avx512_vnni ", NULL};
@@ -66,6 +67,7 @@ static void test_features(void **state)
     snprintf(flags, sizeof flags, " %.16000s ", value);
     uint32_t expected = 0;
     if (has_all(flags, avx2)) expected |= DROVE_CPU_AVX2;
+    if (expected != 0 && has_all(flags, avx_vnni)) expected |= DROVE_CPU_AVX_VNNI;
     if (expected != 0 && has_all(flags, avx512)) expected |= DROVE_CPU_AVX512;
     if ((expected & DROVE_CPU_AVX512) != 0 && has_all(flags, vnni)) expected |= DROVE_CPU_VNNI;
     if ((expected & DROVE_CPU_AVX512) != 0 && has_all(flags, bf16)) expected |= DROVE_CPU_BF16;
