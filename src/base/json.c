@@ -35,7 +35,8 @@ char *drove__json_dump(const json_t *value, size_t flags)
 typedef struct padded {
     const char *text;
     size_t n_bytes, n_zeros;
-    unsigned part; /* which comes next */
+    unsigned part;      /* which comes next */
+    bool has_no_memory; /* for a digit */
 } padded;
 
 /* The scanner's memory has 16 bytes and doubles when one is left.  With a number of 16 characters,
@@ -81,7 +82,8 @@ static size_t next_bytes(void *to, size_t room, void *data)
         if (p->n_zeros > 0) return n;
         break;
     case 2:
-        if (errno == ENOMEM) return 0;
+        p->has_no_memory = errno == ENOMEM;
+        if (p->has_no_memory) return 0;
         memcpy(to, ",", 1);
         n = 1;
         break;
@@ -102,8 +104,8 @@ static size_t next_bytes(void *to, size_t room, void *data)
     return n;
 }
 
-/* NULL: not JSON, or memory ran out. */
-static json_t *parse_padded(const char *text, size_t n_bytes, size_t flags)
+/* NULL: not JSON, or memory ran out.  *may_scan: not for the scanner, as far as is known. */
+static json_t *parse_padded(const char *text, size_t n_bytes, size_t flags, bool *may_scan)
 {
     padded p = {.text = text, .n_bytes = n_bytes};
     size_t n_number = LEAST_NUMBER, longest = longest_token(text, n_bytes);
@@ -113,6 +115,7 @@ static json_t *parse_padded(const char *text, size_t n_bytes, size_t flags)
     errno = 0;
     json_t *list = json_load_callback(next_bytes, &p, flags, NULL);
     errno = before;
+    *may_scan = *may_scan && !p.has_no_memory;
     json_t *value = json_array_size(list) == 2 ? json_array_get(list, 1) : NULL;
     if (!json_is_object(value) && !json_is_array(value)) value = NULL;
     json_incref(value);
@@ -141,9 +144,11 @@ drove_status drove__json_parse(const char *text, size_t n_bytes, size_t flags, j
                                json_t **out)
 {
     json_error_t again;
-    json_t *first = parse_padded(text, n_bytes, flags);
-    json_t *second = parse_padded(text, n_bytes, flags);
+    bool may_scan = true;
+    json_t *first = parse_padded(text, n_bytes, flags, &may_scan);
+    json_t *second = parse_padded(text, n_bytes, flags, &may_scan);
     if (take_same(first, second, out)) return DROVE_OK;
+    if (!may_scan) return drove__fail_nomem("JSON", n_bytes);
     first = json_loadb(text, n_bytes, flags, error);
     second = json_loadb(text, n_bytes, flags, &again);
     const bool is_bad = first == NULL && second == NULL && !is_memory(error, &again);

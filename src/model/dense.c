@@ -252,11 +252,13 @@ static void rows_of_planes(const drove_call *c, size_t from, size_t n, float *dw
                        false, dw, l->n_out, NULL);
 }
 
-/* Who takes gradients at once; NULL: they stay where they are. */
+/* Who takes gradients at once; NULL: they stay where they are, as those that a layer's own step
+ * size will scale must. */
 static const drove_round *taker_of(const drove_call *c)
 {
     const drove_round *r = c->pass->round;
-    return r != NULL && r->gradient != NULL ? r : NULL;
+    const bool is_scaled = c->layer->opt.w_lr != 0.0f && c->layer->opt.w_lr != 1.0f;
+    return r != NULL && r->gradient != NULL && !is_scaled ? r : NULL;
 }
 
 /* Pieces of the gradient are written to the same memory one after the other, and taken there while

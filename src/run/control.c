@@ -190,7 +190,7 @@ static bool target_met(const drove_run *run)
     return st->loss <= goal || accuracy >= run->until.accuracy;
 }
 
-/* Examples that lost workers left undone. */
+/* Below limit: what lost workers left to others, or a rank that is behind has not begun. */
 static bool has_undone(const drove_run *run, uint64_t limit)
 {
     const drove_source *from = run->loop->source;
@@ -202,6 +202,7 @@ static bool budget_used(const drove_run *run)
     if (!drove__replay_goes_on(run)) return true;
     const uint64_t limit = batches_for(run, run->until.epochs);
     bool all_given = atomic_load(&run->loop->source->next) >= limit;
+    if (run->repeating != NULL) all_given = false; /* the record says where it ends */
     return (all_given && !has_undone(run, limit)) ||
            atomic_load(&run->loop->sync->published) >= run->until.updates ||
            seconds(run->standing.train_ns) >= run->until.seconds ||
@@ -233,6 +234,15 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+/* Where the rank that is furthest behind goes on. */
+static uint64_t least_begun(const drove_run *run, uint64_t next)
+{
+    const drove_source *from = run->loop->source;
+    for (unsigned i = 0; i < run->plan.n_workers && from->ops->begun != NULL; i++)
+        next = least(next, from->ops->begun(from, i));
+    return next;
+}
+
 /* Batches that bring the updates to `updates`; with steps dropped on the way another stretch
  * follows. */
 static uint64_t batches_for_updates(const drove_run *run, uint64_t updates)
@@ -242,6 +252,7 @@ static uint64_t batches_for_updates(const drove_run *run, uint64_t updates)
              published = atomic_load(&run->loop->sync->published);
     if (updates == UINT64_MAX) return UINT64_MAX;
     if (updates <= published) return next;
+    if (run->ranks.n > 1 && has_undone(run, next)) next = least_begun(run, next);
     uint64_t missing = updates - published, each = run->loop->sync->batches_per_update;
     return missing > UINT64_MAX / each ? UINT64_MAX : add_capped(next, missing * each);
 }

@@ -114,6 +114,19 @@ for layer in 'bias: false' 'activation: tanh'; do
     rm -r one
 done
 
+# A layer's own step size holds for weights that are written while their gradient is in the cache.
+cat >slow.yaml <<'END'
+layers:
+  - {name: a, type: dense, units: 16, activation: relu, weight_lr: 0.000001, bias_lr: 0.000001}
+  - {name: b, type: dense, weight_lr: 0.000001, bias_lr: 0.000001}
+END
+for precision in none D8M8 D16M16; do
+    run_for 0 train --data 'synth:logistic?n=512&d=16' --test none --model ./slow.yaml --defaults classic --threads 1 --batch 8 --lr 0.1 \
+        --rule sgd --until epochs=5 --precision $precision --json
+    python3 -c 'import json; s = json.load(open("out.txt")); assert abs(s["loss"] - s["loss_initial"]) < 0.02, s["loss"]' ||
+        fail "$precision: steps that are nearly 0 changed the loss"
+done
+
 # Products of integers give what those of floats give, whatever the processor has.
 for act in relu tanh; do
     for isa in ref auto; do

@@ -38,6 +38,14 @@ for name in $libraries; do
     wait $job || status=$?
     [ -f run/state.safetensors ] || fail "$library: no state (status $status): $(cat err.txt)"
     grep -aq '"behind"' run/state.safetensors || echo "skip: $library: both ranks stopped at the same batch"
+    # Updates are counted, whoever makes them: not many more than asked for.
+    updates=$(sed -n 's/.*"updates": *\([0-9]*\).*/\1/p' run/log.jsonl | tail -n 1)
+    rm -rf more
+    cp -r run more
+    ranks_for 0 -n 2 "$DROVE" train --resume "$PWD/more" --until updates=$((updates + 100)) --quiet --json
+    found=$(sed -n 's/^  "updates": \([0-9]*\),$/\1/p' out.txt)
+    [ "$found" -ge $((updates + 100)) ] && [ "$found" -le $((updates + 102)) ] ||
+        fail "$library: expected $((updates + 100)) updates, found $found"
     # To the end of the epoch after the last that the state has begun, and no further than where it is.
     next=$(sed -n 's/.*"epochs": *\([0-9]*\).*/\1/p' run/log.jsonl | tail -n 1)
     for epochs in 1 $((2 * next + 40)); do

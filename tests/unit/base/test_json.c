@@ -17,7 +17,8 @@ static const char whole[] =
     "{\"a name of some length\": [1, 2.5, null, \"a text that is longer than a buffer\"], "
     "\"second\": {\"inner name, also long\": true}, \"third\": \"x\"}";
 
-static unsigned n_calls, failing; /* the failing-th call fails; 0: none */
+static unsigned n_calls, failing;    /* the failing-th call fails; 0: none */
+static size_t most_bytes = SIZE_MAX; /* larger blocks there are none */
 static bool and_later;
 
 static bool has_failed(void)
@@ -37,7 +38,8 @@ enum { GUARD = 16 }; /* bytes on both sides of a block; those behind it must sta
 
 static void *allocate_guarded(size_t size)
 {
-    char *block = has_failed() ? NULL : malloc(size + 2 * GUARD);
+    if (size > most_bytes) errno = ENOMEM;
+    char *block = has_failed() || size > most_bytes ? NULL : malloc(size + 2 * GUARD);
     if (block == NULL) return NULL;
     memcpy(block, &size, sizeof size);
     memset(block + GUARD + size, 0x5a, GUARD);
@@ -153,6 +155,27 @@ static void no_memory_is_overwritten(void **state)
     json_set_alloc_funcs(allocate, free);
 }
 
+/* Small blocks are to be had, large ones are not. */
+static void a_token_that_is_too_long_overwrites_nothing(void **state)
+{
+    (void)state;
+    static char text[10000];
+    json_set_alloc_funcs(allocate_guarded, free_guarded);
+    most_bytes = 4096;
+    for (size_t n = 4000; n < 9000; n += 7) {
+        json_error_t error;
+        json_t *found;
+        memset(text, 'a', sizeof text);
+        memcpy(text, "[\"", 2);
+        memcpy(text + 2 + n, "\"]", 3);
+        drove_status status = drove__json_parse(text, n + 4, 0, &error, &found);
+        assert_int_equal(status, found != NULL ? DROVE_OK : DROVE_E_NOMEM);
+        json_decref(found);
+    }
+    most_bytes = SIZE_MAX;
+    json_set_alloc_funcs(allocate, free);
+}
+
 static void bad_texts_are_data_errors(void **state)
 {
     (void)state;
@@ -198,6 +221,7 @@ int main(void)
         cmocka_unit_test(a_value_is_whole_or_null),
         cmocka_unit_test(a_text_is_parsed_whole_or_memory_is_named),
         cmocka_unit_test(no_memory_is_overwritten),
+        cmocka_unit_test(a_token_that_is_too_long_overwrites_nothing),
         cmocka_unit_test(bad_texts_are_data_errors),
         cmocka_unit_test(containers_may_be_as_deep_as_jansson_has_them),
     };
