@@ -64,8 +64,8 @@ static size_t longest_token(const char *text, size_t n_bytes)
 }
 
 /* For json_load_callback.  The parts come one by one, so when the comma is asked for, the scanner
- * has read the number; if it found no memory for a digit, the text ends here, before the scanner
- * comes to what it cannot do without: the comma behind a number, the quote behind a string. */
+ * has read the number.  If there was no memory for a digit, the text ends here: a comma or a quote
+ * that the scanner dropped would make it fail or write past its memory. */
 static size_t next_bytes(void *to, size_t room, void *data)
 {
     padded *p = data;

@@ -540,7 +540,7 @@ static void leave(drove_source *s, unsigned worker)
 
 static bool has_undone(const drove_source *s, uint64_t limit)
 {
-    (void)limit; /* what was left out comes first */
+    (void)limit; /* undone ranges are given out before new ones, whatever the limit */
     const drove_range *undone;
     return drove__coord_undone(((const assigned *)s->impl)->all.coord, &undone) > 0;
 }

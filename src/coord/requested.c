@@ -301,7 +301,7 @@ static void settle(drove_source *s)
 
 static bool has_undone(const drove_source *s, uint64_t limit)
 {
-    (void)limit; /* what was left out comes first */
+    (void)limit; /* undone ranges are given out before new ones, whatever the limit */
     return ((const requested *)s->impl)->has_undone;
 }
 

@@ -44,7 +44,7 @@ typedef struct drove_accel_layout {
 /* Of examples that go over as bytes: shift[n_inputs], factor[n_inputs]. */
 typedef struct drove_accel_scaling {
     float              *host;   /* pinned [2][n_inputs]; NULL: none was needed yet */
-    drove_accel_buffer *device; /* what is in host, or on its way there */
+    drove_accel_buffer *device; /* a copy of host, or being copied */
     bool                is_set;
 } drove_accel_scaling;
 
@@ -219,7 +219,8 @@ void drove__params_take(drove_engine *e, size_t layer, drove_gradient *grad);
 drove_status drove__accel_pass_supports(const drove_model *model);
 /* Errors: DROVE_E_SHAPE: the targets of these data are none for the model's loss. */
 drove_status drove__accel_pass_accepts(const drove_model *model, const drove_data *data);
-/* Puts the present batch, which is there, on `work`, and on `down` what is read of it. */
+/* Queues the pass over the present batch, which is on the device, on `work`, and the reading of its
+ * results on `down`. */
 drove_status drove__accel_pass(drove_engine *e);
 
 /* ---- repeat.c ---- */

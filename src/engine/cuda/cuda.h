@@ -81,7 +81,7 @@ enum { DROVE_CUDA_MOST_JOINED = 4 };
 struct drove_accel_sequence {
     drove_accel       *a;
     cudaGraphExec_t    graph;
-    drove_accel_event *event;                          /* list of those that happen in it */
+    drove_accel_event *event;                          /* list of the events that it records */
     drove_accel_queue *joined[DROVE_CUDA_MOST_JOINED]; /* while it is made; the first began it */
     size_t             n_joined;
 };
