@@ -62,7 +62,7 @@ static drove_status write_run_json(const drove_run *run)
 }
 
 /* Records that are younger than the state which a run continues from are taken out again. */
-static drove_status trim_log(const drove_run *run, const char *path)
+static drove_status trim_log(drove_run *run, const char *path)
 {
     uint64_t examples = 0;
     char *text;
@@ -87,6 +87,8 @@ static drove_status trim_log(const drove_run *run, const char *path)
         status = DROVE_OK; /* a line that is no record is left out */
         json_t *at = json_object_get(record, "examples");
         if (json_is_integer(at) && (uint64_t)json_integer_value(at) <= examples) {
+            run->logged_examples = (uint64_t)json_integer_value(at);
+            run->has_logged = true;
             status = drove__writer_write(w, line, (size_t)(end + 1 - line));
         }
         json_decref(record);
@@ -141,6 +143,8 @@ drove_status drove__output_evaluation(drove_run *run, const drove_progress *p)
 {
     drove_facts facts;
     if (run->log == NULL && run->own_log == NULL) return DROVE_OK;
+    /* A signal that comes before the first batch behind an evaluation: that one was the end. */
+    if (run->has_logged && run->logged_examples == p->examples) return DROVE_OK;
     DROVE_TRY(drove__facts_evaluation(run, p, &facts));
     drove_status status = DROVE_OK;
     if (run->own_log != NULL) status = append_record(run->own_log, &facts);
@@ -149,6 +153,8 @@ drove_status drove__output_evaluation(drove_run *run, const drove_progress *p)
         status = drove__report_events(&facts, run->events);
     drove__facts_fini(&facts);
     drove__facts_logged(run);
+    run->logged_examples = p->examples;
+    run->has_logged = true;
     return status;
 }
 

@@ -146,9 +146,11 @@ struct drove_run {
     bool           theta_is_current; /* no step since they were made */
     bool           is_given; /* the first parameters are those of a file, statistics among them */
     drove_standing standing;
-    uint64_t       since_ns;       /* training time when these workers began; before: others */
-    uint64_t       logged_ns;      /* training time at the last record of the log ... */
-    uint64_t      *logged_busy_ns; /* [plan.n_groups] ... and each group's busy time; NULL: 0 */
+    uint64_t       since_ns;        /* training time when these workers began; before: others */
+    uint64_t       logged_examples; /* of the last record of the log */
+    bool           has_logged;      /* there is one */
+    uint64_t       logged_ns;       /* training time at the last record of the log ... */
+    uint64_t      *logged_busy_ns;  /* [plan.n_groups] ... and each group's busy time; NULL: 0 */
     /* [n_params] parameters of the best evaluation; NULL before */
     float         *best;
     float         *back;       /* [sync->n_vector] where the run steps back to; NULL before */

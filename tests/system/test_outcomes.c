@@ -1,4 +1,5 @@
 /* Each way in which a run can end, with its exit status and what is left behind. */
+#include "run/output.h"
 #include "system/run_support.h"
 
 #include <jansson.h>
@@ -230,6 +231,54 @@ static void infinite_parameters_are_a_crash_whatever_the_loss(void **state)
     drove__modelfile_fini(&best);
 }
 
+/* Number of records; fails the test unless each has more examples than the one before. */
+static unsigned read_log(const char *path)
+{
+    char line[4096];
+    long long before = -1;
+    unsigned n = 0;
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    while (fgets(line, sizeof line, f) != NULL) {
+        json_t *record = json_loads(line, 0, NULL);
+        long long examples = json_integer_value(json_object_get(record, "examples"));
+        if (examples <= before) fail_msg("%lld examples behind %lld", examples, before);
+        before = examples;
+        json_decref(record);
+        n++;
+    }
+    fclose(f);
+    return n;
+}
+
+/* What the loop does when a signal comes behind an evaluation, before the next batch: it evaluates
+ * the same parameters again. */
+static void log_at_once(void *context, const drove_progress *p)
+{
+    drove_run *const *run = context;
+    assert_int_equal(drove__output_evaluation(*run, p), DROVE_OK);
+}
+
+/* Where nothing was trained since the last evaluation, the end is not one more record: here every
+ * evaluation is handed to the log twice. */
+static void an_evaluation_is_logged_once(void **state)
+{
+    (void)state;
+    drove_options opt = small_run();
+    drove_run *run;
+    drove_result *result;
+    const drove_callbacks callbacks = {.context = &run, .evaluated = log_at_once};
+    set(&opt, "eval_every", "1");
+    set(&opt, "until", "epochs=3");
+    set(&opt, "log", "once.jsonl");
+    if (drove_run_create(&opt, &run) != DROVE_OK) fail_msg("%s", drove_error_text());
+    drove_run_set_callbacks(run, &callbacks);
+    if (drove_run_train(run, &result) != DROVE_OK) fail_msg("%s", drove_error_text());
+    assert_int_equal(read_log("once.jsonl"), 4);
+    drove_result_destroy(result);
+    drove_run_destroy(run);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -242,6 +291,7 @@ int main(void)
         cmocka_unit_test(boundless_numbers_bound_nothing),
         cmocka_unit_test(a_batch_beyond_the_data_is_all_of_them),
         cmocka_unit_test(infinite_parameters_are_a_crash_whatever_the_loss),
+        cmocka_unit_test(an_evaluation_is_logged_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
