@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -303,6 +304,31 @@ static void lists_are_scanned(void **state)
     }
 }
 
+/* The text ends where a page does; the next page must not be read. */
+static void nothing_behind_a_list_is_read(void **state)
+{
+    (void)state;
+    static const char whole[] = " \n{\"a\\\"b\":{\"c\":[1]},\"blocks\" : [ [16,3,0,\"f\",\"a\"] , "
+                                "[32,3,0,\"e\",\"b\"] ] \t}";
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *map = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(map != MAP_FAILED);
+    assert_int_equal(mprotect(map + page, page, PROT_NONE), 0);
+    for (size_t n = 0; n < sizeof whole; n++) {
+        drove_rows_list list;
+        drove_rows_entry e;
+        unsigned n_entries = 0;
+        char *text = memcpy(map + page - n, whole, n);
+        const bool is_found = drove__rows_list_find(text, n, &list);
+        assert_int_equal(is_found, n + 4 >= sizeof whole); /* without " \t}" it is there, too */
+        if (!is_found) continue;
+        while (drove__rows_list_next(&list, &e)) n_entries++;
+        assert_int_equal(n_entries, 2);
+        assert_true(drove__rows_list_is_over(&list));
+    }
+    assert_int_equal(munmap(map, 2 * page), 0);
+}
+
 static void damage_is_found(void **state)
 {
     (void)state;
@@ -526,12 +552,19 @@ static int make_inputs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(everything_comes_back), cmocka_unit_test(blocks_come_in_any_order),
-        cmocka_unit_test(blocks_are_read_ahead), cmocka_unit_test(numbers_are_checked),
-        cmocka_unit_test(lists_are_scanned),     cmocka_unit_test(damage_is_found),
-        cmocka_unit_test(blocks_are_named),      cmocka_unit_test(descriptions_are_not_trusted),
-        cmocka_unit_test(version_1_is_read),     cmocka_unit_test(a_changed_file_is_no_longer_read),
-        cmocka_unit_test(only_files_are_opened), cmocka_unit_test(targets_are_checked),
+        cmocka_unit_test(everything_comes_back),
+        cmocka_unit_test(blocks_come_in_any_order),
+        cmocka_unit_test(blocks_are_read_ahead),
+        cmocka_unit_test(numbers_are_checked),
+        cmocka_unit_test(lists_are_scanned),
+        cmocka_unit_test(nothing_behind_a_list_is_read),
+        cmocka_unit_test(damage_is_found),
+        cmocka_unit_test(blocks_are_named),
+        cmocka_unit_test(descriptions_are_not_trusted),
+        cmocka_unit_test(version_1_is_read),
+        cmocka_unit_test(a_changed_file_is_no_longer_read),
+        cmocka_unit_test(only_files_are_opened),
+        cmocka_unit_test(targets_are_checked),
     };
     return cmocka_run_group_tests(tests, make_inputs, NULL);
 }
