@@ -1,4 +1,5 @@
 # scripts/mutate: its operators, then a small project in which every outcome is known.
+# ctest: timeout=600
 set -eu
 for tool in python3 git cmake ninja; do
     command -v $tool >/dev/null || { echo "skip: no $tool"; exit 77; }
@@ -57,7 +58,12 @@ cat >tests/test_unit_sync.c <<'END_OF_FILE'
 int seen_near(int, int);
 int main(void) { fputs("ran\n", fopen("ran.txt", "a")); return seen_near(2, 3) != 5; }
 END_OF_FILE
-echo 'int seen_far(int); int main(void) { return seen_far(7) != 0 || seen_far(6) != 1; }' >tests/test_stress.c
+# Fails also without a mutation where the machine is "busy".
+cat >tests/test_stress.c <<'END_OF_FILE'
+#include <unistd.h>
+int seen_far(int);
+int main(void) { return access("busy", F_OK) == 0 || seen_far(7) != 0 || seen_far(6) != 1; }
+END_OF_FILE
 # It sees what test_unit_sync does not, and takes longer.
 cat >>CMakeLists.txt <<'END_OF_FILE'
 add_executable(test_slow tests/test_slow.c)
@@ -75,7 +81,7 @@ int main(void)
     FILE *f = fopen("slow.txt", "a");
     fputs("ran\n", f);
     fclose(f);
-    usleep(300000);
+    access("delayed", F_OK) == 0 ? (void)sleep(600) : (void)usleep(300000);
     return seen_slowly(7) != 14;
 }
 END_OF_FILE
@@ -117,20 +123,58 @@ echo survived | expect
 scripts/mutate --own --replay near.jsonl >../out.txt 2>&1 || { cat ../out.txt; exit 1; }
 echo killed | expect
 
+# Only those of others: what the folder's own sees is not asked.
+scripts/mutate --far --replay far.jsonl >../out.txt 2>&1 || { cat ../out.txt; exit 1; }
+echo killed | expect
+scripts/mutate --far --replay near.jsonl >../out.txt 2>&1 && { echo "expected status 1"; exit 1; }
+echo survived | expect
+
+# What survived them goes on with the others, once, and the summary has both rates.
+scripts/mutate --own --folders sync --seed 3 --count 99 --results ../both.jsonl >../out.txt 2>&1 || { cat ../out.txt; exit 1; }
+n_survived=$(outcomes | grep -c survived)
+scripts/mutate --far --results ../both.jsonl >../out.txt 2>&1 || { cat ../out.txt; exit 1; }
+[ "$(outcomes | wc -l)" -eq "$n_survived" ] || { echo "expected $n_survived"; cat ../out.txt; exit 1; }
+grep -qE '^killed .*a\.c:13: .*\[test_stress\]' ../out.txt || { cat ../out.txt; exit 1; }
+grep -qE '^survived .*a\.c:18: ' ../out.txt || { cat ../out.txt; exit 1; }
+scripts/mutate --far --results ../both.jsonl >../out.txt 2>&1 || { cat ../out.txt; exit 1; }
+[ -z "$(outcomes)" ] || { echo "judged again"; cat ../out.txt; exit 1; }
+scripts/mutate --summary --results ../both.jsonl >../out.txt
+awk '/^sync/ { exit !($3 > 0 && $10 > $8) }' ../out.txt || { cat ../out.txt; exit 1; }
+
+# A test that fails or is slow without the mutation, too, has not seen it.
+touch build/mutate/tree/build/release/busy
+scripts/mutate --results ../busy.jsonl --replay far.jsonl >../out.txt 2>&1 && { echo "expected status 1"; exit 1; }
+echo survived | expect
+grep -q '"uncounted": \["test_stress"\]' ../busy.jsonl || { cat ../busy.jsonl; exit 1; }
+rm build/mutate/tree/build/release/busy
+list 'return a * 2;' 'extern int pause(void); for (;;) pause();' >sleeps.jsonl
+: >build/mutate/tree/build/release/slow.txt
+(
+    while [ "$(wc -l <build/mutate/tree/build/release/slow.txt)" -eq 0 ]; do sleep 0.1; done
+    sleep 5
+    touch build/mutate/tree/build/release/delayed
+) &
+scripts/mutate --own --jobs 1 --results ../sleeps.jsonl --replay sleeps.jsonl >../out.txt 2>&1 && { echo "expected status 1"; exit 1; }
+wait
+echo survived | expect
+rm build/mutate/tree/build/release/delayed
+scripts/mutate --own --jobs 1 --results ../sleeps.jsonl --replay sleeps.jsonl >../out.txt 2>&1 || { cat ../out.txt; exit 1; }
+echo killed | expect
+
 # What has seen a mutation of the file once runs first, though it takes longer.
 list 'a * 2' 'a * 3' >slow.jsonl
 scripts/mutate --own --jobs 1 --results ../slow.jsonl --replay slow.jsonl >../out.txt 2>&1 || { cat ../out.txt; exit 1; }
-wc -l <build/mutate/build/ran.txt >../before.txt
+wc -l <build/mutate/tree/build/release/ran.txt >../before.txt
 scripts/mutate --own --jobs 1 --results ../slow.jsonl --replay slow.jsonl >../out.txt 2>&1 || { cat ../out.txt; exit 1; }
 grep -q '\[test_slow\]' ../out.txt || { cat ../out.txt; exit 1; }
-[ "$(wc -l <build/mutate/build/ran.txt)" -eq "$(cat ../before.txt)" ] || { echo "the faster test ran first"; exit 1; }
+[ "$(wc -l <build/mutate/tree/build/release/ran.txt)" -eq "$(cat ../before.txt)" ] || { echo "the faster test ran first"; exit 1; }
 
 # A signal ends it at once, in the midst of a test that hangs, and the copy is as it was.
 list 'return a * 2;' 'for (;;) if (a == 999) return 0;' >hangs.jsonl
 scripts/mutate --own --jobs 1 --results ../hangs.jsonl --replay hangs.jsonl >../out.txt 2>&1 &
 pid=$!
-n_slow=$(wc -l <build/mutate/build/slow.txt)
-for _ in $(seq 300); do [ "$(wc -l <build/mutate/build/slow.txt)" -gt "$n_slow" ] && break; sleep 0.1; done
+n_slow=$(wc -l <build/mutate/tree/build/release/slow.txt)
+for _ in $(seq 300); do [ "$(wc -l <build/mutate/tree/build/release/slow.txt)" -gt "$n_slow" ] && break; sleep 0.1; done
 sleep 0.5
 began=$(date +%s)
 kill $pid
@@ -148,9 +192,9 @@ scripts/mutate --folders sync --seed 3 --count 4 --results ../r.jsonl >../out.tx
 [ "$(outcomes | wc -l)" -eq 2 ] || { echo "expected 2 new ones"; cat ../out.txt; exit 1; }
 [ "$(cut -d, -f1-7 ../r.jsonl | sort -u | wc -l)" -eq 4 ] || { echo "made again"; cat ../r.jsonl; exit 1; }
 scripts/mutate --summary --results ../r.jsonl >../out.txt
-grep -qE '^sync( +[0-9]+){5} ' ../out.txt || { cat ../out.txt; exit 1; }
+grep -qE '^sync( +[0-9]+){6} ' ../out.txt || { cat ../out.txt; exit 1; }
 
-for bad in '--folders nowhere' '--count -1' '--limit 0' '--limt 3'; do
+for bad in '--own --far' '--folders nowhere' '--count -1' '--limit 0' '--limt 3'; do
     status=0
     # shellcheck disable=SC2086
     scripts/mutate $bad >../out.txt 2>&1 || status=$?
