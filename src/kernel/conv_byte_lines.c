@@ -5,28 +5,10 @@
 
 #include <string.h>
 
-enum { MOST_PLANES = 2, COPY = 16, MOST_TILES = 1024 };
+enum { MOST_PLANES = 2, COPY = 16 };
+enum { MOST_TILES = 1024, MOST_IMAGE_TILES = 512, MOST_TOGETHER = 4 }; /* of a plane */
 
 /* ---- making ---- */
-
-static drove_status allocate(void *to, size_t n_bytes, size_t *size_bytes)
-{
-    void *memory = drove__alloc(n_bytes, 1);
-    if (memory == NULL) return drove__fail_nomem("convolution", n_bytes);
-    memcpy(to, &memory, sizeof memory);
-    *size_bytes += n_bytes;
-    return DROVE_OK;
-}
-
-static size_t strips_of(size_t n)
-{
-    return (n + DROVEK_STRIP - 1) / DROVEK_STRIP;
-}
-
-static size_t tiles_of(size_t k)
-{
-    return (k + DROVEK_TILE_K - 1) / DROVEK_TILE_K;
-}
 
 /* The lines of a window, [*first, *last), that are inside the image at line y of the output. */
 static void lines_inside(const drovek_conv_shape *s, size_t y, size_t *first, size_t *last)
@@ -39,8 +21,14 @@ static void lines_inside(const drovek_conv_shape *s, size_t y, size_t *first, si
     if (*first > *last) *first = *last;
 }
 
-/* Clock cycles of 16 images, as cost_of (conv_byte_matrix.c) counts them. */
-static double cost(const drovek_byte_lines *l)
+/* Tiles of a line of the input. */
+static size_t line_tiles(const drovek_byte_lines *l)
+{
+    return l->pieces.n * l->pieces.n_tiles;
+}
+
+/* Clock cycles of 16 images, counted as those of a matrix of windows. */
+static double cost_of(const drovek_byte_lines *l, const drovek_planes_cost *cost)
 {
     const drovek_conv_shape *s = &l->shape;
     size_t n_lines = 0, n_tiles = 0;
@@ -50,16 +38,20 @@ static double cost(const drovek_byte_lines *l)
         lines_inside(s, y, &first, &last);
         n_lines += last - first;
     }
-    return (double)(16 * n_lines * n_tiles + 64 * s->oh * l->n_strips);
+    const double products = (double)(cost->multiply * n_lines * n_tiles),
+                 sums = (double)(cost->store * s->oh * l->n_strips);
+    return products + sums +
+           drovek_byte_copy_cost(DROVEK_STRIP * s->h * l->pieces.n, l->pieces.length);
 }
 
-static bool is_faster(const drovek_byte_lines *l, const drovek_planes_cost *of_matrix,
+static bool is_faster(const drovek_byte_lines *l, const drovek_planes_cost *cost,
                       const drovek_byte_matrix *v, size_t max_rows)
 {
-    const size_t n = strips_of(max_rows); /* of images: the last may be partly empty */
+    const size_t n = drovek_strips_of(max_rows); /* of images: the last may be partly empty */
     const double matrix =
-        drovek_byte_matrix_cost(v, of_matrix) * (double)(l->shape.oh * l->shape.ow * max_rows);
-    return l->n_tiles <= MOST_TILES && cost(l) * (double)(n * DROVEK_STRIP) < matrix;
+        drovek_byte_matrix_cost(v, cost) * (double)(l->shape.oh * l->shape.ow * max_rows);
+    return l->n_tiles <= MOST_TILES && l->n_together > 0 &&
+           cost_of(l, cost) * (double)(n * DROVEK_STRIP) < matrix;
 }
 
 static bool is_plain(const drovek_conv_shape *s)
@@ -70,18 +62,27 @@ static bool is_plain(const drovek_conv_shape *s)
 
 static drove_status make_rest(drovek_byte_lines *l, size_t *size_bytes)
 {
-    const size_t line = l->shape.ow * l->shape.o * sizeof(float), k = l->shape.w * l->shape.c;
-    const size_t row = tiles_of(k) * DROVEK_TILE_K + COPY;
-    DROVE_TRY(allocate(&l->columns, DROVEK_STRIP * row, size_bytes));
-    DROVE_TRY(allocate(&l->bias, line + DROVE_CACHE_LINE, size_bytes));
-    DROVE_TRY(allocate(&l->by, line + DROVE_CACHE_LINE, size_bytes));
-    return allocate(&l->tiles, MOST_PLANES * l->n_tiles * DROVEK_TILE, size_bytes);
+    const size_t line = l->shape.ow * l->shape.o * sizeof(float) + DROVE_CACHE_LINE;
+    const size_t images = l->n_together * l->shape.h * line_tiles(l) * DROVEK_TILE;
+    size_t widest = 0;
+    for (size_t i = 0; i < l->n_strips; i++)
+        if (l->strip[i].step > widest) widest = l->strip[i].step;
+    DROVE_TRY(drovek_byte_allocate(&l->columns, DROVEK_STRIP * widest * DROVEK_TILE_K + 2 * COPY,
+                                   size_bytes));
+    DROVE_TRY(drovek_byte_allocate(&l->bias, line, size_bytes));
+    DROVE_TRY(drovek_byte_allocate(&l->by, line, size_bytes));
+    DROVE_TRY(drovek_byte_allocate(&l->images, MOST_PLANES * images, size_bytes));
+    return drovek_byte_allocate(&l->tiles, MOST_PLANES * l->n_tiles * DROVEK_TILE, size_bytes);
 }
 
-/* Goes on, or leaves nothing. */
+/* Of strips that are there: whether they are used. */
 static drove_status decide(drovek_byte_lines *l, const drovek_table *kernels,
                            const drovek_byte_matrix *v, size_t max_rows, size_t *size_bytes)
 {
+    const size_t n_strips = drovek_strips_of(max_rows), each = l->shape.h * line_tiles(l);
+    l->n_together = MOST_IMAGE_TILES / each;
+    if (l->n_together > MOST_TOGETHER) l->n_together = MOST_TOGETHER;
+    if (l->n_together > n_strips) l->n_together = n_strips;
     if (is_faster(l, &kernels->planes->cost, v, max_rows)) return make_rest(l, size_bytes);
     drovek_byte_lines_fini(l);
     *l = (drovek_byte_lines){.strip = NULL};
@@ -94,56 +95,138 @@ drove_status drovek_byte_lines_init(drovek_byte_lines *l, const drovek_table *ke
                                     size_t max_rows, size_t *size_bytes)
 {
     const drovek_conv_shape *b = &v->shape;
-    const size_t n = strips_of(b->o), n_tiles = tiles_of(b->window.kw * b->c);
-    *l = (drovek_byte_lines){.shape = *s, .n_strips = b->ow * n};
+    const size_t line = b->window.kw * b->c, n = drovek_strips_of(b->o);
+    const size_t n_tiles = drovek_tiles_of(line);
+    *l = (drovek_byte_lines){.shape = *s,
+                             .pieces = {b->ow, b->window.sw * b->c, line, n_tiles},
+                             .n_strips = b->ow * n,
+                             .period = n};
     if (kernels->planes->lines == NULL || !is_plain(s) || s->window.pw > 0 ||
         (s->ow - 1) * s->window.sw + s->window.kw > s->w)
         return DROVE_OK;
     l->n_tiles = n * b->window.kh * n_tiles;
-    DROVE_TRY(allocate(&l->strip, l->n_strips * sizeof *l->strip, size_bytes));
+    DROVE_TRY(drovek_byte_allocate(&l->strip, l->n_strips * sizeof *l->strip, size_bytes));
     for (size_t i = 0; i < l->n_strips; i++) {
         const size_t block = i / n, at = i % n * DROVEK_STRIP;
-        l->strip[i] = (drovek_strip){.a = block * b->window.sw * b->c,
+        l->strip[i] = (drovek_strip){.a = block * n_tiles,
                                      .n_tiles = n_tiles,
                                      .tile = i % n * b->window.kh * n_tiles,
+                                     .step = n_tiles,
                                      .c = block * b->o + at,
                                      .n = b->o - at < DROVEK_STRIP ? b->o - at : DROVEK_STRIP};
     }
     return decide(l, kernels, v, max_rows, size_bytes);
 }
 
-/* Positions [*first, *last) of a line of the input in windows of the positions of strip i. */
-static void positions_of(const drovek_conv_shape *t, size_t i, size_t *first, size_t *last)
+/* ---- strips of the derivative at the input ---- */
+
+/* Pieces, each of so many positions, [*first, *last) in windows of the positions of strip i, as if
+ * lines went on beyond the image on both sides; the strip's last column is that of number `end`. */
+static void pieces_of(const drovek_conv_shape *t, size_t positions, size_t i, size_t end,
+                      ptrdiff_t *first, ptrdiff_t *last)
 {
-    const drovek_window *w = &t->window;
-    const size_t from = i * DROVEK_STRIP / t->o, n = t->ow * t->o;
+    const ptrdiff_t g = (ptrdiff_t)positions, pw = (ptrdiff_t)t->window.pw;
+    const ptrdiff_t from = (ptrdiff_t)(i * DROVEK_STRIP / t->o) - pw;
+    const ptrdiff_t to = (ptrdiff_t)(end / t->o + t->window.kw) - pw;
+    *first = (from < 0 ? from - g + 1 : from) / g;
+    *last = (to < 0 ? to : to + g - 1) / g;
+}
+
+/* Those of them that are inside the image. */
+static void pieces_inside(const drovek_byte_lines *l, size_t positions, size_t i, ptrdiff_t *first,
+                          ptrdiff_t *last)
+{
+    const size_t n = l->shape.ow * l->shape.o;
     const size_t end = (i + 1) * DROVEK_STRIP < n ? (i + 1) * DROVEK_STRIP : n;
-    *first = from > w->pw ? from - w->pw : 0;
-    *last = (end - 1) / t->o + w->kw;
-    *last = *last > w->pw ? *last - w->pw : 0;
-    if (*last > t->w) *last = t->w;
+    pieces_of(&l->shape, positions, i, end - 1, first, last);
+    if (*first < 0) *first = 0;
+    if (*last > (ptrdiff_t)l->pieces.n) *last = (ptrdiff_t)l->pieces.n;
     if (*first > *last) *first = *last;
+}
+
+static drovek_byte_pieces pieces_by(const drovek_conv_shape *t, size_t positions)
+{
+    const size_t length = positions * t->c;
+    return (drovek_byte_pieces){(t->w + positions - 1) / positions, length, length,
+                                drovek_tiles_of(length)};
+}
+
+/* As many positions of a piece as give strips the fewest tiles. */
+static size_t choose_positions(drovek_byte_lines *l)
+{
+    size_t best = 0, least = SIZE_MAX;
+    for (size_t g = 1; g <= l->shape.w && g * l->shape.c < DROVEK_PLANES_K; g++) {
+        size_t n_tiles = 0;
+        l->pieces = pieces_by(&l->shape, g);
+        for (size_t i = 0; i < l->n_strips; i++) {
+            ptrdiff_t first, last;
+            pieces_inside(l, g, i, &first, &last);
+            n_tiles += (size_t)(last - first) * l->pieces.n_tiles;
+        }
+        if (n_tiles >= least) continue;
+        least = n_tiles;
+        best = g;
+    }
+    l->pieces = pieces_by(&l->shape, best);
+    return best;
+}
+
+static size_t greatest_divisor(size_t a, size_t b)
+{
+    while (b > 0) {
+        const size_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Tiles of a line of strip i's whole windows. */
+static size_t whole_tiles(const drovek_byte_lines *l, size_t positions, size_t i)
+{
+    ptrdiff_t first, last;
+    const size_t like = i % l->period;
+    pieces_of(&l->shape, positions, like, like * DROVEK_STRIP + DROVEK_STRIP - 1, &first, &last);
+    return (size_t)(last - first) * l->pieces.n_tiles;
+}
+
+/* Strip i, whose whole windows begin at tile `tile` of op(B); what is beyond the image is left out.
+ * After each period of strips the same windows are so many pieces further. */
+static void set_strip(drovek_byte_lines *l, size_t positions, size_t i, size_t tile)
+{
+    const drovek_conv_shape *t = &l->shape;
+    const size_t n = t->ow * t->o, at = i * DROVEK_STRIP, each = l->pieces.n_tiles;
+    ptrdiff_t first, last, from, to;
+    pieces_of(t, positions, i, at + DROVEK_STRIP - 1, &from, &to);
+    pieces_inside(l, positions, i, &first, &last);
+    const size_t skipped = first < last ? (size_t)(first - from) * each : 0;
+    l->strip[i] = (drovek_strip){.a = (size_t)first * each,
+                                 .n_tiles = (size_t)(last - first) * each,
+                                 .tile = tile + skipped,
+                                 .step = whole_tiles(l, positions, i),
+                                 .c = at,
+                                 .n = n - at < DROVEK_STRIP ? n - at : DROVEK_STRIP};
+}
+
+static void set_strips(drovek_byte_lines *l, size_t positions)
+{
+    for (size_t like = 0; like < l->period && like < l->n_strips; like++) {
+        for (size_t i = like; i < l->n_strips; i += l->period)
+            set_strip(l, positions, i, l->n_tiles);
+        l->n_tiles += l->shape.window.kh * whole_tiles(l, positions, like);
+    }
 }
 
 drove_status drovek_byte_lines_init_back(drovek_byte_lines *l, const drovek_table *kernels,
                                          const drovek_conv_shape *t, const drovek_byte_matrix *v,
                                          size_t max_rows, size_t *size_bytes)
 {
-    const size_t n = t->ow * t->o;
-    *l = (drovek_byte_lines){.shape = *t, .n_strips = strips_of(n)};
+    *l = (drovek_byte_lines){.shape = *t, .n_strips = drovek_strips_of(t->ow * t->o)};
     if (kernels->planes->lines == NULL || !is_plain(t)) return DROVE_OK;
-    DROVE_TRY(allocate(&l->strip, l->n_strips * sizeof *l->strip, size_bytes));
-    for (size_t i = 0; i < l->n_strips; i++) {
-        size_t first, last;
-        positions_of(t, i, &first, &last);
-        const size_t at = i * DROVEK_STRIP;
-        l->strip[i] = (drovek_strip){.a = first * t->c,
-                                     .n_tiles = tiles_of((last - first) * t->c),
-                                     .tile = l->n_tiles,
-                                     .c = at,
-                                     .n = n - at < DROVEK_STRIP ? n - at : DROVEK_STRIP};
-        l->n_tiles += t->window.kh * l->strip[i].n_tiles;
-    }
+    const size_t positions = choose_positions(l), all = t->o * positions;
+    l->period = all / greatest_divisor(DROVEK_STRIP, all);
+    DROVE_TRY(drovek_byte_allocate(&l->strip, l->n_strips * sizeof *l->strip, size_bytes));
+    set_strips(l, positions);
     return decide(l, kernels, v, max_rows, size_bytes);
 }
 
@@ -151,6 +234,7 @@ void drovek_byte_lines_fini(drovek_byte_lines *l)
 {
     drove__free(l->strip);
     drove__free(l->tiles);
+    drove__free(l->images);
     drove__free(l->columns);
     drove__free(l->bias);
     drove__free(l->by);
@@ -178,7 +262,7 @@ drovek_planes drovek_byte_lines_weights(drovek_byte_lines *l, const drovek_table
                                         const float *bias)
 {
     const drovek_conv_shape *b = &v->shape;
-    const size_t k = b->window.kw * b->c, n_tiles = tiles_of(k);
+    const size_t k = b->window.kw * b->c, n_tiles = drovek_tiles_of(k);
     const size_t apart = b->window.kh * n_tiles * DROVEK_TILE;
     drovek_planes to = tiles(l, spread);
     for (size_t ky = 0; ky < b->window.kh; ky++) {
@@ -195,10 +279,11 @@ drovek_planes drovek_byte_lines_weights(drovek_byte_lines *l, const drovek_table
     return to;
 }
 
-/* Copies n bytes, and more behind them. */
-static inline void copy_and_more(uint8_t *to, const uint8_t *from, size_t n)
+/* Copies n bytes, and writes zeros behind them. */
+static inline void copy_and_clear(uint8_t *to, const uint8_t *from, size_t n)
 {
     for (size_t i = 0; i < n; i += COPY) memcpy(to + i, from + i, COPY);
+    memset(to + n, 0, COPY);
 }
 
 /* Strip i's columns for line ky of the window, as rows of `row` bytes: column (x, o) has at (xi, c)
@@ -207,34 +292,30 @@ static void put_columns(const drovek_byte_lines *l, const uint8_t *w, size_t i, 
                         size_t row)
 {
     const drovek_conv_shape *t = &l->shape;
-    const drovek_strip *strip = &l->strip[i];
-    const size_t kw = t->window.kw, pw = t->window.pw, kernel = t->o * t->c;
-    size_t first, last;
-    positions_of(t, i, &first, &last);
-    for (size_t j = 0; j < strip->n; j++) {
-        const size_t x = (strip->c + j) / t->o, o = (strip->c + j) % t->o;
-        const size_t from = x > pw ? x - pw : 0, beyond = x + kw > pw ? x + kw - pw : 0;
-        const size_t end = beyond < last ? beyond : last;
+    const size_t kw = t->window.kw, kernel = t->o * t->c, g = l->pieces.step / t->c;
+    const size_t wide = l->pieces.n_tiles * DROVEK_TILE_K;
+    ptrdiff_t first, last;
+    pieces_of(t, g, i, i * DROVEK_STRIP + DROVEK_STRIP - 1, &first, &last);
+    for (size_t j = 0; j < DROVEK_STRIP; j++) {
+        const size_t x = (i * DROVEK_STRIP + j) / t->o, o = (i * DROVEK_STRIP + j) % t->o;
+        const ptrdiff_t begin = (ptrdiff_t)x - (ptrdiff_t)t->window.pw - first * (ptrdiff_t)g;
         uint8_t *to = l->columns + j * row;
-        memset(to, 0, (from - first) * t->c);
-        for (size_t xi = from; xi < end; xi++) {
-            const size_t kx = xi + pw - x, at = (t->window.kh - 1 - ky) * kw + kw - 1 - kx;
-            copy_and_more(to + (xi - first) * t->c, w + at * kernel + o * t->c, t->c);
+        memset(to, 0, row);
+        for (size_t kx = 0; kx < kw; kx++) {
+            const size_t xi = (size_t)begin + kx, at = (t->window.kh - 1 - ky) * kw + kw - 1 - kx;
+            copy_and_clear(to + xi / g * wide + xi % g * t->c, w + at * kernel + o * t->c, t->c);
         }
-        memset(to + (end - first) * t->c, 0, strip->n_tiles * DROVEK_TILE_K - (end - first) * t->c);
     }
 }
 
 static void turn_plane(const drovek_byte_lines *l, const drovek_table *kernels, uint8_t *to,
                        const uint8_t *w)
 {
-    for (size_t i = 0; i < l->n_strips; i++) {
-        const drovek_strip *strip = &l->strip[i];
-        const size_t k = strip->n_tiles * DROVEK_TILE_K, row = k + COPY;
-        for (size_t ky = 0; ky < l->shape.window.kh; ky++) {
+    for (size_t i = 0; i < l->period && i < l->n_strips; i++) {
+        const size_t n_tiles = l->strip[i].step, row = n_tiles * DROVEK_TILE_K;
+        for (size_t ky = 0; ky < l->shape.window.kh; ky++, to += n_tiles * DROVEK_TILE) {
             put_columns(l, w, i, ky, row);
-            kernels->planes->pack(true, to + (strip->tile + ky * strip->n_tiles) * DROVEK_TILE, 0,
-                                  l->columns, row, true, strip->n, k);
+            kernels->planes->pack(true, to, 0, l->columns, row, true, DROVEK_STRIP, row);
         }
     }
 }
@@ -250,23 +331,61 @@ drovek_planes drovek_byte_lines_turned(drovek_byte_lines *l, const drovek_table 
 
 /* ---- products ---- */
 
+/* Packs n images of one plane. */
+static void pack_plane(const drovek_byte_lines *l, const drovek_table *kernels, uint8_t *to,
+                       const uint8_t *x, size_t n)
+{
+    const drovek_conv_shape *s = &l->shape;
+    const drovek_byte_pieces *p = &l->pieces;
+    const size_t line = s->w * s->c, apart = s->h * line_tiles(l) * DROVEK_TILE;
+    for (size_t y = 0; y < s->h; y++, x += line)
+        for (size_t i = 0, at = 0; i < p->n; i++, at += p->step, to += p->n_tiles * DROVEK_TILE) {
+            const size_t k = line - at < p->length ? line - at : p->length;
+            kernels->planes->pack(false, to, apart, x + at, s->h * line, true, n, k);
+        }
+}
+
+static drovek_planes pack_images(const drovek_byte_lines *l, const drovek_table *kernels,
+                                 const drovek_planes *x, size_t n)
+{
+    drovek_planes to = {.high = l->images, .unit = x->unit};
+    pack_plane(l, kernels, to.high, x->high, n);
+    if (x->low == NULL) return to;
+    to.low = l->images + l->n_together * l->shape.h * line_tiles(l) * DROVEK_TILE;
+    pack_plane(l, kernels, to.low, x->low, n);
+    return to;
+}
+
+/* Of packed images. */
+static void multiply_some(const drovek_byte_lines *l, const drovek_table *kernels,
+                          const drovek_planes *images, const drovek_planes *packed, size_t n,
+                          bool adds, float *y, drovek_planes_end *end)
+{
+    const drovek_conv_shape *s = &l->shape;
+    const size_t row = s->ow * s->o, line = line_tiles(l);
+    const drovek_strips b = {
+        .strip = l->strip, .n_strips = l->n_strips, .line = line, .tiles = *packed};
+    for (size_t oy = 0; oy < s->oh; oy++) {
+        size_t first, last;
+        lines_inside(s, oy, &first, &last);
+        const size_t at = first < last ? (oy * s->window.sh + first - s->window.ph) * line : 0;
+        const drovek_planes from = drovek_planes_from(images, at * DROVEK_TILE);
+        kernels->planes->lines(&b, first, last - first, n, &from, s->h * line, adds, y + oy * row,
+                               s->oh * row, end);
+    }
+}
+
 void drovek_byte_lines_multiply(const drovek_byte_lines *l, const drovek_table *kernels,
                                 const drovek_planes *x, const drovek_planes *packed, size_t n,
                                 bool adds, float *y, drovek_planes_end *end)
 {
     const drovek_conv_shape *s = &l->shape;
-    const size_t line = s->w * s->c, row = s->ow * s->o;
-    const drovek_strips b = {.strip = l->strip,
-                             .n_strips = l->n_strips,
-                             .line = line,
-                             .k = s->window.kw * s->c,
-                             .tiles = *packed};
-    for (size_t oy = 0; oy < s->oh; oy++) {
-        size_t first, last;
-        lines_inside(s, oy, &first, &last);
-        const size_t at = first < last ? (oy * s->window.sh + first - s->window.ph) * line : 0;
-        const drovek_planes from = drovek_planes_from(x, at);
-        kernels->planes->lines(&b, first, last - first, n, &from, s->h * line, adds, y + oy * row,
-                               s->oh * row, end);
+    const size_t n_in = s->h * s->w * s->c, n_out = s->oh * s->ow * s->o;
+    const size_t most = l->n_together * DROVEK_STRIP;
+    for (size_t i = 0, some; i < n; i += some) {
+        const drovek_planes from = drovek_planes_from(x, i * n_in);
+        some = n - i < most ? n - i : most;
+        const drovek_planes images = pack_images(l, kernels, &from, some);
+        multiply_some(l, kernels, &images, packed, some, adds, y + i * n_out, end);
     }
 }

@@ -1,10 +1,14 @@
-/* kernel/conv_byte_lines.h - convolutions of integers kept as bytes on the images in place, without
+/* kernel/conv_byte_lines.h - convolutions of integers kept as bytes on lines of the images, without
  * a matrix of windows (kernel/planes.h: pack, lines, places).
  *
- * Rows of a product are images, at one line of the output.  Its terms are the lines of a window, in
- * place, and its columns the numbers of the output's line: strips of 16, each of which meets only
- * the part of a line that its windows cover.  Lines and strips in the padding are left out, which
- * are over half of the derivative at the input of a small image.
+ * Rows of a product are images, at one line of the output.  Its terms are the lines of a window,
+ * and its columns the numbers of the output's line: strips of 16, each of which meets only the part
+ * of a line that its windows cover.  Lines and strips in the padding are left out, which are over
+ * half of the derivative at the input of a small image.
+ *
+ * Images are packed once for all lines of the output.  A line is packed in pieces, each of which
+ * begins a tile: what the windows of one block of positions cover, or, for the derivative at the
+ * input, a few positions of the derivatives at the output.
  *
  * The gradient of the weights is a sum over images and positions: the images, turned, so that 64 of
  * them are terms, times the derivatives at each position.
@@ -22,13 +26,22 @@
 
 /* ---- forward, or the derivative at the input ---- */
 
+typedef struct drovek_byte_pieces { /* of a line of w * c numbers of the input */
+    size_t n, step, length; /* from one to the next; numbers of one, fewer at the line's end */
+    size_t n_tiles;         /* of one */
+} drovek_byte_pieces;
+
 typedef struct drovek_byte_lines {
-    drovek_conv_shape shape; /* of one position each; w, o of the derivative's convolution */
-    drovek_strip     *strip; /* [n_strips] */
-    size_t            n_strips, n_tiles;
-    uint8_t          *tiles;     /* [planes][n_tiles][DROVEK_TILE]; NULL: not used */
-    uint8_t          *columns;   /* of a strip: [16][terms] */
-    float            *bias, *by; /* [ow * o] of a line; NULL: not used */
+    drovek_conv_shape  shape; /* of one position each; w, o of the derivative's convolution */
+    drovek_byte_pieces pieces;
+    drovek_strip      *strip; /* [n_strips] */
+    size_t             n_strips, n_tiles;
+    size_t             period;     /* strips whose tiles those behind them have as well */
+    uint8_t           *tiles;      /* [planes][n_tiles][DROVEK_TILE]; NULL: not used */
+    size_t             n_together; /* strips of 16 images that are packed at a time */
+    uint8_t           *images;     /* [planes][n_together][h][tiles of a line][DROVEK_TILE] */
+    uint8_t           *columns;    /* of a strip: [16][terms] */
+    float             *bias, *by;  /* [ow * o] of a line; NULL: not used */
 } drovek_byte_lines;
 
 /* Forward, by the blocks of v, for windows within the lines of images; by_channel: weights may have
@@ -67,7 +80,14 @@ typedef struct drovek_byte_places {
     uint8_t          *tiles;             /* [planes][n_lines * ow][strips][DROVEK_TILE] */
     size_t            n_images, n_tiles; /* bytes of a plane of either */
     uint32_t         *places;            /* [2][n_lines * ow] rows of images, and tiles */
+    uint8_t          *pooled;            /* [3][strips][DROVEK_TILE]: see pack_pooled */
 } drovek_byte_places;
+
+/* Derivatives behind max pooling whose windows cover the output once. */
+typedef struct drovek_byte_pooled {
+    const drovek_pool *pool; /* NULL: no pooling */
+    const uint8_t     *place;
+} drovek_byte_pooled;
 
 /* As drovek_byte_lines_init. */
 drove_status drovek_byte_places_init(drovek_byte_places *g, const drovek_table *kernels,
@@ -76,8 +96,10 @@ drove_status drovek_byte_places_init(drovek_byte_places *g, const drovek_table *
 void         drovek_byte_places_fini(drovek_byte_places *g);
 
 /* dw[k][block * o] as of the matrix of windows: of n images x and derivatives dy; dy->by of block
- * times o columns. */
+ * times o columns.  Pooled derivatives, if it can: dw[k][kw][block / kw][o], of windows kh x kw. */
+bool drovek_byte_places_can_pool(const drovek_byte_places *g, const drovek_pool *p);
 void drovek_byte_places_sum(const drovek_byte_places *g, const drovek_table *kernels,
-                            const drovek_planes *x, const drovek_planes *dy, size_t n, float *dw);
+                            const drovek_planes *x, const drovek_planes *dy,
+                            const drovek_byte_pooled *pooled, size_t n, float *dw);
 
 #endif

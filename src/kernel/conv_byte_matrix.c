@@ -36,17 +36,20 @@ size_t drovek_byte_matrix_k(const drovek_conv_shape *s)
     return s->window.kh * s->window.kw * (s->c / s->groups);
 }
 
-/* Clock cycles of 16 rows, of blocks, roughly: to copy, a window's line of a row takes 2, and 2 for
- * every 64 bytes. */
+double drovek_byte_copy_cost(size_t n, size_t n_bytes)
+{
+    return (double)(n * (2 + 2 * ((n_bytes + COPY_BYTES - 1) / COPY_BYTES)));
+}
+
+/* Clock cycles of 16 rows, of blocks, roughly. */
 static double cost_of_rows(const drovek_conv_shape *wide, const drovek_planes_cost *cost,
                            bool copies)
 {
     const size_t line = wide->window.kw * wide->c, k = wide->window.kh * line;
     const size_t n_k = (k + cost->k - 1) / cost->k;
     const size_t n_columns = (wide->o + cost->columns - 1) / cost->columns;
-    const size_t n_copies =
-        copies ? wide->window.kh * (2 + 2 * ((line + COPY_BYTES - 1) / COPY_BYTES)) : 0;
-    return (double)(n_columns * (cost->multiply * n_k + cost->store) + COPY_ROWS * n_copies);
+    const double n_copies = copies ? drovek_byte_copy_cost(COPY_ROWS * wide->window.kh, line) : 0.0;
+    return (double)(n_columns * (cost->multiply * n_k + cost->store)) + n_copies;
 }
 
 static double cost_of(const drovek_conv_shape *s, const drovek_planes_cost *cost, size_t block)
@@ -84,10 +87,12 @@ size_t drovek_byte_matrix_lines(const drovek_conv_shape *s, size_t max_rows, siz
     return n < all ? n : all;
 }
 
-static drove_status allocate(uint8_t **to, size_t n_bytes, size_t *size_bytes)
+drove_status drovek_byte_allocate(void *to, size_t n_bytes, size_t *size_bytes)
 {
-    *to = drove__alloc(n_bytes, 1);
-    if (*to == NULL) return drove__fail_nomem("convolution", n_bytes);
+    void *memory = drove__alloc(n_bytes, 1);
+    if (memory == NULL) return drove__fail_nomem("convolution", n_bytes);
+    memset(memory, 0, n_bytes);
+    memcpy(to, &memory, sizeof memory);
     *size_bytes += n_bytes;
     return DROVE_OK;
 }
@@ -107,9 +112,7 @@ static drove_status make_padded(drovek_byte_matrix *v, size_t *size_bytes)
     if (p->w < s->w + w->pw) p->w = s->w + w->pw;
     p->window.ph = p->window.pw = 0;
     const size_t n_bytes = p->h * p->w * p->c + DROVE_CACHE_LINE;
-    DROVE_TRY(allocate(&v->zeros, n_bytes, size_bytes));
-    memset(v->zeros, 0, n_bytes);
-    return DROVE_OK;
+    return drovek_byte_allocate(&v->zeros, n_bytes, size_bytes);
 }
 
 drove_status drovek_byte_matrix_init(drovek_byte_matrix *v, const drovek_conv_shape *s,
@@ -128,11 +131,11 @@ drove_status drovek_byte_matrix_init(drovek_byte_matrix *v, const drovek_conv_sh
     if (by_image && v->n_lines > s->oh) v->n_lines = s->oh;
     v->col_bytes = v->n_lines * v->shape.ow * v->stride + line;
     if (v->is_direct) return DROVE_OK;
-    DROVE_TRY(allocate(&v->col, MOST_PLANES * v->col_bytes, size_bytes));
+    DROVE_TRY(drovek_byte_allocate(&v->col, MOST_PLANES * v->col_bytes, size_bytes));
     DROVE_TRY(make_padded(v, size_bytes));
     if (block == 1 && !reorders) return DROVE_OK;
     v->weight_bytes = v->k * v->shape.o + line;
-    return allocate(&v->weight, MOST_PLANES * v->weight_bytes, size_bytes);
+    return drovek_byte_allocate(&v->weight, MOST_PLANES * v->weight_bytes, size_bytes);
 }
 
 void drovek_byte_matrix_fini(drovek_byte_matrix *v)

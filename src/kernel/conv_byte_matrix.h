@@ -53,6 +53,13 @@ drovek_planes drovek_byte_matrix_weights(const drovek_byte_matrix *v, const drov
 drovek_planes drovek_byte_matrix_turned(const drovek_byte_matrix *v, const drovek_conv_shape *s,
                                         const drovek_planes *w);
 
+/* Clock cycles, roughly, of copies of n pieces of n_bytes. */
+double drovek_byte_copy_cost(size_t n, size_t n_bytes);
+
+/* *to, a pointer, = memory of zeros, which drove__free takes; counted in *size_bytes.
+ * Errors: DROVE_E_NOMEM. */
+drove_status drovek_byte_allocate(void *to, size_t n_bytes, size_t *size_bytes);
+
 /* The windows of a chunk of the images x as rows, *step bytes apart: n_lines lines of blocks from
  * line `line` on.  is_there: the last call wrote them. */
 drovek_planes drovek_byte_matrix_chunk(const drovek_byte_matrix *v, const drovek_planes *x,

@@ -12,21 +12,6 @@ enum { MOST_PLANES = 2, IMAGES = DROVEK_TILE_K };
 
 /* ---- making ---- */
 
-static drove_status allocate(void *to, size_t n_bytes, size_t *size_bytes)
-{
-    void *memory = drove__alloc(n_bytes, 1);
-    if (memory == NULL) return drove__fail_nomem("convolution", n_bytes);
-    memset(memory, 0, n_bytes);
-    memcpy(to, &memory, sizeof memory);
-    *size_bytes += n_bytes;
-    return DROVE_OK;
-}
-
-static size_t strips_of(size_t n)
-{
-    return (n + DROVEK_STRIP - 1) / DROVEK_STRIP;
-}
-
 /* Padded to: of a line. */
 static size_t padded_width(const drovek_conv_shape *s)
 {
@@ -39,7 +24,7 @@ static bool is_faster(const drovek_byte_places *g, size_t k, size_t max_rows)
 {
     const size_t line = g->shape.window.kw * g->shape.c, blocks = (max_rows + IMAGES - 1) / IMAGES;
     return g->n_images <= MOST_IMAGES && g->n_lines > 0 && 4 * max_rows >= 3 * blocks * IMAGES &&
-           2 * g->shape.window.kh * strips_of(line) * DROVEK_STRIP <= 3 * k;
+           2 * g->shape.window.kh * drovek_strips_of(line) * DROVEK_STRIP <= 3 * k;
 }
 
 drove_status drovek_byte_places_init(drovek_byte_places *g, const drovek_table *kernels,
@@ -47,7 +32,7 @@ drove_status drovek_byte_places_init(drovek_byte_places *g, const drovek_table *
                                      size_t max_rows, size_t *size_bytes)
 {
     const drovek_conv_shape *b = &v->shape;
-    const size_t place = strips_of(b->o) * DROVEK_TILE;
+    const size_t place = drovek_strips_of(b->o) * DROVEK_TILE;
     *g = (drovek_byte_places){.shape = *b, .row = padded_width(s) * s->c};
     if (kernels->planes->places == NULL || s->groups > 1 || s->window.dw > 1) return DROVE_OK;
     g->n_lines = MOST_TILES / (b->ow * place);
@@ -56,9 +41,11 @@ drove_status drovek_byte_places_init(drovek_byte_places *g, const drovek_table *
     g->n_images = (b->h * g->row + DROVEK_STRIP) * IMAGES;
     g->n_tiles = g->n_lines * b->ow * place;
     if (!is_faster(g, v->k, max_rows)) return DROVE_OK;
-    DROVE_TRY(allocate(&g->tiles, MOST_PLANES * g->n_tiles, size_bytes));
-    DROVE_TRY(allocate(&g->places, 2 * g->n_lines * b->ow * sizeof *g->places, size_bytes));
-    return allocate(&g->images, MOST_PLANES * g->n_images, size_bytes);
+    DROVE_TRY(drovek_byte_allocate(&g->tiles, MOST_PLANES * g->n_tiles, size_bytes));
+    DROVE_TRY(
+        drovek_byte_allocate(&g->places, 2 * g->n_lines * b->ow * sizeof *g->places, size_bytes));
+    DROVE_TRY(drovek_byte_allocate(&g->pooled, 3 * place, size_bytes));
+    return drovek_byte_allocate(&g->images, MOST_PLANES * g->n_images, size_bytes);
 }
 
 void drovek_byte_places_fini(drovek_byte_places *g)
@@ -66,6 +53,7 @@ void drovek_byte_places_fini(drovek_byte_places *g)
     drove__free(g->images);
     drove__free(g->tiles);
     drove__free(g->places);
+    drove__free(g->pooled);
 }
 
 /* ---- summing ---- */
@@ -86,11 +74,64 @@ static void pack_lines(const drovek_byte_places *g, const drovek_table *kernels,
                        const uint8_t *dy, size_t first, size_t n_lines, size_t n)
 {
     const drovek_conv_shape *s = &g->shape;
-    const size_t place = strips_of(s->o) * DROVEK_TILE;
+    const size_t place = drovek_strips_of(s->o) * DROVEK_TILE;
     for (size_t p = first * s->ow; p < (first + n_lines) * s->ow; p++, to += place)
         kernels->planes->pack(true, to, DROVEK_TILE, dy + p * s->o, s->oh * s->ow * s->o, false,
                               s->o, n);
 }
+
+/* ---- derivatives behind max pooling ---- */
+
+static bool covers_once(size_t side, size_t n, size_t k, size_t step, size_t pad)
+{
+    return step == k && pad == 0 && n * k == side;
+}
+
+bool drovek_byte_places_can_pool(const drovek_byte_places *g, const drovek_pool *p)
+{
+    const size_t block = p->w / g->shape.ow, n = g->shape.o / p->kw;
+    return g->images != NULL && covers_once(p->h, p->oh, p->kh, p->sh, p->ph) &&
+           covers_once(p->w, p->ow, p->kw, p->sw, p->pw) && block % p->kw == 0 &&
+           n % DROVEK_STRIP == 0 && g->n_lines % p->kh == 0;
+}
+
+/* to = the numbers of from[n] whose place is `which`, and zeros */
+static void pick(uint8_t *restrict to, const uint8_t *restrict from, const uint8_t *restrict place,
+                 uint8_t which, size_t n)
+{
+    for (size_t i = 0; i < n; i++) to[i] = from[i] & (place[i] == which ? 255 : 0);
+}
+
+/* As pack_lines, of both planes.  A block's derivatives behind the pooling, and where they belong,
+ * are packed once; then each element of a window has a strip of its own for every strip of these. */
+static void pack_pooled(const drovek_byte_places *g, const drovek_table *kernels,
+                        const drovek_byte_pooled *pooled, const drovek_planes *to,
+                        const drovek_planes *dy, size_t first, size_t n_lines, size_t n)
+{
+    const drovek_conv_shape *s = &g->shape;
+    const drovek_pool *p = pooled->pool;
+    const size_t n_columns = s->o / p->kw, image = p->oh * p->ow * p->c;
+    const size_t size = n_columns / DROVEK_STRIP * DROVEK_TILE, place = p->kw * size;
+    uint8_t *which = g->pooled + MOST_PLANES * size;
+    drovek_planes from = {.high = g->pooled, .low = dy->low != NULL ? g->pooled + size : NULL};
+    drovek_planes_pack_fn *pack = kernels->planes->pack;
+    for (size_t i = 0; i < n_lines / p->kh * s->ow; i++) {
+        const size_t line = i / s->ow * p->kh, block = i % s->ow;
+        const size_t at = (first / p->kh * s->ow + i) * n_columns;
+        pack(true, from.high, DROVEK_TILE, dy->high + at, image, false, n_columns, n);
+        pack(true, which, DROVEK_TILE, pooled->place + at, image, false, n_columns, n);
+        if (dy->low != NULL)
+            pack(true, from.low, DROVEK_TILE, dy->low + at, image, false, n_columns, n);
+        for (size_t e = 0; e < p->kh * p->kw; e++) {
+            const size_t position = (line + e / p->kw) * s->ow + block;
+            const drovek_planes part = drovek_planes_from(to, position * place + e % p->kw * size);
+            pick(part.high, from.high, which, (uint8_t)e, size);
+            if (part.low != NULL) pick(part.low, from.low, which, (uint8_t)e, size);
+        }
+    }
+}
+
+/* ---- sums ---- */
 
 /* Positions of the lines [first, last) whose window's line ky is inside the image: how many. */
 static size_t list_places(const drovek_byte_places *g, size_t ky, size_t first, size_t last)
@@ -104,7 +145,7 @@ static size_t list_places(const drovek_byte_places *g, size_t ky, size_t first, 
         if (y < w->ph || y - w->ph >= s->h) continue;
         for (size_t x = 0; x < s->ow; x++, n++) {
             row[n] = (uint32_t)((y - w->ph) * g->row + x * w->sw * s->c);
-            tile[n] = (uint32_t)(((oy - first) * s->ow + x) * strips_of(s->o));
+            tile[n] = (uint32_t)(((oy - first) * s->ow + x) * drovek_strips_of(s->o));
         }
     }
     return n;
@@ -112,8 +153,8 @@ static size_t list_places(const drovek_byte_places *g, size_t ky, size_t first, 
 
 /* Of at most 64 images. */
 static void sum_images(const drovek_byte_places *g, const drovek_table *kernels,
-                       const drovek_planes *x, const drovek_planes *dy, size_t n, bool adds,
-                       float *dw)
+                       const drovek_planes *x, const drovek_planes *dy,
+                       const drovek_byte_pooled *pooled, size_t n, bool adds, float *dw)
 {
     const drovek_conv_shape *s = &g->shape;
     const size_t line = s->window.kw * s->c;
@@ -125,8 +166,10 @@ static void sum_images(const drovek_byte_places *g, const drovek_table *kernels,
     if (x->low != NULL) turn_images(g, kernels, a.low, x->low, n);
     for (size_t first = 0; first < s->oh; first += g->n_lines, adds = true) {
         const size_t n_lines = s->oh - first < g->n_lines ? s->oh - first : g->n_lines;
-        pack_lines(g, kernels, b.high, dy->high, first, n_lines, n);
-        if (dy->low != NULL) pack_lines(g, kernels, b.low, dy->low, first, n_lines, n);
+        if (pooled->pool != NULL) pack_pooled(g, kernels, pooled, &b, dy, first, n_lines, n);
+        else pack_lines(g, kernels, b.high, dy->high, first, n_lines, n);
+        if (pooled->pool == NULL && dy->low != NULL)
+            pack_lines(g, kernels, b.low, dy->low, first, n_lines, n);
         for (size_t ky = 0; ky < s->window.kh; ky++) {
             const size_t n_places = list_places(g, ky, first, first + n_lines);
             kernels->planes->places(line, s->o, n_places, &a, g->places, &b,
@@ -137,13 +180,17 @@ static void sum_images(const drovek_byte_places *g, const drovek_table *kernels,
 }
 
 void drovek_byte_places_sum(const drovek_byte_places *g, const drovek_table *kernels,
-                            const drovek_planes *x, const drovek_planes *dy, size_t n, float *dw)
+                            const drovek_planes *x, const drovek_planes *dy,
+                            const drovek_byte_pooled *pooled, size_t n, float *dw)
 {
     const drovek_conv_shape *s = &g->shape;
+    const drovek_pool *p = pooled->pool;
+    const size_t n_of_dy = p != NULL ? p->oh * p->ow * p->c : s->oh * s->ow * s->o;
     for (size_t i = 0, some; i < n; i += some) {
         const drovek_planes from = drovek_planes_from(x, i * s->h * s->w * s->c),
-                            of = drovek_planes_from(dy, i * s->oh * s->ow * s->o);
+                            of = drovek_planes_from(dy, i * n_of_dy);
+        const drovek_byte_pooled part = {p, p != NULL ? pooled->place + i * n_of_dy : NULL};
         some = n - i < IMAGES ? n - i : IMAGES;
-        sum_images(g, kernels, &from, &of, some, i > 0, dw);
+        sum_images(g, kernels, &from, &of, &part, some, i > 0, dw);
     }
 }

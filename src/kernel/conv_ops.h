@@ -36,6 +36,10 @@ struct drovek_conv {
     } pooled;                     /* drovek_conv_pool */
     bool     has_windows;         /* scratch has those of taken.x, since the forward pass */
     uint32_t largest, largest_dx; /* drovek_conv_largest, drovek_conv_largest_dx */
+    struct {
+        const drovek_pool *pool; /* NULL: taken.dy are the derivatives at y */
+        const uint8_t     *place;
+    } pooled_dy; /* drovek_conv_take_pooled */
 };
 
 extern const drovek_conv_ops drovek_conv_ref, drovek_conv_gemm, drovek_conv_windows;

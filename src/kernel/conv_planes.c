@@ -73,21 +73,12 @@ static bool is_wasteful(const drovek_conv_shape *s)
 
 /* ---- making ---- */
 
-static drove_status allocate(drovek_conv *conv, void *to, size_t n_bytes)
-{
-    void *memory = drove__alloc(n_bytes, 1);
-    if (memory == NULL) return drove__fail_nomem("convolution", n_bytes);
-    memcpy(to, &memory, sizeof memory);
-    conv->size_bytes += n_bytes;
-    return DROVE_OK;
-}
-
 /* Floats of blocks of the input: see wide_bias and those behind it. */
 static drove_status make_wide(drovek_conv *conv, integer_conv *v)
 {
     const size_t o = drove__pad_floats(v->in.shape.o), n = 3 * o + v->in.k * v->in.shape.o;
     if (v->in.block == 1) return DROVE_OK;
-    return allocate(conv, &v->wide, n * sizeof *v->wide);
+    return drovek_byte_allocate(&v->wide, n * sizeof *v->wide, &conv->size_bytes);
 }
 
 static drove_status make_data(drovek_conv *conv, integer_conv *v)
@@ -106,8 +97,9 @@ static drove_status make_data(drovek_conv *conv, integer_conv *v)
     }
     v->n_back =
         drovek_byte_matrix_lines(s, conv->opt.max_rows, line_floats * sizeof(float), BACK_BYTES);
-    return allocate(conv, &v->back,
-                    (v->n_back * line_floats + DROVEK_COLUMNS_SLACK) * sizeof(float));
+    return drovek_byte_allocate(&v->back,
+                                (v->n_back * line_floats + DROVEK_COLUMNS_SLACK) * sizeof(float),
+                                &conv->size_bytes);
 }
 
 static drove_status make_direct(drovek_conv *conv, integer_conv *v)
@@ -131,7 +123,8 @@ static drove_status create(drovek_conv *conv)
     if (v == NULL) return drove__fail_nomem("convolution", sizeof *v);
     *v = (integer_conv){.image_bytes = s->c * s->h * s->w + DROVE_CACHE_LINE};
     conv->size_bytes = sizeof *v;
-    if (turns) DROVE_TRY(allocate(conv, &v->image, MOST_PLANES * v->image_bytes));
+    if (turns)
+        DROVE_TRY(drovek_byte_allocate(&v->image, MOST_PLANES * v->image_bytes, &conv->size_bytes));
     DROVE_TRY(drovek_byte_matrix_init(&v->in, s, &conv->opt.kernels->planes->cost,
                                       conv->opt.max_rows, turns, false, &conv->size_bytes));
     DROVE_TRY(make_wide(conv, v));
@@ -181,8 +174,9 @@ static const float *repeat(const drovek_conv *conv, float *to, const float *from
     return from != NULL ? to : NULL;
 }
 
-/* dw[kh][kw][c][o] = the sum over the positions of a block. */
-static void fold_gradient(const drovek_conv *conv, float *dw)
+/* dw[kh][kw][c][o] = the sum over the positions of a block, n of which are together: first those
+ * whose number is a multiple of n, then those that follow each of them. */
+static void fold_gradient(const drovek_conv *conv, size_t n, float *dw)
 {
     const drovek_conv_shape *s = &conv->opt.shape;
     const integer_conv *v = conv->state;
@@ -193,8 +187,9 @@ static void fold_gradient(const drovek_conv *conv, float *dw)
             for (size_t c = 0; c < s->c; c++, dw += o)
                 for (size_t g = 0; g < v->in.block; g++) {
                     const size_t x = g * s->window.sw + kx;
+                    const size_t at = (g % n * (v->in.block / n) + g / n) * o;
                     const float *part =
-                        from + ((ky * v->in.shape.window.kw + x) * s->c + c) * row + g * o;
+                        from + ((ky * v->in.shape.window.kw + x) * s->c + c) * row + at;
                     conv->opt.kernels->copy_rows_f32(dw, o, part, o, 1, o, g > 0);
                 }
 }
@@ -345,8 +340,10 @@ static void weights(drovek_conv *conv, const float *x, const float *dy, float *d
     drovek_planes d = conv->taken.dy;
     (void)x, (void)dy;
     if (v->in.block > 1) d.by = repeat(conv, wide_units(v, true), d.by);
+    const drovek_byte_pooled pooled = {conv->pooled_dy.pool, conv->pooled_dy.place};
     if (v->places.images != NULL)
-        drovek_byte_places_sum(&v->places, conv->opt.kernels, &conv->taken.x, &d, n_rows, to);
+        drovek_byte_places_sum(&v->places, conv->opt.kernels, &conv->taken.x, &d, &pooled, n_rows,
+                               to);
     for (size_t line = 0, n; v->places.images == NULL && line < n_lines; line += n) {
         n = lines_left(v, line, n_lines);
         if (!conv->has_windows) convert_image(conv, line);
@@ -359,7 +356,8 @@ static void weights(drovek_conv *conv, const float *x, const float *dy, float *d
                                             s->o, line > 0, to + g * v->in.k * og, og, NULL);
         }
     }
-    if (v->in.block > 1) fold_gradient(conv, dw);
+    if (v->in.block > 1) fold_gradient(conv, pooled.pool != NULL ? pooled.pool->kw : 1, dw);
+    conv->pooled_dy.pool = NULL;
 }
 
 /* The same as gather, in place. */
@@ -433,6 +431,13 @@ bool drovek_conv_can_pool(const drovek_conv *conv)
     const integer_conv *v = conv->state;
     return conv->ops == &drovek_conv_planes && v->in.shape.groups == 1 &&
            v->in.n_lines >= v->in.shape.oh;
+}
+
+bool drovek_conv_can_take_pooled(const drovek_conv *conv, const drovek_pool *p)
+{
+    const integer_conv *v = conv->state;
+    return conv->ops == &drovek_conv_planes && (conv->opt.passes & DROVEK_CONV_DATA) == 0 &&
+           drovek_byte_places_can_pool(&v->places, p);
 }
 
 const drovek_conv_ops drovek_conv_planes = {.name = "planes",

@@ -128,6 +128,14 @@ void drovek_conv_pool(drovek_conv *conv, const drovek_pool *p, float *to, uint8_
     conv->pooled.place = place;
 }
 
+void drovek_conv_take_pooled(drovek_conv *conv, const drovek_pool *p, const drovek_planes *dy,
+                             const uint8_t *place)
+{
+    drovek_conv_take(conv, NULL, NULL, dy);
+    conv->pooled_dy.pool = p;
+    conv->pooled_dy.place = place;
+}
+
 uint32_t drovek_conv_largest(const drovek_conv *conv)
 {
     return conv->largest;

@@ -33,8 +33,8 @@
  *   pack      tile t of strip s is at to + s * apart + t * DROVEK_TILE: n rows or columns, k terms,
  *             then zeros.  along: they are rows of x[n][step], else columns of x[k][step]
  *   lines     C[m][..], of the columns that strips have, as by gemm: the sum over n_lines lines of
- *             products of op(A)'s terms, in place, and strips.  Terms of op(B) that are not 0: at
- *             most DROVEK_PLANES_K of a column
+ *             products of tiles of op(A) and of op(B).  Terms of op(B) that are not 0: at most
+ *             DROVEK_PLANES_K of a column
  *   places    C[m][n] = S(0) + S(1) + ... (adds: C + S(0) + ...), S(b) = the exact sum over the
  *             b-th DROVEK_PLACES places, rounded as by gemm.  A place has 64 terms: rows of a from
  *             row[p] on, and the strips of op(B) from tile tile[p] on
@@ -125,22 +125,32 @@ typedef void drovek_planes_pack_fn(bool of_b, uint8_t *to, size_t apart, const u
 
 /* A strip of op(B) that a sum over lines meets. */
 typedef struct drovek_strip {
-    size_t a;       /* where its terms begin in a line of op(A) */
-    size_t n_tiles; /* of a line */
-    size_t tile;    /* its first one, of line 0; line l's are n_tiles l behind */
-    size_t c, n;    /* its first column of C, and how many */
+    size_t a;          /* the tile of a line of op(A) that its first one meets */
+    size_t n_tiles;    /* of a line */
+    size_t tile, step; /* its first one, of line 0; from a line's to the next line's */
+    size_t c, n;       /* its first column of C, and how many */
 } drovek_strip;
 
 typedef struct drovek_strips {
     const drovek_strip *strip;          /* [n_strips] */
-    size_t              n_strips, line; /* from a line of op(A) to the next */
-    size_t              k;              /* terms of a line that are not 0, at most */
+    size_t              n_strips, line; /* tiles from a line of op(A) to the next */
     drovek_planes       tiles;          /* packed; by: of C's columns */
 } drovek_strips;
 
-/* a: the first row's first of the lines [first, first + n_lines) of op(B). */
+static inline size_t drovek_strips_of(size_t n)
+{
+    return (n + DROVEK_STRIP - 1) / DROVEK_STRIP;
+}
+
+static inline size_t drovek_tiles_of(size_t k)
+{
+    return (k + DROVEK_TILE_K - 1) / DROVEK_TILE_K;
+}
+
+/* a: packed rows, from the first of the lines [first, first + n_lines) of op(B) on; a strip of rows
+ * is `apart` tiles behind the one before. */
 typedef void drovek_planes_lines_fn(const drovek_strips *b, size_t first, size_t n_lines, size_t m,
-                                    const drovek_planes *a, size_t lda, bool adds, float *c,
+                                    const drovek_planes *a, size_t apart, bool adds, float *c,
                                     size_t ldc, drovek_planes_end *end);
 
 /* a: [rows][64], 15 more rows than are named can be read; b: packed; by: of C's columns */

@@ -236,6 +236,7 @@ static void pool_output(const drove_call *c, drovek_conv *conv, drovek_pool *p)
     drove__max_pool_of(c->pass, reader, p, &place);
     drovek_conv_pool(conv, p, c->pass->out[reader], place);
     layer[reader].is_made = true;
+    layer[c->index].takes_pooled = drovek_conv_can_take_pooled(conv, p);
 }
 
 static void forward(const drove_call *c)
@@ -254,6 +255,19 @@ static void forward(const drove_call *c)
                         c->last_row - c->first_row);
     if (c->x_planes != NULL)
         c->pass->planes.layer[c->index].largest = drovek_conv_largest(v->conv[c->part]);
+}
+
+/* The derivatives behind the max pooling that alone reads the output, which is linear, for those at
+ * the output; db[o] = their sum. */
+static void take_pooled(const drove_call *c, drovek_pool *p, float *db)
+{
+    const drove_pass_planes *planes = &c->pass->planes;
+    const size_t reader = planes->layer[c->index].pooled_by;
+    const drovek_planes *dy = &planes->derivative[reader];
+    uint8_t *place;
+    drove__max_pool_of(c->pass, reader, p, &place);
+    c->k->planes->back(dy, dy, c->n_rows * p->oh * p->ow, p->c, false, db);
+    drovek_conv_take_pooled(((const convolution *)c->own)->conv[c->part], p, dy, place);
 }
 
 /* dy becomes the derivative before the activation; db[o] the sum of this part's rows. */
@@ -289,7 +303,10 @@ static void backward(const drove_call *c)
     const size_t n_rows = c->last_row - c->first_row;
     float *dw = c->part == 0 ? c->grad + l->w_offset : v->dw + (c->part - 1) * v->w_step;
     float *dy = c->dy + c->first_row * l->n_out;
-    activation_gradient(c, v->db + c->part * v->b_step);
+    drovek_pool pool;
+    if (c->dy_planes != NULL && c->pass->planes.layer[c->index].takes_pooled)
+        take_pooled(c, &pool, v->db + c->part * v->b_step);
+    else activation_gradient(c, v->db + c->part * v->b_step);
     if (c->bottom[0].dx != NULL && n_rows > 0) {
         drovek_conv_data(v->conv[c->part], dy, c->theta + l->w_offset,
                          c->bottom[0].dx + c->first_row * l->n_in, n_rows, c->bottom[0].adds);

@@ -88,6 +88,7 @@ static void backward(const drove_call *c)
     const drove_layer *l = c->layer;
     drovek_pool p = drove__pooling_geometry(l, c->format);
     if (c->dx_planes != NULL) {
+        if (c->pass->planes.layer[l->bottom[0] - 1].takes_pooled) return;
         c->k->planes->max_pool_back(&p, c->dy_planes, places(c), c->dx_planes, c->n_rows);
         return;
     }

@@ -307,6 +307,7 @@ typedef struct drove_layer_planes {
     bool     has_one_reader; /* its output: one layer, and no loss */
     bool     is_written;     /* the derivative at its output, by that layer, as integers */
     uint32_t largest, largest_derivative; /* if the layer that writes them says it */
+    bool     takes_pooled; /* derivatives at the output of layer pooled_by, for those at its own */
 } drove_layer_planes;
 
 /* The integers of a pass; of one without them, and of what nobody reads, high is NULL. */

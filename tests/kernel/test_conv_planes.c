@@ -204,7 +204,7 @@ static void check_in_place(const drovek_table *tier)
         check_shape(&t, &shapes[variant / 8], variant & 1, variant & 2, false, variant & 4);
         if (own->lines == NULL || variant / 8 > 0) continue;
         assert_int_equal(n_places_calls, 2 * 5); /* two blocks of images, five lines of windows */
-        assert_int_equal(n_lines_calls, 8 + 12); /* forward and back */
+        assert_int_equal(n_lines_calls, 2 * (8 + 12)); /* forward and back */
     }
 }
 
@@ -212,6 +212,131 @@ static void test_in_place(void **state)
 {
     (void)state;
     for_each_tier(check_in_place);
+}
+
+/* ---- max pooling in the passes of a convolution ---- */
+
+/* Windows of kh x kw that cover y once, or not. */
+typedef struct pooled_case {
+    drovek_conv_shape s;
+    size_t kh, kw, sh, sw;
+    bool takes_derivatives; /* with products of packed factors */
+} pooled_case;
+
+static drovek_pool pool_of(const pooled_case *f)
+{
+    return (drovek_pool){.c = f->s.o,
+                         .h = f->s.oh,
+                         .w = f->s.ow,
+                         .oh = (f->s.oh - f->kh) / f->sh + 1,
+                         .ow = (f->s.ow - f->kw) / f->sw + 1,
+                         .kh = f->kh,
+                         .kw = f->kw,
+                         .sh = f->sh,
+                         .sw = f->sw};
+}
+
+/* The derivatives at the places of the maxima, and zeros: of the convolution's output. */
+static array spread_back(const drovek_pool *p, const array *pooled, const uint8_t *which)
+{
+    array out = integers(n_rows * p->h * p->w * p->c, 1, pooled->planes.low != NULL, 7, 1.0f);
+    const size_t n = n_rows * p->h * p->w * p->c;
+    memset(out.x, 0, n * sizeof *out.x);
+    for (size_t i = 0; i < n_rows * p->oh * p->ow * p->c; i++) {
+        const size_t at = i / p->c, c = i % p->c, image = at / (p->oh * p->ow);
+        const size_t y = at / p->ow % p->oh * p->sh + which[i] / p->kw;
+        const size_t x = at % p->ow * p->sw + which[i] % p->kw;
+        out.x[((image * p->h + y) * p->w + x) * p->c + c] = pooled->x[i];
+    }
+    return out;
+}
+
+static drovek_conv *make_pooled(const pooled_case *f, const drovek_table *t, const char *way)
+{
+    const drovek_conv_options opt = {.shape = f->s,
+                                     .act = DROVEK_LINEAR,
+                                     .rows = n_rows,
+                                     .max_rows = n_rows,
+                                     .passes = DROVEK_CONV_FORWARD | DROVEK_CONV_WEIGHTS,
+                                     .in = DROVEK_NHWC,
+                                     .out = DROVEK_NHWC,
+                                     .way = way,
+                                     .kernels = t};
+    drovek_conv *conv;
+    assert_int_equal(drovek_conv_create(&opt, &conv), DROVE_OK);
+    return conv;
+}
+
+/* Pooled outputs, places and the gradient of the weights against the plain loops, max_pool_f32 of
+ * plain C, and derivatives spread out above. */
+static void check_pooled(const drovek_table *t, const pooled_case *f, bool is_wide)
+{
+    const drovek_conv_shape *s = &f->s;
+    const drovek_pool p = pool_of(f);
+    const size_t n_y = n_rows * conv_n_out(s), n_pooled = n_rows * p.oh * p.ow * p.c;
+    const array x = integers(n_rows * conv_n_in(s), is_wide ? 300 : 60, is_wide, 1, 0.5f),
+                w = integers(conv_n_weights(s), is_wide ? 129 : 9, is_wide, 2, 0.25f),
+                dy = integers(n_pooled, 11, is_wide, 3, 4.0f);
+    const float *b = integers(s->o, 100, true, 4, 0.125f).x;
+    float *y = guarded_floats(NULL, n_y, PLACE_END),
+          *scratch = guarded_floats(NULL, n_y, PLACE_END);
+    float *wanted = guarded_floats(NULL, n_pooled, PLACE_END);
+    float *got = guarded_floats(NULL, n_pooled, PLACE_END);
+    float *dw[2] = {guarded_floats(NULL, conv_n_weights(s), PLACE_END),
+                    guarded_floats(NULL, conv_n_weights(s), PLACE_END)};
+    uint8_t *where[2] = {guarded(n_pooled, 1, PLACE_END),
+                         guarded(n_pooled + DROVEK_PLANES_SLACK, 1, PLACE_END)};
+    drovek_conv *plain = make_pooled(f, &drovek_ref, "ref"), *conv = make_pooled(f, t, "planes");
+    drovek_conv_forward(plain, x.x, w.x, b, y, n_rows);
+    drovek_ref.max_pool_f32(&p, y, wanted, where[0], n_rows);
+    drovek_conv_take(conv, &x.planes, &w.planes, NULL);
+    assert_true(drovek_conv_can_pool(conv));
+    drovek_conv_pool(conv, &p, got, where[1]);
+    drovek_conv_forward(conv, NULL, NULL, b, scratch, n_rows);
+    assert_same_bits(conv_name(s), "pooled", n_pooled, got, wanted);
+    assert_memory_equal(where[1], where[0], n_pooled);
+    assert_int_equal(drovek_conv_largest(conv), drovek_ref.largest_f32(y, n_y));
+    const bool can = drovek_conv_can_take_pooled(conv, &p);
+    assert_int_equal(can, f->takes_derivatives && t->planes->places != NULL);
+    if (can) {
+        const array spread = spread_back(&p, &dy, where[0]);
+        drovek_conv_weights(plain, x.x, spread.x, dw[0], n_rows);
+        drovek_conv_take_pooled(conv, &p, &dy.planes, where[1]);
+        drovek_conv_weights(conv, NULL, NULL, dw[1], n_rows);
+        assert_same_bits(conv_name(s), "dw", conv_n_weights(s), dw[1], dw[0]);
+    }
+    drovek_conv_destroy(conv);
+    drovek_conv_destroy(plain);
+    guarded_free_all();
+}
+
+static void check_pooled_of_tier(const drovek_table *tier)
+{
+    const pooled_case cases[] = {
+        {conv_shape(1, 12, 12, 16, 1, square(5, 1, 0, 1)), 2, 2, 2, 2, true},
+        {conv_shape(1, 16, 16, 20, 1, square(5, 1, 0, 1)), 4, 3, 4, 3, true},
+        {conv_shape(1, 16, 16, 20, 1, square(5, 1, 0, 1)), 3, 4, 3, 4, false}, /* half a strip */
+        {conv_shape(1, 12, 14, 16, 1, square(5, 1, 0, 1)), 4, 2, 4, 2, true},
+        {conv_shape(1, 12, 13, 16, 1, square(5, 1, 0, 1)), 2, 2, 2, 2, false}, /* a column left */
+        {conv_shape(1, 13, 12, 16, 1, square(5, 1, 0, 1)), 2, 2, 2, 2, false}, /* a line left */
+        {conv_shape(1, 12, 12, 16, 1, square(5, 1, 0, 1)), 2, 2, 3, 3, false}, /* gaps */
+        {conv_shape(20, 12, 12, 50, 1, square(5, 1, 0, 1)), 2, 2, 2, 2, false}};
+    static const size_t images[] = {50, 64, 100};
+    if (tier->integers == NULL) return;
+    for (unsigned variant = 0; variant < 2 * DROVE_COUNT(cases); variant++) {
+        drovek_table t = drovek_narrow(tier, DROVEK_FACTORS_I8);
+        t.planes = tier->integers;
+        for (size_t i = 0; i < DROVE_COUNT(images); i++) {
+            n_rows = images[i];
+            check_pooled(&t, &cases[variant / 2], variant & 1);
+        }
+    }
+}
+
+static void test_pooled(void **state)
+{
+    (void)state;
+    for_each_tier(check_pooled_of_tier);
 }
 
 /* Other tables have no such way. */
@@ -237,6 +362,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_shape),
         cmocka_unit_test(test_in_place),
+        cmocka_unit_test(test_pooled),
         cmocka_unit_test(test_only_with_planes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -112,29 +112,30 @@ static void test_pack(void **state)
 
 /* ---- lines ---- */
 
-enum { N_STRIPS = 7, LINES = 3, WIDTH = 200, COLUMNS = 90 };
+enum { N_STRIPS = 8, LINES = 3, WIDTH = 6, COLUMNS = 100 };
 
-/* The strips of some columns, of which three share their terms, one has none, and one few columns;
- * b[LINES][terms][columns] as a matrix.  Two planes of tiles follow each other. */
+/* Strips of some columns: three share their terms, one has none, two have few columns, and the
+ * last one has a part of the tiles of the one before. */
 static size_t make_strips(drovek_strip strip[N_STRIPS])
 {
-    static const drovek_strip made[N_STRIPS] = {{0, 1, 0, 0, 16},    {0, 1, 0, 16, 16},
-                                                {0, 1, 0, 32, 16},   {70, 2, 0, 48, 16},
-                                                {100, 0, 0, 64, 16}, {3, 3, 0, 80, 9},
-                                                {136, 1, 0, 72, 8}};
+    static const drovek_strip made[N_STRIPS] = {{0, 1, 0, 1, 0, 16},  {0, 1, 0, 1, 16, 16},
+                                                {0, 1, 0, 1, 32, 16}, {2, 2, 0, 2, 48, 16},
+                                                {3, 0, 0, 0, 64, 16}, {5, 1, 0, 2, 72, 8},
+                                                {1, 4, 0, 4, 80, 9},  {3, 2, 0, 4, 90, 10}};
     size_t n_tiles = 0;
     for (size_t s = 0; s < N_STRIPS; s++) {
         strip[s] = made[s];
         strip[s].tile = n_tiles;
-        n_tiles += LINES * made[s].n_tiles;
+        n_tiles += LINES * made[s].step;
     }
+    strip[N_STRIPS - 1].tile = strip[N_STRIPS - 2].tile + 1;
     return n_tiles;
 }
 
 typedef struct lines_case {
     drovek_strip strip[N_STRIPS];
     drovek_planes a, tiles;
-    size_t m, lda, ldc;
+    size_t m, apart, ldc;
     float *bias;
 } lines_case;
 
@@ -145,10 +146,10 @@ static int64_t sum_of_lines(const lines_case *f, const drovek_strip *strip, size
     int64_t sum = 0;
     for (size_t l = 0; l < n_lines; l++) {
         for (size_t t = 0; t < strip->n_tiles * 64; t++) {
-            const size_t tile = strip->tile + (first + l) * strip->n_tiles + t / 64;
+            const size_t tile = strip->tile + (first + l) * strip->step + t / 64;
             const size_t at_byte = t % 64 / 4 * 64 + j * 4 + t % 4;
-            const size_t at = i * f->lda + l * WIDTH + strip->a + t;
-            sum += (int64_t)drovek_planes_at(&f->a, at) *
+            const size_t from = i / 16 * f->apart + l * WIDTH + strip->a + t / 64;
+            sum += (int64_t)drovek_planes_at(&f->a, from * DROVEK_TILE + i % 16 * 64 + t % 64) *
                    drovek_planes_at(&f->tiles, tile * DROVEK_TILE + at_byte);
         }
     }
@@ -159,12 +160,12 @@ static void check_lines_of(const drovek_planes_ops *ops, const lines_case *f, un
 {
     const size_t first = variant % 3, n_lines = LINES - first - (variant % 5 == 0);
     const bool adds = variant & 1, ends = variant & 2;
-    const drovek_strips b = {f->strip, N_STRIPS, WIDTH, 3 * 64, f->tiles};
+    const drovek_strips b = {f->strip, N_STRIPS, WIDTH, f->tiles};
     float *before = guarded_floats(NULL, f->m * f->ldc, PLACE_END);
     fill_normal(before, f->m * f->ldc, 1e4, 3);
     float *got = guarded_floats(before, f->m * f->ldc, PLACE_END);
     drovek_planes_end end = {.bias = variant & 4 ? f->bias : NULL, .relu = variant & 8}, mine = end;
-    ops->lines(&b, first, n_lines, f->m, &f->a, f->lda, adds, got, f->ldc, ends ? &mine : NULL);
+    ops->lines(&b, first, n_lines, f->m, &f->a, f->apart, adds, got, f->ldc, ends ? &mine : NULL);
     for (size_t s = 0; s < N_STRIPS; s++) {
         for (size_t q = 0; q < f->m * f->strip[s].n; q++) {
             const size_t i = q / f->strip[s].n, j = q % f->strip[s].n, column = f->strip[s].c + j;
@@ -187,10 +188,10 @@ static void check_lines(const drovek_planes_ops *ops)
 {
     static const size_t rows[] = {1, 16, 21, 40, 64, 70, 133};
     for (unsigned variant = 0; variant < 16 * DROVE_COUNT(rows); variant++) {
-        lines_case f = {.m = rows[variant / 16], .lda = LINES * WIDTH + variant % 4};
+        lines_case f = {.m = rows[variant / 16], .apart = LINES * WIDTH + variant % 4};
         const size_t n_tiles = make_strips(f.strip);
         const bool wide_a = variant & 1, wide_b = variant & 2;
-        f.a = planes((f.m - 1) * f.lda + LINES * WIDTH, 1, wide_a, 0.5f);
+        f.a = planes(rounded_up(f.m, 16) / 16 * f.apart * DROVEK_TILE, 1, wide_a, 0.5f);
         f.tiles = planes(n_tiles * DROVEK_TILE, 3, wide_b, 0x1p-3f);
         f.ldc = COLUMNS + variant % 3;
         f.bias = guarded_floats(NULL, COLUMNS, PLACE_END);

@@ -30,10 +30,9 @@ static int64_t product_of_tile(const drovek_planes *a, size_t at, const drovek_p
                                size_t tile, size_t j)
 {
     int64_t sum = 0;
-    for (size_t k = 0; k < DROVEK_TILE_K; k++) {
-        const int64_t y = drovek_planes_at(b, tile * DROVEK_TILE + place_in_tile(true, j, k));
-        if (y != 0) sum += y * drovek_planes_at(a, at + k); /* A may end where op(B) has zeros */
-    }
+    for (size_t k = 0; k < DROVEK_TILE_K; k++)
+        sum += (int64_t)drovek_planes_at(a, at + k) *
+               drovek_planes_at(b, tile * DROVEK_TILE + place_in_tile(true, j, k));
     return sum;
 }
 
@@ -46,7 +45,7 @@ static void end_number(drovek_planes_end *end, float *c, size_t column)
 }
 
 void drovek_planes_lines_ref(const drovek_strips *b, size_t first, size_t n_lines, size_t m,
-                             const drovek_planes *a, size_t lda, bool adds, float *c, size_t ldc,
+                             const drovek_planes *a, size_t apart, bool adds, float *c, size_t ldc,
                              drovek_planes_end *end)
 {
     for (size_t s = 0; s < b->n_strips; s++) {
@@ -58,8 +57,9 @@ void drovek_planes_lines_ref(const drovek_strips *b, size_t first, size_t n_line
                 int64_t sum = 0;
                 for (size_t q = 0; q < n_lines * strip->n_tiles; q++) {
                     const size_t l = q / strip->n_tiles, t = q % strip->n_tiles;
-                    const size_t at = i * lda + l * b->line + strip->a + t * DROVEK_TILE_K;
-                    const size_t tile = strip->tile + first * strip->n_tiles + q;
+                    const size_t from = i / DROVEK_STRIP * apart + l * b->line + strip->a + t;
+                    const size_t at = from * DROVEK_TILE + i % DROVEK_STRIP * DROVEK_TILE_K;
+                    const size_t tile = strip->tile + (first + l) * strip->step + t;
                     sum += product_of_tile(a, at, &b->tiles, tile, j);
                 }
                 const float v = (float)sum * a->unit * drovek_planes_unit(&b->tiles, column);

@@ -29,7 +29,8 @@ enum {
     ROOM_TILES = 256, /* of op(B): 256 KiB of stack */
     GROUP = 4,        /* strips of op(A) that are copied together: a line of 64 columns */
     FIRST_TILES = 12, /* along k: of a pair of strips of op(B), half of the first cache */
-    FEW_TILES = 4     /* along k: as many lines of a set of the first cache a row may take */
+    FEW_TILES = 4,    /* along k: as many lines of a set of the first cache a row may take */
+    FEW_PAIRS = 2     /* of op(B)'s strips: a copy of op(A) is not worth it */
 };
 
 typedef uint8_t byte_tile[BYTE_TILE];
@@ -202,10 +203,16 @@ typedef struct byte_block {
     bool   adds, ends; /* C has terms already; these are the last, and w->end follows */
 } byte_block;
 
-/* Whether whole groups of op(A) are read in place: lines of few rows share a set of a cache. */
+/* Whether whole groups of op(A) are read in place.  Not where rows do not begin with a line of the
+ * cache: those lie across two, and take a tile twice as long to load.  Nor where lines of few rows
+ * share a set of a cache. */
 static bool is_in_place(const byte_product *w, const byte_block *t)
 {
-    return w->a[0].along && (w->a[0].step % 1024 != 0 || t->n_k <= FEW_TILES * BYTE_K);
+    const bool   is_aligned = w->a[0].step % BYTE_K == 0 && (uintptr_t)w->a[0].x % BYTE_K == 0;
+    const size_t columns = w->n_b == 2 ? SIDE : 2 * SIDE;
+    if (!w->a[0].along) return false;
+    if (!is_aligned && t->n_j > FEW_PAIRS * columns) return false;
+    return w->a[0].step % 1024 != 0 || t->n_k <= FEW_TILES * BYTE_K;
 }
 
 /* Two strips of rows from i on, or the planes of one, in place. */
