@@ -103,7 +103,7 @@ static void pick(uint8_t *restrict to, const uint8_t *restrict from, const uint8
 }
 
 /* As pack_lines, of both planes.  A block's derivatives behind the pooling, and where they belong,
- * are packed once; then each element of a window has a strip of its own for every strip of these. */
+ * are packed once; then each element of a window has a strip of its own for every strip of them. */
 static void pack_pooled(const drovek_byte_places *g, const drovek_table *kernels,
                         const drovek_byte_pooled *pooled, const drovek_planes *to,
                         const drovek_planes *dy, size_t first, size_t n_lines, size_t n)

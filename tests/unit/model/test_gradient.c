@@ -298,6 +298,79 @@ static void non_finite_numbers_propagate(void **state)
     }
 }
 
+/* ---- gradients that are taken in pieces ---- */
+
+enum { MOST_LAYERS = 4 };
+
+typedef struct taken {
+    const drove_model *model;
+    float *g; /* [n_params] */
+    size_t n[MOST_LAYERS], n_pieces[MOST_LAYERS];
+} taken;
+
+static void leave(void *context, const drove_rounded *of, const float *x, float *to, size_t n,
+                  uint32_t largest, drovek_planes *planes)
+{
+    (void)context, (void)of, (void)x, (void)to, (void)n, (void)largest, (void)planes;
+}
+
+/* Pieces follow each other; what is in their memory afterwards is nobody's. */
+static void take(void *context, size_t layer, size_t first, float *g, size_t n)
+{
+    taken *t = context;
+    assert_true(layer < MOST_LAYERS && first == t->n[layer]);
+    memcpy(t->g + t->model->layer[layer].w_offset + first, g, n * sizeof *g);
+    for (size_t i = 0; i < n; i++) g[i] = NAN;
+    t->n[layer] += n;
+    t->n_pieces[layer]++;
+}
+
+/* A dense layer of more numbers than a piece has, and one of fewer: all of the gradient is taken,
+ * each number once, and is the one that stays without a taker. */
+static void pieces_of_a_gradient_are_the_whole(void **state)
+{
+    (void)state;
+    const fixture_options opt = {.spec = "mlp:300",
+                                 .activation = "relu",
+                                 .loss = "softmax",
+                                 .io = {.n_features = 450, .n_classes = 7},
+                                 .n_rows = 9,
+                                 .seed = 5};
+    drovek_table k;
+    for (size_t tier = 0; fixture_tier(tier, &k); tier++) {
+        fixture f;
+        fixture_init(&f, &opt);
+        (void)fixture_gradient(&f, &k, &f.dense, false);
+        const size_t n = f.model->n_params;
+        float *whole = drove__alloc(n, sizeof *whole), *pieces = drove__alloc(n, sizeof *pieces);
+        assert_true(whole != NULL && pieces != NULL);
+        memcpy(whole, f.grad, n * sizeof *whole);
+        memcpy(pieces, f.grad, n * sizeof *pieces);
+        for (size_t i = 0; i < f.model->layer[0].n_w; i++)
+            pieces[f.model->layer[0].w_offset + i] = NAN;
+        taken t = {.model = f.model, .g = pieces};
+        const drove_round round = {
+            .values = leave, .derivatives = leave, .gradient = take, .context = &t};
+        const drove_pass_options pass = {.model = f.model,
+                                         .kernels = &k,
+                                         .max_rows = f.n_rows,
+                                         .trains = true,
+                                         .round = &round};
+        drove__pass_fini(&f.pass);
+        assert_int_equal(drove__pass_create(&pass, &f.pass), DROVE_OK);
+        (void)fixture_gradient(&f, &k, &f.dense, false);
+        for (size_t l = 0; l < f.model->n_layers; l++)
+            assert_int_equal(t.n[l], f.model->layer[l].n_w);
+        assert_int_equal(t.n_pieces[0], 8); /* 64 rows of 300 each, and two */
+        assert_int_equal(t.n_pieces[1], 1);
+        for (size_t i = 0; i < n; i++)
+            assert_true(fabs((double)pieces[i] - (double)whole[i]) <= GRADIENT_BOUND);
+        drove__free(pieces);
+        drove__free(whole);
+        fixture_fini(&f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -306,6 +379,7 @@ int main(void)
         cmocka_unit_test(spans_hold_the_same_gradient),
         cmocka_unit_test(fused_step_equals_gradient_and_sgd),
         cmocka_unit_test(layers_are_reported_when_complete),
+        cmocka_unit_test(pieces_of_a_gradient_are_the_whole),
         cmocka_unit_test(non_finite_numbers_propagate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
