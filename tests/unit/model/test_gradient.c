@@ -351,11 +351,8 @@ static void pieces_of_a_gradient_are_the_whole(void **state)
         taken t = {.model = f.model, .g = pieces};
         const drove_round round = {
             .values = leave, .derivatives = leave, .gradient = take, .context = &t};
-        const drove_pass_options pass = {.model = f.model,
-                                         .kernels = &k,
-                                         .max_rows = f.n_rows,
-                                         .trains = true,
-                                         .round = &round};
+        const drove_pass_options pass = {
+            .model = f.model, .kernels = &k, .max_rows = f.n_rows, .trains = true, .round = &round};
         drove__pass_fini(&f.pass);
         assert_int_equal(drove__pass_create(&pass, &f.pass), DROVE_OK);
         (void)fixture_gradient(&f, &k, &f.dense, false);
