@@ -120,9 +120,9 @@ static bool test(drove_transport *t, unsigned worker, unsigned channel)
 /* Takes over a request to stop that the exchange has carried. */
 static void see_halt(messages *m, const request *req)
 {
-    bool reaches_all =
-        req->kind != DROVE_REDUCE && req->kind != DROVE_SEND && req->kind != DROVE_RECEIVE;
-    if (!req->halts) return;
+    bool is_pair = req->kind == DROVE_SEND || req->kind == DROVE_RECEIVE;
+    bool reaches_all = req->kind != DROVE_REDUCE && !is_pair && !req->x.halts_later;
+    if (!req->halts || req->kind == DROVE_SEND) return; /* a SEND tells its own rank nothing new */
     if (req->kind == DROVE_REDUCE && m->wire->rank != req->x.peer) return; /* not all of it */
     atomic_store(&m->base.halt_wished, 1);
     if (reaches_all) atomic_store(&m->base.halt_seen, 1);

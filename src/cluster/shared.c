@@ -179,7 +179,8 @@ static drove_status finish(drove_transport *t, unsigned worker, unsigned channel
     if (is_collective(l->mine.kind)) status = drove__shared_collect(s, worker, channel, &l->took);
     else if (l->mine.kind == DROVE_SEND) status = finish_send(s, worker, channel, &l->took);
     else if (l->mine.kind == DROVE_RECEIVE) status = finish_receive(s, worker, channel, &l->took);
-    else if (atomic_load(&t->halt_wished) != 0) atomic_store(&t->halt_seen, 1);
+    else if (!l->mine.halts_later && atomic_load(&t->halt_wished) != 0)
+        atomic_store(&t->halt_seen, 1);
     count_bytes(s, worker, &l->mine, &l->took);
     if (info != NULL) add_info(info, &l->took);
     return status;

@@ -61,6 +61,8 @@ typedef struct drove_exchange {
     float               number[DROVE_EXCHANGE_NUMBERS]; /* RPC: to the centre */
     /* ALL_REDUCE in fewer bits: the codec of this worker, in use until finish.  NULL: floats. */
     drove_codec *codec;
+    /* RPC: a request to stop that it carries is wished here (halt_wished), not seen (halt_seen). */
+    bool halts_later;
 } drove_exchange;
 
 typedef struct drove_exchange_info { /* finish adds to it */
@@ -119,8 +121,8 @@ struct drove_transport {
     double              timeout_s;     /* 60 */
     bool                in_background; /* started exchanges advance while workers compute */
     /* A request to stop (signal, clock).  Any thread of any process sets halt_wished; every
-     * exchange carries it, so halt_seen is set for all workers after the same collective exchange.
-     */
+     * exchange carries it, so halt_seen is set for all workers after the same collective exchange,
+     * and for the caller of an RPC.  SEND and RECEIVE only carry it. */
     _Atomic int halt_wished, halt_seen;
     void       *impl;
 };

@@ -79,7 +79,8 @@ static drove_status begin(drove_sync *s, unsigned worker, float alpha, bool is_e
                               .channel = DROVE_CHANNEL_DOWN,
                               .in = me->w,
                               .out = me->c,
-                              .number = {alpha, (float)(me->since + 1)}};
+                              .number = {alpha, (float)(me->since + 1)},
+                              .halts_later = v->halts_later};
     return drove__transfer_begin(&v->e, worker, &me->down, &x, 1, is_early);
 }
 

@@ -21,6 +21,7 @@ typedef struct drove_central {
     drove_sync   *sync;
     float        *centre; /* [n_vector]; in other processes: as of the last parking */
     bool          is_held, is_early;
+    bool          halts_later; /* a wish to halt that an RPC carries is not followed at once */
     /* [n_workers], of the holder: number of the update that an RPC makes; updates in the centre at
      * the worker's last exchange. */
     uint64_t                  *update, *known;

@@ -9,6 +9,11 @@
  *
  * The turn orders all work, so bits do not depend on timing.  An update is one step of one worker.
  *
+ * Over ranks all workers must stop after the same round, as one that goes on alone would wait for
+ * a turn that nobody gives.  Wishes to halt travel with turns and RPCs, and reach worker 0 within a
+ * round.  Worker 0 decides, at the end of its step: the message of the turn tells the others that
+ * this round is the last.  Behind a last round no turn is under way: worker 0 begins again without.
+ *
  * The SEND of a turn is finished only before the next one, since the receiver may be parked.
  */
 #include "elastic/central.h"
@@ -20,6 +25,8 @@ typedef struct round_robin {
     struct {
         bool has_begun;               /* has had a turn; waits for each later one */
         bool is_given;                /* the SEND of the turn is under way */
+        bool is_last;                 /* this round: all halt behind it */
+        float told[2];                /* over ranks: is_last as received, as sent */
     } DROVE_ALIGNED_CACHE_LINE *turn; /* [n_workers] */
 } round_robin;
 
@@ -34,6 +41,7 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const dro
     if (r == NULL) return drove__sync_no_memory(s);
     s->impl = r;
     r->v.is_early = overlap != 0;
+    r->v.halts_later = true;
     r->turn = drove__alloc(s->n_workers, sizeof *r->turn);
     if (r->turn == NULL) return drove__sync_no_memory(s);
     return drove__central_init(s, opt, &kind, start, drove__central_elastic, true);
@@ -47,27 +55,48 @@ static void fini(drove_sync *s)
     drove__free(turn);
 }
 
-/* Worker 0 begins without a message. */
+/* Numbers that come with a turn: threads and processes halt by their source alone. */
+static size_t n_told(const drove_transport *t)
+{
+    return t->n_processes > 1 ? 1 : 0;
+}
+
+/* Worker 0 begins without a message, and so it does behind a last round. */
 static drove_status await_turn(drove_sync *s, unsigned worker, drove_exchange_info *info)
 {
     round_robin *r = s->impl;
+    drove_transport *t = r->v.e.transport;
+    float *told = &r->turn[worker].told[0];
     const drove_exchange x = {.kind = DROVE_RECEIVE,
                               .channel = DROVE_CHANNEL_TURN,
-                              .peer = (worker + s->n_workers - 1) % s->n_workers};
-    bool is_first = worker == 0 && !r->turn[0].has_begun;
+                              .peer = (worker + s->n_workers - 1) % s->n_workers,
+                              .out = told,
+                              .n = n_told(t)};
+    bool is_first = worker == 0 && (!r->turn[0].has_begun || r->turn[0].is_last);
     r->turn[worker].has_begun = true;
+    r->turn[worker].is_last = false;
     if (s->n_workers == 1 || is_first) return DROVE_OK;
-    return drove__exchange(r->v.e.transport, worker, &x, info);
+    *told = 0.0f;
+    DROVE_TRY(drove__exchange(t, worker, &x, info));
+    r->turn[worker].is_last = worker > 0 && *told != 0.0f;
+    return DROVE_OK;
 }
 
 static drove_status give_turn(drove_sync *s, unsigned worker)
 {
     round_robin *r = s->impl;
     drove_transport *t = r->v.e.transport;
+    bool *is_last = &r->turn[worker].is_last;
+    float *told = &r->turn[worker].told[1];
     const drove_exchange x = {.kind = DROVE_SEND,
                               .channel = DROVE_CHANNEL_TURN,
-                              .peer = (worker + 1) % s->n_workers};
-    if (s->n_workers == 1) return DROVE_OK;
+                              .peer = (worker + 1) % s->n_workers,
+                              .in = told,
+                              .n = n_told(t)};
+    if (worker == 0 && atomic_load(&t->halt_wished) != 0) *is_last = true;
+    if (*is_last) atomic_store(&t->halt_seen, 1);
+    if (s->n_workers == 1 || (*is_last && worker + 1 == s->n_workers)) return DROVE_OK;
+    *told = *is_last ? 1.0f : 0.0f;
     r->turn[worker].is_given = true;
     return t->ops->start(t, worker, &x);
 }
