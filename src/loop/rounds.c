@@ -3,7 +3,8 @@
  *
  * Over ranks, workers that do not wait for each other are halted in different rounds.  Those that
  * are behind begin the next stretch where they stopped, so that none of their batches is left out;
- * a state has the rounds by which each is behind.  Not of data from disk, whose windows have gone.
+ * a state has the rounds by which each is behind.  Not of data from disk, whose windows have gone:
+ * workers of one process, which alone train on them, halt in the same round.
  *
  * A round is begun under the lock, so that a halt can tell exactly which rounds must still be
  * finished by all.  The lock is robust (base/lock.h): a worker that dies while holding

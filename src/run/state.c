@@ -9,6 +9,7 @@
 #include "data/scale.h"
 #include "base/file.h"
 #include "data/fingerprint.h"
+#include "run/control.h"
 #include "run/folder.h"
 #include "run/progress.h"
 #include "run/ranks.h"
@@ -138,15 +139,16 @@ static void begin_as_others(drove_run *run)
     run->since_ns = run->standing.train_ns;
 }
 
-/* n_saved: workers that the saved run had. */
-static drove_status load_source(drove_run *run, const drove_safetensors *st, uint64_t n_saved)
+static drove_status load_source(drove_run *run, const drove_safetensors *st,
+                                const drove_left_out *then)
 {
     drove_source *from = run->loop->source;
     const char *workers = drove__safetensors_meta(st, "workers");
-    bool is_same =
-        workers != NULL && strcmp(workers, run->opt.workers) == 0 && n_saved == run->plan.n_workers;
+    const bool are_as_many = then->n_workers == run->plan.n_workers;
+    bool is_same = workers != NULL && strcmp(workers, run->opt.workers) == 0 && are_as_many;
     if (from->ops->restore == NULL) return DROVE_OK;
     if (!is_same) begin_as_others(run);
+    if (!from->ops->counts_rows) is_same = are_as_many && then->rows == run->loop->order.batch;
     return from->ops->restore(from, st, is_same);
 }
 
@@ -514,13 +516,15 @@ static drove_status convert_windows(drove_run *run, const drove_safetensors *st,
 
 /* The counter of batches was in turns of that run.  Where turns have another size now, this goes on
  * at the turn that the counted examples reach. */
-static drove_status convert_turns(drove_run *run, const drove_safetensors *st)
+static drove_status convert_turns(drove_run *run, const drove_safetensors *st, drove_left_out *then)
 {
     uint64_t rows, n = run->loop->order.n_rows, next = atomic_load(&run->loop->source->next);
     const char *text = drove__safetensors_meta(st, "turn_rows");
     if (text == NULL)
         return drove__fail(DROVE_E_DATA, "expected metadata \"turn_rows\", found none");
     DROVE_TRY(drove__parse_u64("turn_rows", text, 1, UINT32_MAX, &rows));
+    then->rows = rows;
+    then->next = next;
     if (run->stream != NULL) return convert_windows(run, st, rows, next);
     if (rows == run->loop->order.batch) return DROVE_OK;
     uint64_t per_epoch = (n + rows - 1) / rows;
@@ -587,9 +591,11 @@ static drove_status load_all(drove_run *run, const drove_safetensors *st)
     drove__ranks_standing(run);
     DROVE_TRY(load_range(run, st));
     unpack_counters(run, counters);
-    DROVE_TRY(convert_turns(run, st));
+    drove_left_out then = {.n_workers = (unsigned)counters[6]};
+    DROVE_TRY(convert_turns(run, st, &then));
     complete_round(run);
-    DROVE_TRY(load_source(run, st, counters[6]));
+    DROVE_TRY(load_source(run, st, &then));
+    if (!run->plan.source->counts_rows) drove__run_say_left_out(run, st, &then);
     unpack_standing(&run->standing, standing);
     DROVE_TRY(load_back(run, st));
     run->save.done_batches = atomic_load(&run->loop->source->next);

@@ -121,7 +121,8 @@ typedef struct drove_source_ops {
      * Errors: DROVE_E_SYSTEM: nobody is left to give batches to. */
     drove_status (*check)(drove_source *s);
     /* What a resume needs besides next: named tensors over memory that lives until the next call.
-     * restore: before the first open, s->next is set; is_same: by the same workers as then.
+     * restore: before the first open, s->next is set; is_same: by the same workers as then, or
+     * (not counts_rows) by as many, in batches of the same size.
      * Errors: DROVE_E_DATA, DROVE_E_NOMEM. */
     size_t (*tensors)(drove_source *s, drove_tensor *out, size_t most);
     drove_status (*restore)(drove_source *s, const drove_safetensors *st, bool is_same);

@@ -30,6 +30,14 @@ use_library() {
         launch+=(--allow-run-as-root --oversubscribe --bind-to none --mca mpi_yield_when_idle 1)
 }
 
+# FOLDER: the processes of its run, the first started first: the program's own, not those of a launcher or a shell.
+ranks_of() {
+    local id
+    for id in $(pgrep -f -- "--out $PWD/$1" | sort -n); do
+        [ "$(readlink "/proc/$id/exe")" != "$(readlink -f "$DROVE")" ] || echo "$id"
+    done
+}
+
 # STATUS ARGUMENT...: runs the launcher, which must end with this status: out.txt, err.txt.  drove train has the
 # classic defaults, as in run() of common.sh.
 ranks_for() {

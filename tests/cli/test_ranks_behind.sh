@@ -7,14 +7,6 @@ find_libraries mpich openmpi
 data='synth:logistic?n=2000&d=4'
 options="--model logistic --test none --strategy psgd-async --batch 8 --lr 0.01 --quiet --threads 1 --eval-every 1000"
 
-# Processes of this run's program, the first rank first: their own words, not those of a launcher or a shell.
-ranks() {
-    local id
-    for id in $(pgrep -f -- "--out $PWD/run" | sort -n); do
-        [ "$(readlink "/proc/$id/exe")" != "$(readlink -f "$DROVE")" ] || echo "$id"
-    done
-}
-
 # shellcheck disable=SC2086
 for name in $libraries; do
     use_library "$name"
@@ -26,7 +18,7 @@ for name in $libraries; do
         [ ! -f run/state.safetensors ] || break
         sleep 0.02
     done
-    mapfile -t rank < <(ranks)
+    mapfile -t rank < <(ranks_of run)
     [ ${#rank[@]} = 2 ] || fail "$library: expected 2 ranks, found ${#rank[@]}: $(cat err.txt)"
     # Rank 1 stands still while rank 0 trains on, and then gets its signal.
     kill -STOP "${rank[1]}"

@@ -11,8 +11,7 @@ options="$options --eval-every 1000 --timeout 20"
 # RANK: its process.
 process_of() {
     local id
-    for id in $(pgrep -f -- "--out $PWD/run"); do
-        [ "$(readlink "/proc/$id/exe")" = "$(readlink -f "$DROVE")" ] || continue
+    for id in $(ranks_of run); do
         if tr '\0' '\n' <"/proc/$id/environ" | grep -qx -e "PMI_RANK=$1" -e "OMPI_COMM_WORLD_RANK=$1"; then
             echo "$id"
         fi
