@@ -10,6 +10,7 @@
 #include <math.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 /* Bytes; UINT64_MAX: not known. */
@@ -58,4 +59,16 @@ unsigned drove__processors_available(void)
     int n = sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
     double most = fmax(ceil(group.processors), 1.0);
     return (double)n <= most ? (unsigned)(n > 1 ? n : 1) : (unsigned)most;
+}
+
+bool drove__memory_is_there(size_t size_bytes)
+{
+    enum { TIMES = 64, LEAST = 1 << 20 }; /* more than any parser makes of a byte */
+    size_t wanted;
+    if (__builtin_mul_overflow(size_bytes, TIMES, &wanted) ||
+        __builtin_add_overflow(wanted, LEAST, &wanted))
+        return false;
+    void *volatile probe = malloc(wanted); /* volatile: must not be left out */
+    free(probe);
+    return probe != NULL;
 }

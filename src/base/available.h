@@ -3,6 +3,8 @@
 #ifndef DROVE_BASE_AVAILABLE_H
 #define DROVE_BASE_AVAILABLE_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Bytes that may still be taken: the system's estimate, capped by the control groups.  If neither
@@ -15,5 +17,10 @@ uint64_t drove__memory_most(void);
 /* Processors that this process may run on, capped by the control groups' quota, rounded up; at
  * least 1. */
 unsigned drove__processors_available(void);
+
+/* For those who know by errno alone that a library found no memory: the C library leaves ENOMEM
+ * behind also where it found some in another way.  Is there, now, for a text of so many bytes and
+ * what is made of it?  Any thread. */
+bool drove__memory_is_there(size_t size_bytes);
 
 #endif

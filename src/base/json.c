@@ -1,6 +1,8 @@
 /* base/json.c - see json.h. */
 #include "base/json.h"
 
+#include "base/available.h"
+
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -20,11 +22,18 @@ void drove__json_add(json_t **list, json_t *value)
     *list = NULL;
 }
 
+/* errno alone tells that characters were left out, but it does not prove it (base/available.h): then the
+ * text is made anew, and must be the same. */
 char *drove__json_dump(const json_t *value, size_t flags)
 {
     errno = 0;
     char *text = json_dumps(value, flags);
-    if (errno != ENOMEM) return text;
+    if (errno != ENOMEM || text == NULL) return text;
+    char *again = json_dumps(value, flags);
+    const bool is_whole =
+        again != NULL && strcmp(text, again) == 0 && drove__memory_is_there(strlen(text));
+    free(again);
+    if (is_whole) return text;
     free(text);
     return NULL;
 }
@@ -34,7 +43,7 @@ char *drove__json_dump(const json_t *value, size_t flags)
 /* A text behind a number at least as long as its longest token: [0.000,TEXT]. */
 typedef struct padded {
     const char *text;
-    size_t n_bytes, n_zeros;
+    size_t n_bytes, n_zeros, n_number;
     unsigned part;      /* which comes next */
     bool has_no_memory; /* for a digit */
 } padded;
@@ -63,6 +72,18 @@ static size_t longest_token(const char *text, size_t n_bytes)
     return longest;
 }
 
+/* Does jansson find memory for what its scanner would need next?  errno alone tells that a digit
+ * found none, but it does not prove it (base/available.h). */
+static bool has_room(size_t n_number)
+{
+    json_malloc_t take;
+    json_free_t give;
+    json_get_alloc_funcs(&take, &give);
+    void *volatile probe = take(4 * n_number); /* volatile: must not be left out */
+    if (probe != NULL) give(probe);
+    return probe != NULL;
+}
+
 /* For json_load_callback.  The parts come one by one, so when the comma is asked for, the scanner
  * has read the number.  If there was no memory for a digit, the text ends here: a comma or a quote
  * that the scanner dropped would make it fail or write past its memory. */
@@ -82,7 +103,7 @@ static size_t next_bytes(void *to, size_t room, void *data)
         if (p->n_zeros > 0) return n;
         break;
     case 2:
-        p->has_no_memory = errno == ENOMEM;
+        p->has_no_memory = errno == ENOMEM && !has_room(p->n_number);
         if (p->has_no_memory) return 0;
         memcpy(to, ",", 1);
         n = 1;
@@ -111,6 +132,7 @@ static json_t *parse_padded(const char *text, size_t n_bytes, size_t flags, bool
     size_t n_number = LEAST_NUMBER, longest = longest_token(text, n_bytes);
     while (n_number < longest) n_number *= 2;
     p.n_zeros = n_number - 2;
+    p.n_number = n_number;
     const int before = errno;
     errno = 0;
     json_t *list = json_load_callback(next_bytes, &p, flags, NULL);

@@ -1,6 +1,8 @@
 /* base/yaml.c - items of a YAML text, from libfyaml's events. */
 #include "base/yaml.h"
 
+#include "base/available.h"
+
 #include <errno.h>
 #include <libfyaml.h>
 #include <stdarg.h>
@@ -16,7 +18,8 @@ struct drove_yaml {
     drove_status bad;
     struct fy_diag *diag;
     struct fy_parser *parser;
-    char *value; /* of the current item */
+    size_t n_events; /* taken from it */
+    char *value;     /* of the current item */
 };
 
 static const char *const kind_names[] = {
@@ -83,6 +86,88 @@ static drove_status syntax_error(const drove_yaml *y)
                             error->msg != NULL ? error->msg : "not understood");
 }
 
+/* ---- parsers ---- */
+
+static void quiet(struct fy_diag *diag, void *user, const char *text, size_t size_bytes)
+{
+    (void)diag;
+    (void)user;
+    (void)text;
+    (void)size_bytes;
+}
+
+static drove_status open_parser(drove_yaml *y)
+{
+    struct fy_diag_cfg diag_cfg;
+    fy_diag_cfg_default(&diag_cfg);
+    diag_cfg.fp = NULL;
+    diag_cfg.output_fn = quiet;
+    y->diag = fy_diag_create(&diag_cfg);
+    if (y->diag == NULL) return fail_nomem(y);
+    fy_diag_set_collect_errors(y->diag, true);
+    struct fy_parse_cfg cfg = {.search_path = "", .flags = FYPCF_JSON_NONE, .diag = y->diag};
+    y->parser = fy_parser_create(&cfg);
+    if (y->parser == NULL || fy_parser_set_string(y->parser, y->text, y->size_bytes) != 0)
+        return fail_nomem(y);
+    return DROVE_OK;
+}
+
+/* ---- was there memory? ---- */
+
+static const char *text_of(const struct fy_event *event, size_t *size_bytes)
+{
+    struct fy_token *token = event->type == FYET_SCALAR ? event->scalar.value : NULL;
+    *size_bytes = 0;
+    return token != NULL ? fy_token_get_text(token, size_bytes) : "";
+}
+
+/* Of two parsers of one text; NULL: a mistake. */
+static bool is_same_event(const struct fy_event *a, const struct fy_event *b)
+{
+    size_t n_a, n_b;
+    if (a == NULL || b == NULL) return a == b;
+    const char *text_a = text_of(a, &n_a), *text_b = text_of(b, &n_b);
+    return a->type == b->type && text_a != NULL && text_b != NULL && n_a == n_b &&
+           memcmp(text_a, text_b, n_a) == 0;
+}
+
+/* libfyaml drops characters, or ends the text, where it finds no memory, and errno alone tells.
+ * But the C library also leaves ENOMEM behind where it found memory in another way.  So the text is
+ * parsed anew up to this event, or mistake: where there is memory and both are the same, nothing
+ * was lost.  again: of the second parser, which the caller closes. */
+static bool is_whole(const drove_yaml *y, const struct fy_event *event, drove_yaml *again)
+{
+    struct fy_event *other = NULL;
+    *again =
+        (drove_yaml){.path = y->path, .text = y->text, .size_bytes = y->size_bytes, .bad = y->bad};
+    if (!drove__memory_is_there(y->size_bytes) || open_parser(again) != DROVE_OK) return false;
+    for (size_t i = 0; i < y->n_events; i++) {
+        if (other != NULL) fy_parser_event_free(again->parser, other);
+        other = fy_parser_parse(again->parser);
+        if (other == NULL && i + 1 < y->n_events) return false;
+    }
+    const bool is_same = is_same_event(event, other);
+    if (other != NULL) fy_parser_event_free(again->parser, other);
+    return is_same;
+}
+
+static void close_parser(drove_yaml *y)
+{
+    if (y->parser != NULL) fy_parser_destroy(y->parser);
+    if (y->diag != NULL) fy_diag_destroy(y->diag);
+}
+
+/* After ENOMEM.  event: NULL: a mistake, which is reported; else DROVE_OK: it is whole. */
+static drove_status check_memory(const drove_yaml *y, const struct fy_event *event)
+{
+    drove_yaml again;
+    drove_status status = DROVE_OK;
+    if (!is_whole(y, event, &again)) status = fail_nomem(y);
+    else if (event == NULL) status = syntax_error(&again);
+    close_parser(&again);
+    return status;
+}
+
 /* ---- items ---- */
 
 /* Position of an event; unchanged if the event has none. */
@@ -130,13 +215,20 @@ drove_status drove__yaml_next(drove_yaml *y, drove_yaml_item *out)
     drove_status status = DROVE_OK;
     free(y->value);
     y->value = NULL;
-    errno = 0; /* libfyaml drops characters, or ends the text, where it finds no memory */
+    errno = 0;
     struct fy_event *event = fy_parser_parse(y->parser);
-    if (event == NULL) return errno == ENOMEM ? fail_nomem(y) : syntax_error(y);
+    y->n_events++;
+    if (event == NULL) return errno == ENOMEM ? check_memory(y, NULL) : syntax_error(y);
     item.kind = kind_of(event->type);
     event_place(event, &item.line, &item.column);
     if (item.kind == DROVE_YAML_VALUE) status = take_text(y, event, &item);
-    if (errno == ENOMEM) status = fail_nomem(y);
+    if (errno == ENOMEM) {
+        status = check_memory(y, event);
+        free(y->value);
+        y->value = NULL;
+        if (status == DROVE_OK && item.kind == DROVE_YAML_VALUE)
+            status = take_text(y, event, &item);
+    }
     fy_parser_event_free(y->parser, event);
     if (status != DROVE_OK) return status;
     item.text = y->value;
@@ -212,30 +304,6 @@ static drove_status check_text(const drove_yaml *y)
     return DROVE_OK;
 }
 
-static void quiet(struct fy_diag *diag, void *user, const char *text, size_t size_bytes)
-{
-    (void)diag;
-    (void)user;
-    (void)text;
-    (void)size_bytes;
-}
-
-static drove_status open_parser(drove_yaml *y)
-{
-    struct fy_diag_cfg diag_cfg;
-    fy_diag_cfg_default(&diag_cfg);
-    diag_cfg.fp = NULL;
-    diag_cfg.output_fn = quiet;
-    y->diag = fy_diag_create(&diag_cfg);
-    if (y->diag == NULL) return fail_nomem(y);
-    fy_diag_set_collect_errors(y->diag, true);
-    struct fy_parse_cfg cfg = {.search_path = "", .flags = FYPCF_JSON_NONE, .diag = y->diag};
-    y->parser = fy_parser_create(&cfg);
-    if (y->parser == NULL || fy_parser_set_string(y->parser, y->text, y->size_bytes) != 0)
-        return fail_nomem(y);
-    return DROVE_OK;
-}
-
 drove_status drove__yaml_open(const char *text, size_t size_bytes, const char *path,
                               drove_status bad, const char *content, drove_yaml **out)
 {
@@ -257,8 +325,7 @@ drove_status drove__yaml_open(const char *text, size_t size_bytes, const char *p
 void drove__yaml_close(drove_yaml *y)
 {
     if (y == NULL) return;
-    if (y->parser != NULL) fy_parser_destroy(y->parser);
-    if (y->diag != NULL) fy_diag_destroy(y->diag);
+    close_parser(y);
     free(y->value);
     free(y);
 }
