@@ -67,7 +67,7 @@ drovek_planes drovek_byte_lines_turned(drovek_byte_lines *l, const drovek_table 
 
 /* y[n][oh][ow][o] = (adds: +=) the convolution of x[n][h][w][c] with packed weights. */
 void drovek_byte_lines_multiply(const drovek_byte_lines *l, const drovek_table *kernels,
-                                const drovek_planes *x, const drovek_planes *tiles, size_t n,
+                                const drovek_planes *x, const drovek_planes *packed, size_t n,
                                 bool adds, float *y, drovek_planes_end *end);
 
 /* ---- the gradient of the weights ---- */

