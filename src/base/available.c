@@ -66,7 +66,7 @@ bool drove__memory_is_there(size_t size_bytes)
     enum { TIMES = 64, LEAST = 1 << 20 }; /* more than any parser makes of a byte */
     size_t wanted;
     if (__builtin_mul_overflow(size_bytes, TIMES, &wanted) ||
-        __builtin_add_overflow(wanted, LEAST, &wanted))
+        __builtin_add_overflow(wanted, LEAST, &wanted) || wanted > PTRDIFF_MAX)
         return false;
     void *volatile probe = malloc(wanted); /* volatile: must not be left out */
     free(probe);
