@@ -158,10 +158,10 @@ static inline cudaError_t stand_in_do(cudaStream_t stream, stand_in_run *run, vo
 }
 
 /* An invalid grid is refused as a GPU does. */
-int  stand_in_begin(dim3 grid, dim3 block, cudaStream_t stream);
-void stand_in_first(dim3 block);
-int  stand_in_next(dim3 grid, dim3 block);
-void stand_in_answer(cudaError_t error);
+int         stand_in_begin(dim3 grid, dim3 block, cudaStream_t stream);
+void        stand_in_first(dim3 block);
+int         stand_in_next(dim3 grid, dim3 block);
+cudaError_t stand_in_answer(cudaError_t error);
 
 #define STAND_IN_SERIAL(grid, block, call)                                                         \
     do call;                                                                                       \
