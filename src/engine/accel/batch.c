@@ -13,20 +13,24 @@
 /* Of the calls that have no time-out of their own: far beyond any batch. */
 static const uint64_t SYNCHRONOUS_NS = 600u * (uint64_t)1000000000u;
 
-void drove__accel_drop_events(drove_engine *e)
+void drove__accel_events_drop(drove_engine *e, drove_accel_events *of)
 {
-    if (drove__repeat_takes_back(e)) return;
-    drove_accel_event **event[] = {&e->params_begun, &e->params_done, &e->work_begun, &e->scored,
-                                   &e->scored_read};
+    drove_accel_event **event[] = {&of->params_begun, &of->params_done, &of->work_begun,
+                                   &of->scored, &of->scored_read};
     for (size_t i = 0; i < DROVE_COUNT(event); i++) {
         e->ops->event_destroy(*event[i]);
         *event[i] = NULL;
     }
-    for (size_t l = 0; e->layer_read != NULL && l < e->model->n_layers; l++) {
-        e->ops->event_destroy(e->layer_done[l]);
-        e->ops->event_destroy(e->layer_read[l]);
-        e->layer_done[l] = e->layer_read[l] = NULL;
+    for (size_t l = 0; of->layer_read != NULL && l < e->model->n_layers; l++) {
+        e->ops->event_destroy(of->layer_done[l]);
+        e->ops->event_destroy(of->layer_read[l]);
+        of->layer_done[l] = of->layer_read[l] = NULL;
     }
+}
+
+void drove__accel_drop_events(drove_engine *e)
+{
+    if (!drove__repeat_takes_back(e)) drove__accel_events_drop(e, &e->events);
 }
 
 /* ---- staging ---- */
@@ -169,7 +173,7 @@ static void deliver(drove_engine *e)
 static size_t count_left(const drove_engine *e)
 {
     size_t n = 0;
-    for (size_t l = 0; l < e->next; l++) n += e->layer_read[l] != NULL;
+    for (size_t l = 0; l < e->next; l++) n += e->events.layer_read[l] != NULL;
     return n;
 }
 
@@ -177,7 +181,7 @@ static drove_status part_piece(drove_engine *e, uint64_t timeout_ns, size_t *n_l
 {
     bool has_come = true;
     while (e->next > 0) {
-        drove_accel_event *event = e->layer_read[e->next - 1];
+        drove_accel_event *event = e->events.layer_read[e->next - 1];
         if (event != NULL) DROVE_TRY(await(e, event, timeout_ns, &has_come));
         if (!has_come) break;
         if (event != NULL) timeout_ns = 0; /* others only if they are there already */
@@ -216,11 +220,12 @@ static void add_score(const drove_engine *e, drove_score *score)
 static drove_status take_layers(drove_engine *e, uint64_t end_ns)
 {
     while (e->next > 0) {
-        drove_accel_event *event = e->layer_read[e->next - 1];
+        drove_accel_event *event = e->events.layer_read[e->next - 1];
         if (event != NULL) DROVE_TRY(wait_for(e, event, end_ns));
         deliver(e);
     }
-    return e->layer_done[0] != NULL ? wait_for(e, e->layer_done[0], end_ns) : DROVE_OK;
+    return e->events.layer_done[0] != NULL ? wait_for(e, e->events.layer_done[0], end_ns)
+                                           : DROVE_OK;
 }
 
 /* How far the device's clock is from ours: the last copy's end was noticed just now. */
@@ -247,7 +252,7 @@ static drove_status update(drove_engine *e, uint64_t end_ns)
 static drove_status finish_piece(drove_engine *e, uint64_t timeout_ns, drove_work_done *done)
 {
     uint64_t end_ns = end_of(timeout_ns);
-    DROVE_TRY(wait_for(e, e->scored_read, end_ns));
+    DROVE_TRY(wait_for(e, e->events.scored_read, end_ns));
     if (e->wanted != NULL) DROVE_TRY(take_layers(e, end_ns));
     if (e->wanted != NULL && e->is_resident) DROVE_TRY(update(e, end_ns));
     if (done != NULL && !e->is_predicting) add_score(e, &done->score);

@@ -69,7 +69,7 @@ static void destroy(drove_engine *e)
     drove__accel_plan_fini(&e->plan);
     free(e->out);
     free(e->conv);
-    free(e->layer_done);
+    free(e->events.layer_done);
     free(e->line.read);
     free(e);
 }
@@ -104,15 +104,15 @@ static drove_status make_lists(drove_engine *e)
     DROVE_TRY(drove__accel_plan_make(e->model, &e->plan));
     e->out = calloc(2 * n_layers + e->plan.n_deltas, sizeof *e->out);
     e->conv = calloc(n_layers, sizeof *e->conv);
-    e->layer_done = calloc(2 * n_layers, sizeof *e->layer_done);
+    e->events.layer_done = calloc(2 * n_layers, sizeof *e->events.layer_done);
     e->line.read = calloc(n_layers, sizeof *e->line.read);
     if (e->out != NULL) { /* also if another one is missing: release_device looks into them */
         e->kept = e->out + n_layers;
         e->delta = e->kept + n_layers;
     }
-    if (e->out == NULL || e->conv == NULL || e->layer_done == NULL || e->line.read == NULL)
+    if (e->out == NULL || e->conv == NULL || e->events.layer_done == NULL || e->line.read == NULL)
         return drove__fail_nomem("engine", 7 * n_layers * sizeof *e->out);
-    e->layer_read = e->layer_done + n_layers;
+    e->events.layer_read = e->events.layer_done + n_layers;
     return DROVE_OK;
 }
 

@@ -96,9 +96,9 @@ drove_status drove__params_gather(drove_engine *e, const float *theta)
 drove_status drove__params_write(drove_engine *e)
 {
     const size_t n = n_needed(e);
-    DROVE_ACCEL_TRY(e, e->ops->record(e->up, &e->params_begun));
+    DROVE_ACCEL_TRY(e, e->ops->record(e->up, &e->events.params_begun));
     DROVE_ACCEL_TRY(e, e->ops->write(e->up, drove__accel_view(e->theta, 0), e->theta_host, n));
-    DROVE_ACCEL_TRY(e, e->ops->record(e->up, &e->params_done));
+    DROVE_ACCEL_TRY(e, e->ops->record(e->up, &e->events.params_done));
     return drove__accel_try(e, e->ops->flush(e->up));
 }
 

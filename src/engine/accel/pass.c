@@ -144,7 +144,7 @@ static drove_status loss(drove_engine *e)
 static drove_status read_result(drove_engine *e)
 {
     size_t n_rows = e->present->n_rows, last = e->model->head[e->model->n_heads - 1].layer;
-    DROVE_ACCEL_TRY(e, e->ops->follow(e->down, e->scored));
+    DROVE_ACCEL_TRY(e, e->ops->follow(e->down, e->events.scored));
     if (e->is_predicting) {
         DROVE_ACCEL_TRY(e, e->ops->read(e->down, e->prob_host, drove__accel_y(e, last),
                                         n_rows * e->model->n_outputs));
@@ -152,7 +152,7 @@ static drove_status read_result(drove_engine *e)
         DROVE_ACCEL_TRY(e, e->ops->read(e->down, e->result_host, drove__accel_view(e->result, 0),
                                         4 * n_rows));
     }
-    return drove__accel_try(e, e->ops->record(e->down, &e->scored_read));
+    return drove__accel_try(e, e->ops->record(e->down, &e->events.scored_read));
 }
 
 /* ---- backward ---- */
@@ -170,12 +170,12 @@ static drove_status read_gradient(drove_engine *e, size_t l)
 {
     bool has_parameters = e->model->layer[l].n_params > 0;
     if (!has_parameters && l > 0) return DROVE_OK; /* the first one's event is the end of all */
-    DROVE_ACCEL_TRY(e, e->ops->record(e->work, &e->layer_done[l]));
+    DROVE_ACCEL_TRY(e, e->ops->record(e->work, &e->events.layer_done[l]));
     DROVE_ACCEL_TRY(e, e->ops->flush(e->work));
     if (!has_parameters) return DROVE_OK;
-    DROVE_ACCEL_TRY(e, e->ops->follow(e->down, e->layer_done[l]));
+    DROVE_ACCEL_TRY(e, e->ops->follow(e->down, e->events.layer_done[l]));
     DROVE_TRY(drove__params_read(e, l));
-    DROVE_ACCEL_TRY(e, e->ops->record(e->down, &e->layer_read[l]));
+    DROVE_ACCEL_TRY(e, e->ops->record(e->down, &e->events.layer_read[l]));
     return drove__accel_try(e, e->ops->flush(e->down));
 }
 
@@ -199,10 +199,10 @@ static drove_status layer_backward(drove_engine *e, size_t l)
 
 drove_status drove__accel_pass(drove_engine *e)
 {
-    DROVE_ACCEL_TRY(e, e->ops->record(e->work, &e->work_begun));
+    DROVE_ACCEL_TRY(e, e->ops->record(e->work, &e->events.work_begun));
     DROVE_TRY(forward(e));
     if (!e->is_predicting) DROVE_TRY(loss(e));
-    DROVE_ACCEL_TRY(e, e->ops->record(e->work, &e->scored));
+    DROVE_ACCEL_TRY(e, e->ops->record(e->work, &e->events.scored));
     DROVE_ACCEL_TRY(e, e->ops->flush(e->work));
     DROVE_TRY(read_result(e));
     DROVE_ACCEL_TRY(e, e->ops->flush(e->down));

@@ -36,8 +36,8 @@ struct drove_accel_recording {
     uint64_t used; /* number of the last pass that was it */
     bool is_refused;
     drove_accel_sequence *sequence; /* NULL: not recorded */
-    drove_accel_event *fork, *params_begun, *params_done, *work_begun, *scored, *scored_read;
-    drove_accel_event **layer; /* [2][n_layers] done, read */
+    drove_accel_event *fork;
+    drove_accel_events events;
 };
 
 struct drove_accel_repeat {
@@ -67,24 +67,21 @@ drove_status drove__repeat_init(drove_engine *e)
         e->repeat = NULL;
         return drove__fail_nomem("recorded passes", MOST * n * sizeof *events);
     }
-    for (size_t i = 0; i < MOST; i++) e->repeat->recording[i].layer = events + i * n;
+    for (size_t i = 0; i < MOST; i++) {
+        drove_accel_events *own = &e->repeat->recording[i].events;
+        own->layer_done = events + i * n;
+        own->layer_read = own->layer_done + e->model->n_layers;
+    }
     return DROVE_OK;
 }
 
 static void clear(drove_engine *e, drove_accel_recording *r)
 {
-    drove_accel_event **event[] = {&r->fork,       &r->params_begun, &r->params_done,
-                                   &r->work_begun, &r->scored,       &r->scored_read};
     if (r->sequence != NULL) e->ops->sequence_destroy(r->sequence);
     r->sequence = NULL;
-    for (size_t i = 0; i < DROVE_COUNT(event); i++) {
-        e->ops->event_destroy(*event[i]);
-        *event[i] = NULL;
-    }
-    for (size_t l = 0; l < 2 * e->model->n_layers; l++) {
-        e->ops->event_destroy(r->layer[l]);
-        r->layer[l] = NULL;
-    }
+    e->ops->event_destroy(r->fork);
+    r->fork = NULL;
+    drove__accel_events_drop(e, &r->events);
 }
 
 void drove__repeat_forget(drove_engine *e, const drove_accel_staging *staging)
@@ -100,7 +97,7 @@ void drove__repeat_forget(drove_engine *e, const drove_accel_staging *staging)
 
 void drove__repeat_fini(drove_engine *e)
 {
-    if (e->repeat != NULL) free(e->repeat->recording[0].layer);
+    if (e->repeat != NULL) free(e->repeat->recording[0].events.layer_done);
     free(e->repeat);
     e->repeat = NULL;
 }
@@ -171,7 +168,8 @@ static drove_status put_pass(drove_engine *e)
 {
     if (!e->is_resident) DROVE_TRY(drove__params_write(e));
     /* the examples came before the parameters */
-    drove_accel_event *ready = e->params_done != NULL ? e->params_done : e->present->done;
+    drove_accel_event *ready =
+        e->events.params_done != NULL ? e->events.params_done : e->present->done;
     DROVE_ACCEL_TRY(e, e->ops->follow(e->work, ready));
     return drove__accel_pass(e);
 }
@@ -180,8 +178,8 @@ static drove_status put_pass(drove_engine *e)
 static drove_accel_event *last_read(const drove_engine *e)
 {
     for (size_t l = 0; l < e->model->n_layers; l++)
-        if (e->layer_read[l] != NULL) return e->layer_read[l];
-    return e->scored_read;
+        if (e->events.layer_read[l] != NULL) return e->events.layer_read[l];
+    return e->events.scored_read;
 }
 
 static drove_status put_in_sequence(drove_engine *e, drove_accel_recording *r)
@@ -190,45 +188,31 @@ static drove_status put_in_sequence(drove_engine *e, drove_accel_recording *r)
         DROVE_ACCEL_TRY(e, e->ops->record(e->work, &r->fork));
         DROVE_ACCEL_TRY(e, e->ops->follow(e->up, r->fork));
         DROVE_TRY(drove__params_write(e));
-        DROVE_ACCEL_TRY(e, e->ops->follow(e->work, e->params_done));
+        DROVE_ACCEL_TRY(e, e->ops->follow(e->work, e->events.params_done));
     }
     DROVE_TRY(drove__accel_pass(e));
     return drove__accel_try(e, e->ops->follow(e->work, last_read(e)));
 }
 
-static void keep_events(drove_engine *e, drove_accel_recording *r)
+/* to = from (NULL: none), in to's own lists of the layers. */
+static void copy_events(drove_accel_events *to, const drove_accel_events *from, size_t n_layers)
 {
-    const size_t n = e->model->n_layers;
-    r->params_begun = e->params_begun;
-    r->params_done = e->params_done;
-    r->work_begun = e->work_begun;
-    r->scored = e->scored;
-    r->scored_read = e->scored_read;
-    memcpy(r->layer, e->layer_done, n * sizeof *r->layer);
-    memcpy(r->layer + n, e->layer_read, n * sizeof *r->layer);
-}
-
-static void lend_events(drove_engine *e, drove_accel_recording *r)
-{
-    const size_t n = e->model->n_layers;
-    e->params_begun = r->params_begun;
-    e->params_done = r->params_done;
-    e->work_begun = r->work_begun;
-    e->scored = r->scored;
-    e->scored_read = r->scored_read;
-    memcpy(e->layer_done, r->layer, n * sizeof *r->layer);
-    memcpy(e->layer_read, r->layer + n, n * sizeof *r->layer);
-    e->lender = r;
+    const drove_accel_events none = {0};
+    drove_accel_event **done = to->layer_done, **read = to->layer_read;
+    *to = from != NULL ? *from : none;
+    to->layer_done = done;
+    to->layer_read = read;
+    for (size_t l = 0; l < n_layers; l++) {
+        done[l] = from != NULL ? from->layer_done[l] : NULL;
+        read[l] = from != NULL ? from->layer_read[l] : NULL;
+    }
 }
 
 bool drove__repeat_takes_back(drove_engine *e)
 {
-    const size_t n = e->model->n_layers;
     if (e->lender == NULL) return false;
     e->lender = NULL;
-    e->params_begun = e->params_done = e->work_begun = e->scored = e->scored_read = NULL;
-    memset(e->layer_done, 0, n * sizeof *e->layer_done);
-    memset(e->layer_read, 0, n * sizeof *e->layer_read);
+    copy_events(&e->events, NULL, e->model->n_layers);
     return true;
 }
 
@@ -249,7 +233,7 @@ static void record(drove_engine *e, drove_accel_recording *r)
     if (r->is_refused && r->sequence != NULL) e->ops->sequence_destroy(r->sequence);
     if (r->is_refused) r->sequence = NULL;
     if (!r->is_refused) {
-        keep_events(e, r);
+        copy_events(&r->events, &e->events, e->model->n_layers);
         e->lender = r;
         return;
     }
@@ -264,7 +248,8 @@ static drove_status run(drove_engine *e, drove_accel_recording *r)
 {
     DROVE_ACCEL_TRY(e, e->ops->follow(e->work, e->present->done));
     DROVE_ACCEL_TRY(e, e->ops->sequence_run(e->work, r->sequence));
-    lend_events(e, r);
+    copy_events(&e->events, &r->events, e->model->n_layers);
+    e->lender = r;
     e->repeat->n_runs++;
     return DROVE_OK;
 }

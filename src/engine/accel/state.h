@@ -71,6 +71,12 @@ typedef struct drove_accel_staging {
     drove_accel_event *begun, *done; /* of its copy */
 } drove_accel_staging;
 
+/* Of one batch, or one piece of it.  NULL: not recorded. */
+typedef struct drove_accel_events {
+    drove_accel_event  *params_begun, *params_done, *work_begun, *scored, *scored_read;
+    drove_accel_event **layer_done, **layer_read; /* [n_layers]; NULL: no parameters */
+} drove_accel_events;
+
 typedef struct drove_accel_line { /* when the parts of one batch were done */
     drove_accel_interval  examples, params, compute, results;
     size_t                n_reads; /* [n_layers] or 0 */
@@ -133,8 +139,7 @@ struct drove_engine {
     bool                 is_resident, is_predicting, is_training;
     size_t               next; /* slices of the layers below this one are still to be delivered */
     uint64_t             slept_ns;
-    drove_accel_event   *params_begun, *params_done, *work_begun, *scored, *scored_read;
-    drove_accel_event  **layer_done, **layer_read; /* [n_layers]; NULL: no parameters */
+    drove_accel_events   events;
     drove_accel_line     line;
     drove_accel_interval last_compute; /* of the batch before */
     uint64_t             clock_shift;  /* drove__now_ns less the device's clock, resident.c */
@@ -246,6 +251,8 @@ drove_status drove__accel_check_alive(const drove_engine *e); /* engine.c */
 drove_status drove__accel_check_free(const drove_engine *e);  /* DROVE_E_ARG: a batch was begun */
 drove_status drove__accel_check_begun(const drove_engine *e); /* DROVE_E_ARG: none was */
 void         drove__accel_drop_events(drove_engine *e);       /* of the present batch */
+/* Destroys them. */
+void         drove__accel_events_drop(drove_engine *e, drove_accel_events *of);
 drove_status drove__accel_stage(drove_engine *e, const drove_batch *next); /* engine.h */
 
 /* ---- resident.c ---- */

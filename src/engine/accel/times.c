@@ -32,9 +32,9 @@ static drove_status find_reads(drove_engine *e)
     line->n_reads = 0;
     if (e->wanted == NULL) return DROVE_OK;
     for (size_t l = n_layers; l-- > 0;) {
-        if (e->layer_read[l] == NULL) continue;
+        if (e->events.layer_read[l] == NULL) continue;
         drove_accel_interval *read = &line->read[line->n_reads++];
-        DROVE_TRY(between(e, e->layer_done[l], e->layer_read[l], read));
+        DROVE_TRY(between(e, e->events.layer_done[l], e->events.layer_read[l], read));
         if (read->begin < before) read->begin = before;
         before = read->end;
     }
@@ -58,14 +58,14 @@ static drove_status add_copies(drove_engine *e, drove_engine_times *times)
 drove_status drove__accel_times(drove_engine *e, drove_engine_times *times)
 {
     drove_accel_line *line = &e->line;
-    drove_accel_event *end = e->wanted != NULL ? e->layer_done[0] : e->scored;
+    drove_accel_event *end = e->wanted != NULL ? e->events.layer_done[0] : e->events.scored;
     e->last_compute = line->compute;
     DROVE_TRY(between(e, e->present->begun, e->present->done, &line->examples));
     line->params = (drove_accel_interval){0, 0};
-    if (e->params_done != NULL)
-        DROVE_TRY(between(e, e->params_begun, e->params_done, &line->params));
-    DROVE_TRY(between(e, e->work_begun, end, &line->compute));
-    DROVE_TRY(between(e, e->scored, e->scored_read, &line->results));
+    if (e->events.params_done != NULL)
+        DROVE_TRY(between(e, e->events.params_begun, e->events.params_done, &line->params));
+    DROVE_TRY(between(e, e->events.work_begun, end, &line->compute));
+    DROVE_TRY(between(e, e->events.scored, e->events.scored_read, &line->results));
     DROVE_TRY(find_reads(e));
     if (times == NULL) return DROVE_OK;
     times->compute_ns += length(line->compute);
