@@ -23,6 +23,12 @@
  *   max_pool_back  dx's integers: those of dy where the maxima were, elsewhere 0; and its
  *             units.  Of windows that do not overlap: sw >= kw and sh >= kh
  *   turn      to[n][c] = from[c][n], bytes: an image's channels come together
+ *   step      w[m][n] = clamp(w + floor(fmaf(factor[j], S, (r + 0.5) / 2^16))), by the AXPY from
+ *             floats to 8 bits: S = the sum of the k <= DROVEK_PLANES_K products of integers of
+ *             a[k][lda], transposed, and b[k][ldb], exact, then rounded to a single; units are not
+ *             looked at.  Random bits are drawn for every DROVEK_PLANES_DRAW numbers of w, row by
+ *             row, and for the rest.  Adds to *n_clamped.  false: not done, not for these sizes
+ *             and factors; nothing is drawn or written.  [racy: w]  NULL: a tier has none
  *   back      ReLU's derivative: integers of dy are 0 where y's are not above 0 (relu false:
  *             stay); db[o] = the sum over rows of dy's integers, exact, then rounded to a single,
  *             times the unit, of column o if there are some by column
@@ -53,7 +59,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { DROVEK_PLANES_K = 2048, DROVEK_PLANES_SLACK = 64 };
+enum { DROVEK_PLANES_K = 2048, DROVEK_PLANES_SLACK = 64, DROVEK_PLANES_DRAW = 512 };
 enum { DROVEK_STRIP = 16, DROVEK_TILE_K = 64, DROVEK_TILE = 1024, DROVEK_PLACES = 512 };
 
 typedef struct drovek_planes {
@@ -101,6 +107,17 @@ typedef void drovek_planes_gemm_fn(bool trans_a, bool trans_b, size_t m, size_t 
                                    drovek_planes_end *end);
 typedef void drovek_planes_round_fn(const drovek_planes *planes, float *to, const float *x,
                                     size_t n, drovek_bits *bits);
+/* Where a product that writes weights has its random bits from: the next n numbers' words of 16
+ * bits, valid until the next call. */
+typedef struct drovek_draws {
+    drovek_bits *(*next)(void *context, size_t n);
+    void *context;
+} drovek_draws;
+
+/* Integers of at most 8 bits; factor[n] */
+typedef bool drovek_planes_step_fn(size_t m, size_t n, size_t k, const drovek_planes *a, size_t lda,
+                                   const drovek_planes *b, size_t ldb, const float *factor,
+                                   int8_t *w, const drovek_draws *draws, size_t *n_clamped);
 /* dy[rows][cols], y[rows][cols] */
 typedef void drovek_planes_back_fn(const drovek_planes *dy, const drovek_planes *y, size_t rows,
                                    size_t cols, bool relu, float *db);
@@ -171,6 +188,7 @@ typedef struct drovek_planes_ops {
     const char                     *source;   /* "drove amx_int8" */
     bool                            one_wide; /* two factors of 16 bits: floats are faster */
     drovek_planes_cost              cost;
+    drovek_planes_step_fn          *step; /* NULL: none */
 } drovek_planes_ops;
 
 #endif

@@ -297,6 +297,16 @@ static void backward_whole(const drove_call *c)
     drove__layer_zero_gaps(l, c->grad);
 }
 
+/* Taken by a product that writes weights, or piece by piece, or left in the gradient. */
+static void weights_gradient(const drove_call *c)
+{
+    const drove_layer *l = c->layer;
+    const drove_round *r = taker_of(c);
+    if (r == NULL) rows_of_planes(c, 0, l->n_in, c->grad + l->w_offset);
+    else if (!r->product(r->context, c->index, c->x_planes, c->dy_planes, c->n_rows))
+        gradient_in_pieces(c, r, rows_of_planes);
+}
+
 static void backward_planes(const drove_call *c)
 {
     const drove_layer *l = c->layer;
@@ -310,8 +320,7 @@ static void backward_planes(const drove_call *c)
                   l->n_out, b->adds, b->dx, l->n_in, &end);
         drove__layer_tell_largest(c, end.largest);
     }
-    if (taker_of(c) != NULL) gradient_in_pieces(c, taker_of(c), rows_of_planes);
-    else rows_of_planes(c, 0, l->n_in, c->grad + l->w_offset);
+    weights_gradient(c);
     drove__layer_zero_gaps(l, c->grad);
 }
 

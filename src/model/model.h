@@ -286,6 +286,11 @@ typedef void drove_round_fn(void *context, const drove_rounded *of, const float 
  * and not needed any more. */
 typedef void drove_gradient_fn(void *context, size_t layer, size_t first, float *g, size_t n);
 
+/* Writes the weights of a dense layer by their gradient, the product of x[n_rows][n_in] transposed
+ * and d[n_rows][n_out].  false: not done, it must be computed and taken. */
+typedef bool drove_product_fn(void *context, size_t layer, const drovek_planes *x,
+                              const drovek_planes *d, size_t n_rows);
+
 /* Of the outputs of each layer, and the derivative at each before its layer's backward.  One part
  * only.  Where the kernels have products of integers kept as bytes, layers with weights read these
  * instead of floats: their inputs, derivatives and weights. */
@@ -295,7 +300,8 @@ typedef struct drove_round {
     void              *context;
     drovek_factors     factors; /* what the products may take their factors to be */
     bool               is_wide_value, is_wide_derivative; /* more than 8 bits: two planes */
-    const drovek_planes *weight; /* [n_layers] with kernels->planes: of the current pass */
+    const drovek_planes *weight;  /* [n_layers] with kernels->planes: of the current pass */
+    drove_product_fn    *product; /* tried first where layers read planes; NULL with gradient */
 } drove_round;
 
 /* How a layer works on integers. */

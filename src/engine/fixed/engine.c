@@ -38,7 +38,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STRETCH = DROVE_FIXED_STRETCH };
+enum { STRETCH = DROVE_FIXED_STRETCH, MOST_COLUMNS = 1024 };
 
 struct drove_engine {
     const drove_engine_shared *p;
@@ -175,6 +175,7 @@ static drove_status make_weights(drove_engine *e)
 }
 
 static drove_gradient_fn write_gradient;
+static drove_product_fn write_product;
 
 /* Weight decay adds to the whole gradient first. */
 static bool takes_gradients(const drove_engine_shared *p)
@@ -197,6 +198,7 @@ static drove_status build(drove_engine *e, const drove_engine_options *opt)
     e->round = (drove_round){.values = round_values,
                              .derivatives = round_derivatives,
                              .gradient = takes_gradients(p) ? write_gradient : NULL,
+                             .product = takes_gradients(p) ? write_product : NULL,
                              .context = e,
                              .factors = factors_of(p),
                              .is_wide_value = p->format.data > 8,
@@ -297,6 +299,53 @@ static void write_gradient(void *context, size_t layer, size_t first, float *g, 
     drove_engine *e = context;
     e->now.n_clamped += write_numbers(e, e->p->of_layer[layer], first, g, n);
     e->now.is_taken[layer] = true;
+}
+
+/* factor[n]: by what a step multiplies the sums of a gradient's integers, in units of the weights:
+ * -eta / unit, times the units of x and d.  These are powers of two: where nothing leaves the range
+ * of floats, the numbers are those that multiplying one after the other gives. */
+static bool find_factors(const drove_engine *e, const drove_fixed_part *part,
+                         const drovek_planes *x, const drovek_planes *d, float *factor, size_t n)
+{
+    const float step = -e->now.eta / part->unit, small = 0x1p-60f, large = 0x1p60f;
+    if (!(fabsf(step) >= small && fabsf(step) <= large)) return false;
+    for (size_t j = 0; j < n; j++) {
+        const float unit =
+            x->unit * drovek_planes_unit(d, j) * (part->by != NULL ? part->inverse[j] : 1.0f);
+        if (!(unit >= small && unit <= large)) return false;
+        factor[j] = step * unit;
+    }
+    return true;
+}
+
+static drovek_bits *next_bits(void *context, size_t n)
+{
+    drove_engine *e = context;
+    return drove__rounder_next(&e->rounder, DROVE_F32, e->p->layout.number, n);
+}
+
+/* The product writes the weights itself, with the bits that write_gradient would give. */
+static bool write_product(void *context, size_t layer, const drovek_planes *x,
+                          const drovek_planes *d, size_t n_rows)
+{
+    drove_engine *e = context;
+    const drove_engine_shared *p = e->p;
+    const drove_fixed_part *part = p->of_layer[layer];
+    const size_t n_out = p->model->layer[layer].n_out, n_in = part->length / n_out;
+    const drovek_draws draws = {.next = next_bits, .context = e};
+    int8_t *words = drove__fixed_at(p, part, e->now.words);
+    float factor[MOST_COLUMNS];
+    if (e->kernels.planes->step == NULL || p->layout.number != DROVE_I8 || n_out > MOST_COLUMNS)
+        return false;
+    if (!find_factors(e, part, x, d, factor, n_out)) return false;
+    if (!e->kernels.planes->step(n_in, n_out, n_rows, x, n_in, d, n_out, factor, words, &draws,
+                                 &e->now.n_clamped))
+        return false;
+    if (p->format.model % 8 != 0)
+        e->now.n_clamped +=
+            clamp(words, DROVE_I8, part->length, drove__fixed_most(p->format.model));
+    e->now.is_taken[layer] = true;
+    return true;
 }
 
 /* theta, grad: of the step; words: shared. */

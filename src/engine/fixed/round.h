@@ -11,7 +11,7 @@
 
 /* Random bits are drawn as for an AXPY of so many numbers: those of the rounding `shared` serve a
  * stretch, and not a whole layer, whose rows would all be pushed alike. */
-enum { DROVE_FIXED_STRETCH = 512 };
+enum { DROVE_FIXED_STRETCH = DROVEK_PLANES_DRAW };
 
 /* 2^e, the least with drove__fixed_most(bits) * 2^e >= magnitude > 0, but of at least 2^-125. */
 float drove__fixed_unit(unsigned bits, float magnitude);

@@ -1,5 +1,6 @@
 /* kernel/ref/planes.c - products, rounding and derivatives of integers in plain C: the definition,
  * as kernel/planes.h states it. */
+#include "base/racy.h"
 #include "kernel/ref/bits.h"
 #include "kernel/ref/planes_strips.h"
 #include "kernel/tiers.h"
@@ -67,6 +68,41 @@ static void round_numbers(const drovek_planes *planes, float *to, const float *x
         if (planes->low != NULL) planes->low[i] = (uint8_t)(q & 255);
         if (to != NULL) to[i] = (float)q * planes->unit;
     }
+}
+
+/* ---- weights ---- */
+
+/* *w = clamp(*w + floor(v)), NaN counts as the lowest number; returns whether it was clamped.
+ * [racy: w] */
+static bool add_floor(int8_t *w, float v)
+{
+    const float beyond = 65536.0f; /* leaves the range from any w */
+    v = v > -beyond ? v : -beyond;
+    v = v < beyond ? v : beyond;
+    const int32_t sum = drove__racy_load_i8(w) + (int32_t)floorf(v);
+    const int32_t now = sum > 127 ? 127 : sum < -128 ? -128 : sum;
+    drove__racy_store_i8(w, (int8_t)now);
+    return now != sum;
+}
+
+static bool step(size_t m, size_t n, size_t k, const drovek_planes *a, size_t lda,
+                 const drovek_planes *b, size_t ldb, const float *factor, int8_t *w,
+                 const drovek_draws *draws, size_t *n_clamped)
+{
+    bit_reader r;
+    if (k > DROVEK_PLANES_K || a->low != NULL || b->low != NULL) return false;
+    for (size_t at = 0; at < m * n; at++) {
+        const size_t i = at / n, j = at % n, left = m * n - at;
+        int64_t sum = 0;
+        if (at % DROVEK_PLANES_DRAW == 0)
+            bit_reader_init(&r, draws->next(draws->context,
+                                            left < DROVEK_PLANES_DRAW ? left : DROVEK_PLANES_DRAW));
+        for (size_t p = 0; p < k; p++)
+            sum += (int64_t)drovek_planes_at(a, p * lda + i) * drovek_planes_at(b, p * ldb + j);
+        const float random = ((float)next_word(&r) + 0.5f) * 0x1p-16f;
+        *n_clamped += add_floor(w + at, fmaf(factor[j], (float)sum, random));
+    }
+    return true;
 }
 
 /* ---- derivatives ---- */
@@ -144,6 +180,7 @@ static void max_pool_back(const drovek_pool *p, const drovek_planes *dy, const u
 
 const drovek_planes_ops drovek_planes_ref = {.gemm = gemm,
                                              .round = round_numbers,
+                                             .step = step,
                                              .back = back,
                                              .turn = turn,
                                              .max_pool = max_pool,

@@ -83,6 +83,31 @@ INLINE void round_blocks(const drovek_planes *p, float *to, const float *x, size
     if (kind == DROVEK_BITS_XORSHIFT && n > 0) _mm512_storeu_si512(bits->state, r);
 }
 
+/* Bytes alone, with one block for all of x[n]: 64 at a time; returns how many. */
+static size_t round_bytes(uint8_t *to, const float *x, size_t n, float unit, const uint8_t *block)
+{
+    /* what packing, lane by lane, has made of four registers */
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    const __m512i words = _mm512_loadu_si512(block);
+    const vec     inverse = vec_set(1.0f / unit), most = vec_set(127.0f);
+    const vec     random[2] = {random_of(_mm512_castsi512_si256(words)),
+                               random_of(_mm512_extracti64x4_epi64(words, 1))};
+    size_t        i = 0;
+    for (; i + 64 <= n; i += 64) {
+        __m512i q[4];
+        UNROLL
+        for (size_t t = 0; t < 4; t++) { /* NaN and numbers far below become the lowest integer */
+            const vec v = vec_fma(inverse, _mm512_loadu_ps(x + i + t * LANES), random[t % 2]);
+            q[t] = _mm512_cvt_roundps_epi32(_mm512_min_ps(most, v),
+                                            _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+        }
+        const __m512i all =
+            _mm512_packs_epi16(_mm512_packs_epi32(q[0], q[1]), _mm512_packs_epi32(q[2], q[3]));
+        _mm512_storeu_si512(to + i, _mm512_permutexvar_epi32(order, all));
+    }
+    return i;
+}
+
 INLINE void round_kinds(const drovek_planes *p, float *to, const float *x, size_t n,
                         drovek_bits *bits, float most)
 {
@@ -96,8 +121,12 @@ INLINE void round_kinds(const drovek_planes *p, float *to, const float *x, size_
 static void planes_round(const drovek_planes *p, float *to, const float *x, size_t n,
                          drovek_bits *bits)
 {
+    size_t at = 0;
+    if (p->low == NULL && to == NULL && bits->kind == DROVEK_BITS_FIXED)
+        at = round_bytes(p->high, x, n, p->unit, bits->block);
+    const drovek_planes rest = drovek_planes_from(p, at);
     if (p->low != NULL) round_kinds(p, to, x, n, bits, 32767.0f);
-    else round_kinds(p, to, x, n, bits, 127.0f);
+    else round_kinds(&rest, to, x + at, n - at, bits, 127.0f);
 }
 
 /* ---- derivatives ---- */

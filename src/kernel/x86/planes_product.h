@@ -27,21 +27,35 @@ INLINE __m512i load_bytes(const uint8_t *x, size_t n)
     return n >= 64 ? _mm512_loadu_si512(x) : _mm512_maskz_loadu_epi8(first_bytes_of(n), x);
 }
 
-/* rows 0 to 3 of 64 columns; word[s]: of columns 16 s and the next, four bytes each */
-INLINE void interleave(const __m512i row[4], __m512i word[4])
+/* rows 0 to 3 of 64 columns; word[s]: four bytes each of columns 16 (c / 4) + 4 s + c % 4 */
+INLINE void interleave_in_lanes(const __m512i row[4], __m512i word[4])
 {
     const __m512i t0 = _mm512_unpacklo_epi8(row[0], row[1]),
                   t1 = _mm512_unpackhi_epi8(row[0], row[1]),
                   u0 = _mm512_unpacklo_epi8(row[2], row[3]),
                   u1 = _mm512_unpackhi_epi8(row[2], row[3]);
-    const __m512i v0 = _mm512_unpacklo_epi16(t0, u0), v1 = _mm512_unpackhi_epi16(t0, u0),
-                  v2 = _mm512_unpacklo_epi16(t1, u1), v3 = _mm512_unpackhi_epi16(t1, u1);
-    const __m512i a = _mm512_shuffle_i64x2(v0, v1, 0x88), b = _mm512_shuffle_i64x2(v0, v1, 0xdd),
-                  c = _mm512_shuffle_i64x2(v2, v3, 0x88), d = _mm512_shuffle_i64x2(v2, v3, 0xdd);
-    word[0] = _mm512_shuffle_i64x2(a, c, 0x88);
-    word[1] = _mm512_shuffle_i64x2(b, d, 0x88);
-    word[2] = _mm512_shuffle_i64x2(a, c, 0xdd);
-    word[3] = _mm512_shuffle_i64x2(b, d, 0xdd);
+    word[0] = _mm512_unpacklo_epi16(t0, u0), word[1] = _mm512_unpackhi_epi16(t0, u0);
+    word[2] = _mm512_unpacklo_epi16(t1, u1), word[3] = _mm512_unpackhi_epi16(t1, u1);
+}
+
+/* Lane l of v[s] becomes lane s of v[l]: lanes of four words. */
+INLINE void transpose_lanes(__m512i v[4])
+{
+    const __m512i a = _mm512_shuffle_i64x2(v[0], v[1], 0x88),
+                  b = _mm512_shuffle_i64x2(v[0], v[1], 0xdd),
+                  c = _mm512_shuffle_i64x2(v[2], v[3], 0x88),
+                  d = _mm512_shuffle_i64x2(v[2], v[3], 0xdd);
+    v[0] = _mm512_shuffle_i64x2(a, c, 0x88);
+    v[1] = _mm512_shuffle_i64x2(b, d, 0x88);
+    v[2] = _mm512_shuffle_i64x2(a, c, 0xdd);
+    v[3] = _mm512_shuffle_i64x2(b, d, 0xdd);
+}
+
+/* rows 0 to 3 of 64 columns; word[s]: of columns 16 s and the next, four bytes each */
+INLINE void interleave(const __m512i row[4], __m512i word[4])
+{
+    interleave_in_lanes(row, word);
+    transpose_lanes(word);
 }
 
 /* ---- sums ---- */

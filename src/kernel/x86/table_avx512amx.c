@@ -9,12 +9,14 @@
 #include "kernel/x86/planes_amx.h"
 #include "kernel/x86/planes_avx512.h"
 #include "kernel/x86/planes_pool_avx512.h"
+#include "kernel/x86/planes_step_amx.h"
 #include "kernel/x86/planes_strips_amx.h"
 #include "kernel/x86/planes_turn.h"
 
 static const drovek_planes_ops integers = {
     .gemm = planes_gemm,
     .round = planes_round,
+    .step = planes_step,
     .back = planes_back,
     .turn = planes_turn,
     .max_pool = planes_max_pool,

@@ -708,7 +708,7 @@ static void bytes_make_the_steps_of_floats(void **state)
     if (k.integers == NULL) skip();
     for (size_t i = 0; i < DROVE_COUNT(roundings); i++) {
         for (size_t q = 0; q < DROVE_COUNT(precisions); q++) {
-            check_bytes(k.integers, "mlp:20,9", FEATURES, precisions[q], roundings[i], 0.0);
+            check_bytes(k.integers, "mlp:64,9", FEATURES, precisions[q], roundings[i], 0.0);
             check_bytes(k.integers, "mlp:33", 70, precisions[q], roundings[i], 0.01);
         }
         check_bytes(k.integers, "lenet", 28 * 28, "D8M8", roundings[i], 0.0);
