@@ -337,6 +337,7 @@ static bool write_product(void *context, size_t layer, const drovek_planes *x,
     float factor[MOST_COLUMNS];
     if (e->kernels.planes->step == NULL || p->layout.number != DROVE_I8 || n_out > MOST_COLUMNS)
         return false;
+    if (n_out % 8 != 0) return false; /* pieces are no whole draws: of a multiple of 64 rows */
     if (!find_factors(e, part, x, d, factor, n_out)) return false;
     if (!e->kernels.planes->step(n_in, n_out, n_rows, x, n_in, d, n_out, factor, words, &draws,
                                  &e->now.n_clamped))

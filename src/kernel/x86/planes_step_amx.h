@@ -151,29 +151,39 @@ INLINE __m512i add_wide(__m512i w, const __m512i change[4], size_t *n_clamped)
     return _mm512_packs_epi16(now[0], now[1]);
 }
 
+/* Changes of 64 weights, of which from are the sums of the first 16. */
+INLINE void find_changes(const int32_t *from, const float *factor, const vec random[4],
+                         __m512i change[4])
+{
+    enum { TILE = SIDE * SIDE };
+    static const size_t tile_at[4] = {0, TILE, 4 * TILE, 5 * TILE}; /* [pair][..][t % 2] */
+    UNROLL
+    for (size_t t = 0; t < 4; t++) {
+        const vec v = vec_fma(_mm512_cvtepi32_ps(_mm512_load_si512(from + tile_at[t])),
+                              _mm512_load_ps(factor + t * LANES), random[t]);
+        change[t] = _mm512_cvt_roundps_epi32(v, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+    }
+}
+
 /* Rows [from, to) of the 32 from row i on; is_narrow: a constant. */
 INLINE void write_rows_as(step_product *s, int32_t (*sum)[2][2][SIDE * SIDE], size_t i, size_t from,
                           size_t to, bool is_narrow)
 {
-    step_random random = s->random;
-    size_t      n_clamped = 0, at = (i + from) * s->n;
+    enum { TWO_PAIRS = 2 * 4 * SIDE * SIDE };
+    const size_t n = s->n, end = s->m * n;
+    int8_t      *w = s->w;
+    step_random  random = s->random;
+    size_t       n_clamped = 0, at = (i + from) * n;
     for (size_t r = from; r < to; r++) {
-        for (size_t j = 0; j < s->n; j += 64, at += 64) {
-            const float *factor = s->factor + j;
-            __m512i      change[4];
-            if (at % DROVEK_PLANES_DRAW == 0) begin_draw(&random, s->m * s->n - at);
+        const int32_t *sums = sum[0][r / SIDE][0] + r % SIDE * SIDE;
+        for (size_t j = 0; j < n; j += 64, at += 64, sums += TWO_PAIRS) {
+            __m512i change[4];
+            if (at % DROVEK_PLANES_DRAW == 0) begin_draw(&random, end - at);
             next_random(&random);
-            UNROLL
-            for (size_t t = 0; t < 4; t++) {
-                const int32_t *from_tile = sum[j / 32 + t / 2][r / SIDE][t % 2];
-                const vec      v =
-                    vec_fma(_mm512_cvtepi32_ps(_mm512_load_si512(from_tile + r % SIDE * SIDE)),
-                            _mm512_load_ps(factor + t * LANES), random.of[t]);
-                change[t] = _mm512_cvt_roundps_epi32(v, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
-            }
-            const __m512i w = racy_load_weights(s->w + at);
-            racy_store_weights(s->w + at, is_narrow ? add_narrow(w, change, &n_clamped)
-                                                    : add_wide(w, change, &n_clamped));
+            find_changes(sums, s->factor + j, random.of, change);
+            const __m512i was = racy_load_weights(w + at);
+            racy_store_weights(w + at, is_narrow ? add_narrow(was, change, &n_clamped)
+                                                 : add_wide(was, change, &n_clamped));
         }
     }
     s->random = random;
@@ -242,22 +252,49 @@ static void multiply_step(step_product *s, size_t i, size_t turn)
     }
 }
 
-/* Whether the sizes are those of this file, and no change leaves 32 bits. */
+/* factor[n], in the order of the tiles' columns.  Whether no change leaves 32 bits. */
+static bool take_factors(step_product *s, const float *factor)
+{
+    const vec sign = vec_set(-0.0f), most_sum = vec_set((float)s->k * 128.0f * 128.0f);
+    vec       most = vec_set(0.0f);
+    lane_mask is_small = 0xffff;
+    for (size_t j = 0; j < s->n; j += 64) {
+        __m512i v[4];
+        UNROLL
+        for (size_t t = 0; t < 4; t++) {
+            const vec here = vec_load(factor + j + t * LANES, LANES),
+                      change = vec_mul(_mm512_andnot_ps(sign, here), most_sum);
+            is_small &= _mm512_cmp_ps_mask(change, vec_set(0x1p30f), _CMP_LT_OQ);
+            most = vec_max(most, change);
+            v[t] = _mm512_castps_si512(here);
+        }
+        transpose_lanes(v);
+        UNROLL
+        for (size_t t = 0; t < 4; t++) _mm512_store_si512(s->factor + j + t * LANES, v[t]);
+    }
+    s->is_narrow = _mm512_reduce_max_ps(most) <= 126.0f;
+    return is_small == 0xffff;
+}
+
+/* Whether the sizes and factors are those of this file. */
 static bool takes_step(step_product *s, const float *factor)
 {
-    const float most_sum = (float)s->k * 128.0f * 128.0f;
-    float       most = 0.0f;
     if (s->n % 64 != 0 || s->n > STEP_COLUMNS || s->k > DROVEK_PLANES_K || s->k == 0) return false;
     s->n_tiles = (s->k + BYTE_K - 1) / BYTE_K;
-    if (s->n / SIDE * s->n_tiles > ROOM_TILES) return false;
-    for (size_t j = 0; j < s->n; j++) {
-        const float change = __builtin_fabsf(factor[j]) * most_sum;
-        if (!(change < 0x1p30f)) return false;
-        most = change > most ? change : most;
-        s->factor[j / 64 * 64 + j / 4 % 4 * 16 + j / 16 % 4 * 4 + j % 4] = factor[j];
+    return s->n / SIDE * s->n_tiles <= ROOM_TILES && take_factors(s, factor);
+}
+
+/* The tiles of few terms are narrow: rows of op(A), and rows of op(B). */
+static void configure_step(size_t k)
+{
+    const size_t words = k < BYTE_K ? (k + 3) / 4 : SIDE;
+    tile_config  config = {.palette = 1};
+    for (size_t t = 0; t < 8; t++) {
+        config.row_bytes[t] = (uint16_t)(t == 4 || t == 5 ? 4 * words : ROW_BYTES);
+        config.rows[t] = (uint8_t)(t >= 6 ? words : SIDE);
     }
-    s->is_narrow = most <= 126.0f;
-    return true;
+    memory_written();
+    _tile_loadconfig(&config);
 }
 
 static bool planes_step(size_t m, size_t n, size_t k, const drovek_planes *a, size_t lda,
@@ -270,7 +307,7 @@ static bool planes_step(size_t m, size_t n, size_t k, const drovek_planes *a, si
     s.m = m, s.n = n, s.k = k, s.w = w, s.n_clamped = 0;
     s.random.draws = draws, s.random.bits = NULL;
     if (a->low != NULL || b->low != NULL || !takes_step(&s, factor)) return false;
-    configure();
+    configure_step(k);
     fill_resident(&s);
     fill_moving(&s, 0);
     for (size_t i = 0; i < m; i += STEP_ROWS, turn ^= 1) multiply_step(&s, i, turn);

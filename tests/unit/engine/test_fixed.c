@@ -743,7 +743,7 @@ static void check_tiers(const char *model, size_t n_inputs, const char *precisio
 static void bytes_make_the_same_steps_in_every_tier(void **state)
 {
     (void)state;
-    check_tiers("mlp:20,9", FEATURES, "D8M8", false);
+    check_tiers("mlp:64,24", 600, "D8M8", false);
     check_tiers("mlp:130", 600, "D16M16", true);
     check_tiers("mlp:20", 600, "D8M16", false);
     check_tiers("mlp:20", 600, "D16M8?scales=channel", true);
