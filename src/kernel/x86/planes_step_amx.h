@@ -23,14 +23,14 @@ enum {
 };
 
 /* The random numbers of the next 64 weights, in the order of the tiles' columns.  One block for a
- * whole draw is drawn a draw ahead: it was written by narrower stores, whose cache line a load of
- * all of it waits for. */
+ * whole draw is drawn a draw ahead: it is written by narrower stores, for which a load of all of it
+ * would wait. */
 typedef struct step_random {
     const drovek_draws *draws;
     drovek_bits        *bits; /* NULL: none yet */
     const uint8_t      *block;
     __m512i             state; /* xorshift */
-    vec                 of[4], ahead[4];
+    vec                 of[4];
 } step_random;
 
 typedef struct step_product {
@@ -76,12 +76,6 @@ INLINE void draw(step_random *r, size_t left)
     r->block = r->bits->block;
 }
 
-INLINE void spread_block(step_random *r)
-{
-    const __m512i block = _mm512_loadu_si512(r->block);
-    spread_words(r->ahead, block, block);
-}
-
 /* left: weights, of which these are the next DROVEK_PLANES_DRAW. */
 INLINE void begin_draw(step_random *r, size_t left)
 {
@@ -90,12 +84,9 @@ INLINE void begin_draw(step_random *r, size_t left)
     if (is_first || r->bits->kind != DROVEK_BITS_FIXED) draw(r, left);
     if (r->bits->kind == DROVEK_BITS_XORSHIFT) r->state = _mm512_loadu_si512(r->bits->state);
     if (r->bits->kind != DROVEK_BITS_FIXED) return;
-    if (is_first) spread_block(r);
-    UNROLL
-    for (size_t t = 0; t < 4; t++) r->of[t] = r->ahead[t];
-    if (left <= DROVEK_PLANES_DRAW) return;
-    draw(r, left - DROVEK_PLANES_DRAW);
-    spread_block(r);
+    const __m512i block = _mm512_loadu_si512(r->block);
+    spread_words(r->of, block, block);
+    if (left > DROVEK_PLANES_DRAW) draw(r, left - DROVEK_PLANES_DRAW);
 }
 
 INLINE void next_random(step_random *r)
