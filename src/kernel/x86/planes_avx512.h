@@ -83,13 +83,14 @@ INLINE void round_blocks(const drovek_planes *p, float *to, const float *x, size
     if (kind == DROVEK_BITS_XORSHIFT && n > 0) _mm512_storeu_si512(bits->state, r);
 }
 
-/* Bytes alone, with one block for all of x[n]: 64 at a time; returns how many. */
-static size_t round_bytes(uint8_t *to, const float *x, size_t n, float unit, const uint8_t *block)
+/* Bytes alone, with one block for all of x[n]: 64 at a time; returns how many.  per: integers per
+ * unit of x. */
+static size_t round_bytes(uint8_t *to, const float *x, size_t n, float per, const uint8_t *block)
 {
     /* what packing, lane by lane, has made of four registers */
     const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     const __m512i words = _mm512_loadu_si512(block);
-    const vec     inverse = vec_set(1.0f / unit), most = vec_set(127.0f);
+    const vec     inverse = vec_set(per), most = vec_set(127.0f);
     const vec     random[2] = {random_of(_mm512_castsi512_si256(words)),
                                random_of(_mm512_extracti64x4_epi64(words, 1))};
     size_t        i = 0;
@@ -123,7 +124,7 @@ static void planes_round(const drovek_planes *p, float *to, const float *x, size
 {
     size_t at = 0;
     if (p->low == NULL && to == NULL && bits->kind == DROVEK_BITS_FIXED)
-        at = round_bytes(p->high, x, n, p->unit, bits->block);
+        at = round_bytes(p->high, x, n, 1.0f / p->unit, bits->block);
     const drovek_planes rest = drovek_planes_from(p, at);
     if (p->low != NULL) round_kinds(p, to, x, n, bits, 32767.0f);
     else round_kinds(&rest, to, x + at, n - at, bits, 127.0f);

@@ -104,14 +104,19 @@ INLINE void next_random(step_random *r)
 
 /* ---- weights ---- */
 
+typedef uint8_t weights_at[64];
+
+/* One instruction each, as the racy_ functions of lanes_avx512.h, at any address. */
 INLINE __m512i racy_load_weights(const int8_t *w)
 {
-    return _mm512_castps_si512(racy_load((const float *)(const void *)w, LANES));
+    __m512i v;
+    __asm__ volatile("vmovdqu64 %1, %0" : "=v"(v) : "m"(*(const weights_at *)(const void *)w));
+    return v;
 }
 
 INLINE void racy_store_weights(int8_t *w, __m512i v)
 {
-    racy_store((float *)(void *)w, _mm512_castsi512_ps(v), LANES);
+    __asm__ volatile("vmovdqu64 %1, %0" : "=m"(*(weights_at *)(void *)w) : "v"(v));
 }
 
 /* w + change, saturating, of 64 weights.  Changes of 32 bits in lanes that packing makes adjacent.
