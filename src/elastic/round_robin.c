@@ -13,6 +13,8 @@
  * a turn that nobody gives.  Wishes to halt travel with turns and RPCs, and reach worker 0 within a
  * round.  Worker 0 decides, at the end of its step: the message of the turn tells the others that
  * this round is the last.  Behind a last round no turn is under way: worker 0 begins again without.
+ * A wish that comes when a round is the last anyway, by the limit of the stretch, may stay under
+ * way in the turn to worker 0, and end the next stretch after one round: nothing is lost by it.
  *
  * The SEND of a turn is finished only before the next one, since the receiver may be parked.
  */

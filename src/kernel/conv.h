@@ -93,8 +93,8 @@ void drovek_conv_pool(drovek_conv *conv, const drovek_pool *p, float *to, uint8_
 
 /* The next pass of weights takes dy, the derivatives behind max pooling, and place, where its
  * maxima were, for those at y: 0 but at the maxima; all borrowed until that pass is over.  Of a
- * convolution that can: by `planes` in place, without a pass of data, and windows that cover y
- * once. */
+ * convolution that can: by `planes` and lines of images, without a pass of data, and windows that
+ * cover y once. */
 bool drovek_conv_can_take_pooled(const drovek_conv *conv, const drovek_pool *p);
 void drovek_conv_take_pooled(drovek_conv *conv, const drovek_pool *p, const drovek_planes *dy,
                              const uint8_t *place);

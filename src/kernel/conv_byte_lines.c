@@ -85,6 +85,7 @@ static drove_status decide(drovek_byte_lines *l, const drovek_table *kernels,
     if (l->n_together > n_strips) l->n_together = n_strips;
     if (is_faster(l, &kernels->planes->cost, v, max_rows)) return make_rest(l, size_bytes);
     drovek_byte_lines_fini(l);
+    *size_bytes -= l->n_strips * sizeof *l->strip;
     *l = (drovek_byte_lines){.strip = NULL};
     return DROVE_OK;
 }
@@ -155,7 +156,7 @@ static drovek_byte_pieces pieces_by(const drovek_conv_shape *t, size_t positions
 static size_t choose_positions(drovek_byte_lines *l)
 {
     size_t best = 0, least = SIZE_MAX;
-    for (size_t g = 1; g <= l->shape.w && g * l->shape.c < DROVEK_PLANES_K; g++) {
+    for (size_t g = 1; g <= l->shape.w && g * l->shape.c <= DROVEK_PLANES_K; g++) {
         size_t n_tiles = 0;
         l->pieces = pieces_by(&l->shape, g);
         for (size_t i = 0; i < l->n_strips; i++) {

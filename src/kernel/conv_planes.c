@@ -10,7 +10,7 @@
  * activation while it is in the cache.  Where one chunk has all windows of the input, the gradient
  * of the weights finds them there.
  *
- * Where that is faster there are no windows: images are multiplied in place (conv_byte_lines.h).
+ * Where that is faster there are no windows: lines of the images are multiplied (conv_byte_lines.h).
  *
  * Integers come by drovek_conv_take.
  */
@@ -264,7 +264,7 @@ static void multiply_and_pool(const drovek_conv *conv, const drovek_planes *wind
     }
 }
 
-/* Images in place.  Pooled, as many at a time as fill tiles and stay in the cache. */
+/* By lines of images.  Pooled, as many at a time as fill tiles and stay in the cache. */
 static void forward_lines(drovek_conv *conv, const drovek_planes *weight, const float *b, float *y,
                           size_t n_rows, drovek_planes_end *end)
 {
@@ -360,7 +360,7 @@ static void weights(drovek_conv *conv, const float *x, const float *dy, float *d
     conv->pooled_dy.pool = NULL;
 }
 
-/* The same as gather, in place. */
+/* The same as gather, by lines of images. */
 static void gather_lines(drovek_conv *conv, float *dx, size_t n_rows, bool adds)
 {
     integer_conv *v = conv->state;

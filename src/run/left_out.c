@@ -1,9 +1,9 @@
 /* run/left_out.c - examples that a run which goes on leaves out, or uses again, since its workers
  * or batches are others now: said in one line.  Declared in run/control.h.
  *
- * Another number of workers goes on at a whole round of its own, so batches of a round that was cut
- * are left out, and so are those that workers had not begun that were behind the others
- * (loop/rounds.c).  Batches of another size go on at one that begins before where the last ended.
+ * Another number of workers goes on at a whole round of its own.  So batches of a round that was
+ * cut are left out, and so are those that a worker behind the others had not begun (loop/rounds.c).
+ * Batches of another size go on with one that begins before the last one's end.
  */
 #include "run/control.h"
 

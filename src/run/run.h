@@ -148,7 +148,7 @@ struct drove_run {
     drove_standing standing;
     uint64_t       since_ns;        /* training time when these workers began; before: others */
     uint64_t       logged_examples; /* of the last record of the log */
-    bool           has_logged;      /* there is one */
+    bool           has_logged;      /* there is one, of these parameters */
     uint64_t       logged_ns;       /* training time at the last record of the log ... */
     uint64_t      *logged_busy_ns;  /* [plan.n_groups] ... and each group's busy time; NULL: 0 */
     /* [n_params] parameters of the best evaluation; NULL before */

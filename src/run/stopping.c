@@ -55,6 +55,7 @@ static drove_status step_back(drove_run *run, double factor)
     DROVE_TRY(drove__sync_restore(sync, atomic_load(&sync->published), &back, NULL));
     forget_own_state(run);
     run->theta_is_current = false;
+    run->has_logged = false; /* not of these parameters */
     run->standing.back_off *= factor;
     run->optim->back_off = run->standing.back_off;
     run->standing.n_stalled = 0;

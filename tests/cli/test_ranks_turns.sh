@@ -31,6 +31,7 @@ check() {
         [ ! -f run/state.safetensors ] || break
         sleep 0.02
     done
+    [ -f run/state.safetensors ] || fail "$library: $name: no state within a minute: $(cat err.txt)"
     sleep 0.5
     kill -INT "$(process_of "$which")"
     wait $job || status=$?

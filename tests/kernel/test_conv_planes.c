@@ -189,6 +189,7 @@ static void check_in_place(const drovek_table *tier)
                                         conv_shape(9, 5, 8, 16, 1, square(3, 1, 2, 1)),
                                         conv_shape(16, 9, 9, 8, 1, square(3, 2, 0, 1)),
                                         conv_shape(1, 14, 14, 20, 1, square(5, 1, 0, 1)),
+                                        conv_shape(16, 2, 3, 2048, 1, square(1, 1, 0, 1)),
                                         conv_shape(12, 6, 7, 10, 1,
                                                    (drovek_window){2, 3, 1, 1, 1, 0, 1, 1})};
     if (tier->integers == NULL) return;

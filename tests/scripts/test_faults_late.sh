@@ -23,6 +23,8 @@ said, does = outcome("echo a", 30)
 assert said == b"a\n", said
 said, does = outcome("sleep 100", 1)  # asleep: hangs, and where is said
 assert said is None and "sleep S" in does, (said, does)
+said, does = outcome("sleep 100 & exit 3", 1)  # what it started hangs
+assert said is None and does == "has ended, but not what it started", (said, does)
 said, does = outcome("while :; do :; done", 1)  # had its time, or had ten times the limit
 assert said is None and "bash R" in does, (said, does)
 

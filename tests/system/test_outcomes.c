@@ -231,8 +231,9 @@ static void infinite_parameters_are_a_crash_whatever_the_loss(void **state)
     drove__modelfile_fini(&best);
 }
 
-/* Number of records; fails the test unless each has more examples than the one before. */
-static unsigned read_log(const char *path)
+/* Number of records, and the last one's loss; fails the test unless each has at least as many
+ * examples as the one before, and more if is_once. */
+static unsigned read_log(const char *path, bool is_once, double *loss)
 {
     char line[4096];
     long long before = -1;
@@ -242,8 +243,9 @@ static unsigned read_log(const char *path)
     while (fgets(line, sizeof line, f) != NULL) {
         json_t *record = json_loads(line, 0, NULL);
         long long examples = json_integer_value(json_object_get(record, "examples"));
-        if (examples <= before) fail_msg("%lld examples behind %lld", examples, before);
+        if (examples < before + is_once) fail_msg("%lld examples behind %lld", examples, before);
         before = examples;
+        *loss = json_number_value(json_object_get(record, "loss"));
         json_decref(record);
         n++;
     }
@@ -271,12 +273,35 @@ static void an_evaluation_is_logged_once(void **state)
     set(&opt, "eval_every", "1");
     set(&opt, "until", "epochs=3");
     set(&opt, "log", "once.jsonl");
+    double loss;
     if (drove_run_create(&opt, &run) != DROVE_OK) fail_msg("%s", drove_error_text());
     drove_run_set_callbacks(run, &callbacks);
     if (drove_run_train(run, &result) != DROVE_OK) fail_msg("%s", drove_error_text());
-    assert_int_equal(read_log("once.jsonl"), 4);
+    assert_int_equal(read_log("once.jsonl", true, &loss), 4);
     drove_result_destroy(result);
     drove_run_destroy(run);
+}
+
+/* But other parameters are: those that a plateau in the last epoch goes back to. */
+static void the_end_behind_a_plateau_is_logged(void **state)
+{
+    (void)state;
+    drove_options opt = small_run();
+    drove_progress end;
+    double loss;
+    set(&opt, "data", "synth:logistic?n=2000&d=4");
+    set(&opt, "model", "logistic");
+    set(&opt, "batch", "10");
+    set(&opt, "lr", "300");
+    set(&opt, "schedule", "plateau:0.2?patience=1&cuts=3");
+    set(&opt, "eval_every", "1");
+    set(&opt, "until", "epochs=1");
+    set(&opt, "log", "plateau.jsonl");
+    drove_result *result = run(&opt);
+    drove_result_final(result, &end);
+    assert_int_equal(read_log("plateau.jsonl", false, &loss), 3);
+    assert_float_equal(loss, end.loss, 1e-6);
+    drove_result_destroy(result);
 }
 
 int main(void)
@@ -292,6 +317,7 @@ int main(void)
         cmocka_unit_test(a_batch_beyond_the_data_is_all_of_them),
         cmocka_unit_test(infinite_parameters_are_a_crash_whatever_the_loss),
         cmocka_unit_test(an_evaluation_is_logged_once),
+        cmocka_unit_test(the_end_behind_a_plateau_is_logged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
