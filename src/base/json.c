@@ -22,8 +22,8 @@ void drove__json_add(json_t **list, json_t *value)
     *list = NULL;
 }
 
-/* errno alone tells that characters were left out, but it does not prove it (base/available.h): then the
- * text is made anew, and must be the same. */
+/* errno alone tells that characters were left out, but it does not prove it (base/available.h):
+ * then the text is made anew, and must be the same. */
 char *drove__json_dump(const json_t *value, size_t flags)
 {
     errno = 0;

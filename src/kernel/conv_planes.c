@@ -10,7 +10,8 @@
  * activation while it is in the cache.  Where one chunk has all windows of the input, the gradient
  * of the weights finds them there.
  *
- * Where that is faster there are no windows: lines of the images are multiplied (conv_byte_lines.h).
+ * Where that is faster there are no windows: lines of the images are multiplied
+ * (conv_byte_lines.h).
  *
  * Integers come by drovek_conv_take.
  */

@@ -1,5 +1,5 @@
 # Calls of the system that fail: a short walk of scripts/faults, and messages that must be these.
-# ctest: timeout=400
+# ctest: timeout=900
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 faults=$DROVE_BUILD_DIR/tests/faults/libdrove_faults.so
