@@ -279,7 +279,9 @@ static void check_nearest_sums(const task *t, int32_t *sum)
     for (size_t v = N_VALUES; v < 2 * N_VALUES; v++)
         n_wanted += t->expected[v] != floor(t->expected[v]);
     assert_int_equal(count_biased(t, sum, &n_places), n_wanted);
-    assert_true(n_wanted > 0 && n_places > 0);
+    assert_true(n_wanted > 0);
+    /* a sanitizer's fewer roundings do not tell about single places of large blocks */
+    if (N_ROUNDINGS >= 1000000) assert_true(n_places > 0);
 }
 
 /* Whatever the seed, and however often. */
