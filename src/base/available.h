@@ -19,8 +19,8 @@ uint64_t drove__memory_most(void);
 unsigned drove__processors_available(void);
 
 /* For those who know by errno alone that a library found no memory: the C library leaves ENOMEM
- * behind also where it found some in another way.  Is there, now, for a text of so many bytes and
- * what is made of it?  Any thread. */
+ * behind also where it found some in another way.  Whether there is memory now for parsing a text
+ * of so many bytes.  Any thread. */
 bool drove__memory_is_there(size_t size_bytes);
 
 #endif

@@ -10,7 +10,7 @@
  * The turn orders all work, so bits do not depend on timing.  An update is one step of one worker.
  *
  * Over ranks all workers must stop after the same round, as one that goes on alone would wait for
- * a turn that nobody gives.  Wishes to halt travel with turns and RPCs, and reach worker 0 within a
+ * a turn that never comes.  Wishes to halt travel with turns and RPCs, and reach worker 0 within a
  * round.  Worker 0 decides, at the end of its step: the message of the turn tells the others that
  * this round is the last.  Behind a last round no turn is under way: worker 0 begins again without.
  * A wish that comes when a round is the last anyway, by the limit of the stretch, may stay under

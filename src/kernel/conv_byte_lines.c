@@ -191,7 +191,7 @@ static size_t whole_tiles(const drovek_byte_lines *l, size_t positions, size_t i
     return (size_t)(last - first) * l->pieces.n_tiles;
 }
 
-/* Strip i, whose whole windows begin at tile `tile` of op(B); what is beyond the image is left out.
+/* Strip i, whose whole windows begin at tile `tile` of op(B); parts beyond the image are left out.
  * After each period of strips the same windows are so many pieces further. */
 static void set_strip(drovek_byte_lines *l, size_t positions, size_t i, size_t tile)
 {

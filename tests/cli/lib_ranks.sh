@@ -52,6 +52,30 @@ ranks_for() {
     [ "$status" = "$wanted" ] || fail "$library: $*: expected status $wanted, found $status: $(cat err.txt)"
 }
 
+# Until there is run/state.safetensors, for at most a minute.
+wait_for_state() {
+    local i
+    for ((i = 0; i < 3000; i++)); do
+        [ ! -f run/state.safetensors ] || return 0
+        sleep 0.02
+    done
+    fail "$library: no state within 60 s: $(cat err.txt)"
+}
+
+# Of two ranks, run by a launcher into run/: once there is a state, rank 1 stands still while rank 0 trains on, gets SIGINT
+# and waits for it.
+halt_one_behind() {
+    local rank
+    wait_for_state
+    mapfile -t rank < <(ranks_of run)
+    [ ${#rank[@]} = 2 ] || fail "$library: expected 2 ranks, found ${#rank[@]}: $(cat err.txt)"
+    kill -STOP "${rank[1]}"
+    sleep 0.2
+    kill -INT "${rank[0]}"
+    sleep 0.1
+    kill -CONT "${rank[1]}"
+}
+
 # TEXT: what drove itself said is one line, with this in it.
 says() {
     [ "$(grep -c '^drove: ' err.txt)" = 1 ] || fail "$library: expected one line of drove: $(cat err.txt)"

@@ -14,18 +14,7 @@ for name in $libraries; do
     timeout 120 "${launch[@]}" -n 2 "$DROVE" train --defaults classic --data "$data" $options --until epochs=1000 \
         --save-every seconds=0.5 --out "$PWD/run" >out.txt 2>err.txt </dev/null &
     job=$!
-    for ((i = 0; i < 3000; i++)); do
-        [ ! -f run/state.safetensors ] || break
-        sleep 0.02
-    done
-    mapfile -t rank < <(ranks_of run)
-    [ ${#rank[@]} = 2 ] || fail "$library: expected 2 ranks, found ${#rank[@]}: $(cat err.txt)"
-    # Rank 1 stands still while rank 0 trains on, and then gets its signal.
-    kill -STOP "${rank[1]}"
-    sleep 0.2
-    kill -INT "${rank[0]}"
-    sleep 0.1
-    kill -CONT "${rank[1]}"
+    halt_one_behind
     status=0
     wait $job || status=$?
     [ -f run/state.safetensors ] || fail "$library: no state (status $status): $(cat err.txt)"

@@ -35,17 +35,7 @@ for name in $libraries; do
     timeout 120 "${launch[@]}" -n 2 "$DROVE" train --defaults classic $options --strategy psgd-async --quiet \
         --until epochs=100000 --save-every seconds=0.5 --out "$PWD/run" >out.txt 2>err.txt </dev/null &
     job=$!
-    for ((i = 0; i < 3000; i++)); do
-        [ ! -f run/state.safetensors ] || break
-        sleep 0.02
-    done
-    mapfile -t rank < <(ranks_of run)
-    [ ${#rank[@]} = 2 ] || fail "$library: expected 2 ranks, found ${#rank[@]}: $(cat err.txt)"
-    kill -STOP "${rank[1]}"
-    sleep 0.2
-    kill -INT "${rank[0]}"
-    sleep 0.1
-    kill -CONT "${rank[1]}"
+    halt_one_behind
     wait $job || true
     # 250 batches of 8 examples in an epoch: all are whole.  Three workers go on at a multiple of 3.
     wanted=$(python3 - run/state.safetensors <<'PYTHON'

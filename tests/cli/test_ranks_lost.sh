@@ -17,11 +17,7 @@ start() {
         "$DROVE" train --defaults classic $small --strategy "$strategy" --until seconds=100 --save-every seconds=0.2 --out run "$@" \
         >out.txt 2>err.txt </dev/null &
     job=$!
-    for ((i = 0; i < 600; i++)); do
-        [ ! -f run/state.safetensors ] || break
-        sleep 0.1
-    done
-    [ -f run/state.safetensors ] || fail "$library: no state within 60 s: $(cat err.txt)"
+    wait_for_state
     sleep 0.3
     victim=$(basename pids/2.*)
     victim=${victim#2.}

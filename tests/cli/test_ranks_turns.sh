@@ -27,11 +27,7 @@ check() {
     timeout 120 "${launch[@]}" -n 3 "$DROVE" train --defaults classic $options --strategy "$name" "$@" \
         --until epochs=100000 --save-every seconds=0.3 --out "$PWD/run" >out.txt 2>err.txt </dev/null &
     job=$!
-    for ((i = 0; i < 3000; i++)); do
-        [ ! -f run/state.safetensors ] || break
-        sleep 0.02
-    done
-    [ -f run/state.safetensors ] || fail "$library: $name: no state within a minute: $(cat err.txt)"
+    wait_for_state
     sleep 0.5
     kill -INT "$(process_of "$which")"
     wait $job || status=$?

@@ -1,4 +1,4 @@
-/* tests/cuda/device.c - which devices the stand-in has, and what they say of themselves. */
+/* tests/cuda/device.c - the devices of the stand-in, and their properties. */
 #include "fault.h"
 #include "runtime.h"
 

@@ -294,7 +294,7 @@ static void mistakes_are_refused(void **state)
     drove__schedule_destroy(NULL);
 }
 
-/* Additions that nobody ordered, in each order; the one that was ordered still counts. */
+/* Additions that the schedule does not name are refused, in each order; the named one counts. */
 static void additions_must_be_ordered(void **state)
 {
     (void)state;
