@@ -215,8 +215,9 @@ static drove_status run_calibrate(const drove_bench_context *context, json_t **r
     char *path = NULL;
     calibration *k = calloc(1, sizeof *k);
     if (k == NULL) return drove__fail_nomem("a calibration", sizeof *k);
-    drove_status status = drove__linear_bench_init(&k->bench, context);
-    if (status == DROVE_OK && context->out == NULL) status = drove__throughput_path(&path);
+    drove_status status = DROVE_OK;
+    drove__linear_bench_init(&k->bench, context);
+    if (context->out == NULL) status = drove__throughput_path(&path);
     if (status == DROVE_OK)
         status = calibrate(k, context->out != NULL ? context->out : path, result);
     drove__linear_bench_fini(&k->bench);

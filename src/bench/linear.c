@@ -14,17 +14,14 @@ static const double DENSITY = 0.03;
 
 /* ---- for all benchmarks of such steps ---- */
 
-drove_status drove__linear_bench_init(drove_linear_bench *b, const drove_bench_context *context)
+void drove__linear_bench_init(drove_linear_bench *b, const drove_bench_context *context)
 {
     *b = (drove_linear_bench){.context = context, .density = DENSITY};
-    DROVE_TRY(drove__plan_strategy(&drove__plan_registry, "hogwild", &b->sync));
-    return drove__spec_parse("hogwild", &b->spec);
 }
 
 void drove__linear_bench_fini(drove_linear_bench *b)
 {
     drove__measure_data_destroy(b->data);
-    drove__spec_fini(&b->spec);
 }
 
 static bool same_shape(const drove_measure_shape *a, const drove_measure_shape *b)
@@ -50,17 +47,19 @@ static drove_status take_data(drove_linear_bench *b, const drove_precision *prec
     return drove__measure_data_create(&shape, &b->data);
 }
 
-drove_status drove__linear_bench_run(drove_linear_bench *b, const drove_linear_case *c,
-                                     drove_measured *out)
+static drove_status measure_case(drove_linear_bench *b, const drove_linear_case *c,
+                                 const drove_spec *spec, drove_measured *out)
 {
     drove_precision precision;
+    const drove_sync_ops *sync;
+    DROVE_TRY(drove__plan_strategy(&drove__plan_registry, spec->name, &sync));
     DROVE_TRY(drove__precision_resolve(c->signature, c->is_sparse, &precision));
     DROVE_TRY(take_data(b, &precision, c));
     drove_measure_job job = {.topo = b->context->topo,
                              .bind = DROVE_BIND_COMPACT,
                              .kernels = &b->context->kernels,
-                             .sync = b->sync,
-                             .spec = &b->spec,
+                             .sync = sync,
+                             .spec = spec,
                              .n_threads = c->n_threads,
                              .precision = precision.text,
                              .rounding = "shared",
@@ -68,6 +67,23 @@ drove_status drove__linear_bench_run(drove_linear_bench *b, const drove_linear_c
                              .hints = true,
                              .seconds = c->seconds};
     return drove__measure(b->data, &job, out);
+}
+
+static const char shared_model[] = "hogwild";
+
+static const char *strategy_of(const drove_linear_case *c)
+{
+    return c->strategy != NULL ? c->strategy : shared_model;
+}
+
+drove_status drove__linear_bench_run(drove_linear_bench *b, const drove_linear_case *c,
+                                     drove_measured *out)
+{
+    drove_spec spec;
+    DROVE_TRY(drove__spec_parse(strategy_of(c), &spec));
+    drove_status status = measure_case(b, c, &spec, out);
+    drove__spec_fini(&spec);
+    return status;
 }
 
 /* ---- Table 2, and 4 bits ---- */
@@ -102,10 +118,11 @@ static json_t *row_json(const line *l, const drove_linear_case *c, const drove_m
     const bool has_paper = l->row != NO_ROW && c->n_threads == 1; /* whose figures are of one */
     double paper = has_paper ? drove__throughput_paper.row[c->is_sparse][l->row].gnps : 1.0;
     json_t *row =
-        json_pack("{s:s, s:s, s:i, s:i, s:f, s:f, s:f, s:f}", "signature", c->signature, "problem",
-                  c->is_sparse ? "sparse" : "dense", "features", (int)c->n_features, "threads",
-                  (int)c->n_threads, "gnps", m->gnps, "gnps_median", m->gnps_median, "gb_per_s",
-                  m->gnps * m->bytes_per_number, "read_gb_per_s", m->read_gb_per_s);
+        json_pack("{s:s, s:s, s:i, s:i, s:s, s:f, s:f, s:f, s:f}", "signature", c->signature,
+                  "problem", c->is_sparse ? "sparse" : "dense", "features", (int)c->n_features,
+                  "threads", (int)c->n_threads, "strategy", strategy_of(c), "gnps", m->gnps,
+                  "gnps_median", m->gnps_median, "gb_per_s", m->gnps * m->bytes_per_number,
+                  "read_gb_per_s", m->read_gb_per_s);
     drove__json_set(&row, "paper_gnps", has_paper ? json_real(paper) : json_null());
     drove__json_set(&row, "of_paper", has_paper ? json_real(m->gnps / paper) : json_null());
     drove__json_set(&row, "windows", json_integer(m->n_windows));
@@ -113,6 +130,19 @@ static json_t *row_json(const line *l, const drove_linear_case *c, const drove_m
     return row;
 }
 
+/* What --strategy auto takes for sparse data of this shape (run/strategy_counts.c). */
+static const char replicas[] = "replicas?merge=sum&period=64";
+
+static drove_status run_row(drove_linear_bench *b, const line *l, const drove_linear_case *c,
+                            json_t **rows)
+{
+    drove_measured m;
+    DROVE_TRY(drove__linear_bench_run(b, c, &m));
+    drove__json_add(rows, row_json(l, c, &m));
+    return DROVE_OK;
+}
+
+/* One thread, all on one model, and all on replicas that meet. */
 static drove_status run_rows(drove_linear_bench *b, uint64_t n_bytes, json_t **rows)
 {
     const drove_bench_context *context = b->context;
@@ -122,13 +152,14 @@ static drove_status run_rows(drove_linear_bench *b, uint64_t n_bytes, json_t **r
                                .is_sparse = l.is_sparse,
                                .n_features = FEATURES,
                                .n_bytes = n_bytes,
+                               .n_threads = 1,
                                .seconds = context->seconds};
-        for (c.n_threads = 1; c.n_threads <= context->n_threads;
-             c.n_threads += context->n_threads > 1 ? context->n_threads - 1 : 1) {
-            drove_measured m;
-            DROVE_TRY(drove__linear_bench_run(b, &c, &m));
-            drove__json_add(rows, row_json(&l, &c, &m));
-        }
+        DROVE_TRY(run_row(b, &l, &c, rows));
+        if (context->n_threads == 1) continue;
+        c.n_threads = context->n_threads;
+        DROVE_TRY(run_row(b, &l, &c, rows));
+        c.strategy = replicas;
+        DROVE_TRY(run_row(b, &l, &c, rows));
     }
     return DROVE_OK;
 }
@@ -142,8 +173,8 @@ static drove_status run_linear(const drove_bench_context *context, json_t **resu
     drove__json_set(result, "seconds", json_real(context->seconds));
     drove__json_set(result, "density", json_real(DENSITY));
     drove__json_set(result, "rounding", json_string("shared"));
-    drove_status status = drove__linear_bench_init(&b, context);
-    if (status == DROVE_OK) status = run_rows(&b, n_bytes, &rows);
+    drove__linear_bench_init(&b, context);
+    drove_status status = run_rows(&b, n_bytes, &rows);
     drove__json_set(result, "rows", rows);
     drove__linear_bench_fini(&b);
     return status;
@@ -157,7 +188,7 @@ static double number_of(const json_t *row, const char *key)
 }
 
 static const json_t *find_row(const json_t *rows, const char *signature, const char *problem,
-                              bool is_one)
+                              bool is_one, const char *strategy)
 {
     size_t i;
     const json_t *r;
@@ -165,7 +196,8 @@ static const json_t *find_row(const json_t *rows, const char *signature, const c
     {
         if (strcmp(json_string_value(json_object_get(r, "signature")), signature) == 0 &&
             strcmp(json_string_value(json_object_get(r, "problem")), problem) == 0 &&
-            (json_integer_value(json_object_get(r, "threads")) == 1) == is_one)
+            (json_integer_value(json_object_get(r, "threads")) == 1) == is_one &&
+            strcmp(json_string_value(json_object_get(r, "strategy")), strategy) == 0)
             return r;
     }
     return NULL;
@@ -179,18 +211,25 @@ static void print_figure(const json_t *row, const char *key, int places, FILE *s
     else fprintf(stream, "%9s", "-");
 }
 
+/* A row of all threads beside that of one. */
+static void print_ratio(const json_t *all, const json_t *one, FILE *stream)
+{
+    if (all != NULL) fprintf(stream, "%9.2f", number_of(all, "gnps") / number_of(one, "gnps"));
+    else fprintf(stream, "%9s", "-");
+}
+
 static void print_line(const line *l, const json_t *rows, FILE *stream)
 {
     const char *problem = l->is_sparse ? "sparse" : "dense";
-    const json_t *one = find_row(rows, l->signature, problem, true);
-    const json_t *all = find_row(rows, l->signature, problem, false);
+    const json_t *one = find_row(rows, l->signature, problem, true, shared_model);
+    const json_t *all = find_row(rows, l->signature, problem, false, shared_model);
     fprintf(stream, "%-15s", l->signature);
     print_figure(one, "paper_gnps", 3, stream);
     print_figure(one, "gnps", 3, stream);
     print_figure(one, "of_paper", 2, stream);
     print_figure(all, "gnps", 3, stream);
-    if (all != NULL) fprintf(stream, "%9.2f", number_of(all, "gnps") / number_of(one, "gnps"));
-    else fprintf(stream, "%9s", "-");
+    print_ratio(all, one, stream);
+    print_ratio(find_row(rows, l->signature, problem, false, replicas), one, stream);
     fprintf(stream, "%9.2f\n", number_of(one, "gb_per_s") / number_of(one, "read_gb_per_s"));
 }
 
@@ -199,14 +238,15 @@ static void print_linear(const json_t *result, FILE *stream)
     const json_t *rows = json_object_get(result, "rows");
     fprintf(stream,
             "GNPS: 10^9 dataset numbers (sparse, 3 %%: stored ones) a second; %d features,\n"
-            "%.4g GiB.  T1, Tt: with one thread, with all.  read: bytes/s of T1 over\n"
+            "%.4g GiB.  T1, Tt: with one thread, with all on one model.  Tr: on replicas\n"
+            "that meet, %s.  read: bytes/s of T1 over\n"
             "those of reading alone.\n",
-            FEATURES, number_of(result, "bytes") / 0x1p30);
+            FEATURES, number_of(result, "bytes") / 0x1p30, replicas);
     for (int i = 0; i < N_LINES; i++) {
         const line l = line_at(i, true);
         if (i == 0 || i == N_LINES - DROVE_THROUGHPUT_ROWS)
-            fprintf(stream, "\n%-15s%9s%9s%9s%9s%9s%9s\n", l.is_sparse ? "sparse" : "dense",
-                    "paper T1", "T1", "ratio", "Tt", "Tt / T1", "read");
+            fprintf(stream, "\n%-15s%9s%9s%9s%9s%9s%9s%9s\n", l.is_sparse ? "sparse" : "dense",
+                    "paper T1", "T1", "ratio", "Tt", "Tt / T1", "Tr / T1", "read");
         print_line(&l, rows, stream);
     }
 }

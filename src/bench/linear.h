@@ -11,20 +11,18 @@
 
 typedef struct drove_linear_bench {
     const drove_bench_context *context;
-    const drove_sync_ops      *sync;
-    drove_spec                 spec;
     double                     density;
     /* the examples in hand, of this shape */
     drove_measure_data *data; /* NULL: none yet */
     drove_measure_shape shape;
 } drove_linear_bench;
 
-/* Errors: DROVE_E_NOMEM. */
-drove_status drove__linear_bench_init(drove_linear_bench *b, const drove_bench_context *context);
-void         drove__linear_bench_fini(drove_linear_bench *b);
+void drove__linear_bench_init(drove_linear_bench *b, const drove_bench_context *context);
+void drove__linear_bench_fini(drove_linear_bench *b);
 
 typedef struct drove_linear_case {
     const char *signature;
+    const char *strategy; /* spec; NULL: "hogwild" */
     bool        is_sparse;
     size_t      n_features;
     uint64_t    n_bytes;
@@ -32,7 +30,7 @@ typedef struct drove_linear_case {
     double      seconds;
 } drove_linear_case;
 
-/* Rounding shared, hints, batch 1, HOGWILD!.  Errors: those of drove__measure. */
+/* Rounding shared, hints, batch 1.  Errors: those of drove__measure. */
 drove_status drove__linear_bench_run(drove_linear_bench *b, const drove_linear_case *c,
                                      drove_measured *out);
 

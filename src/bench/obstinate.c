@@ -190,7 +190,8 @@ static drove_status add_here(drove_linear_bench *b, const struct problem *p, siz
 static drove_status run_here(const drove_bench_context *context, json_t **rows)
 {
     drove_linear_bench b;
-    drove_status status = drove__linear_bench_init(&b, context);
+    drove_status status = DROVE_OK;
+    drove__linear_bench_init(&b, context);
     for (size_t p = 0; p < DROVE_COUNT(problems) && context->n_threads > 1; p++)
         for (unsigned log = HERE_LEAST_LOG; log <= HERE_MOST_LOG && !problems[p].is_sparse;
              log += 2)

@@ -72,6 +72,15 @@ static bool next_plain(drove_worker *w, drove_task *task, drove_batch *batch, dr
     return true;
 }
 
+bool drove__batches_more(drove_worker *w, drove_task *task, drove_batch *batch)
+{
+    drove_source *from = w->loop->source;
+    if (from->ops->more == NULL || w->loader != NULL || w->loop->stream != NULL) return false;
+    if (w->n_ahead > 0 || !from->ops->more(from, w->index, task)) return false;
+    *batch = rows_of(w, w->in_hand, task);
+    return true;
+}
+
 void drove__batches_stage(drove_worker *w)
 {
     drove_source *from = w->loop->source;

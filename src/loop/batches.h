@@ -17,6 +17,9 @@
 /* false: none until the next open.  A batch that could not be loaded is *status, with its text. */
 bool drove__batches_next(drove_worker *w, drove_task *task, drove_batch *batch,
                          drove_status *status);
+/* The next of several batches that the worker has claimed at once.  false: none is left, or the
+ * source must be asked first. */
+bool drove__batches_more(drove_worker *w, drove_task *task, drove_batch *batch);
 /* The engine has read the batch in hand, or the worker parks. */
 void drove__batches_end(drove_worker *w);
 /* While the device computes: the batch after this one, if it can be known now, begins to be copied.

@@ -262,7 +262,7 @@ static void fill_strategy(const drove_run *run, drove_strategy_facts *out)
                                   .n = p->n,
                                   .chosen = p->chosen,
                                   .seconds = p->seconds,
-                                  .margin = drove__strategy_probe_margin};
+                                  .margin = p->margin};
     for (unsigned i = 0; i < p->n; i++) {
         const drove_rival *r = &p->rival[i];
         const drove_probe_piece *last = r->n_pieces > 0 ? &r->piece[r->n_pieces - 1] : NULL;

@@ -7,7 +7,7 @@
 #include "run/control.h"
 #include "run/progress.h"
 #include "run/registry.h"
-#include "run/trials.h"
+#include "run/strategy_counts.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -16,39 +16,56 @@
 
 /* ---- candidates ---- */
 
-enum { ONE_THREAD, HALF, ALL }; /* of the threads allowed */
+enum { ONE_THREAD, TWO, HALF, ALL }; /* of the threads allowed */
+enum {                               /* where it is tried */
+       IN_CONTEST = 1,               /* of a run that is long enough for losses to be compared */
+       BY_SPEED = 2,                 /* of a short one */
+};
+/* By what a meeting of replicas costs. */
+enum {
+    CHEAP = 1 << DROVE_MEETING_CHEAP,
+    SELDOM = 1 << DROVE_MEETING_SELDOM,
+    DEAR = 1 << DROVE_MEETING_DEAR
+};
 
 typedef struct candidate {
     const char *strategy;
     int threads;
     unsigned least; /* threads allowed, fewer: not tried */
+    unsigned where, meeting;
 } candidate;
 
 /* Ascending by threads; of as many, those that lose fewest steps first. */
 static const candidate candidates[] = {
-    {.strategy = "sequential", .threads = ONE_THREAD, .least = 1},
-    {.strategy = "hogwild", .threads = HALF, .least = 4},
-    {.strategy = "hogwild", .threads = ALL, .least = 2},
-    {.strategy = "replicas?merge=sum", .threads = ALL, .least = 2},
-    {.strategy = "sync", .threads = ALL, .least = 4},
+    {"sequential", ONE_THREAD, 1, IN_CONTEST | BY_SPEED, CHEAP | SELDOM | DEAR},
+    {"hogwild", TWO, 2, BY_SPEED, DEAR},
+    {"replicas?merge=sum", TWO, 2, BY_SPEED, CHEAP},
+    {"replicas?merge=sum&period=64", TWO, 2, BY_SPEED, SELDOM},
+    {"hogwild", HALF, 4, IN_CONTEST, CHEAP | SELDOM | DEAR},
+    {"hogwild", ALL, 2, IN_CONTEST, CHEAP | SELDOM | DEAR},
+    {"replicas?merge=sum", ALL, 2, IN_CONTEST, CHEAP},
+    {"replicas?merge=sum&period=64", ALL, 2, IN_CONTEST, SELDOM},
+    {"sync", ALL, 4, IN_CONTEST, CHEAP | SELDOM | DEAR},
 };
 
 static const double PROBE_PART = 0.1, MOST_PROBE_S = 10.0; /* of a run; of any run */
 static const double LEAST_RUN_S = 1.0;                     /* of training, by counts */
-/* A run that may end sooner is taken to last so much of its budget. */
-static const double TARGET_PART = 0.1, PATIENCE_PART = 0.2, USUAL_EPOCHS = 10.0;
-/* One core by counts: an example, and a multiply-add of dense and sparse data and of a network. */
-static const double EXAMPLE_S = 0.5e-6, DENSE_S = 1e-10, SPARSE_S = 1e-9, NETWORK_S = 3e-11;
 
 /* The first piece, of the budget of each rival; not less than the system takes to give all threads
  * a core. */
 static const double FIRST_PIECE_PART = 1.0 / 24.0, LEAST_PIECE_S = 0.004, MOST_PIECE_S = 0.25;
 enum { LEAST_PIECES = 3, MOST_SAMPLE = 4096, LEAST_SAMPLE = 256 };
+static const double COLD_S = 5e-9;   /* of a parameter: until its vectors are mapped and near */
 static const double SAMPLE_S = 0.01; /* a loss of the sample, by counts */
+/* A run too short for that, whose progress is known: LEAST_PIECES of LEAST_PIECE_S of two. */
+static const double BY_SPEED_S = 2 * LEAST_PIECES * 0.004;
 
 /* Rates within a tenth of each other are alike. */
 static const double TIE = 0.9;
 const double drove__strategy_probe_margin = 1.1;
+/* By speed alone, about as fast is enough: nobody waits for the other thread, so it costs nothing
+ * while its core is taken by others, and they may be gone after the few milliseconds of a probe. */
+const double drove__strategy_speed_margin = 0.9;
 /* After so many pieces: a candidate with a smaller rate than `least` is out, and one with `clear`
  * ends the probe.  After the last nothing is open: near a tie there is little to gain. */
 static const struct {
@@ -151,6 +168,19 @@ static double speed_ratio(const drove_rival *one, const drove_rival *other)
     return fmin(median(ratio, n), fastest_other / fastest_one);
 }
 
+double drove__strategy_probe_speed(const drove_rival *one, const drove_rival *other)
+{
+    double fastest_one = 0.0, fastest_other = 0.0;
+    unsigned n = one->n_pieces < other->n_pieces ? one->n_pieces : other->n_pieces;
+    if (n == 0) return NAN;
+    for (unsigned i = n > 1 ? 1 : 0; i < n; i++) {
+        fastest_one = fmax(fastest_one, speed(one, i));
+        fastest_other = fmax(fastest_other, speed(other, i));
+    }
+    if (fastest_one == 0.0) return NAN;
+    return isfinite(other->piece[other->n_pieces - 1].loss) ? fastest_other / fastest_one : 0.0;
+}
+
 double drove__strategy_probe_rate(const drove_rival *one, const drove_rival *other,
                                   double loss_first)
 {
@@ -180,7 +210,7 @@ static double best_rate(const drove_strategy_probe *p)
 unsigned drove__strategy_probe_choose(const drove_strategy_probe *p)
 {
     double best = best_rate(p);
-    if (best < drove__strategy_probe_margin) return 0;
+    if (best < p->margin) return 0;
     for (unsigned i = 1; i < p->n; i++)
         if (drove__strategy_probe_is_measured(&p->rival[i]) && p->rival[i].rate >= TIE * best)
             return i;
@@ -200,41 +230,13 @@ bool drove__strategy_probe_is_clear(const drove_strategy_probe *p)
     return false;
 }
 
-/* ---- how long ---- */
-
-/* Seconds that the run will train on one thread, which takes example_s for each example. */
-static double expected_seconds(const drove_run *run, double example_s)
-{
-    const drove_until *u = &run->until;
-    bool is_open = !isfinite(u->epochs) && !isfinite(u->seconds) && u->updates == UINT64_MAX;
-    double epochs = is_open ? USUAL_EPOCHS : u->epochs;
-    double seconds = fmin(epochs * (double)run->n_train_whole * example_s, u->seconds);
-    if (u->updates != UINT64_MAX)
-        seconds = fmin(seconds, (double)u->updates * (double)run->opt.batch * example_s);
-    if (is_open) return seconds;
-    return seconds * (drove__until_has_target(u) ? TARGET_PART
-                      : u->patience > 0          ? PATIENCE_PART
-                                                 : 1.0);
-}
-
-/* Seconds of an example on one core, by counts alone. */
-static drove_status seconds_by_counts(const drove_run *run, double *out)
-{
-    double work, rows = (double)drove__update_rows(run);
-    double each = drove__storage_is_sparse(run->train->storage) ? SPARSE_S
-                  : run->model->n_layers > 1                    ? NETWORK_S
-                                                                : DENSE_S;
-    DROVE_TRY(drove__trials_step_work(run, &work));
-    *out = EXAMPLE_S + work / rows * each;
-    return DROVE_OK;
-}
-
 /* ---- runs of the probe ---- */
 
 typedef struct contest {
     drove_run *run;
     drove_strategy_probe *out;
     drove_run *entrant[DROVE_MOST_RIVALS]; /* a run of each rival; NULL: it does not take part */
+    unsigned where;                        /* IN_CONTEST, BY_SPEED */
     size_t n_sample;
     double example_s;         /* of an example on one core, by counts */
     double budget_s, round_s; /* of the probe; the last round */
@@ -246,16 +248,27 @@ static double elapsed(const contest *c)
     return (double)(drove__clock_now(c->run->loop->clock) - c->begun_ns) * 1e-9;
 }
 
-static void list_rivals(const drove_run *run, drove_strategy_probe *out)
+static unsigned threads_of(const candidate *c, unsigned n_allowed)
 {
-    const unsigned n = out->n_allowed = run->plan.n_asked;
+    switch (c->threads) {
+    case ONE_THREAD: return 1;
+    case TWO: return 2;
+    case HALF: return n_allowed / 2;
+    default: return n_allowed;
+    }
+}
+
+static void list_rivals(contest *c)
+{
+    drove_strategy_probe *out = c->out;
+    const unsigned meeting = 1u << drove__strategy_meeting(c->run, c->example_s);
+    out->n = 0;
     for (size_t i = 0; i < DROVE_COUNT(candidates); i++) {
-        const candidate *c = &candidates[i];
-        if (n < c->least) continue;
-        out->rival[out->n++] = (drove_rival){.strategy = c->strategy,
-                                             .n_threads = c->threads == ALL    ? n
-                                                          : c->threads == HALF ? n / 2
-                                                                               : 1,
+        const candidate *one = &candidates[i];
+        if (out->n_allowed < one->least) continue;
+        if ((one->where & c->where) == 0 || (one->meeting & meeting) == 0) continue;
+        out->rival[out->n++] = (drove_rival){.strategy = one->strategy,
+                                             .n_threads = threads_of(one, out->n_allowed),
                                              .rate = NAN};
     }
 }
@@ -280,8 +293,15 @@ static void entrant_options(const contest *c, const drove_rival *r, drove_option
     out->eval_every = 1.0;
 }
 
+/* The first piece lasts so much longer, and its speed does not count: until memory is mapped. */
+static double cold_s(const contest *c)
+{
+    return COLD_S * (double)c->run->model->n_params;
+}
+
 static double first_piece(const contest *c)
 {
+    if (c->where == BY_SPEED) return LEAST_PIECE_S;
     double piece_s = FIRST_PIECE_PART * c->budget_s / c->out->n;
     return fmin(fmax(piece_s, LEAST_PIECE_S), MOST_PIECE_S);
 }
@@ -290,7 +310,8 @@ static double first_piece(const contest *c)
 static double least_rounds(const contest *c)
 {
     double sample_s = (double)c->n_sample * c->example_s;
-    return first_piece(c) * (1 << (LEAST_PIECES - 1)) + sample_s * (LEAST_PIECES + 1);
+    if (c->where == BY_SPEED) return 0.5 * BY_SPEED_S + cold_s(c);
+    return cold_s(c) + first_piece(c) * (1 << (LEAST_PIECES - 1)) + sample_s * (LEAST_PIECES + 1);
 }
 
 static void open_entrant(contest *c, unsigned i)
@@ -355,11 +376,14 @@ static bool do_round(contest *c, double train_s)
     if (c->entrant[0] == NULL || drove__run_signal(c->run) != 0) return false;
     for (unsigned i = 1; i < out->n; i++) {
         if (c->entrant[i] == NULL) continue;
-        out->rival[i].rate =
-            drove__strategy_probe_rate(&out->rival[0], &out->rival[i], out->loss_first);
+        const drove_rival *one = &out->rival[0], *other = &out->rival[i];
+        out->rival[i].rate = c->where == BY_SPEED
+                                 ? drove__strategy_probe_speed(one, other)
+                                 : drove__strategy_probe_rate(one, other, out->loss_first);
     }
     for (unsigned i = 1; i < out->n; i++) {
-        if (c->entrant[i] != NULL && drove__strategy_probe_is_out(out, i)) drop(c, i);
+        bool is_out = c->where == IN_CONTEST && drove__strategy_probe_is_out(out, i);
+        if (c->entrant[i] != NULL && is_out) drop(c, i);
         n_left += c->entrant[i] != NULL;
     }
     c->round_s = elapsed(c) - before_s;
@@ -373,7 +397,7 @@ static void correct_budget(contest *c)
     double best = 0.0;
     for (unsigned i = 0; i < one->n_pieces; i++) best = fmax(best, speed(one, i));
     if (best > 0.0)
-        c->budget_s = drove__strategy_probe_budget(expected_seconds(c->run, 1.0 / best));
+        c->budget_s = drove__strategy_probe_budget(drove__strategy_expected_s(c->run, 1.0 / best));
 }
 
 static void do_rounds(contest *c)
@@ -381,7 +405,8 @@ static void do_rounds(contest *c)
     double train_s = first_piece(c);
     bool goes_on = true;
     for (unsigned k = 0; k < DROVE_MOST_PIECES && goes_on; k++) {
-        goes_on = do_round(c, train_s);
+        goes_on = do_round(c, k == 0 ? train_s + cold_s(c) : train_s);
+        if (c->where == BY_SPEED) continue;
         correct_budget(c);
         const double growth = k > 0 ? 2.0 : 1.0; /* so the whole of it doubles */
         if (elapsed(c) + growth * c->round_s > c->budget_s) return;
@@ -435,19 +460,38 @@ static size_t sample_rows(const drove_run *run, double example_s)
     return n < (double)run->train->n_rows ? (size_t)n : run->train->n_rows;
 }
 
+static bool prepare(contest *c, unsigned where)
+{
+    c->where = where;
+    c->out->margin = where == BY_SPEED && c->run->lr_is_auto ? drove__strategy_speed_margin
+                                                             : drove__strategy_probe_margin;
+    c->n_sample = where == BY_SPEED ? LEAST_SAMPLE : sample_rows(c->run, c->example_s);
+    if (c->n_sample > c->run->train->n_rows) c->n_sample = c->run->train->n_rows;
+    list_rivals(c);
+    return 2.0 * least_rounds(c) <= c->budget_s;
+}
+
+/* The contest that the run is long enough for; false: it is for none.  Where the progress of two
+ * threads is known, as it is at step sizes that trials choose, losses are compared only to choose
+ * between more. */
+static bool prepare_any(contest *c, double run_s)
+{
+    const bool is_known = drove__strategy_knows_progress(c->run, c->example_s);
+    c->budget_s = drove__strategy_probe_budget(run_s);
+    const bool is_sure = is_known && c->run->lr_is_auto && c->out->n_allowed == 2;
+    if (!is_sure && run_s >= LEAST_RUN_S && prepare(c, IN_CONTEST)) return true;
+    return prepare(c, BY_SPEED) && is_known;
+}
+
 drove_status drove__strategy_probe_run(drove_run *run, const float *theta)
 {
     drove_strategy_probe *out = &run->strategy_probe;
-    double example_s;
+    contest c = {.run = run, .out = out};
     if (!is_open(run)) return DROVE_OK;
-    DROVE_TRY(seconds_by_counts(run, &example_s));
-    contest c = {
-        .run = run, .out = out, .n_sample = sample_rows(run, example_s), .example_s = example_s};
-    double run_s = expected_seconds(run, example_s);
-    c.budget_s = drove__strategy_probe_budget(run_s);
-    list_rivals(run, out);
+    DROVE_TRY(drove__strategy_example_s(run, &c.example_s));
+    out->n_allowed = run->plan.n_asked;
     out->reason = DROVE_STRATEGY_SHORT;
-    if (run_s < LEAST_RUN_S || 2.0 * least_rounds(&c) > c.budget_s)
+    if (!prepare_any(&c, drove__strategy_expected_s(run, c.example_s)))
         return take(run, &out->rival[0]);
     out->reason = DROVE_STRATEGY_SKIPPED;
     DROVE_TRY(drove__run_prepare_precision(run, theta)); /* not the probe's time: it is kept */

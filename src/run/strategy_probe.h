@@ -52,6 +52,7 @@ typedef struct drove_strategy_probe {
     unsigned              n_allowed; /* threads */
     unsigned              n, chosen; /* rival[0] is one thread */
     double                loss_first, seconds;
+    double                margin;                   /* the least rate that beats one thread */
     drove_rival           rival[DROVE_MOST_RIVALS]; /* ascending by threads */
 } drove_strategy_probe;
 
@@ -66,12 +67,15 @@ double drove__strategy_probe_budget(double run_s);
  * or `one` has made no progress. */
 double drove__strategy_probe_rate(const drove_rival *one, const drove_rival *other,
                                   double loss_first);
+/* The same by the speed of their fastest pieces alone, in runs whose progress is known to be
+ * alike. */
+double drove__strategy_probe_speed(const drove_rival *one, const drove_rival *other);
 /* Whether it was measured often enough to be chosen. */
 bool drove__strategy_probe_is_measured(const drove_rival *rival);
-/* The least rate that beats one thread. */
-extern const double drove__strategy_probe_margin;
+/* The least rates that beat one thread, where losses are compared and by speed alone. */
+extern const double drove__strategy_probe_margin, drove__strategy_speed_margin;
 /* The choice: the fewest threads whose rate is about the best; rival 0 unless another is measured
- * and has at least that rate. */
+ * and has at least the margin. */
 unsigned drove__strategy_probe_choose(const drove_strategy_probe *probe);
 /* Is rival i, not 0, so slow that it need not go on?  Is one so fast that the probe may end? */
 bool drove__strategy_probe_is_out(const drove_strategy_probe *probe, unsigned i);

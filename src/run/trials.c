@@ -1,9 +1,16 @@
-/* run/trials.c - see trials.h. */
+/* run/trials.c - see trials.h.
+ *
+ * Trials of sparse linear models run beside each other on the threads that the run may have: a
+ * trial depends on no other, so the outcome is the same.  Those of networks and dense data do not:
+ * their products are a library's, which may sum in another order on a thread of another kind.
+ */
 #include "run/trials.h"
 
+#include "base/available.h"
 #include "base/mem.h"
 #include "model/loss.h"
 #include "run/run.h"
+#include "table/parallel.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -72,8 +79,9 @@ static uint64_t steps_of_trial(const drove_run *run, const drove_optim *optim, u
 
 /* ---- one trial ---- */
 
-typedef struct bench { /* what trials use one after the other */
+typedef struct bench { /* what trials of one thread use one after the other */
     const drove_run *run;
+    bool is_made; /* with or without success */
     drove_engine *engine;
     float *vector; /* [n_vector] */
     float *grad;   /* [n_params] */
@@ -153,6 +161,7 @@ static drove_status bench_init(bench *b, const drove_run *run, size_t n_vector)
 {
     const size_t rows = drove__update_rows(run);
     *b = (bench){.run = run,
+                 .is_made = true,
                  .order = drove__order_make(run->train->n_rows, rows, run->opt.seed,
                                             DROVE_ORDER_SHUFFLE)};
     b->vector = drove__alloc(n_vector, sizeof *b->vector);
@@ -195,16 +204,59 @@ static double loss_before(const drove_run *run, double loss_first)
     return fmin(loss_first, loss->constant(run->target_mean, run->train->storage->n_classes));
 }
 
-static drove_status run_all(bench *b, const char *rule, const grid *g, const float *theta,
-                            drove_trials *out)
+enum { MOST_BENCHES = 4 };
+
+typedef struct trial_set { /* all trials; an item is a trial */
+    const drove_run *run;
+    const char *rule;
+    const float *theta;
+    size_t n_vector;
+    drove_trials *out;
+    bench bench[MOST_BENCHES]; /* of each thread */
+    double loss_first[DROVE_MOST_TRIALS];
+    drove_status status[DROVE_MOST_TRIALS];
+    char error[DROVE_MOST_TRIALS][DROVE_ERROR_TEXT_SIZE];
+} trial_set;
+
+/* By any thread, with a bench of its own; its floating-point mode is that of the thread that began
+ * it. */
+static void run_item(void *context, size_t item, unsigned thread)
 {
-    double loss_first = NAN;
-    for (unsigned i = 0; i < g->n; i++) {
-        out->trial[i].lr = g->least * pow(10.0, 0.5 * i);
-        DROVE_TRY(run_trial(b, rule, theta, out->n_steps, &out->trial[i], &loss_first));
-    }
+    trial_set *all = context;
+    bench *b = &all->bench[thread];
+    drove_status status = DROVE_OK;
+    if (!b->is_made) status = bench_init(b, all->run, all->n_vector);
+    if (status == DROVE_OK && b->engine == NULL)
+        status = drove__fail_nomem("trials of step sizes", all->n_vector * sizeof *b->vector);
+    if (status == DROVE_OK)
+        status = run_trial(b, all->rule, all->theta, all->out->n_steps, &all->out->trial[item],
+                           &all->loss_first[item]);
+    all->status[item] = status;
+    if (status != DROVE_OK) drove__error_copy(all->error[item]);
+}
+
+/* As many as have room for their vectors, in a quarter of the memory that is free. */
+static unsigned threads_of_trials(const drove_run *run, size_t n_vector)
+{
+    bool is_apart =
+        drove__model_is_linear(run->model) && drove__storage_is_sparse(run->train->storage);
+    double each = (double)(n_vector + run->model->n_params) * sizeof(float);
+    double room = 0.25 * (double)drove__memory_available();
+    unsigned n = run->plan.n_asked < MOST_BENCHES ? run->plan.n_asked : MOST_BENCHES;
+    if (!is_apart || n == 0) return 1;
+    while (n > 1 && each * n > room) n--;
+    return n;
+}
+
+static drove_status run_all(trial_set *all, const grid *g)
+{
+    drove_trials *out = all->out;
+    for (unsigned i = 0; i < g->n; i++) out->trial[i].lr = g->least * pow(10.0, 0.5 * i);
+    drove__table_run(threads_of_trials(all->run, all->n_vector), g->n, run_item, all);
+    for (unsigned i = 0; i < g->n; i++)
+        if (all->status[i] != DROVE_OK) return drove__fail(all->status[i], "%s", all->error[i]);
     out->n_trials = g->n;
-    double before = loss_before(b->run, loss_first);
+    double before = loss_before(all->run, all->loss_first[0]);
     out->lr = drove__trials_choose(out->trial, g->n, before, g->tolerance);
     return DROVE_OK;
 }
@@ -214,16 +266,19 @@ drove_status drove__trials_run(const drove_run *run, const char *rule, const flo
 {
     const grid *g = grid_of(rule);
     drove_optim *optim;
-    bench b = {0};
     uint64_t begun_ns = drove__clock_now(run->loop->clock);
     DROVE_TRY(make_optim(run, rule, g->usual, &optim));
     *out = (drove_trials){.lr = g->usual, .n_steps = steps_of_trial(run, optim, g->n, n_examples)};
     size_t n_vector = optim->n_vector;
     drove__optim_destroy(optim);
     if (out->n_steps == 0) return DROVE_OK;
-    drove_status status = bench_init(&b, run, n_vector);
-    if (status == DROVE_OK) status = run_all(&b, rule, g, theta, out);
-    bench_fini(&b);
+    trial_set *all = calloc(1, sizeof *all);
+    if (all == NULL) return drove__fail_nomem("trials of step sizes", sizeof *all);
+    *all = (trial_set){.run = run, .rule = rule, .theta = theta, .n_vector = n_vector, .out = out};
+    drove_status status = run_all(all, g);
+    for (unsigned i = 0; i < MOST_BENCHES; i++)
+        if (all->bench[i].is_made) bench_fini(&all->bench[i]);
+    free(all);
     out->seconds = (double)(drove__clock_now(run->loop->clock) - begun_ns) * 1e-9;
     return status;
 }

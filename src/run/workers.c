@@ -9,7 +9,9 @@
 #include "run/disk.h"
 #include "run/ranks.h"
 #include "run/recording.h"
+#include "run/strategy_counts.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -183,10 +185,31 @@ static void say(void *context, const char *line)
     drove__run_say(context, "%s", line);
 }
 
+/* Batches that a worker may claim at once: as many as last CLAIM_S by counts, so that to claim them
+ * costs little beside them.  One at a time with a loss or layers of the program's own, whose times
+ * counts do not know, on a virtual clock, whose steps have modelled times, of processes, so that
+ * one that is killed takes at most one with it, and of data on disk, whose windows are done
+ * sooner. */
+static drove_status most_claimed(const drove_run *run, uint64_t *out)
+{
+    static const double CLAIM_S = 50e-6, MOST_CLAIMED = 32.0;
+    double example_s;
+    *out = 1;
+    if (run->loop->on != NULL || run->loop->shared != NULL || run->plan.source->counts_rows ||
+        run->stream != NULL || run->plan.host != DROVE_HOST_THREADS || !all_on_cores(run) ||
+        run->model->kinds != NULL)
+        return DROVE_OK;
+    DROVE_TRY(drove__strategy_example_s(run, &example_s));
+    *out = (uint64_t)fmin(CLAIM_S / (example_s * (double)run->loop->update_rows), MOST_CLAIMED);
+    return DROVE_OK;
+}
+
 static drove_status init_source(drove_run *run, const drove_spec *spec,
                                 const drove_source_worker *worker)
 {
     drove_loop *loop = run->loop;
+    uint64_t claimed;
+    DROVE_TRY(most_claimed(run, &claimed));
     const drove_source_options opt = {.spec = spec,
                                       .clock = loop->clock,
                                       .n_workers = run->plan.n_workers,
@@ -198,6 +221,7 @@ static drove_status init_source(drove_run *run, const drove_spec *spec,
                                       .sync = loop->sync,
                                       .is_elsewhere = run->ranks.rank != 0,
                                       .is_windowed = run->stream != NULL,
+                                      .most_claimed = claimed,
                                       .silence = silence,
                                       .say = say,
                                       .context = run};

@@ -59,7 +59,8 @@ typedef struct drove_source_options { /* all borrowed until fini */
     uint64_t                   per_epoch; /* batches of an epoch */
     drove_sync                *sync;
     bool                       is_elsewhere; /* over ranks: this is not rank 0 */
-    bool is_windowed; /* examples come from disk, one window after the other */
+    bool     is_windowed;  /* examples come from disk, one window after the other */
+    uint64_t most_claimed; /* batches that a worker may take at once; 0: one */
     /* By the source's thread: worker `worker` has been silent for too long, and will never be
      * waited for again. */
     void (*silence)(void *context, unsigned worker);
@@ -89,6 +90,9 @@ typedef struct drove_source_ops {
     bool (*next)(drove_source *s, unsigned worker, bool waits, drove_task *out);
 
     /* ---- optional ---- */
+    /* A task that the worker has taken already, in one go with the one that it is about to carry
+     * out; it may carry out both between live and live_done.  NULL: there is never one. */
+    bool (*more)(drove_source *s, unsigned worker, drove_task *out);
     /* Workers that compute on devices are measured before init (loop/probe.c)?  NULL: never. */
     bool (*wants_probe)(const drove_spec *spec, const drove_source_worker *worker);
     /* Begins the publication of a task's step; false: the task was given to another worker, and the

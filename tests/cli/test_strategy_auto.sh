@@ -2,18 +2,10 @@
 # ctest: only=release
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
+. "$DROVE_SOURCE_DIR/tests/cli/lib_choice.sh"
 command -v python3 >/dev/null || { echo "no python3 to read JSON with: skipped"; exit 77; }
 defaults=auto
 
-# EXPRESSION: holds of the summary in out.txt; c is its strategy_choice.
-says() {
-    python3 - "$1" <<'END' || fail "expected $1: $(head -c 600 out.txt)"
-import json, sys
-s = json.load(open("out.txt"))
-c = s["strategy_choice"]
-sys.exit(not eval(sys.argv[1]))
-END
-}
 small="--data synth:digits?n=500&n_test=100 --model mlp:16 --seed 3 --out none"
 # Long enough for a probe by its budget, but its first evaluation ends it.
 long="--data synth:digits?n=500&n_test=100 --model mlp:16 --seed 3 --lr 0.01 --until loss=99%,seconds=90"

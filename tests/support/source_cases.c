@@ -77,6 +77,7 @@ void source_rig_open(source_rig *rig, const source_setup *setup, uint64_t n_numb
                                       .n_workers = s->n_workers,
                                       .n_groups = s->n_groups,
                                       .worker = rig->worker,
+                                      .most_claimed = s->most_claimed,
                                       .n_rows = s->n_rows,
                                       .batch = s->batch,
                                       .per_epoch = (s->n_rows + s->batch - 1) / s->batch,

@@ -16,6 +16,7 @@ typedef struct source_setup {
     const drove_source_worker    *worker;              /* [n_workers]; NULL: cores of one group */
     uint64_t                      n_rows, batch;       /* 0: 100000 and 64 */
     uint64_t                      most_lost;           /* numbers that a worker may hold; 0: 1 */
+    uint64_t                      most_claimed;        /* at once; 0: one */
     const drove_clock            *clock;               /* NULL: real */
     const drove_exchange_pattern *exchange_pattern;    /* of the strategy; NULL: it has none */
 } source_setup;

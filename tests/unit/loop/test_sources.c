@@ -42,6 +42,74 @@ static void claims_go_to_whoever_asks(void **state)
     source_rig_close(&rig);
 }
 
+/* 100 numbers, two workers: a claim is a 16th of what is left, at most 4, at least one. */
+static void claims_of_several_shrink_towards_the_limit(void **state)
+{
+    (void)state;
+    source_rig rig;
+    uint64_t number, next = 0;
+    source_rig_open(
+        &rig, &(source_setup){.ops = &drove__source_claimed, .n_workers = 2, .most_claimed = 4},
+        100);
+    drove_source *s = &rig.source;
+    s->ops->open(s, 100, UINT64_MAX);
+    for (uint64_t left = 100; left > 0;) {
+        const uint64_t part = left / 16, n = part > 4 ? 4 : part > 1 ? part : 1;
+        for (uint64_t k = 0; k < n; k++) {
+            assert_true(take(&rig, 1, &number));
+            assert_int_equal(number, next++);
+            assert_int_equal(atomic_load(&s->next), 100 - left + n);
+        }
+        left -= n;
+    }
+    for (unsigned w = 0; w < 2; w++) assert_false(take(&rig, w, &number));
+    source_rig_close(&rig);
+}
+
+/* What a worker has claimed is its own, also after a halt, and `more` gives nothing else. */
+static void what_is_claimed_is_carried_out(void **state)
+{
+    (void)state;
+    source_rig rig;
+    uint64_t number;
+    drove_task task;
+    source_rig_open(
+        &rig, &(source_setup){.ops = &drove__source_claimed, .n_workers = 2, .most_claimed = 4},
+        100);
+    drove_source *s = &rig.source;
+    s->ops->open(s, 100, UINT64_MAX);
+    assert_false(s->ops->more(s, 0, &task));
+    assert_true(take(&rig, 0, &number));
+    assert_int_equal(number, 0);
+    assert_true(take(&rig, 1, &number));
+    assert_int_equal(number, 4);
+    assert_true(s->ops->more(s, 0, &task));
+    assert_int_equal(task.number, 1);
+    assert_float_equal(task.lr_factor, 1.0, 0.0);
+    s->ops->halt(s);
+    assert_true(s->ops->more(s, 0, &task));
+    assert_int_equal(task.number, 2);
+    assert_true(take(&rig, 0, &number));
+    assert_int_equal(number, 3);
+    assert_false(s->ops->more(s, 0, &task));
+    assert_false(take(&rig, 0, &number));
+    for (uint64_t k = 5; k < 8; k++) {
+        assert_true(take(&rig, 1, &number));
+        assert_int_equal(number, k);
+    }
+    assert_false(take(&rig, 1, &number));
+    assert_int_equal(atomic_load(&s->next), 8);
+    source_rig_close(&rig);
+}
+
+/* By threads: each number once, a halt without a gap, a worker that is lost with all it had. */
+static void claims_of_several_keep_what_every_source_keeps(void **state)
+{
+    (void)state;
+    source_check_all(&(source_setup){
+        .ops = &drove__source_claimed, .n_workers = 4, .most_claimed = 8, .most_lost = 8});
+}
+
 static void rounds_are_equal_and_whole(void **state)
 {
     (void)state;
@@ -306,6 +374,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(claims_go_to_whoever_asks),
+        cmocka_unit_test(claims_of_several_shrink_towards_the_limit),
+        cmocka_unit_test(what_is_claimed_is_carried_out),
+        cmocka_unit_test(claims_of_several_keep_what_every_source_keeps),
         cmocka_unit_test(rounds_are_equal_and_whole),
         cmocka_unit_test(a_halt_finishes_the_round),
         cmocka_unit_test(a_halt_between_rounds_begins_none),

@@ -108,9 +108,27 @@ static void losses_that_say_nothing(void **state)
     assert_true(isnan(drove__strategy_probe_rate(&flat, &one, FIRST)));
 }
 
+/* By speed alone: the fastest piece of each but the first, which one thread has disturbed twice
+ * and the other once; a loss that is not finite is no speed. */
+static void speed_is_that_of_the_fastest_pieces(void **state)
+{
+    (void)state;
+    drove_rival one = rival(1, 1e5, 1.0, 4), other = rival(2, 1.7e5, 9.0, 4);
+    const drove_rival none = rival(2, 1e5, 1.0, 0);
+    assert_true(fabs(drove__strategy_probe_speed(&one, &other) - 1.7) < 0.01);
+    for (unsigned i = 2; i < 4; i++) one.piece[i].train_s += 0.5 * i;
+    for (unsigned i = 3; i < 4; i++) other.piece[i].train_s += 0.5 * i;
+    assert_true(fabs(drove__strategy_probe_speed(&one, &other) - 1.7) < 0.01);
+    for (unsigned i = 0; i < 4; i++) other.piece[i].train_s += 0.3; /* of the first one */
+    assert_true(fabs(drove__strategy_probe_speed(&one, &other) - 1.7) < 0.01);
+    other.piece[3].loss = INFINITY;
+    assert_true(drove__strategy_probe_speed(&one, &other) == 0.0);
+    assert_true(isnan(drove__strategy_probe_speed(&one, &none)));
+}
+
 static drove_strategy_probe of_rates(const double *rate, unsigned n)
 {
-    drove_strategy_probe p = {.n = n + 1};
+    drove_strategy_probe p = {.n = n + 1, .margin = drove__strategy_probe_margin};
     p.rival[0] = rival(1, 1e5, 1.0, 5);
     for (unsigned i = 0; i < n; i++) {
         p.rival[i + 1] = rival(2 + i, 1e5, 1.0, 5);
@@ -129,6 +147,19 @@ static void fewer_threads_where_it_is_a_tie(void **state)
     assert_int_equal(drove__strategy_probe_choose(&p), 2);
     p = of_rates(close, 3);
     assert_int_equal(drove__strategy_probe_choose(&p), 1);
+}
+
+/* By speed alone, about as fast is enough. */
+static void the_margin_is_the_contests(void **state)
+{
+    (void)state;
+    const double level[] = {0.95};
+    drove_strategy_probe p = of_rates(level, 1);
+    assert_int_equal(drove__strategy_probe_choose(&p), 0);
+    p.margin = drove__strategy_speed_margin;
+    assert_int_equal(drove__strategy_probe_choose(&p), 1);
+    p.rival[1].rate = 0.85;
+    assert_int_equal(drove__strategy_probe_choose(&p), 0);
 }
 
 static void what_was_hardly_measured_does_not_win(void **state)
@@ -177,6 +208,8 @@ static void a_tenth_of_the_run_or_ten_seconds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(speed_is_that_of_the_fastest_pieces),
+        cmocka_unit_test(the_margin_is_the_contests),
         cmocka_unit_test(a_faster_method_of_the_same_steps),
         cmocka_unit_test(steps_alone_do_not_win),
         cmocka_unit_test(a_lucky_loss_does_not_win),
