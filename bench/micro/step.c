@@ -8,7 +8,8 @@
  *   fused     the engine's fused step: no gradient vector
  *   bf16_...  bare, gradient, step and fused with factors in bf16
  *   D8M8, D16M16, D8M16   steps of networks in fixed point, rounding shared; D8M8_channel: with a
- *             unit for each channel
+ *             unit for each channel; bf16_words: bf16?masters=bf16
+ *   ..._adam  the same by the rule adam, state shared
  * A ratio is the bare products' time over the other's.  Of models that are no chains of dense
  * layers there are no bare products, and no fused steps: ratios are to `step`.
  *
@@ -23,6 +24,7 @@
 #include "base/topo.h"
 #include "engine/engine.h"
 #include "engine/fixed/engine.h"
+#include "optim/optim.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,9 +32,29 @@
 
 enum { N_ROWS = 60000, SIDE = 28, N_FEATURES = SIDE * SIDE, N_CLASSES = 10, MAX_BATCHES = 32 };
 enum { SEED = 1, ROUND_NS = 10000000 }; /* one measurement of one variant */
-enum { N_FIXED = 4 };
-static const char *const precisions[N_FIXED] = {"D8M8", "D16M16", "D8M8?scales=channel", "D8M16"};
 static const float ETA = 1e-3f;
+
+typedef struct of_words { /* a variant whose parameters are words */
+    const char *name, *precision;
+    bool by_adam;
+} of_words;
+
+static const of_words fixed[] = {{"D8M8", "D8M8", false},
+                                 {"D16M16", "D16M16", false},
+                                 {"D8M8_channel", "D8M8?scales=channel", false},
+                                 {"D8M16", "D8M16", false},
+                                 {"bf16_words", "bf16?masters=bf16", false},
+                                 {"D8M8_adam", "D8M8", true},
+                                 {"D16M16_adam", "D16M16", true},
+                                 {"bf16_words_adam", "bf16?masters=bf16", true}};
+enum { N_FIXED = DROVE_COUNT(fixed) };
+
+typedef struct adam { /* of one variant */
+    drove_optim *optim;
+    float *state; /* [2][n_params] */
+    uint64_t t;
+    drove_engine_rule rule;
+} adam;
 
 typedef struct bench {
     drove_data *data;
@@ -41,6 +63,7 @@ typedef struct bench {
     drove_engine *engine, *bf16, *fixed[N_FIXED];
     drove_engine_shared *shared[N_FIXED];
     uint32_t *words[N_FIXED]; /* parameters of fixed */
+    adam adam[N_FIXED + 1];   /* the last is that of floats */
     uint32_t *order;          /* [n_rows] shuffled */
     size_t at;                /* next place in order */
     size_t n_batch;
@@ -120,24 +143,62 @@ static void make_model(bench *b, const char *spec)
         b->order[i] = (uint32_t)drove__permutation_at(&p, i);
 }
 
+static void step_by_adam(void *context, uint64_t step, size_t offset, size_t n, float *theta,
+                         float *g, float eta)
+{
+    adam *a = context;
+    drove__optim_step(a->optim, NULL, a->state, a->t + step, offset, n, theta, g, eta);
+}
+
+static void make_adam(bench *b, adam *a)
+{
+    const drove_optim_options opt = {.rule = "adam",
+                                     .schedule = "constant",
+                                     .lr = (double)ETA,
+                                     .n_params = b->model->n_params,
+                                     .n_workers = 1,
+                                     .kernels = &b->kernels};
+    check(drove__optim_create(&opt, &a->optim));
+    a->state = zeroed(2 * b->model->n_params, sizeof *a->state);
+    a->t = 1;
+    a->rule = (drove_engine_rule){.step = step_by_adam, .context = a};
+}
+
+static void free_adam(adam *a)
+{
+    drove__optim_destroy(a->optim);
+    drove__free(a->state);
+}
+
+/* Products round their factors to bf16 where the words are bf16. */
+static void set_factors(bench *b, unsigned which)
+{
+    const bool in_bf16 = strncmp(fixed[which].precision, "bf16", 4) == 0;
+    b->model->factors = in_bf16 ? DROVEK_FACTORS_BF16 : DROVEK_FACTORS_F32;
+}
+
 static void make_fixed(bench *b, unsigned which, size_t n_batch)
 {
     const drove_prepare_options prepare = {.model = b->model,
                                            .kernels = &b->kernels,
                                            .data = b->data,
                                            .theta = b->theta,
-                                           .precision = precisions[which],
+                                           .precision = fixed[which].precision,
                                            .rounding = "shared",
                                            .eta = (double)ETA,
                                            .each = n_batch,
                                            .seed = SEED};
     drove_engine_options opt = {
         .model = b->model, .kernels = &b->kernels, .data = b->data, .max_rows = n_batch};
+    set_factors(b, which);
     check(drove__engine_fixed.prepare(&prepare, &b->shared[which]));
     opt.shared = b->shared[which];
+    if (fixed[which].by_adam) make_adam(b, &b->adam[which]);
+    if (fixed[which].by_adam) opt.rule = &b->adam[which].rule;
     check(drove__engine_fixed.create(&opt, &b->fixed[which]));
     b->words[which] = zeroed(drove__engine_fixed.n_words(opt.shared), sizeof *b->words[which]);
     drove__engine_fixed.pack(opt.shared, NULL, b->theta, b->words[which]);
+    b->model->factors = DROVEK_FACTORS_F32;
 }
 
 static void make_batch_size(bench *b, size_t n_batch)
@@ -151,6 +212,7 @@ static void make_batch_size(bench *b, size_t n_batch)
     b->model->factors = DROVEK_FACTORS_F32;
     check(drove__engine_host.create(&opt, &b->engine));
     for (unsigned f = 0; f < N_FIXED; f++) make_fixed(b, f, n_batch);
+    make_adam(b, &b->adam[N_FIXED]);
     b->n_batch = n_batch;
     b->x = zeroed(n_batch * b->model->n_inputs, sizeof *b->x);
     for (size_t i = 0; i < n_batch * b->model->n_inputs; i++)
@@ -174,7 +236,9 @@ static void free_batch_size(bench *b)
         drove__engine_fixed.destroy(b->fixed[f]);
         drove__engine_fixed.dismiss(b->shared[f]);
         drove__free(b->words[f]);
+        if (fixed[f].by_adam) free_adam(&b->adam[f]);
     }
+    free_adam(&b->adam[N_FIXED]);
     drove__free(b->x);
     for (size_t l = 0; l < b->model->n_layers; l++) {
         drove__free(b->out[l]);
@@ -246,6 +310,14 @@ static void run_step(bench *b)
     b->kernels.sgd_f32(b->theta, b->theta, b->grad, b->model->n_params, ETA);
 }
 
+static void run_step_adam(bench *b)
+{
+    adam *a = &b->adam[N_FIXED];
+    run_gradient(b);
+    drove__optim_step(a->optim, NULL, a->state, a->t++, 0, b->model->n_params, b->theta, b->grad,
+                      ETA);
+}
+
 static void run_step_bf16(bench *b)
 {
     run_gradient_bf16(b);
@@ -258,27 +330,10 @@ static void step_fixed(bench *b, unsigned which)
     const drove_params live = {.words = b->words[which]};
     drove_steps made;
     batch.number = b->at;
+    set_factors(b, which);
     check(drove__engine_fixed.steps(b->fixed[which], &live, &batch, ETA, &made));
-}
-
-static void run_d8(bench *b)
-{
-    step_fixed(b, 0);
-}
-
-static void run_d16(bench *b)
-{
-    step_fixed(b, 1);
-}
-
-static void run_d8_channel(bench *b)
-{
-    step_fixed(b, 2);
-}
-
-static void run_d8_m16(bench *b)
-{
-    step_fixed(b, 3);
+    b->model->factors = DROVEK_FACTORS_F32;
+    b->adam[which].t++;
 }
 
 static void step_in_place(bench *b, drove_engine *engine)
@@ -301,42 +356,50 @@ static void run_fused_bf16(bench *b)
 
 typedef struct variant {
     const char *name;
-    void (*run)(bench *b);
-    bool of_chains; /* of chains of dense layers alone */
+    void (*run)(bench *b); /* NULL: fixed[which] */
+    bool of_chains;        /* of chains of dense layers alone */
+    unsigned which;
     double best_ns; /* of one step; 0: not measured yet */
 } variant;
 
-static double measure(bench *b, void (*run)(bench *b))
+enum { N_FLOATS = 9 };
+static const variant of_floats[N_FLOATS] = {
+    {.name = "bare", .run = run_bare, .of_chains = true},
+    {.name = "step", .run = run_step},
+    {.name = "gradient", .run = run_gradient},
+    {.name = "fused", .run = run_fused, .of_chains = true},
+    {.name = "step_adam", .run = run_step_adam},
+    {.name = "bf16_bare", .run = run_bare_bf16, .of_chains = true},
+    {.name = "bf16_gradient", .run = run_gradient_bf16},
+    {.name = "bf16_step", .run = run_step_bf16},
+    {.name = "bf16_fused", .run = run_fused_bf16, .of_chains = true}};
+
+static double measure(bench *b, const variant *v)
 {
     uint64_t start = drove__thread_ns(), now = start;
     size_t n_steps = 0;
     for (; now - start < ROUND_NS; now = drove__thread_ns()) {
-        for (size_t i = 0; i < 1 + 256 / b->n_batch; i++, n_steps++) run(b);
+        for (size_t i = 0; i < 1 + 256 / b->n_batch; i++, n_steps++) {
+            if (v->run != NULL) v->run(b);
+            else step_fixed(b, v->which);
+        }
     }
     return (double)(now - start) / (double)n_steps;
 }
 
 static void compare(bench *b, size_t n_batch, unsigned n_rounds, const char *only)
 {
-    variant v[] = {{"bare", run_bare, true, 0},
-                   {"step", run_step, false, 0},
-                   {"gradient", run_gradient, false, 0},
-                   {"fused", run_fused, true, 0},
-                   {"bf16_bare", run_bare_bf16, true, 0},
-                   {"bf16_gradient", run_gradient_bf16, false, 0},
-                   {"bf16_step", run_step_bf16, false, 0},
-                   {"bf16_fused", run_fused_bf16, true, 0},
-                   {"D8M8", run_d8, false, 0},
-                   {"D16M16", run_d16, false, 0},
-                   {"D8M8_channel", run_d8_channel, false, 0},
-                   {"D8M16", run_d8_m16, false, 0}};
+    variant v[N_FLOATS + N_FIXED];
+    memcpy(v, of_floats, sizeof of_floats);
+    for (unsigned f = 0; f < N_FIXED; f++)
+        v[N_FLOATS + f] = (variant){.name = fixed[f].name, .which = f};
     const unsigned first = b->model->is_chain ? 0 : 1;
     make_batch_size(b, n_batch);
     for (unsigned round = 0; round <= n_rounds; round++) { /* round 0 warms up */
         for (size_t i = 0; i < DROVE_COUNT(v); i++) {
             if (v[i].of_chains && !b->model->is_chain) continue;
             if (only != NULL && strcmp(only, v[i].name) != 0) continue;
-            double ns = measure(b, v[i].run);
+            double ns = measure(b, &v[i]);
             if (round > 0 && (v[i].best_ns == 0 || ns < v[i].best_ns)) v[i].best_ns = ns;
         }
     }

@@ -46,7 +46,26 @@ typedef struct drove_gradient {
 
     drove_layer_done_fn *after_layer; /* in: may be NULL */
     void                *context;
+
+    /* in: host, one thread: gets weights' gradients, which are then not in value; NULL: none */
+    const drove_taker *taker;
 } drove_gradient;
+
+/* A rule that is more than plain SGD, for engines whose parameters are words (RULES): they compute
+ * a gradient and write the step, and the rule, its state and whose it is are their caller's.  All
+ * calls by the engine's thread, inside `steps`.  step: which of that call's updates, from 0. */
+typedef struct drove_engine_rule {
+    /* g[n], the gradient of numbers [offset, offset + n) of theta, becomes the step to be added;
+     * with shared floats theta[n] (racy) these move by it, and g is used up. */
+    void (*step)(void *context, uint64_t step, size_t offset, size_t n, float *theta, float *g,
+                 float eta);
+    /* Before the steps: scales the whole gradient g[n_params], decay included.  NULL: parts of it
+     * may be stepped as soon as they are there. */
+    void (*clip)(void *context, float *g);
+    /* theta[n] += mu v: the gradient is taken there.  NULL: at the parameters. */
+    void (*look_ahead)(void *context, size_t offset, size_t n, float *theta);
+    void *context;
+} drove_engine_rule;
 
 typedef struct drove_engine_options {
     const drove_model  *model; /* borrowed, as is the table: both outlive the engine */
@@ -62,6 +81,7 @@ typedef struct drove_engine_options {
     drove_status (*bind)(void *context, unsigned part);
     void                      *bind_context;
     const drove_engine_shared *shared; /* TYPED: made by prepare, borrowed */
+    const drove_engine_rule   *rule;   /* RULES: of steps, borrowed; NULL: plain SGD */
     const drove_round         *round;  /* host, one thread: of gradients' passes; NULL: none */
     drove_device              *device; /* engines on a device (engine/device.h): opened, borrowed */
 } drove_engine_options;
@@ -89,6 +109,9 @@ typedef struct drove_work {
     /* [n_params] where the gradient is taken; has been read when begin returns.  NULL: at the
      * parameters that the device keeps (RESIDENT). */
     const float *theta;
+    /* Host, of gradients: [n_layers] weights to read as words (model.h: drove_pass); may be NULL.
+     */
+    const uint16_t *const *words;
     /* Receives the mean gradient.  after_layer is called once for each layer, from the last to the
      * first, inside begin, part or finish, as soon as the layer's slice is complete.
      * RESIDENT: the engine sets value to memory of its own, which the caller may overwrite slice by
@@ -139,6 +162,7 @@ typedef struct drove_prepare_options { /* borrowed until dismiss, except the tex
     double       eta, weight_decay; /* first step size; L2 */
     size_t       each;              /* examples of an update */
     uint64_t     seed;
+    bool         by_rule; /* RULES: steps are a rule's, not those of plain SGD */
     bool         reorder; /* the examples may be laid out in an order drawn by the seed */
     bool         hints;   /* software prefetching */
 } drove_prepare_options;
@@ -163,13 +187,15 @@ typedef struct drove_steps {        /* made by one call of steps */
  *              follow; steps goes straight into them; there are no gradients
  *   RESIDENT   keeps parameters of its own, takes sums, updates itself: set_params ... copies
  *   TEAM       n_threads of the options may be above 1
- *   STATISTICS batch normalisation's population statistics */
+ *   STATISTICS batch normalisation's population statistics
+ *   RULES      TYPED: steps by any rule of the options, not by plain SGD alone */
 enum {
     DROVE_ENGINE_FUSED = 1u << 0,
     DROVE_ENGINE_TYPED = 1u << 1,
     DROVE_ENGINE_RESIDENT = 1u << 2,
     DROVE_ENGINE_TEAM = 1u << 3,
     DROVE_ENGINE_STATISTICS = 1u << 4,
+    DROVE_ENGINE_RULES = 1u << 5,
 };
 
 /* The protocol, one batch at a time on the thread that owns the engine:

@@ -5,7 +5,7 @@
  *
  * Ways to compute it (rows of a table; the fastest depends on the shape):
  *   ref     plain C loops, the definition
- *   gemm    im2col, then the table's matrix product
+ *   gemm    im2col, then the table's matrix product; in bf16 lines of the images, where faster
  *   windows products on the images in place, for few channels
  *   onednn  primitives of oneDNN, on plain or blocked images
  *   planes  im2col of several positions to a row, and products of integers kept as bytes

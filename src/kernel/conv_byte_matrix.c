@@ -31,6 +31,27 @@ static bool is_direct(const drovek_conv_shape *s)
            s->oh == s->h && s->ow == s->w;
 }
 
+drovek_conv_shape drovek_conv_turned_round(const drovek_conv_shape *s)
+{
+    drovek_conv_shape t = {.c = s->o,
+                           .h = s->oh,
+                           .w = s->ow,
+                           .o = s->c,
+                           .oh = s->h,
+                           .ow = s->w,
+                           .groups = s->groups,
+                           .window = s->window};
+    t.window.ph = (s->window.kh - 1) * s->window.dh - s->window.ph;
+    t.window.pw = (s->window.kw - 1) * s->window.dw - s->window.pw;
+    return t;
+}
+
+bool drovek_conv_can_turn_round(const drovek_conv_shape *s)
+{
+    const drovek_window *w = &s->window;
+    return w->sh == 1 && w->sw == 1 && w->ph <= (w->kh - 1) * w->dh && w->pw <= (w->kw - 1) * w->dw;
+}
+
 size_t drovek_byte_matrix_k(const drovek_conv_shape *s)
 {
     return s->window.kh * s->window.kw * (s->c / s->groups);
@@ -115,15 +136,31 @@ static drove_status make_padded(drovek_byte_matrix *v, size_t *size_bytes)
     return drovek_byte_allocate(&v->zeros, n_bytes, size_bytes);
 }
 
+static drove_status make_weights(drovek_byte_matrix *v, size_t *size_bytes)
+{
+    const size_t n_planes = v->number_bytes == 1 ? MOST_PLANES : 1;
+    v->weight_bytes = v->k * v->shape.o * v->number_bytes + DROVE_CACHE_LINE;
+    return drovek_byte_allocate(&v->weight, n_planes * v->weight_bytes, size_bytes);
+}
+
+static drovek_byte_matrix blocks_of(const drovek_conv_shape *s, const drovek_planes_cost *cost,
+                                    size_t number_bytes)
+{
+    const size_t block = choose_block(s, cost);
+    drovek_byte_matrix v = {.shape = in_blocks(s, block),
+                            .block = block,
+                            .number_bytes = number_bytes,
+                            .is_direct = is_direct(s)};
+    v.k = drovek_byte_matrix_k(&v.shape);
+    return v;
+}
+
 drove_status drovek_byte_matrix_init(drovek_byte_matrix *v, const drovek_conv_shape *s,
                                      const drovek_planes_cost *cost, size_t max_rows, bool by_image,
                                      bool reorders, size_t *size_bytes)
 {
-    const size_t line = DROVE_CACHE_LINE, block = choose_block(s, cost);
-    *v = (drovek_byte_matrix){.shape = in_blocks(s, block),
-                              .block = block,
-                              .is_direct = is_direct(s)};
-    v->k = drovek_byte_matrix_k(&v->shape);
+    const size_t line = DROVE_CACHE_LINE;
+    *v = blocks_of(s, cost, 1);
     v->stride = (v->k + line - 1) / line * line;
     if (v->stride % SET == 0) v->stride += line; /* rows in different sets of the first cache */
     v->n_lines =
@@ -133,9 +170,15 @@ drove_status drovek_byte_matrix_init(drovek_byte_matrix *v, const drovek_conv_sh
     if (v->is_direct) return DROVE_OK;
     DROVE_TRY(drovek_byte_allocate(&v->col, MOST_PLANES * v->col_bytes, size_bytes));
     DROVE_TRY(make_padded(v, size_bytes));
-    if (block == 1 && !reorders) return DROVE_OK;
-    v->weight_bytes = v->k * v->shape.o + line;
-    return drovek_byte_allocate(&v->weight, MOST_PLANES * v->weight_bytes, size_bytes);
+    return v->block > 1 || reorders ? make_weights(v, size_bytes) : DROVE_OK;
+}
+
+drove_status drovek_byte_matrix_init_blocks(drovek_byte_matrix *v, const drovek_conv_shape *s,
+                                            const drovek_planes_cost *cost, size_t number_bytes,
+                                            size_t *size_bytes)
+{
+    *v = blocks_of(s, cost, number_bytes);
+    return v->block > 1 ? make_weights(v, size_bytes) : DROVE_OK;
 }
 
 void drovek_byte_matrix_fini(drovek_byte_matrix *v)
@@ -151,7 +194,7 @@ void drovek_byte_matrix_fini(drovek_byte_matrix *v)
 static void spread_plane(const drovek_conv_shape *s, const drovek_byte_matrix *v, uint8_t *to,
                          const uint8_t *from)
 {
-    const size_t o = s->o, row = v->shape.o;
+    const size_t o = s->o * v->number_bytes, row = v->shape.o * v->number_bytes;
     memset(to, 0, v->k * row);
     for (size_t ky = 0; ky < s->window.kh; ky++)
         for (size_t kx = 0; kx < s->window.kw; kx++)
@@ -206,6 +249,22 @@ drovek_planes drovek_byte_matrix_turned(const drovek_byte_matrix *v, const drove
                                         const drovek_planes *w)
 {
     return ordered(v, s, w, turn_plane);
+}
+
+void drovek_byte_matrix_fold(const drovek_byte_matrix *v, const drovek_table *kernels,
+                             const drovek_conv_shape *s, const float *from, size_t n, float *dw)
+{
+    const size_t o = s->o, row = v->shape.o;
+    for (size_t ky = 0; ky < s->window.kh; ky++)
+        for (size_t kx = 0; kx < s->window.kw; kx++)
+            for (size_t c = 0; c < s->c; c++, dw += o)
+                for (size_t g = 0; g < v->block; g++) {
+                    const size_t x = g * s->window.sw + kx;
+                    const size_t at = (g % n * (v->block / n) + g / n) * o;
+                    const float *part =
+                        from + ((ky * v->shape.window.kw + x) * s->c + c) * row + at;
+                    kernels->copy_rows_f32(dw, o, part, o, 1, o, g > 0);
+                }
 }
 
 /* ---- chunks ---- */

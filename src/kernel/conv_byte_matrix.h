@@ -13,11 +13,13 @@
 
 #include "kernel/conv.h"
 
-/* A matrix of windows and the weights it is multiplied with. */
+/* A matrix of windows and the weights it is multiplied with; or, of floats, blocks and their
+ * weights alone. */
 typedef struct drovek_byte_matrix {
     drovek_conv_shape shape; /* of a convolution whose positions are blocks, outputs block * o */
     size_t            block; /* positions of a row */
-    size_t            k;     /* numbers of a row, of one group */
+    size_t            number_bytes;    /* 1; of floats 4 */
+    size_t            k;               /* numbers of a row, of one group */
     size_t            stride, n_lines; /* bytes from row to row; lines of a chunk */
     bool              is_direct;       /* the images are the matrix */
     uint8_t          *col; /* [planes][col_bytes], col[n_lines * ow][stride]; direct: NULL */
@@ -44,6 +46,10 @@ double drovek_byte_matrix_cost(const drovek_byte_matrix *v, const drovek_planes_
 drove_status drovek_byte_matrix_init(drovek_byte_matrix *v, const drovek_conv_shape *s,
                                      const drovek_planes_cost *cost, size_t max_rows, bool by_image,
                                      bool reorders, size_t *size_bytes);
+/* Blocks and their weights alone, for numbers of so many bytes. */
+drove_status drovek_byte_matrix_init_blocks(drovek_byte_matrix *v, const drovek_conv_shape *s,
+                                            const drovek_planes_cost *cost, size_t number_bytes,
+                                            size_t *size_bytes);
 void         drovek_byte_matrix_fini(drovek_byte_matrix *v);
 
 /* The weights w of the convolution s as v's products need them: of v for s, [k][block * o] of each
@@ -52,6 +58,17 @@ drovek_planes drovek_byte_matrix_weights(const drovek_byte_matrix *v, const drov
                                          const drovek_planes *w);
 drovek_planes drovek_byte_matrix_turned(const drovek_byte_matrix *v, const drovek_conv_shape *s,
                                         const drovek_planes *w);
+
+/* dw, the gradient of the weights of s, [kh][kw][c][o] = the sum over the positions of a block of
+ * that of the weights in blocks, from[k][block * o].  n of a block's positions are together there:
+ * first those whose number is a multiple of n, then those that follow each of them. */
+void drovek_byte_matrix_fold(const drovek_byte_matrix *v, const drovek_table *kernels,
+                             const drovek_conv_shape *s, const float *from, size_t n, float *dw);
+
+/* The convolution of derivatives at the output that gives those at the input; and whether there is
+ * one: where windows move by 1. */
+drovek_conv_shape drovek_conv_turned_round(const drovek_conv_shape *s);
+bool              drovek_conv_can_turn_round(const drovek_conv_shape *s);
 
 /* Clock cycles, roughly, of copies of n pieces of n_bytes. */
 double drovek_byte_copy_cost(size_t n, size_t n_bytes);

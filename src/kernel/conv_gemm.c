@@ -6,11 +6,15 @@
  * the images themselves are such a matrix (1 x 1 windows; windows as large as the image), nothing
  * is copied.  Input as [c][h][w] is converted to [h][w][c] one image at a time.
  *
- * Chunks depend on the shape alone, so the bits do not depend on the number of images or threads
- * (the weights' gradient, a sum over the images, depends on their number only).
+ * In bf16 some passes take no columns, where that is faster (conv_strips.h): which ones depends on
+ * the most images of a batch.
+ *
+ * Chunks depend on the shape alone, so the bits do not depend on the number of images or threads,
+ * but for that choice (the weights' gradient, a sum over the images, depends on their number only).
  */
 #include "kernel/conv_columns.h"
 #include "kernel/conv_ops.h"
+#include "kernel/conv_strips.h"
 
 #include "base/mem.h"
 
@@ -24,6 +28,7 @@ typedef struct gemm {
     size_t k;       /* kh * kw * c / groups */
     size_t n_lines; /* per chunk */
     bool is_direct;
+    drovek_conv_strips strips; /* passes that take no columns */
 } gemm;
 
 /* Whether output positions are rows of the input in place. */
@@ -56,6 +61,7 @@ static drove_status create(drovek_conv *conv)
     }
     gemm *g = conv->state = drove__alloc(1, sizeof *g);
     if (g == NULL) return drove__fail_nomem("convolution", sizeof *g);
+    *g = (gemm){.col = NULL};
     g->k = s->window.kh * s->window.kw * (s->c / s->groups);
     g->is_direct = is_direct(s);
     conv->size_bytes = sizeof *g;
@@ -74,7 +80,7 @@ static drove_status create(drovek_conv *conv)
         if (g->col == NULL) return drove__fail_nomem("convolution", n * sizeof(float));
         conv->size_bytes += n * sizeof(float);
     }
-    return DROVE_OK;
+    return g->is_direct ? DROVE_OK : drovek_conv_strips_init(&g->strips, conv);
 }
 
 static void destroy(drovek_conv *conv)
@@ -83,6 +89,7 @@ static void destroy(drovek_conv *conv)
     if (g == NULL) return;
     drove__free(g->col);
     drove__free(g->image);
+    drovek_conv_strips_fini(&g->strips);
     drove__free(g);
 }
 
@@ -94,7 +101,7 @@ typedef struct chunk {
 
 typedef struct batch {
     const drovek_conv *conv;
-    const gemm *g;
+    gemm *g;
     const float *x, *x_end; /* the caller's images */
 } batch;
 
@@ -146,6 +153,7 @@ static void forward(drovek_conv *conv, const float *x, const float *w, const flo
     const drovek_conv_shape *s = &conv->opt.shape;
     const batch all = batch_of(conv, x, n_rows);
     const size_t og = s->o / s->groups, k = all.g->k, n_lines = n_rows * s->oh;
+    if (drovek_conv_strips_forward(&all.g->strips, conv, x, w, b, y, n_rows)) return;
     for (size_t line = 0, n; line < n_lines; line += n) {
         float *out = y + line * s->ow * s->o;
         n = lines_left(&all, line, n_lines);
@@ -164,6 +172,7 @@ static void weights(drovek_conv *conv, const float *x, const float *dy, float *d
     const drovek_conv_shape *s = &conv->opt.shape;
     const batch all = batch_of(conv, x, n_rows);
     const size_t og = s->o / s->groups, k = all.g->k, n_lines = n_rows * s->oh;
+    if (drovek_conv_strips_weights(&all.g->strips, conv, x, dy, dw, n_rows)) return;
     for (size_t line = 0, n; line < n_lines; line += n) {
         n = lines_left(&all, line, n_lines);
         convert_image(&all, line);
@@ -223,8 +232,9 @@ static void data(drovek_conv *conv, const float *dy, const float *w, float *dx, 
                  bool adds)
 {
     const drovek_conv_shape *s = &conv->opt.shape;
-    const gemm *g = conv->state;
+    gemm *g = conv->state;
     const size_t in = s->c * s->h * s->w, out = s->o * s->oh * s->ow;
+    if (drovek_conv_strips_data(&g->strips, conv, dy, w, dx, n_rows, adds)) return;
     if (g->image == NULL) {
         data_plain(conv, dy, w, dx, n_rows, adds);
         return;

@@ -11,11 +11,11 @@
  * of the weights finds them there.
  *
  * Where that is faster there are no windows: lines of the images are multiplied
- * (conv_byte_lines.h).
+ * (conv_lines.h).
  *
  * Integers come by drovek_conv_take.
  */
-#include "kernel/conv_byte_lines.h"
+#include "kernel/conv_lines.h"
 #include "kernel/conv_byte_matrix.h"
 #include "kernel/conv_columns.h"
 #include "kernel/conv_ops.h"
@@ -38,35 +38,14 @@ typedef struct integer_conv {
     size_t n_back;              /* else: lines of a chunk of back */
     float *back; /* [n_back * ow][k] derivatives of columns; NULL: not wanted, or direct */
     float *wide; /* of blocks: bias, units of weights, units of derivatives, gradient */
-    drovek_byte_lines lines, lines_back; /* in place of a matrix of windows, if faster */
-    drovek_byte_places places;
+    drovek_conv_lines lines, lines_back; /* in place of a matrix of windows, if faster */
+    drovek_conv_places places;
 } integer_conv;
 
 /* ---- shapes ---- */
 
-/* The convolution of derivatives at the output that gives those at the input. */
-static drovek_conv_shape turned_round(const drovek_conv_shape *s)
-{
-    drovek_conv_shape t = {.c = s->o,
-                           .h = s->oh,
-                           .w = s->ow,
-                           .o = s->c,
-                           .oh = s->h,
-                           .ow = s->w,
-                           .groups = s->groups,
-                           .window = s->window};
-    t.window.ph = (s->window.kh - 1) * s->window.dh - s->window.ph;
-    t.window.pw = (s->window.kw - 1) * s->window.dw - s->window.pw;
-    return t;
-}
-
-static bool can_turn_round(const drovek_conv_shape *s)
-{
-    const drovek_window *w = &s->window;
-    return w->sh == 1 && w->sw == 1 && w->ph <= (w->kh - 1) * w->dh && w->pw <= (w->kw - 1) * w->dw;
-}
-
-/* Whether that convolution has more than a quarter more products: of the zeros round its images. */
+/* Whether the convolution turned round has more than a quarter more products: of the zeros round
+ * its images. */
 static bool is_wasteful(const drovek_conv_shape *s)
 {
     return 4 * s->h * s->w > 5 * s->oh * s->ow;
@@ -88,12 +67,13 @@ static drove_status make_data(drovek_conv *conv, integer_conv *v)
     const size_t k = drovek_byte_matrix_k(s), line_floats = s->ow * k;
     if ((conv->opt.passes & DROVEK_CONV_DATA) == 0) return DROVE_OK;
     const drovek_planes_cost *cost = &conv->opt.kernels->planes->cost;
-    v->gathers = can_turn_round(s) && !(cost->spares_products && is_wasteful(s));
+    v->gathers = drovek_conv_can_turn_round(s) && !(cost->spares_products && is_wasteful(s));
     if (v->gathers) {
-        const drovek_conv_shape t = turned_round(s);
+        const drovek_conv_shape t = drovek_conv_turned_round(s);
         DROVE_TRY(drovek_byte_matrix_init(&v->out, &t, cost, conv->opt.max_rows, false, true,
                                           &conv->size_bytes));
-        return drovek_byte_lines_init_back(&v->lines_back, conv->opt.kernels, &t, &v->out,
+        return drovek_conv_lines_init_back(&v->lines_back, conv->opt.kernels->planes->strips, &t,
+                                           drovek_byte_matrix_cost(&v->out, cost),
                                            conv->opt.max_rows, &conv->size_bytes);
     }
     v->n_back =
@@ -105,12 +85,14 @@ static drove_status make_data(drovek_conv *conv, integer_conv *v)
 
 static drove_status make_direct(drovek_conv *conv, integer_conv *v)
 {
-    const drovek_conv_shape *s = &conv->opt.shape;
-    const drovek_table *k = conv->opt.kernels;
-    DROVE_TRY(
-        drovek_byte_lines_init(&v->lines, k, s, &v->in, conv->opt.max_rows, &conv->size_bytes));
+    const drovek_planes_ops *planes = conv->opt.kernels->planes;
+    const drovek_conv_shape *s = &conv->opt.shape, *b = &v->in.shape;
+    DROVE_TRY(drovek_conv_lines_init(&v->lines, planes->strips, s, b,
+                                     drovek_byte_matrix_cost(&v->in, &planes->cost),
+                                     conv->opt.max_rows, &conv->size_bytes));
     if ((conv->opt.passes & DROVEK_CONV_WEIGHTS) == 0) return DROVE_OK;
-    return drovek_byte_places_init(&v->places, k, s, &v->in, conv->opt.max_rows, &conv->size_bytes);
+    return drovek_conv_places_init(&v->places, planes->strips, s, b, conv->opt.max_rows,
+                                   &conv->size_bytes);
 }
 
 static drove_status create(drovek_conv *conv)
@@ -139,9 +121,9 @@ static void destroy(drovek_conv *conv)
     if (v == NULL) return;
     drovek_byte_matrix_fini(&v->in);
     drovek_byte_matrix_fini(&v->out);
-    drovek_byte_lines_fini(&v->lines);
-    drovek_byte_lines_fini(&v->lines_back);
-    drovek_byte_places_fini(&v->places);
+    drovek_conv_lines_fini(&v->lines);
+    drovek_conv_lines_fini(&v->lines_back);
+    drovek_conv_places_fini(&v->places);
     drove__free(v->image);
     drove__free(v->back);
     drove__free(v->wide);
@@ -173,26 +155,6 @@ static const float *repeat(const drovek_conv *conv, float *to, const float *from
     for (size_t g = 0; from != NULL && g < block; g++)
         conv->opt.kernels->copy_f32(to + g * o, from, o);
     return from != NULL ? to : NULL;
-}
-
-/* dw[kh][kw][c][o] = the sum over the positions of a block, n of which are together: first those
- * whose number is a multiple of n, then those that follow each of them. */
-static void fold_gradient(const drovek_conv *conv, size_t n, float *dw)
-{
-    const drovek_conv_shape *s = &conv->opt.shape;
-    const integer_conv *v = conv->state;
-    const float *from = wide_gradient(v);
-    const size_t o = s->o, row = v->in.shape.o;
-    for (size_t ky = 0; ky < s->window.kh; ky++)
-        for (size_t kx = 0; kx < s->window.kw; kx++)
-            for (size_t c = 0; c < s->c; c++, dw += o)
-                for (size_t g = 0; g < v->in.block; g++) {
-                    const size_t x = g * s->window.sw + kx;
-                    const size_t at = (g % n * (v->in.block / n) + g / n) * o;
-                    const float *part =
-                        from + ((ky * v->in.shape.window.kw + x) * s->c + c) * row + at;
-                    conv->opt.kernels->copy_rows_f32(dw, o, part, o, 1, o, g > 0);
-                }
 }
 
 /* ---- chunks ---- */
@@ -273,7 +235,7 @@ static void forward_lines(drovek_conv *conv, const drovek_planes *weight, const 
     const drovek_conv_shape *s = &conv->opt.shape;
     const drovek_table *k = conv->opt.kernels;
     const size_t n_in = s->c * s->h * s->w, n_out = s->o * s->oh * s->ow;
-    const drovek_planes tiles = drovek_byte_lines_weights(&v->lines, k, &v->in, weight, b);
+    const drovek_planes tiles = drovek_conv_lines_weights(&v->lines, k, &v->in.shape, weight, b);
     const drovek_pool *p = conv->pooled.pool;
     size_t most = n_rows;
     if (b != NULL) end->bias = v->lines.bias;
@@ -284,7 +246,7 @@ static void forward_lines(drovek_conv *conv, const drovek_planes *weight, const 
     for (size_t i = 0, n; i < n_rows; i += n) {
         const drovek_planes from = drovek_planes_from(&conv->taken.x, i * n_in);
         n = n_rows - i < most ? n_rows - i : most;
-        drovek_byte_lines_multiply(&v->lines, k, &from, &tiles, n, false, y, end);
+        drovek_conv_lines_multiply(&v->lines, &from, &tiles, n, false, y, end);
         if (conv->pooled.to == NULL) break;
         const size_t at = i * p->c * p->oh * p->ow;
         k->max_pool_f32(p, y, conv->pooled.to + at, conv->pooled.place + at, n);
@@ -341,10 +303,9 @@ static void weights(drovek_conv *conv, const float *x, const float *dy, float *d
     drovek_planes d = conv->taken.dy;
     (void)x, (void)dy;
     if (v->in.block > 1) d.by = repeat(conv, wide_units(v, true), d.by);
-    const drovek_byte_pooled pooled = {conv->pooled_dy.pool, conv->pooled_dy.place};
+    const drovek_conv_pooled pooled = {conv->pooled_dy.pool, conv->pooled_dy.place};
     if (v->places.images != NULL)
-        drovek_byte_places_sum(&v->places, conv->opt.kernels, &conv->taken.x, &d, &pooled, n_rows,
-                               to);
+        drovek_conv_places_sum(&v->places, &conv->taken.x, &d, &pooled, n_rows, to);
     for (size_t line = 0, n; v->places.images == NULL && line < n_lines; line += n) {
         n = lines_left(v, line, n_lines);
         if (!conv->has_windows) convert_image(conv, line);
@@ -357,7 +318,9 @@ static void weights(drovek_conv *conv, const float *x, const float *dy, float *d
                                             s->o, line > 0, to + g * v->in.k * og, og, NULL);
         }
     }
-    if (v->in.block > 1) fold_gradient(conv, pooled.pool != NULL ? pooled.pool->kw : 1, dw);
+    if (v->in.block > 1)
+        drovek_byte_matrix_fold(&v->in, conv->opt.kernels, &conv->opt.shape, to,
+                                pooled.pool != NULL ? pooled.pool->kw : 1, dw);
     conv->pooled_dy.pool = NULL;
 }
 
@@ -365,10 +328,9 @@ static void weights(drovek_conv *conv, const float *x, const float *dy, float *d
 static void gather_lines(drovek_conv *conv, float *dx, size_t n_rows, bool adds)
 {
     integer_conv *v = conv->state;
-    const drovek_table *k = conv->opt.kernels;
-    const drovek_planes tiles = drovek_byte_lines_turned(&v->lines_back, k, &conv->taken.w);
+    const drovek_planes tiles = drovek_conv_lines_turned(&v->lines_back, &conv->taken.w);
     drovek_planes_end end = {.bias = NULL};
-    drovek_byte_lines_multiply(&v->lines_back, k, &conv->taken.dy, &tiles, n_rows, adds, dx, &end);
+    drovek_conv_lines_multiply(&v->lines_back, &conv->taken.dy, &tiles, n_rows, adds, dx, &end);
     conv->largest_dx = end.largest;
 }
 
@@ -438,7 +400,7 @@ bool drovek_conv_can_take_pooled(const drovek_conv *conv, const drovek_pool *p)
 {
     const integer_conv *v = conv->state;
     return conv->ops == &drovek_conv_planes && (conv->opt.passes & DROVEK_CONV_DATA) == 0 &&
-           drovek_byte_places_can_pool(&v->places, p);
+           drovek_conv_places_can_pool(&v->places, p);
 }
 
 const drovek_conv_ops drovek_conv_planes = {.name = "planes",

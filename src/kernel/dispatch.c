@@ -56,9 +56,11 @@ static void overlay(drovek_table *out, const drovek_table *tier)
     DROVEK_FACTOR_LIST(X)
 #undef X
     if (tier->bf16.source != NULL) out->bf16.source = tier->bf16.source;
+    if (tier->bf16.strips != NULL) out->bf16.strips = tier->bf16.strips;
     if (tier->gemm_i8 != NULL) out->gemm_i8 = tier->gemm_i8;
     if (tier->gemm_i16 != NULL) out->gemm_i16 = tier->gemm_i16;
     if (tier->integers != NULL) out->integers = tier->integers;
+    if (tier->words != NULL) out->words = tier->words;
     if (tier->linear_dense != NULL) drovek_linear_overlay(&out->linear, tier->linear_dense);
     if (tier->linear_sparse != NULL) drovek_linear_overlay(&out->linear, tier->linear_sparse);
 }
@@ -117,6 +119,7 @@ drovek_table drovek_narrow(const drovek_table *chosen, drovek_factors factors)
     DROVEK_FACTOR_LIST(X)
 #undef X
     t.gemm_source = t.bf16.source;
+    t.strips = t.bf16.strips;
     t.factors = factors;
     return t;
 }

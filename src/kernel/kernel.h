@@ -22,7 +22,8 @@
 #include "kernel/exchange.h"
 #include "kernel/image.h"
 #include "kernel/linear.h"
-#include "kernel/planes.h"
+#include "kernel/strips.h"
+#include "kernel/words.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -143,11 +144,11 @@ typedef void drovek_affine_f32_fn(float *to, const float *from, const float *shi
 
 /* to = from [racy: from] */
 typedef void drovek_widen_bf16_fn(float *to, const uint16_t *from, size_t n);
-/* w = the upper half of (w - eta g) + r, which is added to the bits of the single: random words r
- * round it up or down such that its mean is w - eta g, 0x8000 rounds to the nearest.  What is not
- * finite stays so.  [racy: w] */
+/* w = the upper half of (w - eta g) + r, which is added to the bits of the single: random words r,
+ * 32 of each block of bits, round it up or down such that its mean is w - eta g, 0x8000 rounds to
+ * the nearest.  What is not finite stays so.  [racy: w] */
 typedef void drovek_sgd_bf16_fn(uint16_t *w, const float *g, size_t n, float eta,
-                                const uint16_t *r);
+                                drovek_bits *bits);
 
 /* ---- update rules (optim/rules.c names their equations) ---- */
 
@@ -183,7 +184,8 @@ typedef struct drovek_products {
 #define X(k) drovek_##k##_f32_fn *k; /* NULL in a tier's own table: the slower tier's version */
     DROVEK_FACTOR_LIST(X)
 #undef X
-    const char *source; /* "drove avx512_bf16": as gemm_source */
+    const char              *source; /* "drove avx512_bf16": as gemm_source */
+    const drovek_strips_ops *strips; /* packed factors (strips.h); NULL: no gain */
 } drovek_products;
 
 /* One line here = slot, selection, test and benchmark. */
@@ -206,10 +208,12 @@ typedef struct drovek_table {
     const char *gemm_source;  /* "plain C", "drove; large: oneDNN 2.6.3 avx512_core" ...         */
     drovek_products     bf16; /* in a chosen table every slot is filled */
     drovek_gemm_f32_fn *gemm_i8, *gemm_i16; /* for factors that are integers; NULL: gemm_f32    */
+    const drovek_words_ops *words; /* NULL: widening them first is as fast; else used with bf16 */
     drovek_factors factors; /* what the slots above round their factors to: drovek_narrow      */
     /* Arrays of integers kept as bytes; NULL: floats are faster.  In a table narrowed to integers
      * `planes` is what layers use, elsewhere NULL. */
     const drovek_planes_ops *integers, *planes;
+    const drovek_strips_ops *strips; /* bf16.strips, in a table narrowed to bf16; else NULL */
     /* A tier's own slots of kernel/linear.h, in two parts (NULL: none) ... */
     const drovek_linear *linear_dense, *linear_sparse;
     drovek_linear        linear; /* ... and, in a chosen table, the choice: every slot filled   */

@@ -64,6 +64,14 @@ typedef struct drovek_bits {
     uint64_t         state[8]; /* XORSHIFT: Marsaglia's xorshift64, 13, 7, 17; never 0; updated */
 } drovek_bits;
 
+/* The next state: Marsaglia's xorshift64. */
+static inline uint64_t drovek_xorshift64(uint64_t s)
+{
+    s ^= s << 13;
+    s ^= s >> 7;
+    return s ^ (s << 17);
+}
+
 /* How the step's factor and the random bits of an AXPY are counted: the bounds above. */
 typedef struct drovek_fraction {
     int     shift;    /* most bits behind the point */

@@ -33,19 +33,6 @@
  *             stay); db[o] = the sum over rows of dy's integers, exact, then rounded to a single,
  *             times the unit, of column o if there are some by column
  *
- * Packed factors: a strip is 16 rows of op(A) or 16 columns of op(B); a tile is 64 terms of it, a
- * kilobyte: of op(A) [16 rows][64 terms], of op(B) [16][16 columns][4 terms].
- *
- *   pack      tile t of strip s is at to + s * apart + t * DROVEK_TILE: n rows or columns, k terms,
- *             then zeros.  along: they are rows of x[n][step], else columns of x[k][step]
- *   lines     C[m][..], of the columns that strips have, as by gemm: the sum over n_lines lines of
- *             products of tiles of op(A) and of op(B).  Terms of op(B) that are not 0: at most
- *             DROVEK_PLANES_K of a column
- *   places    C[m][n] = S(0) + S(1) + ... (adds: C + S(0) + ...), S(b) = the exact sum over the
- *             b-th DROVEK_PLACES places, rounded as by gemm.  A place has 64 terms: rows of a from
- *             row[p] on, and the strips of op(B) from tile tile[p] on
- *   These three are NULL in tiers that do not gain by them.
- *
  * Memory: planes are a thread's own, and DROVEK_PLANES_SLACK bytes behind each belong to it: gemm
  * may read them.  C and x are the caller's own as well.
  */
@@ -60,7 +47,6 @@
 #include <stdint.h>
 
 enum { DROVEK_PLANES_K = 2048, DROVEK_PLANES_SLACK = 64, DROVEK_PLANES_DRAW = 512 };
-enum { DROVEK_STRIP = 16, DROVEK_TILE_K = 64, DROVEK_TILE = 1024, DROVEK_PLACES = 512 };
 
 typedef struct drovek_planes {
     uint8_t     *high, *low; /* low NULL: integers of 8 bits */
@@ -137,43 +123,7 @@ typedef struct drovek_planes_cost {
     bool     spares_products; /* rather more sums of floats than a quarter more products */
 } drovek_planes_cost;
 
-typedef void drovek_planes_pack_fn(bool of_b, uint8_t *to, size_t apart, const uint8_t *x,
-                                   size_t step, bool along, size_t n, size_t k);
-
-/* A strip of op(B) that a sum over lines meets. */
-typedef struct drovek_strip {
-    size_t a;          /* the tile of a line of op(A) that its first one meets */
-    size_t n_tiles;    /* of a line */
-    size_t tile, step; /* its first one, of line 0; from a line's to the next line's */
-    size_t c, n;       /* its first column of C, and how many */
-} drovek_strip;
-
-typedef struct drovek_strips {
-    const drovek_strip *strip;          /* [n_strips] */
-    size_t              n_strips, line; /* tiles from a line of op(A) to the next */
-    drovek_planes       tiles;          /* packed; by: of C's columns */
-} drovek_strips;
-
-static inline size_t drovek_strips_of(size_t n)
-{
-    return (n + DROVEK_STRIP - 1) / DROVEK_STRIP;
-}
-
-static inline size_t drovek_tiles_of(size_t k)
-{
-    return (k + DROVEK_TILE_K - 1) / DROVEK_TILE_K;
-}
-
-/* a: packed rows, from the first of the lines [first, first + n_lines) of op(B) on; a strip of rows
- * is `apart` tiles behind the one before. */
-typedef void drovek_planes_lines_fn(const drovek_strips *b, size_t first, size_t n_lines, size_t m,
-                                    const drovek_planes *a, size_t apart, bool adds, float *c,
-                                    size_t ldc, drovek_planes_end *end);
-
-/* a: [rows][64], 15 more rows than are named can be read; b: packed; by: of C's columns */
-typedef void drovek_planes_places_fn(size_t m, size_t n, size_t n_places, const drovek_planes *a,
-                                     const uint32_t *row, const drovek_planes *b,
-                                     const uint32_t *tile, bool adds, float *c, size_t ldc);
+typedef struct drovek_strips_ops drovek_strips_ops;
 
 typedef struct drovek_planes_ops {
     drovek_planes_gemm_fn          *gemm;
@@ -182,13 +132,11 @@ typedef struct drovek_planes_ops {
     drovek_planes_turn_fn          *turn;
     drovek_planes_max_pool_fn      *max_pool;
     drovek_planes_max_pool_back_fn *max_pool_back;
-    drovek_planes_pack_fn          *pack; /* NULL, and the next two as well: none */
-    drovek_planes_lines_fn         *lines;
-    drovek_planes_places_fn        *places;
     const char                     *source;   /* "drove amx_int8" */
     bool                            one_wide; /* two factors of 16 bits: floats are faster */
     drovek_planes_cost              cost;
-    drovek_planes_step_fn          *step; /* NULL: none */
+    drovek_planes_step_fn          *step;   /* NULL: none */
+    const drovek_strips_ops        *strips; /* packed factors (strips.h); NULL: no gain */
 } drovek_planes_ops;
 
 #endif

@@ -70,6 +70,9 @@ struct drove_worker {
     unsigned                 n_ahead, in_hand; /* of ahead; row[in_hand] is the batch in hand's */
     size_t                   staged_rows;      /* examples of ahead[0], staged */
     drove_optim_worker       optim;
+    drove_engine_rule        rule;       /* of words: loop/rule.h */
+    float                   *rule_state; /* shared, behind the words that are lent; NULL: its own */
+    uint64_t                 rule_t;     /* of the next update in these; 0: not found yet */
     drove_order_cursor       cursor;
     drove_trace_worker       trace;
     drove_traffic            traffic;

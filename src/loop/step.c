@@ -12,6 +12,7 @@
 #include "loop/step.h"
 
 #include "loop/batches.h"
+#include "loop/rule.h"
 #include "trace/recording.h"
 
 #include <math.h>
@@ -102,6 +103,27 @@ static void write_down_live(drove_worker *w, const drove_task *task, uint64_t n_
     drove__recording_step(loop->recording, w->index, &r);
 }
 
+/* Several batches that the worker has taken at once may share a lending of the parameters: what
+ * the strategy counts and the clock is read for is then done once for all of them. */
+static bool joins_batches(const drove_loop *loop)
+{
+    return loop->shared == NULL && loop->recording == NULL && loop->spans == NULL &&
+           loop->source->ops->done == NULL;
+}
+
+/* The steps of one batch, added to *made. */
+static drove_status steps_of_batch(drove_worker *w, const drove_params *live,
+                                   const drove_batch *batch, float eta, drove_steps *made)
+{
+    drove_steps more = {0};
+    DROVE_TRY(w->engine_ops->steps(w->engine, live, batch, eta, &more));
+    drove__rule_made(w, more.n_steps);
+    made->n_steps += more.n_steps;
+    made->n_clamped += more.n_clamped;
+    drove__worker_check_finite(w, more.is_finite ? more.score.loss : NAN);
+    return DROVE_OK;
+}
+
 static drove_status step_live(drove_worker *w, const drove_task *task, const drove_batch *batch,
                               float eta)
 {
@@ -109,9 +131,19 @@ static drove_status step_live(drove_worker *w, const drove_task *task, const dro
     drove_sync *s = loop->sync;
     drove_steps made = {0};
     drove_publish_info info = {.attempts = 1};
+    drove_task further;
+    drove_batch next;
+    size_t n_rows = batch->n_rows;
     uint64_t t0 = now(w);
     const drove_params live = s->ops->live(s, w->index);
-    drove_status status = w->engine_ops->steps(w->engine, &live, batch, eta, &made);
+    drove__rule_begin(w, &live);
+    drove_status status = steps_of_batch(w, &live, batch, eta, &made);
+    while (status == DROVE_OK && made.n_steps < s->most_steps && joins_batches(loop) &&
+           !atomic_load(&loop->nonfinite) && drove__batches_more(w, &further, &next)) {
+        drove__heartbeat(w);
+        status = steps_of_batch(w, &live, &next, drove__step_size(loop, &further), &made);
+        n_rows += next.n_rows;
+    }
     if (status != DROVE_OK) (void)give_back(w);
     DROVE_TRY(status);
     DROVE_TRY(s->ops->live_done(s, w->index, made.n_steps, &info));
@@ -120,9 +152,8 @@ static drove_status step_live(drove_worker *w, const drove_task *task, const dro
     w->trace.busy_ns += t1 - t0;
     w->trace.clamped += made.n_clamped;
     info.attempts += (uint32_t)made.n_steps - 1; /* one each, and the strategy's failed ones */
-    count(w, batch->n_rows, made.n_steps, &info);
+    count(w, n_rows, made.n_steps, &info);
     if (loop->recording != NULL) write_down_live(w, task, made.n_steps, &info);
-    drove__worker_check_finite(w, made.is_finite ? made.score.loss : NAN);
     if (loop->spans != NULL) note(w, DROVE_SPAN_BACKWARD, DROVE_NO_PART, task->number, t0, t1);
     if (loop->source->ops->done != NULL)
         loop->source->ops->done(loop->source, w->index, task, made.n_steps);

@@ -273,7 +273,7 @@ static void find_silent(drove_host *h)
         bool is_busy = t->is_busy[i];
         pthread_mutex_unlock(&t->lock);
         bool is_late = now - t->watch[i].since_ns > (uint64_t)(limit_s * 1e9);
-        /* Elsewhere it may wait for another worker. */
+        /* Elsewhere it is being set up, or may wait for another worker. */
         if (is_busy && is_late && atomic_load(&w->is_computing)) lose(h, w, limit_s);
     }
 }
@@ -292,7 +292,7 @@ static bool wait(drove_host *h, uint64_t until_ns)
         pthread_mutex_unlock(&t->lock);
         if (is_parked && drove__actor != NULL) drove__virtual_end(h->loop->on);
         if (is_parked) return true;
-        if (t->generation > 0) find_silent(h);
+        find_silent(h);
         /* On a virtual clock it may have been woken for a look in between. */
         if (drove__actor != NULL || drove__clock_now(clock) >= until_ns) return false;
     }

@@ -3,6 +3,7 @@
 
 #include "loop/batches.h"
 #include "loop/evaluation.h"
+#include "loop/rule.h"
 #include "loop/step.h"
 #include "model/custom.h"
 
@@ -83,6 +84,7 @@ static drove_status make_engine(drove_worker *w, size_t max_rows)
                                 .rows = loop->update_rows,
                                 .seed = loop->seed,
                                 .shared = loop->shared,
+                                .rule = drove__worker_rule(w),
                                 .device = w->device};
     if (w->device == NULL && w->plan->n_cores > 1) {
         opt.n_threads = w->plan->n_cores;

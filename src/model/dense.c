@@ -110,6 +110,11 @@ static void forward_whole(const drove_call *c, const drove_input *in)
     float *y = c->y;
     if (in->dense != NULL && l->n_out == 1) {
         forward_column(l, k, theta, bias, in, y);
+    } else if (c->words != NULL) {
+        k->words->gemm(false, in->n_rows, l->n_out, l->n_in, in->dense, l->n_in, c->words, 0.0f, y,
+                       l->n_out);
+        k->bias_act_f32(y, bias, in->n_rows, l->n_out, l->act);
+        return;
     } else if (in->dense != NULL && in->n_rows > FEW_ROWS) {
         k->gemm_f32(false, false, in->n_rows, l->n_out, l->n_in, 1.0f, in->dense, l->n_in,
                     theta + l->w_offset, l->n_out, 0.0f, y, l->n_out);
@@ -254,16 +259,15 @@ static void rows_of_planes(const drove_call *c, size_t from, size_t n, float *dw
 
 /* Who takes gradients at once; NULL: they stay where they are, as those that a layer's own step
  * size will scale must. */
-static const drove_round *taker_of(const drove_call *c)
+static const drove_taker *taker_of(const drove_call *c)
 {
-    const drove_round *r = c->pass->round;
     const bool is_scaled = c->layer->opt.w_lr != 0.0f && c->layer->opt.w_lr != 1.0f;
-    return r != NULL && r->gradient != NULL && !is_scaled ? r : NULL;
+    return is_scaled ? NULL : c->pass->taker;
 }
 
 /* Pieces of the gradient are written to the same memory one after the other, and taken there while
  * they are in the cache. */
-static void gradient_in_pieces(const drove_call *c, const drove_round *r, rows_gradient_fn *rows)
+static void gradient_in_pieces(const drove_call *c, const drove_taker *t, rows_gradient_fn *rows)
 {
     enum { PIECE = 32768, LEAST = 64 }; /* numbers, rows */
     const drove_layer *l = c->layer;
@@ -272,8 +276,23 @@ static void gradient_in_pieces(const drove_call *c, const drove_round *r, rows_g
     for (size_t from = 0, n; from < l->n_in; from += n) {
         n = l->n_in - from < each ? l->n_in - from : each;
         rows(c, from, n, dw);
-        r->gradient(r->context, c->index, from * l->n_out, dw, n * l->n_out);
+        t->gradient(t->context, c->index, from * l->n_out, dw, n * l->n_out);
     }
+}
+
+/* Dense examples.  What is rounded is taken layer by layer in any case: so random bits come in the
+ * order that products of integers kept as bytes have. */
+static void floats_gradient(const drove_call *c, const drove_input *in, float *dw)
+{
+    const drove_layer *l = c->layer;
+    const drove_taker *t = taker_of(c);
+    const bool is_few = in->n_rows <= FEW_ROWS && (t == NULL || c->pass->round == NULL);
+    if (t != NULL && c->words != NULL &&
+        t->words_product(t->context, c->index, in->dense, c->dy, in->n_rows))
+        return;
+    if (is_few) few_rows_gradient(l, c->k, in, c->dy, dw);
+    else if (t != NULL) gradient_in_pieces(c, t, rows_of_floats);
+    else rows_of_floats(c, 0, l->n_in, dw);
 }
 
 static void backward_whole(const drove_call *c)
@@ -284,16 +303,12 @@ static void backward_whole(const drove_call *c)
     float *dw = c->grad + l->w_offset, *dx = c->bottom[0].dx;
     float *db = l->n_b > 0 ? c->grad + l->b_offset : c->own;
     k->act_grad_f32(c->dy, db, c->y, c->n_rows, l->n_out, l->act);
-    if (dx != NULL) input_gradient(l, k, c->theta, c->n_rows, c->dy, dx, c->bottom[0].adds);
-    if (in.dense == NULL) {
-        sparse_gradient(l, k, &in, c->dy, dw, c->spans_wanted);
-    } else if (taker_of(c) != NULL) {
-        gradient_in_pieces(c, taker_of(c), rows_of_floats);
-    } else if (in.n_rows <= FEW_ROWS) {
-        few_rows_gradient(l, k, &in, c->dy, dw);
-    } else {
-        rows_of_floats(c, 0, l->n_in, dw);
-    }
+    if (dx != NULL && c->words != NULL)
+        k->words->gemm(true, c->n_rows, l->n_in, l->n_out, c->dy, l->n_out, c->words,
+                       c->bottom[0].adds ? 1.0f : 0.0f, dx, l->n_in);
+    else if (dx != NULL) input_gradient(l, k, c->theta, c->n_rows, c->dy, dx, c->bottom[0].adds);
+    if (in.dense == NULL) sparse_gradient(l, k, &in, c->dy, dw, c->spans_wanted);
+    else floats_gradient(c, &in, dw);
     drove__layer_zero_gaps(l, c->grad);
 }
 
@@ -301,10 +316,10 @@ static void backward_whole(const drove_call *c)
 static void weights_gradient(const drove_call *c)
 {
     const drove_layer *l = c->layer;
-    const drove_round *r = taker_of(c);
-    if (r == NULL) rows_of_planes(c, 0, l->n_in, c->grad + l->w_offset);
-    else if (!r->product(r->context, c->index, c->x_planes, c->dy_planes, c->n_rows))
-        gradient_in_pieces(c, r, rows_of_planes);
+    const drove_taker *t = taker_of(c);
+    if (t == NULL) rows_of_planes(c, 0, l->n_in, c->grad + l->w_offset);
+    else if (!t->product(t->context, c->index, c->x_planes, c->dy_planes, c->n_rows))
+        gradient_in_pieces(c, t, rows_of_planes);
 }
 
 static void backward_planes(const drove_call *c)
@@ -444,6 +459,7 @@ const drove_layer_ops drove__layer_dense = {
     .format = DROVE_FORMAT_PLAIN,
     .takes_act = true,
     .takes_planes = true,
+    .reads_words = true,
     .shape = shape,
     .multiply_adds = multiply_adds,
     .scratch_bytes = scratch_bytes,

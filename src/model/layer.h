@@ -37,6 +37,7 @@ typedef struct drove_call { /* one pass of one layer */
     /* Integers to read in place of floats; NULL (all of them): floats. */
     drovek_planes       *x_planes, *y_planes, *dy_planes, *dx_planes;
     const drovek_planes *w_planes;
+    const uint16_t      *words;  /* a dense layer's weights in the place of theta's; NULL: none */
     drovek_format        format; /* of the output */
     float               *y;      /* [n_rows][n_out] */
     /* backward only */
@@ -51,6 +52,7 @@ struct drove_layer_ops {
     drove_layer_format format;
     bool               takes_act; /* an activation right after it can be merged into it (act) */
     bool takes_planes; /* reads integers kept as bytes: x, w, dy, and y for its activation */
+    bool reads_words;  /* reads weights that are words of bf16 (kernel/words.h) */
     /* Its outputs are some of its inputs, so they are rounded already; may read and write integers
      * kept as bytes: x, y, dy, dx. */
     bool keeps_numbers;

@@ -291,17 +291,28 @@ typedef void drove_gradient_fn(void *context, size_t layer, size_t first, float 
 typedef bool drove_product_fn(void *context, size_t layer, const drovek_planes *x,
                               const drovek_planes *d, size_t n_rows);
 
+/* The same of floats, for a layer that reads its weights as words. */
+typedef bool drove_words_product_fn(void *context, size_t layer, const float *x, const float *d,
+                                    size_t n_rows);
+
+/* Who takes the gradient of dense layers' weights during a backward pass of one part, for it to be
+ * applied while it is in the cache. */
+typedef struct drove_taker {
+    drove_gradient_fn      *gradient;      /* piece by piece */
+    drove_product_fn       *product;       /* tried first where layers read planes ... */
+    drove_words_product_fn *words_product; /* ... and words; NULL without these */
+    void                   *context;
+} drove_taker;
+
 /* Of the outputs of each layer, and the derivative at each before its layer's backward.  One part
  * only.  Where the kernels have products of integers kept as bytes, layers with weights read these
  * instead of floats: their inputs, derivatives and weights. */
 typedef struct drove_round {
-    drove_round_fn    *values, *derivatives;
-    drove_gradient_fn *gradient; /* of dense layers, piece by piece; NULL: stays in the gradient */
-    void              *context;
-    drovek_factors     factors; /* what the products may take their factors to be */
-    bool               is_wide_value, is_wide_derivative; /* more than 8 bits: two planes */
-    const drovek_planes *weight;  /* [n_layers] with kernels->planes: of the current pass */
-    drove_product_fn    *product; /* tried first where layers read planes; NULL with gradient */
+    drove_round_fn      *values, *derivatives;
+    void                *context;
+    drovek_factors       factors; /* what the products may take their factors to be */
+    bool                 is_wide_value, is_wide_derivative; /* more than 8 bits: two planes */
+    const drovek_planes *weight; /* [n_layers] with kernels->planes: of the current pass */
 } drove_round;
 
 /* How a layer works on integers. */
@@ -351,6 +362,10 @@ typedef struct drove_pass {
     size_t             n_bytes;     /* of everything here */
     bool               is_training; /* for the current pass; else dropout and such are off */
     const drove_round *round;       /* NULL: nothing is rounded */
+    const drove_taker *taker;       /* for the current pass; NULL: gradients stay where they are */
+    /* [n_layers] for the current pass: shared weights of dense layers to read where they are, in
+     * the place of theta's (kernel/words.h); NULL, or an entry NULL: theta's */
+    const uint16_t *const *words;
     /* [n_layers] the derivative at the output comes as it is from the only layer that reads it,
      * where it was rounded; NULL without round */
     bool   *has_rounded_derivative;
@@ -374,8 +389,11 @@ void         drove__pass_fini(drove_pass *pass);
  * layer in it, whose numbers then mean nothing.  Clears it. */
 drove_status drove__pass_outcome(drove_pass *pass);
 
-/* out[main head] then holds the raw outputs (logits) of n_rows examples.  pass->is_training and
- * pass->batch describe the pass. */
+/* Whether the layer can read its weights as words (pass->words). */
+bool drove__layer_reads_words(const drove_layer *l);
+
+/* out[main head] then holds the raw outputs (logits) of n_rows examples.  pass->is_training,
+ * pass->batch, pass->taker and pass->words describe the pass. */
 void drove__model_forward(const drove_model *model, const drovek_table *k, const float *theta,
                           const drove_input *in, drove_pass *pass);
 /* Adds the main head's loss to *score; with scale > 0 also writes the derivative at each head:

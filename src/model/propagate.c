@@ -24,6 +24,11 @@ double drove__score_mean_loss(const drove_score *score)
     return score->weight > 0.0 ? score->loss / score->weight : 0.0;
 }
 
+bool drove__layer_reads_words(const drove_layer *l)
+{
+    return l->ops->reads_words && l->n_out % DROVEK_WORDS_COLUMNS == 0;
+}
+
 static const drove_part alone = {.part = 0, .n_parts = 1};
 
 static void meet(const drove_part *part)
@@ -48,6 +53,7 @@ static drove_call make_call(const drove_model *model, const drovek_table *k, con
     return (drove_call){
         .x_planes = has_planes && !p->layer[l].takes_floats ? &p->value[layer->bottom[0]] : NULL,
         .w_planes = has_planes ? &pass->round->weight[l] : NULL,
+        .words = pass->words != NULL ? pass->words[l] : NULL,
         .y_planes = has_planes ? &p->value[l + 1] : NULL,
         .dy_planes = has_planes ? &p->derivative[l] : NULL,
         .dx_planes = passes_on ? &p->derivative[layer->bottom[0] - 1] : NULL,

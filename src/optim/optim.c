@@ -20,7 +20,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK = 1024, MOST_NAMES = 32 }; /* CHUNK floats of stack: stays in the first-level cache */
+enum {
+    CHUNK = 1024, /* floats of stack: stays in the first-level cache */
+    ZEROS = 2048, /* as long as what an engine of words steps at once */
+    MOST_NAMES = 32
+};
 
 /* ---- creation ---- */
 
@@ -121,7 +125,8 @@ drove_status drove__optim_create(const drove_optim_options *opt, drove_optim **o
     /* A rule without state gives the same in both; the shared form rounds once less. */
     o->state = rule->n_state == 0 ? DROVE_STATE_SHARED : opt->state;
     o->n = opt->n_params;
-    o->n_vector = o->n * (1 + (o->state == DROVE_STATE_SHARED ? rule->n_state : 0));
+    o->n_theta = opt->n_theta > 0 ? opt->n_theta : o->n;
+    o->n_vector = o->n + (o->state == DROVE_STATE_SHARED ? rule->n_state : 0) * o->n_theta;
     o->spans_ok = rule->zero_is_noop && o->weight_decay == 0.0f;
     o->fusable =
         rule->n_state == 0 && o->weight_decay == 0.0f && o->clip == 0.0f && !o->by_staleness;
@@ -149,16 +154,14 @@ drove_status drove__optim_worker_init(drove_optim_worker *w, const drove_optim *
         complete = w->lookahead != NULL;
     }
     if (optim->state == DROVE_STATE_WORKER) {
-        w->zero = drove__alloc(optim->n, sizeof *w->zero);
-        complete = complete && w->zero != NULL;
         for (unsigned i = 0; i < rule->n_state; i++) {
-            w->state[i] = drove__alloc(optim->n, sizeof *w->state[i]);
+            w->state[i] = drove__alloc(optim->n_theta, sizeof *w->state[i]);
             complete = complete && w->state[i] != NULL;
         }
     }
     if (complete) return DROVE_OK;
     drove__optim_worker_fini(w);
-    return drove__fail_nomem("rule state of a worker", optim->n * sizeof(float));
+    return drove__fail_nomem("rule state of a worker", optim->n_theta * sizeof(float));
 }
 
 void drove__optim_worker_fini(drove_optim_worker *w)
@@ -166,7 +169,6 @@ void drove__optim_worker_fini(drove_optim_worker *w)
     if (w == NULL) return;
     for (unsigned i = 0; i < DROVE_RULE_MAX_STATE; i++) drove__free(w->state[i]);
     drove__free(w->lookahead);
-    drove__free(w->zero);
     memset(w, 0, sizeof *w);
 }
 
@@ -216,16 +218,27 @@ static void add_shared(const drovek_table *k, float *y, const float *x, size_t n
     }
 }
 
+/* The i-th state of parameters from offset on, the worker's own or the shared one. */
+static float *state_at(const drove_optim *optim, const drove_optim_worker *w, float *state,
+                       unsigned i, size_t offset)
+{
+    return (state != NULL ? state + i * optim->n_theta : w->state[i]) + offset;
+}
+
+void drove__optim_look_ahead(const drove_optim *optim, const drove_optim_worker *w,
+                             const float *state, size_t offset, size_t length, float *theta)
+{
+    const float *v = (state != NULL ? state : w->state[0]) + offset;
+    if (state == NULL) optim->kernels->axpy_f32(theta, v, length, optim->rule.mu);
+    else add_shared(optim->kernels, theta, v, length, optim->rule.mu);
+}
+
 const float *drove__optim_theta(const drove_optim *optim, drove_optim_worker *w, const float *view)
 {
     if (!optim->rule.ops->lookahead) return view;
-    const drovek_table *k = optim->kernels;
-    k->copy_f32(w->lookahead, view, optim->n);
-    if (optim->state == DROVE_STATE_WORKER) {
-        k->axpy_f32(w->lookahead, w->state[0], optim->n, optim->rule.mu);
-    } else {
-        add_shared(k, w->lookahead, view + optim->n, optim->n, optim->rule.mu);
-    }
+    const bool is_own = optim->state == DROVE_STATE_WORKER;
+    optim->kernels->copy_f32(w->lookahead, view, optim->n);
+    drove__optim_look_ahead(optim, w, is_own ? NULL : view + optim->n, 0, optim->n, w->lookahead);
     return w->lookahead;
 }
 
@@ -252,20 +265,41 @@ static void clip(const drove_optim *optim, float *g, const drove_span *span, siz
         optim->kernels->scale_f32(g + span[i].offset, span[i].length, factor);
 }
 
-/* Turns g into the finished step d, theta' = theta + d: applies the rule to 0 with the worker's own
- * state. */
+void drove__optim_clip(const drove_optim *optim, float *g)
+{
+    const drove_span all = {0, optim->n_theta};
+    clip(optim, g, &all, 1);
+}
+
+/* The rule applied to 0 is the step.  With the worker's state parameters that are floats get it
+ * added, as publication does it, for the same bits. */
+void drove__optim_step(const drove_optim *optim, const drove_optim_worker *w, float *state,
+                       uint64_t t, size_t offset, size_t length, float *theta, float *g, float eta)
+{
+    static const DROVE_ALIGNED_CACHE_LINE float zero[ZEROS];
+    const drove_rule *rule = &optim->rule;
+    const bool in_place = theta != NULL && state != NULL;
+    for (size_t at = 0, n; at < length; at += n) {
+        float *s[DROVE_RULE_MAX_STATE] = {NULL};
+        n = length - at < ZEROS ? length - at : ZEROS;
+        for (unsigned i = 0; i < rule->ops->n_state; i++)
+            s[i] = state_at(optim, w, state, i, offset + at);
+        rule->ops->apply(rule, optim->kernels, n, in_place ? theta + at : zero,
+                         in_place ? theta + at : g + at, (const float *const *)s, s, g + at, eta,
+                         t);
+        if (theta != NULL && !in_place)
+            optim->kernels->sgd_f32(theta + at, theta + at, g + at, n, -1.0f);
+    }
+}
+
+/* Turns g into the finished step d, theta' = theta + d, with the worker's own state. */
 static void finish_step(const drove_optim *optim, drove_optim_worker *w, float *g,
                         const drove_span *span, size_t n_spans, float eta)
 {
-    const drove_rule *rule = &optim->rule;
     w->t++;
-    for (size_t i = 0; i < n_spans; i++) {
-        size_t offset = span[i].offset;
-        float *state[DROVE_RULE_MAX_STATE] = {NULL};
-        for (unsigned s = 0; s < rule->ops->n_state; s++) state[s] = w->state[s] + offset;
-        rule->ops->apply(rule, optim->kernels, span[i].length, w->zero + offset, g + offset,
-                         (const float *const *)state, state, g + offset, eta, w->t);
-    }
+    for (size_t i = 0; i < n_spans; i++)
+        drove__optim_step(optim, w, NULL, w->t, span[i].offset, span[i].length, NULL,
+                          g + span[i].offset, eta);
 }
 
 void drove__optim_prepare(const drove_optim *optim, drove_optim_worker *w, const float *view,

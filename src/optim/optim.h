@@ -9,6 +9,10 @@
  * worker the shared vector is only theta: the worker turns its gradient into a finished step once,
  * with its own state, and the strategy adds it.
  *
+ * Where the parameters are words of an engine's own, the vector is [words | state 1 | state 2 ...]:
+ * n words, then states of n_theta floats, in the order of theta.  The engine asks for the step of
+ * some parameters at a time (drove__optim_step) and writes it itself.
+ *
  * A drove_optim is immutable and shared, but for its back-off, which changes only while all workers
  * are parked; a drove_optim_worker belongs to one worker.
  */
@@ -76,6 +80,7 @@ typedef struct drove_optim_options {
     double              clip; /* largest Euclidean norm of a batch's gradient; 0 = none  */
     drove_state_place   state;
     size_t              n_params;
+    size_t              n_theta; /* where the parameters are n_params words; 0: they are floats */
     unsigned            n_workers;
     const drovek_table *kernels; /* borrowed */
 } drove_optim_options;
@@ -87,8 +92,9 @@ typedef struct drove_optim {
     float               lr, weight_decay, clip;
     double              back_off; /* factor of every step size; 1 until a run steps back    */
     drove_state_place   state;    /* always shared for a rule without state             */
-    size_t              n;        /* floats in theta; each state vector is as long       */
-    size_t              n_vector; /* floats in the shared vector: n (1 + shared states)  */
+    size_t              n;        /* floats in theta, or words of it                     */
+    size_t              n_theta;  /* floats in theta; each state vector is as long       */
+    size_t              n_vector; /* words in the shared vector: n + shared states n_theta */
     bool                spans_ok; /* the gradient may omit untouched parts               */
     bool                fusable;  /* plain SGD: needs no gradient vector                 */
     bool                by_staleness;
@@ -101,9 +107,8 @@ void         drove__optim_destroy(drove_optim *optim);
 
 /* One worker's part: its own rule state (state per worker) and scratch (lookahead). */
 typedef struct drove_optim_worker {
-    float   *state[DROVE_RULE_MAX_STATE]; /* [n] each; NULL when shared                  */
+    float   *state[DROVE_RULE_MAX_STATE]; /* [n_theta] each; NULL when shared            */
     float   *lookahead;                   /* [n]; NULL unless the rule looks ahead       */
-    float   *zero;                        /* [n] of zeros, for own state; else NULL      */
     uint64_t t;                           /* steps taken with the own state              */
 } drove_optim_worker;
 drove_status drove__optim_worker_init(drove_optim_worker *w, const drove_optim *optim);
@@ -147,13 +152,25 @@ void drove__optim_prepare(const drove_optim *optim, drove_optim_worker *w, const
  * elements outside the step's spans are copied.  [racy: out, in] */
 void drove__optim_apply(const drove_optim *optim, const drove_step *step, uint64_t staleness,
                         uint64_t t, size_t offset, size_t length, const float *in, float *out);
-/* The same in no virtual time (base/virtual.h): the caller spends what it costs. */
+/* The step of update t of parameters [offset, offset + length) of a theta that is held as words: g,
+ * their gradient, becomes the step, to be added.  With theta[length], parameters that are floats,
+ * these move by it instead, and g is used up.  state: the shared one, [n_theta] each, or NULL: it
+ * is the worker's.  [racy: state, theta] */
+void drove__optim_step(const drove_optim *optim, const drove_optim_worker *w, float *state,
+                       uint64_t t, size_t offset, size_t length, float *theta, float *g, float eta);
+/* Scales the gradient g[n_theta] of such a theta, decay included, down to the norm optim->clip if
+ * it is longer. */
+void drove__optim_clip(const drove_optim *optim, float *g);
+/* theta[length] += mu v of these parameters, of a rule that looks ahead.  [racy: state] */
+void drove__optim_look_ahead(const drove_optim *optim, const drove_optim_worker *w,
+                             const float *state, size_t offset, size_t length, float *theta);
 /* On a virtual clock: ns for which the caller waits for vector[offset, offset + length), or the
  * parts of it in span [n_spans], if that is not NULL; see drove__virtual_take. */
 double drove__optim_take(const float *vector, size_t offset, size_t length, const drove_span *span,
                          size_t n_spans, bool writes);
-void   drove__optim_apply_at_once(const drove_optim *optim, const drove_step *step,
-                                  uint64_t staleness, uint64_t t, size_t offset, size_t length,
-                                  const float *in, float *out);
+/* drove__optim_apply in no virtual time (base/virtual.h): the caller spends what it costs. */
+void drove__optim_apply_at_once(const drove_optim *optim, const drove_step *step,
+                                uint64_t staleness, uint64_t t, size_t offset, size_t length,
+                                const float *in, float *out);
 
 #endif

@@ -98,10 +98,12 @@ static void print_tuning(const drove_facts *f, FILE *stream)
         fprintf(stream, "; %u trials of %s updates in %.1f s", t->n_trials,
                 drove__report_grouped((double)t->trial_updates), t->trials_s);
     fputc('\n', stream);
-    if (t->n_validation_rows > 0)
-        fprintf(stream, "  validation  loss %.4g of %s examples, best at epoch %.2f\n",
-                t->validation_loss, drove__report_grouped((double)t->n_validation_rows),
-                t->best_epochs);
+    if (t->n_validation_rows > 0) {
+        fprintf(stream, "  validation  loss %.4g of %s examples", t->validation_loss,
+                drove__report_grouped((double)t->n_validation_rows));
+        if (isfinite(t->best_epochs)) fprintf(stream, ", best at epoch %.2f", t->best_epochs);
+        fputc('\n', stream);
+    }
     if (t->n_cuts + t->n_recoveries > 0)
         fprintf(stream, "  steps back  %llu from a plateau, %llu from a loss that was not finite\n",
                 (unsigned long long)t->n_cuts, (unsigned long long)t->n_recoveries);

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/spec.h"
+#include "engine/fixed/engine.h"
 #include "model/loss.h"
 #include "run/disk.h"
 #include "run/exchange.h"
@@ -24,6 +25,8 @@ static const double BLIND_EVALUATIONS = 10.0; /* that decide nothing */
 enum { LEAST_VALIDATION_ROWS = 20, PATIENCE = 4 };
 static const size_t WIDE_FEATURES = 4096; /* of sparse data */
 static const double MARGIN_STEP = 0.3;
+/* Of a network's words and plain SGD where not even trials fit: cosine takes it to zero. */
+static const double FEW_UPDATES_LR = 0.03;
 
 static double clamp(double x, double least, double most)
 {
@@ -201,16 +204,42 @@ static const char *choose_rule(const drove_run *run)
     return is_wide(run) ? "adagrad" : "adam";
 }
 
+/* A network whose parameters are words keeps the classic length and batch.  The classic rule, plain
+ * SGD with a step size of 0.01, lost 1.5 to 3.5 % of MNIST (docs/results/defaults.md). */
+static bool finds_lr(const drove_run *run)
+{
+    return run->loop->core_ops == &drove__engine_fixed && !drove__model_is_linear(run->model) &&
+           run->lr_is_auto && strcmp(run->opt.defaults, "classic") != 0;
+}
+
+/* Words of a network have the rule that floats would have. */
+static const char *rule_for(const drove_run *run, unsigned needs)
+{
+    const bool is_free = (needs & (DROVE_SYNC_LIVE | DROVE_SYNC_MOMENTUM)) == 0;
+    if (run->finds_lr && is_free && strcmp(run->opt.rule, "auto") == 0) return choose_rule(run);
+    return drove__resolve_rule(&run->opt, needs, choose_rule(run));
+}
+
+static bool is_sgd(const drove_run *run)
+{
+    return strcmp(run->opt.rule, "sgd") == 0;
+}
+
+static bool has_epochs(const drove_run *run)
+{
+    return isfinite(run->until.epochs) && run->until.epochs > 0.0;
+}
+
 static void choose_schedule(drove_run *run)
 {
     char schedule[DROVE_TEXT_SIZE];
     if (strcmp(run->opt.schedule, "auto") != 0) return;
-    if (!run->is_tuned) {
+    if (!run->is_tuned && !(run->finds_lr && has_epochs(run))) {
         drove__resolve_schedule(&run->opt, schedule);
         memcpy(run->opt.schedule, schedule, sizeof schedule);
-    } else if (run->validation != NULL) {
+    } else if (run->validation != NULL && run->is_tuned) {
         snprintf(run->opt.schedule, sizeof run->opt.schedule, "plateau");
-    } else if (isfinite(run->until.epochs) && run->until.epochs > 0.0) {
+    } else if (has_epochs(run)) {
         snprintf(run->opt.schedule, sizeof run->opt.schedule, "cosine:%.17g", run->until.epochs);
     } else {
         snprintf(run->opt.schedule, sizeof run->opt.schedule, "constant");
@@ -221,8 +250,9 @@ drove_status drove__choose_method(drove_run *run)
 {
     drove_options *opt = &run->opt;
     unsigned needs = run->plan.ops->needs;
-    if (run->is_tuned) DROVE_TRY(drove__resolve_needs(opt, &run->plan, &needs));
-    const char *rule = drove__resolve_rule(opt, needs, choose_rule(run));
+    run->finds_lr = finds_lr(run);
+    if (run->is_tuned || run->finds_lr) DROVE_TRY(drove__resolve_needs(opt, &run->plan, &needs));
+    const char *rule = rule_for(run, needs);
     const char *state = drove__resolve_rule_state(opt, needs);
     choose_schedule(run);
     if (!run->is_tuned && run->lr_is_auto) run->lr_base = drove__resolve_lr(opt, 0, 1);
@@ -275,7 +305,7 @@ static double mean_square_length(const drove_run *run)
 static double lr_of_margin(const drove_run *run)
 {
     bool is_many = run->model->loss == &drove__loss_hinge && run->model->n_outputs > 1;
-    double length = is_many && strcmp(run->opt.rule, "sgd") == 0 ? mean_square_length(run) : 0.0;
+    double length = is_many && is_sgd(run) ? mean_square_length(run) : 0.0;
     return length > 0.0 ? MARGIN_STEP * (double)run->opt.batch / length : 0.0;
 }
 
@@ -303,7 +333,7 @@ static void take_searched(drove_run *run)
 
 drove_status drove__choose_lr(drove_run *run, const float *theta)
 {
-    if (!run->is_tuned) return DROVE_OK;
+    if (!run->is_tuned && !run->finds_lr) return DROVE_OK;
     if (run->search.lr > 0.0) {
         run->lr_base = run->search.lr;
         drove__choose_stretch(run);
@@ -312,6 +342,7 @@ drove_status drove__choose_lr(drove_run *run, const float *theta)
     drove_status status = find_lr(run, theta);
     DROVE_TRY(drove__ranks_agree(run, status));
     DROVE_TRY(take_first(run));
+    if (run->finds_lr && is_sgd(run) && run->trials.n_trials == 0) run->trials.lr = FEW_UPDATES_LR;
     take_searched(run);
     run->lr_base = run->trials.lr;
     drove__choose_stretch(run);
@@ -326,7 +357,8 @@ void drove__choose_say(const drove_run *run)
     if (p->reason == DROVE_STRATEGY_PROBED)
         drove__run_say(run, "chosen: --strategy %s --threads %u (a probe of %.1f s)",
                        run->plan.spec, run->plan.n_workers, p->seconds);
-    if (!run->is_tuned) return;
+    if (!run->is_tuned && !run->finds_lr) return;
+    if (run->finds_lr && is_sgd(run)) snprintf(how, sizeof how, "too few updates for trials");
     if (run->search.lr > 0.0) snprintf(how, sizeof how, "from the chosen model's trial runs");
     if (r->is_of_margin) snprintf(how, sizeof how, "by the margin and the length of the rows");
     if (r->n_trials > 0)

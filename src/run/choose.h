@@ -1,8 +1,9 @@
 /* run/choose.h - what auto means to a run, once its data and its model are there.
  *
  * Where drove__resolve_is_tuned says so, the run chooses what was not given: how long it lasts and
- * which examples it is judged by, the rule, the schedule, the step size.  Else auto has the classic
- * meaning of run/resolve.h.  Either way run->opt says what was meant: run.json and the summary show
+ * which examples it is judged by, the rule, the schedule, the step size.  Of a network in fixed
+ * point it chooses schedule and step size alone.  Else auto has the classic meaning of
+ * run/resolve.h.  Either way run->opt says what was meant: run.json and the summary show
  * it, and a resumed run goes on with it.
  */
 #ifndef DROVE_RUN_CHOOSE_H

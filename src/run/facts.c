@@ -401,7 +401,7 @@ static void fill_tuning(const drove_run *run, drove_tuning_facts *out)
     _Static_assert((int)DROVE_MOST_TRIALS <= (int)DROVE_FACTS_MOST_TRIALS, "room for all trials");
     const drove_standing *st = &run->standing;
     const drove_trials *t = &run->trials;
-    if (!run->is_tuned && run->validation == NULL) return;
+    if (!run->is_tuned && !run->finds_lr && run->validation == NULL) return;
     *out = (drove_tuning_facts){.is_there = true,
                                 .n_trials = t->n_trials,
                                 .trial_updates = t->n_steps,

@@ -106,6 +106,7 @@ struct drove_run {
     bool             state_is_auto; /* --rule-state was not given */
     bool             model_is_auto; /* --model was not given, and no models are compared */
     bool             is_tuned;      /* what was not given is chosen: choose.h */
+    bool             finds_lr;      /* of the words of a network: rule, lr and schedule alone */
     double           lr_base;       /* of --lr auto: one worker's step size; 0: not known */
     drove_trials     trials;        /* of step sizes */
     drove_search     search;        /* of --model auto */

@@ -133,6 +133,7 @@ drove_status drove__run_prepare_precision(drove_run *run, const float *theta)
                                  .weight_decay = run->opt.weight_decay,
                                  .each = drove__update_rows(run),
                                  .seed = run->opt.seed,
+                                 .by_rule = strcmp(run->opt.rule, "sgd") != 0,
                                  .reorder = drove__run_order(run) == DROVE_ORDER_BLOCKS,
                                  .hints = drove__prefetch_wants_hints(run->opt.prefetch)};
     return loop->core_ops->prepare(&opt, &loop->shared);
@@ -160,7 +161,8 @@ static drove_status setup_theta(drove_run *run)
 /* A TYPED engine decays its words itself. */
 static drove_status setup_optim(drove_run *run)
 {
-    bool own = run->loop->shared != NULL;
+    const bool own = run->loop->shared != NULL;
+    const size_t n_theta = run->model->n_params;
     drove_optim_options opt = {
         .rule = run->opt.rule,
         .schedule = run->opt.schedule,
@@ -169,7 +171,8 @@ static drove_status setup_optim(drove_run *run)
         .clip = run->opt.clip,
         .state =
             strcmp(run->opt.rule_state, "worker") == 0 ? DROVE_STATE_WORKER : DROVE_STATE_SHARED,
-        .n_params = own ? run->loop->core_ops->n_words(run->loop->shared) : run->model->n_params,
+        .n_params = own ? run->loop->core_ops->n_words(run->loop->shared) : n_theta,
+        .n_theta = n_theta,
         .n_workers = run->plan.n_workers,
         .kernels = &run->kernels,
     };
@@ -181,9 +184,16 @@ static drove_status setup_optim(drove_run *run)
 /* What a strategy of low-precision parameters cannot do; the rest is its own to say. */
 static drove_status check_words(const drove_run *run)
 {
-    if (run->loop->sync->ops->live != NULL && run->optim->fusable) return DROVE_OK;
+    const drove_optim *optim = run->optim;
+    const bool any_rule = (run->loop->core_ops->can & DROVE_ENGINE_RULES) != 0;
+    const bool is_known = any_rule ? !optim->by_staleness : optim->fusable;
+    if (run->loop->sync->ops->live != NULL && is_known) return DROVE_OK;
+    if (any_rule)
+        return drove__fail(DROVE_E_ARG,
+                           "--precision %s: expected no --schedule by staleness, found %s",
+                           run->opt.precision, run->opt.schedule);
     return drove__fail(DROVE_E_ARG,
-                       "--precision %s: expected --rule sgd without --clip and a --schedule by "
+                       "--precision %s: expected --rule sgd, no --clip and no --schedule by "
                        "staleness, found --rule %s --clip %g --schedule %s",
                        run->opt.precision, run->opt.rule, run->opt.clip, run->opt.schedule);
 }

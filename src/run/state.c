@@ -212,7 +212,7 @@ static size_t list_worker(const drove_run *run, unsigned i, uint64_t *trace, dro
     for (unsigned k = 0; k < DROVE_RULE_MAX_STATE; k++) {
         if (w->optim.state[k] == NULL) continue;
         snprintf(name, sizeof name, "worker.%u.state.%u", i, k);
-        t[n++] = flat(name, DROVE_T_F32, run->optim->n, w->optim.state[k]);
+        t[n++] = flat(name, DROVE_T_F32, run->optim->n_theta, w->optim.state[k]);
     }
     return n;
 }
@@ -483,8 +483,8 @@ static drove_status load_worker(drove_run *run, const drove_safetensors *st, uns
     for (unsigned k = 0; k < DROVE_RULE_MAX_STATE && is_same; k++) {
         if (w->optim.state[k] == NULL) continue;
         snprintf(name, sizeof name, "worker.%u.state.%u", i, k);
-        DROVE_TRY(drove__safetensors_want(st, name, DROVE_T_F32, run->optim->n, &bytes));
-        memcpy(w->optim.state[k], bytes, run->optim->n * sizeof(float));
+        DROVE_TRY(drove__safetensors_want(st, name, DROVE_T_F32, run->optim->n_theta, &bytes));
+        memcpy(w->optim.state[k], bytes, run->optim->n_theta * sizeof(float));
     }
     return DROVE_OK;
 }

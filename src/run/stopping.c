@@ -41,7 +41,7 @@ static void forget_own_state(drove_run *run)
         w->has_params = false;
         if (!drove__plan_is_here(&run->plan, i) || w->optim.state[0] == NULL) continue;
         for (unsigned k = 0; k < DROVE_RULE_MAX_STATE && w->optim.state[k] != NULL; k++)
-            memset(w->optim.state[k], 0, run->optim->n * sizeof *w->optim.state[k]);
+            memset(w->optim.state[k], 0, run->optim->n_theta * sizeof *w->optim.state[k]);
         w->optim.t = 0;
     }
 }

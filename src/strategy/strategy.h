@@ -249,6 +249,9 @@ typedef struct drove_sync_ops {
     drove_params (*live)(drove_sync *s, unsigned worker);
     drove_status (*live_done)(drove_sync *s, unsigned worker, uint64_t n_steps,
                               drove_publish_info *info);
+    /* Of live words with the state of the rule behind them: the number, from 1, that the next
+     * update of both has; by the worker to whom they are lent.  NULL: floats, or OWN_STATE. */
+    uint64_t (*next_step)(drove_sync *s, unsigned worker);
     /* In the place of live_done: no step was made with what live lent.  Returns the place of what
      * was done with it all the same (drove_publish_info.order).  NULL: nothing has to be said. */
     uint64_t (*live_end)(drove_sync *s, unsigned worker);

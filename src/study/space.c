@@ -23,7 +23,8 @@ typedef struct method {
 
 static const method methods[] = {
     {"", 0.0, 0.0}, /* as the run would choose by itself */
-    {"adam", 1e-4, 1e-2}, {"momentum", 1e-3, 1e-1}, {"adagrad", 1e-3, 3e-1}, {"cocob", 0.0, 0.0},
+    {"adam", 1e-4, 1e-2}, {"momentum", 1e-3, 1e-1}, {"adagrad", 1e-3, 3e-1},
+    {"cocob", 0.0, 0.0},  {"sgd", 1e-2, 1.0},
 };
 
 /* ---- the usual space ---- */
@@ -32,6 +33,7 @@ typedef struct usual {
     const char *name;
     const char *choice[8]; /* until NULL */
     bool for_values, for_classes, for_wide;
+    bool of_any, of_plain; /* for precisions with any rule, or with plain SGD, alone */
 } usual;
 
 static const usual usuals[] = {
@@ -45,7 +47,14 @@ static const usual usuals[] = {
      {"", "adam", "momentum", "adagrad", "cocob"},
      .for_values = true,
      .for_classes = true,
-     .for_wide = true},
+     .for_wide = true,
+     .of_any = true},
+    {"rule",
+     {"", "sgd"},
+     .for_values = true,
+     .for_classes = true,
+     .for_wide = true,
+     .of_plain = true},
     {"weight_decay",
      {"", "", "1e-6", "1e-5", "1e-4", "1e-3", "1e-2"},
      .for_values = true,
@@ -72,14 +81,16 @@ static bool stays(const char *name, const char *const *fixed, size_t n_fixed)
     return strcmp(name, "rule") == 0 && drove__names_option("lr", fixed, n_fixed);
 }
 
-void drove__space_usual(bool values, bool wide, const char *const *fixed, size_t n_fixed,
-                        drove_space *out)
+void drove__space_usual(bool values, bool wide, drove_space_rules rules, const char *const *fixed,
+                        size_t n_fixed, drove_space *out)
 {
     memset(out, 0, sizeof *out);
     out->lr_is_given = drove__names_option("lr", fixed, n_fixed);
+    out->rules = rules;
     for (size_t i = 0; i < DROVE_COUNT(usuals); i++) {
         const usual *u = &usuals[i];
         bool is_for = wide ? u->for_wide : values ? u->for_values : u->for_classes;
+        if (rules == DROVE_SPACE_PLAIN ? u->of_any : u->of_plain) continue;
         if (!is_for || stays(u->name, fixed, n_fixed)) continue;
         drove_dimension *d = &out->dimension[out->n_dimensions++];
         snprintf(d->name, sizeof d->name, "%s", u->name);
@@ -299,6 +310,24 @@ static void draw_step_size(const drove_space *space, const char *rule, drove_rng
     add(out, "lr", value);
 }
 
+bool drove__space_is_linear(const char *model)
+{
+    static const char *const names[] = {"logistic", "linear", "svm"};
+    const size_t n = strcspn(model, ":?");
+    for (size_t i = 0; i < DROVE_COUNT(names); i++)
+        if (strlen(names[i]) == n && strncmp(names[i], model, n) == 0) return true;
+    return false;
+}
+
+/* A point without a model is one of wide data, for which networks are not tried. */
+static bool draws_linear(const drove_point *p)
+{
+    for (unsigned i = 0; i < p->n_settings; i++)
+        if (strcmp(p->setting[i].name, "model") == 0)
+            return drove__space_is_linear(p->setting[i].value);
+    return true;
+}
+
 void drove__space_draw(const drove_space *space, uint64_t seed, uint64_t number, drove_point *out)
 {
     drove_rng rng;
@@ -309,8 +338,12 @@ void drove__space_draw(const drove_space *space, uint64_t seed, uint64_t number,
         char value[DROVE_CHOICE_SIZE];
         if (d->n_choices == 0) draw_number(&rng, d, value, sizeof value);
         else snprintf(value, sizeof value, "%s", d->choice[drove__rng_below(&rng, d->n_choices)]);
+        const bool is_rule = strcmp(d->name, "rule") == 0;
+        if (is_rule && space->rules == DROVE_SPACE_PLAIN_IF_LINEAR && value[0] != '\0' &&
+            draws_linear(out))
+            snprintf(value, sizeof value, "sgd");
         add(out, d->name, value);
-        if (strcmp(d->name, "rule") == 0) draw_step_size(space, value, &rng, out);
+        if (is_rule) draw_step_size(space, value, &rng, out);
     }
 }
 

@@ -30,10 +30,17 @@ typedef struct drove_dimension {
     bool     is_whole; /* whole numbers alone      */
 } drove_dimension;
 
+typedef enum drove_space_rules {
+    DROVE_SPACE_ANY_RULE,
+    DROVE_SPACE_PLAIN,           /* the precision allows sgd alone */
+    DROVE_SPACE_PLAIN_IF_LINEAR, /* ... where a linear model is drawn */
+} drove_space_rules;
+
 typedef struct drove_space {
     drove_dimension dimension[DROVE_MOST_DIMENSIONS];
     unsigned        n_dimensions;
     bool lr_is_given; /* else a rule that is drawn comes with a step size that suits it */
+    drove_space_rules rules;
 } drove_space;
 
 typedef struct drove_setting {
@@ -50,8 +57,10 @@ bool drove__names_option(const char *name, const char *const *names, size_t n);
 /* What drove tune searches by itself: model, rule with step size, decay, batch.  values: the data
  * have values, not classes; wide: sparse data of thousands of features, for which networks are not
  * tried.  fixed[n_fixed]: names of options that stay as they are. */
-void drove__space_usual(bool values, bool wide, const char *const *fixed, size_t n_fixed,
-                        drove_space *out);
+void drove__space_usual(bool values, bool wide, drove_space_rules rules, const char *const *fixed,
+                        size_t n_fixed, drove_space *out);
+/* Whether the model of this spec is a linear one. */
+bool drove__space_is_linear(const char *model);
 /* Reads a YAML mapping from options to what they may be: a list of values, or {log: [LEAST, MOST]},
  * or {uniform: [LEAST, MOST]}.  Every value is checked as the option's, and none may be of
  * fixed[n_fixed].  Errors: DROVE_E_IO, DROVE_E_ARG (file:line:column), DROVE_E_NOMEM. */

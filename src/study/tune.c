@@ -15,6 +15,8 @@
 #include "base/mem.h"
 #include "base/spec.h"
 #include "data/data.h"
+#include "engine/fixed/format.h"
+#include "engine/linear/precision.h"
 #include "model/model.h"
 #include "report/json.h"
 #include "run/resolve.h"
@@ -262,6 +264,16 @@ static drove_status choose_metric(tuner *t, drove_y_kind kind)
     return drove__fail_in(drove__fail_unknown("metric", key, known, n), "--metric");
 }
 
+/* Low-precision linear models have plain SGD alone (engine/linear), networks any rule. */
+static drove_space_rules rules_of(const drove_tune_options *opt)
+{
+    const drove_options *run = opt->run;
+    if (!drove__precision_is_words(run->precision) || drove__fixed_is_own(run->precision))
+        return DROVE_SPACE_ANY_RULE;
+    if (!is_given(opt, "model")) return DROVE_SPACE_PLAIN_IF_LINEAR;
+    return drove__space_is_linear(run->model) ? DROVE_SPACE_PLAIN : DROVE_SPACE_ANY_RULE;
+}
+
 /* Reads the data once, so that what is wrong with them is said before any trial. */
 static drove_status look_at_data(tuner *t)
 {
@@ -277,8 +289,8 @@ static drove_status look_at_data(tuner *t)
     bool is_wide = s->x_kind == DROVE_X_CSR && s->n_features >= WIDE;
     drove_status status = choose_metric(t, s->y_kind);
     if (status == DROVE_OK && t->opt->space == NULL)
-        drove__space_usual(s->y_kind == DROVE_Y_VALUE, is_wide, t->opt->given, t->opt->n_given,
-                           &t->space);
+        drove__space_usual(s->y_kind == DROVE_Y_VALUE, is_wide, rules_of(t->opt), t->opt->given,
+                           t->opt->n_given, &t->space);
     drove_data_destroy(data);
     return status;
 }

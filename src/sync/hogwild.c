@@ -117,6 +117,12 @@ static drove_status live_done(drove_sync *s, unsigned worker, uint64_t n_steps,
     return DROVE_OK;
 }
 
+static uint64_t next_step(drove_sync *s, unsigned worker)
+{
+    (void)worker;
+    return atomic_load_explicit(&s->published, memory_order_relaxed) + 1;
+}
+
 static drove_params peek(drove_sync *s)
 {
     return shared(s);
@@ -177,6 +183,7 @@ static const drove_sync_ops hogwild_live = {
     .publish = publish,
     .live = live_view,
     .live_done = live_done,
+    .next_step = next_step,
     .peek = peek,
     .restore = restore,
     .leave = leave,
@@ -197,6 +204,7 @@ const drove_sync_ops drove__sync_hogwild = {
     .publish = publish,
     .live = live_view,
     .live_done = live_done,
+    .next_step = next_step,
     .peek = peek,
     .restore = restore,
     .leave = leave,

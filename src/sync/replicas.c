@@ -57,6 +57,7 @@ typedef struct member { /* one per worker; its own */
     unsigned mate;   /* number among the replica's workers */
     uint64_t own;    /* the replica's, when live was called */
     uint64_t lacked; /* updates published but not in w, then */
+    uint64_t order;  /* all meetings with smaller places, and no other, are in w */
 } DROVE_ALIGNED_CACHE_LINE member;
 
 typedef struct replicas_impl {
@@ -149,6 +150,7 @@ static void start_together(drove_sync *s, uint64_t n_updates)
 {
     replicas_impl *p = s->impl;
     p->n_updates = p->n_together = n_updates;
+    for (unsigned w = 0; w < s->n_workers; w++) p->member[w].order = p->n_meetings;
     for (unsigned i = 0; i < p->n_replicas; i++) {
         replica *r = &p->replica[i];
         /* Relaxed: starting the workers orders this before their first step. */
@@ -268,7 +270,8 @@ static void give_centre(replicas_impl *p)
 static void meet_if_due(drove_sync *s, unsigned worker, drove_publish_info *info)
 {
     replicas_impl *p = s->impl;
-    replica *r = p->member[worker].of;
+    member *me = &p->member[worker];
+    replica *r = me->of;
     info->order = DROVE_NO_ORDER;
     if (p->n_replicas == 1 || !is_due(r)) return;
     if (s->worker[worker].stays || !take_centre(p, worker)) {
@@ -277,6 +280,7 @@ static void meet_if_due(drove_sync *s, unsigned worker, drove_publish_info *info
     }
     if (is_due(r)) { /* otherwise a mate was faster */
         info->order = p->n_meetings++;
+        me->order = p->n_meetings;
         meet(s, r);
     }
     give_centre(p);
@@ -297,7 +301,9 @@ static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
 {
     const member *me = s->worker[worker].own;
     s->worker[worker].version = contained(me->of);
-    *view = (drove_view){.vector = me->of->w.theta, .version = s->worker[worker].version};
+    *view = (drove_view){.vector = me->of->w.theta,
+                         .version = s->worker[worker].version,
+                         .order = me->order};
     return DROVE_OK;
 }
 
@@ -362,6 +368,13 @@ static drove_status live_done(drove_sync *s, unsigned worker, uint64_t n_steps,
     return DROVE_OK;
 }
 
+static uint64_t next_step(drove_sync *s, unsigned worker)
+{
+    const replica *r = ((const member *)s->worker[worker].own)->of;
+    /* Relaxed: a count alone. */
+    return r->state_base + atomic_load_explicit(&r->own, memory_order_relaxed) + 1;
+}
+
 /* A meeting that it was in has been held in part; the rest of its replica meets the centre when all
  * are parked.  Its seat at the centre is free again. */
 static void leave(drove_sync *s, unsigned worker)
@@ -373,18 +386,24 @@ static void leave(drove_sync *s, unsigned worker)
 
 /* ---- parked ---- */
 
+/* The floats of the rule's state. */
+static float *state_of(const drove_sync *s, const drove_params *vector)
+{
+    return (float *)drove__params_bytes(vector) + s->optim->n;
+}
+
 /* The mean of all states, into the centre: never of gains, so that no second moment can become
  * negative. */
 static void average_states(drove_sync *s)
 {
     replicas_impl *p = s->impl;
     const drovek_table *k = s->optim->kernels;
-    size_t n = s->optim->n, n_state = s->n_vector - n;
-    if (n_state == 0) return; /* so it is with words */
-    float *mean = p->centre.theta + n;
-    k->copy_f32(mean, p->replica[0].w.theta + n, n_state);
+    const size_t n_state = s->n_vector - s->optim->n;
+    if (n_state == 0) return;
+    float *mean = state_of(s, &p->centre);
+    k->copy_f32(mean, state_of(s, &p->replica[0].w), n_state);
     for (unsigned i = 1; i < p->n_replicas; i++)
-        k->axpy_f32(mean, p->replica[i].w.theta + n, n_state, 1.0f);
+        k->axpy_f32(mean, state_of(s, &p->replica[i].w), n_state, 1.0f);
     k->scale_f32(mean, n_state, 1.0f / (float)p->n_replicas);
 }
 
@@ -426,7 +445,8 @@ static const char *const variants[] = {"replicas", "replicas:core?period=5&merge
     .needs = DROVE_SYNC_TYPED | DROVE_SYNC_OWN_VECTOR | (fact), .variants = variants,              \
     .not_ranks = "its replicas meet in shared memory", .init = init, .fini = fini,                 \
     .acquire = acquire, .release = release, .publish = publish, .live = live,                      \
-    .live_done = live_done, .peek = peek, .restore = restore, .leave = leave
+    .live_done = live_done, .next_step = next_step, .peek = peek, .restore = restore,              \
+    .leave = leave
 
 /* A mean counts a step in part; a node's workers race on their replica. */
 static const drove_sync_ops replicas_sum = {

@@ -76,6 +76,12 @@ static drove_status live_done(drove_sync *s, unsigned worker, uint64_t n_steps,
     return DROVE_OK;
 }
 
+static uint64_t next_step(drove_sync *s, unsigned worker)
+{
+    (void)worker;
+    return n_published(s) + 1;
+}
+
 static drove_params peek(drove_sync *s)
 {
     return vector_of(s);
@@ -106,6 +112,7 @@ const drove_sync_ops drove__sync_sequential = {
     .publish = publish,
     .live = live,
     .live_done = live_done,
+    .next_step = next_step,
     .peek = peek,
     .restore = restore,
 };

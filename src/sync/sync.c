@@ -32,7 +32,7 @@
 typedef struct sync_slot { /* one per worker */
     drove_step
         step;     /* written by its worker before the first meeting, read by all until the next */
-    float *spare; /* [levels of the tree][BLOCK], its worker's alone */
+    float *spare; /* [n_spares][BLOCK], its worker's alone */
 } DROVE_ALIGNED_CACHE_LINE sync_slot;
 
 typedef struct sync_impl {
@@ -45,14 +45,12 @@ typedef struct sync_impl {
 
 enum { STOPPED = 1, MEETING = 2 };
 
-static unsigned tree_levels(unsigned n_workers)
+/* Blocks that sum_tree needs: none for up to three workers, one more with each doubling. */
+static unsigned n_spares(unsigned n_workers)
 {
-    unsigned levels = 1;
-    while (n_workers > 1) {
-        n_workers = (n_workers + 1) / 2;
-        levels++;
-    }
-    return levels;
+    unsigned n = 0;
+    for (; n_workers >= 4; n_workers /= 2) n++;
+    return n;
 }
 
 static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
@@ -67,7 +65,7 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const dro
     p->slot = drove__alloc(s->n_workers, sizeof *p->slot);
     if (p->vector == NULL || p->mean == NULL || p->slot == NULL) return drove__sync_no_memory(s);
     for (unsigned w = 0; w < s->n_workers; w++) {
-        p->slot[w].spare = drove__alloc(tree_levels(s->n_workers), BLOCK * sizeof(float));
+        p->slot[w].spare = drove__alloc(n_spares(s->n_workers), BLOCK * sizeof(float));
         if (p->slot[w].spare == NULL) return drove__sync_no_memory(s);
     }
     return DROVE_OK;

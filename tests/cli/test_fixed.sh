@@ -33,6 +33,39 @@ assert 0 < abs(loss["wide"] - loss["float"]) < 0.02 * loss["float"]
 assert abs(loss["narrow"] - loss["float"]) < 0.25 * loss["float"]
 assert loss["few"] > 1.3 * loss["narrow"]
 END
+# Without --lr the rule is that of floats, its step size is found by trials, and falls: the classic one has learnt
+# little by then.
+untold="--data synth:digits?n=24000&n_test=1000 --model mlp:32 --threads 1 --until epochs=2 --precision D8M8 --json"
+# shellcheck disable=SC2086
+{
+    run_for 0 train --defaults auto $untold --out found && mv out.txt found.json
+    run_for 0 train $untold --defaults classic --out classic && mv out.txt classic.json
+    run_for 0 train --defaults auto $untold --schedule constant --lr 0.1 --out given && mv out.txt given.json
+}
+python3 - <<'END' || fail "the step size of a run that is told none"
+import json
+found, classic, given = (json.load(open(name + ".json")) for name in ("found", "classic", "given"))
+print(found["lr"], found["test_accuracy"], classic["test_accuracy"], len(found["tuning"]["trials"]))
+assert found["rule"] == "adam" and found["lr"] < 0.02 and len(found["tuning"]["trials"]) == 6
+assert classic["rule"] == given["rule"] == "sgd"
+assert classic["lr"] == 0.01 and classic["tuning"] is None and given["tuning"] is None
+assert found["test_accuracy"] > classic["test_accuracy"] + 0.1
+assert json.load(open("found/run.json"))["options"]["schedule"] == "cosine:2"
+assert json.load(open("classic/run.json"))["options"]["schedule"] == "constant"
+END
+
+# Too few updates for trials: the step size of plain SGD is not the rule's default, and is not called so.  Nothing
+# follows the validation loss.
+few="--defaults auto --data synth:digits?n=1000&n_test=100 --model mlp:16 --threads 1 --precision D8M8"
+# shellcheck disable=SC2086
+run_for 0 train $few --until epochs=1 --out brief-adam
+grep -q "^drove: chosen: --rule adam .* --lr 0.001 (the rule's default: too few updates for trials)$" err.txt ||
+    fail "few updates: $(cat err.txt)"
+# shellcheck disable=SC2086
+run_for 0 train $few --rule sgd --until epochs=1,validation=100 --out brief
+grep -q '^drove: chosen: --rule sgd .* --lr 0.03 (too few updates for trials)$' err.txt || fail "few updates: $(cat err.txt)"
+grep -q '^  validation  loss [0-9.]* of 100 examples$' out.txt || fail "validation examples: $(cat out.txt)"
+
 grep -q '"rounding": "shared"' narrow.json || fail "$(grep rounding narrow.json)"
 
 # Its file holds floats, and is used as any other: the run's loss again.

@@ -14,6 +14,7 @@ grep -q '^Target missed (--until accuracy=99.9%,validation=[0-9]*,patience=[0-9]
 run_for 4 train noise.csv --label y --model mlp:8 --threads 1 --until loss=0.0001,validation=100
 grep -q '^Target missed (--until loss=0.0001,validation=100,patience=[0-9]*,epochs=[0-9]*)' out.txt ||
     fail "expected the validation examples that were asked for: $(cat out.txt)"
+grep -q '^  validation  loss [0-9.]* of 100 examples, best at epoch [0-9.]*$' out.txt || fail "best: $(cat out.txt)"
 run_for 4 train noise.csv --label y --model logistic --lr 0.1 --threads 1 --until loss=0.0001 --out none
 grep -q '^Target missed (--until loss=0.0001,epochs=500)' out.txt || fail "with --lr: $(cat out.txt)"
 # Limits that are given are the only ones; a target that is met ends the run.

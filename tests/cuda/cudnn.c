@@ -331,12 +331,38 @@ static void begin(const sum *s, float beta)
 }
 
 /* In TF32 10 bits behind the point, to nearest, ties to even. */
-static float factor(float v, bool in_tf32)
+static float factor(float v)
 {
     int exponent;
-    if (!in_tf32 || v == 0.0f || !isfinite(v)) return v;
+    if (v == 0.0f || !isfinite(v)) return v;
     float significand = frexpf(v, &exponent);
     return ldexpf(nearbyintf(ldexpf(significand, 11)), exponent - 11);
+}
+
+/* The input channels at one place of a window, for one number of the output. */
+static void add_channels_in_tf32(const sum *s, float *x, float *w, float *y)
+{
+    for (int c = 0; c < s->w.c; c++) {
+        if (s->part == FORWARD) *y += s->alpha * factor(x[c]) * factor(w[c]);
+        else if (s->part == DATA) x[c] += s->alpha * factor(*y) * factor(w[c]);
+        else w[c] += s->alpha * factor(x[c]) * factor(*y);
+    }
+}
+
+/* The same in singles, by loops that the compiler vectorises: most of the tests' time is here. */
+static void add_channels(const sum *s, float *restrict x, float *restrict w, float *restrict y)
+{
+    const int n = s->w.c;
+    const float by = s->alpha * *y, alpha = s->alpha;
+    if (s->part == FORWARD) {
+        float total = *y;
+        for (int c = 0; c < n; c++) total += alpha * x[c] * w[c];
+        *y = total;
+    } else if (s->part == DATA) {
+        for (int c = 0; c < n; c++) x[c] += by * w[c];
+    } else {
+        for (int c = 0; c < n; c++) w[c] += by * x[c];
+    }
 }
 
 /* What output channel k at (oy, ox) of image n has to do with number (p, q) of its window. */
@@ -356,11 +382,8 @@ static void add(const sum *s, int n, int oy, int ox, int k, int p, int q, bool i
         (size_t)group * (size_t)s->w.c;
     float *w = s->w_at + (((size_t)k * (size_t)s->w.h + (size_t)p) * (size_t)s->w.w + (size_t)q) *
                              (size_t)s->w.c;
-    for (int c = 0; c < s->w.c; c++) {
-        if (s->part == FORWARD) *y += s->alpha * factor(x[c], in_tf32) * factor(w[c], in_tf32);
-        else if (s->part == DATA) x[c] += s->alpha * factor(*y, in_tf32) * factor(w[c], in_tf32);
-        else w[c] += s->alpha * factor(x[c], in_tf32) * factor(*y, in_tf32);
-    }
+    if (in_tf32) add_channels_in_tf32(s, x, w, y);
+    else add_channels(s, x, w, y);
 }
 
 static void add_all(const sum *s, bool in_tf32)

@@ -97,14 +97,23 @@ const char *conv_name(const drovek_conv_shape *s)
     return text;
 }
 
+/* The first n numbers of a sequence, which are drawn once. */
 static float *numbers(size_t n, uint64_t seed)
 {
-    float *x = malloc((n + 1) * sizeof *x);
-    assert_non_null(x);
-    fill_normal(x, n, 1.0, seed);
-    float *out = guarded_floats(x, n, PLACE_END);
-    free(x);
-    return out;
+    enum { N_SEEDS = 6 };
+    static struct {
+        float *x;
+        size_t n;
+    } known[N_SEEDS];
+    assert_true(seed < N_SEEDS);
+    if (known[seed].x == NULL || known[seed].n < n) {
+        free(known[seed].x);
+        known[seed].x = malloc((n + 1) * sizeof *known[seed].x);
+        known[seed].n = n;
+        assert_non_null(known[seed].x);
+        fill_normal(known[seed].x, n, 1.0, seed);
+    }
+    return guarded_floats(known[seed].x, n, PLACE_END);
 }
 
 conv_inputs conv_inputs_of(const conv_case *c)
@@ -193,4 +202,49 @@ void conv_compare(const conv_case *c, const conv_results *got, const conv_result
     compare(c, "y", c->n_rows * conv_n_out(s), n_taps * s->c / s->groups, got->y, wanted->y);
     compare(c, "dx", c->n_rows * conv_n_in(s), n_taps * s->o / s->groups, got->dx, wanted->dx);
     compare(c, "dw", conv_n_weights(s), c->n_rows * s->oh * s->ow, got->dw, wanted->dw);
+}
+
+void conv_check_plain(const conv_case *c, const char *way)
+{
+    conv_case named = *c, plain = *c;
+    conv_results got, wanted;
+    plain.tier = &drovek_ref;
+    plain.way = "ref";
+    assert_true(conv_compute(c, &got));
+    assert_true(conv_compute(&plain, &wanted));
+    named.way = way;
+    conv_compare(&named, &got, &wanted);
+    guarded_free_all();
+}
+
+/* ---- counted calls ---- */
+
+static const drovek_strips_ops *counted;
+static conv_calls *counts;
+
+static void count_lines(const drovek_strips *b, size_t first, size_t n_lines, size_t m,
+                        const drovek_planes *a, size_t apart, bool adds, float *c, size_t ldc,
+                        drovek_planes_end *end)
+{
+    counts->n_lines++;
+    counted->lines(b, first, n_lines, m, a, apart, adds, c, ldc, end);
+}
+
+static void count_places(size_t m, size_t n, size_t n_places, const drovek_planes *a,
+                         const uint32_t *row, const drovek_planes *b, const uint32_t *tile,
+                         bool adds, float *c, size_t ldc)
+{
+    counts->n_places++;
+    counted->places(m, n, n_places, a, row, b, tile, adds, c, ldc);
+}
+
+drovek_strips_ops conv_counting(const drovek_strips_ops *own, conv_calls *calls)
+{
+    drovek_strips_ops counting = *own;
+    counted = own;
+    counts = calls;
+    *calls = (conv_calls){0};
+    counting.lines = count_lines;
+    counting.places = count_places;
+    return counting;
 }

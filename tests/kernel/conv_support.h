@@ -53,4 +53,16 @@ conv_inputs conv_inputs_of(const conv_case *c);
 /* Fails where two differ by more than CONV_BOUND times the sums' magnitude. */
 void conv_compare(const conv_case *c, const conv_results *got, const conv_results *wanted);
 
+/* Computes the case, and compares it with the plain loops; way: its name in a failure.  Gives
+ * guarded memory back. */
+void conv_check_plain(const conv_case *c, const char *way);
+
+/* The functions of `own`, counted. */
+typedef struct conv_calls {
+    size_t n_lines, n_places;
+} conv_calls;
+
+/* For one table at a time; sets the counts to 0, which *calls keeps from then on. */
+drovek_strips_ops conv_counting(const drovek_strips_ops *own, conv_calls *calls);
+
 #endif

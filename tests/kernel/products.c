@@ -8,7 +8,8 @@
 
 #include <cmocka.h>
 
-enum { MAX_DIM = 1100, PAD = 3 }; /* PAD: elements between the rows, which belong to nobody */
+/* PAD: unused elements between two rows */
+enum { MAX_DIM = 1100, PAD = 3, N_SHAPES = 30, N_FACTORS = DROVEK_FACTORS_I8_I16 + 1 };
 
 /* k products and sums, alpha and beta: each rounding is at most half a unit of the sum of sizes. */
 static double product_bound(double sum_of_sizes, size_t k)
@@ -17,6 +18,7 @@ static double product_bound(double sum_of_sizes, size_t k)
 }
 
 typedef struct product {
+    size_t shape; /* its place in check_products */
     size_t m, n, k;
     bool trans_a, trans_b;
     float alpha, beta;
@@ -48,7 +50,7 @@ static float *integers(uint64_t seed, int bits)
 
 factors products_factors(const drovek_table *tier)
 {
-    static factors all[DROVEK_FACTORS_I8_I16 + 1];
+    static factors all[N_FACTORS];
     factors *f = &all[tier->factors];
     if (f->a != NULL) return *f;
     if (tier->factors == DROVEK_FACTORS_I8)
@@ -70,25 +72,58 @@ static float at(const float *x, bool transposed, size_t stride, size_t row, size
     return transposed ? x[col * stride + row] : x[row * stride + col];
 }
 
-static void check_element(const drovek_table *t, const float *got, product p, size_t i, size_t j)
+/* Of large products a sample of the elements of each row, another one in the next. */
+static size_t step_of(const product *p)
 {
-    factors f = products_factors(t);
-    double before = p.beta == 0.0f ? 0.0 : (double)p.beta * (double)f.c[i * p.ldc + j];
-    double sum = 0.0, size = 0.0, found = got[i * p.ldc + j];
-    for (size_t l = 0; l < p.k; l++) {
-        double term = factor_value(t, at(f.a, p.trans_a, p.lda, i, l)) *
-                      factor_value(t, at(f.b, p.trans_b, p.ldb, l, j));
-        sum += term;
-        size += fabs(term);
+    return p->m * p->n * p->k > 100000 ? 13 : 1;
+}
+
+/* One element of A B in double arithmetic, and the sum of its products' sizes. */
+typedef struct element {
+    double sum, size;
+} element;
+
+static element element_of(const drovek_table *t, const product *p, size_t i, size_t j)
+{
+    const factors f = products_factors(t);
+    element e = {0.0, 0.0};
+    for (size_t l = 0; l < p->k; l++) {
+        double term = factor_value(t, at(f.a, p->trans_a, p->lda, i, l)) *
+                      factor_value(t, at(f.b, p->trans_b, p->ldb, l, j));
+        e.sum += term;
+        e.size += fabs(term);
     }
-    double exact = (double)p.alpha * sum + before;
-    double bound = product_bound(fabs((double)p.alpha) * size + fabs(before), p.k);
-    if (t->factors == DROVEK_FACTORS_I8 && p.alpha == 1.0f && p.beta == 0.0f &&
-        size * 0x1p8 <= 0x1p24) /* in units of 2^-4 each */
+    return e;
+}
+
+/* The elements that check_product looks at, in its order.  Tiers with the same kind of factors, and
+ * all alpha and beta, have them in common, so each is computed once. */
+static const element *elements_of(const drovek_table *t, const product *p)
+{
+    static element *all[N_FACTORS][N_SHAPES][4];
+    element **of = &all[t->factors][p->shape][2 * p->trans_a + p->trans_b];
+    if (*of != NULL) return *of;
+    element *e = *of = malloc(p->m * p->n * sizeof *e);
+    assert_non_null(e);
+    for (size_t i = 0; i < p->m; i++)
+        for (size_t j = i % step_of(p); j < p->n; j += step_of(p)) *e++ = element_of(t, p, i, j);
+    return *of;
+}
+
+static void check_element(const drovek_table *t, const float *got, const product *p, element e,
+                          size_t i, size_t j)
+{
+    const float c = products_factors(t).c[i * p->ldc + j];
+    const double before = p->beta == 0.0f ? 0.0 : (double)p->beta * (double)c;
+    const double found = got[i * p->ldc + j], exact = (double)p->alpha * e.sum + before;
+    double bound = product_bound(fabs((double)p->alpha) * e.size + fabs(before), p->k);
+    if (t->factors == DROVEK_FACTORS_I8 && p->alpha == 1.0f && p->beta == 0.0f &&
+        e.size * 0x1p8 <= 0x1p24) /* in units of 2^-4 each */
         bound = 0.0;
     if (fabs(found - exact) <= bound) return;
     print_error("%s (%s) %zu x %zu x %zu %c%c: [%zu][%zu] is %g, not %g\n", t->isa, t->gemm_source,
-                p.m, p.n, p.k, p.trans_a ? 't' : 'n', p.trans_b ? 't' : 'n', i, j, found, exact);
+                p->m, p->n, p->k, p->trans_a ? 't' : 'n', p->trans_b ? 't' : 'n', i, j, found,
+                exact);
     fail();
 }
 
@@ -106,10 +141,10 @@ static void check_product(const drovek_table *t, product p)
     }
     t->gemm_f32(p.trans_a, p.trans_b, p.m, p.n, p.k, p.alpha, guarded_floats(f.a, n_a, PLACE_END),
                 p.lda, guarded_floats(f.b, n_b, PLACE_END), p.ldb, p.beta, got, p.ldc);
-    size_t step = p.m * p.n * p.k > 100000 ? 13 : 1; /* of large products a sample */
-    for (size_t i = 0; i < p.m; i++) {
-        for (size_t j = i % step; j < p.n; j += step) check_element(t, got, p, i, j);
-    }
+    const element *e = elements_of(t, &p);
+    for (size_t i = 0; i < p.m; i++)
+        for (size_t j = i % step_of(&p); j < p.n; j += step_of(&p))
+            check_element(t, got, &p, *e++, i, j);
     for (size_t i = 0; i + 1 < p.m; i++) {
         assert_memory_equal(got + i * p.ldc + p.n, f.c + i * p.ldc + p.n, PAD * sizeof *got);
     }
@@ -120,7 +155,7 @@ void check_products(const drovek_table *tier)
 {
     static const struct {
         size_t m, n, k;
-    } shapes[] = {
+    } shapes[N_SHAPES] = {
         {1, 1, 1},      {1, 128, 784},  {2, 3, 4},      {5, 17, 33},     {16, 10, 128},
         {16, 128, 128}, {16, 128, 784}, {31, 64, 65},   {64, 128, 784},  {128, 128, 64},
         {784, 128, 16}, {128, 10, 16},  {16, 128, 10},  {65, 130, 70},   {784, 128, 64},
@@ -130,10 +165,11 @@ void check_products(const drovek_table *tier)
     };
     static const float scales[][2] = {{1.0f, 0.0f}, {1.0f, 1.0f}, {-0.05f, 1.0f}, {0.5f, 0.25f}};
     drovek_thread_init();
-    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+    for (size_t i = 0; i < N_SHAPES; i++) {
         for (size_t variant = 0; variant < 16; variant++) {
             const float *scale = scales[variant / 4];
-            product p = {.m = shapes[i].m,
+            product p = {.shape = i,
+                         .m = shapes[i].m,
                          .n = shapes[i].n,
                          .k = shapes[i].k,
                          .trans_a = variant % 2 != 0,

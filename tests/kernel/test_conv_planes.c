@@ -13,6 +13,33 @@
 
 static size_t n_rows; /* images */
 
+/* The tiers with products of integers.  What the plain loops give is computed once for all. */
+enum { MAX_TIERS = 8 };
+static drovek_table tiers[MAX_TIERS];
+static size_t n_tiers;
+
+static void add_tier(const drovek_table *tier)
+{
+    if (tier->integers == NULL) return;
+    assert_true(n_tiers < MAX_TIERS);
+    tiers[n_tiers++] = *tier;
+}
+
+static int find_tiers(void **state)
+{
+    (void)state;
+    for_each_tier(add_tier);
+    return 0;
+}
+
+/* A tier whose products of integers these are, also of 16 bits where floats are faster. */
+static drovek_table table_of(const drovek_table *tier, const drovek_planes_ops *planes)
+{
+    drovek_table t = drovek_narrow(tier, DROVEK_FACTORS_I8);
+    t.planes = planes;
+    return t;
+}
+
 /* n integers within +-most, as floats and as planes. */
 typedef struct array {
     float *x;
@@ -110,79 +137,95 @@ static bool turns_round(const drovek_table *t, const drovek_conv_shape *s)
     return w->sh == 1 && w->sw == 1 && w->ph <= (w->kh - 1) * w->dh && w->pw <= (w->kw - 1) * w->dw;
 }
 
-static void check_shape(const drovek_table *t, const drovek_conv_shape *s, bool is_wide, bool adds,
-                        bool is_input, bool by_channel)
+typedef struct shape_case {
+    const drovek_conv_shape *s;
+    bool is_wide, adds, is_input, by_channel;
+    numbers n;
+    array images;        /* x as the convolution under test is given it */
+    conv_results wanted; /* of the plain loops */
+} shape_case;
+
+static void fill_case(shape_case *c)
 {
-    numbers n = {integers(n_rows * conv_n_in(s), is_wide ? 300 : 60, is_wide, 1, 0.5f),
-                 integers(conv_n_weights(s), is_wide ? 129 : 9, is_wide, 2, 0.25f),
-                 integers(n_rows * conv_n_out(s), 11, is_wide, 3, 4.0f),
-                 integers(s->o, 100, true, 4, 0.125f).x,
-                 integers(n_rows * conv_n_in(s), 100, true, 5, 1.0f).x};
-    const array images = is_input ? turned(&n.x, s) : n.x;
-    if (by_channel) split_channels(s, &n);
-    drovek_conv *plain = make(s, &drovek_ref, "ref", DROVEK_NHWC, !is_input);
-    const conv_results wanted = compute(s, &n, plain, !is_input, adds);
-    drovek_conv *conv = make(s, t, NULL, is_input ? DROVEK_NCHW : DROVEK_NHWC, !is_input);
-    assert_true(drovek_conv_takes_planes(conv) && !drovek_conv_takes_planes(plain));
-    drovek_conv_take(conv, &images.planes, &n.w.planes, &n.dy.planes);
-    n.x.x = n.w.x = n.dy.x = NULL; /* not to be read */
-    const conv_results got = compute(s, &n, conv, !is_input, adds);
-    assert_same_bits(conv_name(s), "y", n_rows * conv_n_out(s), got.y, wanted.y);
-    assert_same_bits(conv_name(s), "dx", n_rows * conv_n_in(s), got.dx, wanted.dx);
-    assert_same_bits(conv_name(s), "dw", conv_n_weights(s), got.dw, wanted.dw);
+    const drovek_conv_shape *s = c->s;
+    const bool is_wide = c->is_wide;
+    c->n = (numbers){integers(n_rows * conv_n_in(s), is_wide ? 300 : 60, is_wide, 1, 0.5f),
+                     integers(conv_n_weights(s), is_wide ? 129 : 9, is_wide, 2, 0.25f),
+                     integers(n_rows * conv_n_out(s), 11, is_wide, 3, 4.0f),
+                     integers(s->o, 100, true, 4, 0.125f).x,
+                     integers(n_rows * conv_n_in(s), 100, true, 5, 1.0f).x};
+    c->images = c->is_input ? turned(&c->n.x, s) : c->n.x;
+    if (c->by_channel) split_channels(s, &c->n);
+    drovek_conv *plain = make(s, &drovek_ref, "ref", DROVEK_NHWC, !c->is_input);
+    assert_false(drovek_conv_takes_planes(plain));
+    c->wanted = compute(s, &c->n, plain, !c->is_input, c->adds);
+    drovek_conv_destroy(plain);
+    c->n.x.x = c->n.w.x = c->n.dy.x = NULL; /* not to be read */
+}
+
+static void check_case(const drovek_table *t, const shape_case *c)
+{
+    const drovek_conv_shape *s = c->s;
+    const bool wants_data = !c->is_input;
+    drovek_conv *conv = make(s, t, NULL, c->is_input ? DROVEK_NCHW : DROVEK_NHWC, wants_data);
+    assert_true(drovek_conv_takes_planes(conv));
+    drovek_conv_take(conv, &c->images.planes, &c->n.w.planes, &c->n.dy.planes);
+    const conv_results got = compute(s, &c->n, conv, wants_data, c->adds), *wanted = &c->wanted;
+    assert_same_bits(conv_name(s), "y", n_rows * conv_n_out(s), got.y, wanted->y);
+    assert_same_bits(conv_name(s), "dx", n_rows * conv_n_in(s), got.dx, wanted->dx);
+    assert_same_bits(conv_name(s), "dw", conv_n_weights(s), got.dw, wanted->dw);
     assert_int_equal(drovek_conv_largest(conv),
                      drovek_ref.largest_f32(got.y, n_rows * conv_n_out(s)));
     const uint32_t of_dx = drovek_ref.largest_f32(got.dx, n_rows * conv_n_in(s));
-    if (!is_input)
+    if (wants_data)
         assert_int_equal(drovek_conv_largest_dx(conv), turns_round(t, s) ? of_dx : UINT32_MAX);
     drovek_conv_destroy(conv);
-    drovek_conv_destroy(plain);
-    guarded_free_all();
-}
-
-static void check_tier(const drovek_table *tier)
-{
-    if (tier->integers == NULL) return;
-    for (unsigned variant = 0; variant < 16; variant++) {
-        const bool is_wide = variant & 1, adds = variant & 2, is_input = variant & 4;
-        drovek_table t = drovek_narrow(tier, DROVEK_FACTORS_I8);
-        t.planes = tier->integers; /* of 16 bits as well where floats are faster */
-        for (const drovek_conv_shape *s = conv_shapes(); s->c > 0; s++)
-            check_shape(&t, s, is_wide, adds, is_input, variant & 8);
-    }
 }
 
 static void test_every_shape(void **state)
 {
     (void)state;
     n_rows = 3;
-    for_each_tier(check_tier);
+    for (unsigned variant = 0; variant < 16; variant++) {
+        for (const drovek_conv_shape *s = conv_shapes(); s->c > 0; s++) {
+            shape_case c = {.s = s,
+                            .is_wide = variant & 1,
+                            .adds = variant & 2,
+                            .is_input = variant & 4,
+                            .by_channel = variant & 8};
+            fill_case(&c);
+            for (size_t i = 0; i < n_tiers; i++) {
+                const drovek_table t = table_of(&tiers[i], tiers[i].integers);
+                check_case(&t, &c);
+            }
+            guarded_free_all();
+        }
+    }
 }
 
 /* ---- images in place ---- */
 
-static const drovek_planes_ops *own;
-static size_t n_lines_calls, n_places_calls;
-
-static void count_lines(const drovek_strips *b, size_t first, size_t n_lines, size_t m,
-                        const drovek_planes *a, size_t lda, bool adds, float *c, size_t ldc,
-                        drovek_planes_end *end)
+/* The first shape is counted: which passes took images in place. */
+static void check_counted(const drovek_table *tier, const shape_case *c, bool is_first)
 {
-    n_lines_calls++;
-    own->lines(b, first, n_lines, m, a, lda, adds, c, ldc, end);
-}
-
-static void count_places(size_t m, size_t n, size_t n_places, const drovek_planes *a,
-                         const uint32_t *row, const drovek_planes *b, const uint32_t *tile,
-                         bool adds, float *c, size_t ldc)
-{
-    n_places_calls++;
-    own->places(m, n, n_places, a, row, b, tile, adds, c, ldc);
+    drovek_planes_ops planes = *tier->integers;
+    drovek_strips_ops counting;
+    conv_calls calls;
+    const bool has_strips = planes.strips != NULL;
+    if (has_strips) {
+        counting = conv_counting(planes.strips, &calls);
+        planes.strips = &counting;
+    }
+    const drovek_table t = table_of(tier, &planes);
+    check_case(&t, c);
+    if (!has_strips || !is_first) return;
+    assert_int_equal(calls.n_places, 2 * 5);       /* two blocks of images, five lines of windows */
+    assert_int_equal(calls.n_lines, 2 * (8 + 12)); /* forward and back */
 }
 
 /* Shapes of which some passes, at least, take images in place: two blocks of 64, the last strip
  * and the last block not full. */
-static void check_in_place(const drovek_table *tier)
+static void test_in_place(void **state)
 {
     const drovek_conv_shape shapes[] = {conv_shape(20, 12, 12, 50, 1, square(5, 1, 0, 1)),
                                         conv_shape(6, 7, 6, 20, 1, square(3, 1, 1, 1)),
@@ -192,27 +235,18 @@ static void check_in_place(const drovek_table *tier)
                                         conv_shape(16, 2, 3, 2048, 1, square(1, 1, 0, 1)),
                                         conv_shape(12, 6, 7, 10, 1,
                                                    (drovek_window){2, 3, 1, 1, 1, 0, 1, 1})};
-    if (tier->integers == NULL) return;
+    (void)state;
     n_rows = 100;
     for (unsigned variant = 0; variant < 8 * DROVE_COUNT(shapes); variant++) {
         if (variant % 8 == 7 || (variant / 8 > 0 && variant % 3 > 0)) continue;
-        drovek_table t = drovek_narrow(tier, DROVEK_FACTORS_I8);
-        drovek_planes_ops counting = *tier->integers;
-        own = tier->integers;
-        if (own->lines != NULL) counting.lines = count_lines, counting.places = count_places;
-        t.planes = &counting;
-        n_lines_calls = n_places_calls = 0;
-        check_shape(&t, &shapes[variant / 8], variant & 1, variant & 2, false, variant & 4);
-        if (own->lines == NULL || variant / 8 > 0) continue;
-        assert_int_equal(n_places_calls, 2 * 5); /* two blocks of images, five lines of windows */
-        assert_int_equal(n_lines_calls, 2 * (8 + 12)); /* forward and back */
+        shape_case c = {.s = &shapes[variant / 8],
+                        .is_wide = variant & 1,
+                        .adds = variant & 2,
+                        .by_channel = variant & 4};
+        fill_case(&c);
+        for (size_t i = 0; i < n_tiers; i++) check_counted(&tiers[i], &c, variant / 8 == 0);
+        guarded_free_all();
     }
-}
-
-static void test_in_place(void **state)
-{
-    (void)state;
-    for_each_tier(check_in_place);
 }
 
 /* ---- max pooling in the passes of a convolution ---- */
@@ -268,50 +302,67 @@ static drovek_conv *make_pooled(const pooled_case *f, const drovek_table *t, con
     return conv;
 }
 
-/* Pooled outputs, places and the gradient of the weights against the plain loops, max_pool_f32 of
- * plain C, and derivatives spread out above. */
-static void check_pooled(const drovek_table *t, const pooled_case *f, bool is_wide)
+/* Inputs, and what the plain loops, max_pool_f32 of plain C, and derivatives spread out as above
+ * make of them. */
+typedef struct pooled_numbers {
+    array x, w, dy;
+    const float *b;
+    float *y, *pooled, *dw;
+    uint8_t *where;
+} pooled_numbers;
+
+static pooled_numbers pooled_numbers_of(const pooled_case *f, bool is_wide)
 {
     const drovek_conv_shape *s = &f->s;
     const drovek_pool p = pool_of(f);
     const size_t n_y = n_rows * conv_n_out(s), n_pooled = n_rows * p.oh * p.ow * p.c;
-    const array x = integers(n_rows * conv_n_in(s), is_wide ? 300 : 60, is_wide, 1, 0.5f),
-                w = integers(conv_n_weights(s), is_wide ? 129 : 9, is_wide, 2, 0.25f),
-                dy = integers(n_pooled, 11, is_wide, 3, 4.0f);
-    const float *b = integers(s->o, 100, true, 4, 0.125f).x;
-    float *y = guarded_floats(NULL, n_y, PLACE_END),
-          *scratch = guarded_floats(NULL, n_y, PLACE_END);
-    float *wanted = guarded_floats(NULL, n_pooled, PLACE_END);
-    float *got = guarded_floats(NULL, n_pooled, PLACE_END);
-    float *dw[2] = {guarded_floats(NULL, conv_n_weights(s), PLACE_END),
-                    guarded_floats(NULL, conv_n_weights(s), PLACE_END)};
-    uint8_t *where[2] = {guarded(n_pooled, 1, PLACE_END),
-                         guarded(n_pooled + DROVEK_PLANES_SLACK, 1, PLACE_END)};
-    drovek_conv *plain = make_pooled(f, &drovek_ref, "ref"), *conv = make_pooled(f, t, "planes");
-    drovek_conv_forward(plain, x.x, w.x, b, y, n_rows);
-    drovek_ref.max_pool_f32(&p, y, wanted, where[0], n_rows);
-    drovek_conv_take(conv, &x.planes, &w.planes, NULL);
-    assert_true(drovek_conv_can_pool(conv));
-    drovek_conv_pool(conv, &p, got, where[1]);
-    drovek_conv_forward(conv, NULL, NULL, b, scratch, n_rows);
-    assert_same_bits(conv_name(s), "pooled", n_pooled, got, wanted);
-    assert_memory_equal(where[1], where[0], n_pooled);
-    assert_int_equal(drovek_conv_largest(conv), drovek_ref.largest_f32(y, n_y));
-    const bool can = drovek_conv_can_take_pooled(conv, &p);
-    assert_int_equal(can, f->takes_derivatives && t->planes->places != NULL);
-    if (can) {
-        const array spread = spread_back(&p, &dy, where[0]);
-        drovek_conv_weights(plain, x.x, spread.x, dw[0], n_rows);
-        drovek_conv_take_pooled(conv, &p, &dy.planes, where[1]);
-        drovek_conv_weights(conv, NULL, NULL, dw[1], n_rows);
-        assert_same_bits(conv_name(s), "dw", conv_n_weights(s), dw[1], dw[0]);
+    const pooled_numbers n = {integers(n_rows * conv_n_in(s), is_wide ? 300 : 60, is_wide, 1, 0.5f),
+                              integers(conv_n_weights(s), is_wide ? 129 : 9, is_wide, 2, 0.25f),
+                              integers(n_pooled, 11, is_wide, 3, 4.0f),
+                              integers(s->o, 100, true, 4, 0.125f).x,
+                              guarded_floats(NULL, n_y, PLACE_END),
+                              guarded_floats(NULL, n_pooled, PLACE_END),
+                              guarded_floats(NULL, conv_n_weights(s), PLACE_END),
+                              guarded(n_pooled, 1, PLACE_END)};
+    drovek_conv *plain = make_pooled(f, &drovek_ref, "ref");
+    drovek_conv_forward(plain, n.x.x, n.w.x, n.b, n.y, n_rows);
+    drovek_ref.max_pool_f32(&p, n.y, n.pooled, n.where, n_rows);
+    if (f->takes_derivatives) {
+        const array spread = spread_back(&p, &n.dy, n.where);
+        drovek_conv_weights(plain, n.x.x, spread.x, n.dw, n_rows);
     }
-    drovek_conv_destroy(conv);
     drovek_conv_destroy(plain);
-    guarded_free_all();
+    return n;
 }
 
-static void check_pooled_of_tier(const drovek_table *tier)
+static void check_pooled(const drovek_table *t, const pooled_case *f, const pooled_numbers *n)
+{
+    const drovek_conv_shape *s = &f->s;
+    const drovek_pool p = pool_of(f);
+    const size_t n_y = n_rows * conv_n_out(s), n_pooled = n_rows * p.oh * p.ow * p.c;
+    float *scratch = guarded_floats(NULL, n_y, PLACE_END);
+    float *pooled = guarded_floats(NULL, n_pooled, PLACE_END);
+    float *dw = guarded_floats(NULL, conv_n_weights(s), PLACE_END);
+    uint8_t *where = guarded(n_pooled + DROVEK_PLANES_SLACK, 1, PLACE_END);
+    drovek_conv *conv = make_pooled(f, t, "planes");
+    drovek_conv_take(conv, &n->x.planes, &n->w.planes, NULL);
+    assert_true(drovek_conv_can_pool(conv));
+    drovek_conv_pool(conv, &p, pooled, where);
+    drovek_conv_forward(conv, NULL, NULL, n->b, scratch, n_rows);
+    assert_same_bits(conv_name(s), "pooled", n_pooled, pooled, n->pooled);
+    assert_memory_equal(where, n->where, n_pooled);
+    assert_int_equal(drovek_conv_largest(conv), drovek_ref.largest_f32(n->y, n_y));
+    const bool can = drovek_conv_can_take_pooled(conv, &p);
+    assert_int_equal(can, f->takes_derivatives && t->planes->strips != NULL);
+    if (can) {
+        drovek_conv_take_pooled(conv, &p, &n->dy.planes, where);
+        drovek_conv_weights(conv, NULL, NULL, dw, n_rows);
+        assert_same_bits(conv_name(s), "dw", conv_n_weights(s), dw, n->dw);
+    }
+    drovek_conv_destroy(conv);
+}
+
+static void test_pooled(void **state)
 {
     const pooled_case cases[] = {
         {conv_shape(1, 12, 12, 16, 1, square(5, 1, 0, 1)), 2, 2, 2, 2, true},
@@ -323,21 +374,18 @@ static void check_pooled_of_tier(const drovek_table *tier)
         {conv_shape(1, 12, 12, 16, 1, square(5, 1, 0, 1)), 2, 2, 3, 3, false}, /* gaps */
         {conv_shape(20, 12, 12, 50, 1, square(5, 1, 0, 1)), 2, 2, 2, 2, false}};
     static const size_t images[] = {50, 64, 100};
-    if (tier->integers == NULL) return;
+    (void)state;
     for (unsigned variant = 0; variant < 2 * DROVE_COUNT(cases); variant++) {
-        drovek_table t = drovek_narrow(tier, DROVEK_FACTORS_I8);
-        t.planes = tier->integers;
         for (size_t i = 0; i < DROVE_COUNT(images); i++) {
             n_rows = images[i];
-            check_pooled(&t, &cases[variant / 2], variant & 1);
+            const pooled_numbers n = pooled_numbers_of(&cases[variant / 2], variant & 1);
+            for (size_t j = 0; j < n_tiers; j++) {
+                const drovek_table t = table_of(&tiers[j], tiers[j].integers);
+                check_pooled(&t, &cases[variant / 2], &n);
+            }
+            guarded_free_all();
         }
     }
-}
-
-static void test_pooled(void **state)
-{
-    (void)state;
-    for_each_tier(check_pooled_of_tier);
 }
 
 /* Other tables have no such way. */
@@ -366,5 +414,5 @@ int main(void)
         cmocka_unit_test(test_pooled),
         cmocka_unit_test(test_only_with_planes),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, find_tiers, NULL);
 }

@@ -46,6 +46,9 @@ static void check_narrow(const drovek_table *t)
 #undef X
     narrow.gemm_source = t->gemm_source;
     narrow.factors = t->factors;
+    assert_null(t->strips);
+    assert_ptr_equal(narrow.strips, t->bf16.strips);
+    narrow.strips = NULL;
     assert_memory_equal(&narrow, t, sizeof narrow);
     narrow = drovek_narrow(t, DROVEK_FACTORS_F32);
     assert_memory_equal(&narrow, t, sizeof narrow);

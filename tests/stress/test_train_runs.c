@@ -108,6 +108,33 @@ static void every_strategy_trains_with_every_rule(void **state)
     }
 }
 
+/* Words, and behind them or with each worker the state, which is floats. */
+static void words_train_with_every_rule(void **state)
+{
+    (void)state;
+    static const char *const precisions[] = {"D8M8", "D16M16?scales=channel", "bf16?masters=bf16"};
+    static const char *const rules[] = {"momentum", "nesterov", "adagrad", "adam", "cocob"};
+    static const char *const places[] = {"shared", "worker"};
+    for (size_t s = 0, n = 0; drove__strategies[s] != NULL; s++) {
+        const drove_sync_ops *ops = drove__strategies[s];
+        if ((ops->needs & DROVE_SYNC_TYPED) == 0 || (ops->needs & DROVE_SYNC_MOMENTUM) != 0)
+            continue;
+        for (size_t i = 0; i < 2 * DROVE_COUNT(rules); i++) {
+            drove_options opt = many_workers(ops->name);
+            const char *precision = precisions[n++ % DROVE_COUNT(precisions)];
+            if (!suits(ops, rules[i / 2], places[i % 2])) continue;
+            if (strcmp(ops->name, "replicas") == 0 && strncmp(precision, "bf16", 4) == 0) continue;
+            set(&opt, "data", "synth:logistic?n=128&d=24"); /* dense */
+            set(&opt, "precision", precision);
+            set(&opt, "batch", "8");
+            set(&opt, "rule", rules[i / 2]);
+            set(&opt, "rule-state", places[i % 2]);
+            if ((ops->needs & DROVE_SYNC_ONE) != 0) set(&opt, "threads", "1");
+            expect_every_example(&opt);
+        }
+    }
+}
+
 /* Bets stay finite when others change parameters and state between reading and writing. */
 static void every_number_of_threads_bets(void **state)
 {
@@ -162,6 +189,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_strategy_trains_with_every_rule),
+        cmocka_unit_test(words_train_with_every_rule),
         cmocka_unit_test(every_number_of_threads_bets),
         cmocka_unit_test(crowd_of_sixty_four_shares_a_small_model),
         cmocka_unit_test(crowds_under_a_coordinator),

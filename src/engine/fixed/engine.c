@@ -28,35 +28,13 @@
  *
  * Threads: an engine belongs to one thread; the shared words are racy (docs/memory-model.md, R8).
  */
-#include "engine/fixed/round.h"
-#include "engine/fixed/shared.h"
+#include "engine/fixed/state.h"
 
 #include "base/mem.h"
-#include "base/racy.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { STRETCH = DROVE_FIXED_STRETCH, MOST_COLUMNS = 1024 };
-
-struct drove_engine {
-    const drove_engine_shared *p;
-    drove_engine *host;  /* of steps                      */
-    drove_engine *judge; /* of evaluation: floats throughout */
-    drove_rounder rounder;
-    drove_round round;     /* for the host's passes */
-    drovek_table kernels;  /* narrowed as the host's */
-    drovek_planes *weight; /* [n_layers] this thread's copy of the weights' words; NULL: floats */
-    uint8_t *weights;      /* memory of weight */
-    struct {               /* the step under way */
-        uint32_t *words;
-        float eta;
-        size_t n_clamped;
-        bool *is_taken; /* [n_layers] its weights are written already */
-    } now;
-    float *theta, *grad; /* [n_params] */
-};
 
 /* ---- rounding arrays ---- */
 
@@ -145,9 +123,11 @@ static void destroy(drove_engine *e)
     drove__rounder_fini(&e->rounder);
     drove__free(e->theta);
     drove__free(e->grad);
+    drove__free(e->ahead);
     drove__free(e->weights);
     free(e->weight);
     free(e->now.is_taken);
+    free(e->now.read);
     free(e);
 }
 
@@ -174,13 +154,12 @@ static drove_status make_weights(drove_engine *e)
     return DROVE_OK;
 }
 
-static drove_gradient_fn write_gradient;
-static drove_product_fn write_product;
-
-/* Weight decay adds to the whole gradient first. */
-static bool takes_gradients(const drove_engine_shared *p)
+/* Weight decay adds to the whole gradient first, and clipping scales it. */
+static bool takes_gradients(const drove_engine *e)
 {
-    return p->format.model > 0 && !p->format.in_bf16 && p->weight_decay == 0.0;
+    const drove_engine_shared *p = e->p;
+    const bool clips = e->rule != NULL && e->rule->clip != NULL;
+    return p->format.model > 0 && p->weight_decay == 0.0 && !clips;
 }
 
 static drove_status build(drove_engine *e, const drove_engine_options *opt)
@@ -190,23 +169,32 @@ static drove_status build(drove_engine *e, const drove_engine_options *opt)
     drove_engine_options host = *opt;
     e->theta = drove__alloc(n, sizeof *e->theta);
     e->grad = drove__alloc(n, sizeof *e->grad);
+    e->rule = opt->rule;
+    if (e->rule != NULL && e->rule->look_ahead != NULL) {
+        e->ahead = drove__alloc(p->n_words, sizeof *e->ahead);
+        if (e->ahead == NULL) return drove__fail_nomem("engine", p->n_words * sizeof *e->ahead);
+    }
     e->now.is_taken = calloc(p->model->n_layers, sizeof *e->now.is_taken);
-    if (e->theta == NULL || e->grad == NULL || e->now.is_taken == NULL)
+    e->now.read = calloc(p->model->n_layers, sizeof *e->now.read);
+    if (e->theta == NULL || e->grad == NULL || e->now.is_taken == NULL || e->now.read == NULL)
         return drove__fail_nomem("engine", 2 * n * sizeof *e->theta);
     DROVE_TRY(drove__rounder_init(&e->rounder, &p->rounding,
-                                  drovek_blocks(DROVE_F32, DROVE_I16, STRETCH)));
+                                  drovek_blocks(DROVE_F32, DROVE_I16, DROVE_FIXED_STRETCH)));
     e->round = (drove_round){.values = round_values,
                              .derivatives = round_derivatives,
-                             .gradient = takes_gradients(p) ? write_gradient : NULL,
-                             .product = takes_gradients(p) ? write_product : NULL,
                              .context = e,
                              .factors = factors_of(p),
                              .is_wide_value = p->format.data > 8,
                              .is_wide_derivative = p->format.gradient > 8};
+    e->taker = (drove_taker){.gradient = drove__fixed_write_gradient,
+                             .product = drove__fixed_write_product,
+                             .words_product = drove__fixed_write_words_product,
+                             .context = e};
     e->kernels = drovek_narrow(p->kernels, e->round.factors);
     if (e->kernels.planes != NULL) DROVE_TRY(make_weights(e));
     e->round.weight = e->weight;
     host.shared = NULL;
+    host.rule = NULL;
     host.max_rows = p->each < opt->max_rows ? p->each : opt->max_rows;
     host.round = p->format.data > 0 || p->format.gradient > 0 ? &e->round : NULL;
     DROVE_TRY(drove__engine_host.create(&host, &e->host));
@@ -233,157 +221,45 @@ static drove_status create(const drove_engine_options *opt, drove_engine **out)
 
 /* ---- steps ---- */
 
-/* Numbers beyond the format's range back to its ends; returns how many. */
-static size_t clamp(void *words, drove_number number, size_t n, int32_t most)
+/* Whether the part's layer reads its words where they are. */
+static bool reads_words(const drove_engine_shared *p, const drove_fixed_part *part)
 {
-    size_t n_clamped = 0;
-    for (size_t i = 0; i < n; i++) {
-        int32_t w = number == DROVE_I8 ? drove__racy_load_i8((int8_t *)words + i)
-                                       : drove__racy_load_i16((int16_t *)words + i);
-        if (w <= most && w >= -most) continue;
-        w = w > most ? most : -most;
-        if (number == DROVE_I8) drove__racy_store_i8((int8_t *)words + i, (int8_t)w);
-        else drove__racy_store_i16((int16_t *)words + i, (int16_t)w);
-        n_clamped++;
-    }
-    return n_clamped;
+    if (!p->format.in_bf16 || p->model->factors != DROVEK_FACTORS_BF16) return false;
+    if (p->kernels->words == NULL || p->weight_decay != 0.0) return false;
+    return !part->is_tail && drove__layer_reads_words(&p->model->layer[part->layer]);
 }
 
-static void write_bf16(drove_engine *e, const drove_fixed_part *part, uint16_t *words, float eta)
-{
-    uint16_t random[STRETCH];
-    for (size_t at = 0; at < part->length; at += STRETCH) {
-        const size_t n = part->length - at < STRETCH ? part->length - at : STRETCH;
-        drove__rounder_words(&e->rounder, n, random);
-        e->p->kernels->sgd_bf16(words + at, e->grad + part->offset + at, n, eta, random);
-    }
-}
-
-/* g[n], numbers [first, first + n) of a gradient, rows of channels, in units of the channels, times
- * the layer's unit. */
-static void divide_channels(const drove_fixed_part *part, size_t first, float *g, size_t n)
-{
-    const size_t width = part->n_channels;
-    for (size_t at = 0; at < n; at += width) {
-        const size_t group = (first + at) * part->n_groups / part->length;
-        const float *inverse = part->inverse + group * width;
-        for (size_t c = 0; c < width; c++) g[at + c] *= inverse[c];
-    }
-}
-
-/* Numbers [first, first + length) of a part, with the gradient g of these. */
-static size_t write_numbers(drove_engine *e, const drove_fixed_part *part, size_t first,
-                            float *gradient, size_t length)
+/* What the step's pass reads: planes, words, floats in theta. */
+static void take_parameters(drove_engine *e, uint32_t *words)
 {
     const drove_engine_shared *p = e->p;
-    const drove_number m = p->layout.number;
-    const drovek_factor factor = {.f = -e->now.eta / part->unit};
-    const size_t size = drove__number_size(m);
-    char *words = (char *)drove__fixed_at(p, part, e->now.words) + first * size;
-    size_t n_clamped = 0;
-    if (part->by != NULL) divide_channels(part, first, gradient, length);
-    for (size_t at = 0; at < length; at += STRETCH) {
-        const size_t n = length - at < STRETCH ? length - at : STRETCH;
-        const void *g = gradient + at;
-        drovek_bits *bits = drove__rounder_next(&e->rounder, DROVE_F32, m, n);
-        n_clamped +=
-            p->kernels->linear.axpy[DROVE_F32][m](words + at * size, &g, &factor, 1, n, bits);
+    if (e->weight != NULL) {
+        drove__fixed_unpack_planes(p, words, p->weight_decay > 0.0 ? e->theta : NULL, e->theta,
+                                   e->weight);
+        return;
     }
-    if (p->format.model % 8 == 0) return n_clamped;
-    return n_clamped + clamp(words, m, length, drove__fixed_most(p->format.model));
-}
-
-/* The gradient of a dense layer's weights is written piece by piece, while it is in the cache. */
-static void write_gradient(void *context, size_t layer, size_t first, float *g, size_t n)
-{
-    drove_engine *e = context;
-    e->now.n_clamped += write_numbers(e, e->p->of_layer[layer], first, g, n);
-    e->now.is_taken[layer] = true;
-}
-
-/* factor[n]: by what a step multiplies the sums of a gradient's integers, in units of the weights:
- * -eta / unit, times the units of x and d.  These are powers of two: where nothing leaves the range
- * of floats, the numbers are those that multiplying one after the other gives. */
-static bool find_factors(const drove_engine *e, const drove_fixed_part *part,
-                         const drovek_planes *x, const drovek_planes *d, float *factor, size_t n)
-{
-    const float step = -e->now.eta / part->unit, small = 0x1p-60f, large = 0x1p60f;
-    if (!(fabsf(step) >= small && fabsf(step) <= large)) return false;
-    for (size_t j = 0; j < n; j++) {
-        const float unit =
-            x->unit * drovek_planes_unit(d, j) * (part->by != NULL ? part->inverse[j] : 1.0f);
-        if (!(unit >= small && unit <= large)) return false;
-        factor[j] = step * unit;
-    }
-    return true;
-}
-
-static drovek_bits *next_bits(void *context, size_t n)
-{
-    drove_engine *e = context;
-    return drove__rounder_next(&e->rounder, DROVE_F32, e->p->layout.number, n);
-}
-
-/* The product writes the weights itself, with the bits that write_gradient would give. */
-static bool write_product(void *context, size_t layer, const drovek_planes *x,
-                          const drovek_planes *d, size_t n_rows)
-{
-    drove_engine *e = context;
-    const drove_engine_shared *p = e->p;
-    const drove_fixed_part *part = p->of_layer[layer];
-    const size_t n_out = p->model->layer[layer].n_out, n_in = part->length / n_out;
-    const drovek_draws draws = {.next = next_bits, .context = e};
-    int8_t *words = drove__fixed_at(p, part, e->now.words);
-    float factor[MOST_COLUMNS];
-    if (e->kernels.planes->step == NULL || p->layout.number != DROVE_I8 || n_out > MOST_COLUMNS)
-        return false;
-    if (n_out % 8 != 0) return false; /* pieces are no whole draws: of a multiple of 64 rows */
-    if (!find_factors(e, part, x, d, factor, n_out)) return false;
-    if (!e->kernels.planes->step(n_in, n_out, n_rows, x, n_in, d, n_out, factor, words, &draws,
-                                 &e->now.n_clamped))
-        return false;
-    if (p->format.model % 8 != 0)
-        e->now.n_clamped +=
-            clamp(words, DROVE_I8, part->length, drove__fixed_most(p->format.model));
-    e->now.is_taken[layer] = true;
-    return true;
-}
-
-/* theta, grad: of the step; words: shared. */
-static size_t write_step(drove_engine *e, uint32_t *words, float eta)
-{
-    const drove_engine_shared *p = e->p;
-    const drovek_table *k = p->kernels;
-    size_t n_clamped = 0;
-    if (p->weight_decay > 0.0)
-        k->axpy_f32(e->grad, e->theta, p->model->n_params, (float)p->weight_decay);
     for (size_t i = 0; i < p->n_parts; i++) {
         const drove_fixed_part *part = &p->part[i];
-        float *w = drove__fixed_at(p, part, words);
-        if (!part->is_tail && e->now.is_taken[part->layer]) continue;
-        if (part->is_tail || p->format.model == 0)
-            k->sgd_f32(w, w, e->grad + part->offset, part->length, eta);
-        else if (p->format.in_bf16) write_bf16(e, part, (uint16_t *)w, eta);
-        else n_clamped += write_numbers(e, part, 0, e->grad + part->offset, part->length);
+        if (reads_words(p, part)) e->now.read[part->layer] = drove__fixed_at(p, part, words);
+        else drove__fixed_unpack_part(p, part, words, e->theta);
     }
-    return n_clamped;
 }
 
 static drove_status step(drove_engine *e, uint32_t *words, const drove_batch *batch, float eta,
                          drove_steps *out)
 {
-    drove_gradient grad = {.value = e->grad};
-    const drove_work work = {.batch = batch, .theta = e->theta, .grad = &grad};
+    drove_gradient grad = {.value = e->grad, .taker = takes_gradients(e) ? &e->taker : NULL};
+    const drove_work work = {
+        .batch = batch, .theta = e->theta, .words = e->now.read, .grad = &grad};
     drove_work_done done = {0};
     e->now.words = words, e->now.eta = eta, e->now.n_clamped = 0;
+    e->now.number = out->n_steps;
     memset(e->now.is_taken, 0, e->p->model->n_layers * sizeof *e->now.is_taken);
-    if (e->weight == NULL) drove__fixed_unpack(e->p, words, e->theta);
-    else
-        drove__fixed_unpack_planes(e->p, words, e->p->weight_decay > 0.0 ? e->theta : NULL,
-                                   e->theta, e->weight);
+    if (e->ahead != NULL) drove__fixed_look_ahead(e);
+    take_parameters(e, e->ahead != NULL ? e->ahead : words);
     DROVE_TRY(drove__engine_do(&drove__engine_host, e->host, &work, UINT64_MAX, &done));
     out->is_finite &= isfinite(done.score.loss);
-    out->n_clamped += write_step(e, words, eta) + e->now.n_clamped;
+    out->n_clamped += drove__fixed_write_step(e) + e->now.n_clamped;
     out->n_steps++;
     return DROVE_OK;
 }
@@ -452,7 +328,7 @@ const drove_engine_ops drove__engine_fixed = {
     .name = "fixed",
     .help = "networks in fixed point, any number of bits, --precision",
     .source = "De Sa et al., ISCA 2017, section 7",
-    .can = DROVE_ENGINE_TYPED,
+    .can = DROVE_ENGINE_TYPED | DROVE_ENGINE_RULES,
     .create = create,
     .destroy = destroy,
     .begin = begin,

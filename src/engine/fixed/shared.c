@@ -13,8 +13,11 @@
 #include <string.h>
 
 /* A layer's range: the power of two from this many times its largest first weight on.  Measured
- * with an MLP and LeNet on MNIST: no weight grew to more than a third of that. */
-static const double RANGE_MARGIN = 2.0;
+ * with an MLP and LeNet on MNIST: by plain SGD no weight grew to more than a third of that.  By
+ * Adam some grow beyond it: 16 bits have room for them, while with 8 the coarser grid costs more
+ * than the saturated writes (docs/results/defaults.md). */
+static const double RANGE_MARGIN = 2.0, RULE_MARGIN = 8.0;
+enum { ROOMY_BITS = 14 };
 
 /* ---- what can be trained ---- */
 
@@ -159,7 +162,7 @@ static drove_status set_channels(drove_engine_shared *p, drove_fixed_part *part,
         if (magnitude > *most) *most = magnitude;
     }
     for (size_t i = 0; i < n; i++) {
-        const double most = RANGE_MARGIN * (double)part->by[i], least = ldexp(1.0, -SPREAD);
+        const double most = p->margin * (double)part->by[i], least = ldexp(1.0, -SPREAD);
         const double range = (double)part->unit * ldexp(1.0, (int)p->format.model - 1);
         const double by = most > 0.0 ? power_from(most) / range : 1.0;
         part->by[i] = (float)(by < least ? least : by > 1.0 ? 1.0 : by);
@@ -178,7 +181,7 @@ static drove_status set_units(drove_engine_shared *p, const float *theta, double
     for (size_t i = 0; i < p->n_parts && p->format.model > 0; i++) {
         drove_fixed_part *part = &p->part[i];
         if (part->is_tail) continue;
-        double most = RANGE_MARGIN * largest(theta + part->offset, part->length);
+        double most = p->margin * largest(theta + part->offset, part->length);
         double own = range > 0.0 ? power_from(range) : most > 0.0 ? power_from(most) : 1.0;
         double unit = ldexp(own, 1 - (int)p->format.model);
         DROVE_TRY(check_unit(p, unit, own, eta));
@@ -301,26 +304,29 @@ void drove__fixed_unpack_planes(const drove_engine_shared *p, const uint32_t *wo
     }
 }
 
+void drove__fixed_unpack_part(const drove_engine_shared *p, const drove_fixed_part *part,
+                              const uint32_t *words, float *theta)
+{
+    const void *from = drove__fixed_at(p, part, (uint32_t *)(uintptr_t)words);
+    float *to = theta + part->offset;
+    if (part->is_tail || p->format.model == 0) {
+        p->kernels->copy_f32(to, from, part->length);
+    } else if (p->format.in_bf16) {
+        p->kernels->widen_bf16(to, from, part->length);
+    } else if (p->layout.number == DROVE_I8) {
+        for (size_t k = 0; k < part->length; k++)
+            to[k] = (float)drove__racy_load_i8((const int8_t *)from + k) * part->unit;
+        scale_channels(part, to);
+    } else {
+        for (size_t k = 0; k < part->length; k++)
+            to[k] = (float)drove__racy_load_i16((const int16_t *)from + k) * part->unit;
+        scale_channels(part, to);
+    }
+}
+
 void drove__fixed_unpack(const drove_engine_shared *p, const uint32_t *words, float *theta)
 {
-    for (size_t i = 0; i < p->n_parts; i++) {
-        const drove_fixed_part *part = &p->part[i];
-        const void *from = drove__fixed_at(p, part, (uint32_t *)(uintptr_t)words);
-        float *to = theta + part->offset;
-        if (part->is_tail || p->format.model == 0) {
-            p->kernels->copy_f32(to, from, part->length);
-        } else if (p->format.in_bf16) {
-            p->kernels->widen_bf16(to, from, part->length);
-        } else if (p->layout.number == DROVE_I8) {
-            for (size_t k = 0; k < part->length; k++)
-                to[k] = (float)drove__racy_load_i8((const int8_t *)from + k) * part->unit;
-            scale_channels(part, to);
-        } else {
-            for (size_t k = 0; k < part->length; k++)
-                to[k] = (float)drove__racy_load_i16((const int16_t *)from + k) * part->unit;
-            scale_channels(part, to);
-        }
-    }
+    for (size_t i = 0; i < p->n_parts; i++) drove__fixed_unpack_part(p, &p->part[i], words, theta);
 }
 
 /* ---- the whole ---- */
@@ -334,6 +340,8 @@ static drove_status build(drove_engine_shared *p, const drove_prepare_options *o
                            p->format.text, opt->model_range);
     DROVE_TRY(drove__rounding_parse(opt->rounding, &p->rounding));
     DROVE_TRY(lay_out(p));
+    const bool has_room = opt->by_rule && p->format.model >= ROOMY_BITS;
+    p->margin = has_room ? RULE_MARGIN : RANGE_MARGIN;
     return set_units(p, opt->theta, opt->model_range, opt->eta);
 }
 

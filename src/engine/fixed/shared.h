@@ -43,7 +43,8 @@ struct drove_engine_shared {
     drove_fixed_part  **of_layer;    /* [n_layers] its numbers; NULL: it has none */
     double              model_range; /* largest of the layers' ranges; 0: floats */
     double              weight_decay;
-    size_t              each; /* examples of an update */
+    double              margin; /* of a range found from the first weights */
+    size_t              each;   /* examples of an update */
     uint64_t            seed;
 };
 
@@ -74,6 +75,8 @@ void         drove__fixed_pack(const drove_engine_shared *p, drove_rng *rng, con
                                uint32_t *words);
 /* Words that others may write meanwhile: each number is read once. */
 void drove__fixed_unpack(const drove_engine_shared *p, const uint32_t *words, float *theta);
+void drove__fixed_unpack_part(const drove_engine_shared *p, const drove_fixed_part *part,
+                              const uint32_t *words, float *theta);
 /* The same, but integers go to the planes weight[layer], which are the caller's own; with theta
  * NULL, weights go nowhere else.  tail: [n_params] gets the other parameters. */
 void drove__fixed_unpack_planes(const drove_engine_shared *p, const uint32_t *words, float *theta,

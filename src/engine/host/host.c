@@ -213,8 +213,11 @@ static drove_status gradient(drove_engine *e, const drove_work *work)
     drove_target target;
     drove_gradient *grad = work->grad;
     uint64_t start = drove__now_ns();
+    e->pass.words = work->words;
+    e->pass.taker = NULL; /* blocks are added up first */
     if (drove__host_cuts(e, work->batch->n_rows))
         return drove__host_gradient_in_blocks(e, work->batch, work->theta, grad);
+    e->pass.taker = grad->taker;
     grad->span = NULL;
     grad->n_spans = 0;
     DROVE_TRY(drove__host_load(e, work->batch, true, &in, &target));

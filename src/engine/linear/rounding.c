@@ -22,21 +22,13 @@ static void refill_xorshift(drove_rounder *r, size_t n_blocks, bool by_bytes)
     (void)r, (void)n_blocks, (void)by_bytes;
 }
 
-/* Marsaglia's xorshift64 */
-static uint64_t xorshift64(uint64_t x)
-{
-    x ^= x << 13;
-    x ^= x >> 7;
-    return x ^ (x << 17);
-}
-
 static void refill_shared(drove_rounder *r, size_t n_blocks, bool by_bytes)
 {
     (void)n_blocks, (void)by_bytes;
     if (r->until_fresh-- > 0) return;
     r->until_fresh = r->how.period - 1;
     unsigned n_lanes = r->how.bits / 64;
-    for (unsigned i = 0; i < n_lanes; i++) r->lane[i] = xorshift64(r->lane[i]);
+    for (unsigned i = 0; i < n_lanes; i++) r->lane[i] = drovek_xorshift64(r->lane[i]);
     for (unsigned i = n_lanes; i < 8; i++) r->lane[i] = r->lane[i - n_lanes];
     memcpy(r->block, r->lane, sizeof r->lane);
 }
@@ -173,26 +165,4 @@ void drove__rounder_fini(drove_rounder *r)
     free(r->mt);
     r->block = NULL;
     r->mt = NULL;
-}
-
-/* The eight states after one more step of each. */
-static void step_states(drovek_bits *bits)
-{
-    for (unsigned i = 0; i < 8; i++) bits->state[i] = xorshift64(bits->state[i]);
-}
-
-void drove__rounder_words(drove_rounder *r, size_t n, uint16_t *to)
-{
-    enum { WORDS = DROVEK_BLOCK_BYTES / sizeof *to };
-    drovek_bits *bits = drove__rounder_next(r, DROVE_F32, DROVE_I16, n);
-    const uint8_t *block = bits->block;
-    for (size_t at = 0; at < n; at += WORDS) {
-        const void *from = block;
-        if (bits->kind == DROVEK_BITS_XORSHIFT) {
-            step_states(bits);
-            from = bits->state; /* little endian, as all that we run on */
-        }
-        memcpy(to + at, from, (n - at < WORDS ? n - at : WORDS) * sizeof *to);
-        if (bits->kind == DROVEK_BITS_STREAM) block += DROVEK_BLOCK_BYTES;
-    }
 }

@@ -70,9 +70,6 @@ static inline drovek_bits *drove__rounder_next(drove_rounder *r, drove_number d,
     return &r->bits;
 }
 
-/* The random words of an AXPY over n numbers that rounds to 16 bits, one for each number. */
-void drove__rounder_words(drove_rounder *r, size_t n, uint16_t *to);
-
 /* u of equation 4 for a single number: 1/2, or uniform in [0, 1). */
 static inline double drove__rounder_u(drove_rounder *r)
 {

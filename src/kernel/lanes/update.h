@@ -9,6 +9,7 @@
 #include "kernel/bf16.h"
 #include "kernel/kernel.h"
 #include "kernel/lanes/vector.h"
+#include "kernel/lanes/words.h"
 
 INLINE vec sgd_at(const float *in, const float *g, vec eta, size_t count)
 {
@@ -147,16 +148,21 @@ static void widen_bf16(float *to, const uint16_t *from, size_t n)
     for (; i < n; i++) to[i] = drovek_bf16_load(from + i);
 }
 
-static void sgd_bf16(uint16_t *w, const float *g, size_t n, float eta, const uint16_t *r)
+/* Words whose random words are r[n]. */
+INLINE void step_block(uint16_t *w, const float *g, size_t n, float eta, const uint16_t *r)
 {
-    const vec by = vec_set(eta), most = vec_set(INFINITY);
-    size_t    i = 0;
-    for (; i + LANES <= n; i += LANES) {
-        vec next = vec_fnma(by, vec_load(g + i, LANES), words_load(w + i));
-        vec up = vec_add_words(next, r + i);
-        words_store(w + i, vec_if_less(vec_abs(next), most, up, vec_add(next, next)));
-    }
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        step_words(w + i, vec_load(g + i, LANES), vec_set(eta), r + i);
     for (; i < n; i++) drovek_bf16_step(w + i, g[i], eta, r[i]);
+}
+
+static void sgd_bf16(uint16_t *w, const float *g, size_t n, float eta, drovek_bits *bits)
+{
+    size_t b = 0, at = 0;
+    for (; at + BLOCK_WORDS <= n; at += BLOCK_WORDS)
+        step_block(w + at, g + at, BLOCK_WORDS, eta, block_words(bits, b++));
+    if (at < n) step_block(w + at, g + at, n - at, eta, block_words(bits, b));
 }
 
 #endif

@@ -12,14 +12,6 @@ typedef struct bit_reader {
     uint8_t        own[DROVEK_BLOCK_BYTES];
 } bit_reader;
 
-/* Marsaglia's xorshift64 */
-static inline uint64_t xorshift64(uint64_t s)
-{
-    s ^= s << 13;
-    s ^= s >> 7;
-    return s ^ (s << 17);
-}
-
 static inline void bit_reader_init(bit_reader *r, drovek_bits *bits)
 {
     r->bits = bits;
@@ -33,7 +25,7 @@ static inline void next_block(bit_reader *r)
     if (r->bits->kind == DROVEK_BITS_STREAM) r->block += DROVEK_BLOCK_BYTES;
     if (r->bits->kind != DROVEK_BITS_XORSHIFT) return;
     for (unsigned i = 0; i < 8; i++) {
-        uint64_t s = r->bits->state[i] = xorshift64(r->bits->state[i]);
+        uint64_t s = r->bits->state[i] = drovek_xorshift64(r->bits->state[i]);
         for (unsigned j = 0; j < 8; j++) r->own[8 * i + j] = (uint8_t)(s >> 8 * j);
     }
 }

@@ -2,7 +2,7 @@
  * as kernel/planes.h states it. */
 #include "base/racy.h"
 #include "kernel/ref/bits.h"
-#include "kernel/ref/planes_strips.h"
+#include "kernel/ref/strips.h"
 #include "kernel/tiers.h"
 
 #include <math.h>
@@ -185,8 +185,6 @@ const drovek_planes_ops drovek_planes_ref = {.gemm = gemm,
                                              .turn = turn,
                                              .max_pool = max_pool,
                                              .max_pool_back = max_pool_back,
-                                             .pack = drovek_planes_pack_ref,
-                                             .lines = drovek_planes_lines_ref,
-                                             .places = drovek_planes_places_ref,
                                              .cost = {1, 1, 16, 16, true},
-                                             .source = "plain C"};
+                                             .source = "plain C",
+                                             .strips = &drovek_strips_ref};

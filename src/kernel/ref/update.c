@@ -9,6 +9,7 @@
  */
 #include "base/racy.h"
 #include "kernel/bf16.h"
+#include "kernel/ref/bits.h"
 #include "kernel/tiers.h"
 
 #include <math.h>
@@ -80,7 +81,9 @@ void drovek_widen_bf16_ref(float *to, const uint16_t *from, size_t n)
     for (size_t i = 0; i < n; i++) to[i] = drovek_bf16_load(from + i);
 }
 
-void drovek_sgd_bf16_ref(uint16_t *w, const float *g, size_t n, float eta, const uint16_t *r)
+void drovek_sgd_bf16_ref(uint16_t *w, const float *g, size_t n, float eta, drovek_bits *bits)
 {
-    for (size_t i = 0; i < n; i++) drovek_bf16_step(w + i, g[i], eta, r[i]);
+    bit_reader r;
+    bit_reader_init(&r, bits);
+    for (size_t i = 0; i < n; i++) drovek_bf16_step(w + i, g[i], eta, (uint16_t)next_word(&r));
 }

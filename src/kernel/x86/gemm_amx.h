@@ -14,6 +14,9 @@
  * other side that they meet (`resident`), fit the first cache, and all resident strips the second.
  * Where the shorter side has at most 256 rows or columns, each number is rounded once.
  *
+ * A factor may be a matrix of words of bf16, which are copied as they are, and C one whose step
+ * the product is (kernel/words.h).
+ *
  * The order of the sums depends on the shape alone.  A, B and C may be shared with running threads:
  * they are read and written by inline assembly, C by way of a buffer; each element of C is stored
  * once per block of k.  Tile registers are configured and given back in every call, so that a
@@ -22,9 +25,11 @@
 #ifndef DROVEK_X86_GEMM_AMX_H
 #define DROVEK_X86_GEMM_AMX_H
 
+#include "base/mem.h"
 #include "base/racy.h"
 #include "kernel/kernel.h"
 #include "kernel/lanes/blocks.h"
+#include "kernel/lanes/words.h"
 
 #include <stdalign.h>
 
@@ -59,11 +64,12 @@ typedef struct tile_config {
 
 /* One factor: its strips are n_rows rows of op(A), or columns of op(B). */
 typedef struct tile_factor {
-    const float *x;
-    size_t       step;
-    size_t       n;     /* rows of op(A), or columns of op(B)                          */
-    bool         along; /* k runs along the rows of x                                  */
-    bool         turns; /* what is loaded has words of one k where the tile wants rows */
+    const float    *x;
+    const uint16_t *words; /* of op(B), in the place of x; NULL: x */
+    size_t          step;
+    size_t          n;     /* rows of op(A), or columns of op(B)                          */
+    bool            along; /* k runs along the rows of x                                  */
+    bool            turns; /* what is loaded has words of one k where the tile wants rows */
 } tile_factor;
 
 typedef struct tile_product {
@@ -73,6 +79,9 @@ typedef struct tile_product {
     float      *c;
     size_t      ldc;
     bool        rows_move; /* else the columns do */
+    /* C in words, if not NULL; beta is 1, alpha -eta */
+    uint16_t           *words;
+    const drovek_draws *draws;
 } tile_product;
 
 /* ---- strips ---- */
@@ -110,6 +119,58 @@ INLINE void load_across(vec words[SIDE], const float *x, size_t step, size_t n, 
     }
 }
 
+/* ---- the same of words, which are all there (kernel/words.h) ---- */
+
+/* 32 words.  [racy] */
+INLINE __m512i words_line(const uint16_t *x)
+{
+    typedef uint16_t line[TILE_K];
+    __m512i          v;
+    __asm__ volatile("vmovdqu64 %1, %0" : "=v"(v) : "m"(*(const line *)x));
+    return v;
+}
+
+/* A tile from n rows, along which k runs. */
+static void take_tile(float *to, const uint16_t *x, size_t step, size_t n)
+{
+    vec words[SIDE];
+    UNROLL
+    for (size_t q = 0; q < SIDE; q++)
+        words[q] = q < n ? _mm512_castsi512_ps(words_line(x + q * step)) : vec_set(0.0f);
+    vec_transpose(words);
+    UNROLL
+    for (size_t q = 0; q < SIDE; q++) vec_store(to + q * SIDE, words[q], LANES);
+}
+
+/* A row of each of two tiles side by side, from the rows k and k + 1 of x. */
+INLINE void take_rows(float *to, float *next, __m512i row, __m512i below)
+{
+    const __m512i a = _mm512_cvtepu16_epi32(_mm512_castsi512_si256(row)),
+                  b = _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(row, 1)),
+                  c = _mm512_cvtepu16_epi32(_mm512_castsi512_si256(below)),
+                  d = _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(below, 1));
+    _mm512_store_si512(to, _mm512_or_si512(a, _mm512_slli_epi32(c, 16)));
+    _mm512_store_si512(next, _mm512_or_si512(b, _mm512_slli_epi32(d, 16)));
+}
+
+/* Strips of n columns of n_k rows, n a multiple of 32.  Rows are read from end to end: that is how
+ * lines come fastest that another core has written. */
+static void take_strips(strip *to, const uint16_t *x, size_t step, size_t n, size_t n_k)
+{
+    const __m512i zero = _mm512_setzero_si512();
+    for (size_t p = 0; p < n_k || p % TILE_K != 0; p += 2, x += 2 * step) {
+        for (size_t j = 0; j < n; j += 2 * SIDE) {
+            strip       *here = to + j / SIDE;
+            const size_t t = p / TILE_K, at = p % TILE_K / 2 * SIDE;
+            take_rows(here[0].word[t] + at, here[1].word[t] + at,
+                      p < n_k ? words_line(x + j) : zero,
+                      p + 1 < n_k ? words_line(x + step + j) : zero);
+        }
+    }
+}
+
+/* ---- strips of a factor ---- */
+
 INLINE void fill_tile(float *to, const tile_factor *f, const float *x, size_t n, size_t n_k,
                       size_t part)
 {
@@ -121,37 +182,44 @@ INLINE void fill_tile(float *to, const tile_factor *f, const float *x, size_t n,
     for (size_t q = 0; q < SIDE; q++) vec_store(to + q * SIDE, words[q], LANES);
 }
 
-/* Tile t of the strip from row or column `at` on; k0: its first number along k, of n_k. */
-INLINE void fill_one(strip *to, size_t t, const tile_factor *f, size_t at, size_t k0, size_t n_k,
-                     size_t part)
+/* The tile from row or column `at` on; k0: its first number along k, of n_k. */
+INLINE void fill_one(float *to, const tile_factor *f, size_t at, size_t k0, size_t n_k, size_t part)
 {
     const size_t n = f->n - at < SIDE ? f->n - at : SIDE;
-    const float *x = f->x + (f->along ? at * f->step + k0 : k0 * f->step + at);
-    if (n == SIDE && n_k >= TILE_K) fill_tile(to->word[t], f, x, SIDE, TILE_K, part);
-    else fill_tile(to->word[t], f, x, n, n_k, part);
+    const size_t first = f->along ? at * f->step + k0 : k0 * f->step + at;
+    if (f->words != NULL) take_tile(to, f->words + first, f->step, n);
+    else if (n == SIDE && n_k >= TILE_K) fill_tile(to, f, f->x + first, SIDE, TILE_K, part);
+    else fill_tile(to, f, f->x + first, n, n_k, part);
 }
 
-/* One part of the strips of the rows or columns [at, at + n), numbers [k0, k0 + n_k) along k; rows
- * of x are read from end to end as far as that goes. */
-INLINE void fill_part(strip *to, const tile_factor *f, size_t at, size_t n, size_t k0, size_t n_k,
-                      size_t part)
+/* One part of the strips, `apart` words from each other, of the rows or columns [at, at + n),
+ * numbers [k0, k0 + n_k) along k; rows of x are read from end to end as far as that goes. */
+INLINE void fill_part(float *to, size_t apart, const tile_factor *f, size_t at, size_t n, size_t k0,
+                      size_t n_k, size_t part)
 {
     if (f->along) {
         for (size_t j = 0; j < n; j += SIDE)
             for (size_t p = 0; p < n_k; p += TILE_K)
-                fill_one(to + j / SIDE, p / TILE_K, f, at + j, k0 + p, n_k - p, part);
+                fill_one(to + j / SIDE * apart + p / TILE_K * TILE_WORDS, f, at + j, k0 + p,
+                         n_k - p, part);
         return;
     }
     for (size_t p = 0; p < n_k; p += TILE_K)
         for (size_t j = 0; j < n; j += SIDE)
-            fill_one(to + j / SIDE, p / TILE_K, f, at + j, k0 + p, n_k - p, part);
+            fill_one(to + j / SIDE * apart + p / TILE_K * TILE_WORDS, f, at + j, k0 + p, n_k - p,
+                     part);
 }
 
 static void fill_strips(strip *to, size_t each, const tile_factor *f, size_t at, size_t n,
                         size_t k0, size_t n_k, size_t n_parts)
 {
-    fill_part(to, f, at, n, k0, n_k, 0);
-    if (n_parts > 1) fill_part(to + each, f, at, n, k0, n_k, 1);
+    const size_t apart = sizeof(strip) / sizeof(float);
+    if (f->words != NULL && !f->along) {
+        take_strips(to, f->words + k0 * f->step + at, f->step, n, n_k);
+        return;
+    }
+    fill_part(to->word[0], apart, f, at, n, k0, n_k, 0);
+    if (n_parts > 1) fill_part(to[each].word[0], apart, f, at, n, k0, n_k, 1);
 }
 
 /* ---- tiles: 0 to 3 hold sums, 4 and 5 a, 6 and 7 b ----
@@ -249,6 +317,22 @@ static void finish_tiles(const tile_product *w, const strips *s, size_t i, size_
     }
 }
 
+/* The step of the words of C, with a draw for each row of tiles. */
+static void finish_words(const tile_product *w, const strips *s, size_t i, size_t j)
+{
+    const vec eta = vec_set(-w->alpha);
+    for (size_t u = 0; u < 2 && i + u * SIDE < w->a.n; u++) {
+        const size_t row = i + u * SIDE, m = w->a.n - row < SIDE ? w->a.n - row : SIDE;
+        drovek_bits *bits = w->draws->next(w->draws->context, m * 2 * SIDE);
+        uint16_t    *to = w->words + row * w->ldc + j;
+        for (size_t r = 0; r < m; r++, to += w->ldc) {
+            const uint16_t *random = block_words(bits, r);
+            step_words(to, vec_load(s->sum[u][0] + r * SIDE, LANES), eta, random);
+            step_words(to + SIDE, vec_load(s->sum[u][1] + r * SIDE, LANES), eta, random + SIDE);
+        }
+    }
+}
+
 /* ---- the product ---- */
 
 /* Terms of the sums: numbers [k0, k0 + n_k) along k. */
@@ -272,7 +356,24 @@ static void multiply_strips(const tile_product *w, strips *s, const terms *t, st
         if (two_columns) multiply_one(s->sum[0][1], a, next_b, n_tiles, t->n_parts);
     }
     memory_written();
-    finish_tiles(w, s, i, j, t->beta);
+    if (w->words != NULL) finish_words(w, s, i, j);
+    else finish_tiles(w, s, i, j, t->beta);
+}
+
+/* Asks for part b of n_b of the lines of C that the next moving strips change: rows [i, i + 32),
+ * columns [first, first + n).  Threads that share C take its lines from each other, which takes
+ * longer than products of few terms. */
+static void expect_rows(const tile_product *w, size_t i, size_t first, size_t n, size_t b,
+                        size_t n_b)
+{
+    enum { ROWS = N_MOVING * SIDE };
+    const size_t size = w->words != NULL ? sizeof *w->words : sizeof *w->c;
+    const char  *c = w->words != NULL ? (const char *)w->words : (const char *)w->c;
+    for (size_t r = ROWS * b / n_b; r < ROWS * (b + 1) / n_b && i + r < w->a.n; r++) {
+        const char *at = c + ((i + r) * w->ldc + first) * size;
+        for (size_t byte = 0; byte < n * size; byte += DROVE_CACHE_LINE)
+            __asm__ volatile("prefetchw %0" : : "m"(at[byte]));
+    }
 }
 
 /* C += terms, for n rows or columns of the resident side from `first` on. */
@@ -286,6 +387,8 @@ static void add_terms(const tile_product *w, strips *s, const terms *t, size_t f
         fill_strips(s->moving, N_MOVING, moves, i, here, t->k0, t->n_k, t->n_parts);
         for (size_t j = 0; j < n; j += 2 * SIDE) {
             const strip_group u = {s->moving, N_MOVING}, v = {s->resident + j / SIDE, each};
+            if (w->rows_move && t->beta != 0.0f)
+                expect_rows(w, i + width, first, n, j / width, (n + width - 1) / width);
             if (w->rows_move) multiply_strips(w, s, t, u, v, i, first + j);
             else multiply_strips(w, s, t, v, u, first + j, i);
         }
@@ -314,8 +417,8 @@ static void multiply(const tile_product *w, size_t n_parts)
 
 /* The arguments of a slot gemm. */
 #define PRODUCT                                                                                    \
-    (&(tile_product){.a = {a, lda, m, !trans_a, trans_a},                                          \
-                     .b = {b, ldb, n, trans_b, trans_b},                                           \
+    (&(tile_product){.a = {a, NULL, lda, m, !trans_a, trans_a},                                    \
+                     .b = {b, NULL, ldb, n, trans_b, trans_b},                                     \
                      .k = k,                                                                       \
                      .alpha = alpha,                                                               \
                      .beta = beta,                                                                 \
@@ -339,5 +442,38 @@ static void gemm_amx_i16(bool trans_a, bool trans_b, size_t m, size_t n, size_t 
     multiply(PRODUCT, 2);
 }
 #undef PRODUCT
+
+/* ---- words (kernel/words.h) ---- */
+
+static void words_gemm(bool trans_w, size_t m, size_t n, size_t k, const float *a, size_t lda,
+                       const uint16_t *w, float beta, float *c, size_t ldc)
+{
+    multiply(&(tile_product){.a = {a, NULL, lda, m, true, false},
+                             .b = {NULL, w, trans_w ? k : n, n, trans_w, trans_w},
+                             .k = k,
+                             .alpha = 1.0f,
+                             .beta = beta,
+                             .c = c,
+                             .ldc = ldc,
+                             .rows_move = !trans_w || m > n}, /* rows of W are read as a whole */
+             1);
+}
+
+static bool words_step(size_t m, size_t n, size_t k, const float *a, size_t lda, const float *b,
+                       size_t ldb, float eta, uint16_t *w, const drovek_draws *draws)
+{
+    if (k > BLOCK_K) return false; /* each word is written once */
+    multiply(&(tile_product){.a = {a, NULL, lda, m, false, true},
+                             .b = {b, NULL, ldb, n, false, false},
+                             .k = k,
+                             .alpha = -eta,
+                             .beta = 1.0f,
+                             .ldc = n,
+                             .rows_move = m > n,
+                             .words = w,
+                             .draws = draws},
+             1);
+    return true;
+}
 
 #endif

@@ -1,5 +1,6 @@
 /* kernel/x86/planes_product.h - what products of integers kept as bytes (kernel/planes.h) have in
- * common on AVX-512: factors, words of four bytes, and sums of 32 bits that become C.
+ * common on AVX-512: factors, words of four bytes, and sums of 32 bits that become C.  Sums of
+ * products of bf16 (strips_amx.h), which are singles already, become C in the same way.
  */
 #ifndef DROVEK_X86_PLANES_PRODUCT_H
 #define DROVEK_X86_PLANES_PRODUCT_H
@@ -63,6 +64,7 @@ INLINE void interleave(const __m512i row[4], __m512i word[4])
 typedef struct byte_product {
     byte_source  a[2], b[2]; /* planes */
     size_t       n_a, n_b;   /* of them */
+    bool         is_bf16;    /* sums are singles; units are 1 */
     float        unit_a, unit_b;
     const float *by; /* of op(B)'s columns, times unit_b; NULL: 1 */
     size_t       m, n, k, ldc;
@@ -73,13 +75,15 @@ typedef struct byte_product {
 } byte_product;
 
 /* A register of C: the exact sums of n_planes products of planes (a constant), of which the
- * first has both high planes and the last both low ones; i: where they are in each.
+ * first has both high planes and the last both low ones; i: where they are in each.  n_planes 0:
+ * a sum of singles.
  *
  * T = 2^16 first + 2^8 middle + last = 2^24 upper + lower, lower = T modulo 2^24: both are singles,
  * as T is less than 2^48, so one fused multiplication and addition rounds T once. */
 INLINE vec joined_sums(const int32_t *const sum[4], size_t n_planes, size_t i)
 {
     const __m512i head = _mm512_load_si512(sum[0] + i);
+    if (n_planes == 0) return _mm512_castsi512_ps(head);
     if (n_planes == 1) return _mm512_cvtepi32_ps(head);
     __m512i middle = n_planes == 4 ? _mm512_load_si512(sum[1] + i) : head;
     if (n_planes == 4) middle = _mm512_add_epi32(middle, _mm512_load_si512(sum[2] + i));
@@ -115,7 +119,7 @@ INLINE byte_end end_of(const byte_product *w, size_t j, size_t n)
 /* Sums of 32 bits that C waits for: of `step` in a row, a number of pairs of planes. */
 typedef struct byte_sums_at {
     const int32_t *sum[4];
-    size_t         n_planes, step;
+    size_t         n_planes, step; /* n_planes 0: singles, in sum[0] */
     bool           adds, ends; /* C has terms already; it is complete then, and w->end follows */
 } byte_sums_at;
 
@@ -128,7 +132,7 @@ INLINE void finish_rows(const byte_product *w, const byte_sums_at *f, size_t n_p
     magnitude       most = ends ? *w->most : magnitude_zero();
     for (size_t r = 0; r < m; r++, c += w->ldc) {
         vec out = joined_sums(f->sum, n_planes, r * f->step);
-        out = vec_mul(vec_mul(out, unit_a), t.unit_b);
+        if (n_planes > 0) out = vec_mul(vec_mul(out, unit_a), t.unit_b);
         if (adds) out = vec_add(_mm512_maskz_loadu_ps(mask, c), out);
         if (ends) out = vec_max(t.low, vec_add(out, t.bias)); /* the second of NaN */
         if (ends) most = magnitude_max(most, _mm512_maskz_mov_ps(mask, out));
@@ -152,7 +156,8 @@ INLINE void finish_planes(const byte_product *w, const byte_sums_at *f, size_t n
 static void finish_byte_sums(const byte_product *w, const byte_sums_at *f, size_t i, size_t j,
                              size_t m, size_t n)
 {
-    if (f->n_planes == 1) finish_planes(w, f, 1, i, j, m, n);
+    if (f->n_planes == 0) finish_planes(w, f, 0, i, j, m, n);
+    else if (f->n_planes == 1) finish_planes(w, f, 1, i, j, m, n);
     else if (f->n_planes == 2) finish_planes(w, f, 2, i, j, m, n);
     else finish_planes(w, f, 4, i, j, m, n);
 }

@@ -1,5 +1,6 @@
-/* tests/unit/engine/test_engine.c - the engine of low-precision linear models against SGD written
- * a second time: in double for float models, in plain integers, rounding to nearest, for the rest.
+/* tests/unit/engine/test_linear_engine.c - the engine of low-precision linear models against SGD
+ * written a second time: in double for float models, in plain integers, rounding to nearest, for
+ * the rest.
  */
 #include "engine/linear/problem.h"
 

@@ -136,34 +136,6 @@ static void a_seed_names_a_stream(void **state)
     }
 }
 
-/* The words are those that an AXPY to 16 bits reads: floor(1/2 + r) is the upper bit of r. */
-static void words_are_those_of_an_axpy(void **state)
-{
-    static const char *const specs[] = {"nearest", "shared", "shared?bits=256", "xorshift",
-                                        "mt19937"};
-    enum { N = 300 };
-    drovek_table k;
-    (void)state;
-    assert_int_equal(drovek_select(&k, 0, NULL), DROVE_OK);
-    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
-        drove_rounder r, same;
-        uint16_t word[N];
-        int16_t w[N + DROVEK_BLOCK_BYTES] = {0}; /* may be read beyond */
-        float x[N];
-        const void *row = x;
-        const drovek_factor factor = {.f = 1.0f};
-        for (size_t j = 0; j < N; j++) x[j] = 0.5f;
-        make(&r, specs[i], N / 32 + 1);
-        drove__rounder_words(&r, N, word);
-        make(&same, specs[i], N / 32 + 1);
-        drovek_bits *bits = drove__rounder_next(&same, DROVE_F32, DROVE_I16, N);
-        (void)k.linear.axpy[DROVE_F32][DROVE_I16](w, &row, &factor, 1, N, bits);
-        for (size_t j = 0; j < N; j++) assert_int_equal(word[j] >> 15, w[j]);
-        drove__rounder_fini(&same);
-        drove__rounder_fini(&r);
-    }
-}
-
 static void words_that_are_none_are_refused(void **state)
 {
     (void)state;
@@ -264,7 +236,6 @@ int main(void)
         cmocka_unit_test(shared_bits_last_a_period),
         cmocka_unit_test(a_stream_fills_every_block),
         cmocka_unit_test(a_seed_names_a_stream),
-        cmocka_unit_test(words_are_those_of_an_axpy),
         cmocka_unit_test(words_that_are_none_are_refused),
         cmocka_unit_test(factors_have_the_right_mean),
         cmocka_unit_test(batches_stay_inside_the_lanes),

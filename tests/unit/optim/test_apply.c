@@ -303,6 +303,23 @@ static void test_clip(void **state)
     drove__optim_destroy(optim);
 }
 
+/* A gradient by itself, as a mean of several is limited: the same as in a step, by hand. */
+static void test_clip_of_a_mean(void **state)
+{
+    (void)state;
+    drove_optim_options opt = plain_options(N);
+    opt.clip = 2.5;
+    drove_optim *optim = make_optim(&opt);
+    float g[N] = {0};
+    g[0] = 6.0f;
+    g[N - 1] = -8.0f; /* a norm of 10 */
+    drove__optim_clip(optim, g);
+    assert_true(g[0] == 1.5f && g[N - 1] == -2.0f);
+    drove__optim_clip(optim, g); /* it is 2.5 now */
+    assert_true(g[0] == 1.5f && g[N - 1] == -2.0f);
+    drove__optim_destroy(optim);
+}
+
 /* The norm that is limited is that of the gradient of loss and penalty together. */
 static void test_decay_comes_before_clipping(void **state)
 {
@@ -428,6 +445,7 @@ int main(void)
         cmocka_unit_test(test_promises),
         cmocka_unit_test(test_weight_decay_is_the_gradient_of_the_penalty),
         cmocka_unit_test(test_clip),
+        cmocka_unit_test(test_clip_of_a_mean),
         cmocka_unit_test(test_decay_comes_before_clipping),
         cmocka_unit_test(test_staleness_scales_the_step),
         cmocka_unit_test(test_refusals),

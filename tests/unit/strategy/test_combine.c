@@ -52,7 +52,8 @@ static void low_precision_needs_a_row_and_an_engine(void **state)
            "parameters");
     expect(&reasoned, low, "it is wide");
     expect(&able, low, NULL);
-    expect(&heavy, low, "its rule is momentum, and low-precision steps are plain SGD");
+    expect(&heavy, low,
+           "its rule is momentum, with which low-precision parameters are not exchanged");
     expect(&able, device, "low-precision steps are made on the host, and a worker is a device");
     expect(&plain, floats, NULL);
     expect(&reasoned, floats, NULL);

@@ -35,7 +35,7 @@ static void usual_points_are_options(void **state)
     for (int kind = 0; kind < 3; kind++) {
         drove_space space;
         unsigned n_models = 0, n_steps = 0;
-        drove__space_usual(kind == 1, kind == 2, NULL, 0, &space);
+        drove__space_usual(kind == 1, kind == 2, DROVE_SPACE_ANY_RULE, NULL, 0, &space);
         for (uint64_t number = 1; number < 300; number++) {
             drove_point p;
             drove_options opt = drove__options_default();
@@ -53,12 +53,59 @@ static void usual_points_are_options(void **state)
     }
 }
 
+/* Where the precision allows plain SGD alone: half of the points have it, with a step size. */
+static void words_get_plain_sgd(void **state)
+{
+    (void)state;
+    drove_space space;
+    unsigned n_sgd = 0;
+    drove__space_usual(false, false, DROVE_SPACE_PLAIN, NULL, 0, &space);
+    for (uint64_t number = 0; number < 200; number++) {
+        drove_point p;
+        drove__space_draw(&space, 3, number, &p);
+        const char *rule = value_of(&p, "rule"), *lr = value_of(&p, "lr");
+        assert_true(rule == NULL || strcmp(rule, "sgd") == 0);
+        assert_true((rule != NULL) == (lr != NULL));
+        if (rule == NULL) continue;
+        assert_true(atof(lr) >= 0.01 && atof(lr) <= 1.0);
+        n_sgd++;
+    }
+    assert_in_range(n_sgd, 70, 130);
+}
+
+/* Where it does so for linear models alone: they have sgd or what they would choose, with networks
+ * every rule is drawn. */
+static void words_of_networks_get_every_rule(void **state)
+{
+    (void)state;
+    static const char *const rules[] = {"adam", "momentum", "adagrad", "cocob"};
+    drove_space space;
+    unsigned n_drawn[DROVE_COUNT(rules)] = {0}, n_sgd = 0;
+    drove__space_usual(false, false, DROVE_SPACE_PLAIN_IF_LINEAR, NULL, 0, &space);
+    for (uint64_t number = 0; number < 600; number++) {
+        drove_point p;
+        drove__space_draw(&space, 3, number, &p);
+        const char *rule = value_of(&p, "rule");
+        const bool is_linear = strcmp(value_of(&p, "model"), "logistic") == 0;
+        assert_true(is_linear == drove__space_is_linear(value_of(&p, "model")));
+        if (rule == NULL) continue;
+        assert_true(is_linear == (strcmp(rule, "sgd") == 0));
+        assert_true(strcmp(rule, "cocob") == 0 || value_of(&p, "lr") != NULL);
+        n_sgd += is_linear;
+        for (size_t i = 0; i < DROVE_COUNT(rules); i++) n_drawn[i] += strcmp(rule, rules[i]) == 0;
+    }
+    assert_in_range(n_sgd, 60, 100); /* of 600 / 6 linear models, 4 of 5 */
+    for (size_t i = 0; i < DROVE_COUNT(rules); i++) assert_in_range(n_drawn[i], 70, 130);
+    assert_true(drove__space_is_linear("svm") && drove__space_is_linear("logistic?x=1"));
+    assert_false(drove__space_is_linear("mlp:8") || drove__space_is_linear("lin"));
+}
+
 static void given_options_stay(void **state)
 {
     (void)state;
     static const char *const given[] = {"weight-decay", "lr"};
     drove_space space;
-    drove__space_usual(false, false, given, DROVE_COUNT(given), &space);
+    drove__space_usual(false, false, DROVE_SPACE_ANY_RULE, given, DROVE_COUNT(given), &space);
     for (uint64_t number = 0; number < 200; number++) {
         drove_point p;
         drove__space_draw(&space, 1, number, &p);
@@ -75,7 +122,7 @@ static void a_number_is_a_point(void **state)
     drove_space space;
     drove_point a, b, c;
     unsigned n_equal = 0;
-    drove__space_usual(false, false, NULL, 0, &space);
+    drove__space_usual(false, false, DROVE_SPACE_ANY_RULE, NULL, 0, &space);
     for (uint64_t number = 0; number < 50; number++) {
         drove__space_draw(&space, 1, number, &a);
         drove__space_draw(&space, 1, number, &b);
@@ -138,8 +185,12 @@ static void bad_files_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(usual_points_are_options), cmocka_unit_test(given_options_stay),
-        cmocka_unit_test(a_number_is_a_point),      cmocka_unit_test(ranges_of_a_file_hold),
+        cmocka_unit_test(usual_points_are_options),
+        cmocka_unit_test(words_get_plain_sgd),
+        cmocka_unit_test(words_of_networks_get_every_rule),
+        cmocka_unit_test(given_options_stay),
+        cmocka_unit_test(a_number_is_a_point),
+        cmocka_unit_test(ranges_of_a_file_hold),
         cmocka_unit_test(bad_files_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

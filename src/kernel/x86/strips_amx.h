@@ -1,24 +1,40 @@
-/* kernel/x86/planes_strips_amx.h - products with packed factors (kernel/planes.h) by the tile
- * registers of AMX_INT8.
+/* kernel/x86/strips_amx.h - products with packed factors (kernel/strips.h) by the tile registers of
+ * AMX_INT8 and AMX_BF16.
  *
- * Integers of 16 bits: the four products of planes of 16 x 16 numbers of C at a time.  Of 8 bits:
- * four strips of rows that meet one strip of columns; few rows: one strip of rows that meets up to
- * four of columns with the same terms; sums over places: two by two.  Sums become C while the next
- * ones are computed.
+ * Integers of 16 bits: the four products of planes of 16 x 16 numbers of C at a time.  Integers of
+ * 8 bits, and bf16: four strips of rows that meet one strip of columns; few rows: one strip of rows
+ * that meets up to four of columns with the same terms; sums over places: two by two.  Sums become
+ * C while the next ones are computed.
  *
  * Rows of a tile are whole cache lines: such as lie across two take twice as long to load.
  */
-#ifndef DROVEK_X86_PLANES_STRIPS_AMX_H
-#define DROVEK_X86_PLANES_STRIPS_AMX_H
+#ifndef DROVEK_X86_STRIPS_AMX_H
+#define DROVEK_X86_STRIPS_AMX_H
+
+#include "kernel/strips.h"
 
 #include "kernel/x86/planes_amx.h"
 
-static void planes_pack(bool of_b, uint8_t *to, size_t apart, const uint8_t *x, size_t step,
+static void strips_pack(bool of_b, uint8_t *to, size_t apart, const uint8_t *x, size_t step,
                         bool along, size_t n, size_t k)
 {
     const byte_source f = {x, step, along};
     fill_bytes(to, apart, &f, along == of_b, 0, n, 0, k);
 }
+
+static void strips_pack_bf16(bool of_b, uint8_t *to, size_t apart, const uint8_t *x, size_t step,
+                             bool along, size_t n, size_t k)
+{
+    const tile_factor f = {(const float *)(const void *)x, NULL, step, n, along, along == of_b};
+    fill_part((float *)(void *)to, apart / sizeof(float), &f, 0, n, 0, k, 0);
+}
+
+/* sum register += the products of registers a and b, literals all of them; is_bf16: a constant */
+#define MULTIPLY_TILES(is_bf16, sum, a, b)                                                         \
+    do {                                                                                           \
+        if (is_bf16) _tile_dpbf16ps(sum, a, b);                                                    \
+        else _tile_dpbssd(sum, a, b);                                                              \
+    } while (0)
 
 /* ---- sums on their way to C ---- */
 
@@ -47,9 +63,10 @@ static void finish_part(const byte_product *w, const strip_sums *s, size_t q, si
                         size_t last)
 {
     const strip_part *p = &s->part[q];
-    const size_t      m = p->m < last ? p->m : last, n_planes = w->n_a * w->n_b;
-    byte_sums_at      all = {.n_planes = n_planes, .step = SIDE, .adds = s->adds, .ends = s->ends};
-    for (size_t r = 0; r < n_planes; r++) all.sum[r] = s->waiting[q + r] + first * SIDE;
+    const size_t      m = p->m < last ? p->m : last, n_sums = w->n_a * w->n_b;
+    byte_sums_at      all = {
+             .n_planes = w->is_bf16 ? 0 : n_sums, .step = SIDE, .adds = s->adds, .ends = s->ends};
+    for (size_t r = 0; r < n_sums; r++) all.sum[r] = s->waiting[q + r] + first * SIDE;
     if (first < m && p->n > 0)
         finish_byte_sums(w, &all, p->i + first, p->j, m - first, p->n < SIDE ? p->n : SIDE);
 }
@@ -104,12 +121,13 @@ INLINE void store_sums(int32_t (*sum)[SIDE * SIDE], size_t n)
     memory_written();
 }
 
-static byte_product strips_product(size_t m, const drovek_planes *a, size_t step,
+static byte_product strips_product(bool is_bf16, size_t m, const drovek_planes *a, size_t step,
                                    const drovek_planes *b, float *c, size_t ldc,
                                    const drovek_planes_end *end, strip_sums *s)
 {
     s->turn = s->n_parts = s->row = 0;
     byte_product w = product_of(false, false, m, 0, 0, a, step, b, 0, c, ldc, end, &s->most);
+    w.is_bf16 = is_bf16;
     return w;
 }
 
@@ -162,7 +180,7 @@ INLINE void multiply_planes(const byte_product *w, strip_sums *s, const strip_li
 }
 
 /* n strips of rows from i on, a constant, meet one of columns. */
-INLINE void multiply_rows(const byte_product *w, strip_sums *s, const strip_lines *f,
+INLINE void multiply_rows(bool is_bf16, const byte_product *w, strip_sums *s, const strip_lines *f,
                           const drovek_strip *col, size_t i, size_t n)
 {
     const size_t   at = i / SIDE * w->a[0].step + col->a, apart = w->a[0].step * BYTE_TILE;
@@ -175,13 +193,13 @@ INLINE void multiply_rows(const byte_product *w, strip_sums *s, const strip_line
         for (size_t t = 0; t < col->n_tiles; t++, a += BYTE_TILE, b += BYTE_TILE) {
             _tile_loadd(6, b, BYTE_K);
             _tile_loadd(4, a, BYTE_K);
-            _tile_dpbssd(0, 4, 6);
+            MULTIPLY_TILES(is_bf16, 0, 4, 6);
             if (n > 1) _tile_loadd(5, a + apart, BYTE_K);
-            if (n > 1) _tile_dpbssd(1, 5, 6);
+            if (n > 1) MULTIPLY_TILES(is_bf16, 1, 5, 6);
             if (n > 2) _tile_loadd(4, a + 2 * apart, BYTE_K);
-            if (n > 2) _tile_dpbssd(2, 4, 6);
+            if (n > 2) MULTIPLY_TILES(is_bf16, 2, 4, 6);
             if (n > 3) _tile_loadd(5, a + 3 * apart, BYTE_K);
-            if (n > 3) _tile_dpbssd(3, 5, 6);
+            if (n > 3) MULTIPLY_TILES(is_bf16, 3, 5, 6);
         }
     }
     store_sums(*sums, n);
@@ -191,8 +209,8 @@ INLINE void multiply_rows(const byte_product *w, strip_sums *s, const strip_line
 }
 
 /* One strip of rows meets n strips of columns, a constant, with the same terms of op(A). */
-INLINE void multiply_columns(const byte_product *w, strip_sums *s, const strip_lines *f,
-                             const drovek_strip *col, size_t i, size_t n)
+INLINE void multiply_columns(bool is_bf16, const byte_product *w, strip_sums *s,
+                             const strip_lines *f, const drovek_strip *col, size_t i, size_t n)
 {
     const size_t   at = i / SIDE * w->a[0].step + col->a;
     const uint8_t *b[MOST_SUMS];
@@ -207,13 +225,13 @@ INLINE void multiply_columns(const byte_product *w, strip_sums *s, const strip_l
             const size_t from = t * BYTE_TILE;
             _tile_loadd(4, a, BYTE_K);
             _tile_loadd(6, b[0] + from, BYTE_K);
-            _tile_dpbssd(0, 4, 6);
+            MULTIPLY_TILES(is_bf16, 0, 4, 6);
             if (n > 1) _tile_loadd(7, b[1] + from, BYTE_K);
-            if (n > 1) _tile_dpbssd(1, 4, 7);
+            if (n > 1) MULTIPLY_TILES(is_bf16, 1, 4, 7);
             if (n > 2) _tile_loadd(6, b[2] + from, BYTE_K);
-            if (n > 2) _tile_dpbssd(2, 4, 6);
+            if (n > 2) MULTIPLY_TILES(is_bf16, 2, 4, 6);
             if (n > 3) _tile_loadd(7, b[3] + from, BYTE_K);
-            if (n > 3) _tile_dpbssd(3, 4, 7);
+            if (n > 3) MULTIPLY_TILES(is_bf16, 3, 4, 7);
         }
     }
     store_sums(*sums, n);
@@ -232,21 +250,33 @@ static size_t strips_alike(const drovek_strips *b, size_t at)
     return n;
 }
 
-/* Integers of 8 bits: n strips of rows from i on. */
-static void multiply_bytes_of(const byte_product *w, strip_sums *s, const strip_lines *f, size_t i,
-                              size_t n)
+/* Integers of 8 bits, or bf16: n strips of rows from i on. */
+INLINE void multiply_singly(bool is_bf16, const byte_product *w, strip_sums *s,
+                            const strip_lines *f, size_t i, size_t n)
 {
     for (size_t at = 0, some; at < f->b->n_strips; at += some) {
         const drovek_strip *col = &f->b->strip[at];
         some = n == 1 ? strips_alike(f->b, at) : 1;
-        if (n == 4) multiply_rows(w, s, f, col, i, 4);
-        else if (n == 3) multiply_rows(w, s, f, col, i, 3);
-        else if (n == 2) multiply_rows(w, s, f, col, i, 2);
-        else if (some == 4) multiply_columns(w, s, f, col, i, 4);
-        else if (some == 3) multiply_columns(w, s, f, col, i, 3);
-        else if (some == 2) multiply_columns(w, s, f, col, i, 2);
-        else multiply_columns(w, s, f, col, i, 1);
+        if (n == 4) multiply_rows(is_bf16, w, s, f, col, i, 4);
+        else if (n == 3) multiply_rows(is_bf16, w, s, f, col, i, 3);
+        else if (n == 2) multiply_rows(is_bf16, w, s, f, col, i, 2);
+        else if (some == 4) multiply_columns(is_bf16, w, s, f, col, i, 4);
+        else if (some == 3) multiply_columns(is_bf16, w, s, f, col, i, 3);
+        else if (some == 2) multiply_columns(is_bf16, w, s, f, col, i, 2);
+        else multiply_columns(is_bf16, w, s, f, col, i, 1);
     }
+}
+
+static void multiply_bytes_of(const byte_product *w, strip_sums *s, const strip_lines *f, size_t i,
+                              size_t n)
+{
+    multiply_singly(false, w, s, f, i, n);
+}
+
+static void multiply_bf16_of(const byte_product *w, strip_sums *s, const strip_lines *f, size_t i,
+                             size_t n)
+{
+    multiply_singly(true, w, s, f, i, n);
 }
 
 static void multiply_planes_of(const byte_product *w, strip_sums *s, const strip_lines *f, size_t i,
@@ -262,25 +292,40 @@ static void multiply_planes_of(const byte_product *w, strip_sums *s, const strip
     }
 }
 
-static void planes_lines(const drovek_strips *b, size_t first, size_t n_lines, size_t m,
-                         const drovek_planes *a, size_t apart, bool adds, float *c, size_t ldc,
-                         drovek_planes_end *end)
+static void lines_of(bool is_bf16, const drovek_strips *b, size_t first, size_t n_lines, size_t m,
+                     const drovek_planes *a, size_t apart, bool adds, float *c, size_t ldc,
+                     drovek_planes_end *end)
 {
     enum { ROWS = 4 * SIDE };
     strip_sums         s;
-    const byte_product w = strips_product(m, a, apart, &b->tiles, c, ldc, end, &s);
+    const byte_product w = strips_product(is_bf16, m, a, apart, &b->tiles, c, ldc, end, &s);
     const strip_lines  f = {b, first, n_lines};
     s.adds = adds;
     s.ends = end != NULL;
     configure();
     for (size_t i = 0; i < m; i += ROWS) {
         const size_t n = drovek_strips_of(m - i < ROWS ? m - i : ROWS);
-        if (w.n_a * w.n_b == 1) multiply_bytes_of(&w, &s, &f, i, n);
+        if (is_bf16) multiply_bf16_of(&w, &s, &f, i, n);
+        else if (w.n_a * w.n_b == 1) multiply_bytes_of(&w, &s, &f, i, n);
         else multiply_planes_of(&w, &s, &f, i, n);
     }
     _tile_release();
     finish_parts(&w, &s);
     tell_largest(&w, end);
+}
+
+static void strips_lines(const drovek_strips *b, size_t first, size_t n_lines, size_t m,
+                         const drovek_planes *a, size_t apart, bool adds, float *c, size_t ldc,
+                         drovek_planes_end *end)
+{
+    lines_of(false, b, first, n_lines, m, a, apart, adds, c, ldc, end);
+}
+
+static void strips_lines_bf16(const drovek_strips *b, size_t first, size_t n_lines, size_t m,
+                              const drovek_planes *a, size_t apart, bool adds, float *c, size_t ldc,
+                              drovek_planes_end *end)
+{
+    lines_of(true, b, first, n_lines, m, a, apart, adds, c, ldc, end);
 }
 
 /* ---- places ---- */
@@ -309,8 +354,8 @@ INLINE void sum_planes(const byte_product *w, strip_sums *s, const strip_places 
 }
 
 /* Strips r and r + 1 of rows, j and j + 1 of columns; n_r, n_j: how many, constants */
-INLINE void sum_four(const byte_product *w, strip_sums *s, const strip_places *f, size_t r,
-                     size_t j, size_t n_r, size_t n_j)
+INLINE void sum_four(bool is_bf16, const byte_product *w, strip_sums *s, const strip_places *f,
+                     size_t r, size_t j, size_t n_r, size_t n_j)
 {
     strip_tiles *sums = next_sums(s);
     strip_part   part[MOST_SUMS];
@@ -322,10 +367,10 @@ INLINE void sum_four(const byte_product *w, strip_sums *s, const strip_places *f
         _tile_loadd(6, b, BYTE_K);
         if (n_j > 1) _tile_loadd(7, b + BYTE_TILE, BYTE_K);
         if (n_r > 1) _tile_loadd(5, a + BYTE_TILE, BYTE_K);
-        _tile_dpbssd(0, 4, 6);
-        if (n_j > 1) _tile_dpbssd(1, 4, 7);
-        if (n_r > 1) _tile_dpbssd(2, 5, 6);
-        if (n_r > 1 && n_j > 1) _tile_dpbssd(3, 5, 7);
+        MULTIPLY_TILES(is_bf16, 0, 4, 6);
+        if (n_j > 1) MULTIPLY_TILES(is_bf16, 1, 4, 7);
+        if (n_r > 1) MULTIPLY_TILES(is_bf16, 2, 5, 6);
+        if (n_r > 1 && n_j > 1) MULTIPLY_TILES(is_bf16, 3, 5, 7);
     }
     store_sums(*sums, MOST_SUMS);
     for (size_t q = 0; q < MOST_SUMS; q++) {
@@ -335,18 +380,28 @@ INLINE void sum_four(const byte_product *w, strip_sums *s, const strip_places *f
     queue_parts(w, s, sums, part, MOST_SUMS);
 }
 
-static void sum_bytes_of(const byte_product *w, strip_sums *s, const strip_places *f)
+INLINE void sum_singly(bool is_bf16, const byte_product *w, strip_sums *s, const strip_places *f)
 {
     for (size_t r = 0; r * SIDE < w->m; r += 2) {
         const bool two = (r + 1) * SIDE < w->m;
         for (size_t j = 0; j * SIDE < w->n; j += 2) {
             const bool next = (j + 1) * SIDE < w->n;
-            if (two && next) sum_four(w, s, f, r, j, 2, 2);
-            else if (two) sum_four(w, s, f, r, j, 2, 1);
-            else if (next) sum_four(w, s, f, r, j, 1, 2);
-            else sum_four(w, s, f, r, j, 1, 1);
+            if (two && next) sum_four(is_bf16, w, s, f, r, j, 2, 2);
+            else if (two) sum_four(is_bf16, w, s, f, r, j, 2, 1);
+            else if (next) sum_four(is_bf16, w, s, f, r, j, 1, 2);
+            else sum_four(is_bf16, w, s, f, r, j, 1, 1);
         }
     }
+}
+
+static void sum_bytes_of(const byte_product *w, strip_sums *s, const strip_places *f)
+{
+    sum_singly(false, w, s, f);
+}
+
+static void sum_bf16_of(const byte_product *w, strip_sums *s, const strip_places *f)
+{
+    sum_singly(true, w, s, f);
 }
 
 static void sum_planes_of(const byte_product *w, strip_sums *s, const strip_places *f)
@@ -360,12 +415,12 @@ static void sum_planes_of(const byte_product *w, strip_sums *s, const strip_plac
     }
 }
 
-static void planes_places(size_t m, size_t n, size_t n_places, const drovek_planes *a,
-                          const uint32_t *row, const drovek_planes *b, const uint32_t *tile,
-                          bool adds, float *c, size_t ldc)
+static void places_of(bool is_bf16, size_t m, size_t n, size_t n_places, const drovek_planes *a,
+                      const uint32_t *row, const drovek_planes *b, const uint32_t *tile, bool adds,
+                      float *c, size_t ldc)
 {
     strip_sums   s;
-    byte_product w = strips_product(m, a, BYTE_K, b, c, ldc, NULL, &s);
+    byte_product w = strips_product(is_bf16, m, a, BYTE_K, b, c, ldc, NULL, &s);
     strip_places f = {row, tile, 0};
     size_t       p = 0;
     w.n = n;
@@ -374,7 +429,8 @@ static void planes_places(size_t m, size_t n, size_t n_places, const drovek_plan
     do {
         f.n = n_places - p < DROVEK_PLACES ? n_places - p : DROVEK_PLACES;
         s.adds = adds || p > 0;
-        if (w.n_a * w.n_b == 1) sum_bytes_of(&w, &s, &f);
+        if (is_bf16) sum_bf16_of(&w, &s, &f);
+        else if (w.n_a * w.n_b == 1) sum_bytes_of(&w, &s, &f);
         else sum_planes_of(&w, &s, &f);
         finish_parts(&w, &s); /* before the next places add to the same numbers */
         f.row += f.n, f.tile += f.n;
@@ -382,5 +438,20 @@ static void planes_places(size_t m, size_t n, size_t n_places, const drovek_plan
     } while (p < n_places);
     _tile_release();
 }
+
+static void strips_places(size_t m, size_t n, size_t n_places, const drovek_planes *a,
+                          const uint32_t *row, const drovek_planes *b, const uint32_t *tile,
+                          bool adds, float *c, size_t ldc)
+{
+    places_of(false, m, n, n_places, a, row, b, tile, adds, c, ldc);
+}
+
+static void strips_places_bf16(size_t m, size_t n, size_t n_places, const drovek_planes *a,
+                               const uint32_t *row, const drovek_planes *b, const uint32_t *tile,
+                               bool adds, float *c, size_t ldc)
+{
+    places_of(true, m, n, n_places, a, row, b, tile, adds, c, ldc);
+}
+#undef MULTIPLY_TILES
 
 #endif

@@ -1,12 +1,12 @@
-/* kernel/conv_byte_lines.c - see conv_byte_lines.h: forward, and the derivative at the input. */
-#include "kernel/conv_byte_lines.h"
+/* kernel/conv_lines.c - see conv_lines.h: forward, and the derivative at the input. */
+#include "kernel/conv_lines.h"
 
 #include "base/mem.h"
 
 #include <string.h>
 
-enum { MOST_PLANES = 2, COPY = 16 };
-enum { MOST_TILES = 1024, MOST_IMAGE_TILES = 512, MOST_TOGETHER = 4 }; /* of a plane */
+enum { COPY = 16 };
+enum { MOST_TILES = 1024, MOST_IMAGE_TILES = 1024, MOST_TOGETHER = 4 };
 
 /* ---- making ---- */
 
@@ -22,14 +22,15 @@ static void lines_inside(const drovek_conv_shape *s, size_t y, size_t *first, si
 }
 
 /* Tiles of a line of the input. */
-static size_t line_tiles(const drovek_byte_lines *l)
+static size_t line_tiles(const drovek_conv_lines *l)
 {
     return l->pieces.n * l->pieces.n_tiles;
 }
 
 /* Clock cycles of 16 images, counted as those of a matrix of windows. */
-static double cost_of(const drovek_byte_lines *l, const drovek_planes_cost *cost)
+static double cost_of(const drovek_conv_lines *l)
 {
+    const drovek_planes_cost *cost = &l->strips->cost;
     const drovek_conv_shape *s = &l->shape;
     size_t n_lines = 0, n_tiles = 0;
     for (size_t i = 0; i < l->n_strips; i++) n_tiles += l->strip[i].n_tiles;
@@ -41,17 +42,16 @@ static double cost_of(const drovek_byte_lines *l, const drovek_planes_cost *cost
     const double products = (double)(cost->multiply * n_lines * n_tiles),
                  sums = (double)(cost->store * s->oh * l->n_strips);
     return products + sums +
-           drovek_byte_copy_cost(DROVEK_STRIP * s->h * l->pieces.n, l->pieces.length);
+           drovek_byte_copy_cost(DROVEK_STRIP * s->h * l->pieces.n,
+                                 l->pieces.length * l->strips->number_bytes);
 }
 
-static bool is_faster(const drovek_byte_lines *l, const drovek_planes_cost *cost,
-                      const drovek_byte_matrix *v, size_t max_rows)
+static bool is_faster(const drovek_conv_lines *l, double other_cost, size_t max_rows)
 {
     const size_t n = drovek_strips_of(max_rows); /* of images: the last may be partly empty */
-    const double matrix =
-        drovek_byte_matrix_cost(v, cost) * (double)(l->shape.oh * l->shape.ow * max_rows);
+    const double other = other_cost * (double)(l->shape.oh * l->shape.ow * max_rows);
     return l->n_tiles <= MOST_TILES && l->n_together > 0 &&
-           cost_of(l, cost) * (double)(n * DROVEK_STRIP) < matrix;
+           cost_of(l) * (double)(n * DROVEK_STRIP) < other;
 }
 
 static bool is_plain(const drovek_conv_shape *s)
@@ -60,49 +60,50 @@ static bool is_plain(const drovek_conv_shape *s)
            s->window.kh * s->window.kw * s->c <= DROVEK_PLANES_K;
 }
 
-static drove_status make_rest(drovek_byte_lines *l, size_t *size_bytes)
+static drove_status make_rest(drovek_conv_lines *l, size_t *size_bytes)
 {
     const size_t line = l->shape.ow * l->shape.o * sizeof(float) + DROVE_CACHE_LINE;
     const size_t images = l->n_together * l->shape.h * line_tiles(l) * DROVEK_TILE;
     size_t widest = 0;
     for (size_t i = 0; i < l->n_strips; i++)
         if (l->strip[i].step > widest) widest = l->strip[i].step;
-    DROVE_TRY(drovek_byte_allocate(&l->columns, DROVEK_STRIP * widest * DROVEK_TILE_K + 2 * COPY,
-                                   size_bytes));
+    const size_t columns = DROVEK_STRIP * widest * l->strips->tile_k * l->strips->number_bytes;
+    DROVE_TRY(drovek_byte_allocate(&l->columns, columns + 2 * COPY, size_bytes));
     DROVE_TRY(drovek_byte_allocate(&l->bias, line, size_bytes));
     DROVE_TRY(drovek_byte_allocate(&l->by, line, size_bytes));
-    DROVE_TRY(drovek_byte_allocate(&l->images, MOST_PLANES * images, size_bytes));
-    return drovek_byte_allocate(&l->tiles, MOST_PLANES * l->n_tiles * DROVEK_TILE, size_bytes);
+    DROVE_TRY(drovek_byte_allocate(&l->images, l->strips->most_planes * images, size_bytes));
+    return drovek_byte_allocate(&l->tiles, l->strips->most_planes * l->n_tiles * DROVEK_TILE,
+                                size_bytes);
 }
 
 /* Of strips that are there: whether they are used. */
-static drove_status decide(drovek_byte_lines *l, const drovek_table *kernels,
-                           const drovek_byte_matrix *v, size_t max_rows, size_t *size_bytes)
+static drove_status decide(drovek_conv_lines *l, double other_cost, size_t max_rows,
+                           size_t *size_bytes)
 {
     const size_t n_strips = drovek_strips_of(max_rows), each = l->shape.h * line_tiles(l);
-    l->n_together = MOST_IMAGE_TILES / each;
+    l->n_together = MOST_IMAGE_TILES / (l->strips->most_planes * each);
     if (l->n_together > MOST_TOGETHER) l->n_together = MOST_TOGETHER;
     if (l->n_together > n_strips) l->n_together = n_strips;
-    if (is_faster(l, &kernels->planes->cost, v, max_rows)) return make_rest(l, size_bytes);
-    drovek_byte_lines_fini(l);
+    if (is_faster(l, other_cost, max_rows)) return make_rest(l, size_bytes);
+    drovek_conv_lines_fini(l);
     *size_bytes -= l->n_strips * sizeof *l->strip;
-    *l = (drovek_byte_lines){.strip = NULL};
+    *l = (drovek_conv_lines){.strip = NULL};
     return DROVE_OK;
 }
 
 /* Blocks of positions have the same strips, whose tiles they share. */
-drove_status drovek_byte_lines_init(drovek_byte_lines *l, const drovek_table *kernels,
-                                    const drovek_conv_shape *s, const drovek_byte_matrix *v,
-                                    size_t max_rows, size_t *size_bytes)
+drove_status drovek_conv_lines_init(drovek_conv_lines *l, const drovek_strips_ops *strips,
+                                    const drovek_conv_shape *s, const drovek_conv_shape *b,
+                                    double other_cost, size_t max_rows, size_t *size_bytes)
 {
-    const drovek_conv_shape *b = &v->shape;
     const size_t line = b->window.kw * b->c, n = drovek_strips_of(b->o);
-    const size_t n_tiles = drovek_tiles_of(line);
-    *l = (drovek_byte_lines){.shape = *s,
+    const size_t n_tiles = strips != NULL ? drovek_tiles_of(strips, line) : 0;
+    *l = (drovek_conv_lines){.strips = strips,
+                             .shape = *s,
                              .pieces = {b->ow, b->window.sw * b->c, line, n_tiles},
                              .n_strips = b->ow * n,
                              .period = n};
-    if (kernels->planes->lines == NULL || !is_plain(s) || s->window.pw > 0 ||
+    if (strips == NULL || !is_plain(s) || s->window.pw > 0 ||
         (s->ow - 1) * s->window.sw + s->window.kw > s->w)
         return DROVE_OK;
     l->n_tiles = n * b->window.kh * n_tiles;
@@ -116,7 +117,7 @@ drove_status drovek_byte_lines_init(drovek_byte_lines *l, const drovek_table *ke
                                      .c = block * b->o + at,
                                      .n = b->o - at < DROVEK_STRIP ? b->o - at : DROVEK_STRIP};
     }
-    return decide(l, kernels, v, max_rows, size_bytes);
+    return decide(l, other_cost, max_rows, size_bytes);
 }
 
 /* ---- strips of the derivative at the input ---- */
@@ -134,7 +135,7 @@ static void pieces_of(const drovek_conv_shape *t, size_t positions, size_t i, si
 }
 
 /* Those of them that are inside the image. */
-static void pieces_inside(const drovek_byte_lines *l, size_t positions, size_t i, ptrdiff_t *first,
+static void pieces_inside(const drovek_conv_lines *l, size_t positions, size_t i, ptrdiff_t *first,
                           ptrdiff_t *last)
 {
     const size_t n = l->shape.ow * l->shape.o;
@@ -145,20 +146,21 @@ static void pieces_inside(const drovek_byte_lines *l, size_t positions, size_t i
     if (*first > *last) *first = *last;
 }
 
-static drovek_byte_pieces pieces_by(const drovek_conv_shape *t, size_t positions)
+static drovek_conv_pieces pieces_by(const drovek_strips_ops *strips, const drovek_conv_shape *t,
+                                    size_t positions)
 {
     const size_t length = positions * t->c;
-    return (drovek_byte_pieces){(t->w + positions - 1) / positions, length, length,
-                                drovek_tiles_of(length)};
+    return (drovek_conv_pieces){(t->w + positions - 1) / positions, length, length,
+                                drovek_tiles_of(strips, length)};
 }
 
 /* As many positions of a piece as give strips the fewest tiles. */
-static size_t choose_positions(drovek_byte_lines *l)
+static size_t choose_positions(drovek_conv_lines *l)
 {
     size_t best = 0, least = SIZE_MAX;
     for (size_t g = 1; g <= l->shape.w && g * l->shape.c <= DROVEK_PLANES_K; g++) {
         size_t n_tiles = 0;
-        l->pieces = pieces_by(&l->shape, g);
+        l->pieces = pieces_by(l->strips, &l->shape, g);
         for (size_t i = 0; i < l->n_strips; i++) {
             ptrdiff_t first, last;
             pieces_inside(l, g, i, &first, &last);
@@ -168,7 +170,7 @@ static size_t choose_positions(drovek_byte_lines *l)
         least = n_tiles;
         best = g;
     }
-    l->pieces = pieces_by(&l->shape, best);
+    l->pieces = pieces_by(l->strips, &l->shape, best);
     return best;
 }
 
@@ -183,7 +185,7 @@ static size_t greatest_divisor(size_t a, size_t b)
 }
 
 /* Tiles of a line of strip i's whole windows. */
-static size_t whole_tiles(const drovek_byte_lines *l, size_t positions, size_t i)
+static size_t whole_tiles(const drovek_conv_lines *l, size_t positions, size_t i)
 {
     ptrdiff_t first, last;
     const size_t like = i % l->period;
@@ -193,7 +195,7 @@ static size_t whole_tiles(const drovek_byte_lines *l, size_t positions, size_t i
 
 /* Strip i, whose whole windows begin at tile `tile` of op(B); parts beyond the image are left out.
  * After each period of strips the same windows are so many pieces further. */
-static void set_strip(drovek_byte_lines *l, size_t positions, size_t i, size_t tile)
+static void set_strip(drovek_conv_lines *l, size_t positions, size_t i, size_t tile)
 {
     const drovek_conv_shape *t = &l->shape;
     const size_t n = t->ow * t->o, at = i * DROVEK_STRIP, each = l->pieces.n_tiles;
@@ -209,7 +211,7 @@ static void set_strip(drovek_byte_lines *l, size_t positions, size_t i, size_t t
                                  .n = n - at < DROVEK_STRIP ? n - at : DROVEK_STRIP};
 }
 
-static void set_strips(drovek_byte_lines *l, size_t positions)
+static void set_strips(drovek_conv_lines *l, size_t positions)
 {
     for (size_t like = 0; like < l->period && like < l->n_strips; like++) {
         for (size_t i = like; i < l->n_strips; i += l->period)
@@ -218,20 +220,22 @@ static void set_strips(drovek_byte_lines *l, size_t positions)
     }
 }
 
-drove_status drovek_byte_lines_init_back(drovek_byte_lines *l, const drovek_table *kernels,
-                                         const drovek_conv_shape *t, const drovek_byte_matrix *v,
+drove_status drovek_conv_lines_init_back(drovek_conv_lines *l, const drovek_strips_ops *strips,
+                                         const drovek_conv_shape *t, double other_cost,
                                          size_t max_rows, size_t *size_bytes)
 {
-    *l = (drovek_byte_lines){.shape = *t, .n_strips = drovek_strips_of(t->ow * t->o)};
-    if (kernels->planes->lines == NULL || !is_plain(t)) return DROVE_OK;
+    *l = (drovek_conv_lines){.strips = strips,
+                             .shape = *t,
+                             .n_strips = drovek_strips_of(t->ow * t->o)};
+    if (strips == NULL || !is_plain(t)) return DROVE_OK;
     const size_t positions = choose_positions(l), all = t->o * positions;
     l->period = all / greatest_divisor(DROVEK_STRIP, all);
     DROVE_TRY(drovek_byte_allocate(&l->strip, l->n_strips * sizeof *l->strip, size_bytes));
     set_strips(l, positions);
-    return decide(l, kernels, v, max_rows, size_bytes);
+    return decide(l, other_cost, max_rows, size_bytes);
 }
 
-void drovek_byte_lines_fini(drovek_byte_lines *l)
+void drovek_conv_lines_fini(drovek_conv_lines *l)
 {
     drove__free(l->strip);
     drove__free(l->tiles);
@@ -243,7 +247,7 @@ void drovek_byte_lines_fini(drovek_byte_lines *l)
 
 /* ---- weights ---- */
 
-static drovek_planes tiles(const drovek_byte_lines *l, const drovek_planes *w)
+static drovek_planes tiles(const drovek_conv_lines *l, const drovek_planes *w)
 {
     return (drovek_planes){.high = l->tiles,
                            .low = w->low != NULL ? l->tiles + l->n_tiles * DROVEK_TILE : NULL,
@@ -251,26 +255,27 @@ static drovek_planes tiles(const drovek_byte_lines *l, const drovek_planes *w)
 }
 
 /* to[ow][o] = from[o] */
-static void repeat(const drovek_byte_lines *l, const drovek_table *kernels, float *to,
+static void repeat(const drovek_conv_lines *l, const drovek_table *kernels, float *to,
                    const float *from)
 {
     for (size_t x = 0; x < l->shape.ow; x++)
         kernels->copy_f32(to + x * l->shape.o, from, l->shape.o);
 }
 
-drovek_planes drovek_byte_lines_weights(drovek_byte_lines *l, const drovek_table *kernels,
-                                        const drovek_byte_matrix *v, const drovek_planes *spread,
+drovek_planes drovek_conv_lines_weights(drovek_conv_lines *l, const drovek_table *kernels,
+                                        const drovek_conv_shape *b, const drovek_planes *spread,
                                         const float *bias)
 {
-    const drovek_conv_shape *b = &v->shape;
-    const size_t k = b->window.kw * b->c, n_tiles = drovek_tiles_of(k);
+    const size_t k = b->window.kw * b->c, n_tiles = drovek_tiles_of(l->strips, k);
+    drovek_strips_pack_fn *pack = l->strips->pack;
     const size_t apart = b->window.kh * n_tiles * DROVEK_TILE;
     drovek_planes to = tiles(l, spread);
     for (size_t ky = 0; ky < b->window.kh; ky++) {
-        const size_t at = ky * n_tiles * DROVEK_TILE, from = ky * k * b->o;
-        kernels->planes->pack(true, to.high + at, apart, spread->high + from, b->o, false, b->o, k);
+        const size_t at = ky * n_tiles * DROVEK_TILE,
+                     from = ky * k * b->o * l->strips->number_bytes;
+        pack(true, to.high + at, apart, spread->high + from, b->o, false, b->o, k);
         if (to.low == NULL) continue;
-        kernels->planes->pack(true, to.low + at, apart, spread->low + from, b->o, false, b->o, k);
+        pack(true, to.low + at, apart, spread->low + from, b->o, false, b->o, k);
     }
     if (bias != NULL) repeat(l, kernels, l->bias, bias);
     if (spread->by != NULL) {
@@ -287,80 +292,78 @@ static inline void copy_and_clear(uint8_t *to, const uint8_t *from, size_t n)
     memset(to + n, 0, COPY);
 }
 
-/* Strip i's columns for line ky of the window, as rows of `row` bytes: column (x, o) has at (xi, c)
- * the weight of a window at x that covers xi, turned round. */
-static void put_columns(const drovek_byte_lines *l, const uint8_t *w, size_t i, size_t ky,
+/* Strip i's columns for line ky of the window, as rows of `row` numbers: column (x, o) has at
+ * (xi, c) the weight of a window at x that covers xi, turned round. */
+static void put_columns(const drovek_conv_lines *l, const uint8_t *w, size_t i, size_t ky,
                         size_t row)
 {
     const drovek_conv_shape *t = &l->shape;
     const size_t kw = t->window.kw, kernel = t->o * t->c, g = l->pieces.step / t->c;
-    const size_t wide = l->pieces.n_tiles * DROVEK_TILE_K;
+    const size_t wide = l->pieces.n_tiles * l->strips->tile_k, bytes = l->strips->number_bytes;
     ptrdiff_t first, last;
     pieces_of(t, g, i, i * DROVEK_STRIP + DROVEK_STRIP - 1, &first, &last);
     for (size_t j = 0; j < DROVEK_STRIP; j++) {
         const size_t x = (i * DROVEK_STRIP + j) / t->o, o = (i * DROVEK_STRIP + j) % t->o;
         const ptrdiff_t begin = (ptrdiff_t)x - (ptrdiff_t)t->window.pw - first * (ptrdiff_t)g;
-        uint8_t *to = l->columns + j * row;
-        memset(to, 0, row);
+        uint8_t *to = l->columns + j * row * bytes;
+        memset(to, 0, row * bytes);
         for (size_t kx = 0; kx < kw; kx++) {
             const size_t xi = (size_t)begin + kx, at = (t->window.kh - 1 - ky) * kw + kw - 1 - kx;
-            copy_and_clear(to + xi / g * wide + xi % g * t->c, w + at * kernel + o * t->c, t->c);
+            copy_and_clear(to + (xi / g * wide + xi % g * t->c) * bytes,
+                           w + (at * kernel + o * t->c) * bytes, t->c * bytes);
         }
     }
 }
 
-static void turn_plane(const drovek_byte_lines *l, const drovek_table *kernels, uint8_t *to,
-                       const uint8_t *w)
+static void turn_plane(const drovek_conv_lines *l, uint8_t *to, const uint8_t *w)
 {
     for (size_t i = 0; i < l->period && i < l->n_strips; i++) {
-        const size_t n_tiles = l->strip[i].step, row = n_tiles * DROVEK_TILE_K;
+        const size_t n_tiles = l->strip[i].step, row = n_tiles * l->strips->tile_k;
         for (size_t ky = 0; ky < l->shape.window.kh; ky++, to += n_tiles * DROVEK_TILE) {
             put_columns(l, w, i, ky, row);
-            kernels->planes->pack(true, to, 0, l->columns, row, true, DROVEK_STRIP, row);
+            l->strips->pack(true, to, 0, l->columns, row, true, DROVEK_STRIP, row);
         }
     }
 }
 
-drovek_planes drovek_byte_lines_turned(drovek_byte_lines *l, const drovek_table *kernels,
-                                       const drovek_planes *w)
+drovek_planes drovek_conv_lines_turned(drovek_conv_lines *l, const drovek_planes *w)
 {
     drovek_planes to = tiles(l, w);
-    turn_plane(l, kernels, to.high, w->high);
-    if (to.low != NULL) turn_plane(l, kernels, to.low, w->low);
+    turn_plane(l, to.high, w->high);
+    if (to.low != NULL) turn_plane(l, to.low, w->low);
     return to;
 }
 
 /* ---- products ---- */
 
 /* Packs n images of one plane. */
-static void pack_plane(const drovek_byte_lines *l, const drovek_table *kernels, uint8_t *to,
-                       const uint8_t *x, size_t n)
+static void pack_plane(const drovek_conv_lines *l, uint8_t *to, const uint8_t *x, size_t n)
 {
     const drovek_conv_shape *s = &l->shape;
-    const drovek_byte_pieces *p = &l->pieces;
+    const drovek_conv_pieces *p = &l->pieces;
     const size_t line = s->w * s->c, apart = s->h * line_tiles(l) * DROVEK_TILE;
-    for (size_t y = 0; y < s->h; y++, x += line)
+    const size_t bytes = l->strips->number_bytes;
+    for (size_t y = 0; y < s->h; y++, x += line * bytes)
         for (size_t i = 0, at = 0; i < p->n; i++, at += p->step, to += p->n_tiles * DROVEK_TILE) {
             const size_t k = line - at < p->length ? line - at : p->length;
-            kernels->planes->pack(false, to, apart, x + at, s->h * line, true, n, k);
+            l->strips->pack(false, to, apart, x + at * bytes, s->h * line, true, n, k);
         }
 }
 
-static drovek_planes pack_images(const drovek_byte_lines *l, const drovek_table *kernels,
-                                 const drovek_planes *x, size_t n)
+static drovek_planes pack_images(const drovek_conv_lines *l, const drovek_planes *x, size_t n)
 {
     drovek_planes to = {.high = l->images, .unit = x->unit};
-    pack_plane(l, kernels, to.high, x->high, n);
+    pack_plane(l, to.high, x->high, n);
     if (x->low == NULL) return to;
     to.low = l->images + l->n_together * l->shape.h * line_tiles(l) * DROVEK_TILE;
-    pack_plane(l, kernels, to.low, x->low, n);
+    pack_plane(l, to.low, x->low, n);
     return to;
 }
 
 /* Of packed images. */
-static void multiply_some(const drovek_byte_lines *l, const drovek_table *kernels,
-                          const drovek_planes *images, const drovek_planes *packed, size_t n,
-                          bool adds, float *y, drovek_planes_end *end)
+static void multiply_some(const drovek_conv_lines *l, const drovek_planes *images,
+                          const drovek_planes *packed, size_t n, bool adds, float *y,
+                          drovek_planes_end *end)
 {
     const drovek_conv_shape *s = &l->shape;
     const size_t row = s->ow * s->o, line = line_tiles(l);
@@ -371,22 +374,22 @@ static void multiply_some(const drovek_byte_lines *l, const drovek_table *kernel
         lines_inside(s, oy, &first, &last);
         const size_t at = first < last ? (oy * s->window.sh + first - s->window.ph) * line : 0;
         const drovek_planes from = drovek_planes_from(images, at * DROVEK_TILE);
-        kernels->planes->lines(&b, first, last - first, n, &from, s->h * line, adds, y + oy * row,
-                               s->oh * row, end);
+        l->strips->lines(&b, first, last - first, n, &from, s->h * line, adds, y + oy * row,
+                         s->oh * row, end);
     }
 }
 
-void drovek_byte_lines_multiply(const drovek_byte_lines *l, const drovek_table *kernels,
-                                const drovek_planes *x, const drovek_planes *packed, size_t n,
-                                bool adds, float *y, drovek_planes_end *end)
+void drovek_conv_lines_multiply(const drovek_conv_lines *l, const drovek_planes *x,
+                                const drovek_planes *packed, size_t n, bool adds, float *y,
+                                drovek_planes_end *end)
 {
     const drovek_conv_shape *s = &l->shape;
-    const size_t n_in = s->h * s->w * s->c, n_out = s->oh * s->ow * s->o;
+    const size_t n_in = s->h * s->w * s->c * l->strips->number_bytes, n_out = s->oh * s->ow * s->o;
     const size_t most = l->n_together * DROVEK_STRIP;
     for (size_t i = 0, some; i < n; i += some) {
         const drovek_planes from = drovek_planes_from(x, i * n_in);
         some = n - i < most ? n - i : most;
-        const drovek_planes images = pack_images(l, kernels, &from, some);
-        multiply_some(l, kernels, &images, packed, some, adds, y + i * n_out, end);
+        const drovek_planes images = pack_images(l, &from, some);
+        multiply_some(l, &images, packed, some, adds, y + i * n_out, end);
     }
 }

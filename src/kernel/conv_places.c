@@ -1,14 +1,14 @@
-/* kernel/conv_byte_places.c - see conv_byte_lines.h: the gradient of the weights. */
-#include "kernel/conv_byte_lines.h"
+/* kernel/conv_places.c - see conv_lines.h: the gradient of the weights. */
+#include "kernel/conv_lines.h"
 
 #include "base/mem.h"
 
 #include <string.h>
 
-enum { MOST_PLANES = 2, IMAGES = DROVEK_TILE_K };
+enum { ROW = DROVEK_TILE / DROVEK_STRIP }; /* bytes of a tile */
 
-#define MOST_IMAGES ((size_t)512 << 10) /* bytes of a plane of turned images  */
-#define MOST_TILES  ((size_t)256 << 10) /* of tiles of derivatives, at a time */
+#define MOST_IMAGES ((size_t)1 << 20)   /* bytes of turned images, of all planes        */
+#define MOST_TILES  ((size_t)256 << 10) /* of tiles of derivatives of a plane at a time */
 
 /* ---- making ---- */
 
@@ -20,35 +20,36 @@ static size_t padded_width(const drovek_conv_shape *s)
 }
 
 /* Whether it is worth it: full tiles, of which few are wasted on lines of windows. */
-static bool is_faster(const drovek_byte_places *g, size_t k, size_t max_rows)
+static bool is_faster(const drovek_conv_places *g, size_t max_rows)
 {
-    const size_t line = g->shape.window.kw * g->shape.c, blocks = (max_rows + IMAGES - 1) / IMAGES;
-    return g->n_images <= MOST_IMAGES && g->n_lines > 0 && 4 * max_rows >= 3 * blocks * IMAGES &&
+    const size_t line = g->shape.window.kw * g->shape.c, k = g->shape.window.kh * line,
+                 images = g->strips->tile_k, blocks = (max_rows + images - 1) / images;
+    return g->strips->most_planes * g->n_images <= MOST_IMAGES && g->n_lines > 0 &&
+           4 * max_rows >= 3 * blocks * images &&
            2 * g->shape.window.kh * drovek_strips_of(line) * DROVEK_STRIP <= 3 * k;
 }
 
-drove_status drovek_byte_places_init(drovek_byte_places *g, const drovek_table *kernels,
-                                     const drovek_conv_shape *s, const drovek_byte_matrix *v,
+drove_status drovek_conv_places_init(drovek_conv_places *g, const drovek_strips_ops *strips,
+                                     const drovek_conv_shape *s, const drovek_conv_shape *b,
                                      size_t max_rows, size_t *size_bytes)
 {
-    const drovek_conv_shape *b = &v->shape;
     const size_t place = drovek_strips_of(b->o) * DROVEK_TILE;
-    *g = (drovek_byte_places){.shape = *b, .row = padded_width(s) * s->c};
-    if (kernels->planes->places == NULL || s->groups > 1 || s->window.dw > 1) return DROVE_OK;
+    *g = (drovek_conv_places){.strips = strips, .shape = *b, .row = padded_width(s) * s->c};
+    if (strips == NULL || s->groups > 1 || s->window.dw > 1) return DROVE_OK;
     g->n_lines = MOST_TILES / (b->ow * place);
     if (g->n_lines > b->oh) g->n_lines = b->oh;
     while (g->n_lines * b->ow > DROVEK_PLACES) g->n_lines--;
-    g->n_images = (b->h * g->row + DROVEK_STRIP) * IMAGES;
+    g->n_images = (b->h * g->row + DROVEK_STRIP) * ROW;
     g->n_tiles = g->n_lines * b->ow * place;
-    if (!is_faster(g, v->k, max_rows)) return DROVE_OK;
-    DROVE_TRY(drovek_byte_allocate(&g->tiles, MOST_PLANES * g->n_tiles, size_bytes));
+    if (!is_faster(g, max_rows)) return DROVE_OK;
+    DROVE_TRY(drovek_byte_allocate(&g->tiles, strips->most_planes * g->n_tiles, size_bytes));
     DROVE_TRY(
         drovek_byte_allocate(&g->places, 2 * g->n_lines * b->ow * sizeof *g->places, size_bytes));
     DROVE_TRY(drovek_byte_allocate(&g->pooled, 3 * place, size_bytes));
-    return drovek_byte_allocate(&g->images, MOST_PLANES * g->n_images, size_bytes);
+    return drovek_byte_allocate(&g->images, strips->most_planes * g->n_images, size_bytes);
 }
 
-void drovek_byte_places_fini(drovek_byte_places *g)
+void drovek_conv_places_fini(drovek_conv_places *g)
 {
     drove__free(g->images);
     drove__free(g->tiles);
@@ -58,26 +59,25 @@ void drovek_byte_places_fini(drovek_byte_places *g)
 
 /* ---- summing ---- */
 
-/* to[h][row][64] = x[n][h][w][c]: images become terms; the padding stays 0. */
-static void turn_images(const drovek_byte_places *g, const drovek_table *kernels, uint8_t *to,
-                        const uint8_t *x, size_t n)
+/* to[h][row][terms] = x[n][h][w][c]: images become terms; the padding stays 0. */
+static void turn_images(const drovek_conv_places *g, uint8_t *to, const uint8_t *x, size_t n)
 {
     const drovek_conv_shape *s = &g->shape;
     const size_t line = s->w * s->c, left = s->window.pw * s->c;
     for (size_t y = 0; y < s->h; y++)
-        kernels->planes->pack(false, to + (y * g->row + left) * IMAGES, DROVEK_TILE, x + y * line,
-                              s->h * line, false, line, n);
+        g->strips->pack(false, to + (y * g->row + left) * ROW, DROVEK_TILE,
+                        x + y * line * g->strips->number_bytes, s->h * line, false, line, n);
 }
 
 /* The derivatives of the lines [first, first + n_lines), position after position. */
-static void pack_lines(const drovek_byte_places *g, const drovek_table *kernels, uint8_t *to,
-                       const uint8_t *dy, size_t first, size_t n_lines, size_t n)
+static void pack_lines(const drovek_conv_places *g, uint8_t *to, const uint8_t *dy, size_t first,
+                       size_t n_lines, size_t n)
 {
     const drovek_conv_shape *s = &g->shape;
     const size_t place = drovek_strips_of(s->o) * DROVEK_TILE;
     for (size_t p = first * s->ow; p < (first + n_lines) * s->ow; p++, to += place)
-        kernels->planes->pack(true, to, DROVEK_TILE, dy + p * s->o, s->oh * s->ow * s->o, false,
-                              s->o, n);
+        g->strips->pack(true, to, DROVEK_TILE, dy + p * s->o * g->strips->number_bytes,
+                        s->oh * s->ow * s->o, false, s->o, n);
 }
 
 /* ---- derivatives behind max pooling ---- */
@@ -87,7 +87,7 @@ static bool covers_once(size_t side, size_t n, size_t k, size_t step, size_t pad
     return step == k && pad == 0 && n * k == side;
 }
 
-bool drovek_byte_places_can_pool(const drovek_byte_places *g, const drovek_pool *p)
+bool drovek_conv_places_can_pool(const drovek_conv_places *g, const drovek_pool *p)
 {
     const size_t block = p->w / g->shape.ow, n = g->shape.o / p->kw;
     return g->images != NULL && covers_once(p->h, p->oh, p->kh, p->sh, p->ph) &&
@@ -104,17 +104,17 @@ static void pick(uint8_t *restrict to, const uint8_t *restrict from, const uint8
 
 /* As pack_lines, of both planes.  A block's derivatives behind the pooling, and where they belong,
  * are packed once; then each element of a window has a strip of its own for every strip of them. */
-static void pack_pooled(const drovek_byte_places *g, const drovek_table *kernels,
-                        const drovek_byte_pooled *pooled, const drovek_planes *to,
-                        const drovek_planes *dy, size_t first, size_t n_lines, size_t n)
+static void pack_pooled(const drovek_conv_places *g, const drovek_conv_pooled *pooled,
+                        const drovek_planes *to, const drovek_planes *dy, size_t first,
+                        size_t n_lines, size_t n)
 {
     const drovek_conv_shape *s = &g->shape;
     const drovek_pool *p = pooled->pool;
     const size_t n_columns = s->o / p->kw, image = p->oh * p->ow * p->c;
     const size_t size = n_columns / DROVEK_STRIP * DROVEK_TILE, place = p->kw * size;
-    uint8_t *which = g->pooled + MOST_PLANES * size;
+    uint8_t *which = g->pooled + g->strips->most_planes * size;
     drovek_planes from = {.high = g->pooled, .low = dy->low != NULL ? g->pooled + size : NULL};
-    drovek_planes_pack_fn *pack = kernels->planes->pack;
+    drovek_strips_pack_fn *pack = g->strips->pack;
     for (size_t i = 0; i < n_lines / p->kh * s->ow; i++) {
         const size_t line = i / s->ow * p->kh, block = i % s->ow;
         const size_t at = (first / p->kh * s->ow + i) * n_columns;
@@ -134,7 +134,7 @@ static void pack_pooled(const drovek_byte_places *g, const drovek_table *kernels
 /* ---- sums ---- */
 
 /* Positions of the lines [first, last) whose window's line ky is inside the image: how many. */
-static size_t list_places(const drovek_byte_places *g, size_t ky, size_t first, size_t last)
+static size_t list_places(const drovek_conv_places *g, size_t ky, size_t first, size_t last)
 {
     const drovek_conv_shape *s = &g->shape;
     const drovek_window *w = &s->window;
@@ -151,10 +151,9 @@ static size_t list_places(const drovek_byte_places *g, size_t ky, size_t first, 
     return n;
 }
 
-/* Of at most 64 images. */
-static void sum_images(const drovek_byte_places *g, const drovek_table *kernels,
-                       const drovek_planes *x, const drovek_planes *dy,
-                       const drovek_byte_pooled *pooled, size_t n, bool adds, float *dw)
+/* Of at most as many images as a tile has terms. */
+static void sum_images(const drovek_conv_places *g, const drovek_planes *x, const drovek_planes *dy,
+                       const drovek_conv_pooled *pooled, size_t n, bool adds, float *dw)
 {
     const drovek_conv_shape *s = &g->shape;
     const size_t line = s->window.kw * s->c;
@@ -162,35 +161,35 @@ static void sum_images(const drovek_byte_places *g, const drovek_table *kernels,
     a.high = g->images, b.high = g->tiles;
     if (x->low != NULL) a.low = g->images + g->n_images;
     if (dy->low != NULL) b.low = g->tiles + g->n_tiles;
-    turn_images(g, kernels, a.high, x->high, n);
-    if (x->low != NULL) turn_images(g, kernels, a.low, x->low, n);
+    turn_images(g, a.high, x->high, n);
+    if (x->low != NULL) turn_images(g, a.low, x->low, n);
     for (size_t first = 0; first < s->oh; first += g->n_lines, adds = true) {
         const size_t n_lines = s->oh - first < g->n_lines ? s->oh - first : g->n_lines;
-        if (pooled->pool != NULL) pack_pooled(g, kernels, pooled, &b, dy, first, n_lines, n);
-        else pack_lines(g, kernels, b.high, dy->high, first, n_lines, n);
+        if (pooled->pool != NULL) pack_pooled(g, pooled, &b, dy, first, n_lines, n);
+        else pack_lines(g, b.high, dy->high, first, n_lines, n);
         if (pooled->pool == NULL && dy->low != NULL)
-            pack_lines(g, kernels, b.low, dy->low, first, n_lines, n);
+            pack_lines(g, b.low, dy->low, first, n_lines, n);
         for (size_t ky = 0; ky < s->window.kh; ky++) {
             const size_t n_places = list_places(g, ky, first, first + n_lines);
-            kernels->planes->places(line, s->o, n_places, &a, g->places, &b,
-                                    g->places + g->n_lines * s->ow, adds, dw + ky * line * s->o,
-                                    s->o);
+            g->strips->places(line, s->o, n_places, &a, g->places, &b,
+                              g->places + g->n_lines * s->ow, adds, dw + ky * line * s->o, s->o);
         }
     }
 }
 
-void drovek_byte_places_sum(const drovek_byte_places *g, const drovek_table *kernels,
-                            const drovek_planes *x, const drovek_planes *dy,
-                            const drovek_byte_pooled *pooled, size_t n, float *dw)
+void drovek_conv_places_sum(const drovek_conv_places *g, const drovek_planes *x,
+                            const drovek_planes *dy, const drovek_conv_pooled *pooled, size_t n,
+                            float *dw)
 {
     const drovek_conv_shape *s = &g->shape;
     const drovek_pool *p = pooled->pool;
+    const size_t images = g->strips->tile_k, bytes = g->strips->number_bytes;
     const size_t n_of_dy = p != NULL ? p->oh * p->ow * p->c : s->oh * s->ow * s->o;
     for (size_t i = 0, some; i < n; i += some) {
-        const drovek_planes from = drovek_planes_from(x, i * s->h * s->w * s->c),
-                            of = drovek_planes_from(dy, i * n_of_dy);
-        const drovek_byte_pooled part = {p, p != NULL ? pooled->place + i * n_of_dy : NULL};
-        some = n - i < IMAGES ? n - i : IMAGES;
-        sum_images(g, kernels, &from, &of, &part, some, i > 0, dw);
+        const drovek_planes from = drovek_planes_from(x, i * s->h * s->w * s->c * bytes),
+                            of = drovek_planes_from(dy, i * n_of_dy * bytes);
+        const drovek_conv_pooled part = {p, p != NULL ? pooled->place + i * n_of_dy : NULL};
+        some = n - i < images ? n - i : images;
+        sum_images(g, &from, &of, &part, some, i > 0, dw);
     }
 }
