@@ -5,6 +5,7 @@
 #include "run/progress.h"
 
 #include "base/file.h"
+#include "base/json.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -19,7 +20,8 @@
 
 typedef enum kind { FOREIGN, STATE, MODEL, RECORD, TEMPORARY } kind;
 
-/* The files of a run.  summary.json is none of a run that ended early: what it tells is kept. */
+/* The files of a run.  summary.json is none of a run that ended early: what it tells is kept, but
+ * for that of a run that crashed before it had a model. */
 static const struct {
     const char *name;
     bool is_beginning; /* of the name */
@@ -35,7 +37,9 @@ static const struct {
 };
 
 static const char temporary_mark[] = ".tmp.", earlier_mark[] = ".earlier.",
-                  ending[] = "safetensors";
+                  ending[] = "safetensors", summary_name[] = "summary.json",
+                  model_name[] = "model.safetensors";
+enum { SUMMARY_MOST_BYTES = 64 << 20 };
 
 /* NAME.earlier.safetensors, NAME.earlier.2.safetensors ...: models of runs that began again. */
 static bool is_earlier(const char *name)
@@ -52,7 +56,7 @@ static kind kind_of(const char *name)
 {
     const char *mark = strstr(name, temporary_mark);
     const size_t n = mark != NULL ? (size_t)(mark - name) : strlen(name);
-    static const char *const also[] = {"summary.json", "timeline.json"};
+    static const char *const also[] = {summary_name, "timeline.json"};
     for (size_t i = 0; mark != NULL && i < DROVE_COUNT(also); i++)
         if (strncmp(also[i], name, n) == 0 && also[i][n] == '\0') return TEMPORARY;
     for (size_t i = 0; i < DROVE_COUNT(ours); i++) {
@@ -70,7 +74,7 @@ bool drove__folder_writes(const char *folder, const char *path)
     const char *name = strrchr(path, '/');
     if (n == 0 || name == NULL || (size_t)(name - path) != n || strncmp(path, folder, n) != 0)
         return false;
-    return kind_of(name + 1) != FOREIGN || strcmp(name + 1, "summary.json") == 0;
+    return kind_of(name + 1) != FOREIGN || strcmp(name + 1, summary_name) == 0;
 }
 
 typedef struct survey {
@@ -84,10 +88,29 @@ static drove_status fail_to_look(const char *folder, int error)
                              folder);
 }
 
+/* Is the run's summary that of a crash? */
+static bool has_crashed(const char *folder)
+{
+    json_error_t error;
+    json_t *summary = NULL;
+    size_t n;
+    char *path = drove__path_join(folder, summary_name), *text = NULL;
+    if (path != NULL && drove__file_load(path, SUMMARY_MOST_BYTES, &text, &n) == DROVE_OK)
+        (void)drove__json_parse(text, n, 0, &error, &summary);
+    const char *outcome = json_string_value(json_object_get(summary, "outcome"));
+    const bool is_crash =
+        outcome != NULL && strcmp(outcome, drove_outcome_name(DROVE_CRASHED)) == 0;
+    json_decref(summary);
+    free(text);
+    free(path);
+    return is_crash;
+}
+
 /* What is no folder has nothing in it; one that cannot be read is an error: what is in it must not
  * be written over. */
 static drove_status look(const char *folder, survey *s)
 {
+    bool has_summary = false, has_model = false;
     *s = (survey){0};
     DIR *dir = opendir(folder);
     if (dir == NULL && (errno == ENOENT || errno == ENOTDIR)) return DROVE_OK;
@@ -96,12 +119,18 @@ static drove_status look(const char *folder, survey *s)
     for (struct dirent *e; (e = readdir(dir)) != NULL; errno = 0) {
         if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
         kind k = kind_of(e->d_name);
-        if (k == FOREIGN) snprintf(s->foreign, sizeof s->foreign, "%s", e->d_name);
+        const bool is_summary = strcmp(e->d_name, summary_name) == 0;
+        has_summary = has_summary || is_summary;
+        has_model = has_model || strcmp(e->d_name, model_name) == 0;
+        if (k == FOREIGN && !is_summary) snprintf(s->foreign, sizeof s->foreign, "%s", e->d_name);
         s->has_state = s->has_state || k == STATE;
         s->has_left = s->has_left || k != FOREIGN;
     }
     const int error = errno;
     closedir(dir);
+    const bool is_kept = s->has_state || has_model || (has_summary && !has_crashed(folder));
+    if (has_summary && is_kept && s->foreign[0] == '\0')
+        snprintf(s->foreign, sizeof s->foreign, "%s", summary_name);
     return error == 0 ? DROVE_OK : fail_to_look(folder, error);
 }
 
@@ -214,8 +243,11 @@ static drove_status remove_left(const char *folder, bool all)
         case MODEL:
             if (all) status = put_aside(dirfd(dir), e->d_name);
             break;
-        case STATE:
-        case FOREIGN: break;
+        case FOREIGN:
+            if (all && strcmp(e->d_name, summary_name) == 0) /* of a crash */
+                (void)unlinkat(dirfd(dir), e->d_name, 0);
+            break;
+        case STATE: break;
         }
     }
     closedir(dir);

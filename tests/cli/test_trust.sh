@@ -143,6 +143,21 @@ grep -q -- '--out: expected text in UTF-8' err.txt || fail "$(cat err.txt)"
 run_for 2 train --lr 1e999
 grep -q -- '--lr: expected auto or a number of at most 1.798e+308 in size, found "1e999"' err.txt || fail "$(cat err.txt)"
 
+# ---- a run that crashed before its first save: the folder can be used again; a summary alone is kept ----
+crashes="--data synth:logistic?n=2000&d=200 --model linear --loss squared --defaults classic --test none --batch 32
+    --eval-every 50 --until updates=400 --strategy sequential --threads 1 --quiet"
+# shellcheck disable=SC2086
+run_for 3 train $crashes --lr 5 --out crashed
+[ ! -e crashed/state.safetensors ] || fail "expected a crash before the first save"
+run_for 3 train --resume crashed --quiet
+# shellcheck disable=SC2086
+run_for 0 train $crashes --lr 0.01 --out crashed
+[ -s crashed/best.earlier.2.safetensors ] && grep -q '"reached"\|"finished"' crashed/summary.json || fail "$(ls crashed)"
+rm crashed/state*.safetensors crashed/model.safetensors
+# shellcheck disable=SC2086
+run_for 2 train $crashes --lr 0.01 --out crashed
+grep -q 'found crashed with summary.json in it' err.txt || fail "$(cat err.txt)"
+
 # ---- a run that was killed before its first save ----
 mkdir early && cp run/run.json run/best.safetensors early && : >early/log.jsonl && : >early/state.safetensors.tmp.1.1
 run_for 0 train --resume early --until epochs=1
