@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { MOST_THREADS = 4 };
 
@@ -275,15 +276,41 @@ drove_status drove__centre_create(messages *m, const drove_centre *of, size_t n)
     return status;
 }
 
-/* False: the wire may still write to the slots. */
+static unsigned n_in(const centre *c, slot_state state)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < c->n_slots; i++) n += c->slot[i].state == state;
+    return n;
+}
+
+/* A caller may have all of a reply, and the run be over, before this rank has seen it sent. */
+static void finish_replies(messages *m, centre *c)
+{
+    const uint64_t until = drove__now_ns() + 1000000000u;
+    while (n_in(c, LEAVING) > 0 && drove__now_ns() < until) {
+        for (unsigned i = 0; i < c->n_slots; i++) {
+            slot *p = &c->slot[i];
+            bool has_moved = false;
+            if (p->state != LEAVING) continue;
+            if (drove__flow_advance(m, &p->req, &p->flow, &has_moved) != DROVE_OK) return;
+            if (p->flow.is_done) p->state = FREE;
+        }
+        nanosleep(&(struct timespec){0, 20000}, NULL); /* the lock is held: nobody waits for it */
+    }
+}
+
+/* False: the wire may still use the memory of the slots. */
 static bool drop_requests(messages *m, centre *c)
 {
     const drove_wire_ops *ops = m->wire->ops;
-    bool is_stopped = atomic_load(&m->is_stopped) != 0;
-    if (is_stopped && ops->drop == NULL) return false;
+    if (c->slot == NULL) return true;
+    if (!atomic_load(&m->is_stopped)) finish_replies(m, c);
+    const bool is_stopped = atomic_load(&m->is_stopped) != 0;
+    const bool any_is_open = n_in(c, ARRIVING) + n_in(c, LEAVING) > 0;
+    if (ops->drop == NULL && (is_stopped || any_is_open)) return false;
     if (c->is_listening && is_stopped) ops->drop(m->wire, &c->request);
     if (c->is_listening && !is_stopped) ops->cancel(m->wire, &c->request);
-    for (unsigned i = 0; i < c->n_slots && is_stopped; i++) {
+    for (unsigned i = 0; i < c->n_slots; i++) {
         slot *p = &c->slot[i];
         if (p->state == ARRIVING || p->state == LEAVING) drove__flow_drop(m, &p->flow);
     }

@@ -80,6 +80,22 @@ static void slices_cover_the_vector_once(void **state)
     }
 }
 
+/* A saved state has a worker's slice, so who has which is a format: blocks times worker over
+ * workers, without the rest, by hand. */
+static void slices_are_where_saved_states_have_them(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t blocks, rest, size[3]; /* in blocks; the last has the rest beyond whole ones */
+    } known[] = {{8, 0, {2, 3, 3}}, {7, DROVEK_CODE_BLOCK - 1, {2, 3, 2}}, {2, 0, {0, 1, 1}}};
+    for (size_t i = 0; i < DROVE_COUNT(known); i++) {
+        const size_t rest = known[i].rest, n = known[i].blocks * DROVEK_CODE_BLOCK + rest;
+        for (unsigned w = 0; w < 3; w++)
+            assert_int_equal(drove__codec_slice_size(n, 3, w),
+                             known[i].size[w] * DROVEK_CODE_BLOCK + (w == 2 ? rest : 0));
+    }
+}
+
 /* ---- all-reduce ---- */
 
 typedef struct table {
@@ -263,6 +279,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(signatures_have_a_communication_precision),
         cmocka_unit_test(slices_cover_the_vector_once),
+        cmocka_unit_test(slices_are_where_saved_states_have_them),
         cmocka_unit_test(workers_round_independently),
         cmocka_unit_test(all_end_with_equal_bits_and_nothing_is_lost),
     };

@@ -1,5 +1,5 @@
-/* Memory that runs out while a transport of messages is made: the error says so and nothing stays;
- * nor does anything where one is made, used and destroyed. */
+/* Memory that runs out while mailboxes, a transport of messages or its centre are made: the error
+ * says so and nothing stays; nor does anything where one is made, used and destroyed. */
 #include "cluster/mailbox.h"
 #include "cluster/messages.h"
 #include "crowd.h"
@@ -46,10 +46,99 @@ static void memory_that_runs_out_leaves_nothing(void **state)
     wire->ops->fini(wire);
 }
 
+static void mailboxes_that_cannot_be_made_leave_nothing(void **state)
+{
+    (void)state;
+    const drove_mailbox_options box = {.n_ranks = 3, .seed = 1, .n_eager = 4096};
+    unsigned long n = 1;
+    if (!no_memory_works()) skip();
+    for (bool has_failed = true; has_failed && n < MOST_CALLS; n++) {
+        drove_wire *wire[4] = {NULL}; /* one more than there are */
+        no_memory_begin(n);
+        const drove_status status = drove__mailbox_create(&box, wire);
+        has_failed = no_memory_end();
+        if (status != (has_failed ? DROVE_E_NOMEM : DROVE_OK))
+            fail_msg("allocation %lu: status %d: %s", n, status, drove_error_text());
+        for (unsigned i = 0; !has_failed && i < box.n_ranks; i++) wire[i]->ops->fini(wire[i]);
+        if (no_memory_live() != 0)
+            fail_msg("allocation %lu: %zu pieces of memory stay", n, no_memory_live());
+    }
+    assert_int_equal(n - 1, 4 + 2 * 3 + 1); /* the box and its lists, two of a wire; the last one */
+}
+
+static void serve(void *context, unsigned worker, float *message, size_t n, float *number)
+{
+    (void)context, (void)worker, (void)n, (void)number;
+    message[0] += 1.0f;
+}
+
+static void a_centre_that_cannot_be_made_leaves_nothing(void **state)
+{
+    (void)state;
+    const drove_mailbox_options box = {.n_ranks = 3, .seed = 1, .n_eager = 4096};
+    const drove_messages_options opt = {.timeout_s = 5, .piece_bytes = 8192};
+    const drove_centre centre = {.serve = serve, .is_exclusive = true};
+    const drovek_table *kernels = crowd_kernels();
+    drove_wire *wire[3];
+    unsigned long n = 1;
+    if (!no_memory_works()) skip();
+    assert_int_equal(drove__mailbox_create(&box, wire), DROVE_OK);
+    for (bool has_failed = true; has_failed && n < MOST_CALLS; n++) {
+        drove_transport *t = NULL;
+        float x[N] = {3.0f}, back[N] = {0};
+        no_memory_begin(0);
+        assert_int_equal(drove__transport_messages(wire[0], kernels, &opt, &t), DROVE_OK);
+        no_memory.fails_at = no_memory.n_calls + n;
+        drove_status status = t->ops->host(t, &centre, N);
+        const bool is_there = status == DROVE_OK;
+        const drove_exchange rpc = {.kind = DROVE_RPC, .in = x, .out = back, .n = N};
+        no_memory.fails_at = 0;
+        if (is_there) assert_int_equal(drove__exchange(t, 0, &rpc, NULL), DROVE_OK);
+        has_failed = no_memory_end();
+        if (status != (has_failed ? DROVE_E_NOMEM : DROVE_OK))
+            fail_msg("allocation %lu: status %d: %s", n, status, drove_error_text());
+        if (is_there) assert_true(back[0] == 4.0f);
+        t->ops->destroy(t);
+        if (no_memory_live() != 0)
+            fail_msg("allocation %lu: %zu pieces of memory stay", n, no_memory_live());
+    }
+    assert_in_range(n, 6, MOST_CALLS - 1);
+    for (unsigned i = 0; i < 3; i++) wire[i]->ops->fini(wire[i]);
+}
+
+/* Room for a sum of 1000 floats, 1008 with their padding, and for the larger half that comes, 512
+ * of them. */
+static void an_error_says_how_much_was_wanted(void **state)
+{
+    (void)state;
+    const drove_mailbox_options box = {.n_ranks = 1, .seed = 1, .n_eager = 4096};
+    const drove_messages_options opt = {.timeout_s = 5, .piece_bytes = 8192, .ends_wire = true};
+    unsigned long n = 1;
+    unsigned n_told = 0;
+    if (!no_memory_works()) skip();
+    for (bool has_failed = true; has_failed && n < MOST_CALLS; n++) {
+        drove_transport *t = NULL;
+        drove_wire *wire;
+        assert_int_equal(drove__mailbox_create(&box, &wire), DROVE_OK);
+        assert_int_equal(drove__transport_messages(wire, crowd_kernels(), &opt, &t), DROVE_OK);
+        no_memory_begin(n);
+        const drove_status status = drove__messages_reserve(t, 1000, 1);
+        has_failed = no_memory_end();
+        assert_int_equal(status, has_failed ? DROVE_E_NOMEM : DROVE_OK);
+        n_told += has_failed && strcmp(drove_error_text(), "messages between ranks: not enough "
+                                                           "memory for 6080 bytes") == 0;
+        t->ops->destroy(t);
+    }
+    assert_int_equal(n_told, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(mailboxes_that_cannot_be_made_leave_nothing),
+        cmocka_unit_test(a_centre_that_cannot_be_made_leaves_nothing),
         cmocka_unit_test(memory_that_runs_out_leaves_nothing),
+        cmocka_unit_test(an_error_says_how_much_was_wanted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,8 @@
 #include "cluster/ranks_open.h"
 
 #include "base/cpu.h"
+#include "base/mem.h"
+#include "cluster/tree.h"
 
 #include <limits.h>
 #include <setjmp.h>
@@ -65,9 +67,44 @@ static void a_rank_that_cannot_join_ends_the_others(void **state)
     unsetenv("DROVE_TEST_WIRE");
 }
 
-/* The status of a child that fails to join and gives up, started by a launcher of n ranks whose
- * variables these are.  It ignores SIGTERM, as a program may. */
-static int status_of_lone_rank(const char *size, const char *rank, const char *n)
+/* The same over a program's communicator, whose number is what the module is to make of it. */
+static void a_communicator_that_cannot_be_joined_ends_the_others(void **state)
+{
+    enum { TOO_MANY = (1 << DROVE_TREE_LEVELS) + 1 };
+    static const struct {
+        int number;
+        drove_status status;
+        const char *text;
+        bool is_ended;
+    } cases[] = {{0, DROVE_E_SYSTEM, "communicator: number 0", false},
+                 {1, DROVE_E_SYSTEM, "communicator: number 1", true},
+                 {2, DROVE_E_UNSUPPORTED, "communicator: number 2", false},
+                 {TOO_MANY, DROVE_E_UNSUPPORTED, "expected at most 65536 ranks, found 65537", true},
+                 {0, DROVE_E_SYSTEM, "communicator: number 0", false}};
+    drovek_table kernels;
+    (void)state;
+    assert_int_equal(drovek_select(&kernels, drove__cpu_features(), "ref"), DROVE_OK);
+    for (size_t i = 0; i < DROVE_COUNT(cases); i++) {
+        drove_transport *t = NULL;
+        unsetenv("DROVE_TEST_ABORTED");
+        assert_int_equal(drove__transport_mpi_given(cases[i].number, "openmpi", &kernels, 1.0, &t),
+                         cases[i].status);
+        assert_null(t);
+        assert_string_equal(drove_error_text(), cases[i].text);
+        assert_null(getenv("DROVE_TEST_ABORTED"));
+        drove__mpi_abandon(9);
+        assert_int_equal(getenv("DROVE_TEST_ABORTED") != NULL, cases[i].is_ended);
+        if (cases[i].is_ended) assert_string_equal(getenv("DROVE_TEST_ABORTED"), "9");
+    }
+    unsetenv("DROVE_TEST_ABORTED");
+}
+
+typedef enum attempt { NONE, ONE_REFUSED, ONE_GIVEN } attempt;
+
+/* The status of a child that fails to join, makes another attempt, perhaps, which does not reach
+ * MPI, and gives up, started by a launcher of n ranks whose variables these are.  It ignores
+ * SIGTERM, as a program may. */
+static int status_of_lone_rank(const char *size, const char *rank, const char *n, attempt then)
 {
     int status = 0;
     const pid_t child = fork();
@@ -83,6 +120,11 @@ static int status_of_lone_rank(const char *size, const char *rank, const char *n
         (void)signal(SIGTERM, SIG_IGN);
         if (drovek_select(&kernels, drove__cpu_features(), "ref") != DROVE_OK) _exit(3);
         if (drove__transport_mpi(&kernels, 1.0, &t) != DROVE_E_SYSTEM) _exit(4);
+        if (then == ONE_REFUSED) setenv("DROVE_REDUCE", "x", 1);
+        if (then == ONE_REFUSED && drove__transport_mpi(&kernels, 1.0, &t) != DROVE_E_ARG) _exit(4);
+        if (then == ONE_GIVEN &&
+            drove__transport_mpi_given(2, "openmpi", &kernels, 1.0, &t) != DROVE_E_UNSUPPORTED)
+            _exit(4);
         drove__mpi_abandon(7);
         drove__mpi_abandon(7);
         _exit(5);
@@ -95,14 +137,18 @@ static int status_of_lone_rank(const char *size, const char *rank, const char *n
 static void a_rank_that_was_never_in_mpi_ends_as_its_launcher_sees(void **state)
 {
     (void)state;
-    int status = status_of_lone_rank("PMI_SIZE", "PMI_RANK", "2");
+    int status = status_of_lone_rank("PMI_SIZE", "PMI_RANK", "2", NONE);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
-    status = status_of_lone_rank("MPI_LOCALNRANKS", "MPI_LOCALRANKID", "3");
+    status = status_of_lone_rank("MPI_LOCALNRANKS", "MPI_LOCALRANKID", "3", NONE);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
-    status = status_of_lone_rank("PMI_SIZE", "PMI_RANK", "1"); /* no others wait */
+    status = status_of_lone_rank("PMI_SIZE", "PMI_RANK", "1", NONE); /* no others wait */
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 5);
-    status = status_of_lone_rank("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "2");
-    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 5); /* Open MPI's sees a status */
+    status = status_of_lone_rank("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "2", NONE);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 5);   /* Open MPI's sees a status */
+    for (attempt then = ONE_REFUSED; then <= ONE_GIVEN; then++) { /* the last attempt counts */
+        status = status_of_lone_rank("PMI_SIZE", "PMI_RANK", "2", then);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 5);
+    }
 }
 
 static void libraries_of_communicators(void **state)
@@ -175,6 +221,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_signal_waits_for_mpi_init),
         cmocka_unit_test(a_rank_that_cannot_join_ends_the_others),
+        cmocka_unit_test(a_communicator_that_cannot_be_joined_ends_the_others),
         cmocka_unit_test(a_rank_that_was_never_in_mpi_ends_as_its_launcher_sees),
         cmocka_unit_test(libraries_of_communicators),
         cmocka_unit_test(modules_that_are_there_are_named),
