@@ -34,7 +34,8 @@ if(DROVE_SANITIZE STREQUAL "address")
   endif()
   set(drove_sanitize_loops ${drove_sanitize_lanes} -O3 -fno-sanitize=bounds)
   set(drove_sanitize -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
-  target_compile_options(drove_flags INTERFACE -O1 -g1 ${drove_sanitize})
+  # Targets with the property DROVE_QUICK, test programs, run for less time than optimising them takes.
+  target_compile_options(drove_flags INTERFACE $<IF:$<BOOL:$<TARGET_PROPERTY:DROVE_QUICK>>,-O0,-O1> -g1 ${drove_sanitize})
   target_link_options(drove_flags INTERFACE ${drove_sanitize})
 elseif(DROVE_SANITIZE STREQUAL "thread")
   # Scalar code: the sanitizer does not see races of wide vector accesses.
@@ -58,6 +59,15 @@ if(DROVE_COVERAGE)
     set(drove_coverage -O1 -fno-inline -g1 --coverage -fprofile-update=single)
   endif()
   target_link_options(drove_flags INTERFACE --coverage)
+endif()
+
+# Debug information makes GNU ld slow: gold takes half the time for the hundreds of test programs.
+if(NOT DROVE_SANITIZE STREQUAL "" AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
+  include(CheckLinkerFlag)
+  check_linker_flag(C -fuse-ld=gold DROVE_HAVE_GOLD)
+  if(DROVE_HAVE_GOLD)
+    target_link_options(drove_flags INTERFACE -fuse-ld=gold)
+  endif()
 endif()
 
 if(DROVE_FUZZ)

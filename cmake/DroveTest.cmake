@@ -74,6 +74,7 @@ function(drove_test file)
   target_compile_definitions(${name} PRIVATE DROVE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   # Assertions of the tests themselves stay.  -O1: most tests run for less time than -O3 takes to compile them.
   target_compile_options(${name} PRIVATE -UNDEBUG $<$<CONFIG:Release>:-O1>)
+  set_target_properties(${name} PROPERTIES DROVE_QUICK ON)
   target_link_libraries(${name} PRIVATE drove_flags $<TARGET_NAME_IF_EXISTS:drove_test_support> ${arg_LIBRARIES}
     PkgConfig::cmocka m)
   set(scratch ${CMAKE_CURRENT_BINARY_DIR}/scratch/${name})

@@ -85,4 +85,4 @@ case $(gcc -print-file-name=liblsan.so 2>/dev/null) in
 esac
 # shellcheck disable=SC2086
 scripts/faults --build "$DROVE_BUILD_DIR" --folder "$OLDPWD/walk" --most ${DROVE_TEST_FAULTS_MOST-2} \
-    --sample ${DROVE_TEST_FAULTS_SAMPLE-4} --seed "$(date +%j)"
+    --sample ${DROVE_TEST_FAULTS_SAMPLE-2} --seed "$(date +%j)"

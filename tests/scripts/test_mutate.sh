@@ -6,8 +6,9 @@ for tool in python3 git cmake ninja; do
 done
 "$DROVE_SOURCE_DIR/scripts/mutate" --self-test
 
-mkdir -p tree/scripts tree/src/sync tree/tests
+mkdir -p tree/scripts tree/src/sync tree/tests/mutations
 cp "$DROVE_SOURCE_DIR"/scripts/{mutate,test,check-layers} tree/scripts/
+cp "$DROVE_SOURCE_DIR"/tests/mutations/operators.py tree/tests/mutations/
 cd tree
 export GIT_AUTHOR_NAME=t GIT_COMMITTER_NAME=t GIT_AUTHOR_EMAIL=t GIT_COMMITTER_EMAIL=t
 echo build >.gitignore

@@ -1,0 +1,94 @@
+# scripts/test: builds run beside the tests of earlier ones, a failed build is counted and its tests are left out, the
+# seconds of phases and builds are printed, and nothing goes on running.  CMake, CTest and the checks are stand-ins.
+set -eu
+command -v clang >/dev/null || { echo "skip: no clang"; exit 77; }
+fail() {
+    echo "$*"
+    cat out.txt
+    exit 1
+}
+
+mkdir -p tree/scripts bin
+cp "$DROVE_SOURCE_DIR/scripts/test" tree/scripts/
+for script in setup check-layers check-races check-docs check-format; do
+    printf '#!/bin/sh\necho "%s: nothing found"\n' $script >tree/scripts/$script
+done
+# A build of PRESET waits for the file let-PRESET, fails if there is fail-PRESET, and notes its priority.
+cat >bin/cmake <<'END'
+#!/bin/bash
+[ "$1" = --build ] || { mkdir -p "build/$2/Testing/Temporary" && : >"build/$2/Testing/Temporary/LastTest.log"; exit; }
+for ((i = 0; i < 300; i++)); do [ ! -e "../let-$3" ] || break; sleep 0.1; done
+echo "build $3 $(ps -o ni= -p $$ | tr -d ' ')" >>../events.txt
+[ ! -e "../fail-$3" ] || { echo "a.c:1: error: planted"; exit 1; }
+END
+# The tests of the first configuration let the builds go on.
+cat >bin/ctest <<'END'
+#!/bin/bash
+while [ $# -gt 0 ]; do
+    [ "$1" != --test-dir ] || preset=${2#build/}
+    [ "$1" != --output-junit ] || report=$2
+    shift
+done
+echo "tests $preset" >>../events.txt
+touch ../let-release
+[ "$preset" != clang ] || for ((i = 0; i < 300; i++)); do ! grep -q 'build asan' ../events.txt || break; sleep 0.1; done
+printf '<testsuite\n\ttests="5"\n\tfailures="0"\n\tskipped="1"\n>\n' >"$report"
+echo "100% tests passed, 0 tests failed out of 5"
+END
+chmod +x bin/* tree/scripts/*
+export PATH=$PWD/bin:$PATH
+
+# run STATUS: scripts/test with this exit status; builds of clang, asan and tsan do not wait.
+run() {
+    local status=0
+    rm -rf events.txt let-* tree/build
+    touch let-clang let-asan let-tsan
+    tree/scripts/test >out.txt 2>&1 || status=$?
+    [ $status = "$1" ] || fail "expected status $1, found $status"
+}
+
+run 0
+[ "$(tail -n 1 out.txt)" = "16 passed, 0 failed, 4 skipped" ] || fail "the last line"
+nice=$(awk '$1 == "build" { print $3 }' events.txt | sort -u)
+[ "$nice" = $(($(nice) + 10)) ] || [ "$nice" = 19 ] || fail "priority of the builds: $nice"
+events=$(cut -d ' ' -f 1,2 events.txt | paste -sd ,)
+case $events in
+"build clang,tests clang,build release,build asan,"*) ;; # the tests of clang went on beside two builds
+*) fail "order: $events" ;;
+esac
+for name in release asan tsan; do
+    grep -qx "tests $name" events.txt || fail "no tests of $name"
+done
+grep -q '^seconds by phase:' out.txt && grep -qE '^ +[0-9]+  all$' out.txt || fail "no seconds of phases"
+for name in clang release asan tsan; do
+    grep -qE "^ +[0-9]+  $name\$" out.txt || fail "no seconds of the build $name"
+done
+
+touch fail-release
+run 1
+grep -q 'error: planted' out.txt && grep -q '^FAILED: release: build' out.txt || fail "the failed build is not told"
+[ "$(tail -n 1 out.txt)" = "12 passed, 1 failed, 3 skipped" ] || fail "the last line"
+! grep -qx 'tests release' events.txt || fail "tests of a build that failed"
+
+# ended PATTERN: scripts/test is ended once there is such a process, which ends as well.
+ended() {
+    local status=0 test
+    rm -rf events.txt let-* tree/build
+    tree/scripts/test >out.txt 2>&1 &
+    test=$!
+    for _ in $(seq 100); do pgrep -f "$1" >/dev/null && break || sleep 0.1; done
+    pgrep -f "$1" >/dev/null || fail "expected a process: $1"
+    kill -TERM $test
+    wait $test || status=$?
+    [ $status = 143 ] || fail "expected status 143, found $status"
+    for _ in $(seq 50); do pgrep -f "$1" >/dev/null || break; sleep 0.1; done
+    ! pgrep -f "$1" >/dev/null || fail "goes on: $1"
+}
+rm -f fail-release
+ended "$PWD/bin/cmake --build"
+printf '#!/bin/sh\nsleep 60.25\n' >tree/scripts/check-format
+ended 'sleep 60.25'
+printf '#!/bin/sh\necho "check-format: nothing found"\n' >tree/scripts/check-format
+printf '#!/bin/sh\nsleep 60.5\n' >bin/ctest
+sed -i 's/^for .*let-.*$//' bin/cmake
+ended 'sleep 60.5'
