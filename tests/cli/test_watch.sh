@@ -1,5 +1,5 @@
 # drove watch: a run and a sweep as lines and in a terminal, what ends it, and the page by HTTP.
-# ctest: timeout=300
+# ctest: timeout=300 only=asan
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-enum { MOST_PARTS = 5, ROUNDS = DROVE_TSAN ? 100 : 1000 };
+enum { MOST_PARTS = 5, ROUNDS = DROVE_TSAN ? 100 : 250 };
 
 typedef struct table {
     unsigned n_parts;

@@ -2,13 +2,17 @@
  * is exact; what it counts is counted again by hand. */
 #include "accum/collect.h"
 
+#include "accum/sum.h"
 #include "base/clock.h"
 #include "base/mem.h"
 
+#include <dirent.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -246,6 +250,106 @@ static void no_device_is_refused(void **state)
     close_rig(&r);
 }
 
+static drove_collector_options two_devices(const rig *r, const drove_span *part, size_t n)
+{
+    return (drove_collector_options){.n_devices = 2,
+                                     .part = part,
+                                     .n_parts = 1,
+                                     .n = n,
+                                     .order = DROVE_ACCUM_ONCE,
+                                     .kernels = &r->kernels,
+                                     .n_all = 2};
+}
+
+/* Four chunks: device 1, which comes last, adds its half of them at once. */
+static void a_device_adds_its_share(void **state)
+{
+    (void)state;
+    enum { CHUNKS = 4 };
+    static float g[CHUNKS * DROVE_SUM_CHUNK];
+    static const drove_span all = {0, DROVE_COUNT(g)};
+    rig r;
+    float *mean = NULL, eta;
+    drove_collect_times times;
+    drove_collector *c;
+    open_rig(&r, 1, DROVE_ACCUM_ONCE, NULL);
+    const drove_collector_options opt = two_devices(&r, &all, DROVE_COUNT(g));
+    assert_int_equal(drove__collector_create(&opt, &c), DROVE_OK);
+    for (size_t i = 0; i < DROVE_COUNT(g); i++) g[i] = 4.0f;
+    assert_int_equal(drove__collect_arrive(c, 0, 0, g, 1.0f, true), 0);
+    assert_true(drove__collect_arrive(c, 1, 0, g, 1.0f, true) > 0);
+    for (size_t i = 0; i < DROVE_COUNT(g); i++)
+        g[i] = 8.0f; /* the other half is read from now on */
+    assert_true(drove__collect_finish(c, 0, &mean, &eta, &times));
+    for (size_t i = 0; i < DROVE_COUNT(g); i++)
+        assert_true(mean[i] == (i < DROVE_COUNT(g) / 2 ? 4.0f : 8.0f));
+    drove__collector_destroy(c);
+    close_rig(&r);
+}
+
+typedef struct finishing {
+    drove_collector *c;
+    drove_collect_times times;
+    bool is_done;
+} finishing;
+
+static void *finish_first(void *argument)
+{
+    finishing *f = argument;
+    float *mean, eta;
+    f->is_done = drove__collect_finish(f->c, 0, &mean, &eta, &f->times);
+    return NULL;
+}
+
+/* Who waits for another's backward, with nothing to add before it has come, accumulates nothing. */
+static void a_wait_without_additions_is_a_wait(void **state)
+{
+    (void)state;
+    static float g[2][64];
+    static const drove_span all = {0, 64};
+    rig r;
+    pthread_t thread;
+    finishing f = {0};
+    open_rig(&r, 1, DROVE_ACCUM_ONCE, NULL);
+    const drove_collector_options opt = two_devices(&r, &all, 64);
+    assert_int_equal(drove__collector_create(&opt, &f.c), DROVE_OK);
+    (void)drove__collect_arrive(f.c, 0, 0, g[0], 1.0f, false);
+    assert_int_equal(pthread_create(&thread, NULL, finish_first, &f), 0);
+    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL); /* it waits, unless it is late */
+    (void)drove__collect_arrive(f.c, 1, 0, g[1], 1.0f, false);
+    pthread_join(thread, NULL);
+    assert_true(f.is_done);
+    assert_int_equal(f.times.accumulate_ns, 0);
+    drove__collector_destroy(f.c);
+    close_rig(&r);
+}
+
+static unsigned n_threads(void)
+{
+    unsigned n = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    assert_non_null(tasks);
+    for (const struct dirent *d; (d = readdir(tasks)) != NULL;) n += d->d_name[0] != '.';
+    closedir(tasks);
+    return n;
+}
+
+static void as_many_helpers_run_as_are_wanted(void **state)
+{
+    (void)state;
+    static const drove_span all = {0, 64};
+    rig r;
+    drove_collector *c;
+    open_rig(&r, 1, DROVE_ACCUM_ONCE, NULL);
+    drove_collector_options opt = two_devices(&r, &all, 64);
+    opt.n_helpers = 2;
+    const unsigned before = n_threads();
+    assert_int_equal(drove__collector_create(&opt, &c), DROVE_OK);
+    assert_int_equal(n_threads(), before + 2);
+    drove__collector_destroy(c);
+    close_rig(&r);
+}
+
 static void a_stop_lets_go(void **state)
 {
     (void)state;
@@ -269,6 +373,9 @@ int main(void)
         cmocka_unit_test(a_resident_device_gets_parts),
         cmocka_unit_test(copies_are_counted),
         cmocka_unit_test(no_device_is_refused),
+        cmocka_unit_test(a_device_adds_its_share),
+        cmocka_unit_test(a_wait_without_additions_is_a_wait),
+        cmocka_unit_test(as_many_helpers_run_as_are_wanted),
         cmocka_unit_test(a_stop_lets_go),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

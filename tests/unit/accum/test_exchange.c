@@ -2,10 +2,12 @@
  * over all workers, slice by slice from the last.  The processes are ranks on mailboxes. */
 #include "accum/exchange.h"
 
+#include "accum/collect.h"
 #include "base/mem.h"
 #include "cluster/mailbox.h"
 #include "cluster/messages.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -102,6 +104,66 @@ static void open_ranks(process *p, unsigned n_ranks, const drovek_table *kernels
     }
 }
 
+typedef struct collecting {
+    const drovek_table *kernels;
+    drove_transport *t;
+    unsigned rank;
+    float g[N], eta; /* of its one device; then means */
+    bool is_done;
+} collecting;
+
+static void *collect_main(void *argument)
+{
+    collecting *me = argument;
+    drove_collector *c;
+    float *mean;
+    drove_collect_times times;
+    const drove_collector_options opt = {.n_devices = 1,
+                                         .part = parts,
+                                         .n_parts = PARTS,
+                                         .n = N,
+                                         .kernels = me->kernels,
+                                         .n_all = 2,
+                                         .first = me->rank,
+                                         .transport = me->t,
+                                         .as = me->rank};
+    if (drove__collector_create(&opt, &c) != DROVE_OK) return NULL;
+    for (unsigned p = PARTS; p-- > 0;) (void)drove__collect_arrive(c, 0, p, me->g, me->eta, false);
+    me->is_done = drove__collect_finish(c, 0, &mean, &me->eta, &times);
+    memmove(me->g, mean, sizeof me->g);
+    drove__collector_destroy(c);
+    return NULL;
+}
+
+/* Two processes with a collector and a device each: step sizes 1 and 2 become 1.5 in both. */
+static void collectors_take_the_mean_step_size(void **state)
+{
+    (void)state;
+    static collecting of[2];
+    pthread_t thread[2];
+    drovek_table kernels;
+    drove_wire *wire[2];
+    const drove_mailbox_options box = {.n_ranks = 2, .seed = 1, .n_eager = 4096};
+    const drove_messages_options opt = {
+        .timeout_s = 60, .has_progress_thread = true, .piece_bytes = 4096, .ends_wire = true};
+    assert_int_equal(drovek_select(&kernels, 0, "ref"), DROVE_OK);
+    assert_int_equal(drove__mailbox_create(&box, wire), DROVE_OK);
+    for (unsigned r = 0; r < 2; r++) {
+        of[r] = (collecting){.kernels = &kernels, .rank = r, .eta = (float)(1 + r)};
+        for (size_t i = 0; i < N; i++) of[r].g[i] = value_at(i, r, 0);
+        assert_int_equal(drove__transport_messages(wire[r], &kernels, &opt, &of[r].t), DROVE_OK);
+    }
+    for (unsigned r = 0; r < 2; r++)
+        assert_int_equal(pthread_create(&thread[r], NULL, collect_main, &of[r]), 0);
+    for (unsigned r = 0; r < 2; r++) pthread_join(thread[r], NULL);
+    for (unsigned r = 0; r < 2; r++) {
+        assert_true(of[r].is_done && of[r].eta == 1.5f);
+        for (size_t i = 0; i < N; i++)
+            assert_true(of[r].g[i] == (value_at(i, 0, 0) + value_at(i, 1, 0)) / 2.0f);
+    }
+    for (unsigned r = 0; r < 2; r++) of[r].t->ops->destroy(of[r].t);
+}
+
 static void slices_become_means_of_all_workers(void **state)
 {
     (void)state;
@@ -127,6 +189,9 @@ static void slices_become_means_of_all_workers(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(slices_become_means_of_all_workers)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(slices_become_means_of_all_workers),
+        cmocka_unit_test(collectors_take_the_mean_step_size),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

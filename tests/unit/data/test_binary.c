@@ -163,6 +163,27 @@ static void test_npy(void **state)
     drove_data_destroy(d);
 }
 
+/* An order of bytes says nothing of numbers of one byte, whichever the header names. */
+static void test_npy_byte_order(void **state)
+{
+    (void)state;
+    static const char orders[] = "<>|=";
+    const uint8_t bytes[6] = {1, 2, 3, 250, 5, 6};
+    const int64_t classes[3] = {-1, 1, -1};
+    write_npy_file("i8", "{'descr': '<i8', 'fortran_order': False, 'shape': (3,), }", classes,
+                   sizeof classes);
+    for (size_t i = 0; i < sizeof orders - 1; i++) {
+        char dictionary[80];
+        snprintf(dictionary, sizeof dictionary,
+                 "{'descr': '%cu1', 'fortran_order': False, 'shape': (3, 2), }", orders[i]);
+        write_npy_file("u1", dictionary, bytes, sizeof bytes);
+        drove_data *d = open_data("npy:u1,i8");
+        assert_int_equal(d->storage->x_kind, DROVE_X_U8);
+        assert_memory_equal(d->storage->x_u8, bytes, sizeof bytes);
+        drove_data_destroy(d);
+    }
+}
+
 static void test_cifar10(void **state)
 {
     (void)state;
@@ -195,9 +216,9 @@ static void test_cifar10(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_idx_images),   cmocka_unit_test(test_idx_types),
-        cmocka_unit_test(test_mnist_folder), cmocka_unit_test(test_npy),
-        cmocka_unit_test(test_cifar10),
+        cmocka_unit_test(test_idx_images),     cmocka_unit_test(test_idx_types),
+        cmocka_unit_test(test_mnist_folder),   cmocka_unit_test(test_npy),
+        cmocka_unit_test(test_npy_byte_order), cmocka_unit_test(test_cifar10),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,9 @@
-/* Memory that runs out while data are opened or written: at every allocation the error says so, or
- * nothing is lost by it, and no memory stays. */
+/* Memory that runs out while data are opened, sampled or written: at every allocation, or
+ * every fifth, the error says so, or nothing is lost by it, and no memory stays. */
 #include "support.h"
 
 #include "base/mem.h"
+#include "data/pieces.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,8 @@
 #include "support/no_memory.h"
 
 enum { MOST_CALLS = 3000, N_ROWS = 5 };
+
+static const char several_labels[] = "0,1 1:2 3:4\n2 2:5\n0,1,2 1:1\n";
 
 static void opens(const char *spec)
 {
@@ -34,20 +37,49 @@ static void opens(const char *spec)
     assert_in_range(n, 6, MOST_CALLS - 1);
 }
 
-/* A file that is written all the same has all of its bytes. */
-static void converts(const char *from, const char *to)
+static void samples(const char *spec)
 {
-    drove_data *data = open_data(from);
+    unsigned long n = 1;
+    for (bool has_failed = true; has_failed && n < MOST_CALLS; n++) {
+        drove_data *data = NULL;
+        no_memory_begin(n);
+        const drove_status status = drove__pieces_sample(spec, 1000, &data);
+        has_failed = no_memory_end();
+        if (status != DROVE_OK && (!has_failed || status != DROVE_E_NOMEM))
+            fail_msg("%s, allocation %lu: status %d: %s", spec, n, status, drove_error_text());
+        assert_int_equal(data == NULL, status != DROVE_OK);
+        drove_data_destroy(data);
+        if (no_memory_live() != 0)
+            fail_msg("%s, allocation %lu: %zu pieces of memory stay", spec, n, no_memory_live());
+    }
+    assert_in_range(n, 6, MOST_CALLS - 1);
+}
+
+/* data NULL: what is read is read in pieces. */
+static drove_status write_rows(const drove_data *data, const char *from, const char *to,
+                               size_t piece_bytes)
+{
+    const drove_pieces_options opt = {.piece_bytes = piece_bytes};
+    return data != NULL ? drove_data_convert(data, to)
+                        : drove__pieces_write(from, strchr(to, ':') + 1, &opt);
+}
+
+/* A file that is written all the same has all of its bytes.  piece_bytes 0: not in pieces.  Of the
+ * hundreds of allocations for a table every fifth fails. */
+static void converts(const char *from, const char *to, size_t piece_bytes)
+{
+    drove_data *data = piece_bytes > 0 ? NULL : open_data(from);
     const char *path = strchr(to, ':') + 1;
+    const unsigned long step = strncmp(from, "table:", 6) == 0 ? 5 : 1;
     unsigned long n = 1;
     size_t n_whole, n_bytes;
     (void)unlink(path);
-    if (drove_data_convert(data, to) != DROVE_OK) fail_msg("%s", drove_error_text());
+    if (write_rows(data, from, to, piece_bytes) != DROVE_OK) fail_msg("%s", drove_error_text());
     char *whole = read_file(path, &n_whole);
-    for (bool has_failed = true; has_failed && n < MOST_CALLS; n++) {
+    for (bool has_failed = true; has_failed && n < MOST_CALLS; n += step) {
         (void)unlink(path);
         no_memory_begin(n);
-        const drove_status status = drove_data_convert(data, to);
+        const drove_status status = write_rows(data, from, to, piece_bytes);
         has_failed = no_memory_end();
         if (status != DROVE_OK && (!has_failed || status != DROVE_E_NOMEM))
             fail_msg("%s, allocation %lu: status %d: %s", to, n, status, drove_error_text());
@@ -70,16 +102,90 @@ static void memory_that_runs_out_leaves_nothing(void **state)
     if (!no_memory_works()) skip();
     write_text("m.csv", "1,2,a\n3,4,b\n5,6,a\n7,8,b\n9,1,a\n");
     write_text("m.svm", "1 1:2 3:4\n-1 2:5\n1 1:1\n-1 3:2\n1 2:2\n");
+    write_text("l.svm", several_labels);
     opens("csv:m.csv?scale=standard");
     opens("libsvm:m.svm");
-    converts("csv:m.csv", "rows:m.rows");
-    converts("libsvm:m.svm", "rows:s.rows");
+    converts("csv:m.csv", "rows:m.rows", 0);
+    converts("libsvm:m.svm", "rows:s.rows", 0);
+    converts("libsvm:l.svm", "quant:l.quant", 0);
+    converts("csv:m.csv", "quant:m.quant", 0);
+    samples("libsvm:m.svm");
+    samples("table:m.csv?label=3");
+    converts("libsvm:m.svm", "rows:p.rows", 30);
+    converts("table:m.csv?label=3", "rows:t.rows", 1000);
+    converts("synth:logistic?n=3&d=3", "rows:g.rows", 40);
+}
+
+/* Six labels of four bytes each, in three rows. */
+static void an_error_says_how_much_was_wanted(void **state)
+{
+    unsigned n_told = 0;
+    unsigned long n = 1;
+    (void)state;
+    if (!no_memory_works()) skip();
+    write_text("l.svm", several_labels);
+    drove_data *data = open_data("libsvm:l.svm");
+    assert_int_equal(data->storage->y_kind, DROVE_Y_LABELS);
+    for (bool has_failed = true; has_failed && n < MOST_CALLS; n++) {
+        (void)unlink("l.quant");
+        no_memory_begin(n);
+        (void)drove_data_convert(data, "quant:l.quant");
+        has_failed = no_memory_end();
+        const char *text = has_failed ? strstr(drove_error_text(), "labels: ") : NULL;
+        if (text == NULL) continue;
+        assert_string_equal(text, "labels: not enough memory for 24 bytes");
+        n_told++;
+    }
+    assert_int_equal(n_told, 2); /* for them, and for where each row's begin */
+    drove_data_destroy(data);
+}
+
+/* The last of 16 features fills a cache line, so what is written behind it is behind the memory. */
+static void scaling_writes_nothing_behind_its_memory(void **state)
+{
+    static const char *const of[] = {"csv:w.csv", "libsvm:w.svm", "synth:digits?n=5",
+                                     "synth:images?n=5&size=8"};
+    static const char *const words[] = {"unit",      "standard",     "mean",
+                                        "unit-mean", "mean-channel", "unit-mean-channel"};
+    char table[1000] = "", sparse[1000] = "";
+    unsigned n_scaled = 0;
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        sprintf(sparse + strlen(sparse), "%d", i % 2);
+        for (int f = 0; f < 16; f++) {
+            sprintf(table + strlen(table), "%d.5,", (7 * i + f * f) % 10);
+            sprintf(sparse + strlen(sparse), " %d:%d", f + 1, (7 * i + f * f) % 10 + 1);
+        }
+        sprintf(table + strlen(table), "%s\n", i % 2 == 0 ? "a" : "b");
+        strcat(sparse, "\n");
+    }
+    write_text("w.csv", table);
+    write_text("w.svm", sparse);
+    for (size_t k = 0; k < DROVE_COUNT(of) * DROVE_COUNT(words); k++) {
+        char spec[80];
+        const char *data = of[k % DROVE_COUNT(of)], *word = words[k / DROVE_COUNT(of)];
+        drove_data *train = NULL, *held_out = NULL;
+        snprintf(spec, sizeof spec, "%s%sscale=%s", data, strchr(data, '?') != NULL ? "&" : "?",
+                 word);
+        no_memory_begin(0);
+        const drove_status status = drove_data_open(spec, "split", 1, &train, &held_out);
+        (void)no_memory_end();
+        if (status != DROVE_OK && status != DROVE_E_ARG)
+            fail_msg("%s: %s", spec, drove_error_text());
+        n_scaled += train != NULL && train->factor != NULL;
+        drove_data_destroy(train); /* looks at the guards */
+        drove_data_destroy(held_out);
+        if (no_memory_live() != 0) fail_msg("%s: %zu pieces stay", spec, no_memory_live());
+    }
+    assert_true(n_scaled >= 13);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_that_runs_out_leaves_nothing),
+        cmocka_unit_test(an_error_says_how_much_was_wanted),
+        cmocka_unit_test(scaling_writes_nothing_behind_its_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* Text and generated data read in pieces: the same rows, features and classes as read whole. */
 #include "support.h"
 
+#include "base/mem.h"
 #include "data/pieces.h"
 
 #include <stdio.h>
@@ -139,40 +140,97 @@ static void declared_features_are_the_same(void **state)
                      DROVE_E_DATA);
 }
 
-/* What the sample takes for classes, later rows may show to be values. */
+/* Lines of a file in front of which others were read: the line that the error names. */
+static unsigned line_of(const char *before)
+{
+    unsigned line = 0;
+    const char *at = strstr(drove_error_text(), before);
+    if (at == NULL || sscanf(at + strlen(before), "%u", &line) != 1)
+        fail_msg("%s: expected \"%s\" and a line", drove_error_text(), before);
+    return line;
+}
+
+/* What the sample takes for classes, later rows may show to be values: in a piece of 1000 bytes, of
+ * four a line, that begins at the named line. */
 static void late_values_are_told(void **state)
 {
     (void)state;
-    FILE *f = fopen("pieces_kind.csv", "w");
-    fprintf(f, "x,y\n");
-    for (int i = 0; i < 2000; i++) fprintf(f, i == 1711 ? "1,0.25\n" : "%d,%d\n", i % 7, i % 3);
-    fclose(f);
-    const drove_pieces_options opt = {.piece_bytes = 1000};
-    (void)unlink(FILE_NAME);
-    assert_int_equal(drove__pieces_write("table:pieces_kind.csv?label=y", FILE_NAME, &opt),
-                     DROVE_E_DATA);
-    assert_non_null(strstr(drove_error_text(), "expected whole numbers as labels"));
+    for (int has_header = 0; has_header <= 1; has_header++) {
+        FILE *f = fopen("pieces_kind.csv", "w");
+        if (has_header) fprintf(f, "x,y\n");
+        for (int i = 0; i < 2000; i++) fprintf(f, i == 1711 ? "1,0.25\n" : "%d,%d\n", i % 7, i % 3);
+        fclose(f);
+        const drove_pieces_options opt = {.piece_bytes = 1000};
+        (void)unlink(FILE_NAME);
+        assert_int_equal(drove__pieces_write("table:pieces_kind.csv?label=2", FILE_NAME, &opt),
+                         DROVE_E_DATA);
+        assert_non_null(strstr(drove_error_text(), "expected whole numbers as labels"));
+        assert_int_equal(line_of("in the lines from "), 1 + has_header + 1711 / 250 * 250);
+    }
 }
 
 /* A row that is no row, outside the sample, is named by its line of the file: in the first piece,
- * and far behind it. */
+ * and far behind it; with a line of names or without. */
 static void errors_name_lines_of_the_file(void **state)
 {
     (void)state;
-    static const int bad[] = {300, 2500};
+    static const struct {
+        const char *spec, *head, *row, *bad;
+    } files[] = {{"table:pieces_bad?label=y", "a,b,y\n", "%d,2,%d\n", "1,2\n"},
+                 {"table:pieces_bad?label=3", "", "%d,2,%d\n", "1,2\n"},
+                 {"libsvm:pieces_bad", "", "%d %d:1\n", "1 x:2\n"}};
+    static const unsigned bad[] = {5, 300, 2500}; /* the first of them in the sample */
     const drove_pieces_options opt = {.piece_bytes = 4000};
-    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
-        char place[32];
-        FILE *f = fopen("pieces_bad.csv", "w");
-        fprintf(f, "a,b,y\n");
-        for (int i = 2; i < 3000; i++) fprintf(f, i == bad[k] ? "1,2\n" : "%d,2,%d\n", i, i % 2);
+    for (size_t k = 0; k < DROVE_COUNT(files) * DROVE_COUNT(bad); k++) {
+        const size_t kind = k / DROVE_COUNT(bad);
+        const unsigned at = bad[k % DROVE_COUNT(bad)];
+        FILE *f = fopen("pieces_bad", "w");
+        fputs(files[kind].head, f);
+        for (unsigned i = 1 + (files[kind].head[0] != '\0'); i < 3000; i++)
+            fprintf(f, i == at ? files[kind].bad : files[kind].row, i % 100, 1 + i % 2);
         fclose(f);
         (void)unlink(FILE_NAME);
-        assert_int_equal(drove__pieces_write("table:pieces_bad.csv?label=y", FILE_NAME, &opt),
-                         DROVE_E_DATA);
-        snprintf(place, sizeof place, "pieces_bad.csv:%d:", bad[k]);
-        if (strstr(drove_error_text(), place) == NULL) fail_msg("%s", drove_error_text());
+        assert_int_equal(drove__pieces_write(files[kind].spec, FILE_NAME, &opt), DROVE_E_DATA);
+        assert_int_equal(line_of("pieces_bad:"), at);
         assert_int_not_equal(access(FILE_NAME, F_OK), 0); /* whole, or not at all */
+    }
+}
+
+/* The file has a hole of 80 MiB. */
+static void a_line_without_an_end_is_told(void **state)
+{
+    (void)state;
+    drove_data *data;
+    write_text("pieces_hole", "1 1:2");
+    assert_int_equal(truncate("pieces_hole", 80 << 20), 0);
+    assert_int_equal(drove__pieces_sample("libsvm:pieces_hole", 40 << 20, &data), DROVE_E_DATA);
+    assert_null(data);
+    assert_non_null(strstr(drove_error_text(), "expected lines of at most 67108864 bytes"));
+    assert_int_equal(line_of("pieces_hole:"), 1);
+    assert_int_equal(unlink("pieces_hole"), 0);
+}
+
+/* A class that the given data have not, in a piece that begins at the named line. */
+static void rows_unlike_the_given_are_told(void **state)
+{
+    (void)state;
+    for (int has_header = 0; has_header <= 1; has_header++) {
+        const char *spec =
+            has_header ? "table:pieces_like.csv?label=y" : "table:pieces_like.csv?label=2";
+        FILE *f = fopen("pieces_like.csv", "w");
+        fprintf(f, "%s1,a\n2,b\n", has_header ? "x,y\n" : "");
+        fclose(f);
+        drove_data *like = open_data(spec);
+        f = fopen("pieces_like.csv", "w");
+        if (has_header) fprintf(f, "x,y\n");
+        for (int i = 0; i < 2000; i++) fprintf(f, "%d,%s\n", i % 7, i == 1711 ? "z" : "a");
+        fclose(f);
+        const drove_pieces_options opt = {.piece_bytes = 1000, .like = like->storage};
+        (void)unlink(FILE_NAME);
+        assert_int_equal(drove__pieces_write(spec, FILE_NAME, &opt), DROVE_E_SHAPE);
+        assert_int_equal(line_of("rows from line "), 1 + has_header + 1711 / 250 * 250);
+        assert_int_equal(line_of("row "), 1 + 1711 % 250);
+        drove_data_destroy(like);
     }
 }
 
@@ -214,6 +272,8 @@ int main(void)
         cmocka_unit_test(declared_features_are_the_same),
         cmocka_unit_test(late_values_are_told),
         cmocka_unit_test(errors_name_lines_of_the_file),
+        cmocka_unit_test(a_line_without_an_end_is_told),
+        cmocka_unit_test(rows_unlike_the_given_are_told),
         cmocka_unit_test(generated_rows_are_the_same),
         cmocka_unit_test(samples_are_spread),
     };

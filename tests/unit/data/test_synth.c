@@ -7,9 +7,11 @@
  */
 #include "support.h"
 
+#include "base/available.h"
 #include "base/rng.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -293,6 +295,28 @@ static void test_refusals(void **state)
     expect_refusal("synth", NULL, DROVE_E_ARG, NULL);
 }
 
+/* More than any machine has: what is stored, and 12 bytes of a row for its class and its number. */
+static void test_too_much_is_told(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *spec, *name;
+        double bytes;
+    } cases[] = {
+        {"synth:logistic?n=4000000000&d=2000000000", "logistic", 4e9 * (4 * 2e9 + 12)},
+        {"synth:logistic?n=4000000000&d=2000000000&density=0.0625", "logistic",
+         4e9 * (8 * 125e6 + 12)},
+        {"synth:images?n=4000000000&size=4096", "images", 4e9 * (3.0 * 4096 * 4096 + 12)},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[200];
+        snprintf(text, sizeof text, "these data need %.1f GiB, this machine has %.1f GiB",
+                 cases[i].bytes / (1024.0 * 1024.0 * 1024.0),
+                 (double)drove__memory_most() / (1024.0 * 1024.0 * 1024.0));
+        expect_refusal(cases[i].spec, NULL, DROVE_E_ARG, text, cases[i].name, NULL);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -305,6 +329,7 @@ int main(void)
         cmocka_unit_test(test_logistic_model),
         cmocka_unit_test(test_logistic_density),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_too_much_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -231,6 +231,48 @@ static void updates_are_counted_as_the_method_counts(void **state)
     }
 }
 
+enum { CALLS = 9, STEPS = 2 };
+
+typedef struct tally {
+    unsigned n_updated[3], n_failed[3];
+} tally;
+
+static void step_and_count(rig *r, unsigned worker, void *arg)
+{
+    tally *found = arg;
+    for (unsigned i = 0; i < CALLS; i++) {
+        drove_publish_info info = {.updated = 7};
+        (void)r->sync->ops->live(r->sync, worker);
+        found->n_failed[worker] +=
+            r->sync->ops->live_done(r->sync, worker, STEPS, &info) != DROVE_OK;
+        found->n_updated[worker] += info.updated;
+    }
+}
+
+/* Where all meet, the steps of one worker are those of all, and it alone says so; an odd number of
+ * workers tells it from the others. */
+static void a_round_is_counted_once(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < DROVE_COUNT(all); i++) {
+        rig r;
+        tally found = {{0}, {0}};
+        rig_options o = options(all[i], "4");
+        o.n_workers = 3;
+        rig_init(&r, o);
+        const bool has_rounds = r.sync->batches_per_update > 1;
+        assert_int_equal(has_rounds, strncmp(all[i]->name, "easgd-async", 11) != 0 &&
+                                         strcmp(all[i]->name, "easgd-hogwild") != 0);
+        run_workers(&r, step_and_count, &found);
+        for (unsigned w = 0; w < 3; w++) {
+            assert_int_equal(found.n_failed[w], 0);
+            assert_int_equal(found.n_updated[w], has_rounds && w > 0 ? 0 : CALLS);
+        }
+        assert_int_equal(atomic_load(&r.sync->published), CALLS * STEPS * (has_rounds ? 1 : 3));
+        rig_fini(&r);
+    }
+}
+
 /* Saved between two exchanges: each worker goes on with its own words, and meets when it would
  * have. */
 static void a_saved_turn_goes_on(void **state)
@@ -296,6 +338,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_are_lent_by_live_alone),
         cmocka_unit_test(updates_are_counted_as_the_method_counts),
+        cmocka_unit_test(a_round_is_counted_once),
         cmocka_unit_test(a_saved_turn_goes_on),
         cmocka_unit_test(local_steps_meet_in_their_mean),
         cmocka_unit_test(elastic_steps_are_pulled),

@@ -1,12 +1,10 @@
 /* Memory that runs out while low-precision workers that exchange are made: at every allocation the
  * error says so, nothing is made and nothing stays. */
-#include "support/strategies.h"
-
 #include "elastic/elastic.h"
 
-#include "support/no_memory.h"
+#include "support/strategy_memory.h"
 
-enum { N = 32, P = 2, MOST_CALLS = 10000 };
+enum { N = 32, P = 2 };
 
 static const drove_layout layout = {.number = DROVE_I8, .n_numbers = 64, .tail = 16};
 
@@ -28,7 +26,6 @@ static void walk(const drove_sync_ops *ops)
 {
     static uint32_t words[N];
     rig r; /* with an optim and a spec to borrow */
-    unsigned long n = 1;
     rig_init(&r, (rig_options){.variant = "mutex", .n = N, .n_workers = P});
     const drove_sync_options opt = {.n_workers = P,
                                     .optim = r.optim,
@@ -37,19 +34,7 @@ static void walk(const drove_sync_ops *ops)
                                     .convert = &convert,
                                     .period = "2"};
     const drove_params start = {.words = words};
-    for (bool has_failed = true; has_failed && n < MOST_CALLS; n++) {
-        drove_sync *s = NULL;
-        no_memory_begin(n);
-        const drove_status status = drove__sync_create(ops, &opt, &start, &s);
-        has_failed = no_memory_end();
-        if (status != (has_failed ? DROVE_E_NOMEM : DROVE_OK) || has_failed != (s == NULL))
-            fail_msg("%s, allocation %lu: status %d: %s", ops->name, n, status, drove_error_text());
-        drove__sync_destroy(s);
-        if (no_memory_live() != 0)
-            fail_msg("%s, allocation %lu: %zu pieces of memory stay", ops->name, n,
-                     no_memory_live());
-    }
-    assert_in_range(n, 6, MOST_CALLS - 1);
+    strategy_memory_walk(ops, ops->name, &opt, &start);
     rig_fini(&r);
 }
 

@@ -355,6 +355,32 @@ static void a_host_finds_a_silent_worker(void **state)
     close_rig(&r);
 }
 
+static drove_status create_slowly(const drove_engine_options *opt, drove_engine **out)
+{
+    const drove_clock *c = &time_.clock;
+    c->sleep_until(c->context, drove__clock_now(c) + 3 * TIMEOUT_S * (uint64_t)SECOND);
+    return create(opt, out);
+}
+
+/* There are no batches yet: nobody is silent, however long that takes. */
+static void workers_take_their_time_to_begin(void **state)
+{
+    (void)state;
+    rig r;
+    drove_engine_ops slow = steady;
+    slow.create = create_slowly;
+    atomic_store(&hang_from, UINT64_MAX);
+    open_rig_to_start(&r, &drove__source_claimed);
+    for (unsigned i = 0; i < WORKERS; i++) r.worker[i].engine_ops = &slow;
+    assert_int_equal(r.loop.host->ops->start(r.loop.host), DROVE_OK);
+    assert_int_equal(drove__clock_now(&time_.clock) - START_NS, 3 * TIMEOUT_S * (uint64_t)SECOND);
+    assert_int_equal(r.loop.host->ops->n_left(r.loop.host), WORKERS);
+    assert_true(train(&r, 40, UINT64_MAX));
+    assert_int_equal(r.loop.host->ops->status(r.loop.host), DROVE_OK);
+    for (unsigned i = 0; i < WORKERS; i++) assert_int_equal(r.worker[i].trace.steps, 20);
+    close_rig(&r);
+}
+
 static unsigned n_leaves, who_left;
 static char why_left[DROVE_ERROR_TEXT_SIZE];
 
@@ -531,6 +557,7 @@ int main(void)
         cmocka_unit_test(training_takes_virtual_time),
         cmocka_unit_test(waiting_ends_at_its_deadline),
         cmocka_unit_test(a_host_finds_a_silent_worker),
+        cmocka_unit_test(workers_take_their_time_to_begin),
         cmocka_unit_test(a_source_is_told_of_a_silent_worker),
         cmocka_unit_test(a_silent_worker_waits_for_its_source),
         cmocka_unit_test(a_worker_that_cannot_begin_fails_the_start),

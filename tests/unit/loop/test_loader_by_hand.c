@@ -1,5 +1,7 @@
 /* Batches that are loaded ahead, one call after the other, on a clock that counts its readings and
- * can hold the loading thread: which slots are free, what is loaded first, and how long it took. */
+ * can hold the loading thread: which slots are free, what is loaded first, and how long it took.
+ * The linker puts the functions below in the place of pthread_mutex_lock and pthread_mutex_unlock
+ * (tests/CMakeLists.txt): each thread unlocks what it has locked, once, and nothing else. */
 #include "base/cpu.h"
 #include "base/mem.h"
 #include "engine/gather.h"
@@ -15,6 +17,50 @@
 #include <cmocka.h>
 
 enum { WORKERS = 3, MOST_ROWS = 8, TICK_NS = 1000 };
+
+/* ---- locks ---- */
+
+enum { MOST_HELD = 4 };
+
+static _Thread_local const pthread_mutex_t *held[MOST_HELD];
+static _Thread_local unsigned n_held;
+static _Atomic int n_locked;     /* by all threads */
+static _Atomic unsigned n_wrong; /* locked twice, or unlocked or waited with without being held */
+
+int __wrap_pthread_mutex_lock(pthread_mutex_t *lock);
+int __real_pthread_mutex_lock(pthread_mutex_t *lock);
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *lock);
+int __real_pthread_mutex_unlock(pthread_mutex_t *lock);
+
+static unsigned find_held(const pthread_mutex_t *lock)
+{
+    unsigned i = 0;
+    while (i < n_held && held[i] != lock) i++;
+    return i;
+}
+
+int __wrap_pthread_mutex_lock(pthread_mutex_t *lock)
+{
+    if (find_held(lock) < n_held || n_held == MOST_HELD) {
+        atomic_fetch_add(&n_wrong, 1);
+        return 0; /* it would wait for itself */
+    }
+    held[n_held++] = lock;
+    atomic_fetch_add(&n_locked, 1);
+    return __real_pthread_mutex_lock(lock);
+}
+
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *lock)
+{
+    const unsigned i = find_held(lock);
+    if (i == n_held) {
+        atomic_fetch_add(&n_wrong, 1);
+        return 0; /* it may be another thread's */
+    }
+    held[i] = held[--n_held];
+    atomic_fetch_sub(&n_locked, 1);
+    return __real_pthread_mutex_unlock(lock);
+}
 
 /* ---- the clock: each reading is a microsecond after the one before ---- */
 
@@ -34,7 +80,7 @@ static uint64_t read_time(void *context)
 static bool cond_wait(void *context, pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t until_ns)
 {
     (void)context;
-    assert_true(until_ns == UINT64_MAX);
+    if (until_ns != UINT64_MAX || find_held(lock) == n_held) atomic_fetch_add(&n_wrong, 1);
     (void)pthread_cond_wait(cond, lock);
     return true;
 }
@@ -72,6 +118,8 @@ static void close_rig(rig *r)
 {
     drove__loader_destroy(r->loader);
     drove_data_destroy(r->data);
+    assert_int_equal(atomic_load(&n_locked), 0);
+    assert_int_equal(atomic_load(&n_wrong), 0);
 }
 
 /* Batch n has n % 8 + 1 rows: n, n + 3, n + 6 ... */

@@ -1,6 +1,6 @@
 /* Workers that are processes, whose engine does what the test says: computes, ends, is killed,
  * spins, sleeps or stops.  What the parent makes of it: who is lost, why, and whether the run goes
- * on. */
+ * on; also where /proc is hidden, by a function in the place of fopen (tests/CMakeLists.txt). */
 #include "base/cpu.h"
 #include "loop/host.h"
 #include "loop/sources.h"
@@ -55,6 +55,20 @@ typedef struct rig { /* in memory that all processes share */
 } rig;
 
 static rig *now_open;
+
+/* ---- states and times of processes ---- */
+
+static bool hides_proc;
+
+FILE *__wrap_fopen(const char *path, const char *how);
+FILE *__real_fopen(const char *path, const char *how);
+
+FILE *__wrap_fopen(const char *path, const char *how)
+{
+    unsigned id;
+    if (hides_proc && sscanf(path, "/proc/%u/", &id) == 1) return NULL;
+    return __real_fopen(path, how);
+}
 
 /* ---- what a child does ---- */
 
@@ -470,23 +484,29 @@ static void errors_of_workers_are_theirs(void **state)
 }
 
 /* Before the run there is no strategy to go on with: in time a stopped one counts at once, one that
- * sleeps ten times as long, and one that computes never. */
+ * sleeps, or whose state is hidden, ten times as long, and one that computes never. */
 static void a_run_does_not_begin_without_all(void **state)
 {
     (void)state;
     static const struct {
         behaviour what;
+        bool hides_proc;
         double least, below; /* seconds that it does nothing; 0: it ends */
-    } cases[] = {{END_WITH_3, 0.0, 0.0}, {STOP, 1.0, 10.0}, {SLEEP, 10.0, 20.0}};
+    } cases[] = {{END_WITH_3, false, 0.0, 0.0},
+                 {STOP, false, 1.0, 10.0},
+                 {SLEEP, false, 10.0, 20.0},
+                 {STOP, true, 10.0, 20.0}};
     for (size_t i = 0; i < DROVE_COUNT(cases); i++) {
         rig *r = open_rig(WORKERS, 1.0);
         fast = 20;
+        hides_proc = cases[i].hides_proc;
         r->in_create[1] = cases[i].what;
         assert_int_equal(start(r), DROVE_E_SYSTEM);
         if (i > 0) expect_still(r, 1, cases[i].least, cases[i].below);
         else expect_reason(r, 1, "ended by itself with status 3");
         expect_failed(r, 1, r->loop.host->ops->lost(r->loop.host, 1), "before the run began");
         close_rig(r);
+        hides_proc = false;
     }
 }
 
@@ -505,21 +525,25 @@ static void watch_until_one_is_lost(rig *r)
     while (r->n_said == 0) assert_false(h->ops->wait(h, drove__clock_now(&fast_clock) + MS));
 }
 
-/* One that sleeps may wait for its turn while the other one goes on: for as many timeouts as there
- * are workers. */
+/* One that sleeps, or whose state is hidden, may wait for its turn while the other one goes on: for
+ * as many timeouts as there are workers. */
 static void a_sleeper_is_given_time(void **state)
 {
     (void)state;
-    rig *r = open_rig(2, 0.5);
-    r->in_batch[1] = SLEEP;
-    assert_int_equal(start(r), DROVE_OK);
-    begin_all(r);
-    watch_until_one_is_lost(r);
-    r->source.ops->halt(&r->source);
-    assert_true(r->loop.host->ops->wait(r->loop.host, UINT64_MAX));
-    expect_still(r, 1, 1.0, 10.0);
-    expect_lost(r, 1, r->loop.host->ops->lost(r->loop.host, 1), "the step that it was making");
-    close_rig(r);
+    for (int hides = 0; hides <= 1; hides++) {
+        rig *r = open_rig(2, 0.5);
+        r->in_batch[1] = hides ? STOP : SLEEP;
+        hides_proc = hides != 0;
+        assert_int_equal(start(r), DROVE_OK);
+        begin_all(r);
+        watch_until_one_is_lost(r);
+        r->source.ops->halt(&r->source);
+        assert_true(r->loop.host->ops->wait(r->loop.host, UINT64_MAX));
+        expect_still(r, 1, 1.0, 10.0);
+        expect_lost(r, 1, r->loop.host->ops->lost(r->loop.host, 1), "the step that it was making");
+        close_rig(r);
+        hides_proc = false;
+    }
 }
 
 /* Of those that are silent a stopped one is the first to be suspected, then one that spins; of
@@ -579,6 +603,7 @@ static void who_does_not_park_is_ended(void **state)
 
 int main(void)
 {
+    (void)alarm(150); /* ends a start that waits for ever for a worker */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(processes_train),
         cmocka_unit_test(waiting_ends_at_its_deadline),

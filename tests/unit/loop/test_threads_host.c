@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "support/no_memory.h"
+
 enum { WORKERS = 5, FIRST = 1, HERE = 4, BEHIND = 16 };
 
 static unsigned admitted[2 * WORKERS], n_admitted, n_begun;
@@ -48,7 +50,7 @@ typedef struct rig {
     char on; /* only its address is used */
 } rig;
 
-static void open_rig(rig *r, unsigned first, unsigned n_here)
+static void lay_out(rig *r, unsigned first, unsigned n_here)
 {
     memset(r, 0, sizeof *r);
     r->plan = (drove_plan){.n_workers = WORKERS, .first_here = first, .n_here = n_here};
@@ -58,6 +60,11 @@ static void open_rig(rig *r, unsigned first, unsigned n_here)
     r->loop.worker = r->worker;
     r->loop.host = &r->host;
     r->host = (drove_host){.ops = &drove__host_threads, .loop = &r->loop};
+}
+
+static void open_rig(rig *r, unsigned first, unsigned n_here)
+{
+    lay_out(r, first, n_here);
     assert_int_equal(r->host.ops->init(&r->host), DROVE_OK);
     n_admitted = n_begun = 0;
 }
@@ -104,12 +111,32 @@ static void evaluations_take_no_virtual_time(void **state)
     r.host.ops->fini(&r.host);
 }
 
+/* Each allocation of a host fails in turn, and then none. */
+static void no_memory_stays(void **state)
+{
+    (void)state;
+    unsigned long n = 1;
+    if (!no_memory_works()) skip();
+    for (bool has_failed = true; has_failed; n++) {
+        rig r;
+        lay_out(&r, FIRST, HERE);
+        no_memory_begin(n);
+        const drove_status status = r.host.ops->init(&r.host);
+        has_failed = no_memory_end();
+        assert_int_equal(status, has_failed ? DROVE_E_NOMEM : DROVE_OK);
+        r.host.ops->fini(&r.host); /* also where there is nothing at all */
+        assert_int_equal(no_memory_live(), 0);
+    }
+    assert_int_equal(n, 5 + 2); /* the host and four arrays; then one that all had */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(those_here_take_part),
         cmocka_unit_test(silent_ones_do_not),
         cmocka_unit_test(evaluations_take_no_virtual_time),
+        cmocka_unit_test(no_memory_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

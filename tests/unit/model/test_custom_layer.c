@@ -4,6 +4,7 @@
 #include "model/custom.h"
 
 #include "base/mem.h"
+#include "model/graph_keys.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -123,11 +124,33 @@ static void derivatives_are_written_or_added(void **state)
     assert_true(r.dx[0] == 100.0f);
 }
 
+/* Two layers of the program's own, found by their names beside drove's. */
+static void each_is_found_by_its_name(void **state)
+{
+    (void)state;
+    drove_custom custom = {.n_layers = 2, .layer_name = {"twice", "thrice"}};
+    const drove_layer_ops *found = NULL;
+    drove_kinds *kinds;
+    for (unsigned i = 0; i < 2; i++)
+        custom.layer[i] = (drove_custom_layer){.forward = twice, .backward = twice_back};
+    assert_int_equal(drove__kinds_create(&custom, &kinds), DROVE_OK);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(drove__graph_find_kind(custom.layer_name[i], kinds, &found), DROVE_OK);
+        assert_ptr_equal(found, &kinds->layer[i]);
+    }
+    assert_int_equal(drove__graph_find_kind("dense", kinds, &found), DROVE_OK);
+    assert_string_equal(found->name, "dense");
+    assert_int_equal(drove__graph_find_kind("thrise", kinds, &found), DROVE_E_ARG);
+    assert_non_null(strstr(drove_error_text(), "did you mean \"thrice\""));
+    drove__kinds_release(kinds);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_failure_is_the_outcome_of_the_pass),
         cmocka_unit_test(derivatives_are_written_or_added),
+        cmocka_unit_test(each_is_found_by_its_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -308,12 +308,6 @@ typedef struct taken {
     size_t n[MOST_LAYERS], n_pieces[MOST_LAYERS];
 } taken;
 
-static void leave(void *context, const drove_rounded *of, const float *x, float *to, size_t n,
-                  uint32_t largest, drovek_planes *planes)
-{
-    (void)context, (void)of, (void)x, (void)to, (void)n, (void)largest, (void)planes;
-}
-
 /* Pieces follow each other; what is in their memory afterwards is nobody's. */
 static void take(void *context, size_t layer, size_t first, float *g, size_t n)
 {
@@ -349,12 +343,8 @@ static void pieces_of_a_gradient_are_the_whole(void **state)
         for (size_t i = 0; i < f.model->layer[0].n_w; i++)
             pieces[f.model->layer[0].w_offset + i] = NAN;
         taken t = {.model = f.model, .g = pieces};
-        const drove_round round = {
-            .values = leave, .derivatives = leave, .gradient = take, .context = &t};
-        const drove_pass_options pass = {
-            .model = f.model, .kernels = &k, .max_rows = f.n_rows, .trains = true, .round = &round};
-        drove__pass_fini(&f.pass);
-        assert_int_equal(drove__pass_create(&pass, &f.pass), DROVE_OK);
+        const drove_taker taker = {.gradient = take, .context = &t};
+        f.pass.taker = &taker;
         (void)fixture_gradient(&f, &k, &f.dense, false);
         for (size_t l = 0; l < f.model->n_layers; l++)
             assert_int_equal(t.n[l], f.model->layer[l].n_w);

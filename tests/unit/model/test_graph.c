@@ -449,6 +449,42 @@ static void sizes_without_bounds_are_refused(void **state)
     drove__graph_fini(&g);
 }
 
+/* A convolution of an image [c][side][side] with square windows, of which each size is small. */
+static void products_of_several_sizes_are_refused(void **state)
+{
+    (void)state;
+    enum { K = 1024, M = K * K };
+    static const struct {
+        size_t c, side, window, n_out;
+        drove_status status;
+        const char *text; /* DROVE_OK: NULL */
+    } cases[] = {
+        {1, 32 * K, 1, M, DROVE_OK, NULL},
+        {1, 32 * K, 1, 16 * M, DROVE_E_ARG,
+         "model net: layer \"c\": the layer is too large"}, /* 2^54 outputs */
+        {16 * M, K, K, 8, DROVE_OK, NULL},
+        {16 * M, K, K, 16 * M, DROVE_E_ARG,
+         "model net: layer \"c\": the layer is too large"}, /* 2^68 weights */
+        {M, M, 1, 1, DROVE_E_SHAPE,
+         "model net: images of 1048576 x 1048576 x 1048576 do not have "
+         "1152921504606846976 numbers"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const size_t side = cases[i].side;
+        const drove_model_io io = {.n_features = cases[i].c * side * side,
+                                   .n_classes = 2,
+                                   .image = {cases[i].c, side, side}};
+        drove_graph g;
+        drove__graph_init(&g, "net");
+        drove_node *c = add(&g, &drove__layer_convolution, "c", NULL);
+        c->opt.n_out = cases[i].n_out;
+        c->opt.window.kh = c->opt.window.kw = cases[i].window;
+        add(&g, &drove__layer_dense, "d", NULL);
+        if (cases[i].status == DROVE_OK) drove__model_destroy(build(&g, &io));
+        else refuse(&g, &io, cases[i].status, cases[i].text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -465,6 +501,7 @@ int main(void)
         cmocka_unit_test(outputs_without_use_are_told),
         cmocka_unit_test(shapes_that_do_not_match_are_told),
         cmocka_unit_test(sizes_without_bounds_are_refused),
+        cmocka_unit_test(products_of_several_sizes_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

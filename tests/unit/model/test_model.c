@@ -70,6 +70,25 @@ static void the_data_choose_outputs_and_loss(void **state)
     }
 }
 
+/* What lies behind the end of a name is not read; one activation and loss are usual, too. */
+static void nothing_is_the_usual(void **state)
+{
+    (void)state;
+    static const char behind[] = "\0mlp:5";
+    const char *const empty[] = {"", behind};
+    for (size_t i = 0; i < DROVE_COUNT(empty); i++) {
+        drove_model *m;
+        assert_int_equal(drove__model_create(empty[i], empty[i], empty[i], &digits, &m), DROVE_OK);
+        assert_string_equal(m->spec, "mlp:128,128,128");
+        assert_int_equal(m->n_layers, 4);
+        assert_int_equal(m->n_weights, 134794);
+        for (size_t l = 0; l < 4; l++)
+            assert_int_equal(m->layer[l].act, l < 3 ? DROVEK_RELU : DROVEK_LINEAR);
+        assert_string_equal(m->loss->name, "softmax");
+        drove__model_destroy(m);
+    }
+}
+
 static void wrong_options_are_refused(void **state)
 {
     (void)state;
@@ -84,6 +103,7 @@ static void wrong_options_are_refused(void **state)
     } rows[] = {
         {"mpl:10", "relu", "", &digits, DROVE_E_ARG, "did you mean \"mlp\""},
         {"xyzzy", "relu", "", &digits, DROVE_E_ARG, "mlp, logistic, linear, svm"},
+        {"m", "relu", "", &digits, DROVE_E_ARG, "mlp, logistic, linear, svm"},
         {"mlp", "relu", "", &digits, DROVE_E_ARG, "mlp:128,128"},
         {"mlp:0", "relu", "", &digits, DROVE_E_ARG, "0"},
         {"mlp:12x", "relu", "", &digits, DROVE_E_ARG, "12x"},
@@ -279,6 +299,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_thesis_network_has_its_size),
         cmocka_unit_test(the_data_choose_outputs_and_loss),
+        cmocka_unit_test(nothing_is_the_usual),
         cmocka_unit_test(wrong_options_are_refused),
         cmocka_unit_test(initial_values_have_their_distribution),
         cmocka_unit_test(initial_values_follow_the_seed),

@@ -1,6 +1,7 @@
 /* Parts of a model that others ask for: a layer's part of theta, what is linear, predictions and
  * statistics of a pass, the memory of a pass, the parameters that a file gives. */
 #include "model/graph.h"
+#include "model/layer.h"
 #include "model/loss.h"
 #include "model/model.h"
 
@@ -177,6 +178,25 @@ static void a_pass_takes_what_it_said(void **state)
         assert_true(n_bytes >= n_floats * sizeof(float)); /* the outputs at least */
         drove__pass_fini(&pass);
         drove__model_destroy(m);
+    }
+}
+
+/* A dense layer needs memory for the bias gradients of each part, where there are several, and, of
+ * a layer without a bias, for biases of 0 too; rows of 16 floats. */
+static void a_dense_layer_takes_memory_for_parts(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned n_parts;
+        bool has_bias;
+        size_t n_rows;
+    } known[] = {{0, true, 0},  {1, true, 0},  {2, true, 2},  {3, true, 3},
+                 {0, false, 2}, {1, false, 2}, {2, false, 3}, {3, false, 4}};
+    for (size_t i = 0; i < DROVE_COUNT(known); i++) {
+        const drove_layer l = {.n_in = 5, .n_out = 17, .n_b = known[i].has_bias ? 17 : 0};
+        const drove_pass_options opt = {.n_parts = known[i].n_parts};
+        assert_int_equal(drove__layer_dense.scratch_bytes(&opt, &l),
+                         known[i].n_rows * 32 * sizeof(float));
     }
 }
 
@@ -369,6 +389,7 @@ int main(void)
         cmocka_unit_test(the_main_head_predicts),
         cmocka_unit_test(statistics_are_added_by_their_share),
         cmocka_unit_test(a_pass_takes_what_it_said),
+        cmocka_unit_test(a_dense_layer_takes_memory_for_parts),
         cmocka_unit_test(a_pass_without_bounds_is_not_counted),
         cmocka_unit_test(values_of_a_file_are_the_first_parameters),
         cmocka_unit_test(a_single_output_has_its_bias),

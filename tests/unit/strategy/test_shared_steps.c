@@ -283,6 +283,14 @@ static void a_sparse_step_touches_what_it_covers(void **state)
     assert_int_equal(n_notes, 2);
     assert_true(notes[0].number == 64.0 && notes[0].taken_ns == 48.0);
     drove__optim_destroy(optim);
+
+    static const drove_span two = {PIECE - 1, 2}; /* one number of a piece, and of the next */
+    begin(&s, &kernels, "sgd", &optim);
+    step.span = &two;
+    step_virtually(&s, &step, 0, pieces);
+    assert_int_equal(n_notes, 4);
+    assert_true(notes[0].number == 4.0 && notes[2].number == 4.0);
+    drove__optim_destroy(optim);
 }
 
 /* The state lies behind the parameters, and is covered by the same spans: there alone what the

@@ -106,6 +106,8 @@ static void tables_are_complete(void **state)
         assert_true(ops->acquire && ops->release && ops->publish && ops->peek && ops->restore &&
                     ops->init && ops->fini);
         assert_true((ops->live == NULL) == (ops->live_done == NULL));
+        const unsigned words = ops->needs & (DROVE_SYNC_TYPED | DROVE_SYNC_OWN_STATE);
+        assert_true((ops->next_step != NULL) == (words == DROVE_SYNC_TYPED));
         assert_true(ops->not_procs == NULL || ops->not_procs[0] != '\0');
         assert_true(ops->not_ranks == NULL || ops->not_ranks[0] != '\0');
         if (ops->over_ranks == NULL) continue;
@@ -167,6 +169,44 @@ static void steps_in_place_know_their_staleness(void **state)
         }
         rig_fini(&r);
     }
+}
+
+static unsigned n_lending;
+
+/* By one worker, of every row that lends its parameters: what it says of them is one update made of
+ * so many steps, and nothing else. */
+static void steps_in_place_are_reported(const drove_sync_ops *ops, const char *variant)
+{
+    const rig_options o = {.variant = variant, .ops = ops};
+    uint64_t n = 0;
+    rig r;
+    rig_init(&r, o);
+    const bool lends = r.sync->ops->live != NULL && (r.sync->needs & DROVE_SYNC_SPREAD) == 0;
+    for (uint64_t n_steps = 5; lends && n_steps > 0; n_steps--) {
+        drove_publish_info info;
+        memset(&info, 0xff, sizeof info);
+        assert_non_null(r.sync->ops->live(r.sync, 0).theta);
+        if (r.sync->ops->next_step != NULL)
+            assert_int_equal(r.sync->ops->next_step(r.sync, 0), n + 1);
+        assert_int_equal(r.sync->ops->live_done(r.sync, 0, n_steps, &info), DROVE_OK);
+        assert_int_equal(atomic_load(&r.sync->published), n += n_steps);
+        const uint64_t zero = info.staleness | info.wait_ns | info.backoff_ns | info.exchange_ns |
+                              info.accumulate_ns | info.update_ns | info.broadcast_ns |
+                              info.centre_ns | info.hidden_ns | info.bytes | info.messages |
+                              info.retried | info.dropped | info.is_early;
+        if (zero != 0 || info.distance != 0.0 || info.attempts != 1 || info.updated != 1)
+            fail_msg("%s: %u attempts, %u updates, or another field is not 0", variant,
+                     info.attempts, info.updated);
+    }
+    rig_fini(&r);
+    if (lends) n_lending++;
+}
+
+static void all_report_steps_in_place(void **state)
+{
+    (void)state;
+    for_each_variant(steps_in_place_are_reported);
+    assert_in_range(n_lending, 7, 64);
 }
 
 static void starts_with_theta_and_zero_state(const drove_sync_ops *ops, const char *variant)
@@ -300,6 +340,7 @@ int main(void)
         cmocka_unit_test(tables_are_complete),
         cmocka_unit_test(variants_of_hogwild_differ),
         cmocka_unit_test(steps_in_place_know_their_staleness),
+        cmocka_unit_test(all_report_steps_in_place),
         cmocka_unit_test(all_start_with_theta_and_zero_state),
         cmocka_unit_test(all_restore_theta_and_state),
         cmocka_unit_test(bare_name_and_no_options_do),

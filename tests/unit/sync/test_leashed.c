@@ -3,7 +3,7 @@
 #include "sync/leashed.h"
 #include "support/strategies.h"
 
-enum { N = 32 };
+enum { N = 32, BEFORE = 2 }; /* parameters; steps before those of a test */
 
 /* ---- a rule that calls back in the middle of an attempt ---- */
 
@@ -92,6 +92,9 @@ static void bound_means_that_many_retries(void **state)
         rig r;
         drove_publish_info info;
         begin(&r, cases[c].variant, 2, other_publishes);
+        conflicts_left = 0;
+        for (unsigned i = 0; i < BEFORE; i++)
+            assert_int_equal(take_step(&r, 1, ones, 1.0f, NULL, NULL), DROVE_OK);
         conflicts_left = cases[c].conflicts;
         assert_int_equal(take_step(&r, 0, tens, 1.0f, NULL, &info), DROVE_OK);
         unsigned others = cases[c].conflicts - conflicts_left;
@@ -100,11 +103,33 @@ static void bound_means_that_many_retries(void **state)
         assert_int_equal(info.updated, !cases[c].dropped);
         /* What others published before the last attempt looked. */
         assert_int_equal(info.staleness, cases[c].attempts - 1);
-        float expected = -(float)others - (cases[c].dropped ? 0.0f : 10.0f);
+        /* The first attempt was made where the step lay; the last one's place is what it gets. */
+        assert_int_equal(info.retried, cases[c].attempts > 1 ? BEFORE + 1 : 0);
+        if (!cases[c].dropped) assert_int_equal(info.order, BEFORE + others);
+        float expected = -(float)(BEFORE + others) - (cases[c].dropped ? 0.0f : 10.0f);
         assert_all(r.sync->ops->peek(r.sync).theta, expected);
-        assert_quiet(&r, others + !cases[c].dropped);
+        assert_quiet(&r, BEFORE + others + !cases[c].dropped);
         rig_fini(&r);
     }
+}
+
+/* A step that lies elsewhere is added anew by each attempt: none changes its bits. */
+static void a_step_of_other_memory_is_not_changed(void **state)
+{
+    (void)state;
+    rig r;
+    drove_view view;
+    drove_publish_info info;
+    const drove_step step = {.value = tens, .eta = 1.0f};
+    begin(&r, "leashed:inf", 2, other_publishes);
+    conflicts_left = 2;
+    assert_int_equal(r.sync->ops->acquire(r.sync, 0, &view), DROVE_OK);
+    r.sync->ops->release(r.sync, 0);
+    assert_int_equal(r.sync->ops->publish(r.sync, 0, &step, &info), DROVE_OK);
+    assert_int_equal(info.attempts, 3);
+    assert_int_equal(info.retried, 0);
+    assert_int_equal(info.order, 2);
+    rig_fini(&r);
 }
 
 /* ---- consistency ---- */
@@ -318,6 +343,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bound_means_that_many_retries),
+        cmocka_unit_test(a_step_of_other_memory_is_not_changed),
         cmocka_unit_test(a_view_never_changes),
         cmocka_unit_test(worst_case_fits_the_pool),
         cmocka_unit_test(worst_case_with_kept_steps_fits),

@@ -263,6 +263,14 @@ static void noting_apply(const drove_rule *rule, const drovek_table *k, size_t n
     seen_t = t;
 }
 
+/* t is the number, and an engine that steps by itself is told the same. */
+static void numbered_step(rig *r, unsigned worker, uint64_t t)
+{
+    assert_int_equal(r->sync->ops->next_step(r->sync, worker), t);
+    step(r, worker, 1.0f);
+    assert_int_equal(seen_t, t);
+}
+
 static void steps_are_numbered_per_replica(void **state)
 {
     (void)state;
@@ -270,22 +278,17 @@ static void steps_are_numbered_per_replica(void **state)
     rig r;
     rig_init(&r, (rig_options){.variant = "replicas", .n_workers = 2, .hook = &noting});
     for (unsigned i = 1; i <= 6; i++) {
-        step(&r, 0, 1.0f);
-        assert_int_equal(seen_t, i);
+        numbered_step(&r, 0, i);
     }
-    step(&r, 1, 1.0f);
-    assert_int_equal(seen_t, 1);
+    numbered_step(&r, 1, 1);
     step(&r, 1, 1.0f);
     (void)r.sync->ops->peek(r.sync); /* 8 updates: 4 for each */
-    step(&r, 0, 1.0f);
-    assert_int_equal(seen_t, 5);
-    step(&r, 1, 1.0f);
-    assert_int_equal(seen_t, 5);
+    numbered_step(&r, 0, 5);
+    numbered_step(&r, 1, 5);
     float vector[N] = {0};
     assert_int_equal(drove__sync_restore(r.sync, 1000, &(drove_params){.theta = vector}, NULL),
                      DROVE_OK);
-    step(&r, 1, 1.0f);
-    assert_int_equal(seen_t, 501);
+    numbered_step(&r, 1, 501);
     rig_fini(&r);
 }
 
@@ -338,6 +341,32 @@ static void low_precision_parameters_meet(void **state)
     const float *tail = words;
     for (int i = 0; i < 64; i++) assert_int_equal(number[i], -2 * i);
     for (int i = 32; i < TYPED_N; i++) assert_true(tail[i] == 1.0f);
+    rig_fini(&r);
+}
+
+/* The floats behind the words are averaged when the workers are parked, as those behind floats. */
+static void state_behind_words_is_averaged(void **state)
+{
+    (void)state;
+    rig r;
+    rig_init(&r, (rig_options){.variant = "replicas?period=1&merge=sum",
+                               .rule = "adam",
+                               .n = TYPED_N,
+                               .n_workers = 2,
+                               .layout = &typed});
+    drove_sync *s = r.sync;
+    drove_publish_info info;
+    float *own[2];
+    assert_int_equal(s->n_vector, 3 * TYPED_N);
+    for (unsigned w = 0; w < 2; w++) {
+        own[w] = (float *)(void *)s->ops->live(s, w).words + TYPED_N;
+        for (unsigned i = 0; i < 2 * TYPED_N; i++) own[w][i] = (float)(i + 10 * w);
+        s->ops->live_done(s, w, 1, &info);
+        assert_true(own[w][7] == (float)(7 + 10 * w));
+    }
+    const float *mean = (const float *)(const void *)s->ops->peek(s).words + TYPED_N;
+    for (unsigned i = 0; i < 2 * TYPED_N; i++)
+        assert_true(mean[i] == (float)(i + 5) && own[0][i] == mean[i] && own[1][i] == mean[i]);
     rig_fini(&r);
 }
 
@@ -404,6 +433,7 @@ int main(void)
         cmocka_unit_test(steps_are_numbered_per_replica),
         cmocka_unit_test(restored_replicas_start_together),
         cmocka_unit_test(low_precision_parameters_meet),
+        cmocka_unit_test(state_behind_words_is_averaged),
         cmocka_unit_test(saturated_meetings_are_counted),
         cmocka_unit_test(averages_round_without_bias),
     };

@@ -216,6 +216,20 @@ static void spans_and_whole_gradients_mix(void **state)
 
 /* ---- saving an unfinished group ---- */
 
+/* More contributions than can be counted are refused. */
+static void refuse_too_many(rig *r, const drove_safetensors *saved)
+{
+    for (size_t i = 0; i < saved->n_tensors; i++) {
+        if (saved->tensor[i].type != DROVE_T_U64) continue;
+        uint64_t *n_pending = (void *)saved->tensor[i].bytes, before = *n_pending;
+        *n_pending = (uint64_t)UINT32_MAX + 1;
+        const drove_params vector = {.theta = r->sync->ops->peek(r->sync).theta};
+        assert_int_equal(drove__sync_restore(r->sync, 1, &vector, saved), DROVE_E_DATA);
+        assert_non_null(strstr(drove_error_text(), "4294967295 contributions, found 4294967296"));
+        *n_pending = before;
+    }
+}
+
 static void unfinished_group_is_saved(void **state)
 {
     (void)state;
@@ -250,6 +264,8 @@ static void unfinished_group_is_saved(void **state)
                      DROVE_OK);
     for (unsigned i = 0; i < 2; i++) assert_int_equal(contribute(&b, 1, 3.0f, 0.5f).updated, 0);
     assert_int_equal(contribute(&b, 1, 3.0f, 0.5f).updated, 1);
+
+    refuse_too_many(&b, &saved);
 
     /* A state of another model is refused. */
     for (size_t i = 0; i < saved.n_tensors; i++)

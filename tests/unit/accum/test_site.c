@@ -1,0 +1,125 @@
+/* Workers that accumulate in one of two processes, over a transport of the test: that a stop
+ * reaches the other process, and that a transport which fails is no device that says no. */
+#include "accum/accum.h"
+
+#include "cluster/transport.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { N = 64, WORKERS = 4, HERE = 2 };
+
+static unsigned n_stops, n_gathers;
+static bool fails;
+
+static void stop(drove_transport *t)
+{
+    (void)t;
+    n_stops++;
+}
+
+static drove_status gather(drove_transport *t, const void *mine, size_t each_bytes, void *all)
+{
+    n_gathers++;
+    for (unsigned i = 0; i < t->n_processes; i++)
+        memcpy((char *)all + i * each_bytes, mine, each_bytes);
+    return fails ? drove__fail(DROVE_E_SYSTEM, "nobody answers") : DROVE_OK;
+}
+
+static const drove_transport_ops ops = {.name = "told", .stop = stop, .gather = gather};
+
+typedef struct rig {
+    drovek_table kernels;
+    drove_optim *optim;
+    drove_spec spec;
+    drove_transport transport;
+    drove_sync *s;
+} rig;
+
+static drove_status open_rig(rig *r, const drove_sync_ops *row, const char *variant)
+{
+    static float theta[N];
+    memset(r, 0, sizeof *r);
+    n_stops = n_gathers = 0;
+    assert_int_equal(drovek_select(&r->kernels, 0, "ref"), DROVE_OK);
+    const drove_optim_options optim = {.rule = "sgd",
+                                       .schedule = "constant",
+                                       .lr = 0.5,
+                                       .n_params = N,
+                                       .n_workers = WORKERS,
+                                       .kernels = &r->kernels};
+    assert_int_equal(drove__optim_create(&optim, &r->optim), DROVE_OK);
+    assert_int_equal(drove__spec_parse(variant, &r->spec), DROVE_OK);
+    r->transport = (drove_transport){.ops = &ops,
+                                     .n_workers = WORKERS,
+                                     .n_processes = 2,
+                                     .n_here = HERE,
+                                     .kernels = &r->kernels};
+    const drove_sync_options opt = {
+        .spec = &r->spec, .n_workers = WORKERS, .optim = r->optim, .transport = &r->transport};
+    return drove__sync_create(row, &opt, &(drove_params){.theta = theta}, &r->s);
+}
+
+static void close_rig(rig *r)
+{
+    drove__sync_destroy(r->s);
+    drove__spec_fini(&r->spec);
+    drove__optim_destroy(r->optim);
+}
+
+static const struct {
+    const drove_sync_ops *row;
+    const char *variant;
+    bool asks; /* which devices keep parameters, when it is made */
+} methods[] = {{&drove__accum_accumulate, "accumulate", false},
+               {&drove__accum_accumulate, "accumulate:at-end", false},
+               {&drove__accum_tree, "tree", true}};
+
+static void a_stop_reaches_the_other_process(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < DROVE_COUNT(methods); i++) {
+        rig r;
+        assert_int_equal(open_rig(&r, methods[i].row, methods[i].variant), DROVE_OK);
+        assert_int_equal(n_gathers, methods[i].asks);
+        assert_int_equal(n_stops, 0);
+        r.s->ops->stop(r.s);
+        assert_int_equal(n_stops, 1);
+        assert_int_equal(atomic_load(&r.s->stopping), 1);
+        close_rig(&r);
+    }
+}
+
+static void a_transport_that_fails_is_told(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < DROVE_COUNT(methods); i++) {
+        rig r;
+        fails = true;
+        const drove_status status = open_rig(&r, methods[i].row, methods[i].variant);
+        assert_int_equal(status, methods[i].asks ? DROVE_E_SYSTEM : DROVE_OK);
+        if (status == DROVE_OK) {
+            n_gathers = 0;
+            assert_int_equal(r.s->ops->parked(r.s), DROVE_E_SYSTEM);
+            assert_int_equal(n_gathers, 1);
+        } else {
+            assert_null(r.s);
+        }
+        assert_string_equal(drove_error_text(), "nobody answers");
+        fails = false;
+        close_rig(&r);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_stop_reaches_the_other_process),
+        cmocka_unit_test(a_transport_that_fails_is_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,71 @@
+/* Memory of the methods that exchange: where it runs out while they are made, the error says so,
+ * nothing is made and nothing stays; nor does anything of what was made, and no worker writes
+ * behind it. */
+#include "unit/elastic/methods.h"
+
+#include "base/mem.h"
+#include "support/strategy_memory.h"
+
+enum { P = 3 };
+
+static const drove_span layers[] = {{0, 500}, {500, N - 500}};
+
+/* Messages of all parameters, or of those of a layer; sums as floats, or in fewer bits. */
+static void walk(const drove_sync_ops *ops)
+{
+    static float theta[N];
+    for (unsigned i = 0; i < 4; i++) {
+        rig_options o = options(ops, ops->variants[0], P);
+        rig r; /* with an optim and a spec to borrow */
+        o.rule = (ops->needs & DROVE_SYNC_MOMENTUM) != 0 ? "momentum" : "sgd";
+        o.part = i % 2 == 0 ? NULL : layers;
+        o.n_parts = i % 2 == 0 ? 0 : DROVE_COUNT(layers);
+        o.wire_format = i < 2 ? NULL : "C8s";
+        const drove_status status = rig_try(&r, o);
+        if (status == DROVE_OK) {
+            const drove_sync_options opt = {.spec = &r.spec,
+                                            .n_workers = P,
+                                            .optim = r.optim,
+                                            .seed = 1,
+                                            .part = o.part,
+                                            .n_parts = o.n_parts,
+                                            .by_layer = o.part != NULL,
+                                            .wire_format = o.wire_format};
+            strategy_memory_walk(ops, o.variant, &opt, &(drove_params){.theta = theta});
+        } else if (i == 0) {
+            fail_msg("%s: %s", ops->name, drove_error_text());
+        }
+        rig_fini(&r);
+    }
+}
+
+static void memory_that_runs_out_leaves_nothing(void **state)
+{
+    (void)state;
+    if (!no_memory_works()) skip();
+    for_each_method(walk);
+}
+
+/* 8: a list of pointers to each fills a cache line, so what is behind it lies behind the memory. */
+static void step(const drove_sync_ops *ops)
+{
+    static const unsigned n_workers[] = {1, 2, 3, 4, 5, 8};
+    for (const char *const *v = ops->variants; *v != NULL; v++)
+        for (size_t i = 0; i < DROVE_COUNT(n_workers); i++)
+            strategy_memory_steps(ops, *v, n_workers[i]);
+}
+
+static void steps_write_nothing_behind_their_memory(void **state)
+{
+    (void)state;
+    for_each_method(step);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory_that_runs_out_leaves_nothing),
+        cmocka_unit_test(steps_write_nothing_behind_their_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
