@@ -103,6 +103,9 @@ drove_status drove__writer_flush(drove_writer *w, const char **path);
 /* Makes the file appear; frees w even on failure.
  * Errors: DROVE_E_IO (also a full disk). */
 drove_status drove__writer_commit(drove_writer *w);
+/* The same of two files that belong together: after an error both are as before, unless its text
+ * says that they are written. */
+drove_status drove__writer_commit_both(drove_writer *first, drove_writer *second);
 void         drove__writer_abort(drove_writer *w); /* removes the temporary file; w may be NULL */
 
 /* rename(2), also where a server has done it and its answer was lost: NFS asks again then, and is

@@ -3,7 +3,8 @@
  * The content goes to a file without a name in the folder of NAME, which disappears with the
  * process however that ends; commit syncs it and names it NAME.tmp.PROCESS.COUNT.  Where the file
  * system has no such files it has that name from the start.  Commit then renames it to NAME and
- * syncs the folder, so that after a power cut NAME is the old or the new file.  All writes pass
+ * syncs the folder, so that after a power cut NAME is the old or the new file; of two files that
+ * belong together one may then be old and one new.  All writes pass
  * through put_bytes, which keeps the first error: an fprintf that failed long ago is still reported
  * with its reason.  A file in memory (base/memfile.h) has its new content from commit on.
  */
@@ -133,8 +134,14 @@ static int link_content(drove_writer *w)
     return is_done ? 0 : error;
 }
 
-/* By make_named or link_content, under a new name; skips leftovers of a killed process that had our
- * number.  0, or an errno. */
+/* A file of the old content gets the temporary name, too.  0, or an errno. */
+static int link_old(drove_writer *w)
+{
+    return link(w->path, w->temporary) == 0 ? 0 : errno;
+}
+
+/* By one of these three, under a new name; skips leftovers of a killed process that had our number.
+ * 0, or an errno. */
 static int name_temporary(drove_writer *w, int (*make)(drove_writer *w))
 {
     static atomic_uint count;
@@ -282,12 +289,18 @@ bool drove__rename(const char *from, const char *to)
     return is_done;
 }
 
-/* Gives the file its name, and makes that durable.  EINVAL: the file system cannot sync folders,
- * and nothing can be done. */
-static drove_status take_name(const drove_writer *w, int folder)
+static drove_status take_name(drove_writer *w)
 {
     if (!drove__rename(w->temporary, w->path))
         return drove__fail_errno(DROVE_E_IO, errno, "%s: cannot be replaced", w->path);
+    w->is_named = false;
+    return DROVE_OK;
+}
+
+/* Makes the file's new name durable.  EINVAL: the file system cannot sync folders, and nothing can
+ * be done. */
+static drove_status sync_name(const drove_writer *w, int folder)
+{
     if (fsync(folder) == 0 || errno == EINVAL) return DROVE_OK;
     return drove__fail_errno(DROVE_E_IO, errno,
                              "%s: is written, but its folder cannot be synced: a power cut may "
@@ -314,10 +327,67 @@ drove_status drove__writer_commit(drove_writer *w)
     int folder = -1;
     drove_status status = finish_content(w);
     if (status == DROVE_OK && w->temporary != NULL) status = open_folder(w, &folder);
-    if (status == DROVE_OK && w->temporary != NULL) status = take_name(w, folder);
+    if (status == DROVE_OK && w->temporary != NULL) status = take_name(w);
+    if (status == DROVE_OK && w->temporary != NULL) status = sync_name(w, folder);
     if (folder >= 0) close(folder);
-    if (status != DROVE_OK) drove__writer_abort(w); /* a temporary file that has its name is gone */
+    if (status != DROVE_OK) drove__writer_abort(w);
     else free_writer(w);
+    return status;
+}
+
+/* ---- two files that belong together ---- */
+
+/* Both contents have temporary names.  If the second file cannot have its name, the first has its
+ * old content back, or is gone as before; where the file system has no links it is gone. */
+static drove_status take_names(drove_writer *first, drove_writer *second)
+{
+    drove_writer old = {.path = first->path, .temporary = malloc(strlen(first->path) + NAME_EXTRA)};
+    if (old.temporary == NULL)
+        return drove__fail_nomem(first->path, strlen(first->path) + NAME_EXTRA);
+    (void)name_temporary(&old, link_old);
+    drove_status status = take_name(first);
+    if (status == DROVE_OK) {
+        status = take_name(second);
+        if (status != DROVE_OK && old.is_named) {
+            (void)drove__rename(old.temporary, old.path);
+            old.is_named = false; /* also if it could not be given back: it is not lost */
+        } else if (status != DROVE_OK) unlink(first->path);
+    }
+    if (old.is_named) unlink(old.temporary);
+    free(old.temporary);
+    return status;
+}
+
+static drove_status name_both(drove_writer *first, drove_writer *second)
+{
+    int folder[2] = {-1, -1};
+    drove_status status = open_folder(first, &folder[0]);
+    if (status == DROVE_OK) status = open_folder(second, &folder[1]);
+    if (status == DROVE_OK) status = take_names(first, second);
+    if (status == DROVE_OK) status = sync_name(first, folder[0]);
+    if (status == DROVE_OK) status = sync_name(second, folder[1]);
+    for (int i = 0; i < 2; i++)
+        if (folder[i] >= 0) close(folder[i]);
+    return status;
+}
+
+drove_status drove__writer_commit_both(drove_writer *first, drove_writer *second)
+{
+    const char *path;
+    drove_status status = drove__writer_flush(first, &path);
+    if (status == DROVE_OK) status = drove__writer_flush(second, &path);
+    const bool are_files = first->temporary != NULL && second->temporary != NULL;
+    if (status == DROVE_OK && !are_files) { /* devices, pipes or memory: nothing can be undone */
+        status = drove__writer_commit(first);
+        if (status == DROVE_OK) return drove__writer_commit(second);
+        drove__writer_abort(second);
+        return status;
+    }
+    if (status == DROVE_OK) status = finish_content(first);
+    if (status == DROVE_OK) status = finish_content(second);
+    if (status == DROVE_OK) status = name_both(first, second);
+    drove__writer_abort(first);
+    drove__writer_abort(second);
     return status;
 }
 

@@ -85,21 +85,3 @@ bool drove__export_names_are_numbers(const drove_storage *storage)
     }
     return storage->class_name != NULL;
 }
-
-drove_status drove__export_commit_pair(drove_writer *first, const char *first_path,
-                                       drove_writer *second)
-{
-    if (fflush(drove__writer_stream(second)) !=
-        0) { /* a full disk: before the first file appears */
-        drove__writer_abort(first);
-        return drove__writer_commit(second);
-    }
-    drove_status status = drove__writer_commit(first);
-    if (status != DROVE_OK) {
-        drove__writer_abort(second);
-        return status;
-    }
-    status = drove__writer_commit(second);
-    if (status != DROVE_OK) unlink(first_path);
-    return status;
-}

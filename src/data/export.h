@@ -23,8 +23,4 @@ void drove__export_number(FILE *stream, float value);
  * otherwise the class numbers from 0 on. */
 bool drove__export_names_are_numbers(const drove_storage *storage);
 
-/* Commits both files, or neither; frees both writers. */
-drove_status drove__export_commit_pair(drove_writer *first, const char *first_path,
-                                       drove_writer *second);
-
 #endif

@@ -528,7 +528,7 @@ static drove_status write_npy(const drove_data *data, const drove_spec *to)
     if (status == DROVE_OK) status = drove__writer_create(to->arg[1], &y);
     if (status == DROVE_OK) status = write_x(x, data, scaled);
     if (status == DROVE_OK) status = write_y(y, data);
-    if (status == DROVE_OK) return drove__export_commit_pair(x, to->arg[0], y);
+    if (status == DROVE_OK) return drove__writer_commit_both(x, y);
     drove__writer_abort(x);
     drove__writer_abort(y);
     return status;
