@@ -588,8 +588,25 @@ static drove_status place(void *context, drove_safetensors *st)
     return DROVE_OK;
 }
 
+/* Of a file without checksums, whose numbers nothing else protects. */
+static drove_status check_finite(const drove_safetensors *st)
+{
+    for (size_t i = 0; i < st->n_tensors && !st->is_checked; i++) {
+        const drove_tensor *t = &st->tensor[i];
+        const float *value = t->bytes;
+        const size_t n = t->type == DROVE_T_F32 ? drove__tensor_bytes(t) / sizeof *value : 0;
+        for (size_t k = 0; k < n; k++)
+            if (!isfinite(value[k]))
+                return drove__fail(DROVE_E_DATA,
+                                   "tensor \"%s\": expected finite numbers, found %g at %zu of %zu",
+                                   t->name, (double)value[k], k, n);
+    }
+    return DROVE_OK;
+}
+
 static drove_status read_others(const drove_safetensors *st, drove_modelfile *file)
 {
+    DROVE_TRY(check_finite(st));
     DROVE_TRY(read_scalings(st, file));
     DROVE_TRY(read_target_mean(st, file));
     return read_names(st, file);
