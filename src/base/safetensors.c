@@ -137,15 +137,26 @@ static drove_status write_all(drove_writer *w, const char *header, const drove_t
     return DROVE_OK;
 }
 
-/* Reads the header back before the file takes its name. */
-static drove_status check_written(drove_writer *w, size_t n_tensors)
+/* An error that begins with the name under which the content lies for now names the file. */
+static drove_status fail_to_read_back(drove_status status, const char *path, const char *for_now)
 {
-    const char *path;
+    char why[DROVE_ERROR_TEXT_SIZE];
+    const size_t n = strlen(for_now);
+    drove__error_copy(why);
+    const bool is_named = strncmp(why, for_now, n) == 0 && strncmp(why + n, ": ", 2) == 0;
+    return drove__fail(status, "%s: reading what was written: %s", path,
+                       is_named ? why + n + 2 : why);
+}
+
+/* Reads the header back before the file takes its name. */
+static drove_status check_written(drove_writer *w, const char *path, size_t n_tensors)
+{
+    const char *for_now;
     drove_safetensors st;
-    DROVE_TRY(drove__writer_flush(w, &path));
-    if (path == NULL) return DROVE_OK; /* a pipe */
-    drove_status status = drove__safetensors_open(path, NULL, 0, &st);
-    if (status != DROVE_OK) return drove__fail_in(status, "reading what was written");
+    DROVE_TRY(drove__writer_flush(w, &for_now));
+    if (for_now == NULL) return DROVE_OK; /* a pipe */
+    drove_status status = drove__safetensors_open(for_now, NULL, 0, &st);
+    if (status != DROVE_OK) return fail_to_read_back(status, path, for_now);
     bool is_whole = st.n_tensors == n_tensors && st.is_checked;
     drove__safetensors_fini(&st);
     if (is_whole) return DROVE_OK;
@@ -159,7 +170,7 @@ static drove_status write_file(const char *path, const char *header, const drove
     drove_writer *w;
     DROVE_TRY(drove__writer_create(path, &w));
     drove_status status = write_all(w, header, tensor, n_tensors);
-    if (status == DROVE_OK) status = check_written(w, n_tensors);
+    if (status == DROVE_OK) status = check_written(w, path, n_tensors);
     if (status == DROVE_OK) return drove__writer_commit(w);
     drove__writer_abort(w);
     return status;

@@ -113,6 +113,7 @@ drove_status drove__open_status(int error_number)
 
 drove_status drove__fail_nomem(const char *what, size_t size_bytes)
 {
+    if (size_bytes == 0) return drove__fail(DROVE_E_NOMEM, "%s: not enough memory", what);
     return drove__fail(DROVE_E_NOMEM, "%s: not enough memory for %zu bytes", what, size_bytes);
 }
 

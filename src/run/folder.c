@@ -175,14 +175,14 @@ static drove_status fail_folder(const drove_run *run, int error)
                                               : "");
 }
 
-drove_status drove__folder_lock(const char *folder, int *lock, int *error)
+drove_status drove__folder_lock(const char *option, const char *folder, int *lock, int *error)
 {
     *lock = 0;
     *error = 0;
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
-        return drove__fail_errno(drove__open_status(errno), errno, "--out: cannot open folder %s",
-                                 folder);
+        return drove__fail_errno(drove__open_status(errno), errno, "--%s: cannot open folder %s",
+                                 option, folder);
     if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
         *lock = fd + 1;
         return DROVE_OK;
@@ -191,18 +191,20 @@ drove_status drove__folder_lock(const char *folder, int *lock, int *error)
     close(fd);
     if (*error != EWOULDBLOCK) return DROVE_OK;
     return drove__fail(DROVE_E_EXISTS,
-                       "--out: expected a folder that no run is using, found %s in use", folder);
+                       "--%s: expected a folder that no run is using, found %s in use", option,
+                       folder);
 }
 
 drove_status drove__folder_claim(drove_run *run)
 {
     int error;
     if (run->opt.out[0] == '\0' || run->out_lock != 0) return DROVE_OK;
-    DROVE_TRY(drove__folder_lock(run->opt.out, &run->out_lock, &error));
+    const char *option = run->opt.resume[0] != '\0' ? "resume" : "out";
+    DROVE_TRY(drove__folder_lock(option, run->opt.out, &run->out_lock, &error));
     if (run->out_lock == 0)
-        drove__run_say(run,
-                       "--out: %s: no locks in this file system (%s): use it for one run at a time",
-                       run->opt.out, strerror(error));
+        drove__run_warn(run,
+                        "--%s: %s: no locks in this file system (%s): use it for one run at a time",
+                        option, run->opt.out, strerror(error));
     return DROVE_OK;
 }
 

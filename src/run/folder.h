@@ -22,10 +22,10 @@ bool drove__folder_writes(const char *folder, const char *path);
 /* Whether --out could be used, before anything is computed.  Errors: DROVE_E_EXISTS (a file,
  * another run's folder, or other files in it). */
 drove_status drove__folder_check(const drove_options *opt);
-/* Locks a folder that exists, for as long as *lock - 1, a descriptor, is open.  *lock 0 with
- * DROVE_OK: the file system has no locks, and *error is the system's reason.  Errors:
- * DROVE_E_EXISTS (in use), DROVE_E_FILE, DROVE_E_IO. */
-drove_status drove__folder_lock(const char *folder, int *lock, int *error);
+/* Locks a folder that exists, for as long as *lock - 1, a descriptor, is open; errors name the
+ * option that it comes from.  *lock 0 with DROVE_OK: the file system has no locks, and *error is
+ * the system's reason.  Errors: DROVE_E_EXISTS (in use), DROVE_E_FILE, DROVE_E_IO. */
+drove_status drove__folder_lock(const char *option, const char *folder, int *lock, int *error);
 /* --resume of a run that ended before its first save: becomes a new run into the same folder.
  * Errors: DROVE_E_FILE, DROVE_E_IO (a folder that cannot be read). */
 drove_status drove__folder_begin_again(drove_run *run);

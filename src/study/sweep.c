@@ -314,7 +314,7 @@ static drove_status lock(sweep *w)
 {
     int error;
     char line[PATH_SIZE];
-    DROVE_TRY(drove__folder_lock(w->opt->folder, &w->lock, &error));
+    DROVE_TRY(drove__folder_lock("out", w->opt->folder, &w->lock, &error));
     if (w->lock != 0) return DROVE_OK;
     snprintf(line, sizeof line,
              "--out: %.1000s: no locks in this file system (%s): use it for one sweep at a time",
