@@ -26,7 +26,7 @@ static void on_begin(void)
 
 static void say_by_signal(void)
 {
-    static const char text[] = "drove: interrupted before training began; nothing is saved\n";
+    static const char text[] = "drove: interrupted before training began; no model is saved\n";
     ssize_t unused = is_first_rank ? write(STDERR_FILENO, text, sizeof text - 1) : 0;
     (void)unused;
 }

@@ -12,7 +12,7 @@
 
 static const cli_flag train_flags[] = {
     {.name = "json", .help = "print the summary as one JSON object, alone on standard output"},
-    {.name = "quiet", .help = "print nothing but errors (and --json's object)"},
+    {.name = "quiet", .help = "print only errors and warnings (and --json's object)"},
 };
 
 static const cli_flag tune_flags[] = {

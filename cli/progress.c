@@ -262,8 +262,9 @@ static void on_evaluated(void *context, const drove_progress *p)
 
 static void on_message(void *context, const char *line)
 {
+    static const char warning[] = "warning: ";
     cli_progress *progress = context;
-    if (progress->is_quiet) return;
+    if (progress->is_quiet && strncmp(line, warning, sizeof warning - 1) != 0) return;
     cli_progress_end(progress);
     fprintf(stderr, "drove: %s\n", line);
 }

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 typedef struct cli_progress {
-    bool is_quiet;          /* nothing at all                                                   */
+    bool is_quiet;          /* nothing but warnings                                             */
     bool is_terminal;       /* a bar; else lines of evaluations, at most one a second           */
     bool is_utf8;           /* the locale's character set: blocks instead of number signs       */
     bool is_begun;          /* the first evaluation is done                                     */

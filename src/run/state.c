@@ -621,8 +621,8 @@ static drove_status load_file(drove_run *run, drove_safetensors *st)
         status = drove__safetensors_load(path, st);
         free(path);
         if (status == DROVE_OK && i > 0)
-            drove__run_say(run, "--resume: %s; this goes on from the save before it, %s", why,
-                           names[i]);
+            drove__run_warn(run, "--resume: %s; this goes on from the save before it, %s", why,
+                            names[i]);
         run->resumed_name = names[i];
         if (status == DROVE_OK || status == DROVE_E_NOMEM) return status;
         if (i > 0) break;

@@ -30,15 +30,29 @@ struct drove_result {
     char model_name[DROVE_MODEL_NAME_SIZE];
 };
 
-void drove__run_say(const drove_run *run, const char *format, ...)
+static void say(const drove_run *run, const char *beginning, const char *format, va_list arguments)
 {
     char line[DROVE_TEXT_SIZE], plain[DROVE_TEXT_SIZE];
-    va_list arguments;
     if (run->cb.message == NULL || run->ranks.rank != 0) return;
-    va_start(arguments, format);
-    vsnprintf(line, sizeof line, format, arguments);
-    va_end(arguments);
+    const int n = snprintf(line, sizeof line, "%s", beginning);
+    vsnprintf(line + n, sizeof line - (size_t)n, format, arguments);
     run->cb.message(run->cb.context, drove__print_plain(line, plain, sizeof plain));
+}
+
+void drove__run_say(const drove_run *run, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    say(run, "", format, arguments);
+    va_end(arguments);
+}
+
+void drove__run_warn(const drove_run *run, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    say(run, "warning: ", format, arguments);
+    va_end(arguments);
 }
 
 static drove_run *alloc_run(const drove_options *options)

@@ -95,7 +95,7 @@ status=0
 wait $pid || status=$?
 [ "$status" = 143 ] || fail "SIGTERM at the start: expected 143, found $status"
 [ "$SECONDS" -le 10 ] || fail "SIGTERM at the start: left after $SECONDS s"
-wanted='drove: interrupted before training began; nothing is saved'
+wanted='drove: interrupted before training began; no model is saved'
 [ "$(tail -n 1 err.txt)" = "$wanted" ] || fail "SIGTERM at the start: $(cat err.txt)"
 
 # The same while models are compared.

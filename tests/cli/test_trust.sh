@@ -34,6 +34,8 @@ for name, d in tensors:
     begin, end = d["data_offsets"]
     out[name] = dict(d, data_offsets=[len(data), len(data) + end - begin])
     data += body[begin:end]
+    if change == "nan:" + name:
+        data = data[:-4] + struct.pack("<f", float("nan"))
 text = json.dumps(out).encode()
 open(target, "wb").write(struct.pack("<Q", len(text)) + text + data)
 END
@@ -58,6 +60,14 @@ for change in 'plain,input.shift' 'plain,input.factor' 'plain,input.shift,input.
     done
 done
 grep -q 'layer0.bias' err.txt || fail "the last one: expected its name, found $(cat err.txt)"
+for name in layer0.weight input.factor; do
+    python3 edit.py $model bad.safetensors "nan:$name"
+    for command in eval predict; do
+        run_for 2 $command bad.safetensors --data "$set_of"
+        grep -q "bad.safetensors: tensor \"$name\": expected finite numbers, found nan at 29 of 30$" err.txt || fail "$name: $(cat err.txt)"
+        [ ! -s out.txt ] || fail "$name: expected no output, found $(head -n 2 out.txt)"
+    done
+done
 
 # ---- every part of a file is covered by a checksum ----
 size=$(wc -c <$model)
@@ -82,6 +92,7 @@ run_for 2 train --resume damaged --until epochs=4
 grep -q 'damaged/state.safetensors: .*the file is damaged' err.txt || fail "$(cat err.txt)"
 rm damaged/state.safetensors && cp run/state.previous.safetensors damaged
 run_for 0 train --resume damaged --until epochs=4 --quiet
+grep -q '^drove: warning: --resume: .*state.safetensors: .*this goes on from the save before it' err.txt || fail "quiet: $(cat err.txt)"
 python3 edit.py run/state.safetensors damaged/state.safetensors plain
 run_for 0 train --resume damaged --until epochs=5 --quiet # of the version before checksums
 
@@ -113,7 +124,7 @@ trap 'kill -9 $owner 2>/dev/null || true' EXIT
 for _ in $(seq 200); do [ -s busy/state.safetensors ] && break || sleep 0.05; done
 [ -s busy/state.safetensors ] || fail "expected a state within 10 seconds"
 run_for 2 train --resume busy --until epochs=1e6 --quiet
-grep -q 'expected a folder that no run is using, found busy in use' err.txt || fail "$(cat err.txt)"
+grep -q -e '--resume: expected a folder that no run is using, found busy in use' err.txt || fail "$(cat err.txt)"
 run_for 2 train --data "$set_of" --out busy --quiet
 kill -9 $owner
 wait $owner || true
