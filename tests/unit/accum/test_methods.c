@@ -5,6 +5,7 @@
 #include "accum/replica.h"
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "base/rng.h"
 
 #include <math.h>
@@ -35,20 +36,26 @@ typedef struct method {
     const drove_sync_ops *ops;
     const char *variant;
     unsigned n_workers;
+    bool is_apart; /* sites of their own, as processes are */
 } method;
 
 static const method methods[] = {
-    {&drove__accum_accumulate, "accumulate", 1},
-    {&drove__accum_accumulate, "accumulate", 2},
-    {&drove__accum_accumulate, "accumulate", 5},
-    {&drove__accum_accumulate, "accumulate:at-end", 3},
-    {&drove__accum_accumulate, "accumulate?order=pairs", 4},
-    {&drove__accum_accumulate, "accumulate?order=first-come", 3},
-    {&drove__accum_accumulate, "accumulate?helpers=2", 3},
-    {&drove__accum_tree, "tree", 1},
-    {&drove__accum_tree, "tree", 5},
-    {&drove__accum_tree, "tree:0,2,1,3", 4},
-    {&drove__accum_tree, "tree?links=nodes", 3},
+    {&drove__accum_accumulate, "accumulate", 1, false},
+    {&drove__accum_accumulate, "accumulate", 2, false},
+    {&drove__accum_accumulate, "accumulate", 5, false},
+    {&drove__accum_accumulate, "accumulate:at-end", 3, false},
+    {&drove__accum_accumulate, "accumulate?order=pairs", 4, false},
+    {&drove__accum_accumulate, "accumulate?order=first-come", 3, false},
+    {&drove__accum_accumulate, "accumulate?helpers=2", 3, false},
+    {&drove__accum_tree, "tree", 1, false},
+    {&drove__accum_tree, "tree", 5, false},
+    {&drove__accum_tree, "tree:0,2,1,3", 4, false},
+    {&drove__accum_tree, "tree?links=nodes", 3, false},
+    {&drove__accum_accumulate, "accumulate", 2, true},
+    {&drove__accum_accumulate, "accumulate:at-end", 3, true},
+    {&drove__accum_tree, "tree", 1, true},
+    {&drove__accum_tree, "tree", 5, true},
+    {&drove__accum_tree, "tree?links=nodes", 2, true},
 };
 
 static drove_status try_open(rig *r, const method *m, const char *rule, bool has_limits,
@@ -74,7 +81,11 @@ static drove_status try_open(rig *r, const method *m, const char *rule, bool has
                                      .part = parts,
                                      .n_parts = N_PARTS,
                                      .is_resident = r->is_resident};
-    return drove__sync_create(m->ops, &sync, &(drove_params){.theta = r->theta}, &r->s);
+    if (m->is_apart) drove__memory_share_begin();
+    const drove_status status =
+        drove__sync_create(m->ops, &sync, &(drove_params){.theta = r->theta}, &r->s);
+    if (m->is_apart) drove__memory_share_end();
+    return status;
 }
 
 static void open_rig(rig *r, const method *m, const char *rule, bool has_limits)
@@ -256,7 +267,7 @@ static void a_gradient_stays_where_it_is(void **state)
 {
     (void)state;
     static float own[N];
-    static const method two = {&drove__accum_accumulate, "accumulate", 2};
+    static const method two = {&drove__accum_accumulate, "accumulate", 2, false};
     rig r;
     drove_view view;
     open_rig(&r, &two, "sgd", false);
@@ -273,7 +284,7 @@ static void a_gradient_stays_where_it_is(void **state)
 static void a_step_that_was_given_up_is_forgotten(void **state)
 {
     (void)state;
-    static const method one = {&drove__accum_tree, "tree", 1};
+    static const method one = {&drove__accum_tree, "tree", 1, false};
     rig r;
     open_rig(&r, &one, "sgd", false);
     drove__sync_destroy(r.s);
@@ -306,8 +317,8 @@ static void a_step_that_was_given_up_is_forgotten(void **state)
 static void a_replica_that_differs_is_found(void **state)
 {
     (void)state;
-    static const method two[] = {{&drove__accum_accumulate, "accumulate", 3},
-                                 {&drove__accum_tree, "tree", 3}};
+    static const method two[] = {{&drove__accum_accumulate, "accumulate", 3, false},
+                                 {&drove__accum_tree, "tree", 3, false}};
     for (size_t k = 0; k < DROVE_COUNT(two); k++) {
         for (unsigned w = 1; w < 3; w++) {
             rig r;
@@ -346,7 +357,7 @@ static void a_rank_that_differs_is_found(void **state)
 {
     (void)state;
     static const drove_transport_ops ops = {.name = "gathering", .gather = gather};
-    static const method m = {&drove__accum_accumulate, "accumulate", 2};
+    static const method m = {&drove__accum_accumulate, "accumulate", 2, false};
     rig r;
     open_rig(&r, &m, "sgd", false);
     drove_transport t = {.ops = &ops, .n_processes = 4};
@@ -382,16 +393,17 @@ static void what_they_cannot_is_refused(void **state)
         method m;
         const char *text;
     } cases[] = {
-        {{&drove__accum_accumulate, "accumulate:later", 2},
+        {{&drove__accum_accumulate, "accumulate:later", 2, false},
          "accumulate: expected accumulate or accumulate:at-end, found \"later\""},
-        {{&drove__accum_tree, "tree?links=wires", 2},
+        {{&drove__accum_tree, "tree?links=wires", 2, false},
          "tree?links: expected order, or nodes without a list of devices, found \"wires\""},
-        {{&drove__accum_tree, "tree:0,1?links=nodes", 2}, "found \"nodes\""},
-        {{&drove__accum_tree, "tree:0,1", 3},
+        {{&drove__accum_tree, "tree:0,1?links=nodes", 2, false}, "found \"nodes\""},
+        {{&drove__accum_tree, "tree:0,1", 3, false},
          "tree: expected the 3 devices in the order of the leaves, found 2 numbers"},
-        {{&drove__accum_tree, "tree:1,0", 2}, "expected each device once, device 0, the root"},
-        {{&drove__accum_accumulate, "accumulate?order=late", 2}, "order"},
-        {{&drove__accum_accumulate, "accumulate?links=nodes", 2}, "links"},
+        {{&drove__accum_tree, "tree:1,0", 2, false},
+         "expected each device once, device 0, the root"},
+        {{&drove__accum_accumulate, "accumulate?order=late", 2, false}, "order"},
+        {{&drove__accum_accumulate, "accumulate?links=nodes", 2, false}, "links"},
     };
     rig r;
     for (size_t i = 0; i < DROVE_COUNT(cases); i++) {

@@ -1,5 +1,6 @@
 /* Workers that accumulate in one of two processes, over a transport of the test: that a stop
- * reaches the other process, and that a transport which fails is no device that says no. */
+ * reaches the other process, that a transport which fails is no device that says no, and that a
+ * step says why its exchange has failed. */
 #include "accum/accum.h"
 
 #include "cluster/transport.h"
@@ -30,7 +31,21 @@ static drove_status gather(drove_transport *t, const void *mine, size_t each_byt
     return fails ? drove__fail(DROVE_E_SYSTEM, "nobody answers") : DROVE_OK;
 }
 
-static const drove_transport_ops ops = {.name = "told", .stop = stop, .gather = gather};
+static drove_status start(drove_transport *t, unsigned worker, const drove_exchange *x)
+{
+    (void)t, (void)worker, (void)x;
+    return DROVE_OK;
+}
+
+static drove_status finish(drove_transport *t, unsigned worker, unsigned channel,
+                           drove_exchange_info *info)
+{
+    (void)t, (void)worker, (void)channel, (void)info;
+    return drove__fail(DROVE_E_SYSTEM, "the line is cut");
+}
+
+static const drove_transport_ops ops = {
+    .name = "told", .start = start, .finish = finish, .stop = stop, .gather = gather};
 
 typedef struct rig {
     drovek_table kernels;
@@ -115,11 +130,34 @@ static void a_transport_that_fails_is_told(void **state)
     }
 }
 
+/* The other thread's error becomes that of each worker's step. */
+static void a_step_says_why_its_exchange_has_failed(void **state)
+{
+    (void)state;
+    rig r;
+    static float g[N];
+    const drove_step step = {.value = g, .eta = 1.0f};
+    assert_int_equal(open_rig(&r, &drove__accum_accumulate, "accumulate"), DROVE_OK);
+    for (unsigned w = 0; w < HERE; w++) {
+        drove_view view;
+        assert_int_equal(r.s->ops->acquire(r.s, w, &view), DROVE_OK);
+        (void)r.s->ops->layer_ready(r.s, w, 0, N, g, 1.0f);
+    }
+    for (unsigned w = 0; w < HERE; w++) {
+        drove_publish_info info;
+        (void)drove__fail(DROVE_E_ARG, "an older error");
+        assert_int_equal(r.s->ops->publish(r.s, w, &step, &info), DROVE_E_SYSTEM);
+        assert_string_equal(drove_error_text(), "the line is cut");
+    }
+    close_rig(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stop_reaches_the_other_process),
         cmocka_unit_test(a_transport_that_fails_is_told),
+        cmocka_unit_test(a_step_says_why_its_exchange_has_failed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

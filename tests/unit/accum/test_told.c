@@ -104,6 +104,7 @@ static void both_give_their_facts(void **state)
         assert_true(drove__accum_facts(r.s, &facts));
         assert_int_equal(facts.n_devices, n);
         assert_int_equal(facts.n_parts, 1);
+        assert_int_equal(facts.part[0].offset, 0);
         assert_int_equal(facts.part[0].length, N);
         assert_int_equal(facts.part[0].n_iterations, 0);
         assert_int_equal(facts.error.n_compared, 0);
