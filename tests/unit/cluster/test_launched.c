@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -93,12 +94,21 @@ static void the_first_that_is_whole_counts(void **state)
     forget();
 }
 
+static void a_program_without_mpi_has_no_library(void **state)
+{
+    const char *found;
+    (void)state;
+    assert_int_equal(drove__mpi_find_library(NULL, &found), DROVE_E_UNSUPPORTED);
+    assert_non_null(strstr(drove_error_text(), "found neither"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_launcher_is_known),
         cmocka_unit_test(what_no_launcher_sets_is_ignored),
         cmocka_unit_test(the_first_that_is_whole_counts),
+        cmocka_unit_test(a_program_without_mpi_has_no_library),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,13 @@
 /* The progress thread gives up its lock to whoever wants it, also while there is always something
  * more to move; and goes on at once where nobody does.  The wire is the test's own: of every two
- * looks at a message that is sent, the second finds it gone; nothing ever comes. */
+ * looks at a message that is sent, the second finds it gone; nothing ever comes.  Then a transport
+ * that is idle: its clock, and its wire. */
 #include "base/clock.h"
 #include "cluster/messages.h"
 #include "cluster/request.h"
 #include "crowd.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -110,8 +112,42 @@ static void whoever_wants_the_lock_gets_it(void **state)
     t->ops->destroy(t);
 }
 
+/* ---- a transport that is idle ---- */
+
+static _Atomic int clock_of_wake;
+
+int __real_pthread_condattr_setclock(pthread_condattr_t *attributes, clockid_t clock);
+int __wrap_pthread_condattr_setclock(pthread_condattr_t *attributes, clockid_t clock);
+int __wrap_pthread_condattr_setclock(pthread_condattr_t *attributes, clockid_t clock)
+{
+    atomic_store(&clock_of_wake, (int)clock);
+    return __real_pthread_condattr_setclock(attributes, clock);
+}
+
+/* By drove__now_ns, so on its clock. */
+static void the_progress_thread_naps_by_the_monotonic_clock(void **state)
+{
+    (void)state;
+    static char host[1][DROVE_WIRE_NAME_SIZE] = {"here"};
+    static drove_wire wire = {.ops = &ops, .n_ranks = 1, .host = host};
+    const drove_messages_options opt = {.timeout_s = 60};
+    drove_transport *t, *threads;
+    atomic_store(&clock_of_wake, -1);
+    assert_int_equal(drove__transport_messages(&wire, crowd_kernels(), &opt, &t), DROVE_OK);
+    assert_int_equal(atomic_load(&clock_of_wake), CLOCK_MONOTONIC);
+    assert_ptr_equal(drove__transport_wire(t), &wire);
+    assert_int_equal(drove__transport_shared(1, false, 1, crowd_kernels(), NULL, NULL, &threads),
+                     DROVE_OK);
+    assert_null(drove__transport_wire(threads));
+    threads->ops->destroy(threads);
+    t->ops->destroy(t);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(whoever_wants_the_lock_gets_it)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(whoever_wants_the_lock_gets_it),
+        cmocka_unit_test(the_progress_thread_naps_by_the_monotonic_clock),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

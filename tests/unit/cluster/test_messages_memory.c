@@ -132,6 +132,31 @@ static void an_error_says_how_much_was_wanted(void **state)
     assert_int_equal(n_told, 1);
 }
 
+/* The first time for heads, flows and the sum's memory, later for a longer sum alone. */
+static void what_was_reserved_is_reserved_no_more(void **state)
+{
+    (void)state;
+    const drove_mailbox_options box = {.n_ranks = 1, .seed = 1, .n_eager = 4096};
+    const drove_messages_options opt = {.timeout_s = 5, .piece_bytes = 8192, .ends_wire = true};
+    static const struct {
+        size_t n;
+        unsigned long n_allocations;
+    } cases[] = {{1000, 3}, {1000, 0}, {500, 0}, {2000, 1}, {2000, 0}, {1000, 0}};
+    drove_transport *t = NULL;
+    drove_wire *wire;
+    if (!no_memory_works()) skip();
+    assert_int_equal(drove__mailbox_create(&box, &wire), DROVE_OK);
+    assert_int_equal(drove__transport_messages(wire, crowd_kernels(), &opt, &t), DROVE_OK);
+    for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+        no_memory_begin(0);
+        assert_int_equal(drove__messages_reserve(t, cases[i].n, 1), DROVE_OK);
+        const unsigned long n_allocations = no_memory.n_calls;
+        (void)no_memory_end();
+        assert_int_equal(n_allocations, cases[i].n_allocations);
+    }
+    t->ops->destroy(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -139,6 +164,7 @@ int main(void)
         cmocka_unit_test(a_centre_that_cannot_be_made_leaves_nothing),
         cmocka_unit_test(memory_that_runs_out_leaves_nothing),
         cmocka_unit_test(an_error_says_how_much_was_wanted),
+        cmocka_unit_test(what_was_reserved_is_reserved_no_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
