@@ -1,6 +1,6 @@
 /* One rank of several, on a transport of the test's own: the messages of turns and when they are
- * finished, who halts behind a last round, RPCs that begin before the gradient, what a step reports
- * of its exchange, and updates of all ranks at a parking. */
+ * finished, who halts behind a last round, exchanges that begin before the gradient, what a step
+ * reports of its exchange, and what all ranks tell each other at a parking. */
 #include "elastic/central.h"
 #include "elastic/elastic.h"
 
@@ -31,6 +31,7 @@ static uint64_t before;               /* updates before the next RPC */
 static drove_exchange_info took;      /* by each exchange */
 static uint64_t updates_of_others[P]; /* at a parking */
 static bool has_left;
+static size_t n_hosted; /* floats of the centre's RPCs */
 
 static drove_status start(drove_transport *t, unsigned worker, const drove_exchange *x)
 {
@@ -68,7 +69,8 @@ static bool is_done(drove_transport *t, unsigned worker, unsigned channel)
 
 static drove_status host(drove_transport *t, const drove_centre *centre, size_t n)
 {
-    (void)t, (void)centre, (void)n;
+    (void)t, (void)centre;
+    n_hosted = n;
     return DROVE_OK;
 }
 
@@ -314,6 +316,7 @@ static void an_rpc_begins_before_the_gradient_where_it_can(void **state)
     for (unsigned k = 0; k < DROVE_COUNT(cases); k++) {
         rig r;
         open_rig(&r, cases[k].row, &cases[k].x, 1);
+        assert_int_equal(n_hosted, N);
         for (unsigned t = 0; t < 2; t++) {
             before = 10 + 3 * t;
             (void)acquire(&r);
@@ -383,6 +386,112 @@ static void parts_of_a_step_are_no_longer_than_it(void **state)
     }
 }
 
+/* ---- rounds ---- */
+
+static const struct {
+    const drove_sync_ops *row;
+    const char *variant;
+    bool is_early, is_one; /* one centre, at rank 0 */
+} rounds[] = {
+    {&drove__sync_easgd_sync1, "easgd-sync1", false, true},
+    {&drove__sync_easgd_sync2, "easgd-sync2", false, true},
+    {&drove__sync_easgd_sync3, "easgd-sync3", true, false},
+    {&drove__sync_easgd_sync3, "easgd-sync3?centre=one", true, true},
+};
+
+static void expect_round(const rig *r, bool is_begun, bool is_one)
+{
+    assert_int_equal(count(DROVE_BROADCAST, false), is_begun && is_one);
+    assert_int_equal(count(DROVE_REDUCE, false), is_begun && is_one);
+    assert_int_equal(count(DROVE_ALL_REDUCE, false), is_begun && !is_one);
+    const call *down = find(DROVE_BROADCAST), *up = find(DROVE_REDUCE);
+    if (down != NULL) assert_int_equal(down->x.in != NULL, r->me == 0);
+    if (down != NULL) assert_non_null(down->x.out);
+    if (up != NULL) assert_int_equal(up->x.out != NULL, r->me == 0);
+}
+
+/* Of every second step: before the gradient, or behind it. */
+static void a_round_begins_before_the_gradient_where_it_can(void **state)
+{
+    (void)state;
+    for (unsigned k = 0; k < 2 * DROVE_COUNT(rounds); k++) {
+        const unsigned i = k / 2;
+        const wanted x = {.variant = rounds[i].variant, .period = "2"};
+        rig r;
+        open_rig(&r, rounds[i].row, &x, k % 2);
+        for (unsigned t = 0; t < 4; t++) {
+            const bool is_due = t % 2 == 1;
+            (void)acquire(&r);
+            expect_round(&r, is_due && rounds[i].is_early, rounds[i].is_one);
+            (void)publish(&r);
+            expect_round(&r, is_due && !rounds[i].is_early, rounds[i].is_one);
+            assert_int_equal(count(DROVE_REDUCE, true), is_due && rounds[i].is_one);
+            assert_int_equal(count(DROVE_ALL_REDUCE, true), is_due && !rounds[i].is_one);
+        }
+        close_rig(&r);
+    }
+}
+
+/* Workers agree on a step size that varies, if the pull depends on it. */
+static void step_sizes_are_agreed_on_for_the_pull_alone(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *schedule;
+        double rho;
+        bool agrees;
+    } cases[] = {{"constant", 0.0, false},
+                 {"constant", 1.0, false},
+                 {"exponential:0.9", 0.0, false},
+                 {"exponential:0.9", 1.0, true}};
+    for (unsigned k = 0; k < DROVE_COUNT(cases); k++) {
+        rig r;
+        unsigned n = 0;
+        const wanted x = {.variant = "easgd-sync3",
+                          .schedule = cases[k].schedule,
+                          .rho = cases[k].rho};
+        open_rig(&r, &drove__sync_easgd_sync3, &x, 1);
+        (void)acquire(&r);
+        (void)publish(&r);
+        for (unsigned i = 0; i < n_calls; i++) {
+            if (calls[i].x.channel != DROVE_CHANNEL_SMALL || calls[i].finishes) continue;
+            assert_int_equal(calls[i].x.n, 1);
+            assert_true(calls[i].first == 0.25f);
+            n++;
+        }
+        assert_int_equal(n, cases[k].agrees);
+        close_rig(&r);
+    }
+}
+
+/* The one centre goes from rank 0 to the others, which have a copy to look at. */
+static void a_parking_brings_the_one_centre(void **state)
+{
+    (void)state;
+    for (unsigned k = 0; k < 2 * DROVE_COUNT(rounds); k++) {
+        const unsigned i = k / 2;
+        const wanted x = {.variant = rounds[i].variant};
+        float theta[N];
+        rig r;
+        open_rig(&r, rounds[i].row, &x, k % 2);
+        for (unsigned j = 0; j < N; j++) theta[j] = 5.0f;
+        assert_int_equal(drove__sync_restore(r.s, 3, &(drove_params){.theta = theta}, NULL),
+                         DROVE_OK);
+        const float *seen = r.s->ops->peek(r.s).theta;
+        assert_memory_equal(seen, theta, sizeof theta);
+        n_calls = 0;
+        assert_int_equal(r.s->ops->parked(r.s), DROVE_OK);
+        assert_int_equal(count(DROVE_BROADCAST, true), rounds[i].is_one);
+        if (rounds[i].is_one) {
+            const drove_exchange *sent = &find(DROVE_BROADCAST)->x;
+            assert_ptr_equal(sent->out, seen);
+            assert_ptr_equal(sent->in, r.me == 0 ? seen : NULL);
+            assert_int_equal(sent->n, N);
+        }
+        close_rig(&r);
+    }
+}
+
 /* ---- parked ---- */
 
 static void updates_of_all_ranks_are_counted_once(void **state)
@@ -432,6 +541,9 @@ int main(void)
         cmocka_unit_test(an_rpc_begins_before_the_gradient_where_it_can),
         cmocka_unit_test(a_step_without_an_exchange_reports_none),
         cmocka_unit_test(parts_of_a_step_are_no_longer_than_it),
+        cmocka_unit_test(a_round_begins_before_the_gradient_where_it_can),
+        cmocka_unit_test(step_sizes_are_agreed_on_for_the_pull_alone),
+        cmocka_unit_test(a_parking_brings_the_one_centre),
         cmocka_unit_test(updates_of_all_ranks_are_counted_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
