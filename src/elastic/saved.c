@@ -138,6 +138,8 @@ drove_status drove__elastic_restore(drove_elastic *e, drove_sync *s, const drove
         if (!drove__transport_is_here(e->transport, i)) continue;
         memcpy(me->w, vector->theta, s->n_vector * sizeof(float));
         if (me->v != NULL) memset(me->v, 0, s->optim->n * sizeof *me->v);
+        if (me->residual != NULL) memset(me->residual, 0, s->optim->n * sizeof *me->residual);
+        if (me->slice != NULL) memset(me->slice, 0, me->n_slice * sizeof *me->slice);
         if (e->saves_c) memcpy(me->c, vector->theta, s->optim->n * sizeof(float));
         me->steps = published * s->batches_per_update / s->n_workers;
         me->since = 0;

@@ -5,6 +5,8 @@
 #include "elastic/central.h"
 #include "elastic/elastic.h"
 
+#include <math.h>
+
 enum { N = 200, P = 2, MOST_TENSORS = 16 };
 
 static const drove_tensor *tensor_of(rig *r, drove_tensor *all, const char *name)
@@ -115,6 +117,33 @@ static void a_restore_without_replicas_begins_anew(void **state)
     }
 }
 
+/* What was rounded away belongs to the parameters of before: were it infinite, it would stay so. */
+static void a_restore_without_replicas_forgets_what_was_rounded(void **state)
+{
+    (void)state;
+    float theta[N] = {0};
+    rig r;
+    rig_init(&r, (rig_options){.variant = "local",
+                               .ops = &drove__sync_local,
+                               .n = N,
+                               .n_workers = 1,
+                               .lr = 0.25,
+                               .period = "1",
+                               .wire_format = "C8s"});
+    step(&r, 0, 3);
+    drove_tensor all[MOST_TENSORS];
+    float *residual = (float *)tensor_of(&r, all, "elastic.residual.0")->bytes;
+    float *slice = (float *)tensor_of(&r, all, "elastic.slice.0")->bytes;
+    for (size_t i = 0; i < N; i++) residual[i] = INFINITY, slice[i] = -INFINITY;
+    assert_int_equal(drove__sync_restore(r.sync, 3, &(drove_params){.theta = theta}, NULL),
+                     DROVE_OK);
+    expect_all(&r, "elastic.residual.0", 0.0f);
+    expect_all(&r, "elastic.slice.0", 0.0f);
+    step(&r, 0, 1);
+    for (size_t i = 0; i < N; i++) assert_true(isfinite(r.sync->ops->peek(r.sync).theta[i]));
+    rig_fini(&r);
+}
+
 /* A period that was measured goes on, if it can be one. */
 static void a_measured_period_goes_on(void **state)
 {
@@ -192,6 +221,7 @@ int main(void)
         cmocka_unit_test(progress_is_saved_as_it_is),
         cmocka_unit_test(exchanges_in_fewer_bits_are_counted),
         cmocka_unit_test(a_restore_without_replicas_begins_anew),
+        cmocka_unit_test(a_restore_without_replicas_forgets_what_was_rounded),
         cmocka_unit_test(a_measured_period_goes_on),
         cmocka_unit_test(parts_of_a_message_are_one_update),
     };
