@@ -1,0 +1,195 @@
+/* --period auto on a clock of the test's own, as one rank of three whose sums are its own numbers:
+ * the number of local steps follows from what a step and an exchange take. */
+#include "elastic/common.h"
+#include "elastic/elastic.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+enum { N = 24, P = 3, EXCHANGES = 8 /* until the first decision, and from one to the next */ };
+
+static uint64_t now_ns = 1000000000;
+
+/* In the place of the system's. */
+int clock_gettime(clockid_t id, struct timespec *now)
+{
+    (void)id;
+    now->tv_sec = (time_t)(now_ns / 1000000000);
+    now->tv_nsec = (long)(now_ns % 1000000000);
+    return 0;
+}
+
+/* ---- the transport ---- */
+
+static drove_exchange under_way[DROVE_CHANNELS];
+static uint64_t wait_ns, work_ns; /* of each exchange */
+static unsigned n_sums, n_agreed; /* exchanges of vectors; of numbers */
+
+static drove_status start(drove_transport *t, unsigned worker, const drove_exchange *x)
+{
+    (void)t, (void)worker;
+    under_way[x->channel] = *x;
+    return DROVE_OK;
+}
+
+static drove_status finish(drove_transport *t, unsigned worker, unsigned channel,
+                           drove_exchange_info *info)
+{
+    const drove_exchange *x = &under_way[channel];
+    (void)t, (void)worker;
+    if (x->channel == DROVE_CHANNEL_SMALL) {
+        assert_int_equal(x->n, 2);
+        n_agreed++;
+        return DROVE_OK;
+    }
+    n_sums++;
+    memcpy(x->out, x->in, x->n * sizeof *x->out);
+    info->wait_ns += wait_ns;
+    info->work_ns += work_ns;
+    return DROVE_OK;
+}
+
+static bool is_done(drove_transport *t, unsigned worker, unsigned channel)
+{
+    (void)t, (void)worker, (void)channel;
+    return true;
+}
+
+static const drove_transport_ops ops = {
+    .name = "alone", .start = start, .test = is_done, .finish = finish};
+
+/* ---- the rig ---- */
+
+typedef struct rig {
+    drovek_table kernels;
+    drove_optim *optim;
+    drove_spec spec;
+    drove_transport t;
+    drove_sync *s;
+} rig;
+
+static void open_rig(rig *r)
+{
+    static float theta[N];
+    memset(r, 0, sizeof *r);
+    n_sums = n_agreed = 0;
+    assert_int_equal(drovek_select(&r->kernels, 0, "ref"), DROVE_OK);
+    const drove_optim_options rule = {.rule = "sgd",
+                                      .schedule = "constant",
+                                      .lr = 0.25,
+                                      .n_params = N,
+                                      .n_workers = P,
+                                      .kernels = &r->kernels};
+    assert_int_equal(drove__optim_create(&rule, &r->optim), DROVE_OK);
+    assert_int_equal(drove__spec_parse("local", &r->spec), DROVE_OK);
+    r->t = (drove_transport){.ops = &ops,
+                             .n_workers = P,
+                             .n_processes = P,
+                             .process = 1,
+                             .first_worker = 1,
+                             .n_here = 1,
+                             .kernels = &r->kernels};
+    const drove_sync_options opt = {
+        .spec = &r->spec, .n_workers = P, .optim = r->optim, .period = "auto", .transport = &r->t};
+    if (drove__sync_create(&drove__sync_local, &opt, &(drove_params){.theta = theta}, &r->s) !=
+        DROVE_OK)
+        fail_msg("%s", drove_error_text());
+}
+
+static void close_rig(rig *r)
+{
+    drove__sync_destroy(r->s);
+    drove__spec_fini(&r->spec);
+    drove__optim_destroy(r->optim);
+}
+
+/* Computes for so long. */
+static void step(rig *r, uint64_t compute_ns)
+{
+    static const float g[N];
+    drove_view view;
+    drove_publish_info info;
+    const drove_step step = {.value = g, .eta = 0.25f};
+    assert_int_equal(r->s->ops->acquire(r->s, 1, &view), DROVE_OK);
+    now_ns += compute_ns;
+    r->s->ops->release(r->s, 1);
+    assert_int_equal(r->s->ops->publish(r->s, 1, &step, &info), DROVE_OK);
+    now_ns += 12345; /* time between two steps is neither's */
+}
+
+static uint64_t period_of(const rig *r)
+{
+    drove_elastic_facts facts;
+    assert_true(drove__elastic_facts(r->s, &facts));
+    assert_true(facts.period_is_auto);
+    return facts.period;
+}
+
+/* ---- tests ---- */
+
+/* Exchanges are to take a tenth of the time: an exchange of E, steps of C: 9 E / C steps. */
+static void exchanges_take_their_share_of_the_time(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t compute_ns, wait_ns, work_ns, period;
+    } cases[] = {
+        {9000, 490, 500, 1},
+        {9000, 500, 510, 2},
+        {9000, 1490, 500, 2},
+        {4000, 1000, 2990, 9},
+        {9000, 0, 1, 1},
+        {9000, 0, 0, 1},
+        {1000, 200000, 254900, 4095},
+        {10, 20000, 20000, 4096}, /* the most */
+        {0, 100, 100, 9},         /* nothing to compare with: as if both took as long */
+    };
+    for (unsigned k = 0; k < DROVE_COUNT(cases); k++) {
+        rig r;
+        open_rig(&r);
+        wait_ns = cases[k].wait_ns;
+        work_ns = cases[k].work_ns;
+        for (unsigned i = 0; i < EXCHANGES; i++) {
+            assert_int_equal(n_agreed, 0);
+            assert_int_equal(period_of(&r), 1);
+            step(&r, cases[k].compute_ns);
+            assert_int_equal(n_sums, i + 1);
+        }
+        assert_int_equal(n_agreed, 1);
+        assert_int_equal(period_of(&r), cases[k].period);
+        close_rig(&r);
+    }
+}
+
+/* The next decision rests on what came since the last one alone. */
+static void a_decision_forgets_what_was_before(void **state)
+{
+    (void)state;
+    rig r;
+    open_rig(&r);
+    wait_ns = 3900, work_ns = 0;
+    for (unsigned i = 0; i < EXCHANGES; i++) step(&r, 9000);
+    assert_int_equal(period_of(&r), 4);
+    wait_ns = 900, work_ns = 2000;
+    for (unsigned i = 0; i < 4 * EXCHANGES; i++) {
+        assert_int_equal(period_of(&r), 4);
+        step(&r, 9000);
+    }
+    assert_int_equal(n_sums, 2 * EXCHANGES);
+    assert_int_equal(period_of(&r), 3);
+    close_rig(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(exchanges_take_their_share_of_the_time),
+        cmocka_unit_test(a_decision_forgets_what_was_before),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
