@@ -30,7 +30,6 @@ typedef struct step_state { /* of one worker's step */
     unsigned n_ready; /* parts that layer_ready has seen */
     float *value;     /* of them */
     float eta;
-    uint64_t added_ns; /* in layer_ready */
     bool is_resident, has_arrived;
     drove_collector *collector; /* of this worker's site ... */
     unsigned device;            /* ... and its number there */
@@ -165,7 +164,6 @@ static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
     if (atomic_load_explicit(&s->stopping, memory_order_relaxed) != 0) return stopped(s);
     step->n_ready = 0;
     step->has_arrived = false; /* at_end: the collector was told of all parts */
-    step->added_ns = 0;
     *view = (drove_view){.vector = p->replicas.vector[worker], .version = step->iteration};
     return DROVE_OK;
 }
@@ -194,11 +192,9 @@ static uint64_t layer_ready(drove_sync *s, unsigned worker, size_t offset, size_
     step->eta = eta;
     bool is_last = ++step->n_ready == p->n_parts;
     if (p->at_end) return 0;
-    uint64_t added_ns =
-        drove__collect_arrive(step->collector, step->device,
-                              drove__collect_find(step->collector, offset), value, eta, !is_last);
-    step->added_ns += added_ns;
-    return added_ns;
+    return drove__collect_arrive(step->collector, step->device,
+                                 drove__collect_find(step->collector, offset), value, eta,
+                                 !is_last);
 }
 
 /* All parts at once, from the last to the first, as backward would have brought them. */
@@ -225,7 +221,6 @@ static drove_status publish(drove_sync *s, unsigned worker, const drove_step *st
     float *mean, eta;
     if (state->n_ready == 0) arrive_at_end(p, worker, own_memory(s, worker, step), step->eta);
     else if (p->at_end && !state->has_arrived) arrive_at_end(p, worker, state->value, state->eta);
-    state->n_ready = 0;
     if (!drove__collect_finish(state->collector, state->device, &mean, &eta, &times)) {
         DROVE_TRY(drove__collect_status(state->collector));
         return stopped(s);
