@@ -69,15 +69,20 @@ static drove_status write_rows(const drove_data *data, const char *from, const c
 static void converts(const char *from, const char *to, size_t piece_bytes)
 {
     drove_data *data = piece_bytes > 0 ? NULL : open_data(from);
-    const char *path = strchr(to, ':') + 1;
+    char path[80];
     const unsigned long step = strncmp(from, "table:", 6) == 0 ? 5 : 1;
     unsigned long n = 1;
     size_t n_whole, n_bytes;
+    snprintf(path, sizeof path, "%.*s", (int)strcspn(strchr(to, ':') + 1, ","),
+             strchr(to, ':') + 1);
+    const char *second = strchr(to, ','); /* of two files */
     (void)unlink(path);
+    if (second != NULL) (void)unlink(second + 1);
     if (write_rows(data, from, to, piece_bytes) != DROVE_OK) fail_msg("%s", drove_error_text());
     char *whole = read_file(path, &n_whole);
     for (bool has_failed = true; has_failed && n < MOST_CALLS; n += step) {
         (void)unlink(path);
+        if (second != NULL) (void)unlink(second + 1);
         no_memory_begin(n);
         const drove_status status = write_rows(data, from, to, piece_bytes);
         has_failed = no_memory_end();
@@ -109,6 +114,12 @@ static void memory_that_runs_out_leaves_nothing(void **state)
     converts("libsvm:m.svm", "rows:s.rows", 0);
     converts("libsvm:l.svm", "quant:l.quant", 0);
     converts("csv:m.csv", "quant:m.quant", 0);
+    converts("csv:m.csv", "csv:o.csv", 0);
+    converts("csv:m.csv", "libsvm:o.svm", 0);
+    converts("libsvm:l.svm", "libsvm:o.svm", 0);
+    converts("csv:m.csv", "npy:o.npy,o.y", 0);
+    converts("libsvm:l.svm", "npy:o.npy,o.y", 0);
+    converts("synth:digits?n=2", "idx:o.x,o.y", 0);
     samples("libsvm:m.svm");
     samples("table:m.csv?label=3");
     converts("libsvm:m.svm", "rows:p.rows", 30);

@@ -2,6 +2,9 @@
  * the data hold. */
 #include "support.h"
 
+#include "base/mem.h"
+#include "data/scale.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,6 +78,44 @@ static void test_numbers(void **state)
                    "would make the zeros of sparse data non-zero", NULL);
 }
 
+/* A spread whose reciprocal is no float leaves a feature's size as it is; so does none. */
+static void test_tiny_spreads(void **state)
+{
+    (void)state;
+    static const char *const specs[] = {"csv:tiny.csv?scale=unit", "csv:tiny.csv?scale=standard",
+                                        "libsvm:tiny.svm?scale=unit"};
+    write_text("tiny.csv", "0,3,0,2e-38,a\n1e-39,3,4,1e-38,b\n");
+    write_text("tiny.svm", "1 1:1e-39 3:4 4:2e-38\n-1 4:1e-38\n");
+    static const float unit[4] = {1.0f, 1.0f, 0.25f, 1.0f / 1e-38f};
+    static const float standard[4] = {1.0f, 1.0f, 0.5f, 2.0f / 1e-38f};
+    static const float sparse[4] = {1.0f, 1.0f, 0.25f, 1.0f / 2e-38f};
+    static const float *const factors[] = {unit, standard, sparse};
+    for (size_t k = 0; k < 3; k++) {
+        drove_data *data = open_data(specs[k]);
+        for (size_t f = 0; f < 4; f++) {
+            const float factor = data->factor[f], expected = factors[k][f];
+            if (!(fabsf(factor - expected) <= 1e-5f * expected))
+                fail_msg("%s: feature %zu: factor %g", specs[k], f, (double)factor);
+        }
+        drove_data_destroy(data);
+    }
+}
+
+/* A constant feature has no deviation, although its weighted mean is not quite its value. */
+static void test_constant_features(void **state)
+{
+    static float x[6] = {0.1f, 1.7f, 0.1f, 1.7f, 0.1f, 1.7f}, weight[3] = {1.0f, 1e-9f, 3e-5f};
+    drove_storage s = {.n_rows = 3, .n_features = 2, .x_kind = DROVE_X_F32, .x_f32 = x};
+    drove_data data = {.storage = &s, .n_rows = 3, .scaling = DROVE_SCALE_STANDARD};
+    (void)state;
+    s.weight = weight;
+    assert_int_equal(drove__scale_fit(&data), DROVE_OK);
+    assert_true(data.factor[0] == 1.0f && data.factor[1] == 1.0f);
+    assert_true(data.shift[0] == 0.1f && data.shift[1] == 1.7f);
+    drove__free(data.shift);
+    drove__free(data.factor);
+}
+
 /* scale=auto: pixels to 1, dense numbers to deviation 1, pairs only where one exceeds 1. */
 static void test_chosen(void **state)
 {
@@ -104,8 +145,8 @@ static void test_chosen(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_images),
-        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_images),       cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_tiny_spreads), cmocka_unit_test(test_constant_features),
         cmocka_unit_test(test_chosen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -205,7 +205,21 @@ static const refusal refusals[] = {
     {"D2f", 3, "no f, as a float has 3 bits or more", "\"f\""},
     {"D8\xc3\xa9", 3, "f, i or [i, M, G, C or the end", "the byte 0xc3"},
     {"D8\n", 3, "f, i or [i, M, G, C or the end", "the byte 0x0a"},
+    {"D8\x1f", 3, "f, i or [i, M, G, C or the end", "the byte 0x1f"},
+    {"D8\x7f", 3, "f, i or [i, M, G, C or the end", "the byte 0x7f"},
+    {"D8~", 3, "f, i or [i, M, G, C or the end", "\"~\""},
+    {"D640", 2, bits_expected, "\"640\""},
+    {"D12345678901234567890", 2, bits_expected, "\"12345678901234567890\""},
 };
+
+/* A text as errors show it: on one line of plain characters, at most 47. */
+static void shown_by_hand(const char *text, char into[48])
+{
+    size_t n = strlen(text);
+    snprintf(into, 48, "%.*s%s", n > 47 ? 44 : 47, text, n > 47 ? "..." : "");
+    for (char *c = into; *c != '\0'; c++)
+        if (*c < ' ' || *c > '~') *c = '?';
+}
 
 static void test_refusals(void **state)
 {
@@ -213,22 +227,32 @@ static void test_refusals(void **state)
     for (size_t i = 0; i < COUNT(refusals); i++) {
         const refusal *r = &refusals[i];
         drove_dmgc s = {.is_synchronous = 77};
-        char end[256];
-        int n = snprintf(end, sizeof end, ": character %u: expected %s, found %s", r->character,
-                         r->expected, r->found);
+        char shown[48], text[320];
+        shown_by_hand(r->text, shown);
+        snprintf(text, sizeof text, "signature \"%s\": character %u: expected %s, found %s", shown,
+                 r->character, r->expected, r->found);
         assert_int_equal(drove_dmgc_parse(r->text, &s), DROVE_E_ARG);
         assert_int_equal(s.is_synchronous, 77); /* untouched */
-        const char *error = drove_error_text();
-        size_t n_error = strlen(error);
-        if (n_error < (size_t)n) fail_msg("\"%s\": %s", r->text, error);
-        assert_string_equal(error + n_error - (size_t)n, end);
+        assert_string_equal(drove_error_text(), text);
     }
-    char longer[400];
-    drove_dmgc s;
-    memset(longer, 'x', sizeof longer - 1);
-    longer[sizeof longer - 1] = '\0';
-    assert_int_equal(drove_dmgc_parse(longer, &s), DROVE_E_ARG);
-    assert_true(strlen(drove_error_text()) < 160);
+}
+
+/* One that is too long for a line ends in dots. */
+static void test_long_texts(void **state)
+{
+    static const size_t lengths[] = {46, 47, 48, 399};
+    (void)state;
+    for (size_t i = 0; i < COUNT(lengths); i++) {
+        char longer[400], text[160];
+        drove_dmgc s;
+        memset(longer, 'x', lengths[i]);
+        longer[lengths[i]] = '\0';
+        snprintf(text, sizeof text,
+                 "signature \"%.*s%s\": character 1: expected D, i or [i, M, G or C, found \"x\"",
+                 lengths[i] > 47 ? 44 : (int)lengths[i], longer, lengths[i] > 47 ? "..." : "");
+        assert_int_equal(drove_dmgc_parse(longer, &s), DROVE_E_ARG);
+        assert_string_equal(drove_error_text(), text);
+    }
 }
 
 static void test_impossible_structs(void **state)
@@ -248,8 +272,22 @@ static void test_impossible_structs(void **state)
     memset(&bad[7], 0, sizeof bad[7]);
     bad[8].term[DROVE_DMGC_GRADIENT].is_float = 1; /* but not present */
     bad[9].term[DROVE_DMGC_COMMUNICATION].bits = 4000000000u;
+    static const char *const why[COUNT(bad)] = {
+        "term D: expected 1 to 64 bits, for a float 3 to 64, found 0 bits",
+        "term M: expected 1 to 64 bits, for a float 3 to 64, found 65 bits",
+        "term M: expected 1 to 64 bits, for a float 3 to 64, found 2 bits, float",
+        "term i: expected an integer, found a float",
+        "term G: expected 0 bits, as it is not present, found 8 bits",
+        "term C: expected a term, as workers synchronise, found none",
+        "term i: expected a term, as the problem is possibly sparse, found none",
+        "expected at least one of D, i, M, G and C, found no term",
+        "term G: expected 0 bits, as it is not present, found 0 bits, float",
+        "term C: expected 1 to 64 bits, for a float 3 to 64, found 4000000000 bits",
+    };
     for (size_t i = 0; i < COUNT(bad); i++) {
         assert_int_equal(drove_dmgc_print(&bad[i], text), DROVE_E_ARG);
+        assert_int_equal(strncmp(drove_error_text(), "signature: ", 11), 0);
+        assert_string_equal(drove_error_text() + 11, why[i]);
         assert_int_equal(drove_dmgc_explain(&bad[i], DROVE_DMGC_MODEL, line), DROVE_E_ARG);
     }
     assert_int_equal(drove_dmgc_explain(&good, DROVE_DMGC_CLASSES, line), DROVE_E_ARG);
@@ -276,6 +314,9 @@ static void test_words(void **state)
     expect_line("D8i8M8", DROVE_DMGC_INDEX, "8-bit integers, the problem is sparse");
     expect_line("D8[i8]M8", DROVE_DMGC_INDEX,
                 "8-bit integers if the problem is sparse; it may be dense");
+    expect_line("D33fM8", DROVE_DMGC_DATASET, "33-bit floating point");
+    expect_line("D31fM8", DROVE_DMGC_DATASET,
+                "31-bit floating point, quantised once, before training");
     expect_line("D8M8", DROVE_DMGC_INDEX,
                 "i is omitted: the problem is dense, there are no indices");
     expect_line("D8M16f", DROVE_DMGC_MODEL, "16-bit floating point, rounded at every write");
@@ -397,15 +438,11 @@ static void test_families(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_readings),
-        cmocka_unit_test(test_there_and_back),
-        cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_impossible_structs),
-        cmocka_unit_test(test_words),
-        cmocka_unit_test(test_meaning),
-        cmocka_unit_test(test_systems),
-        cmocka_unit_test(test_families),
+        cmocka_unit_test(test_readings),   cmocka_unit_test(test_there_and_back),
+        cmocka_unit_test(test_damaged),    cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_long_texts), cmocka_unit_test(test_impossible_structs),
+        cmocka_unit_test(test_words),      cmocka_unit_test(test_meaning),
+        cmocka_unit_test(test_systems),    cmocka_unit_test(test_families),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

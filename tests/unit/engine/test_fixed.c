@@ -42,6 +42,14 @@ static void check_refused(const char *text, drove_status status, const char *wor
 
 static void signatures(void **state)
 {
+    static const struct {
+        const char *text;
+        bool in_bf16, by_channel;
+    } keyed[] = {{"bf16?masters=bf16", true, false},
+                 {"D8M8?scales=channel", false, true},
+                 {"D8M8?scales=layer", false, false},
+                 {"D8M8", false, false}};
+    char longer[65];
     (void)state;
     check_format("D8M8", 8, 8, 8);
     check_format("D16M8", 16, 8, 16);
@@ -55,6 +63,30 @@ static void signatures(void **state)
     check_format("D8M8?simulated=no", 8, 8, 8);
     check_format("D16M16G16?simulated=yes&scales=channel", 16, 16, 16);
     check_format("M8?scales=layer", 0, 8, 0);
+    check_format("bf16?masters=bf16", 0, 16, 0);
+    for (size_t i = 0; i < DROVE_COUNT(keyed); i++) {
+        drove_fixed f = {0};
+        assert_int_equal(drove__fixed_parse(keyed[i].text, &f), DROVE_OK);
+        assert_int_equal(f.in_bf16, keyed[i].in_bf16);
+        assert_int_equal(f.by_channel, keyed[i].by_channel);
+    }
+    memset(longer, 'x', sizeof longer);
+    memcpy(longer, "D8M8?scales=", 12); /* 63 characters fit */
+    longer[63] = '\0';
+    check_refused(longer, DROVE_E_ARG, "scales: expected channel or layer");
+    longer[63] = 'x', longer[64] = '\0';
+    check_refused(longer, DROVE_E_ARG, "--precision: expected at most 63 characters, found 64");
+    check_refused("D8M8?bits=8", DROVE_E_ARG, "--precision: ");
+    check_refused("bf16:1?masters=bf16", DROVE_E_ARG, "--precision: ");
+    check_refused("D8M8?simulated=perhaps", DROVE_E_ARG,
+                  "simulated: expected yes or no, found \"perhaps\"");
+    check_refused("D32M8", DROVE_E_UNSUPPORTED,
+                  "--precision D32M8: expected D8, D16 or D32f, or D2 to D16 with ?simulated=yes, "
+                  "found D32");
+    check_refused("D8M8G16f", DROVE_E_UNSUPPORTED, "found G16f");
+    check_refused("nonsense-of-many-letters?simulated=yes", DROVE_E_ARG,
+                  "or C8s, found \"nonsense-of-many-let\"");
+    check_refused("D8M", DROVE_E_ARG, "--precision: signature \"D8M\": character 4");
     check_refused("D8M8?scales=row", DROVE_E_ARG, "expected channel or layer, found \"row\"");
     check_refused("D8M32f?scales=channel", DROVE_E_UNSUPPORTED, "expected an M term");
     check_refused("D8M8C8s?scales=channel", DROVE_E_UNSUPPORTED, "found C");

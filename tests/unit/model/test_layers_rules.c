@@ -7,6 +7,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -113,6 +114,44 @@ static void test_refusals(void **state)
     expect_refusal(&o, DROVE_E_SHAPE, "expected images of 4 x 5 like the first input, found 4 x 4");
     o.ops = &drove__layer_sum;
     expect_refusal(&o, DROVE_E_SHAPE, "expected 3 x 4 x 5 like the first input, found 6 x 4 x 4");
+}
+
+/* The first input that differs, in any of its numbers, is named. */
+static void test_inputs_that_differ(void **state)
+{
+    const drove_shape first = {3, 4, 5};
+    (void)state;
+    for (unsigned which = 1; which < 3; which++) {
+        for (unsigned n = 0; n < 3; n++) {
+            one_layer_options o = {.n_bottoms = 3, .bottom = {first, first, first}};
+            drove_shape *s = &o.bottom[which];
+            drove_layer l;
+            char words[80];
+            *(n == 0 ? &s->c : n == 1 ? &s->h : &s->w) += 1;
+            o.ops = &drove__layer_sum;
+            snprintf(words, sizeof words, "found %zu x %zu x %zu as input %u", s->c, s->h, s->w,
+                     which + 1);
+            expect_refusal(&o, DROVE_E_SHAPE, words);
+            o.ops = &drove__layer_concat;
+            snprintf(words, sizeof words, "found %zu x %zu as input %u", s->h, s->w, which + 1);
+            if (n > 0) expect_refusal(&o, DROVE_E_SHAPE, words);
+            else assert_int_equal(one_layer_shape(&o, &l), DROVE_OK);
+        }
+    }
+}
+
+/* Sizes in floats have to fit; the last channel that does, and one more. */
+static void test_channels_that_do_not_fit(void **state)
+{
+    const drove_shape bottom[2] = {{SIZE_MAX / 64 - 1, 1, 1}, {1, 1, 1}};
+    drove_shape more[2] = {bottom[0], {2, 1, 1}};
+    drove_layer l = {.opt = {.size = 0}};
+    (void)state;
+    assert_int_equal(drove__layer_concat.shape(&l, bottom, 2, 1), DROVE_OK);
+    assert_true(l.out.c == SIZE_MAX / 64 && l.n_out == SIZE_MAX / 64);
+    assert_true(l.n_in == SIZE_MAX / 64 - 1);
+    assert_int_equal(drove__layer_concat.shape(&l, more, 2, 1), DROVE_E_SHAPE);
+    assert_string_equal(drove_error_text(), "the inputs together have too many channels");
 }
 
 /* ---- dropout ---- */
@@ -317,10 +356,16 @@ static void test_passes_repeat(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pooling_sizes),     cmocka_unit_test(test_fields_that_are_not_given),
-        cmocka_unit_test(test_refusals),          cmocka_unit_test(test_dropout_masks),
-        cmocka_unit_test(test_dropout_inference), cmocka_unit_test(test_statistics),
-        cmocka_unit_test(test_population),        cmocka_unit_test(test_passes_repeat),
+        cmocka_unit_test(test_pooling_sizes),
+        cmocka_unit_test(test_fields_that_are_not_given),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_inputs_that_differ),
+        cmocka_unit_test(test_channels_that_do_not_fit),
+        cmocka_unit_test(test_dropout_masks),
+        cmocka_unit_test(test_dropout_inference),
+        cmocka_unit_test(test_statistics),
+        cmocka_unit_test(test_population),
+        cmocka_unit_test(test_passes_repeat),
     };
     return cmocka_run_group_tests(tests, fill, NULL);
 }

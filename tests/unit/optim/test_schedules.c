@@ -323,8 +323,10 @@ typedef struct bounds {
 /* Least and most are accepted, what lies beyond is not. */
 static const bounds all_bounds[] = {
     {"step:", "1e-300,1", "1,1", "0,1", "1.01,1"},
+    {"step:1,", "1e-9", "1e9", "0.9e-9", "1.1e9"},
     {"exponential:", "1e-300", "1", "0", "1.01"},
     {"inverse:", "0", "1e9", "-0.1", "1.1e9"},
+    {"cosine:", "1e-9", "1e9", "0.9e-9", "1.1e9"},
     {"cosine:10?floor=", "0", "1", "-0.1", "1.1"},
     {"plateau:", "1e-300", "1", "0", "1.01"},
     {"plateau?patience=", "1", "1073741824", "0", "1073741825"},
@@ -360,6 +362,48 @@ static void test_bounds(void **state)
     }
 }
 
+static void refused(const char *schedule, const char *words)
+{
+    drove_optim_options opt = plain_options(16);
+    opt.schedule = schedule;
+    drove_optim *optim = NULL;
+    assert_int_equal(drove__optim_create(&opt, &optim), DROVE_E_ARG);
+    assert_null(optim);
+    if (strstr(drove_error_text(), words) == NULL)
+        fail_msg("%s: expected \"%s\", found \"%s\"", schedule, words, drove_error_text());
+}
+
+/* An error says how many arguments there have to be, and how many there are. */
+static void test_arguments_are_counted(void **state)
+{
+    (void)state;
+    refused("step", "step: expected step:FACTOR,EPOCHS, found 0 arguments");
+    refused("step:0.5", "step: expected step:FACTOR,EPOCHS, found 1 argument");
+    assert_null(strstr(drove_error_text(), "arguments"));
+    static const char *const one[] = {"exponential:FACTOR", "inverse:K", "cosine:EPOCHS",
+                                      "linear:EPOCHS", "warmup:EPOCHS"};
+    for (size_t i = 0; i < DROVE_COUNT(one); i++) {
+        char name[32], words[96];
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(one[i], ":"), one[i]);
+        snprintf(words, sizeof words, "%s: expected %s, found 0 arguments", name, one[i]);
+        refused(name, words);
+        strcat(name, ":1,1");
+        refused(name, "argument");
+    }
+    refused("constant:1", "argument");
+    refused("staleness:1", "argument");
+    refused("mindthestep:1", "argument");
+    refused("plateau:0.5,1", "argument");
+    refused("step:0.5,1,1", "argument");
+    refused("step:0.5,1?floor=0", "floor");
+    refused("mindthestep?nu=2",
+            "mindthestep?nu: expected with model=cmp only, found model=poisson");
+    refused("mindthestep?model=geometric&nu=2", "found model=geometric");
+    refused("mindthestep?momentum=0.5",
+            "mindthestep?momentum: expected with model=geometric only, found model=poisson");
+    refused("mindthestep?model=cmp&momentum=0.5", "found model=cmp");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -373,6 +417,7 @@ int main(void)
         cmocka_unit_test(test_one_worker_changes_nothing),
         cmocka_unit_test(test_extremes),
         cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_arguments_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
