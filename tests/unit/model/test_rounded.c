@@ -6,6 +6,7 @@
 #include "model/graph.h"
 #include "model/layer.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -245,11 +246,112 @@ static void integers_lie_where_they_are_read(void **state)
     }
 }
 
+/* ---- integers and floats ---- */
+
+static const float derivative_unit = 0x1p-12f;
+
+static void round_to(float unit, const float *x, float *to, size_t n, drovek_planes *planes)
+{
+    if (planes != NULL) planes->unit = unit, planes->by = NULL;
+    for (size_t i = 0; i < n; i++) {
+        const float whole = fminf(fmaxf(floorf(x[i] / unit + 0.5f), -32767.0f), 32767.0f);
+        if (to != NULL) to[i] = whole * unit;
+        if (planes == NULL) continue;
+        planes->high[i] = (uint8_t)((int)whole >> 8);
+        planes->low[i] = (uint8_t)((int)whole & 255);
+    }
+}
+
+static void round_values(void *context, const drove_rounded *of, const float *x, float *to,
+                         size_t n, uint32_t largest, drovek_planes *planes)
+{
+    (void)context, (void)of, (void)largest;
+    round_to(1.0f, x, to, n, planes);
+}
+
+static void round_derivatives(void *context, const drove_rounded *of, const float *x, float *to,
+                              size_t n, uint32_t largest, drovek_planes *planes)
+{
+    (void)context, (void)of, (void)largest;
+    round_to(derivative_unit, x, to, n, planes);
+}
+
+/* Returns the loss.  Weights, biases and examples are integers, -1 to 1, so that sums are exact. */
+static double pass_of(const drove_model *m, const drovek_table *k, float *grad)
+{
+    static float theta[MOST_PARAMS], x[N_ROWS * N_INPUTS];
+    static uint8_t bytes[MOST_PARAMS + DROVEK_PLANES_SLACK];
+    static const int32_t y[N_ROWS] = {1, 0, 3};
+    drovek_planes weight[MOST_LAYERS] = {{.high = NULL}};
+    const drove_round round = {.values = round_values,
+                               .derivatives = round_derivatives,
+                               .is_wide_value = true,
+                               .is_wide_derivative = true,
+                               .weight = weight};
+    const drove_pass_options opt = {
+        .model = m, .kernels = k, .max_rows = N_ROWS, .trains = true, .round = &round};
+    const drove_input in = {.n_rows = N_ROWS, .dense = x};
+    const drove_target target = {.y_class = y};
+    drove_pass pass;
+    drove_score score = {0};
+    drove_rng rng;
+    drove__rng_seed(&rng, 2, DROVE_RNG_TEST, 0);
+    for (size_t i = 0; i < N_ROWS * N_INPUTS; i++) x[i] = (float)drove__rng_below(&rng, 3) - 1.0f;
+    for (size_t i = 0; i < m->n_params; i++) {
+        const uint64_t draw = drove__rng_below(&rng, 8);
+        theta[i] = draw == 0 ? -1.0f : draw == 1 ? 1.0f : 0.0f;
+        bytes[i] = (uint8_t)(int8_t)theta[i];
+    }
+    for (size_t l = 0; l < m->n_layers; l++)
+        weight[l] = (drovek_planes){.high = bytes + m->layer[l].w_offset, .unit = 1.0f};
+    memset(grad, 0, m->n_params * sizeof *grad);
+    assert_int_equal(drove__pass_create(&opt, &pass), DROVE_OK);
+    pass.is_training = true;
+    if (pass.planes.value != NULL && pass.planes.value[0].high != NULL)
+        round_to(1.0f, x, NULL, N_ROWS * N_INPUTS, &pass.planes.value[0]);
+    drove__model_forward(m, k, theta, &in, &pass);
+    drove__model_loss(m, k, &target, N_ROWS, 1.0f, &pass, &score);
+    drove__model_backward(m, k, theta, &in, &pass, grad, false, NULL, NULL);
+    drove__pass_fini(&pass);
+    return score.loss;
+}
+
+/* Passes whose layers read bytes find what passes on floats find. */
+static void integers_give_what_floats_give(void **state)
+{
+    static const char *const kinds[] = {"ed",   "d",     "pd",   "cpd",   "rpd",
+                                        "cod",  "rod",   "rpcd", "cpcd",  "cppd",
+                                        "rced", "cpqsd", "cped", "rpcpd", "crd"};
+    static float grad[2][MOST_PARAMS];
+    drovek_table floats, bytes;
+    (void)state;
+    assert_int_equal(drovek_select(&floats, 0, "ref"), DROVE_OK);
+    bytes = floats;
+    bytes.planes = &drovek_planes_ref;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        drove_model *m = make_model(kinds[i]);
+        const double expected = pass_of(m, &floats, grad[0]), found = pass_of(m, &bytes, grad[1]);
+        size_t n_moved = 0;
+        if (!(fabs(found - expected) <= 1e-6 * fabs(expected)))
+            fail_msg("%s: expected a loss of %g, found %g", kinds[i], expected, found);
+        for (size_t k = 0; k < m->n_params; k++) {
+            const double error = fabs((double)grad[0][k] - (double)grad[1][k]);
+            if (!(error <= 1e-5 * (1.0 + fabs((double)grad[0][k]))))
+                fail_msg("%s: parameter %zu: expected %g, found %g", kinds[i], k,
+                         (double)grad[0][k], (double)grad[1][k]);
+            n_moved += grad[0][k] != 0.0f;
+        }
+        assert_true(n_moved > m->n_params / 4);
+        drove__model_destroy(m);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_rounded_already_is_told),
         cmocka_unit_test(integers_lie_where_they_are_read),
+        cmocka_unit_test(integers_give_what_floats_give),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
