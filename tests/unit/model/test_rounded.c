@@ -316,6 +316,42 @@ static double pass_of(const drove_model *m, const drovek_table *k, float *grad)
     return score.loss;
 }
 
+static drovek_table usual;
+static size_t n_calls, n_images; /* of poolings of floats */
+
+static void count_pooling(const drovek_pool *p, const float *x, float *y, void *place, size_t n)
+{
+    n_calls++;
+    n_images += n;
+    usual.max_pool_f32(p, x, y, place, n);
+}
+
+/* A convolution on bytes also does the work of a pooling that alone reads what it writes, image by
+ * image; a pooling between integers pools these.  Poolings in a row are of floats. */
+static void pooling_is_done_once(void **state)
+{
+    static const struct {
+        const char *kinds;
+        size_t n_calls, n_images; /* on bytes */
+    } cases[] = {{"cpd", N_ROWS, N_ROWS}, {"rpd", 0, 0},     {"cod", 1, N_ROWS},
+                 {"rod", 1, N_ROWS},      {"pd", 1, N_ROWS}, {"cppd", 2, 2 * N_ROWS}};
+    static float grad[MOST_PARAMS];
+    (void)state;
+    assert_int_equal(drovek_select(&usual, 0, "ref"), DROVE_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        drove_model *m = make_model(cases[i].kinds);
+        drovek_table k = usual;
+        k.max_pool_f32 = count_pooling;
+        k.planes = &drovek_planes_ref;
+        n_calls = n_images = 0;
+        pass_of(m, &k, grad);
+        if (n_calls != cases[i].n_calls || n_images != cases[i].n_images)
+            fail_msg("%s: expected %zu of %zu images, found %zu of %zu", cases[i].kinds,
+                     cases[i].n_calls, cases[i].n_images, n_calls, n_images);
+        drove__model_destroy(m);
+    }
+}
+
 /* Passes whose layers read bytes find what passes on floats find. */
 static void integers_give_what_floats_give(void **state)
 {
@@ -351,6 +387,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_rounded_already_is_told),
         cmocka_unit_test(integers_lie_where_they_are_read),
+        cmocka_unit_test(pooling_is_done_once),
         cmocka_unit_test(integers_give_what_floats_give),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
