@@ -17,7 +17,7 @@ enum { MOST = 4, D = 3 };
 typedef struct batch {
     size_t n_rows, n_features;
     float x[4 * (D + 1)];
-    bool is_bytes, is_image, has_weights;
+    bool is_bytes, is_image, has_weights, is_empty;
     enum { CLASSES, VALUES, TWO_VALUES, LABELS, NONE } kind;
     int class[4];
     size_t n_classes;
@@ -63,6 +63,7 @@ static drove_status next(void *context, drove_batch_request *request)
         return s->answer;
     }
     const batch *b = &s->batch[s->at++];
+    if (b->is_empty) return DROVE_OK;
     for (size_t i = 0; i < b->n_rows * b->n_features; i++) bytes[i] = (uint8_t)b->x[i];
     const drove_matrix x = b->is_bytes
                                ? drove_matrix_dense(bytes, DROVE_TYPE_U8, b->n_rows, b->n_features)
@@ -239,6 +240,14 @@ static void batches_must_go_together(void **state)
     }
 }
 
+/* A batch for which nothing is set is not the one before once more. */
+static void a_batch_without_rows_is_refused(void **state)
+{
+    script s = {.n = 2, .batch = {make(0, 4), {.is_empty = true}}};
+    (void)state;
+    refused(&s, DROVE_E_DATA, "batch 2: expected rows with targets, found none");
+}
+
 static void what_goes_wrong_is_told_by_the_batch(void **state)
 {
     (void)state;
@@ -257,6 +266,7 @@ int main(void)
         cmocka_unit_test(further_classes_may_come),
         cmocka_unit_test(names_are_put_in_order),
         cmocka_unit_test(batches_must_go_together),
+        cmocka_unit_test(a_batch_without_rows_is_refused),
         cmocka_unit_test(what_goes_wrong_is_told_by_the_batch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -147,6 +147,9 @@ static void test_channels_that_do_not_fit(void **state)
     drove_shape more[2] = {bottom[0], {2, 1, 1}};
     drove_layer l = {.opt = {.size = 0}};
     (void)state;
+    const drove_shape alone[2] = {{3, 4, 5}, {0, 0, 0}};
+    assert_int_equal(drove__layer_concat.shape(&l, alone, 1, 1), DROVE_OK);
+    assert_true(l.out.c == 3 && l.out.h == 4 && l.out.w == 5 && l.n_in == 60 && l.n_out == 60);
     assert_int_equal(drove__layer_concat.shape(&l, bottom, 2, 1), DROVE_OK);
     assert_true(l.out.c == SIZE_MAX / 64 && l.n_out == SIZE_MAX / 64);
     assert_true(l.n_in == SIZE_MAX / 64 - 1);
