@@ -175,6 +175,47 @@ static void long_waits_are_kept(void **state)
     assert_true(cpu_ns() - begin_ns < 1000000); /* of 11 ms */
 }
 
+/* What is asked of the system, which is not waited for here. */
+static bool stands_still;
+static unsigned n_rests;
+static struct timespec rested;
+
+int __wrap_nanosleep(const struct timespec *rest, struct timespec *left);
+int __real_nanosleep(const struct timespec *rest, struct timespec *left);
+
+int __wrap_nanosleep(const struct timespec *rest, struct timespec *left)
+{
+    n_rests++;
+    rested = *rest;
+    return stands_still ? 0 : __real_nanosleep(rest, left);
+}
+
+static void rests_are_in_seconds_and_nanoseconds(void **state)
+{
+    (void)state;
+    static const struct {
+        double us;
+        bool sleeps;
+        time_t s;
+        long ns;
+    } cases[] = {{49.0, false, 0, 0},
+                 {50.0, true, 0, 50000},
+                 {999999.0, true, 0, 999999000},
+                 {1000000.0, true, 1, 0}};
+    stands_still = true;
+    for (size_t i = 0; i < DROVE_COUNT(cases); i++) {
+        drove_backoff b = make("linear?max_us=1000000", 0);
+        b.next_us = cases[i].us;
+        n_rests = 0;
+        (void)drove__backoff_wait(&b);
+        assert_int_equal(n_rests, cases[i].sleeps);
+        if (!cases[i].sleeps) continue;
+        assert_int_equal(rested.tv_sec, cases[i].s);
+        assert_int_equal(rested.tv_nsec, cases[i].ns);
+    }
+    stands_still = false;
+}
+
 static void workers_draw_different_numbers(void **state)
 {
     (void)state;
@@ -207,6 +248,8 @@ static void wrong_options_are_refused(void **state)
             fail_msg("\"%s\" was accepted", specs[i]);
         assert_memory_equal(&b, &before, sizeof b);
     }
+    /* what is least, and what is most */
+    (void)make("linear?first_us=1e-300&step_us=0&max_us=1000000", 0);
     drove_backoff b;
     assert_int_equal(drove__backoff_init(&b, "linaer", 1, 0), DROVE_E_ARG);
     assert_non_null(strstr(drove_error_text(), "did you mean linear?"));
@@ -252,6 +295,7 @@ int main(void)
         cmocka_unit_test(an_actor_waits_to_the_nanosecond),
         cmocka_unit_test(the_first_wait_has_a_least),
         cmocka_unit_test(long_waits_are_kept),
+        cmocka_unit_test(rests_are_in_seconds_and_nanoseconds),
         cmocka_unit_test(workers_draw_different_numbers),
         cmocka_unit_test(wrong_options_are_refused),
         cmocka_unit_test(what_is_not_given_has_a_default),

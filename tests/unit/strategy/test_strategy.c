@@ -22,6 +22,13 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const dro
     return drove__sync_copies(s);
 }
 
+static drove_status init_nothing(drove_sync *s, const drove_sync_options *opt,
+                                 const drove_params *start)
+{
+    (void)s, (void)opt, (void)start;
+    return DROVE_OK;
+}
+
 static void fini(drove_sync *s)
 {
     n_fini++;
@@ -125,6 +132,69 @@ static void no_worker_is_refused(void **state)
     drove__optim_destroy(optim);
 }
 
+/* Each worker's is as if it had been made alone. */
+static void every_worker_has_a_backoff_of_its_own(void **state)
+{
+    (void)state;
+    static const char spec[] = "linear?first_us=3&step_us=5";
+    drovek_table kernels;
+    drove_optim *optim = make_optim(&kernels);
+    float theta[N] = {0};
+    drove_sync *s = NULL;
+    const drove_sync_options opt = {
+        .n_workers = N_WORKERS, .optim = optim, .backoff = spec, .seed = 42};
+    assert_int_equal(drove__sync_create(&bare, &opt, &(drove_params){.theta = theta}, &s),
+                     DROVE_OK);
+    for (unsigned w = 0; w < N_WORKERS; w++) {
+        drove_backoff alone, *found = &s->worker[w].backoff;
+        assert_int_equal(drove__backoff_init(&alone, spec, 42, w), DROVE_OK);
+        assert_int_equal(found->kind, DROVE_BACKOFF_LINEAR);
+        assert_true(found->first_us == 3.0 && found->step_us == 5.0);
+        assert_true(drove__rng_u64(&found->rng) == drove__rng_u64(&alone.rng));
+    }
+    drove__sync_destroy(s);
+    drove__optim_destroy(optim);
+}
+
+static void the_layout_is_kept(void **state)
+{
+    (void)state;
+    static const drove_layout layout = {.number = DROVE_I8, .n_numbers = 50, .tail = 13};
+    static uint32_t words[N];
+    drovek_table kernels;
+    drove_optim *optim = make_optim(&kernels);
+    drove_sync *s = NULL;
+    drove_sync_ops typed = bare;
+    typed.needs |= DROVE_SYNC_TYPED;
+    typed.init = init_nothing;
+    const drove_sync_options opt = {.n_workers = 1, .optim = optim, .layout = &layout};
+    assert_int_equal(drove__sync_create(&typed, &opt, &(drove_params){.words = words}, &s),
+                     DROVE_OK);
+    assert_int_equal(s->layout.number, DROVE_I8);
+    assert_int_equal(s->layout.n_numbers, 50);
+    assert_int_equal(s->layout.tail, 13);
+    drove__sync_destroy(s);
+    drove__optim_destroy(optim);
+}
+
+static void a_row_says_why_it_takes_floats_only(void **state)
+{
+    (void)state;
+    const drove_sync_ops takes_both = {.needs = DROVE_SYNC_TYPED, .not_typed = "never"},
+                         has_a_reason = {.not_typed = "its copies are floats"}, has_none = {0};
+    assert_null(drove__sync_not_typed(&takes_both));
+    assert_string_equal(drove__sync_not_typed(&has_a_reason), "its copies are floats");
+    assert_non_null(strstr(drove__sync_not_typed(&has_none), "publish gradients"));
+}
+
+static void the_error_of_missing_memory_has_its_bytes(void **state)
+{
+    (void)state;
+    const drove_sync s = {.n_vector = 1000};
+    assert_int_equal(drove__sync_no_memory(&s), DROVE_E_NOMEM);
+    assert_non_null(strstr(drove_error_text(), "4000"));
+}
+
 static void expect_text(drove_sync_ops ops, const drove_sync_options *opt, const char *text)
 {
     float theta[N] = {0};
@@ -139,13 +209,6 @@ static void expect_text(drove_sync_ops ops, const drove_sync_options *opt, const
         assert_string_equal(drove_error_text(), text);
     }
     drove__sync_destroy(s);
-}
-
-static drove_status init_nothing(drove_sync *s, const drove_sync_options *opt,
-                                 const drove_params *start)
-{
-    (void)s, (void)opt, (void)start;
-    return DROVE_OK;
 }
 
 /* Every mix of what a row needs, a layout, functions that convert, and a number of workers. */
@@ -177,6 +240,13 @@ static void options_must_suit_the_row(void **state)
                    "found none";
         expect_text(ops, &opt, text);
     }
+    const drove_sync_options waits = {.n_workers = 1, .optim = optim, .backoff = "random?max_us=5"};
+    drove_sync_ops tries_once = {.name = "row", .init = init_nothing}, tries_again = tries_once;
+    tries_again.needs = DROVE_SYNC_BACKOFF;
+    expect_text(tries_again, &waits, NULL);
+    expect_text(tries_once, &waits,
+                "row: expected back-off none, since it never tries twice; found "
+                "\"random?max_us=5\"");
     drove__optim_destroy(optim);
 }
 
@@ -186,6 +256,10 @@ int main(void)
         cmocka_unit_test(a_bare_strategy_has_the_defaults),
         cmocka_unit_test(places_are_kept),
         cmocka_unit_test(no_worker_is_refused),
+        cmocka_unit_test(every_worker_has_a_backoff_of_its_own),
+        cmocka_unit_test(the_layout_is_kept),
+        cmocka_unit_test(a_row_says_why_it_takes_floats_only),
+        cmocka_unit_test(the_error_of_missing_memory_has_its_bytes),
         cmocka_unit_test(options_must_suit_the_row),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -73,8 +73,46 @@ static void first_parameters_lie_there_too(void **state)
         drove_params p = drove__sync_first_params(&s, w, &(drove_params){.theta = theta});
         assert_int_equal(asked_node, place[w].node);
         assert_memory_equal(p.theta, theta, sizeof theta);
+        freed_bytes = 0;
         drove__sync_params_free(&s, &p);
         assert_null(p.theta);
+        assert_int_equal(freed_bytes, N * sizeof(float));
+    }
+}
+
+/* Behind the parameters the state of the rule lies, which starts at 0; words are copied as they
+ * are. */
+static void first_vectors_begin_with_the_parameters(void **state)
+{
+    (void)state;
+    enum { N_VECTOR = 2 * N };
+    char topo;
+    float theta[N_VECTOR];
+    uint32_t words[N_VECTOR];
+    const drove_optim optim = {.n = N};
+    const drove_sync s = {.topo = (const drove_topo *)&topo,
+                          .place = place,
+                          .optim = &optim,
+                          .n_vector = N_VECTOR,
+                          .n_workers = N_WORKERS};
+    for (unsigned i = 0; i < N_VECTOR; i++) {
+        theta[i] = (float)i + 1.0f;
+        words[i] = 3 * i + 1;
+    }
+    for (unsigned w = 0; w < N_WORKERS; w++) {
+        float *first = drove__sync_first_vector(&s, w, theta);
+        drove_params floats = drove__sync_first_params(&s, w, &(drove_params){.theta = theta}),
+                     typed = drove__sync_first_params(&s, w, &(drove_params){.words = words});
+        assert_int_equal(asked_node, place[w].node);
+        assert_true(floats.words == NULL && typed.theta == NULL);
+        for (unsigned i = 0; i < N_VECTOR; i++) {
+            assert_true(first[i] == (i < N ? theta[i] : 0.0f));
+            assert_true(floats.theta[i] == (i < N ? theta[i] : 0.0f));
+            assert_int_equal(typed.words[i], i < N ? words[i] : 0);
+        }
+        drove__sync_vector_free(&s, first);
+        drove__sync_params_free(&s, &floats);
+        drove__sync_params_free(&s, &typed);
     }
 }
 
@@ -95,6 +133,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_workers_vector_lies_on_its_node),
         cmocka_unit_test(first_parameters_lie_there_too),
+        cmocka_unit_test(first_vectors_begin_with_the_parameters),
         cmocka_unit_test(without_a_topology_nothing_is_placed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
