@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -39,10 +40,16 @@ static uint64_t read_time(void *context)
     return atomic_load(&time_ns);
 }
 
+/* Words on which threads have waited. */
+static _Atomic(_Atomic uint32_t *) first_word, second_word;
+
 /* Wakes early, as it may. */
 static void word_wait(void *context, _Atomic uint32_t *word, uint32_t expected, uint64_t until_ns)
 {
-    (void)context, (void)word, (void)expected, (void)until_ns;
+    (void)context, (void)expected, (void)until_ns;
+    _Atomic uint32_t *none = NULL;
+    if (!atomic_compare_exchange_strong(&first_word, &none, word) && none != word)
+        atomic_store(&second_word, word);
     nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
 }
 
@@ -228,6 +235,53 @@ static void threads_share_assignments(void **state)
     close_rig(&r);
 }
 
+/* One thread has a part of the first assignment in hand while the other makes whole ones: more than
+ * there are cells for, so that these are used again, but not the first. */
+static void a_slow_part_keeps_its_assignment(void **state)
+{
+    (void)state;
+    enum { N = 11, OF_EACH = 7 };
+    rig r;
+    open_rig(&r, "hogbatch?tail=as-is");
+    (void)drove__fail(DROVE_E_SYSTEM, "absent");
+    r.source.ops->leave(&r.source, DEVICE);
+    begin(&r, N * OF_EACH, UINT64_MAX);
+    const drove_task slow = expect_task(&r, CORE_A, 0, 4);
+    take(&r, CORE_B, 4, 3);
+    for (uint64_t i = 1; i < N; i++) {
+        take(&r, CORE_B, i * OF_EACH, 4);
+        take(&r, CORE_B, i * OF_EACH + 4, 3);
+    }
+    done(&r, CORE_A, &slow, 1);
+    end(&r, N * OF_EACH);
+    const drove_assigned_facts cores = facts(&r, CORES);
+    assert_int_equal(cores.coord.n_batches, N);
+    assert_int_equal(cores.coord.n_examples, N * OF_EACH);
+    assert_int_equal(cores.coord.n_updates, 2 * N);
+    close_rig(&r);
+}
+
+/* Both groups work in every stretch.  A halt that comes between two of them is of neither. */
+static void stretches_follow_each_other(void **state)
+{
+    (void)state;
+    rig r;
+    open_rig(&r, "hogbatch?tail=as-is");
+    for (uint64_t first = 0; first < 84; first += 28) {
+        begin(&r, first + 28, UINT64_MAX);
+        for (uint64_t at = first; at < first + 14; at += 7) {
+            take(&r, CORE_A, at, 4);
+            take(&r, CORE_A, at + 4, 3);
+            take(&r, DEVICE, at + 14, 7);
+        }
+        end(&r, first + 28);
+        r.source.ops->halt(&r.source);
+    }
+    assert_int_equal(facts(&r, CORES).coord.n_batches, 6);
+    assert_int_equal(facts(&r, OF_DEVICE).coord.n_batches, 6);
+    close_rig(&r);
+}
+
 static void a_halt_gives_out_nothing_new(void **state)
 {
     (void)state;
@@ -299,6 +353,14 @@ static void the_coordinator_publishes(void **state)
     assert_int_equal(r.n_published, 3);
     assert_int_equal(facts(&r, CORES).coord.n_updates, 2);
     assert_int_equal(facts(&r, OF_DEVICE).coord.n_updates, 1);
+    begin(&r, 28, UINT64_MAX); /* the device's lock is free again */
+    const drove_task d = expect_task(&r, DEVICE, 21, 7);
+    assert_int_equal(r.source.ops->publish(&r.source, DEVICE, &d, &step, &info), DROVE_OK);
+    take(&r, CORE_A, 14, 4);
+    take(&r, CORE_A, 18, 3);
+    end(&r, 28);
+    assert_int_equal(facts(&r, CORES).coord.n_updates, 4);
+    assert_int_equal(facts(&r, OF_DEVICE).coord.n_updates, 2);
     close_rig(&r);
     open_rig(&r, "hogbatch");
     assert_false(r.source.publishes);
@@ -422,10 +484,94 @@ static void nobody_is_left(void **state)
     close_rig(&r);
 }
 
+/* The last one to be lost has the word: by its own failure, by its silence, or between stretches. */
+static void the_last_one_says_why(void **state)
+{
+    (void)state;
+    rig r;
+    drove_task none;
+    open_rig(&r, "hogbatch?tail=as-is");
+    begin(&r, 35, UINT64_MAX);
+    (void)drove__fail(DROVE_E_SYSTEM, "cores");
+    assert_false((r.source.ops->fail)(&r.source, CORE_A));
+    (void)drove__fail(DROVE_E_SYSTEM, "device");
+    assert_true((r.source.ops->fail)(&r.source, DEVICE));
+    pthread_join(r.service, NULL);
+    assert_false(r.source.ops->next(&r.source, DEVICE, true, &none));
+    assert_int_equal(r.source.ops->check(&r.source), DROVE_E_SYSTEM);
+    assert_string_equal(drove_error_text(), "no worker is left of 2: the last one said: device");
+    close_rig(&r);
+
+    open_rig(&r, "hogbatch?tail=as-is");
+    begin(&r, 21, UINT64_MAX);
+    take_all(&r, 0, 14); /* the cores have nothing more in hand, the device has one batch */
+    (void)drove__fail(DROVE_E_SYSTEM, "cores");
+    assert_false((r.source.ops->fail)(&r.source, CORE_A));
+    atomic_store(&time_ns, START_NS + 1000 * MS);
+    pthread_join(r.service, NULL);
+    assert_int_equal(r.source.ops->check(&r.source), DROVE_E_SYSTEM);
+    assert_string_equal(drove_error_text(),
+                        "no worker is left of 2: the last one said: no answer for 1 s");
+    assert_true(r.source.ops->has_undone(&r.source, UINT64_MAX)); /* one range */
+    close_rig(&r);
+
+    open_rig(&r, "hogbatch?tail=as-is");
+    (void)drove__fail(DROVE_E_SYSTEM, "cores");
+    r.source.ops->leave(&r.source, CORE_B);
+    assert_int_equal(r.source.ops->check(&r.source), DROVE_OK);
+    (void)drove__fail(DROVE_E_SYSTEM, "device");
+    r.source.ops->leave(&r.source, DEVICE);
+    assert_int_equal(r.source.ops->check(&r.source), DROVE_E_SYSTEM); /* without a stretch */
+    begin(&r, 14, UINT64_MAX);
+    pthread_join(r.service, NULL);
+    assert_int_equal(r.source.ops->check(&r.source), DROVE_E_SYSTEM);
+    assert_string_equal(drove_error_text(), "no worker is left of 2: the last one said: device");
+    close_rig(&r);
+}
+
+static void *wait_for_work(void *argument)
+{
+    drove_task task;
+    rig *r = argument;
+    return r->source.ops->next(&r->source, CORE_A, true, &task) ? argument : NULL;
+}
+
+/* A core that waits for work, with the coordinator, on words of the given clock: where the other
+ * core fails it ends. */
+static void who_waits_is_woken_by_a_failure(void **state)
+{
+    (void)state;
+    rig r;
+    pthread_t waiting;
+    void *got = &r;
+    open_rig(&r, "hogbatch?tail=as-is");
+    begin(&r, 28, UINT64_MAX);
+    (void)expect_task(&r, CORE_B, 0, 4);
+    (void)expect_task(&r, CORE_B, 4, 3);
+    (void)expect_task(&r, CORE_B, 7, 4);
+    (void)expect_task(&r, CORE_B, 11, 3);
+    atomic_store(&first_word, NULL);
+    atomic_store(&second_word, NULL);
+    assert_int_equal(pthread_create(&waiting, NULL, wait_for_work, &r), 0);
+    while (atomic_load(&second_word) == NULL) nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+    (void)drove__fail(DROVE_E_SYSTEM, "cores");
+    assert_false((r.source.ops->fail)(&r.source, CORE_B));
+    pthread_join(waiting, &got);
+    assert_null(got);
+    for (uint64_t first = 14; first < 28; first += 7) take(&r, DEVICE, first, 7);
+    take(&r, DEVICE, 0, 7);
+    take(&r, DEVICE, 7, 7);
+    end(&r, 28);
+    close_rig(&r);
+}
+
 int main(void)
 {
+    (void)alarm(100); /* ends a stretch that nobody ends */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_share_assignments),
+        cmocka_unit_test(a_slow_part_keeps_its_assignment),
+        cmocka_unit_test(stretches_follow_each_other),
         cmocka_unit_test(a_halt_gives_out_nothing_new),
         cmocka_unit_test(updates_have_a_limit),
         cmocka_unit_test(the_coordinator_publishes),
@@ -433,6 +579,8 @@ int main(void)
         cmocka_unit_test(a_silent_device_is_given_up),
         cmocka_unit_test(a_lost_device_gets_nothing),
         cmocka_unit_test(nobody_is_left),
+        cmocka_unit_test(the_last_one_says_why),
+        cmocka_unit_test(who_waits_is_woken_by_a_failure),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,12 +9,14 @@ enum { N = 32, BEFORE = 2 }; /* parameters; steps before those of a test */
 
 static void (*in_the_middle)(rig *r);
 static rig *the_rig;
+static uint64_t update; /* that the rule was last told it makes */
 
 static void apply_and_call(const drove_rule *rule, const drovek_table *k, size_t n, const float *in,
                            float *out, const float *const *s_in, float *const *s_out,
                            const float *g, float eta, uint64_t t)
 {
-    (void)rule, (void)s_in, (void)s_out, (void)t;
+    (void)rule, (void)s_in, (void)s_out;
+    update = t;
     k->sgd_f32(out, in, g, n, eta);
     if (in_the_middle != NULL) in_the_middle(the_rig);
 }
@@ -339,6 +341,133 @@ static void a_stopped_worker_stops_nobody(void **state)
     rig_fini(&r);
 }
 
+/* ---- waits between attempts ---- */
+
+/* The first wait is below 1 us, each further one 20 us longer; the next acquisition starts anew. */
+static void waits_are_those_of_the_back_off(void **state)
+{
+    (void)state;
+    rig r;
+    drove_publish_info info;
+    begin(&r, "leashed:inf", 2, other_publishes);
+    const drove_backoff *of_0 = &r.sync->worker[0].backoff;
+    assert_int_equal(drove__backoff_init(&r.sync->worker[0].backoff,
+                                         "linear?first_us=1&step_us=20&max_us=1000", 7, 0),
+                     DROVE_OK);
+    for (unsigned n = 0; n <= 3; n++) {
+        conflicts_left = n;
+        assert_int_equal(take_step(&r, 0, tens, 1.0f, NULL, &info), DROVE_OK);
+        assert_int_equal(info.attempts, n + 1);
+        assert_true(info.backoff_ns >= (n < 2 ? 0 : n == 2 ? 20000 : 60000));
+        assert_true(info.backoff_ns < UINT64_MAX / 2 && (n > 0 || info.backoff_ns == 0));
+        assert_int_equal(info.wait_ns, info.backoff_ns);
+        const double first_us = of_0->next_us - 20.0 * n;
+        if (n == 0) assert_true(of_0->next_us == 0.0);
+        else assert_true(first_us > 0.0 && first_us <= 1.0);
+    }
+    rig_fini(&r);
+
+    begin(&r, "leashed:1", 2, other_publishes); /* of two attempts, one wait */
+    assert_int_equal(drove__backoff_init(&r.sync->worker[0].backoff,
+                                         "linear?first_us=1&step_us=20&max_us=1000", 7, 0),
+                     DROVE_OK);
+    conflicts_left = 2;
+    assert_int_equal(take_step(&r, 0, tens, 1.0f, NULL, &info), DROVE_OK);
+    assert_int_equal(info.dropped, 1);
+    assert_true(r.sync->worker[0].backoff.next_us <= 21.0);
+    assert_int_equal(info.wait_ns, info.backoff_ns);
+    rig_fini(&r);
+}
+
+/* ---- an attempt that is made again, as a record says it failed ---- */
+
+/* What lies in lent memory becomes the step that is left of old + step; the publication adds it to
+ * what is the latest by then, and the one after it is its own. */
+static void a_step_is_kept_between_retry_and_publish(void **state)
+{
+    (void)state;
+    rig r;
+    drove_view view;
+    drove_publish_info info;
+    for (int is_lent = 0; is_lent <= 1; is_lent++) {
+        begin(&r, "leashed:inf", 2, NULL);
+        assert_int_equal(take_step(&r, 1, ones, 1.0f, NULL, NULL), DROVE_OK);
+        assert_int_equal(r.sync->ops->acquire(r.sync, 0, &view), DROVE_OK);
+        r.sync->ops->release(r.sync, 0);
+        const float *value = tens;
+        if (is_lent) {
+            float *lent = r.sync->ops->gradient(r.sync, 0);
+            for (unsigned i = 0; i < N; i++) lent[i] = 10.0f + (float)i;
+            value = lent;
+        }
+        const drove_step step = {.value = value, .eta = 1.0f};
+        update = 0;
+        r.sync->ops->retry(r.sync, 0, &step);
+        assert_int_equal(update, is_lent ? 2 : 0); /* it was to be the second one */
+        assert_int_equal(pool_of(&r).n_read, 0);
+        assert_int_equal(pool_of(&r).n_in_use, is_lent ? 3 : 2); /* current, own, kept */
+        assert_all(r.sync->ops->peek(r.sync).theta, -1.0f);
+        assert_int_equal(take_step(&r, 1, ones, 1.0f, NULL, NULL), DROVE_OK);
+        assert_int_equal(r.sync->ops->publish(r.sync, 0, &step, &info), DROVE_OK);
+        assert_int_equal(info.attempts, 1);
+        assert_int_equal(info.staleness, 1);
+        assert_int_equal(info.order, 2);
+        for (unsigned i = 0; i < N; i++)
+            assert_true(r.sync->ops->peek(r.sync).theta[i] == -12.0f - (is_lent ? (float)i : 0.0f));
+        assert_quiet(&r, 3);
+        const drove_step next = {.value = ones, .eta = 1.0f};
+        assert_int_equal(r.sync->ops->publish(r.sync, 0, &next, &info), DROVE_OK);
+        for (unsigned i = 0; i < N; i++)
+            assert_true(r.sync->ops->peek(r.sync).theta[i] == -13.0f - (is_lent ? (float)i : 0.0f));
+        assert_quiet(&r, 4);
+        rig_fini(&r);
+    }
+}
+
+/* ---- a saved run ---- */
+
+static void a_restored_run_goes_on_with_its_number(void **state)
+{
+    (void)state;
+    rig r;
+    drove_view view;
+    drove_publish_info info;
+    begin(&r, "leashed:inf", 3, NULL);
+    assert_int_equal(take_step(&r, 2, ones, 1.0f, NULL, NULL), DROVE_OK); /* not in slot 0 or 1 */
+    assert_int_equal(drove__sync_restore(r.sync, 77, &(drove_params){.theta = tens}, NULL),
+                     DROVE_OK);
+    assert_quiet(&r, 77);
+    assert_all(r.sync->ops->peek(r.sync).theta, 10.0f);
+    assert_int_equal(take_step(&r, 0, ones, 1.0f, &view, &info), DROVE_OK);
+    assert_int_equal(view.version, 77);
+    assert_int_equal(view.order, 77);
+    assert_int_equal(info.order, 77);
+    assert_int_equal(info.staleness, 0);
+    assert_all(r.sync->ops->peek(r.sync).theta, 9.0f);
+    assert_quiet(&r, 78);
+    rig_fini(&r);
+}
+
+/* ---- the bounds of the options ---- */
+
+static void bounds_are_what_words_hold(void **state)
+{
+    (void)state;
+    rig r;
+    rig_init(&r, (rig_options){.variant = "leashed:4294967294"});
+    rig_fini(&r);
+    assert_int_equal(rig_try(&r, (rig_options){.variant = "leashed:4294967295"}), DROVE_E_ARG);
+    rig_fini(&r);
+    /* three slots each and one, of 2^16 */
+    rig_init(&r, (rig_options){.variant = "leashed", .n_workers = 21845, .n = 1});
+    assert_int_equal(pool_of(&r).n_slots, 65536);
+    rig_fini(&r);
+    assert_int_equal(rig_try(&r, (rig_options){.variant = "leashed", .n_workers = 21846, .n = 1}),
+                     DROVE_E_ARG);
+    assert_string_equal(drove_error_text(), "leashed: expected at most 21845 workers, found 21846");
+    rig_fini(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -350,6 +479,10 @@ int main(void)
         cmocka_unit_test(memory_is_lent_until_publish),
         cmocka_unit_test(spans_survive_a_retry),
         cmocka_unit_test(a_stopped_worker_stops_nobody),
+        cmocka_unit_test(waits_are_those_of_the_back_off),
+        cmocka_unit_test(a_step_is_kept_between_retry_and_publish),
+        cmocka_unit_test(a_restored_run_goes_on_with_its_number),
+        cmocka_unit_test(bounds_are_what_words_hold),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
