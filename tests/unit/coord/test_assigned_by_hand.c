@@ -267,18 +267,21 @@ static void stretches_follow_each_other(void **state)
     (void)state;
     rig r;
     open_rig(&r, "hogbatch?tail=as-is");
-    for (uint64_t first = 0; first < 84; first += 28) {
-        begin(&r, first + 28, UINT64_MAX);
+    for (uint64_t first = 0; first < 3 * 42; first += 42) {
+        begin(&r, first + 42, UINT64_MAX);
         for (uint64_t at = first; at < first + 14; at += 7) {
+            take(&r, DEVICE, at + 14, 7);
             take(&r, CORE_A, at, 4);
             take(&r, CORE_A, at + 4, 3);
-            take(&r, DEVICE, at + 14, 7);
         }
-        end(&r, first + 28);
+        take(&r, DEVICE, first + 28, 7); /* by the first reports */
+        take(&r, CORE_A, first + 35, 4);
+        take(&r, CORE_A, first + 39, 3);
+        end(&r, first + 42);
         r.source.ops->halt(&r.source);
     }
-    assert_int_equal(facts(&r, CORES).coord.n_batches, 6);
-    assert_int_equal(facts(&r, OF_DEVICE).coord.n_batches, 6);
+    assert_int_equal(facts(&r, CORES).coord.n_batches, 9);
+    assert_int_equal(facts(&r, OF_DEVICE).coord.n_batches, 9);
     close_rig(&r);
 }
 

@@ -334,6 +334,7 @@ void replay_close(replay_rig *r)
     for (unsigned w = 0; w < REPLAY_WORKERS; w++)
         assert_true(r->worker[w].engine == NULL && r->worker[w].row[0] == NULL);
     drove__host_destroy(r->host);
+    assert_null(r->replay.worker);
     for (unsigned w = 0; w < REPLAY_WORKERS; w++) drove__worker_fini(&r->worker[w]);
     drove__recorded_close(r->replay.record);
     drove__free(r->sync.worker);

@@ -3,6 +3,8 @@
 #include "unit/loop/replay_rig.h"
 
 #include "loop/sources.h"
+#include "loop/worker.h"
+#include "stream/stream.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -73,6 +75,11 @@ static void failed_attempts_are_made_again(void **state)
         REPLAY_STEP(1, 3, 2, 3, .retried = 1 + 2),
         REPLAY_STEP(2, 4, 0, REPLAY_NOBODY, .is_dropped = true, .retried = 1)};
     check(p, DROVE_COUNT(p), &replay_strategy, "a0 a1 a2 s2 s1 p1 r0 a1 s1 p1 a1 r1 s0 p0 s1 p1");
+    /* each step its own, from the first place on */
+    static const replay_planned both[] = {REPLAY_STEP(0, 0, 0, 1, .retried = 1),
+                                          REPLAY_STEP(1, 1, 0, 0), REPLAY_STEP(1, 2, 1, 2),
+                                          REPLAY_STEP(0, 3, 2, 3, .retried = 1 + 2)};
+    check(both, DROVE_COUNT(both), &replay_strategy, "a0 r0 a1 s1 p1 a1 s0 p0 a0 r0 s1 p1 s0 p0");
 }
 
 /* A publication that was made in acquire begins at its place, also where that is the stretch's
@@ -188,6 +195,138 @@ static void ranges_and_step_sizes_are_the_record_s(void **state)
     replay_close(&r);
 }
 
+/* One example at least, and as many as the worker has room for. */
+static void ranges_are_as_long_as_there_is_room(void **state)
+{
+    (void)state;
+    replay_planned p[] = {REPLAY_STEP(0, 0, 0, 0, .first = 7, .n_rows = 1),
+                          REPLAY_STEP(1, 1, 0, 1, .n_rows = REPLAY_ROWS)};
+    for (unsigned more = 0; more <= 1; more++) {
+        replay_rig r;
+        drove_task task = {0};
+        p[1].step.n_rows = REPLAY_ROWS + more;
+        replay_open(&r, p, DROVE_COUNT(p), &counting, &replay_strategy, &replay_engine);
+        assert_int_equal(r.worker[1].most_rows, REPLAY_ROWS);
+        assert_true(drove__replay_next(&r.replay));
+        assert_true(r.source.ops->next(&r.source, 0, true, &task));
+        assert_true(task.first == 7 && task.n_rows == 1);
+        assert_int_equal(r.source.ops->next(&r.source, 1, true, &task), !more);
+        if (more == 0) assert_int_equal(task.n_rows, REPLAY_ROWS);
+        replay_close(&r);
+    }
+}
+
+static void the_source_has_the_unit_and_width_of_its_row(void **state)
+{
+    (void)state;
+    drove_replay replay = {0};
+    drove_source s = {0};
+    drove__replay_source(&replay, &counting, 6, &s);
+    assert_true(s.ops->counts_rows && s.width == 6 && s.impl == &replay);
+    drove__replay_source(&replay, &drove__source_claimed, 0, &s);
+    assert_false(s.ops->counts_rows || s.width != 0);
+}
+
+/* ---- data on disk ---- */
+
+/* Windows of two batches, of which two fit: one comes when the batches of the last but one are
+ * trained. */
+enum { OF_WINDOW = 2, MOST_WINDOWS = 8 };
+static uint64_t n_trained[MOST_WINDOWS];
+static drove_status answer; /* of a wait */
+
+void __wrap_drove__stream_done(drove_stream *s, uint64_t window, uint64_t n_batches);
+bool __wrap_drove__stream_has(drove_stream *s, uint64_t window);
+bool __wrap_drove__stream_comes(drove_stream *s, uint64_t window);
+drove_status __wrap_drove__stream_wait(drove_stream *s, uint64_t window);
+
+void __wrap_drove__stream_done(drove_stream *s, uint64_t window, uint64_t n_batches)
+{
+    (void)s;
+    assert_true(window < MOST_WINDOWS && n_batches > 0);
+    n_trained[window] += n_batches;
+    assert_true(n_trained[window] <= OF_WINDOW);
+}
+
+/* Not yet: a worker always has to wait for a while. */
+bool __wrap_drove__stream_has(drove_stream *s, uint64_t window)
+{
+    (void)s, (void)window;
+    return false;
+}
+
+bool __wrap_drove__stream_comes(drove_stream *s, uint64_t window)
+{
+    (void)s;
+    return window < 2 || n_trained[window - 2] == OF_WINDOW;
+}
+
+/* The one thread must not wait for itself. */
+drove_status __wrap_drove__stream_wait(drove_stream *s, uint64_t window)
+{
+    assert_true(__wrap_drove__stream_comes(s, window));
+    return answer;
+}
+
+static void open_on_disk(replay_rig *r, const replay_planned *p, size_t n,
+                         const drove_sync_ops *strategy)
+{
+    static drove_windows windows;
+    static int some_stream;
+    const drove_windows_options how = {
+        .n_rows = REPLAY_ROWS, .block_rows = REPLAY_BATCH, .per_window = OF_WINDOW, .seed = 1};
+    drove__windows_init(&windows, &how);
+    replay_open(r, p, n, &drove__source_claimed, strategy, &replay_engine);
+    drove__order_read_windows(&r->loop.order, &windows);
+    r->loop.stream = (drove_stream *)(void *)&some_stream;
+    memset(n_trained, 0, sizeof n_trained);
+    answer = DROVE_OK;
+}
+
+static void expect_on_disk(const replay_planned *p, size_t n, const drove_sync_ops *strategy,
+                           const char *expected)
+{
+    replay_rig r;
+    open_on_disk(&r, p, n, strategy);
+    if (replay_train(&r) != DROVE_OK) fail_msg("%s", drove_error_text());
+    replay_assert_seen(&r, expected);
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < MOST_WINDOWS; i++) sum += n_trained[i];
+    assert_int_equal(sum, n); /* all is said to be trained */
+    replay_close(&r);
+}
+
+/* A worker lets those go first whose batches its window waits for, though its view is there. */
+static void who_waits_for_a_window_lets_others_go(void **state)
+{
+    (void)state;
+    static const replay_planned places[] = {REPLAY_STEP(0, 0, 0, 0), REPLAY_STEP(1, 1, 1, 1),
+                                            REPLAY_STEP(0, 4, 1, 2)};
+    expect_on_disk(places, DROVE_COUNT(places), &replay_strategy, "a0 s0 p0 a1 a0 s1 p1 s0 p0");
+    static const replay_planned live[] = {REPLAY_STEPS(0, 0, 0, 5, 1.0, 0),
+                                          REPLAY_STEPS(0, 4, 0, 5, 1.0, 2),
+                                          REPLAY_STEPS(1, 1, 0, 5, 1.0, 1)};
+    expect_on_disk(live, DROVE_COUNT(live), &replay_live,
+                   "l2 t2 l0 d0 s0 l1 d1 s1 l1 t1 l0 d0 s0 l0 t0");
+    /* those without a place, behind it in the same round */
+    static const replay_planned unseen[] = {REPLAY_STEP(0, 4, 0, 0),
+                                            REPLAY_STEP(1, 0, 0, REPLAY_NOBODY),
+                                            REPLAY_STEP(2, 1, 0, REPLAY_NOBODY)};
+    expect_on_disk(unseen, DROVE_COUNT(unseen), &replay_strategy, "a1 s1 q1 a2 s2 q2 a0 s0 p0");
+}
+
+static void a_window_that_cannot_be_read_ends_it(void **state)
+{
+    (void)state;
+    static const replay_planned p[] = {REPLAY_STEP(1, 2, 0, 0)};
+    replay_rig r;
+    open_on_disk(&r, p, DROVE_COUNT(p), &replay_strategy);
+    answer = DROVE_E_IO;
+    assert_int_equal(replay_train(&r), DROVE_E_IO);
+    replay_assert_seen(&r, "");
+    replay_close(&r);
+}
+
 /* ---- ends ---- */
 
 static void enough_updates_end_it(void **state)
@@ -246,6 +385,7 @@ static void it_stops_in_time_and_goes_on(void **state)
                 &replay_engine);
     assert_true(drove__replay_next(&r.replay));
     r.host->ops->go(r.host, DROVE_DO_TRAIN);
+    assert_false(r.host->ops->wait(r.host, replay_time_ns)); /* no time */
     assert_string_equal(replay_seen.text, "");
     for (; !r.host->ops->wait(r.host, replay_time_ns + 1); n_waits++)
         assert_true(replay_keeps_denormals());
@@ -337,6 +477,88 @@ static void tasks_that_cannot_be_are_refused(void **state)
     refuse(&infinite, 1, &counting, 1, 5, "");
 }
 
+/* A task that is asked for ahead ends it, before the step in hand is published. */
+static void tasks_ahead_are_looked_at_as_well(void **state)
+{
+    (void)state;
+    static const replay_planned p[] = {REPLAY_STEP(1, 4, 0, 0), REPLAY_STEPS(1, 5, 1, 0, 1.0, 1)};
+    replay_rig r;
+    replay_open(&r, p, DROVE_COUNT(p), &drove__source_claimed, &replay_strategy,
+                &replay_engine_staging);
+    assert_int_equal(replay_train(&r), DROVE_E_DATA);
+    assert_string_equal(drove_error_text(), "replay.rec: expected steps that follow one order, "
+                                            "found worker 1 with batch 5");
+    replay_assert_seen(&r, "a1");
+    replay_close(&r);
+}
+
+/* The byte that lies so far before the end of the file becomes another one; false: there is none. */
+static bool damage(long at)
+{
+    FILE *file = fopen("replay.rec", "r+b");
+    assert_non_null(file);
+    const bool is_there = fseek(file, -at, SEEK_END) == 0;
+    const int byte = is_there ? fgetc(file) : 0;
+    if (is_there) {
+        assert_int_equal(fseek(file, -at, SEEK_END), 0);
+        assert_true(fputc(byte ^ 1, file) != EOF);
+    }
+    fclose(file);
+    return is_there;
+}
+
+/* While it is repeated: with the words of who reads the file.  A damaged mark ends the record. */
+static void damaged_steps_are_refused(void **state)
+{
+    (void)state;
+    static const replay_planned p[] = {REPLAY_STEP(0, 0, 0, 0), REPLAY_STEP(1, 1, 1, 1)};
+    unsigned n_refused = 0;
+    bool is_there = true;
+    for (long at = 1; is_there; at += 7) {
+        replay_rig r;
+        replay_open(&r, p, DROVE_COUNT(p), &drove__source_claimed, &replay_strategy,
+                    &replay_engine);
+        is_there = damage(at);
+        const bool has_stretch = drove__replay_next(&r.replay);
+        const drove_status status = has_stretch ? drove__host_do(r.host, DROVE_DO_TRAIN) : DROVE_OK;
+        if (status != DROVE_OK) {
+            n_refused++;
+            assert_int_equal(status, DROVE_E_DATA);
+            assert_null(strstr(drove_error_text(), "follow one order"));
+            replay_assert_seen(&r, "");
+        } else if (has_stretch) {
+            replay_assert_seen(&r, "a0 s0 p0 a1 s1 p1");
+        }
+        replay_close(&r);
+        (void)remove("replay.rec"); /* what is damaged would not be written over */
+    }
+    assert_true(n_refused > 0);
+}
+
+static drove_status create_nothing(const drove_engine_options *opt, drove_engine **out)
+{
+    (void)opt, (void)out;
+    return drove__fail(DROVE_E_SYSTEM, "no engine");
+}
+
+static void an_engine_that_is_not_made_ends_the_start(void **state)
+{
+    (void)state;
+    static const drove_engine_ops none = {.name = "none", .create = create_nothing};
+    replay_rig r;
+    replay_open(&r, usual, DROVE_COUNT(usual), &drove__source_claimed, &replay_strategy,
+                &replay_engine);
+    assert_true(r.host->ops->stop(r.host));
+    r.loop.core_ops = &none;
+    for (unsigned w = 0; w < REPLAY_WORKERS; w++) {
+        drove__worker_fini(&r.worker[w]);
+        assert_int_equal(drove__worker_init(&r.worker[w], &r.loop, w), DROVE_OK);
+    }
+    assert_int_equal(r.host->ops->start(r.host), DROVE_E_SYSTEM);
+    assert_true(replay_keeps_denormals());
+    replay_close(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -349,12 +571,19 @@ int main(void)
         cmocka_unit_test(stretches_follow_each_other),
         cmocka_unit_test(steps_in_place_need_no_view),
         cmocka_unit_test(ranges_and_step_sizes_are_the_record_s),
+        cmocka_unit_test(ranges_are_as_long_as_there_is_room),
+        cmocka_unit_test(the_source_has_the_unit_and_width_of_its_row),
+        cmocka_unit_test(who_waits_for_a_window_lets_others_go),
+        cmocka_unit_test(a_window_that_cannot_be_read_ends_it),
         cmocka_unit_test(enough_updates_end_it),
         cmocka_unit_test(a_halt_ends_it),
         cmocka_unit_test(it_stops_in_time_and_goes_on),
         cmocka_unit_test(other_commands_are_carried_out_at_once),
         cmocka_unit_test(records_without_an_order_are_refused),
         cmocka_unit_test(tasks_that_cannot_be_are_refused),
+        cmocka_unit_test(tasks_ahead_are_looked_at_as_well),
+        cmocka_unit_test(damaged_steps_are_refused),
+        cmocka_unit_test(an_engine_that_is_not_made_ends_the_start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
