@@ -7,6 +7,7 @@
 #include "loop/worker.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -288,6 +289,15 @@ static int process(const rig *r, unsigned worker)
     return r->loop.host->ops->process(r->loop.host, worker);
 }
 
+static void free_rig(rig *r)
+{
+    drove__host_destroy(r->loop.host);
+    for (unsigned i = 0; i < r->plan.n_workers; i++) drove__worker_fini(&r->worker[i]);
+    r->source.ops->fini(&r->source);
+    drove__optim_destroy(r->optim);
+    drove__free(r);
+}
+
 /* All children have ended, and been waited for. */
 static void close_rig(rig *r)
 {
@@ -299,11 +309,7 @@ static void close_rig(rig *r)
         assert_int_equal(kill(process(r, i), 0), -1);
         assert_int_equal(errno, ESRCH);
     }
-    drove__host_destroy(h);
-    for (unsigned i = 0; i < r->plan.n_workers; i++) drove__worker_fini(&r->worker[i]);
-    r->source.ops->fini(&r->source);
-    drove__optim_destroy(r->optim);
-    drove__free(r);
+    free_rig(r);
 }
 
 static drove_status train(rig *r, uint64_t limit)
@@ -367,6 +373,35 @@ static void expect_failed(const rig *r, unsigned worker, const char *why, const 
 }
 
 /* ---- tests ---- */
+
+static void *wait_for_the_end(void *argument)
+{
+    _Atomic int *is_over = argument;
+    while (!atomic_load(is_over)) rest();
+    return NULL;
+}
+
+/* Another thread would not live on in a child, and might hold a lock. */
+static void a_process_of_several_threads_starts_nobody(void **state)
+{
+    (void)state;
+    enum { OTHERS = 3 };
+    _Atomic int is_over = 0;
+    pthread_t other[OTHERS];
+    rig *r = open_rig(WORKERS, 60.0);
+    for (unsigned i = 0; i < OTHERS; i++)
+        assert_int_equal(pthread_create(&other[i], NULL, wait_for_the_end, &is_over), 0);
+    const drove_status status = start(r);
+    atomic_store(&is_over, 1);
+    for (unsigned i = 0; i < OTHERS; i++) assert_int_equal(pthread_join(other[i], NULL), 0);
+    assert_int_equal(status, DROVE_E_SYSTEM);
+    assert_string_equal(drove_error_text(),
+                        "--workers procs: expected a process of one thread, which alone lives on "
+                        "in forked ones; found 4 threads");
+    for (unsigned i = 0; i < WORKERS; i++) assert_int_equal(process(r, i), 0);
+    assert_int_equal(n_left(r), 0);
+    free_rig(r);
+}
 
 static void processes_train(void **state)
 {
@@ -614,6 +649,7 @@ int main(void)
         cmocka_unit_test(a_sleeper_is_given_time),
         cmocka_unit_test(the_most_suspicious_is_ended_first),
         cmocka_unit_test(who_does_not_park_is_ended),
+        cmocka_unit_test(a_process_of_several_threads_starts_nobody), /* no fork follows */
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
