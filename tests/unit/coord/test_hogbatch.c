@@ -21,10 +21,10 @@ typedef struct rig {
     drove_sync *s;
 } rig;
 
-/* Worker 0 is a device, worker 1 a core. */
+/* Workers 0 and 2 are devices, worker 1 a core. */
 static void open_rig(rig *r, const char *variant, const char *rule, unsigned n_workers)
 {
-    static const bool is_deep[] = {true, false};
+    static const bool is_deep[] = {true, false, true};
     static float theta[N];
     memset(r, 0, sizeof *r);
     assert_int_equal(drovek_select(&r->kernels, 0, "ref"), DROVE_OK);
@@ -64,6 +64,7 @@ static uint64_t publish(rig *r, unsigned worker, const float *value, float eta)
     r->s->ops->release(r->s, worker);
     assert_int_equal(r->s->ops->publish(r->s, worker, &step, &info), DROVE_OK);
     assert_int_equal(info.updated, 1);
+    assert_int_equal(info.attempts, 1);
     return info.staleness;
 }
 
@@ -119,11 +120,79 @@ static void steps_meet_as_the_spec_says(void **state)
     }
 }
 
+/* Each device has a copy of its own where steps replace, and takes a new one for each view. */
+static void devices_have_copies_where_steps_replace(void **state)
+{
+    (void)state;
+    rig r;
+    float ones[N];
+    for (unsigned i = 0; i < N; i++) ones[i] = 1.0f;
+    open_rig(&r, "hogbatch", "sgd", 3);
+    for (unsigned w = 0; w < 3; w++) assert_null(r.s->worker[w].copy);
+    close_rig(&r);
+    open_rig(&r, "hogbatch?merge=replace", "sgd", 3);
+    assert_true(r.s->worker[0].copy != NULL && r.s->worker[1].copy == NULL &&
+                r.s->worker[2].copy != NULL);
+    (void)acquire(&r, 1);
+    assert_int_equal(publish(&r, 1, ones, 1.0f), 0);
+    for (unsigned w = 0; w < 3; w += 2) {
+        const float *seen = acquire(&r, w);
+        assert_ptr_equal(seen, r.s->worker[w].copy);
+        for (unsigned i = 0; i < N; i++) assert_true(seen[i] == -1.0f - (float)(w / 2));
+        assert_int_equal(publish(&r, w, ones, 1.0f), 0);
+    }
+    close_rig(&r);
+}
+
+/* What others publish meanwhile, for each of the steps that were made in place. */
+static void steps_in_place_are_counted(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t n_others, n_steps, staleness;
+    } rounds[] = {{10, 5, 2}, {7, 2, 3}, {0, 3, 0}};
+    rig r;
+    const float zeros[N] = {0};
+    uint64_t published = 0;
+    open_rig(&r, "hogbatch", "sgd", 2);
+    for (size_t k = 0; k < DROVE_COUNT(rounds); k++) {
+        drove_publish_info info = {0};
+        assert_ptr_equal(r.s->ops->live(r.s, 0).theta, r.s->ops->peek(r.s).theta);
+        for (uint64_t i = 0; i < rounds[k].n_others; i++) {
+            (void)acquire(&r, 1);
+            assert_int_equal(publish(&r, 1, zeros, 1.0f), 0);
+        }
+        assert_int_equal(r.s->ops->live_done(r.s, 0, rounds[k].n_steps, &info), DROVE_OK);
+        assert_int_equal(info.staleness, rounds[k].staleness);
+        assert_true(info.attempts == 1 && info.updated == 1 && info.dropped == 0);
+        published += rounds[k].n_others + rounds[k].n_steps;
+        assert_int_equal(atomic_load(&r.s->published), published);
+    }
+    close_rig(&r);
+}
+
+static void a_saved_run_has_its_state_again(void **state)
+{
+    (void)state;
+    rig r;
+    float saved[2 * N];
+    for (unsigned i = 0; i < 2 * N; i++) saved[i] = (float)i + 1.0f;
+    open_rig(&r, "hogbatch", "momentum", 1);
+    assert_int_equal(r.optim->n_vector, 2 * N);
+    assert_int_equal(drove__sync_restore(r.s, 9, &(drove_params){.theta = saved}, NULL), DROVE_OK);
+    assert_memory_equal(r.s->ops->peek(r.s).theta, saved, sizeof saved);
+    assert_int_equal(atomic_load(&r.s->published), 9);
+    close_rig(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_worker_follows_the_rule),
         cmocka_unit_test(steps_meet_as_the_spec_says),
+        cmocka_unit_test(devices_have_copies_where_steps_replace),
+        cmocka_unit_test(steps_in_place_are_counted),
+        cmocka_unit_test(a_saved_run_has_its_state_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
