@@ -243,11 +243,23 @@ static void a_state_comes_back(void **state)
     assert_int_equal(drove__groups_tensors(&r.g, out, 3), 2);
     assert_string_equal(out[0].name, "groups");
     assert_true(out[0].type == DROVE_T_F64 && out[0].rank == 1 && out[0].shape[0] == 6);
-    assert_true(((const double *)out[0].bytes)[4] == 5.0);
-    assert_true(((const double *)out[0].bytes)[3] == 128.0);
+    static const double saved[] = {3.5, 10.0, 4.0, 128.0, 5.0, 7.0},
+                        later[] = {9.5, 11.0, 14.0, 127.0, 25.0, 8.0};
+    assert_memory_equal(out[0].bytes, saved, sizeof saved);
+    for (unsigned i = 0; i < 3; i++)
+        drove__coord_restore_worker(r.g.coord, i, later[2 * i], (uint64_t)later[2 * i + 1]);
+    assert_int_equal(drove__groups_tensors(&r.g, out, 3), 2);
+    assert_memory_equal(out[0].bytes, later, sizeof later);
     assert_string_equal(out[1].name, "undone");
     assert_true(out[1].type == DROVE_T_U64 && out[1].rank == 1 && out[1].shape[0] == 4);
     close_rig(&r);
+    make_state(t, groups, 6, undone, 2); /* one range */
+    assert_int_equal(restore(&r, t, 2, ROWS, true), DROVE_OK);
+    assert_int_equal(drove__groups_tensors(&r.g, out, 3), 2);
+    assert_int_equal(out[1].shape[0], 2);
+    assert_memory_equal(out[1].bytes, undone, 2 * sizeof *undone);
+    close_rig(&r);
+    make_state(t, groups, 6, undone, 4);
     /* other workers: their own sizes, but what was left undone is kept */
     assert_int_equal(restore(&r, t, 2, ROWS, false), DROVE_OK);
     drove__coord_facts(r.g.coord, 0, &f);
@@ -296,6 +308,14 @@ static void states_that_make_no_sense_are_refused(void **state)
         assert_int_equal(restore(&r, t + 1, 1, 300, false), DROVE_OK);
         close_rig(&r);
     }
+    static const double least[] = {0.0, 1.0, 0.0, 1.0, 0.0, 1.0};
+    make_state(t, least, 6, NULL, 0);
+    assert_int_equal(restore(&r, t, 1, 300, true), DROVE_OK);
+    close_rig(&r);
+    static const uint64_t second[] = {0, 300, 296, 5};
+    make_state(t, NULL, 0, second, 4);
+    assert_int_equal(restore(&r, t + 1, 1, 300, false), DROVE_E_DATA);
+    close_rig(&r);
     static const uint64_t odd[3] = {0, 1, 2};
     make_state(t, NULL, 0, odd, 3);
     assert_int_equal(restore(&r, t + 1, 1, 300, false), DROVE_E_DATA);

@@ -1,7 +1,9 @@
 /* Stale-synchronous: the bound to the step, who waits for whom, and being stopped. */
+#include "base/clock.h"
 #include "support/strategies.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
 static const float gradient[64] = {1.0f};
 
@@ -46,6 +48,7 @@ static uint64_t wait_at_the_bound(const char *variant, unsigned bound)
     runner a;
     rig_init(&r, (rig_options){.variant = variant, .n_workers = 3});
     for (unsigned i = 0; i < bound + 1; i++) step_ok(&r, 0);
+    const uint64_t begin_ns = drove__now_ns();
     start(&a, &r, 0);
     rest_us(30000);
     assert_int_equal(atomic_load(&a.done), 0);
@@ -56,6 +59,7 @@ static uint64_t wait_at_the_bound(const char *variant, unsigned bound)
     pthread_join(a.thread, NULL);
     assert_int_equal(a.status, DROVE_OK);
     assert_int_equal(a.view.version, bound + 3);
+    assert_true(a.view.wait_ns <= drove__now_ns() - begin_ns);
     rig_fini(&r);
     return a.view.wait_ns;
 }
@@ -160,13 +164,85 @@ static void nobody_runs_away(void **state)
     rig_fini(&r);
 }
 
+/* Parked workers go on from equal clocks, whoever was ahead: each again has its bound and one. */
+static void restored_workers_begin_together(void **state)
+{
+    (void)state;
+    static float saved[64] = {7.0f};
+    for (unsigned ahead = 0; ahead < 2; ahead++) {
+        rig r;
+        drove_view view;
+        rig_init(&r, (rig_options){.variant = "ssp:1", .n_workers = 2});
+        step_ok(&r, ahead);
+        step_ok(&r, ahead);
+        assert_int_equal(drove__sync_restore(r.sync, 20, &(drove_params){.theta = saved}, NULL),
+                         DROVE_OK);
+        assert_true(r.sync->ops->peek(r.sync).theta[0] == 7.0f);
+        assert_int_equal(take_step(&r, ahead, gradient, 1.0f, &view, NULL), DROVE_OK);
+        assert_int_equal(view.version, 20);
+        step_ok(&r, ahead);
+        step_ok(&r, 1 - ahead);
+        step_ok(&r, 1 - ahead);
+        assert_true(r.sync->ops->peek(r.sync).theta[0] == 3.0f);
+        rig_fini(&r);
+    }
+}
+
+static void nothing_is_taken_or_published_once_stopped(void **state)
+{
+    (void)state;
+    rig r;
+    drove_view view;
+    drove_publish_info info;
+    const drove_step step = {.value = gradient, .eta = 1.0f};
+    rig_init(&r, (rig_options){.variant = "ssp:1", .n_workers = 2});
+    assert_int_equal(r.sync->ops->acquire(r.sync, 0, &view), DROVE_OK);
+    r.sync->ops->release(r.sync, 0);
+    r.sync->ops->stop(r.sync);
+    assert_int_equal(r.sync->ops->publish(r.sync, 0, &step, &info), DROVE_E_SYSTEM);
+    assert_string_equal(drove_error_text(), "ssp: stopped");
+    assert_int_equal(r.sync->ops->acquire(r.sync, 1, &view), DROVE_E_SYSTEM);
+    assert_true(r.sync->ops->peek(r.sync).theta[0] == 0.0f);
+    assert_int_equal(atomic_load(&r.sync->published), 0);
+    rig_fini(&r);
+}
+
+static uint64_t update; /* that the rule was last told it makes */
+
+static void note_update(const drove_rule *rule, const drovek_table *k, size_t n, const float *in,
+                        float *out, const float *const *s_in, float *const *s_out, const float *g,
+                        float eta, uint64_t t)
+{
+    (void)rule, (void)s_in, (void)s_out;
+    update = t;
+    k->sgd_f32(out, in, g, n, eta);
+}
+
+/* Rules like Adam correct by the number of the update: 1, 2, 3 ... of all workers. */
+static void the_rule_is_told_which_update_it_makes(void **state)
+{
+    (void)state;
+    static const drove_rule_ops noting = {.name = "sgd", .apply = note_update};
+    rig r;
+    rig_init(&r, (rig_options){.variant = "ssp:9", .n_workers = 2, .hook = &noting});
+    for (unsigned i = 1; i <= 6; i++) {
+        step_ok(&r, i % 2);
+        assert_int_equal(update, i);
+    }
+    rig_fini(&r);
+}
+
 int main(void)
 {
+    (void)alarm(250); /* ends a wait for a worker that does not come */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_bound_is_exact),
         cmocka_unit_test(stop_wakes_the_waiting),
         cmocka_unit_test(a_lost_worker_is_waited_for_no_more),
         cmocka_unit_test(nobody_runs_away),
+        cmocka_unit_test(restored_workers_begin_together),
+        cmocka_unit_test(nothing_is_taken_or_published_once_stopped),
+        cmocka_unit_test(the_rule_is_told_which_update_it_makes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
