@@ -487,7 +487,7 @@ static void nobody_is_left(void **state)
     close_rig(&r);
 }
 
-/* The last one to be lost has the word: by its own failure, by its silence, or between stretches. */
+/* The last one to be lost has the word: by its failure, by its silence, or between stretches. */
 static void the_last_one_says_why(void **state)
 {
     (void)state;

@@ -492,7 +492,7 @@ static void tasks_ahead_are_looked_at_as_well(void **state)
     replay_close(&r);
 }
 
-/* The byte that lies so far before the end of the file becomes another one; false: there is none. */
+/* Changes the byte that lies so far before the end of the file; false: there is none. */
 static bool damage(long at)
 {
     FILE *file = fopen("replay.rec", "r+b");
