@@ -89,8 +89,9 @@ static bool covers_once(size_t side, size_t n, size_t k, size_t step, size_t pad
 
 bool drovek_conv_places_can_pool(const drovek_conv_places *g, const drovek_pool *p)
 {
+    if (g->images == NULL) return false; /* no products here: there is no shape */
     const size_t block = p->w / g->shape.ow, n = g->shape.o / p->kw;
-    return g->images != NULL && covers_once(p->h, p->oh, p->kh, p->sh, p->ph) &&
+    return covers_once(p->h, p->oh, p->kh, p->sh, p->ph) &&
            covers_once(p->w, p->ow, p->kw, p->sw, p->pw) && block % p->kw == 0 &&
            n % DROVEK_STRIP == 0 && g->n_lines % p->kh == 0;
 }
