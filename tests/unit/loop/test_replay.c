@@ -233,12 +233,14 @@ static void the_source_has_the_unit_and_width_of_its_row(void **state)
  * trained. */
 enum { OF_WINDOW = 2, MOST_WINDOWS = 8 };
 static uint64_t n_trained[MOST_WINDOWS];
-static drove_status answer; /* of a wait */
+static drove_status answer;    /* of a wait */
+static drove_status cancelled; /* why; DROVE_OK: it is not */
 
 void __wrap_drove__stream_done(drove_stream *s, uint64_t window, uint64_t n_batches);
 bool __wrap_drove__stream_has(drove_stream *s, uint64_t window);
 bool __wrap_drove__stream_comes(drove_stream *s, uint64_t window);
 drove_status __wrap_drove__stream_wait(drove_stream *s, uint64_t window);
+void __wrap_drove__stream_cancel(drove_stream *s, drove_status status);
 
 void __wrap_drove__stream_done(drove_stream *s, uint64_t window, uint64_t n_batches)
 {
@@ -268,6 +270,12 @@ drove_status __wrap_drove__stream_wait(drove_stream *s, uint64_t window)
     return answer;
 }
 
+void __wrap_drove__stream_cancel(drove_stream *s, drove_status status)
+{
+    (void)s;
+    cancelled = status;
+}
+
 static void open_on_disk(replay_rig *r, const replay_planned *p, size_t n,
                          const drove_sync_ops *strategy)
 {
@@ -280,7 +288,7 @@ static void open_on_disk(replay_rig *r, const replay_planned *p, size_t n,
     drove__order_read_windows(&r->loop.order, &windows);
     r->loop.stream = (drove_stream *)(void *)&some_stream;
     memset(n_trained, 0, sizeof n_trained);
-    answer = DROVE_OK;
+    answer = cancelled = DROVE_OK;
 }
 
 static void expect_on_disk(const replay_planned *p, size_t n, const drove_sync_ops *strategy,
@@ -323,6 +331,7 @@ static void a_window_that_cannot_be_read_ends_it(void **state)
     open_on_disk(&r, p, DROVE_COUNT(p), &replay_strategy);
     answer = DROVE_E_IO;
     assert_int_equal(replay_train(&r), DROVE_E_IO);
+    assert_int_equal(cancelled, DROVE_E_IO);
     replay_assert_seen(&r, "");
     replay_close(&r);
 }
