@@ -52,7 +52,7 @@ typedef struct drove_callbacks {
     void (*progress)(void *context, const drove_progress *p); /* about 10 times a second */
     /* after each evaluation */
     void (*evaluated)(void *context, const drove_progress *p);
-    /* notes, one line each; those of something lost or damaged begin with "warning: " */
+    /* notes, one line each; what is lost or damaged is said in a warning, behind "warning: " */
     void (*message)(void *context, const char *line);
 } drove_callbacks;
 

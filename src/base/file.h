@@ -104,7 +104,8 @@ drove_status drove__writer_flush(drove_writer *w, const char **path);
  * Errors: DROVE_E_IO (also a full disk). */
 drove_status drove__writer_commit(drove_writer *w);
 /* The same of two files that belong together: after an error both are as before, unless its text
- * says that they are written. */
+ * says that they are written, or where old content lies now; devices and pipes have what was
+ * written.  Errors: also DROVE_E_ARG (both paths name one file). */
 drove_status drove__writer_commit_both(drove_writer *first, drove_writer *second);
 void         drove__writer_abort(drove_writer *w); /* removes the temporary file; w may be NULL */
 

@@ -33,8 +33,8 @@ drove_status drove__fail_in(drove_status status, const char *format, ...)
  * DROVE_E_IO if the system failed (a full disk, too many open files). */
 drove_status drove__open_status(int error_number);
 
-/* DROVE_E_NOMEM with "what: not enough memory for size_bytes bytes" in the text; 0: of a size that
- * is not known. */
+/* DROVE_E_NOMEM with "what: not enough memory for size_bytes bytes" in the text; 0: the
+ * size is not known. */
 drove_status drove__fail_nomem(const char *what, size_t size_bytes);
 
 /* As drove__fail, with ": REASON" after the text: the system's text for this errno, but for EAGAIN

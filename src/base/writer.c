@@ -4,9 +4,9 @@
  * process however that ends; commit syncs it and names it NAME.tmp.PROCESS.COUNT.  Where the file
  * system has no such files it has that name from the start.  Commit then renames it to NAME and
  * syncs the folder, so that after a power cut NAME is the old or the new file; of two files that
- * belong together one may then be old and one new.  All writes pass
- * through put_bytes, which keeps the first error: an fprintf that failed long ago is still reported
- * with its reason.  A file in memory (base/memfile.h) has its new content from commit on.
+ * belong together one may then be old and one new.  All writes pass through put_bytes, which keeps
+ * the first error: an fprintf that failed long ago is still reported with its reason.  A file in
+ * memory (base/memfile.h) has its new content from commit on.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* fopencookie, O_TMPFILE */
@@ -119,6 +119,11 @@ static int make_named(drove_writer *w)
     return w->fd >= 0 ? 0 : errno;
 }
 
+static bool is_same(const struct stat *one, const struct stat *other)
+{
+    return one->st_ino == other->st_ino && one->st_dev == other->st_dev;
+}
+
 /* Gives the content, which has no name, the temporary one.  0, or an errno.  It may be there
  * already: a server had done it, and its answer was lost. */
 static int link_content(drove_writer *w)
@@ -129,15 +134,19 @@ static int link_content(drove_writer *w)
     if (linkat(AT_FDCWD, link, AT_FDCWD, w->temporary, AT_SYMLINK_FOLLOW) == 0) return 0;
     const int error = errno;
     bool is_done = error == EEXIST && fstat(w->fd, &content) == 0 &&
-                   lstat(w->temporary, &found) == 0 && found.st_ino == content.st_ino &&
-                   found.st_dev == content.st_dev;
+                   lstat(w->temporary, &found) == 0 && is_same(&content, &found);
     return is_done ? 0 : error;
 }
 
-/* A file of the old content gets the temporary name, too.  0, or an errno. */
+/* The old content gets the temporary name, too.  0, or an errno. */
 static int link_old(drove_writer *w)
 {
-    return link(w->path, w->temporary) == 0 ? 0 : errno;
+    struct stat old, found;
+    if (link(w->path, w->temporary) == 0) return 0;
+    const int error = errno;
+    bool is_done = error == EEXIST && lstat(w->path, &old) == 0 &&
+                   lstat(w->temporary, &found) == 0 && is_same(&old, &found);
+    return is_done ? 0 : error;
 }
 
 /* By one of these three, under a new name; skips leftovers of a killed process that had our number.
@@ -337,25 +346,57 @@ drove_status drove__writer_commit(drove_writer *w)
 
 /* ---- two files that belong together ---- */
 
-/* Both contents have temporary names.  If the second file cannot have its name, the first has its
- * old content back, or is gone as before; where the file system has no links it is gone. */
+/* The first file of two has its new name, the second cannot have it. */
+static void give_back(drove_writer *old)
+{
+    char why[DROVE_ERROR_TEXT_SIZE];
+    if (!old->is_named) {
+        unlink(old->path); /* as before: there was none */
+        return;
+    }
+    old->is_named = false;
+    drove__error_copy(why);
+    if (!drove__rename(old->temporary, old->path))
+        (void)drove__fail(DROVE_E_IO, "%s; the old content of %s is in %s", why, old->path,
+                          old->temporary);
+}
+
+/* Both contents have temporary names. */
 static drove_status take_names(drove_writer *first, drove_writer *second)
 {
-    drove_writer old = {.path = first->path, .temporary = malloc(strlen(first->path) + NAME_EXTRA)};
-    if (old.temporary == NULL)
-        return drove__fail_nomem(first->path, strlen(first->path) + NAME_EXTRA);
-    (void)name_temporary(&old, link_old);
-    drove_status status = take_name(first);
+    const size_t size = strlen(first->path) + NAME_EXTRA;
+    drove_writer old = {.path = first->path, .temporary = malloc(size)};
+    if (old.temporary == NULL) return drove__fail_nomem(first->path, size);
+    const int error = name_temporary(&old, link_old);
+    drove_status status = DROVE_OK;
+    if (error != 0 && error != ENOENT) /* its old content could not be given back */
+        status = drove__fail_errno(DROVE_E_IO, error, "%s: cannot be replaced", first->path);
+    if (status == DROVE_OK) status = take_name(first);
     if (status == DROVE_OK) {
         status = take_name(second);
-        if (status != DROVE_OK && old.is_named) {
-            (void)drove__rename(old.temporary, old.path);
-            old.is_named = false; /* also if it could not be given back: it is not lost */
-        } else if (status != DROVE_OK) unlink(first->path);
+        if (status != DROVE_OK) give_back(&old);
     }
     if (old.is_named) unlink(old.temporary);
     free(old.temporary);
     return status;
+}
+
+static const char *name_in_folder(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? path : slash + 1;
+}
+
+/* Two paths may name one file. */
+static drove_status check_two(const drove_writer *first, const drove_writer *second,
+                              const int folder[2])
+{
+    struct stat one, other;
+    if (strcmp(name_in_folder(first->path), name_in_folder(second->path)) != 0) return DROVE_OK;
+    if (fstat(folder[0], &one) != 0 || fstat(folder[1], &other) != 0)
+        return fail_to_write(first, errno);
+    if (!is_same(&one, &other)) return DROVE_OK;
+    return drove__fail(DROVE_E_ARG, "%s: expected two different files", second->path);
 }
 
 static drove_status name_both(drove_writer *first, drove_writer *second)
@@ -363,9 +404,13 @@ static drove_status name_both(drove_writer *first, drove_writer *second)
     int folder[2] = {-1, -1};
     drove_status status = open_folder(first, &folder[0]);
     if (status == DROVE_OK) status = open_folder(second, &folder[1]);
+    if (status == DROVE_OK) status = check_two(first, second, folder);
     if (status == DROVE_OK) status = take_names(first, second);
-    if (status == DROVE_OK) status = sync_name(first, folder[0]);
-    if (status == DROVE_OK) status = sync_name(second, folder[1]);
+    if (status == DROVE_OK) {
+        status = sync_name(second, folder[1]);
+        const drove_status of_first = sync_name(first, folder[0]);
+        if (of_first != DROVE_OK) status = of_first;
+    }
     for (int i = 0; i < 2; i++)
         if (folder[i] >= 0) close(folder[i]);
     return status;

@@ -82,7 +82,7 @@ drove_status drove__run_metrics(drove_run *run, drove_metrics **train, drove_met
     if (wants_test(run)) status = measure(run, run->test, test);
     if (status == DROVE_OK && wants_train(run)) status = measure(run, run->train, train);
     if (drove_status_exit(status) == 1) return status; /* a summary without them would be a lie */
-    if (status != DROVE_OK) drove__run_say(run, "no metrics: %s", drove_error_text());
+    if (status != DROVE_OK) drove__run_warn(run, "no metrics: %s", drove_error_text());
     return DROVE_OK;
 }
 
@@ -101,6 +101,6 @@ drove_status drove__run_importance(drove_run *run, drove_importance *out)
     if (status == DROVE_OK) return DROVE_OK;
     drove__importance_fini(out);
     if (drove_status_exit(status) == 1) return status; /* as for metrics */
-    drove__run_say(run, "no importance of columns: %s", drove_error_text());
+    drove__run_warn(run, "no importance of columns: %s", drove_error_text());
     return DROVE_OK;
 }

@@ -142,8 +142,9 @@ drove_status drove__folder_begin_again(drove_run *run)
     DROVE_TRY(look(o->resume, &s));
     if (s.has_state || !s.has_left || s.foreign[0] != '\0') return DROVE_OK;
     memcpy(o->out, o->resume, sizeof o->out);
+    DROVE_TRY(drove__folder_claim(run)); /* a run that is yet to save its first state holds it */
     memset(o->resume, 0, sizeof o->resume);
-    return drove__folder_claim(run); /* a run that is yet to save its first state holds it */
+    return DROVE_OK;
 }
 
 drove_status drove__folder_check(const drove_options *opt)

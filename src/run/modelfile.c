@@ -588,19 +588,27 @@ static drove_status place(void *context, drove_safetensors *st)
     return DROVE_OK;
 }
 
-/* Of a file without checksums, whose numbers nothing else protects. */
+static drove_status check_finite_tensor(const drove_tensor *t)
+{
+    const bool is_wide = t->type == DROVE_T_F64;
+    if (!is_wide && t->type != DROVE_T_F32) return DROVE_OK;
+    const size_t n = drove__tensor_bytes(t) / (is_wide ? sizeof(double) : sizeof(float));
+    for (size_t k = 0; k < n; k++) {
+        const double value =
+            is_wide ? ((const double *)t->bytes)[k] : (double)((const float *)t->bytes)[k];
+        if (!isfinite(value))
+            return drove__fail(DROVE_E_DATA,
+                               "tensor \"%s\": expected finite numbers, found %g at %zu of %zu",
+                               t->name, value, k, n);
+    }
+    return DROVE_OK;
+}
+
+/* Only in files without checksums: nothing else protects their numbers. */
 static drove_status check_finite(const drove_safetensors *st)
 {
-    for (size_t i = 0; i < st->n_tensors && !st->is_checked; i++) {
-        const drove_tensor *t = &st->tensor[i];
-        const float *value = t->bytes;
-        const size_t n = t->type == DROVE_T_F32 ? drove__tensor_bytes(t) / sizeof *value : 0;
-        for (size_t k = 0; k < n; k++)
-            if (!isfinite(value[k]))
-                return drove__fail(DROVE_E_DATA,
-                                   "tensor \"%s\": expected finite numbers, found %g at %zu of %zu",
-                                   t->name, (double)value[k], k, n);
-    }
+    for (size_t i = 0; i < st->n_tensors && !st->is_checked; i++)
+        DROVE_TRY(check_finite_tensor(&st->tensor[i]));
     return DROVE_OK;
 }
 

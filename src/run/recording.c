@@ -225,8 +225,9 @@ static bool has_lost_one(const drove_run *run)
 static void give_up(drove_run *run)
 {
     drove__error_copy(run->record_failure);
-    drove__run_say(run, "%s; the run goes on without its record, which is good up to its last mark",
-                   run->record_failure);
+    drove__run_warn(run,
+                    "%s; the run goes on without its record, which is good up to its last mark",
+                    run->record_failure);
     leave_record(run);
 }
 
@@ -242,10 +243,10 @@ static drove_status mark_stretch(drove_run *run)
     if (run->ranks.n > 1) DROVE_TRY(drove__ranks_record(run));
     if (run->loop->recording == NULL || run->ranks.rank != 0) return DROVE_OK;
     if (has_lost_one(run)) {
-        drove__run_say(run,
-                       "record: %s ends at its last mark: nobody knows how far the lost worker's "
-                       "last step came",
-                       run->opt.record);
+        drove__run_warn(run,
+                        "record: %s ends at its last mark: nobody knows how far the lost worker's "
+                        "last step came",
+                        run->opt.record);
         leave_record(run);
         return DROVE_OK;
     }

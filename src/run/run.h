@@ -270,7 +270,7 @@ drove_status drove__run_trial(const drove_run *parent, const drove_options *opt,
 /* A message for people, one line. */
 void drove__run_say(const drove_run *run, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* The same behind "warning: ", of something lost or damaged: said also where nothing else is. */
+/* The same behind "warning: ", of something lost or damaged: printed with --quiet too. */
 void drove__run_warn(const drove_run *run, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

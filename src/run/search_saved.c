@@ -79,8 +79,9 @@ drove_status drove__search_load(drove_run *run)
     const json_t *saved = json_object_get(object, "model_search");
     if (json_is_object(saved) && read_search(saved, &search)) run->search = search;
     else if (saved != NULL && !json_is_null(saved))
-        drove__run_say(run, "model: %s: \"model_search\" is not what a run writes, and is left out",
-                       path);
+        drove__run_warn(run,
+                        "model: %s: \"model_search\" is not what a run writes, and is left out",
+                        path);
     json_decref(object);
     if (status == DROVE_OK) free(text);
     free(path);

@@ -182,7 +182,7 @@ static void silence(void *context, unsigned worker)
 
 static void say(void *context, const char *line)
 {
-    drove__run_say(context, "%s", line);
+    drove__run_warn(context, "%s", line);
 }
 
 /* Batches that a worker may claim at once: as many as last CLAIM_S by counts, so that to claim them

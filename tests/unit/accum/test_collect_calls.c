@@ -31,6 +31,7 @@ int clock_gettime(clockid_t id, struct timespec *now)
 }
 
 static struct {
+    _Atomic unsigned n_taken;    /* places */
     _Atomic unsigned n, n_await; /* spans; a thread that adds one waits until so many are there */
     unsigned track[MOST_SPANS];
     drove_time_span span[MOST_SPANS];
@@ -40,9 +41,10 @@ void __wrap_drove__spans_add(drove_spans *spans, unsigned track, const drove_tim
 void __wrap_drove__spans_add(drove_spans *spans, unsigned track, const drove_time_span *span)
 {
     (void)spans;
-    const unsigned i = atomic_fetch_add(&line.n, 1) % MOST_SPANS;
+    const unsigned i = atomic_fetch_add(&line.n_taken, 1) % MOST_SPANS;
     line.track[i] = track;
     line.span[i] = *span;
+    atomic_fetch_add(&line.n, 1);
     while (atomic_load(&line.n) < atomic_load(&line.n_await))
         nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
 }

@@ -95,7 +95,8 @@ static void check(member *me, drove_sync *s)
         for (unsigned t = 0; t < STEPS; t++) expected -= 1.5f * mean_of(i, t);
         me->n_wrong += theta[i] != (is_resident ? 0.0f : expected);
     }
-    me->n_wrong += (s->ops->parked(s) == DROVE_OK) == me->m->has_resident; /* whose lag behind */
+    me->n_wrong +=
+        (s->ops->parked(s) == DROVE_OK) == me->m->has_resident; /* residents lag behind */
     me->n_wrong += !drove__accum_facts(s, &facts) || facts.n_devices != RANKS;
 }
 

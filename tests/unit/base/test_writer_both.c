@@ -11,12 +11,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int fails_at; /* the call from 1 that fails; 0: none */
+static int fails_at;     /* the call from 1 that fails; 0: none */
+static bool fails_after; /* ... and all after it */
 static int n_calls;
 
 static bool is_to_fail(void)
 {
-    if (++n_calls != fails_at) return false;
+    const int call = ++n_calls;
+    if (fails_at == 0 || call < fails_at || (call > fails_at && !fails_after)) return false;
     errno = EIO;
     return true;
 }
@@ -101,10 +103,46 @@ static void both_are_new_or_both_as_before(void **state)
         const int most = n_calls;
         assert_true(most >= 6); /* two contents, two names, two folders */
         for (int at = 1; at <= most; at++) n[fail_once(present, at)]++;
-        assert_int_equal(n[0], 1); /* the link to the old content is no must */
+        assert_int_equal(n[0], 0);
         assert_int_equal(n[1], 2); /* the folders */
-        assert_int_equal(n[2], 4);
+        assert_int_equal(n[2], 5);
     }
+}
+
+/* Neither the second file's name nor the way back can be had. */
+static void old_content_that_cannot_come_back_is_named(void **state)
+{
+    (void)state;
+    char text[512];
+    size_t n;
+    for (int i = 0; i < 2; i++) write_bytes(names[i], i == 0 ? "old x" : "old y", 5);
+    fails_at = 5; /* two contents, the link, the first name */
+    fails_after = true;
+    assert_int_equal(write_both(), DROVE_E_IO);
+    fails_at = 0;
+    fails_after = false;
+    snprintf(text, sizeof text, "%s", drove_error_text());
+    const char *at = strstr(text, "; the old content of both.x is in both.x.tmp.");
+    if (strstr(text, "both.y: cannot be replaced") != text || at == NULL) fail_msg("%s", text);
+    char *found = read_bytes(strstr(at, "both.x.tmp."), &n);
+    assert_true(n == 5 && memcmp(found, "old x", n) == 0);
+    free(found);
+    expect(1, "old y", "no way back");
+    assert_int_equal(unlink(strstr(at, "both.x.tmp.")), 0);
+    assert_int_equal(count_files(".tmp."), 0);
+}
+
+static void two_paths_of_one_file_are_refused(void **state)
+{
+    (void)state;
+    drove_writer *x, *y;
+    unlink("both.x");
+    assert_ok(drove__writer_create("both.x", &x));
+    assert_ok(drove__writer_create("./both.x", &y));
+    assert_fails(drove__writer_commit_both(x, y), DROVE_E_ARG,
+                 "./both.x: expected two different files");
+    expect(0, NULL, "one file");
+    assert_int_equal(count_files(".tmp."), 0);
 }
 
 /* A folder has taken the second file's name. */
@@ -145,6 +183,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_are_new_or_both_as_before),
+        cmocka_unit_test(old_content_that_cannot_come_back_is_named),
+        cmocka_unit_test(two_paths_of_one_file_are_refused),
         cmocka_unit_test(the_old_content_comes_back),
         cmocka_unit_test(a_full_device_leaves_no_file),
     };

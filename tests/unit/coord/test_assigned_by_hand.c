@@ -541,7 +541,7 @@ static void *wait_for_work(void *argument)
 
 /* A core that waits for work, with the coordinator, on words of the given clock: where the other
  * core fails it ends. */
-static void who_waits_is_woken_by_a_failure(void **state)
+static void a_failure_wakes_a_waiting_worker(void **state)
 {
     (void)state;
     rig r;
@@ -583,7 +583,7 @@ int main(void)
         cmocka_unit_test(a_lost_device_gets_nothing),
         cmocka_unit_test(nobody_is_left),
         cmocka_unit_test(the_last_one_says_why),
-        cmocka_unit_test(who_waits_is_woken_by_a_failure),
+        cmocka_unit_test(a_failure_wakes_a_waiting_worker),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

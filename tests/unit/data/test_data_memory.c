@@ -90,6 +90,9 @@ static void converts(const char *from, const char *to, size_t piece_bytes)
             fail_msg("%s, allocation %lu: status %d: %s", to, n, status, drove_error_text());
         if (no_memory_live() != 0)
             fail_msg("%s, allocation %lu: %zu pieces of memory stay", to, n, no_memory_live());
+        const bool has_one = access(path, F_OK) == 0;
+        if (second != NULL && has_one != (access(second + 1, F_OK) == 0))
+            fail_msg("%s, allocation %lu: one of two files is there", to, n);
         if (status != DROVE_OK) continue;
         char *bytes = read_file(path, &n_bytes);
         if (n_bytes != n_whole || memcmp(bytes, whole, n_whole) != 0)

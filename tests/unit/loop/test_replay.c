@@ -305,7 +305,7 @@ static void expect_on_disk(const replay_planned *p, size_t n, const drove_sync_o
 }
 
 /* A worker lets those go first whose batches its window waits for, though its view is there. */
-static void who_waits_for_a_window_lets_others_go(void **state)
+static void a_worker_waiting_for_a_window_lets_others_go(void **state)
 {
     (void)state;
     static const replay_planned places[] = {REPLAY_STEP(0, 0, 0, 0), REPLAY_STEP(1, 1, 1, 1),
@@ -582,7 +582,7 @@ int main(void)
         cmocka_unit_test(ranges_and_step_sizes_are_the_record_s),
         cmocka_unit_test(ranges_are_as_long_as_there_is_room),
         cmocka_unit_test(the_source_has_the_unit_and_width_of_its_row),
-        cmocka_unit_test(who_waits_for_a_window_lets_others_go),
+        cmocka_unit_test(a_worker_waiting_for_a_window_lets_others_go),
         cmocka_unit_test(a_window_that_cannot_be_read_ends_it),
         cmocka_unit_test(enough_updates_end_it),
         cmocka_unit_test(a_halt_ends_it),

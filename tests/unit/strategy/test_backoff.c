@@ -248,7 +248,7 @@ static void wrong_options_are_refused(void **state)
             fail_msg("\"%s\" was accepted", specs[i]);
         assert_memory_equal(&b, &before, sizeof b);
     }
-    /* what is least, and what is most */
+    /* both bounds are accepted */
     (void)make("linear?first_us=1e-300&step_us=0&max_us=1000000", 0);
     drove_backoff b;
     assert_int_equal(drove__backoff_init(&b, "linaer", 1, 0), DROVE_E_ARG);
