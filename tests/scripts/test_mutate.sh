@@ -8,7 +8,7 @@ done
 
 mkdir -p tree/scripts tree/src/sync tree/tests/mutations
 cp "$DROVE_SOURCE_DIR"/scripts/{mutate,test,check-layers} tree/scripts/
-cp "$DROVE_SOURCE_DIR"/tests/mutations/operators.py tree/tests/mutations/
+cp "$DROVE_SOURCE_DIR"/tests/mutations/{operators,schemata}.py tree/tests/mutations/
 cd tree
 export GIT_AUTHOR_NAME=t GIT_COMMITTER_NAME=t GIT_AUTHOR_EMAIL=t GIT_COMMITTER_EMAIL=t
 echo build >.gitignore
@@ -195,7 +195,7 @@ scripts/mutate --folders sync --seed 3 --count 4 --results ../r.jsonl >../out.tx
 scripts/mutate --summary --results ../r.jsonl >../out.txt
 grep -qE '^sync( +[0-9]+){6} ' ../out.txt || { cat ../out.txt; exit 1; }
 
-for bad in '--own --far' '--folders nowhere' '--count -1' '--limit 0' '--limt 3'; do
+for bad in '--own --far' '--every src/sync/a.c --own' '--folders nowhere' '--count -1' '--limit 0' '--limt 3'; do
     status=0
     # shellcheck disable=SC2086
     scripts/mutate $bad >../out.txt 2>&1 || status=$?
