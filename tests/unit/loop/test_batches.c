@@ -86,12 +86,15 @@ static const drove_engine_ops plain = {.name = "plain"};
 typedef struct numbers {
     drove_source base;
     uint64_t at, limit;
+    bool has_waited[MOST_NOTES]; /* next was called for this number with waits */
 } numbers;
 
 static bool next_number(drove_source *s, unsigned worker, bool waits, drove_task *out)
 {
     numbers *n = (numbers *)s;
-    (void)worker, (void)waits;
+    (void)worker;
+    assert_true(n->at < MOST_NOTES);
+    n->has_waited[n->at] = waits;
     if (n->at == n->limit) return false;
     *out = (drove_task){.number = n->at++};
     return true;
@@ -228,6 +231,23 @@ static void the_window_of_the_batch_in_hand(void **state)
     close_rig(&r);
 }
 
+/* A worker with nothing to train may be kept waiting for its first batch, but not for what it asks
+ * for ahead of that: else the first would lie ready. */
+static void only_the_first_batch_is_waited_for(void **state)
+{
+    static const bool expected[] = {true, false, false, false};
+    rig r;
+    (void)state;
+    open_rig(&r, true);
+    r.source.limit = 4;
+    for (uint64_t i = 0; i < 3; i++) take(&r, i);
+    assert_int_equal(r.source.at, 4);
+    assert_memory_equal(r.source.has_waited, expected, sizeof expected);
+    take(&r, 3);
+    assert_false(r.source.has_waited[4]);
+    close_rig(&r);
+}
+
 /* A window that is not there is waited for after the one before is said to be trained, since its
  * memory may be needed; the wait is time of loading. */
 static void a_window_is_waited_for(void **state)
@@ -294,6 +314,7 @@ int main(void)
         cmocka_unit_test(windows_without_a_loader),
         cmocka_unit_test(windows_with_a_loader),
         cmocka_unit_test(the_window_of_the_batch_in_hand),
+        cmocka_unit_test(only_the_first_batch_is_waited_for),
         cmocka_unit_test(a_window_is_waited_for),
         cmocka_unit_test(batches_are_staged),
     };

@@ -325,6 +325,10 @@ static void linear_models_that_are_more_are_refused(void **state)
     onnx_reals("coefficients", 6, rows);
     onnx_reals("intercepts", 4, rows);
     onnx_refused("expected coefficients and intercepts of 4 outputs, found 6 and 4");
+    begin_classifier("label,scores");
+    onnx_reals("coefficients", 6, rows);
+    onnx_reals("intercepts", 0, rows);
+    onnx_refused("expected coefficients and intercepts of 0 outputs, found 6 and 0");
     onnx_begin();
     onnx_node("LinearRegressor", "x", "out");
     onnx_domain("ai.onnx.ml");
