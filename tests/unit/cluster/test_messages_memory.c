@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -157,6 +158,54 @@ static void what_was_reserved_is_reserved_no_more(void **state)
     t->ops->destroy(t);
 }
 
+/* Bytes that were wanted for the states of n workers; 0: nobody said. */
+static unsigned long wanted_by_workers(unsigned n)
+{
+    static const char says[] = "workers' exchanges: not enough memory for ";
+    unsigned long n_bytes = 0, at = 1;
+    for (bool has_failed = true; has_failed && at < MOST_CALLS; at++) {
+        drove_transport *t = NULL;
+        no_memory_begin(at);
+        const drove_status status =
+            drove__transport_shared(n, false, N, crowd_kernels(), NULL, NULL, &t);
+        has_failed = no_memory_end();
+        assert_int_equal(status, has_failed ? DROVE_E_NOMEM : DROVE_OK);
+        if (has_failed && strncmp(drove_error_text(), says, sizeof says - 1) == 0)
+            n_bytes = strtoul(drove_error_text() + sizeof says - 1, NULL, 10);
+        if (t != NULL) t->ops->destroy(t);
+    }
+    return n_bytes;
+}
+
+static void each_worker_wants_the_same_memory(void **state)
+{
+    (void)state;
+    if (!no_memory_works()) skip();
+    const unsigned long of_one = wanted_by_workers(1);
+    assert_true(of_one > 0);
+    assert_int_equal(wanted_by_workers(7), 7 * of_one);
+}
+
+/* What is not copied when it is sent stays as it is, and may be constant. */
+static void a_long_message_is_only_read(void **state)
+{
+    (void)state;
+    static const char sent[100] = "sent from memory that cannot be written to";
+    const drove_mailbox_options box = {.n_ranks = 2, .seed = 1, .n_eager = sizeof sent - 1};
+    char received[sizeof sent] = {0};
+    drove_wire *wire[2];
+    drove_wire_request out, in;
+    bool is_done = false;
+    assert_int_equal(drove__mailbox_create(&box, wire), DROVE_OK);
+    assert_int_equal(wire[0]->ops->isend(wire[0], sent, sizeof sent, 1, 5, &out), 0);
+    assert_int_equal(wire[1]->ops->irecv(wire[1], received, sizeof sent, 0, 5, &in), 0);
+    while (!is_done) assert_int_equal(wire[1]->ops->test(wire[1], &in, &is_done, NULL, NULL), 0);
+    assert_memory_equal(received, sent, sizeof sent);
+    assert_int_equal(wire[0]->ops->test(wire[0], &out, &is_done, NULL, NULL), 0);
+    assert_true(is_done);
+    for (unsigned i = 0; i < 2; i++) wire[i]->ops->fini(wire[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -165,6 +214,8 @@ int main(void)
         cmocka_unit_test(memory_that_runs_out_leaves_nothing),
         cmocka_unit_test(an_error_says_how_much_was_wanted),
         cmocka_unit_test(what_was_reserved_is_reserved_no_more),
+        cmocka_unit_test(each_worker_wants_the_same_memory),
+        cmocka_unit_test(a_long_message_is_only_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

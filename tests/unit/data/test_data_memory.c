@@ -130,6 +130,30 @@ static void memory_that_runs_out_leaves_nothing(void **state)
     converts("synth:logistic?n=3&d=3", "rows:g.rows", 40);
 }
 
+/* A shift and a factor of four bytes each for two features. */
+static void an_error_says_how_much_scaling_wanted(void **state)
+{
+    unsigned n_told = 0;
+    unsigned long n = 1;
+    (void)state;
+    if (!no_memory_works()) skip();
+    write_text("m.csv", "1,2,a\n3,4,b\n");
+    for (bool has_failed = true; has_failed && n < MOST_CALLS; n++) {
+        drove_data *train = NULL, *held_out = NULL;
+        no_memory_begin(n);
+        (void)drove_data_open("csv:m.csv?scale=unit", NULL, 1, &train, &held_out);
+        has_failed = no_memory_end();
+        const char *text = has_failed ? strstr(drove_error_text(), "scaling: ") : NULL;
+        if (text != NULL) {
+            assert_string_equal(text, "scaling: not enough memory for 16 bytes");
+            n_told++;
+        }
+        drove_data_destroy(train);
+        drove_data_destroy(held_out);
+    }
+    assert_int_equal(n_told, 2);
+}
+
 /* Six labels of four bytes each, in three rows. */
 static void an_error_says_how_much_was_wanted(void **state)
 {
@@ -198,6 +222,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_that_runs_out_leaves_nothing),
+        cmocka_unit_test(an_error_says_how_much_scaling_wanted),
         cmocka_unit_test(an_error_says_how_much_was_wanted),
         cmocka_unit_test(scaling_writes_nothing_behind_its_memory),
     };
