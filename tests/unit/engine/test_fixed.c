@@ -565,6 +565,16 @@ static void bytes_make_the_same_steps_in_every_tier(void **state)
     check_tiers("mlp:130", 600, "D16M16", "shared", true);
     check_tiers("mlp:20", 600, "D8M16", "shared", false);
     check_tiers("mlp:20", 600, "D16M8?scales=channel", "shared", true);
+    check_tiers("lenet", 28 * 28, "D8M8", "shared", false);
+}
+
+/* Where bytes_make_the_steps_of_floats has no convolutions. */
+static void convolutions_of_bytes_make_the_steps_of_plain_c(void **state)
+{
+    drovek_table k;
+    (void)state;
+    assert_int_equal(drovek_select(&k, drove__cpu_features(), NULL), DROVE_OK);
+    if (k.integers == NULL || k.gemm_i8 != NULL) skip();
     for (size_t i = 0; i < FIXED_ROUNDINGS; i++) {
         check_tiers("lenet", 28 * 28, "D8M8", fixed_roundings[i], false);
         check_tiers("lenet", 28 * 28, "D8M8?scales=channel", fixed_roundings[i], false);
@@ -630,6 +640,7 @@ int main(void)
         cmocka_unit_test(steps_are_unbiased),
         cmocka_unit_test(bytes_make_the_steps_of_floats),
         cmocka_unit_test(bytes_make_the_same_steps_in_every_tier),
+        cmocka_unit_test(convolutions_of_bytes_make_the_steps_of_plain_c),
         cmocka_unit_test(words_make_the_steps_of_floats),
         cmocka_unit_test(what_it_cannot_train_is_refused),
     };
