@@ -52,7 +52,7 @@ typedef struct drove_callbacks {
     void (*progress)(void *context, const drove_progress *p); /* about 10 times a second */
     /* after each evaluation */
     void (*evaluated)(void *context, const drove_progress *p);
-    /* notes, one line each; what is lost or damaged is said in a warning, behind "warning: " */
+    /* notes and warnings, one line each; a warning, of a loss or damage, begins with "warning: " */
     void (*message)(void *context, const char *line);
 } drove_callbacks;
 

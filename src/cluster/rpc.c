@@ -295,7 +295,7 @@ static void finish_replies(messages *m, centre *c)
             if (drove__flow_advance(m, &p->req, &p->flow, &has_moved) != DROVE_OK) return;
             if (p->flow.is_done) p->state = FREE;
         }
-        nanosleep(&(struct timespec){0, 20000}, NULL); /* the lock is held: nobody waits for it */
+        nanosleep(&(struct timespec){0, 20000}, NULL); /* no other thread needs the lock */
     }
 }
 

@@ -76,7 +76,7 @@ static bool claim_more(drove_source *s, claim *mine)
     return true;
 }
 
-/* A worker that may not wait takes what it has claimed, also after a halt. */
+/* The next of the batches that the worker has claimed, also after a halt; never waits. */
 static bool more(drove_source *s, unsigned worker, drove_task *out)
 {
     claim *mine = &((claimed *)s->impl)->claim[worker];
