@@ -1,13 +1,10 @@
 #include "conv_support.h"
+#include "support/test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* Two orders of the same sum of n products of numbers from N(0, 1): their difference stays below
  * this times epsilon sqrt(n) (1 + the largest sum, about 5 sqrt(n)). */

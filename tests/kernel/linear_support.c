@@ -1,12 +1,9 @@
 #include "linear_support.h"
+#include "support/test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 const char *const number_names[DROVE_NUMBERS] = {"4", "8", "16", "32f"};
 const char *const kind_names[N_KINDS] = {"fixed", "stream", "xorshift"};

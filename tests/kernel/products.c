@@ -1,12 +1,9 @@
 #include "products.h"
+#include "support/test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* PAD: unused elements between two rows */
 enum { MAX_DIM = 1100, PAD = 3, N_SHAPES = 30, N_FACTORS = DROVEK_FACTORS_I8_I16 + 1 };

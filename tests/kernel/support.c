@@ -1,19 +1,16 @@
 #include "support.h"
+#include "support/test.h"
 
 #include "base/cpu.h"
 #include "base/rng.h"
 
 #include <float.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { MAX_BLOCKS = 256 };
 

@@ -1,17 +1,14 @@
 /* Rounding to bf16: by hand, exhaustively against the C library's arithmetic, every tier against
  * plain C; and what is made of products in bf16: convolutions. */
 #include "conv_support.h"
+#include "support/test.h"
 
 #include "base/denormals.h"
 #include "base/mem.h"
 
 #include <math.h>
-#include <setjmp.h>
 #include <stdalign.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static float from_bits(uint32_t bits)
 {
@@ -27,9 +24,8 @@ static uint32_t bits_of(float v)
     return bits;
 }
 
-static void test_by_hand(void **state)
+TEST(test_by_hand)
 {
-    (void)state;
     assert_true(drovek_bf16(1.0f) == 1.0f);
     assert_true(drovek_bf16(1.0f + 0x1p-7f) == 1.0f + 0x1p-7f);
     assert_true(drovek_bf16(1.0f + 0x1p-8f) == 1.0f); /* a tie: the even one */
@@ -54,10 +50,9 @@ static bool is_denormal(float v)
     return v != 0.0f && fabsf(v) < 0x1p-126f;
 }
 
-static void test_all_upper_halves(void **state)
+TEST(test_all_upper_halves)
 {
     const drovek_table narrow = drovek_narrow(&drovek_ref, DROVEK_FACTORS_BF16);
-    (void)state;
     for (uint32_t upper = 0; upper < N_UPPER; upper++) {
         for (size_t i = 0; i < N_LOWER; i++) {
             float v = from_bits(upper << 16 | lower[i]), got = drovek_bf16(v);
@@ -97,9 +92,8 @@ static void check_rounding(const drovek_table *t)
     }
 }
 
-static void test_every_tier_rounds_alike(void **state)
+TEST(test_every_tier_rounds_alike)
 {
-    (void)state;
     for_each_bf16_tier(check_rounding);
 }
 
@@ -120,9 +114,8 @@ static void check_not_finite(const drovek_table *t)
     }
 }
 
-static void test_not_finite(void **state)
+TEST(test_not_finite)
 {
-    (void)state;
     for_each_bf16_tier(check_not_finite);
 }
 
@@ -137,9 +130,8 @@ static uint16_t stepped(const drovek_table *t, float w, float g, float eta, uint
     return word;
 }
 
-static void test_steps_by_hand(void **state)
+TEST(test_steps_by_hand)
 {
-    (void)state;
     const drovek_table *t = &drovek_ref;
     const uint16_t one = 0x3f80, two = 0x4000; /* a unit of the last place of 1 is 2^-7 */
     float wide;
@@ -157,11 +149,10 @@ static void test_steps_by_hand(void **state)
 }
 
 /* Of all 65536 random words as many round away from zero as the lower half of the sum says. */
-static void test_steps_are_unbiased(void **state)
+TEST(test_steps_are_unbiased)
 {
     static const float sums[][2] = {
         {1.0f, 0x1p-9f}, {-3.0f, 0.001f}, {0.7f, -1e-4f}, {1e-20f, 3e-23f}};
-    (void)state;
     for (size_t i = 0; i < DROVE_COUNT(sums); i++) {
         const float w = drovek_bf16(sums[i][0]), exact = fmaf(-1.0f, sums[i][1], w);
         const uint32_t rest = bits_of(exact) & 0xffffu, upper = bits_of(exact) >> 16;
@@ -215,9 +206,8 @@ static void check_parameters(const drovek_table *t)
     }
 }
 
-static void test_every_tier_steps_alike(void **state)
+TEST(test_every_tier_steps_alike)
 {
-    (void)state;
     for_each_tier(check_parameters);
 }
 
@@ -238,23 +228,7 @@ static void check_convolution(const drovek_table *t)
     }
 }
 
-static void test_convolutions(void **state)
+TEST(test_convolutions)
 {
-    (void)state;
     for_each_bf16_tier(check_convolution);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_by_hand),
-        cmocka_unit_test(test_all_upper_halves),
-        cmocka_unit_test(test_every_tier_rounds_alike),
-        cmocka_unit_test(test_not_finite),
-        cmocka_unit_test(test_steps_by_hand),
-        cmocka_unit_test(test_steps_are_unbiased),
-        cmocka_unit_test(test_every_tier_steps_alike),
-        cmocka_unit_test(test_convolutions),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,11 @@
 /* Vectors in fewer bits: every tier against plain C bit for bit, hand-worked blocks, what is lost
  * stays in the residual, rounding without bias, numbers that are not finite. */
 #include "support.h"
+#include "support/test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { MAX_N = 2 * DROVEK_CODE_BLOCK + 77, N_FORMATS = 3, MAX_BYTES = 3 * MAX_N };
 
@@ -25,15 +22,16 @@ static drovek_decode_fn *decoder(const drovek_table *t, unsigned bits)
     return bits == 16 ? t->decode_i16 : bits == 8 ? t->decode_i8 : t->decode_i1;
 }
 
-static int fill(void **state)
+FIXTURE(fill)
 {
-    (void)state;
     fill_normal(x_in, MAX_N, 1.0, 1);
     fill_normal(r_in, MAX_N, 0.01, 2);
     for (size_t i = 0; i < 40; i++) x_in[DROVEK_CODE_BLOCK + 10 * i] *= 1e-3f;
     x_in[3] = 0.0f;
     return 0;
 }
+
+GROUP(fill, NULL);
 
 static void check_format(const drovek_table *t, unsigned bits, size_t n, place where, bool feeds)
 {
@@ -71,15 +69,8 @@ static void check_tier(const drovek_table *tier)
     }
 }
 
-static void tiers_equal_ref(void **state)
+TEST(bytes_follow_from_the_length)
 {
-    (void)state;
-    for_each_tier(check_tier);
-}
-
-static void bytes_follow_from_the_length(void **state)
-{
-    (void)state;
     assert_int_equal(drovek_code_bytes(8, 0), 0);
     assert_int_equal(drovek_code_bytes(16, 3), 4 + 6);
     assert_int_equal(drovek_code_bytes(8, 513), 4 + 512 + 4 + 1);
@@ -88,9 +79,8 @@ static void bytes_follow_from_the_length(void **state)
 }
 
 /* Largest 12.7: a scale of 0.1; whole multiples of it do not move, whatever is drawn. */
-static void hand_worked_bytes(void **state)
+TEST(hand_worked_bytes)
 {
-    (void)state;
     const float x[4] = {127.0f, -127.0f, 3.0f, 0.0f};
     uint8_t code[8];
     float scale, back[4];
@@ -105,9 +95,8 @@ static void hand_worked_bytes(void **state)
     assert_memory_equal(back, x, sizeof x);
 }
 
-static void hand_worked_signs(void **state)
+TEST(hand_worked_signs)
 {
-    (void)state;
     const float x[5] = {1.0f, -2.0f, 5.0f, -4.0f, 0.0f};
     const float sent[5] = {2.0f, -3.0f, 2.0f, -3.0f, 2.0f};
     uint8_t code[9];
@@ -119,10 +108,14 @@ static void hand_worked_signs(void **state)
     for (size_t i = 0; i < 5; i++) assert_true(residual[i] == x[i] - sent[i]);
 }
 
-/* What was to be sent = what was sent + the residual, up to the rounding of a difference. */
-static void what_is_lost_stays_in_the_residual(void **state)
+TEST(tiers_equal_ref)
 {
-    (void)state;
+    for_each_tier(check_tier);
+}
+
+/* What was to be sent = what was sent + the residual, up to the rounding of a difference. */
+TEST(what_is_lost_stays_in_the_residual)
+{
     for (size_t f = 0; f < N_FORMATS; f++) {
         double sent[MAX_N] = {0.0}, wished[MAX_N] = {0.0};
         float residual[MAX_N] = {0.0f}, back[MAX_N];
@@ -143,9 +136,8 @@ static void what_is_lost_stays_in_the_residual(void **state)
 
 /* Mean of many roundings of the same numbers, within 5 standard errors for each, and within 4 for
  * the sum over all. */
-static void rounding_has_no_bias(void **state)
+TEST(rounding_has_no_bias)
 {
-    (void)state;
     enum { N = DROVEK_CODE_BLOCK, TIMES = 4000 };
     for (size_t f = 0; f < 2; f++) {
         unsigned bits = format_bits[f];
@@ -188,15 +180,13 @@ static void check_not_finite(const drovek_table *t)
     }
 }
 
-static void what_is_not_finite_stays_so(void **state)
+TEST(what_is_not_finite_stays_so)
 {
-    (void)state;
     for_each_tier(check_not_finite);
 }
 
-static void nothing_is_sent_as_nothing(void **state)
+TEST(nothing_is_sent_as_nothing)
 {
-    (void)state;
     const float x[3] = {1e-40f, -1e-30f, 0.0f};
     for (size_t f = 0; f < 2; f++) {
         float residual[3] = {0.0f}, back[3];
@@ -205,19 +195,4 @@ static void nothing_is_sent_as_nothing(void **state)
         decoder(&drovek_ref, format_bits[f])(back, code, 3);
         for (size_t i = 0; i < 3; i++) assert_true(back[i] == 0.0f && residual[i] == x[i]);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bytes_follow_from_the_length),
-        cmocka_unit_test(hand_worked_bytes),
-        cmocka_unit_test(hand_worked_signs),
-        cmocka_unit_test(tiers_equal_ref),
-        cmocka_unit_test(what_is_lost_stays_in_the_residual),
-        cmocka_unit_test(rounding_has_no_bias),
-        cmocka_unit_test(what_is_not_finite_stays_so),
-        cmocka_unit_test(nothing_is_sent_as_nothing),
-    };
-    return cmocka_run_group_tests(tests, fill, NULL);
 }

@@ -2,18 +2,15 @@
  * way and format against the plain loops, on every tier; the same bits from many threads.
  * ctest: timeout=300 */
 #include "conv_support.h"
+#include "support/test.h"
 
 #include "base/cpu.h"
 #include "base/mem.h"
 
 #include <math.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const drovek_format in_formats[] = {DROVEK_NCHW, DROVEK_NHWC, DROVEK_NCHW16};
 static const drovek_format out_formats[] = {DROVEK_NHWC, DROVEK_NCHW16};
@@ -76,9 +73,8 @@ static void check_formula(const conv_case *c)
     guarded_free_all();
 }
 
-static void test_definition(void **state)
+TEST(test_definition)
 {
-    (void)state;
     for (const drovek_conv_shape *s = conv_shapes(); s->c > 0; s++) {
         conv_case c = {.shape = s,
                        .act = DROVEK_RELU,
@@ -204,34 +200,19 @@ static void check_widest(const char *way)
     check_way(&t, way);
 }
 
-static void test_ref(void **state)
+TEST(test_ref)
 {
-    (void)state;
     for_each_tier(check_plain);
 }
 
-static void test_gemm(void **state)
+TEST(test_gemm_of_the_widest)
 {
-    (void)state;
-    for_each_tier(check_gemm);
-}
-
-static void test_windows(void **state)
-{
-    (void)state;
-    for_each_tier(check_windows);
-}
-
-static void test_gemm_of_the_widest(void **state)
-{
-    (void)state;
     check_widest("gemm");
 }
 
-static void test_onednn(void **state)
+TEST(test_onednn)
 {
     drovek_table t;
-    (void)state;
     assert_int_equal(drovek_select(&t, drove__cpu_features(), NULL), DROVE_OK);
     if (strstr(t.gemm_source, "oneDNN") == NULL) {
         print_message("skipped: this build has no oneDNN\n");
@@ -241,8 +222,18 @@ static void test_onednn(void **state)
     assert_true(n_compared > 50);
 }
 
+TEST(test_gemm)
+{
+    for_each_tier(check_gemm);
+}
+
+TEST(test_windows)
+{
+    for_each_tier(check_windows);
+}
+
 /* --isa ref bypasses the library. */
-static void test_ref_has_no_library(void **state)
+TEST(test_ref_has_no_library)
 {
     drovek_conv_shape s = conv_shape(16, 6, 6, 16, 1, square(3, 1, 1, 1));
     conv_case c = {.shape = &s,
@@ -253,7 +244,6 @@ static void test_ref_has_no_library(void **state)
                    .in = DROVEK_NHWC,
                    .out = DROVEK_NHWC};
     conv_results unused;
-    (void)state;
     assert_false(conv_compute(&c, &unused));
     c.way = "quick";
     assert_false(conv_compute(&c, &unused));
@@ -261,7 +251,7 @@ static void test_ref_has_no_library(void **state)
 
 /* ---- no images ---- */
 
-static void test_no_images(void **state)
+TEST(test_no_images)
 {
     drovek_conv_shape s = conv_shape(3, 6, 6, 16, 1, square(3, 1, 1, 1));
     drovek_conv_options opt = {.shape = s,
@@ -275,7 +265,6 @@ static void test_no_images(void **state)
                                .kernels = &drovek_ref};
     drovek_conv *conv;
     float dw[3 * 9 * 16];
-    (void)state;
     memset(dw, 0xff, sizeof dw);
     assert_int_equal(drovek_conv_create(&opt, &conv), DROVE_OK);
     drovek_conv_forward(conv, NULL, NULL, NULL, NULL, 0);
@@ -353,7 +342,7 @@ static void check_threads(const conv_case *c)
     guarded_free_all();
 }
 
-static void test_threads(void **state)
+TEST(test_threads)
 {
     static const char *const ways[] = {"ref", "gemm", "windows", "onednn"};
     const drovek_conv_shape shapes[] = {
@@ -361,7 +350,6 @@ static void test_threads(void **state)
         conv_shape(64, 6, 5, 48, 1, square(3, 1, 1, 1)),
     };
     drovek_table t;
-    (void)state;
     n_compared = 0;
     assert_int_equal(drovek_select(&t, drove__cpu_features(), NULL), DROVE_OK);
     for (size_t w = 0; w < DROVE_COUNT(ways); w++) {
@@ -379,20 +367,4 @@ static void test_threads(void **state)
         }
     }
     assert_true(n_compared >= 7);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_definition),
-        cmocka_unit_test(test_ref),
-        cmocka_unit_test(test_gemm_of_the_widest),
-        cmocka_unit_test(test_onednn),
-        cmocka_unit_test(test_gemm),
-        cmocka_unit_test(test_windows),
-        cmocka_unit_test(test_ref_has_no_library),
-        cmocka_unit_test(test_no_images),
-        cmocka_unit_test(test_threads),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

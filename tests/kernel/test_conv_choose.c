@@ -1,5 +1,6 @@
 /* The choice of a way: what is offered, that it is kept, and that no file harms. */
 #include "conv_support.h"
+#include "support/test.h"
 
 #include "base/cpu.h"
 #include "base/file.h"
@@ -7,15 +8,11 @@
 #include "kernel/conv_file.h"
 
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { ALL = DROVEK_CONV_FORWARD | DROVEK_CONV_DATA | DROVEK_CONV_WEIGHTS, MOST = 9 };
 static char cache[PATH_MAX], file[PATH_MAX];
@@ -23,9 +20,8 @@ static drovek_table widest;
 static bool has_library;
 
 /* A cache folder of this test's own. */
-static int set_up(void **state)
+FIXTURE(set_up)
 {
-    (void)state;
     char folder[] = "/tmp/drove-test-XXXXXX";
     assert_non_null(mkdtemp(folder));
     snprintf(cache, sizeof cache, "%s", folder);
@@ -37,16 +33,17 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
     char folder[PATH_MAX];
-    (void)state;
     drovek_conv_forget();
     snprintf(folder, sizeof folder, "%.*s/drove", PATH_MAX - 10, cache);
     unlink(file);
     rmdir(folder);
     return rmdir(cache);
 }
+
+GROUP(set_up, tear_down);
 
 static drovek_conv_options options_of(drovek_conv_shape s, const drovek_table *kernels)
 {
@@ -110,9 +107,22 @@ static void check_offer(const drovek_conv_options *opt)
     assert_int_equal(n_plain, 1);
 }
 
-static void test_offers(void **state)
+TEST(test_plain_c_is_not_measured)
 {
-    (void)state;
+    drovek_conv_options opt =
+        options_of(conv_shape(16, 6, 6, 16, 1, square(3, 1, 1, 1)), &drovek_ref);
+    drovek_conv_choice c[MOST];
+    drovek_conv *conv;
+    assert_int_equal(choose(&opt, c), 1);
+    assert_string_equal(c[0].way, "ref");
+    assert_int_equal(access(file, F_OK), -1);
+    assert_int_equal(drovek_conv_create(&opt, &conv), DROVE_OK);
+    assert_string_equal(drovek_conv_way(conv), "ref");
+    drovek_conv_destroy(conv);
+}
+
+TEST(test_offers)
+{
     for (const drovek_conv_shape *s = conv_shapes(); s->c > 0; s++) {
         drovek_conv_options opt = options_of(*s, &widest);
         check_offer(&opt);
@@ -122,21 +132,6 @@ static void test_offers(void **state)
         opt.kernels = &drovek_ref;
         check_offer(&opt);
     }
-}
-
-static void test_plain_c_is_not_measured(void **state)
-{
-    drovek_conv_options opt =
-        options_of(conv_shape(16, 6, 6, 16, 1, square(3, 1, 1, 1)), &drovek_ref);
-    drovek_conv_choice c[MOST];
-    drovek_conv *conv;
-    (void)state;
-    assert_int_equal(choose(&opt, c), 1);
-    assert_string_equal(c[0].way, "ref");
-    assert_int_equal(access(file, F_OK), -1);
-    assert_int_equal(drovek_conv_create(&opt, &conv), DROVE_OK);
-    assert_string_equal(drovek_conv_way(conv), "ref");
-    drovek_conv_destroy(conv);
 }
 
 /* ---- the file ---- */
@@ -158,12 +153,11 @@ static char *measured_line(char **text)
     return strchr(*text, '\n') + 1;
 }
 
-static void test_is_kept(void **state)
+TEST(test_is_kept)
 {
     drovek_conv_options opt = blocked();
     drovek_conv_choice c[MOST];
     char *text, other[2048];
-    (void)state;
     if (!has_library) skip();
     char *line = measured_line(&text), *tab = strchr(line, '\t');
     /* another machine's line, and for this case what was not measured */
@@ -207,7 +201,7 @@ static void check_bad(const char *text, size_t n_bytes)
     assert_null(strstr(line + 1, "; 32 8 8; 32 8 8; "));
 }
 
-static void test_bad_choices(void **state)
+TEST(test_bad_choices)
 {
     static const char *const bad[] = {
         "",
@@ -234,7 +228,6 @@ static void test_bad_choices(void **state)
          "\tgemm nhwc nhwc 5\tgemm nhwc nhwc 5\tgemm nhwc nhwc 5\tgemm nhwc nhwc 5"),
     };
     char *text, good[2048], other[4096];
-    (void)state;
     if (!has_library) skip();
     char *line = measured_line(&text), *tab = strchr(line, '\t');
     snprintf(good, sizeof good, "%.*s", (int)(tab - text), text);
@@ -254,12 +247,11 @@ static size_t write_seconds(char *text, size_t size, const char *seconds)
 }
 
 /* Every beginning of "9.125e-05" but two is a number, too. */
-static void test_a_line_cut_off(void **state)
+TEST(test_a_line_cut_off)
 {
     drovek_conv_options opt = blocked();
     drovek_conv_choice c[MOST];
     char text[2048], *now;
-    (void)state;
     if (!has_library) skip();
     size_t n = write_seconds(text, sizeof text, "9.125e-05");
     for (size_t end = n - sizeof "9.125e-05\n"; end < n; end++) check_bad(text, end);
@@ -277,12 +269,11 @@ static void test_a_line_cut_off(void **state)
     assert_null(strstr(now, "; 32 8 8; 32 8 8; "));
 }
 
-static void test_bad_files(void **state)
+TEST(test_bad_files)
 {
     enum { MANY = (1 << 20) + 100 };
     static char text[4096];
     char *many = malloc(MANY);
-    (void)state;
     if (!has_library) skip();
     size_t n = write_seconds(text, sizeof text, "9.125e-05");
     assert_non_null(many);
@@ -302,11 +293,10 @@ static void test_bad_files(void **state)
     free(many);
 }
 
-static void test_no_file(void **state)
+TEST(test_no_file)
 {
     drovek_conv_options opt = blocked();
     drovek_conv_choice c[MOST];
-    (void)state;
     setenv("XDG_CACHE_HOME", "/dev/null/nowhere", 1);
     drovek_conv_forget();
     choose(&opt, c);
@@ -316,18 +306,4 @@ static void test_no_file(void **state)
     choose(&opt, c);
     assert_int_equal(access("relative", F_OK), -1);
     setenv("XDG_CACHE_HOME", cache, 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plain_c_is_not_measured),
-        cmocka_unit_test(test_offers),
-        cmocka_unit_test(test_is_kept),
-        cmocka_unit_test(test_bad_choices),
-        cmocka_unit_test(test_a_line_cut_off),
-        cmocka_unit_test(test_bad_files),
-        cmocka_unit_test(test_no_file),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,15 +1,12 @@
 /* Convolutions of integers kept as bytes against the plain loops on the same numbers as floats,
  * which are exact here: no difference at all. */
 #include "conv_support.h"
+#include "support/test.h"
 
 #include "base/mem.h"
 #include "base/rng.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static size_t n_rows; /* images */
 
@@ -25,12 +22,13 @@ static void add_tier(const drovek_table *tier)
     tiers[n_tiers++] = *tier;
 }
 
-static int find_tiers(void **state)
+FIXTURE(find_tiers)
 {
-    (void)state;
     for_each_tier(add_tier);
     return 0;
 }
+
+GROUP(find_tiers, NULL);
 
 /* A tier whose products of integers these are, also of 16 bits where floats are faster. */
 static drovek_table table_of(const drovek_table *tier, const drovek_planes_ops *planes)
@@ -182,9 +180,8 @@ static void check_case(const drovek_table *t, const shape_case *c)
     drovek_conv_destroy(conv);
 }
 
-static void test_every_shape(void **state)
+TEST(test_every_shape)
 {
-    (void)state;
     n_rows = 3;
     for (unsigned variant = 0; variant < 16; variant++) {
         for (const drovek_conv_shape *s = conv_shapes(); s->c > 0; s++) {
@@ -225,7 +222,7 @@ static void check_counted(const drovek_table *tier, const shape_case *c, bool is
 
 /* Shapes of which some passes, at least, take images in place: two blocks of 64, the last strip
  * and the last block not full. */
-static void test_in_place(void **state)
+TEST(test_in_place)
 {
     const drovek_conv_shape shapes[] = {conv_shape(20, 12, 12, 50, 1, square(5, 1, 0, 1)),
                                         conv_shape(6, 7, 6, 20, 1, square(3, 1, 1, 1)),
@@ -235,7 +232,6 @@ static void test_in_place(void **state)
                                         conv_shape(16, 2, 3, 2048, 1, square(1, 1, 0, 1)),
                                         conv_shape(12, 6, 7, 10, 1,
                                                    (drovek_window){2, 3, 1, 1, 1, 0, 1, 1})};
-    (void)state;
     n_rows = 100;
     for (unsigned variant = 0; variant < 8 * DROVE_COUNT(shapes); variant++) {
         if (variant % 8 == 7 || (variant / 8 > 0 && variant % 3 > 0)) continue;
@@ -362,7 +358,7 @@ static void check_pooled(const drovek_table *t, const pooled_case *f, const pool
     drovek_conv_destroy(conv);
 }
 
-static void test_pooled(void **state)
+TEST(test_pooled)
 {
     const pooled_case cases[] = {
         {conv_shape(1, 12, 12, 16, 1, square(5, 1, 0, 1)), 2, 2, 2, 2, true},
@@ -374,7 +370,6 @@ static void test_pooled(void **state)
         {conv_shape(1, 12, 12, 16, 1, square(5, 1, 0, 1)), 2, 2, 3, 3, false}, /* gaps */
         {conv_shape(20, 12, 12, 50, 1, square(5, 1, 0, 1)), 2, 2, 2, 2, false}};
     static const size_t images[] = {50, 64, 100};
-    (void)state;
     for (unsigned variant = 0; variant < 2 * DROVE_COUNT(cases); variant++) {
         for (size_t i = 0; i < DROVE_COUNT(images); i++) {
             n_rows = images[i];
@@ -389,7 +384,7 @@ static void test_pooled(void **state)
 }
 
 /* Other tables have no such way. */
-static void test_only_with_planes(void **state)
+TEST(test_only_with_planes)
 {
     const drovek_conv_shape s = conv_shape(3, 8, 8, 4, 1, square(3, 1, 0, 1));
     drovek_conv *conv;
@@ -401,18 +396,6 @@ static void test_only_with_planes(void **state)
                                      .out = DROVEK_NHWC,
                                      .way = "planes",
                                      .kernels = &drovek_ref};
-    (void)state;
     assert_int_equal(drovek_conv_create(&opt, &conv), DROVE_E_UNSUPPORTED);
     assert_null(conv);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_shape),
-        cmocka_unit_test(test_in_place),
-        cmocka_unit_test(test_pooled),
-        cmocka_unit_test(test_only_with_planes),
-    };
-    return cmocka_run_group_tests(tests, find_tiers, NULL);
 }

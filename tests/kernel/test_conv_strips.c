@@ -1,15 +1,11 @@
 /* Convolutions in bf16 on lines of images (kernel/conv_strips.h): by the packed factors of plain C
  * and of every tier against the plain loops, and which passes take them. */
 #include "conv_support.h"
+#include "support/test.h"
 
 #include "kernel/ref/strips.h"
 
 #include "base/mem.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 
 /* Calls by which images of a shape are computed; SIZE_MAX: whichever. */
 typedef struct strips_case {
@@ -67,27 +63,24 @@ static void check_tier(const drovek_table *tier)
     for (size_t i = 0; i < DROVE_COUNT(acts); i++) check_case(tier, &all[4], acts[i], true);
 }
 
-static void test_every_tier(void **state)
+TEST(test_every_tier)
 {
-    (void)state;
     for_each_bf16_tier(check_tier);
 }
 
-static void test_plain_c(void **state)
+TEST(test_plain_c)
 {
     drovek_table t = drovek_narrow(&drovek_ref, DROVEK_FACTORS_BF16);
-    (void)state;
     assert_null(t.strips);
     t.strips = &drovek_strips_bf16_ref;
     check_tier(&t);
 }
 
 /* Fewer images than were prepared for, and without biases. */
-static void test_few_images(void **state)
+TEST(test_few_images)
 {
     drovek_table t = drovek_narrow(&drovek_ref, DROVEK_FACTORS_BF16);
     const drovek_conv_shape s = conv_shape(20, 12, 12, 50, 1, square(5, 1, 0, 1));
-    (void)state;
     t.strips = &drovek_strips_bf16_ref;
     for (size_t n = 1; n <= 40; n += 13) {
         const conv_case c = {.shape = &s,
@@ -100,14 +93,4 @@ static void test_few_images(void **state)
                              .rounds = true};
         conv_check_plain(&c, "strips");
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_tier),
-        cmocka_unit_test(test_plain_c),
-        cmocka_unit_test(test_few_images),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,31 +1,26 @@
 /* The tier asked for is the tier in use, and nothing is missing in it. */
 #include "support.h"
+#include "support/test.h"
 
 #include "base/cpu.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const uint32_t everything = DROVE_CPU_AVX2 | DROVE_CPU_AVX512 | DROVE_CPU_VNNI |
                                    DROVE_CPU_NEON | DROVE_CPU_DOTPROD | DROVE_CPU_BF16 |
                                    DROVE_CPU_AMX | DROVE_CPU_AVX_VNNI;
 
-static void test_ref_fills_every_slot(void **state)
+TEST(test_ref_fills_every_slot)
 {
-    (void)state;
 #define X(k) assert_non_null(drovek_ref.k);
     DROVEK_LIST(X)
 #undef X
     assert_int_equal(drovek_ref.needs, 0);
 }
 
-static void test_no_features_means_ref(void **state)
+TEST(test_no_features_means_ref)
 {
     drovek_table t;
-    (void)state;
     assert_int_equal(drovek_select(&t, 0, NULL), DROVE_OK);
     assert_string_equal(t.isa, "ref");
     assert_ptr_equal(t.sgd_f32, drovek_ref.sgd_f32);
@@ -64,9 +59,8 @@ static void check_narrow(const drovek_table *t)
     assert_ptr_equal(narrow.planes, has_planes ? t->integers : NULL);
 }
 
-static void test_cap_is_obeyed(void **state)
+TEST(test_cap_is_obeyed)
 {
-    (void)state;
     for (const char *const *name = drovek_tiers(); *name != NULL; name++) {
         drovek_table t;
         assert_int_equal(drovek_select(&t, everything, *name), DROVE_OK);
@@ -80,10 +74,9 @@ static void test_cap_is_obeyed(void **state)
     }
 }
 
-static void test_ref_bypasses_the_library(void **state)
+TEST(test_ref_bypasses_the_library)
 {
     drovek_table t;
-    (void)state;
     assert_int_equal(drovek_select(&t, everything, "ref"), DROVE_OK);
 #define X(k) assert_ptr_equal(t.k, drovek_ref.k);
     DROVEK_LIST(X)
@@ -91,9 +84,8 @@ static void test_ref_bypasses_the_library(void **state)
     assert_string_equal(t.gemm_source, "plain C");
 }
 
-static void test_each_tier_brings_its_own(void **state)
+TEST(test_each_tier_brings_its_own)
 {
-    (void)state;
 #if DROVEK_X86
     drovek_table t;
     assert_int_equal(drovek_select(&t, everything, "avx2"), DROVE_OK);
@@ -137,10 +129,9 @@ static void test_each_tier_brings_its_own(void **state)
 #endif
 }
 
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
     drovek_table t = {.isa = "untouched"};
-    (void)state;
     assert_int_equal(drovek_select(&t, everything, "avx3"), DROVE_E_ARG);
     assert_non_null(strstr(drove_error_text(), "avx3"));
     assert_non_null(strstr(drove_error_text(), "ref"));
@@ -154,17 +145,4 @@ static void test_refusals(void **state)
     assert_non_null(strstr(drove_error_text(), "dotprod"));
     assert_string_equal(t.isa, "untouched");
 #endif
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ref_fills_every_slot),
-        cmocka_unit_test(test_no_features_means_ref),
-        cmocka_unit_test(test_cap_is_obeyed),
-        cmocka_unit_test(test_ref_bypasses_the_library),
-        cmocka_unit_test(test_each_tier_brings_its_own),
-        cmocka_unit_test(test_refusals),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,11 @@
 /* Elastic steps: plain C against equations (1) and (2) in double and a hand-worked case; every tier
  * against plain C, bit for bit but for the distance, which is a sum in double. */
 #include "support.h"
+#include "support/test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define ETA   0.05f
 #define ALPHA 0.225f
@@ -20,9 +17,8 @@ static const double distance_bound = 1e-13; /* relative: another order of n addi
 
 static float w_in[MAX_N], c_in[MAX_N], g_in[MAX_N], s_in[MAX_N];
 
-static int fill(void **state)
+FIXTURE(fill)
 {
-    (void)state;
     fill_normal(w_in, MAX_N, 1.0, 1);
     fill_normal(c_in, MAX_N, 1.0, 2);
     fill_normal(g_in, MAX_N, 0.3, 3);
@@ -30,15 +26,16 @@ static int fill(void **state)
     return 0;
 }
 
+GROUP(fill, NULL);
+
 static double unit_at(double largest)
 {
     float f = (float)fabs(largest);
     return (double)(nextafterf(f, INFINITY) - f);
 }
 
-static void ref_computes_the_equations(void **state)
+TEST(ref_computes_the_equations)
 {
-    (void)state;
     float w[MAX_N], c[MAX_N];
     memcpy(w, w_in, sizeof w);
     memcpy(c, c_in, sizeof c);
@@ -57,9 +54,8 @@ static void ref_computes_the_equations(void **state)
 }
 
 /* Exact in binary. */
-static void hand_worked(void **state)
+TEST(hand_worked)
 {
-    (void)state;
     float w = 3.0f, c = 1.0f, s = 8.0f, message = 5.0f;
     const float g = 2.0f;
     assert_true(drovek_ref.elastic_f32(&w, &g, &c, 1, 0.25f, 0.5f, true) == 4.0);
@@ -137,18 +133,7 @@ static void check_tier(const drovek_table *tier)
     }
 }
 
-static void tiers_equal_ref(void **state)
+TEST(tiers_equal_ref)
 {
-    (void)state;
     for_each_tier(check_tier);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ref_computes_the_equations),
-        cmocka_unit_test(hand_worked),
-        cmocka_unit_test(tiers_equal_ref),
-    };
-    return cmocka_run_group_tests(tests, fill, NULL);
 }

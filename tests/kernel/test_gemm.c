@@ -1,39 +1,35 @@
 /* Matrix products of every tier and of the library at its widest: values, empty shapes, and the
  * same bits from every thread. */
 #include "products.h"
+#include "support/test.h"
 
 #include "base/cpu.h"
 #include "base/mem.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 /* First of all, because the library keeps the limit of its first use. */
-static int choose_widest(void **state)
+FIXTURE(choose_widest)
 {
     drovek_table t;
-    (void)state;
     assert_int_equal(drovek_select(&t, drove__cpu_features(), NULL), DROVE_OK);
     print_message("widest: %s, %s\n", t.isa, t.gemm_source);
     return 0;
 }
 
-static void test_products_of_the_widest(void **state)
+GROUP(choose_widest, NULL);
+
+TEST(test_products_of_the_widest)
 {
     drovek_table t;
-    (void)state;
     assert_int_equal(drovek_select(&t, drove__cpu_features(), NULL), DROVE_OK);
     check_products(&t);
 }
 
-static void test_products(void **state)
+TEST(test_products)
 {
-    (void)state;
     for_each_tier(check_products);
 }
 
@@ -55,23 +51,14 @@ static void check_own_products(const drovek_table *t)
     if (strcmp(t->isa, "ref") == 0) check_own(t, &drovek_ref);
 }
 
-static void test_own_products(void **state)
+TEST(test_own_products)
 {
-    (void)state;
     for_each_tier(check_own_products);
 }
 
-static void test_bf16_products(void **state)
+TEST(test_bf16_products)
 {
-    (void)state;
     for_each_bf16_tier(check_products);
-}
-
-static void test_products_of_integers(void **state)
-{
-    (void)state;
-    for_each_narrow_tier(DROVEK_FACTORS_I8, check_products);
-    for_each_narrow_tier(DROVEK_FACTORS_I16, check_products);
 }
 
 static void check_empty(const drovek_table *t)
@@ -86,15 +73,6 @@ static void check_empty(const drovek_table *t)
     assert_true(out[0] == 0.5f && out[3] == 2.0f);
     t->gemm_f32(false, true, 2, 2, 0, 1.0f, a, 2, b, 2, 0.0f, out, 2);
     assert_true(out[0] == 0.0f && out[3] == 0.0f);
-}
-
-static void test_empty_shapes(void **state)
-{
-    (void)state;
-    for_each_tier(check_empty);
-    for_each_bf16_tier(check_empty);
-    for_each_narrow_tier(DROVEK_FACTORS_I8, check_empty);
-    for_each_narrow_tier(DROVEK_FACTORS_I16, check_empty);
 }
 
 /* A factor that is not finite makes the element that it belongs to so: training sees a crash. */
@@ -113,9 +91,8 @@ static void check_crashed(const drovek_table *t)
     }
 }
 
-static void test_crashed_factors(void **state)
+TEST(test_crashed_factors)
 {
-    (void)state;
     for_each_tier(check_crashed);
     for_each_bf16_tier(check_crashed);
     for_each_narrow_tier(DROVEK_FACTORS_I8, check_crashed);
@@ -146,12 +123,25 @@ static void check_scales(const drovek_table *t)
     }
 }
 
-static void test_scales_of_integers(void **state)
+TEST(test_scales_of_integers)
 {
-    (void)state;
     for_each_tier(check_scales);
     for_each_narrow_tier(DROVEK_FACTORS_I8, check_scales);
     for_each_narrow_tier(DROVEK_FACTORS_I16, check_scales);
+}
+
+TEST(test_products_of_integers)
+{
+    for_each_narrow_tier(DROVEK_FACTORS_I8, check_products);
+    for_each_narrow_tier(DROVEK_FACTORS_I16, check_products);
+}
+
+TEST(test_empty_shapes)
+{
+    for_each_tier(check_empty);
+    for_each_bf16_tier(check_empty);
+    for_each_narrow_tier(DROVEK_FACTORS_I8, check_empty);
+    for_each_narrow_tier(DROVEK_FACTORS_I16, check_empty);
 }
 
 /* ---- the same bits from every thread ---- */
@@ -192,27 +182,10 @@ static void check_threads(const drovek_table *t)
     free(calls);
 }
 
-static void test_threads(void **state)
+TEST(test_threads)
 {
-    (void)state;
     for_each_tier(check_threads);
     for_each_bf16_tier(check_threads);
     for_each_narrow_tier(DROVEK_FACTORS_I8, check_threads);
     for_each_narrow_tier(DROVEK_FACTORS_I16, check_threads);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_products_of_the_widest),
-        cmocka_unit_test(test_products),
-        cmocka_unit_test(test_own_products),
-        cmocka_unit_test(test_bf16_products),
-        cmocka_unit_test(test_crashed_factors),
-        cmocka_unit_test(test_scales_of_integers),
-        cmocka_unit_test(test_products_of_integers),
-        cmocka_unit_test(test_empty_shapes),
-        cmocka_unit_test(test_threads),
-    };
-    return cmocka_run_group_tests(tests, choose_widest, NULL);
 }

@@ -1,18 +1,14 @@
 /* A lower tier in a process that uses all of them: the library obeys the same limit, and what was
  * selected before changes nothing. */
 #include "products.h"
+#include "support/test.h"
 
 #include "base/cpu.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void test_library_is_capped(void **state)
+TEST(test_library_is_capped)
 {
-    (void)state;
     if (!DROVEK_X86 || (drove__cpu_features() & DROVE_CPU_AVX2) == 0) {
         print_message("skipped: no AVX2 here\n");
         skip();
@@ -31,10 +27,4 @@ static void test_library_is_capped(void **state)
         return;
     assert_non_null(strstr(best.gemm_source, "avx512")); /* whoever was there before */
     check_products(&best);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_library_is_capped)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

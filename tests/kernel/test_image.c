@@ -1,21 +1,17 @@
 /* Kernels of image layers: hand-worked values in plain C, every tier against plain C at edge sizes
  * next to forbidden pages.  Pooling, dropout and work by columns are equal bit for bit. */
 #include "support.h"
+#include "support/test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { MAX_N = 40000, MAX_C = 130 };
 
 static float x[MAX_N], dy[MAX_N], before[MAX_N];
 
-static int fill(void **state)
+FIXTURE(fill)
 {
-    (void)state;
     fill_normal(x, MAX_N, 1.0, 1);
     fill_normal(dy, MAX_N, 1.0, 2);
     fill_normal(before, MAX_N, 1.0, 3);
@@ -23,9 +19,11 @@ static int fill(void **state)
     return 0;
 }
 
+GROUP(fill, NULL);
+
 /* ---- pooling ---- */
 
-static void test_pooling_by_hand(void **state)
+TEST(test_pooling_by_hand)
 {
     const float image[9] = {1, 5, 2, 7, 7, 0, -1, 3, 4}; /* 3 x 3, one channel */
     const drovek_pool p = {.c = 1,
@@ -41,7 +39,6 @@ static void test_pooling_by_hand(void **state)
                            .pw = 0}; /* rounded up: hangs over */
     float y[4], dx[9];
     uint8_t which[4];
-    (void)state;
     drovek_ref.max_pool_f32(&p, image, y, which, 1);
     assert_true(y[0] == 7 && y[1] == 2 && y[2] == 3 && y[3] == 4);
     assert_true(which[0] == 2 && which[1] == 0 && which[2] == 1 && which[3] == 0);
@@ -59,7 +56,7 @@ static void test_pooling_by_hand(void **state)
 }
 
 /* With padding the divisor counts it, but not what hangs over beyond it (Caffe). */
-static void test_average_counts_padding(void **state)
+TEST(test_average_counts_padding)
 {
     const float image[4] = {1, 2, 3, 4};
     const drovek_pool p = {.c = 1,
@@ -74,7 +71,6 @@ static void test_average_counts_padding(void **state)
                            .ph = 1,
                            .pw = 1};
     float y[4];
-    (void)state;
     drovek_ref.average_pool_f32(&p, image, y, 1);
     const float want[4] = {10 * (1.0f / 9), 6 * (1.0f / 6), 7 * (1.0f / 6), 4 * (1.0f / 4)};
     assert_memory_equal(y, want, sizeof y);
@@ -106,9 +102,8 @@ static void check_nan(const drovek_table *t)
     }
 }
 
-static void test_max_of_nan(void **state)
+TEST(test_max_of_nan)
 {
-    (void)state;
     for_each_tier(check_nan);
 }
 
@@ -195,9 +190,8 @@ static void check_pools(const drovek_table *t)
     }
 }
 
-static void test_pooling_equals_ref(void **state)
+TEST(test_pooling_equals_ref)
 {
-    (void)state;
     for_each_tier(check_pools);
 }
 
@@ -206,13 +200,12 @@ static void test_pooling_equals_ref(void **state)
 /* Against double arithmetic: a few roundings of the sum of squares and of the power. */
 static const double lrn_bound = 16.0 * 0x1p-24;
 
-static void test_lrn_by_hand(void **state)
+TEST(test_lrn_by_hand)
 {
     const drovek_lrn l = {
         .c = 4, .hw = 1, .block = 4, .reach = 1, .factor = 1.0f, .beta = 0.5f, .kappa = 2.0f};
     const float v[4] = {1, 2, 3, 4}, d[4] = {1, 0, 0, 0};
     float y[4];
-    (void)state;
     drovek_ref.lrn_f32(&l, v, y, 1);
     assert_true(fabs((double)y[0] - 1 / sqrt(7.0)) < 1e-7); /* 2 + 1 + 4 */
     assert_true(fabs((double)y[1] - 2 / sqrt(16.0)) < 1e-7);
@@ -275,9 +268,8 @@ static void check_lrn(const drovek_table *t)
     }
 }
 
-static void test_lrn_near_ref(void **state)
+TEST(test_lrn_near_ref)
 {
-    (void)state;
     for_each_tier(check_lrn);
 }
 
@@ -301,9 +293,8 @@ static void check_dropout(const drovek_table *t)
     }
 }
 
-static void test_dropout_equals_ref(void **state)
+TEST(test_dropout_equals_ref)
 {
-    (void)state;
     for_each_tier(check_dropout);
 }
 
@@ -315,11 +306,10 @@ static double deviation_of(size_t n_kept, size_t n, double ratio)
 
 /* Masks keep the share they should, in every example and every element, and those of two examples,
  * batches, layers, or of neighbours, agree as often as chance has it. */
-static void test_dropout_is_random(void **state)
+TEST(test_dropout_is_random)
 {
     enum { N = 4096, ROWS = 64 };
     const double ratios[] = {0.1, 0.5, 0.7};
-    (void)state;
     for (size_t r = 0; r < 3; r++) {
         size_t all = 0, same_row = 0, same_next = 0, same_batch = 0, same_layer = 0;
         double both = ratios[r] * ratios[r] + (1 - ratios[r]) * (1 - ratios[r]);
@@ -418,22 +408,20 @@ static void check_columns(const drovek_table *t)
     }
 }
 
-static void test_columns(void **state)
-{
-    (void)state;
-    for_each_tier(check_columns);
-}
-
-static void test_columns_by_hand(void **state)
+TEST(test_columns_by_hand)
 {
     const float u[4] = {1, 2, 3, 4}, v[4] = {5, 6, 7, 8}, k[2] = {1, 1};
     double sum[2] = {0, 0}, product[2] = {0, 0};
     float to[4];
-    (void)state;
     drovek_ref.column_sums_f32(u, k, v, k, 2, 2, sum, product);
     assert_true(sum[0] == 2 && sum[1] == 4 && product[0] == 12 && product[1] == 26);
     drovek_ref.column_combine_f32(to, u, v, k, u, k, 2, 2, false); /* u + {1, 2} v + 1 */
     assert_true(to[0] == 7 && to[1] == 15 && to[2] == 11 && to[3] == 21);
+}
+
+TEST(test_columns)
+{
+    for_each_tier(check_columns);
 }
 
 /* ---- element-wise ---- */
@@ -466,10 +454,9 @@ static void check_elements(const drovek_table *t)
     }
 }
 
-static void test_elements(void **state)
+TEST(test_elements)
 {
     float v[3] = {-1, 2, 3}, to[3];
-    (void)state;
     drovek_ref.blend_f32(to, v, v, 3, 2.0f, 1.0f);
     assert_true(to[0] == -3 && to[1] == 6 && to[2] == 9);
     drovek_ref.act_f32(to, v, 3, DROVEK_RELU);
@@ -477,17 +464,4 @@ static void test_elements(void **state)
     drovek_ref.act_back_f32(v, v, to, 3, DROVEK_RELU, false);
     assert_true(v[0] == 0 && v[1] == 2);
     for_each_tier(check_elements);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pooling_by_hand),    cmocka_unit_test(test_average_counts_padding),
-        cmocka_unit_test(test_max_of_nan),         cmocka_unit_test(test_pooling_equals_ref),
-        cmocka_unit_test(test_lrn_by_hand),        cmocka_unit_test(test_lrn_near_ref),
-        cmocka_unit_test(test_dropout_equals_ref), cmocka_unit_test(test_dropout_is_random),
-        cmocka_unit_test(test_columns_by_hand),    cmocka_unit_test(test_columns),
-        cmocka_unit_test(test_elements),
-    };
-    return cmocka_run_group_tests(tests, fill, NULL);
 }

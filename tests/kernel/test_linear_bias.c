@@ -10,15 +10,12 @@
  * counted has a tail.
  */
 #include "linear_support.h"
+#include "support/test.h"
 
 #include "engine/linear/rounding.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum {
     N_VALUES = 7,
@@ -287,9 +284,8 @@ static void for_each_task(void (*check)(const task *))
     }
 }
 
-static void test_random_is_unbiased(void **state)
+TEST(test_random_is_unbiased)
 {
-    (void)state;
     for_each_task(check_unbiased);
 }
 
@@ -321,17 +317,7 @@ static void check_nearest(const task *t)
     }
 }
 
-static void test_nearest_is_biased(void **state)
+TEST(test_nearest_is_biased)
 {
-    (void)state;
     for_each_task(check_nearest);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_is_unbiased),
-        cmocka_unit_test(test_nearest_is_biased),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

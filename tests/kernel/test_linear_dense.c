@@ -2,13 +2,10 @@
  * against plain C bit for bit, at edge lengths, next to forbidden pages, at the ends of the ranges,
  * and with factors of every size. */
 #include "linear_support.h"
+#include "support/test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { N_PAIRS = DROVE_NUMBERS * DROVE_NUMBERS };
 enum { MAX_N = 1000, MAX_ROWS = 5, SLACK = 64, N_BLOCKS = MAX_N / 32 + 1 };
@@ -137,17 +134,16 @@ static void check_ref_pair(drove_rng *rng, drove_number d, drove_number m)
     }
 }
 
-static void test_ref_means_what_it_says(void **state)
+TEST(test_ref_means_what_it_says)
 {
     drove_rng rng;
-    (void)state;
     drove__rng_seed(&rng, 1, DROVE_RNG_TEST, 0);
     for (int pair = 0; pair < N_PAIRS; pair++)
         check_ref_pair(&rng, (drove_number)(pair / DROVE_NUMBERS),
                        (drove_number)(pair % DROVE_NUMBERS));
 }
 
-static void test_ref_by_hand(void **state)
+TEST(test_ref_by_hand)
 {
     _Alignas(64) uint8_t half[64];
     memset(half, 0x80, sizeof half);
@@ -155,7 +151,6 @@ static void test_ref_by_hand(void **state)
     int8_t w[4] = {100, -128, 5, 0}, x[4] = {127, -127, 3, -3};
     const void *row = x;
     drovek_factor factor = {.a = 128, .shift = 8};
-    (void)state;
     /* 63.5, -63.5, 1.5, -1.5 to nearest, halves up: 64, -63, 2, -1 */
     assert_int_equal(
         drovek_linear_dense_ref.axpy[DROVE_I8][DROVE_I8](w, &row, &factor, 1, 4, &bits), 2);
@@ -167,7 +162,7 @@ static void test_ref_by_hand(void **state)
                 127 * 127 + 127 * 128 + 21 + 3);
 }
 
-static void test_ref_by_hand_in_pairs(void **state)
+TEST(test_ref_by_hand_in_pairs)
 {
     _Alignas(64) uint8_t half[64];
     memset(half, 0x80, sizeof half);
@@ -176,7 +171,6 @@ static void test_ref_by_hand_in_pairs(void **state)
     const uint8_t moved[3] = {0x87, 0xf7, 0xb3};
     const void *row = x;
     drovek_factor factor = {.a = 128, .shift = 8};
-    (void)state;
     /* w: 6, -8, 5, 0, -1; x: 7, -7, 3, -3, 7; halves of x to nearest: 4, -3, 2, -1, 4 */
     size_t n_clamped =
         drovek_linear_dense_ref.axpy[DROVE_I4][DROVE_I4](w, &row, &factor, 1, 5, &bits);
@@ -275,9 +269,8 @@ static void check_tier(const drovek_table *t)
     }
 }
 
-static void test_tiers_equal_ref(void **state)
+TEST(test_tiers_equal_ref)
 {
-    (void)state;
     for_each_tier(check_tier);
 }
 
@@ -305,9 +298,8 @@ static void check_all_numbers(const drovek_table *t)
         for (drove_number m = DROVE_I4; m <= DROVE_I8; m++) check_all_factors(t, d, m);
 }
 
-static void test_all_numbers(void **state)
+TEST(test_all_numbers)
 {
-    (void)state;
     for_each_tier(check_all_numbers);
 }
 
@@ -346,9 +338,8 @@ static void check_ends(const drovek_table *t)
     }
 }
 
-static void test_never_wraps(void **state)
+TEST(test_never_wraps)
 {
-    (void)state;
     for_each_tier(check_ends);
 }
 
@@ -367,30 +358,13 @@ static void check_not_finite(const drovek_table *t)
     }
 }
 
-static void test_not_finite(void **state)
+TEST(test_not_finite)
 {
-    (void)state;
     for_each_tier(check_not_finite);
 }
 
 /* More than any lane holds without being emptied on the way; test_linear_dot_long.c takes 2^26. */
-static void test_no_overflow(void **state)
+TEST(test_no_overflow)
 {
-    (void)state;
     check_dots_of_extremes((size_t)1 << 24);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ref_means_what_it_says),
-        cmocka_unit_test(test_ref_by_hand),
-        cmocka_unit_test(test_ref_by_hand_in_pairs),
-        cmocka_unit_test(test_tiers_equal_ref),
-        cmocka_unit_test(test_all_numbers),
-        cmocka_unit_test(test_never_wraps),
-        cmocka_unit_test(test_not_finite),
-        cmocka_unit_test(test_no_overflow),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,13 +2,10 @@
  * for bit, at edge lengths, between guard bytes, at the ends of the ranges; their roundings have no
  * bias. */
 #include "linear_support.h"
+#include "support/test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { MAX_N = 1000, GUARD = 64, N_BLOCKS = MAX_N / 32 + 1, WORDS_PER_BLOCK = 32 };
 
@@ -115,11 +112,10 @@ static void check_ref_decay(const meeting *t, float kappa)
     }
 }
 
-static void test_ref_means_what_it_says(void **state)
+TEST(test_ref_means_what_it_says)
 {
     static meeting t;
     drove_rng rng;
-    (void)state;
     drove__rng_seed(&rng, 1, DROVE_RNG_TEST, 0);
     for (drove_number m = DROVE_I4; m < DROVE_NUMBERS; m++) {
         for (int kind = 0; kind < N_KINDS; kind++) {
@@ -132,7 +128,7 @@ static void test_ref_means_what_it_says(void **state)
     }
 }
 
-static void test_ref_by_hand(void **state)
+TEST(test_ref_by_hand)
 {
     _Alignas(64) uint8_t half[64];
     for (size_t i = 0; i < 64; i++) half[i] = i % 2 == 0 ? 0 : 0x80;
@@ -140,7 +136,6 @@ static void test_ref_by_hand(void **state)
     int8_t centre[5] = {10, 120, -120, 7, 7}, w[5] = {5, 127, -128, 3, -3}, last[5] = {2};
     const int8_t sum[5] = {13, 127, -128, 10, 4}, mean[5] = {12, 127, -128, 9, 6};
     int8_t again[5];
-    (void)state;
     /* half of 3, 127, -128, 3, -3: 2, 64, -64, 2, -1 */
     memcpy(again, centre, sizeof again);
     assert_int_equal(drovek_linear_dense_ref.merge[DROVE_I8](again, w, last, 5, 0.5f, &bits), 2);
@@ -235,9 +230,8 @@ static void check_tier(const drovek_table *k)
     }
 }
 
-static void test_tiers_equal_ref(void **state)
+TEST(test_tiers_equal_ref)
 {
-    (void)state;
     for_each_tier(check_tier);
 }
 
@@ -266,9 +260,8 @@ static void check_steps(const drovek_table *k)
     }
 }
 
-static void test_bits_are_stepped(void **state)
+TEST(test_bits_are_stepped)
 {
-    (void)state;
     for_each_tier(check_steps);
 }
 
@@ -304,9 +297,8 @@ static void check_ends(const drovek_table *k)
     }
 }
 
-static void test_never_wraps(void **state)
+TEST(test_never_wraps)
 {
-    (void)state;
     for_each_tier(check_ends);
 }
 
@@ -395,21 +387,7 @@ static void check_means(const drovek_table *k)
     }
 }
 
-static void test_no_bias(void **state)
+TEST(test_no_bias)
 {
-    (void)state;
     for_each_tier(check_means);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ref_means_what_it_says),
-        cmocka_unit_test(test_ref_by_hand),
-        cmocka_unit_test(test_tiers_equal_ref),
-        cmocka_unit_test(test_bits_are_stepped),
-        cmocka_unit_test(test_never_wraps),
-        cmocka_unit_test(test_no_bias),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

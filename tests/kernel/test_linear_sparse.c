@@ -2,17 +2,14 @@
  * words, computed here from expanded places; every tier against plain C, bit for bit but for dots
  * with a float.  Saturation, lost elements, bias, stores beside the places of the row. */
 #include "support.h"
+#include "support/test.h"
 
 #include "base/mem.h"
 #include "base/rng.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { MAX_STORED = 1000, N_BLOCKS = MAX_STORED / 32 + 2, READABLE = 64, GUARD = 0x5a };
 
@@ -35,9 +32,8 @@ typedef struct row {
 
 static drove_rng rng;
 
-static int seed(void **state)
+FIXTURE(seed)
 {
-    (void)state;
     drove__rng_seed(&rng, 20, DROVE_RNG_TEST, 0);
     return 0;
 }
@@ -314,14 +310,6 @@ static void check_all_combinations(const drovek_table *t)
     for_each_combination(t, check_combination);
 }
 
-static void test_rows(void **state)
-{
-    (void)state;
-    n_seen_clamped = 0;
-    for_each_tier(check_all_combinations);
-    assert_true(n_seen_clamped > 1000);
-}
-
 /* By hand: two differences, one bridge; values and words small enough to check with a pencil. */
 static void check_by_hand(const drovek_table *t)
 {
@@ -357,11 +345,17 @@ static void check_half(const drovek_table *t)
     assert_int_equal(w[1], -1);
 }
 
-static void test_by_hand(void **state)
+TEST_WITH(test_by_hand, seed, NULL)
 {
-    (void)state;
     for_each_tier(check_by_hand);
     for_each_tier(check_half);
+}
+
+TEST_WITH(test_rows, seed, NULL)
+{
+    n_seen_clamped = 0;
+    for_each_tier(check_all_combinations);
+    assert_true(n_seen_clamped > 1000);
 }
 
 /* Sums that no 32-bit lane holds: exact. */
@@ -401,9 +395,8 @@ static void check_sums(const drovek_table *t)
     check_long_sum(t);
 }
 
-static void test_exact_sums(void **state)
+TEST_WITH(test_exact_sums, seed, NULL)
 {
-    (void)state;
     for_each_tier(check_sums);
 }
 
@@ -458,19 +451,7 @@ static void check_all_bias(const drovek_table *t)
     for_each_combination(t, check_bias);
 }
 
-static void test_unbiased(void **state)
+TEST_WITH(test_unbiased, seed, NULL)
 {
-    (void)state;
     for_each_tier(check_all_bias);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_by_hand, seed),
-        cmocka_unit_test_setup(test_rows, seed),
-        cmocka_unit_test_setup(test_exact_sums, seed),
-        cmocka_unit_test_setup(test_unbiased, seed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,11 @@
 /* One example at a time: the equations by hand, plain C against double, every tier against plain C
  * (bit for bit but matvec_t), dense against sparse, ger against outer followed by sgd. */
 #include "support.h"
+#include "support/test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { MAX_IN = 1100, MAX_OUT = 300 }; /* inputs beyond one list of the vector tiers */
 
@@ -29,9 +26,8 @@ enum {
 static float x[MAX_IN], dy[MAX_OUT], y[MAX_OUT], w[MAX_IN * MAX_OUT];
 static uint32_t index_of[MAX_IN];
 
-static int fill(void **state)
+FIXTURE(fill)
 {
-    (void)state;
     fill_normal(x, MAX_IN, 1.0, 1);
     fill_normal(dy, MAX_OUT, 1.0, 2);
     fill_normal(y, MAX_OUT, 1.0, 3);
@@ -42,12 +38,13 @@ static int fill(void **state)
     return 0;
 }
 
-static void test_by_hand(void **state)
+GROUP(fill, NULL);
+
+TEST(test_by_hand)
 {
     const float in[2] = {2.0f, 3.0f}, d[2] = {1.0f, -1.0f}, ones[4] = {1.0f, 1.0f, 1.0f, 1.0f};
     float m[4] = {1.0f, 10.0f, 100.0f, 1000.0f}, out[2] = {0.5f, 0.0f}, back[2], g[4];
     const uint32_t second = 1;
-    (void)state;
     drovek_ref.matvec_f32(out, in, m, 2, 2);
     assert_true(out[0] == 0.5f + 302.0f && out[1] == 3020.0f);
     drovek_ref.matvec_t_f32(back, d, m, 2, 2);
@@ -116,9 +113,8 @@ static void check_dense_sizes(const drovek_table *t)
     }
 }
 
-static void test_dense(void **state)
+TEST(test_dense)
 {
-    (void)state;
     for_each_tier(check_dense_sizes);
     for_each_bf16_tier(check_dense_sizes);
 }
@@ -146,10 +142,9 @@ static void check_against_double(const drovek_table *t)
     }
 }
 
-static void test_ref_against_double(void **state)
+TEST(test_ref_against_double)
 {
     const drovek_table narrow = drovek_narrow(&drovek_ref, DROVEK_FACTORS_BF16);
-    (void)state;
     check_against_double(&drovek_ref);
     check_against_double(&narrow);
 }
@@ -170,9 +165,8 @@ static void check_zero_inputs(const drovek_table *t)
     for (size_t o = 0; o < 16; o++) assert_true(isnan(out[o]));
 }
 
-static void test_zero_inputs(void **state)
+TEST(test_zero_inputs)
 {
-    (void)state;
     for_each_tier(check_zero_inputs);
     for_each_bf16_tier(check_zero_inputs);
 }
@@ -217,9 +211,8 @@ static void check_sparse_sizes(const drovek_table *t)
     }
 }
 
-static void test_sparse(void **state)
+TEST(test_sparse)
 {
-    (void)state;
     for_each_tier(check_sparse_sizes);
     for_each_bf16_tier(check_sparse_sizes);
 }
@@ -243,22 +236,8 @@ static void check_dense_is_sparse(const drovek_table *t)
     assert_same_bits("dense and sparse", t->isa, MAX_OUT, sparse, dense);
 }
 
-static void test_dense_is_sparse(void **state)
+TEST(test_dense_is_sparse)
 {
-    (void)state;
     for_each_tier(check_dense_is_sparse);
     for_each_bf16_tier(check_dense_is_sparse);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_by_hand),
-        cmocka_unit_test(test_dense),
-        cmocka_unit_test(test_ref_against_double),
-        cmocka_unit_test(test_zero_inputs),
-        cmocka_unit_test(test_sparse),
-        cmocka_unit_test(test_dense_is_sparse),
-    };
-    return cmocka_run_group_tests(tests, fill, NULL);
 }

@@ -1,17 +1,14 @@
 /* Integers kept as bytes: plain C by hand and against the AXPY that rounds, and every tier against
  * plain C, to the bit. */
 #include "support.h"
+#include "support/test.h"
 
 #include "base/mem.h"
 #include "base/rng.h"
 
 #include <math.h>
-#include <setjmp.h>
 #include <stdalign.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* Checks what a table has of its own. */
 static void (*checked)(const char *isa, const drovek_planes_ops *ops);
@@ -58,7 +55,7 @@ static float *units_by_column(size_t n)
 
 /* ---- products ---- */
 
-static void test_products_by_hand(void **state)
+TEST(test_products_by_hand)
 {
     uint8_t a[] = {0xff, 3, 0x80, 0}, low[] = {2, 0, 255, 1}, b[] = {1, 0x7f, 2, 0xfe};
     const drovek_planes narrow = {.high = a, .unit = 0.5f}, other = {.high = b, .unit = 0.25f};
@@ -66,7 +63,6 @@ static void test_products_by_hand(void **state)
     const float by[] = {4.0f, 0.5f};
     drovek_planes columns = other;
     float c[4] = {10, 20, 30, 40};
-    (void)state;
     /* [-1 3; -128 0] [1 127; 2 -2] = [5 -133; -128 -16256] */
     drovek_planes_ref.gemm(false, false, 2, 2, 2, &narrow, 2, &other, 2, false, c, 2, NULL);
     assert_true(c[0] == 0.625f && c[1] == -16.625f && c[2] == -16.0f && c[3] == -2032.0f);
@@ -86,7 +82,7 @@ static void test_products_by_hand(void **state)
 }
 
 /* [-1 3; -128 0] [1 127; 2 -2] = [5 -133; -128 -16256], as above, with a bias and ReLU. */
-static void test_ends_by_hand(void **state)
+TEST(test_ends_by_hand)
 {
     uint8_t a[] = {0xff, 3, 0x80, 0}, b[] = {1, 0x7f, 2, 0xfe};
     const drovek_planes x = {.high = a, .unit = 1.0f}, w = {.high = b, .unit = 1.0f};
@@ -94,7 +90,6 @@ static void test_ends_by_hand(void **state)
     drovek_planes_end end = {.bias = bias, .relu = true};
     uint32_t bits;
     float c[4] = {1, 1, 1, 1}, most;
-    (void)state;
     drovek_planes_ref.gemm(false, false, 2, 2, 2, &x, 2, &w, 2, true, c, 2, &end);
     assert_true(c[0] == 136.0f && c[1] == 0.0f && c[2] == 3.0f && c[3] == 0.0f);
     memcpy(&most, &end.largest, sizeof most);
@@ -111,13 +106,12 @@ static void test_ends_by_hand(void **state)
 /* Blocks along k are rounded one by one: singles near 2044 x 127 x 127 = 32967676 have a unit of 2,
  * and 1 more is a tie, back to where it was, for the second block and for the third; 2 more would
  * not be. */
-static void test_blocks_along_k(void **state)
+TEST(test_blocks_along_k)
 {
     enum { K = 2 * DROVEK_PLANES_K + 1 };
     static uint8_t x[K + DROVEK_PLANES_SLACK];
     const drovek_planes p = {.high = x, .unit = 1.0f};
     float c;
-    (void)state;
     memset(x, 127, 2044);
     x[DROVEK_PLANES_K] = x[K - 1] = 1;
     drovek_planes_ref.gemm(false, false, 1, 1, K, &p, K, &p, 1, false, &c, 1, NULL);
@@ -219,9 +213,8 @@ static void check_extremes(const char *isa, const drovek_planes_ops *ops)
     }
 }
 
-static void test_products(void **state)
+TEST(test_products)
 {
-    (void)state;
     check_all(check_products);
     check_all(check_extremes);
     check_not_finite("ref", &drovek_planes_ref);
@@ -281,16 +274,15 @@ static void check_rounding(const char *isa, const drovek_planes_ops *ops)
     }
 }
 
-static void test_rounding(void **state)
+TEST(test_rounding)
 {
-    (void)state;
     check_rounding("ref", &drovek_planes_ref);
     check_all(check_rounding);
 }
 
 /* ---- derivatives ---- */
 
-static void test_back_by_hand(void **state)
+TEST(test_back_by_hand)
 {
     uint8_t d[] = {1, 0xff, 2, 0x80, 5, 6}, low[] = {0, 255, 1, 0, 9, 0},
             y[] = {1, 0, 0xff, 3, 0, 7}, y_low[] = {0, 1, 255, 0, 0, 0};
@@ -300,7 +292,6 @@ static void test_back_by_hand(void **state)
     const float by[] = {0.25f, 8.0f};
     drovek_planes columns = dy;
     float db[2];
-    (void)state;
     drovek_planes_ref.back(&dy, &narrow, 3, 2, false, db); /* 1 2 5; -1 -128 6 */
     assert_true(db[0] == 4.0f && db[1] == -61.5f && d[2] == 2);
     drovek_planes_ref.back(&wide, &wide_y, 3, 2, true, db); /* 256 0 0; -1 -32768 1536 */
@@ -353,9 +344,8 @@ static void check_long_back(const char *isa, const drovek_planes_ops *ops)
     guarded_free_all();
 }
 
-static void test_back(void **state)
+TEST(test_back)
 {
-    (void)state;
     check_all(check_back);
     check_long_back("ref", &drovek_planes_ref);
     check_all(check_long_back);
@@ -377,9 +367,8 @@ static void check_turn(const char *isa, const drovek_planes_ops *ops)
     }
 }
 
-static void test_turn(void **state)
+TEST(test_turn)
 {
-    (void)state;
     check_turn("ref", &drovek_planes_ref);
     check_all(check_turn);
 }
@@ -436,25 +425,8 @@ static void check_pools(const char *isa, const drovek_planes_ops *ops)
     }
 }
 
-static void test_pools(void **state)
+TEST(test_pools)
 {
-    (void)state;
     check_pools("ref", &drovek_planes_ref);
     check_all(check_pools);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_products_by_hand),
-        cmocka_unit_test(test_ends_by_hand),
-        cmocka_unit_test(test_blocks_along_k),
-        cmocka_unit_test(test_products),
-        cmocka_unit_test(test_rounding),
-        cmocka_unit_test(test_back_by_hand),
-        cmocka_unit_test(test_back),
-        cmocka_unit_test(test_turn),
-        cmocka_unit_test(test_pools),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

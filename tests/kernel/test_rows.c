@@ -1,14 +1,11 @@
 /* Activations, their derivatives and softmax: hand-worked values, finite differences, tiers against
  * plain C within named bounds, behaviour at the ends of the number range. */
 #include "support.h"
+#include "support/test.h"
 
 #include <float.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { MAX_ROWS = 33, MAX_COLS = 300, MAX_N = MAX_ROWS * MAX_COLS };
 
@@ -35,27 +32,83 @@ enum {
 static float z[MAX_N], other[MAX_N], bias[MAX_COLS];
 static int32_t label[MAX_ROWS];
 
-static int fill(void **state)
+FIXTURE(fill)
 {
-    (void)state;
     fill_normal(z, MAX_N, 3.0, 1);
     fill_normal(other, MAX_N, 1.0, 2);
     fill_normal(bias, MAX_COLS, 1.0, 3);
     return 0;
 }
 
+GROUP(fill, NULL);
+
 static void set_labels(size_t cols)
 {
     for (size_t i = 0; i < MAX_ROWS; i++) label[i] = (int32_t)(i * 7 % cols);
 }
 
+/* ---- cosine ---- */
+
+static void check_cos(const drovek_table *t)
+{
+    const float factor = 0.75f;
+    for (size_t c = 0; c < N_COLS; c++) {
+        for (size_t r = 0; r < N_ROWS; r++) {
+            size_t rows = row_sizes[r], cols = col_sizes[c];
+            for (place where = 0; where < N_PLACES; where++) {
+                float *y = guarded_floats(z, rows * cols, where);
+                t->cos_f32(y, guarded_floats(bias, cols, where), rows, cols, factor);
+                for (size_t i = 0; i < rows * cols; i++) {
+                    double wanted = (double)factor * cos((double)(z[i] + bias[i % cols]));
+                    assert_true(fabs((double)y[i] - wanted) <= cos_bound * (double)factor);
+                }
+                guarded_free_all();
+            }
+        }
+    }
+}
+
+TEST(test_cos)
+{
+    for_each_tier(check_cos);
+}
+
+/* Largest error over v = 0, step, 2 step ... below `end`, of either sign. */
+static double worst_cos(const drovek_table *t, double step, double end)
+{
+    const float nothing[16] = {0.0f};
+    double worst = 0.0;
+    for (double at = 0.0; at < end; at += 16 * step) {
+        float v[16], y[16];
+        for (int i = 0; i < 16; i++) v[i] = (float)((at + i * step) * (i % 2 == 0 ? 1.0 : -1.0));
+        memcpy(y, v, sizeof y);
+        t->cos_f32(y, nothing, 1, 16, 1.0f);
+        for (int i = 0; i < 16; i++) worst = fmax(worst, fabs((double)y[i] - cos((double)v[i])));
+    }
+    return worst;
+}
+
+static void check_cos_range(const drovek_table *t)
+{
+    float nothing[8] = {0.0f}, v[8] = {1e6f, 3e7f, -1e12f, FLT_MAX, -FLT_MAX, INFINITY, NAN, 0.0f};
+    assert_true(worst_cos(t, 1e-4, 20.0) <= cos_bound);
+    assert_true(worst_cos(t, 0.37, 1e5) <= cos_bound);
+    t->cos_f32(v, nothing, 1, 8, 2.0f);
+    for (int i = 0; i < 5; i++) assert_true(fabsf(v[i]) <= 2.0f);
+    assert_true(isnan(v[5]) && isnan(v[6]) && v[7] == 2.0f);
+}
+
+TEST(test_cos_range)
+{
+    for_each_tier(check_cos_range);
+}
+
 /* ---- activations ---- */
 
-static void test_activations_by_hand(void **state)
+TEST(test_activations_by_hand)
 {
     float v[4] = {-1.0f, 0.25f, 3.0f, -0.25f};
     const float b[2] = {0.5f, -0.25f};
-    (void)state;
     drovek_ref.bias_act_f32(v, b, 2, 2, DROVEK_RELU);
     assert_true(v[0] == 0.0f && v[1] == 0.0f && v[2] == 3.5f && v[3] == 0.0f);
     float s[2] = {-0.5f, 0.25f};
@@ -106,9 +159,8 @@ static void check_bias_acts(const drovek_table *t)
     }
 }
 
-static void test_bias_act(void **state)
+TEST(test_bias_act)
 {
-    (void)state;
     for_each_tier(check_bias_acts);
 }
 
@@ -136,9 +188,8 @@ static void check_whole_range(const drovek_table *t)
     }
 }
 
-static void test_whole_range(void **state)
+TEST(test_whole_range)
 {
-    (void)state;
     for_each_tier(check_whole_range);
 }
 
@@ -154,20 +205,18 @@ static void check_non_finite(const drovek_table *t)
     }
 }
 
-static void test_non_finite_stays_visible(void **state)
+TEST(test_non_finite_stays_visible)
 {
-    (void)state;
     for_each_tier(check_non_finite);
 }
 
 /* ---- derivatives ---- */
 
-static void test_derivative_against_differences(void **state)
+TEST(test_derivative_against_differences)
 {
     const double h = 1e-4,
                  bound =
                      1e-5; /* of the central difference of a smooth function, and of y's rounding */
-    (void)state;
     for (size_t a = 0; a < 4; a++) {
         for (size_t i = 0; i < 200; i++) {
             double v = z[i];
@@ -208,21 +257,19 @@ static void check_act_grads(const drovek_table *t)
     }
 }
 
-static void test_act_grad_equals_ref(void **state)
+TEST(test_act_grad_equals_ref)
 {
-    (void)state;
     for_each_tier(check_act_grads);
 }
 
 /* ---- softmax ---- */
 
-static void test_softmax_by_hand(void **state)
+TEST(test_softmax_by_hand)
 {
     const float logits[4] = {0.0f, 0.0f, 3.0f, 3.0f};
     const int32_t first[1] = {0}, second[1] = {1};
     float d[4];
     size_t right = 0;
-    (void)state;
     double loss = drovek_ref.softmax_f32(logits, first, d, 1, 2, 0.5f, &right);
     assert_true(fabs(loss - 0.69314718055994530942) < 1e-15);
     assert_true(d[0] == -0.25f && d[1] == 0.25f && right == 1);
@@ -234,14 +281,13 @@ static void test_softmax_by_hand(void **state)
 }
 
 /* The gradient is the derivative of the loss. */
-static void test_softmax_against_differences(void **state)
+TEST(test_softmax_against_differences)
 {
     const float h = 0x1p-8f;
     const double bound = 1e-5;
     const int32_t wanted[1] = {2};
     float row[5], d[5];
     size_t right = 0;
-    (void)state;
     memcpy(row, z, sizeof row);
     drovek_ref.softmax_f32(row, wanted, d, 1, 5, 1.0f, &right);
     for (size_t o = 0; o < 5; o++) {
@@ -292,9 +338,8 @@ static void check_softmaxes(const drovek_table *t)
     }
 }
 
-static void test_softmax_near_ref(void **state)
+TEST(test_softmax_near_ref)
 {
-    (void)state;
     for_each_tier(check_softmaxes);
 }
 
@@ -323,9 +368,8 @@ static void check_softmax_ends(const drovek_table *t)
     }
 }
 
-static void test_softmax_ends(void **state)
+TEST(test_softmax_ends)
 {
-    (void)state;
     for_each_tier(check_softmax_ends);
 }
 
@@ -340,86 +384,7 @@ static void check_many_rows(const drovek_table *t)
     assert_int_equal(right, 4096);
 }
 
-static void test_many_rows(void **state)
+TEST(test_many_rows)
 {
-    (void)state;
     for_each_tier(check_many_rows);
-}
-
-/* ---- cosine ---- */
-
-static void check_cos(const drovek_table *t)
-{
-    const float factor = 0.75f;
-    for (size_t c = 0; c < N_COLS; c++) {
-        for (size_t r = 0; r < N_ROWS; r++) {
-            size_t rows = row_sizes[r], cols = col_sizes[c];
-            for (place where = 0; where < N_PLACES; where++) {
-                float *y = guarded_floats(z, rows * cols, where);
-                t->cos_f32(y, guarded_floats(bias, cols, where), rows, cols, factor);
-                for (size_t i = 0; i < rows * cols; i++) {
-                    double wanted = (double)factor * cos((double)(z[i] + bias[i % cols]));
-                    assert_true(fabs((double)y[i] - wanted) <= cos_bound * (double)factor);
-                }
-                guarded_free_all();
-            }
-        }
-    }
-}
-
-static void test_cos(void **state)
-{
-    (void)state;
-    for_each_tier(check_cos);
-}
-
-/* Largest error over v = 0, step, 2 step ... below `end`, of either sign. */
-static double worst_cos(const drovek_table *t, double step, double end)
-{
-    const float nothing[16] = {0.0f};
-    double worst = 0.0;
-    for (double at = 0.0; at < end; at += 16 * step) {
-        float v[16], y[16];
-        for (int i = 0; i < 16; i++) v[i] = (float)((at + i * step) * (i % 2 == 0 ? 1.0 : -1.0));
-        memcpy(y, v, sizeof y);
-        t->cos_f32(y, nothing, 1, 16, 1.0f);
-        for (int i = 0; i < 16; i++) worst = fmax(worst, fabs((double)y[i] - cos((double)v[i])));
-    }
-    return worst;
-}
-
-static void check_cos_range(const drovek_table *t)
-{
-    float nothing[8] = {0.0f}, v[8] = {1e6f, 3e7f, -1e12f, FLT_MAX, -FLT_MAX, INFINITY, NAN, 0.0f};
-    assert_true(worst_cos(t, 1e-4, 20.0) <= cos_bound);
-    assert_true(worst_cos(t, 0.37, 1e5) <= cos_bound);
-    t->cos_f32(v, nothing, 1, 8, 2.0f);
-    for (int i = 0; i < 5; i++) assert_true(fabsf(v[i]) <= 2.0f);
-    assert_true(isnan(v[5]) && isnan(v[6]) && v[7] == 2.0f);
-}
-
-static void test_cos_range(void **state)
-{
-    (void)state;
-    for_each_tier(check_cos_range);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cos),
-        cmocka_unit_test(test_cos_range),
-        cmocka_unit_test(test_activations_by_hand),
-        cmocka_unit_test(test_bias_act),
-        cmocka_unit_test(test_whole_range),
-        cmocka_unit_test(test_non_finite_stays_visible),
-        cmocka_unit_test(test_derivative_against_differences),
-        cmocka_unit_test(test_act_grad_equals_ref),
-        cmocka_unit_test(test_softmax_by_hand),
-        cmocka_unit_test(test_softmax_against_differences),
-        cmocka_unit_test(test_softmax_near_ref),
-        cmocka_unit_test(test_softmax_ends),
-        cmocka_unit_test(test_many_rows),
-    };
-    return cmocka_run_group_tests(tests, fill, NULL);
 }

@@ -1,17 +1,14 @@
 /* Products of integers that write weights (kernel/planes.h: step): plain C by hand and against its
  * product and the AXPY that rounds; every tier against plain C, to the bit. */
 #include "support.h"
+#include "support/test.h"
 
 #include "base/mem.h"
 #include "base/rng.h"
 
 #include <math.h>
-#include <setjmp.h>
 #include <stdalign.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { DRAW = DROVEK_PLANES_DRAW, BLOCKS = DRAW / 32 };
 
@@ -46,7 +43,7 @@ static drovek_bits *next(void *context, size_t n)
 /* ---- plain C ---- */
 
 /* a^T b of [1 2; -1 3], transposed, and [10 -20; 30 40]: [-20 -60; 110 80]. */
-static void test_by_hand(void **state)
+TEST(test_by_hand)
 {
     uint8_t a[] = {1, 2, 0xff, 3}, b[] = {10, 0xec, 30, 40};
     const drovek_planes x = {.high = a, .unit = NAN}, d = {.high = b, .unit = NAN};
@@ -54,7 +51,6 @@ static void test_by_hand(void **state)
     int8_t w[] = {1, -100, 100, -100};
     size_t n_clamped = 5;
     source s;
-    (void)state;
     source_init(&s, DROVEK_BITS_FIXED);
     const drovek_draws draws = {.next = next, .context = &s};
     /* -5, 30, 27.5, -40: 27.5 becomes 27 or 28 */
@@ -65,7 +61,7 @@ static void test_by_hand(void **state)
 }
 
 /* With one factor for all columns it is the product and the AXPY, draw after draw. */
-static void test_of_parts(void **state)
+TEST(test_of_parts)
 {
     enum { M = 37, N = 65, K = 70 };
     static float g[M * N];
@@ -76,7 +72,6 @@ static void test_of_parts(void **state)
     source mine, theirs;
     const drovek_factor one = {.f = -0.0137f};
     size_t n_clamped = 0, n_wanted = 0;
-    (void)state;
     for (size_t i = 0; i < sizeof a; i++) a[i] = (uint8_t)(i * 37 + i / 9);
     for (size_t i = 0; i < sizeof b; i++) b[i] = (uint8_t)(i * 101 + i / 7);
     for (size_t i = 0; i < M * N; i++) w[i] = wanted[i] = (int8_t)(i * 53);
@@ -181,19 +176,8 @@ static void check_refused(const drovek_table *tier)
     assert_false(check_size(tier->integers, size, DROVEK_BITS_FIXED, 1e6f, false));
 }
 
-static void test_tiers(void **state)
+TEST(test_tiers)
 {
-    (void)state;
     for_each_tier(check_tier);
     for_each_tier(check_refused);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_by_hand),
-        cmocka_unit_test(test_of_parts),
-        cmocka_unit_test(test_tiers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

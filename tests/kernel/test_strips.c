@@ -2,6 +2,7 @@
  * and plain C and every tier against sums written out here, to the bit.  Terms of bf16 are small
  * integers, whose sums are exact in any order. */
 #include "support.h"
+#include "support/test.h"
 
 #include "kernel/bf16.h"
 #include "kernel/ref/strips.h"
@@ -10,11 +11,7 @@
 #include "base/rng.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void (*checked)(const drovek_strips_ops *ops);
 
@@ -105,10 +102,9 @@ static size_t rounded_up(size_t n, size_t to)
 
 /* ---- packing ---- */
 
-static void test_pack_by_hand(void **state)
+TEST(test_pack_by_hand)
 {
     uint8_t x[2 * 70], to[2 * DROVEK_TILE];
-    (void)state;
     for (size_t i = 0; i < sizeof x; i++) x[i] = (uint8_t)(i + 1);
     drovek_strips_ref.pack(false, to, 0, x, 70, true, 2, 70); /* two rows of 70 terms */
     assert_int_equal(to[0], 1);
@@ -128,12 +124,11 @@ static void test_pack_by_hand(void **state)
 }
 
 /* The same of floats, which are rounded. */
-static void test_pack_bf16_by_hand(void **state)
+TEST(test_pack_bf16_by_hand)
 {
     const float x[3][2] = {{1.0f + 0x1p-8f, 2.0f}, {3.0f, -4.0f}, {1.0f + 3 * 0x1p-8f, 6.0f}};
     uint8_t to[DROVEK_TILE];
     uint16_t word[DROVEK_TILE / 2];
-    (void)state;
     drovek_strips_bf16_ref.pack(false, to, 0, (const uint8_t *)x, 2, true, 3, 2);
     memcpy(word, to, sizeof word);
     assert_int_equal(word[0], 0x3f80); /* 1, to which the tie goes */
@@ -206,9 +201,8 @@ static void check_pack(const drovek_strips_ops *ops)
     }
 }
 
-static void test_pack(void **state)
+TEST(test_pack)
 {
-    (void)state;
     check_all(check_pack);
 }
 
@@ -308,9 +302,8 @@ static void check_lines(const drovek_strips_ops *ops)
     }
 }
 
-static void test_lines(void **state)
+TEST(test_lines)
 {
-    (void)state;
     check_all(check_lines);
 }
 
@@ -365,9 +358,8 @@ static void check_places(const drovek_strips_ops *ops)
             check_places_of(ops, sizes[s][0], sizes[s][1], sizes[s][2], v & 1, v & 2, v & 4);
 }
 
-static void test_places(void **state)
+TEST(test_places)
 {
-    (void)state;
     check_all(check_places);
 }
 
@@ -388,18 +380,7 @@ static void check_extremes(const drovek_strips_ops *ops)
     assert_true(c == (float)(-32513.0 * 32767.0 * 64.0 * DROVEK_PLACES));
 }
 
-static void test_extremes(void **state)
+TEST(test_extremes)
 {
-    (void)state;
     check_all(check_extremes);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pack_by_hand), cmocka_unit_test(test_pack_bf16_by_hand),
-        cmocka_unit_test(test_pack),         cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_places),       cmocka_unit_test(test_extremes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

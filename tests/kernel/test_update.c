@@ -1,13 +1,10 @@
 /* Update rules: plain C against the equations in double and a hand-worked case; every tier against
  * plain C, bit for bit, at edge lengths, next to forbidden pages, in place and out of place. */
 #include "support.h"
+#include "support/test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define ETA     0.05f
 #define MU      0.9f
@@ -101,9 +98,8 @@ enum { N_RULES = sizeof rules / sizeof rules[0] };
 
 static float in[MAX_N], a_in[MAX_N], b_in[MAX_N], g[MAX_N];
 
-static int fill(void **state)
+FIXTURE(fill)
 {
-    (void)state;
     fill_normal(in, MAX_N, 1.0, 1);
     fill_normal(a_in, MAX_N, 0.1, 2);
     fill_normal(b_in, MAX_N, 0.1, 3);
@@ -117,9 +113,10 @@ static int fill(void **state)
     return 0;
 }
 
-static void test_ref_computes_the_equations(void **state)
+GROUP(fill, NULL);
+
+TEST(test_ref_computes_the_equations)
 {
-    (void)state;
     for (size_t r = 0; r < N_RULES; r++) {
         float out[MAX_N], a_out[MAX_N], b_out[MAX_N];
         arrays v = {out, a_out, b_out, in, a_in, b_in, g};
@@ -141,11 +138,10 @@ static void test_ref_computes_the_equations(void **state)
 }
 
 /* Exact in binary: parameter 1, gradient 2, step 1/4, squares 12 before. */
-static void test_hand_worked(void **state)
+TEST(test_hand_worked)
 {
     float w = 1.0f, v = 0.5f, a = 12.0f, m1 = 0.0f, m2 = 0.0f;
     float two = 2.0f;
-    (void)state;
     ref->sgd_f32(&w, &w, &two, 1, 0.25f);
     assert_true(w == 0.5f);
     ref->momentum_f32(&w, &w, &v, &v, &two, 1, 0.25f, 0.5f); /* v = 0.25 - 0.5 */
@@ -199,18 +195,7 @@ static void check_tier(const drovek_table *tier)
     }
 }
 
-static void test_tiers_equal_ref(void **state)
+TEST(test_tiers_equal_ref)
 {
-    (void)state;
     for_each_tier(check_tier);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ref_computes_the_equations),
-        cmocka_unit_test(test_hand_worked),
-        cmocka_unit_test(test_tiers_equal_ref),
-    };
-    return cmocka_run_group_tests(tests, fill, NULL);
 }

@@ -1,13 +1,10 @@
 /* Whole-vector kernels: every tier against plain C at edge lengths and next to forbidden pages;
  * plain C against hand-worked values.  All but dot are equal bit for bit. */
 #include "support.h"
+#include "support/test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { MAX_N = 1000 };
 
@@ -22,9 +19,8 @@ static double dot_bound(const float *x, const float *y, size_t n)
 static float x[MAX_N], y[MAX_N], shift[MAX_N], factor[MAX_N];
 static uint8_t bytes[MAX_N];
 
-static int fill(void **state)
+FIXTURE(fill)
 {
-    (void)state;
     fill_normal(x, MAX_N, 1.0, 1);
     fill_normal(y, MAX_N, 1.0, 2);
     fill_normal(shift, MAX_N, 30.0, 3);
@@ -34,11 +30,12 @@ static int fill(void **state)
     return 0;
 }
 
-static void test_ref_by_hand(void **state)
+GROUP(fill, NULL);
+
+TEST(test_ref_by_hand)
 {
     float a[2] = {1.0f, 2.0f}, b[2] = {10.0f, 20.0f}, c[2];
     const uint8_t pixels[2] = {0, 255};
-    (void)state;
     drovek_ref.copy_f32(c, a, 2);
     assert_true(c[0] == 1.0f && c[1] == 2.0f);
     drovek_ref.axpy_f32(b, a, 2, 0.5f);
@@ -58,11 +55,10 @@ static void test_ref_by_hand(void **state)
     assert_true(c[0] == 21.0f && c[1] == 42.0f);
 }
 
-static void test_fused_means_one_rounding(void **state)
+TEST(test_fused_means_one_rounding)
 {
     float a = 1.0f + 0x1p-12f, product = a * a; /* a^2 = 1 + 2^-11 + 2^-24 needs 25 bits */
     float rest = -product;
-    (void)state;
     drovek_ref.axpy_f32(&rest, &a, 1, a);
     assert_true(rest == 0x1p-24f);
 }
@@ -137,9 +133,8 @@ static void check_bits(const drovek_table *t)
     }
 }
 
-static void test_tiers_equal_ref(void **state)
+TEST(test_tiers_equal_ref)
 {
-    (void)state;
     for_each_tier(check_bits);
 }
 
@@ -181,20 +176,18 @@ static void check_largest(const drovek_table *t)
     }
 }
 
-static void test_largest(void **state)
+TEST(test_finite)
 {
-    (void)state;
+    for_each_tier(check_finite);
+}
+
+TEST(test_largest)
+{
     const int16_t ends[] = {-32768, 32767};
     float wide[2];
     drovek_ref.widen_i16_f32(wide, ends, 2, 0.5f);
     assert_true(wide[0] == -16384.0f && wide[1] == 16383.5f);
     for_each_tier(check_largest);
-}
-
-static void test_finite(void **state)
-{
-    (void)state;
-    for_each_tier(check_finite);
 }
 
 /* Every bit of every word counts once: words with one bit each, and hand-worked values in ref. */
@@ -221,9 +214,8 @@ static void check_xor(const drovek_table *t)
     }
 }
 
-static void test_xor(void **state)
+TEST(test_xor)
 {
-    (void)state;
     for_each_tier(check_xor);
 }
 
@@ -240,22 +232,7 @@ static void check_dot_alignment(const drovek_table *t)
     }
 }
 
-static void test_dot_does_not_depend_on_alignment(void **state)
+TEST(test_dot_does_not_depend_on_alignment)
 {
-    (void)state;
     for_each_tier(check_dot_alignment);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ref_by_hand),
-        cmocka_unit_test(test_fused_means_one_rounding),
-        cmocka_unit_test(test_tiers_equal_ref),
-        cmocka_unit_test(test_finite),
-        cmocka_unit_test(test_largest),
-        cmocka_unit_test(test_xor),
-        cmocka_unit_test(test_dot_does_not_depend_on_alignment),
-    };
-    return cmocka_run_group_tests(tests, fill, NULL);
 }

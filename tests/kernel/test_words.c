@@ -1,17 +1,14 @@
 /* Products with parameters that are words of bf16 (kernel/words.h): every tier that has them
  * against its products in bf16 of the widened words, to the bit, and the step of plain C. */
 #include "support.h"
+#include "support/test.h"
 
 #include "base/mem.h"
 #include "base/rng.h"
 
-#include <setjmp.h>
 #include <stdalign.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { COLUMNS = DROVEK_WORDS_COLUMNS, DRAW_ROWS = 16, BLOCK_WORDS = DROVEK_BLOCK_BYTES / 2 };
 
@@ -80,9 +77,8 @@ static void check_products(const drovek_table *tier)
             }
 }
 
-static void test_products(void **state)
+TEST(test_products)
 {
-    (void)state;
     for_each_tier(check_products);
 }
 
@@ -209,18 +205,8 @@ static void check_refused(const drovek_table *tier)
     guarded_free_all();
 }
 
-static void test_steps(void **state)
+TEST(test_steps)
 {
-    (void)state;
     for_each_tier(check_steps);
     for_each_tier(check_refused);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_products),
-        cmocka_unit_test(test_steps),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -185,9 +185,8 @@ static void run_field(const char *variant, unsigned n_workers, field *f, drovek_
     rig_fini(&r);
 }
 
-static void sums_are_exact(void **state)
+TEST(sums_are_exact)
 {
-    (void)state;
     static const unsigned teams[] = {1, 2, 4, 8};
     for (size_t v = 0; v < DROVE_COUNT(variants); v++) {
         for (size_t t = 0; t < DROVE_COUNT(teams); t++) {
@@ -201,26 +200,13 @@ static void sums_are_exact(void **state)
     }
 }
 
-static void step_sizes_are_averaged(void **state)
+TEST(step_sizes_are_averaged)
 {
-    (void)state;
     for (size_t v = 0; v < DROVE_COUNT(variants); v++) {
         field f = {.n_steps = 6, .own_eta = true};
         split(&f, 1000, 3, v);
         run_field(variants[v], 4, &f, NULL);
         assert_int_equal(f.n_failed, 0);
-        assert_int_equal(f.n_wrong, 0);
-        assert_int_equal(f.n_unequal, 0);
-    }
-}
-
-static void large_parts_in_many_chunks(void **state)
-{
-    (void)state;
-    for (size_t v = 0; v < DROVE_COUNT(variants); v++) {
-        field f = {.n_steps = 40 / STEPS_DIVISOR + 3};
-        split(&f, MOST_N, 3, v);
-        run_field(variants[v], 4, &f, NULL);
         assert_int_equal(f.n_wrong, 0);
         assert_int_equal(f.n_unequal, 0);
     }
@@ -242,9 +228,8 @@ static void work_ahead(rig *r, unsigned worker, void *arg)
 
 /* Nesterov's gradient is taken at theta + mu v: each worker needs v, not only theta.  With mu 1/2,
  * eta 1/2 and the mean gradient 5/2 the velocity is -5/4, -15/8, -35/16: exact numbers. */
-static void workers_have_the_velocity(void **state)
+TEST(workers_have_the_velocity)
 {
-    (void)state;
     static const char *const rows[] = {"tree", "tree?links=nodes", "accumulate?order=pairs"};
     for (size_t v = 0; v < DROVE_COUNT(rows); v++) {
         rig r;
@@ -268,6 +253,17 @@ static void workers_have_the_velocity(void **state)
     }
 }
 
+TEST(large_parts_in_many_chunks)
+{
+    for (size_t v = 0; v < DROVE_COUNT(variants); v++) {
+        field f = {.n_steps = 40 / STEPS_DIVISOR + 3};
+        split(&f, MOST_N, 3, v);
+        run_field(variants[v], 4, &f, NULL);
+        assert_int_equal(f.n_wrong, 0);
+        assert_int_equal(f.n_unequal, 0);
+    }
+}
+
 /* ---- planted ---- */
 
 static _Atomic unsigned n_adds;
@@ -280,9 +276,8 @@ static void losing_add(float *to, const float *x, const float *y, size_t n, floa
     for (size_t i = 0; i < n; i++) to[i] = a * (x[i] + y[i]);
 }
 
-static void a_lost_addition_is_seen(void **state)
+TEST(a_lost_addition_is_seen)
 {
-    (void)state;
     for (size_t v = 0; v < DROVE_COUNT(variants); v++) {
         field f = {.n_steps = 60};
         split(&f, 20000, 5, v);
@@ -311,9 +306,8 @@ static void publish_far_numbers(rig *r, unsigned worker, void *arg)
     if (status != DROVE_OK) atomic_fetch_add(&f->n_failed, 1);
 }
 
-static void leaves_are_added_in_the_order_given(void **state)
+TEST(leaves_are_added_in_the_order_given)
 {
-    (void)state;
     static const struct {
         const char *variant;
         float sum;
@@ -331,9 +325,8 @@ static void leaves_are_added_in_the_order_given(void **state)
     }
 }
 
-static void other_orders_are_refused(void **state)
+TEST(other_orders_are_refused)
 {
-    (void)state;
     static const char *const refused[] = {"tree:0,1",         "tree:1,0,2,3",
                                           "tree:0,1,1,3",     "tree:0,1,2,4",
                                           "tree?links=rings", "tree:0,1,2,3?links=nodes"};
@@ -364,9 +357,8 @@ static void stop_or_work(rig *r, unsigned worker, void *arg)
     }
 }
 
-static void nobody_waits_for_who_has_stopped(void **state)
+TEST(nobody_waits_for_who_has_stopped)
 {
-    (void)state;
     for (size_t v = 0; v < DROVE_COUNT(variants); v++) {
         rig r;
         field f = {.n_steps = 20, .delays = true};
@@ -376,19 +368,4 @@ static void nobody_waits_for_who_has_stopped(void **state)
         assert_int_equal(f.n_failed, 3);
         rig_fini(&r);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sums_are_exact),
-        cmocka_unit_test(step_sizes_are_averaged),
-        cmocka_unit_test(workers_have_the_velocity),
-        cmocka_unit_test(large_parts_in_many_chunks),
-        cmocka_unit_test(a_lost_addition_is_seen),
-        cmocka_unit_test(leaves_are_added_in_the_order_given),
-        cmocka_unit_test(other_orders_are_refused),
-        cmocka_unit_test(nobody_waits_for_who_has_stopped),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -217,9 +217,8 @@ static void close_ranks(ranks *k)
     for (unsigned i = 0; i < k->n; i++) k->wire[i]->ops->fini(k->wire[i]);
 }
 
-static void ranks_give_the_bits_of_threads(void **state)
+TEST(ranks_give_the_bits_of_threads)
 {
-    (void)state;
     static float expected[N];
     for (const char *const *v = variants; *v != NULL; v++) {
         for (unsigned n = 2; n <= MOST; n++) {
@@ -241,9 +240,8 @@ static void ranks_give_the_bits_of_threads(void **state)
 }
 
 /* Devices that keep their parameters, of some ranks or all. */
-static void ranks_may_have_devices(void **state)
+TEST(ranks_may_have_devices)
 {
-    (void)state;
     static float expected[N];
     for (const char *const *v = variants; *v != NULL; v++) {
         for (unsigned which = 1; which < 4; which++) {
@@ -267,9 +265,8 @@ static void ranks_may_have_devices(void **state)
 }
 
 /* One rank stops: all others are told, and nobody waits for ever. */
-static void all_ranks_end_when_one_stops(void **state)
+TEST(all_ranks_end_when_one_stops)
 {
-    (void)state;
     for (const char *const *v = variants; *v != NULL; v++) {
         ranks k;
         open_ranks(&k, *v, 3);
@@ -283,9 +280,8 @@ static void all_ranks_end_when_one_stops(void **state)
 
 /* ---- processes ---- */
 
-static void processes_give_the_bits_of_threads(void **state)
+TEST(processes_give_the_bits_of_threads)
 {
-    (void)state;
     static float expected[N];
     for (const char *const *v = variants; *v != NULL; v++) {
         for (unsigned n = 1; n <= 4; n++) {
@@ -318,9 +314,8 @@ static void processes_give_the_bits_of_threads(void **state)
 
 /* ---- devices of one process ---- */
 
-static void devices_make_their_updates(void **state)
+TEST(devices_make_their_updates)
 {
-    (void)state;
     static float expected[N], result[N];
     for (const char *const *v = variants; *v != NULL; v++) {
         for (unsigned n = 1; n <= 4; n++) {
@@ -334,16 +329,4 @@ static void devices_make_their_updates(void **state)
             }
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranks_give_the_bits_of_threads),
-        cmocka_unit_test(ranks_may_have_devices),
-        cmocka_unit_test(all_ranks_end_when_one_stops),
-        cmocka_unit_test(processes_give_the_bits_of_threads),
-        cmocka_unit_test(devices_make_their_updates),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

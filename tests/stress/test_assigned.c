@@ -2,6 +2,7 @@
  * fall silent or are slow, and halts at any moment.  Whatever happens, every position below the
  * limit is done exactly once.  ctest: timeout=600 */
 #include "source_cases.h"
+#include "support/test.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -10,14 +11,9 @@
 #include "coord/assigned.h"
 
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 /* Two groups of cores, of four and three threads, and two devices. */
 enum { THREADS_A = 4, THREADS_B = 3, DEVICES = 2, WORKERS = THREADS_A + THREADS_B + DEVICES };
@@ -85,9 +81,8 @@ static void check_busy(const source_rig *rig, uint64_t trained_ns)
     assert_true(sum > 0 && sum <= trained_ns * drove__assigned_groups(&rig->source));
 }
 
-static void every_position_once(void **state)
+TEST(every_position_once)
 {
-    (void)state;
     for (size_t i = 0; i < DROVE_COUNT(specs); i++) {
         const source_setup setup = setup_of(specs[i]);
         source_rig rig;
@@ -103,9 +98,8 @@ static void every_position_once(void **state)
     }
 }
 
-static void halts_at_any_moment(void **state)
+TEST(halts_at_any_moment)
 {
-    (void)state;
     for (size_t i = 0; i < DROVE_COUNT(specs); i++) {
         const source_setup setup = setup_of(specs[i]);
         source_check_all(&setup);
@@ -129,9 +123,8 @@ static bool dawdle(source_rig *rig, unsigned w, const drove_task *task)
     return true;
 }
 
-static void a_slow_thread_holds_up_nobody(void **state)
+TEST(a_slow_thread_holds_up_nobody)
 {
-    (void)state;
     for (size_t i = 0; i < DROVE_COUNT(specs); i++) {
         const source_setup setup = setup_of(specs[i]);
         source_rig rig;
@@ -199,15 +192,13 @@ static void lose_a_device(source_work_fn *work, double timeout_s, const char *wh
     }
 }
 
-static void what_a_failed_device_had_is_done_by_others(void **state)
+TEST(what_a_failed_device_had_is_done_by_others)
 {
-    (void)state;
     lose_a_device(fails, 0.0, "it burns");
 }
 
-static void what_a_silent_device_had_is_done_by_others(void **state)
+TEST(what_a_silent_device_had_is_done_by_others)
 {
-    (void)state;
     lose_a_device(falls_silent, 0.05, "no answer for 0.1 s");
 }
 
@@ -221,9 +212,8 @@ static bool all_fail(source_rig *rig, unsigned w, const drove_task *task)
     return false;
 }
 
-static void nobody_is_left(void **state)
+TEST(nobody_is_left)
 {
-    (void)state;
     source_setup setup = setup_of("hogbatch");
     source_rig rig;
     setup.worker = &worker[FIRST_DEVICE];
@@ -238,17 +228,4 @@ static void nobody_is_left(void **state)
     for (uint64_t i = 0; i < POSITIONS; i++) assert_true(rig.times[i] <= 1);
     assert_int_equal(atomic_load(&rig.n_tasks), 5 + 6);
     source_rig_close(&rig);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_position_once),
-        cmocka_unit_test(halts_at_any_moment),
-        cmocka_unit_test(a_slow_thread_holds_up_nobody),
-        cmocka_unit_test(what_a_failed_device_had_is_done_by_others),
-        cmocka_unit_test(what_a_silent_device_had_is_done_by_others),
-        cmocka_unit_test(nobody_is_left),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

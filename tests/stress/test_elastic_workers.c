@@ -103,9 +103,8 @@ static void end(rig *r, crowd *c)
 }
 
 /* With the strategies' own periods: test_sync_steps.c, as of every row. */
-static void no_step_is_lost_by_other_periods(void **state)
+TEST(no_step_is_lost_by_other_periods)
 {
-    (void)state;
     static const char *const periods[] = {"1", "7"};
     for (size_t k = 0; k < DROVE_COUNT(periods); k++) {
         rig r;
@@ -122,9 +121,8 @@ static void no_step_is_lost_by_other_periods(void **state)
     }
 }
 
-static void each_update_has_its_number(void **state)
+TEST(each_update_has_its_number)
 {
-    (void)state;
     static const drove_sync_ops *const ops[] = {&drove__sync_easgd, &drove__sync_easgd_async,
                                                 &drove__sync_psgd_async, &drove__sync_pmsgd_async};
     for (size_t k = 0; k < DROVE_COUNT(ops); k++) {
@@ -152,9 +150,8 @@ static double missing(const rig *r, const crowd *c)
     return most / total(c);
 }
 
-static void pulls_conserve(void **state)
+TEST(pulls_conserve)
 {
-    (void)state;
     static const struct {
         const drove_sync_ops *ops;
         const char *variant, *period;
@@ -181,14 +178,4 @@ static void pulls_conserve(void **state)
         }
         end(&r, &c);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_step_is_lost_by_other_periods),
-        cmocka_unit_test(each_update_has_its_number),
-        cmocka_unit_test(pulls_conserve),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

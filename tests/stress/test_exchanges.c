@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE
 #include "cluster/transport.h"
+#include "support/test.h"
 
 #include "base/cpu.h"
 #include "base/mem.h"
@@ -13,17 +14,13 @@
 #include "base/rng.h"
 
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { MOST = 6, N = 40000, ROUNDS = DROVE_TSAN ? 60 : 600, N_VECTORS = 3 };
 
@@ -271,9 +268,15 @@ static void all_kinds(table *b, unsigned w)
     }
 }
 
-static void every_kind_is_exact_whatever_the_delays(void **state)
+FIXTURE(select_kernels)
 {
-    (void)state;
+    return drovek_select(&kernels, drove__cpu_features(), NULL) != DROVE_OK;
+}
+
+GROUP(select_kernels, NULL);
+
+TEST(every_kind_is_exact_whatever_the_delays)
+{
     for (unsigned n_workers = 1; n_workers <= MOST; n_workers++) {
         table *b = open_table(n_workers, N, false);
         b->rounds = ROUNDS / n_workers;
@@ -328,9 +331,8 @@ static void call_often(table *b, unsigned w)
     }
 }
 
-static void no_rpc_is_lost(void **state)
+TEST(no_rpc_is_lost)
 {
-    (void)state;
     for (unsigned n_workers = 2; n_workers <= MOST; n_workers += 2) {
         table *b = open_table(n_workers, 64, false);
         counter c = {.n_rpcs = 0};
@@ -389,9 +391,8 @@ static void sum_until_left(table *b, unsigned w)
     }
 }
 
-static void all_end_when_one_stops_and_go_on_when_one_leaves(void **state)
+TEST(all_end_when_one_stops_and_go_on_when_one_leaves)
 {
-    (void)state;
     for (unsigned i = 0; i < (DROVE_TSAN ? 6 : 30); i++) {
         for (unsigned stops = 0; stops < 2; stops++) {
             table *b = open_table(2 + i % 4, i % 2 ? N : 100, false);
@@ -421,9 +422,8 @@ static void run_child(table *b, unsigned w)
     _exit(b->status[w] == DROVE_OK && b->wrong == 0 ? 0 : 1);
 }
 
-static void a_killed_process_costs_its_own_part_only(void **state)
+TEST(a_killed_process_costs_its_own_part_only)
 {
-    (void)state;
     drove_rng rng;
     drove__rng_seed(&rng, 1, DROVE_RNG_TEST, 0);
     for (unsigned i = 0; i < KILLS; i++) {
@@ -461,25 +461,11 @@ static void sum_large(table *b, unsigned w)
         if (!sum_once(b, w, round)) b->wrong++;
 }
 
-static void large_vectors_are_exact_too(void **state)
+TEST(large_vectors_are_exact_too)
 {
-    (void)state;
     table *b = open_table(2, ((size_t)5 << 20) + 3, false);
     b->victim = MOST;
     run(b, sum_large);
     assert_int_equal(b->wrong, 0);
     close_table(b);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kind_is_exact_whatever_the_delays),
-        cmocka_unit_test(no_rpc_is_lost),
-        cmocka_unit_test(all_end_when_one_stops_and_go_on_when_one_leaves),
-        cmocka_unit_test(a_killed_process_costs_its_own_part_only),
-        cmocka_unit_test(large_vectors_are_exact_too),
-    };
-    if (drovek_select(&kernels, drove__cpu_features(), NULL) != DROVE_OK) return 1;
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

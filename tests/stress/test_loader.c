@@ -4,14 +4,11 @@
 #include "base/cpu.h"
 #include "engine/gather.h"
 #include "loop/loader.h"
+#include "support/test.h"
 
 #include <pthread.h>
 #include <sched.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -128,9 +125,8 @@ static void run_with(const char *spec, unsigned n_threads)
     drove_data_destroy(b.data);
 }
 
-static void test_batches(void **state)
+TEST(test_batches)
 {
-    (void)state;
     static const char images[] = "synth:images?n=60&size=12&crop=9&pad=1&mirror=1&scale=mean";
     for (unsigned n_threads = 0; n_threads < 5; n_threads++) run_with(images, n_threads);
     run_with("synth:digits?n=80", 2);
@@ -138,9 +134,8 @@ static void test_batches(void **state)
 }
 
 /* With batches asked for that nobody takes. */
-static void test_end_in_the_middle(void **state)
+TEST(test_end_in_the_middle)
 {
-    (void)state;
     drove_data *data, *none;
     drovek_table kernels;
     drove_loader *l;
@@ -178,9 +173,8 @@ static void test_end_in_the_middle(void **state)
 }
 
 /* What cannot be loaded is said to the worker, on its own thread. */
-static void test_failure_reaches_the_worker(void **state)
+TEST(test_failure_reaches_the_worker)
 {
-    (void)state;
     drove_data *data, *none;
     drovek_table kernels;
     drove_loader *l;
@@ -205,14 +199,4 @@ static void test_failure_reaches_the_worker(void **state)
     assert_false(drove__loader_take(l, 0, &batch, &times, &status));
     drove__loader_destroy(l);
     drove_data_destroy(data);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_batches),
-        cmocka_unit_test(test_end_in_the_middle),
-        cmocka_unit_test(test_failure_reaches_the_worker),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
  * that comes twice or a wake-up that is missed is a wrong count, or no end.  Strategies with 64
  * workers: test_sync_steps_64.  DROVE_TEST_MANY: so many times as long.  ctest: timeout=300 */
 #include "source_cases.h"
+#include "support/test.h"
 
 #include "base/cpu.h"
 #include "base/mem.h"
@@ -16,15 +17,10 @@
 #include <drove/drove.h>
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { THREADS = 64 };
 
@@ -74,9 +70,8 @@ static void *consume(void *argument)
     return wrong == 0 ? NULL : argument;
 }
 
-static void messages_come_once_and_in_order(void **state)
+TEST(messages_come_once_and_in_order)
 {
-    (void)state;
     drove_queue *q;
     producer each[THREADS];
     pthread_t consumer;
@@ -111,9 +106,8 @@ static void write_and_read(void *context, const drove_part *part)
     }
 }
 
-static void all_parts_meet(void **state)
+TEST(all_parts_meet)
 {
-    (void)state;
     table t = {.n_meetings = times(5)};
     drove_team *team;
     unsigned n_jobs = 20;
@@ -177,9 +171,8 @@ static void *do_rounds(void *argument)
     return NULL;
 }
 
-static void exchanges_are_whole(void **state)
+TEST(exchanges_are_whole)
 {
-    (void)state;
     drovek_table kernels;
     drove_transport *t;
     exchanger each[THREADS];
@@ -201,9 +194,8 @@ static void exchanges_are_whole(void **state)
 
 /* ---- assignments to 64 threads of a group, and to 64 devices ---- */
 
-static void every_example_is_given_once(void **state)
+TEST(every_example_is_given_once)
 {
-    (void)state;
     static drove_source_worker worker[THREADS];
     for (unsigned kind = 0; kind < 2; kind++) {
         for (unsigned i = 0; i < THREADS; i++)
@@ -238,9 +230,8 @@ static void set(drove_options *opt, const char *name, const char *value)
     if (drove_options_set(opt, name, value) != DROVE_OK) fail_msg("%s", drove_error_text());
 }
 
-static void workers_park(void **state)
+TEST(workers_park)
 {
-    (void)state;
     static const char *const strategies[] = {"hogwild", "leashed", "ssp:4", "sync"};
     unsigned n = times(8);
     for (unsigned i = 0; i < n; i++) {
@@ -262,16 +253,4 @@ static void workers_park(void **state)
         assert_int_equal(end.examples, 8 * 1024);
         drove_result_destroy(result);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(messages_come_once_and_in_order),
-        cmocka_unit_test(all_parts_meet),
-        cmocka_unit_test(exchanges_are_whole),
-        cmocka_unit_test(every_example_is_given_once),
-        cmocka_unit_test(workers_park),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

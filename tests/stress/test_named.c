@@ -2,17 +2,13 @@
  * found, is destroyed once, and never while somebody reads it. */
 #include "base/file.h"
 #include "base/memfile.h"
+#include "support/test.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { THREADS = 8, SHELVES = 4, ROUNDS = 1500, BYTES = 300 };
 
@@ -70,9 +66,8 @@ static void *visit(void *argument)
     return NULL;
 }
 
-static void files_come_and_go(void **state)
+TEST(files_come_and_go)
 {
-    (void)state;
     pthread_t thread[THREADS];
     visitor all[THREADS];
     for (unsigned i = 0; i < THREADS; i++) {
@@ -90,10 +85,4 @@ static void files_come_and_go(void **state)
         snprintf(path, sizeof path, "memory:%llu", (unsigned long long)atomic_load(&shelf[k]));
         assert_null(drove__memfile_find(path));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(files_come_and_go)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,21 +10,17 @@
 #include "base/racy.h"
 #include "engine/host/team.h"
 #include "kernel/kernel.h"
+#include "support/test.h"
 
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { REPORTED = 66, N_STEPS = 1000, N = 32 };
 
@@ -222,6 +218,13 @@ static int run_two(const planted *p)
     return 0;
 }
 
+int drove_test_started_again(int argc, char **argv)
+{
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (argc == 2 && strcmp(argv[1], all[i].name) == 0) return run_two(&all[i]);
+    return 2;
+}
+
 /* Exit status of this program run again with `what`. */
 static int status_of_child(const char *what)
 {
@@ -238,9 +241,8 @@ static int status_of_child(const char *what)
     return WEXITSTATUS(status);
 }
 
-static void planted_races_are_reported(void **state)
+TEST(planted_races_are_reported)
 {
-    (void)state;
     if (!DROVE_TSAN) {
         printf("skip: not a build with ThreadSanitizer\n");
         skip();
@@ -253,20 +255,8 @@ static void planted_races_are_reported(void **state)
     }
 }
 
-static void nothing_else_is_reported(void **state)
+TEST(nothing_else_is_reported)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (!all[i].is_reported) assert_int_equal(status_of_child(all[i].name), 0);
-}
-
-int main(int argc, char **argv)
-{
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (argc == 2 && strcmp(argv[1], all[i].name) == 0) return run_two(&all[i]);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(planted_races_are_reported),
-        cmocka_unit_test(nothing_else_is_reported),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,9 +43,8 @@ static uint64_t n_messages(void)
     return text != NULL ? strtoull(text, NULL, 10) : 1000000u / STEPS_DIVISOR;
 }
 
-static void none_is_lost_or_doubled(void **state)
+TEST(none_is_lost_or_doubled)
 {
-    (void)state;
     producer producers[PRODUCERS];
     uint64_t n = n_messages() / PRODUCERS, next[PRODUCERS] = {0}, sum = 0;
     drove_queue *q;
@@ -70,10 +69,4 @@ static void none_is_lost_or_doubled(void **state)
     for (uint32_t i = 0; i < PRODUCERS; i++) assert_int_equal(next[i], n);
     assert_int_equal(sum, PRODUCERS * (n * (n - 1) / 2));
     drove__queue_destroy(q);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(none_is_lost_or_doubled)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

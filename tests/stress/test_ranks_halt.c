@@ -249,27 +249,16 @@ static void check_variant(const drove_sync_ops *ops, const char *variant)
     check(ops, variant, is_seldom ? "3" : NULL);
 }
 
-static void every_batch_is_done_once(void **state)
+TEST(every_batch_is_done_once)
 {
-    (void)state;
     for_each_variant(check_variant);
 }
 
 /* Steps between two exchanges with the centre carry a wish no further than the next turn. */
-static void so_it_is_with_local_steps(void **state)
+TEST(so_it_is_with_local_steps)
 {
-    (void)state;
     check(find_strategy("easgd"), "easgd", "4");
     check(find_strategy("easgd"), "easgd?overlap=0", "4");
     check(find_strategy("easgd-async"), "easgd-async", "4");
     check(find_strategy("local"), "local", "4");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_batch_is_done_once),
-        cmocka_unit_test(so_it_is_with_local_steps),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

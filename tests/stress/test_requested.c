@@ -274,9 +274,8 @@ static void fill_workers(job *j)
     memcpy(j->worker, all, sizeof all);
 }
 
-static void every_position_once(void **state)
+TEST(every_position_once)
 {
-    (void)state;
     static const stretch all[] = {{.limit = 1}, /* one worker has it */
                                   {.limit = 1}, /* nobody has anything */
                                   {.limit = 777},
@@ -297,9 +296,8 @@ static void every_position_once(void **state)
     }
 }
 
-static void halts_leave_no_gap(void **state)
+TEST(halts_leave_no_gap)
 {
-    (void)state;
     static const stretch all[] = {{.limit = POSITIONS, .halt_at = 50},
                                   {.limit = POSITIONS, .halt_at = 700},
                                   {.limit = POSITIONS, .most_updates = 60},
@@ -319,9 +317,8 @@ static void halts_leave_no_gap(void **state)
 }
 
 /* Every rank ends, whatever it waits for. */
-static void a_stopped_rank_ends_all(void **state)
+TEST(a_stopped_rank_ends_all)
 {
-    (void)state;
     static const stretch all[] = {{.limit = POSITIONS}};
     for (unsigned stops = 0; stops < 3; stops++) {
         job j = {.spec = "adaptive", .n = 3, .stretch = all, .n_stretches = 1, .stops = stops};
@@ -342,9 +339,8 @@ static drove_status no_answer(drove_sync *s, unsigned worker, drove_question *qu
     return DROVE_E_SYSTEM;
 }
 
-static void wrong_methods_are_refused(void **state)
+TEST(wrong_methods_are_refused)
 {
-    (void)state;
     const drove_sync_ops mute = {.name = "mute"}, deaf = {.name = "deaf", .ask = no_answer};
     drove_sync sync = {.ops = &deaf};
     job j = {.spec = "hogbatch?merge=replace", .n = 2};
@@ -378,9 +374,8 @@ static void count_stop(drove_sync *s)
     n_stops++;
 }
 
-static void wrong_answers_are_refused(void **state)
+TEST(wrong_answers_are_refused)
 {
-    (void)state;
     /* verb, -, id, first, n, batch */
     enum { UNANSWERED = 1, EXECUTE = 17, UNKNOWN = 99 };
     static const uint64_t words[][DROVE_QUESTION_WORDS] = {
@@ -409,14 +404,4 @@ static void wrong_answers_are_refused(void **state)
     }
     assert_int_equal(atomic_load(&r.source.next), 0);
     r.source.ops->fini(&r.source);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_position_once),       cmocka_unit_test(halts_leave_no_gap),
-        cmocka_unit_test(a_stopped_rank_ends_all),   cmocka_unit_test(wrong_methods_are_refused),
-        cmocka_unit_test(wrong_answers_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

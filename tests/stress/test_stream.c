@@ -7,14 +7,11 @@
 #include "data/rows_file.h"
 #include "loop/order.h"
 #include "stream/stream.h"
+#include "support/test.h"
 
 #include <pthread.h>
 #include <sched.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -140,9 +137,8 @@ static void expect_seen(const bench *b, unsigned times, uint64_t n_rows)
     assert_int_equal(n, n_rows);
 }
 
-static void every_row_once_an_epoch(void **state)
+TEST(every_row_once_an_epoch)
 {
-    (void)state;
     static const double sizes[] = {8e3, 30e3, 200e3, 1e6}; /* of two windows; the last holds all */
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         bench *b = malloc(sizeof *b);
@@ -155,9 +151,8 @@ static void every_row_once_an_epoch(void **state)
 }
 
 /* Stretches that end anywhere, as evaluations cut a run; held-out rows are never there. */
-static void stops_anywhere(void **state)
+TEST(stops_anywhere)
 {
-    (void)state;
     bench *b = malloc(sizeof *b);
     open_bench(b, 500, 30e3);
     const uint64_t n = EPOCHS * b->order.per_epoch;
@@ -170,9 +165,8 @@ static void stops_anywhere(void **state)
 }
 
 /* A resumed run begins in the middle of a window; one that steps back begins anew. */
-static void begins_anywhere(void **state)
+TEST(begins_anywhere)
 {
-    (void)state;
     bench *b = malloc(sizeof *b);
     open_bench(b, 0, 30e3);
     const uint64_t per_epoch = b->order.per_epoch;
@@ -194,9 +188,8 @@ static void *cut_file(void *argument)
     return NULL;
 }
 
-static void a_cut_file_ends_it(void **state)
+TEST(a_cut_file_ends_it)
 {
-    (void)state;
     pthread_t cutter;
     bench *b = malloc(sizeof *b);
     open_bench(b, 0, 30e3);
@@ -210,21 +203,11 @@ static void a_cut_file_ends_it(void **state)
     free(b);
 }
 
-static int make_file(void **state)
+FIXTURE(make_file)
 {
-    (void)state;
     (void)unlink(FILE_NAME);
     write_rows();
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_row_once_an_epoch),
-        cmocka_unit_test(stops_anywhere),
-        cmocka_unit_test(begins_anywhere),
-        cmocka_unit_test(a_cut_file_ends_it),
-    };
-    return cmocka_run_group_tests(tests, make_file, NULL);
-}
+GROUP(make_file, NULL);

@@ -95,15 +95,8 @@ static void goes_on(const drove_sync_ops *ops, const char *variant)
     printf("%-22s the others finished %u times\n", variant, KILLS);
 }
 
-static void a_killed_worker_holds_up_nobody(void **state)
+TEST(a_killed_worker_holds_up_nobody)
 {
-    (void)state;
     for (unsigned j = 0; j < N; j++) ones[j] = 1.0f;
     for_each_variant(goes_on);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_killed_worker_holds_up_nobody)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -101,9 +101,8 @@ static void run(const char *variant, const char *backoff, unsigned n_workers, un
     run_once(variant, backoff, n_workers, steps, hold, true);
 }
 
-static void tiny_vectors_millions_of_times(void **state)
+TEST(tiny_vectors_millions_of_times)
 {
-    (void)state;
     run("leashed:inf", "none", 8, 500000, false);
     run("leashed:0", "none", 8, 250000, false);
     run("leashed:1", "none", 3, 500000, false);
@@ -111,18 +110,8 @@ static void tiny_vectors_millions_of_times(void **state)
     run("leashed:inf", "random", 4, 50000, false);
 }
 
-static void with_readers_that_stay(void **state)
+TEST(with_readers_that_stay)
 {
-    (void)state;
     run("leashed:inf", "none", 8, 100000, true);
     run("leashed:0", "none", 5, 100000, true);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tiny_vectors_millions_of_times),
-        cmocka_unit_test(with_readers_that_stay),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

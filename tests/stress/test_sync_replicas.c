@@ -51,9 +51,8 @@ static void count_in_views(rig *r, unsigned worker, void *arg)
     }
 }
 
-static void a_view_is_as_many_steps_as_it_says(void **state)
+TEST(a_view_is_as_many_steps_as_it_says)
 {
-    (void)state;
     static const char *const variants[] = {"replicas?merge=sum&period=1",
                                            "replicas?merge=sum&period=7"};
     for (size_t v = 0; v < DROVE_COUNT(variants); v++) {
@@ -88,9 +87,8 @@ static void take_turns(rig *r, unsigned worker, void *arg)
     }
 }
 
-static void turns_lose_nothing(void **state)
+TEST(turns_lose_nothing)
 {
-    (void)state;
     rig r;
     tally t = {0};
     rig_init(&r, (rig_options){.variant = "replicas?merge=sum&period=8", .n = N, .n_workers = T});
@@ -130,9 +128,8 @@ static void add_ones(rig *r, unsigned worker, void *arg)
     drove__free(value);
 }
 
-static void nodes_sum_whole_steps(void **state)
+TEST(nodes_sum_whole_steps)
 {
-    (void)state;
     rig r;
     tally t = {0};
     two_nodes(&r, "replicas:node?merge=sum&period=3", T);
@@ -181,9 +178,8 @@ static void after_forty_steps(rig *r)
     assert_true(is_all(r->sync->ops->peek(r->sync).theta, 40.0f));
 }
 
-static void late_stores_of_two_nodes_add_up(void **state)
+TEST(late_stores_of_two_nodes_add_up)
 {
-    (void)state;
     rig r;
     after_forty_steps(&r);
     store_late(&r, 1, 0.0f);
@@ -227,9 +223,8 @@ static void *stop_holding(void *arg)
     return NULL;
 }
 
-static void others_train_on_without_the_centre(void **state)
+TEST(others_train_on_without_the_centre)
 {
-    (void)state;
     rig r;
     pthread_t thread;
     rig_init(&r, (rig_options){.variant = "replicas?merge=sum&period=4", .n = N, .n_workers = 3});
@@ -251,16 +246,4 @@ static void others_train_on_without_the_centre(void **state)
     pthread_join(thread, NULL);
     assert_true(is_all(r.sync->ops->peek(r.sync).theta, -204.0f));
     rig_fini(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_view_is_as_many_steps_as_it_says),
-        cmocka_unit_test(turns_lose_nothing),
-        cmocka_unit_test(nodes_sum_whole_steps),
-        cmocka_unit_test(late_stores_of_two_nodes_add_up),
-        cmocka_unit_test(others_train_on_without_the_centre),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,7 @@
 /* A worker that stops stops nobody where LOCK_FREE is promised: every row of the registry. */
 #include "support/promises.h"
 
-static void a_stopped_worker(void **state)
+TEST(a_stopped_worker)
 {
-    (void)state;
     for_each_variant(promise_lock_free);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_stopped_worker)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,17 +3,14 @@
  * purpose: ThreadSanitizer sees a meeting that does not order. */
 #define _GNU_SOURCE /* the default attributes of threads */
 #include "engine/host/team.h"
+#include "support/test.h"
 
 #include "base/racy.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { MOST_PARTS = 5, ROUNDS = DROVE_TSAN ? 100 : 250 };
 
@@ -42,9 +39,8 @@ static void write_and_read(void *context, const drove_part *part)
     }
 }
 
-static void every_part_sees_what_all_wrote(void **state)
+TEST(every_part_sees_what_all_wrote)
 {
-    (void)state;
     for (unsigned n = 2; n <= MOST_PARTS; n++) {
         table t = {.n_parts = n, .rounds = ROUNDS / n};
         drove_team *team;
@@ -67,9 +63,8 @@ static drove_status refuse_second(void *context, unsigned part)
     return DROVE_OK;
 }
 
-static void a_member_that_cannot_be_bound_is_an_error(void **state)
+TEST(a_member_that_cannot_be_bound_is_an_error)
 {
-    (void)state;
     drove_team *team = NULL;
     unsigned n_bound = 0;
     assert_int_equal(drove__team_create(4, refuse_second, &n_bound, &team), DROVE_E_SYSTEM);
@@ -88,9 +83,8 @@ static drove_status take_the_room(void *context, unsigned part)
     return error == 0 ? DROVE_OK : drove__fail(DROVE_E_SYSTEM, "no default of threads");
 }
 
-static void a_member_that_cannot_be_started_is_an_error(void **state)
+TEST(a_member_that_cannot_be_started_is_an_error)
 {
-    (void)state;
     enum { MANY = 400 };
     pthread_attr_t usual, huge;
     drove_team *team = NULL;
@@ -110,14 +104,4 @@ static void a_member_that_cannot_be_started_is_an_error(void **state)
     assert_null(team);
     pthread_attr_destroy(&usual);
     pthread_attr_destroy(&huge);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_part_sees_what_all_wrote),
-        cmocka_unit_test(a_member_that_cannot_be_bound_is_an_error),
-        cmocka_unit_test(a_member_that_cannot_be_started_is_an_error),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

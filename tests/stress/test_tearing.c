@@ -13,19 +13,15 @@
 #include "base/mem.h"
 #include "base/racy.h"
 #include "kernel/kernel.h"
+#include "support/test.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { MOST = 1200, MARGIN_BYTES = 64, N_VALUES = 2, PAGE_BYTES = 4096 };
 
@@ -341,9 +337,19 @@ static void test_tier(const drovek_table *k)
     }
 }
 
-static void no_element_is_torn(void **state)
+FIXTURE(need_wide_accesses)
 {
-    (void)state;
+    if (DROVE_TSAN) {
+        printf("skip: ThreadSanitizer's build has single words only\n");
+        exit(77);
+    }
+    return 0;
+}
+
+GROUP(need_wide_accesses, NULL);
+
+TEST(no_element_is_torn)
+{
     for (const char *const *name = drovek_tiers(); *name != NULL; name++) {
         drovek_table tier;
         drove_status status = drovek_select(&tier, drove__cpu_features(), *name);
@@ -377,9 +383,8 @@ static bool is_seen(drove_number number, size_t shift, write_fn *write, read_fn 
     return seen;
 }
 
-static void halves_are_seen(void **state)
+TEST(halves_are_seen)
 {
-    (void)state;
     if (sysconf(_SC_NPROCESSORS_ONLN) < 2) skip(); /* nobody reads while another writes */
     assert_true(is_seen(DROVE_F32, 0, write_halves, read_copy));
     assert_true(is_seen(DROVE_F32, 0, write_halves, read_words));
@@ -389,23 +394,8 @@ static void halves_are_seen(void **state)
 }
 
 /* Floats at odd places: the one across two lines.  No processor has to tear it. */
-static void elements_across_lines_are_torn(void **state)
+TEST(elements_across_lines_are_torn)
 {
-    (void)state;
     if (!is_seen(DROVE_F32, 2, write_copy, read_copy))
         print_message("elements across two cache lines are not torn here\n");
-}
-
-int main(void)
-{
-    if (DROVE_TSAN) {
-        printf("skip: ThreadSanitizer's build has single words only\n");
-        return 77;
-    }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_element_is_torn),
-        cmocka_unit_test(halves_are_seen),
-        cmocka_unit_test(elements_across_lines_are_torn),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,17 +2,13 @@
  * once.  What ThreadSanitizer sees of the model's passes over shared parameters, it sees here.
  * ctest: timeout=300 */
 #include "run/registry.h"
+#include "support/test.h"
 
 #include <drove/drove.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { EXAMPLES = 2 * 128 }; /* of a run */
 
@@ -95,9 +91,8 @@ static void run_variant(const drove_sync_ops *ops, const char *variant, size_t f
 }
 
 /* In the long tests each of these runs has both batches. */
-static void every_strategy_trains_with_every_rule(void **state)
+TEST(every_strategy_trains_with_every_rule)
 {
-    (void)state;
     const bool is_long = getenv("DROVE_TEST_LONG") != NULL;
     for (size_t s = 0; drove__strategies[s] != NULL; s++) {
         const drove_sync_ops *ops = drove__strategies[s];
@@ -109,9 +104,8 @@ static void every_strategy_trains_with_every_rule(void **state)
 }
 
 /* Words, and behind them or with each worker the state, which is floats. */
-static void words_train_with_every_rule(void **state)
+TEST(words_train_with_every_rule)
 {
-    (void)state;
     static const char *const precisions[] = {"D8M8", "D16M16?scales=channel", "bf16?masters=bf16"};
     static const char *const rules[] = {"momentum", "nesterov", "adagrad", "adam", "cocob"};
     static const char *const places[] = {"shared", "worker"};
@@ -136,9 +130,8 @@ static void words_train_with_every_rule(void **state)
 }
 
 /* Bets stay finite when others change parameters and state between reading and writing. */
-static void every_number_of_threads_bets(void **state)
+TEST(every_number_of_threads_bets)
 {
-    (void)state;
     static const char *const strategies[] = {"sequential", "hogwild", "leashed:inf", "sync"};
     for (size_t s = 0; s < DROVE_COUNT(strategies); s++) {
         for (unsigned n = 1; n <= 8; n++) {
@@ -154,9 +147,8 @@ static void every_number_of_threads_bets(void **state)
     }
 }
 
-static void crowd_of_sixty_four_shares_a_small_model(void **state)
+TEST(crowd_of_sixty_four_shares_a_small_model)
 {
-    (void)state;
     for (size_t s = 0; drove__strategies[s] != NULL; s++) {
         drove_options opt = many_workers(drove__strategies[s]->variants[0]);
         set(&opt, "threads", "64");
@@ -166,9 +158,8 @@ static void crowd_of_sixty_four_shares_a_small_model(void **state)
 }
 
 /* Cores and devices, lost ones among them, under a coordinator. */
-static void crowds_under_a_coordinator(void **state)
+TEST(crowds_under_a_coordinator)
 {
-    (void)state;
     static const char *const strategies[] = {"hogbatch", "adaptive", "adaptive?merge=replace",
                                              "hogbatch:mixed?update=coordinator"};
     static const char *const workers[] = {
@@ -183,17 +174,4 @@ static void crowds_under_a_coordinator(void **state)
             expect_every_example(&opt);
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_strategy_trains_with_every_rule),
-        cmocka_unit_test(words_train_with_every_rule),
-        cmocka_unit_test(every_number_of_threads_bets),
-        cmocka_unit_test(crowd_of_sixty_four_shares_a_small_model),
-        cmocka_unit_test(crowds_under_a_coordinator),
-    };
-    if (getenv("DROVE_TEST_FILTER") != NULL) cmocka_set_test_filter(getenv("DROVE_TEST_FILTER"));
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

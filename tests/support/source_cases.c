@@ -1,18 +1,14 @@
 #include "source_cases.h"
+#include "support/test.h"
 
 #include "base/mem.h"
 #include "base/rng.h"
 
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* ---- the rig ---- */
 

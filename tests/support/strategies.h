@@ -10,13 +10,10 @@
 #include "base/racy.h"
 #include "run/registry.h"
 #include "strategy/strategy.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* ThreadSanitizer makes a step some twenty times slower. */
 #define STEPS_DIVISOR (DROVE_TSAN ? 40u : 1u)

@@ -1,14 +1,10 @@
 /* See run_support.h. */
 #include "system/run_support.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 void set(drove_options *opt, const char *name, const char *value)
 {

@@ -3,17 +3,13 @@
  * ctest: timeout=300 only=release
  */
 #include "system/run_support.h"
+#include "support/test.h"
 
 #include <jansson.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { MOST_LOSSES = 64 };
 
@@ -77,9 +73,8 @@ static drove_options vgg_run(const char *strategy, const char *threads)
     return opt;
 }
 
-static void the_same_losses_for_500_iterations(void **state)
+TEST(the_same_losses_for_500_iterations)
 {
-    (void)state;
     static const char *const others[] = {"accumulate", "accumulate:at-end",
                                          "accumulate?order=pairs&helpers=1", "sync"};
     losses tree, other;
@@ -99,9 +94,8 @@ static void the_same_losses_for_500_iterations(void **state)
     }
 }
 
-static void any_number_of_devices(void **state)
+TEST(any_number_of_devices)
 {
-    (void)state;
     static const char *const threads[] = {"1", "3", "4", "5"};
     for (size_t i = 0; i < 4; i++) {
         losses a, b;
@@ -154,9 +148,8 @@ static void check_order(const json_t *events)
     }
 }
 
-static void what_is_told(void **state)
+TEST(what_is_told)
 {
-    (void)state;
     losses unused;
     json_t *s, *text;
     json_error_t error;
@@ -190,9 +183,8 @@ static void what_is_told(void **state)
     json_decref(text);
 }
 
-static void the_order_of_arrival_has_an_error(void **state)
+TEST(the_order_of_arrival_has_an_error)
 {
-    (void)state;
     losses unused;
     json_t *s;
     drove_options opt = vgg_run("accumulate?order=first-come", "4");
@@ -209,9 +201,8 @@ static void the_order_of_arrival_has_an_error(void **state)
     json_decref(s);
 }
 
-static void devices_by_name(void **state)
+TEST(devices_by_name)
 {
-    (void)state;
     losses a, b;
     json_t *s;
     drove_options opt = vgg_run("accumulate", "2");
@@ -227,9 +218,8 @@ static void devices_by_name(void **state)
     assert_memory_equal(a.loss, b.loss, a.n * sizeof *a.loss);
 }
 
-static void refused(void **state)
+TEST(refused)
 {
-    (void)state;
     static const struct {
         const char *option, *value, *word;
     } bad[] = {{"strategy", "accumulate:now", "at-end"},
@@ -246,17 +236,4 @@ static void refused(void **state)
         if (strstr(drove_error_text(), bad[i].word) == NULL)
             fail_msg("expected %s in: %s", bad[i].word, drove_error_text());
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_same_losses_for_500_iterations),
-        cmocka_unit_test(any_number_of_devices),
-        cmocka_unit_test(what_is_told),
-        cmocka_unit_test(the_order_of_arrival_has_an_error),
-        cmocka_unit_test(devices_by_name),
-        cmocka_unit_test(refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,13 @@
 /* A table by the Arrow C data interface trains the model that its file does, and predictions come
  * back by the same interface. */
 #include "system/run_support.h"
+#include "support/test.h"
 
 #include <drove/arrow.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { N = 90, COLUMNS = 3 };
 
@@ -110,9 +106,8 @@ static drove_predictor *train(const char *data)
     return predictor;
 }
 
-static void the_model_is_that_of_the_file(void **state)
+TEST(the_model_is_that_of_the_file)
 {
-    (void)state;
     char spec[64];
     const void *bytes[2];
     size_t n_bytes[2], n_rows[2];
@@ -136,9 +131,8 @@ static void the_model_is_that_of_the_file(void **state)
 }
 
 /* A column that was moved out of the batch outlives it. */
-static void predictions_are_a_batch(void **state)
+TEST(predictions_are_a_batch)
 {
-    (void)state;
     char spec[64];
     float *values;
     size_t n_rows;
@@ -189,9 +183,8 @@ static void write_file(const char *path, const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
-static void remarks_are_those_on_the_cells(void **state)
+TEST(remarks_are_those_on_the_cells)
 {
-    (void)state;
     char spec[64], *text;
     drove_arrow_table *table = make_table();
     snprintf(spec, sizeof spec, "table:%s", drove_arrow_table_name(table));
@@ -210,12 +203,4 @@ static void remarks_are_those_on_the_cells(void **state)
     assert_null(text);
     drove_predictor_destroy(predictor);
     drove_arrow_table_destroy(table);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_model_is_that_of_the_file),
-                                       cmocka_unit_test(predictions_are_a_batch),
-                                       cmocka_unit_test(remarks_are_those_on_the_cells)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,13 @@
 /* Predictions for a stream of record batches: computed batch by batch, the same as for all rows. */
 #include "system/run_support.h"
+#include "support/test.h"
 
 #include <drove/arrow.h>
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { N = 60, COLUMNS = 2 };
 
@@ -210,9 +206,8 @@ static size_t read_all(struct ArrowArrayStream *stream, const rows *r, float *in
     }
 }
 
-static void a_model_of_a_table(void **state)
+TEST(a_model_of_a_table)
 {
-    (void)state;
     float found[N], *expected;
     size_t n_rows;
     struct ArrowArrayStream out;
@@ -237,9 +232,8 @@ static void a_model_of_a_table(void **state)
     free(expected);
 }
 
-static void a_model_of_numbers(void **state)
+TEST(a_model_of_numbers)
 {
-    (void)state;
     float x[N][COLUMNS], found[N], expected[N];
     struct ArrowArrayStream out;
     rows r = all_rows();
@@ -272,9 +266,8 @@ static void expect_error(drove_predictor *predictor, rows *r, int code, const ch
     assert_int_equal(r->n_released, r->n_given + 1);
 }
 
-static void what_is_wrong_with_a_batch(void **state)
+TEST(what_is_wrong_with_a_batch)
 {
-    (void)state;
     static const uint8_t valid[] = {0xfb, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
     float x[N][COLUMNS];
     make_rows();
@@ -294,12 +287,4 @@ static void what_is_wrong_with_a_batch(void **state)
     assert_int_equal(drove_predictor_stream(predictor, &none, 1, &out), DROVE_E_DATA);
     assert_null(out.release);
     drove_predictor_destroy(predictor);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_model_of_a_table),
-                                       cmocka_unit_test(a_model_of_numbers),
-                                       cmocka_unit_test(what_is_wrong_with_a_batch)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

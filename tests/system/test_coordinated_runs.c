@@ -1,16 +1,13 @@
 /* Workers that a coordinator gives batches to: cores and fake devices in whole runs, lost ones
  * among them. ctest: only=asan */
 #include "system/run_support.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 static char messages[4096];
@@ -112,9 +109,8 @@ static void assert_counted(const json_t *summary, double beta)
     }
 }
 
-static void test_every_example_once(void **state)
+TEST(test_every_example_once)
 {
-    (void)state;
     static const char *const strategy[] = {"hogbatch",
                                            "hogbatch:mixed",
                                            "adaptive",
@@ -144,9 +140,8 @@ static void test_every_example_once(void **state)
 }
 
 /* The part of each group in an evaluation is only another order of summing. */
-static void test_same_evaluation(void **state)
+TEST(test_same_evaluation)
 {
-    (void)state;
     drove_options one = small_run();
     set(&one, "strategy", "sequential");
     set(&one, "until", "epochs=0.01");
@@ -191,18 +186,16 @@ static void assert_like_sequential(const char *workers)
     drove__modelfile_fini(&b);
 }
 
-static void test_one_gradient(void **state)
+TEST(test_one_gradient)
 {
-    (void)state;
     assert_like_sequential("cpu:all?gradient=one");
     assert_like_sequential("fake:?speed=1000");
     assert_like_sequential("fake:?speed=1000&memory=250KiB"); /* not 54 examples at once */
 }
 
 /* A device that is lost at any of its batches costs nothing but itself. */
-static void test_lost_device(void **state)
+TEST(test_lost_device)
 {
-    (void)state;
     drove_options bare = small_run();
     int64_t n_rows = n_rows_of(&bare);
     static const char *const how[] = {"fail_after", "hang_after"};
@@ -225,9 +218,8 @@ static void test_lost_device(void **state)
 
 /* A driver that never returns: the coordinator takes its batch away, and its thread is left
  * behind. */
-static void test_silent_device(void **state)
+TEST(test_silent_device)
 {
-    (void)state;
     drove_options bare = small_run();
     int64_t n_rows = n_rows_of(&bare);
     drove_options opt =
@@ -244,9 +236,8 @@ static void test_silent_device(void **state)
 }
 
 /* With nobody left the run fails, its state is there, and others take it to the end. */
-static void test_deserted(void **state)
+TEST(test_deserted)
 {
-    (void)state;
     drove_options bare = small_run();
     int64_t n_rows = n_rows_of(&bare);
     const char *folder = fresh_folder("deserted");
@@ -266,9 +257,8 @@ static void test_deserted(void **state)
 
 /* A device may be lost while its batch sizes are measured: in its first batch, or in a later one,
  * by its own word, by its time-out, or without another word. */
-static void test_lost_in_measurement(void **state)
+TEST(test_lost_in_measurement)
 {
-    (void)state;
     drove_options bare = small_run();
     int64_t n_rows = n_rows_of(&bare);
     static const char *const how[] = {"fail_after=0", "fail_after=3", "hang_after=2",
@@ -305,9 +295,8 @@ static void assert_saved(const char *workers, int64_t n_rows)
 }
 
 /* The first evaluation takes two batches of the one device. */
-static void test_deserted_at_the_ends(void **state)
+TEST(test_deserted_at_the_ends)
 {
-    (void)state;
     drove_options bare = small_run();
     int64_t n_rows = n_rows_of(&bare);
     assert_saved("fake:?min=8&max=8&fail_after=1", n_rows);       /* before any training */
@@ -317,9 +306,8 @@ static void test_deserted_at_the_ends(void **state)
 }
 
 /* A budget that is over before the coordinator has begun is over: not at the next evaluation. */
-static void test_early_halt(void **state)
+TEST(test_early_halt)
 {
-    (void)state;
     for (int i = 0; i < 30; i++) {
         drove_options opt = coordinated_run("adaptive", "fake:?speed=1&min=8&max=8&compute=no");
         set(&opt, "until", "seconds=0.000001");
@@ -332,9 +320,8 @@ static void test_early_halt(void **state)
 
 /* Sizes that were asked for are used, also where they are more than the engine of a device, or of a
  * thread, would have been given. */
-static void test_sizes(void **state)
+TEST(test_sizes)
 {
-    (void)state;
     static const struct {
         const char *strategy, *workers;
         int batch, least, most;
@@ -369,9 +356,8 @@ static void test_sizes(void **state)
 }
 
 /* A limit of updates holds over the stretches between evaluations, but for what is in hand. */
-static void test_limit_of_updates(void **state)
+TEST(test_limit_of_updates)
 {
-    (void)state;
     drove_options opt =
         coordinated_run("adaptive", "fake:?speed=100&min=8&max=8+fake:?speed=50&min=8&max=8");
     set(&opt, "until", "updates=100");
@@ -382,9 +368,8 @@ static void test_limit_of_updates(void **state)
 }
 
 /* The time line goes through all stretches of training. */
-static void test_timeline(void **state)
+TEST(test_timeline)
 {
-    (void)state;
     drove_options opt = coordinated_run("hogbatch", "fake:?speed=5");
     set(&opt, "eval_every", "0.2");
     json_t *summary = run_well(&opt);
@@ -400,9 +385,8 @@ static void test_timeline(void **state)
 }
 
 /* Sizes and counts go on where they were. */
-static void test_resume(void **state)
+TEST(test_resume)
 {
-    (void)state;
     drove_options bare = small_run();
     int64_t n_rows = n_rows_of(&bare);
     const char *folder = fresh_folder("resumed");
@@ -422,24 +406,4 @@ static void test_resume(void **state)
     }
     json_decref(first);
     json_decref(second);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_example_once),
-        cmocka_unit_test(test_same_evaluation),
-        cmocka_unit_test(test_one_gradient),
-        cmocka_unit_test(test_lost_device),
-        cmocka_unit_test(test_silent_device),
-        cmocka_unit_test(test_deserted),
-        cmocka_unit_test(test_lost_in_measurement),
-        cmocka_unit_test(test_deserted_at_the_ends),
-        cmocka_unit_test(test_early_halt),
-        cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_limit_of_updates),
-        cmocka_unit_test(test_timeline),
-        cmocka_unit_test(test_resume),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,16 @@
 /* Losses and layers of the program's own: the bits of drove's where they compute the same, several
  * threads at once, failures, saved models, and the checks that find a wrong derivative. */
 #include "system/run_support.h"
+#include "support/test.h"
 
 #include "base/mem.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { N = 400, D = 6 };
 
@@ -38,7 +34,7 @@ static void refused(drove_status found, drove_status wanted, const char *words)
                  drove_status_name(found), text);
 }
 
-static int make_problem(void **state)
+FIXTURE(make_problem)
 {
     static problem p;
     uint32_t seed = 1;
@@ -68,13 +64,15 @@ static int make_problem(void **state)
     return 0;
 }
 
-static int free_problem(void **state)
+FIXTURE(free_problem)
 {
     problem *p = *state;
     drove_arrays_destroy(p->values);
     drove_arrays_destroy(p->classes);
     return 0;
 }
+
+GROUP(make_problem, free_problem);
 
 static drove_options *options_for(const drove_arrays *data, const char *strategy,
                                   const char *threads)
@@ -173,7 +171,7 @@ static const drove_custom_loss own_squared = {.name = "own_squared", .eval = squ
 
 /* The same steps as the built-in loss, which multiplies the same two numbers, in every way of
  * training that repeats its bits. */
-static void squared_is_drove_own(void **state)
+TEST(squared_is_drove_own)
 {
     static const char *const strategies[][2] = {{"sequential", "1"},  {"hogwild", "1"},
                                                 {"leashed", "1"},     {"sync", "2"},
@@ -209,7 +207,7 @@ static drove_status logistic(void *context, const drove_loss_batch *b)
 }
 
 /* With weights of examples, probabilities and accuracies, against drove's loss of that name. */
-static void weights_and_probabilities(void **state)
+TEST(weights_and_probabilities)
 {
     const problem *p = *state;
     const drove_custom_loss loss = {.name = "own_logistic",
@@ -247,7 +245,7 @@ static void weights_and_probabilities(void **state)
     drove_options_destroy(drove);
 }
 
-static void several_threads_call_at_once(void **state)
+TEST(several_threads_call_at_once)
 {
     const problem *p = *state;
     static counter c;
@@ -262,7 +260,7 @@ static void several_threads_call_at_once(void **state)
 }
 
 /* In a step and in an evaluation, once or always, whatever a strategy could bear of devices. */
-static void a_failure_ends_the_run(void **state)
+TEST(a_failure_ends_the_run)
 {
     static const char *const strategies[][2] = {{"sequential", "1"}, {"hogwild", "2"},
                                                 {"sync", "2"},       {"easgd-async", "2"},
@@ -289,7 +287,7 @@ static void a_failure_ends_the_run(void **state)
 }
 
 /* Processes have copies of the program's memory, and failures reach the run. */
-static void processes_call_it(void **state)
+TEST(processes_call_it)
 {
     const problem *p = *state;
     counter c = {.why = "not here", .fails_at = 20};
@@ -306,7 +304,7 @@ static void processes_call_it(void **state)
 
 /* ---- saved models ---- */
 
-static void a_saved_model_names_the_loss(void **state)
+TEST(a_saved_model_names_the_loss)
 {
     const problem *p = *state;
     drove_options *opt = options_for(p->values, "sequential", "1"), *plain;
@@ -351,7 +349,7 @@ static void a_saved_model_names_the_loss(void **state)
     drove_options_destroy(plain);
 }
 
-static void a_trainer_uses_it(void **state)
+TEST(a_trainer_uses_it)
 {
     const problem *p = *state;
     counter c = {0};
@@ -382,7 +380,7 @@ static void a_trainer_uses_it(void **state)
     drove_options_destroy(opt);
 }
 
-static void bad_losses_are_refused(void **state)
+TEST(bad_losses_are_refused)
 {
     const problem *p = *state;
     drove_options *opt = options_for(p->values, "sequential", "1");
@@ -524,7 +522,7 @@ static const char two_branches[] = "name: two\n"
                                    "  - {name: s, type: sum, inputs: [left, right]}\n"
                                    "  - {name: last, type: dense, inputs: s}\n";
 
-static void relu_is_drove_own(void **state)
+TEST(relu_is_drove_own)
 {
     static const char *const strategies[][2] = {{"sequential", "1"},
                                                 {"sync", "2"},
@@ -553,12 +551,11 @@ static void relu_is_drove_own(void **state)
 }
 
 /* A batch of more rows than a call of a loss takes is given in pieces. */
-static void large_batches_come_in_pieces(void **state)
+TEST(large_batches_come_in_pieces)
 {
     enum { ROWS = 2 * DROVE_LOSS_ROWS + 300 };
     static float x[ROWS][2], y[ROWS];
     char path[64];
-    (void)state;
     for (int i = 0; i < ROWS; i++) {
         x[i][0] = (float)(i % 37) / 37.0f;
         x[i][1] = (float)(i % 101) / 101.0f;
@@ -595,10 +592,9 @@ static void large_batches_come_in_pieces(void **state)
 }
 
 /* The parts of a team divide forward; on images the numbers come as rows, columns, channels. */
-static void a_team_computes_it(void **state)
+TEST(a_team_computes_it)
 {
     char path[64];
-    (void)state;
     drove_memory_file *file = network("name: image\n"
                                       "layers:\n"
                                       "  - {name: c, type: convolution, channels: 4, kernel: 3}\n"
@@ -627,7 +623,7 @@ static void a_team_computes_it(void **state)
     drove_memory_file_destroy(file);
 }
 
-static void a_saved_model_needs_its_layers(void **state)
+TEST(a_saved_model_needs_its_layers)
 {
     const problem *p = *state;
     char path[64];
@@ -669,7 +665,7 @@ static void a_saved_model_needs_its_layers(void **state)
     drove_memory_file_destroy(file);
 }
 
-static void bad_layers_are_refused(void **state)
+TEST(bad_layers_are_refused)
 {
     const problem *p = *state;
     layer_state broken = {.fails = true};
@@ -724,7 +720,7 @@ static drove_status mixed(void *context, const drove_loss_batch *b)
     return status;
 }
 
-static void loss_checks(void **state)
+TEST(loss_checks)
 {
     const float z[6] = {0.5f, -1.0f, 2.0f, 0.25f, -3.0f, 1.0f};
     const float t[6] = {0.0f, 1.0f, 4.0f, 0.5f, 1.0f, -1.0f};
@@ -732,7 +728,6 @@ static void loss_checks(void **state)
     drove_loss_batch batch = {.n_rows = 3, .n_outputs = 2, .outputs = z, .values = t};
     drove_custom_loss loss = own_squared;
     double worst = -1.0;
-    (void)state;
     ok(drove_loss_check(&loss, &batch, 0.0, &worst));
     assert_true(worst >= 0.0 && worst < 0.002);
     loss.eval = wrong_derivative;
@@ -749,13 +744,12 @@ static void loss_checks(void **state)
     refused(drove_loss_check(&loss, &batch, 0.0, NULL), DROVE_E_ARG, "1 to 1024 examples");
 }
 
-static void layer_checks(void **state)
+TEST(layer_checks)
 {
     const drove_layer_shape in = {3, 2, 2};
     layer_state s = {.wrong = 0.05f};
     drove_custom_layer layer = affine;
     double worst;
-    (void)state;
     ok(drove_layer_check(&affine, in, 0, 1, 0.0, &worst));
     assert_true(worst < 0.005);
     layer.backward = relu_backward; /* another's: writes no gradient */
@@ -768,26 +762,4 @@ static void layer_checks(void **state)
     s = (layer_state){.leaves = true};
     refused(drove_layer_check(&layer, in, 0, 1, 0.0, NULL), DROVE_E_DATA, "dx 35: expected");
     refused(drove_layer_check(&layer, in, 13, 1, 0.0, NULL), DROVE_E_SHAPE, "13 units");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(squared_is_drove_own),
-        cmocka_unit_test(weights_and_probabilities),
-        cmocka_unit_test(several_threads_call_at_once),
-        cmocka_unit_test(a_failure_ends_the_run),
-        cmocka_unit_test(processes_call_it),
-        cmocka_unit_test(a_saved_model_names_the_loss),
-        cmocka_unit_test(a_trainer_uses_it),
-        cmocka_unit_test(bad_losses_are_refused),
-        cmocka_unit_test(relu_is_drove_own),
-        cmocka_unit_test(large_batches_come_in_pieces),
-        cmocka_unit_test(a_team_computes_it),
-        cmocka_unit_test(a_saved_model_needs_its_layers),
-        cmocka_unit_test(bad_layers_are_refused),
-        cmocka_unit_test(loss_checks),
-        cmocka_unit_test(layer_checks),
-    };
-    return cmocka_run_group_tests(tests, make_problem, free_problem);
 }

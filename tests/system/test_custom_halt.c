@@ -1,15 +1,11 @@
 /* A run ends soon after a loss that is no number, however long its batches take: nobody can know
  * the time of a program's own loss, so its batches are claimed one at a time. */
 #include "system/run_support.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <math.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 enum { N_THREADS = 2, FIRST_LAST = 40, N_RUNS = 4 };
 
@@ -30,9 +26,8 @@ static drove_status slow_squared(void *context, const drove_loss_batch *b)
     return DROVE_OK;
 }
 
-static void slow_batches_are_not_claimed_ahead(void **state)
+TEST(slow_batches_are_not_claimed_ahead)
 {
-    (void)state;
     static const char *const strategies[] = {"hogwild", "mutex"};
     const drove_custom_loss loss = {.name = "slow",
                                     .outputs = DROVE_OUTPUTS_PLAIN,
@@ -50,12 +45,4 @@ static void slow_batches_are_not_claimed_ahead(void **state)
         run_to(&opt, DROVE_CRASHED);
         assert_in_range(atomic_load(&n_calls), last_call + 1, last_call + 1 + 2 * N_THREADS);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(slow_batches_are_not_claimed_ahead),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

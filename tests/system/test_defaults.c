@@ -1,17 +1,13 @@
 /* Runs that are told nothing but data and model: what they choose, keep and give out.
  * ctest: only=release */
 #include "system/run_support.h"
+#include "support/test.h"
 
 #include <jansson.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static drove_options bare_run(void)
 {
@@ -38,9 +34,8 @@ static double number(const json_t *object, const char *key)
     return json_number_value(json_object_get(object, key));
 }
 
-static void nothing_but_data_and_model(void **state)
+TEST(nothing_but_data_and_model)
 {
-    (void)state;
     drove_options opt = bare_run();
     json_t *summary = summary_of(&opt), *tuning = json_object_get(summary, "tuning");
     assert_string_equal(json_string_value(json_object_get(summary, "rule")), "adam");
@@ -58,9 +53,8 @@ static void nothing_but_data_and_model(void **state)
 }
 
 /* A given step size keeps its meaning: plain SGD, and all examples are trained on. */
-static void a_given_step_size(void **state)
+TEST(a_given_step_size)
 {
-    (void)state;
     drove_options opt = bare_run();
     set(&opt, "lr", "0.05");
     json_t *summary = summary_of(&opt);
@@ -72,9 +66,8 @@ static void a_given_step_size(void **state)
 
 /* The file has the parameters whose losses the run reports; no evaluation has a better one on the
  * validation examples. */
-static void the_best_parameters_are_given_out(void **state)
+TEST(the_best_parameters_are_given_out)
 {
-    (void)state;
     drove_options opt = bare_run();
     const char *folder = fresh_folder("best");
     set(&opt, "until", "validation=10%,epochs=6");
@@ -105,9 +98,8 @@ static void the_best_parameters_are_given_out(void **state)
     assert_true(n_lines > 20);
 }
 
-static void one_worker_gives_the_same_bits_twice(void **state)
+TEST(one_worker_gives_the_same_bits_twice)
 {
-    (void)state;
     for (int i = 0; i < 2; i++) {
         drove_options opt = bare_run();
         set(&opt, "until", "validation=60,patience=4,epochs=20");
@@ -118,9 +110,8 @@ static void one_worker_gives_the_same_bits_twice(void **state)
 }
 
 /* Cuts before and after the break. */
-static void a_run_that_was_stopped_goes_on(void **state)
+TEST(a_run_that_was_stopped_goes_on)
 {
-    (void)state;
     static const char *const strategy[][2] = {{"sequential", "1"}, {"sync", "2"}};
     for (int i = 0; i < 2; i++) {
         drove_options opt = bare_run(), again = drove__options_default();
@@ -148,9 +139,8 @@ static void a_run_that_was_stopped_goes_on(void **state)
 }
 
 /* Stepping back, by every way of sharing parameters. */
-static void every_strategy_can_step_back(void **state)
+TEST(every_strategy_can_step_back)
 {
-    (void)state;
     static const char *const strategy[][3] = {
         {"hogwild", "threads", "4"},       {"leashed:inf", "threads", "4"},
         {"mutex", "threads", "8"},         {"sync", "threads", "2"},
@@ -174,9 +164,8 @@ static void every_strategy_can_step_back(void **state)
 }
 
 /* Targets far from 0: losses, model file and predictions are in their own units. */
-static void values_keep_their_units(void **state)
+TEST(values_keep_their_units)
 {
-    (void)state;
     FILE *f = fopen("far.csv", "w");
     assert_non_null(f);
     for (int i = 0; i < 500; i++) {
@@ -202,28 +191,12 @@ static void values_keep_their_units(void **state)
 }
 
 /* Too few rows to hold any out. */
-static void a_tiny_set(void **state)
+TEST(a_tiny_set)
 {
-    (void)state;
     drove_options opt = bare_run();
     set(&opt, "data", "synth:digits?n=60&seed=3");
     json_t *summary = summary_of(&opt), *tuning = json_object_get(summary, "tuning");
     assert_true(number(tuning, "validation_examples") == 0.0);
     assert_true(number(summary, "epochs") == 200.0);
     json_decref(summary);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_but_data_and_model),
-        cmocka_unit_test(a_given_step_size),
-        cmocka_unit_test(the_best_parameters_are_given_out),
-        cmocka_unit_test(one_worker_gives_the_same_bits_twice),
-        cmocka_unit_test(a_run_that_was_stopped_goes_on),
-        cmocka_unit_test(every_strategy_can_step_back),
-        cmocka_unit_test(values_keep_their_units),
-        cmocka_unit_test(a_tiny_set),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,17 +2,13 @@
  * the classes; a trainer that makes the steps of passes by hand; sources that fail or do not go
  * together. */
 #include "system/run_support.h"
+#include "support/test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { N = 90, D = 5, ROWS = 40 }; /* batches of 40, 40 and 10 rows */
 
@@ -26,10 +22,9 @@ static void ok(drove_status status)
     if (status != DROVE_OK) fail_msg("%s", drove_error_text());
 }
 
-static int make_rows(void **state)
+FIXTURE(make_rows)
 {
     uint32_t random = 7;
-    (void)state;
     for (int i = 0; i < N; i++) {
         met[i] = i < ROWS ? i % 2 : i % 3;
         weight[i] = 1.0f + (float)(i % 4);
@@ -43,6 +38,8 @@ static int make_rows(void **state)
     }
     return 0;
 }
+
+GROUP(make_rows, NULL);
 
 typedef enum targets {
     CLASSES,
@@ -118,11 +115,10 @@ static drove_data *read_rows(void)
     return data;
 }
 
-static void the_file_has_all_rows(void **state)
+TEST(the_file_has_all_rows)
 {
     feed f = {.targets = VALUES, .has_weights = true};
     uint64_t n = 0;
-    (void)state;
     ok(write_rows(&f, &n));
     assert_int_equal(n, N);
     assert_int_equal(f.n_calls, 4);
@@ -140,12 +136,11 @@ static void the_file_has_all_rows(void **state)
 }
 
 /* 3, 20, 100: by value; the file's number of a class that was met. */
-static void named_classes_are_put_in_order(void **state)
+TEST(named_classes_are_put_in_order)
 {
     static const int32_t place[] = {1, 0, 2};
     static const char *const in_order[] = {"3", "20", "100"};
     feed f = {.targets = NAMED};
-    (void)state;
     ok(write_rows(&f, NULL));
     drove_data *data = read_rows();
     assert_int_equal(data->storage->n_classes, 3);
@@ -154,12 +149,11 @@ static void named_classes_are_put_in_order(void **state)
     drove_data_destroy(data);
 }
 
-static void the_program_may_order_the_classes(void **state)
+TEST(the_program_may_order_the_classes)
 {
     static const uint32_t order[] = {2, 0, 1}, twice[] = {2, 0, 2}, beyond[] = {0, 1, 3};
     static const char *const in_order[] = {"3", "100", "20"};
     feed f = {.targets = NAMED, .class_number = order}, plain = {.class_number = order};
-    (void)state;
     ok(write_rows(&f, NULL));
     drove_data *data = read_rows();
     for (size_t k = 0; k < 3; k++) assert_string_equal(data->storage->class_name[k], in_order[k]);
@@ -228,11 +222,10 @@ static void assert_same(const drove_predictor *a, const drove_predictor *b)
 }
 
 /* A run on the file is a run on the rows. */
-static void a_run_on_the_file_is_one_on_the_arrays(void **state)
+TEST(a_run_on_the_file_is_one_on_the_arrays)
 {
     feed f = {.targets = CLASSES};
     drove_arrays *rows = all_rows();
-    (void)state;
     ok(write_rows(&f, NULL));
     drove_predictor *a = train_on("rows:batches.rows", "mlp:6", "epochs=3");
     drove_predictor *b = train_on(drove_arrays_name(rows), "mlp:6", "epochs=3");
@@ -290,7 +283,7 @@ static void pass_by_pass(drove_trainer *trainer, double *loss)
     drove_arrays_destroy(rows);
 }
 
-static void a_trainer_takes_batch_after_batch(void **state)
+TEST(a_trainer_takes_batch_after_batch)
 {
     drove_arrays *rows = all_rows();
     drove_predictor *start = train_on(drove_arrays_name(rows), "mlp:6", "epochs=1");
@@ -299,7 +292,6 @@ static void a_trainer_takes_batch_after_batch(void **state)
     const drove_batch_source source = {.context = &f, .next = next};
     double loss = 0, expected = 0;
     uint64_t n = 0;
-    (void)state;
     ok(drove_trainer_batches(one, &source, &loss, &n));
     pass_by_pass(other, &expected);
     assert_int_equal(n, N);
@@ -321,7 +313,7 @@ static void a_trainer_takes_batch_after_batch(void **state)
     drove_arrays_destroy(rows);
 }
 
-static void batches_that_do_not_go_together_are_refused(void **state)
+TEST(batches_that_do_not_go_together_are_refused)
 {
     static const struct {
         targets targets;
@@ -335,7 +327,6 @@ static void batches_that_do_not_go_together_are_refused(void **state)
         {OTHER_TYPE, DROVE_E_SHAPE, "batch 2: expected f32 as in the batches before, found u8"},
         {FAILS, DROVE_E_IO, "batch 2: the line is dead"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         feed f = {.targets = cases[i].targets};
         uint64_t n = 1;
@@ -382,7 +373,7 @@ static drove_status write_meaning(meaning m)
     return drove_batches_write(&source, "batches.rows", NULL);
 }
 
-static void a_number_is_one_class_in_all_batches(void **state)
+TEST(a_number_is_one_class_in_all_batches)
 {
     static const char *const ab[] = {"a", "b", "c"}, *const ba[] = {"b", "a", "c"},
                              *const ac[] = {"a", "c", "b"};
@@ -415,7 +406,6 @@ static void a_number_is_one_class_in_all_batches(void **state)
          "batch 2: class 0: expected \"a\" as in the batches before, "
          "found \"b\""},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(write_meaning(cases[i].meaning), DROVE_E_SHAPE);
         assert_string_equal(drove_error_text(), cases[i].text);
@@ -440,7 +430,7 @@ static bool are_same(const drove_predictor *a, const drove_predictor *b)
 
 /* The second batch fails at its last step: the steps before it have moved the parameters beyond
  * those of the first batch, which alone counts. */
-static void a_trainer_counts_completed_batches(void **state)
+TEST(a_trainer_counts_completed_batches)
 {
     drove_arrays *rows = all_rows();
     drove_predictor *start = train_on(drove_arrays_name(rows), "mlp:6", "epochs=1");
@@ -451,7 +441,6 @@ static void a_trainer_counts_completed_batches(void **state)
     double loss = NAN, expected = 0;
     uint64_t n = 0;
     float *last = &x[2 * ROWS - 1][0], kept = *last;
-    (void)state;
     *last = 3e38f;
     assert_int_not_equal(drove_trainer_batches(halved, &breaks, &loss, &n), DROVE_OK);
     *last = kept;
@@ -467,19 +456,4 @@ static void a_trainer_counts_completed_batches(void **state)
     drove_trainer_destroy(ended);
     drove_predictor_destroy(start);
     drove_arrays_destroy(rows);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_file_has_all_rows),
-        cmocka_unit_test(named_classes_are_put_in_order),
-        cmocka_unit_test(the_program_may_order_the_classes),
-        cmocka_unit_test(a_run_on_the_file_is_one_on_the_arrays),
-        cmocka_unit_test(a_trainer_takes_batch_after_batch),
-        cmocka_unit_test(batches_that_do_not_go_together_are_refused),
-        cmocka_unit_test(a_number_is_one_class_in_all_batches),
-        cmocka_unit_test(a_trainer_counts_completed_batches),
-    };
-    return cmocka_run_group_tests(tests, make_rows, NULL);
 }

@@ -1,15 +1,11 @@
 /* tests/system/test_feature_runs.c - runs on random Fourier features: a linear model learns what is
  * not linear, and a saved model carries its map. */
 #include "system/run_support.h"
+#include "support/test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* Class 1 inside a ring: no plane separates the classes. */
 static void write_rings(const char *path, int n, int is_sparse)
@@ -57,18 +53,16 @@ static drove_score_report score(const char *model, const char *data)
     return report;
 }
 
-static void linear_model_separates_rings(void **state)
+TEST(linear_model_separates_rings)
 {
-    (void)state;
     drove_options opt = rings_run(NULL);
     assert_true(end_of(&opt).test_accuracy > 0.98);
     set(&opt, "features", "none");
     assert_true(end_of(&opt).test_accuracy < 0.8);
 }
 
-static void every_model_and_strategy_takes_features(void **state)
+TEST(every_model_and_strategy_takes_features)
 {
-    (void)state;
     const char *const cases[][3] = {{"mlp:16", "leashed:inf", "2"},
                                     {"logistic", "sync", "2"},
                                     {"svm", "hogwild", "2"},
@@ -101,9 +95,8 @@ static void check_saved(const char *train, const char *test)
     drove__modelfile_fini(&file);
 }
 
-static void saved_model_scores_as_in_training(void **state)
+TEST(saved_model_scores_as_in_training)
 {
-    (void)state;
     write_rings("rings.csv", 400, 0);
     write_rings("more.csv", 131, 0);
     check_saved("csv:rings.csv?label=last&scale=standard", "csv:more.csv?label=last");
@@ -112,9 +105,8 @@ static void saved_model_scores_as_in_training(void **state)
     check_saved("libsvm:rings.svm?scale=unit", "libsvm:more.svm");
 }
 
-static void saved_model_is_gone_on_with(void **state)
+TEST(saved_model_is_gone_on_with)
 {
-    (void)state;
     drove_options opt = rings_run("first");
     drove_progress first = end_of(&opt);
     set(&opt, "model", "first/model.safetensors");
@@ -133,9 +125,8 @@ static void saved_model_is_gone_on_with(void **state)
     assert_non_null(strstr(drove_error_text(), "rff:300?gamma="));
 }
 
-static void model_without_features_takes_none(void **state)
+TEST(model_without_features_takes_none)
 {
-    (void)state;
     drove_options opt = rings_run("plain");
     drove_result *result;
     set(&opt, "features", "none");
@@ -147,9 +138,8 @@ static void model_without_features_takes_none(void **state)
     assert_non_null(strstr(drove_error_text(), "none"));
 }
 
-static void resumed_run_has_the_same_features(void **state)
+TEST(resumed_run_has_the_same_features)
 {
-    (void)state;
     drove_options whole = rings_run("whole"), part = rings_run("part");
     drove_result *result;
     (void)end_of(&whole);
@@ -164,17 +154,4 @@ static void resumed_run_has_the_same_features(void **state)
     set(&part, "features", "rff:300");
     (void)end_of(&part);
     assert_same_model("whole", "part");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(linear_model_separates_rings),
-        cmocka_unit_test(every_model_and_strategy_takes_features),
-        cmocka_unit_test(saved_model_scores_as_in_training),
-        cmocka_unit_test(saved_model_is_gone_on_with),
-        cmocka_unit_test(model_without_features_takes_none),
-        cmocka_unit_test(resumed_run_has_the_same_features),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

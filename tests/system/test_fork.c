@@ -3,21 +3,17 @@
  * it does not have: also not while a thread measures how to compute convolutions.
  * ctest: timeout=300 only=release */
 #include "system/run_support.h"
+#include "support/test.h"
 
 #include "base/racy.h" /* DROVE_TSAN */
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { N = 64, D = 6, N_THREADS = 3, PATIENCE_S = 60, FORKS = 300 };
 
@@ -160,17 +156,15 @@ static void fork_often(void *(*const work[N_THREADS])(void *), int n_forks, bool
     }
 }
 
-static void a_child_trains_while_the_parent_does(void **state)
+TEST(a_child_trains_while_the_parent_does)
 {
-    (void)state;
     fork_often((void *(*const[])(void *)){keep_training, keep_predicting, keep_naming}, FORKS / 3,
                true);
 }
 
 /* Three threads that are seldom without the lock of names, then without that of the predictor. */
-static void a_child_finds_the_locks_free(void **state)
+TEST(a_child_finds_the_locks_free)
 {
-    (void)state;
     fork_often((void *(*const[])(void *)){keep_naming, keep_naming, keep_naming}, FORKS, false);
     fork_often((void *(*const[])(void *)){keep_predicting, keep_predicting, keep_predicting}, FORKS,
                false);
@@ -219,9 +213,8 @@ static int with_lenet_in_child(bool trains)
 }
 
 /* At any moment of a measurement: a time of 0 to 70 ms after the child before. */
-static void a_child_measures_convolutions_itself(void **state)
+TEST(a_child_measures_convolutions_itself)
 {
-    (void)state;
     skip_if_sanitized();
     pthread_t thread;
     void *failed;
@@ -239,9 +232,8 @@ static void a_child_measures_convolutions_itself(void **state)
     drove_predictor_destroy(digits);
 }
 
-static int make_model(void **state)
+FIXTURE(make_model)
 {
-    (void)state;
     for (int i = 0; i < N; i++) {
         for (int j = 0; j < D; j++) x[i][j] = (float)((i * 5 + j * 3) % 13) / 13;
         y[i] = x[i][0] * x[i][1];
@@ -252,19 +244,10 @@ static int make_model(void **state)
     return drove_predictor_rows(predictor, &rows, expected) == DROVE_OK ? 0 : -1;
 }
 
-static int free_model(void **state)
+FIXTURE(free_model)
 {
-    (void)state;
     drove_predictor_destroy(predictor);
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_child_trains_while_the_parent_does),
-        cmocka_unit_test(a_child_finds_the_locks_free),
-        cmocka_unit_test(a_child_measures_convolutions_itself),
-    };
-    return cmocka_run_group_tests(tests, make_model, free_model);
-}
+GROUP(make_model, free_model);

@@ -1,18 +1,14 @@
 /* In a build with assertions every public function says that its handle was destroyed, and the
  * process aborts before memory is read. */
 #include "system/run_support.h"
+#include "support/test.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { N = 30, D = 4 };
 
@@ -69,9 +65,8 @@ static void train(void)
     ok(drove_eval_metrics(&use, &report, &h.metrics));
 }
 
-static int make_handles(void **state)
+FIXTURE(make_handles)
 {
-    (void)state;
     struct ArrowSchema schema;
     struct ArrowArray batch;
     drove_data *test;
@@ -93,6 +88,8 @@ static int make_handles(void **state)
     ok(drove_throughput_open("paper", &h.constants));
     return 0;
 }
+
+GROUP(make_handles, NULL);
 
 static void destroy_all(void)
 {
@@ -230,9 +227,8 @@ static void run_call(void (*make)(void), char *into, size_t into_size, int *stat
     assert_int_equal(waitpid(child, status, 0), child);
 }
 
-static void every_function_says_that_its_handle_was_destroyed(void **state)
+TEST(every_function_says_that_its_handle_was_destroyed)
 {
-    (void)state;
     destroy_all();
     if (drove__alive_check == NULL) {
         printf("skip: a build without assertions does not look\n");
@@ -255,9 +251,8 @@ static void every_function_says_that_its_handle_was_destroyed(void **state)
 
 /* Handles are made and destroyed over and over: none is taken for an old one, and memory that runs
  * keep for the library's own use is not refused. */
-static void new_handles_are_not_taken_for_old_ones(void **state)
+TEST(new_handles_are_not_taken_for_old_ones)
 {
-    (void)state;
     for (int i = 0; i < 1000; i++) {
         drove_options *options, *copy;
         drove_arrays *arrays;
@@ -270,13 +265,4 @@ static void new_handles_are_not_taken_for_old_ones(void **state)
         drove_arrays_destroy(arrays);
         drove_options_destroy(copy);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_function_says_that_its_handle_was_destroyed),
-        cmocka_unit_test(new_handles_are_not_taken_for_old_ones),
-    };
-    return cmocka_run_group_tests(tests, make_handles, NULL);
 }

@@ -1,17 +1,13 @@
 /* Runs on images: the same bits whoever loads the batches, also after a stop; what a model file
  * says of images; what cannot be asked for. */
 #include "system/run_support.h"
+#include "support/test.h"
 
 #include <jansson.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static drove_options image_run(void)
 {
@@ -23,9 +19,8 @@ static drove_options image_run(void)
     return opt;
 }
 
-static void loaders_change_no_bit(void **state)
+TEST(loaders_change_no_bit)
 {
-    (void)state;
     static const struct {
         const char *strategy, *threads, *data;
     } runs[] = {{"sequential", "1", NULL},
@@ -51,9 +46,8 @@ static void loaders_change_no_bit(void **state)
 }
 
 /* Claimed one ahead, but the run trains the same batches, neither more nor fewer. */
-static void the_same_batches_are_trained(void **state)
+TEST(the_same_batches_are_trained)
 {
-    (void)state;
     static const char *const strategies[] = {"sync", "hogwild", "leashed:inf", "ssp:2"};
     for (size_t i = 0; i < sizeof strategies / sizeof *strategies; i++) {
         drove_progress p[2];
@@ -74,9 +68,8 @@ static void the_same_batches_are_trained(void **state)
     }
 }
 
-static void stopped_runs_go_on_to_the_same_bits(void **state)
+TEST(stopped_runs_go_on_to_the_same_bits)
 {
-    (void)state;
     for (unsigned n = 1; n <= 2; n++) {
         const char *whole = fresh_folder("whole"), *parts = fresh_folder("parts");
         drove_options opt = image_run(), again = drove__options_default();
@@ -96,9 +89,8 @@ static void stopped_runs_go_on_to_the_same_bits(void **state)
     }
 }
 
-static void evaluation_draws_nothing(void **state)
+TEST(evaluation_draws_nothing)
 {
-    (void)state;
     const char *folder = fresh_folder("eval");
     drove_options opt = image_run();
     drove_score_report report[2];
@@ -125,9 +117,8 @@ static void evaluation_draws_nothing(void **state)
     drove__modelfile_fini(&file);
 }
 
-static void the_summary_tells_the_loaders_time(void **state)
+TEST(the_summary_tells_the_loaders_time)
 {
-    (void)state;
     static const char *const loaders[] = {"0", "2"};
     for (size_t i = 0; i < 2; i++) {
         drove_options opt = image_run();
@@ -160,9 +151,8 @@ static void expect_refusal(const drove_options *opt, const char *word)
         fail_msg("\"%s\" is not in: %s", word, drove_error_text());
 }
 
-static void what_cannot_be_combined_is_refused(void **state)
+TEST(what_cannot_be_combined_is_refused)
 {
-    (void)state;
     drove_options opt = image_run();
     set(&opt, "features", "rff:32");
     expect_refusal(&opt, "--features");
@@ -180,9 +170,8 @@ static void what_cannot_be_combined_is_refused(void **state)
 }
 
 /* Of a network of images so many examples are scored at once that their outputs take some 64 MB. */
-static void large_networks_are_scored_in_small_chunks(void **state)
+TEST(large_networks_are_scored_in_small_chunks)
 {
-    (void)state;
     static const struct {
         const char *model;
         size_t side, batch, least, most;
@@ -202,18 +191,4 @@ static void large_networks_are_scored_in_small_chunks(void **state)
         assert_in_range(n, rows[i].least, rows[i].most);
         drove__model_destroy(model);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(loaders_change_no_bit),
-        cmocka_unit_test(the_same_batches_are_trained),
-        cmocka_unit_test(stopped_runs_go_on_to_the_same_bits),
-        cmocka_unit_test(evaluation_draws_nothing),
-        cmocka_unit_test(the_summary_tells_the_loaders_time),
-        cmocka_unit_test(what_cannot_be_combined_is_refused),
-        cmocka_unit_test(large_networks_are_scored_in_small_chunks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

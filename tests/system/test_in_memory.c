@@ -1,6 +1,7 @@
 /* A program that has its data in memory trains, cancels, predicts and goes on without a file; each
  * result is that of the same by files. */
 #include "system/run_support.h"
+#include "support/test.h"
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -8,16 +9,11 @@
 #include <dirent.h>
 #include <math.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { N = 300, D = 20, CLASSES = 3 };
 
@@ -91,7 +87,7 @@ static drove_result *train_and_keep(const drove_options *opt)
     return result;
 }
 
-static void training_is_that_from_files(void **state)
+TEST(training_is_that_from_files)
 {
     problem *p = *state;
     char *of_file;
@@ -143,7 +139,7 @@ static drove_predictor *trained(problem *p)
     return predictor;
 }
 
-static void three_ways_to_predict_agree(void **state)
+TEST(three_ways_to_predict_agree)
 {
     problem *p = *state;
     drove_predictor *predictor = trained(p);
@@ -204,7 +200,7 @@ static void *ask(void *argument)
     return NULL;
 }
 
-static void many_threads_ask_one_predictor(void **state)
+TEST(many_threads_ask_one_predictor)
 {
     problem *p = *state;
     enum { THREADS = 8 };
@@ -227,7 +223,7 @@ static void many_threads_ask_one_predictor(void **state)
 
 /* ---- parameters ---- */
 
-static void parameters_are_read_and_written(void **state)
+TEST(parameters_are_read_and_written)
 {
     problem *p = *state;
     drove_predictor *predictor = trained(p), *saved;
@@ -270,7 +266,7 @@ static double loss_of(const char *model, const problem *p)
     return report.loss;
 }
 
-static void training_goes_on_from_memory(void **state)
+TEST(training_goes_on_from_memory)
 {
     problem *p = *state;
     drove_predictor *predictor = trained(p);
@@ -287,7 +283,7 @@ static void training_goes_on_from_memory(void **state)
 }
 
 /* Rows of other means and deviations: the model's scaling stays. */
-static void the_scaling_is_the_models(void **state)
+TEST(the_scaling_is_the_models)
 {
     problem *p = *state;
     static float shifted[N][D];
@@ -323,9 +319,8 @@ static void the_scaling_is_the_models(void **state)
 }
 
 /* Scaled to unit they stay as they are; the model says so, and can be opened. */
-static void a_model_of_sparse_ones(void **state)
+TEST(a_model_of_sparse_ones)
 {
-    (void)state;
     enum { ROWS = 40, EACH = 2 };
     int64_t start[ROWS + 1];
     int32_t index[ROWS * EACH], y[ROWS];
@@ -398,7 +393,7 @@ static void *run_job(void *argument)
     return NULL;
 }
 
-static void one_of_two_runs_is_cancelled(void **state)
+TEST(one_of_two_runs_is_cancelled)
 {
     problem *p = *state;
     job stopped = {.outcome = DROVE_CRASHED}, other = {.outcome = DROVE_CRASHED};
@@ -421,7 +416,7 @@ static void one_of_two_runs_is_cancelled(void **state)
     drove_run_destroy(other.run);
 }
 
-static void a_callback_cancels(void **state)
+TEST(a_callback_cancels)
 {
     problem *p = *state;
     job j = {.outcome = DROVE_CRASHED, .stops_at = 3};
@@ -469,7 +464,7 @@ static size_t count_threads(void)
 }
 
 /* Each kind of callback may stop its run, and no thread of a run outlives it. */
-static void every_callback_can_stop_a_run(void **state)
+TEST(every_callback_can_stop_a_run)
 {
     problem *p = *state;
     const size_t n_threads = count_threads();
@@ -495,7 +490,7 @@ static void every_callback_can_stop_a_run(void **state)
     }
 }
 
-static void a_run_cancelled_before_it_begins(void **state)
+TEST(a_run_cancelled_before_it_begins)
 {
     problem *p = *state;
     const drove_options opt = options_for(drove_arrays_name(p->arrays));
@@ -510,7 +505,7 @@ static void a_run_cancelled_before_it_begins(void **state)
     drove_run_destroy(NULL);
 }
 
-static int setup(void **state)
+FIXTURE(setup)
 {
     problem *p = calloc(1, sizeof *p);
     if (p == NULL) return 1;
@@ -519,7 +514,7 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
     problem *p = *state;
     drove_arrays_destroy(p->arrays);
@@ -527,20 +522,4 @@ static int teardown(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(training_is_that_from_files),
-        cmocka_unit_test(three_ways_to_predict_agree),
-        cmocka_unit_test(many_threads_ask_one_predictor),
-        cmocka_unit_test(parameters_are_read_and_written),
-        cmocka_unit_test(training_goes_on_from_memory),
-        cmocka_unit_test(the_scaling_is_the_models),
-        cmocka_unit_test(a_model_of_sparse_ones),
-        cmocka_unit_test(one_of_two_runs_is_cancelled),
-        cmocka_unit_test(a_callback_cancels),
-        cmocka_unit_test(every_callback_can_stop_a_run),
-        cmocka_unit_test(a_run_cancelled_before_it_begins),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+GROUP(setup, teardown);

@@ -3,19 +3,15 @@
  *
  * DROVE_TEST_KILLS in the environment sets the number of runs (200 in the long tests). */
 #include "system/run_support.h"
+#include "support/test.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { RUNS = 40 };
 
@@ -82,9 +78,8 @@ static void go_on(const char *folder)
     run_to(&opt, DROVE_FINISHED);
 }
 
-static void the_state_is_whole_whenever_it_is_killed(void **state)
+TEST(the_state_is_whole_whenever_it_is_killed)
 {
-    (void)state;
     const char *asked = getenv("DROVE_TEST_KILLS");
     int runs = asked != NULL ? atoi(asked) : RUNS, with_state = 0;
     drove_rng rng;
@@ -110,10 +105,4 @@ static void the_state_is_whole_whenever_it_is_killed(void **state)
     print_message("%d of %d killed runs had saved a state; all of them went on\n", with_state,
                   runs);
     assert_true(with_state >= runs - (runs + 3) / 4);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_state_is_whole_whenever_it_is_killed)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

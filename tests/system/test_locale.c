@@ -3,16 +3,12 @@
 #include "base/file.h"
 #include "support/comma.h"
 #include "system/run_support.h"
+#include "support/test.h"
 
 #include <locale.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void write_inputs(void)
 {
@@ -90,9 +86,8 @@ static void same(const char *name)
     free(other);
 }
 
-static void files_are_the_same(void **state)
+TEST(files_are_the_same)
 {
-    (void)state;
     size_t size;
     write_inputs();
     use_all("point");
@@ -117,10 +112,4 @@ static void files_are_the_same(void **state)
     assert_string_equal(run, point);
     free(run);
     free(point);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(files_are_the_same)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

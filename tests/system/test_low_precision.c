@@ -2,16 +2,12 @@
  * model file; many workers; saturation is counted. ctest: only=release */
 #include "base/file.h"
 #include "system/run_support.h"
+#include "support/test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <jansson.h>
 
@@ -32,9 +28,8 @@ static drove_options linear_run(const char *precision, bool is_sparse)
     return opt;
 }
 
-static void resumes_to_the_same_bits(void **state)
+TEST(resumes_to_the_same_bits)
 {
-    (void)state;
     static const struct {
         const char *precision, *rounding, *decay, *batch, *strategy;
     } cases[] = {{"D8M8", "shared?period=3", "0", "1", "sequential"},
@@ -75,9 +70,8 @@ static double summary_real(const char *folder, const char *key)
 }
 
 /* Every signature learns: dense and sparse, one worker and many. */
-static void every_signature_learns(void **state)
+TEST(every_signature_learns)
 {
-    (void)state;
     static const char *const d[] = {"D8", "D16", "D32f"}, *const m[] = {"M8", "M16", "M32f"};
     static const char *const index[] = {"", "i8", "i16", "i32"};
     for (int k = 0; k < 3 * 3 * 4; k++) {
@@ -94,9 +88,8 @@ static void every_signature_learns(void **state)
     }
 }
 
-static void saturation_is_counted_and_harmless(void **state)
+TEST(saturation_is_counted_and_harmless)
 {
-    (void)state;
     const char *folder = fresh_folder("saturated");
     drove_options opt = linear_run("D8M8", false);
     set(&opt, "model-range", "0.05");
@@ -128,9 +121,8 @@ static double largest_weight(const char *folder)
 }
 
 /* The trial that finds the range makes the run's own updates, be they of thousands of examples. */
-static void the_range_is_that_of_the_batch(void **state)
+TEST(the_range_is_that_of_the_batch)
 {
-    (void)state;
     drove_options opt = linear_run("D32fM32f", false);
     set(&opt, "batch", "2000");
     set(&opt, "until", "epochs=1");
@@ -145,9 +137,8 @@ static void the_range_is_that_of_the_batch(void **state)
 }
 
 /* A model file to go on from is not cut to the range of a start from nothing. */
-static void a_model_file_keeps_its_parameters(void **state)
+TEST(a_model_file_keeps_its_parameters)
 {
-    (void)state;
     drove_options opt = linear_run("D32fM32f", false);
     set(&opt, "lr", "1");
     set(&opt, "until", "epochs=20");
@@ -166,9 +157,8 @@ static void a_model_file_keeps_its_parameters(void **state)
 }
 
 /* A saved model is one of floats: eval has the run's own loss. */
-static void a_saved_model_has_the_loss_of_the_run(void **state)
+TEST(a_saved_model_has_the_loss_of_the_run)
 {
-    (void)state;
     const char *folder = fresh_folder("saved");
     char path[256];
     drove_options opt = linear_run("D8M8", false);
@@ -182,25 +172,10 @@ static void a_saved_model_has_the_loss_of_the_run(void **state)
 }
 
 /* Values that blow up end the run as crashed, in floats; integers saturate. */
-static void infinite_outputs_end_the_run(void **state)
+TEST(infinite_outputs_end_the_run)
 {
-    (void)state;
     drove_options opt = linear_run("D32fM32f", false);
     set(&opt, "model", "linear");
     set(&opt, "lr", "1e9");
     run_to(&opt, DROVE_CRASHED);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(resumes_to_the_same_bits),
-        cmocka_unit_test(every_signature_learns),
-        cmocka_unit_test(saturation_is_counted_and_harmless),
-        cmocka_unit_test(the_range_is_that_of_the_batch),
-        cmocka_unit_test(a_model_file_keeps_its_parameters),
-        cmocka_unit_test(a_saved_model_has_the_loss_of_the_run),
-        cmocka_unit_test(infinite_outputs_end_the_run),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,11 @@
 /* Several runs in one process: at the same time, and one after another that was interrupted. */
 #include "system/run_support.h"
+#include "support/test.h"
 
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static drove_outcome outcome_of(const drove_options *opt, const drove_callbacks *callbacks,
                                 int exit_status)
@@ -28,9 +24,8 @@ static void interrupt_by(void *context, const drove_progress *p)
     drove_train_interrupt(*(const int *)context);
 }
 
-static void an_interrupt_ends_the_runs_that_go_on_and_no_later_one(void **state)
+TEST(an_interrupt_ends_the_runs_that_go_on_and_no_later_one)
 {
-    (void)state;
     static const struct {
         int number, exit_status;
     } cases[] = {{SIGTERM, 128 + SIGTERM},
@@ -68,9 +63,8 @@ static void *run_job(void *argument)
 }
 
 /* Runs that repeat their bits do so in company too; the others at least end. */
-static void runs_at_once_do_not_disturb_each_other(void **state)
+TEST(runs_at_once_do_not_disturb_each_other)
 {
-    (void)state;
     static const char *const strategies[AT_ONCE] = {"sequential", "sync", "leashed:inf"};
     static const char *const alone[AT_ONCE] = {"alone-0", "alone-1", "alone-2"},
                              *const together[AT_ONCE] = {"together-0", "together-1", "together-2"};
@@ -92,13 +86,4 @@ static void runs_at_once_do_not_disturb_each_other(void **state)
         if (jobs[i].status != DROVE_OK) fail_msg("%s: %s", strategies[i], jobs[i].error);
         if (i < 2) assert_same_model(alone[i], together[i]);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_interrupt_ends_the_runs_that_go_on_and_no_later_one),
-        cmocka_unit_test(runs_at_once_do_not_disturb_each_other),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

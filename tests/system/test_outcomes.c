@@ -1,17 +1,13 @@
 /* Each way in which a run can end, with its exit status and what is left behind. */
 #include "run/output.h"
 #include "system/run_support.h"
+#include "support/test.h"
 
 #include <jansson.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static drove_result *run(const drove_options *opt)
 {
@@ -29,9 +25,8 @@ static void expect(const drove_options *opt, drove_outcome outcome, int exit_sta
     drove_result_destroy(result);
 }
 
-static void reached_finished_missed(void **state)
+TEST(reached_finished_missed)
 {
-    (void)state;
     drove_options opt = small_run();
     set(&opt, "until", "loss=60%,epochs=40");
     expect(&opt, DROVE_REACHED, 0);
@@ -43,9 +38,8 @@ static void reached_finished_missed(void **state)
     expect(&opt, DROVE_MISSED, 4);
 }
 
-static void patience_ends_a_run(void **state)
+TEST(patience_ends_a_run)
 {
-    (void)state;
     drove_options opt = small_run();
     drove_progress end;
     set(&opt, "test", "split");
@@ -70,9 +64,8 @@ static void note_loss(void *context, const drove_progress *p)
 }
 
 /* Three evaluations in a row without a better loss, not three in all. */
-static void patience_starts_anew_with_each_better_loss(void **state)
+TEST(patience_starts_anew_with_each_better_loss)
 {
-    (void)state;
     static losses seen;
     drove_options opt = small_run();
     drove_callbacks callbacks = {.context = &seen, .evaluated = note_loss};
@@ -97,9 +90,8 @@ static void patience_starts_anew_with_each_better_loss(void **state)
     assert_true(worse > 3);      /* or this test would not see a count that never starts anew */
 }
 
-static void a_run_that_blows_up_has_crashed(void **state)
+TEST(a_run_that_blows_up_has_crashed)
 {
-    (void)state;
     drove_options opt = small_run();
     set(&opt, "lr", "1e8");
     set(&opt, "out", fresh_folder("crashed"));
@@ -113,9 +105,8 @@ static void a_run_that_blows_up_has_crashed(void **state)
     assert_int_equal(access("crashed/summary.json", F_OK), 0);
 }
 
-static void budgets_are_exact(void **state)
+TEST(budgets_are_exact)
 {
-    (void)state;
     static const char *const strategies[] = {"sequential", "sync",        "softsync:2",
                                              "hogwild",    "leashed:inf", "mutex"};
     for (size_t i = 0; i < sizeof strategies / sizeof strategies[0]; i++) {
@@ -133,9 +124,8 @@ static void budgets_are_exact(void **state)
 }
 
 /* A step that was given up is in no worker's count of updates. */
-static void dropped_steps_are_no_updates(void **state)
+TEST(dropped_steps_are_no_updates)
 {
-    (void)state;
     long long dropped = 0;
     for (int attempt = 0; attempt < 20 && dropped == 0; attempt++) {
         drove_options opt = small_run();
@@ -164,9 +154,8 @@ static void dropped_steps_are_no_updates(void **state)
 }
 
 /* Numbers so large that sums and products with them leave 64 bits mean "never". */
-static void boundless_numbers_bound_nothing(void **state)
+TEST(boundless_numbers_bound_nothing)
 {
-    (void)state;
     static const char *const untils[] = {"updates=2305843009213693953,epochs=1",
                                          "updates=4611686018427387903,epochs=1",
                                          "seconds=1e12,epochs=1"};
@@ -191,9 +180,8 @@ static void boundless_numbers_bound_nothing(void **state)
 }
 
 /* What a run allocates follows from the examples that there are. */
-static void a_batch_beyond_the_data_is_all_of_them(void **state)
+TEST(a_batch_beyond_the_data_is_all_of_them)
 {
-    (void)state;
     drove_options opt = small_run();
     drove_progress end;
     set(&opt, "batch", "1073741824");
@@ -207,9 +195,8 @@ static void a_batch_beyond_the_data_is_all_of_them(void **state)
 
 /* The second example's step makes its weight infinite; the evaluation sees the first alone, whose
  * loss stays finite. */
-static void infinite_parameters_are_a_crash_whatever_the_loss(void **state)
+TEST(infinite_parameters_are_a_crash_whatever_the_loss)
 {
-    (void)state;
     FILE *f = fopen("infinite.libsvm", "w");
     assert_non_null(f);
     assert_true(fputs("0 1:1\n1 2:1e31\n", f) >= 0);
@@ -263,9 +250,8 @@ static void log_at_once(void *context, const drove_progress *p)
 
 /* Where nothing was trained since the last evaluation, the end is not one more record: here every
  * evaluation is handed to the log twice. */
-static void an_evaluation_is_logged_once(void **state)
+TEST(an_evaluation_is_logged_once)
 {
-    (void)state;
     drove_options opt = small_run();
     drove_run *run;
     drove_result *result;
@@ -283,9 +269,8 @@ static void an_evaluation_is_logged_once(void **state)
 }
 
 /* But other parameters are: those that a plateau in the last epoch goes back to. */
-static void the_end_behind_a_plateau_is_logged(void **state)
+TEST(the_end_behind_a_plateau_is_logged)
 {
-    (void)state;
     drove_options opt = small_run();
     drove_progress end;
     double loss;
@@ -302,22 +287,4 @@ static void the_end_behind_a_plateau_is_logged(void **state)
     assert_int_equal(read_log("plateau.jsonl", false, &loss), 3);
     assert_float_equal(loss, end.loss, 1e-6);
     drove_result_destroy(result);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reached_finished_missed),
-        cmocka_unit_test(patience_ends_a_run),
-        cmocka_unit_test(patience_starts_anew_with_each_better_loss),
-        cmocka_unit_test(a_run_that_blows_up_has_crashed),
-        cmocka_unit_test(budgets_are_exact),
-        cmocka_unit_test(dropped_steps_are_no_updates),
-        cmocka_unit_test(boundless_numbers_bound_nothing),
-        cmocka_unit_test(a_batch_beyond_the_data_is_all_of_them),
-        cmocka_unit_test(infinite_parameters_are_a_crash_whatever_the_loss),
-        cmocka_unit_test(an_evaluation_is_logged_once),
-        cmocka_unit_test(the_end_behind_a_plateau_is_logged),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,14 @@
 /* --partition: groups of cores with parameters and data of their own compute what as many threads
  * with shared data do. */
 #include "system/run_support.h"
+#include "support/test.h"
 
 #include "base/topo.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void test_two_groups_give_the_bits_of_two_threads(void **state)
+TEST(test_two_groups_give_the_bits_of_two_threads)
 {
-    (void)state;
     drove_topo *topo;
     drove_topo_facts facts;
     assert_int_equal(drove__topo_create(NULL, &topo), DROVE_OK);
@@ -42,9 +37,8 @@ static void test_two_groups_give_the_bits_of_two_threads(void **state)
     }
 }
 
-static void test_one_group_has_all_cores(void **state)
+TEST(test_one_group_has_all_cores)
 {
-    (void)state;
     drove_options opt = small_run();
     drove_result *result;
     set(&opt, "strategy", "auto");
@@ -67,20 +61,9 @@ static void refused(const char *option, const char *value, const char *part)
     if (strstr(drove_error_text(), part) == NULL) fail_msg("%s", drove_error_text());
 }
 
-static void test_what_is_refused(void **state)
+TEST(test_what_is_refused)
 {
-    (void)state;
     refused("workers", "procs:2", "over processes");
     refused("strategy", "hogwild", "such as allreduce");
     refused("partition", "4096", "--partition 4096: expected groups that cut no");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_two_groups_give_the_bits_of_two_threads),
-        cmocka_unit_test(test_one_group_has_all_cores),
-        cmocka_unit_test(test_what_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

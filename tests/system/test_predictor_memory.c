@@ -2,18 +2,14 @@
  * ask for them; what is written into its parameters and its scaling counts everywhere. */
 /* ctest: only=release */
 #include "system/run_support.h"
+#include "support/test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { N = 64, D = 20, WIDTH = 4000 };
 static const double PARAMETERS = (double)WIDTH * (D + WIDTH + 1);
@@ -84,9 +80,8 @@ static double copies_above(double before)
     return (memory("VmHWM:") - before) * 1024 / (PARAMETERS * sizeof(float));
 }
 
-static void a_model_is_in_memory_once(void **state)
+TEST(a_model_is_in_memory_once)
 {
-    (void)state;
     float out;
     const float x[D] = {0};
     const void *bytes;
@@ -144,9 +139,8 @@ static size_t tensor(const drove_predictor *predictor, const char *name, drove_t
     return 0;
 }
 
-static void changes_count_everywhere(void **state)
+TEST(changes_count_everywhere)
 {
-    (void)state;
     float x[N][D], moved[D], shift[D], bias[1];
     drove_tensor_info t;
     drove_predictor *predictor, *again;
@@ -180,11 +174,4 @@ static void changes_count_everywhere(void **state)
         ok(drove_predictor_set_tensor(predictor, "layer1.bias", bias, 1));
     }
     drove_predictor_destroy(predictor);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_model_is_in_memory_once),
-                                       cmocka_unit_test(changes_count_everywhere)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,21 +1,17 @@
 /* Workers that are processes: they train what threads train, and one that is killed, stops or ends
  * takes nobody with it.  ctest: timeout=900 only=release */
 #include "system/run_support.h"
+#include "support/test.h"
 
 #include "run/registry.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { WORKERS = 3, MOST_CHILDREN = 16 };
 
@@ -136,9 +132,8 @@ static void same_as_threads(const char *strategy)
     no_child_is_left();
 }
 
-static void test_repeatable_strategies_give_the_bits_of_threads(void **state)
+TEST(test_repeatable_strategies_give_the_bits_of_threads)
 {
-    (void)state;
     for (size_t i = 0; drove__strategies[i] != NULL; i++) {
         const drove_sync_ops *ops = drove__strategies[i];
         if (!allows_procs(ops) || (ops->promises & DROVE_SYNC_REPEATABLE) == 0) continue;
@@ -147,9 +142,8 @@ static void test_repeatable_strategies_give_the_bits_of_threads(void **state)
     }
 }
 
-static void test_state_of_workers_is_saved(void **state)
+TEST(test_state_of_workers_is_saved)
 {
-    (void)state;
     drove_options opt = procs_run("sync");
     set(&opt, "rule-state", "worker"); /* state that a save reads */
     set(&opt, "rule", "momentum:0.5");
@@ -162,9 +156,8 @@ static void test_state_of_workers_is_saved(void **state)
 }
 
 /* Workers that exchange go on from the centre, whatever their number. */
-static void test_another_number_goes_on(void **state)
+TEST(test_another_number_goes_on)
 {
-    (void)state;
     static const char *const strategies[] = {"easgd-sync3", "easgd-async", "local", "hogwild"};
     for (size_t i = 0; i < DROVE_COUNT(strategies); i++) {
         drove_options opt = procs_run(strategies[i]);
@@ -177,9 +170,8 @@ static void test_another_number_goes_on(void **state)
     }
 }
 
-static void test_an_interrupt_ends_the_run_as_ever(void **state)
+TEST(test_an_interrupt_ends_the_run_as_ever)
 {
-    (void)state;
     scene s = {.interrupts = 1};
     drove_callbacks callbacks = callbacks_of(&s);
     drove_options opt = long_run("hogwild");
@@ -242,19 +234,6 @@ static void ends_without_one(const char *strategy, int number)
     run_to(&opt, DROVE_FINISHED);
 }
 
-/* Who does not park while the run ends is ended, too. */
-static void test_a_run_ends_without_who_has_stopped(void **state)
-{
-    (void)state;
-    scene s = {.signal = SIGKILL, .n_victims = 1, .stops = 1};
-    drove_callbacks callbacks = callbacks_of(&s);
-    drove_options opt = long_run("sync");
-    drove_result *result;
-    assert_int_equal(drove_train(&opt, &callbacks, &result), DROVE_E_SYSTEM);
-    assert_non_null(strstr(drove_error_text(), "cannot go on without it"));
-    no_child_is_left();
-}
-
 /* Has an earlier row the same functions?  Then only the long tests lose a worker of it as well. */
 static bool is_left_out(size_t row)
 {
@@ -279,15 +258,13 @@ static void lose_one_of_each(int number)
     }
 }
 
-static void test_one_is_killed(void **state)
+TEST(test_one_is_killed)
 {
-    (void)state;
     lose_one_of_each(SIGKILL);
 }
 
-static void test_one_stops_and_is_ended(void **state)
+TEST(test_one_stops_and_is_ended)
 {
-    (void)state;
     lose_one_of_each(SIGSTOP);
 }
 
@@ -299,9 +276,8 @@ static void sleep_for_ever(int number)
 }
 
 /* The others wait for it, asleep as well: the one that fell silent first is ended. */
-static void test_one_that_sleeps_is_ended(void **state)
+TEST(test_one_that_sleeps_is_ended)
 {
-    (void)state;
     scene s = {.signal = SIGUSR1, .n_victims = 1, .is_first = 1};
     drove_callbacks callbacks = callbacks_of(&s);
     drove_options opt = long_run("sync");
@@ -316,15 +292,26 @@ static void test_one_that_sleeps_is_ended(void **state)
     no_child_is_left();
 }
 
-static void test_all_are_killed(void **state)
+TEST(test_all_are_killed)
 {
-    (void)state;
     scene s = {.signal = SIGKILL, .n_victims = WORKERS};
     drove_callbacks callbacks = callbacks_of(&s);
     drove_options opt = long_run("hogwild");
     drove_result *result;
     assert_int_equal(drove_train(&opt, &callbacks, &result), DROVE_E_SYSTEM);
     assert_non_null(strstr(drove_error_text(), "no worker is left; nothing is saved"));
+    no_child_is_left();
+}
+
+/* Who does not park while the run ends is ended, too. */
+TEST(test_a_run_ends_without_who_has_stopped)
+{
+    scene s = {.signal = SIGKILL, .n_victims = 1, .stops = 1};
+    drove_callbacks callbacks = callbacks_of(&s);
+    drove_options opt = long_run("sync");
+    drove_result *result;
+    assert_int_equal(drove_train(&opt, &callbacks, &result), DROVE_E_SYSTEM);
+    assert_non_null(strstr(drove_error_text(), "cannot go on without it"));
     no_child_is_left();
 }
 
@@ -339,9 +326,8 @@ static int n_lost(const drove_result *result)
 
 /* Whoever has lost its worker has fewer batches to come, and the budget is still used up.  On a
  * busy machine the signal may come when the worker has done all its work: then nobody is lost. */
-static void test_epochs_end_without_one(void **state)
+TEST(test_epochs_end_without_one)
 {
-    (void)state;
     for (size_t i = 0; drove__strategies[i] != NULL; i++) {
         const drove_sync_ops *ops = drove__strategies[i];
         scene s = {.signal = SIGKILL, .n_victims = 1};
@@ -361,9 +347,8 @@ static void test_epochs_end_without_one(void **state)
 
 /* ---- the parent ---- */
 
-static void test_children_end_with_their_parent(void **state)
+TEST(test_children_end_with_their_parent)
 {
-    (void)state;
     pid_t child[MOST_CHILDREN], parent = fork();
     assert_true(parent >= 0);
     if (parent == 0) {
@@ -407,34 +392,12 @@ static void refused(const char *strategy, const char *option, const char *value,
     if (strstr(drove_error_text(), part) == NULL) fail_msg("%s", drove_error_text());
 }
 
-static void test_what_is_refused(void **state)
+TEST(test_what_is_refused)
 {
-    (void)state;
     refused("rwlock", NULL, NULL, "stays locked when a process that holds it ends");
     refused("adaptive", NULL, NULL, "through a queue of this process");
     drove_options opt = drove__options_default();
     assert_int_equal(drove_options_set(&opt, "workers", "procs:0"), DROVE_E_ARG);
     assert_int_equal(drove_options_set(&opt, "workers", "procs:2+cpu:0"), DROVE_E_ARG);
     assert_int_equal(drove_options_set(&opt, "workers", "procs:"), DROVE_E_ARG);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_repeatable_strategies_give_the_bits_of_threads),
-        cmocka_unit_test(test_state_of_workers_is_saved),
-        cmocka_unit_test(test_another_number_goes_on),
-        cmocka_unit_test(test_an_interrupt_ends_the_run_as_ever),
-        cmocka_unit_test(test_one_is_killed),
-        cmocka_unit_test(test_one_stops_and_is_ended),
-        cmocka_unit_test(test_one_that_sleeps_is_ended),
-        cmocka_unit_test(test_all_are_killed),
-        cmocka_unit_test(test_a_run_ends_without_who_has_stopped),
-        cmocka_unit_test(test_epochs_end_without_one),
-        cmocka_unit_test(test_children_end_with_their_parent),
-        cmocka_unit_test(test_what_is_refused),
-    };
-    const char *only = getenv("DROVE_TEST_FILTER");
-    if (only != NULL) cmocka_set_test_filter(only);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,15 +2,11 @@
  * 2.3. */
 #include "support/reference_mlp.h"
 #include "system/run_support.h"
+#include "support/test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { STEPS = 20, BATCH = 16, HIDDEN = 24, INPUTS = 784, CLASSES = 10 };
 
@@ -142,9 +138,8 @@ static void compare(const rule_case *c)
     drove__modelfile_fini(&end);
 }
 
-static void twenty_steps_of_every_rule(void **state)
+TEST(twenty_steps_of_every_rule)
 {
-    (void)state;
     static const rule_case cases[] = {
         {"sgd", REFERENCE_SGD, 0.1, 0.0},
         {"momentum:0.9", REFERENCE_MOMENTUM, 0.02, 0.0},
@@ -155,10 +150,4 @@ static void twenty_steps_of_every_rule(void **state)
         {"adam?beta1=0.9&beta2=0.999&epsilon=1e-8", REFERENCE_ADAM, 0.002, 0.0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) compare(&cases[i]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(twenty_steps_of_every_rule)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

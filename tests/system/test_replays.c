@@ -1,6 +1,7 @@
 /* A recorded run of every strategy is repeated to the same bits; a record with another order is
  * not. ctest: timeout=300 only=release */
 #include "system/run_support.h"
+#include "support/test.h"
 
 #include "base/file.h"
 #include "base/racy.h"
@@ -8,15 +9,10 @@
 #include "trace/recording.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static const char record[] = "run.rec", again[] = "again.rec";
 
@@ -74,9 +70,8 @@ static bool can_be_recorded(const char *variant)
     return strstr(variant, "first-come") == NULL && strcmp(variant, "auto") != 0;
 }
 
-static void every_strategy_repeats(void **state)
+TEST(every_strategy_repeats)
 {
-    (void)state;
     uint64_t n_stale = 0;
     for (const drove_sync_ops *const *row = drove__strategies; *row != NULL; row++) {
         for (const char *const *variant = (*row)->variants; *variant != NULL; variant++) {
@@ -92,9 +87,8 @@ static void every_strategy_repeats(void **state)
 }
 
 /* Attempts that fail change the step, or drop it. */
-static void failed_attempts_repeat(void **state)
+TEST(failed_attempts_repeat)
 {
-    (void)state;
     static const char *const strategies[] = {"leashed", "leashed:0", "leashed:1"};
     for (size_t i = 0; i < DROVE_COUNT(strategies); i++) {
         drove_options opt = recorded_run(strategies[i]);
@@ -106,9 +100,8 @@ static void failed_attempts_repeat(void **state)
     }
 }
 
-static void rules_repeat(void **state)
+TEST(rules_repeat)
 {
-    (void)state;
     static const struct {
         const char *strategy, *rule, *place, *schedule;
     } table[] = {{"leashed", "adam", "shared", "constant"},
@@ -129,9 +122,8 @@ static void rules_repeat(void **state)
     }
 }
 
-static void low_precision_repeats(void **state)
+TEST(low_precision_repeats)
 {
-    (void)state;
     static const char *const strategies[] = {"hogwild",       "hogwild:live", "replicas?period=5",
                                              "replicas:node", "easgd-async",  "easgd-hogwild",
                                              "local"};
@@ -149,9 +141,8 @@ static void low_precision_repeats(void **state)
     }
 }
 
-static void devices_and_loaders_repeat(void **state)
+TEST(devices_and_loaders_repeat)
 {
-    (void)state;
     static const char *const workers[] = {"cpu:0+fake:?speed=250",
                                           "fake:?speed=250+fake:?speed=50"};
     static const char *const strategies[] = {"adaptive", "leashed", "hogbatch?merge=replace"};
@@ -165,9 +156,8 @@ static void devices_and_loaders_repeat(void **state)
     record_and_replay(&opt);
 }
 
-static void a_run_that_crashes_repeats(void **state)
+TEST(a_run_that_crashes_repeats)
 {
-    (void)state;
     drove_options opt = recorded_run("hogwild");
     set(&opt, "data", "synth:logistic?n=600&d=50");
     set(&opt, "model", "linear");
@@ -181,9 +171,8 @@ static void a_run_that_crashes_repeats(void **state)
 /* ---- where a run begins, and where its workers live ---- */
 
 /* The record of a run that goes on holds the state that it went on from. */
-static void resumed_runs_repeat(void **state)
+TEST(resumed_runs_repeat)
 {
-    (void)state;
     static const struct {
         const char *strategy, *rule;
     } table[] = {{"leashed", "adam"},
@@ -210,9 +199,8 @@ static void resumed_runs_repeat(void **state)
 }
 
 /* A state that is damaged is not gone on from. */
-static void a_damaged_state_is_refused(void **state)
+TEST(a_damaged_state_is_refused)
 {
-    (void)state;
     drove_result *result;
     drove_options opt = recorded_run("mutex");
     run_to(&opt, DROVE_FINISHED);
@@ -231,9 +219,8 @@ static void a_damaged_state_is_refused(void **state)
     assert_non_null(strstr(drove_error_text(), "run.rec: expected a block with its checksum"));
 }
 
-static void processes_repeat(void **state)
+TEST(processes_repeat)
 {
-    (void)state;
     for (const drove_sync_ops *const *row = drove__strategies; *row != NULL; row++) {
         for (const char *const *variant = (*row)->variants; *variant != NULL; variant++) {
             drove_options opt = recorded_run(*variant);
@@ -259,9 +246,8 @@ static void write_rows(const char *path, const char *spec)
     drove_data_destroy(data);
 }
 
-static void data_on_disk_repeat(void **state)
+TEST(data_on_disk_repeat)
 {
-    (void)state;
     static const char *const strategies[] = {
         "mutex", "leashed", "hogwild", "replicas?period=3", "softsync:3", "easgd-async", "ssp:2"};
     write_rows("many.rows", "rows:many.rows?block=64KiB");
@@ -281,9 +267,8 @@ static void data_on_disk_repeat(void **state)
 }
 
 /* Layer by layer, under one lock; and step sizes by a staleness that counters say. */
-static void serialised_exchanges_repeat(void **state)
+TEST(serialised_exchanges_repeat)
 {
-    (void)state;
     static const char *const strategies[] = {"easgd-async", "psgd-async", "easgd-hogwild",
                                              "replicas?period=7", "replicas:node"};
     for (size_t i = 0; i < DROVE_COUNT(strategies); i++) {
@@ -298,9 +283,8 @@ static void serialised_exchanges_repeat(void **state)
 }
 
 /* Steps and the checksum of all files up to the error; the replay goes as far. */
-static void a_run_that_fails_repeats(void **state)
+TEST(a_run_that_fails_repeats)
 {
-    (void)state;
     drove_result *result;
     drove_recorded_run *r;
     drove_recorded_mark mark, end;
@@ -403,9 +387,8 @@ static bool change_record(change_fn *change)
 }
 
 /* Addition of floats in another order: other bits in the end. */
-static void another_order_is_noticed(void **state)
+TEST(another_order_is_noticed)
 {
-    (void)state;
     drove_result *result;
     drove_options opt = recorded_run("mutex");
     set(&opt, "threads", "16");
@@ -426,9 +409,8 @@ static void another_order_is_noticed(void **state)
 }
 
 /* Nobody can go on: the first worker that has not ended is named, with its batch. */
-static void an_order_without_an_end_is_noticed(void **state)
+TEST(an_order_without_an_end_is_noticed)
 {
-    (void)state;
     drove_result *result;
     drove_options opt = recorded_run("mutex");
     bool is_changed = false;
@@ -459,9 +441,8 @@ static void refuse(const char *name, const char *value, const char *why)
     if (strstr(drove_error_text(), why) == NULL) fail_msg("%s", drove_error_text());
 }
 
-static void another_run_is_refused(void **state)
+TEST(another_run_is_refused)
 {
-    (void)state;
     drove_options opt = recorded_run("leashed");
     run_to(&opt, DROVE_FINISHED);
     refuse("lr", "0.06", "expected --lr 0.05");
@@ -484,9 +465,8 @@ static void another_run_is_refused(void **state)
     assert_non_null(strstr(drove_error_text(), "--messages packed with overlap=1"));
 }
 
-static void until_cuts_a_replay(void **state)
+TEST(until_cuts_a_replay)
 {
-    (void)state;
     static const char *const strategies[] = {"leashed", "replicas", "easgd-async", "allreduce",
                                              "sequential"};
     for (size_t i = 0; i < DROVE_COUNT(strategies); i++) {
@@ -514,9 +494,8 @@ static void write_outlier(void)
 }
 
 /* A run that steps back to finite parameters does so again, though its step size is given now. */
-static void stepping_back_repeats(void **state)
+TEST(stepping_back_repeats)
 {
-    (void)state;
     drove_result *result;
     write_outlier();
     drove_options opt = recorded_run("mutex");
@@ -555,9 +534,8 @@ static size_t norms_of(const drove_options *opt, double norm[], size_t most)
 }
 
 /* The same numbers, sparse and dense: the norm is the batch's own, before clipping. */
-static void norms_are_those_of_the_batch(void **state)
+TEST(norms_are_those_of_the_batch)
 {
-    (void)state;
     enum { MOST = 100 };
     static const char *const kind[] = {"rows.libsvm", "rows.csv"};
     double norm[2][MOST];
@@ -591,9 +569,8 @@ static void norms_are_those_of_the_batch(void **state)
 }
 
 /* A record with good checksums whose tasks no run can have had. */
-static void forged_tasks_are_refused(void **state)
+TEST(forged_tasks_are_refused)
 {
-    (void)state;
     drove_recorded_run *r;
     drove_recording *w;
     drove_recorded_mark mark;
@@ -622,9 +599,8 @@ static void forged_tasks_are_refused(void **state)
 }
 
 /* How many threads a replay begins is a record's word: no more than a run may have. */
-static void forged_cores_are_refused(void **state)
+TEST(forged_cores_are_refused)
 {
-    (void)state;
     drove_recorded_run *r;
     drove_recording *w;
     drove_recorded_mark mark;
@@ -648,31 +624,4 @@ static void forged_cores_are_refused(void **state)
     assert_int_equal(drove_train(&repeated, NULL, &result), DROVE_E_DATA);
     assert_non_null(strstr(drove_error_text(), "at most 4096 cores of all workers, found 4 workers "
                                                "of 1025"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_strategy_repeats),
-        cmocka_unit_test(failed_attempts_repeat),
-        cmocka_unit_test(rules_repeat),
-        cmocka_unit_test(low_precision_repeats),
-        cmocka_unit_test(devices_and_loaders_repeat),
-        cmocka_unit_test(a_run_that_crashes_repeats),
-        cmocka_unit_test(resumed_runs_repeat),
-        cmocka_unit_test(a_damaged_state_is_refused),
-        cmocka_unit_test(processes_repeat),
-        cmocka_unit_test(data_on_disk_repeat),
-        cmocka_unit_test(serialised_exchanges_repeat),
-        cmocka_unit_test(a_run_that_fails_repeats),
-        cmocka_unit_test(another_order_is_noticed),
-        cmocka_unit_test(an_order_without_an_end_is_noticed),
-        cmocka_unit_test(another_run_is_refused),
-        cmocka_unit_test(until_cuts_a_replay),
-        cmocka_unit_test(stepping_back_repeats),
-        cmocka_unit_test(norms_are_those_of_the_batch),
-        cmocka_unit_test(forged_tasks_are_refused),
-        cmocka_unit_test(forged_cores_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,11 @@
 /* A run that stops and goes on ends in the same bits as one that never stopped. ctest: only=asan */
 #include "base/file.h"
 #include "system/run_support.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void compare(const char *strategy, const char *threads, const char *rule,
                     const char *rule_state)
@@ -37,17 +33,15 @@ static void compare(const char *strategy, const char *threads, const char *rule,
     assert_same_model(whole, parts);
 }
 
-static void sequential_resumes_to_the_same_bits(void **state)
+TEST(sequential_resumes_to_the_same_bits)
 {
-    (void)state;
     compare("sequential", "1", "sgd", "shared");
     compare("sequential", "1", "momentum:0.9", "shared");
     compare("sequential", "1", "adam", "worker");
 }
 
-static void synchronous_resumes_to_the_same_bits(void **state)
+TEST(synchronous_resumes_to_the_same_bits)
 {
-    (void)state;
     compare("sync", "2", "sgd", "shared");
     compare("sync", "3", "adam", "shared");
     compare("sync", "2", "nesterov:0.9", "worker");
@@ -56,18 +50,16 @@ static void synchronous_resumes_to_the_same_bits(void **state)
     compare("tree", "2", "nesterov:0.9", "shared");
 }
 
-static void one_worker_of_others_resumes_to_the_same_bits(void **state)
+TEST(one_worker_of_others_resumes_to_the_same_bits)
 {
-    (void)state;
     compare("leashed:inf", "1", "momentum:0.9", "shared");
     compare("mutex", "1", "rmsprop", "worker");
     compare("ssp:2", "1", "sgd", "shared");
 }
 
 /* A step size that needs all its digits: run.json must carry them. */
-static void the_step_size_is_kept_to_the_last_bit(void **state)
+TEST(the_step_size_is_kept_to_the_last_bit)
 {
-    (void)state;
     const char *folder = fresh_folder("digits");
     drove_options opt = small_run(), again = drove__options_default();
     opt.lr = 0.1 * 3.0 / 7.0;
@@ -79,9 +71,8 @@ static void the_step_size_is_kept_to_the_last_bit(void **state)
 }
 
 /* Stopping between two evaluations changes nothing about when the patience ends. */
-static void patience_is_the_same_after_a_stop(void **state)
+TEST(patience_is_the_same_after_a_stop)
 {
-    (void)state;
     const char *whole = fresh_folder("patient"), *parts = fresh_folder("parted");
     drove_options opt = small_run();
     set(&opt, "test", "split");
@@ -103,9 +94,8 @@ static void patience_is_the_same_after_a_stop(void **state)
     assert_same_model(whole, parts);
 }
 
-static void asynchronous_run_goes_on_with_its_counters(void **state)
+TEST(asynchronous_run_goes_on_with_its_counters)
 {
-    (void)state;
     const char *folder = fresh_folder("async");
     drove_options opt = small_run();
     set(&opt, "strategy", "softsync:2");
@@ -127,9 +117,8 @@ static void asynchronous_run_goes_on_with_its_counters(void **state)
     drove_result_destroy(result);
 }
 
-static void another_method_is_refused(void **state)
+TEST(another_method_is_refused)
 {
-    (void)state;
     const char *folder = fresh_folder("refused");
     drove_options opt = small_run();
     drove_result *result;
@@ -147,9 +136,8 @@ static void another_method_is_refused(void **state)
     run_to(&again, DROVE_FINISHED);
 }
 
-static void a_folder_in_use_is_refused(void **state)
+TEST(a_folder_in_use_is_refused)
 {
-    (void)state;
     const char *folder = fresh_folder("used");
     drove_options opt = small_run();
     drove_result *result;
@@ -160,9 +148,8 @@ static void a_folder_in_use_is_refused(void **state)
 }
 
 /* Bytes of the header changed, or the end cut off: a clear refusal or a run, never a crash. */
-static void broken_states_are_refused(void **state)
+TEST(broken_states_are_refused)
 {
-    (void)state;
     const char *folder = fresh_folder("broken");
     drove_options opt = small_run();
     char *whole;
@@ -194,20 +181,4 @@ static void broken_states_are_refused(void **state)
     print_message("%zu of %zu broken states refused\n", refused, tried);
     assert_true(refused > tried / 2); /* those cut short at least */
     free(whole);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sequential_resumes_to_the_same_bits),
-        cmocka_unit_test(synchronous_resumes_to_the_same_bits),
-        cmocka_unit_test(one_worker_of_others_resumes_to_the_same_bits),
-        cmocka_unit_test(the_step_size_is_kept_to_the_last_bit),
-        cmocka_unit_test(patience_is_the_same_after_a_stop),
-        cmocka_unit_test(asynchronous_run_goes_on_with_its_counters),
-        cmocka_unit_test(another_method_is_refused),
-        cmocka_unit_test(a_folder_in_use_is_refused),
-        cmocka_unit_test(broken_states_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,14 +4,10 @@
  * ctest: only=release */
 #include "system/run_support.h"
 #include "run/registry.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* A coordinator's batches are --batch for all under Algorithm 1 alone. */
 static bool has_own_sizes(const char *strategy)
@@ -47,16 +43,9 @@ static void compare_all(const char *batch, const char *rule)
     }
 }
 
-static void equals_sequential(void **state)
+TEST(equals_sequential)
 {
-    (void)state;
     compare_all("16", "sgd");
     compare_all("1", "sgd");
     compare_all("7", "momentum:0.9");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(equals_sequential)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

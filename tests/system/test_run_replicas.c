@@ -1,11 +1,6 @@
 /* Whole runs with replicas: they reach what HOGWILD! reaches, and go on from a saved state. */
 #include "system/run_support.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "support/test.h"
 
 static const char *const ways[] = {"hogwild", "replicas", "replicas?period=16&merge=sum",
                                    "replicas:node"};
@@ -19,9 +14,8 @@ static drove_options two_workers(const char *strategy)
     return opt;
 }
 
-static void all_reach_the_same_loss(void **state)
+TEST(all_reach_the_same_loss)
 {
-    (void)state;
     static const char *const batches[] = {"1", "16"};
     for (size_t b = 0; b < 2; b++) {
         for (size_t i = 0; i < DROVE_COUNT(ways); i++) {
@@ -33,9 +27,8 @@ static void all_reach_the_same_loss(void **state)
     }
 }
 
-static void resumed_runs_reach_it_too(void **state)
+TEST(resumed_runs_reach_it_too)
 {
-    (void)state;
     for (size_t i = 1; i < DROVE_COUNT(ways); i++) {
         drove_options opt = two_workers(ways[i]);
         set(&opt, "rule", "adam");
@@ -49,13 +42,4 @@ static void resumed_runs_reach_it_too(void **state)
         set(&more, "resume", "replicas");
         run_to(&more, DROVE_REACHED);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_reach_the_same_loss),
-        cmocka_unit_test(resumed_runs_reach_it_too),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,14 @@
 /* A comparison of models that is interrupted: only divisions that all candidates have count.
  * ctest: only=release */
 #include "system/run_support.h"
+#include "support/test.h"
 
 #include <jansson.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 static void write_table(void)
 {
@@ -77,9 +73,8 @@ static void check_divisions(const json_t *search)
     }
 }
 
-static void only_whole_divisions_count(void **state)
+TEST(only_whole_divisions_count)
 {
-    (void)state;
     unsigned n_interrupted = 0;
     write_table();
     for (long ms = 30; ms < 60000; ms = ms * 2 + 17) {
@@ -93,10 +88,4 @@ static void only_whole_divisions_count(void **state)
     }
     assert_true(n_interrupted > 2);
     assert_int_equal(remove("table.csv"), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(only_whole_divisions_count)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,16 @@
 /* A trainer's passes: the parameters are those of a run of the same steps, whatever the pieces,
  * the kind of rows and the targets' units; wrong input changes nothing. */
 #include "system/run_support.h"
+#include "support/test.h"
 
 #include "base/file.h"
 #include "base/mem.h"
 
 #include <math.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <drove/drove.h>
 
@@ -45,7 +41,7 @@ static drove_arrays *arrays_of(const problem *p, size_t n, bool has_values)
     return arrays;
 }
 
-static int make_problem(void **state)
+FIXTURE(make_problem)
 {
     problem *p = calloc(1, sizeof *p);
     uint32_t random = 1;
@@ -65,7 +61,7 @@ static int make_problem(void **state)
     return 0;
 }
 
-static int free_problem(void **state)
+FIXTURE(free_problem)
 {
     problem *p = *state;
     drove_arrays_destroy(p->classes);
@@ -73,6 +69,8 @@ static int free_problem(void **state)
     free(p);
     return 0;
 }
+
+GROUP(make_problem, free_problem);
 
 static drove_options options_for(const char *model, const char *rule, const char *lr,
                                  const char *batch)
@@ -184,7 +182,7 @@ static void assert_near(const drove_predictor *a, const drove_predictor *b, doub
 
 /* ---- the same steps ---- */
 
-static void passes_are_epochs_of_a_run(void **state)
+TEST(passes_are_epochs_of_a_run)
 {
     problem *p = *state;
     static const char *const rules[] = {"sgd", "momentum:0.9", "nesterov:0.9", "adam", "cocob"};
@@ -208,7 +206,7 @@ static void passes_are_epochs_of_a_run(void **state)
     drove_predictor_destroy(start);
 }
 
-static void pieces_of_a_pass_are_the_pass(void **state)
+TEST(pieces_of_a_pass_are_the_pass)
 {
     problem *p = *state;
     size_t n_calls, n_state;
@@ -260,7 +258,7 @@ static void move_state(const problem *p, const char *batch)
     drove_trainer_destroy(forgetful);
 }
 
-static void state_moves_to_another_trainer(void **state)
+TEST(state_moves_to_another_trainer)
 {
     move_state(*state, "120");
     move_state(*state, "32"); /* with the order of the rows */
@@ -316,7 +314,7 @@ static void copy_parameters(const drove_predictor *from, drove_predictor *to)
 }
 
 /* A linear model on dense rows, and on sparse ones that are longer in each pass. */
-static void sparse_rows_are_dense_rows(void **state)
+TEST(sparse_rows_are_dense_rows)
 {
     problem *p = *state, whole = *p;
     drove_arrays *sparse_whole = cut_to_sparse(&whole, D);
@@ -346,7 +344,7 @@ static void sparse_rows_are_dense_rows(void **state)
 }
 
 /* Half of the rows weigh 2, the others nothing: as those rows alone. */
-static void weights_are_shares_of_the_gradient(void **state)
+TEST(weights_are_shares_of_the_gradient)
 {
     problem *p = *state;
     float weight[N];
@@ -374,7 +372,7 @@ static void weights_are_shares_of_the_gradient(void **state)
 }
 
 /* Targets of some 50,000: a network learns them in their own scale alone. */
-static void targets_are_scaled_and_models_are_not(void **state)
+TEST(targets_are_scaled_and_models_are_not)
 {
     problem *p = *state;
     double mean = 0.0, square = 0.0, loss;
@@ -418,7 +416,7 @@ static void targets_are_scaled_and_models_are_not(void **state)
 }
 
 /* A run that goes on from a model of values has their scale as well. */
-static void a_run_goes_on_in_the_scale_of_its_targets(void **state)
+TEST(a_run_goes_on_in_the_scale_of_its_targets)
 {
     problem *p = *state;
     drove_options opt = drove__options_default();
@@ -456,7 +454,7 @@ static void refuse(drove_options opt, const char *name, const char *value, drove
     assert_non_null(strstr(drove_error_text(), "trainer"));
 }
 
-static void wrong_options_are_refused(void **state)
+TEST(wrong_options_are_refused)
 {
     problem *p = *state;
     drove_predictor *start = first_model(p->classes, "mlp:8");
@@ -473,7 +471,7 @@ static void wrong_options_are_refused(void **state)
     drove_predictor_destroy(start);
 }
 
-static void wrong_rows_change_nothing(void **state)
+TEST(wrong_rows_change_nothing)
 {
     problem *p = *state;
     int is_over;
@@ -538,7 +536,7 @@ static drove_trainer *open_moody(drove_options opt, int *left, const drove_predi
 }
 
 /* The steps before the failure stay; what was kept before the pass leads back, momentum too. */
-static void a_pass_that_fails_can_be_taken_back(void **state)
+TEST(a_pass_that_fails_can_be_taken_back)
 {
     const problem *p = *state;
     enum { ENOUGH = 1 << 30, N_MADE = 2 };
@@ -598,7 +596,7 @@ static void *learn(void *argument)
     return NULL;
 }
 
-static void two_trainers_at_once(void **state)
+TEST(two_trainers_at_once)
 {
     problem *p = *state;
     pthread_t thread[2];
@@ -621,22 +619,4 @@ static void two_trainers_at_once(void **state)
     drove_predictor_destroy(start);
     drove_predictor_destroy(expected);
     drove_trainer_destroy(alone);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(passes_are_epochs_of_a_run),
-        cmocka_unit_test(pieces_of_a_pass_are_the_pass),
-        cmocka_unit_test(state_moves_to_another_trainer),
-        cmocka_unit_test(sparse_rows_are_dense_rows),
-        cmocka_unit_test(weights_are_shares_of_the_gradient),
-        cmocka_unit_test(targets_are_scaled_and_models_are_not),
-        cmocka_unit_test(a_run_goes_on_in_the_scale_of_its_targets),
-        cmocka_unit_test(wrong_options_are_refused),
-        cmocka_unit_test(wrong_rows_change_nothing),
-        cmocka_unit_test(a_pass_that_fails_can_be_taken_back),
-        cmocka_unit_test(two_trainers_at_once),
-    };
-    return cmocka_run_group_tests(tests, make_problem, free_problem);
 }

@@ -1,20 +1,16 @@
 /* Two runs at once in one process: each gives the bits that it gives alone, whatever the other is.
  * ctest: only=release */
 #include "system/run_support.h"
+#include "support/test.h"
 
 #include "base/cpu.h"
 #include "base/mem.h"
 #include "kernel/kernel.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* ---- kinds of runs: all repeat their bits ---- */
 
@@ -108,18 +104,16 @@ static void expect_same(const kind *const pair[PAIR])
 
 #define EXPECT_SAME(a, b) expect_same((const kind *const[PAIR]){&(a), &(b)})
 
-static void other_problems(void **state)
+TEST(other_problems)
 {
-    (void)state;
     EXPECT_SAME(sequential, sequential);
     EXPECT_SAME(sequential, other_data);
     EXPECT_SAME(low, other_data);
     EXPECT_SAME(loaded, sequential);
 }
 
-static void other_strategies(void **state)
+TEST(other_strategies)
 {
-    (void)state;
     EXPECT_SAME(sync_threads, easgd);
     EXPECT_SAME(accumulate, sync_threads);
     EXPECT_SAME(easgd, accumulate);
@@ -127,9 +121,8 @@ static void other_strategies(void **state)
 }
 
 /* In both orders: the library of matrix products is one for the process. */
-static void other_instructions(void **state)
+TEST(other_instructions)
 {
-    (void)state;
     if ((drove__cpu_features() & DROVE_CPU_AVX2) == 0) {
         print_message("skipped: no AVX2 here\n");
         skip();
@@ -139,14 +132,4 @@ static void other_instructions(void **state)
     EXPECT_SAME(best, avx2);
     EXPECT_SAME(plain, avx2);
     EXPECT_SAME(images, best);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(other_problems),
-        cmocka_unit_test(other_strategies),
-        cmocka_unit_test(other_instructions),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

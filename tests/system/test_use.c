@@ -1,17 +1,13 @@
 /* Saved models at work: the same loss as in training, predictions by name, and clear refusals. */
 #include "system/run_support.h"
+#include "support/test.h"
 
 #include <math.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static void write_text(const char *path, const char *text)
 {
@@ -61,9 +57,8 @@ static char *predictions(const char *model, const char *data, int proba)
     return written(&use, &size);
 }
 
-static void evaluation_gives_the_loss_of_the_run(void **state)
+TEST(evaluation_gives_the_loss_of_the_run)
 {
-    (void)state;
     drove_options opt = small_run();
     drove_result *result;
     drove_progress end;
@@ -81,9 +76,8 @@ static void evaluation_gives_the_loss_of_the_run(void **state)
     drove_result_destroy(result);
 }
 
-static void predictions_carry_the_names_of_the_classes(void **state)
+TEST(predictions_carry_the_names_of_the_classes)
 {
-    (void)state;
     drove_options opt = words_run("words");
     run_to(&opt, DROVE_FINISHED);
     write_text("three.csv", "1000,0.2,yes\n0,0.1,no\n1003,0,yes\n");
@@ -97,9 +91,8 @@ static void predictions_carry_the_names_of_the_classes(void **state)
     free(proba);
 }
 
-static void rows_without_a_label_are_predicted(void **state)
+TEST(rows_without_a_label_are_predicted)
 {
-    (void)state;
     drove_options opt = words_run("nolabel");
     run_to(&opt, DROVE_FINISHED);
     write_text("bare.csv", "1000,0.2\n0,0.1\n");
@@ -108,9 +101,8 @@ static void rows_without_a_label_are_predicted(void **state)
     free(labels);
 }
 
-static void classes_are_matched_by_name(void **state)
+TEST(classes_are_matched_by_name)
 {
-    (void)state;
     drove_options opt = words_run("byname");
     drove_score_report report;
     run_to(&opt, DROVE_FINISHED);
@@ -122,9 +114,8 @@ static void classes_are_matched_by_name(void **state)
     assert_true(report.accuracy > 0.99);
 }
 
-static void what_does_not_fit_is_refused(void **state)
+TEST(what_does_not_fit_is_refused)
 {
-    (void)state;
     drove_options opt = words_run("misfit");
     drove_score_report report = {.n_rows = 7};
     run_to(&opt, DROVE_FINISHED);
@@ -145,9 +136,8 @@ static void what_does_not_fit_is_refused(void **state)
 }
 
 /* Bit for bit, whatever the number of threads: chunks of 7 rows make many of them. */
-static void threads_change_neither_metrics_nor_predictions(void **state)
+TEST(threads_change_neither_metrics_nor_predictions)
 {
-    (void)state;
     drove_options opt = small_run();
     char *metrics_text[2], *text[2];
     size_t size[2];
@@ -179,9 +169,8 @@ static void threads_change_neither_metrics_nor_predictions(void **state)
 }
 
 /* Two columns of one output; a file that appears whole; a failure that leaves nothing. */
-static void predictions_go_to_files_and_arrays(void **state)
+TEST(predictions_go_to_files_and_arrays)
 {
-    (void)state;
     drove_options opt = words_run("formats");
     size_t size;
     run_to(&opt, DROVE_FINISHED);
@@ -214,9 +203,8 @@ static void predictions_go_to_files_and_arrays(void **state)
 }
 
 /* A pipe whose reader has gone: no error.  The program itself sees to SIGPIPE. */
-static void a_reader_that_leaves_is_no_error(void **state)
+TEST(a_reader_that_leaves_is_no_error)
 {
-    (void)state;
     drove_options opt = words_run("pipe");
     int end[2];
     run_to(&opt, DROVE_FINISHED);
@@ -232,9 +220,8 @@ static void a_reader_that_leaves_is_no_error(void **state)
 }
 
 /* What the file does not say, as those of older versions, is taken from the rows. */
-static void the_constant_guess_is_that_of_training(void **state)
+TEST(the_constant_guess_is_that_of_training)
 {
-    (void)state;
     drove_options opt = words_run("constant");
     drove_score_report report;
     drove_metrics *metrics;
@@ -257,9 +244,8 @@ static void the_constant_guess_is_that_of_training(void **state)
 }
 
 /* A model trained on bytes takes the same numbers from a text file. */
-static void dense_data_of_any_storage_will_do(void **state)
+TEST(dense_data_of_any_storage_will_do)
 {
-    (void)state;
     drove_options opt = small_run();
     drove_score_report bytes, floats;
     drove_data *data;
@@ -277,9 +263,8 @@ static void dense_data_of_any_storage_will_do(void **state)
     assert_true(fabs(bytes.loss - floats.loss) < 1e-6 * bytes.loss);
 }
 
-static void training_goes_on_from_a_model_file(void **state)
+TEST(training_goes_on_from_a_model_file)
 {
-    (void)state;
     drove_options opt = small_run();
     drove_result *result;
     drove_progress first, second;
@@ -293,22 +278,4 @@ static void training_goes_on_from_a_model_file(void **state)
     drove_result_final(result, &second);
     drove_result_destroy(result);
     assert_true(fabs(second.loss_initial - first.loss) < 1e-12);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(evaluation_gives_the_loss_of_the_run),
-        cmocka_unit_test(predictions_carry_the_names_of_the_classes),
-        cmocka_unit_test(rows_without_a_label_are_predicted),
-        cmocka_unit_test(classes_are_matched_by_name),
-        cmocka_unit_test(what_does_not_fit_is_refused),
-        cmocka_unit_test(threads_change_neither_metrics_nor_predictions),
-        cmocka_unit_test(predictions_go_to_files_and_arrays),
-        cmocka_unit_test(a_reader_that_leaves_is_no_error),
-        cmocka_unit_test(the_constant_guess_is_that_of_training),
-        cmocka_unit_test(dense_data_of_any_storage_will_do),
-        cmocka_unit_test(training_goes_on_from_a_model_file),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,13 @@
 /* Whole runs on the virtual clock of a machine file: schedules worked out by hand, to the
  * nanosecond; a slower machine; many workers; the same again.  ctest: timeout=300 only=release */
 #include "system/run_support.h"
+#include "support/test.h"
 
 #include <jansson.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* The model of small_run has 784 x 24 + 24 + 24 x 10 + 10 parameters; each layer's are filled up to
  * whole cache lines: 19,104, 76,416 bytes.  In ns: a gradient G, a copy C, an update U, a hand-over
@@ -116,9 +112,8 @@ static const struct {
     {"hogwild", 2 * G + 2 * U, 4, 4, 0, 0.5},
 };
 
-static void schedules_are_those_worked_out_by_hand(void **state)
+TEST(schedules_are_those_worked_out_by_hand)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         drove_options opt = four_batches(cases[i].strategy, "2");
         outcome got;
@@ -152,9 +147,8 @@ static const struct {
     {"leashed:inf", 2 * G + 4 * U + 3 * T, 5},
 };
 
-static void lines_are_taken_as_worked_out_by_hand(void **state)
+TEST(lines_are_taken_as_worked_out_by_hand)
 {
-    (void)state;
     char text[256];
     snprintf(text, sizeof text, "%s%s", exact, takes);
     for (size_t i = 0; i < sizeof taking_cases / sizeof *taking_cases; i++) {
@@ -173,9 +167,8 @@ static void lines_are_taken_as_worked_out_by_hand(void **state)
 /* Four workers, a batch each: a publishes at G + U.  The others make the step of the sum again, U,
  * and try; each try takes U, and of those who try together the first succeeds: after 1, 2, 3 and 4
  * attempts, at G + U, G + 3 U, G + 4 U and G + 5 U. */
-static void four_workers_publish_in_turn(void **state)
+TEST(four_workers_publish_in_turn)
 {
-    (void)state;
     drove_options opt = four_batches("leashed", "4");
     outcome got;
     set(&opt, "machine", write_machine("sockets: 1\ncores: 4", exact));
@@ -196,9 +189,8 @@ static const char varied[] = "batch_us: 37.3\nexample_us: 11.7\ncopy_gb_s: 3.1\n
 
 /* A power of two, so that every sum of costs is exactly twice as long.  (Not with hogbatch, whose
  * coordinator gives out work for so many milliseconds.) */
-static void half_the_speed_is_twice_the_time(void **state)
+TEST(half_the_speed_is_twice_the_time)
 {
-    (void)state;
     static const char *const strategies[] = {"mutex", "leashed", "hogwild", "softsync:2",
                                              "easgd-async"};
     for (size_t i = 0; i < sizeof strategies / sizeof *strategies; i++) {
@@ -223,9 +215,8 @@ static void half_the_speed_is_twice_the_time(void **state)
 }
 
 /* A core's two threads do a quarter more than one: 1.25 / 2 of the speed for each. */
-static void threads_of_a_core_share_it(void **state)
+TEST(threads_of_a_core_share_it)
 {
-    (void)state;
     drove_options opt = four_batches("hogwild", "2");
     outcome apart, together;
     set(&opt, "machine", write_machine("sockets: 1\ncores: 2\nsmt: 2", exact));
@@ -254,9 +245,8 @@ static void repeat(drove_options *opt, const char *what)
     free(two.text);
 }
 
-static void many_workers_repeat_bit_for_bit(void **state)
+TEST(many_workers_repeat_bit_for_bit)
 {
-    (void)state;
     static const char *const strategies[] = {"sync",      "ssp:2",         "softsync:4",
                                              "mutex",     "rwlock",        "hogwild",
                                              "leashed:1", "replicas:node", "easgd-async",
@@ -271,9 +261,8 @@ static void many_workers_repeat_bit_for_bit(void **state)
     }
 }
 
-static void cores_and_devices_repeat(void **state)
+TEST(cores_and_devices_repeat)
 {
-    (void)state;
     static const char *const strategies[] = {"hogbatch", "adaptive", "hogbatch?update=coordinator",
                                              "hogbatch?merge=replace"};
     char more[600];
@@ -291,9 +280,8 @@ static void cores_and_devices_repeat(void **state)
 
 /* ---- where a run ends ---- */
 
-static void targets_are_of_virtual_time(void **state)
+TEST(targets_are_of_virtual_time)
 {
-    (void)state;
     outcome got;
     drove_options opt = four_batches("mutex", "2");
     set(&opt, "machine", write_machine("sockets: 1\ncores: 2", exact));
@@ -309,19 +297,4 @@ static void targets_are_of_virtual_time(void **state)
     assert_int_equal(drove_train(&opt, NULL, &result), DROVE_OK);
     assert_int_equal(drove_result_outcome(result), DROVE_REACHED);
     drove_result_destroy(result);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(schedules_are_those_worked_out_by_hand),
-        cmocka_unit_test(lines_are_taken_as_worked_out_by_hand),
-        cmocka_unit_test(four_workers_publish_in_turn),
-        cmocka_unit_test(half_the_speed_is_twice_the_time),
-        cmocka_unit_test(threads_of_a_core_share_it),
-        cmocka_unit_test(many_workers_repeat_bit_for_bit),
-        cmocka_unit_test(cores_and_devices_repeat),
-        cmocka_unit_test(targets_are_of_virtual_time),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

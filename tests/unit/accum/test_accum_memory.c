@@ -1,15 +1,11 @@
 /* Memory that runs out while workers that accumulate are made: at every allocation the error says
  * so, nothing is made and nothing stays; nor does anything of what is refused or destroyed. */
 #include "accum/accum.h"
+#include "support/test.h"
 
 #include "cluster/transport.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "support/no_memory.h"
 
@@ -124,17 +120,8 @@ static void walk(const method *m)
     close_rig(&r);
 }
 
-static void memory_that_runs_out_leaves_nothing(void **state)
+TEST(memory_that_runs_out_leaves_nothing)
 {
-    (void)state;
     if (!no_memory_works()) skip();
     for (size_t i = 0; i < DROVE_COUNT(methods); i++) walk(&methods[i]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_that_runs_out_leaves_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,16 +3,12 @@
  * with a collector of its own. */
 #include "accum/accum.h"
 #include "accum/collect.h"
+#include "support/test.h"
 
 #include "base/mem.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { N = 64, N_PARTS = 3, MOST = 3 };
 static const drove_span parts[N_PARTS] = {{0, 16}, {16, 40}, {56, 8}};
@@ -140,9 +136,8 @@ static void expect_no_sum(rig *r, unsigned worker)
 /* ---- one process ---- */
 
 /* A part that follows others may be added to at once; behind the last one the worker only waits. */
-static void slices_go_to_the_collector_as_they_come(void **state)
+TEST(slices_go_to_the_collector_as_they_come)
 {
-    (void)state;
     rig r;
     open_rig(&r, "accumulate", 2, NULL);
     for (unsigned w = 0; w < 2; w++) {
@@ -161,9 +156,8 @@ static void slices_go_to_the_collector_as_they_come(void **state)
 }
 
 /* A device that keeps its parameters gets the mean, and its replica on the host stays. */
-static void residents_get_slices_and_no_update(void **state)
+TEST(residents_get_slices_and_no_update)
 {
-    (void)state;
     static const bool is_resident[] = {true, true, false};
     rig r;
     open_rig(&r, "accumulate", 3, is_resident);
@@ -180,9 +174,8 @@ static void residents_get_slices_and_no_update(void **state)
     close_rig(&r);
 }
 
-static void a_lone_resident_gets_each_slice_at_once(void **state)
+TEST(a_lone_resident_gets_each_slice_at_once)
 {
-    (void)state;
     static const bool is_resident[] = {true};
     rig r;
     open_rig(&r, "accumulate", 1, is_resident);
@@ -196,9 +189,8 @@ static void a_lone_resident_gets_each_slice_at_once(void **state)
 }
 
 /* at-end: nothing goes to the collector before the last slice, and then all goes once. */
-static void at_end_nothing_goes_before_the_last_slice(void **state)
+TEST(at_end_nothing_goes_before_the_last_slice)
 {
-    (void)state;
     static const bool is_resident[] = {true};
     rig r;
     open_rig(&r, "accumulate:at-end", 1, is_resident);
@@ -222,9 +214,8 @@ static void at_end_nothing_goes_before_the_last_slice(void **state)
 }
 
 /* A step that ends before it is published leaves no slice to the next one, which has none. */
-static void at_end_a_step_that_was_given_up_leaves_no_slices(void **state)
+TEST(at_end_a_step_that_was_given_up_leaves_no_slices)
 {
-    (void)state;
     rig r;
     open_rig(&r, "accumulate:at-end", 1, NULL);
     begin(&r, 0, 5.0f);
@@ -241,9 +232,8 @@ static void at_end_a_step_that_was_given_up_leaves_no_slices(void **state)
 }
 
 /* Slices that had come before a restore do not count. */
-static void a_restore_forgets_slices(void **state)
+TEST(a_restore_forgets_slices)
 {
-    (void)state;
     rig r;
     float zero[N] = {0};
     open_rig(&r, "accumulate", 1, NULL);
@@ -264,9 +254,8 @@ static void a_restore_forgets_slices(void **state)
     close_rig(&r);
 }
 
-static void copies_go_to_the_record_of_their_part(void **state)
+TEST(copies_go_to_the_record_of_their_part)
 {
-    (void)state;
     rig r;
     drove_accum_facts facts;
     open_rig(&r, "accumulate", 2, NULL);
@@ -282,9 +271,8 @@ static void copies_go_to_the_record_of_their_part(void **state)
     close_rig(&r);
 }
 
-static void only_an_order_of_arrival_is_not_repeatable(void **state)
+TEST(only_an_order_of_arrival_is_not_repeatable)
 {
-    (void)state;
     static const char *const variants[] = {"accumulate", "accumulate:at-end",
                                            "accumulate?order=pairs", "accumulate?order=first-come"};
     for (unsigned i = 0; i < DROVE_COUNT(variants); i++) {
@@ -295,9 +283,8 @@ static void only_an_order_of_arrival_is_not_repeatable(void **state)
     }
 }
 
-static void words_and_numbers_are_checked(void **state)
+TEST(words_and_numbers_are_checked)
 {
-    (void)state;
     static const struct {
         const char *variant;
         drove_status status;
@@ -347,9 +334,8 @@ static void *member_main(void *argument)
 
 /* Each has a collector of its own, which sees one device.  They reach each other's shared memory
  * alone: gradients that lie elsewhere are copied there. */
-static void processes_take_the_mean_of_all(void **state)
+TEST(processes_take_the_mean_of_all)
 {
-    (void)state;
     static const bool is_resident[] = {false, true};
     static rig r;
     for (unsigned how = 0; how < 2; how++) {
@@ -379,9 +365,8 @@ static void processes_take_the_mean_of_all(void **state)
     }
 }
 
-static void processes_have_no_order_and_no_helpers(void **state)
+TEST(processes_have_no_order_and_no_helpers)
 {
-    (void)state;
     static const char *const variants[] = {"accumulate?order=pairs", "accumulate?helpers=1"};
     for (unsigned i = 0; i < DROVE_COUNT(variants); i++) {
         rig r;
@@ -392,22 +377,4 @@ static void processes_have_no_order_and_no_helpers(void **state)
         assert_non_null(strstr(drove_error_text(), "expected no order and no helpers"));
         close_rig(&r);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(slices_go_to_the_collector_as_they_come),
-        cmocka_unit_test(residents_get_slices_and_no_update),
-        cmocka_unit_test(a_lone_resident_gets_each_slice_at_once),
-        cmocka_unit_test(at_end_nothing_goes_before_the_last_slice),
-        cmocka_unit_test(at_end_a_step_that_was_given_up_leaves_no_slices),
-        cmocka_unit_test(a_restore_forgets_slices),
-        cmocka_unit_test(copies_go_to_the_record_of_their_part),
-        cmocka_unit_test(only_an_order_of_arrival_is_not_repeatable),
-        cmocka_unit_test(words_and_numbers_are_checked),
-        cmocka_unit_test(processes_take_the_mean_of_all),
-        cmocka_unit_test(processes_have_no_order_and_no_helpers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* The collector driven by one thread: gradients of small integers come part by part, so every mean
  * is exact; what it counts is counted again by hand. */
 #include "accum/collect.h"
+#include "support/test.h"
 
 #include "accum/sum.h"
 #include "base/clock.h"
@@ -8,13 +9,9 @@
 
 #include <dirent.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 enum { N = 20576, N_PARTS = 3, MOST = 4, ROUNDS = 3 };
 
@@ -85,9 +82,8 @@ static void take(rig *r, unsigned device, unsigned round)
     for (size_t i = 0; i < N; i++) assert_true(mean[i] == mean_at(r, i, round));
 }
 
-static void every_device_gets_the_mean(void **state)
+TEST(every_device_gets_the_mean)
 {
-    (void)state;
     static const drove_accum_order orders[] = {DROVE_ACCUM_ONCE, DROVE_ACCUM_PAIRS,
                                                DROVE_ACCUM_FIRST_COME};
     /* sums on the host: of all; and of both pairs; of two iterations */
@@ -123,35 +119,10 @@ static void every_device_gets_the_mean(void **state)
     }
 }
 
-/* All gradients are there before the first device asks: it awaits nobody, and all its time goes
- * into sums that nothing hides. */
-static void sums_that_nothing_hides_are_exchange(void **state)
-{
-    (void)state;
-    rig r;
-    float *mean, eta;
-    open_rig(&r, 2, DROVE_ACCUM_ONCE, NULL);
-    for (unsigned d = 0; d < 2; d++) {
-        for (size_t i = 0; i < N; i++) r.gradient[d][i] = value_at(i, d, 0);
-        for (unsigned p = N_PARTS; p-- > 0;)
-            (void)drove__collect_arrive(r.c, d, p, r.gradient[d], 1.0f, false);
-    }
-    drove_collect_times times = {.wait_ns = 1, .accumulate_ns = 1};
-    uint64_t begin_ns = drove__now_ns();
-    assert_true(drove__collect_finish(r.c, 0, &mean, &eta, &times));
-    uint64_t took_ns = drove__now_ns() - begin_ns;
-    assert_true(times.exchange_ns > 0 && times.exchange_ns <= took_ns);
-    assert_int_equal(times.wait_ns, 0);
-    assert_int_equal(times.accumulate_ns, 0);
-    assert_true(drove__collect_finish(r.c, 1, &mean, &eta, &times));
-    close_rig(&r);
-}
-
 /* Devices come one after the other, from the last to the first.  Differences by hand, in means: the
  * largest one and the largest part of the tree's mean may be different elements'. */
-static void differences_from_the_tree_are_measured(void **state)
+TEST(differences_from_the_tree_are_measured)
 {
-    (void)state;
     static const float value[][4] = {
         {1.0f, 2.0f, 3.0f, 4.0f},
         {16777216.0f, 2.0f, 0.0f, 0.0f},
@@ -182,10 +153,32 @@ static void differences_from_the_tree_are_measured(void **state)
     close_rig(&r);
 }
 
-/* A device that keeps its parameters is handed the mean part by part. */
-static void a_resident_device_gets_parts(void **state)
+/* All gradients are there before the first device asks: it awaits nobody, and all its time goes
+ * into sums that nothing hides. */
+TEST(sums_that_nothing_hides_are_exchange)
 {
-    (void)state;
+    rig r;
+    float *mean, eta;
+    open_rig(&r, 2, DROVE_ACCUM_ONCE, NULL);
+    for (unsigned d = 0; d < 2; d++) {
+        for (size_t i = 0; i < N; i++) r.gradient[d][i] = value_at(i, d, 0);
+        for (unsigned p = N_PARTS; p-- > 0;)
+            (void)drove__collect_arrive(r.c, d, p, r.gradient[d], 1.0f, false);
+    }
+    drove_collect_times times = {.wait_ns = 1, .accumulate_ns = 1};
+    uint64_t begin_ns = drove__now_ns();
+    assert_true(drove__collect_finish(r.c, 0, &mean, &eta, &times));
+    uint64_t took_ns = drove__now_ns() - begin_ns;
+    assert_true(times.exchange_ns > 0 && times.exchange_ns <= took_ns);
+    assert_int_equal(times.wait_ns, 0);
+    assert_int_equal(times.accumulate_ns, 0);
+    assert_true(drove__collect_finish(r.c, 1, &mean, &eta, &times));
+    close_rig(&r);
+}
+
+/* A device that keeps its parameters is handed the mean part by part. */
+TEST(a_resident_device_gets_parts)
+{
     static const bool is_resident[] = {false, true};
     rig r;
     open_rig(&r, 2, DROVE_ACCUM_ONCE, is_resident);
@@ -210,9 +203,8 @@ static void a_resident_device_gets_parts(void **state)
 }
 
 /* Times of copies are means over the devices. */
-static void copies_are_counted(void **state)
+TEST(copies_are_counted)
 {
-    (void)state;
     static const drove_slice_copy copies[] = {
         {.offset = 20000, .begin_ns = 1000, .end_ns = 1800, .hidden_ns = 300},
         {.offset = 20000, .begin_ns = 5000, .end_ns = 5080, .hidden_ns = 80},
@@ -237,9 +229,8 @@ static void copies_are_counted(void **state)
     close_rig(&r);
 }
 
-static void no_device_is_refused(void **state)
+TEST(no_device_is_refused)
 {
-    (void)state;
     rig r;
     open_rig(&r, 1, DROVE_ACCUM_ONCE, NULL);
     drove_collector *c = r.c;
@@ -262,9 +253,8 @@ static drove_collector_options two_devices(const rig *r, const drove_span *part,
 }
 
 /* Four chunks: device 1, which comes last, adds its half of them at once. */
-static void a_device_adds_its_share(void **state)
+TEST(a_device_adds_its_share)
 {
-    (void)state;
     enum { CHUNKS = 4 };
     static float g[CHUNKS * DROVE_SUM_CHUNK];
     static const drove_span all = {0, DROVE_COUNT(g)};
@@ -302,9 +292,8 @@ static void *finish_first(void *argument)
 }
 
 /* Who waits for another's backward, with nothing to add before it has come, accumulates nothing. */
-static void a_wait_without_additions_is_a_wait(void **state)
+TEST(a_wait_without_additions_is_a_wait)
 {
-    (void)state;
     static float g[2][64];
     static const drove_span all = {0, 64};
     rig r;
@@ -334,9 +323,8 @@ static unsigned n_threads(void)
     return n;
 }
 
-static void as_many_helpers_run_as_are_wanted(void **state)
+TEST(as_many_helpers_run_as_are_wanted)
 {
-    (void)state;
     static const drove_span all = {0, 64};
     rig r;
     drove_collector *c;
@@ -350,9 +338,8 @@ static void as_many_helpers_run_as_are_wanted(void **state)
     close_rig(&r);
 }
 
-static void a_stop_lets_go(void **state)
+TEST(a_stop_lets_go)
 {
-    (void)state;
     rig r;
     float *mean, eta;
     drove_collect_times times;
@@ -362,21 +349,4 @@ static void a_stop_lets_go(void **state)
     drove__collect_stop(r.c);
     assert_false(drove__collect_finish(r.c, 0, &mean, &eta, &times)); /* device 1 never came */
     close_rig(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_device_gets_the_mean),
-        cmocka_unit_test(differences_from_the_tree_are_measured),
-        cmocka_unit_test(sums_that_nothing_hides_are_exchange),
-        cmocka_unit_test(a_resident_device_gets_parts),
-        cmocka_unit_test(copies_are_counted),
-        cmocka_unit_test(no_device_is_refused),
-        cmocka_unit_test(a_device_adds_its_share),
-        cmocka_unit_test(a_wait_without_additions_is_a_wait),
-        cmocka_unit_test(as_many_helpers_run_as_are_wanted),
-        cmocka_unit_test(a_stop_lets_go),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

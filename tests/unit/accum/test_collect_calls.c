@@ -3,17 +3,14 @@
 #include "accum/collect.h"
 #include "accum/exchange.h"
 #include "accum/sum.h"
+#include "support/test.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 enum { TICK_NS = 1000, MOST = 4, CHUNK = DROVE_SUM_CHUNK, MOST_SPANS = 64 };
 
@@ -140,9 +137,8 @@ static drove_collect_times finish(drove_collector *c, unsigned device, float exp
 
 /* Readings of an iteration: two arrivals, a chunk's begin and end, finish, the other chunk's begin
  * and end, the end. */
-static void additions_are_timed_chunk_by_chunk(void **state)
+TEST(additions_are_timed_chunk_by_chunk)
 {
-    (void)state;
     const drove_collector_options opt = options(2, two_chunks, 1);
     drove_collector *c = create(&opt);
     drove_accum_facts facts;
@@ -174,9 +170,8 @@ static void additions_are_timed_chunk_by_chunk(void **state)
 }
 
 /* Readings: arrivals 1, 2; 0 + 1 at 3 to 4; arrivals 5, 6; 2 + 3 at 7 to 8; all at 9 to 10. */
-static void additions_before_the_last_arrival_are_hidden(void **state)
+TEST(additions_before_the_last_arrival_are_hidden)
 {
-    (void)state;
     drove_collector_options opt = options(4, one_chunk, 1);
     opt.order = DROVE_ACCUM_PAIRS;
     drove_collector *c = create(&opt);
@@ -203,9 +198,8 @@ static void *finish_first(void *argument)
 
 /* Readings: device 0 begins to wait; adds what is there, begin and end; device 1 comes; the rest,
  * begin and end; the end. */
-static void additions_while_another_computes_are_no_wait(void **state)
+TEST(additions_while_another_computes_are_no_wait)
 {
-    (void)state;
     static const drove_span parts[] = {{0, 64}, {64, 64}};
     const drove_collector_options opt = options(2, parts, 2);
     drove_collector *c = create(&opt);
@@ -227,9 +221,8 @@ static void additions_while_another_computes_are_no_wait(void **state)
     drove__collector_destroy(c);
 }
 
-static void copies_are_on_the_track_of_their_device(void **state)
+TEST(copies_are_on_the_track_of_their_device)
 {
-    (void)state;
     const drove_collector_options opt = options(2, three_parts, 3);
     drove_collector *c = create(&opt);
     for (unsigned d = 0; d < 2; d++) {
@@ -253,9 +246,8 @@ static void copies_are_on_the_track_of_their_device(void **state)
 /* ---- who adds ---- */
 
 /* Parts are ready in the order of their sums; a call adds as little as gets it one. */
-static void a_resident_adds_until_a_part_is_ready(void **state)
+TEST(a_resident_adds_until_a_part_is_ready)
 {
-    (void)state;
     static const bool is_resident[] = {true, false};
     drove_collector_options opt = options(2, three_parts, 3);
     opt.is_resident = is_resident;
@@ -287,9 +279,8 @@ static void a_resident_adds_until_a_part_is_ready(void **state)
 
 /* Two parts of four chunks: of each of them a device that brings it adds two, in every iteration,
  * whatever it has added of the other one. */
-static void shares_are_counted_for_each_part(void **state)
+TEST(shares_are_counted_for_each_part)
 {
-    (void)state;
     const drove_collector_options opt = options(2, two_parts, 2);
     drove_collector *c = create(&opt);
     for (unsigned t = 0; t < 3; t++) {
@@ -302,9 +293,8 @@ static void shares_are_counted_for_each_part(void **state)
 }
 
 /* Of six chunks: half. */
-static void a_share_is_a_part_of_the_chunks(void **state)
+TEST(a_share_is_a_part_of_the_chunks)
 {
-    (void)state;
     static const drove_span six_chunks[] = {{0, 6 * CHUNK}};
     const drove_collector_options opt = options(2, six_chunks, 1);
     drove_collector *c = create(&opt);
@@ -328,9 +318,8 @@ static void add_noted(float *to, const float *x, const float *y, size_t n, float
     adds.streams[adds.n++ % MOST_SPANS] = streams;
 }
 
-static void long_sums_go_past_the_caches(void **state)
+TEST(long_sums_go_past_the_caches)
 {
-    (void)state;
     static const drove_span little[] = {{0, 64}};
     for (unsigned k = 0; k < 2; k++) {
         drove_collector_options opt = options(2, little, 1);
@@ -347,9 +336,8 @@ static void long_sums_go_past_the_caches(void **state)
 }
 
 /* Of three devices 0 + 1 goes into memory of the thread that adds. */
-static void sums_in_between_lie_apart(void **state)
+TEST(sums_in_between_lie_apart)
 {
-    (void)state;
     static const drove_span parts[] = {{0, 64}, {64, 64}};
     const drove_collector_options opt = options(3, parts, 2);
     kernels.add_f32 = add_noted;
@@ -366,9 +354,8 @@ static void sums_in_between_lie_apart(void **state)
 /* ---- helpers ---- */
 
 /* Each adds one of two chunks, since the first of them waits for the other one. */
-static void helpers_have_tracks_behind_all_devices(void **state)
+TEST(helpers_have_tracks_behind_all_devices)
 {
-    (void)state;
     drove_collector_options opt = options(2, two_chunks, 1);
     opt.n_helpers = 2;
     line.n_await = 2;
@@ -385,9 +372,8 @@ static void helpers_have_tracks_behind_all_devices(void **state)
     for (unsigned i = 0; i < 2; i++) assert_true(calls.created[i] == calls.joined[i]);
 }
 
-static void a_helper_that_cannot_start_ends_the_others(void **state)
+TEST(a_helper_that_cannot_start_ends_the_others)
 {
-    (void)state;
     drove_collector *c = NULL;
     drove_collector_options opt = options(2, one_chunk, 1);
     opt.n_helpers = 3;
@@ -401,9 +387,8 @@ static void a_helper_that_cannot_start_ends_the_others(void **state)
 
 /* ---- with other processes ---- */
 
-static void a_stop_ends_the_exchange(void **state)
+TEST(a_stop_ends_the_exchange)
 {
-    (void)state;
     drove_transport nobody = {.n_workers = 8, .n_processes = 4};
     drove_collector_options opt = options(2, one_chunk, 1);
     opt.transport = &nobody;
@@ -415,9 +400,8 @@ static void a_stop_ends_the_exchange(void **state)
 }
 
 /* The thread that would exchange does not start: who waits for the sum is let go. */
-static void an_exchange_that_cannot_start_stops_the_collector(void **state)
+TEST(an_exchange_that_cannot_start_stops_the_collector)
 {
-    (void)state;
     drove_transport nobody = {.n_workers = 8, .n_processes = 4};
     float *mean, eta;
     drove_collect_times times;
@@ -428,24 +412,4 @@ static void an_exchange_that_cannot_start_stops_the_collector(void **state)
     arrive(c, 0, 0, false);
     assert_false(drove__collect_finish(c, 0, &mean, &eta, &times));
     drove__collector_destroy(c);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(additions_are_timed_chunk_by_chunk),
-        cmocka_unit_test(additions_before_the_last_arrival_are_hidden),
-        cmocka_unit_test(additions_while_another_computes_are_no_wait),
-        cmocka_unit_test(copies_are_on_the_track_of_their_device),
-        cmocka_unit_test(a_resident_adds_until_a_part_is_ready),
-        cmocka_unit_test(shares_are_counted_for_each_part),
-        cmocka_unit_test(a_share_is_a_part_of_the_chunks),
-        cmocka_unit_test(long_sums_go_past_the_caches),
-        cmocka_unit_test(sums_in_between_lie_apart),
-        cmocka_unit_test(helpers_have_tracks_behind_all_devices),
-        cmocka_unit_test(a_helper_that_cannot_start_ends_the_others),
-        cmocka_unit_test(a_stop_ends_the_exchange),
-        cmocka_unit_test(an_exchange_that_cannot_start_stops_the_collector),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

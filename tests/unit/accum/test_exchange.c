@@ -1,6 +1,7 @@
 /* Slices between processes, each of which has several workers: means of values and of step sizes
  * over all workers, slice by slice from the last.  The processes are ranks on mailboxes. */
 #include "accum/exchange.h"
+#include "support/test.h"
 
 #include "accum/collect.h"
 #include "base/mem.h"
@@ -8,13 +9,9 @@
 #include "cluster/messages.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 enum { N = 3000, PARTS = 5, MOST_RANKS = 4, EACH = 2, ROUNDS = 4 }; /* EACH: workers of a rank */
 
@@ -153,35 +150,8 @@ static void *collect_main(void *argument)
     return NULL;
 }
 
-/* Two processes with a collector each: gradients and step sizes are means of all their devices. */
-static void collectors_take_the_mean_of_all_devices(void **state)
+TEST(slices_become_means_of_all_workers)
 {
-    (void)state;
-    static collecting of[2];
-    pthread_t thread[2];
-    drovek_table kernels;
-    drove_wire *wire[2];
-    const drove_mailbox_options box = {.n_ranks = 2, .seed = 1, .n_eager = 4096};
-    const drove_messages_options opt = {
-        .timeout_s = 60, .has_progress_thread = true, .piece_bytes = 4096, .ends_wire = true};
-    assert_int_equal(drovek_select(&kernels, 0, "ref"), DROVE_OK);
-    assert_int_equal(drove__mailbox_create(&box, wire), DROVE_OK);
-    for (unsigned r = 0; r < 2; r++) {
-        of[r] = (collecting){.kernels = &kernels, .rank = r};
-        assert_int_equal(drove__transport_messages(wire[r], &kernels, &opt, &of[r].t), DROVE_OK);
-    }
-    for (unsigned r = 0; r < 2; r++)
-        assert_int_equal(pthread_create(&thread[r], NULL, collect_main, &of[r]), 0);
-    for (unsigned r = 0; r < 2; r++) pthread_join(thread[r], NULL);
-    for (unsigned r = 0; r < 2; r++) {
-        assert_int_equal(of[r].n_wrong, 0);
-        of[r].t->ops->destroy(of[r].t);
-    }
-}
-
-static void slices_become_means_of_all_workers(void **state)
-{
-    (void)state;
     drovek_table kernels;
     assert_int_equal(drovek_select(&kernels, 0, "ref"), DROVE_OK);
     for (unsigned n_ranks = 1; n_ranks <= MOST_RANKS; n_ranks *= 2) {
@@ -202,11 +172,27 @@ static void slices_become_means_of_all_workers(void **state)
     }
 }
 
-int main(void)
+/* Two processes with a collector each: gradients and step sizes are means of all their devices. */
+TEST(collectors_take_the_mean_of_all_devices)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(slices_become_means_of_all_workers),
-        cmocka_unit_test(collectors_take_the_mean_of_all_devices),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    static collecting of[2];
+    pthread_t thread[2];
+    drovek_table kernels;
+    drove_wire *wire[2];
+    const drove_mailbox_options box = {.n_ranks = 2, .seed = 1, .n_eager = 4096};
+    const drove_messages_options opt = {
+        .timeout_s = 60, .has_progress_thread = true, .piece_bytes = 4096, .ends_wire = true};
+    assert_int_equal(drovek_select(&kernels, 0, "ref"), DROVE_OK);
+    assert_int_equal(drove__mailbox_create(&box, wire), DROVE_OK);
+    for (unsigned r = 0; r < 2; r++) {
+        of[r] = (collecting){.kernels = &kernels, .rank = r};
+        assert_int_equal(drove__transport_messages(wire[r], &kernels, &opt, &of[r].t), DROVE_OK);
+    }
+    for (unsigned r = 0; r < 2; r++)
+        assert_int_equal(pthread_create(&thread[r], NULL, collect_main, &of[r]), 0);
+    for (unsigned r = 0; r < 2; r++) pthread_join(thread[r], NULL);
+    for (unsigned r = 0; r < 2; r++) {
+        assert_int_equal(of[r].n_wrong, 0);
+        of[r].t->ops->destroy(of[r].t);
+    }
 }

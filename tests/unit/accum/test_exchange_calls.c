@@ -1,17 +1,13 @@
 /* What the exchange of slices asks of a transport, and when: the test's own, which notes each call
  * and lets a finish pass when it may; and how a failure reaches other threads. */
 #include "accum/exchange.h"
+#include "support/test.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 enum {
     PARTS = 5,
@@ -173,9 +169,8 @@ static void expect_finish(unsigned i, unsigned channel)
 
 /* From the last slice to the first, whichever is offered first; three are under way at most.  Step
  * sizes go with the first slice, 0 for those of others, and come back with the last one. */
-static void three_slices_are_under_way(void **state)
+TEST(three_slices_are_under_way)
 {
-    (void)state;
     static float value[N];
     static const float eta[2][N_HERE] = {{1.0f, 3.0f}, {6.0f, 2.0f}};
     rig r;
@@ -220,9 +215,8 @@ static void three_slices_are_under_way(void **state)
 
 /* ---- ends ---- */
 
-static void a_slice_that_is_missing_does_not_hold_the_others(void **state)
+TEST(a_slice_that_is_missing_does_not_hold_the_others)
 {
-    (void)state;
     static float value[N];
     static const float eta[N_HERE] = {1.0f, 1.0f};
     rig r;
@@ -236,9 +230,8 @@ static void a_slice_that_is_missing_does_not_hold_the_others(void **state)
     assert_int_equal(n_calls, 3);
 }
 
-static void destroy_waits_for_the_thread(void **state)
+TEST(destroy_waits_for_the_thread)
 {
-    (void)state;
     static float value[N];
     static const float eta[N_HERE] = {1.0f, 1.0f};
     rig r;
@@ -251,9 +244,8 @@ static void destroy_waits_for_the_thread(void **state)
     assert_int_equal(r.n_done, 1); /* what was under way */
 }
 
-static void a_failure_is_told_to_all(void **state)
+TEST(a_failure_is_told_to_all)
 {
-    (void)state;
     static float value[N];
     static const float eta[N_HERE] = {1.0f, 1.0f};
     rig r;
@@ -274,9 +266,8 @@ static void a_failure_is_told_to_all(void **state)
     drove__slices_destroy(r.x);
 }
 
-static void a_thread_that_cannot_start_is_told(void **state)
+TEST(a_thread_that_cannot_start_is_told)
 {
-    (void)state;
     static float value[N];
     static const float eta[N_HERE] = {1.0f, 1.0f};
     rig r;
@@ -285,16 +276,4 @@ static void a_thread_that_cannot_start_is_told(void **state)
     assert_int_equal(drove__slices_offer(r.x, PARTS - 1, value, eta), DROVE_E_SYSTEM);
     assert_non_null(strstr(drove_error_text(), "cannot start a thread that exchanges slices"));
     drove__slices_destroy(r.x);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(three_slices_are_under_way),
-        cmocka_unit_test(a_slice_that_is_missing_does_not_hold_the_others),
-        cmocka_unit_test(destroy_waits_for_the_thread),
-        cmocka_unit_test(a_failure_is_told_to_all),
-        cmocka_unit_test(a_thread_that_cannot_start_is_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
  * are of the mean.  Then what they check, say, refuse and restore. */
 #include "accum/accum.h"
 #include "accum/replica.h"
+#include "support/test.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -10,14 +11,9 @@
 
 #include <math.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { N = 9001, MOST = 5, STEPS = 4, N_PARTS = 3 }; /* N: three blocks of an update's, and more */
 static const double LR = 0.25, DECAY = 0.125, CLIP = 20.0, MU = 0.5;
@@ -210,9 +206,8 @@ static void compare(const rig *r, const reference *x, const char *what)
     assert_ptr_equal(r->s->ops->peek(r->s).theta, r->s->ops->replica(r->s, 0));
 }
 
-static void all_follow_the_mean(void **state)
+TEST(all_follow_the_mean)
 {
-    (void)state;
     static reference x;
     for (size_t k = 0; k < DROVE_COUNT(methods); k++) {
         const method *m = &methods[k];
@@ -232,9 +227,8 @@ static void all_follow_the_mean(void **state)
 }
 
 /* Number 8 follows number 7, for all who count: the rule adam divides by it. */
-static void a_restored_run_goes_on(void **state)
+TEST(a_restored_run_goes_on)
 {
-    (void)state;
     for (size_t k = 0; k < DROVE_COUNT(methods); k++) {
         rig r, other;
         float *vector;
@@ -263,9 +257,8 @@ static void a_restored_run_goes_on(void **state)
 }
 
 /* Threads of one process read a gradient where it is, and copy none. */
-static void a_gradient_stays_where_it_is(void **state)
+TEST(a_gradient_stays_where_it_is)
 {
-    (void)state;
     static float own[N];
     static const method two = {&drove__accum_accumulate, "accumulate", 2, false};
     rig r;
@@ -281,9 +274,8 @@ static void a_gradient_stays_where_it_is(void **state)
 }
 
 /* A step that ends before it is published, as where a device fails, leaves nothing to the next. */
-static void a_step_that_was_given_up_is_forgotten(void **state)
+TEST(a_step_that_was_given_up_is_forgotten)
 {
-    (void)state;
     static const method one = {&drove__accum_tree, "tree", 1, false};
     rig r;
     open_rig(&r, &one, "sgd", false);
@@ -314,9 +306,8 @@ static void a_step_that_was_given_up_is_forgotten(void **state)
 
 /* ---- checks ---- */
 
-static void a_replica_that_differs_is_found(void **state)
+TEST(a_replica_that_differs_is_found)
 {
-    (void)state;
     static const method two[] = {{&drove__accum_accumulate, "accumulate", 3, false},
                                  {&drove__accum_tree, "tree", 3, false}};
     for (size_t k = 0; k < DROVE_COUNT(two); k++) {
@@ -353,9 +344,8 @@ static drove_status gather(drove_transport *t, const void *mine, size_t size, vo
     return differs_at == 1000 ? drove__fail(DROVE_E_SYSTEM, "nobody answers") : DROVE_OK;
 }
 
-static void a_rank_that_differs_is_found(void **state)
+TEST(a_rank_that_differs_is_found)
 {
-    (void)state;
     static const drove_transport_ops ops = {.name = "gathering", .gather = gather};
     static const method m = {&drove__accum_accumulate, "accumulate", 2, false};
     rig r;
@@ -386,9 +376,8 @@ static void a_rank_that_differs_is_found(void **state)
     close_rig(&r);
 }
 
-static void what_they_cannot_is_refused(void **state)
+TEST(what_they_cannot_is_refused)
 {
-    (void)state;
     static const struct {
         method m;
         const char *text;
@@ -419,9 +408,8 @@ static void what_they_cannot_is_refused(void **state)
     }
 }
 
-static void nobody_begins_after_a_stop(void **state)
+TEST(nobody_begins_after_a_stop)
 {
-    (void)state;
     for (size_t k = 0; k < DROVE_COUNT(methods); k++) {
         rig r;
         drove_view view;
@@ -451,9 +439,8 @@ static void *wait_alone(void *argument)
     return s->ops->publish(s, m->index, &step, &info) == DROVE_E_SYSTEM ? argument : NULL;
 }
 
-static void a_stop_wakes_who_waits(void **state)
+TEST(a_stop_wakes_who_waits)
 {
-    (void)state;
     for (size_t k = 0; k < DROVE_COUNT(methods); k++) {
         rig r;
         pthread_t thread;
@@ -470,20 +457,4 @@ static void a_stop_wakes_who_waits(void **state)
         assert_non_null(result);
         close_rig(&r);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_follow_the_mean),
-        cmocka_unit_test(a_restored_run_goes_on),
-        cmocka_unit_test(a_gradient_stays_where_it_is),
-        cmocka_unit_test(a_step_that_was_given_up_is_forgotten),
-        cmocka_unit_test(a_replica_that_differs_is_found),
-        cmocka_unit_test(a_rank_that_differs_is_found),
-        cmocka_unit_test(what_they_cannot_is_refused),
-        cmocka_unit_test(nobody_begins_after_a_stop),
-        cmocka_unit_test(a_stop_wakes_who_waits),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,13 @@
 /* Strategies of replicas over ranks with one worker each, on mailboxes: parameters, step sizes and
  * what residents get are means of integers, by hand. */
 #include "accum/accum.h"
+#include "support/test.h"
 
 #include "cluster/mailbox.h"
 #include "cluster/messages.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { N = 64, N_PARTS = 2, RANKS = 4, STEPS = 3, RESIDENT = 1 };
 static const drove_span parts[N_PARTS] = {{0, 24}, {24, 40}};
@@ -142,9 +138,8 @@ static void *rank_main(void *argument)
     return NULL;
 }
 
-static void ranks_follow_the_mean_of_all(void **state)
+TEST(ranks_follow_the_mean_of_all)
 {
-    (void)state;
     for (size_t k = 0; k < DROVE_COUNT(methods); k++) {
         pthread_t thread[RANKS];
         member of[RANKS];
@@ -165,12 +160,4 @@ static void ranks_follow_the_mean_of_all(void **state)
                 fail_msg("%s, case %zu, rank %u: %u are wrong", methods[k].variant, k, r,
                          of[r].n_wrong);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranks_follow_the_mean_of_all),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,14 +4,11 @@
  */
 #include "accum/schedule.h"
 #include "cluster/tree.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { MOST_EVENTS = 64, MOST_ENABLED = 64, TEXT = 64, MOST_D = 5, MOST_P = 3, MOST_NODES = 10 };
 
@@ -192,66 +189,20 @@ static void explore(search *s, size_t n)
     }
 }
 
-static void every_order_of_events(void **state)
+TEST(trees_by_hand)
 {
-    (void)state;
-    static const struct {
-        unsigned d, p, k;
-        drove_accum_order order;
-    } of[] = {
-        {1, 2, 2, DROVE_ACCUM_ONCE},       {2, 1, 2, DROVE_ACCUM_ONCE},
-        {2, 2, 1, DROVE_ACCUM_ONCE},       {3, 1, 2, DROVE_ACCUM_ONCE},
-        {4, 1, 1, DROVE_ACCUM_PAIRS},      {3, 1, 2, DROVE_ACCUM_PAIRS},
-        {2, 2, 1, DROVE_ACCUM_PAIRS},      {3, 1, 1, DROVE_ACCUM_FIRST_COME},
-        {2, 1, 2, DROVE_ACCUM_FIRST_COME}, {4, 1, 1, DROVE_ACCUM_FIRST_COME},
-    };
-    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
-        search s = {.n_devices = of[i].d,
-                    .n_parts = of[i].p,
-                    .n_iterations = of[i].k,
-                    .order = of[i].order};
-        explore(&s, 0);
-        printf("%u devices, %u parts, %u iterations, order %d: %llu orders of events\n", of[i].d,
-               of[i].p, of[i].k, (int)of[i].order, (unsigned long long)s.n_orders);
-        assert_true(s.n_orders > 0);
-        assert_int_equal(s.n_stuck, 0);
+    drove_schedule *s;
+    unsigned n;
+    assert_int_equal(drove__schedule_create(5, 1, DROVE_ACCUM_PAIRS, &s), DROVE_OK);
+    const drove_accum_node *t = drove__schedule_tree(s, &n);
+    assert_int_equal(n, 9); /* ((0+1)+(2+3))+4 */
+    static const unsigned pair[][2] = {{0, 1}, {2, 3}, {5, 6}, {7, 4}};
+    for (unsigned i = 0; i < 4; i++) {
+        assert_int_equal(t[5 + i].left, pair[i][0]);
+        assert_int_equal(t[5 + i].right, pair[i][1]);
     }
+    drove__schedule_destroy(s);
 }
-
-static void a_lost_addition_is_seen(void **state)
-{
-    (void)state;
-    for (drove_accum_order order = DROVE_ACCUM_ONCE; order <= DROVE_ACCUM_FIRST_COME; order++) {
-        search s = {.n_devices = 3, .n_parts = 1, .n_iterations = 1, .order = order, .loses = true};
-        explore(&s, 0);
-        assert_int_equal(s.n_stuck, s.n_orders);
-    }
-}
-
-/* A long walk through a larger one. */
-static void random_orders(void **state)
-{
-    (void)state;
-    static world w;
-    unsigned seed = 1;
-    for (unsigned k = 0; k < 300; k++) {
-        w = (world){.n_devices = 1 + k % MOST_D,
-                    .n_parts = 1 + k % MOST_P,
-                    .n_iterations = 6,
-                    .order = (drove_accum_order)(k % 3)};
-        assert_int_equal(drove__schedule_create(w.n_devices, w.n_parts, w.order, &w.schedule),
-                         DROVE_OK);
-        drove_accum_event next[MOST_ENABLED];
-        for (size_t n; (n = enabled(&w, next)) > 0;) {
-            seed = seed * 1664525u + 1013904223u;
-            take(&w, &next[(seed >> 8) % n]);
-        }
-        assert_true(is_complete(&w));
-        drove__schedule_destroy(w.schedule);
-    }
-}
-
-/* ---- what cannot be ---- */
 
 static drove_status tell(drove_schedule *s, int verb, uint64_t iteration, unsigned part,
                          unsigned device, unsigned node)
@@ -264,9 +215,8 @@ static drove_status tell(drove_schedule *s, int verb, uint64_t iteration, unsign
     return drove__schedule_handle(s, &event, action, &n);
 }
 
-static void mistakes_are_refused(void **state)
+TEST(mistakes_are_refused)
 {
-    (void)state;
     drove_schedule *s;
     assert_int_equal(drove__schedule_create(0, 1, DROVE_ACCUM_ONCE, &s), DROVE_E_ARG);
     assert_int_equal(drove__schedule_create(2, 0, DROVE_ACCUM_ONCE, &s), DROVE_E_ARG);
@@ -294,10 +244,67 @@ static void mistakes_are_refused(void **state)
     drove__schedule_destroy(NULL);
 }
 
-/* Additions that the schedule does not name are refused, in each order; the named one counts. */
-static void additions_must_be_ordered(void **state)
+TEST(every_order_of_events)
 {
-    (void)state;
+    static const struct {
+        unsigned d, p, k;
+        drove_accum_order order;
+    } of[] = {
+        {1, 2, 2, DROVE_ACCUM_ONCE},       {2, 1, 2, DROVE_ACCUM_ONCE},
+        {2, 2, 1, DROVE_ACCUM_ONCE},       {3, 1, 2, DROVE_ACCUM_ONCE},
+        {4, 1, 1, DROVE_ACCUM_PAIRS},      {3, 1, 2, DROVE_ACCUM_PAIRS},
+        {2, 2, 1, DROVE_ACCUM_PAIRS},      {3, 1, 1, DROVE_ACCUM_FIRST_COME},
+        {2, 1, 2, DROVE_ACCUM_FIRST_COME}, {4, 1, 1, DROVE_ACCUM_FIRST_COME},
+    };
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        search s = {.n_devices = of[i].d,
+                    .n_parts = of[i].p,
+                    .n_iterations = of[i].k,
+                    .order = of[i].order};
+        explore(&s, 0);
+        printf("%u devices, %u parts, %u iterations, order %d: %llu orders of events\n", of[i].d,
+               of[i].p, of[i].k, (int)of[i].order, (unsigned long long)s.n_orders);
+        assert_true(s.n_orders > 0);
+        assert_int_equal(s.n_stuck, 0);
+    }
+}
+
+TEST(a_lost_addition_is_seen)
+{
+    for (drove_accum_order order = DROVE_ACCUM_ONCE; order <= DROVE_ACCUM_FIRST_COME; order++) {
+        search s = {.n_devices = 3, .n_parts = 1, .n_iterations = 1, .order = order, .loses = true};
+        explore(&s, 0);
+        assert_int_equal(s.n_stuck, s.n_orders);
+    }
+}
+
+/* A long walk through a larger one. */
+TEST(random_orders)
+{
+    static world w;
+    unsigned seed = 1;
+    for (unsigned k = 0; k < 300; k++) {
+        w = (world){.n_devices = 1 + k % MOST_D,
+                    .n_parts = 1 + k % MOST_P,
+                    .n_iterations = 6,
+                    .order = (drove_accum_order)(k % 3)};
+        assert_int_equal(drove__schedule_create(w.n_devices, w.n_parts, w.order, &w.schedule),
+                         DROVE_OK);
+        drove_accum_event next[MOST_ENABLED];
+        for (size_t n; (n = enabled(&w, next)) > 0;) {
+            seed = seed * 1664525u + 1013904223u;
+            take(&w, &next[(seed >> 8) % n]);
+        }
+        assert_true(is_complete(&w));
+        drove__schedule_destroy(w.schedule);
+    }
+}
+
+/* ---- what cannot be ---- */
+
+/* Additions that the schedule does not name are refused, in each order; the named one counts. */
+TEST(additions_must_be_ordered)
+{
     static const drove_accum_order all[] = {DROVE_ACCUM_ONCE, DROVE_ACCUM_PAIRS,
                                             DROVE_ACCUM_FIRST_COME};
     for (unsigned i = 0; i < 3; i++) {
@@ -316,30 +323,4 @@ static void additions_must_be_ordered(void **state)
         assert_int_equal(tell(s, DROVE_ACCUM_ADDED, 0, 0, 0, sum), DROVE_E_ARG);
         drove__schedule_destroy(s);
     }
-}
-
-static void trees_by_hand(void **state)
-{
-    (void)state;
-    drove_schedule *s;
-    unsigned n;
-    assert_int_equal(drove__schedule_create(5, 1, DROVE_ACCUM_PAIRS, &s), DROVE_OK);
-    const drove_accum_node *t = drove__schedule_tree(s, &n);
-    assert_int_equal(n, 9); /* ((0+1)+(2+3))+4 */
-    static const unsigned pair[][2] = {{0, 1}, {2, 3}, {5, 6}, {7, 4}};
-    for (unsigned i = 0; i < 4; i++) {
-        assert_int_equal(t[5 + i].left, pair[i][0]);
-        assert_int_equal(t[5 + i].right, pair[i][1]);
-    }
-    drove__schedule_destroy(s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(trees_by_hand),         cmocka_unit_test(mistakes_are_refused),
-        cmocka_unit_test(every_order_of_events), cmocka_unit_test(a_lost_addition_is_seen),
-        cmocka_unit_test(random_orders),         cmocka_unit_test(additions_must_be_ordered),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,15 +2,11 @@
  * reaches the other process, that a transport which fails is no device that says no, and that a
  * step says why its exchange has failed. */
 #include "accum/accum.h"
+#include "support/test.h"
 
 #include "cluster/transport.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { N = 64, WORKERS = 4, HERE = 2 };
 
@@ -94,9 +90,8 @@ static const struct {
                {&drove__accum_accumulate, "accumulate:at-end", false},
                {&drove__accum_tree, "tree", true}};
 
-static void a_stop_reaches_the_other_process(void **state)
+TEST(a_stop_reaches_the_other_process)
 {
-    (void)state;
     for (size_t i = 0; i < DROVE_COUNT(methods); i++) {
         rig r;
         assert_int_equal(open_rig(&r, methods[i].row, methods[i].variant), DROVE_OK);
@@ -109,9 +104,8 @@ static void a_stop_reaches_the_other_process(void **state)
     }
 }
 
-static void a_transport_that_fails_is_told(void **state)
+TEST(a_transport_that_fails_is_told)
 {
-    (void)state;
     for (size_t i = 0; i < DROVE_COUNT(methods); i++) {
         rig r;
         fails = true;
@@ -131,9 +125,8 @@ static void a_transport_that_fails_is_told(void **state)
 }
 
 /* The other thread's error becomes that of each worker's step. */
-static void a_step_says_why_its_exchange_has_failed(void **state)
+TEST(a_step_says_why_its_exchange_has_failed)
 {
-    (void)state;
     rig r;
     static float g[N];
     const drove_step step = {.value = g, .eta = 1.0f};
@@ -150,14 +143,4 @@ static void a_step_says_why_its_exchange_has_failed(void **state)
         assert_string_equal(drove_error_text(), "the line is cut");
     }
     close_rig(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_stop_reaches_the_other_process),
-        cmocka_unit_test(a_transport_that_fails_is_told),
-        cmocka_unit_test(a_step_says_why_its_exchange_has_failed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,9 @@
 /* What strategies of replicas are told, and tell: the order of devices of `tree`, each once and the
  * root first; and the facts of both strategies. */
 #include "accum/accum.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { N = 8, MOST = 4 };
 
@@ -54,9 +50,8 @@ static drove_status create(unsigned n_workers, const char *variant)
 }
 
 /* All n^n orders of up to four devices. */
-static void each_device_is_a_leaf_once(void **state)
+TEST(each_device_is_a_leaf_once)
 {
-    (void)state;
     unsigned n_orders = 1;
     for (unsigned n = 1; n <= MOST; n++) {
         n_orders = 1;
@@ -80,9 +75,8 @@ static void each_device_is_a_leaf_once(void **state)
     assert_int_equal(n_orders, 256);
 }
 
-static void as_many_leaves_as_devices(void **state)
+TEST(as_many_leaves_as_devices)
 {
-    (void)state;
     assert_int_equal(create(3, "tree"), DROVE_OK);
     assert_int_equal(create(3, "tree:0,1"), DROVE_E_ARG);
     assert_string_equal(drove_error_text(), "tree: expected the 3 devices in the order of the "
@@ -93,9 +87,8 @@ static void as_many_leaves_as_devices(void **state)
 }
 
 /* Before the first step; of a strategy that is neither there are none. */
-static void both_give_their_facts(void **state)
+TEST(both_give_their_facts)
 {
-    (void)state;
     static const drove_sync_ops other = {.name = "other"};
     for (unsigned n = 1; n <= MOST; n++) {
         rig r;
@@ -118,14 +111,4 @@ static void both_give_their_facts(void **state)
     assert_false(drove__accum_facts(&(drove_sync){.ops = &other}, &facts));
     assert_int_equal(facts.n_devices, 0);
     assert_int_equal(facts.n_parts, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_device_is_a_leaf_once),
-        cmocka_unit_test(as_many_leaves_as_devices),
-        cmocka_unit_test(both_give_their_facts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,14 @@
 /* tree step by step: which device adds whose gradient, what residents and the others get of the
  * mean, and who waits for whom behind a restore. */
 #include "accum/accum.h"
+#include "support/test.h"
 
 #include "base/mem.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 enum { N = 64, N_PARTS = 3, MOST = 5 };
 static const drove_span parts[N_PARTS] = {{0, 16}, {16, 40}, {56, 8}};
@@ -184,9 +180,8 @@ static void step_all(rig *r, const wanted *x)
 /* ---- the order of the leaves ---- */
 
 /* Devices of a node are neighbours, the first one's node first; a list says it itself. */
-static void neighbours_of_a_node_add_first(void **state)
+TEST(neighbours_of_a_node_add_first)
 {
-    (void)state;
     static const drove_place four[] = {{.node = 0}, {.node = 1}, {.node = 0}, {.node = 1}},
                              five[] = {
                                  {.node = 1}, {.node = 0}, {.node = 0}, {.node = 1}, {.node = 1}};
@@ -214,9 +209,8 @@ static void neighbours_of_a_node_add_first(void **state)
     }
 }
 
-static void what_processes_cannot_is_refused(void **state)
+TEST(what_processes_cannot_is_refused)
 {
-    (void)state;
     static const bool is_resident[] = {false, true};
     static const struct {
         wanted x;
@@ -235,9 +229,8 @@ static void what_processes_cannot_is_refused(void **state)
 }
 
 /* A device has a buffer for each one that gives it a gradient: the root most, ceil(log2 n). */
-static void the_root_receives_most(void **state)
+TEST(the_root_receives_most)
 {
-    (void)state;
     static const unsigned most[] = {0, 0, 1, 2, 2, 3};
     for (unsigned n = 1; n <= MOST; n++) {
         rig r;
@@ -253,9 +246,8 @@ static void the_root_receives_most(void **state)
 /* ---- residents ---- */
 
 /* Any resident makes all update by the mean, each its own; a resident's replica stays. */
-static void residents_get_the_mean_and_others_use_it(void **state)
+TEST(residents_get_the_mean_and_others_use_it)
 {
-    (void)state;
     static const bool last[] = {false, false, true}, root[] = {true, false, false}, one[] = {true};
     static const wanted cases[] = {{"tree", 3, last, NULL, false, false},
                                    {"tree", 3, root, NULL, false, false},
@@ -281,9 +273,8 @@ static void residents_get_the_mean_and_others_use_it(void **state)
 /* ---- a restore ---- */
 
 /* To an earlier step: counts of later ones let nobody go on. */
-static void behind_a_restore_workers_wait_for_each_other(void **state)
+TEST(behind_a_restore_workers_wait_for_each_other)
 {
-    (void)state;
     static const wanted x = {"tree", 2, NULL, NULL, true, false};
     for (unsigned first = 0; first < 2; first++) {
         rig r;
@@ -305,16 +296,4 @@ static void behind_a_restore_workers_wait_for_each_other(void **state)
             assert_true(r.s->ops->replica(r.s, 1)[i] == -2.0f * (float)(i + 1));
         close_rig(&r);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(neighbours_of_a_node_add_first),
-        cmocka_unit_test(what_processes_cannot_is_refused),
-        cmocka_unit_test(the_root_receives_most),
-        cmocka_unit_test(residents_get_the_mean_and_others_use_it),
-        cmocka_unit_test(behind_a_restore_workers_wait_for_each_other),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

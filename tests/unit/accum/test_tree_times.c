@@ -2,14 +2,10 @@
  * reading: so a part between two readings takes one, and none takes nothing.
  */
 #include "accum/accum.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 enum { N = 64, STEPS = 5, TICK_NS = 1000 };
 
@@ -27,7 +23,7 @@ int clock_gettime(clockid_t id, struct timespec *now)
 
 /* One worker: it waits for nobody.  Of exchange, update and broadcast each lies between two
  * neighbouring readings, in each of the places that iterations take in turn. */
-static void each_part_has_its_time(void **state)
+TEST(each_part_has_its_time)
 {
     drovek_table kernels;
     drove_optim *optim = NULL;
@@ -36,7 +32,6 @@ static void each_part_has_its_time(void **state)
     float theta[N] = {0}, gradient[N] = {0};
     const bool is_resident[1] = {false};
     const drove_span part[1] = {{0, N}};
-    (void)state;
     assert_int_equal(drovek_select(&kernels, 0, "ref"), DROVE_OK);
     const drove_optim_options rule = {.rule = "sgd",
                                       .schedule = "constant",
@@ -69,12 +64,4 @@ static void each_part_has_its_time(void **state)
     drove__sync_destroy(s);
     drove__spec_fini(&spec);
     drove__optim_destroy(optim);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_part_has_its_time),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

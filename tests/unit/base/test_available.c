@@ -3,18 +3,13 @@
 #define _GNU_SOURCE /* sched_setaffinity */
 #endif
 #include "base/available.h"
+#include "support/test.h"
 
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-static void some_and_not_more_than_the_machine_has(void **state)
+TEST(some_and_not_more_than_the_machine_has)
 {
-    (void)state;
     uint64_t machine = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     uint64_t available = drove__memory_available();
     assert_true(available > (1u << 20));
@@ -23,9 +18,8 @@ static void some_and_not_more_than_the_machine_has(void **state)
     assert_true(drove__memory_most() <= machine);
 }
 
-static void processors_follow_the_affinity(void **state)
+TEST(processors_follow_the_affinity)
 {
-    (void)state;
     cpu_set_t all, one;
     CPU_ZERO(&one);
     assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
@@ -36,13 +30,4 @@ static void processors_follow_the_affinity(void **state)
     assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
     assert_int_equal(drove__processors_available(), 1);
     assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(some_and_not_more_than_the_machine_has),
-        cmocka_unit_test(processors_follow_the_affinity),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,9 +6,8 @@
 
 #include <string.h>
 
-static void test_published(void **state)
+TEST(test_published)
 {
-    (void)state;
     char text[DROVE_CHECKSUM_TEXT_SIZE];
     assert_true(drove__checksum("", 0) == 0x2d06800538d394c2u); /* xxHash's own test */
     drove__checksum_print(drove__checksum("", 0), text);
@@ -17,9 +16,8 @@ static void test_published(void **state)
     assert_string_equal(text, "0000000000000001");
 }
 
-static void test_pieces(void **state)
+TEST(test_pieces)
 {
-    (void)state;
     enum { N = 100000 };
     static unsigned char bytes[N];
     drove_rng rng;
@@ -39,13 +37,4 @@ static void test_pieces(void **state)
     }
     drove__checksum_end(sum);
     drove__checksum_end(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_published),
-        cmocka_unit_test(test_pieces),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,9 +29,8 @@ static const char *cpuinfo(const char *key, char *line, size_t size_bytes)
 
 #if defined(__aarch64__)
 /* /proc/cpuinfo is that of another processor where this runs under an emulator. */
-static void test_features(void **state)
+TEST(test_features)
 {
-    (void)state;
     uint32_t may_have = DROVE_CPU_NEON | DROVE_CPU_DOTPROD;
     assert_int_equal(drove__cpu_features() & ~may_have, 0);
     assert_true((drove__cpu_features() & DROVE_CPU_NEON) != 0);
@@ -48,9 +47,8 @@ static int has_all(const char *flags, const char *const *words)
     return 1;
 }
 
-static void test_features(void **state)
+TEST(test_features)
 {
-    (void)state;
     static const char *const avx2[] = {" avx2 ", " fma ", " f16c ", NULL};
     static const char *const avx_vnni[] = {" avx_vnni ", NULL}; /* Linux 5.12 and later */
     static const char *const avx512[] = {" avx512f ", " avx512bw ", " avx512dq ", " avx512vl ",
@@ -78,9 +76,8 @@ static void test_features(void **state)
 }
 #endif
 
-static void test_model(void **state)
+TEST(test_model)
 {
-    (void)state;
     char line[16384];
     const char *value = cpuinfo("model name", line, sizeof line);
     assert_true(strlen(drove__cpu_model()) > 0);
@@ -88,9 +85,8 @@ static void test_model(void **state)
     assert_non_null(strstr(value, drove__cpu_model()));
 }
 
-static void test_vendor(void **state)
+TEST(test_vendor)
 {
-    (void)state;
     char line[16384];
     const char *value = cpuinfo("vendor_id", line, sizeof line);
     assert_true(strlen(drove__cpu_vendor()) > 0);
@@ -98,9 +94,8 @@ static void test_vendor(void **state)
     assert_string_equal(value, drove__cpu_vendor());
 }
 
-static void test_clock(void **state)
+TEST(test_clock)
 {
-    (void)state;
     uint64_t before = drove__now_ns(), after = drove__now_ns();
     for (int i = 0; i < 1000; i++) {
         assert_true(after >= before);
@@ -112,15 +107,4 @@ static void test_clock(void **state)
     nanosleep(&pause, NULL);
     after = drove__now_ns();
     assert_true(after - before >= 2000000 && after - before < 5000000000u);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_features),
-        cmocka_unit_test(test_model),
-        cmocka_unit_test(test_vendor),
-        cmocka_unit_test(test_clock),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

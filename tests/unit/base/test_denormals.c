@@ -31,9 +31,8 @@ static bool keeps_operands(void)
     return product != 0.0f;
 }
 
-static void test_switch(void **state)
+TEST(test_switch)
 {
-    (void)state;
     assert_true(keeps_results());
     assert_true(keeps_operands());
     uint64_t before = drove__denormals_flush();
@@ -46,9 +45,8 @@ static void test_switch(void **state)
 }
 
 /* The inner pair must not switch off what the outer one has switched on. */
-static void test_nested(void **state)
+TEST(test_nested)
 {
-    (void)state;
     uint64_t outer = drove__denormals_flush();
     uint64_t inner = drove__denormals_flush();
     drove__denormals_restore(inner);
@@ -65,23 +63,12 @@ static void *flush_main(void *argument)
     return NULL;
 }
 
-static void test_other_thread(void **state)
+TEST(test_other_thread)
 {
-    (void)state;
     pthread_t thread;
     bool kept;
     assert_int_equal(pthread_create(&thread, NULL, flush_main, &kept), 0);
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_int_equal(kept, !has_switches());
     assert_true(keeps_results());
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_switch),
-        cmocka_unit_test(test_nested),
-        cmocka_unit_test(test_other_thread),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

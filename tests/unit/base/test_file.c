@@ -45,10 +45,102 @@ static void write_both(const void *bytes, size_t size_bytes)
     write_gzip(GZIP, bytes, size_bytes, 1);
 }
 
-/* Two frames, one of a raw block and one of a repeated byte, written by hand. */
-static void test_zstd(void **state)
+/* The whole content, read in random pieces by both reading functions. */
+static void check_content(const char *path, const char *expected, size_t size_bytes, uint64_t seed)
 {
-    (void)state;
+    drove_reader *r;
+    drove_rng rng;
+    drove__rng_seed(&rng, seed, DROVE_RNG_TEST, 1);
+    assert_ok(drove__reader_open(path, &r));
+    assert_true(drove__reader_most_bytes(r) >= size_bytes);
+    char *piece = malloc(size_bytes + 1);
+    assert_non_null(piece);
+    size_t done = 0;
+    while (done < size_bytes) {
+        size_t n = (size_t)drove__rng_below(&rng, drove__rng_below(&rng, 3) == 0 ? 700000 : 300),
+               n_read = 0;
+        if (drove__rng_below(&rng, 2) == 0 && n > 0) {
+            assert_ok(drove__reader_read_some(r, piece, n < size_bytes ? n : size_bytes, &n_read));
+            assert_true(n_read > 0 && n_read <= n);
+        } else {
+            n_read = n < size_bytes - done ? n : size_bytes - done;
+            assert_ok(drove__reader_read(r, piece, n_read));
+        }
+        assert_memory_equal(piece, expected + done, n_read);
+        done += n_read;
+        assert_int_equal(drove__reader_offset(r), done);
+    }
+    size_t n_read = 1;
+    assert_ok(drove__reader_read_some(r, piece, 1, &n_read));
+    assert_int_equal(n_read, 0);
+    assert_ok(drove__reader_read(r, piece, 0));
+    assert_fails(drove__reader_read(r, piece, 7), DROVE_E_DATA, "expected 7 more");
+    assert_error_has(path);
+    free(piece);
+    drove__reader_close(r);
+}
+
+TEST(test_pieces)
+{
+    enum { SIZE = 3000001 };
+    char *text = make_text(SIZE);
+    static const size_t sizes[] = {0, 1, 2, 3, 100, 262143, 262144, 262145, 524288, SIZE};
+    for (size_t i = 0; i < DROVE_COUNT(sizes); i++) {
+        write_both(text, sizes[i]);
+        for (uint64_t seed = 0; seed < 3; seed++) {
+            check_content(PLAIN, text, sizes[i], seed);
+            check_content(GZIP, text, sizes[i], seed);
+        }
+    }
+    free(text);
+}
+
+/* "-" is standard input; its descriptor stays open for the program. */
+TEST(test_standard_input)
+{
+    drove_reader *r;
+    char *line;
+    size_t length;
+    int before = dup(STDIN_FILENO);
+    write_bytes(PLAIN, "one\ntwo\n", 8);
+    assert_non_null(freopen(PLAIN, "r", stdin));
+    assert_ok(drove__reader_open("-", &r));
+    assert_string_equal(drove__reader_path(r), "standard input");
+    assert_int_equal(drove__reader_plain_bytes(r), 8);
+    assert_false(drove__reader_is_regular(r));
+    assert_ok(drove__reader_line(r, &line, &length));
+    assert_string_equal(line, "one");
+    drove__reader_close(r);
+    assert_true(fcntl(STDIN_FILENO, F_GETFD) >= 0);
+    assert_true(dup2(before, STDIN_FILENO) >= 0);
+    close(before);
+}
+
+/* Any part of a regular file, the position left alone. */
+TEST(test_reading_at)
+{
+    drove_reader *r;
+    char part[8];
+    size_t n = 99;
+    write_bytes("parts", "0123456789", 10);
+    assert_ok(drove__reader_open("parts", &r));
+    assert_true(drove__reader_is_regular(r));
+    assert_ok(drove__reader_read_at(r, 3, part, 4, &n));
+    assert_int_equal(n, 4);
+    assert_memory_equal(part, "3456", 4);
+    assert_ok(drove__reader_read_at(r, 7, part, 8, &n));
+    assert_int_equal(n, 3);
+    assert_memory_equal(part, "789", 3);
+    assert_ok(drove__reader_read_at(r, 10, part, 1, &n));
+    assert_int_equal(n, 0);
+    assert_ok(drove__reader_read(r, part, 2));
+    assert_memory_equal(part, "01", 2);
+    drove__reader_close(r);
+}
+
+/* Two frames, one of a raw block and one of a repeated byte, written by hand. */
+TEST(test_zstd)
+{
     static const unsigned char frames[] = {0x28, 0xb5, 0x2f, 0xfd, 0x20, 6,   0x31, 0,    0,
                                            'o',  'n',  'e',  '\n', 't',  'w', 0x28, 0xb5, 0x2f,
                                            0xfd, 0x20, 40,   0x43, 0x01, 0,   'o'};
@@ -87,102 +179,6 @@ static void test_zstd(void **state)
     drove__reader_close(r);
 }
 
-/* "-" is standard input; its descriptor stays open for the program. */
-static void test_standard_input(void **state)
-{
-    (void)state;
-    drove_reader *r;
-    char *line;
-    size_t length;
-    int before = dup(STDIN_FILENO);
-    write_bytes(PLAIN, "one\ntwo\n", 8);
-    assert_non_null(freopen(PLAIN, "r", stdin));
-    assert_ok(drove__reader_open("-", &r));
-    assert_string_equal(drove__reader_path(r), "standard input");
-    assert_int_equal(drove__reader_plain_bytes(r), 8);
-    assert_false(drove__reader_is_regular(r));
-    assert_ok(drove__reader_line(r, &line, &length));
-    assert_string_equal(line, "one");
-    drove__reader_close(r);
-    assert_true(fcntl(STDIN_FILENO, F_GETFD) >= 0);
-    assert_true(dup2(before, STDIN_FILENO) >= 0);
-    close(before);
-}
-
-/* Any part of a regular file, the position left alone. */
-static void test_reading_at(void **state)
-{
-    (void)state;
-    drove_reader *r;
-    char part[8];
-    size_t n = 99;
-    write_bytes("parts", "0123456789", 10);
-    assert_ok(drove__reader_open("parts", &r));
-    assert_true(drove__reader_is_regular(r));
-    assert_ok(drove__reader_read_at(r, 3, part, 4, &n));
-    assert_int_equal(n, 4);
-    assert_memory_equal(part, "3456", 4);
-    assert_ok(drove__reader_read_at(r, 7, part, 8, &n));
-    assert_int_equal(n, 3);
-    assert_memory_equal(part, "789", 3);
-    assert_ok(drove__reader_read_at(r, 10, part, 1, &n));
-    assert_int_equal(n, 0);
-    assert_ok(drove__reader_read(r, part, 2));
-    assert_memory_equal(part, "01", 2);
-    drove__reader_close(r);
-}
-
-/* The whole content, read in random pieces by both reading functions. */
-static void check_content(const char *path, const char *expected, size_t size_bytes, uint64_t seed)
-{
-    drove_reader *r;
-    drove_rng rng;
-    drove__rng_seed(&rng, seed, DROVE_RNG_TEST, 1);
-    assert_ok(drove__reader_open(path, &r));
-    assert_true(drove__reader_most_bytes(r) >= size_bytes);
-    char *piece = malloc(size_bytes + 1);
-    assert_non_null(piece);
-    size_t done = 0;
-    while (done < size_bytes) {
-        size_t n = (size_t)drove__rng_below(&rng, drove__rng_below(&rng, 3) == 0 ? 700000 : 300),
-               n_read = 0;
-        if (drove__rng_below(&rng, 2) == 0 && n > 0) {
-            assert_ok(drove__reader_read_some(r, piece, n < size_bytes ? n : size_bytes, &n_read));
-            assert_true(n_read > 0 && n_read <= n);
-        } else {
-            n_read = n < size_bytes - done ? n : size_bytes - done;
-            assert_ok(drove__reader_read(r, piece, n_read));
-        }
-        assert_memory_equal(piece, expected + done, n_read);
-        done += n_read;
-        assert_int_equal(drove__reader_offset(r), done);
-    }
-    size_t n_read = 1;
-    assert_ok(drove__reader_read_some(r, piece, 1, &n_read));
-    assert_int_equal(n_read, 0);
-    assert_ok(drove__reader_read(r, piece, 0));
-    assert_fails(drove__reader_read(r, piece, 7), DROVE_E_DATA, "expected 7 more");
-    assert_error_has(path);
-    free(piece);
-    drove__reader_close(r);
-}
-
-static void test_pieces(void **state)
-{
-    (void)state;
-    enum { SIZE = 3000001 };
-    char *text = make_text(SIZE);
-    static const size_t sizes[] = {0, 1, 2, 3, 100, 262143, 262144, 262145, 524288, SIZE};
-    for (size_t i = 0; i < DROVE_COUNT(sizes); i++) {
-        write_both(text, sizes[i]);
-        for (uint64_t seed = 0; seed < 3; seed++) {
-            check_content(PLAIN, text, sizes[i], seed);
-            check_content(GZIP, text, sizes[i], seed);
-        }
-    }
-    free(text);
-}
-
 /* Lines as a loop over the bytes finds them. */
 static void check_lines(const char *path, const char *text, size_t size_bytes)
 {
@@ -218,9 +214,8 @@ static void check_lines(const char *path, const char *text, size_t size_bytes)
     drove__reader_close(r);
 }
 
-static void test_lines(void **state)
+TEST(test_lines)
 {
-    (void)state;
     enum { SIZE = 3000001 };
     char *text = make_text(SIZE);
     write_both(text, SIZE);
@@ -247,9 +242,8 @@ static void test_lines(void **state)
     free(text);
 }
 
-static void test_lines_after_a_header(void **state)
+TEST(test_lines_after_a_header)
 {
-    (void)state;
     write_both("HEADlines\nmore", 14);
     static const char *const paths[] = {PLAIN, GZIP};
     for (int i = 0; i < 2; i++) {
@@ -268,18 +262,16 @@ static void test_lines_after_a_header(void **state)
     drove__reader_close(NULL);
 }
 
-static void test_plain_file_that_starts_like_gzip(void **state)
+TEST(test_plain_file_that_starts_like_gzip)
 {
-    (void)state;
     write_bytes(PLAIN, "\x1f", 1);
     check_content(PLAIN, "\x1f", 1, 0);
     write_bytes(PLAIN, "\x1f\x8c rest", 7);
     check_content(PLAIN, "\x1f\x8c rest", 7, 0);
 }
 
-static void test_members(void **state)
+TEST(test_members)
 {
-    (void)state;
     enum { SIZE = 600000 };
     char *text = make_text(SIZE);
     write_gzip(GZIP, text, 1, 1);
@@ -331,9 +323,8 @@ static drove_status read_damaged(const char *expected, size_t size_bytes, bool *
     return status;
 }
 
-static void test_truncated_gzip(void **state)
+TEST(test_truncated_gzip)
 {
-    (void)state;
     char *text = make_text(4000);
     write_gzip(GZIP, text, 4000, 1);
     size_t n;
@@ -350,9 +341,8 @@ static void test_truncated_gzip(void **state)
     free(text);
 }
 
-static void test_damaged_gzip(void **state)
+TEST(test_damaged_gzip)
 {
-    (void)state;
     char *text = make_text(4000);
     write_gzip(GZIP, text, 4000, 1);
     size_t n;
@@ -383,9 +373,8 @@ static void test_damaged_gzip(void **state)
     free(text);
 }
 
-static void test_cannot_open(void **state)
+TEST(test_cannot_open)
 {
-    (void)state;
     drove_reader *r = (drove_reader *)1;
     unlink("absent");
     assert_fails(drove__reader_open("absent", &r), DROVE_E_FILE,
@@ -410,9 +399,8 @@ static void test_cannot_open(void **state)
     assert_fails(drove__reader_open("secret", &r), DROVE_E_FILE, "Permission denied");
 }
 
-static void test_most_bytes(void **state)
+TEST(test_most_bytes)
 {
-    (void)state;
     enum { SIZE = 10000000 };
     drove_reader *r;
     char *zeros = calloc(SIZE, 1);
@@ -427,9 +415,8 @@ static void test_most_bytes(void **state)
     free(zeros);
 }
 
-static void test_pipe(void **state)
+TEST(test_pipe)
 {
-    (void)state;
     int ends[2];
     char path[64], into[5];
     assert_int_equal(pipe(ends), 0);
@@ -449,9 +436,8 @@ static void test_pipe(void **state)
 }
 
 /* Over what lies in the buffer, over its end, and far behind it; the end. */
-static void test_skip(void **state)
+TEST(test_skip)
 {
-    (void)state;
     enum { SIZE = 3000000 };
     static const uint64_t steps[] = {0, 1, 100000, 300000, 5, 262144, 1000000};
     uint8_t *bytes = malloc(SIZE), found[7];
@@ -480,9 +466,8 @@ static void test_skip(void **state)
     free(bytes);
 }
 
-static void test_load(void **state)
+TEST(test_load)
 {
-    (void)state;
     char *text = make_text(100000), *loaded = NULL;
     size_t n = 0;
     static const size_t sizes[] = {0, 1, 8190, 8191, 8192, 8193, 16383, 100000};
@@ -503,9 +488,8 @@ static void test_load(void **state)
     free(text);
 }
 
-static void test_mnist(void **state)
+TEST(test_mnist)
 {
-    (void)state;
     const char *folder = getenv("DROVE_TEST_DATA");
     char path[4096];
     snprintf(path, sizeof path, "%s/mnist/train-images-idx3-ubyte.gz",
@@ -533,27 +517,4 @@ static void test_mnist(void **state)
     double mean = sum / (60000.0 * 784.0) / 255.0;
     assert_true(mean > 0.13065 && mean < 0.13067); /* the set's well-known mean, 0.1307 */
     drove__free(images);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pieces),
-        cmocka_unit_test(test_standard_input),
-        cmocka_unit_test(test_reading_at),
-        cmocka_unit_test(test_zstd),
-        cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_lines_after_a_header),
-        cmocka_unit_test(test_plain_file_that_starts_like_gzip),
-        cmocka_unit_test(test_members),
-        cmocka_unit_test(test_truncated_gzip),
-        cmocka_unit_test(test_damaged_gzip),
-        cmocka_unit_test(test_cannot_open),
-        cmocka_unit_test(test_most_bytes),
-        cmocka_unit_test(test_pipe),
-        cmocka_unit_test(test_skip),
-        cmocka_unit_test(test_load),
-        cmocka_unit_test(test_mnist),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

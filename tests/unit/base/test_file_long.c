@@ -23,9 +23,8 @@ static void write_line(const char *path, unsigned extra_bytes)
     free(block);
 }
 
-static void test_longest_line(void **state)
+TEST(test_longest_line)
 {
-    (void)state;
     drove_reader *r;
     char *line;
     size_t length;
@@ -40,10 +39,4 @@ static void test_longest_line(void **state)
                  "line.gz:1: expected lines of at most 67108864 bytes, found more");
     drove__reader_close(r);
     unlink("line.gz");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_longest_line)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

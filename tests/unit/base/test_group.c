@@ -1,16 +1,12 @@
 /* Control groups, in recorded trees: the kernel's files, in folders as they are mounted. */
 #include "base/group.h"
+#include "support/test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 static const uint64_t NONE = UINT64_MAX;
 
@@ -45,9 +41,8 @@ static void says(const char *root, uint64_t most, uint64_t left, double processo
     assert_true(group.processors == processors);
 }
 
-static void nothing_is_no_limit(void **state)
+TEST(nothing_is_no_limit)
 {
-    (void)state;
     begin("empty");
     says("empty", NONE, NONE, INFINITY);
     record("empty", "proc/self/cgroup", "0::/\n");
@@ -57,9 +52,8 @@ static void nothing_is_no_limit(void **state)
 }
 
 /* Version 2: of 1000 bytes 900 are used, 600 of them by pages of files, which can be had. */
-static void version_2_in_a_container(void **state)
+TEST(version_2_in_a_container)
 {
-    (void)state;
     begin("v2");
     record("v2", "proc/self/cgroup", "0::/\n");
     record("v2", "proc/self/mountinfo",
@@ -85,9 +79,8 @@ static void version_2_in_a_container(void **state)
 }
 
 /* The least limit of a service's group and of all above it. */
-static void version_2_on_a_host(void **state)
+TEST(version_2_on_a_host)
 {
-    (void)state;
     begin("host");
     record("host", "proc/self/cgroup", "0::/system.slice/a.service/worker\n");
     record("host", "proc/self/mountinfo",
@@ -107,9 +100,8 @@ static void version_2_on_a_host(void **state)
 
 /* Version 1: controllers by themselves, cpu together with cpuacct; the path is seen as the mount's
  * root in a container. */
-static void version_1(void **state)
+TEST(version_1)
 {
-    (void)state;
     begin("v1");
     record("v1", "proc/self/cgroup",
            "9:name=systemd:/\n5:cpuset,memory:/docker/abc/job\n3:cpu,cpuacct:/docker/abc\n0::/\n");
@@ -131,9 +123,8 @@ static void version_1(void **state)
 }
 
 /* A group of another tree than the mount's, names with blanks, a mount at a group of its own. */
-static void odd_paths(void **state)
+TEST(odd_paths)
 {
-    (void)state;
     begin("odd");
     record("odd", "proc/self/cgroup", "0::/../elsewhere\n");
     record("odd", "proc/self/mountinfo",
@@ -149,14 +140,4 @@ static void odd_paths(void **state)
     says("odd", 40, 30, INFINITY);
     record("odd", "sys/fs/my groups/cpu.max", "0 0\n");
     says("odd", 40, 30, INFINITY);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_no_limit), cmocka_unit_test(version_2_in_a_container),
-        cmocka_unit_test(version_2_on_a_host), cmocka_unit_test(version_1),
-        cmocka_unit_test(odd_paths),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,11 @@
 /* tests/unit/base/test_hash.c - the hash sees every change, and stays what it is: files hold it. */
 #include "base/hash.h"
+#include "support/test.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
 #include <string.h>
 
-static void test_every_change_is_seen(void **state)
+TEST(test_every_change_is_seen)
 {
-    (void)state;
     unsigned char bytes[131];
     for (size_t n = 1; n <= sizeof bytes; n++) {
         memset(bytes, 7, sizeof bytes);
@@ -32,9 +28,8 @@ static void test_every_change_is_seen(void **state)
 }
 
 /* Zeros at the end, and bytes that move, count too. */
-static void test_length_and_place(void **state)
+TEST(test_length_and_place)
 {
-    (void)state;
     unsigned char bytes[70] = {0};
     uint64_t seen[70];
     for (size_t n = 0; n < sizeof bytes; n++) {
@@ -50,9 +45,8 @@ static void test_length_and_place(void **state)
 }
 
 /* Bytes that come in parts have the same hash as all at once. */
-static void test_parts(void **state)
+TEST(test_parts)
 {
-    (void)state;
     unsigned char bytes[200];
     for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (unsigned char)(7 * i + 1);
     for (size_t n = 0; n < sizeof bytes; n++) {
@@ -66,21 +60,9 @@ static void test_parts(void **state)
     }
 }
 
-static void test_pinned(void **state)
+TEST(test_pinned)
 {
-    (void)state;
     static const char text[] = "the quick brown fox jumps over the lazy dog";
     assert_int_equal(drove__hash(0, text, 0), 0x7f82591aeef76ce4u);
     assert_int_equal(drove__hash(0, text, sizeof text - 1), 0x3ff5d2b20cba0a49u);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_change_is_seen),
-        cmocka_unit_test(test_length_and_place),
-        cmocka_unit_test(test_parts),
-        cmocka_unit_test(test_pinned),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,9 @@
 /* Which cores have which cache lines: what each has to take, by hand. */
 #include "base/holders.h"
 #include "base/mem.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { LINE = 64, N_LINES = 40 };
 
@@ -29,9 +25,8 @@ static void expect(drove_holders *h, unsigned core, const char *memory, size_t f
     assert_true(t.near == (double)(near * LINE) && t.far == (double)(far * LINE));
 }
 
-static void a_reader_needs_a_copy_and_a_writer_the_only_one(void **state)
+TEST(a_reader_needs_a_copy_and_a_writer_the_only_one)
 {
-    (void)state;
     char *m = drove__alloc(N_LINES, LINE);
     drove_holders *h = make(4, sockets);
     expect(h, 0, m, 0, N_LINES, true, 0, 0); /* nobody had them */
@@ -47,9 +42,8 @@ static void a_reader_needs_a_copy_and_a_writer_the_only_one(void **state)
     drove__free(m);
 }
 
-static void readers_ask_the_nearest_and_writers_wait_for_the_farthest(void **state)
+TEST(readers_ask_the_nearest_and_writers_wait_for_the_farthest)
 {
-    (void)state;
     char *m = drove__alloc(N_LINES, LINE);
     drove_holders *h = make(4, sockets);
     expect(h, 0, m, 0, 10, true, 0, 0);
@@ -62,9 +56,8 @@ static void readers_ask_the_nearest_and_writers_wait_for_the_farthest(void **sta
     drove__free(m);
 }
 
-static void lines_are_taken_whole(void **state)
+TEST(lines_are_taken_whole)
 {
-    (void)state;
     char *m = drove__alloc(N_LINES, LINE);
     drove_holders *h = make(4, sockets);
     expect(h, 0, m, 0, N_LINES, true, 0, 0);
@@ -81,9 +74,8 @@ static void lines_are_taken_whole(void **state)
 }
 
 /* Beyond 64 cores a line has several words of bits. */
-static void many_cores(void **state)
+TEST(many_cores)
 {
-    (void)state;
     enum { N = 130 };
     unsigned socket[N];
     char *m = drove__alloc(N_LINES, LINE);
@@ -100,9 +92,8 @@ static void many_cores(void **state)
 }
 
 /* What finds no room is nobody's, and the rest is as it was. */
-static void a_full_table_keeps_what_it_has(void **state)
+TEST(a_full_table_keeps_what_it_has)
 {
-    (void)state;
     enum { MANY = 1000 };
     char *m = drove__alloc(MANY, LINE);
     drove_holders *h = make(4, sockets);
@@ -116,24 +107,10 @@ static void a_full_table_keeps_what_it_has(void **state)
     drove__free(m);
 }
 
-static void a_table_larger_than_memory_is_refused(void **state)
+TEST(a_table_larger_than_memory_is_refused)
 {
-    (void)state;
     drove_holders *h = (drove_holders *)sockets;
     assert_int_equal(drove__holders_create(4, sockets, 1, (size_t)1 << 50, &h), DROVE_E_NOMEM);
     assert_null(h);
     assert_non_null(strstr(drove_error_text(), "take_gb_s"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_reader_needs_a_copy_and_a_writer_the_only_one),
-        cmocka_unit_test(readers_ask_the_nearest_and_writers_wait_for_the_farthest),
-        cmocka_unit_test(lines_are_taken_whole),
-        cmocka_unit_test(many_cores),
-        cmocka_unit_test(a_full_table_keeps_what_it_has),
-        cmocka_unit_test(a_table_larger_than_memory_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,12 @@
 /* JSON values are whole or NULL, whichever allocation fails: each in turn does here. */
 #include "base/json.h"
+#include "support/test.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* Longer than the scanner's first buffer, so that it grows in the middle. */
 static const char whole[] =
@@ -77,9 +73,16 @@ static json_t *build(void)
     return object;
 }
 
-static void a_value_is_whole_or_null(void **state)
+FIXTURE(replace_allocation)
 {
-    (void)state;
+    json_set_alloc_funcs(allocate, free);
+    return 0;
+}
+
+GROUP(replace_allocation, NULL);
+
+TEST(a_value_is_whole_or_null)
+{
     unsigned n_whole = 0, n_null = 0;
     for (int later = 0; later < 2; later++) {
         for (unsigned n = 1;; n++) {
@@ -101,9 +104,8 @@ static void a_value_is_whole_or_null(void **state)
     assert_true(n_null > 40);
 }
 
-static void a_text_is_parsed_whole_or_memory_is_named(void **state)
+TEST(a_text_is_parsed_whole_or_memory_is_named)
 {
-    (void)state;
     json_error_t error;
     json_t *expected = json_loads(whole, 0, NULL);
     unsigned n_failed = 0;
@@ -127,9 +129,8 @@ static void a_text_is_parsed_whole_or_memory_is_named(void **state)
 }
 
 /* A string ends where the scanner needs more memory: of each length, and each allocation fails. */
-static void no_memory_is_overwritten(void **state)
+TEST(no_memory_is_overwritten)
 {
-    (void)state;
     static const char rest[] = "\", \"another string, longer than both\"]";
     char text[160];
     json_set_alloc_funcs(allocate_guarded, free_guarded);
@@ -156,9 +157,8 @@ static void no_memory_is_overwritten(void **state)
 }
 
 /* Small blocks are to be had, large ones are not. */
-static void a_token_that_is_too_long_overwrites_nothing(void **state)
+TEST(a_token_that_is_too_long_overwrites_nothing)
 {
-    (void)state;
     static char text[10000];
     json_set_alloc_funcs(allocate_guarded, free_guarded);
     most_bytes = 4096;
@@ -176,9 +176,8 @@ static void a_token_that_is_too_long_overwrites_nothing(void **state)
     json_set_alloc_funcs(allocate, free);
 }
 
-static void bad_texts_are_data_errors(void **state)
+TEST(bad_texts_are_data_errors)
 {
-    (void)state;
     static const char *const bad[] = {"",         "{",    "[1, 2",  "{\"a\": }", "{\"a\": 1} x",
                                       "\"text\"", "1",    "1, [2]", "{}, {}",    "1], [2",
                                       "[1]]",     "[\"a]"};
@@ -198,9 +197,8 @@ static void bad_texts_are_data_errors(void **state)
                      DROVE_E_DATA);
 }
 
-static void containers_may_be_as_deep_as_jansson_has_them(void **state)
+TEST(containers_may_be_as_deep_as_jansson_has_them)
 {
-    (void)state;
     enum { MOST = JSON_PARSER_MAX_DEPTH };
     static char text[2 * MOST + 3];
     json_error_t error;
@@ -213,18 +211,4 @@ static void containers_may_be_as_deep_as_jansson_has_them(void **state)
     memset(text + MOST + 1, ']', MOST + 1);
     assert_int_equal(drove__json_parse(text, 2 * MOST + 2, 0, &error, &found), DROVE_E_DATA);
     assert_null(found);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_value_is_whole_or_null),
-        cmocka_unit_test(a_text_is_parsed_whole_or_memory_is_named),
-        cmocka_unit_test(no_memory_is_overwritten),
-        cmocka_unit_test(a_token_that_is_too_long_overwrites_nothing),
-        cmocka_unit_test(bad_texts_are_data_errors),
-        cmocka_unit_test(containers_may_be_as_deep_as_jansson_has_them),
-    };
-    json_set_alloc_funcs(allocate, free);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,9 +22,8 @@ static size_t process_bytes(int column)
     return pages[column] * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-static void test_blocks_are_aligned_zero_and_writable(void **state)
+TEST(test_blocks_are_aligned_zero_and_writable)
 {
-    (void)state;
     static const size_t sizes[] = {0,           1,      63,          64,           65,
                                    4096,        100000, 4 * MIB - 1, 4 * MIB - 64, 4 * MIB,
                                    4 * MIB + 1, 7 * MIB};
@@ -44,9 +43,8 @@ static void test_blocks_are_aligned_zero_and_writable(void **state)
     drove__free(NULL);
 }
 
-static void test_count_times_size(void **state)
+TEST(test_count_times_size)
 {
-    (void)state;
     double *numbers = drove__alloc(1000, sizeof *numbers);
     assert_non_null(numbers);
     numbers[999] = 1.0;
@@ -58,9 +56,8 @@ static void test_count_times_size(void **state)
     assert_null(drove__alloc(SIZE_MAX / 2, 1)); /* no such memory */
 }
 
-static void test_large_blocks_are_not_touched(void **state)
+TEST(test_large_blocks_are_not_touched)
 {
-    (void)state;
     size_t before = process_bytes(1), mapped_before = process_bytes(0);
     char *block = drove__alloc(256, MIB);
     assert_non_null(block);
@@ -72,9 +69,8 @@ static void test_large_blocks_are_not_touched(void **state)
     assert_true(process_bytes(0) < mapped_before + 16 * MIB);
 }
 
-static void test_grow(void **state)
+TEST(test_grow)
 {
-    (void)state;
     int *numbers = drove__grow(NULL, 3, sizeof *numbers);
     assert_non_null(numbers);
     numbers[2] = 42;
@@ -88,23 +84,10 @@ static void test_grow(void **state)
     free(numbers);
 }
 
-static void test_padding(void **state)
+TEST(test_padding)
 {
-    (void)state;
     static const size_t expected[][2] = {{0, 0}, {1, 16}, {15, 16}, {16, 16}, {17, 32}, {784, 784}};
     for (size_t i = 0; i < DROVE_COUNT(expected); i++) {
         assert_int_equal(drove__pad_floats(expected[i][0]), expected[i][1]);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_blocks_are_aligned_zero_and_writable),
-        cmocka_unit_test(test_count_times_size),
-        cmocka_unit_test(test_large_blocks_are_not_touched),
-        cmocka_unit_test(test_grow),
-        cmocka_unit_test(test_padding),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,9 +50,8 @@ static void fill_the_heap(void)
 }
 
 /* A page stands behind the heap. */
-static int block_the_heap(void **state)
+FIXTURE(block_the_heap)
 {
-    (void)state;
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     const uintptr_t end = ((uintptr_t)sbrk(0) + page - 1) / page * page;
     void *found = mmap((void *)end, page, PROT_NONE,
@@ -60,6 +59,8 @@ static int block_the_heap(void **state)
     leaves_errors = find_an_error();
     return found == MAP_FAILED ? -1 : 0;
 }
+
+GROUP(block_the_heap, NULL);
 
 /* A list with one long word: its characters are put together in a buffer that grows. */
 static char *long_word(char *word, const char *behind)
@@ -77,9 +78,8 @@ static char *long_word(char *word, const char *behind)
     return text;
 }
 
-static void a_long_yaml_text_is_whole(void **state)
+TEST(a_long_yaml_text_is_whole)
 {
-    (void)state;
     static char word[LENGTH + 1];
     if (!leaves_errors) skip();
     char *text = long_word(word, "");
@@ -96,9 +96,8 @@ static void a_long_yaml_text_is_whole(void **state)
 }
 
 /* A word without an end is a mistake, and where it begins is said. */
-static void a_mistake_is_a_mistake(void **state)
+TEST(a_mistake_is_a_mistake)
 {
-    (void)state;
     static char word[LENGTH + 1];
     if (!leaves_errors) skip();
     char *text = long_word(word, "- [1\n");
@@ -115,9 +114,8 @@ static void a_mistake_is_a_mistake(void **state)
     free(text);
 }
 
-static void a_long_json_text_is_made_and_read(void **state)
+TEST(a_long_json_text_is_made_and_read)
 {
-    (void)state;
     static char word[LENGTH + 1];
     if (!leaves_errors) skip();
     memset(word, 'a', LENGTH);
@@ -136,21 +134,9 @@ static void a_long_json_text_is_made_and_read(void **state)
     free(text);
 }
 
-static void there_is_not_any_memory(void **state)
+TEST(there_is_not_any_memory)
 {
-    (void)state;
     assert_true(drove__memory_is_there(1000));
     assert_false(drove__memory_is_there(SIZE_MAX / 100));
     assert_false(drove__memory_is_there(SIZE_MAX));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_long_yaml_text_is_whole),
-        cmocka_unit_test(a_mistake_is_a_mistake),
-        cmocka_unit_test(a_long_json_text_is_made_and_read),
-        cmocka_unit_test(there_is_not_any_memory),
-    };
-    return cmocka_run_group_tests(tests, block_the_heap, NULL);
 }

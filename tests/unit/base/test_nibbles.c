@@ -1,20 +1,16 @@
 /* Numbers of 4 bits in their bytes: every byte, position and number. */
 #include "base/fixed.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static int32_t lower(unsigned pair)
 {
     return (int32_t)(pair % 16) - (pair % 16 > 7 ? 16 : 0);
 }
 
-static void test_every_byte_is_two_numbers(void **state)
+TEST(test_every_byte_is_two_numbers)
 {
-    (void)state;
     for (unsigned pair = 0; pair < 256; pair++) {
         assert_int_equal(drove__nibble_of((uint8_t)pair, 0), lower(pair));
         assert_int_equal(drove__nibble_of((uint8_t)pair, 1), lower(pair / 16));
@@ -22,9 +18,8 @@ static void test_every_byte_is_two_numbers(void **state)
     }
 }
 
-static void test_putting_one_keeps_the_other(void **state)
+TEST(test_putting_one_keeps_the_other)
 {
-    (void)state;
     for (unsigned pair = 0; pair < 256; pair++) {
         for (int32_t number = -8; number < 8; number++) {
             uint8_t even = drove__nibble_put((uint8_t)pair, 0, number);
@@ -37,20 +32,18 @@ static void test_putting_one_keeps_the_other(void **state)
     }
 }
 
-static void test_arrays(void **state)
+TEST(test_arrays)
 {
     uint8_t numbers[3] = {0xff, 0xff, 0xff};
-    (void)state;
     for (size_t i = 0; i < 5; i++) drove__nibble_set(numbers, i, (int32_t)i - 2);
     const uint8_t wanted[3] = {0xfe, 0x10, 0xf2};
     assert_memory_equal(numbers, wanted, sizeof wanted);
     for (size_t i = 0; i < 5; i++) assert_int_equal(drove__nibble_at(numbers, i), (int32_t)i - 2);
 }
 
-static void test_sizes(void **state)
+TEST(test_sizes)
 {
     const size_t of_4[] = {0, 1, 1, 2, 2, 3};
-    (void)state;
     for (size_t n = 0; n < 6; n++) {
         assert_int_equal(drove__numbers_bytes(DROVE_I4, n), of_4[n]);
         assert_int_equal(drove__numbers_bytes(DROVE_I8, n), n);
@@ -61,15 +54,4 @@ static void test_sizes(void **state)
     assert_int_equal(drove__number_most(DROVE_I8), 127);
     assert_int_equal(drove__number_most(DROVE_I16), 32767);
     assert_int_equal(drove__number_most(DROVE_F32), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_byte_is_two_numbers),
-        cmocka_unit_test(test_putting_one_keeps_the_other),
-        cmocka_unit_test(test_arrays),
-        cmocka_unit_test(test_sizes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,9 +40,8 @@ static void compare(const char *text)
     }
 }
 
-static void test_random_decimals(void **state)
+TEST(test_random_decimals)
 {
-    (void)state;
     drove_rng rng;
     drove__rng_seed(&rng, 1, DROVE_RNG_TEST, 0);
     for (int i = 0; i < 1000000; i++) {
@@ -65,9 +64,8 @@ static void test_random_decimals(void **state)
 }
 
 /* Every float comes back from 9 digits, and from the exact decimal form that libraries write. */
-static void test_floats_come_back(void **state)
+TEST(test_floats_come_back)
 {
-    (void)state;
     drove_rng rng;
     drove__rng_seed(&rng, 2, DROVE_RNG_TEST, 0);
     for (int i = 0; i < 200000; i++) {
@@ -83,9 +81,8 @@ static void test_floats_come_back(void **state)
 }
 
 /* The exact middle between two floats, and the nearest decimals on its two sides. */
-static void test_middles(void **state)
+TEST(test_middles)
 {
-    (void)state;
     drove_rng rng;
     drove__rng_seed(&rng, 3, DROVE_RNG_TEST, 0);
     for (int i = 0; i < 100000; i++) {
@@ -106,9 +103,8 @@ static void test_middles(void **state)
     }
 }
 
-static void test_extremes(void **state)
+TEST(test_extremes)
 {
-    (void)state;
     static const char *const texts[] = {
         "0",
         "-0",
@@ -159,9 +155,8 @@ static void test_extremes(void **state)
     for (size_t i = 0; i < DROVE_COUNT(texts); i++) compare(texts[i]);
 }
 
-static void test_very_long_texts(void **state)
+TEST(test_very_long_texts)
 {
-    (void)state;
     enum { SIZE = 3000 };
     char text[SIZE + 32];
     for (int kind = 0; kind < 6; kind++) {
@@ -192,9 +187,8 @@ static void test_very_long_texts(void **state)
     free(huge);
 }
 
-static void test_where_a_number_ends(void **state)
+TEST(test_where_a_number_ends)
 {
-    (void)state;
     static const struct {
         const char *text;
         int used; /* -1: no number */
@@ -253,9 +247,8 @@ static void test_where_a_number_ends(void **state)
 }
 
 /* Digits are read eight at a time: no byte behind them, and no count of them, may mislead that. */
-static void test_any_byte_ends_the_digits(void **state)
+TEST(test_any_byte_ends_the_digits)
 {
-    (void)state;
     static const char digits[] = "31415926535897932384626";
     for (int byte = 0; byte < 256; byte++) {
         for (int n = 0; n < 22; n++) {
@@ -272,9 +265,8 @@ static void test_any_byte_ends_the_digits(void **state)
     }
 }
 
-static void test_buffer_ends_are_kept(void **state)
+TEST(test_buffer_ends_are_kept)
 {
-    (void)state;
     static const char text[] = "-12.25e-2";
     for (size_t n = 0; n < sizeof text; n++) {
         char *exact = malloc(n > 0 ? n : 1);
@@ -291,9 +283,8 @@ static void test_buffer_ends_are_kept(void **state)
     }
 }
 
-static void test_infinity_and_nan(void **state)
+TEST(test_infinity_and_nan)
 {
-    (void)state;
     static const char *const infinite[] = {"inf", "+inf", "INF", "Infinity", "iNfInItY"};
     const char *next;
     float value;
@@ -311,9 +302,8 @@ static void test_infinity_and_nan(void **state)
     assert_false(drove__scan_float(nan_text, nan_text + 2, &next, &value));
 }
 
-static void test_whole_numbers(void **state)
+TEST(test_whole_numbers)
 {
-    (void)state;
     static const struct {
         const char *text;
         int used;
@@ -332,9 +322,8 @@ static void test_whole_numbers(void **state)
     }
 }
 
-static void test_parse_u64(void **state)
+TEST(test_parse_u64)
 {
-    (void)state;
     static const char *const wrong[] = {"",  "-1", "+1", " 1",  "1 ",  "1.0",
                                         "9", "a",  "4k", "0x5", "1e1", "18446744073709551616"};
     uint64_t n = 3;
@@ -348,9 +337,8 @@ static void test_parse_u64(void **state)
     }
 }
 
-static void test_parse_real(void **state)
+TEST(test_parse_real)
 {
-    (void)state;
     static const char *const wrong[] = {"",    "inf", "nan",   " 1",  "1 ",
                                         "1,5", "1e",  "0x1p3", "--1", "."};
     double x = 3.0;
@@ -389,9 +377,8 @@ static void test_parse_real(void **state)
     }
 }
 
-static void test_locale_does_not_matter(void **state)
+TEST(test_locale_does_not_matter)
 {
-    (void)state;
     if (drove_test_set_comma_locale() == NULL) {
         print_message("no locale with a decimal comma here: skipped\n");
         skip();
@@ -406,24 +393,4 @@ static void test_locale_does_not_matter(void **state)
     assert_true(found && value == 1.5e-42f && next == text + 7);
     assert_int_equal(status, DROVE_OK);
     assert_true(x == 1.25);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_decimals),
-        cmocka_unit_test(test_floats_come_back),
-        cmocka_unit_test(test_middles),
-        cmocka_unit_test(test_extremes),
-        cmocka_unit_test(test_very_long_texts),
-        cmocka_unit_test(test_where_a_number_ends),
-        cmocka_unit_test(test_any_byte_ends_the_digits),
-        cmocka_unit_test(test_buffer_ends_are_kept),
-        cmocka_unit_test(test_infinity_and_nan),
-        cmocka_unit_test(test_whole_numbers),
-        cmocka_unit_test(test_parse_u64),
-        cmocka_unit_test(test_parse_real),
-        cmocka_unit_test(test_locale_does_not_matter),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

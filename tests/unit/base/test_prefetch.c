@@ -60,9 +60,8 @@ static int are_off(void)
     return get_register(0) == (before[0] | 0xF) && get_register(1) == (before[1] | 0xF);
 }
 
-static int make_registers(void **state)
+FIXTURE(make_registers)
 {
-    (void)state;
     set_register(0, before[0]);
     set_register(1, before[1]);
     return 0;
@@ -79,9 +78,8 @@ static void replace_second(const char *target)
 
 /* ---- in one process ---- */
 
-static void test_off_and_back(void **state)
+TEST_WITH(test_off_and_back, make_registers, NULL)
 {
-    (void)state;
     bool was_cut = true;
     assert_ok(drove__prefetch_hold_off(&fake, both, 3));
     assert_true(are_off());
@@ -92,9 +90,8 @@ static void test_off_and_back(void **state)
     assert_true(are_back());
 }
 
-static void test_the_last_holder_puts_back(void **state)
+TEST_WITH(test_the_last_holder_puts_back, make_registers, NULL)
 {
-    (void)state;
     assert_ok(drove__prefetch_hold_off(&fake, both, 1));
     assert_int_equal(get_register(1), before[1]);
     assert_ok(drove__prefetch_hold_off(&fake, both, 2));
@@ -106,9 +103,8 @@ static void test_the_last_holder_puts_back(void **state)
 }
 
 /* Hyper-threads with one register between them: the second value saved is not the true one. */
-static void test_shared_register(void **state)
+TEST_WITH(test_shared_register, make_registers, NULL)
 {
-    (void)state;
     replace_second("../0/msr");
     assert_ok(drove__prefetch_hold_off(&fake, both, 1));
     assert_ok(drove__prefetch_hold_off(&fake, both, 2));
@@ -118,9 +114,8 @@ static void test_shared_register(void **state)
     assert_int_equal(get_register(0), before[0]);
 }
 
-static void test_not_intel(void **state)
+TEST_WITH(test_not_intel, make_registers, NULL)
 {
-    (void)state;
     const drove_prefetch_machine other = {"cpu", "AuthenticAMD"};
     assert_fails(drove__prefetch_hold_off(&other, both, 2), DROVE_E_UNSUPPORTED, "AuthenticAMD");
     assert_true(are_back());
@@ -128,9 +123,8 @@ static void test_not_intel(void **state)
 }
 
 /* What processor 1 does wrong, and what is said of it. */
-static void test_failure_on_the_second_rolls_back_the_first(void **state)
+TEST_WITH(test_failure_on_the_second_rolls_back_the_first, make_registers, NULL)
 {
-    (void)state;
     static const char *const cases[][3] = {
         {NULL, "processor 1: cannot open cpu/1/msr: No such file", ""},
         {"/dev/null", "processor 1: cannot read cpu/1/msr", ""},
@@ -151,9 +145,8 @@ static void test_failure_on_the_second_rolls_back_the_first(void **state)
 }
 
 /* A second holder's failure leaves the first one's registers off. */
-static void test_failure_beside_another_holder(void **state)
+TEST_WITH(test_failure_beside_another_holder, make_registers, NULL)
 {
-    (void)state;
     replace_second("/dev/full");
     assert_ok(drove__prefetch_hold_off(&fake, both, 1));
     assert_fails(drove__prefetch_hold_off(&fake, both, 2), DROVE_E_UNSUPPORTED, "processor 1");
@@ -162,9 +155,8 @@ static void test_failure_beside_another_holder(void **state)
     assert_int_equal(get_register(0), before[0]);
 }
 
-static void test_look(void **state)
+TEST_WITH(test_look, make_registers, NULL)
 {
-    (void)state;
     assert_int_equal(drove__prefetch_look(&fake, both, 1), DROVE_PREFETCH_ON);
     assert_int_equal(drove__prefetch_look(&fake, both, 2), DROVE_PREFETCH_UNKNOWN);
     set_register(1, 0xF);
@@ -179,9 +171,8 @@ static void test_look(void **state)
     assert_string_equal(drove__prefetch_state_name(DROVE_PREFETCH_OFF), "off");
 }
 
-static void test_the_hook(void **state)
+TEST_WITH(test_the_hook, make_registers, NULL)
 {
-    (void)state;
     assert_int_equal(setenv("DROVE_TEST_MSR_FOLDER", "elsewhere", 1), 0);
     assert_string_equal(drove__prefetch_machine().folder, "elsewhere");
     assert_string_equal(drove__prefetch_machine().vendor, "GenuineIntel");
@@ -264,17 +255,15 @@ static int run_child(void (*end)(int), int argument, int handled, void (*handler
     return status;
 }
 
-static void test_exit(void **state)
+TEST_WITH(test_exit, make_registers, NULL)
 {
-    (void)state;
     int status = run_child(end_by_exit, 0, 0, NULL);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-static void test_signals(void **state)
+TEST_WITH(test_signals, make_registers, NULL)
 {
-    (void)state;
     static const int numbers[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM, SIGSEGV,
                                   SIGBUS,  SIGFPE,  SIGILL,  SIGABRT, SIGTRAP,
                                   SIGUSR1, SIGALRM, SIGXCPU, SIGPIPE, SIGVTALRM};
@@ -295,9 +284,8 @@ static void test_signals(void **state)
 }
 
 /* The handler that was there before has the signal after us, and finds the registers put back. */
-static void test_a_handler_that_leaves(void **state)
+TEST_WITH(test_a_handler_that_leaves, make_registers, NULL)
 {
-    (void)state;
     int status = run_child(end_by_signal, SIGTERM, SIGTERM, leave_at_once);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), BACK);
@@ -306,9 +294,8 @@ static void test_a_handler_that_leaves(void **state)
     assert_int_equal(WEXITSTATUS(status), BACK);
 }
 
-static void test_a_handler_that_returns(void **state)
+TEST_WITH(test_a_handler_that_returns, make_registers, NULL)
 {
-    (void)state;
     bool was_cut;
     handle(SIGINT, count);
     n_handled = 0;
@@ -332,9 +319,8 @@ static void test_a_handler_that_returns(void **state)
 }
 
 /* A signal that the program ignores, or uses for its own ends, is none of our business. */
-static void test_signals_left_alone(void **state)
+TEST_WITH(test_signals_left_alone, make_registers, NULL)
 {
-    (void)state;
     struct sigaction now;
     handle(SIGUSR1, count);
     handle(SIGPIPE, SIG_IGN);
@@ -354,9 +340,8 @@ static void test_signals_left_alone(void **state)
 
 /* ---- other processes ---- */
 
-static void test_other_processes(void **state)
+TEST_WITH(test_other_processes, make_registers, NULL)
 {
-    (void)state;
     assert_ok(drove__prefetch_hold_off(&fake, both, 2));
     for (int way = 0; way < 3; way++) {
         fflush(NULL);
@@ -406,9 +391,8 @@ static int wait_for(pid_t child)
 }
 
 /* A signal at any moment of switching, taken by the thread that switches or by another. */
-static void test_killed_while_switching(void **state)
+TEST_WITH(test_killed_while_switching, make_registers, NULL)
 {
-    (void)state;
     for (int i = 0; i < MANY; i++) set_register(i, before[0]);
     for (int i = 0; i < KILLS; i++) {
         fflush(NULL);
@@ -427,26 +411,4 @@ static void test_killed_while_switching(void **state)
         assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
         for (int n = 0; n < MANY; n++) assert_int_equal(get_register(n), before[0]);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_off_and_back, make_registers),
-        cmocka_unit_test_setup(test_the_last_holder_puts_back, make_registers),
-        cmocka_unit_test_setup(test_shared_register, make_registers),
-        cmocka_unit_test_setup(test_not_intel, make_registers),
-        cmocka_unit_test_setup(test_failure_on_the_second_rolls_back_the_first, make_registers),
-        cmocka_unit_test_setup(test_failure_beside_another_holder, make_registers),
-        cmocka_unit_test_setup(test_look, make_registers),
-        cmocka_unit_test_setup(test_the_hook, make_registers),
-        cmocka_unit_test_setup(test_exit, make_registers),
-        cmocka_unit_test_setup(test_signals, make_registers),
-        cmocka_unit_test_setup(test_a_handler_that_leaves, make_registers),
-        cmocka_unit_test_setup(test_a_handler_that_returns, make_registers),
-        cmocka_unit_test_setup(test_signals_left_alone, make_registers),
-        cmocka_unit_test_setup(test_other_processes, make_registers),
-        cmocka_unit_test_setup(test_killed_while_switching, make_registers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,12 @@
 /* Floats as text: the same as printf's, and the same float again. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/print.h"
+#include "support/test.h"
 
 static const char *printed(float value, char into[DROVE_PRINT_FLOAT_SIZE + 1])
 {
@@ -20,9 +16,8 @@ static const char *printed(float value, char into[DROVE_PRINT_FLOAT_SIZE + 1])
     return into;
 }
 
-static void the_form_is_that_of_printf(void **state)
+TEST(the_form_is_that_of_printf)
 {
-    (void)state;
     static const struct {
         float value;
         const char *text;
@@ -48,9 +43,8 @@ static void the_form_is_that_of_printf(void **state)
 }
 
 /* Every exponent and any bits; probabilities; numbers with few digits. */
-static void they_read_back_as_they_were(void **state)
+TEST(they_read_back_as_they_were)
 {
-    (void)state;
     uint32_t x = 1;
     for (unsigned i = 0; i < 300000; i++) {
         char text[DROVE_PRINT_FLOAT_SIZE + 1], expected[64];
@@ -66,9 +60,8 @@ static void they_read_back_as_they_were(void **state)
     }
 }
 
-static void control_characters_are_shown(void **state)
+TEST(control_characters_are_shown)
 {
-    (void)state;
     static const struct {
         const char *text, *plain;
     } cases[] = {{"", ""},
@@ -84,9 +77,8 @@ static void control_characters_are_shown(void **state)
 }
 
 /* Cut at the size, but not within an escape. */
-static void plain_text_keeps_to_its_size(void **state)
+TEST(plain_text_keeps_to_its_size)
 {
-    (void)state;
     static const char *const expected[] = {"",       "a",       "a",        "a",       "a",
                                            "a\\x1b", "a\\x1bb", "a\\x1bbc", "a\\x1bbc"};
     for (size_t size = 1; size <= sizeof expected / sizeof *expected; size++) {
@@ -98,15 +90,4 @@ static void plain_text_keeps_to_its_size(void **state)
                             expected[size - 1]);
         assert_int_equal(into[size], '#');
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_form_is_that_of_printf),
-        cmocka_unit_test(they_read_back_as_they_were),
-        cmocka_unit_test(control_characters_are_shown),
-        cmocka_unit_test(plain_text_keeps_to_its_size),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

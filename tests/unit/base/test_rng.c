@@ -49,9 +49,8 @@ static uint64_t paper_next(uint64_t s[4])
     return result;
 }
 
-static void test_published_vector(void **state)
+TEST(test_published_vector)
 {
-    (void)state;
     drove_rng rng = {{1, 2, 3, 4}};
     uint64_t paper[4] = {1, 2, 3, 4};
     for (size_t i = 0; i < DROVE_COUNT(published); i++) {
@@ -60,9 +59,8 @@ static void test_published_vector(void **state)
     }
 }
 
-static void test_agrees_with_the_paper(void **state)
+TEST(test_agrees_with_the_paper)
 {
-    (void)state;
     drove_rng rng;
     drove__rng_seed(&rng, 7, DROVE_RNG_TEST, 3);
     uint64_t paper[4];
@@ -70,9 +68,8 @@ static void test_agrees_with_the_paper(void **state)
     for (int i = 0; i < 100000; i++) assert_true(drove__rng_u64(&rng) == paper_next(paper));
 }
 
-static void test_streams_differ(void **state)
+TEST(test_streams_differ)
 {
-    (void)state;
     enum { SEEDS = 3, PURPOSES = 6, INDICES = 5, STREAMS = SEEDS * PURPOSES * INDICES };
     uint64_t first[STREAMS];
     unsigned n = 0;
@@ -91,9 +88,8 @@ static void test_streams_differ(void **state)
     }
 }
 
-static void test_streams_are_uncorrelated(void **state)
+TEST(test_streams_are_uncorrelated)
 {
-    (void)state;
     enum { DRAWS = 100000 };
     drove_rng left, right;
     drove__rng_seed(&left, 1, DROVE_RNG_TEST, 0);
@@ -107,9 +103,8 @@ static void test_streams_are_uncorrelated(void **state)
 
 /* ---- distributions ---- */
 
-static void test_below(void **state)
+TEST(test_below)
 {
-    (void)state;
     static const uint64_t bounds[] = {
         1, 2, 3, 10, 255, 1000, (1u << 31) + 1u, 0x8000000000000001u, UINT64_MAX};
     drove_rng rng;
@@ -128,9 +123,8 @@ static void test_below(void **state)
 }
 
 /* With bound 3 * 2^62 a generator without rejection gives some numbers twice as often. */
-static void test_below_is_unbiased(void **state)
+TEST(test_below_is_unbiased)
 {
-    (void)state;
     drove_rng rng;
     drove__rng_seed(&rng, 12, DROVE_RNG_TEST, 0);
     unsigned count[3] = {0}, remainder[3] = {0};
@@ -143,9 +137,8 @@ static void test_below_is_unbiased(void **state)
     assert_true(chi_square_deviation(remainder, 3) < 5.0);
 }
 
-static void test_uniform(void **state)
+TEST(test_uniform)
 {
-    (void)state;
     enum { DRAWS = 1000000, CELLS = 100 };
     drove_rng rng, twin;
     drove__rng_seed(&rng, 5, DROVE_RNG_TEST, 0);
@@ -163,9 +156,8 @@ static void test_uniform(void **state)
     assert_true(drove__rng_uniform(&highest) < 1.0);
 }
 
-static void test_normal(void **state)
+TEST(test_normal)
 {
-    (void)state;
     enum { DRAWS = 1000000 };
     drove_rng rng, twin;
     drove__rng_seed(&rng, 6, DROVE_RNG_TEST, 0);
@@ -194,9 +186,8 @@ static void test_normal(void **state)
 
 /* ---- the permutation ---- */
 
-static void test_is_a_permutation(void **state)
+TEST(test_is_a_permutation)
 {
-    (void)state;
     static const uint64_t sizes[] = {1,    2,    3,    4,    5,     6,     7,     8,     9,
                                      15,   16,   17,   31,   64,    100,   255,   256,   257,
                                      1000, 1023, 4096, 4097, 60000, 65535, 65536, 65537, 200000};
@@ -220,9 +211,8 @@ static void test_is_a_permutation(void **state)
 }
 
 /* Runs of any length, from anywhere, are what each of their numbers is mapped to. */
-static void test_runs(void **state)
+TEST(test_runs)
 {
-    (void)state;
     static const uint64_t sizes[] = {1,     2,      7,
                                      33,    257,    4097,
                                      65536, 200000, ((uint64_t)1 << 40) + 7};
@@ -247,9 +237,8 @@ static int compare_u64(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-static void test_huge_sets(void **state)
+TEST(test_huge_sets)
 {
-    (void)state;
     static const uint64_t sizes[] = {((uint64_t)1 << 32) + 1, ((uint64_t)1 << 40) + 7,
                                      ((uint64_t)1 << 63) + 1, UINT64_MAX};
     enum { SAMPLE = 20000 };
@@ -284,9 +273,8 @@ static unsigned rank_of(const drove_permutation *p)
     return rank;
 }
 
-static void test_every_small_permutation_is_as_likely(void **state)
+TEST(test_every_small_permutation_is_as_likely)
 {
-    (void)state;
     static const unsigned factorial[] = {1, 1, 2, 6, 24, 120};
     for (unsigned n = 2; n <= 5; n++) {
         unsigned count[120] = {0};
@@ -302,9 +290,8 @@ static void test_every_small_permutation_is_as_likely(void **state)
 }
 
 /* MNIST's size.  Where one index goes over many epochs, and where neighbours go within one. */
-static void test_large_permutations_are_uniform(void **state)
+TEST(test_large_permutations_are_uniform)
 {
-    (void)state;
     enum { N = 60000, CELLS = 100, EPOCHS = 20000 };
     unsigned fixed = 0, cell[CELLS] = {0}, distance[CELLS] = {0}, per_block[CELLS] = {0};
     for (uint64_t epoch = 0; epoch < EPOCHS; epoch++) {
@@ -329,9 +316,8 @@ static void test_large_permutations_are_uniform(void **state)
     assert_true(chi_square_deviation(per_block, CELLS) < 5.0);
 }
 
-static void test_epochs_and_seeds_differ(void **state)
+TEST(test_epochs_and_seeds_differ)
 {
-    (void)state;
     enum { N = 1000 };
     drove_permutation p, same, other_epoch, other_seed;
     drove__permutation_init(&p, N, 1, 0);
@@ -346,25 +332,4 @@ static void test_epochs_and_seeds_differ(void **state)
         equal_seed += drove__permutation_at(&other_seed, i) == to;
     }
     assert_true(equal_epoch < 8 && equal_seed < 8); /* expected: 1 */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_published_vector),
-        cmocka_unit_test(test_agrees_with_the_paper),
-        cmocka_unit_test(test_streams_differ),
-        cmocka_unit_test(test_streams_are_uncorrelated),
-        cmocka_unit_test(test_below),
-        cmocka_unit_test(test_below_is_unbiased),
-        cmocka_unit_test(test_uniform),
-        cmocka_unit_test(test_normal),
-        cmocka_unit_test(test_is_a_permutation),
-        cmocka_unit_test(test_runs),
-        cmocka_unit_test(test_huge_sets),
-        cmocka_unit_test(test_every_small_permutation_is_as_likely),
-        cmocka_unit_test(test_large_permutations_are_uniform),
-        cmocka_unit_test(test_epochs_and_seeds_differ),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,9 +52,8 @@ static void expect_refused(const char *header, size_t n_data, const char *part)
 
 /* ---- what is right ---- */
 
-static void test_read_by_hand(void **state)
+TEST(test_read_by_hand)
 {
-    (void)state;
     static const unsigned char file[] =
         "\xb4\0\0\0\0\0\0\0"
         "{\"b\":{\"dtype\":\"U8\",\"shape\":[3],\"data_offsets\":[0,3]},"
@@ -105,9 +104,8 @@ static void test_read_by_hand(void **state)
     drove__safetensors_fini(NULL);
 }
 
-static void test_written_by_hand(void **state)
+TEST(test_written_by_hand)
 {
-    (void)state;
     const float w[2] = {1.0f, -10.0f};
     const uint8_t flag = 7;
     const drove_tensor tensor[] = {
@@ -135,9 +133,8 @@ static void test_written_by_hand(void **state)
     free(file);
 }
 
-static void test_round_trip_of_every_type(void **state)
+TEST(test_round_trip_of_every_type)
 {
-    (void)state;
     enum { N = 1000 };
     static const size_t size_bytes[] = {4, 8, 8, 8, 4, 4, 1};
     drove_rng rng;
@@ -184,9 +181,8 @@ static void test_round_trip_of_every_type(void **state)
     free(content);
 }
 
-static void test_nothing_in_it(void **state)
+TEST(test_nothing_in_it)
 {
-    (void)state;
     static const char *const no_meta[] = {NULL};
     drove_safetensors st;
     assert_ok(drove__safetensors_write(FILE_NAME, NULL, 0, no_meta));
@@ -199,9 +195,8 @@ static void test_nothing_in_it(void **state)
 }
 
 /* Some tensors are loaded, the others can be read where they lie. */
-static void test_some_of_it(void **state)
+TEST(test_some_of_it)
 {
-    (void)state;
     static const char *const names[] = {"b", "absent"};
     const drove_tensor tensor[] = {{"a",
                                     DROVE_T_U8,
@@ -255,9 +250,8 @@ static drove_status place_word(void *context, drove_safetensors *st)
 }
 
 /* A tensor goes where it is asked for, is checked there, and takes no room among the others. */
-static void test_into_other_memory(void **state)
+TEST(test_into_other_memory)
 {
-    (void)state;
     const drove_tensor tensor[] = {{"a", DROVE_T_U8, 1, {3}, "one"},
                                    {"b", DROVE_T_U8, 1, {5}, "hello"},
                                    {"c", DROVE_T_U8, 1, {3}, "end"}};
@@ -291,9 +285,8 @@ static void test_into_other_memory(void **state)
 
 /* ---- what a writer must refuse ---- */
 
-static void test_write_refuses(void **state)
+TEST(test_write_refuses)
 {
-    (void)state;
     const float w = 1.0f;
     unlink(FILE_NAME);
     const drove_tensor twice[] = {{"w", DROVE_T_F32, 0, {0}, &w}, {"w", DROVE_T_F32, 0, {0}, &w}};
@@ -322,9 +315,8 @@ static void test_write_refuses(void **state)
 #define T(name, dtype, shape, offsets)                                                             \
     "\"" name "\":{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"data_offsets\":" offsets "}"
 
-static void test_wrong_descriptions(void **state)
+TEST(test_wrong_descriptions)
 {
-    (void)state;
     static const struct {
         const char *header;
         size_t n_data;
@@ -364,9 +356,8 @@ static void test_wrong_descriptions(void **state)
     }
 }
 
-static void test_wrong_sizes(void **state)
+TEST(test_wrong_sizes)
 {
-    (void)state;
     static const struct {
         const char *header;
         size_t n_data;
@@ -401,9 +392,8 @@ static void test_wrong_sizes(void **state)
     }
 }
 
-static void test_wrong_names_and_metadata(void **state)
+TEST(test_wrong_names_and_metadata)
 {
-    (void)state;
     expect_refused("{" T("a", "U8", "[1]", "[0,1]") "," T("a", "U8", "[1]", "[1,2]") "}", 2,
                    "duplicate");
     expect_refused("{\"__metadata__\":{},\"__metadata__\":{}}", 0, "duplicate");
@@ -429,9 +419,8 @@ static void test_wrong_names_and_metadata(void **state)
     drove__safetensors_fini(&st);
 }
 
-static void test_wrong_header_length(void **state)
+TEST(test_wrong_header_length)
 {
-    (void)state;
     static const uint64_t lengths[] = {
         0, 1, 9, 10, 100, UINT32_MAX, (1u << 27), UINT64_MAX, UINT64_MAX - 7, (uint64_t)1 << 63};
     for (size_t i = 0; i < DROVE_COUNT(lengths); i++) {
@@ -447,9 +436,8 @@ static void test_wrong_header_length(void **state)
 }
 
 /* A gzip file may not claim more than gzip can hold, nor end early. */
-static void test_wrong_gzip(void **state)
+TEST(test_wrong_gzip)
 {
-    (void)state;
     static const char header[] =
         "{" T("a", "U8", "[1152921504606846976]", "[0,1152921504606846976]") "}";
     char file[8 + sizeof header];
@@ -482,9 +470,8 @@ static size_t make_sample(void)
     return n;
 }
 
-static void test_truncated_at_every_byte(void **state)
+TEST(test_truncated_at_every_byte)
 {
-    (void)state;
     size_t n = make_sample();
     char *file = read_bytes(FILE_NAME, NULL);
     for (size_t cut = 0; cut < n; cut++) {
@@ -512,9 +499,8 @@ static size_t make_plain_sample(void)
 }
 
 /* With checksums no flipped bit goes unnoticed, wherever it is. */
-static void test_every_flipped_bit(void **state)
+TEST(test_every_flipped_bit)
 {
-    (void)state;
     size_t n = make_sample();
     char *file = read_bytes(FILE_NAME, NULL);
     drove_safetensors st;
@@ -535,9 +521,8 @@ static void test_every_flipped_bit(void **state)
 }
 
 /* Which tensor it is, and that the others can be read. */
-static void test_damage_is_named(void **state)
+TEST(test_damage_is_named)
 {
-    (void)state;
     static const char *const b[] = {"b"}, *const w[] = {"w"};
     size_t n = make_sample();
     char *file = read_bytes(FILE_NAME, NULL);
@@ -558,9 +543,8 @@ static void test_damage_is_named(void **state)
 }
 
 /* Whatever is changed: loaded or refused, never anything else (the sanitizers watch). */
-static void test_changed_at_every_byte(void **state)
+TEST(test_changed_at_every_byte)
 {
-    (void)state;
     drove_rng rng;
     drove__rng_seed(&rng, 9, DROVE_RNG_TEST, 0);
     size_t n = make_plain_sample();
@@ -595,9 +579,8 @@ static void test_changed_at_every_byte(void **state)
     free(file);
 }
 
-static void test_other_failures(void **state)
+TEST(test_other_failures)
 {
-    (void)state;
     drove_safetensors st;
     assert_fails(drove__safetensors_load("absent", &st), DROVE_E_FILE, "absent");
     expect_empty(&st);
@@ -610,28 +593,4 @@ static void test_other_failures(void **state)
     deep[(1 << 20) - 1] = '\0';
     expect_refused(deep, 0, "not valid JSON");
     free(deep);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_read_by_hand),
-        cmocka_unit_test(test_written_by_hand),
-        cmocka_unit_test(test_round_trip_of_every_type),
-        cmocka_unit_test(test_nothing_in_it),
-        cmocka_unit_test(test_some_of_it),
-        cmocka_unit_test(test_into_other_memory),
-        cmocka_unit_test(test_write_refuses),
-        cmocka_unit_test(test_wrong_descriptions),
-        cmocka_unit_test(test_wrong_sizes),
-        cmocka_unit_test(test_wrong_names_and_metadata),
-        cmocka_unit_test(test_wrong_header_length),
-        cmocka_unit_test(test_wrong_gzip),
-        cmocka_unit_test(test_truncated_at_every_byte),
-        cmocka_unit_test(test_every_flipped_bit),
-        cmocka_unit_test(test_damage_is_named),
-        cmocka_unit_test(test_changed_at_every_byte),
-        cmocka_unit_test(test_other_failures),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

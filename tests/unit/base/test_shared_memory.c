@@ -62,9 +62,8 @@ static bool is_seen(char *block, size_t size_bytes)
     return block[size_bytes - 1] == 2;
 }
 
-static void test_memory_is_shared_inside_the_scope(void **state)
+TEST(test_memory_is_shared_inside_the_scope)
 {
-    (void)state;
     static const size_t sizes[] = {1, 100, 4096, 100000, 4 * MIB - 1, 4 * MIB, 7 * MIB};
     drove_topo *topo;
     assert_int_equal(drove__topo_create(NULL, &topo), DROVE_OK);
@@ -101,9 +100,8 @@ static void *ask(void *argument)
     return NULL;
 }
 
-static void test_the_scope_is_of_one_thread(void **state)
+TEST(test_the_scope_is_of_one_thread)
 {
-    (void)state;
     pthread_t thread;
     bool shared = true;
     drove__memory_share_begin();
@@ -113,9 +111,8 @@ static void test_the_scope_is_of_one_thread(void **state)
     assert_false(shared);
 }
 
-static void test_a_lock_outlives_the_process_that_held_it(void **state)
+TEST(test_a_lock_outlives_the_process_that_held_it)
 {
-    (void)state;
     board *b = make_board();
     assert_true(drove__lock(&b->lock));
     pthread_mutex_unlock(&b->lock);
@@ -139,9 +136,8 @@ static void test_a_lock_outlives_the_process_that_held_it(void **state)
 }
 
 /* Three sleep on a word; one is killed asleep; the other two are woken. */
-static void test_a_killed_sleeper_holds_up_nobody(void **state)
+TEST(test_a_killed_sleeper_holds_up_nobody)
 {
-    (void)state;
     board *b = make_board();
     pid_t child[3];
     for (int i = 0; i < 3; i++) {
@@ -163,24 +159,11 @@ static void test_a_killed_sleeper_holds_up_nobody(void **state)
     drove__free(b);
 }
 
-static void test_a_sleep_ends_at_its_time(void **state)
+TEST(test_a_sleep_ends_at_its_time)
 {
-    (void)state;
     _Atomic uint32_t word = 7;
     uint64_t begin = drove__now_ns();
     drove__futex_wait(&word, 6, UINT64_MAX); /* it has changed: no sleep */
     while (drove__now_ns() < begin + 2000000u) drove__futex_wait(&word, 7, begin + 2000000u);
     assert_true(drove__now_ns() >= begin + 2000000u);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_memory_is_shared_inside_the_scope),
-        cmocka_unit_test(test_the_scope_is_of_one_thread),
-        cmocka_unit_test(test_a_lock_outlives_the_process_that_held_it),
-        cmocka_unit_test(test_a_killed_sleeper_holds_up_nobody),
-        cmocka_unit_test(test_a_sleep_ends_at_its_time),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,9 +8,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void test_parts(void **state)
+TEST(test_unknown_words)
 {
-    (void)state;
+    static const char *const names[] = {"sgd", "momentum", "adam"};
+    assert_fails(drove__fail_unknown("rule", "adm", names, 3), DROVE_E_ARG,
+                 "unknown rule \"adm\"; did you mean \"adam\"?");
+    assert_fails(drove__fail_unknown("rule", "zzzzzzzz", names, 3), DROVE_E_ARG,
+                 "unknown rule \"zzzzzzzz\"; expected one of sgd, momentum, adam");
+    const char *many[200]; /* a list longer than its room is cut, not written past */
+    for (size_t i = 0; i < 200; i++) many[i] = "another name";
+    assert_fails(drove__fail_unknown("rule", "zzzzzzzz", many, 200), DROVE_E_ARG, "another name");
+}
+
+TEST(test_parts)
+{
     drove_spec spec;
     assert_ok(drove__spec_parse("synth:digits,7?n=60000&seed=1", &spec));
     assert_string_equal(spec.name, "synth");
@@ -44,9 +55,8 @@ static void test_parts(void **state)
     drove__spec_fini(&spec);
 }
 
-static void test_paths(void **state)
+TEST(test_paths)
 {
-    (void)state;
     drove_spec spec;
     assert_ok(drove__spec_parse("csv:C:/data=1/a&b.csv?label=last", &spec));
     assert_string_equal(spec.arg[0], "C:/data=1/a&b.csv");
@@ -67,9 +77,8 @@ static void test_paths(void **state)
     drove__spec_fini(&spec);
 }
 
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
-    (void)state;
     static const struct {
         const char *text, *part;
     } wrong[] = {
@@ -99,9 +108,8 @@ static void test_refusals(void **state)
     }
 }
 
-static void test_too_many_parts(void **state)
+TEST(test_too_many_parts)
 {
-    (void)state;
     char text[1000];
     drove_spec spec;
     for (int extra = 0; extra < 2; extra++) {
@@ -126,9 +134,8 @@ static void test_too_many_parts(void **state)
     }
 }
 
-static void test_checked_values(void **state)
+TEST(test_checked_values)
 {
-    (void)state;
     static const char *const words[] = {"readers", "writers", "none"};
     drove_spec spec;
     uint64_t n = 5;
@@ -166,9 +173,8 @@ static void test_checked_values(void **state)
     drove__spec_fini(&spec);
 }
 
-static void test_check(void **state)
+TEST(test_check)
 {
-    (void)state;
     static const char *const known[] = {"density", "seed", "n", NULL};
     drove_spec spec;
     assert_ok(drove__spec_parse("synth:logistic?seed=1&densty=0.1", &spec));
@@ -187,9 +193,8 @@ static void test_check(void **state)
     drove__spec_fini(&spec);
 }
 
-static void test_long_texts_do_not_overflow(void **state)
+TEST(test_long_texts_do_not_overflow)
 {
-    (void)state;
     enum { SIZE = 20000 };
     char *text = malloc(SIZE);
     assert_non_null(text);
@@ -207,9 +212,8 @@ static void test_long_texts_do_not_overflow(void **state)
     free(text);
 }
 
-static void test_nearest(void **state)
+TEST(test_nearest)
 {
-    (void)state;
     static const char *const names[] = {"sequential", "sync",    "ssp",     "mutex",
                                         "rwlock",     "hogwild", "leashed", "x"};
     static const struct {
@@ -237,23 +241,9 @@ static void test_nearest(void **state)
     assert_null(drove__nearest("sync", names, 0));
 }
 
-static void test_unknown_words(void **state)
-{
-    (void)state;
-    static const char *const names[] = {"sgd", "momentum", "adam"};
-    assert_fails(drove__fail_unknown("rule", "adm", names, 3), DROVE_E_ARG,
-                 "unknown rule \"adm\"; did you mean \"adam\"?");
-    assert_fails(drove__fail_unknown("rule", "zzzzzzzz", names, 3), DROVE_E_ARG,
-                 "unknown rule \"zzzzzzzz\"; expected one of sgd, momentum, adam");
-    const char *many[200]; /* a list longer than its room is cut, not written past */
-    for (size_t i = 0; i < 200; i++) many[i] = "another name";
-    assert_fails(drove__fail_unknown("rule", "zzzzzzzz", many, 200), DROVE_E_ARG, "another name");
-}
-
 /* Whatever a path or a value holds, the spec that is made of it has it back. */
-static void test_made_of_texts(void **state)
+TEST(test_made_of_texts)
 {
-    (void)state;
     static const char *const texts[] = {"plain", "a?b,c&d%e+f", "%3F",
                                         "a=b",   "/a b/c:d",    "\xc3\xa4%"};
     char into[96], value[64];
@@ -289,16 +279,4 @@ static void test_made_of_texts(void **state)
         assert_int_equal(into[size], 'x');
         assert_int_equal(strncmp("csv:a%26b%26c", into, strlen(into)), 0);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_unknown_words),  cmocka_unit_test(test_parts),
-        cmocka_unit_test(test_paths),          cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_too_many_parts), cmocka_unit_test(test_checked_values),
-        cmocka_unit_test(test_check),          cmocka_unit_test(test_long_texts_do_not_overflow),
-        cmocka_unit_test(test_nearest),        cmocka_unit_test(test_made_of_texts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

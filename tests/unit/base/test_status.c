@@ -5,22 +5,19 @@
 #include <pthread.h>
 #include <string.h>
 
-static void test_starts_empty(void **state)
+TEST(test_starts_empty)
 {
-    (void)state;
     assert_string_equal(drove_error_text(), "");
 }
 
-static void test_fail_returns_its_status(void **state)
+TEST(test_fail_returns_its_status)
 {
-    (void)state;
     assert_int_equal(drove__fail(DROVE_E_DATA, "%s: line %d", "a.csv", 7), DROVE_E_DATA);
     assert_string_equal(drove_error_text(), "a.csv: line 7");
 }
 
-static void test_context_goes_before(void **state)
+TEST(test_context_goes_before)
 {
-    (void)state;
     drove__fail(DROVE_E_ARG, "expected a number");
     assert_int_equal(drove__fail_in(DROVE_E_SHAPE, "--batch (%d)", 3), DROVE_E_SHAPE);
     assert_string_equal(drove_error_text(), "--batch (3): expected a number");
@@ -28,9 +25,8 @@ static void test_context_goes_before(void **state)
     assert_string_equal(drove_error_text(), "again: --batch (3): expected a number");
 }
 
-static void test_no_memory_and_errno(void **state)
+TEST(test_no_memory_and_errno)
 {
-    (void)state;
     assert_int_equal(drove__fail_nomem("weights", 4096), DROVE_E_NOMEM);
     assert_error_has("weights");
     assert_error_has("4096 bytes");
@@ -38,9 +34,8 @@ static void test_no_memory_and_errno(void **state)
     assert_string_equal(drove_error_text(), "x.gz: No such file or directory");
 }
 
-static void test_is_one_line_and_cut(void **state)
+TEST(test_is_one_line_and_cut)
 {
-    (void)state;
     drove__fail(DROVE_E_DATA, "found \"%s\"", "a\nb\tc\x1b[2J\x7f");
     assert_string_equal(drove_error_text(), "found \"a?b?c?[2J?\"");
     drove__fail(DROVE_E_DATA, "found \"%s\"",
@@ -70,9 +65,8 @@ static void *fail_elsewhere(void *copy)
     return NULL;
 }
 
-static void test_each_thread_has_its_own(void **state)
+TEST(test_each_thread_has_its_own)
 {
-    (void)state;
     pthread_t thread;
     void *problem;
     char copy[DROVE_ERROR_TEXT_SIZE];
@@ -91,9 +85,8 @@ static drove_status forward(drove_status status, int *reached)
     return DROVE_OK;
 }
 
-static void test_try_forwards(void **state)
+TEST(test_try_forwards)
 {
-    (void)state;
     int reached = 0;
     assert_int_equal(forward(DROVE_E_NOMEM, &reached), DROVE_E_NOMEM);
     assert_int_equal(reached, 0);
@@ -101,9 +94,8 @@ static void test_try_forwards(void **state)
     assert_int_equal(reached, 1);
 }
 
-static void test_names_and_exit_statuses(void **state)
+TEST(test_names_and_exit_statuses)
 {
-    (void)state;
     static const struct {
         drove_status status;
         const char *name;
@@ -127,15 +119,4 @@ static void test_names_and_exit_statuses(void **state)
     }
     assert_non_null(drove_status_name((drove_status)99));
     assert_int_equal(drove_status_exit((drove_status)99), 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_starts_empty),        cmocka_unit_test(test_fail_returns_its_status),
-        cmocka_unit_test(test_context_goes_before), cmocka_unit_test(test_no_memory_and_errno),
-        cmocka_unit_test(test_is_one_line_and_cut), cmocka_unit_test(test_each_thread_has_its_own),
-        cmocka_unit_test(test_try_forwards),        cmocka_unit_test(test_names_and_exit_statuses),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,9 +79,8 @@ static void expect_end(drove_tar *tar)
     drove__tar_close(tar);
 }
 
-static void test_members(void **state)
+TEST(test_members)
 {
-    (void)state;
     static archive a;
     drove_tar *tar;
     char long_name[300];
@@ -111,9 +110,8 @@ static void test_members(void **state)
 }
 
 /* Pax: path and size of the next member stand in records; others are skipped. */
-static void test_pax(void **state)
+TEST(test_pax)
 {
-    (void)state;
     static archive a;
     drove_tar *tar;
     a.n = 0;
@@ -129,9 +127,8 @@ static void test_pax(void **state)
 }
 
 /* A size in base 256, as GNU writes those beyond eight octal digits. */
-static void test_base_256(void **state)
+TEST(test_base_256)
 {
-    (void)state;
     static archive a;
     drove_tar *tar;
     a.n = 0;
@@ -150,9 +147,8 @@ static void test_base_256(void **state)
     expect_end(tar);
 }
 
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
-    (void)state;
     static archive a;
     static const struct {
         char type;
@@ -190,9 +186,8 @@ static void test_refusals(void **state)
 }
 
 /* More than the caller wants; an archive that ends too early; no archive. */
-static void test_sizes(void **state)
+TEST(test_sizes)
 {
-    (void)state;
     static archive a;
     drove_tar *tar;
     drove_tar_member member;
@@ -220,14 +215,4 @@ static void test_sizes(void **state)
     assert_fails(drove__tar_next(tar, &member, &found), DROVE_E_DATA, "the right checksum");
     drove__tar_close(tar);
     drove__tar_close(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_members),  cmocka_unit_test(test_pax),
-        cmocka_unit_test(test_base_256), cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_sizes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

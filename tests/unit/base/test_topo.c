@@ -60,9 +60,8 @@ static void check_thesis_spread(const drove_topo *topo)
         expect_place(place[PUS + i], place[i].pu, place[i].core, place[i].node);
 }
 
-static void test_thesis_machine(void **state)
+TEST(test_thesis_machine)
 {
-    (void)state;
     drove_topo *topo = make(THESIS);
     drove_topo_facts facts;
     drove__topo_facts(topo, &facts);
@@ -83,9 +82,8 @@ static void test_thesis_machine(void **state)
 
 /* Section 3.2: with 7 workers, UMA keeps all on one socket, NUMA has 4 on one and 3 on the
  * other. */
-static void test_seven_and_eight_workers(void **state)
+TEST(test_seven_and_eight_workers)
 {
-    (void)state;
     drove_topo *topo = make("synthetic:numa:2 core:8 pu:2");
     drove_place place[8];
     drove__topo_place(topo, DROVE_BIND_COMPACT, 8, place);
@@ -106,9 +104,8 @@ static void test_seven_and_eight_workers(void **state)
     drove__topo_destroy(topo);
 }
 
-static void test_other_machines(void **state)
+TEST(test_other_machines)
 {
-    (void)state;
     drove_place place[12];
     drove_topo *topo = make("synthetic:numa:3 core:2 pu:1");
     static const int spread_pu[] = {0, 2, 4, 1, 3, 5, 0, 2, 4, 1, 3, 5};
@@ -150,9 +147,8 @@ static void export_machine(const char *path, const char *description, const char
     hwloc_topology_destroy(hwloc);
 }
 
-static void test_recorded_in_xml(void **state)
+TEST(test_recorded_in_xml)
 {
-    (void)state;
     export_machine("thesis.xml", THESIS_LEVELS, NULL);
     drove_topo *topo = make("xml:thesis.xml");
     check_thesis_compact(topo);
@@ -161,9 +157,8 @@ static void test_recorded_in_xml(void **state)
     unlink("thesis.xml");
 }
 
-static void test_unequal_nodes(void **state)
+TEST(test_unequal_nodes)
 {
-    (void)state;
     /* Two nodes of 3 cores with 2 PUs; node 0 keeps one PU of core 0 and core 1 whole, node 1
      * all. */
     export_machine("unequal.xml", "NUMANode:2 Core:3 PU:2", "1-3,6-11");
@@ -182,9 +177,8 @@ static void test_unequal_nodes(void **state)
     unlink("unequal.xml");
 }
 
-static void test_wrong_sources(void **state)
+TEST(test_wrong_sources)
 {
-    (void)state;
     drove_topo *topo = (drove_topo *)1;
     static const char *const wrong[] = {"",
                                         "numa:2 core:2 pu:1",
@@ -206,9 +200,8 @@ static void test_wrong_sources(void **state)
 
 /* ---- this machine ---- */
 
-static void test_this_machine(void **state)
+TEST(test_this_machine)
 {
-    (void)state;
     drove_topo *topo = make(NULL);
     drove_topo_facts facts;
     drove__topo_facts(topo, &facts);
@@ -251,9 +244,8 @@ static int bind_in_child(const drove_topo *topo, unsigned n_pus)
     return 0;
 }
 
-static void test_binding(void **state)
+TEST(test_binding)
 {
-    (void)state;
     drove_topo *topo = make(NULL);
     drove_topo_facts facts;
     drove__topo_facts(topo, &facts);
@@ -268,9 +260,8 @@ static void test_binding(void **state)
 }
 
 /* This program once more, allowed one processor before any of its threads exists, as by taskset. */
-static void test_restricted_process(void **state)
+TEST(test_restricted_process)
 {
-    (void)state;
     drove_topo *topo = make(NULL);
     drove_topo_facts facts;
     drove_place last;
@@ -299,13 +290,14 @@ static void test_restricted_process(void **state)
     drove__topo_destroy(topo);
 }
 
-/* The second life of test_restricted_process: 0 if exactly the processor pu is seen. */
-static int check_restricted(const char *pu)
+/* The second life of test_restricted_process: 0 if exactly the processor named is seen. */
+int drove_test_started_again(int argc, char **argv)
 {
+    const char *pu = argv[1];
     drove_topo *topo;
     drove_topo_facts facts;
     drove_place place[2];
-    if (drove__topo_create(NULL, &topo) != DROVE_OK) return 1;
+    if (argc != 2 || drove__topo_create(NULL, &topo) != DROVE_OK) return 1;
     drove__topo_facts(topo, &facts);
     if (facts.n_pus != 1 || facts.n_cores != 1 || facts.n_nodes != 1) return 2;
     drove__topo_place(topo, DROVE_BIND_SPREAD, 2, place);
@@ -315,9 +307,8 @@ static int check_restricted(const char *pu)
     return 0;
 }
 
-static void test_recorded_machines_bind_nothing(void **state)
+TEST(test_recorded_machines_bind_nothing)
 {
-    (void)state;
     cpu_set_t before, after;
     drove_topo *topo = make(THESIS);
     drove_place place = {31, 15, 1};
@@ -328,9 +319,8 @@ static void test_recorded_machines_bind_nothing(void **state)
     drove__topo_destroy(topo);
 }
 
-static void test_memory(void **state)
+TEST(test_memory)
 {
-    (void)state;
     static const char *const sources[] = {NULL, THESIS};
     static const size_t sizes[] = {0, 1, 100, 4096, 100000, (size_t)9 << 20};
     for (size_t s = 0; s < 2; s++) {
@@ -373,9 +363,8 @@ static void read_policy(const void *memory, char policy[64])
 
 /* hwloc can be told to take a synthetic machine for this one: the way of several nodes then runs
  * here as well, and what the kernel refuses (node 1) is still good memory. */
-static void test_memory_on_nodes(void **state)
+TEST(test_memory_on_nodes)
 {
-    (void)state;
     assert_int_equal(setenv("HWLOC_SYNTHETIC", "numa:2 core:1 pu:1", 1), 0);
     assert_int_equal(setenv("HWLOC_THISSYSTEM", "1", 1), 0);
     drove_topo *topo;
@@ -417,24 +406,4 @@ static void test_memory_on_nodes(void **state)
         assert_int_not_equal(mode & 0xff, 3);
     }
     drove__topo_destroy(topo);
-}
-
-int main(int argc, char **argv)
-{
-    if (argc == 2) return check_restricted(argv[1]);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_thesis_machine),
-        cmocka_unit_test(test_seven_and_eight_workers),
-        cmocka_unit_test(test_other_machines),
-        cmocka_unit_test(test_recorded_in_xml),
-        cmocka_unit_test(test_unequal_nodes),
-        cmocka_unit_test(test_wrong_sources),
-        cmocka_unit_test(test_this_machine),
-        cmocka_unit_test(test_binding),
-        cmocka_unit_test(test_restricted_process),
-        cmocka_unit_test(test_recorded_machines_bind_nothing),
-        cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_memory_on_nodes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,15 +5,11 @@
 #include "base/racy.h"
 #include "base/virtual.h"
 #include "support/actors.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { UPS = DROVE_TSAN ? 10 : 100 }; /* ThreadSanitizer is slow */
 
@@ -56,9 +52,8 @@ static void take_turns(unsigned actor, void *context)
     note(context, actor);
 }
 
-static void the_earliest_runs_and_of_equals_the_first(void **state)
+TEST(the_earliest_runs_and_of_equals_the_first)
 {
-    (void)state;
     scene s = {0};
     drove_virtual *on = make(3, NULL);
     assert_true(run_actors(on, 3, take_turns, &s) == 40.0);
@@ -67,9 +62,8 @@ static void the_earliest_runs_and_of_equals_the_first(void **state)
     drove__virtual_destroy(on);
 }
 
-static void time_goes_on_from_stretch_to_stretch(void **state)
+TEST(time_goes_on_from_stretch_to_stretch)
 {
-    (void)state;
     scene s = {0};
     drove_virtual *on = make(1, NULL);
     const drove_clock *clock = drove__virtual_clock(on);
@@ -90,9 +84,8 @@ static void spend_ages(unsigned actor, void *context)
 
 /* The controlling thread looks every three years, as that of a run does every 0.1 s, and must not
  * keep the actor from its turn when time no longer passes. */
-static void the_clock_stops_and_turns_go_on(void **state)
+TEST(the_clock_stops_and_turns_go_on)
 {
-    (void)state;
     enum { MOST_LOOKS = 1000 };
     drove_virtual *on = make(1, NULL);
     actors all = {.on = on, .n = 1, .n_left = 1, .body = spend_ages};
@@ -120,9 +113,8 @@ static void count_up(unsigned actor, void *context)
     }
 }
 
-static void one_runs_at_a_time(void **state)
+TEST(one_runs_at_a_time)
 {
-    (void)state;
     int count = 0;
     scene s = {.shared = &count};
     drove_virtual *on = make(16, NULL);
@@ -142,9 +134,8 @@ static void use_lock(unsigned actor, void *context)
     drove__unlock(&s->lock);
 }
 
-static void a_lock_is_handed_over(void **state)
+TEST(a_lock_is_handed_over)
 {
-    (void)state;
     scene s = {.log = ""};
     const drove_costs costs = {.hand_over_ns = 7.0};
     drove_virtual *on = make(3, &costs);
@@ -169,9 +160,8 @@ static void wait_for_word(unsigned actor, void *context)
     drove__futex_wait(&s->word, 5, UINT64_MAX); /* it differs: at once */
 }
 
-static void words_wake_and_have_deadlines(void **state)
+TEST(words_wake_and_have_deadlines)
 {
-    (void)state;
     scene s = {.log = ""};
     const drove_costs costs = {.hand_over_ns = 3.0};
     drove_virtual *on = make(3, &costs);
@@ -201,9 +191,8 @@ static void wait_for_condition(unsigned actor, void *context)
     pthread_mutex_unlock(&s->lock);
 }
 
-static void conditions_wake_and_have_deadlines(void **state)
+TEST(conditions_wake_and_have_deadlines)
 {
-    (void)state;
     scene s = {.lock = PTHREAD_MUTEX_INITIALIZER};
     drove_virtual *on = make(2, NULL);
     s.clock = drove__virtual_clock(on);
@@ -224,9 +213,8 @@ static void move_bytes(unsigned actor, void *context)
     drove__spend_update(25, 0.0);
 }
 
-static void bytes_cost_time_and_share_memory(void **state)
+TEST(bytes_cost_time_and_share_memory)
 {
-    (void)state;
     scene s = {.log = ""};
     drove_costs costs = {.copy_ns = 2.0, .update_ns = 3.0};
     drove_virtual *on = make(2, &costs);
@@ -257,9 +245,8 @@ static void take_line(unsigned actor, void *context)
     note(s, actor);
 }
 
-static void lines_cost_their_way(void **state)
+TEST(lines_cost_their_way)
 {
-    (void)state;
     scene s = {.log = ""};
     drove_costs costs = {.line_ns = 60.0, .far_line_ns = 150.0};
     drove_virtual *on = make(3, &costs);
@@ -287,9 +274,8 @@ static void take_bytes(unsigned actor, void *context)
     s->took_ns[3] = (double)drove__now_ns() - begin;
 }
 
-static void bytes_of_others_cost_their_way(void **state)
+TEST(bytes_of_others_cost_their_way)
 {
-    (void)state;
     scene s = {.log = ""};
     s.vector = drove__alloc(64, sizeof(float));
     drove_costs costs = {.copy_ns = 2.0, .update_ns = 3.0, .take_ns = 5.0, .far_take_ns = 7.0};
@@ -320,9 +306,8 @@ static void take_at_once(unsigned actor, void *context)
 
 /* Lines come while the work goes on, so all three take at once: the first at its own 5 ns a byte,
  * the second and third at 2 x 4 and 3 x 4, if the vector has no protection. */
-static void who_race_for_lines_wait_for_each_other(void **state)
+TEST(who_race_for_lines_wait_for_each_other)
 {
-    (void)state;
     scene s = {.log = ""};
     s.vector = drove__alloc(64, sizeof(float));
     drove_costs costs = {.take_ns = 5.0, .race_ns = 4.0};
@@ -359,9 +344,8 @@ static void load_and_store(unsigned actor, void *context)
     note(s, actor);
 }
 
-static void a_window_is_part_of_its_update(void **state)
+TEST(a_window_is_part_of_its_update)
 {
-    (void)state;
     scene s = {.log = ""};
     const drove_costs costs = {.update_ns = 3.0, .window_ns = 40.0};
     drove_virtual *on = make(1, &costs);
@@ -376,9 +360,8 @@ static void work(unsigned actor, void *context)
     ((scene *)context)->took_ns[actor] = (double)drove__now_ns();
 }
 
-static void jitter_is_of_the_seed(void **state)
+TEST(jitter_is_of_the_seed)
 {
-    (void)state;
     scene s = {.log = ""}, again = {.log = ""};
     const drove_costs costs = {.jitter = 0.5};
     for (int i = 0; i < 2; i++) {
@@ -393,24 +376,4 @@ static void jitter_is_of_the_seed(void **state)
         assert_true(s.took_ns[a] != 200000.0);
     }
     assert_true(s.took_ns[0] != s.took_ns[1]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_earliest_runs_and_of_equals_the_first),
-        cmocka_unit_test(time_goes_on_from_stretch_to_stretch),
-        cmocka_unit_test(the_clock_stops_and_turns_go_on),
-        cmocka_unit_test(one_runs_at_a_time),
-        cmocka_unit_test(a_lock_is_handed_over),
-        cmocka_unit_test(words_wake_and_have_deadlines),
-        cmocka_unit_test(conditions_wake_and_have_deadlines),
-        cmocka_unit_test(bytes_cost_time_and_share_memory),
-        cmocka_unit_test(lines_cost_their_way),
-        cmocka_unit_test(bytes_of_others_cost_their_way),
-        cmocka_unit_test(who_race_for_lines_wait_for_each_other),
-        cmocka_unit_test(a_window_is_part_of_its_update),
-        cmocka_unit_test(jitter_is_of_the_seed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

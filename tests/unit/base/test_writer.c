@@ -15,11 +15,12 @@
 #include <unistd.h>
 
 /* Of processes that were killed: by this test, or while running it. */
-static int remove_temporaries(void **state)
+FIXTURE(remove_temporaries)
 {
-    (void)state;
     return system("rm -f ./*.tmp.* ./.tmp.*");
 }
+
+GROUP(remove_temporaries, remove_temporaries);
 
 static void expect_content(const char *path, const char *expected)
 {
@@ -30,9 +31,8 @@ static void expect_content(const char *path, const char *expected)
     free(found);
 }
 
-static void test_appears_at_commit(void **state)
+TEST(test_appears_at_commit)
 {
-    (void)state;
     drove_writer *w;
     unlink("new.txt");
     assert_ok(drove__writer_create("new.txt", &w));
@@ -57,9 +57,8 @@ static void test_appears_at_commit(void **state)
     assert_int_equal(about.st_mode & 0777, 0666 & ~mask);
 }
 
-static void test_abort_leaves_the_old_file(void **state)
+TEST(test_abort_leaves_the_old_file)
 {
-    (void)state;
     drove_writer *w;
     write_bytes("old.txt", "old", 3);
     char *big = calloc(1, 1000000);
@@ -76,9 +75,8 @@ static void test_abort_leaves_the_old_file(void **state)
     free(big);
 }
 
-static void test_replaces_whole_files(void **state)
+TEST(test_replaces_whole_files)
 {
-    (void)state;
     drove_writer *left, *right;
     assert_int_equal(mkdir("folder", 0777) == 0 || access("folder", F_OK) == 0, 1);
     assert_ok(drove__writer_create("folder/x", &left)); /* two at once do not meet */
@@ -93,9 +91,8 @@ static void test_replaces_whole_files(void **state)
     assert_int_equal(rmdir("folder"), 0); /* nothing else is in it */
 }
 
-static void test_cannot_create(void **state)
+TEST(test_cannot_create)
 {
-    (void)state;
     drove_writer *w = (drove_writer *)1;
     assert_fails(drove__writer_create("absent/x", &w), DROVE_E_FILE,
                  "absent/x: cannot be created: No such file or directory");
@@ -120,9 +117,8 @@ static void limit_file_size(rlim_t size_bytes, struct rlimit *saved)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
-static void test_no_room(void **state)
+TEST(test_no_room)
 {
-    (void)state;
     static const size_t limits[] = {0, 1, 65535, 65536, 65537, 300000, 499999};
     char *big = calloc(1, 500000);
     assert_non_null(big);
@@ -157,9 +153,8 @@ static void test_no_room(void **state)
     free(big);
 }
 
-static void test_no_room_for_the_last_bytes(void **state)
+TEST(test_no_room_for_the_last_bytes)
 {
-    (void)state;
     struct rlimit saved;
     drove_writer *w;
     assert_ok(drove__writer_create("full.txt", &w));
@@ -172,9 +167,8 @@ static void test_no_room_for_the_last_bytes(void **state)
     assert_int_equal(count_files("full.txt"), 1);
 }
 
-static void test_devices_are_written_directly(void **state)
+TEST(test_devices_are_written_directly)
 {
-    (void)state;
     drove_writer *w;
     struct stat about;
     if (access("/dev/full", W_OK) != 0) skip();
@@ -195,9 +189,8 @@ static void test_devices_are_written_directly(void **state)
     free(big);
 }
 
-static void test_pipes_are_written_directly(void **state)
+TEST(test_pipes_are_written_directly)
 {
-    (void)state;
     int ends[2];
     char path[64], found[10];
     drove_writer *w;
@@ -265,9 +258,8 @@ static void *write_versions(void *argument)
     return NULL;
 }
 
-static void test_readers_see_one_version(void **state)
+TEST(test_readers_see_one_version)
 {
-    (void)state;
     writer_thread threads[WRITERS];
     atomic_int n_running = WRITERS;
     assert_ok(write_version("shared.txt", 'z'));
@@ -284,9 +276,8 @@ static void test_readers_see_one_version(void **state)
     assert_int_equal(count_files("shared.txt"), 1);
 }
 
-static void test_killed_at_any_moment(void **state)
+TEST(test_killed_at_any_moment)
 {
-    (void)state;
     assert_ok(write_version("killed.txt", 'z'));
     for (unsigned round = 0; round < 30; round++) {
         pid_t child = fork();
@@ -303,21 +294,4 @@ static void test_killed_at_any_moment(void **state)
         assert_true(WIFSIGNALED(how));
         expect_one_version("killed.txt");
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_appears_at_commit),
-        cmocka_unit_test(test_abort_leaves_the_old_file),
-        cmocka_unit_test(test_replaces_whole_files),
-        cmocka_unit_test(test_cannot_create),
-        cmocka_unit_test(test_no_room),
-        cmocka_unit_test(test_no_room_for_the_last_bytes),
-        cmocka_unit_test(test_devices_are_written_directly),
-        cmocka_unit_test(test_pipes_are_written_directly),
-        cmocka_unit_test(test_readers_see_one_version),
-        cmocka_unit_test(test_killed_at_any_moment),
-    };
-    return cmocka_run_group_tests(tests, remove_temporaries, remove_temporaries);
 }

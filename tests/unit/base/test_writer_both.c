@@ -94,9 +94,8 @@ static int fail_once(unsigned present, int at)
     return status == DROVE_OK ? 0 : is_new ? 1 : 2;
 }
 
-static void both_are_new_or_both_as_before(void **state)
+TEST(both_are_new_or_both_as_before)
 {
-    (void)state;
     for (unsigned present = 0; present < 4; present++) {
         unsigned n[3] = {0};
         assert_int_equal(fail_once(present, 0), 0);
@@ -110,9 +109,8 @@ static void both_are_new_or_both_as_before(void **state)
 }
 
 /* Neither the second file's name nor the way back can be had. */
-static void old_content_that_cannot_come_back_is_named(void **state)
+TEST(old_content_that_cannot_come_back_is_named)
 {
-    (void)state;
     char text[512];
     size_t n;
     for (int i = 0; i < 2; i++) write_bytes(names[i], i == 0 ? "old x" : "old y", 5);
@@ -132,9 +130,8 @@ static void old_content_that_cannot_come_back_is_named(void **state)
     assert_int_equal(count_files(".tmp."), 0);
 }
 
-static void two_paths_of_one_file_are_refused(void **state)
+TEST(two_paths_of_one_file_are_refused)
 {
-    (void)state;
     drove_writer *x, *y;
     unlink("both.x");
     assert_ok(drove__writer_create("both.x", &x));
@@ -146,9 +143,8 @@ static void two_paths_of_one_file_are_refused(void **state)
 }
 
 /* A folder has taken the second file's name. */
-static void the_old_content_comes_back(void **state)
+TEST(the_old_content_comes_back)
 {
-    (void)state;
     drove_writer *x, *y;
     struct stat before, after;
     write_bytes(names[0], "old x", 5);
@@ -165,9 +161,8 @@ static void the_old_content_comes_back(void **state)
     assert_int_equal(count_files(".tmp."), 0);
 }
 
-static void a_full_device_leaves_no_file(void **state)
+TEST(a_full_device_leaves_no_file)
 {
-    (void)state;
     drove_writer *x, *y;
     if (access("/dev/full", W_OK) != 0) skip();
     unlink(names[0]);
@@ -177,16 +172,4 @@ static void a_full_device_leaves_no_file(void **state)
     assert_fails(drove__writer_commit_both(x, y), DROVE_E_IO, "/dev/full: cannot be written");
     expect(0, NULL, "a full device");
     assert_int_equal(count_files(".tmp."), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(both_are_new_or_both_as_before),
-        cmocka_unit_test(old_content_that_cannot_come_back_is_named),
-        cmocka_unit_test(two_paths_of_one_file_are_refused),
-        cmocka_unit_test(the_old_content_comes_back),
-        cmocka_unit_test(a_full_device_leaves_no_file),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,9 +22,8 @@ static void expect(drove_yaml *y, drove_yaml_kind kind, const char *text, int li
     assert_int_equal(item.column, column);
 }
 
-static void test_items(void **state)
+TEST(test_items)
 {
-    (void)state;
     static const char text[] = "# a comment\n"
                                "name: net\n"
                                "empty: ~\n"
@@ -62,9 +61,8 @@ static void test_items(void **state)
     drove__yaml_close(NULL);
 }
 
-static void test_empty(void **state)
+TEST(test_empty)
 {
-    (void)state;
     static const char *const texts[] = {"", "\n\n", "# only a comment\n"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         drove_yaml *y;
@@ -95,9 +93,8 @@ static drove_status walk(const char *text)
     return status;
 }
 
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
-    (void)state;
     static const struct {
         const char *text, *part;
     } cases[] = {
@@ -124,14 +121,4 @@ static void test_refusals(void **state)
     drove_yaml *y;
     assert_fails(drove__yaml_open("a: b\0c", 6, "x.yaml", DROVE_E_ARG, "word: value", &y),
                  DROVE_E_ARG, "x.yaml:1:5: expected UTF-8 text, found a NUL byte");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_items),
-        cmocka_unit_test(test_empty),
-        cmocka_unit_test(test_refusals),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,13 +2,10 @@
  * paper's Tables 3 and 4.
  */
 #include "bench/simulate_accum.h"
+#include "support/test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 #define assert_near(a, b) assert_true(fabs((a) - (b)) < 1e-9)
 
@@ -33,9 +30,8 @@ static drove_sim_result simulate(const drove_sim_net *net, drove_sim_options opt
     return r;
 }
 
-static void one_device_by_hand(void **state)
+TEST(one_device_by_hand)
 {
-    (void)state;
     /* Layer 1: 14 down 17 up 19; layer 0: 20 down 21 up 21.25. */
     drove_sim_result r = simulate(&small, (drove_sim_options){.n_devices = 1});
     assert_near(r.backward_s, 10);
@@ -43,9 +39,8 @@ static void one_device_by_hand(void **state)
     assert_near(r.iteration_s, 10 + 10 + 1.25 + 2);
 }
 
-static void two_devices_by_hand(void **state)
+TEST(two_devices_by_hand)
 {
-    (void)state;
     /* Layer 1: 14 down 17 sum (3/3 of 3) 20 up 22; layer 0: 20 down 21 sum 21.5 up from 22 to
      * 22.25. */
     drove_sim_result r = simulate(&small, (drove_sim_options){.n_devices = 2});
@@ -66,9 +61,8 @@ static void two_devices_by_hand(void **state)
     assert_near(r.exchange_s, 5.25);
 }
 
-static void slower_devices_and_longer_backward(void **state)
+TEST(slower_devices_and_longer_backward)
 {
-    (void)state;
     /* Device 1: forward 11, layer 1 at 15.4, layer 0 at 22; down 23 sum 23.5 up 23.75. */
     drove_sim_result r = simulate(&small, (drove_sim_options){.n_devices = 2, .skew = 0.1});
     assert_near(r.exchange_s, 1.75);
@@ -79,9 +73,8 @@ static void slower_devices_and_longer_backward(void **state)
     assert_near(r.iteration_s, 10 + 20 + 1.75 + 2);
 }
 
-static void trees_by_hand(void **state)
+TEST(trees_by_hand)
 {
-    (void)state;
     const drove_sim_options four = {.n_devices = 4, .method = DROVE_SIM_TREE};
     drove_sim_result r = simulate(&small, four);
     assert_near(r.exchange_s, 12);
@@ -92,9 +85,8 @@ static void trees_by_hand(void **state)
 }
 
 /* Tables 3 and 4, ms; backward by layer in proportion to multiply-adds (docs/accumulate.md). */
-static void alexnet_of_the_paper(void **state)
+TEST(alexnet_of_the_paper)
 {
-    (void)state;
     static const drove_sim_layer layer[] = {
         {8.2, 0.03, 0.014, 0.018, 0.007}, {34.7, 0.3, 0.066, 0.155, 0.041},
         {23.2, 0.9, 0.275, 0.578, 0.123}, {17.4, 0.7, 0.174, 0.465, 0.095},
@@ -123,25 +115,11 @@ static void alexnet_of_the_paper(void **state)
     assert_true(fabs(tree_s - 202.7) < 1.0); /* Table 3 */
 }
 
-static void refused(void **state)
+TEST(refused)
 {
-    (void)state;
     drove_sim_result r;
     const drove_sim_options none = {.n_devices = 0, .stretch = 1},
                             fast = {.n_devices = 1, .stretch = 0.5};
     assert_int_equal(drove__simulate_accumulation(&small, &none, &r), DROVE_E_ARG);
     assert_int_equal(drove__simulate_accumulation(&small, &fast, &r), DROVE_E_ARG);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_device_by_hand),
-        cmocka_unit_test(two_devices_by_hand),
-        cmocka_unit_test(slower_devices_and_longer_backward),
-        cmocka_unit_test(trees_by_hand),
-        cmocka_unit_test(alexnet_of_the_paper),
-        cmocka_unit_test(refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,20 +2,17 @@
 #include "base/mem.h"
 #include "base/topo.h"
 #include "bench/bench.h"
+#include "support/test.h"
 
 #include <drove/bench.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
-static void test_options(void **state)
+TEST(test_options)
 {
-    (void)state;
     static const struct {
         const char *text;
         uint64_t bytes;
@@ -55,9 +52,8 @@ static void test_options(void **state)
     assert_int_equal(o.n_threads, 0);
 }
 
-static void test_tables(void **state)
+TEST(test_tables)
 {
-    (void)state;
     for (size_t i = 0; drove__benches[i] != NULL; i++) {
         assert_non_null(drove__benches[i]->run);
         assert_non_null(drove__benches[i]->print);
@@ -93,9 +89,8 @@ static unsigned count_rows(const json_t *rows, const char *kernel, const char *l
 }
 
 /* Three threads: 1, 2 and 3 are measured, at each level that there is and that the data reach. */
-static void test_memory_rows(void **state)
+TEST(test_memory_rows)
 {
-    (void)state;
     drove_bench_options o = {.n_threads = 3, .seconds = 0.001, .n_bytes = 3 << 20};
     drove_topo *topo;
     drove_topo_facts facts;
@@ -123,9 +118,8 @@ static void test_memory_rows(void **state)
     json_decref(result);
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
-    (void)state;
     drove_bench_options o = drove_bench_options_default();
     assert_int_equal(drove_bench("memry", &o, 0, stdout), DROVE_E_ARG);
     assert_non_null(strstr(drove_error_text(), "\"memory\""));
@@ -141,15 +135,4 @@ static void test_refused(void **state)
     o.seconds = 1.0;
     o.n_threads = 5000;
     assert_int_equal(drove_bench("memory", &o, 0, stdout), DROVE_E_ARG);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_options),
-        cmocka_unit_test(test_tables),
-        cmocka_unit_test(test_memory_rows),
-        cmocka_unit_test(test_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

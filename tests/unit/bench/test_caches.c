@@ -1,14 +1,11 @@
 /* The simulated caches against traces worked out by hand, and the workers on them. */
 #include "bench/simulate_cores.h"
+#include "support/test.h"
 
 #include "base/cpu.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 /* L1: two sets of one way; L2: two sets of two; L3: two sets of four. */
 static const drove_caches_options tiny = {.n_cores = 2,
@@ -57,9 +54,8 @@ static void follow(drove_caches *c, const trace *t, size_t n)
     }
 }
 
-static void levels_by_hand(void **state)
+TEST(levels_by_hand)
 {
-    (void)state;
     drove_caches *c = make(0.0);
     const trace t[] = {
         {0, 0, READ, 236, "EI"}, {0, 0, READ, 4, "EI"},   {0, 2, READ, 236, "EI"},
@@ -79,9 +75,8 @@ static void levels_by_hand(void **state)
     drove__caches_destroy(c);
 }
 
-static void coherence_by_hand(void **state)
+TEST(coherence_by_hand)
 {
-    (void)state;
     drove_caches *c = make(0.0);
     const trace t[] = {
         {0, 0, READ, 236, "EI"}, {1, 0, READ, 66, "SS"}, /* core 0 had it to itself */
@@ -97,9 +92,8 @@ static void coherence_by_hand(void **state)
     drove__caches_destroy(c);
 }
 
-static void obstinacy_by_hand(void **state)
+TEST(obstinacy_by_hand)
 {
-    (void)state;
     drove_caches *c = make(1.0);
     const trace t[] = {
         {0, 0, READ, 236, "EI"}, {1, 0, READ, 66, "SS"}, {1, 0, WRITE, 66, "SM"},
@@ -125,9 +119,8 @@ static void obstinacy_by_hand(void **state)
 }
 
 /* Each write of one core gives the other one chance. */
-static void as_many_are_kept_as_q_says(void **state)
+TEST(as_many_are_kept_as_q_says)
 {
-    (void)state;
     enum { N = 20000 };
     drove_caches *c = make(0.3);
     for (unsigned i = 0; i < N; i++) {
@@ -141,9 +134,8 @@ static void as_many_are_kept_as_q_says(void **state)
     drove__caches_destroy(c);
 }
 
-static void fill_buffers_by_hand(void **state)
+TEST(fill_buffers_by_hand)
 {
-    (void)state;
     drove_caches *c = make(0.0);
     drove_access_done done = drove__caches_access(c, 0, 10, DROVE_ACCESS_PREFETCH, 0);
     assert_true(done.begun == 0 && done.ready == 236);
@@ -158,9 +150,8 @@ static void fill_buffers_by_hand(void **state)
     drove__caches_destroy(c);
 }
 
-static void bad_options_are_refused(void **state)
+TEST(bad_options_are_refused)
 {
-    (void)state;
     drove_caches *c;
     drove_caches_options opt = tiny;
     opt.n_cores = 65;
@@ -181,9 +172,8 @@ static const drove_sim_step step = {
 
 /* Alone nobody takes a line: arithmetic is all, whatever q; and n times that for n cores that
  * share nothing but a model that nobody need wait for is the most there can be. */
-static void rates_are_bounded_by_arithmetic(void **state)
+TEST(rates_are_bounded_by_arithmetic)
 {
-    (void)state;
     drove_sim_rate alone, all, obstinate;
     drove_caches_options caches = drove__caches_of_the_paper;
     caches.n_cores = 1;
@@ -222,27 +212,11 @@ static double last_loss(unsigned n_cores, double q, bool owns_first)
 
 /* Alone, q changes nothing.  18 workers that write what they own lose nothing and come near one;
  * those that add to an old copy and store it lose what others added. */
-static void old_copies_lose_updates_only_where_they_are_stored(void **state)
+TEST(old_copies_lose_updates_only_where_they_are_stored)
 {
-    (void)state;
     const double one = last_loss(1, 0.0, false), obstinate = last_loss(1, 0.9, false);
     assert_true(one == obstinate);
     const double owned = last_loss(18, 0.9, true), stored = last_loss(18, 0.9, false);
     if (fabs(owned - one) > 0.02) fail_msg("expected about %g, found %g", one, owned);
     if (stored < one + 0.05) fail_msg("expected lost updates, found %g beside %g", stored, one);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(levels_by_hand),
-        cmocka_unit_test(coherence_by_hand),
-        cmocka_unit_test(obstinacy_by_hand),
-        cmocka_unit_test(as_many_are_kept_as_q_says),
-        cmocka_unit_test(fill_buffers_by_hand),
-        cmocka_unit_test(bad_options_are_refused),
-        cmocka_unit_test(rates_are_bounded_by_arithmetic),
-        cmocka_unit_test(old_copies_lose_updates_only_where_they_are_stored),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,14 @@
 /* Whole runs in virtual time: every example once whatever is lost, equal shares, nobody waits. */
 #include "bench/simulate_coord.h"
+#include "support/test.h"
 
 #include "base/mem.h"
 #include "base/rng.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { MOST = 4, MOST_POSITIONS = 1 << 12 };
 
@@ -148,9 +145,8 @@ static void lose_workers(unsigned variant, unsigned n, const loss *losses, bool 
     end(&r);
 }
 
-static void one_of_three_is_lost_at_any_batch(void **state)
+TEST(one_of_three_is_lost_at_any_batch)
 {
-    (void)state;
     for (unsigned variant = 0; variant < 8; variant++) {
         for (unsigned i = 0; i < 3 * 50 * 2; i++) {
             loss losses[3] = {{UINT64_MAX, false}, {UINT64_MAX, false}, {UINT64_MAX, false}};
@@ -161,9 +157,8 @@ static void one_of_three_is_lost_at_any_batch(void **state)
 }
 
 /* Two of three workers are lost, each at each of its batches, by failing or by silence. */
-static void two_of_three_are_lost_at_any_batch(void **state)
+TEST(two_of_three_are_lost_at_any_batch)
 {
-    (void)state;
     for (unsigned variant = 0; variant < 8; variant++) {
         for (unsigned keep = 0; keep < 3; keep++) {
             for (uint64_t i = 0; i < BATCHES; i++) {
@@ -182,9 +177,8 @@ static void two_of_three_are_lost_at_any_batch(void **state)
     }
 }
 
-static void all_are_lost_at_any_batch(void **state)
+TEST(all_are_lost_at_any_batch)
 {
-    (void)state;
     for (unsigned variant = 0; variant < 8; variant++) {
         for (uint64_t i = 0; i < BATCHES; i++) {
             for (uint64_t k = 0; k < BATCHES; k++) {
@@ -196,9 +190,8 @@ static void all_are_lost_at_any_batch(void **state)
 }
 
 /* Batches that take longer than the timeout: done after all, but too late to count. */
-static void late_answers_do_not_count(void **state)
+TEST(late_answers_do_not_count)
 {
-    (void)state;
     run r;
     prepare(&r, 2, (double[]){0.001, 1.0}); /* A needs two seconds for its first two examples */
     begin(&r);
@@ -209,9 +202,8 @@ static void late_answers_do_not_count(void **state)
     end(&r);
 }
 
-static void without_timeouts_a_hang_is_for_ever(void **state)
+TEST(without_timeouts_a_hang_is_for_ever)
 {
-    (void)state;
     run r;
     prepare(&r, 2, (double[]){1.0, 1.0});
     r.worker[0].timeout_s = 0.0;
@@ -240,9 +232,8 @@ static void restart(run *r)
 }
 
 /* Halts at random moments, failures, and now and then a new process. */
-static void halts_and_restarts_lose_nothing(void **state)
+TEST(halts_and_restarts_lose_nothing)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < 400; seed++) {
         drove_rng rng;
         run r;
@@ -288,9 +279,8 @@ static void prepare_speeds(run *r, const uint64_t batches[3])
 }
 
 /* Speeds 1 : 10 : 250 from any sizes: a third of the updates each, and a bounded gap. */
-static void shares_are_equal_from_any_sizes(void **state)
+TEST(shares_are_equal_from_any_sizes)
 {
-    (void)state;
     static const uint64_t sizes[] = {16, 100, 1024, 8192};
     enum { N = DROVE_COUNT(sizes) };
     for (unsigned i = 0; i < N * N * N; i++) {
@@ -313,9 +303,8 @@ static void shares_are_equal_from_any_sizes(void **state)
 }
 
 /* Where the sizes do not span the speeds, the fast one runs away at its largest size. */
-static void the_gap_needs_the_span(void **state)
+TEST(the_gap_needs_the_span)
 {
-    (void)state;
     run r;
     prepare_speeds(&r, (uint64_t[]){16, 16, 16});
     for (unsigned w = 0; w < 3; w++) r.worker[w].most = 256;
@@ -327,9 +316,8 @@ static void the_gap_needs_the_span(void **state)
 
 /* Four threads, half of whose updates survive, count as two: then the CPU makes twice the
  * updates of the accelerator. */
-static void survival_weighs_the_updates(void **state)
+TEST(survival_weighs_the_updates)
 {
-    (void)state;
     static const double survivals[] = {1.0, 0.5, 0.25};
     for (size_t i = 0; i < DROVE_COUNT(survivals); i++) {
         run r;
@@ -378,9 +366,8 @@ static double part_of_the_sum(bool fit_tail, unsigned depth, uint64_t n_each)
     return (double)all.n_examples / ((double)all.train_ns / 1e9) / alone;
 }
 
-static void the_tail_is_short(void **state)
+TEST(the_tail_is_short)
 {
-    (void)state;
     /* Jobs of one second: without fitting, the slow one keeps the others waiting at each end. */
     double fitted = part_of_the_sum(true, 1, 261000),
            not_fitted = part_of_the_sum(false, 1, 261000);
@@ -390,9 +377,8 @@ static void the_tail_is_short(void **state)
     if (deep < 0.97) fail_msg("depth 2: %g", deep);
 }
 
-static void a_run_is_a_function_of_its_arguments(void **state)
+TEST(a_run_is_a_function_of_its_arguments)
 {
-    (void)state;
     uint64_t hash[2];
     for (unsigned i = 0; i < 2; i++) {
         run r;
@@ -404,22 +390,4 @@ static void a_run_is_a_function_of_its_arguments(void **state)
         end(&r);
     }
     assert_true(hash[0] == hash[1]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_of_three_is_lost_at_any_batch),
-        cmocka_unit_test(two_of_three_are_lost_at_any_batch),
-        cmocka_unit_test(all_are_lost_at_any_batch),
-        cmocka_unit_test(late_answers_do_not_count),
-        cmocka_unit_test(without_timeouts_a_hang_is_for_ever),
-        cmocka_unit_test(halts_and_restarts_lose_nothing),
-        cmocka_unit_test(shares_are_equal_from_any_sizes),
-        cmocka_unit_test(the_gap_needs_the_span),
-        cmocka_unit_test(survival_weighs_the_updates),
-        cmocka_unit_test(the_tail_is_short),
-        cmocka_unit_test(a_run_is_a_function_of_its_arguments),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

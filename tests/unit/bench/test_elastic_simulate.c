@@ -1,13 +1,10 @@
 /* The methods on the virtual clock, against cases worked out by hand. */
 #include "bench/simulate_elastic.h"
+#include "support/test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define assert_near(a, b) assert_true(fabs((double)(a) - (b)) < 1e-9 * (1.0 + fabs((double)(b))))
 
@@ -43,9 +40,8 @@ static drove_sim_times simulate(const char *method, const drove_sim_hosts *hosts
                         (drove_sim_run){.period = 1, .n_iterations = 400, .seed = 1});
 }
 
-static void turns_by_hand(void **state)
+TEST(turns_by_hand)
 {
-    (void)state;
     drove_sim_times t = simulate("easgd?overlap=0", &four);
     assert_near(t.iteration_s, 1 + 20 + 10 + 2 + 3);
     assert_near(t.update_s, t.iteration_s); /* one worker at a time */
@@ -57,9 +53,8 @@ static void turns_by_hand(void **state)
     assert_near(simulate("easgd", &h).exchange_s, 2 * 19 - 20);
 }
 
-static void rounds_by_hand(void **state)
+TEST(rounds_by_hand)
 {
-    (void)state;
     /* The tree of 4 has two levels. */
     drove_sim_times t = simulate("easgd-sync1", &four);
     assert_near(t.exchange_s, 2 * 5 + 2 * 5.5);
@@ -82,9 +77,24 @@ static void rounds_by_hand(void **state)
     assert_near(simulate("easgd-sync3", &h).exchange_s, 2 * (2 + 0.75 * 3) + 0.75 * 0.5 - 5);
 }
 
-static void master_serves_one_at_a_time(void **state)
+TEST(period_and_stretch)
 {
-    (void)state;
+    drove_sim_run run = {.period = 4, .n_iterations = 400, .seed = 1};
+    drove_sim_times one = simulate("local", &four), t = simulate_run("local", &four, run);
+    assert_near(t.exchange_s, one.exchange_s / 4);
+    assert_near(t.master_update_s, 3.0 / 4);
+    assert_near(simulate_run("easgd", &four, run).master_update_s, 3.0 / 4);
+    drove_sim_hosts h = four;
+    h.stretch = 1.1;
+    /* 8.875 of the exchange beside compute. */
+    assert_near(simulate("easgd-sync3", &h).compute_s, 20 + 0.1 * 8.875);
+    assert_near(simulate("allreduce", &h).compute_s, 20);
+    h.codec_s = 0.25;
+    assert_near(simulate("easgd-sync3", &h).exchange_s, 0.25);
+}
+
+TEST(master_serves_one_at_a_time)
+{
     drove_sim_hosts h = four;
     h.n_workers = 1;
     /* Alone: to the master, its update and back: 5 + 3 + 5, hidden or not. */
@@ -101,27 +111,9 @@ static void master_serves_one_at_a_time(void **state)
     assert_true(fabs(simulate("psgd-hogwild", &h).update_s - 5) < 0.02);
 }
 
-static void period_and_stretch(void **state)
-{
-    (void)state;
-    drove_sim_run run = {.period = 4, .n_iterations = 400, .seed = 1};
-    drove_sim_times one = simulate("local", &four), t = simulate_run("local", &four, run);
-    assert_near(t.exchange_s, one.exchange_s / 4);
-    assert_near(t.master_update_s, 3.0 / 4);
-    assert_near(simulate_run("easgd", &four, run).master_update_s, 3.0 / 4);
-    drove_sim_hosts h = four;
-    h.stretch = 1.1;
-    /* 8.875 of the exchange beside compute. */
-    assert_near(simulate("easgd-sync3", &h).compute_s, 20 + 0.1 * 8.875);
-    assert_near(simulate("allreduce", &h).compute_s, 20);
-    h.codec_s = 0.25;
-    assert_near(simulate("easgd-sync3", &h).exchange_s, 0.25);
-}
-
 /* Largest of 4 standard normal numbers, as expected: 1.0294. */
-static void spread_is_waited_for(void **state)
+TEST(spread_is_waited_for)
 {
-    (void)state;
     drove_sim_hosts h = four;
     drove_sim_run run = {.period = 1, .n_iterations = 20000, .seed = 7};
     h.spread = 0.1;
@@ -140,9 +132,8 @@ static void spread_is_waited_for(void **state)
     assert_memory_equal(&t, &again, sizeof t);
 }
 
-static void nonsense_is_refused(void **state)
+TEST(nonsense_is_refused)
 {
-    (void)state;
     const drove_sim_run run = {.period = 1, .n_iterations = 1};
     drove_sim_times t;
     drove_sim_hosts bad[6];
@@ -160,14 +151,4 @@ static void nonsense_is_refused(void **state)
     assert_int_equal(drove__simulate_exchange(drove__sim_method("easgd"), &four,
                                               &(drove_sim_run){.n_iterations = 1}, &t),
                      DROVE_E_ARG);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(turns_by_hand),        cmocka_unit_test(rounds_by_hand),
-        cmocka_unit_test(period_and_stretch),   cmocka_unit_test(master_serves_one_at_a_time),
-        cmocka_unit_test(spread_is_waited_for), cmocka_unit_test(nonsense_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,13 @@
 /* Measured throughput: every signature with kernels runs, by every strategy that can, and the
  * figures belong together.  How large they are is not tested. */
+#include "support/test.h"
+
 #include <drove/throughput.h>
 
 #include <math.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <setjmp.h>
-
-#include <cmocka.h>
 
 static const double SECONDS = 0.004; /* one window */
 
@@ -47,9 +43,8 @@ static void expect_measured(const char *text, const drove_dmgc_setting *setting,
     assert_true(m.n_bytes >= o->n_bytes / 2 && m.n_bytes <= 2 * o->n_bytes);
 }
 
-static void test_signatures(void **state)
+TEST(test_signatures)
 {
-    (void)state;
     static const char *const d[] = {"D8", "D16", "D32f"}, *const m[] = {"M8", "M16", "M32f"};
     static const unsigned bytes[] = {1, 2, 4}, index[] = {8, 16, 32};
     const drove_measure_options o = quick();
@@ -67,9 +62,8 @@ static void test_signatures(void **state)
     }
 }
 
-static void test_options(void **state)
+TEST(test_options)
 {
-    (void)state;
     static const char *const strategies[] = {"hogwild", "replicas:core?period=4", "replicas:node"};
     static const char *const roundings[] = {"nearest", "mt19937", "xorshift", "shared?bits=256"};
     drove_dmgc_setting setting = drove_dmgc_setting_default();
@@ -87,9 +81,8 @@ static void test_options(void **state)
 }
 
 /* One feature, a row longer than all the bytes asked for. */
-static void test_extremes(void **state)
+TEST(test_extremes)
 {
-    (void)state;
     drove_measure_options o = quick();
     drove_measurement m;
     drove_dmgc_setting setting = drove_dmgc_setting_default();
@@ -114,9 +107,8 @@ static void expect_refused(const char *text, const drove_dmgc_setting *setting,
     assert_null(strchr(drove_error_text(), '\n'));
 }
 
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
-    (void)state;
     drove_dmgc_setting setting = drove_dmgc_setting_default();
     drove_measure_options o = quick();
     expect_refused("D3M5", &setting, &o, DROVE_E_UNSUPPORTED);
@@ -147,9 +139,8 @@ static void test_refusals(void **state)
     expect_refused("D8M8", &setting, &o, DROVE_E_ARG);
 }
 
-static void test_words(void **state)
+TEST(test_words)
 {
-    (void)state;
     drove_measure_options o = drove_measure_options_default();
     assert_int_equal(drove_measure_options_set(&o, "bytes", "3MiB"), DROVE_OK);
     assert_int_equal(o.n_bytes, 3 << 20);
@@ -161,14 +152,4 @@ static void test_words(void **state)
     assert_int_equal(drove_measure_options_set(&o, "bytes", "3MB"), DROVE_E_ARG);
     assert_int_equal(drove_measure_options_set(&o, "byte", "3"), DROVE_E_ARG);
     assert_int_equal(o.batch, 16);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_signatures), cmocka_unit_test(test_options),
-        cmocka_unit_test(test_extremes),   cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_words),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

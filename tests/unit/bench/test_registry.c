@@ -1,17 +1,14 @@
 /* test_registry.c - the registries as one list: whole entries, and drove_list prints all. */
 #include "base/mem.h"
 #include "run/registry.h"
+#include "support/test.h"
 
 #include <drove/train.h>
 
 #include <jansson.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* What drove_list prints; free(). */
 static char *list(const char *kind, int as_json)
@@ -25,9 +22,8 @@ static char *list(const char *kind, int as_json)
     return text;
 }
 
-static void test_entries_are_whole(void **state)
+TEST(test_entries_are_whole)
 {
-    (void)state;
     drove_named kind;
     for (size_t k = 0; drove__registry_kind(k, &kind); k++) {
         drove_named a, b;
@@ -49,9 +45,8 @@ static void test_entries_are_whole(void **state)
     assert_false(drove__registry_at("no such kind", 0, &unused));
 }
 
-static void test_strategies(void **state)
+TEST(test_strategies)
 {
-    (void)state;
     for (const drove_sync_ops *const *row = drove__strategies; *row != NULL; row++) {
         const drove_sync_ops *found = NULL;
         assert_int_equal(drove__plan_strategy(&drove__plan_registry, (*row)->name, &found),
@@ -64,9 +59,8 @@ static void test_strategies(void **state)
     assert_null(ops);
 }
 
-static void test_unknown_names(void **state)
+TEST(test_unknown_names)
 {
-    (void)state;
     assert_int_equal(drove__registry_check("rules", "rule", "adm"), DROVE_E_ARG);
     assert_string_equal(drove_error_text(), "unknown rule \"adm\"; did you mean \"adam\"?");
     assert_int_equal(drove__registry_check("rules", "rule", "zzzzzzzzz"), DROVE_E_ARG);
@@ -81,9 +75,8 @@ static bool has_auto(const char *kind)
     return strcmp(kind, "strategies") == 0;
 }
 
-static void test_list_as_text(void **state)
+TEST(test_list_as_text)
 {
-    (void)state;
     drove_named kind;
     for (size_t k = 0; drove__registry_kind(k, &kind); k++) {
         char *text = list(kind.name, 0), *line = text;
@@ -106,9 +99,8 @@ static void test_list_as_text(void **state)
     }
 }
 
-static void test_list_as_json(void **state)
+TEST(test_list_as_json)
 {
-    (void)state;
     drove_named kind;
     for (size_t k = 0; drove__registry_kind(k, &kind); k++) {
         char *text = list(kind.name, 1);
@@ -129,9 +121,8 @@ static void test_list_as_json(void **state)
     }
 }
 
-static void test_list_of_kinds(void **state)
+TEST(test_list_of_kinds)
 {
-    (void)state;
     char *text = list(NULL, 0), *line = text;
     drove_named kind;
     for (size_t k = 0; drove__registry_kind(k, &kind); k++) {
@@ -145,9 +136,8 @@ static void test_list_of_kinds(void **state)
     free(text);
 }
 
-static void test_info(void **state)
+TEST(test_info)
 {
-    (void)state;
     char *text = NULL;
     size_t size_bytes = 0;
     drove_options options = drove__options_default();
@@ -175,18 +165,4 @@ static void test_info(void **state)
     free(text);
     assert_int_equal(drove_options_set(&options, "isa", "avx9"), DROVE_OK);
     assert_int_equal(drove_info(&options, 0, 0, stdout), DROVE_E_ARG);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_entries_are_whole),
-        cmocka_unit_test(test_strategies),
-        cmocka_unit_test(test_unknown_names),
-        cmocka_unit_test(test_list_as_text),
-        cmocka_unit_test(test_list_as_json),
-        cmocka_unit_test(test_list_of_kinds),
-        cmocka_unit_test(test_info),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * transport; all workers get equal bits, and residuals hold all that was rounded away. */
 #include "cluster/codec.h"
 #include "cluster/tree.h"
+#include "support/test.h"
 
 #include "base/mem.h"
 #include "base/racy.h"
@@ -9,18 +10,13 @@
 #include "crowd.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 enum { MOST = 9, TIMES = DROVE_TSAN ? 3 : 8, N = (DROVE_TSAN ? 1 : 3) * 16384 + 700 };
 
-static void signatures_have_a_communication_precision(void **state)
+TEST(signatures_have_a_communication_precision)
 {
-    (void)state;
     static const struct {
         const char *text;
         unsigned bits;
@@ -54,9 +50,8 @@ static drove_codec *open_codec(unsigned bits, size_t n, unsigned n_workers, unsi
     return codec;
 }
 
-static void slices_cover_the_vector_once(void **state)
+TEST(slices_cover_the_vector_once)
 {
-    (void)state;
     static const size_t length[] = {1, 511, 512, 513, 5000, 100000};
     for (unsigned n_workers = 1; n_workers <= MOST; n_workers++) {
         for (size_t i = 0; i < DROVE_COUNT(length); i++) {
@@ -82,9 +77,8 @@ static void slices_cover_the_vector_once(void **state)
 
 /* A saved state has a worker's slice, so who has which is a format: blocks times worker over
  * workers, without the rest, by hand. */
-static void slices_are_where_saved_states_have_them(void **state)
+TEST(slices_are_where_saved_states_have_them)
 {
-    (void)state;
     static const struct {
         size_t blocks, rest, size[3]; /* in blocks; the last has the rest beyond whole ones */
     } known[] = {{8, 0, {2, 3, 3}}, {7, DROVEK_CODE_BLOCK - 1, {2, 3, 2}}, {2, 0, {0, 1, 1}}};
@@ -214,28 +208,6 @@ static void check_nothing_is_lost(table *b)
     if (b->n_workers > 1) assert_true(most > 1e-5);
 }
 
-static void all_end_with_equal_bits_and_nothing_is_lost(void **state)
-{
-    (void)state;
-    static const unsigned format[] = {16, 8, 1};
-    for (size_t f = 0; f < DROVE_COUNT(format); f++) {
-        for (unsigned n_workers = 1; n_workers <= MOST; n_workers += n_workers < 5 ? 1 : 2) {
-            table b = {.n_workers = n_workers, .bits = format[f]};
-            assert_int_equal(drove__transport_shared(n_workers, false, N, crowd_kernels(), NULL,
-                                                     NULL, &b.t),
-                             DROVE_OK);
-            fill(&b);
-            open_codecs(&b);
-            crowd_run(n_workers, exchange, &b);
-            for (unsigned w = 0; w < n_workers; w++) assert_int_equal(b.status[w], DROVE_OK);
-            if (n_workers > 1) assert_int_equal(b.bytes, drovek_code_bytes(format[f], N));
-            check_nothing_is_lost(&b);
-            check_by_hand(&b);
-            close_table(&b);
-        }
-    }
-}
-
 /* Mean square distance from x of what the mean of these workers' codes stands for. */
 static double error_of_mean(unsigned bits, unsigned n_workers, const float *x, size_t n)
 {
@@ -255,9 +227,8 @@ static double error_of_mean(unsigned bits, unsigned n_workers, const float *x, s
 
 /* Workers that all send the same vector round it independently: the error of their mean has 1 / n
  * of the variance of one. */
-static void workers_round_independently(void **state)
+TEST(workers_round_independently)
 {
-    (void)state;
     enum { LENGTH = 8192, WORKERS = 8 };
     static const unsigned format[] = {16, 8};
     float *x = drove__alloc(LENGTH, sizeof *x);
@@ -274,14 +245,23 @@ static void workers_round_independently(void **state)
     drove__free(x);
 }
 
-int main(void)
+TEST(all_end_with_equal_bits_and_nothing_is_lost)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(signatures_have_a_communication_precision),
-        cmocka_unit_test(slices_cover_the_vector_once),
-        cmocka_unit_test(slices_are_where_saved_states_have_them),
-        cmocka_unit_test(workers_round_independently),
-        cmocka_unit_test(all_end_with_equal_bits_and_nothing_is_lost),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    static const unsigned format[] = {16, 8, 1};
+    for (size_t f = 0; f < DROVE_COUNT(format); f++) {
+        for (unsigned n_workers = 1; n_workers <= MOST; n_workers += n_workers < 5 ? 1 : 2) {
+            table b = {.n_workers = n_workers, .bits = format[f]};
+            assert_int_equal(drove__transport_shared(n_workers, false, N, crowd_kernels(), NULL,
+                                                     NULL, &b.t),
+                             DROVE_OK);
+            fill(&b);
+            open_codecs(&b);
+            crowd_run(n_workers, exchange, &b);
+            for (unsigned w = 0; w < n_workers; w++) assert_int_equal(b.status[w], DROVE_OK);
+            if (n_workers > 1) assert_int_equal(b.bytes, drovek_code_bytes(format[f], N));
+            check_nothing_is_lost(&b);
+            check_by_hand(&b);
+            close_table(&b);
+        }
+    }
 }

@@ -1,14 +1,10 @@
 /* How many ranks a launcher has started, and which of them this is, by the variables that Open MPI,
  * MPICH and Slurm set. */
 #include "cluster/ranks_open.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const char *const variables[][2] = {/* size, rank */
                                            {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
@@ -39,9 +35,8 @@ static void check(unsigned n_ranks, unsigned rank)
     assert_int_equal(drove__mpi_is_launched(), n_ranks > 1);
 }
 
-static void every_launcher_is_known(void **state)
+TEST(every_launcher_is_known)
 {
-    (void)state;
     forget();
     check(1, 0); /* none */
     for (unsigned i = 0; i < N_LAUNCHERS; i++) {
@@ -59,9 +54,8 @@ static void every_launcher_is_known(void **state)
 }
 
 /* A half, or no number, is no launcher. */
-static void what_no_launcher_sets_is_ignored(void **state)
+TEST(what_no_launcher_sets_is_ignored)
 {
-    (void)state;
     static const char *const wrong[][2] = {{"4", NULL},       {NULL, "1"}, {"4", ""},  {"", "1"},
                                            {"4x", "1"},       {"4", "1x"}, {"0", "0"}, {"-4", "1"},
                                            {"16777217", "1"}, {"4", "-1"}};
@@ -76,9 +70,8 @@ static void what_no_launcher_sets_is_ignored(void **state)
 }
 
 /* mpirun of Open MPI also sets variables of others. */
-static void the_first_that_is_whole_counts(void **state)
+TEST(the_first_that_is_whole_counts)
 {
-    (void)state;
     forget();
     for (unsigned i = N_LAUNCHERS; i-- > 0;) {
         static const char *const sizes[] = {"5", "6", "7", "8"};
@@ -94,21 +87,9 @@ static void the_first_that_is_whole_counts(void **state)
     forget();
 }
 
-static void a_program_without_mpi_has_no_library(void **state)
+TEST(a_program_without_mpi_has_no_library)
 {
     const char *found;
-    (void)state;
     assert_int_equal(drove__mpi_find_library(NULL, &found), DROVE_E_UNSUPPORTED);
     assert_non_null(strstr(drove_error_text(), "found neither"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_launcher_is_known),
-        cmocka_unit_test(what_no_launcher_sets_is_ignored),
-        cmocka_unit_test(the_first_that_is_whole_counts),
-        cmocka_unit_test(a_program_without_mpi_has_no_library),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,13 +8,9 @@
 #include "cluster/tree.h"
 #include "crowd.h"
 #include "exchange_cases.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -84,15 +80,13 @@ static void all_kinds(bool has_progress_thread, unsigned n_most)
     }
 }
 
-static void exchanges_give_the_tree(void **state)
+TEST(exchanges_give_the_tree)
 {
-    (void)state;
     all_kinds(true, 60000);
 }
 
-static void exchanges_go_on_without_a_progress_thread(void **state)
+TEST(exchanges_go_on_without_a_progress_thread)
 {
-    (void)state;
     all_kinds(false, 40000);
 }
 
@@ -120,9 +114,8 @@ static void reduce_timed(void *context, unsigned worker)
 
 /* Without a progress thread additions are made in finish: work and waiting are together all the
  * time from start to finish, but for what the machine takes away between two looks at the clock. */
-static void work_and_waiting_are_all_the_time(void **state)
+TEST(work_and_waiting_are_all_the_time)
 {
-    (void)state;
     static timed c;
     bool is_all = false;
     open_ranks(&c.r, 2, false, 60, 1);
@@ -233,10 +226,9 @@ static void check_coded(unsigned n, unsigned bits)
     close_ranks(&c.r);
 }
 
-static void codes_give_what_the_codec_says(void **state)
+TEST(codes_give_what_the_codec_says)
 {
     static const unsigned bits[] = {16, 8, 1};
-    (void)state;
     for (unsigned i = 0; i < DROVE_COUNT(bits); i++) {
         for (unsigned n = 1; n <= 5; n++) check_coded(n, bits[i]);
     }
@@ -330,18 +322,16 @@ static void host_and_call(unsigned n, bool has_progress_thread, bool is_exclusiv
     }
 }
 
-static void rpcs_to_an_exclusive_centre_are_served_one_by_one(void **state)
+TEST(rpcs_to_an_exclusive_centre_are_served_one_by_one)
 {
-    (void)state;
     host_and_call(1, true, true);
     host_and_call(4, true, true);
     host_and_call(7, true, true);
     host_and_call(3, false, true);
 }
 
-static void rpcs_to_an_open_centre_are_served_at_once(void **state)
+TEST(rpcs_to_an_open_centre_are_served_at_once)
 {
-    (void)state;
     host_and_call(5, true, false);
 }
 
@@ -370,9 +360,8 @@ static void halt_together(void *context, unsigned worker)
     }
 }
 
-static void a_request_to_halt_is_seen_by_all_after_the_same_exchange(void **state)
+TEST(a_request_to_halt_is_seen_by_all_after_the_same_exchange)
 {
-    (void)state;
     static const drove_exchange_kind kinds[] = {DROVE_ALL_REDUCE, DROVE_BARRIER, DROVE_REDUCE};
     for (unsigned i = 0; i < DROVE_COUNT(kinds); i++) {
         for (unsigned n = 1; n <= 6; n++) {
@@ -395,9 +384,8 @@ static void refuse(drove_transport *t, const drove_exchange *x, const char *text
 }
 
 /* Before anything is sent, so one rank alone is told; what fits is carried out afterwards. */
-static void exchanges_that_cannot_be_are_refused(void **state)
+TEST(exchanges_that_cannot_be_are_refused)
 {
-    (void)state;
     ranks r;
     float in[100] = {0}, out[100];
     drove_codec *codec[CROWD_MOST] = {NULL};
@@ -425,9 +413,8 @@ static void all_but_the_last_meet(void *context, unsigned worker)
          drove__exchange(r->t[worker], worker, &(drove_exchange){.kind = DROVE_BARRIER}, NULL));
 }
 
-static void a_silent_worker_is_named(void **state)
+TEST(a_silent_worker_is_named)
 {
-    (void)state;
     ranks r;
     open_ranks(&r, 2, false, 0.3, 1);
     uint64_t begun = drove__now_ns();
@@ -440,9 +427,8 @@ static void a_silent_worker_is_named(void **state)
 }
 
 /* Without a progress thread nobody says that it lives: who was to take or to bring something. */
-static void what_a_silent_worker_did_not_do_is_said(void **state)
+TEST(what_a_silent_worker_did_not_do_is_said)
 {
-    (void)state;
     enum { LONG = 100000 }; /* floats: no wire keeps them */
     static float value[LONG];
     for (unsigned is_sending = 0; is_sending < 2; is_sending++) {
@@ -462,9 +448,8 @@ static void what_a_silent_worker_did_not_do_is_said(void **state)
 }
 
 /* Its progress thread answers: a live rank is given more time. */
-static void a_live_rank_is_given_more_time(void **state)
+TEST(a_live_rank_is_given_more_time)
 {
-    (void)state;
     bool is_known_to_live = false;
     /* a busy machine may not let it answer within the shorter times */
     for (double timeout_s = 0.1; timeout_s < 10.0 && !is_known_to_live; timeout_s *= 3.0) {
@@ -492,9 +477,8 @@ static void last_stops(void *context, unsigned worker)
     keep(r, worker, drove__exchange(t, worker, &(drove_exchange){.kind = DROVE_BARRIER}, NULL));
 }
 
-static void one_stop_stops_all(void **state)
+TEST(one_stop_stops_all)
 {
-    (void)state;
     ranks r;
     open_ranks(&r, 4, true, 60, 1);
     crowd_run(4, last_stops, &r);
@@ -516,9 +500,8 @@ static void disagree(void *context, unsigned worker)
     keep(r, worker, drove__exchange(r->t[worker], worker, &x, NULL));
 }
 
-static void ranks_that_disagree_fail(void **state)
+TEST(ranks_that_disagree_fail)
 {
-    (void)state;
     for (unsigned n = 2; n <= 3; n++) {
         ranks r;
         open_ranks(&r, n, true, 60, 1);
@@ -529,24 +512,4 @@ static void ranks_that_disagree_fail(void **state)
         }
         close_ranks(&r);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exchanges_give_the_tree),
-        cmocka_unit_test(exchanges_go_on_without_a_progress_thread),
-        cmocka_unit_test(work_and_waiting_are_all_the_time),
-        cmocka_unit_test(codes_give_what_the_codec_says),
-        cmocka_unit_test(rpcs_to_an_exclusive_centre_are_served_one_by_one),
-        cmocka_unit_test(rpcs_to_an_open_centre_are_served_at_once),
-        cmocka_unit_test(a_request_to_halt_is_seen_by_all_after_the_same_exchange),
-        cmocka_unit_test(exchanges_that_cannot_be_are_refused),
-        cmocka_unit_test(a_silent_worker_is_named),
-        cmocka_unit_test(what_a_silent_worker_did_not_do_is_said),
-        cmocka_unit_test(a_live_rank_is_given_more_time),
-        cmocka_unit_test(one_stop_stops_all),
-        cmocka_unit_test(ranks_that_disagree_fail),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

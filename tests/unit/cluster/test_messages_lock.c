@@ -6,16 +6,12 @@
 #include "cluster/messages.h"
 #include "cluster/request.h"
 #include "crowd.h"
+#include "support/test.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 enum { N = 1 << 20 }; /* floats, each a message: more than 20 s with a nap after each */
 static const uint64_t LONGEST_NS = UINT64_C(20000000000);
@@ -84,9 +80,8 @@ static const drove_wire_ops ops = {.version = DROVE_WIRE_VERSION,
                                    .test = test,
                                    .drop = drop};
 
-static void whoever_wants_the_lock_gets_it(void **state)
+TEST(whoever_wants_the_lock_gets_it)
 {
-    (void)state;
     static float value[N];
     static char host[2][DROVE_WIRE_NAME_SIZE] = {"here", "there"};
     static drove_wire wire = {.ops = &ops, .n_ranks = 2, .takes_threads = true, .host = host};
@@ -125,9 +120,8 @@ int __wrap_pthread_condattr_setclock(pthread_condattr_t *attributes, clockid_t c
 }
 
 /* By drove__now_ns, so on its clock. */
-static void the_progress_thread_naps_by_the_monotonic_clock(void **state)
+TEST(the_progress_thread_naps_by_the_monotonic_clock)
 {
-    (void)state;
     static char host[1][DROVE_WIRE_NAME_SIZE] = {"here"};
     static drove_wire wire = {.ops = &ops, .n_ranks = 1, .host = host};
     const drove_messages_options opt = {.timeout_s = 60};
@@ -141,13 +135,4 @@ static void the_progress_thread_naps_by_the_monotonic_clock(void **state)
     assert_null(drove__transport_wire(threads));
     threads->ops->destroy(threads);
     t->ops->destroy(t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whoever_wants_the_lock_gets_it),
-        cmocka_unit_test(the_progress_thread_naps_by_the_monotonic_clock),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

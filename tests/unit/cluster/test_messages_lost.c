@@ -6,16 +6,12 @@
 #include "cluster/messages.h"
 #include "cluster/request.h"
 #include "crowd.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { N_RANKS = 3, N = 16 };
 
@@ -117,25 +113,14 @@ static void try_it(unsigned tag, int what)
     for (unsigned i = 0; i < N_RANKS; i++) r.wire[i]->ops->fini(r.wire[i]);
 }
 
-static void a_call_of_the_centre_that_is_lost_stops_all(void **state)
+TEST(a_call_of_the_centre_that_is_lost_stops_all)
 {
-    (void)state;
     try_it(TAG_RPC, TEST);
     try_it(TAG_RPC, IRECV);
 }
 
-static void an_order_to_stop_that_is_lost_stops_all(void **state)
+TEST(an_order_to_stop_that_is_lost_stops_all)
 {
-    (void)state;
     try_it(TAG_CONTROL, TEST);
     try_it(TAG_CONTROL, IRECV);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_call_of_the_centre_that_is_lost_stops_all),
-        cmocka_unit_test(an_order_to_stop_that_is_lost_stops_all),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,53 +3,17 @@
 #include "cluster/mailbox.h"
 #include "cluster/messages.h"
 #include "crowd.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "support/no_memory.h"
 
 enum { MOST_CALLS = 1000, N = 100 };
 
-static void memory_that_runs_out_leaves_nothing(void **state)
+TEST(mailboxes_that_cannot_be_made_leave_nothing)
 {
-    (void)state;
-    const drove_mailbox_options box = {.n_ranks = 1, .seed = 1, .n_eager = 4096};
-    const drove_messages_options opt = {.timeout_s = 5, .piece_bytes = 8192};
-    const drovek_table *kernels = crowd_kernels();
-    drove_wire *wire;
-    unsigned long n = 1;
-    if (!no_memory_works()) skip();
-    assert_int_equal(drove__mailbox_create(&box, &wire), DROVE_OK);
-    for (bool has_failed = true; has_failed && n < MOST_CALLS; n++) {
-        drove_transport *t = NULL;
-        float x[N] = {3.0f}, sum[N] = {0};
-        no_memory_begin(n);
-        drove_status status = drove__transport_messages(wire, kernels, &opt, &t);
-        const bool is_made = status == DROVE_OK;
-        assert_int_equal(is_made, t != NULL);
-        const drove_exchange all = {.kind = DROVE_ALL_REDUCE, .in = x, .out = sum, .n = N};
-        if (is_made) status = drove__exchange(t, 0, &all, NULL);
-        has_failed = no_memory_end();
-        if (status != (has_failed ? DROVE_E_NOMEM : DROVE_OK))
-            fail_msg("allocation %lu: status %d: %s", n, status, drove_error_text());
-        if (!has_failed) assert_true(sum[0] == 3.0f);
-        if (is_made) t->ops->destroy(t);
-        if (no_memory_live() != 0)
-            fail_msg("allocation %lu: %zu pieces of memory stay", n, no_memory_live());
-    }
-    assert_in_range(n, 6, MOST_CALLS - 1);
-    wire->ops->fini(wire);
-}
-
-static void mailboxes_that_cannot_be_made_leave_nothing(void **state)
-{
-    (void)state;
     const drove_mailbox_options box = {.n_ranks = 3, .seed = 1, .n_eager = 4096};
     unsigned long n = 1;
     if (!no_memory_works()) skip();
@@ -73,9 +37,8 @@ static void serve(void *context, unsigned worker, float *message, size_t n, floa
     message[0] += 1.0f;
 }
 
-static void a_centre_that_cannot_be_made_leaves_nothing(void **state)
+TEST(a_centre_that_cannot_be_made_leaves_nothing)
 {
-    (void)state;
     const drove_mailbox_options box = {.n_ranks = 3, .seed = 1, .n_eager = 4096};
     const drove_messages_options opt = {.timeout_s = 5, .piece_bytes = 8192};
     const drove_centre centre = {.serve = serve, .is_exclusive = true};
@@ -107,11 +70,40 @@ static void a_centre_that_cannot_be_made_leaves_nothing(void **state)
     for (unsigned i = 0; i < 3; i++) wire[i]->ops->fini(wire[i]);
 }
 
+TEST(memory_that_runs_out_leaves_nothing)
+{
+    const drove_mailbox_options box = {.n_ranks = 1, .seed = 1, .n_eager = 4096};
+    const drove_messages_options opt = {.timeout_s = 5, .piece_bytes = 8192};
+    const drovek_table *kernels = crowd_kernels();
+    drove_wire *wire;
+    unsigned long n = 1;
+    if (!no_memory_works()) skip();
+    assert_int_equal(drove__mailbox_create(&box, &wire), DROVE_OK);
+    for (bool has_failed = true; has_failed && n < MOST_CALLS; n++) {
+        drove_transport *t = NULL;
+        float x[N] = {3.0f}, sum[N] = {0};
+        no_memory_begin(n);
+        drove_status status = drove__transport_messages(wire, kernels, &opt, &t);
+        const bool is_made = status == DROVE_OK;
+        assert_int_equal(is_made, t != NULL);
+        const drove_exchange all = {.kind = DROVE_ALL_REDUCE, .in = x, .out = sum, .n = N};
+        if (is_made) status = drove__exchange(t, 0, &all, NULL);
+        has_failed = no_memory_end();
+        if (status != (has_failed ? DROVE_E_NOMEM : DROVE_OK))
+            fail_msg("allocation %lu: status %d: %s", n, status, drove_error_text());
+        if (!has_failed) assert_true(sum[0] == 3.0f);
+        if (is_made) t->ops->destroy(t);
+        if (no_memory_live() != 0)
+            fail_msg("allocation %lu: %zu pieces of memory stay", n, no_memory_live());
+    }
+    assert_in_range(n, 6, MOST_CALLS - 1);
+    wire->ops->fini(wire);
+}
+
 /* Room for a sum of 1000 floats, 1008 with their padding, and for the larger half that comes, 512
  * of them. */
-static void an_error_says_how_much_was_wanted(void **state)
+TEST(an_error_says_how_much_was_wanted)
 {
-    (void)state;
     const drove_mailbox_options box = {.n_ranks = 1, .seed = 1, .n_eager = 4096};
     const drove_messages_options opt = {.timeout_s = 5, .piece_bytes = 8192, .ends_wire = true};
     unsigned long n = 1;
@@ -134,9 +126,8 @@ static void an_error_says_how_much_was_wanted(void **state)
 }
 
 /* The first time for heads, flows and the sum's memory, later for a longer sum alone. */
-static void what_was_reserved_is_reserved_no_more(void **state)
+TEST(what_was_reserved_is_reserved_no_more)
 {
-    (void)state;
     const drove_mailbox_options box = {.n_ranks = 1, .seed = 1, .n_eager = 4096};
     const drove_messages_options opt = {.timeout_s = 5, .piece_bytes = 8192, .ends_wire = true};
     static const struct {
@@ -177,9 +168,8 @@ static unsigned long wanted_by_workers(unsigned n)
     return n_bytes;
 }
 
-static void each_worker_wants_the_same_memory(void **state)
+TEST(each_worker_wants_the_same_memory)
 {
-    (void)state;
     if (!no_memory_works()) skip();
     const unsigned long of_one = wanted_by_workers(1);
     assert_true(of_one > 0);
@@ -187,9 +177,8 @@ static void each_worker_wants_the_same_memory(void **state)
 }
 
 /* What is not copied when it is sent stays as it is, and may be constant. */
-static void a_long_message_is_only_read(void **state)
+TEST(a_long_message_is_only_read)
 {
-    (void)state;
     static const char sent[100] = "sent from memory that cannot be written to";
     const drove_mailbox_options box = {.n_ranks = 2, .seed = 1, .n_eager = sizeof sent - 1};
     char received[sizeof sent] = {0};
@@ -204,18 +193,4 @@ static void a_long_message_is_only_read(void **state)
     assert_int_equal(wire[0]->ops->test(wire[0], &out, &is_done, NULL, NULL), 0);
     assert_true(is_done);
     for (unsigned i = 0; i < 2; i++) wire[i]->ops->fini(wire[i]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(mailboxes_that_cannot_be_made_leave_nothing),
-        cmocka_unit_test(a_centre_that_cannot_be_made_leaves_nothing),
-        cmocka_unit_test(memory_that_runs_out_leaves_nothing),
-        cmocka_unit_test(an_error_says_how_much_was_wanted),
-        cmocka_unit_test(what_was_reserved_is_reserved_no_more),
-        cmocka_unit_test(each_worker_wants_the_same_memory),
-        cmocka_unit_test(a_long_message_is_only_read),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

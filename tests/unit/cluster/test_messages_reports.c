@@ -6,15 +6,11 @@
 #include "cluster/mailbox.h"
 #include "cluster/messages.h"
 #include "crowd.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 enum {
     HEADER = 64,   /* bytes of a message's head */
@@ -177,9 +173,8 @@ static void add_cases(counted *c, unsigned n_ranks)
     for (size_t n = 0; n <= 4096 && n_ranks > 1; n += 2048) add_case(c, DROVE_SEND, n, 1);
 }
 
-static void every_way_sends_what_it_says(void **state)
+TEST(every_way_sends_what_it_says)
 {
-    (void)state;
     static const unsigned counts[] = {1, 2, 3, 4, 6, 8, 16};
     static counted c;
     for (size_t i = 0; i < DROVE_COUNT(counts); i++) {
@@ -238,9 +233,8 @@ static size_t slice_bytes(const drove_codec *codec, unsigned worker)
 }
 
 /* The codes of each slice go to its rank, those of the sum of its own slice to all. */
-static void codes_are_sent_to_others_alone(void **state)
+TEST(codes_are_sent_to_others_alone)
 {
-    (void)state;
     static const unsigned bits[] = {16, 8, 1};
     for (unsigned i = 0; i < 3 * DROVE_COUNT(bits); i++) {
         coded c = {0};
@@ -300,9 +294,8 @@ static void call(void *context, unsigned worker)
 
 /* To the callers here and elsewhere: in one of the tries, as a machine may let none wait so long
  * once they have called. */
-static void the_time_at_the_centre_is_told(void **state)
+TEST(the_time_at_the_centre_is_told)
 {
-    (void)state;
     static desk d;
     unsigned n_told[2] = {0};
     const drove_centre centre = {.serve = serve_slowly, .context = &d, .is_exclusive = true};
@@ -327,9 +320,8 @@ static void the_time_at_the_centre_is_told(void **state)
 
 /* Rank 1 has the reply and both ranks end, though rank 0 has not looked whether it was sent.
  * (LeakSanitizer sees a send that nobody ended.) */
-static void a_reply_that_has_arrived_is_ended(void **state)
+TEST(a_reply_that_has_arrived_is_ended)
 {
-    (void)state;
     const drove_centre centre = {.serve = serve_slowly, .is_exclusive = true};
     ranks r;
     open_ranks(&r, 2, false);
@@ -352,9 +344,8 @@ static bool is_done(ranks *r, unsigned channel)
 }
 
 /* A receive in each channel; the other rank sends to one after the other. */
-static void test_tells_which_exchange_is_done(void **state)
+TEST(test_tells_which_exchange_is_done)
 {
-    (void)state;
     for (unsigned has_thread = 0; has_thread < 2; has_thread++) {
         ranks r;
         open_ranks(&r, 2, has_thread != 0);
@@ -382,16 +373,4 @@ static void test_tells_which_exchange_is_done(void **state)
         }
         close_ranks(&r);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_way_sends_what_it_says),
-        cmocka_unit_test(codes_are_sent_to_others_alone),
-        cmocka_unit_test(the_time_at_the_centre_is_told),
-        cmocka_unit_test(a_reply_that_has_arrived_is_ended),
-        cmocka_unit_test(test_tells_which_exchange_is_done),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,24 +2,20 @@
  * of its communicator's library.  The module is tests/modules/mpi_openmpi.c, beside this program.
  */
 #include "cluster/ranks_open.h"
+#include "support/test.h"
 
 #include "base/cpu.h"
 #include "base/mem.h"
 #include "cluster/tree.h"
 
 #include <limits.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static volatile sig_atomic_t n_signals;
 
@@ -29,11 +25,25 @@ static void on_signal(int signal_number)
     n_signals++;
 }
 
-static void a_signal_waits_for_mpi_init(void **state)
+FIXTURE(look_like_two_ranks)
+{
+    char path[PATH_MAX + 16];
+    const ssize_t n = readlink("/proc/self/exe", path, PATH_MAX);
+    if (n < 0) return 1;
+    path[n] = '\0';
+    strcpy(strrchr(path, '/'), "/modules");
+    setenv("DROVE_MODULE_PATH", path, 1);
+    setenv("OMPI_COMM_WORLD_SIZE", "2", 1);
+    setenv("OMPI_COMM_WORLD_RANK", "0", 1);
+    return 0;
+}
+
+GROUP(look_like_two_ranks, NULL);
+
+TEST(a_signal_waits_for_mpi_init)
 {
     drovek_table kernels;
     drove_transport *t = NULL;
-    (void)state;
     assert_int_equal(drovek_select(&kernels, drove__cpu_features(), "ref"), DROVE_OK);
     assert_true(signal(SIGTERM, on_signal) != SIG_ERR);
     assert_int_equal(drove__transport_mpi(&kernels, 1.0, &t), DROVE_E_SYSTEM);
@@ -45,11 +55,10 @@ static void a_signal_waits_for_mpi_init(void **state)
 }
 
 /* Whom the others may wait for ends them, once, and only when it is told to. */
-static void a_rank_that_cannot_join_ends_the_others(void **state)
+TEST(a_rank_that_cannot_join_ends_the_others)
 {
     drovek_table kernels;
     drove_transport *t = NULL;
-    (void)state;
     assert_int_equal(drovek_select(&kernels, drove__cpu_features(), "ref"), DROVE_OK);
     unsetenv("DROVE_TEST_ABORTED");
     for (int has_begun = 0; has_begun < 2; has_begun++) { /* MPI, before init failed */
@@ -68,7 +77,7 @@ static void a_rank_that_cannot_join_ends_the_others(void **state)
 }
 
 /* The same over a program's communicator, whose number is what the module is to make of it. */
-static void a_communicator_that_cannot_be_joined_ends_the_others(void **state)
+TEST(a_communicator_that_cannot_be_joined_ends_the_others)
 {
     enum { TOO_MANY = (1 << DROVE_TREE_LEVELS) + 1 };
     static const struct {
@@ -82,7 +91,6 @@ static void a_communicator_that_cannot_be_joined_ends_the_others(void **state)
                  {TOO_MANY, DROVE_E_UNSUPPORTED, "expected at most 65536 ranks, found 65537", true},
                  {0, DROVE_E_SYSTEM, "communicator: number 0", false}};
     drovek_table kernels;
-    (void)state;
     assert_int_equal(drovek_select(&kernels, drove__cpu_features(), "ref"), DROVE_OK);
     for (size_t i = 0; i < DROVE_COUNT(cases); i++) {
         drove_transport *t = NULL;
@@ -134,9 +142,8 @@ static int status_of_lone_rank(const char *size, const char *rank, const char *n
 }
 
 /* MPICH's launcher, by mpiexec or srun, sees only a signal. */
-static void a_rank_that_was_never_in_mpi_ends_as_its_launcher_sees(void **state)
+TEST(a_rank_that_was_never_in_mpi_ends_as_its_launcher_sees)
 {
-    (void)state;
     int status = status_of_lone_rank("PMI_SIZE", "PMI_RANK", "2", NONE);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
     status = status_of_lone_rank("MPI_LOCALNRANKS", "MPI_LOCALRANKID", "3", NONE);
@@ -162,11 +169,18 @@ __attribute__((visibility("default"))) int MPI_Get_library_version(char *text, i
     return 0;
 }
 
-/* By what the program's own library says of itself. */
-static void libraries_of_programs_are_recognised(void **state)
+TEST(libraries_of_communicators)
 {
     const char *found;
-    (void)state;
+    assert_int_equal(drove__mpi_find_library("mpich", &found), DROVE_OK);
+    assert_string_equal(found, "mpich");
+    assert_int_equal(drove__mpi_find_library("lam", &found), DROVE_E_ARG);
+}
+
+/* By what the program's own library says of itself. */
+TEST(libraries_of_programs_are_recognised)
+{
+    const char *found;
     version = "Open MPI v4.1.4, package: Debian OpenMPI";
     assert_int_equal(drove__mpi_find_library(NULL, &found), DROVE_OK);
     assert_string_equal(found, "openmpi");
@@ -178,15 +192,6 @@ static void libraries_of_programs_are_recognised(void **state)
     assert_non_null(strstr(drove_error_text(), "or the library's name, found LAM 7.1.4"));
 }
 
-static void libraries_of_communicators(void **state)
-{
-    const char *found;
-    (void)state;
-    assert_int_equal(drove__mpi_find_library("mpich", &found), DROVE_OK);
-    assert_string_equal(found, "mpich");
-    assert_int_equal(drove__mpi_find_library("lam", &found), DROVE_E_ARG);
-}
-
 static void link_module(const char *folder, const char *name)
 {
     char from[PATH_MAX + 64], to[64];
@@ -196,9 +201,8 @@ static void link_module(const char *folder, const char *name)
 }
 
 /* The modules that lie in the folder, in a fixed order. */
-static void modules_that_are_there_are_named(void **state)
+TEST(modules_that_are_there_are_named)
 {
-    (void)state;
     char *folder = strdup(getenv("DROVE_MODULE_PATH"));
     assert_string_equal(drove__mpi_modules(), "openmpi");
     (void)system("rm -rf linked");
@@ -216,11 +220,10 @@ static void modules_that_are_there_are_named(void **state)
 }
 
 /* What the environment says of sums and libraries is checked before anything is opened. */
-static void words_of_the_environment_are_checked(void **state)
+TEST(words_of_the_environment_are_checked)
 {
     drovek_table kernels;
     drove_transport *t = NULL;
-    (void)state;
     assert_int_equal(drovek_select(&kernels, drove__cpu_features(), "ref"), DROVE_OK);
     (void)signal(SIGTERM, on_signal);
     static const char *const right[] = {"", "tree", "library"};
@@ -239,27 +242,4 @@ static void words_of_the_environment_are_checked(void **state)
     assert_int_equal(drove__transport_mpi(&kernels, 1.0, &t), DROVE_E_ARG);
     assert_non_null(strstr(drove_error_text(), "found \"lam\""));
     unsetenv("DROVE_MPI");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_signal_waits_for_mpi_init),
-        cmocka_unit_test(a_rank_that_cannot_join_ends_the_others),
-        cmocka_unit_test(a_communicator_that_cannot_be_joined_ends_the_others),
-        cmocka_unit_test(a_rank_that_was_never_in_mpi_ends_as_its_launcher_sees),
-        cmocka_unit_test(libraries_of_communicators),
-        cmocka_unit_test(libraries_of_programs_are_recognised),
-        cmocka_unit_test(modules_that_are_there_are_named),
-        cmocka_unit_test(words_of_the_environment_are_checked),
-    };
-    char path[PATH_MAX + 16];
-    const ssize_t n = readlink("/proc/self/exe", path, PATH_MAX);
-    if (n < 0) return 1;
-    path[n] = '\0';
-    strcpy(strrchr(path, '/'), "/modules");
-    setenv("DROVE_MODULE_PATH", path, 1);
-    setenv("OMPI_COMM_WORLD_SIZE", "2", 1);
-    setenv("OMPI_COMM_WORLD_RANK", "0", 1);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,17 +3,14 @@
 #include "cluster/shared_state.h"
 #include "cluster/transport.h"
 #include "cluster/tree.h"
+#include "support/test.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "crowd.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { N = 40000, MOST = 9, ROUNDS = 6 }; /* N: more than two chunks */
 
@@ -101,9 +98,8 @@ static void all_reduce_once(void *context, unsigned w)
     }
 }
 
-static void an_all_reduce_gives_the_tree_to_all(void **state)
+TEST(an_all_reduce_gives_the_tree_to_all)
 {
-    (void)state;
     static const size_t length[] = {0, 1, 15, 1000, 16384, 16385, N};
     for (unsigned n_workers = 1; n_workers <= MOST; n_workers++) {
         for (size_t i = 0; i < DROVE_COUNT(length); i++) {
@@ -149,9 +145,8 @@ static void reduce_and_broadcast(void *context, unsigned w)
     }
 }
 
-static void a_reduce_goes_to_its_root_and_a_broadcast_comes_from_it(void **state)
+TEST(a_reduce_goes_to_its_root_and_a_broadcast_comes_from_it)
 {
-    (void)state;
     for (unsigned n_workers = 1; n_workers <= 5; n_workers++) {
         table b;
         open_table(&b, n_workers, N);
@@ -185,9 +180,8 @@ static void pass_on(void *context, unsigned w)
     }
 }
 
-static void a_message_goes_round_a_ring(void **state)
+TEST(a_message_goes_round_a_ring)
 {
-    (void)state;
     for (unsigned n_workers = 2; n_workers <= 5; n_workers++) {
         for (size_t n = 0; n <= 50; n += 50) {
             table b;
@@ -232,9 +226,8 @@ static void call_often(void *context, unsigned w)
     }
 }
 
-static void rpcs_to_an_exclusive_centre_are_served_one_by_one(void **state)
+TEST(rpcs_to_an_exclusive_centre_are_served_one_by_one)
 {
-    (void)state;
     for (unsigned n_workers = 1; n_workers <= 4; n_workers++) {
         table b;
         open_table(&b, n_workers, 100);
@@ -310,9 +303,8 @@ static void report(void *context, unsigned w)
 }
 
 /* Several exchanges into one report: messages and bytes of who sends, times within those taken. */
-static void reports_are_added(void **state)
+TEST(reports_are_added)
 {
-    (void)state;
     for (size_t k = 0; k < DROVE_COUNT(reports); k++) {
         reporting r = {.how = &reports[k]};
         open_table(&r.b, 2, 1000);
@@ -328,9 +320,8 @@ static void reports_are_added(void **state)
 }
 
 /* Whether finish would wait, for each of three workers, one exchange after the other. */
-static void a_test_says_whether_finish_would_wait(void **state)
+TEST(a_test_says_whether_finish_would_wait)
 {
-    (void)state;
     table b;
     open_table(&b, 3, 100);
     const drove_transport_ops *ops = b.t->ops;
@@ -381,9 +372,8 @@ static void exchange_but_the_last(void *context, unsigned w)
     if (b->status[w] != DROVE_OK) drove__error_copy(b->text[w]);
 }
 
-static void a_silent_worker_is_named(void **state)
+TEST(a_silent_worker_is_named)
 {
-    (void)state;
     static const char *const text[] = {
         [1] = "all-reduce of worker 0: stopped",
         [2] = "all-reduce of worker 0: worker 2 of 3 was lost",
@@ -425,31 +415,8 @@ static void leave_half_done(table *b, unsigned phase)
     atomic_store(&s->chunk[0][1], (uint64_t)1 << 24 | 1u << 8 | phase);
 }
 
-static void a_lost_workers_chunk_is_finished_from_every_phase(void **state)
+TEST(messages_to_and_from_a_worker_that_left_fail)
 {
-    (void)state;
-    enum { PHASES = 2 * DROVE_SHARED_CHUNK / DROVE_TREE_BLOCK };
-    for (unsigned phase = 1; phase <= PHASES; phase++) {
-        table b;
-        open_table(&b, 2, N);
-        fill_sum(&b, 0);
-        for (unsigned w = 0; w < 2; w++) {
-            fill_in(&b, w, 0);
-            const drove_exchange x = {
-                .kind = DROVE_ALL_REDUCE, .in = b.in[w], .out = b.in[w], .n = N};
-            assert_int_equal(b.t->ops->start(b.t, w, &x), DROVE_OK);
-        }
-        leave_half_done(&b, phase);
-        b.t->ops->leave(b.t, 1, true);
-        assert_int_equal(b.t->ops->finish(b.t, 0, 0, NULL), DROVE_OK);
-        for (unsigned w = 0; w < 2; w++) assert_true(equal(b.in[w], b.sum, N));
-        close_table(&b);
-    }
-}
-
-static void messages_to_and_from_a_worker_that_left_fail(void **state)
-{
-    (void)state;
     table b;
     open_table(&b, 3, 10);
     const drove_exchange send = {
@@ -476,9 +443,8 @@ static void messages_to_and_from_a_worker_that_left_fail(void **state)
     close_table(&b);
 }
 
-static void a_lost_worker_does_not_hold_the_centre(void **state)
+TEST(a_lost_worker_does_not_hold_the_centre)
 {
-    (void)state;
     for (int holds = 0; holds < 2; holds++) {
         table b;
         open_table(&b, 2, 100);
@@ -498,6 +464,27 @@ static void a_lost_worker_does_not_hold_the_centre(void **state)
     }
 }
 
+TEST(a_lost_workers_chunk_is_finished_from_every_phase)
+{
+    enum { PHASES = 2 * DROVE_SHARED_CHUNK / DROVE_TREE_BLOCK };
+    for (unsigned phase = 1; phase <= PHASES; phase++) {
+        table b;
+        open_table(&b, 2, N);
+        fill_sum(&b, 0);
+        for (unsigned w = 0; w < 2; w++) {
+            fill_in(&b, w, 0);
+            const drove_exchange x = {
+                .kind = DROVE_ALL_REDUCE, .in = b.in[w], .out = b.in[w], .n = N};
+            assert_int_equal(b.t->ops->start(b.t, w, &x), DROVE_OK);
+        }
+        leave_half_done(&b, phase);
+        b.t->ops->leave(b.t, 1, true);
+        assert_int_equal(b.t->ops->finish(b.t, 0, 0, NULL), DROVE_OK);
+        for (unsigned w = 0; w < 2; w++) assert_true(equal(b.in[w], b.sum, N));
+        close_table(&b);
+    }
+}
+
 static void halt_at_barriers(void *context, unsigned w)
 {
     table *b = context;
@@ -511,9 +498,8 @@ static void halt_at_barriers(void *context, unsigned w)
     }
 }
 
-static void a_request_to_halt_is_seen_by_all_after_the_same_exchange(void **state)
+TEST(a_request_to_halt_is_seen_by_all_after_the_same_exchange)
 {
-    (void)state;
     table b;
     open_table(&b, 4, 0);
     crowd_run(4, halt_at_barriers, &b);
@@ -526,9 +512,8 @@ static void a_request_to_halt_is_seen_by_all_after_the_same_exchange(void **stat
 }
 
 /* Exchanges started after it carry it; the order of finishing does not matter. */
-static void a_request_to_halt_counts_from_the_next_start(void **state)
+TEST(a_request_to_halt_counts_from_the_next_start)
 {
-    (void)state;
     table b;
     open_table(&b, 2, 0);
     const drove_exchange x = {.kind = DROVE_BARRIER};
@@ -541,23 +526,4 @@ static void a_request_to_halt_counts_from_the_next_start(void **state)
         }
     }
     close_table(&b);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_all_reduce_gives_the_tree_to_all),
-        cmocka_unit_test(a_reduce_goes_to_its_root_and_a_broadcast_comes_from_it),
-        cmocka_unit_test(a_message_goes_round_a_ring),
-        cmocka_unit_test(rpcs_to_an_exclusive_centre_are_served_one_by_one),
-        cmocka_unit_test(reports_are_added),
-        cmocka_unit_test(a_test_says_whether_finish_would_wait),
-        cmocka_unit_test(a_silent_worker_is_named),
-        cmocka_unit_test(messages_to_and_from_a_worker_that_left_fail),
-        cmocka_unit_test(a_lost_worker_does_not_hold_the_centre),
-        cmocka_unit_test(a_lost_workers_chunk_is_finished_from_every_phase),
-        cmocka_unit_test(a_request_to_halt_is_seen_by_all_after_the_same_exchange),
-        cmocka_unit_test(a_request_to_halt_counts_from_the_next_start),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

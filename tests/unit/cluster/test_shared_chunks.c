@@ -3,15 +3,11 @@
  * vectors are written past the caches. */
 #include "cluster/shared_state.h"
 #include "crowd.h"
+#include "support/test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum {
     DONE = 0xff,
@@ -111,9 +107,8 @@ static uint64_t word_of(uint64_t number, unsigned worker, unsigned phase)
 /* ---- words ---- */
 
 /* A block's sum is made, 1 + 2 block; lies in the stage, one more, while it is copied to all. */
-static void a_word_says_how_far_its_chunk_is(void **state)
+TEST(a_word_says_how_far_its_chunk_is)
 {
-    (void)state;
     table b;
     const unsigned by = 2;
     open_table(&b, 3, DROVE_SHARED_CHUNK, true);
@@ -133,9 +128,8 @@ static void a_word_says_how_far_its_chunk_is(void **state)
     close_table(&b);
 }
 
-static void words_name_who_did_the_chunks(void **state)
+TEST(words_name_who_did_the_chunks)
 {
-    (void)state;
     table b;
     open_table(&b, 3, 2 * DROVE_SHARED_CHUNK, false);
     for (unsigned k = 0; k < 3; k++) {
@@ -153,9 +147,8 @@ static void words_name_who_did_the_chunks(void **state)
 /* ---- inheritance ---- */
 
 /* Worker 1 is lost.  It has begun chunk 0, worker 2 has begun chunk 1, nobody chunk 2. */
-static void a_lost_workers_chunks_alone_are_inherited(void **state)
+TEST(a_lost_workers_chunks_alone_are_inherited)
 {
-    (void)state;
     table b;
     const size_t n = 3 * (size_t)DROVE_SHARED_CHUNK;
     open_table(&b, 3, n, false);
@@ -181,9 +174,8 @@ static bool is_minus_zero(float x)
     return x == 0.0f && signbit(x);
 }
 
-static void long_vectors_go_past_the_caches(void **state)
+TEST(long_vectors_go_past_the_caches)
 {
-    (void)state;
     static const drove_exchange_kind kinds[] = {DROVE_ALL_REDUCE, DROVE_BROADCAST};
     for (unsigned k = 0; k < 4; k++) {
         const bool is_long = k % 2 == 0, spreads = k / 2 == 1;
@@ -208,15 +200,4 @@ static void long_vectors_go_past_the_caches(void **state)
         for (unsigned i = 0; !is_long && i < MOST_CALLS; i++) assert_false(calls[i].streams);
         close_table(&b);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_word_says_how_far_its_chunk_is),
-        cmocka_unit_test(words_name_who_did_the_chunks),
-        cmocka_unit_test(a_lost_workers_chunks_alone_are_inherited),
-        cmocka_unit_test(long_vectors_go_past_the_caches),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* test_tree.c - the fixed tree of sums: its shape for 1 to 9 workers, whole numbers exactly, other
  * numbers within the rounding of a tree, blocks, factors, results in place of a term. */
 #include "cluster/tree.h"
+#include "support/test.h"
 
 #include "base/mem.h"
 #include "base/rng.h"
@@ -8,11 +9,7 @@
 
 #include <assert.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { MOST = 9, N = 2 * DROVE_TREE_BLOCK + 37 };
 
@@ -26,15 +23,16 @@ static const float *const *terms(void)
     return x;
 }
 
-static int fill(void **state)
+FIXTURE(fill)
 {
-    (void)state;
     drove_rng rng;
     drove__rng_seed(&rng, 1, DROVE_RNG_TEST, 0);
     for (unsigned w = 0; w < MOST; w++)
         for (size_t i = 0; i < N; i++) term[w][i] = (float)(drove__rng_normal(&rng) * (1 << w));
     return 0;
 }
+
+GROUP(fill, NULL);
 
 static void add(unsigned n, float *to, float factor, bool streams)
 {
@@ -60,9 +58,8 @@ static float written_out(unsigned n, size_t i)
 }
 #undef X
 
-static void the_shape_is_as_written_out(void **state)
+TEST(the_shape_is_as_written_out)
 {
-    (void)state;
     for (unsigned n = 1; n <= MOST; n++) {
         static float sum[N];
         size_t n_chain = 0; /* elements where adding one after the other would give the same */
@@ -77,9 +74,8 @@ static void the_shape_is_as_written_out(void **state)
     }
 }
 
-static void splits_at_powers_of_two(void **state)
+TEST(splits_at_powers_of_two)
 {
-    (void)state;
     static const unsigned split[] = {0, 0, 1, 2, 2, 4, 4, 4, 4, 8};
     for (unsigned n = 2; n < DROVE_COUNT(split); n++)
         assert_int_equal(drove__tree_split(n), split[n]);
@@ -100,9 +96,8 @@ static double sum_in_double(unsigned first, unsigned n, size_t i, double *magnit
     return sum;
 }
 
-static void any_numbers_are_within_the_rounding_of_a_tree(void **state)
+TEST(any_numbers_are_within_the_rounding_of_a_tree)
 {
-    (void)state;
     for (unsigned n = 1; n <= MOST; n++) {
         static float sum[N];
         add(n, sum, 1.0f, false);
@@ -113,9 +108,8 @@ static void any_numbers_are_within_the_rounding_of_a_tree(void **state)
     }
 }
 
-static void whole_numbers_are_exact(void **state)
+TEST(whole_numbers_are_exact)
 {
-    (void)state;
     static float whole[MOST][N], sum[N];
     const float *x[MOST];
     for (unsigned w = 0; w < MOST; w++) {
@@ -132,9 +126,8 @@ static void whole_numbers_are_exact(void **state)
 
 /* ---- where the result lies ---- */
 
-static void the_result_may_lie_on_a_term_or_go_past_the_caches(void **state)
+TEST(the_result_may_lie_on_a_term_or_go_past_the_caches)
 {
-    (void)state;
     for (unsigned n = 1; n <= MOST; n++) {
         static float wanted[N], kept[N], past[N];
         add(n, wanted, 0.25f, false);
@@ -157,26 +150,12 @@ static const float *negated(void *context, unsigned i, size_t offset, size_t len
     return row;
 }
 
-static void terms_may_be_made_block_by_block(void **state)
+TEST(terms_may_be_made_block_by_block)
 {
-    (void)state;
     for (unsigned n = 1; n <= MOST; n++) {
         static float wanted[N], got[N];
         add(n, wanted, -1.0f, false);
         drove__tree_add_terms(crowd_kernels(), negated, NULL, n, N, got, 1.0f, false, spare);
         for (size_t i = 0; i < N; i++) assert_true(got[i] == wanted[i]);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_shape_is_as_written_out),
-        cmocka_unit_test(splits_at_powers_of_two),
-        cmocka_unit_test(any_numbers_are_within_the_rounding_of_a_tree),
-        cmocka_unit_test(whole_numbers_are_exact),
-        cmocka_unit_test(the_result_may_lie_on_a_term_or_go_past_the_caches),
-        cmocka_unit_test(terms_may_be_made_block_by_block),
-    };
-    return cmocka_run_group_tests(tests, fill, NULL);
 }

@@ -3,12 +3,9 @@
 #define DROVE_TESTS_COORD_SUPPORT_H
 
 #include "coord/coord.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { HAND_MOST_WORKERS = 8, HAND_MOST_ROWS = 1 << 16 };
 

@@ -58,9 +58,8 @@ static const request two_workers[] = {
     {S, 10, 4, 246}, /* 10 < 11: 8 / 2 */
 };
 
-static void two_workers_follow_the_table(void **state)
+TEST(two_workers_follow_the_table)
 {
-    (void)state;
     drove_coord_worker workers[] = {a_worker("S", 2, 8, 64), a_worker("F", 4, 8, 16)};
     hand *h = hand_create(&(drove_coord_options){.policy = &drove__policy_adaptive,
                                                  .alpha = 2.0,
@@ -109,9 +108,8 @@ static const request after_the_loss[] = {
     {H, 10, 64, 892}, /* 10 > 8 */
 };
 
-static void three_workers_follow_the_table(void **state)
+TEST(three_workers_follow_the_table)
 {
-    (void)state;
     drove_coord_worker workers[] = {a_worker("C", 4, 4, 256), a_worker("G", 16, 64, 64),
                                     a_worker("H", 16, 32, 64)};
     workers[C].survival = 0.5;
@@ -152,9 +150,8 @@ static uint64_t next_of(double alpha, uint64_t batch, double u)
 }
 
 /* alpha 1.5: 10, 15, 22.5, 34.5, ... and back; halves are rounded up. */
-static void sizes_are_whole_examples(void **state)
+TEST(sizes_are_whole_examples)
 {
-    (void)state;
     static const uint64_t up[] = {10, 15, 23, 35, 53}, down[] = {53, 35, 23, 15, 10, 7, 5, 3, 2, 1};
     for (size_t i = 0; i + 1 < DROVE_COUNT(up); i++)
         assert_int_equal(next_of(1.5, up[i], 21), up[i + 1]);
@@ -166,25 +163,22 @@ static void sizes_are_whole_examples(void **state)
 }
 
 /* Rounding must not leave a small size as it is for ever. */
-static void a_small_factor_moves_a_small_size(void **state)
+TEST(a_small_factor_moves_a_small_size)
 {
-    (void)state;
     assert_int_equal(next_of(1.01, 10, 21), 11);
     assert_int_equal(next_of(1.01, 10, 9), 9);
     assert_int_equal(next_of(1.01, 200, 21), 202);
 }
 
-static void a_worker_alone_keeps_its_size(void **state)
+TEST(a_worker_alone_keeps_its_size)
 {
-    (void)state;
     drove_policy_view view = {
         .alpha = 2, .u = 5, .min_u = 9, .max_u = 1, .batch = 8, .least = 1, .most = 64};
     assert_int_equal(drove__policy_adaptive.next(&view), 8);
 }
 
-static void fixed_keeps_every_size(void **state)
+TEST(fixed_keeps_every_size)
 {
-    (void)state;
     drove_coord_worker workers[] = {a_worker("S", 2, 8, 64), a_worker("F", 4, 8, 16)};
     hand *h = hand_create(&(drove_coord_options){.policy = &drove__policy_fixed,
                                                  .alpha = 2.0,
@@ -199,17 +193,4 @@ static void fixed_keeps_every_size(void **state)
     hand_done(h, S, 1, 10);
     assert_int_equal(h->last[0].range.n, 8);
     hand_destroy(h);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(two_workers_follow_the_table),
-        cmocka_unit_test(three_workers_follow_the_table),
-        cmocka_unit_test(sizes_are_whole_examples),
-        cmocka_unit_test(a_small_factor_moves_a_small_size),
-        cmocka_unit_test(a_worker_alone_keeps_its_size),
-        cmocka_unit_test(fixed_keeps_every_size),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,15 @@
 /* The coordinator's thread and its groups, with workers that the test plays one call at a time and
  * a clock that it moves: a group of two cores, and a device. */
 #include "coord/assigned.h"
+#include "support/test.h"
 
 #include "base/mem.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { CORE_A, CORE_B, DEVICE, N_WORKERS };
 enum { CORES, OF_DEVICE, N_GROUPS };
@@ -187,11 +183,18 @@ static uint64_t busy_ns(const drove_assigned_facts *f)
 
 /* ---- parts ---- */
 
+FIXTURE(limit_time)
+{
+    (void)alarm(100); /* ends a stretch that nobody ends */
+    return 0;
+}
+
+GROUP(limit_time, NULL);
+
 /* Seven examples for two threads: four and three, and the second assignment while the first is
  * open.  Both groups get two at once: 0 to 13, and 14 to 27. */
-static void threads_share_assignments(void **state)
+TEST(threads_share_assignments)
 {
-    (void)state;
     rig r;
     drove_task none;
     open_rig(&r, "hogbatch?tail=as-is&lr=linear");
@@ -237,9 +240,8 @@ static void threads_share_assignments(void **state)
 
 /* One thread has a part of the first assignment in hand while the other makes whole ones: more than
  * there are cells for, so that these are used again, but not the first. */
-static void a_slow_part_keeps_its_assignment(void **state)
+TEST(a_slow_part_keeps_its_assignment)
 {
-    (void)state;
     enum { N = 11, OF_EACH = 7 };
     rig r;
     open_rig(&r, "hogbatch?tail=as-is");
@@ -262,9 +264,8 @@ static void a_slow_part_keeps_its_assignment(void **state)
 }
 
 /* Both groups work in every stretch.  A halt that comes between two of them is of neither. */
-static void stretches_follow_each_other(void **state)
+TEST(stretches_follow_each_other)
 {
-    (void)state;
     rig r;
     open_rig(&r, "hogbatch?tail=as-is");
     for (uint64_t first = 0; first < 3 * 42; first += 42) {
@@ -285,9 +286,8 @@ static void stretches_follow_each_other(void **state)
     close_rig(&r);
 }
 
-static void a_halt_gives_out_nothing_new(void **state)
+TEST(a_halt_gives_out_nothing_new)
 {
-    (void)state;
     rig r;
     open_rig(&r, "hogbatch?tail=as-is");
     begin(&r, 900, UINT64_MAX);
@@ -308,9 +308,8 @@ static void a_halt_gives_out_nothing_new(void **state)
 }
 
 /* Of 12 updates 10 are published: two more, and what was given out by then. */
-static void updates_have_a_limit(void **state)
+TEST(updates_have_a_limit)
 {
-    (void)state;
     rig r;
     open_rig(&r, "hogbatch?tail=as-is");
     atomic_store(&r.sync.published, 10);
@@ -334,9 +333,8 @@ static void updates_have_a_limit(void **state)
 
 /* ---- steps by the coordinator ---- */
 
-static void the_coordinator_publishes(void **state)
+TEST(the_coordinator_publishes)
 {
-    (void)state;
     rig r;
     const drove_step step = {.eta = 0.5f}, bad = {.eta = 2.0f};
     drove_publish_info info = {0};
@@ -399,9 +397,8 @@ static void take_all(rig *r, uint64_t first, uint64_t limit)
     }
 }
 
-static void what_a_failed_device_had_goes_to_others(void **state)
+TEST(what_a_failed_device_had_goes_to_others)
 {
-    (void)state;
     rig r;
     open_rig(&r, "hogbatch?tail=as-is");
     begin(&r, 28, UINT64_MAX);
@@ -422,9 +419,8 @@ static void what_a_failed_device_had_goes_to_others(void **state)
 }
 
 /* Twice its timeout after it was given the batch. */
-static void a_silent_device_is_given_up(void **state)
+TEST(a_silent_device_is_given_up)
 {
-    (void)state;
     rig r;
     open_rig(&r, "hogbatch?tail=as-is");
     begin(&r, 28, UINT64_MAX);
@@ -443,9 +439,8 @@ static void a_silent_device_is_given_up(void **state)
 }
 
 /* Between two stretches, before the first, or by the word of the controlling thread. */
-static void a_lost_device_gets_nothing(void **state)
+TEST(a_lost_device_gets_nothing)
 {
-    (void)state;
     rig r;
     open_rig_of(&r, "hogbatch?tail=as-is", "not there");
     begin(&r, 28, UINT64_MAX);
@@ -466,9 +461,8 @@ static void a_lost_device_gets_nothing(void **state)
     close_rig(&r);
 }
 
-static void nobody_is_left(void **state)
+TEST(nobody_is_left)
 {
-    (void)state;
     rig r;
     drove_task none;
     open_rig(&r, "hogbatch?tail=as-is");
@@ -488,9 +482,8 @@ static void nobody_is_left(void **state)
 }
 
 /* The last one to be lost has the word: by its failure, by its silence, or between stretches. */
-static void the_last_one_says_why(void **state)
+TEST(the_last_one_says_why)
 {
-    (void)state;
     rig r;
     drove_task none;
     open_rig(&r, "hogbatch?tail=as-is");
@@ -541,9 +534,8 @@ static void *wait_for_work(void *argument)
 
 /* A core that waits for work, with the coordinator, on words of the given clock: where the other
  * core fails it ends. */
-static void a_failure_wakes_a_waiting_worker(void **state)
+TEST(a_failure_wakes_a_waiting_worker)
 {
-    (void)state;
     rig r;
     pthread_t waiting;
     void *got = &r;
@@ -566,24 +558,4 @@ static void a_failure_wakes_a_waiting_worker(void **state)
     take(&r, DEVICE, 7, 7);
     end(&r, 28);
     close_rig(&r);
-}
-
-int main(void)
-{
-    (void)alarm(100); /* ends a stretch that nobody ends */
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(threads_share_assignments),
-        cmocka_unit_test(a_slow_part_keeps_its_assignment),
-        cmocka_unit_test(stretches_follow_each_other),
-        cmocka_unit_test(a_halt_gives_out_nothing_new),
-        cmocka_unit_test(updates_have_a_limit),
-        cmocka_unit_test(the_coordinator_publishes),
-        cmocka_unit_test(what_a_failed_device_had_goes_to_others),
-        cmocka_unit_test(a_silent_device_is_given_up),
-        cmocka_unit_test(a_lost_device_gets_nothing),
-        cmocka_unit_test(nobody_is_left),
-        cmocka_unit_test(the_last_one_says_why),
-        cmocka_unit_test(a_failure_wakes_a_waiting_worker),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

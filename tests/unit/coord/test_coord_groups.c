@@ -1,16 +1,12 @@
 /* The groups of a coordinator: their batch sizes, worked by hand from what was asked for and
  * measured; what each group's worker is told; and saved states that make no sense. */
 #include "coord/groups.h"
+#include "support/test.h"
 
 #include "base/mem.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { ROWS = 40000, MOST_WORKERS = 4 };
 
@@ -87,9 +83,8 @@ static const sizes_case sizes[] = {
     {"adaptive", 1, 2, true, {0, 50, 0}, {0, 0}, 100, 100, 128},
 };
 
-static void sizes_follow_from_what_was_asked_for(void **state)
+TEST(sizes_follow_from_what_was_asked_for)
 {
-    (void)state;
     for (size_t k = 0; k < DROVE_COUNT(sizes); k++) {
         const sizes_case *c = &sizes[k];
         drove_source_worker worker[MOST_WORKERS];
@@ -135,9 +130,8 @@ static size_t send(rig *r, drove_coord_message m, uint64_t now_ns)
     return n;
 }
 
-static void groups_are_made_of_their_workers(void **state)
+TEST(groups_are_made_of_their_workers)
 {
-    (void)state;
     drove_source_worker worker[MOST_WORKERS];
     rig r;
     make_workers(worker);
@@ -162,9 +156,8 @@ static void groups_are_made_of_their_workers(void **state)
 
 /* Group 0 alone counts half of its updates and gets 5 ms of work at once.  Its two examples take
  * 1 us, so 5 ms are 2500 batches of 4 where 1024 are the most. */
-static void threads_that_step_for_themselves(void **state)
+TEST(threads_that_step_for_themselves)
 {
-    (void)state;
     drove_source_worker worker[MOST_WORKERS];
     rig r;
     make_workers(worker);
@@ -225,9 +218,8 @@ static drove_status restore(rig *r, drove_tensor *tensor, size_t n, uint64_t nex
     return drove__groups_restore(&r->g, &st, next, is_same);
 }
 
-static void a_state_comes_back(void **state)
+TEST(a_state_comes_back)
 {
-    (void)state;
     const double groups[] = {3.5, 10.0, 4.0, 100000.0, 5.0, 7.0}, other[] = {1.0, 2.0};
     const uint64_t undone[] = {100, 5, 0, ROWS};
     drove_tensor t[2], out[3];
@@ -275,9 +267,8 @@ static void a_state_comes_back(void **state)
     close_rig(&r);
 }
 
-static void states_that_make_no_sense_are_refused(void **state)
+TEST(states_that_make_no_sense_are_refused)
 {
-    (void)state;
     static const double groups[][6] = {{-1.0, 1.0, 0, 1, 0, 1},
                                        {1e18, 1.0, 0, 1, 0, 1},
                                        {0.0, 0.5, 0, 1, 0, 1},
@@ -331,16 +322,4 @@ static void states_that_make_no_sense_are_refused(void **state)
     close_rig(&r);
     assert_int_equal(restore(&r, t, 0, 300, true), DROVE_E_DATA); /* no sizes of these workers */
     close_rig(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes_follow_from_what_was_asked_for),
-        cmocka_unit_test(groups_are_made_of_their_workers),
-        cmocka_unit_test(threads_that_step_for_themselves),
-        cmocka_unit_test(a_state_comes_back),
-        cmocka_unit_test(states_that_make_no_sense_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

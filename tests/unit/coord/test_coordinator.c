@@ -26,9 +26,8 @@ static const drove_coord_action *given(const hand *h, unsigned worker)
 
 /* The last batch of an epoch and of a stretch is what is left; line 6 of Algorithm 2 would drop
  * it. */
-static void what_is_left_is_given_out(void **state)
+TEST(what_is_left_is_given_out)
 {
-    (void)state;
     drove_coord_worker workers[] = {a_worker("A", 1, 30, 64), a_worker("B", 1, 40, 64)};
     drove_coord_options opt = two(workers);
     hand *h = hand_create(&opt);
@@ -56,9 +55,8 @@ static void what_is_left_is_given_out(void **state)
     hand_destroy(h);
 }
 
-static void a_stretch_without_work_is_over_at_once(void **state)
+TEST(a_stretch_without_work_is_over_at_once)
 {
-    (void)state;
     drove_coord_worker workers[] = {a_worker("A", 1, 30, 64), a_worker("B", 1, 40, 64)};
     drove_coord_options opt = two(workers);
     hand *h = hand_create(&opt);
@@ -71,9 +69,8 @@ static void a_stretch_without_work_is_over_at_once(void **state)
     hand_destroy(h);
 }
 
-static void a_halt_gives_out_nothing_new(void **state)
+TEST(a_halt_gives_out_nothing_new)
 {
-    (void)state;
     drove_coord_worker workers[] = {a_worker("A", 1, 30, 64), a_worker("B", 1, 40, 64)};
     drove_coord_options opt = two(workers);
     drove_coord_message halt = {.verb = DROVE_COORD_HALT};
@@ -94,9 +91,8 @@ static void a_halt_gives_out_nothing_new(void **state)
 }
 
 /* What a lost worker had in hand is below `next`, so it is done even after a halt. */
-static void a_halt_leaves_no_gap(void **state)
+TEST(a_halt_leaves_no_gap)
 {
-    (void)state;
     drove_coord_worker workers[] = {a_worker("A", 1, 30, 64), a_worker("B", 1, 40, 64)};
     drove_coord_options opt = two(workers);
     hand *h = hand_create(&opt);
@@ -114,9 +110,8 @@ static void a_halt_leaves_no_gap(void **state)
     hand_destroy(h);
 }
 
-static void updates_have_a_limit(void **state)
+TEST(updates_have_a_limit)
 {
-    (void)state;
     drove_coord_worker workers[] = {a_worker("A", 1, 10, 64), a_worker("B", 1, 10, 64)};
     drove_coord_options opt = two(workers);
     hand *h = hand_create(&opt);
@@ -134,9 +129,8 @@ static void updates_have_a_limit(void **state)
 
 /* ---- depth ---- */
 
-static void two_assignments_in_hand(void **state)
+TEST(two_assignments_in_hand)
 {
-    (void)state;
     drove_coord_worker workers[] = {a_worker("A", 1, 10, 64), a_worker("B", 1, 20, 64)};
     workers[1].depth = 2;
     workers[1].timeout_s = 1.0;
@@ -164,9 +158,8 @@ static void two_assignments_in_hand(void **state)
 
 /* A worker that does 40 examples/s, whose two reports are always read together, as a coordinator
  * does that was asleep: the second seems to have taken a nanosecond.  Its speed is not 10^10. */
-static void reports_that_come_together_are_one_speed(void **state)
+TEST(reports_that_come_together_are_one_speed)
 {
-    (void)state;
     drove_coord_worker workers[] = {a_worker("A", 1, 10, 64), a_worker("B", 1, 20, 64)};
     workers[1].depth = 2;
     drove_coord_options opt = two(workers);
@@ -185,9 +178,8 @@ static void reports_that_come_together_are_one_speed(void **state)
 /* ---- several batches at once ---- */
 
 /* 2 examples in 10 ms are 20 in the 0.1 s that an assignment should take: ten batches. */
-static void short_batches_come_several_at_once(void **state)
+TEST(short_batches_come_several_at_once)
 {
-    (void)state;
     drove_coord_worker workers[] = {a_worker("A", 1, 2, 64), a_worker("B", 1, 20, 64)};
     workers[0].assignment_s = 0.1;
     drove_coord_options opt = two(workers);
@@ -216,9 +208,8 @@ static void short_batches_come_several_at_once(void **state)
 
 /* ---- lost workers ---- */
 
-static void a_silent_worker_is_retired_in_time(void **state)
+TEST(a_silent_worker_is_retired_in_time)
 {
-    (void)state;
     drove_coord_worker workers[] = {a_worker("A", 1, 10, 64), a_worker("B", 1, 20, 64)};
     drove_coord_message tick = {.verb = DROVE_COORD_TICK};
     workers[1].timeout_s = 2.0;
@@ -252,9 +243,8 @@ static void a_silent_worker_is_retired_in_time(void **state)
     hand_destroy(h);
 }
 
-static void an_idle_worker_takes_what_comes_back(void **state)
+TEST(an_idle_worker_takes_what_comes_back)
 {
-    (void)state;
     drove_coord_worker workers[] = {a_worker("A", 1, 10, 64), a_worker("B", 1, 20, 64)};
     drove_coord_options opt = two(workers);
     hand *h = hand_create(&opt);
@@ -272,9 +262,8 @@ static void an_idle_worker_takes_what_comes_back(void **state)
     hand_destroy(h);
 }
 
-static void without_a_worker_the_stretch_is_deserted(void **state)
+TEST(without_a_worker_the_stretch_is_deserted)
 {
-    (void)state;
     drove_coord_worker workers[] = {a_worker("A", 1, 10, 64), a_worker("B", 1, 20, 64)};
     drove_coord_options opt = two(workers);
     const drove_range *undone;
@@ -327,9 +316,8 @@ static hand *fast_and_slow(drove_coord_worker workers[2], bool fit_tail)
     return h;
 }
 
-static void the_end_is_fitted_to_the_speeds(void **state)
+TEST(the_end_is_fitted_to_the_speeds)
 {
-    (void)state;
     drove_coord_worker workers[2];
     hand *h = fast_and_slow(workers, false);
     hand_open(h, 5200);
@@ -364,9 +352,8 @@ static void the_end_is_fitted_to_the_speeds(void **state)
 
 /* C has not reported yet, so nobody waits for its 100.  A does 500 examples/s and should be done
  * with its second 20, B does 2000.  200 are left: B's part is 2000 x 200 / 2500 = 160. */
-static void a_worker_of_unknown_speed_does_not_count(void **state)
+TEST(a_worker_of_unknown_speed_does_not_count)
 {
-    (void)state;
     drove_coord_worker workers[] = {a_worker("A", 10, 20, 20), a_worker("B", 10, 200, 200),
                                     a_worker("C", 10, 100, 100)};
     drove_coord_options opt = two(workers);
@@ -387,9 +374,8 @@ static void a_worker_of_unknown_speed_does_not_count(void **state)
 
 /* A does 100 examples/s and may have two assignments, B does 50; what everybody has still to do
  * counts, less what it has done of it. */
-static void the_end_is_fitted_to_what_is_in_hand(void **state)
+TEST(the_end_is_fitted_to_what_is_in_hand)
 {
-    (void)state;
     drove_coord_worker workers[] = {a_worker("A", 10, 100, 100), a_worker("B", 10, 100, 100)};
     workers[0].depth = 2;
     drove_coord_options opt = two(workers);
@@ -425,9 +411,8 @@ static void the_end_is_fitted_to_what_is_in_hand(void **state)
 
 /* B withdraws, so A alone does what is left; in the next stretch B is back.  When A is lost while B
  * is away, nobody is left to do its part. */
-static void who_withdraws_is_back_in_the_next_stretch(void **state)
+TEST(who_withdraws_is_back_in_the_next_stretch)
 {
-    (void)state;
     drove_coord_worker workers[2];
     const drove_coord_message withdraw = {.verb = DROVE_COORD_WITHDRAW, .worker = 1};
     const drove_range *undone;
@@ -463,9 +448,8 @@ static void who_withdraws_is_back_in_the_next_stretch(void **state)
 
 /* A worker that needs 1 ms per batch and 10 us per example: at b examples it is busy for
  * b / (b + 100) of the time.  Half of the best (1024: 0.911) is reached from 0.456 on: 84. */
-static void the_least_size_follows_utilisation(void **state)
+TEST(the_least_size_follows_utilisation)
 {
-    (void)state;
     drove_coord_worker workers[] = {a_worker("A", 1, 1, 1), a_worker("B", 1, 1024, 1024)};
     drove_coord_options opt = two(workers);
     opt.policy = &drove__policy_adaptive;
@@ -496,9 +480,8 @@ static void keep_latest(const hand *h, uint64_t *position, size_t *n)
     position[(*n)++] = latest;
 }
 
-static void batch_history_is_bounded(void **state)
+TEST(batch_history_is_bounded)
 {
-    (void)state;
     static uint64_t position[N_CHANGES]; /* of all changes of A's size */
     size_t n_changes = 0;
     drove_coord_worker workers[] = {a_worker("A", 1, 1, 2), a_worker("B", 1, 1, 1)};
@@ -536,9 +519,8 @@ static void batch_history_is_bounded(void **state)
     hand_destroy(h);
 }
 
-static void a_restored_worker_goes_on(void **state)
+TEST(a_restored_worker_goes_on)
 {
-    (void)state;
     drove_coord_worker workers[] = {a_worker("A", 4, 8, 64), a_worker("B", 4, 8, 64)};
     drove_coord_options opt = two(workers);
     opt.policy = &drove__policy_adaptive;
@@ -568,9 +550,8 @@ static void check_refused(const drove_coord_options *opt, const char *text)
     if (strstr(drove_error_text(), text) == NULL) fail_msg("%s", drove_error_text());
 }
 
-static void wrong_options_are_refused(void **state)
+TEST(wrong_options_are_refused)
 {
-    (void)state;
     drove_coord_worker workers[] = {a_worker("first", 1, 10, 64), a_worker("cuda:0", 1, 10, 64)};
     const drove_coord_options good = two(workers);
     drove_coord_options opt = good;
@@ -619,9 +600,8 @@ static void wrong_options_are_refused(void **state)
 }
 
 /* The bounds themselves are allowed. */
-static void the_ends_of_each_range_are_taken(void **state)
+TEST(the_ends_of_each_range_are_taken)
 {
-    (void)state;
     drove_coord_worker workers[] = {a_worker("first", 1, 1, 1), a_worker("cuda:0", 64, 64, 64)};
     workers[0].survival = 0.0;
     workers[0].depth = DROVE_COORD_DEPTH;
@@ -637,31 +617,4 @@ static void the_ends_of_each_range_are_taken(void **state)
         assert_int_equal(drove__coord_most_actions(c), 4 + (n - 1) + n + 1);
         drove__coord_destroy(c);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_left_is_given_out),
-        cmocka_unit_test(a_stretch_without_work_is_over_at_once),
-        cmocka_unit_test(a_halt_gives_out_nothing_new),
-        cmocka_unit_test(a_halt_leaves_no_gap),
-        cmocka_unit_test(updates_have_a_limit),
-        cmocka_unit_test(two_assignments_in_hand),
-        cmocka_unit_test(reports_that_come_together_are_one_speed),
-        cmocka_unit_test(short_batches_come_several_at_once),
-        cmocka_unit_test(a_silent_worker_is_retired_in_time),
-        cmocka_unit_test(an_idle_worker_takes_what_comes_back),
-        cmocka_unit_test(without_a_worker_the_stretch_is_deserted),
-        cmocka_unit_test(the_end_is_fitted_to_the_speeds),
-        cmocka_unit_test(a_worker_of_unknown_speed_does_not_count),
-        cmocka_unit_test(the_end_is_fitted_to_what_is_in_hand),
-        cmocka_unit_test(who_withdraws_is_back_in_the_next_stretch),
-        cmocka_unit_test(the_least_size_follows_utilisation),
-        cmocka_unit_test(batch_history_is_bounded),
-        cmocka_unit_test(a_restored_worker_goes_on),
-        cmocka_unit_test(wrong_options_are_refused),
-        cmocka_unit_test(the_ends_of_each_range_are_taken),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,15 +2,11 @@
  * and with small integers where two workers' steps overlap. */
 #include "coord/method.h"
 #include "strategy/strategy.h"
+#include "support/test.h"
 
 #include "base/rng.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { N = 64, N_STEPS = 6 };
 
@@ -69,9 +65,8 @@ static uint64_t publish(rig *r, unsigned worker, const float *value, float eta)
 }
 
 /* A device alone makes the rule's steps 1, 2, 3 ..., whichever way they are merged. */
-static void one_worker_follows_the_rule(void **state)
+TEST(one_worker_follows_the_rule)
 {
-    (void)state;
     static const char *const variants[] = {"hogbatch", "hogbatch?merge=replace"};
     static const char *const rules[] = {"sgd", "momentum", "adagrad", "adam"};
     for (size_t v = 0; v < DROVE_COUNT(variants); v++) {
@@ -99,9 +94,8 @@ static void one_worker_follows_the_rule(void **state)
 }
 
 /* The core's step comes between the device's view and its step: added to, or written over. */
-static void steps_meet_as_the_spec_says(void **state)
+TEST(steps_meet_as_the_spec_says)
 {
-    (void)state;
     for (unsigned replaces = 0; replaces < 2; replaces++) {
         rig r;
         float of_device[N], of_core[N];
@@ -121,9 +115,8 @@ static void steps_meet_as_the_spec_says(void **state)
 }
 
 /* Each device has a copy of its own where steps replace, and takes a new one for each view. */
-static void devices_have_copies_where_steps_replace(void **state)
+TEST(devices_have_copies_where_steps_replace)
 {
-    (void)state;
     rig r;
     float ones[N];
     for (unsigned i = 0; i < N; i++) ones[i] = 1.0f;
@@ -145,9 +138,8 @@ static void devices_have_copies_where_steps_replace(void **state)
 }
 
 /* What others publish meanwhile, for each of the steps that were made in place. */
-static void steps_in_place_are_counted(void **state)
+TEST(steps_in_place_are_counted)
 {
-    (void)state;
     static const struct {
         uint64_t n_others, n_steps, staleness;
     } rounds[] = {{10, 5, 2}, {7, 2, 3}, {0, 3, 0}};
@@ -171,9 +163,8 @@ static void steps_in_place_are_counted(void **state)
     close_rig(&r);
 }
 
-static void a_saved_run_has_its_state_again(void **state)
+TEST(a_saved_run_has_its_state_again)
 {
-    (void)state;
     rig r;
     float saved[2 * N];
     for (unsigned i = 0; i < 2 * N; i++) saved[i] = (float)i + 1.0f;
@@ -183,16 +174,4 @@ static void a_saved_run_has_its_state_again(void **state)
     assert_memory_equal(r.s->ops->peek(r.s).theta, saved, sizeof saved);
     assert_int_equal(atomic_load(&r.s->published), 9);
     close_rig(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_worker_follows_the_rule),
-        cmocka_unit_test(steps_meet_as_the_spec_says),
-        cmocka_unit_test(devices_have_copies_where_steps_replace),
-        cmocka_unit_test(steps_in_place_are_counted),
-        cmocka_unit_test(a_saved_run_has_its_state_again),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,9 @@
 /* What the specs of hogbatch and adaptive say, and how the step size follows the batch. */
 #include "coord/groups.h"
 #include "coord/method.h"
+#include "support/test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 static drove_status parse(const char *text, drove_method *out)
 {
@@ -27,9 +23,8 @@ static void expect_factor(const char *text, size_t n, double expected)
 }
 
 /* --batch 64 */
-static void test_step_size(void **state)
+TEST(test_step_size)
 {
-    (void)state;
     expect_factor("hogbatch", 1, 1.0);
     expect_factor("hogbatch", 8192, 1.0);
     expect_factor("hogbatch:mixed", 1, 0.125); /* root of 1 / 64 */
@@ -41,9 +36,8 @@ static void test_step_size(void **state)
     expect_factor("adaptive?lr=same", 16, 1.0);
 }
 
-static void test_words(void **state)
+TEST(test_words)
 {
-    (void)state;
     drove_method m;
     assert_int_equal(parse("hogbatch", &m), DROVE_OK);
     assert_true(m.policy == &drove__policy_fixed && m.is_equal && m.fit_tail);
@@ -64,9 +58,8 @@ static void test_words(void **state)
 }
 
 /* Devices are measured, unless their bounds are given or batches are equal. */
-static void test_probe(void **state)
+TEST(test_probe)
 {
-    (void)state;
     static const struct {
         const char *spec;
         bool is_device;
@@ -88,11 +81,4 @@ static void test_probe(void **state)
         if (drove__groups_want_probe(&spec, &w) != cases[i].wants) fail_msg("case %zu", i);
         drove__spec_fini(&spec);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_step_size),
-                                       cmocka_unit_test(test_words), cmocka_unit_test(test_probe)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,17 @@
 /* The message queue: order, full and empty, time-outs, threads that sleep; every message once. */
 #include "coord/queue.h"
+#include "support/test.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "support/actors.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { MOST_PRODUCERS = 4 };
 
@@ -36,9 +33,8 @@ static drove_queue *make(size_t capacity, size_t item_bytes)
     return q;
 }
 
-static void one_thread_puts_and_gets_in_order(void **state)
+TEST(one_thread_puts_and_gets_in_order)
 {
-    (void)state;
     static const size_t capacities[] = {0, 1, 2, 3, 8, 100};
     for (size_t i = 0; i < DROVE_COUNT(capacities); i++) {
         drove_queue *q = make(capacities[i], sizeof(int));
@@ -59,9 +55,8 @@ static void one_thread_puts_and_gets_in_order(void **state)
     drove__queue_destroy(NULL);
 }
 
-static void items_of_any_size_come_through_whole(void **state)
+TEST(items_of_any_size_come_through_whole)
 {
-    (void)state;
     static const size_t sizes[] = {1, 3, 8, 55, 56, 57, 64, 96, 300};
     for (size_t i = 0; i < DROVE_COUNT(sizes); i++) {
         unsigned char in[300], out[302];
@@ -79,17 +74,15 @@ static void items_of_any_size_come_through_whole(void **state)
     }
 }
 
-static void too_large_a_queue_is_refused(void **state)
+TEST(too_large_a_queue_is_refused)
 {
-    (void)state;
     drove_queue *q = (drove_queue *)(void *)&q;
     assert_int_equal(drove__queue_create(SIZE_MAX, 8, &q), DROVE_E_NOMEM);
     assert_null(q);
 }
 
-static void an_empty_queue_keeps_its_time(void **state)
+TEST(an_empty_queue_keeps_its_time)
 {
-    (void)state;
     drove_queue *q = make(8, sizeof(int));
     int found;
     assert_false(drove__queue_get(q, &found, 0));
@@ -161,9 +154,8 @@ static void take_all(scene *s, unsigned n_producers, uint64_t consumer_pause_eve
     assert_false(drove__queue_try_get(s->q, &none));
 }
 
-static void each_message_comes_once_and_in_order(void **state)
+TEST(each_message_comes_once_and_in_order)
 {
-    (void)state;
     static const struct {
         size_t capacity;
         uint64_t n_each, producer_pause, consumer_pause;
@@ -189,9 +181,8 @@ static void each_message_comes_once_and_in_order(void **state)
 }
 
 /* A full queue puts its producers to sleep: processor time of the process does not grow. */
-static void a_full_queue_lets_its_producers_sleep(void **state)
+TEST(a_full_queue_lets_its_producers_sleep)
 {
-    (void)state;
     enum { CAPACITY = 8, EACH = 10 };
     producer producers[2];
     scene s = {.q = make(CAPACITY, sizeof(item)), .n_each = EACH};
@@ -209,9 +200,8 @@ static void a_full_queue_lets_its_producers_sleep(void **state)
 }
 
 /* So does an empty one its consumer, with a deadline and without; a message wakes it at once. */
-static void an_empty_queue_lets_its_consumer_sleep(void **state)
+TEST(an_empty_queue_lets_its_consumer_sleep)
 {
-    (void)state;
     scene s = {.q = make(8, sizeof(item)), .n_each = 1};
     item found;
     clock_t before = clock();
@@ -248,9 +238,8 @@ static void put_or_take(unsigned actor, void *context)
 }
 
 /* The queue is the one on which workers of a modelled machine wait for room. */
-static void a_full_queue_lets_producers_sleep_on_a_virtual_clock(void **state)
+TEST(a_full_queue_lets_producers_sleep_on_a_virtual_clock)
 {
-    (void)state;
     scene s = {.q = make(ROOM, sizeof(item))};
     drove_virtual *on;
     assert_int_equal(drove__virtual_create(N_VIRTUAL + 1, 1, &on), DROVE_OK);
@@ -260,19 +249,4 @@ static void a_full_queue_lets_producers_sleep_on_a_virtual_clock(void **state)
     assert_true(run_actors(on, N_VIRTUAL, put_or_take, &s) >= FULL_NS);
     drove__virtual_destroy(on);
     drove__queue_destroy(s.q);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_thread_puts_and_gets_in_order),
-        cmocka_unit_test(items_of_any_size_come_through_whole),
-        cmocka_unit_test(too_large_a_queue_is_refused),
-        cmocka_unit_test(an_empty_queue_keeps_its_time),
-        cmocka_unit_test(each_message_comes_once_and_in_order),
-        cmocka_unit_test(a_full_queue_lets_its_producers_sleep),
-        cmocka_unit_test(an_empty_queue_lets_its_consumer_sleep),
-        cmocka_unit_test(a_full_queue_lets_producers_sleep_on_a_virtual_clock),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

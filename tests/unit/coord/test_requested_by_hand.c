@@ -1,16 +1,12 @@
 /* The coordinator over ranks, driven by hand: what workers ask, what rank 0 answers, which tasks
  * follow, with a clock that the test moves. */
 #include "coord/assigned.h"
+#include "support/test.h"
 
 #include "base/mem.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* Words and verbs of requested.c. */
 enum { VERB, STRETCH, ID, UPDATES, FIRST = UPDATES, N, BATCH };
@@ -146,9 +142,8 @@ static drove_assigned_facts facts(const rig *r, unsigned worker)
 
 /* ---- from the coordinator to tasks and back ---- */
 
-static void tasks_follow_from_assignments(void **state)
+TEST(tasks_follow_from_assignments)
 {
-    (void)state;
     rig r;
     open_rig(&r, "hogbatch?tail=as-is&lr=linear");
     assert_int_equal(drove__assigned_groups(&r.source), N_WORKERS);
@@ -204,9 +199,8 @@ static void tasks_follow_from_assignments(void **state)
 }
 
 /* Updates are counted from those of the whole run: 10 are published, 13 are allowed. */
-static void updates_have_a_limit(void **state)
+TEST(updates_have_a_limit)
 {
-    (void)state;
     rig r;
     open_rig(&r, "hogbatch?tail=as-is");
     atomic_store(&r.sync.published, 10);
@@ -226,9 +220,8 @@ static void updates_have_a_limit(void **state)
     close_rig(&r);
 }
 
-static void a_halt_is_said_with_the_next_question(void **state)
+TEST(a_halt_is_said_with_the_next_question)
 {
-    (void)state;
     rig r;
     open_rig(&r, "hogbatch?tail=as-is");
     open_stretch(&r, ROWS, UINT64_MAX);
@@ -259,9 +252,8 @@ static drove_question answer_to(rig *r, unsigned worker, uint64_t verb, uint64_t
     return q;
 }
 
-static void rank_0_answers_what_makes_sense(void **state)
+TEST(rank_0_answers_what_makes_sense)
 {
-    (void)state;
     rig r;
     open_rig(&r, "hogbatch?tail=as-is");
     open_stretch(&r, 60, UINT64_MAX);
@@ -293,9 +285,8 @@ static drove_question execute(uint64_t first, uint64_t n, uint64_t batch)
 }
 
 /* 25 examples in batches of 10, several of them begun at once. */
-static void an_assignment_of_several_batches(void **state)
+TEST(an_assignment_of_several_batches)
 {
-    (void)state;
     rig r;
     drove_task task;
     open_rig(&r, "hogbatch?tail=as-is&lr=linear");
@@ -322,9 +313,8 @@ static void an_assignment_of_several_batches(void **state)
 }
 
 /* 50 us, twice as long each time, and never more than 10 ms. */
-static void a_worker_asks_again_later(void **state)
+TEST(a_worker_asks_again_later)
 {
-    (void)state;
     rig r;
     drove_task task;
     drove_question script[12] = {{{0}}};
@@ -346,9 +336,8 @@ static void a_worker_asks_again_later(void **state)
     close_rig(&r);
 }
 
-static void what_makes_no_sense_ends_the_run(void **state)
+TEST(what_makes_no_sense_ends_the_run)
 {
-    (void)state;
     const drove_question wrong[] = {
         execute(0, 0, 5),   execute(0, ROWS + 1, 5), execute(UINT64_MAX - 4, 5, 5),
         execute(96, 5, 5),  execute(199, 2, 2),      execute(0, 5, 0),
@@ -388,9 +377,8 @@ static void what_makes_no_sense_ends_the_run(void **state)
 
 /* ---- a saved state, and what is refused ---- */
 
-static void examples_left_undone_go_first(void **state)
+TEST(examples_left_undone_go_first)
 {
-    (void)state;
     rig r;
     const double groups[] = {3.0, 10.0, 4.0, 6.0};
     const uint64_t undone[] = {12, 5};
@@ -415,9 +403,8 @@ static void examples_left_undone_go_first(void **state)
     close_rig(&r);
 }
 
-static void other_ranks_keep_no_state(void **state)
+TEST(other_ranks_keep_no_state)
 {
-    (void)state;
     rig r;
     drove_tensor out[4];
     assert_int_equal(try_open(&r, "adaptive", &asking, true), DROVE_OK);
@@ -430,9 +417,8 @@ static void other_ranks_keep_no_state(void **state)
     close_rig(&r);
 }
 
-static void wrong_strategies_are_refused(void **state)
+TEST(wrong_strategies_are_refused)
 {
-    (void)state;
     rig r;
     assert_int_equal(try_open(&r, "hogbatch?merge=replace", &asking, false), DROVE_E_ARG);
     assert_non_null(strstr(drove_error_text(), "expected merge=add"));
@@ -440,21 +426,4 @@ static void wrong_strategies_are_refused(void **state)
     assert_int_equal(try_open(&r, "hogbatch", &mute, false), DROVE_E_ARG);
     assert_non_null(strstr(drove_error_text(), "carries questions to rank 0, found mute"));
     close_rig(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tasks_follow_from_assignments),
-        cmocka_unit_test(updates_have_a_limit),
-        cmocka_unit_test(a_halt_is_said_with_the_next_question),
-        cmocka_unit_test(rank_0_answers_what_makes_sense),
-        cmocka_unit_test(an_assignment_of_several_batches),
-        cmocka_unit_test(a_worker_asks_again_later),
-        cmocka_unit_test(what_makes_no_sense_ends_the_run),
-        cmocka_unit_test(examples_left_undone_go_first),
-        cmocka_unit_test(other_ranks_keep_no_state),
-        cmocka_unit_test(wrong_strategies_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,9 @@
 /* From which size of batch on a worker is busy: classes of sizes, the speed of each, and the least
  * size above all slow ones. */
 #include "coord/sizes.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static drove_sizes make(uint64_t least, uint64_t most, double alpha)
 {
@@ -24,9 +20,8 @@ static void measure(drove_sizes *s, uint64_t n, double rate)
 }
 
 /* A class for each factor of alpha, both ends included; 64 at most. */
-static void there_is_a_class_for_each_factor(void **state)
+TEST(there_is_a_class_for_each_factor)
 {
-    (void)state;
     assert_int_equal(make(1, 64, 2.0).n, 7);
     assert_int_equal(make(3, 81, 3.0).n, 4);
     assert_int_equal(make(10, 13, 2.0).n, 1); /* nearer to the least than to its double */
@@ -37,9 +32,8 @@ static void there_is_a_class_for_each_factor(void **state)
 }
 
 /* Nothing is known: every size counts as good. */
-static void sizes_that_were_not_tried_are_good(void **state)
+TEST(sizes_that_were_not_tried_are_good)
 {
-    (void)state;
     drove_sizes s = make(2, 64, 2.0);
     assert_int_equal(drove__sizes_least(&s, 0.9), 2);
     measure(&s, 32, 100.0);
@@ -47,9 +41,8 @@ static void sizes_that_were_not_tried_are_good(void **state)
 }
 
 /* 2, 4, 8, 16, 32, 64: of each, examples/s. */
-static void the_least_is_above_every_slow_one(void **state)
+TEST(the_least_is_above_every_slow_one)
 {
-    (void)state;
     drove_sizes s = make(2, 64, 2.0);
     measure(&s, 2, 20.0);
     measure(&s, 4, 90.0);
@@ -63,9 +56,8 @@ static void the_least_is_above_every_slow_one(void **state)
 }
 
 /* Less than an example a second is a speed, too. */
-static void slow_workers_are_measured_alike(void **state)
+TEST(slow_workers_are_measured_alike)
 {
-    (void)state;
     drove_sizes s = make(2, 8, 2.0);
     measure(&s, 2, 0.125);
     measure(&s, 4, 0.25);
@@ -76,9 +68,8 @@ static void slow_workers_are_measured_alike(void **state)
 
 /* Sizes in between are in the nearest class, by their logarithms; smaller ones than the least say
  * nothing. */
-static void sizes_have_their_nearest_class(void **state)
+TEST(sizes_have_their_nearest_class)
 {
-    (void)state;
     drove_sizes s = make(4, 64, 2.0);
     measure(&s, 3, 1.0);
     for (size_t i = 0; i < s.n; i++) assert_false(s.mean[i].has);
@@ -91,9 +82,8 @@ static void sizes_have_their_nearest_class(void **state)
 }
 
 /* Of several batches in one assignment the size is that of a batch, the speed that of all. */
-static void an_assignment_counts_with_all_its_examples(void **state)
+TEST(an_assignment_counts_with_all_its_examples)
 {
-    (void)state;
     drove_sizes s = make(4, 64, 2.0);
     drove__sizes_add(&s, 8, 40, 4.0);
     assert_true(drove__pace_rate(&s.mean[1]) == 10.0);
@@ -102,25 +92,10 @@ static void an_assignment_counts_with_all_its_examples(void **state)
 }
 
 /* The largest size that is slow stays the least. */
-static void no_least_is_above_the_most(void **state)
+TEST(no_least_is_above_the_most)
 {
-    (void)state;
     drove_sizes s = make(3, 50, 2.0);
     measure(&s, 50, 10.0);
     measure(&s, 24, 100.0);
     assert_int_equal(drove__sizes_least(&s, 0.5), 50);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(there_is_a_class_for_each_factor),
-        cmocka_unit_test(sizes_that_were_not_tried_are_good),
-        cmocka_unit_test(the_least_is_above_every_slow_one),
-        cmocka_unit_test(slow_workers_are_measured_alike),
-        cmocka_unit_test(sizes_have_their_nearest_class),
-        cmocka_unit_test(an_assignment_counts_with_all_its_examples),
-        cmocka_unit_test(no_least_is_above_the_most),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,11 @@
 /* Memory that runs out while a source of assigned batches is made: the error says so, and nothing
  * stays when it is done with; nor does anything of one that was made. */
 #include "coord/assigned.h"
+#include "support/test.h"
 
 #include "base/mem.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "support/no_memory.h"
 
@@ -55,18 +51,9 @@ static void walk(const drove_source_ops *ops, const char *text)
     drove__spec_fini(&spec);
 }
 
-static void memory_that_runs_out_leaves_nothing(void **state)
+TEST(memory_that_runs_out_leaves_nothing)
 {
-    (void)state;
     if (!no_memory_works()) skip();
     walk(&drove__source_assigned, "hogbatch");
     walk(&drove__source_assigned, "adaptive");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_that_runs_out_leaves_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

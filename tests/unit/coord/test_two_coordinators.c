@@ -1,18 +1,14 @@
 /* The coordinator against a second one, written plainly from coord.h: random workers and random
  * messages; every action, fact, deadline and range that is left must be the same. */
 #include "coord/coord.h"
+#include "support/test.h"
 
 #include "base/mem.h"
 #include "base/rng.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { WORKERS = 6, UNDONE = 64, CLASSES = 64, ACTIONS = 64, HISTORY = 2000 };
 enum { N_CASES = 1500, N_MESSAGES = 150 };
@@ -498,11 +494,10 @@ static void act(pair *p)
     send(p, &m);
 }
 
-static void both_say_the_same(void **state)
+TEST(both_say_the_same)
 {
     pair *p = malloc(sizeof *p);
     uint64_t n_given = 0, n_lost = 0;
-    (void)state;
     assert_non_null(p);
     for (uint64_t seed = 0; seed < N_CASES; seed++) {
         open_pair(p, seed);
@@ -513,10 +508,4 @@ static void both_say_the_same(void **state)
     }
     assert_true(n_given > 50 * N_CASES && n_lost > N_CASES / 4); /* there was something to see */
     free(p);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(both_say_the_same)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

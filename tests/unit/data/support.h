@@ -3,14 +3,9 @@
 #define DROVE_TEST_DATA_SUPPORT_H
 
 #include "data/data.h"
+#include "support/test.h"
 
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <setjmp.h>
-
-#include <cmocka.h>
 
 /* Writes a file in the current folder, replacing it. */
 void write_file(const char *path, const void *bytes, size_t size_bytes);

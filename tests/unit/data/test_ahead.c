@@ -55,9 +55,8 @@ static void expect_bytes(const char *bytes, uint64_t offset, size_t n)
         if ((unsigned char)bytes[i] != byte_at(offset + i)) fail_msg("byte %zu", i);
 }
 
-static void bytes_are_those_of_the_file(void **state)
+TEST(bytes_are_those_of_the_file)
 {
-    (void)state;
     fixture f;
     bool has_straight = false;
     if (begin(&f)) {
@@ -85,9 +84,8 @@ static void bytes_are_those_of_the_file(void **state)
     end(&f);
 }
 
-static void many_are_under_way(void **state)
+TEST(many_are_under_way)
 {
-    (void)state;
     fixture f;
     if (begin(&f)) {
         const unsigned n = drove__ahead_count(f.ahead);
@@ -117,9 +115,8 @@ static void many_are_under_way(void **state)
     end(&f);
 }
 
-static void a_short_file_is_no_block(void **state)
+TEST(a_short_file_is_no_block)
 {
-    (void)state;
     fixture f;
     if (begin(&f)) {
         drove_ahead_bytes got;
@@ -133,24 +130,12 @@ static void a_short_file_is_no_block(void **state)
     end(&f);
 }
 
-static void not_every_block_is_worth_it(void **state)
+TEST(not_every_block_is_worth_it)
 {
-    (void)state;
     int fd = open("/dev/null", O_RDONLY);
     assert_null(drove__ahead_open(fd, 4096));
     assert_null(drove__ahead_open(fd, 1 << 30));
     assert_null(drove__ahead_open(-1, BLOCK));
     close(fd);
     drove__ahead_close(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bytes_are_those_of_the_file),
-        cmocka_unit_test(many_are_under_way),
-        cmocka_unit_test(a_short_file_is_no_block),
-        cmocka_unit_test(not_every_block_is_worth_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,9 +71,8 @@ static void check_dense(const drove_matrix *x, const drove_data *expected)
     drove_arrays_destroy(a);
 }
 
-static void every_type_and_every_step(void **state)
+TEST(every_type_and_every_step)
 {
-    (void)state;
     write_csv("plain.csv");
     drove_data *expected = open_data("csv:plain.csv?label=last");
     FILL(float, f32);
@@ -109,9 +108,8 @@ static void every_type_and_every_step(void **state)
     drove_data_destroy(expected);
 }
 
-static void floats_and_bytes_are_borrowed(void **state)
+TEST(floats_and_bytes_are_borrowed)
 {
-    (void)state;
     FILL(float, f32);
     FILL(uint8_t, u8);
     FILL(double, f64);
@@ -194,9 +192,8 @@ static void check_sparse(const drove_sparse *x, const drove_data *expected, bool
     drove_arrays_destroy(a);
 }
 
-static void sparse_rows_and_columns(void **state)
+TEST(sparse_rows_and_columns)
 {
-    (void)state;
     FILE *f = fopen("sparse.txt", "w");
     assert_non_null(f);
     for (int i = 0; i < N; i++) {
@@ -229,7 +226,7 @@ static void sparse_rows_and_columns(void **state)
 }
 
 /* As of the text of such rows: a step then reads no values. */
-static void values_that_are_all_one_are_left_out(void **state)
+TEST(values_that_are_all_one_are_left_out)
 {
     static const float one[] = {1, 1, 1, 1}, other[] = {1, 1, 1, 2};
     static const double wide[] = {1, 1, 1, 1};
@@ -241,7 +238,6 @@ static void values_that_are_all_one_are_left_out(void **state)
                             .index = index,
                             .index_type = DROVE_TYPE_I32,
                             .value = one};
-    (void)state;
     for (int by_columns = 0; by_columns < 2; by_columns++) {
         for (int i = 0; i < 3; i++) {
             drove_arrays *a;
@@ -262,9 +258,8 @@ static void values_that_are_all_one_are_left_out(void **state)
     }
 }
 
-static void bad_sparse_arrays(void **state)
+TEST(bad_sparse_arrays)
 {
-    (void)state;
     compressed c;
     drove_arrays *a;
     ok(drove_arrays_create(&a));
@@ -289,9 +284,8 @@ static void bad_sparse_arrays(void **state)
 
 /* ---- targets ---- */
 
-static void values_labels_and_weights(void **state)
+TEST(values_labels_and_weights)
 {
-    (void)state;
     FILL(float, f32);
     const drove_matrix x = drove_matrix_dense(f32, DROVE_TYPE_F32, N, D);
     drove_arrays *a = with_rows(&x);
@@ -321,9 +315,8 @@ static void values_labels_and_weights(void **state)
     drove_arrays_destroy(a);
 }
 
-static void bad_targets(void **state)
+TEST(bad_targets)
 {
-    (void)state;
     FILL(float, f32);
     const drove_matrix x = drove_matrix_dense(f32, DROVE_TYPE_F32, N, D);
     drove_arrays *a = with_rows(&x);
@@ -356,9 +349,8 @@ static void bad_targets(void **state)
 
 /* ---- files in memory ---- */
 
-static void a_file_in_memory_reads_as_one_on_disk(void **state)
+TEST(a_file_in_memory_reads_as_one_on_disk)
 {
-    (void)state;
     size_t n;
     write_csv("on-disk.csv");
     char *text = read_file("on-disk.csv", &n), spec[80];
@@ -384,9 +376,8 @@ static void a_file_in_memory_reads_as_one_on_disk(void **state)
     free(packed);
 }
 
-static void a_written_file_replaces_what_was_there(void **state)
+TEST(a_written_file_replaces_what_was_there)
 {
-    (void)state;
     drove_memory_file *file;
     drove_writer *w;
     char *text;
@@ -408,20 +399,4 @@ static void a_written_file_replaces_what_was_there(void **state)
     assert_string_equal(text, "new content");
     free(text);
     drove_memory_file_destroy(file);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_type_and_every_step),
-        cmocka_unit_test(floats_and_bytes_are_borrowed),
-        cmocka_unit_test(sparse_rows_and_columns),
-        cmocka_unit_test(values_that_are_all_one_are_left_out),
-        cmocka_unit_test(bad_sparse_arrays),
-        cmocka_unit_test(values_labels_and_weights),
-        cmocka_unit_test(bad_targets),
-        cmocka_unit_test(a_file_in_memory_reads_as_one_on_disk),
-        cmocka_unit_test(a_written_file_replaces_what_was_there),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

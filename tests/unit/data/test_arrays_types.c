@@ -22,9 +22,8 @@ static void refused(drove_status status, drove_status expected, const char *text
 }
 
 /* The largest and the least number of each type, at an odd address, two columns apart. */
-static void numbers_of_every_type_are_read(void **state)
+TEST(numbers_of_every_type_are_read)
 {
-    (void)state;
     static const struct {
         size_t size;
         double least, largest;
@@ -72,9 +71,8 @@ static void numbers_of_every_type_are_read(void **state)
 }
 
 /* Floats and bytes that lie in rows without gaps, at an address for them, are borrowed. */
-static void only_whole_rows_are_borrowed(void **state)
+TEST(only_whole_rows_are_borrowed)
 {
-    (void)state;
     static float values[64];
     drove_arrays *a;
     ok(drove_arrays_create(&a));
@@ -102,9 +100,8 @@ static void only_whole_rows_are_borrowed(void **state)
     drove_arrays_destroy(a);
 }
 
-static void matrices_without_numbers_are_refused(void **state)
+TEST(matrices_without_numbers_are_refused)
 {
-    (void)state;
     static float values[4];
     drove_arrays *a;
     ok(drove_arrays_create(&a));
@@ -121,9 +118,8 @@ static void matrices_without_numbers_are_refused(void **state)
     drove_arrays_destroy(a);
 }
 
-static void images_have_as_many_numbers_as_a_row(void **state)
+TEST(images_have_as_many_numbers_as_a_row)
 {
-    (void)state;
     static float values[24];
     drove_arrays *a;
     ok(drove_arrays_create(&a));
@@ -167,9 +163,8 @@ static void fill(words *w, drove_type type, const int *from)
 static const drove_type index_types[] = {DROVE_TYPE_I32, DROVE_TYPE_U32, DROVE_TYPE_I64,
                                          DROVE_TYPE_U64};
 
-static void starts_and_indices_have_any_whole_type(void **state)
+TEST(starts_and_indices_have_any_whole_type)
 {
-    (void)state;
     for (int s = 0; s < 4; s++) {
         for (int k = 0; k < 4; k++) {
             drove_arrays *a;
@@ -203,9 +198,8 @@ static void starts_and_indices_have_any_whole_type(void **state)
     }
 }
 
-static void starts_and_indices_are_checked(void **state)
+TEST(starts_and_indices_are_checked)
 {
-    (void)state;
     for (int t = 0; t < 4; t++) {
         const bool is_signed = t % 2 == 0;
         for (int which = 0; which < 7; which++) {
@@ -259,17 +253,4 @@ static void starts_and_indices_are_checked(void **state)
         ok(drove_arrays_set_sparse(a, &x));
         drove_arrays_destroy(a);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_of_every_type_are_read),
-        cmocka_unit_test(only_whole_rows_are_borrowed),
-        cmocka_unit_test(matrices_without_numbers_are_refused),
-        cmocka_unit_test(images_have_as_many_numbers_as_a_row),
-        cmocka_unit_test(starts_and_indices_have_any_whole_type),
-        cmocka_unit_test(starts_and_indices_are_checked),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -174,9 +174,8 @@ static void expect_file(batch *b, const char *format, const char *const cell[N],
     drove_data_destroy(expected);
 }
 
-static void every_type_is_as_its_file(void **state)
+TEST(every_type_is_as_its_file)
 {
-    (void)state;
     for (size_t t = 0; t < DROVE_COUNT(types); t++) {
         batch *b = make_batch(ALL);
         batch_part *part = add_column(b, "x", types[t].format, 2);
@@ -226,9 +225,8 @@ static void set_views(batch_part *part)
     set_buffer(part, 4, sizes, sizeof sizes);
 }
 
-static void texts_are_as_their_file(void **state)
+TEST(texts_are_as_their_file)
 {
-    (void)state;
     batch *b = make_batch(ALL);
     set_texts(add_column(b, "x", "u", 3), texts, ALL);
     expect_file(b, "u", text_cells, "?label=y");
@@ -240,9 +238,8 @@ static void texts_are_as_their_file(void **state)
     expect_file(b, "vu", text_cells, "?label=y&text=x");
 }
 
-static void texts_may_have_no_bytes(void **state)
+TEST(texts_may_have_no_bytes)
 {
-    (void)state;
     static const char *const empty[] = {"", "", ""};
     batch *b = make_batch(3);
     batch_part *part = add_texts(b, "x", empty);
@@ -260,9 +257,8 @@ static void texts_may_have_no_bytes(void **state)
 /* ---- dictionaries ---- */
 
 /* Of numbers in a column whose name says that they are codes, a file makes a category, too. */
-static void dictionaries_are_categories(void **state)
+TEST(dictionaries_are_categories)
 {
-    (void)state;
     static const char *const used[N] = {"1", "300", "", "1", "", "-7"};
     static const uint8_t index[ALL] = {200, 200, 0, 2, 201, 0, 3, 1};
     static const int16_t number[] = {1, -7, 300, 0, 9}; /* 0 is null, 9 is unused */
@@ -279,9 +275,8 @@ static void dictionaries_are_categories(void **state)
 }
 
 /* The dictionaries of batches may differ. */
-static void each_batch_has_its_dictionary(void **state)
+TEST(each_batch_has_its_dictionary)
 {
-    (void)state;
     static const char *const first[] = {"red", "blue"}, *const second[] = {"blue", "red", "green"};
     static const int64_t index[][3] = {{1, 0, 1}, {0, 2, 1}};
     static const double y[][3] = {{1, 2, 3}, {4, 5, 6}};
@@ -313,9 +308,8 @@ static void each_batch_has_its_dictionary(void **state)
 }
 
 /* A category is one as a label, too, even where its texts are many numbers. */
-static void a_dictionary_as_label_holds_classes(void **state)
+TEST(a_dictionary_as_label_holds_classes)
 {
-    (void)state;
     enum { ROWS = 60, VALUES = 30 };
     float x[ROWS];
     int8_t index[ROWS];
@@ -343,9 +337,8 @@ static void a_dictionary_as_label_holds_classes(void **state)
 
 /* ---- missing cells ---- */
 
-static void markers_of_missing_cells(void **state)
+TEST(markers_of_missing_cells)
 {
-    (void)state;
     static const int64_t integer[] = {3, INT64_MIN, 5, 6};
     static const double number[] = {1, 2, NAN, 4};
     static const char *const y[] = {"NA", "None", "NA", "?"}; /* texts */
@@ -371,9 +364,8 @@ static void markers_of_missing_cells(void **state)
 
 /* ---- further columns ---- */
 
-static void columns_are_added(void **state)
+TEST(columns_are_added)
 {
-    (void)state;
     static const double x[] = {1, 2, 3, 5}, weight[] = {1, 0.5, 2, 1};
     static const int8_t class[] = {1, 0, 1, 1};
     static const char *const names[] = {"7", "NA"};
@@ -399,17 +391,4 @@ static void columns_are_added(void **state)
     for (size_t i = 0; i < 4; i++) assert_true(found->storage->weight[i] == (float)weight[i]);
     drove_data_destroy(found);
     drove_arrow_table_destroy(table);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_type_is_as_its_file),
-                                       cmocka_unit_test(texts_are_as_their_file),
-                                       cmocka_unit_test(texts_may_have_no_bytes),
-                                       cmocka_unit_test(dictionaries_are_categories),
-                                       cmocka_unit_test(each_batch_has_its_dictionary),
-                                       cmocka_unit_test(a_dictionary_as_label_holds_classes),
-                                       cmocka_unit_test(markers_of_missing_cells),
-                                       cmocka_unit_test(columns_are_added)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

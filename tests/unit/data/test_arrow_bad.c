@@ -54,9 +54,8 @@ static void refuse(batch *b, drove_status expected, const char *word)
     free_batch(b);
 }
 
-static void the_good_one_is_taken(void **state)
+TEST(the_good_one_is_taken)
 {
-    (void)state;
     batch *b = make_good();
     drove_arrow_table *table;
     assert_int_equal(drove_arrow_table_create(&b->schema, &b->array, &table), DROVE_OK);
@@ -66,9 +65,8 @@ static void the_good_one_is_taken(void **state)
     free_batch(b);
 }
 
-static void bad_schemas_are_refused(void **state)
+TEST(bad_schemas_are_refused)
 {
-    (void)state;
     static const char *const formats[] = {
         "",         "x",      "uu",     "ts",
         "tsx:",     "d",      "d:",     "d:5",
@@ -146,9 +144,8 @@ static void bad_schemas_are_refused(void **state)
     refuse(b, DROVE_E_UNSUPPORTED, "dictionaries");
 }
 
-static void released_ones_are_refused(void **state)
+TEST(released_ones_are_refused)
 {
-    (void)state;
     batch *b = make_good();
     b->schema.release = NULL;
     refuse(b, DROVE_E_DATA, "found one that was released");
@@ -167,9 +164,8 @@ static void released_ones_are_refused(void **state)
     refuse(b, DROVE_E_DATA, "column \"kind\": dictionary: expected a dictionary, found none");
 }
 
-static void bad_counts_are_refused(void **state)
+TEST(bad_counts_are_refused)
 {
-    (void)state;
     for (int part = NUMBER; part <= BIT; part++) {
         batch *b = make_good();
         b->column[part].array.length = ROWS - 1;
@@ -243,9 +239,8 @@ static void bad_counts_are_refused(void **state)
     refuse(b, DROVE_E_DATA, "row 2: expected a row of a record batch, found null");
 }
 
-static void bad_texts_are_refused(void **state)
+TEST(bad_texts_are_refused)
 {
-    (void)state;
     static const int32_t descending[] = {0, 5, 3, 8}, negative[] = {-1, 0, 3, 8};
     static const int32_t huge[] = {0, 3, 6, INT32_MAX};
     batch *b = make_good();
@@ -269,9 +264,8 @@ static void bad_texts_are_refused(void **state)
     refuse(b, DROVE_E_DATA, "expected a buffer of texts, found none");
 }
 
-static void bad_views_are_refused(void **state)
+TEST(bad_views_are_refused)
 {
-    (void)state;
     static const int32_t bad[][4] = {{-1, 0, 0, 0},         {15, 0, 0, 3},        {14, 0, 0, 4},
                                      {14, 0, 1, 0},         {14, 0, -1, 0},       {14, 0, 0, -1},
                                      {INT32_MAX, 0, 0, 17}, {14, 0, 0, INT32_MAX}};
@@ -296,9 +290,8 @@ static void bad_views_are_refused(void **state)
     refuse(b, DROVE_E_DATA, "column \"view\": expected the sizes of 1 buffers");
 }
 
-static void bad_dictionaries_are_refused(void **state)
+TEST(bad_dictionaries_are_refused)
 {
-    (void)state;
     static const int8_t beyond[] = {0, 2, 0}, negative[] = {0, 0, -1};
     static const uint64_t huge[] = {0, 0, UINT64_MAX};
     batch *b = make_good();
@@ -331,9 +324,8 @@ static void bad_dictionaries_are_refused(void **state)
     refuse(b, DROVE_E_DATA, "column \"number\": expected no dictionary");
 }
 
-static void cells_that_no_table_holds(void **state)
+TEST(cells_that_no_table_holds)
 {
-    (void)state;
     static const int32_t late[ROWS] = {0, 1491308, 1491309}; /* the last minute is in 6053 */
     static const int64_t early[ROWS] = {0, -128849018820, -128849018881};
     static const uint64_t marker[ROWS] = {1, UINT64_C(1) << 63, 2};
@@ -350,9 +342,8 @@ static void cells_that_no_table_holds(void **state)
 
 /* ---- streams ---- */
 
-static void a_stream_that_fails(void **state)
+TEST(a_stream_that_fails)
 {
-    (void)state;
     batch *b = make_good();
     batch_stream stream;
     drove_arrow_table *table = (drove_arrow_table *)b;
@@ -376,9 +367,8 @@ static void a_stream_that_fails(void **state)
 }
 
 /* A bad batch behind a good one: the row is that of the table. */
-static void a_stream_with_a_bad_batch(void **state)
+TEST(a_stream_with_a_bad_batch)
 {
-    (void)state;
     static const int8_t beyond[] = {0, 2, 0};
     batch *b[] = {make_good(), make_good()};
     batch_stream stream;
@@ -391,19 +381,4 @@ static void a_stream_with_a_bad_batch(void **state)
     assert_int_equal(b[0]->n_released + b[1]->n_released, 3);
     free_batch(b[0]);
     free_batch(b[1]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_good_one_is_taken),
-                                       cmocka_unit_test(bad_schemas_are_refused),
-                                       cmocka_unit_test(released_ones_are_refused),
-                                       cmocka_unit_test(bad_counts_are_refused),
-                                       cmocka_unit_test(bad_texts_are_refused),
-                                       cmocka_unit_test(bad_views_are_refused),
-                                       cmocka_unit_test(bad_dictionaries_are_refused),
-                                       cmocka_unit_test(cells_that_no_table_holds),
-                                       cmocka_unit_test(a_stream_that_fails),
-                                       cmocka_unit_test(a_stream_with_a_bad_batch)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

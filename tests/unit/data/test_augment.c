@@ -1,13 +1,9 @@
 /* How crops, padding and mirror images are asked for: what fits is taken as it is written, one
  * pixel more is refused. */
 #include "data/augment.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static drove_status parse(const char *text, size_t channels, drove_augment *out)
 {
@@ -36,9 +32,8 @@ static void refuse(const char *text, size_t channels, const char *part)
         fail_msg("%s: expected \"%s\", found \"%s\"", text, part, drove_error_text());
 }
 
-static void what_fits_is_taken(void **state)
+TEST(what_fits_is_taken)
 {
-    (void)state;
     accept("images?crop=1x1", 1, 1, 0, false);
     accept("images?crop=20x29", 20, 29, 0, false);
     accept("images?crop=19x30", 19, 30, 0, false);
@@ -48,9 +43,8 @@ static void what_fits_is_taken(void **state)
     accept("images?pad=1&crop=22x1&mirror=1", 22, 1, 1, true);
 }
 
-static void what_does_not_fit_is_refused(void **state)
+TEST(what_does_not_fit_is_refused)
 {
-    (void)state;
     refuse("images?crop=21x30", 3, "expected at most 20x30, the size of the images, found 21x30");
     refuse("images?crop=20x31", 3, "expected at most 20x30, the size of the images, found 20x31");
     refuse("images?crop=29x38&pad=4", 3, "28x38, the size of the images and their padding");
@@ -63,9 +57,8 @@ static void what_does_not_fit_is_refused(void **state)
 }
 
 /* Nothing asked, or what changes nothing: images are loaded as they are stored. */
-static void nothing_is_no_augmentation(void **state)
+TEST(nothing_is_no_augmentation)
 {
-    (void)state;
     static const char *const texts[] = {"images", "images?crop=20x30", "images?pad=0&mirror=0"};
     static const drove_augment none;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
@@ -77,14 +70,4 @@ static void nothing_is_no_augmentation(void **state)
         assert_int_equal(parse("table", 0, &a), DROVE_OK);
         assert_memory_equal(&a, &none, sizeof a);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_fits_is_taken),
-        cmocka_unit_test(what_does_not_fit_is_refused),
-        cmocka_unit_test(nothing_is_no_augmentation),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -74,20 +74,11 @@ static void writes(script *s)
     free(whole);
 }
 
-static void batches_that_find_no_memory_leave_nothing(void **state)
+TEST(batches_that_find_no_memory_leave_nothing)
 {
-    (void)state;
     if (!no_memory_works()) skip();
     for (unsigned k = 0; k < 4; k++) {
         script s = {.has_names = (k & 1) != 0, .has_order = (k & 2) != 0};
         writes(&s);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(batches_that_find_no_memory_leave_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -99,9 +99,8 @@ static drove_data *written(script *s, size_t n_expected)
     return d;
 }
 
-static void all_rows_are_written_in_order(void **state)
+TEST(all_rows_are_written_in_order)
 {
-    (void)state;
     for (int kind = CLASSES; kind <= LABELS; kind++) {
         script s = {.n = 3, .batch = {make(0, 4), make(100, 1), make(200, 3)}};
         for (size_t b = 0; b < 3; b++) {
@@ -126,9 +125,8 @@ static void all_rows_are_written_in_order(void **state)
 }
 
 /* Later batches may have further classes; the file has those of the batch that has most. */
-static void further_classes_may_come(void **state)
+TEST(further_classes_may_come)
 {
-    (void)state;
     script s = {.n = 3, .batch = {make(0, 2), make(100, 3), make(200, 2)}};
     s.batch[0].n_classes = s.batch[2].n_classes = 2;
     drove_data *d = written(&s, 7);
@@ -145,9 +143,8 @@ static void name(batch *b)
 }
 
 /* Numbers by value; if any is a word, all by their bytes. */
-static void names_are_put_in_order(void **state)
+TEST(names_are_put_in_order)
 {
-    (void)state;
     static const char *const in_order[] = {"10", "9", "apple", "pear"};
     static const uint32_t number[] = {2, 0, 3, 1};
     script s = {.n = 1, .batch = {make(0, 4)}};
@@ -196,9 +193,8 @@ static void refused(script *s, drove_status status, const char *text)
     assert_true(access("b.rows", F_OK) != 0);
 }
 
-static void batches_must_go_together(void **state)
+TEST(batches_must_go_together)
 {
-    (void)state;
     for (int which = 0; which < 12; which++) {
         script s = {.n = 2, .batch = {make(0, 4), make(100, 4)}};
         batch *a = &s.batch[0], *b = &s.batch[1];
@@ -241,33 +237,18 @@ static void batches_must_go_together(void **state)
 }
 
 /* A batch for which nothing is set is not the one before once more. */
-static void a_batch_without_rows_is_refused(void **state)
+TEST(a_batch_without_rows_is_refused)
 {
     script s = {.n = 2, .batch = {make(0, 4), {.is_empty = true}}};
-    (void)state;
     refused(&s, DROVE_E_DATA, "batch 2: expected rows with targets, found none");
 }
 
-static void what_goes_wrong_is_told_by_the_batch(void **state)
+TEST(what_goes_wrong_is_told_by_the_batch)
 {
-    (void)state;
     script s = {.n = 0};
     refused(&s, DROVE_E_DATA, "b.rows: expected at least one batch of rows, found none");
     s = (script){.n = 1, .batch = {make(0, 4)}, .answer = DROVE_E_IO, .why = "the line is dead"};
     refused(&s, DROVE_E_IO, "batch 2: the line is dead");
     s.why = NULL;
     refused(&s, DROVE_E_IO, "batch 2");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_rows_are_written_in_order),
-        cmocka_unit_test(further_classes_may_come),
-        cmocka_unit_test(names_are_put_in_order),
-        cmocka_unit_test(batches_must_go_together),
-        cmocka_unit_test(a_batch_without_rows_is_refused),
-        cmocka_unit_test(what_goes_wrong_is_told_by_the_batch),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,9 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void test_idx_images(void **state)
+TEST(test_idx_images)
 {
-    (void)state;
     write_idx_file("x", 3, (const uint32_t[]){5, 2, 3}, 251, 7);
     write_idx_file("y", 1, (const uint32_t[]){5}, 3, 1);
     drove_data *d = open_data("idx:x,y");
@@ -41,9 +40,8 @@ static void test_idx_images(void **state)
     expect_refusal("idx:x,four", NULL, DROVE_E_DATA, "four", "5 labels", "found 4", NULL);
 }
 
-static void test_idx_types(void **state)
+TEST(test_idx_types)
 {
-    (void)state;
     /* two rows of two: 16-bit, 32-bit, float and double, big-endian */
     static const uint8_t i16[] = {0, 0, 0x0b, 2,    0,    0,    0, 2, 0, 0,
                                   0, 2, 0xff, 0xfe, 0x01, 0x00, 0, 3, 0, 4};
@@ -74,9 +72,8 @@ static void test_idx_types(void **state)
     }
 }
 
-static void test_mnist_folder(void **state)
+TEST(test_mnist_folder)
 {
-    (void)state;
     mkdir("folder", 0777);
     write_idx_file("folder/train-images-idx3-ubyte", 3, (const uint32_t[]){4, 2, 2}, 16, 1);
     write_idx_file("folder/train-labels-idx1-ubyte", 1, (const uint32_t[]){4}, 4, 1);
@@ -110,9 +107,8 @@ static void test_mnist_folder(void **state)
     expect_refusal("mnist:folder", NULL, DROVE_E_DATA, "byte 11", "0 to 9", "found 12", NULL);
 }
 
-static void test_npy(void **state)
+TEST(test_npy)
 {
-    (void)state;
     const uint8_t bytes[6] = {1, 2, 3, 250, 5, 6};
     const float floats[6] = {1.5f, -2, 3, 4, 5, 6e-3f};
     const double doubles[6] = {1.5, -2, 3, 4, 5, 0.0060000000521540641};
@@ -164,9 +160,8 @@ static void test_npy(void **state)
 }
 
 /* An order of bytes says nothing of numbers of one byte, whichever the header names. */
-static void test_npy_byte_order(void **state)
+TEST(test_npy_byte_order)
 {
-    (void)state;
     static const char orders[] = "<>|=";
     const uint8_t bytes[6] = {1, 2, 3, 250, 5, 6};
     const int64_t classes[3] = {-1, 1, -1};
@@ -184,9 +179,8 @@ static void test_npy_byte_order(void **state)
     }
 }
 
-static void test_cifar10(void **state)
+TEST(test_cifar10)
 {
-    (void)state;
     static uint8_t records[3][3073];
     for (unsigned i = 0; i < 3; i++) {
         records[i][0] = (uint8_t)(4 * i);
@@ -211,14 +205,4 @@ static void test_cifar10(void **state)
     expect_refusal("cifar10:label", NULL, DROVE_E_DATA, "byte 3073", "0 to 9", "found 10", NULL);
     write_file("empty", records, 0);
     expect_refusal("cifar10:empty", NULL, DROVE_E_DATA, "empty", NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_idx_images),     cmocka_unit_test(test_idx_types),
-        cmocka_unit_test(test_mnist_folder),   cmocka_unit_test(test_npy),
-        cmocka_unit_test(test_npy_byte_order), cmocka_unit_test(test_cifar10),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

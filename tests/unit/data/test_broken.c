@@ -303,9 +303,8 @@ static bool is_left_out(drove_status status)
     return status == DROVE_E_UNSUPPORTED && strstr(drove_error_text(), "this build") != NULL;
 }
 
-static void test_each_file(void **state)
+TEST(test_each_file)
 {
-    (void)state;
     size_t n_wrong = 0;
     write_other_halves();
     for (size_t i = 0; i < N_FILES; i++) {
@@ -337,9 +336,8 @@ static bool is_listed(const char *format, const char *name)
     return false;
 }
 
-static void test_every_file_is_listed(void **state)
+TEST(test_every_file_is_listed)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
         char folder[4096];
         snprintf(folder, sizeof folder, "%s/%s", CORPUS, formats[i]);
@@ -356,9 +354,8 @@ static void test_every_file_is_listed(void **state)
 }
 
 /* Good data convert, and what comes out reads back the same. */
-static void test_good_files_convert(void **state)
+TEST(test_good_files_convert)
 {
-    (void)state;
     size_t n_good = 0;
     write_other_halves();
     for (size_t i = 0; i < N_FILES; i++) {
@@ -388,14 +385,4 @@ static void test_good_files_convert(void **state)
         n_good++;
     }
     assert_true(n_good >= 20);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_file),
-        cmocka_unit_test(test_every_file_is_listed),
-        cmocka_unit_test(test_good_files_convert),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,9 +3,8 @@
 
 #include <string.h>
 
-static void test_plain(void **state)
+TEST(test_plain)
 {
-    (void)state;
     write_text("a", "1,2.5,-3,1\n4,5e1,6,2\n\n7,8,9,1\r\n");
     drove_data *d = open_data("csv:a");
     const float x[] = {1, 2.5f, -3, 4, 50, 6, 7, 8, 9};
@@ -20,9 +19,8 @@ static void test_plain(void **state)
     drove_data_destroy(d);
 }
 
-static void test_label_column(void **state)
+TEST(test_label_column)
 {
-    (void)state;
     write_text("h",
                "height,\"the \"\"kind\"\"\",width\n1.5,cat,2\n2.5,\"dog, big\",3\n3.5,cat,4\n");
     drove_data *d = open_data("csv:h?label=2");
@@ -46,9 +44,8 @@ static void test_label_column(void **state)
     expect_refusal("csv:h?label=width&header=no", NULL, DROVE_E_ARG, "header", NULL);
 }
 
-static void test_header_rule(void **state)
+TEST(test_header_rule)
 {
-    (void)state;
     write_text("words",
                "5.1,3.5,setosa\n4.9,3.0,virginica\n"); /* the label alone is a word: data */
     drove_data *d = open_data("csv:words");
@@ -69,9 +66,8 @@ static void test_header_rule(void **state)
     drove_data_destroy(d);
 }
 
-static void test_separators(void **state)
+TEST(test_separators)
 {
-    (void)state;
     write_text("tabs", "1\t2\t0\n3\t4\t1\n");
     write_text("spaces", "1 2 0\n3 4 1\n");
     write_text("bars", "1|2|0\n3|4|1\n");
@@ -90,9 +86,8 @@ static void test_separators(void **state)
     expect_refusal("csv:bars?sep=5", NULL, DROVE_E_ARG, "sep", NULL);
 }
 
-static void test_targets(void **state)
+TEST(test_targets)
 {
-    (void)state;
     write_text("t", "1,0\n2,1\n3,0\n");
     drove_data *d = open_data("csv:t?target=value");
     assert_true(target_of(d, 1) == 1);
@@ -104,14 +99,4 @@ static void test_targets(void **state)
     drove_data_destroy(d);
     expect_refusal("csv:w?target=value", NULL, DROVE_E_DATA, "w:1", "number", "b", NULL);
     expect_refusal("csv:w?target=colour", NULL, DROVE_E_ARG, "target", NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plain),       cmocka_unit_test(test_label_column),
-        cmocka_unit_test(test_header_rule), cmocka_unit_test(test_separators),
-        cmocka_unit_test(test_targets),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

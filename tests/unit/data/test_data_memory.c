@@ -104,9 +104,8 @@ static void converts(const char *from, const char *to, size_t piece_bytes)
     drove_data_destroy(data);
 }
 
-static void memory_that_runs_out_leaves_nothing(void **state)
+TEST(memory_that_runs_out_leaves_nothing)
 {
-    (void)state;
     if (!no_memory_works()) skip();
     write_text("m.csv", "1,2,a\n3,4,b\n5,6,a\n7,8,b\n9,1,a\n");
     write_text("m.svm", "1 1:2 3:4\n-1 2:5\n1 1:1\n-1 3:2\n1 2:2\n");
@@ -131,11 +130,10 @@ static void memory_that_runs_out_leaves_nothing(void **state)
 }
 
 /* A shift and a factor of four bytes each for two features. */
-static void an_error_says_how_much_scaling_wanted(void **state)
+TEST(an_error_says_how_much_scaling_wanted)
 {
     unsigned n_told = 0;
     unsigned long n = 1;
-    (void)state;
     if (!no_memory_works()) skip();
     write_text("m.csv", "1,2,a\n3,4,b\n");
     for (bool has_failed = true; has_failed && n < MOST_CALLS; n++) {
@@ -155,11 +153,10 @@ static void an_error_says_how_much_scaling_wanted(void **state)
 }
 
 /* Six labels of four bytes each, in three rows. */
-static void an_error_says_how_much_was_wanted(void **state)
+TEST(an_error_says_how_much_was_wanted)
 {
     unsigned n_told = 0;
     unsigned long n = 1;
-    (void)state;
     if (!no_memory_works()) skip();
     write_text("l.svm", several_labels);
     drove_data *data = open_data("libsvm:l.svm");
@@ -179,7 +176,7 @@ static void an_error_says_how_much_was_wanted(void **state)
 }
 
 /* The last of 16 features fills a cache line, so what is written behind it is behind the memory. */
-static void scaling_writes_nothing_behind_its_memory(void **state)
+TEST(scaling_writes_nothing_behind_its_memory)
 {
     static const char *const of[] = {"csv:w.csv", "libsvm:w.svm", "synth:digits?n=5",
                                      "synth:images?n=5&size=8"};
@@ -187,7 +184,6 @@ static void scaling_writes_nothing_behind_its_memory(void **state)
                                         "unit-mean", "mean-channel", "unit-mean-channel"};
     char table[1000] = "", sparse[1000] = "";
     unsigned n_scaled = 0;
-    (void)state;
     for (int i = 0; i < 5; i++) {
         sprintf(sparse + strlen(sparse), "%d", i % 2);
         for (int f = 0; f < 16; f++) {
@@ -216,15 +212,4 @@ static void scaling_writes_nothing_behind_its_memory(void **state)
         if (no_memory_live() != 0) fail_msg("%s: %zu pieces stay", spec, no_memory_live());
     }
     assert_true(n_scaled >= 13);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_that_runs_out_leaves_nothing),
-        cmocka_unit_test(an_error_says_how_much_scaling_wanted),
-        cmocka_unit_test(an_error_says_how_much_was_wanted),
-        cmocka_unit_test(scaling_writes_nothing_behind_its_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,9 +42,8 @@ static void expect_copy(const char *spec)
     drove_data_destroy(data);
 }
 
-static void copies_are_equal(void **state)
+TEST(copies_are_equal)
 {
-    (void)state;
     write_text("rows.svm", "1 1:0.5 3:2\n-1 2:1\n1 1:7\n-1 3:0.25 4:1\n1 2:3 4:4\n-1 1:1\n1 4:2\n");
     write_text("labels.svm", "0,2 1:0.5 3:2\n1 2:1\n 1:7\n0 3:0.25\n2 2:3\n0,1,2 1:1\n1 2:2\n");
     expect_copy("synth:digits?n=100");
@@ -53,9 +52,8 @@ static void copies_are_equal(void **state)
 }
 
 /* The windows that a copy draws are those of the data set it was made from. */
-static void a_copy_crops_and_mirrors_alike(void **state)
+TEST(a_copy_crops_and_mirrors_alike)
 {
-    (void)state;
     drove_data *data = open_data("synth:images?n=60&size=28&crop=20x24&pad=2&mirror=1"), *copy;
     unsigned n_mirrored = 0, n_moved = 0;
     assert_int_equal(drove__data_copy(data, &copy), DROVE_OK);
@@ -75,13 +73,4 @@ static void a_copy_crops_and_mirrors_alike(void **state)
     assert_in_range(n_moved, 40, 60);
     drove_data_destroy(copy);
     drove_data_destroy(data);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(copies_are_equal),
-        cmocka_unit_test(a_copy_crops_and_mirrors_alike),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

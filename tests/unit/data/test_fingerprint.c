@@ -1,17 +1,13 @@
 /* Which data these are: every byte of every row that is looked at changes the fingerprint, in each
  * of the forms that data are kept in, and so do names, weights and the order. */
 #include "data/fingerprint.h"
+#include "support/test.h"
 
 #include "base/mem.h"
 #include "data/quant.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { ROWS = 4, FEATURES = 6, STORED = 7 };
 
@@ -138,9 +134,8 @@ static void every_byte_counts(const form *f, const part *p)
 
 /* ---- tests ---- */
 
-static void every_number_of_every_form_counts(void **state)
+TEST(every_number_of_every_form_counts)
 {
-    (void)state;
     static const drove_y_kind kinds[] = {DROVE_Y_CLASS, DROVE_Y_VALUE, DROVE_Y_LABELS};
     for (unsigned k = 0; forms[k] != NULL; k++) {
         for (size_t y = 0; y < DROVE_COUNT(kinds); y++) {
@@ -159,9 +154,8 @@ static void every_number_of_every_form_counts(void **state)
 }
 
 /* The same stored numbers, cut into rows elsewhere. */
-static void where_rows_begin_counts(void **state)
+TEST(where_rows_begin_counts)
 {
-    (void)state;
     for (unsigned k = 0; forms[k] != NULL; k++) {
         if (forms[k] != take_sparse && forms[k] != take_places && forms[k] != take_quant_sparse)
             continue;
@@ -177,9 +171,8 @@ static void where_rows_begin_counts(void **state)
     }
 }
 
-static void names_count(void **state)
+TEST(names_count)
 {
-    (void)state;
     static char cat[] = "cat", dog[] = "dog", cow[] = "cow", catd[] = "catd", og[] = "og";
     static char *names[] = {cat, dog, cow}, *others[] = {cat, cow, dog}, *cut[] = {catd, og, cow};
     form f;
@@ -197,9 +190,8 @@ static void names_count(void **state)
 }
 
 /* Of many rows 4,096 evenly spread ones are looked at: which they are is part of saved states. */
-static void many_rows_are_sampled_evenly(void **state)
+TEST(many_rows_are_sampled_evenly)
 {
-    (void)state;
     enum { MANY = 10000 };
     form f;
     begin(&f);
@@ -223,15 +215,4 @@ static void many_rows_are_sampled_evenly(void **state)
     free(is_seen);
     free(y);
     free(x);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_number_of_every_form_counts),
-        cmocka_unit_test(where_rows_begin_counts),
-        cmocka_unit_test(names_count),
-        cmocka_unit_test(many_rows_are_sampled_evenly),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

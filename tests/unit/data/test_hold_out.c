@@ -1,14 +1,10 @@
 /* Validation examples: each row is in exactly one part, the seed alone says in which, and both
  * parts are scaled alike. */
 #include "data/data.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { N = 400, N_HELD = 37 };
 
@@ -29,9 +25,8 @@ static drove_data *hold_out(drove_data *train, uint64_t seed)
     return held;
 }
 
-static void every_row_is_in_one_part(void **state)
+TEST(every_row_is_in_one_part)
 {
-    (void)state;
     drove_data *train = open_some(), *held = hold_out(train, 7);
     unsigned char seen[N] = {0};
     assert_int_equal(held->n_rows, N_HELD);
@@ -48,9 +43,8 @@ static void every_row_is_in_one_part(void **state)
     drove_data_destroy(held);
 }
 
-static void the_seed_says_which(void **state)
+TEST(the_seed_says_which)
 {
-    (void)state;
     drove_data *train[3], *held[3];
     for (int i = 0; i < 3; i++) {
         train[i] = open_some();
@@ -66,23 +60,12 @@ static void the_seed_says_which(void **state)
 }
 
 /* A part can be held out of what another split has left. */
-static void a_view_can_be_split_again(void **state)
+TEST(a_view_can_be_split_again)
 {
-    (void)state;
     drove_data *train = open_some(), *first = hold_out(train, 1), *second = hold_out(train, 2);
     for (size_t i = 0; i < N_HELD; i++)
         for (size_t k = 0; k < N_HELD; k++) assert_int_not_equal(first->row[i], second->row[k]);
     drove_data_destroy(train);
     drove_data_destroy(first);
     drove_data_destroy(second);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_row_is_in_one_part),
-        cmocka_unit_test(the_seed_says_which),
-        cmocka_unit_test(a_view_can_be_split_again),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,9 +46,8 @@ static bool can_read_images(void)
     return false;
 }
 
-static void test_classes(void **state)
+TEST(test_classes)
 {
-    (void)state;
     if (!can_read_images()) return;
     place("good-rgb.png", "one/10/b.png");
     place("good-alpha.png", "one/10/deep/a.PNG");
@@ -82,9 +81,8 @@ static void test_classes(void **state)
     assert_true(drove_data_is_named("one") && drove_data_is_named("one/?size=4"));
 }
 
-static void test_parts(void **state)
+TEST(test_parts)
 {
-    (void)state;
     drove_data *train, *test;
     if (!can_read_images()) return;
     unlink("two/val/cow/3.png"); /* of an earlier run */
@@ -107,9 +105,8 @@ static void test_parts(void **state)
     drove_data_destroy(test);
 }
 
-static void test_sizes(void **state)
+TEST(test_sizes)
 {
-    (void)state;
     drove_data *like, *d;
     if (!can_read_images()) return;
     place("good-rgb.png", "mixed/a/1.png");
@@ -133,9 +130,8 @@ static void test_sizes(void **state)
     drove_data_destroy(like);
 }
 
-static void test_unreadable(void **state)
+TEST(test_unreadable)
 {
-    (void)state;
     if (!can_read_images()) return;
     place("truncated.png", "bad/a/0.png");
     place("good-rgb.png", "bad/a/1.png");
@@ -164,9 +160,8 @@ static void test_unreadable(void **state)
 
 /* ---- tar ---- */
 
-static void test_archives(void **state)
+TEST(test_archives)
 {
-    (void)state;
     if (!can_read_images()) return;
     place("good-alpha.png", "same/cat/b.png");
     place("good-rgb.png", "same/dog/a.png");
@@ -209,9 +204,8 @@ static void copy_archive(const char *name, const char *path)
     free(bytes);
 }
 
-static void test_ranges(void **state)
+TEST(test_ranges)
 {
-    (void)state;
     if (!can_read_images()) return;
     copy_archive("good-ustar", "s-08.tar");
     copy_archive("good-ustar", "s-09.tar");
@@ -227,14 +221,4 @@ static void test_ranges(void **state)
     expect_refusal("s-{10..08}.tar", NULL, DROVE_E_ARG, "ascends", NULL);
     expect_refusal("s-{0..999999999}.tar", NULL, DROVE_E_ARG, "at most 100000", NULL);
     assert_true(drove_data_is_named("s-{08..10}.tar"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_classes),  cmocka_unit_test(test_parts),
-        cmocka_unit_test(test_sizes),    cmocka_unit_test(test_unreadable),
-        cmocka_unit_test(test_archives), cmocka_unit_test(test_ranges),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,9 +31,8 @@ static void expect_lines(const char *spec, const char *const *line)
 
 #define LINES(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-static void values_and_weights(void **state)
+TEST(values_and_weights)
 {
-    (void)state;
     write_text("values.csv", "a,b,w,y\n0,1.5,1,10\n2,-3,0,20\n4,0,3,60\n6,0,0,30.5\n");
     expect_lines("table:values.csv?label=y&weights=w&target=value&scale=none",
                  LINES("rows      4\nfeatures  2\n", "storage   f32, ",
@@ -50,9 +49,8 @@ static void values_and_weights(void **state)
     drove_data_destroy(d);
 }
 
-static void label_sets_and_sparse_rows(void **state)
+TEST(label_sets_and_sparse_rows)
 {
-    (void)state;
     write_text("sets.svm", "1,2 1:2 3:-4\n2 2:1\n1,2,7 1:3\n");
     expect_lines("libsvm:sets.svm?scale=none",
                  LINES("rows      3\nfeatures  3\n", "storage   sparse f32",
@@ -62,9 +60,8 @@ static void label_sets_and_sparse_rows(void **state)
 }
 
 /* More classes than are shown: the most and the least frequent. */
-static void many_classes(void **state)
+TEST(many_classes)
 {
-    (void)state;
     FILE *f = fopen("classes.csv", "w");
     assert_non_null(f);
     fprintf(f, "x,y\n");
@@ -84,9 +81,8 @@ static void many_classes(void **state)
     drove_data_destroy(d);
 }
 
-static void images(void **state)
+TEST(images)
 {
-    (void)state;
     expect_lines("synth:images?n=20&size=12&crop=9&pad=1&mirror=1",
                  LINES("rows      20\n", "features  432 (3 x 12 x 12: channels, height, width)\n",
                        "loaded as 243 (3 x 9 x 9), 1 zeros round them, half of them mirrored\n",
@@ -97,9 +93,8 @@ static void images(void **state)
 
 /* ---- windows ---- */
 
-static void windows_are_written_and_read(void **state)
+TEST(windows_are_written_and_read)
 {
-    (void)state;
     static const struct {
         const char *text, *printed; /* NULL: the same */
         drove_augment a;
@@ -149,9 +144,8 @@ static void windows_are_written_and_read(void **state)
 
 /* ---- columns in a spec ---- */
 
-static void columns_become_keys(void **state)
+TEST(columns_become_keys)
 {
-    (void)state;
     char into[64];
     assert_int_equal(drove_data_set_label("csv:a", "y", into, sizeof into), DROVE_OK);
     assert_string_equal(into, "csv:a?label=y");
@@ -178,9 +172,8 @@ static void columns_become_keys(void **state)
 
 /* ---- in pieces ---- */
 
-static void a_file_is_converted_in_pieces(void **state)
+TEST(a_file_is_converted_in_pieces)
 {
-    (void)state;
     static const char *const made[] = {"many.rows", "d.rows", "x.rows", "none.rows"};
     for (size_t i = 0; i < sizeof made / sizeof *made; i++) (void)remove(made[i]);
     FILE *f = fopen("many.svm", "w");
@@ -204,9 +197,8 @@ static void a_file_is_converted_in_pieces(void **state)
     assert_true(drove_data_convert_large("npy:x.npy,x.npy", "rows:x.rows") != DROVE_OK);
 }
 
-static void what_is_too_large_for_memory(void **state)
+TEST(what_is_too_large_for_memory)
 {
-    (void)state;
     write_text("small.svm", "1 1:2\n0 2:1\n");
     assert_false(drove_data_is_large("libsvm:small.svm", "rows:small.rows"));
     assert_true(drove_data_is_large("synth:logistic?n=4000000000&d=1000", "rows:l.rows"));
@@ -237,19 +229,4 @@ static void what_is_too_large_for_memory(void **state)
     assert_false(drove__pieces_can("synth:logistic?n=0", 1e9, &bytes));
     assert_false(drove__pieces_can("synth:logistic?density=2", 1e9, &bytes));
     assert_false(drove__pieces_can("npy:x.npy,y.npy", 1e9, &bytes));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_and_weights),
-        cmocka_unit_test(label_sets_and_sparse_rows),
-        cmocka_unit_test(many_classes),
-        cmocka_unit_test(images),
-        cmocka_unit_test(windows_are_written_and_read),
-        cmocka_unit_test(columns_become_keys),
-        cmocka_unit_test(a_file_is_converted_in_pieces),
-        cmocka_unit_test(what_is_too_large_for_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

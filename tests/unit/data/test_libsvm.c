@@ -5,9 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void test_values_and_layout(void **state)
+TEST(test_values_and_layout)
 {
-    (void)state;
     write_text("a", "-1 1:0.5 3:-2\n+1 2:1e-3 # a remark\n-1\n\n+1 1:7 2:0 4:.25\r\n");
     drove_data *d = open_data("libsvm:a");
     const drove_storage *s = d->storage;
@@ -29,9 +28,8 @@ static void test_values_and_layout(void **state)
     drove_data_destroy(d);
 }
 
-static void test_index_base(void **state)
+TEST(test_index_base)
 {
-    (void)state;
     write_text("zero", "1 0:2 2:3\n0 1:1\n");
     drove_data *d = open_data("libsvm:zero");
     assert_int_equal(d->storage->n_features, 3);
@@ -53,9 +51,8 @@ static void test_index_base(void **state)
     expect_refusal("libsvm:zero?base=1", NULL, DROVE_E_DATA, "zero:1:3", "from 1", NULL);
 }
 
-static void test_ones_have_no_values(void **state)
+TEST(test_ones_have_no_values)
 {
-    (void)state;
     write_text("ones", "1 1:1 5:1\n2 2:1.0\n");
     drove_data *d = open_data("libsvm:ones");
     assert_null(d->storage->value);
@@ -68,9 +65,8 @@ static void test_ones_have_no_values(void **state)
     drove_data_destroy(d);
 }
 
-static void test_multi_label(void **state)
+TEST(test_multi_label)
 {
-    (void)state;
     write_text("m", "3,0 1:1\n 2:1\n7 1:1 2:1\n0,7,3 3:1\n");
     drove_data *d = open_data("libsvm:m");
     const drove_storage *s = d->storage;
@@ -104,9 +100,8 @@ static void write_distinct(const char *path, int n_distinct, int n_each)
     fclose(file);
 }
 
-static void test_target_rule(void **state)
+TEST(test_target_rule)
 {
-    (void)state;
     static const struct {
         int n_distinct, n_each;
         drove_y_kind kind;
@@ -133,9 +128,8 @@ static void test_target_rule(void **state)
     drove_data_destroy(d);
 }
 
-static void test_class_order_is_numeric(void **state)
+TEST(test_class_order_is_numeric)
 {
-    (void)state;
     write_text("o", "10 1:1\n9 1:1\n-3 1:1\n+9 1:1\n9.0 1:1\n");
     drove_data *d = open_data("libsvm:o");
     assert_int_equal(d->storage->n_classes, 3);
@@ -147,9 +141,8 @@ static void test_class_order_is_numeric(void **state)
     drove_data_destroy(d);
 }
 
-static void test_declared_features(void **state)
+TEST(test_declared_features)
 {
-    (void)state;
     write_text("f", "1 1:1 4:1\n2 2:1\n");
     drove_data *d = open_data("libsvm:f?features=9");
     assert_int_equal(d->storage->n_features, 9);
@@ -169,9 +162,8 @@ static void test_declared_features(void **state)
     drove_data_destroy(d);
 }
 
-static void test_gzip(void **state)
+TEST(test_gzip)
 {
-    (void)state;
     static const char text[] = "-1 1:0.5\n+1 2:1\n";
     write_gzip("z.gz", text, strlen(text));
     write_text("z", text);
@@ -182,15 +174,4 @@ static void test_gzip(void **state)
     expect_refusal("libsvm:nowhere", NULL, DROVE_E_FILE, "nowhere", NULL);
     write_gzip("only.gz", text, strlen(text));
     expect_refusal("libsvm:only", NULL, DROVE_E_FILE, "only.gz", NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values_and_layout),   cmocka_unit_test(test_index_base),
-        cmocka_unit_test(test_ones_have_no_values), cmocka_unit_test(test_multi_label),
-        cmocka_unit_test(test_target_rule),         cmocka_unit_test(test_class_order_is_numeric),
-        cmocka_unit_test(test_declared_features),   cmocka_unit_test(test_gzip),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,9 +27,8 @@ static void accepted(const drove_storage *train, drove_storage *test, bool use_l
     if (drove__match(train, test, use_labels) != DROVE_OK) fail_msg("%s", drove_error_text());
 }
 
-static void features_are_as_many(void **state)
+TEST(features_are_as_many)
 {
-    (void)state;
     drove_storage train = dense(5), test = dense(5);
     accepted(&train, &test, true);
     test.n_features = 4;
@@ -55,9 +54,8 @@ static void features_are_as_many(void **state)
     refused(&train, &test, false, "expected sparse data like the training data, found dense");
 }
 
-static void images_have_one_shape(void **state)
+TEST(images_have_one_shape)
 {
-    (void)state;
     for (int side = 0; side < 3; side++) {
         drove_storage train = dense(24), test = dense(24);
         train.channels = test.channels = 2;
@@ -76,9 +74,8 @@ static void images_have_one_shape(void **state)
     }
 }
 
-static void targets_are_of_one_kind(void **state)
+TEST(targets_are_of_one_kind)
 {
-    (void)state;
     static const drove_y_kind kinds[] = {DROVE_Y_CLASS, DROVE_Y_VALUE, DROVE_Y_LABELS};
     for (int a = 0; a < 3; a++) {
         for (int b = 0; b < 3; b++) {
@@ -139,9 +136,8 @@ static void has_trains_names(const drove_storage *test)
     for (size_t i = 0; i < N_TRAIN; i++) assert_string_equal(test->class_name[i], of_train[i]);
 }
 
-static void classes_get_the_training_datas_numbers(void **state)
+TEST(classes_get_the_training_datas_numbers)
 {
-    (void)state;
     drove_storage train, test;
     int32_t class[N_TEST] = {0, 1, 2, 3, 4};
     begin(&train, &test, DROVE_Y_CLASS);
@@ -154,9 +150,8 @@ static void classes_get_the_training_datas_numbers(void **state)
     release(&test);
 }
 
-static void an_unknown_class_is_told_where_it_occurs(void **state)
+TEST(an_unknown_class_is_told_where_it_occurs)
 {
-    (void)state;
     drove_storage train, test;
     int32_t class[3] = {1, 0, 2};
     begin(&train, &test, DROVE_Y_CLASS);
@@ -173,9 +168,8 @@ static void an_unknown_class_is_told_where_it_occurs(void **state)
     release(&test);
 }
 
-static void labels_are_renumbered_and_sorted(void **state)
+TEST(labels_are_renumbered_and_sorted)
 {
-    (void)state;
     drove_storage train, test;
     uint64_t start[] = {0, 3, 3, 4, 6};
     uint32_t label[] = {0, 1, 4, 3, 0, 3};
@@ -201,9 +195,8 @@ static void labels_are_renumbered_and_sorted(void **state)
 }
 
 /* Classes without names are called 0, 1 ... */
-static void numbers_are_names_too(void **state)
+TEST(numbers_are_names_too)
 {
-    (void)state;
     static const char *const two[] = {"1", "0"};
     drove_storage train = dense(5), test = dense(5);
     int32_t class[] = {0, 1, 1};
@@ -220,18 +213,4 @@ static void numbers_are_names_too(void **state)
     refused(&train, &test, true,
             "row 1: expected one of the training data's 1 classes (0 .. 0), "
             "found \"1\"");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(features_are_as_many),
-        cmocka_unit_test(images_have_one_shape),
-        cmocka_unit_test(targets_are_of_one_kind),
-        cmocka_unit_test(classes_get_the_training_datas_numbers),
-        cmocka_unit_test(an_unknown_class_is_told_where_it_occurs),
-        cmocka_unit_test(labels_are_renumbered_and_sorted),
-        cmocka_unit_test(numbers_are_names_too),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,9 +20,8 @@ static void expect_good(const drove_data *d, float factor)
     for (int i = 0; i < 3; i++) assert_int_equal(d->storage->y_class[i], i);
 }
 
-static void test_members(void **state)
+TEST(test_members)
 {
-    (void)state;
     static const char *const specs[] = {
         "npz:" CORPUS "good-stored",         "npz:" CORPUS "good-stored?x=x&y=y",
         "npz:" CORPUS "good-stored?x=x.npy", "npz:" CORPUS "good-zip64",
@@ -45,9 +44,8 @@ static void test_members(void **state)
     expect_refusal("npz:" CORPUS "good-stored?label=y", NULL, DROVE_E_ARG, "none", NULL);
 }
 
-static void test_parts(void **state)
+TEST(test_parts)
 {
-    (void)state;
     drove_data *train, *test;
     open_both("npz:" CORPUS "good-parts", "split", 1, &train, &test);
     expect_good(train, 1);
@@ -67,9 +65,8 @@ static void test_parts(void **state)
 }
 
 /* x = arange(36) * 5 of [2][2][3][3]: height 2, width 3, channels last */
-static void test_channels_last(void **state)
+TEST(test_channels_last)
 {
-    (void)state;
     drove_data *d = open_data("npz:" CORPUS "good-channels-last");
     assert_int_equal(d->storage->channels, 3);
     assert_int_equal(d->storage->height, 2);
@@ -85,9 +82,8 @@ static void test_channels_last(void **state)
     drove_data_destroy(d);
 }
 
-static void test_without_targets(void **state)
+TEST(test_without_targets)
 {
-    (void)state;
     drove_data *like = open_data("npz:" CORPUS "good-stored"), *d;
     assert_int_equal(drove__data_open_like("npz:" CORPUS "no-targets", like, true, &d),
                      DROVE_E_DATA);
@@ -98,9 +94,8 @@ static void test_without_targets(void **state)
 }
 
 /* The same bytes as IDX, NPY and NPZ are the same inputs; booleans and floats are not bytes. */
-static void test_bytes_alike(void **state)
+TEST(test_bytes_alike)
 {
-    (void)state;
     uint8_t bytes[12], targets[3] = {0, 1, 2};
     const uint8_t booleans[6] = {0, 1, 1, 0, 1, 1};
     for (unsigned i = 0; i < 12; i++) bytes[i] = (uint8_t)(7 * i);
@@ -131,9 +126,8 @@ static void test_bytes_alike(void **state)
 }
 
 /* Version 1: a dictionary, then blanks and a newline up to the next multiple of 64, and no more. */
-static void test_header_is_aligned(void **state)
+TEST(test_header_is_aligned)
 {
-    (void)state;
     char header[DROVE_NPY_HEADER_SIZE], dictionary[DROVE_NPY_HEADER_SIZE];
     unsigned n_full = 0;
     for (unsigned digits = 4; digits < 68; digits++) { /* of four sides */
@@ -157,14 +151,4 @@ static void test_header_is_aligned(void **state)
         assert_int_equal(header[n - 1], '\n');
     }
     assert_int_equal(n_full, 1); /* no blank at all */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_members),       cmocka_unit_test(test_parts),
-        cmocka_unit_test(test_channels_last), cmocka_unit_test(test_without_targets),
-        cmocka_unit_test(test_bytes_alike),   cmocka_unit_test(test_header_is_aligned),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,9 +14,8 @@ static void write_ten(void)
     write_text("ten", "0,5,a\n1,5,b\n2,5,a\n3,5,b\n4,5,a\n5,5,b\n6,5,a\n7,5,b\n8,5,a\n9,5,b\n");
 }
 
-static void test_split(void **state)
+TEST(test_split)
 {
-    (void)state;
     write_ten();
     int n_different = 0;
     for (uint64_t seed = 0; seed < 20; seed++) {
@@ -60,9 +59,8 @@ static void test_split(void **state)
 }
 
 /* Each row is held out in one fold, and the folds' sizes differ by one at most. */
-static void test_folds(void **state)
+TEST(test_folds)
 {
-    (void)state;
     write_ten();
     for (unsigned n_folds = 2; n_folds <= 10; n_folds++) {
         unsigned seen = 0;
@@ -92,9 +90,8 @@ static void test_folds(void **state)
     expect_refusal("csv:ten?fold=1/3&split=0.1", "split", DROVE_E_ARG, "found both", NULL);
 }
 
-static void test_scale_dense(void **state)
+TEST(test_scale_dense)
 {
-    (void)state;
     write_text("s", "1,7,10,0\n2,7,-10,1\n3,7,0,0\n6,7,0,1\n");
     drove_data *d = open_data("csv:s?scale=unit");
     assert_float_equal(scaled_at(d, 0, 0), 0, 0);
@@ -118,9 +115,8 @@ static void test_scale_dense(void **state)
     expect_refusal("csv:s?scale=max", NULL, DROVE_E_ARG, "scale", NULL);
 }
 
-static void test_scale_sparse(void **state)
+TEST(test_scale_sparse)
 {
-    (void)state;
     write_text("sp", "0 1:2 2:-8\n1 1:4\n0 2:2\n1 1:2\n");
     drove_data *d = open_data("libsvm:sp?scale=unit");
     assert_float_equal(scaled_at(d, 0, 0), 0.5, 0);
@@ -145,9 +141,8 @@ static void test_scale_sparse(void **state)
     drove_data_destroy(d);
 }
 
-static void test_scale_comes_from_training_part(void **state)
+TEST(test_scale_comes_from_training_part)
 {
-    (void)state;
     write_text("tr", "0,0\n10,1\n");
     write_text("te", "20,1\n5,0\n");
     drove_data *train, *test;
@@ -176,9 +171,8 @@ static void test_scale_comes_from_training_part(void **state)
     }
 }
 
-static void test_test_data_fit(void **state)
+TEST(test_test_data_fit)
 {
-    (void)state;
     drove_data *train, *test;
     write_text("tr", "3 1:1 5:1\n-1 2:1\n2 3:1\n");
     write_text("te", "2 1:1\n+3 2:1\n");
@@ -208,9 +202,8 @@ static void test_test_data_fit(void **state)
     expect_refusal("csv:dense", "csv:wide", DROVE_E_SHAPE, "5 features", "found 6", NULL);
 }
 
-static void test_test_data_follow_training(void **state)
+TEST(test_test_data_follow_training)
 {
-    (void)state;
     drove_data *train, *test;
     /* from 0: a test file in which 0 does not occur counts from 0 all the same */
     write_text("tr0", "1 0:1 2:1\n2 1:1\n");
@@ -239,9 +232,8 @@ static void test_test_data_follow_training(void **state)
     drove_data_destroy(test);
 }
 
-static void test_convert(void **state)
+TEST(test_convert)
 {
-    (void)state;
     static const char *const sources[] = {"csv:in.csv", "libsvm:in.svm", "idx:in.x,in.y"};
     static const char *const targets[] = {"csv:out", "libsvm:out", "npy:out,out.y",
                                           "idx:out,out.y"};
@@ -279,9 +271,8 @@ static void test_convert(void **state)
     }
 }
 
-static void test_convert_more(void **state)
+TEST(test_convert_more)
 {
-    (void)state;
     static const char *const files[] = {"c1", "c2", "c3", "c4", "c5", "c5.y", "c6"};
     for (size_t i = 0; i < 7; i++) unlink(files[i]);
     write_text("scaled", "0,0\n5,1\n10,0\n");
@@ -330,9 +321,8 @@ static void test_convert_more(void **state)
 }
 
 /* A split view writes its own rows. */
-static void test_convert_part(void **state)
+TEST(test_convert_part)
 {
-    (void)state;
     write_ten();
     unlink("part");
     drove_data *train, *test;
@@ -346,9 +336,8 @@ static void test_convert_part(void **state)
     drove_data_destroy(test);
 }
 
-static void test_full_disk(void **state)
+TEST(test_full_disk)
 {
-    (void)state;
     write_ten();
     if (access("/dev/full", W_OK) != 0) skip();
     drove_data *d = open_data("csv:ten");
@@ -360,9 +349,8 @@ static void test_full_disk(void **state)
     drove_data_destroy(d);
 }
 
-static void test_describe(void **state)
+TEST(test_describe)
 {
-    (void)state;
     write_text("d", "1 1:1 3:2\n2 2:5\n1 1:1\n");
     drove_data *train, *test;
     drove_data_facts facts;
@@ -395,9 +383,8 @@ static void test_describe(void **state)
     drove_data_destroy(NULL);
 }
 
-static void test_bad_specs(void **state)
+TEST(test_bad_specs)
 {
-    (void)state;
     write_ten();
     expect_refusal("csv", NULL, DROVE_E_ARG, "csv:FILE", NULL);
     expect_refusal("csv:ten,ten", NULL, DROVE_E_ARG, "found 2", NULL);
@@ -409,24 +396,4 @@ static void test_bad_specs(void **state)
     expect_refusal("csv:ten", "csv:nowhere", DROVE_E_FILE, "test data", "nowhere", NULL);
     expect_refusal("", NULL, DROVE_E_ARG, NULL);
     expect_refusal("csv:.", NULL, DROVE_E_FILE, NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_split),
-        cmocka_unit_test(test_folds),
-        cmocka_unit_test(test_scale_dense),
-        cmocka_unit_test(test_scale_sparse),
-        cmocka_unit_test(test_scale_comes_from_training_part),
-        cmocka_unit_test(test_test_data_fit),
-        cmocka_unit_test(test_test_data_follow_training),
-        cmocka_unit_test(test_convert),
-        cmocka_unit_test(test_convert_more),
-        cmocka_unit_test(test_convert_part),
-        cmocka_unit_test(test_full_disk),
-        cmocka_unit_test(test_describe),
-        cmocka_unit_test(test_bad_specs),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,9 +27,8 @@ static void make_folder(const char *path)
     assert_int_equal(mkdir(path, 0777), 0);
 }
 
-static void endings_tell_the_format(void **state)
+TEST(endings_tell_the_format)
 {
-    (void)state;
     static const struct {
         const char *path, *format; /* NULL: none */
     } cases[] = {{"x.csv", "table"},
@@ -77,9 +76,8 @@ static void endings_tell_the_format(void **state)
     assert_false(drove_data_is_named("--"));
 }
 
-static void formats_words_stay(void **state)
+TEST(formats_words_stay)
 {
-    (void)state;
     static const char *const texts[] = {"csv:x.rows", "synth:digits?n=5", "synth:digits",
                                         "csv:",       "rows:a.csv",       "csv?x=1"};
     for (size_t i = 0; i < DROVE_COUNT(texts); i++) {
@@ -95,9 +93,8 @@ static void formats_words_stay(void **state)
     expands("images:images", "images:images");
 }
 
-static void folders_hold_digits_images_or_pieces(void **state)
+TEST(folders_hold_digits_images_or_pieces)
 {
-    (void)state;
     make_folder("digits");
     expands("digits", "images:digits");
     write_text("digits/train-images-idx3-ubyte", "");
@@ -112,9 +109,8 @@ static void folders_hold_digits_images_or_pieces(void **state)
 }
 
 /* What a file without a telling ending holds, by its first line. */
-static void first_bytes_tell_the_format(void **state)
+TEST(first_bytes_tell_the_format)
 {
-    (void)state;
     static const struct {
         const char *text;
         bool is_libsvm;
@@ -165,9 +161,8 @@ static void first_bytes_tell_the_format(void **state)
 
 /* What a spec would take for something else is escaped; a percent sign only of a file that has one,
  * since others may be escaped already. */
-static void special_letters_of_paths_are_escaped(void **state)
+TEST(special_letters_of_paths_are_escaped)
 {
-    (void)state;
     expands("a,b&c.csv", "table:a%2Cb%26c.csv");
     (void)unlink("a%2Cb.csv");
     (void)unlink("a,b.csv");
@@ -183,16 +178,4 @@ static void special_letters_of_paths_are_escaped(void **state)
     d = open_data("a%2Cb.csv"); /* the other one, by its escaped name */
     assert_int_equal(d->n_rows, 2);
     drove_data_destroy(d);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(endings_tell_the_format),
-        cmocka_unit_test(formats_words_stay),
-        cmocka_unit_test(folders_hold_digits_images_or_pieces),
-        cmocka_unit_test(first_bytes_tell_the_format),
-        cmocka_unit_test(special_letters_of_paths_are_escaped),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,9 +59,8 @@ static bool open_picture(const char *name, drove_picture *out)
     return true;
 }
 
-static void test_broken(void **state)
+TEST(test_broken)
 {
-    (void)state;
     drove_picture p;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         drove_status status;
@@ -75,9 +74,8 @@ static void test_broken(void **state)
 }
 
 /* Files called good* decode, all others are listed above. */
-static void test_every_file_is_known(void **state)
+TEST(test_every_file_is_known)
 {
-    (void)state;
     DIR *stream = opendir(CORPUS);
     assert_non_null(stream);
     for (struct dirent *e; (e = readdir(stream)) != NULL;) {
@@ -93,9 +91,8 @@ static void test_every_file_is_known(void **state)
 }
 
 /* 6 x 8 pixels: red 10 x, green 20 y, blue 100; grey 10 x + 20 y */
-static void test_png(void **state)
+TEST(test_png)
 {
-    (void)state;
     static const struct {
         const char *name;
         bool is_grey;
@@ -122,9 +119,8 @@ static void test_png(void **state)
 }
 
 /* Red beside blue, 16 x 32 pixels; turned by Exif: red above blue. */
-static void test_jpeg(void **state)
+TEST(test_jpeg)
 {
-    (void)state;
     static const char *const names[] = {"good.jpg",      "good-progressive.jpg",
                                         "good-cmyk.jpg", "good-turned.jpg",
                                         "good-grey.jpg", "good-exif-beyond.jpg"};
@@ -146,9 +142,8 @@ static void test_jpeg(void **state)
 }
 
 /* Pixels of 2 x 3 numbered a to f, as each of Exif's orientations shows them. */
-static void test_orientations(void **state)
+TEST(test_orientations)
 {
-    (void)state;
     static const char *const wanted[] = {"abcdef", "cbafed", "fedcba", "defabc",
                                          "adbecf", "daebfc", "fcebda", "cfbead"};
     for (unsigned o = 0; o <= 9; o++) {
@@ -203,9 +198,8 @@ static void make_noise(drove_picture *p, size_t height, size_t width)
     }
 }
 
-static void test_fit(void **state)
+TEST(test_fit)
 {
-    (void)state;
     static const size_t sizes[][4] = {
         {20, 30, 10, 15}, {20, 30, 7, 7}, {5, 9, 16, 16}, {13, 13, 13, 13}, {1, 1, 4, 3},
         {40, 3, 8, 8},    {11, 17, 1, 1}, {6, 8, 6, 4},   {33, 47, 12, 40},
@@ -229,9 +223,8 @@ static void test_fit(void **state)
 }
 
 /* Only one side is too long: the middle is cut out, unchanged. */
-static void test_fit_cuts_the_middle(void **state)
+TEST(test_fit_cuts_the_middle)
 {
-    (void)state;
     drove_picture p;
     uint8_t into[3 * 6 * 4];
     make_noise(&p, 6, 8);
@@ -241,18 +234,4 @@ static void test_fit_cuts_the_middle(void **state)
             assert_int_equal(into[24 * c + k], p.rgb[3 * (8 * (k / 4) + 2 + k % 4) + c]);
     }
     drove__picture_fini(&p);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_broken),
-        cmocka_unit_test(test_every_file_is_known),
-        cmocka_unit_test(test_png),
-        cmocka_unit_test(test_jpeg),
-        cmocka_unit_test(test_orientations),
-        cmocka_unit_test(test_fit),
-        cmocka_unit_test(test_fit_cuts_the_middle),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

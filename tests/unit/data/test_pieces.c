@@ -36,9 +36,8 @@ static void compare(const char *spec, size_t piece_bytes)
 }
 
 /* Classes that only late rows have, a feature number that only the last row has. */
-static void libsvm_is_the_same(void **state)
+TEST(libsvm_is_the_same)
 {
-    (void)state;
     FILE *from_1 = fopen("pieces_1.svm", "w"), *from_0 = fopen("pieces_0.svm", "w");
     FILE *lists = fopen("pieces_lists.svm", "w"), *values = fopen("pieces_values.svm", "w");
     for (int i = 0; i < 900; i++) {
@@ -77,9 +76,8 @@ static void write_table(const char *path, bool quoted, bool header)
     fclose(f);
 }
 
-static void tables_are_the_same(void **state)
+TEST(tables_are_the_same)
 {
-    (void)state;
     static const size_t sizes[] = {6000, 16000, 1 << 20};
     write_table("pieces_plain.csv", false, true);
     write_table("pieces_quoted.csv", true, true);
@@ -92,9 +90,8 @@ static void tables_are_the_same(void **state)
 }
 
 /* Quotes inside a cell open nothing; line ends may be CR; quoted cells may come late. */
-static void odd_texts_are_the_same(void **state)
+TEST(odd_texts_are_the_same)
 {
-    (void)state;
     FILE *inside = fopen("pieces_inside.csv", "w"), *cr = fopen("pieces_cr.csv", "w");
     FILE *late = fopen("pieces_late.csv", "w");
     fprintf(inside, "size,note,y\n");
@@ -119,9 +116,8 @@ static void odd_texts_are_the_same(void **state)
 }
 
 /* ?features= with numbers from 1 and from 0; a 0 that is not stored. */
-static void declared_features_are_the_same(void **state)
+TEST(declared_features_are_the_same)
 {
-    (void)state;
     static const char *const text[] = {"1 1:2 30:1\n0 2:1\n", "1 0:2 29:1\n0 2:1\n",
                                        "1 0:0 3:1\n0 29:1\n"};
     for (size_t i = 0; i < sizeof text / sizeof *text; i++) {
@@ -152,9 +148,8 @@ static unsigned line_of(const char *before)
 
 /* What the sample takes for classes, later rows may show to be values: in a piece of 1000 bytes, of
  * four a line, that begins at the named line. */
-static void late_values_are_told(void **state)
+TEST(late_values_are_told)
 {
-    (void)state;
     for (int has_header = 0; has_header <= 1; has_header++) {
         FILE *f = fopen("pieces_kind.csv", "w");
         if (has_header) fprintf(f, "x,y\n");
@@ -171,9 +166,8 @@ static void late_values_are_told(void **state)
 
 /* A row that is no row, outside the sample, is named by its line of the file: in the first piece,
  * and far behind it; with a line of names or without. */
-static void errors_name_lines_of_the_file(void **state)
+TEST(errors_name_lines_of_the_file)
 {
-    (void)state;
     static const struct {
         const char *spec, *head, *row, *bad;
     } files[] = {{"table:pieces_bad?label=y", "a,b,y\n", "%d,2,%d\n", "1,2\n"},
@@ -197,9 +191,8 @@ static void errors_name_lines_of_the_file(void **state)
 }
 
 /* The file has a hole of 80 MiB. */
-static void a_line_without_an_end_is_told(void **state)
+TEST(a_line_without_an_end_is_told)
 {
-    (void)state;
     drove_data *data;
     write_text("pieces_hole", "1 1:2");
     assert_int_equal(truncate("pieces_hole", 80 << 20), 0);
@@ -211,9 +204,8 @@ static void a_line_without_an_end_is_told(void **state)
 }
 
 /* A class that the given data have not, in a piece that begins at the named line. */
-static void rows_unlike_the_given_are_told(void **state)
+TEST(rows_unlike_the_given_are_told)
 {
-    (void)state;
     for (int has_header = 0; has_header <= 1; has_header++) {
         const char *spec =
             has_header ? "table:pieces_like.csv?label=y" : "table:pieces_like.csv?label=2";
@@ -234,18 +226,16 @@ static void rows_unlike_the_given_are_told(void **state)
     }
 }
 
-static void generated_rows_are_the_same(void **state)
+TEST(generated_rows_are_the_same)
 {
-    (void)state;
     compare("synth:logistic?n=1000&d=9&seed=4", 2000);
     compare("synth:logistic?n=1000&d=90&density=0.1&seed=4", 2000);
     compare("synth:logistic?n=100&first=900&d=9&seed=4", 2000);
 }
 
 /* The sample comes from all of a file, not from its beginning alone. */
-static void samples_are_spread(void **state)
+TEST(samples_are_spread)
 {
-    (void)state;
     drove_data *data;
     double least = 1e9, most = 0;
     FILE *f = fopen("pieces_sorted.csv", "w");
@@ -261,21 +251,4 @@ static void samples_are_spread(void **state)
     }
     assert_true(data->n_rows < 2000 && least < 100 && most > 18000);
     drove_data_destroy(data);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(libsvm_is_the_same),
-        cmocka_unit_test(tables_are_the_same),
-        cmocka_unit_test(odd_texts_are_the_same),
-        cmocka_unit_test(declared_features_are_the_same),
-        cmocka_unit_test(late_values_are_told),
-        cmocka_unit_test(errors_name_lines_of_the_file),
-        cmocka_unit_test(a_line_without_an_end_is_told),
-        cmocka_unit_test(rows_unlike_the_given_are_told),
-        cmocka_unit_test(generated_rows_are_the_same),
-        cmocka_unit_test(samples_are_spread),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

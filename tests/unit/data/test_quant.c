@@ -262,9 +262,8 @@ static uint32_t *reversed(size_t n)
 
 /* ---- tests ---- */
 
-static void test_dense(void **state)
+TEST(test_dense)
 {
-    (void)state;
     static const size_t sizes[] = {1, 15, 16, 17, 63, 64, 65, 1023, 1024, 1025, 2500};
     for (size_t k = 0; k < 2 * DROVE_COUNT(sizes) * DENSE_NUMBERS; k++) {
         drove_number number = numbers[k % DENSE_NUMBERS];
@@ -286,9 +285,8 @@ static void test_dense(void **state)
     }
 }
 
-static void test_sparse(void **state)
+TEST(test_sparse)
 {
-    (void)state;
     for (unsigned k = 0; k < SPARSE_NUMBERS * 3 * 8; k++) {
         drove_data *d = random_sparse(30, 1500, k / 9 % 2 == 0 ? 2 : 500, k / 18 % 2 == 0);
         if (k / 36 == 1) scale_view(d);
@@ -304,9 +302,8 @@ static void test_sparse(void **state)
 }
 
 /* Every gap around the largest difference and its multiples, behind a feature and as the first. */
-static void test_gaps(void **state)
+TEST(test_gaps)
 {
-    (void)state;
     static const uint32_t gaps[] = {1,     2,      254,    255,    256,    257,    509,
                                     510,   511,    765,    766,    65534,  65535,  65536,
                                     65537, 131069, 131070, 131071, 196605, 196606, 1000000};
@@ -329,9 +326,8 @@ static void test_gaps(void **state)
     }
 }
 
-static void test_first_place(void **state)
+TEST(test_first_place)
 {
-    (void)state;
     static const uint32_t first[] = {0, 1, 255, 256, 65535, 65536, 3000000};
     for (size_t g = 0; g < DROVE_COUNT(first); g++) {
         for (unsigned k = 0; k < 6; k++) {
@@ -349,9 +345,8 @@ static void test_first_place(void **state)
     }
 }
 
-static void test_clamped_not_wrapped(void **state)
+TEST(test_clamped_not_wrapped)
 {
-    (void)state;
     static const float values[] = {127.0f,  127.49f,  127.5f,  128.0f,  255.0f,  256.0f, 1e30f,
                                    -127.0f, -127.49f, -127.5f, -128.0f, -1e30f,  126.5f, 0.5f,
                                    -0.5f,   1.5f,     2.5f,    FLT_MAX, -FLT_MAX};
@@ -372,9 +367,8 @@ static void test_clamped_not_wrapped(void **state)
     drove_data_destroy(d);
 }
 
-static void test_all_zero(void **state)
+TEST(test_all_zero)
 {
-    (void)state;
     for (unsigned k = 0; k < 2; k++) {
         drove_data *d = make_view(DROVE_X_F32, 3, 70);
         drove_quant *q = create(d, numbers[k], 0, 0, NULL);
@@ -395,9 +389,8 @@ static void test_all_zero(void **state)
 
 /* All-zero rows among others, stored zeros, and a feature that never varies, scaled: nothing of it
  * is a reason to refuse. */
-static void test_constant_features_and_zero_rows(void **state)
+TEST(test_constant_features_and_zero_rows)
 {
-    (void)state;
     drove_data *d = open_data("synth:logistic?n=40&d=9&scale=standard");
     for (size_t i = 0; i < 40; i++) d->storage->x_f32[i * 9 + 4] = 5.0f;
     memset(d->storage->x_f32 + 3 * 9, 0, 9 * sizeof(float));
@@ -420,9 +413,8 @@ static void test_constant_features_and_zero_rows(void **state)
     drove_data_destroy(d);
 }
 
-static void test_scales(void **state)
+TEST(test_scales)
 {
-    (void)state;
     drove_data *d = make_view(DROVE_X_F32, 2, 2);
     float *x = d->storage->x_f32;
     x[0] = 1e-44f;
@@ -446,9 +438,8 @@ static void test_scales(void **state)
     drove_data_destroy(d);
 }
 
-static void test_options(void **state)
+TEST(test_options)
 {
-    (void)state;
     static const uint32_t place = 4;
     drove_data *dense = random_dense(DROVE_X_U8, 2, 2), *sparse = one_row(&place, 1, true);
     expect_no_quant(dense, DROVE_I8, 8, 0, DROVE_E_ARG, "i8");
@@ -462,9 +453,8 @@ static void test_options(void **state)
 }
 
 /* Large arrays start on a huge page. */
-static void test_large(void **state)
+TEST(test_large)
 {
-    (void)state;
     drove_data *d = random_dense(DROVE_X_U8, 5000, 900);
     drove_quant *q = create(d, DROVE_I8, 0, 0, NULL);
     assert_int_equal((uintptr_t)q->value % (2u << 20), 0);
@@ -475,21 +465,4 @@ static void test_large(void **state)
     drove__quant_release(q);
     drove__quant_release(NULL);
     drove_data_destroy(d);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_dense),
-        cmocka_unit_test(test_sparse),
-        cmocka_unit_test(test_gaps),
-        cmocka_unit_test(test_first_place),
-        cmocka_unit_test(test_clamped_not_wrapped),
-        cmocka_unit_test(test_all_zero),
-        cmocka_unit_test(test_constant_features_and_zero_rows),
-        cmocka_unit_test(test_scales),
-        cmocka_unit_test(test_options),
-        cmocka_unit_test(test_large),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -135,9 +135,8 @@ static void expect_blocks_of(const char *file, const drove_storage *whole, size_
     drove__blocks_close(b);
 }
 
-static void test_same_as_whole(void **state)
+TEST(test_same_as_whole)
 {
-    (void)state;
     static const size_t block_bytes[] = {1, 200, 1 << 20};
     write_sources();
     for (size_t k = 0; quant_sources[k] != NULL; k++) {
@@ -162,9 +161,8 @@ static void test_same_as_whole(void **state)
 }
 
 /* Floats as they are, but only where no scaling and no differences stand in the way. */
-static void test_floats(void **state)
+TEST(test_floats)
 {
-    (void)state;
     static const struct {
         const char *from, *to;
         drove_x_kind kind;
@@ -212,9 +210,8 @@ static drove_status try_blocks(const char *spec, const char *file)
     return status;
 }
 
-static void test_forgery(void **state)
+TEST(test_forgery)
 {
-    (void)state;
     write_sources();
     for (size_t i = 0; i < quant_n_forgeries; i++) {
         const quant_forgery *how = &quant_forgeries[i];
@@ -254,9 +251,8 @@ static int block_of_byte(const char *path, size_t block_rows, size_t byte)
 /* Every byte of a file: whatever one of them becomes, it is refused, and of dense data (five rows,
  * two a block) the block is named.  In a file of version 1 it is refused or another number.  A
  * shorter file is refused. */
-static void test_damage(void **state)
+TEST(test_damage)
 {
-    (void)state;
     static const char *const from[] = {"libsvm:sets.svm", "csv:words.csv?scale=standard",
                                        "libsvm:sparse.svm"};
     static const char *const to[] = {"quant:q?block=40", "quant:q?block=140",
@@ -290,9 +286,8 @@ static void test_damage(void **state)
 }
 
 /* Files that the version before wrote, which have no blocks. */
-static void test_version_1(void **state)
+TEST(test_version_1)
 {
-    (void)state;
     static const char *const files[] = {"dense-1.quant", "labels-1.quant", "floats-1.quant"};
     for (size_t i = 0; i < DROVE_COUNT(files); i++) {
         char path[512];
@@ -308,9 +303,8 @@ static void test_version_1(void **state)
     }
 }
 
-static void test_changed_meanwhile(void **state)
+TEST(test_changed_meanwhile)
 {
-    (void)state;
     drove_blocks *b;
     drove_storage *s;
     size_t n;
@@ -331,9 +325,8 @@ static void test_changed_meanwhile(void **state)
 }
 
 /* What can only be read whole, and wrong keys. */
-static void test_opening(void **state)
+TEST(test_opening)
 {
-    (void)state;
     static const struct {
         const char *text;
         bool can;
@@ -377,9 +370,8 @@ static void test_opening(void **state)
 }
 
 /* A file that the system does not open is not taken for one that is read in another way. */
-static void test_too_many_files(void **state)
+TEST(test_too_many_files)
 {
-    (void)state;
     struct rlimit usual;
     drove_blocks *b = NULL;
     drove_spec spec;
@@ -401,15 +393,4 @@ static void test_too_many_files(void **state)
     assert_int_equal(of_expand, DROVE_E_IO);
     assert_null(text);
     drove__spec_fini(&spec);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_as_whole), cmocka_unit_test(test_floats),
-        cmocka_unit_test(test_forgery),       cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_version_1),     cmocka_unit_test(test_changed_meanwhile),
-        cmocka_unit_test(test_opening),       cmocka_unit_test(test_too_many_files),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

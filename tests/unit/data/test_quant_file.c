@@ -70,9 +70,8 @@ static void expect_quantised(const drove_data *a, const drove_data *b)
     }
 }
 
-static void test_round_trip(void **state)
+TEST(test_round_trip)
 {
-    (void)state;
     write_sources();
     for (size_t k = 0; quant_sources[k] != NULL; k++) {
         drove_data *from = open_data(quant_sources[k]);
@@ -93,9 +92,8 @@ static void test_round_trip(void **state)
 }
 
 /* A row list is written as rows; a cache may be made from a cache. */
-static void test_part(void **state)
+TEST(test_part)
 {
-    (void)state;
     drove_data *train, *test;
     open_both("synth:logistic?n=40&d=20&scale=standard&split=0.3", "split", 3, &train, &test);
     convert(test, "quant:q?precision=D16");
@@ -118,9 +116,8 @@ static void test_part(void **state)
 }
 
 /* Test data in their own format are scaled as the cache was; the cache is not scaled again. */
-static void test_scaling(void **state)
+TEST(test_scaling)
 {
-    (void)state;
     drove_data *train, *test, *plain;
     write_sources();
     plain = open_data("csv:words.csv?scale=standard");
@@ -159,9 +156,8 @@ static void test_scaling(void **state)
 }
 
 /* A sparse cache with fewer features than the training data, and classes by name. */
-static void test_matching(void **state)
+TEST(test_matching)
 {
-    (void)state;
     drove_data *train, *test;
     write_sources();
     write_text("test.svm", "-1 5:2\n-1 2:1\n+1 1:3\n");
@@ -177,9 +173,8 @@ static void test_matching(void **state)
     expect_refusal("csv:words.csv", "quant:q", DROVE_E_SHAPE, "dense", "D16i8", NULL);
 }
 
-static void test_create_from_quantised(void **state)
+TEST(test_create_from_quantised)
 {
-    (void)state;
     static const uint32_t order[] = {2, 0, 1, 2};
     drove_quant *q;
     write_sources();
@@ -230,9 +225,8 @@ static void test_create_from_quantised(void **state)
 }
 
 /* All that can be asked of a view. */
-static void test_describe_and_export(void **state)
+TEST(test_describe_and_export)
 {
-    (void)state;
     drove_data_facts facts;
     char text[1024] = "";
     write_sources();
@@ -258,9 +252,8 @@ static void test_describe_and_export(void **state)
     drove_data_destroy(d);
 }
 
-static void test_from(void **state)
+TEST(test_from)
 {
-    (void)state;
     write_sources();
     convert_spec("libsvm:sparse.svm", "quant:q");
     drove_data_destroy(open_data("quant:q?from=libsvm:sparse.svm"));
@@ -286,9 +279,8 @@ static void test_from(void **state)
 }
 
 /* Every bit pattern of one changed byte, every length: refused in one line. */
-static void test_damage(void **state)
+TEST(test_damage)
 {
-    (void)state;
     size_t n;
     write_sources();
     for (unsigned k = 0; k < 2; k++) {
@@ -332,18 +324,16 @@ static void expect_no_forgery(unsigned version)
     }
 }
 
-static void test_forgery(void **state)
+TEST(test_forgery)
 {
-    (void)state;
     write_sources();
     expect_no_forgery(1);
     expect_no_forgery(2);
 }
 
 /* What only version 2 has. */
-static void test_blocks(void **state)
+TEST(test_blocks)
 {
-    (void)state;
     static const struct {
         const char *key, *value, *word;
     } cases[] = {
@@ -374,9 +364,8 @@ static void test_blocks(void **state)
 }
 
 /* Files that the version before wrote: the same data; any damage is found by the hash they have. */
-static void test_version_1(void **state)
+TEST(test_version_1)
 {
-    (void)state;
     static const struct {
         const char *file, *from, *precision;
     } cases[] = {
@@ -422,9 +411,8 @@ static void test_version_1(void **state)
     expect_refusal("quant:forged", NULL, DROVE_E_DATA, "forged: damaged: expected checksum", NULL);
 }
 
-static void test_keys(void **state)
+TEST(test_keys)
 {
-    (void)state;
     write_sources();
     convert_spec("csv:words.csv", "quant:q?precision=D16");
     drove_data_destroy(open_data("quant:q?precision=D16"));
@@ -449,23 +437,4 @@ static void test_keys(void **state)
     assert_int_equal(access("q", F_OK), -1);
     if (access("/dev/full", W_OK) == 0)
         expect_no_conversion("csv:words.csv", "quant:/dev/full", DROVE_E_IO, "/dev/full");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_part),
-        cmocka_unit_test(test_scaling),
-        cmocka_unit_test(test_matching),
-        cmocka_unit_test(test_create_from_quantised),
-        cmocka_unit_test(test_describe_and_export),
-        cmocka_unit_test(test_from),
-        cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_forgery),
-        cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_version_1),
-        cmocka_unit_test(test_keys),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

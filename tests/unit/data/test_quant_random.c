@@ -40,9 +40,8 @@ static void expect_uniform(const drove_quant *q, size_t n_stored)
     assert_true(fabs(squares / n - 1.0 / 3.0) <= 5.0 * sqrt(4.0 / 45.0 / n) + unit);
 }
 
-static void test_dense(void **state)
+TEST(test_dense)
 {
-    (void)state;
     static const size_t sizes[] = {1, 3, 64, 65, 1000};
     for (unsigned number = 0; number < DROVE_NUMBERS; number++) {
         for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
@@ -54,9 +53,8 @@ static void test_dense(void **state)
 }
 
 /* Density 3 % fits differences of 8 bits; one number in 5000 needs bridges there. */
-static void test_sparse(void **state)
+TEST(test_sparse)
 {
-    (void)state;
     static const struct {
         size_t n, n_stored;
         bool has_bridges;
@@ -75,9 +73,8 @@ static void test_sparse(void **state)
 }
 
 /* Places cover the features evenly, and rows differ. */
-static void test_places(void **state)
+TEST(test_places)
 {
-    (void)state;
     enum { FEATURES = 1000, STORED = 30 };
     drove_quant *q = make(DROVE_I16, 32, FEATURES, STORED);
     unsigned hits[FEATURES] = {0}, n_seen = 0, most = 0;
@@ -90,14 +87,4 @@ static void test_places(void **state)
     assert_true(most < 25);
     assert_int_not_equal(memcmp(q->index, (const uint32_t *)q->index + STORED, STORED * 4), 0);
     drove__quant_release(q);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_dense),
-        cmocka_unit_test(test_sparse),
-        cmocka_unit_test(test_places),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

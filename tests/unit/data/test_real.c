@@ -50,9 +50,8 @@ static size_t count_class(const drove_data *d, const char *name)
     return n;
 }
 
-static void test_sizes(void **state)
+TEST(test_sizes)
 {
-    (void)state;
     size_t n_there = 0;
     for (size_t i = 0; i < sizeof expectations / sizeof *expectations; i++) {
         const expectation *e = &expectations[i];
@@ -76,9 +75,8 @@ static void test_sizes(void **state)
     if (n_there == 0) skip();
 }
 
-static void test_mnist(void **state)
+TEST(test_mnist)
 {
-    (void)state;
     const char *folder = real_file("mnist");
     if (folder == NULL) skip();
     char spec[4200];
@@ -110,9 +108,8 @@ static void test_mnist(void **state)
     drove_data_destroy(test);
 }
 
-static void test_label_mean_of_delicious(void **state)
+TEST(test_label_mean_of_delicious)
 {
-    (void)state;
     const char *path = real_file("delicious/delicious.mlsvm.gz");
     if (path == NULL) skip();
     char spec[4200];
@@ -130,9 +127,8 @@ static void test_label_mean_of_delicious(void **state)
     drove_data_destroy(d);
 }
 
-static void test_pairs(void **state)
+TEST(test_pairs)
 {
-    (void)state;
     static const char *const pairs[][3] = {{"libsvm", "libsvm/a9a.gz", "libsvm/a9a.t.gz"},
                                            {"libsvm", "libsvm/sector.scale.gz",
                                             "libsvm/sector.t.scale.gz"},
@@ -150,15 +146,4 @@ static void test_pairs(void **state)
         drove_data_destroy(train);
         drove_data_destroy(test);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_mnist),
-        cmocka_unit_test(test_label_mean_of_delicious),
-        cmocka_unit_test(test_pairs),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,9 +59,8 @@ static void write_rows(const char *spec, const char *block)
     drove_data_destroy(data);
 }
 
-static void everything_comes_back(void **state)
+TEST(everything_comes_back)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
         write_rows(specs[i], i % 2 ? "1" : "2KiB"); /* one row a block, and several */
         drove_data *before = open_data(specs[i]), *after = open_data("rows:" FILE_NAME);
@@ -83,9 +82,8 @@ static void everything_comes_back(void **state)
 }
 
 /* Blocks in any order, behind one another: each lies where it was put. */
-static void blocks_come_in_any_order(void **state)
+TEST(blocks_come_in_any_order)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
         drove_blocks *b;
         drove_storage *s;
@@ -115,9 +113,8 @@ static void blocks_come_in_any_order(void **state)
 
 /* Blocks large enough to be read ahead, in an order that jumps, as training does: the same as read
  * whole, whether somebody waits for them or not, and whatever was expected and given up. */
-static void blocks_are_read_ahead(void **state)
+TEST(blocks_are_read_ahead)
 {
-    (void)state;
     static const char *const large[] = {"synth:logistic?n=30001&d=64", /* rows that fill pages */
                                         "synth:logistic?n=30001&d=61",
                                         "synth:logistic?n=20000&d=500&density=0.1"};
@@ -160,9 +157,8 @@ static void blocks_are_read_ahead(void **state)
 }
 
 /* A number that is not finite, in a file whose hashes are right, is found in a block read ahead. */
-static void numbers_are_checked(void **state)
+TEST(numbers_are_checked)
 {
-    (void)state;
     enum { N = 4000, FEATURES = 32, BAD = 2777 };
     float *x = calloc(N * FEATURES, sizeof *x);
     int32_t *y = calloc(N, sizeof *y);
@@ -205,55 +201,9 @@ typedef struct bad_target {
     uint32_t label[2];   /* of 9, ascending */
 } bad_target;
 
-/* One row's target or weight is bad: that row is refused, and no other. */
-static void targets_are_checked(void **state)
-{
-    (void)state;
-    enum { N = 9, BAD = 4 };
-    static const float inf = (float)HUGE_VAL;
-    static const drove_y_kind kinds[] = {DROVE_Y_CLASS, DROVE_Y_VALUE, DROVE_Y_LABELS};
-    const bad_target good = {1, 1, 1, {1, 8}};
-    const bad_target bad[] = {{-1, 1, 1, {1, 2}},       {inf, 1, 1, {1, 2}},
-                              {nanf(""), 1, 1, {1, 2}}, {1, nanf(""), -1, {2, 1}},
-                              {1, -inf, 2, {1, 9}},     {1, inf, 2, {1, 1}}};
-    for (size_t k = 0; k < 3 * sizeof bad / sizeof *bad; k++) {
-        float x[N], weight[N], value[2 * N];
-        int32_t class[N];
-        uint64_t start[N + 1] = {0};
-        uint32_t label[2 * N];
-        drove_storage s = {.n_rows = N,
-                           .n_features = 1,
-                           .x_kind = DROVE_X_F32,
-                           .x_f32 = x,
-                           .y_kind = kinds[k % 3],
-                           .n_classes = kinds[k % 3] == DROVE_Y_CLASS ? 2 : 9,
-                           .n_values = 2,
-                           .y_class = class,
-                           .y_value = value,
-                           .label_start = start,
-                           .label = label,
-                           .weight = weight};
-        const drove_blocks b = {.path = "f", .shape = &s};
-        for (size_t i = 0; i < N; i++) {
-            const bad_target *of = i == BAD ? &bad[k / 3] : &good;
-            x[i] = 1, weight[i] = of->weight, class[i] = of->class;
-            value[2 * i] = 1, value[2 * i + 1] = of->value;
-            label[2 * i] = of->label[0], label[2 * i + 1] = of->label[1];
-            start[i + 1] = 2 * i + 2;
-        }
-        for (size_t i = 0; i < N; i++) {
-            drove_place_in to = {.row = i};
-            drove_status status = drove__blocks_check_rows(&b, &s, i, 1, false, &to);
-            assert_int_equal(status, i == BAD ? DROVE_E_DATA : DROVE_OK);
-        }
-        assert_non_null(strstr(drove_error_text(), "row 5: its target or weight"));
-    }
-}
-
 /* The list of blocks, wherever it stands and however it is spaced; else nothing of it is taken. */
-static void lists_are_scanned(void **state)
+TEST(lists_are_scanned)
 {
-    (void)state;
     static const char *const good[] = {
         "{\"blocks\":[[16,3,0,\"0f\",\"a\"],"
         "[18446744073709551615,0,7,\"ffffffffffffffff\",\"0\"]]}",
@@ -305,9 +255,8 @@ static void lists_are_scanned(void **state)
 }
 
 /* The text ends where a page does; the next page must not be read. */
-static void nothing_behind_a_list_is_read(void **state)
+TEST(nothing_behind_a_list_is_read)
 {
-    (void)state;
     static const char whole[] = " \n{\"a\\\"b\":{\"c\":[1]},\"blocks\" : [ [16,3,0,\"f\",\"a\"] , "
                                 "[32,3,0,\"e\",\"b\"] ] \t}";
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -329,9 +278,8 @@ static void nothing_behind_a_list_is_read(void **state)
     assert_int_equal(munmap(map, 2 * page), 0);
 }
 
-static void damage_is_found(void **state)
+TEST(damage_is_found)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
         size_t n;
         write_rows(specs[i], "512");
@@ -358,9 +306,8 @@ static void damage_is_found(void **state)
 
 /* Every byte of an array changes the checksum of its block, which is named; the checksums are XXH3,
  * computed here from the bytes of the file. */
-static void blocks_are_named(void **state)
+TEST(blocks_are_named)
 {
-    (void)state;
     enum { FEATURES = 7, ROW_BYTES = FEATURES * 4 };
     drove_blocks *b;
     size_t n;
@@ -419,9 +366,8 @@ static void forge(const char *file, size_t n, const char *part, const char *by)
 }
 
 /* A checksum can be computed by anybody: what the description says is checked all the same. */
-static void descriptions_are_not_trusted(void **state)
+TEST(descriptions_are_not_trusted)
 {
-    (void)state;
     static const struct {
         const char *part, *by, *word;
     } cases[] = {
@@ -473,9 +419,8 @@ static void descriptions_are_not_trusted(void **state)
 }
 
 /* Files that the version before wrote: the same data; damage is found by the hash they have. */
-static void version_1_is_read(void **state)
+TEST(version_1_is_read)
 {
-    (void)state;
     static const struct {
         const char *file, *from, *text;
     } cases[] = {
@@ -512,22 +457,8 @@ static void version_1_is_read(void **state)
     }
 }
 
-/* What is no file, and what is not there. */
-static void only_files_are_opened(void **state)
+TEST(a_changed_file_is_no_longer_read)
 {
-    (void)state;
-    drove_blocks *b;
-    assert_int_equal(drove__blocks_open("rows:absent.rows", &b), DROVE_E_FILE);
-    assert_non_null(strstr(drove_error_text(), "absent.rows: cannot be opened: No such file"));
-    assert_null(b);
-    assert_int_equal(drove__blocks_open("rows:/dev/null", &b), DROVE_E_IO);
-    assert_non_null(strstr(drove_error_text(), "/dev/null: expected a regular file"));
-    assert_null(b);
-}
-
-static void a_changed_file_is_no_longer_read(void **state)
-{
-    (void)state;
     drove_blocks *b;
     drove_storage *s;
     drove_place_in to = {0};
@@ -542,29 +473,66 @@ static void a_changed_file_is_no_longer_read(void **state)
     drove__blocks_close(b);
 }
 
-static int make_inputs(void **state)
+/* What is no file, and what is not there. */
+TEST(only_files_are_opened)
 {
-    (void)state;
+    drove_blocks *b;
+    assert_int_equal(drove__blocks_open("rows:absent.rows", &b), DROVE_E_FILE);
+    assert_non_null(strstr(drove_error_text(), "absent.rows: cannot be opened: No such file"));
+    assert_null(b);
+    assert_int_equal(drove__blocks_open("rows:/dev/null", &b), DROVE_E_IO);
+    assert_non_null(strstr(drove_error_text(), "/dev/null: expected a regular file"));
+    assert_null(b);
+}
+
+/* One row's target or weight is bad: that row is refused, and no other. */
+TEST(targets_are_checked)
+{
+    enum { N = 9, BAD = 4 };
+    static const float inf = (float)HUGE_VAL;
+    static const drove_y_kind kinds[] = {DROVE_Y_CLASS, DROVE_Y_VALUE, DROVE_Y_LABELS};
+    const bad_target good = {1, 1, 1, {1, 8}};
+    const bad_target bad[] = {{-1, 1, 1, {1, 2}},       {inf, 1, 1, {1, 2}},
+                              {nanf(""), 1, 1, {1, 2}}, {1, nanf(""), -1, {2, 1}},
+                              {1, -inf, 2, {1, 9}},     {1, inf, 2, {1, 1}}};
+    for (size_t k = 0; k < 3 * sizeof bad / sizeof *bad; k++) {
+        float x[N], weight[N], value[2 * N];
+        int32_t class[N];
+        uint64_t start[N + 1] = {0};
+        uint32_t label[2 * N];
+        drove_storage s = {.n_rows = N,
+                           .n_features = 1,
+                           .x_kind = DROVE_X_F32,
+                           .x_f32 = x,
+                           .y_kind = kinds[k % 3],
+                           .n_classes = kinds[k % 3] == DROVE_Y_CLASS ? 2 : 9,
+                           .n_values = 2,
+                           .y_class = class,
+                           .y_value = value,
+                           .label_start = start,
+                           .label = label,
+                           .weight = weight};
+        const drove_blocks b = {.path = "f", .shape = &s};
+        for (size_t i = 0; i < N; i++) {
+            const bad_target *of = i == BAD ? &bad[k / 3] : &good;
+            x[i] = 1, weight[i] = of->weight, class[i] = of->class;
+            value[2 * i] = 1, value[2 * i + 1] = of->value;
+            label[2 * i] = of->label[0], label[2 * i + 1] = of->label[1];
+            start[i + 1] = 2 * i + 2;
+        }
+        for (size_t i = 0; i < N; i++) {
+            drove_place_in to = {.row = i};
+            drove_status status = drove__blocks_check_rows(&b, &s, i, 1, false, &to);
+            assert_int_equal(status, i == BAD ? DROVE_E_DATA : DROVE_OK);
+        }
+        assert_non_null(strstr(drove_error_text(), "row 5: its target or weight"));
+    }
+}
+
+FIXTURE(make_inputs)
+{
     write_inputs();
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(everything_comes_back),
-        cmocka_unit_test(blocks_come_in_any_order),
-        cmocka_unit_test(blocks_are_read_ahead),
-        cmocka_unit_test(numbers_are_checked),
-        cmocka_unit_test(lists_are_scanned),
-        cmocka_unit_test(nothing_behind_a_list_is_read),
-        cmocka_unit_test(damage_is_found),
-        cmocka_unit_test(blocks_are_named),
-        cmocka_unit_test(descriptions_are_not_trusted),
-        cmocka_unit_test(version_1_is_read),
-        cmocka_unit_test(a_changed_file_is_no_longer_read),
-        cmocka_unit_test(only_files_are_opened),
-        cmocka_unit_test(targets_are_checked),
-    };
-    return cmocka_run_group_tests(tests, make_inputs, NULL);
-}
+GROUP(make_inputs, NULL);

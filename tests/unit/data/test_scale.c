@@ -28,9 +28,8 @@ static double channel_mean_of(const drove_data *data, size_t f)
 }
 
 /* scale=mean and mean_channel: less the mean; with unit before: of pixels that go up to 1. */
-static void test_images(void **state)
+TEST(test_images)
 {
-    (void)state;
     static const struct {
         const char *spec;
         bool of_channel;
@@ -60,9 +59,8 @@ static void test_images(void **state)
 }
 
 /* Dense numbers: scale=mean; with unit, what is left is at most 1 by each feature's range. */
-static void test_numbers(void **state)
+TEST(test_numbers)
 {
-    (void)state;
     write_text("numbers.csv", "1,-2,7,a\n4,0,7,b\n-9,6,7,a\n");
     drove_data *data = open_data("csv:numbers.csv?scale=mean");
     static const double means[3] = {-4.0 / 3.0, 4.0 / 3.0, 7.0};
@@ -79,9 +77,8 @@ static void test_numbers(void **state)
 }
 
 /* A spread whose reciprocal is no float leaves a feature's size as it is; so does none. */
-static void test_tiny_spreads(void **state)
+TEST(test_tiny_spreads)
 {
-    (void)state;
     static const char *const specs[] = {"csv:tiny.csv?scale=unit", "csv:tiny.csv?scale=standard",
                                         "libsvm:tiny.svm?scale=unit"};
     write_text("tiny.csv", "0,3,0,2e-38,a\n1e-39,3,4,1e-38,b\n");
@@ -102,12 +99,11 @@ static void test_tiny_spreads(void **state)
 }
 
 /* A constant feature has no deviation, although its weighted mean is not quite its value. */
-static void test_constant_features(void **state)
+TEST(test_constant_features)
 {
     static float x[6] = {0.1f, 1.7f, 0.1f, 1.7f, 0.1f, 1.7f}, weight[3] = {1.0f, 1e-9f, 3e-5f};
     drove_storage s = {.n_rows = 3, .n_features = 2, .x_kind = DROVE_X_F32, .x_f32 = x};
     drove_data data = {.storage = &s, .n_rows = 3, .scaling = DROVE_SCALE_STANDARD};
-    (void)state;
     s.weight = weight;
     assert_int_equal(drove__scale_fit(&data), DROVE_OK);
     assert_true(data.factor[0] == 1.0f && data.factor[1] == 1.0f);
@@ -117,9 +113,8 @@ static void test_constant_features(void **state)
 }
 
 /* scale=auto: pixels to 1, dense numbers to deviation 1, pairs only where one exceeds 1. */
-static void test_chosen(void **state)
+TEST(test_chosen)
 {
-    (void)state;
     write_text("numbers.csv", "1,-2,a\n4,0,b\n-9,6,a\n");
     write_text("large.svm", "1 1:2 3:4\n-1 2:1\n");
     write_text("small.svm", "1 1:0.5 3:-1\n-1 2:1\n");
@@ -140,14 +135,4 @@ static void test_chosen(void **state)
             fail_msg("%s: scaling %d", cases[k].spec, (int)data->scaling);
         drove_data_destroy(data);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_images),       cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_tiny_spreads), cmocka_unit_test(test_constant_features),
-        cmocka_unit_test(test_chosen),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

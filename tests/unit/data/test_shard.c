@@ -12,9 +12,8 @@
 
 enum { PARTS = 4, ROWS = 30, EACH = ROWS / PARTS };
 
-static void parts_are_disjoint_and_of_one_size(void **state)
+TEST(parts_are_disjoint_and_of_one_size)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < 20; seed++) {
         unsigned owner[ROWS] = {0};
         for (uint64_t part = 0; part < PARTS; part++) {
@@ -34,9 +33,8 @@ static void parts_are_disjoint_and_of_one_size(void **state)
 
 /* Of a file in which every fourth row is special, each part gets a fourth of those: 1000 rows are
  * binomial with deviation 13.7. */
-static void parts_are_random(void **state)
+TEST(parts_are_random)
 {
-    (void)state;
     for (uint64_t part = 0; part < PARTS; part++) {
         const drove_shard s = {.n = PARTS, .index = part, .seed = 1};
         int n_special = 0;
@@ -45,9 +43,8 @@ static void parts_are_random(void **state)
     }
 }
 
-static void one_part_is_all(void **state)
+TEST(one_part_is_all)
 {
-    (void)state;
     const drove_shard one = {.n = 1};
     assert_int_equal(drove__shard_size(&one, ROWS), ROWS);
     assert_int_equal(drove__shard_size(NULL, ROWS), ROWS);
@@ -159,9 +156,8 @@ static void write_files_of_records(void)
                    sizeof ones);
 }
 
-static void a_part_is_that_of_the_whole(void **state)
+TEST(a_part_is_that_of_the_whole)
 {
-    (void)state;
     char *bytes;
     size_t n_bytes;
     write_idx_file("x", 3, (const uint32_t[]){ROWS, 4, 5}, 251, 7);
@@ -195,9 +191,8 @@ static void a_part_is_that_of_the_whole(void **state)
     expect_parts("synth:logistic?n=50&d=9&density=0.4", NULL);
 }
 
-static void a_held_out_part_is_not_shared_out(void **state)
+TEST(a_held_out_part_is_not_shared_out)
 {
-    (void)state;
     write_idx_file("x", 3, (const uint32_t[]){ROWS, 4, 5}, 251, 7);
     write_idx_file("y", 1, (const uint32_t[]){ROWS}, 10, 1);
     write_rows();
@@ -209,9 +204,8 @@ static void a_held_out_part_is_not_shared_out(void **state)
 }
 
 /* Rows of a few hundred kilobytes, between which the reader seeks. */
-static void long_rows_are_passed_over(void **state)
+TEST(long_rows_are_passed_over)
 {
-    (void)state;
     enum { WIDTH = 300000, HEADER = 12 };
     static uint8_t file[HEADER + ROWS * WIDTH] = {0, 0, 8, 2, 0, 0, 0, ROWS};
     file[9] = WIDTH >> 16;
@@ -247,9 +241,8 @@ static void expect_no_part(const char *spec, drove_status expected, const char *
 }
 
 /* Also what no part has: a file that is damaged where another part lies is still refused. */
-static void bad_files_are_refused(void **state)
+TEST(bad_files_are_refused)
 {
-    (void)state;
     size_t n_bytes;
     write_idx_file("few", 2, (const uint32_t[]){PARTS - 1, 6}, 251, 1);
     write_idx_file("fewy", 1, (const uint32_t[]){PARTS - 1}, 2, 1);
@@ -274,18 +267,4 @@ static void bad_files_are_refused(void **state)
     free(longer);
     write_text("bad.svm", "1 1:1\n1 1:1\n1 1:1\n1 1:1\n2 2:x\n1 1:1\n1 1:1\n1 1:1\n");
     expect_no_part("libsvm:bad.svm", DROVE_E_DATA, "bad.svm:5:");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parts_are_disjoint_and_of_one_size),
-        cmocka_unit_test(parts_are_random),
-        cmocka_unit_test(one_part_is_all),
-        cmocka_unit_test(a_part_is_that_of_the_whole),
-        cmocka_unit_test(a_held_out_part_is_not_shared_out),
-        cmocka_unit_test(long_rows_are_passed_over),
-        cmocka_unit_test(bad_files_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

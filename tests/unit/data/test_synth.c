@@ -15,9 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void test_rows_depend_on_seed_and_number(void **state)
+TEST(test_rows_depend_on_seed_and_number)
 {
-    (void)state;
     static const char *const kinds[][3] = {
         {"synth:digits?n=50&seed=3", "synth:digits?n=20&seed=3", "synth:digits?n=50&seed=4"},
         {"synth:images?n=50&seed=3&size=8", "synth:images?n=20&seed=3&size=8",
@@ -49,9 +48,8 @@ static void test_rows_depend_on_seed_and_number(void **state)
     }
 }
 
-static void test_parts_differ(void **state)
+TEST(test_parts_differ)
 {
-    (void)state;
     drove_data *train, *test;
     open_both("synth:digits?n=300&n_test=200", "split", 1, &train, &test);
     assert_int_equal(train->n_rows, 300);
@@ -72,9 +70,8 @@ static void test_parts_differ(void **state)
 }
 
 /* Ink does not touch the border often, every class occurs, noise is everywhere. */
-static void test_digits_look_like_digits(void **state)
+TEST(test_digits_look_like_digits)
 {
-    (void)state;
     drove_data *d = open_data("synth:digits?n=4000");
     const drove_storage *s = d->storage;
     size_t of_class[10] = {0}, n_dark = 0, n_dark_border = 0, n_least = 784, n_most = 0;
@@ -99,9 +96,8 @@ static void test_digits_look_like_digits(void **state)
 
 /* Inside its line a digit has its own ink, 65 % to all of the darkest, evenly drawn, and at most
  * 16 % of noise: about half of all digits have no pixel above 230. */
-static void test_a_line_is_no_darker_than_its_ink(void **state)
+TEST(test_a_line_is_no_darker_than_its_ink)
 {
-    (void)state;
     enum { N = 1000 };
     drove_data *d = open_data("synth:digits?n=1000");
     unsigned n_pale = 0, n_palest = 0;
@@ -117,9 +113,8 @@ static void test_a_line_is_no_darker_than_its_ink(void **state)
     drove_data_destroy(d);
 }
 
-static void test_digits_are_learnable_but_not_trivial(void **state)
+TEST(test_digits_are_learnable_but_not_trivial)
 {
-    (void)state;
     drove_data *train, *test;
     static double mean[10][784];
     size_t of_class[10] = {0}, n_right = 0;
@@ -187,9 +182,8 @@ static void draw_arrangement(uint64_t class, double picture[CHANNELS * HEIGHT * 
 
 /* Every pixel is computed again in double: blobs round the edges, shift, mirror, contrast and
  * noise.  One more or less is rounding. */
-static void test_images_are_blobs(void **state)
+TEST(test_images_are_blobs)
 {
-    (void)state;
     static double picture[CLASSES][CHANNELS * HEIGHT * WIDTH];
     drove_data *d = open_data("synth:images?n=60&size=11x7&classes=3&seed=3");
     const uint8_t *found = d->storage->x_u8;
@@ -221,9 +215,8 @@ static void test_images_are_blobs(void **state)
 
 /* x uniform in [-1, 1]: mean 0, variance 1/3; P(+1 | x) is the logistic function of w x for some
  * w in [-1, 1]^d. */
-static void test_logistic_model(void **state)
+TEST(test_logistic_model)
 {
-    (void)state;
     enum { N = 40000, D = 4 };
     drove_data *d = open_data("synth:logistic?n=40000&d=4&seed=5");
     const drove_storage *s = d->storage;
@@ -267,9 +260,8 @@ static void test_logistic_model(void **state)
     drove_data_destroy(d);
 }
 
-static void test_logistic_density(void **state)
+TEST(test_logistic_density)
 {
-    (void)state;
     drove_data *d = open_data("synth:logistic?n=2000&d=1000&density=0.03");
     const drove_storage *s = d->storage;
     assert_int_equal(s->x_kind, DROVE_X_CSR);
@@ -283,9 +275,8 @@ static void test_logistic_density(void **state)
     drove_data_destroy(d);
 }
 
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
-    (void)state;
     expect_refusal("synth:digits?n=0", NULL, DROVE_E_ARG, "n", NULL);
     expect_refusal("synth:digits?n=-1", NULL, DROVE_E_ARG, "n", NULL);
     expect_refusal("synth:digits?m=1", NULL, DROVE_E_ARG, "m", NULL);
@@ -296,9 +287,8 @@ static void test_refusals(void **state)
 }
 
 /* More than any machine has: what is stored, and 12 bytes of a row for its class and its number. */
-static void test_too_much_is_told(void **state)
+TEST(test_too_much_is_told)
 {
-    (void)state;
     static const struct {
         const char *spec, *name;
         double bytes;
@@ -315,21 +305,4 @@ static void test_too_much_is_told(void **state)
                  (double)drove__memory_most() / (1024.0 * 1024.0 * 1024.0));
         expect_refusal(cases[i].spec, NULL, DROVE_E_ARG, text, cases[i].name, NULL);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows_depend_on_seed_and_number),
-        cmocka_unit_test(test_parts_differ),
-        cmocka_unit_test(test_digits_look_like_digits),
-        cmocka_unit_test(test_a_line_is_no_darker_than_its_ink),
-        cmocka_unit_test(test_digits_are_learnable_but_not_trivial),
-        cmocka_unit_test(test_images_are_blobs),
-        cmocka_unit_test(test_logistic_model),
-        cmocka_unit_test(test_logistic_density),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_too_much_is_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,9 +14,8 @@ static const char people[] = "age,sex,town,alive\n"
                              "NA,man,Oslo,no\n"
                              "55,woman,Rome,yes\n";
 
-static void test_plain(void **state)
+TEST(test_plain)
 {
-    (void)state;
     write_text("people.csv", people);
     drove_data *d = open_data("table:people.csv?label=alive");
     assert_int_equal(d->n_rows, 4);
@@ -42,9 +41,8 @@ static void test_plain(void **state)
     drove_data_destroy(d);
 }
 
-static void test_numeric_label(void **state)
+TEST(test_numeric_label)
 {
-    (void)state;
     write_text("comma.csv", "x;y\n1,5;2,25\n2,5;3,75\n3;4\n");
     drove_data *d = open_data("comma.csv");
     assert_true(target_of(d, 0) == 2.25f && target_of(d, 2) == 4);
@@ -54,9 +52,8 @@ static void test_numeric_label(void **state)
 }
 
 /* "None" is a class among words, and missing among numbers. */
-static void test_none(void **state)
+TEST(test_none)
 {
-    (void)state;
     write_text("words.csv", "x,y\n1,None\n2,Some\n3,NA\n4,None\n");
     drove_data *d = open_data("words.csv?label=y");
     assert_int_equal(d->n_rows, 3);
@@ -87,9 +84,8 @@ static void expect_kind(unsigned first, unsigned last, unsigned (*n_rows)(unsign
 }
 
 /* Names are no classes, unless they are asked for. */
-static void test_names_as_label(void **state)
+TEST(test_names_as_label)
 {
-    (void)state;
     FILE *file = fopen("names.csv", "w");
     assert_non_null(file);
     fputs("x,y\n", file);
@@ -118,9 +114,8 @@ static unsigned falling(unsigned label)
     return 40 / (label + 1) + 3;
 }
 
-static void test_whole_numbers(void **state)
+TEST(test_whole_numbers)
 {
-    (void)state;
     expect_kind(1, 10, one, DROVE_Y_CLASS);
     expect_kind(1, 11, one, DROVE_Y_VALUE);
     expect_kind(1, 20, five, DROVE_Y_CLASS);
@@ -131,9 +126,8 @@ static void test_whole_numbers(void **state)
     expect_kind(0, 40, falling, DROVE_Y_VALUE); /* counts */
 }
 
-static void test_label_sets(void **state)
+TEST(test_label_sets)
 {
-    (void)state;
     write_text("sets.csv", "x,red,big\n1,0,1\n2,1,1\n3,0,0\n");
     drove_data *d = open_data("sets.csv?label=red+big");
     const drove_storage *s = d->storage;
@@ -154,9 +148,8 @@ static void test_label_sets(void **state)
 }
 
 /* Several columns of numbers are several values, in the order in which they are listed. */
-static void test_values(void **state)
+TEST(test_values)
 {
-    (void)state;
     static const float expected[3][2] = {{-1.5f, 10}, {0, 20}, {2, 0}};
     write_text("values.csv", "x,height,y,size\n1,10,a,-1.5\n2,20,b,0\n3,,b,7\n4,0,a,2\n");
     drove_data *d = open_data("values.csv?label=size,height"), *more;
@@ -195,9 +188,8 @@ static void test_values(void **state)
 }
 
 /* Parts of a table with several values have theirs. */
-static void test_values_of_shards(void **state)
+TEST(test_values_of_shards)
 {
-    (void)state;
     drove_data *train, *test, *d;
     char text[4096];
     size_t used = (size_t)snprintf(text, sizeof text, "x,u,v\n"), n_rows;
@@ -221,9 +213,8 @@ static void test_values_of_shards(void **state)
     drove_data_destroy(test);
 }
 
-static void test_by_name(void **state)
+TEST(test_by_name)
 {
-    (void)state;
     drove_data *train, *test;
     write_text("people.csv", people);
     write_text("more.csv", "town;alive;extra;sex;age\nOslo;yes;9;man;4,5\nParis;no;9;other;x\n");
@@ -264,9 +255,8 @@ static void convert(const char *from, const char *to)
 }
 
 /* rows:FILE as test data: made from a table with the same columns, categories and fill values. */
-static void test_rows_of_a_table(void **state)
+TEST(test_rows_of_a_table)
 {
-    (void)state;
     static const char *const others[] = {
         "age,sex,town,alive\n31,man,Oslo,no\n4,woman,Bonn,yes\n55,woman,Paris,yes\n",
         "age,sex,place,alive\n31,man,Oslo,no\n4,woman,Bonn,yes\nNA,man,Rome,no\n",
@@ -290,9 +280,8 @@ static void test_rows_of_a_table(void **state)
                    "expected rows of a table", NULL);
 }
 
-static void test_without_labels(void **state)
+TEST(test_without_labels)
 {
-    (void)state;
     drove_data *train, *test;
     write_text("people.csv", people);
     write_text("unlabelled.csv", "age,sex,town\n4,man,Oslo\n");
@@ -305,9 +294,8 @@ static void test_without_labels(void **state)
 }
 
 /* A copy, an outline and the parts of a split know the columns. */
-static void test_schema_follows(void **state)
+TEST(test_schema_follows)
 {
-    (void)state;
     drove_data *train, *test, *outline, *derived;
     write_text("people.csv", people);
     open_both("people.csv?label=alive&split=0.5", "split", 3, &train, &test);
@@ -323,9 +311,8 @@ static void test_schema_follows(void **state)
     drove_data_destroy(derived);
 }
 
-static void test_paths(void **state)
+TEST(test_paths)
 {
-    (void)state;
     write_text("plain", "+1 1:0.5 3:2\n-1 2:1\n");
     write_text("a,b%41.txt", "x,y\n1,2\n3,4\n");
     drove_data *d = open_data("plain");
@@ -346,9 +333,8 @@ static void test_paths(void **state)
                  drove_data_is_named("csv"));
 }
 
-static void test_wrong_keys(void **state)
+TEST(test_wrong_keys)
 {
-    (void)state;
     write_text("people.csv", people);
     expect_refusal("people.csv?hash=1000", NULL, DROVE_E_ARG, "power of two", NULL);
     expect_refusal("people.csv?sep=..", NULL, DROVE_E_ARG, "sep", NULL);
@@ -363,9 +349,8 @@ static void test_wrong_keys(void **state)
 }
 
 /* The tables of the folder of real data: each opens with its test file. */
-static void test_real_tables(void **state)
+TEST(test_real_tables)
 {
-    (void)state;
     static const struct {
         const char *name, *label;
         size_t n_train, n_test, n_classes;
@@ -389,18 +374,4 @@ static void test_real_tables(void **state)
         drove_data_destroy(train);
         drove_data_destroy(held_out);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plain),          cmocka_unit_test(test_numeric_label),
-        cmocka_unit_test(test_none),           cmocka_unit_test(test_names_as_label),
-        cmocka_unit_test(test_whole_numbers),  cmocka_unit_test(test_label_sets),
-        cmocka_unit_test(test_values),         cmocka_unit_test(test_values_of_shards),
-        cmocka_unit_test(test_by_name),        cmocka_unit_test(test_rows_of_a_table),
-        cmocka_unit_test(test_without_labels), cmocka_unit_test(test_schema_follows),
-        cmocka_unit_test(test_paths),          cmocka_unit_test(test_wrong_keys),
-        cmocka_unit_test(test_real_tables)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,9 +32,8 @@ static void near(double found, double expected)
 }
 
 /* The row without a label goes, with its weight; the column is no feature. */
-static void rows_have_their_weights(void **state)
+TEST(rows_have_their_weights)
 {
-    (void)state;
     static const double expected[] = {0.5, 0, 2, 3.5, 4};
     drove_data *d = open_people();
     assert_int_equal(d->n_rows, 5);
@@ -59,9 +58,8 @@ static void rows_have_their_weights(void **state)
 }
 
 /* Weight 2 is the row twice, 0 its absence: (31 0.5 + 70 2 + 55 3.5 + 9 4) / 10. */
-static void scaling_is_weighted(void **state)
+TEST(scaling_is_weighted)
 {
-    (void)state;
     drove_data *d = open_people();
     double mean = 0, square = 0;
     for (size_t i = 0; i < 5; i++) {
@@ -74,9 +72,8 @@ static void scaling_is_weighted(void **state)
     drove_data_destroy(d);
 }
 
-static void bad_weights_are_refused(void **state)
+TEST(bad_weights_are_refused)
 {
-    (void)state;
     write_text("minus.csv", "x,w,y\n1,1,0\n2,-0.5,1\n3,1,0\n");
     expect_refusal("minus.csv?weights=w", NULL, DROVE_E_DATA, "row 2", "\"w\"", "-0.5", NULL);
     write_text("gap.csv", "x,w,y\n1,1,0\n2,,1\n3,1,0\n");
@@ -97,9 +94,8 @@ static void bad_weights_are_refused(void **state)
 }
 
 /* The schema says which column weighs; further data may name another, or none. */
-static void further_data_follow_the_schema(void **state)
+TEST(further_data_follow_the_schema)
 {
-    (void)state;
     drove_data *train = open_people(), *d = NULL;
     write_text("more.csv", "alive,town,w,age,v\nno,Rome,3,50,7\nyes,Oslo,5,20,9\n");
     assert_int_equal(drove__data_open_like("more.csv", train, true, &d), DROVE_OK);
@@ -120,9 +116,8 @@ static void further_data_follow_the_schema(void **state)
 }
 
 /* A feature of a model without weights may weigh the rows of further data. */
-static void a_feature_can_weigh(void **state)
+TEST(a_feature_can_weigh)
 {
-    (void)state;
     drove_data *train, *d = NULL;
     write_text("plain.csv", "age,size,y\n1,2,no\n3,5,yes\n4,1,no\n");
     train = open_data("plain.csv?scale=none");
@@ -135,9 +130,8 @@ static void a_feature_can_weigh(void **state)
 }
 
 /* The model file's description of a table keeps the role. */
-static void the_schema_is_saved(void **state)
+TEST(the_schema_is_saved)
 {
-    (void)state;
     drove_data *d = open_people();
     char *text;
     drove_schema *again;
@@ -167,9 +161,8 @@ static void expect_classes(const char *text, const double expected[3])
     drove_data_destroy(d);
 }
 
-static void classes_are_weighed(void **state)
+TEST(classes_are_weighed)
 {
-    (void)state;
     /* compute_class_weight("balanced", classes=["maybe", "no", "yes"],
      *                      y=["no", "yes", "no", "maybe", "no"])   of sklearn.utils.class_weight */
     expect_classes("balanced",
@@ -186,9 +179,8 @@ static void refuse(drove_data *d, const char *text, const char *word)
     assert_null(d->class_weight);
 }
 
-static void wrong_classes_are_refused(void **state)
+TEST(wrong_classes_are_refused)
 {
-    (void)state;
     drove_data *d = open_people();
     assert_int_equal(drove__weights_of_classes(d, ""), DROVE_OK);
     assert_null(d->class_weight);
@@ -206,9 +198,8 @@ static void wrong_classes_are_refused(void **state)
 }
 
 /* Names that hold the signs of the list. */
-static void names_may_hold_signs(void **state)
+TEST(names_may_hold_signs)
 {
-    (void)state;
     write_text("signs.csv", "x,y\n1,\"a\"\n2,\"a=2,b\"\n3,c\n4,c\n");
     drove_data *d = open_data("signs.csv");
     assert_int_equal(drove__weights_of_classes(d, "a=2,b=5,c=3"), DROVE_OK);
@@ -242,9 +233,8 @@ static void check_view(const drove_data *d, double mean)
     }
 }
 
-static void views_keep_weights(void **state)
+TEST(views_keep_weights)
 {
-    (void)state;
     drove_data *train, *test, *held, *copy, *derived;
     write_many();
     open_both("many.csv?weights=w&types=x:number&scale=none", "split", 3, &train, &test);
@@ -268,9 +258,8 @@ static void views_keep_weights(void **state)
 }
 
 /* Of all parts together the mean is 1: each knows the mean of all rows. */
-static void shards_share_the_mean(void **state)
+TEST(shards_share_the_mean)
 {
-    (void)state;
     write_many();
     for (uint64_t part = 0; part < 4; part++) {
         const drove_shard shard = {.n = 4, .index = part, .seed = 1};
@@ -283,17 +272,4 @@ static void shards_share_the_mean(void **state)
         check_view(d, 2.0);
         drove_data_destroy(d);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_have_their_weights), cmocka_unit_test(scaling_is_weighted),
-        cmocka_unit_test(bad_weights_are_refused), cmocka_unit_test(further_data_follow_the_schema),
-        cmocka_unit_test(a_feature_can_weigh),     cmocka_unit_test(the_schema_is_saved),
-        cmocka_unit_test(classes_are_weighed),     cmocka_unit_test(wrong_classes_are_refused),
-        cmocka_unit_test(names_may_hold_signs),    cmocka_unit_test(views_keep_weights),
-        cmocka_unit_test(shards_share_the_mean),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,9 +35,8 @@ static void make_files(void)
     write_text("labels.svm", "2,0 1:3\n 2:1\n1 1:1.5\n");
 }
 
-static void numbers_are_those_stored_or_scaled(void **state)
+TEST(numbers_are_those_stored_or_scaled)
 {
-    (void)state;
     make_files();
     expect_written("csv:dense.csv?scale=unit", "csv:o", "0,7,0\n5,7,1\n10,7,0\n");
     expect_written("csv:dense.csv?scale=unit", "csv:o?scaled=0", "0,7,0\n5,7,1\n10,7,0\n");
@@ -56,7 +55,7 @@ static void numbers_are_those_stored_or_scaled(void **state)
     expect_written("csv:words.csv", "libsvm:o", "1 1:1 2:0\n0 1:2\n"); /* apple is class 0 */
 }
 
-static void nothing_is_written_where_it_may_not(void **state)
+TEST(nothing_is_written_where_it_may_not)
 {
     static const struct {
         const char *to;
@@ -77,7 +76,6 @@ static void nothing_is_written_where_it_may_not(void **state)
         {"npy:new,other?scaled=2", DROVE_E_ARG, "scaled"},
         {"libsvm:none/new", DROVE_E_FILE, "none/new"},
     };
-    (void)state;
     make_files();
     write_text("here", "here\n");
     (void)mkdir("folder", 0777);
@@ -99,7 +97,7 @@ static void nothing_is_written_where_it_may_not(void **state)
 }
 
 /* The fewest digits, of six to nine, that read back as the same float. */
-static void a_number_has_the_digits_that_it_needs(void **state)
+TEST(a_number_has_the_digits_that_it_needs)
 {
     static const struct {
         float value;
@@ -122,7 +120,6 @@ static void a_number_has_the_digits_that_it_needs(void **state)
         {8388607.5f, "8388607.5"},
         {0.000104708284f, "0.000104708284"},
     };
-    (void)state;
     for (size_t i = 0; i < DROVE_COUNT(cases); i++) {
         char text[64] = "";
         FILE *stream = fmemopen(text, sizeof text, "w");
@@ -134,11 +131,10 @@ static void a_number_has_the_digits_that_it_needs(void **state)
     }
 }
 
-static void names_are_numbers_if_each_is(void **state)
+TEST(names_are_numbers_if_each_is)
 {
     static char *names[] = {"1", "-2.5", "1e3", "3x", "", "y", "4"};
     drove_storage s = {.n_classes = 7};
-    (void)state;
     assert_false(drove__export_names_are_numbers(&s)); /* none */
     s.class_name = names, s.n_classes = 3;
     assert_true(drove__export_names_are_numbers(&s));
@@ -150,15 +146,4 @@ static void names_are_numbers_if_each_is(void **state)
     }
     s.n_classes = 2; /* "y", "4" */
     assert_false(drove__export_names_are_numbers(&s));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_are_those_stored_or_scaled),
-        cmocka_unit_test(nothing_is_written_where_it_may_not),
-        cmocka_unit_test(a_number_has_the_digits_that_it_needs),
-        cmocka_unit_test(names_are_numbers_if_each_is),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,9 +41,8 @@ static const float *run(rig *r, const char *variant, const char *schedule, doubl
 
 /* (1) and (2): after the first step W^i = -eta_i g_i and the centre is 0; the second moves the
  * centre by alpha times their sum, alpha = mean(eta) rho. */
-static void the_pull_goes_by_the_mean(void **state)
+TEST(the_pull_goes_by_the_mean)
 {
-    (void)state;
     static const char *const variants[] = {"easgd-sync1", "easgd-sync2", "easgd-sync3"};
     for (size_t k = 0; k < sizeof variants / sizeof variants[0]; k++) {
         rig r;
@@ -59,22 +58,12 @@ static void the_pull_goes_by_the_mean(void **state)
 }
 
 /* One step of the mean gradient by the mean step size. */
-static void a_mean_gradient_goes_by_the_mean(void **state)
+TEST(a_mean_gradient_goes_by_the_mean)
 {
-    (void)state;
     rig r;
     float mean = 0.0f;
     const float *c = run(&r, "allreduce", "exponential:0.5", 0.0);
     for (unsigned i = 0; i < WORKERS; i++) mean += slopes[i] / WORKERS;
     for (unsigned j = 0; j < N; j++) assert_true(fabsf(c[j] + 0.25f * mean) < 1e-6f);
     rig_fini(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_pull_goes_by_the_mean),
-        cmocka_unit_test(a_mean_gradient_goes_by_the_mean),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,9 +20,8 @@ drove_status __wrap_drove__codec_create(const drove_codec_options *opt, drove_co
     return __real_drove__codec_create(opt, out);
 }
 
-static void parts_share_no_memory_and_no_random_numbers(void **state)
+TEST(parts_share_no_memory_and_no_random_numbers)
 {
-    (void)state;
     rig r;
     n_made = 0;
     rig_init(&r, (rig_options){.variant = "allreduce",
@@ -49,12 +48,4 @@ static void parts_share_no_memory_and_no_random_numbers(void **state)
         assert_true(at > 0);
     }
     rig_fini(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parts_share_no_memory_and_no_random_numbers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,9 +40,8 @@ static void answer(void *context, unsigned worker, drove_question *question)
 }
 
 /* Any bits go there and come back, among steps; without somebody who answers, as they were. */
-static void questions_are_carried_as_they_are(void **state)
+TEST(questions_are_carried_as_they_are)
 {
-    (void)state;
     static const drove_sync_ops *const rows[] = {&drove__sync_psgd_async, &drove__sync_pmsgd_async};
     for (size_t k = 0; k < DROVE_COUNT(rows); k++) {
         rig r;
@@ -75,9 +74,8 @@ static void questions_are_carried_as_they_are(void **state)
 
 /* ---- refusals and facts ---- */
 
-static void numbers_out_of_range_are_refused(void **state)
+TEST(numbers_out_of_range_are_refused)
 {
-    (void)state;
     static const drove_span two[] = {{0, 10}, {10, N - 10}};
     static const double rhos[] = {-0.5, NAN, INFINITY, 1e10};
     for (size_t i = 0; i < DROVE_COUNT(rhos); i++) {
@@ -117,9 +115,8 @@ static void numbers_out_of_range_are_refused(void **state)
 }
 
 /* Each method names the argument that it does not have, and the range of each that it has. */
-static void arguments_are_checked(void **state)
+TEST(arguments_are_checked)
 {
-    (void)state;
     static const char *const bad[][2] = {{"easgd-async?overlap=2", "overlap"},
                                          {"easgd?overlap=2", "overlap"},
                                          {"diloco?lr=0", "lr"},
@@ -145,9 +142,8 @@ static void arguments_are_checked(void **state)
     }
 }
 
-static void facts_are_those_of_the_options(void **state)
+TEST(facts_are_those_of_the_options)
 {
-    (void)state;
     static const struct {
         const drove_sync_ops *ops;
         const char *variant, *period;
@@ -189,9 +185,8 @@ static void facts_are_those_of_the_options(void **state)
 /* ---- messages ---- */
 
 /* Whatever another rank sends: a count is one, or 0. */
-static void counts_in_messages(void **state)
+TEST(counts_in_messages)
 {
-    (void)state;
     static const uint64_t counts[] = {0, 1, 12345, (1u << 24) - 1, 1u << 24, UINT64_C(1) << 40};
     static const float odd[] = {-1.0f, NAN, INFINITY, -INFINITY, 16777216.0f, 1e30f};
     for (size_t i = 0; i < DROVE_COUNT(counts); i++) {
@@ -206,9 +201,8 @@ static void counts_in_messages(void **state)
 }
 
 /* A part that is not there, a worker that is not there, too few floats: nothing is counted. */
-static void messages_for_nobody(void **state)
+TEST(messages_for_nobody)
 {
-    (void)state;
     static const drove_span parts[] = {{0, 10}, {10, N - 10}};
     static const struct {
         unsigned worker;
@@ -294,9 +288,8 @@ static bool whole_states(rig_options o)
     return n > 0;
 }
 
-static void states_are_whole(void **state)
+TEST(states_are_whole)
 {
-    (void)state;
     static const char *const encoding[] = {"easgd-sync3", "allreduce", "local", "diloco"};
     unsigned n_with_state = 0;
     for (const drove_sync_ops *const *row = drove__strategies; *row != NULL; row++) {
@@ -314,9 +307,8 @@ static void states_are_whole(void **state)
 }
 
 /* A period that was found out goes on; one that no run can have does not. */
-static void a_period_is_restored(void **state)
+TEST(a_period_is_restored)
 {
-    (void)state;
     static const struct {
         uint64_t saved, expected;
     } cases[] = {
@@ -371,9 +363,8 @@ static drove_status restore(const drove_tensor *tensor, size_t n, float *first)
     return status;
 }
 
-static void states_are_checked(void **state)
+TEST(states_are_checked)
 {
-    (void)state;
     rig r;
     drove_tensor saved[MOST_TENSORS], changed[MOST_TENSORS];
     size_t n = save(&r, "easgd-async", saved), at = 0;
@@ -415,20 +406,4 @@ static void states_are_checked(void **state)
     }
     free(counts);
     rig_fini(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(questions_are_carried_as_they_are),
-        cmocka_unit_test(numbers_out_of_range_are_refused),
-        cmocka_unit_test(arguments_are_checked),
-        cmocka_unit_test(facts_are_those_of_the_options),
-        cmocka_unit_test(counts_in_messages),
-        cmocka_unit_test(messages_for_nobody),
-        cmocka_unit_test(states_are_whole),
-        cmocka_unit_test(a_period_is_restored),
-        cmocka_unit_test(states_are_checked),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

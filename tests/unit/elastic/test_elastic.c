@@ -83,9 +83,8 @@ static float *result_of(unsigned n_workers)
 /* ---- bits ---- */
 
 /* Place of the centre, time of the exchange and number of messages change no bit. */
-static void the_three_sync_easgd_are_one(void **state)
+TEST(the_three_sync_easgd_are_one)
 {
-    (void)state;
     static const drove_sync_ops *const ops[] = {&drove__sync_easgd_sync2, &drove__sync_easgd_sync3,
                                                 &drove__sync_easgd_sync3};
     static const char *const variant[] = {"easgd-sync2", "easgd-sync3", "easgd-sync3?centre=one"};
@@ -109,9 +108,8 @@ static void the_three_sync_easgd_are_one(void **state)
 
 /* allreduce is sync without shared memory: with equal trees of sums it has its bits, and equal
  * replicas. */
-static void allreduce_is_sync(void **state)
+TEST(allreduce_is_sync)
 {
-    (void)state;
     static const char *const rules[] = {"sgd", "momentum", "adam"};
     for (unsigned n_workers = 1; n_workers <= 8; n_workers *= 2) {
         for (size_t k = 0; k < DROVE_COUNT(rules); k++) {
@@ -136,9 +134,8 @@ static void allreduce_is_sync(void **state)
 
 /* One worker without a pull is sequential SGD bit for bit, also in rules that use the number of the
  * update. */
-static void one_worker_is_sequential(void **state)
+TEST(one_worker_is_sequential)
 {
-    (void)state;
     static const drove_sync_ops *const ops[] = {&drove__sync_psgd_async, &drove__sync_psgd_hogwild,
                                                 &drove__sync_allreduce, &drove__sync_local};
     static const char *const rules[] = {"sgd", "nesterov", "adam"};
@@ -162,9 +159,8 @@ static void one_worker_is_sequential(void **state)
 }
 
 /* Under a schedule step sizes may differ in a round: workers agree on their mean. */
-static void workers_agree_on_a_step_size_that_changes(void **state)
+TEST(workers_agree_on_a_step_size_that_changes)
 {
-    (void)state;
     for (unsigned n_workers = 2; n_workers <= 4; n_workers++) {
         float *a = result_of(n_workers), *b = result_of(n_workers);
         rig_options o = options(&drove__sync_easgd_sync1, "easgd-sync1", n_workers);
@@ -188,9 +184,8 @@ static void workers_agree_on_a_step_size_that_changes(void **state)
 
 /* ---- turns ---- */
 
-static void turns_go_round(void **state)
+TEST(turns_go_round)
 {
-    (void)state;
     for (const char *const *v = drove__sync_easgd.variants; *v != NULL; v++) {
         for (unsigned n_workers = 1; n_workers <= 5; n_workers++) {
             rig r;
@@ -227,9 +222,8 @@ static void expect_accepted(rig_options o)
     rig_fini(&r);
 }
 
-static void pull_has_a_range(void **state)
+TEST(pull_has_a_range)
 {
-    (void)state;
     for (unsigned n_workers = 1; n_workers <= 5; n_workers++) {
         rig_options one = options(&drove__sync_easgd_async, "easgd-async", n_workers);
         rig_options all = options(&drove__sync_easgd_sync3, "easgd-sync3", n_workers);
@@ -251,9 +245,8 @@ static void pull_has_a_range(void **state)
 }
 
 /* A schedule may leave the range during the run. */
-static void a_step_size_that_grows_is_noticed(void **state)
+TEST(a_step_size_that_grows_is_noticed)
 {
-    (void)state;
     rig r;
     float g[N] = {0};
     rig_options o = options(&drove__sync_easgd_async, "easgd-async", 2);
@@ -265,9 +258,8 @@ static void a_step_size_that_grows_is_noticed(void **state)
     rig_fini(&r);
 }
 
-static void other_refusals(void **state)
+TEST(other_refusals)
 {
-    (void)state;
     static const struct {
         const drove_sync_ops *ops;
         const char *variant, *period, *wire, *word;
@@ -294,9 +286,8 @@ static void other_refusals(void **state)
 /* ---- numbers of updates ---- */
 
 /* Version, staleness and number of each step; workers exchange in a given order. */
-static void staleness_is_what_others_brought(void **state)
+TEST(staleness_is_what_others_brought)
 {
-    (void)state;
     static const unsigned order[] = {0, 0, 1, 2, 2, 2, 0, 1, 1, 2, 0, 2};
     static const drove_sync_ops *const ops[] = {&drove__sync_easgd_async, &drove__sync_psgd_async};
     for (size_t k = 0; k < DROVE_COUNT(ops); k++) {
@@ -319,9 +310,8 @@ static void staleness_is_what_others_brought(void **state)
     }
 }
 
-static void distance_is_measured(void **state)
+TEST(distance_is_measured)
 {
-    (void)state;
     rig r;
     drove_publish_info info;
     float g[N];
@@ -337,9 +327,8 @@ static void distance_is_measured(void **state)
 /* ---- a rule that looks ahead ---- */
 
 /* Nesterov's velocity is the centre's, and travels with the parameters: by hand, with g = 1. */
-static void the_velocity_travels(void **state)
+TEST(the_velocity_travels)
 {
-    (void)state;
     static const float theta[] = {-0.5f, -1.25f, -2.125f, -3.0625f};
     static const float velocity[] = {-0.5f, -0.75f, -0.875f, -0.9375f};
     static const unsigned order[] = {0, 1, 1, 0};
@@ -390,9 +379,8 @@ static drove_status load(rig *r, uint64_t published, const char *path)
 }
 
 /* What each worker knew of the centre goes on, too: version and staleness by hand. */
-static void staleness_goes_on(void **state)
+TEST(staleness_goes_on)
 {
-    (void)state;
     static const unsigned order[] = {0, 0, 1, 2, 2, 2, 0, 1, 1, 2, 0, 2};
     static const drove_sync_ops *const ops[] = {&drove__sync_easgd_async, &drove__sync_psgd_async};
     for (size_t k = 0; k < DROVE_COUNT(ops) * DROVE_COUNT(order); k++) {
@@ -452,6 +440,21 @@ static void resumed(rig_options o, bool has_bits)
     rig_fini(&b);
 }
 
+static void resume_method(const drove_sync_ops *ops)
+{
+    bool has_bits = (ops->promises & DROVE_SYNC_REPEATABLE) != 0;
+    bool has_period = (ops->needs & DROVE_SYNC_OWN_STATE) != 0;
+    rig_options o = options(ops, ops->name, 3);
+    resumed(o, has_bits);
+    o.period = "3";
+    if (has_period) resumed(o, has_bits);
+}
+
+TEST(a_resumed_run_has_the_same_bits)
+{
+    for_each_method(resume_method);
+}
+
 static const struct {
     const drove_sync_ops *ops;
     const char *period;
@@ -480,9 +483,8 @@ static rig_options by_layer(rig_options o)
 }
 
 /* Packed and by layer, fewer bits stay near: residuals are sent later. */
-static void fewer_bits_stay_near(void **state)
+TEST(fewer_bits_stay_near)
 {
-    (void)state;
     static const double most[] = {1e-3, 0.03, 1.0}; /* relative distance */
     for (size_t m = 0; m < DROVE_COUNT(encoding); m++) {
         float *exact = result_of(4), *found = result_of(4);
@@ -507,9 +509,8 @@ static void fewer_bits_stay_near(void **state)
 
 /* Every worker decodes the same codes, so replicas that a method makes equal have equal bits,
  * packed and by layer, in every run. */
-static void replicas_in_fewer_bits_are_equal(void **state)
+TEST(replicas_in_fewer_bits_are_equal)
 {
-    (void)state;
     enum { WORKERS = 3, STEPS = 12 }; /* the last step exchanges */
     for (size_t k = 0; k < 2 * DROVE_COUNT(encoding) * DROVE_COUNT(wire_formats); k++) {
         size_t m = k / 2 % DROVE_COUNT(encoding), f = k / 2 / DROVE_COUNT(encoding);
@@ -528,9 +529,8 @@ static void replicas_in_fewer_bits_are_equal(void **state)
     }
 }
 
-static void a_resumed_run_in_fewer_bits_has_the_same_bits(void **state)
+TEST(a_resumed_run_in_fewer_bits_has_the_same_bits)
 {
-    (void)state;
     for (size_t m = 0; m < DROVE_COUNT(encoding); m++) {
         rig_options o = options(encoding[m].ops, encoding[m].ops->name, 3);
         o.period = encoding[m].period;
@@ -542,27 +542,34 @@ static void a_resumed_run_in_fewer_bits_has_the_same_bits(void **state)
     }
 }
 
-static void resume_method(const drove_sync_ops *ops)
+static void start_others(const drove_sync_ops *ops)
 {
-    bool has_bits = (ops->promises & DROVE_SYNC_REPEATABLE) != 0;
-    bool has_period = (ops->needs & DROVE_SYNC_OWN_STATE) != 0;
-    rig_options o = options(ops, ops->name, 3);
-    resumed(o, has_bits);
-    o.period = "3";
-    if (has_period) resumed(o, has_bits);
+    rig a, b;
+    rig_init(&a, options(ops, ops->name, 3));
+    rig_init(&b, options(ops, ops->name, 2));
+    run_steps(&a, 0, 7);
+    save(&a, "elastic.safetensors");
+    uint64_t published = atomic_load(&a.sync->published);
+    assert_int_equal(load(&b, published, "elastic.safetensors"), DROVE_OK);
+    const float *centre = a.sync->ops->peek(a.sync).theta;
+    assert_memory_equal(b.sync->ops->peek(b.sync).theta, centre, N * sizeof(float));
+    for (unsigned i = 0; i < 2; i++)
+        assert_memory_equal(b.sync->ops->replica(b.sync, i), centre, N * sizeof(float));
+    run_steps(&b, 7, 5);
+    assert_true(atomic_load(&b.sync->published) > published);
+    rig_fini(&a);
+    rig_fini(&b);
 }
 
-static void a_resumed_run_has_the_same_bits(void **state)
+TEST(other_workers_start_from_the_centre)
 {
-    (void)state;
-    for_each_method(resume_method);
+    for_each_method(start_others);
 }
 
 /* A run that goes on knows what each worker, and the centre of each worker, has seen.  Worker 2's
  * next exchange and then worker 1's: versions that they see, and updates by others since. */
-static void staleness_goes_on_after_a_resume(void **state)
+TEST(staleness_goes_on_after_a_resume)
 {
-    (void)state;
     static const unsigned order[] = {1, 1, 2, 2, 0, 0, 0, 0, 2};
     static const struct {
         const drove_sync_ops *ops;
@@ -604,36 +611,10 @@ static void staleness_goes_on_after_a_resume(void **state)
     }
 }
 
-static void start_others(const drove_sync_ops *ops)
-{
-    rig a, b;
-    rig_init(&a, options(ops, ops->name, 3));
-    rig_init(&b, options(ops, ops->name, 2));
-    run_steps(&a, 0, 7);
-    save(&a, "elastic.safetensors");
-    uint64_t published = atomic_load(&a.sync->published);
-    assert_int_equal(load(&b, published, "elastic.safetensors"), DROVE_OK);
-    const float *centre = a.sync->ops->peek(a.sync).theta;
-    assert_memory_equal(b.sync->ops->peek(b.sync).theta, centre, N * sizeof(float));
-    for (unsigned i = 0; i < 2; i++)
-        assert_memory_equal(b.sync->ops->replica(b.sync, i), centre, N * sizeof(float));
-    run_steps(&b, 7, 5);
-    assert_true(atomic_load(&b.sync->published) > published);
-    rig_fini(&a);
-    rig_fini(&b);
-}
-
-static void other_workers_start_from_the_centre(void **state)
-{
-    (void)state;
-    for_each_method(start_others);
-}
-
 /* ---- the period that is found by measuring ---- */
 
-static void period_auto_is_agreed(void **state)
+TEST(period_auto_is_agreed)
 {
-    (void)state;
     static const drove_sync_ops *const ops[] = {&drove__sync_local, &drove__sync_diloco};
     for (size_t k = 0; k < DROVE_COUNT(ops); k++) {
         rig r;
@@ -665,9 +646,8 @@ static void be_late(rig *r, unsigned worker, void *arg)
     }
 }
 
-static void period_auto_grows_with_exchanges(void **state)
+TEST(period_auto_grows_with_exchanges)
 {
-    (void)state;
     static const drove_sync_ops *const ops[] = {&drove__sync_local, &drove__sync_diloco};
     for (size_t k = 0; k < DROVE_COUNT(ops); k++) {
         rig r;
@@ -682,31 +662,4 @@ static void period_auto_grows_with_exchanges(void **state)
         assert_true(facts.period > 12);
         rig_fini(&r);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_three_sync_easgd_are_one),
-        cmocka_unit_test(allreduce_is_sync),
-        cmocka_unit_test(one_worker_is_sequential),
-        cmocka_unit_test(workers_agree_on_a_step_size_that_changes),
-        cmocka_unit_test(turns_go_round),
-        cmocka_unit_test(pull_has_a_range),
-        cmocka_unit_test(a_step_size_that_grows_is_noticed),
-        cmocka_unit_test(other_refusals),
-        cmocka_unit_test(staleness_is_what_others_brought),
-        cmocka_unit_test(distance_is_measured),
-        cmocka_unit_test(the_velocity_travels),
-        cmocka_unit_test(staleness_goes_on),
-        cmocka_unit_test(a_resumed_run_has_the_same_bits),
-        cmocka_unit_test(fewer_bits_stay_near),
-        cmocka_unit_test(replicas_in_fewer_bits_are_equal),
-        cmocka_unit_test(a_resumed_run_in_fewer_bits_has_the_same_bits),
-        cmocka_unit_test(other_workers_start_from_the_centre),
-        cmocka_unit_test(staleness_goes_on_after_a_resume),
-        cmocka_unit_test(period_auto_is_agreed),
-        cmocka_unit_test(period_auto_grows_with_exchanges),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

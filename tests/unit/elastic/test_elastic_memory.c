@@ -39,9 +39,8 @@ static void walk(const drove_sync_ops *ops)
     }
 }
 
-static void memory_that_runs_out_leaves_nothing(void **state)
+TEST(memory_that_runs_out_leaves_nothing)
 {
-    (void)state;
     if (!no_memory_works()) skip();
     for_each_method(walk);
 }
@@ -55,17 +54,7 @@ static void step(const drove_sync_ops *ops)
             strategy_memory_steps(ops, *v, n_workers[i]);
 }
 
-static void steps_write_nothing_behind_their_memory(void **state)
+TEST(steps_write_nothing_behind_their_memory)
 {
-    (void)state;
     for_each_method(step);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_that_runs_out_leaves_nothing),
-        cmocka_unit_test(steps_write_nothing_behind_their_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
 
 #include "elastic/elastic.h"
 
-static void every_step_is_reported(void **state)
+TEST(every_step_is_reported)
 {
     static const drove_sync_ops *const rows[] = {
         &drove__sync_easgd,         &drove__sync_easgd_async, &drove__sync_measgd_async,
@@ -11,12 +11,5 @@ static void every_step_is_reported(void **state)
         &drove__sync_easgd_sync3,   &drove__sync_psgd_async,  &drove__sync_pmsgd_async,
         &drove__sync_psgd_hogwild,  &drove__sync_allreduce,   &drove__sync_local,
         &drove__sync_diloco};
-    (void)state;
     for (size_t i = 0; i < DROVE_COUNT(rows); i++) check_reports(rows[i]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_step_is_reported)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -315,9 +315,8 @@ static void check_synchronous(const plan *p)
     check_rounds(p, synchronous64);
 }
 
-static void synchronous_methods(void **state)
+TEST(synchronous_methods)
 {
-    (void)state;
     each_case(&drove__sync_easgd_sync1, "easgd-sync1", true, true, check_synchronous);
     each_case(&drove__sync_easgd_sync2, "easgd-sync2", true, true, check_synchronous);
     each_case(&drove__sync_easgd_sync3, "easgd-sync3", true, true, check_synchronous);
@@ -329,9 +328,8 @@ static void check_async(const plan *p)
     check_central(p, false, call64);
 }
 
-static void asynchronous_methods(void **state)
+TEST(asynchronous_methods)
 {
-    (void)state;
     each_case(&drove__sync_easgd_async, "easgd-async", true, true, check_async);
     each_case(&drove__sync_easgd_async, "easgd-async?overlap=1", true, true, check_async);
     each_case(&drove__sync_measgd_async, "measgd-async", true, true, check_async);
@@ -343,9 +341,8 @@ static void check_turns(const plan *p)
     check_central(p, true, call64);
 }
 
-static void round_robin(void **state)
+TEST(round_robin)
 {
-    (void)state;
     each_case(&drove__sync_easgd, "easgd", true, true, check_turns);
     each_case(&drove__sync_easgd, "easgd?overlap=0", true, true, check_turns);
 }
@@ -357,9 +354,8 @@ static void check_server(const plan *p)
     if (p->shared_state || p->mu == 0.0 || p->n_workers == 1) check_central(p, false, server64);
 }
 
-static void parameter_server(void **state)
+TEST(parameter_server)
 {
-    (void)state;
     each_case(&drove__sync_psgd_async, "psgd-async", false, false, check_server);
     each_case(&drove__sync_pmsgd_async, "pmsgd-async", false, false, check_server);
     each_case(&drove__sync_psgd_hogwild, "psgd-hogwild", false, false, check_server);
@@ -390,20 +386,9 @@ static void check_diloco(const plan *p)
     check_rounds(p, diloco64);
 }
 
-static void averaging(void **state)
+TEST(averaging)
 {
-    (void)state;
     each_case(&drove__sync_allreduce, "allreduce", false, false, check_allreduce);
     each_case(&drove__sync_local, "local", true, false, check_local);
     each_case(&drove__sync_diloco, "diloco", true, false, check_diloco);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(synchronous_methods), cmocka_unit_test(asynchronous_methods),
-        cmocka_unit_test(round_robin),         cmocka_unit_test(parameter_server),
-        cmocka_unit_test(averaging),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

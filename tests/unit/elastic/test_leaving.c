@@ -34,9 +34,8 @@ static void wait_for_worker_0(rig *r, unsigned worker, void *arg)
     }
 }
 
-static void stop_wakes_everybody(void **state)
+TEST(stop_wakes_everybody)
 {
-    (void)state;
     static const drove_sync_ops *const ops[] = {&drove__sync_easgd,       &drove__sync_easgd_sync1,
                                                 &drove__sync_easgd_sync3, &drove__sync_allreduce,
                                                 &drove__sync_local,       &drove__sync_diloco};
@@ -73,17 +72,7 @@ static void lose_a_worker(const drove_sync_ops *ops)
     rig_fini(&r);
 }
 
-static void asynchronous_methods_go_on(void **state)
+TEST(asynchronous_methods_go_on)
 {
-    (void)state;
     for_each_method(lose_a_worker);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stop_wakes_everybody),
-        cmocka_unit_test(asynchronous_methods_go_on),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

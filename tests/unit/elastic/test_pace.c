@@ -2,14 +2,10 @@
  * the number of local steps follows from what a step and an exchange take. */
 #include "elastic/common.h"
 #include "elastic/elastic.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 enum { N = 24, P = 3, EXCHANGES = 8 /* until the first decision, and from one to the next */ };
 
@@ -133,9 +129,8 @@ static uint64_t period_of(const rig *r)
 /* ---- tests ---- */
 
 /* Exchanges are to take a tenth of the time: an exchange of E, steps of C: 9 E / C steps. */
-static void exchanges_take_their_share_of_the_time(void **state)
+TEST(exchanges_take_their_share_of_the_time)
 {
-    (void)state;
     static const struct {
         uint64_t compute_ns, wait_ns, work_ns, period;
     } cases[] = {
@@ -167,9 +162,8 @@ static void exchanges_take_their_share_of_the_time(void **state)
 }
 
 /* The next decision rests on what came since the last one alone. */
-static void a_decision_forgets_what_was_before(void **state)
+TEST(a_decision_forgets_what_was_before)
 {
-    (void)state;
     rig r;
     open_rig(&r);
     wait_ns = 3900, work_ns = 0;
@@ -183,13 +177,4 @@ static void a_decision_forgets_what_was_before(void **state)
     assert_int_equal(n_sums, 2 * EXCHANGES);
     assert_int_equal(period_of(&r), 3);
     close_rig(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exchanges_take_their_share_of_the_time),
-        cmocka_unit_test(a_decision_forgets_what_was_before),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,9 +42,8 @@ static void step(rig *r, unsigned worker, unsigned n)
 }
 
 /* Steps; those since the last exchange; known updates; period; exchanges in fewer bits. */
-static void progress_is_saved_as_it_is(void **state)
+TEST(progress_is_saved_as_it_is)
 {
-    (void)state;
     rig r;
     rig_init(&r, (rig_options){.variant = "easgd-async",
                                .ops = &drove__sync_easgd_async,
@@ -64,9 +63,8 @@ static void progress_is_saved_as_it_is(void **state)
     rig_fini(&r);
 }
 
-static void exchanges_in_fewer_bits_are_counted(void **state)
+TEST(exchanges_in_fewer_bits_are_counted)
 {
-    (void)state;
     rig r;
     rig_init(&r, (rig_options){.variant = "local",
                                .ops = &drove__sync_local,
@@ -81,9 +79,8 @@ static void exchanges_in_fewer_bits_are_counted(void **state)
 }
 
 /* Without a saved state: all workers from the vector, with no velocity, and in no interval. */
-static void a_restore_without_replicas_begins_anew(void **state)
+TEST(a_restore_without_replicas_begins_anew)
 {
-    (void)state;
     static const struct {
         const drove_sync_ops *ops;
         const char *wire_format, *tensor; /* what is begun anew */
@@ -118,9 +115,8 @@ static void a_restore_without_replicas_begins_anew(void **state)
 }
 
 /* What was rounded away belongs to the parameters of before: were it infinite, it would stay so. */
-static void a_restore_without_replicas_forgets_what_was_rounded(void **state)
+TEST(a_restore_without_replicas_forgets_what_was_rounded)
 {
-    (void)state;
     float theta[N] = {0};
     rig r;
     rig_init(&r, (rig_options){.variant = "local",
@@ -145,9 +141,8 @@ static void a_restore_without_replicas_forgets_what_was_rounded(void **state)
 }
 
 /* A period that was measured goes on, if it can be one. */
-static void a_measured_period_goes_on(void **state)
+TEST(a_measured_period_goes_on)
 {
-    (void)state;
     static const uint64_t saved[] =
         {7, 1, 9, 0, DROVE_MOST_PERIOD + UINT64_C(1), DROVE_MOST_PERIOD},
                           expected[] = {7, 1, 9, 9, 9, DROVE_MOST_PERIOD};
@@ -176,9 +171,8 @@ static void a_measured_period_goes_on(void **state)
 }
 
 /* The first part counts the update; the others have the same number, whoever sends in between. */
-static void parts_of_a_message_are_one_update(void **state)
+TEST(parts_of_a_message_are_one_update)
 {
-    (void)state;
     static const drove_span parts[] = {{0, 120}, {120, 80}};
     rig r;
     rig_init(&r, (rig_options){.variant = "easgd-async",
@@ -213,17 +207,4 @@ static void parts_of_a_message_are_one_update(void **state)
     assert_non_null(drove__central_receive(v, 0, 120, none, &before));
     assert_int_equal(before, 6); /* what was refused does not count */
     rig_fini(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(progress_is_saved_as_it_is),
-        cmocka_unit_test(exchanges_in_fewer_bits_are_counted),
-        cmocka_unit_test(a_restore_without_replicas_begins_anew),
-        cmocka_unit_test(a_restore_without_replicas_forgets_what_was_rounded),
-        cmocka_unit_test(a_measured_period_goes_on),
-        cmocka_unit_test(parts_of_a_message_are_one_update),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -152,9 +152,8 @@ static void transfer(unsigned n_parts, unsigned n_channels, bool is_early)
     expect_sums(&of[WORKER], n_parts, is_early ? n_first : 0);
 }
 
-static void each_part_is_sent_once_in_its_channel(void **state)
+TEST(each_part_is_sent_once_in_its_channel)
 {
-    (void)state;
     for (unsigned n_parts = 1; n_parts <= MOST_PARTS; n_parts++) {
         for (unsigned n_channels = 1; n_channels <= DROVE_CHANNELS_OF_TRANSFER; n_channels++) {
             transfer(n_parts, n_channels, false);
@@ -210,9 +209,8 @@ static void expect_parked(drove_sync *s, float value, unsigned n_started)
 }
 
 /* Ranks have a mean to ask for between two exchanges of parameters alone. */
-static void ranks_ask_for_the_mean_between_exchanges(void **state)
+TEST(ranks_ask_for_the_mean_between_exchanges)
 {
-    (void)state;
     rig r;
     drove_transport t = rank_of_four();
     memset(&told, 0, sizeof told);
@@ -235,9 +233,8 @@ static void ranks_ask_for_the_mean_between_exchanges(void **state)
 }
 
 /* In one process the replicas are there: nobody asks. */
-static void threads_have_the_mean(void **state)
+TEST(threads_have_the_mean)
 {
-    (void)state;
     rig r;
     memset(&told, 0, sizeof told);
     rig_init(&r, (rig_options){.variant = "mutex", .n = N, .n_workers = 4});
@@ -250,9 +247,8 @@ static void threads_have_the_mean(void **state)
 }
 
 /* The updates of all, and the centre of rank 0; a transport that fails changes neither. */
-static void ranks_add_up_their_updates(void **state)
+TEST(ranks_add_up_their_updates)
 {
-    (void)state;
     static const drove_sync_ops *const rows[] = {&drove__sync_easgd_async,
                                                  &drove__sync_easgd_hogwild};
     for (size_t k = 0; k < DROVE_COUNT(rows); k++) {
@@ -282,15 +278,4 @@ static void ranks_add_up_their_updates(void **state)
         drove__sync_destroy(s);
         rig_fini(&r);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_part_is_sent_once_in_its_channel),
-        cmocka_unit_test(ranks_ask_for_the_mean_between_exchanges),
-        cmocka_unit_test(threads_have_the_mean),
-        cmocka_unit_test(ranks_add_up_their_updates),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,16 +3,12 @@
  * reports of its exchange, and what all ranks tell each other at a parking. */
 #include "elastic/central.h"
 #include "elastic/elastic.h"
+#include "support/test.h"
 
 #include "base/clock.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 enum { N = 24, P = 3, MOST_CALLS = 32, TICK_NS = 10 };
 
@@ -205,9 +201,8 @@ static const wanted plain = {.variant = "easgd"};
 
 /* A turn comes from the worker before, and goes to the next one: a number over ranks, among threads
  * nothing.  Its SEND is finished before the next RECEIVE. */
-static void turns_go_round(void **state)
+TEST(turns_go_round)
 {
-    (void)state;
     static const wanted threads = {.variant = "easgd", .are_threads = true};
     for (unsigned k = 0; k < 2 * P; k++) {
         const unsigned me = k % P, n = k < P ? 1 : 0;
@@ -243,9 +238,8 @@ static void turns_go_round(void **state)
 }
 
 /* Worker 0 decides, and begins the next stretch without a turn. */
-static void the_first_worker_ends_a_round(void **state)
+TEST(the_first_worker_ends_a_round)
 {
-    (void)state;
     rig r;
     open_rig(&r, &drove__sync_easgd, &plain, 0);
     (void)acquire(&r);
@@ -271,9 +265,8 @@ static void the_first_worker_ends_a_round(void **state)
 }
 
 /* Others halt by the turn, whatever they wish themselves; the last one gives none. */
-static void others_halt_by_the_turn(void **state)
+TEST(others_halt_by_the_turn)
 {
-    (void)state;
     for (unsigned me = 1; me < P; me++) {
         rig r;
         open_rig(&r, &drove__sync_easgd, &plain, me);
@@ -303,9 +296,8 @@ static void others_halt_by_the_turn(void **state)
 /* ---- RPCs ---- */
 
 /* Before the gradient, where the pull does not depend on a step size that changes. */
-static void an_rpc_begins_before_the_gradient_where_it_can(void **state)
+TEST(an_rpc_begins_before_the_gradient_where_it_can)
 {
-    (void)state;
     static const struct {
         const drove_sync_ops *row;
         wanted x;
@@ -349,9 +341,8 @@ static void an_rpc_begins_before_the_gradient_where_it_can(void **state)
 }
 
 /* Of every second step; others exchange nothing, and nobody else sees them yet. */
-static void a_step_without_an_exchange_reports_none(void **state)
+TEST(a_step_without_an_exchange_reports_none)
 {
-    (void)state;
     static const wanted second = {.variant = "easgd-async?overlap=1", .period = "2"};
     rig r;
     open_rig(&r, &drove__sync_easgd_async, &second, 1);
@@ -376,9 +367,8 @@ static void a_step_without_an_exchange_reports_none(void **state)
 }
 
 /* Time that an exchange took in acquire is none of publish. */
-static void parts_of_a_step_are_no_longer_than_it(void **state)
+TEST(parts_of_a_step_are_no_longer_than_it)
 {
-    (void)state;
     static const wanted x = {.variant = "easgd-async"};
     for (unsigned k = 0; k < 3; k++) {
         rig r;
@@ -423,9 +413,8 @@ static void expect_round(const rig *r, bool is_begun, bool is_one)
 }
 
 /* Of every second step: before the gradient, or behind it. */
-static void a_round_begins_before_the_gradient_where_it_can(void **state)
+TEST(a_round_begins_before_the_gradient_where_it_can)
 {
-    (void)state;
     for (unsigned k = 0; k < 2 * DROVE_COUNT(rounds); k++) {
         const unsigned i = k / 2;
         const wanted x = {.variant = rounds[i].variant, .period = "2"};
@@ -445,9 +434,8 @@ static void a_round_begins_before_the_gradient_where_it_can(void **state)
 }
 
 /* Workers agree on a step size that varies, if the pull depends on it. */
-static void step_sizes_are_agreed_on_for_the_pull_alone(void **state)
+TEST(step_sizes_are_agreed_on_for_the_pull_alone)
 {
-    (void)state;
     static const struct {
         const char *schedule;
         double rho;
@@ -477,9 +465,8 @@ static void step_sizes_are_agreed_on_for_the_pull_alone(void **state)
 }
 
 /* The one centre goes from rank 0 to the others, which have a copy to look at. */
-static void a_parking_brings_the_one_centre(void **state)
+TEST(a_parking_brings_the_one_centre)
 {
-    (void)state;
     for (unsigned k = 0; k < 2 * DROVE_COUNT(rounds); k++) {
         const unsigned i = k / 2;
         const wanted x = {.variant = rounds[i].variant};
@@ -506,9 +493,8 @@ static void a_parking_brings_the_one_centre(void **state)
 
 /* ---- parked ---- */
 
-static void updates_of_all_ranks_are_counted_once(void **state)
+TEST(updates_of_all_ranks_are_counted_once)
 {
-    (void)state;
     static const wanted x = {.variant = "easgd-async"};
     rig r;
     open_rig(&r, &drove__sync_easgd_async, &x, 1);
@@ -542,21 +528,4 @@ static void updates_of_all_ranks_are_counted_once(void **state)
     assert_int_equal(r.s->ops->parked(r.s), DROVE_OK);
     assert_ptr_equal(find(DROVE_BROADCAST)->x.in, r.s->ops->peek(r.s).theta);
     close_rig(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(turns_go_round),
-        cmocka_unit_test(the_first_worker_ends_a_round),
-        cmocka_unit_test(others_halt_by_the_turn),
-        cmocka_unit_test(an_rpc_begins_before_the_gradient_where_it_can),
-        cmocka_unit_test(a_step_without_an_exchange_reports_none),
-        cmocka_unit_test(parts_of_a_step_are_no_longer_than_it),
-        cmocka_unit_test(a_round_begins_before_the_gradient_where_it_can),
-        cmocka_unit_test(step_sizes_are_agreed_on_for_the_pull_alone),
-        cmocka_unit_test(a_parking_brings_the_one_centre),
-        cmocka_unit_test(updates_of_all_ranks_are_counted_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,102 +76,14 @@ static void expect(const uint32_t *words, int number, float tail)
     for (int i = 0; i < TAIL; i++) assert_true(fabsf(behind[i] - tail) < 1e-5f);
 }
 
-/* Two workers that step apart have their mean after each exchange, and none before. */
-static void local_steps_meet_in_their_mean(void **state)
-{
-    (void)state;
-    rig r;
-    rig_init(&r, options(&drove__sync_local, "2"));
-    assert_int_equal(r.sync->most_steps, 2);
-    run_steps(&r, 4, 0, 2);
-    for (unsigned w = 0; w < P; w++) expect(r.sync->ops->live(r.sync, w).words, 4, 2.0f);
-    run_steps(&r, 6, 0, 1); /* not yet: but what is evaluated is the mean */
-    expect(r.sync->ops->live(r.sync, 0).words, 10, 3.0f);
-    expect(r.sync->ops->live(r.sync, 1).words, 4, 3.0f);
-    expect(r.sync->ops->peek(r.sync).words, 7, 3.0f);
-    assert_int_equal(atomic_load(&r.sync->published), 3);
-    drove_elastic_facts facts;
-    assert_true(drove__elastic_facts(r.sync, &facts) && facts.period == 2);
-    rig_fini(&r);
-}
-
-/* alpha = 0.9 / 2: W = 8 and 0, c = 0: pulled to 4.4 and 0, c to 3.6. */
-static void elastic_steps_are_pulled(void **state)
-{
-    (void)state;
-    rig r;
-    rig_init(&r, options(&drove__sync_easgd_sync3, "1"));
-    run_steps(&r, 8, 0, 1);
-    expect(r.sync->ops->live(r.sync, 0).words, 4, 0.55f);
-    expect(r.sync->ops->live(r.sync, 1).words, 0, 0.55f);
-    expect(r.sync->ops->peek(r.sync).words, 4, 0.9f);
-    rig_fini(&r);
-}
-
 static const drove_sync_ops *const all[] = {&drove__sync_local,        &drove__sync_diloco,
                                             &drove__sync_easgd_sync1,  &drove__sync_easgd_sync2,
                                             &drove__sync_easgd_sync3,  &drove__sync_easgd_async,
                                             &drove__sync_easgd_hogwild};
 
-/* Workers that step alike get about where the steps lead: a centre follows late, an outer momentum
- * goes further. */
-static void all_of_them_exchange(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < DROVE_COUNT(all); i++) {
-        rig r;
-        drove_params saved;
-        rig_options o = options(all[i], "3");
-        rig_init(&r, o);
-        run_steps(&r, 1, 1, 9);
-        int moved = ((const int8_t *)r.sync->ops->peek(r.sync).words)[0];
-        if (moved < 2 || moved > 24) fail_msg("%s: %d after 9 steps of 1", all[i]->name, moved);
-        uint32_t words[N_WORDS];
-        memcpy(words, r.sync->ops->peek(r.sync).words, sizeof words);
-        saved = (drove_params){.words = words};
-        assert_int_equal(drove__sync_restore(r.sync, 9, &saved, NULL), DROVE_OK);
-        assert_memory_equal(r.sync->ops->peek(r.sync).words, words, sizeof words);
-        rig_fini(&r);
-    }
-}
-
-/* Fewer bits between the workers: the sums differ by what is rounded. */
-static void fewer_bits_travel(void **state)
-{
-    (void)state;
-    rig r;
-    rig_options o = options(&drove__sync_local, "1");
-    o.wire_format = "C8s";
-    rig_init(&r, o);
-    run_steps(&r, 4, 0, 4);
-    int mean = ((const int8_t *)r.sync->ops->peek(r.sync).words)[0];
-    assert_true(mean >= 6 && mean <= 10);
-    rig_fini(&r);
-}
-
-static void refuses_what_it_has_not(void **state)
-{
-    (void)state;
-    static const drove_sync_ops *const none[] = {&drove__sync_allreduce, &drove__sync_psgd_async,
-                                                 &drove__sync_easgd};
-    rig r;
-    for (size_t i = 0; i < DROVE_COUNT(none); i++) {
-        assert_int_equal(rig_try(&r, options(none[i], NULL)), DROVE_E_ARG);
-        assert_null(r.sync);
-        rig_fini(&r);
-    }
-    assert_int_equal(rig_try(&r, options(&drove__sync_local, "auto")), DROVE_E_ARG);
-    rig_fini(&r);
-    rig_options o = options(&drove__sync_local, NULL);
-    o.convert = NULL;
-    assert_int_equal(rig_try(&r, o), DROVE_E_ARG);
-    rig_fini(&r);
-}
-
 /* Words are lent; there is no vector to look at and no gradient to take. */
-static void words_are_lent_by_live_alone(void **state)
+TEST(words_are_lent_by_live_alone)
 {
-    (void)state;
     for (size_t i = 0; i < DROVE_COUNT(all); i++) {
         rig r;
         rig_init(&r, options(all[i], "1"));
@@ -203,9 +115,8 @@ static void words_are_lent_by_live_alone(void **state)
 
 /* Calls make several steps; which of them ends in an exchange follows from calls and the largest of
  * them: three of up to 2 steps where the period is 5. */
-static void updates_are_counted_as_the_method_counts(void **state)
+TEST(updates_are_counted_as_the_method_counts)
 {
-    (void)state;
     static const uint64_t n_steps[] = {2, 1, 2, 2, 1, 1};
     static const drove_sync_ops *const methods[] = {&drove__sync_easgd_async, &drove__sync_local};
     for (size_t i = 0; i < DROVE_COUNT(methods); i++) {
@@ -251,9 +162,8 @@ static void step_and_count(rig *r, unsigned worker, void *arg)
 
 /* Where all meet, the steps of one worker are those of all, and it alone says so; an odd number of
  * workers tells it from the others. */
-static void a_round_is_counted_once(void **state)
+TEST(a_round_is_counted_once)
 {
-    (void)state;
     for (size_t i = 0; i < DROVE_COUNT(all); i++) {
         rig r;
         tally found = {{0}, {0}};
@@ -275,9 +185,8 @@ static void a_round_is_counted_once(void **state)
 
 /* Saved between two exchanges: each worker goes on with its own words, and meets when it would
  * have. */
-static void a_saved_turn_goes_on(void **state)
+TEST(a_saved_turn_goes_on)
 {
-    (void)state;
     rig r, other;
     drove_tensor saved[16];
     uint32_t mean[N_WORDS];
@@ -301,10 +210,91 @@ static void a_saved_turn_goes_on(void **state)
     rig_fini(&r);
 }
 
-/* Who would wait for the others is woken, and none of its steps is lost. */
-static void a_stop_reaches_the_method(void **state)
+/* Two workers that step apart have their mean after each exchange, and none before. */
+TEST(local_steps_meet_in_their_mean)
 {
-    (void)state;
+    rig r;
+    rig_init(&r, options(&drove__sync_local, "2"));
+    assert_int_equal(r.sync->most_steps, 2);
+    run_steps(&r, 4, 0, 2);
+    for (unsigned w = 0; w < P; w++) expect(r.sync->ops->live(r.sync, w).words, 4, 2.0f);
+    run_steps(&r, 6, 0, 1); /* not yet: but what is evaluated is the mean */
+    expect(r.sync->ops->live(r.sync, 0).words, 10, 3.0f);
+    expect(r.sync->ops->live(r.sync, 1).words, 4, 3.0f);
+    expect(r.sync->ops->peek(r.sync).words, 7, 3.0f);
+    assert_int_equal(atomic_load(&r.sync->published), 3);
+    drove_elastic_facts facts;
+    assert_true(drove__elastic_facts(r.sync, &facts) && facts.period == 2);
+    rig_fini(&r);
+}
+
+/* alpha = 0.9 / 2: W = 8 and 0, c = 0: pulled to 4.4 and 0, c to 3.6. */
+TEST(elastic_steps_are_pulled)
+{
+    rig r;
+    rig_init(&r, options(&drove__sync_easgd_sync3, "1"));
+    run_steps(&r, 8, 0, 1);
+    expect(r.sync->ops->live(r.sync, 0).words, 4, 0.55f);
+    expect(r.sync->ops->live(r.sync, 1).words, 0, 0.55f);
+    expect(r.sync->ops->peek(r.sync).words, 4, 0.9f);
+    rig_fini(&r);
+}
+
+/* Workers that step alike get about where the steps lead: a centre follows late, an outer momentum
+ * goes further. */
+TEST(all_of_them_exchange)
+{
+    for (size_t i = 0; i < DROVE_COUNT(all); i++) {
+        rig r;
+        drove_params saved;
+        rig_options o = options(all[i], "3");
+        rig_init(&r, o);
+        run_steps(&r, 1, 1, 9);
+        int moved = ((const int8_t *)r.sync->ops->peek(r.sync).words)[0];
+        if (moved < 2 || moved > 24) fail_msg("%s: %d after 9 steps of 1", all[i]->name, moved);
+        uint32_t words[N_WORDS];
+        memcpy(words, r.sync->ops->peek(r.sync).words, sizeof words);
+        saved = (drove_params){.words = words};
+        assert_int_equal(drove__sync_restore(r.sync, 9, &saved, NULL), DROVE_OK);
+        assert_memory_equal(r.sync->ops->peek(r.sync).words, words, sizeof words);
+        rig_fini(&r);
+    }
+}
+
+/* Fewer bits between the workers: the sums differ by what is rounded. */
+TEST(fewer_bits_travel)
+{
+    rig r;
+    rig_options o = options(&drove__sync_local, "1");
+    o.wire_format = "C8s";
+    rig_init(&r, o);
+    run_steps(&r, 4, 0, 4);
+    int mean = ((const int8_t *)r.sync->ops->peek(r.sync).words)[0];
+    assert_true(mean >= 6 && mean <= 10);
+    rig_fini(&r);
+}
+
+TEST(refuses_what_it_has_not)
+{
+    static const drove_sync_ops *const none[] = {&drove__sync_allreduce, &drove__sync_psgd_async,
+                                                 &drove__sync_easgd};
+    rig r;
+    for (size_t i = 0; i < DROVE_COUNT(none); i++) {
+        assert_int_equal(rig_try(&r, options(none[i], NULL)), DROVE_E_ARG);
+        assert_null(r.sync);
+        rig_fini(&r);
+    }
+    assert_int_equal(rig_try(&r, options(&drove__sync_local, "auto")), DROVE_E_ARG);
+    rig_fini(&r);
+    rig_options o = options(&drove__sync_local, NULL);
+    o.convert = NULL;
+    assert_int_equal(rig_try(&r, o), DROVE_E_ARG);
+    rig_fini(&r);
+}
+
+/* Who would wait for the others is woken, and none of its steps is lost. */
+TEST(a_stop_reaches_the_method)
+{
     static const drove_sync_ops *const rows[] = {&drove__sync_local, &drove__sync_diloco,
                                                  &drove__sync_easgd_sync3};
     for (size_t i = 0; i < DROVE_COUNT(rows); i++) {
@@ -320,9 +310,8 @@ static void a_stop_reaches_the_method(void **state)
     }
 }
 
-static void messages_by_layer_are_refused(void **state)
+TEST(messages_by_layer_are_refused)
 {
-    (void)state;
     rig r;
     static const drove_span two[] = {{0, 10}, {10, N_FLOATS - 10}};
     rig_options o = options(&drove__sync_local, "2");
@@ -331,22 +320,4 @@ static void messages_by_layer_are_refused(void **state)
     assert_int_equal(rig_try(&r, o), DROVE_E_ARG);
     assert_non_null(strstr(drove_error_text(), "--messages layers: expected packed"));
     rig_fini(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words_are_lent_by_live_alone),
-        cmocka_unit_test(updates_are_counted_as_the_method_counts),
-        cmocka_unit_test(a_round_is_counted_once),
-        cmocka_unit_test(a_saved_turn_goes_on),
-        cmocka_unit_test(local_steps_meet_in_their_mean),
-        cmocka_unit_test(elastic_steps_are_pulled),
-        cmocka_unit_test(all_of_them_exchange),
-        cmocka_unit_test(fewer_bits_travel),
-        cmocka_unit_test(refuses_what_it_has_not),
-        cmocka_unit_test(a_stop_reaches_the_method),
-        cmocka_unit_test(messages_by_layer_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

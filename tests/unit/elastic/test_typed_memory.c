@@ -38,9 +38,8 @@ static void walk(const drove_sync_ops *ops)
     rig_fini(&r);
 }
 
-static void memory_that_runs_out_leaves_nothing(void **state)
+TEST(memory_that_runs_out_leaves_nothing)
 {
-    (void)state;
     unsigned n_rows = 0;
     if (!no_memory_works()) skip();
     for (const drove_sync_ops *const *ops = drove__strategies; *ops != NULL; ops++) {
@@ -50,12 +49,4 @@ static void memory_that_runs_out_leaves_nothing(void **state)
         n_rows++;
     }
     assert_true(n_rows >= 4);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_that_runs_out_leaves_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,12 @@
 /* tests/unit/engine/accel_images.c - see accel_images.h. */
 #include "unit/engine/accel_images.h"
+#include "support/test.h"
 
 #include "base/cpu.h"
 #include "base/mem.h"
 #include "support/engine_calls.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,16 +1,13 @@
 /* tests/unit/engine/accel_plain.c - see accel_plain.h. */
 #include "unit/engine/accel_plain.h"
 #include "unit/engine/accel_jobs.h"
+#include "support/test.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "kernel/bf16.h"
 #include "model/loss.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /* tests/unit/engine/accel_support.c - see accel_support.h. */
 #include "unit/engine/accel_support.h"
+#include "support/test.h"
 
 #include "base/cpu.h"
 #include "base/mem.h"
@@ -7,10 +8,6 @@
 #include "support/engine_calls.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,15 +1,12 @@
 /* tests/unit/engine/fixed_problem.c - see fixed_problem.h. */
 #include "fixed_problem.h"
+#include "support/test.h"
 
 #include "base/cpu.h"
 #include "base/mem.h"
 #include "fixed_numbers.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 void *fixed_zeroed(size_t count, size_t size)
 {

@@ -7,16 +7,13 @@
  */
 #include "unit/engine/accel_plain.h"
 #include "unit/engine/accel_support.h"
+#include "support/test.h"
 
 #include "base/mem.h"
 #include "engine/gather.h"
 #include "support/engine_calls.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,9 +89,10 @@ static void losses_on(drove_device *device)
     }
 }
 
-static void every_activation_and_loss_agrees(void **state)
+GROUP(accel_open_devices, accel_close_devices);
+
+TEST(every_activation_and_loss_agrees)
 {
-    (void)state;
     on_each(losses_on);
 }
 
@@ -119,12 +117,6 @@ static void bf16_on(drove_device *device)
         }
         accel_teardown(&p);
     }
-}
-
-static void factors_are_rounded_to_bf16(void **state)
-{
-    (void)state;
-    on_each(bf16_on);
 }
 
 static void storages_on(drove_device *device)
@@ -163,10 +155,14 @@ static void storages_on(drove_device *device)
     }
 }
 
-static void every_storage_agrees(void **state)
+TEST(every_storage_agrees)
 {
-    (void)state;
     on_each(storages_on);
+}
+
+TEST(factors_are_rounded_to_bf16)
+{
+    on_each(bf16_on);
 }
 
 /* 1 to 8192 examples; widths around those that the device code cuts work into. */
@@ -189,9 +185,8 @@ static void sizes_on(drove_device *device)
     }
 }
 
-static void every_batch_size_agrees(void **state)
+TEST(every_batch_size_agrees)
 {
-    (void)state;
     on_each(sizes_on);
 }
 
@@ -219,9 +214,8 @@ static void bits_on(drove_device *device)
     accel_teardown(&p);
 }
 
-static void bits_repeat(void **state)
+TEST(bits_repeat)
 {
-    (void)state;
     on_each(bits_on);
 }
 
@@ -258,9 +252,8 @@ static void scores_on(drove_device *device)
     }
 }
 
-static void scores_and_predictions_agree(void **state)
+TEST(scores_and_predictions_agree)
 {
-    (void)state;
     on_each(scores_on);
 }
 
@@ -350,9 +343,8 @@ static void staged_on(drove_device *device)
     }
 }
 
-static void staged_batches_are_used_only_where_they_are_meant(void **state)
+TEST(staged_batches_are_used_only_where_they_are_meant)
 {
-    (void)state;
     on_each(staged_on);
 }
 
@@ -396,9 +388,8 @@ static void pieces_on(drove_device *device)
     }
 }
 
-static void larger_batches_come_in_pieces(void **state)
+TEST(larger_batches_come_in_pieces)
 {
-    (void)state;
     on_each(pieces_on);
 }
 
@@ -443,9 +434,8 @@ static void loaded_on(drove_device *device)
     }
 }
 
-static void loaded_examples_are_taken(void **state)
+TEST(loaded_examples_are_taken)
 {
-    (void)state;
     on_each(loaded_on);
 }
 
@@ -474,9 +464,8 @@ static void wrong_order_on(drove_device *device)
     accel_teardown(&p);
 }
 
-static void a_wrong_order_is_refused(void **state)
+TEST(a_wrong_order_is_refused)
 {
-    (void)state;
     on_each(wrong_order_on);
 }
 
@@ -521,17 +510,15 @@ static void refusals_on(drove_device *device)
     accel_teardown(&p);
 }
 
-static void other_shapes_and_sizes_are_refused(void **state)
+TEST(other_shapes_and_sizes_are_refused)
 {
-    (void)state;
     on_each(refusals_on);
 }
 
 /* Of sparse examples the touched rows of a wide first layer need most: an engine of as many
  * examples as are said to fit can be made and used; one more cannot. */
-static void memory_of_sparse_data_is_counted(void **state)
+TEST(memory_of_sparse_data_is_counted)
 {
-    (void)state;
     enum { LONGEST = 100, N_FEATURES = 1000000 };
     drove_device *device = accel_devices[ACCEL_PLAIN];
     if (device == NULL) skip();
@@ -569,24 +556,4 @@ static void memory_of_sparse_data_is_counted(void **state)
     assert_true(accel_plain_elements * sizeof(float) >= limit * 8 / 10); /* not far from it */
     device->engine->destroy(engine);
     drove__model_destroy(model);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_activation_and_loss_agrees),
-        cmocka_unit_test(every_storage_agrees),
-        cmocka_unit_test(factors_are_rounded_to_bf16),
-        cmocka_unit_test(every_batch_size_agrees),
-        cmocka_unit_test(bits_repeat),
-        cmocka_unit_test(scores_and_predictions_agree),
-        cmocka_unit_test(staged_batches_are_used_only_where_they_are_meant),
-        cmocka_unit_test(larger_batches_come_in_pieces),
-        cmocka_unit_test(loaded_examples_are_taken),
-        cmocka_unit_test(a_wrong_order_is_refused),
-        cmocka_unit_test(other_shapes_and_sizes_are_refused),
-        cmocka_unit_test(memory_of_sparse_data_is_counted),
-    };
-    if (getenv("DROVE_TEST_FILTER") != NULL) cmocka_set_test_filter(getenv("DROVE_TEST_FILTER"));
-    return cmocka_run_group_tests(tests, accel_open_devices, accel_close_devices);
 }

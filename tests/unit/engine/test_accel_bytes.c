@@ -7,6 +7,7 @@
 #include "unit/engine/accel_images.h"
 #include "unit/engine/accel_plain.h"
 #include "unit/engine/accel_support.h"
+#include "support/test.h"
 
 #include "base/mem.h"
 #include "base/rng.h"
@@ -14,10 +15,6 @@
 #include "engine/gather.h"
 #include "support/engine_calls.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
 #include <string.h>
 
 enum { MAX_ROWS = 96 };
@@ -88,11 +85,12 @@ static void widen_on(drove_device *device, size_t n_images, size_t c, size_t h, 
     drove__free(found);
 }
 
-static void bytes_are_widened_as_by_the_host(void **state)
+GROUP(accel_open_devices, accel_close_devices);
+
+TEST(bytes_are_widened_as_by_the_host)
 {
     static const size_t shapes[][4] = {
         {1, 1, 1, 1}, {5, 70, 1, 1}, {3, 1, 4, 7}, {7, 3, 5, 3}, {2, 300, 1, 1}};
-    (void)state;
     for (size_t d = 0; d < ACCEL_N_DEVICES; d++) {
         for (size_t i = 0; accel_devices[d] != NULL && i < 2 * DROVE_COUNT(shapes); i++) {
             const size_t *s = shapes[i / 2];
@@ -221,22 +219,12 @@ static void images_on(drove_device *device, const images_case *how)
     images_teardown(&m);
 }
 
-static void gradients_of_bytes_are_those_of_floats(void **state)
+TEST(gradients_of_bytes_are_those_of_floats)
 {
-    (void)state;
     for (size_t d = 0; d < ACCEL_N_DEVICES; d++) {
         if (accel_devices[d] == NULL) continue;
         flat_on(accel_devices[d]);
         images_on(accel_devices[d], images_find("lenet"));
         images_on(accel_devices[d], images_find("strides"));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bytes_are_widened_as_by_the_host),
-        cmocka_unit_test(gradients_of_bytes_are_those_of_floats),
-    };
-    return cmocka_run_group_tests(tests, accel_open_devices, accel_close_devices);
 }

@@ -4,15 +4,11 @@
 #include "engine/accel/state.h"
 #include "unit/engine/accel_plain.h"
 #include "unit/engine/accel_support.h"
+#include "support/test.h"
 
 #include "model/graph.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 enum { MAX_ROWS = 16, MOST_KEPT = 32, N_DENSE = 3 };
 
@@ -96,9 +92,8 @@ static void check(const accel_case *how, drove_device *device, unsigned without_
     accel_teardown(&p);
 }
 
-static void copies_are_kept_where_they_stay_true(void **state)
+TEST(copies_are_kept_where_they_stay_true)
 {
-    (void)state;
     drove_device *device = accel_plain_open();
     drove_accel_device *impl = device->impl;
     drove_accel_ops ops = *impl->ops;
@@ -117,12 +112,4 @@ static void copies_are_kept_where_they_stay_true(void **state)
         }
     }
     drove__device_close(device);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(copies_are_kept_where_they_stay_true),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,12 +11,9 @@
 #include "unit/engine/accel_support.h"
 #include "base/mem.h"
 #include "support/engine_calls.h"
+#include "support/test.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -98,17 +95,17 @@ static void bf16_on(drove_device *device, const images_case *how)
     images_teardown(&p);
 }
 
-static void factors_are_rounded_to_bf16(void **state)
+GROUP(accel_open_devices, accel_close_devices);
+
+TEST(every_layer_agrees_with_the_host)
 {
-    (void)state;
-    for (size_t i = 0; i < ACCEL_N_DEVICES; i++)
-        if (accel_devices[i] != NULL) bf16_on(accel_devices[i], images_find("lenet"));
+    on_each(gradients_on);
 }
 
-static void every_layer_agrees_with_the_host(void **state)
+TEST(factors_are_rounded_to_bf16)
 {
-    (void)state;
-    on_each(gradients_on);
+    for (size_t i = 0; i < ACCEL_N_DEVICES; i++)
+        if (accel_devices[i] != NULL) bf16_on(accel_devices[i], images_find("lenet"));
 }
 
 /* The same bits for the same batch, whatever came between. */
@@ -132,9 +129,8 @@ static void bits_on(drove_device *device, const images_case *how)
     images_teardown(&p);
 }
 
-static void bits_repeat(void **state)
+TEST(bits_repeat)
 {
-    (void)state;
     on_each(bits_on);
 }
 
@@ -142,7 +138,7 @@ static void bits_repeat(void **state)
 
 /* The stand-in for cuDNN computes what it is thought to: all parts, or with DROVE_CUDA_CONV=im2col
  * none; it says how many it has computed. */
-static void a_library_computes_convolutions(void **state)
+TEST(a_library_computes_convolutions)
 {
     /* forward, derivatives of images and of weights, in three batches; forward of the second one,
      * and of `strides` the weights of conv2 and the images of conv3, are turned down */
@@ -150,7 +146,6 @@ static void a_library_computes_convolutions(void **state)
         const char *name;
         unsigned long runs[3];
     } expected[] = {{"deep", {2 * 2, 3 * 1, 3 * 2}}, {"strides", {2 * 3, 3 * 1, 3 * 2}}};
-    (void)state;
     char path[1024];
     const char *folder = getenv("DROVE_MODULE_PATH"), *wish = getenv("DROVE_CUDA_CONV");
     if (getenv("DROVE_TEST_STAND_IN") == NULL || folder == NULL) {
@@ -208,9 +203,8 @@ static void check_layer(images *p, const drove_layer *y, const float *grad)
         fail_msg("%s, layer %s: slope %g, gradient %g", p->how->name, y->name, slope, length);
 }
 
-static void gradients_are_slopes(void **state)
+TEST(gradients_are_slopes)
 {
-    (void)state;
     if (accel_devices[ACCEL_PLAIN] == NULL) skip();
     for (const images_case *c = images_cases; c->name != NULL; c++) {
         images p;
@@ -294,18 +288,16 @@ static void inference_on(drove_device *device, const images_case *how)
     images_teardown(&p);
 }
 
-static void scores_predictions_and_statistics_agree(void **state)
+TEST(scores_predictions_and_statistics_agree)
 {
-    (void)state;
     on_each(inference_on);
 }
 
 /* ---- memory ---- */
 
 /* An engine of as many images as are said to fit can be made and used; one more cannot. */
-static void memory_is_counted(void **state)
+TEST(memory_is_counted)
 {
-    (void)state;
     if (accel_devices[ACCEL_PLAIN] == NULL) skip();
     for (const images_case *c = images_cases; c->name != NULL; c++) {
         images p;
@@ -334,19 +326,4 @@ static void memory_is_counted(void **state)
         accel_devices[ACCEL_PLAIN]->engine->destroy(engine);
         images_teardown(&p);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_layer_agrees_with_the_host),
-        cmocka_unit_test(factors_are_rounded_to_bf16),
-        cmocka_unit_test(bits_repeat),
-        cmocka_unit_test(a_library_computes_convolutions),
-        cmocka_unit_test(gradients_are_slopes),
-        cmocka_unit_test(scores_predictions_and_statistics_agree),
-        cmocka_unit_test(memory_is_counted),
-    };
-    if (getenv("DROVE_TEST_FILTER") != NULL) cmocka_set_test_filter(getenv("DROVE_TEST_FILTER"));
-    return cmocka_run_group_tests(tests, accel_open_devices, accel_close_devices);
 }

@@ -3,13 +3,10 @@
  */
 #include "unit/engine/accel_plain.h"
 #include "unit/engine/accel_support.h"
+#include "support/test.h"
 
 #include "base/mem.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,9 +69,8 @@ static void failures_of(const accel_case *how, drove_device *device)
     assert_true(n_failures > 80);
 }
 
-static void a_lost_device_says_so_and_leaves_nothing(void **state)
+TEST(a_lost_device_says_so_and_leaves_nothing)
 {
-    (void)state;
     drove_device *device = accel_plain_open();
     failures_of(&accel_case_dense, device);
     failures_of(&accel_case_sparse, device);
@@ -105,9 +101,8 @@ static void silent_on(drove_device *device)
     accel_teardown(&p);
 }
 
-static void a_silent_device_is_lost(void **state)
+TEST(a_silent_device_is_lost)
 {
-    (void)state;
     static const char *const kinds[] = {"opencl", "cuda"};
     size_t n = 0;
     for (size_t i = 0; i < DROVE_COUNT(kinds); i++) {
@@ -117,13 +112,4 @@ static void a_silent_device_is_lost(void **state)
         n += device != NULL;
     }
     if (n == 0) skip();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_lost_device_says_so_and_leaves_nothing),
-        cmocka_unit_test(a_silent_device_is_lost),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,13 +3,10 @@
  */
 #include "unit/engine/accel_plain.h"
 #include "unit/engine/accel_support.h"
+#include "support/test.h"
 
 #include "base/mem.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
 #include <stdio.h>
 
 #include "support/no_memory.h"
@@ -46,20 +43,11 @@ static void walk(const accel_case *how, drove_device *device)
     accel_teardown(&p);
 }
 
-static void an_engine_that_finds_no_memory_leaves_nothing(void **state)
+TEST(an_engine_that_finds_no_memory_leaves_nothing)
 {
-    (void)state;
     if (!no_memory_works()) skip();
     drove_device *device = accel_plain_open();
     walk(&accel_case_dense, device);
     walk(&accel_case_sparse, device);
     drove__device_close(device);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_engine_that_finds_no_memory_leaves_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,16 +6,13 @@
  */
 #include "unit/engine/accel_images.h"
 #include "unit/engine/accel_support.h"
+#include "support/test.h"
 
 #include "base/mem.h"
 #include "base/rng.h"
 #include "engine/accel/state.h"
 #include "support/engine_calls.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,11 +22,10 @@ enum { MAX_ROWS = 64, N_STEPS = 12 };
 static drove_device *device; /* NULL: none here */
 static bool captures;        /* by clang the stand-in does not */
 
-static int setup(void **state)
+FIXTURE(setup)
 {
     drove_accel_queue *q;
     drove_accel_sequence *sequence = NULL;
-    (void)state;
     device = accel_open_device("cuda", "0");
     if (device == NULL) return 0;
     const drove_accel_device *impl = device->impl;
@@ -43,12 +39,13 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     drove__device_close(device);
     return 0;
 }
+
+GROUP(setup, teardown);
 
 typedef struct problem { /* of either kind, borrowed */
     const drove_model *model;
@@ -177,10 +174,9 @@ static uint64_t compare_flat(const accel_case *how)
     return runs;
 }
 
-static void repeated_passes_have_the_same_bits(void **state)
+TEST(repeated_passes_have_the_same_bits)
 {
     accel_case how = accel_case_dense;
-    (void)state;
     if (device == NULL) skip();
     const uint64_t least = captures ? N_STEPS : 0;
     assert_true(compare_flat(&how) >= least);
@@ -197,9 +193,8 @@ static void repeated_passes_have_the_same_bits(void **state)
     assert_int_equal(compare_flat(&accel_case_sparse), 0);
 }
 
-static void repeated_passes_of_images_have_the_same_bits(void **state)
+TEST(repeated_passes_of_images_have_the_same_bits)
 {
-    (void)state;
     if (device == NULL) skip();
     static const char *const names[] = {"plain",   "max pool", "lrn",       "batch norm",
                                         "dropout", "residual", "inception", "softmax"};
@@ -216,11 +211,10 @@ static void repeated_passes_of_images_have_the_same_bits(void **state)
 
 /* ---- many sizes ---- */
 
-static void recordings_make_room_for_others(void **state)
+TEST(recordings_make_room_for_others)
 {
     accel_problem a;
     accel_case how = accel_case_dense;
-    (void)state;
     if (device == NULL) skip();
     how.model = "logistic";
     accel_setup(&a, &how, NULL, MAX_ROWS);
@@ -261,11 +255,10 @@ static drove_status steps(drove_engine *e, const problem *p, size_t n, float *gr
     return DROVE_OK;
 }
 
-static void a_launch_that_fails_is_reported(void **state)
+TEST(a_launch_that_fails_is_reported)
 {
     accel_problem a;
     char line[DROVE_ERROR_TEXT_SIZE];
-    (void)state;
     if (device == NULL || getenv("DROVE_TEST_STAND_IN") == NULL || !captures) skip();
     accel_setup(&a, &accel_case_dense, NULL, MAX_ROWS);
     const problem p = {a.model, &a.kernels, &a.data, a.theta, 1};
@@ -290,10 +283,9 @@ static void a_launch_that_fails_is_reported(void **state)
 }
 
 /* Where nothing can be captured passes go one by one. */
-static void what_cannot_be_recorded_is_not(void **state)
+TEST(what_cannot_be_recorded_is_not)
 {
     accel_problem a;
-    (void)state;
     if (device == NULL || getenv("DROVE_TEST_STAND_IN") == NULL) skip();
     accel_setup(&a, &accel_case_dense, NULL, MAX_ROWS);
     const problem p = {a.model, &a.kernels, &a.data, a.theta, 1};
@@ -308,16 +300,4 @@ static void what_cannot_be_recorded_is_not(void **state)
     assert_memory_equal(a.grad[0], a.grad[1], a.model->n_params * sizeof(float));
     device->engine->destroy(other);
     accel_teardown(&a);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(repeated_passes_have_the_same_bits),
-        cmocka_unit_test(repeated_passes_of_images_have_the_same_bits),
-        cmocka_unit_test(recordings_make_room_for_others),
-        cmocka_unit_test(a_launch_that_fails_is_reported),
-        cmocka_unit_test(what_cannot_be_recorded_is_not),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
 }

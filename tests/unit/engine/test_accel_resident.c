@@ -10,12 +10,9 @@
 #include "unit/engine/accel_plain.h"
 #include "unit/engine/accel_support.h"
 #include "support/engine_calls.h"
+#include "support/test.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -250,9 +247,10 @@ static void steps_with(drove_device *device, const images_case *how, size_t whic
     images_teardown(&p);
 }
 
-static void every_rule_steps_as_the_hosts(void **state)
+GROUP(accel_open_devices, accel_close_devices);
+
+TEST(every_rule_steps_as_the_hosts)
 {
-    (void)state;
     for (size_t i = 0; i < ACCEL_N_DEVICES; i++) {
         for (size_t r = 0; accel_devices[i] != NULL && r < N_RULES; r++)
             steps_with(accel_devices[i], images_find(r % 2 == 0 ? "inception" : "batch norm"), r);
@@ -307,18 +305,16 @@ static void together(drove_device *device)
     free(other);
 }
 
-static void devices_that_are_given_equal_sums_stay_equal(void **state)
+TEST(devices_that_are_given_equal_sums_stay_equal)
 {
-    (void)state;
     for (size_t i = 0; i < ACCEL_N_DEVICES; i++)
         if (accel_devices[i] != NULL) together(accel_devices[i]);
 }
 
 /* ---- refusals ---- */
 
-static void other_rules_and_orders_are_refused(void **state)
+TEST(other_rules_and_orders_are_refused)
 {
-    (void)state;
     if (accel_devices[ACCEL_PLAIN] == NULL) skip();
     images p;
     size_t n_left;
@@ -342,14 +338,4 @@ static void other_rules_and_orders_are_refused(void **state)
     assert_int_equal(ops->part(p.accel, 0, &n_left), DROVE_OK);
     assert_true(n_left < p.model->n_layers && grad.value != NULL);
     images_teardown(&p); /* in the middle of a batch */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_rule_steps_as_the_hosts),
-        cmocka_unit_test(devices_that_are_given_equal_sums_stay_equal),
-        cmocka_unit_test(other_rules_and_orders_are_refused),
-    };
-    return cmocka_run_group_tests(tests, accel_open_devices, accel_close_devices);
 }

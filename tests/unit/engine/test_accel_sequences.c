@@ -5,15 +5,12 @@
  */
 #include "unit/engine/accel_plain.h"
 #include "unit/engine/accel_support.h"
+#include "support/test.h"
 
 #include "base/mem.h"
 #include "engine/accel/state.h"
 #include "support/engine_calls.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -134,9 +131,8 @@ static void expect_counts(unsigned begun, unsigned ran, unsigned live)
     assert_int_equal(n_live, live);
 }
 
-static void a_pass_is_recorded_when_it_comes_the_third_time(void **state)
+TEST(a_pass_is_recorded_when_it_comes_the_third_time)
 {
-    (void)state;
     failure = WORKS;
     open_engine();
     passes(REPEATS - 1, 9);
@@ -155,10 +151,9 @@ static void a_pass_is_recorded_when_it_comes_the_third_time(void **state)
 }
 
 /* A score's pass wants no gradient, so it is another pass than that of a step. */
-static void what_is_wanted_makes_another_pass(void **state)
+TEST(what_is_wanted_makes_another_pass)
 {
     uint32_t row[9] = {0, 1, 2, 3, 4, 5, 6, 7, 8};
-    (void)state;
     failure = WORKS;
     open_engine();
     const drove_batch batch = {.data = &p.data, .row = row, .n_rows = 9, .number = 1};
@@ -175,9 +170,8 @@ static void what_is_wanted_makes_another_pass(void **state)
 
 /* What cannot be recorded is tried once, and put on the queues one by one; its gradients are those
  * of before. */
-static void what_cannot_be_recorded_is_tried_once(void **state)
+TEST(what_cannot_be_recorded_is_tried_once)
 {
-    (void)state;
     for (unsigned k = 0; k < 2; k++) {
         failure = k == 0 ? BEGIN_FAILS : END_FAILS;
         open_engine();
@@ -195,9 +189,8 @@ static void what_cannot_be_recorded_is_tried_once(void **state)
 }
 
 /* Of 33 sizes the one that was used least recently makes room. */
-static void the_least_used_makes_room(void **state)
+TEST(the_least_used_makes_room)
 {
-    (void)state;
     failure = WORKS;
     open_engine();
     for (size_t n = 1; n <= MOST; n++) passes(REPEATS, n);
@@ -219,9 +212,8 @@ static void the_least_used_makes_room(void **state)
 }
 
 /* In the place of a pass that was refused another is recorded. */
-static void what_was_refused_makes_room(void **state)
+TEST(what_was_refused_makes_room)
 {
-    (void)state;
     failure = BEGIN_FAILS;
     open_engine();
     passes(REPEATS, 1);
@@ -232,16 +224,4 @@ static void what_was_refused_makes_room(void **state)
     passes(REPEATS, 1);
     expect_counts(MOST + 2, MOST + 1, MOST);
     close_engine();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_pass_is_recorded_when_it_comes_the_third_time),
-        cmocka_unit_test(what_is_wanted_makes_another_pass),
-        cmocka_unit_test(what_cannot_be_recorded_is_tried_once),
-        cmocka_unit_test(the_least_used_makes_room),
-        cmocka_unit_test(what_was_refused_makes_room),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,13 +3,10 @@
  * bytes. */
 #include "base/mem.h"
 #include "engine/accel/state.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { FEATURES = 50, CLASSES = 5 };
 #define PLENTY ((uint64_t)1 << 60)
@@ -51,9 +48,8 @@ static drove_storage dense_storage(void)
                            .n_classes = CLASSES};
 }
 
-static void each_part_of_a_batch_begins_a_cache_line(void **state)
+TEST(each_part_of_a_batch_begins_a_cache_line)
 {
-    (void)state;
     drove_storage s = dense_storage();
     drove_data data = {.storage = &s, .n_rows = 4};
     drove_model *model = make_model("mlp:7");
@@ -90,9 +86,8 @@ static void each_part_of_a_batch_begins_a_cache_line(void **state)
     drove__model_destroy(model);
 }
 
-static void the_most_labels_are_those_of_a_row_of_the_view(void **state)
+TEST(the_most_labels_are_those_of_a_row_of_the_view)
 {
-    (void)state;
     uint64_t start[] = {0, 2, 2, 7, 10};
     uint32_t rows[] = {3, 0};
     drove_storage s = {.n_rows = 4, .y_kind = DROVE_Y_LABELS, .label_start = start};
@@ -105,9 +100,8 @@ static void the_most_labels_are_those_of_a_row_of_the_view(void **state)
     assert_int_equal(drove__accel_longest_labels(&data), 0);
 }
 
-static void rows_touch_at_most_all_features(void **state)
+TEST(rows_touch_at_most_all_features)
 {
-    (void)state;
     static const struct {
         size_t longest, rows, touched;
     } cases[] = {{7, 1, 7},
@@ -198,16 +192,14 @@ static void check_sizes(drove_storage *s)
     drove__model_destroy(model);
 }
 
-static void dense_examples_fit_by_count(void **state)
+TEST(dense_examples_fit_by_count)
 {
-    (void)state;
     drove_storage s = dense_storage();
     check_sizes(&s);
 }
 
-static void sparse_examples_fit_by_count(void **state)
+TEST(sparse_examples_fit_by_count)
 {
-    (void)state;
     drove_storage s = dense_storage();
     s.x_kind = DROVE_X_CSR;
     s.longest_row = 7;
@@ -215,9 +207,8 @@ static void sparse_examples_fit_by_count(void **state)
 }
 
 /* Two heads have losses and counts of their own: eight numbers a row in the place of four. */
-static void other_heads_have_results_too(void **state)
+TEST(other_heads_have_results_too)
 {
-    (void)state;
     drove_storage s = dense_storage();
     const drove_data data = {.storage = &s, .n_rows = 4};
     drove_model *model = make_model("mlp:33,20"), two = *model;
@@ -233,9 +224,8 @@ static void other_heads_have_results_too(void **state)
 
 /* Jobs count the places of a batch's widest layer in 32 bits, but for chains, whose products are
  * made otherwise.  A layer behind the last is none of the network's. */
-static void places_are_counted_in_32_bits(void **state)
+TEST(places_are_counted_in_32_bits)
 {
-    (void)state;
     static const struct {
         const char *spec;
         size_t widest;
@@ -263,18 +253,4 @@ static void places_are_counted_in_32_bits(void **state)
     graph.n_inputs = 2;
     assert_int_equal(most_rows(&graph, &data, PLENTY, PLENTY, SIZE_MAX), UINT32_MAX / CLASSES);
     drove__model_destroy(model);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_part_of_a_batch_begins_a_cache_line),
-        cmocka_unit_test(the_most_labels_are_those_of_a_row_of_the_view),
-        cmocka_unit_test(rows_touch_at_most_all_features),
-        cmocka_unit_test(dense_examples_fit_by_count),
-        cmocka_unit_test(sparse_examples_fit_by_count),
-        cmocka_unit_test(other_heads_have_results_too),
-        cmocka_unit_test(places_are_counted_in_32_bits),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,18 +2,14 @@
  * other devices than processors use, against the host's; the first run compiles them for long.
  */
 #include "unit/engine/accel_support.h"
+#include "support/test.h"
 
 #include "base/mem.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
 #include <stdlib.h>
 
-static void gradients_by_clblast_agree(void **state)
+TEST(gradients_by_clblast_agree)
 {
-    (void)state;
     static const size_t sizes[] = {1, 7, 64, 1000};
     static const accel_case how = {.name = "CLBlast",
                                    .x_kind = DROVE_X_U8,
@@ -33,10 +29,4 @@ static void gradients_by_clblast_agree(void **state)
     }
     accel_teardown(&p);
     drove__device_close(device);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(gradients_by_clblast_agree)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

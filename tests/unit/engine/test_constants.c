@@ -1,23 +1,18 @@
 /* Constants of the throughput model as a file: what is written is read back, what is malformed is
  * refused in one line, and predictions use them. */
 #include "engine/linear/throughput.h"
+#include "support/test.h"
 
 #include "base/cpu.h"
 #include "base/topo.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <setjmp.h>
-
-#include <cmocka.h>
 
 static const double digits = 1e-5; /* relative: six digits are written */
 
@@ -65,9 +60,8 @@ static drove_throughput *open_file(const char *which)
     return c;
 }
 
-static void test_round_trip(void **state)
+TEST(test_round_trip)
 {
-    (void)state;
     drove_throughput c = made_up();
     c.row[1][4] = (drove_throughput_row){0}; /* not known */
     save(&c, "deep/er/constants.json");
@@ -93,9 +87,8 @@ static void test_round_trip(void **state)
 }
 
 /* By hand: D8M8 is the last row, model of 4 MiB, cache of 1 MiB, two threads. */
-static void test_prediction(void **state)
+TEST(test_prediction)
 {
-    (void)state;
     drove_throughput c = made_up();
     drove_dmgc s;
     drove_dmgc_prediction p;
@@ -127,9 +120,8 @@ static void test_prediction(void **state)
 }
 
 /* "auto": the usual file, if it is of this machine. */
-static void test_auto(void **state)
+TEST(test_auto)
 {
-    (void)state;
     char here[4096], path[8192];
     assert_non_null(getcwd(here, sizeof here));
     assert_int_equal(setenv("XDG_CONFIG_HOME", here, 1), 0);
@@ -185,9 +177,8 @@ static void expect_refused(const char *good, const char *from, const char *to, c
         fail_msg("expected \"bad.json: ... %s\", found \"%s\"", says, error);
 }
 
-static void test_malformed(void **state)
+TEST(test_malformed)
 {
-    (void)state;
     char good[16384];
     const drove_throughput c = made_up();
     save(&c, "good.json");
@@ -220,22 +211,11 @@ static void test_malformed(void **state)
     expect_refused(good, good, "", "expected JSON");
 }
 
-static void test_missing(void **state)
+TEST(test_missing)
 {
-    (void)state;
     drove_throughput *c;
     assert_int_equal(drove_throughput_open("no/such.json", &c), DROVE_E_FILE);
     assert_null(c);
     const drove_throughput good = made_up();
     assert_int_not_equal(drove__throughput_save(&good, "/proc/no/such.json"), DROVE_OK);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_prediction),
-        cmocka_unit_test(test_auto),       cmocka_unit_test(test_malformed),
-        cmocka_unit_test(test_missing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

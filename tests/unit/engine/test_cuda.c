@@ -9,13 +9,9 @@
 #include "base/clock.h"
 #include "engine/accel/kind.h"
 #include "engine/module.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <limits.h>
 #include <stdio.h>
@@ -26,20 +22,26 @@
 static const drove_accel_ops *ops;
 static drove_accel *accel;
 
-static int setup(void **state)
+FIXTURE(setup)
 {
     const drove_accel_choice first = {0};
-    (void)state;
+    char path[PATH_MAX + 16];
+    ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
+    if (n < 0) return 1;
+    path[n] = '\0';
+    strcpy(strrchr(path, '/'), "/stand-in");
+    setenv("DROVE_MODULE_PATH", path, 1);
     if (drove__module_open("cuda", &ops) != DROVE_OK) return 1;
     return ops->open(&first, &accel) == DROVE_OK ? 0 : 1;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     ops->close(accel);
     return 0;
 }
+
+GROUP(setup, teardown);
 
 static drove_status open_spec(const char *text)
 {
@@ -58,11 +60,10 @@ static void assert_says(const char *words)
         fail_msg("\"%s\" not in: %s", words, drove_error_text());
 }
 
-static void test_devices(void **state)
+TEST(test_devices)
 {
     unsigned n;
     drove_accel_facts facts;
-    (void)state;
     setenv("DROVE_STAND_IN_DEVICES", "2", 1);
     assert_int_equal(ops->count(&n), DROVE_OK);
     assert_int_equal(n, 2);
@@ -81,10 +82,9 @@ static void test_devices(void **state)
     unsetenv("DROVE_STAND_IN_DEVICES");
 }
 
-static void test_memory(void **state)
+TEST(test_memory)
 {
     drove_accel_buffer *buffer = NULL;
-    (void)state;
     assert_int_equal(ops->alloc(accel, (size_t)1 << 29, &buffer), DROVE_E_NOMEM);
     assert_null(buffer);
     assert_says("cuda:0 (stand-in for a GPU): cudaMalloc: out of memory");
@@ -100,12 +100,11 @@ static void test_memory(void **state)
     ops->host_free(accel, NULL);
 }
 
-static void test_lost(void **state)
+TEST(test_lost)
 {
     drove_accel_queue *q;
     drove_accel_buffer *buffer;
     float number = 1.0f, back = 0.0f;
-    (void)state;
     assert_int_equal(ops->queue_create(accel, &q), DROVE_OK);
     assert_int_equal(ops->alloc(accel, 4, &buffer), DROVE_OK);
     const drove_accel_view third = {buffer, 2};
@@ -124,11 +123,10 @@ static void test_lost(void **state)
     ops->queue_destroy(NULL);
 }
 
-static void test_silence(void **state)
+TEST(test_silence)
 {
     drove_accel_queue *q;
     drove_accel_event *event;
-    (void)state;
     assert_int_equal(ops->queue_create(accel, &q), DROVE_OK);
     assert_int_equal(ops->record(q, &event), DROVE_OK);
     setenv("DROVE_STAND_IN_SILENT", "1", 1);
@@ -151,35 +149,6 @@ static uint64_t time_after(drove_accel_queue *q, const char *shift_ms, drove_acc
     unsetenv("DROVE_STAND_IN_SHIFT_MS");
     assert_int_equal(ops->time(*out, &at_ns), DROVE_OK);
     return at_ns;
-}
-
-/* Half a day later a float of milliseconds has steps of 4 ms; times must still be exact to far
- * less, those of events from before must stay as they were, and all events must still be waited
- * for. */
-static void test_times_last(void **state)
-{
-    drove_accel_queue *q;
-    drove_accel_event *event[4];
-    (void)state;
-    assert_int_equal(ops->queue_create(accel, &q), DROVE_OK);
-    uint64_t start_ns = drove__now_ns();
-    uint64_t first = time_after(q, "0", &event[0]), late = time_after(q, "50000000", &event[1]);
-    uint64_t later = time_after(q, "50001001", &event[2]), again = 0;
-    uint64_t most_ns = drove__now_ns() - start_ns + 100000;
-    assert_true(late - first > 49999000000000u && late - first < 50001000000000u);
-    assert_true(later - late >= 1000900000u && later - late <= 1001000000u + most_ns);
-    assert_int_equal(ops->time(event[0], &again), DROVE_OK);
-    assert_int_equal(again, first);
-    uint64_t back = time_after(q, "50000000", &event[3]); /* before the base */
-    assert_true(back >= late && back < later);
-    for (size_t i = 0; i < 4; i++) {
-        assert_int_equal(ops->wait(event[i], 0), DROVE_OK);
-        ops->event_destroy(event[i]);
-    }
-    drove_accel_event *used; /* again, with a time of its own */
-    assert_true(time_after(q, "50002000", &used) > later);
-    ops->event_destroy(used);
-    ops->queue_destroy(q);
 }
 
 /* ---- sequences ---- */
@@ -232,13 +201,12 @@ static bool captures(const pair *p) /* not by clang: cuda_runtime_api.h */
     return true;
 }
 
-static void test_sequences_repeat(void **state)
+TEST(test_sequences_repeat)
 {
     pair p;
     drove_accel_event *event[3] = {NULL};
     drove_accel_sequence *sequence = NULL;
     uint64_t before = 0, now = 0;
-    (void)state;
     make_pair(&p);
     if (captures(&p)) {
         p.host[0] = 5.0f;
@@ -270,12 +238,11 @@ static void test_sequences_repeat(void **state)
 }
 
 /* Afterwards the queues carry out what they are given, as before. */
-static void test_sequences_are_refused(void **state)
+TEST(test_sequences_are_refused)
 {
     pair p;
     drove_accel_event *event[3] = {NULL}, *earlier;
     drove_accel_sequence *sequence = NULL;
-    (void)state;
     make_pair(&p);
     for (int how = 0; how < 4 && captures(&p); how++) {
         const drove_accel_view first = {p.buffer, 0};
@@ -315,22 +282,30 @@ static void test_sequences_are_refused(void **state)
     free_pair(&p);
 }
 
-int main(void)
+/* Half a day later a float of milliseconds has steps of 4 ms; times must still be exact to far
+ * less, those of events from before must stay as they were, and all events must still be waited
+ * for.  It is the last: then times are coarse for a while. */
+TEST(test_times_last)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_devices),
-        cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_lost),
-        cmocka_unit_test(test_silence),
-        cmocka_unit_test(test_sequences_repeat),
-        cmocka_unit_test(test_sequences_are_refused),
-        cmocka_unit_test(test_times_last), /* then times are coarse for a while */
-    };
-    char path[PATH_MAX + 16];
-    ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
-    if (n < 0) return 1;
-    path[n] = '\0';
-    strcpy(strrchr(path, '/'), "/stand-in");
-    setenv("DROVE_MODULE_PATH", path, 1);
-    return cmocka_run_group_tests(tests, setup, teardown);
+    drove_accel_queue *q;
+    drove_accel_event *event[4];
+    assert_int_equal(ops->queue_create(accel, &q), DROVE_OK);
+    uint64_t start_ns = drove__now_ns();
+    uint64_t first = time_after(q, "0", &event[0]), late = time_after(q, "50000000", &event[1]);
+    uint64_t later = time_after(q, "50001001", &event[2]), again = 0;
+    uint64_t most_ns = drove__now_ns() - start_ns + 100000;
+    assert_true(late - first > 49999000000000u && late - first < 50001000000000u);
+    assert_true(later - late >= 1000900000u && later - late <= 1001000000u + most_ns);
+    assert_int_equal(ops->time(event[0], &again), DROVE_OK);
+    assert_int_equal(again, first);
+    uint64_t back = time_after(q, "50000000", &event[3]); /* before the base */
+    assert_true(back >= late && back < later);
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(ops->wait(event[i], 0), DROVE_OK);
+        ops->event_destroy(event[i]);
+    }
+    drove_accel_event *used; /* again, with a time of its own */
+    assert_true(time_after(q, "50002000", &used) > later);
+    ops->event_destroy(used);
+    ops->queue_destroy(q);
 }

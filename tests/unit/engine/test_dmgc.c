@@ -2,16 +2,11 @@
  * signatures there and back, and the systems of the paper's Table 1. */
 #include "base/rng.h"
 #include "engine/linear/dmgc.h"
+#include "support/test.h"
 
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <setjmp.h>
-
-#include <cmocka.h>
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -75,9 +70,8 @@ static drove_dmgc built(const reading *r)
     return s;
 }
 
-static void test_readings(void **state)
+TEST(test_readings)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(readings); i++) {
         char text[DROVE_DMGC_TEXT_SIZE];
         drove_dmgc expected = built(&readings[i]), found = parsed(readings[i].text);
@@ -104,9 +98,8 @@ static drove_dmgc random_signature(drove_rng *rng)
     return s;
 }
 
-static void test_there_and_back(void **state)
+TEST(test_there_and_back)
 {
-    (void)state;
     drove_rng rng;
     drove__rng_seed(&rng, 1, DROVE_RNG_TEST, 0);
     for (unsigned i = 0; i < 20000; i++) {
@@ -140,9 +133,8 @@ static void expect_refused_or_same(const char *text)
 }
 
 /* Each text cut, and with one character left out, put in or replaced. */
-static void test_damaged(void **state)
+TEST(test_damaged)
 {
-    (void)state;
     static const char alphabet[] = "DiMGC[]fs019 ^x\n\xff";
     for (size_t i = 0; i < COUNT(readings); i++) {
         const char *text = readings[i].text;
@@ -221,9 +213,8 @@ static void shown_by_hand(const char *text, char into[48])
         if (*c < ' ' || *c > '~') *c = '?';
 }
 
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(refusals); i++) {
         const refusal *r = &refusals[i];
         drove_dmgc s = {.is_synchronous = 77};
@@ -238,10 +229,9 @@ static void test_refusals(void **state)
 }
 
 /* One that is too long for a line ends in dots. */
-static void test_long_texts(void **state)
+TEST(test_long_texts)
 {
     static const size_t lengths[] = {46, 47, 48, 399};
-    (void)state;
     for (size_t i = 0; i < COUNT(lengths); i++) {
         char longer[400], text[160];
         drove_dmgc s;
@@ -255,9 +245,8 @@ static void test_long_texts(void **state)
     }
 }
 
-static void test_impossible_structs(void **state)
+TEST(test_impossible_structs)
 {
-    (void)state;
     char text[DROVE_DMGC_TEXT_SIZE], line[DROVE_DMGC_LINE_SIZE];
     drove_dmgc good = parsed("D8i8M8C1s"), bad[10];
     for (size_t i = 0; i < COUNT(bad); i++) bad[i] = good;
@@ -305,9 +294,8 @@ static void expect_line(const char *text, drove_dmgc_class which, const char *ex
     assert_string_equal(line, expected);
 }
 
-static void test_words(void **state)
+TEST(test_words)
 {
-    (void)state;
     expect_line("D8M8", DROVE_DMGC_DATASET, "8-bit fixed point, quantised once, before training");
     expect_line("D32fM8", DROVE_DMGC_DATASET, "32-bit floating point");
     expect_line("M8", DROVE_DMGC_DATASET, "D is omitted: full precision, 32-bit floating point");
@@ -334,9 +322,8 @@ static void test_words(void **state)
                 "asynchronously");
 }
 
-static void test_meaning(void **state)
+TEST(test_meaning)
 {
-    (void)state;
     drove_dmgc s = parsed("M16G10");
     static const unsigned bits[DROVE_DMGC_CLASSES] = {32, 0, 16, 10, 0};
     static const int is_float[DROVE_DMGC_CLASSES] = {1, 0, 0, 0, 0};
@@ -370,9 +357,8 @@ static void expect_systems(const char *text, const char *expected)
     assert_string_equal(found, expected);
 }
 
-static void test_systems(void **state)
+TEST(test_systems)
 {
-    (void)state;
     static const char dense_hogwild[] = "Hogwild!, dense;", sparse_hogwild[] = "Hogwild!, sparse;";
     /* Table 1 */
     expect_systems("G18", "Savich and Moussa [45], 18-bit;");
@@ -416,9 +402,8 @@ static void expect_family(const char *text, const char *expected)
     assert_string_equal(drove_dmgc_family(&s), expected);
 }
 
-static void test_families(void **state)
+TEST(test_families)
 {
-    (void)state;
     static const char hogwild[] = "Hogwild!: asynchronous through the caches, full precision";
     static const char buckwild[] = "Buckwild!: asynchronous through the caches, low precision";
     expect_family("D32fi32M32f", hogwild);
@@ -433,16 +418,4 @@ static void test_families(void **state)
     expect_family("D8C32f", "asynchronous with explicit messages, low precision");
     expect_family("C32fs", "synchronous, full precision");
     expect_family("G1C1s", "synchronous, low precision");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_readings),   cmocka_unit_test(test_there_and_back),
-        cmocka_unit_test(test_damaged),    cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_long_texts), cmocka_unit_test(test_impossible_structs),
-        cmocka_unit_test(test_words),      cmocka_unit_test(test_meaning),
-        cmocka_unit_test(test_systems),    cmocka_unit_test(test_families),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,16 +4,12 @@
 #include "engine/fake/fake.h"
 #include "engine/fixed/engine.h"
 #include "engine/linear/engine.h"
+#include "support/test.h"
 
 #include "base/cpu.h"
 #include "base/mem.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "support/engine_calls.h"
 #include "support/no_memory.h"
@@ -200,21 +196,10 @@ static void walk(const engine_case *how, const char *tier)
     drove__model_destroy(r.model);
 }
 
-static void engines_leave_nothing(void **state)
-{
-    (void)state;
-    if (!no_memory_works()) skip();
-    for (size_t i = 0; i < DROVE_COUNT(cases); i++) {
-        walk(&cases[i], "ref");
-        walk(&cases[i], NULL);
-    }
-}
-
-static void devices_leave_nothing(void **state)
+TEST(devices_leave_nothing)
 {
     const drove_spec spec = {.name = "fake"};
     unsigned long n = 1;
-    (void)state;
     if (!no_memory_works()) skip();
     for (bool has_failed = true; has_failed && n < MOST_CALLS; n++) {
         drove_device *device = NULL;
@@ -229,11 +214,11 @@ static void devices_leave_nothing(void **state)
     assert_int_equal(n, 4); /* the device, and its own; then none fails */
 }
 
-int main(void)
+TEST(engines_leave_nothing)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(devices_leave_nothing),
-        cmocka_unit_test(engines_leave_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    if (!no_memory_works()) skip();
+    for (size_t i = 0; i < DROVE_COUNT(cases); i++) {
+        walk(&cases[i], "ref");
+        walk(&cases[i], NULL);
+    }
 }

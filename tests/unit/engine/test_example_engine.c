@@ -1,17 +1,13 @@
 /* The engine of docs/adding-an-engine.md: it compiles, is what the page prints, and keeps the
  * protocol. */
 #include "../../../docs/example_engine.c"
+#include "support/test.h"
 
 #include "base/cpu.h"
 #include "support/engine_calls.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { N_ROWS = 20, N_FEATURES = 5, N_CLASSES = 3, MOST_PARAMS = 256 };
 
@@ -32,9 +28,8 @@ static char *load(const char *name)
     return text;
 }
 
-static void is_what_the_page_prints(void **state)
+TEST(is_what_the_page_prints)
 {
-    (void)state;
     char *page = load("docs/adding-an-engine.md"), *code = load("docs/example_engine.c");
     char *begin = strstr(page, "```c\n");
     assert_non_null(begin);
@@ -54,9 +49,8 @@ static void layer_is_done(void *context, size_t layer)
 }
 
 /* Opened by its kind, as --workers opens it, beside the host engine. */
-static void gradients_and_scores_are_those_of_the_host(void **state)
+TEST(gradients_and_scores_are_those_of_the_host)
 {
-    (void)state;
     static float x[N_ROWS * N_FEATURES], theta[MOST_PARAMS], expected[MOST_PARAMS],
         got[MOST_PARAMS];
     static int32_t y[N_ROWS];
@@ -111,13 +105,4 @@ static void gradients_and_scores_are_those_of_the_host(void **state)
     drove__device_kind_differences.close(device);
     drove__spec_fini(&spec);
     drove__model_destroy(model);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(is_what_the_page_prints),
-        cmocka_unit_test(gradients_and_scores_are_those_of_the_host),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

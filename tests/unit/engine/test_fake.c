@@ -1,6 +1,7 @@
 /* The fake device: its script, and that it keeps the host's results and the script's times. */
 #include "engine/fake/fake.h"
 #include "engine/fake/script.h"
+#include "support/test.h"
 
 #include "base/clock.h"
 #include "base/cpu.h"
@@ -9,14 +10,9 @@
 
 #include <math.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* ---- the script ---- */
 
@@ -31,9 +27,8 @@ static drove_fake_script parse(const char *text)
     return script;
 }
 
-static void a_script_is_read_from_a_spec(void **state)
+TEST(a_script_is_read_from_a_spec)
 {
-    (void)state;
     drove_fake_script s = parse("fake");
     assert_true(s.speed == 100e3 && s.computes && s.memory_bytes == 0);
     assert_true(s.fail_after == UINT64_MAX && s.hang_after == UINT64_MAX);
@@ -46,9 +41,8 @@ static void a_script_is_read_from_a_spec(void **state)
     assert_int_equal(s.seed, 3);
 }
 
-static void a_wrong_script_is_refused(void **state)
+TEST(a_wrong_script_is_refused)
 {
-    (void)state;
     static const char *const wrong[] = {
         "fake?speed=0",      "fake?speed=-1",     "fake?speed=fast", "fake?delay_us=-1",
         "fake?memory=0",     "fake?memory=64MB",  "fake?memory=MiB", "fake?fail_after=-1",
@@ -66,9 +60,8 @@ static void a_wrong_script_is_refused(void **state)
     }
 }
 
-static void a_batch_takes_its_time(void **state)
+TEST(a_batch_takes_its_time)
 {
-    (void)state;
     drove_fake_script s = parse("fake?speed=1&delay_us=500");
     assert_int_equal(drove__fake_batch(&s, 0, 1).duration_ns, 1500000);
     assert_int_equal(drove__fake_batch(&s, 9, 100).duration_ns, 100500000);
@@ -76,9 +69,8 @@ static void a_batch_takes_its_time(void **state)
     assert_int_equal(drove__fake_batch(&s, 0, 1).duration_ns, 3000000000000000000);
 }
 
-static void batches_fail_and_hang_from_their_number_on(void **state)
+TEST(batches_fail_and_hang_from_their_number_on)
 {
-    (void)state;
     drove_fake_script s = parse("fake?fail_after=5&hang_after=3");
     static const drove_fake_fate fates[] = {DROVE_FAKE_DONE,  DROVE_FAKE_DONE,  DROVE_FAKE_DONE,
                                             DROVE_FAKE_HANGS, DROVE_FAKE_HANGS, DROVE_FAKE_FAILS,
@@ -89,9 +81,8 @@ static void batches_fail_and_hang_from_their_number_on(void **state)
     assert_int_equal(drove__fake_batch(&s, 0, 10).fate, DROVE_FAKE_FAILS);
 }
 
-static void jitter_is_drawn_by_number(void **state)
+TEST(jitter_is_drawn_by_number)
 {
-    (void)state;
     drove_fake_script s = parse("fake?speed=1&jitter=0.2&seed=1"), other = s;
     double sum = 0.0;
     other.seed = 2;
@@ -185,9 +176,8 @@ static void layer_is_done(void *context, size_t layer)
     assert_int_equal(layer, --*next);
 }
 
-static void results_are_those_of_the_host(void **state)
+TEST(results_are_those_of_the_host)
 {
-    (void)state;
     rig r;
     setup(&r, "fake:?speed=1000");
     const drove_engine_ops *ops = r.device->engine;
@@ -226,9 +216,8 @@ static void results_are_those_of_the_host(void **state)
     teardown(&r);
 }
 
-static void without_computing_gradients_are_zero(void **state)
+TEST(without_computing_gradients_are_zero)
 {
-    (void)state;
     rig r;
     setup(&r, "fake:?compute=no");
     drove_gradient grad = {.value = r.got};
@@ -244,9 +233,8 @@ static void without_computing_gradients_are_zero(void **state)
     teardown(&r);
 }
 
-static void the_scripted_time_is_kept(void **state)
+TEST(the_scripted_time_is_kept)
 {
-    (void)state;
     rig r;
     setup(&r, "fake:?speed=1&delay_us=5000"); /* 25 ms for 20 examples */
     const drove_engine_ops *ops = r.device->engine;
@@ -268,9 +256,8 @@ static void the_scripted_time_is_kept(void **state)
     teardown(&r);
 }
 
-static void it_fails_and_hangs_as_scripted(void **state)
+TEST(it_fails_and_hangs_as_scripted)
 {
-    (void)state;
     rig r;
     setup(&r, "fake:?speed=1000&fail_after=2");
     drove_gradient grad = {.value = r.got};
@@ -293,9 +280,8 @@ static void it_fails_and_hangs_as_scripted(void **state)
 }
 
 /* part waits for the end of the batch, however short its time-outs, and then delivers it. */
-static void parts_come_at_the_end(void **state)
+TEST(parts_come_at_the_end)
 {
-    (void)state;
     rig r;
     setup(&r, "fake:?speed=1"); /* 20 ms */
     size_t next_layer = r.model->n_layers, n_left = r.model->n_layers, n_calls = 0;
@@ -316,9 +302,8 @@ static void parts_come_at_the_end(void **state)
 
 /* 60 examples through memory for 32: the weighted mean of the gradients of 32 and of 28, at the
  * parameters of begin, each piece in its own time. */
-static void larger_batches_come_in_pieces(void **state)
+TEST(larger_batches_come_in_pieces)
 {
-    (void)state;
     rig r;
     setup(&r, "fake:?speed=10"); /* 6 ms */
     for (int by_part = 0; by_part < 2; by_part++) {
@@ -370,9 +355,8 @@ static void *hang(void *argument)
     return &status;
 }
 
-static void closing_wakes_who_hangs(void **state)
+TEST(closing_wakes_who_hangs)
 {
-    (void)state;
     rig r;
     pthread_t thread;
     void *status;
@@ -389,9 +373,8 @@ static void closing_wakes_who_hangs(void **state)
 }
 
 /* A row takes 4 x (10 + 2 x (8 + 3)) = 128 bytes; the model twice its parameters. */
-static void memory_limits_a_batch(void **state)
+TEST(memory_limits_a_batch)
 {
-    (void)state;
     rig r;
     char text[64];
     setup(&r, "fake");
@@ -416,9 +399,8 @@ static void memory_limits_a_batch(void **state)
     teardown(&r);
 }
 
-static void fake_devices_are_named_not_found(void **state)
+TEST(fake_devices_are_named_not_found)
 {
-    (void)state;
     char why[64] = "x";
     drove_device_facts facts;
     drove_device *device;
@@ -430,25 +412,4 @@ static void fake_devices_are_named_not_found(void **state)
     assert_int_equal(drove__device_open(&spec, &device), DROVE_E_ARG);
     assert_null(device);
     drove__spec_fini(&spec);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_script_is_read_from_a_spec),
-        cmocka_unit_test(a_wrong_script_is_refused),
-        cmocka_unit_test(a_batch_takes_its_time),
-        cmocka_unit_test(batches_fail_and_hang_from_their_number_on),
-        cmocka_unit_test(jitter_is_drawn_by_number),
-        cmocka_unit_test(results_are_those_of_the_host),
-        cmocka_unit_test(without_computing_gradients_are_zero),
-        cmocka_unit_test(the_scripted_time_is_kept),
-        cmocka_unit_test(it_fails_and_hangs_as_scripted),
-        cmocka_unit_test(parts_come_at_the_end),
-        cmocka_unit_test(larger_batches_come_in_pieces),
-        cmocka_unit_test(closing_wakes_who_hangs),
-        cmocka_unit_test(memory_limits_a_batch),
-        cmocka_unit_test(fake_devices_are_named_not_found),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

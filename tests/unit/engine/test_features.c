@@ -1,20 +1,16 @@
 /* tests/unit/engine/test_features.c - feature maps: against their definition in double, against
  * the kernel that they approximate, the same bits for any number of threads, specs and errors. */
 #include "engine/features.h"
+#include "support/test.h"
 
 #include "base/cpu.h"
 #include "base/mem.h"
 #include "data/quant.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const double two_pi = 6.283185307179586;
 /* A feature, times sqrt(D / 2), against double: float sums of up to 784 products of size 1. */
@@ -22,11 +18,12 @@ static const double feature_bound = 2e-5;
 
 static drovek_table kernels;
 
-static int select_kernels(void **state)
+FIXTURE(select_kernels)
 {
-    (void)state;
     return drovek_select(&kernels, drove__cpu_features(), NULL) == DROVE_OK ? 0 : -1;
 }
+
+GROUP(select_kernels, NULL);
 
 static drove_features_options parsed(const char *text)
 {
@@ -134,9 +131,8 @@ static void check_definition(const drove_data *data, const char *map)
 }
 
 /* Sizes around the block of 256 rows and the panel of 512 features. */
-static void features_follow_the_definition(void **state)
+TEST(features_follow_the_definition)
 {
-    (void)state;
     drove_data *bytes = opened("synth:digits?n=257&seed=2");
     drove_data *floats = opened("synth:logistic?n=300&d=37&seed=3");
     drove_data *sparse = opened("synth:logistic?n=270&d=900&density=0.02&seed=4&scale=unit");
@@ -149,9 +145,8 @@ static void features_follow_the_definition(void **state)
     drove_data_destroy(sparse);
 }
 
-static void views_and_scaled_data_are_mapped_as_the_model_sees_them(void **state)
+TEST(views_and_scaled_data_are_mapped_as_the_model_sees_them)
 {
-    (void)state;
     drove_data *train, *test;
     assert_int_equal(drove_data_open("synth:logistic?n=90&d=20&seed=3&scale=standard&split=0.3",
                                      "split", 5, &train, &test),
@@ -179,9 +174,8 @@ static drove_data *quantised(const drove_data *data, unsigned index_bits)
     return out;
 }
 
-static void quantised_data_are_mapped(void **state)
+TEST(quantised_data_are_mapped)
 {
-    (void)state;
     drove_data *dense = opened("synth:logistic?n=30&d=37&seed=3");
     drove_data *sparse = opened("synth:logistic?n=30&d=900&density=0.02&seed=4");
     drove_data *dense_quant = quantised(dense, 0), *sparse_quant = quantised(sparse, 16);
@@ -196,9 +190,8 @@ static void quantised_data_are_mapped(void **state)
 /* ---- what the definition is for ---- */
 
 /* z(x) . z(y) is a mean of D terms of variance at most 1. */
-static void products_approximate_the_kernel(void **state)
+TEST(products_approximate_the_kernel)
 {
-    (void)state;
     drove_features_options opt = parsed("rff:16384?seed=3");
     drove_data *data = opened("synth:digits?n=60&seed=2");
     assert_int_equal(drove__features_settle(&opt, &kernels, data, 1), DROVE_OK);
@@ -225,9 +218,8 @@ static void products_approximate_the_kernel(void **state)
     drove_data_destroy(data);
 }
 
-static void weights_have_variance_two_gamma(void **state)
+TEST(weights_have_variance_two_gamma)
 {
-    (void)state;
     enum { N = 100000 };
     const double gamma = 0.3;
     static float weight[N];
@@ -243,9 +235,8 @@ static void weights_have_variance_two_gamma(void **state)
     assert_true(fabs(squares / N / (2.0 * gamma) - 1.0) < 4.0 * sqrt(2.0 / N));
 }
 
-static void result_does_not_depend_on_threads_or_other_rows(void **state)
+TEST(result_does_not_depend_on_threads_or_other_rows)
 {
-    (void)state;
     drove_features_options opt = parsed("rff:600?gamma=0.02&seed=1"), other = opt;
     drove_data *data = opened("synth:digits?n=1000&seed=2"),
                *few = opened("synth:digits?n=3&seed=2");
@@ -267,9 +258,8 @@ static void result_does_not_depend_on_threads_or_other_rows(void **state)
     drove_data_destroy(data);
 }
 
-static void targets_go_with_their_rows(void **state)
+TEST(targets_go_with_their_rows)
 {
-    (void)state;
     drove_data *train, *test;
     FILE *f = fopen("labels.svm", "w");
     assert_non_null(f);
@@ -312,9 +302,8 @@ static void check_gamma(const char *spec)
     drove_data_destroy(data);
 }
 
-static void default_gamma_is_the_inverse_of_the_variance(void **state)
+TEST(default_gamma_is_the_inverse_of_the_variance)
 {
-    (void)state;
     check_gamma("synth:digits?n=200&seed=2");
     check_gamma("synth:logistic?n=100&d=20&scale=standard");
     check_gamma("synth:logistic?n=100&d=200&density=0.05&scale=unit");
@@ -325,9 +314,8 @@ static void default_gamma_is_the_inverse_of_the_variance(void **state)
     check_gamma("csv:far.csv?label=last");
 }
 
-static void equal_examples_have_no_default_gamma(void **state)
+TEST(equal_examples_have_no_default_gamma)
 {
-    (void)state;
     FILE *f = fopen("equal.csv", "w");
     assert_non_null(f);
     for (int i = 0; i < 9; i++) fprintf(f, "0.1,0.7,%d\n", i % 2);
@@ -343,9 +331,8 @@ static void equal_examples_have_no_default_gamma(void **state)
 
 /* ---- specs ---- */
 
-static void specs_read_back(void **state)
+TEST(specs_read_back)
 {
-    (void)state;
     const char *const texts[] = {"", "rff:1", "rff:4096?gamma=0.1", "rff:4096?seed=12",
                                  "rff:1048576?gamma=1e-60&seed=9000000000000000"};
     char text[DROVE_FEATURES_TEXT_SIZE];
@@ -370,9 +357,8 @@ static void specs_read_back(void **state)
     assert_false(drove__features_agree(&opt, &again));
 }
 
-static void bad_specs_are_refused(void **state)
+TEST(bad_specs_are_refused)
 {
-    (void)state;
     const char *const texts[] = {
         "rff",       "rff:0",          "rff:1e12",        "rff:1048577",      "rff:-1",
         "rff:8,9",   "rff:8?gama=1",   "rff:8?gamma=0",   "rff:8?seed=",      "rff:8?gamma=inf",
@@ -385,32 +371,12 @@ static void bad_specs_are_refused(void **state)
     }
 }
 
-static void more_than_the_memory_is_refused(void **state)
+TEST(more_than_the_memory_is_refused)
 {
-    (void)state;
     drove_features_options opt = parsed("rff:1048576?gamma=1&seed=1");
     drove_features *map = (drove_features *)(void *)&opt;
     assert_int_equal(drove__features_create(&opt, (size_t)1 << 32, &kernels, 1, &map),
                      DROVE_E_NOMEM);
     assert_null(map);
     assert_non_null(strstr(drove_error_text(), "memory"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(features_follow_the_definition),
-        cmocka_unit_test(views_and_scaled_data_are_mapped_as_the_model_sees_them),
-        cmocka_unit_test(quantised_data_are_mapped),
-        cmocka_unit_test(products_approximate_the_kernel),
-        cmocka_unit_test(weights_have_variance_two_gamma),
-        cmocka_unit_test(result_does_not_depend_on_threads_or_other_rows),
-        cmocka_unit_test(targets_go_with_their_rows),
-        cmocka_unit_test(default_gamma_is_the_inverse_of_the_variance),
-        cmocka_unit_test(equal_examples_have_no_default_gamma),
-        cmocka_unit_test(specs_read_back),
-        cmocka_unit_test(bad_specs_are_refused),
-        cmocka_unit_test(more_than_the_memory_is_refused),
-    };
-    return cmocka_run_group_tests(tests, select_kernels, NULL);
 }

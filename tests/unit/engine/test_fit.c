@@ -1,15 +1,10 @@
 /* The fit of the throughput model: constants that made the figures come back from them. */
 #include "engine/linear/fit.h"
+#include "support/test.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
-#include <setjmp.h>
-
-#include <cmocka.h>
 
 enum { LEAST_BITS = 8, MOST_BITS = 22, POINTS = MOST_BITS - LEAST_BITS + 1 };
 static const double exact = 1e-6; /* relative: the grid of the search, and rounding */
@@ -46,9 +41,8 @@ static void expect_base(drove_throughput_row from)
     assert_true(fabs(found.spill_ns - from.spill_ns) <= exact * (from.spill_ns + 1.0));
 }
 
-static void test_base(void **state)
+TEST(test_base)
 {
-    (void)state;
     expect_base((drove_throughput_row){.gnps = 13.0, .step_ns = 40.0, .spill_ns = 0.07});
     expect_base((drove_throughput_row){.gnps = 13.0, .step_ns = 40.0});
     expect_base((drove_throughput_row){.gnps = 0.2, .spill_ns = 2.0});
@@ -56,9 +50,8 @@ static void test_base(void **state)
 }
 
 /* Errors of both signs: the middle, and never a negative constant. */
-static void test_base_noise(void **state)
+TEST(test_base_noise)
 {
-    (void)state;
     const double factor[2] = {1.1, 1.0 / 1.1};
     const drove_throughput_row from = {.gnps = 8.0, .step_ns = 100.0, .spill_ns = 0.1};
     drove_base_point point[POINTS];
@@ -77,9 +70,8 @@ static void test_base_noise(void **state)
     expect_near(found.gnps, 9.3, 0.02);
 }
 
-static void test_base_one_point(void **state)
+TEST(test_base_one_point)
 {
-    (void)state;
     const drove_base_point point = {.numbers = 256, .gnps = 4.0};
     drove_throughput_row found;
     drove__fit_base(&point, 1, &found);
@@ -109,9 +101,8 @@ static void expect_parallel(drove_throughput_parallel from, unsigned threads)
     expect_near(found.most, from.most, exact);
 }
 
-static void test_parallel(void **state)
+TEST(test_parallel)
 {
-    (void)state;
     const double none = -INFINITY;
     expect_parallel((drove_throughput_parallel){0.15, 256.0, 0.98, none}, 2);
     expect_parallel((drove_throughput_parallel){0.15, 256.0, 0.98, none}, 18);
@@ -121,9 +112,8 @@ static void test_parallel(void **state)
 }
 
 /* Never parallel, whatever the size: the most is what there is, from the least size on. */
-static void test_parallel_flat(void **state)
+TEST(test_parallel_flat)
 {
-    (void)state;
     drove_parallel_point point[POINTS];
     drove_throughput_parallel found;
     for (int i = 0; i < POINTS; i++)
@@ -136,9 +126,8 @@ static void test_parallel_flat(void **state)
 }
 
 /* Next to no slope: what is fitted can be written to a file and read back. */
-static void test_parallel_nearly_flat(void **state)
+TEST(test_parallel_nearly_flat)
 {
-    (void)state;
     for (int sign = -1; sign <= 1; sign += 2) {
         drove_parallel_point point[POINTS];
         drove_throughput_parallel found;
@@ -159,9 +148,8 @@ static void test_parallel_nearly_flat(void **state)
 }
 
 /* Two threads that are more than twice as fast as one are measured, but not believed. */
-static void test_parallel_at_most_one(void **state)
+TEST(test_parallel_at_most_one)
 {
-    (void)state;
     drove_parallel_point point[POINTS];
     drove_throughput_parallel found;
     for (int i = 0; i < POINTS; i++)
@@ -172,18 +160,4 @@ static void test_parallel_at_most_one(void **state)
     drove__fit_parallel(point, POINTS, &found);
     expect_near(found.most, 1.0, exact);
     assert_true(found.slope > 0.0 && isfinite(found.zero_features));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_base),
-        cmocka_unit_test(test_base_noise),
-        cmocka_unit_test(test_base_one_point),
-        cmocka_unit_test(test_parallel),
-        cmocka_unit_test(test_parallel_flat),
-        cmocka_unit_test(test_parallel_nearly_flat),
-        cmocka_unit_test(test_parallel_at_most_one),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

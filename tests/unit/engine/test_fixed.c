@@ -3,6 +3,7 @@
  */
 #include "fixed_numbers.h"
 #include "fixed_problem.h"
+#include "support/test.h"
 
 #include "engine/fixed/round.h"
 #include "engine/fixed/shared.h"
@@ -14,13 +15,9 @@
 #include "support/engine_calls.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* ---- signatures ---- */
 
@@ -40,7 +37,7 @@ static void check_refused(const char *text, drove_status status, const char *wor
     assert_int_equal(f.data, 77);
 }
 
-static void signatures(void **state)
+TEST(signatures)
 {
     static const struct {
         const char *text;
@@ -50,7 +47,6 @@ static void signatures(void **state)
                  {"D8M8?scales=layer", false, false},
                  {"D8M8", false, false}};
     char longer[65];
-    (void)state;
     check_format("D8M8", 8, 8, 8);
     check_format("D16M8", 16, 8, 16);
     check_format("D8M16G16", 8, 16, 16);
@@ -142,9 +138,8 @@ static void host_steps(fixed_problem *p, size_t n_rows, float eta, float decay, 
 }
 
 /* With floats for all numbers the steps are those of the host engine, to the bit. */
-static void floats_are_the_hosts_steps(void **state)
+TEST(floats_are_the_hosts_steps)
 {
-    (void)state;
     for (int decays = 0; decays <= 1; decays++) {
         fixed_problem p;
         const float decay = decays ? 0.01f : 0.0f;
@@ -177,9 +172,8 @@ static double distance(const char *precision)
 }
 
 /* More bits, nearer to floats; examples, outputs and derivatives are all rounded. */
-static void more_bits_are_nearer(void **state)
+TEST(more_bits_are_nearer)
 {
-    (void)state;
     double before = 10.0;
     for (unsigned bits = 3; bits <= 15; bits += 3) {
         char precision[40];
@@ -208,9 +202,8 @@ static void check_grid(const fixed_problem *p, unsigned bits)
     }
 }
 
-static void weights_stay_within_their_format(void **state)
+TEST(weights_stay_within_their_format)
 {
-    (void)state;
     for (unsigned bits = 2; bits <= 16; bits++) {
         fixed_problem p;
         char precision[64];
@@ -249,9 +242,8 @@ static size_t fill_words(fixed_problem *p, int value)
 
 /* A step of size 0: numbers at the ends of the range are left, and not counted; those beyond are
  * brought back, and each is counted. */
-static void numbers_beyond_the_ends_are_counted(void **state)
+TEST(numbers_beyond_the_ends_are_counted)
 {
-    (void)state;
     static const struct {
         const char *precision;
         int most;
@@ -279,11 +271,10 @@ static void numbers_beyond_the_ends_are_counted(void **state)
 
 /* Words and floats of the first parameters are half a unit apart at most; gaps and the float
  * parameters are as they were. */
-static void words_hold_the_parameters(void **state)
+TEST(words_hold_the_parameters)
 {
     fixed_problem p;
     size_t n_numbers = 0;
-    (void)state;
     fixed_setup(&p, "D8M8", "shared", 0, 0);
     drove__engine_fixed.unpack(p.shared, p.words, p.after);
     const float *unpacked = p.after;
@@ -308,12 +299,11 @@ static void words_hold_the_parameters(void **state)
 
 /* By channel: the unit of each is the power of two with which twice its largest weight fits, and no
  * larger. */
-static void channels_have_ranges_of_their_own(void **state)
+TEST(channels_have_ranges_of_their_own)
 {
     static double most[FIXED_FEATURES * 20];
     fixed_problem p;
     size_t n_other = 0;
-    (void)state;
     fixed_setup(&p, "D8M8?scales=channel", "shared", 0, 0);
     drove__engine_fixed.unpack(p.shared, p.words, p.after);
     for (size_t i = 0; i < p.shared->n_parts; i++) {
@@ -346,10 +336,9 @@ static void channels_have_ranges_of_their_own(void **state)
 
 /* With parameters in bf16 a step is the host's from the numbers that the words hold, rounded to the
  * nearest; biases stay floats. */
-static void bf16_parameters_take_the_hosts_steps(void **state)
+TEST(bf16_parameters_take_the_hosts_steps)
 {
     fixed_problem p;
-    (void)state;
     fixed_setup(&p, "bf16?masters=bf16", "nearest", 0, 0);
     const size_t n = p.model->n_params;
     assert_true(p.shared->layout.in_bf16 && p.shared->layout.number == DROVE_I16);
@@ -412,9 +401,8 @@ static void check_unbiased(const char *precision)
     fixed_teardown(&p);
 }
 
-static void steps_are_unbiased(void **state)
+TEST(steps_are_unbiased)
 {
-    (void)state;
     check_unbiased("D32fM8");
     check_unbiased("D32fM8?scales=channel");
 }
@@ -509,12 +497,11 @@ static void check_bytes(const drovek_table *own, const char *model, size_t n_inp
 
 /* Where sums are exact either way, products of bytes and of floats make the same steps, bit for
  * bit: the same integers, biases and random numbers. */
-static void bytes_make_the_steps_of_floats(void **state)
+TEST(bytes_make_the_steps_of_floats)
 {
     static const char *const precisions[] = {"D8M8", "D6M5?simulated=yes", "D8M8G4?simulated=yes",
                                              "D8M8?scales=channel"};
     drovek_table k;
-    (void)state;
     assert_int_equal(drovek_select(&k, drove__cpu_features(), NULL), DROVE_OK);
     if (k.integers == NULL) skip();
     for (size_t i = 0; i < FIXED_ROUNDINGS; i++) {
@@ -558,9 +545,8 @@ static void check_tiers(const char *model, size_t n_inputs, const char *precisio
     drove__free(plain);
 }
 
-static void bytes_make_the_same_steps_in_every_tier(void **state)
+TEST(bytes_make_the_same_steps_in_every_tier)
 {
-    (void)state;
     check_tiers("mlp:64,24", 600, "D8M8", "shared", false);
     check_tiers("mlp:130", 600, "D16M16", "shared", true);
     check_tiers("mlp:20", 600, "D8M16", "shared", false);
@@ -569,10 +555,9 @@ static void bytes_make_the_same_steps_in_every_tier(void **state)
 }
 
 /* Where bytes_make_the_steps_of_floats has no convolutions. */
-static void convolutions_of_bytes_make_the_steps_of_plain_c(void **state)
+TEST(convolutions_of_bytes_make_the_steps_of_plain_c)
 {
     drovek_table k;
-    (void)state;
     assert_int_equal(drovek_select(&k, drove__cpu_features(), NULL), DROVE_OK);
     if (k.integers == NULL || k.gemm_i8 != NULL) skip();
     for (size_t i = 0; i < FIXED_ROUNDINGS; i++) {
@@ -585,7 +570,7 @@ static void convolutions_of_bytes_make_the_steps_of_plain_c(void **state)
 /* Layers that read and write words where they are make the steps of those that widen them first,
  * but for the order of random bits; also of more rows than a product that writes words takes, and
  * with layers of other widths between.  One or two rows are added up in another order. */
-static void words_make_the_steps_of_floats(void **state)
+TEST(words_make_the_steps_of_floats)
 {
     static const short_run runs[] = {{"mlp:64,32", 70, "bf16?masters=bf16", "nearest", 0.0, 9},
                                      {"mlp:96,33,32", 31, "bf16?masters=bf16", "nearest", 0.0, 40},
@@ -593,7 +578,6 @@ static void words_make_the_steps_of_floats(void **state)
                                      {"mlp:320,64", 50, "bf16?masters=bf16", "nearest", 0.0, 300},
                                      {"mlp:64,32", 70, "bf16?masters=bf16", "nearest", 0.01, 9}};
     drovek_table own, floats;
-    (void)state;
     assert_int_equal(drovek_select(&own, drove__cpu_features(), NULL), DROVE_OK);
     if (own.words == NULL) skip();
     floats = own;
@@ -601,11 +585,10 @@ static void words_make_the_steps_of_floats(void **state)
     for (size_t i = 0; i < DROVE_COUNT(runs); i++) check_alike(&runs[i], &own, &floats);
 }
 
-static void what_it_cannot_train_is_refused(void **state)
+TEST(what_it_cannot_train_is_refused)
 {
     fixed_problem p;
     drove_engine_shared *kept;
-    (void)state;
     fixed_setup(&p, "D8M8", "shared", 0, 0);
     kept = p.shared;
     p.storage.x_kind = DROVE_X_CSR;
@@ -624,25 +607,4 @@ static void what_it_cannot_train_is_refused(void **state)
     const drove_work work = {.batch = &batch, .theta = p.theta, .grad = &g};
     assert_int_equal(drove__engine_fixed.begin(p.engine, &work), DROVE_E_UNSUPPORTED);
     fixed_teardown(&p);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(signatures),
-        cmocka_unit_test(floats_are_the_hosts_steps),
-        cmocka_unit_test(more_bits_are_nearer),
-        cmocka_unit_test(weights_stay_within_their_format),
-        cmocka_unit_test(numbers_beyond_the_ends_are_counted),
-        cmocka_unit_test(words_hold_the_parameters),
-        cmocka_unit_test(channels_have_ranges_of_their_own),
-        cmocka_unit_test(bf16_parameters_take_the_hosts_steps),
-        cmocka_unit_test(steps_are_unbiased),
-        cmocka_unit_test(bytes_make_the_steps_of_floats),
-        cmocka_unit_test(bytes_make_the_same_steps_in_every_tier),
-        cmocka_unit_test(convolutions_of_bytes_make_the_steps_of_plain_c),
-        cmocka_unit_test(words_make_the_steps_of_floats),
-        cmocka_unit_test(what_it_cannot_train_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

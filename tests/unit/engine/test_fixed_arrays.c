@@ -1,6 +1,7 @@
 /* tests/unit/engine/test_fixed_arrays.c - arrays rounded to fixed point (engine/fixed/round.h): by
  * every way of rounding, against plain C. */
 #include "fixed_numbers.h"
+#include "support/test.h"
 
 #include "engine/fixed/round.h"
 #include "engine/fixed/shared.h"
@@ -9,15 +10,10 @@
 #include "base/mem.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void units(void **state)
+TEST(units)
 {
-    (void)state;
     for (unsigned bits = 2; bits <= 16; bits++) {
         const double most = drove__fixed_most(bits);
         for (float m = 1e-30f; m < 1e30f; m *= 1.37f) {
@@ -65,9 +61,8 @@ static void check_rounding(const drovek_table *k, const char *how, unsigned bits
     drove__rounder_fini(&r);
 }
 
-static void arrays_are_rounded(void **state)
+TEST(arrays_are_rounded)
 {
-    (void)state;
     for (const char *const *tier = drovek_tiers(); *tier != NULL; tier++) {
         drovek_table k;
         if (drovek_select(&k, drove__cpu_features(), *tier) != DROVE_OK) continue;
@@ -78,11 +73,10 @@ static void arrays_are_rounded(void **state)
 }
 
 /* The mean of many roundings of a number is the number: a variance of at most unit^2 / 4 each. */
-static void roundings_are_unbiased(void **state)
+TEST(roundings_are_unbiased)
 {
     enum { TIMES = 2000, FEW = 70 };
     drovek_table k;
-    (void)state;
     assert_int_equal(drovek_select(&k, drove__cpu_features(), NULL), DROVE_OK);
     for (size_t i = 1; i < FIXED_ROUNDINGS; i++) {
         drove_rounding rounding;
@@ -157,9 +151,8 @@ static void check_channels(const drovek_table *k, size_t places, size_t block)
     drove__rounder_fini(&r);
 }
 
-static void channels_have_units_of_their_own(void **state)
+TEST(channels_have_units_of_their_own)
 {
-    (void)state;
     for (const char *const *tier = drovek_tiers(); *tier != NULL; tier++) {
         drovek_table k;
         if (drovek_select(&k, drove__cpu_features(), *tier) != DROVE_OK) continue;
@@ -170,13 +163,12 @@ static void channels_have_units_of_their_own(void **state)
     }
 }
 
-static void what_cannot_be_rounded_stays(void **state)
+TEST(what_cannot_be_rounded_stays)
 {
     drove_rounding rounding;
     drove_rounder r;
     drovek_table k;
     float x[3] = {0.3f, INFINITY, 1.0f}, zero[2] = {0.0f, -0.0f}, bad[2] = {NAN, 2.7f};
-    (void)state;
     assert_int_equal(drovek_select(&k, drove__cpu_features(), NULL), DROVE_OK);
     assert_int_equal(drove__rounding_parse("nearest", &rounding), DROVE_OK);
     assert_int_equal(drove__rounder_init(&r, &rounding, 32), DROVE_OK);
@@ -189,16 +181,4 @@ static void what_cannot_be_rounded_stays(void **state)
     drove__fixed_round(&k, &r, 0, NULL, x, 3); /* floats */
     assert_true(x[0] == 0.3f && x[1] == 0.4f);
     drove__rounder_fini(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(units),
-        cmocka_unit_test(arrays_are_rounded),
-        cmocka_unit_test(roundings_are_unbiased),
-        cmocka_unit_test(channels_have_units_of_their_own),
-        cmocka_unit_test(what_cannot_be_rounded_stays),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,18 +3,15 @@
  */
 #include "fixed_numbers.h"
 #include "fixed_problem.h"
+#include "support/test.h"
 
 #include "base/mem.h"
 #include "support/engine_calls.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 typedef struct adam {   /* what the rule saw and gave, in the order of theta */
     double *m1, *m2;    /* [n] */
@@ -181,9 +178,8 @@ static void check_gradient(const rig *r, const float *at)
 
 /* Each word of each format moves by the rule's step, rounded once; the second model has a layer
  * whose gradient comes in several pieces, the third one that plain SGD steps by a product. */
-static void words_move_by_the_rules_step(void **state)
+TEST(words_move_by_the_rules_step)
 {
-    (void)state;
     static const char *const models[] = {"mlp:20,9", "mlp:300,120", "mlp:64,128"};
     static const char *const precisions[] = {"D32fM32f",
                                              "M8",
@@ -223,9 +219,8 @@ static void halve(void *context, float *g)
 }
 
 /* A rule that clips gets the whole gradient, decay included, before any of it is stepped. */
-static void clipping_comes_first(void **state)
+TEST(clipping_comes_first)
 {
-    (void)state;
     static const char *const precisions[] = {"M8", "M16?scales=channel", "D32fM32f"};
     for (size_t k = 0; k < 2 * DROVE_COUNT(precisions); k++) {
         const float decay = k % 2 ? 0.02f : 0.0f;
@@ -248,9 +243,8 @@ static void clipping_comes_first(void **state)
 }
 
 /* One call makes several updates, which the rule can tell apart. */
-static void updates_of_one_call_are_numbered(void **state)
+TEST(updates_of_one_call_are_numbered)
 {
-    (void)state;
     rig r;
     rig_setup(&r, "mlp:20,9", "D8M8", "shared", 0.0, false);
     assert_int_equal(take(&r, 3 * FIXED_BATCH + 2, 0, 0.01f).n_steps, 4);
@@ -262,9 +256,8 @@ static void updates_of_one_call_are_numbered(void **state)
 
 /* The gradient is taken at words that are mu v ahead, the words move from where they are, and decay
  * is that of the words as they are. */
-static void a_rule_may_look_ahead(void **state)
+TEST(a_rule_may_look_ahead)
 {
-    (void)state;
     static const char *const precisions[] = {"M8", "M16?scales=channel", "M7?simulated=yes",
                                              "D32fM32f"};
     for (size_t k = 0; k < 2 * DROVE_COUNT(precisions); k++) {
@@ -294,9 +287,8 @@ static void a_rule_may_look_ahead(void **state)
 }
 
 /* 16 bits have room for weights that a rule lets grow further, 8 have not. */
-static void ranges_of_rules_are_wide(void **state)
+TEST(ranges_of_rules_are_wide)
 {
-    (void)state;
     static const struct {
         const char *precision;
         float factor; /* of a unit by plain SGD */
@@ -323,9 +315,8 @@ static void ranges_of_rules_are_wide(void **state)
 }
 
 /* Steps of three tenths of a unit move three of ten words, by one unit. */
-static void steps_below_a_unit_are_not_lost(void **state)
+TEST(steps_below_a_unit_are_not_lost)
 {
-    (void)state;
     for (size_t rounding = 1; rounding < FIXED_ROUNDINGS; rounding++) {
         rig r;
         double n = 0.0, n_moved = 0.0;
@@ -360,9 +351,8 @@ static void sgd_step(void *context, uint64_t step, size_t offset, size_t n, floa
 
 /* What an engine without a rule writes by products and pieces is what the rule sgd would, in words
  * whose ranges are those of plain SGD. */
-static void sgd_as_a_rule_has_the_same_bits(void **state)
+TEST(sgd_as_a_rule_has_the_same_bits)
 {
-    (void)state;
     static const char *const precisions[] = {"D8M8", "D16M8", "M8?scales=channel", "D8M8G32f"};
     const drove_engine_rule sgd = {.step = sgd_step};
     const float eta = 0x1p-4f; /* a power of two: eta g has no error */
@@ -385,18 +375,4 @@ static void sgd_as_a_rule_has_the_same_bits(void **state)
         fixed_teardown(&plain);
         fixed_teardown(&ruled);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words_move_by_the_rules_step),
-        cmocka_unit_test(clipping_comes_first),
-        cmocka_unit_test(updates_of_one_call_are_numbered),
-        cmocka_unit_test(a_rule_may_look_ahead),
-        cmocka_unit_test(ranges_of_rules_are_wide),
-        cmocka_unit_test(steps_below_a_unit_are_not_lost),
-        cmocka_unit_test(sgd_as_a_rule_has_the_same_bits),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

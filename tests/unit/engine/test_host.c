@@ -2,6 +2,7 @@
  * gradients and spans against a float64 reference, fused steps, scores, predictions, errors.
  */
 #include "engine/engine.h"
+#include "support/test.h"
 
 #include "base/cpu.h"
 #include "base/mem.h"
@@ -12,10 +13,6 @@
 
 #include <assert.h>
 #include <math.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -308,22 +305,19 @@ static void check_storages(drovek_factors factors)
     }
 }
 
-static void gradients_of_every_storage_equal_the_reference(void **state)
+TEST(gradients_of_every_storage_equal_the_reference)
 {
-    (void)state;
     check_storages(DROVEK_FACTORS_F32);
 }
 
-static void gradients_in_bf16_equal_the_reference(void **state)
+TEST(gradients_in_bf16_equal_the_reference)
 {
-    (void)state;
     check_storages(DROVEK_FACTORS_BF16);
 }
 
 /* Spans name exactly the touched rows of the first W, then the rest. */
-static void spans_are_the_touched_rows(void **state)
+TEST(spans_are_the_touched_rows)
 {
-    (void)state;
     problem p;
     choice c;
     bool is_touched[N_FEATURES] = {false};
@@ -399,17 +393,15 @@ static void check_fused_steps(drovek_factors factors)
     }
 }
 
-static void fused_steps_equal_gradient_and_sgd(void **state)
+TEST(fused_steps_equal_gradient_and_sgd)
 {
-    (void)state;
     check_fused_steps(DROVEK_FACTORS_F32);
     check_fused_steps(DROVEK_FACTORS_BF16);
 }
 
 /* The same batch gives the same bits again, whatever was computed in between. */
-static void results_repeat(void **state)
+TEST(results_repeat)
 {
-    (void)state;
     for (size_t i = 0; i < DROVE_COUNT(kinds); i++) {
         problem p;
         choice c, other;
@@ -444,9 +436,8 @@ static void check_score_with_predictions(const problem *p, const drove_batch *ba
     assert_true(done.score.loss == score->loss && done.score.n_correct == score->n_correct);
 }
 
-static void scores_and_predictions_equal_the_reference(void **state)
+TEST(scores_and_predictions_equal_the_reference)
 {
-    (void)state;
     for (size_t i = 0; i < DROVE_COUNT(kinds); i++) {
         problem p;
         choice c;
@@ -488,9 +479,8 @@ static void scores_and_predictions_equal_the_reference(void **state)
 
 /* An engine made for one data set may be given another of the same width: evaluation on test data.
  * */
-static void other_data_may_be_loaded(void **state)
+TEST(other_data_may_be_loaded)
 {
-    (void)state;
     problem dense, sparse;
     choice c;
     setup(&dense, &kinds[0], "mlp:20,9", NULL);
@@ -517,9 +507,8 @@ static void other_data_may_be_loaded(void **state)
     teardown(&sparse);
 }
 
-static void wrong_batches_are_refused(void **state)
+TEST(wrong_batches_are_refused)
 {
-    (void)state;
     problem p;
     choice c;
     drove_score score = {0};
@@ -550,9 +539,8 @@ static void wrong_batches_are_refused(void **state)
     teardown(&p);
 }
 
-static void phases_are_timed(void **state)
+TEST(phases_are_timed)
 {
-    (void)state;
     problem p;
     choice c;
     setup(&p, &kinds[0], "mlp:20,9", "ref");
@@ -568,20 +556,4 @@ static void phases_are_timed(void **state)
     assert_int_equal(done.score.n_rows, 64);
     drove__free(g.value);
     teardown(&p);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gradients_of_every_storage_equal_the_reference),
-        cmocka_unit_test(gradients_in_bf16_equal_the_reference),
-        cmocka_unit_test(spans_are_the_touched_rows),
-        cmocka_unit_test(fused_steps_equal_gradient_and_sgd),
-        cmocka_unit_test(results_repeat),
-        cmocka_unit_test(scores_and_predictions_equal_the_reference),
-        cmocka_unit_test(other_data_may_be_loaded),
-        cmocka_unit_test(wrong_batches_are_refused),
-        cmocka_unit_test(phases_are_timed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * rows: gradients, scores and steps against a float64 reference, whatever the number of rows;
  * slices that are complete when their layer is reported; examples that another thread loaded. */
 #include "engine/engine.h"
+#include "support/test.h"
 
 #include "base/cpu.h"
 #include "base/mem.h"
@@ -9,10 +10,6 @@
 #include "support/reference_mlp.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
 #include <string.h>
 
 enum { N_STORED = 300, N_FEATURES = 30, N_CLASSES = 3, MAX_ROWS = 2049, N_LAYERS = 3 };
@@ -59,7 +56,7 @@ static void make_data(problem *p, drove_rng *rng)
     p->data = (drove_data){.storage = s, .n_rows = N_STORED};
 }
 
-static int setup(void **state)
+FIXTURE(setup)
 {
     problem *p = drove__alloc(1, sizeof *p);
     drove_rng rng;
@@ -82,7 +79,7 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
     problem *p = *state;
     drove__engine_host.destroy(p->engine);
@@ -118,7 +115,7 @@ static void assert_near(const problem *p, const float *found, const double *expe
     }
 }
 
-static void gradients_equal_the_reference(void **state)
+TEST_WITH(gradients_equal_the_reference, setup, teardown)
 {
     problem *p = *state;
     float g[LARGEST];
@@ -140,7 +137,7 @@ static void gradients_equal_the_reference(void **state)
     }
 }
 
-static void steps_are_those_of_the_gradient(void **state)
+TEST_WITH(steps_are_those_of_the_gradient, setup, teardown)
 {
     problem *p = *state;
     static const float eta = 0.5f;
@@ -183,7 +180,7 @@ static void take_slice(void *context, size_t layer)
     memcpy(r->seen + l->b_offset, r->g + l->b_offset, l->n_b * sizeof(float));
 }
 
-static void slices_are_complete_when_reported(void **state)
+TEST_WITH(slices_are_complete_when_reported, setup, teardown)
 {
     problem *p = *state;
     float g[LARGEST] = {0};
@@ -203,7 +200,7 @@ static void slices_are_complete_when_reported(void **state)
 
 /* ---- loaded by another thread ---- */
 
-static void loaded_examples_give_the_same_bits(void **state)
+TEST_WITH(loaded_examples_give_the_same_bits, setup, teardown)
 {
     problem *p = *state;
     static float x[MAX_ROWS * N_FEATURES], own[LARGEST], given[LARGEST];
@@ -223,15 +220,4 @@ static void loaded_examples_give_the_same_bits(void **state)
                                      NULL),
                      DROVE_OK);
     assert_memory_equal(own, given, p->model->n_params * sizeof(float));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(gradients_equal_the_reference, setup, teardown),
-        cmocka_unit_test_setup_teardown(steps_are_those_of_the_gradient, setup, teardown),
-        cmocka_unit_test_setup_teardown(slices_are_complete_when_reported, setup, teardown),
-        cmocka_unit_test_setup_teardown(loaded_examples_give_the_same_bits, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

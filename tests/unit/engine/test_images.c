@@ -3,12 +3,9 @@
  */
 #include "base/cpu.h"
 #include "engine/gather.h"
+#include "support/test.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,9 +27,8 @@ static void open_data(const char *spec, const char *keys, const char *test, drov
 }
 
 /* The same images as floats of another range. */
-static int write_floats(void **state)
+FIXTURE(write_floats)
 {
-    (void)state;
     drove_data *d, *none;
     unlink("images.idx");
     unlink("labels.idx");
@@ -41,6 +37,8 @@ static int write_floats(void **state)
     drove_data_destroy(d);
     return status == DROVE_OK ? 0 : -1;
 }
+
+GROUP(write_floats, NULL);
 
 static void begin(drove_gather *g, const drove_data *d, const char *isa, drovek_table *kernels)
 {
@@ -110,9 +108,8 @@ static void check_spec(const char *spec, const char *keys, const char *isa)
     drove_data_destroy(d);
 }
 
-static void test_windows(void **state)
+TEST(test_windows)
 {
-    (void)state;
     static const char *const keys[] = {
         "crop=7&scale=none",
         "crop=5x13&mirror=1&scale=unit",
@@ -131,9 +128,8 @@ static void test_windows(void **state)
 }
 
 /* Every place and both directions, about equally often; other images in other batches. */
-static void test_choices(void **state)
+TEST(test_choices)
 {
-    (void)state;
     enum { PAD = 2, CROP = 9, N_PLACES = 2 * PAD + 1, N_DRAWS = 4000 };
     const drove_augment a = {.channels = 1,
                              .height = CROP,
@@ -170,9 +166,8 @@ static void test_choices(void **state)
 }
 
 /* A row of a batch is the same image whatever stands beside it and wherever it stands. */
-static void test_image_depends_on_batch_and_row(void **state)
+TEST(test_image_depends_on_batch_and_row)
 {
-    (void)state;
     drove_data *d, *none;
     drove_gather g[2];
     drovek_table kernels;
@@ -226,9 +221,8 @@ static double range_of(const drove_data *d, size_t first, size_t n)
     return high - low;
 }
 
-static void test_means(void **state)
+TEST(test_means)
 {
-    (void)state;
     static const struct {
         const char *keys;
         bool is_of_channel, has_unit;
@@ -259,9 +253,8 @@ static void test_means(void **state)
 
 /* ---- held-out data, and what is refused ---- */
 
-static void test_held_out_takes_crop(void **state)
+TEST(test_held_out_takes_crop)
 {
-    (void)state;
     drove_data *d, *test;
     open_data(BYTES, "crop=7x8&pad=1&mirror=1&split=0.25", "split", &d, &test);
     assert_int_equal(drove__data_n_inputs(d), 3 * 7 * 8);
@@ -292,9 +285,8 @@ static void expect_refusal(const char *spec, const char *test, const char *word)
     assert_null(strchr(drove_error_text(), '\n'));
 }
 
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
-    (void)state;
     expect_refusal(BYTES "&crop=10", NULL, "at most 9x13");
     expect_refusal(BYTES "&crop=12x16&pad=1", NULL, "at most 11x15");
     expect_refusal(BYTES "&crop=0", NULL, "crop");
@@ -319,9 +311,8 @@ static void test_refusals(void **state)
 }
 
 /* What a model file keeps. */
-static void test_text(void **state)
+TEST(test_text)
 {
-    (void)state;
     drove_augment a, back;
     char text[DROVE_AUGMENT_TEXT_SIZE];
     assert_int_equal(drove__augment_scan("3x32x24?crop=28x20&pad=4", &a), DROVE_OK);
@@ -338,18 +329,4 @@ static void test_text(void **state)
                                       "0x3x3",       "3x3x3?crop=4", "3x3x3,4",  ""};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_int_equal(drove__augment_scan(bad[i], &back), DROVE_E_ARG);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_windows),
-        cmocka_unit_test(test_choices),
-        cmocka_unit_test(test_image_depends_on_batch_and_row),
-        cmocka_unit_test(test_means),
-        cmocka_unit_test(test_held_out_takes_crop),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_text),
-    };
-    return cmocka_run_group_tests(tests, write_floats, NULL);
 }

@@ -5,13 +5,9 @@
  */
 #include "base/mem.h"
 #include "engine/accel/kind.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,7 +84,15 @@ static drove_status open_spec(const char *text, drove_device **out)
 
 /* ---- tests ---- */
 
-static void test_choices(void **state)
+FIXTURE(find_no_module)
+{
+    setenv("DROVE_MODULE_PATH", "", 1);
+    return 0;
+}
+
+GROUP(find_no_module, NULL);
+
+TEST(test_choices)
 {
     static const struct {
         const char *spec;
@@ -103,7 +107,6 @@ static void test_choices(void **state)
         {"opencl:0.1?parts=2", {0, 2, 1, false}, 2},
         {"opencl:0.0?parts=1", {0, 1, 0, false}, 4},
     };
-    (void)state;
     for (size_t i = 0; i < DROVE_COUNT(expected); i++) {
         drove_device *device;
         assert_int_equal(open_spec(expected[i].spec, &device), DROVE_OK);
@@ -122,7 +125,7 @@ static void test_choices(void **state)
     assert_int_equal(n_open, 0);
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
     static const struct {
         const char *spec;
@@ -145,7 +148,6 @@ static void test_refused(void **state)
         {"opencl:2", DROVE_E_SYSTEM, {"out of order"}},
         {"opencl:2.0", DROVE_E_SYSTEM, {"out of order"}},
     };
-    (void)state;
     for (size_t i = 0; i < DROVE_COUNT(expected); i++) {
         drove_device *device;
         assert_int_equal(open_spec(expected[i].spec, &device), expected[i].status);
@@ -158,19 +160,17 @@ static void test_refused(void **state)
     assert_int_equal(n_open, 0);
 }
 
-static void test_no_device(void **state)
+TEST(test_no_device)
 {
     drove_device *device;
-    (void)state;
     n_devices = 0;
     assert_int_equal(open_spec("opencl:0", &device), DROVE_E_UNSUPPORTED);
     assert_non_null(strstr(drove_error_text(), "opencl:0: no driver"));
     n_devices = 3;
 }
 
-static void test_table(void **state)
+TEST(test_table)
 {
-    (void)state;
     for (size_t i = 0; drove__device_kinds[i] != NULL; i++) {
         const drove_device_kind *kind = drove__device_kinds[i];
         assert_true(kind->name[0] != '\0' && kind->help[0] != '\0' && kind->source[0] != '\0');
@@ -186,10 +186,9 @@ static void test_table(void **state)
 }
 
 /* Without modules (main) these kinds are there, have no device, and say why. */
-static void test_without_modules(void **state)
+TEST(test_without_modules)
 {
     static const char *const names[] = {"opencl", "cuda"};
-    (void)state;
     for (size_t i = 0; i < DROVE_COUNT(names); i++) {
         char why[DROVE_ERROR_TEXT_SIZE] = "", file[32];
         size_t k = 0;
@@ -210,24 +209,12 @@ static void test_without_modules(void **state)
     }
 }
 
-static void test_unknown_kind(void **state)
+TEST(test_unknown_kind)
 {
     drove_spec spec;
     drove_device *device = NULL;
-    (void)state;
     assert_int_equal(drove__spec_parse("opncl:0", &spec), DROVE_OK);
     assert_int_equal(drove__device_open(&spec, &device), DROVE_E_ARG);
     assert_non_null(strstr(drove_error_text(), "did you mean \"opencl\"?"));
     drove__spec_fini(&spec);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_choices),         cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_no_device),       cmocka_unit_test(test_table),
-        cmocka_unit_test(test_without_modules), cmocka_unit_test(test_unknown_kind),
-    };
-    setenv("DROVE_MODULE_PATH", "", 1);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

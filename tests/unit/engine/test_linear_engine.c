@@ -3,20 +3,16 @@
  * the rest.
  */
 #include "engine/linear/problem.h"
+#include "support/test.h"
 
 #include "base/cpu.h"
 #include "base/mem.h"
 #include "base/rng.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { N_ROWS = 80, MOST_FEATURES = 150, MOST_CLASSES = 4 };
 
@@ -266,9 +262,8 @@ static double largest_difference(const rig *r, const reference *f)
 
 static const double FLOAT_ERROR = 2e-5; /* of parameters of magnitude about 1, after 60 steps */
 
-static void floats_follow_sgd_in_double(void **state)
+TEST(floats_follow_sgd_in_double)
 {
-    (void)state;
     static const setting settings[] = {
         {"logistic", "logistic", "D32fM32f", NULL, 37, 2, 1, 1.0, 0.3, 0.0, 0},
         {"logistic", "logistic", "D8M32f", NULL, 150, 2, 1, 1.0, 0.3, 0.0, 0},
@@ -301,9 +296,8 @@ static void floats_follow_sgd_in_double(void **state)
 }
 
 /* Each short loss and a long one. */
-static void weighted_rows_follow_sgd_in_double(void **state)
+TEST(weighted_rows_follow_sgd_in_double)
 {
-    (void)state;
     static const setting settings[] = {
         {"logistic", "logistic", "D32fM32f", NULL, 37, 2, 1, 1.0, 0.3, 0.0, 0},
         {"logistic", "logistic", "D16M32f", NULL, 64, 2, 7, 1.0, 0.5, 0.0, 0},
@@ -326,9 +320,8 @@ static void weighted_rows_follow_sgd_in_double(void **state)
 
 /* Rows laid out in another order keep their targets and weights, in every form that these are
  * looked up. */
-static void reordered_rows_keep_their_targets(void **state)
+TEST(reordered_rows_keep_their_targets)
 {
-    (void)state;
     static const setting settings[] = {
         {"logistic", "logistic", "D32fM32f", NULL, 37, 2, 1, 1.0, 0.3, 0.0, 0},
         {"logistic", "logistic", "D32fM32f", NULL, 37, 2, 1, 1.0, 0.3, 0.0, 0},
@@ -360,9 +353,8 @@ static void reordered_rows_keep_their_targets(void **state)
 }
 
 /* An output that is not finite is told, whatever the loss makes of it. */
-static void an_infinite_output_is_told(void **state)
+TEST(an_infinite_output_is_told)
 {
-    (void)state;
     setting set = {"logistic", "logistic", "D8M8", NULL, 20, 2, 1, 1.0, 0.1, 0.0, 1};
     rig r;
     uint32_t row = 0;
@@ -378,9 +370,8 @@ static void an_infinite_output_is_told(void **state)
 }
 
 /* A decay that makes each step's own pass due is SGD's, step by step. */
-static void strong_decay_is_exact(void **state)
+TEST(strong_decay_is_exact)
 {
-    (void)state;
     static const setting strong = {"svm", "hinge", "D32fM32f", NULL, 50, 2, 1, 1.0, 0.1, 0.05, 0};
     rig r;
     reference f = {0};
@@ -453,9 +444,8 @@ static int64_t word_at(const rig *r, size_t j)
     }
 }
 
-static void integers_are_what_the_definition_says(void **state)
+TEST(integers_are_what_the_definition_says)
 {
-    (void)state;
     static const char *const dense[] = {"D8M8", "D8M16", "D16M8", "D16M16", "D4M4",
                                         "D4M8", "D8M4",  "D4M16", "D16M4"};
     static const char *const sparse[] = {"D8i8M8", "D8i16M16", "D16i32M8", "D16i16M16"};
@@ -502,9 +492,8 @@ static void take_over(const rig *r, reference *f)
 
 /* Updates from more examples than one write takes: their sum in floats, then one rounding.  Several
  * outputs and several updates use the same memory for it. */
-static void long_batches_round_once(void **state)
+TEST(long_batches_round_once)
 {
-    (void)state;
     static const char *const precision[] = {"D8M8", "D8M16", "D16M8", "D16M16", "D4M4", "D8M4"};
     for (size_t k = 0; k < DROVE_COUNT(precision); k++) {
         const setting set = {"linear", "softmax", precision[k], NULL, 140, 3,
@@ -527,9 +516,8 @@ static void long_batches_round_once(void **state)
 
 /* ---- unbiased integer models follow the float ones on average ---- */
 
-static void unbiased_updates_have_the_right_mean(void **state)
+TEST(unbiased_updates_have_the_right_mean)
 {
-    (void)state;
     static const char *const roundings[] = {"shared", "shared?bits=256", "xorshift", "mt19937"};
     enum { RUNS = 400 };
     for (size_t k = 0; k < DROVE_COUNT(roundings); k++) {
@@ -577,9 +565,8 @@ static void unbiased_updates_have_the_right_mean(void **state)
 
 /* ---- the vector ---- */
 
-static void packing_keeps_parameters(void **state)
+TEST(packing_keeps_parameters)
 {
-    (void)state;
     static const char *const precisions[] = {"D8M8", "D8M16", "D8M32f"};
     for (size_t k = 0; k < 3; k++) {
         setting set = {"svm", "hinge", precisions[k], NULL, 33, 4, 1, 1.0, 0.1, 0, 2.0};
@@ -608,9 +595,8 @@ static void packing_keeps_parameters(void **state)
 }
 
 /* The range that is found holds what a longer run reaches. */
-static void the_range_comes_from_the_data(void **state)
+TEST(the_range_comes_from_the_data)
 {
-    (void)state;
     setting set = {"logistic", "logistic", "D8M16", "shared", 100, 2, 1, 1.0, 0.5, 0, 0.0};
     rig r;
     rig_init(&r, &set);
@@ -620,9 +606,8 @@ static void the_range_comes_from_the_data(void **state)
 }
 
 /* Parameters that are there before training fit too. */
-static void the_range_holds_where_training_starts(void **state)
+TEST(the_range_holds_where_training_starts)
 {
-    (void)state;
     setting set = {"logistic", "logistic", "D8M16", "shared", 100, 2, 1, 1.0, 0.01, 0, 0.0};
     rig r;
     rig_init(&r, &set);
@@ -638,9 +623,8 @@ static void the_range_holds_where_training_starts(void **state)
 }
 
 /* Rounded to nearest, a decay by less than half a number changes none, of either sign. */
-static void a_decay_by_less_than_half_rounds_to_none(void **state)
+TEST(a_decay_by_less_than_half_rounds_to_none)
 {
-    (void)state;
     setting set = {"svm", "hinge", "D8M8", "nearest", 40, 2, 1, 1.0, 0.1, 0.0499, 1.0};
     rig r;
     uint32_t row = 0;
@@ -661,9 +645,8 @@ static void a_decay_by_less_than_half_rounds_to_none(void **state)
 
 /* ---- errors ---- */
 
-static void shrinking_below_nothing_is_refused(void **state)
+TEST(shrinking_below_nothing_is_refused)
 {
-    (void)state;
     setting set = {"svm", "hinge", "D8M8", NULL, 20, 2, 1, 1.0, 0.1, 9.9, 1};
     rig r;
     rig_init(&r, &set);
@@ -675,9 +658,8 @@ static void shrinking_below_nothing_is_refused(void **state)
     rig_fini(&r);
 }
 
-static void a_range_that_floats_cannot_hold_is_refused(void **state)
+TEST(a_range_that_floats_cannot_hold_is_refused)
 {
-    (void)state;
     static const double wrong[] = {0.0, 1e-42};
     setting set = {"svm", "hinge", "D8M8", NULL, 20, 2, 1, 1.0, 0.1, 0.0, 1};
     rig r;
@@ -689,9 +671,8 @@ static void a_range_that_floats_cannot_hold_is_refused(void **state)
     rig_fini(&r);
 }
 
-static void wrong_requests_are_refused(void **state)
+TEST(wrong_requests_are_refused)
 {
-    (void)state;
     static const struct {
         const char *precision, *model, *loss;
         double density;
@@ -726,26 +707,4 @@ static void wrong_requests_are_refused(void **state)
         drove__model_destroy(model);
         rig_fini(&r);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(floats_follow_sgd_in_double),
-        cmocka_unit_test(weighted_rows_follow_sgd_in_double),
-        cmocka_unit_test(reordered_rows_keep_their_targets),
-        cmocka_unit_test(an_infinite_output_is_told),
-        cmocka_unit_test(strong_decay_is_exact),
-        cmocka_unit_test(integers_are_what_the_definition_says),
-        cmocka_unit_test(long_batches_round_once),
-        cmocka_unit_test(unbiased_updates_have_the_right_mean),
-        cmocka_unit_test(packing_keeps_parameters),
-        cmocka_unit_test(the_range_comes_from_the_data),
-        cmocka_unit_test(the_range_holds_where_training_starts),
-        cmocka_unit_test(a_decay_by_less_than_half_rounds_to_none),
-        cmocka_unit_test(shrinking_below_nothing_is_refused),
-        cmocka_unit_test(a_range_that_floats_cannot_hold_is_refused),
-        cmocka_unit_test(wrong_requests_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

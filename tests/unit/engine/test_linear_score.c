@@ -1,18 +1,14 @@
 /* The score of the engine of low-precision linear models: that of the parameters given, on the
  * examples as they are, however many it expands at once. */
 #include "engine/linear/problem.h"
+#include "support/test.h"
 
 #include "base/cpu.h"
 #include "base/mem.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { N_ROWS = 10, PAIRS = 2 };
 static const double LOSS_ERROR = 1e-5; /* outputs of magnitude 30 in float */
@@ -118,9 +114,8 @@ static void assert_score(const drove_score *found, const drove_score *of_one, si
 }
 
 /* All examples in one part, in parts of three, and one by one. */
-static void a_score_is_that_of_all_examples(void **state)
+TEST(a_score_is_that_of_all_examples)
 {
-    (void)state;
     static const size_t features[] = {40, 300000, 600000};
     for (size_t k = 0; k < sizeof features / sizeof *features; k++) {
         rig r;
@@ -141,9 +136,8 @@ static void a_score_is_that_of_all_examples(void **state)
     }
 }
 
-static void what_it_cannot_do_is_refused(void **state)
+TEST(what_it_cannot_do_is_refused)
 {
-    (void)state;
     rig r;
     rig_init(&r, 40);
     float prob[N_ROWS];
@@ -154,13 +148,4 @@ static void what_it_cannot_do_is_refused(void **state)
     assert_int_equal(drove__engine_linear.begin(r.engine, &with_grad), DROVE_E_UNSUPPORTED);
     assert_int_equal(drove__engine_linear.begin(r.engine, &with_prob), DROVE_E_UNSUPPORTED);
     rig_fini(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_score_is_that_of_all_examples),
-        cmocka_unit_test(what_it_cannot_do_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,19 +2,15 @@
  * for bit the steps on the same rows in memory, whatever the precision, the loss and the weights.
  */
 #include "engine/linear/problem.h"
+#include "support/test.h"
 
 #include "base/cpu.h"
 #include "base/mem.h"
 #include "base/rng.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { N_ROWS = 90, TURN = 15, AHEAD = 4, HALF = TURN + 3, WINDOW_ROWS = AHEAD + 2 * HALF };
 
@@ -255,9 +251,8 @@ static uint32_t *train(rig *r, bool is_windows, size_t *n_words, double *range)
     return words;
 }
 
-static void windows_give_the_same_steps(void **state)
+TEST(windows_give_the_same_steps)
 {
-    (void)state;
     for (size_t k = 0; k < 2 * DROVE_COUNT(settings); k++) {
         const setting *set = &settings[k / 2];
         const bool is_weighted = k % 2 == 1 && set->n_classes > 0;
@@ -281,9 +276,8 @@ static void windows_give_the_same_steps(void **state)
 
 /* A range from a sample of a third of the rows, as often as an epoch has rows, is near that from
  * all of them; from the sample once it is smaller. */
-static void a_sample_is_walked_as_often_as_an_epoch_is_long(void **state)
+TEST(a_sample_is_walked_as_often_as_an_epoch_is_long)
 {
-    (void)state;
     rig r;
     rig_init(&r, &settings[1], false);
     float *theta = drove__alloc(r.model->n_params, sizeof *theta);
@@ -313,13 +307,4 @@ static void a_sample_is_walked_as_often_as_an_epoch_is_long(void **state)
     assert_true(range[2] < range[1]);
     drove__free(theta);
     rig_fini(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(windows_give_the_same_steps),
-        cmocka_unit_test(a_sample_is_walked_as_often_as_an_epoch_is_long),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

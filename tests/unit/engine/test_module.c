@@ -9,13 +9,9 @@
 #include "base/mem.h"
 #include "base/status.h"
 #include "engine/module.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -48,44 +44,55 @@ static void assert_refused(const char *name, const char *const *words)
     }
 }
 
-static void test_missing(void **state)
+FIXTURE(make_paths)
 {
-    (void)state;
+    char path[4 * PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (n < 0 || getcwd(here, sizeof here) == NULL) return 1;
+    path[n] = '\0';
+    *strrchr(path, '/') = '\0';
+    snprintf(folder, sizeof folder, "%.*s/modules", PATH_MAX - 10, path);
+    snprintf(path, sizeof path, "/nowhere::%s:%s", here, folder);
+    setenv("DROVE_MODULE_PATH", path, 1);
+    snprintf(path, sizeof path, "%s/deep/cache", here);
+    setenv("XDG_CACHE_HOME", path, 1);
+    return 0;
+}
+
+GROUP(make_paths, NULL);
+
+TEST(test_missing)
+{
     assert_refused("missing", (const char *const[]){"drove_missing.so", folder, NULL});
 }
 
-static void test_wrong_version(void **state)
+TEST(test_wrong_version)
 {
     char found[64], expected[64];
-    (void)state;
     snprintf(expected, sizeof expected, "expected a module of version %d", DROVE_ACCEL_VERSION);
     snprintf(found, sizeof found, "found %d", DROVE_ACCEL_VERSION + 1);
     assert_refused("version", (const char *const[]){"drove_version.so", expected, found, NULL});
 }
 
-static void test_without_entry(void **state)
+TEST(test_without_entry)
 {
-    (void)state;
     assert_refused("stranger", (const char *const[]){"drove_stranger.so", DROVE_ACCEL_ENTRY, NULL});
 }
 
-static void test_entry_that_fails(void **state)
+TEST(test_entry_that_fails)
 {
-    (void)state;
     assert_refused("unwilling",
                    (const char *const[]){"drove_unwilling.so: the moon is not full", NULL});
 }
 
-static void test_unresolved(void **state)
+TEST(test_unresolved)
 {
-    (void)state;
     assert_refused("broken", (const char *const[]){"drove_broken.so", "drove_test_nowhere", NULL});
 }
 
-static void test_not_a_library(void **state)
+TEST(test_not_a_library)
 {
     char path[PATH_MAX + 64];
-    (void)state;
     snprintf(path, sizeof path, "%s/drove_text.so", here);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
@@ -101,12 +108,11 @@ static void *open_good(void *out)
 }
 
 /* Many threads at once: all get the same table, of one call of the entry. */
-static void test_once(void **state)
+TEST(test_once)
 {
     pthread_t thread[N_THREADS];
     const drove_accel_ops *ops[N_THREADS] = {NULL};
     char path[PATH_MAX + 64];
-    (void)state;
     for (size_t i = 0; i < N_THREADS; i++) {
         assert_int_equal(pthread_create(&thread[i], NULL, open_good, &ops[i]), 0);
     }
@@ -132,12 +138,12 @@ static void test_once(void **state)
     dlclose(handle);
 }
 
-/* A name is no way to another folder, and no table of names overflows. */
-static void test_strange_names(void **state)
+/* A name is no way to another folder, and no table of names overflows.  It is the last: it
+ * fills the table. */
+TEST(test_strange_names)
 {
     const drove_accel_ops *ops = NULL;
     char name[64];
-    (void)state;
     memset(name, 'x', sizeof name - 1);
     name[sizeof name - 1] = '\0';
     assert_int_not_equal(drove__module_open(name, &ops), DROVE_OK);
@@ -147,29 +153,4 @@ static void test_strange_names(void **state)
     }
     assert_null(ops);
     assert_int_equal(drove__module_open("good", &ops), DROVE_OK);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_missing),
-        cmocka_unit_test(test_wrong_version),
-        cmocka_unit_test(test_without_entry),
-        cmocka_unit_test(test_entry_that_fails),
-        cmocka_unit_test(test_unresolved),
-        cmocka_unit_test(test_not_a_library),
-        cmocka_unit_test(test_once),
-        cmocka_unit_test(test_strange_names), /* last: it fills the table */
-    };
-    char path[4 * PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
-    if (n < 0 || getcwd(here, sizeof here) == NULL) return 1;
-    path[n] = '\0';
-    *strrchr(path, '/') = '\0';
-    snprintf(folder, sizeof folder, "%.*s/modules", PATH_MAX - 10, path);
-    snprintf(path, sizeof path, "/nowhere::%s:%s", here, folder);
-    setenv("DROVE_MODULE_PATH", path, 1);
-    snprintf(path, sizeof path, "%s/deep/cache", here);
-    setenv("XDG_CACHE_HOME", path, 1);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,16 +2,13 @@
  * bit for bit, those of the same layers with biases of 0, whose own gradient nobody uses: dense and
  * sparse examples, one output and several, one row and many, alone and by a team. */
 #include "engine/engine.h"
+#include "support/test.h"
 
 #include "base/cpu.h"
 #include "base/mem.h"
 #include "model/graph.h"
 #include "support/engine_calls.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
 #include <string.h>
 
 enum { N_ROWS = 50, N_FEATURES = 20, HIDDEN = 9, N_CLASSES = 3, LARGEST = 512 };
@@ -172,10 +169,9 @@ static void check_step(problem *p, size_t n)
     assert_true(memcmp(theta[WITHOUT], p->theta[WITHOUT], sizeof theta[0]) != 0);
 }
 
-static void equal_those_with_biases_of_zero(void **state)
+TEST(equal_those_with_biases_of_zero)
 {
     static const size_t sizes[] = {1, 2, 3, N_ROWS};
-    (void)state;
     for (unsigned how = 0; how < 16; how++) {
         problem p;
         const unsigned n_threads = how & 8 ? 2 : 1;
@@ -187,10 +183,4 @@ static void equal_those_with_biases_of_zero(void **state)
         }
         teardown(&p);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(equal_those_with_biases_of_zero)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,16 +4,13 @@
  * Skipped with the reason where there is no device.
  */
 #include "unit/engine/accel_support.h"
+#include "support/test.h"
 
 #include "base/mem.h"
 #include "support/engine_calls.h"
 
 #include <dirent.h>
 #include <pthread.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,9 +40,8 @@ static void *compare_often(void *context)
     return NULL;
 }
 
-static void two_parts_of_a_device_compute_at_once(void **state)
+TEST(two_parts_of_a_device_compute_at_once)
 {
-    (void)state;
     drove_device *part[2] = {NULL, NULL};
     pthread_t thread;
     accel_problem p[2];
@@ -96,9 +92,8 @@ static void open_again_and_compare(void)
     drove__device_close(device);
 }
 
-static void a_damaged_program_on_disk_is_made_anew(void **state)
+TEST(a_damaged_program_on_disk_is_made_anew)
 {
-    (void)state;
     char path[1024];
     long whole, size;
     if (opened == NULL) skip();
@@ -123,9 +118,8 @@ static void a_damaged_program_on_disk_is_made_anew(void **state)
     open_again_and_compare(); /* from the cache */
 }
 
-static int open_device(void **state)
+FIXTURE(open_device)
 {
-    (void)state;
     char folder[512];
     assert_non_null(realpath(".", folder));
     assert_int_equal(setenv("XDG_CACHE_HOME", folder, 1), 0);
@@ -133,18 +127,10 @@ static int open_device(void **state)
     return 0;
 }
 
-static int close_device(void **state)
+FIXTURE(close_device)
 {
-    (void)state;
     drove__device_close(opened);
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(two_parts_of_a_device_compute_at_once),
-        cmocka_unit_test(a_damaged_program_on_disk_is_made_anew),
-    };
-    return cmocka_run_group_tests(tests, open_device, close_device);
-}
+GROUP(open_device, close_device);

@@ -1,19 +1,14 @@
 /* What a DMGC signature asks of the kernels (engine/linear/precision.h): number formats, or why
  * not; and what the option says of words, factors and exchanges. */
 #include "engine/linear/precision.h"
+#include "support/test.h"
 
 #include "base/mem.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void signatures_have_formats(void **state)
+TEST(signatures_have_formats)
 {
-    (void)state;
     static const struct {
         const char *signature;
         bool is_sparse;
@@ -49,9 +44,8 @@ static void signatures_have_formats(void **state)
     }
 }
 
-static void what_has_no_kernels_is_told(void **state)
+TEST(what_has_no_kernels_is_told)
 {
-    (void)state;
     static const struct {
         const char *signature;
         bool is_sparse;
@@ -85,9 +79,8 @@ static void what_has_no_kernels_is_told(void **state)
     assert_int_equal(drove__precision_check("D8M8"), DROVE_OK);    /* and some are not */
 }
 
-static void words_of_the_option_are_told_apart(void **state)
+TEST(words_of_the_option_are_told_apart)
 {
-    (void)state;
     static const struct {
         const char *word;
         bool is_words, is_exchange, has_exchange, is_bf16;
@@ -118,14 +111,4 @@ static void words_of_the_option_are_told_apart(void **state)
         assert_int_equal(drove__precision_factors(word),
                          cases[c].is_bf16 ? DROVEK_FACTORS_BF16 : DROVEK_FACTORS_F32);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(signatures_have_formats),
-        cmocka_unit_test(what_has_no_kernels_is_told),
-        cmocka_unit_test(words_of_the_option_are_told_apart),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

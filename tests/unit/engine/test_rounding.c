@@ -3,16 +3,12 @@
 #include "engine/linear/mt19937.h"
 #include "engine/linear/rounding.h"
 #include "kernel/kernel.h"
+#include "support/test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void make(drove_rounder *r, const char *spec, size_t most_blocks)
 {
@@ -23,9 +19,8 @@ static void make(drove_rounder *r, const char *spec, size_t most_blocks)
 }
 
 /* The 10000th number after the default seed, as the C++ standard gives it for mt19937. */
-static void the_twister_is_the_published_one(void **state)
+TEST(the_twister_is_the_published_one)
 {
-    (void)state;
     drove_mt19937 mt;
     uint32_t last = 0;
     drove__mt_seed(&mt, 5489u);
@@ -41,9 +36,8 @@ static const uint8_t *bytes_for(drove_rounder *r, size_t n)
 
 /* In bytes or in words, as the numbers of the AXPY at hand use them: one worker's AXPYs of 8 bits
  * and its decay use different ones. */
-static void nearest_is_one_half(void **state)
+TEST(nearest_is_one_half)
 {
-    (void)state;
     drove_rounder r;
     make(&r, "nearest", 1);
     for (int k = 0; k < 4; k++) {
@@ -59,9 +53,8 @@ static void nearest_is_one_half(void **state)
 }
 
 /* A model of floats is not rounded, and costs no random numbers. */
-static void floats_draw_nothing(void **state)
+TEST(floats_draw_nothing)
 {
-    (void)state;
     static const char *const specs[] = {"shared", "mt19937"};
     for (size_t k = 0; k < 2; k++) {
         drove_rounder r;
@@ -74,9 +67,8 @@ static void floats_draw_nothing(void **state)
     }
 }
 
-static void shared_bits_last_a_period(void **state)
+TEST(shared_bits_last_a_period)
 {
-    (void)state;
     for (unsigned n_bits = 256; n_bits <= 512; n_bits += 256) {
         drove_rounder r;
         char spec[64];
@@ -91,9 +83,8 @@ static void shared_bits_last_a_period(void **state)
     }
 }
 
-static void a_stream_fills_every_block(void **state)
+TEST(a_stream_fills_every_block)
 {
-    (void)state;
     drove_rounder r;
     make(&r, "mt19937", 50);
     const drovek_bits *bits = drove__rounder_next(&r, DROVE_I8, DROVE_I8, 50 * 64);
@@ -108,9 +99,8 @@ static void a_stream_fills_every_block(void **state)
 }
 
 /* A batch's random numbers follow from its number. */
-static void a_seed_names_a_stream(void **state)
+TEST(a_seed_names_a_stream)
 {
-    (void)state;
     static const char *const specs[] = {"shared", "shared?bits=256", "shared?period=7", "xorshift",
                                         "mt19937"};
     for (size_t k = 0; k < DROVE_COUNT(specs); k++) {
@@ -136,9 +126,8 @@ static void a_seed_names_a_stream(void **state)
     }
 }
 
-static void words_that_are_none_are_refused(void **state)
+TEST(words_that_are_none_are_refused)
 {
-    (void)state;
     drove_rounding how;
     static const char *const wrong[] = {"share",           "shared?bits=128",  "shared?bits=300",
                                         "shared?period=0", "nearest?bits=256", "xorshift:3",
@@ -158,9 +147,8 @@ static const struct {
               {DROVE_I8, DROVE_I4, 12, 224},    {DROVE_I16, DROVE_I4, 15, 32767},
               {DROVE_I4, DROVE_I16, 15, 32767}, {DROVE_I16, DROVE_I16, 15, 32767}};
 
-static void factors_have_the_right_mean(void **state)
+TEST(factors_have_the_right_mean)
 {
-    (void)state;
     static const double alphas[] = {1e-6, 0.0007, -0.0123, 0.3, -0.99, 3.7, -200.0};
     enum { RUNS = 20000 };
     drove_rounder r;
@@ -184,9 +172,8 @@ static void factors_have_the_right_mean(void **state)
     drove__rounder_fini(&r);
 }
 
-static void batches_stay_inside_the_lanes(void **state)
+TEST(batches_stay_inside_the_lanes)
 {
-    (void)state;
     drove_rounder r;
     drove_rng rng;
     make(&r, "xorshift", 1);
@@ -209,9 +196,8 @@ static void batches_stay_inside_the_lanes(void **state)
 }
 
 /* What no output should have been: no factor, rather than whatever a cast gives. */
-static void factors_that_are_no_numbers_are_none(void **state)
+TEST(factors_that_are_no_numbers_are_none)
 {
-    (void)state;
     const double alphas[][2] = {{NAN, 0.1}, {INFINITY, 0.1}, {-INFINITY, 0.1}};
     drove_rounder r;
     make(&r, "shared", 1);
@@ -225,21 +211,4 @@ static void factors_that_are_no_numbers_are_none(void **state)
         }
     }
     drove__rounder_fini(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_twister_is_the_published_one),
-        cmocka_unit_test(nearest_is_one_half),
-        cmocka_unit_test(floats_draw_nothing),
-        cmocka_unit_test(shared_bits_last_a_period),
-        cmocka_unit_test(a_stream_fills_every_block),
-        cmocka_unit_test(a_seed_names_a_stream),
-        cmocka_unit_test(words_that_are_none_are_refused),
-        cmocka_unit_test(factors_have_the_right_mean),
-        cmocka_unit_test(batches_stay_inside_the_lanes),
-        cmocka_unit_test(factors_that_are_no_numbers_are_none),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,9 @@
 /* A team ends the threads that it started, and waits for each of them once.  The linker puts the
  * function below in the place of pthread_join (tests/CMakeLists.txt). */
 #include "engine/host/team.h"
+#include "support/test.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 enum { MOST_PARTS = 4 };
 
@@ -29,9 +25,8 @@ static void note(void *context, const drove_part *part)
     thread[part->part] = pthread_self();
 }
 
-static void each_thread_is_waited_for_once(void **state)
+TEST(each_thread_is_waited_for_once)
 {
-    (void)state;
     for (unsigned n = 1; n <= MOST_PARTS; n++) {
         pthread_t thread[MOST_PARTS];
         drove_team *team;
@@ -51,21 +46,11 @@ static drove_status refuse_last(void *context, unsigned part)
     return part + 1 < MOST_PARTS ? DROVE_OK : drove__fail(DROVE_E_SYSTEM, "no part %u", part);
 }
 
-static void so_it_is_where_one_cannot_be_bound(void **state)
+TEST(so_it_is_where_one_cannot_be_bound)
 {
-    (void)state;
     drove_team *team;
     n_joined = 0;
     assert_int_equal(drove__team_create(MOST_PARTS, refuse_last, NULL, &team), DROVE_E_SYSTEM);
     assert_null(team);
     assert_int_equal(n_joined, MOST_PARTS - 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_thread_is_waited_for_once),
-        cmocka_unit_test(so_it_is_where_one_cannot_be_bound),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
  */
 #include "unit/engine/accel_images.h"
 #include "unit/engine/accel_support.h"
+#include "support/test.h"
 
 #include "base/mem.h"
 #include "base/rng.h"
@@ -16,12 +17,7 @@
 #include "kernel/bf16.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -38,21 +34,21 @@ static const double GRADIENT_LEAST = 5e-5;
 
 static drove_device *rounding, *plain; /* NULL: there is no GPU */
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-    (void)state;
     rounding = accel_open_device("cuda", "0?tf32=yes");
     plain = accel_open_device("cuda", "0?tf32=no");
     return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     drove__device_close(rounding);
     drove__device_close(plain);
     return 0;
 }
+
+GROUP(setup, teardown);
 
 /* ---- products ---- */
 
@@ -138,13 +134,12 @@ static double distance(const product *p, const float *a, const float *b, const f
     return sqrt(off / all);
 }
 
-static void products_follow_the_definition(void **state)
+TEST(products_follow_the_definition)
 {
     static const product products[] = {{64, 128, 784, false, false, false},
                                        {128, 128, 64, true, false, false},
                                        {64, 784, 128, false, true, false},
                                        {33, 65, 17, true, true, false}};
-    (void)state;
     if (rounding == NULL) skip();
     for (size_t i = 0; i < DROVE_COUNT(products); i++) {
         const product *p = &products[i];
@@ -268,9 +263,8 @@ static bool convolve(const drove_device *device, bool in_bf16, drove_accel_conv_
     return can;
 }
 
-static void convolutions_follow_the_definition(void **state)
+TEST(convolutions_follow_the_definition)
 {
-    (void)state;
     if (rounding == NULL) skip();
     float *x = random_floats(N_X, 1), *w = random_floats(N_W, 2), *y = random_floats(N_Y, 3);
     bool is_stand_in = getenv("DROVE_TEST_STAND_IN") != NULL;
@@ -291,10 +285,9 @@ static void convolutions_follow_the_definition(void **state)
 
 /* In bf16 numbers in memory stay as they are, and each part is that of rounded factors: bit by bit
  * what it gives where they have been rounded before. */
-static void convolutions_round_to_bf16(void **state)
+TEST(convolutions_round_to_bf16)
 {
     static const size_t n[3] = {N_X, N_W, N_Y}, written[] = {2, 0, 1};
-    (void)state;
     if (plain == NULL) skip();
     for (unsigned part = 0; part < DROVE_ACCEL_CONV_PARTS; part++) {
         float *exact[3], *rounded[3];
@@ -346,10 +339,9 @@ static void assert_near(double found, const char *what)
 }
 
 /* Convolutions by the library where it has them, else by columns and products. */
-static void networks_of_images_are_near_the_host(void **state)
+TEST(networks_of_images_are_near_the_host)
 {
     static const char *const names[] = {"lenet", "strides", "residual"};
-    (void)state;
     if (rounding == NULL) skip();
     for (size_t i = 0; i < DROVE_COUNT(names); i++) {
         images p;
@@ -364,10 +356,9 @@ static void networks_of_images_are_near_the_host(void **state)
 }
 
 /* bf16 of the model goes before TF32 of the device: the same bits with both. */
-static void bf16_goes_before(void **state)
+TEST(bf16_goes_before)
 {
     static const product p = {64, 128, 100, false, false, true};
-    (void)state;
     if (rounding == NULL) skip();
     float *a = random_floats(p.m * p.k, 1), *b = random_floats(p.k * p.n, 2);
     float *c[2] = {random_floats(p.m * p.n, 3), random_floats(p.m * p.n, 4)};
@@ -395,9 +386,8 @@ static void assert_refuses(const char *text, drove_status expected, const char *
         fail_msg("\"%s\" not in: %s", words, drove_error_text());
 }
 
-static void what_cannot_is_refused(void **state)
+TEST(what_cannot_is_refused)
 {
-    (void)state;
     if (rounding == NULL) skip();
     assert_refuses("cuda:0?tf32=perhaps", DROVE_E_ARG, "cuda?tf32");
     if (getenv("DROVE_TEST_STAND_IN") == NULL) return;
@@ -406,17 +396,4 @@ static void what_cannot_is_refused(void **state)
                    "cuda:0 (stand-in for a GPU): tf32=yes: expected compute capability 8.0 or "
                    "later, found 7.5");
     unsetenv("DROVE_STAND_IN_CAPABILITY");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(products_follow_the_definition),
-        cmocka_unit_test(convolutions_follow_the_definition),
-        cmocka_unit_test(convolutions_round_to_bf16),
-        cmocka_unit_test(networks_of_images_are_near_the_host),
-        cmocka_unit_test(bf16_goes_before),
-        cmocka_unit_test(what_cannot_is_refused),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
 }

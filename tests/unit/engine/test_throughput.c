@@ -1,17 +1,12 @@
 /* The throughput model against values worked out by hand from equations 2 and 3 and the printed
  * Table 2. */
 #include "engine/linear/throughput.h"
+#include "support/test.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <setjmp.h>
-
-#include <cmocka.h>
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -50,9 +45,8 @@ static double paper_fraction(uint64_t n)
 
 /* ---- the equations ---- */
 
-static void test_amdahl(void **state)
+TEST(test_amdahl)
 {
-    (void)state;
     expect_near(drove__throughput_amdahl(3.339, 0.98, 1), 3.339, bound);
     expect_near(drove__throughput_amdahl(3.339, 0.0, 18), 3.339, bound);
     expect_near(drove__throughput_amdahl(2.0, 1.0, 16), 32.0, bound);
@@ -61,9 +55,8 @@ static void test_amdahl(void **state)
     expect_near(drove__throughput_amdahl(1.0, 0.98, 1000000000), 50.0, printed);
 }
 
-static void test_parallel_fraction(void **state)
+TEST(test_parallel_fraction)
 {
-    (void)state;
     assert_true(paper_fraction(1) == 0.0); /* 0.15 ln(1/256) is below 0 */
     assert_true(paper_fraction(255) == 0.0);
     assert_true(paper_fraction(256) == 0.0);
@@ -109,9 +102,8 @@ static void expect_row(const char *text, double density, int is_sparse, double g
     expect_near(p.gnps, gnps * 900.0 / 67.0, bound);
 }
 
-static void test_table_2(void **state)
+TEST(test_table_2)
 {
-    (void)state;
     assert_int_equal(COUNT(table_2), DROVE_THROUGHPUT_ROWS);
     for (size_t i = 0; i < COUNT(table_2); i++) {
         const measured *m = &table_2[i];
@@ -130,9 +122,8 @@ static void test_table_2(void **state)
     expect_row("D8[i16]M8", 0.0, 0, 3.339, 1.0);
 }
 
-static void test_prediction(void **state)
+TEST(test_prediction)
 {
-    (void)state;
     /* 3.339 / (0.1682234 + 0.8317766 / 2) */
     drove_dmgc_prediction p = predicted("D8M8", 65536, 2, 0.0);
     expect_near(p.gnps, 5.716373, printed);
@@ -163,9 +154,8 @@ static void expect_refusal(const char *text, drove_dmgc_setting setting, drove_s
     }
 }
 
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
-    (void)state;
     const drove_dmgc_setting usual = drove_dmgc_setting_default();
     drove_dmgc_setting sparse = usual, wrong;
     sparse.density = 0.03;
@@ -195,9 +185,8 @@ static void test_refusals(void **state)
     assert_int_equal(drove_dmgc_predict(&nothing, &usual, &p), DROVE_E_ARG);
 }
 
-static void test_setting(void **state)
+TEST(test_setting)
 {
-    (void)state;
     static const struct {
         const char *name, *value;
     } refused[] = {{"features", "0"},   {"features", "-1"},  {"features", "1e6"},
@@ -228,14 +217,4 @@ static void test_setting(void **state)
     assert_true(s.density == 1.0);
     assert_int_equal(drove_dmgc_setting_set(&s, "sparse", "0.25"), DROVE_OK);
     assert_true(s.density == 0.25);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_amdahl),   cmocka_unit_test(test_parallel_fraction),
-        cmocka_unit_test(test_table_2),  cmocka_unit_test(test_prediction),
-        cmocka_unit_test(test_refusals), cmocka_unit_test(test_setting),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

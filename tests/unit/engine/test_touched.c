@@ -1,12 +1,9 @@
 /* tests/unit/engine/test_touched.c - the ordered set of touched features against a plain array. */
 #include "engine/touched.h"
+#include "support/test.h"
 
 #include "base/mem.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
 #include <string.h>
 
 /* Spans of the members of is_in[bound], the slow way. */
@@ -25,9 +22,8 @@ static size_t expected_spans(const bool *is_in, size_t bound, size_t offset, siz
     return n;
 }
 
-static void drained_spans_are_the_members_in_order(void **state)
+TEST(drained_spans_are_the_members_in_order)
 {
-    (void)state;
     const size_t bounds[] = {1, 2, 63, 64, 65, 4095, 4096, 4097, 262145};
     drove_rng rng;
     drove__rng_seed(&rng, 3, DROVE_RNG_TEST, 0);
@@ -61,19 +57,9 @@ static void drained_spans_are_the_members_in_order(void **state)
     }
 }
 
-static void an_empty_set_may_be_freed(void **state)
+TEST(an_empty_set_may_be_freed)
 {
-    (void)state;
     drove_touched set = {0};
     drove__touched_fini(&set);
     drove__touched_fini(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(drained_spans_are_the_members_in_order),
-        cmocka_unit_test(an_empty_set_may_be_freed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

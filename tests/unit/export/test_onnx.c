@@ -1,6 +1,7 @@
 /* Exported graphs, read back by protobuf-c: every value is made once and before it is read,
  * constants have the bytes of their shape, and the parameters are those of the model file. */
 #include "export/export.h"
+#include "support/test.h"
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -9,14 +10,9 @@
 
 #include <drove/drove.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { MOST_NAMES = 4096 };
 
@@ -155,9 +151,15 @@ static const Drove__Onnx__Attribute *find_attribute(const Drove__Onnx__Node *nod
     return NULL;
 }
 
-static void an_mlp_has_its_parameters(void **state)
+FIXTURE(remove_what_an_earlier_run_left)
 {
-    (void)state;
+    return system("rm -rf run* kept");
+}
+
+GROUP(remove_what_an_earlier_run_left, NULL);
+
+TEST(an_mlp_has_its_parameters)
+{
     drove_modelfile file;
     Drove__Onnx__Model *m = exported("synth:logistic?n=40&d=7", "mlp:5,3", &file);
     const Drove__Onnx__Graph *g = m->graph;
@@ -183,9 +185,8 @@ static void an_mlp_has_its_parameters(void **state)
     release(m, &file);
 }
 
-static void an_exported_network_is_read_back(void **state)
+TEST(an_exported_network_is_read_back)
 {
-    (void)state;
     drove_modelfile file;
     drove_model *again;
     Drove__Onnx__Model *m = exported("synth:logistic?n=40&d=7&scale=none", "mlp:5,3", &file);
@@ -204,9 +205,8 @@ static float number_at(const Drove__Onnx__Tensor *t, size_t at)
     return v;
 }
 
-static void a_convolution_has_its_parameters_channels_first(void **state)
+TEST(a_convolution_has_its_parameters_channels_first)
 {
-    (void)state;
     enum { OUT = 50, IN = 20, SIDE = 5 };
     drove_modelfile file;
     Drove__Onnx__Model *m = exported("synth:digits?n=20", "lenet", &file);
@@ -234,9 +234,8 @@ static void a_convolution_has_its_parameters_channels_first(void **state)
     release(m, &file);
 }
 
-static void a_table_has_an_input_for_each_column(void **state)
+TEST(a_table_has_an_input_for_each_column)
 {
-    (void)state;
     drove_modelfile file;
     FILE *f = fopen("table.csv", "w");
     assert_non_null(f);
@@ -263,9 +262,8 @@ static void a_table_has_an_input_for_each_column(void **state)
     release(m, &file);
 }
 
-static void the_model_is_not_overwritten(void **state)
+TEST(the_model_is_not_overwritten)
 {
-    (void)state;
     train("synth:logistic?n=20&d=3", "logistic", "kept");
     drove_export_options opt = {.model = "kept/model.safetensors", .out = "kept/model.safetensors"};
     assert_int_equal(drove_export_onnx(&opt), DROVE_E_EXISTS);
@@ -274,17 +272,4 @@ static void the_model_is_not_overwritten(void **state)
     assert_int_equal(drove_export_onnx(&opt), DROVE_E_FILE);
     opt.model = "none.safetensors";
     assert_int_equal(drove_export_onnx(&opt), DROVE_E_FILE);
-}
-
-int main(void)
-{
-    if (system("rm -rf run* kept") != 0) return 1; /* of an earlier run of the test */
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_mlp_has_its_parameters),
-        cmocka_unit_test(an_exported_network_is_read_back),
-        cmocka_unit_test(a_convolution_has_its_parameters_channels_first),
-        cmocka_unit_test(a_table_has_an_input_for_each_column),
-        cmocka_unit_test(the_model_is_not_overwritten),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

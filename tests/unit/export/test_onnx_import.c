@@ -6,16 +6,12 @@
 #include "base/rng.h"
 #include "export/onnx_graph.h"
 #include "model/graph.h"
+#include "support/test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static drove_rng rng;
 
@@ -115,9 +111,16 @@ static void expect(const network *n, const float *x, double z[CLASSES])
     }
 }
 
-static void a_network_computes_what_its_file_says(void **state)
+FIXTURE(seed)
 {
-    (void)state;
+    drove__rng_seed(&rng, 7, DROVE_RNG_INIT, 1);
+    return 0;
+}
+
+GROUP(seed, NULL);
+
+TEST(a_network_computes_what_its_file_says)
+{
     const network n = {numbers(OUT * C * 9),
                        numbers(OUT),
                        numbers(HIDDEN * OUT * HALF * HALF),
@@ -225,9 +228,8 @@ static const char *huge_constant(drove_onnx *g)
     return drove__onnx_node(g, "Gemm", "x", w, NULL);
 }
 
-static void what_is_not_there_is_named(void **state)
+TEST(what_is_not_there_is_named)
 {
-    (void)state;
     static const struct {
         build_fn *build;
         const char *words;
@@ -256,9 +258,8 @@ static void what_is_not_there_is_named(void **state)
     }
 }
 
-static void shapes_that_differ_are_named(void **state)
+TEST(shapes_that_differ_are_named)
 {
-    (void)state;
     const network n = {numbers(OUT * C * 9),
                        numbers(OUT),
                        numbers(HIDDEN * OUT * HALF * HALF),
@@ -276,9 +277,8 @@ static void shapes_that_differ_are_named(void **state)
 
 /* ---- damage ---- */
 
-static void damage_is_an_error(void **state)
+TEST(damage_is_an_error)
 {
-    (void)state;
     const network n = {numbers(OUT * C * 9),
                        numbers(OUT),
                        numbers(HIDDEN * OUT * HALF * HALF),
@@ -309,9 +309,8 @@ static void damage_is_an_error(void **state)
     free(bytes);
 }
 
-static void a_small_file_cannot_take_much_memory(void **state)
+TEST(a_small_file_cannot_take_much_memory)
 {
-    (void)state;
     enum { N = 1 << 20 };
     static char bytes[2 * N];
     drove_graph graph;
@@ -322,17 +321,4 @@ static void a_small_file_cannot_take_much_memory(void **state)
     assert_int_equal(drove__graph_read_onnx(bytes, sizeof bytes, "empty.onnx", &graph),
                      DROVE_E_DATA);
     assert_non_null(strstr(drove_error_text(), "empty.onnx: expected an ONNX model"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_network_computes_what_its_file_says),
-        cmocka_unit_test(what_is_not_there_is_named),
-        cmocka_unit_test(shapes_that_differ_are_named),
-        cmocka_unit_test(damage_is_an_error),
-        cmocka_unit_test(a_small_file_cannot_take_much_memory),
-    };
-    drove__rng_seed(&rng, 7, DROVE_RNG_INIT, 1);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

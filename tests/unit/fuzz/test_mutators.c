@@ -2,12 +2,9 @@
  * memory, repeat themselves for the same seed, and get behind the checksums of a model file. */
 #include "base/safetensors.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "support/test.h"
 
-#include <cmocka.h>
+#include <stdint.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,18 +68,16 @@ static void stays_within(mutator *mutate, const void *bytes, size_t n)
     assert_true(n_changed > N_SEEDS); /* of twice as many */
 }
 
-static void tables_stay_within(void **state)
+TEST(tables_stay_within)
 {
     static const char table[] = "a,b,c\n1,\"x, y\",3\n4,,6\n";
-    (void)state;
     stays_within(mutate_csv, table, sizeof table - 1);
     stays_within(mutate_csv, "x", 1);
 }
 
-static void texts_stay_within(void **state)
+TEST(texts_stay_within)
 {
     static const char text[] = "layers:\n  - {name: a, kind: dense, outputs: 3}\n  - relu\n";
-    (void)state;
     stays_within(mutate_yaml, text, sizeof text - 1);
     stays_within(mutate_yaml, ":", 1);
 }
@@ -114,20 +109,18 @@ static bool loads(const uint8_t *bytes, size_t size, drove_safetensors *st)
     return drove__safetensors_load("mutated", st) == DROVE_OK;
 }
 
-static void files_stay_within(void **state)
+TEST(files_stay_within)
 {
     uint8_t file[MOST];
-    (void)state;
     stays_within(mutate_safetensors, file, make_file(file));
 }
 
 /* Most changed files still have right checksums, and each part of them changes in some. */
-static void changes_get_behind_the_checksums(void **state)
+TEST(changes_get_behind_the_checksums)
 {
     uint8_t file[MOST], into[2 * MOST];
     const size_t n = make_file(file);
     unsigned n_loaded = 0, n_meta = 0, n_tensors = 0, n_bytes = 0;
-    (void)state;
     for (unsigned seed = 0; seed < N_SEEDS; seed++) {
         drove_safetensors st;
         const size_t size = apply(mutate_safetensors, file, n, sizeof into, seed, into);
@@ -149,12 +142,11 @@ static void changes_get_behind_the_checksums(void **state)
 }
 
 /* What is put right is what the library itself writes. */
-static void a_file_in_order_stays(void **state)
+TEST(a_file_in_order_stays)
 {
     uint8_t file[MOST], damaged[MOST];
     drove_safetensors st;
     size_t n = make_file(file);
-    (void)state;
     memcpy(damaged, file, n);
     damaged[n - 1] ^= 1;
     assert_false(loads(damaged, n, &st));
@@ -163,14 +155,4 @@ static void a_file_in_order_stays(void **state)
     assert_true(st.is_checked);
     drove__safetensors_fini(&st);
     unlink("mutated");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tables_stay_within),    cmocka_unit_test(texts_stay_within),
-        cmocka_unit_test(files_stay_within),     cmocka_unit_test(changes_get_behind_the_checksums),
-        cmocka_unit_test(a_file_in_order_stays),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

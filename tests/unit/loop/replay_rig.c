@@ -1,5 +1,6 @@
 /* tests/unit/loop/replay_rig.c - see replay_rig.h. */
 #include "unit/loop/replay_rig.h"
+#include "support/test.h"
 
 #include "base/cpu.h"
 #include "base/denormals.h"
@@ -8,14 +9,9 @@
 
 #include <float.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const char path[] = "replay.rec";
 

@@ -5,17 +5,13 @@
  * The stream is functions of this test, which note what they are told; the loader is the real one.
  */
 #include "loop/batches.h"
+#include "support/test.h"
 
 #include "base/cpu.h"
 #include "base/mem.h"
 #include "engine/gather.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* windows of two blocks of four rows: batches of three rows have 3, 3 and 2 */
 enum { BLOCK = 4, PER_WINDOW = 2, WINDOWS = 3, BATCH = 3, PER_EPOCH = 9, MOST_NOTES = 16 };
@@ -204,23 +200,20 @@ static void walk(bool loads)
     close_rig(&r);
 }
 
-static void windows_without_a_loader(void **state)
+TEST(windows_without_a_loader)
 {
-    (void)state;
     walk(false);
 }
 
-static void windows_with_a_loader(void **state)
+TEST(windows_with_a_loader)
 {
-    (void)state;
     walk(true);
 }
 
 /* A batch that is asked for ahead, of the next window, does not end this one. */
-static void the_window_of_the_batch_in_hand(void **state)
+TEST(the_window_of_the_batch_in_hand)
 {
     rig r;
-    (void)state;
     open_rig(&r, true);
     r.source.limit = 4;
     for (uint64_t i = 0; i < 3; i++) take(&r, i); /* the fourth waits in the loader */
@@ -233,11 +226,10 @@ static void the_window_of_the_batch_in_hand(void **state)
 
 /* A worker with nothing to train may be kept waiting for its first batch, but not for what it asks
  * for ahead of that: else the first would lie ready. */
-static void only_the_first_batch_is_waited_for(void **state)
+TEST(only_the_first_batch_is_waited_for)
 {
     static const bool expected[] = {true, false, false, false};
     rig r;
-    (void)state;
     open_rig(&r, true);
     r.source.limit = 4;
     for (uint64_t i = 0; i < 3; i++) take(&r, i);
@@ -250,13 +242,12 @@ static void only_the_first_batch_is_waited_for(void **state)
 
 /* A window that is not there is waited for after the one before is said to be trained, since its
  * memory may be needed; the wait is time of loading. */
-static void a_window_is_waited_for(void **state)
+TEST(a_window_is_waited_for)
 {
     drove_task task;
     drove_batch batch;
     drove_status status;
     rig r;
-    (void)state;
     open_rig(&r, false);
     r.loop.clock = &stopped;
     r.source.limit = 9;
@@ -277,10 +268,9 @@ static void a_window_is_waited_for(void **state)
 }
 
 /* The next batch is copied ahead if its rows are there, and is the next one in any case. */
-static void batches_are_staged(void **state)
+TEST(batches_are_staged)
 {
     rig r;
-    (void)state;
     open_rig(&r, false);
     r.loop.clock = &stopped;
     r.source.limit = 9;
@@ -306,17 +296,4 @@ static void batches_are_staged(void **state)
     assert_int_equal(n_staged, 1);
     assert_int_equal(r.worker->n_ahead, 0);
     close_rig(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(windows_without_a_loader),
-        cmocka_unit_test(windows_with_a_loader),
-        cmocka_unit_test(the_window_of_the_batch_in_hand),
-        cmocka_unit_test(only_the_first_batch_is_waited_for),
-        cmocka_unit_test(a_window_is_waited_for),
-        cmocka_unit_test(batches_are_staged),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* Loop, host and coordinator on a clock that is not the real one: a device that never answers is
  * given up after twice its timeout, in virtual time, and timelines are those of the script. */
 #include "virtual_clock.h"
+#include "support/test.h"
 
 #include "base/cpu.h"
 #include "coord/assigned.h"
@@ -9,22 +10,16 @@
 #include "loop/sources.h"
 
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define MS     1000000u
 #define SECOND 1000000000u
 
 /* ---- the real clock ---- */
 
-static void real_time_passes(void **state)
+TEST(real_time_passes)
 {
-    (void)state;
     const drove_clock *c = &drove__clock_real;
     uint64_t before = drove__clock_now(c), until = before + 2 * MS;
     assert_true(before >= drove__now_ns() - SECOND && before <= drove__now_ns());
@@ -50,9 +45,8 @@ static void *ring(void *argument)
     return NULL;
 }
 
-static void real_conditions_have_deadlines(void **state)
+TEST(real_conditions_have_deadlines)
 {
-    (void)state;
     const drove_clock *c = &drove__clock_real;
     bell b = {.lock = PTHREAD_MUTEX_INITIALIZER};
     pthread_t ringer;
@@ -68,9 +62,8 @@ static void real_conditions_have_deadlines(void **state)
     pthread_cond_destroy(&b.rings);
 }
 
-static void real_words_have_deadlines(void **state)
+TEST(real_words_have_deadlines)
 {
-    (void)state;
     const drove_clock *c = &drove__clock_real;
     _Atomic uint32_t word = 1;
     uint64_t until = drove__clock_now(c) + 2 * MS;
@@ -308,9 +301,8 @@ static double seconds(uint64_t ns)
 /* ---- the host alone ---- */
 
 /* 40 batches of 10 ms by two workers: 200 ms. */
-static void training_takes_virtual_time(void **state)
+TEST(training_takes_virtual_time)
 {
-    (void)state;
     rig r;
     atomic_store(&hang_from, UINT64_MAX);
     open_rig(&r, &drove__source_claimed);
@@ -325,9 +317,8 @@ static void training_takes_virtual_time(void **state)
     close_rig(&r);
 }
 
-static void waiting_ends_at_its_deadline(void **state)
+TEST(waiting_ends_at_its_deadline)
 {
-    (void)state;
     rig r;
     atomic_store(&hang_from, UINT64_MAX);
     open_rig(&r, &drove__source_claimed);
@@ -339,9 +330,8 @@ static void waiting_ends_at_its_deadline(void **state)
 }
 
 /* Nobody can take over its batch: the run has failed, once twice the timeout is over. */
-static void a_host_finds_a_silent_worker(void **state)
+TEST(a_host_finds_a_silent_worker)
 {
-    (void)state;
     rig r;
     atomic_store(&hang_from, 3);
     open_rig(&r, &drove__source_claimed);
@@ -363,9 +353,8 @@ static drove_status create_slowly(const drove_engine_options *opt, drove_engine 
 }
 
 /* There are no batches yet: nobody is silent, however long that takes. */
-static void workers_take_their_time_to_begin(void **state)
+TEST(workers_take_their_time_to_begin)
 {
-    (void)state;
     rig r;
     drove_engine_ops slow = steady;
     slow.create = create_slowly;
@@ -399,9 +388,8 @@ static void note_leave(drove_source *s, unsigned worker)
 }
 
 /* A source that can do without it is told, once, and the run goes on. */
-static void a_source_is_told_of_a_silent_worker(void **state)
+TEST(a_source_is_told_of_a_silent_worker)
 {
-    (void)state;
     rig r;
     drove_source_ops ops = drove__source_claimed;
     ops.fail = bears_failures;
@@ -425,9 +413,8 @@ static void a_source_is_told_of_a_silent_worker(void **state)
 }
 
 /* In an evaluation; before there is a source the reason is kept for it. */
-static void a_silent_worker_waits_for_its_source(void **state)
+TEST(a_silent_worker_waits_for_its_source)
 {
-    (void)state;
     rig r;
     drove_score chunk[20] = {{0}};
     atomic_store(&hang_from, 3);
@@ -456,9 +443,8 @@ static void a_silent_worker_waits_for_its_source(void **state)
 }
 
 /* The first worker's error is the run's, and all can be stopped. */
-static void a_worker_that_cannot_begin_fails_the_start(void **state)
+TEST(a_worker_that_cannot_begin_fails_the_start)
 {
-    (void)state;
     for (unsigned which = 0; which < WORKERS; which++) {
         rig r;
         atomic_store(&hang_from, UINT64_MAX);
@@ -482,9 +468,8 @@ static void every_row_was_done_once(void)
 }
 
 /* Two devices of a thousand examples a second share 4000: two seconds, both busy throughout. */
-static void a_coordinator_keeps_virtual_time(void **state)
+TEST(a_coordinator_keeps_virtual_time)
 {
-    (void)state;
     rig r;
     drove_assigned_facts facts;
     atomic_store(&hang_from, UINT64_MAX);
@@ -506,9 +491,8 @@ static void a_coordinator_keeps_virtual_time(void **state)
 
 /* The second hangs in its fourth batch, from 30 ms on; what it has in hand is the other's, which
  * has done all else long before, 60 s later. */
-static void a_coordinator_gives_up_a_silent_device(void **state)
+TEST(a_coordinator_gives_up_a_silent_device)
 {
-    (void)state;
     rig r;
     drove_assigned_facts facts;
     atomic_store(&hang_from, 3);
@@ -532,9 +516,8 @@ static void a_coordinator_gives_up_a_silent_device(void **state)
 }
 
 /* Both hang: nobody is left, and that is said after the time of both is over. */
-static void a_coordinator_without_devices_gives_up(void **state)
+TEST(a_coordinator_without_devices_gives_up)
 {
-    (void)state;
     rig r;
     atomic_store(&hang_from, 0);
     open_rig(&r, &drove__source_assigned);
@@ -546,24 +529,4 @@ static void a_coordinator_without_devices_gives_up(void **state)
     virtual_clock_end(&time_);
     while (!atomic_load(&r.worker[0].has_ended)) sched_yield();
     close_rig(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(real_time_passes),
-        cmocka_unit_test(real_conditions_have_deadlines),
-        cmocka_unit_test(real_words_have_deadlines),
-        cmocka_unit_test(training_takes_virtual_time),
-        cmocka_unit_test(waiting_ends_at_its_deadline),
-        cmocka_unit_test(a_host_finds_a_silent_worker),
-        cmocka_unit_test(workers_take_their_time_to_begin),
-        cmocka_unit_test(a_source_is_told_of_a_silent_worker),
-        cmocka_unit_test(a_silent_worker_waits_for_its_source),
-        cmocka_unit_test(a_worker_that_cannot_begin_fails_the_start),
-        cmocka_unit_test(a_coordinator_keeps_virtual_time),
-        cmocka_unit_test(a_coordinator_gives_up_a_silent_device),
-        cmocka_unit_test(a_coordinator_without_devices_gives_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,13 @@
 /* The source of docs/adding-a-source.md: it compiles, is what the page prints, and keeps the rules.
  */
 #include "../../../docs/example_source.c"
+#include "support/test.h"
 
 #include "source_cases.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* Whole file under the source folder; free(). */
 static char *load(const char *name)
@@ -30,9 +26,8 @@ static char *load(const char *name)
     return text;
 }
 
-static void is_what_the_page_prints(void **state)
+TEST(is_what_the_page_prints)
 {
-    (void)state;
     char *page = load("docs/adding-a-source.md"), *code = load("docs/example_source.c");
     char *begin = strstr(page, "```c\n");
     assert_non_null(begin);
@@ -45,17 +40,15 @@ static void is_what_the_page_prints(void **state)
     free(code);
 }
 
-static void keeps_the_rules(void **state)
+TEST(keeps_the_rules)
 {
-    (void)state;
     for (unsigned n = 2; n <= 8; n *= 2)
         source_check_all(
             &(source_setup){.ops = &drove__source_chunked, .n_workers = n, .most_lost = CHUNK});
 }
 
-static void workers_take_eight_at_a_time(void **state)
+TEST(workers_take_eight_at_a_time)
 {
-    (void)state;
     source_rig rig;
     drove_task task;
     source_rig_open(&rig, &(source_setup){.ops = &drove__source_chunked, .n_workers = 2}, 100);
@@ -74,14 +67,4 @@ static void workers_take_eight_at_a_time(void **state)
     for (unsigned w = 0; w < 2; w++) assert_false(s->ops->next(s, w, true, &task));
     assert_int_equal(atomic_load(&s->next), 18);
     source_rig_close(&rig);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(is_what_the_page_prints),
-        cmocka_unit_test(keeps_the_rules),
-        cmocka_unit_test(workers_take_eight_at_a_time),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,11 @@
 /* When a worker's steps go straight into shared parameters: each condition alone can prevent it. */
 #include "loop/step.h"
+#include "support/test.h"
 
 #include "loop/worker.h"
 #include "model/layer.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static drove_params live(drove_sync *s, unsigned worker)
 {
@@ -65,9 +61,8 @@ static void open_rig(rig *r)
     r->worker.engine_ops = &r->engine;
 }
 
-static void each_condition_is_needed(void **state)
+TEST(each_condition_is_needed)
 {
-    (void)state;
     rig r;
     open_rig(&r);
     assert_true(drove__steps_in_place(&r.worker, 1));
@@ -93,9 +88,8 @@ static void each_condition_is_needed(void **state)
 
 /* One example: of the usual batch, or of this one where a source counts rows.  A strategy that
  * lives on it takes any number. */
-static void the_number_of_examples_is_the_sources(void **state)
+TEST(the_number_of_examples_is_the_sources)
 {
-    (void)state;
     for (unsigned k = 0; k < 16; k++) {
         const bool counts = k & 1, lives = k & 8;
         const unsigned usual = k & 2 ? 2 : 1, this = k & 4 ? 2 : 1;
@@ -107,13 +101,4 @@ static void the_number_of_examples_is_the_sources(void **state)
         assert_int_equal(drove__steps_in_place(&r.worker, this),
                          lives || (counts ? this : usual) == 1);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_condition_is_needed),
-        cmocka_unit_test(the_number_of_examples_is_the_sources),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,15 +6,11 @@
 #include "base/mem.h"
 #include "engine/gather.h"
 #include "loop/loader.h"
+#include "support/test.h"
 
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { WORKERS = 3, MOST_ROWS = 8, TICK_NS = 1000 };
 
@@ -180,9 +176,8 @@ static void wait_for_busy(rig *r, uint64_t busy_ns)
 /* ---- tests ---- */
 
 /* One slot each; a batch is loaded when it is taken, which nothing hides. */
-static void without_threads_nothing_is_loaded_ahead(void **state)
+TEST(without_threads_nothing_is_loaded_ahead)
 {
-    (void)state;
     rig r;
     open_rig(&r, 0);
     expect_nothing(&r, 0);
@@ -205,9 +200,8 @@ static void without_threads_nothing_is_loaded_ahead(void **state)
     close_rig(&r);
 }
 
-static void a_thread_loads_one_ahead(void **state)
+TEST(a_thread_loads_one_ahead)
 {
-    (void)state;
     rig r;
     open_rig(&r, 1);
     ask(&r, 1, 10);
@@ -235,9 +229,8 @@ static void a_thread_loads_one_ahead(void **state)
 
 /* While the thread is held in worker 0's batch, others are asked for; they follow in that order,
  * whoever's they are. */
-static void what_was_asked_for_first_is_loaded_first(void **state)
+TEST(what_was_asked_for_first_is_loaded_first)
 {
-    (void)state;
     rig r;
     static const unsigned order[] = {2, 1, 0, 2, 1};
     drove_load_times t[DROVE_COUNT(order) + 1];
@@ -261,9 +254,8 @@ static void what_was_asked_for_first_is_loaded_first(void **state)
 }
 
 /* A batch that nobody has begun is loaded by the worker itself. */
-static void a_worker_loads_what_it_cannot_wait_for(void **state)
+TEST(a_worker_loads_what_it_cannot_wait_for)
 {
-    (void)state;
     rig r;
     open_rig(&r, 1);
     atomic_store(&is_held, 1);
@@ -281,15 +273,4 @@ static void a_worker_loads_what_it_cannot_wait_for(void **state)
     expect_nothing(&r, 0);
     expect_nothing(&r, 1);
     close_rig(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_threads_nothing_is_loaded_ahead),
-        cmocka_unit_test(a_thread_loads_one_ahead),
-        cmocka_unit_test(what_was_asked_for_first_is_loaded_first),
-        cmocka_unit_test(a_worker_loads_what_it_cannot_wait_for),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,17 +2,13 @@
  * sizes on a clock that the engine moves, and the batches that batch normalisation's population
  * statistics are taken from. */
 #include "loop/evaluation.h"
+#include "support/test.h"
 
 #include "base/cpu.h"
 #include "loop/host.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { ROWS = 1000, MOST_ROWS = 8192, MOST_CALLS = 64, N_WORKERS = 3, N_PARAMS = 5 };
 
@@ -187,9 +183,8 @@ static rig *open_device(uint64_t call_ns, uint64_t row_ns, size_t most_rows)
 
 /* Sizes 32, 64 ... at the rates n / (call + n row) 1/ns: the smallest of at least half of the best
  * rate, and of at least 95 %.  Examples of a whole second each are few enough for 2 s. */
-static void sizes_follow_from_rates(void **state)
+TEST(sizes_follow_from_rates)
 {
-    (void)state;
     static const struct {
         uint64_t call_ns, row_ns;
         size_t most_rows, n_calls; /* that with which it warms up is the first */
@@ -225,9 +220,8 @@ static void sizes_follow_from_rates(void **state)
 }
 
 /* Limits that were given hold for what was measured: 128 and 1024. */
-static void given_sizes_are_limits(void **state)
+TEST(given_sizes_are_limits)
 {
-    (void)state;
     static const uint64_t cases[][4] = {/* given least and most, found least and most */
                                         {0, 0, 128, 1024},   {0, 100, 100, 1024},
                                         {0, 128, 128, 1024}, {2000, 0, 128, 2000},
@@ -243,9 +237,8 @@ static void given_sizes_are_limits(void **state)
 }
 
 /* The batches are of the run's order, whatever the worker's place in another was. */
-static void measured_examples_are_those_of_the_order(void **state)
+TEST(measured_examples_are_those_of_the_order)
 {
-    (void)state;
     rig *r = open_device(100000, 1000, 512);
     drove_order other = drove__order_make(ROWS, 1, 2, DROVE_ORDER_SHUFFLE);
     drove_task task = {.n_rows = 100};
@@ -260,9 +253,8 @@ static void measured_examples_are_those_of_the_order(void **state)
     assert_memory_equal(r->engine[0].row, row, 512 * sizeof *row);
 }
 
-static void a_device_that_fails_is_lost(void **state)
+TEST(a_device_that_fails_is_lost)
 {
-    (void)state;
     rig *r = open_device(100000, 1000, 2048);
     r->engine[0].answer = DROVE_E_SYSTEM;
     drove__worker_probe(&r->worker[0]);
@@ -280,9 +272,8 @@ static void a_device_that_fails_is_lost(void **state)
 }
 
 /* Of three workers two are here; the source asks for devices without a least size of 7. */
-static void the_source_says_who_is_measured(void **state)
+TEST(the_source_says_who_is_measured)
 {
-    (void)state;
     char device; /* only its address is used */
     for (unsigned n_devices = 0; n_devices <= 2; n_devices++) {
         for (unsigned refused = 0; refused < 2; refused++) {
@@ -308,9 +299,8 @@ static void the_source_says_who_is_measured(void **state)
 /* ---- batch normalisation's population ---- */
 
 /* Up to 16 batches of the usual size, evenly spread over all examples, each of equal weight. */
-static void the_population_is_spread_over_all_rows(void **state)
+TEST(the_population_is_spread_over_all_rows)
 {
-    (void)state;
     static const size_t n_rows[] = {8, 15, 16, 100, 127, 128, 135, 136, 1000};
     for (size_t k = 0; k < DROVE_COUNT(n_rows); k++) {
         rig *r = open_rig(&plain_source);
@@ -338,9 +328,8 @@ static void the_population_is_spread_over_all_rows(void **state)
 }
 
 /* The first that can, is here and is not lost; and the next one where it is lost meanwhile. */
-static void a_worker_that_is_left_takes_the_population(void **state)
+TEST(a_worker_that_is_left_takes_the_population)
 {
-    (void)state;
     const drove_data sample = {.n_rows = 64};
     for (unsigned case_ = 0; case_ < 3; case_++) {
         rig *r = open_rig(&plain_source);
@@ -358,18 +347,4 @@ static void a_worker_that_is_left_takes_the_population(void **state)
         for (unsigned i = 3; i < N_PARAMS; i++) /* nothing is left of a worker that was lost */
             assert_true(fabsf(r->statistics[i] - (float)i) < 1e-5f);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes_follow_from_rates),
-        cmocka_unit_test(given_sizes_are_limits),
-        cmocka_unit_test(measured_examples_are_those_of_the_order),
-        cmocka_unit_test(a_device_that_fails_is_lost),
-        cmocka_unit_test(the_source_says_who_is_measured),
-        cmocka_unit_test(the_population_is_spread_over_all_rows),
-        cmocka_unit_test(a_worker_that_is_left_takes_the_population),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,9 @@
 /* Which examples a batch has: every one once an epoch, from the batch's number alone. */
 #include "loop/order.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { ROWS = 103, BATCH = 8 };
 
@@ -39,9 +35,8 @@ static uint64_t count_epoch(const drove_order *o, uint64_t epoch, unsigned seen[
     return n_examples;
 }
 
-static void every_row_once_an_epoch(void **state)
+TEST(every_row_once_an_epoch)
 {
-    (void)state;
     static const drove_order_kind whole[] = {DROVE_ORDER_SHUFFLE, DROVE_ORDER_BLOCKS};
     for (size_t k = 0; k < DROVE_COUNT(whole); k++) {
         const drove_order o = drove__order_make(ROWS, BATCH, 1, whole[k]);
@@ -54,9 +49,8 @@ static void every_row_once_an_epoch(void **state)
     }
 }
 
-static void rows_follow_from_the_number_alone(void **state)
+TEST(rows_follow_from_the_number_alone)
 {
-    (void)state;
     for (size_t k = 0; k < DROVE_COUNT(kinds); k++) {
         const drove_order o = drove__order_make(ROWS, BATCH, 1, kinds[k]);
         const drove_order other = drove__order_make(ROWS, BATCH, 2, kinds[k]);
@@ -79,9 +73,8 @@ static void rows_follow_from_the_number_alone(void **state)
 
 /* What a cursor keeps of the batches before changes nothing: numbers as workers take them, one by
  * one or in turns, with leaps, back, and across epochs; of all rows, parts and held parts. */
-static void rows_do_not_depend_on_those_before(void **state)
+TEST(rows_do_not_depend_on_those_before)
 {
-    (void)state;
     static const uint64_t steps[] = {1, 2, 3, 7, 8, 9, ROWS - 1, ROWS, (uint64_t)0 - 1};
     for (uint64_t batch = 1; batch <= BATCH; batch++) {
         for (unsigned n_parts = 0; n_parts <= 2; n_parts++) {
@@ -104,9 +97,8 @@ static void rows_do_not_depend_on_those_before(void **state)
     }
 }
 
-static void blocks_are_of_neighbours(void **state)
+TEST(blocks_are_of_neighbours)
 {
-    (void)state;
     const drove_order o = drove__order_make(ROWS, BATCH, 1, DROVE_ORDER_BLOCKS);
     drove_order_cursor cursor;
     unsigned n_moved = 0;
@@ -123,9 +115,8 @@ static void blocks_are_of_neighbours(void **state)
 }
 
 /* With batches of one example, a task of n rows is n batches in a row, also across epochs. */
-static void tasks_span_positions(void **state)
+TEST(tasks_span_positions)
 {
-    (void)state;
     for (size_t k = 0; k < DROVE_COUNT(kinds); k++) {
         const drove_order o = drove__order_make(ROWS, 1, 1, kinds[k]);
         const drove_task task = {.number = 77, .first = ROWS - 5, .n_rows = 12};
@@ -141,9 +132,8 @@ static void tasks_span_positions(void **state)
     }
 }
 
-static void examples_follow_from_the_number(void **state)
+TEST(examples_follow_from_the_number)
 {
-    (void)state;
     const drove_order o = drove__order_make(ROWS, BATCH, 1, DROVE_ORDER_SHUFFLE);
     assert_int_equal(drove__order_examples(&o, 0), 0);
     assert_int_equal(drove__order_examples(&o, 12), 96);
@@ -152,9 +142,8 @@ static void examples_follow_from_the_number(void **state)
     assert_float_equal(drove__order_epochs(&o, 26), 2.0, 0.0);
 }
 
-static void random_order_repeats_rows(void **state)
+TEST(random_order_repeats_rows)
 {
-    (void)state;
     const drove_order o = drove__order_make(ROWS, BATCH, 1, DROVE_ORDER_RANDOM);
     unsigned seen[ROWS] = {0}, missing = 0;
     assert_int_equal(count_epoch(&o, 0, seen), ROWS);
@@ -162,18 +151,16 @@ static void random_order_repeats_rows(void **state)
     assert_in_range(missing, 20, 60); /* expected ROWS / e = 38, five deviations either side */
 }
 
-static void batch_larger_than_the_data(void **state)
+TEST(batch_larger_than_the_data)
 {
-    (void)state;
     const drove_order o = drove__order_make(5, 1000, 1, DROVE_ORDER_SHUFFLE);
     assert_int_equal(o.batch, 5);
     assert_int_equal(o.per_epoch, 1);
 }
 
 /* Three workers of 103 rows: 34 each, in 5 batches, one row left out; the last batch has 2. */
-static void each_worker_takes_its_own_part(void **state)
+TEST(each_worker_takes_its_own_part)
 {
-    (void)state;
     enum { WORKERS = 3, EACH = ROWS / WORKERS };
     for (size_t kind = 0; kind < DROVE_COUNT(kinds); kind++) {
         drove_order o = drove__order_make(ROWS, BATCH, 1, kinds[kind]);
@@ -208,9 +195,8 @@ static void each_worker_takes_its_own_part(void **state)
 }
 
 /* Worker 0 of three in four epochs: the same rows, in other orders. */
-static void parts_have_a_new_order_in_every_epoch(void **state)
+TEST(parts_have_a_new_order_in_every_epoch)
 {
-    (void)state;
     enum { WORKERS = 3, EACH = ROWS / WORKERS, EPOCHS = 4 };
     for (size_t kind = 0; kind < DROVE_COUNT(kinds); kind++) {
         drove_order o = drove__order_make(ROWS, BATCH, 1, kinds[kind]);
@@ -232,9 +218,8 @@ static void parts_have_a_new_order_in_every_epoch(void **state)
 }
 
 /* A rank that holds its part alone numbers its rows from 0. */
-static void a_held_part_has_rows_of_its_own(void **state)
+TEST(a_held_part_has_rows_of_its_own)
 {
-    (void)state;
     enum { WORKERS = 3, EACH = ROWS / WORKERS };
     drove_order whole = drove__order_make(ROWS, BATCH, 1, DROVE_ORDER_SHUFFLE), held = whole;
     drove__order_split(&whole, WORKERS, false);
@@ -262,9 +247,8 @@ static int compare_rows(const void *a, const void *b)
 
 /* As many rows as can be, after so many epochs that numbers of batches and of examples are beyond
  * 2^32 and 2^63: rows are in range, from all of it, and none comes twice. */
-static void counts_beyond_32_bits(void **state)
+TEST(counts_beyond_32_bits)
 {
-    (void)state;
     enum { MANY = 1000, BATCHES = 200 };
     static const uint64_t sizes[] = {((uint64_t)1 << 31) + 1, UINT32_MAX};
     uint32_t *row = malloc(sizeof *row * MANY * BATCHES);
@@ -292,23 +276,4 @@ static void counts_beyond_32_bits(void **state)
         }
     }
     free(row);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_row_once_an_epoch),
-        cmocka_unit_test(rows_follow_from_the_number_alone),
-        cmocka_unit_test(rows_do_not_depend_on_those_before),
-        cmocka_unit_test(blocks_are_of_neighbours),
-        cmocka_unit_test(tasks_span_positions),
-        cmocka_unit_test(examples_follow_from_the_number),
-        cmocka_unit_test(random_order_repeats_rows),
-        cmocka_unit_test(batch_larger_than_the_data),
-        cmocka_unit_test(each_worker_takes_its_own_part),
-        cmocka_unit_test(parts_have_a_new_order_in_every_epoch),
-        cmocka_unit_test(a_held_part_has_rows_of_its_own),
-        cmocka_unit_test(counts_beyond_32_bits),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

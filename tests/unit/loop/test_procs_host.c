@@ -5,19 +5,15 @@
 #include "loop/host.h"
 #include "loop/sources.h"
 #include "loop/worker.h"
+#include "support/test.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum {
     WORKERS = 3,
@@ -381,29 +377,16 @@ static void *wait_for_the_end(void *argument)
     return NULL;
 }
 
-/* Another thread would not live on in a child, and might hold a lock. */
-static void a_process_of_several_threads_starts_nobody(void **state)
+FIXTURE(limit_time)
 {
-    (void)state;
-    _Atomic int is_over = 0;
-    pthread_t other;
-    rig *r = open_rig(WORKERS, 60.0);
-    assert_int_equal(pthread_create(&other, NULL, wait_for_the_end, &is_over), 0);
-    const drove_status status = start(r);
-    atomic_store(&is_over, 1);
-    assert_int_equal(pthread_join(other, NULL), 0);
-    assert_int_equal(status, DROVE_E_SYSTEM);
-    assert_string_equal(drove_error_text(),
-                        "--workers procs: expected a process of one thread, which alone lives on "
-                        "in forked ones; found 2 threads");
-    for (unsigned i = 0; i < WORKERS; i++) assert_int_equal(process(r, i), 0);
-    assert_int_equal(n_left(r), 0);
-    free_rig(r);
+    (void)alarm(150); /* ends a start that waits for ever for a worker */
+    return 0;
 }
 
-static void processes_train(void **state)
+GROUP(limit_time, NULL);
+
+TEST(processes_train)
 {
-    (void)state;
     rig *r = open_started(WORKERS, 60.0);
     for (unsigned i = 0; i < WORKERS; i++) {
         assert_true(process(r, i) > 0 && process(r, i) != getpid());
@@ -424,9 +407,8 @@ static void processes_train(void **state)
     close_rig(r);
 }
 
-static void waiting_ends_at_its_deadline(void **state)
+TEST(waiting_ends_at_its_deadline)
 {
-    (void)state;
     rig *r = open_rig(WORKERS, 60.0);
     r->in_batch[1] = SLEEP;
     assert_int_equal(start(r), DROVE_OK);
@@ -444,9 +426,8 @@ static void waiting_ends_at_its_deadline(void **state)
     close_rig(r);
 }
 
-static void a_run_goes_on_without_one(void **state)
+TEST(a_run_goes_on_without_one)
 {
-    (void)state;
     static const struct {
         behaviour what;
         unsigned needs;
@@ -474,9 +455,8 @@ static void a_run_goes_on_without_one(void **state)
 }
 
 /* A strategy without `leave` cannot, and nobody can without any worker. */
-static void a_run_ends_with_its_reason(void **state)
+TEST(a_run_ends_with_its_reason)
 {
-    (void)state;
     for (unsigned alone = 0; alone < 2; alone++) {
         char when[128];
         rig *r = open_rig(alone ? 1 : WORKERS, 60.0);
@@ -497,9 +477,8 @@ static void a_run_ends_with_its_reason(void **state)
     }
 }
 
-static void errors_of_workers_are_theirs(void **state)
+TEST(errors_of_workers_are_theirs)
 {
-    (void)state;
     rig *r = open_rig(WORKERS, 60.0);
     r->in_create[2] = FAIL;
     assert_int_equal(start(r), DROVE_E_SYSTEM);
@@ -518,9 +497,8 @@ static void errors_of_workers_are_theirs(void **state)
 
 /* Before the run there is no strategy to go on with: in time a stopped one counts at once, one that
  * sleeps, or whose state is hidden, ten times as long, and one that computes never. */
-static void a_run_does_not_begin_without_all(void **state)
+TEST(a_run_does_not_begin_without_all)
 {
-    (void)state;
     static const struct {
         behaviour what;
         bool hides_proc;
@@ -560,9 +538,8 @@ static void watch_until_one_is_lost(rig *r)
 
 /* One that sleeps, or whose state is hidden, may wait for its turn while the other one goes on: for
  * as many timeouts as there are workers. */
-static void a_sleeper_is_given_time(void **state)
+TEST(a_sleeper_is_given_time)
 {
-    (void)state;
     for (int hides = 0; hides <= 1; hides++) {
         rig *r = open_rig(2, 0.5);
         r->in_batch[1] = hides ? STOP : SLEEP;
@@ -583,9 +560,8 @@ static void a_sleeper_is_given_time(void **state)
  * those that sleep the first, after one timeout, as nobody goes on.  On a busy machine the one that
  * spins waits for a processor, and that does not count: it has eight timeouts, after which a
  * sleeper among eight workers is suspected. */
-static void the_most_suspicious_is_ended_first(void **state)
+TEST(the_most_suspicious_is_ended_first)
 {
-    (void)state;
     static const struct {
         behaviour of_1, of_2; /* the others sleep */
         unsigned first;
@@ -611,9 +587,8 @@ static void the_most_suspicious_is_ended_first(void **state)
 }
 
 /* A run that ends by one worker gives the others 5 s to park, here a twentieth of that. */
-static void who_does_not_park_is_ended(void **state)
+TEST(who_does_not_park_is_ended)
 {
-    (void)state;
     rig *r = open_rig(2, 1000.0);
     fast = 20;
     r->sync_ops.leave = NULL;
@@ -634,20 +609,22 @@ static void who_does_not_park_is_ended(void **state)
     close_rig(r);
 }
 
-int main(void)
+/* Another thread would not live on in a child, and might hold a lock.  It is the last: no fork
+ * follows it. */
+TEST(a_process_of_several_threads_starts_nobody)
 {
-    (void)alarm(150); /* ends a start that waits for ever for a worker */
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(processes_train),
-        cmocka_unit_test(waiting_ends_at_its_deadline),
-        cmocka_unit_test(a_run_goes_on_without_one),
-        cmocka_unit_test(a_run_ends_with_its_reason),
-        cmocka_unit_test(errors_of_workers_are_theirs),
-        cmocka_unit_test(a_run_does_not_begin_without_all),
-        cmocka_unit_test(a_sleeper_is_given_time),
-        cmocka_unit_test(the_most_suspicious_is_ended_first),
-        cmocka_unit_test(who_does_not_park_is_ended),
-        cmocka_unit_test(a_process_of_several_threads_starts_nobody), /* no fork follows */
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    _Atomic int is_over = 0;
+    pthread_t other;
+    rig *r = open_rig(WORKERS, 60.0);
+    assert_int_equal(pthread_create(&other, NULL, wait_for_the_end, &is_over), 0);
+    const drove_status status = start(r);
+    atomic_store(&is_over, 1);
+    assert_int_equal(pthread_join(other, NULL), 0);
+    assert_int_equal(status, DROVE_E_SYSTEM);
+    assert_string_equal(drove_error_text(),
+                        "--workers procs: expected a process of one thread, which alone lives on "
+                        "in forked ones; found 2 threads");
+    for (unsigned i = 0; i < WORKERS; i++) assert_int_equal(process(r, i), 0);
+    assert_int_equal(n_left(r), 0);
+    free_rig(r);
 }

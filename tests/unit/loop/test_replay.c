@@ -1,19 +1,15 @@
 /* The host that repeats a recorded run, and the source that gives it the recorded batches: records
  * written by hand, what workers do and in which order (replay_rig.h), and how a stretch ends. */
 #include "unit/loop/replay_rig.h"
+#include "support/test.h"
 
 #include "loop/sources.h"
 #include "loop/worker.h"
 #include "stream/stream.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void check(const replay_planned *p, size_t n, const drove_sync_ops *strategy,
                   const char *expected)
@@ -35,9 +31,8 @@ static const replay_planned usual[] = {REPLAY_STEP(0, 0, 0, 1), REPLAY_STEP(1, 1
                                        REPLAY_STEP(2, 2, 1, 2), REPLAY_STEP(0, 3, 2, 3)};
 static const char usual_seen[] = "a0 a1 s1 p1 a2 s0 p0 a0 s2 p2 s0 p0";
 
-static void steps_keep_to_their_places(void **state)
+TEST(steps_keep_to_their_places)
 {
-    (void)state;
     check(usual, DROVE_COUNT(usual), &replay_strategy, usual_seen);
     /* a stretch begins at its first view */
     static const replay_planned later[] = {REPLAY_STEP(1, 8, 40, 40), REPLAY_STEP(2, 7, 40, 42),
@@ -46,9 +41,8 @@ static void steps_keep_to_their_places(void **state)
 }
 
 /* Dropped steps, and those that stay unseen, have no place: they end where they begin. */
-static void steps_without_a_place_end_at_once(void **state)
+TEST(steps_without_a_place_end_at_once)
 {
-    (void)state;
     static const replay_planned dropped[] = {REPLAY_STEP(0, 0, 0, REPLAY_NOBODY,
                                                          .is_dropped = true),
                                              REPLAY_STEP(0, 2, 1, 1), REPLAY_STEP(1, 1, 0, 0)};
@@ -67,9 +61,8 @@ static void steps_without_a_place_end_at_once(void **state)
 }
 
 /* At the place where it failed then, once; what was dropped is not tried. */
-static void failed_attempts_are_made_again(void **state)
+TEST(failed_attempts_are_made_again)
 {
-    (void)state;
     static const replay_planned p[] = {
         REPLAY_STEP(0, 0, 0, 2, .retried = 1 + 1), REPLAY_STEP(1, 1, 0, 0), REPLAY_STEP(1, 2, 1, 1),
         REPLAY_STEP(1, 3, 2, 3, .retried = 1 + 2),
@@ -84,9 +77,8 @@ static void failed_attempts_are_made_again(void **state)
 
 /* A publication that was made in acquire begins at its place, also where that is the stretch's
  * first. */
-static void early_publications_begin_at_their_place(void **state)
+TEST(early_publications_begin_at_their_place)
 {
-    (void)state;
     static const replay_planned first[] = {REPLAY_STEP(0, 0, 0, 40, .is_early = true),
                                            REPLAY_STEP(1, 1, 41, 41)};
     check(first, DROVE_COUNT(first), &replay_strategy, "a0 s0 p0 a1 s1 p1");
@@ -99,9 +91,8 @@ static void early_publications_begin_at_their_place(void **state)
 }
 
 /* More than are read ahead; each batch is the next of its worker, staged before or not. */
-static void long_stretches_come_in_order(void **state)
+TEST(long_stretches_come_in_order)
 {
-    (void)state;
     enum { N = 30 };
     static const drove_engine_ops *const engines[] = {&replay_engine, &replay_engine_staging};
     replay_planned p[N];
@@ -122,9 +113,8 @@ static void long_stretches_come_in_order(void **state)
 }
 
 /* Eight tasks of a worker are given out, at most, before it has made one. */
-static void the_source_gives_out_what_is_read_ahead(void **state)
+TEST(the_source_gives_out_what_is_read_ahead)
 {
-    (void)state;
     enum { N = 12, MOST_AHEAD = 8 };
     replay_planned p[N];
     for (uint64_t i = 0; i < N; i++) {
@@ -144,9 +134,8 @@ static void the_source_gives_out_what_is_read_ahead(void **state)
     replay_close(&r);
 }
 
-static void stretches_follow_each_other(void **state)
+TEST(stretches_follow_each_other)
 {
-    (void)state;
     static const replay_planned p[] = {REPLAY_STEP(0, 0, 0, 0),
                                        {.worker = REPLAY_MARK},
                                        REPLAY_STEP(0, 1, 1, 2),
@@ -165,9 +154,8 @@ static void stretches_follow_each_other(void **state)
 
 /* ---- steps in place ---- */
 
-static void steps_in_place_need_no_view(void **state)
+TEST(steps_in_place_need_no_view)
 {
-    (void)state;
     static const replay_planned p[] = {REPLAY_STEPS(0, 0, 0, 5, 1.0, 0),
                                        REPLAY_STEPS(1, 1, 7, 5, 1.0, 1)};
     check(p, DROVE_COUNT(p), &replay_live, "l2 t2 l0 d0 s0 l0 t0 l1 d1 s1 l1 t1");
@@ -182,9 +170,8 @@ static void steps_in_place_need_no_view(void **state)
 
 static const drove_source_ops counting = {.name = "counting", .counts_rows = true};
 
-static void ranges_and_step_sizes_are_the_record_s(void **state)
+TEST(ranges_and_step_sizes_are_the_record_s)
 {
-    (void)state;
     static const replay_planned p[] = {REPLAY_STEPS(0, 0, 0, 1, 0.5, 0, .first = 9, .n_rows = 3),
                                        REPLAY_STEPS(0, 1, 1, 1, 2.0, 1, .first = 5, .n_rows = 2)};
     replay_rig r;
@@ -196,9 +183,8 @@ static void ranges_and_step_sizes_are_the_record_s(void **state)
 }
 
 /* One example at least, and as many as the worker has room for. */
-static void ranges_are_as_long_as_there_is_room(void **state)
+TEST(ranges_are_as_long_as_there_is_room)
 {
-    (void)state;
     replay_planned p[] = {REPLAY_STEP(0, 0, 0, 0, .first = 7, .n_rows = 1),
                           REPLAY_STEP(1, 1, 0, 1, .n_rows = REPLAY_ROWS)};
     for (unsigned more = 0; more <= 1; more++) {
@@ -216,9 +202,8 @@ static void ranges_are_as_long_as_there_is_room(void **state)
     }
 }
 
-static void the_source_has_the_unit_and_width_of_its_row(void **state)
+TEST(the_source_has_the_unit_and_width_of_its_row)
 {
-    (void)state;
     drove_replay replay = {0};
     drove_source s = {0};
     drove__replay_source(&replay, &counting, 6, &s);
@@ -305,9 +290,8 @@ static void expect_on_disk(const replay_planned *p, size_t n, const drove_sync_o
 }
 
 /* A worker lets those go first whose batches its window waits for, though its view is there. */
-static void a_worker_waiting_for_a_window_lets_others_go(void **state)
+TEST(a_worker_waiting_for_a_window_lets_others_go)
 {
-    (void)state;
     static const replay_planned places[] = {REPLAY_STEP(0, 0, 0, 0), REPLAY_STEP(1, 1, 1, 1),
                                             REPLAY_STEP(0, 4, 1, 2)};
     expect_on_disk(places, DROVE_COUNT(places), &replay_strategy, "a0 s0 p0 a1 a0 s1 p1 s0 p0");
@@ -323,9 +307,8 @@ static void a_worker_waiting_for_a_window_lets_others_go(void **state)
     expect_on_disk(unseen, DROVE_COUNT(unseen), &replay_strategy, "a1 s1 q1 a2 s2 q2 a0 s0 p0");
 }
 
-static void a_window_that_cannot_be_read_ends_it(void **state)
+TEST(a_window_that_cannot_be_read_ends_it)
 {
-    (void)state;
     static const replay_planned p[] = {REPLAY_STEP(1, 2, 0, 0)};
     replay_rig r;
     open_on_disk(&r, p, DROVE_COUNT(p), &replay_strategy);
@@ -338,9 +321,8 @@ static void a_window_that_cannot_be_read_ends_it(void **state)
 
 /* ---- ends ---- */
 
-static void enough_updates_end_it(void **state)
+TEST(enough_updates_end_it)
 {
-    (void)state;
     replay_rig r;
     replay_open(&r, usual, DROVE_COUNT(usual), &drove__source_claimed, &replay_strategy,
                 &replay_engine);
@@ -354,9 +336,8 @@ static void enough_updates_end_it(void **state)
 
 /* Not by a loss that is not finite, which ended the recorded run by itself; by a failure.  What was
  * begun is forgotten in the next stretch. */
-static void a_halt_ends_it(void **state)
+TEST(a_halt_ends_it)
 {
-    (void)state;
     replay_planned p[DROVE_COUNT(usual) + 2] = {[DROVE_COUNT(usual)] = {.worker = REPLAY_MARK},
                                                 REPLAY_STEP(0, 9, 4, 4)};
     memcpy(p, usual, sizeof usual);
@@ -385,9 +366,8 @@ static void a_halt_ends_it(void **state)
 }
 
 /* The caller looks after other things now and then. */
-static void it_stops_in_time_and_goes_on(void **state)
+TEST(it_stops_in_time_and_goes_on)
 {
-    (void)state;
     replay_rig r;
     unsigned n_waits = 1;
     replay_open(&r, usual, DROVE_COUNT(usual), &drove__source_claimed, &replay_strategy,
@@ -408,9 +388,8 @@ static void it_stops_in_time_and_goes_on(void **state)
 /* ---- other commands ---- */
 
 /* By each worker that is not lost, though no other does anything. */
-static void other_commands_are_carried_out_at_once(void **state)
+TEST(other_commands_are_carried_out_at_once)
 {
-    (void)state;
     for (unsigned alone = 0; alone <= REPLAY_WORKERS; alone++) {
         replay_rig r;
         drove_score chunk[3];
@@ -453,9 +432,8 @@ static void refuse(const replay_planned *p, size_t n, const drove_source_ops *so
     replay_close(&r);
 }
 
-static void records_without_an_order_are_refused(void **state)
+TEST(records_without_an_order_are_refused)
 {
-    (void)state;
     static const replay_planned twice[] = {REPLAY_STEP(0, 4, 0, 0), REPLAY_STEP(1, 5, 0, 0)};
     refuse(twice, 2, &drove__source_claimed, 1, 5, "a0 a1 s0 p0");
     /* views of what never comes */
@@ -468,9 +446,8 @@ static void records_without_an_order_are_refused(void **state)
 }
 
 /* No run with these data and this source has had them. */
-static void tasks_that_cannot_be_are_refused(void **state)
+TEST(tasks_that_cannot_be_are_refused)
 {
-    (void)state;
     static const replay_planned nothing[] = {REPLAY_STEPS(1, 5, 0, 0, 1.0, 0)};
     refuse(nothing, 1, &drove__source_claimed, 1, 5, "");
     static const replay_planned ranged[] = {REPLAY_STEP(0, 0, 0, 0),
@@ -487,9 +464,8 @@ static void tasks_that_cannot_be_are_refused(void **state)
 }
 
 /* A task that is asked for ahead ends it, before the step in hand is published. */
-static void tasks_ahead_are_looked_at_as_well(void **state)
+TEST(tasks_ahead_are_looked_at_as_well)
 {
-    (void)state;
     static const replay_planned p[] = {REPLAY_STEP(1, 4, 0, 0), REPLAY_STEPS(1, 5, 1, 0, 1.0, 1)};
     replay_rig r;
     replay_open(&r, p, DROVE_COUNT(p), &drove__source_claimed, &replay_strategy,
@@ -517,9 +493,8 @@ static bool damage(long at)
 }
 
 /* While it is repeated: with the words of who reads the file.  A damaged mark ends the record. */
-static void damaged_steps_are_refused(void **state)
+TEST(damaged_steps_are_refused)
 {
-    (void)state;
     static const replay_planned p[] = {REPLAY_STEP(0, 0, 0, 0), REPLAY_STEP(1, 1, 1, 1)};
     unsigned n_refused = 0;
     bool is_there = true;
@@ -550,9 +525,8 @@ static drove_status create_nothing(const drove_engine_options *opt, drove_engine
     return drove__fail(DROVE_E_SYSTEM, "no engine");
 }
 
-static void an_engine_that_is_not_made_ends_the_start(void **state)
+TEST(an_engine_that_is_not_made_ends_the_start)
 {
-    (void)state;
     static const drove_engine_ops none = {.name = "none", .create = create_nothing};
     replay_rig r;
     replay_open(&r, usual, DROVE_COUNT(usual), &drove__source_claimed, &replay_strategy,
@@ -566,33 +540,4 @@ static void an_engine_that_is_not_made_ends_the_start(void **state)
     assert_int_equal(r.host->ops->start(r.host), DROVE_E_SYSTEM);
     assert_true(replay_keeps_denormals());
     replay_close(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(steps_keep_to_their_places),
-        cmocka_unit_test(steps_without_a_place_end_at_once),
-        cmocka_unit_test(failed_attempts_are_made_again),
-        cmocka_unit_test(early_publications_begin_at_their_place),
-        cmocka_unit_test(long_stretches_come_in_order),
-        cmocka_unit_test(the_source_gives_out_what_is_read_ahead),
-        cmocka_unit_test(stretches_follow_each_other),
-        cmocka_unit_test(steps_in_place_need_no_view),
-        cmocka_unit_test(ranges_and_step_sizes_are_the_record_s),
-        cmocka_unit_test(ranges_are_as_long_as_there_is_room),
-        cmocka_unit_test(the_source_has_the_unit_and_width_of_its_row),
-        cmocka_unit_test(a_worker_waiting_for_a_window_lets_others_go),
-        cmocka_unit_test(a_window_that_cannot_be_read_ends_it),
-        cmocka_unit_test(enough_updates_end_it),
-        cmocka_unit_test(a_halt_ends_it),
-        cmocka_unit_test(it_stops_in_time_and_goes_on),
-        cmocka_unit_test(other_commands_are_carried_out_at_once),
-        cmocka_unit_test(records_without_an_order_are_refused),
-        cmocka_unit_test(tasks_that_cannot_be_are_refused),
-        cmocka_unit_test(tasks_ahead_are_looked_at_as_well),
-        cmocka_unit_test(damaged_steps_are_refused),
-        cmocka_unit_test(an_engine_that_is_not_made_ends_the_start),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

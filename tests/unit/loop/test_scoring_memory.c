@@ -1,21 +1,16 @@
 /* The memory of an evaluation: a score for each chunk of the examples, and the error where there is
  * no memory for them. */
 #include "loop/evaluation.h"
+#include "support/test.h"
 
 #include "base/mem.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 #include "support/no_memory.h"
 
-static void there_is_a_score_for_each_chunk(void **state)
+TEST(there_is_a_score_for_each_chunk)
 {
-    (void)state;
     static const struct {
         size_t n_rows, chunk_rows, n_chunks;
     } cases[] = {{1, 1, 1},   {1, 10, 1},    {9, 10, 1},   {10, 10, 1},
@@ -39,12 +34,4 @@ static void there_is_a_score_for_each_chunk(void **state)
         assert_int_equal(no_memory_live(), 1);
         drove__free(loop.scoring.chunk);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(there_is_a_score_for_each_chunk),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

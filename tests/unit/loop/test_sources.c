@@ -2,13 +2,9 @@
  * tests/unit/run/test_every_source.c. */
 #include "loop/sources.h"
 #include "source_cases.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 static bool take(source_rig *rig, unsigned worker, uint64_t *number)
 {
@@ -25,9 +21,8 @@ static void open_source(source_rig *rig, const drove_source_ops *ops, unsigned n
     source_rig_open(rig, &(source_setup){.ops = ops, .n_workers = n_workers}, 100);
 }
 
-static void claims_go_to_whoever_asks(void **state)
+TEST(claims_go_to_whoever_asks)
 {
-    (void)state;
     source_rig rig;
     uint64_t number;
     open_source(&rig, &drove__source_claimed, 3);
@@ -43,9 +38,8 @@ static void claims_go_to_whoever_asks(void **state)
 }
 
 /* 100 numbers, two workers: a claim is a 16th of what is left, at most 4, at least one. */
-static void claims_of_several_shrink_towards_the_limit(void **state)
+TEST(claims_of_several_shrink_towards_the_limit)
 {
-    (void)state;
     source_rig rig;
     uint64_t number, next = 0;
     source_rig_open(
@@ -67,9 +61,8 @@ static void claims_of_several_shrink_towards_the_limit(void **state)
 }
 
 /* What a worker has claimed is its own, also after a halt, and `more` gives nothing else. */
-static void what_is_claimed_is_carried_out(void **state)
+TEST(what_is_claimed_is_carried_out)
 {
-    (void)state;
     source_rig rig;
     uint64_t number;
     drove_task task;
@@ -103,16 +96,14 @@ static void what_is_claimed_is_carried_out(void **state)
 }
 
 /* By threads: each number once, a halt without a gap, a worker that is lost with all it had. */
-static void claims_of_several_keep_what_every_source_keeps(void **state)
+TEST(claims_of_several_keep_what_every_source_keeps)
 {
-    (void)state;
     source_check_all(&(source_setup){
         .ops = &drove__source_claimed, .n_workers = 4, .most_claimed = 8, .most_lost = 8});
 }
 
-static void rounds_are_equal_and_whole(void **state)
+TEST(rounds_are_equal_and_whole)
 {
-    (void)state;
     source_rig rig;
     open_source(&rig, &drove__source_rounds, 4);
     source_rig_train(&rig, 9); /* rounded up to 3 rounds of 4 */
@@ -123,9 +114,8 @@ static void rounds_are_equal_and_whole(void **state)
 
 /* A halt in the middle of a round: those who have not begun it still take their part of it, and
  * nobody begins the next. */
-static void a_halt_finishes_the_round(void **state)
+TEST(a_halt_finishes_the_round)
 {
-    (void)state;
     source_rig rig;
     uint64_t number;
     open_source(&rig, &drove__source_rounds, 3);
@@ -148,9 +138,8 @@ static void a_halt_finishes_the_round(void **state)
     source_rig_close(&rig);
 }
 
-static void a_halt_between_rounds_begins_none(void **state)
+TEST(a_halt_between_rounds_begins_none)
 {
-    (void)state;
     source_rig rig;
     uint64_t number;
     open_source(&rig, &drove__source_rounds, 2);
@@ -164,9 +153,8 @@ static void a_halt_between_rounds_begins_none(void **state)
 
 /* One of three ends in the second of four rounds: the others go on to the limit, and what it did
  * not claim counts as handed out. */
-static void rounds_end_without_a_lost_worker(void **state)
+TEST(rounds_end_without_a_lost_worker)
 {
-    (void)state;
     source_rig rig;
     uint64_t number;
     open_source(&rig, &drove__source_rounds, 3);
@@ -252,9 +240,8 @@ static void expect_no_more(two_ranks *t)
 }
 
 /* Rank 0 stops after five rounds, rank 1 after three: none of its batches is left out. */
-static void a_rank_that_is_behind_goes_on_where_it_stopped(void **state)
+TEST(a_rank_that_is_behind_goes_on_where_it_stopped)
 {
-    (void)state;
     two_ranks t;
     open_ranks(&t, &on_arrival);
     open_both(&t, 12);
@@ -277,9 +264,8 @@ static void a_rank_that_is_behind_goes_on_where_it_stopped(void **state)
     close_ranks(&t);
 }
 
-static void a_halt_stops_one_that_is_behind_at_once(void **state)
+TEST(a_halt_stops_one_that_is_behind_at_once)
 {
-    (void)state;
     two_ranks t;
     uint64_t number;
     open_ranks(&t, &on_arrival);
@@ -293,9 +279,8 @@ static void a_halt_stops_one_that_is_behind_at_once(void **state)
 }
 
 /* The run ends with a signal after rank 0's last round, and goes on in other processes. */
-static void a_state_has_who_is_behind(void **state)
+TEST(a_state_has_who_is_behind)
 {
-    (void)state;
     two_ranks t, later;
     drove_tensor tensor;
     open_ranks(&t, &on_arrival);
@@ -324,9 +309,8 @@ static void a_state_has_who_is_behind(void **state)
 }
 
 /* --until below what rank 0 has reached: the other does what is missing below it, and no more. */
-static void nothing_is_behind_beyond_the_limit(void **state)
+TEST(nothing_is_behind_beyond_the_limit)
 {
-    (void)state;
     two_ranks t;
     uint64_t number;
     open_ranks(&t, &on_arrival);
@@ -348,9 +332,8 @@ static void nothing_is_behind_beyond_the_limit(void **state)
 }
 
 /* Who waits for the others' steps must not take one more than they. */
-static void workers_that_wait_for_each_other_stay_together(void **state)
+TEST(workers_that_wait_for_each_other_stay_together)
 {
-    (void)state;
     two_ranks t;
     open_ranks(&t, &together);
     open_both(&t, 12);
@@ -363,30 +346,8 @@ static void workers_that_wait_for_each_other_stay_together(void **state)
     close_ranks(&t);
 }
 
-static void workers_that_go_alone_keep_what_every_source_keeps(void **state)
+TEST(workers_that_go_alone_keep_what_every_source_keeps)
 {
-    (void)state;
     source_check_all(&(source_setup){
         .ops = &drove__source_rounds, .n_workers = 3, .exchange_pattern = &on_arrival});
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(claims_go_to_whoever_asks),
-        cmocka_unit_test(claims_of_several_shrink_towards_the_limit),
-        cmocka_unit_test(what_is_claimed_is_carried_out),
-        cmocka_unit_test(claims_of_several_keep_what_every_source_keeps),
-        cmocka_unit_test(rounds_are_equal_and_whole),
-        cmocka_unit_test(a_halt_finishes_the_round),
-        cmocka_unit_test(a_halt_between_rounds_begins_none),
-        cmocka_unit_test(rounds_end_without_a_lost_worker),
-        cmocka_unit_test(a_rank_that_is_behind_goes_on_where_it_stopped),
-        cmocka_unit_test(a_halt_stops_one_that_is_behind_at_once),
-        cmocka_unit_test(a_state_has_who_is_behind),
-        cmocka_unit_test(nothing_is_behind_beyond_the_limit),
-        cmocka_unit_test(workers_that_wait_for_each_other_stay_together),
-        cmocka_unit_test(workers_that_go_alone_keep_what_every_source_keeps),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,15 +2,11 @@
  * silent, and no other.  The linker puts the functions below in the place of the clock's and of the
  * allocator (tests/CMakeLists.txt), so no thread runs, and what lies behind an array is not 0. */
 #include "loop/host.h"
+#include "support/test.h"
 
 #include "base/mem.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "support/no_memory.h"
 
@@ -69,9 +65,8 @@ static void open_rig(rig *r, unsigned first, unsigned n_here)
     n_admitted = n_begun = 0;
 }
 
-static void those_here_take_part(void **state)
+TEST(those_here_take_part)
 {
-    (void)state;
     static const struct {
         unsigned first, n_here;
     } cases[] = {{FIRST, HERE}, {0, WORKERS}, {1, 2}, {3, 1}};
@@ -86,9 +81,8 @@ static void those_here_take_part(void **state)
     }
 }
 
-static void silent_ones_do_not(void **state)
+TEST(silent_ones_do_not)
 {
-    (void)state;
     rig r;
     open_rig(&r, FIRST, HERE);
     atomic_store(&r.worker[2].is_silent, true);
@@ -100,9 +94,8 @@ static void silent_ones_do_not(void **state)
 }
 
 /* An evaluation is outside the clock. */
-static void evaluations_take_no_virtual_time(void **state)
+TEST(evaluations_take_no_virtual_time)
 {
-    (void)state;
     rig r;
     open_rig(&r, FIRST, HERE);
     r.host.ops->go(&r.host, DROVE_DO_SCORE);
@@ -112,9 +105,8 @@ static void evaluations_take_no_virtual_time(void **state)
 }
 
 /* Each allocation of a host fails in turn, and then none. */
-static void no_memory_stays(void **state)
+TEST(no_memory_stays)
 {
-    (void)state;
     unsigned long n = 1;
     if (!no_memory_works()) skip();
     for (bool has_failed = true; has_failed; n++) {
@@ -128,15 +120,4 @@ static void no_memory_stays(void **state)
         assert_int_equal(no_memory_live(), 0);
     }
     assert_int_equal(n, 5 + 2); /* the host and four arrays; then one that all had */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(those_here_take_part),
-        cmocka_unit_test(silent_ones_do_not),
-        cmocka_unit_test(evaluations_take_no_virtual_time),
-        cmocka_unit_test(no_memory_stays),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

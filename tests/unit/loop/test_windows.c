@@ -1,16 +1,12 @@
 /* Windows of blocks: every trained row once an epoch, whatever the sizes, and nothing held out. */
 #include "stream/windows.h"
+#include "support/test.h"
 
 #include "base/mem.h"
 #include "loop/order.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { MOST_ROWS = 700, MOST_BATCH = 32, EPOCHS = 3 };
 
@@ -82,16 +78,14 @@ static void expect_every_row(drove_order_kind kind)
     }
 }
 
-static void every_row_once_an_epoch(void **state)
+TEST(every_row_once_an_epoch)
 {
-    (void)state;
     expect_every_row(DROVE_ORDER_SHUFFLE);
     expect_every_row(DROVE_ORDER_BLOCKS);
 }
 
-static void batches_follow_windows(void **state)
+TEST(batches_follow_windows)
 {
-    (void)state;
     for (size_t k = 0; k < DROVE_COUNT(shapes); k++) {
         const shape *s = &shapes[k];
         const drove_windows w = make(s);
@@ -113,9 +107,8 @@ static void batches_follow_windows(void **state)
 }
 
 /* The batch that so many examples reach, in these windows and in others of the same data. */
-static void examples_reach_batches(void **state)
+TEST(examples_reach_batches)
 {
-    (void)state;
     for (size_t k = 0; k < DROVE_COUNT(shapes); k++) {
         const shape *s = &shapes[k];
         const drove_windows w = make(s);
@@ -139,9 +132,8 @@ static void examples_reach_batches(void **state)
     }
 }
 
-static void epochs_differ(void **state)
+TEST(epochs_differ)
 {
-    (void)state;
     const drove_windows w = make(&shapes[2]);
     drove_permutation a, b;
     unsigned n_same = 0;
@@ -150,15 +142,4 @@ static void epochs_differ(void **state)
     for (uint64_t i = 0; i < drove__windows_blocks(&w, 0); i++)
         n_same += drove__windows_block(&w, &a, 0, i) == drove__windows_block(&w, &b, 0, i);
     assert_true(n_same < drove__windows_blocks(&w, 0));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_row_once_an_epoch),
-        cmocka_unit_test(batches_follow_windows),
-        cmocka_unit_test(examples_reach_batches),
-        cmocka_unit_test(epochs_differ),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * notes: step sizes by the position of each batch in its epoch, times, and the rows of an
  * evaluation. */
 #include "loop/worker.h"
+#include "support/test.h"
 
 #include "base/cpu.h"
 #include "loop/evaluation.h"
@@ -9,13 +10,8 @@
 #include "loop/step.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { ROWS = 103, BATCH = 8, PER_EPOCH = 13, MOST_NOTES = 128, N_PARAMS = 4, N_LAYERS = 3 };
 
@@ -318,9 +314,8 @@ static void assert_eta(const rig *r, size_t step, unsigned number)
 
 /* ---- tests ---- */
 
-static void each_batch_has_the_step_size_of_its_place(void **state)
+TEST(each_batch_has_the_step_size_of_its_place)
 {
-    (void)state;
     rig r;
     open_rig(&r, &drove__source_claimed, 1, 0);
     r.source.ops->open(&r.source, 3 * PER_EPOCH, UINT64_MAX);
@@ -331,9 +326,8 @@ static void each_batch_has_the_step_size_of_its_place(void **state)
 }
 
 /* All of a round have the step size of its first batch, whoever takes which. */
-static void a_round_has_the_step_size_of_its_first(void **state)
+TEST(a_round_has_the_step_size_of_its_first)
 {
-    (void)state;
     for (unsigned worker = 0; worker < 3; worker++) {
         rig r;
         open_rig(&r, &drove__source_rounds, 3, worker);
@@ -347,9 +341,8 @@ static void a_round_has_the_step_size_of_its_first(void **state)
 
 /* Weight decay belongs to the step that is published; a strategy that takes the gradient slice by
  * slice adds it to the mean itself, and gets the gradient as the engine made it. */
-static void sliced_gradients_are_left_alone(void **state)
+TEST(sliced_gradients_are_left_alone)
 {
-    (void)state;
     for (unsigned sliced = 0; sliced < 2; sliced++) {
         rig r;
         open_decaying(&r, &drove__source_claimed, 1, 0, 0.5);
@@ -365,9 +358,8 @@ static void sliced_gradients_are_left_alone(void **state)
 }
 
 /* Of what was written: all, or the spans that the engine says. */
-static void norms_are_of_what_was_written(void **state)
+TEST(norms_are_of_what_was_written)
 {
-    (void)state;
     static float value[N_PARAMS] = {2.0f, -1.0f, 4.0f, 2.0f};
     static const drove_span spans[] = {{0, 1}, {3, 1}, {1, 2}};
     static const double norms[] = {5.0, 2.0, 2.8284271247461903, 5.0}; /* by number of spans */
@@ -398,9 +390,8 @@ static size_t count(const char *text, const char *word)
 }
 
 /* The time line of five batches: each slice's backward by its name, all else without one. */
-static void spans_have_their_slices(void **state)
+TEST(spans_have_their_slices)
 {
-    (void)state;
     static const char *const names[] = {"lower", "upper"};
     static char text[100000];
     rig r;
@@ -425,9 +416,8 @@ static void spans_have_their_slices(void **state)
 }
 
 /* Seven batches, of which three steps are dropped: everything that a run reports of a worker. */
-static void what_was_done_is_counted(void **state)
+TEST(what_was_done_is_counted)
 {
-    (void)state;
     rig r;
     open_rig(&r, &drove__source_claimed, 1, 0);
     r.loop.publish_phase = DROVE_PHASE_UPDATE;
@@ -481,9 +471,8 @@ static void check_times(bool exchanges, const uint64_t expected[DROVE_N_PHASES])
 }
 
 /* The phases of a step add up to its time, and each has its part. */
-static void every_phase_has_its_time(void **state)
+TEST(every_phase_has_its_time)
 {
-    (void)state;
     enum { NAMED = 4000 + 8000 + 16000 + 3000 };
     uint64_t expected[DROVE_N_PHASES] = {[DROVE_PHASE_WAIT] = (300 - 100) + (2000 - 500),
                                          [DROVE_PHASE_BACKOFF] = 100 + 500,
@@ -506,9 +495,8 @@ static void every_phase_has_its_time(void **state)
 }
 
 /* Three batches of five steps in place are backward passes; settling them at the end is not. */
-static void steps_in_place_are_backward_passes(void **state)
+TEST(steps_in_place_are_backward_passes)
 {
-    (void)state;
     char shared; /* only its address is used */
     rig r;
     open_rig(&r, &drove__source_claimed, 1, 0);
@@ -535,9 +523,8 @@ static void steps_in_place_are_backward_passes(void **state)
 
 /* A device is shown each batch but the first while it computes the one before; one that could not
  * begin is shown nothing. */
-static void the_next_batch_is_staged(void **state)
+TEST(the_next_batch_is_staged)
 {
-    (void)state;
     enum { N_BATCHES = 10 };
     for (unsigned fails = 0; fails < 2; fails++) {
         rig r;
@@ -555,9 +542,8 @@ static void the_next_batch_is_staged(void **state)
 }
 
 /* An evaluation of some rows takes them evenly from all, chunk by chunk. */
-static void an_evaluation_spreads_its_rows(void **state)
+TEST(an_evaluation_spreads_its_rows)
 {
-    (void)state;
     static const size_t n_scored[] = {1, 30, 50, 100, ROWS};
     for (size_t k = 0; k < DROVE_COUNT(n_scored); k++) {
         rig r;
@@ -671,9 +657,8 @@ static drove_recorded_run *open_record(void)
     return run;
 }
 
-static void steps_are_recorded_as_they_were(void **state)
+TEST(steps_are_recorded_as_they_were)
 {
-    (void)state;
     rig r;
     open_rig(&r, &drove__source_claimed, 1, 0);
     r.sync.ops = &numbered_strategy;
@@ -697,9 +682,8 @@ static void steps_are_recorded_as_they_were(void **state)
 }
 
 /* Five of a batch; what the engine settles in the end is published nowhere. */
-static void steps_in_place_are_recorded_together(void **state)
+TEST(steps_in_place_are_recorded_together)
 {
-    (void)state;
     char shared;
     rig r;
     open_rig(&r, &drove__source_claimed, 1, 0);
@@ -743,9 +727,8 @@ static bool gives_batches(rig *r)
 
 /* A failure and a loss that is not finite end the run: no batch is given out any more, or, over
  * ranks, the wish is told and all stop later. */
-static void what_goes_wrong_ends_the_run(void **state)
+TEST(what_goes_wrong_ends_the_run)
 {
-    (void)state;
     for (unsigned over_ranks = 0; over_ranks < 2; over_ranks++) {
         for (unsigned fails = 0; fails < 2; fails++) {
             rig r;
@@ -774,24 +757,4 @@ static void what_goes_wrong_ends_the_run(void **state)
             close_rig(&r);
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_batch_has_the_step_size_of_its_place),
-        cmocka_unit_test(a_round_has_the_step_size_of_its_first),
-        cmocka_unit_test(sliced_gradients_are_left_alone),
-        cmocka_unit_test(norms_are_of_what_was_written),
-        cmocka_unit_test(spans_have_their_slices),
-        cmocka_unit_test(what_was_done_is_counted),
-        cmocka_unit_test(every_phase_has_its_time),
-        cmocka_unit_test(steps_in_place_are_backward_passes),
-        cmocka_unit_test(the_next_batch_is_staged),
-        cmocka_unit_test(an_evaluation_spreads_its_rows),
-        cmocka_unit_test(steps_are_recorded_as_they_were),
-        cmocka_unit_test(steps_in_place_are_recorded_together),
-        cmocka_unit_test(what_goes_wrong_ends_the_run),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,19 +3,15 @@
  * thread. */
 #include "loop/evaluation.h"
 #include "loop/worker.h"
+#include "support/test.h"
 
 #include "base/cpu.h"
 #include "loop/host.h"
 #include "loop/sources.h"
 #include "loop/step.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { ROWS = 103, BATCH = 8, N_PARAMS = 6, N_SLICES = 3, MOST = 64, N_WORKERS = 2 };
 
@@ -291,9 +287,8 @@ static drove_status train(rig *r, uint64_t limit)
 
 /* ---- devices with parameters of their own ---- */
 
-static void a_resident_device_gets_sums(void **state)
+TEST(a_resident_device_gets_sums)
 {
-    (void)state;
     for (unsigned late = 0; late < 2; late++) { /* sums come while the device computes, or after */
         rig r;
         open_rig(&r, &replicas, &resident_engine);
@@ -332,9 +327,8 @@ static void a_resident_device_gets_sums(void **state)
 
 /* Nothing for its timeout of 3 s: the engine says what it is.  Less, or a slice in between: it goes
  * on. */
-static void a_silent_device_is_asked(void **state)
+TEST(a_silent_device_is_asked)
 {
-    (void)state;
     for (unsigned n_empty = 2; n_empty <= 3; n_empty++) {
         rig r;
         open_rig(&r, &replicas, &resident_engine);
@@ -352,9 +346,8 @@ static void a_silent_device_is_asked(void **state)
 }
 
 /* Two seconds before each of three slices: six in all, but never three without one. */
-static void a_slow_device_is_heard(void **state)
+TEST(a_slow_device_is_heard)
 {
-    (void)state;
     rig r;
     open_rig(&r, &replicas, &resident_engine);
     r.worker[0].is_resident = true;
@@ -365,9 +358,8 @@ static void a_slow_device_is_heard(void **state)
 }
 
 /* A strategy that stops gives no sum any more, and what the device has is not fetched. */
-static void a_stop_ends_the_wait_for_sums(void **state)
+TEST(a_stop_ends_the_wait_for_sums)
 {
-    (void)state;
     rig r;
     open_rig(&r, &replicas, &resident_engine);
     r.worker[0].is_resident = true;
@@ -383,9 +375,8 @@ static void a_stop_ends_the_wait_for_sums(void **state)
 /* ---- batches that are loaded ---- */
 
 /* The same rows in the same order, with a loader that is asked, and with one that loads ahead. */
-static void loaded_batches_are_those_of_the_order(void **state)
+TEST(loaded_batches_are_those_of_the_order)
 {
-    (void)state;
     static uint32_t expected[2 * ROWS];
     static float expected_eta[MOST];
     size_t n_expected = 0;
@@ -497,9 +488,8 @@ static void close_scoring(rig *r)
 }
 
 /* The engine's loss is a chunk's last row.  100 of 103 rows: row i is 103 i / 100. */
-static void chunks_add_up(void **state)
+TEST(chunks_add_up)
 {
-    (void)state;
     static const struct {
         size_t asked, n_rows, n_chunks;
     } cases[] = {{0, 103, 11}, {500, 103, 11}, {103, 103, 11}, {100, 100, 10}, {5, 5, 1}};
@@ -524,9 +514,8 @@ static void chunks_add_up(void **state)
 }
 
 /* Of two ranks this one scores the chunks 1, 3, 5, 7 and 9. */
-static void ranks_share_the_chunks(void **state)
+TEST(ranks_share_the_chunks)
 {
-    (void)state;
     rig r;
     open_scoring(&r);
     assert_int_equal(drove__scoring_run(&r.loop, &r.data, replica_of, 0, 1, 2), DROVE_OK);
@@ -538,9 +527,8 @@ static void ranks_share_the_chunks(void **state)
 
 /* A device that fails costs its chunk, which is scored again with all others, if the source can do
  * without it; else the run fails. */
-static void a_lost_worker_costs_another_round(void **state)
+TEST(a_lost_worker_costs_another_round)
 {
-    (void)state;
     for (unsigned bears = 0; bears < 2; bears++) {
         rig r;
         drove_source_ops ops = drove__source_claimed;
@@ -576,9 +564,8 @@ static void a_lost_worker_costs_another_round(void **state)
 /* ---- sizes ---- */
 
 /* 103 examples; chunks of 10. */
-static void the_largest_batch_is_what_may_come(void **state)
+TEST(the_largest_batch_is_what_may_come)
 {
-    (void)state;
     static const struct {
         bool counts_rows, is_device;
         unsigned n_cores;
@@ -610,20 +597,4 @@ static void the_largest_batch_is_what_may_come(void **state)
         if (most != cases[k].most) fail_msg("case %zu: %zu", k, most);
         close_rig(&r);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_resident_device_gets_sums),
-        cmocka_unit_test(a_silent_device_is_asked),
-        cmocka_unit_test(a_slow_device_is_heard),
-        cmocka_unit_test(a_stop_ends_the_wait_for_sums),
-        cmocka_unit_test(loaded_batches_are_those_of_the_order),
-        cmocka_unit_test(chunks_add_up),
-        cmocka_unit_test(ranks_share_the_chunks),
-        cmocka_unit_test(a_lost_worker_costs_another_round),
-        cmocka_unit_test(the_largest_batch_is_what_may_come),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,12 @@
 /* A worker from its setup to its engine: what it is told of the plan, its device, its copy of the
  * data, and what it asks the engine for. */
 #include "loop/worker.h"
+#include "support/test.h"
 
 #include "base/cpu.h"
 #include "loop/sources.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { ROWS = 5000, D = 2, N_WORKERS = 4, FIRST_HERE = 1, N_HERE = 2, DEVICE = 2 };
 
@@ -126,9 +122,8 @@ static void make(rig *r, unsigned index)
         fail_msg("%s", drove_error_text());
 }
 
-static void a_worker_knows_its_place(void **state)
+TEST(a_worker_knows_its_place)
 {
-    (void)state;
     rig r;
     open_rig(&r);
     for (unsigned i = 0; i < N_WORKERS; i++) {
@@ -146,9 +141,8 @@ static void a_worker_knows_its_place(void **state)
 }
 
 /* Devices of workers that are elsewhere are not opened. */
-static void a_device_is_opened_where_its_worker_is(void **state)
+TEST(a_device_is_opened_where_its_worker_is)
 {
-    (void)state;
     for (unsigned i = 0; i < N_WORKERS; i++) {
         rig r;
         open_rig(&r);
@@ -176,9 +170,8 @@ static void a_device_is_opened_where_its_worker_is(void **state)
     close_rig(&r);
 }
 
-static void data_are_copied_where_the_plan_says_so(void **state)
+TEST(data_are_copied_where_the_plan_says_so)
 {
-    (void)state;
     rig r;
     open_rig(&r);
     r.place[1].copies_data = true;
@@ -205,9 +198,8 @@ static void data_are_copied_where_the_plan_says_so(void **state)
     close_rig(&r);
 }
 
-static void the_engine_is_asked_for_what_the_worker_needs(void **state)
+TEST(the_engine_is_asked_for_what_the_worker_needs)
 {
-    (void)state;
     rig r;
     open_rig(&r);
     make(&r, 1);
@@ -242,9 +234,8 @@ static void the_engine_is_asked_for_what_the_worker_needs(void **state)
 }
 
 /* The largest of what the source gives out and an evaluation's chunk. */
-static void batches_have_room(void **state)
+TEST(batches_have_room)
 {
-    (void)state;
     static const struct {
         size_t score, batch;
         bool counts, is_device;
@@ -283,16 +274,4 @@ static void batches_have_room(void **state)
         r.worker[1].device = NULL;
         close_rig(&r);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_worker_knows_its_place),
-        cmocka_unit_test(a_device_is_opened_where_its_worker_is),
-        cmocka_unit_test(data_are_copied_where_the_plan_says_so),
-        cmocka_unit_test(the_engine_is_asked_for_what_the_worker_needs),
-        cmocka_unit_test(batches_have_room),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

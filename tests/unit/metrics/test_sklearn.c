@@ -1,16 +1,12 @@
 /* Metrics against scikit-learn's: the cases of sklearn_cases.h, whose rows are drawn here again as
  * sklearn_cases.py draws them. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "metrics/tally.h"
+#include "support/test.h"
 
 enum { MOST_CLASSES = 20, N_CLASS_FIGURES = 15, N_VALUE_FIGURES = 6, N_LABEL_FIGURES = 4 };
 
@@ -165,9 +161,8 @@ static void check_classes(const class_case *c)
     free(r.weight);
 }
 
-static void classes_equal_scikit_learn(void **state)
+TEST(classes_equal_scikit_learn)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(class_cases); i++) check_classes(&class_cases[i]);
 }
 
@@ -203,9 +198,8 @@ static void check_values(const value_case *c)
     free(weight);
 }
 
-static void values_equal_scikit_learn(void **state)
+TEST(values_equal_scikit_learn)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(value_cases); i++) check_values(&value_cases[i]);
 }
 
@@ -272,18 +266,7 @@ static void check_labels(const label_case *c)
     free(r.weight);
 }
 
-static void label_sets_equal_scikit_learn(void **state)
+TEST(label_sets_equal_scikit_learn)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(label_cases); i++) check_labels(&label_cases[i]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(classes_equal_scikit_learn),
-        cmocka_unit_test(values_equal_scikit_learn),
-        cmocka_unit_test(label_sets_equal_scikit_learn),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,12 @@
 /* Tallies: the AUC against the pairs themselves, exact and by histograms; blocks of rows; what is
  * not defined; limits. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "metrics/ranking.h"
 #include "metrics/tally.h"
+#include "support/test.h"
 
 enum { N_ROWS = 600 };
 
@@ -75,9 +71,8 @@ static double area_of(const rows *r, unsigned n_columns, bool is_probability, bo
     return auc;
 }
 
-static void area_is_the_share_of_pairs_in_order(void **state)
+TEST(area_is_the_share_of_pairs_in_order)
 {
-    (void)state;
     rows *r = calloc(1, sizeof *r);
     for (unsigned way = 0; way < 8; way++) {
         const unsigned n_columns = (way & 1) != 0 ? 3 : 1;
@@ -97,9 +92,8 @@ static void area_is_the_share_of_pairs_in_order(void **state)
 }
 
 /* 65,536 bins tell probabilities apart wherever they lie. */
-static void full_histograms_are_fine_at_both_ends(void **state)
+TEST(full_histograms_are_fine_at_both_ends)
 {
-    (void)state;
     enum { N = 20000 };
     const drove_ranking_options opt = {.n_columns = 1,
                                        .n_rows = (size_t)1 << 40, /* more than could be kept */
@@ -118,9 +112,8 @@ static void full_histograms_are_fine_at_both_ends(void **state)
     drove__ranking_destroy(ranking);
 }
 
-static void an_area_needs_both_kinds_and_numbers(void **state)
+TEST(an_area_needs_both_kinds_and_numbers)
 {
-    (void)state;
     const drove_ranking_options opt = {.n_columns = 1, .n_rows = 3};
     const float score[] = {0.1f, 0.7f, NAN};
     const int32_t truth[] = {1, 1, 0};
@@ -171,9 +164,8 @@ static drove_metrics *in_blocks(const rows *r, unsigned size)
     return m;
 }
 
-static void blocks_of_rows_do_not_matter(void **state)
+TEST(blocks_of_rows_do_not_matter)
 {
-    (void)state;
     static const unsigned sizes[] = {1, 7, 256};
     rows *r = calloc(1, sizeof *r);
     draw_rows(r, 3, 3, true);
@@ -207,9 +199,8 @@ static drove_metrics *of_one_block(const drove_tally_options *opt, const drove_t
  *   [f(y, p, sample_weight=w, multioutput=m) for f in (root_mean_squared_error,
  *    mean_absolute_error, r2_score)]   with m "uniform_average" and "raw_values"
  * of scikit-learn 1.9.1. */
-static void several_values_are_averaged(void **state)
+TEST(several_values_are_averaged)
 {
-    (void)state;
     static const float y[] = {1, 100, 2, -50, 4, 25, -3, 0, 0.5f, 75};
     static const float p[] = {1.5f, 90, 1, -20, 4.25f, 30, -2, 5, 0, 60};
     static const float w[] = {1, 2, 0.5f, 0, 3};
@@ -239,9 +230,8 @@ static void several_values_are_averaged(void **state)
     drove_metrics_destroy(m);
 }
 
-static void margins_have_no_probabilities(void **state)
+TEST(margins_have_no_probabilities)
 {
-    (void)state;
     const float margin[] = {-3.0f, 0.5f, 2.0f, -0.1f};
     const int32_t truth[] = {0, 0, 1, 1};
     const double halves[] = {0.5, 0.5};
@@ -262,9 +252,8 @@ static void margins_have_no_probabilities(void **state)
 }
 
 /* A probability on an edge belongs to the bin below; those of bin 0 are 0 and more. */
-static void bins_end_at_their_upper_edge(void **state)
+TEST(bins_end_at_their_upper_edge)
 {
-    (void)state;
     const float p[] = {0.0f, 0.5f, 0.50000006f, 1.0f};
     const int32_t truth[] = {0, 1, 1, 1};
     const double halves[] = {0.5, 0.5};
@@ -286,9 +275,8 @@ static void bins_end_at_their_upper_edge(void **state)
     drove_metrics_destroy(m);
 }
 
-static void many_classes_have_no_confusion_matrix(void **state)
+TEST(many_classes_have_no_confusion_matrix)
 {
-    (void)state;
     enum { N = DROVE_METRICS_CONFUSION_CLASSES + 1 };
     static double share[N];
     static float score[N];
@@ -308,9 +296,8 @@ static void many_classes_have_no_confusion_matrix(void **state)
     drove_metrics_destroy(m);
 }
 
-static void nothing_is_defined_without_rows(void **state)
+TEST(nothing_is_defined_without_rows)
 {
-    (void)state;
     const drove_tally_options opt = three_classes(true);
     const drove_tally_rows none = {0};
     drove_metrics *m = of_one_block(&opt, &none);
@@ -321,9 +308,8 @@ static void nothing_is_defined_without_rows(void **state)
     drove_metrics_destroy(NULL);
 }
 
-static void more_rows_than_announced_are_refused(void **state)
+TEST(more_rows_than_announced_are_refused)
 {
-    (void)state;
     drove_tally_options opt = three_classes(true);
     const float score[6] = {0};
     const int32_t truth[2] = {0};
@@ -338,9 +324,8 @@ static void more_rows_than_announced_are_refused(void **state)
 }
 
 /* Always right about the frequent class alone: as often right as the guess, with worse odds. */
-static void a_constant_model_is_no_better(void **state)
+TEST(a_constant_model_is_no_better)
 {
-    (void)state;
     rows *r = calloc(1, sizeof *r);
     const drove_tally_options opt = three_classes(true);
     for (unsigned i = 0; i < N_ROWS; i++) {
@@ -354,22 +339,4 @@ static void a_constant_model_is_no_better(void **state)
     assert_true(m->model.accuracy == m->constant.accuracy && m->model.auc == 0.5);
     drove_metrics_destroy(m);
     free(r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(area_is_the_share_of_pairs_in_order),
-        cmocka_unit_test(full_histograms_are_fine_at_both_ends),
-        cmocka_unit_test(an_area_needs_both_kinds_and_numbers),
-        cmocka_unit_test(blocks_of_rows_do_not_matter),
-        cmocka_unit_test(several_values_are_averaged),
-        cmocka_unit_test(margins_have_no_probabilities),
-        cmocka_unit_test(bins_end_at_their_upper_edge),
-        cmocka_unit_test(many_classes_have_no_confusion_matrix),
-        cmocka_unit_test(nothing_is_defined_without_rows),
-        cmocka_unit_test(more_rows_than_announced_are_refused),
-        cmocka_unit_test(a_constant_model_is_no_better),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,11 @@
 /* tests/unit/model/one_layer.c - see one_layer.h. */
 #include "unit/model/one_layer.h"
+#include "support/test.h"
 
 #include "base/cpu.h"
 #include "base/mem.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void describe(const one_layer_options *opt, drove_layer *layers, drove_layer **out)
 {

@@ -1,13 +1,10 @@
 /* tests/unit/model/onnx_made.c - see onnx_made.h. */
 #include "unit/model/onnx_made.h"
+#include "support/test.h"
 
-#include <setjmp.h>
 #include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { MOST_NODES = 12, MOST_ATTRIBUTES = 40, MOST_TENSORS = 12, MOST_NUMBERS = 4096, FLOAT = 1 };
 

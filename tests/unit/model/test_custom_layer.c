@@ -2,18 +2,14 @@
  * forward and in backward; where they do not, derivatives are added to those that are there.
  */
 #include "model/custom.h"
+#include "support/test.h"
 
 #include "base/mem.h"
 #include "model/graph_keys.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { ROWS = 3, N_IN = 2 };
 
@@ -88,10 +84,9 @@ static void is_named(rig *r, drove_status status, const char *text)
     assert_int_equal(drove__pass_outcome(&r->pass), DROVE_OK); /* it is said once */
 }
 
-static void a_failure_is_the_outcome_of_the_pass(void **state)
+TEST(a_failure_is_the_outcome_of_the_pass)
 {
     static rig r;
-    (void)state;
     init(&r);
     answer = DROVE_E_DATA;
     r.ops.forward(&r.call);
@@ -102,10 +97,9 @@ static void a_failure_is_the_outcome_of_the_pass(void **state)
     is_named(&r, DROVE_E_IO, "layer twice: its function failed with DROVE_E_IO");
 }
 
-static void derivatives_are_written_or_added(void **state)
+TEST(derivatives_are_written_or_added)
 {
     static rig r;
-    (void)state;
     for (int adds = 0; adds < 2; adds++) {
         init(&r);
         r.bottom.adds = adds;
@@ -125,9 +119,8 @@ static void derivatives_are_written_or_added(void **state)
 }
 
 /* Two layers of the program's own, found by their names beside drove's. */
-static void each_is_found_by_its_name(void **state)
+TEST(each_is_found_by_its_name)
 {
-    (void)state;
     drove_custom custom = {.n_layers = 2, .layer_name = {"twice", "thrice"}};
     const drove_layer_ops *found = NULL;
     drove_kinds *kinds;
@@ -143,14 +136,4 @@ static void each_is_found_by_its_name(void **state)
     assert_int_equal(drove__graph_find_kind("thrise", kinds, &found), DROVE_E_ARG);
     assert_non_null(strstr(drove_error_text(), "did you mean \"thrice\""));
     drove__kinds_release(kinds);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_failure_is_the_outcome_of_the_pass),
-        cmocka_unit_test(derivatives_are_written_or_added),
-        cmocka_unit_test(each_is_found_by_its_name),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,23 +2,18 @@
  * sums that are made of its losses, against sums of this file; the object that holds it; and what a
  * layer of the program's own says of its shape. */
 #include "model/custom.h"
+#include "support/test.h"
 
 #include "base/mem.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 /* ---- the number of outputs ---- */
 
-static void outputs_follow_from_the_data(void **state)
+TEST(outputs_follow_from_the_data)
 {
-    (void)state;
     static const struct {
         drove_outputs outputs;
         int has_one;
@@ -61,9 +56,8 @@ static void outputs_follow_from_the_data(void **state)
 }
 
 /* Predictions are those of the built-in loss with the same meaning. */
-static void outputs_are_predicted_by_their_meaning(void **state)
+TEST(outputs_are_predicted_by_their_meaning)
 {
-    (void)state;
     static const struct {
         drove_outputs outputs;
         const drove_loss_ops *like;
@@ -82,9 +76,8 @@ static void outputs_are_predicted_by_their_meaning(void **state)
     }
 }
 
-static void words_of_saved_models_are_read_back(void **state)
+TEST(words_of_saved_models_are_read_back)
 {
-    (void)state;
     static const char *const words[] = {"plain",     "plain:1", "sigmoid",
                                         "sigmoid:1", "softmax", "softmax:1"};
     for (unsigned w = 0; w < DROVE_COUNT(words); w++) {
@@ -196,9 +189,8 @@ static void check_calls(void)
     assert_int_equal(n_rows_of[1], 3);
 }
 
-static void losses_are_weighed_and_scaled(void **state)
+TEST(losses_are_weighed_and_scaled)
 {
-    (void)state;
     for (int is_weighted = 0; is_weighted < 2; is_weighted++) {
         for (size_t n = 1; n <= MOST_OUTPUTS; n++) {
             rig r;
@@ -225,9 +217,8 @@ static void losses_are_weighed_and_scaled(void **state)
     }
 }
 
-static void a_loss_alone_wants_no_derivative(void **state)
+TEST(a_loss_alone_wants_no_derivative)
 {
-    (void)state;
     rig r;
     init(&r, 2);
     wants_derivative = false;
@@ -238,9 +229,8 @@ static void a_loss_alone_wants_no_derivative(void **state)
     assert_true(r.score.loss > 0 && r.score.n_correct == 0); /* of values none is right */
 }
 
-static void labels_are_counted(void **state)
+TEST(labels_are_counted)
 {
-    (void)state;
     rig r;
     init(&r, 3);
     const drove_target t = {
@@ -263,9 +253,8 @@ static void labels_are_counted(void **state)
     assert_true(r.score.n_correct == 0);
 }
 
-static void a_failure_ends_the_calls(void **state)
+TEST(a_failure_ends_the_calls)
 {
-    (void)state;
     for (size_t at = 1; at <= 2; at++) {
         rig r;
         init(&r, 2);
@@ -284,9 +273,8 @@ static void a_failure_ends_the_calls(void **state)
 }
 
 /* A status that is none of drove's is a failure all the same; the first one of a pass is told. */
-static void failures_have_a_name(void **state)
+TEST(failures_have_a_name)
 {
-    (void)state;
     static const struct {
         int status;
         const char *why;
@@ -318,9 +306,8 @@ static void failures_have_a_name(void **state)
 
 /* ---- the object ---- */
 
-static void it_is_there_until_its_last_user_goes(void **state)
+TEST(it_is_there_until_its_last_user_goes)
 {
-    (void)state;
     drove_custom custom = {0};
     drove_kinds *k = (drove_kinds *)&custom;
     assert_int_equal(drove__kinds_create(NULL, &k), DROVE_OK);
@@ -384,9 +371,8 @@ static drove_status start(void *context, const drove_layer_sizes *sizes, uint64_
     return DROVE_OK;
 }
 
-static void a_layers_shape_is_the_programs(void **state)
+TEST(a_layers_shape_is_the_programs)
 {
-    (void)state;
     static const drove_shape in = {3, 4, 5};
     static const drove_layer_shape outs[] = {{6, 7, 2}, {0, 7, 2}, {6, 0, 2}, {6, 7, 0}};
     drove_custom custom = {.n_layers = 1, .layer_name = {"bent"}};
@@ -434,9 +420,8 @@ static void a_layers_shape_is_the_programs(void **state)
 }
 
 /* Derivatives are added in memory of the layer's own, where another layer has written its own. */
-static void scratch_is_for_derivatives_that_are_added(void **state)
+TEST(scratch_is_for_derivatives_that_are_added)
 {
-    (void)state;
     drove_custom custom = {.n_layers = 1, .layer_name = {"bent"}};
     drove_layer_ops ops;
     drove__custom_layer_init(&custom, 0, &ops);
@@ -459,22 +444,4 @@ static void scratch_is_for_derivatives_that_are_added(void **state)
     assert_int_equal(ops.formats(&opt, &l, NULL, &want, &out), DROVE_OK);
     assert_int_equal(want, DROVEK_NHWC);
     assert_int_equal(out, DROVEK_NHWC);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(outputs_follow_from_the_data),
-        cmocka_unit_test(outputs_are_predicted_by_their_meaning),
-        cmocka_unit_test(words_of_saved_models_are_read_back),
-        cmocka_unit_test(losses_are_weighed_and_scaled),
-        cmocka_unit_test(a_loss_alone_wants_no_derivative),
-        cmocka_unit_test(labels_are_counted),
-        cmocka_unit_test(a_failure_ends_the_calls),
-        cmocka_unit_test(failures_have_a_name),
-        cmocka_unit_test(it_is_there_until_its_last_user_goes),
-        cmocka_unit_test(a_layers_shape_is_the_programs),
-        cmocka_unit_test(scratch_is_for_derivatives_that_are_added),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,17 +2,13 @@
  * its inputs have gives the same outputs and gradient as where all have that format. */
 #include "model/graph.h"
 #include "model/layer.h"
+#include "support/test.h"
 
 #include "base/cpu.h"
 #include "base/mem.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { ROWS = 5, C = 3, H = 4, W = 3, N_IN = C * H * W, CLASSES = 4 };
 
@@ -159,9 +155,8 @@ static float *gradient_of(const drove_model *m, float *out, size_t *n_converted)
     return grad;
 }
 
-static void several_inputs_are_converted_and_their_derivatives_back(void **state)
+TEST(several_inputs_are_converted_and_their_derivatives_back)
 {
-    (void)state;
     drove_layer_ops plain = blocked;
     plain.name = "plain";
     plain.formats = plain_formats;
@@ -182,12 +177,4 @@ static void several_inputs_are_converted_and_their_derivatives_back(void **state
     drove__free(wanted);
     drove__model_destroy(converts);
     drove__model_destroy(usual);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(several_inputs_are_converted_and_their_derivatives_back),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,15 +2,12 @@
  * fused steps against gradient followed by sgd, sparse against dense, spans against all.
  */
 #include "unit/model/fixture.h"
+#include "support/test.h"
 
 #include "base/mem.h"
 #include "model/loss.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -96,9 +93,8 @@ static void check_against_reference(const fixture_options *opt, const drovek_tab
     fixture_fini(&f);
 }
 
-static void every_gradient_equals_the_reference(void **state)
+TEST(every_gradient_equals_the_reference)
 {
-    (void)state;
     drovek_table k;
     for (size_t tier = 0; fixture_tier(tier, &k); tier++) {
         for (size_t s = 0; s < DROVE_COUNT(shapes); s++) {
@@ -114,9 +110,8 @@ static void every_gradient_equals_the_reference(void **state)
 }
 
 /* The reference's own back-propagation, and the program's, against differences of the loss. */
-static void every_gradient_equals_finite_differences(void **state)
+TEST(every_gradient_equals_finite_differences)
 {
-    (void)state;
     drovek_table k;
     assert_true(fixture_tier(0, &k));
     for (size_t s = 0; s < DROVE_COUNT(shapes); s++) {
@@ -142,9 +137,8 @@ static void every_gradient_equals_finite_differences(void **state)
 
 /* spans_wanted: touched rows and all behind the first W are as in the whole gradient, to the bit;
  * untouched rows keep what they held. */
-static void spans_hold_the_same_gradient(void **state)
+TEST(spans_hold_the_same_gradient)
 {
-    (void)state;
     drovek_table k;
     for (size_t tier = 0; fixture_tier(tier, &k); tier++) {
         for (size_t b = 0; b < DROVE_COUNT(batches); b++) {
@@ -196,9 +190,8 @@ static void both_steps(fixture *f, const drovek_table *k, const drove_input *in,
     drove__model_backward_fused(f->model, k, fused, in, &f->pass, eta);
 }
 
-static void fused_step_equals_gradient_and_sgd(void **state)
+TEST(fused_step_equals_gradient_and_sgd)
 {
-    (void)state;
     const float eta = 0.37f;
     drovek_table k;
     for (size_t tier = 0; fixture_tier(tier, &k); tier++) {
@@ -245,9 +238,8 @@ static void log_layer(void *context, size_t layer)
     log->layer[log->n_calls++] = layer;
 }
 
-static void layers_are_reported_when_complete(void **state)
+TEST(layers_are_reported_when_complete)
 {
-    (void)state;
     drovek_table k;
     fixture f;
     drove_score score = {0};
@@ -264,38 +256,6 @@ static void layers_are_reported_when_complete(void **state)
         assert_true(log.last_bias[i] == f.grad[f.model->layer[2 - i].b_offset]);
     }
     fixture_fini(&f);
-}
-
-/* A NaN or an infinity in one weight must reach loss and gradient: a run that diverges must show
- * it. */
-static void non_finite_numbers_propagate(void **state)
-{
-    (void)state;
-    const float bad[] = {NAN, INFINITY, -INFINITY};
-    drovek_table k;
-    for (size_t tier = 0; fixture_tier(tier, &k); tier++) {
-        for (size_t p = 0; p < DROVE_COUNT(problems); p++) {
-            for (size_t v = 0; v < DROVE_COUNT(bad); v++) {
-                for (size_t b = 0; b < 2; b++) {
-                    fixture f;
-                    fixture_options opt = options_of(3, p, b == 0 ? 1 : 7);
-                    fixture_init(&f, &opt);
-                    /* An infinite weight of one sign may be a perfect answer; two signs cannot. */
-                    const drove_layer *last = &f.model->layer[f.model->n_layers - 1];
-                    for (size_t o = 0; o < last->n_out; o++) {
-                        f.theta[last->w_offset + o] = bad[v];
-                        f.theta[last->w_offset + last->n_out + o] = -bad[v];
-                    }
-                    for (size_t i = 0; i < f.n_rows; i++) {
-                        f.x[i * f.model->n_inputs] = f.x[i * f.model->n_inputs + 1] = 1.0f;
-                    }
-                    double loss = fixture_gradient(&f, &k, &f.dense, false);
-                    assert_false(isfinite(loss));
-                    fixture_fini(&f);
-                }
-            }
-        }
-    }
 }
 
 /* ---- gradients that are taken in pieces ---- */
@@ -321,9 +281,8 @@ static void take(void *context, size_t layer, size_t first, float *g, size_t n)
 
 /* A dense layer of more numbers than a piece has, and one of fewer: all of the gradient is taken,
  * each number once, and is the one that stays without a taker. */
-static void pieces_of_a_gradient_are_the_whole(void **state)
+TEST(pieces_of_a_gradient_are_the_whole)
 {
-    (void)state;
     const fixture_options opt = {.spec = "mlp:300",
                                  .activation = "relu",
                                  .loss = "softmax",
@@ -358,16 +317,33 @@ static void pieces_of_a_gradient_are_the_whole(void **state)
     }
 }
 
-int main(void)
+/* A NaN or an infinity in one weight must reach loss and gradient: a run that diverges must show
+ * it. */
+TEST(non_finite_numbers_propagate)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_gradient_equals_the_reference),
-        cmocka_unit_test(every_gradient_equals_finite_differences),
-        cmocka_unit_test(spans_hold_the_same_gradient),
-        cmocka_unit_test(fused_step_equals_gradient_and_sgd),
-        cmocka_unit_test(layers_are_reported_when_complete),
-        cmocka_unit_test(pieces_of_a_gradient_are_the_whole),
-        cmocka_unit_test(non_finite_numbers_propagate),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    const float bad[] = {NAN, INFINITY, -INFINITY};
+    drovek_table k;
+    for (size_t tier = 0; fixture_tier(tier, &k); tier++) {
+        for (size_t p = 0; p < DROVE_COUNT(problems); p++) {
+            for (size_t v = 0; v < DROVE_COUNT(bad); v++) {
+                for (size_t b = 0; b < 2; b++) {
+                    fixture f;
+                    fixture_options opt = options_of(3, p, b == 0 ? 1 : 7);
+                    fixture_init(&f, &opt);
+                    /* An infinite weight of one sign may be a perfect answer; two signs cannot. */
+                    const drove_layer *last = &f.model->layer[f.model->n_layers - 1];
+                    for (size_t o = 0; o < last->n_out; o++) {
+                        f.theta[last->w_offset + o] = bad[v];
+                        f.theta[last->w_offset + last->n_out + o] = -bad[v];
+                    }
+                    for (size_t i = 0; i < f.n_rows; i++) {
+                        f.x[i * f.model->n_inputs] = f.x[i * f.model->n_inputs + 1] = 1.0f;
+                    }
+                    double loss = fixture_gradient(&f, &k, &f.dense, false);
+                    assert_false(isfinite(loss));
+                    fixture_fini(&f);
+                }
+            }
+        }
+    }
 }

@@ -1,11 +1,8 @@
 /* test_graph.c - descriptions of networks made into layers: order, merging, heads, who adds to a
  * derivative, and what is refused. */
 #include "model/graph.h"
+#include "support/test.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,9 +50,8 @@ static void refuse(drove_graph *g, const drove_model_io *io, drove_status status
     drove__graph_fini(g);
 }
 
-static void a_chain_of_dense_layers_is_one(void **state)
+TEST(a_chain_of_dense_layers_is_one)
 {
-    (void)state;
     drove_graph g;
     drove__graph_init(&g, "chain");
     add(&g, &drove__layer_dense, "a", NULL)->opt.n_out = 5;
@@ -76,9 +72,8 @@ static void a_chain_of_dense_layers_is_one(void **state)
 }
 
 /* A dropout of nothing needs no random numbers. */
-static void dropout_is_random_if_it_drops(void **state)
+TEST(dropout_is_random_if_it_drops)
 {
-    (void)state;
     for (int drops = 0; drops < 2; drops++) {
         drove_graph g;
         drove__graph_init(&g, "drops");
@@ -92,9 +87,8 @@ static void dropout_is_random_if_it_drops(void **state)
 }
 
 /* Given backwards; the order of those that are free stays as given. */
-static void layers_are_put_in_order(void **state)
+TEST(layers_are_put_in_order)
 {
-    (void)state;
     drove_graph g;
     drove__graph_init(&g, "order");
     add(&g, &drove__layer_dense, "out", "both");
@@ -110,9 +104,8 @@ static void layers_are_put_in_order(void **state)
     drove__model_destroy(m);
 }
 
-static void a_graph_in_order_stays_as_it_is(void **state)
+TEST(a_graph_in_order_stays_as_it_is)
 {
-    (void)state;
     drove_graph g;
     char name[16];
     drove__graph_init(&g, "order");
@@ -133,9 +126,8 @@ static void a_graph_in_order_stays_as_it_is(void **state)
     drove__model_destroy(m);
 }
 
-static void activations_are_merged_where_nobody_sees_it(void **state)
+TEST(activations_are_merged_where_nobody_sees_it)
 {
-    (void)state;
     const struct {
         const char *what;
         const drove_layer_ops *ops;
@@ -169,9 +161,8 @@ static void activations_are_merged_where_nobody_sees_it(void **state)
 }
 
 /* data -> a -> b, c, d -> s; a is also a head, the first or the second one. */
-static void the_last_reader_writes_and_the_others_add(void **state)
+TEST(the_last_reader_writes_and_the_others_add)
 {
-    (void)state;
     for (int with_head = 0; with_head < 3; with_head++) {
         drove_graph g;
         drove__graph_init(&g, "adds");
@@ -199,9 +190,8 @@ static void the_last_reader_writes_and_the_others_add(void **state)
     }
 }
 
-static void what_only_training_needs_is_marked(void **state)
+TEST(what_only_training_needs_is_marked)
 {
-    (void)state;
     drove_graph g;
     drove__graph_init(&g, "heads");
     add(&g, &drove__layer_dense, "a", NULL)->opt.n_out = 5;
@@ -292,9 +282,8 @@ static void check_derivatives(const drove_model *m, uint64_t seed)
     drove__pass_fini(&pass);
 }
 
-static void derivatives_keep_until_they_are_read(void **state)
+TEST(derivatives_keep_until_they_are_read)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 40; seed++) {
         drove_model *m = random_network(seed);
         check_derivatives(m, seed);
@@ -302,9 +291,8 @@ static void derivatives_keep_until_they_are_read(void **state)
     }
 }
 
-static void wrong_names_are_told(void **state)
+TEST(wrong_names_are_told)
 {
-    (void)state;
     drove_graph g;
     drove__graph_init(&g, "net");
     g.file = "net.yaml";
@@ -340,9 +328,8 @@ static void wrong_names_are_told(void **state)
     refuse(&g, &vectors, DROVE_E_ARG, "net.yaml:7: head \"b\" is not the output of a layer");
 }
 
-static void a_cycle_is_told_with_its_layers(void **state)
+TEST(a_cycle_is_told_with_its_layers)
 {
-    (void)state;
     drove_graph g;
     drove__graph_init(&g, "net");
     g.file = "net.yaml";
@@ -359,9 +346,8 @@ static void a_cycle_is_told_with_its_layers(void **state)
     refuse(&g, &vectors, DROVE_E_ARG, "model net: layers in a cycle: \"self\" reads \"self\"");
 }
 
-static void outputs_without_use_are_told(void **state)
+TEST(outputs_without_use_are_told)
 {
-    (void)state;
     drove_graph g;
     drove__graph_init(&g, "net");
     g.file = "net.yaml";
@@ -382,9 +368,8 @@ static void outputs_without_use_are_told(void **state)
     refuse(&g, &vectors, DROVE_E_ARG, "model net: expected layers, found none");
 }
 
-static void shapes_that_do_not_match_are_told(void **state)
+TEST(shapes_that_do_not_match_are_told)
 {
-    (void)state;
     drove_graph g;
     drove__graph_init(&g, "net");
     add(&g, &drove__layer_convolution, "c", NULL);
@@ -427,9 +412,8 @@ static void shapes_that_do_not_match_are_told(void **state)
 }
 
 /* Products of sizes that do not fit a number are refused, not wrapped. */
-static void sizes_without_bounds_are_refused(void **state)
+TEST(sizes_without_bounds_are_refused)
 {
-    (void)state;
     const drove_model_io wide = {.n_features = (size_t)1 << 40, .n_classes = 2};
     drove_graph g;
     drove_model *m = NULL;
@@ -450,9 +434,8 @@ static void sizes_without_bounds_are_refused(void **state)
 }
 
 /* A convolution of an image [c][side][side] with square windows, of which each size is small. */
-static void products_of_several_sizes_are_refused(void **state)
+TEST(products_of_several_sizes_are_refused)
 {
-    (void)state;
     enum { K = 1024, M = K * K };
     static const struct {
         size_t c, side, window, n_out;
@@ -483,25 +466,4 @@ static void products_of_several_sizes_are_refused(void **state)
         if (cases[i].status == DROVE_OK) drove__model_destroy(build(&g, &io));
         else refuse(&g, &io, cases[i].status, cases[i].text);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_chain_of_dense_layers_is_one),
-        cmocka_unit_test(dropout_is_random_if_it_drops),
-        cmocka_unit_test(layers_are_put_in_order),
-        cmocka_unit_test(a_graph_in_order_stays_as_it_is),
-        cmocka_unit_test(activations_are_merged_where_nobody_sees_it),
-        cmocka_unit_test(the_last_reader_writes_and_the_others_add),
-        cmocka_unit_test(what_only_training_needs_is_marked),
-        cmocka_unit_test(derivatives_keep_until_they_are_read),
-        cmocka_unit_test(wrong_names_are_told),
-        cmocka_unit_test(a_cycle_is_told_with_its_layers),
-        cmocka_unit_test(outputs_without_use_are_told),
-        cmocka_unit_test(shapes_that_do_not_match_are_told),
-        cmocka_unit_test(sizes_without_bounds_are_refused),
-        cmocka_unit_test(products_of_several_sizes_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,11 +3,8 @@
 #include "base/mem.h"
 #include "kernel/kernel.h"
 #include "model/graph.h"
+#include "support/test.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,9 +61,8 @@ static const char every_word[] =
     "  - {input: side, weight: 0.3}\n"
     "  - {input: out}\n";
 
-static void every_word_is_read(void **state)
+TEST(every_word_is_read)
 {
-    (void)state;
     drove_graph g;
     read_graph(drove__graph_read_yaml, every_word, &g);
     const drove_node *c = &g.node[0];
@@ -120,9 +116,8 @@ static void expect_same(const drove_graph *a, const drove_graph *b)
     }
 }
 
-static void what_is_printed_reads_back(void **state)
+TEST(what_is_printed_reads_back)
 {
-    (void)state;
     static const char *const files[] = {NULL, NETS "lenet.prototxt", NETS "alexnet.prototxt",
                                         DROVE_SOURCE_DIR "/examples/models/residual-cifar.yaml"};
     for (size_t i = 0; i < DROVE_COUNT(files); i++) {
@@ -145,9 +140,8 @@ static void what_is_printed_reads_back(void **state)
 
 #define ONE "layers:\n - {name: a, type: dense, "
 
-static void mistakes_in_yaml_are_found(void **state)
+TEST(mistakes_in_yaml_are_found)
 {
-    (void)state;
     const struct {
         const char *text, *error;
     } rows[] = {
@@ -245,9 +239,8 @@ static void expect_same_outputs(const drove_model *a, const drove_model *b, cons
     drove__free(x);
 }
 
-static void the_imported_lenet_is_the_built_in_one(void **state)
+TEST(the_imported_lenet_is_the_built_in_one)
 {
-    (void)state;
     const drove_model_io io = {.n_features = 784, .n_classes = 10, .image = {1, 28, 28}};
     drove_model *a = model_of("lenet", &io), *b = model_of(NETS "lenet.prototxt", &io);
     float *theta = drove__alloc(2 * a->n_params, sizeof *theta);
@@ -267,9 +260,8 @@ static void the_imported_lenet_is_the_built_in_one(void **state)
     drove__model_destroy(b);
 }
 
-static void the_imported_alexnet_is_the_built_in_one(void **state)
+TEST(the_imported_alexnet_is_the_built_in_one)
 {
-    (void)state;
     const drove_model_io io = {.n_features = 3 * 67 * 67, .n_classes = 1000, .image = {3, 67, 67}};
     drove_model *a = model_of("alexnet", &io), *b = model_of(NETS "alexnet.prototxt", &io);
     float *theta = drove__alloc(2 * a->n_params, sizeof *theta);
@@ -283,9 +275,8 @@ static void the_imported_alexnet_is_the_built_in_one(void **state)
 #define INPUT "input: \"data\" input_dim: 1 input_dim: 3 input_dim: 8 input_dim: 8\n"
 
 /* What Caffe has in two layers, in place, by old names, and in deployed networks. */
-static void ways_of_caffe_are_understood(void **state)
+TEST(ways_of_caffe_are_understood)
 {
-    (void)state;
     static const char text[] = INPUT
         "layers { name: 'c' type: CONVOLUTION bottom: 'data' top: 'c' blobs_lr: 1 blobs_lr: 2\n"
         "  convolution_param < num_output: 4, kernel_h: 3 kernel_w: 1; pad: [1, 0] > }\n"
@@ -319,9 +310,8 @@ static void ways_of_caffe_are_understood(void **state)
 }
 
 /* Words and numbers of Caffe's enumerations. */
-static void words_of_pooling_are_understood(void **state)
+TEST(words_of_pooling_are_understood)
 {
-    (void)state;
     static const struct {
         const char *param;
         const drove_layer_ops *ops;
@@ -349,9 +339,8 @@ static void words_of_pooling_are_understood(void **state)
 
 #define LAYER(rest) INPUT "layer {\n name: \"x\"\n bottom: \"data\" top: \"x\"\n " rest "\n}\n"
 
-static void mistakes_in_prototxt_are_found(void **state)
+TEST(mistakes_in_prototxt_are_found)
 {
-    (void)state;
     const struct {
         const char *text, *error;
     } rows[] = {
@@ -415,27 +404,10 @@ static void mistakes_in_prototxt_are_found(void **state)
     }
 }
 
-static void messages_are_not_read_without_end(void **state)
+TEST(messages_are_not_read_without_end)
 {
-    (void)state;
     char text[400] = "";
     for (int i = 0; i < 60; i++) strcat(text, "a{");
     refuse(drove__graph_read_prototxt, text,
            "f:1: expected messages in at most 16 levels, found more");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_word_is_read),
-        cmocka_unit_test(what_is_printed_reads_back),
-        cmocka_unit_test(mistakes_in_yaml_are_found),
-        cmocka_unit_test(the_imported_lenet_is_the_built_in_one),
-        cmocka_unit_test(the_imported_alexnet_is_the_built_in_one),
-        cmocka_unit_test(ways_of_caffe_are_understood),
-        cmocka_unit_test(words_of_pooling_are_understood),
-        cmocka_unit_test(mistakes_in_prototxt_are_found),
-        cmocka_unit_test(messages_are_not_read_without_end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

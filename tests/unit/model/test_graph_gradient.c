@@ -2,18 +2,15 @@
  * loss and gradient against a float64 transcription and its central differences, by one part and by
  * several, plain C and the best tier; order of after_layer; memory of derivatives. */
 #include "model/graph.h"
+#include "support/test.h"
 
 #include "base/cpu.h"
 #include "base/mem.h"
 
 #include <math.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { ROWS = 5, C = 3, H = 9, W = 8, O = 16, H2 = 5, W2 = 4, CLASSES = 4, MOST_PARTS = 3 };
 enum { N_CHECKED = 400 }; /* parameters whose derivative is taken by differences */
@@ -285,30 +282,26 @@ static void check_all(const char *isa, unsigned n_parts)
     teardown(&t);
 }
 
-static void one_part_of_plain_c(void **state)
+TEST(one_part_of_plain_c)
 {
-    (void)state;
     check_all("ref", 1);
 }
 
-static void one_part_of_the_best_tier(void **state)
+TEST(one_part_of_the_best_tier)
 {
-    (void)state;
     check_all(NULL, 1);
 }
 
-static void several_parts(void **state)
+TEST(several_parts)
 {
-    (void)state;
     for (unsigned n = 2; n <= MOST_PARTS; n++) {
         check_all("ref", n);
         check_all(NULL, n);
     }
 }
 
-static void several_parts_give_the_same_bits_every_time(void **state)
+TEST(several_parts_give_the_same_bits_every_time)
 {
-    (void)state;
     net t;
     team m;
     setup(&t, NULL);
@@ -324,9 +317,8 @@ static void several_parts_give_the_same_bits_every_time(void **state)
 }
 
 /* In inference the auxiliary branch is not computed. */
-static void inference_leaves_out_what_only_training_needs(void **state)
+TEST(inference_leaves_out_what_only_training_needs)
 {
-    (void)state;
     net t;
     setup(&t, "ref");
     drove_pass pass;
@@ -339,16 +331,4 @@ static void inference_leaves_out_what_only_training_needs(void **state)
     for (size_t i = 0; i < ROWS * CLASSES; i++) assert_true(pass.out[aux][i] == 77.0f);
     drove__pass_fini(&pass);
     teardown(&t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_part_of_plain_c),
-        cmocka_unit_test(one_part_of_the_best_tier),
-        cmocka_unit_test(several_parts),
-        cmocka_unit_test(several_parts_give_the_same_bits_every_time),
-        cmocka_unit_test(inference_leaves_out_what_only_training_needs),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

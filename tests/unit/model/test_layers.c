@@ -2,15 +2,12 @@
  * against its central differences, in both formats, with several parts, added to what is there; and
  * the same bits whatever the format and the number of parts. */
 #include "unit/model/one_layer.h"
+#include "support/test.h"
 
 #include "base/rng.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { ROWS = 5, MOST = ROWS * 96 * 8 * 7, N_CHECKED = 150 };
 
@@ -404,22 +401,19 @@ static void check_kind(const kind *k, const char *isa)
     }
 }
 
-static void test_best_tier(void **state)
+TEST(test_best_tier)
 {
-    (void)state;
     for (size_t i = 0; i < N_KINDS; i++) check_kind(&kinds[i], NULL);
 }
 
-static void test_plain_c(void **state)
+TEST(test_plain_c)
 {
-    (void)state;
     for (size_t i = 0; i < N_KINDS; i++) check_kind(&kinds[i], "ref");
 }
 
 /* No derivative wanted below: parameters have theirs all the same. */
-static void test_without_derivative(void **state)
+TEST(test_without_derivative)
 {
-    (void)state;
     for (size_t i = 0; i < N_KINDS; i++) {
         one_layer t;
         one_layer_options o = kinds[i].opt;
@@ -436,14 +430,4 @@ static void test_without_derivative(void **state)
         for (unsigned b = 0; b < o.n_bottoms; b++) assert_true(isnan(t.dx[b][0]));
         one_layer_fini(&t);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_best_tier),
-        cmocka_unit_test(test_plain_c),
-        cmocka_unit_test(test_without_derivative),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

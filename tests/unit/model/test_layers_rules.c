@@ -1,20 +1,17 @@
 /* Layers between convolutions, what is not a formula: numbers of pooling windows, what is refused,
  * dropout's masks, batch normalisation's statistics, inference. */
 #include "unit/model/one_layer.h"
+#include "support/test.h"
 
 #include "base/rng.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 /* ---- shapes ---- */
 
-static void test_pooling_sizes(void **state)
+TEST(test_pooling_sizes)
 {
     const struct {
         size_t n, k, s, p;
@@ -28,7 +25,6 @@ static void test_pooling_sizes(void **state)
         {5, 2, 2, 1, true, 3},   /* a fourth window would begin at 6 of 5 + 1: behind the image */
         {4, 3, 2, 1, true, 3},    {4, 3, 2, 1, false, 2},    {5, 1, 3, 0, true, 2},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         drove_layer l;
         one_layer_options o = {.ops = i % 2 ? &drove__layer_max_pool : &drove__layer_average_pool,
@@ -44,10 +40,9 @@ static void test_pooling_sizes(void **state)
 }
 
 /* A convolution whose window does not say a size is as one that says 1; each field for itself. */
-static void test_fields_that_are_not_given(void **state)
+TEST(test_fields_that_are_not_given)
 {
     enum { FIELDS = 7 };
-    (void)state;
     for (unsigned i = 0; i < FIELDS; i++) {
         drove_layer given, l;
         one_layer_options o = {.ops = &drove__layer_convolution,
@@ -75,10 +70,9 @@ static void expect_refusal(const one_layer_options *o, drove_status status, cons
     if (strstr(drove_error_text(), words) == NULL) fail_msg("%s", drove_error_text());
 }
 
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
     one_layer_options o = {.ops = &drove__layer_max_pool, .n_bottoms = 1, .bottom = {{3, 4, 5}}};
-    (void)state;
     o.opt.window = (drovek_window){.kh = 5, .kw = 1};
     expect_refusal(&o, DROVE_E_SHAPE, "a window of 5 x 1 is larger than its input of 4 x 5");
     o.opt.window = (drovek_window){.kh = 2, .kw = 2, .pw = 2};
@@ -117,10 +111,9 @@ static void test_refusals(void **state)
 }
 
 /* The first input that differs, in any of its numbers, is named. */
-static void test_inputs_that_differ(void **state)
+TEST(test_inputs_that_differ)
 {
     const drove_shape first = {3, 4, 5};
-    (void)state;
     for (unsigned which = 1; which < 3; which++) {
         for (unsigned n = 0; n < 3; n++) {
             one_layer_options o = {.n_bottoms = 3, .bottom = {first, first, first}};
@@ -141,12 +134,11 @@ static void test_inputs_that_differ(void **state)
 }
 
 /* Sizes in floats have to fit; the last channel that does, and one more. */
-static void test_channels_that_do_not_fit(void **state)
+TEST(test_channels_that_do_not_fit)
 {
     const drove_shape bottom[2] = {{SIZE_MAX / 64 - 1, 1, 1}, {1, 1, 1}};
     drove_shape more[2] = {bottom[0], {2, 1, 1}};
     drove_layer l = {.opt = {.size = 0}};
-    (void)state;
     const drove_shape alone[2] = {{3, 4, 5}, {0, 0, 0}};
     assert_int_equal(drove__layer_concat.shape(&l, alone, 1, 1), DROVE_OK);
     assert_true(l.out.c == 3 && l.out.h == 4 && l.out.w == 5 && l.n_in == 60 && l.n_out == 60);
@@ -164,10 +156,9 @@ enum { ROWS = 6, C = 32, H = 5, W = 4, N = C * H * W };
 static float x[ROWS * N], y[ROWS * N], other[ROWS * N], dx[ROWS * N], ones[ROWS * N];
 static float *const x_of[1] = {x}, *const ones_of[1] = {ones}, *const dx_of[1] = {dx};
 
-static int fill(void **state)
+FIXTURE(fill)
 {
     drove_rng rng;
-    (void)state;
     drove__rng_seed(&rng, 3, DROVE_RNG_TEST, 0);
     for (size_t i = 0; i < ROWS * N; i++) {
         x[i] = (float)drove__rng_normal(&rng);
@@ -175,6 +166,8 @@ static int fill(void **state)
     }
     return 0;
 }
+
+GROUP(fill, NULL);
 
 static one_layer_options dropout_options(void)
 {
@@ -205,12 +198,11 @@ static size_t n_different(const float *a, const float *b)
 }
 
 /* Another seed, batch or place in the network is another mask; parts, formats, tiers are not. */
-static void test_dropout_masks(void **state)
+TEST(test_dropout_masks)
 {
     one_layer_options o = dropout_options();
     const size_t usual = (size_t)(2 * 0.25 * 0.75 * ROWS * N);
     double sum = 0;
-    (void)state;
     forward_of(&o, y);
     for (size_t i = 0; i < ROWS * N; i++) {
         assert_true(y[i] == 0.0f || y[i] == 1.0f / 0.75f);
@@ -233,11 +225,10 @@ static void test_dropout_masks(void **state)
     assert_true(n_different(y, other) > usual * 8 / 10);
 }
 
-static void test_dropout_inference(void **state)
+TEST(test_dropout_inference)
 {
     one_layer t;
     one_layer_options o = dropout_options();
-    (void)state;
     o.inference = true;
     o.n_parts = 2;
     one_layer_init(&t, &o);
@@ -287,9 +278,8 @@ static void check_statistics(drovek_format format, const char *isa, double bound
 }
 
 /* Also where the mean is 1000 times the deviation, and each channel's is another one. */
-static void test_statistics(void **state)
+TEST(test_statistics)
 {
-    (void)state;
     for (unsigned variant = 0; variant < 4; variant++) {
         const char *isa = variant & 1 ? "ref" : NULL;
         drovek_format format = variant & 2 ? DROVEK_NCHW16 : DROVEK_NHWC;
@@ -304,12 +294,11 @@ static void test_statistics(void **state)
 }
 
 /* Inference with a training batch's mean and variance gives the training output. */
-static void test_population(void **state)
+TEST(test_population)
 {
     one_layer trains, infers;
     one_layer_options o = norm_options();
     const double m = ROWS * H * W;
-    (void)state;
     one_layer_init(&trains, &o);
     o.inference = true;
     one_layer_init(&infers, &o);
@@ -334,13 +323,12 @@ static void test_population(void **state)
 
 /* The order in which parts arrive changes nothing: one_layer calls them last to first, here once
  * more with other values in between. */
-static void test_passes_repeat(void **state)
+TEST(test_passes_repeat)
 {
     static float again[ROWS * N], other_dx[ROWS * N];
     float *const other_of[1] = {other_dx};
     one_layer t;
     one_layer_options o = norm_options();
-    (void)state;
     one_layer_init(&t, &o);
     const drove_layer *l = one_layer_of(&t);
     for (size_t c = 0; c < C; c++) t.theta[l->w_offset + c] = 1.0f;
@@ -354,21 +342,4 @@ static void test_passes_repeat(void **state)
     assert_memory_equal(again, y, sizeof y);
     assert_memory_equal(other_dx, dx, sizeof dx);
     one_layer_fini(&t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pooling_sizes),
-        cmocka_unit_test(test_fields_that_are_not_given),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_inputs_that_differ),
-        cmocka_unit_test(test_channels_that_do_not_fit),
-        cmocka_unit_test(test_dropout_masks),
-        cmocka_unit_test(test_dropout_inference),
-        cmocka_unit_test(test_statistics),
-        cmocka_unit_test(test_population),
-        cmocka_unit_test(test_passes_repeat),
-    };
-    return cmocka_run_group_tests(tests, fill, NULL);
 }

@@ -1,15 +1,12 @@
 /* tests/unit/model/test_model.c - building models: shapes, layout, defaults, errors, initial
  * values. */
 #include "unit/model/fixture.h"
+#include "support/test.h"
 
 #include "base/mem.h"
 #include "model/loss.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,9 +22,8 @@ static drove_model *make(const char *spec, const char *loss, const drove_model_i
     return model;
 }
 
-static void the_thesis_network_has_its_size(void **state)
+TEST(the_thesis_network_has_its_size)
 {
-    (void)state;
     drove_model *m = make("mlp:128,128,128", "", &digits);
     assert_int_equal(m->n_weights, 134794);
     assert_int_equal(m->n_layers, 4);
@@ -44,9 +40,8 @@ static void the_thesis_network_has_its_size(void **state)
     drove__model_destroy(m);
 }
 
-static void the_data_choose_outputs_and_loss(void **state)
+TEST(the_data_choose_outputs_and_loss)
 {
-    (void)state;
     const struct {
         const char *spec, *loss;
         const drove_model_io *io;
@@ -71,9 +66,8 @@ static void the_data_choose_outputs_and_loss(void **state)
 }
 
 /* What lies behind the end of a name is not read; one activation and loss are usual, too. */
-static void nothing_is_the_usual(void **state)
+TEST(nothing_is_the_usual)
 {
-    (void)state;
     static const char behind[] = "\0mlp:5";
     const char *const empty[] = {"", behind};
     for (size_t i = 0; i < DROVE_COUNT(empty); i++) {
@@ -89,9 +83,8 @@ static void nothing_is_the_usual(void **state)
     }
 }
 
-static void wrong_options_are_refused(void **state)
+TEST(wrong_options_are_refused)
 {
-    (void)state;
     const drove_model_io one_class = {.n_features = 3, .n_classes = 1};
     const drove_model_io nothing = {.n_features = 0, .n_classes = 2};
     const drove_model_io huge = {.n_features = SIZE_MAX / 128, .n_classes = 2};
@@ -158,9 +151,8 @@ static statistics measure(const drove_layer *layer, const float *theta)
 }
 
 /* 100,352 numbers: mean within 4 deviations / sqrt(n), deviation within 4 / sqrt(2 n) of itself. */
-static void initial_values_have_their_distribution(void **state)
+TEST(initial_values_have_their_distribution)
 {
-    (void)state;
     drove_model *m = make("mlp:128,128,128", "", &digits);
     float *theta = drove__alloc(m->n_params, sizeof *theta);
     const double n = 784.0 * 128.0, a = sqrt(6.0 / (784 + 128));
@@ -194,9 +186,8 @@ static void initial_values_have_their_distribution(void **state)
     drove__model_destroy(m);
 }
 
-static void initial_values_follow_the_seed(void **state)
+TEST(initial_values_follow_the_seed)
 {
-    (void)state;
     drove_model *m = make("mlp:16,16", "", &binary), *deeper = make("mlp:16,20", "", &binary);
     float *a = drove__alloc(m->n_params, sizeof *a), *b = drove__alloc(m->n_params, sizeof *b);
     float *c = drove__alloc(deeper->n_params, sizeof *c);
@@ -217,9 +208,8 @@ static void initial_values_follow_the_seed(void **state)
     drove__model_destroy(deeper);
 }
 
-static void linear_models_start_at_zero(void **state)
+TEST(linear_models_start_at_zero)
 {
-    (void)state;
     drove_model *m = make("logistic", "", &binary);
     float *theta = drove__alloc(m->n_params, sizeof *theta);
     memset(theta, 0x7f, m->n_params * sizeof *theta);
@@ -235,9 +225,8 @@ static void linear_models_start_at_zero(void **state)
     drove__model_destroy(m);
 }
 
-static void a_pass_that_is_too_large_is_refused(void **state)
+TEST(a_pass_that_is_too_large_is_refused)
 {
-    (void)state;
     drove_model *m = make("mlp:128", "", &digits);
     drove_pass pass;
     assert_int_equal(drove__pass_init(&pass, m, NULL, SIZE_MAX / 100), DROVE_E_ARG);
@@ -265,9 +254,8 @@ static char *describe(const drove_model *m)
     return text;
 }
 
-static void a_model_is_described(void **state)
+TEST(a_model_is_described)
 {
-    (void)state;
     drove_model *m = make("mlp:128,128,128", "", &digits);
     char *text = describe(m);
     assert_non_null(strstr(text, "134794 parameters"));
@@ -279,9 +267,8 @@ static void a_model_is_described(void **state)
     drove__model_destroy(m);
 }
 
-static void every_head_is_described(void **state)
+TEST(every_head_is_described)
 {
-    (void)state;
     const drove_model_io images = {.n_features = 3 * 96 * 96,
                                    .n_classes = 10,
                                    .image = {3, 96, 96}};
@@ -292,21 +279,4 @@ static void every_head_is_described(void **state)
     assert_non_null(strstr(text, "head loss3/classifier, weight 1, the main one\n"));
     free(text);
     drove__model_destroy(m);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_thesis_network_has_its_size),
-        cmocka_unit_test(the_data_choose_outputs_and_loss),
-        cmocka_unit_test(nothing_is_the_usual),
-        cmocka_unit_test(wrong_options_are_refused),
-        cmocka_unit_test(initial_values_have_their_distribution),
-        cmocka_unit_test(initial_values_follow_the_seed),
-        cmocka_unit_test(linear_models_start_at_zero),
-        cmocka_unit_test(a_pass_that_is_too_large_is_refused),
-        cmocka_unit_test(a_model_is_described),
-        cmocka_unit_test(every_head_is_described),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,17 +4,13 @@
 #include "model/layer.h"
 #include "model/loss.h"
 #include "model/model.h"
+#include "support/test.h"
 
 #include "base/mem.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const drove_model_io binary = {.n_features = 12, .n_classes = 2};
 static const drove_model_io images = {.n_features = 36, .n_classes = 3, .image = {1, 6, 6}};
@@ -26,9 +22,8 @@ static drove_model *make(const char *spec, const drove_model_io *io)
     return model;
 }
 
-static void families_have_their_rule(void **state)
+TEST(families_have_their_rule)
 {
-    (void)state;
     static const struct {
         const char *spec, *rule;
     } cases[] = {{"lenet", "momentum:0.9"},
@@ -53,9 +48,8 @@ static const char normalised[] = "layers:\n"
                                  "  - {name: last, type: dense}\n";
 
 /* Parts lie behind each other, begin with the layer's weights, and end at the statistics. */
-static void parts_of_layers_are_all_but_the_statistics(void **state)
+TEST(parts_of_layers_are_all_but_the_statistics)
 {
-    (void)state;
     drove_model *m;
     if (drove__model_create_text(normalised, "n.yaml", "", &images, &m) != DROVE_OK)
         fail_msg("%s", drove_error_text());
@@ -72,9 +66,8 @@ static void parts_of_layers_are_all_but_the_statistics(void **state)
     drove__model_destroy(m);
 }
 
-static void one_dense_layer_with_biases_is_linear(void **state)
+TEST(one_dense_layer_with_biases_is_linear)
 {
-    (void)state;
     drove_model *m = make("logistic", &binary), *deep = make("mlp:5", &binary);
     assert_true(drove__model_is_linear(m));
     assert_false(drove__model_is_linear(deep));
@@ -114,9 +107,8 @@ static void note_outputs(const float *z, size_t n_rows, size_t n_outputs, float 
     prob[0] = 1.0f;
 }
 
-static void the_main_head_predicts(void **state)
+TEST(the_main_head_predicts)
 {
-    (void)state;
     static const drove_loss_ops loss = {.name = "noted", .predict = note_outputs};
     float first[1], second[1], third[1], prob[1] = {0};
     float *out[3] = {first, second, third};
@@ -137,9 +129,8 @@ static const float *its_statistics(const void *own)
     return own;
 }
 
-static void statistics_are_added_by_their_share(void **state)
+TEST(statistics_are_added_by_their_share)
 {
-    (void)state;
     static const drove_layer_ops plain = {.name = "plain"},
                                  normal = {.name = "normal", .statistics = its_statistics};
     float of_first[2] = {1, 2}, of_last[3] = {3, 4, 5}, theta[12];
@@ -156,9 +147,8 @@ static void statistics_are_added_by_their_share(void **state)
 }
 
 /* What is promised before a pass is made is what it takes, where no format is converted. */
-static void a_pass_takes_what_it_said(void **state)
+TEST(a_pass_takes_what_it_said)
 {
-    (void)state;
     static const char *const specs[] = {"logistic", "mlp:33,20,7", "mlp:5"};
     drovek_table kernels;
     assert_int_equal(drovek_select(&kernels, 0, "ref"), DROVE_OK);
@@ -183,9 +173,8 @@ static void a_pass_takes_what_it_said(void **state)
 
 /* A dense layer needs memory for the bias gradients of each part, where there are several, and, of
  * a layer without a bias, for biases of 0 too; rows of 16 floats. */
-static void a_dense_layer_takes_memory_for_parts(void **state)
+TEST(a_dense_layer_takes_memory_for_parts)
 {
-    (void)state;
     static const struct {
         unsigned n_parts;
         bool has_bias;
@@ -201,9 +190,8 @@ static void a_dense_layer_takes_memory_for_parts(void **state)
 }
 
 /* Floats of all batches stay below 2^62 / 64, so that sizes in bytes can be counted. */
-static void a_pass_without_bounds_is_not_counted(void **state)
+TEST(a_pass_without_bounds_is_not_counted)
 {
-    (void)state;
     drovek_table kernels;
     drove_model *m = make("mlp:33", &binary);
     const size_t each = 12 + 33 + 2, most = SIZE_MAX / 64 / 4 / each;
@@ -264,9 +252,8 @@ static void begin_graph(drove_graph *g)
                                        .b = counted(UNITS, 600)};
 }
 
-static void values_of_a_file_are_the_first_parameters(void **state)
+TEST(values_of_a_file_are_the_first_parameters)
 {
-    (void)state;
     drove_graph g;
     drove_model *m;
     begin_graph(&g);
@@ -299,9 +286,8 @@ static void values_of_a_file_are_the_first_parameters(void **state)
 }
 
 /* One bias is one, too. */
-static void a_single_output_has_its_bias(void **state)
+TEST(a_single_output_has_its_bias)
 {
-    (void)state;
     static const drove_model_io regression = {.n_features = 3};
     drove_graph g;
     drove_model *m;
@@ -321,9 +307,8 @@ static void a_single_output_has_its_bias(void **state)
 }
 
 /* Rows of the data's own image are in the data's order. */
-static void rows_of_the_input_stay_as_they_are(void **state)
+TEST(rows_of_the_input_stay_as_they_are)
 {
-    (void)state;
     static const drove_model_io wide = {.n_features = 12, .n_classes = 3, .image = {3, 2, 2}};
     drove_graph g;
     drove_model *m;
@@ -340,9 +325,8 @@ static void rows_of_the_input_stay_as_they_are(void **state)
     drove__graph_fini(&g);
 }
 
-static void values_that_do_not_fit_are_refused(void **state)
+TEST(values_that_do_not_fit_are_refused)
 {
-    (void)state;
     for (int which = 0; which < 7; which++) {
         drove_graph g;
         drove_model *m;
@@ -378,23 +362,4 @@ static void values_that_do_not_fit_are_refused(void **state)
     assert_null(m->initial);
     drove__model_destroy(m);
     drove__graph_fini(&g);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(families_have_their_rule),
-        cmocka_unit_test(parts_of_layers_are_all_but_the_statistics),
-        cmocka_unit_test(one_dense_layer_with_biases_is_linear),
-        cmocka_unit_test(the_main_head_predicts),
-        cmocka_unit_test(statistics_are_added_by_their_share),
-        cmocka_unit_test(a_pass_takes_what_it_said),
-        cmocka_unit_test(a_dense_layer_takes_memory_for_parts),
-        cmocka_unit_test(a_pass_without_bounds_is_not_counted),
-        cmocka_unit_test(values_of_a_file_are_the_first_parameters),
-        cmocka_unit_test(a_single_output_has_its_bias),
-        cmocka_unit_test(rows_of_the_input_stay_as_they_are),
-        cmocka_unit_test(values_that_do_not_fit_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,16 +2,12 @@
  * this file put them; sums; what a layer cannot do is refused, by the node's name and what is
  * wrong. */
 #include "unit/model/onnx_made.h"
+#include "support/test.h"
 
 #include "base/mem.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void is_node(const drove_graph *g, size_t at, const drove_layer_ops *ops, const char *name,
                     const char *bottom)
@@ -46,9 +42,8 @@ static void has_biases(const drove_node *node, const float *from, size_t n)
     assert_memory_equal(node->values.b, from, n * sizeof *from);
 }
 
-static void gemm_is_a_dense_layer(void **state)
+TEST(gemm_is_a_dense_layer)
 {
-    (void)state;
     for (int transposed = 0; transposed < 2; transposed++) {
         onnx_begin();
         const float *w = onnx_tensor("fc.weight", 2, 3, 5),
@@ -84,9 +79,8 @@ static void begin_gemm(void)
     onnx_node("Gemm", "x,w,b", "out");
 }
 
-static void gemms_that_are_more_are_refused(void **state)
+TEST(gemms_that_are_more_are_refused)
 {
-    (void)state;
     begin_gemm();
     onnx_int("transA", 1);
     onnx_refused("node \"out\" (Gemm): transA: expected 0, found 1");
@@ -128,9 +122,8 @@ static void gemms_that_are_more_are_refused(void **state)
 }
 
 /* A MatMul, and an Add of constants before or behind it. */
-static void matmul_and_add_are_one_layer(void **state)
+TEST(matmul_and_add_are_one_layer)
 {
-    (void)state;
     for (int is_first = 0; is_first < 2; is_first++) {
         onnx_begin();
         const float *w = onnx_tensor("1.weight", 2, 3, 5), *b = onnx_tensor("b", 1, 5);
@@ -184,9 +177,8 @@ static void matmul_and_add_are_one_layer(void **state)
     onnx_refused("expected two inputs");
 }
 
-static void constants_may_be_turned(void **state)
+TEST(constants_may_be_turned)
 {
-    (void)state;
     static const struct {
         int n_turns, perm; /* -1: none */
         bool is_transposed;
@@ -223,9 +215,8 @@ static void constants_may_be_turned(void **state)
     onnx_refused("expected a tensor as its value");
 }
 
-static void sums_read_parts_of_the_network(void **state)
+TEST(sums_read_parts_of_the_network)
 {
-    (void)state;
     static const char *const ops[] = {"Add", "Sum", "Concat"};
     for (size_t i = 0; i < DROVE_COUNT(ops); i++) {
         onnx_begin();
@@ -255,9 +246,8 @@ static void sums_read_parts_of_the_network(void **state)
 
 static const float rows[] = {1, -2, 3, 4, 5, -6}, opposite[] = {-1, 2, -3, 1, -2, 3};
 
-static void linear_models_are_dense_layers(void **state)
+TEST(linear_models_are_dense_layers)
 {
-    (void)state;
     static const float b[] = {7, 8, 9};
     onnx_begin();
     onnx_node("LinearRegressor", "x", "out");
@@ -306,9 +296,8 @@ static void begin_classifier(const char *out)
     onnx_domain("ai.onnx.ml");
 }
 
-static void linear_models_that_are_more_are_refused(void **state)
+TEST(linear_models_that_are_more_are_refused)
 {
-    (void)state;
     begin_classifier("label,scores");
     onnx_reals("coefficients", 6, rows);
     onnx_refused("expected two outputs, intercepts, and no PROBIT");
@@ -356,9 +345,8 @@ static void linear_models_that_are_more_are_refused(void **state)
     onnx_refused("drove has no layer for this operator");
 }
 
-static void a_scaler_is_noted(void **state)
+TEST(a_scaler_is_noted)
 {
-    (void)state;
     onnx_begin();
     onnx_node("Scaler", "x", "scaled");
     onnx_domain("ai.onnx.ml");
@@ -392,19 +380,4 @@ static void a_scaler_is_noted(void **state)
     onnx_node("Sigmoid", "x", "p");
     onnx_node("Sub", "x,p", "out");
     onnx_refused("drove has no layer for this operator");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gemm_is_a_dense_layer),
-        cmocka_unit_test(gemms_that_are_more_are_refused),
-        cmocka_unit_test(matmul_and_add_are_one_layer),
-        cmocka_unit_test(constants_may_be_turned),
-        cmocka_unit_test(sums_read_parts_of_the_network),
-        cmocka_unit_test(linear_models_are_dense_layers),
-        cmocka_unit_test(linear_models_that_are_more_are_refused),
-        cmocka_unit_test(a_scaler_is_noted),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,17 +2,13 @@
  * weights where plain loops of this file put them; what a layer cannot do is refused, by the node's
  * name and what is wrong.  Names of layers and values. */
 #include "unit/model/onnx_made.h"
+#include "support/test.h"
 
 #include "base/mem.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void is_node(const drove_graph *g, size_t at, const drove_layer_ops *ops, const char *name,
                     const char *bottom)
@@ -46,9 +42,8 @@ static void has_window(const drove_node *node, size_t kh, size_t kw, size_t sh, 
     assert_int_equal(w->dw, dw);
 }
 
-static void conv_is_a_convolution(void **state)
+TEST(conv_is_a_convolution)
 {
-    (void)state;
     enum { GROUPS = 2, OUT = 6, C = 4, KH = 2, KW = 3, EACH = OUT / GROUPS };
     onnx_begin();
     const float *w = onnx_tensor("conv1.weight", 4, OUT, C, KH, KW), *b = onnx_tensor("b", 1, OUT);
@@ -93,9 +88,8 @@ static void begin_conv(void)
     onnx_node("Conv", "x,w", "out");
 }
 
-static void convs_that_are_more_are_refused(void **state)
+TEST(convs_that_are_more_are_refused)
 {
-    (void)state;
     begin_conv();
     onnx_ints("pads", 4, 1, 2, 1, 1);
     onnx_refused("pads: expected the same at both ends of a side");
@@ -149,9 +143,8 @@ static void convs_that_are_more_are_refused(void **state)
     onnx_refused("drove convolves images");
 }
 
-static void pools_keep_their_window(void **state)
+TEST(pools_keep_their_window)
 {
-    (void)state;
     for (int is_mean = 0; is_mean < 2; is_mean++) {
         const drove_layer_ops *ops = is_mean ? &drove__layer_average_pool : &drove__layer_max_pool;
         onnx_begin();
@@ -206,9 +199,8 @@ static void pools_keep_their_window(void **state)
 }
 
 /* Height and width, in either order and counted from either end, as an attribute or a constant. */
-static void means_are_of_height_and_width(void **state)
+TEST(means_are_of_height_and_width)
 {
-    (void)state;
     static const struct {
         int n, axes[3];
         bool is_right;
@@ -243,9 +235,8 @@ static void means_are_of_height_and_width(void **state)
 
 /* ---- element-wise ---- */
 
-static void activations_are_layers(void **state)
+TEST(activations_are_layers)
 {
-    (void)state;
     static const struct {
         const char *op;
         drovek_act act;
@@ -271,9 +262,8 @@ static void begin_lrn(int size, float alpha, float beta, float bias)
     onnx_real("bias", bias);
 }
 
-static void normalisations_keep_their_numbers(void **state)
+TEST(normalisations_keep_their_numbers)
 {
-    (void)state;
     begin_lrn(5, 2, 3, 4);
     drove_graph g = onnx_accepted();
     is_node(&g, 0, &drove__layer_lrn, "lrn1", "data");
@@ -308,9 +298,8 @@ static void normalisations_keep_their_numbers(void **state)
     onnx_refused("expected an odd size");
 }
 
-static void dropouts_keep_their_ratio(void **state)
+TEST(dropouts_keep_their_ratio)
 {
-    (void)state;
     onnx_begin();
     onnx_node("Dropout", "x", "y,mask");
     onnx_node("Relu", "y", "out");
@@ -338,9 +327,8 @@ static void dropouts_keep_their_ratio(void **state)
     onnx_refused("expected 1 constant numbers as input 2");
 }
 
-static void batch_norm_has_its_statistics(void **state)
+TEST(batch_norm_has_its_statistics)
 {
-    (void)state;
     enum { C = 3 };
     onnx_begin();
     const float *w = onnx_tensor("bn.weight", 1, C), *b = onnx_tensor("b", 1, C),
@@ -399,9 +387,8 @@ static void batch_norm_has_its_statistics(void **state)
 
 /* ---- ends, shapes, names ---- */
 
-static void a_softmax_is_of_the_classes(void **state)
+TEST(a_softmax_is_of_the_classes)
 {
-    (void)state;
     static const struct {
         const char *op;
         int axis;      /* -2: none */
@@ -435,9 +422,8 @@ static void a_softmax_is_of_the_classes(void **state)
     }
 }
 
-static void flattening_is_left_out(void **state)
+TEST(flattening_is_left_out)
 {
-    (void)state;
     static const char *const ops[] = {"Flatten", "Identity", "Cast", "Reshape", "Reshape"};
     for (size_t i = 0; i < DROVE_COUNT(ops); i++) {
         onnx_begin();
@@ -471,9 +457,8 @@ static void flattening_is_left_out(void **state)
     }
 }
 
-static void layers_are_called_as_their_weights(void **state)
+TEST(layers_are_called_as_their_weights)
 {
-    (void)state;
     static const struct {
         const char *weights, *name;
     } cases[] = {{"a.weight", "a"},         {"a.b-c_9_weight", "a.b-c_9"},
@@ -503,9 +488,8 @@ static void layers_are_called_as_their_weights(void **state)
     drove__graph_fini(&g);
 }
 
-static void values_are_made_once_and_before_they_are_read(void **state)
+TEST(values_are_made_once_and_before_they_are_read)
 {
-    (void)state;
     onnx_begin();
     onnx_node("Relu", "y", "out");
     onnx_refused("input \"y\": no node before it has this output");
@@ -536,23 +520,4 @@ static void values_are_made_once_and_before_they_are_read(void **state)
     drove_graph g = onnx_accepted();
     assert_int_equal(g.n_nodes, 2);
     drove__graph_fini(&g);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(conv_is_a_convolution),
-        cmocka_unit_test(convs_that_are_more_are_refused),
-        cmocka_unit_test(pools_keep_their_window),
-        cmocka_unit_test(means_are_of_height_and_width),
-        cmocka_unit_test(activations_are_layers),
-        cmocka_unit_test(normalisations_keep_their_numbers),
-        cmocka_unit_test(dropouts_keep_their_ratio),
-        cmocka_unit_test(batch_norm_has_its_statistics),
-        cmocka_unit_test(a_softmax_is_of_the_classes),
-        cmocka_unit_test(flattening_is_left_out),
-        cmocka_unit_test(layers_are_called_as_their_weights),
-        cmocka_unit_test(values_are_made_once_and_before_they_are_read),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

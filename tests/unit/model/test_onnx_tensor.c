@@ -2,18 +2,14 @@
  * that names the constant, and nothing stays.
  */
 #include "model/onnx_file.h"
+#include "support/test.h"
 
 #include "base/mem.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { FLOAT = 1, INT64 = 7, DOUBLE = 11, N = 6 };
 
@@ -64,10 +60,18 @@ static void is_refused(const Drove__Onnx__Tensor *t, const char *words)
         fail_msg("expected \"%s\", found \"%s\"", words, drove_error_text());
 }
 
-static void lists_and_bytes_are_read(void **state)
+FIXTURE(name_the_node)
+{
+    file_node.op_type = operator_name;
+    file_node.name = node_name;
+    return 0;
+}
+
+GROUP(name_the_node, NULL);
+
+TEST(lists_and_bytes_are_read)
 {
     Drove__Onnx__Tensor t = tensor_of(FLOAT);
-    (void)state;
     t.float_data = floats;
     t.n_float_data = N;
     gives_the_numbers(&t);
@@ -95,11 +99,10 @@ static void lists_and_bytes_are_read(void **state)
     is_refused(&t, "\"constant\": expected floats");
 }
 
-static void sides_are_counted(void **state)
+TEST(sides_are_counted)
 {
     int64_t nine[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1}, large[3] = {1 << 16, 1 << 14, 2};
     Drove__Onnx__Tensor t = tensor_of(FLOAT);
-    (void)state;
     assert_int_equal(drove__onnx_count(&t), 6);
     t.n_dims = 0;
     assert_int_equal(drove__onnx_count(&t), 1);
@@ -119,7 +122,7 @@ static void sides_are_counted(void **state)
 }
 
 /* The file beside: 5 bytes, then the numbers. */
-static void numbers_may_lie_in_a_file_beside(void **state)
+TEST(numbers_may_lie_in_a_file_beside)
 {
     char location[] = "location", name[] = "w.bin", offset[] = "offset", five[] = "5", six[] = "6";
     char elsewhere[] = "../w.bin", nothing[] = "", many[] = "x";
@@ -128,7 +131,6 @@ static void numbers_may_lie_in_a_file_beside(void **state)
     Drove__Onnx__StringPair *both[] = {&where, &from};
     Drove__Onnx__Tensor t = tensor_of(FLOAT);
     FILE *f = fopen(name, "wb");
-    (void)state;
     assert_non_null(f);
     assert_int_equal(fwrite("12345", 1, 5, f), 5);
     assert_int_equal(fwrite(floats, sizeof *floats, N, f), N);
@@ -159,12 +161,11 @@ static void numbers_may_lie_in_a_file_beside(void **state)
     (void)unlink(name);
 }
 
-static void whole_numbers_are_read(void **state)
+TEST(whole_numbers_are_read)
 {
     int64_t out[N] = {0};
     size_t n = 0;
     Drove__Onnx__Tensor t = tensor_of(INT64);
-    (void)state;
     t.int64_data = sizes;
     t.n_int64_data = N;
     assert_int_equal(drove__onnx_ints_of(&reader, &node, &t, N, out, &n), DROVE_OK);
@@ -181,17 +182,4 @@ static void whole_numbers_are_read(void **state)
     memset(out, 0, sizeof out);
     assert_int_equal(drove__onnx_ints_of(&reader, &node, &t, N, out, &n), DROVE_OK);
     assert_memory_equal(out, sizes, sizeof sizes);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lists_and_bytes_are_read),
-        cmocka_unit_test(sides_are_counted),
-        cmocka_unit_test(numbers_may_lie_in_a_file_beside),
-        cmocka_unit_test(whole_numbers_are_read),
-    };
-    file_node.op_type = operator_name;
-    file_node.name = node_name;
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

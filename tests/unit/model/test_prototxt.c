@@ -1,14 +1,10 @@
 /* Every field of Caffe's layers that the importer reads: a value that it cannot have is refused at
  * its own line, by its name; without the field the same text is read. */
 #include "model/graph.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { TEXT_SIZE = 1200 };
 
@@ -121,9 +117,8 @@ static void write_text(char into[TEXT_SIZE], const field *f, const char *text)
                 : "layer { name: \"z\" type: \"ReLU\" bottom: \"data\" top: \"z\" }\n");
 }
 
-static void every_field_is_checked(void **state)
+TEST(every_field_is_checked)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(fields); i++) {
         const field *f = &fields[i];
         char text[TEXT_SIZE], expected[80], name[40];
@@ -145,9 +140,8 @@ static void every_field_is_checked(void **state)
 }
 
 /* Whole texts: what is not a matter of one field's value. */
-static void layers_are_checked(void **state)
+TEST(layers_are_checked)
 {
-    (void)state;
     static const struct {
         const char *text, *error;
     } rows[] = {
@@ -208,9 +202,8 @@ static void layers_are_checked(void **state)
 }
 
 /* The text itself: blanks, comments, quotes, lists, and where it stops being one. */
-static void texts_are_read(void **state)
+TEST(texts_are_read)
 {
-    (void)state;
     static const char *const good[] = {
         INPUT "\tlayer\r\n{ name: 'x' type: \"ReLU\", bottom: \"data\"; top: \"x\" } # the end",
         "input: \"data\" input_dim: [1, 3, 8, 8]\n"
@@ -255,9 +248,8 @@ static void texts_are_read(void **state)
 }
 
 /* A layer is in the training network unless its phases say otherwise. */
-static void phases_choose_layers(void **state)
+TEST(phases_choose_layers)
 {
-    (void)state;
     static const struct {
         const char *rule;
         bool is_in;
@@ -288,9 +280,8 @@ static void phases_choose_layers(void **state)
 }
 
 /* What the fields that are read become. */
-static void fields_become_options(void **state)
+TEST(fields_become_options)
 {
-    (void)state;
     static const char text[] = INPUT
         "layer { name: \"c\" type: \"Convolution\" bottom: \"data\" top: \"c\"\n"
         " param { lr_mult: 2 } param { lr_mult: 3 decay_mult: 0 }\n"
@@ -322,14 +313,4 @@ static void fields_become_options(void **state)
     assert_true(d->w_filler.value == 0.125f);
     assert_non_null(strstr(g.notes, "decay_mult"));
     drove__graph_fini(&g);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_field_is_checked), cmocka_unit_test(layers_are_checked),
-        cmocka_unit_test(texts_are_read),         cmocka_unit_test(phases_choose_layers),
-        cmocka_unit_test(fields_become_options),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,22 +1,17 @@
 /* Weights in the orders of PyTorch's modules (model/pytorch.h): against loops over outputs,
  * channels and places; a layer of scaled inputs has the outputs of its module on raw ones. */
 #include "model/pytorch.h"
+#include "support/test.h"
 
 #include "model/layer.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* ---- orders ---- */
 
-static void a_dense_layer_is_turned(void **state)
+TEST(a_dense_layer_is_turned)
 {
-    (void)state;
     enum { C = 2, H = 3, W = 4, N_IN = C * H * W, N_OUT = 5 };
     float ours[N_IN * N_OUT], theirs[N_IN * N_OUT], back[N_IN * N_OUT];
     const drove_layer l = {.n_in = N_IN, .n_out = N_OUT, .n_w = N_IN * N_OUT};
@@ -53,9 +48,8 @@ static drove_layer convolution(void)
                          .w_rank = 5};
 }
 
-static void a_convolution_is_turned(void **state)
+TEST(a_convolution_is_turned)
 {
-    (void)state;
     static float ours[N_W], theirs[N_W], back[N_W];
     const drove_layer l = convolution();
     for (size_t i = 0; i < N_W; i++) ours[i] = (float)i;
@@ -91,9 +85,8 @@ static void expect_image(const drove_model *m, size_t layer, drove_shape wanted)
     assert_int_equal(found.w, wanted.w);
 }
 
-static void the_image_that_is_read_is_found(void **state)
+TEST(the_image_that_is_read_is_found)
 {
-    (void)state;
     drove_layer layer[4] = {
         reader(&drove__layer_convolution, 0, image, image),
         reader(&drove__layer_flatten, 1, image, vector),
@@ -132,9 +125,8 @@ static void the_image_that_is_read_is_found(void **state)
     assert_false(drove__pytorch_reads_data(&layer[1]));
 }
 
-static void one_channel_or_one_place_has_one_order(void **state)
+TEST(one_channel_or_one_place_has_one_order)
 {
-    (void)state;
     assert_true(drove__pytorch_has_one_order((drove_shape){1, 7, 9}));
     assert_true(drove__pytorch_has_one_order((drove_shape){7, 1, 1}));
     assert_false(drove__pytorch_has_one_order((drove_shape){7, 1, 2}));
@@ -146,9 +138,8 @@ static void one_channel_or_one_place_has_one_order(void **state)
 enum { N = 4, UNITS = 3 };
 
 /* W (f (x - s)) + b = W' x + b' */
-static void a_dense_layer_takes_raw_inputs(void **state)
+TEST(a_dense_layer_takes_raw_inputs)
 {
-    (void)state;
     static const float shift[N] = {1, -2, 0.5f, 3}, factor[N] = {2, 0.25f, -4, 0},
                        x[N] = {3, 5, -7, 11};
     const drove_layer l = {.ops = &drove__layer_dense,
@@ -184,9 +175,8 @@ static void a_dense_layer_takes_raw_inputs(void **state)
     assert_memory_equal(b, old_b, sizeof b);
 }
 
-static void without_a_bias_nothing_can_be_shifted(void **state)
+TEST(without_a_bias_nothing_can_be_shifted)
 {
-    (void)state;
     float shift[N] = {0, 0, 1, 0}, factor[N] = {1, 2, 1, 1}, w[N * UNITS] = {1};
     const drove_layer l = {
         .ops = &drove__layer_dense, .n_in = N, .n_out = UNITS, .n_w = N * UNITS, .fan_in = N};
@@ -202,9 +192,8 @@ static void without_a_bias_nothing_can_be_shifted(void **state)
 
 /* Each channel has one shift and one factor: an output's sum over its window moves by the channel's
  * weights. */
-static void a_convolution_takes_raw_channels(void **state)
+TEST(a_convolution_takes_raw_channels)
 {
-    (void)state;
     drove_layer l = convolution();
     static float w[N_W], old[N_W], shift[GROUPS * IN * 56], factor[GROUPS * IN * 56];
     float b[GROUPS * OUT] = {0};
@@ -249,18 +238,4 @@ static void a_convolution_takes_raw_channels(void **state)
         assert_string_equal(why, "it differs within a channel");
         *of = before;
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_dense_layer_is_turned),
-        cmocka_unit_test(a_convolution_is_turned),
-        cmocka_unit_test(the_image_that_is_read_is_found),
-        cmocka_unit_test(one_channel_or_one_place_has_one_order),
-        cmocka_unit_test(a_dense_layer_takes_raw_inputs),
-        cmocka_unit_test(without_a_bias_nothing_can_be_shifted),
-        cmocka_unit_test(a_convolution_takes_raw_channels),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

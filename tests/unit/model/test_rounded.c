@@ -5,15 +5,11 @@
 #include "kernel/tiers.h"
 #include "model/graph.h"
 #include "model/layer.h"
+#include "support/test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { N_ROWS = 3, SIDE = 8, N_CHANNELS = 2, N_INPUTS = N_CHANNELS * SIDE * SIDE, N_CLASSES = 4 };
 enum { MOST_LAYERS = 5, MOST_PARAMS = 4096 };
@@ -142,9 +138,8 @@ static void run(told *t, const drovek_table *k)
 /* Pooling's numbers are its input's: they need no rounding where those are rounded, and where they
  * are the only use of those, these are rounded instead.  Derivatives of windows that are apart go
  * back as they are. */
-static void what_is_rounded_already_is_told(void **state)
+TEST(what_is_rounded_already_is_told)
 {
-    (void)state;
     static const struct {
         const char *kinds, *values;   /* of each layer: -: none, 0: to be rounded, 1: rounded */
         const char *to, *derivatives; /* the layer in whose units, and the same */
@@ -214,9 +209,8 @@ static void check_pass(const drove_pass *pass, const drove_round *r, const char 
 
 /* Layers with weights, and pooling between two of them, read integers; the loss, other pooling and
  * what is rounded behind its reader are floats. */
-static void integers_lie_where_they_are_read(void **state)
+TEST(integers_lie_where_they_are_read)
 {
-    (void)state;
     static const struct {
         const char *kinds, *values, *derivatives, *floats; /* of each blob, the input first */
     } cases[] = {
@@ -328,7 +322,7 @@ static void count_pooling(const drovek_pool *p, const float *x, float *y, void *
 
 /* A convolution on bytes also does the work of a pooling that alone reads what it writes, image by
  * image; a pooling between integers pools these.  Poolings in a row are of floats. */
-static void pooling_is_done_once(void **state)
+TEST(pooling_is_done_once)
 {
     static const struct {
         const char *kinds;
@@ -336,7 +330,6 @@ static void pooling_is_done_once(void **state)
     } cases[] = {{"cpd", N_ROWS, N_ROWS}, {"rpd", 0, 0},     {"cod", 1, N_ROWS},
                  {"rod", 1, N_ROWS},      {"pd", 1, N_ROWS}, {"cppd", 2, 2 * N_ROWS}};
     static float grad[MOST_PARAMS];
-    (void)state;
     assert_int_equal(drovek_select(&usual, 0, "ref"), DROVE_OK);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         drove_model *m = make_model(cases[i].kinds);
@@ -353,14 +346,13 @@ static void pooling_is_done_once(void **state)
 }
 
 /* Passes whose layers read bytes find what passes on floats find. */
-static void integers_give_what_floats_give(void **state)
+TEST(integers_give_what_floats_give)
 {
     static const char *const kinds[] = {"ed",   "d",     "pd",   "cpd",   "rpd",
                                         "cod",  "rod",   "rpcd", "cpcd",  "cppd",
                                         "rced", "cpqsd", "cped", "rpcpd", "crd"};
     static float grad[2][MOST_PARAMS];
     drovek_table floats, bytes;
-    (void)state;
     assert_int_equal(drovek_select(&floats, 0, "ref"), DROVE_OK);
     bytes = floats;
     bytes.planes = &drovek_planes_ref;
@@ -380,15 +372,4 @@ static void integers_give_what_floats_give(void **state)
         assert_true(n_moved > m->n_params / 4);
         drove__model_destroy(m);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_rounded_already_is_told),
-        cmocka_unit_test(integers_lie_where_they_are_read),
-        cmocka_unit_test(pooling_is_done_once),
-        cmocka_unit_test(integers_give_what_floats_give),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,15 +3,12 @@
  * as copies; weight 0 as absence; counts.
  */
 #include "unit/model/fixture.h"
+#include "support/test.h"
 
 #include "base/mem.h"
 #include "model/loss.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
 #include <string.h>
 
 enum { N_ROWS = 23, MOST_PARAMS = 4096 };
@@ -75,9 +72,8 @@ static void compare(const fixture *f, const double *expected, double bound)
         fail_msg("%s %s: error %g of %g", f->model->spec, f->model->loss->name, error, largest);
 }
 
-static void gradients_are_weighted(void **state)
+TEST(gradients_are_weighted)
 {
-    (void)state;
     drovek_table k;
     for (size_t tier = 0; fixture_tier(tier, &k); tier++) {
         for (size_t p = 0; p < DROVE_COUNT(problems); p++) {
@@ -97,9 +93,8 @@ static void gradients_are_weighted(void **state)
     }
 }
 
-static void gradients_equal_finite_differences(void **state)
+TEST(gradients_equal_finite_differences)
 {
-    (void)state;
     const double h = 1e-5;
     drovek_table k;
     assert_true(fixture_tier(0, &k));
@@ -133,9 +128,8 @@ static drove_score score_of(fixture *f, const drovek_table *k, const drove_targe
 }
 
 /* Weight 2 is the example twice, weight 0 its absence: loss, weight and every count. */
-static void whole_weights_are_copies(void **state)
+TEST(whole_weights_are_copies)
 {
-    (void)state;
     enum { EACH = 7 };
     static const float weight[EACH] = {2, 0, 1, 3, 0, 1, 4};
     drovek_table k;
@@ -178,22 +172,10 @@ static void whole_weights_are_copies(void **state)
     }
 }
 
-static void means_are_weighted(void **state)
+TEST(means_are_weighted)
 {
-    (void)state;
     assert_true(isnan(drove__score_mean_loss(&(drove_score){0})));
     assert_true(drove__score_mean_loss(&(drove_score){.n_rows = 3}) == 0.0);
     const drove_score score = {.loss = 6.0, .n_rows = 9, .weight = 1.5};
     assert_true(drove__score_mean_loss(&score) == 4.0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gradients_are_weighted),
-        cmocka_unit_test(gradients_equal_finite_differences),
-        cmocka_unit_test(whole_weights_are_copies),
-        cmocka_unit_test(means_are_weighted),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,9 @@
 /* test_zoo.c - the networks of the zoo against the literature: parameters, shapes, heads. */
 #include "model/model.h"
+#include "support/test.h"
 
 #include "model/layer.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,9 +35,8 @@ static void expect_shape(const drove_model *m, const char *name, size_t c, size_
 }
 
 /* LeNet: Caffe's example; the others as their authors' networks are counted everywhere. */
-static void numbers_of_parameters_are_those_of_the_literature(void **state)
+TEST(numbers_of_parameters_are_those_of_the_literature)
 {
-    (void)state;
     const struct {
         const char *spec;
         size_t side, channels, n_classes, n_weights;
@@ -60,9 +56,8 @@ static void numbers_of_parameters_are_those_of_the_literature(void **state)
     }
 }
 
-static void shapes_are_those_of_the_papers(void **state)
+TEST(shapes_are_those_of_the_papers)
 {
-    (void)state;
     drove_model *m = make("alexnet", 227, 3, 1000);
     expect_shape(m, "conv1", 96, 55, 55);
     expect_shape(m, "pool1", 96, 27, 27);
@@ -96,9 +91,8 @@ static void shapes_are_those_of_the_papers(void **state)
 }
 
 /* At the least side that a network says, every layer still has a place for its window. */
-static void the_smallest_images_fit_and_smaller_ones_are_told(void **state)
+TEST(the_smallest_images_fit_and_smaller_ones_are_told)
 {
-    (void)state;
     const struct {
         const char *spec;
         size_t least;
@@ -119,9 +113,8 @@ static void the_smallest_images_fit_and_smaller_ones_are_told(void **state)
     }
 }
 
-static void keys_change_what_they_say(void **state)
+TEST(keys_change_what_they_say)
 {
-    (void)state;
     drove_model *m = make("vgg16?dropout=0&units=64", 32, 3, 10);
     assert_false(m->is_random);
     assert_int_equal(find(m, "fc7")->n_out, 64);
@@ -148,25 +141,12 @@ static void keys_change_what_they_say(void **state)
     }
 }
 
-static void the_activation_is_a_choice(void **state)
+TEST(the_activation_is_a_choice)
 {
-    (void)state;
     const drove_model_io io = {.n_features = 784, .n_classes = 10, .image = {1, 28, 28}};
     drove_model *m = NULL;
     assert_int_equal(drove__model_create("lenet", "tanh", "", &io, &m), DROVE_OK);
     assert_int_equal(find(m, "conv1")->act, DROVEK_LINEAR);
     assert_int_equal(find(m, "ip1")->act, DROVEK_TANH);
     drove__model_destroy(m);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_of_parameters_are_those_of_the_literature),
-        cmocka_unit_test(shapes_are_those_of_the_papers),
-        cmocka_unit_test(the_smallest_images_fit_and_smaller_ones_are_told),
-        cmocka_unit_test(keys_change_what_they_say),
-        cmocka_unit_test(the_activation_is_a_choice),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,16 +2,12 @@
 #ifndef DROVE_TEST_OPTIM_SUPPORT_H
 #define DROVE_TEST_OPTIM_SUPPORT_H
 
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <setjmp.h>
-
-#include <cmocka.h>
 
 #include "base/mem.h"
 #include "base/rng.h"
 #include "optim/optim.h"
+#include "support/test.h"
 
 #define assert_ok(call)                                                                            \
     do {                                                                                           \

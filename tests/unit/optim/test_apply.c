@@ -91,9 +91,8 @@ static void check_manners(const drove_optim *optim, const char *rule, bool spars
     drove__free(whole);
 }
 
-static void test_all_manners_give_the_same_bits(void **state)
+TEST(test_all_manners_give_the_same_bits)
 {
-    (void)state;
     drovek_table kernels;
     for (unsigned tier = 0; next_tier(tier, &kernels); tier++) {
         for (unsigned r = 0; r < DROVE_COUNT(rules); r++) {
@@ -121,9 +120,8 @@ static void counting_copy(float *to, const float *from, size_t n)
 
 /* In place, what a step does not change is not written at all: others may write it meanwhile, and
  * what they wrote would be lost.  Elsewhere each vector of it is copied once. */
-static void test_only_other_vectors_get_copies(void **state)
+TEST(test_only_other_vectors_get_copies)
 {
-    (void)state;
     size_t n_outside = 0;
     for (size_t i = 0; i < N; i++) n_outside += !in_span(i);
     for (unsigned r = 0; r < DROVE_COUNT(rules); r++) {
@@ -153,9 +151,8 @@ static void test_only_other_vectors_get_copies(void **state)
 
 /* The same with a norm to clip to: the norm is of the spans, and the rest of the vector is not
  * looked at. */
-static void test_clipped_spans(void **state)
+TEST(test_clipped_spans)
 {
-    (void)state;
     drove_optim_options opt = plain_options(N);
     opt.rule = "adagrad";
     opt.clip = 3.0; /* the gradients' norm is about 22 */
@@ -180,9 +177,8 @@ typedef struct promise {
     bool spans_ok, fusable;
 } promise;
 
-static void test_promises(void **state)
+TEST(test_promises)
 {
-    (void)state;
     static const promise promises[] = {
         {"sgd", "constant", 0, 0, DROVE_STATE_SHARED, 1, true, true},
         {"sgd", "step:0.5,2+warmup:1", 0, 0, DROVE_STATE_WORKER, 1, true, true},
@@ -230,9 +226,8 @@ static double penalty(const float *theta, size_t n, double wd, size_t moved, dou
     return sum;
 }
 
-static void test_weight_decay_is_the_gradient_of_the_penalty(void **state)
+TEST(test_weight_decay_is_the_gradient_of_the_penalty)
 {
-    (void)state;
     drove_rng rng;
     drove__rng_seed(&rng, 3, DROVE_RNG_TEST, 0);
     enum { N_THETA = 3000 }; /* longer than the private copy it goes through */
@@ -266,9 +261,8 @@ static double norm(const float *x, size_t n)
     return sqrt(sum);
 }
 
-static void test_clip(void **state)
+TEST(test_clip)
 {
-    (void)state;
     drove_rng rng;
     drove__rng_seed(&rng, 4, DROVE_RNG_TEST, 0);
     drove_optim_options opt = plain_options(N);
@@ -304,9 +298,8 @@ static void test_clip(void **state)
 }
 
 /* A gradient by itself, as a mean of several is limited: the same as in a step, by hand. */
-static void test_clip_of_a_mean(void **state)
+TEST(test_clip_of_a_mean)
 {
-    (void)state;
     drove_optim_options opt = plain_options(N);
     opt.clip = 2.5;
     drove_optim *optim = make_optim(&opt);
@@ -321,9 +314,8 @@ static void test_clip_of_a_mean(void **state)
 }
 
 /* The norm that is limited is that of the gradient of loss and penalty together. */
-static void test_decay_comes_before_clipping(void **state)
+TEST(test_decay_comes_before_clipping)
 {
-    (void)state;
     drove_rng rng;
     drove__rng_seed(&rng, 6, DROVE_RNG_TEST, 0);
     drove_optim_options opt = plain_options(N);
@@ -350,9 +342,8 @@ static void test_decay_comes_before_clipping(void **state)
 
 /* ---- staleness reaches the step, wherever the state is ---- */
 
-static void test_staleness_scales_the_step(void **state)
+TEST(test_staleness_scales_the_step)
 {
-    (void)state;
     static const struct {
         const char *rule;
         drove_state_place place;
@@ -401,9 +392,8 @@ static void refuse(const char *rule, const char *schedule, double lr, double dec
     assert_null(optim);
 }
 
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
-    (void)state;
     refuse("sdg", "constant", 0.1, 0, 0, "did you mean \"sgd\"?");
     refuse("xyzzy", "constant", 0.1, 0, 0, "sgd, momentum, nesterov, adagrad, rmsprop, adam");
     refuse("momentum:1", "constant", 0.1, 0, 0, "momentum");
@@ -434,21 +424,4 @@ static void test_refusals(void **state)
     refuse("sgd", "constant", (double)INFINITY, 0, 0, "lr");
     refuse("sgd", "constant", 0.1, -1, 0, "weight-decay");
     refuse("sgd", "constant", 0.1, 0, -1, "clip");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_manners_give_the_same_bits),
-        cmocka_unit_test(test_only_other_vectors_get_copies),
-        cmocka_unit_test(test_clipped_spans),
-        cmocka_unit_test(test_promises),
-        cmocka_unit_test(test_weight_decay_is_the_gradient_of_the_penalty),
-        cmocka_unit_test(test_clip),
-        cmocka_unit_test(test_clip_of_a_mean),
-        cmocka_unit_test(test_decay_comes_before_clipping),
-        cmocka_unit_test(test_staleness_scales_the_step),
-        cmocka_unit_test(test_refusals),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,9 +9,8 @@
 
 enum { N = 100 };
 
-static void an_optimiser_that_finds_no_memory(void **state)
+TEST(an_optimiser_that_finds_no_memory)
 {
-    (void)state;
     if (!no_memory_works()) skip();
     char own[64];
     snprintf(own, sizeof own, "optimiser: not enough memory for %zu bytes", sizeof(drove_optim));
@@ -41,9 +40,8 @@ static void an_optimiser_that_finds_no_memory(void **state)
 
 /* Vectors of N floats: where the rule looks ahead, the place to look from; per worker, the rule's
  * state. */
-static void a_worker_that_finds_no_memory(void **state)
+TEST(a_worker_that_finds_no_memory)
 {
-    (void)state;
     if (!no_memory_works()) skip();
     static const struct {
         const char *rule;
@@ -73,13 +71,4 @@ static void a_worker_that_finds_no_memory(void **state)
         }
         drove__optim_destroy(optim);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_optimiser_that_finds_no_memory),
-        cmocka_unit_test(a_worker_that_finds_no_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -167,9 +167,8 @@ static void check_run(const rule_case *c, const drovek_table *kernels, drove_sta
     drove__optim_destroy(optim);
 }
 
-static void test_table_2_3(void **state)
+TEST(test_table_2_3)
 {
-    (void)state;
     static double path[N_STEPS][N];
     drovek_table kernels;
     make_problem();
@@ -184,9 +183,8 @@ static void test_table_2_3(void **state)
 
 /* Adam's first step is eta for every element, whatever the size of its gradient: 1 - beta^t with
  * t = 1 undoes the start at 0 completely. */
-static void test_adam_first_step(void **state)
+TEST(test_adam_first_step)
 {
-    (void)state;
     drove_optim_options opt = plain_options(16);
     opt.rule = "adam?epsilon=1e-20";
     drove_optim *optim = make_optim(&opt);
@@ -201,9 +199,8 @@ static void test_adam_first_step(void **state)
 }
 
 /* The numbers that --help gives as defaults. */
-static void test_defaults(void **state)
+TEST(test_defaults)
 {
-    (void)state;
     static const struct {
         const char *rule;
         float mu, beta1, beta2, epsilon;
@@ -228,9 +225,8 @@ static void test_defaults(void **state)
 }
 
 /* Every registered rule is among the cases above: a new one cannot be forgotten. */
-static void test_every_rule_has_a_case(void **state)
+TEST(test_every_rule_has_a_case)
 {
-    (void)state;
     for (unsigned i = 0; drove__rules[i] != NULL; i++) {
         drove_spec spec;
         bool found = false;
@@ -244,15 +240,4 @@ static void test_every_rule_has_a_case(void **state)
         assert_non_null(drove__rules[i]->source);
         assert_true(drove__rules[i]->n_state <= DROVE_RULE_MAX_STATE);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table_2_3),
-        cmocka_unit_test(test_adam_first_step),
-        cmocka_unit_test(test_defaults),
-        cmocka_unit_test(test_every_rule_has_a_case),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -53,9 +53,8 @@ static const point points[] = {
     {"staleness+exponential:0.5+mindthestep", 1.0, 0.5},
 };
 
-static void test_points(void **state)
+TEST(test_points)
 {
-    (void)state;
     for (unsigned i = 0; i < DROVE_COUNT(points); i++) {
         drove_optim_options opt = plain_options(16);
         opt.schedule = points[i].schedule;
@@ -71,9 +70,8 @@ static void test_points(void **state)
 }
 
 /* The cuts are made by the controlling thread, with these numbers; defaults are those of --help. */
-static void test_plateau(void **state)
+TEST(test_plateau)
 {
-    (void)state;
     static const struct {
         const char *schedule;
         double factor; /* 0: there is no plateau */
@@ -114,9 +112,8 @@ static drove_optim *make_schedule(const char *schedule, unsigned n_workers)
     return optim;
 }
 
-static void test_staleness(void **state)
+TEST(test_staleness)
 {
-    (void)state;
     drove_optim *optim = make_schedule("staleness", 4);
     static const double expected[] = {1.0, 1.0, 0.5, 1.0 / 3.0, 0.25};
     for (uint64_t tau = 0; tau < DROVE_COUNT(expected); tau++) {
@@ -159,9 +156,8 @@ static void check_mean_and_order(const char *schedule, double mean, probability 
     drove__optim_destroy(optim);
 }
 
-static void test_mean_factor_is_one(void **state)
+TEST(test_mean_factor_is_one)
 {
-    (void)state;
     check_mean_and_order("mindthestep?mean=0.5", 0.5, poisson, 5.0, true);
     check_mean_and_order("mindthestep?mean=7", 7.0, poisson, 5.0, true);
     check_mean_and_order("mindthestep?mean=63", 63.0, poisson, 5.0, true);
@@ -178,9 +174,8 @@ static void test_mean_factor_is_one(void **state)
 
 /* The weights P(i) factor(i) of the expected step, where no cap interferes, fall by mu per age:
  * momentum mu. */
-static void test_geometric_gives_the_momentum_asked_for(void **state)
+TEST(test_geometric_gives_the_momentum_asked_for)
 {
-    (void)state;
     static const struct {
         const char *schedule;
         double momentum;
@@ -206,9 +201,8 @@ static void test_geometric_gives_the_momentum_asked_for(void **state)
 
 /* Poisson, no cap: factor(i) = P(tau >= i) / ((1 + mean) P(tau = i)), so that the weights fall
  * from age to age in proportion to P. */
-static void test_poisson_closed_form(void **state)
+TEST(test_poisson_closed_form)
 {
-    (void)state;
     static const double means[] = {1.0, 3.0, 7.0};
     for (unsigned m = 0; m < DROVE_COUNT(means); m++) {
         char schedule[64];
@@ -237,9 +231,8 @@ static double cmp(double lambda, double nu, double *p, unsigned n)
     return mean;
 }
 
-static void test_cmp(void **state)
+TEST(test_cmp)
 {
-    (void)state;
     enum { N_P = 400 };
     static double p[N_P];
     static const double nus[] = {0.5, 1.0, 2.0}; /* none reaches the cap */
@@ -265,9 +258,8 @@ static void test_cmp(void **state)
     }
 }
 
-static void test_one_worker_changes_nothing(void **state)
+TEST(test_one_worker_changes_nothing)
 {
-    (void)state;
     static const char *const schedules[] = {"mindthestep", "mindthestep?model=geometric",
                                             "mindthestep?model=cmp&nu=2"};
     for (unsigned i = 0; i < DROVE_COUNT(schedules); i++) {
@@ -288,9 +280,8 @@ static void test_one_worker_changes_nothing(void **state)
 /* The ends of what is accepted: no overflow, no endless search, a finite positive factor
  * everywhere.  Where nearly nothing is stale the mean factor, which is 1, is that of no
  * staleness. */
-static void test_extremes(void **state)
+TEST(test_extremes)
 {
-    (void)state;
     static const char *const schedules[] = {
         "mindthestep?mean=1e-9",
         "mindthestep?mean=10000",
@@ -349,9 +340,8 @@ static drove_status try_value(const char *before, const char *value)
     return status;
 }
 
-static void test_bounds(void **state)
+TEST(test_bounds)
 {
-    (void)state;
     for (unsigned i = 0; i < DROVE_COUNT(all_bounds); i++) {
         const bounds *b = &all_bounds[i];
         if (try_value(b->before, b->least) != DROVE_OK || try_value(b->before, b->most) != DROVE_OK)
@@ -374,9 +364,8 @@ static void refused(const char *schedule, const char *words)
 }
 
 /* An error says how many arguments there have to be, and how many there are. */
-static void test_arguments_are_counted(void **state)
+TEST(test_arguments_are_counted)
 {
-    (void)state;
     refused("step", "step: expected step:FACTOR,EPOCHS, found 0 arguments");
     refused("step:0.5", "step: expected step:FACTOR,EPOCHS, found 1 argument");
     assert_null(strstr(drove_error_text(), "arguments"));
@@ -402,22 +391,4 @@ static void test_arguments_are_counted(void **state)
     refused("mindthestep?momentum=0.5",
             "mindthestep?momentum: expected with model=geometric only, found model=poisson");
     refused("mindthestep?model=cmp&momentum=0.5", "found model=cmp");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_points),
-        cmocka_unit_test(test_plateau),
-        cmocka_unit_test(test_staleness),
-        cmocka_unit_test(test_mean_factor_is_one),
-        cmocka_unit_test(test_geometric_gives_the_momentum_asked_for),
-        cmocka_unit_test(test_poisson_closed_form),
-        cmocka_unit_test(test_cmp),
-        cmocka_unit_test(test_one_worker_changes_nothing),
-        cmocka_unit_test(test_extremes),
-        cmocka_unit_test(test_bounds),
-        cmocka_unit_test(test_arguments_are_counted),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,17 +2,13 @@
  * moves, of parameters and state, against counts of this file.
  * The linker puts functions of this file in the place of the clock's (tests/CMakeLists.txt). */
 #include "optim/optim.h"
+#include "support/test.h"
 
 #include "base/cpu.h"
 #include "base/mem.h"
 #include "base/virtual.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { N = 96, STATES = 2 }; /* parameters; of the rule momentum: themselves and a velocity */
 
@@ -92,9 +88,8 @@ static void check(const char *rule, size_t n_states, const drove_span *span, siz
     drove__optim_destroy(optim);
 }
 
-static void a_step_pays_for_what_it_moves(void **state)
+TEST(a_step_pays_for_what_it_moves)
 {
-    (void)state;
     static const size_t parts[][2] = {{0, N}, {0, 32}, {32, 16}, {48, 48}, {16, 16}};
     for (size_t p = 0; p < DROVE_COUNT(parts); p++) {
         for (int is_in_place = 0; is_in_place < 2; is_in_place++) {
@@ -106,20 +101,10 @@ static void a_step_pays_for_what_it_moves(void **state)
     }
 }
 
-static void a_real_clock_costs_nothing(void **state)
+TEST(a_real_clock_costs_nothing)
 {
-    (void)state;
     memset(is_written, 0, sizeof is_written);
     assert_true(drove__optim_take(vectors[0], 0, N, NULL, 0, true) == 0.0);
     assert_true(drove__optim_take(vectors[0], 0, N, spans, DROVE_COUNT(spans), true) == 0.0);
     for (size_t i = 0; i < N; i++) assert_int_equal(is_written[0][i], 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_step_pays_for_what_it_moves),
-        cmocka_unit_test(a_real_clock_costs_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -86,9 +86,8 @@ static void check_rule(const drove_rule_ops *rule, drove_state_place place, bool
     drove__free(p.state);
 }
 
-static void test_every_rule_is_that_of_floats(void **state)
+TEST(test_every_rule_is_that_of_floats)
 {
-    (void)state;
     drovek_table kernels;
     for (unsigned tier = 0; next_tier(tier, &kernels); tier++)
         for (size_t i = 0; drove__rules[i] != NULL; i++)
@@ -100,9 +99,8 @@ static void test_every_rule_is_that_of_floats(void **state)
 }
 
 /* The steps themselves, by Adam's equations in double precision. */
-static void test_adams_steps(void **state)
+TEST(test_adams_steps)
 {
-    (void)state;
     drove_optim_options opt = plain_options(WORDS);
     opt.rule = "adam";
     opt.n_theta = N;
@@ -131,9 +129,8 @@ static void test_adams_steps(void **state)
 }
 
 /* theta + mu v of some parameters is what all of them give. */
-static void test_looking_ahead(void **state)
+TEST(test_looking_ahead)
 {
-    (void)state;
     for (int own = 0; own <= 1; own++) {
         drove_optim_options opt = plain_options(N);
         opt.rule = "nesterov:0.7";
@@ -165,14 +162,4 @@ static void test_looking_ahead(void **state)
         drove__free(vector);
         drove__free(theta);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_rule_is_that_of_floats),
-        cmocka_unit_test(test_adams_steps),
-        cmocka_unit_test(test_looking_ahead),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

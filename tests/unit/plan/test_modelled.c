@@ -1,22 +1,17 @@
 /* Machine files: what they say, what they leave out, and where they are wrong. */
 #include "plan/modelled.h"
+#include "support/test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static drove_status parse(const char *text, drove_modelled *out)
 {
     return drove__modelled_parse(text, strlen(text), "m.yaml", out);
 }
 
-static void keys_go_where_they_belong(void **state)
+TEST(keys_go_where_they_belong)
 {
-    (void)state;
     static const char text[] = "name: big\nsource: a paper, section 5\nassumed: [jitter, line_ns]\n"
                                "sockets: 2\ncores: 8\nsmt: 2\nsmt_yield: 1.3\nspeed: 0.5\n"
                                "jitter: 0.1\nmemory_gb_s: 40\nbatch_us: 5\nexample_us: 2.5\n"
@@ -48,9 +43,8 @@ static void keys_go_where_they_belong(void **state)
     assert_null(drove__modelled_device(&m, "third"));
 }
 
-static void what_is_left_out_is_measured(void **state)
+TEST(what_is_left_out_is_measured)
 {
-    (void)state;
     drove_modelled m, here;
     assert_int_equal(parse("name: small\nsockets: 1\ncores: 3\n", &m), DROVE_OK);
     drove__modelled_here(1, 3, 1, &here);
@@ -66,9 +60,8 @@ static void what_is_left_out_is_measured(void **state)
     assert_string_equal(here.name, "here");
 }
 
-static void mistakes_have_their_place(void **state)
+TEST(mistakes_have_their_place)
 {
-    (void)state;
     static const struct {
         const char *text, *error;
     } cases[] = {
@@ -109,20 +102,8 @@ static void mistakes_have_their_place(void **state)
     }
 }
 
-static void no_file_is_an_error(void **state)
+TEST(no_file_is_an_error)
 {
-    (void)state;
     drove_modelled m;
     assert_int_equal(drove__modelled_read("no/such.yaml", &m), DROVE_E_FILE);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keys_go_where_they_belong),
-        cmocka_unit_test(what_is_left_out_is_measured),
-        cmocka_unit_test(mistakes_have_their_place),
-        cmocka_unit_test(no_file_is_an_error),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

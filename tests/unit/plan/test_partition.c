@@ -2,15 +2,11 @@
 #include "base/mem.h"
 #include "base/topo.h"
 #include "plan/partition.h"
+#include "support/test.h"
 
 #include <hwloc.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { MOST_CORES = 128 };
 
@@ -72,9 +68,8 @@ static void expect_groups(const drove_topo *topo, unsigned n, const unsigned *si
     for (unsigned g = 0; g < n; g++) assert_int_equal(found[g], sizes[g]);
 }
 
-static void test_clusters_are_not_cut(void **state)
+TEST(test_clusters_are_not_cut)
 {
-    (void)state;
     drove_topo *topo = knl();
     drove_topo_facts facts;
     drove__topo_facts(topo, &facts);
@@ -93,9 +88,8 @@ static void test_clusters_are_not_cut(void **state)
     drove__topo_destroy(topo);
 }
 
-static void test_sockets_and_caches_are_not_cut(void **state)
+TEST(test_sockets_and_caches_are_not_cut)
 {
-    (void)state;
     drove_topo *xeon = synthetic(XEON), *dies = synthetic(DIES);
     expect_groups(xeon, 2, (const unsigned[]){12, 12});
     expect_groups(xeon, 3, (const unsigned[]){0});
@@ -110,9 +104,8 @@ static void test_sockets_and_caches_are_not_cut(void **state)
 }
 
 /* Section 6.2: AlexNet of 249 MB and a copy of CIFAR of 687 MB; MCDRAM holds 16 of both. */
-static void test_the_papers_capacity_rule(void **state)
+TEST(test_the_papers_capacity_rule)
 {
-    (void)state;
     const double copy_bytes = (249.0 + 687.0) * 1e6;
     drove_topo *topo = knl();
     drove_partition p;
@@ -135,9 +128,8 @@ static void test_the_papers_capacity_rule(void **state)
     drove__topo_destroy(topo);
 }
 
-static void test_caches_are_the_fast_memory_of_others(void **state)
+TEST(test_caches_are_the_fast_memory_of_others)
 {
-    (void)state;
     drove_topo *topo = synthetic(XEON);
     drove_partition p;
     assert_int_equal(drove__partition_plan(topo, "auto", 20e6, &p), DROVE_OK); /* of 2 x 31.5 MB */
@@ -148,9 +140,8 @@ static void test_caches_are_the_fast_memory_of_others(void **state)
     drove__topo_destroy(topo);
 }
 
-static void test_what_the_topology_cannot_give(void **state)
+TEST(test_what_the_topology_cannot_give)
 {
-    (void)state;
     drove_topo *topo = synthetic(XEON);
     drove_partition p = {0};
     assert_int_equal(drove__partition_plan(topo, "3", 1.0, &p), DROVE_E_ARG);
@@ -159,16 +150,4 @@ static void test_what_the_topology_cannot_give(void **state)
     assert_int_equal(drove__partition_plan(topo, "0", 1.0, &p), DROVE_E_ARG);
     assert_int_equal(drove__partition_plan(topo, "four", 1.0, &p), DROVE_E_ARG);
     drove__topo_destroy(topo);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_clusters_are_not_cut),
-        cmocka_unit_test(test_sockets_and_caches_are_not_cut),
-        cmocka_unit_test(test_the_papers_capacity_rule),
-        cmocka_unit_test(test_caches_are_the_fast_memory_of_others),
-        cmocka_unit_test(test_what_the_topology_cannot_give),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,13 @@
 /* From options, machine and launcher to the entry of each worker, over a small table of strategies
  * and recorded machines. */
 #include "plan/plan.h"
+#include "support/test.h"
 
 #include "base/mem.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* ---- the tables ---- */
 
@@ -144,9 +140,8 @@ static void expect_plans(const row *rows, size_t n)
 
 /* ---- plans ---- */
 
-static void threads(void **state)
+TEST(threads)
 {
-    (void)state;
     static const row rows[] = {
         {{.threads = "1"}, "threads claimed sequential | thread:0 g0 x1"},
         {{.threads = "2"}, "threads claimed hogwild | thread:0 g0 x1; thread:1 g1 x1"},
@@ -168,9 +163,8 @@ static void threads(void **state)
     expect_plans(rows, DROVE_COUNT(rows));
 }
 
-static void all_threads(void **state)
+TEST(all_threads)
 {
-    (void)state;
     drove_topo *topo;
     drove_plan p;
     assert_int_equal(drove__topo_create(MACHINE, &topo), DROVE_OK);
@@ -181,9 +175,8 @@ static void all_threads(void **state)
     drove__topo_destroy(topo);
 }
 
-static void lists(void **state)
+TEST(lists)
 {
-    (void)state;
     static const row rows[] = {
         /* a coordinator is what a list gets without --strategy; cores share assignments */
         {{.workers = "cpu:0-1+opencl:0"},
@@ -223,9 +216,8 @@ static void lists(void **state)
     expect_plans(rows, DROVE_COUNT(rows));
 }
 
-static void processes(void **state)
+TEST(processes)
 {
-    (void)state;
     static const row rows[] = {
         {{.workers = "procs:2"}, "procs claimed hogwild | process:0 g0 x1; process:1 g1 x1"},
         {{.workers = "procs:2", .threads = "2"},
@@ -241,9 +233,8 @@ static void processes(void **state)
     expect_plans(rows, DROVE_COUNT(rows));
 }
 
-static void ranks(void **state)
+TEST(ranks)
 {
-    (void)state;
     static const row rows[] = {
         /* without --threads a rank takes its share of the host's processors */
         {{.n_ranks = 4, .rank = 3, .n_local = 2, .local_rank = 1, .threads = "2"},
@@ -292,9 +283,8 @@ static void ranks(void **state)
     expect_plans(rows, DROVE_COUNT(rows));
 }
 
-static void partitions(void **state)
+TEST(partitions)
 {
-    (void)state;
     static const row rows[] = {
         {{.partition = "2"},
          "threads rounds allreduce | group:0 g0 x4@0,2,4,6 copy; group:1 g1 x4@8,10,12,14 copy"},
@@ -321,9 +311,8 @@ static void partitions(void **state)
 
 /* ---- refusals ---- */
 
-static void refusals(void **state)
+TEST(refusals)
 {
-    (void)state;
     static const row rows[] = {
         {{.strategy = "hogwilt"}, "unknown strategy \"hogwilt\"; did you mean \"hogwild\"?"},
         {{.bind = "compat"},
@@ -410,9 +399,8 @@ static void refusals(void **state)
 }
 
 /* A list as long as the option may be is read to its end, not cut. */
-static void the_longest_list(void **state)
+TEST(the_longest_list)
 {
-    (void)state;
     char text[DROVE_TEXT_SIZE] = "threads:1";
     drove_topo *topo;
     drove_plan p;
@@ -431,15 +419,4 @@ static void the_longest_list(void **state)
     assert_int_equal(plan(&a, topo, &p), DROVE_E_ARG);
     assert_non_null(strstr(drove_error_text(), "characters with %r replaced, found more"));
     drove__topo_destroy(topo);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(threads),  cmocka_unit_test(all_threads),
-        cmocka_unit_test(lists),    cmocka_unit_test(processes),
-        cmocka_unit_test(ranks),    cmocka_unit_test(partitions),
-        cmocka_unit_test(refusals), cmocka_unit_test(the_longest_list),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

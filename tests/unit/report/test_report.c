@@ -1,16 +1,13 @@
 /* The report of facts written by hand: no run is needed to test it.  Golden lines for people, and
  * the keys that programs read. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "report/report.h"
+#include "support/test.h"
 
 enum { N_WORKERS = 2 };
 
@@ -26,7 +23,7 @@ typedef struct fixture {
 } fixture;
 
 /* Two workers, 100 steps each of 10 ms, half of it forward. */
-static int setup(void **state)
+FIXTURE(setup)
 {
     fixture *x = aligned_alloc(DROVE_CACHE_LINE, (sizeof *x + DROVE_CACHE_LINE - 1) /
                                                      DROVE_CACHE_LINE * DROVE_CACHE_LINE);
@@ -73,7 +70,7 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
     free(*state);
     return 0;
@@ -99,7 +96,7 @@ static json_t *json_of(const drove_facts *f)
     return object;
 }
 
-static void for_people(void **state)
+TEST_WITH(for_people, setup, teardown)
 {
     fixture *x = *state;
     char *text = text_of(&x->facts);
@@ -119,7 +116,7 @@ static void for_people(void **state)
 }
 
 /* The line of --strategy auto, and what it says of repeating. */
-static void a_choice_of_strategy(void **state)
+TEST_WITH(a_choice_of_strategy, setup, teardown)
 {
     fixture *x = *state;
     drove_strategy_facts *s = &x->facts.strategy_choice;
@@ -168,7 +165,7 @@ static void a_choice_of_strategy(void **state)
     free(text);
 }
 
-static void sections_for_people(void **state)
+TEST_WITH(sections_for_people, setup, teardown)
 {
     static const char *const expected[] = {
         "Interrupted by Ctrl-C (SIGINT) after",
@@ -212,7 +209,7 @@ static void sections_for_people(void **state)
     free(text);
 }
 
-static void for_programs(void **state)
+TEST_WITH(for_programs, setup, teardown)
 {
     static const char *const absent[] = {"precision", "loader", "communication", "cluster",
                                          "partition", "gnps",   "features",      "test_loss"};
@@ -236,7 +233,7 @@ static void for_programs(void **state)
 }
 
 /* Worker 0 and 1 are one name in --workers: since the last record 0.4 s of 2 x 0.5 s. */
-static void groups(void **state)
+TEST_WITH(groups, setup, teardown)
 {
     fixture *x = *state;
     char *line;
@@ -264,16 +261,4 @@ static void groups(void **state)
     assert_int_equal(json_array_size(line_of), 2);
     assert_true(json_real_value(json_array_get(line_of, 1)) == 0.25); /* of 0.4 s that it had */
     json_decref(object);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(for_people, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_choice_of_strategy, setup, teardown),
-        cmocka_unit_test_setup_teardown(sections_for_people, setup, teardown),
-        cmocka_unit_test_setup_teardown(for_programs, setup, teardown),
-        cmocka_unit_test_setup_teardown(groups, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,13 @@
 /* Metrics as JSON and for people, from figures written by hand. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "report/report.h"
 #include "report/sections.h"
+#include "support/test.h"
 
 static const drove_metrics_figures nothing = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
 
@@ -61,9 +58,8 @@ static char *text_of(const drove_metrics *m)
     return text;
 }
 
-static void the_keys_are_these(void **state)
+TEST(the_keys_are_these)
 {
-    (void)state;
     static const char *const keys[] = {
         "accuracy",  "balanced_accuracy", "log_loss",    "auc",      "f1_macro",
         "per_class", "confusion",         "calibration", "rmse",     "mae",
@@ -89,17 +85,15 @@ static void the_keys_are_these(void **state)
     json_decref(object);
 }
 
-static void no_metrics_are_null(void **state)
+TEST(no_metrics_are_null)
 {
-    (void)state;
     json_t *object = json_of(NULL);
     assert_true(json_is_null(object));
     json_decref(object);
 }
 
-static void classes_for_people(void **state)
+TEST(classes_for_people)
 {
-    (void)state;
     drove_metrics_class per_class[2];
     drove_metrics m = two_classes(per_class);
     m.constant_is_training = 1;
@@ -123,9 +117,8 @@ static void classes_for_people(void **state)
     free(text);
 }
 
-static void a_bad_model_is_called_one(void **state)
+TEST(a_bad_model_is_called_one)
 {
-    (void)state;
     drove_metrics m = {.kind = DROVE_METRICS_VALUES,
                        .n_rows = 4,
                        .weight = 4,
@@ -143,9 +136,8 @@ static void a_bad_model_is_called_one(void **state)
     free(text);
 }
 
-static void each_value_has_a_line(void **state)
+TEST(each_value_has_a_line)
 {
-    (void)state;
     char height[] = "height", size[] = "size";
     drove_metrics_value each[2] = {{.name = height, .rmse = 2, .mae = 1.5, .r2 = 0.5},
                                    {.name = size, .rmse = 4, .mae = 3, .r2 = -0.25}};
@@ -183,9 +175,8 @@ static void each_value_has_a_line(void **state)
 }
 
 /* Held-out data go before training data. */
-static void the_summary_of_a_run_has_two_lines(void **state)
+TEST(the_summary_of_a_run_has_two_lines)
 {
-    (void)state;
     drove_metrics_class per_class[2];
     drove_metrics m = two_classes(per_class), other = m;
     drove_facts f = {.metrics = &other, .test_metrics = &m};
@@ -203,17 +194,4 @@ static void the_summary_of_a_run_has_two_lines(void **state)
     fclose(stream);
     assert_non_null(strstr(text, "  training    accuracy 10.00 %"));
     free(text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_keys_are_these),
-        cmocka_unit_test(no_metrics_are_null),
-        cmocka_unit_test(classes_for_people),
-        cmocka_unit_test(a_bad_model_is_called_one),
-        cmocka_unit_test(each_value_has_a_line),
-        cmocka_unit_test(the_summary_of_a_run_has_two_lines),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

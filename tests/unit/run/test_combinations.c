@@ -2,15 +2,11 @@
 #include "engine/engine.h"
 #include "run/registry.h"
 #include "strategy/combine.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 _Static_assert((unsigned)DROVE_COMBINE_FUSED == (unsigned)DROVE_ENGINE_FUSED &&
                    (unsigned)DROVE_COMBINE_TYPED == (unsigned)DROVE_ENGINE_TYPED &&
@@ -34,9 +30,8 @@ static const drove_sync_ops *row(const char *name)
 }
 
 /* A reason is a clause: no empty one, no sentence. */
-static void every_cell_is_defined(void **state)
+TEST(every_cell_is_defined)
 {
-    (void)state;
     unsigned n_run = 0, n_cells = 0;
     for (size_t i = 0; drove__strategies[i] != NULL; i++) {
         for (const drove_combination_column *c = drove__combinations; c->name != NULL; c++) {
@@ -59,9 +54,8 @@ static void runs(const char *strategy, const char *place, bool expected)
         fail_msg("%s on %s: %s", strategy, place, reason != NULL ? reason : "runs");
 }
 
-static void cells_by_hand(void **state)
+TEST(cells_by_hand)
 {
-    (void)state;
     runs("sequential", "threads:2", false);
     runs("sequential", "cpu:0-1", true);
     runs("sequential", "cuda", true);
@@ -91,23 +85,12 @@ static void cells_by_hand(void **state)
 }
 
 /* A row of threads:2 that is refused has one worker; each strategy runs somewhere. */
-static void every_strategy_runs(void **state)
+TEST(every_strategy_runs)
 {
-    (void)state;
     for (size_t i = 0; drove__strategies[i] != NULL; i++) {
         const drove_sync_ops *ops = drove__strategies[i];
         const char *place = (ops->needs & DROVE_SYNC_ONE) != 0 ? "cpu:0-1" : "threads:2";
         runs(ops->name, place, true);
         runs(ops->name, "opencl", true);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_cell_is_defined),
-        cmocka_unit_test(cells_by_hand),
-        cmocka_unit_test(every_strategy_runs),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,10 @@
 /* Every source of the registry keeps the rules of sources, with a strategy that names it. */
 #include "run/registry.h"
 #include "source_cases.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static bool is_from(const char *name, const drove_source_ops *source)
 {
@@ -29,9 +25,8 @@ static const char *spec_of(const drove_source_ops *source)
     return NULL;
 }
 
-static void every_source_keeps_the_rules(void **state)
+TEST(every_source_keeps_the_rules)
 {
-    (void)state;
     for (size_t i = 0; drove__sources[i] != NULL; i++)
         for (unsigned n = 2; n <= 8; n *= 2)
             source_check_all(&(source_setup){.ops = drove__sources[i],
@@ -41,9 +36,8 @@ static void every_source_keeps_the_rules(void **state)
 }
 
 /* What has no defined meaning when it is missing, and what stands or falls together. */
-static void every_row_is_whole(void **state)
+TEST(every_row_is_whole)
 {
-    (void)state;
     for (size_t i = 0; drove__sources[i] != NULL; i++) {
         const drove_source_ops *s = drove__sources[i];
         assert_true(s->name != NULL && s->help != NULL && s->source != NULL);
@@ -53,13 +47,4 @@ static void every_row_is_whole(void **state)
         assert_true((s->tensors == NULL) == (s->restore == NULL));
         for (size_t k = 0; k < i; k++) assert_string_not_equal(drove__sources[k]->name, s->name);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_source_keeps_the_rules),
-        cmocka_unit_test(every_row_is_whole),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,15 @@
 /* Permutation importance: what the algebra of a linear model says it is, the same of dense and of
  * sparse examples, and examples that are left as they were. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/mem.h"
 #include "data/data.h"
 #include "run/importance.h"
 #include "table/schema.h"
+#include "support/test.h"
 
 enum { N_ROWS = 6000, N_TOWNS = 300 };
 
@@ -121,9 +117,8 @@ static void expect_about(double found, double expected)
 }
 
 /* Half the square of w (x' - x), for independent x and x', is w^2 var x on average. */
-static void increases_are_the_variances_of_a_linear_models_terms(void **state)
+TEST(increases_are_the_variances_of_a_linear_models_terms)
 {
-    (void)state;
     for (int with_towns = 0; with_towns < 2; with_towns++) {
         problem p;
         drove_importance found;
@@ -160,9 +155,8 @@ static void make_dense(drove_storage *s)
     s->x_kind = DROVE_X_F32;
 }
 
-static void sparse_examples_say_the_same_as_dense_ones(void **state)
+TEST(sparse_examples_say_the_same_as_dense_ones)
 {
-    (void)state;
     problem p;
     drove_importance sparse, again, dense, other;
     begin(&p, true);
@@ -186,9 +180,8 @@ static void sparse_examples_say_the_same_as_dense_ones(void **state)
 }
 
 /* Too much work: fewer examples, and below 100 none; no table: none. */
-static void what_is_not_worth_it_is_left_out(void **state)
+TEST(what_is_not_worth_it_is_left_out)
 {
-    (void)state;
     problem p;
     drove_importance found;
     begin(&p, false); /* three columns, three permutations and the model as it is: 10 passes */
@@ -204,13 +197,4 @@ static void what_is_not_worth_it_is_left_out(void **state)
     assert_int_equal(found.n_columns, 0);
     drove__importance_fini(&found);
     end(&p);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(
-                                           increases_are_the_variances_of_a_linear_models_terms),
-                                       cmocka_unit_test(sparse_examples_say_the_same_as_dense_ones),
-                                       cmocka_unit_test(what_is_not_worth_it_is_left_out)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,13 @@
 /* Predictions by several threads: every chunk once and in order, failures, and metrics of values
  * that were scaled for training. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/mem.h"
 #include "run/measure.h"
+#include "support/test.h"
 
 enum { N_ROWS = 100 };
 
@@ -23,7 +19,7 @@ typedef struct problem { /* y = 2 a - b + 5 by a linear model that says 2 a - b 
     drove_infer infer;
 } problem;
 
-static int setup(void **state)
+FIXTURE(setup)
 {
     problem *p = calloc(1, sizeof *p);
     FILE *f = fopen("plane.csv", "w");
@@ -52,7 +48,7 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
     problem *p = *state;
     drove__free(p->theta);
@@ -87,7 +83,7 @@ static drove_status take(void *context, const drove_infer_chunk *chunk)
     return DROVE_OK;
 }
 
-static void chunks_come_once_and_in_order(void **state)
+TEST_WITH(chunks_come_once_and_in_order, setup, teardown)
 {
     problem *p = *state;
     for (unsigned n_threads = 1; n_threads < 50; n_threads += 16) {
@@ -103,7 +99,7 @@ static void chunks_come_once_and_in_order(void **state)
     }
 }
 
-static void a_failure_ends_all_of_it(void **state)
+TEST_WITH(a_failure_ends_all_of_it, setup, teardown)
 {
     problem *p = *state;
     taken t = {.fails_at = 30, .is_in_order = true};
@@ -130,7 +126,7 @@ static drove_metrics *metrics_of(const drove_infer *on, const double *constant)
 }
 
 /* The model's outputs and the targets are y' = (y - 10) / 4; every figure is that of y. */
-static void figures_have_the_unit_of_the_targets(void **state)
+TEST_WITH(figures_have_the_unit_of_the_targets, setup, teardown)
 {
     problem *p = *state;
     const double factor = 0.25, scale = 1 / factor, shift = 10.0;
@@ -156,14 +152,4 @@ static void figures_have_the_unit_of_the_targets(void **state)
         drove_metrics_destroy(m);
     }
     drove_metrics_destroy(own);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(chunks_come_once_and_in_order, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_failure_ends_all_of_it, setup, teardown),
-        cmocka_unit_test_setup_teardown(figures_have_the_unit_of_the_targets, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

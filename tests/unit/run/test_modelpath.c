@@ -1,19 +1,15 @@
 /* Where a saved model lies: a file as it is named, or inside the folder of a run. */
 #include "run/modelfile.h"
 #include "run/resolve.h"
+#include "support/test.h"
 
 #include <drove/train.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static void touch(const char *path)
 {
@@ -29,10 +25,9 @@ static void expect(const char *path, const char *file)
     assert_string_equal(found, file);
 }
 
-static void folders_and_files(void **state)
+TEST(folders_and_files)
 {
     char root[] = "modelpath.XXXXXX", found[64] = "as it was";
-    (void)state;
     assert_non_null(mkdtemp(root));
     assert_int_equal(chdir(root), 0);
     assert_int_equal(mkdir("run", 0777), 0);
@@ -65,10 +60,4 @@ static void folders_and_files(void **state)
     assert_int_equal(rmdir("mlp"), 0);
     assert_int_equal(chdir(".."), 0);
     assert_int_equal(rmdir(root), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(folders_and_files)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

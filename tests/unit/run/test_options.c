@@ -3,29 +3,26 @@
 #include "strategy/strategy.h"
 #include "run/registry.h"
 #include "run/resolve.h"
+#include "support/test.h"
 
 #include "base/options.h"
 
 #include <float.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 static const drove_option_info *table;
 static size_t n_options;
 
-static int load_table(void **state)
+FIXTURE(load_table)
 {
-    (void)state;
     table = drove_options_table(&n_options);
     return 0;
 }
+
+GROUP(load_table, NULL);
 
 /* The call fails with this status, and its text holds every one of the words. */
 static void assert_fails(drove_status status, drove_status expected, const char *word)
@@ -48,9 +45,8 @@ static const char *get(const drove_options *options, const char *name)
 
 /* ---- the table ---- */
 
-static void test_rows_are_whole(void **state)
+TEST(test_rows_are_whole)
 {
-    (void)state;
     assert_true(n_options > 20);
     for (size_t i = 0; i < n_options; i++) {
         assert_non_null(table[i].name);
@@ -71,9 +67,8 @@ static void test_rows_are_whole(void **state)
 }
 
 /* Every byte of the struct that is no padding belongs to exactly one row. */
-static void test_rows_cover_the_struct(void **state)
+TEST(test_rows_cover_the_struct)
 {
-    (void)state;
     size_t covered = 0;
     for (size_t i = 0; i < n_options; i++) {
         covered += table[i].kind == DROVE_OPTION_TEXT ? (size_t)DROVE_TEXT_SIZE : sizeof(double);
@@ -82,9 +77,8 @@ static void test_rows_cover_the_struct(void **state)
     assert_int_equal(covered + sizeof(drove_custom), sizeof(drove_options));
 }
 
-static void test_defaults_are_what_the_table_says(void **state)
+TEST(test_defaults_are_what_the_table_says)
 {
-    (void)state;
     drove_options options = drove__options_default(), again = options;
     for (size_t i = 0; i < n_options; i++) {
         assert_string_equal(get(&options, table[i].name), table[i].default_text);
@@ -95,9 +89,8 @@ static void test_defaults_are_what_the_table_says(void **state)
 }
 
 /* The program's own defaults can be set, and the short help has the twelve that it promises. */
-static void test_rows_of_the_program(void **state)
+TEST(test_rows_of_the_program)
 {
-    (void)state;
     drove_options options = drove__options_default();
     size_t n_common = 0;
     for (size_t i = 0; i < n_options; i++) {
@@ -113,9 +106,8 @@ static void test_rows_of_the_program(void **state)
 }
 
 /* The documented numbers, by hand. */
-static void test_documented_defaults(void **state)
+TEST(test_documented_defaults)
 {
-    (void)state;
     drove_options o = drove__options_default();
     assert_true(o.lr == 0.0 && o.weight_decay == 0.0 && o.clip == 0.0 && o.eval_every == 0.0);
     assert_int_equal(o.batch, 0);
@@ -129,9 +121,8 @@ static void test_documented_defaults(void **state)
 
 /* ---- setting and getting ---- */
 
-static void test_both_spellings(void **state)
+TEST(test_both_spellings)
 {
-    (void)state;
     drove_options o = drove__options_default();
     assert_int_equal(drove_options_set(&o, "weight-decay", "0.5"), DROVE_OK);
     assert_true(o.weight_decay == 0.5);
@@ -139,9 +130,8 @@ static void test_both_spellings(void **state)
     assert_string_equal(get(&o, "weight-decay"), "0.25");
 }
 
-static void test_numbers_read_back(void **state)
+TEST(test_numbers_read_back)
 {
-    (void)state;
     static const char *const text[] = {"0.1", "0.01", "1e-300", "123456.789",
                                        "0.30000000000000004"};
     drove_options o = drove__options_default(), p = o;
@@ -155,9 +145,8 @@ static void test_numbers_read_back(void **state)
     assert_string_equal(get(&o, "lr"), "0.1"); /* the shortest, not 0.10000000000000001 */
 }
 
-static void test_words_for_nothing(void **state)
+TEST(test_words_for_nothing)
 {
-    (void)state;
     drove_options o = drove__options_default();
     assert_int_equal(drove_options_set(&o, "test", "none"), DROVE_OK);
     assert_string_equal(o.test, "");
@@ -169,9 +158,8 @@ static void test_words_for_nothing(void **state)
     assert_string_equal(o.out, "");
 }
 
-static void test_workers_is_threads(void **state)
+TEST(test_workers_is_threads)
 {
-    (void)state;
     drove_options o = drove__options_default();
     assert_int_equal(drove_options_set(&o, "workers", "threads:3"), DROVE_OK);
     assert_string_equal(o.threads, "3");
@@ -208,9 +196,8 @@ static void test_workers_is_threads(void **state)
     }
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
-    (void)state;
     static const struct {
         const char *name, *value, *word;
     } bad[] = {
@@ -243,9 +230,8 @@ static void test_refused(void **state)
     assert_memory_equal(&o, &before, sizeof o);
 }
 
-static void test_long_text(void **state)
+TEST(test_long_text)
 {
-    (void)state;
     drove_options o = drove__options_default();
     char text[DROVE_TEXT_SIZE + 1];
     memset(text, 'a', sizeof text);
@@ -260,9 +246,8 @@ static void test_long_text(void **state)
 
 /* ---- validation ---- */
 
-static void test_invalid(void **state)
+TEST(test_invalid)
 {
-    (void)state;
     static const struct {
         const char *name, *value, *word;
     } bad[] = {
@@ -315,9 +300,8 @@ static void test_invalid(void **state)
 }
 
 /* P + 1 masses of which P are driven: by default the centre is as fast as other parameters. */
-static void test_step_size_of_a_strategy(void **state)
+TEST(test_step_size_of_a_strategy)
 {
-    (void)state;
     drove_options o = drove__options_default();
     assert_string_equal(get(&o, "lr"), "auto");
     assert_true(drove__resolve_lr(&o, DROVE_SYNC_SPREAD, 4) == 0.01);
@@ -330,9 +314,8 @@ static void test_step_size_of_a_strategy(void **state)
     assert_true(o.lr == 0.0);
 }
 
-static void test_struct_written_by_hand(void **state)
+TEST(test_struct_written_by_hand)
 {
-    (void)state;
     drove_options o = drove__options_default();
     o.lr = -1.0;
     assert_fails(drove_options_validate(&o), DROVE_E_ARG, "--lr");
@@ -349,9 +332,8 @@ static void test_struct_written_by_hand(void **state)
 }
 
 /* Everything that is listed is accepted: each strategy in each variant, rule, loss, initialiser. */
-static void test_all_that_is_listed_is_valid(void **state)
+TEST(test_all_that_is_listed_is_valid)
 {
-    (void)state;
     for (size_t i = 0; drove__strategies[i] != NULL; i++) {
         const drove_sync_ops *ops = drove__strategies[i];
         for (size_t v = 0; ops->variants[v] != NULL; v++) {
@@ -391,9 +373,8 @@ static void resolve(const char *strategy, const char *threads, unsigned n_pus, d
     assert_int_equal(drove__plan_make(&o, &machine, &drove__plan_registry, out), DROVE_OK);
 }
 
-static void test_resolve(void **state)
+TEST(test_resolve)
 {
-    (void)state;
     drove_plan w = {0};
     resolve("auto", "all", 6, &w);
     assert_string_equal(w.spec, "hogwild");
@@ -414,9 +395,8 @@ static void test_resolve(void **state)
 }
 
 /* What a given --lr, --defaults classic and low precision leave to the run. */
-static void test_what_a_run_chooses(void **state)
+TEST(test_what_a_run_chooses)
 {
-    (void)state;
     drove_options o = drove__options_default();
     assert_true(drove__resolve_is_tuned(&o));
     assert_string_equal(drove__resolve_rule(&o, 0, "adam"), "adam");
@@ -444,9 +424,8 @@ static void test_what_a_run_chooses(void **state)
     }
 }
 
-static void test_save_every(void **state)
+TEST(test_save_every)
 {
-    (void)state;
     drove_save_every every;
     assert_int_equal(drove__save_every_parse("eval", &every), DROVE_OK);
     assert_int_equal(every.unit, DROVE_SAVE_EVAL);
@@ -466,39 +445,12 @@ static void test_save_every(void **state)
 }
 
 /* Four words, two questions. */
-static void test_prefetch_words(void **state)
+TEST(test_prefetch_words)
 {
-    (void)state;
     assert_true(drove__prefetch_wants_hints("on") && drove__prefetch_wants_hints("hints"));
     assert_false(drove__prefetch_wants_hints("hardware") || drove__prefetch_wants_hints("off"));
     assert_true(drove__prefetch_wants_hardware_off("hints") &&
                 drove__prefetch_wants_hardware_off("off"));
     assert_false(drove__prefetch_wants_hardware_off("on") ||
                  drove__prefetch_wants_hardware_off("hardware"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows_are_whole),
-        cmocka_unit_test(test_rows_cover_the_struct),
-        cmocka_unit_test(test_defaults_are_what_the_table_says),
-        cmocka_unit_test(test_rows_of_the_program),
-        cmocka_unit_test(test_documented_defaults),
-        cmocka_unit_test(test_both_spellings),
-        cmocka_unit_test(test_numbers_read_back),
-        cmocka_unit_test(test_words_for_nothing),
-        cmocka_unit_test(test_workers_is_threads),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_long_text),
-        cmocka_unit_test(test_invalid),
-        cmocka_unit_test(test_step_size_of_a_strategy),
-        cmocka_unit_test(test_struct_written_by_hand),
-        cmocka_unit_test(test_all_that_is_listed_is_valid),
-        cmocka_unit_test(test_resolve),
-        cmocka_unit_test(test_what_a_run_chooses),
-        cmocka_unit_test(test_save_every),
-        cmocka_unit_test(test_prefetch_words),
-    };
-    return cmocka_run_group_tests(tests, load_table, NULL);
 }

@@ -1,20 +1,16 @@
 /* The folder of --out auto: what it is called, and that it is never one that is there. */
 #include "run/outname.h"
+#include "support/test.h"
 
 #include "base/mem.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-static void the_data_give_the_name(void **state)
+TEST(the_data_give_the_name)
 {
     static const struct {
         const char *data, *name;
@@ -36,7 +32,6 @@ static void the_data_give_the_name(void **state)
         {"-x.csv", "_x"}, /* no word that looks like a flag */
         {"m\xc3\xa4rz.csv", "m\xc3\xa4rz"},
     };
-    (void)state;
     for (size_t i = 0; i < DROVE_COUNT(c); i++) {
         char name[DROVE_OUTNAME_SIZE];
         assert_int_equal(drove__outname_base(c[i].data, name), DROVE_OK);
@@ -44,10 +39,9 @@ static void the_data_give_the_name(void **state)
     }
 }
 
-static void a_long_name_is_cut_between_characters(void **state)
+TEST(a_long_name_is_cut_between_characters)
 {
     char data[256] = "", name[DROVE_OUTNAME_SIZE];
-    (void)state;
     for (int i = 0; i < 50; i++) strcat(data, "\xc3\xa4");
     strcat(data, ".csv");
     assert_int_equal(drove__outname_base(data, name), DROVE_OK);
@@ -69,7 +63,7 @@ static drove_run *a_run(const char *out, const char *resume, const char *default
     return run;
 }
 
-static void what_out_becomes(void **state)
+TEST(what_out_becomes)
 {
     static const struct {
         const char *out, *resume, *defaults, *folder;
@@ -80,7 +74,6 @@ static void what_out_becomes(void **state)
         {"none", "none", "auto", "", false},        {"mine", "none", "auto", "mine", false},
     };
     char folder[] = "outname.XXXXXX";
-    (void)state;
     assert_non_null(mkdtemp(folder));
     assert_int_equal(chdir(folder), 0);
     assert_int_equal(mkdir("people-1", 0777), 0);
@@ -97,14 +90,4 @@ static void what_out_becomes(void **state)
     assert_int_equal(unlink("people-2"), 0);
     assert_int_equal(chdir(".."), 0);
     assert_int_equal(rmdir(folder), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_data_give_the_name),
-        cmocka_unit_test(a_long_name_is_cut_between_characters),
-        cmocka_unit_test(what_out_becomes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,11 @@
 /* test_runfile.c - run files: what is read, and where each mistake is found. */
 #include "base/mem.h"
+#include "support/test.h"
 
 #include "base/options.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const char path[] = "run.yaml";
 
@@ -27,9 +24,8 @@ static drove_status load(const char *text, drove_options *options)
     return drove_options_load(options, path);
 }
 
-static void test_reads_options(void **state)
+TEST(test_reads_options)
 {
-    (void)state;
     drove_options o;
     assert_int_equal(load("# a comment\n"
                           "data: mnist:../data?scale=none   # the thesis's pixels\n"
@@ -55,9 +51,8 @@ static void test_reads_options(void **state)
     assert_int_equal(o.batch, 64);
 }
 
-static void test_other_forms(void **state)
+TEST(test_other_forms)
 {
-    (void)state;
     drove_options o;
     assert_int_equal(load("{lr: 0.5, batch: 3}", &o), DROVE_OK);
     assert_true(o.lr == 0.5 && o.batch == 3);
@@ -72,9 +67,8 @@ static void test_other_forms(void **state)
 }
 
 /* place: "line:column", or "line" where the column is not ours to decide. */
-static void test_mistakes(void **state)
+TEST(test_mistakes)
 {
-    (void)state;
     static const struct {
         const char *text, *place, *word;
     } bad[] = {
@@ -123,9 +117,8 @@ static void test_mistakes(void **state)
     }
 }
 
-static void test_bytes_that_are_no_text(void **state)
+TEST(test_bytes_that_are_no_text)
 {
-    (void)state;
     static const char nul[] = "lr: 1\n\0batch: 3\n";
     drove_options o = drove__options_default();
     write_file(nul, sizeof nul - 1);
@@ -134,9 +127,8 @@ static void test_bytes_that_are_no_text(void **state)
     assert_non_null(strstr(drove_error_text(), "NUL"));
 }
 
-static void test_files_that_cannot_be_read(void **state)
+TEST(test_files_that_cannot_be_read)
 {
-    (void)state;
     drove_options o = drove__options_default();
     assert_int_equal(drove_options_load(&o, "absent.yaml"), DROVE_E_FILE);
     assert_non_null(strstr(drove_error_text(), "absent.yaml"));
@@ -144,9 +136,8 @@ static void test_files_that_cannot_be_read(void **state)
 }
 
 /* Nesting is refused at its first level: no stack, no memory for the rest. */
-static void test_deep_and_large(void **state)
+TEST(test_deep_and_large)
 {
-    (void)state;
     enum { SIZE = 900000 };
     static char text[SIZE + 1];
     drove_options o = drove__options_default();
@@ -167,17 +158,4 @@ static void test_deep_and_large(void **state)
     fclose(file);
     assert_int_equal(drove_options_load(&o, path), DROVE_E_DATA);
     assert_non_null(strstr(drove_error_text(), "1048576"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reads_options),
-        cmocka_unit_test(test_other_forms),
-        cmocka_unit_test(test_mistakes),
-        cmocka_unit_test(test_bytes_that_are_no_text),
-        cmocka_unit_test(test_files_that_cannot_be_read),
-        cmocka_unit_test(test_deep_and_large),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,12 @@
 /* The quality that a run prints beside its loss, by hand: share of correct examples, and micro-F1
  * of labels, 2 TP / (2 TP + FP + FN). */
 #include "run/modelfile.h"
+#include "support/test.h"
 
 #include "base/mem.h"
 #include "data/data.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 static double accuracy(drove_y_kind kind, drove_score score)
 {
@@ -19,9 +15,8 @@ static double accuracy(drove_y_kind kind, drove_score score)
     return drove__score_accuracy(&data, &score);
 }
 
-static void micro_f1(void **state)
+TEST(micro_f1)
 {
-    (void)state;
     static const struct {
         double hits, false_positive, false_negative, expected;
     } rows[] = {
@@ -37,20 +32,10 @@ static void micro_f1(void **state)
     }
 }
 
-static void share_of_correct_examples(void **state)
+TEST(share_of_correct_examples)
 {
-    (void)state;
     /* Weighted: 3 of 4 examples weigh 6 of 10. */
     assert_true(accuracy(DROVE_Y_CLASS, (drove_score){.weight = 10.0, .n_correct = 6.0}) == 0.6);
     assert_true(accuracy(DROVE_Y_CLASS, (drove_score){0}) == 0.0);
     assert_true(isnan(accuracy(DROVE_Y_VALUE, (drove_score){.weight = 10.0, .n_correct = 6.0})));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(micro_f1),
-        cmocka_unit_test(share_of_correct_examples),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

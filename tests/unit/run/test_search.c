@@ -1,13 +1,9 @@
 /* The candidate that a comparison comes to. */
 #include "run/search.h"
+#include "support/test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static drove_search of_losses(const double *loss, unsigned n, double constant)
 {
@@ -21,9 +17,8 @@ static drove_search of_losses(const double *loss, unsigned n, double constant)
     return s;
 }
 
-static void the_simplest_of_the_good_ones(void **state)
+TEST(the_simplest_of_the_good_ones)
 {
-    (void)state;
     const double losses[] = {0.40, 0.302, 0.30, 0.35};
     drove_search s = of_losses(losses, 4, 0.7);
     assert_int_equal(drove__search_choose(&s, 0.0), 2);
@@ -31,9 +26,8 @@ static void the_simplest_of_the_good_ones(void **state)
     assert_int_equal(drove__search_choose(&s, 0.004), 2); /* 0.302 > 0.30 + 0.004 * 0.4 */
 }
 
-static void those_left_behind_do_not_count(void **state)
+TEST(those_left_behind_do_not_count)
 {
-    (void)state;
     const double losses[] = {0.5, 0.1, 0.4};
     drove_search s = of_losses(losses, 3, 0.7);
     s.candidate[1].n_tried = 2;
@@ -41,9 +35,8 @@ static void those_left_behind_do_not_count(void **state)
 }
 
 /* A loss above the guess's leaves no room; losses that are not finite are never chosen. */
-static void no_progress(void **state)
+TEST(no_progress)
 {
-    (void)state;
     const double bad[] = {0.9, 0.8, 0.85}, broken[] = {INFINITY, 0.5, INFINITY};
     drove_search s = of_losses(bad, 3, 0.7);
     assert_int_equal(drove__search_choose(&s, 0.5), 1);
@@ -53,9 +46,8 @@ static void no_progress(void **state)
 
 /* Differences of 0.05, 0.01 and 0 are 0.02 on average with a deviation of 0.02646: the standard
  * error is 0.01528.  Of 0.03, 0.01 and -0.01 they are 0.01 with 0.01155. */
-static void within_a_standard_error(void **state)
+TEST(within_a_standard_error)
 {
-    (void)state;
     const double losses[] = {0.42, 0.40}, far[] = {0.45, 0.41, 0.40}, near[] = {0.43, 0.41, 0.39};
     drove_search s = of_losses(losses, 2, 0.7);
     memcpy(s.candidate[0].loss_of, far, sizeof far);
@@ -67,21 +59,8 @@ static void within_a_standard_error(void **state)
     assert_int_equal(drove__search_choose(&s, 0.005), 1); /* two say nothing of a deviation */
 }
 
-static void nothing_tried(void **state)
+TEST(nothing_tried)
 {
-    (void)state;
     drove_search s = {.n = 2};
     assert_int_equal(drove__search_choose(&s, 0.01), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_simplest_of_the_good_ones),
-        cmocka_unit_test(those_left_behind_do_not_count),
-        cmocka_unit_test(no_progress),
-        cmocka_unit_test(within_a_standard_error),
-        cmocka_unit_test(nothing_tried),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,11 @@
 /* Cuts and stepping back, on a run of four parameters whose losses the test makes up. */
 #include "run/stopping.h"
+#include "support/test.h"
 
 #include "sync/sync.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { N = 16 };
 
@@ -71,9 +67,8 @@ static bool evaluate(rig *r, double loss, float first_parameter)
     return is_current;
 }
 
-static void a_plateau_cuts_from_the_best(void **state)
+TEST(a_plateau_cuts_from_the_best)
 {
-    (void)state;
     rig *r = make_rig("sgd", "plateau:0.5?patience=2&cuts=1");
     assert_true(evaluate(r, 1.0, 10.0f));
     assert_true(evaluate(r, 0.5, 20.0f));
@@ -92,9 +87,8 @@ static void a_plateau_cuts_from_the_best(void **state)
 }
 
 /* To a fifth after four evaluations without a gain, three times, as its help says. */
-static void a_bare_plateau_has_the_defaults(void **state)
+TEST(a_bare_plateau_has_the_defaults)
 {
-    (void)state;
     rig *r = make_rig("sgd", "plateau");
     assert_true(evaluate(r, 1.0, 10.0f));
     for (unsigned cut = 0; cut <= 3; cut++) {
@@ -106,9 +100,8 @@ static void a_bare_plateau_has_the_defaults(void **state)
 }
 
 /* Sums that belong to the parameters go back with them. */
-static void the_rule_s_state_goes_back_too(void **state)
+TEST(the_rule_s_state_goes_back_too)
 {
-    (void)state;
     rig *r = make_rig("adagrad", "plateau:0.5?patience=1");
     theta_of(r)[N] = 4.0f;
     assert_true(evaluate(r, 1.0, 10.0f));
@@ -118,9 +111,8 @@ static void the_rule_s_state_goes_back_too(void **state)
     free_rig(r);
 }
 
-static void a_loss_that_is_not_finite_steps_back(void **state)
+TEST(a_loss_that_is_not_finite_steps_back)
 {
-    (void)state;
     rig *r = make_rig("sgd", "constant");
     r->run.standing.recovers = true;
     assert_true(evaluate(r, 1.0, 10.0f));
@@ -138,9 +130,8 @@ static void a_loss_that_is_not_finite_steps_back(void **state)
     free_rig(r);
 }
 
-static void a_given_step_size_is_kept(void **state)
+TEST(a_given_step_size_is_kept)
 {
-    (void)state;
     rig *r = make_rig("sgd", "constant");
     assert_true(evaluate(r, 1.0, 10.0f));
     assert_true(evaluate(r, 3.0, 11.0f));
@@ -153,9 +144,8 @@ static void a_given_step_size_is_kept(void **state)
 }
 
 /* Test data decide nothing; validation data do where they are. */
-static void the_validation_loss_decides(void **state)
+TEST(the_validation_loss_decides)
 {
-    (void)state;
     drove_data some = {.n_rows = 1};
     rig *r = make_rig("sgd", "plateau:0.5?patience=1");
     r->run.test = &some;
@@ -169,17 +159,4 @@ static void the_validation_loss_decides(void **state)
     r->run.standing.validation_loss = 0.6;
     assert_false(evaluate(r, 0.1, 13.0f));
     free_rig(r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_plateau_cuts_from_the_best),
-        cmocka_unit_test(a_bare_plateau_has_the_defaults),
-        cmocka_unit_test(the_rule_s_state_goes_back_too),
-        cmocka_unit_test(a_loss_that_is_not_finite_steps_back),
-        cmocka_unit_test(a_given_step_size_is_kept),
-        cmocka_unit_test(the_validation_loss_decides),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

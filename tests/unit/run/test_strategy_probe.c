@@ -1,12 +1,8 @@
 /* The strategy that a probe comes to, from given measurements. */
 #include "run/strategy_probe.h"
+#include "support/test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 static const double FIRST = 1.0; /* loss of the first parameters */
 
@@ -29,90 +25,10 @@ static drove_rival rival(unsigned n_threads, double per_s, double factor, unsign
     return r;
 }
 
-static void a_faster_method_of_the_same_steps(void **state)
-{
-    (void)state;
-    const drove_rival one = rival(1, 1e5, 1.0, 5), other = rival(2, 1.6e5, 1.0, 5);
-    assert_true(fabs(drove__strategy_probe_rate(&one, &other, FIRST) - 1.6) < 0.05);
-    assert_true(drove__strategy_probe_rate(&one, &one, FIRST) == 1.0);
-}
-
-/* Twice the steps in a second, each worth less than half as much. */
-static void steps_alone_do_not_win(void **state)
-{
-    (void)state;
-    const drove_rival one = rival(1, 1e5, 1.0, 5), other = rival(2, 2e5, 2.5, 5);
-    double rate = drove__strategy_probe_rate(&one, &other, FIRST);
-    assert_true(fabs(rate - 2.0 / 2.5) < 0.08);
-}
-
-/* A better loss from fewer examples is luck: the speed is the limit. */
-static void a_lucky_loss_does_not_win(void **state)
-{
-    (void)state;
-    const drove_rival one = rival(1, 1e5, 1.0, 5), other = rival(2, 1e5, 0.4, 5);
-    assert_true(fabs(drove__strategy_probe_rate(&one, &other, FIRST) - 1.0) < 1e-3);
-}
-
-/* The first piece of one thread is slow, as it fetches the data, and one of the other's is. */
-static void cold_caches_and_a_disturbance(void **state)
-{
-    (void)state;
-    drove_rival one = rival(1, 1e5, 1.0, 5);
-    const drove_rival other = rival(2, 1.5e5, 1.0, 5);
-    for (unsigned i = 0; i < one.n_pieces; i++) one.piece[i].train_s += 0.3;
-    assert_true(fabs(drove__strategy_probe_rate(&one, &other, FIRST) - 1.5) < 0.05);
-    one.piece[4].train_s += 1.0;
-    assert_true(fabs(drove__strategy_probe_rate(&one, &other, FIRST) - 1.5) < 0.05);
-    for (unsigned i = 2; i < 5; i++) one.piece[i].train_s += 0.5 * i; /* most are disturbed */
-    assert_true(fabs(drove__strategy_probe_rate(&one, &other, FIRST) - 1.5) < 0.05);
-}
-
-/* A loss that falls fast at first, as most do, and a first piece that lasted longer than asked, as
- * it does where a thread waits for a core: as many steps are worth as much. */
-static void a_long_first_piece_costs_nothing(void **state)
-{
-    (void)state;
-    drove_rival one = rival(1, 1e5, 1.0, 5), other = rival(2, 1.5e5, 1.0, 5);
-    for (unsigned i = 0; i < 5; i++) {
-        other.piece[i].train_s += 0.02;
-        other.piece[i].n_examples += 3000;
-        one.piece[i].loss = 0.3 + 0.7 / (1.0 + (double)one.piece[i].n_examples / 100.0);
-        other.piece[i].loss = 0.3 + 0.7 / (1.0 + (double)other.piece[i].n_examples / 100.0);
-    }
-    double rate = drove__strategy_probe_rate(&one, &other, FIRST);
-    assert_true(fabs(rate - 1.5) < 0.05);
-}
-
-/* Curves that share no loss behind their first pieces. */
-static void curves_far_apart(void **state)
-{
-    (void)state;
-    const drove_rival one = rival(1, 1e5, 1.0, 3), far = rival(2, 1e5, 50.0, 3);
-    assert_true(drove__strategy_probe_rate(&one, &far, FIRST) < 0.1);
-    const drove_rival quick = rival(2, 1e7, 1.0, 3);
-    assert_true(fabs(drove__strategy_probe_rate(&one, &quick, FIRST) - 100.0) < 1.0);
-}
-
-static void losses_that_say_nothing(void **state)
-{
-    (void)state;
-    const drove_rival one = rival(1, 1e5, 1.0, 4), none = rival(2, 1e5, 1.0, 0);
-    drove_rival bad = rival(2, 3e5, 1.0, 4), flat = one;
-    assert_true(isnan(drove__strategy_probe_rate(&one, &none, FIRST)));
-    bad.piece[3].loss = INFINITY;
-    assert_true(drove__strategy_probe_rate(&one, &bad, FIRST) == 0.0);
-    for (unsigned i = 0; i < 4; i++) bad.piece[i].loss = FIRST + 1.0;
-    assert_true(drove__strategy_probe_rate(&one, &bad, FIRST) == 0.0);
-    for (unsigned i = 0; i < 4; i++) flat.piece[i].loss = FIRST;
-    assert_true(isnan(drove__strategy_probe_rate(&flat, &one, FIRST)));
-}
-
 /* By speed alone: the fastest piece of each but the first, which one thread has disturbed twice
  * and the other once; a loss that is not finite is no speed. */
-static void speed_is_that_of_the_fastest_pieces(void **state)
+TEST(speed_is_that_of_the_fastest_pieces)
 {
-    (void)state;
     drove_rival one = rival(1, 1e5, 1.0, 4), other = rival(2, 1.7e5, 9.0, 4);
     const drove_rival none = rival(2, 1e5, 1.0, 0);
     assert_true(fabs(drove__strategy_probe_speed(&one, &other) - 1.7) < 0.01);
@@ -137,22 +53,9 @@ static drove_strategy_probe of_rates(const double *rate, unsigned n)
     return p;
 }
 
-static void fewer_threads_where_it_is_a_tie(void **state)
-{
-    (void)state;
-    const double none[] = {1.05, 0.7}, last[] = {1.2, 1.9}, close[] = {1.8, 1.9, 0.2};
-    drove_strategy_probe p = of_rates(none, 2);
-    assert_int_equal(drove__strategy_probe_choose(&p), 0);
-    p = of_rates(last, 2);
-    assert_int_equal(drove__strategy_probe_choose(&p), 2);
-    p = of_rates(close, 3);
-    assert_int_equal(drove__strategy_probe_choose(&p), 1);
-}
-
 /* By speed alone, about as fast is enough. */
-static void the_margin_is_the_contests(void **state)
+TEST(the_margin_is_the_contests)
 {
-    (void)state;
     const double level[] = {0.95};
     drove_strategy_probe p = of_rates(level, 1);
     assert_int_equal(drove__strategy_probe_choose(&p), 0);
@@ -162,9 +65,91 @@ static void the_margin_is_the_contests(void **state)
     assert_int_equal(drove__strategy_probe_choose(&p), 0);
 }
 
-static void what_was_hardly_measured_does_not_win(void **state)
+TEST(a_faster_method_of_the_same_steps)
 {
-    (void)state;
+    const drove_rival one = rival(1, 1e5, 1.0, 5), other = rival(2, 1.6e5, 1.0, 5);
+    assert_true(fabs(drove__strategy_probe_rate(&one, &other, FIRST) - 1.6) < 0.05);
+    assert_true(drove__strategy_probe_rate(&one, &one, FIRST) == 1.0);
+}
+
+/* Twice the steps in a second, each worth less than half as much. */
+TEST(steps_alone_do_not_win)
+{
+    const drove_rival one = rival(1, 1e5, 1.0, 5), other = rival(2, 2e5, 2.5, 5);
+    double rate = drove__strategy_probe_rate(&one, &other, FIRST);
+    assert_true(fabs(rate - 2.0 / 2.5) < 0.08);
+}
+
+/* A better loss from fewer examples is luck: the speed is the limit. */
+TEST(a_lucky_loss_does_not_win)
+{
+    const drove_rival one = rival(1, 1e5, 1.0, 5), other = rival(2, 1e5, 0.4, 5);
+    assert_true(fabs(drove__strategy_probe_rate(&one, &other, FIRST) - 1.0) < 1e-3);
+}
+
+/* The first piece of one thread is slow, as it fetches the data, and one of the other's is. */
+TEST(cold_caches_and_a_disturbance)
+{
+    drove_rival one = rival(1, 1e5, 1.0, 5);
+    const drove_rival other = rival(2, 1.5e5, 1.0, 5);
+    for (unsigned i = 0; i < one.n_pieces; i++) one.piece[i].train_s += 0.3;
+    assert_true(fabs(drove__strategy_probe_rate(&one, &other, FIRST) - 1.5) < 0.05);
+    one.piece[4].train_s += 1.0;
+    assert_true(fabs(drove__strategy_probe_rate(&one, &other, FIRST) - 1.5) < 0.05);
+    for (unsigned i = 2; i < 5; i++) one.piece[i].train_s += 0.5 * i; /* most are disturbed */
+    assert_true(fabs(drove__strategy_probe_rate(&one, &other, FIRST) - 1.5) < 0.05);
+}
+
+/* A loss that falls fast at first, as most do, and a first piece that lasted longer than asked, as
+ * it does where a thread waits for a core: as many steps are worth as much. */
+TEST(a_long_first_piece_costs_nothing)
+{
+    drove_rival one = rival(1, 1e5, 1.0, 5), other = rival(2, 1.5e5, 1.0, 5);
+    for (unsigned i = 0; i < 5; i++) {
+        other.piece[i].train_s += 0.02;
+        other.piece[i].n_examples += 3000;
+        one.piece[i].loss = 0.3 + 0.7 / (1.0 + (double)one.piece[i].n_examples / 100.0);
+        other.piece[i].loss = 0.3 + 0.7 / (1.0 + (double)other.piece[i].n_examples / 100.0);
+    }
+    double rate = drove__strategy_probe_rate(&one, &other, FIRST);
+    assert_true(fabs(rate - 1.5) < 0.05);
+}
+
+/* Curves that share no loss behind their first pieces. */
+TEST(curves_far_apart)
+{
+    const drove_rival one = rival(1, 1e5, 1.0, 3), far = rival(2, 1e5, 50.0, 3);
+    assert_true(drove__strategy_probe_rate(&one, &far, FIRST) < 0.1);
+    const drove_rival quick = rival(2, 1e7, 1.0, 3);
+    assert_true(fabs(drove__strategy_probe_rate(&one, &quick, FIRST) - 100.0) < 1.0);
+}
+
+TEST(losses_that_say_nothing)
+{
+    const drove_rival one = rival(1, 1e5, 1.0, 4), none = rival(2, 1e5, 1.0, 0);
+    drove_rival bad = rival(2, 3e5, 1.0, 4), flat = one;
+    assert_true(isnan(drove__strategy_probe_rate(&one, &none, FIRST)));
+    bad.piece[3].loss = INFINITY;
+    assert_true(drove__strategy_probe_rate(&one, &bad, FIRST) == 0.0);
+    for (unsigned i = 0; i < 4; i++) bad.piece[i].loss = FIRST + 1.0;
+    assert_true(drove__strategy_probe_rate(&one, &bad, FIRST) == 0.0);
+    for (unsigned i = 0; i < 4; i++) flat.piece[i].loss = FIRST;
+    assert_true(isnan(drove__strategy_probe_rate(&flat, &one, FIRST)));
+}
+
+TEST(fewer_threads_where_it_is_a_tie)
+{
+    const double none[] = {1.05, 0.7}, last[] = {1.2, 1.9}, close[] = {1.8, 1.9, 0.2};
+    drove_strategy_probe p = of_rates(none, 2);
+    assert_int_equal(drove__strategy_probe_choose(&p), 0);
+    p = of_rates(last, 2);
+    assert_int_equal(drove__strategy_probe_choose(&p), 2);
+    p = of_rates(close, 3);
+    assert_int_equal(drove__strategy_probe_choose(&p), 1);
+}
+
+TEST(what_was_hardly_measured_does_not_win)
+{
     const double rates[] = {3.0, NAN};
     drove_strategy_probe p = of_rates(rates, 2);
     assert_int_equal(drove__strategy_probe_choose(&p), 1);
@@ -173,9 +158,8 @@ static void what_was_hardly_measured_does_not_win(void **state)
     assert_false(drove__strategy_probe_is_clear(&p));
 }
 
-static void when_the_probe_may_end(void **state)
+TEST(when_the_probe_may_end)
 {
-    (void)state;
     const double rates[] = {1.3, 1.05, NAN, 0.5, 1.2};
     static const struct {
         unsigned n_pieces;
@@ -197,30 +181,9 @@ static void when_the_probe_may_end(void **state)
     }
 }
 
-static void a_tenth_of_the_run_or_ten_seconds(void **state)
+TEST(a_tenth_of_the_run_or_ten_seconds)
 {
-    (void)state;
     assert_true(drove__strategy_probe_budget(30.0) == 3.0);
     assert_true(drove__strategy_probe_budget(1e6) == 10.0);
     assert_true(drove__strategy_probe_budget(INFINITY) == 10.0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(speed_is_that_of_the_fastest_pieces),
-        cmocka_unit_test(the_margin_is_the_contests),
-        cmocka_unit_test(a_faster_method_of_the_same_steps),
-        cmocka_unit_test(steps_alone_do_not_win),
-        cmocka_unit_test(a_lucky_loss_does_not_win),
-        cmocka_unit_test(cold_caches_and_a_disturbance),
-        cmocka_unit_test(a_long_first_piece_costs_nothing),
-        cmocka_unit_test(curves_far_apart),
-        cmocka_unit_test(losses_that_say_nothing),
-        cmocka_unit_test(fewer_threads_where_it_is_a_tie),
-        cmocka_unit_test(what_was_hardly_measured_does_not_win),
-        cmocka_unit_test(when_the_probe_may_end),
-        cmocka_unit_test(a_tenth_of_the_run_or_ten_seconds),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

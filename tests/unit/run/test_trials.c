@@ -1,16 +1,11 @@
 /* The step size that trials come to. */
 #include "run/trials.h"
+#include "support/test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 
-#include <cmocka.h>
-
-static void the_smallest_of_the_good_ones(void **state)
+TEST(the_smallest_of_the_good_ones)
 {
-    (void)state;
     const drove_trial clear[] = {{1e-3, 0.9}, {1e-2, 0.5}, {1e-1, 0.2}, {1.0, 0.7}};
     const drove_trial close[] = {{1e-3, 0.9}, {1e-2, 0.22}, {1e-1, 0.2}, {1.0, 0.7}};
     assert_true(drove__trials_choose(clear, 4, 1.0, 0.05) == 1e-1);
@@ -18,9 +13,8 @@ static void the_smallest_of_the_good_ones(void **state)
     assert_true(drove__trials_choose(close, 4, 1.0, 0.0) == 1e-1);
 }
 
-static void losses_that_are_not_finite_are_left_out(void **state)
+TEST(losses_that_are_not_finite_are_left_out)
 {
-    (void)state;
     const drove_trial some[] = {{1e-3, 0.9}, {1e-2, 0.5}, {1e-1, INFINITY}, {1.0, INFINITY}};
     const drove_trial none[] = {{1e-3, INFINITY}, {1e-2, INFINITY}};
     assert_true(drove__trials_choose(some, 4, 1.0, 0.05) == 1e-2);
@@ -28,19 +22,8 @@ static void losses_that_are_not_finite_are_left_out(void **state)
 }
 
 /* Where nothing has improved, nothing is better than the smallest that is as good. */
-static void no_progress_takes_the_smallest(void **state)
+TEST(no_progress_takes_the_smallest)
 {
-    (void)state;
     const drove_trial flat[] = {{1e-3, 1.0}, {1e-2, 1.0}, {1e-1, 1.5}};
     assert_true(drove__trials_choose(flat, 3, 1.0, 0.05) == 1e-3);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_smallest_of_the_good_ones),
-        cmocka_unit_test(losses_that_are_not_finite_are_left_out),
-        cmocka_unit_test(no_progress_takes_the_smallest),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,12 @@
 /* --until: every condition, every refusal with the word that helps. */
 #include "run/until.h"
+#include "support/test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void conditions_are_read(void **state)
+TEST(conditions_are_read)
 {
-    (void)state;
     drove_until u;
     assert_int_equal(drove__until_parse("loss=5%,epochs=30", &u), DROVE_OK);
     assert_true(u.loss_is_relative);
@@ -41,9 +36,8 @@ static void conditions_are_read(void **state)
     assert_false(drove__until_has_target(&u));
 }
 
-static void refusals_say_what_was_found(void **state)
+TEST(refusals_say_what_was_found)
 {
-    (void)state;
     static const char *const bad[][2] = {
         {"", "name=value"},
         {"epoch=3", "epochs"},
@@ -66,13 +60,4 @@ static void refusals_say_what_was_found(void **state)
         assert_non_null(strstr(drove_error_text(), "--until"));
         assert_int_equal(u.updates, 42); /* untouched */
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(conditions_are_read),
-        cmocka_unit_test(refusals_say_what_was_found),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

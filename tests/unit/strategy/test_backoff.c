@@ -1,16 +1,13 @@
 /* Back-off: the law of each kind, its options, and that it really waits. */
 #include "strategy/strategy.h"
+#include "support/test.h"
 
 #include "base/clock.h"
 #include "base/virtual.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 static drove_backoff make(const char *spec, unsigned worker)
 {
@@ -30,18 +27,16 @@ static double wait_us(drove_backoff *b)
     return (double)said_ns / 1e3;
 }
 
-static void none_does_not_wait(void **state)
+TEST(none_does_not_wait)
 {
-    (void)state;
     drove_backoff b = make("none", 0);
     drove__backoff_begin(&b);
     for (int i = 0; i < 100; i++) assert_int_equal(drove__backoff_wait(&b), 0);
 }
 
 /* first, first + step, first + 2 step ... max */
-static void linear_grows_by_its_step(void **state)
+TEST(linear_grows_by_its_step)
 {
-    (void)state;
     drove_backoff b = make("linear?first_us=4&step_us=3&max_us=20", 0);
     for (int round = 0; round < 20; round++) {
         drove__backoff_begin(&b);
@@ -58,9 +53,8 @@ static void linear_grows_by_its_step(void **state)
     }
 }
 
-static void exponential_doubles(void **state)
+TEST(exponential_doubles)
 {
-    (void)state;
     drove_backoff b = make("exponential?first_us=2&max_us=30", 0);
     for (int round = 0; round < 20; round++) {
         drove__backoff_begin(&b);
@@ -78,9 +72,8 @@ static void exponential_doubles(void **state)
 }
 
 /* The first wait of an acquisition is drawn anew each time, evenly below first_us. */
-static void first_wait_is_drawn(void **state)
+TEST(first_wait_is_drawn)
 {
-    (void)state;
     enum { DRAWS = 4000 };
     drove_backoff b = make("exponential?first_us=1&max_us=1", 0);
     double sum = 0.0, least = 1e9, most = 0.0;
@@ -97,9 +90,8 @@ static void first_wait_is_drawn(void **state)
     assert_true(sum / DRAWS > 0.477 && sum / DRAWS < 0.523);
 }
 
-static void random_is_below_its_maximum(void **state)
+TEST(random_is_below_its_maximum)
 {
-    (void)state;
     drove_backoff b = make("random?max_us=40", 0), twin = make("random?max_us=40", 0);
     double most = 0.0, least = 1e9;
     for (int i = 0; i < 300; i++) {
@@ -112,9 +104,8 @@ static void random_is_below_its_maximum(void **state)
 }
 
 /* On a virtual clock a wait takes just its time, whether a thread would sleep or spin. */
-static void an_actor_waits_to_the_nanosecond(void **state)
+TEST(an_actor_waits_to_the_nanosecond)
 {
-    (void)state;
     static const char *const specs[] = {"linear?first_us=40&step_us=30&max_us=90.5",
                                         "exponential?first_us=40&max_us=90.5", "random?max_us=90"};
     drove_virtual *v;
@@ -141,9 +132,8 @@ static void an_actor_waits_to_the_nanosecond(void **state)
 }
 
 /* Doubling starts from a nanosecond, however small the draw; linear growth from it as well. */
-static void the_first_wait_has_a_least(void **state)
+TEST(the_first_wait_has_a_least)
 {
-    (void)state;
     drove_backoff b = make("exponential?first_us=1e-9", 0);
     drove__backoff_begin(&b);
     assert_true(drove__backoff_wait(&b) >= 1);
@@ -162,9 +152,8 @@ static uint64_t cpu_ns(void)
 }
 
 /* Above fifty microseconds the thread sleeps. */
-static void long_waits_are_kept(void **state)
+TEST(long_waits_are_kept)
 {
-    (void)state;
     uint64_t begin_ns = cpu_ns();
     drove_backoff b = make("linear?first_us=1&step_us=2000&max_us=5000", 0);
     drove__backoff_begin(&b);
@@ -190,9 +179,8 @@ int __wrap_nanosleep(const struct timespec *rest, struct timespec *left)
     return stands_still ? 0 : __real_nanosleep(rest, left);
 }
 
-static void rests_are_in_seconds_and_nanoseconds(void **state)
+TEST(rests_are_in_seconds_and_nanoseconds)
 {
-    (void)state;
     static const struct {
         double us;
         bool sleeps;
@@ -216,18 +204,16 @@ static void rests_are_in_seconds_and_nanoseconds(void **state)
     stands_still = false;
 }
 
-static void workers_draw_different_numbers(void **state)
+TEST(workers_draw_different_numbers)
 {
-    (void)state;
     drove_backoff a = make("random", 0), b = make("random", 1), c = make("random", 0);
     uint64_t of_a = drove__rng_u64(&a.rng);
     assert_true(of_a != drove__rng_u64(&b.rng));
     assert_true(of_a == drove__rng_u64(&c.rng));
 }
 
-static void wrong_options_are_refused(void **state)
+TEST(wrong_options_are_refused)
 {
-    (void)state;
     static const char *const specs[] = {"linaer",
                                         "",
                                         "none?max_us=1",
@@ -256,9 +242,8 @@ static void wrong_options_are_refused(void **state)
 }
 
 /* Waits of 1 us, 1 us more each time, up to 100 us: strategy.h's and the help's. */
-static void what_is_not_given_has_a_default(void **state)
+TEST(what_is_not_given_has_a_default)
 {
-    (void)state;
     static const char *const specs[] = {"none", "random", "linear", "exponential"};
     for (size_t i = 0; i < DROVE_COUNT(specs); i++) {
         drove_backoff b = make(specs[i], 0);
@@ -272,9 +257,8 @@ static void what_is_not_given_has_a_default(void **state)
     assert_true(b.first_us == 1.0 && b.step_us == 1.0 && b.max_us == 7.0);
 }
 
-static void the_list_names_the_kinds(void **state)
+TEST(the_list_names_the_kinds)
 {
-    (void)state;
     size_t n = 0;
     for (; drove__backoffs[n].name != NULL; n++) {
         drove_backoff b = make(drove__backoffs[n].name, 0);
@@ -282,24 +266,4 @@ static void the_list_names_the_kinds(void **state)
         assert_true(drove__backoffs[n].help[0] != '\0' && drove__backoffs[n].source[0] != '\0');
     }
     assert_int_equal(n, 4);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(none_does_not_wait),
-        cmocka_unit_test(linear_grows_by_its_step),
-        cmocka_unit_test(exponential_doubles),
-        cmocka_unit_test(first_wait_is_drawn),
-        cmocka_unit_test(random_is_below_its_maximum),
-        cmocka_unit_test(an_actor_waits_to_the_nanosecond),
-        cmocka_unit_test(the_first_wait_has_a_least),
-        cmocka_unit_test(long_waits_are_kept),
-        cmocka_unit_test(rests_are_in_seconds_and_nanoseconds),
-        cmocka_unit_test(workers_draw_different_numbers),
-        cmocka_unit_test(wrong_options_are_refused),
-        cmocka_unit_test(what_is_not_given_has_a_default),
-        cmocka_unit_test(the_list_names_the_kinds),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,9 @@
 /* Which strategies run on which workers: the rules of combine.h, one by one, on rows that need one
  * thing each. */
 #include "strategy/combine.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { FUSED = DROVE_COMBINE_FUSED, TYPED = DROVE_COMBINE_TYPED, ALL = FUSED | TYPED };
 
@@ -18,9 +15,8 @@ static void expect(const drove_sync_ops *ops, drove_combination at, const char *
                  found != NULL ? found : "none");
 }
 
-static void what_a_row_says_of_places_holds(void **state)
+TEST(what_a_row_says_of_places_holds)
 {
-    (void)state;
     static const drove_sync_ops plain = {.name = "plain"};
     static const drove_sync_ops bound = {.name = "bound",
                                          .not_procs = "no processes",
@@ -36,9 +32,8 @@ static void what_a_row_says_of_places_holds(void **state)
     }
 }
 
-static void low_precision_needs_a_row_and_an_engine(void **state)
+TEST(low_precision_needs_a_row_and_an_engine)
 {
-    (void)state;
     static const drove_sync_ops plain = {.name = "plain"};
     static const drove_sync_ops reasoned = {.name = "reasoned", .not_typed = "it is wide"};
     static const drove_sync_ops able = {.name = "able", .needs = DROVE_SYNC_TYPED};
@@ -61,9 +56,8 @@ static void low_precision_needs_a_row_and_an_engine(void **state)
     expect(&heavy, floats, NULL);
 }
 
-static void live_workers_write_on_the_host(void **state)
+TEST(live_workers_write_on_the_host)
 {
-    (void)state;
     static const drove_sync_ops live = {.name = "live",
                                         .needs = DROVE_SYNC_LIVE | DROVE_SYNC_TYPED};
     static const char reason[] =
@@ -75,9 +69,8 @@ static void live_workers_write_on_the_host(void **state)
 }
 
 /* The columns have names of their own and say what they are. */
-static void columns_can_be_told_apart(void **state)
+TEST(columns_can_be_told_apart)
 {
-    (void)state;
     unsigned n = 0;
     for (const drove_combination_column *c = drove__combinations; c->name != NULL; c++, n++) {
         assert_true(c->help[0] != '\0' && c->at.n_workers >= 1);
@@ -87,15 +80,4 @@ static void columns_can_be_told_apart(void **state)
             assert_string_not_equal(c->name, d->name);
     }
     assert_true(n >= 11);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_a_row_says_of_places_holds),
-        cmocka_unit_test(low_precision_needs_a_row_and_an_engine),
-        cmocka_unit_test(live_workers_write_on_the_host),
-        cmocka_unit_test(columns_can_be_told_apart),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

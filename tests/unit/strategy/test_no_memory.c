@@ -3,14 +3,11 @@
  */
 #include "strategy/serialised.h"
 #include "strategy/strategy.h"
+#include "support/test.h"
 
 #include "base/cpu.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "support/no_memory.h"
 
@@ -53,10 +50,9 @@ static drove_optim *make_optim(void)
     return optim;
 }
 
-static void a_strategy_that_finds_no_memory_is_not_made(void **state)
+TEST(a_strategy_that_finds_no_memory_is_not_made)
 {
     unsigned long n = 1;
-    (void)state;
     if (!no_memory_works()) skip();
     drove_optim *optim = make_optim();
     for (; n < MOST_CALLS; n++) {
@@ -79,10 +75,9 @@ static void a_strategy_that_finds_no_memory_is_not_made(void **state)
 }
 
 /* It stays as it was, and is destroyed as such. */
-static void a_strategy_that_cannot_be_serialised_says_so(void **state)
+TEST(a_strategy_that_cannot_be_serialised_says_so)
 {
     unsigned long n = 1;
-    (void)state;
     if (!no_memory_works()) skip();
     drove_optim *optim = make_optim();
     for (bool has_failed = true; has_failed && n < MOST_CALLS; n++) {
@@ -97,13 +92,4 @@ static void a_strategy_that_cannot_be_serialised_says_so(void **state)
     }
     assert_in_range(n, 3, 20);
     drove__optim_destroy(optim);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_strategy_that_finds_no_memory_is_not_made),
-        cmocka_unit_test(a_strategy_that_cannot_be_serialised_says_so),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,14 +2,11 @@
  * The linker puts functions of this file in the place of the lock's and the topology's
  * (tests/CMakeLists.txt), so that they are counted. */
 #include "strategy/serialised.h"
+#include "support/test.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { N = 24, N_WORKERS = 4, PRIVATE = 2 /* the worker that has a copy of its own */ };
 
@@ -160,9 +157,8 @@ static void check_calls(slot which, unsigned of_each)
 
 /* ---- tests ---- */
 
-static void the_table_is_ordered_and_free_of_races(void **state)
+TEST(the_table_is_ordered_and_free_of_races)
 {
-    (void)state;
     for (int is_typed = 0; is_typed <= 1; is_typed++) {
         drove_sync s;
         begin(&s, 0, is_typed);
@@ -180,9 +176,8 @@ static void the_table_is_ordered_and_free_of_races(void **state)
 
 /* Each worker keeps what it was lent while the others are lent theirs, except where the strategy's
  * own view is private already. */
-static void a_view_is_the_workers_copy(void **state)
+TEST(a_view_is_the_workers_copy)
 {
-    (void)state;
     drove_sync s;
     drove_view view[N_WORKERS];
     begin(&s, 0, false);
@@ -221,17 +216,15 @@ static void check_no_copies(unsigned needs, bool is_typed)
     end(&s);
 }
 
-static void words_and_vectors_of_ones_own_are_not_copied(void **state)
+TEST(words_and_vectors_of_ones_own_are_not_copied)
 {
-    (void)state;
     check_no_copies(DROVE_SYNC_SPREAD, false);
     check_no_copies(0, true);
 }
 
 /* Publications have the places 0, 1, 2 ...; a view says how many are before it. */
-static void places_are_those_of_the_publications(void **state)
+TEST(places_are_those_of_the_publications)
 {
-    (void)state;
     const drove_step step = {0};
     drove_sync s;
     drove_view view;
@@ -265,9 +258,8 @@ static void places_are_those_of_the_publications(void **state)
 }
 
 /* What failed is not copied, and the lock is free again. */
-static void a_view_that_failed_is_not_released(void **state)
+TEST(a_view_that_failed_is_not_released)
 {
-    (void)state;
     drove_sync s;
     drove_view view;
     begin(&s, 0, false);
@@ -276,16 +268,4 @@ static void a_view_that_failed_is_not_released(void **state)
     assert_ptr_equal(view.vector, shared);
     check_calls(RELEASE, 0);
     end(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_table_is_ordered_and_free_of_races),
-        cmocka_unit_test(a_view_is_the_workers_copy),
-        cmocka_unit_test(words_and_vectors_of_ones_own_are_not_copied),
-        cmocka_unit_test(places_are_those_of_the_publications),
-        cmocka_unit_test(a_view_that_failed_is_not_released),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,15 +4,12 @@
  * The linker puts functions of this file in the place of the virtual clock's
  * (tests/CMakeLists.txt): they note their calls, and store for the others. */
 #include "strategy/shared.h"
+#include "support/test.h"
 
 #include "base/cpu.h"
 #include "base/virtual.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { PIECE = 4096, N = 3 * PIECE + 48, N_VECTOR = 2 * N, MOST_NOTES = 64 };
 static const float ETA = 2.0f, MU = 0.5f, OTHERS = 1000.0f;
@@ -159,9 +156,8 @@ static void compare(void)
 /* ---- the real clock ---- */
 
 /* The parts of 771 cache lines of a float vector: the worker begins at its own and goes round. */
-static void a_dense_step_begins_at_the_workers_part(void **state)
+TEST(a_dense_step_begins_at_the_workers_part)
 {
-    (void)state;
     static const struct {
         unsigned part, n_parts;
         size_t first;
@@ -189,9 +185,8 @@ static void a_dense_step_begins_at_the_workers_part(void **state)
 
 static const drove_span spans[] = {{16, 32}, {4090, 20}, {8200, 16}, {N - 16, 16}};
 
-static void a_sparse_step_is_made_whole(void **state)
+TEST(a_sparse_step_is_made_whole)
 {
-    (void)state;
     drove_sync s;
     drovek_table kernels;
     drove_optim *optim;
@@ -228,9 +223,8 @@ static void step_virtually(const drove_sync *s, const drove_step *step, unsigned
 }
 
 /* Pieces end at the same places for all workers. */
-static void a_dense_step_is_made_piece_by_piece(void **state)
+TEST(a_dense_step_is_made_piece_by_piece)
 {
-    (void)state;
     static const part pieces[2][6] = {
         {{0, PIECE}, {PIECE, PIECE}, {2 * PIECE, PIECE}, {3 * PIECE, 48}, {0, 0}},
         {{4112, 4080}, {2 * PIECE, PIECE}, {3 * PIECE, 48}, {0, PIECE}, {PIECE, 16}, {0, 0}}};
@@ -256,9 +250,8 @@ static void a_dense_step_is_made_piece_by_piece(void **state)
 }
 
 /* Only what spans cover is taken, paid for and stored; pieces without any cost nothing. */
-static void a_sparse_step_touches_what_it_covers(void **state)
+TEST(a_sparse_step_touches_what_it_covers)
 {
-    (void)state;
     static const part pieces[] = {
         {0, PIECE}, {PIECE, PIECE}, {2 * PIECE, PIECE}, {3 * PIECE, 48}, {0, 0}};
     /* {16, 32} and 6 of {4090, 20}; its 14 others; {8200, 16}; {N - 16, 16} */
@@ -295,9 +288,8 @@ static void a_sparse_step_touches_what_it_covers(void **state)
 
 /* The state lies behind the parameters, and is covered by the same spans: there alone what the
  * others stored is lost. */
-static void state_is_stored_with_its_parameters(void **state)
+TEST(state_is_stored_with_its_parameters)
 {
-    (void)state;
     drove_sync s;
     drovek_table kernels;
     drove_optim *optim;
@@ -318,9 +310,8 @@ static void state_is_stored_with_its_parameters(void **state)
 }
 
 /* Actors whose vectors have a lock get no scratch: the step is the rule's own. */
-static void without_scratch_a_step_is_whole(void **state)
+TEST(without_scratch_a_step_is_whole)
 {
-    (void)state;
     drove_sync s;
     drovek_table kernels;
     drove_optim *optim;
@@ -336,9 +327,8 @@ static void without_scratch_a_step_is_whole(void **state)
 
 /* ---- copies ---- */
 
-static void a_copy_has_the_whole_vector(void **state)
+TEST(a_copy_has_the_whole_vector)
 {
-    (void)state;
     static float from[N_VECTOR + 16], to[N_VECTOR + 16];
     static const size_t lengths[] = {PIECE, PIECE, PIECE, PIECE, PIECE, PIECE, 96};
     drove_sync s;
@@ -363,18 +353,4 @@ static void a_copy_has_the_whole_vector(void **state)
         assert_true(notes[i].taken_ns == 2.0 * (double)lengths[i]);
     }
     drove__optim_destroy(optim);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_dense_step_begins_at_the_workers_part),
-        cmocka_unit_test(a_sparse_step_is_made_whole),
-        cmocka_unit_test(a_dense_step_is_made_piece_by_piece),
-        cmocka_unit_test(a_sparse_step_touches_what_it_covers),
-        cmocka_unit_test(state_is_stored_with_its_parameters),
-        cmocka_unit_test(without_scratch_a_step_is_whole),
-        cmocka_unit_test(a_copy_has_the_whole_vector),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

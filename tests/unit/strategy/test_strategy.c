@@ -1,13 +1,10 @@
 /* What every strategy has before its own part begins, seen by a strategy that has nothing else. */
 #include "strategy/strategy.h"
+#include "support/test.h"
 
 #include "base/cpu.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { N = 24, N_WORKERS = 3 };
 
@@ -59,9 +56,8 @@ static drove_optim *make_optim(drovek_table *kernels)
     return optim;
 }
 
-static void a_bare_strategy_has_the_defaults(void **state)
+TEST(a_bare_strategy_has_the_defaults)
 {
-    (void)state;
     drovek_table kernels;
     drove_optim *optim = make_optim(&kernels);
     float theta[N] = {0};
@@ -94,9 +90,8 @@ static void a_bare_strategy_has_the_defaults(void **state)
 }
 
 /* What a strategy is told of its workers it keeps: vectors are placed by it. */
-static void places_are_kept(void **state)
+TEST(places_are_kept)
 {
-    (void)state;
     static const drove_place place[N_WORKERS] = {{0, 0, 0}, {1, 1, 0}, {2, 2, 0}};
     drovek_table kernels;
     drove_optim *optim = make_optim(&kernels);
@@ -117,9 +112,8 @@ static void places_are_kept(void **state)
     drove__optim_destroy(optim);
 }
 
-static void no_worker_is_refused(void **state)
+TEST(no_worker_is_refused)
 {
-    (void)state;
     drovek_table kernels;
     drove_optim *optim = make_optim(&kernels);
     float theta[N] = {0};
@@ -133,9 +127,8 @@ static void no_worker_is_refused(void **state)
 }
 
 /* Each worker's is as if it had been made alone. */
-static void every_worker_has_a_backoff_of_its_own(void **state)
+TEST(every_worker_has_a_backoff_of_its_own)
 {
-    (void)state;
     static const char spec[] = "linear?first_us=3&step_us=5";
     drovek_table kernels;
     drove_optim *optim = make_optim(&kernels);
@@ -156,9 +149,8 @@ static void every_worker_has_a_backoff_of_its_own(void **state)
     drove__optim_destroy(optim);
 }
 
-static void the_layout_is_kept(void **state)
+TEST(the_layout_is_kept)
 {
-    (void)state;
     static const drove_layout layout = {.number = DROVE_I8, .n_numbers = 50, .tail = 13};
     static uint32_t words[N];
     drovek_table kernels;
@@ -177,9 +169,8 @@ static void the_layout_is_kept(void **state)
     drove__optim_destroy(optim);
 }
 
-static void a_row_says_why_it_takes_floats_only(void **state)
+TEST(a_row_says_why_it_takes_floats_only)
 {
-    (void)state;
     const drove_sync_ops takes_both = {.needs = DROVE_SYNC_TYPED, .not_typed = "never"},
                          has_a_reason = {.not_typed = "its copies are floats"}, has_none = {0};
     assert_null(drove__sync_not_typed(&takes_both));
@@ -187,9 +178,8 @@ static void a_row_says_why_it_takes_floats_only(void **state)
     assert_non_null(strstr(drove__sync_not_typed(&has_none), "publish gradients"));
 }
 
-static void the_error_of_missing_memory_has_its_bytes(void **state)
+TEST(the_error_of_missing_memory_has_its_bytes)
 {
-    (void)state;
     const drove_sync s = {.n_vector = 1000};
     assert_int_equal(drove__sync_no_memory(&s), DROVE_E_NOMEM);
     assert_non_null(strstr(drove_error_text(), "4000"));
@@ -212,9 +202,8 @@ static void expect_text(drove_sync_ops ops, const drove_sync_options *opt, const
 }
 
 /* Every mix of what a row needs, a layout, functions that convert, and a number of workers. */
-static void options_must_suit_the_row(void **state)
+TEST(options_must_suit_the_row)
 {
-    (void)state;
     static const drove_layout layout = {.number = DROVE_I8, .n_numbers = N, .tail = N};
     static const drove_sync_convert convert = {.n_floats = N};
     drovek_table kernels;
@@ -248,19 +237,4 @@ static void options_must_suit_the_row(void **state)
                 "row: expected back-off none, since it never tries twice; found "
                 "\"random?max_us=5\"");
     drove__optim_destroy(optim);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_bare_strategy_has_the_defaults),
-        cmocka_unit_test(places_are_kept),
-        cmocka_unit_test(no_worker_is_refused),
-        cmocka_unit_test(every_worker_has_a_backoff_of_its_own),
-        cmocka_unit_test(the_layout_is_kept),
-        cmocka_unit_test(a_row_says_why_it_takes_floats_only),
-        cmocka_unit_test(the_error_of_missing_memory_has_its_bytes),
-        cmocka_unit_test(options_must_suit_the_row),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,12 +2,9 @@
  * The linker puts the functions below in the place of the topology's (tests/CMakeLists.txt), so no
  * machine with several nodes is needed. */
 #include "strategy/strategy.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 enum { N_WORKERS = 5, N = 40, NOT_ASKED = -7 };
 
@@ -45,9 +42,8 @@ static int node_of(const drove_sync *s, unsigned worker)
     return asked_node;
 }
 
-static void a_workers_vector_lies_on_its_node(void **state)
+TEST(a_workers_vector_lies_on_its_node)
 {
-    (void)state;
     char topo; /* only its address is used */
     drove_sync s = {
         .topo = (const drove_topo *)&topo, .place = place, .n_vector = N, .n_workers = N_WORKERS};
@@ -57,9 +53,8 @@ static void a_workers_vector_lies_on_its_node(void **state)
     for (unsigned w = 0; w < N_WORKERS; w++) assert_int_equal(node_of(&s, w), -1);
 }
 
-static void first_parameters_lie_there_too(void **state)
+TEST(first_parameters_lie_there_too)
 {
-    (void)state;
     char topo;
     float theta[N];
     const drove_optim optim = {.n = N};
@@ -82,9 +77,8 @@ static void first_parameters_lie_there_too(void **state)
 
 /* Behind the parameters the state of the rule lies, which starts at 0; words are copied as they
  * are. */
-static void first_vectors_begin_with_the_parameters(void **state)
+TEST(first_vectors_begin_with_the_parameters)
 {
-    (void)state;
     enum { N_VECTOR = 2 * N };
     char topo;
     float theta[N_VECTOR];
@@ -116,9 +110,8 @@ static void first_vectors_begin_with_the_parameters(void **state)
     }
 }
 
-static void without_a_topology_nothing_is_placed(void **state)
+TEST(without_a_topology_nothing_is_placed)
 {
-    (void)state;
     const drove_sync s = {.place = place, .n_vector = N, .n_workers = N_WORKERS};
     asked_node = NOT_ASKED;
     float *vector = drove__sync_vector(&s, 1);
@@ -126,15 +119,4 @@ static void without_a_topology_nothing_is_placed(void **state)
     for (unsigned i = 0; i < N; i++) assert_true(vector[i] == 0.0f);
     drove__sync_vector_free(&s, vector);
     assert_int_equal(asked_node, NOT_ASKED);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_workers_vector_lies_on_its_node),
-        cmocka_unit_test(first_parameters_lie_there_too),
-        cmocka_unit_test(first_vectors_begin_with_the_parameters),
-        cmocka_unit_test(without_a_topology_nothing_is_placed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

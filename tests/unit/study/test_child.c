@@ -1,18 +1,14 @@
 /* tests/unit/study/test_child.c - children: their status, their output, their limit. */
 #include "study/child.h"
+#include "support/test.h"
 
 #include <drove/status.h>
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 static drove_child run(const char *script, double limit_s)
 {
@@ -37,9 +33,8 @@ static void contains(const char *path, const char *expected)
     assert_string_equal(text, expected);
 }
 
-static void statuses_and_output_are_kept(void **state)
+TEST(statuses_and_output_are_kept)
 {
-    (void)state;
     drove_child c = run("echo said; echo failed >&2; exit 7", 0.0);
     assert_int_equal(c.status, 7);
     assert_false(c.timed_out);
@@ -51,9 +46,8 @@ static void statuses_and_output_are_kept(void **state)
     contains("out.txt", "");
 }
 
-static void a_limit_ends_it_in_order(void **state)
+TEST(a_limit_ends_it_in_order)
 {
-    (void)state;
     drove_child c = run("trap 'echo ended; exit 3' TERM; while :; do sleep 0.05; done", 0.3);
     assert_true(c.timed_out);
     assert_true(c.seconds >= 0.3);
@@ -61,17 +55,15 @@ static void a_limit_ends_it_in_order(void **state)
     contains("out.txt", "ended\n");
 }
 
-static void who_does_not_end_is_killed(void **state)
+TEST(who_does_not_end_is_killed)
 {
-    (void)state;
     drove_child c = run("trap '' TERM; while :; do sleep 0.05; done", 0.1);
     assert_true(c.timed_out);
     assert_int_equal(c.status, 128 + SIGKILL);
 }
 
-static void a_program_that_is_not_there_ends_at_once(void **state)
+TEST(a_program_that_is_not_there_ends_at_once)
 {
-    (void)state;
     drove_child c;
     const char *argv[] = {"/nowhere/drove", NULL};
     assert_int_equal(drove__child_start(&c, (char *const *)(void *)argv, "out.txt", "err.txt", 0.0),
@@ -81,15 +73,4 @@ static void a_program_that_is_not_there_ends_at_once(void **state)
     assert_int_equal(drove__child_start(&c, (char *const *)(void *)argv, "/nowhere/out", "err.txt",
                                         0.0),
                      DROVE_E_FILE);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(statuses_and_output_are_kept),
-        cmocka_unit_test(a_limit_ends_it_in_order),
-        cmocka_unit_test(who_does_not_end_is_killed),
-        cmocka_unit_test(a_program_that_is_not_there_ends_at_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

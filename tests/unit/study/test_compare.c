@@ -1,17 +1,12 @@
 /* tests/unit/study/test_compare.c - statistics of a sweep against counts by hand. */
 #include "study/compare.h"
+#include "support/test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void medians(void **state)
+TEST(medians)
 {
-    (void)state;
     double odd[] = {3, 1, 2}, even[] = {4, 1, 3, 2}, one[] = {7};
     double half[] = {INFINITY, 1, INFINITY, 2}, most[] = {INFINITY, 1, INFINITY};
     assert_true(drove__median(odd, 3) == 2.0);
@@ -32,9 +27,8 @@ static double below(unsigned n, unsigned k)
     return sum;
 }
 
-static void interval_is_that_of_the_exact_bootstrap(void **state)
+TEST(interval_is_that_of_the_exact_bootstrap)
 {
-    (void)state;
     for (unsigned n = 1; n <= 21; n += 2) {
         double x[21];
         unsigned low = 1;
@@ -55,9 +49,8 @@ static void interval_is_that_of_the_exact_bootstrap(void **state)
     }
 }
 
-static void the_best_is_fast_and_seldom_crashes(void **state)
+TEST(the_best_is_fast_and_seldom_crashes)
 {
-    (void)state;
     const drove_sweep_row row[] = {
         {0, 10, 2, 1.0},      /* fastest, crashes too often  */
         {0, 10, 1, 2.0},      /* the best                    */
@@ -85,14 +78,4 @@ static void the_best_is_fast_and_seldom_crashes(void **state)
     assert_int_equal(best.n_allowed, 1);
     assert_true(best.best == SIZE_MAX);
     assert_int_equal(best.n_near, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(medians),
-        cmocka_unit_test(interval_is_that_of_the_exact_bootstrap),
-        cmocka_unit_test(the_best_is_fast_and_seldom_crashes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,14 @@
 /* tests/unit/study/test_expand.c - studies of sweeps: what a file may say, and the runs it means,
  * counted by hand. */
 #include "study/expand.h"
+#include "support/test.h"
 
 #include <drove/status.h>
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static drove_status load(const char *text, drove_sweep_study *study)
 {
@@ -38,9 +34,8 @@ static void end(drove_sweep_study *study, drove_sweep_runs *runs)
     drove__sweep_study_fini(study);
 }
 
-static void product_of_list_and_grid(void **state)
+TEST(product_of_list_and_grid)
 {
-    (void)state;
     static const char *const wanted[] = {
         "strategy=sequential lr=0.1 batch=16",      "strategy=sequential lr=0.1 batch=32",
         "strategy=sequential lr=0.1 batch=64",      "strategy=sequential lr=0.2 batch=16",
@@ -67,9 +62,8 @@ static void product_of_list_and_grid(void **state)
 }
 
 /* Each repetition has every setting once, with its own seed, in an order of its own. */
-static void order_is_interleaved(void **state)
+TEST(order_is_interleaved)
 {
-    (void)state;
     static const uint64_t seeds[] = {7, 3, 11};
     size_t first[10];
     unsigned n_moved[3] = {0};
@@ -97,9 +91,8 @@ static void order_is_interleaved(void **state)
     end(&study, &runs);
 }
 
-static void draws_are_in_range_and_repeat(void **state)
+TEST(draws_are_in_range_and_repeat)
 {
-    (void)state;
     static const char text[] =
         "sample: {draws: 20, seed: 3, lr: {log: [1e-3, 1e-1]}, batch: [16, 32]}\n"
         "grid: {strategy: [mutex, leashed]}\nrepeat: 2\n";
@@ -127,9 +120,8 @@ static void draws_are_in_range_and_repeat(void **state)
     end(&again, &same);
 }
 
-static void bad_studies_are_refused_in_one_line(void **state)
+TEST(bad_studies_are_refused_in_one_line)
 {
-    (void)state;
     static const char *const bad[][2] = {
         {"grid: {}\n", "study.yaml:1:7: expected at least one option in grid, found none"},
         {"grid: {lr: []}\n", "expected at least one value for \"lr\", found none"},
@@ -167,9 +159,8 @@ static void bad_studies_are_refused_in_one_line(void **state)
     }
 }
 
-static void too_many_runs_are_refused(void **state)
+TEST(too_many_runs_are_refused)
 {
-    (void)state;
     drove_sweep_study study;
     drove_sweep_runs runs;
     assert_int_equal(load("sample: {draws: 100000, lr: {log: [1e-3, 1]}}\nrepeat: 2\n", &study),
@@ -179,9 +170,8 @@ static void too_many_runs_are_refused(void **state)
     drove__sweep_study_fini(&study);
 }
 
-static void differences_are_named(void **state)
+TEST(differences_are_named)
 {
-    (void)state;
     char text[256];
     drove_sweep_study a, b;
     assert_int_equal(load("grid: {lr: [1], batch: [2]}\nrepeat: 2\n", &a), DROVE_OK);
@@ -193,17 +183,4 @@ static void differences_are_named(void **state)
     assert_true(json_equal(a.document, b.document));
     drove__sweep_study_fini(&a);
     drove__sweep_study_fini(&b);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(product_of_list_and_grid),
-        cmocka_unit_test(order_is_interleaved),
-        cmocka_unit_test(draws_are_in_range_and_repeat),
-        cmocka_unit_test(bad_studies_are_refused_in_one_line),
-        cmocka_unit_test(too_many_runs_are_refused),
-        cmocka_unit_test(differences_are_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,16 +6,12 @@
 #include "study/page/script.h"
 #include "study/page/svg.h"
 #include "study/page/tables.h"
+#include "support/test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static char *text;
 static size_t n_text;
@@ -35,9 +31,8 @@ static void expect_text(FILE *stream, const char *expected)
     free(text);
 }
 
-static void quantiles(void **state)
+TEST(quantiles)
 {
-    (void)state;
     const double x[] = {1, 2, 4, 8, INFINITY}, low[] = {-INFINITY, 3, 5}, one[] = {7};
     assert_true(drove__quantile(x, 5, 0.0) == 1.0);
     assert_true(drove__quantile(x, 5, 0.25) == 2.0);
@@ -50,9 +45,8 @@ static void quantiles(void **state)
     assert_true(drove__quantile(one, 1, 0.75) == 7.0);
 }
 
-static void escapes(void **state)
+TEST(escapes)
 {
-    (void)state;
     char cut[8];
     FILE *stream = open_text();
     drove__html_text("<a b=\"c\">&'\n\033", stream);
@@ -71,9 +65,8 @@ static void escapes(void **state)
     expect_text(stream, "&ndash;-&infin;12345670.0001235");
 }
 
-static void thinning(void **state)
+TEST(thinning)
 {
-    (void)state;
     enum { N = 1001 };
     static double x[N], y[N];
     drove_plot plot = {.kind = DROVE_PLOT_LINES};
@@ -98,9 +91,8 @@ static void thinning(void **state)
 }
 
 /* A name cannot leave its quotes, nor have a line of its own. */
-static void scripts(void **state)
+TEST(scripts)
 {
-    (void)state;
     const double x[] = {0, 1, 2}, y[] = {3, NAN, 5};
     drove_plot plot = {.kind = DROVE_PLOT_LINES, .id = "id", .x_label = "x", .y_label = "y"};
     drove__plot_add_points(&plot, "a'.system('id').'`id`\nquit", x, y, 3);
@@ -121,9 +113,8 @@ static void scripts(void **state)
 }
 
 /* Long numbers stand farther apart: 235 settings have at most 9 below the axis. */
-static void ticks_have_room(void **state)
+TEST(ticks_have_room)
 {
-    (void)state;
     const double y = 1.0;
     drove_plot plot = {.kind = DROVE_PLOT_BOXES, .id = "id", .x_label = "x", .y_label = "y"};
     for (int i = 0; i < 235; i++) drove__plot_add_points(&plot, "one", &y, &y, 1);
@@ -136,9 +127,8 @@ static void ticks_have_room(void **state)
     drove__plot_fini(&plot);
 }
 
-static void elements(void **state)
+TEST(elements)
 {
-    (void)state;
     drove_plot plot = {.kind = DROVE_PLOT_LINES};
     (void)drove__plot_add(&plot, "line", 1, false);
     (void)drove__plot_add(&plot, "band", 1, true);
@@ -152,9 +142,8 @@ static void elements(void **state)
     drove__plot_fini(&plot);
 }
 
-static void pictures(void **state)
+TEST(pictures)
 {
-    (void)state;
     static const char *const svg =
         "<svg><title>Gnuplot</title><defs><circle id='gpDot'/>\n\t<filter id='f'/></defs>\n"
         "<g fill=\"none\" color=\"black\">\n</g>\n"
@@ -178,9 +167,8 @@ static void pictures(void **state)
     drove__plot_fini(&plot);
 }
 
-static void commands(void **state)
+TEST(commands)
 {
-    (void)state;
     json_t *options =
         json_pack("{s:s, s:f, s:i, s:s, s:s, s:s, s:s}", "data", "it's <here>", "lr", 0.25, "seed",
                   1, "out", "x", "log", "y", "model", "mlp:8", "nonsense", "z");
@@ -191,9 +179,8 @@ static void commands(void **state)
     json_decref(options);
 }
 
-static void charts(void **state)
+TEST(charts)
 {
-    (void)state;
     size_t n_lines;
     const double x[] = {0, 1, 2}, y[] = {4, 1, NAN}, lost[] = {NAN, INFINITY, NAN};
     drove_chart chart = {
@@ -221,14 +208,4 @@ static void charts(void **state)
     /* dot 30 of 60, row 15 - 8 of 16: the lowest left dot of the second line, U+2840 */
     assert_non_null(strstr(text, "         |               \xe2\xa1\x80              \n"));
     free(text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(quantiles), cmocka_unit_test(escapes),         cmocka_unit_test(thinning),
-        cmocka_unit_test(scripts),   cmocka_unit_test(ticks_have_room), cmocka_unit_test(elements),
-        cmocka_unit_test(pictures),  cmocka_unit_test(commands),        cmocka_unit_test(charts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,10 @@
 /* tests/unit/study/test_pool.c - children by the pool: how many at a time, and none left behind. */
 #include "study/pool.h"
+#include "support/test.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/wait.h>
-
-#include <cmocka.h>
 
 enum { MOST_JOBS = 16 };
 
@@ -55,9 +51,8 @@ static void assert_no_child(void)
     assert_int_equal(errno, ECHILD);
 }
 
-static void every_job_ends_once(void **state)
+TEST(every_job_ends_once)
 {
-    (void)state;
     for (size_t n_at_once = 0; n_at_once <= 3; n_at_once++) {
         work w = {.n = 7, .stop_after = SIZE_MAX, .fail_at = SIZE_MAX, .script = "exit 5"};
         const size_t most = n_at_once > 0 ? n_at_once : 1;
@@ -70,9 +65,8 @@ static void every_job_ends_once(void **state)
     }
 }
 
-static void a_stop_ends_what_runs(void **state)
+TEST(a_stop_ends_what_runs)
 {
-    (void)state;
     work w = {.n = 7, .stop_after = 0, .fail_at = SIZE_MAX, .script = "exec sleep 100"};
     assert_int_equal(drove__pool_run(&ops, &w, 2), DROVE_OK);
     assert_int_equal(w.next, 2);
@@ -80,21 +74,10 @@ static void a_stop_ends_what_runs(void **state)
     assert_no_child();
 }
 
-static void a_failure_ends_what_runs(void **state)
+TEST(a_failure_ends_what_runs)
 {
-    (void)state;
     work w = {.n = 7, .stop_after = SIZE_MAX, .fail_at = 2, .script = "exec sleep 100"};
     assert_int_equal(drove__pool_run(&ops, &w, 3), DROVE_E_SYSTEM);
     assert_int_equal(w.n_ended, 0);
     assert_no_child();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_job_ends_once),
-        cmocka_unit_test(a_stop_ends_what_runs),
-        cmocka_unit_test(a_failure_ends_what_runs),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

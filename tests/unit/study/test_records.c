@@ -1,16 +1,12 @@
 /* tests/unit/study/test_records.c - which lines of a file of records are read. */
 #include "study/records.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { MOST = 100 };
 
@@ -54,9 +50,8 @@ static void read_them(size_t most, size_t first, seen *s, drove_records_found *f
     assert_int_equal(drove__records_each(&in, note, s, found), DROVE_OK);
 }
 
-static void a_long_file_is_thinned_evenly_and_keeps_its_ends(void **state)
+TEST(a_long_file_is_thinned_evenly_and_keeps_its_ends)
 {
-    (void)state;
     seen s;
     drove_records_found found;
     for (size_t n = 0; n <= 60; n++) {
@@ -75,9 +70,8 @@ static void a_long_file_is_thinned_evenly_and_keeps_its_ends(void **state)
     }
 }
 
-static void first_lines_are_passed_over(void **state)
+TEST(first_lines_are_passed_over)
 {
-    (void)state;
     seen s;
     drove_records_found found;
     write_lines(10, "");
@@ -89,9 +83,8 @@ static void first_lines_are_passed_over(void **state)
     assert_int_equal(s.n, 0);
 }
 
-static void text_behind_the_last_line_end_is_no_record(void **state)
+TEST(text_behind_the_last_line_end_is_no_record)
 {
-    (void)state;
     seen s;
     drove_records_found found;
     write_lines(3, "{\"line\": 3}");
@@ -106,9 +99,8 @@ static void text_behind_the_last_line_end_is_no_record(void **state)
     assert_true(!found.has_half && found.n_lines == 7);
 }
 
-static void a_file_that_is_longer_than_a_piece_is_whole(void **state)
+TEST(a_file_that_is_longer_than_a_piece_is_whole)
 {
-    (void)state;
     static char pad[70000];
     seen s = {.n = 0};
     FILE *f = fopen("records.jsonl", "w");
@@ -123,9 +115,8 @@ static void a_file_that_is_longer_than_a_piece_is_whole(void **state)
     for (size_t i = 0; i < s.n; i++) assert_int_equal(s.line[i], i);
 }
 
-static void what_is_not_a_regular_file_is_refused(void **state)
+TEST(what_is_not_a_regular_file_is_refused)
 {
-    (void)state;
     const drove_records in = {.path = "pipe.jsonl"};
     json_t *out;
     unlink("pipe.jsonl");
@@ -134,16 +125,4 @@ static void what_is_not_a_regular_file_is_refused(void **state)
     assert_null(out);
     assert_int_equal(drove__record_load("pipe.jsonl", &out), DROVE_E_FILE);
     unlink("pipe.jsonl");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_long_file_is_thinned_evenly_and_keeps_its_ends),
-        cmocka_unit_test(first_lines_are_passed_over),
-        cmocka_unit_test(text_behind_the_last_line_end_is_no_record),
-        cmocka_unit_test(a_file_that_is_longer_than_a_piece_is_whole),
-        cmocka_unit_test(what_is_not_a_regular_file_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

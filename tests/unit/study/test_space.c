@@ -1,17 +1,13 @@
 /* tests/unit/study/test_space.c - spaces of settings: what is drawn, what a file may say. */
 #include "base/mem.h"
 #include "study/space.h"
+#include "support/test.h"
 
 #include <drove/status.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void write_file(const char *path, const char *text)
 {
@@ -29,9 +25,8 @@ static const char *value_of(const drove_point *p, const char *name)
 }
 
 /* Every setting of every point is one that a run takes. */
-static void usual_points_are_options(void **state)
+TEST(usual_points_are_options)
 {
-    (void)state;
     for (int kind = 0; kind < 3; kind++) {
         drove_space space;
         unsigned n_models = 0, n_steps = 0;
@@ -54,9 +49,8 @@ static void usual_points_are_options(void **state)
 }
 
 /* Where the precision allows plain SGD alone: half of the points have it, with a step size. */
-static void words_get_plain_sgd(void **state)
+TEST(words_get_plain_sgd)
 {
-    (void)state;
     drove_space space;
     unsigned n_sgd = 0;
     drove__space_usual(false, false, DROVE_SPACE_PLAIN, NULL, 0, &space);
@@ -75,9 +69,8 @@ static void words_get_plain_sgd(void **state)
 
 /* Where it does so for linear models alone: they have sgd or what they would choose, with networks
  * every rule is drawn. */
-static void words_of_networks_get_every_rule(void **state)
+TEST(words_of_networks_get_every_rule)
 {
-    (void)state;
     static const char *const rules[] = {"adam", "momentum", "adagrad", "cocob"};
     drove_space space;
     unsigned n_drawn[DROVE_COUNT(rules)] = {0}, n_sgd = 0;
@@ -100,9 +93,8 @@ static void words_of_networks_get_every_rule(void **state)
     assert_false(drove__space_is_linear("mlp:8") || drove__space_is_linear("lin"));
 }
 
-static void given_options_stay(void **state)
+TEST(given_options_stay)
 {
-    (void)state;
     static const char *const given[] = {"weight-decay", "lr"};
     drove_space space;
     drove__space_usual(false, false, DROVE_SPACE_ANY_RULE, given, DROVE_COUNT(given), &space);
@@ -116,9 +108,8 @@ static void given_options_stay(void **state)
     }
 }
 
-static void a_number_is_a_point(void **state)
+TEST(a_number_is_a_point)
 {
-    (void)state;
     drove_space space;
     drove_point a, b, c;
     unsigned n_equal = 0;
@@ -133,9 +124,8 @@ static void a_number_is_a_point(void **state)
     assert_in_range(n_equal, 0, 5);
 }
 
-static void ranges_of_a_file_hold(void **state)
+TEST(ranges_of_a_file_hold)
 {
-    (void)state;
     drove_space space;
     unsigned n_low = 0, n_values = 0;
     write_file("space.yaml", "lr: {log: [1e-4, 1]}\n"
@@ -165,9 +155,8 @@ static void refused(const char *text, const char *expected)
     if (strstr(drove_error_text(), expected) == NULL) fail_msg("%s", drove_error_text());
 }
 
-static void bad_files_are_refused(void **state)
+TEST(bad_files_are_refused)
 {
-    (void)state;
     refused("", "bad.yaml: expected at least one option");
     refused("lrr: [1]\n", "bad.yaml:1:1: unknown option \"lrr\"; did you mean \"lr\"?");
     refused("lr: 1\n", "bad.yaml:1:5: expected a list of values");
@@ -180,18 +169,4 @@ static void bad_files_are_refused(void **state)
     refused("model: [linear]\n", "expected an option that was not given, found \"model\"");
     refused("seed: [1, 2]\n", "expected an option of the model or the method");
     refused("lr: [[1]]\n", "bad.yaml:1:6: expected a value of the option");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(usual_points_are_options),
-        cmocka_unit_test(words_get_plain_sgd),
-        cmocka_unit_test(words_of_networks_get_every_rule),
-        cmocka_unit_test(given_options_stay),
-        cmocka_unit_test(a_number_is_a_point),
-        cmocka_unit_test(ranges_of_a_file_hold),
-        cmocka_unit_test(bad_files_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

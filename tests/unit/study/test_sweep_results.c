@@ -1,24 +1,19 @@
 /* tests/unit/study/test_sweep_results.c - how a run of a sweep ended, by hand; its record; and what
  * is read from lines that are whole, halves or repeated. */
 #include "study/sweep_results.h"
+#include "support/test.h"
 
 #include <drove/status.h>
 
 #include <math.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-static void outcomes(void **state)
+TEST(outcomes)
 {
-    (void)state;
     static const struct {
         drove_child child;
         const char *said, *outcome; /* outcome NULL: no result */
@@ -70,9 +65,8 @@ static double figure_of(const char *outcome, const char *name)
     return value;
 }
 
-static void figures(void **state)
+TEST(figures)
 {
-    (void)state;
     assert_true(figure_of("reached", "target_s") == 1.25);
     assert_true(isnan(figure_of("missed", "target_s")));
     assert_true(figure_of("missed", "train_s") == 1.25);
@@ -98,9 +92,8 @@ static drove_status read_text(const char *text, json_t **all, bool *has_half)
 
 #define LINE(run, outcome) "{\"run\":" run ",\"outcome\":\"" outcome "\",\"figures\":{}}"
 
-static void lines(void **state)
+TEST(lines)
 {
-    (void)state;
     json_t *all;
     bool has_half;
     static const char *const text =
@@ -121,9 +114,8 @@ static void lines(void **state)
     json_decref(all);
 }
 
-static void bad_lines(void **state)
+TEST(bad_lines)
 {
-    (void)state;
     static const char *const bad[][2] = {
         {LINE("1", "x") "\n" LINE("4", "x") "\n", ":2: expected a run from 1 to 3, found 4"},
         {LINE("0", "x") "\n", ":1: expected a run from 1 to 3, found 0"},
@@ -140,15 +132,4 @@ static void bad_lines(void **state)
         if (strstr(drove_error_text(), bad[i][1]) == NULL)
             fail_msg("expected \"%s\", found \"%s\"", bad[i][1], drove_error_text());
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(outcomes),
-        cmocka_unit_test(figures),
-        cmocka_unit_test(lines),
-        cmocka_unit_test(bad_lines),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,9 +14,8 @@ static void refused(rig_options o, drove_status expected, const char *part)
     rig_fini(&r);
 }
 
-static void wrong_arguments_are_refused(void **state)
+TEST(wrong_arguments_are_refused)
 {
-    (void)state;
     static const char *const specs[] = {"sequential:1",
                                         "sync:2",
                                         "ssp:x",
@@ -57,9 +56,8 @@ static void wrong_arguments_are_refused(void **state)
             "expected --rule sgd");
 }
 
-static void back_off_only_where_it_is_used(void **state)
+TEST(back_off_only_where_it_is_used)
 {
-    (void)state;
     for (const drove_sync_ops *const *row = drove__strategies; *row != NULL; row++) {
         const drove_sync_ops *ops = *row;
         rig r;
@@ -73,9 +71,8 @@ static void back_off_only_where_it_is_used(void **state)
 }
 
 /* Thesis Table 3.2, and what this program adds to it. */
-static void promises_are_those_of_the_table(void **state)
+TEST(promises_are_those_of_the_table)
 {
-    (void)state;
     enum {
         S = DROVE_SYNC_SNAPSHOT,
         N = DROVE_SYNC_NO_LOSS,
@@ -96,9 +93,8 @@ static void promises_are_those_of_the_table(void **state)
         assert_int_equal(find_strategy(table[i].name)->promises, table[i].promises);
 }
 
-static void tables_are_complete(void **state)
+TEST(tables_are_complete)
 {
-    (void)state;
     for (const drove_sync_ops *const *row = drove__strategies; *row != NULL; row++) {
         const drove_sync_ops *ops = *row;
         assert_true(ops->name[0] != '\0' && ops->help[0] != '\0' && ops->source[0] != '\0');
@@ -118,9 +114,8 @@ static void tables_are_complete(void **state)
 }
 
 /* A variant may offer and need something else: read the object, not the table it was made from. */
-static void variants_of_hogwild_differ(void **state)
+TEST(variants_of_hogwild_differ)
 {
-    (void)state;
     rig r;
     rig_init(&r, (rig_options){.variant = "hogwild", .n_workers = 2});
     assert_true(r.sync->needs == (DROVE_SYNC_TYPED | DROVE_SYNC_RACY) && r.sync->ops->live != NULL);
@@ -143,9 +138,8 @@ static void variants_of_hogwild_differ(void **state)
 }
 
 /* Others' updates since it was lent the parameters, for each of its own. */
-static void steps_in_place_know_their_staleness(void **state)
+TEST(steps_in_place_know_their_staleness)
 {
-    (void)state;
     static const char *const variants[] = {"hogwild", "hogwild:live", "hogbatch", "adaptive"};
     static const struct {
         unsigned worker, n_steps; /* 0: it is lent the parameters */
@@ -202,9 +196,8 @@ static void steps_in_place_are_reported(const drove_sync_ops *ops, const char *v
     if (lends) n_lending++;
 }
 
-static void all_report_steps_in_place(void **state)
+TEST(all_report_steps_in_place)
 {
-    (void)state;
     for_each_variant(steps_in_place_are_reported);
     assert_in_range(n_lending, 7, 64);
 }
@@ -231,9 +224,8 @@ static void starts_with_theta_and_zero_state(const drove_sync_ops *ops, const ch
     rig_fini(&r);
 }
 
-static void all_start_with_theta_and_zero_state(void **state)
+TEST(all_start_with_theta_and_zero_state)
 {
-    (void)state;
     for_each_variant(starts_with_theta_and_zero_state);
 }
 
@@ -267,15 +259,13 @@ static void restores_theta_and_state(const drove_sync_ops *ops, const char *vari
     rig_fini(&r);
 }
 
-static void all_restore_theta_and_state(void **state)
+TEST(all_restore_theta_and_state)
 {
-    (void)state;
     for_each_variant(restores_theta_and_state);
 }
 
-static void bare_name_and_no_options_do(void **state)
+TEST(bare_name_and_no_options_do)
 {
-    (void)state;
     rig r;
     rig_init(&r, (rig_options){.variant = "mutex"});
     float theta0[64] = {0};
@@ -296,9 +286,8 @@ static void bare_name_and_no_options_do(void **state)
 }
 
 /* A recorded machine with two nodes: vectors are made and freed by placement, and work. */
-static void works_on_placed_memory(void **state)
+TEST(works_on_placed_memory)
 {
-    (void)state;
     drove_topo *topo = NULL;
     drove_place place[4];
     assert_int_equal(drove__topo_create("synthetic:numa:2 core:2 pu:1", &topo), DROVE_OK);
@@ -329,22 +318,4 @@ static void works_on_placed_memory(void **state)
     }
     rig_fini(&r);
     drove__topo_destroy(topo);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wrong_arguments_are_refused),
-        cmocka_unit_test(back_off_only_where_it_is_used),
-        cmocka_unit_test(promises_are_those_of_the_table),
-        cmocka_unit_test(tables_are_complete),
-        cmocka_unit_test(variants_of_hogwild_differ),
-        cmocka_unit_test(steps_in_place_know_their_staleness),
-        cmocka_unit_test(all_report_steps_in_place),
-        cmocka_unit_test(all_start_with_theta_and_zero_state),
-        cmocka_unit_test(all_restore_theta_and_state),
-        cmocka_unit_test(bare_name_and_no_options_do),
-        cmocka_unit_test(works_on_placed_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

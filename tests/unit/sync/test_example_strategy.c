@@ -25,9 +25,8 @@ static char *load(const char *name)
     return text;
 }
 
-static void is_what_the_page_prints(void **state)
+TEST(is_what_the_page_prints)
 {
-    (void)state;
     char *page = load("docs/adding-a-strategy.md"), *code = load("docs/example_strategy.c");
     char *begin = strstr(page, "```c\n");
     assert_non_null(begin);
@@ -42,9 +41,8 @@ static void is_what_the_page_prints(void **state)
 
 /* ---- its promises ---- */
 
-static void keeps_its_promises(void **state)
+TEST(keeps_its_promises)
 {
-    (void)state;
     promise_sequential(&drove__sync_spin, "spin");
     promise_repeatable(&drove__sync_spin, "spin");
     promise_restored(&drove__sync_spin, "spin");
@@ -53,9 +51,8 @@ static void keeps_its_promises(void **state)
     promise_lock_free(&drove__sync_spin, "spin");
 }
 
-static void refuses_what_it_has_not(void **state)
+TEST(refuses_what_it_has_not)
 {
-    (void)state;
     rig r;
     rig_options o = {.variant = "spin:3", .ops = &drove__sync_spin};
     assert_int_equal(rig_try(&r, o), DROVE_E_ARG);
@@ -64,14 +61,4 @@ static void refuses_what_it_has_not(void **state)
     o.backoff = "linear";
     assert_int_equal(rig_try(&r, o), DROVE_E_ARG);
     rig_fini(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(is_what_the_page_prints),
-        cmocka_unit_test(keeps_its_promises),
-        cmocka_unit_test(refuses_what_it_has_not),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,9 +78,8 @@ static void other_publishes(rig *r)
     in_the_middle = again;
 }
 
-static void bound_means_that_many_retries(void **state)
+TEST(bound_means_that_many_retries)
 {
-    (void)state;
     const struct {
         const char *variant;
         unsigned conflicts, attempts;
@@ -116,9 +115,8 @@ static void bound_means_that_many_retries(void **state)
 }
 
 /* A step that lies elsewhere is added anew by each attempt: none changes its bits. */
-static void a_step_of_other_memory_is_not_changed(void **state)
+TEST(a_step_of_other_memory_is_not_changed)
 {
-    (void)state;
     rig r;
     drove_view view;
     drove_publish_info info;
@@ -136,9 +134,8 @@ static void a_step_of_other_memory_is_not_changed(void **state)
 
 /* ---- consistency ---- */
 
-static void a_view_never_changes(void **state)
+TEST(a_view_never_changes)
 {
-    (void)state;
     rig r;
     drove_view held, view;
     begin(&r, "leashed:inf", 3, NULL);
@@ -196,9 +193,8 @@ static void next_worker_too(rig *r)
     r->sync->ops->release(r->sync, worker);
 }
 
-static void worst_case_fits_the_pool(void **state)
+TEST(worst_case_fits_the_pool)
 {
-    (void)state;
     rig r;
     drove_view view;
     drove_publish_info info;
@@ -238,9 +234,8 @@ static void fail_once_then_next_worker(rig *r)
     depth--;
 }
 
-static void worst_case_with_kept_steps_fits(void **state)
+TEST(worst_case_with_kept_steps_fits)
 {
-    (void)state;
     rig r;
     drove_publish_info info;
     begin(&r, "leashed:inf", T, fail_once_then_next_worker);
@@ -257,9 +252,8 @@ static void worst_case_with_kept_steps_fits(void **state)
 }
 
 /* Between `gradient` and publish the slot is the worker's; rules with shared state get none. */
-static void memory_is_lent_until_publish(void **state)
+TEST(memory_is_lent_until_publish)
 {
-    (void)state;
     rig r;
     drove_view view;
     drove_publish_info info;
@@ -295,9 +289,8 @@ static void memory_is_lent_until_publish(void **state)
 }
 
 /* A failed attempt in place, with spans: what lies outside them does not change. */
-static void spans_survive_a_retry(void **state)
+TEST(spans_survive_a_retry)
 {
-    (void)state;
     static const drove_span spans[] = {{16, 16}};
     rig r;
     drove_view view;
@@ -328,9 +321,8 @@ static void others_go_on_for_long(rig *r)
     }
 }
 
-static void a_stopped_worker_stops_nobody(void **state)
+TEST(a_stopped_worker_stops_nobody)
 {
-    (void)state;
     rig r;
     drove_publish_info info;
     begin(&r, "leashed:0", 3, others_go_on_for_long);
@@ -344,9 +336,8 @@ static void a_stopped_worker_stops_nobody(void **state)
 /* ---- waits between attempts ---- */
 
 /* The first wait is below 1 us, each further one 20 us longer; the next acquisition starts anew. */
-static void waits_are_those_of_the_back_off(void **state)
+TEST(waits_are_those_of_the_back_off)
 {
-    (void)state;
     rig r;
     drove_publish_info info;
     begin(&r, "leashed:inf", 2, other_publishes);
@@ -383,9 +374,8 @@ static void waits_are_those_of_the_back_off(void **state)
 
 /* What lies in lent memory becomes the step that is left of old + step; the publication adds it to
  * what is the latest by then, and the one after it is its own. */
-static void a_step_is_kept_between_retry_and_publish(void **state)
+TEST(a_step_is_kept_between_retry_and_publish)
 {
-    (void)state;
     rig r;
     drove_view view;
     drove_publish_info info;
@@ -426,9 +416,8 @@ static void a_step_is_kept_between_retry_and_publish(void **state)
 
 /* ---- a saved run ---- */
 
-static void a_restored_run_goes_on_with_its_number(void **state)
+TEST(a_restored_run_goes_on_with_its_number)
 {
-    (void)state;
     rig r;
     drove_view view;
     drove_publish_info info;
@@ -450,9 +439,8 @@ static void a_restored_run_goes_on_with_its_number(void **state)
 
 /* ---- the bounds of the options ---- */
 
-static void bounds_are_what_words_hold(void **state)
+TEST(bounds_are_what_words_hold)
 {
-    (void)state;
     rig r;
     rig_init(&r, (rig_options){.variant = "leashed:4294967294"});
     rig_fini(&r);
@@ -466,23 +454,4 @@ static void bounds_are_what_words_hold(void **state)
                      DROVE_E_ARG);
     assert_string_equal(drove_error_text(), "leashed: expected at most 21845 workers, found 21846");
     rig_fini(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bound_means_that_many_retries),
-        cmocka_unit_test(a_step_of_other_memory_is_not_changed),
-        cmocka_unit_test(a_view_never_changes),
-        cmocka_unit_test(worst_case_fits_the_pool),
-        cmocka_unit_test(worst_case_with_kept_steps_fits),
-        cmocka_unit_test(memory_is_lent_until_publish),
-        cmocka_unit_test(spans_survive_a_retry),
-        cmocka_unit_test(a_stopped_worker_stops_nobody),
-        cmocka_unit_test(waits_are_those_of_the_back_off),
-        cmocka_unit_test(a_step_is_kept_between_retry_and_publish),
-        cmocka_unit_test(a_restored_run_goes_on_with_its_number),
-        cmocka_unit_test(bounds_are_what_words_hold),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,9 +49,8 @@ static drove_sync *create(rig *r)
     return s;
 }
 
-static void slots_lie_near_their_workers(void **state)
+TEST(slots_lie_near_their_workers)
 {
-    (void)state;
     rig r;
     drove_sync *s = create(&r);
     assert_int_equal(n_made, 1 + SLOTS * WORKERS);
@@ -71,9 +70,8 @@ static void expect_slot(drove_sync *s, unsigned worker, unsigned slot)
 }
 
 /* Its own three, in their order, and then, while others read these, the first of all. */
-static void a_worker_publishes_near_itself(void **state)
+TEST(a_worker_publishes_near_itself)
 {
-    (void)state;
     enum { LAST = WORKERS - 1, OF_LAST = 1 + SLOTS * LAST };
     rig r;
     drove_view view;
@@ -93,11 +91,4 @@ static void a_worker_publishes_near_itself(void **state)
     s->ops->release(s, 1);
     drove__sync_destroy(s);
     rig_fini(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(slots_lie_near_their_workers),
-                                       cmocka_unit_test(a_worker_publishes_near_itself)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -66,15 +66,8 @@ static void go_on(const drove_sync_ops *ops, const char *variant)
     n_checked++;
 }
 
-static void the_others_go_on_from_a_saved_state(void **state)
+TEST(the_others_go_on_from_a_saved_state)
 {
-    (void)state;
     for_each_variant(go_on);
     assert_true(n_checked >= 12);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_others_go_on_from_a_saved_state)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -113,9 +113,8 @@ static void start(rig *r, const char *variant, const char *backoff)
     sem_init(&go_on, 0, 0);
 }
 
-static void a_lock_keeps_out_whom_it_should(void **state)
+TEST(a_lock_keeps_out_whom_it_should)
 {
-    (void)state;
     static const struct {
         const char *variant;
         bool read_read;
@@ -141,9 +140,8 @@ static void a_lock_keeps_out_whom_it_should(void **state)
     }
 }
 
-static void back_off_waits_outside(void **state)
+TEST(back_off_waits_outside)
 {
-    (void)state;
     static const char *const variants[] = {"mutex", "rwlock", "rwlock?prefer=writers", "ssp"};
     static const char *const backoffs[] = {"linear?step_us=10", "exponential", "random?max_us=200"};
     for (size_t v = 0; v < DROVE_COUNT(variants); v++)
@@ -161,9 +159,8 @@ static void back_off_waits_outside(void **state)
         }
 }
 
-static void a_free_lock_costs_no_wait(void **state)
+TEST(a_free_lock_costs_no_wait)
 {
-    (void)state;
     static const char *const variants[] = {"mutex", "rwlock", "rwlock?prefer=writers", "ssp",
                                            "softsync:1"};
     for (size_t v = 0; v < DROVE_COUNT(variants); v++) {
@@ -178,14 +175,4 @@ static void a_free_lock_costs_no_wait(void **state)
         assert_int_equal(info.attempts, 1);
         rig_fini(&r);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_lock_keeps_out_whom_it_should),
-        cmocka_unit_test(back_off_waits_outside),
-        cmocka_unit_test(a_free_lock_costs_no_wait),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

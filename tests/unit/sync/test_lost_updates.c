@@ -65,9 +65,8 @@ static float *vector(void)
  *     worker 0:  piece 0 at 0, 1 at 1000, 2 at 2000
  *     worker 1:  6144.. at 0, piece 2 at 500, piece 0 at 1500, 4096.. at 2500
  * and no two of one place are within the window of 100. */
-static void steps_that_do_not_meet_are_all_there(void **state)
+TEST(steps_that_do_not_meet_are_all_there)
 {
-    (void)state;
     cast c = {.n_steps = 1};
     float *theta = vector();
     assert_true(perform(&c, "hogwild", 2, theta) == 3000.0);
@@ -78,9 +77,8 @@ static void steps_that_do_not_meet_are_all_there(void **state)
 /* Worker 1 waits for 1399: it loads piece 2 at 1899 and has stored it at 1999, before worker 0
  * loads it at 2000.  With 1450 it loads piece 2 at 1950, worker 0 at 2000, and stores at 2050 what
  * worker 0 overwrites at 2100: one of the two is lost in piece 2 and nowhere else. */
-static void crossing_steps_lose_one(void **state)
+TEST(crossing_steps_lose_one)
 {
-    (void)state;
     cast c = {.n_steps = 1, .pause_ns = {{0.0}, {1399.0}}};
     float *theta = vector();
     (void)perform(&c, "hogwild", 2, theta);
@@ -129,9 +127,8 @@ static size_t add_step(event *e, unsigned worker, unsigned n_workers, double *at
 }
 
 /* Times are irregular, so that no two events fall together. */
-static void losses_are_those_of_the_interleaving(void **state)
+TEST(losses_are_those_of_the_interleaving)
 {
-    (void)state;
     enum { WORKERS = 8 };
     static event all[MOST_EVENTS];
     static float loaded[WORKERS][N], expected[N];
@@ -181,23 +178,11 @@ static void keeps_all(const char *variant, unsigned n_workers, unsigned n_steps)
     drove__free(theta);
 }
 
-static void others_lose_nothing(void **state)
+TEST(others_lose_nothing)
 {
-    (void)state;
     static const char *const variants[] = {"mutex", "rwlock", "rwlock?prefer=writers", "leashed",
                                            "ssp:2"};
     for (size_t i = 0; i < DROVE_COUNT(variants); i++) keeps_all(variants[i], 5, 4);
     keeps_all("leashed", 32, 1);
     keeps_all("mutex", 32, 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(steps_that_do_not_meet_are_all_there),
-        cmocka_unit_test(crossing_steps_lose_one),
-        cmocka_unit_test(losses_are_those_of_the_interleaving),
-        cmocka_unit_test(others_lose_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

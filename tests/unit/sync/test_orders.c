@@ -138,15 +138,8 @@ static void check_variant(const drove_sync_ops *ops, const char *variant)
     n_checked++;
 }
 
-static void publications_have_places_in_one_order(void **state)
+TEST(publications_have_places_in_one_order)
 {
-    (void)state;
     for_each_variant(check_variant);
     assert_true(n_checked >= 6 && n_own >= 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(publications_have_places_in_one_order)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,9 +47,8 @@ static void walk(const drove_sync_ops *ops, const char *variant)
     rig_fini(&r);
 }
 
-static void memory_that_runs_out_leaves_nothing(void **state)
+TEST(memory_that_runs_out_leaves_nothing)
 {
-    (void)state;
     if (!no_memory_works()) skip();
     for_each_variant(walk);
 }
@@ -62,9 +61,8 @@ static void step(const drove_sync_ops *ops, const char *variant)
     for (size_t i = 0; i < n; i++) strategy_memory_steps(ops, variant, n_workers[i]);
 }
 
-static void steps_write_nothing_behind_their_memory(void **state)
+TEST(steps_write_nothing_behind_their_memory)
 {
-    (void)state;
     for_each_variant(step);
 }
 
@@ -93,20 +91,9 @@ static void refuse(const drove_sync_ops *ops, const char *variant)
 }
 
 /* Some need none. */
-static void a_lock_that_is_refused_leaves_nothing(void **state)
+TEST(a_lock_that_is_refused_leaves_nothing)
 {
-    (void)state;
     if (!no_memory_works()) skip();
     for_each_variant(refuse);
     assert_true(n_refused >= 8);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_that_runs_out_leaves_nothing),
-        cmocka_unit_test(steps_write_nothing_behind_their_memory),
-        cmocka_unit_test(a_lock_that_is_refused_leaves_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -57,17 +57,15 @@ static void meets_by_the_equations(const char *variant, float share)
     rig_fini(&r);
 }
 
-static void meetings_follow_the_equations(void **state)
+TEST(meetings_follow_the_equations)
 {
-    (void)state;
     meets_by_the_equations("replicas?period=2", 0.5f);
     meets_by_the_equations("replicas:core?period=2&merge=mean", 0.5f);
     meets_by_the_equations("replicas?period=2&merge=sum", 1.0f);
 }
 
-static void parked_replicas_meet(void **state)
+TEST(parked_replicas_meet)
 {
-    (void)state;
     rig r;
     rig_init(&r, (rig_options){.variant = "replicas?period=100", .n_workers = 4});
     for (unsigned w = 0; w < 3; w++) step(&r, w, (float)(4 << w)); /* the last one has none */
@@ -93,9 +91,8 @@ static void parked_replicas_meet(void **state)
 }
 
 /* The longest turn is a period, and the period is counted from the last meeting. */
-static void a_period_is_steps_of_one_worker(void **state)
+TEST(a_period_is_steps_of_one_worker)
 {
-    (void)state;
     rig r;
     rig_init(&r, (rig_options){.variant = "replicas?period=5&merge=sum", .n_workers = 2});
     assert_int_equal(r.sync->most_steps, 5);
@@ -120,9 +117,8 @@ static void a_period_is_steps_of_one_worker(void **state)
     rig_fini(&r);
 }
 
-static void staleness_is_what_the_replica_lacks(void **state)
+TEST(staleness_is_what_the_replica_lacks)
 {
-    (void)state;
     rig r;
     rig_init(&r, (rig_options){.variant = "replicas?period=3", .n_workers = 2});
     for (unsigned i = 0; i < 2; i++) assert_int_equal(step(&r, 0, 1.0f).staleness, 0);
@@ -143,9 +139,8 @@ static void staleness_is_what_the_replica_lacks(void **state)
 
 /* Turns of several fused steps: what was lacking at first counts for each, what came meanwhile for
  * half of them. */
-static void staleness_of_a_turn_is_a_mean(void **state)
+TEST(staleness_of_a_turn_is_a_mean)
 {
-    (void)state;
     rig r;
     rig_init(&r, (rig_options){.variant = "replicas?period=100", .n_workers = 2});
     drove_sync *s = r.sync;
@@ -166,9 +161,8 @@ static void staleness_of_a_turn_is_a_mean(void **state)
     rig_fini(&r);
 }
 
-static void live_turns_meet_too(void **state)
+TEST(live_turns_meet_too)
 {
-    (void)state;
     rig r;
     rig_init(&r, (rig_options){.variant = "replicas?period=4&merge=sum", .n_workers = 2});
     drove_sync *s = r.sync;
@@ -184,9 +178,8 @@ static void live_turns_meet_too(void **state)
 
 /* What a worker settles before it is parked is no step, and counts all the same, whether its
  * replica has just met the centre or not. */
-static void what_is_settled_is_kept(void **state)
+TEST(what_is_settled_is_kept)
 {
-    (void)state;
     rig r;
     rig_init(&r, (rig_options){.variant = "replicas?period=1&merge=sum", .n_workers = 2});
     step(&r, 0, 1.0f);
@@ -203,9 +196,8 @@ static const drove_place two_nodes[4] = {
     {.pu = 3, .core = 3, .node = 1},
 };
 
-static void a_node_shares_a_replica(void **state)
+TEST(a_node_shares_a_replica)
 {
-    (void)state;
     rig r;
     rig_init(
         &r, (rig_options){.variant = "replicas:node?period=2", .n_workers = 4, .place = two_nodes});
@@ -230,9 +222,8 @@ static void a_node_shares_a_replica(void **state)
 }
 
 /* The state of a rule never meets while training: it is averaged when the workers are parked. */
-static void state_stays_with_its_replica(void **state)
+TEST(state_stays_with_its_replica)
 {
-    (void)state;
     rig r;
     rig_init(&r, (rig_options){.variant = "replicas?period=1&merge=sum",
                                .rule = "momentum:0.5",
@@ -271,9 +262,8 @@ static void numbered_step(rig *r, unsigned worker, uint64_t t)
     assert_int_equal(seen_t, t);
 }
 
-static void steps_are_numbered_per_replica(void **state)
+TEST(steps_are_numbered_per_replica)
 {
-    (void)state;
     static const drove_rule_ops noting = {.name = "sgd", .apply = noting_apply};
     rig r;
     rig_init(&r, (rig_options){.variant = "replicas", .n_workers = 2, .hook = &noting});
@@ -292,9 +282,8 @@ static void steps_are_numbered_per_replica(void **state)
     rig_fini(&r);
 }
 
-static void restored_replicas_start_together(void **state)
+TEST(restored_replicas_start_together)
 {
-    (void)state;
     rig r;
     float vector[N];
     for (unsigned j = 0; j < N; j++) vector[j] = 3.0f;
@@ -318,9 +307,8 @@ static void restored_replicas_start_together(void **state)
 static const drove_layout typed = {.number = DROVE_I16, .n_numbers = 64, .tail = 32};
 enum { TYPED_N = 48 };
 
-static void low_precision_parameters_meet(void **state)
+TEST(low_precision_parameters_meet)
 {
-    (void)state;
     rig r;
     rig_init(&r, (rig_options){.variant = "replicas?period=1&merge=sum",
                                .n = TYPED_N,
@@ -345,9 +333,8 @@ static void low_precision_parameters_meet(void **state)
 }
 
 /* The floats behind the words are averaged when the workers are parked, as those behind floats. */
-static void state_behind_words_is_averaged(void **state)
+TEST(state_behind_words_is_averaged)
 {
-    (void)state;
     rig r;
     rig_init(&r, (rig_options){.variant = "replicas?period=1&merge=sum",
                                .rule = "adam",
@@ -371,9 +358,8 @@ static void state_behind_words_is_averaged(void **state)
 }
 
 /* A gain that the centre cannot hold is saturated there, and counted. */
-static void saturated_meetings_are_counted(void **state)
+TEST(saturated_meetings_are_counted)
 {
-    (void)state;
     rig r;
     rig_init(&r, (rig_options){.variant = "replicas?period=1&merge=sum",
                                .n = TYPED_N,
@@ -396,9 +382,8 @@ static void saturated_meetings_are_counted(void **state)
 
 /* An average of two integers is rounded up as often as down: sum over many meetings of a gain of
  * 1 by one of two replicas. */
-static void averages_round_without_bias(void **state)
+TEST(averages_round_without_bias)
 {
-    (void)state;
     enum { MEETINGS = 400 };
     rig r;
     rig_init(&r,
@@ -416,26 +401,4 @@ static void averages_round_without_bias(void **state)
     for (int i = 0; i < 64; i++) sum += number[i];
     if (fabs(sum / n - 0.5) > 4.0 * 0.5 / sqrt(n)) fail_msg("mean of halves is %f", sum / n);
     rig_fini(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(meetings_follow_the_equations),
-        cmocka_unit_test(parked_replicas_meet),
-        cmocka_unit_test(a_period_is_steps_of_one_worker),
-        cmocka_unit_test(staleness_is_what_the_replica_lacks),
-        cmocka_unit_test(staleness_of_a_turn_is_a_mean),
-        cmocka_unit_test(live_turns_meet_too),
-        cmocka_unit_test(what_is_settled_is_kept),
-        cmocka_unit_test(a_node_shares_a_replica),
-        cmocka_unit_test(state_stays_with_its_replica),
-        cmocka_unit_test(steps_are_numbered_per_replica),
-        cmocka_unit_test(restored_replicas_start_together),
-        cmocka_unit_test(low_precision_parameters_meet),
-        cmocka_unit_test(state_behind_words_is_averaged),
-        cmocka_unit_test(saturated_meetings_are_counted),
-        cmocka_unit_test(averages_round_without_bias),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

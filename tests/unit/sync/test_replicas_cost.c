@@ -27,9 +27,8 @@ void __wrap_drove__virtual_update(double bytes, double taken)
     taken_ns += taken;
 }
 
-static void a_meeting_costs_both_vectors(void **state)
+TEST(a_meeting_costs_both_vectors)
 {
-    (void)state;
     static char actor; /* only its address is used */
     float g[N];
     rig r;
@@ -44,10 +43,4 @@ static void a_meeting_costs_both_vectors(void **state)
     assert_true(updated_bytes == WORKERS * 2.0 * N * sizeof(float));
     assert_true(taken_ns == WORKERS * 2.0 * N * TAKE_NS);
     rig_fini(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_meeting_costs_both_vectors)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,19 +47,10 @@ static void expect(const char *variant, uint64_t writer_ns, uint64_t reader_ns)
     rig_fini(&s.rig);
 }
 
-static void a_writer_that_waits_goes_before_readers_if_preferred(void **state)
+TEST(a_writer_that_waits_goes_before_readers_if_preferred)
 {
-    (void)state;
     const uint64_t both = READER_NS + COPY_NS; /* copies beside each other */
     expect("rwlock", both, both);              /* the writer waits for both */
     expect("rwlock?prefer=readers", both, both);
     expect("rwlock?prefer=writers", COPY_NS, 2 * COPY_NS); /* for the first; then the other reads */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_writer_that_waits_goes_before_readers_if_preferred),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

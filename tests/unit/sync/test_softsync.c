@@ -26,9 +26,8 @@ static drove_publish_info contribute(rig *r, unsigned worker, float value, float
     return info;
 }
 
-static void n_contributions_make_an_update(void **state)
+TEST(n_contributions_make_an_update)
 {
-    (void)state;
     rig r;
     rig_init(&r, (rig_options){.variant = "softsync:4", .n = N, .n_workers = 5});
     assert_int_equal(r.sync->batches_per_update, 4);
@@ -46,9 +45,8 @@ static void n_contributions_make_an_update(void **state)
     rig_fini(&r);
 }
 
-static void step_sizes_are_averaged(void **state)
+TEST(step_sizes_are_averaged)
 {
-    (void)state;
     rig r;
     rig_init(&r, (rig_options){.variant = "softsync", .n = N, .n_workers = 2});
     contribute(&r, 0, 2.0f, 0.5f);
@@ -57,9 +55,8 @@ static void step_sizes_are_averaged(void **state)
     rig_fini(&r);
 }
 
-static void n_is_clamped_to_the_workers(void **state)
+TEST(n_is_clamped_to_the_workers)
 {
-    (void)state;
     rig r;
     rig_init(&r, (rig_options){.variant = "softsync:9", .n = N, .n_workers = 2});
     assert_int_equal(r.sync->batches_per_update, 2);
@@ -73,9 +70,8 @@ static void n_is_clamped_to_the_workers(void **state)
 
 /* Worker 0 looks, 1 and 2 make two updates of two contributions each, then 0 contributes:
  * staleness 2. */
-static void staleness_counts_updates(void **state)
+TEST(staleness_counts_updates)
 {
-    (void)state;
     rig r;
     float g[N];
     drove_view view;
@@ -116,9 +112,8 @@ static float moved_by_mutex(const drove_step *step, unsigned staleness)
 
 /* The update's own staleness, for a step size that depends on it, is the rounded mean: of 4 and 0
  * here.  The same step of staleness 2 through `mutex` must give the same. */
-static void update_has_the_mean_staleness(void **state)
+TEST(update_has_the_mean_staleness)
 {
-    (void)state;
     rig soft;
     float g[N];
     drove_view view;
@@ -138,9 +133,8 @@ static void update_has_the_mean_staleness(void **state)
 }
 
 /* Groups of stalenesses 0 + 8, twice: each update has staleness 4. */
-static void a_group_has_only_its_own_staleness(void **state)
+TEST(a_group_has_only_its_own_staleness)
 {
-    (void)state;
     rig soft;
     float g[N];
     drove_view view;
@@ -166,9 +160,8 @@ static void a_group_has_only_its_own_staleness(void **state)
 }
 
 /* The number of an update, which Adam's steps depend on, is the same whatever its contributions. */
-static void updates_are_numbered_as_steps_are(void **state)
+TEST(updates_are_numbered_as_steps_are)
 {
-    (void)state;
     for (unsigned n = 1; n <= 2; n++) {
         rig r, plain;
         rig_init(&r, (rig_options){.variant = n == 1 ? "softsync:1" : "softsync:2",
@@ -188,9 +181,8 @@ static void updates_are_numbered_as_steps_are(void **state)
     }
 }
 
-static void spans_and_whole_gradients_mix(void **state)
+TEST(spans_and_whole_gradients_mix)
 {
-    (void)state;
     static const drove_span spans[] = {{16, 16}, {48, 16}};
     for (unsigned order = 0; order < 2; order++) {
         rig r;
@@ -230,9 +222,8 @@ static void refuse_too_many(rig *r, const drove_safetensors *saved)
     }
 }
 
-static void unfinished_group_is_saved(void **state)
+TEST(unfinished_group_is_saved)
 {
-    (void)state;
     rig a, b;
     rig_options o = {.variant = "softsync:3", .n = N, .n_workers = 4};
     drove_tensor tensor[8];
@@ -279,9 +270,8 @@ static void unfinished_group_is_saved(void **state)
 }
 
 /* n is at most the number of workers that are left. */
-static void a_lost_worker_completes_the_group(void **state)
+TEST(a_lost_worker_completes_the_group)
 {
-    (void)state;
     rig r;
     float g[N];
     for (int i = 0; i < N; i++) g[i] = 1.0f;
@@ -297,21 +287,4 @@ static void a_lost_worker_completes_the_group(void **state)
     assert_int_equal(atomic_load(&r.sync->published), 2);
     assert_true(r.sync->ops->peek(r.sync).theta[0] == -2.0f);
     rig_fini(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(n_contributions_make_an_update),
-        cmocka_unit_test(step_sizes_are_averaged),
-        cmocka_unit_test(n_is_clamped_to_the_workers),
-        cmocka_unit_test(staleness_counts_updates),
-        cmocka_unit_test(update_has_the_mean_staleness),
-        cmocka_unit_test(a_group_has_only_its_own_staleness),
-        cmocka_unit_test(updates_are_numbered_as_steps_are),
-        cmocka_unit_test(spans_and_whole_gradients_mix),
-        cmocka_unit_test(unfinished_group_is_saved),
-        cmocka_unit_test(a_lost_worker_completes_the_group),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

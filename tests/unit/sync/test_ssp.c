@@ -64,9 +64,16 @@ static uint64_t wait_at_the_bound(const char *variant, unsigned bound)
     return a.view.wait_ns;
 }
 
-static void the_bound_is_exact(void **state)
+FIXTURE(limit_time)
 {
-    (void)state;
+    (void)alarm(250); /* ends a wait for a worker that does not come */
+    return 0;
+}
+
+GROUP(limit_time, NULL);
+
+TEST(the_bound_is_exact)
+{
     static const struct {
         const char *variant;
         unsigned bound;
@@ -79,9 +86,8 @@ static void the_bound_is_exact(void **state)
     }
 }
 
-static void stop_wakes_the_waiting(void **state)
+TEST(stop_wakes_the_waiting)
 {
-    (void)state;
     rig r;
     runner a, b;
     rig_init(&r, (rig_options){.variant = "ssp:0", .n_workers = 3});
@@ -100,9 +106,8 @@ static void stop_wakes_the_waiting(void **state)
     rig_fini(&r);
 }
 
-static void a_lost_worker_is_waited_for_no_more(void **state)
+TEST(a_lost_worker_is_waited_for_no_more)
 {
-    (void)state;
     rig r;
     runner a;
     rig_init(&r, (rig_options){.variant = "ssp:0", .n_workers = 3});
@@ -147,9 +152,8 @@ static void keep_pace(rig *r, unsigned worker, void *arg)
     }
 }
 
-static void nobody_runs_away(void **state)
+TEST(nobody_runs_away)
 {
-    (void)state;
     rig r;
     pace p;
     memset(&p, 0, sizeof p);
@@ -165,9 +169,8 @@ static void nobody_runs_away(void **state)
 }
 
 /* Parked workers go on from equal clocks, whoever was ahead: each again has its bound and one. */
-static void restored_workers_begin_together(void **state)
+TEST(restored_workers_begin_together)
 {
-    (void)state;
     static float saved[64] = {7.0f};
     for (unsigned ahead = 0; ahead < 2; ahead++) {
         rig r;
@@ -188,9 +191,8 @@ static void restored_workers_begin_together(void **state)
     }
 }
 
-static void nothing_is_taken_or_published_once_stopped(void **state)
+TEST(nothing_is_taken_or_published_once_stopped)
 {
-    (void)state;
     rig r;
     drove_view view;
     drove_publish_info info;
@@ -219,9 +221,8 @@ static void note_update(const drove_rule *rule, const drovek_table *k, size_t n,
 }
 
 /* Rules like Adam correct by the number of the update: 1, 2, 3 ... of all workers. */
-static void the_rule_is_told_which_update_it_makes(void **state)
+TEST(the_rule_is_told_which_update_it_makes)
 {
-    (void)state;
     static const drove_rule_ops noting = {.name = "sgd", .apply = note_update};
     rig r;
     rig_init(&r, (rig_options){.variant = "ssp:9", .n_workers = 2, .hook = &noting});
@@ -230,19 +231,4 @@ static void the_rule_is_told_which_update_it_makes(void **state)
         assert_int_equal(update, i);
     }
     rig_fini(&r);
-}
-
-int main(void)
-{
-    (void)alarm(250); /* ends a wait for a worker that does not come */
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_bound_is_exact),
-        cmocka_unit_test(stop_wakes_the_waiting),
-        cmocka_unit_test(a_lost_worker_is_waited_for_no_more),
-        cmocka_unit_test(nobody_runs_away),
-        cmocka_unit_test(restored_workers_begin_together),
-        cmocka_unit_test(nothing_is_taken_or_published_once_stopped),
-        cmocka_unit_test(the_rule_is_told_which_update_it_makes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

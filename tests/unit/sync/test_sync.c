@@ -78,9 +78,8 @@ static void expect_tree(const record *c, unsigned n_workers, float *theta)
     }
 }
 
-static void averages_in_a_fixed_tree(void **state)
+TEST(averages_in_a_fixed_tree)
 {
-    (void)state;
     static const unsigned workers[] = {1, 2, 3, 5, 7, 8, 16};
     static const size_t lengths[] = {16, 1008, MOST_N};
     for (size_t a = 0; a < DROVE_COUNT(workers); a++)
@@ -121,9 +120,8 @@ static void step_by_ones(rig *r, unsigned worker, void *arg)
 }
 
 /* Of fresh views: a schedule by staleness gives the step that `mutex` makes at staleness 0. */
-static void a_mean_is_not_stale(void **state)
+TEST(a_mean_is_not_stale)
 {
-    (void)state;
     static const unsigned workers[] = {1, 2, 4, 8}; /* the mean of equal numbers is exact */
     const rig_options one = {.variant = "mutex", .schedule = "mindthestep?mean=3", .n_workers = 1};
     drove_status status[MOST_WORKERS];
@@ -183,9 +181,8 @@ static void wait_for_nobody(rig *r, unsigned worker, void *arg)
     c->publish_again[worker] = r->sync->ops->publish(r->sync, worker, &step, &info);
 }
 
-static void stop_wakes_everybody(void **state)
+TEST(stop_wakes_everybody)
 {
-    (void)state;
     for (unsigned n_workers = 2; n_workers <= 8; n_workers += 3) {
         rig r;
         stop_case c = {.r = &r};
@@ -213,9 +210,8 @@ static void be_late(rig *r, unsigned worker, void *arg)
         wait_ns[worker] = info.wait_ns;
 }
 
-static void waiting_is_measured(void **state)
+TEST(waiting_is_measured)
 {
-    (void)state;
     bool is_measured = false;
     for (unsigned i = 0; i < 50 && !is_measured; i++) { /* a busy machine may start worker 0 late */
         rig r;
@@ -226,15 +222,4 @@ static void waiting_is_measured(void **state)
         rig_fini(&r);
     }
     assert_true(is_measured);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(averages_in_a_fixed_tree),
-        cmocka_unit_test(a_mean_is_not_stale),
-        cmocka_unit_test(stop_wakes_everybody),
-        cmocka_unit_test(waiting_is_measured),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

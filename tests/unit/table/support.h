@@ -3,14 +3,9 @@
 #define DROVE_TEST_TABLE_SUPPORT_H
 
 #include "table/table.h"
+#include "support/test.h"
 
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <setjmp.h>
-
-#include <cmocka.h>
 
 void write_bytes(const char *path, const void *bytes, size_t size_bytes);
 void write_text(const char *path, const char *text);

@@ -18,9 +18,8 @@ typedef struct amount_case {
     float value;
 } amount_case;
 
-static void test_amounts(void **state)
+TEST(test_amounts)
 {
-    (void)state;
     static const amount_case cases[] = {
         {"12.5 %", DROVE_FORM_POINT, "%", 12.5f},
         {"12%", DROVE_FORM_POINT, "%", 12},
@@ -50,9 +49,8 @@ static void test_amounts(void **state)
     }
 }
 
-static void test_no_amounts(void **state)
+TEST(test_no_amounts)
 {
-    (void)state;
     static const char *const none[] = {"%",    "$",    "$$5", "5%%",  "(5",    "5)",   "()",
                                        "(-5)", "-$-5", "5 m", "$5 %", "((5))", "EUR",  "5 EUROS",
                                        "--$5", "- 5",  "",    " ",    "5$5",   "%5%%", "(5)%%"};
@@ -93,9 +91,8 @@ static void expect_no_date(drove_date_order order, const char *text)
         fail_msg("%s is a date", text);
 }
 
-static void test_dates(void **state)
+TEST(test_dates)
 {
-    (void)state;
     expect_date(DROVE_DATE_DMY, "31/12/2020", "2020-12-31");
     expect_date(DROVE_DATE_MDY, "12/31/2020", "2020-12-31");
     expect_date(DROVE_DATE_DMY, "31.12.2020", "2020-12-31");
@@ -124,9 +121,8 @@ static void test_dates(void **state)
 }
 
 /* Every day of 100 years, in each order, is the day that it is with the year first. */
-static void test_calendar(void **state)
+TEST(test_calendar)
 {
-    (void)state;
     for (int32_t day = -365; day < 36160; day++) {
         char same[32], text[32];
         drove_date d = drove__date_of(day * 1440);
@@ -208,9 +204,8 @@ static void free_encoded(drove_known_table *known, drove_encoded *x)
 }
 
 /* Both files give the same features, and so do both when read by the other's schema. */
-static void test_columns(void **state)
+TEST(test_columns)
 {
-    (void)state;
     static const char *const types[] = {"number, %", "number, $", "number, EUR", "date, day first",
                                         "date, month first"};
     drove_known_table known[4];
@@ -278,9 +273,8 @@ static void expect_late(const char *usual, const char *odd, const char *types,
 }
 
 /* The whole column decides. */
-static void test_late(void **state)
+TEST(test_late)
 {
-    (void)state;
     expect_late("%u/5/2020", "31/5/2020", NULL, DROVE_COLUMN_DATE, "dmy", NULL);
     expect_late("%u/5/2020", "5/31/2020", NULL, DROVE_COLUMN_DATE, "mdy", NULL);
     expect_late("%u.5.2020", "5.31.2020", NULL, DROVE_COLUMN_DATE, "mdy", NULL);
@@ -301,9 +295,8 @@ static void test_late(void **state)
 }
 
 /* A sample that mixes is text; so are lists between commas. */
-static void test_mixed(void **state)
+TEST(test_mixed)
 {
-    (void)state;
     drove_known_table known;
     drove_table_options opt = options_of("mixed", "y");
     write_text("mixed", "a,b,c,d,y\n"
@@ -319,9 +312,8 @@ static void test_mixed(void **state)
 }
 
 /* Amounts and dates are names of columns, unless more of them stand below. */
-static void test_header(void **state)
+TEST(test_header)
 {
-    (void)state;
     drove_known_table known;
     drove_table_options opt = options_of("header", NULL);
     write_text("header", "place,25%,1/22/20,y\na,1,2,0\nb,3,4,1\nc,3,5,1\n");
@@ -336,9 +328,8 @@ static void test_header(void **state)
     assert_int_equal(remove("header"), 0);
 }
 
-static void test_forged(void **state)
+TEST(test_forged)
 {
-    (void)state;
     static const char *const texts[] = {
         "{\"version\":1,\"columns\":[{\"name\":\"a\",\"type\":\"number\",\"fill\":1,\"centre\":0,"
         "\"as\":\"furlongs\"}]}",
@@ -351,15 +342,4 @@ static void test_forged(void **state)
         assert_int_equal(drove__schema_from_json(texts[i], &schema), DROVE_E_DATA);
         assert_null(schema);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_amounts), cmocka_unit_test(test_no_amounts),
-        cmocka_unit_test(test_dates),   cmocka_unit_test(test_calendar),
-        cmocka_unit_test(test_columns), cmocka_unit_test(test_late),
-        cmocka_unit_test(test_mixed),   cmocka_unit_test(test_header),
-        cmocka_unit_test(test_forged)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

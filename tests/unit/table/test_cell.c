@@ -1,19 +1,13 @@
 /* tests/unit/table/test_cell.c - what a cell means. */
 #include "table/cell.h"
+#include "support/test.h"
 
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <setjmp.h>
-
-#include <cmocka.h>
-
-static void test_missing(void **state)
+TEST(test_missing)
 {
-    (void)state;
     static const char *const missing[] = {"",     "NA", "N/A", "nan", "NaN", "null", "NULL",
                                           "None", "?",  "-",   ".",   "n/a", "#N/A", "<NA>"};
     static const char *const present[] = {"na",   "none", "0",   "--", "N",
@@ -37,9 +31,8 @@ static void expect_none(drove_number_form form, const char *text)
     if (drove__cell_number(form, text, strlen(text), &found)) fail_msg("%s is a number", text);
 }
 
-static void test_numbers(void **state)
+TEST(test_numbers)
 {
-    (void)state;
     expect_number(DROVE_FORM_POINT, "-1.5e3", -1500);
     expect_number(DROVE_FORM_POINT, "+.5", 0.5f);
     expect_number(DROVE_FORM_POINT_GROUPS, "1,234,567.5", 1234567.5f);
@@ -67,9 +60,8 @@ static void test_numbers(void **state)
                 !drove__cell_is_integer("1.0", 3));
 }
 
-static void test_booleans(void **state)
+TEST(test_booleans)
 {
-    (void)state;
     static const char *const yes[] = {"True", "YES", "t", "y", "1", "1.0"};
     static const char *const no[] = {"false", "No", "F", "n", "0", "0.0"};
     float value;
@@ -88,9 +80,8 @@ static int32_t minutes_of(const char *text, bool *has_time)
     return minutes;
 }
 
-static void test_dates(void **state)
+TEST(test_dates)
 {
-    (void)state;
     static const char *const none[] = {
         "2023-13-01",  "2023-02-29",       "1900-02-29",        "2023-1-05", "2023-01-01x",
         "2023-01-01T", "2023-01-01T25:00", "2023-01-01T10:00+", "20230101",  ""};
@@ -112,9 +103,8 @@ static void test_dates(void **state)
 }
 
 /* Every day of 200 years: back to the same date, weekdays in turn. */
-static void test_calendar(void **state)
+TEST(test_calendar)
 {
-    (void)state;
     unsigned weekday = 0;
     for (int32_t day = -25567; day < 47482; day++) { /* 1900-01-01, a Monday, to 2099 */
         char text[16];
@@ -127,14 +117,4 @@ static void test_calendar(void **state)
         assert_int_equal(d.hour, 2);
         weekday = (weekday + 1) % 7;
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_missing),
-                                       cmocka_unit_test(test_numbers),
-                                       cmocka_unit_test(test_booleans),
-                                       cmocka_unit_test(test_dates),
-                                       cmocka_unit_test(test_calendar)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,9 +21,8 @@ static void expect_near(float found, double expected)
         fail_msg("expected %g, found %g", expected, (double)found);
 }
 
-static void test_dense(void **state)
+TEST(test_dense)
 {
-    (void)state;
     drove_known_table known;
     drove_encoded x;
     drove_table_options opt = options_of("known", "y");
@@ -61,9 +60,8 @@ static void test_dense(void **state)
 
 /* Cells that are missing for the first time after the training data: neither of these columns
  * has a feature that says so, and each is read as what lies in its middle. */
-static void test_missing_later(void **state)
+TEST(test_missing_later)
 {
-    (void)state;
     drove_known_table known, later;
     drove_encoded x;
     drove_table_options opt = options_of("complete", "y");
@@ -90,9 +88,8 @@ static void test_missing_later(void **state)
 }
 
 /* Numbers alone are not copied. */
-static void test_raw(void **state)
+TEST(test_raw)
 {
-    (void)state;
     drove_known_table known;
     drove_encoded x;
     drove_table_options opt = options_of("numbers", "y");
@@ -107,9 +104,8 @@ static void test_raw(void **state)
     drove__known_table_fini(&known);
 }
 
-static void test_hashed(void **state)
+TEST(test_hashed)
 {
-    (void)state;
     drove_known_table known;
     drove_encoded x;
     drove_table_options opt = options_of("hashed", "y");
@@ -135,9 +131,8 @@ static void test_hashed(void **state)
     drove__known_table_fini(&known);
 }
 
-static void test_kept_rows(void **state)
+TEST(test_kept_rows)
 {
-    (void)state;
     drove_known_table known;
     drove_encoded x;
     drove_table_options opt = options_of("kept", "y");
@@ -154,9 +149,8 @@ static void test_kept_rows(void **state)
 }
 
 /* Many categories: sparse, numbers centred, features ascending. */
-static void test_sparse(void **state)
+TEST(test_sparse)
 {
-    (void)state;
     enum { ROWS = 5000 };
     drove_known_table known;
     drove_encoded x;
@@ -190,9 +184,8 @@ static void test_sparse(void **state)
 }
 
 /* Whatever the number of threads, the same features. */
-static void test_threads(void **state)
+TEST(test_threads)
 {
-    (void)state;
     drove_known_table known;
     drove_encoded x[2];
     drove_table_options opt = options_of("threads", "y");
@@ -222,9 +215,8 @@ static void test_threads(void **state)
 }
 
 /* Each bin's part below the number; the edges are quantiles of 0, 1, 2, 4, 8, 16, 16, 16, 32. */
-static void test_bins(void **state)
+TEST(test_bins)
 {
-    (void)state;
     static const float values[] = {0, 1, 2, 4, 8, 16, 16, 16, 32};
     static const double edge[] = {0, 2, 8, 16, 32}; /* four bins: values 0, 2, 4, 6, 8 */
     drove_known_table known;
@@ -251,14 +243,4 @@ static void test_bins(void **state)
     expect_near(feature_of(&known, x.x + 3 * known.schema->n_features, "a from 2 to 8"), 1.0 / 3.0);
     drove__free(x.x);
     drove__known_table_fini(&known);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_dense),     cmocka_unit_test(test_missing_later),
-        cmocka_unit_test(test_raw),       cmocka_unit_test(test_hashed),
-        cmocka_unit_test(test_kept_rows), cmocka_unit_test(test_sparse),
-        cmocka_unit_test(test_threads),   cmocka_unit_test(test_bins)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

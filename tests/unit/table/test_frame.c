@@ -11,9 +11,8 @@ static void ok(drove_status status)
     if (status != DROVE_OK) fail_msg("%s", drove_error_text());
 }
 
-static void texts_are_kept_once(void **state)
+TEST(texts_are_kept_once)
 {
-    (void)state;
     enum { N = 1000, DIFFERENT = 100 };
     drove_frame_column c = {.type = DROVE_FRAME_TEXT};
     ok(drove__frame_reserve(&c, N));
@@ -35,9 +34,8 @@ static void texts_are_kept_once(void **state)
     drove__frame_column_fini(&c);
 }
 
-static void bad_texts_are_refused(void **state)
+TEST(bad_texts_are_refused)
 {
-    (void)state;
     uint32_t raw;
     drove_frame_column c = {.type = DROVE_FRAME_TEXT};
     assert_int_equal(drove__frame_intern(&c, "a\0b", 3, &raw), DROVE_E_DATA);
@@ -48,9 +46,8 @@ static void bad_texts_are_refused(void **state)
     drove__frame_column_fini(&c);
 }
 
-static void typed_cells_read_as_in_a_file(void **state)
+TEST(typed_cells_read_as_in_a_file)
 {
-    (void)state;
     char text[DROVE_FRAME_PRINT_SIZE];
     int64_t integer[] = {-7, INT64_MAX, DROVE_FRAME_NO_INTEGER};
     drove_frame_column c = {.type = DROVE_FRAME_INTEGER, .integer = integer};
@@ -81,9 +78,8 @@ static void typed_cells_read_as_in_a_file(void **state)
     assert_string_equal(text, "1970-01-02 01:01");
 }
 
-static void a_name_finds_its_frame(void **state)
+TEST(a_name_finds_its_frame)
 {
-    (void)state;
     drove_frame *frame;
     char name[DROVE_NAMED_SIZE];
     ok(drove__frame_create(2, &frame));
@@ -93,13 +89,4 @@ static void a_name_finds_its_frame(void **state)
     drove__frame_release(frame);
     drove__frame_release(found);
     assert_null(drove__frame_find(name));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(texts_are_kept_once),
-                                       cmocka_unit_test(bad_texts_are_refused),
-                                       cmocka_unit_test(typed_cells_read_as_in_a_file),
-                                       cmocka_unit_test(a_name_finds_its_frame)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

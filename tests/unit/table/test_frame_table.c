@@ -229,9 +229,8 @@ static drove_frame *make_people(void)
     return frame;
 }
 
-static void a_frame_is_read_as_its_file(void **state)
+TEST(a_frame_is_read_as_its_file)
 {
-    (void)state;
     drove_table_options opt = options_of(NULL, "alive");
     expect_same(make_people(), opt);
     opt.bins = 4;
@@ -244,9 +243,8 @@ static void a_frame_is_read_as_its_file(void **state)
 }
 
 /* Typed columns that are read as other types go by their texts. */
-static void options_hold_for_typed_columns(void **state)
+TEST(options_hold_for_typed_columns)
 {
-    (void)state;
     drove_table_options opt = options_of(NULL, "alive");
     opt.types = "weight:category+count:boolean+seen:category+zip:number+born:date";
     opt.ignore = "place";
@@ -262,9 +260,8 @@ static void options_hold_for_typed_columns(void **state)
 }
 
 /* More rows than a sample has, and many blocks. */
-static void many_rows(void **state)
+TEST(many_rows)
 {
-    (void)state;
     enum { MANY = 150001 };
     drove_frame *frame = make_frame(3, MANY);
     drove_frame_column *x = make_column(frame, 0, "x", DROVE_FRAME_NUMBER);
@@ -280,9 +277,8 @@ static void many_rows(void **state)
 
 /* ---- what a file cannot say ---- */
 
-static void types_are_not_guessed(void **state)
+TEST(types_are_not_guessed)
 {
-    (void)state;
     drove_frame *frame = make_frame(6, N);
     drove_frame_column *c[6];
     static const drove_frame_type types[] = {DROVE_FRAME_CATEGORY, DROVE_FRAME_CATEGORY,
@@ -319,9 +315,8 @@ static void types_are_not_guessed(void **state)
 }
 
 /* Among numbers a word that stands for a missing cell in a file does so in a frame, too. */
-static void words_among_numbers(void **state)
+TEST(words_among_numbers)
 {
-    (void)state;
     drove_frame *frame = make_frame(2, N);
     drove_frame_column *x = make_column(frame, 0, "x", DROVE_FRAME_TEXT);
     drove_frame_column *y = make_column(frame, 1, "y", DROVE_FRAME_BOOLEAN);
@@ -334,9 +329,8 @@ static void words_among_numbers(void **state)
     expect_same(frame, options_of(NULL, "y"));
 }
 
-static void infinite_numbers_are_counted(void **state)
+TEST(infinite_numbers_are_counted)
 {
-    (void)state;
     drove_frame *frame = make_frame(2, 3);
     drove_frame_column *x = make_column(frame, 0, "x", DROVE_FRAME_NUMBER);
     drove_frame_column *y = make_column(frame, 1, "y", DROVE_FRAME_NUMBER);
@@ -347,9 +341,8 @@ static void infinite_numbers_are_counted(void **state)
     expect_same(frame, options_of(NULL, "y"));
 }
 
-static void tables_without_rows_are_refused(void **state)
+TEST(tables_without_rows_are_refused)
 {
-    (void)state;
     for (size_t n_columns = 0; n_columns < 2; n_columns++) {
         drove_frame *frame = make_frame(n_columns, 0);
         if (n_columns > 0) make_column(frame, 0, "x", DROVE_FRAME_NUMBER);
@@ -359,16 +352,4 @@ static void tables_without_rows_are_refused(void **state)
     }
     drove_table_options gone = options_of("memory:999999", NULL);
     expect_refusal(&gone, DROVE_E_FILE, "memory:999999", NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_frame_is_read_as_its_file),
-                                       cmocka_unit_test(options_hold_for_typed_columns),
-                                       cmocka_unit_test(many_rows),
-                                       cmocka_unit_test(types_are_not_guessed),
-                                       cmocka_unit_test(words_among_numbers),
-                                       cmocka_unit_test(infinite_numbers_are_counted),
-                                       cmocka_unit_test(tables_without_rows_are_refused)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

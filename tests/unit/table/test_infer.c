@@ -132,9 +132,8 @@ static void scattered(unsigned row, char *into)
     sprintf(into, "%u", row * 7919 % 100003);
 }
 
-static void test_types(void **state)
+TEST(test_types)
 {
-    (void)state;
     expect_type("x", real, DROVE_COLUMN_NUMBER);
     expect_type("x", comma_real, DROVE_COLUMN_NUMBER);
     expect_type("x", small, DROVE_COLUMN_NUMBER);
@@ -179,9 +178,8 @@ static void write_late(const char *odd)
     assert_int_equal(fclose(file), 0);
 }
 
-static void test_widening(void **state)
+TEST(test_widening)
 {
-    (void)state;
     drove_known_table known;
     drove_table_options opt = options_of("late", "y");
     write_late("unknown");
@@ -217,9 +215,8 @@ static void test_widening(void **state)
     assert_int_equal(remove("late"), 0);
 }
 
-static void test_options(void **state)
+TEST(test_options)
 {
-    (void)state;
     drove_known_table known;
     drove_table_options opt = options_of("opt", "sex");
     write_text("opt",
@@ -249,10 +246,32 @@ static void test_options(void **state)
     drove__known_table_fini(&known);
 }
 
-/* Names that hold the characters of lists and specs. */
-static void test_odd_names(void **state)
+TEST(test_wrong_options)
 {
-    (void)state;
+    write_text("opt", "name,age,sex\nann,31,f\nbob,4,m\n");
+    drove_table_options opt = options_of("opt", "sexx");
+    expect_refusal(&opt, DROVE_E_ARG, "label: opt has no column \"sexx\"; did you mean \"sex\"",
+                   NULL);
+    opt.label = "17";
+    expect_refusal(&opt, DROVE_E_ARG, "1 to 3", "\"17\"", NULL);
+    opt.label = "sex+sex";
+    expect_refusal(&opt, DROVE_E_ARG, "twice", NULL);
+    opt = options_of("opt", "sex");
+    opt.ignore = "height";
+    expect_refusal(&opt, DROVE_E_ARG, "ignore: expected a column of opt", NULL);
+    opt = options_of("opt", "sex");
+    opt.types = "age:colour";
+    expect_refusal(&opt, DROVE_E_ARG, "types: expected COLUMN:", "age:colour", NULL);
+    opt.types = "age";
+    expect_refusal(&opt, DROVE_E_ARG, "types: expected COLUMN:", NULL);
+    opt = options_of("opt", "sex");
+    opt.ignore = "name+age";
+    expect_refusal(&opt, DROVE_E_DATA, "column to learn from", NULL);
+}
+
+/* Names that hold the characters of lists and specs. */
+TEST(test_odd_names)
+{
     static const char *const names[] = {"a+b", "c,d", "e:f", "R&D", "5%", "g?h=i", "a"};
     enum { NAMES = sizeof names / sizeof *names };
     drove_known_table known;
@@ -283,35 +302,10 @@ static void test_odd_names(void **state)
     assert_int_equal(remove("odd"), 0);
 }
 
-static void test_wrong_options(void **state)
-{
-    (void)state;
-    write_text("opt", "name,age,sex\nann,31,f\nbob,4,m\n");
-    drove_table_options opt = options_of("opt", "sexx");
-    expect_refusal(&opt, DROVE_E_ARG, "label: opt has no column \"sexx\"; did you mean \"sex\"",
-                   NULL);
-    opt.label = "17";
-    expect_refusal(&opt, DROVE_E_ARG, "1 to 3", "\"17\"", NULL);
-    opt.label = "sex+sex";
-    expect_refusal(&opt, DROVE_E_ARG, "twice", NULL);
-    opt = options_of("opt", "sex");
-    opt.ignore = "height";
-    expect_refusal(&opt, DROVE_E_ARG, "ignore: expected a column of opt", NULL);
-    opt = options_of("opt", "sex");
-    opt.types = "age:colour";
-    expect_refusal(&opt, DROVE_E_ARG, "types: expected COLUMN:", "age:colour", NULL);
-    opt.types = "age";
-    expect_refusal(&opt, DROVE_E_ARG, "types: expected COLUMN:", NULL);
-    opt = options_of("opt", "sex");
-    opt.ignore = "name+age";
-    expect_refusal(&opt, DROVE_E_DATA, "column to learn from", NULL);
-}
-
 /* Messages with a label, and nothing else: their words are all that says anything.  Every third row
  * has no label and does not count. */
-static void test_words_alone(void **state)
+TEST(test_words_alone)
 {
-    (void)state;
     static const char *const word[] = {"late", "ship", "now", "never", "order", "thanks", "again"};
     drove_known_table known;
     drove_encoded x;
@@ -341,9 +335,8 @@ static void test_words_alone(void **state)
 }
 
 /* R's write.table: the header has no cell for the names of rows. */
-static void test_row_names(void **state)
+TEST(test_row_names)
 {
-    (void)state;
     drove_known_table known;
     drove_table_options opt = options_of("r", "y");
     write_text("r", "x y\n\"a\" 1 2\n\"b\" 3 4\n");
@@ -354,27 +347,8 @@ static void test_row_names(void **state)
     drove__known_table_fini(&known);
 }
 
-/* A first column without a name, as R and pandas write it, in an order of its own. */
-static void test_unnamed(void **state)
+TEST(test_wide)
 {
-    (void)state;
-    drove_known_table known;
-    drove_table_options opt = options_of("unnamed", "y");
-    FILE *file = fopen("unnamed", "w");
-    assert_non_null(file);
-    fputs("\"\",\"x\",\"\",\"y\"\n", file);
-    for (unsigned row = 0; row < ROWS; row++)
-        fprintf(file, "\"%u\",%u,%u,%u\n", row * 7919 % 997, row % 7, row * 31 % 997, row % 2);
-    assert_int_equal(fclose(file), 0);
-    learn(&opt, &known);
-    assert_int_equal(column_of(&known, "column1")->type, DROVE_COLUMN_ID);
-    assert_int_equal(column_of(&known, "column3")->type, DROVE_COLUMN_NUMBER);
-    drove__known_table_fini(&known);
-}
-
-static void test_wide(void **state)
-{
-    (void)state;
     enum { COLUMNS = 10000 };
     drove_known_table known;
     drove_table_options opt = options_of("wide", NULL);
@@ -395,13 +369,19 @@ static void test_wide(void **state)
     assert_int_equal(remove("wide"), 0);
 }
 
-int main(void)
+/* A first column without a name, as R and pandas write it, in an order of its own. */
+TEST(test_unnamed)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_types),     cmocka_unit_test(test_widening),
-        cmocka_unit_test(test_options),   cmocka_unit_test(test_wrong_options),
-        cmocka_unit_test(test_odd_names), cmocka_unit_test(test_words_alone),
-        cmocka_unit_test(test_row_names), cmocka_unit_test(test_wide),
-        cmocka_unit_test(test_unnamed)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    drove_known_table known;
+    drove_table_options opt = options_of("unnamed", "y");
+    FILE *file = fopen("unnamed", "w");
+    assert_non_null(file);
+    fputs("\"\",\"x\",\"\",\"y\"\n", file);
+    for (unsigned row = 0; row < ROWS; row++)
+        fprintf(file, "\"%u\",%u,%u,%u\n", row * 7919 % 997, row % 7, row * 31 % 997, row % 2);
+    assert_int_equal(fclose(file), 0);
+    learn(&opt, &known);
+    assert_int_equal(column_of(&known, "column1")->type, DROVE_COLUMN_ID);
+    assert_int_equal(column_of(&known, "column3")->type, DROVE_COLUMN_NUMBER);
+    drove__known_table_fini(&known);
 }

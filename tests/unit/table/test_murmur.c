@@ -1,23 +1,17 @@
 /* tests/unit/table/test_murmur.c - MurmurHash3 against published values. */
 #include "table/murmur.h"
+#include "support/test.h"
 
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
-#include <setjmp.h>
-
-#include <cmocka.h>
 
 static uint32_t hash_of(const char *text, uint32_t seed)
 {
     return drove__murmur32(text, strlen(text), seed);
 }
 
-static void test_published(void **state)
+TEST(test_published)
 {
-    (void)state;
     assert_int_equal(hash_of("", 0), 0);
     assert_int_equal(hash_of("", 1), 0x514e28b7);
     assert_int_equal(hash_of("", 0xffffffff), 0x81f16f39);
@@ -32,9 +26,8 @@ static void test_published(void **state)
 }
 
 /* Every length of the rest, at every alignment. */
-static void test_alignment(void **state)
+TEST(test_alignment)
 {
-    (void)state;
     static const char text[] = "0123456789abcdef";
     char moved[32];
     for (size_t n = 0; n <= 16; n++) {
@@ -43,11 +36,4 @@ static void test_alignment(void **state)
             assert_int_equal(drove__murmur32(moved + shift, n, 7), drove__murmur32(text, n, 7));
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_published),
-                                       cmocka_unit_test(test_alignment)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

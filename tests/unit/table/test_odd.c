@@ -112,9 +112,8 @@ static void quoted_groups(FILE *file, unsigned row, bool is_plain)
             row % 13, row % 2);
 }
 
-static void test_words(void **state)
+TEST(test_words)
 {
-    (void)state;
     expect_plain(three_words,
                  "column \"a\": 3 cells are no number and count as missing: \"unknown\", first in "
                  "row 6 (?types=a:text reads the column as text)");
@@ -124,9 +123,8 @@ static void test_words(void **state)
                             "no. b\", \"note no. c\" ..., first in row 8");
 }
 
-static void test_unlabelled(void **state)
+TEST(test_unlabelled)
 {
-    (void)state;
     expect_plain(total, "");
     expect_plain(word_as_label, "label \"y\": 1 cell is no number and counts as missing: "
                                 "\"unknown\", first in row 34");
@@ -140,9 +138,8 @@ static void mixed_comma(FILE *file, unsigned row, bool is_plain)
 }
 
 /* A column decides; further data are read as it was. */
-static void test_commas(void **state)
+TEST(test_commas)
 {
-    (void)state;
     drove_known_table known, more;
     drove_encoded x;
     drove_table_options opt = options_of("comma", "y");
@@ -168,11 +165,10 @@ static void test_commas(void **state)
     assert_int_equal(remove("comma") | remove("further"), 0);
 }
 
-static void quoted_plain(void **state)
+TEST(quoted_plain)
 {
     drove_known_table known;
     drove_table_options opt = options_of("quoted", "y");
-    (void)state;
     write_table("quoted", quoted_comma, false);
     learn(&opt, &known);
     assert_int_equal(column_of(&known, "a")->type, DROVE_COLUMN_NUMBER);
@@ -183,9 +179,8 @@ static void quoted_plain(void **state)
 }
 
 /* Many words of many kinds, or more than a twentieth, leave a column of text. */
-static void test_mixed(void **state)
+TEST(test_mixed)
 {
-    (void)state;
     const char *const cell[] = {"%u.5%s", "%u.5 to %s"};
     for (unsigned odd = 0; odd < 2; odd++) {
         FILE *file = fopen("mixed", "w");
@@ -205,14 +200,4 @@ static void test_mixed(void **state)
         drove__known_table_fini(&known);
     }
     assert_int_equal(remove("mixed"), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_words),
-                                       cmocka_unit_test(test_unlabelled),
-                                       cmocka_unit_test(test_commas),
-                                       cmocka_unit_test(quoted_plain),
-                                       cmocka_unit_test(test_mixed)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,9 +37,8 @@ static void expect_cells(const drove_dialect *d, const char *text, const char *e
     assert_string_equal(found, expected);
 }
 
-static void test_records(void **state)
+TEST(test_records)
 {
-    (void)state;
     const drove_dialect cr = {',', '\r'}, blank = {' ', '\n'}, tab = {'\t', '\n'};
     expect_cells(&comma, "a,b\nc,d", "[a][b]/[c][d]/");
     expect_cells(&comma, "a,b\r\nc,d\r\n", "[a][b]/[c][d]/");
@@ -72,9 +71,8 @@ static void expect_dialect(const char *text, char separator, char line_end, bool
     if (drove__detect_header(&content, &d) != is_header) fail_msg("%s: header", text);
 }
 
-static void test_dialects(void **state)
+TEST(test_dialects)
 {
-    (void)state;
     expect_dialect("a,b\n1,2\n", ',', '\n', true);
     expect_dialect("a;b\n1,5;2,5\n", ';', '\n', true);
     expect_dialect("1,5;2,5\n3,5;4,5\n", ';', '\n', false);
@@ -96,9 +94,8 @@ static void test_dialects(void **state)
     assert_int_equal(drove__detect_dialect(&content, ',').separator, ',');
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
-    (void)state;
     static const char *const expected[] = {"a", "column2", "a.2", "say \"x\"", "a.3", "b c"};
     const char *text = "a,,a,\"say \"\"x\"\"\",a,\"b\nc\"";
     char **name;
@@ -121,9 +118,8 @@ static drove_status load(const char *path)
     return status;
 }
 
-static void test_content(void **state)
+TEST(test_content)
 {
-    (void)state;
     drove_content content;
     write_bytes("bom",
                 "\xef\xbb\xbf"
@@ -185,9 +181,8 @@ static char *many_rows(unsigned n_rows, size_t *n_bytes)
 
 /* A file that several threads read in pieces; what is special stands in the last one, or across
  * the border of two. */
-static void test_large_content(void **state)
+TEST(test_large_content)
 {
-    (void)state;
     size_t n, border = (size_t)3 << 20;
     char *text = many_rows(300000, &n);
     drove_content content;
@@ -223,9 +218,8 @@ static void test_large_content(void **state)
 }
 
 /* Blocks cover all rows in order, with a quote somewhere or without. */
-static void test_blocks(void **state)
+TEST(test_blocks)
 {
-    (void)state;
     enum { ROWS = 300000 };
     size_t n;
     char *text = many_rows(ROWS, &n);
@@ -254,9 +248,8 @@ static void test_blocks(void **state)
 }
 
 /* A line above the limit, and a quote that swallows the file. */
-static void test_long_line(void **state)
+TEST(test_long_line)
 {
-    (void)state;
     size_t n = DROVE_RECORD_MOST_BYTES + 4096;
     char *text = malloc(n);
     assert_non_null(text);
@@ -290,9 +283,8 @@ static void write_stream(const char *path, const char *begin, size_t n, const ch
 }
 
 /* A quote that is never closed is refused long before the stream ends, and a long cell, too. */
-static void test_long_cell(void **state)
+TEST(test_long_cell)
 {
-    (void)state;
     drove_known_table known;
     drove_table_options opt = options_of("stream.gz", NULL);
     write_stream("stream.gz", "a,b\n1,2\n3,\"4\n", 2 * DROVE_RECORD_MOST_BYTES, "");
@@ -310,9 +302,8 @@ static void test_long_cell(void **state)
     assert_int_equal(remove("stream.gz"), 0);
 }
 
-static void test_ragged(void **state)
+TEST(test_ragged)
 {
-    (void)state;
     drove_table_options opt = options_of("ragged", NULL);
     write_text("ragged", "age,\"fa\nre\",alive\n1,2,3\n\n4,5\n");
     expect_refusal(&opt, DROVE_E_DATA, "ragged:5: row 2", "expected 3 cells, found 2",
@@ -325,15 +316,4 @@ static void test_ragged(void **state)
     write_text("ragged", "age,fare,alive\n");
     opt.header = DROVE_HEADER_YES;
     expect_refusal(&opt, DROVE_E_DATA, "ragged", "rows below the header", NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_records),       cmocka_unit_test(test_dialects),
-        cmocka_unit_test(test_names),         cmocka_unit_test(test_content),
-        cmocka_unit_test(test_large_content), cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_long_line),     cmocka_unit_test(test_long_cell),
-        cmocka_unit_test(test_ragged)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

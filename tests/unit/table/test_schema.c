@@ -19,9 +19,8 @@ static void learn_people(drove_known_table *known)
     learn(&opt, known);
 }
 
-static void test_round_trip(void **state)
+TEST(test_round_trip)
 {
-    (void)state;
     drove_known_table known;
     drove_schema *back;
     char *text, *again;
@@ -43,9 +42,8 @@ static void test_round_trip(void **state)
     drove__known_table_fini(&known);
 }
 
-static void test_bins(void **state)
+TEST(test_bins)
 {
-    (void)state;
     drove_known_table known, plain;
     drove_schema *back;
     char *text;
@@ -67,9 +65,8 @@ static void test_bins(void **state)
     drove__known_table_fini(&plain);
 }
 
-static void test_forged(void **state)
+TEST(test_forged)
 {
-    (void)state;
     static const char *const texts[] = {
         "",
         "[]",
@@ -109,9 +106,8 @@ static void test_forged(void **state)
     }
 }
 
-static void test_features(void **state)
+TEST(test_features)
 {
-    (void)state;
     static const char *const expected[] = {"born days",
                                            "born year",
                                            "born month sine",
@@ -149,9 +145,8 @@ static void test_features(void **state)
     drove__known_table_fini(&known);
 }
 
-static void test_description(void **state)
+TEST(test_description)
 {
-    (void)state;
     drove_known_table known;
     char text[4096] = "", line[200];
     unsigned n = 0;
@@ -171,13 +166,4 @@ static void test_description(void **state)
     assert_true(drove__schema_summary(known.schema, 0, shorter, sizeof shorter));
     assert_string_equal(shorter + 16, "...");
     drove__known_table_fini(&known);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_round_trip),
-                                       cmocka_unit_test(test_bins), cmocka_unit_test(test_forged),
-                                       cmocka_unit_test(test_features),
-                                       cmocka_unit_test(test_description)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

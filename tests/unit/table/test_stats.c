@@ -65,9 +65,8 @@ static void check_order(const sample *s, bool is_date, unsigned n_rows)
     free(edge);
 }
 
-static void test_order(void **state)
+TEST(test_order)
 {
-    (void)state;
     static const unsigned sizes[] = {1, 2, 3, 10, 999, ROWS};
     sample *s = calloc(1, sizeof *s);
     assert_non_null(s);
@@ -80,21 +79,11 @@ static void test_order(void **state)
     free(s);
 }
 
-static void test_distinct(void **state)
+TEST(test_distinct)
 {
-    (void)state;
     static const uint32_t raw[] = {5, 0, 5, UINT32_MAX, 1u << 31, 0, 1u << 31, 6, 2053};
     const drove_table t = {.n_rows = 9, .n_slots = 1, .raw = (uint32_t *)raw};
     uint64_t n;
     assert_int_equal(drove__table_count_distinct(&t, 0, &n), DROVE_OK);
     assert_int_equal(n, 5); /* 0 is a missing cell */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order),
-        cmocka_unit_test(test_distinct),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

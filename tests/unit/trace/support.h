@@ -2,14 +2,10 @@
 #ifndef DROVE_TEST_TRACE_SUPPORT_H
 #define DROVE_TEST_TRACE_SUPPORT_H
 
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <setjmp.h>
-
-#include <cmocka.h>
 
 #include "base/status.h"
+#include "support/test.h"
 
 #define assert_ok(call)                                                                            \
     do {                                                                                           \

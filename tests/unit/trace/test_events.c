@@ -213,9 +213,8 @@ static void empty_folder(const char *folder)
 
 /* ---- tests ---- */
 
-static void test_crc32c_known_values(void **state)
+TEST(test_crc32c_known_values)
 {
-    (void)state;
     uint8_t bytes[32] = {0};
     assert_int_equal(drove__crc32c("123456789", 9), 0xe3069283u);
     assert_int_equal(drove__crc32c("", 0), 0);
@@ -227,9 +226,8 @@ static void test_crc32c_known_values(void **state)
     assert_int_equal(table_crc((const uint8_t *)"123456789", 9), 0xe3069283u);
 }
 
-static void test_scalars(void **state)
+TEST(test_scalars)
 {
-    (void)state;
     static event e[8];
     char path[4][512];
     drove_events *events;
@@ -255,9 +253,8 @@ static void test_scalars(void **state)
     drove__events_close(NULL);
 }
 
-static void test_histogram(void **state)
+TEST(test_histogram)
 {
-    (void)state;
     static event e[8];
     char path[4][512];
     drove_events *events;
@@ -289,9 +286,8 @@ static void test_histogram(void **state)
     assert_true(e[2].n_limits == 0 && e[2].n_counts == 0 && e[2].histo[3] == 0.0);
 }
 
-static void test_every_bucket_at_once(void **state)
+TEST(test_every_bucket_at_once)
 {
-    (void)state;
     static event e[2];
     char path[4][512];
     drove_events *events;
@@ -311,9 +307,8 @@ static void test_every_bucket_at_once(void **state)
     assert_true(sum == (double)h.n);
 }
 
-static void test_files_of_one_second(void **state)
+TEST(test_files_of_one_second)
 {
-    (void)state;
     char path[4][512], host[256] = "", expected[600];
     drove_events *a, *b;
     empty_folder("twice");
@@ -327,9 +322,8 @@ static void test_files_of_one_second(void **state)
     drove__events_close(b);
 }
 
-static void test_failures(void **state)
+TEST(test_failures)
 {
-    (void)state;
     static event e[4];
     char path[4][512];
     drove_events *events = (drove_events *)state;
@@ -346,14 +340,4 @@ static void test_failures(void **state)
     list_events("full", path);
     assert_int_equal(read_events(path[0], e, 4), 3);
     assert_string_equal(e[2].tag, "b");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_crc32c_known_values), cmocka_unit_test(test_scalars),
-        cmocka_unit_test(test_histogram),           cmocka_unit_test(test_every_bucket_at_once),
-        cmocka_unit_test(test_files_of_one_second), cmocka_unit_test(test_failures),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,12 @@
 /* Histograms against the same numbers sorted; the names of the phases. */
-#include <setjmp.h>
 #include <stdbool.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/rng.h"
 #include "trace/trace.h"
+#include "support/test.h"
 
 enum { N = 5000 };
 
@@ -59,9 +55,8 @@ static void check(const uint64_t *value, unsigned n)
     assert_true(drove__hist_mean(&h) == sum / n);
 }
 
-static void test_quantiles(void **state)
+TEST(test_quantiles)
 {
-    (void)state;
     drove_rng rng;
     drove__rng_seed(&rng, 5, DROVE_RNG_TEST, 0);
     static uint64_t value[N];
@@ -75,9 +70,8 @@ static void test_quantiles(void **state)
     check(value, N);
 }
 
-static void test_edges_of_buckets(void **state)
+TEST(test_edges_of_buckets)
 {
-    (void)state;
     for (unsigned i = 0; i < DROVE_HIST_BUCKETS; i++) {
         uint64_t least = drove__hist_least(i);
         assert_int_equal(drove__hist_bucket(least), i);
@@ -86,9 +80,8 @@ static void test_edges_of_buckets(void **state)
     assert_int_equal(drove__hist_bucket(UINT64_MAX), DROVE_HIST_BUCKETS - 1);
 }
 
-static void test_merge(void **state)
+TEST(test_merge)
 {
-    (void)state;
     drove_rng rng;
     drove__rng_seed(&rng, 6, DROVE_RNG_TEST, 0);
     drove_histogram part[3] = {{.n = 0}}, all = {.n = 0}, merged = {.n = 0};
@@ -104,31 +97,19 @@ static void test_merge(void **state)
     assert_true(merged.sum == all.sum);
 }
 
-static void test_nothing_counted(void **state)
+TEST(test_nothing_counted)
 {
-    (void)state;
     drove_histogram h = {.n = 0};
     assert_true(drove__hist_mean(&h) == 0.0);
     assert_int_equal(drove__hist_quantile(&h, 0.5), 0);
 }
 
-static void test_phase_names(void **state)
+TEST(test_phase_names)
 {
-    (void)state;
     for (unsigned i = 0; i < DROVE_N_PHASES; i++) {
         assert_non_null(drove__phase_names[i]);
         for (unsigned k = 0; k < i; k++) {
             assert_string_not_equal(drove__phase_names[i], drove__phase_names[k]);
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_quantiles),   cmocka_unit_test(test_edges_of_buckets),
-        cmocka_unit_test(test_merge),       cmocka_unit_test(test_nothing_counted),
-        cmocka_unit_test(test_phase_names),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,9 +15,8 @@ static void assert_content(const char *path, const char *expected)
     free(text);
 }
 
-static void test_lines_are_in_the_file_at_once(void **state)
+TEST(test_lines_are_in_the_file_at_once)
 {
-    (void)state;
     drove_jsonl *log;
     remove("a.jsonl");
     assert_ok(drove__jsonl_open("a.jsonl", &log));
@@ -33,9 +32,8 @@ static void test_lines_are_in_the_file_at_once(void **state)
     drove__jsonl_close(NULL);
 }
 
-static void test_half_line_of_a_killed_run_goes(void **state)
+TEST(test_half_line_of_a_killed_run_goes)
 {
-    (void)state;
     static const char *const left[] = {"", "{\"a\": 1}\n", "{\"a\": 1}\n{\"b\"", "{\"b\"", "\n"};
     static const char *const kept[] = {"", "{\"a\": 1}\n", "{\"a\": 1}\n", "", "\n"};
     for (unsigned i = 0; i < sizeof left / sizeof *left; i++) {
@@ -48,9 +46,8 @@ static void test_half_line_of_a_killed_run_goes(void **state)
 }
 
 /* Half a line longer than the block that the end is searched in. */
-static void test_long_half_line(void **state)
+TEST(test_long_half_line)
 {
-    (void)state;
     static const size_t lengths[] = {4095, 4096, 4097, 20000};
     for (unsigned i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         char *text = malloc(lengths[i] + 5);
@@ -66,9 +63,8 @@ static void test_long_half_line(void **state)
     }
 }
 
-static void test_full_disk_leaves_whole_lines(void **state)
+TEST(test_full_disk_leaves_whole_lines)
 {
-    (void)state;
     drove_jsonl *log;
     remove("d.jsonl");
     assert_ok(drove__jsonl_open("d.jsonl", &log));
@@ -83,9 +79,8 @@ static void test_full_disk_leaves_whole_lines(void **state)
     drove__jsonl_close(log);
 }
 
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
-    (void)state;
     drove_jsonl *log = (drove_jsonl *)state;
     assert_int_equal(drove__jsonl_open("no/such/folder/log.jsonl", &log), DROVE_E_FILE);
     assert_null(log);
@@ -95,16 +90,4 @@ static void test_refusals(void **state)
     assert_int_equal(drove__jsonl_append(log, "{\n}"), DROVE_E_ARG);
     assert_content("e.jsonl", "");
     drove__jsonl_close(log);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines_are_in_the_file_at_once),
-        cmocka_unit_test(test_half_line_of_a_killed_run_goes),
-        cmocka_unit_test(test_long_half_line),
-        cmocka_unit_test(test_full_disk_leaves_whole_lines),
-        cmocka_unit_test(test_refusals),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

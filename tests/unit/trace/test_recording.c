@@ -94,9 +94,8 @@ static void write_file(void)
     drove__recording_close(r);
 }
 
-static void what_is_written_is_read(void **state)
+TEST(what_is_written_is_read)
 {
-    (void)state;
     drove_recorded_run *r;
     drove_recorded_mark mark;
     drove_recorded s, *want[WORKERS];
@@ -187,9 +186,8 @@ static void put(const char *bytes, size_t size)
 }
 
 /* Of a run that was killed: what stands before the last mark is good, and no more is read. */
-static void what_is_cut_off_is_left_out(void **state)
+TEST(what_is_cut_off_is_left_out)
 {
-    (void)state;
     char *bytes;
     size_t size;
     uint64_t n, before = 0;
@@ -207,9 +205,8 @@ static void what_is_cut_off_is_left_out(void **state)
     free(bytes);
 }
 
-static void flipped_bits_are_seen(void **state)
+TEST(flipped_bits_are_seen)
 {
-    (void)state;
     char *bytes;
     size_t size;
     uint64_t n;
@@ -228,9 +225,8 @@ static void flipped_bits_are_seen(void **state)
     free(bytes);
 }
 
-static void other_files_are_refused(void **state)
+TEST(other_files_are_refused)
 {
-    (void)state;
     drove_recording *w;
     drove_recorded_run *r;
     write_text("notes.txt", "these are my notes");
@@ -248,9 +244,8 @@ static void other_files_are_refused(void **state)
 }
 
 /* What was marked before is still there, and the disk has the rest back. */
-static void a_full_disk_is_reported_at_the_mark(void **state)
+TEST(a_full_disk_is_reported_at_the_mark)
 {
-    (void)state;
     enum { FIRST = 1000, MORE = 200000 };
     drove_recording *r;
     drove_recorded s = {.n_steps = 1, .lr_factor = 1.0};
@@ -277,9 +272,8 @@ static void a_full_disk_is_reported_at_the_mark(void **state)
     assert_int_equal(size, n_bytes);
 }
 
-static void a_state_is_read_again(void **state)
+TEST(a_state_is_read_again)
 {
-    (void)state;
     enum { SIZE = 5 << 19 }; /* blocks hold up to 2^20 bytes */
     drove_recording *w;
     drove_recorded_run *r;
@@ -319,9 +313,8 @@ static void a_state_is_read_again(void **state)
 }
 
 /* Steps that two recordings without a file took go into the file of a third. */
-static void blocks_go_from_memory_into_a_file(void **state)
+TEST(blocks_go_from_memory_into_a_file)
 {
-    (void)state;
     drove_recording *file, *part[2];
     drove_recorded_mark mark = {.next = 1};
     uint64_t n, n_steps;
@@ -351,9 +344,8 @@ static void blocks_go_from_memory_into_a_file(void **state)
 }
 
 /* Until it begins, an old file stays as it was and a new one is removed again. */
-static void what_was_not_begun_is_not_there(void **state)
+TEST(what_was_not_begun_is_not_there)
 {
-    (void)state;
     drove_recording *r;
     uint64_t n;
     write_file();
@@ -381,9 +373,8 @@ static pid_t write_in_child(drove_recording *r, unsigned worker, unsigned n_step
     _exit(0);
 }
 
-static void processes_write_one_record(void **state)
+TEST(processes_write_one_record)
 {
-    (void)state;
     enum { STEPS = 100000 };
     drove_recording *w;
     drove_recorded_run *r;
@@ -434,9 +425,8 @@ static bool frees_locks_of_the_dead(void)
 }
 
 /* Wherever one is killed, also while it writes: the blocks of the others are whole. */
-static void a_killed_process_leaves_whole_blocks(void **state)
+TEST(a_killed_process_leaves_whole_blocks)
 {
-    (void)state;
     enum { TRIALS = 20, STEPS = 100000 };
     drove_rng rng;
     if (!frees_locks_of_the_dead()) {
@@ -471,21 +461,4 @@ static void a_killed_process_leaves_whole_blocks(void **state)
         assert_false(is_there);
         drove__recorded_close(r);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_written_is_read),
-        cmocka_unit_test(what_is_cut_off_is_left_out),
-        cmocka_unit_test(flipped_bits_are_seen),
-        cmocka_unit_test(other_files_are_refused),
-        cmocka_unit_test(a_full_disk_is_reported_at_the_mark),
-        cmocka_unit_test(a_state_is_read_again),
-        cmocka_unit_test(blocks_go_from_memory_into_a_file),
-        cmocka_unit_test(what_was_not_begun_is_not_there),
-        cmocka_unit_test(processes_write_one_record),
-        cmocka_unit_test(a_killed_process_leaves_whole_blocks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

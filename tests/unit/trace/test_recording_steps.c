@@ -73,7 +73,7 @@ static void check(const drove_recorded *before, const drove_recorded *s)
 }
 
 /* By hand. */
-static void a_usual_step_has_six_bytes(void **state)
+TEST(a_usual_step_has_six_bytes)
 {
     static const unsigned char want[6] = {1 + 4, 2 * 3, 2 * 5, 2 * 2 - 1, 7, 2 * 1 - 1};
     const drove_recorded before = {.number = 10, .read = 100};
@@ -86,20 +86,18 @@ static void a_usual_step_has_six_bytes(void **state)
                               .lr_factor = 1.0,
                               .is_updated = true};
     unsigned char bytes[DROVE_STEP_MOST_BYTES];
-    (void)state;
     assert_int_equal(drove__step_pack(bytes, &before, &s), sizeof want);
     assert_memory_equal(bytes, want, sizeof want);
 }
 
 /* Each number on either side of where it takes a second byte, alone and all together, with and
  * without a place. */
-static void numbers_of_one_byte_and_more(void **state)
+TEST(numbers_of_one_byte_and_more)
 {
     static const uint64_t edge[] = {0,       1,         63,        64,
                                     126,     127,       128,       (uint64_t)1 << 56,
                                     1 << 14, 0 - 64ull, 0 - 65ull, (uint64_t)1 << 63};
     const drove_recorded before = {.number = 1000, .read = 5000, .first = 70};
-    (void)state;
     for (size_t i = 0; i < DROVE_COUNT(edge); i++) {
         for (unsigned which = 1; which < 64;
              which++) { /* a bit for each number, and has it a place */
@@ -116,10 +114,9 @@ static void numbers_of_one_byte_and_more(void **state)
 }
 
 /* Each word and flag that a usual step has not. */
-static void what_a_step_may_have_besides(void **state)
+TEST(what_a_step_may_have_besides)
 {
     const drove_recorded before = {.number = 1000, .read = 5000, .first = 70};
-    (void)state;
     for (unsigned which = 0; which < 512; which++) {
         drove_recorded s = {.number = 1001, .read = 5002, .view_order = 5001, .order = 5003};
         s.is_dropped = which & 1;
@@ -133,14 +130,4 @@ static void what_a_step_may_have_besides(void **state)
         s.n_steps = which & 256 ? 12 : 1;
         check(&before, &s);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_usual_step_has_six_bytes),
-        cmocka_unit_test(numbers_of_one_byte_and_more),
-        cmocka_unit_test(what_a_step_may_have_besides),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

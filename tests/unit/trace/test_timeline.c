@@ -1,11 +1,6 @@
 /* Utilisation over time: what was added is kept, whatever the width has become. */
 #include "trace/timeline.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "support/test.h"
 
 static uint64_t total(const drove_timeline *t)
 {
@@ -14,9 +9,8 @@ static uint64_t total(const drove_timeline *t)
     return sum;
 }
 
-static void test_over_a_border(void **state)
+TEST(test_over_a_border)
 {
-    (void)state;
     drove_timeline t = {0};
     drove__timeline_add(&t, 5, 5); /* nothing */
     assert_int_equal(t.width_ns, 0);
@@ -30,9 +24,8 @@ static void test_over_a_border(void **state)
 }
 
 /* The last bucket is still of the first width, one nanosecond later all are twice as wide. */
-static void test_widening(void **state)
+TEST(test_widening)
 {
-    (void)state;
     drove_timeline t = {0};
     drove__timeline_add(&t, 0, 1);
     const uint64_t w = t.width_ns, end = w * DROVE_TIMELINE_BUCKETS;
@@ -48,11 +41,4 @@ static void test_widening(void **state)
     drove__timeline_add(&t, 40 * end, 40 * end + 5); /* several times at once */
     assert_int_equal(t.width_ns, 64 * w);
     assert_int_equal(total(&t), 24);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_over_a_border),
-                                       cmocka_unit_test(test_widening)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,70 @@
+/* tests/support/test.c - the list of cases, and main of every test program. */
+#include "support/test.h"
+
+#include <fnmatch.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Defined by some programs only. */
+extern __attribute__((weak)) struct drove_test_group drove_test_group;
+__attribute__((weak)) int drove_test_started_again(int argc, char **argv);
+
+static struct drove_test *first;
+
+/* By line within a file, since compilers may call constructors in any order. */
+void drove_test_register(struct drove_test *test)
+{
+    struct drove_test **at = &first;
+    while (*at != NULL && ((*at)->line < test->line || strcmp((*at)->file, test->file) != 0))
+        at = &(*at)->next;
+    test->next = *at;
+    *at = test;
+}
+
+/* Those whose name matches; free().  NULL: no memory, or there are none. */
+static struct CMUnitTest *choose(const char *pattern, size_t *n)
+{
+    size_t n_all = 0;
+    for (const struct drove_test *t = first; t != NULL; t = t->next) n_all++;
+    struct CMUnitTest *chosen = calloc(n_all + 1, sizeof *chosen);
+    *n = 0;
+    for (const struct drove_test *t = first; t != NULL && chosen != NULL; t = t->next)
+        if (pattern == NULL || fnmatch(pattern, t->unit.name, 0) == 0) chosen[(*n)++] = t->unit;
+    return chosen;
+}
+
+int main(int argc, char **argv)
+{
+    const char *pattern = getenv("DROVE_TEST_FILTER");
+    const bool lists = argc == 2 && strcmp(argv[1], "--list") == 0;
+    if (argc > 1 && !lists && drove_test_started_again != NULL)
+        return drove_test_started_again(argc, argv);
+    if (argc > 1 && !lists) {
+        fprintf(stderr, "%s: expected no argument or --list, found: %s\n", argv[0], argv[1]);
+        return 2;
+    }
+    size_t n;
+    struct CMUnitTest *chosen = choose(pattern, &n);
+    if (chosen == NULL || n == 0) {
+        if (first == NULL)
+            fprintf(stderr, "%s: expected a TEST, found none\n", argv[0]);
+        else if (chosen == NULL)
+            fprintf(stderr, "%s: out of memory\n", argv[0]);
+        else
+            fprintf(stderr, "%s: no TEST has a name like DROVE_TEST_FILTER=%s\n", argv[0], pattern);
+        free(chosen);
+        return 1;
+    }
+    int n_failed = 0;
+    if (lists)
+        for (size_t i = 0; i < n; i++) printf("%s\n", chosen[i].name);
+    else if (&drove_test_group != NULL)
+        n_failed = _cmocka_run_group_tests("tests", chosen, n, drove_test_group.setup,
+                                           drove_test_group.teardown);
+    else
+        n_failed = _cmocka_run_group_tests("tests", chosen, n, NULL, NULL);
+    free(chosen);
+    return n_failed;
+}
