@@ -48,10 +48,8 @@ int main(int argc, char **argv)
     size_t n;
     struct CMUnitTest *chosen = choose(pattern, &n);
     if (chosen == NULL || n == 0) {
-        if (first == NULL)
-            fprintf(stderr, "%s: expected a TEST, found none\n", argv[0]);
-        else if (chosen == NULL)
-            fprintf(stderr, "%s: out of memory\n", argv[0]);
+        if (first == NULL) fprintf(stderr, "%s: expected a TEST, found none\n", argv[0]);
+        else if (chosen == NULL) fprintf(stderr, "%s: out of memory\n", argv[0]);
         else
             fprintf(stderr, "%s: no TEST has a name like DROVE_TEST_FILTER=%s\n", argv[0], pattern);
         free(chosen);
@@ -63,8 +61,7 @@ int main(int argc, char **argv)
     else if (&drove_test_group != NULL)
         n_failed = _cmocka_run_group_tests("tests", chosen, n, drove_test_group.setup,
                                            drove_test_group.teardown);
-    else
-        n_failed = _cmocka_run_group_tests("tests", chosen, n, NULL, NULL);
+    else n_failed = _cmocka_run_group_tests("tests", chosen, n, NULL, NULL);
     free(chosen);
     return n_failed;
 }

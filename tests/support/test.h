@@ -30,7 +30,7 @@
 
 /* One case with a setup before it, a teardown after it, or both; the other is NULL. */
 #define TEST_WITH(name, setup, teardown)                                                           \
-    static void name(void **state);                                                                \
+    static void                              name(void **state);                                   \
     __attribute__((constructor)) static void name##_registers(void)                                \
     {                                                                                              \
         static struct drove_test registered_ = {                                                   \
