@@ -129,29 +129,14 @@ static void check(rig *r, field *f, double share)
 static drove_status try_rig(rig *r, const field *f, const char *variant, unsigned n_workers,
                             drovek_add_f32_fn *add)
 {
-    const drove_optim_options optim = {.rule = "sgd",
-                                       .schedule = "constant",
-                                       .lr = 1.0,
-                                       .n_params = f->n,
-                                       .n_workers = n_workers,
-                                       .kernels = &r->kernels};
-    *r = (rig){0};
-    assert_int_equal(drovek_select(&r->kernels, 0, "ref"), DROVE_OK);
-    if (add != NULL) r->kernels.add_f32 = add;
-    assert_int_equal(drove__optim_create(&optim, &r->optim), DROVE_OK);
-    assert_int_equal(drove__spec_parse(variant, &r->spec), DROVE_OK);
-    const drove_sync_ops *ops =
-        strcmp(r->spec.name, "tree") == 0 ? &drove__accum_tree : &drove__accum_accumulate;
-    float *theta0 = drove__alloc(f->n, sizeof *theta0);
-    const drove_sync_options opt = {.spec = &r->spec,
+    drovek_table kernels = drovek_ref;
+    if (add != NULL) kernels.add_f32 = add;
+    return rig_try(r, (rig_options){.variant = variant,
+                                    .n = f->n,
                                     .n_workers = n_workers,
-                                    .optim = r->optim,
-                                    .seed = 1,
                                     .part = f->part,
-                                    .n_parts = f->n_parts};
-    drove_status status = drove__sync_create(ops, &opt, &(drove_params){.theta = theta0}, &r->sync);
-    drove__free(theta0);
-    return status;
+                                    .n_parts = f->n_parts,
+                                    .kernels = &kernels});
 }
 
 static void open_rig(rig *r, const field *f, const char *variant, unsigned n_workers,

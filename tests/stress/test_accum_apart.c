@@ -95,31 +95,19 @@ static void *play(void *argument)
 
 static void open_rig(rig *r, const player *me, const char *rule, const bool *is_resident)
 {
-    const drove_optim_options optim = {.rule = rule,
-                                       .schedule = "constant",
-                                       .lr = 0.01,
-                                       .n_params = N,
-                                       .n_workers = me->n_workers,
-                                       .kernels = &r->kernels};
-    *r = (rig){0};
-    assert_int_equal(drovek_select(&r->kernels, 0, "ref"), DROVE_OK);
-    assert_int_equal(drove__optim_create(&optim, &r->optim), DROVE_OK);
-    assert_int_equal(drove__spec_parse(me->variant, &r->spec), DROVE_OK);
-    const drove_sync_ops *ops =
-        strcmp(r->spec.name, "tree") == 0 ? &drove__accum_tree : &drove__accum_accumulate;
-    float *theta0 = drove__alloc(N, sizeof *theta0);
+    float theta0[N];
     fill_gradient(theta0, 99, 0);
-    const drove_sync_options opt = {.spec = &r->spec,
-                                    .n_workers = me->n_workers,
-                                    .optim = r->optim,
-                                    .seed = 1,
-                                    .part = part,
-                                    .n_parts = PARTS,
-                                    .is_resident = is_resident,
-                                    .transport = me->transport};
-    if (drove__sync_create(ops, &opt, &(drove_params){.theta = theta0}, &r->sync) != DROVE_OK)
-        fail_msg("%s: %s", me->variant, drove_error_text());
-    drove__free(theta0);
+    rig_init(r, (rig_options){.variant = me->variant,
+                              .rule = rule,
+                              .lr = 0.01,
+                              .n = N,
+                              .n_workers = me->n_workers,
+                              .theta0 = theta0,
+                              .part = part,
+                              .n_parts = PARTS,
+                              .is_resident = is_resident,
+                              .transport = me->transport,
+                              .kernels = &drovek_ref});
 }
 
 static void start(player *me)

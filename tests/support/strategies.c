@@ -1,99 +1,28 @@
 #include "support/strategies.h"
 
-#include "base/cpu.h"
-
-#include <pthread.h>
-#include <time.h>
-
-const drove_sync_ops *find_strategy(const char *name)
+const drove_sync_ops *find_strategy(const char *variant)
 {
+    const size_t n = strcspn(variant, ":?");
     for (const drove_sync_ops *const *row = drove__strategies; *row != NULL; row++)
-        if (strcmp((*row)->name, name) == 0) return *row;
-    fail_msg("no strategy called %s", name);
+        if (strncmp((*row)->name, variant, n) == 0 && (*row)->name[n] == '\0') return *row;
+    fail_msg("no strategy called %s", variant);
     return NULL;
+}
+
+static rig_options with_row(rig_options o)
+{
+    if (o.ops == NULL) o.ops = find_strategy(o.variant);
+    return o;
 }
 
 drove_status rig_try(rig *r, rig_options o)
 {
-    memset(r, 0, sizeof *r);
-    size_t n = o.n > 0 ? o.n : 64;
-    assert_int_equal(drovek_select(&r->kernels, drove__cpu_features(), NULL), DROVE_OK);
-    drove_optim_options optim = {
-        .rule = o.rule != NULL ? o.rule : "sgd",
-        .schedule = o.schedule != NULL ? o.schedule : "constant",
-        .lr = o.lr > 0 ? o.lr : 1.0,
-        .state = o.state,
-        .n_params = n,
-        .n_workers = o.n_workers > 0 ? o.n_workers : 1,
-        .kernels = &r->kernels,
-    };
-    assert_int_equal(drove__optim_create(&optim, &r->optim), DROVE_OK);
-    if (o.hook != NULL) r->optim->rule.ops = o.hook;
-    assert_int_equal(drove__spec_parse(o.variant, &r->spec), DROVE_OK);
-    float *theta0 = drove__alloc(n, sizeof *theta0);
-    assert_non_null(theta0);
-    if (o.theta0 != NULL) memcpy(theta0, o.theta0, n * sizeof *theta0);
-    drove_sync_options sync = {
-        .spec = &r->spec,
-        .backoff = o.backoff,
-        .n_workers = optim.n_workers,
-        .optim = r->optim,
-        .place = o.place,
-        .seed = 1,
-        .layout = o.layout,
-        .convert = o.convert,
-        .rho = o.rho,
-        .period = o.period,
-        .part = o.part,
-        .n_parts = o.n_parts,
-        .by_layer = o.part != NULL,
-        .wire_format = o.wire_format,
-    };
-    const drove_sync_ops *ops = o.ops != NULL ? o.ops : find_strategy(r->spec.name);
-    uint32_t *words = drove__alloc(n, sizeof *words);
-    assert_non_null(words);
-    drove_params start =
-        o.layout != NULL ? (drove_params){.words = words} : (drove_params){.theta = theta0};
-    drove_status status = drove__sync_create(ops, &sync, &start, &r->sync);
-    drove__free(words);
-    drove__free(theta0);
-    return status;
+    return rig_try_row(r, with_row(o));
 }
 
 void rig_init(rig *r, rig_options o)
 {
-    if (rig_try(r, o) != DROVE_OK) fail_msg("%s: %s", o.variant, drove_error_text());
-}
-
-void rig_fini(rig *r)
-{
-    drove__sync_destroy(r->sync);
-    drove__spec_fini(&r->spec);
-    drove__optim_destroy(r->optim);
-}
-
-drove_status take_step(rig *r, unsigned worker, const float *value, float eta, drove_view *view,
-                       drove_publish_info *info)
-{
-    drove_sync *s = r->sync;
-    drove_view here;
-    drove_publish_info done = {0};
-    drove_step step = {.value = value, .eta = eta};
-    if ((s->needs & DROVE_SYNC_LIVE) != 0) {
-        float *theta = s->ops->live(s, worker).theta;
-        here = (drove_view){.vector = theta, .version = s->worker[worker].version};
-        r->kernels.sgd_f32(theta, theta, value, r->optim->n, eta);
-        DROVE_TRY(s->ops->live_done(s, worker, 1, &done));
-    } else {
-        DROVE_TRY(s->ops->acquire(s, worker, &here));
-        float *lent = s->ops->gradient != NULL ? s->ops->gradient(s, worker) : NULL;
-        if (lent != NULL) step.value = memcpy(lent, value, r->optim->n * sizeof *lent);
-        s->ops->release(s, worker);
-        DROVE_TRY(s->ops->publish(s, worker, &step, &done));
-    }
-    if (view != NULL) *view = here;
-    if (info != NULL) *info = done;
-    return DROVE_OK;
+    rig_init_row(r, with_row(o));
 }
 
 bool rig_accepts(rig_options o)
@@ -119,42 +48,4 @@ void for_each_variant(void (*body)(const drove_sync_ops *ops, const char *varian
 {
     for (const drove_sync_ops *const *ops = drove__strategies; *ops != NULL; ops++)
         for (const char *const *v = (*ops)->variants; *v != NULL; v++) body(*ops, *v);
-}
-
-typedef struct pool_member {
-    rig *r;
-    unsigned worker;
-    void *arg;
-    void (*body)(rig *r, unsigned worker, void *arg);
-    pthread_barrier_t *start;
-    pthread_t thread;
-} pool_member;
-
-static void *pool_main(void *arg)
-{
-    pool_member *me = arg;
-    pthread_barrier_wait(me->start);
-    me->body(me->r, me->worker, me->arg);
-    return NULL;
-}
-
-void run_workers(rig *r, void (*body)(rig *, unsigned, void *), void *arg)
-{
-    unsigned n = r->sync->n_workers;
-    pool_member member[MOST_WORKERS];
-    pthread_barrier_t start;
-    assert_true(n <= MOST_WORKERS);
-    assert_int_equal(pthread_barrier_init(&start, NULL, n), 0);
-    for (unsigned w = 0; w < n; w++) {
-        member[w] = (pool_member){.r = r, .worker = w, .arg = arg, .body = body, .start = &start};
-        assert_int_equal(pthread_create(&member[w].thread, NULL, pool_main, &member[w]), 0);
-    }
-    for (unsigned w = 0; w < n; w++) pthread_join(member[w].thread, NULL);
-    pthread_barrier_destroy(&start);
-}
-
-void rest_us(unsigned us)
-{
-    struct timespec rest = {.tv_sec = us / 1000000, .tv_nsec = (long)(us % 1000000) * 1000};
-    nanosleep(&rest, NULL);
 }

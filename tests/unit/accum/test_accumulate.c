@@ -3,12 +3,11 @@
  * with a collector of its own. */
 #include "accum/accum.h"
 #include "accum/collect.h"
-#include "support/test.h"
+#include "support/rig.h"
 
 #include "base/mem.h"
 
 #include <pthread.h>
-#include <string.h>
 
 enum { N = 64, N_PARTS = 3, MOST = 3 };
 static const drove_span parts[N_PARTS] = {{0, 16}, {16, 40}, {56, 8}};
@@ -42,37 +41,20 @@ void __wrap_drove__spans_add(drove_spans *spans, unsigned track, const drove_tim
 
 /* ---- the rig ---- */
 
-typedef struct rig {
-    drovek_table kernels;
-    drove_optim *optim;
-    drove_spec spec;
-    drove_sync *s;
-    float theta[N];
-    float own[MOST][N]; /* gradients in the callers' memory */
-} rig;
+static float own[MOST][N]; /* gradients in the workers' memory */
 
 static drove_status try_open(rig *r, const char *variant, unsigned n_workers,
                              const bool *is_resident)
 {
-    memset(r, 0, sizeof *r);
     memset(&seen, 0, sizeof seen);
-    assert_int_equal(drovek_select(&r->kernels, 0, "ref"), DROVE_OK);
-    const drove_optim_options rule = {.rule = "sgd",
-                                      .schedule = "constant",
-                                      .lr = 1.0,
-                                      .n_params = N,
-                                      .n_workers = n_workers,
-                                      .kernels = &r->kernels};
-    assert_int_equal(drove__optim_create(&rule, &r->optim), DROVE_OK);
-    assert_int_equal(drove__spec_parse(variant, &r->spec), DROVE_OK);
-    const drove_sync_options opt = {.spec = &r->spec,
-                                    .n_workers = n_workers,
-                                    .optim = r->optim,
-                                    .part = parts,
-                                    .n_parts = N_PARTS,
-                                    .is_resident = is_resident};
-    return drove__sync_create(&drove__accum_accumulate, &opt, &(drove_params){.theta = r->theta},
-                              &r->s);
+    return rig_try_row(r, (rig_options){.ops = &drove__accum_accumulate,
+                                        .variant = variant,
+                                        .n = N,
+                                        .n_workers = n_workers,
+                                        .part = parts,
+                                        .n_parts = N_PARTS,
+                                        .is_resident = is_resident,
+                                        .kernels = &drovek_ref});
 }
 
 static void open_rig(rig *r, const char *variant, unsigned n_workers, const bool *is_resident)
@@ -81,47 +63,41 @@ static void open_rig(rig *r, const char *variant, unsigned n_workers, const bool
         fail_msg("%s: %s", variant, drove_error_text());
 }
 
-static void close_rig(rig *r)
-{
-    drove__sync_destroy(r->s);
-    drove__spec_fini(&r->spec);
-    drove__optim_destroy(r->optim);
-}
-
 static void begin(rig *r, unsigned worker, float value)
 {
     drove_view view;
-    assert_int_equal(r->s->ops->acquire(r->s, worker, &view), DROVE_OK);
-    for (size_t i = 0; i < N; i++) r->own[worker][i] = value;
+    assert_int_equal(r->sync->ops->acquire(r->sync, worker, &view), DROVE_OK);
+    for (size_t i = 0; i < N; i++) own[worker][i] = value;
 }
 
 static uint64_t bring(rig *r, unsigned worker, unsigned part, float *g)
 {
-    return r->s->ops->layer_ready(r->s, worker, parts[part].offset, parts[part].length, g, 1.0f);
+    return r->sync->ops->layer_ready(r->sync, worker, parts[part].offset, parts[part].length, g,
+                                     1.0f);
 }
 
 static void bring_all(rig *r, unsigned worker)
 {
-    for (unsigned p = N_PARTS; p-- > 0;) (void)bring(r, worker, p, r->own[worker]);
+    for (unsigned p = N_PARTS; p-- > 0;) (void)bring(r, worker, p, own[worker]);
 }
 
 static void publish(rig *r, unsigned worker)
 {
     drove_publish_info info;
-    const drove_step step = {.value = r->own[worker], .eta = 1.0f};
-    assert_int_equal(r->s->ops->publish(r->s, worker, &step, &info), DROVE_OK);
+    const drove_step step = {.value = own[worker], .eta = 1.0f};
+    assert_int_equal(r->sync->ops->publish(r->sync, worker, &step, &info), DROVE_OK);
 }
 
 static void expect_replica(const rig *r, unsigned worker, float value)
 {
-    const float *theta = r->s->ops->replica(r->s, worker);
+    const float *theta = r->sync->ops->replica(r->sync, worker);
     for (size_t i = 0; i < N; i++) assert_true(theta[i] == value);
 }
 
 static void expect_sum(rig *r, unsigned worker, unsigned part, float value)
 {
     drove_sum sum;
-    assert_true(r->s->ops->next_sum(r->s, worker, false, &sum));
+    assert_true(r->sync->ops->next_sum(r->sync, worker, false, &sum));
     assert_int_equal(sum.offset, parts[part].offset);
     assert_int_equal(sum.length, parts[part].length);
     for (size_t i = 0; i < sum.length; i++) assert_true(sum.value[sum.offset + i] == value);
@@ -130,7 +106,7 @@ static void expect_sum(rig *r, unsigned worker, unsigned part, float value)
 static void expect_no_sum(rig *r, unsigned worker)
 {
     drove_sum sum;
-    assert_false(r->s->ops->next_sum(r->s, worker, false, &sum));
+    assert_false(r->sync->ops->next_sum(r->sync, worker, false, &sum));
 }
 
 /* ---- one process ---- */
@@ -143,7 +119,7 @@ TEST(slices_go_to_the_collector_as_they_come)
     for (unsigned w = 0; w < 2; w++) {
         begin(&r, w, 1.0f + 2.0f * (float)w);
         for (unsigned p = N_PARTS; p-- > 0;) {
-            const uint64_t add_ns = bring(&r, w, p, r.own[w]);
+            const uint64_t add_ns = bring(&r, w, p, own[w]);
             assert_int_equal(seen.n_arrivals, w * N_PARTS + N_PARTS - p);
             assert_int_equal(add_ns, 1000 + seen.n_arrivals);
             assert_int_equal(seen.n_adding, w * 2 + (p > 0 ? N_PARTS - p : 2));
@@ -152,7 +128,7 @@ TEST(slices_go_to_the_collector_as_they_come)
     for (unsigned w = 0; w < 2; w++) publish(&r, w);
     assert_int_equal(seen.n_arrivals, 2 * N_PARTS);
     for (unsigned w = 0; w < 2; w++) expect_replica(&r, w, -2.0f);
-    close_rig(&r);
+    rig_fini(&r);
 }
 
 /* A device that keeps its parameters gets the mean, and its replica on the host stays. */
@@ -171,7 +147,7 @@ TEST(residents_get_slices_and_no_update)
     expect_replica(&r, 0, 0.0f);
     expect_replica(&r, 1, 0.0f);
     expect_replica(&r, 2, -2.0f);
-    close_rig(&r);
+    rig_fini(&r);
 }
 
 TEST(a_lone_resident_gets_each_slice_at_once)
@@ -182,10 +158,10 @@ TEST(a_lone_resident_gets_each_slice_at_once)
     begin(&r, 0, 3.0f);
     for (unsigned p = N_PARTS; p-- > 0;) {
         expect_no_sum(&r, 0);
-        (void)bring(&r, 0, p, r.own[0]);
+        (void)bring(&r, 0, p, own[0]);
         expect_sum(&r, 0, p, 3.0f);
     }
-    close_rig(&r);
+    rig_fini(&r);
 }
 
 /* at-end: nothing goes to the collector before the last slice, and then all goes once. */
@@ -198,7 +174,7 @@ TEST(at_end_nothing_goes_before_the_last_slice)
         begin(&r, 0, 1.0f + (float)t);
         for (unsigned p = N_PARTS; p-- > 0;) {
             expect_no_sum(&r, 0);
-            assert_int_equal(bring(&r, 0, p, r.own[0]), 0);
+            assert_int_equal(bring(&r, 0, p, own[0]), 0);
             assert_int_equal(seen.n_arrivals, t * N_PARTS);
         }
         for (unsigned p = N_PARTS; p-- > 0;) {
@@ -210,7 +186,7 @@ TEST(at_end_nothing_goes_before_the_last_slice)
         assert_int_equal(seen.n_arrivals, (t + 1) * N_PARTS);
     }
     assert_int_equal(seen.n_adding, 0);
-    close_rig(&r);
+    rig_fini(&r);
 }
 
 /* A step that ends before it is published leaves no slice to the next one, which has none. */
@@ -219,16 +195,16 @@ TEST(at_end_a_step_that_was_given_up_leaves_no_slices)
     rig r;
     open_rig(&r, "accumulate:at-end", 1, NULL);
     begin(&r, 0, 5.0f);
-    (void)bring(&r, 0, 2, r.own[0]);
+    (void)bring(&r, 0, 2, own[0]);
     float whole[N];
     drove_view view;
     drove_publish_info info;
     for (size_t i = 0; i < N; i++) whole[i] = 7.0f;
-    assert_int_equal(r.s->ops->acquire(r.s, 0, &view), DROVE_OK);
+    assert_int_equal(r.sync->ops->acquire(r.sync, 0, &view), DROVE_OK);
     const drove_step step = {.value = whole, .eta = 1.0f};
-    assert_int_equal(r.s->ops->publish(r.s, 0, &step, &info), DROVE_OK);
+    assert_int_equal(r.sync->ops->publish(r.sync, 0, &step, &info), DROVE_OK);
     expect_replica(&r, 0, -7.0f);
-    close_rig(&r);
+    rig_fini(&r);
 }
 
 /* Slices that had come before a restore do not count. */
@@ -238,20 +214,21 @@ TEST(a_restore_forgets_slices)
     float zero[N] = {0};
     open_rig(&r, "accumulate", 1, NULL);
     begin(&r, 0, 5.0f);
-    (void)bring(&r, 0, 2, r.own[0]);
-    assert_int_equal(drove__sync_restore(r.s, 3, &(drove_params){.theta = zero}, NULL), DROVE_OK);
+    (void)bring(&r, 0, 2, own[0]);
+    assert_int_equal(drove__sync_restore(r.sync, 3, &(drove_params){.theta = zero}, NULL),
+                     DROVE_OK);
     drove_view view;
     drove_publish_info info;
     float fresh[N];
     for (size_t i = 0; i < N; i++) fresh[i] = 4.0f;
-    assert_int_equal(r.s->ops->acquire(r.s, 0, &view), DROVE_OK);
+    assert_int_equal(r.sync->ops->acquire(r.sync, 0, &view), DROVE_OK);
     assert_int_equal(view.version, 3);
     for (unsigned p = N_PARTS; p-- > 0;) (void)bring(&r, 0, p, fresh);
     const drove_step step = {.value = fresh, .eta = 1.0f};
-    assert_int_equal(r.s->ops->publish(r.s, 0, &step, &info), DROVE_OK);
+    assert_int_equal(r.sync->ops->publish(r.sync, 0, &step, &info), DROVE_OK);
     expect_replica(&r, 0, -4.0f);
-    assert_int_equal(atomic_load(&r.s->published), 4);
-    close_rig(&r);
+    assert_int_equal(atomic_load(&r.sync->published), 4);
+    rig_fini(&r);
 }
 
 TEST(copies_go_to_the_record_of_their_part)
@@ -262,13 +239,13 @@ TEST(copies_go_to_the_record_of_their_part)
     for (unsigned w = 0; w < 2; w++) {
         const drove_slice_copy copy = {.offset = 16, .begin_ns = 100, .end_ns = 300};
         last_track = 99;
-        r.s->ops->note_copy(r.s, w, &copy);
+        r.sync->ops->note_copy(r.sync, w, &copy);
         assert_int_equal(last_track, w);
     }
-    assert_true(drove__accum_facts(r.s, &facts));
+    assert_true(drove__accum_facts(r.sync, &facts));
     assert_int_equal(facts.part[1].down_ns, 200); /* a mean of both devices */
     assert_int_equal(facts.part[0].down_ns + facts.part[2].down_ns, 0);
-    close_rig(&r);
+    rig_fini(&r);
 }
 
 TEST(only_an_order_of_arrival_is_not_repeatable)
@@ -278,8 +255,8 @@ TEST(only_an_order_of_arrival_is_not_repeatable)
     for (unsigned i = 0; i < DROVE_COUNT(variants); i++) {
         rig r;
         open_rig(&r, variants[i], 2, NULL);
-        assert_int_equal((r.s->ops->promises & DROVE_SYNC_REPEATABLE) != 0, i < 3);
-        close_rig(&r);
+        assert_int_equal((r.sync->ops->promises & DROVE_SYNC_REPEATABLE) != 0, i < 3);
+        rig_fini(&r);
     }
 }
 
@@ -296,7 +273,7 @@ TEST(words_and_numbers_are_checked)
     for (unsigned i = 0; i < DROVE_COUNT(cases); i++) {
         rig r;
         assert_int_equal(try_open(&r, cases[i].variant, 2, NULL), cases[i].status);
-        close_rig(&r);
+        rig_fini(&r);
     }
 }
 
@@ -312,23 +289,23 @@ typedef struct member {
 static void *member_main(void *argument)
 {
     member *m = argument;
-    const drove_sync_ops *ops = m->r->s->ops;
+    const drove_sync_ops *ops = m->r->sync->ops;
     drove_view view;
     drove_publish_info info;
     drove_sum sum;
-    float *own = m->r->own[m->worker];
-    m->n_wrong += ops->acquire(m->r->s, m->worker, &view) != DROVE_OK;
-    for (size_t i = 0; i < N; i++) own[i] = (float)(m->worker * 2 + 1) * (float)(i + 1);
+    float *mine = own[m->worker];
+    m->n_wrong += ops->acquire(m->r->sync, m->worker, &view) != DROVE_OK;
+    for (size_t i = 0; i < N; i++) mine[i] = (float)(m->worker * 2 + 1) * (float)(i + 1);
     for (unsigned p = N_PARTS; m->has_parts && p-- > 0;)
-        (void)ops->layer_ready(m->r->s, m->worker, parts[p].offset, parts[p].length, own, 1.0f);
+        (void)ops->layer_ready(m->r->sync, m->worker, parts[p].offset, parts[p].length, mine, 1.0f);
     for (unsigned p = N_PARTS; m->is_resident && p-- > 0;) {
-        m->n_wrong += !ops->next_sum(m->r->s, m->worker, true, &sum);
+        m->n_wrong += !ops->next_sum(m->r->sync, m->worker, true, &sum);
         m->n_wrong += sum.offset != parts[p].offset || sum.length != parts[p].length;
         for (size_t i = sum.offset; i < sum.offset + sum.length; i++)
             m->n_wrong += sum.value[i] != 2.0f * (float)(i + 1); /* of 1 and 3 times i + 1 */
     }
-    const drove_step step = {.value = own, .eta = 1.0f};
-    m->n_wrong += ops->publish(m->r->s, m->worker, &step, &info) != DROVE_OK;
+    const drove_step step = {.value = mine, .eta = 1.0f};
+    m->n_wrong += ops->publish(m->r->sync, m->worker, &step, &info) != DROVE_OK;
     return NULL;
 }
 
@@ -352,16 +329,17 @@ TEST(processes_take_the_mean_of_all)
         for (unsigned w = 0; w < 2; w++) {
             pthread_join(thread[w], NULL);
             assert_int_equal(m[w].n_wrong, 0);
-            const float *g = r.s->ops->gradient(r.s, w), *theta = r.s->ops->replica(r.s, w);
+            const float *g = r.sync->ops->gradient(r.sync, w),
+                        *theta = r.sync->ops->replica(r.sync, w);
             for (size_t i = 0; i < N; i++) {
                 assert_true(g[i] == 2.0f * (float)(i + 1)); /* the mean, where all reach it */
                 assert_true(theta[i] == (m[w].is_resident ? 0.0f : -2.0f * (float)(i + 1)));
             }
         }
-        assert_true(drove__accum_facts(r.s, &facts));
+        assert_true(drove__accum_facts(r.sync, &facts));
         assert_int_equal(facts.n_devices, 2);
         assert_null(facts.part); /* each process notes its own */
-        close_rig(&r);
+        rig_fini(&r);
     }
 }
 
@@ -375,6 +353,6 @@ TEST(processes_have_no_order_and_no_helpers)
         drove__memory_share_end();
         assert_int_equal(status, DROVE_E_ARG);
         assert_non_null(strstr(drove_error_text(), "expected no order and no helpers"));
-        close_rig(&r);
+        rig_fini(&r);
     }
 }

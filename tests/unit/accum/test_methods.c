@@ -3,7 +3,7 @@
  * are of the mean.  Then what they check, say, refuse and restore. */
 #include "accum/accum.h"
 #include "accum/replica.h"
-#include "support/test.h"
+#include "support/rig.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -11,22 +11,11 @@
 
 #include <math.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { N = 9001, MOST = 5, STEPS = 4, N_PARTS = 3 }; /* N: three blocks of an update's, and more */
 static const double LR = 0.25, DECAY = 0.125, CLIP = 20.0, MU = 0.5;
 static const drove_span parts[N_PARTS] = {{0, 1000}, {1000, 7000}, {8000, 1001}};
-
-typedef struct rig {
-    drovek_table kernels;
-    drove_optim *optim;
-    drove_spec spec;
-    drove_sync *s;
-    float theta[N];
-    bool is_resident[MOST];
-} rig;
 
 typedef struct method {
     const drove_sync_ops *ops;
@@ -54,47 +43,43 @@ static const method methods[] = {
     {&drove__accum_tree, "tree?links=nodes", 2, true},
 };
 
-static drove_status try_open(rig *r, const method *m, const char *rule, bool has_limits,
-                             drove_state_place state)
+static float first_theta(size_t i)
 {
-    memset(r, 0, sizeof *r);
-    assert_int_equal(drovek_select(&r->kernels, 0, "ref"), DROVE_OK);
-    const drove_optim_options opt = {.rule = rule,
-                                     .schedule = "constant",
-                                     .lr = LR,
-                                     .weight_decay = has_limits ? DECAY : 0.0,
-                                     .clip = has_limits ? CLIP : 0.0,
-                                     .state = state,
-                                     .n_params = N,
-                                     .n_workers = m->n_workers,
-                                     .kernels = &r->kernels};
-    assert_int_equal(drove__optim_create(&opt, &r->optim), DROVE_OK);
-    assert_int_equal(drove__spec_parse(m->variant, &r->spec), DROVE_OK);
-    for (int i = 0; i < N; i++) r->theta[i] = (float)(i % 7) - 3.0f;
-    const drove_sync_options sync = {.spec = &r->spec,
-                                     .n_workers = m->n_workers,
-                                     .optim = r->optim,
-                                     .part = parts,
-                                     .n_parts = N_PARTS,
-                                     .is_resident = r->is_resident};
+    return (float)(i % 7) - 3.0f;
+}
+
+static rig_options options(const method *m, const char *rule, bool has_limits)
+{
+    static const bool nobody[MOST];
+    static float theta[N];
+    for (size_t i = 0; i < N; i++) theta[i] = first_theta(i);
+    return (rig_options){.ops = m->ops,
+                         .variant = m->variant,
+                         .rule = rule,
+                         .lr = LR,
+                         .weight_decay = has_limits ? DECAY : 0.0,
+                         .clip = has_limits ? CLIP : 0.0,
+                         .n = N,
+                         .n_workers = m->n_workers,
+                         .theta0 = theta,
+                         .part = parts,
+                         .n_parts = N_PARTS,
+                         .is_resident = nobody,
+                         .kernels = &drovek_ref};
+}
+
+static drove_status try_open(rig *r, const method *m, rig_options o)
+{
     if (m->is_apart) drove__memory_share_begin();
-    const drove_status status =
-        drove__sync_create(m->ops, &sync, &(drove_params){.theta = r->theta}, &r->s);
+    const drove_status status = rig_try_row(r, o);
     if (m->is_apart) drove__memory_share_end();
     return status;
 }
 
 static void open_rig(rig *r, const method *m, const char *rule, bool has_limits)
 {
-    if (try_open(r, m, rule, has_limits, DROVE_STATE_SHARED) != DROVE_OK)
+    if (try_open(r, m, options(m, rule, has_limits)) != DROVE_OK)
         fail_msg("%s: %s", m->variant, drove_error_text());
-}
-
-static void close_rig(rig *r)
-{
-    drove__sync_destroy(r->s);
-    drove__spec_fini(&r->spec);
-    drove__optim_destroy(r->optim);
 }
 
 /* ---- workers ---- */
@@ -133,7 +118,7 @@ static void *member_main(void *argument)
 {
     member *m = argument;
     float own[N];
-    drove_sync *s = m->r->s;
+    drove_sync *s = m->r->sync;
     const drove_sync_ops *ops = s->ops;
     for (unsigned t = 0; t < STEPS; t++) {
         drove_view view;
@@ -158,16 +143,16 @@ static void run(rig *r, bool by_layer, uint64_t first)
 {
     pthread_t thread[MOST];
     member m[MOST];
-    for (unsigned w = 0; w < r->s->n_workers; w++) {
+    for (unsigned w = 0; w < r->sync->n_workers; w++) {
         m[w] = (member){.r = r, .index = w, .by_layer = by_layer, .first = first};
         assert_int_equal(pthread_create(&thread[w], NULL, member_main, &m[w]), 0);
     }
-    for (unsigned w = 0; w < r->s->n_workers; w++) {
+    for (unsigned w = 0; w < r->sync->n_workers; w++) {
         pthread_join(thread[w], NULL);
         assert_int_equal(m[w].n_wrong, 0);
     }
-    assert_int_equal(r->s->ops->parked(r->s), DROVE_OK);
-    assert_int_equal(atomic_load(&r->s->published), first + STEPS);
+    assert_int_equal(r->sync->ops->parked(r->sync), DROVE_OK);
+    assert_int_equal(atomic_load(&r->sync->published), first + STEPS);
 }
 
 /* ---- the same in double ---- */
@@ -196,14 +181,14 @@ static void reference_step(reference *x, unsigned n_workers, unsigned t, bool ha
 
 static void compare(const rig *r, const reference *x, const char *what)
 {
-    for (unsigned w = 0; w < r->s->n_workers; w++) {
-        const float *theta = r->s->ops->replica(r->s, w);
+    for (unsigned w = 0; w < r->sync->n_workers; w++) {
+        const float *theta = r->sync->ops->replica(r->sync, w);
         for (size_t i = 0; i < N; i++)
             if (fabs((double)theta[i] - x->theta[i]) > 1e-4)
                 fail_msg("%s: worker %u, number %zu: expected %.9g, found %.9g", what, w, i,
                          x->theta[i], (double)theta[i]);
     }
-    assert_ptr_equal(r->s->ops->peek(r->s).theta, r->s->ops->replica(r->s, 0));
+    assert_ptr_equal(r->sync->ops->peek(r->sync).theta, r->sync->ops->replica(r->sync, 0));
 }
 
 TEST(all_follow_the_mean)
@@ -216,12 +201,12 @@ TEST(all_follow_the_mean)
             double mu = how == 1 || how == 2 ? MU : 0.0;
             rig r;
             open_rig(&r, m, mu > 0.0 ? "momentum:0.5" : "sgd", has_limits);
-            for (size_t i = 0; i < N; i++) x.theta[i] = (double)r.theta[i], x.velocity[i] = 0.0;
+            for (size_t i = 0; i < N; i++) x.theta[i] = (double)first_theta(i), x.velocity[i] = 0.0;
             run(&r, by_layer, 0);
             for (unsigned t = 0; t < STEPS; t++)
                 reference_step(&x, m->n_workers, t, has_limits, mu);
             compare(&r, &x, m->variant);
-            close_rig(&r);
+            rig_fini(&r);
         }
     }
 }
@@ -237,22 +222,24 @@ TEST(a_restored_run_goes_on)
         size_t size = r.optim->n_vector * sizeof(float);
         vector = malloc(size);
         assert_non_null(vector);
-        memcpy(vector, r.s->ops->peek(r.s).theta, size);
+        memcpy(vector, r.sync->ops->peek(r.sync).theta, size);
         run(&r, true, STEPS);
         open_rig(&other, &methods[k], "adam", false);
-        assert_int_equal(
-            drove__sync_restore(other.s, STEPS, &(drove_params){.theta = vector}, NULL), DROVE_OK);
-        assert_memory_equal(other.s->ops->peek(other.s).theta, vector, size);
+        assert_int_equal(drove__sync_restore(other.sync, STEPS, &(drove_params){.theta = vector},
+                                             NULL),
+                         DROVE_OK);
+        assert_memory_equal(other.sync->ops->peek(other.sync).theta, vector, size);
         run(&other, true, STEPS);
-        const float *a = r.s->ops->peek(r.s).theta, *b = other.s->ops->peek(other.s).theta;
+        const float *a = r.sync->ops->peek(r.sync).theta,
+                    *b = other.sync->ops->peek(other.sync).theta;
         bool same_bits = strstr(methods[k].variant, "first-come") == NULL;
         for (size_t i = 0; i < N; i++)
             if (same_bits ? a[i] != b[i] : fabsf(a[i] - b[i]) > 1e-3f)
                 fail_msg("%s: number %zu: %.9g and %.9g", methods[k].variant, i, (double)a[i],
                          (double)b[i]);
         free(vector);
-        close_rig(&other);
-        close_rig(&r);
+        rig_fini(&other);
+        rig_fini(&r);
     }
 }
 
@@ -264,13 +251,13 @@ TEST(a_gradient_stays_where_it_is)
     rig r;
     drove_view view;
     open_rig(&r, &two, "sgd", false);
-    float *slot = two.ops->gradient(r.s, 0);
+    float *slot = two.ops->gradient(r.sync, 0);
     for (size_t i = 0; i < N; i++) own[i] = 2.0f, slot[i] = 7.0f;
-    assert_int_equal(two.ops->acquire(r.s, 0, &view), DROVE_OK);
+    assert_int_equal(two.ops->acquire(r.sync, 0, &view), DROVE_OK);
     for (unsigned p = N_PARTS; p-- > 0;)
-        (void)two.ops->layer_ready(r.s, 0, parts[p].offset, parts[p].length, own, 1.0f);
+        (void)two.ops->layer_ready(r.sync, 0, parts[p].offset, parts[p].length, own, 1.0f);
     for (size_t i = 0; i < N; i++) assert_true(slot[i] == 7.0f);
-    close_rig(&r);
+    rig_fini(&r);
 }
 
 /* A step that ends before it is published, as where a device fails, leaves nothing to the next. */
@@ -278,30 +265,22 @@ TEST(a_step_that_was_given_up_is_forgotten)
 {
     static const method one = {&drove__accum_tree, "tree", 1, false};
     rig r;
-    open_rig(&r, &one, "sgd", false);
-    drove__sync_destroy(r.s);
-    r.is_resident[0] = true; /* the mean goes to the device */
-    const drove_sync_options opt = {.spec = &r.spec,
-                                    .n_workers = 1,
-                                    .optim = r.optim,
-                                    .part = parts,
-                                    .n_parts = N_PARTS,
-                                    .is_resident = r.is_resident};
-    assert_int_equal(drove__sync_create(one.ops, &opt, &(drove_params){.theta = r.theta}, &r.s),
-                     DROVE_OK);
+    rig_options o = options(&one, "sgd", false);
+    o.is_resident = &(bool){true}; /* the mean goes to the device */
+    rig_init_row(&r, o);
     for (unsigned t = 0; t < 2; t++) {
         drove_view view;
         drove_sum sum;
-        float *g = one.ops->gradient(r.s, 0);
-        assert_int_equal(one.ops->acquire(r.s, 0, &view), DROVE_OK);
+        float *g = one.ops->gradient(r.sync, 0);
+        assert_int_equal(one.ops->acquire(r.sync, 0, &view), DROVE_OK);
         for (size_t i = 0; i < N; i++) g[i] = gradient_of(0, t, i);
         for (unsigned p = N_PARTS; p-- > 0;)
-            (void)one.ops->layer_ready(r.s, 0, parts[p].offset, parts[p].length, g, 1.0f);
-        assert_true(one.ops->next_sum(r.s, 0, true, &sum));
+            (void)one.ops->layer_ready(r.sync, 0, parts[p].offset, parts[p].length, g, 1.0f);
+        assert_true(one.ops->next_sum(r.sync, 0, true, &sum));
         for (size_t i = 0; i < sum.length; i++)
             assert_true(sum.value[sum.offset + i] == gradient_of(0, t, sum.offset + i));
     }
-    close_rig(&r);
+    rig_fini(&r);
 }
 
 /* ---- checks ---- */
@@ -317,17 +296,17 @@ TEST(a_replica_that_differs_is_found)
             drove_accum_facts facts;
             size_t at = w == 1 ? 0 : N - 1;
             open_rig(&r, &two[k], "sgd", false);
-            assert_int_equal(r.s->ops->parked(r.s), DROVE_OK);
-            r.s->ops->replica(r.s, w)[at] = 17.0f;
-            assert_int_equal(r.s->ops->parked(r.s), DROVE_E_SYSTEM);
+            assert_int_equal(r.sync->ops->parked(r.sync), DROVE_OK);
+            r.sync->ops->replica(r.sync, w)[at] = 17.0f;
+            assert_int_equal(r.sync->ops->parked(r.sync), DROVE_E_SYSTEM);
             snprintf(text, sizeof text,
                      "%s: expected equal parameters on all devices, found that number %zu of "
                      "device 0 is %.9g and of device %u 17",
-                     two[k].ops->name, at, (double)r.theta[at], w);
+                     two[k].ops->name, at, (double)first_theta(at), w);
             assert_string_equal(drove_error_text(), text);
-            assert_true(drove__accum_facts(r.s, &facts));
+            assert_true(drove__accum_facts(r.sync, &facts));
             assert_int_equal(facts.n_checks, 1);
-            close_rig(&r);
+            rig_fini(&r);
         }
     }
 }
@@ -356,7 +335,7 @@ TEST(a_rank_that_differs_is_found)
     drove_replicas replicas = {.vector = vector, .site = &site};
     for (differs_at = 1; differs_at < 4; differs_at++) {
         char text[256];
-        assert_int_equal(drove__replicas_check(&replicas, r.s, 2), DROVE_E_SYSTEM);
+        assert_int_equal(drove__replicas_check(&replicas, r.sync, 2), DROVE_E_SYSTEM);
         snprintf(text, sizeof text,
                  "accumulate: expected equal parameters on all ranks, found that those of rank %u "
                  "are not those of rank 0",
@@ -364,16 +343,16 @@ TEST(a_rank_that_differs_is_found)
         assert_string_equal(drove_error_text(), text);
     }
     differs_at = 1000;
-    assert_int_equal(drove__replicas_check(&replicas, r.s, 2), DROVE_E_SYSTEM);
+    assert_int_equal(drove__replicas_check(&replicas, r.sync, 2), DROVE_E_SYSTEM);
     assert_string_equal(drove_error_text(), "nobody answers");
     assert_int_equal(replicas.n_checks, 0);
     differs_at = 4; /* nobody */
-    assert_int_equal(drove__replicas_check(&replicas, r.s, 2), DROVE_OK);
+    assert_int_equal(drove__replicas_check(&replicas, r.sync, 2), DROVE_OK);
     assert_int_equal(replicas.n_checks, 1);
     t.n_processes = 1; /* alone: asks nobody */
     differs_at = 1000;
-    assert_int_equal(drove__replicas_check(&replicas, r.s, 2), DROVE_OK);
-    close_rig(&r);
+    assert_int_equal(drove__replicas_check(&replicas, r.sync, 2), DROVE_OK);
+    rig_fini(&r);
 }
 
 TEST(what_they_cannot_is_refused)
@@ -396,15 +375,17 @@ TEST(what_they_cannot_is_refused)
     };
     rig r;
     for (size_t i = 0; i < DROVE_COUNT(cases); i++) {
-        assert_int_equal(try_open(&r, &cases[i].m, "sgd", false, DROVE_STATE_SHARED), DROVE_E_ARG);
+        assert_int_equal(try_open(&r, &cases[i].m, options(&cases[i].m, "sgd", false)),
+                         DROVE_E_ARG);
         assert_non_null(strstr(drove_error_text(), cases[i].text));
-        close_rig(&r);
+        rig_fini(&r);
     }
     for (size_t k = 0; k < DROVE_COUNT(methods); k++) {
-        assert_int_equal(try_open(&r, &methods[k], "momentum", false, DROVE_STATE_WORKER),
-                         DROVE_E_ARG);
+        rig_options o = options(&methods[k], "momentum", false);
+        o.state = DROVE_STATE_WORKER;
+        assert_int_equal(try_open(&r, &methods[k], o), DROVE_E_ARG);
         assert_non_null(strstr(drove_error_text(), "expected --rule-state shared, found worker"));
-        close_rig(&r);
+        rig_fini(&r);
     }
 }
 
@@ -415,12 +396,12 @@ TEST(nobody_begins_after_a_stop)
         drove_view view;
         char text[64];
         open_rig(&r, &methods[k], "sgd", false);
-        r.s->ops->stop(r.s);
-        assert_int_equal(r.s->ops->acquire(r.s, 0, &view), DROVE_E_SYSTEM);
+        r.sync->ops->stop(r.sync);
+        assert_int_equal(r.sync->ops->acquire(r.sync, 0, &view), DROVE_E_SYSTEM);
         snprintf(text, sizeof text, "%s: stopped", methods[k].ops->name);
         assert_string_equal(drove_error_text(), text);
-        assert_int_equal(r.s->batches_per_update, methods[k].n_workers);
-        close_rig(&r);
+        assert_int_equal(r.sync->batches_per_update, methods[k].n_workers);
+        rig_fini(&r);
     }
 }
 
@@ -428,7 +409,7 @@ TEST(nobody_begins_after_a_stop)
 static void *wait_alone(void *argument)
 {
     member *m = argument;
-    drove_sync *s = m->r->s;
+    drove_sync *s = m->r->sync;
     drove_view view;
     drove_publish_info info;
     const drove_step step = {.value = s->ops->gradient(s, m->index), .eta = 1.0f};
@@ -452,9 +433,9 @@ TEST(a_stop_wakes_who_waits)
         do {
             drove__clock_real.sleep_until(NULL, drove__now_ns() + 5000000);
         } while (!atomic_load(&m.publishes));
-        r.s->ops->stop(r.s);
+        r.sync->ops->stop(r.sync);
         pthread_join(thread, &result);
         assert_non_null(result);
-        close_rig(&r);
+        rig_fini(&r);
     }
 }

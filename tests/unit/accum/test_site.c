@@ -2,11 +2,9 @@
  * reaches the other process, that a transport which fails is no device that says no, and that a
  * step says why its exchange has failed. */
 #include "accum/accum.h"
-#include "support/test.h"
+#include "support/rig.h"
 
 #include "cluster/transport.h"
-
-#include <string.h>
 
 enum { N = 64, WORKERS = 4, HERE = 2 };
 
@@ -43,43 +41,23 @@ static drove_status finish(drove_transport *t, unsigned worker, unsigned channel
 static const drove_transport_ops ops = {
     .name = "told", .start = start, .finish = finish, .stop = stop, .gather = gather};
 
-typedef struct rig {
-    drovek_table kernels;
-    drove_optim *optim;
-    drove_spec spec;
-    drove_transport transport;
-    drove_sync *s;
-} rig;
+static drove_transport transport;
 
 static drove_status open_rig(rig *r, const drove_sync_ops *row, const char *variant)
 {
-    static float theta[N];
-    memset(r, 0, sizeof *r);
     n_stops = n_gathers = 0;
-    assert_int_equal(drovek_select(&r->kernels, 0, "ref"), DROVE_OK);
-    const drove_optim_options optim = {.rule = "sgd",
-                                       .schedule = "constant",
-                                       .lr = 0.5,
-                                       .n_params = N,
-                                       .n_workers = WORKERS,
-                                       .kernels = &r->kernels};
-    assert_int_equal(drove__optim_create(&optim, &r->optim), DROVE_OK);
-    assert_int_equal(drove__spec_parse(variant, &r->spec), DROVE_OK);
-    r->transport = (drove_transport){.ops = &ops,
-                                     .n_workers = WORKERS,
-                                     .n_processes = 2,
-                                     .n_here = HERE,
-                                     .kernels = &r->kernels};
-    const drove_sync_options opt = {
-        .spec = &r->spec, .n_workers = WORKERS, .optim = r->optim, .transport = &r->transport};
-    return drove__sync_create(row, &opt, &(drove_params){.theta = theta}, &r->s);
-}
-
-static void close_rig(rig *r)
-{
-    drove__sync_destroy(r->s);
-    drove__spec_fini(&r->spec);
-    drove__optim_destroy(r->optim);
+    transport = (drove_transport){.ops = &ops,
+                                  .n_workers = WORKERS,
+                                  .n_processes = 2,
+                                  .n_here = HERE,
+                                  .kernels = &drovek_ref};
+    return rig_try_row(r, (rig_options){.ops = row,
+                                        .variant = variant,
+                                        .lr = 0.5,
+                                        .n = N,
+                                        .n_workers = WORKERS,
+                                        .transport = &transport,
+                                        .kernels = &drovek_ref});
 }
 
 static const struct {
@@ -97,10 +75,10 @@ TEST(a_stop_reaches_the_other_process)
         assert_int_equal(open_rig(&r, methods[i].row, methods[i].variant), DROVE_OK);
         assert_int_equal(n_gathers, methods[i].asks);
         assert_int_equal(n_stops, 0);
-        r.s->ops->stop(r.s);
+        r.sync->ops->stop(r.sync);
         assert_int_equal(n_stops, 1);
-        assert_int_equal(atomic_load(&r.s->stopping), 1);
-        close_rig(&r);
+        assert_int_equal(atomic_load(&r.sync->stopping), 1);
+        rig_fini(&r);
     }
 }
 
@@ -113,14 +91,14 @@ TEST(a_transport_that_fails_is_told)
         assert_int_equal(status, methods[i].asks ? DROVE_E_SYSTEM : DROVE_OK);
         if (status == DROVE_OK) {
             n_gathers = 0;
-            assert_int_equal(r.s->ops->parked(r.s), DROVE_E_SYSTEM);
+            assert_int_equal(r.sync->ops->parked(r.sync), DROVE_E_SYSTEM);
             assert_int_equal(n_gathers, 1);
         } else {
-            assert_null(r.s);
+            assert_null(r.sync);
         }
         assert_string_equal(drove_error_text(), "nobody answers");
         fails = false;
-        close_rig(&r);
+        rig_fini(&r);
     }
 }
 
@@ -133,14 +111,14 @@ TEST(a_step_says_why_its_exchange_has_failed)
     assert_int_equal(open_rig(&r, &drove__accum_accumulate, "accumulate"), DROVE_OK);
     for (unsigned w = 0; w < HERE; w++) {
         drove_view view;
-        assert_int_equal(r.s->ops->acquire(r.s, w, &view), DROVE_OK);
-        (void)r.s->ops->layer_ready(r.s, w, 0, N, g, 1.0f);
+        assert_int_equal(r.sync->ops->acquire(r.sync, w, &view), DROVE_OK);
+        (void)r.sync->ops->layer_ready(r.sync, w, 0, N, g, 1.0f);
     }
     for (unsigned w = 0; w < HERE; w++) {
         drove_publish_info info;
         (void)drove__fail(DROVE_E_ARG, "an older error");
-        assert_int_equal(r.s->ops->publish(r.s, w, &step, &info), DROVE_E_SYSTEM);
+        assert_int_equal(r.sync->ops->publish(r.sync, w, &step, &info), DROVE_E_SYSTEM);
         assert_string_equal(drove_error_text(), "the line is cut");
     }
-    close_rig(&r);
+    rig_fini(&r);
 }

@@ -1,51 +1,25 @@
 /* What strategies of replicas are told, and tell: the order of devices of `tree`, each once and the
  * root first; and the facts of both strategies. */
 #include "accum/accum.h"
-#include "support/test.h"
-
-#include <string.h>
+#include "support/rig.h"
 
 enum { N = 8, MOST = 4 };
-
-typedef struct rig {
-    drovek_table kernels;
-    drove_optim *optim;
-    drove_spec spec;
-    drove_sync *s;
-} rig;
 
 static drove_status open_rig(rig *r, const drove_sync_ops *ops, unsigned n_workers,
                              const char *variant)
 {
-    static float theta[N];
-    memset(r, 0, sizeof *r);
-    assert_int_equal(drovek_select(&r->kernels, 0, "ref"), DROVE_OK);
-    const drove_optim_options rule = {.rule = "sgd",
-                                      .schedule = "constant",
-                                      .lr = 1.0,
-                                      .n_params = N,
-                                      .n_workers = n_workers,
-                                      .kernels = &r->kernels};
-    assert_int_equal(drove__optim_create(&rule, &r->optim), DROVE_OK);
-    assert_int_equal(drove__spec_parse(variant, &r->spec), DROVE_OK);
-    const drove_sync_options opt = {.spec = &r->spec, .n_workers = n_workers, .optim = r->optim};
-    drove_status status = drove__sync_create(ops, &opt, &(drove_params){.theta = theta}, &r->s);
-    assert_int_equal(r->s != NULL, status == DROVE_OK);
+    const rig_options o = {
+        .ops = ops, .variant = variant, .n = N, .n_workers = n_workers, .kernels = &drovek_ref};
+    const drove_status status = rig_try_row(r, o);
+    assert_int_equal(r->sync != NULL, status == DROVE_OK);
     return status;
-}
-
-static void close_rig(rig *r)
-{
-    drove__sync_destroy(r->s);
-    drove__spec_fini(&r->spec);
-    drove__optim_destroy(r->optim);
 }
 
 static drove_status create(unsigned n_workers, const char *variant)
 {
     rig r;
     drove_status status = open_rig(&r, &drove__accum_tree, n_workers, variant);
-    close_rig(&r);
+    rig_fini(&r);
     return status;
 }
 
@@ -94,18 +68,18 @@ TEST(both_give_their_facts)
         rig r;
         drove_accum_facts facts;
         assert_int_equal(open_rig(&r, &drove__accum_accumulate, n, "accumulate"), DROVE_OK);
-        assert_true(drove__accum_facts(r.s, &facts));
+        assert_true(drove__accum_facts(r.sync, &facts));
         assert_int_equal(facts.n_devices, n);
         assert_int_equal(facts.n_parts, 1);
         assert_int_equal(facts.part[0].offset, 0);
         assert_int_equal(facts.part[0].length, N);
         assert_int_equal(facts.part[0].n_iterations, 0);
         assert_int_equal(facts.error.n_compared, 0);
-        close_rig(&r);
+        rig_fini(&r);
         assert_int_equal(open_rig(&r, &drove__accum_tree, n, "tree"), DROVE_OK);
-        assert_true(drove__accum_facts(r.s, &facts));
+        assert_true(drove__accum_facts(r.sync, &facts));
         assert_int_equal(facts.n_devices, n);
-        close_rig(&r);
+        rig_fini(&r);
     }
     drove_accum_facts facts = {.n_devices = 9, .n_parts = 9};
     assert_false(drove__accum_facts(&(drove_sync){.ops = &other}, &facts));

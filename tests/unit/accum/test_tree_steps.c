@@ -1,24 +1,16 @@
 /* tree step by step: which device adds whose gradient, what residents and the others get of the
  * mean, and who waits for whom behind a restore. */
 #include "accum/accum.h"
-#include "support/test.h"
+#include "support/rig.h"
 
 #include "base/mem.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <string.h>
 #include <time.h>
 
 enum { N = 64, N_PARTS = 3, MOST = 5 };
 static const drove_span parts[N_PARTS] = {{0, 16}, {16, 40}, {56, 8}};
-
-typedef struct rig {
-    drovek_table kernels;
-    drove_optim *optim;
-    drove_spec spec;
-    drove_sync *s;
-} rig;
 
 typedef struct wanted {
     const char *variant;
@@ -64,30 +56,20 @@ static bool was_added(unsigned left, unsigned right)
 
 static drove_status try_open(rig *r, const wanted *x)
 {
-    static float theta[N];
-    memset(r, 0, sizeof *r);
-    assert_int_equal(drovek_select(&r->kernels, 0, "ref"), DROVE_OK);
-    add_really = r->kernels.add_f32;
-    r->kernels.add_f32 = add_noted;
+    drovek_table kernels = drovek_ref;
+    add_really = kernels.add_f32;
+    kernels.add_f32 = add_noted;
     atomic_store(&n_additions, 0);
-    const drove_optim_options rule = {.rule = "sgd",
-                                      .schedule = "constant",
-                                      .lr = 1.0,
-                                      .n_params = N,
-                                      .n_workers = x->n_workers,
-                                      .kernels = &r->kernels};
-    assert_int_equal(drove__optim_create(&rule, &r->optim), DROVE_OK);
-    assert_int_equal(drove__spec_parse(x->variant, &r->spec), DROVE_OK);
-    const drove_sync_options opt = {.spec = &r->spec,
-                                    .n_workers = x->n_workers,
-                                    .optim = r->optim,
-                                    .part = x->is_whole ? NULL : parts,
-                                    .n_parts = x->is_whole ? 0 : N_PARTS,
-                                    .is_resident = x->is_resident,
-                                    .place = x->place};
     if (x->is_apart) drove__memory_share_begin();
-    const drove_status status =
-        drove__sync_create(&drove__accum_tree, &opt, &(drove_params){.theta = theta}, &r->s);
+    const drove_status status = rig_try_row(r, (rig_options){.ops = &drove__accum_tree,
+                                                             .variant = x->variant,
+                                                             .n = N,
+                                                             .n_workers = x->n_workers,
+                                                             .part = x->is_whole ? NULL : parts,
+                                                             .n_parts = x->is_whole ? 0 : N_PARTS,
+                                                             .is_resident = x->is_resident,
+                                                             .place = x->place,
+                                                             .kernels = &kernels});
     if (x->is_apart) drove__memory_share_end();
     return status;
 }
@@ -95,14 +77,7 @@ static drove_status try_open(rig *r, const wanted *x)
 static void open_rig(rig *r, const wanted *x)
 {
     if (try_open(r, x) != DROVE_OK) fail_msg("%s: %s", x->variant, drove_error_text());
-    for (unsigned w = 0; w < x->n_workers; w++) gradient_at[w] = r->s->ops->gradient(r->s, w);
-}
-
-static void close_rig(rig *r)
-{
-    drove__sync_destroy(r->s);
-    drove__spec_fini(&r->spec);
-    drove__optim_destroy(r->optim);
+    for (unsigned w = 0; w < x->n_workers; w++) gradient_at[w] = r->sync->ops->gradient(r->sync, w);
 }
 
 typedef struct member {
@@ -119,22 +94,22 @@ typedef struct member {
 static void take_sums(member *m)
 {
     const drove_span whole = {0, N};
-    const drove_sync_ops *ops = m->r->s->ops;
+    const drove_sync_ops *ops = m->r->sync->ops;
     drove_sum sum = {0};
     for (unsigned p = m->n_parts; p-- > 0;) {
         const drove_span *part = m->n_parts == 1 ? &whole : &parts[p];
-        m->n_wrong += !ops->next_sum(m->r->s, m->worker, true, &sum);
+        m->n_wrong += !ops->next_sum(m->r->sync, m->worker, true, &sum);
         m->n_wrong += sum.offset != part->offset || sum.length != part->length;
         for (size_t i = sum.offset; i < sum.offset + sum.length; i++)
             m->n_wrong += sum.value[i] != m->mean * (float)(i + 1);
     }
-    m->n_wrong += ops->next_sum(m->r->s, m->worker, true, &sum); /* all were given */
+    m->n_wrong += ops->next_sum(m->r->sync, m->worker, true, &sum); /* all were given */
 }
 
 static void *step(void *argument)
 {
     member *m = argument;
-    drove_sync *s = m->r->s;
+    drove_sync *s = m->r->sync;
     drove_view view;
     drove_sum sum;
     drove_publish_info info;
@@ -205,7 +180,7 @@ TEST(neighbours_of_a_node_add_first)
             if (!was_added(cases[k].pair[i][0], cases[k].pair[i][1]))
                 fail_msg("case %u: %u + %u is missing", k, cases[k].pair[i][0],
                          cases[k].pair[i][1]);
-        close_rig(&r);
+        rig_fini(&r);
     }
 }
 
@@ -224,7 +199,7 @@ TEST(what_processes_cannot_is_refused)
         rig r;
         assert_int_equal(try_open(&r, &cases[k].x), DROVE_E_ARG);
         assert_non_null(strstr(drove_error_text(), cases[k].words));
-        close_rig(&r);
+        rig_fini(&r);
     }
 }
 
@@ -237,9 +212,9 @@ TEST(the_root_receives_most)
         drove_accum_facts facts;
         const wanted x = {"tree", n, NULL, NULL, true, false};
         open_rig(&r, &x);
-        assert_true(drove__accum_facts(r.s, &facts));
+        assert_true(drove__accum_facts(r.sync, &facts));
         assert_true(facts.receive_vectors == (double)most[n]);
-        close_rig(&r);
+        rig_fini(&r);
     }
 }
 
@@ -263,10 +238,10 @@ TEST(residents_get_the_mean_and_others_use_it)
             for (unsigned w = 0; w < x->n_workers; w++) {
                 const float mean = x->is_resident[w] ? 0.0f : -(float)(x->n_workers * t);
                 for (size_t i = 0; i < N; i++)
-                    assert_true(r.s->ops->replica(r.s, w)[i] == mean * (float)(i + 1));
+                    assert_true(r.sync->ops->replica(r.sync, w)[i] == mean * (float)(i + 1));
             }
         }
-        close_rig(&r);
+        rig_fini(&r);
     }
 }
 
@@ -282,7 +257,7 @@ TEST(behind_a_restore_workers_wait_for_each_other)
         float theta[N] = {0};
         open_rig(&r, &x);
         for (unsigned t = 0; t < 3; t++) step_all(&r, &x);
-        assert_int_equal(drove__sync_restore(r.s, 1, &(drove_params){.theta = theta}, NULL),
+        assert_int_equal(drove__sync_restore(r.sync, 1, &(drove_params){.theta = theta}, NULL),
                          DROVE_OK);
         member m[2] = {member_of(&r, &x, 0), member_of(&r, &x, 1)};
         assert_int_equal(pthread_create(&thread[first], NULL, step, &m[first]), 0);
@@ -291,9 +266,9 @@ TEST(behind_a_restore_workers_wait_for_each_other)
         assert_int_equal(pthread_create(&thread[1 - first], NULL, step, &m[1 - first]), 0);
         for (unsigned w = 0; w < 2; w++) pthread_join(thread[w], NULL);
         assert_int_equal(m[0].n_wrong + m[1].n_wrong, 0);
-        assert_int_equal(atomic_load(&r.s->published), 2);
+        assert_int_equal(atomic_load(&r.sync->published), 2);
         for (size_t i = 0; i < N; i++)
-            assert_true(r.s->ops->replica(r.s, 1)[i] == -2.0f * (float)(i + 1));
-        close_rig(&r);
+            assert_true(r.sync->ops->replica(r.sync, 1)[i] == -2.0f * (float)(i + 1));
+        rig_fini(&r);
     }
 }

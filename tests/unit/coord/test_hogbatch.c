@@ -1,55 +1,30 @@
 /* How hogbatch merges the steps of a device and of a core, driven by hand: against the rule alone,
  * and with small integers where two workers' steps overlap. */
 #include "coord/method.h"
-#include "strategy/strategy.h"
-#include "support/test.h"
+#include "support/rig.h"
 
 #include "base/rng.h"
 
-#include <string.h>
-
 enum { N = 64, N_STEPS = 6 };
-
-typedef struct rig {
-    drovek_table kernels;
-    drove_optim *optim;
-    drove_spec spec;
-    drove_sync *s;
-} rig;
 
 /* Workers 0 and 2 are devices, worker 1 a core. */
 static void open_rig(rig *r, const char *variant, const char *rule, unsigned n_workers)
 {
     static const bool is_deep[] = {true, false, true};
-    static float theta[N];
-    memset(r, 0, sizeof *r);
-    assert_int_equal(drovek_select(&r->kernels, 0, "ref"), DROVE_OK);
-    const drove_optim_options opt = {.rule = rule,
-                                     .schedule = "constant",
-                                     .lr = 0.5,
-                                     .n_params = N,
-                                     .n_workers = n_workers,
-                                     .kernels = &r->kernels};
-    assert_int_equal(drove__optim_create(&opt, &r->optim), DROVE_OK);
-    assert_int_equal(drove__spec_parse(variant, &r->spec), DROVE_OK);
-    const drove_sync_options sync = {
-        .spec = &r->spec, .n_workers = n_workers, .optim = r->optim, .is_deep = is_deep};
-    assert_int_equal(drove__sync_create(&drove__sync_hogbatch, &sync,
-                                        &(drove_params){.theta = theta}, &r->s),
-                     DROVE_OK);
-}
-
-static void close_rig(rig *r)
-{
-    drove__sync_destroy(r->s);
-    drove__spec_fini(&r->spec);
-    drove__optim_destroy(r->optim);
+    rig_init_row(r, (rig_options){.ops = &drove__sync_hogbatch,
+                                  .variant = variant,
+                                  .rule = rule,
+                                  .lr = 0.5,
+                                  .n = N,
+                                  .n_workers = n_workers,
+                                  .is_deep = is_deep,
+                                  .kernels = &drovek_ref});
 }
 
 static const float *acquire(rig *r, unsigned worker)
 {
     drove_view view;
-    assert_int_equal(r->s->ops->acquire(r->s, worker, &view), DROVE_OK);
+    assert_int_equal(r->sync->ops->acquire(r->sync, worker, &view), DROVE_OK);
     return view.vector;
 }
 
@@ -57,8 +32,8 @@ static uint64_t publish(rig *r, unsigned worker, const float *value, float eta)
 {
     const drove_step step = {.value = value, .eta = eta};
     drove_publish_info info;
-    r->s->ops->release(r->s, worker);
-    assert_int_equal(r->s->ops->publish(r->s, worker, &step, &info), DROVE_OK);
+    r->sync->ops->release(r->sync, worker);
+    assert_int_equal(r->sync->ops->publish(r->sync, worker, &step, &info), DROVE_OK);
     assert_int_equal(info.updated, 1);
     assert_int_equal(info.attempts, 1);
     return info.staleness;
@@ -84,11 +59,11 @@ TEST(one_worker_follows_the_rule)
                 assert_int_equal(publish(&r, 0, value, 0.5f), 0);
                 const drove_step step = {.value = value, .eta = 0.5f};
                 drove__optim_apply(r.optim, &step, 0, t, 0, N, plain, plain);
-                assert_memory_equal(r.s->ops->peek(r.s).theta, plain,
+                assert_memory_equal(r.sync->ops->peek(r.sync).theta, plain,
                                     r.optim->n_vector * sizeof *plain);
             }
             drove__free(plain);
-            close_rig(&r);
+            rig_fini(&r);
         }
     }
 }
@@ -106,11 +81,11 @@ TEST(steps_meet_as_the_spec_says)
         assert_int_equal(publish(&r, 1, of_core, 1.0f), 0);
         assert_true(seen[N - 1] == (replaces ? 0.0f : (float)(N - 1))); /* a copy, or live */
         assert_int_equal(publish(&r, 0, of_device, 1.0f), 1);
-        const float *theta = r.s->ops->peek(r.s).theta;
+        const float *theta = r.sync->ops->peek(r.sync).theta;
         for (unsigned i = 0; i < N; i++)
             assert_true(theta[i] == (replaces ? -4.0f : (float)i - 4.0f));
-        assert_int_equal(atomic_load(&r.s->published), 2);
-        close_rig(&r);
+        assert_int_equal(atomic_load(&r.sync->published), 2);
+        rig_fini(&r);
     }
 }
 
@@ -121,20 +96,20 @@ TEST(devices_have_copies_where_steps_replace)
     float ones[N];
     for (unsigned i = 0; i < N; i++) ones[i] = 1.0f;
     open_rig(&r, "hogbatch", "sgd", 3);
-    for (unsigned w = 0; w < 3; w++) assert_null(r.s->worker[w].copy);
-    close_rig(&r);
+    for (unsigned w = 0; w < 3; w++) assert_null(r.sync->worker[w].copy);
+    rig_fini(&r);
     open_rig(&r, "hogbatch?merge=replace", "sgd", 3);
-    assert_true(r.s->worker[0].copy != NULL && r.s->worker[1].copy == NULL &&
-                r.s->worker[2].copy != NULL);
+    assert_true(r.sync->worker[0].copy != NULL && r.sync->worker[1].copy == NULL &&
+                r.sync->worker[2].copy != NULL);
     (void)acquire(&r, 1);
     assert_int_equal(publish(&r, 1, ones, 1.0f), 0);
     for (unsigned w = 0; w < 3; w += 2) {
         const float *seen = acquire(&r, w);
-        assert_ptr_equal(seen, r.s->worker[w].copy);
+        assert_ptr_equal(seen, r.sync->worker[w].copy);
         for (unsigned i = 0; i < N; i++) assert_true(seen[i] == -1.0f - (float)(w / 2));
         assert_int_equal(publish(&r, w, ones, 1.0f), 0);
     }
-    close_rig(&r);
+    rig_fini(&r);
 }
 
 /* What others publish meanwhile, for each of the steps that were made in place. */
@@ -149,18 +124,18 @@ TEST(steps_in_place_are_counted)
     open_rig(&r, "hogbatch", "sgd", 2);
     for (size_t k = 0; k < DROVE_COUNT(rounds); k++) {
         drove_publish_info info = {0};
-        assert_ptr_equal(r.s->ops->live(r.s, 0).theta, r.s->ops->peek(r.s).theta);
+        assert_ptr_equal(r.sync->ops->live(r.sync, 0).theta, r.sync->ops->peek(r.sync).theta);
         for (uint64_t i = 0; i < rounds[k].n_others; i++) {
             (void)acquire(&r, 1);
             assert_int_equal(publish(&r, 1, zeros, 1.0f), 0);
         }
-        assert_int_equal(r.s->ops->live_done(r.s, 0, rounds[k].n_steps, &info), DROVE_OK);
+        assert_int_equal(r.sync->ops->live_done(r.sync, 0, rounds[k].n_steps, &info), DROVE_OK);
         assert_int_equal(info.staleness, rounds[k].staleness);
         assert_true(info.attempts == 1 && info.updated == 1 && info.dropped == 0);
         published += rounds[k].n_others + rounds[k].n_steps;
-        assert_int_equal(atomic_load(&r.s->published), published);
+        assert_int_equal(atomic_load(&r.sync->published), published);
     }
-    close_rig(&r);
+    rig_fini(&r);
 }
 
 TEST(a_saved_run_has_its_state_again)
@@ -170,8 +145,9 @@ TEST(a_saved_run_has_its_state_again)
     for (unsigned i = 0; i < 2 * N; i++) saved[i] = (float)i + 1.0f;
     open_rig(&r, "hogbatch", "momentum", 1);
     assert_int_equal(r.optim->n_vector, 2 * N);
-    assert_int_equal(drove__sync_restore(r.s, 9, &(drove_params){.theta = saved}, NULL), DROVE_OK);
-    assert_memory_equal(r.s->ops->peek(r.s).theta, saved, sizeof saved);
-    assert_int_equal(atomic_load(&r.s->published), 9);
-    close_rig(&r);
+    assert_int_equal(drove__sync_restore(r.sync, 9, &(drove_params){.theta = saved}, NULL),
+                     DROVE_OK);
+    assert_memory_equal(r.sync->ops->peek(r.sync).theta, saved, sizeof saved);
+    assert_int_equal(atomic_load(&r.sync->published), 9);
+    rig_fini(&r);
 }

@@ -13,29 +13,14 @@ static const drove_span layers[] = {{0, 500}, {500, N - 500}};
 /* Messages of all parameters, or of those of a layer; sums as floats, or in fewer bits. */
 static void walk(const drove_sync_ops *ops)
 {
-    static float theta[N];
     for (unsigned i = 0; i < 4; i++) {
         rig_options o = options(ops, ops->variants[0], P);
-        rig r; /* with an optim and a spec to borrow */
         o.rule = (ops->needs & DROVE_SYNC_MOMENTUM) != 0 ? "momentum" : "sgd";
         o.part = i % 2 == 0 ? NULL : layers;
         o.n_parts = i % 2 == 0 ? 0 : DROVE_COUNT(layers);
         o.wire_format = i < 2 ? NULL : "C8s";
-        const drove_status status = rig_try(&r, o);
-        if (status == DROVE_OK) {
-            const drove_sync_options opt = {.spec = &r.spec,
-                                            .n_workers = P,
-                                            .optim = r.optim,
-                                            .seed = 1,
-                                            .part = o.part,
-                                            .n_parts = o.n_parts,
-                                            .by_layer = o.part != NULL,
-                                            .wire_format = o.wire_format};
-            strategy_memory_walk(ops, o.variant, &opt, &(drove_params){.theta = theta});
-        } else if (i == 0) {
+        if (strategy_memory_walk(o) != DROVE_OK && i == 0)
             fail_msg("%s: %s", ops->name, drove_error_text());
-        }
-        rig_fini(&r);
     }
 }
 

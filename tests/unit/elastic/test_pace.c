@@ -2,9 +2,8 @@
  * the number of local steps follows from what a step and an exchange take. */
 #include "elastic/common.h"
 #include "elastic/elastic.h"
-#include "support/test.h"
+#include "support/rig.h"
 
-#include <string.h>
 #include <time.h>
 
 enum { N = 24, P = 3, EXCHANGES = 8 /* until the first decision, and from one to the next */ };
@@ -61,47 +60,26 @@ static const drove_transport_ops ops = {
 
 /* ---- the rig ---- */
 
-typedef struct rig {
-    drovek_table kernels;
-    drove_optim *optim;
-    drove_spec spec;
-    drove_transport t;
-    drove_sync *s;
-} rig;
+static drove_transport transport;
 
 static void open_rig(rig *r)
 {
-    static float theta[N];
-    memset(r, 0, sizeof *r);
     n_sums = n_agreed = 0;
-    assert_int_equal(drovek_select(&r->kernels, 0, "ref"), DROVE_OK);
-    const drove_optim_options rule = {.rule = "sgd",
-                                      .schedule = "constant",
-                                      .lr = 0.25,
-                                      .n_params = N,
-                                      .n_workers = P,
-                                      .kernels = &r->kernels};
-    assert_int_equal(drove__optim_create(&rule, &r->optim), DROVE_OK);
-    assert_int_equal(drove__spec_parse("local", &r->spec), DROVE_OK);
-    r->t = (drove_transport){.ops = &ops,
-                             .n_workers = P,
-                             .n_processes = P,
-                             .process = 1,
-                             .first_worker = 1,
-                             .n_here = 1,
-                             .kernels = &r->kernels};
-    const drove_sync_options opt = {
-        .spec = &r->spec, .n_workers = P, .optim = r->optim, .period = "auto", .transport = &r->t};
-    if (drove__sync_create(&drove__sync_local, &opt, &(drove_params){.theta = theta}, &r->s) !=
-        DROVE_OK)
-        fail_msg("%s", drove_error_text());
-}
-
-static void close_rig(rig *r)
-{
-    drove__sync_destroy(r->s);
-    drove__spec_fini(&r->spec);
-    drove__optim_destroy(r->optim);
+    transport = (drove_transport){.ops = &ops,
+                                  .n_workers = P,
+                                  .n_processes = P,
+                                  .process = 1,
+                                  .first_worker = 1,
+                                  .n_here = 1,
+                                  .kernels = &drovek_ref};
+    rig_init_row(r, (rig_options){.ops = &drove__sync_local,
+                                  .variant = "local",
+                                  .lr = 0.25,
+                                  .n = N,
+                                  .n_workers = P,
+                                  .period = "auto",
+                                  .transport = &transport,
+                                  .kernels = &drovek_ref});
 }
 
 /* Computes for so long. */
@@ -111,17 +89,17 @@ static void step(rig *r, uint64_t compute_ns)
     drove_view view;
     drove_publish_info info;
     const drove_step step = {.value = g, .eta = 0.25f};
-    assert_int_equal(r->s->ops->acquire(r->s, 1, &view), DROVE_OK);
+    assert_int_equal(r->sync->ops->acquire(r->sync, 1, &view), DROVE_OK);
     now_ns += compute_ns;
-    r->s->ops->release(r->s, 1);
-    assert_int_equal(r->s->ops->publish(r->s, 1, &step, &info), DROVE_OK);
+    r->sync->ops->release(r->sync, 1);
+    assert_int_equal(r->sync->ops->publish(r->sync, 1, &step, &info), DROVE_OK);
     now_ns += 12345; /* time between two steps is neither's */
 }
 
 static uint64_t period_of(const rig *r)
 {
     drove_elastic_facts facts;
-    assert_true(drove__elastic_facts(r->s, &facts));
+    assert_true(drove__elastic_facts(r->sync, &facts));
     assert_true(facts.period_is_auto);
     return facts.period;
 }
@@ -157,7 +135,7 @@ TEST(exchanges_take_their_share_of_the_time)
         }
         assert_int_equal(n_agreed, 1);
         assert_int_equal(period_of(&r), cases[k].period);
-        close_rig(&r);
+        rig_fini(&r);
     }
 }
 
@@ -176,5 +154,5 @@ TEST(a_decision_forgets_what_was_before)
     }
     assert_int_equal(n_sums, 2 * EXCHANGES);
     assert_int_equal(period_of(&r), 3);
-    close_rig(&r);
+    rig_fini(&r);
 }

@@ -3,11 +3,10 @@
  * reports of its exchange, and what all ranks tell each other at a parking. */
 #include "elastic/central.h"
 #include "elastic/elastic.h"
-#include "support/test.h"
+#include "support/rig.h"
 
 #include "base/clock.h"
 
-#include <string.h>
 #include <time.h>
 
 enum { N = 24, P = 3, MOST_CALLS = 32, TICK_NS = 10 };
@@ -105,14 +104,8 @@ static const drove_transport_ops ops = {.name = "noting",
 
 /* ---- the rig ---- */
 
-typedef struct rig {
-    drovek_table kernels;
-    drove_optim *optim;
-    drove_spec spec;
-    drove_transport t;
-    drove_sync *s;
-    unsigned me;
-} rig;
+static drove_transport transport;
+static unsigned driven; /* the worker that the test plays */
 
 typedef struct wanted {
     const char *variant, *schedule, *period;
@@ -122,51 +115,35 @@ typedef struct wanted {
 
 static void open_rig(rig *r, const drove_sync_ops *row, const wanted *x, unsigned me)
 {
-    static float theta[N];
-    memset(r, 0, sizeof *r);
-    r->me = me;
+    driven = me;
     n_calls = 0;
     told = 0.0f;
     before = 0;
     took = (drove_exchange_info){0};
-    assert_int_equal(drovek_select(&r->kernels, 0, "ref"), DROVE_OK);
-    const drove_optim_options rule = {.rule = "sgd",
-                                      .schedule = x->schedule != NULL ? x->schedule : "constant",
-                                      .lr = 0.25,
-                                      .n_params = N,
-                                      .n_workers = P,
-                                      .kernels = &r->kernels};
-    assert_int_equal(drove__optim_create(&rule, &r->optim), DROVE_OK);
-    assert_int_equal(drove__spec_parse(x->variant, &r->spec), DROVE_OK);
-    r->t = (drove_transport){.ops = &ops,
-                             .n_workers = P,
-                             .n_processes = x->are_threads ? 1 : P,
-                             .process = x->are_threads ? 0 : me,
-                             .first_worker = x->are_threads ? 0 : me,
-                             .n_here = x->are_threads ? P : 1,
-                             .kernels = &r->kernels};
-    const drove_sync_options opt = {.spec = &r->spec,
-                                    .n_workers = P,
-                                    .optim = r->optim,
-                                    .rho = x->rho,
-                                    .period = x->period,
-                                    .transport = &r->t};
-    if (drove__sync_create(row, &opt, &(drove_params){.theta = theta}, &r->s) != DROVE_OK)
-        fail_msg("%s: %s", x->variant, drove_error_text());
-}
-
-static void close_rig(rig *r)
-{
-    drove__sync_destroy(r->s);
-    drove__spec_fini(&r->spec);
-    drove__optim_destroy(r->optim);
+    transport = (drove_transport){.ops = &ops,
+                                  .n_workers = P,
+                                  .n_processes = x->are_threads ? 1 : P,
+                                  .process = x->are_threads ? 0 : me,
+                                  .first_worker = x->are_threads ? 0 : me,
+                                  .n_here = x->are_threads ? P : 1,
+                                  .kernels = &drovek_ref};
+    rig_init_row(r, (rig_options){.ops = row,
+                                  .variant = x->variant,
+                                  .schedule = x->schedule,
+                                  .lr = 0.25,
+                                  .n = N,
+                                  .n_workers = P,
+                                  .rho = x->rho,
+                                  .period = x->period,
+                                  .transport = &transport,
+                                  .kernels = &drovek_ref});
 }
 
 static drove_view acquire(rig *r)
 {
     drove_view view;
     n_calls = 0;
-    assert_int_equal(r->s->ops->acquire(r->s, r->me, &view), DROVE_OK);
+    assert_int_equal(r->sync->ops->acquire(r->sync, driven, &view), DROVE_OK);
     return view;
 }
 
@@ -176,7 +153,7 @@ static drove_publish_info publish(rig *r)
     const drove_step step = {.value = g, .eta = 0.25f};
     drove_publish_info info;
     n_calls = 0;
-    assert_int_equal(r->s->ops->publish(r->s, r->me, &step, &info), DROVE_OK);
+    assert_int_equal(r->sync->ops->publish(r->sync, driven, &step, &info), DROVE_OK);
     return info;
 }
 
@@ -231,9 +208,9 @@ TEST(turns_go_round)
             assert_int_equal(sent->x.peer, (me + 1) % P);
             assert_int_equal(sent->x.n, n);
             assert_true(sent->first == 0.0f);
-            assert_int_equal(atomic_load(&r.t.halt_seen), 0);
+            assert_int_equal(atomic_load(&transport.halt_seen), 0);
         }
-        close_rig(&r);
+        rig_fini(&r);
     }
 }
 
@@ -243,25 +220,25 @@ TEST(the_first_worker_ends_a_round)
     rig r;
     open_rig(&r, &drove__sync_easgd, &plain, 0);
     (void)acquire(&r);
-    atomic_store(&r.t.halt_wished, 1);
+    atomic_store(&transport.halt_wished, 1);
     (void)publish(&r);
     assert_true(find(DROVE_SEND)->first == 1.0f);
-    assert_int_equal(atomic_load(&r.t.halt_seen), 1);
-    atomic_store(&r.t.halt_wished, 0);
-    atomic_store(&r.t.halt_seen, 0);
+    assert_int_equal(atomic_load(&transport.halt_seen), 1);
+    atomic_store(&transport.halt_wished, 0);
+    atomic_store(&transport.halt_seen, 0);
     (void)acquire(&r);
     assert_int_equal(count(DROVE_RECEIVE, false), 0);
     assert_int_equal(count(DROVE_SEND, true), 1);
     (void)publish(&r);
     assert_true(find(DROVE_SEND)->first == 0.0f);
-    assert_int_equal(atomic_load(&r.t.halt_seen), 0);
+    assert_int_equal(atomic_load(&transport.halt_seen), 0);
     told = 1.0f; /* of a round that is over: it decides by itself */
     (void)acquire(&r);
     assert_int_equal(count(DROVE_RECEIVE, false), 1);
     (void)publish(&r);
     assert_true(find(DROVE_SEND)->first == 0.0f);
-    assert_int_equal(atomic_load(&r.t.halt_seen), 0);
-    close_rig(&r);
+    assert_int_equal(atomic_load(&transport.halt_seen), 0);
+    rig_fini(&r);
 }
 
 /* Others halt by the turn, whatever they wish themselves; the last one gives none. */
@@ -270,26 +247,26 @@ TEST(others_halt_by_the_turn)
     for (unsigned me = 1; me < P; me++) {
         rig r;
         open_rig(&r, &drove__sync_easgd, &plain, me);
-        atomic_store(&r.t.halt_wished, 1);
+        atomic_store(&transport.halt_wished, 1);
         (void)acquire(&r);
         (void)publish(&r);
         assert_true(find(DROVE_SEND)->first == 0.0f);
-        assert_int_equal(atomic_load(&r.t.halt_seen), 0);
+        assert_int_equal(atomic_load(&transport.halt_seen), 0);
         told = 1.0f;
         (void)acquire(&r);
         (void)publish(&r);
-        assert_int_equal(atomic_load(&r.t.halt_seen), 1);
+        assert_int_equal(atomic_load(&transport.halt_seen), 1);
         assert_int_equal(count(DROVE_SEND, false), me + 1 < P);
         if (me + 1 < P) assert_true(find(DROVE_SEND)->first == 1.0f);
         told = 0.0f;
         (void)acquire(&r);
         assert_int_equal(count(DROVE_SEND, true), me + 1 < P);
         assert_int_equal(count(DROVE_RECEIVE, true), 1);
-        atomic_store(&r.t.halt_seen, 0);
+        atomic_store(&transport.halt_seen, 0);
         (void)publish(&r);
         assert_true(find(DROVE_SEND)->first == 0.0f);
-        assert_int_equal(atomic_load(&r.t.halt_seen), 0);
-        close_rig(&r);
+        assert_int_equal(atomic_load(&transport.halt_seen), 0);
+        rig_fini(&r);
     }
 }
 
@@ -336,7 +313,7 @@ TEST(an_rpc_begins_before_the_gradient_where_it_can)
             assert_int_equal(info.order, before);
             assert_int_equal(info.staleness, t == 0 ? 10 : 2); /* 13, as known was 11 */
         }
-        close_rig(&r);
+        rig_fini(&r);
     }
 }
 
@@ -346,7 +323,7 @@ TEST(a_step_without_an_exchange_reports_none)
     static const wanted second = {.variant = "easgd-async?overlap=1", .period = "2"};
     rig r;
     open_rig(&r, &drove__sync_easgd_async, &second, 1);
-    r.s->ops->replica(r.s, 1)[0] = 3.0f; /* three from the centre */
+    r.sync->ops->replica(r.sync, 1)[0] = 3.0f; /* three from the centre */
     for (unsigned t = 0; t < 4; t++) {
         const bool is_due = t % 2 == 1;
         took = (drove_exchange_info){
@@ -363,7 +340,7 @@ TEST(a_step_without_an_exchange_reports_none)
         assert_true((info.order == DROVE_NO_ORDER) != is_due);
         assert_int_equal(info.is_early, is_due);
     }
-    close_rig(&r);
+    rig_fini(&r);
 }
 
 /* Time that an exchange took in acquire is none of publish. */
@@ -384,7 +361,7 @@ TEST(parts_of_a_step_are_no_longer_than_it)
         if (k > 0) assert_int_equal(info.wait_ns, 1);
         if (k < 2) assert_int_equal(info.update_ns, 0);
         else assert_true(info.exchange_ns == 1 && info.update_ns > 0);
-        close_rig(&r);
+        rig_fini(&r);
     }
 }
 
@@ -401,15 +378,15 @@ static const struct {
     {&drove__sync_easgd_sync3, "easgd-sync3?centre=one", true, true},
 };
 
-static void expect_round(const rig *r, bool is_begun, bool is_one)
+static void expect_round(bool is_begun, bool is_one)
 {
     assert_int_equal(count(DROVE_BROADCAST, false), is_begun && is_one);
     assert_int_equal(count(DROVE_REDUCE, false), is_begun && is_one);
     assert_int_equal(count(DROVE_ALL_REDUCE, false), is_begun && !is_one);
     const call *down = find(DROVE_BROADCAST), *up = find(DROVE_REDUCE);
-    if (down != NULL) assert_int_equal(down->x.in != NULL, r->me == 0);
+    if (down != NULL) assert_int_equal(down->x.in != NULL, driven == 0);
     if (down != NULL) assert_non_null(down->x.out);
-    if (up != NULL) assert_int_equal(up->x.out != NULL, r->me == 0);
+    if (up != NULL) assert_int_equal(up->x.out != NULL, driven == 0);
 }
 
 /* Of every second step: before the gradient, or behind it. */
@@ -423,13 +400,13 @@ TEST(a_round_begins_before_the_gradient_where_it_can)
         for (unsigned t = 0; t < 4; t++) {
             const bool is_due = t % 2 == 1;
             (void)acquire(&r);
-            expect_round(&r, is_due && rounds[i].is_early, rounds[i].is_one);
+            expect_round(is_due && rounds[i].is_early, rounds[i].is_one);
             (void)publish(&r);
-            expect_round(&r, is_due && !rounds[i].is_early, rounds[i].is_one);
+            expect_round(is_due && !rounds[i].is_early, rounds[i].is_one);
             assert_int_equal(count(DROVE_REDUCE, true), is_due && rounds[i].is_one);
             assert_int_equal(count(DROVE_ALL_REDUCE, true), is_due && !rounds[i].is_one);
         }
-        close_rig(&r);
+        rig_fini(&r);
     }
 }
 
@@ -460,7 +437,7 @@ TEST(step_sizes_are_agreed_on_for_the_pull_alone)
             n++;
         }
         assert_int_equal(n, cases[k].agrees);
-        close_rig(&r);
+        rig_fini(&r);
     }
 }
 
@@ -474,20 +451,20 @@ TEST(a_parking_brings_the_one_centre)
         rig r;
         open_rig(&r, rounds[i].row, &x, k % 2);
         for (unsigned j = 0; j < N; j++) theta[j] = 5.0f;
-        assert_int_equal(drove__sync_restore(r.s, 3, &(drove_params){.theta = theta}, NULL),
+        assert_int_equal(drove__sync_restore(r.sync, 3, &(drove_params){.theta = theta}, NULL),
                          DROVE_OK);
-        const float *seen = r.s->ops->peek(r.s).theta;
+        const float *seen = r.sync->ops->peek(r.sync).theta;
         assert_memory_equal(seen, theta, sizeof theta);
         n_calls = 0;
-        assert_int_equal(r.s->ops->parked(r.s), DROVE_OK);
+        assert_int_equal(r.sync->ops->parked(r.sync), DROVE_OK);
         assert_int_equal(count(DROVE_BROADCAST, true), rounds[i].is_one);
         if (rounds[i].is_one) {
             const drove_exchange *sent = &find(DROVE_BROADCAST)->x;
             assert_ptr_equal(sent->out, seen);
-            assert_ptr_equal(sent->in, r.me == 0 ? seen : NULL);
+            assert_ptr_equal(sent->in, driven == 0 ? seen : NULL);
             assert_int_equal(sent->n, N);
         }
-        close_rig(&r);
+        rig_fini(&r);
     }
 }
 
@@ -507,25 +484,25 @@ TEST(updates_of_all_ranks_are_counted_once)
         }
         memcpy(updates_of_others, others[k], sizeof updates_of_others);
         n_calls = 0;
-        assert_int_equal(r.s->ops->parked(r.s), DROVE_OK);
+        assert_int_equal(r.sync->ops->parked(r.sync), DROVE_OK);
         expected += 2 + others[k][0] + others[k][2];
-        assert_int_equal(atomic_load(&r.s->published), expected);
+        assert_int_equal(atomic_load(&r.sync->published), expected);
         assert_int_equal(count(DROVE_BROADCAST, true), 1);
         assert_null(find(DROVE_BROADCAST)->x.in); /* rank 0 holds the centre */
-        assert_ptr_equal(find(DROVE_BROADCAST)->x.out, r.s->ops->peek(r.s).theta);
+        assert_ptr_equal(find(DROVE_BROADCAST)->x.out, r.sync->ops->peek(r.sync).theta);
     }
     float theta[N] = {0}; /* a restore begins to count again */
-    assert_int_equal(drove__sync_restore(r.s, 100, &(drove_params){.theta = theta}, NULL),
+    assert_int_equal(drove__sync_restore(r.sync, 100, &(drove_params){.theta = theta}, NULL),
                      DROVE_OK);
     memcpy(updates_of_others, others[1], sizeof updates_of_others);
-    assert_int_equal(r.s->ops->parked(r.s), DROVE_OK);
-    assert_int_equal(atomic_load(&r.s->published), 102);
-    r.s->ops->leave(r.s, 1);
+    assert_int_equal(r.sync->ops->parked(r.sync), DROVE_OK);
+    assert_int_equal(atomic_load(&r.sync->published), 102);
+    r.sync->ops->leave(r.sync, 1);
     assert_true(has_left);
-    close_rig(&r);
+    rig_fini(&r);
     open_rig(&r, &drove__sync_easgd_async, &x, 0);
     n_calls = 0;
-    assert_int_equal(r.s->ops->parked(r.s), DROVE_OK);
-    assert_ptr_equal(find(DROVE_BROADCAST)->x.in, r.s->ops->peek(r.s).theta);
-    close_rig(&r);
+    assert_int_equal(r.sync->ops->parked(r.sync), DROVE_OK);
+    assert_ptr_equal(find(DROVE_BROADCAST)->x.in, r.sync->ops->peek(r.sync).theta);
+    rig_fini(&r);
 }

@@ -2,6 +2,7 @@
  * error says so, nothing is made and nothing stays. */
 #include "elastic/elastic.h"
 
+#include "support/strategies.h"
 #include "support/strategy_memory.h"
 
 enum { N = 32, P = 2 };
@@ -24,18 +25,14 @@ static const drove_sync_convert convert = {.n_floats = 80, .unpack = unpack, .pa
 
 static void walk(const drove_sync_ops *ops)
 {
-    static uint32_t words[N];
-    rig r; /* with an optim and a spec to borrow */
-    rig_init(&r, (rig_options){.variant = "mutex", .n = N, .n_workers = P});
-    const drove_sync_options opt = {.n_workers = P,
-                                    .optim = r.optim,
-                                    .seed = 1,
-                                    .layout = &layout,
-                                    .convert = &convert,
-                                    .period = "2"};
-    const drove_params start = {.words = words};
-    strategy_memory_walk(ops, ops->name, &opt, &start);
-    rig_fini(&r);
+    const rig_options o = {.ops = ops,
+                           .variant = ops->name,
+                           .n = N,
+                           .n_workers = P,
+                           .layout = &layout,
+                           .convert = &convert,
+                           .period = "2"};
+    assert_int_equal(strategy_memory_walk(o), DROVE_OK);
 }
 
 TEST(memory_that_runs_out_leaves_nothing)

@@ -5,6 +5,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* RTLD_NEXT */
 #endif
+#include "support/strategies.h"
 #include "support/strategy_memory.h"
 
 #include <dlfcn.h>
@@ -37,14 +38,9 @@ int pthread_mutex_init(pthread_mutex_t *lock, const pthread_mutexattr_t *attribu
 
 static void walk(const drove_sync_ops *ops, const char *variant)
 {
-    float theta[64] = {0};
     const unsigned n_workers = (ops->needs & DROVE_SYNC_ONE) != 0 ? 1 : 2;
-    rig r;
-    rig_init(&r, (rig_options){.variant = variant, .n_workers = n_workers});
-    const drove_sync_options opt = {
-        .spec = &r.spec, .n_workers = n_workers, .optim = r.optim, .seed = 1};
-    strategy_memory_walk(ops, variant, &opt, &(drove_params){.theta = theta});
-    rig_fini(&r);
+    const rig_options o = {.ops = ops, .variant = variant, .n_workers = n_workers};
+    assert_int_equal(strategy_memory_walk(o), DROVE_OK);
 }
 
 TEST(memory_that_runs_out_leaves_nothing)
@@ -74,9 +70,9 @@ static void refuse(const drove_sync_ops *ops, const char *variant)
     drove_sync *s = NULL;
     rig r;
     const unsigned n_workers = (ops->needs & DROVE_SYNC_ONE) != 0 ? 1 : 2;
-    rig_init(&r, (rig_options){.variant = variant, .n_workers = n_workers});
-    const drove_sync_options opt = {
-        .spec = &r.spec, .n_workers = n_workers, .optim = r.optim, .seed = 1};
+    const rig_options o = {.ops = ops, .variant = variant, .n_workers = n_workers};
+    rig_init_row(&r, o);
+    const drove_sync_options opt = rig_sync_options(&r, &o);
     has_no_locks = true;
     no_memory_begin(0);
     const drove_status status = drove__sync_create(ops, &opt, &(drove_params){.theta = theta}, &s);
