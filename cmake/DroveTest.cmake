@@ -2,12 +2,20 @@
 #
 # One cmocka program and one CTest test, both named after the file.  Its labels are the kind, LABEL, and for a unit test
 # the folder, such as unit/sync; the targets drove_<kind>_tests and drove_unit_<module>_tests build all tests of one
-# label.  A stem ending in _long adds the label `long`, and
-# those tests run only on demand (check-long, scripts/test --long).  A file whose first comment has a line with
-#   ctest: timeout=SECONDS    needs more than the usual time
-#   ctest: only=CONFIG        is run by scripts/test in this configuration alone, release or asan, but by --long in both;
-#                             its label is only-CONFIG
-# or with both, in this order.
+# label.  A stem ending in _long adds the label `long`, and those tests run only on demand (check-long, scripts/test
+# --long).
+#
+# Each kind of test has a home, the build in which scripts/test runs it; scripts/test --long runs it in all of them:
+#   sanitized   unit, fuzz, hostile: AddressSanitizer and UndefinedBehaviorSanitizer
+#   release     all other kinds; what a compiler optimises, many processes, speed
+#   thread      stress, again, under ThreadSanitizer
+#   portable    kernel and portable, again, without optional libraries, by another compiler
+# A test at home in this build has the label `home`, and the target drove_home_tests builds it; `all` leaves out the rest.
+#
+# The first comment of a file may have lines with
+#   ctest: timeout=SECONDS      more than the usual 300
+#   ctest: home=HOME: REASON    another home, or home=both (sanitized and release)
+#   ctest: slow: REASON         takes more than five seconds
 drove_require(cmocka libcmocka-dev)
 
 if(DROVE_SANITIZE STREQUAL "thread")
@@ -18,38 +26,75 @@ else()
   set(drove_test_environment "")
 endif()
 
+# Which of them this build is.
+if(DROVE_SANITIZE STREQUAL "address")
+  set(drove_home sanitized)
+elseif(DROVE_SANITIZE STREQUAL "thread")
+  set(drove_home thread)
+elseif(DROVE_PORTABLE)
+  set(drove_home portable)
+else()
+  set(drove_home release)
+endif()
+# Starts a test of scripts: run-in-scratch.sh FOLDER COMMAND...
+set(drove_run_in_scratch ${PROJECT_SOURCE_DIR}/cmake/run-in-scratch.sh)
+
+add_custom_target(drove_home_tests)
+if(NOT drove_home STREQUAL "thread")
+  add_dependencies(drove_home_tests drove_install_set)
+endif()
+
+# Sets variable: ON if tests of this file and kind are at home in this build.  Homes: instead of those of the kind.
+function(drove_test_is_home variable file kind)  # [HOMES...]
+  set(homes release)
+  if(kind MATCHES "^(unit|fuzz|hostile)$")
+    set(homes sanitized)
+  elseif(kind STREQUAL stress)
+    set(homes release thread)
+  elseif(kind MATCHES "^(kernel|portable)$")
+    set(homes release portable)
+  endif()
+  file(STRINGS ${file} wish REGEX "ctest: home=" LIMIT_COUNT 1)
+  if(wish MATCHES "ctest: home=(sanitized|release|both): [^ ]")
+    set(homes ${CMAKE_MATCH_1})
+  elseif(wish)
+    message(FATAL_ERROR "${file}: expected \"ctest: home=sanitized|release|both: REASON\", found: ${wish}")
+  endif()
+  list(TRANSFORM homes REPLACE both "sanitized;release")
+  if(ARGN)
+    set(homes ${ARGN})
+  endif()
+  set(${variable} OFF PARENT_SCOPE)
+  if(drove_home IN_LIST homes)
+    set(${variable} ON PARENT_SCOPE)
+  endif()
+endfunction()
+
 # The properties every test has, whatever runs it.
-function(drove_test_properties test file label)
+function(drove_test_properties test file label)  # [HOMES...]
   set(labels ${label})
-  set(expected 120)  # seconds at most, if the machine has nothing else to do
+  set(timeout 300)  # ends what hangs; a slow test on a busy machine is no failure
   get_filename_component(stem ${file} NAME_WE)
   if(stem MATCHES "_long$")
     list(APPEND labels long)
-    set(expected 3600)
+    set(timeout 3600)
   endif()
   file(STRINGS ${file} wish REGEX "ctest: timeout=[0-9]+" LIMIT_COUNT 1)
   if(wish)
-    string(REGEX REPLACE ".*ctest: timeout=([0-9]+).*" "\\1" expected "${wish}")
+    string(REGEX REPLACE ".*ctest: timeout=([0-9]+).*" "\\1" timeout "${wish}")
   endif()
-  # The limit ends what hangs; a slow test on a busy machine is no failure.
-  set(timeout ${expected})
-  if(timeout LESS 300)
-    set(timeout 300)
-  endif()
-  file(STRINGS ${file} wish REGEX "ctest:( timeout=[0-9]+)? only=" LIMIT_COUNT 1)
-  if(wish MATCHES "only=(release|asan)")
-    list(APPEND labels only-${CMAKE_MATCH_1})
-  elseif(wish)
-    message(FATAL_ERROR "${file}: expected only=release or only=asan, found: ${wish}")
+  list(GET label 0 kind)
+  drove_test_is_home(is_home ${file} ${kind} ${ARGN})
+  if(is_home)
+    list(APPEND labels home)
   endif()
   if(NOT DROVE_SANITIZE STREQUAL "" OR DROVE_COVERAGE)
-    math(EXPR timeout "${timeout} * 5")
+    math(EXPR timeout "${timeout} * 2")
   endif()
   if(CMAKE_CROSSCOMPILING)  # an emulator runs it
     math(EXPR timeout "${timeout} * 10")
   endif()
-  # COST: those that may take long begin first, so that none of them runs alone at the end.
-  set_tests_properties(${test} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout} COST ${expected} SKIP_RETURN_CODE 77)
+  set_tests_properties(${test} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout} SKIP_RETURN_CODE 77)
   # Nobody's own cache; one for all, so that what drivers compile and which convolutions are fastest is found out once.
   set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT "${drove_test_environment}"
     "XDG_CACHE_HOME=${PROJECT_BINARY_DIR}/tests/scratch/device-cache")
@@ -84,6 +129,12 @@ function(drove_test file)
   list(REMOVE_DUPLICATES labels)
   drove_test_properties(${name} ${file} "${labels}")
   set_property(GLOBAL APPEND PROPERTY DROVE_TEST_TARGETS ${name})
+  drove_test_is_home(is_home ${file} ${arg_LABEL})
+  if(is_home)
+    add_dependencies(drove_home_tests ${name})
+  else()
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
   foreach(label IN LISTS labels)
     string(REPLACE "/" "_" target drove_${label}_tests)
     if(NOT TARGET ${target})
@@ -130,7 +181,7 @@ function(drove_shell_test file label)
   drove_test_name(name ${file})
   set(scratch ${CMAKE_CURRENT_BINARY_DIR}/scratch/${name})
   add_test(NAME ${name}
-    COMMAND ${PROJECT_SOURCE_DIR}/cmake/run-in-scratch.sh ${scratch} bash ${file})
+    COMMAND ${drove_run_in_scratch} ${scratch} bash ${file})
   drove_test_properties(${name} ${file} "${label}")
   set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT
     "DROVE=${PROJECT_BINARY_DIR}/drove" "DROVE_SOURCE_DIR=${PROJECT_SOURCE_DIR}" "DROVE_BUILD_DIR=${PROJECT_BINARY_DIR}"

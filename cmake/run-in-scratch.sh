@@ -1,5 +1,6 @@
 #!/bin/sh
-# run-in-scratch.sh FOLDER COMMAND...: make FOLDER anew and empty, and run the command in it.
+# run-in-scratch.sh FOLDER COMMAND...: make FOLDER anew and empty, and run the command in it.  Processes that the command
+# has left running are named and ended, and make it fail: found by a word in their environment, where there is a /proc.
 set -eu
 folder=$1
 shift
@@ -10,4 +11,20 @@ esac
 rm -rf "$folder"
 mkdir -p "$folder"
 cd "$folder"
-exec "$@"
+word=DROVE_TEST_RUN=$$-${folder##*/}
+status=0
+env "$word" "$@" || status=$?
+
+left() { # the processes, by number
+    grep -lszxF -e "$word" /proc/[0-9]*/environ | sed -n 's|^/proc/\([0-9]*\)/environ$|\1|p'
+}
+for wait in 0.1 0.2 0.5 1; do # those that are about to end may
+    [ -n "$(left)" ] || exit $status
+    sleep $wait
+done
+for process in $(left); do
+    echo "left running: process $process: $(tr '\0' ' ' <"/proc/$process/cmdline" 2>/dev/null || true)"
+    kill -KILL "$process" 2>/dev/null || true
+done
+[ $status -ne 0 ] || status=1
+exit $status

@@ -1,5 +1,4 @@
 # drove bench: the list, the benchmarks by name, refusals in one line.
-# ctest: only=release
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 

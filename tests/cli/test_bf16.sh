@@ -1,6 +1,5 @@
 # --precision bf16: a network trains as well as with floats, its file predicts what the run reported, and a resumed run
 # has the same bits; what does not go together is refused.
-# ctest: only=release
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 data='synth:digits?n=2000&n_test=500'

@@ -1,7 +1,7 @@
 # Every cell of `drove list combinations` that runs is run, and every other is refused with its reason.
 # Columns that are slow to start, with a launcher or with OpenCL, take turns: each strategy has one of three, and in the
 # long tests all of them.
-# ctest: timeout=600 only=release
+# ctest: timeout=600
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0 # drivers of devices leave memory behind

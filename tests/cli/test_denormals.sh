@@ -1,6 +1,5 @@
 # Weight decay brings weights without a gradient below the normal range: no worker keeps them there, and all hosts of a
 # method agree bit for bit.
-# ctest: only=release
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 command -v python3 >/dev/null || { echo "no python3 to read a model file with: skipped"; exit 77; }

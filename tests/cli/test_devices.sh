@@ -1,4 +1,3 @@
-# ctest: timeout=300 only=release
 # Devices, as a user meets them: the program needs none and no library of one, lists what there is or why there is
 # nothing, and measures them.
 set -eu

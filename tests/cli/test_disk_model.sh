@@ -1,6 +1,5 @@
 # A saved model goes on learning from data that stay on disk: inputs are scaled as they were, tables have the model's columns,
 # categories and classes.
-# ctest: only=release
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 export XDG_CACHE_HOME=$PWD/cache

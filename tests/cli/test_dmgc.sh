@@ -1,5 +1,4 @@
 # drove dmgc: signatures in words, predictions worked out by hand, refusals in one line.
-# ctest: only=release
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 replay "$expected/dmgc.txt"

@@ -1,4 +1,3 @@
-# ctest: timeout=300 only=release
 # The run files and the networks of examples/ are valid, and each option that docs/formats.md shows in one is.
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"

@@ -1,5 +1,4 @@
 # Exit statuses: 0 reached or finished, 1 cannot write, 2 bad input, 3 crashed, 4 missed, 128+n signal.
-# ctest: timeout=120 only=release
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 small="--data synth:digits?n=500&n_test=100 --model mlp:16 --threads 1"

@@ -1,6 +1,5 @@
 # drove export --c: the source compiles without a warning and gives the bits of drove predict --isa ref; what it cannot
 # have is refused.
-# ctest: timeout=300 only=release
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 # Where the processor multiplies and adds at once, so may the compiler.

@@ -1,6 +1,6 @@
 # drove export --onnx: ONNX Runtime predicts from raw columns, numbers and images what drove predict does, for every
 # kind of model.  Skipped where python3, or the interpreter that DROVE_TEST_PYTHON names, has no onnxruntime.
-# ctest: timeout=600 only=release
+# ctest: timeout=600
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 python=${DROVE_TEST_PYTHON:-$(command -v python3 || echo python3)}

@@ -1,7 +1,6 @@
 # drove export --pytorch: a network written with NumPy, and with PyTorch where it is, gives drove's predictions from the
 # state and the raw data.  --init pytorch:FILE: the other way, from the exported state and from one that PyTorch trained.
 # Skipped where no Python has NumPy.
-# ctest: timeout=300 only=release
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 python=

@@ -1,6 +1,5 @@
 # What a person with a file meets first: a folder with a name, few lines, a summary that leads with the result, the
 # folder as a model, a reader that goes away.  The runs name a model: test_model_auto compares them.
-# ctest: timeout=240 only=release
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 defaults=auto

@@ -1,6 +1,5 @@
 # --precision D8M8 and others of networks: by one and several workers, by strategies that exchange, saved, resumed and used;
 # any number of bits; what does not go together is refused.
-# ctest: only=release
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 data='synth:digits?n=2000&n_test=500'

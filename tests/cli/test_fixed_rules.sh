@@ -1,7 +1,6 @@
 # Rules with state for networks whose parameters are words: floats by that engine have the bits of floats, wherever the
 # state lies; words learn; runs are saved and resumed to the same bits, also by several strategies; what does not go
 # together is refused.
-# ctest: only=release
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 data='synth:digits?n=2000&n_test=500'

@@ -1,5 +1,5 @@
 # A disk that fills up while files are written: one line, status 1, nothing half-written.
-# A limit on the size of files stands in for the disk (the write fails at the same place); ctest: timeout=60
+# A limit on the size of files stands in for the disk (the write fails at the same place);
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 trap '' XFSZ

@@ -1,7 +1,7 @@
 # --model net.onnx: networks that PyTorch, by both of its exporters, and scikit-learn have written predict what they do
 # there, can be trained on, and are saved.  Skipped where python3, or the interpreter that DROVE_TEST_PYTHON names, has
 # neither torch nor skl2onnx.
-# ctest: timeout=600 only=release
+# ctest: timeout=600
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 python=${DROVE_TEST_PYTHON:-$(command -v python3 || echo python3)}

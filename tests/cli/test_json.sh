@@ -1,5 +1,4 @@
 # --json: one JSON value alone on standard output, whatever else is said.
-# ctest: only=release
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 command -v python3 >/dev/null || { echo "no python3 to read JSON with: skipped"; exit 77; }

@@ -1,5 +1,4 @@
 # --model auto: the best of several models by validation examples; the default of tables.
-# ctest: timeout=300 only=release
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 defaults=auto

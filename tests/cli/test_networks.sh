@@ -1,4 +1,4 @@
-# ctest: timeout=600 only=release
+# ctest: timeout=600
 # Networks, as a user meets them: they train, the same bits twice, save and predict; what does not fit memory is said
 # before it is taken.
 set -eu

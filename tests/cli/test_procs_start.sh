@@ -1,5 +1,4 @@
 # A process that hangs before the run has begun ends it within --timeout, with one line.
-# ctest: timeout=300 only=release
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 

@@ -1,5 +1,4 @@
 # On a terminal: one line that is drawn again and again, as wide as the terminal at most, and cleared at the end.
-# ctest: timeout=120 only=release
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 command -v script >/dev/null || { echo "no script(1) to make a terminal with: skipped"; exit 77; }

@@ -1,5 +1,5 @@
 # A run over MPI ranks: the bits of threads, the files of one run, and one line of error from one rank.
-# ctest: timeout=600 only=release
+# ctest: timeout=600
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 . "$DROVE_SOURCE_DIR/tests/cli/lib_ranks.sh"

@@ -1,5 +1,4 @@
 # Ranks that do not wait for each other stop at different batches: after --resume none is left out.
-# ctest: timeout=300 only=release
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 . "$DROVE_SOURCE_DIR/tests/cli/lib_ranks.sh"

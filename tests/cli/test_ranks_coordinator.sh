@@ -1,5 +1,5 @@
 # A coordinator over MPI ranks: every example once, losses as of threads, shares, limits, states, refusals.
-# ctest: timeout=600 only=release
+# ctest: timeout=600
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 . "$DROVE_SOURCE_DIR/tests/cli/lib_ranks.sh"

@@ -1,5 +1,4 @@
 # Another number of ranks goes on: what those before had not used is left out, and one line says how many examples.
-# ctest: timeout=300 only=release
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 . "$DROVE_SOURCE_DIR/tests/cli/lib_ranks.sh"

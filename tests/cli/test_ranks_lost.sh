@@ -1,5 +1,5 @@
 # A rank that dies, hangs or gets a signal: the job ends within a stated time.
-# ctest: timeout=600 only=release
+# ctest: timeout=600
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 . "$DROVE_SOURCE_DIR/tests/cli/lib_ranks.sh"

@@ -1,5 +1,4 @@
 # Runs over MPI ranks are recorded by rank 0 and repeated in one process, to the same bits.
-# ctest: timeout=300 only=release
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 . "$DROVE_SOURCE_DIR/tests/cli/lib_ranks.sh"

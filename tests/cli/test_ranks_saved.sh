@@ -1,5 +1,4 @@
 # A saved state is that of one moment: no rank trains on while rank 0, which has the centre, still writes.
-# ctest: timeout=300 only=release
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 . "$DROVE_SOURCE_DIR/tests/cli/lib_ranks.sh"

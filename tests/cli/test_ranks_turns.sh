@@ -1,6 +1,5 @@
 # Ranks that take turns (easgd) all stop after the same round, whichever of them has a signal: what was interrupted and
 # goes on has the bits of a run that never was.
-# ctest: timeout=300 only=release
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 . "$DROVE_SOURCE_DIR/tests/cli/lib_ranks.sh"

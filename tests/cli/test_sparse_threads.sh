@@ -1,6 +1,5 @@
 # Sparse linear models on two threads: what --strategy auto compares, trials beside each other, batches claimed several
 # at once.
-# ctest: only=release
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 . "$DROVE_SOURCE_DIR/tests/cli/lib_choice.sh"

@@ -1,5 +1,4 @@
 # --strategy auto: what it chooses, how it says so, and what it leaves alone.
-# ctest: only=release
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 . "$DROVE_SOURCE_DIR/tests/cli/lib_choice.sh"

@@ -1,7 +1,7 @@
 # Hostile surroundings: another locale, no HOME, no /proc, limits of control groups, read-only folders, clocks that
 # jump, file systems without locks and links, times before 1970.  docs/trust.md has what is promised.
 # shellcheck disable=SC2086,SC2206
-# ctest: timeout=600 only=release
+# ctest: timeout=600
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 lib=$DROVE_BUILD_DIR/tests/faults/libdrove_surroundings.so

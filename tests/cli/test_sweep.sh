@@ -1,5 +1,4 @@
 # drove sweep: runs, their results, going on after a kill, comparisons, and what is refused.
-# ctest: timeout=300 only=release
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 

@@ -1,5 +1,4 @@
 # What a person sees: evaluations as plain lines on standard error, the summary on standard output.
-# ctest: only=release
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 

@@ -1,5 +1,4 @@
 # drove tune: a search, going on with it, its files, and what it refuses.
-# ctest: timeout=300 only=release
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 

@@ -1,6 +1,5 @@
 # Weights of rows and of classes: against rows that stand in the file several times, under every kind of strategy, with
 # resumption, with parts of the data, with low precision; against scikit-learn.
-# ctest: only=release
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 command -v python3 >/dev/null || { echo "no python3 to write tables with: skipped"; exit 77; }

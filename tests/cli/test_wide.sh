@@ -1,6 +1,5 @@
 # What linear models of wide sparse data choose: all rows, a fixed length, and for hinges of many classes a step size by the
 # margin; with them both classify texts that are easy to tell apart.
-# ctest: only=release
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 defaults=auto

@@ -1,5 +1,4 @@
 # Workers that once broke a run: a team with batches above 512, and a device that never answers beside other workers.
-# ctest: only=release
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 run_for 0 train --data 'synth:digits?n=30000' --model mlp:8 --until epochs=1 --quiet \

@@ -1,6 +1,5 @@
 /* Convolutions: the plain loops against a formula of their own in double arithmetic, every other
- * way and format against the plain loops, on every tier; the same bits from many threads.
- * ctest: timeout=300 */
+ * way and format against the plain loops, on every tier; the same bits from many threads. */
 #include "conv_support.h"
 #include "support/test.h"
 

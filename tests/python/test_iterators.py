@@ -1,5 +1,4 @@
 """Rows that an iterator delivers: the same models as of the rows at once, in files that go, and what is wrong with them."""
-# ctest: timeout=300
 import glob
 import os
 import tempfile

@@ -1,5 +1,4 @@
 """Losses that are functions of NumPy arrays: the same steps as the library's own, what they get, how they fail."""
-# ctest: timeout=300
 import pickle
 import threading
 import unittest

@@ -1,5 +1,4 @@
 """A fork after fit, and while another thread fits; an interpreter that ends while a run goes on."""
-# ctest: timeout=300
 import multiprocessing
 import os
 import subprocess

@@ -1,5 +1,5 @@
 # Calls of OpenCL, CUDA (the stand-in) and MPI that fail: a short walk of scripts/faults.
-# ctest: timeout=900 only=release
+# ctest: timeout=900
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 [ -e "$DROVE_BUILD_DIR/tests/faults/libdrove_faults.so" ] || { echo "built without DROVE_FAULTS: skipped"; exit 77; }

@@ -1,5 +1,4 @@
 # scripts/faults tells a process that hangs from one that the machine leaves waiting.
-# ctest: timeout=120
 set -eu
 python3 - "$DROVE_SOURCE_DIR/scripts/faults" <<'PYTHON'
 import importlib.machinery, importlib.util, subprocess, sys

@@ -1,4 +1,3 @@
-# ctest: timeout=300
 # Installs into a temporary folder, moves that folder, and from there builds and runs an example: through pkg-config,
 # and through find_package against the shared and the static library.
 set -eu

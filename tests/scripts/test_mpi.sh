@@ -1,7 +1,6 @@
 #!/bin/bash
 # Ranks of Open MPI and MPICH on this machine: all exchanges against the fixed tree, RPCs to a centre, a rank that is
 # stopped, ranks that disagree.  What is missing is skipped with the reason.
-# ctest: timeout=300
 set -u
 ranks=$DROVE_BUILD_DIR/tests/mpi_ranks
 failed=0 n_run=0

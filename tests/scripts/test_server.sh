@@ -1,7 +1,6 @@
 #!/bin/bash
 # The server of examples/server: predictions over HTTP are those of `drove predict`, from several connections at once;
 # what is not a prediction is refused; it ends by a signal.
-# ctest: timeout=120 only=release
 set -eu
 server=$DROVE_BUILD_DIR/examples/example_predict_server
 [ -x "$server" ] || { echo "libmicrohttpd was not there when the examples were built: skipped"; exit 77; }

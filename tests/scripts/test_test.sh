@@ -1,5 +1,6 @@
 # scripts/test: builds run beside the tests of earlier ones, a failed build is counted and its tests are left out, the
-# seconds of phases and builds are printed, and nothing goes on running.  CMake, CTest and the checks are stand-ins.
+# seconds of phases, builds and slow tests are printed, and nothing goes on running.  CMake, CTest and the checks are
+# stand-ins.
 set -eu
 command -v clang >/dev/null || { echo "skip: no clang"; exit 77; }
 fail() {
@@ -8,7 +9,10 @@ fail() {
     exit 1
 }
 
-mkdir -p tree/scripts bin
+mkdir -p tree/scripts tree/tests/costs tree/tests/unit tree/examples bin
+echo '/* No reason. */' >tree/tests/unit/test_named.c
+echo '# ctest: slow: it has one.' >tree/tests/unit/test_said.sh
+echo 'test_named 1 12' >tree/tests/costs/asan.txt
 cp "$DROVE_SOURCE_DIR/scripts/test" tree/scripts/
 for script in setup check-layers check-races check-docs check-format; do
     printf '#!/bin/sh\necho "%s: nothing found"\n' $script >tree/scripts/$script
@@ -29,9 +33,12 @@ while [ $# -gt 0 ]; do
     [ "$1" != --output-junit ] || report=$2
     shift
 done
-echo "tests $preset" >>../events.txt
+echo "tests $preset $(head -n 1 "build/$preset/Testing/Temporary/CTestCostData.txt" 2>/dev/null)" >>../events.txt
 touch ../let-release
 [ "$preset" != clang ] || for ((i = 0; i < 300; i++)); do ! grep -q 'build asan' ../events.txt || break; sleep 0.1; done
+echo " 1/5 Test  #7: test_named ......   Passed   12.34 sec"
+echo " 2/5 Test #17: cli_test_said .....***Failed    6.00 sec"
+echo " 3/5 Test #18: test_quick ........   Passed    4.99 sec"
 printf '<testsuite\n\ttests="5"\n\tfailures="0"\n\tskipped="1"\n>\n' >"$report"
 echo "100% tests passed, 0 tests failed out of 5"
 END
@@ -57,8 +64,13 @@ case $events in
 *) fail "order: $events" ;;
 esac
 for name in release asan tsan; do
-    grep -qx "tests $name" events.txt || fail "no tests of $name"
+    grep -q "^tests $name" events.txt || fail "no tests of $name"
 done
+grep -qx 'tests asan test_named 1 12' events.txt || fail "asan: the seconds of earlier runs are not known to ctest"
+grep -qx 'tests release ' events.txt || fail "release: seconds from nowhere"
+grep -qx ' *12.3  asan: test_named ?' out.txt || fail "a slow test that does not say why"
+grep -qx ' *6.0  release: cli_test_said' out.txt || fail "a slow test that says why"
+grep -qx ' *5.0  tsan: test_quick' out.txt || fail "the slowest tests"
 grep -q '^seconds by phase:' out.txt && grep -qE '^ +[0-9]+  all$' out.txt || fail "no seconds of phases"
 for name in clang release asan tsan; do
     grep -qE "^ +[0-9]+  $name\$" out.txt || fail "no seconds of the build $name"
@@ -68,7 +80,7 @@ touch fail-release
 run 1
 grep -q 'error: planted' out.txt && grep -q '^FAILED: release: build' out.txt || fail "the failed build is not told"
 [ "$(tail -n 1 out.txt)" = "12 passed, 1 failed, 3 skipped" ] || fail "the last line"
-! grep -qx 'tests release' events.txt || fail "tests of a build that failed"
+! grep -q '^tests release' events.txt || fail "tests of a build that failed"
 
 # ended PATTERN: scripts/test is ended once there is such a process, which ends as well.
 ended() {

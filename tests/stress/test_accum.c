@@ -1,8 +1,6 @@
 /* Several devices at once through accumulate and tree, with gradients of small integers that come
  * layer by layer in random orders and with random delays: every sum is exact, in every iteration
- * and on every device; all parameters are the same.  A kernel that loses an addition is seen.
- * ctest: timeout=300
- */
+ * and on every device; all parameters are the same.  A kernel that loses an addition is seen. */
 #include "support/strategies.h"
 
 #include "accum/accum.h"

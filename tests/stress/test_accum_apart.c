@@ -1,8 +1,7 @@
 /* accumulate and tree between processes: ranks that exchange by messages which take a random time
  * (threads here, each with a strategy of its own), processes on shared memory, and devices that
  * keep their parameters, played by threads that make their updates.  All of them must give the bits
- * of as many threads of one process.
- * ctest: timeout=300 */
+ * of as many threads of one process. */
 #define _GNU_SOURCE
 #include "support/strategies.h"
 

@@ -1,6 +1,5 @@
 /* Eight workers at once through the methods of elastic/, with steps of small integers, so that what
  * is lost, done twice or torn is an exact difference.
- * ctest: timeout=300
  *
  *   NO_LOSS       all steps are in the parameters, whatever the period: each with an eighth
  *   numbers       where RPCs are exclusive, version + staleness + 1 is each number just once
@@ -8,8 +7,7 @@
  *                 the centre and all workers together have what all steps were, but for rounding,
  *                 which is far below one step.  Of Hogwild: printed
  *   views         a worker's view is what its own steps and exchanges have made, read with plain
- *                 loads, so that ThreadSanitizer watches
- */
+ *                 loads, so that ThreadSanitizer watches */
 #include "support/strategies.h"
 
 #include "base/rng.h"

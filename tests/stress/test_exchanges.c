@@ -2,7 +2,6 @@
  * several channels at once, with whole numbers, whose sums are exact; RPCs that would show a lost
  * update; stop and leave at any time; killed processes.
  *
- * ctest: timeout=300
  */
 #define _GNU_SOURCE
 #include "cluster/transport.h"

@@ -1,7 +1,7 @@
 /* Each hand-made synchronisation with 64 threads, far more than processors: who waits awake, sleeps
  * or is stopped in the middle is then any of them.  Whole numbers, so that a lost update, a message
  * that comes twice or a wake-up that is missed is a wrong count, or no end.  Strategies with 64
- * workers: test_sync_steps_64.  DROVE_TEST_MANY: so many times as long.  ctest: timeout=300 */
+ * workers: test_sync_steps_64.  DROVE_TEST_MANY: so many times as long. */
 #include "source_cases.h"
 #include "support/test.h"
 

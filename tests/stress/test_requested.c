@@ -1,7 +1,6 @@
 /* The coordinator over ranks: threads as ranks, each with a strategy and a source of its own, over
  * messages that take a random time.  Every position below the limit is done exactly once, and every
- * step is in the parameters.
- * ctest: timeout=300 */
+ * step is in the parameters. */
 #include "support/strategies.h"
 
 #include "base/mem.h"

@@ -3,8 +3,7 @@
  * killed worker was making.
  *
  * Every strategy that processes can share and that goes on without a lost worker; of those that
- * exchange by messages test_exchanges.c has the transport's part.
- * ctest: timeout=300 */
+ * exchange by messages test_exchanges.c has the transport's part. */
 #define _GNU_SOURCE
 #include "support/strategies.h"
 

@@ -1,8 +1,6 @@
 /* Replicas with many workers, in what the tests that walk all strategies do not reach: views that
  * are the sum of exactly as many steps as their version says, nodes with several workers each,
- * turns of fused steps, and a worker that stops while it holds the centre.
- * ctest: timeout=300
- */
+ * turns of fused steps, and a worker that stops while it holds the centre. */
 #include "support/strategies.h"
 
 #include <pthread.h>

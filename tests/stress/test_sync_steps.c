@@ -1,6 +1,4 @@
-/* Eight workers at once through every row of the registry: what NO_LOSS and SNAPSHOT promise.
- * ctest: timeout=300
- */
+/* Eight workers at once through every row of the registry: what NO_LOSS and SNAPSHOT promise. */
 #include "support/promises.h"
 
 TEST(no_step_is_lost)

@@ -8,7 +8,7 @@
  *
  * That the test would see a torn element is tested as well: by a writer that stores halves, and by
  * elements that lie across two cache lines, which processors write in two parts.
- * DROVE_TEST_TEARING_MS: time for each pair of a writer and a reader.  ctest: timeout=300 */
+ * DROVE_TEST_TEARING_MS: time for each pair of a writer and a reader. */
 #include "base/cpu.h"
 #include "base/mem.h"
 #include "base/racy.h"

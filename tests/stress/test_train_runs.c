@@ -1,6 +1,5 @@
 /* Whole runs of every strategy with every kind of rule state, four workers: each example is counted
- * once.  What ThreadSanitizer sees of the model's passes over shared parameters, it sees here.
- * ctest: timeout=300 */
+ * once.  What ThreadSanitizer sees of the model's passes over shared parameters, it sees here. */
 #include "run/registry.h"
 #include "support/test.h"
 

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <time.h>
 
 /* Defined by some programs only. */
 extern __attribute__((weak)) struct drove_test_group drove_test_group;
@@ -33,6 +35,20 @@ static struct CMUnitTest *choose(const char *pattern, size_t *n)
     for (const struct drove_test *t = first; t != NULL && chosen != NULL; t = t->next)
         if (pattern == NULL || fnmatch(pattern, t->unit.name, 0) == 0) chosen[(*n)++] = t->unit;
     return chosen;
+}
+
+/* A child that still runs a second after the last case: 1 and a line; children that have ended are
+ * taken from the system. */
+static int child_is_left(void)
+{
+    pid_t child;
+    for (int k = 0; k < 100; k++) {
+        while ((child = waitpid(-1, NULL, WNOHANG)) > 0) {}
+        if (child < 0) return 0;
+        nanosleep(&(struct timespec){.tv_nsec = 10 * 1000 * 1000}, NULL);
+    }
+    fprintf(stderr, "left running: expected no child process after the last case, found one\n");
+    return 1;
 }
 
 int main(int argc, char **argv)
@@ -63,5 +79,5 @@ int main(int argc, char **argv)
                                            drove_test_group.teardown);
     else n_failed = _cmocka_run_group_tests("tests", chosen, n, NULL, NULL);
     free(chosen);
-    return n_failed;
+    return n_failed + child_is_left();
 }

@@ -1,5 +1,5 @@
 /* Workers that a coordinator gives batches to: cores and fake devices in whole runs, lost ones
- * among them. ctest: only=asan */
+ * among them. */
 #include "system/run_support.h"
 #include "support/test.h"
 

@@ -1,5 +1,4 @@
-/* Runs that are told nothing but data and model: what they choose, keep and give out.
- * ctest: only=release */
+/* Runs that are told nothing but data and model: what they choose, keep and give out. */
 #include "system/run_support.h"
 #include "support/test.h"
 

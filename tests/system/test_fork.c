@@ -1,7 +1,6 @@
 /* A program forks while other threads of it train, predict and make data sets: the child predicts
  * with the same predictor, makes data sets and trains, and never waits for a lock of a thread that
- * it does not have: also not while a thread measures how to compute convolutions.
- * ctest: timeout=300 only=release */
+ * it does not have: also not while a thread measures how to compute convolutions. */
 #include "system/run_support.h"
 #include "support/test.h"
 

@@ -1,5 +1,6 @@
 /* In a build with assertions every public function says that its handle was destroyed, and the
- * process aborts before memory is read. */
+ * process aborts before memory is read.
+ * ctest: home=sanitized: a build with assertions. */
 #include "system/run_support.h"
 #include "support/test.h"
 

@@ -1,5 +1,5 @@
 /* A run killed with SIGKILL at a random moment leaves a state that is whole: the old one or the
- * new one. ctest: timeout=300 only=release
+ * new one.
  *
  * DROVE_TEST_KILLS in the environment sets the number of runs (200 in the long tests). */
 #include "system/run_support.h"

@@ -1,5 +1,5 @@
 /* tests/system/test_low_precision.c - whole runs with --precision: same bits again, resumed, from a
- * model file; many workers; saturation is counted. ctest: only=release */
+ * model file; many workers; saturation is counted. */
 #include "base/file.h"
 #include "system/run_support.h"
 #include "support/test.h"

@@ -1,6 +1,5 @@
 /* A predictor has its model in memory once, and a second time as a file's bytes only for those who
  * ask for them; what is written into its parameters and its scaling counts everywhere. */
-/* ctest: only=release */
 #include "system/run_support.h"
 #include "support/test.h"
 

@@ -1,5 +1,5 @@
 /* Workers that are processes: they train what threads train, and one that is killed, stops or ends
- * takes nobody with it.  ctest: timeout=900 only=release */
+ * takes nobody with it.  ctest: timeout=900 */
 #include "system/run_support.h"
 #include "support/test.h"
 

@@ -1,5 +1,5 @@
 /* A recorded run of every strategy is repeated to the same bits; a record with another order is
- * not. ctest: timeout=300 only=release */
+ * not. */
 #include "system/run_support.h"
 #include "support/test.h"
 

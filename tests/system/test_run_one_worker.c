@@ -1,7 +1,6 @@
 /* One worker of every strategy is plain sequential SGD, bit for bit, at every batch size;
  * hogwild:live excepted, those that choose their own batch sizes, and those that pull parameters
- * and a centre towards each other: tests/unit/elastic holds these to their equations.
- * ctest: only=release */
+ * and a centre towards each other: tests/unit/elastic holds these to their equations. */
 #include "system/run_support.h"
 #include "run/registry.h"
 #include "support/test.h"

@@ -1,5 +1,4 @@
-/* A comparison of models that is interrupted: only divisions that all candidates have count.
- * ctest: only=release */
+/* A comparison of models that is interrupted: only divisions that all candidates have count. */
 #include "system/run_support.h"
 #include "support/test.h"
 

@@ -1,5 +1,4 @@
-/* Two runs at once in one process: each gives the bits that it gives alone, whatever the other is.
- * ctest: only=release */
+/* Two runs at once in one process: each gives the bits that it gives alone, whatever the other is. */
 #include "system/run_support.h"
 #include "support/test.h"
 

@@ -1,5 +1,5 @@
 /* Whole runs on the virtual clock of a machine file: schedules worked out by hand, to the
- * nanosecond; a slower machine; many workers; the same again.  ctest: timeout=300 only=release */
+ * nanosecond; a slower machine; many workers; the same again. */
 #include "system/run_support.h"
 #include "support/test.h"
 

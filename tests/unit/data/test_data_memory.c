@@ -1,5 +1,6 @@
 /* Memory that runs out while data are opened, sampled or written: at every allocation, or
- * every fifth, the error says so, or nothing is lost by it, and no memory stays. */
+ * every fifth, the error says so, or nothing is lost by it, and no memory stays.
+ * ctest: home=release: a sanitizer has a malloc of its own. */
 #include "support.h"
 
 #include "base/mem.h"

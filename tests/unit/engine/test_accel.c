@@ -4,7 +4,7 @@
  *
  * On operations in plain C, and on each kind of device that is here; of the others the reason is
  * printed.
- */
+ * ctest: home=release: drivers of OpenCL are not sanitized; the stand-in for CUDA is. */
 #include "unit/engine/accel_plain.h"
 #include "unit/engine/accel_support.h"
 #include "support/test.h"

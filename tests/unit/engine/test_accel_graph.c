@@ -3,9 +3,7 @@
  * against finite differences; scores, predictions, population statistics; memory.
  *
  * On operations in plain C, and on each kind of device that is here.
- *
- * ctest: timeout=300
- */
+ * ctest: home=release: drivers of OpenCL are not sanitized; the stand-in for CUDA is. */
 #include "unit/engine/accel_images.h"
 #include "unit/engine/accel_plain.h"
 #include "unit/engine/accel_support.h"

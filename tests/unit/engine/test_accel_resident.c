@@ -3,9 +3,7 @@
  * that are given replace them, evaluation in between changes nothing, two devices keep equal bits.
  *
  * On operations in plain C, and on each kind of device that is here.
- *
- * ctest: timeout=300
- */
+ * ctest: home=release: drivers of OpenCL are not sanitized; the stand-in for CUDA is. */
 #include "unit/engine/accel_images.h"
 #include "unit/engine/accel_plain.h"
 #include "unit/engine/accel_support.h"

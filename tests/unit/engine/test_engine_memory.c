@@ -1,6 +1,7 @@
 /* Memory of devices and engines: where it runs out while they are made, the error says so, nothing
  * is made and nothing stays.  Where it does not, an engine computes in memory with guards behind
- * it, none of which stays either, and allocates nothing from its second batch on. */
+ * it, none of which stays either, and allocates nothing from its second batch on.
+ * ctest: home=release: a sanitizer has a malloc of its own. */
 #include "engine/fake/fake.h"
 #include "engine/fixed/engine.h"
 #include "engine/linear/engine.h"

@@ -1,5 +1,6 @@
 /* The memory of an evaluation: a score for each chunk of the examples, and the error where there is
- * no memory for them. */
+ * no memory for them.
+ * ctest: home=release: a sanitizer has a malloc of its own. */
 #include "loop/evaluation.h"
 #include "support/test.h"
 

@@ -1,6 +1,5 @@
 /* Strategies on a virtual clock: updates of HOGWILD! that are lost, exactly those whose loads and
- * stores cross, counted by steps of 1 at every parameter; and what the others keep.
- * ctest: timeout=300 */
+ * stores cross, counted by steps of 1 at every parameter; and what the others keep. */
 #include "support/actors.h"
 #include "support/strategies.h"
 
