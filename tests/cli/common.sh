@@ -29,6 +29,23 @@ run_for() {
     [ "$status" = "$wanted" ] || fail "drove $*: expected status $wanted, found $status: $(cat err.txt)"
 }
 
+# True where script(1) can make a terminal for the program; else says why not.
+has_pseudo_terminal() {
+    if ! command -v script >/dev/null; then
+        echo "skip: no pseudo-terminal: script is not installed (Debian: bsdutils)"
+    elif ! script -qec true /dev/null >/dev/null 2>&1 </dev/null; then
+        echo "skip: no pseudo-terminal: /dev/pts is not mounted, or not for us"
+    else
+        return 0
+    fi
+    return 1
+}
+
+# True where processes can be found; else says why not.
+has_proc() {
+    [ -e /proc/self/stat ] || { echo "skip: /proc is not mounted" && return 1; }
+}
+
 # The names of all commands, as the program itself lists them.
 commands() {
     "$DROVE" __complete '' | grep -v -e '^help$' -e '^--'

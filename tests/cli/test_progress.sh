@@ -1,7 +1,7 @@
 # On a terminal: one line that is drawn again and again, as wide as the terminal at most, and cleared at the end.
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
-command -v script >/dev/null || { echo "no script(1) to make a terminal with: skipped"; exit 77; }
+has_pseudo_terminal || exit 77
 
 # LOCALE COLUMNS: screen.txt is what the terminal got.
 on_terminal() {
