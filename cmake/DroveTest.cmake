@@ -54,7 +54,7 @@ function(drove_test_is_home variable file kind)  # [HOMES...]
   elseif(kind MATCHES "^(kernel|portable)$")
     set(homes release portable)
   endif()
-  file(STRINGS ${file} wish REGEX "ctest: home=" LIMIT_COUNT 1)
+  file(STRINGS ${file} wish REGEX "ctest: (home|.*only)=" LIMIT_COUNT 1)
   if(wish MATCHES "ctest: home=(sanitized|release|both): [^ ]")
     set(homes ${CMAKE_MATCH_1})
   elseif(wish)

@@ -1,5 +1,4 @@
 # Files as people have them by mistake: one clear line each, status 2, and the word that helps.
-# ctest: timeout=120 only=asan
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 defaults=auto

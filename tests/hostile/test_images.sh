@@ -1,7 +1,6 @@
 #!/bin/bash
 # Images and NumPy archives that Pillow, NumPy and Python's tarfile write, against what they read and resize: folders,
 # tar archives and .npz files give the same numbers, a model trains on them, and predictions name their files.
-# ctest: only=asan
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 

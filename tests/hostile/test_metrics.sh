@@ -1,5 +1,4 @@
 # What people ask of a model: metrics of drove eval and of a run's summary, and the formats of drove predict.
-# ctest: only=asan
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 command -v python3 >/dev/null || { echo "no python3 to read JSON with: skipped"; exit 77; }

@@ -1,5 +1,4 @@
 # train --out, then eval and predict with the model file, data info and convert.
-# ctest: only=asan
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 data='synth:digits?n=600&n_test=200&seed=4'

@@ -1,5 +1,4 @@
 # drove data convert to quant:FILE, training on it, and what is said of files that do not fit.
-# ctest: only=asan
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 number() { sed -n "s/.*\"$1\": \([0-9.e-]*\).*/\1/p" "$2" | head -n 1; }

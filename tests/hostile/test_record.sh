@@ -1,6 +1,5 @@
 #!/bin/bash
 # --record and --replay as a user meets them: what is said, what is refused, what is written.
-# ctest: timeout=180 only=asan
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 command -v python3 >/dev/null || { echo "no python3 to read JSON with: skipped"; exit 77; }

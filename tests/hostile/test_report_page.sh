@@ -1,5 +1,4 @@
 # drove report --html and --png: numbers against the files, names that are hostile, runs that are not whole, no gnuplot.
-# ctest: timeout=300 only=asan
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 

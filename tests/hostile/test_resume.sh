@@ -1,5 +1,4 @@
 # drove train --resume: what it says of a run that is over, or whose steps have come to an end; what it keeps.
-# ctest: only=asan
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 awk 'BEGIN {

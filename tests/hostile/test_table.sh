@@ -1,5 +1,4 @@
 # Tables: train, eval and predict by the names of columns, and what is said of files that do not fit.
-# ctest: timeout=300 only=asan
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 number() { sed -n "s/.*\"$1\": \([0-9.e-]*\).*/\1/p" "$2" | head -n 1; }

@@ -1,5 +1,4 @@
 # Damaged files are refused, the save before a damaged one is used, other data are noticed, and a folder has one owner.
-# ctest: only=asan
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 defaults=auto

@@ -1,6 +1,5 @@
 # Several values of each example: training, the model file, predictions, metrics against their definitions and against
 # scikit-learn, and that each value is learned as it is by itself.
-# ctest: only=asan
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 command -v python3 >/dev/null || { echo "no python3 to write tables with: skipped"; exit 77; }

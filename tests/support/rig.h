@@ -28,7 +28,7 @@ typedef struct rig {
     drove_spec   spec;
 } rig;
 
-typedef struct rig_options { /* zeroed: sgd, step size 1, one worker, 64 parameters of 0 */
+typedef struct rig_options {   /* zeroed: sgd, step size 1, one worker, 64 parameters of 0 */
     const drove_sync_ops *ops; /* the row; NULL: found by the variant's name (strategies.h) */
     const char           *variant;
     const char           *rule, *schedule, *backoff;

@@ -1,5 +1,6 @@
 /* Whole runs of accumulate and tree: the paper's section 4.2.5 on a small VGG-shaped network, the
- * same losses for 500 iterations, looked at every 20; stopping and going on; what is told of them. */
+ * same losses for 500 iterations, looked at every 20; stopping and going on; what is told
+ * of them. */
 #include "system/run_support.h"
 #include "support/test.h"
 

@@ -1,4 +1,5 @@
-/* Two runs at once in one process: each gives the bits that it gives alone, whatever the other is. */
+/* Two runs at once in one process: each gives the bits that it gives alone, whatever the
+ * other is. */
 #include "system/run_support.h"
 #include "support/test.h"
 

@@ -1,6 +1,7 @@
 /* tests/unit/data/test_picture.c - images that another program wrote (tests/fuzz/corpus/picture),
  * against the formula of their pixels; orientations against their definition; resizing against the
- * two-dimensional sum it stands for, in doubles.  tests/cli/test_images.sh compares with Pillow.
+ * two-dimensional sum it stands for, in doubles.  tests/hostile/test_images.sh compares with
+ * Pillow.
  */
 #include "support.h"
 
