@@ -4,6 +4,7 @@
 
 #include "model/graph.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,6 +39,26 @@ static inline void fuzz_check_graph(drove_graph *graph)
     free(text);
     free(text2);
     drove__graph_fini(&again);
+}
+
+typedef drove_status fuzz_read_graph_fn(const char *text, size_t n_bytes, const char *file,
+                                        drove_graph *out);
+
+/* A description of any content, as from a file: in memory of its own, with a NUL behind it. */
+static inline void fuzz_graph(fuzz_read_graph_fn *read, const uint8_t *data, size_t size_bytes)
+{
+    drove_graph graph;
+    char       *text = malloc(size_bytes + 1);
+    if (text == NULL) return;
+    memcpy(text, data, size_bytes);
+    text[size_bytes] = '\0';
+    if (read(text, size_bytes, "fuzz", &graph) == DROVE_OK) {
+        fuzz_check_graph(&graph);
+        drove__graph_fini(&graph);
+    } else if (drove_error_text()[0] == '\0') {
+        abort();
+    }
+    free(text);
 }
 
 #endif

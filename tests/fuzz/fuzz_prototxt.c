@@ -6,17 +6,6 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
 {
-    drove_graph graph;
-    char *text = malloc(size_bytes + 1); /* as from a file: its own memory */
-    if (text == NULL) return 0;
-    memcpy(text, data, size_bytes);
-    text[size_bytes] = '\0';
-    if (drove__graph_read_prototxt(text, size_bytes, "fuzz", &graph) == DROVE_OK) {
-        fuzz_check_graph(&graph);
-        drove__graph_fini(&graph);
-    } else if (drove_error_text()[0] == '\0') {
-        abort();
-    }
-    free(text);
+    fuzz_graph(drove__graph_read_prototxt, data, size_bytes);
     return 0;
 }

@@ -1,5 +1,6 @@
 /* The choice of a way: what is offered, that it is kept, and that no file harms. */
 #include "conv_support.h"
+#include "support/files.h"
 #include "support/test.h"
 
 #include "base/cpu.h"
@@ -63,14 +64,6 @@ static size_t choose(const drovek_conv_options *opt, drovek_conv_choice out[MOST
     assert_int_equal(drovek_conv_choose(opt, out, MOST, &n), DROVE_OK);
     assert_true(n > 0 && n < MOST);
     return n;
-}
-
-static void put_file(const char *text, size_t n_bytes)
-{
-    FILE *f = fopen(file, "wb");
-    assert_non_null(f);
-    assert_int_equal(fwrite(text, 1, n_bytes, f), n_bytes);
-    assert_int_equal(fclose(f), 0);
 }
 
 /* The file's text; valid until the next call but one. */
@@ -165,7 +158,7 @@ TEST(test_is_kept)
                      "%.*sanother machine\tgemm nhwc nhwc 1\n%.*s\tonednn nchw16 nchw16 0.25\tgemm "
                      "nhwc nhwc 0.5\n",
                      (int)(line - text), text, (int)(tab - line), line);
-    put_file(other, (size_t)n);
+    write_bytes(file, other, (size_t)n);
     choose(&opt, c);
     assert_true(c[0].step_s != 4 * 0.25); /* the process remembers what it measured */
     drovek_conv_forget();
@@ -188,7 +181,7 @@ static void check_bad(const char *text, size_t n_bytes)
     drovek_conv_options opt = blocked();
     drovek_conv_choice c[MOST];
     drovek_conv *conv;
-    put_file(text, n_bytes);
+    write_bytes(file, text, n_bytes);
     drovek_conv_forget();
     choose(&opt, c);
     assert_true(c[0].step_s > 0.0);
@@ -255,12 +248,12 @@ TEST(test_a_line_cut_off)
     if (!has_library) skip();
     size_t n = write_seconds(text, sizeof text, "9.125e-05");
     for (size_t end = n - sizeof "9.125e-05\n"; end < n; end++) check_bad(text, end);
-    put_file(text, n); /* believed when whole */
+    write_bytes(file, text, n); /* believed when whole */
     drovek_conv_forget();
     assert_int_equal(choose(&opt, c), 1);
     assert_true(c[0].step_s == 4 * 9.125e-05);
     /* what was cut off does not become whole because another line is added */
-    put_file(text, n - sizeof "25e-05");
+    write_bytes(file, text, n - sizeof "25e-05");
     opt = options_of(conv_shape(20, 6, 6, 10, 1, square(3, 1, 1, 1)), &widest);
     drovek_conv_forget();
     choose(&opt, c);

@@ -1,6 +1,6 @@
 /* See run_support.h. */
 #include "system/run_support.h"
-#include "support/test.h"
+#include "support/status.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +37,20 @@ void run_to(const drove_options *opt, drove_outcome outcome)
                  drove_outcome_name(outcome), drove_result_json(result));
     }
     drove_result_destroy(result);
+}
+
+drove_predictor *train_predictor(const drove_options *opt)
+{
+    drove_run *run;
+    drove_result *result;
+    drove_predictor *predictor;
+    assert_ok(drove_run_create(opt, &run));
+    drove_run_keep_model(run);
+    assert_ok(drove_run_train(run, &result));
+    assert_ok(drove_predictor_open(drove_result_model(result), NULL, &predictor));
+    drove_result_destroy(result);
+    drove_run_destroy(run);
+    return predictor;
 }
 
 const char *fresh_folder(const char *name)

@@ -13,6 +13,8 @@ drove_options small_run(void);
 void set(drove_options *opt, const char *name, const char *value);
 /* Runs it; fails the test with the error text unless it ends in `outcome`. */
 void run_to(const drove_options *opt, drove_outcome outcome);
+/* Runs it and opens the model, which is kept in memory alone; drove_predictor_destroy. */
+drove_predictor *train_predictor(const drove_options *opt);
 /* A folder name in the working folder that does not exist (removed if it does). */
 const char *fresh_folder(const char *name);
 /* Parameters of folder/file, in *out (release with drove__modelfile_fini). */

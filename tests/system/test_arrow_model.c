@@ -1,7 +1,8 @@
 /* A table by the Arrow C data interface trains the model that its file does, and predictions come
  * back by the same interface. */
 #include "system/run_support.h"
-#include "support/test.h"
+#include "support/files.h"
+#include "support/status.h"
 
 #include <drove/arrow.h>
 
@@ -10,11 +11,6 @@
 #include <string.h>
 
 enum { N = 90, COLUMNS = 3 };
-
-static void ok(drove_status status)
-{
-    if (status != DROVE_OK) fail_msg("%s", drove_error_text());
-}
 
 static unsigned n_released;
 
@@ -78,7 +74,7 @@ static drove_arrow_table *make_table(void)
                                .release = release_array};
     drove_arrow_table *table;
     n_released = 0;
-    ok(drove_arrow_table_create(&schema, &batch, &table));
+    assert_ok(drove_arrow_table_create(&schema, &batch, &table));
     assert_int_equal(n_released, 2);
     return table;
 }
@@ -86,9 +82,6 @@ static drove_arrow_table *make_table(void)
 static drove_predictor *train(const char *data)
 {
     drove_options opt = drove__options_default();
-    drove_run *run;
-    drove_result *result;
-    drove_predictor *predictor;
     set(&opt, "data", data);
     set(&opt, "label", "kind");
     set(&opt, "test", "none");
@@ -97,13 +90,7 @@ static drove_predictor *train(const char *data)
     set(&opt, "threads", "1");
     set(&opt, "until", "epochs=3");
     set(&opt, "lr", "0.05");
-    ok(drove_run_create(&opt, &run));
-    drove_run_keep_model(run);
-    ok(drove_run_train(run, &result));
-    ok(drove_predictor_open(drove_result_model(result), NULL, &predictor));
-    drove_result_destroy(result);
-    drove_run_destroy(run);
-    return predictor;
+    return train_predictor(&opt);
 }
 
 TEST(the_model_is_that_of_the_file)
@@ -119,8 +106,8 @@ TEST(the_model_is_that_of_the_file)
     drove_predictor_bytes(of_file, &bytes[1], &n_bytes[1]);
     assert_int_equal(n_bytes[0], n_bytes[1]);
     assert_memory_equal(bytes[0], bytes[1], n_bytes[0]);
-    ok(drove_predictor_apply(of_table, "table:table.csv", 1, &values[0], &n_rows[0]));
-    ok(drove_predictor_apply(of_file, spec, 1, &values[1], &n_rows[1]));
+    assert_ok(drove_predictor_apply(of_table, "table:table.csv", 1, &values[0], &n_rows[0]));
+    assert_ok(drove_predictor_apply(of_file, spec, 1, &values[1], &n_rows[1]));
     assert_true(n_rows[0] == N && n_rows[1] == N);
     assert_memory_equal(values[0], values[1], (size_t)N * 3 * sizeof(float));
     free(values[0]);
@@ -141,8 +128,8 @@ TEST(predictions_are_a_batch)
     drove_arrow_table *table = make_table();
     snprintf(spec, sizeof spec, "table:%s", drove_arrow_table_name(table));
     drove_predictor *predictor = train(spec);
-    ok(drove_predictor_apply(predictor, spec, 1, &values, &n_rows));
-    ok(drove_predictor_arrow(predictor, spec, 1, &schema, &batch));
+    assert_ok(drove_predictor_apply(predictor, spec, 1, &values, &n_rows));
+    assert_ok(drove_predictor_arrow(predictor, spec, 1, &schema, &batch));
     assert_true(schema.n_children == 3 && batch.n_children == 3 && batch.length == N);
     for (size_t i = 0; i < 3; i++) {
         assert_string_equal(schema.children[i]->name, drove_predictor_class_name(predictor, i));
@@ -163,8 +150,8 @@ TEST(predictions_are_a_batch)
     moved_field.release(&moved_field);
 
     drove_arrow_table *again; /* what one gives the other takes */
-    ok(drove_predictor_arrow(predictor, spec, 1, &schema, &batch));
-    ok(drove_arrow_table_create(&schema, &batch, &again));
+    assert_ok(drove_predictor_arrow(predictor, spec, 1, &schema, &batch));
+    assert_ok(drove_arrow_table_create(&schema, &batch, &again));
     assert_int_equal(drove_arrow_table_n_rows(again), N);
     drove_arrow_table_destroy(again);
     assert_int_equal(drove_predictor_arrow(predictor, "nothing.csv", 1, &schema, &batch),
@@ -175,25 +162,17 @@ TEST(predictions_are_a_batch)
     drove_arrow_table_destroy(table);
 }
 
-static void write_file(const char *path, const char *text)
-{
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    assert_true(fputs(text, file) >= 0);
-    assert_int_equal(fclose(file), 0);
-}
-
 TEST(remarks_are_those_on_the_cells)
 {
     char spec[64], *text;
     drove_arrow_table *table = make_table();
     snprintf(spec, sizeof spec, "table:%s", drove_arrow_table_name(table));
     drove_predictor *predictor = train(spec);
-    ok(drove_predictor_remarks(predictor, "table:table.csv", &text));
+    assert_ok(drove_predictor_remarks(predictor, "table:table.csv", &text));
     assert_string_equal(text, "");
     free(text);
-    write_file("odd.csv", "size,town,more\nbig,Oslo,1\n1.5,Paris,2\nlarge,Bonn,3\n2,Rome,4\n");
-    ok(drove_predictor_remarks(predictor, "table:odd.csv", &text));
+    write_text("odd.csv", "size,town,more\nbig,Oslo,1\n1.5,Paris,2\nlarge,Bonn,3\n2,Rome,4\n");
+    assert_ok(drove_predictor_remarks(predictor, "table:odd.csv", &text));
     assert_non_null(strstr(text, "column \"size\": 2 cells are no number and count as missing, "
                                  "first in row 1"));
     assert_non_null(strstr(text, "column \"town\": 2 cells with a value that the training data "

@@ -1,6 +1,6 @@
 /* Predictions for a stream of record batches: computed batch by batch, the same as for all rows. */
 #include "system/run_support.h"
-#include "support/test.h"
+#include "support/status.h"
 
 #include <drove/arrow.h>
 
@@ -23,11 +23,6 @@ typedef struct rows {
 
 static float a[N];
 static int32_t b[N];
-
-static void ok(drove_status status)
-{
-    if (status != DROVE_OK) fail_msg("%s", drove_error_text());
-}
 
 /* ---- a producer ---- */
 
@@ -148,9 +143,6 @@ static void make_rows(void)
 static drove_predictor *train(const char *data, const char *label)
 {
     drove_options opt = drove__options_default();
-    drove_run *run;
-    drove_result *result;
-    drove_predictor *predictor;
     set(&opt, "data", data);
     if (label != NULL) set(&opt, "label", label);
     set(&opt, "test", "none");
@@ -159,13 +151,7 @@ static drove_predictor *train(const char *data, const char *label)
     set(&opt, "threads", "1");
     set(&opt, "until", "epochs=3");
     set(&opt, "lr", "0.01");
-    ok(drove_run_create(&opt, &run));
-    drove_run_keep_model(run);
-    ok(drove_run_train(run, &result));
-    ok(drove_predictor_open(drove_result_model(result), NULL, &predictor));
-    drove_result_destroy(result);
-    drove_run_destroy(run);
-    return predictor;
+    return train_predictor(&opt);
 }
 
 static drove_predictor *train_on_numbers(float x[N][COLUMNS])
@@ -179,9 +165,9 @@ static drove_predictor *train_on_numbers(float x[N][COLUMNS])
     }
     const drove_matrix matrix = drove_matrix_dense(x, DROVE_TYPE_F32, N, COLUMNS);
     const drove_matrix values = drove_matrix_dense(y, DROVE_TYPE_F32, N, 1);
-    ok(drove_arrays_create(&arrays));
-    ok(drove_arrays_set_dense(arrays, &matrix));
-    ok(drove_arrays_set_values(arrays, &values));
+    assert_ok(drove_arrays_create(&arrays));
+    assert_ok(drove_arrays_set_dense(arrays, &matrix));
+    assert_ok(drove_arrays_set_values(arrays, &values));
     drove_predictor *predictor = train(drove_arrays_name(arrays), NULL);
     drove_arrays_destroy(arrays);
     return predictor;
@@ -216,8 +202,8 @@ TEST(a_model_of_a_table)
     struct ArrowArrayStream in = stream_of(&r);
     make_rows();
     drove_predictor *predictor = train("table:rows.csv", "y");
-    ok(drove_predictor_apply(predictor, "table:rows.csv", 1, &expected, &n_rows));
-    ok(drove_predictor_stream(predictor, &in, 1, &out));
+    assert_ok(drove_predictor_apply(predictor, "table:rows.csv", 1, &expected, &n_rows));
+    assert_ok(drove_predictor_stream(predictor, &in, 1, &out));
     assert_null(in.release); /* moved */
     drove_predictor_destroy(predictor);
     assert_int_equal(r.n_given, 0);
@@ -241,8 +227,8 @@ TEST(a_model_of_numbers)
     make_rows();
     drove_predictor *predictor = train_on_numbers(x);
     const drove_matrix matrix = drove_matrix_dense(x, DROVE_TYPE_F32, N, COLUMNS);
-    ok(drove_predictor_rows(predictor, &matrix, expected));
-    ok(drove_predictor_stream(predictor, &in, 2, &out));
+    assert_ok(drove_predictor_rows(predictor, &matrix, expected));
+    assert_ok(drove_predictor_stream(predictor, &in, 2, &out));
     assert_int_equal(read_all(&out, &r, found), DROVE_COUNT(r.size));
     for (size_t i = 0; i < N; i++) assert_float_equal(found[i], expected[i], 1e-5f);
     out.release(&out);
@@ -253,7 +239,7 @@ static void expect_error(drove_predictor *predictor, rows *r, int code, const ch
 {
     struct ArrowArrayStream in = stream_of(r), out;
     struct ArrowArray got;
-    ok(drove_predictor_stream(predictor, &in, 1, &out));
+    assert_ok(drove_predictor_stream(predictor, &in, 1, &out));
     int found = 0;
     while (found == 0) {
         found = out.get_next(&out, &got);

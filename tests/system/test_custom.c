@@ -1,7 +1,7 @@
 /* Losses and layers of the program's own: the bits of drove's where they compute the same, several
  * threads at once, failures, saved models, and the checks that find a wrong derivative. */
 #include "system/run_support.h"
-#include "support/test.h"
+#include "support/status.h"
 
 #include "base/mem.h"
 
@@ -19,11 +19,6 @@ typedef struct problem {
     int32_t class_of[N];
     drove_arrays *values, *classes;
 } problem;
-
-static void ok(drove_status status)
-{
-    if (status != DROVE_OK) fail_msg("%s", drove_error_text());
-}
 
 /* The failure, and that its text is one line with `words` in it. */
 static void refused(drove_status found, drove_status wanted, const char *words)
@@ -53,13 +48,13 @@ FIXTURE(make_problem)
     const drove_matrix value = drove_matrix_dense(p.value, DROVE_TYPE_F32, N, 1);
     const drove_matrix class_of = drove_matrix_dense(p.class_of, DROVE_TYPE_I32, N, 1);
     const drove_matrix weight = drove_matrix_dense(p.weight, DROVE_TYPE_F32, N, 1);
-    ok(drove_arrays_create(&p.values));
-    ok(drove_arrays_set_dense(p.values, &x));
-    ok(drove_arrays_set_values(p.values, &value));
-    ok(drove_arrays_create(&p.classes));
-    ok(drove_arrays_set_dense(p.classes, &x));
-    ok(drove_arrays_set_classes(p.classes, &class_of, 2, NULL));
-    ok(drove_arrays_set_weights(p.classes, &weight));
+    assert_ok(drove_arrays_create(&p.values));
+    assert_ok(drove_arrays_set_dense(p.values, &x));
+    assert_ok(drove_arrays_set_values(p.values, &value));
+    assert_ok(drove_arrays_create(&p.classes));
+    assert_ok(drove_arrays_set_dense(p.classes, &x));
+    assert_ok(drove_arrays_set_classes(p.classes, &class_of, 2, NULL));
+    assert_ok(drove_arrays_set_weights(p.classes, &weight));
     *state = &p;
     return 0;
 }
@@ -87,9 +82,9 @@ static drove_options *options_for(const drove_arrays *data, const char *strategy
                                    {"lr", "0.05"},
                                    {"until", "epochs=3"}};
     drove_options *opt;
-    ok(drove_options_create(&opt));
+    assert_ok(drove_options_create(&opt));
     for (size_t i = 0; i < DROVE_COUNT(rows); i++)
-        ok(drove_options_set(opt, rows[i][0], rows[i][1]));
+        assert_ok(drove_options_set(opt, rows[i][0], rows[i][1]));
     return opt;
 }
 
@@ -98,11 +93,11 @@ static drove_result *train(const drove_options *opt)
 {
     drove_run *run;
     drove_result *result = NULL;
-    ok(drove_run_create(opt, &run));
+    assert_ok(drove_run_create(opt, &run));
     drove_run_keep_model(run);
     const drove_status status = drove_run_train(run, &result);
     drove_run_destroy(run);
-    ok(status);
+    assert_ok(status);
     return result;
 }
 
@@ -117,8 +112,8 @@ static drove_status train_to_fail(const drove_options *opt)
 static void assert_same_parameters(const char *a, const char *b, const drove_options *with)
 {
     drove_modelfile first, second;
-    ok(drove__modelfile_load_with(a, with != NULL ? &with->custom : NULL, &first));
-    ok(drove__modelfile_load_with(b, with != NULL ? &with->custom : NULL, &second));
+    assert_ok(drove__modelfile_load_with(a, with != NULL ? &with->custom : NULL, &first));
+    assert_ok(drove__modelfile_load_with(b, with != NULL ? &with->custom : NULL, &second));
     assert_int_equal(first.model->n_params, second.model->n_params);
     assert_memory_equal(first.theta, second.theta, first.model->n_params * sizeof(float));
     drove__modelfile_fini(&first);
@@ -180,8 +175,8 @@ TEST(squared_is_drove_own)
     for (size_t i = 0; i < DROVE_COUNT(strategies); i++) {
         drove_options *own = options_for(p->values, strategies[i][0], strategies[i][1]);
         drove_options *drove = options_for(p->values, strategies[i][0], strategies[i][1]);
-        ok(drove_options_set(drove, "loss", "squared"));
-        ok(drove_options_set_loss(own, &own_squared));
+        assert_ok(drove_options_set(drove, "loss", "squared"));
+        assert_ok(drove_options_set_loss(own, &own_squared));
         drove_result *a = train(drove), *b = train(own);
         assert_same_parameters(drove_result_model(a), drove_result_model(b), NULL);
         drove_progress of_a, of_b;
@@ -216,8 +211,8 @@ TEST(weights_and_probabilities)
                                     .eval = logistic};
     drove_options *own = options_for(p->classes, "sequential", "1");
     drove_options *drove = options_for(p->classes, "sequential", "1");
-    ok(drove_options_set_loss(own, &loss));
-    ok(drove_options_set(drove, "loss", "logistic"));
+    assert_ok(drove_options_set_loss(own, &loss));
+    assert_ok(drove_options_set(drove, "loss", "logistic"));
     drove_result *a = train(drove), *b = train(own);
     drove_progress of_a, of_b;
     drove_result_final(a, &of_a);
@@ -227,12 +222,12 @@ TEST(weights_and_probabilities)
     drove_predictor *first, *second;
     float *x, *y;
     size_t n;
-    ok(drove_predictor_open(drove_result_model(a), NULL, &first));
-    ok(drove_predictor_open(drove_result_model(b), NULL, &second));
+    assert_ok(drove_predictor_open(drove_result_model(a), NULL, &first));
+    assert_ok(drove_predictor_open(drove_result_model(b), NULL, &second));
     assert_true(drove_predictor_describe(second)->gives_probability);
     assert_string_equal(drove_predictor_describe(second)->loss, "own_logistic");
-    ok(drove_predictor_apply(first, drove_arrays_name(p->classes), 1, &x, &n));
-    ok(drove_predictor_apply(second, drove_arrays_name(p->classes), 1, &y, &n));
+    assert_ok(drove_predictor_apply(first, drove_arrays_name(p->classes), 1, &x, &n));
+    assert_ok(drove_predictor_apply(second, drove_arrays_name(p->classes), 1, &y, &n));
     assert_int_equal(n, N);
     for (size_t i = 0; i < n; i++) assert_true(fabsf(x[i] - y[i]) < 1e-3f);
     free(x);
@@ -252,7 +247,7 @@ TEST(several_threads_call_at_once)
     drove_custom_loss loss = own_squared;
     loss.context = &c;
     drove_options *opt = options_for(p->values, "hogwild", "3");
-    ok(drove_options_set_loss(opt, &loss));
+    assert_ok(drove_options_set_loss(opt, &loss));
     drove_result_destroy(train(opt));
     assert_true(atomic_load(&c.n_calls) > 3 * N / 8);
     assert_true(atomic_load(&c.n_most) >= 2);
@@ -272,7 +267,7 @@ TEST(a_failure_ends_the_run)
         drove_custom_loss loss = own_squared;
         loss.context = &c;
         drove_options *opt = options_for(p->values, strategies[i / 2][0], strategies[i / 2][1]);
-        ok(drove_options_set_loss(opt, &loss));
+        assert_ok(drove_options_set_loss(opt, &loss));
         refused(train_to_fail(opt), DROVE_E_DATA, "loss own_squared: the disk is full");
         drove_options_destroy(opt);
     }
@@ -280,8 +275,8 @@ TEST(a_failure_ends_the_run)
     drove_custom_loss loss = own_squared;
     loss.context = &c;
     drove_options *opt = options_for(p->values, "hogbatch", "1");
-    ok(drove_options_set(opt, "workers", "host:0+host:1"));
-    ok(drove_options_set_loss(opt, &loss));
+    assert_ok(drove_options_set(opt, "workers", "host:0+host:1"));
+    assert_ok(drove_options_set_loss(opt, &loss));
     refused(train_to_fail(opt), DROVE_E_DATA, "own_squared: its function failed with DROVE_E_DATA");
     drove_options_destroy(opt);
 }
@@ -293,11 +288,11 @@ TEST(processes_call_it)
     counter c = {.why = "not here", .fails_at = 20};
     drove_custom_loss loss = own_squared;
     drove_options *opt = options_for(p->values, "easgd-sync3", "1");
-    ok(drove_options_set(opt, "workers", "procs:2"));
-    ok(drove_options_set_loss(opt, &loss));
+    assert_ok(drove_options_set(opt, "workers", "procs:2"));
+    assert_ok(drove_options_set_loss(opt, &loss));
     drove_result_destroy(train(opt));
     loss.context = &c;
-    ok(drove_options_set_loss(opt, &loss));
+    assert_ok(drove_options_set_loss(opt, &loss));
     refused(train_to_fail(opt), DROVE_E_DATA, "loss own_squared: not here");
     drove_options_destroy(opt);
 }
@@ -308,15 +303,15 @@ TEST(a_saved_model_names_the_loss)
 {
     const problem *p = *state;
     drove_options *opt = options_for(p->values, "sequential", "1"), *plain;
-    ok(drove_options_set_loss(opt, &own_squared));
-    ok(drove_options_set(opt, "out", fresh_folder("own-loss")));
+    assert_ok(drove_options_set_loss(opt, &own_squared));
+    assert_ok(drove_options_set(opt, "out", fresh_folder("own-loss")));
     drove_result_destroy(train(opt));
 
     drove_predictor *predictor;
     float *out;
     size_t n;
-    ok(drove_predictor_open("own-loss", NULL, &predictor)); /* predicts without it */
-    ok(drove_predictor_apply(predictor, drove_arrays_name(p->values), 2, &out, &n));
+    assert_ok(drove_predictor_open("own-loss", NULL, &predictor)); /* predicts without it */
+    assert_ok(drove_predictor_apply(predictor, drove_arrays_name(p->values), 2, &out, &n));
     double sum = 0.0;
     for (size_t i = 0; i < N; i++) sum += pow((double)(out[i] - p->value[i]), 2.0) / 2.0 / N;
     free(out);
@@ -327,23 +322,23 @@ TEST(a_saved_model_names_the_loss)
     drove_metrics *metrics;
     refused(drove_eval(&use, &report), DROVE_E_UNSUPPORTED,
             "loss own_squared: expected the program's own function");
-    ok(drove_eval_with(opt, &use, &report, &metrics));
+    assert_ok(drove_eval_with(opt, &use, &report, &metrics));
     assert_true(fabs(report.loss - sum) < 1e-5 * sum);
     drove_metrics_destroy(metrics);
 
     plain = options_for(p->values, "sequential", "1");
-    ok(drove_options_set(plain, "model", "own-loss"));
+    assert_ok(drove_options_set(plain, "model", "own-loss"));
     refused(train_to_fail(plain), DROVE_E_UNSUPPORTED, "loss own_squared: expected");
-    ok(drove_options_set(opt, "model", "own-loss"));
-    ok(drove_options_set(opt, "out", ""));
+    assert_ok(drove_options_set(opt, "model", "own-loss"));
+    assert_ok(drove_options_set(opt, "out", ""));
     drove_result_destroy(train(opt));
     const drove_custom_loss other = {.name = "other", .eval = squared};
-    ok(drove_options_set_loss(plain, &other));
+    assert_ok(drove_options_set_loss(plain, &other));
     refused(train_to_fail(plain), DROVE_E_ARG, "--loss: expected own_squared");
     const drove_custom_loss changed = {.name = "own_squared",
                                        .outputs = DROVE_OUTPUTS_SIGMOID,
                                        .eval = squared};
-    ok(drove_options_set_loss(plain, &changed));
+    assert_ok(drove_options_set_loss(plain, &changed));
     refused(train_to_fail(plain), DROVE_E_SHAPE, "expected outputs that mean \"plain\"");
     drove_options_destroy(opt);
     drove_options_destroy(plain);
@@ -356,22 +351,22 @@ TEST(a_trainer_uses_it)
     drove_custom_loss loss = own_squared;
     drove_options *opt = options_for(p->values, "sequential", "1");
     loss.context = &c;
-    ok(drove_options_set_loss(opt, &loss));
+    assert_ok(drove_options_set_loss(opt, &loss));
     drove_result *start = train(opt);
-    ok(drove_options_set(opt, "model", drove_result_model(start)));
-    ok(drove_options_set(opt, "rule", "sgd"));
+    assert_ok(drove_options_set(opt, "model", drove_result_model(start)));
+    assert_ok(drove_options_set(opt, "rule", "sgd"));
     const int before = atomic_load(&c.n_calls);
     drove_trainer *trainer;
     int is_over;
     double first, second;
-    ok(drove_trainer_open(opt, &trainer));
-    ok(drove_trainer_begin(trainer, p->values));
-    ok(drove_trainer_advance(trainer, 60.0, &is_over, &first));
+    assert_ok(drove_trainer_open(opt, &trainer));
+    assert_ok(drove_trainer_begin(trainer, p->values));
+    assert_ok(drove_trainer_advance(trainer, 60.0, &is_over, &first));
     assert_true(is_over);
     assert_int_equal(atomic_load(&c.n_calls), before + N / 8);
     c.fails_at = before + N / 8 + 2;
     c.why = "enough";
-    ok(drove_trainer_begin(trainer, p->values));
+    assert_ok(drove_trainer_begin(trainer, p->values));
     refused(drove_trainer_advance(trainer, 60.0, &is_over, &second), DROVE_E_DATA,
             "loss own_squared: enough");
     assert_true(is_over);
@@ -401,15 +396,16 @@ TEST(bad_losses_are_refused)
         refused(drove_options_set_loss(opt, &rows[i].loss), DROVE_E_ARG, rows[i].words);
     drove_custom_loss loss = own_squared;
     loss.outputs = DROVE_OUTPUTS_SOFTMAX; /* of values */
-    ok(drove_options_set_loss(opt, &loss));
+    assert_ok(drove_options_set_loss(opt, &loss));
     refused(train_to_fail(opt), DROVE_E_SHAPE, "its outputs go through the softmax");
-    ok(drove_options_set_loss(opt, &own_squared));
-    ok(drove_options_set(opt, "precision", "bf16?masters=bf16"));
+    assert_ok(drove_options_set_loss(opt, &own_squared));
+    assert_ok(drove_options_set(opt, "precision", "bf16?masters=bf16"));
     refused(train_to_fail(opt), DROVE_E_UNSUPPORTED, "expected no low --precision");
-    ok(drove_options_set(opt, "precision", "bf16")); /* of products: the outputs are floats */
+    assert_ok(
+        drove_options_set(opt, "precision", "bf16")); /* of products: the outputs are floats */
     drove_result_destroy(train(opt));
-    ok(drove_options_set(opt, "precision", ""));
-    ok(drove_options_set_loss(opt, NULL)); /* none any more: drove's own */
+    assert_ok(drove_options_set(opt, "precision", ""));
+    assert_ok(drove_options_set_loss(opt, NULL)); /* none any more: drove's own */
     drove_result_destroy(train(opt));
     drove_options_destroy(opt);
 }
@@ -508,7 +504,7 @@ static const drove_custom_layer affine = {.name = "affine",
 static drove_memory_file *network(const char *text, char path[64])
 {
     drove_memory_file *file;
-    ok(drove_memory_file_create(text, strlen(text), 1, &file));
+    assert_ok(drove_memory_file_create(text, strlen(text), 1, &file));
     snprintf(path, 64, "%s.yaml", drove_memory_file_name(file));
     return file;
 }
@@ -533,12 +529,12 @@ TEST(relu_is_drove_own)
         drove_memory_file *file[2];
         drove_result *result[2];
         drove_options *opt = options_for(p->values, strategies[i][0], strategies[i][1]);
-        ok(drove_options_add_layer(opt, &own_relu));
+        assert_ok(drove_options_add_layer(opt, &own_relu));
         for (int k = 0; k < 2; k++) {
             const char *kind = k == 0 ? "activation, activation: relu" : "own_relu";
             snprintf(text, sizeof text, two_branches, kind, kind);
             file[k] = network(text, path[k]);
-            ok(drove_options_set(opt, "model", path[k]));
+            assert_ok(drove_options_set(opt, "model", path[k]));
             result[k] = train(opt);
         }
         assert_same_parameters(drove_result_model(result[0]), drove_result_model(result[1]), opt);
@@ -564,9 +560,9 @@ TEST(large_batches_come_in_pieces)
     const drove_matrix rows = drove_matrix_dense(x, DROVE_TYPE_F32, ROWS, 2);
     const drove_matrix values = drove_matrix_dense(y, DROVE_TYPE_F32, ROWS, 1);
     drove_arrays *data;
-    ok(drove_arrays_create(&data));
-    ok(drove_arrays_set_dense(data, &rows));
-    ok(drove_arrays_set_values(data, &values));
+    assert_ok(drove_arrays_create(&data));
+    assert_ok(drove_arrays_set_dense(data, &rows));
+    assert_ok(drove_arrays_set_values(data, &values));
     drove_memory_file *file = network("name: n\nlayers:\n  - {name: a, type: dense, units: 4}\n"
                                       "  - {name: r, type: own_relu}\n"
                                       "  - {name: last, type: dense}\n",
@@ -576,12 +572,12 @@ TEST(large_batches_come_in_pieces)
     drove_result *result[2];
     drove_options *opt = options_for(data, "sequential", "1");
     loss.context = &c;
-    ok(drove_options_set(opt, "model", path));
-    ok(drove_options_set(opt, "batch", "2348"));
-    ok(drove_options_add_layer(opt, &own_relu));
-    ok(drove_options_set(opt, "loss", "squared"));
+    assert_ok(drove_options_set(opt, "model", path));
+    assert_ok(drove_options_set(opt, "batch", "2348"));
+    assert_ok(drove_options_add_layer(opt, &own_relu));
+    assert_ok(drove_options_set(opt, "loss", "squared"));
     result[0] = train(opt);
-    ok(drove_options_set_loss(opt, &loss));
+    assert_ok(drove_options_set_loss(opt, &loss));
     result[1] = train(opt);
     assert_true(atomic_load(&c.n_calls) >= 3 * 3);
     assert_same_parameters(drove_result_model(result[0]), drove_result_model(result[1]), opt);
@@ -612,8 +608,8 @@ TEST(a_team_computes_it)
             set(&opt, "strategy", "hogbatch");
             set(&opt, "workers", "cpu:all?gradient=one");
         }
-        ok(drove_options_add_layer(&opt, &own_relu));
-        ok(drove_options_add_layer(&opt, &affine));
+        assert_ok(drove_options_add_layer(&opt, &own_relu));
+        assert_ok(drove_options_add_layer(&opt, &affine));
         drove_result *result = train(&opt);
         drove_result_final(result, &of[k]);
         drove_result_destroy(result);
@@ -635,31 +631,31 @@ TEST(a_saved_model_needs_its_layers)
                                       "  - {name: last, type: dense}\n",
                                       path);
     drove_options *opt = options_for(p->values, "sequential", "1");
-    ok(drove_options_add_layer(opt, &own_relu));
-    ok(drove_options_add_layer(opt, &affine));
-    ok(drove_options_set(opt, "model", path));
-    ok(drove_options_set(opt, "out", fresh_folder("own-layers")));
+    assert_ok(drove_options_add_layer(opt, &own_relu));
+    assert_ok(drove_options_add_layer(opt, &affine));
+    assert_ok(drove_options_set(opt, "model", path));
+    assert_ok(drove_options_set(opt, "out", fresh_folder("own-layers")));
     drove_result_destroy(train(opt));
     drove_predictor *predictor;
     drove_tensor_info t = {0};
     refused(drove_predictor_open("own-layers", NULL, &predictor), DROVE_E_UNSUPPORTED,
             "expected the program's own layer own_relu");
     assert_null(predictor);
-    ok(drove_options_set(opt, "model", "own-layers"));
-    ok(drove_predictor_open_with(opt, &predictor));
+    assert_ok(drove_options_set(opt, "model", "own-layers"));
+    assert_ok(drove_predictor_open_with(opt, &predictor));
     for (size_t i = 0; i < drove_predictor_describe(predictor)->n_tensors; i++) {
-        ok(drove_predictor_tensor(predictor, i, &t));
+        assert_ok(drove_predictor_tensor(predictor, i, &t));
         if (strcmp(t.name, "m.weight") == 0) break;
     }
     assert_string_equal(t.name, "m.weight");
     assert_true(t.n == 2 && t.rank == 1 && t.values[0] != 1.0f && t.values[0] != 0.0f);
     float *out;
     size_t n;
-    ok(drove_predictor_apply(predictor, drove_arrays_name(p->values), 2, &out, &n));
+    assert_ok(drove_predictor_apply(predictor, drove_arrays_name(p->values), 2, &out, &n));
     assert_int_equal(n, N);
     free(out);
     drove_predictor_destroy(predictor);
-    ok(drove_options_set(opt, "out", ""));
+    assert_ok(drove_options_set(opt, "out", ""));
     drove_result_destroy(train(opt)); /* goes on from it */
     drove_options_destroy(opt);
     drove_memory_file_destroy(file);
@@ -679,24 +675,24 @@ TEST(bad_layers_are_refused)
     refused(drove_options_add_layer(opt, &layer), DROVE_E_ARG, "expected a function backward");
     layer.backward = relu_backward;
     layer.context = &broken;
-    ok(drove_options_add_layer(opt, &layer));
+    assert_ok(drove_options_add_layer(opt, &layer));
     refused(drove_options_add_layer(opt, &layer), DROVE_E_ARG, "another layer of these options");
     drove_memory_file *file = network("name: n\n"
                                       "layers:\n"
                                       "  - {name: a, type: broken}\n"
                                       "  - {name: last, type: dense}\n",
                                       path);
-    ok(drove_options_set(opt, "model", path));
+    assert_ok(drove_options_set(opt, "model", path));
     refused(train_to_fail(opt), DROVE_E_SYSTEM, "layer broken: no more");
     drove_memory_file_destroy(file);
     file = network("name: n\nlayers:\n  - {name: a, type: broken, units: 13}\n"
                    "  - {name: last, type: dense}\n",
                    path);
-    ok(drove_options_set(opt, "model", path));
+    assert_ok(drove_options_set(opt, "model", path));
     refused(train_to_fail(opt), DROVE_E_SHAPE, "layer broken: 13 units are too few");
     drove_memory_file_destroy(file);
     file = network("name: n\nlayers:\n  - {name: a, type: brokem}\n", path);
-    ok(drove_options_set(opt, "model", path));
+    assert_ok(drove_options_set(opt, "model", path));
     refused(train_to_fail(opt), DROVE_E_DATA, "\"brokem\"; did you mean \"broken\"?");
     drove_memory_file_destroy(file);
     drove_options_destroy(opt);
@@ -728,18 +724,18 @@ TEST(loss_checks)
     drove_loss_batch batch = {.n_rows = 3, .n_outputs = 2, .outputs = z, .values = t};
     drove_custom_loss loss = own_squared;
     double worst = -1.0;
-    ok(drove_loss_check(&loss, &batch, 0.0, &worst));
+    assert_ok(drove_loss_check(&loss, &batch, 0.0, &worst));
     assert_true(worst >= 0.0 && worst < 0.002);
     loss.eval = wrong_derivative;
     refused(drove_loss_check(&loss, &batch, 0.0, &worst), DROVE_E_DATA,
             "loss own_squared: output 1: expected -2 by");
     assert_true(fabs(worst - 0.02) < 0.002);
-    ok(drove_loss_check(&loss, &batch, 0.1, NULL));
+    assert_ok(drove_loss_check(&loss, &batch, 0.1, NULL));
     loss.eval = mixed;
     refused(drove_loss_check(&loss, &batch, 0.0, NULL), DROVE_E_DATA, "that it has alone");
     batch = (drove_loss_batch){.n_rows = 6, .n_outputs = 1, .outputs = z, .class_of = class_of};
     loss = (drove_custom_loss){.name = "l", .has_one_output = 1, .eval = logistic};
-    ok(drove_loss_check(&loss, &batch, 0.0, NULL));
+    assert_ok(drove_loss_check(&loss, &batch, 0.0, NULL));
     batch.n_rows = 0;
     refused(drove_loss_check(&loss, &batch, 0.0, NULL), DROVE_E_ARG, "1 to 1024 examples");
 }
@@ -750,7 +746,7 @@ TEST(layer_checks)
     layer_state s = {.wrong = 0.05f};
     drove_custom_layer layer = affine;
     double worst;
-    ok(drove_layer_check(&affine, in, 0, 1, 0.0, &worst));
+    assert_ok(drove_layer_check(&affine, in, 0, 1, 0.0, &worst));
     assert_true(worst < 0.005);
     layer.backward = relu_backward; /* another's: writes no gradient */
     refused(drove_layer_check(&layer, in, 0, 1, 0.0, NULL), DROVE_E_DATA,

@@ -2,7 +2,7 @@
  * the classes; a trainer that makes the steps of passes by hand; sources that fail or do not go
  * together. */
 #include "system/run_support.h"
-#include "support/test.h"
+#include "support/status.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -16,11 +16,6 @@ static float x[N][D], value[N], weight[N];
 static uint8_t bytes[N][D];
 static int32_t met[N]; /* classes in the order in which they are met */
 static const char *const names[] = {"20", "3", "100"};
-
-static void ok(drove_status status)
-{
-    if (status != DROVE_OK) fail_msg("%s", drove_error_text());
-}
 
 FIXTURE(make_rows)
 {
@@ -111,7 +106,7 @@ static drove_status write_rows(feed *f, uint64_t *n)
 static drove_data *read_rows(void)
 {
     drove_data *data, *test;
-    ok(drove_data_open("rows:batches.rows", "", 1, &data, &test));
+    assert_ok(drove_data_open("rows:batches.rows", "", 1, &data, &test));
     return data;
 }
 
@@ -119,7 +114,7 @@ TEST(the_file_has_all_rows)
 {
     feed f = {.targets = VALUES, .has_weights = true};
     uint64_t n = 0;
-    ok(write_rows(&f, &n));
+    assert_ok(write_rows(&f, &n));
     assert_int_equal(n, N);
     assert_int_equal(f.n_calls, 4);
     drove_data *data = read_rows();
@@ -141,7 +136,7 @@ TEST(named_classes_are_put_in_order)
     static const int32_t place[] = {1, 0, 2};
     static const char *const in_order[] = {"3", "20", "100"};
     feed f = {.targets = NAMED};
-    ok(write_rows(&f, NULL));
+    assert_ok(write_rows(&f, NULL));
     drove_data *data = read_rows();
     assert_int_equal(data->storage->n_classes, 3);
     for (size_t k = 0; k < 3; k++) assert_string_equal(data->storage->class_name[k], in_order[k]);
@@ -154,13 +149,13 @@ TEST(the_program_may_order_the_classes)
     static const uint32_t order[] = {2, 0, 1}, twice[] = {2, 0, 2}, beyond[] = {0, 1, 3};
     static const char *const in_order[] = {"3", "100", "20"};
     feed f = {.targets = NAMED, .class_number = order}, plain = {.class_number = order};
-    ok(write_rows(&f, NULL));
+    assert_ok(write_rows(&f, NULL));
     drove_data *data = read_rows();
     for (size_t k = 0; k < 3; k++) assert_string_equal(data->storage->class_name[k], in_order[k]);
     for (size_t i = 0; i < N; i++)
         assert_int_equal(data->storage->y_class[i], (int32_t)order[met[i]]);
     drove_data_destroy(data);
-    ok(write_rows(&plain, NULL)); /* without names */
+    assert_ok(write_rows(&plain, NULL)); /* without names */
     data = read_rows();
     assert_null(data->storage->class_name);
     for (size_t i = 0; i < N; i++)
@@ -178,18 +173,15 @@ static drove_arrays *all_rows(void)
     drove_arrays *rows;
     const drove_matrix m = drove_matrix_dense(x, DROVE_TYPE_F32, N, D);
     const drove_matrix c = drove_matrix_dense(met, DROVE_TYPE_I32, N, 1);
-    ok(drove_arrays_create(&rows));
-    ok(drove_arrays_set_dense(rows, &m));
-    ok(drove_arrays_set_classes(rows, &c, 3, NULL));
+    assert_ok(drove_arrays_create(&rows));
+    assert_ok(drove_arrays_set_dense(rows, &m));
+    assert_ok(drove_arrays_set_classes(rows, &c, 3, NULL));
     return rows;
 }
 
 static drove_predictor *train_on(const char *data, const char *model, const char *until)
 {
     drove_options opt = drove__options_default();
-    drove_run *run;
-    drove_result *result;
-    drove_predictor *predictor;
     set(&opt, "data", data);
     set(&opt, "test", "none");
     set(&opt, "model", model);
@@ -200,13 +192,7 @@ static drove_predictor *train_on(const char *data, const char *model, const char
     set(&opt, "schedule", "constant");
     set(&opt, "batch", "8");
     set(&opt, "until", until);
-    ok(drove_run_create(&opt, &run));
-    drove_run_keep_model(run);
-    ok(drove_run_train(run, &result));
-    ok(drove_predictor_open(drove_result_model(result), NULL, &predictor));
-    drove_result_destroy(result);
-    drove_run_destroy(run);
-    return predictor;
+    return train_predictor(&opt);
 }
 
 static void assert_same(const drove_predictor *a, const drove_predictor *b)
@@ -214,8 +200,8 @@ static void assert_same(const drove_predictor *a, const drove_predictor *b)
     const size_t n = drove_predictor_describe(a)->n_tensors;
     for (size_t i = 0; i < n; i++) {
         drove_tensor_info p, q;
-        ok(drove_predictor_tensor(a, i, &p));
-        ok(drove_predictor_tensor(b, i, &q));
+        assert_ok(drove_predictor_tensor(a, i, &p));
+        assert_ok(drove_predictor_tensor(b, i, &q));
         assert_int_equal(p.n, q.n);
         if (p.values != NULL) assert_memory_equal(p.values, q.values, p.n * sizeof *p.values);
     }
@@ -226,7 +212,7 @@ TEST(a_run_on_the_file_is_one_on_the_arrays)
 {
     feed f = {.targets = CLASSES};
     drove_arrays *rows = all_rows();
-    ok(write_rows(&f, NULL));
+    assert_ok(write_rows(&f, NULL));
     drove_predictor *a = train_on("rows:batches.rows", "mlp:6", "epochs=3");
     drove_predictor *b = train_on(drove_arrays_name(rows), "mlp:6", "epochs=3");
     assert_same(a, b);
@@ -239,12 +225,12 @@ static drove_trainer *open_trainer(const drove_predictor *from)
 {
     drove_options *opt;
     drove_trainer *trainer;
-    ok(drove_options_create(&opt));
-    ok(drove_options_set(opt, "model", drove_predictor_name(from)));
-    ok(drove_options_set(opt, "rule", "momentum:0.9"));
-    ok(drove_options_set(opt, "lr", "0.05"));
-    ok(drove_options_set(opt, "batch", "16"));
-    ok(drove_trainer_open(opt, &trainer));
+    assert_ok(drove_options_create(&opt));
+    assert_ok(drove_options_set(opt, "model", drove_predictor_name(from)));
+    assert_ok(drove_options_set(opt, "rule", "momentum:0.9"));
+    assert_ok(drove_options_set(opt, "lr", "0.05"));
+    assert_ok(drove_options_set(opt, "batch", "16"));
+    assert_ok(drove_trainer_open(opt, &trainer));
     drove_options_destroy(opt);
     return trainer;
 }
@@ -254,9 +240,9 @@ static drove_predictor *model_of(drove_trainer *trainer)
     drove_memory_file *file;
     drove_predictor *predictor;
     char name[64];
-    ok(drove_trainer_model(trainer, &file));
+    assert_ok(drove_trainer_model(trainer, &file));
     snprintf(name, sizeof name, "%s.safetensors", drove_memory_file_name(file));
-    ok(drove_predictor_open(name, NULL, &predictor));
+    assert_ok(drove_predictor_open(name, NULL, &predictor));
     drove_memory_file_destroy(file);
     return predictor;
 }
@@ -267,16 +253,16 @@ static void pass_by_pass(drove_trainer *trainer, double *loss)
     drove_arrays *rows;
     feed f = {.targets = CLASSES};
     double sum = 0;
-    ok(drove_arrays_create(&rows));
+    assert_ok(drove_arrays_create(&rows));
     while (true) {
         drove_batch_request request = {.rows = rows};
         const size_t before = f.at;
         double mean;
         int is_over;
-        ok(next(&f, &request));
+        assert_ok(next(&f, &request));
         if (request.is_over) break;
-        ok(drove_trainer_begin(trainer, rows));
-        ok(drove_trainer_advance(trainer, 1e9, &is_over, &mean));
+        assert_ok(drove_trainer_begin(trainer, rows));
+        assert_ok(drove_trainer_advance(trainer, 1e9, &is_over, &mean));
         sum += mean * (double)(f.at - before);
     }
     *loss = sum / N;
@@ -292,7 +278,7 @@ TEST(a_trainer_takes_batch_after_batch)
     const drove_batch_source source = {.context = &f, .next = next};
     double loss = 0, expected = 0;
     uint64_t n = 0;
-    ok(drove_trainer_batches(one, &source, &loss, &n));
+    assert_ok(drove_trainer_batches(one, &source, &loss, &n));
     pass_by_pass(other, &expected);
     assert_int_equal(n, N);
     assert_true(fabs(loss - expected) < 1e-12);
@@ -411,9 +397,9 @@ TEST(a_number_is_one_class_in_all_batches)
         assert_string_equal(drove_error_text(), cases[i].text);
         assert_int_equal(access("batches.rows", F_OK), -1);
     }
-    ok(write_meaning((meaning){.n = {2, 3}, .name = {ab, ab}}));
-    ok(write_meaning((meaning){.n = {3, 2}, .name = {ab, ab}}));
-    ok(write_meaning((meaning){.n = {3, 3}, .name = {ab, ab}, .are_labels = true}));
+    assert_ok(write_meaning((meaning){.n = {2, 3}, .name = {ab, ab}}));
+    assert_ok(write_meaning((meaning){.n = {3, 2}, .name = {ab, ab}}));
+    assert_ok(write_meaning((meaning){.n = {3, 3}, .name = {ab, ab}, .are_labels = true}));
 }
 
 static bool are_same(const drove_predictor *a, const drove_predictor *b)
@@ -421,8 +407,8 @@ static bool are_same(const drove_predictor *a, const drove_predictor *b)
     bool is_same = true;
     for (size_t i = 0; i < drove_predictor_describe(a)->n_tensors; i++) {
         drove_tensor_info p, q;
-        ok(drove_predictor_tensor(a, i, &p));
-        ok(drove_predictor_tensor(b, i, &q));
+        assert_ok(drove_predictor_tensor(a, i, &p));
+        assert_ok(drove_predictor_tensor(b, i, &q));
         if (p.values != NULL) is_same &= memcmp(p.values, q.values, p.n * sizeof *p.values) == 0;
     }
     return is_same;

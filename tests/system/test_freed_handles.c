@@ -2,7 +2,7 @@
  * process aborts before memory is read.
  * ctest: home=sanitized: a build with assertions. */
 #include "system/run_support.h"
-#include "support/test.h"
+#include "support/status.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -35,35 +35,30 @@ static handles h;
 static float x[N][D], y[N];
 static drove_matrix rows, values;
 
-static void ok(drove_status status)
-{
-    if (status != DROVE_OK) fail_msg("%s", drove_error_text());
-}
-
 static void train(void)
 {
     char name[64];
-    ok(drove_options_create(&h.options));
-    ok(drove_options_set(h.options, "data", drove_arrays_name(h.arrays)));
-    ok(drove_options_set(h.options, "test", "none"));
-    ok(drove_options_set(h.options, "model", "linear"));
-    ok(drove_options_set(h.options, "loss", "squared"));
-    ok(drove_options_set(h.options, "strategy", "sequential"));
-    ok(drove_options_set(h.options, "threads", "1"));
-    ok(drove_options_set(h.options, "until", "epochs=1"));
-    ok(drove_options_set(h.options, "lr", "0.01"));
-    ok(drove_options_set(h.options, "batch", "4"));
-    ok(drove_options_set(h.options, "rule", "sgd"));
-    ok(drove_run_create(h.options, &h.run));
+    assert_ok(drove_options_create(&h.options));
+    assert_ok(drove_options_set(h.options, "data", drove_arrays_name(h.arrays)));
+    assert_ok(drove_options_set(h.options, "test", "none"));
+    assert_ok(drove_options_set(h.options, "model", "linear"));
+    assert_ok(drove_options_set(h.options, "loss", "squared"));
+    assert_ok(drove_options_set(h.options, "strategy", "sequential"));
+    assert_ok(drove_options_set(h.options, "threads", "1"));
+    assert_ok(drove_options_set(h.options, "until", "epochs=1"));
+    assert_ok(drove_options_set(h.options, "lr", "0.01"));
+    assert_ok(drove_options_set(h.options, "batch", "4"));
+    assert_ok(drove_options_set(h.options, "rule", "sgd"));
+    assert_ok(drove_run_create(h.options, &h.run));
     drove_run_keep_model(h.run);
-    ok(drove_run_train(h.run, &h.result));
+    assert_ok(drove_run_train(h.run, &h.result));
     snprintf(name, sizeof name, "%s", drove_result_model(h.result));
-    ok(drove_predictor_open(name, NULL, &h.predictor));
-    ok(drove_options_set(h.options, "model", name));
-    ok(drove_trainer_open(h.options, &h.trainer));
+    assert_ok(drove_predictor_open(name, NULL, &h.predictor));
+    assert_ok(drove_options_set(h.options, "model", name));
+    assert_ok(drove_trainer_open(h.options, &h.trainer));
     const drove_use_options use = {.model = name, .data = drove_arrays_name(h.arrays)};
     drove_score_report report;
-    ok(drove_eval_metrics(&use, &report, &h.metrics));
+    assert_ok(drove_eval_metrics(&use, &report, &h.metrics));
 }
 
 FIXTURE(make_handles)
@@ -77,16 +72,16 @@ FIXTURE(make_handles)
     }
     rows = drove_matrix_dense(x, DROVE_TYPE_F32, N, D);
     values = drove_matrix_dense(y, DROVE_TYPE_F32, N, 1);
-    ok(drove_arrays_create(&h.arrays));
-    ok(drove_arrays_set_dense(h.arrays, &rows));
-    ok(drove_arrays_set_values(h.arrays, &values));
-    ok(drove_memory_file_create("a", 1, 1, &h.file));
+    assert_ok(drove_arrays_create(&h.arrays));
+    assert_ok(drove_arrays_set_dense(h.arrays, &rows));
+    assert_ok(drove_arrays_set_values(h.arrays, &values));
+    assert_ok(drove_memory_file_create("a", 1, 1, &h.file));
     train();
-    ok(drove_predictor_arrow(h.predictor, drove_arrays_name(h.arrays), 1, &schema, &batch));
-    ok(drove_arrow_table_create(&schema, &batch, &h.table));
-    ok(drove_data_open(drove_arrays_name(h.arrays), "", 1, &h.data, &test));
+    assert_ok(drove_predictor_arrow(h.predictor, drove_arrays_name(h.arrays), 1, &schema, &batch));
+    assert_ok(drove_arrow_table_create(&schema, &batch, &h.table));
+    assert_ok(drove_data_open(drove_arrays_name(h.arrays), "", 1, &h.data, &test));
     drove_data_destroy(test);
-    ok(drove_throughput_open("paper", &h.constants));
+    assert_ok(drove_throughput_open("paper", &h.constants));
     return 0;
 }
 
@@ -257,12 +252,12 @@ TEST(new_handles_are_not_taken_for_old_ones)
     for (int i = 0; i < 1000; i++) {
         drove_options *options, *copy;
         drove_arrays *arrays;
-        ok(drove_options_create(&options));
-        ok(drove_options_copy(options, &copy));
+        assert_ok(drove_options_create(&options));
+        assert_ok(drove_options_copy(options, &copy));
         drove_options_destroy(options);
-        ok(drove_options_set(copy, "lr", "0.5"));
-        ok(drove_arrays_create(&arrays));
-        ok(drove_arrays_set_dense(arrays, &rows));
+        assert_ok(drove_options_set(copy, "lr", "0.5"));
+        assert_ok(drove_arrays_create(&arrays));
+        assert_ok(drove_arrays_set_dense(arrays, &rows));
         drove_arrays_destroy(arrays);
         drove_options_destroy(copy);
     }

@@ -1,7 +1,7 @@
 /* A program that has its data in memory trains, cancels, predicts and goes on without a file; each
  * result is that of the same by files. */
 #include "system/run_support.h"
-#include "support/test.h"
+#include "support/status.h"
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -23,11 +23,6 @@ typedef struct problem {
     drove_arrays *arrays;
 } problem;
 
-static void ok(drove_status status)
-{
-    if (status != DROVE_OK) fail_msg("%s", drove_error_text());
-}
-
 /* Three classes that a network can tell apart. */
 static void make_problem(problem *p)
 {
@@ -41,9 +36,9 @@ static void make_problem(problem *p)
     }
     const drove_matrix x = drove_matrix_dense(p->x, DROVE_TYPE_F32, N, D);
     const drove_matrix y = drove_matrix_dense(p->y, DROVE_TYPE_I32, N, 1);
-    ok(drove_arrays_create(&p->arrays));
-    ok(drove_arrays_set_dense(p->arrays, &x));
-    ok(drove_arrays_set_classes(p->arrays, &y, CLASSES, NULL));
+    assert_ok(drove_arrays_create(&p->arrays));
+    assert_ok(drove_arrays_set_dense(p->arrays, &x));
+    assert_ok(drove_arrays_set_classes(p->arrays, &y, CLASSES, NULL));
 }
 
 static void write_npy(const char *path, const char *header, const void *bytes, size_t n)
@@ -76,9 +71,9 @@ static drove_result *train_and_keep(const drove_options *opt)
 {
     drove_run *run;
     drove_result *result;
-    ok(drove_run_create(opt, &run));
+    assert_ok(drove_run_create(opt, &run));
     drove_run_keep_model(run);
-    ok(drove_run_train(run, &result));
+    assert_ok(drove_run_train(run, &result));
     drove_result *again;
     assert_int_equal(drove_run_train(run, &again), DROVE_E_ARG);
     assert_null(again);
@@ -103,21 +98,22 @@ TEST(training_is_that_from_files)
     run_to(&opt, DROVE_FINISHED);
     opt = options_for(drove_arrays_name(p->arrays));
     drove_result *result = train_and_keep(&opt);
-    ok(drove_predictor_open(drove_result_model(result), NULL, &predictor));
+    assert_ok(drove_predictor_open(drove_result_model(result), NULL, &predictor));
     drove_result_destroy(result); /* the predictor has its own copy */
-    ok(drove__file_load("by-files/model.safetensors", (size_t)1 << 24, &of_file, &n_of_file));
+    assert_ok(
+        drove__file_load("by-files/model.safetensors", (size_t)1 << 24, &of_file, &n_of_file));
     drove_predictor_bytes(predictor, &of_memory, &n_of_memory);
     /* The names of the classes: "0" of a file are those that it has, of arrays the numbers. */
     drove_predictor *by_file;
-    ok(drove_predictor_open("by-files", NULL, &by_file));
+    assert_ok(drove_predictor_open("by-files", NULL, &by_file));
     const drove_predictor_facts a = *drove_predictor_describe(predictor);
     const drove_predictor_facts b = *drove_predictor_describe(by_file);
     assert_int_equal(a.n_tensors, b.n_tensors);
     assert_int_equal(a.n_parameters, b.n_parameters);
     for (size_t i = 0; i < a.n_tensors; i++) {
         drove_tensor_info s, t;
-        ok(drove_predictor_tensor(predictor, i, &s));
-        ok(drove_predictor_tensor(by_file, i, &t));
+        assert_ok(drove_predictor_tensor(predictor, i, &s));
+        assert_ok(drove_predictor_tensor(by_file, i, &t));
         assert_string_equal(s.name, t.name);
         assert_int_equal(s.n, t.n);
         if (s.values != NULL) assert_memory_equal(s.values, t.values, s.n * sizeof(float));
@@ -134,7 +130,7 @@ static drove_predictor *trained(problem *p)
     drove_predictor *predictor;
     const drove_options opt = options_for(drove_arrays_name(p->arrays));
     drove_result *result = train_and_keep(&opt);
-    ok(drove_predictor_open(drove_result_model(result), NULL, &predictor));
+    assert_ok(drove_predictor_open(drove_result_model(result), NULL, &predictor));
     drove_result_destroy(result);
     return predictor;
 }
@@ -149,15 +145,15 @@ TEST(three_ways_to_predict_agree)
     for (int i = 0; i < N; i++)
         for (int j = 0; j < D; j++) doubles[i][j] = (double)p->x[i][j];
     const drove_matrix x = drove_matrix_dense(doubles, DROVE_TYPE_F64, N, D);
-    ok(drove_predictor_rows(predictor, &x, rows[0]));
-    ok(drove_predictor_apply(predictor, drove_arrays_name(p->arrays), 2, &all, &n));
+    assert_ok(drove_predictor_rows(predictor, &x, rows[0]));
+    assert_ok(drove_predictor_apply(predictor, drove_arrays_name(p->arrays), 2, &all, &n));
     assert_int_equal(n, N);
     FILE *text = tmpfile();
     assert_non_null(text);
     const drove_use_options use = {.model = drove_predictor_name(predictor),
                                    .data = drove_arrays_name(p->arrays),
                                    .proba = 1};
-    ok(drove_predict(&use, text));
+    assert_ok(drove_predict(&use, text));
     rewind(text);
     for (int i = 0; i < N; i++) {
         double sum = 0.0;
@@ -209,7 +205,7 @@ TEST(many_threads_ask_one_predictor)
     pthread_t thread[THREADS];
     asker all[THREADS];
     const drove_matrix x = drove_matrix_dense(p->x, DROVE_TYPE_F32, N, D);
-    ok(drove_predictor_rows(predictor, &x, expected[0]));
+    assert_ok(drove_predictor_rows(predictor, &x, expected[0]));
     for (int i = 0; i < THREADS; i++) {
         all[i] = (asker){predictor, p, expected[0], 0};
         assert_int_equal(pthread_create(&thread[i], NULL, ask, &all[i]), 0);
@@ -233,7 +229,7 @@ TEST(parameters_are_read_and_written)
     size_t n = 0;
     for (size_t i = 0; i < facts.n_tensors; i++) {
         drove_tensor_info t;
-        ok(drove_predictor_tensor(predictor, i, &t));
+        assert_ok(drove_predictor_tensor(predictor, i, &t));
         if (strncmp(t.name, "layer", 5) == 0) n += t.n;
         if (t.n == CLASSES && t.rank == 1 && strstr(t.name, ".bias") != NULL)
             snprintf(name, sizeof name, "%s", t.name);
@@ -241,15 +237,15 @@ TEST(parameters_are_read_and_written)
     assert_int_equal(n, facts.n_parameters);
     assert_int_equal(drove_predictor_set_tensor(predictor, name, bias, 2), DROVE_E_SHAPE);
     assert_int_equal(drove_predictor_set_tensor(predictor, "none", bias, 2), DROVE_E_ARG);
-    ok(drove_predictor_set_tensor(predictor, name, bias, CLASSES));
+    assert_ok(drove_predictor_set_tensor(predictor, name, bias, CLASSES));
     const drove_matrix x = drove_matrix_dense(p->x, DROVE_TYPE_F32, 1, D);
-    ok(drove_predictor_rows(predictor, &x, out));
+    assert_ok(drove_predictor_rows(predictor, &x, out));
     assert_true(out[1] > 0.999f);
     bias[0] = NAN;
     assert_int_equal(drove_predictor_set_tensor(predictor, name, bias, CLASSES), DROVE_E_NONFINITE);
-    ok(drove_predictor_save(predictor, "changed.safetensors"));
-    ok(drove_predictor_open("changed.safetensors", NULL, &saved));
-    ok(drove_predictor_rows(saved, &x, out));
+    assert_ok(drove_predictor_save(predictor, "changed.safetensors"));
+    assert_ok(drove_predictor_open("changed.safetensors", NULL, &saved));
+    assert_ok(drove_predictor_rows(saved, &x, out));
     assert_true(out[1] > 0.999f);
     drove_predictor_destroy(saved);
     drove_predictor_destroy(predictor);
@@ -262,7 +258,7 @@ static double loss_of(const char *model, const problem *p)
 {
     drove_score_report report;
     const drove_use_options use = {.model = model, .data = drove_arrays_name(p->arrays)};
-    ok(drove_eval(&use, &report));
+    assert_ok(drove_eval(&use, &report));
     return report.loss;
 }
 
@@ -293,21 +289,21 @@ TEST(the_scaling_is_the_models)
     const drove_matrix y = drove_matrix_dense(p->y, DROVE_TYPE_I32, N, 1);
     drove_arrays *other;
     drove_predictor *first, *second;
-    ok(drove_arrays_create(&other));
-    ok(drove_arrays_set_dense(other, &x));
-    ok(drove_arrays_set_classes(other, &y, CLASSES, NULL));
+    assert_ok(drove_arrays_create(&other));
+    assert_ok(drove_arrays_set_dense(other, &x));
+    assert_ok(drove_arrays_set_classes(other, &y, CLASSES, NULL));
     first = trained(p);
     drove_options opt = options_for(drove_arrays_name(other));
     set(&opt, "model", drove_predictor_name(first));
     drove_result *result = train_and_keep(&opt);
-    ok(drove_predictor_open(drove_result_model(result), NULL, &second));
+    assert_ok(drove_predictor_open(drove_result_model(result), NULL, &second));
     drove_result_destroy(result);
     const drove_predictor_facts facts = *drove_predictor_describe(first);
     int n_scales = 0;
     for (size_t i = 0; i < facts.n_tensors; i++) {
         drove_tensor_info a, b;
-        ok(drove_predictor_tensor(first, i, &a));
-        ok(drove_predictor_tensor(second, i, &b));
+        assert_ok(drove_predictor_tensor(first, i, &a));
+        assert_ok(drove_predictor_tensor(second, i, &b));
         if (strncmp(a.name, "input.", 6) != 0) continue;
         assert_memory_equal(a.values, b.values, a.n * sizeof(float));
         n_scales++;
@@ -341,18 +337,18 @@ TEST(a_model_of_sparse_ones)
                             .index = index,
                             .index_type = DROVE_TYPE_I32};
     const drove_matrix classes = drove_matrix_dense(y, DROVE_TYPE_I32, ROWS, 1);
-    ok(drove_arrays_create(&ones));
-    ok(drove_arrays_set_sparse(ones, &x));
-    ok(drove_arrays_set_classes(ones, &classes, 2, NULL));
+    assert_ok(drove_arrays_create(&ones));
+    assert_ok(drove_arrays_set_sparse(ones, &x));
+    assert_ok(drove_arrays_set_classes(ones, &classes, 2, NULL));
     snprintf(spec, sizeof spec, "%s?scale=unit", drove_arrays_name(ones));
     drove_options opt = options_for(spec);
     set(&opt, "model", "logistic");
     drove_result *result = train_and_keep(&opt);
-    ok(drove_predictor_open(drove_result_model(result), NULL, &predictor));
+    assert_ok(drove_predictor_open(drove_result_model(result), NULL, &predictor));
     float *with_key, *without;
     size_t n;
-    ok(drove_predictor_apply(predictor, spec, 1, &with_key, &n));
-    ok(drove_predictor_apply(predictor, drove_arrays_name(ones), 1, &without, &n));
+    assert_ok(drove_predictor_apply(predictor, spec, 1, &with_key, &n));
+    assert_ok(drove_predictor_apply(predictor, drove_arrays_name(ones), 1, &without, &n));
     assert_int_equal(n, ROWS);
     assert_memory_equal(with_key, without, n * sizeof(float));
     free(with_key);
@@ -400,9 +396,9 @@ TEST(one_of_two_runs_is_cancelled)
     pthread_t thread[2];
     drove_options opt = options_for(drove_arrays_name(p->arrays));
     set(&opt, "until", "seconds=600");
-    ok(drove_run_create(&opt, &stopped.run));
+    assert_ok(drove_run_create(&opt, &stopped.run));
     set(&opt, "until", "updates=20000");
-    ok(drove_run_create(&opt, &other.run));
+    assert_ok(drove_run_create(&opt, &other.run));
     assert_int_equal(pthread_create(&thread[0], NULL, run_job, &stopped), 0);
     assert_int_equal(pthread_create(&thread[1], NULL, run_job, &other), 0);
     while (atomic_load(&stopped.n_evaluated) < 2) usleep(10000);
@@ -423,7 +419,7 @@ TEST(a_callback_cancels)
     drove_options opt = options_for(drove_arrays_name(p->arrays));
     set(&opt, "until", "seconds=600");
     set(&opt, "eval_every", "1");
-    ok(drove_run_create(&opt, &j.run));
+    assert_ok(drove_run_create(&opt, &j.run));
     run_job(&j);
     assert_int_equal(j.outcome, DROVE_INTERRUPTED);
     assert_in_range(j.n_evaluated, 3, 4); /* one more for the summary */
@@ -479,9 +475,9 @@ TEST(every_callback_can_stop_a_run)
         set(&opt, "strategy", "hogwild");
         set(&opt, "threads", "2");
         if (kind == 1) set(&opt, "lr", "auto"); /* is told when it is chosen */
-        ok(drove_run_create(&opt, &s.run));
+        assert_ok(drove_run_create(&opt, &s.run));
         drove_run_set_callbacks(s.run, &callbacks);
-        ok(drove_run_train(s.run, &result));
+        assert_ok(drove_run_train(s.run, &result));
         assert_true(s.n_calls > 0);
         assert_int_equal(drove_result_outcome(result), DROVE_INTERRUPTED);
         drove_result_destroy(result);
@@ -495,12 +491,12 @@ TEST(a_run_cancelled_before_it_begins)
     problem *p = *state;
     const drove_options opt = options_for(drove_arrays_name(p->arrays));
     job j = {.outcome = DROVE_CRASHED};
-    ok(drove_run_create(&opt, &j.run));
+    assert_ok(drove_run_create(&opt, &j.run));
     drove_run_cancel(j.run);
     run_job(&j);
     assert_int_equal(j.outcome, DROVE_INTERRUPTED);
     drove_run_destroy(j.run);
-    ok(drove_run_create(&opt, &j.run)); /* and one that never begins */
+    assert_ok(drove_run_create(&opt, &j.run)); /* and one that never begins */
     drove_run_destroy(j.run);
     drove_run_destroy(NULL);
 }

@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "support/comma.h"
 #include "system/run_support.h"
-#include "support/test.h"
+#include "support/status.h"
 
 #include <locale.h>
 #include <stdio.h>
@@ -32,11 +32,6 @@ static char *content(const char *folder, const char *name, size_t *size)
     return text;
 }
 
-static void ok(drove_status status)
-{
-    if (status != DROVE_OK) fail_msg("%s", drove_error_text());
-}
-
 /* Into the folder: the files of a run of a table, resumed; predictions, the data in two formats,
  * an option and an error. */
 static void use_all(const char *folder)
@@ -44,14 +39,14 @@ static void use_all(const char *folder)
     char path[256], to[256], text[256];
     drove_options opt = drove__options_default();
     drove_data *data;
-    ok(drove_options_load(&opt, "run.yaml"));
+    assert_ok(drove_options_load(&opt, "run.yaml"));
     set(&opt, "data", "table.csv");
     set(&opt, "label", "kind");
     set(&opt, "model", "mlp:4");
     set(&opt, "threads", "1");
     set(&opt, "out", fresh_folder(folder));
     run_to(&opt, DROVE_FINISHED);
-    ok(drove_options_resume(&opt, folder));
+    assert_ok(drove_options_resume(&opt, folder));
     set(&opt, "until", "epochs=3.5");
     run_to(&opt, DROVE_FINISHED);
 
@@ -59,16 +54,16 @@ static void use_all(const char *folder)
     FILE *stream = fopen(path, "w");
     const drove_use_options use = {.model = folder, .data = "table.csv", .proba = 1};
     assert_non_null(stream);
-    ok(drove_predict(&use, stream));
-    ok(drove_data_open("csv:table.csv?label=kind", NULL, 1, &data, NULL));
-    ok(drove_data_print_info(data, stream));
+    assert_ok(drove_predict(&use, stream));
+    assert_ok(drove_data_open("csv:table.csv?label=kind", NULL, 1, &data, NULL));
+    assert_ok(drove_data_print_info(data, stream));
     snprintf(to, sizeof to, "csv:%s/data.csv", folder);
-    ok(drove_data_convert(data, to));
+    assert_ok(drove_data_convert(data, to));
     snprintf(to, sizeof to, "libsvm:%s/data.svm", folder);
-    ok(drove_data_convert(data, to));
+    assert_ok(drove_data_convert(data, to));
     drove_data_destroy(data);
     set(&opt, "rho", "0.75");
-    ok(drove_options_get(&opt, "rho", text, sizeof text));
+    assert_ok(drove_options_get(&opt, "rho", text, sizeof text));
     fprintf(stream, "%s\n", text);
     assert_int_equal(drove_options_set(&opt, "lr", "0,5"), DROVE_E_ARG);
     fprintf(stream, "%s\n", drove_error_text());

@@ -1,7 +1,7 @@
 /* A predictor has its model in memory once, and a second time as a file's bytes only for those who
  * ask for them; what is written into its parameters and its scaling counts everywhere. */
 #include "system/run_support.h"
-#include "support/test.h"
+#include "support/status.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -12,11 +12,6 @@
 
 enum { N = 64, D = 20, WIDTH = 4000 };
 static const double PARAMETERS = (double)WIDTH * (D + WIDTH + 1);
-
-static void ok(drove_status status)
-{
-    if (status != DROVE_OK) fail_msg("%s", drove_error_text());
-}
 
 static void fill(float x[N][D])
 {
@@ -29,17 +24,14 @@ static void train(const char *model, const char *path)
 {
     float x[N][D], y[N];
     drove_arrays *arrays;
-    drove_run *run;
-    drove_result *result;
-    drove_predictor *predictor;
     drove_options opt = drove__options_default();
     fill(x);
     for (int i = 0; i < N; i++) y[i] = x[i][0] - x[i][1];
     const drove_matrix rows = drove_matrix_dense(x, DROVE_TYPE_F32, N, D);
     const drove_matrix values = drove_matrix_dense(y, DROVE_TYPE_F32, N, 1);
-    ok(drove_arrays_create(&arrays));
-    ok(drove_arrays_set_dense(arrays, &rows));
-    ok(drove_arrays_set_values(arrays, &values));
+    assert_ok(drove_arrays_create(&arrays));
+    assert_ok(drove_arrays_set_dense(arrays, &rows));
+    assert_ok(drove_arrays_set_values(arrays, &values));
     char name[64];
     snprintf(name, sizeof name, "%s?scale=standard", drove_arrays_name(arrays));
     set(&opt, "data", name);
@@ -49,14 +41,9 @@ static void train(const char *model, const char *path)
     set(&opt, "threads", "1");
     set(&opt, "until", "epochs=1");
     set(&opt, "lr", "0.001");
-    ok(drove_run_create(&opt, &run));
-    drove_run_keep_model(run);
-    ok(drove_run_train(run, &result));
-    ok(drove_predictor_open(drove_result_model(result), NULL, &predictor));
-    ok(drove_predictor_save(predictor, path));
+    drove_predictor *predictor = train_predictor(&opt);
+    assert_ok(drove_predictor_save(predictor, path));
     drove_predictor_destroy(predictor);
-    drove_result_destroy(result);
-    drove_run_destroy(run);
     drove_arrays_destroy(arrays);
 }
 
@@ -103,10 +90,10 @@ TEST(a_model_is_in_memory_once)
     fclose(clear);
     const double before = memory("VmRSS:");
     const drove_matrix row = drove_matrix_dense(x, DROVE_TYPE_F32, 1, D);
-    ok(drove_predictor_open("large.safetensors", NULL, &predictor));
-    ok(drove_predictor_rows(predictor, &row, &out));
+    assert_ok(drove_predictor_open("large.safetensors", NULL, &predictor));
+    assert_ok(drove_predictor_rows(predictor, &row, &out));
     const double of_opening = copies_above(before);
-    ok(drove_predictor_save(predictor, "again.safetensors"));
+    assert_ok(drove_predictor_save(predictor, "again.safetensors"));
     const double of_saving = copies_above(before);
     drove_predictor_bytes(predictor, &bytes, &n_bytes);
     assert_true((double)n_bytes > PARAMETERS * sizeof(float));
@@ -123,7 +110,7 @@ static float predict(drove_predictor *predictor, const float *x)
 {
     float out;
     const drove_matrix row = drove_matrix_dense(x, DROVE_TYPE_F32, 1, D);
-    ok(drove_predictor_rows(predictor, &row, &out));
+    assert_ok(drove_predictor_rows(predictor, &row, &out));
     return out;
 }
 
@@ -131,7 +118,7 @@ static size_t tensor(const drove_predictor *predictor, const char *name, drove_t
 {
     const size_t n = drove_predictor_describe(predictor)->n_tensors;
     for (size_t i = 0; i < n; i++) {
-        ok(drove_predictor_tensor(predictor, i, out));
+        assert_ok(drove_predictor_tensor(predictor, i, out));
         if (strcmp(out->name, name) == 0) return i;
     }
     fail_msg("no tensor %s", name);
@@ -145,7 +132,7 @@ TEST(changes_count_everywhere)
     drove_predictor *predictor, *again;
     train("mlp:8", "small.safetensors");
     fill(x);
-    ok(drove_predictor_open("small.safetensors", NULL, &predictor));
+    assert_ok(drove_predictor_open("small.safetensors", NULL, &predictor));
     const float before = predict(predictor, x[3]);
     (void)tensor(predictor, "input.shift", &t);
     assert_int_equal(t.n, D);
@@ -155,22 +142,22 @@ TEST(changes_count_everywhere)
     }
     for (int is_asked = 0; is_asked < 2; is_asked++) { /* with and without bytes made before */
         if (is_asked) assert_non_null(drove_predictor_name(predictor));
-        ok(drove_predictor_set_tensor(predictor, "input.shift", shift, D));
+        assert_ok(drove_predictor_set_tensor(predictor, "input.shift", shift, D));
         assert_float_equal(predict(predictor, moved), before, 1e-5f);
         (void)tensor(predictor, "layer1.bias", &t);
         bias[0] = t.values[0] + 1.0f;
-        ok(drove_predictor_set_tensor(predictor, "layer1.bias", bias, 1));
+        assert_ok(drove_predictor_set_tensor(predictor, "layer1.bias", bias, 1));
         const float now = predict(predictor, moved);
         assert_true(now > before + 0.1f);
-        ok(drove_predictor_open(drove_predictor_name(predictor), NULL, &again));
+        assert_ok(drove_predictor_open(drove_predictor_name(predictor), NULL, &again));
         assert_true(predict(again, moved) == now);
         drove_predictor_destroy(again);
-        ok(drove_predictor_save(predictor, "changed.safetensors"));
-        ok(drove_predictor_open("changed.safetensors", NULL, &again));
+        assert_ok(drove_predictor_save(predictor, "changed.safetensors"));
+        assert_ok(drove_predictor_open("changed.safetensors", NULL, &again));
         assert_true(predict(again, moved) == now);
         drove_predictor_destroy(again);
         bias[0] -= 1.0f;
-        ok(drove_predictor_set_tensor(predictor, "layer1.bias", bias, 1));
+        assert_ok(drove_predictor_set_tensor(predictor, "layer1.bias", bias, 1));
     }
     drove_predictor_destroy(predictor);
 }

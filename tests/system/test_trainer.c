@@ -1,7 +1,7 @@
 /* A trainer's passes: the parameters are those of a run of the same steps, whatever the pieces,
  * the kind of rows and the targets' units; wrong input changes nothing. */
 #include "system/run_support.h"
-#include "support/test.h"
+#include "support/status.h"
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -23,21 +23,16 @@ typedef struct problem {
     drove_arrays *classes, *values;
 } problem;
 
-static void ok(drove_status status)
-{
-    if (status != DROVE_OK) fail_msg("%s", drove_error_text());
-}
-
 static drove_arrays *arrays_of(const problem *p, size_t n, bool has_values)
 {
     drove_arrays *arrays;
     const drove_matrix x = drove_matrix_dense(p->x, DROVE_TYPE_F32, n, D);
     const drove_matrix y = drove_matrix_dense(p->y, DROVE_TYPE_I32, n, 1);
     const drove_matrix value = drove_matrix_dense(p->value, DROVE_TYPE_F64, n, 1);
-    ok(drove_arrays_create(&arrays));
-    ok(drove_arrays_set_dense(arrays, &x));
-    if (has_values) ok(drove_arrays_set_values(arrays, &value));
-    else ok(drove_arrays_set_classes(arrays, &y, CLASSES, NULL));
+    assert_ok(drove_arrays_create(&arrays));
+    assert_ok(drove_arrays_set_dense(arrays, &x));
+    if (has_values) assert_ok(drove_arrays_set_values(arrays, &value));
+    else assert_ok(drove_arrays_set_classes(arrays, &y, CLASSES, NULL));
     return arrays;
 }
 
@@ -90,18 +85,9 @@ static drove_options options_for(const char *model, const char *rule, const char
 /* By a run, for so many epochs. */
 static drove_predictor *run_on(drove_options opt, const char *data, const char *until)
 {
-    drove_run *run;
-    drove_result *result;
-    drove_predictor *predictor;
     set(&opt, "data", data);
     set(&opt, "until", until);
-    ok(drove_run_create(&opt, &run));
-    drove_run_keep_model(run);
-    ok(drove_run_train(run, &result));
-    drove_run_destroy(run);
-    ok(drove_predictor_open(drove_result_model(result), NULL, &predictor));
-    drove_result_destroy(result);
-    return predictor;
+    return train_predictor(&opt);
 }
 
 static drove_predictor *run_for(drove_options opt, const drove_arrays *rows, const char *until)
@@ -119,7 +105,7 @@ static drove_trainer *open_trainer(const drove_predictor *from, const char *rule
 {
     drove_trainer *t;
     const drove_options opt = options_for(drove_predictor_name(from), rule, lr, batch);
-    ok(drove_trainer_open(&opt, &t));
+    assert_ok(drove_trainer_open(&opt, &t));
     return t;
 }
 
@@ -128,8 +114,9 @@ static double pass(drove_trainer *t, const drove_arrays *rows, size_t *n_calls)
 {
     int is_over = 0;
     double loss = NAN;
-    ok(drove_trainer_begin(t, rows));
-    for (*n_calls = 0; !is_over; (*n_calls)++) ok(drove_trainer_advance(t, 0.0, &is_over, &loss));
+    assert_ok(drove_trainer_begin(t, rows));
+    for (*n_calls = 0; !is_over; (*n_calls)++)
+        assert_ok(drove_trainer_advance(t, 0.0, &is_over, &loss));
     return loss;
 }
 
@@ -138,8 +125,8 @@ static double passes(drove_trainer *t, const drove_arrays *rows, int n)
     double loss = NAN;
     int is_over;
     for (int i = 0; i < n; i++) {
-        ok(drove_trainer_begin(t, rows));
-        ok(drove_trainer_advance(t, 1e9, &is_over, &loss));
+        assert_ok(drove_trainer_begin(t, rows));
+        assert_ok(drove_trainer_advance(t, 1e9, &is_over, &loss));
         assert_true(is_over);
     }
     return loss;
@@ -150,9 +137,9 @@ static drove_predictor *model_of(const drove_trainer *t)
     char name[64];
     drove_memory_file *file;
     drove_predictor *predictor;
-    ok(drove_trainer_model(t, &file));
+    assert_ok(drove_trainer_model(t, &file));
     snprintf(name, sizeof name, "%s.safetensors", drove_memory_file_name(file));
-    ok(drove_predictor_open(name, NULL, &predictor));
+    assert_ok(drove_predictor_open(name, NULL, &predictor));
     drove_memory_file_destroy(file);
     return predictor;
 }
@@ -165,8 +152,8 @@ static double distance(const drove_predictor *a, const drove_predictor *b)
     assert_int_equal(n, drove_predictor_describe(b)->n_tensors);
     for (size_t i = 0; i < n; i++) {
         drove_tensor_info s, t;
-        ok(drove_predictor_tensor(a, i, &s));
-        ok(drove_predictor_tensor(b, i, &t));
+        assert_ok(drove_predictor_tensor(a, i, &s));
+        assert_ok(drove_predictor_tensor(b, i, &t));
         assert_int_equal(s.n, t.n);
         for (size_t k = 0; s.values != NULL && k < s.n; k++)
             most = fmax(most, fabs((double)s.values[k] - (double)t.values[k]));
@@ -194,7 +181,7 @@ TEST(passes_are_epochs_of_a_run)
         set(&opt, "clip", "0.5");
         drove_predictor *expected = run_for(opt, p->classes, "epochs=6");
         drove_trainer *t;
-        ok(drove_trainer_open(&opt, &t));
+        assert_ok(drove_trainer_open(&opt, &t));
         passes(t, p->classes, 6);
         drove_predictor *found = model_of(t);
         if (!(distance(start, found) > 1e-3)) fail_msg("%s: %g", rules[r], distance(start, found));
@@ -244,7 +231,7 @@ static void move_state(const problem *p, const char *batch)
     drove_trainer *forgetful = open_trainer(middle, "adam", "0.01", batch);
     const float *numbers = drove_trainer_state(whole, &n, &n_updates);
     assert_int_equal(drove_trainer_set_state(other, numbers, n - 1, n_updates), DROVE_E_SHAPE);
-    ok(drove_trainer_set_state(other, numbers, n, n_updates));
+    assert_ok(drove_trainer_set_state(other, numbers, n, n_updates));
     passes(whole, p->classes, 3);
     passes(other, p->classes, 3);
     passes(forgetful, p->classes, 3);
@@ -291,9 +278,9 @@ static drove_arrays *cut_to_sparse(problem *p, int most)
                             .value = value,
                             .value_type = DROVE_TYPE_F32};
     const drove_matrix y = drove_matrix_dense(p->y, DROVE_TYPE_I32, N, 1);
-    ok(drove_arrays_create(&arrays));
-    ok(drove_arrays_set_sparse(arrays, &x));
-    ok(drove_arrays_set_classes(arrays, &y, CLASSES, NULL));
+    assert_ok(drove_arrays_create(&arrays));
+    assert_ok(drove_arrays_set_sparse(arrays, &x));
+    assert_ok(drove_arrays_set_classes(arrays, &y, CLASSES, NULL));
     return arrays;
 }
 
@@ -308,8 +295,8 @@ static void copy_parameters(const drove_predictor *from, drove_predictor *to)
 {
     drove_tensor_info t;
     for (size_t i = 0; i < drove_predictor_describe(from)->n_tensors; i++) {
-        ok(drove_predictor_tensor(from, i, &t));
-        if (t.values != NULL) ok(drove_predictor_set_tensor(to, t.name, t.values, t.n));
+        assert_ok(drove_predictor_tensor(from, i, &t));
+        if (t.values != NULL) assert_ok(drove_predictor_set_tensor(to, t.name, t.values, t.n));
     }
 }
 
@@ -354,13 +341,13 @@ TEST(weights_are_shares_of_the_gradient)
     drove_trainer *weighted = open_trainer(start, "sgd", "0.1", "120");
     drove_trainer *half = open_trainer(start, "sgd", "0.1", "60");
     drove_arrays *all = arrays_of(p, N, false), *some = arrays_of(p, N / 2, false);
-    ok(drove_arrays_set_weights(all, &weights));
+    assert_ok(drove_arrays_set_weights(all, &weights));
     passes(weighted, all, 5);
     passes(half, some, 5);
     drove_predictor *a = model_of(weighted), *b = model_of(half);
     assert_near(a, b, 1e-5);
     for (int i = 0; i < N; i++) weight[i] = 0.0f;
-    ok(drove_arrays_set_weights(all, &weights));
+    assert_ok(drove_arrays_set_weights(all, &weights));
     assert_int_equal(drove_trainer_begin(weighted, all), DROVE_E_DATA);
     drove_predictor_destroy(a);
     drove_predictor_destroy(b);
@@ -384,7 +371,7 @@ TEST(targets_are_scaled_and_models_are_not)
     drove_trainer *t = open_trainer(start, "sgd", "0.1", "32");
     assert_int_equal(drove_trainer_scale_targets(t, &mean, &none, 1), DROVE_E_ARG);
     assert_int_equal(drove_trainer_scale_targets(t, &mean, &scale, 2), DROVE_E_SHAPE);
-    ok(drove_trainer_scale_targets(t, &mean, &scale, 1));
+    assert_ok(drove_trainer_scale_targets(t, &mean, &scale, 1));
     drove_predictor *same = model_of(t);
     assert_near(start, same, 0.05); /* of numbers up to 5e4: only rounded */
     assert_int_equal(drove_trainer_scale_targets(t, &mean, &scale, 1), DROVE_E_ARG);
@@ -395,14 +382,14 @@ TEST(targets_are_scaled_and_models_are_not)
     float out[N];
     const drove_matrix x = drove_matrix_dense(p->x, DROVE_TYPE_F32, N, D);
     double error = 0.0;
-    ok(drove_predictor_rows(found, &x, out));
+    assert_ok(drove_predictor_rows(found, &x, out));
     for (int i = 0; i < N; i++) error += pow((double)out[i] - p->value[i], 2.0) / N;
     assert_true(error < 0.1 * square);
 
     drove_trainer *plain = open_trainer(start, "sgd", "0.1", "32");
     drove_status status = DROVE_OK;
     for (int i = 0; i < 60 && status == DROVE_OK; i++) {
-        ok(drove_trainer_begin(plain, p->values));
+        assert_ok(drove_trainer_begin(plain, p->values));
         status = drove_trainer_advance(plain, 1e9, &is_over, &loss);
     }
     assert_int_equal(status, DROVE_E_NONFINITE);
@@ -432,8 +419,8 @@ TEST(a_run_goes_on_in_the_scale_of_its_targets)
     const drove_matrix x = drove_matrix_dense(p->x, DROVE_TYPE_F32, N, D);
     float before[N], after[N];
     double error[2] = {0.0, 0.0};
-    ok(drove_predictor_rows(first, &x, before));
-    ok(drove_predictor_rows(second, &x, after));
+    assert_ok(drove_predictor_rows(first, &x, before));
+    assert_ok(drove_predictor_rows(second, &x, after));
     for (int i = 0; i < N; i++) {
         error[0] += pow((double)before[i] - p->value[i], 2.0);
         error[1] += pow((double)after[i] - p->value[i], 2.0);
@@ -483,12 +470,12 @@ TEST(wrong_rows_change_nothing)
     drove_arrays *nan = arrays_of(&wrong, N, false), *narrow, *others;
     const drove_matrix x = drove_matrix_dense(p->x, DROVE_TYPE_F32, N, D - 1);
     const drove_matrix y = drove_matrix_dense(wrong.y, DROVE_TYPE_I32, N, 1);
-    ok(drove_arrays_create(&narrow));
-    ok(drove_arrays_set_dense(narrow, &x));
-    ok(drove_arrays_set_classes(narrow, &y, CLASSES, NULL));
+    assert_ok(drove_arrays_create(&narrow));
+    assert_ok(drove_arrays_set_dense(narrow, &x));
+    assert_ok(drove_arrays_set_classes(narrow, &y, CLASSES, NULL));
     others = arrays_of(p, N, false);
     wrong.y[7] = CLASSES;
-    ok(drove_arrays_set_classes(others, &y, CLASSES + 1, NULL));
+    assert_ok(drove_arrays_set_classes(others, &y, CLASSES + 1, NULL));
     assert_int_equal(drove_trainer_begin(t, nan), DROVE_E_DATA);
     assert_int_equal(drove_trainer_begin(t, narrow), DROVE_E_SHAPE);
     assert_int_not_equal(drove_trainer_begin(t, others), DROVE_OK);
@@ -496,8 +483,8 @@ TEST(wrong_rows_change_nothing)
     assert_int_equal(drove_trainer_advance(t, 1.0, &is_over, &loss), DROVE_E_ARG);
     drove_predictor *found = model_of(t);
     assert_true(distance(start, found) == 0.0);
-    ok(drove_trainer_begin(t, p->classes)); /* is destroyed in the middle of a pass */
-    ok(drove_trainer_advance(t, 0.0, &is_over, &loss));
+    assert_ok(drove_trainer_begin(t, p->classes)); /* is destroyed in the middle of a pass */
+    assert_ok(drove_trainer_advance(t, 0.0, &is_over, &loss));
     assert_false(is_over);
     drove_predictor_destroy(start);
     drove_predictor_destroy(found);
@@ -530,8 +517,8 @@ static drove_trainer *open_moody(drove_options opt, int *left, const drove_predi
     const drove_custom_loss loss = {.name = "moody", .context = left, .eval = moody};
     drove_trainer *t;
     set(&opt, "model", drove_predictor_name(from));
-    ok(drove_options_set_loss(&opt, &loss));
-    ok(drove_trainer_open(&opt, &t));
+    assert_ok(drove_options_set_loss(&opt, &loss));
+    assert_ok(drove_trainer_open(&opt, &t));
     return t;
 }
 
@@ -548,7 +535,7 @@ TEST(a_pass_that_fails_can_be_taken_back)
     const drove_options opt = options_for("linear", "momentum:0.9", "1e-6", "32");
     drove_options with_loss = opt;
     const drove_custom_loss own = {.name = "moody", .context = &well, .eval = moody};
-    ok(drove_options_set_loss(&with_loss, &own));
+    assert_ok(drove_options_set_loss(&with_loss, &own));
     drove_predictor *start = run_for(with_loss, p->values, "epochs=1");
     drove_trainer *whole = open_moody(opt, &well, start), *fails = open_moody(opt, &left, start);
     passes(whole, p->values, 2);
@@ -559,20 +546,20 @@ TEST(a_pass_that_fails_can_be_taken_back)
     memcpy(kept, numbers, n_numbers * sizeof *kept);
 
     left = N_MADE;
-    ok(drove_trainer_begin(fails, p->values));
+    assert_ok(drove_trainer_begin(fails, p->values));
     assert_int_equal(drove_trainer_advance(fails, 60.0, &is_over, &loss), DROVE_E_DATA);
     assert_non_null(strstr(drove_error_text(), "loss moody: enough"));
     assert_true(is_over);
-    ok(drove_trainer_begin(whole, p->values));
-    for (int i = 0; i < N_MADE; i++) ok(drove_trainer_advance(whole, 0.0, &is_over, &loss));
+    assert_ok(drove_trainer_begin(whole, p->values));
+    for (int i = 0; i < N_MADE; i++) assert_ok(drove_trainer_advance(whole, 0.0, &is_over, &loss));
     drove_predictor *a = model_of(whole), *b = model_of(fails);
     assert_true(distance(a, b) == 0.0);
     assert_true(distance(a, before) > 0.0);
 
     drove_trainer *back = open_moody(opt, &well, before);
-    ok(drove_trainer_set_state(back, kept, n_numbers, n_updates));
+    assert_ok(drove_trainer_set_state(back, kept, n_numbers, n_updates));
     passes(back, p->values, 1);
-    ok(drove_trainer_advance(whole, 60.0, &is_over, &loss));
+    assert_ok(drove_trainer_advance(whole, 60.0, &is_over, &loss));
     drove_predictor *c = model_of(whole), *d = model_of(back);
     assert_true(distance(c, d) == 0.0);
     drove_predictor *const predictors[] = {start, before, a, b, c, d};

@@ -1,5 +1,6 @@
 /* Saved models at work: the same loss as in training, predictions by name, and clear refusals. */
 #include "system/run_support.h"
+#include "support/files.h"
 #include "support/test.h"
 
 #include <math.h>
@@ -8,14 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static void write_text(const char *path, const char *text)
-{
-    FILE *f = fopen(path, "w");
-    assert_non_null(f);
-    assert_true(fputs(text, f) >= 0);
-    assert_int_equal(fclose(f), 0);
-}
 
 /* Two separable classes called "no" and "yes", and a feature that needs scaling. */
 static void write_words(const char *path, int n)

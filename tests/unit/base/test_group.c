@@ -1,5 +1,6 @@
 /* Control groups, in recorded trees: the kernel's files, in folders as they are mounted. */
 #include "base/group.h"
+#include "support/files.h"
 #include "support/test.h"
 
 #include <math.h>
@@ -20,9 +21,7 @@ static void record(const char *root, const char *path, const char *text)
         mkdir(full, 0777);
         *slash = '/';
     }
-    FILE *f = fopen(full, "w");
-    assert_non_null(f);
-    assert_true(fputs(text, f) >= 0 && fclose(f) == 0);
+    write_text(full, text);
 }
 
 static void begin(const char *root)

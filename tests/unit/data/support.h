@@ -3,13 +3,11 @@
 #define DROVE_TEST_DATA_SUPPORT_H
 
 #include "data/data.h"
-#include "support/test.h"
+#include "support/files.h"
+#include "support/status.h"
 
 #include <stdint.h>
 
-/* Writes a file in the current folder, replacing it. */
-void write_file(const char *path, const void *bytes, size_t size_bytes);
-void write_text(const char *path, const char *text);
 void write_gzip(const char *path, const void *bytes, size_t size_bytes);
 /* IDX of bytes: magic, type 0x08, dimensions, then bytes 0, 1, 2 ... (modulo `modulus`) times
  * `step`. */
@@ -18,8 +16,6 @@ void write_idx_file(const char *path, unsigned rank, const uint32_t *shape, unsi
 /* NPY version 1 with this dictionary, then the content. */
 void write_npy_file(const char *path, const char *dictionary, const void *content,
                     size_t size_bytes);
-/* Reads a whole file; free() it. */
-char *read_file(const char *path, size_t *size_bytes);
 
 /* Opens and fails the test, with the error's text, unless that works. */
 drove_data *open_data(const char *spec);

@@ -30,7 +30,7 @@ static bool begin(fixture *f)
 {
     char *bytes = malloc(SIZE);
     for (size_t i = 0; i < SIZE; i++) bytes[i] = (char)byte_at(i);
-    write_file(FILE_NAME, bytes, SIZE);
+    write_bytes(FILE_NAME, bytes, SIZE);
     free(bytes);
     f->fd = open(FILE_NAME, O_RDONLY);
     assert_true(f->fd >= 0);

@@ -19,11 +19,6 @@ static const double numbers[N][D] = {{1, 0, 2}, {0, 0, 3}, {0, 4, 0}, {5, 6, 7},
 static const int classes[N] = {0, 1, 2, 1, 0, 2, 2};
 static const char *const names[] = {"red", "green", "blue"};
 
-static void ok(drove_status status)
-{
-    if (status != DROVE_OK) fail_msg("%s", drove_error_text());
-}
-
 static void refused(drove_status status, drove_status expected, const char *word)
 {
     assert_int_equal(status, expected);
@@ -34,8 +29,8 @@ static void refused(drove_status status, drove_status expected, const char *word
 static drove_arrays *with_rows(const drove_matrix *x)
 {
     drove_arrays *a;
-    ok(drove_arrays_create(&a));
-    ok(drove_arrays_set_dense(a, x));
+    assert_ok(drove_arrays_create(&a));
+    assert_ok(drove_arrays_set_dense(a, x));
     return a;
 }
 
@@ -64,7 +59,7 @@ static void check_dense(const drove_matrix *x, const drove_data *expected)
 {
     drove_arrays *a = with_rows(x);
     const drove_matrix y = drove_matrix_dense(classes, DROVE_TYPE_I32, N, 1);
-    ok(drove_arrays_set_classes(a, &y, 3, names));
+    assert_ok(drove_arrays_set_classes(a, &y, 3, names));
     drove_data *data = open_arrays(a);
     expect_same(data, expected);
     drove_data_destroy(data);
@@ -128,7 +123,7 @@ TEST(floats_and_bytes_are_borrowed)
     assert_true(fabsf(scaled_at(data, 5, 2) - 9.0f / 255.0f) < 1e-7f);
     drove_data_destroy(data);
     x = drove_matrix_dense(f64, DROVE_TYPE_F64, N, D);
-    ok(drove_arrays_set_dense(a, &x));
+    assert_ok(drove_arrays_set_dense(a, &x));
     assert_int_equal(drove_arrays_copied_bytes(a), N * D * sizeof(float));
     drove_arrays_destroy(a);
 }
@@ -176,10 +171,10 @@ static drove_sparse compress(compressed *c, bool by_columns, bool backwards)
 static void check_sparse(const drove_sparse *x, const drove_data *expected, bool is_borrowed)
 {
     drove_arrays *a;
-    ok(drove_arrays_create(&a));
-    ok(drove_arrays_set_sparse(a, x));
+    assert_ok(drove_arrays_create(&a));
+    assert_ok(drove_arrays_set_sparse(a, x));
     const drove_matrix y = drove_matrix_dense(classes, DROVE_TYPE_I32, N, 1);
-    ok(drove_arrays_set_classes(a, &y, 3, NULL));
+    assert_ok(drove_arrays_set_classes(a, &y, 3, NULL));
     drove_data *data = open_arrays(a);
     expect_same(data, expected);
     assert_int_equal(drove_arrays_copied_bytes(a) == 0, is_borrowed);
@@ -247,8 +242,8 @@ TEST(values_that_are_all_one_are_left_out)
             y.is_by_columns = by_columns;
             y.value = i == 0 ? (const void *)one : i == 1 ? (const void *)wide : other;
             y.value_type = i == 1 ? DROVE_TYPE_F64 : DROVE_TYPE_F32;
-            ok(drove_arrays_create(&a));
-            ok(drove_arrays_set_sparse(a, &y));
+            assert_ok(drove_arrays_create(&a));
+            assert_ok(drove_arrays_set_sparse(a, &y));
             drove_data *data = open_arrays(a);
             assert_int_equal(data->storage->value == NULL, i < 2);
             if (i == 2) assert_true(data->storage->value[3] == 2.0f);
@@ -262,7 +257,7 @@ TEST(bad_sparse_arrays)
 {
     compressed c;
     drove_arrays *a;
-    ok(drove_arrays_create(&a));
+    assert_ok(drove_arrays_create(&a));
     drove_sparse x = compress(&c, false, false);
     c.index32[3] = 3;
     refused(drove_arrays_set_sparse(a, &x), DROVE_E_DATA, "index[3]: expected a number below 3");
@@ -291,17 +286,17 @@ TEST(values_labels_and_weights)
     drove_arrays *a = with_rows(&x);
     const double y[N][2] = {{1, 2}, {3, 4}, {5, 6}, {7, 8}, {9, 10}, {11, 12}, {13, 14}};
     const drove_matrix values = drove_matrix_dense(y, DROVE_TYPE_F64, N, 2);
-    ok(drove_arrays_set_values(a, &values));
+    assert_ok(drove_arrays_set_values(a, &values));
     drove_data *data = open_arrays(a);
     assert_int_equal(data->storage->n_values, 2);
     assert_true(data->storage->y_value[2 * 5 + 1] == 12.0f);
     drove_data_destroy(data);
     const uint8_t has[N][3] = {{1, 0, 1}, {0, 0, 0}, {0, 2, 0}, {1, 1, 1}};
     const drove_matrix labels = drove_matrix_dense(has, DROVE_TYPE_BOOL, N, 3);
-    ok(drove_arrays_set_labels(a, &labels, names));
+    assert_ok(drove_arrays_set_labels(a, &labels, names));
     const float w[N] = {1, 2, 3, 4, 5, 6, 7};
     const drove_matrix weights = drove_matrix_dense(w, DROVE_TYPE_F32, N, 1);
-    ok(drove_arrays_set_weights(a, &weights));
+    assert_ok(drove_arrays_set_weights(a, &weights));
     data = open_arrays(a);
     const drove_storage *s = data->storage;
     assert_int_equal(s->y_kind, DROVE_Y_LABELS);
@@ -339,7 +334,7 @@ TEST(bad_targets)
     m.n_rows = N - 1;
     refused(drove_arrays_set_values(a, &m), DROVE_E_SHAPE, "expected 7");
     refused(drove_arrays_set_images(a, 1, 2, 2), DROVE_E_SHAPE, "1 x 2 x 2");
-    ok(drove_arrays_set_images(a, 3, 1, 1));
+    assert_ok(drove_arrays_set_images(a, 3, 1, 1));
     f32[2][1] = INFINITY;
     expect_refusal(drove_arrays_name(a), NULL, DROVE_E_DATA, "inf", NULL);
     drove_arrays_destroy(a);
@@ -353,16 +348,16 @@ TEST(a_file_in_memory_reads_as_one_on_disk)
 {
     size_t n;
     write_csv("on-disk.csv");
-    char *text = read_file("on-disk.csv", &n), spec[80];
+    char *text = read_bytes("on-disk.csv", &n), spec[80];
     write_gzip("on-disk.csv.gz", text, n);
     size_t n_packed;
-    char *packed = read_file("on-disk.csv.gz", &n_packed);
+    char *packed = read_bytes("on-disk.csv.gz", &n_packed);
     drove_data *expected = open_data("table:on-disk.csv");
     for (int copies = 0; copies < 2; copies++) {
         for (int is_packed = 0; is_packed < 2; is_packed++) {
             drove_memory_file *file;
-            ok(drove_memory_file_create(is_packed ? packed : text, is_packed ? n_packed : n, copies,
-                                        &file));
+            assert_ok(drove_memory_file_create(is_packed ? packed : text, is_packed ? n_packed : n,
+                                               copies, &file));
             snprintf(spec, sizeof spec, "table:%s", drove_memory_file_name(file));
             drove_data *data = open_data(spec);
             expect_same(data, expected);
@@ -382,20 +377,20 @@ TEST(a_written_file_replaces_what_was_there)
     drove_writer *w;
     char *text;
     size_t n;
-    ok(drove_memory_file_create("old", 3, 1, &file));
-    ok(drove__writer_create(drove_memory_file_name(file), &w));
-    ok(drove__writer_write(w, "new content", 11));
-    ok(drove__file_load(drove_memory_file_name(file), 100, &text, &n));
+    assert_ok(drove_memory_file_create("old", 3, 1, &file));
+    assert_ok(drove__writer_create(drove_memory_file_name(file), &w));
+    assert_ok(drove__writer_write(w, "new content", 11));
+    assert_ok(drove__file_load(drove_memory_file_name(file), 100, &text, &n));
     assert_string_equal(text, "old");
     free(text);
-    ok(drove__writer_commit(w));
-    ok(drove__file_load(drove_memory_file_name(file), 100, &text, &n));
+    assert_ok(drove__writer_commit(w));
+    assert_ok(drove__file_load(drove_memory_file_name(file), 100, &text, &n));
     assert_string_equal(text, "new content");
     free(text);
-    ok(drove__writer_create(drove_memory_file_name(file), &w));
-    ok(drove__writer_write(w, "lost", 4));
+    assert_ok(drove__writer_create(drove_memory_file_name(file), &w));
+    assert_ok(drove__writer_write(w, "lost", 4));
     drove__writer_abort(w);
-    ok(drove__file_load(drove_memory_file_name(file), 100, &text, &n));
+    assert_ok(drove__file_load(drove_memory_file_name(file), 100, &text, &n));
     assert_string_equal(text, "new content");
     free(text);
     drove_memory_file_destroy(file);

@@ -9,11 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void ok(drove_status status)
-{
-    if (status != DROVE_OK) fail_msg("%s", drove_error_text());
-}
-
 static void refused(drove_status status, drove_status expected, const char *text)
 {
     assert_int_equal(status, expected);
@@ -75,7 +70,7 @@ TEST(only_whole_rows_are_borrowed)
 {
     static float values[64];
     drove_arrays *a;
-    ok(drove_arrays_create(&a));
+    assert_ok(drove_arrays_create(&a));
     const drove_matrix plain = drove_matrix_dense(values, DROVE_TYPE_F32, 4, 3);
     for (int which = 0; which < 8; which++) {
         drove_matrix x = plain;
@@ -88,14 +83,14 @@ TEST(only_whole_rows_are_borrowed)
         if (which == 5) x.n_rows = 1, x.row_bytes = 400, is_borrowed = true;
         if (which == 6) x.column_bytes = -4, x.values = values + 2;
         if (which == 7) x = drove_matrix_dense(values, DROVE_TYPE_I32, 4, 3);
-        ok(drove_arrays_set_dense(a, &x));
+        assert_ok(drove_arrays_set_dense(a, &x));
         assert_int_equal(drove_arrays_copied_bytes(a), is_borrowed ? 0 : 48);
     }
     drove_matrix bytes = drove_matrix_dense(values, DROVE_TYPE_U8, 4, 3);
-    ok(drove_arrays_set_dense(a, &bytes));
+    assert_ok(drove_arrays_set_dense(a, &bytes));
     assert_int_equal(drove_arrays_copied_bytes(a), 0);
     bytes.row_bytes++;
-    ok(drove_arrays_set_dense(a, &bytes));
+    assert_ok(drove_arrays_set_dense(a, &bytes));
     assert_int_equal(drove_arrays_copied_bytes(a), 48); /* as floats */
     drove_arrays_destroy(a);
 }
@@ -104,7 +99,7 @@ TEST(matrices_without_numbers_are_refused)
 {
     static float values[4];
     drove_arrays *a;
-    ok(drove_arrays_create(&a));
+    assert_ok(drove_arrays_create(&a));
     drove_matrix x = drove_matrix_dense(values, DROVE_TYPE_F32, 0, 2);
     refused(drove_arrays_set_dense(a, &x), DROVE_E_SHAPE, "rows and columns, found 0 x 2");
     x = drove_matrix_dense(values, DROVE_TYPE_F32, 2, 0);
@@ -122,11 +117,11 @@ TEST(images_have_as_many_numbers_as_a_row)
 {
     static float values[24];
     drove_arrays *a;
-    ok(drove_arrays_create(&a));
+    assert_ok(drove_arrays_create(&a));
     refused(drove_arrays_set_images(a, 1, 1, 0), DROVE_E_SHAPE, "expected images of 0 numbers");
     const drove_matrix x = drove_matrix_dense(values, DROVE_TYPE_F32, 1, 24);
-    ok(drove_arrays_set_dense(a, &x));
-    ok(drove_arrays_set_images(a, 2, 3, 4));
+    assert_ok(drove_arrays_set_dense(a, &x));
+    assert_ok(drove_arrays_set_images(a, 2, 3, 4));
     static const size_t wrong[][3] = {{2, 3, 5},
                                       {0, 3, 4},
                                       {2, 0, 4},
@@ -179,8 +174,8 @@ TEST(starts_and_indices_have_any_whole_type)
                                     .start_type = index_types[s],
                                     .index_type = index_types[k],
                                     .value_type = DROVE_TYPE_F32};
-            ok(drove_arrays_create(&a));
-            ok(drove_arrays_set_sparse(a, &x));
+            assert_ok(drove_arrays_create(&a));
+            assert_ok(drove_arrays_set_sparse(a, &x));
             /* 64-bit starts and 32-bit indices are drove's own */
             assert_int_equal(drove_arrays_copied_bytes(a), (s < 2 ? 4 * sizeof(uint64_t) : 0) +
                                                                (k >= 2 ? 4 * sizeof(uint32_t) : 0));
@@ -229,8 +224,8 @@ TEST(starts_and_indices_are_checked)
                                     .start_type = index_types[t],
                                     .index_type = index_types[t],
                                     .value_type = DROVE_TYPE_F32};
-            ok(drove_arrays_create(&a));
-            if (text == NULL) ok(drove_arrays_set_sparse(a, &x));
+            assert_ok(drove_arrays_create(&a));
+            if (text == NULL) assert_ok(drove_arrays_set_sparse(a, &x));
             else refused(drove_arrays_set_sparse(a, &x), DROVE_E_DATA, text);
             drove_arrays_destroy(a);
         }
@@ -245,12 +240,12 @@ TEST(starts_and_indices_are_checked)
                           .start_type = which == 0 ? DROVE_TYPE_I16 : DROVE_TYPE_I32,
                           .index_type = which == 1 ? DROVE_TYPE_F32 : DROVE_TYPE_I32,
                           .value_type = which == 2 ? (drove_type)77 : DROVE_TYPE_F32};
-        ok(drove_arrays_create(&a));
+        assert_ok(drove_arrays_create(&a));
         refused(drove_arrays_set_sparse(a, &x), DROVE_E_ARG,
                 "expected starts and indices of 32 or 64 bits and values of a type of drove_type");
         x.start_type = x.index_type = DROVE_TYPE_I32;
         x.value = NULL; /* all are 1: no type is looked at */
-        ok(drove_arrays_set_sparse(a, &x));
+        assert_ok(drove_arrays_set_sparse(a, &x));
         drove_arrays_destroy(a);
     }
 }

@@ -10,16 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void ok(drove_status status)
-{
-    if (status != DROVE_OK) fail_msg("%s", drove_error_text());
-}
-
 /* Takes the batch. */
 static drove_arrow_table *import(batch *b)
 {
     drove_arrow_table *table;
-    ok(drove_arrow_table_create(&b->schema, &b->array, &table));
+    assert_ok(drove_arrow_table_create(&b->schema, &b->array, &table));
     assert_int_equal(b->n_released, 2);
     assert_true(b->schema.release == NULL && b->array.release == NULL);
     free_batch(b);
@@ -290,7 +285,7 @@ TEST(each_batch_has_its_dictionary)
         set_buffer(add_column(b[i], "y", "g", 2), 1, y[i], sizeof y[i]);
     }
     make_stream(&stream, b, 2);
-    ok(drove_arrow_table_from_stream(&stream.stream, &table));
+    assert_ok(drove_arrow_table_from_stream(&stream.stream, &table));
     assert_int_equal(stream.n_released, 1);
     assert_null(stream.stream.release);
     write_text("colours.csv", "x,y\nblue,1\nred,2\nblue,3\nblue,4\ngreen,5\nred,6\n");
@@ -381,8 +376,8 @@ TEST(columns_are_added)
     assert_int_equal(drove_arrow_table_add(table, "y", &few, NULL, 0), DROVE_E_SHAPE);
     assert_int_equal(drove_arrow_table_add(table, "x", &weights, NULL, 0), DROVE_E_ARG);
     assert_int_equal(drove_arrow_table_bytes(table), n_bytes);
-    ok(drove_arrow_table_add(table, "y", &classes, names, 2));
-    ok(drove_arrow_table_add(table, "w", &weights, NULL, 0));
+    assert_ok(drove_arrow_table_add(table, "y", &classes, names, 2));
+    assert_ok(drove_arrow_table_add(table, "w", &weights, NULL, 0));
     assert_true(drove_arrow_table_bytes(table) > n_bytes);
     drove_data *found = open_table(table, "?label=y&weights=w");
     assert_string_equal(class_of(found, 0), "NA");

@@ -54,7 +54,7 @@ static void writes(script *s)
     size_t n_whole, n_bytes;
     unsigned long n = 1;
     if (write_script(s) != DROVE_OK) fail_msg("%s", drove_error_text());
-    char *whole = read_file("m.rows", &n_whole);
+    char *whole = read_bytes("m.rows", &n_whole);
     for (bool has_failed = true; has_failed && n < MOST_CALLS; n++) {
         no_memory_begin(n);
         const drove_status status = write_script(s);
@@ -66,7 +66,7 @@ static void writes(script *s)
                      s->has_order, n, no_memory_live());
         assert_int_equal(access("m.rows", F_OK) == 0, status == DROVE_OK);
         if (status != DROVE_OK) continue;
-        char *bytes = read_file("m.rows", &n_bytes);
+        char *bytes = read_bytes("m.rows", &n_bytes);
         assert_int_equal(n_bytes, n_whole);
         assert_memory_equal(bytes, whole, n_whole);
         free(bytes);

@@ -52,10 +52,10 @@ TEST(test_idx_types)
     static const uint8_t f64[] = {0, 0, 0x0e, 2, 0, 0, 0,    2, 0, 0, 0, 1, 0x3f, 0xf8,
                                   0, 0, 0,    0, 0, 0, 0xc0, 0, 0, 0, 0, 0, 0,    0};
     write_idx_file("two", 1, (const uint32_t[]){2}, 2, 1);
-    write_file("i16", i16, sizeof i16);
-    write_file("i32", i32, sizeof i32);
-    write_file("f32", f32, sizeof f32);
-    write_file("f64", f64, sizeof f64);
+    write_bytes("i16", i16, sizeof i16);
+    write_bytes("i32", i32, sizeof i32);
+    write_bytes("f32", f32, sizeof f32);
+    write_bytes("f64", f64, sizeof f64);
     drove_data *d = open_data("idx:i16,two");
     assert_int_equal(d->storage->x_kind, DROVE_X_F32);
     assert_true(value_at(d, 0, 0) == -2 && value_at(d, 0, 1) == 256 && value_at(d, 1, 0) == 3 &&
@@ -82,7 +82,7 @@ TEST(test_mnist_folder)
     write_idx_file("folder/t10k-images-idx3-ubyte", 3, (const uint32_t[]){2, 2, 2}, 8, 30);
     size_t n;
     write_idx_file("labels", 1, (const uint32_t[]){2}, 10, 9);
-    char *labels = read_file("labels", &n);
+    char *labels = read_bytes("labels", &n);
     write_gzip("folder/t10k-labels-idx1-ubyte.gz", labels, n);
     free(labels);
     drove_data *train, *test;
@@ -186,8 +186,8 @@ TEST(test_cifar10)
         records[i][0] = (uint8_t)(4 * i);
         for (unsigned j = 1; j < 3073; j++) records[i][j] = (uint8_t)(i + j);
     }
-    write_file("c2", records, 2 * 3073);
-    write_file("c1", records[2], 3073);
+    write_bytes("c2", records, 2 * 3073);
+    write_bytes("c1", records[2], 3073);
     drove_data *d = open_data("cifar10:c2,c1");
     assert_int_equal(d->n_rows, 3);
     assert_int_equal(d->storage->n_features, 3072);
@@ -198,11 +198,11 @@ TEST(test_cifar10)
     for (unsigned i = 0; i < 3; i++)
         assert_memory_equal(d->storage->x_u8 + i * 3072, records[i] + 1, 3072);
     drove_data_destroy(d);
-    write_file("short", records, 2 * 3073 - 1);
+    write_bytes("short", records, 2 * 3073 - 1);
     expect_refusal("cifar10:c1,short", NULL, DROVE_E_DATA, "short", "3073", "byte 3073", NULL);
     records[1][0] = 10;
-    write_file("label", records, 2 * 3073);
+    write_bytes("label", records, 2 * 3073);
     expect_refusal("cifar10:label", NULL, DROVE_E_DATA, "byte 3073", "0 to 9", "found 10", NULL);
-    write_file("empty", records, 0);
+    write_bytes("empty", records, 0);
     expect_refusal("cifar10:empty", NULL, DROVE_E_DATA, "empty", NULL);
 }

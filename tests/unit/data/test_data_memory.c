@@ -80,7 +80,7 @@ static void converts(const char *from, const char *to, size_t piece_bytes)
     (void)unlink(path);
     if (second != NULL) (void)unlink(second + 1);
     if (write_rows(data, from, to, piece_bytes) != DROVE_OK) fail_msg("%s", drove_error_text());
-    char *whole = read_file(path, &n_whole);
+    char *whole = read_bytes(path, &n_whole);
     for (bool has_failed = true; has_failed && n < MOST_CALLS; n += step) {
         (void)unlink(path);
         if (second != NULL) (void)unlink(second + 1);
@@ -95,7 +95,7 @@ static void converts(const char *from, const char *to, size_t piece_bytes)
         if (second != NULL && has_one != (access(second + 1, F_OK) == 0))
             fail_msg("%s, allocation %lu: one of two files is there", to, n);
         if (status != DROVE_OK) continue;
-        char *bytes = read_file(path, &n_bytes);
+        char *bytes = read_bytes(path, &n_bytes);
         if (n_bytes != n_whole || memcmp(bytes, whole, n_whole) != 0)
             fail_msg("%s, allocation %lu: status %d, and another file", to, n, status);
         free(bytes);

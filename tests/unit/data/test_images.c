@@ -23,8 +23,8 @@ static void place(const char *picture, const char *path)
         mkdir(folder, 0777);
     }
     snprintf(from, sizeof from, "%s%s", PICTURES, picture);
-    char *bytes = read_file(from, &n);
-    write_file(path, bytes, n);
+    char *bytes = read_bytes(from, &n);
+    write_bytes(path, bytes, n);
     free(bytes);
 }
 
@@ -199,8 +199,8 @@ static void copy_archive(const char *name, const char *path)
     char from[4096];
     size_t n;
     snprintf(from, sizeof from, "%s%s", ARCHIVES, name);
-    char *bytes = read_file(from, &n);
-    write_file(path, bytes, n);
+    char *bytes = read_bytes(from, &n);
+    write_bytes(path, bytes, n);
     free(bytes);
 }
 

@@ -279,15 +279,15 @@ TEST(test_convert_more)
     drove_data *d = open_data("csv:scaled?scale=unit");
     assert_int_equal(drove_data_convert(d, "csv:c1?scaled=1"), DROVE_OK);
     size_t n;
-    char *text = read_file("c1", &n);
+    char *text = read_bytes("c1", &n);
     assert_string_equal(text, "0,0\n0.5,1\n1,0\n");
     free(text);
     assert_int_equal(drove_data_convert(d, "csv:c2"), DROVE_OK);
-    text = read_file("c2", &n);
+    text = read_bytes("c2", &n);
     assert_string_equal(text, "0,0\n5,1\n10,0\n");
     free(text);
     assert_int_equal(drove_data_convert(d, "csv:c2"), DROVE_E_EXISTS); /* and is unchanged */
-    text = read_file("c2", &n);
+    text = read_bytes("c2", &n);
     assert_int_equal(n, 13);
     free(text);
     assert_int_equal(drove_data_convert(d, "csv:c3.gz"), DROVE_E_UNSUPPORTED);

@@ -142,18 +142,18 @@ TEST(first_bytes_tell_the_format)
         expands("held.csv", "table:held.csv");
     }
     static char head[512];
-    write_file("held", "PK\3\4", 4);
+    write_bytes("held", "PK\3\4", 4);
     expands("held", "npz:held");
-    write_file("held", "PK\3", 3);
+    write_bytes("held", "PK\3", 3);
     expands("held", "table:held");
-    write_file("held", "drove-rows-1", 12);
+    write_bytes("held", "drove-rows-1", 12);
     expands("held", "rows:held");
-    write_file("held", "drove-rows-", 11);
+    write_bytes("held", "drove-rows-", 11);
     expands("held", "table:held");
     memcpy(head + 257, "ustar", 5);
-    write_file("held", head, 262);
+    write_bytes("held", head, 262);
     expands("held", "webdataset:held");
-    write_file("held", head, 261);
+    write_bytes("held", head, 261);
     expands("held", "table:held");
     write_gzip("held", "1 2:3\n", 6);
     expands("held", "libsvm:held");

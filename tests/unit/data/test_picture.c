@@ -44,7 +44,7 @@ static bool read_picture(const char *name, drove_picture *out, drove_status *sta
     char path[4096];
     size_t n;
     snprintf(path, sizeof path, "%s/%s", CORPUS, name);
-    char *bytes = read_file(path, &n);
+    char *bytes = read_bytes(path, &n);
     *status = drove__picture_decode((const uint8_t *)bytes, n, name, out);
     free(bytes);
     if (*status != DROVE_E_UNSUPPORTED) return true;

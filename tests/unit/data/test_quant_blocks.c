@@ -263,10 +263,10 @@ TEST(test_damage)
         const unsigned version = k < 3 ? 2 : 1;
         convert_spec(from[k % 3], to[k % 3]);
         quant_forge(NULL, version);
-        char *bytes = read_file("forged", &n);
+        char *bytes = read_bytes("forged", &n);
         for (size_t at = 0; at < n; at++) {
             bytes[at] = (char)(bytes[at] ^ (1 << at % 8));
-            write_file("damaged", bytes, n);
+            write_bytes("damaged", bytes, n);
             drove_status status = try_blocks("quant:damaged", "damaged");
             bytes[at] = (char)(bytes[at] ^ (1 << at % 8));
             if (version == 1) continue;
@@ -278,7 +278,7 @@ TEST(test_damage)
                 fail_msg("byte %zu: \"%s\" is not in: %s", at, name, drove_error_text());
         }
         for (size_t length = 0; length < n; length += length < 64 ? 1 : 13) {
-            write_file("damaged", bytes, length);
+            write_bytes("damaged", bytes, length);
             if (try_blocks("quant:damaged", "damaged") == DROVE_OK) fail_msg("%zu bytes", length);
         }
         free(bytes);
@@ -293,8 +293,8 @@ TEST(test_version_1)
         char path[512];
         size_t n;
         snprintf(path, sizeof path, "%s/tests/unit/data/recorded/%s", DROVE_SOURCE_DIR, files[i]);
-        char *bytes = read_file(path, &n);
-        write_file("old", bytes, n);
+        char *bytes = read_bytes(path, &n);
+        write_bytes("old", bytes, n);
         free(bytes);
         drove_data *whole = open_data("quant:old");
         expect_blocks_of("quant:old", whole->storage, 1, false);
@@ -310,10 +310,10 @@ TEST(test_changed_meanwhile)
     size_t n;
     write_sources();
     convert_spec("libsvm:sparse.svm", "quant:q?precision=D8i8");
-    char *bytes = read_file("q", &n);
+    char *bytes = read_bytes("q", &n);
     const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 1000000000}};
     for (unsigned k = 0; k < 2; k++) {
-        write_file("changing", bytes, n);
+        write_bytes("changing", bytes, n);
         assert_int_equal(open_blocks("quant:changing", 1, &b), DROVE_OK);
         if (k == 0) assert_int_equal(truncate("changing", (off_t)n - 1), 0);
         else assert_int_equal(utimensat(AT_FDCWD, "changing", times, 0), 0);
@@ -343,7 +343,7 @@ TEST(test_opening)
     size_t n;
     write_sources();
     convert_spec("csv:words.csv", "quant:q?precision=D16");
-    char *bytes = read_file("q", &n);
+    char *bytes = read_bytes("q", &n);
     write_gzip("packed", bytes, n);
     free(bytes);
     for (size_t i = 0; i < DROVE_COUNT(cases); i++) {

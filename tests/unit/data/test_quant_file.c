@@ -285,15 +285,15 @@ TEST(test_damage)
     write_sources();
     for (unsigned k = 0; k < 2; k++) {
         convert_spec(k == 0 ? "libsvm:sets.svm" : "csv:words.csv?scale=standard", "quant:q");
-        char *bytes = read_file("q", &n);
+        char *bytes = read_bytes("q", &n);
         for (size_t at = 0; at < n; at++) {
             bytes[at] = (char)(bytes[at] ^ (1 << at % 8));
-            write_file("damaged", bytes, n);
+            write_bytes("damaged", bytes, n);
             expect_refusal("quant:damaged", NULL, DROVE_E_DATA, "damaged", NULL);
             bytes[at] = (char)(bytes[at] ^ (1 << at % 8));
         }
         for (size_t length = 0; length < n; length += length < 64 ? 1 : 13) {
-            write_file("damaged", bytes, length);
+            write_bytes("damaged", bytes, length);
             expect_refusal("quant:damaged", NULL, DROVE_E_DATA, "damaged", NULL);
         }
         free(bytes);
@@ -351,14 +351,14 @@ TEST(test_blocks)
     char *bytes;
     size_t n;
     convert_spec("csv:words.csv", "quant:q?block=1KiB"); /* without the checksums of the header */
-    bytes = read_file("q", &n);
+    bytes = read_bytes("q", &n);
     static const char *const keys[] = {"\"checksums\"", "\"header_checksum\""};
     for (size_t i = 0; i < DROVE_COUNT(keys); i++) {
         char *at = memmem(bytes, n, keys[i], strlen(keys[i]));
         assert_non_null(at);
         at[1] = 'x';
     }
-    write_file("forged", bytes, n);
+    write_bytes("forged", bytes, n);
     free(bytes);
     expect_refusal("quant:forged", NULL, DROVE_E_DATA, "forged", "checksums", NULL);
 }
@@ -379,8 +379,8 @@ TEST(test_version_1)
         size_t n;
         snprintf(path, sizeof path, "%s/tests/unit/data/recorded/%s", DROVE_SOURCE_DIR,
                  cases[i].file);
-        char *bytes = read_file(path, &n);
-        write_file("old", bytes, n);
+        char *bytes = read_bytes(path, &n);
+        write_bytes("old", bytes, n);
         snprintf(spec, sizeof spec, "quant:old?from=%s", cases[i].from);
         drove_data *found = open_data(spec), *from = open_data(cases[i].from);
         expect_quantised(found, from);
@@ -391,15 +391,15 @@ TEST(test_version_1)
         drove_data_destroy(from);
         for (size_t at = 0; at < n; at++) {
             bytes[at] = (char)(bytes[at] ^ (1 << at % 8));
-            write_file("old", bytes, n);
+            write_bytes("old", bytes, n);
             expect_refusal("quant:old", NULL, DROVE_E_DATA, "old", NULL);
             bytes[at] = (char)(bytes[at] ^ (1 << at % 8));
         }
         free(bytes);
         convert_spec(cases[i].from, "quant:q"); /* its own hash, where the header's are right */
         quant_forge(NULL, 1);
-        bytes = read_file("forged", &n);
-        write_file("old", bytes, n);
+        bytes = read_bytes("forged", &n);
+        write_bytes("old", bytes, n);
         expect_refusal("quant:old?from=csv:values.csv", NULL, DROVE_E_DATA, "does not match", NULL);
         free(bytes);
     }

@@ -283,12 +283,12 @@ TEST(damage_is_found)
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
         size_t n;
         write_rows(specs[i], "512");
-        char *good = read_file(FILE_NAME, &n);
+        char *good = read_bytes(FILE_NAME, &n);
         for (size_t at = 0; at < n; at += 1 + n / 41) {
             bool is_padding = good[at] == 0; /* between arrays: nobody reads those bytes */
             char kept = good[at];
             good[at] = (char)(good[at] ^ 0x41);
-            write_file(FILE_NAME, good, n);
+            write_bytes(FILE_NAME, good, n);
             drove_data *data = NULL;
             drove_status status = drove_data_open("rows:" FILE_NAME, NULL, 1, &data, NULL);
             if (status == DROVE_OK && !is_padding) fail_msg("%s: byte %zu", specs[i], at);
@@ -297,7 +297,7 @@ TEST(damage_is_found)
             good[at] = kept;
         }
         for (size_t length = 0; length < n; length += 1 + n / 11) {
-            write_file(FILE_NAME, good, length);
+            write_bytes(FILE_NAME, good, length);
             expect_refusal("rows:" FILE_NAME, NULL, DROVE_E_DATA, FILE_NAME, NULL);
         }
         free(good);
@@ -316,7 +316,7 @@ TEST(blocks_are_named)
     const size_t block_rows = b->block_rows, n_blocks = b->n_blocks;
     drove__blocks_close(b);
     assert_true(n_blocks > 5);
-    char *good = read_file(FILE_NAME, &n), *text = memmem(good, n, "\"blocks\":", 9);
+    char *good = read_bytes(FILE_NAME, &n), *text = memmem(good, n, "\"blocks\":", 9);
     drove_rows_list list;
     drove_rows_entry e;
     assert_non_null(text);
@@ -337,7 +337,7 @@ TEST(blocks_are_named)
         for (size_t i = 0; i < x + rows * 4; i += 7) {
             char *at = good + e.offset + (i < x ? i : padded + i - x);
             *at = (char)(*at ^ 1);
-            write_file(FILE_NAME, good, n);
+            write_bytes(FILE_NAME, good, n);
             expect_refusal("rows:" FILE_NAME, NULL, DROVE_E_DATA, FILE_NAME, name, NULL);
             *at = (char)(*at ^ 1);
         }
@@ -361,7 +361,7 @@ static void forge(const char *file, size_t n, const char *part, const char *by)
     facts[2] = XXH3_64bits(forged + facts[0], (size_t)facts[1]);
     memcpy(forged + facts[0] + facts[1], facts, sizeof facts);
     memcpy(forged + facts[0] + facts[1] + sizeof facts, file, 16);
-    write_file("forged.rows", forged, (size_t)(facts[0] + facts[1]) + 40);
+    write_bytes("forged.rows", forged, (size_t)(facts[0] + facts[1]) + 40);
     free(forged);
 }
 
@@ -402,7 +402,7 @@ TEST(descriptions_are_not_trusted)
     size_t n;
     write_text("forge.csv", "1,2.5,cat\n0,0,dog\n-3,0.125,cat\n7,7,a cow\n0,0,dog\n");
     write_rows("csv:forge.csv", "24");
-    char *file = read_file(FILE_NAME, &n);
+    char *file = read_bytes(FILE_NAME, &n);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         forge(file, n, cases[i].part, cases[i].by);
         expect_refusal("rows:forged.rows", NULL, DROVE_E_DATA, "forged.rows", cases[i].word, NULL);
@@ -434,14 +434,14 @@ TEST(version_1_is_read)
         write_text("old.csv", cases[i].text);
         snprintf(path, sizeof path, "%s/tests/unit/data/recorded/%s", DROVE_SOURCE_DIR,
                  cases[i].file);
-        char *bytes = read_file(path, &n);
-        write_file("old.rows", bytes, n);
+        char *bytes = read_bytes(path, &n);
+        write_bytes("old.rows", bytes, n);
         drove_data *before = open_data(cases[i].from), *after = open_data("rows:old.rows");
         expect_same(before, after);
         for (size_t at = i; at < n; at += 4) {
             drove_data *data = NULL;
             bytes[at] = (char)(bytes[at] ^ (1 << at % 8));
-            write_file("old.rows", bytes, n);
+            write_bytes("old.rows", bytes, n);
             bytes[at] = (char)(bytes[at] ^ (1 << at % 8));
             drove_status status = drove_data_open("rows:old.rows", NULL, 1, &data, NULL);
             n_refused += status != DROVE_OK;

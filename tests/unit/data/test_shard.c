@@ -144,8 +144,8 @@ static void write_files_of_records(void)
     uint8_t ones[ROWS * 3];
     for (size_t i = 0; i < sizeof records; i++)
         records[i] = (uint8_t)(i % RECORD == 0 ? i / RECORD % 10 : i % 253);
-    write_file("r1", records, FIRST * RECORD);
-    write_file("r2", records + FIRST * RECORD, (ROWS - FIRST) * RECORD);
+    write_bytes("r1", records, FIRST * RECORD);
+    write_bytes("r2", records + FIRST * RECORD, (ROWS - FIRST) * RECORD);
     mkdir("folder", 0777);
     write_idx_file("folder/train-images-idx3-ubyte", 3, (const uint32_t[]){ROWS, 4, 5}, 251, 7);
     write_idx_file("folder/train-labels-idx1-ubyte", 1, (const uint32_t[]){ROWS}, 10, 1);
@@ -162,7 +162,7 @@ TEST(a_part_is_that_of_the_whole)
     size_t n_bytes;
     write_idx_file("x", 3, (const uint32_t[]){ROWS, 4, 5}, 251, 7);
     write_idx_file("y", 1, (const uint32_t[]){ROWS}, 10, 1);
-    bytes = read_file("x", &n_bytes);
+    bytes = read_bytes("x", &n_bytes);
     write_gzip("x.gz", bytes, n_bytes);
     free(bytes);
     write_floats("x.npy");
@@ -212,7 +212,7 @@ TEST(long_rows_are_passed_over)
     file[10] = WIDTH >> 8 & 0xff;
     file[11] = WIDTH & 0xff;
     for (size_t i = 0; i < ROWS * WIDTH; i++) file[HEADER + i] = (uint8_t)(i % 251 * 7);
-    write_file("long", file, sizeof file);
+    write_bytes("long", file, sizeof file);
     write_idx_file("y", 1, (const uint32_t[]){ROWS}, 10, 1);
     for (uint64_t part = 0; part < PARTS; part++) {
         const drove_shard s = {.n = PARTS, .index = part, .seed = 9};
@@ -254,13 +254,13 @@ TEST(bad_files_are_refused)
     expect_no_part("synth:digits?n=3", DROVE_E_ARG, "4, found 3");
     write_idx_file("x", 2, (const uint32_t[]){ROWS, 6}, 251, 1);
     write_idx_file("y", 1, (const uint32_t[]){ROWS}, 10, 1);
-    char *bytes = read_file("x", &n_bytes);
-    write_file("short", bytes, n_bytes - 1);
+    char *bytes = read_bytes("x", &n_bytes);
+    write_bytes("short", bytes, n_bytes - 1);
     expect_no_part("idx:short,y", DROVE_E_DATA, "more than the file can hold");
     char *longer = realloc(bytes, n_bytes + 1);
     assert_non_null(longer);
     longer[n_bytes] = 0;
-    write_file("more", longer, n_bytes + 1);
+    write_bytes("more", longer, n_bytes + 1);
     expect_no_part("idx:more,y", DROVE_E_DATA, "expected the end of the file");
     write_gzip("short.gz", longer, n_bytes - 1);
     expect_no_part("idx:short.gz,y", DROVE_E_DATA, "ends at byte");

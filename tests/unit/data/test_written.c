@@ -20,7 +20,7 @@ static void expect_written(const char *from, const char *to, const char *text)
              strchr(to, ':') + 1);
     (void)unlink(path);
     if (drove_data_convert(data, to) != DROVE_OK) fail_msg("%s: %s", to, drove_error_text());
-    char *found = read_file(path, &n);
+    char *found = read_bytes(path, &n);
     if (n != strlen(text) || memcmp(found, text, n) != 0)
         fail_msg("%s to %s: expected \"%s\", found \"%.*s\"", from, to, text, (int)n, found);
     free(found);
@@ -87,7 +87,7 @@ TEST(nothing_is_written_where_it_may_not)
         if (strstr(drove_error_text(), cases[i].text) == NULL)
             fail_msg("%s: %s", cases[i].to, drove_error_text());
         assert_true(access("new", F_OK) != 0 && access("x.gz", F_OK) != 0);
-        char *text = read_file("here", &n);
+        char *text = read_bytes("here", &n);
         assert_memory_equal(text, "here\n", 5);
         free(text);
     }

@@ -1,6 +1,7 @@
 /* Constants of the throughput model as a file: what is written is read back, what is malformed is
  * refused in one line, and predictions use them. */
 #include "engine/linear/throughput.h"
+#include "support/files.h"
 #include "support/test.h"
 
 #include "base/cpu.h"
@@ -164,10 +165,7 @@ static void expect_refused(const char *good, const char *from, const char *to, c
     drove_throughput *c = (drove_throughput *)&text;
     if (at == NULL) fail_msg("no \"%s\" in the file", from);
     snprintf(text, sizeof text, "%.*s%s%s", (int)(at - good), good, to, at + strlen(from));
-    FILE *f = fopen("bad.json", "w");
-    assert_non_null(f);
-    fputs(text, f);
-    fclose(f);
+    write_text("bad.json", text);
     drove_status status = drove_throughput_open("bad.json", &c);
     assert_int_equal(status, DROVE_E_DATA);
     assert_null(c);

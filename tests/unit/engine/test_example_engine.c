@@ -1,6 +1,7 @@
 /* The engine of docs/adding-an-engine.md: it compiles, is what the page prints, and keeps the
  * protocol. */
 #include "../../../docs/example_engine.c"
+#include "support/files.h"
 #include "support/test.h"
 
 #include "base/cpu.h"
@@ -11,35 +12,9 @@
 
 enum { N_ROWS = 20, N_FEATURES = 5, N_CLASSES = 3, MOST_PARAMS = 256 };
 
-/* Whole file under the source folder; free(). */
-static char *load(const char *name)
-{
-    char path[1024];
-    (void)snprintf(path, sizeof path, "%s/%s", DROVE_SOURCE_DIR, name);
-    FILE *file = fopen(path, "rb");
-    if (file == NULL) fail_msg("cannot open %s", path);
-    assert_int_equal(fseek(file, 0, SEEK_END), 0);
-    size_t size = (size_t)ftell(file);
-    rewind(file);
-    char *text = calloc(size + 1, 1);
-    assert_non_null(text);
-    assert_int_equal(fread(text, 1, size, file), size);
-    (void)fclose(file);
-    return text;
-}
-
 TEST(is_what_the_page_prints)
 {
-    char *page = load("docs/adding-an-engine.md"), *code = load("docs/example_engine.c");
-    char *begin = strstr(page, "```c\n");
-    assert_non_null(begin);
-    begin += strlen("```c\n");
-    char *end = strstr(begin, "```\n");
-    assert_non_null(end);
-    *end = '\0';
-    assert_string_equal(begin, code);
-    free(page);
-    free(code);
+    assert_page_prints("docs/adding-an-engine.md", "docs/example_engine.c");
 }
 
 static void layer_is_done(void *context, size_t layer)

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/status.h"
 #include "engine/module.h"
+#include "support/files.h"
 #include "support/test.h"
 
 #include <stdint.h>
@@ -94,10 +95,7 @@ TEST(test_not_a_library)
 {
     char path[PATH_MAX + 64];
     snprintf(path, sizeof path, "%s/drove_text.so", here);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fputs("this is no library\n", file);
-    assert_int_equal(fclose(file), 0);
+    write_text(path, "this is no library\n");
     assert_refused("text", (const char *const[]){path, NULL});
 }
 

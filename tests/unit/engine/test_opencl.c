@@ -4,6 +4,7 @@
  * Skipped with the reason where there is no device.
  */
 #include "unit/engine/accel_support.h"
+#include "support/files.h"
 #include "support/test.h"
 
 #include "base/mem.h"
@@ -108,10 +109,7 @@ TEST(a_damaged_program_on_disk_is_made_anew)
     assert_true(fputc(byte ^ 1, f) != EOF);
     assert_int_equal(fclose(f), 0);
     open_again_and_compare();
-    f = fopen(path, "wb"); /* cut */
-    assert_non_null(f);
-    fputs("drovecl1", f);
-    fclose(f);
+    write_text(path, "drovecl1"); /* cut */
     open_again_and_compare();
     assert_true(cache_file(path, &size));
     assert_true(size > whole / 2);

@@ -2,6 +2,7 @@
  * memory, repeat themselves for the same seed, and get behind the checksums of a model file. */
 #include "base/safetensors.h"
 
+#include "support/files.h"
 #include "support/test.h"
 
 #include <stdint.h>
@@ -102,10 +103,7 @@ static size_t make_file(uint8_t into[MOST])
 
 static bool loads(const uint8_t *bytes, size_t size, drove_safetensors *st)
 {
-    FILE *file = fopen("mutated", "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes, 1, size, file), size);
-    fclose(file);
+    write_bytes("mutated", bytes, size);
     return drove__safetensors_load("mutated", st) == DROVE_OK;
 }
 

@@ -1,43 +1,16 @@
 /* The source of docs/adding-a-source.md: it compiles, is what the page prints, and keeps the rules.
  */
 #include "../../../docs/example_source.c"
+#include "support/files.h"
 #include "support/test.h"
 
 #include "source_cases.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-/* Whole file under the source folder; free(). */
-static char *load(const char *name)
-{
-    char path[1024];
-    (void)snprintf(path, sizeof path, "%s/%s", DROVE_SOURCE_DIR, name);
-    FILE *file = fopen(path, "rb");
-    if (file == NULL) fail_msg("cannot open %s", path);
-    assert_int_equal(fseek(file, 0, SEEK_END), 0);
-    size_t size = (size_t)ftell(file);
-    rewind(file);
-    char *text = calloc(size + 1, 1);
-    assert_non_null(text);
-    assert_int_equal(fread(text, 1, size, file), size);
-    (void)fclose(file);
-    return text;
-}
 
 TEST(is_what_the_page_prints)
 {
-    char *page = load("docs/adding-a-source.md"), *code = load("docs/example_source.c");
-    char *begin = strstr(page, "```c\n");
-    assert_non_null(begin);
-    begin += strlen("```c\n");
-    char *finish = strstr(begin, "```\n");
-    assert_non_null(finish);
-    *finish = '\0';
-    assert_string_equal(begin, code);
-    free(page);
-    free(code);
+    assert_page_prints("docs/adding-a-source.md", "docs/example_source.c");
 }
 
 TEST(keeps_the_rules)

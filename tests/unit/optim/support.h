@@ -7,13 +7,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "optim/optim.h"
-#include "support/test.h"
-
-#define assert_ok(call)                                                                            \
-    do {                                                                                           \
-        drove_status assert_ok_status_ = (call);                                                   \
-        if (assert_ok_status_ != DROVE_OK) fail_msg("%s: %s", #call, drove_error_text());          \
-    } while (0)
+#include "support/status.h"
 
 /* The options of a plain run with plain C kernels: sgd, constant, lr 0.05, state shared, one
  * worker. */

@@ -1,5 +1,6 @@
 /* test_runfile.c - run files: what is read, and where each mistake is found. */
 #include "base/mem.h"
+#include "support/files.h"
 #include "support/test.h"
 
 #include "base/options.h"
@@ -9,17 +10,9 @@
 
 static const char path[] = "run.yaml";
 
-static void write_file(const char *text, size_t size_bytes)
-{
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(text, 1, size_bytes, file), size_bytes);
-    assert_int_equal(fclose(file), 0);
-}
-
 static drove_status load(const char *text, drove_options *options)
 {
-    write_file(text, strlen(text));
+    write_text(path, text);
     *options = drove__options_default();
     return drove_options_load(options, path);
 }
@@ -121,7 +114,7 @@ TEST(test_bytes_that_are_no_text)
 {
     static const char nul[] = "lr: 1\n\0batch: 3\n";
     drove_options o = drove__options_default();
-    write_file(nul, sizeof nul - 1);
+    write_bytes(path, nul, sizeof nul - 1);
     assert_int_equal(drove_options_load(&o, path), DROVE_E_ARG);
     assert_non_null(strstr(drove_error_text(), "run.yaml:2:1: "));
     assert_non_null(strstr(drove_error_text(), "NUL"));
@@ -142,15 +135,15 @@ TEST(test_deep_and_large)
     static char text[SIZE + 1];
     drove_options o = drove__options_default();
     memset(text, '[', SIZE);
-    write_file(text, SIZE);
+    write_bytes(path, text, SIZE);
     assert_int_equal(drove_options_load(&o, path), DROVE_E_ARG);
     memset(text, ' ', SIZE);
     memcpy(text, "lr: ", 4);
     memset(text + 4, '{', SIZE - 4);
-    write_file(text, SIZE);
+    write_bytes(path, text, SIZE);
     assert_int_equal(drove_options_load(&o, path), DROVE_E_ARG);
     memset(text, '#', SIZE);
-    write_file(text, SIZE);
+    write_bytes(path, text, SIZE);
     assert_int_equal(drove_options_load(&o, path), DROVE_OK);
     FILE *file = fopen(path, "ab");
     assert_non_null(file);

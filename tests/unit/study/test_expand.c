@@ -1,6 +1,7 @@
 /* tests/unit/study/test_expand.c - studies of sweeps: what a file may say, and the runs it means,
  * counted by hand. */
 #include "study/expand.h"
+#include "support/files.h"
 #include "support/test.h"
 
 #include <drove/status.h>
@@ -12,10 +13,7 @@
 
 static drove_status load(const char *text, drove_sweep_study *study)
 {
-    FILE *file = fopen("study.yaml", "w");
-    assert_non_null(file);
-    assert_true(fputs(text, file) >= 0);
-    assert_int_equal(fclose(file), 0);
+    write_text("study.yaml", text);
     return drove__sweep_study_load("study.yaml", study);
 }
 

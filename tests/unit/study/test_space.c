@@ -1,6 +1,7 @@
 /* tests/unit/study/test_space.c - spaces of settings: what is drawn, what a file may say. */
 #include "base/mem.h"
 #include "study/space.h"
+#include "support/files.h"
 #include "support/test.h"
 
 #include <drove/status.h>
@@ -8,14 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static void write_file(const char *path, const char *text)
-{
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    assert_true(fputs(text, file) >= 0);
-    assert_int_equal(fclose(file), 0);
-}
 
 static const char *value_of(const drove_point *p, const char *name)
 {
@@ -128,7 +121,7 @@ TEST(ranges_of_a_file_hold)
 {
     drove_space space;
     unsigned n_low = 0, n_values = 0;
-    write_file("space.yaml", "lr: {log: [1e-4, 1]}\n"
+    write_text("space.yaml", "lr: {log: [1e-4, 1]}\n"
                              "batch: {uniform: [10, 20]}\n"
                              "model: [linear, \"mlp:16\"]\n");
     assert_int_equal(drove__space_load("space.yaml", NULL, 0, &space), DROVE_OK);
@@ -150,7 +143,7 @@ static void refused(const char *text, const char *expected)
 {
     static const char *const given[] = {"model"};
     drove_space space;
-    write_file("bad.yaml", text);
+    write_text("bad.yaml", text);
     assert_int_equal(drove__space_load("bad.yaml", given, 1, &space), DROVE_E_ARG);
     if (strstr(drove_error_text(), expected) == NULL) fail_msg("%s", drove_error_text());
 }

@@ -3,12 +3,10 @@
 #define DROVE_TEST_TABLE_SUPPORT_H
 
 #include "table/table.h"
-#include "support/test.h"
+#include "support/files.h"
+#include "support/status.h"
 
 #include <stdint.h>
-
-void write_bytes(const char *path, const void *bytes, size_t size_bytes);
-void write_text(const char *path, const char *text);
 
 /* Options of a file with this label; NULL: the last column. */
 drove_table_options options_of(const char *path, const char *label);

@@ -6,20 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void ok(drove_status status)
-{
-    if (status != DROVE_OK) fail_msg("%s", drove_error_text());
-}
-
 TEST(texts_are_kept_once)
 {
     enum { N = 1000, DIFFERENT = 100 };
     drove_frame_column c = {.type = DROVE_FRAME_TEXT};
-    ok(drove__frame_reserve(&c, N));
+    assert_ok(drove__frame_reserve(&c, N));
     for (unsigned row = 0; row < N; row++) {
         char text[16];
         const int n = snprintf(text, sizeof text, " %u\t", row % DIFFERENT);
-        ok(drove__frame_intern(&c, text, (size_t)n, &c.raw[row]));
+        assert_ok(drove__frame_intern(&c, text, (size_t)n, &c.raw[row]));
     }
     assert_int_equal(c.n_texts, DIFFERENT);
     for (unsigned row = 0; row < N; row++) {
@@ -28,7 +23,7 @@ TEST(texts_are_kept_once)
         assert_int_equal(cell.length, snprintf(text, sizeof text, "%u", row % DIFFERENT));
         assert_memory_equal(cell.text, text, cell.length);
     }
-    ok(drove__frame_intern(&c, " \t", 2, &c.raw[0]));
+    assert_ok(drove__frame_intern(&c, " \t", 2, &c.raw[0]));
     assert_true(drove__frame_is_missing(&c, 0));
     assert_int_equal(drove__frame_cell(&c, 0).length, 0);
     drove__frame_column_fini(&c);
@@ -41,7 +36,7 @@ TEST(bad_texts_are_refused)
     assert_int_equal(drove__frame_intern(&c, "a\0b", 3, &raw), DROVE_E_DATA);
     assert_int_equal(drove__frame_intern(&c, "\xff", 1, &raw), DROVE_E_DATA);
     assert_int_equal(c.n_texts, 0);
-    ok(drove__frame_intern(&c, "a", 1, &raw));
+    assert_ok(drove__frame_intern(&c, "a", 1, &raw));
     assert_int_equal(raw, 1);
     drove__frame_column_fini(&c);
 }
@@ -57,7 +52,7 @@ TEST(typed_cells_read_as_in_a_file)
     drove__frame_print(&c, 1, text);
     assert_string_equal(text, "9223372036854775807");
     assert_int_equal(drove__frame_print(&c, 2, text), 0);
-    ok(drove__frame_as_text(&c, 3, &texts));
+    assert_ok(drove__frame_as_text(&c, 3, &texts));
     assert_int_equal(texts.n_texts, 2);
     assert_true(drove__frame_is_missing(&texts, 2));
     drove__frame_column_fini(&texts);
@@ -82,7 +77,7 @@ TEST(a_name_finds_its_frame)
 {
     drove_frame *frame;
     char name[DROVE_NAMED_SIZE];
-    ok(drove__frame_create(2, &frame));
+    assert_ok(drove__frame_create(2, &frame));
     strcpy(name, frame->name);
     drove_frame *found = drove__frame_find(name);
     assert_ptr_equal(found, frame);

@@ -12,17 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void ok(drove_status status)
-{
-    if (status != DROVE_OK) fail_msg("%s", drove_error_text());
-}
-
 /* ---- frames from the cells of a file, and back ---- */
 
 static drove_frame *make_frame(size_t n_columns, size_t n_rows)
 {
     drove_frame *frame;
-    ok(drove__frame_create(n_columns, &frame));
+    assert_ok(drove__frame_create(n_columns, &frame));
     frame->n_rows = n_rows;
     return frame;
 }
@@ -33,13 +28,13 @@ static drove_frame_column *make_column(drove_frame *frame, size_t i, const char 
     drove_frame_column *c = &frame->column[i];
     c->name = strdup(name);
     c->type = type;
-    ok(drove__frame_reserve(c, frame->n_rows));
+    assert_ok(drove__frame_reserve(c, frame->n_rows));
     return c;
 }
 
 static void set_text(drove_frame_column *c, size_t row, const char *text)
 {
-    ok(drove__frame_intern(c, text, strlen(text), &c->raw[row]));
+    assert_ok(drove__frame_intern(c, text, strlen(text), &c->raw[row]));
 }
 
 static void set_number(drove_frame_column *c, size_t row, float value)
@@ -93,8 +88,8 @@ static void expect_features(drove_known_table *a, drove_known_table *b)
 {
     drove_encoded x, y;
     const size_t n_rows = a->table.n_rows, n = n_rows * a->schema->n_features;
-    ok(drove__table_encode(a, NULL, n_rows, &x));
-    ok(drove__table_encode(b, NULL, n_rows, &y));
+    assert_ok(drove__table_encode(a, NULL, n_rows, &x));
+    assert_ok(drove__table_encode(b, NULL, n_rows, &y));
     assert_int_equal(x.x == NULL, y.x == NULL);
     if (x.x != NULL) {
         assert_memory_equal(x.x, y.x, n * sizeof *x.x);
@@ -132,16 +127,17 @@ static void expect_same(drove_frame *frame, drove_table_options opt)
     of_text.path = "same.csv";
     learn(&of_text, &of_file);
     char *of_a, *of_b;
-    ok(drove__schema_to_json(of_frame.schema, &of_a));
-    ok(drove__schema_to_json(of_file.schema, &of_b));
+    assert_ok(drove__schema_to_json(of_frame.schema, &of_a));
+    assert_ok(drove__schema_to_json(of_file.schema, &of_b));
     assert_string_equal(of_a, of_b);
     free(of_a);
     free(of_b);
     expect_words(&of_frame.table, &of_file.table);
     expect_labels(&of_frame.table, &of_file.table);
     assert_string_equal(of_frame.notes, of_file.notes);
-    ok(drove__table_match(&opt, of_file.schema, true, &frame_again)); /* by a file's schema */
-    ok(drove__table_match(&of_text, of_frame.schema, true, &file_again));
+    assert_ok(
+        drove__table_match(&opt, of_file.schema, true, &frame_again)); /* by a file's schema */
+    assert_ok(drove__table_match(&of_text, of_frame.schema, true, &file_again));
     expect_words(&frame_again.table, &file_again.table);
     expect_labels(&frame_again.table, &file_again.table);
     assert_string_equal(frame_again.notes, file_again.notes);

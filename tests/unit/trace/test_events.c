@@ -170,7 +170,7 @@ static void read_event(slice s, event *e)
 static size_t read_events(const char *path, event *e, size_t most)
 {
     size_t size_bytes, n = 0;
-    char *file = read_file(path, &size_bytes);
+    char *file = read_bytes(path, &size_bytes);
     const uint8_t *bytes = (const uint8_t *)file;
     for (size_t at = 0; at < size_bytes; n++) {
         assert_true(size_bytes - at >= 16 && n < most);

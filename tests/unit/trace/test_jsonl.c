@@ -10,7 +10,7 @@
 static void assert_content(const char *path, const char *expected)
 {
     size_t size_bytes;
-    char *text = read_file(path, &size_bytes);
+    char *text = read_bytes(path, &size_bytes);
     assert_string_equal(text, expected);
     free(text);
 }

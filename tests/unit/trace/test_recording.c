@@ -174,15 +174,7 @@ static void write_small(size_t *size, char **bytes)
         assert_int_equal(mark.n_steps, 6 * (stretch + 1));
     }
     drove__recording_close(r);
-    *bytes = read_file(path, size);
-}
-
-static void put(const char *bytes, size_t size)
-{
-    FILE *file = fopen("cut.rec", "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes, 1, size, file), size);
-    assert_int_equal(fclose(file), 0);
+    *bytes = read_bytes(path, size);
 }
 
 /* Of a run that was killed: what stands before the last mark is good, and no more is read. */
@@ -193,7 +185,7 @@ TEST(what_is_cut_off_is_left_out)
     uint64_t n, before = 0;
     write_small(&size, &bytes);
     for (size_t cut = 0; cut <= size; cut++) {
-        put(bytes, cut);
+        write_bytes("cut.rec", bytes, cut);
         if (!read_all("cut.rec", &n)) {
             assert_int_equal(before, 0); /* not even the header */
             continue;
@@ -216,7 +208,7 @@ TEST(flipped_bits_are_seen)
             continue; /* the number of workers, which the header has once more */
         for (int bit = (int)(i % 4); bit < 8; bit += 4) {
             bytes[i] = (char)(bytes[i] ^ (1 << bit));
-            put(bytes, size);
+            write_bytes("cut.rec", bytes, size);
             /* Or a size is larger now: then the file ends within the block. */
             if (read_all("cut.rec", &n)) assert_true(n < 18);
             bytes[i] = (char)(bytes[i] ^ (1 << bit));
@@ -234,7 +226,7 @@ TEST(other_files_are_refused)
     assert_non_null(strstr(drove_error_text(), "notes.txt"));
     assert_int_equal(drove__recorded_open("notes.txt", &r), DROVE_E_DATA);
     size_t size;
-    char *text = read_file("notes.txt", &size);
+    char *text = read_bytes("notes.txt", &size);
     assert_string_equal(text, "these are my notes");
     free(text);
     write_file(); /* an old record is written over */
@@ -268,7 +260,7 @@ TEST(a_full_disk_is_reported_at_the_mark)
     drove__recording_close(r);
     assert_true(read_all(path, &n));
     assert_int_equal(n, FIRST);
-    free(read_file(path, &size));
+    free(read_bytes(path, &size));
     assert_int_equal(size, n_bytes);
 }
 
@@ -301,9 +293,9 @@ TEST(a_state_is_read_again)
     assert_int_equal(drove__recorded_next(r, 0, &s, &is_there), DROVE_OK);
     assert_true(is_there && s.number == 7);
     drove__recorded_close(r);
-    char *file = read_file(path, &size);
+    char *file = read_bytes(path, &size);
     file[size / 2] ^= 1;
-    put(file, size);
+    write_bytes("cut.rec", file, size);
     assert_int_equal(drove__recorded_open("cut.rec", &r), DROVE_OK);
     assert_int_equal(drove__recorded_state(r, &found, &size), DROVE_E_DATA);
     assert_null(found);
