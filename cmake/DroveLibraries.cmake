@@ -147,8 +147,13 @@ if(DROVE_WITH_CUDA STREQUAL "ON" OR (DROVE_WITH_CUDA STREQUAL "AUTO" AND DROVE_S
     endif()
   endif()
   if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-    # Machine code of these, and for what is newer the code that the driver compiles.
-    set(CMAKE_CUDA_ARCHITECTURES 75-real 80-real 86-real 89-real 90)
+    # Machine code of one architecture, the oldest that is supported, and PTX of it, which the driver compiles for any
+    # newer one and caches.  So the module runs where it runs with the machine code of all, which takes nvcc four times as
+    # long; but the driver must be as new as nvcc, and the first use of a device takes a few seconds more.
+    set(CMAKE_CUDA_ARCHITECTURES 75)
+    if(DROVE_CUDA_ALL)
+      set(CMAKE_CUDA_ARCHITECTURES 75-real 80-real 86-real 89-real 90)
+    endif()
   endif()
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)
