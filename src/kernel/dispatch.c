@@ -50,6 +50,11 @@ static void overlay(drovek_table *out, const drovek_table *tier)
     if (tier->k != NULL) out->k = tier->k;
     DROVEK_LIST(X)
 #undef X
+#define X(k) out->k = tier->images->k;
+    if (tier->images != NULL) {
+        DROVEK_IMAGE_LIST(X)
+    }
+#undef X
     if (tier->gemm_source != NULL) out->gemm_source = tier->gemm_source;
 #define X(k)                                                                                       \
     if (tier->bf16.k != NULL) out->bf16.k = tier->bf16.k;

@@ -135,4 +135,10 @@ typedef void drovek_copy_rows_f32_fn(float *to, size_t to_stride, const float *f
     X(lrn_back_f32) X(dropout_f32) X(column_sums_f32) X(column_combine_f32) X(copy_rows_f32)
 /* clang-format on */
 
+typedef struct drovek_images {
+#define X(k) drovek_##k##_fn *k;
+    DROVEK_IMAGE_LIST(X)
+#undef X
+} drovek_images;
+
 #endif

@@ -205,6 +205,7 @@ typedef struct drovek_table {
 #define X(k) drovek_##k##_fn *k; /* NULL in a tier's own table: keep the slower tier's version  */
     DROVEK_LIST(X)
 #undef X
+    const drovek_images *images; /* a tier's own slots of image.h, all filled; NULL: none */
     const char *gemm_source;  /* "plain C", "drove; large: oneDNN 2.6.3 avx512_core" ...         */
     drovek_products     bf16; /* in a chosen table every slot is filled */
     drovek_gemm_f32_fn *gemm_i8, *gemm_i16; /* for factors that are integers; NULL: gemm_f32    */

@@ -40,12 +40,13 @@ extern const drovek_linear     drovek_linear_sparse_ref; /* spdot and spaxpy: al
 extern const drovek_planes_ops drovek_planes_ref;        /* the definition: no table has it */
 
 #if DROVEK_X86
-extern const drovek_table drovek_avx2;
-extern const drovek_table drovek_avx2vnni; /* avx2, with products of bytes by AVX-VNNI */
-extern const drovek_table drovek_avx512;
-extern const drovek_table drovek_avx512vnni; /* avx512, with dot products by VNNI */
-extern const drovek_table drovek_avx512bf16; /* avx512vnni, with products of bf16 by AVX512_BF16 */
-extern const drovek_table drovek_avx512amx;  /* avx512bf16, with products of bf16 by AMX */
+extern const drovek_table  drovek_avx2;
+extern const drovek_table  drovek_avx2vnni; /* avx2, with products of bytes by AVX-VNNI */
+extern const drovek_table  drovek_avx512;
+extern const drovek_table  drovek_avx512vnni; /* avx512, with dot products by VNNI */
+extern const drovek_table  drovek_avx512bf16; /* avx512vnni, with products of bf16 by AVX512_BF16 */
+extern const drovek_table  drovek_avx512amx;  /* avx512bf16, with products of bf16 by AMX */
+extern const drovek_images drovek_images_avx2, drovek_images_avx512;
 extern const drovek_planes_ops drovek_planes_avx2;
 extern const drovek_linear     drovek_linear_dense_avx2;
 extern const drovek_linear     drovek_linear_dense_avx512;
@@ -54,8 +55,9 @@ extern const drovek_linear     drovek_linear_sparse_avx2, drovek_linear_sparse_a
 #endif
 
 #if DROVEK_ARM
-extern const drovek_table drovek_neon;
-extern const drovek_table drovek_dotprod;
+extern const drovek_table  drovek_neon;
+extern const drovek_table  drovek_dotprod;
+extern const drovek_images drovek_images_neon;
 #endif
 
 #if DROVEK_ONEDNN

@@ -5,15 +5,11 @@
 #include "kernel/arm/lanes_neon.h"
 
 #include "kernel/lanes/codes.h"
-#include "kernel/lanes/columns.h"
 #include "kernel/lanes/elastic.h"
 #include "kernel/lanes/gemm.h"
 #include "kernel/lanes/gemm_bf16.h"
-#include "kernel/lanes/lrn.h"
 #include "kernel/lanes/matvec.h"
 #include "kernel/lanes/matvec_bf16.h"
-#include "kernel/lanes/pool.h"
-#include "kernel/lanes/pool_back.h"
 #include "kernel/lanes/rows.h"
 #include "kernel/lanes/update.h"
 #include "kernel/lanes/vector.h"
@@ -58,8 +54,9 @@ const drovek_table drovek_neon = {
     .adam_f32 = adam_f32,
     .widen_bf16 = widen_bf16,
     .sgd_bf16 = sgd_bf16,
+    .images = &drovek_images_neon,
 #define X(k) .k = k,
-    DROVEK_IMAGE_LIST(X) DROVEK_EXCHANGE_LIST(X)
+    DROVEK_EXCHANGE_LIST(X)
 #undef X
         .gemm_source = "drove",
     .bf16 =

@@ -3,7 +3,7 @@
 #define DROVEK_LANES_COLUMNS_H
 
 #include "kernel/kernel.h"
-#include "kernel/lanes/vector.h"
+#include "kernel/lanes/blocks.h"
 
 /* ---- dropout ---- */
 

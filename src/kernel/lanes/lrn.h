@@ -10,7 +10,7 @@
 #ifndef DROVEK_LANES_LRN_H
 #define DROVEK_LANES_LRN_H
 
-#include "kernel/lanes/vector.h"
+#include "kernel/lanes/blocks.h"
 #include "kernel/tiers.h"
 
 enum { LRN_BLOCK = 16, LRN_REGISTERS = LRN_BLOCK / LANES }; /* of the blocked format */

@@ -58,10 +58,9 @@ INLINE void finish_tile(const panel *t, float *c, const vec *sum, size_t rows, s
 /* `rows` rows of the panel from row i; rows and n_vec are constants, rows * n_vec <= N_SUMS. */
 typedef void tile_fn(const panel *t, size_t i, size_t rows, size_t n_vec);
 
-/* All rows of the panel, `rows` at a time and the rest in powers of two. */
-INLINE void tiles(const panel *t, size_t rows, size_t n_vec, tile_fn *tile)
+/* The rows of the panel from i, `rows` at a time and the rest in powers of two. */
+INLINE void tiles(const panel *t, size_t i, size_t rows, size_t n_vec, tile_fn *tile)
 {
-    size_t i = 0;
     for (; i + rows <= t->m; i += rows) tile(t, i, rows, n_vec);
     if (rows > 8 && i + 8 <= t->m) {
         tile(t, i, 8, n_vec);
@@ -82,13 +81,22 @@ INLINE void tiles(const panel *t, size_t rows, size_t n_vec, tile_fn *tile)
     if (i < t->m) tile(t, i, 1, n_vec);
 }
 
+/* n_vec <= PANEL, which is 4 or 2. */
 INLINE void run_tiles(const panel *t, size_t n_vec, tile_fn *tile)
 {
-    if (n_vec == PANEL) tiles(t, N_SUMS / PANEL, PANEL, tile);
-    else if (n_vec == 1 && t->row_step % 1024 != 0) tiles(t, MAX_ROWS, 1, tile);
-    else if (n_vec == 1) tiles(t, 8, 1, tile); /* 16 rows of A so far apart do not fit the cache */
-    else if (n_vec == 2) tiles(t, N_SUMS / 2, 2, tile);
-    else tiles(t, N_SUMS / 3, PANEL - 1, tile);
+    if (n_vec == PANEL) {
+        tiles(t, 0, N_SUMS / PANEL, PANEL, tile);
+    } else if (n_vec == 1) {
+        size_t i = 0;
+        /* 16 rows of A 1024 apart do not fit the cache */
+        if (MAX_ROWS > 8 && t->row_step % 1024 != 0)
+            for (; i + MAX_ROWS <= t->m; i += MAX_ROWS) tile(t, i, MAX_ROWS, 1);
+        tiles(t, i, 8, 1, tile);
+    } else if (PANEL > 2 && n_vec == 2) {
+        tiles(t, 0, N_SUMS / 2, 2, tile);
+    } else if (PANEL > 2) {
+        tiles(t, 0, N_SUMS / 3, PANEL - 1, tile);
+    }
 }
 
 #endif

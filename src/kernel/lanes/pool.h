@@ -5,7 +5,7 @@
 #ifndef DROVEK_LANES_POOL_H
 #define DROVEK_LANES_POOL_H
 
-#include "kernel/lanes/vector.h"
+#include "kernel/lanes/blocks.h"
 #include "kernel/tiers.h"
 
 #include <math.h>

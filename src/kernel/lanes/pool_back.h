@@ -22,6 +22,7 @@ typedef struct pool_row {
     pool_range         rows;   /* of windows that cover it */
     float              factor; /* average: 1 / area of a window that is not clipped */
     float             *dx;     /* of the row */
+    bool               adds;
 } pool_row;
 
 /* Windows along one side that cover position `at`, for ascending `at`: starts as {0, 0}. */
@@ -79,20 +80,20 @@ INLINE void slide_add(const pool_row *t, pool_kind kind, vec *sum, size_t oy, si
 /* Stores n_sums sums, of positions at, at + 1, ...; skips those in the padding (at wraps around
  * below 0) or after the row. */
 INLINE void slide_store(const pool_row *t, const vec *sum, size_t n_sums, size_t at, size_t j,
-                        bool adds, size_t n_vec, size_t last)
+                        size_t n_vec, size_t last)
 {
     UNROLL
     for (size_t i = 0; i < n_sums; i++) {
         if (at + i >= t->p->w) continue;
         UNROLL
         for (size_t v = 0; v < n_vec; v++)
-            store_sum(t->dx + (at + i) * t->p->c + j + v * LANES, sum[i * n_vec + v], adds,
+            store_sum(t->dx + (at + i) * t->p->c + j + v * LANES, sum[i * n_vec + v], t->adds,
                       block_count(v, n_vec, last));
     }
 }
 
 /* Window size k, step s <= k: constants. */
-INLINE void slide_block(const pool_row *t, pool_kind kind, size_t j, bool adds, size_t k, size_t s,
+INLINE void slide_block(const pool_row *t, pool_kind kind, size_t j, size_t k, size_t s,
                         size_t n_vec, size_t last)
 {
     const drovek_pool *p = t->p;
@@ -106,13 +107,13 @@ INLINE void slide_block(const pool_row *t, pool_kind kind, size_t j, bool adds, 
     for (size_t ox = 0; ox < p->ow; ox++, at += s) {
         for (size_t oy = t->rows.first; oy < t->rows.last; oy++)
             slide_add(t, kind, sum, oy, ox, j, k, n_vec, last);
-        slide_store(t, sum, s, at, j, adds, n_vec, last);
+        slide_store(t, sum, s, at, j, n_vec, last);
         UNROLL
         for (size_t i = 0; i < k * n_vec; i++)
             sum[i] = i + s * n_vec < k * n_vec ? sum[i + s * n_vec] : zero;
     }
-    slide_store(t, sum, k - s, at, j, adds, n_vec, last);
-    for (at += k - s; at < p->w; at++) slide_store(t, none, 1, at, j, adds, n_vec, last);
+    slide_store(t, sum, k - s, at, j, n_vec, last);
+    for (at += k - s; at < p->w; at++) slide_store(t, none, 1, at, j, n_vec, last);
 }
 
 /* ---- position by position ---- */
@@ -128,7 +129,7 @@ INLINE vec window_share(const pool_row *t, pool_kind kind, size_t oy, size_t ox,
 }
 
 INLINE void back_block(const pool_row *t, pool_kind kind, size_t ix, pool_range cols, size_t j,
-                       bool adds, size_t n_vec, size_t last)
+                       size_t n_vec, size_t last)
 {
     const drovek_pool *p = t->p;
     vec                sum[SLIDE_VECS];
@@ -146,86 +147,105 @@ INLINE void back_block(const pool_row *t, pool_kind kind, size_t ix, pool_range 
     }
     UNROLL
     for (size_t v = 0; v < n_vec; v++)
-        store_sum(t->dx + ix * p->c + j + v * LANES, sum[v], adds, block_count(v, n_vec, last));
+        store_sum(t->dx + ix * p->c + j + v * LANES, sum[v], t->adds, block_count(v, n_vec, last));
 }
 
-INLINE void walk_block(const pool_row *t, pool_kind kind, size_t j, bool adds, size_t n_vec,
-                       size_t last)
+INLINE void walk_block(const pool_row *t, pool_kind kind, size_t j, size_t n_vec, size_t last)
 {
     const drovek_pool *p = t->p;
     pool_range         cols = {0, 0};
     for (size_t ix = 0; ix < p->w; ix++) {
         pool_advance(&cols, ix, p->kw, p->sw, p->pw, p->ow);
-        back_block(t, kind, ix, cols, j, adds, n_vec, last);
+        back_block(t, kind, ix, cols, j, n_vec, last);
     }
 }
 
 /* ---- rows ---- */
 
 /* k 0: any window, position by position. */
-INLINE void row_block(const pool_row *t, pool_kind kind, size_t j, bool adds, size_t k, size_t s,
-                      size_t n_vec, size_t last)
+INLINE void row_block(const pool_row *t, pool_kind kind, size_t j, size_t k, size_t s, size_t n_vec,
+                      size_t last)
 {
-    if (k > 0) slide_block(t, kind, j, adds, k, s, n_vec, last);
-    else walk_block(t, kind, j, adds, n_vec, last);
+    if (k > 0) slide_block(t, kind, j, k, s, n_vec, last);
+    else walk_block(t, kind, j, n_vec, last);
 }
 
-INLINE void back_row(const pool_row *t, pool_kind kind, bool adds, size_t k, size_t s)
+INLINE void back_row(const pool_row *t, pool_kind kind, size_t k, size_t s)
 {
     size_t j = 0, c = t->p->c;
     for (; j + SLIDE_VECS * LANES <= c; j += SLIDE_VECS * LANES)
-        row_block(t, kind, j, adds, k, s, SLIDE_VECS, LANES);
-    if (j + 2 * LANES <= c) {
-        row_block(t, kind, j, adds, k, s, 2, LANES);
+        row_block(t, kind, j, k, s, SLIDE_VECS, LANES);
+    if (SLIDE_VECS > 2 && j + 2 * LANES <= c) {
+        row_block(t, kind, j, k, s, 2, LANES);
         j += 2 * LANES;
     }
-    for (; j + LANES <= c; j += LANES) row_block(t, kind, j, adds, k, s, 1, LANES);
-    if (j == c) return;
-    if (c >= LANES && !adds) row_block(t, kind, c - LANES, adds, k, s, 1, LANES);
-    else row_block(t, kind, j, adds, k, s, 1, c - j);
+    while (j < c) {
+        if (j + LANES > c && c >= LANES && !t->adds) j = c - LANES; /* repeats some channels */
+        if (j + LANES > c) break;
+        row_block(t, kind, j, k, s, 1, LANES);
+        j += LANES;
+    }
+    if (j < c) row_block(t, kind, j, k, s, 1, c - j);
 }
 
-INLINE void pool_backward(pool_kind kind, const drovek_pool *p, const float *dy,
-                          const uint8_t *place, float *dx, size_t n, bool adds, size_t k, size_t s)
+INLINE void pool_backward(pool_kind kind, pool_row *t, size_t n, size_t k, size_t s)
 {
-    pool_row t = {
-        .p = p, .dy = dy, .place = place, .factor = 1.0f / (float)(p->kh * p->kw), .dx = dx};
+    const drovek_pool *p = t->p;
+    t->factor = 1.0f / (float)(p->kh * p->kw);
     for (size_t i = 0; i < n; i++) {
-        t.rows = (pool_range){0, 0};
-        for (t.iy = 0; t.iy < p->h; t.iy++, t.dx += p->w * p->c) {
-            pool_advance(&t.rows, t.iy, p->kh, p->sh, p->ph, p->oh);
-            back_row(&t, kind, adds, k, s);
+        t->rows = (pool_range){0, 0};
+        for (t->iy = 0; t->iy < p->h; t->iy++, t->dx += p->w * p->c) {
+            pool_advance(&t->rows, t->iy, p->kh, p->sh, p->ph, p->oh);
+            back_row(t, kind, k, s);
         }
-        t.dy += p->oh * p->ow * p->c;
-        if (kind != POOL_AVERAGE) t.place += p->oh * p->ow * p->c;
+        t->dy += p->oh * p->ow * p->c;
+        if (kind != POOL_AVERAGE) t->place += p->oh * p->ow * p->c;
     }
 }
 
-/* One copy of the loops for each usual window; kw and sw alone matter. */
-INLINE void pool_backward_of(pool_kind kind, const drovek_pool *p, const float *dy,
-                             const uint8_t *place, float *dx, size_t n, bool adds)
-{
-    size_t k = p->kw, s = p->sw;
-    if (k == 2 && s == 2) pool_backward(kind, p, dy, place, dx, n, adds, 2, 2);
-    else if (k == 3 && s == 2) pool_backward(kind, p, dy, place, dx, n, adds, 3, 2);
-    else if (k == 3 && s == 1) pool_backward(kind, p, dy, place, dx, n, adds, 3, 1);
-    else if (k == 5 && s == 3) pool_backward(kind, p, dy, place, dx, n, adds, 5, 3);
-    else pool_backward(kind, p, dy, place, dx, n, adds, 0, 0);
-}
+/* ---- usual windows: kw and sw are constants ---- */
+
+/* Each is a function of its own, since gcc's time grows faster than a function's size: all of them
+ * in one take three times as long. */
+#define POOL_OWN static __attribute__((noinline)) void
+
+/* clang-format off */
+POOL_OWN max_back_2_2(pool_row *t, size_t n) { pool_backward(POOL_MAX, t, n, 2, 2); }
+POOL_OWN max_back_3_2(pool_row *t, size_t n) { pool_backward(POOL_MAX, t, n, 3, 2); }
+POOL_OWN max_back_3_1(pool_row *t, size_t n) { pool_backward(POOL_MAX, t, n, 3, 1); }
+POOL_OWN max_back_5_3(pool_row *t, size_t n) { pool_backward(POOL_MAX, t, n, 5, 3); }
+POOL_OWN max_back_any(pool_row *t, size_t n) { pool_backward(POOL_MAX, t, n, 0, 0); }
+POOL_OWN average_back_2_2(pool_row *t, size_t n) { pool_backward(POOL_AVERAGE, t, n, 2, 2); }
+POOL_OWN average_back_3_2(pool_row *t, size_t n) { pool_backward(POOL_AVERAGE, t, n, 3, 2); }
+POOL_OWN average_back_3_1(pool_row *t, size_t n) { pool_backward(POOL_AVERAGE, t, n, 3, 1); }
+POOL_OWN average_back_5_3(pool_row *t, size_t n) { pool_backward(POOL_AVERAGE, t, n, 5, 3); }
+POOL_OWN average_back_any(pool_row *t, size_t n) { pool_backward(POOL_AVERAGE, t, n, 0, 0); }
+/* clang-format on */
+#undef POOL_OWN
 
 static void max_pool_back_f32(const drovek_pool *p, const float *dy, const void *place, float *dx,
                               size_t n, bool adds)
 {
-    if (p->kh * p->kw > DROVEK_POOL_BYTE) drovek_max_pool_back_f32_ref(p, dy, place, dx, n, adds);
-    else if (adds) pool_backward_of(POOL_MAX, p, dy, place, dx, n, true);
-    else pool_backward_of(POOL_MAX, p, dy, place, dx, n, false);
+    pool_row t = {.p = p, .dy = dy, .place = place, .dx = dx, .adds = adds};
+    size_t   k = p->kw, s = p->sw;
+    if (p->kh * k > DROVEK_POOL_BYTE) drovek_max_pool_back_f32_ref(p, dy, place, dx, n, adds);
+    else if (k == 2 && s == 2) max_back_2_2(&t, n);
+    else if (k == 3 && s == 2) max_back_3_2(&t, n);
+    else if (k == 3 && s == 1) max_back_3_1(&t, n);
+    else if (k == 5 && s == 3) max_back_5_3(&t, n);
+    else max_back_any(&t, n);
 }
 
 static void average_pool_back_f32(const drovek_pool *p, const float *dy, float *dx, size_t n,
                                   bool adds)
 {
-    if (adds) pool_backward_of(POOL_AVERAGE, p, dy, NULL, dx, n, true);
-    else pool_backward_of(POOL_AVERAGE, p, dy, NULL, dx, n, false);
+    pool_row t = {.p = p, .dy = dy, .dx = dx, .adds = adds};
+    size_t   k = p->kw, s = p->sw;
+    if (k == 2 && s == 2) average_back_2_2(&t, n);
+    else if (k == 3 && s == 2) average_back_3_2(&t, n);
+    else if (k == 3 && s == 1) average_back_3_1(&t, n);
+    else if (k == 5 && s == 3) average_back_5_3(&t, n);
+    else average_back_any(&t, n);
 }
 
 #endif

@@ -192,8 +192,9 @@ INLINE void bytes_batch_pair(int8_t *w, const void *const *x, size_t at,
         *n_clamped += differ_count(clamped[0], 1) + differ_count(clamped[1], 1);
 }
 
-static size_t bytes_batch(int8_t *w, const void *const *x, const drovek_factor *factor,
-                          size_t n_rows, size_t n, drovek_bits *bits)
+static __attribute__((noinline)) size_t bytes_batch(int8_t *w, const void *const *x,
+                                                    const drovek_factor *factor, size_t n_rows,
+                                                    size_t n, drovek_bits *bits)
 {
     const size_t whole[2] = {VEC_BYTES, VEC_BYTES};
     bit_source   source = bits_begin(bits->kind, bits);

@@ -338,7 +338,8 @@ INLINE size_t merge_pass(drove_number m, void *centre, void *w, void *last, size
     return n_clamped;
 }
 
-static size_t merge_f32(void *centre, void *w, void *last, size_t n, float share, drovek_bits *bits)
+static inline size_t merge_f32(void *centre, void *w, void *last, size_t n, float share,
+                               drovek_bits *bits)
 {
     (void)bits;
     for (size_t i = 0; i < n; i += LANES) {
@@ -370,7 +371,7 @@ INLINE void decay_pass(drove_number m, void *w, size_t n, float kappa, drovek_bi
     bits_end(bits->kind, &source, bits);
 }
 
-static void decay_f32(void *w, size_t n, float kappa, drovek_bits *bits)
+static inline void decay_f32(void *w, size_t n, float kappa, drovek_bits *bits)
 {
     (void)bits;
     for (size_t i = 0; i < n; i += LANES) {

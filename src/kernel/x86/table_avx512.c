@@ -5,15 +5,11 @@
 #include "kernel/x86/lanes_avx512.h"
 
 #include "kernel/lanes/codes.h"
-#include "kernel/lanes/columns.h"
 #include "kernel/lanes/elastic.h"
 #include "kernel/lanes/gemm.h"
 #include "kernel/lanes/gemm_bf16.h"
-#include "kernel/lanes/lrn.h"
 #include "kernel/lanes/matvec.h"
 #include "kernel/lanes/matvec_bf16.h"
-#include "kernel/lanes/pool.h"
-#include "kernel/lanes/pool_back.h"
 #include "kernel/lanes/rows.h"
 #include "kernel/lanes/update.h"
 #include "kernel/lanes/vector.h"
@@ -65,8 +61,9 @@ const drovek_table drovek_avx512 = {
     .adam_f32 = adam_f32,
     .widen_bf16 = widen_bf16,
     .sgd_bf16 = sgd_bf16,
+    .images = &drovek_images_avx512,
 #define X(k) .k = k,
-    DROVEK_IMAGE_LIST(X) DROVEK_EXCHANGE_LIST(X)
+    DROVEK_EXCHANGE_LIST(X)
 #undef X
         .gemm_source = "drove",
     .bf16 =
