@@ -240,8 +240,8 @@ static size_t layer_of(const drove_model *model, size_t at)
     return 0;
 }
 
-/* Central differences at places drawn once: the network, its parameters and its rows are the same in
- * every case. */
+/* Central differences at places drawn once: the network, its parameters and its rows are the same
+ * in every case. */
 static void take_slopes(net *t, size_t place[static N_CHECKED], double slope[static N_CHECKED])
 {
     const double h = 1e-5;

@@ -262,7 +262,9 @@ static float x[ONE_LAYER_BOTTOMS][MOST], dy[MOST], before[MOST], y[MOST], first_
 static float dx[ONE_LAYER_BOTTOMS][MOST], first_dx[ONE_LAYER_BOTTOMS][MOST];
 static double x64[ONE_LAYER_BOTTOMS][MOST], y64[MOST], theta64[4 * 96], changed64[MOST];
 static size_t checked[ONE_LAYER_BOTTOMS][N_CHECKED];
-static double slope64[ONE_LAYER_BOTTOMS][N_CHECKED], theta_slope64[4 * 96];
+/* Slopes of each kind, taken once: all tests draw the same numbers. */
+static bool has_slopes[N_KINDS];
+static double slopes64[N_KINDS][ONE_LAYER_BOTTOMS][N_CHECKED], theta_slopes64[N_KINDS][4 * 96];
 
 static double *const x64_of[ONE_LAYER_BOTTOMS] = {x64[0], x64[1], x64[2]};
 static float *const x_of[ONE_LAYER_BOTTOMS] = {x[0], x[1], x[2]};
@@ -303,15 +305,18 @@ static void expect(const kind *k, const drove_layer *l)
     for (size_t i = 0; i < sizeof theta64 / sizeof theta64[0]; i++)
         theta64[i] = (float)(1 + 0.3 * drove__rng_normal(&rng));
     k->forward(l, k->opt.bottom, x64_of, theta64, y64);
-    for (unsigned b = 0; b < k->opt.n_bottoms; b++) {
-        for (size_t i = 0; i < N_CHECKED; i++) {
+    for (unsigned b = 0; b < k->opt.n_bottoms; b++)
+        for (size_t i = 0; i < N_CHECKED; i++)
             checked[b][i] = drove__rng_below(&rng, n_inputs(k, b));
-            slope64[b][i] = slope(k, l, &x64[b][checked[b][i]]);
-        }
-    }
-    for (size_t i = 0; i < l->n_w; i++) theta_slope64[i] = slope(k, l, &theta64[l->w_offset + i]);
+    if (has_slopes[k - kinds]) return;
+    has_slopes[k - kinds] = true;
+    for (unsigned b = 0; b < k->opt.n_bottoms; b++)
+        for (size_t i = 0; i < N_CHECKED; i++)
+            slopes64[k - kinds][b][i] = slope(k, l, &x64[b][checked[b][i]]);
+    double *of_theta = theta_slopes64[k - kinds];
+    for (size_t i = 0; i < l->n_w; i++) of_theta[i] = slope(k, l, &theta64[l->w_offset + i]);
     for (size_t i = 0; i < l->n_b; i++)
-        theta_slope64[l->n_w + i] = slope(k, l, &theta64[l->b_offset + i]);
+        of_theta[l->n_w + i] = slope(k, l, &theta64[l->b_offset + i]);
 }
 
 static void assert_near(const kind *k, const one_layer_options *o, const char *of, size_t i,
@@ -328,18 +333,19 @@ static void assert_near(const kind *k, const one_layer_options *o, const char *o
 static void check_gradient(const kind *k, const one_layer *t)
 {
     const drove_layer *l = one_layer_of(t);
+    const double *of_theta = theta_slopes64[k - kinds];
     for (unsigned b = 0; b < k->opt.n_bottoms; b++) {
         for (size_t i = 0; i < N_CHECKED; i++) {
             size_t j = checked[b][i];
             double got = (double)dx[b][j] - (t->given.adds ? (double)before[j] : 0.0);
-            assert_near(k, &t->given, "derivative", j, got, slope64[b][i]);
+            assert_near(k, &t->given, "derivative", j, got, slopes64[k - kinds][b][i]);
         }
     }
     for (size_t i = 0; i < l->n_w; i++)
-        assert_near(k, &t->given, "weight", i, (double)t->grad[l->w_offset + i], theta_slope64[i]);
+        assert_near(k, &t->given, "weight", i, (double)t->grad[l->w_offset + i], of_theta[i]);
     for (size_t i = 0; i < l->n_b; i++)
         assert_near(k, &t->given, "bias", i, (double)t->grad[l->b_offset + i],
-                    theta_slope64[l->n_w + i]);
+                    of_theta[l->n_w + i]);
     for (size_t i = l->w_offset + l->n_w; i < l->b_offset; i++) assert_true(t->grad[i] == 0.0f);
 }
 
@@ -426,7 +432,7 @@ TEST(test_without_derivative)
         for (unsigned b = 0; b < o.n_bottoms; b++) t.bottom[b].dx = NULL;
         one_layer_backward(&t, dy, dx_of);
         for (size_t j = 0; j < one_layer_of(&t)->n_w; j++)
-            assert_near(&kinds[i], &o, "weight", j, (double)t.grad[j], theta_slope64[j]);
+            assert_near(&kinds[i], &o, "weight", j, (double)t.grad[j], theta_slopes64[i][j]);
         for (unsigned b = 0; b < o.n_bottoms; b++) assert_true(isnan(t.dx[b][0]));
         one_layer_fini(&t);
     }
