@@ -45,11 +45,17 @@ typedef struct crowd {
 static const char *const backoffs[] = {"none", "exponential?max_us=20", "random?max_us=20",
                                        "linear?max_us=20"};
 
+/* In the short tests a quarter of the steps. */
+static unsigned divisor(void)
+{
+    return getenv("DROVE_TEST_LONG") != NULL || DROVE_TSAN ? STEPS_DIVISOR : 4;
+}
+
 static void crowd_init(crowd *c, const drove_sync_ops *ops, const char *variant, unsigned steps)
 {
     memset(c, 0, sizeof *c);
     c->facts = facts_of(ops, variant, n_crowd());
-    unsigned n = n_crowd(), most = 8 * steps / STEPS_DIVISOR / n; /* of all: as of eight */
+    unsigned n = n_crowd(), most = 8 * steps / divisor() / n; /* of all: as of eight */
     c->steps = (most > n ? most : n) / n * n;
     c->contributions = calloc(n_crowd() * c->steps + 2, sizeof *c->contributions);
     assert_non_null(c->contributions);

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { N = 64, D = 6, N_THREADS = 3, PATIENCE_S = 60, FORKS = 300 };
+enum { N = 64, D = 6, N_THREADS = 3, PATIENCE_S = 60, FORKS = 90 };
 
 static float x[N][D], y[N], expected[N];
 static drove_matrix rows, values;
@@ -171,7 +171,7 @@ TEST(a_child_finds_the_locks_free)
 
 /* ---- convolutions, which are measured in the process ---- */
 
-enum { CONV_FORKS = 8, PIXELS = 784, SCORES = 10 };
+enum { CONV_FORKS = 4, PIXELS = 784, SCORES = 10 };
 static atomic_uint conv_batch = 2; /* how to compute a batch of this size is being measured */
 static drove_predictor *digits;
 
@@ -211,7 +211,7 @@ static int with_lenet_in_child(bool trains)
     return 0;
 }
 
-/* At any moment of a measurement: a time of 0 to 70 ms after the child before. */
+/* At any moment of a measurement: a time of 0 to 60 ms after the child before. */
 TEST(a_child_measures_convolutions_itself)
 {
     skip_if_sanitized();
@@ -222,7 +222,7 @@ TEST(a_child_measures_convolutions_itself)
     atomic_store(&is_over, false);
     assert_int_equal(pthread_create(&thread, NULL, keep_measuring, &x), 0);
     for (int i = 0; i < CONV_FORKS; i++) {
-        usleep(10000 * (unsigned)(i % 8));
+        usleep(20000 * (unsigned)i);
         fork_to(with_lenet_in_child, true, i);
     }
     atomic_store(&is_over, true);

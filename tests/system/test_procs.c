@@ -247,11 +247,17 @@ static bool is_left_out(size_t row)
     return false;
 }
 
+/* Who stops is found and killed without a word to the strategy: in the short tests one that goes on
+ * and one that ends are enough for SIGSTOP, which takes seconds. */
 static void lose_one_of_each(int number)
 {
+    bool is_seen[2] = {false, false};
     for (size_t i = 0; drove__strategies[i] != NULL; i++) {
         const drove_sync_ops *ops = drove__strategies[i];
         if (!allows_procs(ops) || (ops->needs & DROVE_SYNC_ONE) != 0 || is_left_out(i)) continue;
+        bool *seen = &is_seen[ops->leave != NULL];
+        if (*seen && number == SIGSTOP && getenv("DROVE_TEST_LONG") == NULL) continue;
+        *seen = true;
         print_message("%s: %s\n", ops->name, ops->leave != NULL ? "goes on" : "ends");
         if (ops->leave != NULL) goes_on_without_one(ops->name, number);
         else ends_without_one(ops->name, number);
@@ -333,7 +339,7 @@ TEST(test_epochs_end_without_one)
         scene s = {.signal = SIGKILL, .n_victims = 1};
         drove_callbacks callbacks = callbacks_of(&s);
         drove_result *result;
-        if (!allows_procs(ops) || ops->leave == NULL) continue;
+        if (!allows_procs(ops) || ops->leave == NULL || is_left_out(i)) continue;
         drove_options opt = long_run(ops->name);
         set(&opt, "until", "epochs=200");
         set(&opt, "eval-every", "100");
