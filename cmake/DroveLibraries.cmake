@@ -1,7 +1,7 @@
 # The libraries that drove stands on.  A missing one ends the configuration with the name of its Debian package.
 find_package(PkgConfig)
 if(NOT PkgConfig_FOUND)
-  message(FATAL_ERROR "pkg-config not found (Debian: pkg-config); scripts/setup installs everything")
+  message(FATAL_ERROR "pkg-config not found (Debian: pkg-config); scripts/setup installs it")
 endif()
 find_package(Threads REQUIRED)
 
@@ -9,7 +9,7 @@ find_package(Threads REQUIRED)
 function(drove_require module package)
   pkg_check_modules(${module} IMPORTED_TARGET GLOBAL ${module}${ARGN})
   if(NOT ${module}_FOUND)
-    message(FATAL_ERROR "${module}${ARGN} not found (Debian: ${package}); scripts/setup installs everything")
+    message(FATAL_ERROR "${module}${ARGN} not found (Debian: ${package}); scripts/setup installs it")
   endif()
 endfunction()
 
@@ -28,7 +28,7 @@ unset(CMAKE_REQUIRED_LIBRARIES)
 
 find_program(DROVE_PROTOC_C protoc-c)
 if(NOT DROVE_PROTOC_C)
-  message(FATAL_ERROR "protoc-c not found (Debian: protobuf-c-compiler); scripts/setup installs everything")
+  message(FATAL_ERROR "protoc-c not found (Debian: protobuf-c-compiler); scripts/setup installs it")
 endif()
 mark_as_advanced(DROVE_PROTOC_C)
 
