@@ -1,6 +1,7 @@
 # A process that hangs before the run has begun ends it within --timeout, with one line.
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
+has_proc || exit 77
 
 # The first of three children is stopped as soon as it is there, in the first moments of a large model.  Sets $status.
 stop_one() {

@@ -2,6 +2,7 @@
 # goes on has the bits of a run that never was.
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
+has_proc || exit 77
 . "$DROVE_SOURCE_DIR/tests/cli/lib_ranks.sh"
 find_libraries mpich openmpi
 options="--data synth:logistic?n=2400&d=4 --model logistic --test none --batch 8 --lr 0.01 --quiet --threads 1"
