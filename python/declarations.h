@@ -174,6 +174,10 @@ const char                  *drove_predictor_class_name(const drove_predictor *p
 drove_status drove_predictor_rows(drove_predictor *predictor, const drove_matrix *x, float *into);
 drove_status drove_predictor_apply(drove_predictor *predictor, const char *data, unsigned threads,
                                    float **into, size_t *n_rows);
+drove_status drove_predictor_rows_f64(drove_predictor *predictor, const drove_matrix *x,
+                                      double *into);
+drove_status drove_predictor_apply_f64(drove_predictor *predictor, const char *data,
+                                       unsigned threads, double **into, size_t *n_rows);
 drove_status drove_predictor_remarks(drove_predictor *predictor, const char *data, char **out);
 drove_status drove_predictor_stream(drove_predictor *predictor, struct ArrowArrayStream *rows,
                                     unsigned threads, struct ArrowArrayStream *out);

@@ -61,10 +61,17 @@ const char *drove_predictor_class_name(const drove_predictor *predictor, size_t 
  * drove_predictor_apply.  Errors: DROVE_E_SHAPE, DROVE_E_ARG (a type), DROVE_E_DATA (a number is
  * not finite), DROVE_E_UNSUPPORTED, DROVE_E_NOMEM. */
 drove_status drove_predictor_rows(drove_predictor *predictor, const drove_matrix *x, float *into);
+/* The same in double: of values that are large beside their spread, such as times since 1970, a
+ * float has too few digits. */
+drove_status drove_predictor_rows_f64(drove_predictor *predictor, const drove_matrix *x,
+                                      double *into);
 /* Any data: a spec, or the name of a drove_arrays.  *into: [*n_rows][n_outputs], freed by the
  * caller.  threads: 0 = as many as processors.  Errors: those of drove_predict. */
 drove_status drove_predictor_apply(drove_predictor *predictor, const char *data, unsigned threads,
                                    float **into, size_t *n_rows);
+/* The same in double. */
+drove_status drove_predictor_apply_f64(drove_predictor *predictor, const char *data,
+                                       unsigned threads, double **into, size_t *n_rows);
 /* Reads data as drove_predictor_apply does and says what there is to remark, *out, freed by the
  * caller: cells that count as missing, columns of no use, with "; " between two; "": nothing.
  * Errors: those of drove_predict. */

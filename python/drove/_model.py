@@ -24,6 +24,7 @@ class Model:
         self.n_features = facts.n_features  #: numbers of an example
         self.n_outputs = facts.n_outputs  #: numbers of a prediction
         self.n_classes = facts.n_classes  #: classes or labels; 0: values
+        self._dtype = np.dtype(np.float32 if facts.n_classes else np.float64)  # of predictions
         self.n_parameters = facts.n_parameters
         self.is_multi_label = bool(facts.is_multi_label)
         self.gives_probability = bool(facts.gives_probability)
@@ -107,7 +108,7 @@ class Model:
     # ---- predictions ----
 
     def outputs(self, x, threads=0):
-        """Predictions for the rows of x, [n_rows, n_outputs] of float32.
+        """Predictions for the rows of x, [n_rows, n_outputs]: float32, of values float64.
 
         Of classes a probability or score each; where the loss has one output for two classes, that of the second; of
         labels a probability each; else values.  x: an array, a SciPy matrix, a table, a Parquet file, or the spec of a
@@ -116,7 +117,7 @@ class Model:
         x = _parquet.opened(x)
         if isinstance(x, _parquet.Parquet):
             parts = [self.outputs(part, threads) for part in x.tables()]
-            return np.concatenate(parts) if parts else np.empty((0, self.n_outputs), dtype=np.float32)
+            return np.concatenate(parts) if parts else np.empty((0, self.n_outputs), dtype=self._dtype)
         if isinstance(x, (str, os.PathLike)):
             return self._apply(os.fspath(x), threads)
         if self.is_table:
@@ -128,7 +129,7 @@ class Model:
         if width != self.n_features:
             raise ValueError(f"expected rows of {self.n_features} numbers, found an array of shape {x.shape}")
         if x.shape[0] == 0:
-            return np.empty((0, self.n_outputs), dtype=np.float32)
+            return np.empty((0, self.n_outputs), dtype=self._dtype)
         if isinstance(x, np.ndarray) and x.ndim == 2 and x.shape[0] <= 64 and x.shape[1] == self.n_features:
             out = self._rows(x)
             if out is not None:
@@ -174,8 +175,10 @@ class Model:
 
     def _rows(self, x):
         x = _data.known(x)
-        out = np.empty((x.shape[0], self.n_outputs), dtype=np.float32)
-        status = lib.drove_predictor_rows(self._predictor, _data.matrix(x), ffi.cast("float *", out.ctypes.data))
+        out = np.empty((x.shape[0], self.n_outputs), dtype=self._dtype)
+        rows, kind = ((lib.drove_predictor_rows_f64, "double *") if self._dtype == np.float64
+                      else (lib.drove_predictor_rows, "float *"))
+        status = rows(self._predictor, _data.matrix(x), ffi.cast(kind, out.ctypes.data))
         if status == lib.DROVE_E_UNSUPPORTED:  # sparse or mapped: by the way for any data
             return None
         check(status)
@@ -184,10 +187,12 @@ class Model:
     def _apply(self, spec, threads):
         if threads < 0:
             raise ValueError(f"threads: expected 0 or more, found {threads}")
-        into, n = ffi.new("float **"), ffi.new("size_t *")
-        check(lib.drove_predictor_apply(self._predictor, encoded(spec), threads, into, n))
+        apply, kind = ((lib.drove_predictor_apply_f64, "double **") if self._dtype == np.float64
+                       else (lib.drove_predictor_apply, "float **"))
+        into, n = ffi.new(kind), ffi.new("size_t *")
+        check(apply(self._predictor, encoded(spec), threads, into, n))
         try:
-            flat = np.frombuffer(ffi.buffer(into[0], 4 * n[0] * self.n_outputs), dtype=np.float32)
+            flat = np.frombuffer(ffi.buffer(into[0], self._dtype.itemsize * n[0] * self.n_outputs), dtype=self._dtype)
             return flat.reshape(n[0], self.n_outputs).copy()
         finally:
             lib.free(into[0])

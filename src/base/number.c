@@ -294,6 +294,33 @@ bool drove__scan_float(const char *text, const char *end, const char **next, flo
     return scan_plain(text, end, next, out) || scan_general(text, end, next, out);
 }
 
+/* Whole numbers below 2^53 and powers of ten up to 10^22 are exact, so that one operation rounds
+ * correctly (Clinger 1990); all others go to strtod. */
+bool drove__scan_double(const char *text, const char *end, const char **next, double *out)
+{
+    enum { EXACT_POWER = 22 };
+    const uint64_t exact_most = (uint64_t)1 << 53;
+    decimal d;
+    double value;
+    if (!scan_decimal(text, end, &d)) {
+        float special;
+        if (!scan_special(text, end, next, &special)) return false;
+        *out = (double)special;
+        return true;
+    }
+    if (d.mantissa <= exact_most && d.exponent >= -EXACT_POWER && d.exponent <= EXACT_POWER) {
+        const double power = power_of_ten[POWER_MOST + (d.exponent < 0 ? -d.exponent : d.exponent)];
+        value = d.exponent < 0 ? (double)d.mantissa / power : (double)d.mantissa * power;
+    } else {
+        char plain[DIGITS_KEPT + 32];
+        write_without_point(&d, plain);
+        value = strtod(plain, NULL);
+    }
+    *out = d.negative ? -value : value;
+    *next = d.end;
+    return true;
+}
+
 bool drove__scan_u64(const char *text, const char *end, const char **next, uint64_t *out)
 {
     uint64_t value = 0;

@@ -79,6 +79,7 @@ drove_status drove__parse_bytes(const char *what, const char *text, uint64_t *ou
  * number there.  Accepts inf and nan (the caller refuses them, with line and column).
  * Locale-independent. */
 bool drove__scan_float(const char *text, const char *end, const char **next, float *out);
+bool drove__scan_double(const char *text, const char *end, const char **next, double *out);
 bool drove__scan_u64(const char *text, const char *end, const char **next, uint64_t *out);
 
 /* The candidate nearest to word (Damerau-Levenshtein), or NULL if none is near enough to

@@ -6,6 +6,7 @@
 #include "base/memfile.h"
 #include "base/named.h"
 #include "data/data.h"
+#include "data/origin.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -37,6 +38,8 @@ static void free_targets(drove_storage *s)
     free(s->y_value);
     free(s->label_start);
     free(s->label);
+    free(s->y_origin);
+    s->y_origin = NULL;
     s->class_name = NULL;
     s->y_class = NULL;
     s->y_value = NULL;
@@ -51,6 +54,8 @@ static void free_examples(drove_arrays *a)
     free(a->row_start);
     free(a->index);
     free(a->value);
+    free(a->like.x_origin);
+    a->like.x_origin = NULL;
     a->x_f32 = NULL;
     a->row_start = NULL;
     a->index = NULL;
@@ -164,7 +169,9 @@ static drove_status copy_dense(drove_arrays *a, const drove_matrix *x)
     const size_t n = x->n_rows * x->n_columns;
     a->x_f32 = drove__alloc(n, sizeof *a->x_f32);
     if (a->x_f32 == NULL) return drove__fail_nomem("examples", n * sizeof *a->x_f32);
-    for (size_t i = 0; i < x->n_rows; i++) drove__matrix_row(x, i, a->x_f32 + i * x->n_columns);
+    DROVE_TRY(drove__origin_of(x, &a->like.x_origin));
+    for (size_t i = 0; i < x->n_rows; i++)
+        drove__origin_row(x, i, a->like.x_origin, a->x_f32 + i * x->n_columns);
     a->copied_bytes = n * sizeof *a->x_f32;
     a->like.x_f32 = a->x_f32;
     return DROVE_OK;
@@ -523,8 +530,9 @@ drove_status drove_arrays_set_values(drove_arrays *a, const drove_matrix *values
     s->y_value = drove__grow(NULL, s->n_rows * values->n_columns, sizeof *s->y_value);
     if (s->y_value == NULL)
         return drove__fail_nomem("values", s->n_rows * values->n_columns * sizeof *s->y_value);
+    DROVE_TRY(drove__origin_of(values, &s->y_origin));
     for (size_t i = 0; i < s->n_rows; i++)
-        drove__matrix_row(values, i, s->y_value + i * values->n_columns);
+        drove__origin_row(values, i, s->y_origin, s->y_value + i * values->n_columns);
     return DROVE_OK;
 }
 
@@ -619,6 +627,7 @@ static drove_status fill(drove_storage *s, const drove_arrays *a, const char *na
     s->height = like->height;
     s->width = like->width;
     DROVE_TRY(copy_targets(like, s));
+    DROVE_TRY(drove__origin_copy(like, s));
     if (!drove__arrays_have_targets(a)) DROVE_TRY(drove__storage_set_unlabelled(s));
     return drove__storage_check(s, name);
 }

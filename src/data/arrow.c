@@ -105,6 +105,7 @@ static drove_status begin(const struct ArrowSchema *schema, import *m)
         column->type =
             field->is_dictionary ? DROVE_FRAME_CATEGORY : drove__arrow_frame_type(&field->type);
         column->is_unsigned = field->type.is_unsigned;
+        column->is_wide = !field->is_dictionary && drove__arrow_is_wide(&field->type);
         column->name = strdup(field->name);
         if (column->name == NULL) return drove__fail_nomem("columns", strlen(field->name));
     }
@@ -153,6 +154,8 @@ static drove_status add_batch(import *m, const struct ArrowArray *batch)
 /* Takes the frame over. */
 static drove_status finish(import *m, drove_arrow_table **out)
 {
+    for (size_t i = 0; i < m->n_fields; i++)
+        DROVE_TRY(drove__frame_settle(&m->frame->column[i], m->frame->n_rows));
     drove_arrow_table *table = malloc(sizeof *table);
     if (table == NULL) return drove__fail_nomem("a table", sizeof *table);
     table->frame = m->frame;
@@ -274,11 +277,7 @@ static drove_status check_added(const drove_frame *frame, const char *name,
 
 static void fill_numbers(const drove_matrix *values, drove_frame_column *column)
 {
-    for (size_t i = 0; i < values->n_rows; i++) {
-        float value;
-        drove__matrix_row(values, i, &value);
-        column->raw[i] = drove__raw_of_float(value);
-    }
+    for (size_t i = 0; i < values->n_rows; i++) column->number[i] = drove__matrix_at(values, i, 0);
 }
 
 /* word[n_texts]: what stands for each text in the column. */
@@ -320,13 +319,15 @@ drove_status drove_arrow_table_add(drove_arrow_table *table, const char *name,
     drove_frame *frame = table->frame;
     DROVE_TRY(check_added(frame, name, values));
     drove_frame_column column = {.type = text != NULL ? DROVE_FRAME_CATEGORY : DROVE_FRAME_NUMBER,
+                                 .is_wide = text == NULL,
                                  .name = strdup(name)};
     drove_frame_column *grown = NULL;
     drove_status status =
         column.name != NULL ? DROVE_OK : drove__fail_nomem("a column", strlen(name));
     if (status == DROVE_OK) status = drove__frame_reserve(&column, frame->n_rows);
     if (status == DROVE_OK && text == NULL) fill_numbers(values, &column);
-    else if (status == DROVE_OK) status = add_category(values, text, n_texts, &column);
+    if (status == DROVE_OK && text == NULL) status = drove__frame_settle(&column, frame->n_rows);
+    if (status == DROVE_OK && text != NULL) status = add_category(values, text, n_texts, &column);
     if (status == DROVE_OK) {
         grown = drove__grow(frame->column, frame->n_columns + 1, sizeof *grown);
         if (grown == NULL) status = drove__fail_nomem("a column", sizeof *grown);

@@ -6,6 +6,7 @@
 #include "data/arrow_cells.h"
 
 #include "base/mem.h"
+#include "table/cell.h"
 #include "table/content.h"
 #include "table/raw.h"
 
@@ -105,14 +106,6 @@ static double decimal_at(const uint8_t *values, const drove_arrow_type *type, si
     if (type->scale > 0) value /= pow(10, type->scale);
     if (type->scale < 0) value *= pow(10, -type->scale);
     return is_negative ? -value : value;
-}
-
-/* Numbers beyond the range of a float become infinite, which readers count. */
-static float narrow(double value)
-{
-    if (value > (double)FLT_MAX) return INFINITY;
-    if (value < -(double)FLT_MAX) return -INFINITY;
-    return (float)value;
 }
 
 /* ---- checks ---- */
@@ -277,19 +270,22 @@ static drove_status put_integer(const cells *c, size_t i, drove_frame_column *co
 
 static drove_status put_date(const cells *c, size_t i, drove_frame_column *column, size_t row)
 {
-    const int64_t per_day = c->type->per_day, minutes_of_day = 1440;
+    const int64_t per_day = c->type->per_day, seconds_of_day = 86400;
     const int64_t value = integer_at(c->values, c->type, c->start + i);
-    int64_t minutes = value * (per_day == 1 ? minutes_of_day : 1);
-    if (per_day >= minutes_of_day) {
-        const int64_t per_minute = per_day / minutes_of_day, left = value % per_minute;
-        minutes = value / per_minute - (left < 0);
+    const int64_t days_most = (int64_t)DROVE_SECONDS_MOST / seconds_of_day;
+    int64_t seconds = INT64_MIN;
+    if (per_day == 1) {
+        if (value >= -days_most && value <= days_most) seconds = value * seconds_of_day;
+    } else {
+        const int64_t per_second = per_day / seconds_of_day, left = value % per_second;
+        seconds = value / per_second - (left < 0);
         column->has_time = column->has_time || value % per_day != 0;
     }
-    column->raw[row] = (uint32_t)minutes;
-    if (minutes > INT32_MIN && minutes <= INT32_MAX) return DROVE_OK;
+    column->integer[row] = seconds;
+    if (fabs((double)seconds) <= DROVE_SECONDS_MOST) return DROVE_OK;
     return drove__fail(DROVE_E_DATA,
-                       "expected a date between the years -2113 and 6052, found one %s",
-                       minutes < 0 ? "before" : "behind");
+                       "expected a date between the years -9999 and 9999, found one %s",
+                       value < 0 ? "before" : "behind");
 }
 
 /* A cell that is not null; the column has the type of the cells. */
@@ -310,18 +306,22 @@ static drove_status put_cell(const cells *c, size_t i, drove_frame_column *colum
         value = (double)integer_at(c->values, c->type, at) / (double)c->type->per_second;
         break;
     }
-    column->raw[row] = drove__raw_of_float(narrow(value));
+    if (column->is_wide) column->number[row] = value;
+    else column->raw[row] = drove__raw_of_float((float)value);
     return DROVE_OK;
 }
 
 static void put_missing(drove_frame_column *column, size_t row)
 {
     switch (column->type) {
-    case DROVE_FRAME_INTEGER: column->integer[row] = DROVE_FRAME_NO_INTEGER; break;
-    case DROVE_FRAME_DATE: column->raw[row] = (uint32_t)DROVE_DATE_MISSING; break;
+    case DROVE_FRAME_INTEGER:
+    case DROVE_FRAME_DATE: column->integer[row] = DROVE_FRAME_NO_INTEGER; break;
     case DROVE_FRAME_TEXT:
     case DROVE_FRAME_CATEGORY: column->raw[row] = 0; break;
-    default: column->raw[row] = drove__raw_of_float(NAN); break;
+    default:
+        if (column->is_wide) column->number[row] = (double)NAN;
+        else column->raw[row] = drove__raw_of_float(NAN);
+        break;
     }
 }
 
@@ -363,7 +363,8 @@ static drove_status open_dictionary(const drove_arrow_field *field, const struct
 {
     const struct ArrowArray *values = a->dictionary;
     *out = (dictionary){.one.type = drove__arrow_frame_type(&field->value),
-                        .one.is_unsigned = field->value.is_unsigned};
+                        .one.is_unsigned = field->value.is_unsigned,
+                        .one.is_wide = drove__arrow_is_wide(&field->value)};
     if (values == NULL || values->release == NULL)
         return drove__fail(DROVE_E_DATA, "expected a dictionary, found none");
     if (values->dictionary != NULL)

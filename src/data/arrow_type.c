@@ -198,3 +198,9 @@ drove_frame_type drove__arrow_frame_type(const drove_arrow_type *type)
     }
     return DROVE_FRAME_TEXT;
 }
+
+bool drove__arrow_is_wide(const drove_arrow_type *type)
+{
+    return (type->kind == DROVE_ARROW_FLOAT && type->n_bytes == sizeof(double)) ||
+           type->kind == DROVE_ARROW_DECIMAL || type->kind == DROVE_ARROW_SECONDS;
+}

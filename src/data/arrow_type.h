@@ -38,5 +38,7 @@ typedef struct drove_arrow_field { /* a column of a schema */
 drove_status drove__arrow_field(const struct ArrowSchema *schema, size_t i, drove_arrow_field *out);
 
 drove_frame_type drove__arrow_frame_type(const drove_arrow_type *type);
+/* Whether its numbers are doubles, or more than floats hold. */
+bool drove__arrow_is_wide(const drove_arrow_type *type);
 
 #endif

@@ -7,6 +7,7 @@
  */
 #include "data/export.h"
 #include "data/labels.h"
+#include "data/origin.h"
 #include "data/text.h"
 
 #include "base/mem.h"
@@ -377,18 +378,19 @@ static void write_text(FILE *stream, const char *text, char separator)
     putc('"', stream);
 }
 
+/* origin: of the numbers of x, which are not scaled; NULL: zeros. */
 static void write_row(FILE *stream, const drove_data *data, size_t i, bool scaled, float *x,
-                      char separator)
+                      const double *origin, char separator)
 {
     const drove_storage *s = data->storage;
     size_t row = drove__data_row(data, i);
     drove__export_row(data, i, scaled, x);
     for (size_t j = 0; j < s->n_features; j++) {
-        drove__export_number(stream, x[j]);
+        drove__export_number(stream, x[j], origin != NULL ? origin[j] : 0.0);
         putc(separator, stream);
     }
     if (s->y_kind == DROVE_Y_VALUE) {
-        drove__export_number(stream, s->y_value[row]);
+        drove__export_number(stream, s->y_value[row], drove__origin_y(s, 0));
     } else {
         char number[DROVE_CLASS_TEXT_SIZE];
         write_text(stream, drove__class_text(s, (size_t)s->y_class[row], number), separator);
@@ -413,18 +415,24 @@ static drove_status write_csv(const drove_data *data, const drove_spec *to)
                            "csv: the label is written last; expected no ?label");
     }
     DROVE_TRY(drove__export_begin(to, &scaled));
+    double *origin = NULL;
+    if (!scaled || data->factor == NULL) DROVE_TRY(drove__origin_all(s, &origin));
     float *x = drove__grow(NULL, s->n_features, sizeof *x);
-    if (x == NULL) return drove__fail_nomem("a row", s->n_features * sizeof *x);
+    if (x == NULL) {
+        free(origin);
+        return drove__fail_nomem("a row", s->n_features * sizeof *x);
+    }
     drove_status status = drove__writer_create(to->arg[0], &writer);
     if (status == DROVE_OK) {
         FILE *stream = drove__writer_stream(writer);
         char separator = options.separator != 0 ? options.separator : ',';
         for (size_t i = 0; i < data->n_rows && !ferror(stream); i++) {
-            write_row(stream, data, i, scaled, x, separator);
+            write_row(stream, data, i, scaled, x, origin, separator);
         }
         status = drove__writer_commit(writer);
     }
     free(x);
+    free(origin);
     return status;
 }
 

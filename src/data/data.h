@@ -36,14 +36,18 @@ typedef struct drove_storage {
     size_t n_rows, n_features;
     size_t n_rows_whole; /* rows of all shards, if it holds one shard; else 0 */
     /* stored numbers of the longest sparse row that can come to be in it; 0: that of its rows */
-    size_t              longest_row;
-    drove_x_kind        x_kind;
-    uint8_t            *x_u8;      /* [n_rows][n_features]                      DROVE_X_U8   */
-    float              *x_f32;     /* [n_rows][n_features]                      DROVE_X_F32  */
-    uint64_t           *row_start; /* [n_rows + 1] into index and value         DROVE_X_CSR  */
-    uint32_t           *index;     /* ascending within a row, < n_features                   */
-    float              *value;     /* NULL: every stored value is 1                          */
-    struct drove_quant *quant;     /* data/quant.h; one reference                 DROVE_X_QUANT */
+    size_t       longest_row;
+    drove_x_kind x_kind;
+    uint8_t     *x_u8;      /* [n_rows][n_features]                      DROVE_X_U8   */
+    float       *x_f32;     /* [n_rows][n_features]                      DROVE_X_F32  */
+    uint64_t    *row_start; /* [n_rows + 1] into index and value         DROVE_X_CSR  */
+    uint32_t    *index;     /* ascending within a row, < n_features                   */
+    float       *value;     /* NULL: every stored value is 1                          */
+    /* What was subtracted, in double, from the numbers of dense examples and from the values, whose
+     * digits floats would lose (base/digits.h): x = x_origin[f] + x_f32.  NULL: zeros. */
+    double             *x_origin; /* [n_features], malloc */
+    double             *y_origin; /* [n_values], malloc   */
+    struct drove_quant *quant;    /* data/quant.h; one reference                 DROVE_X_QUANT */
     /* DROVE_X_QUANT: the scaling that its values have had already, as in drove_data; shift and
      * factor come from drove__alloc */
     drove_scaling scaling;
@@ -63,8 +67,12 @@ typedef struct drove_storage {
     bool   has_feature_0;           /* LIBSVM: number 0 occurs, be it with the value 0 */
     int    index_base; /* LIBSVM: number of the first feature in the file, 0 or 1; else -1 */
     /* of rows that are files: row i is called row_names + row_name_at[i]; NULL: no names */
-    char                *row_names;
-    size_t              *row_name_at; /* [n_rows]                                                 */
+    char   *row_names;
+    size_t *row_name_at; /* [n_rows]                                                 */
+    /* Of test data: rows of classes that the training data do not have, which no view holds; they
+     * count as wrong in the accuracy, with this weight.  NULL: none. */
+    bool                *is_unseen; /* [n_rows] malloc */
+    double               unseen_weight;
     struct drove_schema *schema; /* table/schema.h; one reference; NULL: columns have no names */
     /* Not NULL: one reference, and x_u8, x_f32, row_start, index and value belong to it
      * (data/arrays.h). */

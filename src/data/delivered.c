@@ -8,6 +8,7 @@
 #include "data/arrays.h"
 #include "data/class_order.h"
 #include "data/formats.h"
+#include "data/origin.h"
 #include "data/rows_file.h"
 
 #include <stdbool.h>
@@ -121,10 +122,11 @@ static drove_status describe(writing *w, const drove_storage *s)
     return DROVE_OK;
 }
 
-static drove_status append(writing *w, const drove_storage *s, uint64_t number)
+static drove_status append(writing *w, drove_storage *s, uint64_t number)
 {
-    const drove_data view = {.storage = (drove_storage *)s, .n_rows = s->n_rows};
+    const drove_data view = {.storage = s, .n_rows = s->n_rows};
     if (w->shape != NULL) DROVE_TRY(check(w, s, number));
+    if (w->shape != NULL) DROVE_TRY(drove__origin_match(w->shape, s, true));
     else w->has_weights = s->weight != NULL;
     DROVE_TRY(describe(w, s));
     DROVE_TRY(drove__rows_append(w->writer, &view, NULL));

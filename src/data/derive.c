@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "data/scale.h"
+#include "data/origin.h"
 #include "data/weights.h"
 #include "table/schema.h"
 
@@ -37,6 +38,7 @@ drove_status drove__storage_describe(const drove_storage *from, drove_storage *t
     to->index_base = from->index_base;
     to->schema = drove__schema_retain(from->schema);
     memcpy(to->notes, from->notes, sizeof to->notes);
+    DROVE_TRY(drove__origin_copy(from, to));
     return copy_names(from, to);
 }
 
@@ -210,6 +212,8 @@ drove_status drove__data_derive(const drove_data *data, size_t n_features, drove
     s->channels = s->height = s->width = 0;
     drove__schema_release(s->schema); /* the new features are no columns */
     s->schema = NULL;
+    free(s->x_origin);
+    s->x_origin = NULL;
     s->x_f32 = drove__alloc(count, sizeof *s->x_f32);
     drove_status status =
         s->x_f32 != NULL ? copy_targets(data, s) : drove__fail_nomem("features", count);

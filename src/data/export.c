@@ -2,9 +2,11 @@
 #include "data/export.h"
 
 #include "base/mem.h"
+#include "data/origin.h"
 #include "data/quant.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -55,9 +57,31 @@ void drove__export_row(const drove_data *data, size_t i, bool scaled, float *int
     for (size_t j = 0; j < n; j++) into[j] = (into[j] - data->shift[j]) * data->factor[j];
 }
 
-void drove__export_number(FILE *stream, float value)
+drove_status drove__export_check_origin(const drove_data *data, const char *format)
+{
+    double *origin;
+    DROVE_TRY(drove__origin_all(data->storage, &origin));
+    const bool has_origin = origin != NULL || data->storage->y_origin != NULL;
+    free(origin);
+    if (!has_origin) return DROVE_OK;
+    return drove__fail(DROVE_E_UNSUPPORTED,
+                       "%s: holds floats, which lose digits in which these data differ; expected "
+                       "csv or rows",
+                       format);
+}
+
+void drove__export_number(FILE *stream, float value, double origin)
 {
     char text[40];
+    if (origin != 0) {
+        const double whole = (double)value + origin;
+        int n = snprintf(text, sizeof text, "%.15g", whole);
+        for (char *c = text; n > 0 && *c != '\0'; c++) {
+            if (strchr("+-0123456789e", *c) == NULL) *c = '.'; /* a locale's decimal point */
+        }
+        fputs(text, stream);
+        return;
+    }
     if (floorf(value) == value && fabsf(value) < 1e7f) {
         fprintf(stream, "%d", (int)value);
         return;

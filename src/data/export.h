@@ -16,8 +16,13 @@ drove_status drove__export_begin(const drove_spec *to, bool *scaled);
 /* Row i of the view as n_features floats; scaled: as a model sees it. */
 void drove__export_row(const drove_data *data, size_t i, bool scaled, float *into);
 
-/* The shortest decimal that reads back as the same float; a point in every locale. */
-void drove__export_number(FILE *stream, float value);
+/* Refuses data with origins (data/origin.h), which this format cannot hold: DROVE_E_UNSUPPORTED,
+ * DROVE_E_NOMEM. */
+drove_status drove__export_check_origin(const drove_data *data, const char *format);
+
+/* The shortest decimal that reads back as the same float; with an origin other than 0, 15 digits of
+ * the sum.  A point in every locale. */
+void drove__export_number(FILE *stream, float value, double origin);
 
 /* Whether there are class names and all of them are numbers: numeric formats then hold the names,
  * otherwise the class numbers from 0 on. */

@@ -4,6 +4,7 @@
 #include "base/alive.h"
 #include "base/locale.h"
 #include "base/print.h"
+#include "data/origin.h"
 #include "data/quant.h"
 #include "data/scale.h"
 #include "table/schema.h"
@@ -111,7 +112,8 @@ static void see_quantised(value_range *range, const drove_quant *q, size_t row)
     while (drove__quant_next(q, &walk)) see(range, (double)walk.value);
 }
 
-static value_range range_of_x(const drove_data *data)
+/* origin: of dense examples; NULL: zeros. */
+static value_range range_of_x(const drove_data *data, const double *origin)
 {
     const drove_storage *s = data->storage;
     value_range range = {0};
@@ -128,16 +130,20 @@ static value_range range_of_x(const drove_data *data)
             continue;
         }
         for (size_t f = 0; f < s->n_features; f++) {
-            see(&range,
-                s->x_kind == DROVE_X_U8 ? (double)s->x_u8[at + f] : (double)s->x_f32[at + f]);
+            const double x =
+                s->x_kind == DROVE_X_U8 ? (double)s->x_u8[at + f] : (double)s->x_f32[at + f];
+            see(&range, origin != NULL ? x + origin[f] : x);
         }
     }
     return range;
 }
 
-static void print_x(const drove_data *data, const drove_data_facts *facts, FILE *stream)
+static drove_status print_x(const drove_data *data, const drove_data_facts *facts, FILE *stream)
 {
-    value_range range = range_of_x(data);
+    double *origin;
+    DROVE_TRY(drove__origin_all(data->storage, &origin));
+    const value_range range = range_of_x(data, origin);
+    free(origin);
     double cells = (double)facts->n_rows * (double)facts->n_features;
     double n_nonzero = (double)(range.n - range.n_zero);
     fprintf(stream, "storage   %s, %.1f MB\n", facts->storage, (double)facts->memory_bytes / 1e6);
@@ -150,10 +156,11 @@ static void print_x(const drove_data *data, const drove_data_facts *facts, FILE 
             n_nonzero / (double)facts->n_rows);
     fprintf(stream, "scale     %s%s\n", facts->scale,
             facts->quantum != 0 && data->storage->scaling != DROVE_SCALE_NONE ? ", applied" : "");
-    if (facts->quantum == 0) return;
+    if (facts->quantum == 0) return DROVE_OK;
     fprintf(stream, "quantum   %g (value of the number 1); %llu values clamped, %llu bridges\n",
             facts->quantum, (unsigned long long)facts->n_clamped,
             (unsigned long long)facts->n_bridges);
+    return DROVE_OK;
 }
 
 typedef struct class_count {
@@ -218,7 +225,8 @@ static drove_status print_classes(const drove_data *data, FILE *stream)
 static double value_of(const drove_data *data, size_t i, size_t which)
 {
     size_t n_values = drove__storage_n_values(data->storage);
-    return (double)data->storage->y_value[drove__data_row(data, i) * n_values + which];
+    return (double)data->storage->y_value[drove__data_row(data, i) * n_values + which] +
+           drove__origin_y(data->storage, which);
 }
 
 static void print_value(const drove_data *data, size_t which, FILE *stream)
@@ -272,7 +280,7 @@ drove_status drove_data_print_info(const drove_data *data, FILE *stream)
                 data->augment.channels, facts.crop_height, facts.crop_width, facts.pad,
                 facts.mirror ? ", half of them mirrored" : "");
     }
-    print_x(data, &facts, stream);
+    DROVE_TRY(print_x(data, &facts, stream));
     if (data->storage->y_kind == DROVE_Y_VALUE) print_values(data, stream);
     else DROVE_TRY(print_classes(data, stream));
     print_weights(data, stream);

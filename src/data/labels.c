@@ -5,6 +5,8 @@
 #endif
 #include "data/labels.h"
 
+#include "base/digits.h"
+#include "table/cell.h"
 #include "base/mem.h"
 
 #include <inttypes.h>
@@ -94,10 +96,7 @@ bool drove__label_number(const char *text, size_t length, double *out)
         *out = *text == '-' ? -(double)whole : (double)whole;
         return true;
     }
-    float value;
-    if (!drove__scan_float(text, end, &next, &value) || next != end) return false;
-    *out = (double)value;
-    return true;
+    return drove__scan_double(text, end, &next, out) && next == end;
 }
 
 /* ---- collecting ---- */
@@ -371,10 +370,21 @@ static drove_status finish_values(const drove_labels *labels, const char *where,
     s->y_value = drove__grow(NULL, labels->n_rows, sizeof *s->y_value);
     if (s->y_value == NULL)
         return drove__fail_nomem("targets", labels->n_rows * sizeof *s->y_value);
+    drove_digits digits = {0};
+    for (size_t row = 0; row < labels->n_rows; row++) {
+        const entry *e = &labels->entries[labels->id[labels->row_start[row]]];
+        if (e->is_number) drove__digits_add(&digits, e->number);
+    }
+    const double origin = drove__digits_origin(&digits);
+    if (origin != 0) {
+        s->y_origin = malloc(sizeof *s->y_origin);
+        if (s->y_origin == NULL) return drove__fail_nomem("targets", sizeof *s->y_origin);
+        *s->y_origin = origin;
+    }
     for (size_t row = 0; row < labels->n_rows; row++) {
         const entry *e = &labels->entries[labels->id[labels->row_start[row]]];
         if (!e->is_number) return fail_label(labels, where, e, "a number as label");
-        s->y_value[row] = (float)e->number;
+        s->y_value[row] = (float)(e->number - origin);
     }
     return DROVE_OK;
 }
@@ -448,6 +458,52 @@ static void note_choice(const summary *sum, drove_target target, bool are_named,
     }
 }
 
+/* TRUE, True and true are one label where all are truth values, and so are FALSE and false: their
+ * texts become those that most rows have. */
+static void merge_truth_values(drove_labels *labels, drove_storage *s)
+{
+    uint32_t best[2] = {0, 0};
+    bool is_there[2] = {false, false};
+    size_t letters = 0;
+    if (labels->n_entries <= 2) return;
+    for (uint32_t i = 0; i < labels->n_entries; i++) {
+        const entry *e = &labels->entries[i];
+        const char *text = labels->arena + e->text;
+        float value;
+        if (e->is_number || !drove__cell_boolean(text, e->length, &value)) return;
+        /* true and false, yes and no, t and f, y and n: 9, 5 and 2 letters, no mixture of them */
+        const size_t pair = e->length == 1
+                                ? ((*text | 0x20) == 't' || (*text | 0x20) == 'f' ? 1 : 2)
+                            : e->length >= 4 ? 9
+                                             : 5;
+        if (letters != 0 && pair != letters) return;
+        letters = pair;
+        const unsigned k = value != 0;
+        if (!is_there[k] || e->n_rows > labels->entries[best[k]].n_rows) best[k] = i;
+        is_there[k] = true;
+    }
+    uint32_t *to = drove__grow(NULL, labels->n_entries, sizeof *to);
+    if (to == NULL) return; /* they stay apart, which is said */
+    for (uint32_t i = 0; i < labels->n_entries; i++) {
+        float value = 0;
+        const entry *e = &labels->entries[i];
+        (void)drove__cell_boolean(labels->arena + e->text, e->length, &value);
+        to[i] = best[value != 0];
+        if (to[i] != i) labels->entries[to[i]].n_rows += e->n_rows;
+    }
+    const bool is_swapped = best[1] < best[0];
+    const entry kept[2] = {labels->entries[best[is_swapped]], labels->entries[best[!is_swapped]]};
+    for (size_t k = 0; k < labels->n_ids; k++)
+        labels->id[k] = to[labels->id[k]] == best[is_swapped] ? 0 : 1;
+    labels->entries[0] = kept[0];
+    labels->entries[1] = kept[1];
+    labels->n_entries = is_there[0] && is_there[1] ? 2 : 1;
+    drove__storage_note(s, "truth values in upper and lower case are one class: \"%s\", \"%s\"",
+                        labels->arena + kept[0].text,
+                        labels->arena + kept[labels->n_entries - 1].text);
+    free(to);
+}
+
 static drove_status finish_ordered(drove_labels *labels, entry **order, drove_target target,
                                    uint64_t n_declared, bool is_table, const char *where,
                                    drove_storage *s)
@@ -477,6 +533,7 @@ drove_status drove__labels_finish(drove_labels *labels, const drove_spec *spec, 
     uint64_t n_declared = 0;
     DROVE_TRY(drove__spec_word(spec, "target", target_words, DROVE_COUNT(target_words), &target));
     DROVE_TRY(drove__spec_u64(spec, "classes", 2, 1u << 24, &n_declared));
+    if (!labels->are_names) merge_truth_values(labels, storage);
     entry **order = drove__grow(NULL, labels->n_entries, sizeof *order);
     if (order == NULL) return drove__fail_nomem("labels", labels->n_entries * sizeof *order);
     bool is_table = strcmp(spec->name, "table") == 0;

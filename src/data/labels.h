@@ -47,8 +47,7 @@ drove_status drove__labels_end_row(drove_labels *labels, const drove_line *line)
 drove_status drove__labels_finish(drove_labels *labels, const drove_spec *spec, const char *where,
                                   drove_storage *storage);
 
-/* Numeric value of a label: whole numbers of up to 15 digits exactly, all others as the
- * nearest float. */
+/* Numeric value of a label, the nearest double. */
 bool drove__label_number(const char *text, size_t length, double *out);
 
 #endif

@@ -238,7 +238,7 @@ static void write_class(FILE *stream, const drove_storage *s, size_t class, bool
 static void write_label(FILE *stream, const drove_storage *s, size_t row, bool by_name)
 {
     if (s->y_kind == DROVE_Y_VALUE) {
-        drove__export_number(stream, s->y_value[row]);
+        drove__export_number(stream, s->y_value[row], 0.0);
     } else if (s->y_kind == DROVE_Y_CLASS) {
         write_class(stream, s, (size_t)s->y_class[row], by_name);
     } else {
@@ -260,7 +260,7 @@ static void write_features(FILE *stream, const drove_data *data, size_t i, bool 
             float value = s->value != NULL ? s->value[k] : 1.0f;
             if (scaled && data->factor != NULL) value *= data->factor[s->index[k]];
             fprintf(stream, " %zu:", (size_t)s->index[k] + 1);
-            drove__export_number(stream, value);
+            drove__export_number(stream, value, 0.0);
         }
         return;
     }
@@ -268,7 +268,7 @@ static void write_features(FILE *stream, const drove_data *data, size_t i, bool 
     for (size_t j = 0; j < s->n_features; j++) {
         if (dense[j] == 0.0f) continue;
         fprintf(stream, " %zu:", j + 1);
-        drove__export_number(stream, dense[j]);
+        drove__export_number(stream, dense[j], 0.0);
     }
 }
 

@@ -2,7 +2,9 @@
 #include "data/match.h"
 
 #include "data/labels.h"
+#include "data/origin.h"
 #include "data/quant.h"
+#include "table/cell.h"
 
 #include "base/mem.h"
 
@@ -46,34 +48,35 @@ static drove_status match_features(const drove_storage *train, drove_storage *te
 
 /* ---- classes ---- */
 
-typedef struct name {
+typedef struct class_name {
     const char *text;
     double number; /* of the text */
     bool is_number;
     uint32_t class;
-} name;
+} class_name;
 
 /* Numbers before words, numbers by value, words by bytes. */
 static int compare_names(const void *a, const void *b)
 {
-    const name *x = a, *y = b;
+    const class_name *x = a, *y = b;
     if (x->is_number != y->is_number) return x->is_number ? -1 : 1;
     if (!x->is_number) return strcmp(x->text, y->text);
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-static name make_name(const drove_storage *s, size_t class, char number[DROVE_CLASS_TEXT_SIZE])
+static class_name make_name(const drove_storage *s, size_t class,
+                            char number[DROVE_CLASS_TEXT_SIZE])
 {
-    name out = {.text = drove__class_text(s, class, number), .class = (uint32_t) class};
+    class_name out = {.text = drove__class_text(s, class, number), .class = (uint32_t) class};
     out.is_number = drove__label_number(out.text, strlen(out.text), &out.number);
     return out;
 }
 
 /* The names of train's classes, sorted; without texts that are plain class numbers.  free() it. */
-static name *sort_names(const drove_storage *train)
+static class_name *sort_names(const drove_storage *train)
 {
     char number[DROVE_CLASS_TEXT_SIZE];
-    name *names = drove__grow(NULL, train->n_classes, sizeof *names);
+    class_name *names = drove__grow(NULL, train->n_classes, sizeof *names);
     if (names == NULL) return NULL;
     for (size_t i = 0; i < train->n_classes; i++) {
         names[i] = make_name(train, i, number);
@@ -83,17 +86,34 @@ static name *sort_names(const drove_storage *train)
     return names;
 }
 
+/* Class of a truth value, such as True where the training data have TRUE and FALSE, or NO_CLASS. */
+static uint32_t find_truth(const drove_storage *train, const char *text)
+{
+    float wanted, found;
+    uint32_t class = NO_CLASS;
+    if (train->n_classes != 2 || train->class_name == NULL ||
+        !drove__cell_boolean(text, strlen(text), &wanted))
+        return NO_CLASS;
+    for (uint32_t i = 0; i < 2; i++) {
+        const char *name = train->class_name[i];
+        if (!drove__cell_boolean(name, strlen(name), &found)) return NO_CLASS;
+        if (found == wanted) class = i;
+    }
+    return class;
+}
+
 /* mapping[c] = the training data's number of test's class c, or NO_CLASS. */
 static drove_status map_classes(const drove_storage *train, const drove_storage *test,
                                 uint32_t *mapping)
 {
     char number[DROVE_CLASS_TEXT_SIZE];
-    name *names = sort_names(train);
+    class_name *names = sort_names(train);
     if (names == NULL) return drove__fail_nomem("classes", train->n_classes * sizeof *names);
     for (size_t c = 0; c < test->n_classes; c++) {
-        name wanted = make_name(test, c, number);
-        const name *found = bsearch(&wanted, names, train->n_classes, sizeof *names, compare_names);
-        mapping[c] = found != NULL ? found->class : NO_CLASS;
+        class_name wanted = make_name(test, c, number);
+        const class_name *found =
+            bsearch(&wanted, names, train->n_classes, sizeof *names, compare_names);
+        mapping[c] = found != NULL ? found->class : find_truth(train, wanted.text);
     }
     free(names);
     return DROVE_OK;
@@ -117,8 +137,9 @@ static drove_status renumber_classes(const drove_storage *train, drove_storage *
 {
     for (size_t row = 0; row < test->n_rows; row++) {
         size_t class = (size_t)test->y_class[row];
-        if (mapping[class] == NO_CLASS) return fail_class(train, test, row, class);
-        test->y_class[row] = (int32_t)mapping[class];
+        const bool is_new = mapping[class] == NO_CLASS;
+        if (is_new && test->is_unseen == NULL) return fail_class(train, test, row, class);
+        test->y_class[row] = is_new ? 0 : (int32_t)mapping[class];
     }
     return DROVE_OK;
 }
@@ -164,11 +185,44 @@ static drove_status copy_names(const drove_storage *train, drove_storage *test)
     return DROVE_OK;
 }
 
-static drove_status match_classes(const drove_storage *train, drove_storage *test)
+/* Marks the rows whose class has no number, unless no other row is left. */
+static drove_status mark_unseen(const drove_storage *train, drove_storage *test,
+                                const uint32_t *mapping)
+{
+    char number[DROVE_CLASS_TEXT_SIZE];
+    size_t n = 0, first = 0;
+    for (size_t row = test->n_rows; row-- > 0;) {
+        if (mapping[test->y_class[row]] != NO_CLASS) continue;
+        first = row;
+        n++;
+    }
+    if (n == 0) return DROVE_OK;
+    const size_t class = (size_t)test->y_class[first];
+    if (n == test->n_rows) return fail_class(train, test, first, class);
+    test->is_unseen = calloc(test->n_rows, sizeof *test->is_unseen);
+    if (test->is_unseen == NULL) return drove__fail_nomem("rows", test->n_rows);
+    drove__storage_note(
+        test,
+        "%zu row%s of a class that the training data do not have (\"%.60s\", first "
+        "in row %zu) count%s as wrong in the accuracy, and %s left out of the other "
+        "figures",
+        n, n == 1 ? "" : "s", drove__class_text(test, class, number), first + 1, n == 1 ? "s" : "",
+        n == 1 ? "is" : "are");
+    for (size_t row = 0; row < test->n_rows; row++) {
+        if (mapping[test->y_class[row]] != NO_CLASS) continue;
+        test->is_unseen[row] = true;
+        test->unseen_weight += test->weight != NULL ? (double)test->weight[row] : 1.0;
+    }
+    return DROVE_OK;
+}
+
+static drove_status match_classes(const drove_storage *train, drove_storage *test, bool may_be_new)
 {
     uint32_t *mapping = drove__grow(NULL, test->n_classes, sizeof *mapping);
     if (mapping == NULL) return drove__fail_nomem("classes", test->n_classes * sizeof *mapping);
     drove_status status = map_classes(train, test, mapping);
+    if (status == DROVE_OK && test->y_kind == DROVE_Y_CLASS && may_be_new)
+        status = mark_unseen(train, test, mapping);
     if (status == DROVE_OK && test->y_kind == DROVE_Y_CLASS)
         status = renumber_classes(train, test, mapping);
     if (status == DROVE_OK && test->y_kind == DROVE_Y_LABELS)
@@ -177,20 +231,34 @@ static drove_status match_classes(const drove_storage *train, drove_storage *tes
     return status == DROVE_OK ? copy_names(train, test) : status;
 }
 
-drove_status drove__match(const drove_storage *train, drove_storage *test, bool use_labels)
+static drove_status match(const drove_storage *train, drove_storage *test, bool use_labels,
+                          bool may_be_new)
 {
     DROVE_TRY(match_features(train, test));
-    if (!use_labels) return DROVE_OK;
+    if (!use_labels) return drove__origin_match(train, test, false);
     if (train->y_kind != test->y_kind) {
         return drove__fail(
             DROVE_E_SHAPE,
             "the target is a %s, but in the training data a %s; expected the same (?target=)",
             drove__target_name(test->y_kind), drove__target_name(train->y_kind));
     }
-    if (train->y_kind != DROVE_Y_VALUE) return match_classes(train, test);
+    if (train->y_kind != DROVE_Y_VALUE) {
+        DROVE_TRY(drove__origin_match(train, test, false));
+        return match_classes(train, test, may_be_new);
+    }
     size_t n_wanted = drove__storage_n_values(train), n = drove__storage_n_values(test);
-    if (n == n_wanted) return DROVE_OK;
+    if (n == n_wanted) return drove__origin_match(train, test, true);
     return drove__fail(DROVE_E_SHAPE,
                        "expected %zu values of each example as in the training data, found %zu",
                        n_wanted, n);
+}
+
+drove_status drove__match(const drove_storage *train, drove_storage *test, bool use_labels)
+{
+    return match(train, test, use_labels, false);
+}
+
+drove_status drove__match_test(const drove_storage *train, drove_storage *test, bool use_labels)
+{
+    return match(train, test, use_labels, true);
 }

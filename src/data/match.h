@@ -10,5 +10,8 @@
  * they stay unchanged, of any kind.  Errors: DROVE_E_SHAPE (dense for sparse, more features,
  * another target, a class that the training data do not have), DROVE_E_NOMEM. */
 drove_status drove__match(const drove_storage *train, drove_storage *test, bool use_labels);
+/* The same of data that are scored: rows of classes that the training data do not have are marked
+ * (test->is_unseen), unless all are. */
+drove_status drove__match_test(const drove_storage *train, drove_storage *test, bool use_labels);
 
 #endif

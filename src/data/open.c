@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "data/formats.h"
+#include "data/export.h"
 #include "data/match.h"
 #include "data/scale.h"
 #include "data/weights.h"
@@ -291,20 +292,34 @@ static drove_status read_test(source *from, const drove_data *train, bool use_la
     return from->format->read(&from->spec, from->part, NULL, out);
 }
 
+/* The rows of classes that the training data have. */
+static drove_status leave_out_unseen(drove_data *test)
+{
+    const drove_storage *s = test->storage;
+    if (s->is_unseen == NULL) return DROVE_OK;
+    test->row = drove__grow(NULL, s->n_rows, sizeof *test->row);
+    if (test->row == NULL) return drove__fail_nomem("rows", s->n_rows * sizeof *test->row);
+    test->n_rows = 0;
+    for (size_t row = 0; row < s->n_rows; row++)
+        if (!s->is_unseen[row]) test->row[test->n_rows++] = (uint32_t)row;
+    return DROVE_OK;
+}
+
 static drove_status open_test(source *from, const drove_data *train, bool use_labels,
                               drove_data **out)
 {
     drove_storage *storage = NULL;
     drove_data *test = NULL;
     DROVE_TRY(read_test(from, train, use_labels, &storage));
-    drove_status status = drove__match(train->storage, storage, use_labels);
+    drove_status status = drove__match_test(train->storage, storage, use_labels);
     if (status != DROVE_OK) {
         const drove_spec *spec = &from->spec;
         drove__storage_release(storage);
         return drove__fail_in(status, "%s", spec->n_args > 0 ? spec->arg[0] : spec->name);
     }
     DROVE_TRY(create_view(storage, &test));
-    status = copy_augment(from, train, test);
+    status = leave_out_unseen(test);
+    if (status == DROVE_OK) status = copy_augment(from, train, test);
     if (status != DROVE_OK) {
         drove_data_destroy(test);
         return status;
@@ -574,6 +589,9 @@ drove_status drove_data_convert(const drove_data *data, const char *to)
                         "crop, pad and mirror apply when a model loads images; expected data to "
                         "be converted, and their new file, without them");
     }
+    const bool holds_doubles = target.format->holds_all || strcmp(target.format->name, "csv") == 0;
+    if (status == DROVE_OK && !holds_doubles)
+        status = drove__export_check_origin(data, target.format->name);
     if (status == DROVE_OK) status = target.format->write(data, &target.spec);
     drove__spec_fini(&target.spec);
     return status;

@@ -13,6 +13,7 @@
 #include "data/formats.h"
 #include "data/labels.h"
 #include "data/match.h"
+#include "data/origin.h"
 #include "data/rows_file.h"
 #include "table/schema.h"
 
@@ -402,6 +403,7 @@ static drove_status write_piece(reading *r, const drove_piece *piece)
     const drove_data view = {.storage = s, .n_rows = s->n_rows};
     find_features(r, s);
     status = is_given(r) ? match_given(r, s) : map_classes(r, s, &map);
+    if (status == DROVE_OK) status = drove__origin_match(r->shape, s, true);
     if (status == DROVE_OK) status = drove__rows_append(r->writer, &view, map);
     free(map);
     drove__storage_release(s);

@@ -12,6 +12,7 @@
 #include "table/schema.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,6 +95,26 @@ static drove_status mark(float **array)
     return *array != NULL ? DROVE_OK : drove__fail_nomem("a description of rows", sizeof **array);
 }
 
+/* Without the key: NULL. */
+static drove_status read_origin(const json_t *o, const char *key, size_t n, double **out)
+{
+    const json_t *numbers = json_object_get(o, key);
+    if (numbers == NULL) return DROVE_OK;
+    if (json_array_size(numbers) != n)
+        return drove__fail(DROVE_E_DATA, "its description: \"%s\": expected %zu numbers, found %zu",
+                           key, n, json_array_size(numbers));
+    *out = drove__grow(NULL, n, sizeof **out);
+    if (*out == NULL) return drove__fail_nomem(key, n * sizeof **out);
+    for (size_t i = 0; i < n; i++) {
+        const json_t *number = json_array_get(numbers, i);
+        (*out)[i] = json_number_value(number);
+        if (!json_is_number(number) || !isfinite((*out)[i]))
+            return drove__fail(DROVE_E_DATA, "its description: \"%s\": expected finite numbers",
+                               key);
+    }
+    return DROVE_OK;
+}
+
 static drove_status read_shape(drove_blocks *b, const json_t *o)
 {
     static const char *const kinds[] = {"u8", "f32", "sparse"};
@@ -126,6 +147,9 @@ static drove_status read_shape(drove_blocks *b, const json_t *o)
     if (kind == DROVE_X_CSR && !json_is_true(json_object_get(o, "all_one")))
         DROVE_TRY(mark(&s->value));
     if (json_is_true(json_object_get(o, "weights"))) DROVE_TRY(mark(&s->weight));
+    DROVE_TRY(read_origin(o, "x_origin", s->n_features, &s->x_origin));
+    if (s->y_kind == DROVE_Y_VALUE)
+        DROVE_TRY(read_origin(o, "y_origin", drove__storage_n_values(s), &s->y_origin));
     const char *notes = json_string_value(json_object_get(o, "notes"));
     if (notes != NULL && *notes != '\0') drove__storage_note(s, "%s", notes);
     return DROVE_OK;

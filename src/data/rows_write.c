@@ -302,6 +302,13 @@ static json_t *names_as_json(const drove_storage *s)
     return names;
 }
 
+static json_t *numbers_as_json(const double *number, size_t n)
+{
+    json_t *numbers = json_array();
+    for (size_t i = 0; i < n; i++) drove__json_add(&numbers, json_real(number[i]));
+    return numbers;
+}
+
 static json_t *describe(const drove_rows_writer *w, const drove_rows_end *end, const char *schema)
 {
     static const char *const kinds[] = {"u8", "f32", "sparse", "quant"};
@@ -329,6 +336,10 @@ static json_t *describe(const drove_rows_writer *w, const drove_rows_end *end, c
     drove__json_set(&o, "notes", json_string(s->notes));
     drove__json_set(&o, "source", json_string(end->source != NULL ? end->source : ""));
     if (s->class_name != NULL) drove__json_set(&o, "names", names_as_json(s));
+    if (s->x_origin != NULL)
+        drove__json_set(&o, "x_origin", numbers_as_json(s->x_origin, s->n_features));
+    if (s->y_origin != NULL)
+        drove__json_set(&o, "y_origin", numbers_as_json(s->y_origin, drove__storage_n_values(s)));
     if (schema != NULL) drove__json_set(&o, "schema", json_string(schema));
     if (end->map != NULL) {
         json_t *map = json_array();

@@ -39,6 +39,8 @@ void drove__storage_release(drove_storage *storage)
         free(storage->index);
         free(storage->value);
     }
+    free(storage->x_origin);
+    free(storage->y_origin);
     drove__quant_release(storage->quant);
     drove__free(storage->shift);
     drove__free(storage->factor);
@@ -46,6 +48,7 @@ void drove__storage_release(drove_storage *storage)
     free(storage->y_value);
     free(storage->label_start);
     free(storage->label);
+    free(storage->is_unseen);
     free(storage->row_names);
     free(storage->row_name_at);
     free(storage->weight);

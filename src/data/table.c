@@ -5,7 +5,9 @@
  */
 #include "data/labels.h"
 
+#include "base/digits.h"
 #include "base/mem.h"
+#include "base/spec.h"
 #include "table/cell.h"
 #include "table/table.h"
 
@@ -117,13 +119,12 @@ static drove_status add_text(table_file *f, const drove_cell *cell)
 static drove_status add_label(table_file *f, const drove_cell *cell)
 {
     const drove_known_table *known = &f->known;
-    float number;
-    const drove_amount_style *style = &known->label_style;
-    bool is_written_plain = style->form == DROVE_FORM_POINT && style->unit == 0 &&
-                            !(cell->length > 0 && *cell->text == '(');
-    bool is_plain = !known->label_is_number || is_written_plain;
-    if (!is_plain && drove__cell_amount(style, cell->text, cell->length, &number))
-        return drove__labels_add_number(f->labels, (double)number);
+    double number;
+    const char *next, *end = cell->text + cell->length;
+    const bool is_plain = !known->label_is_number ||
+                          (drove__scan_double(cell->text, end, &next, &number) && next == end);
+    if (!is_plain && drove__cell_amount(&known->label_style, cell->text, cell->length, &number))
+        return drove__labels_add_number(f->labels, number);
     return add_text(f, cell);
 }
 
@@ -159,11 +160,11 @@ static void note_classes(table_file *f)
     size_t n_dates = 0;
     for (size_t i = 0; i < n; i++) {
         const char *name = s->class_name[i];
-        int32_t minutes;
+        int64_t seconds;
         bool has_time, is_date = false;
         for (int order = 0; order < DROVE_N_DATE_ORDERS && !is_date; order++)
             is_date =
-                drove__cell_date((drove_date_order)order, name, strlen(name), &minutes, &has_time);
+                drove__cell_date((drove_date_order)order, name, strlen(name), &seconds, &has_time);
         n_dates += is_date;
         for (size_t k = 0; k < i; k++) {
             if (strcasecmp(s->class_name[k], name) != 0) continue;
@@ -203,12 +204,12 @@ static const drove_cell *label_cell(const table_file *f, size_t row, size_t k)
     return &f->known.table.label[row * f->known.table.n_labels + k];
 }
 
-static bool read_value(const table_file *f, size_t row, size_t k, float *out)
+static bool read_value(const table_file *f, size_t row, size_t k, double *out)
 {
     const drove_table *t = &f->known.table;
     const drove_cell *cell = label_cell(f, row, k);
     const drove_amount_style *style = &t->column[f->known.label[k]].style;
-    return drove__cell_amount(style, cell->text, cell->length, out) && isfinite(*out);
+    return drove__cell_amount(style, cell->text, cell->length, out);
 }
 
 static drove_status fail_label(const table_file *f, size_t row, size_t k, const char *expected)
@@ -259,14 +260,34 @@ static drove_status place_values(const table_file *f, size_t *position)
 static drove_status fill_values(table_file *f, const size_t *position)
 {
     const drove_table *t = &f->known.table;
-    float *to = f->storage->y_value;
+    drove_storage *s = f->storage;
+    float *to = s->y_value;
+    s->y_origin = calloc(t->n_labels, sizeof *s->y_origin);
+    if (s->y_origin == NULL) return drove__fail_nomem("targets", t->n_labels * sizeof *to);
+    bool is_any = false;
+    for (size_t k = 0; k < t->n_labels; k++) {
+        drove_digits digits = {0};
+        for (size_t row = 0; row < t->n_rows; row++) {
+            double value;
+            if (f->keep != NULL && !f->keep[row]) continue;
+            if (!read_value(f, row, position[k], &value))
+                return fail_label(f, row, position[k], "a number, as of several values");
+            drove__digits_add(&digits, value);
+        }
+        s->y_origin[k] = drove__digits_origin(&digits);
+        is_any = is_any || s->y_origin[k] != 0;
+    }
     for (size_t row = 0; row < t->n_rows; row++) {
         if (f->keep != NULL && !f->keep[row]) continue;
         for (size_t k = 0; k < t->n_labels; k++) {
-            if (!read_value(f, row, position[k], to++))
-                return fail_label(f, row, position[k], "a number, as of several values");
+            double value = 0;
+            (void)read_value(f, row, position[k], &value);
+            *to++ = (float)(value - s->y_origin[k]);
         }
     }
+    if (is_any) return DROVE_OK;
+    free(s->y_origin);
+    s->y_origin = NULL;
     return DROVE_OK;
 }
 
@@ -320,13 +341,14 @@ static void look_at_labels(const table_file *f, bool *all_boolean, bool *all_num
 {
     const drove_table *t = &f->known.table;
     float value;
+    double number;
     *all_boolean = *all_number = true;
     for (size_t row = 0; row < t->n_rows && (*all_boolean || *all_number); row++) {
         if (f->keep != NULL && !f->keep[row]) continue;
         for (size_t k = 0; k < t->n_labels; k++) {
             const drove_cell *cell = label_cell(f, row, k);
             *all_boolean = *all_boolean && drove__cell_boolean(cell->text, cell->length, &value);
-            *all_number = *all_number && read_value(f, row, k, &value);
+            *all_number = *all_number && read_value(f, row, k, &number);
         }
     }
 }

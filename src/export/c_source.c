@@ -132,7 +132,28 @@ void drove__c_floats(FILE *to, const char *name, const float *value, size_t n)
     fputs("\n};\n", to);
 }
 
+void drove__c_doubles(FILE *to, const char *name, const double *value, size_t n)
+{
+    enum { A_LINE = 4 };
+    fprintf(to, "static const double %s[%zu] = {", name, n);
+    for (size_t i = 0; i < n; i++) fprintf(to, "%s%a,", i % A_LINE == 0 ? "\n    " : " ", value[i]);
+    fputs("\n};\n", to);
+}
+
 /* ---- the head ---- */
+
+/* Types of the function's numbers: doubles where floats would lose digits. */
+static const char *input_type(const drove_modelfile *f)
+{
+    const bool is_double =
+        f->schema != NULL ? drove__c_has_doubles(f->schema) : f->x_origin != NULL;
+    return is_double ? "double" : "float";
+}
+
+static const char *output_type(const drove_modelfile *f)
+{
+    return f->y_origin != NULL ? "double" : "float";
+}
 
 static const char *output_words(const drove_modelfile *f)
 {
@@ -181,10 +202,10 @@ static void write_head(FILE *to, const drove_modelfile *f, const char *name)
             f->model->loss->name, f->model->n_weights);
     fprintf(
         to,
-        " *   void %s_predict(const float *x, float *y);\n *\n"
+        " *   void %s_predict(const %s *x, %s *y);\n *\n"
         " * Any number of threads may call it.  It gives the bits of drove predict --isa ref, but\n"
         " * in the last one or two examples of a pass, where drove adds in another order.\n *\n",
-        name);
+        name, input_type(f), output_type(f));
     fprintf(to, " * x[%zu]:\n", drove__c_n_inputs(f));
     write_inputs(to, f);
     fprintf(to, " * y[%zu]: %s\n", n_outputs(f), output_words(f));
@@ -199,7 +220,7 @@ static void write_head(FILE *to, const drove_modelfile *f, const char *name)
           "#pragma GCC optimize(\"fp-contract=off\")\n"
           "#else\n#pragma STDC FP_CONTRACT OFF\n#endif\n\n",
           to);
-    fprintf(to, "void %s_predict(const float *x, float *y);\n\n", name);
+    fprintf(to, "void %s_predict(const %s *x, %s *y);\n\n", name, input_type(f), output_type(f));
     fputs("/* Denormal numbers are zeros. */\n"
           "static float normal(float v)\n"
           "{\n"
@@ -303,6 +324,9 @@ static void write_scaling(FILE *to, const drove_modelfile *f)
     if (f->factor != NULL && f->x_kind != DROVE_X_CSR)
         drove__c_floats(to, "input_shift", f->shift, n);
     if (f->factor != NULL) drove__c_floats(to, "input_factor", f->factor, n);
+    if (f->x_origin != NULL) drove__c_doubles(to, "input_origin", f->x_origin, n);
+    if (f->y_origin != NULL)
+        drove__c_doubles(to, "target_origin", f->y_origin, f->model->n_outputs);
     fprintf(to, "\nstatic void scale(float *x)\n{\n    for (size_t i = 0; i < %zu; i++) ", n);
     if (f->factor == NULL) fputs("x[i] = normal(x[i]);\n", to);
     else if (f->x_kind == DROVE_X_CSR)
@@ -340,7 +364,9 @@ static void write_outputs(FILE *to, const drove_modelfile *f)
             to,
             "    for (size_t i = 0; i < %zu; i++) y[i] = normal(1.0f / (1.0f + expf(-z[i])));\n",
             n);
-    else fprintf(to, "    for (size_t i = 0; i < %zu; i++) y[i] = z[i];\n", n);
+    else
+        fprintf(to, "    for (size_t i = 0; i < %zu; i++) y[i] = z[i]%s;\n", n,
+                f->y_origin != NULL ? " + target_origin[i]" : "");
 }
 
 static void write_predict(FILE *to, const drove_modelfile *f, const char *name)
@@ -349,9 +375,13 @@ static void write_predict(FILE *to, const drove_modelfile *f, const char *name)
     size_t widest = m->n_inputs;
     for (size_t l = 0; l < m->n_layers; l++)
         widest = m->layer[l].n_out > widest ? m->layer[l].n_out : widest;
-    fprintf(to, "void %s_predict(const float *x, float *y)\n{\n    float a[%zu], b[%zu];\n", name,
-            widest, widest);
+    fprintf(to, "void %s_predict(const %s *x, %s *y)\n{\n    float a[%zu], b[%zu];\n", name,
+            input_type(f), output_type(f), widest, widest);
     if (f->schema != NULL) fputs("    features(x, a);\n", to);
+    else if (f->x_origin != NULL)
+        fprintf(to,
+                "    for (size_t i = 0; i < %zu; i++) a[i] = (float)(x[i] - input_origin[i]);\n",
+                f->n_inputs);
     else fprintf(to, "    for (size_t i = 0; i < %zu; i++) a[i] = x[i];\n", f->n_inputs);
     fputs("    scale(a);\n", to);
     for (size_t l = 0; l < m->n_layers; l++)
@@ -388,8 +418,8 @@ static void say(const drove_export_options *opt, const drove_modelfile *f, const
 {
     char text[256];
     if (opt->line == NULL) return;
-    snprintf(text, sizeof text, "void %s_predict(const float x[%zu], float y[%zu]); y: %s", name,
-             drove__c_n_inputs(f), n_outputs(f), output_words(f));
+    snprintf(text, sizeof text, "void %s_predict(const %s x[%zu], %s y[%zu]); y: %s", name,
+             input_type(f), drove__c_n_inputs(f), output_type(f), n_outputs(f), output_words(f));
     opt->line(opt->context, text);
 }
 

@@ -13,6 +13,7 @@ enum { DROVE_C_NAME_SIZE = 64 };
 void drove__c_comment(FILE *to, const char *text);
 /* static const float name[n] = {...}; */
 void drove__c_floats(FILE *to, const char *name, const float *value, size_t n);
+void drove__c_doubles(FILE *to, const char *name, const double *value, size_t n);
 
 /* Numbers that the function takes. */
 size_t drove__c_n_inputs(const drove_modelfile *f);
@@ -24,7 +25,9 @@ drove_status drove__c_check_columns(const drove_schema *schema);
 size_t       drove__c_n_cells(const drove_schema *schema);
 /* Lines of the head's comment: the meaning of each number. */
 void drove__c_describe_columns(FILE *to, const drove_schema *schema);
-/* static void features(const float *x, float *f) */
+/* Whether a cell is a double, since a float would lose its digits; then all are. */
+bool drove__c_has_doubles(const drove_schema *schema);
+/* static void features(const float *x, float *f), or of doubles */
 void drove__c_columns(FILE *to, const drove_schema *schema);
 
 #endif

@@ -41,13 +41,15 @@ static void describe(FILE *to, const drove_column *c)
     switch (c->type) {
     case DROVE_COLUMN_NUMBER:
         fputs("number", to);
-        if (c->unit != 0) fprintf(to, " without its unit, %s", drove__unit_text(c->unit));
+        if (drove__unit_is_clock(&c->unit)) fputs(" of seconds", to);
+        else if (drove__unit_text(&c->unit) != NULL)
+            fprintf(to, " without its unit, %s", drove__unit_text(&c->unit));
         fputs("; NaN: missing\n", to);
         break;
     case DROVE_COLUMN_BOOLEAN: fputs("0 or 1; NaN: missing\n", to); break;
     case DROVE_COLUMN_DATE:
         fprintf(to, "days since 1970-01-01%s; NaN: missing\n",
-                c->has_time ? ", then minutes since midnight" : "");
+                c->has_time ? ", then minutes since midnight, seconds as a fraction" : "");
         break;
     default:
         fputs("category, a number of these; others: missing\n", to);
@@ -80,12 +82,12 @@ void drove__c_describe_columns(FILE *to, const drove_schema *schema)
  * missing. */
 static const char number_text[] =
     "/* f[0] = the number less its centre, f[1 ..] = the part of each bin that lies below it. */\n"
-    "static int put_number(float v, float fill, double centre, const float *edge, size_t n_bins,\n"
-    "                      float *f)\n"
+    "static int put_number(double v, double fill, double centre, const double *edge,\n"
+    "                      size_t n_bins, float *f)\n"
     "{\n"
-    "    const int missing = !(v - v == 0.0f);\n"
+    "    const int missing = !(v - v == 0.0);\n"
     "    if (missing) v = fill;\n"
-    "    f[0] = (float)((double)v - centre);\n"
+    "    f[0] = (float)(v - centre);\n"
     "    for (size_t i = 0; i < n_bins; i++) {\n"
     "        const double low = edge[i], high = edge[i + 1];\n"
     "        f[1 + i] = v <= low ? 0.0f : v < high ? (float)((v - low) / (high - low)) : 1.0f;\n"
@@ -108,22 +110,23 @@ static const char date_text[] =
     "    f[1] = (float)cos(angle);\n"
     "}\n\n"
     "/* The calendar by eras of 400 years that begin in March. */\n"
-    "static int put_date(float day, float minute, long fill, int has_time, double centre,\n"
+    "static int put_date(float day, float minute, double fill, int has_time, double centre,\n"
     "                    double year_centre, float *f)\n"
     "{\n"
-    "    const int known = fabsf(day) <= 1491307.0f && minute >= 0.0f && minute < 1440.0f;\n"
-    "    const long minutes = known ? (long)floorf(day) * 1440 + (long)minute : fill;\n"
-    "    const long days = minutes >= 0 ? minutes / 1440 : -((1439 - minutes) / 1440);\n"
+    "    const int known = fabsf(day) <= 4398148.0f && minute >= 0.0f && minute < 1440.0f;\n"
+    "    const double second =\n"
+    "        known ? floor((double)day) * 86400 + floor((double)minute * 60 + 0.5) : fill;\n"
+    "    const long days = (long)floor(second / 86400);\n"
     "    const long z = days + 719468, era = (z >= 0 ? z : z - 146096) / 146097;\n"
     "    const long e = z - era * 146097, y = (e - e / 1460 + e / 36524 - e / 146096) / 365;\n"
     "    const long of_year = e - (365 * y + y / 4 - y / 100), month = (5 * of_year + 2) / 153;\n"
     "    const long calendar = month < 10 ? month + 2 : month - 10; /* 0: January */\n"
-    "    f[0] = (float)((double)minutes / 1440 - centre);\n"
+    "    f[0] = (float)(second / 86400 - centre);\n"
     "    f[1] = (float)((double)(y + era * 400 + (calendar <= 1)) - year_centre);\n"
     "    put_cycle(calendar, 12, f + 2);\n"
     "    put_cycle(of_year - (153 * month + 2) / 5, 31, f + 4);\n"
     "    put_cycle(((days + 3) % 7 + 7) % 7, 7, f + 6);\n"
-    "    if (has_time) put_cycle((minutes - days * 1440) / 60, 24, f + 8);\n"
+    "    if (has_time) put_cycle((long)((second - (double)days * 86400) / 3600), 24, f + 8);\n"
     "    return !known;\n"
     "}\n\n";
 
@@ -135,30 +138,38 @@ static bool has_type(const drove_schema *schema, drove_column_type type)
     return false;
 }
 
+bool drove__c_has_doubles(const drove_schema *schema)
+{
+    for (size_t i = 0; i < schema->n_columns; i++) {
+        if (schema->column[i].is_wide) return true;
+    }
+    return false;
+}
+
 /* A call that fills the features from `at` on and says whether the cell is missing. */
-static void write_call(FILE *to, const drove_column *c, size_t number, size_t cell)
+static void write_call(FILE *to, const drove_column *c, size_t number, size_t cell, bool is_double)
 {
     const size_t f = c->first_feature;
-    const double year = c->centre != 0 ? floor(1970 + c->centre / 365.2425) : 0;
+    const char *as = is_double && !c->is_wide ? "(float)" : "";
     switch (c->type) {
     case DROVE_COLUMN_NUMBER:
-        fprintf(to, "put_number(x[%zu], %af, %a, ", cell, (double)c->fill, c->centre);
+        fprintf(to, "put_number(%sx[%zu], %a, %a, ", as, cell, c->fill, c->centre);
         if (c->n_bins > 0) fprintf(to, "edges%zu", number);
         else fputs("NULL", to);
         fprintf(to, ", %zu, f + %zu)", c->n_bins, f);
         break;
     case DROVE_COLUMN_BOOLEAN:
-        fprintf(to, "put_number(x[%zu], %s, 0.0, NULL, 0, f + %zu)", cell,
-                c->fill != 0 ? "1.0f" : "0.0f", f);
+        fprintf(to, "put_number(%sx[%zu], %s, 0.0, NULL, 0, f + %zu)", as, cell,
+                c->fill != 0 ? "1.0" : "0.0", f);
         break;
     case DROVE_COLUMN_DATE:
-        fprintf(to, "put_date(x[%zu], ", cell);
-        if (c->has_time) fprintf(to, "x[%zu]", cell + 1);
+        fprintf(to, "put_date(%sx[%zu], ", as, cell);
+        if (c->has_time) fprintf(to, "%sx[%zu]", as, cell + 1);
         else fputs("0.0f", to);
-        fprintf(to, ", %ld, %d, %a, %a, f + %zu)", (long)c->fill_minutes, c->has_time, c->centre,
-                year, f);
+        fprintf(to, ", %a, %d, %a, %a, f + %zu)", c->fill, c->has_time, c->centre,
+                drove__year_centre(c), f);
         break;
-    default: fprintf(to, "put_category(x[%zu], %zu, f + %zu)", cell, c->n_values, f);
+    default: fprintf(to, "put_category(%sx[%zu], %zu, f + %zu)", as, cell, c->n_values, f);
     }
 }
 
@@ -174,16 +185,17 @@ void drove__c_columns(FILE *to, const drove_schema *schema)
         char name[32];
         snprintf(name, sizeof name, "edges%zu", i);
         if (drove__column_is_used(c) && c->n_bins > 0)
-            drove__c_floats(to, name, c->edge, c->n_bins + 1);
+            drove__c_doubles(to, name, c->edge, c->n_bins + 1);
     }
-    fprintf(to, "static void features(const float *x, float *f)\n{\n");
+    const bool is_double = drove__c_has_doubles(schema);
+    fprintf(to, "static void features(const %s *x, float *f)\n{\n", is_double ? "double" : "float");
     for (size_t i = 0; i < schema->n_columns; i++) {
         const drove_column *c = &schema->column[i];
         if (!drove__column_is_used(c)) continue;
         fputs("    ", to);
         if (c->has_missing) fprintf(to, "f[%zu] = (float)", c->first_feature + c->n_features - 1);
         else fputs("(void)", to);
-        write_call(to, c, i, cell);
+        write_call(to, c, i, cell, is_double);
         fputs(";\n", to);
         cell += is_two_cells(c) ? 2 : 1;
     }

@@ -79,9 +79,17 @@ static drove_status add_inputs(exported *e, const char **x)
         g->scope = "image";
         *x = cut(e, scale(e, "image", sides, 4));
     } else {
-        drove__onnx_input(g, "x", DROVE_ONNX_FLOAT, dims, 2, "as in the data");
+        drove__onnx_input(g, "x", f->x_origin != NULL ? DROVE_ONNX_DOUBLE : DROVE_ONNX_FLOAT, dims,
+                          2, "as in the data");
         g->scope = "x";
-        *x = scale(e, "x", dims, 2);
+        *x = "x";
+        if (f->x_origin != NULL) /* in double, as floats would lose what is left */
+            *x = drove__onnx_cast(g,
+                                  drove__onnx_node(g, "Sub", "x",
+                                                   drove__onnx_doubles(g, f->x_origin, f->n_inputs),
+                                                   NULL),
+                                  DROVE_ONNX_FLOAT);
+        *x = scale(e, *x, dims, 2);
     }
     return DROVE_OK;
 }
@@ -174,7 +182,12 @@ static void add_outputs(exported *e, const char *z)
     const char *y = predict(g, model->loss, z);
     size_t dims[] = {1, model->n_outputs};
     if (io->n_classes == 0) {
-        drove__onnx_output(g, output_name(g, "values"), y, DROVE_ONNX_FLOAT, dims, 2,
+        const double *origin = e->file.y_origin;
+        if (origin != NULL)
+            y = drove__onnx_node(g, "Add", drove__onnx_cast(g, y, DROVE_ONNX_DOUBLE),
+                                 drove__onnx_doubles(g, origin, model->n_outputs), NULL);
+        drove__onnx_output(g, output_name(g, "values"), y,
+                           origin != NULL ? DROVE_ONNX_DOUBLE : DROVE_ONNX_FLOAT, dims, 2,
                            "as in the data");
         return;
     }

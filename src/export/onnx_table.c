@@ -1,7 +1,7 @@
 /* export/onnx_table.c - the columns of a table as inputs of ONNX, and the nodes that make the
  * features of table/schema.h of them: the same numbers as table/encode.c, bit for bit.
  *
- *   number    float; NaN and infinite: missing
+ *   number    float, or double where a float would lose its digits; NaN and infinite: missing
  *   boolean   string, as in the table
  *   date      double, days since 1970-01-01; NaN: missing
  *   category  string, as in the table; one that the training data do not have: missing
@@ -66,8 +66,8 @@ static const char *add_edges(drove_onnx *g, const char *value, const drove_colum
 {
     double low[DROVE_BINS_MOST], width[DROVE_BINS_MOST];
     for (size_t i = 0; i < c->n_bins; i++) {
-        low[i] = (double)c->edge[i];
-        width[i] = (double)c->edge[i + 1] - low[i];
+        low[i] = c->edge[i];
+        width[i] = c->edge[i + 1] - low[i];
     }
     const char *from = op(g, "Sub", value, drove__onnx_doubles(g, low, c->n_bins));
     const char *part = op(g, "Div", from, drove__onnx_doubles(g, width, c->n_bins));
@@ -80,9 +80,12 @@ static void put_number(columns *to, const drove_column *c, const char *raw)
 {
     drove_onnx *g = to->g;
     const char *missing = op(g, "Or", op(g, "IsNaN", raw, NULL), op(g, "IsInf", raw, NULL));
-    const char *x = drove__onnx_node(g, "Where", missing, drove__onnx_float(g, c->fill), raw);
-    const char *wide =
-        c->centre != 0 || c->n_bins > 0 ? drove__onnx_cast(g, x, DROVE_ONNX_DOUBLE) : NULL;
+    const char *fill =
+        c->is_wide ? drove__onnx_double(g, c->fill) : drove__onnx_float(g, (float)c->fill);
+    const char *x = drove__onnx_node(g, "Where", missing, fill, raw);
+    const char *wide = c->is_wide                        ? x
+                       : c->centre != 0 || c->n_bins > 0 ? drove__onnx_cast(g, x, DROVE_ONNX_DOUBLE)
+                                                         : NULL;
     put(to, c->centre != 0 ? as_float(g, with(g, "Sub", wide, c->centre)) : x);
     if (c->n_bins > 0) put(to, add_edges(g, wide, c));
     if (c->has_missing) put(to, as_float(g, missing));
@@ -129,7 +132,7 @@ static void put_days(columns *to, const drove_column *c, const char *days)
     const char *year = op(g, "Add", op(g, "Add", of_400, with(g, "Mul", era, 400)), is_next);
     const char *thursday = with(g, "Add", days, 3);
     const char *weekday = rest(g, thursday, quotient(g, thursday, 7), 7);
-    double centre = c->centre != 0 ? floor(1970 + c->centre / 365.2425) : 0;
+    const double centre = drove__year_centre(c);
     put(to, as_float(g, with(g, "Sub", year, centre)));
     put(to, cycle(g, calendar, 12));
     put(to, cycle(g, day, 31));
@@ -138,18 +141,18 @@ static void put_days(columns *to, const drove_column *c, const char *days)
 
 static void put_date(columns *to, const drove_column *c, const char *raw)
 {
-    static const double a_moment = 1.0 / 1024; /* of a minute: more than a day's rounding */
-    static const double most_days = INT32_MAX / 1440;
+    static const double a_moment = 1.0 / 1024; /* of a second: more than a day's rounding */
+    static const double most_days = DROVE_SECONDS_MOST / 86400;
     drove_onnx *g = to->g;
     const char *is_there = with(g, "LessOrEqual", op(g, "Abs", raw, NULL), most_days);
     const char *missing = op(g, "Not", is_there, NULL);
-    const char *minutes = with(g, "Add", with(g, "Mul", raw, 1440), a_moment);
-    minutes = drove__onnx_node(g, "Where", missing, drove__onnx_double(g, c->fill_minutes),
-                               op(g, "Floor", minutes, NULL));
-    const char *days = quotient(g, minutes, 1440);
-    put(to, as_float(g, with(g, "Sub", with(g, "Div", minutes, 1440), c->centre)));
+    const char *seconds = with(g, "Add", with(g, "Mul", raw, 86400), a_moment);
+    seconds = drove__onnx_node(g, "Where", missing, drove__onnx_double(g, c->fill),
+                               op(g, "Floor", seconds, NULL));
+    const char *days = quotient(g, seconds, 86400);
+    put(to, as_float(g, with(g, "Sub", with(g, "Div", seconds, 86400), c->centre)));
     put_days(to, c, days);
-    if (c->has_time) put(to, cycle(g, quotient(g, rest(g, minutes, days, 1440), 60), 24));
+    if (c->has_time) put(to, cycle(g, quotient(g, rest(g, seconds, days, 86400), 3600), 24));
     if (c->has_missing) put(to, as_float(g, missing));
 }
 
@@ -297,7 +300,8 @@ static drove_status add_column(columns *to, const drove_schema *schema, size_t a
     const drove_column *c = &schema->column[at];
     const size_t dims[] = {0, 1};
     char number[32];
-    const char *unit = drove__unit_text(c->unit);
+    const char *unit = drove__unit_text(&c->unit);
+    const bool is_clock = drove__unit_is_clock(&c->unit);
     if (!drove__column_is_used(c)) return DROVE_OK;
     if (kinds[c->type].put == NULL)
         return drove__fail(DROVE_E_UNSUPPORTED,
@@ -306,12 +310,17 @@ static drove_status add_column(columns *to, const drove_schema *schema, size_t a
                            c->name, drove__column_type_name(c->type));
     const char *name =
         drove__onnx_print(to->g, "%s", drove__export_column_name(schema, at, number));
-    const char *doc = drove__onnx_print(
-        to->g, "%s%s%s%s", kinds[c->type].doc, unit != NULL ? "; without its unit, " : "",
-        unit != NULL ? unit : "",
-        c->type == DROVE_COLUMN_DATE && c->has_time ? "; the time as a fraction of the day" : "");
+    const char *doc = drove__onnx_print(to->g, "%s%s%s%s", kinds[c->type].doc,
+                                        is_clock       ? "; in seconds"
+                                        : unit != NULL ? "; without its unit, "
+                                                       : "",
+                                        unit != NULL && !is_clock ? unit : "",
+                                        c->type == DROVE_COLUMN_DATE && c->has_time
+                                            ? "; the time as a fraction of the day"
+                                            : "");
     to->g->scope = name;
-    drove__onnx_input(to->g, name, kinds[c->type].type, dims, DROVE_COUNT(dims), doc);
+    drove__onnx_input(to->g, name, c->is_wide ? DROVE_ONNX_DOUBLE : kinds[c->type].type, dims,
+                      DROVE_COUNT(dims), doc);
     kinds[c->type].put(to, c, name);
     return DROVE_OK;
 }

@@ -143,6 +143,11 @@ static drove_status build(state *s)
     const drove_model *model = s->file.model;
     const size_t n = TENSORS_OF_A_LAYER * model->n_layers;
     DROVE_TRY(check(&s->file));
+    if (s->file.x_origin != NULL || s->file.y_origin != NULL)
+        return drove__fail(DROVE_E_UNSUPPORTED,
+                           "%s hold digits that the floats of a state_dict lose: expected numbers "
+                           "less a constant of their size (ONNX subtracts it in double)",
+                           s->file.x_origin != NULL ? "the inputs" : "the targets");
     s->tensor = calloc(n, sizeof *s->tensor);
     if (s->tensor == NULL) return drove__fail_nomem("tensors", n * sizeof *s->tensor);
     for (size_t i = 0; i < model->n_layers; i++)

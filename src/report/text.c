@@ -204,9 +204,7 @@ static void print_files(const drove_facts *f, FILE *stream)
     bool is_judged = f->tuning.n_validation_rows > 0;
     fprintf(stream, "    model.safetensors  %s     best.safetensors   best %s loss\n",
             is_judged ? "best parameters" : "last parameters",
-            is_judged            ? "validation"
-            : f->n_test_rows > 0 ? "held-out"
-                                 : "training");
+            is_judged ? "validation" : "training");
     fprintf(
         stream,
         "    summary.json       this, for programs  log.jsonl          a record per evaluation\n");

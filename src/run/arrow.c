@@ -57,6 +57,11 @@ static char *name_output(const drove_predictor *predictor, size_t i)
     return strdup(number);
 }
 
+static bool has_doubles(const drove_predictor *predictor)
+{
+    return drove__predictor_facts(predictor)->n_classes == 0;
+}
+
 drove_status drove__arrow_schema(const drove_predictor *predictor, struct ArrowSchema *out)
 {
     const size_t n = drove__predictor_facts(predictor)->n_outputs;
@@ -75,7 +80,7 @@ drove_status drove__arrow_schema(const drove_predictor *predictor, struct ArrowS
                                 .private_data = f};
     for (size_t i = 0; i < n; i++) f->pointer[i] = &f->field[i];
     for (size_t i = 0; i < n; i++) {
-        f->field[i] = (struct ArrowSchema){.format = "f",
+        f->field[i] = (struct ArrowSchema){.format = has_doubles(predictor) ? "g" : "f",
                                            .name = name_output(predictor, i),
                                            .release = release_field};
         if (f->field[i].name != NULL) continue;
@@ -89,7 +94,7 @@ drove_status drove__arrow_schema(const drove_predictor *predictor, struct ArrowS
 
 typedef struct column { /* private data of a column */
     const void *buffer[2];
-    float value[]; /* [n_rows] */
+    double value[]; /* [n_rows] doubles, or as many floats */
 } column;
 
 static void release_column(struct ArrowArray *array)
@@ -122,12 +127,16 @@ static void release_batch(struct ArrowArray *batch)
 }
 
 /* Column i of value[n_rows][n]. */
-static drove_status make_column(const float *value, size_t n_rows, size_t n, size_t i,
-                                struct ArrowArray *out)
+static drove_status make_column(const double *value, size_t n_rows, size_t n, size_t i,
+                                bool is_double, struct ArrowArray *out)
 {
     column *c = malloc(sizeof *c + n_rows * sizeof *c->value);
     if (c == NULL) return drove__fail_nomem("predictions", n_rows * sizeof *c->value);
-    for (size_t row = 0; row < n_rows; row++) c->value[row] = value[row * n + i];
+    for (size_t row = 0; row < n_rows; row++) {
+        const float narrow = (float)value[row * n + i];
+        if (is_double) c->value[row] = value[row * n + i];
+        else memcpy((char *)c->value + row * sizeof narrow, &narrow, sizeof narrow);
+    }
     c->buffer[0] = NULL;
     c->buffer[1] = c->value;
     *out = (struct ArrowArray){.length = (int64_t)n_rows,
@@ -138,7 +147,8 @@ static drove_status make_column(const float *value, size_t n_rows, size_t n, siz
     return DROVE_OK;
 }
 
-drove_status drove__arrow_batch(const float *value, size_t n_rows, size_t n, struct ArrowArray *out)
+drove_status drove__arrow_batch(const drove_predictor *predictor, const double *value,
+                                size_t n_rows, size_t n, struct ArrowArray *out)
 {
     columns *c = calloc(1, sizeof *c);
     if (c == NULL) return drove__fail_nomem("predictions", sizeof *c);
@@ -157,7 +167,8 @@ drove_status drove__arrow_batch(const float *value, size_t n_rows, size_t n, str
                                .private_data = c};
     for (size_t i = 0; i < n; i++) c->pointer[i] = &c->column[i];
     for (size_t i = 0; i < n; i++) {
-        const drove_status status = make_column(value, n_rows, n, i, &c->column[i]);
+        const drove_status status =
+            make_column(value, n_rows, n, i, has_doubles(predictor), &c->column[i]);
         if (status == DROVE_OK) continue;
         out->release(out);
         return status;
@@ -170,13 +181,13 @@ drove_status drove_predictor_arrow(drove_predictor *predictor, const char *data,
 {
     DROVE_ALIVE(predictor, "a predictor");
     const size_t n = drove__predictor_facts(predictor)->n_outputs;
-    float *value;
+    double *value;
     size_t n_rows;
     schema->release = NULL;
     batch->release = NULL;
     DROVE_TRY(drove__predictor_apply(predictor, data, threads, &value, &n_rows));
     drove_status status = drove__arrow_schema(predictor, schema);
-    if (status == DROVE_OK) status = drove__arrow_batch(value, n_rows, n, batch);
+    if (status == DROVE_OK) status = drove__arrow_batch(predictor, value, n_rows, n, batch);
     if (status != DROVE_OK && schema->release != NULL) schema->release(schema);
     free(value);
     return status;

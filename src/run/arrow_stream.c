@@ -56,14 +56,14 @@ static drove_status fail_cell(const drove_frame_column *column, size_t row, cons
 }
 
 /* x[n_rows][n_columns] */
-static drove_status fill_numbers(const drove_frame *frame, float *x)
+static drove_status fill_numbers(const drove_frame *frame, double *x)
 {
     for (size_t k = 0; k < frame->n_columns; k++) {
         const drove_frame_column *column = &frame->column[k];
         if (drove__frame_is_text(column)) return fail_cell(column, 0, "a column of texts");
         if (column->type == DROVE_FRAME_DATE) return fail_cell(column, 0, "a column of dates");
         for (size_t row = 0; row < frame->n_rows; row++) {
-            const float value = drove__frame_number(column, row);
+            const double value = drove__frame_number(column, row);
             if (isnan(value)) return fail_cell(column, row, "a missing cell");
             x[row * frame->n_columns + k] = value;
         }
@@ -73,7 +73,7 @@ static drove_status fill_numbers(const drove_frame *frame, float *x)
 
 /* Of a model of rows of numbers: the columns are its features, in their order. */
 static drove_status predict_numbers(const prediction_stream *s, const drove_frame *frame,
-                                    float **into, size_t *n_rows)
+                                    double **into, size_t *n_rows)
 {
     const size_t n = drove__predictor_facts(s->predictor)->n_features;
     drove_arrays *arrays = NULL;
@@ -81,9 +81,9 @@ static drove_status predict_numbers(const prediction_stream *s, const drove_fram
         return drove__fail(DROVE_E_SHAPE,
                            "predictions: expected %zu columns, as in the training data, found %zu",
                            n, frame->n_columns);
-    float *x = drove__grow(NULL, frame->n_rows, n * sizeof *x);
+    double *x = drove__grow(NULL, frame->n_rows, n * sizeof *x);
     if (x == NULL) return drove__fail_nomem("rows", frame->n_rows * n * sizeof *x);
-    const drove_matrix matrix = drove_matrix_dense(x, DROVE_TYPE_F32, frame->n_rows, n);
+    const drove_matrix matrix = drove_matrix_dense(x, DROVE_TYPE_F64, frame->n_rows, n);
     drove_status status = fill_numbers(frame, x);
     if (status == DROVE_OK) status = drove_arrays_create(&arrays);
     if (status == DROVE_OK) status = drove_arrays_set_dense(arrays, &matrix);
@@ -95,7 +95,7 @@ static drove_status predict_numbers(const prediction_stream *s, const drove_fram
     return status;
 }
 
-static drove_status predict_table(const prediction_stream *s, const char *name, float **into,
+static drove_status predict_table(const prediction_stream *s, const char *name, double **into,
                                   size_t *n_rows)
 {
     char spec[DROVE_NAMED_SIZE + 16];
@@ -127,12 +127,12 @@ static int predict_batch(prediction_stream *s, struct ArrowArray *batch, struct 
     const bool is_empty = batch->length == 0;
     drove_arrow_table *table = NULL;
     char name[DROVE_NAMED_SIZE] = "";
-    float *value = NULL;
+    double *value = NULL;
     size_t n_rows = 0;
     drove_status status = read_batch(s, batch, &table);
     if (status == DROVE_OK) snprintf(name, sizeof name, "%s", drove_arrow_table_name(table));
     if (status == DROVE_OK && !is_empty) status = predict_table(s, name, &value, &n_rows);
-    if (status == DROVE_OK) status = drove__arrow_batch(value, n_rows, n, out);
+    if (status == DROVE_OK) status = drove__arrow_batch(s->predictor, value, n_rows, n, out);
     const int code = status == DROVE_OK ? 0 : fail_with(s, status, name);
     drove_arrow_table_destroy(table);
     free(value);

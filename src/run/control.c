@@ -105,9 +105,8 @@ static drove_status check_parameters(drove_run *run, bool *are_finite)
 static drove_status keep_best(drove_run *run)
 {
     drove_standing *st = &run->standing;
-    double loss = run->validation != NULL ? st->validation_loss
-                  : run->test != NULL     ? st->test_loss
-                                          : st->loss;
+    /* Test examples choose nothing: they say how good what was chosen is. */
+    const double loss = run->validation != NULL ? st->validation_loss : st->loss;
     st->since_best++;
     if (loss < st->patience_loss) {
         st->patience_loss = loss;

@@ -157,6 +157,28 @@ static void end(measure *m)
     drove__free(m->weight);
 }
 
+/* Errors do not depend on what was subtracted from the targets (data/origin.h); the constant is one
+ * of the values themselves. */
+static void add_origin(const drove_storage *s, drove_metrics *metrics)
+{
+    if (s->y_kind != DROVE_Y_VALUE || s->y_origin == NULL) return;
+    metrics->constant_value += s->y_origin[0];
+    for (size_t k = 0; k < metrics->n_values && metrics->per_value != NULL; k++)
+        metrics->per_value[k].constant_value += s->y_origin[k];
+}
+
+/* Rows of classes that no model of the training data can name are wrong. */
+static void count_unseen(const measure *m, drove_metrics *metrics)
+{
+    const double unseen = m->data->storage->unseen_weight;
+    double weight = 0.0;
+    if (unseen <= 0.0 || m->data->storage->y_kind != DROVE_Y_CLASS) return;
+    for (size_t i = 0; i < m->data->n_rows; i++)
+        weight += drove__data_metric_weight(m->data, drove__data_row(m->data, i));
+    metrics->model.accuracy *= weight / (weight + unseen);
+    metrics->constant.accuracy *= weight / (weight + unseen);
+}
+
 drove_status drove__metrics_measure(const drove_infer *on, const double *constant,
                                     drove_score *score, drove_metrics **metrics)
 {
@@ -170,6 +192,10 @@ drove_status drove__metrics_measure(const drove_infer *on, const double *constan
     if (metrics != NULL) status = make_tally(&m, constant);
     if (status == DROVE_OK) status = drove__infer_run(&infer);
     if (status == DROVE_OK && metrics != NULL) status = drove__tally_metrics(m.tally, metrics);
+    if (status == DROVE_OK && metrics != NULL) {
+        add_origin(m.data->storage, *metrics);
+        count_unseen(&m, *metrics);
+    }
     if (status == DROVE_OK && score != NULL) *score = m.score;
     end(&m);
     return status;

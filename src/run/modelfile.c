@@ -2,14 +2,17 @@
  *
  * Tensors: of each layer with parameters NAME.weight in the shape that theta has it in, NAME.bias;
  * of batch normalisation also NAME.mean and NAME.variance; a chain's layers are called layer0,
- * layer1, ...; input.shift, input.factor [n_features] where inputs are scaled; target.mean, which a
- * constant guess follows from.  Metadata: format, model, activation, loss, n_features, n_classes,
+ * layer1, ...; input.shift, input.factor [n_features] where inputs are scaled; input.origin and
+ * target.origin, doubles, where numbers are centred before they become floats (data/origin.h);
+ * target.mean, which a constant guess follows from.  Metadata: format, model, activation, loss,
+ * n_features, n_classes,
  * multi_label, scale, class_names (a JSON array), storage, index_base; graph, a description as
  * YAML, where the model came from a file; features where there is a feature map, image where data
  * are images, and what part of them the model sees: its inputs are then the map's features, or that
  * part's numbers; table, the schema of a table (table/schema.h) as JSON; loss_outputs and
  * custom_layers, where loss or layers are a program's own.  Described in docs/formats.md.
  */
+#include "data/origin.h"
 #include "data/scale.h"
 #include "model/custom.h"
 #include "model/graph.h"
@@ -32,6 +35,8 @@
 /* The same without checksums. */
 #define MODEL_FORMAT_1 "drove-model-1"
 #define TARGET_MEAN    "target.mean"
+#define TARGET_ORIGIN  "target.origin"
+#define INPUT_ORIGIN   "input.origin"
 
 /* How further data are read: that is all a model keeps of its data's storage. */
 static const char *const storage_names[] = {
@@ -99,15 +104,35 @@ static size_t list_tensors(const drove_model *model, const drove_data *data, con
     return n;
 }
 
-static size_t list_target_mean(const drove_storage *s, const double *mean, drove_tensor *t)
+static drove_tensor doubles_of(const char *name, const double *value, size_t n)
 {
-    if (mean == NULL) return 0;
-    *t = (drove_tensor){.name = TARGET_MEAN,
-                        .type = DROVE_T_F64,
-                        .rank = 1,
-                        .shape = {drove__storage_n_names(s)},
-                        .bytes = mean};
-    return 1;
+    drove_tensor t = {.type = DROVE_T_F64, .rank = 1, .shape = {n}, .bytes = value};
+    snprintf(t.name, sizeof t.name, "%s", name);
+    return t;
+}
+
+/* mean: as in the file, NULL: not known. */
+static size_t list_doubles(const drove_storage *s, const double *mean, drove_tensor *t)
+{
+    size_t n = 0;
+    if (mean != NULL) t[n++] = doubles_of(TARGET_MEAN, mean, drove__storage_n_names(s));
+    if (s->x_origin != NULL) t[n++] = doubles_of(INPUT_ORIGIN, s->x_origin, s->n_features);
+    if (s->y_origin != NULL)
+        t[n++] = doubles_of(TARGET_ORIGIN, s->y_origin, drove__storage_n_values(s));
+    return n;
+}
+
+/* In the file the mean is one of the values themselves. */
+static drove_status whole_mean(const drove_storage *s, const double *mean, double **out)
+{
+    const size_t n = drove__storage_n_names(s);
+    *out = NULL;
+    if (mean == NULL) return DROVE_OK;
+    *out = drove__alloc(n, sizeof **out);
+    if (*out == NULL) return drove__fail_nomem("means of the targets", n * sizeof **out);
+    for (size_t k = 0; k < n; k++)
+        (*out)[k] = mean[k] + (s->y_kind == DROVE_Y_VALUE ? drove__origin_y(s, k) : 0.0);
+    return DROVE_OK;
 }
 
 static char *names_as_json(const drove_storage *storage)
@@ -170,7 +195,9 @@ drove_status drove__modelfile_save(const char *path, const drove_model *model,
     snprintf(inputs, sizeof inputs, "%zu", s->n_features);
     snprintf(classes, sizeof classes, "%zu", s->n_classes);
     snprintf(values, sizeof values, "%zu", s->n_values);
-    const size_t most = TENSORS_OF_A_LAYER * model->n_layers + 3;
+    const size_t most = TENSORS_OF_A_LAYER * model->n_layers + 5;
+    double *mean;
+    DROVE_TRY(whole_mean(s, target_mean, &mean));
     drove_tensor *tensor = calloc(most, sizeof *tensor);
     char *names = names_as_json(s), *table = NULL;
     drove_status status = s->schema != NULL ? drove__schema_to_json(s->schema, &table) : DROVE_OK;
@@ -225,9 +252,10 @@ drove_status drove__modelfile_save(const char *path, const drove_model *model,
         if (custom_loss[0] != '\0') append_meta(meta, "loss_outputs", custom_loss);
         if (custom_layers[0] != '\0') append_meta(meta, "custom_layers", custom_layers);
         size_t n = list_tensors(model, data, theta, tensor);
-        n += list_target_mean(s, target_mean, tensor + n);
+        n += list_doubles(s, mean, tensor + n);
         status = drove__safetensors_write(path, tensor, n, meta);
     }
+    drove__free(mean);
     free(table);
     free(names);
     free(tensor);
@@ -492,17 +520,28 @@ static size_t n_names(const drove_modelfile *file)
     return file->io.n_values > 0 ? file->io.n_values : 1;
 }
 
-/* Files of older versions have none. */
-static drove_status read_target_mean(const drove_safetensors *st, drove_modelfile *file)
+/* Without such a tensor: NULL. */
+static drove_status read_doubles(const drove_safetensors *st, const char *name, size_t n,
+                                 double **out)
+{
+    const void *bytes;
+    if (drove__safetensors_find(st, name) == NULL) return DROVE_OK;
+    DROVE_TRY(drove__safetensors_want(st, name, DROVE_T_F64, n, &bytes));
+    *out = drove__alloc(n, sizeof **out);
+    if (*out == NULL) return drove__fail_nomem(name, n * sizeof **out);
+    memcpy(*out, bytes, n * sizeof **out);
+    return DROVE_OK;
+}
+
+static drove_status read_all_doubles(const drove_safetensors *st, drove_modelfile *file)
 {
     const size_t n = n_names(file);
-    const void *bytes;
-    if (drove__safetensors_find(st, TARGET_MEAN) == NULL) return DROVE_OK;
-    DROVE_TRY(drove__safetensors_want(st, TARGET_MEAN, DROVE_T_F64, n, &bytes));
-    file->target_mean = drove__alloc(n, sizeof *file->target_mean);
-    if (file->target_mean == NULL)
-        return drove__fail_nomem("means of the targets", n * sizeof *file->target_mean);
-    memcpy(file->target_mean, bytes, n * sizeof *file->target_mean);
+    DROVE_TRY(read_doubles(st, INPUT_ORIGIN, file->n_inputs, &file->x_origin));
+    DROVE_TRY(read_doubles(st, TARGET_MEAN, n, &file->target_mean));
+    if (file->io.n_classes > 0) return DROVE_OK;
+    DROVE_TRY(read_doubles(st, TARGET_ORIGIN, n, &file->y_origin));
+    for (size_t k = 0; file->target_mean != NULL && file->y_origin != NULL && k < n; k++)
+        file->target_mean[k] -= file->y_origin[k];
     return DROVE_OK;
 }
 
@@ -616,7 +655,7 @@ static drove_status read_others(const drove_safetensors *st, drove_modelfile *fi
 {
     DROVE_TRY(check_finite(st));
     DROVE_TRY(read_scalings(st, file));
-    DROVE_TRY(read_target_mean(st, file));
+    DROVE_TRY(read_all_doubles(st, file));
     return read_names(st, file);
 }
 
@@ -690,6 +729,8 @@ void drove__modelfile_fini(drove_modelfile *file)
     drove__free(file->shift);
     drove__free(file->factor);
     drove__free(file->target_mean);
+    drove__free(file->x_origin);
+    drove__free(file->y_origin);
     drove__free(file->theta);
     drove__model_destroy(file->model);
     drove__schema_release(file->schema);
@@ -700,7 +741,10 @@ double drove__score_accuracy(const drove_data *data, const drove_score *score)
 {
     switch (data->storage->y_kind) {
     case DROVE_Y_VALUE: return NAN;
-    case DROVE_Y_CLASS: return score->weight > 0.0 ? score->n_correct / score->weight : 0.0;
+    case DROVE_Y_CLASS: {
+        const double weight = score->weight + data->storage->unseen_weight;
+        return weight > 0.0 ? score->n_correct / weight : 0.0;
+    }
     case DROVE_Y_LABELS: break;
     }
     double twice_hits = 2.0 * score->true_positive;

@@ -24,12 +24,17 @@ typedef struct drove_modelfile {
     drove_augment          augment; /* images, and what is cut out of them; channels 0: none */
     drove_scaling          scaling;
     /* of the training data, with index_base: how to read further data */
-    drove_x_kind  x_kind;
-    int           index_base;
-    float        *shift, *factor; /* [n_inputs], or NULL */
-    char        **class_name;     /* [n_classes], of several values [n_values]; or NULL */
-    double       *target_mean;    /* [n_classes], or [n_values]; NULL: not in the file */
-    drove_schema *schema;         /* of a table, or NULL */
+    drove_x_kind x_kind;
+    int          index_base;
+    float       *shift, *factor; /* [n_inputs], or NULL */
+    /* Subtracted in double before floats are made of the inputs, and to be added in double to the
+     * values that are predicted (data/origin.h); NULL: zeros. */
+    double *x_origin;   /* [n_inputs] */
+    double *y_origin;   /* [n_values] */
+    char  **class_name; /* [n_classes], of several values [n_values]; or NULL */
+    /* [n_classes], or [n_values], less y_origin; NULL: not in the file */
+    double       *target_mean;
+    drove_schema *schema; /* of a table, or NULL */
 } drove_modelfile;
 /* path: a file, or the folder of a run (drove_model_find). */
 drove_status drove__modelfile_load(const char *path, drove_modelfile *out);

@@ -88,6 +88,8 @@ void drove__modelfile_describe(const drove_modelfile *file, drove_storage *stora
         .class_name = file->class_name,
         .index_base = file->index_base,
         .schema = file->schema,
+        .x_origin = file->x_origin,
+        .y_origin = file->y_origin,
         .n_views = 1,
     };
     *like = (drove_data){.storage = storage,

@@ -109,6 +109,21 @@ static drove_status put_numbers(drove_infer_text *to, const float *value, size_t
     return DROVE_OK;
 }
 
+/* The same of values with an origin, which need more digits than a float's. */
+static drove_status put_values(drove_infer_text *to, const writer *w, const float *value, size_t n)
+{
+    enum { SIZE = 32 };
+    const double *origin = w->what->y_origin;
+    if (origin == NULL) return put_numbers(to, value, n);
+    DROVE_TRY(drove__infer_reserve(to, n * SIZE));
+    for (size_t i = 0; i < n; i++) {
+        if (i > 0) to->bytes[to->n_bytes++] = ',';
+        to->n_bytes +=
+            (size_t)snprintf(to->bytes + to->n_bytes, SIZE, "%.15g", (double)value[i] + origin[i]);
+    }
+    return DROVE_OK;
+}
+
 static size_t largest(const float *prob, size_t n)
 {
     size_t best = 0;
@@ -142,7 +157,7 @@ static drove_status put_labels(drove_infer_text *to, const writer *w, const floa
 static drove_status put_line(drove_infer_text *to, const writer *w, const float *prob)
 {
     if (w->what->all_outputs || w->what->io.n_classes == 0)
-        return put_numbers(to, prob, w->model->n_outputs);
+        return put_values(to, w, prob, w->model->n_outputs);
     if (w->what->io.is_multi_label) return put_labels(to, w, prob);
     return put_text(to, w->name[class_of(w, prob)]);
 }
@@ -166,7 +181,7 @@ static drove_status put_csv(drove_infer_text *to, const writer *w, size_t i, con
         DROVE_TRY(put_text(to, w->name[class_of(w, prob)]));
         DROVE_TRY(put_text(to, ","));
     }
-    return put_numbers(to, w->is_pair ? both : prob, w->n_columns);
+    return put_values(to, w, w->is_pair ? both : prob, w->n_columns);
 }
 
 /* Little-endian floats. */
@@ -182,9 +197,25 @@ static drove_status put_floats(drove_infer_text *to, const float *value, size_t 
     return DROVE_OK;
 }
 
+/* Little-endian doubles. */
+static drove_status put_doubles(drove_infer_text *to, const writer *w, const float *value, size_t n)
+{
+    DROVE_TRY(drove__infer_reserve(to, n * sizeof(double)));
+    for (size_t i = 0; i < n; i++) {
+        const double whole =
+            (double)value[i] + (w->what->y_origin != NULL ? w->what->y_origin[i] : 0.0);
+        uint64_t bits;
+        memcpy(&bits, &whole, sizeof bits);
+        for (unsigned shift = 0; shift < 64; shift += 8)
+            to->bytes[to->n_bytes++] = (char)(bits >> shift);
+    }
+    return DROVE_OK;
+}
+
 static drove_status put_npy(drove_infer_text *to, const writer *w, const float *prob)
 {
     const float both[2] = {1.0f - prob[0], prob[0]};
+    if (w->what->io.n_classes == 0) return put_doubles(to, w, prob, w->n_columns);
     return put_floats(to, w->is_pair ? both : prob, w->n_columns);
 }
 
@@ -227,7 +258,9 @@ static drove_status write_npy_header(writer *w)
     const size_t shape[2] = {w->what->infer.data->n_rows, w->n_columns};
     char header[DROVE_NPY_HEADER_SIZE];
     bool is_vector = w->what->io.n_classes == 0 && w->n_columns == 1;
-    return write_bytes(w, header, drove__npy_header("<f4", is_vector ? 1 : 2, shape, header));
+    return write_bytes(w, header,
+                       drove__npy_header(w->what->io.n_classes == 0 ? "<f8" : "<f4",
+                                         is_vector ? 1 : 2, shape, header));
 }
 
 static drove_status header_columns(const writer *w, drove_infer_text *to)

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/safetensors.h"
 #include "data/arrays.h"
+#include "data/origin.h"
 #include "engine/engine.h"
 #include "model/loss.h"
 #include "run/arrow.h"
@@ -299,14 +300,15 @@ static drove_status predict_rows(const drove_predictor *p, session *s, const dro
                                  size_t first, size_t n, float *into)
 {
     const size_t n_columns = x->n_columns, n_computed = n < LEAST_ROWS ? LEAST_ROWS : n;
-    const bool is_plain = n >= LEAST_ROWS && x->type == DROVE_TYPE_F32 &&
+    const bool is_plain = n >= LEAST_ROWS && p->file.x_origin == NULL &&
+                          x->type == DROVE_TYPE_F32 &&
                           x->column_bytes == (ptrdiff_t)sizeof(float) &&
                           x->row_bytes == (ptrdiff_t)(n_columns * sizeof(float));
     s->storage.n_rows = s->data.n_rows = n_computed;
     /* Examples are only read. */
     s->storage.x_f32 = is_plain ? (float *)(uintptr_t)x->values + first * n_columns : s->x;
     for (size_t i = 0; i < n && !is_plain; i++)
-        drove__matrix_row(x, first + i, s->x + i * n_columns);
+        drove__origin_row(x, first + i, p->file.x_origin, s->x + i * n_columns);
     if (!p->kernels.finite_f32(s->storage.x_f32, n * n_columns))
         return drove__fail(DROVE_E_DATA,
                            "predictions: expected finite numbers, found others in rows %zu to %zu",
@@ -318,9 +320,9 @@ static drove_status predict_rows(const drove_predictor *p, session *s, const dro
     return DROVE_OK;
 }
 
-drove_status drove_predictor_rows(drove_predictor *p, const drove_matrix *x, float *into)
+/* Less the origins of values. */
+static drove_status predict_all(drove_predictor *p, const drove_matrix *x, float *into)
 {
-    DROVE_ALIVE(p, "a predictor");
     const size_t n_outputs = p->file.model->n_outputs;
     session *s;
     DROVE_TRY(check_rows(p, x));
@@ -333,6 +335,45 @@ drove_status drove_predictor_rows(drove_predictor *p, const drove_matrix *x, flo
     }
     drovek_thread_give_back(before);
     return_session(p, s);
+    return status;
+}
+
+/* value[n_rows][n_outputs], of values with what was subtracted from the targets. */
+static void add_origin(const drove_predictor *p, const float *value, size_t n_rows, double *into)
+{
+    const size_t n_outputs = p->file.model->n_outputs;
+    const double *origin = p->file.y_origin;
+    for (size_t i = 0; i < n_rows * n_outputs; i++)
+        into[i] = (double)value[i] + (origin != NULL ? origin[i % n_outputs] : 0.0);
+}
+
+static void add_origin_to_floats(const drove_predictor *p, float *value, size_t n_rows)
+{
+    const size_t n_outputs = p->file.model->n_outputs;
+    const double *origin = p->file.y_origin;
+    for (size_t i = 0; origin != NULL && i < n_rows * n_outputs; i++)
+        value[i] = (float)((double)value[i] + origin[i % n_outputs]);
+}
+
+drove_status drove_predictor_rows(drove_predictor *p, const drove_matrix *x, float *into)
+{
+    DROVE_ALIVE(p, "a predictor");
+    DROVE_TRY(predict_all(p, x, into));
+    add_origin_to_floats(p, into, x->n_rows);
+    return DROVE_OK;
+}
+
+drove_status drove_predictor_rows_f64(drove_predictor *p, const drove_matrix *x, double *into)
+{
+    DROVE_ALIVE(p, "a predictor");
+    const size_t n_outputs = p->file.model->n_outputs;
+    float value[SESSION_ROWS];
+    const bool fits = x->n_rows <= SESSION_ROWS / n_outputs;
+    float *all = fits ? value : drove__grow(NULL, x->n_rows, n_outputs * sizeof *all);
+    if (all == NULL) return drove__fail_nomem("predictions", x->n_rows * n_outputs * sizeof *all);
+    const drove_status status = predict_all(p, x, all);
+    if (status == DROVE_OK) add_origin(p, all, x->n_rows, into);
+    if (!fits) free(all);
     return status;
 }
 
@@ -373,8 +414,9 @@ static drove_status infer_all(const drove_predictor *p, const drove_data *data, 
     return status;
 }
 
-drove_status drove__predictor_apply(const drove_predictor *p, const char *data, unsigned threads,
-                                    float **into, size_t *n_rows)
+/* Less the origins of values. */
+static drove_status apply(const drove_predictor *p, const char *data, unsigned threads,
+                          float **into, size_t *n_rows)
 {
     DROVE_IN_C_LOCALE;
     drove_data *opened, *seen;
@@ -390,11 +432,35 @@ drove_status drove__predictor_apply(const drove_predictor *p, const char *data, 
     return status;
 }
 
+drove_status drove__predictor_apply(const drove_predictor *p, const char *data, unsigned threads,
+                                    double **into, size_t *n_rows)
+{
+    float *value;
+    *into = NULL;
+    DROVE_TRY(apply(p, data, threads, &value, n_rows));
+    double *whole = drove__grow(NULL, *n_rows, p->file.model->n_outputs * sizeof *whole);
+    if (whole != NULL) add_origin(p, value, *n_rows, whole);
+    free(value);
+    if (whole == NULL)
+        return drove__fail_nomem("predictions", *n_rows * p->file.model->n_outputs * sizeof *whole);
+    *into = whole;
+    return DROVE_OK;
+}
+
+drove_status drove_predictor_apply_f64(drove_predictor *p, const char *data, unsigned threads,
+                                       double **into, size_t *n_rows)
+{
+    DROVE_ALIVE(p, "a predictor");
+    return drove__predictor_apply(p, data, threads, into, n_rows);
+}
+
 drove_status drove_predictor_apply(drove_predictor *p, const char *data, unsigned threads,
                                    float **into, size_t *n_rows)
 {
     DROVE_ALIVE(p, "a predictor");
-    return drove__predictor_apply(p, data, threads, into, n_rows);
+    DROVE_TRY(apply(p, data, threads, into, n_rows));
+    add_origin_to_floats(p, *into, *n_rows);
+    return DROVE_OK;
 }
 
 drove_status drove_predictor_remarks(drove_predictor *p, const char *data, char **out)

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/spec.h"
+#include "data/origin.h"
 #include "data/scale.h"
 #include "data/weights.h"
 #include "engine/linear/precision.h"
@@ -59,7 +60,7 @@ static drove_status check_values(const drove_options *opt, const drove_storage *
     return drove__fail(DROVE_E_SHAPE,
                        "--data %s: expected labels of at least two values, found %g in all %zu "
                        "rows (--label names another column)",
-                       opt->data, (double)s->y_value[0], s->n_rows);
+                       opt->data, (double)s->y_value[0] + drove__origin_y(s, 0), s->n_rows);
 }
 
 /* Which class it is, and that it is the only one, is what helps; a loss would speak of itself. */
@@ -145,6 +146,37 @@ static drove_status set_scaling(const drove_data *like, drove_data *data)
     return drove__scale_copy(like, data);
 }
 
+/* A model that training goes on from has origins (data/origin.h) of its own.  What a scaling
+ * subtracts is theirs then, too. */
+static drove_status match_origin(const drove_storage *like, drove_data *data)
+{
+    if (data == NULL || like->n_features != data->storage->n_features) return DROVE_OK;
+    drove_storage *s = data->storage;
+    for (size_t f = 0; data->shift != NULL && f < s->n_features; f++) {
+        const double step = drove__origin_x(s, f) - drove__origin_x(like, f);
+        if (step != 0.0) data->shift[f] = (float)((double)data->shift[f] + step);
+    }
+    const bool is_value =
+        s->y_kind == DROVE_Y_VALUE && drove__storage_n_values(s) == drove__storage_n_values(like);
+    return drove__origin_match(like, s, is_value && like->y_kind == DROVE_Y_VALUE);
+}
+
+/* Views of one storage have their shifts changed before it is. */
+static drove_status match_origins(drove_run *run, const drove_storage *like)
+{
+    drove_data *const all[] = {run->train, run->test, run->kept};
+    if (run->stream != NULL) return DROVE_OK; /* on disk they stay as they were written */
+    for (size_t i = 0; i < DROVE_COUNT(all); i++) {
+        bool is_done = false;
+        for (size_t k = 0; k < i && all[i] != NULL; k++)
+            is_done = is_done || (all[k] != NULL && all[k]->storage == all[i]->storage);
+        if (!is_done) DROVE_TRY(match_origin(like, all[i]));
+        else if (all[i]->shift != NULL && all[0]->shift != NULL)
+            memcpy(all[i]->shift, all[0]->shift, like->n_features * sizeof *all[i]->shift);
+    }
+    return DROVE_OK;
+}
+
 static drove_status take_scaling(drove_run *run, const drove_data *like)
 {
     if (like->storage->n_features != run->train->storage->n_features) return DROVE_OK; /* refused */
@@ -168,8 +200,9 @@ static drove_status read_data(drove_run *run, const drove_data *like)
                               ? check_labels(&run->opt, run->train, true)
                               : drove__problem_read(&run->opt, &shard, of_table, &run->train,
                                                     &run->test, &run->n_train_whole);
-    if (status != DROVE_OK || like == NULL || !takes_scaling(run, data)) return status;
-    return take_scaling(run, like);
+    if (status != DROVE_OK || like == NULL) return status;
+    DROVE_TRY(match_origins(run, like->storage));
+    return takes_scaling(run, data) ? take_scaling(run, like) : DROVE_OK;
 }
 
 /* What --model names may be another model since; a resumed run's own folder has what it read. */

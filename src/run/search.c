@@ -8,6 +8,7 @@
 #include "run/disk.h"
 #include "run/progress.h"
 #include "run/run.h"
+#include "run/targets.h"
 #include "table/schema.h"
 
 #include <math.h>
@@ -97,7 +98,7 @@ static double constant_of_values(const drove_run *run)
         for (size_t k = 0; k < n; k++) {
             double mean = run->target_mean[k];
             if (run->target_scale != NULL)
-                mean = (mean - run->target_shift[k]) / run->target_scale[k];
+                mean = drove__targets_mapped(mean, run->target_shift[k], run->target_scale[k]);
             double error = (double)held->storage->y_value[row * n + k] - mean;
             sum += weight * 0.5 * error * error;
         }

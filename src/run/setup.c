@@ -67,15 +67,17 @@ static drove_status place_workers(drove_run *run)
 }
 
 /* How a table was understood, in a few lines. */
-static void say_table(const drove_run *run, const drove_schema *schema)
+static void say_table(const drove_run *run, const drove_storage *s)
 {
     char text[400];
+    const drove_schema *schema = s->schema;
     if (schema == NULL) return;
+    /* The schema of a model that training goes on from counts no rows. */
+    const uint64_t n_rows = schema->n_rows > 0 ? schema->n_rows : s->n_rows;
     drove__run_say(run,
                    "table: %zu column%s, %llu row%s, %zu feature%s (drove data info shows all)",
-                   schema->n_columns, schema->n_columns == 1 ? "" : "s",
-                   (unsigned long long)schema->n_rows, schema->n_rows == 1 ? "" : "s",
-                   schema->n_features, schema->n_features == 1 ? "" : "s");
+                   schema->n_columns, schema->n_columns == 1 ? "" : "s", (unsigned long long)n_rows,
+                   n_rows == 1 ? "" : "s", schema->n_features, schema->n_features == 1 ? "" : "s");
     for (unsigned i = 0; drove__schema_summary(schema, i, text, sizeof text); i++)
         drove__run_say(run, "  %s", text);
 }
@@ -83,7 +85,7 @@ static void say_table(const drove_run *run, const drove_schema *schema)
 /* What a reader of the data found out, and what a user may not expect of the machine. */
 static void say_notes(const drove_run *run)
 {
-    say_table(run, (run->input != NULL ? run->input : run->train)->storage->schema);
+    say_table(run, (run->input != NULL ? run->input : run->train)->storage);
     const drove_plan *plan = &run->plan;
     bool is_procs = plan->host == DROVE_HOST_PROCS, is_listed = run->opt.workers[0] != '\0';
     if (run->train->storage->notes[0] != '\0')

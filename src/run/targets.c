@@ -1,6 +1,7 @@
 /* run/targets.c - see targets.h. */
 #include "run/targets.h"
 
+#include "data/origin.h"
 #include "model/loss.h"
 #include "run/ranks.h"
 
@@ -52,7 +53,7 @@ void drove__targets_change(drove_storage *s, const double *shift, const double *
     const size_t n_values = drove__storage_n_values(s);
     for (size_t i = 0; i < s->n_rows * n_values; i++) {
         size_t k = i % n_values;
-        s->y_value[i] = (float)(((double)s->y_value[i] - shift[k]) / scale[k]);
+        s->y_value[i] = (float)drove__targets_mapped((double)s->y_value[i], shift[k], scale[k]);
     }
 }
 
@@ -68,16 +69,17 @@ void drove__targets_map_in(const drove_layer *l, const double *shift, const doub
                            float *theta)
 {
     float *w = theta + l->w_offset, *b = theta + l->b_offset;
-    for (size_t i = 0; i < l->n_w; i++) w[i] = (float)((double)w[i] / scale[i % l->n_out]);
-    for (size_t i = 0; i < l->n_b; i++) b[i] = (float)(((double)b[i] - shift[i]) / scale[i]);
+    for (size_t i = 0; i < l->n_w; i++)
+        w[i] = (float)drove__targets_mapped((double)w[i], 0.0, scale[i % l->n_out]);
+    for (size_t i = 0; i < l->n_b; i++)
+        b[i] = (float)drove__targets_mapped((double)b[i], shift[i], scale[i]);
 }
 
-/* A constant value is only shifted; false: no such map. */
-static bool settle(double *deviation, size_t n_values)
+/* false: no such map. */
+static bool is_finite(const double *deviation, size_t n_values)
 {
     for (size_t k = 0; k < n_values; k++) {
         if (!isfinite(deviation[k])) return false;
-        if (!(deviation[k] > 0.0)) deviation[k] = 1.0;
     }
     return true;
 }
@@ -89,9 +91,25 @@ static void forget(drove_run *run)
     run->target_shift = run->target_scale = NULL;
 }
 
+/* Only the squared loss is the same for targets less an origin (data/origin.h), and parameters that
+ * came with the model's description give outputs in the targets' own units. */
+static void restore_values(drove_run *run)
+{
+    drove_data *const all[] = {run->train, run->test, run->validation, run->kept, run->input};
+    const drove_storage *s = run->train->storage;
+    if (s->y_origin == NULL ||
+        (run->model->loss == &drove__loss_squared && run->model->initial == NULL))
+        return;
+    for (size_t k = 0; run->target_mean != NULL && k < drove__storage_n_values(s); k++)
+        run->target_mean[k] += s->y_origin[k];
+    for (size_t i = 0; i < DROVE_COUNT(all); i++)
+        if (all[i] != NULL) drove__origin_restore_values(all[i]->storage);
+}
+
 drove_status drove__targets_standardise(drove_run *run, float *theta)
 {
     run->loss_scale = 1.0;
+    restore_values(run);
     if (!is_wanted(run)) return DROVE_OK;
     drove_storage *s = run->train->storage;
     const size_t n = drove__storage_n_values(s);
@@ -100,11 +118,12 @@ drove_status drove__targets_standardise(drove_run *run, float *theta)
     if (run->target_shift == NULL || run->target_scale == NULL)
         return drove__fail_nomem("scales of the targets", n * sizeof *run->target_scale);
     measure(run->train, n, run->target_shift, run->target_scale);
-    if (!settle(run->target_scale, n)) {
+    if (!is_finite(run->target_scale, n)) {
         forget(run);
         return DROVE_OK;
     }
-    if (n == 1) run->loss_scale = run->target_scale[0] * run->target_scale[0];
+    if (n == 1 && run->target_scale[0] > 0.0)
+        run->loss_scale = run->target_scale[0] * run->target_scale[0];
     /* The validation examples lie there too. */
     drove__targets_change(s, run->target_shift, run->target_scale);
     drove_storage *const of_test = run->test != NULL ? run->test->storage : s;

@@ -19,7 +19,13 @@ drove_status drove__targets_standardise(drove_run *run, float *theta);
 /* A copy of theta[n_params] with the map folded in; the caller frees it.  Errors: DROVE_E_NOMEM. */
 drove_status drove__targets_fold(const drove_run *run, const float *theta, float **out);
 
-/* ---- the map itself: y' = (y - shift[k]) / scale[k] ---- */
+/* ---- the map itself: y' = (y - shift[k]) / scale[k]; a value that is the same in all examples has
+ * scale 0, which divides by 1 and makes every prediction shift[k] ---- */
+
+static inline double drove__targets_mapped(double y, double shift, double scale)
+{
+    return scale > 0.0 ? (y - shift) / scale : y - shift;
+}
 
 /* The last layer, if it can take the map: one of weights and biases without an activation; of
  * several values, its weights end in the outputs.  Else NULL. */

@@ -11,6 +11,7 @@
 #include "base/locale.h"
 #include "base/mem.h"
 #include "data/delivered.h"
+#include "data/origin.h"
 #include "data/weights.h"
 #include "engine/engine.h"
 #include "engine/gather.h"
@@ -215,11 +216,11 @@ drove_status drove_trainer_scale_targets(drove_trainer *t, const double *shift, 
         drove__free(own_scale);
         return drove__fail_nomem("scales of the targets", n_values * sizeof *scale);
     }
-    memcpy(own_shift, shift, n_values * sizeof *shift);
+    for (size_t k = 0; k < n_values; k++) own_shift[k] = shift[k] - drove__origin_y(&t->storage, k);
     memcpy(own_scale, scale, n_values * sizeof *scale);
     t->shift = own_shift;
     t->scale = own_scale;
-    drove__targets_map_in(drove__targets_layer(t->file.model), shift, scale, t->vector);
+    drove__targets_map_in(drove__targets_layer(t->file.model), own_shift, scale, t->vector);
     return DROVE_OK;
 }
 

@@ -137,6 +137,7 @@ static drove_status predict_to(const user *u, const drove_use_options *use, FILE
     const drove_predictions predictions = {.infer = u->infer,
                                            .io = u->file.io,
                                            .class_name = (const char *const *)u->file.class_name,
+                                           .y_origin = u->file.y_origin,
                                            .files =
                                                files->storage->row_names != NULL ? files : NULL,
                                            .format = use->format,

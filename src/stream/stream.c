@@ -67,7 +67,8 @@ static void scale_targets(const drove_stream *s, size_t first, size_t n)
     if (s->target_scale == NULL) return;
     for (size_t i = first * n_values; i < (first + n) * n_values; i++) {
         size_t k = i % n_values;
-        y[i] = (float)(((double)y[i] - s->target_shift[k]) / s->target_scale[k]);
+        const double scale = s->target_scale[k] > 0.0 ? s->target_scale[k] : 1.0; /* a constant */
+        y[i] = (float)(((double)y[i] - s->target_shift[k]) / scale);
     }
 }
 

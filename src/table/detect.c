@@ -41,6 +41,28 @@ static agreement try_separator(const drove_content *content, const drove_dialect
     return a;
 }
 
+/* Whether all records have the same number of cells, two at least, but a few of one cell at the
+ * start and the end: titles and footers. */
+static bool agrees_within(const drove_content *content, const drove_dialect *d)
+{
+    enum { MOST = 5, LEAST = 2 };
+    const char *at = content->text, *start, *end;
+    size_t n_cells = 0, n_same = 0, n_before = 0, n_behind = 0;
+    for (size_t i = 0; i < RECORDS_SEEN; i++) {
+        if (!drove__record_next(d, &at, content->end, &start, &end)) break;
+        const size_t n = drove__record_count(d, start, end);
+        if (n == 1) {
+            if (n_same == 0) n_before++;
+            else n_behind++;
+            continue;
+        }
+        if (n_same == 0) n_cells = n;
+        if (n != n_cells || n_behind > 0) return false;
+        n_same++;
+    }
+    return n_same >= LEAST && n_before <= MOST && n_behind <= MOST;
+}
+
 drove_dialect drove__detect_dialect(const drove_content *content, char separator)
 {
     static const char candidates[] = {'\t', ';', '|', ',', ' '};
@@ -57,22 +79,44 @@ drove_dialect drove__detect_dialect(const drove_content *content, char separator
         best_same = a.n_same;
         best = candidates[i];
     }
+    for (size_t i = 0; i + 1 < sizeof candidates; i++) {
+        d.separator = candidates[i];
+        if (agrees_within(content, &d)) return d;
+    }
     d.separator = best;
     return d;
 }
 
 /* ---- header ---- */
 
-static bool is_value(const drove_cell *cell)
+/* Names such as 2019-01 and Jan 2019 are no dates of a first record: two joints, no names. */
+static bool is_full_date(const drove_cell *cell)
 {
-    float number;
-    int32_t minutes;
+    int64_t seconds;
     bool has_time;
+    size_t n = 0, n_joints = 0;
+    for (; n < cell->length && strchr("0123456789-/.", cell->text[n]) != NULL; n++)
+        n_joints += strchr("-/.", cell->text[n]) != NULL;
+    return n_joints == 2 &&
+           drove__cell_date(DROVE_DATE_YMD, cell->text, cell->length, &seconds, &has_time);
+}
+
+static bool is_number(const drove_cell *cell)
+{
+    double number;
     for (int form = 0; form < DROVE_N_FORMS; form++) {
         if (drove__cell_number((drove_number_form)form, cell->text, cell->length, &number))
             return true;
     }
-    return drove__cell_date(DROVE_DATE_YMD, cell->text, cell->length, &minutes, &has_time);
+    return false;
+}
+
+static bool is_value(const drove_cell *cell)
+{
+    int64_t seconds;
+    bool has_time;
+    return is_number(cell) ||
+           drove__cell_date(DROVE_DATE_YMD, cell->text, cell->length, &seconds, &has_time);
 }
 
 /* An amount or a date that may also be a name, such as 25% of a quartile or 1/22/20 of a day. */
@@ -80,11 +124,12 @@ static bool is_special(const drove_cell *cell)
 {
     const drove_amount amount = drove__amount_of(cell->text, cell->length);
     const drove_cell bare = {.text = amount.text, .length = amount.length};
-    int32_t minutes;
+    int64_t seconds;
     bool has_time;
+    if (amount.unit.text[0] != '\0' && !amount.is_known) return false; /* 1stFlr, 2ndFlr */
     return is_value(&bare) ||
-           drove__cell_date(DROVE_DATE_DMY, cell->text, cell->length, &minutes, &has_time) ||
-           drove__cell_date(DROVE_DATE_MDY, cell->text, cell->length, &minutes, &has_time);
+           drove__cell_date(DROVE_DATE_DMY, cell->text, cell->length, &seconds, &has_time) ||
+           drove__cell_date(DROVE_DATE_MDY, cell->text, cell->length, &seconds, &has_time);
 }
 
 /* Whether such a cell stands above another. */
@@ -141,6 +186,8 @@ static below compare_below(const drove_content *content, const drove_dialect *d,
     if (n_values == NULL) return b;
     for (size_t i = 0; i < RECORDS_SEEN; i++) {
         if (!drove__record_next(d, &rows, content->end, &start, &end)) break;
+        if (end - start == first_end - first && memcmp(start, first, (size_t)(end - start)) == 0)
+            continue; /* a header that is repeated says nothing */
         look_below(d, first, first_end, start, end, n, n_values, n_values + n, &b.recurs);
     }
     for (size_t i = 0; i < n; i++) b.has_values |= n_values[i] > 0 && n_values[n + i] == 0;
@@ -157,24 +204,12 @@ bool drove__detect_header(const drove_content *content, const drove_dialect *d)
     bool more = true, has_name = false;
     while (more) {
         more = drove__cell_next(d, &c, end, &cell) && !cell.is_broken;
-        if (is_value(&cell)) return false;
+        if (is_number(&cell) || is_full_date(&cell)) return false;
         has_name = has_name || cell.length > 0;
     }
     if (!has_name || has_special_pair(d, start, end, at, content->end)) return false;
     below b = compare_below(content, d, start, end, at);
     return b.has_values || !b.recurs;
-}
-
-bool drove__detect_row_names(const drove_dialect *d, const char *rows, const char *end,
-                             size_t n_columns)
-{
-    const char *start, *record_end;
-    size_t n = 0;
-    while (n < RECORDS_SEEN && drove__record_next(d, &rows, end, &start, &record_end)) {
-        if (drove__record_count(d, start, record_end) != n_columns + 1) return false;
-        n++;
-    }
-    return n > 0;
 }
 
 /* ---- names ---- */

@@ -82,24 +82,23 @@ static void put_cycle(sink *s, size_t feature, unsigned at, unsigned period)
 }
 
 /* The number, and the part of each bin that lies below it. */
-static void put_number(sink *s, const drove_column *c, float value)
+static void put_number(sink *s, const drove_column *c, double value)
 {
-    put(s, c->first_feature, (float)((double)value - c->centre));
+    put(s, c->first_feature, (float)(value - c->centre));
     for (size_t i = 0; i < c->n_bins && value > c->edge[i]; i++) {
         float part = 1;
         if (value < c->edge[i + 1])
-            part = (float)(((double)value - (double)c->edge[i]) /
-                           ((double)c->edge[i + 1] - (double)c->edge[i]));
+            part = (float)((value - c->edge[i]) / (c->edge[i + 1] - c->edge[i]));
         put(s, c->first_feature + 1 + i, part);
     }
 }
 
-static void put_date(sink *s, const drove_column *c, int32_t minutes)
+static void put_date(sink *s, const drove_column *c, double seconds)
 {
     size_t f = c->first_feature;
-    drove_date date = drove__date_of(minutes);
-    double year_centre = c->centre != 0 ? floor(1970 + c->centre / 365.2425) : 0;
-    put(s, f, (float)((double)minutes / 1440 - c->centre));
+    drove_date date = drove__date_of((int64_t)seconds);
+    const double year_centre = drove__year_centre(c);
+    put(s, f, (float)(seconds / 86400 - c->centre));
     put(s, f + 1, (float)(date.year - year_centre));
     put_cycle(s, f + 2, date.month - 1, 12);
     put_cycle(s, f + 4, date.day - 1, 31);
@@ -134,10 +133,10 @@ static void put_words(sink *s, const drove_column *c, uint32_t *word, size_t n)
 }
 
 /* Puts a cell; returns whether it is missing. */
-static bool put_cell(sink *s, const encoding_column *ec, uint32_t raw, uint32_t **word)
+static bool put_cell(sink *s, const encoding_column *ec, uint32_t raw, double value,
+                     uint32_t **word)
 {
     const drove_column *c = ec->column;
-    float value = drove__raw_float(raw);
     bool is_missing;
     switch (c->type) {
     case DROVE_COLUMN_NUMBER:
@@ -149,8 +148,8 @@ static bool put_cell(sink *s, const encoding_column *ec, uint32_t raw, uint32_t 
         if ((is_missing ? c->fill : value) != 0) put(s, c->first_feature, 1);
         return is_missing;
     case DROVE_COLUMN_DATE:
-        is_missing = (int32_t)raw == DROVE_DATE_MISSING;
-        put_date(s, c, is_missing ? c->fill_minutes : (int32_t)raw);
+        is_missing = isnan(value);
+        put_date(s, c, is_missing ? c->fill : value);
         return is_missing;
     case DROVE_COLUMN_CATEGORY: {
         size_t place = find_value(ec, raw);
@@ -196,7 +195,10 @@ static void encode_block(void *context, size_t item, unsigned thread)
         for (size_t i = 0; i < e->n_columns; i++) {
             const encoding_column *ec = &e->column[i];
             const drove_column *c = ec->column;
-            bool is_missing = put_cell(&s, ec, raw[ec->from->slot], &word);
+            const double *wide = t->wide[ec->from->slot];
+            const uint32_t cell = raw[ec->from->slot];
+            const double value = wide != NULL ? wide[row] : (double)drove__raw_float(cell);
+            bool is_missing = put_cell(&s, ec, cell, value, &word);
             if (is_missing && c->has_missing) put(&s, c->first_feature + c->n_features - 1, 1);
         }
         if (s.sparse != NULL) e->out->row_start[place + 1] = s.sparse->n - before;
@@ -270,7 +272,7 @@ static bool is_raw(const encoding *e)
         const drove_column *c = ec->column;
         bool is_plain = c->type == DROVE_COLUMN_NUMBER || c->type == DROVE_COLUMN_BOOLEAN;
         size_t from = (size_t)(ec->from - t->column);
-        if (!is_plain || c->n_bins > 0 || c->has_missing || c->centre != 0 ||
+        if (!is_plain || ec->from->is_wide || c->n_bins > 0 || c->has_missing || c->centre != 0 ||
             t->count[from].n_missing > 0 || ec->from->slot != i)
             return false;
     }

@@ -7,6 +7,7 @@
 #include "table/dictionary.h"
 #include "table/raw.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -20,6 +21,7 @@ void drove__frame_column_fini(drove_frame_column *c)
     free(c->name);
     free(c->raw);
     free(c->integer);
+    free(c->number);
     free(c->bytes);
     free(c->text);
     free(c->slot);
@@ -64,12 +66,22 @@ drove_frame *drove__frame_find(const char *path)
     return (drove_frame *)drove__named_find(path, kind);
 }
 
+static bool is_integer(const drove_frame_column *c)
+{
+    return c->type == DROVE_FRAME_INTEGER || c->type == DROVE_FRAME_DATE;
+}
+
+static bool is_of_64_bits(const drove_frame_column *c)
+{
+    return is_integer(c) || c->is_wide;
+}
+
 size_t drove__frame_bytes(const drove_frame *frame)
 {
     size_t n = 0;
     for (size_t i = 0; i < frame->n_columns; i++) {
         const drove_frame_column *c = &frame->column[i];
-        n += c->capacity * (c->type == DROVE_FRAME_INTEGER ? sizeof *c->integer : sizeof *c->raw);
+        n += c->capacity * (is_of_64_bits(c) ? sizeof *c->integer : sizeof *c->raw);
         n += c->bytes_capacity + c->texts_capacity * sizeof *c->text + c->n_slots * sizeof *c->slot;
     }
     return n;
@@ -82,13 +94,37 @@ drove_status drove__frame_reserve(drove_frame_column *c, size_t n_rows)
     if (n_rows <= c->capacity) return DROVE_OK;
     size_t wanted = c->capacity + c->capacity / 2;
     if (wanted < n_rows) wanted = n_rows;
-    const bool is_integer = c->type == DROVE_FRAME_INTEGER;
-    void *grown = is_integer ? drove__grow(c->integer, wanted, sizeof *c->integer)
-                             : drove__grow(c->raw, wanted, sizeof *c->raw);
+    void *grown = is_integer(c) ? drove__grow(c->integer, wanted, sizeof *c->integer)
+                  : c->is_wide  ? (void *)drove__grow(c->number, wanted, sizeof *c->number)
+                                : (void *)drove__grow(c->raw, wanted, sizeof *c->raw);
     if (grown == NULL) return drove__fail_nomem("cells of a table", wanted * sizeof *c->raw);
-    if (is_integer) c->integer = grown;
+    if (is_integer(c)) c->integer = grown;
+    else if (c->is_wide) c->number = grown;
     else c->raw = grown;
     c->capacity = wanted;
+    return DROVE_OK;
+}
+
+drove_status drove__frame_settle(drove_frame_column *c, size_t n_rows)
+{
+    drove_digits digits = {0};
+    if (c->type != DROVE_FRAME_NUMBER || !c->is_wide) return DROVE_OK;
+    for (size_t row = 0; row < n_rows; row++) {
+        if (isfinite(c->number[row])) drove__digits_add(&digits, c->number[row]);
+    }
+    if (digits.is_whole_rounded || drove__digits_are_far(&digits)) return DROVE_OK;
+    c->raw = drove__grow(NULL, n_rows > 0 ? n_rows : 1, sizeof *c->raw);
+    if (c->raw == NULL) return drove__fail_nomem("cells of a table", n_rows * sizeof *c->raw);
+    for (size_t row = 0; row < n_rows; row++) {
+        const double value = c->number[row];
+        c->raw[row] = drove__raw_of_float(value > (double)FLT_MAX    ? INFINITY
+                                          : value < -(double)FLT_MAX ? -INFINITY
+                                                                     : (float)value);
+    }
+    free(c->number);
+    c->number = NULL;
+    c->is_wide = false;
+    c->capacity = n_rows;
     return DROVE_OK;
 }
 
@@ -182,20 +218,21 @@ bool drove__frame_is_text(const drove_frame_column *c)
 bool drove__frame_is_missing(const drove_frame_column *c, size_t row)
 {
     switch (c->type) {
-    case DROVE_FRAME_INTEGER: return c->integer[row] == DROVE_FRAME_NO_INTEGER;
-    case DROVE_FRAME_DATE: return (int32_t)c->raw[row] == DROVE_DATE_MISSING;
+    case DROVE_FRAME_INTEGER:
+    case DROVE_FRAME_DATE: return c->integer[row] == DROVE_FRAME_NO_INTEGER;
     case DROVE_FRAME_TEXT:
     case DROVE_FRAME_CATEGORY: return c->raw[row] == 0;
-    default: return isnan(drove__raw_float(c->raw[row]));
+    default: return isnan(drove__frame_number(c, row));
     }
 }
 
-float drove__frame_number(const drove_frame_column *c, size_t row)
+double drove__frame_number(const drove_frame_column *c, size_t row)
 {
-    if (c->type != DROVE_FRAME_INTEGER) return drove__raw_float(c->raw[row]);
+    if (c->is_wide) return c->number[row];
+    if (c->type != DROVE_FRAME_INTEGER) return (double)drove__raw_float(c->raw[row]);
     const int64_t value = c->integer[row];
-    if (value == DROVE_FRAME_NO_INTEGER) return NAN;
-    return c->is_unsigned ? (float)(uint64_t)value : (float)value;
+    if (value == DROVE_FRAME_NO_INTEGER) return (double)NAN;
+    return c->is_unsigned ? (double)(uint64_t)value : (double)value;
 }
 
 drove_cell drove__frame_cell(const drove_frame_column *c, size_t row)
@@ -205,13 +242,15 @@ drove_cell drove__frame_cell(const drove_frame_column *c, size_t row)
     return (drove_cell){.text = c->bytes + t->at, .length = t->length};
 }
 
-/* The fewest digits that give the same float. */
-static int print_float(float value, char into[DROVE_FRAME_PRINT_SIZE])
+/* The fewest digits that give the same double, or float. */
+static int print_number(double value, bool is_wide, char into[DROVE_FRAME_PRINT_SIZE])
 {
     int n = 0;
-    for (int digits = 6; digits <= 9; digits++) {
-        n = snprintf(into, DROVE_FRAME_PRINT_SIZE, "%.*g", digits, (double)value);
-        if (strtof(into, NULL) == value) break;
+    const bool is_whole = is_wide && fabs(value) < 1e15 && floor(value) == value;
+    if (is_whole) return snprintf(into, DROVE_FRAME_PRINT_SIZE, "%" PRId64, (int64_t)value);
+    for (int digits = 6; digits <= (is_wide ? 17 : 9); digits++) {
+        n = snprintf(into, DROVE_FRAME_PRINT_SIZE, "%.*g", digits, value);
+        if (is_wide ? strtod(into, NULL) == value : strtof(into, NULL) == (float)value) break;
     }
     for (char *c = into; *c != '\0'; c++) {
         if (*c == ',') *c = '.'; /* a locale's decimal point */
@@ -219,16 +258,15 @@ static int print_float(float value, char into[DROVE_FRAME_PRINT_SIZE])
     return n;
 }
 
-static int print_date(const drove_frame_column *c, int32_t minutes,
+static int print_date(const drove_frame_column *c, int64_t seconds,
                       char into[DROVE_FRAME_PRINT_SIZE])
 {
-    const drove_date date = drove__date_of(minutes);
-    const int minute = (minutes % 60 + 60) % 60;
+    const drove_date date = drove__date_of(seconds);
     if (!c->has_time)
         return snprintf(into, DROVE_FRAME_PRINT_SIZE, "%04d-%02u-%02u", date.year, date.month,
                         date.day);
-    return snprintf(into, DROVE_FRAME_PRINT_SIZE, "%04d-%02u-%02u %02u:%02d", date.year, date.month,
-                    date.day, date.hour, minute);
+    return snprintf(into, DROVE_FRAME_PRINT_SIZE, "%04d-%02u-%02u %02u:%02u:%02u", date.year,
+                    date.month, date.day, date.hour, date.minute, date.second);
 }
 
 size_t drove__frame_print(const drove_frame_column *c, size_t row,
@@ -245,8 +283,8 @@ size_t drove__frame_print(const drove_frame_column *c, size_t row,
     case DROVE_FRAME_BOOLEAN:
         return (size_t)snprintf(into, DROVE_FRAME_PRINT_SIZE, "%s",
                                 drove__raw_float(c->raw[row]) != 0 ? "True" : "False");
-    case DROVE_FRAME_DATE: return (size_t)print_date(c, (int32_t)c->raw[row], into);
-    default: return (size_t)print_float(drove__raw_float(c->raw[row]), into);
+    case DROVE_FRAME_DATE: return (size_t)print_date(c, c->integer[row], into);
+    default: return (size_t)print_number(drove__frame_number(c, row), c->is_wide, into);
     }
 }
 

@@ -6,13 +6,14 @@
  *
  * What a cell is in raw[row]:
  *   NUMBER, BOOLEAN   a float, NaN if the cell is missing
- *   DATE              int32_t, minutes since 1970; DROVE_DATE_MISSING if the cell is missing
  *   TEXT, CATEGORY    0 if the cell is missing, else 1 + the number of its text
- * and of an INTEGER in integer[row], DROVE_FRAME_NO_INTEGER if missing.
+ * of an INTEGER or a DATE, seconds since 1970, in integer[row], DROVE_FRAME_NO_INTEGER if missing;
+ * and of a NUMBER with is_wide in number[row], a double.
  */
 #ifndef DROVE_TABLE_FRAME_H
 #define DROVE_TABLE_FRAME_H
 
+#include "base/digits.h"
 #include "base/named.h"
 #include "base/status.h"
 #include "table/scan.h"
@@ -42,9 +43,11 @@ typedef struct drove_frame_column {
     drove_frame_type  type;
     bool              has_time;    /* of a date: some cell has a time of day */
     bool              is_unsigned; /* of integers */
+    bool              is_wide;     /* of numbers: floats lose their digits (base/digits.h) */
     uint32_t         *raw;
     int64_t          *integer;
-    size_t            capacity; /* rows of raw or integer */
+    double           *number;
+    size_t            capacity; /* rows of raw, integer or number */
     char             *bytes;    /* texts, in the order in which they occurred */
     size_t            n_bytes, bytes_capacity;
     drove_frame_text *text; /* [n_texts] */
@@ -74,6 +77,9 @@ size_t drove__frame_bytes(const drove_frame *frame);
 
 /* Room for n_rows.  Errors: DROVE_E_NOMEM. */
 drove_status drove__frame_reserve(drove_frame_column *column, size_t n_rows);
+/* Of a column with is_wide: numbers that a float holds as well become floats.  Errors:
+ * DROVE_E_NOMEM. */
+drove_status drove__frame_settle(drove_frame_column *column, size_t n_rows);
 /* What stands in raw for a text; blanks at its ends are dropped.  Errors: DROVE_E_DATA (no UTF-8, a
  * NUL, longer than a cell may be), DROVE_E_NOMEM. */
 drove_status drove__frame_intern(drove_frame_column *column, const char *text, size_t length,
@@ -85,7 +91,7 @@ void         drove__frame_column_fini(drove_frame_column *column);
 bool drove__frame_is_text(const drove_frame_column *column); /* TEXT or CATEGORY */
 bool drove__frame_is_missing(const drove_frame_column *column, size_t row);
 /* A NUMBER, INTEGER or BOOLEAN; NaN if it is missing. */
-float drove__frame_number(const drove_frame_column *column, size_t row);
+double drove__frame_number(const drove_frame_column *column, size_t row);
 /* The cell of a text; of length 0 if it is missing. */
 drove_cell drove__frame_cell(const drove_frame_column *column, size_t row);
 

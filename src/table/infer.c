@@ -78,25 +78,37 @@ static drove_scan scan_of_forced(drove_column_type type)
     }
 }
 
-/* Whether nearly all cells are n of one kind. */
-static bool is_nearly(const drove_sample *s, size_t n)
+static drove_scan scan_of_sample(drove_table *t, size_t i, const drove_sample *s)
 {
-    return drove__odd_is_rare(s->n_present - n, s->n_present);
+    drove_scan_column *column = &t->column[i];
+    const size_t n_numbers = s->n_form[column->style.form];
+    const bool are_dates = drove__sample_is_nearly(s, s->n_date[column->order]);
+    if (s->has_word && are_dates) return DROVE_SCAN_DATE; /* 1/5/2020 is no 1 in /5/2020 */
+    if (drove__sample_is_nearly(s, n_numbers)) {
+        const bool is_integer = s->n_integer == n_numbers && n_numbers > 0;
+        const bool is_id = is_integer && (is_id_column(t, i) || is_code_name(t->name[i]));
+        /* 007 and 007.1 are codes; 05.30 beside 12.75 only has as many digits. */
+        const bool is_padded = s->n_padded > 0 && (is_integer || s->shortest < s->longest);
+        return is_id || is_padded ? DROVE_SCAN_TEXT : DROVE_SCAN_NUMBER;
+    }
+    if (are_dates) return DROVE_SCAN_DATE;
+    if (!drove__sample_is_nearly(s, s->n_clock)) return DROVE_SCAN_TEXT;
+    column->style = (drove_amount_style){.unit = drove__unit_clock()};
+    return DROVE_SCAN_NUMBER;
 }
 
-static drove_scan scan_of_sample(const drove_table *t, size_t i, const drove_sample *s)
+/* Whether the numbers of a column are read as doubles.  A sample without numbers says nothing. */
+static bool is_wide(const drove_table *t, size_t i, const drove_sample *s)
 {
     const drove_scan_column *column = &t->column[i];
-    const size_t n_numbers = s->n_form[column->style.form];
-    if (is_nearly(s, n_numbers)) {
-        bool is_integer = s->n_integer == n_numbers && n_numbers > 0;
-        bool is_code = s->n_padded > 0 || is_id_column(t, i) || is_code_name(t->name[i]);
-        return is_integer && is_code ? DROVE_SCAN_TEXT : DROVE_SCAN_NUMBER;
-    }
-    return is_nearly(s, s->n_date[column->order]) ? DROVE_SCAN_DATE : DROVE_SCAN_TEXT;
+    const drove_digits *d = &s->digits[column->style.form];
+    if (column->scan == DROVE_SCAN_DATE) return true;
+    if (column->scan != DROVE_SCAN_NUMBER) return false;
+    if (drove__unit_is_clock(&column->style.unit)) return false;
+    return d->n == 0 || d->is_whole_rounded || drove__digits_are_far(d);
 }
 
-static drove_scan scan_of_column(const drove_table *t, size_t i, const drove_sample *s)
+static drove_scan scan_of_column(drove_table *t, size_t i, const drove_sample *s)
 {
     if (t->frame == NULL) return scan_of_sample(t, i, s);
     switch (t->frame->column[i].type) {
@@ -135,6 +147,7 @@ static void choose_scans(learner *l, bool has_comma)
         if (l->role[i] == ROLE_AUTO) column->scan = scan_of_column(t, i, s);
         if (l->role[i] == ROLE_FORCED) column->scan = scan_of_forced(l->forced[i]);
         if (l->role[i] == ROLE_WEIGHT) column->scan = DROVE_SCAN_NUMBER;
+        else column->is_wide = is_wide(t, i, s);
         if (column->scan != DROVE_SCAN_SKIP) column->slot = t->n_slots++;
     }
     t->n_labels = l->known->n_labels;
@@ -162,7 +175,7 @@ static bool is_order_open(const learner *l, size_t column)
 /* "number", "number with %", "date". */
 static const char *describe_cell(const drove_scan_column *column, char *into, size_t size)
 {
-    const char *unit = drove__unit_text(column->style.unit);
+    const char *unit = drove__unit_text(&column->style.unit);
     if (column->scan == DROVE_SCAN_DATE) return "date";
     if (unit == NULL) return "number";
     snprintf(into, size, "number with %s", unit);
@@ -226,12 +239,15 @@ static bool widen(learner *l, size_t i)
         column->order = column->order == DROVE_DATE_DMY ? DROVE_DATE_MDY : DROVE_DATE_DMY;
         l->was_turned[i] = true;
     } else if (l->role[i] == ROLE_AUTO &&
-               drove__odd_are_words(&count->odd, l->n_rows - count->n_missing + count->odd.n)) {
+               drove__odd_are_words(&count->odd, l->n_rows - count->n_missing + count->odd.n,
+                                    l->sample[i].n_values == DROVE_RICH_LEAST)) {
         note_words(l, i);
         return false;
     } else if (l->role[i] == ROLE_AUTO) {
         note_widened(l, i);
+        l->was_widened[i] = true;
         column->scan = DROVE_SCAN_TEXT;
+        column->is_wide = false;
     } else {
         if (l->role[i] == ROLE_FORCED) note_forced(l, i);
         return false;
@@ -401,7 +417,7 @@ static drove_status settle_text(learner *l, size_t column, drove_column *c)
         float value = 0;
         const drove_entry *e = &d->entry[i];
         if (e->hash == 0 || !drove__cell_boolean(e->cell.text, e->cell.length, &value)) continue;
-        if (2 * e->n > l->n_rows - c->n_missing) c->fill = value;
+        if (2 * e->n > l->n_rows - c->n_missing) c->fill = (double)value;
     }
     convert_boolean(t, column);
     return DROVE_OK;
@@ -417,11 +433,12 @@ static drove_column_type type_of_number(const learner *l, size_t column, const d
     if (s->n == 0 || (s->n_distinct == 1 && s->n == l->n_rows)) return DROVE_COLUMN_CONSTANT;
     if (is_date) return DROVE_COLUMN_DATE;
     if (t->column[column].scan == DROVE_SCAN_BOOLEAN) return DROVE_COLUMN_BOOLEAN;
-    const bool has_unit = t->column[column].style.unit != 0;
+    const bool has_unit = t->column[column].style.unit.text[0] != '\0';
     if (s->n_distinct == 2 && s->least == 0 && s->most == 1 && !has_unit)
         return DROVE_COLUMN_BOOLEAN;
     bool is_year = s->least >= YEAR_LEAST && s->most <= YEAR_MOST;
-    if (s->is_consecutive && !is_year && s->n == l->n_rows && s->n >= ID_LEAST_ROWS)
+    if (s->is_consecutive && !is_year && s->n == l->n_rows && s->n >= ID_LEAST_ROWS &&
+        !l->takes_counters)
         return DROVE_COLUMN_ID;
     return DROVE_COLUMN_NUMBER;
 }
@@ -438,6 +455,26 @@ static drove_status settle_bins(learner *l, size_t column, drove_column *c)
     free(c->edge);
     c->edge = NULL;
     return DROVE_OK;
+}
+
+/* Whole where that is near enough, and days always: the hour of a date is the rest. */
+static double centre_of(const drove_column *c, const drove_slot_stats *s)
+{
+    const double mean = s->sum / (double)s->n;
+    if (c->type == DROVE_COLUMN_DATE) return floor(mean / 86400);
+    return s->most - s->least >= 1 ? rint(mean) : mean;
+}
+
+/* Whether floats lose what tells these numbers, or dates in days, apart. */
+static bool is_far(const drove_column *c, const drove_slot_stats *s)
+{
+    const double unit = c->type == DROVE_COLUMN_DATE ? 86400 : 1;
+    const drove_digits d = {.n = s->n,
+                            .least = s->least / unit,
+                            .most = s->most / unit,
+                            .is_rounded =
+                                c->type == DROVE_COLUMN_DATE ? c->has_time : s->is_rounded};
+    return s->n > 0 && drove__digits_are_far(&d);
 }
 
 static drove_status settle_number(learner *l, size_t column, drove_column *c)
@@ -460,9 +497,13 @@ static drove_status settle_number(learner *l, size_t column, drove_column *c)
     if (s->n == 0 || !drove__column_is_used(c)) return DROVE_OK;
     /* Where no cell is missing, the mean, which is at hand: sorting every column takes longer. */
     if (c->has_missing) DROVE_TRY(drove__table_median(t, &t->column[column], &middle));
-    if (c->type == DROVE_COLUMN_BOOLEAN) c->fill = middle > 0.5 ? 1.0f : 0.0f;
-    else if (c->type == DROVE_COLUMN_NUMBER) c->fill = (float)middle;
-    else c->fill_minutes = (int32_t)floor(middle);
+    if (c->type == DROVE_COLUMN_BOOLEAN) c->fill = middle > 0.5 ? 1 : 0;
+    else if (c->type == DROVE_COLUMN_DATE) c->fill = floor(middle);
+    else c->fill = t->column[column].is_wide ? middle : (double)(float)middle;
+    if (c->type != DROVE_COLUMN_BOOLEAN && t->column[column].is_wide && is_far(c, s)) {
+        c->centre = centre_of(c, s);
+        c->is_wide = c->type == DROVE_COLUMN_NUMBER;
+    }
     const drove_sample *sample = &l->sample[column];
     c->is_whole = c->type == DROVE_COLUMN_NUMBER &&
                   sample->n_integer == sample->n_form[t->column[column].style.form];
@@ -531,8 +572,9 @@ static void choose_storage(learner *l)
         drove_column *c = &schema->column[i];
         if (c->type != DROVE_COLUMN_NUMBER && c->type != DROVE_COLUMN_DATE) continue;
         const drove_slot_stats *s = &l->stats[l->table->column[i].slot];
-        c->centre = s->n > 0 ? s->sum / (double)s->n : 0;
-        if (c->type == DROVE_COLUMN_DATE) c->centre = floor(c->centre / 1440);
+        if (s->n == 0 || c->centre != 0) continue;
+        c->centre = s->sum / (double)s->n;
+        if (c->type == DROVE_COLUMN_DATE) c->centre = floor(c->centre / 86400);
     }
 }
 
@@ -551,25 +593,31 @@ static drove_status explain_finish(const learner *l, drove_status status)
     for (size_t i = 0; i < schema->n_columns; i++) {
         const drove_column *c = &schema->column[i];
         if (c->type != DROVE_COLUMN_ID) continue;
-        const bool is_text = l->sample[i].n_words > l->sample[i].n_present;
         drove__spec_escape(c->name, key, sizeof key);
         return drove__fail(DROVE_E_DATA,
                            "%s: expected a column to learn from, found none: \"%.60s\" was taken "
-                           "for an id ('%s?%s=%s%s' uses it)",
-                           t->path, c->name, t->path, is_text ? "text" : "types", key,
-                           is_text ? "" : ":category");
+                           "for an id ('%s?text=%s' uses its words)",
+                           t->path, c->name, t->path, key);
     }
     return drove__fail_in(status, "%s", t->path);
 }
 
-/* Where free text is all that there is to learn from, its words are taken: reads it again, and the
- * schema begins anew. */
+/* Where free text and numbers that count up are all that there is to learn from, they are taken:
+ * reads the words, and the schema begins anew. */
 static drove_status take_texts(learner *l, bool *is_any)
 {
     drove_table *t = l->table;
     *is_any = false;
     for (size_t i = 0; i < t->n_columns; i++) {
-        if (l->known->schema->column[i].type != DROVE_COLUMN_FREE_TEXT) continue;
+        const drove_column_type type = l->known->schema->column[i].type;
+        if (type == DROVE_COLUMN_ID && t->column[i].scan == DROVE_SCAN_NUMBER) {
+            *is_any = l->takes_counters = true;
+            drove__known_note(l->known,
+                              "column \"%.40s\": its numbers count up like an id, and are used, "
+                              "since no other column is left to learn from",
+                              t->name[i]);
+        }
+        if (type != DROVE_COLUMN_FREE_TEXT) continue;
         *is_any = true;
         t->column[i].scan = DROVE_SCAN_WORDS;
         t->column[i].is_done = false;
@@ -602,6 +650,48 @@ static drove_status settle_columns(learner *l)
     return DROVE_OK;
 }
 
+/* Columns of texts that hold digits, whose cells may be numbers in a spelling that is not known:
+ * what became of them, some of them, and the key that decides otherwise. */
+static void note_digits(learner *l)
+{
+    const drove_table *t = l->table;
+    for (size_t i = 0; i < t->n_columns; i++) {
+        const drove_column *c = &l->known->schema->column[i];
+        const drove_sample *s = &l->sample[i];
+        const bool is_split = c->type == DROVE_COLUMN_CATEGORY || c->type == DROVE_COLUMN_HASHED;
+        const bool is_out = c->type == DROVE_COLUMN_ID || c->type == DROVE_COLUMN_FREE_TEXT;
+        const bool is_typed = t->frame != NULL && t->frame->column[i].type == DROVE_FRAME_CATEGORY;
+        const bool is_named_id = c->type == DROVE_COLUMN_ID && is_id_column(t, i);
+        if (l->role[i] != ROLE_AUTO || l->was_widened[i] || is_typed || is_named_id ||
+            (!is_split && !is_out) || 2 * s->n_with_digits <= s->n_present)
+            continue;
+        if (++l->n_with_digits > COLUMNS_SHOWN) continue;
+        const bool is_number = 2 * s->n_form[t->column[i].style.form] > s->n_present;
+        const bool is_date = 2 * s->n_date[t->column[i].order] > s->n_present;
+        char key[NAME_SHOWN];
+        drove__spec_escape(t->name[i], key, sizeof key);
+        drove__known_note(l->known,
+                          "column \"%.40s\": %llu cells, most with digits (%s), are %s (?%s=%s%s)",
+                          t->name[i], (unsigned long long)(l->n_rows - c->n_missing), s->examples,
+                          c->type == DROVE_COLUMN_ID          ? "taken for an id and left out"
+                          : c->type == DROVE_COLUMN_FREE_TEXT ? "taken for free text and left out"
+                                                              : "read as a category",
+                          is_number || is_date ? "types"
+                          : is_split           ? "ignore"
+                                               : "types",
+                          key,
+                          is_number  ? ":number uses their values"
+                          : is_date  ? ":date uses their values"
+                          : is_split ? " leaves them out"
+                                     : ":category uses them");
+    }
+    if (l->n_with_digits > COLUMNS_SHOWN)
+        drove__known_note(l->known, "%zu more column%s with digits that %s no number",
+                          l->n_with_digits - COLUMNS_SHOWN,
+                          l->n_with_digits - COLUMNS_SHOWN == 1 ? "" : "s",
+                          l->n_with_digits - COLUMNS_SHOWN == 1 ? "is" : "are");
+}
+
 static drove_status make_schema(learner *l)
 {
     bool is_new;
@@ -613,6 +703,7 @@ static drove_status make_schema(learner *l)
         if (is_new) status = drove__schema_finish(l->known->schema);
     }
     if (status != DROVE_OK) return explain_finish(l, status);
+    note_digits(l);
     choose_storage(l);
     return DROVE_OK;
 }
@@ -626,8 +717,9 @@ static drove_status learn(learner *l)
     l->forced = calloc(t->n_columns, sizeof *l->forced);
     l->order = calloc(t->n_columns, sizeof *l->order);
     l->was_turned = calloc(t->n_columns, sizeof *l->was_turned);
+    l->was_widened = calloc(t->n_columns, sizeof *l->was_widened);
     if (l->sample == NULL || l->role == NULL || l->forced == NULL || l->order == NULL ||
-        l->was_turned == NULL)
+        l->was_turned == NULL || l->was_widened == NULL)
         return drove__fail_nomem("columns of a table", t->n_columns * sizeof *l->sample);
     for (size_t i = 0; i < t->n_columns; i++) l->order[i] = DROVE_N_DATE_ORDERS;
     drove__known_note_file(l->known, l->opt->separator == 0);
@@ -675,6 +767,7 @@ drove_status drove__table_learn(const drove_table_options *opt, drove_known_tabl
     free(l.forced);
     free(l.order);
     free(l.was_turned);
+    free(l.was_widened);
     free(l.stats);
     return status;
 }

@@ -16,9 +16,12 @@ typedef struct learner {
     drove_column_type         *forced;
     drove_slot_stats          *stats;  /* [n_slots] */
     size_t                     n_rows; /* with a label */
-    size_t n_with_words; /* columns of numbers or dates in which some words count as missing */
-    bool  *was_turned;   /* [n_columns] dates read again with day and month the other way round */
-    role   next_role;    /* for the columns of a list */
+    size_t n_with_words;   /* columns of numbers or dates in which some words count as missing */
+    size_t n_with_digits;  /* columns of texts that hold digits, of which there was a remark */
+    bool   takes_counters; /* numbers that count up are used: there is nothing else to learn from */
+    bool  *was_widened;    /* [n_columns] read as text, which was said */
+    bool  *was_turned;     /* [n_columns] dates read again with day and month the other way round */
+    role   next_role;      /* for the columns of a list */
     drove_column_type next_type;
     drove_date_order *order; /* [n_columns] that types= gives; DROVE_N_DATE_ORDERS: by the cells */
 } learner;

@@ -46,7 +46,7 @@ bool drove__known_has_label(const drove_known_table *known, size_t row)
     bool is_word = t->n_labels == 1 && !known->label_is_number;
     for (size_t k = 0; k < t->n_labels; k++) {
         const drove_cell *cell = &t->label[row * t->n_labels + k];
-        float number;
+        double number;
         if (cell->length == 0) return false;
         if (!is_word && is_none(t, cell)) return false;
         if (known->drops_words && !drove__cell_is_infinite(cell->text, cell->length) &&
@@ -57,14 +57,14 @@ bool drove__known_has_label(const drove_known_table *known, size_t row)
 }
 
 typedef struct values { /* different ones, as far as they are needed */
-    float value[CLASSES_MOST];
+    double value[CLASSES_MOST];
     size_t n; /* at most CLASSES_MOST + 1, which means more */
     bool has_fraction;
 } values;
 
-static void add_value(values *v, float number)
+static void add_value(values *v, double number)
 {
-    v->has_fraction = v->has_fraction || floorf(number) != number;
+    v->has_fraction = v->has_fraction || floor(number) != number;
     if (v->n > CLASSES_MOST) return;
     for (size_t i = 0; i < v->n; i++) {
         if (v->value[i] == number) return;
@@ -83,17 +83,21 @@ void drove__known_settle_label(drove_known_table *known, bool is_value)
     if (t->n_labels != 1 || (!is_value && drove__known_label_is_category(known))) return;
     for (size_t row = 0; row < t->n_rows; row++) {
         const drove_cell *cell = &t->label[row];
-        float number;
+        double number;
         if (cell->length == 0 || is_none(t, cell)) continue;
         n++;
         if (drove__cell_amount(&known->label_style, cell->text, cell->length, &number))
             add_value(&v, number);
         else if (!drove__cell_is_infinite(cell->text, cell->length))
             drove__odd_add(&odd, cell, row);
-        if (!is_value && !drove__odd_is_rare(odd.n, t->n_rows)) return;
+        if (!is_value && odd.n - odd.n_known > 0 && odd.has_kinds &&
+            !drove__odd_is_rare(odd.n - odd.n_known, t->n_rows))
+            return;
     }
     const bool are_values = is_value || v.has_fraction || v.n > CLASSES_MOST;
-    if (odd.n == 0 || !are_values || (!is_value && !drove__odd_are_words(&odd, n))) return;
+    if (odd.n == 0 || !are_values ||
+        (!is_value && !drove__odd_are_words(&odd, n, v.n > CLASSES_MOST)))
+        return;
     known->label_is_number = known->drops_words = true;
     drove__known_note(known,
                       "label \"%.40s\": %llu cell%s no number and count%s as missing: %s, first in "

@@ -188,10 +188,13 @@ static drove_status choose_scans(drove_known_table *known)
         column->scan = scan_of(c);
         column->style = drove__sample_style(&sample[from], t->dialect.separator, has_comma);
         if (c->has_comma) prefer_comma(&sample[from], &column->style);
+        if (drove__unit_is_clock(&c->unit)) column->style.form = DROVE_FORM_POINT;
         column->style.unit = c->unit;
         column->style.is_unit_optional = true;
         column->order = c->order;
         column->takes_ymd = true;
+        column->is_wide =
+            column->scan == DROVE_SCAN_DATE || (column->scan == DROVE_SCAN_NUMBER && c->is_wide);
         column->slot = t->n_slots++;
     }
     t->n_labels = known->n_labels;

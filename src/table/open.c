@@ -27,18 +27,6 @@ static bool holds_name(const drove_dialect *d, const char *start, const char *en
     return false;
 }
 
-/* The first column holds names of rows, for which the header has no cell. */
-static drove_status insert_row_names(drove_table *t)
-{
-    char **name = drove__grow(t->name, t->n_columns + 1, sizeof *name);
-    if (name == NULL) return drove__fail_nomem("names of columns", t->n_columns * sizeof *name);
-    t->name = name;
-    memmove(name + 1, name, t->n_columns * sizeof *name);
-    name[0] = strdup("row names");
-    t->n_columns++;
-    return name[0] != NULL ? DROVE_OK : drove__fail_nomem("names of columns", 16);
-}
-
 /* *rows: behind the header. */
 static drove_status read_names(drove_table *t, drove_header header, const char *const *first_names,
                                size_t n_first_names, const char **rows)
@@ -54,9 +42,12 @@ static drove_status read_names(drove_table *t, drove_header header, const char *
     DROVE_TRY(drove__detect_names(t->path, &t->dialect, start, end, t->has_header, &t->name,
                                   &t->n_columns));
     *rows = t->has_header ? at : t->content.text;
-    if (t->has_header && drove__detect_row_names(&t->dialect, at, t->content.end, t->n_columns))
-        return insert_row_names(t);
-    return DROVE_OK;
+    if (t->has_header && t->n_columns > 1) {
+        t->header = start;
+        t->header_length = (size_t)(end - start);
+    }
+    const bool is_unnamed = !t->has_header || (end > start && end[-1] == t->dialect.separator);
+    return drove__shape_fit_header(t, *rows, is_unnamed);
 }
 
 /* ---- frames ---- */
@@ -134,6 +125,12 @@ static size_t block_bytes(const char *rows, const char *end)
     return size < SMALL_BYTES ? SMALL_BYTES : size > BLOCK_BYTES ? BLOCK_BYTES : size;
 }
 
+static bool is_header(const drove_table *t, const char *start, const char *end)
+{
+    return t->header != NULL && (size_t)(end - start) == t->header_length &&
+           memcmp(start, t->header, t->header_length) == 0;
+}
+
 /* Cuts at record ends, in one pass: a quoted line end looks like that of a record. */
 static drove_status cut_in_order(drove_table *t, const char *rows)
 {
@@ -141,6 +138,11 @@ static drove_status cut_in_order(drove_table *t, const char *rows)
     const size_t size = block_bytes(rows, end);
     size_t capacity = 0;
     while (drove__record_next(&t->dialect, &at, end, &start, &record_end)) {
+        if (is_header(t, start, record_end)) {
+            t->n_headers++;
+            if (t->n_blocks > 0) t->block[t->n_blocks - 1].end = at;
+            continue;
+        }
         drove_table_block *last = t->n_blocks > 0 ? &t->block[t->n_blocks - 1] : NULL;
         if ((size_t)(record_end - start) > DROVE_RECORD_MOST_BYTES) {
             return drove__fail(
@@ -168,7 +170,8 @@ static void count_records(void *context, size_t item, unsigned thread)
     const char *at = block->start, *start, *record_end;
     (void)thread;
     while (drove__record_next(&t->dialect, &at, block->end, &start, &record_end)) {
-        block->n_rows++;
+        if (is_header(t, start, record_end)) block->n_headers++;
+        else block->n_rows++;
         if ((size_t)(record_end - start) <= DROVE_RECORD_MOST_BYTES) continue;
         block->end = NULL;
         return;
@@ -194,9 +197,10 @@ static drove_status cut_at_lines(drove_table *t, const char *rows)
     for (size_t i = 0; i < t->n_blocks; i++) {
         drove_table_block *block = &t->block[i];
         if (block->end == NULL) { /* the other way says where */
-            t->n_blocks = t->n_rows = 0;
+            t->n_blocks = t->n_rows = t->n_headers = 0;
             return cut_in_order(t, rows);
         }
+        t->n_headers += block->n_headers;
         if (block->n_rows == 0) continue; /* blank lines alone */
         block->first_row = t->n_rows;
         t->n_rows += block->n_rows;
@@ -212,6 +216,7 @@ static drove_status cut_blocks(drove_table *t, const char *rows)
     if (t->n_rows > UINT32_MAX)
         return drove__fail(DROVE_E_DATA, "%s: expected at most %u rows, found more", t->path,
                            UINT32_MAX);
+    drove__shape_note_headers(t, t->n_headers);
     if (t->n_rows > 0) return DROVE_OK;
     return drove__fail(DROVE_E_DATA, "%s: expected rows below the header, found none", t->path);
 }
@@ -224,7 +229,9 @@ static drove_status open_text(const char *path, char separator, drove_header hea
     DROVE_TRY(piece != NULL ? drove__content_of_piece(path, piece, &out->content)
                             : drove__content_load(path, out->n_threads, &out->content));
     out->dialect = drove__detect_dialect(&out->content, separator);
+    drove__shape_skip_titles(out);
     DROVE_TRY(read_names(out, header, first_names, n_first_names, &rows));
+    drove__shape_skip_footers(out, rows, piece != NULL);
     return cut_blocks(out, rows);
 }
 
@@ -263,6 +270,8 @@ void drove__table_fini(drove_table *t)
     free(t->label);
     free(t->left_out);
     drove__free(t->raw);
+    for (size_t i = 0; t->wide != NULL && i < t->n_slots; i++) free(t->wide[i]);
+    free(t->wide);
     drove__content_fini(&t->content);
     free(t->path);
     *t = (drove_table){0};

@@ -1,10 +1,9 @@
-/* table/raw.h - the 32-bit word that a cell of a table is read as (table/read.h). */
+/* table/raw.h - the 32-bit word that a cell of a table is read as (table/read.h), where a float
+ * holds it. */
 #ifndef DROVE_TABLE_RAW_H
 #define DROVE_TABLE_RAW_H
 
 #include <stdint.h>
-
-#define DROVE_DATE_MISSING INT32_MIN
 
 static inline float drove__raw_float(uint32_t raw)
 {

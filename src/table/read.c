@@ -5,6 +5,7 @@
 #include "base/spec.h"
 #include "table/parallel.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -110,40 +111,54 @@ static drove_status read_words(drove_table_block *block, const drove_cell *cell,
 
 static uint32_t missing_raw(drove_scan scan)
 {
-    if (scan == DROVE_SCAN_DATE) return (uint32_t)DROVE_DATE_MISSING;
     return scan == DROVE_SCAN_TEXT || scan == DROVE_SCAN_WORDS ? 0 : drove__raw_of_float(NAN);
 }
 
+/* Into raw, or into the column's doubles. */
+static void put_value(const drove_table *t, const drove_scan_column *column, const place *at,
+                      double value)
+{
+    if (column->is_wide) t->wide[column->slot][at->row] = value;
+    else at->raw[column->slot] = drove__raw_of_float((float)value);
+}
+
+static void put_missing(const drove_table *t, const drove_scan_column *column, const place *at)
+{
+    if (column->is_wide) t->wide[column->slot][at->row] = (double)NAN;
+    else at->raw[column->slot] = missing_raw(column->scan);
+}
+
+/* DROVE_NO_DATE becomes NaN. */
 static bool read_date(const drove_scan_column *column, drove_column_count *count,
-                      const drove_cell *cell, uint32_t *raw)
+                      const drove_cell *cell, double *out)
 {
     const drove_date_order order = column->order;
-    int32_t minutes, other;
+    int64_t seconds, other;
     bool has_time = false, ignored;
-    bool is_good = drove__cell_date(order, cell->text, cell->length, &minutes, &has_time);
+    bool is_good = drove__cell_date(order, cell->text, cell->length, &seconds, &has_time);
     if (is_good && order != DROVE_DATE_YMD && !count->is_ordered)
         count->is_ordered =
             !drove__cell_date(order == DROVE_DATE_DMY ? DROVE_DATE_MDY : DROVE_DATE_DMY, cell->text,
                               cell->length, &other, &ignored);
     if (!is_good && column->takes_ymd)
-        is_good = drove__cell_date(DROVE_DATE_YMD, cell->text, cell->length, &minutes, &has_time);
+        is_good = drove__cell_date(DROVE_DATE_YMD, cell->text, cell->length, &seconds, &has_time);
     if (!is_good) return false;
     count->has_time = count->has_time || has_time;
-    *raw = (uint32_t)minutes;
+    *out = seconds != DROVE_NO_DATE ? (double)seconds : (double)NAN;
     return true;
 }
 
 /* A number, truth value or date; false: it is none. */
 static bool read_value(const drove_scan_column *column, drove_column_count *count,
-                       const drove_cell *cell, uint32_t *raw)
+                       const drove_cell *cell, double *out)
 {
     float value;
-    if (column->scan == DROVE_SCAN_DATE) return read_date(column, count, cell, raw);
-    bool is_good = column->scan == DROVE_SCAN_BOOLEAN
-                       ? drove__cell_boolean(cell->text, cell->length, &value)
-                       : drove__cell_amount(&column->style, cell->text, cell->length, &value);
-    if (is_good) *raw = drove__raw_of_float(value);
-    return is_good;
+    if (column->scan == DROVE_SCAN_DATE) return read_date(column, count, cell, out);
+    if (column->scan == DROVE_SCAN_NUMBER)
+        return drove__cell_amount(&column->style, cell->text, cell->length, out);
+    if (!drove__cell_boolean(cell->text, cell->length, &value)) return false;
+    *out = (double)value;
+    return true;
 }
 
 /* Blanks inside quotes say nothing in a label. */
@@ -158,7 +173,9 @@ static void read_label(drove_column_count *count, const place *at, const drove_c
 {
     *label = *cell;
     trim(label);
-    if (!drove__cell_is_missing(label->text, label->length) ||
+    const bool is_notation =
+        !at->keeps_words && drove__cell_is_missing_notation(label->text, label->length);
+    if ((!is_notation && !drove__cell_is_missing(label->text, label->length)) ||
         drove__cell_is_none(label->text, label->length) || (at->keeps_words && label->length > 0))
         return;
     label->length = 0;
@@ -170,21 +187,26 @@ static void count_infinite(drove_column_count *count, uint64_t row)
     if (count->n_infinite++ == 0) count->first_infinite = row;
 }
 
-static drove_status read_cell(worker *w, const drove_scan_column *column, drove_column_count *count,
-                              const place *at, const drove_cell *cell)
+static drove_status read_cell(const drove_table *t, worker *w, const drove_scan_column *column,
+                              drove_column_count *count, const place *at, const drove_cell *cell)
 {
     uint32_t *raw = at->raw + column->slot;
+    double value;
     if (column->scan == DROVE_SCAN_LABEL) {
         read_label(count, at, cell, &at->label[column->slot]);
         return DROVE_OK;
     }
     if (at->is_left_out) {
-        *raw = missing_raw(column->scan);
+        put_missing(t, column, at);
         return DROVE_OK;
     }
     bool is_value = column->scan == DROVE_SCAN_NUMBER || column->scan == DROVE_SCAN_BOOLEAN ||
                     column->scan == DROVE_SCAN_DATE;
-    if (is_value && read_value(column, count, cell, raw)) return DROVE_OK;
+    if (is_value && read_value(column, count, cell, &value)) {
+        put_value(t, column, at, value);
+        count->n_missing += isnan(value);
+        return DROVE_OK;
+    }
     bool is_missing = is_value || !at->keeps_words
                           ? drove__cell_is_missing(cell->text, cell->length)
                           : cell->length == 0;
@@ -192,7 +214,7 @@ static drove_status read_cell(worker *w, const drove_scan_column *column, drove_
     if (!is_missing && column->scan == DROVE_SCAN_WORDS) return read_words(at->block, cell, raw);
     bool is_infinite =
         column->scan == DROVE_SCAN_NUMBER && drove__cell_is_infinite(cell->text, cell->length);
-    *raw = missing_raw(column->scan);
+    put_missing(t, column, at);
     count->n_missing++;
     if (is_infinite) count_infinite(count, at->row);
     else if (!is_missing) drove__odd_add(&count->odd, cell, at->row);
@@ -252,7 +274,8 @@ static inline bool read_plain_number(char separator, const char **at, const char
 static inline bool is_plain(const drove_scan_column *column)
 {
     return column->scan == DROVE_SCAN_NUMBER && column->style.form == DROVE_FORM_POINT &&
-           (column->style.unit == 0 || column->style.is_unit_optional) && !column->is_done;
+           (column->style.unit.text[0] == '\0' || column->style.is_unit_optional) &&
+           !column->is_done && !column->is_wide;
 }
 
 static drove_status read_record(const drove_table *t, worker *w, const place *at, const char *end)
@@ -274,7 +297,11 @@ static drove_status read_record(const drove_table *t, worker *w, const place *at
             if (cell.is_broken) return fail_quote(t, at, i);
             if (cell.length > DROVE_CELL_MOST_BYTES) return fail_length(t, at, i, cell.length);
             if (column->scan != DROVE_SCAN_SKIP && !column->is_done)
-                DROVE_TRY(read_cell(w, column, &w->count[i], at, &cell));
+                DROVE_TRY(read_cell(t, w, column, &w->count[i], at, &cell));
+        }
+        if (more && is_last && t->has_tail) {
+            drove_cell tail;
+            more = drove__cell_next(&t->dialect, &c, end, &tail) || tail.length > 0;
         }
         if (more == is_last) return fail_count(t, at, end);
     }
@@ -293,20 +320,20 @@ static bool is_straight(drove_scan scan, drove_frame_type type)
            (scan == DROVE_SCAN_DATE && type == DROVE_FRAME_DATE);
 }
 
-static void read_typed(const drove_frame_column *from, drove_scan scan, drove_column_count *count,
-                       const place *at, uint32_t *raw)
+static void read_typed(const drove_table *t, const drove_frame_column *from,
+                       const drove_scan_column *column, drove_column_count *count, const place *at)
 {
-    *raw = missing_raw(scan);
+    put_missing(t, column, at);
     if (at->is_left_out) return;
     if (drove__frame_is_missing(from, at->row)) {
         count->n_missing++;
-    } else if (scan == DROVE_SCAN_DATE) {
-        *raw = from->raw[at->row];
+    } else if (column->scan == DROVE_SCAN_DATE) {
+        put_value(t, column, at, (double)from->integer[at->row]);
         count->has_time = count->has_time || from->has_time;
     } else {
-        const float value = drove__frame_number(from, at->row);
-        if (isfinite(value)) {
-            *raw = drove__raw_of_float(value);
+        const double value = drove__frame_number(from, at->row);
+        if (fabs(value) <= (double)FLT_MAX) {
+            put_value(t, column, at, value);
             return;
         }
         count->n_missing++;
@@ -321,12 +348,12 @@ static drove_status read_frame_row(const drove_table *t, worker *w, const place 
         const drove_frame_column *from = &t->frame->column[i];
         if (column->scan == DROVE_SCAN_SKIP || column->is_done) continue;
         if (is_straight(column->scan, from->type)) {
-            read_typed(from, column->scan, &w->count[i], at, at->raw + column->slot);
+            read_typed(t, from, column, &w->count[i], at);
             continue;
         }
         const drove_cell cell =
             drove__frame_cell(drove__frame_is_text(from) ? from : &t->as_text[i], at->row);
-        DROVE_TRY(read_cell(w, column, &w->count[i], at, &cell));
+        DROVE_TRY(read_cell(t, w, column, &w->count[i], at, &cell));
     }
     return DROVE_OK;
 }
@@ -352,7 +379,7 @@ static drove_status read_block(const scanning *s, worker *w, drove_table_block *
         }
         return DROVE_OK;
     }
-    for (; drove__record_next(&t->dialect, &at, block->end, &p.start, &end); row++) {
+    for (; drove__table_next(t, &at, block->end, &p.start, &end); row++) {
         go_to_row(t, &p, row);
         DROVE_TRY(read_record(t, w, &p, end));
     }
@@ -428,6 +455,20 @@ static drove_status allocate(drove_table *t)
     if (__builtin_mul_overflow(t->n_rows, t->n_labels, &n_labels)) n_labels = SIZE_MAX;
     if (t->raw == NULL) t->raw = drove__alloc(n_raw, sizeof *t->raw);
     if (t->raw == NULL) return drove__fail_nomem("table", n_raw);
+    if (t->wide == NULL) t->wide = calloc(t->n_slots > 0 ? t->n_slots : 1, sizeof *t->wide);
+    if (t->wide == NULL) return drove__fail_nomem("table", t->n_slots * sizeof *t->wide);
+    for (size_t i = 0; i < t->n_columns; i++) {
+        const drove_scan_column *column = &t->column[i];
+        if (column->scan == DROVE_SCAN_SKIP || column->scan == DROVE_SCAN_LABEL) continue;
+        double **wide = &t->wide[column->slot];
+        if (!column->is_wide) {
+            free(*wide); /* a column that is read again as text */
+            *wide = NULL;
+        } else if (*wide == NULL) {
+            *wide = drove__grow(NULL, t->n_rows, sizeof **wide);
+            if (*wide == NULL) return drove__fail_nomem("table", t->n_rows * sizeof **wide);
+        }
+    }
     if (t->label == NULL) t->label = drove__grow(NULL, n_labels, sizeof *t->label);
     return t->label != NULL ? DROVE_OK : drove__fail_nomem("labels", n_labels);
 }

@@ -1,11 +1,12 @@
-/* table/read.h - a table in memory: its records, and one 32-bit word for each cell that is used.
+/* table/read.h - a table in memory: its records, and one 32-bit word for each cell that is used, or
+ * a double where a float would lose what tells the cells of the column apart (base/digits.h).
  *
  *   drove__table_open    content, dialect, names of the columns, blocks of records
  *   drove__table_scan    reads all cells, by several threads, as table->column says
  *
- * What a cell becomes in raw[row][slot]:
- *   NUMBER, BOOLEAN   a float, NaN if the cell is missing
- *   DATE              int32_t, minutes since 1970 (table/cell.h), DROVE_DATE_MISSING if missing
+ * What a cell becomes in raw[row][slot], or in wide[slot][row]:
+ *   NUMBER, BOOLEAN   a float or a double, NaN if the cell is missing
+ *   DATE              a double, seconds since 1970 (table/cell.h), NaN if missing
  *   TEXT              drove__text_hash of the text, 0 if missing; the texts: count[].dictionary.
  *                     An integer's ".0" is dropped, so that 7 and 7.0 are one value.
  *   WORDS             the number of words; their hashes, row after row: block[].word
@@ -28,6 +29,8 @@
 #include "table/raw.h"
 #include "table/scan.h"
 
+#include <string.h>
+
 typedef enum drove_scan {
     DROVE_SCAN_SKIP,
     DROVE_SCAN_NUMBER,
@@ -43,6 +46,7 @@ typedef struct drove_scan_column {
     drove_amount_style style;     /* NUMBER */
     drove_date_order   order;     /* DATE */
     bool               takes_ymd; /* DATE of further data: also with the year first */
+    bool               is_wide;   /* NUMBER: read into wide[slot]; DATE: always */
     bool               is_done;   /* an earlier scan has read it */
     size_t             slot;
 } drove_scan_column;
@@ -60,8 +64,8 @@ typedef struct drove_column_count { /* of one scan */
 typedef struct drove_table_block {
     const char *start, *end; /* of a frame: NULL */
     uint64_t    first_row;
-    uint32_t    n_rows;
-    uint32_t   *word; /* [n_words], from malloc */
+    uint32_t    n_rows, n_headers; /* lines that repeat the header are no rows */
+    uint32_t   *word;              /* [n_words], from malloc */
     size_t      n_words, words_capacity;
 } drove_table_block;
 
@@ -73,9 +77,14 @@ typedef struct drove_table {
     uint64_t            first_line; /* of the content in the file */
     drove_dialect       dialect;
     bool                has_header;
+    const char         *header; /* [header_length] in the content; a record that is the same is no
+                                   row; NULL: none */
+    size_t              header_length;
+    bool                has_tail;        /* an empty cell may stand behind the last column */
+    char                shape_note[512]; /* remarks on what is left out, joined by "; " */
     size_t              n_columns;
     char              **name; /* [n_columns] */
-    size_t              n_rows, n_blocks;
+    size_t              n_rows, n_blocks, n_headers;
     drove_table_block  *block;
     unsigned            n_threads;
     /* the caller sets: */
@@ -85,6 +94,8 @@ typedef struct drove_table {
                                     NULL: no row; malloc */
     /* drove__table_scan fills: */
     uint32_t           *raw;   /* [n_rows][n_slots], from drove__alloc */
+    double            **wide;  /* [n_slots], each [n_rows], from malloc; NULL: in raw; the array
+                                  NULL: all are */
     drove_cell         *label; /* [n_rows][n_labels]; a missing one has length 0; no blanks
                                    at its ends */
     drove_column_count *count; /* [n_columns] */
@@ -103,7 +114,40 @@ void         drove__table_fini(drove_table *table);
  * row, column), DROVE_E_NOMEM. */
 drove_status drove__table_scan(drove_table *table);
 
+/* The next row: as drove__record_next, without lines that repeat the header. */
+static inline bool drove__table_next(const drove_table *t, const char **at, const char *end,
+                                     const char **start, const char **record_end)
+{
+    while (drove__record_next(&t->dialect, at, end, start, record_end)) {
+        if (t->header == NULL || (size_t)(*record_end - *start) != t->header_length ||
+            memcmp(*start, t->header, t->header_length) != 0)
+            return true;
+    }
+    return false;
+}
+
+/* ---- shape.c: between the files of this folder ---- */
+
+/* Leaves out titles and comments above the table: lines of one cell above records that all have the
+ * same number of them. */
+void drove__shape_skip_titles(drove_table *table);
+/* Leaves out lines of one cell with words at the end of the table; rows: its first row. */
+void drove__shape_skip_footers(drove_table *table, const char *rows, bool is_piece);
+/* Where the first rows have a cell more than the header: an empty one at their ends is left out,
+ * names of rows at their starts get a column.  is_last_unnamed: the last column has no name.
+ * Errors: DROVE_E_DATA (neither), DROVE_E_NOMEM. */
+drove_status drove__shape_fit_header(drove_table *table, const char *rows, bool is_last_unnamed);
+/* A remark on n lines that repeat the header. */
+void drove__shape_note_headers(drove_table *table, uint64_t n);
+
 /* Line of the file, from 1, of a place in the content. */
 uint64_t drove__table_line(const drove_table *table, const char *at);
+
+/* A NUMBER, BOOLEAN or DATE of a scanned table; NaN: missing. */
+static inline double drove__table_value(const drove_table *table, size_t slot, size_t row)
+{
+    if (table->wide != NULL && table->wide[slot] != NULL) return table->wide[slot][row];
+    return (double)drove__raw_float(table->raw[row * table->n_slots + slot]);
+}
 
 #endif

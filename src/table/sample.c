@@ -43,53 +43,147 @@ static void show(drove_sample *s, const drove_cell *cell)
     strcat(strcat(s->examples, used > 0 ? " | " : ""), text);
 }
 
-/* A number with a point and without groups is one with groups, too; without the point it has all
- * forms. */
-static void look_at_number(drove_sample *s, const drove_cell *cell)
+static void add_distinct(drove_sample *s, double number)
 {
-    float number;
+    if (s->n_values == DROVE_RICH_LEAST) return;
+    for (size_t i = 0; i < s->n_values; i++) {
+        if (s->value[i] == number) return;
+    }
+    s->value[s->n_values++] = number;
+}
+
+/* Adds a number, value[form] where is_form[form]; its text without its unit. */
+static void add_number(drove_sample *s, const char *text, size_t length,
+                       const bool is_form[DROVE_N_FORMS], const double value[DROVE_N_FORMS])
+{
+    bool is_counted = false;
+    if (s->longest == 0 || length < s->shortest) s->shortest = length;
+    if (length > s->longest) s->longest = length;
+    for (int form = 0; form < DROVE_N_FORMS; form++) {
+        if (!is_form[form]) continue;
+        if (!is_counted) add_distinct(s, value[form]);
+        is_counted = true;
+        s->n_form[form]++;
+        drove__digits_add(&s->digits[form], value[form]);
+    }
+    s->n_padded += drove__cell_is_padded(text, length);
+}
+
+/* A number with a point and without groups is one with groups, too; without the point it has all
+ * forms.  Returns whether the cell is a number, whatever its unit. */
+static bool look_at_number(drove_sample *s, const drove_cell *cell)
+{
+    double plain, number[DROVE_N_FORMS];
     bool is_form[DROVE_N_FORMS], is_any = false, is_first = true;
-    const drove_amount a = drove__amount_of(cell->text, cell->length);
-    bool is_plain = drove__cell_number(DROVE_FORM_POINT, a.text, a.length, &number);
+    drove_amount a = {.text = cell->text, .length = cell->length};
+    bool is_plain = drove__cell_number(DROVE_FORM_POINT, a.text, a.length, &plain);
+    if (!is_plain) {
+        a = drove__amount_of(cell->text, cell->length);
+        is_plain = drove__cell_number(DROVE_FORM_POINT, a.text, a.length, &plain);
+    }
     bool has_point = is_plain && memchr(a.text, '.', a.length) != NULL;
     for (int form = 0; form < DROVE_N_FORMS; form++) {
         bool is_implied = is_plain && (form <= DROVE_FORM_POINT_GROUPS || !has_point);
-        is_form[form] =
-            is_implied || drove__cell_number((drove_number_form)form, a.text, a.length, &number);
+        number[form] = plain;
+        is_form[form] = is_implied || drove__cell_number((drove_number_form)form, a.text, a.length,
+                                                         &number[form]);
         is_any = is_any || is_form[form];
         is_first = is_first && s->n_form[form] == 0;
     }
-    if (is_any && is_first) s->unit = a.unit;
-    for (int form = 0; form < DROVE_N_FORMS && a.unit == s->unit; form++)
-        s->n_form[form] += is_form[form];
+    if (is_any && is_first) {
+        s->unit = a.unit;
+        s->has_word = a.unit.text[0] != '\0' && !a.is_known;
+    }
+    if (!is_any || !drove__unit_is_same(&a.unit, &s->unit)) return is_any;
+    for (int form = 0; form < DROVE_N_FORMS && a.is_negative; form++) number[form] = -number[form];
+    add_number(s, a.text, a.length, is_form, number);
+    return true;
 }
 
-static void look_at_date(drove_sample *s, const drove_cell *cell)
+static bool look_at_date(drove_sample *s, const drove_cell *cell)
 {
-    int32_t minutes;
-    bool has_time;
+    int64_t seconds;
+    bool has_time, is_any = false;
     for (int i = 0; i < DROVE_N_DATE_ORDERS; i++) {
-        if (!drove__cell_date((drove_date_order)i, cell->text, cell->length, &minutes, &has_time))
+        if (!drove__cell_date((drove_date_order)i, cell->text, cell->length, &seconds, &has_time))
             continue;
+        is_any = true;
         s->n_date[i]++;
         s->has_slash = s->has_slash || memchr(cell->text, '/', cell->length) != NULL;
     }
+    return is_any;
+}
+
+static bool has_digit(const drove_cell *cell)
+{
+    for (size_t i = 0; i < cell->length; i++) {
+        if (cell->text[i] >= '0' && cell->text[i] <= '9') return true;
+    }
+    return false;
+}
+
+/* Most cells of most tables: up to 15 digits with a point or without, which is nothing but a
+ * number.  Returns whether it is one, and counted. */
+static bool look_at_plain(drove_sample *s, const drove_cell *cell)
+{
+    enum { MOST = 17 };
+    static const double power[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                   1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+    const char *c = cell->text, *end = c + cell->length, *point = NULL;
+    uint64_t whole = 0;
+    size_t n = 0;
+    if (cell->length > MOST || s->unit.text[0] != '\0') return false;
+    const bool is_negative = c < end && *c == '-';
+    for (c += is_negative; c < end; c++) {
+        if (*c == '.' && point == NULL) {
+            point = c;
+            continue;
+        }
+        if (*c < '0' || *c > '9') return false;
+        whole = whole * 10 + (uint64_t)(*c - '0');
+        n++;
+    }
+    if (n == 0 || n > 15) return false;
+    const size_t n_behind = point != NULL ? (size_t)(end - point - 1) : 0;
+    double value = (double)whole / power[n_behind];
+    if (is_negative) value = -value;
+    double all[DROVE_N_FORMS] = {value, value, value, value};
+    bool is_form[DROVE_N_FORMS] = {true, true, point == NULL, point == NULL};
+    if (point != NULL && n_behind == 3) /* 1.234 may be a thousand */
+        is_form[DROVE_FORM_COMMA_GROUPS] =
+            drove__cell_number(DROVE_FORM_COMMA_GROUPS, cell->text, cell->length,
+                               &all[DROVE_FORM_COMMA_GROUPS]);
+    add_number(s, cell->text, cell->length, is_form, all);
+    s->n_present++;
+    s->n_integer += point == NULL;
+    s->n_with_digits++;
+    s->n_words++;
+    if (s->n_present <= 100) show(s, cell);
+    return true;
 }
 
 static void look_at_cell(drove_sample *s, const drove_cell *cell)
 {
+    double seconds;
+    if (look_at_plain(s, cell)) return;
     if (drove__cell_is_missing(cell->text, cell->length) ||
         drove__cell_is_infinite(cell->text, cell->length)) {
         s->n_missing++;
         return;
     }
+    if (drove__cell_is_missing_value(cell->text, cell->length)) return;
     s->n_present++;
-    look_at_number(s, cell);
-    if (drove__cell_is_integer(cell->text, cell->length)) {
-        s->n_integer++;
-        s->n_padded += cell->length > 1 && cell->text[0] == '0';
+    s->n_integer += drove__cell_is_integer(cell->text, cell->length);
+    s->n_with_digits += has_digit(cell);
+    const bool is_number = look_at_number(s, cell), is_date = look_at_date(s, cell);
+    const bool is_clock = drove__cell_clock(cell->text, cell->length, &seconds);
+    s->n_clock += is_clock;
+    if (!is_number && !is_date && !is_clock) {
+        const uint32_t hash = drove__text_hash(cell->text, cell->length);
+        s->has_odds = s->has_odds || (s->n_odd > 0 && s->odd_hash != hash);
+        s->odd_hash = hash;
+        s->n_odd++;
     }
-    look_at_date(s, cell);
     s->n_words += count_words(cell);
     if (s->n_present <= 100) show(s, cell);
 }
@@ -154,7 +248,7 @@ static void look_at_rows(sampling *s, const drove_table_block *block, size_t n_r
     }
     for (size_t row = 0; row < n_rows; row++) {
         bool more = true;
-        if (!drove__record_next(&t->dialect, &at, block->end, &start, &end)) return;
+        if (!drove__table_next(t, &at, block->end, &start, &end)) return;
         if (!has_label(s, start, end)) continue;
         s->n_labelled++;
         for (size_t i = 0; i < t->n_columns && more; i++) {
@@ -194,6 +288,14 @@ void drove__table_sample(const drove_table *t, const size_t *label, size_t n_lab
     *has_comma = t->dialect.separator != ',' && n_comma > n_point;
 }
 
+bool drove__sample_is_nearly(const drove_sample *s, size_t n)
+{
+    const size_t n_others = s->n_present - n;
+    const bool is_one_word = n_others == s->n_odd && !s->has_odds && n_others <= s->n_present / 2 &&
+                             s->n_values == DROVE_RICH_LEAST;
+    return is_one_word || drove__odd_is_rare(n_others, s->n_present);
+}
+
 drove_amount_style drove__sample_style(const drove_sample *sample, char separator, bool has_comma)
 {
     static const drove_number_form orders[2][DROVE_N_FORMS] = {
@@ -203,8 +305,8 @@ drove_amount_style drove__sample_style(const drove_sample *sample, char separato
     /* Between commas "1,5" may be a list, unless the whole column can be read so; an amount is a
      * number. */
     const uint64_t n_odd = sample->n_present - sample->n_form[DROVE_FORM_COMMA];
-    const bool is_open =
-        separator == ',' && sample->unit == 0 && !drove__odd_is_rare(n_odd, sample->n_present);
+    const bool is_open = separator == ',' && sample->unit.text[0] == '\0' &&
+                         !drove__odd_is_rare(n_odd, sample->n_present);
     size_t n_forms = is_open ? 2 : DROVE_N_FORMS;
     drove_amount_style style = {.form = DROVE_FORM_POINT, .unit = sample->unit};
     if (sample->n_integer == sample->n_present) return style;
@@ -351,6 +453,7 @@ void drove__known_note_file(drove_known_table *known, bool is_auto_separator)
     if (!t->has_header)
         drove__known_note(known, "no header: columns are called column1 to column%zu",
                           t->n_columns);
+    if (t->shape_note[0] != '\0') drove__known_note(known, "%s", t->shape_note);
     if (t->content.was_cp1252)
         drove__known_note(known, "the text is not UTF-8 and was read as Windows-1252 (Latin-1)");
 }

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,7 +76,7 @@ bool drove__column_type_find(const char *word, drove_column_type *out)
 
 const char *drove__column_notation(const drove_column *column)
 {
-    if (column->type == DROVE_COLUMN_NUMBER) return drove__unit_text(column->unit);
+    if (column->type == DROVE_COLUMN_NUMBER) return drove__unit_text(&column->unit);
     return column->type == DROVE_COLUMN_DATE ? drove__date_order_name(column->order) : NULL;
 }
 
@@ -132,6 +133,11 @@ drove_status drove__schema_finish(drove_schema *schema)
                                      "label, constant, ids or free text (?types= decides it)");
 }
 
+double drove__year_centre(const drove_column *c)
+{
+    return c->centre != 0 ? floor(1970 + c->centre / 365.2425) : 0;
+}
+
 const drove_column *drove__schema_find(const drove_schema *schema, const char *name, size_t length)
 {
     for (size_t i = 0; i < schema->n_columns; i++) {
@@ -169,7 +175,7 @@ const drove_column *drove__schema_feature(const drove_schema *schema, size_t fea
         snprintf(name, DROVE_FEATURE_NAME_SIZE, "%.80s %s", c->name, parts[of_column]);
     } else if (c->type == DROVE_COLUMN_NUMBER && of_column > 0) {
         snprintf(name, DROVE_FEATURE_NAME_SIZE, "%.80s from %.6g to %.6g", c->name,
-                 (double)c->edge[of_column - 1], (double)c->edge[of_column]);
+                 c->edge[of_column - 1], c->edge[of_column]);
     } else if (c->type == DROVE_COLUMN_CATEGORY) {
         snprintf(name, DROVE_FEATURE_NAME_SIZE, "%.80s=%.70s", c->name, c->value[of_column]);
     } else if (c->type == DROVE_COLUMN_HASHED || c->type == DROVE_COLUMN_TEXT) {
@@ -191,11 +197,11 @@ static bool same_column(const drove_column *a, const drove_column *b)
 {
     if (a->type != b->type || strcmp(a->name, b->name) != 0) return false;
     if (!drove__column_is_used(a)) return true;
+    if (a->is_wide != b->is_wide) return false;
     if (a->has_missing != b->has_missing || a->has_time != b->has_time) return false;
-    if (a->order != b->order || a->unit != b->unit) return false;
+    if (a->order != b->order || !drove__unit_is_same(&a->unit, &b->unit)) return false;
     /* Without missing cells it stood for none in these data. */
-    if (a->has_missing && (!(a->fill == b->fill) || a->fill_minutes != b->fill_minutes))
-        return false;
+    if (a->has_missing && !(a->fill == b->fill)) return false;
     if (!(a->centre == b->centre) || a->n_hash != b->n_hash || a->n_values != b->n_values)
         return false;
     if (a->n_bins != b->n_bins) return false;

@@ -50,21 +50,23 @@ enum { DROVE_EXAMPLES_SIZE = 64, DROVE_FEATURE_NAME_SIZE = 160, DROVE_BINS_MOST 
 typedef struct drove_column {
     char             *name;
     drove_column_type type;
-    bool              has_missing;  /* one more feature, the last: the cell is missing        */
-    bool              has_time;     /* of a date                                              */
-    drove_date_order  order;        /* of a date: how it is written                           */
-    drove_unit        unit;         /* of a number: how it is written; 0: without one         */
-    bool              has_comma;    /* of a number: its decimal sign; says how "1,234" is read  */
-    float             fill;         /* number, boolean: for a missing cell                    */
-    int32_t           fill_minutes; /* date                                                  */
-    double            centre;       /* number, date in days: subtracted; 0 in a dense schema      */
-    size_t            n_bins;       /* number; 0: none                                        */
-    float            *edge;         /* [n_bins + 1] of the bins, ascending; NULL: none        */
-    size_t            n_values;     /* category                                                  */
-    char            **value;        /* [n_values] ascending by bytes                             */
-    uint32_t         *hash;         /* [n_values] drove__text_hash of each                       */
-    uint32_t          n_hash;       /* hashed, text: a power of two                              */
-    size_t            first_feature, n_features; /* set by drove__schema_finish              */
+    bool              has_missing; /* one more feature, the last: the cell is missing        */
+    bool              has_time;    /* of a date                                              */
+    drove_date_order  order;       /* of a date: how it is written                           */
+    drove_unit        unit;        /* of a number: how it is written                         */
+    bool              has_comma;   /* of a number: its decimal sign; says how "1,234" is read  */
+    bool              is_wide;     /* of a number: it is centred before a float is made of it   */
+    double            fill;        /* number, boolean, date in seconds: for a missing cell       */
+    /* number, date in days: subtracted in double.  In a dense schema 0, unless a float would lose
+     * the digits in which the numbers differ (base/digits.h). */
+    double    centre;
+    size_t    n_bins;   /* number; 0: none                                        */
+    double   *edge;     /* [n_bins + 1] of the bins, ascending; NULL: none        */
+    size_t    n_values; /* category                                                  */
+    char    **value;    /* [n_values] ascending by bytes                             */
+    uint32_t *hash;     /* [n_values] drove__text_hash of each                       */
+    uint32_t  n_hash;   /* hashed, text: a power of two                              */
+    size_t    first_feature, n_features; /* set by drove__schema_finish              */
     /* for people; of the training data, not in the model file */
     uint64_t n_missing, n_distinct;
     uint64_t n_infinite;        /* number: of the missing, infinite or beyond a float */
@@ -100,6 +102,9 @@ const char *drove__column_notation(const drove_column *column);
 /* "dmy", "mdy"; NULL: the usual order, year first.  And back: false for an unknown word. */
 const char *drove__date_order_name(drove_date_order order);
 bool        drove__date_order_find(const char *word, drove_date_order *out);
+
+/* Subtracted from the year of a date. */
+double drove__year_centre(const drove_column *column);
 
 /* The column of this name, or NULL. */
 const drove_column *drove__schema_find(const drove_schema *schema, const char *name, size_t length);

@@ -5,10 +5,15 @@
  *      "edges": [1, 20, 33, 80]},
  *     {"name": "sex", "type": "category", "missing": false, "values": ["man", "woman"]},
  *     {"name": "zip", "type": "hashed", "missing": false, "size": 1024},
- *     {"name": "born", "type": "date", "missing": false, "fill": 5000, "time": false, "centre": 0},
+ *     {"name": "born", "type": "date", "missing": false, "fill_seconds": 5000, "time": false,
+ *      "centre": 0},
  *     {"name": "fee", "type": "number", "missing": false, "fill": 0, "centre": 0, "as": "$",
  *      "comma": true},
+ *     {"name": "ms", "type": "number", "missing": false, "fill": 1.7e12, "centre": 1.7e12,
+ *      "double": true},
  *     {"name": "survived", "type": "label"}]}
+ *
+ * Older files have "fill" of a date in minutes.
  */
 #include "table/schema.h"
 
@@ -16,6 +21,7 @@
 #include "base/mem.h"
 #include "table/dictionary.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +40,7 @@ static json_t *values_as_json(const drove_column *c)
 static json_t *edges_as_json(const drove_column *c)
 {
     json_t *edges = json_array();
-    for (size_t i = 0; i <= c->n_bins; i++) drove__json_add(&edges, json_real((double)c->edge[i]));
+    for (size_t i = 0; i <= c->n_bins; i++) drove__json_add(&edges, json_real(c->edge[i]));
     return edges;
 }
 
@@ -47,14 +53,15 @@ static json_t *column_as_json(const drove_column *c)
     if (!drove__column_is_used(c)) return o;
     drove__json_set(&o, "missing", json_boolean(c->has_missing));
     if (c->type == DROVE_COLUMN_NUMBER || c->type == DROVE_COLUMN_BOOLEAN)
-        drove__json_set(&o, "fill", json_real((double)c->fill));
-    if (is_date) drove__json_set(&o, "fill", json_integer(c->fill_minutes));
+        drove__json_set(&o, "fill", json_real(c->fill));
+    if (is_date) drove__json_set(&o, "fill_seconds", json_real(c->fill));
     if (is_date) drove__json_set(&o, "time", json_boolean(c->has_time));
     if (is_date || c->type == DROVE_COLUMN_NUMBER)
         drove__json_set(&o, "centre", json_real(c->centre));
     if (drove__column_notation(c) != NULL)
         drove__json_set(&o, "as", json_string(drove__column_notation(c)));
     if (c->has_comma) drove__json_set(&o, "comma", json_true());
+    if (c->is_wide) drove__json_set(&o, "double", json_true());
     if (c->n_bins > 0) drove__json_set(&o, "edges", edges_as_json(c));
     if (c->type == DROVE_COLUMN_CATEGORY) drove__json_set(&o, "values", values_as_json(c));
     if (c->n_hash > 0) drove__json_set(&o, "size", json_integer(c->n_hash));
@@ -154,8 +161,8 @@ static drove_status read_edges(const json_t *o, drove_column *c)
     if (c->edge == NULL) return drove__fail_nomem("table", n * sizeof *c->edge);
     for (size_t i = 0; i < n; i++) {
         const json_t *edge = json_array_get(edges, i);
-        c->edge[i] = (float)json_number_value(edge);
-        if (!json_is_number(edge) || !isfinite(c->edge[i]) ||
+        c->edge[i] = json_number_value(edge);
+        if (!json_is_number(edge) || !(fabs(c->edge[i]) <= (double)FLT_MAX) ||
             (i > 0 && !(c->edge[i] > c->edge[i - 1])))
             return fail(c->name, "finite ascending numbers as \"edges\"");
     }
@@ -169,9 +176,9 @@ static drove_status read_notation(const json_t *o, drove_column *c)
     const json_t *value = json_object_get(o, "as");
     const char *text = json_string_value(value);
     if (value == NULL) return DROVE_OK;
-    bool is_known =
-        text != NULL && (c->type == DROVE_COLUMN_DATE ? drove__date_order_find(text, &c->order)
-                                                      : drove__unit_find(text, &c->unit));
+    bool is_known = text != NULL &&
+                    (c->type == DROVE_COLUMN_DATE ? drove__date_order_find(text, &c->order)
+                                                  : drove__unit_set(text, strlen(text), &c->unit));
     return is_known ? DROVE_OK : fail(c->name, "a unit, dmy or mdy as \"as\"");
 }
 
@@ -179,7 +186,6 @@ static drove_status read_column(const json_t *o, drove_column *c)
 {
     const char *name = json_string_value(json_object_get(o, "name"));
     const char *type = json_string_value(json_object_get(o, "type"));
-    double fill = 0;
     if (name == NULL) return drove__fail(DROVE_E_DATA, "table: expected columns with names");
     c->name = strdup(name);
     if (c->name == NULL) return drove__fail_nomem("table", strlen(name));
@@ -188,16 +194,16 @@ static drove_status read_column(const json_t *o, drove_column *c)
     c->has_missing = json_is_true(json_object_get(o, "missing"));
     c->has_time = json_is_true(json_object_get(o, "time"));
     c->has_comma = json_is_true(json_object_get(o, "comma"));
+    c->is_wide = json_is_true(json_object_get(o, "double"));
     if (c->type == DROVE_COLUMN_CATEGORY) return read_values(o, c);
     if (c->type == DROVE_COLUMN_HASHED || c->type == DROVE_COLUMN_TEXT) return read_size(o, c);
-    DROVE_TRY(read_real(o, "fill", name, &fill));
-    if (c->type == DROVE_COLUMN_DATE) {
-        if (fill < INT32_MIN || fill > INT32_MAX) return fail(name, "minutes as \"fill\"");
-        c->fill_minutes = (int32_t)fill;
-    } else {
-        c->fill = (float)fill;
-        if (!isfinite(c->fill)) return fail(name, "a finite float as \"fill\"");
-    }
+    const bool is_date = c->type == DROVE_COLUMN_DATE;
+    const bool has_seconds = is_date && json_object_get(o, "fill_seconds") != NULL;
+    DROVE_TRY(read_real(o, has_seconds ? "fill_seconds" : "fill", name, &c->fill));
+    if (is_date && !has_seconds) c->fill *= 60;
+    if (is_date && !(fabs(c->fill) <= DROVE_SECONDS_MOST))
+        return fail(name, "a date between the years -9999 and 9999 to fill in");
+    if (!(fabs(c->fill) <= (double)FLT_MAX)) return fail(name, "a finite float as \"fill\"");
     if (c->type == DROVE_COLUMN_NUMBER) DROVE_TRY(read_edges(o, c));
     if (c->type != DROVE_COLUMN_BOOLEAN) DROVE_TRY(read_notation(o, c));
     return c->type == DROVE_COLUMN_BOOLEAN ? DROVE_OK : read_real(o, "centre", name, &c->centre);

@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-enum { TYPE_SIZE = 32, TYPE_WIDTH = 19, NAME_WIDTH_MOST = 32, NAME_SIZE = 8 * NAME_WIDTH_MOST };
+enum { TYPE_SIZE = 40, TYPE_WIDTH = 19, NAME_WIDTH_MOST = 32, NAME_SIZE = 8 * NAME_WIDTH_MOST };
 
 static void describe_features(const drove_column *c, char *into, size_t size)
 {
@@ -20,8 +20,8 @@ static const char *type_text(const drove_column *c, char into[TYPE_SIZE])
 {
     switch (c->type) {
     case DROVE_COLUMN_NUMBER:
-        if (c->unit == 0) break;
-        snprintf(into, TYPE_SIZE, "number, %s", drove__unit_text(c->unit));
+        if (drove__unit_text(&c->unit) == NULL) break;
+        snprintf(into, TYPE_SIZE, "number, %s", drove__unit_text(&c->unit));
         return into;
     case DROVE_COLUMN_DATE:
         if (c->order == DROVE_DATE_DMY) return "date, day first";

@@ -40,6 +40,14 @@ static void add_distinct(value_set *set, drove_slot_stats *stats, uint32_t key)
     stats->n_distinct++;
 }
 
+/* Two different doubles have the same hash with probability 2^-32. */
+static uint32_t hash_of_double(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return (uint32_t)(bits * 0x9e3779b97f4a7c15u >> 32);
+}
+
 static void see_value(drove_slot_stats *s, double value)
 {
     if (s->n == 0) s->least = s->most = value;
@@ -68,25 +76,30 @@ static void see_rows(const counting *c, size_t slot, size_t first, size_t n, val
 {
     const drove_table *t = c->table;
     drove_slot_stats *s = &c->stats[slot];
-    bool is_date = c->of_slot[slot]->scan == DROVE_SCAN_DATE;
-    if (!is_date && !s->is_consecutive && s->n_distinct > DROVE_DISTINCT_MOST) {
+    const bool is_wide = c->of_slot[slot]->is_wide;
+    if (!is_wide && !s->is_consecutive && s->n_distinct > DROVE_DISTINCT_MOST) {
         sum_rows(t, slot, first, n, s);
         return;
     }
+    const double *wide = is_wide ? t->wide[slot] : NULL;
+    const uint32_t *raw = t->raw + slot;
+    const size_t step = t->n_slots;
     for (size_t row = first; row < first + n; row++) {
         if (t->left_out != NULL && t->left_out[row]) continue;
-        uint32_t raw = t->raw[row * t->n_slots + slot];
-        double value = is_date ? (double)(int32_t)raw : (double)drove__raw_float(raw);
-        if (is_date ? (int32_t)raw == DROVE_DATE_MISSING : isnan(value)) {
+        const uint32_t bits = raw[row * step];
+        const double value = wide != NULL ? wide[row] : (double)drove__raw_float(bits);
+        if (isnan(value)) {
             s->is_consecutive = false;
             continue;
         }
-        if (row > 0 && s->is_consecutive) {
-            double before = (double)drove__raw_float(t->raw[(row - 1) * t->n_slots + slot]);
-            s->is_consecutive = value == before + 1;
-        }
+        if (row > 0 && s->is_consecutive)
+            s->is_consecutive = value == drove__table_value(t, slot, row - 1) + 1;
         see_value(s, value);
-        add_distinct(set, s, value == 0 && !is_date ? 0 : raw); /* -0 is 0 */
+        if (wide != NULL) s->is_rounded = s->is_rounded || (double)(float)value != value;
+        add_distinct(set, s,
+                     value == 0     ? 0
+                     : wide != NULL ? hash_of_double(value)
+                                    : bits); /* -0 is 0 */
     }
 }
 
@@ -136,16 +149,15 @@ drove_status drove__table_stats(const drove_table *t, drove_slot_stats *stats)
 /* ---- sorting ---- */
 
 /* Ascends as the value does: floats with their sign bit turned, and all bits of negative ones. */
-static uint32_t key_of(uint32_t raw, bool is_date)
+static uint32_t key_of(uint32_t raw)
 {
     const uint32_t sign = (uint32_t)1 << 31;
-    return is_date || (raw & sign) == 0 ? raw ^ sign : ~raw;
+    return (raw & sign) == 0 ? raw ^ sign : ~raw;
 }
 
-static double value_of(uint32_t key, bool is_date)
+static double value_of(uint32_t key)
 {
     const uint32_t sign = (uint32_t)1 << 31;
-    if (is_date) return (double)(int32_t)(key ^ sign);
     return (double)drove__raw_float((key & sign) != 0 ? key ^ sign : ~key);
 }
 
@@ -177,57 +189,81 @@ static drove_status allocate_keys(const drove_table *t, uint32_t **out)
     return *out != NULL ? DROVE_OK : drove__fail_nomem("values of a column", n * sizeof **out);
 }
 
-/* Keys of a slot's values that are not missing, ascending: key[*n], from malloc. */
-static drove_status sort_slot(const drove_table *t, const drove_scan_column *column, uint32_t **out,
-                              size_t *n_out)
+static int compare_doubles(const void *a, const void *b)
 {
-    bool is_date = column->scan == DROVE_SCAN_DATE;
-    uint32_t *key;
-    size_t n = 0;
-    DROVE_TRY(allocate_keys(t, &key));
-    for (size_t row = 0; row < t->n_rows; row++) {
-        uint32_t raw = t->raw[row * t->n_slots + column->slot];
-        bool is_missing =
-            is_date ? (int32_t)raw == DROVE_DATE_MISSING : isnan(drove__raw_float(raw));
-        key[n] = key_of(raw, is_date);
-        n += !is_missing;
+    const double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+typedef struct sorted { /* a slot's values that are not missing, ascending */
+    uint32_t *key;      /* of floats; NULL: */
+    double *wide;
+    size_t n;
+} sorted;
+
+/* The caller calls free_sorted. */
+static drove_status sort_slot(const drove_table *t, const drove_scan_column *column, sorted *out)
+{
+    *out = (sorted){.n = 0};
+    if (column->is_wide) {
+        out->wide = drove__grow(NULL, t->n_rows, sizeof *out->wide);
+        if (out->wide == NULL)
+            return drove__fail_nomem("values of a column", t->n_rows * sizeof *out->wide);
+        for (size_t row = 0; row < t->n_rows; row++) {
+            out->wide[out->n] = t->wide[column->slot][row];
+            out->n += !isnan(out->wide[out->n]);
+        }
+        qsort(out->wide, out->n, sizeof *out->wide, compare_doubles);
+        return DROVE_OK;
     }
-    sort_keys(key, key + t->n_rows, n);
-    *out = key;
-    *n_out = n;
+    DROVE_TRY(allocate_keys(t, &out->key));
+    for (size_t row = 0; row < t->n_rows; row++) {
+        const uint32_t raw = t->raw[row * t->n_slots + column->slot];
+        out->key[out->n] = key_of(raw);
+        out->n += !isnan(drove__raw_float(raw));
+    }
+    sort_keys(out->key, out->key + t->n_rows, out->n);
     return DROVE_OK;
+}
+
+static double sorted_at(const sorted *s, size_t i)
+{
+    return s->key != NULL ? value_of(s->key[i]) : s->wide[i];
+}
+
+static void free_sorted(sorted *s)
+{
+    free(s->key);
+    free(s->wide);
 }
 
 drove_status drove__table_median(const drove_table *t, const drove_scan_column *column, double *out)
 {
-    bool is_date = column->scan == DROVE_SCAN_DATE;
-    uint32_t *key;
-    size_t n;
-    DROVE_TRY(sort_slot(t, column, &key, &n));
+    sorted s;
+    DROVE_TRY(sort_slot(t, column, &s));
     *out = 0;
-    if (n > 0) *out = (value_of(key[(n - 1) / 2], is_date) + value_of(key[n / 2], is_date)) / 2;
-    free(key);
+    if (s.n > 0) *out = (sorted_at(&s, (s.n - 1) / 2) + sorted_at(&s, s.n / 2)) / 2;
+    free_sorted(&s);
     return DROVE_OK;
 }
 
 drove_status drove__table_quantiles(const drove_table *t, const drove_scan_column *column,
-                                    size_t n_bins, float **edge, size_t *n_out)
+                                    size_t n_bins, double **edge, size_t *n_out)
 {
-    bool is_date = column->scan == DROVE_SCAN_DATE;
-    uint32_t *key;
-    size_t n, n_edges = 0;
-    float *found = drove__grow(NULL, n_bins + 1, sizeof *found);
+    sorted s;
+    size_t n_edges = 0;
+    double *found = drove__grow(NULL, n_bins + 1, sizeof *found);
     if (found == NULL) return drove__fail_nomem("quantiles", (n_bins + 1) * sizeof *found);
-    drove_status status = sort_slot(t, column, &key, &n);
+    drove_status status = sort_slot(t, column, &s);
     if (status != DROVE_OK) {
         free(found);
         return status;
     }
-    for (size_t i = 0; i <= n_bins && n > 0; i++) {
-        float x = (float)value_of(key[(n - 1) * i / n_bins], is_date);
+    for (size_t i = 0; i <= n_bins && s.n > 0; i++) {
+        const double x = sorted_at(&s, (s.n - 1) * i / n_bins);
         if (n_edges == 0 || x > found[n_edges - 1]) found[n_edges++] = x;
     }
-    free(key);
+    free_sorted(&s);
     *edge = found;
     *n_out = n_edges;
     return DROVE_OK;

@@ -16,7 +16,8 @@ enum {
     DROVE_ONEHOT_DEFAULT = 1024,
     DROVE_HASH_DEFAULT = 1024,        /* of a category */
     DROVE_HASH_WORDS_DEFAULT = 16384, /* of a text */
-    DROVE_TABLE_NOTES_SIZE = 2048
+    DROVE_TABLE_NOTES_SIZE = 2048,
+    DROVE_RICH_LEAST = 11 /* different numbers of a column in which a word counts as missing */
 };
 
 /* Lists are names or numbers from 1, joined by '+' or ','; NULL: not given. */
@@ -115,39 +116,53 @@ void drove__known_note_file(drove_known_table *known, bool is_auto_separator);
 
 /* What the cells of a column look like in some of the first and of later rows. */
 typedef struct drove_sample {
-    size_t     n_present, n_missing;
-    size_t     n_form[DROVE_N_FORMS];       /* numbers in each form, with the unit `unit`        */
-    drove_unit unit;                        /* of the first number                               */
-    size_t     n_integer, n_padded;         /* integers; those with leading zeros, such as 007   */
-    size_t     n_date[DROVE_N_DATE_ORDERS]; /* in each order */
-    bool       has_slash;                   /* a date with a slash */
-    size_t     n_words;
-    char       examples[DROVE_EXAMPLES_SIZE];
+    size_t       n_present, n_missing;  /* words such as "unknown" are neither               */
+    size_t       n_form[DROVE_N_FORMS]; /* numbers in each form, with the unit `unit`        */
+    drove_digits digits[DROVE_N_FORMS]; /* of these                                          */
+    drove_unit   unit;                  /* of the first number                               */
+    bool         has_word;              /* it is a word that may be anything, also a date    */
+    size_t       n_integer, n_padded;   /* integers; numbers with leading zeros: 007, 007.1  */
+    size_t       shortest, longest;     /* number, in bytes                                  */
+    size_t       n_date[DROVE_N_DATE_ORDERS]; /* in each order */
+    bool         has_slash;                   /* a date with a slash */
+    size_t       n_clock;                     /* times of day and durations */
+    size_t       n_odd;                       /* none of these; of the first such cell: */
+    uint32_t     odd_hash;
+    bool         has_odds;                /* there are different ones */
+    size_t       n_with_digits;           /* cells in which there is a digit */
+    double       value[DROVE_RICH_LEAST]; /* different numbers, */
+    size_t       n_values;                /* DROVE_RICH_LEAST: or more */
+    size_t       n_words;
+    char         examples[DROVE_EXAMPLES_SIZE];
 } drove_sample;
 
 /* sample[n_columns], of the rows that have cells in these columns (labels), if any row has.
  * *has_comma: most numbers with a fraction have a decimal comma. */
 void drove__table_sample(const drove_table *t, const size_t *label, size_t n_labels,
                          drove_sample *sample, bool *has_comma);
+/* Whether nearly all cells are n of one kind: numbers, or dates; or all but those of one word. */
+bool drove__sample_is_nearly(const drove_sample *sample, size_t n);
 /* The unit, and the form in which most cells are numbers; of equal ones the likelier. */
 drove_amount_style drove__sample_style(const drove_sample *sample, char separator, bool has_comma);
 
 /* Numbers of the slots of a scanned table: stats[n_slots]. */
 typedef struct drove_slot_stats {
-    double sum, least, most; /* least and most: of the first DROVE_DISTINCT_MOST values */
-    size_t n;                /* not missing */
-    size_t n_distinct;       /* at most DROVE_DISTINCT_MOST, which means more */
-    bool   is_consecutive;   /* each one more than the one before */
+    double sum;
+    double least, most;    /* of floats: of the first DROVE_DISTINCT_MOST values */
+    bool   is_rounded;     /* of doubles: some float is not the number itself    */
+    size_t n;              /* not missing */
+    size_t n_distinct;     /* at most DROVE_DISTINCT_MOST, which means more */
+    bool   is_consecutive; /* each one more than the one before */
 } drove_slot_stats;
 enum { DROVE_DISTINCT_MOST = 1000 };
 drove_status drove__table_stats(const drove_table *t, drove_slot_stats *stats);
-/* Median of a slot of floats or dates, missing ones left out; 0 without any. */
+/* Median of a slot of numbers or dates, missing ones left out; 0 without any. */
 drove_status drove__table_median(const drove_table *t, const drove_scan_column *column,
                                  double *out);
-/* The different ones among the n_bins + 1 quantiles of a slot of floats, the least and the largest
+/* The different ones among the n_bins + 1 quantiles of a slot of numbers, the least and the largest
  * value included: edge[*n_out], from malloc; n_bins > 0. */
 drove_status drove__table_quantiles(const drove_table *t, const drove_scan_column *column,
-                                    size_t n_bins, float **edge, size_t *n_out);
+                                    size_t n_bins, double **edge, size_t *n_out);
 /* Different values of a slot of texts. */
 drove_status drove__table_count_distinct(const drove_table *t, size_t slot, uint64_t *out);
 

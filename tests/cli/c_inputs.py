@@ -1,4 +1,4 @@
-"""c_inputs.py MODEL.c DATA: the numbers that the function of MODEL.c takes, as floats on standard output, for each row
+"""c_inputs.py MODEL.c DATA: the numbers that the function of MODEL.c takes, of its type, on standard output, for each row
 of a table (.csv; by the comment at the head of MODEL.c) or for each example of an array of floats (.npy)."""
 import array
 import ast
@@ -44,7 +44,7 @@ def cells(words, values, cell):
         if cell in MISSING:
             return [math.nan] * n
         time = datetime.datetime.fromisoformat(cell)
-        return [float((time - datetime.datetime(1970, 1, 1)).days), float(time.hour * 60 + time.minute)][:n]
+        return [float((time - datetime.datetime(1970, 1, 1)).days), time.hour * 60 + time.minute + time.second / 60][:n]
     if cell in MISSING:
         return [math.nan]
     if words == "number":
@@ -54,7 +54,8 @@ def cells(words, values, cell):
 
 def of_table(source, path):
     wanted = columns(source)
-    out = array.array("f")
+    is_double = "_predict(const double *x" in open(source, encoding="utf-8").read()
+    out = array.array("d" if is_double else "f")
     for row in csv.DictReader(open(path, newline="", encoding="utf-8")):
         for name, words, values in wanted:
             out.extend(cells(words, values, row[name].strip()))

@@ -8,13 +8,17 @@ grep -qsw fma /proc/cpuinfo && fused=" -mfma"
 
 cat >main.c <<'END'
 #include <stdio.h>
-void model_predict(const float *x, float *y);
+void model_predict(const IN *x, OUT *y);
 int main(void)
 {
-    float x[N_IN], y[N_OUT];
+    IN x[N_IN];
+    OUT y[N_OUT];
     while (fread(x, sizeof x, 1, stdin) == 1) {
         model_predict(x, y);
-        fwrite(y, sizeof y, 1, stdout);
+        for (int i = 0; i < N_OUT; i++) {
+            const NPY value = y[i];
+            fwrite(&value, sizeof value, 1, stdout);
+        }
     }
     return 0;
 }
@@ -28,8 +32,9 @@ same() {
     run_for 0 train "$training" --test none --threads 1 --strategy sequential --out "$name" --quiet "$@"
     run_for 0 predict "$name" "$data" --isa ref --out expected.npy
     run_for 0 export "$name" --c model.c
-    sizes=$(sed -n 's/^void model_predict(const float x\[\([0-9]*\)\], float y\[\([0-9]*\)\]);.*/-DN_IN=\1 -DN_OUT=\2/p' out.txt)
+    sizes=$(sed -n 's/^void model_predict(const \([a-z]*\) x\[\([0-9]*\)\], \([a-z]*\) y\[\([0-9]*\)\]);.*/-DIN=\1 -DN_IN=\2 -DOUT=\3 -DN_OUT=\4/p' out.txt)
     [ -n "$sizes" ] || fail "$name: expected the function's sizes: $(cat out.txt)"
+    if grep -aq "'<f8'" expected.npy; then sizes="$sizes -DNPY=double"; else sizes="$sizes -DNPY=float"; fi
     python3 "$DROVE_SOURCE_DIR/tests/cli/c_inputs.py" model.c "$examples" >in.bin
     # shellcheck disable=SC2086
     for flags in -O0 "-O3$fused"; do
@@ -52,6 +57,11 @@ numbers() { # SPEC: numbers.npy holds its examples
 # shellcheck disable=SC2086
 {
     same table 'mixed.csv?types=smokes:boolean' new.csv --label y --model mlp:70,8 --lr 0.001 --until epochs=3
+    # Milliseconds since 1970, of which a float has none, and a target of about 1e9.
+    awk 'BEGIN { srand(4); print "ms,k,y"; for (i = 0; i < 400; i++) { ms = int(100000 * rand()); k = rand()
+        printf "%.0f,%.4f,%.3f\n", 1700000000000 + ms, k, 1000000000 + ms / 1000 + 5 * k } }' >far.csv
+    same far far.csv far.csv --label y --model mlp:8 $few
+    grep -q 'const double \*x, double \*y' model.c || fail "expected doubles: $(head -n 8 model.c)"
     same bins 'mixed.csv?bins=16' new.csv --label zone --model mlp:9 --activation sigmoid $few
     same wide 'mixed.csv?onehot=2000&hash=65536&columns=age+born+zone+shop+label' new.csv --label label --model logistic $few
     numbers 'synth:logistic?n=300&d=150'

@@ -26,8 +26,8 @@ cp out.txt predicted.csv
 run_for 0 predict both/model.safetensors --data values.csv --format lines
 tail -n +2 predicted.csv | diff - out.txt
 run_for 0 predict both/model.safetensors --data values.csv --out predicted.npy
-[ "$(wc -c <predicted.npy)" = $((128 + 300 * 2 * 4)) ] || fail "predicted.npy: $(wc -c <predicted.npy) bytes"
-grep -aq "'shape': (300, 2)" predicted.npy || fail "predicted.npy: expected 300 rows of 2"
+[ "$(wc -c <predicted.npy)" = $((128 + 300 * 2 * 8)) ] || fail "predicted.npy: $(wc -c <predicted.npy) bytes"
+grep -aq "'descr': '<f8'.*'shape': (300, 2)" predicted.npy || fail "predicted.npy: expected 300 rows of 2"
 
 # ---- metrics: definitions written a second time; scikit-learn's uniform_average ----
 run_for 0 eval both/model.safetensors --data values.csv && cp out.txt eval.txt

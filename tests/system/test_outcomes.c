@@ -44,7 +44,7 @@ TEST(patience_ends_a_run)
     drove_progress end;
     set(&opt, "test", "split");
     set(&opt, "lr", "0.5");
-    set(&opt, "until", "patience=3,epochs=400");
+    set(&opt, "until", "validation=60,patience=3,epochs=400");
     drove_result *result = run(&opt);
     drove_result_final(result, &end);
     assert_int_equal(drove_result_outcome(result), DROVE_FINISHED);
@@ -52,7 +52,7 @@ TEST(patience_ends_a_run)
     drove_result_destroy(result);
 }
 
-typedef struct losses { /* test losses in the order of the evaluations */
+typedef struct losses { /* training losses in the order of the evaluations */
     double loss[4096];
     size_t n;
 } losses;
@@ -60,7 +60,7 @@ typedef struct losses { /* test losses in the order of the evaluations */
 static void note_loss(void *context, const drove_progress *p)
 {
     losses *l = context;
-    if (l->n < sizeof l->loss / sizeof l->loss[0]) l->loss[l->n++] = p->test_loss;
+    if (l->n < sizeof l->loss / sizeof l->loss[0]) l->loss[l->n++] = p->loss;
 }
 
 /* Three evaluations in a row without a better loss, not three in all. */

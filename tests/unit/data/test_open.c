@@ -194,7 +194,14 @@ TEST(test_test_data_fit)
     drove_data_destroy(train);
     drove_data_destroy(test);
     write_text("unknown", "2 1:1\n7 1:1\n");
-    expect_refusal("libsvm:tr", "libsvm:unknown", DROVE_E_SHAPE, "test data", "row 2", "\"7\"",
+    open_both("libsvm:tr", "libsvm:unknown", 1, &train, &test);
+    assert_int_equal(test->n_rows, 1);
+    assert_true(test->storage->unseen_weight == 1.0);
+    assert_non_null(strstr(test->storage->notes, "(\"7\", first in row 2) counts as wrong"));
+    drove_data_destroy(train);
+    drove_data_destroy(test);
+    write_text("unknown", "7 1:1\n7 1:1\n"); /* and where no row has a known class */
+    expect_refusal("libsvm:tr", "libsvm:unknown", DROVE_E_SHAPE, "test data", "row 1", "\"7\"",
                    NULL);
     write_text("dense", "1,2,3,4,5,2\n");
     expect_refusal("libsvm:tr", "csv:dense", DROVE_E_SHAPE, "expected sparse", "f32", NULL);

@@ -124,7 +124,7 @@ TEST(a_number_has_the_digits_that_it_needs)
         char text[64] = "";
         FILE *stream = fmemopen(text, sizeof text, "w");
         assert_non_null(stream);
-        drove__export_number(stream, cases[i].value);
+        drove__export_number(stream, cases[i].value, 0.0);
         fclose(stream);
         assert_string_equal(text, cases[i].text);
         assert_true(strtof(text, NULL) == cases[i].value);

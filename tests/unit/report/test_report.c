@@ -177,7 +177,7 @@ TEST_WITH(sections_for_people, setup, teardown)
         "  partition   2 groups of cores; copies of 3.0 MB fit in 4.0 MB of caches\n",
         "parameters equal at all of 3 looks\n",
         "320      0.000         0.000      0.000",
-        "best held-out loss",
+        "best training loss",
         "  use it      drove predict runs/a --data FILE\n",
         "  repeatable  no: the order in which 2 processes meet is left to chance; one worker",
     };

@@ -18,29 +18,29 @@ TEST(test_missing)
         assert_false(drove__cell_is_missing(present[i], strlen(present[i])));
 }
 
-static void expect_number(drove_number_form form, const char *text, float expected)
+static void expect_number(drove_number_form form, const char *text, double expected)
 {
-    float found = -12345;
+    double found = -12345;
     if (!drove__cell_number(form, text, strlen(text), &found)) fail_msg("%s is no number", text);
-    if (found != expected) fail_msg("%s: %g", text, (double)found);
+    if (found != expected) fail_msg("%s: %.17g", text, found);
 }
 
 static void expect_none(drove_number_form form, const char *text)
 {
-    float found;
+    double found;
     if (drove__cell_number(form, text, strlen(text), &found)) fail_msg("%s is a number", text);
 }
 
 TEST(test_numbers)
 {
     expect_number(DROVE_FORM_POINT, "-1.5e3", -1500);
-    expect_number(DROVE_FORM_POINT, "+.5", 0.5f);
-    expect_number(DROVE_FORM_POINT_GROUPS, "1,234,567.5", 1234567.5f);
+    expect_number(DROVE_FORM_POINT, "+.5", 0.5);
+    expect_number(DROVE_FORM_POINT_GROUPS, "1,234,567.5", 1234567.5);
     expect_number(DROVE_FORM_POINT_GROUPS, "-12,345", -12345);
-    expect_number(DROVE_FORM_POINT_GROUPS, "12.5", 12.5f);
-    expect_number(DROVE_FORM_COMMA, "3,25", 3.25f);
-    expect_number(DROVE_FORM_COMMA, "1,5e-1", 0.15f);
-    expect_number(DROVE_FORM_COMMA_GROUPS, "1.234.567,5", 1234567.5f);
+    expect_number(DROVE_FORM_POINT_GROUPS, "12.5", 12.5);
+    expect_number(DROVE_FORM_COMMA, "3,25", 3.25);
+    expect_number(DROVE_FORM_COMMA, "1,5e-1", 0.15);
+    expect_number(DROVE_FORM_COMMA_GROUPS, "1.234.567,5", 1234567.5);
     expect_number(DROVE_FORM_COMMA_GROUPS, "1.234", 1234);
     expect_none(DROVE_FORM_POINT, "");
     expect_none(DROVE_FORM_POINT, "1,5");
@@ -72,34 +72,34 @@ TEST(test_booleans)
     assert_false(drove__cell_boolean("2", 1, &value) || drove__cell_boolean("maybe", 5, &value));
 }
 
-static int32_t minutes_of(const char *text, bool *has_time)
+static int64_t seconds_of(const char *text, bool *has_time)
 {
-    int32_t minutes = 0;
-    if (!drove__cell_date(DROVE_DATE_YMD, text, strlen(text), &minutes, has_time))
+    int64_t seconds = 0;
+    if (!drove__cell_date(DROVE_DATE_YMD, text, strlen(text), &seconds, has_time))
         fail_msg("%s is no date", text);
-    return minutes;
+    return seconds;
 }
 
 TEST(test_dates)
 {
-    static const char *const none[] = {
-        "2023-13-01",  "2023-02-29",       "1900-02-29",        "2023-1-05", "2023-01-01x",
-        "2023-01-01T", "2023-01-01T25:00", "2023-01-01T10:00+", "20230101",  ""};
+    static const char *const none[] = {"2023-13-01",        "2023-02-29",  "1900-02-29",
+                                       "2023-01-01x",       "2023-01-01T", "2023-01-01T25:00",
+                                       "2023-01-01T10:00+", "20230101",    ""};
     bool has_time;
-    int32_t minutes;
-    assert_int_equal(minutes_of("1970-01-01", &has_time), 0);
+    int64_t seconds;
+    assert_int_equal(seconds_of("1970-01-01", &has_time), 0);
     assert_false(has_time);
-    assert_int_equal(minutes_of("1969-12-31", &has_time), -1440);
-    assert_int_equal(minutes_of("2000-02-29", &has_time), 11016 * 1440);
-    assert_int_equal(minutes_of("2024-03-01", &has_time), 19783 * 1440);
-    assert_int_equal(minutes_of("1970-01-02T01:30", &has_time), 1440 + 90);
+    assert_int_equal(seconds_of("1969-12-31", &has_time), -86400);
+    assert_int_equal(seconds_of("2000-02-29", &has_time), 11016 * 86400);
+    assert_int_equal(seconds_of("2024-03-01", &has_time), 19783 * 86400);
+    assert_int_equal(seconds_of("1970-01-02T01:30", &has_time), 86400 + 90 * 60);
     assert_true(has_time);
-    assert_int_equal(minutes_of("1970-01-02 01:30:59.25Z", &has_time), 1440 + 90);
-    assert_int_equal(minutes_of("1970-01-01T02:00+02:00", &has_time), 0);
-    assert_int_equal(minutes_of("1970-01-01T02:00-0130", &has_time), 210);
+    assert_int_equal(seconds_of("1970-01-02 01:30:59.25Z", &has_time), 86400 + 90 * 60 + 59);
+    assert_int_equal(seconds_of("1970-01-01T02:00+02:00", &has_time), 0);
+    assert_int_equal(seconds_of("1970-01-01T02:00-0130", &has_time), 210 * 60);
     for (size_t i = 0; i < sizeof none / sizeof *none; i++)
         assert_false(
-            drove__cell_date(DROVE_DATE_YMD, none[i], strlen(none[i]), &minutes, &has_time));
+            drove__cell_date(DROVE_DATE_YMD, none[i], strlen(none[i]), &seconds, &has_time));
 }
 
 /* Every day of 200 years: back to the same date, weekdays in turn. */
@@ -109,12 +109,12 @@ TEST(test_calendar)
     for (int32_t day = -25567; day < 47482; day++) { /* 1900-01-01, a Monday, to 2099 */
         char text[16];
         bool has_time;
-        drove_date d = drove__date_of(day * 1440 + 125);
+        drove_date d = drove__date_of((int64_t)day * 86400 + 125 * 60 + 7);
         snprintf(text, sizeof text, "%04u-%02u-%02u", (unsigned)d.year % 10000u, d.month % 100u,
                  d.day % 100u);
-        assert_int_equal(minutes_of(text, &has_time), day * 1440);
+        assert_int_equal(seconds_of(text, &has_time), (int64_t)day * 86400);
         assert_int_equal(d.weekday, weekday);
-        assert_int_equal(d.hour, 2);
+        assert_true(d.hour == 2 && d.minute == 5 && d.second == 7);
         weekday = (weekday + 1) % 7;
     }
 }

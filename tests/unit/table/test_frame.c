@@ -65,12 +65,12 @@ TEST(typed_cells_read_as_in_a_file)
     drove__frame_print(&c, 0, text);
     assert_string_equal(text, "0.1");
 
-    uint32_t minutes[] = {(uint32_t)-1, 1440 + 61}; /* a minute before 1970, and behind */
-    c = (drove_frame_column){.type = DROVE_FRAME_DATE, .has_time = true, .raw = minutes};
+    int64_t seconds[] = {-1, 86400 + 3661}; /* a second before 1970, and behind */
+    c = (drove_frame_column){.type = DROVE_FRAME_DATE, .has_time = true, .integer = seconds};
     drove__frame_print(&c, 0, text);
-    assert_string_equal(text, "1969-12-31 23:59");
+    assert_string_equal(text, "1969-12-31 23:59:59");
     drove__frame_print(&c, 1, text);
-    assert_string_equal(text, "1970-01-02 01:01");
+    assert_string_equal(text, "1970-01-02 01:01:01");
 }
 
 TEST(a_name_finds_its_frame)

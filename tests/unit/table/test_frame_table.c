@@ -109,6 +109,14 @@ static void expect_words(const drove_table *a, const drove_table *b)
     assert_int_equal(a->n_rows, b->n_rows);
     assert_int_equal(a->n_slots, b->n_slots);
     for (size_t i = 0; i < a->n_rows * a->n_slots; i++) {
+        const size_t row = i / a->n_slots, slot = i % a->n_slots;
+        assert_int_equal(a->wide[slot] != NULL, b->wide[slot] != NULL);
+        if (a->wide[slot] != NULL) {
+            const double v = a->wide[slot][row], w = b->wide[slot][row];
+            if (v != w && !(isnan(v) && isnan(w)))
+                fail_msg("row %zu, slot %zu: %.17g and %.17g", row, slot, v, w);
+            continue;
+        }
         const float x = drove__raw_float(a->raw[i]), y = drove__raw_float(b->raw[i]);
         if (a->raw[i] != b->raw[i] && !(isnan(x) && isnan(y)))
             fail_msg("row %zu, slot %zu: %08" PRIx32 " and %08" PRIx32, i / a->n_slots,
@@ -168,14 +176,13 @@ static void fill_boolean(drove_frame_column *c, size_t row)
 
 static void fill_date(drove_frame_column *c, size_t row)
 {
-    c->raw[row] =
-        (uint32_t)(row % 17 == 0 ? DROVE_DATE_MISSING : ((int32_t)row * 69 - 6250) * 1440);
+    c->integer[row] = row % 17 == 0 ? DROVE_FRAME_NO_INTEGER : ((int64_t)row * 69 - 6250) * 86400;
 }
 
 static void fill_time(drove_frame_column *c, size_t row)
 {
     c->has_time = true;
-    c->raw[row] = (uint32_t)((int32_t)row * 100007 - 9000000);
+    c->integer[row] = (int64_t)row * 6000427 - 540000000;
 }
 
 static void fill_town(drove_frame_column *c, size_t row)
