@@ -223,6 +223,7 @@ drove_amount drove__amount_of(const char *text, size_t length)
 {
     drove_amount a = {.text = text, .length = length};
     if (length == 0 || length > AMOUNT_MOST) return a;
+    trim(&a);
     take_sign(&a);
     take_unit(&a);
     take_sign(&a); /* $(12.5) */

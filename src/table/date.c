@@ -409,7 +409,7 @@ static bool take_number(const char **at, const char *end, double *out)
     return *at > from && drove__scan_double(from, *at, &next, out) && next == *at;
 }
 
-/* hh:mm or hh:mm:ss.fraction; hours may be many. */
+/* hh:mm, hh:mm:ss.fraction or mm:ss.fraction; hours may be many. */
 static bool take_hours(const char **at, const char *end, double *seconds)
 {
     double hours, second = 0;
@@ -420,6 +420,13 @@ static bool take_hours(const char **at, const char *end, double *seconds)
     if (*at == from || *at - from > 6 || !drove__scan_double(from, *at, &next, &hours))
         return false;
     if (!take_char(at, end, ':') || !take_digits(at, end, 2, 0, 59, &minute)) return false;
+    if (*at < end && **at == '.') { /* 1:23.45 of a lap: minutes and seconds */
+        const char *first = *at - 2;
+        *at = first;
+        if (!take_number(at, end, &second)) return false;
+        *seconds = hours * 60 + second;
+        return true;
+    }
     if (take_char(at, end, ':')) {
         const char *first = *at;
         if (end - first < 2 || !is_digit(first[1]) || !take_number(at, end, &second)) return false;
@@ -458,6 +465,7 @@ static bool take_spans(const char *at, const char *end, double *seconds)
                 strncasecmp(spans[i].name, name, (size_t)(at - name)) == 0)
                 unit = spans[i].seconds;
         }
+        if (at == end && at == name && before == 3600) unit = 60; /* 1h30 */
         if (unit == 0 || unit >= before) return false;
         before = unit;
         *seconds += number * unit;

@@ -89,7 +89,7 @@ static drove_scan scan_of_sample(drove_table *t, size_t i, const drove_sample *s
         const bool is_id = is_integer && (is_id_column(t, i) || is_code_name(t->name[i]));
         /* 007 and 007.1 are codes; 05.30 beside 12.75 only has as many digits. */
         const bool is_padded = s->n_padded > 0 && (is_integer || s->shortest < s->longest);
-        return is_id || is_padded ? DROVE_SCAN_TEXT : DROVE_SCAN_NUMBER;
+        return is_id || is_padded || s->has_equals ? DROVE_SCAN_TEXT : DROVE_SCAN_NUMBER;
     }
     if (are_dates) return DROVE_SCAN_DATE;
     if (!drove__sample_is_nearly(s, s->n_clock)) return DROVE_SCAN_TEXT;
@@ -437,7 +437,9 @@ static drove_column_type type_of_number(const learner *l, size_t column, const d
     if (s->n_distinct == 2 && s->least == 0 && s->most == 1 && !has_unit)
         return DROVE_COLUMN_BOOLEAN;
     bool is_year = s->least >= YEAR_LEAST && s->most <= YEAR_MOST;
-    if (s->is_consecutive && !is_year && s->n == l->n_rows && s->n >= ID_LEAST_ROWS &&
+    const drove_sample *cells = &l->sample[column];
+    const bool is_integer = cells->n_integer == cells->n_form[t->column[column].style.form];
+    if (s->is_consecutive && !is_year && s->n == l->n_rows && s->n >= ID_LEAST_ROWS && is_integer &&
         !l->takes_counters)
         return DROVE_COLUMN_ID;
     return DROVE_COLUMN_NUMBER;
@@ -663,7 +665,7 @@ static void note_digits(learner *l)
         const bool is_typed = t->frame != NULL && t->frame->column[i].type == DROVE_FRAME_CATEGORY;
         const bool is_named_id = c->type == DROVE_COLUMN_ID && is_id_column(t, i);
         if (l->role[i] != ROLE_AUTO || l->was_widened[i] || is_typed || is_named_id ||
-            (!is_split && !is_out) || 2 * s->n_with_digits <= s->n_present)
+            (!is_split && !is_out) || 2 * s->n_with_digits < s->n_present)
             continue;
         if (++l->n_with_digits > COLUMNS_SHOWN) continue;
         const bool is_number = 2 * s->n_form[t->column[i].style.form] > s->n_present;

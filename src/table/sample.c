@@ -117,7 +117,14 @@ static bool look_at_date(drove_sample *s, const drove_cell *cell)
 static bool has_digit(const drove_cell *cell)
 {
     for (size_t i = 0; i < cell->length; i++) {
-        if (cell->text[i] >= '0' && cell->text[i] <= '9') return true;
+        const unsigned char *c = (const unsigned char *)cell->text + i;
+        if (*c >= '0' && *c <= '9') return true;
+        /* Arabic and Indic digits, and wide ones of East Asian texts */
+        if (i + 1 < cell->length && ((*c == 0xd9 && c[1] >= 0xa0 && c[1] <= 0xa9) ||
+                                     (*c == 0xdb && c[1] >= 0xb0 && c[1] <= 0xb9)))
+            return true;
+        if (i + 2 < cell->length && *c == 0xef && c[1] == 0xbc && c[2] >= 0x90 && c[2] <= 0x99)
+            return true;
     }
     return false;
 }
@@ -162,6 +169,17 @@ static bool look_at_plain(drove_sample *s, const drove_cell *cell)
     return true;
 }
 
+/* Integers of so many digits may be more than a double holds. */
+static void look_at_long(drove_sample *s, const drove_cell *cell, double number)
+{
+    const uint32_t hash = drove__text_hash(cell->text, cell->length);
+    for (size_t i = 0; i < DROVE_LONG_NUMBERS; i++)
+        s->has_equals = s->has_equals || (s->long_hash[i] != 0 && s->long_number[i] == number &&
+                                          s->long_hash[i] != hash);
+    s->long_number[s->n_present % DROVE_LONG_NUMBERS] = number;
+    s->long_hash[s->n_present % DROVE_LONG_NUMBERS] = hash;
+}
+
 static void look_at_cell(drove_sample *s, const drove_cell *cell)
 {
     double seconds;
@@ -173,7 +191,12 @@ static void look_at_cell(drove_sample *s, const drove_cell *cell)
     }
     if (drove__cell_is_missing_value(cell->text, cell->length)) return;
     s->n_present++;
-    s->n_integer += drove__cell_is_integer(cell->text, cell->length);
+    const bool is_integer = drove__cell_is_integer(cell->text, cell->length);
+    double number;
+    s->n_integer += is_integer;
+    if (is_integer && cell->length > 15 &&
+        drove__cell_number(DROVE_FORM_POINT, cell->text, cell->length, &number))
+        look_at_long(s, cell, number);
     s->n_with_digits += has_digit(cell);
     const bool is_number = look_at_number(s, cell), is_date = look_at_date(s, cell);
     const bool is_clock = drove__cell_clock(cell->text, cell->length, &seconds);

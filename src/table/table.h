@@ -17,6 +17,7 @@ enum {
     DROVE_HASH_DEFAULT = 1024,        /* of a category */
     DROVE_HASH_WORDS_DEFAULT = 16384, /* of a text */
     DROVE_TABLE_NOTES_SIZE = 2048,
+    DROVE_LONG_NUMBERS = 32,
     DROVE_RICH_LEAST = 11 /* different numbers of a column in which a word counts as missing */
 };
 
@@ -123,17 +124,21 @@ typedef struct drove_sample {
     bool         has_word;              /* it is a word that may be anything, also a date    */
     size_t       n_integer, n_padded;   /* integers; numbers with leading zeros: 007, 007.1  */
     size_t       shortest, longest;     /* number, in bytes                                  */
-    size_t       n_date[DROVE_N_DATE_ORDERS]; /* in each order */
-    bool         has_slash;                   /* a date with a slash */
-    size_t       n_clock;                     /* times of day and durations */
-    size_t       n_odd;                       /* none of these; of the first such cell: */
-    uint32_t     odd_hash;
-    bool         has_odds;                /* there are different ones */
-    size_t       n_with_digits;           /* cells in which there is a digit */
-    double       value[DROVE_RICH_LEAST]; /* different numbers, */
-    size_t       n_values;                /* DROVE_RICH_LEAST: or more */
-    size_t       n_words;
-    char         examples[DROVE_EXAMPLES_SIZE];
+    bool         has_equals; /* different integers, beyond 2^53, are one double: they are names */
+    /* the last of more than 15 digits, and the hashes of their texts (0: there is none) */
+    double   long_number[DROVE_LONG_NUMBERS];
+    uint32_t long_hash[DROVE_LONG_NUMBERS];
+    size_t   n_date[DROVE_N_DATE_ORDERS]; /* in each order */
+    bool     has_slash;                   /* a date with a slash */
+    size_t   n_clock;                     /* times of day and durations */
+    size_t   n_odd;                       /* none of these; of the first such cell: */
+    uint32_t odd_hash;
+    bool     has_odds;                /* there are different ones */
+    size_t   n_with_digits;           /* cells in which there is a digit */
+    double   value[DROVE_RICH_LEAST]; /* different numbers, */
+    size_t   n_values;                /* DROVE_RICH_LEAST: or more */
+    size_t   n_words;
+    char     examples[DROVE_EXAMPLES_SIZE];
 } drove_sample;
 
 /* sample[n_columns], of the rows that have cells in these columns (labels), if any row has.

@@ -1,0 +1,79 @@
+/* Lines that are no rows, and headers that have fewer names than rows have cells. */
+#include "support.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The table of this text has rows and these columns (NULL-terminated), and says `note`. */
+static void expect_table(const char *text, size_t n_rows, const char *note,
+                         const char *const *columns)
+{
+    drove_known_table known;
+    drove_table_options opt = options_of("shape", NULL);
+    size_t n = 0;
+    write_text("shape", text);
+    learn(&opt, &known);
+    assert_int_equal(known.table.n_rows, n_rows);
+    for (; columns[n] != NULL; n++) assert_string_equal(known.table.name[n], columns[n]);
+    assert_int_equal(known.table.n_columns, n);
+    if (strstr(known.notes, note) == NULL) fail_msg("\"%s\" is not in: %s", note, known.notes);
+    drove__known_table_fini(&known);
+    assert_int_equal(remove("shape"), 0);
+}
+
+TEST(rows_that_end_with_a_separator)
+{
+    static const char *const names[] = {"w", "h", "d", NULL};
+    static const char *const none[] = {"column1", "column2", "column3", NULL};
+    const char *note = "rows end with a separator: the empty column behind it is left out";
+    expect_table("w,h,d\n1,2,11,\n2,3,12,\n2,4,13,\n", 3, note, names);
+    expect_table("w,h,d,\n1,2,11,\n2,3,12,\n2,4,13,\n", 3, note, names);
+    expect_table("1,2,11,\n2,3,12,\n2,4,13,\n", 3, note, none);
+    drove_table_options opt = options_of("shape", NULL);
+    write_text("shape", "w,h,d\n1,2,11,\n2,3,12,\n2,4,13,\n");
+    FILE *file = fopen("shape", "a");
+    assert_non_null(file);
+    for (unsigned row = 0; row < 100; row++) fputs("1,2,11,\n", file);
+    fputs("1,2,11,7\n", file); /* behind the rows that are looked at: not left out */
+    assert_int_equal(fclose(file), 0);
+    expect_refusal(&opt, DROVE_E_DATA, "row 104", "found 4", NULL);
+    assert_int_equal(remove("shape"), 0);
+}
+
+TEST(headers_of_one_name_less)
+{
+    static const char *const names[] = {"row names", "x", "z", NULL};
+    expect_table("x,z\nr1,1,2\nr2,2,3\nr3,3,5\n", 3, "", names);
+    drove_table_options opt = options_of("shape", NULL);
+    write_text("shape", "age,town\n30,Rom,no\n31,Bonn,yes\n30,Rom,no\n");
+    expect_refusal(&opt, DROVE_E_DATA, "shape:1", "3 cells of the rows, found 2 names", "\"age\"",
+                   "add the name", NULL);
+    assert_int_equal(remove("shape"), 0);
+}
+
+TEST(repeated_headers)
+{
+    static const char *const names[] = {"size", "colour", NULL};
+    expect_table("size,colour\n1,red\n2,blue\nsize,colour\n3,red\nsize,colour\n4,blue\n", 4,
+                 "2 lines that repeat the header are left out", names);
+    /* of words alone, and with quotes, where records are cut in another way */
+    static const char *const words[] = {"size", "colour", NULL};
+    expect_table("size,colour\nbig,\"red\"\nsmall,blue\nsize,colour\nbig,red\n", 3,
+                 "1 line that repeats the header is left out", words);
+}
+
+TEST(titles_and_footers)
+{
+    static const char *const names[] = {"name", "qty", "price", NULL};
+    expect_table("Sales of May\n\nname,qty,price\na,1,2.5\nb,2,3.5\nc,3,4.5\n", 3,
+                 "the first line, \"Sales of May\", is left out: it is no row of 3 cells", names);
+    expect_table("name,qty,price\na,1,2.5\nb,2,3.5\nc,3,4.5\n(3 rows affected)\n", 3,
+                 "the last line, \"(3 rows affected)\", is left out", names);
+    /* What is left of a row is no footer. */
+    drove_table_options opt = options_of("shape", NULL);
+    write_text("shape", "name,qty,price\na,1,2.5\nb,2,3.5\nc,3,4.5\n7\n");
+    expect_refusal(&opt, DROVE_E_DATA, "row 4", "expected 3 cells, found 1", NULL);
+    assert_int_equal(remove("shape"), 0);
+}
