@@ -273,19 +273,24 @@ static drove_status put_date(const cells *c, size_t i, drove_frame_column *colum
     const int64_t per_day = c->type->per_day, seconds_of_day = 86400;
     const int64_t value = integer_at(c->values, c->type, c->start + i);
     const int64_t days_most = (int64_t)DROVE_SECONDS_MOST / seconds_of_day;
-    int64_t seconds = INT64_MIN;
-    if (per_day == 1) {
-        if (value >= -days_most && value <= days_most) seconds = value * seconds_of_day;
-    } else {
+    int64_t seconds = 0;
+    bool is_near = per_day != 1 || (value >= -days_most && value <= days_most);
+    if (per_day == 1 && is_near) seconds = value * seconds_of_day;
+    if (per_day != 1) {
         const int64_t per_second = per_day / seconds_of_day, left = value % per_second;
         seconds = value / per_second - (left < 0);
+        is_near = fabs((double)seconds) <= DROVE_SECONDS_MOST;
         column->has_time = column->has_time || value % per_day != 0;
     }
-    column->integer[row] = seconds;
-    if (fabs((double)seconds) <= DROVE_SECONDS_MOST) return DROVE_OK;
-    return drove__fail(DROVE_E_DATA,
-                       "expected a date between the years -9999 and 9999, found one %s",
-                       value < 0 ? "before" : "behind");
+    if (!is_near)
+        return drove__fail(DROVE_E_DATA,
+                           "expected a date between the years -9999 and 9999, found one %s",
+                           value < 0 ? "before" : "behind");
+    /* 0001-01-01 and dates of the year 9999 stand for none, as in a text (table/cell.h). */
+    const bool is_none = (seconds >= -62135596800 && seconds < -62135510400) ||
+                         (seconds >= 253370764800 && seconds < 253402300800);
+    column->integer[row] = is_none ? DROVE_FRAME_NO_INTEGER : seconds;
+    return DROVE_OK;
 }
 
 /* A cell that is not null; the column has the type of the cells. */

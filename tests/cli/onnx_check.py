@@ -18,7 +18,7 @@ def days(cell):
             return (datetime.datetime.strptime(cell, form) - datetime.datetime(1970, 1, 1)) / datetime.timedelta(days=1)
         except ValueError:
             pass
-    return np.nan
+    return number(cell)  # of a column of numbers that floats cannot tell apart
 
 
 def number(cell):
