@@ -11,6 +11,7 @@
 #include "base/foreign.h"
 #include "base/mem.h"
 #include "table/detect.h"
+#include "table/compose.h"
 #include "table/parallel.h"
 
 #include <stdatomic.h>
@@ -347,6 +348,12 @@ static drove_status understand(growing *g, const facts *known, const char *path,
                            .was_cp1252 = was_cp1252,
                            .has_quote = known->has_quote};
     if (g->used >= 3 && memcmp(g->memory, "\xef\xbb\xbf", 3) == 0) out->text += 3;
+    const size_t n = (size_t)(out->end - out->text);
+    if (known->has_high && drove__has_marks(out->text, n)) {
+        const size_t n_composed = drove__compose((char *)(uintptr_t)out->text, n);
+        out->end = out->text + n_composed;
+        g->memory[out->end - g->memory] = '\0'; /* strspn stops there */
+    }
     if (strspn(out->text, " \t\r\n") < (size_t)(out->end - out->text)) return DROVE_OK;
     return drove__fail(DROVE_E_DATA, "%s: expected a table, found an empty file", path);
 }

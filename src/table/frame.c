@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "table/cell.h"
+#include "table/compose.h"
 #include "table/content.h"
 #include "table/dictionary.h"
 #include "table/raw.h"
@@ -190,8 +191,20 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-drove_status drove__frame_intern(drove_frame_column *c, const char *text, size_t length,
-                                 uint32_t *out)
+/* The same text, composed; *own: malloc, to be freed. */
+static drove_status compose(const char **text, size_t *length, char **own)
+{
+    *own = NULL;
+    if (!drove__has_marks(*text, *length)) return DROVE_OK;
+    *own = malloc(*length);
+    if (*own == NULL) return drove__fail_nomem("texts of a table", *length);
+    memcpy(*own, *text, *length);
+    *length = drove__compose(*own, *length);
+    *text = *own;
+    return DROVE_OK;
+}
+
+static drove_status intern(drove_frame_column *c, const char *text, size_t length, uint32_t *out)
 {
     *out = 0;
     while (length > 0 && is_blank(text[length - 1])) length--;
@@ -206,6 +219,19 @@ drove_status drove__frame_intern(drove_frame_column *c, const char *text, size_t
     }
     *out = c->slot[at];
     return DROVE_OK;
+}
+
+drove_status drove__frame_intern(drove_frame_column *c, const char *text, size_t length,
+                                 uint32_t *out)
+{
+    char *own;
+    if (!drove__has_marks(text, length) || length > DROVE_CELL_MOST_BYTES ||
+        !drove__is_utf8(text, length)) /* which is refused */
+        return intern(c, text, length, out);
+    DROVE_TRY(compose(&text, &length, &own));
+    const drove_status status = intern(c, text, length, out);
+    free(own);
+    return status;
 }
 
 /* ---- reading ---- */

@@ -61,7 +61,7 @@ def main():
     head, rows = rows[0], [row for row in rows[1:]]
     first = sum(name in ("label", "file") for name in head)
     expected = np.array([[float(cell) for cell in row[first:]] for row in rows])
-    numbers = [v for name, v in found.items() if v.dtype == np.float32]
+    numbers = [v for name, v in found.items() if v.dtype.kind == "f"]
     assert len(numbers) == 1 and numbers[0].shape == expected.shape, ([v.shape for v in numbers], expected.shape)
     varied = expected[:, np.argmax(np.ptp(expected, axis=0))]
     assert np.ptp(varied) > 1e-3 and len(np.unique(varied)) >= min(6, len(rows)), "equal predictions prove nothing"

@@ -35,8 +35,8 @@ few='--lr 0.05 --until epochs=3' slowly='--lr 0.001 --until epochs=3'
 {
     same table 'mixed.csv?types=smokes:boolean' new.csv --label y --model mlp:8 $slowly
     awk 'BEGIN { srand(4); print "ms,k,y"; for (i = 0; i < 400; i++) { ms = int(100000 * rand()); k = rand()
-        printf "%.0f,%.4f,%.3f\n", 1700000000000 + ms, k, 1000000000 + ms / 1000 + 5 * k } }' >far.csv
-    same far far.csv far.csv --label y --model mlp:8 $few
+        printf "%.0f,%.4f,%.3f\n", 1700000000000 + ms, k, 1000000000 + ms / 1000 + 5 * k } }' >stamps.csv
+    same far stamps.csv stamps.csv --label y --model mlp:8 $few
     same bins 'mixed.csv?bins=16' new.csv --label zone --model mlp:8 $few
     same hashed 'mixed.csv?onehot=3&hash=64' whole.csv --label y --model mlp:8 $slowly
     same sparse 'mixed.csv?onehot=3&hash=65536' whole.csv --label y --model linear $slowly

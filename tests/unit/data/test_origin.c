@@ -109,7 +109,8 @@ TEST(labels_of_tables_keep_their_digits)
     FILE *file = fopen("stamps", "w");
     assert_non_null(file);
     fputs("a,y\n", file);
-    for (unsigned row = 0; row < N; row++) fprintf(file, "%u,%.1f\n", row % 9, 1700000100.6 + row % 7);
+    for (unsigned row = 0; row < N; row++)
+        fprintf(file, "%u,%.1f\n", row % 9, 1700000100.6 + row % 7);
     assert_int_equal(fclose(file), 0);
     assert_int_equal(drove_data_open("table:stamps?label=y", NULL, 1, &data, NULL), DROVE_OK);
     const drove_storage *s = data->storage;

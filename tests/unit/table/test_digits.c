@@ -183,8 +183,9 @@ TEST(what_columns_are_taken_for)
         {laps, DROVE_COLUMN_NUMBER, "h:mm", 0, NULL},
         {database_null, DROVE_COLUMN_NUMBER, NULL, 7, "7 cells are no number"},
         {mostly_missing, DROVE_COLUMN_NUMBER, NULL, 24, "24 cells are no number"},
-        {own_word, DROVE_COLUMN_NUMBER, NULL, 10, "10 cells are no number and count as missing: "
-                                                  "\"censored\", first in row 1"},
+        {own_word, DROVE_COLUMN_NUMBER, NULL, 10,
+         "10 cells are no number and count as missing: "
+         "\"censored\", first in row 1"},
         {two_words, DROVE_COLUMN_CATEGORY, NULL, 0, "most with digits"},
         {zero_dates, DROVE_COLUMN_DATE, NULL, 4, NULL},
         {magnitudes, DROVE_COLUMN_ID, NULL, 0, "taken for an id and left out"},
@@ -200,7 +201,8 @@ TEST(what_columns_are_taken_for)
         if (cases[i].notation == NULL) assert_null(notation);
         else assert_string_equal(notation, cases[i].notation);
         if (cases[i].note == NULL) assert_string_equal(known.notes, "");
-        else if (strstr(known.notes, cases[i].note) == NULL) fail_msg("case %zu: %s", i, known.notes);
+        else if (strstr(known.notes, cases[i].note) == NULL)
+            fail_msg("case %zu: %s", i, known.notes);
         drove__known_table_fini(&known);
     }
 }
