@@ -99,31 +99,16 @@ static void unknown_flag(cli_args *args, const char *given, size_t n)
  * or NULL.  false: no such word. */
 static bool foreign_flag(cli_args *args, const char *given, size_t n, const char *value)
 {
-    static const struct {
-        const char *word, *ours, *value_name;
-    } foreign[] = {
-        {"epochs", "--until epochs=", "N"},
-        {"max-epochs", "--until epochs=", "N"},
-        {"steps", "--until updates=", "N"},
-        {"iterations", "--until updates=", "N"},
-        {"updates", "--until updates=", "N"},
-        {"seconds", "--until seconds=", "N"},
-        {"patience", "--until patience=", "N"},
-        {"learning-rate", "--lr ", "NUMBER"},
-        {"batch-size", "--batch ", "N"},
-        {"optimizer", "--rule ", "SPEC"},
-        {"output", "--out ", "DIR"},
-        {"target", "--label ", "COLUMN"},
-        {"validation", "--until validation=", "N"},
-    };
-    const bool has_value = value != NULL && strncmp(value, "--", 2) != 0;
-    for (size_t i = 0; args->command->takes_options && i < CLI_COUNT(foreign); i++) {
-        if (!same_word(given, n, foreign[i].word)) continue;
-        refuse(args, "%s: unknown option \"--%s\"; write %s%.80s", args->command->name,
-               foreign[i].word, foreign[i].ours, has_value ? value : foreign[i].value_name);
-        return true;
-    }
-    return false;
+    const cli_command *command = args->command;
+    char what[64], word[64], answer[LINE_SIZE / 8];
+    if (value != NULL && strncmp(value, "--", 2) == 0) value = NULL;
+    snprintf(what, sizeof what, "option of %s", command->name);
+    snprintf(word, sizeof word, "%.*s", (int)n, given);
+    if (!drove_other_word(what, word, value, answer, sizeof answer) &&
+        !(command->takes_options && drove_other_word("option", word, value, answer, sizeof answer)))
+        return false;
+    refuse(args, "%s: unknown option \"--%s\"; %s", command->name, word, answer);
+    return true;
 }
 
 typedef struct known_flag {
@@ -168,7 +153,7 @@ static void unknown_short(cli_args *args, const char *given)
     if (n > 1 && find_flag(command, word, n, &flag))
         refuse(args, "%s: unknown option \"%s\"; did you mean \"--%.*s\"?", command->name, given,
                (int)n, word);
-    else
+    else if (n < 2 || !foreign_flag(args, word, n, NULL))
         refuse(args, "%s: unknown option \"%s\"; drove %s --help%s lists all", command->name, given,
                command->name, command->shows_options ? " all" : "");
 }

@@ -463,6 +463,9 @@ static int unknown_command(const char *given)
     names[n++] = "--version";
     const char *near = drove_nearest_word(given, names, n);
     const char *what = given[0] == '-' ? "option" : "command";
+    char answer[512];
+    if (given[0] != '-' && drove_other_word("command", given, NULL, answer, sizeof answer))
+        return cli_error(CLI_WRONG, "unknown command \"%s\"; %s", given, answer);
     if (near == NULL) {
         return cli_error(CLI_WRONG, "unknown %s \"%s\"; drove --help lists the commands", what,
                          given);

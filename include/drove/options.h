@@ -101,6 +101,13 @@ drove_status drove_options_validate(const drove_options *options);
  * is near.  For programs that have words of their own. */
 const char *drove_nearest_word(const char *word, const char *const *candidates,
                                size_t n_candidates);
+/* What drove has for a word of another program (PyTorch, scikit-learn, LightGBM, Caffe ...), to
+ * stand behind "; " in a message: "write --until epochs=5" for the "option" "max_epochs" with the
+ * value "5".  what: "option" of a run, "option of tune", "option of predict" ..., "command",
+ * "model", "rule", "loss" ...; value: what was given with the word, or NULL.  false, and "" in
+ * into[size]: drove knows no such word. */
+bool drove_other_word(const char *what, const char *word, const char *value, char *into,
+                      size_t size);
 
 #ifdef __cplusplus
 }

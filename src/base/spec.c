@@ -1,4 +1,5 @@
 /* base/spec.c - parses specs; suggests the nearest word.  Numbers: base/number.c. */
+#include "base/other_words.h"
 #include "base/spec.h"
 
 #include <stdio.h>
@@ -258,6 +259,10 @@ drove_status drove__spec_check(const drove_spec *spec, unsigned most_args, const
     for (unsigned i = 0; i < spec->n_keys; i++) {
         const char *key = spec->key[i];
         if (is_known(key, known, n_known)) continue;
+        char other[DROVE_OTHER_SIZE];
+        if (n_known > 0 && drove__other_word("key of a spec", key, NULL, other, sizeof other)) {
+            return drove__fail(DROVE_E_ARG, "%s: unknown key \"%s\"; %s", spec->name, key, other);
+        }
         if (n_known == 0) {
             return drove__fail(DROVE_E_ARG, "%s: unknown key \"%s\"; %s has no keys", spec->name,
                                key, spec->name);
@@ -333,9 +338,11 @@ const char *drove__nearest(const char *word, const char *const *candidates, size
 drove_status drove__fail_unknown(const char *what, const char *word, const char *const *candidates,
                                  size_t n_candidates)
 {
-    char list[512] = "";
+    char list[512] = "", other[DROVE_OTHER_SIZE];
     size_t used = 0;
     const char *near = drove__nearest(word, candidates, n_candidates);
+    if (drove__other_word(what, word, NULL, other, sizeof other))
+        return drove__fail(DROVE_E_ARG, "unknown %s \"%.80s\"; %s", what, word, other);
     if (near != NULL) {
         return drove__fail(DROVE_E_ARG, "unknown %s \"%.80s\"; did you mean \"%s\"?", what, word,
                            near);

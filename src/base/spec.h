@@ -86,8 +86,8 @@ bool drove__scan_u64(const char *text, const char *end, const char **next, uint6
  * suggest. */
 const char *drove__nearest(const char *word, const char *const *candidates, size_t n_candidates);
 
-/* DROVE_E_ARG for a word that is in no table: `unknown WHAT "WORD"; did you mean "NEAREST"?`, or
- * all candidates if none is near. */
+/* DROVE_E_ARG for a word that is in no table: `unknown WHAT "WORD"; did you mean "NEAREST"?`, what
+ * drove has for this word of another program, or all candidates if none is near. */
 drove_status drove__fail_unknown(const char *what, const char *word, const char *const *candidates,
                                  size_t n_candidates);
 

@@ -2,6 +2,7 @@
 #include "data/formats.h"
 
 #include "base/mem.h"
+#include "base/other_words.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,6 +43,10 @@ static drove_status fail_unknown(const char *name)
     size_t n = 0;
     for (; drove__formats[n] != NULL; n++) names[n] = drove__formats[n]->name;
     const char *near = drove__nearest(name, names, n);
+    char other[DROVE_OTHER_SIZE];
+    if (drove__other_word("format", name, NULL, other, sizeof other))
+        return drove__fail(DROVE_E_ARG, "data: unknown format \"%s\"; %s (drove list data)", name,
+                           other);
     if (near != NULL) {
         return drove__fail(DROVE_E_ARG,
                            "data: unknown format \"%s\"; did you mean \"%s\"? (drove list data)",

@@ -1,6 +1,7 @@
 /* model/prototext.c - scans and parses protobuf's text format. */
 #include "model/prototext.h"
 
+#include "base/other_words.h"
 #include "base/spec.h"
 
 #include <ctype.h>
@@ -270,6 +271,10 @@ drove_status drove__prototext_check_used(const drove_prototext *t, const drove_m
 {
     for (uint32_t i = m->first; i != 0; i = t->field[i].next) {
         const drove_prototext_field *f = &t->field[i];
+        char other[DROVE_OTHER_SIZE];
+        if (!f->is_used && m->name[0] == '\0' &&
+            drove__other_word("field of a network file", f->name, NULL, other, sizeof other))
+            return drove__prototext_fail(t, f->line, "unknown field \"%.60s\"; %s", f->name, other);
         if (!f->is_used) {
             return drove__prototext_fail(t, f->line, "unknown field \"%.60s\"%s%s%s", f->name,
                                          m->name[0] != '\0' ? " in \"" : "", m->name,

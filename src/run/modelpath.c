@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/locale.h"
+#include "base/other_words.h"
 
 #include <drove/data.h>
 #include <drove/train.h>
@@ -61,6 +62,15 @@ drove_status drove_model_find(const char *path, char *into, size_t size)
                            "%s: expected a saved model or the folder of a run, found a folder "
                            "without model.safetensors",
                            path);
+    const char *base = strrchr(path, '/'), *ending = strrchr(base != NULL ? base : path, '.');
+    char other[DROVE_OTHER_SIZE];
+    if (*name == '\0' && ending != NULL &&
+        drove__other_word("model", ending, NULL, other, sizeof other))
+        return drove__fail(
+            DROVE_E_FILE,
+            "%s: expected a saved model (.safetensors) or the folder of a run, found "
+            "%s",
+            path, other);
     if (*name == '\0' && access(path, F_OK) == 0 && drove_data_is_named(path))
         return drove__fail(
             DROVE_E_FILE,

@@ -6,6 +6,7 @@
 #include "base/alive.h"
 #include "base/mem.h"
 #include "base/locale.h"
+#include "base/other_words.h"
 #include "base/spec.h"
 #include "base/status.h"
 #include "run/resolve.h"
@@ -261,10 +262,12 @@ bool drove__option_is(const char *a, const char *b)
     return *a == *b;
 }
 
-static drove_status unknown_option(const char *name)
+static drove_status unknown_option(const char *name, const char *value)
 {
     const char *names[DROVE_COUNT(table)];
-    char flag[64], near[DROVE_FLAG_SIZE];
+    char flag[64], near[DROVE_FLAG_SIZE], other[DROVE_OTHER_SIZE];
+    if (drove__other_word("option", name, value, other, sizeof other))
+        return drove__fail(DROVE_E_ARG, "unknown option \"%.80s\"; %s", name, other);
     for (size_t i = 0; i < DROVE_COUNT(table); i++) names[i] = table[i].name;
     snprintf(flag, sizeof flag, "%s", name);
     for (char *c = flag; *c != '\0'; c++) {
@@ -276,14 +279,15 @@ static drove_status unknown_option(const char *name)
                        drove_flag_text(nearest, near) + 2);
 }
 
-static drove_status find(const char *name, const drove_option_info **out)
+/* value: what was given with the name, for the message; or NULL. */
+static drove_status find(const char *name, const char *value, const drove_option_info **out)
 {
     for (size_t i = 0; i < DROVE_COUNT(table); i++) {
         if (!drove__option_is(table[i].name, name)) continue;
         *out = &table[i];
         return DROVE_OK;
     }
-    return unknown_option(name);
+    return unknown_option(name, value);
 }
 
 /* ---- setting ---- */
@@ -372,7 +376,7 @@ drove_status drove_options_set(drove_options *options, const char *name, const c
     DROVE_IN_C_LOCALE;
     DROVE_ALIVE(options, "options");
     const drove_option_info *info;
-    DROVE_TRY(find(name, &info));
+    DROVE_TRY(find(name, value, &info));
     if (info->own == offsetof(drove_options, workers)) return set_workers(options, info, value);
     if (info->own == offsetof(drove_options, threads)) { /* here, so that a run file has its line */
         unsigned n;
@@ -432,7 +436,7 @@ drove_status drove_options_get(const drove_options *options, const char *name, c
     DROVE_ALIVE(options, "options");
     const drove_option_info *info;
     char number[40];
-    DROVE_TRY(find(name, &info));
+    DROVE_TRY(find(name, NULL, &info));
     const char *text = number;
     const void *field = drove__options_field(options, info);
     switch (info->kind) {
@@ -461,4 +465,11 @@ drove_status drove_options_get(const drove_options *options, const char *name, c
 const char *drove_nearest_word(const char *word, const char *const *candidates, size_t n_candidates)
 {
     return drove__nearest(word, candidates, n_candidates);
+}
+
+bool drove_other_word(const char *what, const char *word, const char *value, char *into,
+                      size_t size)
+{
+    DROVE_IN_C_LOCALE;
+    return drove__other_word(what, word, value, into, size);
 }

@@ -2,6 +2,7 @@
 #include "run/until.h"
 
 #include "base/mem.h"
+#include "base/other_words.h"
 #include "base/spec.h"
 
 #include <float.h>
@@ -64,6 +65,9 @@ static drove_status set_one(drove_until *u, const char *key, char *value)
     if (strcmp(key, "updates") == 0)
         return drove__parse_u64("--until updates", value, 0, UINT64_MAX / 4, &u->updates);
     const char *near = drove__nearest(key, words, DROVE_COUNT(words));
+    char other[DROVE_OTHER_SIZE];
+    if (drove__other_word("condition", key, NULL, other, sizeof other))
+        return drove__fail(DROVE_E_ARG, "--until: unknown condition \"%s\"; %s", key, other);
     return drove__fail(
         DROVE_E_ARG,
         "--until: expected loss, accuracy, validation, patience, epochs, seconds or updates, "
