@@ -194,8 +194,11 @@ void cli_progress_clear_by_signal(void)
 
 /* ---- plain lines ---- */
 
-static void print_evaluation(const drove_progress *p)
+/* The rate is that since the line before, whatever evaluations were left out between. */
+static void print_evaluation(cli_progress *progress, const drove_progress *p)
 {
+    const double examples = (double)p->examples - (double)progress->printed_examples;
+    const double train_s = p->train_s - progress->printed_train_s;
     char line[LINE_SIZE];
     size_t n = (size_t)snprintf(line, sizeof line, "epoch %.2f", p->epochs);
     if (!isnan(p->loss)) n += (size_t)snprintf(line + n, sizeof line - n, "  loss %.5g", p->loss);
@@ -209,11 +212,12 @@ static void print_evaluation(const drove_progress *p)
         n += (size_t)snprintf(line + n, sizeof line - n, "  test accuracy %.2f %%",
                               100.0 * p->test_accuracy);
     }
-    if (isfinite(p->examples_per_s) && p->examples > 0) {
-        n += (size_t)snprintf(line + n, sizeof line - n, "  %.0f examples/s", p->examples_per_s);
-    }
+    if (examples > 0.0 && train_s > 0.0)
+        n += (size_t)snprintf(line + n, sizeof line - n, "  %.0f examples/s", examples / train_s);
     snprintf(line + n, sizeof line - n, "  %.2f s", p->train_s);
     fprintf(stderr, "%s\n", line);
+    progress->printed_examples = p->examples;
+    progress->printed_train_s = p->train_s;
 }
 
 /* The first at once, then at most one a second; the last one that was left out stays in hand, for
@@ -224,13 +228,13 @@ static void show_evaluation(cli_progress *progress, const drove_progress *p)
     progress->last = *p;
     progress->holds_last = progress->printed_ns != 0 && now - progress->printed_ns < line_ns;
     if (progress->holds_last) return;
-    print_evaluation(p);
+    print_evaluation(progress, p);
     progress->printed_ns = now;
 }
 
 static void print_last(cli_progress *progress)
 {
-    if (progress->holds_last) print_evaluation(&progress->last);
+    if (progress->holds_last) print_evaluation(progress, &progress->last);
     progress->holds_last = false;
 }
 

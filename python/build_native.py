@@ -25,6 +25,51 @@ static void free_stream(PyObject *capsule)
     free(stream);
 }
 
+static void release_schema(struct ArrowSchema *schema)
+{
+    schema->release = NULL;
+}
+
+static void release_array(struct ArrowArray *array)
+{
+    array->release = NULL;
+}
+
+/* A table of numbers: column[n_columns][n_rows], NaN where a cell is missing, copied.  The Arrow structs are of
+ * this call alone, so to release them is to mark them. */
+static drove_status drove_py_numbers(const double *column, size_t n_rows, size_t n_columns, char **name,
+                                     drove_arrow_table **out)
+{
+    struct part {
+        struct ArrowSchema schema;
+        struct ArrowArray array;
+        const void *buffer[2];
+    } *part = calloc(n_columns + 1, sizeof *part);
+    struct ArrowSchema **schema = calloc(n_columns + 1, sizeof *schema);
+    struct ArrowArray **array = calloc(n_columns + 1, sizeof *array);
+    drove_status status = DROVE_E_NOMEM;
+    if (part != NULL && schema != NULL && array != NULL) {
+        static const void *no_bits = NULL;
+        for (size_t i = 0; i < n_columns; i++) {
+            part[i].buffer[1] = column + i * n_rows;
+            part[i].schema = (struct ArrowSchema){.format = "g", .name = name[i], .release = release_schema};
+            part[i].array = (struct ArrowArray){
+                .length = (int64_t)n_rows, .n_buffers = 2, .buffers = part[i].buffer, .release = release_array};
+            schema[i] = &part[i].schema;
+            array[i] = &part[i].array;
+        }
+        struct ArrowSchema whole = {
+            .format = "+s", .n_children = (int64_t)n_columns, .children = schema, .release = release_schema};
+        struct ArrowArray rows = {.length = (int64_t)n_rows, .n_buffers = 1, .n_children = (int64_t)n_columns,
+                                  .buffers = &no_bits, .children = array, .release = release_array};
+        status = drove_arrow_table_create(&whole, &rows, out);
+    }
+    free(part);
+    free(schema);
+    free(array);
+    return status;
+}
+
 /* For PyCapsule_New. */
 static void *drove_py_stream_destructor(void)
 {

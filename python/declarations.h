@@ -128,6 +128,7 @@ typedef struct {
     double   loss, loss_initial, accuracy, test_loss, test_accuracy, target_loss;
     unsigned n_workers;
     int      evaluated;
+    double   validation_loss, validation_accuracy;
     ...;
 } drove_progress;
 typedef struct {
@@ -273,6 +274,8 @@ drove_status drove_batches_write(const drove_batch_source *source, const char *p
 /* of build_native.py */
 struct ArrowArrayStream *drove_py_new_stream(void);
 void                    *drove_py_stream_destructor(void);
+drove_status drove_py_numbers(const double *column, size_t n_rows, size_t n_columns, char **name,
+                              drove_arrow_table **out);
 
 extern "Python" void         drove_py_progress(void *, const drove_progress *);
 extern "Python" void         drove_py_evaluated(void *, const drove_progress *);

@@ -43,6 +43,7 @@ typedef struct drove_progress {
     double   target_loss;    /* NaN: none */
     unsigned n_workers;      /* of this process */
     int      evaluated;      /* 1: the losses are current; 0: from the last evaluation */
+    double   validation_loss, validation_accuracy; /* of examples held out of training; NaN: none */
 } drove_progress;
 
 /* Called on the thread that called drove_run_train or drove_train; any may be NULL.  To stop the

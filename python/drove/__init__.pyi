@@ -26,6 +26,8 @@ class Progress:
     target_loss: float
     n_workers: int
     evaluated: bool
+    validation_loss: float
+    validation_accuracy: float
 
 _LossFunction = Callable[[np.ndarray, np.ndarray], Tuple[Any, Any]]
 
@@ -80,7 +82,14 @@ class Result:
     outcome: str
     summary: Dict[str, Any]
     model: Optional[Model]
-    def __init__(self, outcome: str, summary: Dict[str, Any], model: Optional[Model]) -> None: ...
+    history: List[Dict[str, Any]]
+    def __init__(
+        self,
+        outcome: str,
+        summary: Dict[str, Any],
+        model: Optional[Model],
+        history: Sequence[Dict[str, Any]] = (),
+    ) -> None: ...
 
 def load_model(path: Any) -> Model: ...
 def options() -> Dict[str, Tuple[Optional[str], str]]: ...
@@ -116,6 +125,7 @@ class _Drove(BaseEstimator):
     n_features_in_: int
     feature_names_in_: np.ndarray
     summary_: Dict[str, Any]
+    history_: List[Dict[str, Any]]
     loss_: float
     lr_: float
     n_iter_: int
@@ -123,6 +133,12 @@ class _Drove(BaseEstimator):
     def model_(self) -> Model: ...
     @property
     def coefs_(self) -> Dict[str, np.ndarray]: ...
+    @property
+    def coef_(self) -> np.ndarray: ...
+    @property
+    def intercept_(self) -> Any: ...
+    @property
+    def feature_importances_(self) -> np.ndarray: ...
 
 class DroveClassifier(_Drove, ClassifierMixin):
     class_weight: Any
@@ -148,7 +164,15 @@ class DroveClassifier(_Drove, ClassifierMixin):
         verbose: bool = False,
         options: Optional[Mapping[str, Any]] = None,
     ) -> None: ...
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> DroveClassifier: ...
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        eval_set: Any = None,
+        callbacks: Union[None, Callable[[Progress], Any], Sequence[Callable[[Progress], Any]]] = None,
+    ) -> DroveClassifier: ...
     def partial_fit(
         self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None
     ) -> DroveClassifier: ...
@@ -179,7 +203,15 @@ class DroveRegressor(_Drove, RegressorMixin):
         verbose: bool = False,
         options: Optional[Mapping[str, Any]] = None,
     ) -> None: ...
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> DroveRegressor: ...
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        eval_set: Any = None,
+        callbacks: Union[None, Callable[[Progress], Any], Sequence[Callable[[Progress], Any]]] = None,
+    ) -> DroveRegressor: ...
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> DroveRegressor: ...
     def predict(self, X: Any) -> np.ndarray: ...
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float: ...

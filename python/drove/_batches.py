@@ -56,7 +56,7 @@ class _Plain:
         self.names = None  # columns of the first table
 
     def __call__(self, x, y):
-        x, y = _parquet.opened(x), np.asarray(y)
+        x, y = _tables.opened(x), np.asarray(y)
         if _tables.is_table(x):
             x = self.in_order(_tables.whole(x))
             if not _tables.is_plain(x):

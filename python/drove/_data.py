@@ -167,6 +167,53 @@ class Bytes:
         self.name = text(lib.drove_memory_file_name(self._file))
 
 
+_LARGEST = float(np.finfo(np.float32).max)  # of a number that a model takes
+
+
+def _numbers_of(x):
+    return x.data if _is_sparse(x) else x
+
+
+def n_odd(x):
+    """Numbers of an array or SciPy matrix that are missing, infinite or beyond the range of a float."""
+    values = _numbers_of(x)
+    if values.dtype.kind != "f" or values.size == 0:
+        return 0
+    with np.errstate(over="ignore", invalid="ignore"):
+        if abs(float(values.min())) <= _LARGEST and abs(float(values.max())) <= _LARGEST:  # NaN is not
+            return 0
+        return int(values.size - np.count_nonzero(np.abs(values) <= _LARGEST))
+
+
+def means(x):
+    """Of each column the mean of the numbers that count."""
+    if not n_odd(x):
+        return np.asarray(x.mean(axis=0, dtype=np.float64)).ravel()
+    if _is_sparse(x):
+        x = x.copy()
+        x.data = np.where(np.abs(x.data) <= _LARGEST, x.data, 0)
+        return np.asarray(x.mean(axis=0, dtype=np.float64)).ravel()
+    counts = np.abs(x) <= _LARGEST
+    return np.where(counts, x, 0).sum(axis=0, dtype=np.float64) / np.maximum(counts.sum(axis=0), 1)
+
+
+def filled(x, fill):
+    """(a copy with fill[column] where a number does not count, how many of them are not missing)."""
+    out = x.copy()
+    values = _numbers_of(out)
+    with np.errstate(invalid="ignore"):
+        odd = ~(np.abs(values) <= _LARGEST)
+    if not _is_sparse(x):
+        column = np.broadcast_to(fill, x.shape)[odd]
+    elif x.format == "csr":
+        column = fill[x.indices[odd]]
+    else:
+        column = fill[np.repeat(np.arange(x.shape[1]), np.diff(x.indptr))[odd]]
+    n_infinite = int(odd.sum() - np.isnan(values[odd]).sum())
+    values[odd] = column
+    return out, n_infinite
+
+
 def has_missing(y):
     """Whether an array has cells that are None or NaN."""
     if y.dtype.kind == "f":

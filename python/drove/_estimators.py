@@ -21,7 +21,10 @@ from drove._trainer import Learner
 
 try:
     from sklearn.utils.validation import validate_data
+    _ANY_NUMBER = {"ensure_all_finite": False}  # missing and infinite ones are dealt with here
 except ImportError:  # before scikit-learn 1.6
+    _ANY_NUMBER = {"force_all_finite": False}
+
     def validate_data(estimator, *args, **kwargs):
         return estimator._validate_data(*args, **kwargs)
 
@@ -90,10 +93,11 @@ class _Drove(BaseEstimator):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
         return tags
 
     def _more_tags(self):  # before scikit-learn 1.6
-        return {"accept_sparse": True}
+        return {"accept_sparse": True, "allow_nan": True}
 
     # ---- options ----
 
@@ -117,7 +121,8 @@ class _Drove(BaseEstimator):
     def _values(self, n_rows, is_sparse=False):
         """The options of a run."""
         is_seed = self.random_state is None or isinstance(self.random_state, numbers.Integral)
-        values = {"test": "none", "metrics": "none", "strategy": self.strategy, "rule": self.rule, "lr": self.lr,
+        has_columns = getattr(self, "_is_table", False)  # whose importance comes with the metrics
+        values = {"test": "none", "metrics": "auto" if has_columns else "none", "strategy": self.strategy, "rule": self.rule, "lr": self.lr,
                   "schedule": self.schedule, "weight_decay": self.weight_decay, "batch": self.batch,
                   "until": self.until, "features": self.features, "precision": self.precision,
                   "loss": "auto" if self.loss is None else self.loss,
@@ -138,80 +143,147 @@ class _Drove(BaseEstimator):
 
     def _take(self, X, y, sample_weight, goes_on):
         """X may be a path; y and sample_weight names of columns of a table, here or in an earlier call."""
-        X, (y, sample_weight), taken = _tables.take(_parquet.of_path(X), (y, sample_weight))
+        X, (y, sample_weight), taken = _tables.take(_tables.of_estimator(X), (y, sample_weight))
         before = getattr(self, "_taken", []) if goes_on else []
         self._taken = [*before, *(name for name in taken if name not in before)]
         return _tables.without(X, self._taken), y, sample_weight
 
-    def _check(self, X, y, reset):
-        """X and y, checked; a table with categories or missing values stays one."""
+    def _check(self, X, y, reset, fills=False):
+        """X and y, checked; of a table with categories a table, and so of numbers that are missing, unless they are filled.
+
+        fills: missing numbers of the first rows, too, get the mean of their column, and X is an array.
+        """
         X = _tables.whole(X)
-        goes_on_with_one = not reset and self._is_table
-        is_table = _tables.is_table(X) and (goes_on_with_one or not _tables.is_plain(X))
-        if not reset and is_table != self._is_table:
-            raise ValueError("expected the kind of data of the first call: " +
-                             ("a table with texts or missing values" if self._is_table else "numbers alone"))
-        self._is_table = is_table
-        if not is_table:
-            how = {"accept_sparse": ("csr", "csc"), "multi_output": True, "y_numeric": self._y_is_numeric}
-            if isinstance(X, _parquet.Parquet):
-                X, y = self._check_file(X, y, how, reset)
-            else:
-                X, y = validate_data(self, X, y, reset=reset, **how)
+        if reset:
+            self._learn_names(X)
         else:
+            X = self._matched(X)
+        is_table = _tables.is_table(X)
+        if reset:
+            has_numbers = not is_table or _tables.is_plain(X) or (fills and _tables.has_numbers_alone(X))
+            self._is_table = not has_numbers
+        if self._is_table and is_table:
             X, y = self._check_table(X, y, reset)
+        else:
+            X, y = self._check_numbers(X, y, reset, fills)
         if y.ndim == 2 and y.shape[1] == 1:
             warnings.warn("A column-vector y was passed when a 1d array was expected. Please change the shape of y to "
                           "(n_samples, ), for example using ravel().", DataConversionWarning, stacklevel=4)
             y = y.ravel()
         return X, y
 
-    def _check_file(self, X, y, how, reset):
-        """A Parquet file of numbers, of which scikit-learn has an array without names."""
-        if not reset:
-            X, y = check_X_y(self._matched(X).to_numpy(), y, **how)
-            return X, y
-        names = np.asarray(X.column_names, dtype=object)
-        X, y = validate_data(self, X.to_numpy(), y, reset=True, **how)
-        self.feature_names_in_ = names
-        return X, y
+    def _learn_names(self, X):
+        """Of a table its columns, which later ones are matched with; pandas has also names that are no texts."""
+        self._names, self._has_text_names = None, False
+        if _tables.is_table(X):
+            self._names = _tables.check_names(X)
+            self._has_text_names = all(isinstance(name, str) for name in getattr(X, "columns", ())) or not hasattr(X, "iloc")
+
+    def _check_numbers(self, X, y, reset, fills):
+        """Rows of numbers, as an array or a SciPy matrix without missing ones; or, for a model of a table, as an array."""
+        how = {"accept_sparse": ("csr", "csc"), "multi_output": True, "y_numeric": self._y_is_numeric, **_ANY_NUMBER}
+        is_table, names = _tables.is_table(X), self._names if reset else None
+        if is_table:
+            X = self._as_numbers(X, reset)
+        with warnings.catch_warnings():
+            if is_table:  # whose columns were matched
+                warnings.filterwarnings("ignore", message="X does not have valid feature names")
+            X, y = validate_data(self, X, y, reset=reset, **how)
+        if reset and names is not None and self._has_text_names:  # an array of a file, or of a table with missing cells
+            self.feature_names_in_ = np.asarray(names, dtype=object)
+        if self._is_table:
+            return self._dense_numbers(X), y
+        odd = _data.n_odd(X)
+        if reset and odd == np.prod(X.shape):
+            raise ValueError("Input X contains NaN or infinite numbers alone: expected some that are finite")
+        if reset and odd and not fills and not hasattr(X, "nnz"):
+            self._is_table = True
+            self._columns = names if names is not None else [f"x{i}" for i in range(X.shape[1])]
+            self._kinds = dict.fromkeys(self._columns, _kinds.NUMBER)
+            return self._dense_numbers(X), y
+        if reset:
+            self._fill = _data.means(X)
+        return self._filled(X, odd), y
+
+    def _as_numbers(self, table, reset):
+        """A table for a model of numbers: as it is where scikit-learn takes it, else an array."""
+        if isinstance(table, _parquet.Parquet):
+            if table.has_numbers_alone():
+                return table.to_numpy()
+            table = table.read()
+        if _tables.is_plain(table):
+            return table if reset or hasattr(table, "iloc") else _tables.to_array(table)
+        if _tables.has_numbers_alone(table):
+            return _tables.as_numbers(table)
+        names, array = _tables.column_names(table), _tables.as_numbers(table)
+        n_nan = dict(zip(names, np.isnan(array).sum(axis=0).tolist()))
+        _kinds.check(table, dict.fromkeys(names, _kinds.NUMBER), lambda name, n_cells: n_nan[name] - (len(table) - n_cells))
+        return array
+
+    def _dense_numbers(self, X):
+        """Numbers for a model of a table."""
+        if any(kind not in (None, *_kinds.NUMBERS) for kind in self._kinds.values()):
+            raise ValueError("expected a table with the columns of the training data, found an array")
+        X = X.toarray() if hasattr(X, "nnz") else X
+        self._heed_infinite(int(np.isinf(X).sum()) if X.dtype.kind == "f" else 0)
+        return X
+
+    def _filled(self, X, odd=True):
+        """X with the means of fit where a number is missing."""
+        if not odd and _data.n_odd(X) == 0:
+            return X
+        fill = getattr(self, "_fill", None)  # older pickles, and models of batches, have none
+        if fill is None:
+            raise ValueError("Input X contains NaN or infinity: expected finite numbers, as the means of the training data are "
+                             "not known here")
+        X, n_infinite = _data.filled(X, fill)
+        self._heed_infinite(n_infinite)
+        return X
+
+    @staticmethod
+    def _heed_infinite(n):
+        if n > 0:
+            warnings.warn(f"X: {n} infinite number{'s count' if n > 1 else ' counts'} as missing", UserWarning, stacklevel=5)
 
     def _check_table(self, X, y, reset):
-        names = _tables.column_names(X)
         y = np.asarray(y)
-        if len(set(names)) != len(names):
-            raise ValueError("expected columns with different names, found two of the same")
         if len(X) == 0:
             raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
         if len(y) != len(X):
             raise ValueError(f"Found input variables with inconsistent numbers of samples: [{len(X)}, {len(y)}]")
         if _data.has_missing(y):
             raise ValueError("Input y contains NaN.")
+        if not isinstance(X, _parquet.Parquet):
+            self._heed_infinite(_tables.n_infinite(X))
         if not reset:
-            X = self._matched(X)
             self._heed_kinds(X)
             return X, y
-        self.feature_names_in_ = np.asarray(names, dtype=object)
+        self.feature_names_in_ = np.asarray(self._names, dtype=object)
         self._kinds = _kinds.of_table(X)
-        self.n_features_in_ = len(names)
+        self.n_features_in_ = len(self._names)
         self._columns = _tables.names_in_library(X)
         return X, y
 
     def _heed_kinds(self, table):
         """Says which columns have another type than in fit and cells that cannot be read; an error where none can."""
+        if not self._is_fitted:
+            return
         before = getattr(self, "_kinds", {})  # older pickles have none
-        _kinds.check(table, before, lambda: self.model_.table_remarks(table, self._columns))
+        _kinds.check(table, before, _kinds.unread_by(lambda: self.model_.table_remarks(table, self._columns)))
 
     def _matched(self, table):
         """The columns of the training data, in their order; all, if those had no names."""
-        if "feature_names_in_" not in self.__dict__:
+        before = getattr(self, "_names", self.__dict__.get("feature_names_in_"))
+        if before is None or not _tables.is_table(table):
             return table
-        names = _tables.column_names(table)
-        missing = [name for name in self.feature_names_in_ if name not in names]
+        found = set(_tables.check_names(table))
+        missing = [name for name in before if name not in found]
+        if missing and not getattr(self, "_has_text_names", True):
+            return table  # numbers of columns that were called by their place
         if missing:
             raise ValueError("The feature names should match those that were passed during fit.\n"
                              f"Feature names seen at fit time, yet now missing:\n- {missing[0]}\n")
-        return _tables.select(table, list(self.feature_names_in_))
+        return _tables.select(table, list(before))
 
     def _source(self, x, y, weight, goes_on):
         """Arrays, or a table, with targets."""
@@ -227,8 +299,8 @@ class _Drove(BaseEstimator):
         keys = f"?label={','.join(name for name, *_ in targets)}&target={self._targets.kind}"
         if weight is not None:
             keys += f"&weights={of_weight}"
-        if _tables.offers_arrow(x) and self._columns == _tables.column_names(x):
-            source = _tables.Table(x)
+        if isinstance(x, np.ndarray) or (_tables.offers_arrow(x) and self._columns == _tables.column_names(x)):
+            source = _tables.source_of(x, self._columns)
             for target in targets:
                 source.add(*target)
             if weight is not None:
@@ -242,29 +314,64 @@ class _Drove(BaseEstimator):
         source.spec += keys
         return source
 
-    def _run(self, X, y, weight, values, goes_on):
-        return self._train(self._source(X, y, weight, goes_on), values, goes_on)
+    def _run(self, X, y, weight, values, goes_on, eval_set=None, callbacks=None):
+        """Rows of weight 0 are none: they have no part in types, means or the rows that are held out."""
+        if weight is not None and not weight.all():
+            keep = weight > 0
+            X = _tables.rows(X, keep) if _tables.is_table(X) else X[keep]
+            y, weight = y[keep], weight[keep]
+        test = self._test(eval_set, weight is not None)
+        return self._train(self._source(X, y, weight, goes_on), values, goes_on, test, callbacks)
 
-    def _train(self, source, values, goes_on):
+    def _test(self, eval_set, has_weights):
+        """A source of other rows, on which each evaluation measures, too; None: none were given."""
+        if eval_set is None:
+            return None
+        if isinstance(eval_set, list) and len(eval_set) == 1:
+            eval_set = eval_set[0]
+        if not isinstance(eval_set, tuple) or len(eval_set) not in (2, 3):
+            raise ValueError(f"eval_set: expected a pair (X, y), found {type(eval_set).__name__} of "
+                             f"{len(eval_set) if hasattr(eval_set, '__len__') else 'no'} parts")
+        X, y, weight = eval_set if len(eval_set) == 3 else (*eval_set, None)
+        X, (y, weight), _ = _tables.take(_tables.of_estimator(X), (y, weight))
+        X, y = self._check(_tables.without(X, self._taken), y.toarray() if hasattr(y, "toarray") else y, False)
+        weight = self._weight(weight, X)
+        if has_weights and weight is None and self._is_table:
+            weight = np.ones(len(y))  # the model's data have a column of weights
+        source = self._source(X, y, weight, False)
+        source.spec = source.spec.partition("?")[0]
+        return source
+
+    def _train(self, source, values, goes_on, test=None, callbacks=None):
         if goes_on:
             values["model"] = self.model_.name
-        outcome, summary, model = train_on(source, {**values, "data": source.spec}, verbose=self.verbose)
+        values["data"] = source.spec
+        if test is not None:
+            values["test"] = test.spec
+
+        def evaluated(p):
+            answers = [function(p) for function in callbacks]
+            return not any(answer is not None and not answer for answer in answers)
+
+        result = train_on((source, test), values, on_evaluated=evaluated if callbacks else None, verbose=self.verbose)
+        model, summary = result.model, result.summary
         if model is None:
             raise FloatingPointError("training crashed: the loss is not finite; a smaller lr may help")
         self._targets.check(model)
         self._learner = Learner(model)
         self.summary_ = summary
+        self.history_ = result.history
         self.loss_ = summary["loss"]
         self.lr_ = summary["lr"]
         self.n_iter_ = max(1, round(summary["epochs"]))
         return self
 
-    def _fit_batches(self, batches, goes_on):
+    def _fit_batches(self, batches, goes_on, eval_set, callbacks):
         """fit of an iterator: its rows go to a file, which is trained on."""
         take = _targets.Batch(self, goes_on)
         spool = _batches.Spool(batches, take)
         take.finish()
-        return self._train(spool, self._values(spool.n_rows, spool.is_sparse), goes_on)
+        return self._train(spool, self._values(spool.n_rows, spool.is_sparse), goes_on, self._test(eval_set, False), callbacks)
 
     def _part_batches(self, batches, **first):
         """partial_fit of an iterator: of one batch after the other.  What fails is one of these calls: those before stay,
@@ -373,20 +480,30 @@ class _Drove(BaseEstimator):
             except ValueError:
                 pass  # what is wrong is said in scikit-learn's words
         check_is_fitted(self, "model_")
-        x = _parquet.of_path(x)
+        x = _tables.of_estimator(x)
         if isinstance(x, _parquet.Parquet):
             return self._outputs_of_file(self._matched(x))
-        x = _tables.whole(_tables.without(x, getattr(self, "_taken", [])))
-        if not self._is_table:
-            x = validate_data(self, x, accept_sparse=("csr", "csc"), reset=False)
-            return self.model_.outputs(x, self._threads())
-        if not _tables.is_table(x):
-            raise ValueError("expected a table with the columns of the training data, found an array")
-        x = self._matched(x)
-        if len(x) == 0:
-            raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
-        self._heed_kinds(x)
-        return self.model_.table_outputs(x, self._columns, self._threads())
+        x = self._matched(_tables.whole(_tables.without(x, getattr(self, "_taken", []))))
+        return self._outputs_of_rows(x)
+
+    def _outputs_of_rows(self, x):
+        """Of rows whose columns are those of fit, in their order."""
+        if self._is_table and _tables.is_table(x):
+            if len(x) == 0:
+                raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
+            self._heed_infinite(_tables.n_infinite(x))
+            self._heed_kinds(x)
+            return self.model_.table_outputs(x, self._columns, self._threads())
+        is_table = _tables.is_table(x)
+        if is_table:
+            x = self._as_numbers(x, False)
+        with warnings.catch_warnings():
+            if is_table:  # whose columns were matched
+                warnings.filterwarnings("ignore", message="X does not have valid feature names")
+            x = validate_data(self, x, accept_sparse=("csr", "csc"), reset=False, **_ANY_NUMBER)
+        if self._is_table:
+            return self.model_.table_outputs(self._dense_numbers(x), self._columns, self._threads())
+        return self.model_.outputs(self._filled(x, False), self._threads())
 
     def _outputs_of_file(self, file):
         """Of one batch after the other, so that the table is never in memory whole."""
@@ -396,16 +513,7 @@ class _Drove(BaseEstimator):
             self._heed_kinds(file)
             return np.concatenate([self.model_.table_outputs(part, self._columns, self._threads())
                                    for part in file.tables()])
-        return np.concatenate([self.model_.outputs(self._numbers(part), self._threads()) for part in file.tables()])
-
-    def _numbers(self, part):
-        """A part of a file as an array, checked."""
-        if not _tables.is_plain(part):
-            raise ValueError("Input X contains NaN or texts: expected the kind of data of the first call, numbers alone")
-        array = _tables.to_array(part)
-        if "feature_names_in_" in self.__dict__:  # which the columns were matched with
-            return check_array(array)
-        return validate_data(self, array, reset=False)
+        return np.concatenate([self._outputs_of_rows(part) for part in file.tables()])
 
     @property
     def coefs_(self):
@@ -413,13 +521,43 @@ class _Drove(BaseEstimator):
         check_is_fitted(self, "model_")
         return self.model_.parameters
 
+    def _linear(self):
+        """(W, b) of a linear model, a row of W and an element of b for each class or value, in the order of classes_."""
+        if not self._is_fitted:
+            raise AttributeError(f"{type(self).__name__} is not fitted: it has no coef_")
+        return self._targets.in_order(*self.model_._linear(), self.model_)
+
+    @property
+    def coef_(self):
+        """Of a linear model, in the units of X: [n_features_in_] of one value, else a row for each class, value or label,
+        and one of two classes.  Of a table each column must be one feature, a number."""
+        weight, _ = self._linear()
+        return weight[0] if self._y_is_numeric and len(weight) == 1 else weight
+
+    @property
+    def intercept_(self):
+        """Of a linear model, beside coef_: a number of one value, else one for each row of coef_."""
+        bias = self._linear()[1]
+        return bias[0] if self._y_is_numeric and len(bias) == 1 else bias
+
+    @property
+    def feature_importances_(self):
+        """Of a table: by how much the mean loss grows where a column's values change places among the rows, the mean of
+        three permutations.  Below 0 is chance; columns that are left out have 0."""
+        found = (self.summary_ or {}).get("importance") if self._is_fitted else None
+        if not found:
+            raise AttributeError("no importance of columns was measured: expected a model of a table, as "
+                                 "sklearn.inspection.permutation_importance takes any")
+        grown = {each["column"]: each["loss_increase"] for each in found["columns"]}
+        return np.array([grown.get(name, 0.0) for name in self._columns])
+
 
 class _Scored:
     """score() that takes names of columns; it stands before scikit-learn's own."""
 
     def score(self, X, y, sample_weight=None):
         """The accuracy of predict(X), or R^2 of values.  y and sample_weight may be names of columns of X."""
-        X, (y, sample_weight), _ = _tables.take(_parquet.opened(X), (y, sample_weight))
+        X, (y, sample_weight), _ = _tables.take(_tables.opened(X), (y, sample_weight))
         return super().score(X, y, sample_weight)
 
 
@@ -474,6 +612,13 @@ class DroveClassifier(_Scored, ClassifierMixin, _Drove):
     model_ : drove.Model
     summary_ : dict
         The summary of the last run: of fit, or of the first partial_fit.
+    history_ : list of dict
+        The figures of each evaluation of that run: epochs, examples, updates, train_s, loss, accuracy, and where there are
+        such rows validation_loss, validation_accuracy, test_loss and test_accuracy.
+    coef_, intercept_
+        Of linear models, in the units of X.
+    feature_importances_
+        Of tables with texts, dates or missing values: by permutation (docs/metrics.md).
     """
 
     def __init__(self, model=None, *, loss=None, strategy="auto", rule="auto", lr="auto", schedule="auto",
@@ -493,16 +638,24 @@ class DroveClassifier(_Scored, ClassifierMixin, _Drove):
         return tags
 
     @_or_as_before
-    def fit(self, X, y=None, sample_weight=None):
-        """Trains on all rows.  X alone: an iterator of batches (X, y) or (X, y, sample_weight).  Returns self."""
+    def fit(self, X, y=None, sample_weight=None, *, eval_set=None, callbacks=None):
+        """Trains on all rows.  X alone: an iterator of batches (X, y) or (X, y, sample_weight).  Returns self.
+
+        eval_set: (X, y) of other rows, on which each evaluation measures, too: test_loss and test_accuracy of history_.
+        They choose nothing; until="validation=10%,patience=5" ends by training rows that are held out.
+        callbacks: functions of a drove.Progress, called after each evaluation.  One that returns False ends the run; an
+        exception does, too, and is raised again.
+        """
         goes_on = self.warm_start and self._is_fitted
+        callbacks = [callbacks] if callable(callbacks) else callbacks
         if _is_alone(X, y, sample_weight):
-            return self._fit_batches(X, goes_on)
+            return self._fit_batches(X, goes_on, eval_set, callbacks)
         X, y, sample_weight = self._take(X, y, sample_weight, goes_on)
         X, y = self._check_classes(X, y, not goes_on)
         if not goes_on:
             self._learn_classes(y)
-        return self._run(X, y, self._weights(X, y, sample_weight), self._values(X.shape[0], hasattr(X, "nnz")), goes_on)
+        return self._run(X, y, self._weights(X, y, sample_weight), self._values(X.shape[0], hasattr(X, "nnz")), goes_on,
+                         eval_set, callbacks)
 
     def partial_fit(self, X, y=None, classes=None, sample_weight=None):
         """One pass over these rows, from the parameters as they are.  Returns self.
@@ -524,7 +677,7 @@ class DroveClassifier(_Scored, ClassifierMixin, _Drove):
             return self
         is_first = not self._is_fitted
         X, y, sample_weight = self._take(X, y, sample_weight, not is_first)
-        X, y = self._check_classes(X, y, is_first)
+        X, y = self._check_part(X, y, is_first)
         if is_first and y.ndim == 2:
             self._learn_classes(y)
         elif is_first and classes is None:
@@ -539,11 +692,15 @@ class DroveClassifier(_Scored, ClassifierMixin, _Drove):
         return self._part(X, y, self._weights(X, y, sample_weight), is_first)
 
     def _check_classes(self, X, y, reset):
-        X, y = self._check(X, y.toarray() if hasattr(y, "toarray") else y, reset)
+        return self._check_classes_of(X, y, reset, False)
+
+    def _check_part(self, X, y, reset):
+        return self._check_classes_of(X, y, reset, True)
+
+    def _check_classes_of(self, X, y, reset, fills):
+        X, y = self._check(X, y.toarray() if hasattr(y, "toarray") else y, reset, fills)
         check_classification_targets(y)
         return X, y
-
-    _check_part = _check_classes
 
     def _seen(self, y):
         if self.class_weight is not None:
@@ -639,14 +796,22 @@ class DroveRegressor(_Scored, RegressorMixin, _Drove):
         return tags
 
     @_or_as_before
-    def fit(self, X, y=None, sample_weight=None):
-        """Trains on all rows.  X alone: an iterator of batches (X, y) or (X, y, sample_weight).  Returns self."""
+    def fit(self, X, y=None, sample_weight=None, *, eval_set=None, callbacks=None):
+        """Trains on all rows.  X alone: an iterator of batches (X, y) or (X, y, sample_weight).  Returns self.
+
+        eval_set: (X, y) of other rows, on which each evaluation measures, too: test_loss and test_accuracy of history_.
+        They choose nothing; until="validation=10%,patience=5" ends by training rows that are held out.
+        callbacks: functions of a drove.Progress, called after each evaluation.  One that returns False ends the run; an
+        exception does, too, and is raised again.
+        """
         goes_on = self.warm_start and self._is_fitted
+        callbacks = [callbacks] if callable(callbacks) else callbacks
         if _is_alone(X, y, sample_weight):
-            return self._fit_batches(X, goes_on)
+            return self._fit_batches(X, goes_on, eval_set, callbacks)
         X, y, sample_weight = self._take(X, y, sample_weight, goes_on)
         X, y = self._check_values(X, y, not goes_on)
-        return self._run(X, y, self._weight(sample_weight, X), self._values(X.shape[0], hasattr(X, "nnz")), goes_on)
+        return self._run(X, y, self._weight(sample_weight, X), self._values(X.shape[0], hasattr(X, "nnz")), goes_on,
+                         eval_set, callbacks)
 
     def partial_fit(self, X, y=None, sample_weight=None):
         """One pass over these rows, from the parameters as they are.  Returns self.
@@ -666,17 +831,21 @@ class DroveRegressor(_Scored, RegressorMixin, _Drove):
             return self
         is_first = not self._is_fitted
         X, y, sample_weight = self._take(X, y, sample_weight, not is_first)
-        X, y = self._check_values(X, y, is_first)
+        X, y = self._check_part(X, y, is_first)
         return self._part(X, y, self._weight(sample_weight, X), is_first)
 
     def _check_values(self, X, y, reset):
-        X, y = self._check(X, y, reset)
+        return self._check_values_of(X, y, reset, False)
+
+    def _check_part(self, X, y, reset):
+        return self._check_values_of(X, y, reset, True)
+
+    def _check_values_of(self, X, y, reset, fills):
+        X, y = self._check(X, y, reset, fills)
         y = y.astype(np.float64, copy=False)
         if reset:
             self._targets = _targets.Values(y.mean(axis=0), y.std(axis=0))
         return X, y
-
-    _check_part = _check_values
 
     def _seen(self, y):
         return _targets.Moments(y)

@@ -10,8 +10,9 @@ import warnings
 
 from drove import _tables
 
-_NUMBER, _BOOLEAN, _DATE, _TEXT = "numbers", "truth values", "dates", "texts"
-_OF_NUMPY = {"i": _NUMBER, "u": _NUMBER, "f": _NUMBER, "b": _BOOLEAN, "M": _DATE, "m": _NUMBER}
+NUMBER, _BOOLEAN, _DATE, _TEXT = "numbers", "truth values", "dates", "texts"
+NUMBERS = (NUMBER, _BOOLEAN)  # what an array may hold
+_OF_NUMPY = {"i": NUMBER, "u": NUMBER, "f": NUMBER, "b": _BOOLEAN, "M": _DATE, "m": NUMBER}
 _REMARK = re.compile(r'column "(?P<name>.*?)": (?:at least )?(?P<n>\d+) cells? (?:(?:is|are) no |with a value that the training '
                      r'data do not have )')
 
@@ -20,7 +21,7 @@ def _of_arrow(kind):
     import pyarrow.types as types
     if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_time(kind) or \
             types.is_duration(kind):
-        return _NUMBER
+        return NUMBER
     if types.is_boolean(kind):
         return _BOOLEAN
     if types.is_date(kind) or types.is_timestamp(kind):
@@ -31,7 +32,7 @@ def _of_arrow(kind):
 def _of_polars(kind):
     import polars
     if kind.is_numeric() or kind in (polars.Time, polars.Duration):
-        return _NUMBER
+        return NUMBER
     if kind == polars.Boolean:
         return _BOOLEAN
     if kind in (polars.Date, polars.Datetime):
@@ -39,8 +40,8 @@ def _of_polars(kind):
     return None if kind == polars.Null else _TEXT
 
 
-_OF_OBJECTS = {"date": _DATE, "datetime": _DATE, "boolean": _BOOLEAN, "integer": _NUMBER, "floating": _NUMBER,
-               "mixed-integer-float": _NUMBER, "decimal": _NUMBER, "time": _NUMBER, "empty": None}
+_OF_OBJECTS = {"date": _DATE, "datetime": _DATE, "boolean": _BOOLEAN, "integer": NUMBER, "floating": NUMBER,
+               "mixed-integer-float": NUMBER, "decimal": NUMBER, "time": NUMBER, "empty": None}
 
 
 def _of_pandas(column):
@@ -68,20 +69,28 @@ def of_table(x):
     return dict(zip(names, kinds))
 
 
-def check(x, before, remarks):
-    """before: kinds in fit; remarks(): what the model says of x, a table with the same columns in the same order."""
+def unread_by(remarks):
+    """For check(): what the model says of x, a table with the columns of fit in their order."""
+    n_unread = {}
+
+    def unread(name, n_cells):
+        if not n_unread:
+            n_unread[None] = 0
+            for remark in _REMARK.finditer(remarks()):
+                n_unread[remark["name"]] = n_unread.get(remark["name"], 0) + int(remark["n"])
+        return n_unread.get(name.encode("utf-8")[:40].decode("utf-8", "ignore"), 0)
+    return unread
+
+
+def check(x, before, unread):
+    """before: kinds in fit; unread(name, n_cells): how many of the cells of a column that are not missing cannot be read."""
     now = of_table(x)
     changed = {name for name, kind in now.items() if None not in (kind, before.get(name)) and kind != before[name]}
-    if not changed:
-        return
-    n_unread = {}
-    for remark in _REMARK.finditer(remarks()):
-        n_unread[remark["name"]] = n_unread.get(remark["name"], 0) + int(remark["n"])
     for name in sorted(changed):
-        n = n_unread.get(name.encode("utf-8")[:40].decode("utf-8", "ignore"), 0)
+        n_cells = _tables.n_present(x, name)
+        n = unread(name, n_cells)
         if n == 0:
             continue
-        n_cells = _tables.n_present(x, name)
         if n >= n_cells:
             raise ValueError(f"column {name!r}: expected {before[name]} as in fit, found {now[name]}, none of which the model "
                              "can read")

@@ -34,7 +34,8 @@ _ERRORS = {
 _OWN_NAME = re.compile(r"^(test data: )?(?:(?:table:)?memory:)?\d+(?:\.safetensors)?(?:\?\S*)?: ")
 
 
-# An option as on the command line.
+# What to write instead of another program's word, and an option, both as on the command line.
+_ADVICE = re.compile(r"write --([a-z][a-z0-9-]*) (\S+)")
 _FLAG = re.compile(r"(?<![\w-])--([a-z][a-z0-9-]*)")
 _spoken = threading.local()
 
@@ -55,6 +56,7 @@ def in_python(line):
     def name(match):
         found = match[1].replace("-", "_")
         return getattr(_spoken, "names", {}).get(found, found)
+    line = _ADVICE.sub(lambda match: f"write {name(match)}=\"{match[2]}\"", line)
     return _FLAG.sub(name, line)
 
 
@@ -135,6 +137,8 @@ class Progress:
     target_loss: float
     n_workers: int
     evaluated: bool  #: the losses are current; else those of the last evaluation
+    validation_loss: float  #: of training rows that are held out
+    validation_accuracy: float
 
     @classmethod
     def of(cls, p):
@@ -142,6 +146,12 @@ class Progress:
         values = {field.name: getattr(p, field.name) for field in dataclasses.fields(cls)}
         values["evaluated"] = bool(values["evaluated"])
         return cls(**values)
+
+    def _figures(self):
+        """{name: value} of an evaluation, those that are known: an entry of a history."""
+        names = ("epochs", "examples", "updates", "train_s", "loss", "accuracy", "validation_loss", "validation_accuracy",
+                 "test_loss", "test_accuracy")
+        return {name: getattr(self, name) for name in names if not math.isnan(getattr(self, name))}
 
     def __str__(self):
         parts = [f"{self.epochs:.2f} epochs"]

@@ -1,11 +1,12 @@
 """A trained model."""
 from __future__ import annotations
 
+import json
 import os
 
 import numpy as np
 
-from drove import _data, _loss, _parquet, _tables
+from drove import _data, _html, _loss, _parquet, _tables
 from drove._library import check, encoded, text
 from drove._native import ffi, lib
 
@@ -76,6 +77,48 @@ class Model:
 
     # ---- parameters ----
 
+    def _header(self):
+        """What the model file says beside its parameters: {name: text}."""
+        data = self.to_bytes()
+        return json.loads(data[8:8 + int.from_bytes(data[:8], "little")])["__metadata__"]
+
+    def _columns(self):
+        """The columns of a table but labels and weights, as the model file describes them."""
+        return [column for column in json.loads(self._header()["table"])["columns"]
+                if column["type"] not in ("label", "weight", "weights")]
+
+    def _column_names(self):
+        return [column["name"] for column in self._columns()]
+
+    def _linear(self):
+        """(W, b): of a linear model the outputs of finite rows before the loss's own function are x W' + b, in float64.
+
+        W: [n_outputs, n]; of a table n is the number of its columns but the label's, of which those that are left out have
+        0.  AttributeError: the model is a network, has mapped features, or a table's column is several features, such as a
+        category's.
+        """
+        found = self.parameters
+        if set(found) - {"input.factor", "input.shift"} != {"layer0.weight", "layer0.bias"} or "features" in self._header():
+            raise AttributeError(f"the model {self.spec} is not linear in its inputs")
+        weight = found["layer0.weight"].astype(np.float64).reshape(self.n_features, -1)
+        if "input.factor" in found:
+            weight = weight * found["input.factor"].astype(np.float64)[:, None]
+        shift = found.get("input.shift", np.zeros(self.n_features)).astype(np.float64)
+        bias = found["layer0.bias"].astype(np.float64) - shift @ weight
+        if not self.is_table:
+            return weight.T, bias
+        columns, at = [], 0
+        for column in self._columns():
+            if "missing" not in column:  # left out
+                columns.append(np.zeros(weight.shape[1]))
+                continue
+            if column["type"] not in ("number", "boolean") or column.get("edges"):
+                raise AttributeError(f"column {column['name']!r} is several features of the model: model_.parameters has all")
+            bias = bias - weight[at] * column.get("centre", 0.0)
+            columns.append(weight[at])
+            at += 2 if column["missing"] else 1
+        return np.array(columns).T.reshape(weight.shape[1], len(columns)), bias
+
     def _tensor(self, i):
         info = ffi.new("drove_tensor_info *")
         check(lib.drove_predictor_tensor(self._predictor, i, info))
@@ -114,14 +157,16 @@ class Model:
         labels a probability each; else values.  x: an array, a SciPy matrix, a table, a Parquet file, or the spec of a
         data set.  threads: 0 = as many as processors.
         """
-        x = _parquet.opened(x)
+        x = _tables.opened(x)
         if isinstance(x, _parquet.Parquet):
             parts = [self.outputs(part, threads) for part in x.tables()]
             return np.concatenate(parts) if parts else np.empty((0, self.n_outputs), dtype=self._dtype)
         if isinstance(x, (str, os.PathLike)):
             return self._apply(os.fspath(x), threads)
         if self.is_table:
-            return self.table_outputs(x, None, threads)
+            if not _tables.is_table(x) and not isinstance(x, np.ndarray):
+                x = x.toarray() if hasattr(x, "tocsr") else np.asarray(x)
+            return self.table_outputs(x, self._column_names() if isinstance(x, np.ndarray) else None, threads)
         if _tables.is_table(x):
             x = _tables.to_array(_tables.whole(x))
         x = _data.as_kind(x if hasattr(x, "tocsr") else _data.known(x), self.is_sparse)
@@ -138,7 +183,7 @@ class Model:
         return self._apply(source.name, threads)
 
     def table_outputs(self, x, names, threads=0):
-        """outputs() of a table whose columns count as called `names`; None: by their own names."""
+        """outputs() of a table, or an array of numbers, whose columns count as called `names`; None: by their own names."""
         source = _tables.source_of(x, names)
         out = self._apply(source.spec, threads)
         if len(out) != source.n_rows:
@@ -149,7 +194,7 @@ class Model:
     def remarks(self, x):
         """What there is to remark on a table or data set as this model reads it: cells that count as missing, columns of
         no use."""
-        return self.table_remarks(_parquet.opened(x), None)
+        return self.table_remarks(_tables.opened(x), None)
 
     def table_remarks(self, x, names):
         """remarks() of a table whose columns count as called `names`; None: by their own names."""
@@ -168,7 +213,7 @@ class Model:
         in memory.  x: what offers `__arrow_c_stream__`, or the path of a Parquet file.  Columns: those of outputs(),
         called by their classes or values.  A model of rows of numbers takes x's columns as its features, in their order.
         """
-        x = _parquet.opened(x)
+        x = _tables.opened(x)
         if not hasattr(x, "__arrow_c_stream__"):
             raise ValueError(f"expected a table or stream that offers __arrow_c_stream__, found {type(x).__name__}")
         return _tables.Stream(self._predictor, x, threads)
@@ -211,8 +256,7 @@ class Model:
     def evaluate(self, data, threads=0, loss=None):
         """Loss, accuracy and metrics on labelled data: a spec, a table or Parquet file with the label's column, or an object
         of drove that has a spec (docs/metrics.md).  loss: the function or Loss that the model was trained with, if it was."""
-        import json
-        data = _parquet.opened(data)
+        data = _tables.opened(data)
         if _tables.is_table(data):
             data = _tables.source_of(data)
         if not getattr(data, "has_targets", True):
@@ -232,6 +276,16 @@ class Model:
         finally:
             lib.free(out[0])
         return {"loss": report.loss, "accuracy": report.accuracy, "n_rows": report.n_rows, "metrics": found}
+
+    def _repr_html_(self):
+        kind = "labels" if self.is_multi_label else "classes"
+        facts = [("model", self.spec), ("loss", self.loss), ("features", self.n_features),
+                 (kind, self.n_classes or None), ("outputs", self.n_outputs), ("parameters", self.n_parameters)]
+        names = self.class_names if self.n_classes else None
+        if names is not None and len(names) <= 20:
+            facts.append(("names", ", ".join(names)))
+        facts += [(name, " x ".join(str(n) for n in values.shape)) for name, values in list(self.parameters.items())[:40]]
+        return _html.page("drove.Model", facts)
 
     def __repr__(self):
         return f"<drove.Model {self.spec}, loss {self.loss}, {self.n_parameters} parameters>"

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 
 import numpy as np
@@ -20,15 +21,8 @@ def is_file(x):
         return False
 
 
-def opened(x):
-    """A path of a Parquet file as a Parquet; anything else as it is."""
-    return Parquet(x) if is_file(x) else x
-
-
 def of_path(x):
     """The table in a file, where an estimator is given a path: text is for drove.train."""
-    if not isinstance(x, (str, os.PathLike)):
-        return x
     if is_file(x):
         return Parquet(x)
     if not os.path.exists(x):
@@ -47,8 +41,18 @@ def has_missing(column):
     return types.is_floating(column.type) and bool(pyarrow.compute.any(pyarrow.compute.is_nan(column)).as_py())
 
 
+def index_columns(schema):
+    """Names of the columns of a pyarrow schema that were pandas' index, as pandas' own metadata say."""
+    found = (schema.metadata or {}).get(b"pandas")
+    try:
+        index = json.loads(found)["index_columns"] if found else []
+    except (ValueError, KeyError, TypeError):
+        return []
+    return [name for name in index if isinstance(name, str)]  # a range has no column
+
+
 class Parquet:
-    """Columns of a Parquet file, in the order of `names`.  It is read anew by each use, and is never in memory whole.
+    """Columns of a Parquet file, in the order of `names`; None: all but pandas' index.  It is read anew by each use, and is never in memory whole.
 
     failure: the error of a reading that broke off, for those who read it through Arrow's stream; None: none did.
     """
@@ -66,8 +70,9 @@ class Parquet:
         whole = self._file.schema_arrow
         if len(set(whole.names)) != len(whole.names):
             raise ValueError(f"{self.path}: expected columns with different names, found two of the same")
-        self.column_names = list(whole.names) if names is None else list(names)
-        self.schema = pyarrow.schema([whole.field(name) for name in self.column_names]) if names is not None else whole
+        index = index_columns(whole)
+        self.column_names = [name for name in whole.names if name not in index] if names is None else list(names)
+        self.schema = pyarrow.schema([whole.field(name) for name in self.column_names])
         self.shape = (self._file.metadata.num_rows, len(self.column_names))
 
     def __len__(self):
@@ -126,6 +131,16 @@ class Parquet:
         return not floats or not any(has_missing(column) for batch in self.select(floats).batches()
                                      for column in batch.columns)  # statistics leave out NaN
 
+    def has_numbers_alone(self):
+        """Whether all columns are numbers, among which there may be missing ones."""
+        import pyarrow.types as types
+        return all(types.is_integer(field.type) or types.is_floating(field.type) for field in self.schema)
+
+    def read(self):
+        """All of it, as a pyarrow table."""
+        with self._reading():
+            return self._file.read(self.column_names).select(self.column_names)
+
     def _has_no_null_by_its_statistics(self):
         facts = self._file.metadata
         place = {facts.schema.column(i).path: i for i in range(len(facts.schema))}
@@ -138,8 +153,11 @@ class Parquet:
         return True
 
     def to_numpy(self):
-        """Columns of numbers as an array: floats of 32 bits, which is what the library makes of any number."""
-        out, at = np.empty(self.shape, dtype=np.float32), 0
+        """Columns of numbers as an array: floats of 32 bits, or of 64 if a column has digits that those cannot hold."""
+        import pyarrow.types as types
+        is_wide = any(types.is_float64(field.type) or (types.is_integer(field.type) and field.type.bit_width > 16)
+                      for field in self.schema)
+        out, at = np.empty(self.shape, dtype=np.float64 if is_wide else np.float32), 0
         with np.errstate(over="ignore"):  # infinite numbers are refused by whoever takes the array
             for batch in self.batches():
                 for i, column in enumerate(batch.columns):

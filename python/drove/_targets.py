@@ -136,6 +136,15 @@ class Classes:
         return [names.index(word) for word in self.words]
 
 
+    def in_order(self, weight, bias, model):
+        """A linear model's rows, by the order of the classes; of two classes the one row of the second."""
+        order = self.order(model)
+        if len(weight) == 1:
+            return (weight, bias) if order == [0, 1] else (-weight, -bias)
+        weight, bias = weight[order], bias[order]
+        return (weight[1:] - weight[:1], bias[1:] - bias[:1]) if len(weight) == 2 else (weight, bias)
+
+
 class Labels:
     """y as an indicator matrix."""
 
@@ -154,6 +163,10 @@ class Labels:
     def put(self, source, y):
         self._check(y)
         source.set_labels(y)
+
+    @staticmethod
+    def in_order(weight, bias, model):
+        return weight, bias
 
     def columns(self, y):
         self._check(y)
@@ -178,6 +191,10 @@ class Values:
         source.set_values(y)
 
     put_plain = put
+
+    @staticmethod
+    def in_order(weight, bias, model):
+        return weight, bias
 
     def columns(self, y):
         if y.ndim == 1:

@@ -8,7 +8,7 @@ import sys
 import threading
 import warnings
 
-from drove import _batches, _data, _loss, _parquet, _tables
+from drove import _batches, _data, _html, _loss, _tables
 from drove._library import Progress, check, in_python, text
 from drove._model import Model
 from drove._native import ffi, lib
@@ -17,13 +17,20 @@ from drove._native import ffi, lib
 class Result:
     """How a run ended."""
 
-    def __init__(self, outcome, summary, model):
+    def __init__(self, outcome, summary, model, history=()):
         self.outcome = outcome  #: "reached", "finished", "missed", "crashed" or "interrupted"
         self.summary = summary  #: the summary of the run, as in summary.json
         self.model = model  #: the trained Model; None if the run crashed
+        self.history = list(history)  #: a dict of figures for each evaluation: epochs, loss, validation_loss ...
 
     def __repr__(self):
         return f"<drove.Result {self.outcome}: {self.model!r}>"
+
+    def _repr_html_(self):
+        facts = [("outcome", self.outcome), ("model", self.model.spec if self.model is not None else None)]
+        facts += [(name, self.summary.get(name)) for name in ("loss", "accuracy", "test_loss", "test_accuracy", "epochs",
+                                                              "train_s", "lr", "rule")]
+        return _html.page("drove.Result", facts, _html.curves(self.history))
 
 
 # ---- callbacks ----
@@ -187,12 +194,19 @@ def _wait(run, result, bar=None):
 
 
 def train_on(source, values, on_progress=None, on_evaluated=None, on_message=None, verbose=False):
-    """Trains with options {name: value}; `source` is kept alive meanwhile.  (outcome, summary, Model or None)."""
+    """Trains with options {name: value}; `source` is kept alive meanwhile.  Returns a Result."""
     (options, given), out, result = _loss.make_options(values), ffi.new("drove_run **"), ffi.new("drove_result **")
     check(lib.drove_run_create(options, out))
     run = ffi.gc(out[0], lib.drove_run_destroy)
     bar = _Bar() if verbose else None
-    watcher = _Watcher(run, on_progress or bar, on_evaluated or bar, on_message)
+    history = []
+
+    def evaluated(p):
+        history.append(p._figures())
+        function = on_evaluated or bar
+        return function(p) if function is not None else None
+
+    watcher = _Watcher(run, on_progress or bar, evaluated, on_message)
     handle, callbacks = ffi.new_handle(watcher), ffi.new("drove_callbacks *")
     callbacks.context = handle
     callbacks.progress, callbacks.evaluated = lib.drove_py_progress, lib.drove_py_evaluated
@@ -218,7 +232,7 @@ def train_on(source, values, on_progress=None, on_evaluated=None, on_message=Non
     del source
     if watcher.was_interrupted:
         warnings.warn("training was interrupted; the model is that of the last step", RuntimeWarning, stacklevel=3)
-    return outcome, summary, model
+    return Result(outcome, summary, model, history)
 
 
 def train(data=None, label=None, *, on_progress=None, on_evaluated=None, on_message=None, verbose=False, **options):
@@ -235,8 +249,8 @@ def train(data=None, label=None, *, on_progress=None, on_evaluated=None, on_mess
 
     Ctrl-C ends the run within a step, with a RuntimeWarning and a model that can be used.  Returns a Result.
     """
-    values, source, test = dict(options), None, _parquet.opened(options.get("test"))
-    data = _parquet.opened(data)
+    values, source, test = dict(options), None, _tables.opened(options.get("test"))
+    data = _tables.opened(data)
     if isinstance(data, tuple) and len(data) != 2:
         raise ValueError(f"data: expected a pair (X, y), found {len(data)} values")
     if isinstance(data, tuple):
@@ -250,6 +264,9 @@ def train(data=None, label=None, *, on_progress=None, on_evaluated=None, on_mess
         values["data"] = source.spec
     elif data is not None:
         values["data"] = os.fspath(data)
+    if isinstance(test, tuple):
+        raise ValueError("test: expected a spec, a path or a table with the label's column, found a pair; eval_set= of an "
+                         "estimator takes (X, y)")
     if _tables.is_table(test):
         test = _tables.source_of(test)
         values["test"] = test.spec
@@ -260,13 +277,13 @@ def train(data=None, label=None, *, on_progress=None, on_evaluated=None, on_mess
     if isinstance(model, Model):
         source = (source, model)
         values["model"] = model.name
-    return Result(*train_on(source, values, on_progress, on_evaluated, on_message, verbose))
+    return train_on(source, values, on_progress, on_evaluated, on_message, verbose)
 
 
 def labelled(x, y):
     """An array or a table with targets: whole numbers, texts and truth values are classes, other numbers values."""
     import numpy as np
-    x, y = _parquet.opened(x), np.asarray(y)
+    x, y = _tables.opened(x), np.asarray(y)
     if y.dtype == object and _data.has_missing(y):
         raise ValueError("y: expected a value for each row, found missing ones")
     are_classes = y.ndim == 1 and y.dtype.kind not in "f"

@@ -109,6 +109,8 @@ void drove__run_progress(drove_run *run, uint64_t train_ns, int evaluated, drove
             run->until.loss_is_relative ? run->until.loss * st->loss_initial : run->until.loss,
         .n_workers = run->plan.n_workers,
         .evaluated = evaluated,
+        .validation_loss = st->validation_loss,
+        .validation_accuracy = st->validation_accuracy,
     };
     out->fraction = budget_fraction(run, epochs, out->updates, train_s);
     out->eta_s = out->fraction > 0.0 ? train_s * (1.0 - out->fraction) / out->fraction : NAN;

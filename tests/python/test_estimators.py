@@ -269,8 +269,7 @@ class Tables(unittest.TestCase):
         y = (X.a > 0).astype(int)
         model = DroveClassifier("logistic", random_state=0, until="epochs=20").fit(X, y)
         np.testing.assert_array_equal(model.predict(X), model.predict(X.copy()))
-        with self.assertRaises(ValueError):
-            model.predict(X[["b", "a", "c"]])
+        np.testing.assert_array_equal(model.predict(X), model.predict(X[["b", "a", "c"]]))  # columns go by their names
 
 
 class Life(unittest.TestCase):
@@ -458,21 +457,20 @@ class Passes(unittest.TestCase):
     def test_say_what_is_wrong_in_scikit_learns_words(self):
         model = self.start()
         before = model.predict_proba(self.X)
-        bad = self.X.copy()
-        bad[3, 1] = np.nan
-        for X, y, words in ((bad, self.y, "Input X contains NaN"), (self.X[:, :4], self.y, "4 features"),
+        for X, y, words in ((self.X[:, :4], self.y, "4 features"),
                             (self.X[:10], self.y, "inconsistent numbers"), (self.X, self.y + 1, "first call"),
                             (self.X[:0], self.y[:0], "0 sample")):
             with self.assertRaisesRegex(ValueError, words):
                 model.partial_fit(X, y)
-        for X, words in ((bad, "Input X contains NaN"), (self.X[:, :4], "4 features"), (self.X[:0], "0 sample")):
+        for X, words in ((self.X[:, :4], "4 features"), (self.X[:0], "0 sample")):
             with self.assertRaisesRegex(ValueError, words):
                 model.predict_proba(X)
-        large = self.X.astype(np.float64) * 1e300
-        for call in (lambda: model.partial_fit(large, self.y), lambda: model.predict(large)):
-            with self.assertRaisesRegex(ValueError, "^row 1, feature 1: expected a finite number, found -?inf$"):
-                call()
         np.testing.assert_array_equal(model.predict_proba(self.X), before)
+        large = self.X.astype(np.float64)
+        large[3, 1] *= 1e300  # beyond the range of a float
+        for call in (lambda: model.partial_fit(large, self.y), lambda: model.predict(large)):
+            with self.assertWarnsRegex(UserWarning, "1 infinite number counts as missing"):
+                call()
 
     def test_that_diverge_leave_a_finite_model(self):
         X, y = load_diabetes(return_X_y=True)
