@@ -12,12 +12,12 @@
 
 enum { DROVE_OTHER_SIZE = 320 }; /* bytes of the longest answer, with the NUL */
 
-/* what: the kind of word, as in the message "unknown WHAT": "option" of a
- * run, "option of tune" or another command, "command", "model", "rule",
- * "loss", "schedule", "activation", "initialisation", "strategy", "kind of worker", "format",
- * "key of a spec", "condition", "field of a network file".  value: what was given with the word, or NULL.
- * Upper and lower case are the same, and '-', '_', '.', ':' and blanks do not count.  The answer
- * stands behind "; " in a message.  false: no such word; into[size] is then "". */
+/* what: the kind of word, as in the message "unknown WHAT": "option" of a run, "option of tune" or
+ * another command, "command", "model", "rule", "loss", "schedule", "activation",
+ * "initialisation", "strategy", "kind of worker", "format", "key of a spec", "condition", "field of
+ * a network file".  value: what was given with the word, or NULL.  Upper and lower case are the
+ * same, and '-', '_', '.', ':' and blanks do not count.  The answer stands behind "; " in a
+ * message.  false: no such word; into[size] is then "". */
 bool drove__other_word(const char *what, const char *word, const char *value, char *into,
                        size_t size);
 
