@@ -35,6 +35,15 @@ pkg-config --exists --print-errors drove
 LD_LIBRARY_PATH=$libdir ./by_pkg_config >by_pkg_config.txt
 grep -q . by_pkg_config.txt
 
+# The static library, where what it needs can be linked: hwloc wants libudev-dev, which Debian's package of drove brings.
+if pkg-config --exists libudev; then
+    # shellcheck disable=SC2046
+    "$DROVE_CC" "$example" -o by_static $(pkg-config --cflags drove) "$libdir/libdrove.a" \
+        $(pkg-config --static --libs drove | sed 's/-ldrove\b//')
+    ./by_static >by_static.txt
+    grep -q . by_static.txt
+fi
+
 mkdir consumer
 cat >consumer/CMakeLists.txt <<END
 cmake_minimum_required(VERSION 3.16)

@@ -11,6 +11,11 @@ sed -nE 's/^ +(drove_[a-z0-9_]+);/\1/p' "$DROVE_SOURCE_DIR/src/drove.map" >funct
 while read -r name; do
     grep -qE "class=\"memname\">.*[ *>;]$name(<| )" pages.txt || { echo "$name is on no page"; exit 1; }
 done <functions.txt
+# The main page has every header.
+for header in "$DROVE_SOURCE_DIR"/include/drove/*.h; do
+    name=drove/$(basename "$header")
+    grep -q "$name" html/index.html || { echo "$name is not on the main page"; exit 1; }
+done
 # A comment behind two fields belongs to both; errors stand apart; tables keep their form; parameters stay as they are.
 for field in row_bytes column_bytes; do
     grep -q "ptrdiff_t drove_matrix::$field" pages.txt || { echo "no field $field"; exit 1; }

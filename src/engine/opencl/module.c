@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MOST_PLATFORMS = 16, MOST_DEVICES = 64, MOST_PARTS = 1024 };
 
@@ -20,6 +21,7 @@ static unsigned n_devices;
 static cl_device_id devices[MOST_DEVICES];
 static cl_int look_error; /* of the first call that failed, and which; CL_SUCCESS: none */
 static const char *look_call;
+static bool lacks_sys; /* a platform was left out for that */
 
 /* ---- errors ---- */
 
@@ -58,6 +60,16 @@ static bool has_found(cl_int error, cl_int none, const char *call)
     return false;
 }
 
+/* PoCL counts processors by /sys and aborts the process where that is not mounted, as in some
+ * containers: its devices are left out there. */
+static bool would_abort(cl_platform_id platform)
+{
+    char name[256] = "";
+    (void)clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof name - 1, name, NULL);
+    return strstr(name, "Portable Computing Language") != NULL &&
+           access("/sys/devices/system/cpu", F_OK) != 0;
+}
+
 static void look(void)
 {
     enum { NO_PLATFORM = -1001 }; /* CL_PLATFORM_NOT_FOUND_KHR, of cl_khr_icd */
@@ -70,6 +82,10 @@ static void look(void)
     for (cl_uint p = 0; p < n_platforms; p++) {
         cl_uint n = 0, room = MOST_DEVICES - n_devices;
         if (room == 0) return;
+        if (would_abort(platform[p])) {
+            lacks_sys = true;
+            continue;
+        }
         if (!has_found(clGetDeviceIDs(platform[p], CL_DEVICE_TYPE_ALL, room, devices + n_devices,
                                       &n),
                        CL_DEVICE_NOT_FOUND, "clGetDeviceIDs"))
@@ -82,6 +98,9 @@ static drove_status count(unsigned *out)
 {
     pthread_once(&looked, look);
     *out = n_devices;
+    if (n_devices == 0 && lacks_sys)
+        return drove_cl_host->fail(
+            DROVE_E_SYSTEM, "OpenCL: PoCL needs /sys/devices/system/cpu, which is not there");
     /* a platform that fails beside others that have devices is left out */
     return n_devices > 0 ? DROVE_OK : drove_cl_check(NULL, look_error, look_call);
 }
