@@ -234,7 +234,7 @@ static const row options[] = {
      "drove tune searches; --lr auto finds the step size by trials", NULL},
     {"verbose v verbosity progress progressbar enableprogressbar loglevel debug",
      "progress is printed by itself; --quiet leaves it out", NULL},
-    {"silent disabletqdm noprogress noprogressbar q quietmode noverbose", "write --quiet", NULL},
+    {"silent disabletqdm noprogress noprogressbar quietmode noverbose", "write --quiet", NULL},
     {"wandb tensorboard logger mlflow reportto usewandb comet neptune visdom plot plots "
      "visualize",
      "--log FILE writes the figures, drove watch shows a run, drove report draws it", NULL},
