@@ -78,9 +78,22 @@ class Model:
     # ---- parameters ----
 
     def _header(self):
-        """What the model file says beside its parameters: {name: text}."""
+        """What the model file says of itself: {name: text}."""
+        return self._file()[0]["__metadata__"]
+
+    def _file(self):
+        """(the header of the model file, its tensors' bytes)"""
         data = self.to_bytes()
-        return json.loads(data[8:8 + int.from_bytes(data[:8], "little")])["__metadata__"]
+        end = 8 + int.from_bytes(data[:8], "little")
+        return json.loads(data[8:end]), data[end:]
+
+    def _origin(self, name):
+        """What was subtracted in double before numbers became floats: of inputs or targets; zeros if nothing was."""
+        header, data = self._file()
+        if name not in header:
+            return 0.0
+        begin, end = header[name]["data_offsets"]
+        return np.frombuffer(data[begin:end], dtype="<f8")
 
     def _columns(self):
         """The columns of a table but labels and weights, as the model file describes them."""
@@ -104,9 +117,9 @@ class Model:
         if "input.factor" in found:
             weight = weight * found["input.factor"].astype(np.float64)[:, None]
         shift = found.get("input.shift", np.zeros(self.n_features)).astype(np.float64)
-        bias = found["layer0.bias"].astype(np.float64) - shift @ weight
+        bias = found["layer0.bias"].astype(np.float64) - shift @ weight + self._origin("target.origin")
         if not self.is_table:
-            return weight.T, bias
+            return weight.T, bias - np.broadcast_to(self._origin("input.origin"), self.n_features) @ weight
         columns, at = [], 0
         for column in self._columns():
             if "missing" not in column:  # left out

@@ -263,6 +263,12 @@ class Attributes(unittest.TestCase):
         np.testing.assert_allclose(model.coef_, [[1, 0, 0, 0], [0, 0, -1, 0]], atol=1e-3)
         np.testing.assert_allclose(model.intercept_, [0, 5], atol=1e-2)
 
+    def test_coefficients_of_numbers_far_from_zero(self):
+        X, y = rows()
+        for x in [X + 1e4] + ([frame(X + 1e4)] if has["pandas"] else []):
+            model = DroveRegressor("linear", random_state=0).fit(x, 3 * X[:, 0] + 100)
+            np.testing.assert_allclose(np.asarray(x) @ model.coef_ + model.intercept_, model.predict(x), rtol=0, atol=0.1)
+
     def test_only_linear_models_have_coefficients(self):
         X, y = rows()
         self.assertFalse(hasattr(DroveClassifier("logistic"), "coef_"))
