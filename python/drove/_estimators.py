@@ -196,7 +196,8 @@ class _Drove(BaseEstimator):
         odd = _data.n_odd(X)
         if reset and odd == np.prod(X.shape):
             raise ValueError("Input X contains NaN or infinite numbers alone: expected some that are finite")
-        if reset and odd and not fills and not hasattr(X, "nnz"):
+        # A comparison of models has candidates that only a table's columns make, bins of a number's quantiles.
+        if reset and (odd or self.model == "auto") and not fills and not hasattr(X, "nnz"):
             self._is_table = True
             self._columns = names if names is not None else [f"x{i}" for i in range(X.shape[1])]
             self._kinds = dict.fromkeys(self._columns, _kinds.NUMBER)
@@ -583,8 +584,9 @@ class DroveClassifier(_Scored, ClassifierMixin, _Drove):
     Parameters
     ----------
     model : str, default None
-        "linear", "logistic", "mlp:128,64", a file that describes a network ...; "auto" compares several; None: a network,
-        or for wide sparse X a linear model.
+        "linear", "logistic", "mlp:128,64", a file that describes a network ...; "auto" compares several, the same for arrays
+        and tables.  None: a network of numbers, or for wide sparse X a linear model; tables with texts, dates or missing
+        values are compared as with "auto".
     loss : str, function or drove.Loss, default None
         As the option of `drove train`, or a function of NumPy arrays: drove.Loss says of which.
     strategy, rule, lr, schedule, weight_decay, batch, until, features, precision
