@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import functools
 import numbers
+import warnings
 
 import numpy as np
 
@@ -212,6 +213,11 @@ def filled(x, fill):
     n_infinite = int(odd.sum() - np.isnan(values[odd]).sum())
     values[odd] = column
     return out, n_infinite
+
+
+def heed_infinite(n):
+    if n > 0:
+        warnings.warn(f"X: {n} infinite number{'s count' if n > 1 else ' counts'} as missing", UserWarning, stacklevel=6)
 
 
 def has_missing(y):

@@ -226,7 +226,7 @@ class _Drove(BaseEstimator):
         if any(kind not in (None, *_kinds.NUMBERS) for kind in self._kinds.values()):
             raise ValueError("expected a table with the columns of the training data, found an array")
         X = X.toarray() if hasattr(X, "nnz") else X
-        self._heed_infinite(int(np.isinf(X).sum()) if X.dtype.kind == "f" else 0)
+        _data.heed_infinite(int(np.isinf(X).sum()) if X.dtype.kind == "f" else 0)
         return X
 
     def _filled(self, X, odd=True):
@@ -238,13 +238,8 @@ class _Drove(BaseEstimator):
             raise ValueError("Input X contains NaN or infinity: expected finite numbers, as the means of the training data are "
                              "not known here")
         X, n_infinite = _data.filled(X, fill)
-        self._heed_infinite(n_infinite)
+        _data.heed_infinite(n_infinite)
         return X
-
-    @staticmethod
-    def _heed_infinite(n):
-        if n > 0:
-            warnings.warn(f"X: {n} infinite number{'s count' if n > 1 else ' counts'} as missing", UserWarning, stacklevel=5)
 
     def _check_table(self, X, y, reset):
         y = np.asarray(y)
@@ -255,7 +250,7 @@ class _Drove(BaseEstimator):
         if _data.has_missing(y):
             raise ValueError("Input y contains NaN.")
         if not isinstance(X, _parquet.Parquet):
-            self._heed_infinite(_tables.n_infinite(X))
+            _data.heed_infinite(_tables.n_infinite(X))
         if not reset:
             self._heed_kinds(X)
             return X, y
@@ -321,6 +316,8 @@ class _Drove(BaseEstimator):
             keep = weight > 0
             X = _tables.rows(X, keep) if _tables.is_table(X) else X[keep]
             y, weight = y[keep], weight[keep]
+            if self._is_table:  # which has the classes of its rows
+                self._targets.check_rows(y)
         test = self._test(eval_set, weight is not None)
         return self._train(self._source(X, y, weight, goes_on), values, goes_on, test, callbacks)
 
@@ -475,7 +472,7 @@ class _Drove(BaseEstimator):
     # ---- predicting ----
 
     def _outputs(self, x):
-        if self._is_plain(x):
+        if self._is_plain(x) and not _data.n_odd(x):
             try:
                 return self.model_.outputs(x, self._threads())
             except ValueError:
@@ -492,7 +489,7 @@ class _Drove(BaseEstimator):
         if self._is_table and _tables.is_table(x):
             if len(x) == 0:
                 raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
-            self._heed_infinite(_tables.n_infinite(x))
+            _data.heed_infinite(_tables.n_infinite(x))
             self._heed_kinds(x)
             return self.model_.table_outputs(x, self._columns, self._threads())
         is_table = _tables.is_table(x)

@@ -186,6 +186,9 @@ class Model:
         width = x.shape[1] if x.ndim == 2 else int(np.prod(x.shape[1:])) if x.ndim > 2 else 0
         if width != self.n_features:
             raise ValueError(f"expected rows of {self.n_features} numbers, found an array of shape {x.shape}")
+        if _data.n_odd(x) and "input.shift" in self.parameters:  # the mean of the training data, if that was subtracted
+            x, n_infinite = _data.filled(x, self.parameters["input.shift"] + self._origin("input.origin"))
+            _data.heed_infinite(n_infinite)
         if x.shape[0] == 0:
             return np.empty((0, self.n_outputs), dtype=self._dtype)
         if isinstance(x, np.ndarray) and x.ndim == 2 and x.shape[0] <= 64 and x.shape[1] == self.n_features:

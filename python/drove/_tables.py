@@ -54,16 +54,20 @@ def is_table(x):
 
 
 def opened(x):
-    """x as the package takes it: a Parquet file is opened, a lazy frame collected, pandas' index left out.  Anything else as
-    it is."""
+    """x as the package takes it: a Parquet file is opened, a lazy frame collected, pandas' index left out, masked numbers
+    NaN.  Anything else as it is."""
     if is_file(x):
         return Parquet(x)
+    if isinstance(x, np.ma.MaskedArray):  # whose mask NumPy drops without a word
+        return x.astype(np.float64).filled(np.nan) if x.dtype.kind in "biuf" else x
     package = _package(x)
     if package == "polars" and hasattr(x, "collect") and hasattr(x, "collect_schema"):
         x = x.collect()
     if package not in _PACKAGES or not hasattr(x, "columns"):
         return x
     index = index_columns(x.schema) if package == "pyarrow" else []
+    if package == "pandas" and 0 < sum(isinstance(name, str) for name in x.columns) < x.shape[1]:
+        x = x.set_axis(column_names(x), axis=1)
     return without(x, [name for name in column_names(x) if name in index or _INDEX.fullmatch(name)])
 
 

@@ -124,6 +124,11 @@ class Classes:
         """Of a table: names, numbers, and the texts that they stand for, or None."""
         return [("label", self.numbers(y), self.words)]
 
+    def check_rows(self, y):
+        missing = [c for c in self.classes.tolist() if c not in set(y.tolist())]
+        if missing:
+            raise ValueError(f"sample_weight: expected rows of every class with a weight above 0, found none of {missing[0]!r}")
+
     def check(self, model):
         if model.n_classes != len(self.classes):
             raise ValueError(f"expected a model of {len(self.classes)} classes, found one of {model.n_classes}")
@@ -172,6 +177,9 @@ class Labels:
         self._check(y)
         return [(f"label{i}", y[:, i], None) for i in range(self.n_labels)]
 
+    def check_rows(self, y):
+        pass
+
     def check(self, model):
         pass
 
@@ -200,6 +208,9 @@ class Values:
         if y.ndim == 1:
             return [("label", y, None)]
         return [(f"label{i}", y[:, i], None) for i in range(y.shape[1])]
+
+    def check_rows(self, y):
+        pass
 
     def check(self, model):
         pass

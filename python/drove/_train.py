@@ -254,7 +254,7 @@ def train(data=None, label=None, *, on_progress=None, on_evaluated=None, on_mess
     if isinstance(data, tuple) and len(data) != 2:
         raise ValueError(f"data: expected a pair (X, y), found {len(data)} values")
     if isinstance(data, tuple):
-        source = labelled(*data)
+        source = labelled(*data, is_compared=values.get("model") == "auto")
         values["data"] = source.spec
     elif _batches.is_batches(data):
         source = _batches.Spool(data)
@@ -280,8 +280,11 @@ def train(data=None, label=None, *, on_progress=None, on_evaluated=None, on_mess
     return train_on(source, values, on_progress, on_evaluated, on_message, verbose)
 
 
-def labelled(x, y):
-    """An array or a table with targets: whole numbers, texts and truth values are classes, other numbers values."""
+def labelled(x, y, is_compared=False):
+    """An array or a table with targets: whole numbers, texts and truth values are classes, other numbers values.
+
+    is_compared: several models will be, for which an array is a table of numbers.
+    """
     import numpy as np
     x, y = _tables.opened(x), np.asarray(y)
     if y.dtype == object and _data.has_missing(y):
@@ -289,11 +292,17 @@ def labelled(x, y):
     are_classes = y.ndim == 1 and y.dtype.kind not in "f"
     classes, numbers = np.unique(y, return_inverse=True) if are_classes else (None, y)
     names = [str(c) for c in classes] if are_classes else None
+    columns = None
     if _tables.is_table(x):
         x = _tables.whole(x)
+        columns = _tables.check_names(x)
         if not _tables.is_plain(x):
-            return _labelled_table(x, numbers, names)
+            return _labelled_table(x, columns, numbers, names)
         x = _tables.to_array(x)
+    if not hasattr(x, "nnz"):
+        x = _data.known(x)
+        if x.ndim == 2 and (is_compared or _data.n_odd(x)):
+            return _labelled_table(x, columns or [f"x{i}" for i in range(x.shape[1])], numbers, names)
     source = _data.Source(x)
     if are_classes:
         source.set_classes(numbers, len(classes), names)
@@ -303,17 +312,20 @@ def labelled(x, y):
     return source
 
 
-def _labelled_table(x, numbers, names):
-    """A table with one more column: the numbers, or the classes that they stand for."""
+def _labelled_table(x, columns, numbers, names):
+    """A table, or an array of numbers, with one more column: the numbers, or the classes that they stand for."""
+    import numpy as np
     numbers = numbers if numbers.ndim > 1 else numbers[:, None]
-    taken, n = _tables.column_names(x), numbers.shape[1]
-    labels = [_tables.free_name(name, taken) for name in (["label"] if n == 1 else [f"label{i}" for i in range(n)])]
-    if not _tables.offers_arrow(x):
-        raise ValueError("(X, y): expected a table that offers Arrow's interface, or numbers alone; data=TABLE takes others "
-                         "with y as a column")
-    source = _tables.Table(x)
-    for i, label in enumerate(labels):
-        source.add(label, numbers[:, i], names)
+    labels = [_tables.free_name(name, columns)
+              for name in (["label"] if numbers.shape[1] == 1 else [f"label{i}" for i in range(numbers.shape[1])])]
+    if isinstance(x, np.ndarray) or _tables.offers_arrow(x):
+        source = _tables.source_of(x, columns)
+        for i, label in enumerate(labels):
+            source.add(label, numbers[:, i], names)
+    else:
+        texts = None if names is None else np.asarray(names, dtype=object)
+        source = _tables.TextTable(x, columns, {label: numbers[:, i] if texts is None else texts[numbers[:, i]]
+                                                for i, label in enumerate(labels)})
     source.spec += f"?label={','.join(labels)}&target={'value' if names is None else 'class'}"
     return source
 

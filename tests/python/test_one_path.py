@@ -168,6 +168,34 @@ class Missing(unittest.TestCase):
         self.assertFalse(model.model_.is_table)
         self.assertGreater(model.score(X, y), 0.9)
 
+    def test_masked_numbers_are_missing(self):
+        X, y = rows()
+        masked = np.ma.masked_array(X, np.zeros(X.shape, bool))
+        masked.mask[:5, 0] = True
+        few = X[:5].copy()
+        few[:, 0] = np.nan
+        model = classifier().fit(X, y)
+        np.testing.assert_array_equal(model.predict_proba(masked[:5]), model.predict_proba(few))
+        few = X.copy()
+        few[masked.mask] = np.nan
+        np.testing.assert_array_equal(classifier().fit(masked, y).predict_proba(X), classifier().fit(few, y).predict_proba(X))
+
+    def test_pairs_for_train(self):
+        X, y = rows()
+        X[::7, 1] = np.nan
+        made = dict(model="logistic", until="epochs=40", lr=0.3)
+        for x in [X] + ([frame(X), frame(X, True)] if has["pandas"] else []):
+            model = drove.train((x, y), **made).model
+            p = model.probabilities(x)
+            self.assertGreater(((p[:, 1] > 0.5) == y).mean(), 0.95)
+        full = rows()[0]
+        model = drove.train((full, y), **made).model
+        few = full[:3].copy()
+        few[1, 3] = np.nan
+        filled = few.copy()
+        filled[1, 3] = full[:, 3].mean()  # the run held rows out, whose mean differs a little
+        np.testing.assert_allclose(model.outputs(few), model.outputs(filled), atol=0.02)
+
     def test_texts_that_are_no_numbers_are_refused(self):
         if not has["pandas"]:
             self.skipTest("pandas")
@@ -219,7 +247,7 @@ class Types(unittest.TestCase):
 
 class Models(unittest.TestCase):
     def test_auto_compares_the_same_models_of_arrays_and_frames(self):
-        X = np.random.default_rng(0).uniform(-3, 3, (400, 2))
+        X = np.random.default_rng(0).uniform(-3, 3, (200, 2))
         y = np.sign(np.sin(2 * X[:, 0])) + 0.1 * X[:, 1]  # for bins, not for a line
         names = []
         for x in [X] + ([pandas.DataFrame(X, columns=["a", "b"])] if has["pandas"] else []):
