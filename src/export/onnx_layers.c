@@ -255,6 +255,74 @@ static value add_softmax(const network *n, const drove_layer *l)
     return y;
 }
 
+static value add_reshape(const network *n, const drove_layer *l)
+{
+    const value x = n->blob[l->bottom[0]];
+    const drove_shape s = l->out;
+    if (s.h * s.w == 1) return (value){.name = x.is_image ? flatten(n->g, x.name, false) : x.name};
+    const int64_t sides[4] = {0, (int64_t)s.c, (int64_t)s.h, (int64_t)s.w};
+    const size_t n_sides = DROVE_COUNT(sides);
+    return (value){.name = drove__onnx_node(n->g, "Reshape", x.name,
+                                            drove__onnx_ints(n->g, sides, &n_sides, 1), NULL),
+                   .is_image = true};
+}
+
+/* Fixed numbers of a layer, along an image's channels or all of it. */
+static const char *fixed_numbers(const network *n, const drove_layer *l, const drove_floats *list,
+                                 bool is_image)
+{
+    const drove_shape s = l->in;
+    const bool is_whole = list->n == drove__shape_floats(s), is_one = list->n == 1;
+    const size_t image[] = {is_one ? 1 : s.c, is_whole ? s.h : 1, is_whole ? s.w : 1};
+    return drove__onnx_floats(n->g, list->value, is_image ? image : &list->n, is_image ? 3 : 1);
+}
+
+static value add_scale(const network *n, const drove_layer *l)
+{
+    const drove_floats *offset = &l->opt.offset, *factor = &l->opt.factor;
+    value y = n->blob[l->bottom[0]];
+    if (offset->n > 0)
+        y.name =
+            drove__onnx_node(n->g, "Sub", y.name, fixed_numbers(n, l, offset, y.is_image), NULL);
+    if (factor->n > 0)
+        y.name =
+            drove__onnx_node(n->g, "Mul", y.name, fixed_numbers(n, l, factor, y.is_image), NULL);
+    return y;
+}
+
+/* ONNX's norm is along one axis: over an image it is that of a vector. */
+static value add_normalize(const network *n, const drove_layer *l)
+{
+    const value x = n->blob[l->bottom[0]];
+    const char *vector = x.is_image ? flatten(n->g, x.name, false) : x.name;
+    value y = {.name = drove__onnx_node(n->g, "LpNormalization", vector, NULL, NULL)};
+    drove__onnx_set_int(n->g, "axis", 1);
+    drove__onnx_set_int(n->g, "p", (int64_t)l->opt.power);
+    if (!x.is_image) return y;
+    const int64_t sides[4] = {0, (int64_t)l->in.c, (int64_t)l->in.h, (int64_t)l->in.w};
+    const size_t n_sides = DROVE_COUNT(sides);
+    y.name =
+        drove__onnx_node(n->g, "Reshape", y.name, drove__onnx_ints(n->g, sides, &n_sides, 1), NULL);
+    y.is_image = true;
+    return y;
+}
+
+static value add_clip(const network *n, const drove_layer *l)
+{
+    value y = n->blob[l->bottom[0]];
+    y.name = drove__onnx_node(n->g, "Clip", y.name, drove__onnx_float(n->g, l->opt.low),
+                              drove__onnx_float(n->g, l->opt.high));
+    return y;
+}
+
+static value add_leaky_relu(const network *n, const drove_layer *l)
+{
+    value y = n->blob[l->bottom[0]];
+    y.name = drove__onnx_node(n->g, "LeakyRelu", y.name, NULL, NULL);
+    drove__onnx_set_float(n->g, "alpha", l->opt.slope);
+    return y;
+}
+
 static value add_nothing(const network *n, const drove_layer *l)
 {
     return n->blob[l->bottom[0]];
@@ -276,6 +344,11 @@ static const struct {
     {&drove__layer_flatten, add_flatten},
     {&drove__layer_activation, add_nothing}, /* that of any layer, below */
     {&drove__layer_softmax, add_softmax},
+    {&drove__layer_reshape, add_reshape},
+    {&drove__layer_scale, add_scale},
+    {&drove__layer_normalize, add_normalize},
+    {&drove__layer_clip, add_clip},
+    {&drove__layer_leaky_relu, add_leaky_relu},
 };
 
 static const char *activation_of(drovek_act act)

@@ -234,6 +234,10 @@ drove_status drove__model_create_graph(const drove_graph *graph, const char *spe
 void drove__model_destroy(drove_model *model)
 {
     if (model == NULL) return;
+    for (size_t l = 0; l < model->n_layers; l++) {
+        free(model->layer[l].opt.offset.value);
+        free(model->layer[l].opt.factor.value);
+    }
     free(model->layer);
     free(model->graph_text);
     free(model->notes);

@@ -14,13 +14,18 @@ void drove__graph_init(drove_graph *graph, const char *name)
     snprintf(graph->name, sizeof graph->name, "%s", name);
 }
 
+void drove__graph_node_fini(drove_node *node)
+{
+    free(node->values.w);
+    free(node->values.b);
+    free(node->values.statistics);
+    free(node->opt.offset.value);
+    free(node->opt.factor.value);
+}
+
 void drove__graph_fini(drove_graph *graph)
 {
-    for (size_t i = 0; i < graph->n_nodes; i++) {
-        free(graph->node[i].values.w);
-        free(graph->node[i].values.b);
-        free(graph->node[i].values.statistics);
-    }
+    for (size_t i = 0; i < graph->n_nodes; i++) drove__graph_node_fini(&graph->node[i]);
     free(graph->node);
     free(graph->notes);
     drove__kinds_release(graph->kinds);

@@ -59,7 +59,8 @@ static inline const char *drove__graph_input(const drove_graph *graph)
 }
 
 void drove__graph_init(drove_graph *graph, const char *name);
-void drove__graph_fini(drove_graph *graph); /* accepts a zeroed one */
+void drove__graph_fini(drove_graph *graph);    /* accepts a zeroed one */
+void drove__graph_node_fini(drove_node *node); /* of one that leaves its graph */
 /* Appends a zeroed node with this name and bottom (NULL: the last node's top, or the input) for the
  * caller to fill in.  Errors: DROVE_E_NOMEM, DROVE_E_ARG (a name that is too long). */
 drove_status drove__graph_add(drove_graph *graph, const drove_layer_ops *ops, const char *name,
@@ -101,16 +102,20 @@ drove_status drove__graph_read_yaml_with(const char *text, size_t n_bytes, const
                                          drove_kinds *kinds, drove_graph *out);
 drove_status drove__graph_read_prototxt(const char *text, size_t n_bytes, const char *file,
                                         drove_graph *out);
-/* Reads a network of ONNX with its parameters.  Errors: DROVE_E_DATA (file, node, operator), those
- * of reading files, as parameters may be in others. */
+/* Reads a network of ONNX with its parameters.  io: of the data, whose sides the input has where
+ * the file is silent, and whose loss (NULL or "": by the target) takes a softmax or sigmoid at the end;
+ * NULL: shapes are known as far as the file says, and either goes.  Errors: DROVE_E_DATA (file,
+ * node, operator), DROVE_E_SHAPE (data and network do not match), those of reading files, as
+ * parameters may be in others. */
 drove_status drove__graph_read_onnx(const char *bytes, size_t n_bytes, const char *file,
-                                    drove_graph *out);
+                                    const char *loss, const drove_model_io *io, drove_graph *out);
 /* The description as text that drove__graph_read_yaml reads back as an equal graph; free(). */
 drove_status drove__graph_print_yaml(const drove_graph *graph, char **out);
 /* Reads a model file, by its suffix.  graph->file is path: borrowed.  Errors: those of reading,
  * DROVE_E_FILE. */
 drove_status drove__graph_read_file(const char *path, drove_graph *out);
-drove_status drove__graph_read_file_with(const char *path, drove_kinds *kinds, drove_graph *out);
+drove_status drove__graph_read_file_with(const char *path, drove_kinds *kinds, const char *loss,
+                                         const drove_model_io *io, drove_graph *out);
 
 /* Models that carry their description (graph_text): from a file, and from a saved model, where
  * `spec` is the name of that file.  Errors: those of reading and of drove__model_create_graph. */

@@ -114,6 +114,16 @@ static uint32_t blob_of(const drove_graph_plan *p, const uint32_t *layer_of, uin
     return node == DROVE_GRAPH_INPUT ? 0 : layer_of[p->into[node]] + 1;
 }
 
+static drove_status copy_list(drove_floats *list)
+{
+    const float *from = list->value;
+    if (list->n == 0) return DROVE_OK;
+    list->value = malloc(list->n * sizeof *list->value);
+    if (list->value == NULL) return drove__fail_nomem("numbers of a layer", list->n);
+    memcpy(list->value, from, list->n * sizeof *from);
+    return DROVE_OK;
+}
+
 static drove_status make_layer(const drove_graph_plan *p, uint32_t n, const uint32_t *layer_of,
                                drove_model *m)
 {
@@ -133,8 +143,11 @@ static drove_status make_layer(const drove_graph_plan *p, uint32_t n, const uint
     fill_in_defaults(l);
     drove_status status = find_shape(l, shape, m->n_outputs);
     if (status != DROVE_OK) return drove__graph_fail_in(p->graph, status, node->line, node->name);
-    m->n_layers++;
-    return DROVE_OK;
+    DROVE_TRY(copy_list(&l->opt.offset));
+    status = copy_list(&l->opt.factor);
+    if (status == DROVE_OK) m->n_layers++;
+    else free(l->opt.offset.value);
+    return status;
 }
 
 static drove_status make_layers(const drove_graph_plan *p, uint32_t *layer_of, drove_model *m)

@@ -21,13 +21,14 @@ bool drove__graph_is_file(const char *spec)
            ends_with(spec, ".onnx");
 }
 
-drove_status drove__graph_read_file_with(const char *path, drove_kinds *kinds, drove_graph *out)
+drove_status drove__graph_read_file_with(const char *path, drove_kinds *kinds, const char *loss,
+                                         const drove_model_io *io, drove_graph *out)
 {
     char *text = NULL;
     size_t size_bytes = 0;
     const bool is_onnx = ends_with(path, ".onnx"), is_caffe = ends_with(path, ".prototxt");
     DROVE_TRY(drove__file_load(path, is_onnx ? MOST_ONNX_BYTES : MOST_BYTES, &text, &size_bytes));
-    drove_status status = is_onnx ? drove__graph_read_onnx(text, size_bytes, path, out)
+    drove_status status = is_onnx ? drove__graph_read_onnx(text, size_bytes, path, loss, io, out)
                           : is_caffe
                               ? drove__graph_read_prototxt(text, size_bytes, path, out)
                               : drove__graph_read_yaml_with(text, size_bytes, path, kinds, out);
@@ -37,7 +38,7 @@ drove_status drove__graph_read_file_with(const char *path, drove_kinds *kinds, d
 
 drove_status drove__graph_read_file(const char *path, drove_graph *out)
 {
-    return drove__graph_read_file_with(path, NULL, out);
+    return drove__graph_read_file_with(path, NULL, NULL, NULL, out);
 }
 
 /* Creates the model, which then carries its description; releases graph. */
@@ -67,7 +68,7 @@ drove_status drove__model_create_file(const char *path, const char *loss, const 
     drove_kinds *kinds;
     *out = NULL;
     DROVE_TRY(drove__kinds_create(io->custom, &kinds));
-    drove_status status = drove__graph_read_file_with(path, kinds, &graph);
+    drove_status status = drove__graph_read_file_with(path, kinds, loss, io, &graph);
     drove__kinds_release(kinds);
     return status == DROVE_OK ? create(&graph, path, loss, io, out) : status;
 }

@@ -4,6 +4,7 @@
 #include "model/custom.h"
 #include "model/support.h"
 
+#include <float.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -19,6 +20,11 @@ enum {
     BATCH_NORM = 1 << 6,
     SUM = 1 << 7,
     CUSTOM = 1 << 8,
+    RESHAPE = 1 << 9,
+    SCALE = 1 << 10,
+    NORMALIZE = 1 << 11,
+    CLIP = 1 << 12,
+    LEAKY_RELU = 1 << 13,
     POOL = MAX_POOL | AVERAGE_POOL,
     WEIGHTED = DENSE | CONVOLUTION
 };
@@ -29,7 +35,9 @@ enum {
         offsetof(drove_layer_options, window) + offsetof(drovek_window, x)
 
 const drove_graph_key drove__graph_keys[] = {
-    {"channels", DROVE_KEY_COUNT, AT(n_out), 1, MOST_CHANNELS, CONVOLUTION},
+    {"channels", DROVE_KEY_COUNT, AT(n_out), 1, MOST_CHANNELS, CONVOLUTION | RESHAPE},
+    {"height", DROVE_KEY_COUNT, AT(height), 1, MOST_SIDE, RESHAPE},
+    {"width", DROVE_KEY_COUNT, AT(width), 1, MOST_SIDE, RESHAPE},
     {"units", DROVE_KEY_COUNT, AT(n_out), 1, MOST_CHANNELS, DENSE | CUSTOM},
     {"kernel", DROVE_KEY_PAIR, PAIR_AT(kh, kw), 1, MOST_SIDE, CONVOLUTION | POOL},
     {"stride", DROVE_KEY_PAIR, PAIR_AT(sh, sw), 1, MOST_SIDE, CONVOLUTION | POOL},
@@ -50,6 +58,12 @@ const drove_graph_key drove__graph_keys[] = {
     {"bias_init", DROVE_KEY_FILLER, AT(b_filler), 0, 0, WEIGHTED},
     {"weight_lr", DROVE_KEY_REAL, AT(w_lr), 1e-6, 1e6, WEIGHTED | BATCH_NORM | CUSTOM},
     {"bias_lr", DROVE_KEY_REAL, AT(b_lr), 1e-6, 1e6, WEIGHTED | BATCH_NORM},
+    {"offsets", DROVE_KEY_LIST, AT(offset), -FLT_MAX, FLT_MAX, SCALE},
+    {"factors", DROVE_KEY_LIST, AT(factor), -FLT_MAX, FLT_MAX, SCALE},
+    {"low", DROVE_KEY_REAL, AT(low), -FLT_MAX, FLT_MAX, CLIP},
+    {"high", DROVE_KEY_REAL, AT(high), -FLT_MAX, FLT_MAX, CLIP},
+    {"slope", DROVE_KEY_REAL, AT(slope), -1e6, 1e6, LEAKY_RELU},
+    {"power", DROVE_KEY_COUNT, AT(power), 1, 2, NORMALIZE},
     {NULL, DROVE_KEY_COUNT, 0, 0, 0, 0, 0},
 };
 
@@ -59,10 +73,19 @@ unsigned drove__graph_kind_bit(const drove_layer_ops *ops)
         const drove_layer_ops *ops;
         unsigned bit;
     } bits[] = {
-        {&drove__layer_dense, DENSE},       {&drove__layer_convolution, CONVOLUTION},
-        {&drove__layer_max_pool, MAX_POOL}, {&drove__layer_average_pool, AVERAGE_POOL},
-        {&drove__layer_lrn, LRN},           {&drove__layer_dropout, DROPOUT},
-        {&drove__layer_sum, SUM},           {&drove__layer_batch_norm, BATCH_NORM},
+        {&drove__layer_dense, DENSE},
+        {&drove__layer_convolution, CONVOLUTION},
+        {&drove__layer_max_pool, MAX_POOL},
+        {&drove__layer_average_pool, AVERAGE_POOL},
+        {&drove__layer_lrn, LRN},
+        {&drove__layer_dropout, DROPOUT},
+        {&drove__layer_sum, SUM},
+        {&drove__layer_batch_norm, BATCH_NORM},
+        {&drove__layer_reshape, RESHAPE},
+        {&drove__layer_scale, SCALE},
+        {&drove__layer_clip, CLIP},
+        {&drove__layer_leaky_relu, LEAKY_RELU},
+        {&drove__layer_normalize, NORMALIZE},
     };
     if (ops->custom != NULL) return CUSTOM;
     for (size_t i = 0; i < sizeof bits / sizeof bits[0]; i++) {
@@ -84,6 +107,13 @@ drove_layer_options drove__graph_default_options(const drove_layer_ops *ops)
         break;
     case DROPOUT: o.ratio = 0.5f; break;
     case BATCH_NORM: o.epsilon = 1e-5f; break;
+    case RESHAPE: o.height = o.width = 1; break;
+    case NORMALIZE: o.power = 2; break;
+    case LEAKY_RELU: o.slope = 0.01f; break;
+    case CLIP:
+        o.low = -FLT_MAX;
+        o.high = FLT_MAX;
+        break;
     case SUM:
         for (int b = 0; b < DROVE_LAYER_MOST_BOTTOMS; b++) o.coefficient[b] = 1.0f;
         break;

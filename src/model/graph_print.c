@@ -28,6 +28,7 @@ static bool is_default(const drove_graph_key *k, const drove_layer_options *o,
     case DROVE_KEY_REAL: return *(const float *)a == *(const float *)b;
     case DROVE_KEY_FILLER: return same_filler(a, b);
     case DROVE_KEY_REALS: return memcmp(a, b, n_bottoms * sizeof(float)) == 0;
+    case DROVE_KEY_LIST: return ((const drove_floats *)a)->n == 0;
     default: return *(const bool *)a == *(const bool *)b;
     }
 }
@@ -43,9 +44,9 @@ static void print_real(FILE *f, float value)
     fputs(text, f);
 }
 
-static void print_reals(FILE *f, const float *value, unsigned n)
+static void print_reals(FILE *f, const float *value, size_t n)
 {
-    for (unsigned i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         fputs(i == 0 ? "[" : ", ", f);
         print_real(f, value[i]);
     }
@@ -74,6 +75,9 @@ static void print_option(FILE *f, const drove_graph_key *k, const drove_layer_op
         break;
     }
     case DROVE_KEY_REALS: print_reals(f, a, n_bottoms); break;
+    case DROVE_KEY_LIST:
+        print_reals(f, ((const drove_floats *)a)->value, ((const drove_floats *)a)->n);
+        break;
     case DROVE_KEY_FLAG: fputs(*(const bool *)a ? "true" : "false", f); break;
     case DROVE_KEY_NO: fputs(*(const bool *)a ? "false" : "true", f); break;
     }

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_KEYS = 32, KEY_SIZE = 32 };
+enum { MOST_KEYS = 40, KEY_SIZE = 32 };
 
 typedef struct reader {
     drove_yaml *yaml;
@@ -152,6 +152,27 @@ static drove_status read_reals(const reader *r, const drove_graph_key *k, drove_
     }
 }
 
+/* Replaces *out. */
+static drove_status read_floats(const reader *r, const drove_graph_key *k, drove_yaml_item *item,
+                                drove_floats *out)
+{
+    size_t room = 0;
+    DROVE_TRY(drove__yaml_expect(r->yaml, DROVE_YAML_LIST, "a list of numbers", item));
+    for (out->n = 0;; out->n++) {
+        DROVE_TRY(drove__yaml_next(r->yaml, item));
+        if (item->kind == DROVE_YAML_LIST_END && out->n > 0) return DROVE_OK;
+        if (item->kind != DROVE_YAML_VALUE || out->n == DROVE_GRAPH_MOST_LIST)
+            return drove__yaml_unexpected(r->yaml, item, "a list of 1 to 65536 numbers");
+        if (out->n >= room) {
+            room = 2 * room + 4;
+            float *grown = realloc(out->value, room * sizeof *grown);
+            if (grown == NULL) return drove__fail_nomem("a list of numbers", room * sizeof *grown);
+            out->value = grown;
+        }
+        DROVE_TRY(take_real(r, k, item, &out->value[out->n]));
+    }
+}
+
 static drove_status take_flag(const reader *r, const drove_graph_key *k,
                               const drove_yaml_item *item, bool *out)
 {
@@ -170,6 +191,7 @@ static drove_status read_option(const reader *r, const drove_graph_key *k, drove
     void *to = field(o, k->offset);
     if (k->kind == DROVE_KEY_PAIR) return read_pair(r, k, item, to, field(o, k->offset2));
     if (k->kind == DROVE_KEY_REALS) return read_reals(r, k, item, to, n_reals);
+    if (k->kind == DROVE_KEY_LIST) return read_floats(r, k, item, to);
     DROVE_TRY(read_value(r, k->name, item));
     switch (k->kind) {
     case DROVE_KEY_COUNT: return take_count(r, k, item, to);
@@ -265,6 +287,7 @@ static drove_status settle_options(const reader *r, const layer_text *t, drove_l
         size_t size = k->kind == DROVE_KEY_COUNT || k->kind == DROVE_KEY_PAIR ? sizeof(size_t)
                       : k->kind == DROVE_KEY_REAL                             ? sizeof(float)
                       : k->kind == DROVE_KEY_FILLER                           ? sizeof(drove_filler)
+                      : k->kind == DROVE_KEY_LIST                             ? sizeof(drove_floats)
                       : k->kind == DROVE_KEY_REALS ? sizeof o->coefficient
                                                    : sizeof(bool);
         memcpy(field(o, k->offset), (const char *)&t->options + k->offset, size);
@@ -308,7 +331,10 @@ static drove_status add_layer(const reader *r, layer_text *t, int line, int colu
                                 "activation after it",
                                 node->name, t->ops->name);
     }
-    return settle_options(r, t, &node->opt);
+    status = settle_options(r, t, &node->opt);
+    drove_layer_options *no_owner = status == DROVE_OK ? &t->options : &node->opt;
+    no_owner->offset = no_owner->factor = (drove_floats){0}; /* lists have one */
+    return status;
 }
 
 /* One element of `layers`, whose mapping has begun. */
@@ -325,6 +351,8 @@ static drove_status read_layer(const reader *r, int line, int column)
         if (status == DROVE_OK && !ended) status = read_layer_value(r, key, &item, t);
     }
     if (status == DROVE_OK) status = add_layer(r, t, line, column);
+    free(t->options.offset.value);
+    free(t->options.factor.value);
     free(t);
     return status;
 }

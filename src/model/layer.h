@@ -93,7 +93,8 @@ struct drove_layer_ops {
 extern const drove_layer_ops drove__layer_dense, drove__layer_convolution, drove__layer_max_pool,
     drove__layer_average_pool, drove__layer_lrn, drove__layer_dropout, drove__layer_batch_norm,
     drove__layer_concat, drove__layer_sum, drove__layer_flatten, drove__layer_activation,
-    drove__layer_softmax;
+    drove__layer_softmax, drove__layer_reshape, drove__layer_scale, drove__layer_normalize,
+    drove__layer_clip, drove__layer_leaky_relu;
 
 extern const drove_layer_ops *const drove__layer_kinds[]; /* all of them; NULL-terminated */
 

@@ -52,6 +52,12 @@ typedef struct drove_filler {
     float       value; /* gain, deviation, or the constant */
 } drove_filler;
 
+/* Fixed numbers of a layer: memory of malloc, owned by the graph's node or by the model's layer. */
+typedef struct drove_floats {
+    size_t n;
+    float *value;
+} drove_floats;
+
 /* Options of all kinds of layers; each kind uses its own part. */
 typedef struct drove_layer_options {
     size_t        n_out;  /* dense: units; convolution: channels; 0: as many as the data require */
@@ -67,6 +73,11 @@ typedef struct drove_layer_options {
     float  coefficient[DROVE_LAYER_MOST_BOTTOMS]; /* sum, one for each bottom */
     float  w_lr, b_lr; /* factors of the step size; 0 counts as 1; 1 unless a file says so */
     drove_filler w_filler, b_filler;
+    size_t       height, width;  /* reshape, with n_out channels; n_out 0: all numbers, a vector */
+    drove_floats offset, factor; /* scale: none, 1, one a channel, or one a number, [c][h][w] */
+    float        low, high;      /* clip */
+    float        slope;          /* leaky_relu: of numbers below 0 */
+    size_t       power;          /* normalize: 1 or 2 */
 } drove_layer_options;
 
 typedef struct drove_layer {

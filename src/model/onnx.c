@@ -2,9 +2,12 @@
  *
  * Nodes stand in an order in which each comes after those that it reads.  A value of the file is a
  * blob of the network, a constant, a size computed from others, or something that is made of the
- * network's outputs, such as labels; what becomes of an operator, onnx_ops.c says.
+ * network's outputs, such as labels; what becomes of an operator, onnx_ops.c says.  A network
+ * computes here what it computes by ONNX's definition, or it is refused: an attribute that an
+ * operator's reader does not know is an error, and so is a set of operators that this file does not
+ * know.
  *
- * Source: ONNX's operators, versions 7 to 23; the subset is in docs/models.md.
+ * Source: ONNX's operators, sets 7 to 28; the subset is in docs/models.md.
  */
 #include "model/onnx_file.h"
 
@@ -16,6 +19,7 @@
 #include <string.h>
 
 enum { MOST_VALUES = 1 << 16, MOST_NODES = 1 << 13 };
+enum { LEAST_SET = 7, MOST_SET = 28, MOST_ML_SET = 5 };
 
 /* ---- errors ---- */
 
@@ -27,7 +31,7 @@ drove_status drove__onnx_fail(const drove_onnx_reader *r, const drove_onnx_node 
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    if (n == NULL) return drove__fail(DROVE_E_DATA, "%s: %s", r->file, text);
+    if (n == NULL || n->node == NULL) return drove__fail(DROVE_E_DATA, "%s: %s", r->file, text);
     const Drove__Onnx__Node *node = n->node;
     const char *name = node->name != NULL && node->name[0] != '\0' ? node->name
                        : node->n_output > 0                        ? node->output[0]
@@ -73,14 +77,50 @@ static drove_status parse(drove_onnx_reader *r, const char *bytes, size_t n_byte
     return DROVE_OK;
 }
 
+static bool is_onnx(const char *domain)
+{
+    return domain == NULL || domain[0] == '\0' || strcmp(domain, "ai.onnx") == 0;
+}
+
+static drove_status take_versions(drove_onnx_reader *r)
+{
+    for (size_t i = 0; i < r->model->n_opset_import; i++) {
+        const Drove__Onnx__OperatorSet *set = r->model->opset_import[i];
+        const int64_t version = set->has_version ? set->version : 0;
+        if (is_onnx(set->domain)) r->version = version;
+        else if (strcmp(set->domain, "ai.onnx.ml") == 0) r->ml_version = version;
+    }
+    if (r->version != 0 && (r->version < LEAST_SET || r->version > MOST_SET))
+        return drove__onnx_fail(r, NULL,
+                                "expected ONNX's set of operators %d to %d, found %lld: "
+                                "onnx.version_converter makes another of it",
+                                LEAST_SET, MOST_SET, (long long)r->version);
+    if (r->ml_version > MOST_ML_SET)
+        return drove__onnx_fail(r, NULL,
+                                "expected the set of operators ai.onnx.ml up to %d, found %lld",
+                                MOST_ML_SET, (long long)r->ml_version);
+    return DROVE_OK;
+}
+
 static void release(drove_onnx_reader *r)
 {
     ProtobufCAllocator allocator = {.alloc = take, .free = give};
     if (r->model != NULL) drove__onnx__model__free_unpacked(r->model, &allocator);
     free(r->value);
+    free(r->taken);
 }
 
 /* ---- values ---- */
+
+void drove__onnx_constant(const Drove__Onnx__Tensor *t, drove_onnx_value *value)
+{
+    value->kind = DROVE_ONNX_CONSTANT;
+    value->tensor = t;
+    value->type = t->has_data_type ? t->data_type : 0;
+    value->rank = t->n_dims <= DROVE_ONNX_MOST_RANK ? (unsigned)t->n_dims : 0;
+    for (unsigned i = 0; i < value->rank; i++)
+        value->side[i] = t->dims[i] > 0 && t->dims[i] <= INT32_MAX ? (size_t)t->dims[i] : 0;
+}
 
 static drove_onnx_value *find_value(const drove_onnx_reader *r, const char *name)
 {
@@ -113,14 +153,20 @@ drove_status drove__onnx_alias(drove_onnx_reader *r, const drove_onnx_node *n,
                                const drove_onnx_value *value)
 {
     drove_onnx_value own = *value;
-    if (n->node->n_output == 0) return drove__onnx_fail(r, n, "expected an output, found none");
+    if (n->node->n_output == 0 || n->node->output[0][0] == '\0')
+        return drove__onnx_fail(r, n, "expected an output, found none");
     own.name = n->node->output[0];
     DROVE_TRY(add_value(r, n, &own));
-    for (size_t i = 1; i < n->node->n_output; i++) { /* masks, statistics of training */
-        const drove_onnx_value other = {.name = n->node->output[i], .kind = DROVE_ONNX_ASIDE};
+    for (size_t i = 1; i < n->node->n_output; i++) {
+        const drove_onnx_value other = {.name = n->node->output[i], .kind = n->others};
         DROVE_TRY(add_value(r, n, &other));
     }
     return DROVE_OK;
+}
+
+drove_onnx_value *drove__onnx_result(const drove_onnx_reader *r, const drove_onnx_node *n)
+{
+    return n->node->n_output > 0 ? find_value(r, n->node->output[0]) : NULL;
 }
 
 drove_status drove__onnx_mark(drove_onnx_reader *r, const drove_onnx_node *n, drove_onnx_kind kind)
@@ -140,6 +186,62 @@ size_t drove__onnx_count_readers(const drove_onnx_reader *r, const char *name)
     for (size_t i = 0; i < g->n_output; i++)
         count += g->output[i]->name != NULL && strcmp(g->output[i]->name, name) == 0;
     return count;
+}
+
+/* Readers are looked for from node `first` on: each comes after what it reads. */
+static bool is_last(const drove_onnx_reader *r, const char *name, size_t first, unsigned depth)
+{
+    static const char *const of_labels[] = {"ArgMax", "ZipMap", "ArrayFeatureExtractor"};
+    static const char *const copies[] = {"Cast", "Identity"};
+    const Drove__Onnx__Graph *g = r->model->graph;
+    for (size_t i = first; i < g->n_node; i++) {
+        const Drove__Onnx__Node *node = g->node[i];
+        bool reads = false, is_label = false, is_copy = false;
+        for (size_t k = 0; k < node->n_input; k++)
+            reads = reads || strcmp(node->input[k], name) == 0;
+        if (!reads) continue;
+        if (node->op_type == NULL) return false;
+        for (size_t k = 0; k < DROVE_COUNT(of_labels); k++)
+            is_label = is_label || strcmp(node->op_type, of_labels[k]) == 0;
+        for (size_t k = 0; k < DROVE_COUNT(copies); k++)
+            is_copy = is_copy || strcmp(node->op_type, copies[k]) == 0;
+        if (is_label) continue;
+        if (!is_copy || node->n_output != 1 || depth == 8) return false;
+        if (!is_last(r, node->output[0], i + 1, depth + 1)) return false;
+    }
+    return true;
+}
+
+bool drove__onnx_is_last(const drove_onnx_reader *r, const char *name)
+{
+    return is_last(r, name, 0, 0);
+}
+
+drove_status drove__onnx_claim(drove_onnx_reader *r, const drove_onnx_node *n,
+                               const drove_onnx_value *value)
+{
+    if (!drove__onnx_is_float(value->type))
+        return drove__onnx_fail(r, n, "\"%.60s\": expected weights of floats, found %s",
+                                value->name, drove__onnx_type_name(value->type));
+    for (size_t i = 0; i < r->n_taken; i++) {
+        if (r->taken[i] != value->tensor) continue;
+        if (value->tensor->n_dims > 1)
+            return drove__onnx_fail(r, n,
+                                    "\"%.60s\": expected weights of one layer, found those of "
+                                    "another one: drove has no layers that share weights",
+                                    value->name);
+        r->notes |= DROVE_ONNX_NOTE_SHARED;
+        return DROVE_OK;
+    }
+    if (r->n_taken == r->taken_room) {
+        const size_t room = 2 * r->taken_room + 16;
+        const Drove__Onnx__Tensor **grown = drove__grow(r->taken, room, sizeof *grown);
+        if (grown == NULL) return drove__fail_nomem("constants", room * sizeof *grown);
+        r->taken = grown;
+        r->taken_room = room;
+    }
+    r->taken[r->n_taken++] = value->tensor;
+    return DROVE_OK;
 }
 
 /* ---- layers ---- */
@@ -174,22 +276,39 @@ static bool name_by_parameters(const drove_onnx_reader *r, const char *parameter
     return !is_taken(r, into);
 }
 
-drove_status drove__onnx_add(drove_onnx_reader *r, const drove_onnx_node *n,
-                             const drove_layer_ops *ops, const char *parameters, drove_node **out)
+drove_status drove__onnx_layer(drove_onnx_reader *r, const drove_onnx_node *n,
+                               const drove_layer_ops *ops, const char *parameters,
+                               const drove_onnx_value *from, drove_onnx_value *to, drove_node **out)
 {
     char name[DROVE_LAYER_NAME_SIZE];
-    if (n->n_inputs == 0 || n->input[0].kind != DROVE_ONNX_BLOB)
+    if (from->kind != DROVE_ONNX_BLOB)
         return drove__onnx_fail(r, n, "expected a part of the network as its input");
+    if (!drove__onnx_is_float(from->type) && ops != &drove__layer_reshape)
+        return drove__onnx_fail(r, n,
+                                "expected floats as its input, found %s: drove computes with "
+                                "floats alone",
+                                drove__onnx_type_name(from->type));
     if (parameters == NULL || !name_by_parameters(r, parameters, name)) {
         size_t number = r->graph.n_nodes + 1;
         do snprintf(name, sizeof name, "%s%zu", ops->name, number++);
         while (is_taken(r, name));
     }
-    DROVE_TRY(drove__graph_add(&r->graph, ops, name, n->input[0].graph, out));
+    DROVE_TRY(drove__graph_add(&r->graph, ops, name, from->graph, out));
     (*out)->opt = drove__graph_default_options(ops);
-    drove_onnx_value value = {.kind = DROVE_ONNX_BLOB, .node = (uint32_t)(r->graph.n_nodes - 1)};
-    memcpy(value.graph, name, sizeof name);
-    return drove__onnx_alias(r, n, &value);
+    *to = *from;
+    to->node = (uint32_t)(r->graph.n_nodes - 1);
+    memcpy(to->graph, name, sizeof name);
+    return DROVE_OK;
+}
+
+drove_status drove__onnx_add(drove_onnx_reader *r, const drove_onnx_node *n,
+                             const drove_layer_ops *ops, const char *parameters, drove_node **out)
+{
+    drove_onnx_value to;
+    if (n->n_inputs == 0)
+        return drove__onnx_fail(r, n, "expected a part of the network as its input");
+    DROVE_TRY(drove__onnx_layer(r, n, ops, parameters, &n->input[0], &to, out));
+    return drove__onnx_alias(r, n, &to);
 }
 
 /* ---- nodes ---- */
@@ -207,6 +326,11 @@ static drove_status list_inputs(drove_onnx_reader *r, drove_onnx_node *n)
         if (name[0] == '\0') continue;
         if (value == NULL)
             return drove__onnx_fail(r, n, "input \"%.60s\": no node before it has this output",
+                                    name);
+        if (value->kind == DROVE_ONNX_ABSENT)
+            return drove__onnx_fail(r, n,
+                                    "input \"%.60s\": expected the first output of an operator, "
+                                    "found another one: drove's layers have one output",
                                     name);
         n->input[i] = *value;
     }
@@ -236,18 +360,43 @@ static const drove_onnx_op *find_op(const Drove__Onnx__Node *node)
     return NULL;
 }
 
+/* Every attribute must be known: one that is not may change what the operator computes. */
+static drove_status check_attributes(drove_onnx_reader *r, const drove_onnx_node *n,
+                                     const char *known)
+{
+    for (size_t i = 0; i < n->node->n_attribute; i++) {
+        const char *name = n->node->attribute[i]->name != NULL ? n->node->attribute[i]->name : "";
+        const size_t length = strlen(name);
+        bool is_known = false;
+        for (const char *at = known; !is_known && (at = strstr(at, name)) != NULL;
+             at += length > 0) {
+            is_known = length > 0 && (at == known || at[-1] == ' ') &&
+                       (at[length] == ' ' || at[length] == '\0');
+            if (length == 0) break;
+        }
+        if (!is_known)
+            return drove__onnx_fail(r, n, "%.40s: expected none, as drove has nothing like it",
+                                    name);
+    }
+    return DROVE_OK;
+}
+
 static drove_status read_node(drove_onnx_reader *r, const Drove__Onnx__Node *node)
 {
-    drove_onnx_node n = {.node = node};
+    drove_onnx_node n = {.node = node, .others = DROVE_ONNX_ABSENT};
     if (node->op_type == NULL) return drove__onnx_fail(r, &n, "expected an operator, found none");
     const drove_onnx_op *op = find_op(node);
     DROVE_TRY(list_inputs(r, &n));
-    if (has_kind(&n, DROVE_ONNX_SIZES, true)) return drove__onnx_mark(r, &n, DROVE_ONNX_SIZES);
-    if (has_kind(&n, DROVE_ONNX_ASIDE, true)) return drove__onnx_mark(r, &n, DROVE_ONNX_ASIDE);
+    if (has_kind(&n, DROVE_ONNX_SIZES, true)) return drove__onnx_compute_sizes(r, &n);
+    if (has_kind(&n, DROVE_ONNX_ASIDE, true)) {
+        n.others = DROVE_ONNX_ASIDE;
+        return drove__onnx_mark(r, &n, DROVE_ONNX_ASIDE);
+    }
     if (op == NULL)
         return drove__onnx_fail(r, &n,
                                 "drove has no layer for this operator (docs/models.md "
                                 "lists those that it has)");
+    DROVE_TRY(check_attributes(r, &n, op->attributes));
     return op->read(r, &n);
 }
 
@@ -257,40 +406,320 @@ static drove_status take_constants(drove_onnx_reader *r)
 {
     const Drove__Onnx__Graph *g = r->model->graph;
     for (size_t i = 0; i < g->n_initializer; i++) {
-        const drove_onnx_value value = {.name = g->initializer[i]->name,
-                                        .kind = DROVE_ONNX_CONSTANT,
-                                        .tensor = g->initializer[i]};
+        const Drove__Onnx__Tensor *t = g->initializer[i];
+        const int32_t type = t->has_data_type ? t->data_type : 0;
+        drove_onnx_value value = {.name = t->name};
+        drove__onnx_constant(t, &value);
+        r->has_half = r->has_half || type == DROVE_ONNX_T_FLOAT16 || type == DROVE_ONNX_T_BFLOAT16;
         DROVE_TRY(add_value(r, NULL, &value));
     }
     return DROVE_OK;
+}
+
+/* The sides of an example as the file has them, where it is silent as the data have them.  An input
+ * of other sides with as many numbers is reshaped: [N, 784] reads images, [N, 1, 28, 28] rows of a
+ * table. */
+static drove_status settle_input(drove_onnx_reader *r, const Drove__Onnx__Value *input,
+                                 drove_onnx_value *value)
+{
+    const Drove__Onnx__TensorType *type = input->type != NULL ? input->type->tensor_type : NULL;
+    const Drove__Onnx__Shape *shape = type != NULL ? type->shape : NULL;
+    const drove_model_io *io = r->io;
+    const drove_shape image = io != NULL ? io->image : (drove_shape){0};
+    const bool has_image = drove__shape_floats(image) != 0;
+    const size_t here[] = {image.c, image.h, image.w};
+    size_t n_open = 0, known = 1;
+    char text[128];
+    value->type = type != NULL && type->has_elem_type ? type->elem_type : DROVE_ONNX_T_FLOAT;
+    if (!drove__onnx_is_float(value->type) &&
+        (value->type < 2 || value->type > DROVE_ONNX_T_INT64)) /* the integers */
+        return drove__onnx_fail(r, NULL, "input \"%.60s\": expected numbers, found %s", value->name,
+                                drove__onnx_type_name(value->type));
+    if (shape == NULL && io == NULL) return DROVE_OK;
+    if (shape != NULL && (shape->n_dim == 0 || shape->n_dim > 4))
+        return drove__onnx_fail(r, NULL,
+                                "input \"%.60s\": expected 1 to 4 dimensions, those of a batch of "
+                                "vectors or images, found %zu",
+                                value->name, shape->n_dim);
+    value->rank = shape != NULL ? (unsigned)shape->n_dim : has_image ? 4 : 2;
+    for (unsigned i = 0; i < value->rank; i++) {
+        const Drove__Onnx__Dimension *d = shape != NULL ? shape->dim[i] : NULL;
+        const bool is_fixed = d != NULL && d->size_case == DROVE__ONNX__DIMENSION__SIZE_VALUE;
+        if (is_fixed && (d->value < 1 || d->value > INT32_MAX))
+            return drove__onnx_fail(r, NULL,
+                                    "input \"%.60s\": expected sides from 1 on, found %lld",
+                                    value->name, (long long)d->value);
+        value->side[i] = is_fixed ? (size_t)d->value : 0;
+        if (i == 0) continue;
+        if (!is_fixed && has_image && value->rank == 4) value->side[i] = here[i - 1];
+        if (value->side[i] == 0) n_open++;
+        else if (known <= INT32_MAX) known *= value->side[i];
+    }
+    if (io == NULL && n_open > 0) {
+        value->rank = 0;
+        return DROVE_OK;
+    }
+    for (unsigned i = 1; i < value->rank && n_open == 1; i++) { /* what the others leave */
+        if (value->side[i] == 0) value->side[i] = io->n_features / known;
+    }
+    if (io == NULL || (n_open < 2 && drove__onnx_each(value) == io->n_features)) {
+        const bool is_same =
+            !has_image || value->rank != 4 ||
+            (value->side[1] == image.c && value->side[2] == image.h && value->side[3] == image.w);
+        if (is_same) return DROVE_OK;
+    }
+    for (unsigned i = 1; i < value->rank && n_open > 1; i++)
+        value->side[i] = value->side[i] == 0 ? 1 : value->side[i];
+    if (has_image)
+        return drove__fail(DROVE_E_SHAPE,
+                           "%s: input \"%.60s\": expected examples of %s, found images of %zu x "
+                           "%zu x %zu (channels, height, width) in the data",
+                           r->file, value->name, drove__onnx_shape_text(value, text), image.c,
+                           image.h, image.w);
+    return drove__fail(
+        DROVE_E_SHAPE,
+        "%s: input \"%.60s\": expected examples of %s, found %zu numbers in the data", r->file,
+        value->name, drove__onnx_shape_text(value, text), io->n_features);
 }
 
 /* Older files list the constants among the inputs. */
 static drove_status take_input(drove_onnx_reader *r)
 {
     const Drove__Onnx__Graph *g = r->model->graph;
+    const char *first = NULL;
     for (size_t i = 0; i < g->n_input; i++) {
         const char *name = g->input[i]->name;
         drove_onnx_value value = {
             .name = name, .kind = DROVE_ONNX_BLOB, .node = DROVE_ONNX_NO_NODE, .graph = "data"};
         if (name == NULL || find_value(r, name) != NULL) continue;
-        if (r->graph.input[0] != '\0')
-            return drove__onnx_fail(r, NULL, "expected one input, found \"%.60s\", too", name);
-        memcpy(r->graph.input, value.graph, sizeof value.graph);
+        if (first != NULL)
+            return drove__onnx_fail(
+                r, NULL,
+                "input \"%.60s\": expected one input, \"%.60s\", and the others as "
+                "constants of the file",
+                name, first);
+        first = name;
+        memcpy(r->graph.input, value.graph, sizeof r->graph.input);
+        DROVE_TRY(settle_input(r, g->input[i], &value));
+        const drove_shape image = r->io != NULL ? r->io->image : (drove_shape){0};
+        const bool is_vector = drove__shape_floats(image) == 0 || image.h * image.w == 1;
+        const bool is_image = value.rank > 2 && drove__onnx_each(&value) != value.side[1];
+        const bool is_whole = r->io == NULL || value.rank == 0 ||
+                              (value.rank == 4   ? !is_vector || !is_image
+                               : value.rank <= 2 ? is_vector
+                                                 : is_vector && !is_image);
+        if (!is_whole) { /* the data's sides are others */
+            const drove_onnx_node no_node = {.node = NULL};
+            drove_onnx_value from = value;
+            from.rank = 0;
+            DROVE_TRY(drove__onnx_reshape(r, &no_node, &from, value.rank, value.side, &value));
+        }
         DROVE_TRY(add_value(r, NULL, &value));
     }
     if (r->graph.input[0] != '\0') return DROVE_OK;
     return drove__onnx_fail(r, NULL, "expected an input, found none");
 }
 
+/* ---- the output ---- */
+
+static drove_node *find_top(const drove_graph *g, const char *blob)
+{
+    for (size_t i = 0; i < g->n_nodes; i++) {
+        if (strcmp(drove__graph_top(&g->node[i]), blob) == 0) return &g->node[i];
+    }
+    return NULL;
+}
+
+/* The value that the network is for, or NULL: labels alone, of what no node reads. */
+static drove_status find_output(drove_onnx_reader *r, const drove_onnx_value **out)
+{
+    const Drove__Onnx__Graph *g = r->model->graph;
+    *out = NULL;
+    for (size_t i = 0; i < g->n_output; i++) {
+        const char *name = g->output[i]->name;
+        const drove_onnx_value *v = name != NULL ? find_value(r, name) : NULL;
+        if (v == NULL)
+            return drove__onnx_fail(r, NULL, "output \"%.60s\": no node has it",
+                                    name != NULL ? name : "");
+        if (v->kind == DROVE_ONNX_ASIDE) continue;
+        if (v->kind != DROVE_ONNX_BLOB && v->kind != DROVE_ONNX_PAIR)
+            return drove__onnx_fail(r, NULL,
+                                    "output \"%.60s\": expected numbers that the network "
+                                    "computes, found %s",
+                                    name,
+                                    v->kind == DROVE_ONNX_ABSENT ? "a second output of an operator"
+                                    : v->kind == DROVE_ONNX_CONSTANT ? "a constant"
+                                                                     : "sizes");
+        if (!drove__onnx_is_float(v->type))
+            return drove__onnx_fail(r, NULL, "output \"%.60s\": expected floats, found %s", name,
+                                    drove__onnx_type_name(v->type));
+        if (*out != NULL && strcmp((*out)->graph, v->graph) != 0)
+            return drove__onnx_fail(r, NULL,
+                                    "expected one output, found \"%.60s\" and \"%.60s\": "
+                                    "onnx.utils.extract_model makes a file of one",
+                                    (*out)->name, name);
+        *out = v;
+    }
+    if (*out != NULL || g->n_output == 0 || r->loss == NULL || r->io->n_classes > 0)
+        return DROVE_OK;
+    return drove__onnx_fail(r, NULL,
+                            "output \"%.60s\": expected values, as the data have them, "
+                            "found labels",
+                            g->output[0]->name);
+}
+
+/* drove's own order of an image's numbers is not the file's: an output is a vector in that of the
+ * file.  A network without a layer gets one. */
+static drove_status shape_output(drove_onnx_reader *r, const drove_onnx_value *output,
+                                 const char **top)
+{
+    const drove_onnx_node no_node = {.node = NULL};
+    const drove_onnx_value vector = {.rank = 0};
+    drove_onnx_value from = *output, to;
+    const size_t side[2] = {0, drove__onnx_each(output)};
+    from.kind = DROVE_ONNX_BLOB;
+    *top = find_top(&r->graph, output->graph) != NULL
+               ? drove__graph_top(find_top(&r->graph, output->graph))
+               : NULL;
+    const bool is_image = output->rank > 2 && side[1] != output->side[1];
+    if (*top != NULL && !is_image) return DROVE_OK;
+    if (output->rank == 0) {
+        if (*top != NULL) return DROVE_OK;
+        return drove__onnx_fail(r, NULL, "expected layers, found none");
+    }
+    from.rank = vector.rank; /* in any case a layer */
+    DROVE_TRY(drove__onnx_reshape(r, &no_node, &from, 2, side, &to));
+    *top = drove__graph_top(&r->graph.node[to.node]);
+    return DROVE_OK;
+}
+
+/* Keeps the nodes that lead to the output, in their order. */
+static drove_status prune(drove_onnx_reader *r, const char *top)
+{
+    drove_graph *g = &r->graph;
+    bool *is_needed = calloc(g->n_nodes + 1, sizeof *is_needed);
+    size_t n = 0;
+    if (is_needed == NULL) return drove__fail_nomem("layers", g->n_nodes);
+    for (size_t i = g->n_nodes; i-- > 0;) { /* each comes after those that it reads */
+        const drove_node *node = &g->node[i];
+        is_needed[i] = is_needed[i] || strcmp(drove__graph_top(node), top) == 0;
+        for (unsigned b = 0; is_needed[i] && b < node->n_bottoms; b++) {
+            const drove_node *below = find_top(g, node->bottom[b]);
+            if (below != NULL) is_needed[below - g->node] = true;
+        }
+    }
+    for (size_t i = 0; i < g->n_nodes; i++) {
+        if (is_needed[i]) g->node[n++] = g->node[i];
+        else drove__graph_node_fini(&g->node[i]);
+    }
+    g->n_nodes = n;
+    free(is_needed);
+    return DROVE_OK;
+}
+
+/* ---- reshapes that nothing needs ---- */
+
+static bool is_flatten(const drove_node *node)
+{
+    return node->ops == &drove__layer_reshape && node->opt.n_out == 0;
+}
+
+/* Whether all that reads a blob works on each number alone, or is a dense layer with weights, whose
+ * rows are put in drove's order (graph_values.c). */
+static bool suits_any_order(const drove_graph *g, const char *blob)
+{
+    bool is_read = false;
+    for (size_t i = 0; i < g->n_nodes; i++) {
+        const drove_node *node = &g->node[i];
+        bool reads = false;
+        for (unsigned b = 0; b < node->n_bottoms; b++)
+            reads = reads || strcmp(node->bottom[b], blob) == 0;
+        if (!reads) continue;
+        is_read = true;
+        if (node->ops == &drove__layer_dense && node->values.w != NULL) continue;
+        if (node->ops != &drove__layer_activation && node->ops != &drove__layer_dropout &&
+            node->ops != &drove__layer_clip && node->ops != &drove__layer_leaky_relu)
+            return false;
+        if (!suits_any_order(g, drove__graph_top(node))) return false;
+    }
+    return is_read;
+}
+
+/* A reshape of a reshape reads what that one reads; one to a vector goes where its order says
+ * nothing. */
+static void drop_reshapes(drove_graph *g)
+{
+    for (size_t i = 0; i < g->n_nodes; i++) {
+        drove_node *node = &g->node[i];
+        if (node->ops != &drove__layer_reshape) continue;
+        const drove_node *below = find_top(g, node->bottom[0]);
+        if (below != NULL && below->ops == &drove__layer_reshape)
+            memcpy(node->bottom[0], below->bottom[0], sizeof node->bottom[0]);
+    }
+    for (size_t i = 0; i < g->n_nodes; i++) {
+        const drove_node *node = &g->node[i];
+        if (!is_flatten(node) || !suits_any_order(g, drove__graph_top(node))) continue;
+        for (size_t k = i + 1; k < g->n_nodes; k++) {
+            for (unsigned b = 0; b < g->node[k].n_bottoms; b++) {
+                if (strcmp(g->node[k].bottom[b], drove__graph_top(node)) == 0)
+                    memcpy(g->node[k].bottom[b], node->bottom[0], sizeof node->bottom[0]);
+            }
+        }
+    }
+}
+
+/* ---- the end: what the loss computes ---- */
+
+static bool has_loss(const drove_onnx_reader *r, const char *a, const char *b)
+{
+    return r->loss == NULL || strcmp(r->loss, a) == 0 || strcmp(r->loss, b) == 0;
+}
+
+/* A softmax or sigmoid at the end goes where drove's loss computes the same; another one stays with
+ * a loss of values, and is refused with one that would make other probabilities of it. */
+static drove_status settle_end(drove_onnx_reader *r, const char *top)
+{
+    const drove_node *last = find_top(&r->graph, top);
+    const bool is_softmax = last->ops == &drove__layer_softmax;
+    const bool is_sigmoid = last->ops == &drove__layer_activation && last->act == DROVEK_SIGMOID;
+    if ((is_softmax && has_loss(r, "softmax", "hinge")) ||
+        (is_sigmoid && has_loss(r, "sigmoid", "logistic")) ||
+        (is_sigmoid && has_loss(r, "hinge", "hinge"))) {
+        if (drove__graph_drop_probabilities(&r->graph, true)) r->notes |= DROVE_ONNX_NOTE_SIGMOID;
+        return DROVE_OK;
+    }
+    if ((is_softmax || is_sigmoid) && !has_loss(r, "squared", "squared") && r->io->custom == NULL)
+        return drove__fail(DROVE_E_SHAPE,
+                           "%s: the network ends in a %s, which the loss %s does not compute: "
+                           "expected %s",
+                           r->file, is_softmax ? "softmax" : "sigmoid", r->loss,
+                           is_softmax ? "data of one class an example"
+                                      : "data of several labels, two classes and --loss logistic, "
+                                        "or --loss squared");
+    return DROVE_OK;
+}
+
 static drove_status take_notes(drove_onnx_reader *r)
 {
-    static const char scaler[] = "Scaler is not imported: --data scales (?scale=)\n";
-    static const char sigmoid[] = "the sigmoid at the end is left to the loss\n";
-    char text[256];
+    static const struct {
+        unsigned bit;
+        const char *text;
+    } notes[] = {
+        {DROVE_ONNX_NOTE_SIGMOID, "the sigmoid at the end is left to the loss\n"},
+        {DROVE_ONNX_NOTE_SHARED,
+         "vectors that several layers read in the file are a parameter of each layer here\n"},
+        {DROVE_ONNX_NOTE_FOLDED,
+         "convolutions have weights without names of their own: the exporter has folded batch "
+         "normalisation into them (torch.onnx.export with training=TrainingMode.PRESERVE keeps "
+         "it)\n"},
+        {DROVE_ONNX_NOTE_HALF, "computes with floats where the file has floats of 16 bits\n"}};
+    char text[1024];
+    size_t used = 0;
     if (r->notes == 0) return DROVE_OK;
-    snprintf(text, sizeof text, "%s%s", r->notes & DROVE_ONNX_NOTE_SCALER ? scaler : "",
-             r->notes & DROVE_ONNX_NOTE_SIGMOID ? sigmoid : "");
+    for (size_t i = 0; i < DROVE_COUNT(notes); i++) {
+        if (r->notes & notes[i].bit)
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s", notes[i].text);
+    }
     r->graph.notes = strdup(text);
     return r->graph.notes != NULL ? DROVE_OK : drove__fail_nomem("notes", sizeof text);
 }
@@ -298,18 +727,37 @@ static drove_status take_notes(drove_onnx_reader *r)
 static drove_status import(drove_onnx_reader *r)
 {
     const Drove__Onnx__Graph *g = r->model->graph;
+    const drove_onnx_value *output;
+    const char *top = NULL;
+    DROVE_TRY(take_versions(r));
     DROVE_TRY(take_constants(r));
     DROVE_TRY(take_input(r));
     for (size_t i = 0; i < g->n_node; i++) DROVE_TRY(read_node(r, g->node[i]));
-    if (drove__graph_drop_probabilities(&r->graph, true)) r->notes |= DROVE_ONNX_NOTE_SIGMOID;
+    DROVE_TRY(find_output(r, &output));
+    if (output != NULL) DROVE_TRY(shape_output(r, output, &top));
     if (r->graph.n_nodes == 0) return drove__onnx_fail(r, NULL, "expected layers, found none");
+    if (top == NULL) top = drove__graph_top(&r->graph.node[r->graph.n_nodes - 1]);
+    char kept[DROVE_LAYER_NAME_SIZE];
+    snprintf(kept, sizeof kept, "%s", top);
+    drop_reshapes(&r->graph);
+    DROVE_TRY(prune(r, kept));
+    DROVE_TRY(settle_end(r, kept));
+    if (r->graph.n_nodes == 0) return drove__onnx_fail(r, NULL, "expected layers, found none");
+    if (r->n_folded > 0) r->notes |= DROVE_ONNX_NOTE_FOLDED;
+    if (r->has_half) r->notes |= DROVE_ONNX_NOTE_HALF;
     return take_notes(r);
 }
 
 drove_status drove__graph_read_onnx(const char *bytes, size_t n_bytes, const char *file,
-                                    drove_graph *out)
+                                    const char *loss, const drove_model_io *io, drove_graph *out)
 {
-    drove_onnx_reader r = {.file = file};
+    drove_onnx_reader r = {.file = file, .io = io};
+    if (io != NULL) {
+        r.loss = loss != NULL && loss[0] != '\0' ? loss
+                 : io->is_multi_label            ? "sigmoid"
+                 : io->n_classes > 0             ? "softmax"
+                                                 : "squared";
+    }
     drove__graph_init(&r.graph, "model");
     r.graph.file = file;
     drove_status status = parse(&r, bytes, n_bytes);

@@ -7,45 +7,85 @@
 
 #define DROVE_ONNX_NO_NODE UINT32_MAX /* of a value that no node of the graph writes */
 
+enum { DROVE_ONNX_MOST_RANK = 8, DROVE_ONNX_MOST_SIZES = 16 };
+
+/* ONNX's numbers of types of elements. */
+enum {
+    DROVE_ONNX_T_FLOAT = 1,
+    DROVE_ONNX_T_INT32 = 6,
+    DROVE_ONNX_T_INT64 = 7,
+    DROVE_ONNX_T_FLOAT16 = 10,
+    DROVE_ONNX_T_DOUBLE = 11,
+    DROVE_ONNX_T_BFLOAT16 = 16
+};
+
 typedef enum drove_onnx_kind {
     DROVE_ONNX_NONE,     /* an input that is not given */
     DROVE_ONNX_BLOB,     /* of the network */
     DROVE_ONNX_CONSTANT, /* parameters, sizes */
-    DROVE_ONNX_SIZES,    /* computed from the sizes of others */
-    DROVE_ONNX_ASIDE     /* made of the network's output: labels */
+    DROVE_ONNX_SIZES,    /* whole numbers, computed from the sizes of others */
+    DROVE_ONNX_ASIDE,    /* made of the network's output: labels */
+    DROVE_ONNX_PAIR,     /* 1 - p and p of two classes, where the network has one output */
+    DROVE_ONNX_ABSENT    /* an output that drove does not make */
 } drove_onnx_kind;
 
+/* Elements of SIZES that are no plain number. */
+#define DROVE_ONNX_BATCH   INT64_MIN       /* examples of a batch */
+#define DROVE_ONNX_UNKNOWN (INT64_MIN + 1) /* computed from it */
+
 typedef struct drove_onnx_value {
-    const char                *name; /* in the file */
-    drove_onnx_kind            kind;
-    uint32_t                   node;                         /* BLOB: that writes it, or NO_NODE */
-    char                       graph[DROVE_LAYER_NAME_SIZE]; /* BLOB: its name in the graph */
-    const Drove__Onnx__Tensor *tensor;                       /* CONSTANT */
-    bool                       is_transposed;                /* of two dimensions */
+    const char     *name; /* in the file */
+    drove_onnx_kind kind;
+    uint32_t        node;                         /* BLOB, PAIR: that writes it, or NO_NODE */
+    char            graph[DROVE_LAYER_NAME_SIZE]; /* BLOB, PAIR: its name in the graph */
+    int32_t         type; /* BLOB: of its elements as the file has them; drove's are floats */
+    /* BLOB: dimensions with that of the batch, side[0], whose size is 0 unless the file fixes it;
+     * rank 0: not known, as without data.  CONSTANT: as the tensor's, unless reshaped. */
+    unsigned                   rank;
+    size_t                     side[DROVE_ONNX_MOST_RANK];
+    const Drove__Onnx__Tensor *tensor;        /* CONSTANT */
+    bool                       is_transposed; /* CONSTANT of two dimensions; rank, side: before */
+    bool                       is_scalar;     /* SIZES: of no dimension */
+    size_t                     n_sizes;       /* SIZES; 0: not known */
+    int64_t                    size[DROVE_ONNX_MOST_SIZES];
 } drove_onnx_value;
 
 /* Notes that are given once, however often they apply. */
-enum { DROVE_ONNX_NOTE_SCALER = 1, DROVE_ONNX_NOTE_SIGMOID = 2 };
+enum {
+    DROVE_ONNX_NOTE_SIGMOID = 1,
+    DROVE_ONNX_NOTE_SHARED = 2,
+    DROVE_ONNX_NOTE_FOLDED = 4,
+    DROVE_ONNX_NOTE_HALF = 8
+};
 
 typedef struct drove_onnx_reader {
-    const char         *file;
-    Drove__Onnx__Model *model;
-    drove_graph         graph;
-    drove_onnx_value   *value; /* [n_values] */
-    size_t              n_values, room;
-    unsigned            notes;
+    const char                 *file;
+    const drove_model_io       *io;   /* NULL: the file alone says what the input is */
+    const char                 *loss; /* its name; NULL: not known, as io is */
+    Drove__Onnx__Model         *model;
+    int64_t                     version, ml_version; /* of the sets of operators; 0: none */
+    drove_graph                 graph;
+    drove_onnx_value           *value; /* [n_values] */
+    size_t                      n_values, room;
+    const Drove__Onnx__Tensor **taken; /* [n_taken] those that are parameters of a layer */
+    size_t                      n_taken, taken_room;
+    size_t                      n_folded;
+    bool                        has_half; /* constants of 16 bits */
+    unsigned                    notes;
 } drove_onnx_reader;
 
 /* One node of the file. */
 typedef struct drove_onnx_node {
     const Drove__Onnx__Node *node;
     size_t                   n_inputs; /* with those at the end that are not given left out */
+    drove_onnx_kind          others;   /* kind of its outputs behind the first */
     drove_onnx_value         input[DROVE_LAYER_MOST_BOTTOMS]; /* copies */
 } drove_onnx_node;
 
-/* An operator: "Conv", its domain ("" or "ai.onnx.ml"), and how it becomes layers. */
+/* An operator: "Conv", its domain ("" or "ai.onnx.ml"), the attributes that its reader knows, and
+ * how it becomes layers. */
 typedef struct drove_onnx_op {
-    const char *name, *domain;
+    const char *name, *domain, *attributes; /* "axis keepdims" */
     drove_status (*read)(drove_onnx_reader *r, const drove_onnx_node *n);
 } drove_onnx_op;
 
@@ -57,16 +97,77 @@ drove_status drove__onnx_fail(const drove_onnx_reader *r, const drove_onnx_node 
 
 /* ---- onnx.c ---- */
 
-/* Adds a layer that reads the node's first input and writes its first output.  It is called as its
- * parameters, such as conv1.weight, are (NULL: by its kind). */
+/* A constant's kind, tensor and sides. */
+void drove__onnx_constant(const Drove__Onnx__Tensor *t, drove_onnx_value *value);
+
+/* Adds a layer that reads `from`, whose output is *to, with the shape of `from`.  It is called as
+ * its parameters, such as conv1.weight, are (NULL: by its kind). */
+drove_status drove__onnx_layer(drove_onnx_reader *r, const drove_onnx_node *n,
+                               const drove_layer_ops *ops, const char *parameters,
+                               const drove_onnx_value *from, drove_onnx_value *to,
+                               drove_node **out);
+/* The same from the node's first input to its first output. */
 drove_status drove__onnx_add(drove_onnx_reader *r, const drove_onnx_node *n,
                              const drove_layer_ops *ops, const char *parameters, drove_node **out);
+/* The value of the node's first output, which it has already; NULL: it has none. */
+drove_onnx_value *drove__onnx_result(const drove_onnx_reader *r, const drove_onnx_node *n);
 /* Gives the node's outputs a meaning: that of a value, or none but a kind. */
 drove_status drove__onnx_alias(drove_onnx_reader *r, const drove_onnx_node *n,
                                const drove_onnx_value *value);
 drove_status drove__onnx_mark(drove_onnx_reader *r, const drove_onnx_node *n, drove_onnx_kind kind);
 /* How many nodes and outputs of the file read a value. */
 size_t drove__onnx_count_readers(const drove_onnx_reader *r, const char *name);
+/* Only labels, and the network's outputs, are made of a value. */
+bool drove__onnx_is_last(const drove_onnx_reader *r, const char *name);
+/* Marks a constant as parameters of the node's layer, which are trained there.  Errors:
+ * DROVE_E_DATA (a matrix or kernel that another layer has already). */
+drove_status drove__onnx_claim(drove_onnx_reader *r, const drove_onnx_node *n,
+                               const drove_onnx_value *value);
+
+/* ---- onnx_shape.c ---- */
+
+/* "[N, 3, 8, 8]" */
+const char *drove__onnx_shape_text(const drove_onnx_value *v, char into[128]);
+/* Numbers of an example; 1 of a value of one dimension. */
+size_t drove__onnx_each(const drove_onnx_value *v);
+/* *to = from with these sides (side[0] is ignored), by a layer where drove's shape changes. */
+drove_status drove__onnx_reshape(drove_onnx_reader *r, const drove_onnx_node *n,
+                                 const drove_onnx_value *from, unsigned rank, const size_t *side,
+                                 drove_onnx_value *to);
+/* Axes of an attribute, or of a constant as the second input, from 0 on and in order; *n_axes 0:
+ * none are given.  rank: that they count in; 0: not known, they are as in the file. */
+drove_status drove__onnx_axes(drove_onnx_reader *r, const drove_onnx_node *n, unsigned rank,
+                              int64_t axes[DROVE_ONNX_MOST_RANK], size_t *n_axes);
+/* An axis of an attribute, from 0 on; rank as above. */
+drove_status drove__onnx_axis(drove_onnx_reader *r, const drove_onnx_node *n, int64_t usual,
+                              unsigned rank, int64_t *axis);
+/* The node's inputs are SIZES and constants: computes its output, or marks it as not known. */
+drove_status drove__onnx_compute_sizes(drove_onnx_reader *r, const drove_onnx_node *n);
+
+drove_status drove__onnx_read_shape(drove_onnx_reader *r, const drove_onnx_node *n);
+drove_status drove__onnx_read_flatten(drove_onnx_reader *r, const drove_onnx_node *n);
+drove_status drove__onnx_read_reshape(drove_onnx_reader *r, const drove_onnx_node *n);
+drove_status drove__onnx_read_squeeze(drove_onnx_reader *r, const drove_onnx_node *n);
+drove_status drove__onnx_read_unsqueeze(drove_onnx_reader *r, const drove_onnx_node *n);
+drove_status drove__onnx_read_transpose(drove_onnx_reader *r, const drove_onnx_node *n);
+
+/* ---- onnx_scale.c: arithmetic with constants ---- */
+
+/* x + c, x - c, x * c or x / c, by its sign, with a constant that is broadcast to x. */
+drove_status drove__onnx_scale(drove_onnx_reader *r, const drove_onnx_node *n,
+                               const drove_onnx_value *x, const drove_onnx_value *constant,
+                               char operation);
+/* The one input of an operator of ai.onnx.ml: these take integers, too, and make floats. */
+drove_status drove__onnx_take_columns(drove_onnx_reader *r, const drove_onnx_node *n,
+                                      drove_onnx_value *x);
+drove_status drove__onnx_read_sub(drove_onnx_reader *r, const drove_onnx_node *n);
+drove_status drove__onnx_read_mul(drove_onnx_reader *r, const drove_onnx_node *n);
+drove_status drove__onnx_read_div(drove_onnx_reader *r, const drove_onnx_node *n);
+drove_status drove__onnx_read_scaler(drove_onnx_reader *r, const drove_onnx_node *n);
+drove_status drove__onnx_read_normalizer(drove_onnx_reader *r, const drove_onnx_node *n);
+drove_status drove__onnx_read_lp(drove_onnx_reader *r, const drove_onnx_node *n);
+drove_status drove__onnx_read_clip(drove_onnx_reader *r, const drove_onnx_node *n);
+drove_status drove__onnx_read_leaky(drove_onnx_reader *r, const drove_onnx_node *n);
 
 /* ---- onnx_attributes.c ---- */
 
@@ -85,6 +186,9 @@ const Drove__Onnx__Attribute *drove__onnx_attribute(const drove_onnx_node *n, co
 
 /* ---- onnx_tensor.c ---- */
 
+/* "float16"; of a number that ONNX does not have: "type 99". */
+const char *drove__onnx_type_name(int32_t type);
+bool        drove__onnx_is_float(int32_t type); /* of 16, 32 or 64 bits */
 /* Numbers in a constant, dims as in the file; SIZE_MAX: too many or none. */
 size_t drove__onnx_count(const Drove__Onnx__Tensor *t);
 /* A constant's numbers as floats, [n] in memory of malloc.  Errors: DROVE_E_DATA (its type, its

@@ -1,7 +1,6 @@
 /* model/onnx_ops.c - ONNX's operators that can be imported: how each becomes a layer.
  *
- * A Flatten, or a Reshape to two dimensions, is left out: drove's dense layers read images, and the
- * rows of their weights are put in its order (graph_values.c).
+ * Operators that change shapes are in onnx_shape.c, arithmetic with constants in onnx_scale.c.
  */
 #include "model/onnx_file.h"
 
@@ -31,16 +30,28 @@ static drove_status take_vector(drove_onnx_reader *r, const drove_onnx_node *n, 
     return drove__onnx_floats_of(r, n, v->tensor, out);
 }
 
+/* The same for a parameter: a vector, which may have sides of 1 before it. */
+static drove_status take_parameter(drove_onnx_reader *r, const drove_onnx_node *n, size_t input,
+                                   size_t n_wanted, float **out)
+{
+    const drove_onnx_value *v = &n->input[input];
+    if (v->kind == DROVE_ONNX_CONSTANT && v->rank > 0 && v->side[v->rank - 1] != n_wanted)
+        return drove__onnx_fail(r, n, "expected %zu constant numbers as input %zu", n_wanted,
+                                input + 1);
+    DROVE_TRY(take_vector(r, n, input, n_wanted, out));
+    return drove__onnx_claim(r, n, v);
+}
+
 /* A constant matrix as w[n_in][n_out]; is_transposed: it is [n_out][n_in] in the file. */
 static drove_status take_matrix(drove_onnx_reader *r, const drove_onnx_node *n, bool is_transposed,
                                 drove_node_values *to, size_t *n_out)
 {
     const drove_onnx_value *v = &n->input[1];
-    if (v->kind != DROVE_ONNX_CONSTANT || v->tensor->n_dims != 2 ||
-        drove__onnx_count(v->tensor) == SIZE_MAX)
+    if (v->kind != DROVE_ONNX_CONSTANT || v->rank != 2 || drove__onnx_count(v->tensor) == SIZE_MAX)
         return drove__onnx_fail(r, n, "expected a constant matrix as its second input");
     is_transposed = is_transposed != v->is_transposed;
-    const size_t rows = (size_t)v->tensor->dims[0], cols = (size_t)v->tensor->dims[1];
+    const size_t rows = v->side[0], cols = v->side[1];
+    DROVE_TRY(drove__onnx_claim(r, n, v));
     const size_t n_in = is_transposed ? cols : rows;
     *n_out = is_transposed ? rows : cols;
     float *w, *turned;
@@ -67,6 +78,21 @@ static drove_status check_units(drove_onnx_reader *r, const drove_onnx_node *n, 
 
 /* ---- dense layers ---- */
 
+/* The first input is rows of n_in numbers; then the output is rows of n_out. */
+static drove_status check_rows(drove_onnx_reader *r, const drove_onnx_node *n, size_t n_in,
+                               size_t n_out)
+{
+    const drove_onnx_value *x = &n->input[0];
+    drove_onnx_value *y = drove__onnx_result(r, n);
+    char text[128];
+    if (x->rank != 0 && (x->rank != 2 || x->side[1] != n_in))
+        return drove__onnx_fail(r, n,
+                                "expected an input of [N, %zu], as its weights have rows, found %s",
+                                n_in, drove__onnx_shape_text(x, text));
+    if (y != NULL && y->rank == 2) y->side[1] = n_out;
+    return DROVE_OK;
+}
+
 static drove_status read_gemm(drove_onnx_reader *r, const drove_onnx_node *n)
 {
     int64_t trans_a = 0, trans_b = 0;
@@ -83,10 +109,11 @@ static drove_status read_gemm(drove_onnx_reader *r, const drove_onnx_node *n)
     DROVE_TRY(drove__onnx_add(r, n, &drove__layer_dense, n->input[1].name, &node));
     DROVE_TRY(take_matrix(r, n, trans_b != 0, &node->values, &node->opt.n_out));
     DROVE_TRY(check_units(r, n, node->opt.n_out));
+    DROVE_TRY(check_rows(r, n, node->values.n_in, node->opt.n_out));
     node->opt.no_bias = !is_given(n, 2);
     if (node->opt.no_bias) return DROVE_OK;
     node->values.n_b = node->opt.n_out;
-    return take_vector(r, n, 2, node->opt.n_out, &node->values.b);
+    return take_parameter(r, n, 2, node->opt.n_out, &node->values.b);
 }
 
 static drove_status read_matmul(drove_onnx_reader *r, const drove_onnx_node *n)
@@ -96,7 +123,8 @@ static drove_status read_matmul(drove_onnx_reader *r, const drove_onnx_node *n)
     DROVE_TRY(drove__onnx_add(r, n, &drove__layer_dense, n->input[1].name, &node));
     node->opt.no_bias = true;
     DROVE_TRY(take_matrix(r, n, false, &node->values, &node->opt.n_out));
-    return check_units(r, n, node->opt.n_out);
+    DROVE_TRY(check_units(r, n, node->opt.n_out));
+    return check_rows(r, n, node->values.n_in, node->opt.n_out);
 }
 
 /* Inputs of the node become those of the layer; all are parts of the network. */
@@ -114,24 +142,44 @@ static drove_status take_bottoms(drove_onnx_reader *r, const drove_onnx_node *n,
 static drove_status read_sum(drove_onnx_reader *r, const drove_onnx_node *n)
 {
     drove_node *node;
+    for (size_t i = 1; i < n->n_inputs; i++) {
+        const drove_onnx_value *a = &n->input[0], *b = &n->input[i];
+        char first[128], other[128];
+        if (a->kind != DROVE_ONNX_BLOB || b->kind != DROVE_ONNX_BLOB || a->rank * b->rank == 0)
+            continue; /* below, and when shapes are known */
+        bool is_same = a->rank == b->rank;
+        for (unsigned k = 1; is_same && k < a->rank; k++) is_same = a->side[k] == b->side[k];
+        if (!is_same)
+            return drove__onnx_fail(r, n, "expected inputs of one shape, found %s and %s",
+                                    drove__onnx_shape_text(a, first),
+                                    drove__onnx_shape_text(b, other));
+    }
     DROVE_TRY(drove__onnx_add(r, n, &drove__layer_sum, NULL, &node));
     return take_bottoms(r, n, node);
 }
 
-/* The biases of a MatMul; or the sum of two parts of the network. */
+/* The biases of the layer before it; numbers that are added; or the sum of two parts. */
 static drove_status read_add(drove_onnx_reader *r, const drove_onnx_node *n)
 {
     if (n->n_inputs != 2) return drove__onnx_fail(r, n, "expected two inputs");
     const size_t constant = n->input[0].kind == DROVE_ONNX_CONSTANT ? 0 : 1;
-    const drove_onnx_value *of = &n->input[1 - constant];
-    if (n->input[constant].kind != DROVE_ONNX_CONSTANT) return read_sum(r, n);
-    drove_node *node = of->kind == DROVE_ONNX_BLOB && of->node != DROVE_ONNX_NO_NODE
-                           ? &r->graph.node[of->node]
-                           : NULL;
-    if (node == NULL || node->ops != &drove__layer_dense || !node->opt.no_bias ||
-        drove__onnx_count_readers(r, of->name) != 1)
-        return drove__onnx_fail(r, n, "expected a constant to be the biases of a MatMul before it");
+    const drove_onnx_value *of = &n->input[1 - constant], *c = &n->input[constant];
+    if (c->kind != DROVE_ONNX_CONSTANT) return read_sum(r, n);
+    if (of->kind != DROVE_ONNX_BLOB)
+        return drove__onnx_fail(r, n, "expected a part of the network as an input");
+    drove_node *node = of->node != DROVE_ONNX_NO_NODE ? &r->graph.node[of->node] : NULL;
+    const bool is_dense = node != NULL && node->ops == &drove__layer_dense;
+    const bool is_conv = node != NULL && node->ops == &drove__layer_convolution;
+    /* biases: [n] or [1, n] behind a matrix, [n, 1, 1] or [1, n, 1, 1] behind a convolution */
+    bool fits =
+        (is_dense && c->rank > 0 && c->rank <= 2) || (is_conv && c->rank >= 3 && c->rank <= 4);
+    const unsigned at = fits ? c->rank - (is_dense ? 1 : 3) : 0;
+    for (unsigned i = 0; fits && i < c->rank; i++)
+        fits = c->side[i] == (i == at ? node->opt.n_out : 1);
+    if (!fits || !node->opt.no_bias || drove__onnx_count_readers(r, of->name) != 1)
+        return drove__onnx_scale(r, n, of, c, '+');
     DROVE_TRY(take_vector(r, n, constant, node->opt.n_out, &node->values.b));
+    DROVE_TRY(drove__onnx_claim(r, n, c));
     node->values.n_b = node->opt.n_out;
     node->opt.no_bias = false;
     return drove__onnx_alias(r, n, of);
@@ -140,24 +188,31 @@ static drove_status read_add(drove_onnx_reader *r, const drove_onnx_node *n)
 /* coefficients[n_out][n_in] and intercepts[n_out] of ai.onnx.ml's linear models; two opposite rows
  * of a classifier are those of one output. */
 static drove_status read_linear(drove_onnx_reader *r, const drove_onnx_node *n, size_t n_out,
-                                bool is_classifier)
+                                const drove_onnx_value *x, bool merges_pair, drove_onnx_value *to)
 {
     const Drove__Onnx__Attribute *c = drove__onnx_attribute(n, "coefficients"),
                                  *b = drove__onnx_attribute(n, "intercepts");
     drove_node *node;
+    char text[128];
     const size_t n_all = c != NULL ? c->n_floats : 0, n_in = n_out > 0 ? n_all / n_out : 0;
     if (n_in == 0 || n_in * n_out != n_all || (b != NULL && b->n_floats != n_out))
         return drove__onnx_fail(r, n,
                                 "expected coefficients and intercepts of %zu outputs, found "
                                 "%zu and %zu",
                                 n_out, n_all, b != NULL ? b->n_floats : 0);
-    size_t first = is_classifier && n_out == 2 ? 1 : 0;
+    if (x->rank != 0 && (x->rank != 2 || x->side[1] != n_in))
+        return drove__onnx_fail(r, n, "expected an input of [N, %zu], found %s", n_in,
+                                drove__onnx_shape_text(x, text));
+    size_t first = merges_pair && n_out == 2 ? 1 : 0;
     for (size_t i = 0; first == 1 && i < n_in; i++) {
         if (c->floats[i] != -c->floats[n_in + i]) first = 0;
     }
+    if (b != NULL && first == 1 && b->floats[0] != -b->floats[1]) first = 0;
     n_out -= first;
     DROVE_TRY(check_units(r, n, n_out));
-    DROVE_TRY(drove__onnx_add(r, n, &drove__layer_dense, NULL, &node));
+    DROVE_TRY(drove__onnx_layer(r, n, &drove__layer_dense, NULL, x, to, &node));
+    if (to->rank == 2) to->side[1] = n_out;
+    if (first == 1) to->kind = DROVE_ONNX_PAIR;
     node->opt.n_out = n_out;
     node->opt.no_bias = b == NULL;
     node->values = (drove_node_values){.n_w = n_in * n_out,
@@ -175,33 +230,59 @@ static drove_status read_linear(drove_onnx_reader *r, const drove_onnx_node *n, 
     return DROVE_OK;
 }
 
-/* The outputs: the label, then the scores. */
+/* A pair of classes whose scores are opposite is one output: its sigmoid is the probability of the
+ * second, as with LOGISTIC; a softmax of both would be another. */
 static drove_status read_classifier(drove_onnx_reader *r, const drove_onnx_node *n)
 {
     const Drove__Onnx__Attribute *b = drove__onnx_attribute(n, "intercepts");
     Drove__Onnx__Node turned = *n->node;
     drove_onnx_node own = *n;
+    drove_onnx_value x, to;
+    drove_node *node;
     char *output[2];
     char transform[32] = "NONE";
     DROVE_TRY(drove__onnx_text(r, n, "post_transform", transform));
-    if (n->node->n_output != 2 || b == NULL || strncmp(transform, "PROBIT", 6) == 0)
-        return drove__onnx_fail(r, n, "expected two outputs, intercepts, and no PROBIT");
+    const bool is_softmax = strcmp(transform, "SOFTMAX") == 0,
+               is_logistic = strcmp(transform, "LOGISTIC") == 0;
+    if (n->node->n_output != 2 || b == NULL ||
+        (!is_softmax && !is_logistic && strcmp(transform, "NONE") != 0))
+        return drove__onnx_fail(r, n,
+                                "expected two outputs, intercepts, and a post_transform of NONE, "
+                                "SOFTMAX or LOGISTIC, found %s",
+                                transform);
+    const bool has_classes = r->io == NULL || (r->io->n_classes > 0 && !r->io->is_multi_label);
     output[0] = n->node->output[1];
     output[1] = n->node->output[0];
     turned.output = output;
     own.node = &turned;
-    return read_linear(r, &own, b->n_floats, true);
+    own.others = DROVE_ONNX_ASIDE;
+    DROVE_TRY(drove__onnx_take_columns(r, n, &x));
+    DROVE_TRY(read_linear(r, &own, b->n_floats, &x, has_classes && !is_softmax, &to));
+    if (is_softmax || is_logistic) {
+        const drove_onnx_kind kind = to.kind;
+        drove_onnx_value scores = to;
+        scores.kind = DROVE_ONNX_BLOB;
+        DROVE_TRY(drove__onnx_layer(r, n,
+                                    is_softmax ? &drove__layer_softmax : &drove__layer_activation,
+                                    NULL, &scores, &to, &node));
+        if (is_logistic) node->act = DROVEK_SIGMOID;
+        to.kind = kind;
+    }
+    return drove__onnx_alias(r, &own, &to);
 }
 
 static drove_status read_regressor(drove_onnx_reader *r, const drove_onnx_node *n)
 {
     int64_t targets = 1;
+    drove_onnx_value x, to;
     char transform[32] = "NONE";
     DROVE_TRY(drove__onnx_int(r, n, "targets", 1, MOST_CHANNELS, &targets));
     DROVE_TRY(drove__onnx_text(r, n, "post_transform", transform));
     if (strcmp(transform, "NONE") != 0)
         return drove__onnx_fail(r, n, "post_transform: expected NONE, found %s", transform);
-    return read_linear(r, n, (size_t)targets, false);
+    DROVE_TRY(drove__onnx_take_columns(r, n, &x));
+    DROVE_TRY(read_linear(r, n, (size_t)targets, &x, false, &to));
+    return drove__onnx_alias(r, n, &to);
 }
 
 /* ---- windows ---- */
@@ -209,6 +290,7 @@ static drove_status read_regressor(drove_onnx_reader *r, const drove_onnx_node *
 /* strides, dilations and pads of a window whose size is set; pads are the same at both ends. */
 static drove_status read_window(drove_onnx_reader *r, const drove_onnx_node *n, drovek_window *w)
 {
+    const drove_onnx_value *x = &n->input[0];
     size_t strides[2] = {1, 1}, dilations[2] = {1, 1}, pads[4] = {0};
     char padding[32] = "NOTSET";
     DROVE_TRY(drove__onnx_sizes(r, n, "strides", 2, 1, MOST_SIDE, strides));
@@ -216,13 +298,53 @@ static drove_status read_window(drove_onnx_reader *r, const drove_onnx_node *n, 
     DROVE_TRY(drove__onnx_text(r, n, "auto_pad", padding));
     if (strcmp(padding, "NOTSET") == 0)
         DROVE_TRY(drove__onnx_sizes(r, n, "pads", 4, 0, MOST_SIDE, pads));
-    else if (strcmp(padding, "VALID") != 0)
+    else if (strncmp(padding, "SAME_", 5) == 0 && x->rank == 4) {
+        const size_t kernel[2] = {w->kh, w->kw};
+        for (size_t i = 0; i < 2; i++) { /* as many windows as steps: the rest is padding */
+            const size_t n_out = (x->side[i + 2] + strides[i] - 1) / strides[i];
+            const size_t end = (n_out - 1) * strides[i] + dilations[i] * (kernel[i] - 1) + 1;
+            const size_t all = end > x->side[i + 2] ? end - x->side[i + 2] : 0;
+            pads[i] = padding[5] == 'U' ? all / 2 : all - all / 2;
+            pads[i + 2] = all - pads[i];
+        }
+    } else if (strcmp(padding, "VALID") != 0)
         return drove__onnx_fail(r, n, "auto_pad: expected NOTSET or VALID, found %s", padding);
     if (pads[0] != pads[2] || pads[1] != pads[3])
-        return drove__onnx_fail(r, n, "pads: expected the same at both ends of a side");
+        return drove__onnx_fail(r, n,
+                                "pads: expected the same at both ends of a side, found %zu and %zu "
+                                "of the height, %zu and %zu of the width",
+                                pads[0], pads[2], pads[1], pads[3]);
     w->sh = strides[0], w->sw = strides[1];
     w->dh = dilations[0], w->dw = dilations[1];
     w->ph = pads[0], w->pw = pads[1];
+    return DROVE_OK;
+}
+
+/* The sides of the output of a window; the first input is an image. */
+static drove_status set_window_shape(drove_onnx_reader *r, const drove_onnx_node *n,
+                                     const drovek_window *w, bool rounds_up, size_t channels)
+{
+    const drove_onnx_value *x = &n->input[0];
+    drove_onnx_value *y = drove__onnx_result(r, n);
+    const size_t size[2] = {w->dh * (w->kh - 1) + 1, w->dw * (w->kw - 1) + 1};
+    const size_t step[2] = {w->sh, w->sw}, pad[2] = {w->ph, w->pw};
+    char text[128];
+    if (x->rank == 0 || y == NULL) return DROVE_OK;
+    if (x->rank != 4)
+        return drove__onnx_fail(r, n, "expected an image, [N, channels, height, width], found %s",
+                                drove__onnx_shape_text(x, text));
+    for (size_t i = 0; i < 2; i++) {
+        const size_t side = x->side[i + 2] + 2 * pad[i];
+        if (side < size[i])
+            return drove__onnx_fail(r, n,
+                                    "expected an image as large as its window of %zu x %zu, "
+                                    "found %s",
+                                    size[0], size[1], drove__onnx_shape_text(x, text));
+        size_t count = (side - size[i] + (rounds_up ? step[i] - 1 : 0)) / step[i] + 1;
+        if (rounds_up && (count - 1) * step[i] >= x->side[i + 2] + pad[i]) count--;
+        y->side[i + 2] = count;
+    }
+    if (channels > 0) y->side[1] = channels;
     return DROVE_OK;
 }
 
@@ -231,8 +353,8 @@ static drove_status take_kernel(drove_onnx_reader *r, const drove_onnx_node *n, 
 {
     const Drove__Onnx__Tensor *t = n->input[1].tensor;
     const drovek_window *w = &node->opt.window;
-    const size_t groups = node->opt.groups, c = (size_t)t->dims[1], each = node->opt.n_out / groups,
-                 area = w->kh * w->kw;
+    const size_t groups = node->opt.groups, c = n->input[1].side[1],
+                 each = node->opt.n_out / groups, area = w->kh * w->kw;
     drove_node_values *v = &node->values;
     float *from;
     v->n_w = drove__onnx_count(t);
@@ -251,30 +373,38 @@ static drove_status read_conv(drove_onnx_reader *r, const drove_onnx_node *n)
     drove_node *node;
     int64_t groups = 1;
     const drove_onnx_value *v = &n->input[1];
-    if (n->n_inputs < 2 || v->kind != DROVE_ONNX_CONSTANT || v->tensor->n_dims != 4 ||
+    if (n->n_inputs < 2 || v->kind != DROVE_ONNX_CONSTANT || v->rank != 4 ||
         drove__onnx_count(v->tensor) == SIZE_MAX)
         return drove__onnx_fail(r, n,
                                 "expected a constant of four dimensions as its second input: "
                                 "drove convolves images");
-    const int64_t *dims = v->tensor->dims;
-    size_t kernel[2] = {(size_t)dims[2], (size_t)dims[3]}, said[2] = {kernel[0], kernel[1]};
+    const size_t *dims = v->side;
+    size_t kernel[2] = {dims[2], dims[3]}, said[2] = {kernel[0], kernel[1]};
+    char text[128];
     DROVE_TRY(drove__onnx_int(r, n, "group", 1, MOST_CHANNELS, &groups));
     DROVE_TRY(drove__onnx_sizes(r, n, "kernel_shape", 2, 1, MOST_SIDE, said));
     if (kernel[0] != said[0] || kernel[1] != said[1] || kernel[0] > MOST_SIDE ||
-        kernel[1] > MOST_SIDE || dims[0] % groups != 0 || dims[0] > MOST_CHANNELS)
+        kernel[1] > MOST_SIDE || dims[0] % (size_t)groups != 0 || dims[0] > MOST_CHANNELS)
         return drove__onnx_fail(r, n, "expected weights for a kernel of %zu x %zu in %lld groups",
                                 said[0], said[1], (long long)groups);
+    if (n->input[0].rank == 4 && n->input[0].side[1] != dims[1] * (size_t)groups)
+        return drove__onnx_fail(r, n, "expected an image of %zu channels, as its weights, found %s",
+                                dims[1] * (size_t)groups,
+                                drove__onnx_shape_text(&n->input[0], text));
+    DROVE_TRY(drove__onnx_claim(r, n, v));
+    if (strncmp(v->name, "onnx::Conv_", 11) == 0) r->n_folded++;
     DROVE_TRY(drove__onnx_add(r, n, &drove__layer_convolution, v->name, &node));
-    node->opt.n_out = (size_t)dims[0];
+    node->opt.n_out = dims[0];
     node->opt.groups = (size_t)groups;
     node->opt.window.kh = kernel[0];
     node->opt.window.kw = kernel[1];
     DROVE_TRY(read_window(r, n, &node->opt.window));
+    DROVE_TRY(set_window_shape(r, n, &node->opt.window, false, node->opt.n_out));
     DROVE_TRY(take_kernel(r, n, node));
     node->opt.no_bias = !is_given(n, 2);
     if (node->opt.no_bias) return DROVE_OK;
     node->values.n_b = node->opt.n_out;
-    return take_vector(r, n, 2, node->opt.n_out, &node->values.b);
+    return take_parameter(r, n, 2, node->opt.n_out, &node->values.b);
 }
 
 static drove_status read_pool(drove_onnx_reader *r, const drove_onnx_node *n,
@@ -298,7 +428,7 @@ static drove_status read_pool(drove_onnx_reader *r, const drove_onnx_node *n,
         return drove__onnx_fail(r, n,
                                 "count_include_pad: expected 1 where there is padding, as "
                                 "drove counts it");
-    return DROVE_OK;
+    return set_window_shape(r, n, w, rounds_up != 0, 0);
 }
 
 static drove_status read_max_pool(drove_onnx_reader *r, const drove_onnx_node *n)
@@ -315,8 +445,14 @@ static drove_status read_global(drove_onnx_reader *r, const drove_onnx_node *n,
                                 const drove_layer_ops *ops)
 {
     drove_node *node;
+    char text[128];
+    if (n->n_inputs > 0 && n->input[0].rank > 0 && n->input[0].rank < 3)
+        return drove__onnx_fail(r, n, "expected an image, [N, channels, height, width], found %s",
+                                drove__onnx_shape_text(&n->input[0], text));
     DROVE_TRY(drove__onnx_add(r, n, ops, NULL, &node));
     node->opt.is_global = true;
+    drove_onnx_value *y = drove__onnx_result(r, n);
+    for (unsigned i = 2; y != NULL && i < y->rank; i++) y->side[i] = 1;
     return DROVE_OK;
 }
 
@@ -328,20 +464,6 @@ static drove_status read_global_max(drove_onnx_reader *r, const drove_onnx_node 
 static drove_status read_global_mean(drove_onnx_reader *r, const drove_onnx_node *n)
 {
     return read_global(r, n, &drove__layer_average_pool);
-}
-
-/* Axes of an attribute, or of a constant as the second input. */
-static drove_status read_axes(drove_onnx_reader *r, const drove_onnx_node *n, int64_t axes[4],
-                              size_t *n_axes)
-{
-    const Drove__Onnx__Attribute *a = drove__onnx_attribute(n, "axes");
-    *n_axes = 0;
-    if (is_given(n, 1) && n->input[1].kind == DROVE_ONNX_CONSTANT)
-        return drove__onnx_ints_of(r, n, n->input[1].tensor, 4, axes, n_axes);
-    if (a == NULL || a->n_ints > 4) return DROVE_OK;
-    *n_axes = a->n_ints;
-    for (size_t i = 0; i < a->n_ints; i++) axes[i] = a->ints[i];
-    return DROVE_OK;
 }
 
 /* Height and width of [N][c][h][w]. */
@@ -357,12 +479,31 @@ static bool are_sides(const int64_t axes[4], size_t n_axes)
 
 static drove_status read_mean(drove_onnx_reader *r, const drove_onnx_node *n)
 {
-    int64_t axes[4];
+    int64_t axes[DROVE_ONNX_MOST_RANK], keeps = 1, does_nothing = 0;
     size_t n_axes;
-    DROVE_TRY(read_axes(r, n, axes, &n_axes));
-    if (!are_sides(axes, n_axes))
-        return drove__onnx_fail(r, n, "axes: expected height and width, 2 and 3");
-    return read_global(r, n, &drove__layer_average_pool);
+    char text[128];
+    const drove_onnx_value *x = &n->input[0];
+    if (n->n_inputs == 0 || x->kind != DROVE_ONNX_BLOB)
+        return drove__onnx_fail(r, n, "expected a part of the network as its input");
+    DROVE_TRY(drove__onnx_axes(r, n, x->rank, axes, &n_axes));
+    DROVE_TRY(drove__onnx_int(r, n, "keepdims", 0, 1, &keeps));
+    DROVE_TRY(drove__onnx_int(r, n, "noop_with_empty_axes", 0, 1, &does_nothing));
+    if (x->rank == 0) {
+        if (!are_sides(axes, n_axes))
+            return drove__onnx_fail(r, n, "axes: expected height and width, 2 and 3");
+        return read_global(r, n, &drove__layer_average_pool);
+    }
+    bool is_global = n_axes > 0 && n_axes + 2 == x->rank;
+    for (size_t i = 0; i < n_axes; i++) is_global = is_global && axes[i] == (int64_t)i + 2;
+    if (!is_global)
+        return drove__onnx_fail(r, n,
+                                "axes: expected height and width, 2 and 3, of an image, found "
+                                "%zu axes of %s",
+                                n_axes, drove__onnx_shape_text(x, text));
+    DROVE_TRY(read_global(r, n, &drove__layer_average_pool));
+    drove_onnx_value *y = drove__onnx_result(r, n);
+    if (y != NULL && keeps == 0) y->rank = 2;
+    return DROVE_OK;
 }
 
 /* ---- element-wise ---- */
@@ -404,6 +545,8 @@ static drove_status read_lrn(drove_onnx_reader *r, const drove_onnx_node *n)
         return drove__onnx_fail(r, n,
                                 "expected an odd size, alpha from 0, beta from 0 to 100 and "
                                 "bias from 1e-6");
+    if (n->n_inputs > 0 && n->input[0].rank > 0 && n->input[0].rank != 4)
+        return drove__onnx_fail(r, n, "expected an image as its input");
     DROVE_TRY(drove__onnx_add(r, n, &drove__layer_lrn, NULL, &node));
     node->opt.size = (size_t)size;
     node->opt.alpha = alpha;
@@ -422,6 +565,16 @@ static drove_status read_dropout(drove_onnx_reader *r, const drove_onnx_node *n)
         ratio = *given;
         free(given);
     }
+    if (is_given(n, 2)) { /* the definition would draw here, too */
+        float *trains;
+        DROVE_TRY(take_vector(r, n, 2, 1, &trains));
+        const bool is_training = *trains != 0.0f;
+        free(trains);
+        if (is_training && ratio > 0)
+            return drove__onnx_fail(r, n,
+                                    "training_mode: expected false, found true: export the "
+                                    "network for inference");
+    }
     if (!(ratio >= 0 && ratio <= 0.99f))
         return drove__onnx_fail(r, n, "ratio: expected 0 to 0.99, found %g", (double)ratio);
     DROVE_TRY(drove__onnx_add(r, n, &drove__layer_dropout, NULL, &node));
@@ -436,7 +589,16 @@ static drove_status read_batch_norm(drove_onnx_reader *r, const drove_onnx_node 
     if (n->n_inputs != 5 || n->input[1].kind != DROVE_ONNX_CONSTANT)
         return drove__onnx_fail(r, n, "expected five inputs, four of them constants");
     const size_t c = drove__onnx_count(n->input[1].tensor);
+    int64_t training = 0, spatial = 1;
     DROVE_TRY(drove__onnx_real(r, n, "epsilon", &epsilon));
+    DROVE_TRY(drove__onnx_int(r, n, "training_mode", 0, 1, &training));
+    DROVE_TRY(drove__onnx_int(r, n, "spatial", 1, 1, &spatial));
+    if (training != 0)
+        return drove__onnx_fail(r, n,
+                                "training_mode: expected 0, found 1: export the network after "
+                                "model.eval(), with training=TrainingMode.PRESERVE");
+    if (n->input[0].rank > 0 && (n->input[0].rank < 2 || n->input[0].side[1] != c))
+        return drove__onnx_fail(r, n, "expected an input of %zu channels, as its scale has", c);
     if (!(epsilon >= 1e-12f && epsilon <= 1) || c > MOST_CHANNELS)
         return drove__onnx_fail(r, n,
                                 "expected an epsilon from 1e-12 to 1, and at most %d channels",
@@ -448,12 +610,12 @@ static drove_status read_batch_norm(drove_onnx_reader *r, const drove_onnx_node 
     v->n_statistics = 2 * c;
     v->statistics = malloc(v->n_statistics * sizeof *v->statistics);
     if (v->statistics == NULL) return drove__fail_nomem("parameters", v->n_statistics);
-    DROVE_TRY(take_vector(r, n, 1, c, &v->w));
-    DROVE_TRY(take_vector(r, n, 2, c, &v->b));
-    DROVE_TRY(take_vector(r, n, 3, c, &mean));
+    DROVE_TRY(take_parameter(r, n, 1, c, &v->w));
+    DROVE_TRY(take_parameter(r, n, 2, c, &v->b));
+    DROVE_TRY(take_parameter(r, n, 3, c, &mean));
     memcpy(v->statistics, mean, c * sizeof *mean);
     free(mean);
-    DROVE_TRY(take_vector(r, n, 4, c, &variance));
+    DROVE_TRY(take_parameter(r, n, 4, c, &variance));
     memcpy(v->statistics + c, variance, c * sizeof *variance);
     free(variance);
     return DROVE_OK;
@@ -463,40 +625,93 @@ static drove_status read_concat(drove_onnx_reader *r, const drove_onnx_node *n)
 {
     drove_node *node;
     int64_t axis = 1;
-    for (size_t i = 0; i < n->n_inputs; i++) { /* the probabilities of two classes */
-        if (n->input[i].kind == DROVE_ONNX_ASIDE) return drove__onnx_mark(r, n, DROVE_ONNX_ASIDE);
+    size_t channels = 0;
+    char first[128], other[128];
+    const drove_onnx_value *x = &n->input[0];
+    if (n->n_inputs == 2 && n->input[0].kind == DROVE_ONNX_PAIR && /* 1 - p, p */
+        n->input[1].kind == DROVE_ONNX_BLOB && n->input[1].node == n->input[0].node)
+        return drove__onnx_alias(r, n, &n->input[0]);
+    if (n->n_inputs == 0) return drove__onnx_fail(r, n, "expected inputs");
+    if (x->rank == 0) DROVE_TRY(drove__onnx_int(r, n, "axis", 1, 1, &axis));
+    else DROVE_TRY(drove__onnx_axis(r, n, 1, x->rank, &axis));
+    if (axis != 1)
+        return drove__onnx_fail(r, n, "axis: expected that of the channels, 1, found %lld of %s",
+                                (long long)axis, drove__onnx_shape_text(x, first));
+    for (size_t i = 0; i < n->n_inputs; i++) {
+        const drove_onnx_value *v = &n->input[i];
+        bool fits = v->rank == x->rank || v->kind != DROVE_ONNX_BLOB; /* those: below */
+        for (unsigned k = 2; fits && v->kind == DROVE_ONNX_BLOB && k < x->rank; k++)
+            fits = v->side[k] == x->side[k];
+        if (!fits)
+            return drove__onnx_fail(r, n,
+                                    "expected inputs that differ in axis 1 alone, found %s and "
+                                    "%s",
+                                    drove__onnx_shape_text(x, first),
+                                    drove__onnx_shape_text(v, other));
+        channels += v->side[1];
     }
-    DROVE_TRY(drove__onnx_int(r, n, "axis", 1, 1, &axis));
     DROVE_TRY(drove__onnx_add(r, n, &drove__layer_concat, NULL, &node));
-    return take_bottoms(r, n, node);
+    DROVE_TRY(take_bottoms(r, n, node));
+    drove_onnx_value *y = drove__onnx_result(r, n);
+    if (y != NULL && y->rank > 1) y->side[1] = channels;
+    return DROVE_OK;
 }
 
-/* At the end it is left to the loss (drove__graph_drop_probabilities). */
+/* Over an axis; in the sets before 13 over it and all behind it.  Numbers before it must be one: a
+ * layer's softmax is over channels.  At the end it may be left to the loss (onnx.c). */
 static drove_status read_softmax(drove_onnx_reader *r, const drove_onnx_node *n)
 {
+    const drove_onnx_value *x = &n->input[0];
+    const bool is_log = strcmp(n->node->op_type, "LogSoftmax") == 0;
+    const bool is_end = n->node->n_output > 0 && drove__onnx_is_last(r, n->node->output[0]);
+    const bool is_new = r->version >= 13 || r->version == 0;
+    const bool suits_loss =
+        r->loss == NULL || strcmp(r->loss, "softmax") == 0 || strcmp(r->loss, "hinge") == 0;
+    int64_t axis;
+    size_t before = 1, within = 1, behind = 1;
+    char text[128];
+    drove_onnx_value from, to;
     drove_node *node;
-    int64_t axis = 1;
-    bool is_last = true;
-    DROVE_TRY(drove__onnx_int(r, n, "axis", -1, 1, &axis));
-    if (axis == 0) return drove__onnx_fail(r, n, "axis: expected 1 or -1, found 0");
-    for (size_t i = 0; n->node->n_output > 0 && i < r->model->graph->n_node; i++) {
-        const Drove__Onnx__Node *other = r->model->graph->node[i];
-        static const char *const of_labels[] = {"ArgMax", "ZipMap", "Cast", "Identity"};
-        bool is_label = false;
-        for (size_t k = 0; k < DROVE_COUNT(of_labels) && other->op_type != NULL; k++)
-            is_label = is_label || strcmp(other->op_type, of_labels[k]) == 0;
-        for (size_t k = 0; k < other->n_input; k++)
-            is_last = is_last && (is_label || strcmp(other->input[k], n->node->output[0]) != 0);
+    if (n->n_inputs != 1 || x->kind != DROVE_ONNX_BLOB)
+        return drove__onnx_fail(r, n, "expected a part of the network as its input");
+    if (is_log && (!is_end || !suits_loss))
+        return drove__onnx_fail(r, n, "expected it at the end of the network, with %s",
+                                is_end ? "data of classes" : "nothing behind it");
+    if (x->rank == 0) { /* shapes are not known */
+        axis = 1;
+        DROVE_TRY(drove__onnx_int(r, n, "axis", -1, 1, &axis));
+        if (axis == 0) return drove__onnx_fail(r, n, "axis: expected 1 or -1, found 0");
+        if (axis != 1 && !is_end)
+            return drove__onnx_fail(r, n, "axis: expected 1 within a network, found %lld",
+                                    (long long)axis);
+        return drove__onnx_add(r, n, &drove__layer_softmax, NULL, &node);
     }
-    if (axis != 1 && !is_last)
-        return drove__onnx_fail(r, n, "axis: expected 1 within a network, found %lld",
-                                (long long)axis);
-    if (!is_last && strcmp(n->node->op_type, "Softmax") != 0)
-        return drove__onnx_fail(r, n, "expected it at the end of the network");
-    return drove__onnx_add(r, n, &drove__layer_softmax, NULL, &node);
+    DROVE_TRY(drove__onnx_axis(r, n, is_new ? -1 : 1, x->rank, &axis));
+    for (unsigned i = 1; i < x->rank; i++) {
+        if ((int64_t)i < axis) before *= x->side[i];
+        else if ((int64_t)i == axis || !is_new) within *= x->side[i];
+        else behind *= x->side[i];
+    }
+    if (axis == 0 || before != 1)
+        return drove__onnx_fail(
+            r, n,
+            "axis: expected that of the channels, 1, found %lld of %s in set %lld "
+            "of operators",
+            (long long)axis, drove__onnx_shape_text(x, text), (long long)r->version);
+    const size_t side[3] = {0, within, behind};
+    from = *x; /* over channels as they are, or over all numbers */
+    if (behind == 1) DROVE_TRY(drove__onnx_reshape(r, n, x, 2, side, &from));
+    else if (x->side[1] != within) DROVE_TRY(drove__onnx_reshape(r, n, x, 3, side, &from));
+    DROVE_TRY(drove__onnx_layer(r, n, &drove__layer_softmax, NULL, &from, &to, &node));
+    if (is_log && behind != 1)
+        return drove__onnx_fail(r, n, "expected it over all numbers of an example, found %s",
+                                drove__onnx_shape_text(x, text));
+    if (is_end && behind == 1) return drove__onnx_alias(r, n, &to); /* it stays the last layer */
+    DROVE_TRY(drove__onnx_reshape(r, n, &to, x->rank, x->side, &from));
+    return drove__onnx_alias(r, n, &from);
 }
 
-/* ---- shapes, constants, labels ---- */
+/* ---- copies, constants, labels ---- */
 
 static drove_status read_identity(drove_onnx_reader *r, const drove_onnx_node *n)
 {
@@ -504,59 +719,59 @@ static drove_status read_identity(drove_onnx_reader *r, const drove_onnx_node *n
     return drove__onnx_alias(r, n, &n->input[0]);
 }
 
-static drove_status read_flatten(drove_onnx_reader *r, const drove_onnx_node *n)
+/* To floats, which drove's numbers are; what rounds or cuts numbers is refused. */
+static drove_status read_cast(drove_onnx_reader *r, const drove_onnx_node *n)
 {
-    int64_t axis = 1;
-    DROVE_TRY(drove__onnx_int(r, n, "axis", 1, 1, &axis));
-    return read_identity(r, n);
-}
-
-/* Two dimensions, or one of labels; sizes that are computed are those of a flattened image. */
-static drove_status read_reshape(drove_onnx_reader *r, const drove_onnx_node *n)
-{
-    int64_t sides[4];
-    size_t n_sides = 2;
-    if (n->n_inputs == 0) return drove__onnx_fail(r, n, "expected an input, found none");
-    if (n->input[0].kind == DROVE_ONNX_BLOB && is_given(n, 1) &&
-        n->input[1].kind == DROVE_ONNX_CONSTANT)
-        DROVE_TRY(drove__onnx_ints_of(r, n, n->input[1].tensor, 4, sides, &n_sides));
-    if (n_sides == 2 && n->input[0].kind != DROVE_ONNX_CONSTANT) return read_identity(r, n);
-    return drove__onnx_fail(r, n, "expected a flattened image, of two dimensions");
-}
-
-/* Height and width of a pooled image; of constants nothing is known to be needed. */
-static drove_status read_squeeze(drove_onnx_reader *r, const drove_onnx_node *n)
-{
-    int64_t axes[4];
-    size_t n_axes;
-    DROVE_TRY(read_axes(r, n, axes, &n_axes));
-    if (are_sides(axes, n_axes)) return read_identity(r, n);
-    return drove__onnx_fail(r, n, "axes: expected height and width, 2 and 3");
-}
-
-static drove_status read_transpose(drove_onnx_reader *r, const drove_onnx_node *n)
-{
-    if (n->n_inputs != 1 || n->input[0].kind != DROVE_ONNX_CONSTANT ||
-        n->input[0].tensor->n_dims != 2)
-        return drove__onnx_fail(r, n, "expected a constant matrix");
-    size_t perm[2] = {1, 0};
-    DROVE_TRY(drove__onnx_sizes(r, n, "perm", 2, 0, 1, perm));
+    int64_t to = DROVE_ONNX_T_FLOAT;
+    if (n->n_inputs != 1) return drove__onnx_fail(r, n, "expected an input, found none");
     drove_onnx_value value = n->input[0];
-    if (perm[0] == 1) value.is_transposed = !value.is_transposed;
+    DROVE_TRY(drove__onnx_int(r, n, "to", 0, INT32_MAX, &to));
+    const bool is_half = to == DROVE_ONNX_T_FLOAT16 || to == DROVE_ONNX_T_BFLOAT16;
+    const bool is_wide = to == DROVE_ONNX_T_FLOAT || to == DROVE_ONNX_T_DOUBLE;
+    /* a network of halves has its input made one */
+    if (to != value.type && !is_wide && !(is_half && r->has_half))
+        return drove__onnx_fail(
+            r, n,
+            "to: expected float or double, found %s: drove computes with floats "
+            "alone",
+            drove__onnx_type_name((int32_t)to));
+    value.type = (int32_t)to;
     return drove__onnx_alias(r, n, &value);
 }
 
 static drove_status read_constant(drove_onnx_reader *r, const drove_onnx_node *n)
 {
     const Drove__Onnx__Attribute *a = drove__onnx_attribute(n, "value");
-    if (a == NULL || a->t == NULL) return drove__onnx_fail(r, n, "expected a tensor as its value");
-    const drove_onnx_value value = {.kind = DROVE_ONNX_CONSTANT, .tensor = a->t};
-    return drove__onnx_alias(r, n, &value);
+    if (a != NULL && a->t != NULL) {
+        drove_onnx_value value = {0};
+        drove__onnx_constant(a->t, &value);
+        return drove__onnx_alias(r, n, &value);
+    }
+    const Drove__Onnx__Attribute *whole = drove__onnx_attribute(n, "value_int"),
+                                 *list = drove__onnx_attribute(n, "value_ints");
+    drove_onnx_value sizes = {.kind = DROVE_ONNX_SIZES, .is_scalar = whole != NULL};
+    if (whole != NULL) sizes.size[sizes.n_sizes++] = whole->i;
+    for (size_t i = 0; list != NULL && i < list->n_ints && i < DROVE_ONNX_MOST_SIZES; i++)
+        sizes.size[sizes.n_sizes++] = list->ints[i];
+    if (sizes.n_sizes > 0 && (list == NULL || list->n_ints <= DROVE_ONNX_MOST_SIZES))
+        return drove__onnx_alias(r, n, &sizes);
+    return drove__onnx_fail(r, n, "expected a tensor as its value");
 }
 
-static drove_status read_shape(drove_onnx_reader *r, const drove_onnx_node *n)
+/* The first largest of an example's numbers is its class. */
+static drove_status read_arg_max(drove_onnx_reader *r, const drove_onnx_node *n)
 {
-    return drove__onnx_mark(r, n, DROVE_ONNX_SIZES);
+    int64_t axis, last = 0, keeps;
+    if (n->n_inputs != 1) return drove__onnx_fail(r, n, "expected one input");
+    const drove_onnx_value *x = &n->input[0];
+    DROVE_TRY(drove__onnx_axis(r, n, 0, x->kind == DROVE_ONNX_BLOB ? x->rank : 0, &axis));
+    DROVE_TRY(drove__onnx_int(r, n, "keepdims", 0, 1, &keeps));
+    DROVE_TRY(drove__onnx_int(r, n, "select_last_index", 0, 0, &last));
+    if (x->kind == DROVE_ONNX_BLOB && x->rank > 0 &&
+        (axis == 0 || x->side[axis] != drove__onnx_each(x)))
+        return drove__onnx_fail(r, n, "axis: expected that of the classes, 1, found %lld",
+                                (long long)axis);
+    return drove__onnx_mark(r, n, DROVE_ONNX_ASIDE);
 }
 
 static drove_status read_labels(drove_onnx_reader *r, const drove_onnx_node *n)
@@ -564,60 +779,53 @@ static drove_status read_labels(drove_onnx_reader *r, const drove_onnx_node *n)
     return drove__onnx_mark(r, n, DROVE_ONNX_ASIDE);
 }
 
-/* 1 - p, the first of two classes' probabilities. */
-static drove_status read_sub(drove_onnx_reader *r, const drove_onnx_node *n)
-{
-    const drove_onnx_value *p = n->n_inputs == 2 ? &n->input[1] : NULL;
-    bool is_of_sigmoid = p != NULL && p->kind == DROVE_ONNX_BLOB && p->node != DROVE_ONNX_NO_NODE &&
-                         r->graph.node[p->node].act == DROVEK_SIGMOID &&
-                         n->input[0].kind == DROVE_ONNX_CONSTANT;
-    if (is_of_sigmoid) return drove__onnx_mark(r, n, DROVE_ONNX_ASIDE);
-    return drove__onnx_fail(r, n, "drove has no layer for this operator");
-}
-
-static drove_status read_scaler(drove_onnx_reader *r, const drove_onnx_node *n)
-{
-    if (n->n_inputs != 1 || n->input[0].node != DROVE_ONNX_NO_NODE)
-        return drove__onnx_fail(r, n, "expected it at the network's input");
-    r->notes |= DROVE_ONNX_NOTE_SCALER;
-    return read_identity(r, n);
-}
-
 const drove_onnx_op drove__onnx_ops[] = {
-    {"Gemm", "", read_gemm},
-    {"MatMul", "", read_matmul},
-    {"Add", "", read_add},
-    {"Sum", "", read_sum},
-    {"Conv", "", read_conv},
-    {"MaxPool", "", read_max_pool},
-    {"AveragePool", "", read_average_pool},
-    {"GlobalMaxPool", "", read_global_max},
-    {"GlobalAveragePool", "", read_global_mean},
-    {"ReduceMean", "", read_mean},
-    {"Relu", "", read_relu},
-    {"Sigmoid", "", read_sigmoid},
-    {"Tanh", "", read_tanh},
-    {"LRN", "", read_lrn},
-    {"Dropout", "", read_dropout},
-    {"BatchNormalization", "", read_batch_norm},
-    {"Concat", "", read_concat},
-    {"Softmax", "", read_softmax},
-    {"LogSoftmax", "", read_softmax},
-    {"Flatten", "", read_flatten},
-    {"Reshape", "", read_reshape},
-    {"Squeeze", "", read_squeeze},
-    {"Identity", "", read_identity},
-    {"Cast", "", read_identity},
-    {"Transpose", "", read_transpose},
-    {"Constant", "", read_constant},
-    {"Shape", "", read_shape},
-    {"ArgMax", "", read_labels},
-    {"Sub", "", read_sub},
-    {"LinearClassifier", "ai.onnx.ml", read_classifier},
-    {"LinearRegressor", "ai.onnx.ml", read_regressor},
-    {"Scaler", "ai.onnx.ml", read_scaler},
-    {"ArrayFeatureExtractor", "ai.onnx.ml", read_labels},
-    {"ZipMap", "ai.onnx.ml", read_labels},
-    {"Normalizer", "ai.onnx.ml", read_labels},
-    {NULL, NULL, NULL},
+    {"Gemm", "", "alpha beta transA transB", read_gemm},
+    {"MatMul", "", "", read_matmul},
+    {"Add", "", "", read_add},
+    {"Sum", "", "", read_sum},
+    {"Sub", "", "", drove__onnx_read_sub},
+    {"Mul", "", "", drove__onnx_read_mul},
+    {"Div", "", "", drove__onnx_read_div},
+    {"Conv", "", "auto_pad dilations group kernel_shape pads strides", read_conv},
+    {"MaxPool", "",
+     "auto_pad ceil_mode count_include_pad dilations kernel_shape pads storage_order strides",
+     read_max_pool},
+    {"AveragePool", "", "auto_pad ceil_mode count_include_pad dilations kernel_shape pads strides",
+     read_average_pool},
+    {"GlobalMaxPool", "", "", read_global_max},
+    {"GlobalAveragePool", "", "", read_global_mean},
+    {"ReduceMean", "", "axes keepdims noop_with_empty_axes", read_mean},
+    {"Relu", "", "", read_relu},
+    {"LeakyRelu", "", "alpha", drove__onnx_read_leaky},
+    {"Clip", "", "min max", drove__onnx_read_clip},
+    {"Sigmoid", "", "", read_sigmoid},
+    {"Tanh", "", "", read_tanh},
+    {"LRN", "", "alpha beta bias size", read_lrn},
+    {"LpNormalization", "", "axis p", drove__onnx_read_lp},
+    {"Dropout", "", "ratio seed", read_dropout},
+    {"BatchNormalization", "", "epsilon momentum training_mode spatial", read_batch_norm},
+    {"Concat", "", "axis", read_concat},
+    {"Softmax", "", "axis", read_softmax},
+    {"LogSoftmax", "", "axis", read_softmax},
+    {"Flatten", "", "axis", drove__onnx_read_flatten},
+    {"Reshape", "", "allowzero", drove__onnx_read_reshape},
+    {"Squeeze", "", "axes", drove__onnx_read_squeeze},
+    {"Unsqueeze", "", "axes", drove__onnx_read_unsqueeze},
+    {"Identity", "", "", read_identity},
+    {"Cast", "", "to saturate round_mode", read_cast},
+    {"Transpose", "", "perm", drove__onnx_read_transpose},
+    {"Constant", "", "value value_int value_ints", read_constant},
+    {"Shape", "", "start end", drove__onnx_read_shape},
+    {"ArgMax", "", "axis keepdims select_last_index", read_arg_max},
+    {"LinearClassifier", "ai.onnx.ml",
+     "classlabels_ints classlabels_strings coefficients intercepts multi_class post_transform",
+     read_classifier},
+    {"LinearRegressor", "ai.onnx.ml", "coefficients intercepts post_transform targets",
+     read_regressor},
+    {"Scaler", "ai.onnx.ml", "offset scale", drove__onnx_read_scaler},
+    {"Normalizer", "ai.onnx.ml", "norm", drove__onnx_read_normalizer},
+    {"ArrayFeatureExtractor", "ai.onnx.ml", "", read_labels},
+    {"ZipMap", "ai.onnx.ml", "classlabels_int64s classlabels_strings", read_labels},
+    {NULL, NULL, NULL, NULL},
 };

@@ -2,11 +2,12 @@
 #include "model/onnx_file.h"
 
 #include "base/file.h"
+#include "base/half.h"
+#include "base/mem.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { FLOAT = 1, INT64 = 7, DOUBLE = 11 }; /* ONNX's numbers of types */
 enum { IS_EXTERNAL = 1, MOST_DIMS = 8 };
 
 size_t drove__onnx_count(const Drove__Onnx__Tensor *t)
@@ -45,6 +46,17 @@ static drove_status beside(const drove_onnx_reader *r, const char *name, char **
     return *out != NULL ? DROVE_OK : drove__fail_nomem("a file's name", strlen(r->file));
 }
 
+/* A relative name without "..": nothing outside the file's folder is read. */
+static bool is_below(const char *name)
+{
+    if (name[0] == '\0' || name[0] == '/') return false;
+    for (const char *part = name; part != NULL; part = strchr(part, '/')) {
+        part += part[0] == '/';
+        if (strncmp(part, "..", 2) == 0 && (part[2] == '/' || part[2] == '\0')) return false;
+    }
+    return true;
+}
+
 /* Bytes of a tensor in a file beside this one. */
 static drove_status read_beside(const drove_onnx_reader *r, const drove_onnx_node *n,
                                 const Drove__Onnx__Tensor *t, size_t n_bytes, void *into)
@@ -54,10 +66,10 @@ static drove_status read_beside(const drove_onnx_reader *r, const drove_onnx_nod
     uint64_t offset = 0;
     size_t n_read = 0;
     char *path;
-    if (name == NULL || name[0] == '\0' || strchr(name, '/') != NULL)
+    if (name == NULL || !is_below(name))
         return drove__onnx_fail(r, n,
-                                "\"%.60s\": expected its numbers in a file of the same "
-                                "folder, found \"%.60s\"",
+                                "\"%.60s\": expected its numbers in a file of the same folder or "
+                                "below it, found \"%.60s\"",
                                 name_of(t), name != NULL ? name : "");
     if (from != NULL) DROVE_TRY(drove__parse_u64("offset", from, 0, INT64_MAX, &offset));
     DROVE_TRY(beside(r, name, &path));
@@ -97,40 +109,111 @@ static drove_status check_listed(const drove_onnx_reader *r, const drove_onnx_no
                             n_wanted, n_found);
 }
 
-static drove_status read_floats(const drove_onnx_reader *r, const drove_onnx_node *n,
-                                const Drove__Onnx__Tensor *t, size_t count, float *into)
+/* ---- types ---- */
+
+/* Where a list of the message holds a type, and its bytes in raw data. */
+typedef enum listed { FLOATS, DOUBLES, INT32S, INT64S } listed;
+
+static const struct {
+    int32_t type;
+    const char *name;
+    size_t size;
+    listed list;
+} types[] = {
+    {DROVE_ONNX_T_FLOAT, "float", 4, FLOATS},
+    {2, "uint8", 1, INT32S},
+    {3, "int8", 1, INT32S},
+    {4, "uint16", 2, INT32S},
+    {5, "int16", 2, INT32S},
+    {DROVE_ONNX_T_INT32, "int32", 4, INT32S},
+    {DROVE_ONNX_T_INT64, "int64", 8, INT64S},
+    {8, "string", 0, INT32S},
+    {9, "bool", 1, INT32S},
+    {DROVE_ONNX_T_FLOAT16, "float16", 2, INT32S},
+    {DROVE_ONNX_T_DOUBLE, "double", 8, DOUBLES},
+    {12, "uint32", 0, INT32S},
+    {13, "uint64", 0, INT32S},
+    {14, "complex64", 0, INT32S},
+    {15, "complex128", 0, INT32S},
+    {DROVE_ONNX_T_BFLOAT16, "bfloat16", 2, INT32S},
+    {17, "float8e4m3fn", 0, INT32S},
+    {18, "float8e4m3fnuz", 0, INT32S},
+    {19, "float8e5m2", 0, INT32S},
+    {20, "float8e5m2fnuz", 0, INT32S},
+    {21, "uint4", 0, INT32S},
+    {22, "int4", 0, INT32S},
+    {23, "float4e2m1", 0, INT32S},
+};
+
+static size_t row_of(int32_t type)
 {
-    bool is_raw;
-    DROVE_TRY(read_raw(r, n, t, count * sizeof *into, into, &is_raw));
-    if (is_raw) return DROVE_OK;
-    DROVE_TRY(check_listed(r, n, t, count, t->n_float_data));
-    memcpy(into, t->float_data, count * sizeof *into);
-    return DROVE_OK;
+    size_t i = 0;
+    while (i < DROVE_COUNT(types) && types[i].type != type) i++;
+    return i;
 }
 
-static drove_status read_doubles(const drove_onnx_reader *r, const drove_onnx_node *n,
-                                 const Drove__Onnx__Tensor *t, size_t count, float *into)
+const char *drove__onnx_type_name(int32_t type)
 {
-    bool is_raw;
-    double *wide = malloc(count * sizeof *wide);
-    if (wide == NULL) return drove__fail_nomem("parameters", count * sizeof *wide);
-    drove_status status = read_raw(r, n, t, count * sizeof *wide, wide, &is_raw);
-    if (status == DROVE_OK && !is_raw) {
-        status = check_listed(r, n, t, count, t->n_double_data);
-        if (status == DROVE_OK) memcpy(wide, t->double_data, count * sizeof *wide);
+    const size_t i = row_of(type);
+    return i < DROVE_COUNT(types) ? types[i].name : "a type that ONNX did not have";
+}
+
+bool drove__onnx_is_float(int32_t type)
+{
+    return type == DROVE_ONNX_T_FLOAT || type == DROVE_ONNX_T_FLOAT16 ||
+           type == DROVE_ONNX_T_DOUBLE || type == DROVE_ONNX_T_BFLOAT16;
+}
+
+/* One element of raw data. */
+static double raw_number(const unsigned char *at, int32_t type)
+{
+    union {
+        uint16_t bits;
+        int16_t s;
+    } two = {0};
+    int32_t four;
+    int64_t eight;
+    float real;
+    double wide;
+    switch (type) {
+    case DROVE_ONNX_T_FLOAT: memcpy(&real, at, 4); return (double)real;
+    case DROVE_ONNX_T_DOUBLE: memcpy(&wide, at, 8); return wide;
+    case DROVE_ONNX_T_INT32: memcpy(&four, at, 4); return four;
+    case DROVE_ONNX_T_INT64: memcpy(&eight, at, 8); return (double)eight;
+    case 2:
+    case 9: return at[0];
+    case 3: return (signed char)at[0];
+    default: break;
     }
-    for (size_t i = 0; status == DROVE_OK && i < count; i++) into[i] = (float)wide[i];
-    free(wide);
-    return status;
+    memcpy(&two, at, 2);
+    if (type == DROVE_ONNX_T_FLOAT16) return (double)drove__float_of_half(two.bits);
+    if (type == DROVE_ONNX_T_BFLOAT16) return (double)drove__float_of_bf16(two.bits);
+    return type == 5 ? two.s : two.bits;
+}
+
+/* An element of int32_data: 16-bit floats stand there as their bits. */
+static double listed_number(int32_t value, int32_t type)
+{
+    if (type == DROVE_ONNX_T_FLOAT16) return (double)drove__float_of_half((uint16_t)value);
+    if (type == DROVE_ONNX_T_BFLOAT16) return (double)drove__float_of_bf16((uint16_t)value);
+    return value;
+}
+
+static size_t n_listed(const Drove__Onnx__Tensor *t, listed list)
+{
+    return list == FLOATS    ? t->n_float_data
+           : list == DOUBLES ? t->n_double_data
+           : list == INT64S  ? t->n_int64_data
+                             : t->n_int32_data;
 }
 
 /* Whether the file can hold so many numbers, before memory is asked for them. */
-static bool can_hold(const Drove__Onnx__Tensor *t, size_t count)
+static bool can_hold(const Drove__Onnx__Tensor *t, size_t count, size_t row)
 {
     bool is_external = t->has_data_location && t->data_location == IS_EXTERNAL;
     if (is_external) return true;
     if (t->has_raw_data) return t->raw_data.len >= count;
-    return t->n_float_data >= count || t->n_double_data >= count;
+    return n_listed(t, types[row].list) >= count;
 }
 
 drove_status drove__onnx_floats_of(const drove_onnx_reader *r, const drove_onnx_node *n,
@@ -138,17 +221,35 @@ drove_status drove__onnx_floats_of(const drove_onnx_reader *r, const drove_onnx_
 {
     const size_t count = drove__onnx_count(t);
     const int32_t type = t->has_data_type ? t->data_type : 0;
+    const size_t row = row_of(type);
+    bool is_raw;
     *out = NULL;
-    if (type != FLOAT && type != DOUBLE)
-        return drove__onnx_fail(r, n, "\"%.60s\": expected floats or doubles, found ONNX's type %d",
-                                name_of(t), (int)type);
-    if (count == SIZE_MAX || !can_hold(t, count))
+    if (row == DROVE_COUNT(types) || types[row].size == 0)
+        return drove__onnx_fail(r, n,
+                                "\"%.60s\": expected numbers of float, double, float16 or "
+                                "bfloat16, found %s (%d)",
+                                name_of(t), drove__onnx_type_name(type), (int)type);
+    if (count == SIZE_MAX || !can_hold(t, count, row))
         return drove__onnx_fail(r, n, "\"%.60s\": expected as many numbers as its sides say",
                                 name_of(t));
+    const size_t size = types[row].size;
     float *values = malloc(count * sizeof *values);
-    if (values == NULL) return drove__fail_nomem("parameters", count * sizeof *values);
-    drove_status status =
-        type == FLOAT ? read_floats(r, n, t, count, values) : read_doubles(r, n, t, count, values);
+    unsigned char *raw = malloc(count * size);
+    drove_status status = DROVE_OK;
+    if (values == NULL || raw == NULL)
+        status = drove__fail_nomem("parameters", count * (sizeof *values + size));
+    if (status == DROVE_OK) status = read_raw(r, n, t, count * size, raw, &is_raw);
+    if (status == DROVE_OK && !is_raw)
+        status = check_listed(r, n, t, count, n_listed(t, types[row].list));
+    for (size_t i = 0; status == DROVE_OK && i < count; i++) {
+        const listed from = types[row].list;
+        values[i] = (float)(is_raw            ? raw_number(raw + i * size, type)
+                            : from == FLOATS  ? (double)t->float_data[i]
+                            : from == DOUBLES ? t->double_data[i]
+                            : from == INT64S  ? (double)t->int64_data[i]
+                                              : listed_number(t->int32_data[i], type));
+    }
+    free(raw);
     if (status == DROVE_OK) *out = values;
     else free(values);
     return status;
@@ -160,7 +261,15 @@ drove_status drove__onnx_ints_of(const drove_onnx_reader *r, const drove_onnx_no
 {
     const size_t count = drove__onnx_count(t);
     bool is_raw;
-    if (!t->has_data_type || t->data_type != INT64 || count > most)
+    if (t->has_data_type && t->data_type == DROVE_ONNX_T_INT32 && count <= most) {
+        float *values;
+        DROVE_TRY(drove__onnx_floats_of(r, n, t, &values));
+        for (size_t i = 0; i < count; i++) out[i] = (int64_t)values[i];
+        free(values);
+        *n_out = count;
+        return DROVE_OK;
+    }
+    if (!t->has_data_type || t->data_type != DROVE_ONNX_T_INT64 || count > most)
         return drove__onnx_fail(r, n, "\"%.60s\": expected at most %zu 64-bit integers", name_of(t),
                                 most);
     DROVE_TRY(read_raw(r, n, t, count * sizeof *out, out, &is_raw));

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_NODES = 12, MOST_ATTRIBUTES = 40, MOST_TENSORS = 12, MOST_NUMBERS = 4096, FLOAT = 1 };
+enum { MOST_NODES = 24, MOST_ATTRIBUTES = 40, MOST_TENSORS = 12, MOST_NUMBERS = 4096, FLOAT = 1 };
 
 static Drove__Onnx__Model model;
 static Drove__Onnx__Graph graph;
@@ -20,6 +20,9 @@ static size_t n_attributes, n_floats, n_ints, n_text, n_names;
 static float floats[MOST_NUMBERS];
 static int64_t ints[MOST_NUMBERS];
 static char text[MOST_NUMBERS], *names[MOST_NUMBERS], input_name[] = "x", output_name[] = "out";
+
+static drove_model_io made_io, *io;
+static const char *loss;
 
 static char *keep(const char *word, size_t n)
 {
@@ -56,6 +59,7 @@ void onnx_begin(void)
     output.name = output_name;
     set.has_version = true;
     set.version = 13;
+    io = NULL;
     model.graph = &graph;
     model.opset_import = sets;
     model.n_opset_import = 1;
@@ -64,6 +68,19 @@ void onnx_begin(void)
     graph.input = inputs;
     graph.output = outputs;
     graph.n_input = graph.n_output = 1;
+}
+
+void onnx_set(int version)
+{
+    set.version = version;
+}
+
+void onnx_data(size_t channels, size_t height, size_t width, size_t n_classes, const char *with)
+{
+    made_io = (drove_model_io){.n_features = channels * height * width, .n_classes = n_classes};
+    if (height * width > 1) made_io.image = (drove_shape){channels, height, width};
+    loss = with;
+    io = &made_io;
 }
 
 void onnx_node(const char *op, const char *in, const char *out)
@@ -76,6 +93,7 @@ void onnx_node(const char *op, const char *in, const char *out)
     node[at].input = split(in, &node[at].n_input);
     node[at].output = split(out, &node[at].n_output);
     node[at].attribute = attributes[at];
+    if (node[at].n_output > 0) output.name = node[at].output[0]; /* the last one's */
 }
 
 void onnx_domain(const char *domain)
@@ -194,7 +212,8 @@ drove_status onnx_read(drove_graph *out)
     uint8_t *bytes = malloc(n_bytes);
     assert_non_null(bytes);
     drove__onnx__model__pack(&model, bytes);
-    drove_status status = drove__graph_read_onnx((const char *)bytes, n_bytes, "net.onnx", out);
+    drove_status status = drove__graph_read_onnx((const char *)bytes, n_bytes, "net.onnx",
+                                                 io != NULL ? loss : NULL, io, out);
     free(bytes);
     return status;
 }

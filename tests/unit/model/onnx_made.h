@@ -7,6 +7,9 @@
 #include "model/onnx.pb-c.h"
 
 void onnx_begin(void);
+void onnx_set(int version); /* of operators; 13 unless it is given */
+/* Data with images of these sides, or vectors, with classes, or values if there are none. */
+void onnx_data(size_t channels, size_t height, size_t width, size_t n_classes, const char *loss);
 /* Names are divided by commas; between two commas: none. */
 void onnx_node(const char *op, const char *in, const char *out);
 

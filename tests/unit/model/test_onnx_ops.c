@@ -220,7 +220,7 @@ TEST(means_are_of_height_and_width)
                 continue;
             }
             drove_graph g = onnx_accepted();
-            assert_int_equal(g.n_nodes, how % 2 == 0 ? 2 : 1);
+            assert_int_equal(g.n_nodes, how % 2 == 0 ? 2 : 1); /* without sides: left out */
             if (how % 2 == 0) {
                 is_node(&g, 0, &drove__layer_average_pool, "average_pool1", "data");
                 assert_true(g.node[0].opt.is_global);
@@ -425,15 +425,20 @@ TEST(a_softmax_is_of_the_classes)
 TEST(flattening_is_left_out)
 {
     static const char *const ops[] = {"Flatten", "Identity", "Cast", "Reshape", "Reshape"};
+    const float *w;
     for (size_t i = 0; i < DROVE_COUNT(ops); i++) {
         onnx_begin();
         if (i == 3) onnx_whole("sizes", 2, 0, -1);
         if (i == 4) onnx_node("Shape", "x", "sizes"); /* sizes that are computed */
         onnx_node(ops[i], i >= 3 ? "x,sizes" : "x", "flat");
-        onnx_node("Relu", "flat", "out");
+        onnx_node("Relu", "flat", "positive");
+        w = onnx_tensor("w", 2, 4, 3);
+        onnx_node("MatMul", "positive,w", "out");
         drove_graph g = onnx_accepted();
-        assert_int_equal(g.n_nodes, 1);
-        is_node(&g, 0, &drove__layer_activation, "activation1", "data");
+        assert_int_equal(g.n_nodes, 2);
+        is_node(&g, 0, &drove__layer_activation, i == 1 || i == 2 ? "activation1" : "activation2",
+                "data");
+        assert_true(g.node[1].values.w[0] == w[0]);
         drove__graph_fini(&g);
     }
     onnx_begin();
@@ -446,9 +451,9 @@ TEST(flattening_is_left_out)
     onnx_refused("expected a flattened image, of two dimensions");
     onnx_begin();
     onnx_tensor("w", 2, 3, 4);
-    onnx_whole("sizes", 2, 4, 3);
+    onnx_whole("sizes", 2, 4, 4);
     onnx_node("Reshape", "w,sizes", "out");
-    onnx_refused("expected a flattened image, of two dimensions");
+    onnx_refused("expected sides that its constant has");
     static const char *const bare[] = {"Identity", "Flatten", "Reshape"};
     for (size_t i = 0; i < DROVE_COUNT(bare); i++) {
         onnx_begin();
@@ -476,16 +481,21 @@ TEST(layers_are_called_as_their_weights)
         is_node(&g, 0, &drove__layer_dense, cases[c].name, "data");
         drove__graph_fini(&g);
     }
-    onnx_begin(); /* weights that two layers share, and a name that is taken */
-    onnx_tensor("dense3", 2, 2, 2);
-    onnx_node("MatMul", "x,dense3", "a");
-    onnx_node("MatMul", "a,dense3", "b");
-    onnx_node("MatMul", "b,dense3", "out");
+    onnx_begin(); /* a name that is taken */
+    onnx_tensor("dense2", 2, 2, 2);
+    onnx_tensor("9", 2, 2, 2);
+    onnx_node("MatMul", "x,dense2", "a");
+    onnx_node("MatMul", "a,9", "out");
     drove_graph g = onnx_accepted();
-    is_node(&g, 0, &drove__layer_dense, "dense3", "data");
-    is_node(&g, 1, &drove__layer_dense, "dense2", "dense3");
-    is_node(&g, 2, &drove__layer_dense, "dense4", "dense2");
+    is_node(&g, 0, &drove__layer_dense, "dense2", "data");
+    is_node(&g, 1, &drove__layer_dense, "dense3", "dense2");
     drove__graph_fini(&g);
+    onnx_begin(); /* also through a copy */
+    onnx_tensor("w", 2, 2, 2);
+    onnx_node("MatMul", "x,w", "a");
+    onnx_node("Identity", "w", "copy");
+    onnx_node("MatMul", "a,copy", "out");
+    onnx_refused("\"copy\": expected weights of one layer, found those of another one");
 }
 
 TEST(values_are_made_once_and_before_they_are_read)

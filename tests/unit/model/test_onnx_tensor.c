@@ -93,10 +93,37 @@ TEST(lists_and_bytes_are_read)
     gives_the_numbers(&t);
     t.raw_data.len -= 8;
     is_refused(&t, "\"w\": expected 48 bytes, found 40");
-    t = tensor_of(2);
-    is_refused(&t, "\"w\": expected floats or doubles, found ONNX's type 2");
+    t = tensor_of(8);
+    is_refused(&t,
+               "\"w\": expected numbers of float, double, float16 or bfloat16, found string (8)");
     t.name = NULL;
-    is_refused(&t, "\"constant\": expected floats");
+    is_refused(&t, "\"constant\": expected numbers of float");
+    t = tensor_of(99);
+    is_refused(&t, "found a type that ONNX did not have (99)");
+}
+
+/* Halves: 1, -2, 0.5, the largest, 2^-24 and 2^-14; bf16: 1, -2, 3.140625, 0, the largest, -0. */
+TEST(floats_of_16_bits_are_read)
+{
+    static const uint16_t half[6] = {0x3c00, 0xc000, 0x3800, 0x7bff, 0x0001, 0x0400};
+    static const float halves[6] = {1, -2, 0.5f, 65504, 0x1p-24f, 0x1p-14f};
+    static const uint16_t bf16[6] = {0x3f80, 0xc000, 0x4049, 0x0000, 0x7f7f, 0x8000};
+    static const float wide[6] = {1, -2, 3.140625f, 0, 0x1.fep127f, -0.0f};
+    int32_t listed[6];
+    float *out;
+    for (int k = 0; k < 4; k++) { /* bytes, then the list of the message */
+        const bool is_half = k % 2 == 0;
+        Drove__Onnx__Tensor t = k < 2 ? raw(is_half ? 10 : 16, is_half ? half : bf16, sizeof half)
+                                      : tensor_of(is_half ? 10 : 16);
+        for (size_t i = 0; i < 6; i++) listed[i] = is_half ? half[i] : bf16[i];
+        if (k >= 2) {
+            t.int32_data = listed;
+            t.n_int32_data = 6;
+        }
+        assert_int_equal(drove__onnx_floats_of(&reader, &node, &t, &out), DROVE_OK);
+        assert_memory_equal(out, is_half ? halves : wide, sizeof halves);
+        free(out);
+    }
 }
 
 TEST(sides_are_counted)
@@ -147,11 +174,15 @@ TEST(numbers_may_lie_in_a_file_beside)
     from.value = six;
     is_refused(&t, "\"w\": expected 24 bytes from byte 6 of w.bin, found 23");
     where.value = elsewhere;
-    is_refused(&t, "\"w\": expected its numbers in a file of the same folder, found \"../w.bin\"");
+    is_refused(
+        &t,
+        "\"w\": expected its numbers in a file of the same folder or below it, found \"../w.bin\"");
     where.value = nothing;
-    is_refused(&t, "\"w\": expected its numbers in a file of the same folder, found \"\"");
+    is_refused(&t,
+               "\"w\": expected its numbers in a file of the same folder or below it, found \"\"");
     t.n_external_data = 0;
-    is_refused(&t, "\"w\": expected its numbers in a file of the same folder, found \"\"");
+    is_refused(&t,
+               "\"w\": expected its numbers in a file of the same folder or below it, found \"\"");
     t.n_external_data = 2;
     where.value = name;
     from.value = many;

@@ -1,0 +1,80 @@
+/* model/elementwise.c - activations with numbers of their own, as layers:
+ *
+ *   clip         y = min(max(x, low), high); the derivative is 1 between the bounds, else 0
+ *   leaky_relu   y = x, below 0 slope * x
+ *
+ * A NaN stays one. */
+#include "model/layer.h"
+
+static drove_status shape(drove_layer *l, const drove_shape *bottom, unsigned n_bottoms,
+                          size_t n_outputs)
+{
+    (void)n_bottoms, (void)n_outputs;
+    l->in = l->out = bottom[0];
+    l->n_in = l->n_out = drove__shape_floats(l->in);
+    return DROVE_OK;
+}
+
+static void clip_forward(const drove_call *c)
+{
+    const size_t first = c->first_row * c->layer->n_in, last = c->last_row * c->layer->n_in;
+    const float low = c->layer->opt.low, high = c->layer->opt.high, *x = c->bottom[0].x;
+    for (size_t i = first; i < last; i++) {
+        const float raised = x[i] < low ? low : x[i];
+        c->y[i] = raised > high ? high : raised;
+    }
+}
+
+static void clip_backward(const drove_call *c)
+{
+    const size_t first = c->first_row * c->layer->n_in, last = c->last_row * c->layer->n_in;
+    const float low = c->layer->opt.low, high = c->layer->opt.high, *x = c->bottom[0].x;
+    const drove_bottom *b = &c->bottom[0];
+    if (b->dx == NULL) return;
+    for (size_t i = first; i < last; i++) {
+        const float d = x[i] > low && x[i] < high ? c->dy[i] : 0.0f;
+        b->dx[i] = b->adds ? b->dx[i] + d : d;
+    }
+}
+
+static void leaky_forward(const drove_call *c)
+{
+    const size_t first = c->first_row * c->layer->n_in, last = c->last_row * c->layer->n_in;
+    const float *x = c->bottom[0].x;
+    for (size_t i = first; i < last; i++) c->y[i] = x[i] < 0.0f ? c->layer->opt.slope * x[i] : x[i];
+}
+
+static void leaky_backward(const drove_call *c)
+{
+    const size_t first = c->first_row * c->layer->n_in, last = c->last_row * c->layer->n_in;
+    const drove_bottom *b = &c->bottom[0];
+    if (b->dx == NULL) return;
+    for (size_t i = first; i < last; i++) {
+        const float d = b->x[i] < 0.0f ? c->layer->opt.slope * c->dy[i] : c->dy[i];
+        b->dx[i] = b->adds ? b->dx[i] + d : d;
+    }
+}
+
+const drove_layer_ops drove__layer_clip = {
+    .name = "clip",
+    .help = "numbers between two bounds",
+    .source = "Krizhevsky, Convolutional deep belief networks, 2010 (relu6)",
+    .least_bottoms = 1,
+    .most_bottoms = 1,
+    .format = DROVE_FORMAT_SAME,
+    .shape = shape,
+    .forward = clip_forward,
+    .backward = clip_backward,
+};
+
+const drove_layer_ops drove__layer_leaky_relu = {
+    .name = "leaky_relu",
+    .help = "x, below 0 times a slope",
+    .source = "Maas et al., ICML 2013",
+    .least_bottoms = 1,
+    .most_bottoms = 1,
+    .format = DROVE_FORMAT_SAME,
+    .shape = shape,
+    .forward = leaky_forward,
+    .backward = leaky_backward,
+};

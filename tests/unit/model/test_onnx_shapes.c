@@ -1,0 +1,293 @@
+/* Operators of ONNX that see shapes, or hold numbers of their own, give the outputs of ONNX's
+ * definition, worked out by hand here; where drove could not, they are refused. */
+#include "unit/model/onnx_made.h"
+#include "support/test.h"
+
+#include "base/mem.h"
+#include "model/model.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The outputs of the network for x, as the loss squared leaves them. */
+static void computes(size_t c, size_t h, size_t w, const float *x, size_t n_out,
+                     const float *expected)
+{
+    drove_graph g;
+    drove_model *m;
+    drovek_table kernels;
+    drove_pass pass;
+    drove_model_io io = {.n_features = c * h * w, .n_values = n_out};
+    if (h * w > 1) io.image = (drove_shape){c, h, w};
+    onnx_data(c, h, w, 0, "squared");
+    if (onnx_read(&g) != DROVE_OK) fail_msg("%s", drove_error_text());
+    if (drove__model_create_graph(&g, "net.onnx", "squared", &io, &m) != DROVE_OK)
+        fail_msg("%s", drove_error_text());
+    assert_int_equal(drove__graph_take_values(&g, m), DROVE_OK);
+    float *theta = drove__alloc(m->n_params + 16, sizeof *theta);
+    assert_int_equal(drove__model_init(m, "", 1, theta), DROVE_OK);
+    assert_int_equal(drovek_select(&kernels, 0, NULL), DROVE_OK);
+    assert_int_equal(drove__pass_init(&pass, m, &kernels, 1), DROVE_OK);
+    const drove_input in = {.n_rows = 1, .dense = x};
+    drove__model_forward(m, &kernels, theta, &in, &pass);
+    const float *y = pass.out[m->head[m->n_heads - 1].layer];
+    for (size_t i = 0; i < n_out; i++) {
+        if (!(fabsf(y[i] - expected[i]) < 1e-5f))
+            fail_msg("output %zu: expected %g, found %g", i, (double)expected[i], (double)y[i]);
+    }
+    drove__pass_fini(&pass);
+    drove__free(theta);
+    drove__model_destroy(m);
+    drove__graph_fini(&g);
+}
+
+static float e(float x)
+{
+    return expf(x);
+}
+
+/* A softmax behind a Flatten is over all numbers of the image; before set 13 it is without one. */
+TEST(softmax_is_over_what_its_axis_says)
+{
+    static const float x[] = {0, 1, 2, 0, 1, 1}; /* two channels of 1 x 3 */
+    float all[6], channels[6], rows[6];
+    const float sum = 2 + 3 * e(1) + e(2);
+    for (size_t i = 0; i < 6; i++) {
+        all[i] = e(x[i]) / sum;
+        channels[i] = e(x[i]) / (e(x[i % 3]) + e(x[3 + i % 3]));
+        rows[i] = e(x[i]) / (i < 3 ? 1 + e(1) + e(2) : 1 + 2 * e(1));
+    }
+    onnx_begin();
+    onnx_node("Flatten", "x", "flat");
+    onnx_node("Softmax", "flat", "out");
+    computes(2, 1, 3, x, 6, all);
+    onnx_begin();
+    onnx_set(11);
+    onnx_node("Softmax", "x", "out"); /* axis 1: it and all behind it */
+    computes(2, 1, 3, x, 6, all);
+    onnx_begin();
+    onnx_node("Softmax", "x", "out");
+    onnx_int("axis", 1);
+    computes(2, 1, 3, x, 6, channels);
+    onnx_begin();
+    onnx_set(13);
+    onnx_node("Softmax", "x", "out"); /* the last one: not over channels */
+    onnx_data(2, 1, 3, 0, "squared");
+    onnx_refused("axis: expected that of the channels, 1, found 3 of [N, 2, 1, 3] in set 13");
+    onnx_begin();
+    onnx_node("Softmax", "x", "out");
+    computes(1, 1, 3, x, 3, rows); /* where there is one channel and row, it is over all */
+}
+
+/* A computed size is that of the file: [N, 2, 1, 3] as [N, 3, 2], by Shape, Gather and Concat. */
+TEST(reshapes_have_the_sides_that_the_file_computes)
+{
+    static const float x[] = {1, 2, 3, 4, 5, 6}, sums[] = {3, 7, 11};
+    onnx_begin();
+    onnx_whole("zero", 1, 0);
+    onnx_whole("rest", 2, 3, -1);
+    onnx_whole("axes", 1, 2);
+    onnx_node("Shape", "x", "shape");
+    onnx_node("Gather", "shape,zero", "batch");
+    onnx_node("Concat", "batch,rest", "sides");
+    onnx_int("axis", 0);
+    onnx_node("Reshape", "x,sides", "rows");   /* {1, 2}, {3, 4}, {5, 6} */
+    onnx_node("GlobalAveragePool", "rows", "means");
+    onnx_whole("flat", 2, 0, -1);
+    onnx_node("Reshape", "means,flat", "vector");
+    const float *two = onnx_tensor("two", 1, 1);
+    onnx_node("Mul", "vector,two", "out");
+    float expected[3];
+    for (size_t i = 0; i < 3; i++) expected[i] = sums[i] / 2 * two[0];
+    computes(2, 1, 3, x, 3, expected);
+}
+
+TEST(reshapes_that_mix_examples_are_refused)
+{
+    static const struct {
+        int n, side[3];
+        const char *words;
+    } cases[] = {
+        {2, {-1, 3}, "the numbers of an example to stay the same, found [N, 2, 1, 3] reshaped to "
+                     "[-1, 3]"},
+        {2, {2, -1}, "each example to stay one row, found [N, 2, 1, 3] reshaped to [2, -1]"},
+        {3, {0, 4, -1}, "the numbers of an example to stay the same"},
+        {3, {-1, 2, -1}, "each example to stay one row"},
+    };
+    for (size_t c = 0; c < DROVE_COUNT(cases); c++) {
+        onnx_begin();
+        onnx_whole("sides", (size_t)cases[c].n, cases[c].side[0], cases[c].side[1],
+                   cases[c].side[2]);
+        onnx_node("Reshape", "x,sides", "out");
+        onnx_data(2, 1, 3, 0, "squared");
+        onnx_refused(cases[c].words);
+    }
+    onnx_begin();
+    onnx_node("Flatten", "x", "out");
+    onnx_int("axis", 0);
+    onnx_data(2, 1, 3, 0, "squared");
+    onnx_refused("axis: expected 1, which keeps each example apart, found 0 of [N, 2, 1, 3]");
+}
+
+/* An output that is an image is in the order of the file, [c][h][w]. */
+TEST(an_image_comes_out_in_the_order_of_the_file)
+{
+    static const float x[] = {1, -2, 3, -4, 5, 6, -7, 8}, y[] = {1, -1, 3, -2, 5, 6, -3.5f, 8};
+    onnx_begin();
+    onnx_node("LeakyRelu", "x", "out");
+    onnx_real("alpha", 0.5f);
+    computes(2, 2, 2, x, 8, y);
+}
+
+TEST(arithmetic_with_constants_is_a_layer)
+{
+    static const float x[] = {1, 2, 3, 4}; /* two channels of 1 x 2 */
+    float expected[4];
+    onnx_begin();
+    const float *mean = onnx_tensor("mean", 4, 1, 2, 1, 1), *std = onnx_tensor("std", 3, 2, 1, 1);
+    onnx_node("Sub", "x,mean", "centred");
+    onnx_node("Div", "centred,std", "out");
+    for (size_t i = 0; i < 4; i++) expected[i] = (x[i] - mean[i / 2]) / std[i / 2];
+    computes(2, 1, 2, x, 4, expected);
+    drove_graph g = onnx_accepted();
+    assert_ptr_equal(g.node[0].ops, &drove__layer_scale); /* both are one layer */
+    assert_int_equal(g.node[0].opt.offset.n, 2);
+    assert_int_equal(g.node[0].opt.factor.n, 2);
+    drove__graph_fini(&g);
+    onnx_begin(); /* one for each number of a row, one for all */
+    const float *row = onnx_tensor("row", 1, 2), *one = onnx_tensor("one", 0);
+    onnx_node("Add", "row,x", "sum");
+    onnx_node("Mul", "one,sum", "out");
+    for (size_t i = 0; i < 4; i++) expected[i] = (x[i] + row[i % 2]) * one[0];
+    computes(2, 1, 2, x, 4, expected);
+    onnx_begin();
+    onnx_tensor("other", 1, 3);
+    onnx_node("Mul", "x,other", "out");
+    onnx_data(2, 1, 2, 0, "squared");
+    onnx_refused("expected constants that fit [N, 2, 1, 2], found [3]");
+    onnx_begin();
+    onnx_node("Mul", "x,x", "out");
+    onnx_refused("drove has no layer for two parts of it");
+    onnx_begin();
+    onnx_tensor("one", 0);
+    onnx_node("Div", "one,x", "out");
+    onnx_refused("expected a part of the network divided by a constant");
+}
+
+TEST(scalers_and_norms_are_layers)
+{
+    static const float x[] = {3, -4}, offset[] = {1, 2}, factor[] = {2}, one[] = {3 / 7.0f, -4 / 7.0f},
+                       two[] = {0.6f, -0.8f}, scaled[] = {4, -12};
+    onnx_begin();
+    onnx_node("Scaler", "x", "out");
+    onnx_domain("ai.onnx.ml");
+    onnx_reals("offset", 2, offset);
+    onnx_reals("scale", 1, factor);
+    computes(2, 1, 1, x, 2, scaled);
+    for (int power = 1; power <= 2; power++) {
+        onnx_begin();
+        onnx_node("Normalizer", "x", "out");
+        onnx_domain("ai.onnx.ml");
+        onnx_word("norm", power == 1 ? "L1" : "L2");
+        computes(2, 1, 1, x, 2, power == 1 ? one : two);
+        onnx_begin();
+        onnx_node("LpNormalization", "x", "out");
+        onnx_int("p", power);
+        computes(2, 1, 1, x, 2, power == 1 ? one : two);
+    }
+    onnx_begin();
+    onnx_node("Normalizer", "x", "out");
+    onnx_domain("ai.onnx.ml");
+    onnx_refused("norm: expected L1 or L2, found MAX");
+}
+
+TEST(bounds_are_attributes_or_constants)
+{
+    static const float x[] = {-1, 3, 20}, both[] = {0, 3, 6}, high[] = {-1, 3, 10};
+    onnx_begin();
+    onnx_set(7);
+    onnx_node("Clip", "x", "out");
+    onnx_real("min", 0);
+    onnx_real("max", 6);
+    computes(3, 1, 1, x, 3, both);
+    onnx_begin();
+    onnx_tensor("ten", 0);
+    onnx_node("Clip", "x,,ten", "out");
+    computes(3, 1, 1, x, 3, high);
+}
+
+/* An operator that cuts numbers, an attribute that is not known, sets of operators. */
+TEST(what_would_compute_something_else_is_refused)
+{
+    static const int types[] = {6, 7, 9, 2, 10};
+    static const char *const names[] = {"int32", "int64", "bool", "uint8", "float16"};
+    for (size_t i = 0; i < DROVE_COUNT(types); i++) {
+        char words[80];
+        onnx_begin();
+        onnx_node("Cast", "x", "out");
+        onnx_int("to", types[i]);
+        snprintf(words, sizeof words, "node \"out\" (Cast): to: expected float or double, found %s",
+                 names[i]);
+        onnx_refused(words);
+    }
+    onnx_begin();
+    onnx_node("Relu", "x", "out");
+    onnx_real("slope", 0.5f);
+    onnx_refused("node \"out\" (Relu): slope: expected none");
+    onnx_begin();
+    onnx_set(6);
+    onnx_node("Relu", "x", "out");
+    onnx_refused("expected ONNX's set of operators 7 to 28, found 6");
+    onnx_begin();
+    onnx_set(29);
+    onnx_node("Relu", "x", "out");
+    onnx_refused("expected ONNX's set of operators 7 to 28, found 29");
+    onnx_begin();
+    onnx_node("Dropout", "x", "y,mask");
+    onnx_node("Relu", "mask", "out");
+    onnx_refused("input \"mask\": expected the first output of an operator");
+    onnx_begin();
+    onnx_tensor("c", 1, 3);
+    onnx_node("BatchNormalization", "x,c,c,c,c", "out");
+    onnx_int("training_mode", 1);
+    onnx_refused("training_mode: expected 0, found 1: export the network after model.eval()");
+}
+
+/* What the loss computes goes; another end stays, or is refused. */
+TEST(the_end_suits_the_loss)
+{
+    static const struct {
+        const char *op, *loss, *refused;
+        size_t n_classes, n_layers;
+    } cases[] = {
+        {"Softmax", "softmax", NULL, 3, 1},
+        {"Softmax", "squared", NULL, 0, 2},
+        {"LogSoftmax", "softmax", NULL, 3, 1},
+        {"LogSoftmax", "squared", "expected it at the end of the network, with data of classes", 0, 0},
+        {"Sigmoid", "squared", NULL, 0, 2},
+    };
+    for (size_t c = 0; c < DROVE_COUNT(cases); c++) {
+        onnx_begin();
+        onnx_tensor("w", 2, 4, 3);
+        onnx_node("MatMul", "x,w", "y");
+        onnx_node(cases[c].op, "y", "out");
+        onnx_data(4, 1, 1, cases[c].n_classes, cases[c].loss);
+        if (cases[c].refused != NULL) {
+            onnx_refused(cases[c].refused);
+            continue;
+        }
+        drove_graph g = onnx_accepted();
+        assert_int_equal(g.n_nodes, cases[c].n_layers);
+        drove__graph_fini(&g);
+    }
+    onnx_begin();
+    onnx_tensor("w", 2, 4, 3);
+    onnx_node("MatMul", "x,w", "y");
+    onnx_node("Sigmoid", "y", "out");
+    onnx_data(4, 1, 1, 3, "softmax");
+    drove_graph g;
+    assert_int_equal(onnx_read(&g), DROVE_E_SHAPE);
+    assert_non_null(strstr(drove_error_text(), "the network ends in a sigmoid, which the loss "
+                                               "softmax does not compute"));
+}
