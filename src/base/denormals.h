@@ -2,7 +2,9 @@
  *
  * Processors take up to a hundred cycles for an operation on a denormal number, and weight decay
  * brings weights without a gradient into that range.  Switched per thread, by bits of its control
- * register: MXCSR.FTZ and DAZ (x86-64), FPCR.FZ (aarch64); elsewhere nothing changes.
+ * register: MXCSR.FTZ and DAZ (x86-64), FPCR.FZ (aarch64); elsewhere nothing changes.  The same
+ * switch turns off traps of floating-point exceptions (feenableexcept), which a program may have
+ * on: a comparison with NaN, or a lane that nobody uses, is no error here.
  *
  * Every thread that computes on parameters flushes (drovek_thread_init does it), and so does the
  * caller's thread while it controls a run: the bits do not depend on which thread computes.

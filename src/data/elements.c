@@ -1,6 +1,7 @@
 /* data/elements.c - reads the numbers of binary files. */
 #include "data/elements.h"
 
+#include "base/half.h"
 #include "base/mem.h"
 
 #include <math.h>
@@ -11,7 +12,8 @@ enum { CHUNK = 4096 }; /* elements converted at a time */
 static const uint8_t element_bytes[] = {
     [DROVE_ELEMENT_U8] = 1,  [DROVE_ELEMENT_I8] = 1,  [DROVE_ELEMENT_I16] = 2,
     [DROVE_ELEMENT_I32] = 4, [DROVE_ELEMENT_I64] = 8, [DROVE_ELEMENT_F32] = 4,
-    [DROVE_ELEMENT_F64] = 8,
+    [DROVE_ELEMENT_F64] = 8, [DROVE_ELEMENT_U16] = 2, [DROVE_ELEMENT_U32] = 4,
+    [DROVE_ELEMENT_U64] = 8, [DROVE_ELEMENT_F16] = 2,
 };
 
 size_t drove__element_bytes(drove_element_type type)
@@ -61,14 +63,26 @@ static double decode(const uint8_t *bytes, drove_elements elements)
     case DROVE_ELEMENT_I16: return (double)(int16_t)bits;
     case DROVE_ELEMENT_I32: return (double)(int32_t)bits;
     case DROVE_ELEMENT_I64: return (double)(int64_t)bits;
+    case DROVE_ELEMENT_U16: return (double)(uint16_t)bits;
+    case DROVE_ELEMENT_U32: return (double)low;
+    case DROVE_ELEMENT_U64: return (double)bits;
+    case DROVE_ELEMENT_F16: return (double)drove__float_of_half((uint16_t)bits);
     case DROVE_ELEMENT_F32: memcpy(&f32, &low, sizeof f32); return (double)f32;
     case DROVE_ELEMENT_F64: memcpy(&f64, &bits, sizeof f64); return f64;
     }
     return 0;
 }
 
-static drove_status fail_not_finite(const drove_reader *r, uint64_t offset, double value)
+static drove_status fail_not_finite(const drove_reader *r, drove_elements elements, uint64_t offset,
+                                    double value)
 {
+    if (elements.columns > 0) {
+        const uint64_t at = (offset - elements.begin) / element_bytes[elements.type];
+        return drove__fail(DROVE_E_DATA,
+                           "%s: row %llu, column %llu: expected a finite number, found %g",
+                           drove__reader_path(r), (unsigned long long)(at / elements.columns + 1),
+                           (unsigned long long)(at % elements.columns + 1), value);
+    }
     return drove__fail(DROVE_E_DATA, "%s: byte %llu: expected a finite number, found %g",
                        drove__reader_path(r), (unsigned long long)offset, value);
 }
@@ -82,7 +96,7 @@ static drove_status read_chunk(drove_reader *r, drove_elements elements, size_t 
     DROVE_TRY(drove__reader_read(r, bytes, n * n_bytes));
     for (size_t i = 0; i < n; i++) {
         into[i] = decode(bytes + i * n_bytes, elements);
-        if (!isfinite(into[i])) return fail_not_finite(r, offset + i * n_bytes, into[i]);
+        if (!isfinite(into[i])) return fail_not_finite(r, elements, offset + i * n_bytes, into[i]);
     }
     return DROVE_OK;
 }
@@ -108,7 +122,8 @@ drove_status drove__elements_read(drove_reader *r, drove_elements elements, size
         for (size_t i = 0; i < chunk; i++) {
             into[done + i] = (float)chunk_values[i];
             if (isfinite(into[done + i])) continue; /* a double too large for a float */
-            return fail_not_finite(r, offset + i * element_bytes[elements.type], chunk_values[i]);
+            return fail_not_finite(r, elements, offset + i * element_bytes[elements.type],
+                                   chunk_values[i]);
         }
         done += chunk;
     }

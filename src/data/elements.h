@@ -15,6 +15,10 @@ typedef enum drove_element_type {
     DROVE_ELEMENT_I16,
     DROVE_ELEMENT_I32,
     DROVE_ELEMENT_I64,
+    DROVE_ELEMENT_U16,
+    DROVE_ELEMENT_U32,
+    DROVE_ELEMENT_U64,
+    DROVE_ELEMENT_F16,
     DROVE_ELEMENT_F32,
     DROVE_ELEMENT_F64
 } drove_element_type;
@@ -22,6 +26,7 @@ typedef enum drove_element_type {
 typedef struct drove_elements { /* layout of an array of numbers in a file */
     drove_element_type type;
     bool               big_endian;
+    uint64_t           begin, columns; /* errors name row and column; columns 0: the byte */
 } drove_elements;
 
 size_t drove__element_bytes(drove_element_type type);

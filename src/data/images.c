@@ -1,9 +1,10 @@
 /* data/images.c - folders of images: each folder in DIR is a class, and holds its images, also in
- * folders of its own.  DIR may have a folder train, beside test or val (or valid, validation), each
- * of which is such a folder.  Images to predict (?label=none) lie anywhere in DIR.
+ * folders of its own.  DIR may have a folder train (or training), beside test (or testing, val,
+ * valid, validation), in capitals or not, each of which is such a folder.  Images to predict
+ * (?label=none) lie anywhere in DIR, or are named themselves.
  *
  * Images come in the order of their paths, by bytes; classes too, or by value if all names are
- * whole numbers.
+ * whole numbers, unless ?order=text.
  */
 #include "data/pictures.h"
 
@@ -19,9 +20,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 enum { DEPTH_MOST = 32, CLASSES_MOST = 1 << 20 };
+
+/* Images that other programs read. */
+static const char *const unread[] = {".webp", ".bmp",  ".tif",  ".tiff",
+                                     ".gif",  ".heic", ".avif", ".jp2"};
+enum { UNREAD_KINDS = sizeof unread / sizeof *unread };
 
 typedef struct image {
     size_t path; /* into the arena */
@@ -35,7 +42,9 @@ typedef struct listing { /* of a folder */
     size_t n_images, images_capacity;
     char **class_name; /* those with images first */
     size_t n_classes, classes_capacity;
-    size_t n_others; /* files that are no images */
+    size_t n_others;               /* files that are no images */
+    size_t n_unread[UNREAD_KINDS]; /* those of kinds that drove does not read */
+    bool is_text_order;
 } listing;
 
 /* ---- folders ---- */
@@ -103,30 +112,37 @@ static bool may_be_read(const char *path)
     return stat(path, &about) != 0 || S_ISREG(about.st_mode);
 }
 
-/* DIR/NAME if that is a folder, in *out from malloc; else NULL. */
-static drove_status find_folder(const char *folder, const char *const *candidates, size_t n,
-                                char **out)
+/* DIR/NAME if that is a folder, in capitals or not, in *out from malloc; else NULL. */
+static drove_status find_folder(const char *folder, const names *list,
+                                const char *const *candidates, size_t n, char **out)
 {
     *out = NULL;
-    for (size_t i = 0; i < n && *out == NULL; i++) {
-        DROVE_TRY(join(folder, candidates[i], out));
-        if (is_folder(*out)) return DROVE_OK;
-        free(*out);
-        *out = NULL;
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < list->n; k++) {
+            if (strcasecmp(list->name[k], candidates[i]) != 0) continue;
+            DROVE_TRY(join(folder, list->name[k], out));
+            if (is_folder(*out)) return DROVE_OK;
+            free(*out);
+            *out = NULL;
+        }
     }
     return DROVE_OK;
 }
 
-static const char *const test_folders[] = {"test", "val", "valid", "validation"};
+static const char *const test_folders[] = {"test", "testing", "val", "valid", "validation"};
 
 /* DIR/train and DIR/test; both NULL: DIR has no parts. */
 static drove_status find_parts(const char *folder, char **train, char **test)
 {
-    static const char *const train_folders[] = {"train"};
-    *test = NULL;
-    DROVE_TRY(find_folder(folder, train_folders, 1, train));
-    if (*train == NULL) return DROVE_OK;
-    drove_status status = find_folder(folder, test_folders, DROVE_COUNT(test_folders), test);
+    static const char *const train_folders[] = {"train", "training"};
+    names list;
+    *test = *train = NULL;
+    DROVE_TRY(read_folder(folder, &list));
+    drove_status status =
+        find_folder(folder, &list, train_folders, DROVE_COUNT(train_folders), train);
+    if (status == DROVE_OK && *train != NULL)
+        status = find_folder(folder, &list, test_folders, DROVE_COUNT(test_folders), test);
+    names_fini(&list);
     if (status != DROVE_OK || *test == NULL) {
         free(*train);
         *train = NULL;
@@ -145,6 +161,32 @@ static drove_status add_image(listing *l, const char *path, int32_t class)
     l->images[l->n_images++] = (image){l->arena_used, class};
     l->arena_used += n;
     return DROVE_OK;
+}
+
+/* A file that is no image of drove's. */
+static void count_other(listing *l, const char *path)
+{
+    const char *ending = strrchr(path, '.');
+    for (size_t i = 0; ending != NULL && i < UNREAD_KINDS; i++) {
+        if (strcasecmp(ending, unread[i]) != 0) continue;
+        l->n_unread[i]++;
+        return;
+    }
+    l->n_others++;
+}
+
+/* "6 .webp files, 1 .bmp file"; the number of all. */
+static size_t list_unread(const listing *l, char *into, size_t size)
+{
+    size_t n = 0, used = 0;
+    into[0] = '\0';
+    for (size_t i = 0; i < UNREAD_KINDS; i++) {
+        if (l->n_unread[i] == 0) continue;
+        used += (size_t)snprintf(into + used, size - used, "%s%zu %s file%s", n > 0 ? ", " : "",
+                                 l->n_unread[i], unread[i], l->n_unread[i] == 1 ? "" : "s");
+        n += l->n_unread[i];
+    }
+    return n;
 }
 
 /* Adds the images of a folder and of all below it; only_files: not of those below. */
@@ -166,7 +208,7 @@ static drove_status add_folder(listing *l, const char *folder, int32_t class, bo
         } else if (drove__picture_is_named(path) && may_be_read(path)) {
             status = add_image(l, path, class);
         } else {
-            l->n_others++;
+            count_other(l, path);
         }
         free(path);
     }
@@ -214,7 +256,7 @@ static bool are_numbers(const listing *l)
 /* Classes called 2 and 10 stand in this order. */
 static drove_status order_classes(listing *l)
 {
-    if (!are_numbers(l)) return DROVE_OK;
+    if (l->is_text_order || !are_numbers(l)) return DROVE_OK;
     char **sorted = drove__grow(NULL, l->n_classes, sizeof *sorted);
     int32_t *place = drove__grow(NULL, l->n_classes, sizeof *place);
     bool has_memory = sorted != NULL && place != NULL;
@@ -248,9 +290,14 @@ static drove_status list_classes(listing *l, const char *folder)
     size_t n_beside = l->n_images - n_images;
     l->n_images = n_images;
     if (n_images == 0) {
-        return drove__fail(
-            DROVE_E_DATA, "%s: expected a folder of PNG or JPEG images for each class, found %s",
-            folder, n_beside > 0 ? "images alone (?label=none: without classes)" : "no image");
+        char others[256];
+        const size_t n_unread = list_unread(l, others, sizeof others);
+        return drove__fail(DROVE_E_DATA,
+                           "%s: expected a folder of PNG or JPEG images for each class, found %s",
+                           folder,
+                           n_beside > 0   ? "images alone (?label=none: without classes)"
+                           : n_unread > 0 ? others
+                                          : "no image");
     }
     l->n_others += n_beside;
     return order_classes(l);
@@ -260,7 +307,10 @@ static drove_status list_all(listing *l, const char *folder)
 {
     DROVE_TRY(add_folder(l, folder, 0, false, 0));
     if (l->n_images > 0) return DROVE_OK;
-    return drove__fail(DROVE_E_DATA, "%s: expected PNG or JPEG images, found none", folder);
+    char others[256];
+    const size_t n_unread = list_unread(l, others, sizeof others);
+    return drove__fail(DROVE_E_DATA, "%s: expected PNG or JPEG images, found %s", folder,
+                       n_unread > 0 ? others : "none");
 }
 
 static void listing_fini(listing *l)
@@ -309,7 +359,10 @@ static drove_status read_images(const drove_spec *spec, listing *l, bool is_unla
                                 drove_storage *s)
 {
     drove_pictures_options opt;
+    char others[256];
     DROVE_TRY(drove__pictures_parse(spec, &opt));
+    if (list_unread(l, others, sizeof others) > 0)
+        drove__storage_note(s, "%s left out: drove reads PNG and JPEG images", others);
     if (l->n_others > 0)
         drove__storage_note(s, "%zu file%s left out: not %s of a class", l->n_others,
                             l->n_others == 1 ? "" : "s", l->n_others == 1 ? "an image" : "images");
@@ -340,6 +393,22 @@ static drove_status choose_folder(const char *folder, int part, char **out)
                        folder);
 }
 
+/* The images themselves, in the order in which they are named. */
+static drove_status list_files(listing *l, const drove_spec *spec)
+{
+    for (unsigned i = 0; i < spec->n_args; i++) {
+        if (is_folder(spec->arg[i]))
+            return drove__fail(DROVE_E_ARG, "images: expected one folder or images alone, found %s",
+                               spec->arg[i]);
+        if (!drove__picture_is_named(spec->arg[i]))
+            return drove__fail(DROVE_E_DATA,
+                               "%s: expected a PNG or JPEG image, or a folder of them",
+                               spec->arg[i]);
+        DROVE_TRY(add_image(l, spec->arg[i], 0));
+    }
+    return DROVE_OK;
+}
+
 static drove_status read_folders(const drove_spec *spec, int part, const drove_shard *shard,
                                  drove_storage **out)
 {
@@ -354,9 +423,21 @@ static drove_status read_folders(const drove_spec *spec, int part, const drove_s
                            "%s: expected no column as label, since the class of an image is the "
                            "name of its folder, found \"%.80s\"",
                            spec->arg[0], label);
+    static const char *const orders[] = {"auto", "text"};
+    unsigned order = 0;
+    const bool are_files =
+        spec->n_args > 1 || (drove__picture_is_named(spec->arg[0]) && !is_folder(spec->arg[0]));
+    DROVE_TRY(drove__spec_word(spec, "order", orders, DROVE_COUNT(orders), &order));
+    l.is_text_order = order == 1;
+    if (are_files && !is_unlabelled)
+        return drove__fail(DROVE_E_ARG,
+                           "%s: expected a folder with a folder for each class, found an image, "
+                           "which has no class (?label=none)",
+                           spec->arg[0]);
     drove_status status = drove__storage_create(&s);
-    if (status == DROVE_OK) status = choose_folder(spec->arg[0], part, &folder);
-    if (status == DROVE_OK && is_unlabelled)
+    if (status == DROVE_OK && !are_files) status = choose_folder(spec->arg[0], part, &folder);
+    if (status == DROVE_OK && are_files) status = list_files(&l, spec);
+    else if (status == DROVE_OK && is_unlabelled)
         status = list_all(&l, part == 1 ? folder : spec->arg[0]);
     else if (status == DROVE_OK) status = list_classes(&l, folder);
     if (status == DROVE_OK) status = read_images(spec, &l, is_unlabelled, s);
@@ -370,13 +451,14 @@ static drove_status read_folders(const drove_spec *spec, int part, const drove_s
 static bool finds_test(const drove_spec *spec)
 {
     char *train, *test;
+    if (!is_folder(spec->arg[0])) return false;
     if (find_parts(spec->arg[0], &train, &test) != DROVE_OK || train == NULL) return false;
     free(train);
     free(test);
     return true;
 }
 
-static const char *const keys[] = {"size", "channels", "skip", "label", NULL};
+static const char *const keys[] = {"size", "channels", "skip", "label", "order", NULL};
 
 const drove_format_ops drove__format_images = {
     .name = "images",
@@ -384,7 +466,7 @@ const drove_format_ops drove__format_images = {
     .source = "ISO/IEC 15948, ITU-T T.81",
     .arguments = "DIR",
     .least_args = 1,
-    .most_args = 1,
+    .most_args = DROVE_SPEC_MAX_ARGS,
     .keys = keys,
     .read = read_folders,
     .has_test = true,

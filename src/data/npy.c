@@ -1,11 +1,12 @@
 /* data/npy.c - reads and writes NumPy's array files: examples in one, targets in the other.
  *
  * Format (NumPy Enhancement Proposal 1): "\x93NUMPY", version, length of the header, a Python
- * dictionary with descr, fortran_order and shape, then the elements.  Here: versions 1 to 3,
- * little-endian or bytes, C order, types b1 u1 i1 i2 i4 i8 f4 f8.  X is [n], [n][features],
+ * dictionary with descr, fortran_order and shape, then the elements.  Here: versions 1 to 3, either
+ * order of bytes, types b1 u1 i1 u2 i2 f2 u4 i4 f4 u8 i8 f8, of labels also U and S (text); X may
+ * be stored column by column (fortran_order).  X is [n], [n][features],
  * [n][height][width], [n][channels][height][width] or [n][height][width][channels]; bytes stay
  * bytes.  Y is [n] or [n][1]: classes or values by the rule of data/labels.h; [n][labels] of zeros
- * and ones: multi-label.  data/npz.c reads the same arrays from an archive.
+ * and ones: multi-label, or with ?target=class one class a row.  data/npz.c reads the same arrays from an archive.
  */
 #include "data/elements.h"
 #include "data/export.h"
@@ -19,13 +20,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RANK_MOST = 4, HEADER_MOST = 65536, HEADER_ALIGN = 64, LABELS_MOST = 1 << 24 };
+enum {
+    RANK_MOST = 4,
+    HEADER_MOST = 65536,
+    HEADER_ALIGN = 64,
+    LABELS_MOST = 1 << 24,
+    TEXT_MOST = 4096 /* characters of a label */
+};
 
 typedef struct npy_file {
     drove_reader *reader;
     drove_elements elements;
     unsigned rank;
     uint64_t shape[RANK_MOST];
+    bool is_fortran;
+    uint64_t text_bytes; /* of a label that is text; 0: numbers */
+    bool is_wide;        /* text of 32-bit code points, else of bytes */
 } npy_file;
 
 /* ---- the header ---- */
@@ -91,35 +101,50 @@ static drove_status read_type(header *h, npy_file *f)
         /* booleans are no bytes to be divided by 255 */
         {"b1", DROVE_ELEMENT_I8},  {"u1", DROVE_ELEMENT_U8},  {"i1", DROVE_ELEMENT_I8},
         {"i2", DROVE_ELEMENT_I16}, {"i4", DROVE_ELEMENT_I32}, {"i8", DROVE_ELEMENT_I64},
-        {"f4", DROVE_ELEMENT_F32}, {"f8", DROVE_ELEMENT_F64},
+        {"f4", DROVE_ELEMENT_F32}, {"f8", DROVE_ELEMENT_F64}, {"u2", DROVE_ELEMENT_U16},
+        {"u4", DROVE_ELEMENT_U32}, {"u8", DROVE_ELEMENT_U64}, {"f2", DROVE_ELEMENT_F16},
     };
     const char *text;
     size_t length;
     DROVE_TRY(read_string(h, &text, &length));
     for (size_t i = 0; length == 3 && i < DROVE_COUNT(types); i++) {
         if (memcmp(text + 1, types[i].name, 2) != 0) continue;
-        bool is_byte = drove__element_bytes(types[i].type) == 1;
-        if (text[0] == '>' && !is_byte) {
-            return drove__fail(DROVE_E_UNSUPPORTED,
-                               "%s: holds big-endian numbers (%.3s); expected little-endian ones",
-                               drove__reader_path(f->reader), text);
-        }
         if (strchr("<|>=", text[0]) == NULL) break;
         f->elements.type = types[i].type;
+        f->elements.big_endian = text[0] == '>';
+        return DROVE_OK;
+    }
+    uint64_t n_chars;
+    const char *next;
+    if (length >= 3 && strchr("<|>=", text[0]) != NULL && (text[1] == 'U' || text[1] == 'S') &&
+        drove__scan_u64(text + 2, text + length, &next, &n_chars) && next == text + length &&
+        n_chars > 0 && n_chars <= TEXT_MOST) {
+        f->elements.type = DROVE_ELEMENT_U8;
+        f->elements.big_endian = text[0] == '>';
+        f->is_wide = text[1] == 'U';
+        f->text_bytes = f->is_wide ? 4 * n_chars : n_chars;
         return DROVE_OK;
     }
     h->at = text;
-    return fail_header(h, "a type among |b1 |u1 |i1 <i2 <i4 <i8 <f4 <f8");
+    if (length == 2 && memcmp(text, "|O", 2) == 0)
+        return fail_header(h, "numbers or text (numpy.array(y).astype(str)), no Python objects");
+    return fail_header(h,
+                       "a type among b1, u1 to u8, i1 to i8, f2, f4, f8 and, of labels, U and S");
 }
 
-static drove_status read_order(header *h, const npy_file *f)
+static drove_status read_order(header *h, npy_file *f)
 {
     skip_blanks(h);
-    if (take_word(h, "False")) return DROVE_OK;
-    if (!take_word(h, "True")) return fail_header(h, "True or False");
+    f->is_fortran = take_word(h, "True");
+    if (f->is_fortran || take_word(h, "False")) return DROVE_OK;
+    return fail_header(h, "True or False");
+}
+
+static drove_status fail_fortran(const npy_file *f)
+{
     return drove__fail(DROVE_E_UNSUPPORTED,
-                       "%s: is stored column by column (fortran_order); expected row by row: save "
-                       "numpy.ascontiguousarray(x)",
+                       "%s: is stored column by column (fortran_order); expected row by row here: "
+                       "save numpy.ascontiguousarray(x)",
                        drove__reader_path(f->reader));
 }
 
@@ -269,11 +294,38 @@ static drove_status put_channels_first(drove_storage *s, size_t n)
     return DROVE_OK;
 }
 
+/* The numbers of all rows, stored with the first index fastest, in the order of rows. */
+static drove_status put_rows_first(const npy_file *f, drove_storage *s)
+{
+    const size_t element = s->x_kind == DROVE_X_U8 ? 1 : sizeof *s->x_f32;
+    const size_t n = s->n_rows * s->n_features;
+    char *x = s->x_kind == DROVE_X_U8 ? (char *)s->x_u8 : (char *)s->x_f32;
+    char *from = drove__grow(NULL, n, element);
+    if (from == NULL) return drove__fail_nomem("data set", n * element);
+    memcpy(from, x, n * element);
+    for (size_t i = 0; i < n; i++) {
+        size_t at = 0, rest = i, stride = n;
+        for (unsigned d = f->rank; d-- > 0;) {
+            stride /= (size_t)f->shape[d];
+            at += rest % (size_t)f->shape[d] * stride;
+            rest /= (size_t)f->shape[d];
+        }
+        memcpy(x + i * element, from + at * element, element);
+    }
+    free(from);
+    return DROVE_OK;
+}
+
 static drove_status read_x(npy_file *f, const drove_spec *spec, const drove_shard *shard,
                            drove_storage *s)
 {
     uint64_t n_features = 1;
     bool is_last;
+    if (f->text_bytes > 0)
+        return drove__fail(DROVE_E_DATA, "%s: expected examples of numbers, found text",
+                           drove__reader_path(f->reader));
+    const bool is_fortran = f->is_fortran && f->rank > 1;
+    if (is_fortran && drove__shard_is_part(shard)) return fail_fortran(f);
     DROVE_TRY(find_layout(f, spec, &is_last));
     for (unsigned i = 1; i < f->rank; i++) {
         if (!__builtin_mul_overflow(n_features, f->shape[i], &n_features)) continue;
@@ -285,16 +337,68 @@ static drove_status read_x(npy_file *f, const drove_spec *spec, const drove_shar
         s->height = (size_t)f->shape[f->rank - (is_last ? 3u : 2u)];
         s->width = (size_t)f->shape[f->rank - (is_last ? 2u : 1u)];
     }
+    f->elements.begin = drove__reader_offset(f->reader);
+    f->elements.columns = is_fortran ? 0 : n_features;
     DROVE_TRY(
         drove__elements_read_examples(f->reader, f->elements, f->shape[0], n_features, shard, s));
+    if (is_fortran) DROVE_TRY(put_rows_first(f, s));
     return is_last ? put_channels_first(s, drove__shard_size(shard, s->n_rows)) : DROVE_OK;
+}
+
+/* A label that is text, without the zeros behind it, as UTF-8 in into[4 * TEXT_MOST]. */
+static drove_status read_text(npy_file *f, uint8_t *bytes, char *into, size_t *length)
+{
+    const size_t size = f->is_wide ? 4 : 1, n = (size_t)f->text_bytes / size;
+    *length = 0;
+    DROVE_TRY(drove__reader_read(f->reader, bytes, (size_t)f->text_bytes));
+    for (size_t i = 0; i < n; i++) {
+        uint32_t c = 0;
+        for (size_t k = 0; k < size; k++)
+            c |= (uint32_t)bytes[i * size + k] << 8 * (f->elements.big_endian ? size - 1 - k : k);
+        if (c == 0) break;
+        if (size == 1 || c < 0x80) {
+            into[(*length)++] = (char)c;
+            continue;
+        }
+        if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
+            return drove__fail(DROVE_E_DATA, "%s: expected labels of Unicode, found code point %u",
+                               drove__reader_path(f->reader), (unsigned)c);
+        const unsigned n_more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+        into[(*length)++] = (char)((0xf0u << (3 - n_more) & 0xffu) | c >> 6 * n_more);
+        for (unsigned k = n_more; k-- > 0;)
+            into[(*length)++] = (char)(0x80u | (c >> 6 * k & 0x3fu));
+    }
+    if (*length > 0) return DROVE_OK;
+    return drove__fail(DROVE_E_DATA,
+                       "%s: expected labels of at least one character, found an empty "
+                       "one",
+                       drove__reader_path(f->reader));
+}
+
+static drove_status read_names(npy_file *f, drove_labels *labels, const drove_storage *s)
+{
+    uint8_t *bytes = drove__grow(NULL, (size_t)f->text_bytes, 1);
+    char *text = drove__grow(NULL, (size_t)f->text_bytes + 1, 1);
+    size_t length;
+    drove_status status = bytes != NULL && text != NULL
+                              ? DROVE_OK
+                              : drove__fail_nomem("labels", (size_t)f->text_bytes);
+    for (size_t row = 0; status == DROVE_OK && row < s->n_rows; row++) {
+        status = read_text(f, bytes, text, &length);
+        if (status == DROVE_OK) status = drove__labels_add(labels, NULL, text, length, true);
+        if (status == DROVE_OK) status = drove__labels_end_row(labels, NULL);
+    }
+    free(bytes);
+    free(text);
+    return status;
 }
 
 /* One target per row. */
 static drove_status read_targets(npy_file *f, const drove_spec *spec, drove_labels *labels,
                                  drove_storage *s)
 {
-    for (size_t row = 0; row < s->n_rows; row++) {
+    if (f->text_bytes > 0) DROVE_TRY(read_names(f, labels, s));
+    for (size_t row = 0; f->text_bytes == 0 && row < s->n_rows; row++) {
         double target;
         DROVE_TRY(drove__elements_read_double(f->reader, f->elements, 1, &target));
         DROVE_TRY(drove__labels_add_number(labels, target));
@@ -333,6 +437,38 @@ static drove_status read_indicators(npy_file *f, uint64_t n_labels, drove_storag
     return drove__elements_end(f->reader);
 }
 
+/* Rows with one 1 each are one class each, as Keras's to_categorical writes them: made classes by
+ * ?target=class, else said. */
+static drove_status settle_one_hot(const npy_file *f, const drove_spec *spec, drove_storage *s)
+{
+    const char *target = drove__spec_get(spec, "target", "");
+    const bool wants_classes = strcmp(target, "class") == 0;
+    size_t row = 0;
+    while (row < s->n_rows && s->label_start[row + 1] - s->label_start[row] == 1) row++;
+    const bool is_one_hot = row == s->n_rows;
+    if (is_one_hot && !wants_classes && strcmp(target, "labels") != 0)
+        drove__storage_note(s,
+                            "%s: rows with one 1 each are read as sets of labels (?target=class: "
+                            "as classes)",
+                            drove__reader_path(f->reader));
+    if (!wants_classes) return DROVE_OK;
+    if (!is_one_hot)
+        return drove__fail(DROVE_E_DATA,
+                           "%s: row %zu: expected one 1, as ?target=class asks for, "
+                           "found %llu",
+                           drove__reader_path(f->reader), row + 1,
+                           (unsigned long long)(s->label_start[row + 1] - s->label_start[row]));
+    s->y_class = drove__grow(NULL, s->n_rows, sizeof *s->y_class);
+    if (s->y_class == NULL) return drove__fail_nomem("labels", s->n_rows * sizeof *s->y_class);
+    for (row = 0; row < s->n_rows; row++) s->y_class[row] = (int32_t)s->label[row];
+    s->y_kind = DROVE_Y_CLASS;
+    free(s->label);
+    free(s->label_start);
+    s->label = NULL;
+    s->label_start = NULL;
+    return DROVE_OK;
+}
+
 static drove_status read_y(npy_file *f, const drove_spec *spec, drove_storage *s)
 {
     const char *path = drove__reader_path(f->reader);
@@ -349,8 +485,16 @@ static drove_status read_y(npy_file *f, const drove_spec *spec, drove_storage *s
                            "%s: expected %zu targets, one for each example, found %llu", path,
                            s->n_rows, (unsigned long long)f->shape[0]);
     }
-    DROVE_TRY(drove__elements_check(f->reader, f->elements, f->shape[0], n_columns, &n));
-    if (n_columns > 1) return read_indicators(f, n_columns, s);
+    if (n_columns > 1 && f->text_bytes > 0)
+        return drove__fail(DROVE_E_DATA, "%s: expected one text a row, found %llu", path,
+                           (unsigned long long)n_columns);
+    if (n_columns > 1 && f->is_fortran) return fail_fortran(f);
+    DROVE_TRY(drove__elements_check(f->reader, f->elements, f->shape[0],
+                                    f->text_bytes > 0 ? f->text_bytes : n_columns, &n));
+    if (n_columns > 1) {
+        DROVE_TRY(read_indicators(f, n_columns, s));
+        return settle_one_hot(f, spec, s);
+    }
     drove_labels *labels;
     DROVE_TRY(drove__labels_create(&labels));
     drove_status status = read_targets(f, spec, labels, s);

@@ -89,9 +89,13 @@ static drove_status open_member(const drove_zip *zip, const char *path, const ch
 
 /* ---- the pair ---- */
 
-/* The row of parts whose training examples are there; NULL: none. */
+/* The row of parts whose training examples and targets are there, or else the examples; NULL:
+ * none. */
 static const pair *find_parts(const drove_zip *zip)
 {
+    for (size_t i = 0; i < DROVE_COUNT(parts); i++) {
+        if (has(zip, parts[i][0].x) && has(zip, parts[i][0].y)) return parts[i];
+    }
     for (size_t i = 0; i < DROVE_COUNT(parts); i++) {
         if (has(zip, parts[i][0].x)) return parts[i];
     }
@@ -154,6 +158,9 @@ static drove_status read_npz(const drove_spec *spec, int part, const drove_shard
 {
     drove_zip *zip;
     DROVE_TRY(check_label(spec));
+    if (strcmp(spec->arg[0], "-") == 0)
+        return drove__fail(DROVE_E_ARG, "npz: expected a file, as an archive's directory stands at "
+                                        "its end, found standard input (-)");
     DROVE_TRY(drove__zip_open(spec->arg[0], &zip));
     drove_status status = read_members(zip, spec, part, shard, out);
     drove__zip_close(zip);

@@ -70,6 +70,7 @@ static const struct {
 } binary_endings[] = {
     {".rows", "rows"},         {".npz", "npz"},        {".tar", "webdataset"},
     {".tar.gz", "webdataset"}, {".tgz", "webdataset"}, {".tar.zst", "webdataset"},
+    {".png", "images"},        {".jpg", "images"},     {".jpeg", "images"},
 };
 
 /* The format of files with this ending; NULL: none of them. */

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/tar.h"
 #include "data/labels.h"
+#include "data/picture.h"
 #include "data/text.h"
 
 #include <ctype.h>
@@ -76,6 +77,9 @@ static bool find_range(const char *text, range *out)
 static drove_status expand(archives *list, const char *path)
 {
     range r;
+    if (strcmp(path, "-") == 0)
+        return drove__fail(DROVE_E_ARG, "webdataset: expected a file, which is read twice, found "
+                                        "standard input (-)");
     if (access(path, F_OK) == 0 || !find_range(path, &r)) return add_archive(list, path);
     if (r.first > r.last || r.last - r.first >= ARCHIVES_MOST) {
         return drove__fail(DROVE_E_ARG, "%s: expected a range that ascends, of at most %d numbers",
@@ -119,6 +123,8 @@ typedef struct contents { /* of all archives */
     size_t n, capacity;
     drove_labels *labels;
     example now;
+    size_t n_dotted; /* images whose names have a '.' before their ending's */
+    char dotted[80]; /* the first of them */
 } contents;
 
 static const char *archive_of(const contents *c, size_t i)
@@ -133,6 +139,48 @@ static void example_fini(example *e)
     *e = (example){0};
 }
 
+typedef enum member_kind { NONE, IMAGE, CLS, JSON } member_kind;
+
+/* What a member is, by its ending; its key has *n_key bytes.  The name of an example ends at the
+ * first '.' behind the last '/'. */
+static member_kind member_part(const char *name, size_t *n_key)
+{
+    static const struct {
+        const char *ending;
+        member_kind kind;
+    } endings[] = {{"jpg", IMAGE}, {"jpeg", IMAGE}, {"png", IMAGE}, {"cls", CLS}, {"json", JSON}};
+    const char *slash = strrchr(name, '/'), *base = slash != NULL ? slash + 1 : name;
+    const char *dot = strchr(base, '.');
+    *n_key = dot != NULL ? (size_t)(dot - name) : 0;
+    if (dot == NULL || dot == base) return NONE; /* no ending, or hidden */
+    for (size_t i = 0; i < DROVE_COUNT(endings); i++) {
+        if (strcasecmp(dot + 1, endings[i].ending) == 0) return endings[i].kind;
+    }
+    return NONE;
+}
+
+/* Whether the archive holds what the current example lacks. */
+static drove_status find_elsewhere(const contents *c, size_t archive, bool *out)
+{
+    drove_tar *tar;
+    drove_tar_member member;
+    bool found = true;
+    *out = false;
+    DROVE_TRY(drove__tar_open(archive_of(c, archive), &tar));
+    drove_status status = DROVE_OK;
+    while (status == DROVE_OK && found && !*out) {
+        size_t n_key;
+        status = drove__tar_next(tar, &member, &found);
+        if (status != DROVE_OK || !found) break;
+        const member_kind p = member_part(member.name, &n_key);
+        const bool is_lacking = c->now.has_image ? p == CLS || p == JSON : p == IMAGE;
+        *out = is_lacking && strlen(c->now.key) == n_key &&
+               memcmp(c->now.key, member.name, n_key) == 0;
+    }
+    drove__tar_close(tar);
+    return status;
+}
+
 /* Ends the current example. */
 static drove_status end_example(contents *c, size_t archive)
 {
@@ -140,6 +188,14 @@ static drove_status end_example(contents *c, size_t archive)
     if (e->key == NULL) return DROVE_OK;
     bool is_labelled = e->label != NULL || c->is_unlabelled;
     if (!e->has_image || !is_labelled) {
+        bool is_elsewhere;
+        DROVE_TRY(find_elsewhere(c, archive, &is_elsewhere));
+        if (is_elsewhere)
+            return drove__fail(
+                DROVE_E_DATA,
+                "%s: expected the files called \"%.80s.*\" next to each other, found "
+                "others between them: sort the archive (tar --sort=name)",
+                archive_of(c, archive), e->key);
         return drove__fail(DROVE_E_DATA, "%s: expected %s beside the files called \"%.80s.*\"",
                            archive_of(c, archive),
                            e->has_image ? "a .cls or .json file" : "a .jpg or .png file", e->key);
@@ -256,18 +312,17 @@ static drove_status read_json(contents *c, size_t archive, drove_tar *tar,
 static drove_status read_member(contents *c, size_t archive, drove_tar *tar,
                                 const drove_tar_member *m)
 {
-    const char *slash = strrchr(m->name, '/'), *base = slash != NULL ? slash + 1 : m->name;
-    const char *dot = strchr(base, '.');
-    if (dot == NULL || dot == base) return DROVE_OK; /* no ending, or hidden */
-    const char *ending = dot + 1;
-    bool is_image = strcasecmp(ending, "jpg") == 0 || strcasecmp(ending, "jpeg") == 0 ||
-                    strcasecmp(ending, "png") == 0;
-    bool is_cls = strcasecmp(ending, "cls") == 0, is_json = strcasecmp(ending, "json") == 0;
-    if (!is_image && !is_cls && !is_json) return DROVE_OK;
-    DROVE_TRY(begin_example(c, archive, m->name, (size_t)(dot - m->name)));
-    if (is_image) return set_image(c, archive, m);
+    size_t n_key;
+    const member_kind p = member_part(m->name, &n_key);
+    if (p == NONE) {
+        if (!drove__picture_is_named(m->name) || n_key == 0) return DROVE_OK;
+        if (c->n_dotted++ == 0) snprintf(c->dotted, sizeof c->dotted, "%s", m->name);
+        return DROVE_OK;
+    }
+    DROVE_TRY(begin_example(c, archive, m->name, n_key));
+    if (p == IMAGE) return set_image(c, archive, m);
     if (c->is_unlabelled) return DROVE_OK;
-    return is_cls ? read_cls(c, archive, tar, m) : read_json(c, archive, tar, m);
+    return p == CLS ? read_cls(c, archive, tar, m) : read_json(c, archive, tar, m);
 }
 
 static drove_status read_archive(contents *c, size_t archive)
@@ -285,6 +340,12 @@ static drove_status read_archive(contents *c, size_t archive)
     drove__tar_close(tar);
     if (status == DROVE_OK) status = end_example(c, archive);
     if (status != DROVE_OK || c->n > n_before) return status;
+    if (c->n_dotted > 0)
+        return drove__fail(
+            DROVE_E_DATA,
+            "%s: expected names with one '.', which ends the name of an example, found "
+            "\"%s\"",
+            archive_of(c, archive), c->dotted);
     return drove__fail(DROVE_E_DATA, "%s: expected KEY.jpg or KEY.png beside KEY.cls, found none",
                        archive_of(c, archive));
 }
@@ -350,6 +411,11 @@ static drove_status set_targets(const contents *c, const drove_spec *spec, drove
 {
     drove_spec of_classes = *spec; /* its texts are the spec's */
     s->n_rows = c->n;
+    if (c->n_dotted > 0)
+        drove__storage_note(s,
+                            "%zu image%s such as \"%s\" left out: the name of an example ends at "
+                            "its first '.'",
+                            c->n_dotted, c->n_dotted == 1 ? "" : "s", c->dotted);
     if (c->is_unlabelled) return drove__storage_set_unlabelled(s);
     if (of_classes.n_keys == DROVE_SPEC_MAX_KEYS)
         return drove__fail(DROVE_E_ARG, "webdataset: expected fewer keys");

@@ -1,8 +1,8 @@
 /* model/onnx_shape.c - shapes of ONNX's values, what computes them, and what changes them.
  *
  * drove's blobs have no batch dimension and three sides; ONNX's values have any number of
- * dimensions, of which the first is the batch's.  Here each blob keeps the dimensions that it has in
- * the file: an operator with an axis means those, not drove's.  Sizes that a file computes from
+ * dimensions, of which the first is the batch's.  Here each blob keeps the dimensions that it has
+ * in the file: an operator with an axis means those, not drove's.  Sizes that a file computes from
  * shapes (Shape, Gather, Concat ...) are computed while it is read; that of the batch is a symbol.
  */
 #include "model/onnx_file.h"

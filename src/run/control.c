@@ -185,8 +185,8 @@ static bool target_met(const drove_run *run)
     double goal =
         run->until.loss_is_relative ? run->until.loss * st->loss_initial : run->until.loss;
     double accuracy = run->test != NULL ? st->test_accuracy : st->accuracy;
-    /* comparisons with NaN are false */
-    return st->loss <= goal || accuracy >= run->until.accuracy;
+    /* comparisons with NaN are false, and these raise nothing */
+    return islessequal(st->loss, goal) || isgreaterequal(accuracy, run->until.accuracy);
 }
 
 /* Below limit: what lost workers left to others, or a rank that is behind has not begun. */

@@ -226,3 +226,63 @@ TEST(test_ranges)
     expect_refusal("s-{0..999999999}.tar", NULL, DROVE_E_ARG, "at most 100000", NULL);
     assert_true(drove_data_is_named("s-{08..10}.tar"));
 }
+
+/* Parts may have either word, in capitals or not; classes of numbers have another order as texts. */
+TEST(test_words_of_parts_and_order)
+{
+    static const char *const words[][2] = {
+        {"Training", "Testing"}, {"TRAIN", "Test"}, {"train", "Val"}, {"training", "VALIDATION"}};
+    if (!can_read_images()) return;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        char path[128];
+        drove_data *train, *test;
+        for (size_t k = 0; k < 4; k++) {
+            snprintf(path, sizeof path, "parts%zu/%s/%s/1.png", i, words[i][k / 2],
+                     k % 2 == 0 ? "cat" : "dog");
+            place("good-rgb.png", path);
+        }
+        snprintf(path, sizeof path, "images:parts%zu", i);
+        open_both(path, "split", 1, &train, &test);
+        assert_int_equal(train->n_rows, 2);
+        assert_int_equal(test->n_rows, 2);
+        assert_string_equal(class_of(test, 1), "dog");
+        drove_data_destroy(train);
+        drove_data_destroy(test);
+    }
+    place("good-rgb.png", "numbered/2/a.png");
+    place("good-rgb.png", "numbered/10/a.png");
+    drove_data *d = open_data("images:numbered");
+    assert_string_equal(d->storage->class_name[0], "2");
+    drove_data_destroy(d);
+    d = open_data("images:numbered?order=text");
+    assert_string_equal(d->storage->class_name[0], "10");
+    assert_string_equal(class_of(d, 0), "10");
+    drove_data_destroy(d);
+}
+
+/* Images of other kinds are named, and images to predict may be named one by one. */
+TEST(test_other_kinds_and_single_images)
+{
+    if (!can_read_images()) return;
+    place("good-rgb.png", "kinds/a/1.png");
+    write_text("kinds/a/2.webp", "");
+    write_text("kinds/a/3.WEBP", "");
+    write_text("kinds/a/4.tif", "");
+    drove_data *d = open_data("images:kinds");
+    assert_string_equal(d->storage->notes,
+                        "2 .webp files, 1 .tif file left out: drove reads PNG and JPEG images");
+    drove_data_destroy(d);
+    mkdir("only", 0777);
+    mkdir("only/a", 0777);
+    write_text("only/a/2.bmp", "");
+    expect_refusal("images:only", NULL, DROVE_E_DATA, "found 1 .bmp file", NULL);
+    d = open_data("images:kinds/a/1.png?label=none");
+    assert_int_equal(d->n_rows, 1);
+    drove_data_destroy(d);
+    place("good-alpha.png", "kinds/b.png");
+    d = open_data("images:kinds/b.png,kinds/a/1.png?label=none");
+    assert_int_equal(d->n_rows, 2);
+    assert_string_equal(file_of(d, 0), "kinds/b.png");
+    drove_data_destroy(d);
+    expect_refusal("images:kinds/b.png", NULL, DROVE_E_ARG, "which has no class", NULL);
+}

@@ -92,7 +92,7 @@ TEST(reshapes_have_the_sides_that_the_file_computes)
     onnx_node("Gather", "shape,zero", "batch");
     onnx_node("Concat", "batch,rest", "sides");
     onnx_int("axis", 0);
-    onnx_node("Reshape", "x,sides", "rows");   /* {1, 2}, {3, 4}, {5, 6} */
+    onnx_node("Reshape", "x,sides", "rows"); /* {1, 2}, {3, 4}, {5, 6} */
     onnx_node("GlobalAveragePool", "rows", "means");
     onnx_whole("flat", 2, 0, -1);
     onnx_node("Reshape", "means,flat", "vector");
@@ -109,8 +109,10 @@ TEST(reshapes_that_mix_examples_are_refused)
         int n, side[3];
         const char *words;
     } cases[] = {
-        {2, {-1, 3}, "the numbers of an example to stay the same, found [N, 2, 1, 3] reshaped to "
-                     "[-1, 3]"},
+        {2,
+         {-1, 3},
+         "the numbers of an example to stay the same, found [N, 2, 1, 3] reshaped to "
+         "[-1, 3]"},
         {2, {2, -1}, "each example to stay one row, found [N, 2, 1, 3] reshaped to [2, -1]"},
         {3, {0, 4, -1}, "the numbers of an example to stay the same"},
         {3, {-1, 2, -1}, "each example to stay one row"},
@@ -177,8 +179,8 @@ TEST(arithmetic_with_constants_is_a_layer)
 
 TEST(scalers_and_norms_are_layers)
 {
-    static const float x[] = {3, -4}, offset[] = {1, 2}, factor[] = {2}, one[] = {3 / 7.0f, -4 / 7.0f},
-                       two[] = {0.6f, -0.8f}, scaled[] = {4, -12};
+    static const float x[] = {3, -4}, offset[] = {1, 2}, factor[] = {2},
+                       one[] = {3 / 7.0f, -4 / 7.0f}, two[] = {0.6f, -0.8f}, scaled[] = {4, -12};
     onnx_begin();
     onnx_node("Scaler", "x", "out");
     onnx_domain("ai.onnx.ml");
@@ -264,7 +266,8 @@ TEST(the_end_suits_the_loss)
         {"Softmax", "softmax", NULL, 3, 1},
         {"Softmax", "squared", NULL, 0, 2},
         {"LogSoftmax", "softmax", NULL, 3, 1},
-        {"LogSoftmax", "squared", "expected it at the end of the network, with data of classes", 0, 0},
+        {"LogSoftmax", "squared", "expected it at the end of the network, with data of classes", 0,
+         0},
         {"Sigmoid", "squared", NULL, 0, 2},
     };
     for (size_t c = 0; c < DROVE_COUNT(cases); c++) {
