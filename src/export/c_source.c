@@ -343,9 +343,9 @@ static void write_softmax(FILE *to, size_t n)
             "    for (size_t i = 1; i < %zu; i++) largest = z[i] > largest ? z[i] : largest;\n"
             "    for (size_t i = 0; i < %zu; i++) {\n"
             "        y[i] = normal(expf(z[i] - largest));\n"
-            "        sum += y[i];\n"
+            "        sum += (double)y[i];\n"
             "    }\n"
-            "    for (size_t i = 0; i < %zu; i++) y[i] = normal((float)(y[i] / sum));\n",
+            "    for (size_t i = 0; i < %zu; i++) y[i] = normal((float)((double)y[i] / sum));\n",
             n, n, n);
 }
 

@@ -89,8 +89,8 @@ static const char number_text[] =
     "    if (missing) v = fill;\n"
     "    f[0] = (float)(v - centre);\n"
     "    for (size_t i = 0; i < n_bins; i++) {\n"
-    "        const double low = edge[i], high = edge[i + 1];\n"
-    "        f[1 + i] = v <= low ? 0.0f : v < high ? (float)((v - low) / (high - low)) : 1.0f;\n"
+    "        const double x = (double)v, low = (double)edge[i], high = (double)edge[i + 1];\n"
+    "        f[1 + i] = x <= low ? 0.0f : x < high ? (float)((x - low) / (high - low)) : 1.0f;\n"
     "    }\n"
     "    return missing;\n"
     "}\n\n";

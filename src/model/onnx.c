@@ -688,7 +688,9 @@ static drove_status settle_end(drove_onnx_reader *r, const char *top)
         if (drove__graph_drop_probabilities(&r->graph, true)) r->notes |= DROVE_ONNX_NOTE_SIGMOID;
         return DROVE_OK;
     }
-    if ((is_softmax || is_sigmoid) && !has_loss(r, "squared", "squared") && r->io->custom == NULL)
+    if (r->loss == NULL || strcmp(r->loss, "squared") == 0 || r->io->custom != NULL)
+        return DROVE_OK;
+    if (is_softmax || is_sigmoid)
         return drove__fail(DROVE_E_SHAPE,
                            "%s: the network ends in a %s, which the loss %s does not compute: "
                            "expected %s",
@@ -696,6 +698,20 @@ static drove_status settle_end(drove_onnx_reader *r, const char *top)
                            is_softmax ? "data of one class an example"
                                       : "data of several labels, two classes and --loss logistic, "
                                         "or --loss squared");
+    /* probabilities with something behind them would go through the loss's own once more */
+    for (const drove_node *node = last; node != NULL && node->n_bottoms == 1;
+         node = find_top(&r->graph, node->bottom[0])) {
+        const bool makes_probabilities =
+            node->ops == &drove__layer_softmax || node->ops == &drove__layer_normalize;
+        if (makes_probabilities)
+            return drove__fail(DROVE_E_SHAPE,
+                               "%s: the network ends in a %s with layer \"%s\" as the last, which the "
+                               "loss %s does not compute: expected --loss squared",
+                               r->file, node->ops->name, last->name, r->loss);
+        if (node->ops != &drove__layer_reshape && node->ops != &drove__layer_scale &&
+            node->ops != &drove__layer_clip && node->ops != &drove__layer_dropout)
+            break;
+    }
     return DROVE_OK;
 }
 

@@ -38,7 +38,7 @@ same() {
     python3 "$DROVE_SOURCE_DIR/tests/cli/c_inputs.py" model.c "$examples" >in.bin
     # shellcheck disable=SC2086
     for flags in -O0 "-O3$fused"; do
-        "$DROVE_CC" -std=c99 -pedantic -Wall -Wextra -Werror $flags $sizes main.c model.c -o model -lm 2>cc.txt ||
+        "$DROVE_CC" -std=c99 -pedantic -Wall -Wextra -Wdouble-promotion -Werror $flags $sizes main.c model.c -o model -lm 2>cc.txt ||
             fail "$name: the source does not compile with $flags: $(cat cc.txt)"
         ./model <in.bin >found.bin
         tail -c "$(wc -c <found.bin)" expected.npy | cmp - found.bin || fail "$name, $flags: other bits than drove predict"

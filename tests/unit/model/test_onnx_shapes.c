@@ -284,12 +284,32 @@ TEST(the_end_suits_the_loss)
         assert_int_equal(g.n_nodes, cases[c].n_layers);
         drove__graph_fini(&g);
     }
+    onnx_begin(); /* as scikit-learn's classifiers end: the norm of probabilities is 1 */
+    onnx_tensor("w", 2, 4, 3);
+    onnx_node("MatMul", "x,w", "y");
+    onnx_node("Softmax", "y", "p");
+    onnx_node("Normalizer", "p", "out");
+    onnx_domain("ai.onnx.ml");
+    onnx_word("norm", "L1");
+    onnx_data(4, 1, 1, 3, "softmax");
+    drove_graph g = onnx_accepted();
+    assert_int_equal(g.n_nodes, 1);
+    drove__graph_fini(&g);
+    onnx_begin();
+    onnx_tensor("w", 2, 4, 3);
+    onnx_tensor("two", 0);
+    onnx_node("MatMul", "x,w", "y");
+    onnx_node("Softmax", "y", "p");
+    onnx_node("Mul", "p,two", "out");
+    onnx_data(4, 1, 1, 3, "softmax");
+    assert_int_equal(onnx_read(&g), DROVE_E_SHAPE);
+    assert_non_null(strstr(drove_error_text(), "the network ends in a softmax with layer "
+                                               "\"scale3\" as the last"));
     onnx_begin();
     onnx_tensor("w", 2, 4, 3);
     onnx_node("MatMul", "x,w", "y");
     onnx_node("Sigmoid", "y", "out");
     onnx_data(4, 1, 1, 3, "softmax");
-    drove_graph g;
     assert_int_equal(onnx_read(&g), DROVE_E_SHAPE);
     assert_non_null(strstr(drove_error_text(), "the network ends in a sigmoid, which the loss "
                                                "softmax does not compute"));
