@@ -20,6 +20,9 @@ install(EXPORT droveTargets NAMESPACE drove:: DESTINATION ${drove_package_folder
 # Both files find the installation from where they lie, so that it may be moved as a whole.
 file(RELATIVE_PATH drove_up_from_pc ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 set(drove_private_libraries "-lm -ldl -pthread")
+if(DROVE_HAVE_BZIP2)
+  set(drove_private_libraries "-lbz2 ${drove_private_libraries}")
+endif()
 if(DROVE_HAVE_ONEDNN)
   set(drove_private_libraries "-ldnnl -lgomp ${drove_private_libraries}")
 endif()

@@ -1,17 +1,20 @@
-/* base/file.c - the reader: plain, gzip or zstd, a file or standard input, bytes or lines.  The
+/* base/file.c - the reader: plain or compressed, a file or standard input, bytes or lines.  The
  * writer: base/writer.c.
  *
  * Content passes through one buffer of BUFFER_BYTES.  A request for at least that much goes
- * straight into the caller's memory.  A gzip file may have several members; zeros may follow the
- * last one.  A zstd file may have several frames.  A section is a part of a file, stored or
- * deflated, whose size and CRC-32 are known beforehand.
+ * straight into the caller's memory.  A compressed file may have several streams one after the
+ * other.  A section is a part of a file, stored or deflated, whose size and CRC-32 are known
+ * beforehand.  Text in another encoding passes through one more buffer.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
 #include "base/file.h"
 
+#include "base/decode.h"
+#include "base/mem.h"
 #include "base/memfile.h"
+#include "base/unpack.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,23 +24,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
-#ifdef DROVE_HAVE_ZSTD
-#include <zstd.h>
-#endif
 
 #define BUFFER_BYTES    ((size_t)256 << 10)
 #define LINE_MOST_BYTES ((size_t)64 << 20)
-#define GZIP_MOST_RATIO 1100u
 
-/* zlib: largest window, with gzip's header and check, or with neither */
-enum { GZIP_WINDOW = 15 + 16, RAW_WINDOW = -15 };
+/* Bytes of UTF-8 of one byte of another encoding. */
+enum { DECODED_MOST_RATIO = 4 };
 
 struct drove_reader {
     char *path;
     int fd;
-    bool is_input;     /* standard input                                                */
-    bool is_gzip;      /* stream is initialised; also for a section that is deflated    */
-    bool is_inflating; /* inside a gzip member                                          */
+    bool is_input; /* standard input                                                    */
     bool is_section;
     drove_memfile *memory;  /* a file in memory, of which piece is the rest; one reference  */
     const char *piece;      /* text in memory instead of fd ...                             */
@@ -46,12 +43,15 @@ struct drove_reader {
     uint64_t content_left;  /* section: bytes of content not read from it yet            */
     uint32_t crc, want_crc; /* section: CRC-32 so far, and of the whole content         */
     bool disk_ended;        /* fd is at its end                                              */
-    z_stream stream;        /* gzip only                                                     */
-    uint8_t *packed;        /* [BUFFER_BYTES] compressed bytes; gzip: stream.next_in is inside */
-    bool is_zstd;
-    bool is_in_frame;                /* zstd: the current frame is not complete           */
-    size_t packed_begin, packed_end; /* zstd: packed[begin .. end) is not consumed yet    */
-    struct ZSTD_DCtx_s *zstd;
+    const drove_unpack_ops *unpack;  /* NULL: neither compressed nor a deflated section      */
+    void *unpacker;                  /* its state                                            */
+    bool is_in_stream;               /* the current compressed stream is not complete        */
+    uint8_t *packed;                 /* [BUFFER_BYTES] compressed bytes                      */
+    size_t packed_begin, packed_end; /* packed[begin .. end) is not consumed yet            */
+    drove_decoder *decoder;          /* NULL: bytes are delivered as they are                */
+    uint8_t *raw;                    /* [BUFFER_BYTES] bytes to be decoded                   */
+    size_t raw_begin, raw_end;
+    bool raw_ended;
     uint64_t disk_bytes; /* read from fd so far                                           */
     uint64_t most_bytes; /* as drove__reader_most_bytes                                  */
     uint64_t consumed;   /* bytes of content delivered                                    */
@@ -62,7 +62,7 @@ struct drove_reader {
     size_t line_capacity;
 };
 
-/* ---- reading the disk and inflating ---- */
+/* ---- reading the disk and decompressing ---- */
 
 static drove_status read_disk(drove_reader *r, void *into, size_t size_bytes, size_t *n_read)
 {
@@ -88,81 +88,13 @@ static drove_status read_disk(drove_reader *r, void *into, size_t size_bytes, si
     return DROVE_OK;
 }
 
-/* Bytes of the file that inflate has consumed. */
-static unsigned long long inflated_up_to(const drove_reader *r)
+/* Bytes of the file that have been decompressed. */
+static unsigned long long unpacked_up_to(const drove_reader *r)
 {
-    return (unsigned long long)(r->disk_bytes - r->stream.avail_in);
+    return (unsigned long long)(r->disk_bytes - (r->packed_end - r->packed_begin));
 }
 
 static drove_status refill_packed(drove_reader *r)
-{
-    size_t n = 0;
-    DROVE_TRY(read_disk(r, r->packed, BUFFER_BYTES, &n));
-    r->stream.next_in = r->packed;
-    r->stream.avail_in = (unsigned)n;
-    return DROVE_OK;
-}
-
-/* Between two members: sets is_inflating if another one follows.  At the end of the file leaves it
- * unset, with nothing left to read. */
-static drove_status next_member(drove_reader *r)
-{
-    while (true) {
-        while (r->stream.avail_in > 0 && *r->stream.next_in == 0) {
-            r->stream.next_in++;
-            r->stream.avail_in--;
-        }
-        if (r->stream.avail_in > 0) break;
-        if (r->disk_ended) return DROVE_OK;
-        DROVE_TRY(refill_packed(r));
-    }
-    if (*r->stream.next_in != 0x1f) {
-        return drove__fail(DROVE_E_DATA,
-                           "%s: expected another gzip member or the end of the file at "
-                           "byte %llu, found byte value %u",
-                           r->path, inflated_up_to(r), (unsigned)*r->stream.next_in);
-    }
-    inflateReset(&r->stream);
-    r->is_inflating = true;
-    return DROVE_OK;
-}
-
-/* Up to size_bytes of content; *n_read == 0 only at the end of the last member. */
-static drove_status read_gzip(drove_reader *r, void *into, size_t size_bytes, size_t *n_read)
-{
-    unsigned wanted = size_bytes < (1u << 30) ? (unsigned)size_bytes : 1u << 30;
-    r->stream.next_out = into;
-    r->stream.avail_out = wanted;
-    while (r->stream.avail_out > 0) {
-        if (!r->is_inflating) {
-            if (r->is_section) break;
-            DROVE_TRY(next_member(r));
-            if (!r->is_inflating) break;
-        }
-        if (r->stream.avail_in == 0 && !r->disk_ended) DROVE_TRY(refill_packed(r));
-        int result = inflate(&r->stream, Z_NO_FLUSH);
-        if (result == Z_STREAM_END) {
-            r->is_inflating = false;
-        } else if (result == Z_MEM_ERROR) {
-            return drove__fail(DROVE_E_NOMEM, "%s: not enough memory to decompress", r->path);
-        } else if (r->stream.avail_in == 0 && r->disk_ended && r->stream.avail_out > 0) {
-            return drove__fail(DROVE_E_DATA,
-                               "%s: truncated: the %s ends at byte %llu, inside its %s stream",
-                               r->path, r->is_section ? "member" : "file", inflated_up_to(r),
-                               r->is_section ? "deflate" : "gzip");
-        } else if (result != Z_OK && result != Z_BUF_ERROR) {
-            return drove__fail(DROVE_E_DATA, "%s: damaged %s stream near byte %llu: %s", r->path,
-                               r->is_section ? "deflate" : "gzip", inflated_up_to(r),
-                               r->stream.msg != NULL ? r->stream.msg : "no detail");
-        }
-    }
-    *n_read = wanted - r->stream.avail_out;
-    return DROVE_OK;
-}
-
-#ifdef DROVE_HAVE_ZSTD
-
-static drove_status refill_zstd(drove_reader *r)
 {
     size_t n = 0;
     if (r->packed_begin < r->packed_end || r->disk_ended) return DROVE_OK;
@@ -172,78 +104,88 @@ static drove_status refill_zstd(drove_reader *r)
     return DROVE_OK;
 }
 
-/* Up to size_bytes of content; *n_read == 0 only at the end of the last frame. */
-static drove_status read_zstd(drove_reader *r, void *into, size_t size_bytes, size_t *n_read)
+/* Between two streams: sets is_in_stream if another one follows.  At the end of the file leaves it
+ * unset, with nothing left to read. */
+static drove_status next_stream(drove_reader *r)
 {
-    ZSTD_outBuffer out = {into, size_bytes, 0};
-    while (out.pos < out.size) {
-        DROVE_TRY(refill_zstd(r));
-        size_t before = out.pos;
-        ZSTD_inBuffer in = {r->packed + r->packed_begin, r->packed_end - r->packed_begin, 0};
-        if (in.size == 0 && !r->is_in_frame) break;
-        size_t result = ZSTD_decompressStream(r->zstd, &out, &in);
-        r->packed_begin += in.pos;
-        if (ZSTD_isError(result)) {
-            return drove__fail(DROVE_E_DATA, "%s: damaged zstd stream near byte %llu: %s", r->path,
-                               (unsigned long long)(r->disk_bytes - r->packed_end +
-                                                    r->packed_begin),
-                               ZSTD_getErrorName(result));
-        }
-        r->is_in_frame = result != 0;
-        if (in.size == 0 && out.pos == before && r->is_in_frame) {
-            return drove__fail(DROVE_E_DATA,
-                               "%s: truncated: the file ends at byte %llu, inside its zstd stream",
-                               r->path, (unsigned long long)r->disk_bytes);
-        }
+    const drove_unpack_ops *u = r->unpack;
+    do {
+        DROVE_TRY(refill_packed(r));
+        while (u->is_padded && r->packed_begin < r->packed_end && r->packed[r->packed_begin] == 0)
+            r->packed_begin++;
+    } while (r->packed_begin == r->packed_end && !r->disk_ended);
+    if (r->packed_begin == r->packed_end) return DROVE_OK;
+    if (u->is_padded && r->packed[r->packed_begin] != (uint8_t)u->magic[0]) {
+        return drove__fail(DROVE_E_DATA,
+                           "%s: expected another %s %s or the end of the file at "
+                           "byte %llu, found byte value %u",
+                           r->path, u->name, u->member, unpacked_up_to(r),
+                           (unsigned)r->packed[r->packed_begin]);
     }
-    *n_read = out.pos;
+    if (!u->again(r->unpacker))
+        return drove__fail(DROVE_E_NOMEM, "%s: not enough memory to decompress", r->path);
+    r->is_in_stream = true;
     return DROVE_OK;
 }
 
-/* The first bytes of the file are in r->content. */
-static drove_status start_zstd(drove_reader *r)
+/* Up to size_bytes of content; *n_read == 0 only at the end of the last stream. */
+static drove_status read_packed(drove_reader *r, void *into, size_t size_bytes, size_t *n_read)
 {
+    const drove_unpack_ops *u = r->unpack;
+    const char *why = "no detail";
+    drove_unpack_io io = {.out = into, .n_out = size_bytes};
+    while (io.n_out > 0) {
+        if (!r->is_in_stream) {
+            if (r->is_section) break;
+            DROVE_TRY(next_stream(r));
+            if (!r->is_in_stream) break;
+        }
+        DROVE_TRY(refill_packed(r));
+        io.in = r->packed + r->packed_begin;
+        io.n_in = r->packed_end - r->packed_begin;
+        const drove_unpack_result result = u->step(r->unpacker, &io, &why);
+        r->packed_begin = r->packed_end - io.n_in;
+        if (result == DROVE_UNPACK_END) {
+            r->is_in_stream = false;
+        } else if (result == DROVE_UNPACK_NO_MEMORY) {
+            return drove__fail(DROVE_E_NOMEM, "%s: not enough memory to decompress", r->path);
+        } else if (io.n_in == 0 && r->disk_ended && io.n_out > 0) {
+            return drove__fail(DROVE_E_DATA,
+                               "%s: truncated: the %s ends at byte %llu, inside its %s stream",
+                               r->path, r->is_section ? "member" : "file", unpacked_up_to(r),
+                               u->name);
+        } else if (result == DROVE_UNPACK_DAMAGED) {
+            return drove__fail(DROVE_E_DATA, "%s: damaged %s stream near byte %llu: %s", r->path,
+                               u->name, unpacked_up_to(r), why);
+        }
+    }
+    *n_read = size_bytes - io.n_out;
+    return DROVE_OK;
+}
+
+/* The first bytes of the file are in r->content, or none where it is a section. */
+static drove_status start_unpacking(drove_reader *r, const drove_unpack_ops *unpack)
+{
+    if (unpack->create == NULL)
+        return drove__fail(DROVE_E_UNSUPPORTED,
+                           "%s: is compressed with %s, which this build cannot read (%s '%s' "
+                           "decompresses it)",
+                           r->path, unpack->name, unpack->command, r->path);
     r->packed = malloc(BUFFER_BYTES);
-    if (r->packed == NULL) return drove__fail_nomem(r->path, BUFFER_BYTES);
-    r->zstd = ZSTD_createDCtx();
-    if (r->zstd == NULL)
+    r->unpacker = unpack->create();
+    if (r->packed == NULL || r->unpacker == NULL)
         return drove__fail(DROVE_E_NOMEM, "%s: not enough memory to decompress", r->path);
-    r->is_zstd = true;
+    r->unpack = unpack;
+    r->is_in_stream = true;
     memcpy(r->packed, r->content, r->end);
     r->packed_end = r->end;
     r->end = 0;
-    r->most_bytes = UINT64_MAX; /* the format has no useful bound */
+    if (r->is_section) return DROVE_OK;
+    if (unpack->most_ratio == 0 ||
+        __builtin_mul_overflow(r->most_bytes, unpack->most_ratio, &r->most_bytes))
+        r->most_bytes = UINT64_MAX;
     return DROVE_OK;
 }
-
-static void end_zstd(drove_reader *r)
-{
-    ZSTD_freeDCtx(r->zstd);
-}
-
-#else /* such files are refused */
-
-static drove_status read_zstd(drove_reader *r, void *into, size_t size_bytes, size_t *n_read)
-{
-    (void)r, (void)into, (void)size_bytes;
-    *n_read = 0;
-    return DROVE_OK;
-}
-
-static drove_status start_zstd(drove_reader *r)
-{
-    return drove__fail(DROVE_E_UNSUPPORTED,
-                       "%s: is compressed with zstd, which this build cannot read (zstd -d "
-                       "decompresses it)",
-                       r->path);
-}
-
-static void end_zstd(drove_reader *r)
-{
-    (void)r;
-}
-
-#endif
 
 /* Counts content of a section; checks its size and, with the last byte, its CRC-32. */
 static drove_status check_section(drove_reader *r, const void *bytes, size_t n)
@@ -263,67 +205,98 @@ static drove_status check_section(drove_reader *r, const void *bytes, size_t n)
 
 static drove_status read_section(drove_reader *r, void *into, size_t size_bytes, size_t *n_read)
 {
-    if (r->is_gzip) DROVE_TRY(read_gzip(r, into, size_bytes, n_read));
+    if (r->unpack != NULL) DROVE_TRY(read_packed(r, into, size_bytes, n_read));
     else DROVE_TRY(read_disk(r, into, size_bytes, n_read));
     return check_section(r, into, *n_read);
 }
 
-static drove_status read_content(drove_reader *r, void *into, size_t size_bytes, size_t *n_read)
+static drove_status read_bytes(drove_reader *r, void *into, size_t size_bytes, size_t *n_read)
 {
     if (r->is_section) return read_section(r, into, size_bytes, n_read);
-    if (r->is_zstd) return read_zstd(r, into, size_bytes, n_read);
-    if (r->is_gzip) return read_gzip(r, into, size_bytes, n_read);
+    if (r->unpack != NULL) return read_packed(r, into, size_bytes, n_read);
     return read_disk(r, into, size_bytes, n_read);
+}
+
+/* size_bytes >= BUFFER_BYTES. */
+static drove_status read_content(drove_reader *r, void *into, size_t size_bytes, size_t *n_read)
+{
+    if (r->decoder == NULL) return read_bytes(r, into, size_bytes, n_read);
+    for (*n_read = 0; *n_read == 0;) {
+        size_t n = r->raw_end - r->raw_begin, n_more = 0;
+        if (r->raw_ended && n == 0) return DROVE_OK;
+        memmove(r->raw, r->raw + r->raw_begin, n);
+        if (!r->raw_ended && n < BUFFER_BYTES) {
+            DROVE_TRY(read_bytes(r, r->raw + n, BUFFER_BYTES - n, &n_more));
+            r->raw_ended = n_more == 0;
+        }
+        const uint8_t *in = r->raw;
+        r->raw_end = n += n_more;
+        *n_read = drove__decoder_step(r->decoder, &in, &n, r->raw_ended, into, size_bytes);
+        r->raw_begin = r->raw_end - n;
+    }
+    return DROVE_OK;
 }
 
 /* ---- opening ---- */
 
-/* For a missing file: names FILE.gz, or FILE without .gz, if that exists. */
+/* Bytes of "https" in https://...; 0: the path is no URL. */
+static size_t scheme_bytes(const char *path)
+{
+    const size_t n = strspn(path, "abcdefghijklmnopqrstuvwxyz0123456789+.-");
+    return strncmp(path + n, "://", 3) == 0 ? n : 0;
+}
+
+drove_status drove__fail_url(const char *url)
+{
+    const size_t n = scheme_bytes(url), n_path = strcspn(url, "?#");
+    size_t begin = n_path;
+    while (begin > 0 && url[begin - 1] != '/') begin--;
+    const bool has_name = begin > n + 3 && begin < n_path;
+    const int n_name = has_name ? (int)(n_path - begin) : (int)strlen("FILE");
+    const char *name = has_name ? url + begin : "FILE";
+    if (n == 0 || strchr(url, '\'') != NULL) return DROVE_OK;
+    if (strncmp(url, "file", n) == 0)
+        return drove__fail(DROVE_E_FILE, "%s: expected a path, found a URL (%s is the path)", url,
+                           url + n + 3);
+    if (strncmp(url, "http", 4) != 0 && strncmp(url, "ftp", 3) != 0)
+        return drove__fail(DROVE_E_FILE,
+                           "%s: expected a file, found the address of a store (its own program "
+                           "copies it to a file, which drove reads, or to a pipe: drove ... -)",
+                           url);
+    return drove__fail(DROVE_E_FILE,
+                       "%s: expected a file, found a URL (curl -fL -o '%.*s' '%s' fetches it)", url,
+                       n_name, name, url);
+}
+
+/* For a missing file: names FILE with or without the ending of a compression, if that exists. */
 static drove_status fail_to_open(const char *path, int error)
 {
+    static const char *const endings[] = {".gz", ".bz2", ".xz", ".zst", ".zip"};
     char other[4096];
-    size_t length = strlen(path);
-    bool has_gz = length > 3 && strcmp(path + length - 3, ".gz") == 0;
-    if (error == ENOENT && length + 4 <= sizeof other) {
-        snprintf(other, sizeof other, "%s%s", path, has_gz ? "" : ".gz");
-        if (has_gz) other[length - 3] = '\0';
-        if (access(other, F_OK) == 0) {
+    const size_t length = strlen(path);
+    if (error == ENOENT || error == ENOTDIR) DROVE_TRY(drove__fail_url(path));
+    for (size_t i = 0; error == ENOENT && length + 5 < sizeof other && i < DROVE_COUNT(endings);
+         i++) {
+        const size_t n = strlen(endings[i]);
+        const bool has_ending = length > n && strcmp(path + length - n, endings[i]) == 0;
+        snprintf(other, sizeof other, "%.*s%s", (int)(has_ending ? length - n : length), path,
+                 has_ending ? "" : endings[i]);
+        if (access(other, F_OK) == 0)
             return drove__fail(DROVE_E_FILE, "%s: no such file; did you mean %s?", path, other);
-        }
     }
     return drove__fail_errno(drove__open_status(error), error, "%s: cannot be opened", path);
 }
 
-/* The first bytes are in r->content: prepares to inflate. */
-static drove_status start_gzip(drove_reader *r)
-{
-    r->packed = malloc(BUFFER_BYTES);
-    if (r->packed == NULL) return drove__fail_nomem(r->path, BUFFER_BYTES);
-    if (inflateInit2(&r->stream, GZIP_WINDOW) != Z_OK) {
-        return drove__fail(DROVE_E_NOMEM, "%s: not enough memory to decompress", r->path);
-    }
-    r->is_gzip = r->is_inflating = true;
-    memcpy(r->packed, r->content, r->end);
-    r->stream.next_in = r->packed;
-    r->stream.avail_in = (unsigned)r->end;
-    r->end = 0;
-    if (r->most_bytes > UINT64_MAX / GZIP_MOST_RATIO) r->most_bytes = UINT64_MAX;
-    else r->most_bytes *= GZIP_MOST_RATIO;
-    return DROVE_OK;
-}
-
-/* Detects gzip and zstd by the first bytes of the file. */
+/* Detects compression by the first bytes of the file. */
 static drove_status detect_compression(drove_reader *r)
 {
-    static const uint8_t gzip[] = {0x1f, 0x8b}, zstd[] = {0x28, 0xb5, 0x2f, 0xfd};
-    while (r->end < sizeof zstd && !r->disk_ended) {
+    while (r->end < DROVE_UNPACK_MAGIC_MOST && !r->disk_ended) {
         size_t n = 0;
         DROVE_TRY(read_disk(r, r->content + r->end, BUFFER_BYTES - r->end, &n));
         r->end += n;
     }
-    if (r->end >= sizeof gzip && memcmp(r->content, gzip, sizeof gzip) == 0) return start_gzip(r);
-    if (r->end >= sizeof zstd && memcmp(r->content, zstd, sizeof zstd) == 0) return start_zstd(r);
-    return DROVE_OK;
+    const drove_unpack_ops *unpack = drove__unpack_find(r->content, r->end);
+    return unpack != NULL ? start_unpacking(r, unpack) : DROVE_OK;
 }
 
 static drove_status open_file(drove_reader *r)
@@ -399,7 +372,7 @@ static drove_status check_bounds(const drove_reader *r, const drove_section *s)
                            r->path, (unsigned long long)s->packed_bytes,
                            (unsigned long long)s->offset, (unsigned long long)r->most_bytes);
     }
-    if (s->is_deflated && __builtin_mul_overflow(most, (uint64_t)GZIP_MOST_RATIO, &most))
+    if (s->is_deflated && __builtin_mul_overflow(most, drove__unpack_deflate.most_ratio, &most))
         most = UINT64_MAX;
     if (s->is_deflated ? s->size_bytes <= most : s->size_bytes == most) return DROVE_OK;
     return drove__fail(DROVE_E_DATA, "%s: declares %llu bytes, but has %llu%s", r->path,
@@ -426,12 +399,7 @@ static drove_status start_section(drove_reader *r, const drove_section *s)
     r->disk_left = s->packed_bytes;
     r->want_crc = s->crc;
     r->is_section = true;
-    if (!s->is_deflated) return DROVE_OK;
-    r->packed = malloc(BUFFER_BYTES);
-    if (r->packed == NULL || inflateInit2(&r->stream, RAW_WINDOW) != Z_OK)
-        return drove__fail(DROVE_E_NOMEM, "%s: not enough memory to decompress", r->path);
-    r->is_gzip = r->is_inflating = true;
-    return DROVE_OK;
+    return s->is_deflated ? start_unpacking(r, &drove__unpack_deflate) : DROVE_OK;
 }
 
 drove_status drove__reader_open_section(const char *path, const drove_section *section,
@@ -457,11 +425,12 @@ drove_status drove__reader_open_section(const char *path, const drove_section *s
 void drove__reader_close(drove_reader *r)
 {
     if (r == NULL) return;
-    if (r->is_gzip) inflateEnd(&r->stream);
-    if (r->is_zstd) end_zstd(r);
+    if (r->unpack != NULL) r->unpack->destroy(r->unpacker);
+    drove__decoder_destroy(r->decoder);
     if (r->fd >= 0) close(r->fd);
     drove__memfile_release(r->memory);
     free(r->packed);
+    free(r->raw);
     free(r->content);
     free(r->line);
     free(r->path);
@@ -479,6 +448,38 @@ static drove_status fill(drove_reader *r)
     r->begin = 0;
     r->end = n;
     return DROVE_OK;
+}
+
+drove_status drove__reader_head(drove_reader *r, const char **head, size_t *n)
+{
+    DROVE_TRY(fill(r));
+    *head = r->content + r->begin;
+    *n = r->end - r->begin;
+    return DROVE_OK;
+}
+
+drove_status drove__reader_decode(drove_reader *r, const char *encoding)
+{
+    const char *head;
+    size_t n, mark_bytes = 0;
+    DROVE_TRY(drove__reader_head(r, &head, &n));
+    const char *marked = drove__decode_mark(head, n, &mark_bytes);
+    if (marked != NULL) encoding = marked;
+    if (encoding == NULL || drove__decode_is_utf8(encoding)) return DROVE_OK;
+    DROVE_TRY(drove__decoder_create(encoding, &r->decoder));
+    r->raw = malloc(BUFFER_BYTES);
+    if (r->raw == NULL) return drove__fail_nomem(r->path, BUFFER_BYTES);
+    memcpy(r->raw, head + mark_bytes, n - mark_bytes);
+    r->raw_end = n - mark_bytes;
+    r->begin = r->end = 0;
+    if (__builtin_mul_overflow(r->most_bytes, (uint64_t)DECODED_MOST_RATIO, &r->most_bytes))
+        r->most_bytes = UINT64_MAX;
+    return DROVE_OK;
+}
+
+uint64_t drove__reader_n_replaced(const drove_reader *r)
+{
+    return r->decoder != NULL ? drove__decoder_n_replaced(r->decoder) : 0;
 }
 
 drove_status drove__reader_read_some(drove_reader *r, void *into, size_t size_bytes, size_t *n_read)
@@ -502,7 +503,7 @@ static drove_status fail_early_end(const drove_reader *r, uint64_t n_missing)
 {
     return drove__fail(DROVE_E_DATA, "%s: ends at byte %llu%s; expected %llu more", r->path,
                        (unsigned long long)r->consumed,
-                       r->is_gzip || r->is_zstd ? " of its decompressed content" : "",
+                       r->unpack != NULL ? " of its decompressed content" : "",
                        (unsigned long long)n_missing);
 }
 
@@ -547,7 +548,7 @@ drove_status drove__reader_read_at(const drove_reader *r, uint64_t offset, void 
 
 drove_status drove__reader_skip(drove_reader *r, uint64_t size_bytes)
 {
-    bool seeks = r->piece == NULL && !r->is_section && !r->is_gzip && !r->is_zstd &&
+    bool seeks = r->piece == NULL && !r->is_section && r->unpack == NULL && r->decoder == NULL &&
                  r->most_bytes != UINT64_MAX;
     while (size_bytes > 0) {
         bool fits = r->most_bytes >= r->consumed && size_bytes <= r->most_bytes - r->consumed;
@@ -646,13 +647,13 @@ uint64_t drove__reader_most_bytes(const drove_reader *r)
 
 uint64_t drove__reader_plain_bytes(const drove_reader *r)
 {
-    return r->is_gzip || r->is_zstd ? UINT64_MAX : r->most_bytes;
+    return r->unpack != NULL || r->decoder != NULL ? UINT64_MAX : r->most_bytes;
 }
 
 bool drove__reader_is_regular(const drove_reader *r)
 {
-    return r->piece == NULL && !r->is_input && !r->is_section && !r->is_gzip && !r->is_zstd &&
-           r->most_bytes != UINT64_MAX;
+    return r->piece == NULL && !r->is_input && !r->is_section && r->unpack == NULL &&
+           r->decoder == NULL && r->most_bytes != UINT64_MAX;
 }
 
 drove_status drove__file_load(const char *path, size_t most_bytes, char **out, size_t *size_bytes)

@@ -1,4 +1,4 @@
-/* base/file.h - reads plain, gzip or zstd files as a stream; writes files that appear whole or not
+/* base/file.h - reads plain and compressed files as a stream; writes files that appear whole or not
  * at all. */
 #ifndef DROVE_BASE_FILE_H
 #define DROVE_BASE_FILE_H
@@ -14,12 +14,16 @@
 
 typedef struct drove_reader drove_reader;
 
-/* Opens a plain, .gz or .zst file (detected by its first bytes, not its name); "-" is standard
- * input, "memory:7" a file in memory (base/memfile.h).
+/* Opens a file that is plain or compressed by gzip, bzip2, xz or zstd (detected by its first bytes,
+ * not its name); "-" is standard input, "memory:7" a file in memory (base/memfile.h).
  * Errors: DROVE_E_IO (text names the file and the reason; a missing file suggests FILE.gz or FILE
- * without .gz if that exists), DROVE_E_NOMEM, DROVE_E_UNSUPPORTED (zstd, in a build without it). */
+ * without .gz if that exists; a URL how to fetch it), DROVE_E_NOMEM, DROVE_E_UNSUPPORTED (a
+ * compression that this build lacks). */
 drove_status drove__reader_open(const char *path, drove_reader **out);
 void         drove__reader_close(drove_reader *r);
+
+/* DROVE_E_FILE for "https://..." and the like, with the way out; DROVE_OK: it is no URL. */
+drove_status drove__fail_url(const char *url);
 
 /* A part of a text file in memory: whole lines. */
 typedef struct drove_piece {
@@ -49,8 +53,19 @@ typedef struct drove_section {
 drove_status drove__reader_open_section(const char *path, const drove_section *section,
                                         drove_reader **out);
 
+/* Before anything is read: content in an encoding (base/decode.h; NULL: UTF-8) is delivered as
+ * UTF-8.  A byte order mark goes before it; that of UTF-8 stays in the content, others do not.
+ * Errors: DROVE_E_ARG (no such encoding), those of reading. */
+drove_status drove__reader_decode(drove_reader *r, const char *encoding);
+/* Characters so far that are not valid in the encoding, and were read as U+FFFD. */
+uint64_t drove__reader_n_replaced(const drove_reader *r);
+
+/* The next bytes of the content, without consuming them: at least 6 unless there are fewer, before
+ * anything is read.  *head is valid until the next call. */
+drove_status drove__reader_head(drove_reader *r, const char **head, size_t *n);
+
 /* Reads exactly size_bytes.  Errors: DROVE_E_DATA (file ends early: says at which byte, and how
- * many were expected), DROVE_E_IO / DROVE_E_DATA (damaged gzip stream). */
+ * many were expected), DROVE_E_IO / DROVE_E_DATA (damaged compressed stream). */
 drove_status drove__reader_read(drove_reader *r, void *into, size_t size_bytes);
 
 /* Reads up to size_bytes; *n_read == 0 at the end. */
@@ -77,9 +92,9 @@ uint64_t drove__reader_line_number(const drove_reader *r);
 /* Bytes of content consumed so far. */
 uint64_t drove__reader_offset(const drove_reader *r);
 /* Upper bound of the content's size: the bytes on disk for a plain file, 1,100 times that for gzip
- * (deflate reaches at most 1,032), the declared and checked size of a section, UINT64_MAX for zstd
- * and for a pipe.  If the counts in a header need more, a reader refuses the file before it
- * allocates memory. */
+ * (deflate reaches at most 1,032), the declared and checked size of a section, four times the bytes
+ * that are decoded, UINT64_MAX for bzip2, xz, zstd and for a pipe.  If the counts in a header need
+ * more, a reader refuses the file before it allocates memory. */
 uint64_t drove__reader_most_bytes(const drove_reader *r);
 /* The content's size if it is known: that of a plain regular file; else UINT64_MAX. */
 uint64_t drove__reader_plain_bytes(const drove_reader *r);

@@ -138,23 +138,27 @@ TEST(test_reading_at)
     drove__reader_close(r);
 }
 
-/* Two frames, one of a raw block and one of a repeated byte, written by hand. */
-TEST(test_zstd)
+/* A file of two streams that hold "one\ntw" and 40 times "o"; without its last byte; with one byte
+ * changed. */
+static void check_compressed(const char *name, const unsigned char *bytes, size_t n, size_t damaged,
+                             unsigned char wrong)
 {
-    static const unsigned char frames[] = {0x28, 0xb5, 0x2f, 0xfd, 0x20, 6,   0x31, 0,    0,
-                                           'o',  'n',  'e',  '\n', 't',  'w', 0x28, 0xb5, 0x2f,
-                                           0xfd, 0x20, 40,   0x43, 0x01, 0,   'o'};
     drove_reader *r;
-    char *line;
+    char *line, text[64], word[32];
     size_t length;
-    write_bytes("content.zst", frames, sizeof frames);
-    drove_status status = drove__reader_open("content.zst", &r);
+    unsigned char *other = malloc(n);
+    assert_non_null(other);
+    write_bytes("content.packed", bytes, n);
+    drove_status status = drove__reader_open("content.packed", &r);
     if (status == DROVE_E_UNSUPPORTED) {
-        print_message("skipped: this build does not read zstd\n");
+        assert_error_has(name);
+        print_message("skipped: this build does not read %s\n", name);
+        free(other);
         return;
     }
     assert_ok(status);
     assert_true(drove__reader_plain_bytes(r) == UINT64_MAX);
+    assert_true(drove__reader_most_bytes(r) == UINT64_MAX);
     assert_ok(drove__reader_line(r, &line, &length));
     assert_string_equal(line, "one");
     assert_ok(drove__reader_line(r, &line, &length));
@@ -163,20 +167,56 @@ TEST(test_zstd)
     assert_ok(drove__reader_line(r, &line, &length));
     assert_null(line);
     drove__reader_close(r);
-    char text[64];
-    write_bytes("content.zst", frames, sizeof frames - 1);
-    assert_ok(drove__reader_open("content.zst", &r));
-    assert_int_equal(drove__reader_read(r, text, 46), DROVE_E_DATA);
-    assert_non_null(strstr(drove_error_text(), "truncated"));
+    write_bytes("content.packed", bytes, n - 1);
+    assert_ok(drove__reader_open("content.packed", &r));
+    assert_fails(drove__reader_read(r, text, 47), DROVE_E_DATA, "truncated");
     drove__reader_close(r);
-    unsigned char damaged[sizeof frames];
-    memcpy(damaged, frames, sizeof frames);
-    damaged[6] = 0x37; /* a block of the reserved type */
-    write_bytes("content.zst", damaged, sizeof damaged);
-    assert_ok(drove__reader_open("content.zst", &r));
-    assert_int_equal(drove__reader_read(r, text, 6), DROVE_E_DATA);
-    assert_non_null(strstr(drove_error_text(), "damaged zstd"));
+    memcpy(other, bytes, n);
+    other[damaged] = wrong;
+    write_bytes("content.packed", other, n);
+    assert_ok(drove__reader_open("content.packed", &r));
+    snprintf(word, sizeof word, "damaged %s", name);
+    assert_fails(drove__reader_read(r, text, 46), DROVE_E_DATA, word);
     drove__reader_close(r);
+    free(other);
+}
+
+/* Two frames, one of a raw block and one of a repeated byte, written by hand. */
+TEST(test_zstd)
+{
+    static const unsigned char frames[] = {0x28, 0xb5, 0x2f, 0xfd, 0x20, 6,   0x31, 0,    0,
+                                           'o',  'n',  'e',  '\n', 't',  'w', 0x28, 0xb5, 0x2f,
+                                           0xfd, 0x20, 40,   0x43, 0x01, 0,   'o'};
+    check_compressed("zstd", frames, sizeof frames, 6, 0x37); /* a block of the reserved type */
+}
+
+/* As bzip2 1.0.8 writes two streams. */
+TEST(test_bzip2)
+{
+    static const unsigned char streams[] = {
+        0x42, 0x5a, 0x68, 0x39, 0x31, 0x41, 0x59, 0x26, 0x53, 0x59, 0x4f, 0x07, 0x49, 0x32,
+        0x00, 0x00, 0x01, 0xc1, 0x80, 0x00, 0x10, 0x02, 0x01, 0x84, 0x80, 0x20, 0x00, 0x21,
+        0x80, 0x0c, 0x01, 0x39, 0xae, 0xe2, 0xee, 0x48, 0xa7, 0x0a, 0x12, 0x09, 0xe0, 0xe9,
+        0x26, 0x40, 0x42, 0x5a, 0x68, 0x39, 0x31, 0x41, 0x59, 0x26, 0x53, 0x59, 0x31, 0xec,
+        0x0f, 0xb8, 0x00, 0x00, 0x02, 0x11, 0x00, 0x04, 0x00, 0x00, 0x00, 0xa0, 0x00, 0x21,
+        0x00, 0x82, 0x0b, 0x17, 0x72, 0x45, 0x38, 0x50, 0x90, 0x31, 0xec, 0x0f, 0xb8};
+    check_compressed("bzip2", streams, sizeof streams, 20, 0x55);
+}
+
+/* As xz 5.4 writes two streams, with zeros between them. */
+TEST(test_xz)
+{
+    static const unsigned char streams[] = {
+        0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00, 0x00, 0x01, 0x69, 0x22, 0xde, 0x36, 0x02, 0x00, 0x21,
+        0x01, 0x16, 0x00, 0x00, 0x00, 0x74, 0x2f, 0xe5, 0xa3, 0x01, 0x00, 0x05, 0x6f, 0x6e, 0x65,
+        0x0a, 0x74, 0x77, 0x00, 0x00, 0x00, 0x8a, 0x0f, 0x3f, 0xea, 0x00, 0x01, 0x1a, 0x06, 0xc5,
+        0xea, 0xc8, 0x79, 0x90, 0x42, 0x99, 0x0d, 0x01, 0x00, 0x00, 0x00, 0x00, 0x01, 0x59, 0x5a,
+        0x00, 0x00, 0x00, 0x00, 0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00, 0x00, 0x01, 0x69, 0x22, 0xde,
+        0x36, 0x02, 0x00, 0x21, 0x01, 0x16, 0x00, 0x00, 0x00, 0x74, 0x2f, 0xe5, 0xa3, 0xe0, 0x00,
+        0x27, 0x00, 0x06, 0x5d, 0x00, 0x37, 0xee, 0x26, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x8f,
+        0xd8, 0x9b, 0x28, 0x00, 0x01, 0x1e, 0x28, 0x0e, 0x22, 0x72, 0xc1, 0x90, 0x42, 0x99, 0x0d,
+        0x01, 0x00, 0x00, 0x00, 0x00, 0x01, 0x59, 0x5a};
+    check_compressed("xz", streams, sizeof streams, 32, 0x55);
 }
 
 /* Lines as a loop over the bytes finds them. */
