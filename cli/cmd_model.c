@@ -38,6 +38,8 @@ static int read_flags(const cli_args *args, drove_use_options *use, char *path, 
     if (status == DROVE_OK)
         status = drove_data_set_weights(labelled, cli_args_get(args, "weights", ""), spec,
                                         CLI_SPEC_SIZE);
+    if (status == DROVE_OK)
+        status = drove_data_set_keep(spec, cli_args_get(args, "keep", ""), spec, CLI_SPEC_SIZE);
     if (status == DROVE_OK) status = cli_args_count(args, "batch", &use->batch);
     if (status == DROVE_OK) status = cli_args_count(args, "threads", &use->threads);
     use->isa = cli_args_get(args, "isa", "");
@@ -146,6 +148,11 @@ static bool read_format(const cli_args *args, drove_use_options *use)
     if (cli_args_get(args, "format", NULL) == NULL) {
         if (use->proba) use->format = DROVE_PREDICT_LINES;
         else if (use->out != NULL && ends_in(use->out, ".npy")) use->format = DROVE_PREDICT_NPY;
+    }
+    if (cli_args_get(args, "keep", NULL) != NULL && use->format != DROVE_PREDICT_CSV) {
+        cli_error(CLI_WRONG, "--keep: expected --format csv, found --format %s",
+                  words[use->format == DROVE_PREDICT_LINES ? 1 : 2]);
+        return false;
     }
     if (!use->proba || use->format == DROVE_PREDICT_LINES) return true;
     cli_error(CLI_WRONG, "--proba: expected --format lines, found --format %s", words[word]);

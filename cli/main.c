@@ -138,6 +138,10 @@ static const cli_flag predict_flags[] = {
      .words = "csv lines npy",
      .help = "csv: a header, the label and the probability of each class; lines: the label or "
              "value alone; npy: the numbers as a NumPy array [csv, npy for FILE.npy]"},
+    {.name = "keep",
+     .value_name = "COLUMN",
+     .help = "of a table: CSV begins with the cells of this column, such as an id; several: "
+             "id+name"},
     {.name = "proba",
      .help = "lines, with all outputs instead of the label: probabilities; of svm and linear the "
              "raw values"},

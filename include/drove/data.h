@@ -46,6 +46,8 @@ int drove_data_is_named(const char *text);
 /* Writes spec with ?label=label into into[size]; spec alone if label is NULL or "".
  * Errors: DROVE_E_ARG (too long). */
 drove_status drove_data_set_label(const char *spec, const char *label, char *into, size_t size);
+/* The same with ?keep=columns, whose cells stand beside predictions.  Errors: the same. */
+drove_status drove_data_set_keep(const char *spec, const char *columns, char *into, size_t size);
 /* The same with ?weights=column.  Errors: the same. */
 drove_status drove_data_set_weights(const char *spec, const char *column, char *into, size_t size);
 

@@ -11,6 +11,7 @@
 #include "data/text.h"
 
 #include "base/mem.h"
+#include "base/textfile.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -349,7 +350,9 @@ static drove_status read_csv(const drove_spec *spec, int part, const drove_shard
     csv_file f = {.shard = shard};
     (void)part;
     drove_status status = read_options(spec, &f);
-    if (status == DROVE_OK) status = drove__reader_open(spec->arg[0], &f.reader);
+    if (status == DROVE_OK)
+        status =
+            drove__textfile_open(spec->arg[0], drove__spec_get(spec, "encoding", NULL), &f.reader);
     if (status == DROVE_OK) status = drove__storage_create(&f.storage);
     if (status == DROVE_OK) status = drove__labels_create(&f.labels);
     if (status == DROVE_OK) status = read_rows(&f, spec);
@@ -436,7 +439,8 @@ static drove_status write_csv(const drove_data *data, const drove_spec *to)
     return status;
 }
 
-static const char *const keys[] = {"label", "sep", "header", "target", "classes", "scaled", NULL};
+static const char *const keys[] = {"label",   "sep",    "header",   "target",
+                                   "classes", "scaled", "encoding", NULL};
 
 const drove_format_ops drove__format_csv = {
     .name = "csv",

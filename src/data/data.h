@@ -66,9 +66,12 @@ typedef struct drove_storage {
     size_t channels, height, width; /* of images; 0 = not images                              */
     bool   has_feature_0;           /* LIBSVM: number 0 occurs, be it with the value 0 */
     int    index_base; /* LIBSVM: number of the first feature in the file, 0 or 1; else -1 */
-    /* of rows that are files: row i is called row_names + row_name_at[i]; NULL: no names */
+    /* Of rows that are files: row i is called row_names + row_name_at[i]; NULL: no names.  Of a
+     * table with n_kept > 0 columns to keep: their cells as the file has them. */
     char   *row_names;
-    size_t *row_name_at; /* [n_rows]                                                 */
+    size_t *row_name_at; /* [n_rows], or [n_rows][n_kept]                             */
+    size_t  n_kept;
+    char  **kept_name;           /* [n_kept] */
     /* Of test data: rows of classes that the training data do not have, which no view holds; they
      * count as wrong in the accuracy, with this weight.  NULL: none. */
     bool                *is_unseen; /* [n_rows] malloc */

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 extern const drove_format_ops drove__format_mnist, drove__format_idx, drove__format_libsvm,
-    drove__format_csv, drove__format_table, drove__format_npy, drove__format_npz,
+    drove__format_vw, drove__format_csv, drove__format_table, drove__format_npy, drove__format_npz,
     drove__format_images, drove__format_webdataset, drove__format_cifar10,
     drove__format_synth_digits, drove__format_synth_logistic, drove__format_synth_images,
     drove__format_quant, drove__format_rows, drove__format_memory;
@@ -19,6 +19,7 @@ const drove_format_ops *const drove__formats[] = {
     &drove__format_mnist,
     &drove__format_idx,
     &drove__format_libsvm,
+    &drove__format_vw,
     &drove__format_csv,
     &drove__format_table,
     &drove__format_npy,
@@ -35,7 +36,7 @@ const drove_format_ops *const drove__formats[] = {
     NULL,
 };
 
-enum { KEYS_MOST = 24, NAME_SIZE = 64 };
+enum { KEYS_MOST = 40, NAME_SIZE = 64 };
 
 static drove_status fail_unknown(const char *name)
 {

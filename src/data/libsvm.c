@@ -1,5 +1,5 @@
 /* data/libsvm.c - reads and writes LIBSVM's text format, single-label and multi-label: "label
- * index:value index:value ...".
+ * index:value index:value ...", also with "qid:N" behind the label.
  *
  * Indices ascend within a line.  The file counts features from 0 if index 0 occurs in it, else
  * from 1.  Values of 0 are not stored, but their index counts for the number of features.  "#
@@ -11,6 +11,7 @@
 #include "data/text.h"
 
 #include "base/mem.h"
+#include "base/textfile.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -33,6 +34,7 @@ typedef struct libsvm_file { /* a file being read */
     uint64_t most_index;    /* allowed                                  */
     uint64_t largest_index; /* found                                    */
     bool has_zero;          /* index 0 occurs                           */
+    uint64_t n_groups;      /* rows with a "qid:N" */
     bool base_given;
     uint64_t base;       /* if given, else 0: the smallest index     */
     uint64_t n_declared; /* ?features=N; 0 = not given               */
@@ -113,6 +115,23 @@ static drove_status parse_feature(libsvm_file *f, drove_line *line, uint64_t lea
     return value != 0.0f ? store(f, (uint32_t)*index, value) : DROVE_OK;
 }
 
+/* "qid:7" behind the label: the query whose documents are ranked, which is left out. */
+static drove_status skip_group(libsvm_file *f, drove_line *line)
+{
+    static const char word[] = "qid:";
+    const size_t n = sizeof word - 1;
+    uint64_t number;
+    const char *next;
+    while (line->at < line->end && drove__is_blank(*line->at)) line->at++;
+    if ((size_t)(line->end - line->at) < n || memcmp(line->at, word, n) != 0) return DROVE_OK;
+    if (!drove__scan_u64(line->at + n, line->end, &next, &number) ||
+        (next < line->end && !drove__is_blank(*next)))
+        return drove__line_fail(line, line->at, "a whole number behind \"qid:\"");
+    line->at = next;
+    f->n_groups++;
+    return DROVE_OK;
+}
+
 /* Ends a row; removes it again if it belongs to another shard. */
 static drove_status end_row(libsvm_file *f)
 {
@@ -128,6 +147,7 @@ static drove_status end_row(libsvm_file *f)
 static drove_status parse_line(libsvm_file *f, drove_line *line)
 {
     DROVE_TRY(parse_labels(f, line));
+    DROVE_TRY(skip_group(f, line));
     uint64_t least = f->base;
     while (true) {
         while (line->at < line->end && drove__is_blank(*line->at)) line->at++;
@@ -186,6 +206,11 @@ static drove_status read_rows(libsvm_file *f, const drove_spec *spec)
             (unsigned long long)f->n_declared - 1, (unsigned long long)f->n_declared,
             (unsigned long long)f->largest_index);
     }
+    if (f->n_groups > 0)
+        drove__storage_note(s,
+                            "the groups of %llu rows (qid) are left out: rows are learned one by "
+                            "one, not ranked",
+                            (unsigned long long)f->n_groups);
     DROVE_TRY(drove__labels_finish(f->labels, spec, path, s));
     drove__storage_keep_targets(s, f->shard);
     return drove__storage_check(s, path);
@@ -215,7 +240,11 @@ static drove_status read_libsvm(const drove_spec *spec, int part, const drove_sh
 {
     libsvm_file f = {.shard = shard};
     (void)part;
-    drove_status status = drove__reader_open_piece(spec->arg[0], spec->piece, &f.reader);
+    drove_status status =
+        spec->piece != NULL
+            ? drove__reader_open_piece(spec->arg[0], spec->piece, &f.reader)
+            : drove__textfile_open(spec->arg[0], drove__spec_get(spec, "encoding", NULL),
+                                   &f.reader);
     if (status == DROVE_OK) status = drove__storage_create(&f.storage);
     if (status == DROVE_OK) status = drove__labels_create(&f.labels);
     if (status == DROVE_OK) status = read_options(spec, &f);
@@ -316,7 +345,8 @@ static drove_status write_libsvm(const drove_data *data, const drove_spec *to)
     return drove__writer_commit(writer);
 }
 
-static const char *const keys[] = {"base", "features", "target", "classes", "scaled", NULL};
+static const char *const keys[] = {"base",   "features", "target", "classes",
+                                   "scaled", "encoding", NULL};
 
 const drove_format_ops drove__format_libsvm = {
     .name = "libsvm",

@@ -4,6 +4,8 @@
 #include "base/file.h"
 #include "base/locale.h"
 #include "base/mem.h"
+#include "base/textfile.h"
+#include "base/zip.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -52,12 +54,35 @@ static bool ends_with(const char *text, size_t n, const char *ending)
     return true;
 }
 
-/* .csv, .tsv, .tab, .psv, .txt, .dat or .data, also with .gz or .zst behind it. */
+/* Without the ending of a compression. */
+static size_t strip_compression(const char *path, size_t n)
+{
+    static const char *const endings[] = {".gz", ".bz2", ".xz", ".zst", ".zip"};
+    for (size_t i = 0; i < DROVE_COUNT(endings); i++) {
+        if (ends_with(path, n, endings[i])) return n - strlen(endings[i]);
+    }
+    return n;
+}
+
+/* The ending of a text with rows, also with that of a compression behind it. */
 static bool has_table_ending(const char *path, size_t n)
 {
-    static const char *const endings[] = {".csv", ".tsv", ".tab", ".psv", ".txt", ".dat", ".data"};
-    if (ends_with(path, n, ".gz")) n -= 3;
-    if (ends_with(path, n, ".zst")) n -= 4;
+    static const char *const endings[] = {".csv", ".tsv",  ".tab",    ".psv",     ".txt",
+                                          ".dat", ".data", ".arff",   ".jsonl",   ".ndjson",
+                                          ".svm", ".vw",   ".libsvm", ".svmlight"};
+    n = strip_compression(path, n);
+    for (size_t i = 0; i < DROVE_COUNT(endings); i++) {
+        if (ends_with(path, n, endings[i])) return true;
+    }
+    return false;
+}
+
+/* Files that are no run file, though nothing more is known by their name. */
+static bool has_data_ending(const char *path, size_t n)
+{
+    static const char *const endings[] = {".zip",     ".xlsx",    ".xls",   ".ods",
+                                          ".parquet", ".feather", ".arrow", ".h5",
+                                          ".hdf5",    ".sqlite",  ".pkl",   ".rds"};
     for (size_t i = 0; i < DROVE_COUNT(endings); i++) {
         if (ends_with(path, n, endings[i])) return true;
     }
@@ -82,48 +107,135 @@ static const char *format_of_ending(const char *path, size_t n)
     return NULL;
 }
 
-/* A label, and then pairs of an index and a value: "+1 3:0.5 17:1". */
-static bool is_libsvm_line(const char *line)
+/* ---- by content ---- */
+
+/* A label, perhaps the number of its group, and then pairs of an index and a value: "+1 qid:2 3:0.5
+ * 17:1".  n_parts: numbers joined by ':' in a pair; of LIBFFM 3.  false: something else. */
+static bool is_sparse_line(const char *line, size_t n_parts)
 {
     size_t n_pairs = 0;
     line += strspn(line, " \t");
     line += strcspn(line, " \t");
+    line += strspn(line, " \t");
+    if (strncmp(line, "qid:", 4) == 0) line += 4 + strspn(line + 4, "0123456789");
     while (*(line += strspn(line, " \t\r")) != '\0' && *line != '#') {
-        size_t n_digits = strspn(line, "0123456789"), n = strcspn(line, " \t\r");
-        if (n_digits == 0 || line[n_digits] != ':' || n_digits + 1 >= n) return false;
-        if (strspn(line + n_digits + 1, "0123456789+-.eE") < n - n_digits - 1) return false;
+        for (size_t i = 1; i < n_parts; i++) {
+            const size_t n_digits = strspn(line, "0123456789");
+            if (n_digits == 0 || line[n_digits] != ':') return false;
+            line += n_digits + 1;
+        }
+        const size_t n = strspn(line, "0123456789+-.eE");
+        if (n == 0 || (line[n] != '\0' && strchr(" \t\r", line[n]) == NULL)) return false;
         line += n;
         n_pairs++;
     }
     return n_pairs > 0;
 }
 
-enum { HEAD_BYTES = 1024, TAR_MAGIC = 257 /* where a tar archive says so */ };
-
-static const char *format_of_head(char *head, size_t n)
+/* A row of LIBSVM all of whose features are 0: its labels alone. */
+static bool is_label_alone(const char *line)
 {
-    if (n >= 4 && memcmp(head, "PK\3\4", 4) == 0) return "npz";
-    if (n >= 12 && memcmp(head, "drove-rows-1", 12) == 0) return "rows";
-    if (n >= TAR_MAGIC + 5 && memcmp(head + TAR_MAGIC, "ustar", 5) == 0) return "webdataset";
+    line += strspn(line, " \t");
+    line += strspn(line, "0123456789+-.eE,");
+    return line[strspn(line, " \t\r")] == '\0';
+}
+
+/* Vowpal Wabbit's text: "1 0.5 'tag|namespace name:0.5 name |other name".  Numbers and a tag stand
+ * before the first bar; behind one a namespace, or a blank and features, of which one has a
+ * value. */
+static bool is_vw_line(const char *line)
+{
+    const char *bar = strchr(line, '|');
+    if (bar == NULL) return false;
+    for (bool is_first = true; line += strspn(line, " "), line < bar; is_first = false) {
+        const size_t n = strspn(line, "0123456789+-.eE"), n_word = strcspn(line, " ");
+        /* a tag begins with a quote, or touches the bar behind a label */
+        if (*line == '\'' || (!is_first && line + n_word > bar)) break;
+        if (n == 0 || (line + n < bar && line[n] != ' ')) return false;
+        line += n;
+    }
+    for (const char *next = strchr(bar + 1, '|'); next != NULL; next = strchr(next + 1, '|')) {
+        if (next[-1] != ' ') return false;
+    }
+    if ((bar[1] >= 'A' && bar[1] <= 'Z') || (bar[1] >= 'a' && bar[1] <= 'z')) {
+        const size_t n = strcspn(bar + 1, " \r");
+        return memchr(bar + 1, ',', n) == NULL && bar[1 + n] == ' ';
+    }
+    const char *colon = bar[1] == ' ' ? strchr(bar, ':') : NULL;
+    return colon != NULL && strchr("0123456789+-.", colon[1]) != NULL && colon[1] != '\0';
+}
+
+enum { HEAD_BYTES = 1 << 16, TAR_MAGIC = 257 /* where a tar archive says so */ };
+
+/* The format of text, by the first line that has more than labels.  *head: [n + 1]; is_cut: more
+ * follows.  *foreign: a format that is not read, and the way out. */
+static const char *format_of_text(char *head, size_t n, bool is_cut, const char **foreign)
+{
     head[n] = '\0';
-    head[strcspn(head, "\n")] = '\0';
-    return is_libsvm_line(head) ? "libsvm" : "table";
+    if (strlen(head) < n) return "table"; /* binary */
+    if (is_cut) {                         /* at the end of a line, or of a pair of a long one */
+        char *last = strrchr(head, '\n');
+        if (last == NULL) last = strrchr(head, ' ');
+        if (last != NULL) *last = '\0';
+    }
+    if (strncmp(head, "\xef\xbb\xbf", 3) == 0) head += 3;
+    for (char *line = head, *next; line != NULL; line = next) {
+        next = strchr(line, '\n');
+        if (next != NULL) *next++ = '\0';
+        if (line[strspn(line, " \t\r")] == '\0' || *line == '#') continue;
+        if (is_vw_line(line)) return "vw";
+        if (is_sparse_line(line, 2)) return "libsvm";
+        if (is_sparse_line(line, 3))
+            *foreign =
+                "LIBFFM, whose pairs have a field (sed -E 's/ [0-9]+:([0-9]+:)/ \\1/g' writes "
+                "LIBSVM, without fields)";
+        if (!is_label_alone(line)) break;
+    }
+    return "table";
+}
+
+/* Whether a ZIP archive holds NumPy's arrays. */
+static bool is_npz(const char *path)
+{
+    drove_zip *zip;
+    bool found = false;
+    if (drove__zip_open(path, &zip) != DROVE_OK) return false;
+    for (size_t i = 0; i < drove__zip_count(zip) && !found; i++) {
+        const char *name = drove__zip_name(zip, i);
+        found = ends_with(name, strlen(name), ".npy");
+    }
+    drove__zip_close(zip);
+    return found;
 }
 
 /* The format of a regular file by its first bytes.  A pipe is not looked into: what it holds can be
- * read once.  Errors: DROVE_E_NOMEM, DROVE_E_IO; what is wrong with the file, its reader says. */
+ * read once.  Errors: DROVE_E_NOMEM, DROVE_E_IO, DROVE_E_DATA (a format that is not read); what
+ * else is wrong with the file, its reader says. */
 static drove_status format_of_content(const char *path, const char **out)
 {
-    drove_reader *reader;
-    char head[HEAD_BYTES];
-    size_t n = 0;
-    *out = "table";
-    drove_status status = drove__reader_open(path, &reader);
-    if (status == DROVE_OK) {
-        status = drove__reader_read_some(reader, head, sizeof head - 1, &n);
-        drove__reader_close(reader);
-        if (status == DROVE_OK) *out = format_of_head(head, n);
+    drove_reader *reader = NULL;
+    const char *foreign = NULL, *start;
+    size_t n = 0, n_more = 1;
+    char *head = malloc(HEAD_BYTES + 1);
+    if (head == NULL) return drove__fail_nomem(path, HEAD_BYTES);
+    *out = is_npz(path) ? "npz" : "table";
+    drove_status status = DROVE_OK;
+    if (strcmp(*out, "npz") != 0) status = drove__textfile_open(path, NULL, &reader);
+    while (reader != NULL && status == DROVE_OK && n < HEAD_BYTES && n_more > 0) {
+        status = drove__reader_read_some(reader, head + n, HEAD_BYTES - n, &n_more);
+        if (status == DROVE_OK) n += n_more;
     }
+    if (reader != NULL && status == DROVE_OK) {
+        start = head;
+        if (n >= 12 && memcmp(start, "drove-rows-1", 12) == 0) *out = "rows";
+        else if (n >= TAR_MAGIC + 5 && memcmp(start + TAR_MAGIC, "ustar", 5) == 0)
+            *out = "webdataset";
+        else *out = format_of_text(head, n, n == HEAD_BYTES, &foreign);
+    }
+    drove__reader_close(reader);
+    free(head);
+    if (foreign != NULL)
+        return drove__fail(DROVE_E_DATA, "%s: expected a table or LIBSVM, found %s", path, foreign);
     return drove_status_exit(status) == 1 ? status : DROVE_OK;
 }
 
@@ -150,12 +262,13 @@ static drove_status format_of_path(const char *path, bool is_named, const char *
         *out = has_table_ending(path, n) ? "table" : format_of_folder(path);
         return DROVE_OK;
     }
+    DROVE_TRY(drove__fail_url(path));
     *out = format_of_ending(path, n);
     bool exists = stat(path, &about) == 0;
     if (*out != NULL) return DROVE_OK;
     if (exists && S_ISREG(about.st_mode) && !ends_with(path, n, ".csv"))
         return format_of_content(path, out);
-    if (exists || has_table_ending(path, n)) *out = "table";
+    if (exists || has_table_ending(path, n) || has_data_ending(path, n)) *out = "table";
     return DROVE_OK;
 }
 
@@ -196,6 +309,20 @@ drove_status drove__data_expand(const char *text, char **out)
 
 /* ---- for programs ---- */
 
+/* A .json file that holds an array, which no run file does. */
+static bool is_json_array(const char *text, size_t n)
+{
+    char path[PATH_MAX], head[64];
+    if (!ends_with(text, n, ".json") || n >= sizeof path) return false;
+    memcpy(path, text, n);
+    path[n] = '\0';
+    FILE *stream = fopen(path, "r");
+    const size_t n_head = stream != NULL ? fread(head, 1, sizeof head - 1, stream) : 0;
+    if (stream != NULL) fclose(stream);
+    head[n_head] = '\0';
+    return head[strspn(head, " \t\r\n")] == '[';
+}
+
 int drove_data_is_named(const char *text)
 {
     DROVE_IN_C_LOCALE;
@@ -203,7 +330,8 @@ int drove_data_is_named(const char *text)
     if (n == 1 && *text == '-') return 1;
     if (!names_format(text) && is_folder_text(text, n)) return 1;
     if (format_of_ending(text, n) != NULL) return 1;
-    return (names_format(text) && (text[strcspn(text, ":?")] != '\0')) || has_table_ending(text, n);
+    if (names_format(text) && text[strcspn(text, ":?")] != '\0') return 1;
+    return has_table_ending(text, n) || has_data_ending(text, n) || is_json_array(text, n);
 }
 
 drove_status drove__data_parse(const char *text, drove_spec *out)
@@ -259,6 +387,12 @@ drove_status drove_data_set_label(const char *spec, const char *label, char *int
 {
     DROVE_IN_C_LOCALE;
     return set_key(spec, "label", label, into, size);
+}
+
+drove_status drove_data_set_keep(const char *spec, const char *columns, char *into, size_t size)
+{
+    DROVE_IN_C_LOCALE;
+    return set_key(spec, "keep", columns, into, size);
 }
 
 drove_status drove_data_set_weights(const char *spec, const char *column, char *into, size_t size)

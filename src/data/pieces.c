@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/locale.h"
 #include "base/mem.h"
+#include "base/textfile.h"
 #include "data/class_order.h"
 #include "data/export.h"
 #include "data/formats.h"
@@ -15,6 +16,8 @@
 #include "data/match.h"
 #include "data/origin.h"
 #include "data/rows_file.h"
+#include "table/content.h"
+#include "table/rewrite.h"
 #include "table/schema.h"
 
 #include <errno.h>
@@ -44,6 +47,8 @@ typedef struct reading {
     drove_reader *reader;
     char *text;    /* [capacity] head, and then what was read and not yet given out */
     size_t n_head; /* bytes of the header, which each piece begins with */
+    uint64_t n_head_lines;
+    char comment, escape, separator[2]; /* of a table, as ?comment=, escape= and sep= */
     size_t n, capacity;
     size_t n_given; /* bytes of the piece that was given out last, head not counted */
     uint64_t line;  /* of the text behind the head */
@@ -69,17 +74,29 @@ static bool opens_cell(const char *text, size_t i)
     return i == 0 || strchr(",;\t|\n\r", text[i - 1]) != NULL;
 }
 
-/* Behind the last line end that is outside quotes; 0: there is none. */
+/* Behind the last line end that is outside quotes; 0: there is none.  A quote in a comment and one
+ * that is escaped are no quotes. */
 static size_t find_cut(const reading *r, const char *text, size_t n)
 {
     const char end = memchr(text, '\n', n) != NULL ? '\n' : '\r';
-    const bool has_quotes = r->format->read_like != NULL && memchr(text, '"', n) != NULL;
+    const bool is_table = r->format->read_like != NULL;
+    const bool has_quotes = is_table && (memchr(text, '"', n) != NULL || r->escape != 0);
     const char *last = memrchr(text, end, n);
     if (last == NULL) return 0;
     if (!has_quotes) return (size_t)(last - text) + 1;
     size_t cut = 0;
     bool is_inside = false;
     for (size_t i = 0; i < n; i++) {
+        if (r->escape != 0 && text[i] == r->escape) {
+            i++;
+            continue;
+        }
+        if (r->comment != 0 && text[i] == r->comment && !is_inside &&
+            (i == 0 || strchr(" \n\r", text[i - 1]) != NULL)) {
+            const char *line_end = memchr(text + i, end, n - i);
+            if (line_end == NULL) break;
+            i = (size_t)(line_end - text);
+        }
         if (text[i] == end && !is_inside) cut = i + 1;
         if (text[i] != '"') continue;
         if (is_inside && i + 1 < n && text[i + 1] == '"') i++; /* "" is one quote */
@@ -150,7 +167,7 @@ static drove_status next_piece(reading *r, drove_piece *out, bool *found)
     *found = cut > 0 && strspn(r->text + r->n_head, " \t\r\n") < cut;
     *out = (drove_piece){.text = r->text,
                          .n = r->n_head + cut,
-                         .first_line = r->line - (r->n_head > 0 && r->line > 1)};
+                         .first_line = r->line - r->n_head_lines};
     return DROVE_OK;
 }
 
@@ -203,9 +220,9 @@ static drove_status make_sample(reading *r, drove_piece *out, char **text)
     *text = drove__grow(NULL, first.n + SPANS * span, 1);
     if (*text == NULL) return drove__fail_nomem("a sample of a file", first.n + SPANS * span);
     memcpy(*text, first.text, first.n);
-    *out = (drove_piece){.text = *text, .n = first.n, .first_line = 1};
-    bool is_plain = drove__reader_plain_bytes(r->reader) != UINT64_MAX;
-    bool may_span = is_plain && !r->is_over && memchr(first.text, '"', first.n) == NULL &&
+    *out = (drove_piece){.text = *text, .n = first.n, .first_line = r->line};
+    bool may_span = drove__reader_is_regular(r->reader) && !r->is_over &&
+                    memchr(first.text, '"', first.n) == NULL &&
                     memchr(first.text, '\n', first.n) != NULL;
     if (!may_span) return DROVE_OK;
     size_t cut = find_cut(r, *text, first.n < span ? first.n : span); /* as much from each place */
@@ -236,16 +253,53 @@ static drove_status set_number(reading *r, unsigned i, const char *key, uint64_t
     return set_key(r, key, r->number[i]);
 }
 
-/* The header, which each piece then begins with. */
+/* The header, and comments and blank lines above it, which each piece then begins with. */
 static drove_status keep_head(reading *r)
 {
-    size_t n = strcspn(r->text, "\r\n");
-    n += strncmp(r->text + n, "\r\n", 2) == 0 ? 2 : 1;
-    if (r->shape->schema == NULL || !r->shape->schema->has_header || n > r->n) return DROVE_OK;
-    r->n_head = n;
-    r->n -= n;
-    r->line = 2;
+    const char *line = r->text, *end = r->text + r->n;
+    if (r->shape->schema == NULL || !r->shape->schema->has_header) return DROVE_OK;
+    for (bool is_header = false; !is_header && line < end; r->n_head_lines++) {
+        const char *first = line + strspn(line, " \t");
+        is_header = *first != '\r' && *first != '\n' && (r->comment == 0 || *first != r->comment);
+        line += strcspn(line, "\r\n");
+        line += strncmp(line, "\r\n", 2) == 0 ? 2 : 1;
+    }
+    if (line > end) {
+        r->n_head_lines = 0;
+        return DROVE_OK;
+    }
+    r->n_head = (size_t)(line - r->text);
+    r->n -= r->n_head;
+    r->line += r->n_head_lines;
     return DROVE_OK;
+}
+
+/* Opens the file, behind the lines that are no part of a table. */
+static drove_status open_text(reading *r)
+{
+    uint64_t n_lines = 0;
+    char *line;
+    size_t n;
+    const bool is_table = r->format->read_like != NULL;
+    const char *mark = is_table ? drove__spec_get(&r->spec, "comment", NULL) : NULL;
+    if (mark != NULL) r->comment = *mark;
+    mark = is_table ? drove__spec_get(&r->spec, "escape", NULL) : NULL;
+    if (mark != NULL) r->escape = *mark;
+    DROVE_TRY(drove__textfile_open(r->spec.arg[0], drove__spec_get(&r->spec, "encoding", NULL),
+                                   &r->reader));
+    if (!is_table) return DROVE_OK;
+    DROVE_TRY(drove__spec_u64(&r->spec, "skip_lines", 0, UINT32_MAX, &n_lines));
+    for (uint64_t i = 0; i < n_lines; i++) {
+        DROVE_TRY(drove__reader_line(r->reader, &line, &n));
+        r->line++;
+    }
+    DROVE_TRY(fill(r, 16));
+    const size_t n_mark = strncmp(r->text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+    n = drove__content_separator_line(r->text + n_mark, r->n - n_mark, r->separator);
+    if (n == 0) return DROVE_OK;
+    r->n_given = n_mark + n;
+    if (drove__spec_get(&r->spec, "sep", NULL) != NULL) return DROVE_OK;
+    return set_key(r, "sep", r->separator[0] == '\t' ? "tab" : r->separator);
 }
 
 /* Whether rows are read as data that the caller has, not as the sample says. */
@@ -485,7 +539,7 @@ static drove_status read_some(const char *spec, size_t piece_bytes, drove_data *
     drove_storage *s = NULL;
     *out = NULL;
     drove_status status = drove__format_parse(spec, &r.spec, &r.format);
-    if (status == DROVE_OK) status = drove__reader_open(r.spec.arg[0], &r.reader);
+    if (status == DROVE_OK) status = open_text(&r);
     if (status == DROVE_OK) status = read_sample(&r, &s);
     if (status == DROVE_OK) {
         *out = calloc(1, sizeof **out);
@@ -504,9 +558,32 @@ static drove_status read_some(const char *spec, size_t piece_bytes, drove_data *
 
 static bool is_compressed(const char *path)
 {
-    size_t n = strlen(path);
-    return (n > 3 && strcmp(path + n - 3, ".gz") == 0) ||
-           (n > 4 && strcmp(path + n - 4, ".zst") == 0);
+    static const char *const endings[] = {".gz", ".bz2", ".xz", ".zst", ".zip"};
+    const size_t n = strlen(path);
+    for (size_t i = 0; i < DROVE_COUNT(endings); i++) {
+        const size_t n_ending = strlen(endings[i]);
+        if (n > n_ending && strcmp(path + n - n_ending, endings[i]) == 0) return true;
+    }
+    return false;
+}
+
+/* JSON and ARFF: their columns are known once all of the file has been read, or at its start. */
+static bool is_rewritten(const reading *r)
+{
+    drove_reader *reader;
+    const char *head;
+    size_t n;
+    bool found = false;
+    if (r->format->read_like == NULL) return false;
+    if (drove__textfile_open(r->spec.arg[0], drove__spec_get(&r->spec, "encoding", NULL),
+                             &reader) != DROVE_OK)
+        return false;
+    if (drove__reader_head(reader, &head, &n) == DROVE_OK) {
+        const drove_content content = {.text = head, .end = head + n};
+        found = drove__is_json(&content) || drove__is_arff(&content);
+    }
+    drove__reader_close(reader);
+    return found;
 }
 
 /* Bytes in memory of a byte of text, by the first lines; at least 1. */
@@ -557,7 +634,8 @@ bool drove__pieces_can(const char *text, double limit, double *bytes)
         can = measure_generated(&r.spec, &n, &each);
         if (can) *bytes = (double)n * each;
     } else {
-        can = can && r.format->reads_pieces && measure_text(text, r.spec.arg[0], limit, bytes);
+        can = can && r.format->reads_pieces && measure_text(text, r.spec.arg[0], limit, bytes) &&
+              (*bytes <= limit || !is_rewritten(&r));
     }
     drove__spec_fini(&r.spec);
     return can;
@@ -620,7 +698,7 @@ drove_status drove__pieces_write(const char *spec, const char *path,
         status =
             drove__fail(DROVE_E_UNSUPPORTED,
                         "%s: expected libsvm or a table, which are read in pieces", r.format->name);
-    if (status == DROVE_OK) status = drove__reader_open(r.spec.arg[0], &r.reader);
+    if (status == DROVE_OK) status = open_text(&r);
     if (status == DROVE_OK) status = learn(&r);
     if (status == DROVE_OK) status = drove__rows_create(path, opt->block_bytes, &r.writer);
     if (status == DROVE_OK) status = write_pieces(&r);

@@ -51,6 +51,8 @@ void drove__storage_release(drove_storage *storage)
     free(storage->is_unseen);
     free(storage->row_names);
     free(storage->row_name_at);
+    for (size_t i = 0; i < storage->n_kept; i++) free(storage->kept_name[i]);
+    free(storage->kept_name);
     free(storage->weight);
     if (storage->class_name != NULL) {
         for (size_t i = 0; i < drove__storage_n_names(storage); i++) free(storage->class_name[i]);

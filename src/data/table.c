@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/spec.h"
 #include "table/cell.h"
+#include "table/keep.h"
 #include "table/table.h"
 
 #include <math.h>
@@ -25,6 +26,7 @@ typedef struct table_file { /* being read */
     drove_storage *storage;
     bool *keep; /* [n_rows] rows with a label; NULL: all */
     size_t n_kept;
+    bool use_labels;
     char *scratch; /* of a label with "" */
 } table_file;
 
@@ -46,12 +48,27 @@ static drove_status read_separator(const drove_spec *spec, char *out)
     return DROVE_OK;
 }
 
+/* The one character of ?comment= or ?escape=. */
+static drove_status read_mark(const drove_spec *spec, const char *key, char *out)
+{
+    const char *text = drove__spec_get(spec, key, NULL);
+    if (text == NULL) return DROVE_OK;
+    if (text[0] > ' ' && text[1] == '\0' && *text != '"' &&
+        strchr("+-.0123456789", *text) == NULL) {
+        *out = *text;
+        return DROVE_OK;
+    }
+    return drove__fail(DROVE_E_ARG, "%s: expected one character, such as %s, found \"%.40s\"", key,
+                       strcmp(key, "escape") == 0 ? "\\" : "#", text);
+}
+
 static drove_status read_options(const drove_spec *spec, drove_table_options *opt)
 {
     static const char *const words[] = {"auto", "yes", "no"};
     unsigned header = DROVE_HEADER_AUTO;
     *opt = (drove_table_options){.path = spec->arg[0],
-                                 .piece = spec->piece,
+                                 .written = {.piece = spec->piece,
+                                             .encoding = drove__spec_get(spec, "encoding", NULL)},
                                  .label = drove__spec_get(spec, "label", NULL),
                                  .weights = drove__spec_get(spec, "weights", NULL),
                                  .ignore = drove__spec_get(spec, "ignore", NULL),
@@ -59,7 +76,10 @@ static drove_status read_options(const drove_spec *spec, drove_table_options *op
                                  .types = drove__spec_get(spec, "types", NULL),
                                  .text = drove__spec_get(spec, "text", NULL),
                                  .onehot = DROVE_ONEHOT_DEFAULT};
-    DROVE_TRY(read_separator(spec, &opt->separator));
+    DROVE_TRY(read_separator(spec, &opt->written.separator));
+    DROVE_TRY(read_mark(spec, "comment", &opt->written.comment));
+    DROVE_TRY(read_mark(spec, "escape", &opt->written.escape));
+    DROVE_TRY(drove__spec_u64(spec, "skip_lines", 0, UINT32_MAX, &opt->written.skip_lines));
     DROVE_TRY(drove__spec_word(spec, "header", words, DROVE_COUNT(words), &header));
     DROVE_TRY(drove__spec_u64(spec, "onehot", 0, DROVE_DICTIONARY_MOST, &opt->onehot));
     DROVE_TRY(drove__spec_u64(spec, "hash", 1, 1u << 24, &opt->hash));
@@ -192,7 +212,15 @@ static drove_status read_one_label(table_file *f)
         if (status == DROVE_OK) status = drove__labels_end_row(f->labels, NULL);
         if (status != DROVE_OK) return drove__fail_in(status, "%s", t->path);
     }
-    DROVE_TRY(drove__labels_finish(f->labels, f->spec, t->path, f->storage));
+    drove_spec spec = *f->spec; /* of an ARFF file's numeric label: its values */
+    const bool is_value = t->n_labels == 1 && f->known.label[0] < t->content.n_types &&
+                          t->content.type[f->known.label[0]] == 'n';
+    if (is_value && f->like == NULL && drove__spec_get(&spec, "target", NULL) == NULL &&
+        drove__spec_get(&spec, "classes", NULL) == NULL && spec.n_keys < DROVE_SPEC_MAX_KEYS) {
+        spec.key[spec.n_keys] = "target";
+        spec.value[spec.n_keys++] = "value";
+    }
+    DROVE_TRY(drove__labels_finish(f->labels, &spec, t->path, f->storage));
     note_classes(f);
     return check_classes(f);
 }
@@ -403,6 +431,27 @@ static drove_status read_weights(table_file *f)
 
 /* ---- the storage ---- */
 
+/* Cells of ?keep= as the file has them, beside the rows. */
+static drove_status keep_cells(table_file *f)
+{
+    drove_storage *s = f->storage;
+    drove_kept kept;
+    const char *list = drove__spec_get(f->spec, "keep", NULL);
+    if (list == NULL) return DROVE_OK;
+    if (f->use_labels || f->n_kept != f->known.table.n_rows)
+        return drove__fail(DROVE_E_ARG, "keep: expected data to predict, found data with labels");
+    const drove_status status = drove__table_keep(&f->known.table, list, &kept);
+    if (status != DROVE_OK) {
+        drove__kept_fini(&kept);
+        return status;
+    }
+    s->n_kept = kept.n_columns;
+    s->kept_name = kept.name;
+    s->row_names = kept.bytes;
+    s->row_name_at = kept.at;
+    return DROVE_OK;
+}
+
 static drove_status fill_storage(table_file *f)
 {
     drove_storage *s = f->storage;
@@ -413,6 +462,7 @@ static drove_status fill_storage(table_file *f)
     s->n_features = f->known.schema->n_features;
     s->x_kind = f->known.schema->is_sparse ? DROVE_X_CSR : DROVE_X_F32;
     DROVE_TRY(f->known.table.n_labels > 1 ? read_several(f) : read_one_label(f));
+    DROVE_TRY(keep_cells(f));
     DROVE_TRY(read_weights(f)); /* before encoding, which may take the raw words over */
     DROVE_TRY(drove__table_encode(&f->known, f->keep, f->n_kept, &x));
     s->x_f32 = x.x;
@@ -441,7 +491,7 @@ static drove_status finish(table_file *f, drove_status status, drove_storage **o
 static drove_status read_table(const drove_spec *spec, int part, const drove_shard *shard,
                                drove_storage **out)
 {
-    table_file f = {.spec = spec};
+    table_file f = {.spec = spec, .use_labels = true};
     drove_table_options opt;
     (void)part, (void)shard;
     DROVE_TRY(read_options(spec, &opt));
@@ -451,15 +501,16 @@ static drove_status read_table(const drove_spec *spec, int part, const drove_sha
 static drove_status read_like(const drove_spec *spec, const drove_storage *like, bool use_labels,
                               drove_storage **out)
 {
-    table_file f = {.spec = spec, .like = like};
+    table_file f = {.spec = spec, .like = like, .use_labels = use_labels};
     drove_table_options opt;
     DROVE_TRY(read_options(spec, &opt));
     return finish(&f, drove__table_match(&opt, like->schema, use_labels, &f.known), out);
 }
 
-static const char *const keys[] = {"label", "weights", "ignore",  "columns", "types",
-                                   "text",  "sep",     "header",  "onehot",  "hash",
-                                   "bins",  "target",  "classes", NULL};
+static const char *const keys[] = {"label",  "weights",    "ignore",  "columns",  "types",
+                                   "text",   "sep",        "header",  "onehot",   "hash",
+                                   "bins",   "target",     "classes", "encoding", "comment",
+                                   "escape", "skip_lines", "keep",    NULL};
 
 const drove_format_ops drove__format_table = {
     .name = "table",

@@ -1,6 +1,7 @@
 /* run/predictions.c - formats of predictions: CSV with a header, bare lines, an NPY array.
  *
- * The columns of a row, beside the label and, of rows that are files, their name (`file`):
+ * The columns of a row, beside the label and, of rows that are files, their name (`file`), or the
+ * columns that are kept of a table:
  *   classes, probabilities   p_NAME for each class; one output for two classes gives both
  *   classes, other scores    score_NAME for each class, or `score` of the second class
  *   labels                   p_NAME for each label
@@ -162,21 +163,27 @@ static drove_status put_line(drove_infer_text *to, const writer *w, const float 
     return put_text(to, w->name[class_of(w, prob)]);
 }
 
-/* The name of the file that row i is, and a comma. */
-static drove_status put_file(drove_infer_text *to, const drove_data *files, size_t i)
+/* The name of the file that row i is, or the cells that are kept of it, each with a comma. */
+static drove_status put_row_name(drove_infer_text *to, const drove_data *files, size_t i)
 {
     const drove_storage *s = files->storage;
-    char *name = field("", s->row_names + s->row_name_at[drove__data_row(files, i)]);
-    if (name == NULL) return drove__fail_nomem("names of files", 1);
-    drove_status status = put_text(to, name);
-    free(name);
-    return status == DROVE_OK ? put_text(to, ",") : status;
+    const size_t n = s->n_kept > 0 ? s->n_kept : 1;
+    for (size_t k = 0; k < n; k++) {
+        const char *text = s->row_names + s->row_name_at[drove__data_row(files, i) * n + k];
+        char *name = *text != '\0' ? field("", text) : strdup("");
+        if (name == NULL) return drove__fail_nomem("names of rows", 1);
+        drove_status status = put_text(to, name);
+        free(name);
+        if (status == DROVE_OK) status = put_text(to, ",");
+        DROVE_TRY(status);
+    }
+    return DROVE_OK;
 }
 
 static drove_status put_csv(drove_infer_text *to, const writer *w, size_t i, const float *prob)
 {
     const float both[2] = {1.0f - prob[0], prob[0]};
-    if (w->what->files != NULL) DROVE_TRY(put_file(to, w->what->files, i));
+    if (w->what->files != NULL) DROVE_TRY(put_row_name(to, w->what->files, i));
     if (w->has_label) {
         DROVE_TRY(put_text(to, w->name[class_of(w, prob)]));
         DROVE_TRY(put_text(to, ","));
@@ -266,7 +273,16 @@ static drove_status write_npy_header(writer *w)
 static drove_status header_columns(const writer *w, drove_infer_text *to)
 {
     const char *prefix = w->model->loss->gives_probability ? "p_" : "score_";
-    if (w->what->files != NULL) DROVE_TRY(put_text(to, "file,"));
+    const drove_storage *names = w->what->files != NULL ? w->what->files->storage : NULL;
+    if (names != NULL && names->n_kept == 0) DROVE_TRY(put_text(to, "file,"));
+    for (size_t k = 0; names != NULL && k < names->n_kept; k++) {
+        char *name = field("", names->kept_name[k]);
+        if (name == NULL) return drove__fail_nomem("names of columns", names->n_kept);
+        drove_status status = put_text(to, name);
+        free(name);
+        if (status == DROVE_OK) status = put_text(to, ",");
+        DROVE_TRY(status);
+    }
     if (w->what->io.n_classes == 0 && w->n_columns == 1) return put_text(to, "value");
     if (w->what->io.n_classes == 0) prefix = "";
     if (w->has_label) DROVE_TRY(put_text(to, "label,"));

@@ -7,11 +7,12 @@
 #include "run/infer.h"
 
 typedef struct drove_predictions {
-    drove_infer          infer;      /* prepare, take, context and with_score are set here */
-    drove_model_io       io;         /* as the model sees the data */
-    const char *const   *class_name; /* [io.n_classes], or [io.n_values]; NULL: numbers */
-    const double        *y_origin;   /* [io.n_values] added to values, in double; NULL: zeros */
-    const drove_data    *files; /* as many rows, each a file whose name CSV begins with; or NULL */
+    drove_infer        infer;      /* prepare, take, context and with_score are set here */
+    drove_model_io     io;         /* as the model sees the data */
+    const char *const *class_name; /* [io.n_classes], or [io.n_values]; NULL: numbers */
+    const double      *y_origin;   /* [io.n_values] added to values, in double; NULL: zeros */
+    /* as many rows, with the names or the cells that a row of CSV begins with; or NULL */
+    const drove_data    *files;
     drove_predict_format format;
     bool                 all_outputs; /* lines: every output instead of the label */
     FILE                *stream;

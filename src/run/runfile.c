@@ -121,14 +121,15 @@ static drove_status fail_as_table(drove_status status, const char *path)
 static drove_status check_kind(const char *path)
 {
     struct stat about;
-    char head[DROVE_FOREIGN_BYTES];
+    char head[DROVE_FOREIGN_BYTES], what[DROVE_FOREIGN_SIZE];
     if (stat(path, &about) != 0) return DROVE_OK; /* loading says why */
     if (S_ISCHR(about.st_mode))
         return drove__fail(DROVE_E_DATA, "%s: expected a run file or a data file, found a device",
                            path);
     FILE *stream = S_ISREG(about.st_mode) ? fopen(path, "r") : NULL;
     if (stream == NULL) return DROVE_OK;
-    const char *foreign = drove__foreign_binary(head, fread(head, 1, sizeof head, stream));
+    const char *foreign =
+        drove__foreign_binary(path, head, fread(head, 1, sizeof head, stream), what);
     fclose(stream);
     if (foreign == NULL) return DROVE_OK;
     return drove__fail(DROVE_E_DATA, "%s: expected a run file or a table as text, found %s", path,

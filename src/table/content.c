@@ -10,15 +10,18 @@
 #include "base/file.h"
 #include "base/foreign.h"
 #include "base/mem.h"
+#include "base/textfile.h"
 #include "table/detect.h"
 #include "table/compose.h"
 #include "table/parallel.h"
+#include "table/rewrite.h"
 
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define FIRST_BYTES ((size_t)1 << 20)
 #define PIECE_BYTES ((size_t)1 << 20)
@@ -253,21 +256,30 @@ static drove_status read_all(drove_reader *r, const char *path, unsigned n_threa
 
 /* ---- encoding ---- */
 
+/* Which of the two a text is whose every second byte is zero; NULL: it is no such text. */
+static const char *utf16_of(const char *text, size_t n)
+{
+    size_t n_zeros[2] = {0, 0};
+    if (n > 200) n = 200;
+    for (size_t i = 0; i < n; i++) n_zeros[i % 2] += text[i] == '\0';
+    if (3 * n_zeros[1] >= n && n_zeros[0] == 0) return "utf-16le";
+    return 3 * n_zeros[0] >= n && n_zeros[1] == 0 ? "utf-16be" : NULL;
+}
+
 static drove_status refuse_binary(const growing *g, const facts *known, const char *path)
 {
-    const unsigned char *b = (const unsigned char *)g->memory;
-    if (g->used >= 2 && ((b[0] == 0xff && b[1] == 0xfe) || (b[0] == 0xfe && b[1] == 0xff))) {
-        return drove__fail(DROVE_E_DATA,
-                           "%s: expected text in UTF-8, found UTF-16 (iconv -f "
-                           "UTF-16 -t UTF-8 converts it)",
-                           path);
-    }
-    const char *foreign = drove__foreign_binary(b, g->used);
-    if (foreign == NULL) foreign = drove__foreign_text(b, g->used);
+    char what[DROVE_FOREIGN_SIZE];
+    const char *foreign = drove__foreign_binary(path, g->memory, g->used, what);
     if (foreign != NULL)
         return drove__fail(DROVE_E_DATA, "%s: expected a table as text, found %s", path, foreign);
     if (!known->has_zero) return DROVE_OK;
     const char *zero = memchr(g->memory, '\0', g->used);
+    const char *utf16 = utf16_of(g->memory, g->used);
+    if (utf16 != NULL)
+        return drove__fail(DROVE_E_DATA,
+                           "%s: expected text in UTF-8, found UTF-16 without its mark "
+                           "('%s?encoding=%s' reads it)",
+                           path, path, utf16);
     return drove__fail(DROVE_E_DATA,
                        "%s: expected a table as text, found a binary file (byte %zu is zero)", path,
                        (size_t)(zero - g->memory));
@@ -324,78 +336,170 @@ static size_t put_cp1252(unsigned char c, char *into)
     return 1 + n_more;
 }
 
-static drove_status convert_cp1252(growing *g, const char *path)
+/* The bytes above 127 of a text. */
+typedef struct high_bytes {
+    size_t n_sequences; /* characters of UTF-8 */
+    size_t n_stray;     /* bytes that are part of none */
+    size_t first_stray;
+} high_bytes;
+
+static high_bytes count_high(const growing *g)
 {
-    size_t size = 0, n = 0;
-    char one[3];
-    for (size_t i = 0; i < g->used; i++) size += put_cp1252((unsigned char)g->memory[i], one);
-    char *into = drove__alloc(size + 1, 1); /* a zero stays behind the text */
-    if (into == NULL) return drove__fail_nomem(path, size);
-    for (size_t i = 0; i < g->used; i++) n += put_cp1252((unsigned char)g->memory[i], into + n);
-    drove__free(g->memory);
+    high_bytes h = {0};
+    for (size_t at = 0; (at = skip_ascii(g->memory, at, g->used)) < g->used;) {
+        const size_t n = sequence_bytes((const unsigned char *)g->memory + at, g->used - at);
+        if (n == 0 && h.n_stray++ == 0) h.first_stray = at;
+        h.n_sequences += n > 0;
+        at += n > 0 ? n : 1;
+    }
+    return h;
+}
+
+/* Reads bytes above 127 as Windows-1252: all, or those that are no UTF-8. */
+static drove_status convert_cp1252(growing *g, const char *path, bool all)
+{
+    enum { PER_BYTE = 3 };
+    const unsigned char *s = (const unsigned char *)g->memory;
+    size_t n = 0;
+    char *into = g->used < SIZE_MAX / PER_BYTE ? drove__alloc(PER_BYTE * g->used + 1, 1) : NULL;
+    if (into == NULL) return drove__fail_nomem(path, PER_BYTE * g->used);
+    for (size_t i = 0; i < g->used;) {
+        const size_t n_valid = all || s[i] < 0x80 ? 0 : sequence_bytes(s + i, g->used - i);
+        memcpy(into + n, s + i, n_valid);
+        n += n_valid > 0 ? n_valid : put_cp1252(s[i], into + n);
+        i += n_valid > 0 ? n_valid : 1;
+    }
+    drove__free(g->memory); /* a zero stays behind the text */
     *g = (growing){into, n, n};
     return DROVE_OK;
 }
 
-static drove_status understand(growing *g, const facts *known, const char *path, drove_content *out)
+/* Makes the text UTF-8.  In a text of Windows-1252 a byte such as "A tilde" rarely stands before
+ * one that makes a character of UTF-8 of both: where many do, the text is UTF-8 but for a few
+ * bytes, and these alone are converted. */
+static drove_status convert(growing *g, const char *path, drove_content *out)
 {
-    DROVE_TRY(refuse_binary(g, known, path));
-    bool was_cp1252 = known->has_high && !drove__is_utf8(g->memory, g->used);
-    if (was_cp1252) DROVE_TRY(convert_cp1252(g, path));
-    *out = (drove_content){.memory = g->memory,
-                           .text = g->memory,
-                           .end = g->memory + g->used,
-                           .was_cp1252 = was_cp1252,
-                           .has_quote = known->has_quote};
+    enum { STRAY_MOST = 4 }; /* per character of UTF-8 */
+    const high_bytes h = count_high(g);
+    if (h.n_stray == 0) return DROVE_OK;
+    const bool all = h.n_sequences < (h.n_stray + STRAY_MOST - 1) / STRAY_MOST;
+    if (all)
+        snprintf(out->note, sizeof out->note,
+                 "the text is not UTF-8 and was read as Windows-1252 (Latin-1; ?encoding= names "
+                 "another)");
+    else
+        snprintf(out->note, sizeof out->note,
+                 "%zu byte%s in UTF-8 text %s no character of it and %s read as Windows-1252, "
+                 "first in line %llu",
+                 h.n_stray, h.n_stray == 1 ? "" : "s", h.n_stray == 1 ? "is" : "are",
+                 h.n_stray == 1 ? "was" : "were",
+                 (unsigned long long)line_of(g->memory, h.first_stray));
+    out->was_cp1252 = all;
+    return convert_cp1252(g, path, all);
+}
+
+size_t drove__content_separator_line(const char *text, size_t n, char *separator)
+{
+    if (n < 6 || strncasecmp(text, "sep=", 4) != 0 || is_line_end(text[4])) return 0;
+    const size_t n_end = text[5] == '\r' && n > 6 && text[6] == '\n' ? 2 : is_line_end(text[5]);
+    if (n_end > 0) *separator = text[4];
+    return n_end > 0 ? 5 + n_end : 0;
+}
+
+/* Moves the text behind the first lines that are no part of the table. */
+static drove_status skip_lines(drove_content *c, const char *path, uint64_t n_lines)
+{
+    const size_t n = (size_t)(c->end - c->text);
+    const char end = memchr(c->text, '\n', n) != NULL ? '\n' : '\r';
+    for (uint64_t i = 0; i < n_lines; i++) {
+        const char *line_end = memchr(c->text, end, (size_t)(c->end - c->text));
+        if (line_end == NULL)
+            return drove__fail(DROVE_E_DATA,
+                               "%s: expected a table below %llu lines (?skip_lines=%llu), found "
+                               "%llu lines",
+                               path, (unsigned long long)n_lines, (unsigned long long)n_lines,
+                               (unsigned long long)i + (c->text < c->end));
+        c->text = line_end + 1;
+        c->n_lines_above++;
+    }
+    return DROVE_OK;
+}
+
+/* Takes g->memory over, also on failure. */
+static drove_status understand(growing *g, const facts *known, const char *path,
+                               const drove_content_options *options, drove_content *out)
+{
+    char separator = 0;
+    drove_status status = refuse_binary(g, known, path);
+    if (status == DROVE_OK && known->has_high) status = convert(g, path, out);
+    out->memory = g->memory;
+    out->text = g->memory;
+    out->end = g->memory + g->used;
+    out->has_quote = known->has_quote;
+    DROVE_TRY(status);
     if (g->used >= 3 && memcmp(g->memory, "\xef\xbb\xbf", 3) == 0) out->text += 3;
-    const size_t n = (size_t)(out->end - out->text);
-    if (known->has_high && drove__has_marks(out->text, n)) {
-        const size_t n_composed = drove__compose((char *)(uintptr_t)out->text, n);
+    if (known->has_high && drove__has_marks(out->text, (size_t)(out->end - out->text))) {
+        const size_t n_composed =
+            drove__compose((char *)(uintptr_t)out->text, (size_t)(out->end - out->text));
         out->end = out->text + n_composed;
         g->memory[out->end - g->memory] = '\0'; /* strspn stops there */
     }
-    if (strspn(out->text, " \t\r\n") < (size_t)(out->end - out->text)) return DROVE_OK;
-    return drove__fail(DROVE_E_DATA, "%s: expected a table, found an empty file", path);
+    if (options->piece == NULL) DROVE_TRY(skip_lines(out, path, options->skip_lines));
+    if (strspn(out->text, " \t\r\n") >= (size_t)(out->end - out->text))
+        return drove__fail(DROVE_E_DATA, "%s: expected a table, found an empty file", path);
+    size_t n = drove__content_separator_line(out->text, (size_t)(out->end - out->text), &separator);
+    if (n > 0) {
+        out->text += n;
+        out->n_lines_above++;
+        out->separator = separator;
+    }
+    return drove__rewrite(path, options, out);
 }
 
-drove_status drove__content_load(const char *path, unsigned n_threads, drove_content *out)
+static drove_status load(const char *path, const drove_content_options *options, unsigned n_threads,
+                         drove_content *out)
 {
-    drove_reader *reader;
+    drove_reader *reader = NULL;
     growing g = {0};
     facts known;
-    *out = (drove_content){0};
-    DROVE_TRY(drove__reader_open(path, &reader));
-    path = drove__reader_path(reader);
-    drove_status status = read_all(reader, path, n_threads, &g, &known);
+    if (options->piece != NULL) {
+        g = (growing){.used = options->piece->n, .capacity = options->piece->n + 1};
+        g.memory = drove__alloc(g.capacity, 1); /* zeroed, so strspn stops */
+        if (g.memory == NULL) return drove__fail_nomem(path, g.used);
+        memcpy(g.memory, options->piece->text, g.used);
+    } else {
+        DROVE_TRY(drove__textfile_open(path, options->encoding, &reader));
+        path = drove__reader_path(reader);
+    }
+    drove_status status = reader != NULL ? read_all(reader, path, n_threads, &g, &known)
+                                         : work_on_pieces(NULL, path, &g, n_threads, &known);
     if (status == DROVE_OK) {
         g.memory[g.used] = '\0'; /* strspn stops there */
-        status = understand(&g, &known, path, out);
+        status = understand(&g, &known, path, options, out);
+    } else {
+        drove__free(g.memory);
     }
+    if (status == DROVE_OK && reader != NULL && drove__reader_n_replaced(reader) > 0)
+        snprintf(out->note, sizeof out->note,
+                 "%llu characters are not valid in the encoding of the text, and were read as "
+                 "U+FFFD",
+                 (unsigned long long)drove__reader_n_replaced(reader));
     drove__reader_close(reader);
-    if (status == DROVE_OK) return DROVE_OK;
-    drove__free(g.memory);
-    *out = (drove_content){0};
     return status;
 }
 
-drove_status drove__content_of_piece(const char *path, const drove_piece *piece, drove_content *out)
+drove_status drove__content_load(const char *path, const drove_content_options *options,
+                                 unsigned n_threads, drove_content *out)
 {
-    growing g = {.used = piece->n, .capacity = piece->n + 1};
     *out = (drove_content){0};
-    g.memory = drove__alloc(g.capacity, 1); /* zeroed, so strspn stops */
-    if (g.memory == NULL) return drove__fail_nomem(path, piece->n);
-    memcpy(g.memory, piece->text, piece->n);
-    facts known;
-    drove_status status = work_on_pieces(NULL, path, &g, drove__table_threads(), &known);
-    if (status == DROVE_OK) status = understand(&g, &known, path, out);
-    if (status == DROVE_OK) return DROVE_OK;
-    drove__free(g.memory);
-    *out = (drove_content){0};
+    const drove_status status = load(path, options, n_threads, out);
+    if (status != DROVE_OK) drove__content_fini(out);
     return status;
 }
 
 void drove__content_fini(drove_content *content)
 {
     drove__free(content->memory);
+    free(content->type);
     *content = (drove_content){0};
 }

@@ -595,11 +595,18 @@ static drove_status explain_finish(const learner *l, drove_status status)
     for (size_t i = 0; i < schema->n_columns; i++) {
         const drove_column *c = &schema->column[i];
         if (c->type != DROVE_COLUMN_ID) continue;
+        const drove_sample *s = &l->sample[i];
+        const bool is_text = s->n_words > s->n_present;
+        const bool is_number =
+            t->column[i].scan == DROVE_SCAN_NUMBER && s->n_padded == 0 && s->n_present > 0;
         drove__spec_escape(c->name, key, sizeof key);
         return drove__fail(DROVE_E_DATA,
                            "%s: expected a column to learn from, found none: \"%.60s\" was taken "
-                           "for an id ('%s?text=%s' uses its words)",
-                           t->path, c->name, t->path, key);
+                           "for an id ('%s?%s=%s%s' uses it)",
+                           t->path, c->name, t->path, is_text ? "text" : "types", key,
+                           is_text     ? ""
+                           : is_number ? ":number"
+                                       : ":category");
     }
     return drove__fail_in(status, "%s", t->path);
 }
@@ -724,7 +731,7 @@ static drove_status learn(learner *l)
         l->was_turned == NULL || l->was_widened == NULL)
         return drove__fail_nomem("columns of a table", t->n_columns * sizeof *l->sample);
     for (size_t i = 0; i < t->n_columns; i++) l->order[i] = DROVE_N_DATE_ORDERS;
-    drove__known_note_file(l->known, l->opt->separator == 0);
+    drove__known_note_file(l->known, l->opt->written.separator == 0);
     DROVE_TRY(drove__learner_give_roles(l));
     drove__table_sample(t, l->known->label, l->known->n_labels, l->sample, &has_comma);
     choose_scans(l, has_comma);
@@ -760,8 +767,8 @@ drove_status drove__table_learn(const drove_table_options *opt, drove_known_tabl
     char *copy = strdup(opt->label != NULL ? opt->label : "");
     if (copy == NULL) return drove__fail_nomem("table", NAMES_MOST);
     size_t n_names = list_labels(opt->label, copy, name, NAMES_MOST);
-    drove_status status = drove__table_open(opt->path, opt->separator, opt->header, name, n_names,
-                                            opt->piece, &out->table);
+    drove_status status =
+        drove__table_open(opt->path, &opt->written, opt->header, name, n_names, &out->table);
     if (status == DROVE_OK) status = learn(&l);
     free(copy);
     free(l.sample);

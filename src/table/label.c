@@ -36,6 +36,8 @@ static bool is_none(const drove_table *t, const drove_cell *cell)
 bool drove__known_label_is_category(const drove_known_table *known)
 {
     const drove_table *t = &known->table;
+    if (t->n_labels == 1 && known->label[0] < t->content.n_types)
+        return t->content.type[known->label[0]] == 'c';
     return t->n_labels == 1 && t->frame != NULL &&
            t->frame->column[known->label[0]].type == DROVE_FRAME_CATEGORY;
 }

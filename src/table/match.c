@@ -301,8 +301,8 @@ drove_status drove__table_match(const drove_table_options *opt, drove_schema *sc
     for (size_t i = 0; i < schema->n_columns; i++) name[i] = schema->column[i].name;
     if (header == DROVE_HEADER_AUTO && !schema->has_header) header = DROVE_HEADER_NO;
     drove_status status =
-        drove__table_open(opt->path, opt->separator, header, name,
-                          schema->has_header ? schema->n_columns : 0, opt->piece, &out->table);
+        drove__table_open(opt->path, &opt->written, header, name,
+                          schema->has_header ? schema->n_columns : 0, &out->table);
     free(name);
     if (status != DROVE_OK) return status;
     out->schema = drove__schema_retain(schema);

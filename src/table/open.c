@@ -221,24 +221,30 @@ static drove_status cut_blocks(drove_table *t, const char *rows)
     return drove__fail(DROVE_E_DATA, "%s: expected rows below the header, found none", t->path);
 }
 
-static drove_status open_text(const char *path, char separator, drove_header header,
-                              const char *const *first_names, size_t n_first_names,
-                              const drove_piece *piece, drove_table *out)
+static drove_status open_text(const char *path, const drove_content_options *written,
+                              drove_header header, const char *const *first_names,
+                              size_t n_first_names, drove_table *out)
 {
     const char *rows;
-    DROVE_TRY(piece != NULL ? drove__content_of_piece(path, piece, &out->content)
-                            : drove__content_load(path, out->n_threads, &out->content));
-    out->dialect = drove__detect_dialect(&out->content, separator);
+    char separator = written->separator;
+    DROVE_TRY(drove__content_load(path, written, out->n_threads, &out->content));
+    const drove_content *content = &out->content;
+    if (content->has_names) header = DROVE_HEADER_YES;
+    if (content->has_names) separator = ',';
+    else if (separator == 0) separator = content->separator;
+    out->first_line += (uint64_t)content->n_lines_above;
+    out->dialect = drove__detect_dialect(content, separator);
     drove__shape_skip_titles(out);
     DROVE_TRY(read_names(out, header, first_names, n_first_names, &rows));
-    drove__shape_skip_footers(out, rows, piece != NULL);
+    drove__shape_skip_footers(out, rows, written->piece != NULL);
     return cut_blocks(out, rows);
 }
 
-drove_status drove__table_open(const char *path, char separator, drove_header header,
-                               const char *const *first_names, size_t n_first_names,
-                               const drove_piece *piece, drove_table *out)
+drove_status drove__table_open(const char *path, const drove_content_options *written,
+                               drove_header header, const char *const *first_names,
+                               size_t n_first_names, drove_table *out)
 {
+    const drove_piece *piece = written->piece;
     *out = (drove_table){.n_threads = drove__table_threads(),
                          .first_line = piece != NULL ? piece->first_line : 1};
     out->path = strdup(strcmp(path, "-") == 0 ? "standard input" : path);
@@ -246,7 +252,7 @@ drove_status drove__table_open(const char *path, char separator, drove_header he
     out->frame = drove__frame_find(path);
     DROVE_TRY(out->frame != NULL
                   ? open_frame(out)
-                  : open_text(path, separator, header, first_names, n_first_names, piece, out));
+                  : open_text(path, written, header, first_names, n_first_names, out));
     out->column = calloc(out->n_columns, sizeof *out->column);
     out->count = calloc(out->n_columns, sizeof *out->count);
     if (out->column != NULL && out->count != NULL) return DROVE_OK;

@@ -1,4 +1,7 @@
 /* table/read.c - reads the cells of a table, block by block, by several threads.  See read.h. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* memmem */
+#endif
 #include "table/read.h"
 
 #include "base/mem.h"
@@ -8,6 +11,7 @@
 #include <float.h>
 #include <math.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -223,28 +227,50 @@ static drove_status read_cell(const drove_table *t, worker *w, const drove_scan_
 
 /* ---- one record ---- */
 
+const char *drove__table_hint(const drove_table *t, const char *at, unsigned n_lines,
+                              char into[DROVE_HINT_SIZE])
+{
+    if (at < t->content.end && *at == '#')
+        snprintf(into, DROVE_HINT_SIZE, "'%.400s?comment=#'", t->path);
+    else if (at < t->content.end && *at == '%')
+        snprintf(into, DROVE_HINT_SIZE, "'%.400s?comment=%%25'", t->path);
+    else snprintf(into, DROVE_HINT_SIZE, "'%.400s?skip_lines=%u'", t->path, n_lines);
+    return into;
+}
+
 static drove_status fail_count(const drove_table *t, const place *at, const char *end)
 {
+    char hint[DROVE_HINT_SIZE], advice[DROVE_HINT_SIZE + 80] = "";
     size_t n = drove__record_count(&t->dialect, at->start, end);
     bool is_short = n < t->n_columns;
+    if (*at->start == '#' || *at->start == '%')
+        snprintf(advice, sizeof advice, " (a comment? %s leaves it out)",
+                 drove__table_hint(t, at->start, 0, hint));
+    else if (at->row == 0 && t->has_header)
+        snprintf(advice, sizeof advice,
+                 " (is the first line a title or a comment above the header? %s leaves it out)",
+                 drove__table_hint(t, t->content.text, 1, hint));
     return drove__fail(DROVE_E_DATA,
                        "%s:%llu: row %llu: expected %zu cells, found %zu: %s column \"%.80s\"%s",
                        t->path, (unsigned long long)drove__table_line(t, at->start),
                        (unsigned long long)at->row + 1, t->n_columns, n,
                        is_short ? "none for" : "more after",
-                       t->name[is_short ? n : t->n_columns - 1],
-                       at->row == 0 && t->has_header
-                           ? " (is the first line a title or a comment above the header?)"
-                           : "");
+                       t->name[is_short ? n : t->n_columns - 1], advice);
 }
 
 static drove_status fail_quote(const drove_table *t, const place *at, size_t column)
 {
+    char advice[DROVE_HINT_SIZE] = "";
+    const char *end = memchr(at->start, t->dialect.line_end, (size_t)(t->content.end - at->start));
+    if (end == NULL) end = t->content.end;
+    if (memmem(at->start, (size_t)(end - at->start), "\\\"", 2) != NULL)
+        snprintf(advice, sizeof advice, " (is \\ an escape? '%.400s?escape=\\' takes it for one)",
+                 t->path);
     return drove__fail(DROVE_E_DATA,
                        "%s:%llu: row %llu: column \"%.80s\": expected a closing quote, and then a "
-                       "separator",
+                       "separator%s",
                        t->path, (unsigned long long)drove__table_line(t, at->start),
-                       (unsigned long long)at->row + 1, t->name[column]);
+                       (unsigned long long)at->row + 1, t->name[column], advice);
 }
 
 static drove_status fail_length(const drove_table *t, const place *at, size_t column, size_t length)

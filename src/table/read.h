@@ -101,13 +101,13 @@ typedef struct drove_table {
     drove_column_count *count; /* [n_columns] */
 } drove_table;
 
-/* path: also "memory:7", a frame.  piece: of the file, with its header; NULL: all of it.
- * first_names: NULL, or names (of a label, of another table's columns); a first record that holds
- * one of them is a header.  The caller calls drove__table_fini even after a failure. Errors: those
- * of drove__content_load, DROVE_E_DATA (no row, a line that is too long). */
-drove_status drove__table_open(const char *path, char separator, drove_header header,
-                               const char *const *first_names, size_t n_first_names,
-                               const drove_piece *piece, drove_table *out);
+/* path: also "memory:7", a frame.  written->piece: of the file, with its header.  first_names:
+ * NULL, or names (of a label, of another table's columns); a first record that holds one of them
+ * is a header.  The caller calls drove__table_fini even after a failure.  Errors: those of
+ * drove__content_load, DROVE_E_DATA (no row, a line that is too long). */
+drove_status drove__table_open(const char *path, const drove_content_options *written,
+                               drove_header header, const char *const *first_names,
+                               size_t n_first_names, drove_table *out);
 void         drove__table_fini(drove_table *table);
 
 /* Errors: DROVE_E_DATA (a record with more or fewer cells than columns, a broken quote: file, line,
@@ -139,6 +139,12 @@ void drove__shape_skip_footers(drove_table *table, const char *rows, bool is_pie
 drove_status drove__shape_fit_header(drove_table *table, const char *rows, bool is_last_unnamed);
 /* A remark on n lines that repeat the header. */
 void drove__shape_note_headers(drove_table *table, uint64_t n);
+
+/* The spec that leaves out a title or a comment at `at`, or else the first n_lines lines; returns
+ * into. */
+enum { DROVE_HINT_SIZE = 512 };
+const char *drove__table_hint(const drove_table *table, const char *at, unsigned n_lines,
+                              char into[DROVE_HINT_SIZE]);
 
 /* Line of the file, from 1, of a place in the content. */
 uint64_t drove__table_line(const drove_table *table, const char *at);

@@ -97,6 +97,17 @@ static drove_status read_types(learner *l)
     }
 }
 
+/* What the file itself says of its columns. */
+static void take_types(learner *l)
+{
+    const drove_content *content = &l->table->content;
+    for (size_t i = 0; i < content->n_types && i < l->table->n_columns; i++) {
+        if (content->type[i] != 'c' || l->role[i] != ROLE_AUTO) continue;
+        l->role[i] = ROLE_FORCED;
+        l->forced[i] = DROVE_COLUMN_CATEGORY;
+    }
+}
+
 drove_status drove__learner_give_roles(learner *l)
 {
     const drove_table_options *opt = l->opt;
@@ -109,6 +120,7 @@ drove_status drove__learner_give_roles(learner *l)
     l->next_role = ROLE_AUTO;
     if (opt->columns != NULL)
         DROVE_TRY(drove__table_list(l->table, "columns", opt->columns, give_role, l));
+    take_types(l);
     if (opt->types != NULL) DROVE_TRY(read_types(l));
     l->next_role = ROLE_FORCED;
     l->next_type = DROVE_COLUMN_TEXT;

@@ -379,11 +379,19 @@ static drove_status fail_unknown(const drove_table *t, const char *key, const ch
     snprintf(wanted, sizeof wanted, "%.*s", (int)(length < 60 ? length : 60), word);
     const char *near = drove__nearest(wanted, (const char *const *)t->name, n);
     const unsigned line = find_below(t, word, length);
-    if (line > 0)
+    char hint[DROVE_HINT_SIZE];
+    if (line == 0 && near == NULL && t->frame == NULL && strchr("#%", *t->content.text) != NULL)
+        return drove__fail(DROVE_E_ARG,
+                           "%s: %s has no column \"%s\" in its first line, which looks like a "
+                           "comment (%s leaves it out)",
+                           key, t->path, wanted, drove__table_hint(t, t->content.text, 1, hint));
+    if (line > 0) {
         return drove__fail(DROVE_E_ARG,
                            "%s: %s has no column \"%s\" in its first line, but in line %u: a title "
-                           "or a comment stands above the header (remove it)",
-                           key, t->path, wanted, line);
+                           "or a comment stands above the header (%s leaves it out)",
+                           key, t->path, wanted, line,
+                           drove__table_hint(t, t->content.text, line - 1, hint));
+    }
     if (near != NULL) {
         return drove__fail(DROVE_E_ARG, "%s: %s has no column \"%s\"; did you mean \"%.80s\"?", key,
                            t->path, wanted, near);
@@ -471,12 +479,11 @@ void drove__known_note_file(drove_known_table *known, bool is_auto_separator)
                        : t->dialect.separator == '|'  ? "a bar"
                        : t->dialect.separator == ' '  ? "blanks"
                                                       : NULL;
-    if (is_auto_separator && name != NULL)
+    if (is_auto_separator && name != NULL && !t->content.has_names)
         drove__known_note(known, "cells are separated by %s", name);
     if (!t->has_header)
         drove__known_note(known, "no header: columns are called column1 to column%zu",
                           t->n_columns);
     if (t->shape_note[0] != '\0') drove__known_note(known, "%s", t->shape_note);
-    if (t->content.was_cp1252)
-        drove__known_note(known, "the text is not UTF-8 and was read as Windows-1252 (Latin-1)");
+    if (t->content.note[0] != '\0') drove__known_note(known, "%s", t->content.note);
 }

@@ -23,10 +23,9 @@ enum {
 
 /* Lists are names or numbers from 1, joined by '+' or ','; NULL: not given. */
 typedef struct drove_table_options {
-    const char        *path;
-    const drove_piece *piece;     /* of it, its header included; NULL: all */
-    char               separator; /* 0: detect */
-    drove_header       header;
+    const char           *path;
+    drove_content_options written; /* piece: its header included */
+    drove_header          header;
     const char *label;   /* also last, first, none; NULL: last; to match: those of the schema */
     const char *weights; /* also none; NULL: none; to match: that of the schema */
     const char *ignore;  /* columns to leave out */
@@ -58,7 +57,7 @@ typedef struct drove_known_table {
 drove_status drove__table_learn(const drove_table_options *opt, drove_known_table *out);
 
 /* Without use_labels the file needs no label column and no weights.  Of the options only path,
- * separator and header count, and label and weights if they are given.  Errors: also
+ * written and header count, and label and weights if they are given.  Errors: also
  * DROVE_E_SHAPE (columns of the schema that the file does not have). */
 drove_status drove__table_match(const drove_table_options *opt, drove_schema *schema,
                                 bool use_labels, drove_known_table *out);

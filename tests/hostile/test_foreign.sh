@@ -1,4 +1,4 @@
-# Files of formats that are not read are named for what they are, whatever their ending.
+# Files of formats that are not read are named for what they are, whatever their ending, with a command that works.
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 
@@ -12,23 +12,30 @@ names() { # WORD FILE
     done
 }
 printf 'PAR1\025\004\025\020' >rows.parquet
+printf '\223NUMPY\001\000v\000' >rows.npy
+printf '\320\317\021\340\241\261' >rows.xls
+printf '\004\042\115\030' >rows.lz4
+printf 'SQLite format 3\000' >rows.sqlite
+names 'a Parquet file' rows.parquet
+names 'a NumPy array' rows.npy
+names 'an office program' rows.xls
+names 'compressed by lz4' rows.lz4
+names 'an SQLite database' rows.sqlite
+
+# Without the data's ending a file may be a run file.
 printf 'BZh91AY&SY' >rows.bz2
 printf '\3757zXZ\000\000\004' >rows.xz
-printf '\223NUMPY\001\000v\000' >rows.npy
-printf 'PK\003\004\024\000' >rows.xlsx
-printf '\320\317\021\340\241\261' >rows.xls
-names 'a Parquet file' rows.parquet
-names 'compressed by bzip2' rows.bz2
-names 'compressed by xz' rows.xz
-names 'a NumPy array' rows.npy
-names 'a ZIP archive or a spreadsheet' rows.xlsx
-names 'an office program' rows.xls
+for kind in bz2:bzip2 xz:xz; do
+    run_for 2 train rows.${kind%:*}
+    grep -q "found a file compressed by ${kind#*:} (--data reads it" err.txt || fail "$(cat err.txt)"
+done
 
 # Text is looked at where a table is expected: a run file may be JSON, too.
-printf '{"a": 1, "b": 2}\n' >rows.json.csv
-printf '[{"a": 1}]\n' >list.csv
+printf '{\n "a": {"0": 1, "1": 2}}\n' >columns.json.csv
+printf '[[1, 2], [3, 4]]\n' >list.csv
 printf '<!DOCTYPE html>\n<html></html>\n' >page.csv
-for file in rows.json.csv list.csv page.csv; do
+run_for 2 data info columns.json.csv
+for file in list.csv page.csv; do
     run_for 2 train "$file"
     grep -q 'expected a table as text, found \(JSON\|a web page\)' err.txt || fail "$file: $(cat err.txt)"
 done
@@ -38,4 +45,10 @@ run_for 0 train run.yaml
 # A device is no run file.
 run_for 2 train /dev/null
 grep -q '^drove: /dev/null: expected a run file or a data file, found a device$' err.txt || fail "$(cat err.txt)"
+
+# A URL is no file.
+for url in https://example.org/a/b.csv 'https://example.org/b?raw=true' ftp://example.org/b.csv.gz; do
+    run_for 2 train "$url"
+    grep -q "found a URL (curl -fL -o 'b[.a-z]*' '$url' fetches it)" err.txt || fail "$url: $(cat err.txt)"
+done
 echo "named"

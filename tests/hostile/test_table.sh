@@ -104,7 +104,7 @@ wrong 'found 4: more after column "y"' train ragged.csv
 printf 'a,b,y\n1,"2,0\n' >quote.csv
 wrong 'quote.csv:2: row 1: column "b": expected a closing quote' train quote.csv
 printf 'PK\003\004 xl' >sheet.csv
-wrong 'spreadsheet' train sheet.csv
+wrong 'no ZIP archive, or truncated' train sheet.csv
 printf 'a,b\n\000,1\n' >binary.csv
 wrong 'binary' train binary.csv
 : >empty.csv

@@ -8,6 +8,7 @@
 #include <zlib.h>
 
 static const drove_dialect comma = {',', '\n'};
+static const drove_content_options usual = {0};
 
 /* All cells as "[a][b]/[c]": records end in '/'. */
 static void cells_of(const drove_dialect *d, const char *text, char *into)
@@ -113,7 +114,7 @@ TEST(test_names)
 static drove_status load(const char *path)
 {
     drove_content content;
-    drove_status status = drove__content_load(path, 2, &content);
+    drove_status status = drove__content_load(path, &usual, 2, &content);
     drove__content_fini(&content);
     return status;
 }
@@ -125,25 +126,25 @@ TEST(test_content)
                 "\xef\xbb\xbf"
                 "a,b\n",
                 7);
-    assert_int_equal(drove__content_load("bom", 2, &content), DROVE_OK);
+    assert_int_equal(drove__content_load("bom", &usual, 2, &content), DROVE_OK);
     assert_int_equal(*content.text, 'a');
     drove__content_fini(&content);
     write_text("latin", "na\xefve,\xff\n");
-    assert_int_equal(drove__content_load("latin", 2, &content), DROVE_OK);
+    assert_int_equal(drove__content_load("latin", &usual, 2, &content), DROVE_OK);
     assert_true(content.was_cp1252);
     assert_int_equal(content.end - content.text, 10);
     assert_memory_equal(content.text, "na\xc3\xafve,\xc3\xbf\n", 10);
     drove__content_fini(&content);
     /* The euro, quotes, a byte without a character, the last. */
     write_text("windows", "a,b\n1 \x80,\x93x\x94\x81\x9f\n");
-    assert_int_equal(drove__content_load("windows", 2, &content), DROVE_OK);
+    assert_int_equal(drove__content_load("windows", &usual, 2, &content), DROVE_OK);
     assert_true(content.was_cp1252);
     const char expected[] = "a,b\n1 \xe2\x82\xac,\xe2\x80\x9cx\xe2\x80\x9d\xc2\x81\xc5\xb8\n";
     assert_int_equal(content.end - content.text, sizeof expected - 1);
     assert_memory_equal(content.text, expected, sizeof expected - 1);
     drove__content_fini(&content);
     write_text("utf8", "na\xc3\xafve \xe2\x82\xac \xf0\x9f\x90\x91\n");
-    assert_int_equal(drove__content_load("utf8", 2, &content), DROVE_OK);
+    assert_int_equal(drove__content_load("utf8", &usual, 2, &content), DROVE_OK);
     assert_false(content.was_cp1252);
     drove__content_fini(&content);
     write_bytes("utf16",
@@ -154,8 +155,13 @@ TEST(test_content)
     write_bytes("zero", "a,b\n1,\0\n", 8);
     write_text("empty", "");
     write_text("blank", " \n\r\n\t\n");
-    static const char *const refused[][2] = {{"utf16", "UTF-16"},
-                                             {"zip", "spreadsheet"},
+    assert_int_equal(drove__content_load("utf16", &usual, 2, &content), DROVE_OK);
+    assert_int_equal(content.end - content.text, 2);
+    assert_memory_equal(content.text, "a,", 2);
+    drove__content_fini(&content);
+    write_bytes("no-mark", "a\0,\0b\0\n\0", 8);
+    static const char *const refused[][2] = {{"no-mark", "'no-mark?encoding=utf-16le' reads it"},
+                                             {"zip", "truncated"},
                                              {"zero", "byte 6"},
                                              {"empty", "empty file"},
                                              {"blank", "empty file"}};
@@ -189,7 +195,7 @@ TEST(test_large_content)
     assert_true(n > (size_t)5 << 20);
     for (unsigned n_threads = 1; n_threads <= 3; n_threads++) {
         write_bytes("large", text, n);
-        assert_int_equal(drove__content_load("large", n_threads, &content), DROVE_OK);
+        assert_int_equal(drove__content_load("large", &usual, n_threads, &content), DROVE_OK);
         assert_int_equal(content.end - content.text, n);
         assert_memory_equal(content.text, text, n);
         assert_false(content.has_quote || content.was_cp1252);
@@ -198,12 +204,12 @@ TEST(test_large_content)
     memcpy(text + border - 1, "\xc3\xaf", 2);
     text[n - 9] = '"';
     write_bytes("large", text, n);
-    assert_int_equal(drove__content_load("large", 2, &content), DROVE_OK);
+    assert_int_equal(drove__content_load("large", &usual, 2, &content), DROVE_OK);
     assert_true(content.has_quote && !content.was_cp1252);
     drove__content_fini(&content);
     text[border] = 'x'; /* the first byte of a character without its second */
     write_bytes("large", text, n);
-    assert_int_equal(drove__content_load("large", 2, &content), DROVE_OK);
+    assert_int_equal(drove__content_load("large", &usual, 2, &content), DROVE_OK);
     assert_true(content.was_cp1252);
     assert_int_equal(content.end - content.text, n + 1);
     drove__content_fini(&content);
@@ -227,7 +233,7 @@ TEST(test_blocks)
         if (has_quote) memcpy(text, "\"\",,c\n", 6);
         drove_table t;
         write_bytes("many", text, n);
-        assert_int_equal(drove__table_open("many", 0, DROVE_HEADER_YES, NULL, 0, NULL, &t),
+        assert_int_equal(drove__table_open("many", &usual, DROVE_HEADER_YES, NULL, 0, &t),
                          DROVE_OK);
         assert_int_equal(t.content.has_quote, has_quote);
         assert_int_equal(t.n_rows, ROWS);

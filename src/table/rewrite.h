@@ -1,0 +1,49 @@
+/* table/rewrite.h - texts that are not quite tables become tables in memory: comments, escapes,
+ * JSON, ARFF.
+ *
+ * A rewritten text has its lines where the file has them, so that errors name the file's.
+ */
+#ifndef DROVE_TABLE_REWRITE_H
+#define DROVE_TABLE_REWRITE_H
+
+#include "base/status.h"
+#include "table/content.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Rewrites what the options or the text itself ask for; *content owns its memory also after a
+ * failure.  Errors: DROVE_E_DATA (file, line), DROVE_E_NOMEM. */
+drove_status drove__rewrite(const char *path, const drove_content_options *options,
+                            drove_content *content);
+
+/* ---- between the files of this folder ---- */
+
+/* A text that grows.  Where memory ends, or the text becomes much larger than what it is made from,
+ * `failure` says so and nothing more is added. */
+typedef struct drove_rewriting {
+    const char  *path; /* for messages */
+    char        *text; /* [n], malloc */
+    size_t       n, capacity, most;
+    drove_status failure;
+} drove_rewriting;
+
+void drove__rewrite_init(drove_rewriting *to, const char *path, const drove_content *from);
+void drove__rewrite_add(drove_rewriting *to, const char *text, size_t n);
+/* The same as a quoted cell, with "" for each quote. */
+void drove__rewrite_add_quoted(drove_rewriting *to, const char *text, size_t n);
+/* Makes the new text that of *content, and frees it.  status: of what made it.  Returns that, or
+ * the failure. */
+drove_status drove__rewrite_finish(drove_rewriting *to, drove_status status,
+                                   drove_content *content);
+
+/* json_lines.c: objects one after the other, or an array of them.  A row for each object, a column
+ * for each key, in the order in which they first occur; of an object within it "outer.inner". */
+bool         drove__is_json(const drove_content *content);
+drove_status drove__rewrite_json(const char *path, drove_content *content);
+
+/* arff.c: the text format of Weka. */
+bool         drove__is_arff(const drove_content *content);
+drove_status drove__rewrite_arff(const char *path, drove_content *content);
+
+#endif
