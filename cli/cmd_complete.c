@@ -49,6 +49,59 @@ static void offer_list(const char *prefix, const char *list, const char *begun)
     free(text);
 }
 
+/* Is this a flag that takes the next word as its value? */
+static bool takes_value(const cli_command *command, const char *word)
+{
+    size_t n_options;
+    const drove_option_info *info = drove_options_table(&n_options);
+    if (strncmp(word, "--", 2) != 0 || strchr(word, '=') != NULL || word[2] == '\0') return false;
+    for (size_t i = 0; i < command->n_flags; i++) {
+        if (strcmp(command->flag[i].name, word + 2) == 0)
+            return command->flag[i].value_name != NULL;
+    }
+    for (size_t i = 0; i < n_options; i++) {
+        char flag[DROVE_FLAG_SIZE];
+        if (strcmp(drove_flag_text(info[i].name, flag), word) == 0 && info[i].value_name == NULL)
+            return false;
+    }
+    return command->takes_options && strcmp(word, "--help") != 0;
+}
+
+/* The data of a command line: the value of --data, or the last word that is no flag and no flag's
+ * value; NULL: there are none. */
+static const char *find_data(const cli_command *command, int n_words, char **words)
+{
+    const char *data = NULL;
+    for (int i = 0; i < n_words; i++) {
+        if (strncmp(words[i], "--data=", 7) == 0) return words[i] + 7;
+        if (strcmp(words[i], "--data") == 0 && i + 1 < n_words) return words[i + 1];
+        if (takes_value(command, words[i])) i++;
+        else if (words[i][0] != '-') data = words[i];
+    }
+    return data;
+}
+
+/* The columns of the table that the command reads. */
+static void offer_columns(const cli_command *command, int n_words, char **words, const char *prefix,
+                          const char *begun)
+{
+    char *names = NULL;
+    const char *data = find_data(command, n_words, words);
+    if (data == NULL || drove_data_list_columns(data, &names) != DROVE_OK) return;
+    for (char *name = names, *end; (end = strchr(name, '\n')) != NULL; name = end + 1)
+        offer(prefix, name, (size_t)(end - name), begun);
+    free(names);
+}
+
+static bool names_columns(const char *flag, size_t n)
+{
+    static const char *const flags[] = {"label", "weights", "keep"};
+    for (size_t i = 0; i < CLI_COUNT(flags); i++) {
+        if (strlen(flags[i]) == n && strncmp(flags[i], flag, n) == 0) return true;
+    }
+    return false;
+}
+
 /* Values of a flag named by flag[n], if it is known. */
 static void offer_values(const cli_command *command, const char *flag, size_t n, const char *prefix,
                          const char *begun)
@@ -88,34 +141,19 @@ static void offer_flags(const cli_command *command, const char *begun)
     offer("", "--help", strlen("--help"), begun);
 }
 
-/* Is this a flag that takes the next word as its value? */
-static bool takes_value(const cli_command *command, const char *word)
-{
-    size_t n_options;
-    const drove_option_info *info = drove_options_table(&n_options);
-    if (strncmp(word, "--", 2) != 0 || strchr(word, '=') != NULL || word[2] == '\0') return false;
-    for (size_t i = 0; i < command->n_flags; i++) {
-        if (strcmp(command->flag[i].name, word + 2) == 0)
-            return command->flag[i].value_name != NULL;
-    }
-    for (size_t i = 0; i < n_options; i++) {
-        char flag[DROVE_FLAG_SIZE];
-        if (strcmp(drove_flag_text(info[i].name, flag), word) == 0 && info[i].value_name == NULL)
-            return false;
-    }
-    return command->takes_options && strcmp(word, "--help") != 0;
-}
-
 static void complete_command(const cli_command *command, int n_words, char **words)
 {
     const char *last = words[n_words - 1];
     const char *equals = strchr(last, '=');
     if (n_words >= 2 && takes_value(command, words[n_words - 2])) {
         const char *flag = words[n_words - 2] + 2;
+        if (names_columns(flag, strlen(flag))) offer_columns(command, n_words - 2, words, "", last);
         offer_values(command, flag, strlen(flag), "", last);
     } else if (strncmp(last, "--", 2) == 0 && equals != NULL) {
         char prefix[128];
         snprintf(prefix, sizeof prefix, "%.*s", (int)(equals - last) + 1, last);
+        if (names_columns(last + 2, (size_t)(equals - last) - 2))
+            offer_columns(command, n_words - 1, words, prefix, equals + 1);
         offer_values(command, last + 2, (size_t)(equals - last) - 2, prefix, equals + 1);
     } else if (last[0] == '-') {
         offer_flags(command, last);

@@ -82,6 +82,10 @@ void drove_data_describe(const drove_data *data, drove_data_facts *out);
  * Errors: DROVE_E_NOMEM. */
 drove_status drove_data_columns_json(const drove_data *data, char **out);
 
+/* *out: the names of a table's columns, each with a line end behind it, by its first lines alone.
+ * Freed by the caller.  Errors: DROVE_E_ARG (no table), those of drove_data_open. */
+drove_status drove_data_list_columns(const char *spec, char **out);
+
 /* Writes a description for people to stream: rows, features, storage, value range, class counts,
  * notes; of a table also its columns.  Errors: DROVE_E_IO (stream), DROVE_E_NOMEM. */
 drove_status drove_data_print_info(const drove_data *data, FILE *stream);

@@ -13,5 +13,9 @@ _drove()
     for reply in "${COMPREPLY[@]}"; do
         case $reply in *[:=]) compopt -o nospace 2>/dev/null || true ;; esac
     done
+    # names of columns may hold blanks
+    for word in "${!COMPREPLY[@]}"; do
+        case ${COMPREPLY[word]} in *[[:space:]]*) printf -v "COMPREPLY[$word]" %q "${COMPREPLY[word]}" ;; esac
+    done
 }
 complete -o default -o bashdefault -F _drove drove

@@ -244,6 +244,10 @@ drove_status drove__data_parse(const char *text, drove_spec *out);
  * Errors: DROVE_E_ARG (too long). */
 drove_status drove__data_set_columns(const char *spec, const char *label, const char *weights,
                                      char *into, size_t size);
+/* The keys of a spec of a table; *opt borrows from it.  Errors: DROVE_E_ARG. */
+struct drove_table_options;
+drove_status drove__table_read_options(const drove_spec           *spec,
+                                       struct drove_table_options *opt);
 /* Whether a spec takes ?label=.  Errors: DROVE_E_NOMEM. */
 drove_status drove__data_takes_label(const char *text, bool *takes);
 

@@ -62,7 +62,7 @@ static drove_status read_mark(const drove_spec *spec, const char *key, char *out
                        strcmp(key, "escape") == 0 ? "\\" : "#", text);
 }
 
-static drove_status read_options(const drove_spec *spec, drove_table_options *opt)
+drove_status drove__table_read_options(const drove_spec *spec, drove_table_options *opt)
 {
     static const char *const words[] = {"auto", "yes", "no"};
     unsigned header = DROVE_HEADER_AUTO;
@@ -494,7 +494,7 @@ static drove_status read_table(const drove_spec *spec, int part, const drove_sha
     table_file f = {.spec = spec, .use_labels = true};
     drove_table_options opt;
     (void)part, (void)shard;
-    DROVE_TRY(read_options(spec, &opt));
+    DROVE_TRY(drove__table_read_options(spec, &opt));
     return finish(&f, drove__table_learn(&opt, &f.known), out);
 }
 
@@ -503,7 +503,7 @@ static drove_status read_like(const drove_spec *spec, const drove_storage *like,
 {
     table_file f = {.spec = spec, .like = like, .use_labels = use_labels};
     drove_table_options opt;
-    DROVE_TRY(read_options(spec, &opt));
+    DROVE_TRY(drove__table_read_options(spec, &opt));
     return finish(&f, drove__table_match(&opt, like->schema, use_labels, &f.known), out);
 }
 

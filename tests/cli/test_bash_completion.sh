@@ -36,6 +36,14 @@ offers 'drove dmgc D8M8 --' --features --threads --sparse --constants --measure 
 offers 'drove dmgc D8M8 --constants ' auto paper
 offers 'drove dmgc D8M8 --strategy h' hogwild
 
+printf 'age,body weight,survived\n31,72.5,no\n' >people.csv
+printf '{"age": 31, "survived": "no"}\n' >people.jsonl
+offers 'drove train people.csv --label ' age survived 'body\ weight'
+offers 'drove train people.csv --until epochs=1 --label=su' survived
+offers 'drove train --data people.jsonl --weights a' age
+offers 'drove predict run people.csv --keep s' survived
+offers 'drove data info people.csv --label s' survived
+
 COMP_LINE='drove eval ' COMP_POINT=11 COMPREPLY=()
 _drove
 [ -z "${COMPREPLY[*]-}" ] || { echo "where a file stands, something else was offered: ${COMPREPLY[*]}"; exit 1; }
