@@ -1,6 +1,7 @@
 /* base/textfile.c - see textfile.h. */
 #include "base/textfile.h"
 
+#include "base/unpack.h"
 #include "base/zip.h"
 
 #include <stdbool.h>
@@ -28,9 +29,9 @@ static drove_status fail_members(const drove_zip *zip, const char *path, size_t 
         if (strcmp(name, "xl/workbook.xml") == 0 || strcmp(name, "xl/workbook.bin") == 0)
             return drove__fail(DROVE_E_DATA,
                                "%s: expected a table as text, found an Excel workbook (python3 -c "
-                               "\"import pandas; pandas.read_excel('%s').to_csv('table.csv', "
-                               "index=False)\" writes its first sheet as table.csv)",
-                               path, path);
+                               "\"import pandas; pandas.read_excel('%s').to_csv('%s.csv', "
+                               "index=False)\" writes its first sheet as %s.csv)",
+                               path, path, path, path);
         if (strcmp(name, "mimetype") == 0)
             return drove__fail(DROVE_E_DATA,
                                "%s: expected a table as text, found an OpenDocument file "
@@ -66,6 +67,15 @@ static drove_status open_only_member(const char *path, drove_reader **out)
     }
     drove_status status =
         n_files == 1 ? drove__zip_member(zip, only, out) : fail_members(zip, path, n_files, only);
+    const char *head, *name = n_files == 1 ? drove__zip_name(zip, only) : "";
+    size_t n;
+    if (status == DROVE_OK) status = drove__reader_head(*out, &head, &n);
+    if (status == DROVE_OK && drove__unpack_find(head, n) != NULL)
+        status = drove__fail(DROVE_E_DATA,
+                             "%s: expected text in the archive, found a compressed file (unzip -p "
+                             "'%s' '%s' > '%s' unpacks it)",
+                             path, path, name,
+                             strrchr(name, '/') != NULL ? strrchr(name, '/') + 1 : name);
     drove__zip_close(zip);
     return status;
 }

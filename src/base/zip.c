@@ -266,10 +266,11 @@ drove_status drove__zip_member(const drove_zip *zip, size_t member, drove_reader
     *out = NULL;
     if ((e->flags & FLAG_ENCRYPTED) != 0 || (e->method != STORED && e->method != DEFLATED)) {
         return drove__fail(DROVE_E_UNSUPPORTED,
-                           "%s:%s: expected a member that is stored or deflated, found %s %u",
+                           "%s:%s: expected a member that is stored or deflated, found %s %u "
+                           "(7z x '%s' unpacks it)",
                            zip->path, e->name,
                            (e->flags & FLAG_ENCRYPTED) != 0 ? "an encrypted one, flags" : "method",
-                           (e->flags & FLAG_ENCRYPTED) != 0 ? e->flags : e->method);
+                           (e->flags & FLAG_ENCRYPTED) != 0 ? e->flags : e->method, zip->path);
     }
     DROVE_TRY(read_at(zip, e->offset, local, sizeof local));
     if (memcmp(local, "PK\3\4", 4) != 0) {

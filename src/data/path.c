@@ -93,9 +93,16 @@ static bool has_data_ending(const char *path, size_t n)
 static const struct {
     const char *ending, *format;
 } binary_endings[] = {
-    {".rows", "rows"},         {".npz", "npz"},        {".tar", "webdataset"},
-    {".tar.gz", "webdataset"}, {".tgz", "webdataset"}, {".tar.zst", "webdataset"},
-    {".png", "images"},        {".jpg", "images"},     {".jpeg", "images"},
+    {".rows", "rows"},
+    {".vw", "vw"},
+    {".npz", "npz"},
+    {".tar", "webdataset"},
+    {".tar.gz", "webdataset"},
+    {".tgz", "webdataset"},
+    {".tar.zst", "webdataset"},
+    {".png", "images"},
+    {".jpg", "images"},
+    {".jpeg", "images"},
 };
 
 /* The format of files with this ending; NULL: none of them. */
@@ -132,6 +139,22 @@ static bool is_sparse_line(const char *line, size_t n_parts)
     return n_pairs > 0;
 }
 
+/* A number, and then pairs of a name and a number: "1 age:31 height:1.7". */
+static bool is_named_line(const char *line)
+{
+    size_t n = strspn(line, "0123456789+-.eE"), n_names = 0;
+    if (n == 0) return false;
+    for (line += n; *(line += strspn(line, " \t\r")) != '\0'; line += n) {
+        n = strcspn(line, " \t\r");
+        const char *colon = memchr(line, ':', n);
+        if (colon == NULL || colon == line) return false;
+        const size_t n_value = strspn(colon + 1, "0123456789+-.eE");
+        if (n_value == 0 || colon + 1 + n_value != line + n) return false;
+        n_names += strspn(line, "0123456789") < (size_t)(colon - line);
+    }
+    return n_names > 0;
+}
+
 /* A row of LIBSVM all of whose features are 0: its labels alone. */
 static bool is_label_alone(const char *line)
 {
@@ -148,7 +171,7 @@ static bool is_vw_line(const char *line)
     const char *bar = strchr(line, '|');
     if (bar == NULL) return false;
     for (bool is_first = true; line += strspn(line, " "), line < bar; is_first = false) {
-        const size_t n = strspn(line, "0123456789+-.eE"), n_word = strcspn(line, " ");
+        const size_t n = strspn(line, "0123456789+-.eE:"), n_word = strcspn(line, " ");
         /* a tag begins with a quote, or touches the bar behind a label */
         if (*line == '\'' || (!is_first && line + n_word > bar)) break;
         if (n == 0 || (line + n < bar && line[n] != ' ')) return false;
@@ -167,9 +190,28 @@ static bool is_vw_line(const char *line)
 
 enum { HEAD_BYTES = 1 << 16, TAR_MAGIC = 257 /* where a tar archive says so */ };
 
-/* The format of text, by the first line that has more than labels.  *head: [n + 1]; is_cut: more
- * follows.  *foreign: a format that is not read, and the way out. */
-static const char *format_of_text(char *head, size_t n, bool is_cut, const char **foreign)
+/* Text that is not read. */
+typedef enum foreign_text { NOT_FOREIGN, NAMED, LIBFFM } foreign_text;
+
+static drove_status fail_foreign(foreign_text foreign, const char *path)
+{
+    if (foreign == NAMED)
+        return drove__fail(DROVE_E_DATA,
+                           "%s: expected a table or LIBSVM, found lines of SVMlight whose features "
+                           "have names (sed -E 's/^([^ ]+) /\\1 | /' '%s' > '%s.vw' writes Vowpal "
+                           "Wabbit's text, which is read)",
+                           path, path, path);
+    return drove__fail(
+        DROVE_E_DATA,
+        "%s: expected a table or LIBSVM, found LIBFFM, whose pairs have a field (sed "
+        "-E 's/ [0-9]+:([0-9]+:)/ \\1/g' '%s' > '%s.libsvm' writes LIBSVM, without "
+        "fields)",
+        path, path, path);
+}
+
+/* The format of text, by the first line that has more than labels.  head: [n + 1]; is_cut: more
+ * follows. */
+static const char *format_of_text(char *head, size_t n, bool is_cut, foreign_text *foreign)
 {
     head[n] = '\0';
     if (strlen(head) < n) return "table"; /* binary */
@@ -185,10 +227,8 @@ static const char *format_of_text(char *head, size_t n, bool is_cut, const char 
         if (line[strspn(line, " \t\r")] == '\0' || *line == '#') continue;
         if (is_vw_line(line)) return "vw";
         if (is_sparse_line(line, 2)) return "libsvm";
-        if (is_sparse_line(line, 3))
-            *foreign =
-                "LIBFFM, whose pairs have a field (sed -E 's/ [0-9]+:([0-9]+:)/ \\1/g' writes "
-                "LIBSVM, without fields)";
+        if (is_named_line(line)) *foreign = NAMED;
+        if (is_sparse_line(line, 3)) *foreign = LIBFFM;
         if (!is_label_alone(line)) break;
     }
     return "table";
@@ -214,7 +254,8 @@ static bool is_npz(const char *path)
 static drove_status format_of_content(const char *path, const char **out)
 {
     drove_reader *reader = NULL;
-    const char *foreign = NULL, *start;
+    const char *start;
+    foreign_text foreign = NOT_FOREIGN;
     size_t n = 0, n_more = 1;
     char *head = malloc(HEAD_BYTES + 1);
     if (head == NULL) return drove__fail_nomem(path, HEAD_BYTES);
@@ -234,8 +275,7 @@ static drove_status format_of_content(const char *path, const char **out)
     }
     drove__reader_close(reader);
     free(head);
-    if (foreign != NULL)
-        return drove__fail(DROVE_E_DATA, "%s: expected a table or LIBSVM, found %s", path, foreign);
+    if (foreign != NOT_FOREIGN) return fail_foreign(foreign, path);
     return drove_status_exit(status) == 1 ? status : DROVE_OK;
 }
 

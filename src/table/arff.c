@@ -213,16 +213,18 @@ static drove_status add_value(arff_text *a, drove_rewriting *to, const value *v)
 static drove_status add_dense(arff_text *a, drove_rewriting *to, const char *at, const char *end)
 {
     value v;
+    /* Weka takes blanks for commas */
+    const char *stops = memchr(at, ',', (size_t)(end - at)) != NULL ? ",\t%" : ", \t%";
     for (size_t n = 0;; n++, at++) {
         if (n > 0) drove__rewrite_add(to, ",", 1);
         if (at < end && *at == '{') return fail_here(a, "a value, found a weight of the row");
-        DROVE_TRY(next_value(a, &at, end, ",\t%", &v));
+        DROVE_TRY(next_value(a, &at, end, stops, &v));
         if (a->n == 1 && v.text == v.end) drove__rewrite_add(to, "?", 1);
         DROVE_TRY(add_value(a, to, &v));
         if (at == end || *at == '%') return DROVE_OK;
-        if (*at != ',' && *at != '\t' && v.is_quoted && at[-1] != '\t')
+        if (*at != ',' && v.is_quoted && !is_blank(at[-1]))
             return fail_here(a, "\",\" behind a closing quote");
-        if (*at != ',') at--; /* a tab, which was skipped as a blank */
+        if (*at != ',') at--; /* behind blanks, which were skipped */
     }
 }
 

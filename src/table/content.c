@@ -379,10 +379,9 @@ static drove_status convert_cp1252(growing *g, const char *path, bool all)
  * bytes, and these alone are converted. */
 static drove_status convert(growing *g, const char *path, drove_content *out)
 {
-    enum { STRAY_MOST = 4 }; /* per character of UTF-8 */
     const high_bytes h = count_high(g);
     if (h.n_stray == 0) return DROVE_OK;
-    const bool all = h.n_sequences < (h.n_stray + STRAY_MOST - 1) / STRAY_MOST;
+    const bool all = h.n_sequences < h.n_stray;
     if (all)
         snprintf(out->note, sizeof out->note,
                  "the text is not UTF-8 and was read as Windows-1252 (Latin-1; ?encoding= names "
@@ -400,10 +399,15 @@ static drove_status convert(growing *g, const char *path, drove_content *out)
 
 size_t drove__content_separator_line(const char *text, size_t n, char *separator)
 {
-    if (n < 6 || strncasecmp(text, "sep=", 4) != 0 || is_line_end(text[4])) return 0;
-    const size_t n_end = text[5] == '\r' && n > 6 && text[6] == '\n' ? 2 : is_line_end(text[5]);
-    if (n_end > 0) *separator = text[4];
-    return n_end > 0 ? 5 + n_end : 0;
+    const bool is_quoted = n > 0 && *text == '"';
+    size_t at = is_quoted;
+    if (n < 6 || strncasecmp(text + at, "sep=", 4) != 0 || is_line_end(text[at + 4])) return 0;
+    const char found = text[at + 4];
+    at += 5;
+    if (is_quoted && (at == n || text[at++] != '"')) return 0;
+    if (at == n || !is_line_end(text[at])) return 0;
+    *separator = found;
+    return at + (text[at] == '\r' && at + 1 < n && text[at + 1] == '\n' ? 2 : 1);
 }
 
 /* Moves the text behind the first lines that are no part of the table. */
@@ -481,8 +485,8 @@ static drove_status load(const char *path, const drove_content_options *options,
     }
     if (status == DROVE_OK && reader != NULL && drove__reader_n_replaced(reader) > 0)
         snprintf(out->note, sizeof out->note,
-                 "%llu characters are not valid in the encoding of the text, and were read as "
-                 "U+FFFD",
+                 "what is no character in the encoding of the text was read as U+FFFD (%llu "
+                 "times)",
                  (unsigned long long)drove__reader_n_replaced(reader));
     drove__reader_close(reader);
     return status;

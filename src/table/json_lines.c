@@ -145,13 +145,44 @@ static drove_status note_column(void *context, const char *name, const json_t *v
     return add_column(context, name);
 }
 
+/* One object whose values are objects or arrays is a table written in another way: by columns, or
+ * with its rows under a key. */
+static drove_status check_shape(json_text *j, json_t *object)
+{
+    const char *key, *rows = NULL;
+    json_t *value;
+    json_object_foreach(object, key, value)
+    {
+        if (!json_is_object(value) && !json_is_array(value)) return DROVE_OK;
+        if (json_is_array(value) && json_is_object(json_array_get(value, 0))) rows = key;
+    }
+    if (json_object_size(object) == 0) return DROVE_OK;
+    if (rows != NULL && strpbrk(rows, "'\"\\$`") == NULL)
+        return drove__fail(DROVE_E_DATA,
+                           "%s: expected an object of JSON for each row, found one with rows in "
+                           "\"%.40s\" (python3 -c \"import json; "
+                           "print(json.dumps(json.load(open('%s'))['%.40s']))\" > '%s.rows.json' "
+                           "takes them out)",
+                           j->path, rows, j->path, rows, j->path);
+    const bool is_split =
+        json_object_get(object, "columns") != NULL && json_object_get(object, "data") != NULL;
+    return drove__fail(DROVE_E_DATA,
+                       "%s: expected an object of JSON for each row, found one of columns (python3 "
+                       "-c \"import pandas; pandas.read_json('%s'%s).to_csv('%s.csv', "
+                       "index=False)\" writes %s.csv)",
+                       j->path, j->path, is_split ? ", orient='split'" : "", j->path, j->path);
+}
+
 static drove_status find_columns(json_text *j)
 {
     json_t *object = NULL;
     for (bool is_first = true;; is_first = false) {
         DROVE_TRY(next_object(j, is_first, &object));
         if (object == NULL) break;
-        const drove_status status = walk(j, object, "", 0, note_column, j);
+        drove_status status = DROVE_OK;
+        if (is_first && !j->is_array && skip_blanks(j->at, j->end) == j->end)
+            status = check_shape(j, object);
+        if (status == DROVE_OK) status = walk(j, object, "", 0, note_column, j);
         json_decref(object);
         DROVE_TRY(status);
     }
@@ -244,6 +275,28 @@ static drove_status write_rows(json_text *j, drove_rewriting *to)
     return status;
 }
 
+/* NaN and Infinity, which Python writes though they are no JSON, become empty texts: as many bytes,
+ * so that lines and places stay. */
+static void replace_words(drove_content *content)
+{
+    static const char *const words[] = {"NaN", "-Infinity", "Infinity"};
+    char *c = content->memory + (content->text - content->memory);
+    char *const end = content->memory + (content->end - content->memory);
+    bool is_text = false;
+    for (; c < end; c++) {
+        if (is_text && *c == '\\') c++;
+        else if (*c == '"') is_text = !is_text;
+        for (size_t i = 0; !is_text && c < end && i < DROVE_COUNT(words); i++) {
+            const size_t n = strlen(words[i]);
+            if ((size_t)(end - c) < n || memcmp(c, words[i], n) != 0) continue;
+            memset(c, ' ', n);
+            memcpy(c, "\"\"", 2);
+            c += n - 1;
+            break;
+        }
+    }
+}
+
 static void begin(json_text *j, const drove_content *content)
 {
     j->at = content->text;
@@ -260,6 +313,7 @@ drove_status drove__rewrite_json(const char *path, drove_content *content)
     drove_rewriting to;
     if (j.columns == NULL) return drove__fail_nomem(path, 1);
     drove__rewrite_init(&to, path, content);
+    replace_words(content);
     begin(&j, content);
     drove_status status = find_columns(&j);
     for (size_t i = 0; i < j.n && status == DROVE_OK; i++) {

@@ -227,6 +227,28 @@ static drove_status read_cell(const drove_table *t, worker *w, const drove_scan_
 
 /* ---- one record ---- */
 
+/* Lines above the first one from which on all records have as many cells; 0: there is none. */
+static unsigned find_table(const drove_table *t)
+{
+    enum { LINES_MOST = 40, RECORDS_SEEN = 100 };
+    const char *at = t->content.text, *end = t->content.end;
+    for (unsigned i = 1; i <= LINES_MOST; i++) {
+        at = memchr(at, t->dialect.line_end, (size_t)(end - at));
+        if (at++ == NULL || at == end) return 0;
+        const drove_content rest = {.text = at, .end = end};
+        const drove_dialect d = drove__detect_dialect(&rest, 0);
+        const char *next = at, *start, *record_end;
+        size_t n_cells = 0, n = 0;
+        for (; n < RECORDS_SEEN && drove__record_next(&d, &next, end, &start, &record_end); n++) {
+            const size_t n_here = drove__record_count(&d, start, record_end);
+            if (n > 0 && n_here != n_cells) break;
+            n_cells = n_here;
+        }
+        if (n >= 3 && n_cells >= 2 && (n == RECORDS_SEEN || next == end)) return i;
+    }
+    return 0;
+}
+
 const char *drove__table_hint(const drove_table *t, const char *at, unsigned n_lines,
                               char into[DROVE_HINT_SIZE])
 {
@@ -243,13 +265,17 @@ static drove_status fail_count(const drove_table *t, const place *at, const char
     char hint[DROVE_HINT_SIZE], advice[DROVE_HINT_SIZE + 80] = "";
     size_t n = drove__record_count(&t->dialect, at->start, end);
     bool is_short = n < t->n_columns;
+    const unsigned n_lines = at->row == 0 && !t->content.has_names ? find_table(t) : 0;
     if (*at->start == '#' || *at->start == '%')
         snprintf(advice, sizeof advice, " (a comment? %s leaves it out)",
                  drove__table_hint(t, at->start, 0, hint));
-    else if (at->row == 0 && t->has_header)
+    else if (end > at->start && end[-1] == '\\')
+        snprintf(advice, sizeof advice, " (is \\ an escape? '%.400s?escape=\\' takes it for one)",
+                 t->path);
+    else if (at->row == 0 && t->has_header && n_lines > 0)
         snprintf(advice, sizeof advice,
                  " (is the first line a title or a comment above the header? %s leaves it out)",
-                 drove__table_hint(t, t->content.text, 1, hint));
+                 drove__table_hint(t, t->content.text, n_lines, hint));
     return drove__fail(DROVE_E_DATA,
                        "%s:%llu: row %llu: expected %zu cells, found %zu: %s column \"%.80s\"%s",
                        t->path, (unsigned long long)drove__table_line(t, at->start),

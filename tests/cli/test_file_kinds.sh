@@ -39,10 +39,17 @@ put("titled.csv", ("Towns, all\n\n" + text).encode())
 put("sep.csv", ("sep=;\r\n" + text.replace(",", ";").replace("\n", "\r\n")).encode())
 put("escaped.csv", (",".join(head) + "\n" + "".join('%s,"%s",%d,%s\n' % r for r in rows)).encode())
 put("quotes.csv", b'note,x,y\n' + b"".join(b'"she said \\"%s\\", twice",%d,%s\n' % ((b"no", b"yes")[i % 2], i % 5, (b"a", b"b")[i % 2]) for i in range(40)))
+put("report.csv", ("Report\nDate,2024-01-01\n\n" + text).encode())
+put("breaks.tsv", b"t\tx\ty\n" + b"".join(b"line\\\nbreak %d\t%d\t%s\n" % (i % 2, i % 5, (b"a", b"b")[i % 2]) for i in range(40)))
 put("groups.libsvm", b"".join(b"%d qid:%d 1:%d 3:0.5\n" % (i % 2, i // 5, i % 3) for i in range(60)))
 put("plain.libsvm", b"".join(b"%d 1:%d 3:0.5\n" % (i % 2, i % 3) for i in range(60)))
 put("first.libsvm", b"".join(b"0\n" if i == 0 else b"%d 1:%d 3:0.5\n" % (i % 2, i % 3) for i in range(60)))
 put("long.libsvm", b"1 " + b" ".join(b"%d:0.123456" % i for i in range(1, 9000)) + b"\n-1 2:1\n" * 30)
+put("names.svm", b"".join(b"%d age:%d h:0.5\n" % (i % 2, 1 + i % 3) for i in range(60)))
+put("costs.vw", b"1:0.5 2:1 |f a\n" * 20)
+put("table.json", json.dumps({"n": [80], "rows": [dict(zip(head, r)) for r in rows]}).encode())
+put("columns.json", json.dumps({"a": {"0": 1, "1": 2}, "y": {"0": 3, "1": 4}}).encode())
+put("nan.jsonl", b"".join(b'{"a": %s, "y": "%s"}\n' % (b"NaN" if i == 3 else b"%d.5" % (i % 5), (b"no", b"yes")[i % 2]) for i in range(40)))
 put("rows.vw", b"".join(b"%d |words %s film |n size:%d.5\n" % (2 * (i % 2) - 1, (b"bad", b"good")[i % 2], i % 4) for i in range(80)))
 put("rows.ffm", b"".join(b"%d 0:1:0.5 1:%d:1\n" % (i % 2, 2 + i % 3) for i in range(60)))
 put("ids.csv", b"".join(b"%s,%s,%s,%s\n" % r for r in [(b"id", b"size", b"town", b"n")] + [(b'"k, ""%d"""' % i, b"1.5", b"NA", b"3") for i in range(3)] + [(b"", b"9", b"Bonn", b"2")]))
@@ -91,6 +98,8 @@ advises() { # FILE ARGUMENT...
 advises commented.csv --label y
 advises titled.csv --label y
 advises quotes.csv --label y
+advises report.csv --label y
+advises breaks.tsv --label y
 advises bare16.csv --label y
 columns "$spec" | diff plain.txt -
 printf 'time,y\n' >counter.csv
@@ -117,9 +126,24 @@ grep -q '^features  3$' out.txt || fail "$(cat out.txt)"
 run_for 0 data info long.libsvm
 grep -q '^features  8999$' out.txt || fail "$(cat out.txt)"
 run_for 2 data info rows.ffm
-eval "$(sed -n "s/.*(\(sed .*\) writes LIBSVM.*/\1/p" err.txt) rows.ffm" >fields.libsvm
-run_for 0 data info fields.libsvm
+eval "$(sed -n "s/.*(\(sed .*\) writes LIBSVM.*/\1/p" err.txt)"
+run_for 0 data info rows.ffm.libsvm
 grep -q '^features  4$' out.txt || fail "$(cat out.txt)"
+run_for 2 data info names.svm
+eval "$(sed -n "s/.*(\(sed .*\) writes Vowpal.*/\1/p" err.txt)"
+run_for 0 data info names.svm.vw
+grep -q '^non-zero  120 ' out.txt || fail "$(cat out.txt)"
+run_for 2 data info costs.vw
+grep -q 'expected one label, not costs of several' err.txt || fail "$(cat err.txt)"
+
+# JSON in other shapes is refused with a command; NaN, which Python writes, is a missing cell.
+run_for 2 data info 'table.json'
+eval "$(sed -n "s/.*(\(python3 .*\) takes them out).*/\1/p" err.txt)"
+same table.json.rows.json
+run_for 0 data info nan.jsonl --label y
+grep -q '^a  *number  *5  *1 ' out.txt || fail "$(cat out.txt)"
+run_for 2 data info columns.json
+grep -q "pandas.read_json('columns.json').to_csv('columns.json.csv'" err.txt || fail "$(cat err.txt)"
 
 # Vowpal Wabbit's text: a model of it predicts rows without labels.
 run_for 0 data info rows.vw

@@ -42,6 +42,40 @@ done
 printf '{"data": "synth:logistic?n=50&d=3", "until": "epochs=1"}\n' >run.yaml
 run_for 0 train run.yaml
 
+# The commands work, where the packages that they name are here.
+peer=${DROVE_TEST_PYTHON-/usr/bin/python3}
+if "$peer" -c 'import pandas, pyarrow, openpyxl' 2>/dev/null; then
+    "$peer" - <<'EOF'
+import pandas
+frame = pandas.DataFrame({"size": [i % 7 + 0.5 for i in range(40)], "colour": ["red", "blue"] * 20, "y": ["no"] * 20 + ["yes"] * 20})
+frame.to_csv("same.csv", index=False)
+frame.to_parquet("a.parquet")
+frame.to_feather("a.feather")
+frame.to_excel("a.xlsx", index=False)
+frame.to_pickle("a.pkl")
+frame.to_stata("a.dta", version=118, write_index=False)
+frame.to_json("a.columns.json")
+frame.to_json("a.split.json", orient="split", index=False)
+frame.to_json("a.records.json", orient="records")
+frame.to_json("a.lines.jsonl", orient="records", lines=True)
+EOF
+    run_for 0 data info same.csv --label y
+    sed -n '/^column/,$p' out.txt >same.txt
+    python3() { "$peer" "$@"; }
+    for file in a.parquet a.feather a.xlsx a.pkl a.dta a.columns.json a.split.json; do
+        run_for 2 data info "$file"
+        eval "$(sed -n 's/.*(\(python3 -c "[^"]*"\).*/\1/p' err.txt)"
+        run_for 0 data info "$file.csv" --label y
+        sed -n '/^column/,$p' out.txt | diff same.txt - || fail "$file: other columns"
+    done
+    for file in a.records.json a.lines.jsonl; do
+        run_for 0 data info "$file" --label y
+        sed -n '/^column/,$p' out.txt | diff same.txt - || fail "$file: other columns"
+    done
+else
+    echo "without pandas: the commands are not tried"
+fi
+
 # A device is no run file.
 run_for 2 train /dev/null
 grep -q '^drove: /dev/null: expected a run file or a data file, found a device$' err.txt || fail "$(cat err.txt)"

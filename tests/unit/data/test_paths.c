@@ -145,7 +145,7 @@ TEST(first_bytes_tell_the_format)
                  {"1 2:3 4:", false},
                  {"1 2:x", false},
                  {"1 2:3x", false},
-                 {"1 x:3", false},
+                 {"1 x: 3", false},
                  {"1 23", false},
                  {"1 2-3", false},
                  {"a,b\n1 2:3", false},
@@ -158,6 +158,28 @@ TEST(first_bytes_tell_the_format)
         expands("held.txt", cases[i].is_libsvm ? "libsvm:held.txt" : "table:held.txt");
         write_text("held.csv", cases[i].text); /* is taken at its word */
         expands("held.csv", "table:held.csv");
+    }
+    static const char *const refused[][2] = {{"1 x:3\n", "'held' > 'held.vw'"},
+                                             {"1 sid:2 3:4\n", "features have names"},
+                                             {"1 0:3:0.5\n", "'held' > 'held.libsvm'"}};
+    for (size_t i = 0; i < DROVE_COUNT(refused); i++) {
+        char *found;
+        write_text("held", refused[i][0]);
+        assert_int_equal(drove__data_expand("held", &found), DROVE_E_DATA);
+        assert_non_null(strstr(drove_error_text(), refused[i][1]));
+    }
+    static const struct {
+        const char *text;
+        bool is_vw;
+    } bars[] = {{"1 |f a:1 b\n", true},     {"-1 2.0 'tag|f a b\n", true},
+                {"1 2 tag| a:.5\n", true},  {"|f a b\n", true},
+                {"1 | a:1 b\n", true},      {"1:0.5 2:1 |f a\n", true},
+                {"1|2|3\n", false},         {"a|b|c\n", false},
+                {"1 | 2 | 3\n", false},     {"| a | b |\n", false},
+                {"5 |good,bad |3\n", false}};
+    for (size_t i = 0; i < DROVE_COUNT(bars); i++) {
+        write_text("held", bars[i].text);
+        expands("held", bars[i].is_vw ? "vw:held" : "table:held");
     }
     static char head[512];
     write_bytes("held", "PK\3\4", 4);

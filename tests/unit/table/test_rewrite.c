@@ -55,18 +55,31 @@ TEST(json_arrays_of_objects_become_rows)
 
 TEST(json_objects_within_become_columns_and_arrays_texts)
 {
-    becomes("{\"p\": {\"x\": 1, \"q\": {\"y\": 2}}, \"t\": [1, \"b\"]}\n", &usual,
-            "\"p.x\",\"p.q.y\",\"t\"\n1,2,\"[1,\"\"b\"\"]\"\n");
+    becomes("{\"p\": {\"x\": 1, \"q\": {\"y\": 2}}, \"t\": [1, \"b\"]}\n{\"p\": 3}\n", &usual,
+            "\"p.x\",\"p.q.y\",\"t\",\"p\"\n1,2,\"[1,\"\"b\"\"]\",\n,,,3\n");
 }
 
 TEST(json_numbers_keep_their_digits)
 {
-    becomes(
-        "{\"a\": 1700000100.6, \"b\": 0.1, \"c\": 9007199254740993, \"d\": 1e300, "
-        "\"e\": -0.30000000000000004}",
-        &usual,
-        "\"a\",\"b\",\"c\",\"d\",\"e\"\n"
-        "1700000100.6,0.1,9007199254740993,1e+300,-0.30000000000000004\n");
+    becomes("{\"a\": 1700000100.6, \"b\": 0.1, \"c\": 9007199254740993, \"d\": 1e300, "
+            "\"e\": -0.30000000000000004}",
+            &usual,
+            "\"a\",\"b\",\"c\",\"d\",\"e\"\n"
+            "1700000100.6,0.1,9007199254740993,1e+300,-0.30000000000000004\n");
+}
+
+/* Python writes them, though they are no JSON. */
+TEST(json_words_for_no_number_are_missing_cells)
+{
+    becomes("{\"a\": NaN, \"b\": \"NaN\"}\n{\"a\": -Infinity, \"b\": \"a \\\"NaN\"}\n", &usual,
+            "\"a\",\"b\"\n\"\",\"NaN\"\n\"\",\"a \"\"NaN\"\n");
+}
+
+TEST(json_of_another_shape_is_refused_with_the_way_out)
+{
+    is_refused("{\"a\": {\"0\": 1}, \"y\": {\"0\": 2}}", &usual, "pandas.read_json('text')");
+    is_refused("{\"columns\": [\"a\"], \"data\": [[1]]}", &usual, "orient='split'");
+    is_refused("{\"n\": [1], \"rows\": [{\"a\": 1}]}", &usual, "json.load(open('text'))['rows']");
 }
 
 TEST(json_that_is_no_table_is_refused_with_its_line)
