@@ -260,7 +260,8 @@ static uint16_t find(uint32_t letter, uint32_t mark)
 /* A combining diacritical mark, U+0300 to U+036F. */
 static bool is_mark(const unsigned char *c, size_t n)
 {
-    return n >= 2 && ((c[0] == 0xcc && c[1] >= 0x80) || (c[0] == 0xcd && c[1] >= 0x80 && c[1] <= 0xaf));
+    return n >= 2 &&
+           ((c[0] == 0xcc && c[1] >= 0x80) || (c[0] == 0xcd && c[1] >= 0x80 && c[1] <= 0xaf));
 }
 
 /* The character of up to three bytes at c; 0: a longer one. */

@@ -17,6 +17,7 @@ enum {
     ID_LEAST_ROWS = 20,     /* fewer different values are no ids                            */
     COLUMNS_SHOWN = 4,      /* in remarks on words among numbers                            */
     NAME_SHOWN = 120,       /* bytes of a name in a remark that shows how to write it       */
+    FEW_VALUES = 10,        /* texts with no more, each in as many rows, are categories     */
     MANY_VALUES = 64,       /* texts with more may be ids or free text                      */
     KEY_LEAST_REPEATS = 10, /* rows of each value of a column called id that is a category  */
     YEAR_LEAST = 1500,      /* numbers that count up between these are years, not ids       */
@@ -674,9 +675,13 @@ static void note_digits(learner *l)
         if (l->role[i] != ROLE_AUTO || l->was_widened[i] || is_typed || is_named_id ||
             (!is_split && !is_out) || 2 * s->n_with_digits < s->n_present)
             continue;
-        if (++l->n_with_digits > COLUMNS_SHOWN) continue;
         const bool is_number = 2 * s->n_form[t->column[i].style.form] > s->n_present;
         const bool is_date = 2 * s->n_date[t->column[i].order] > s->n_present;
+        /* Few words that many rows share, such as "2nd class", are what they look like. */
+        if (is_split && !is_number && !is_date && c->n_distinct <= FEW_VALUES &&
+            FEW_VALUES * c->n_distinct <= l->n_rows)
+            continue;
+        if (++l->n_with_digits > COLUMNS_SHOWN) continue;
         char key[NAME_SHOWN];
         drove__spec_escape(t->name[i], key, sizeof key);
         drove__known_note(l->known,

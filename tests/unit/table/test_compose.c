@@ -19,11 +19,14 @@ TEST(letters_with_marks)
 {
     expect_composed("Ko\xcc\x88ln", "K\xc3\xb6ln");
     expect_composed("e\xcc\x81", "\xc3\xa9");
-    expect_composed("u\xcc\x88\xcc\x84", "\xc7\x96");   /* two marks: U+01D6 */
-    expect_composed("\xce\xb1\xcc\x81", "\xce\xac");     /* Greek */
-    expect_composed("\xd0\xb8\xcc\x86", "\xd0\xb9");     /* Cyrillic */
-    expect_composed("x\xcc\x81", "x\xcc\x81");             /* there is no such letter */
-    expect_composed("\xcc\x81" "a", "\xcc\x81" "a");       /* behind nothing */
+    expect_composed("u\xcc\x88\xcc\x84", "\xc7\x96"); /* two marks: U+01D6 */
+    expect_composed("\xce\xb1\xcc\x81", "\xce\xac");  /* Greek */
+    expect_composed("\xd0\xb8\xcc\x86", "\xd0\xb9");  /* Cyrillic */
+    expect_composed("x\xcc\x81", "x\xcc\x81");        /* there is no such letter */
+    expect_composed("\xcc\x81"
+                    "a",
+                    "\xcc\x81"
+                    "a"); /* behind nothing */
     expect_composed("\xf0\x9f\x98\x80\xcc\x81", "\xf0\x9f\x98\x80\xcc\x81");
     expect_composed("plain", "plain");
     assert_true(drove__has_marks("Ko\xcc\x88ln", 6) && !drove__has_marks("K\xc3\xb6ln", 6));
