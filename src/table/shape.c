@@ -143,6 +143,31 @@ static drove_status insert_row_names(drove_table *t)
     return name[0] != NULL ? DROVE_OK : drove__fail_nomem("names of columns", 16);
 }
 
+/* Cells of a record that are numbers. */
+static size_t count_numbers(const drove_table *t, const char *start, const char *end)
+{
+    drove_cell cell;
+    double number;
+    size_t n = 0;
+    for (bool more = true; more;) {
+        more = drove__cell_next(&t->dialect, &start, end, &cell) && !cell.is_broken;
+        n += drove__cell_number(DROVE_FORM_POINT, cell.text, cell.length, &number);
+    }
+    return n;
+}
+
+/* Whether the first row is words alone and the second one is not: then it may be the header, and
+ * what stands above it a title. */
+static bool is_header_below(const drove_table *t, const char *rows)
+{
+    const char *start, *end;
+    if (!drove__table_next(t, &rows, t->content.end, &start, &end) ||
+        count_numbers(t, start, end) > 0)
+        return false;
+    return drove__table_next(t, &rows, t->content.end, &start, &end) &&
+           count_numbers(t, start, end) > 0;
+}
+
 drove_status drove__shape_fit_header(drove_table *t, const char *rows, bool is_last_unnamed)
 {
     const shape s = look(t, rows);
@@ -157,6 +182,12 @@ drove_status drove__shape_fit_header(drove_table *t, const char *rows, bool is_l
         return DROVE_OK;
     }
     if (!t->has_header || !s.has_more) return DROVE_OK;
+    if (is_header_below(t, rows))
+        return drove__fail(DROVE_E_DATA,
+                           "%s:%llu: row 1: expected %zu cells as in the first line, found %zu (is "
+                           "the first line a title or a comment above the header?)",
+                           t->path, (unsigned long long)t->first_line + 1, t->n_columns,
+                           t->n_columns + 1);
     if (s.is_first_unique) return insert_row_names(t);
     return drove__fail(
         DROVE_E_DATA,

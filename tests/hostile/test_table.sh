@@ -174,7 +174,11 @@ cp out.txt alone.txt
 run_for 0 data info 'reviews.csv?text=stars_text' --label y
 grep -v '^notes' alone.txt | cmp -s - out.txt || fail "text= differs: $(cat alone.txt out.txt)"
 printf '# made in May\na,b,y\n1,2,0\n3,4,1\n' >title.csv
+run_for 0 data info title.csv --label y
+grep -q 'the first line, "# made in May", is left out: it is no row of 3 cells' out.txt || fail "title.csv: $(cat out.txt)"
+printf '# made,in,May\na,b,y\n1,2,0\n3,4,1\n' >title.csv # as many cells as names
 wrong 'no column "y" in its first line, but in line 2' data info title.csv --label y
+printf '# made, in May\na,b,y\n1,2,0\n3,4,1\n' >title.csv
 wrong 'is the first line a title or a comment above the header' data info title.csv
 printf 'a,y\n1,1.5\n2,inf\n' >infinite.csv
 wrong 'infinite.csv: row 2: column "y": expected a finite number up to 3.4e38 as label, found "inf"' \
@@ -184,8 +188,12 @@ awk 'BEGIN {
     for (i = 0; i < 60; i++) printf "%d,\"%s\"\n", i % 13, c[1 + i % 4]
 }' >case.csv
 run_for 0 data info case.csv --label y
-grep -q 'classes   3: ' out.txt && grep -q 'classes "Yes" and "yes" differ in case alone' out.txt ||
+grep -q 'classes   2: ' out.txt && grep -q 'truth values in upper and lower case are one class' out.txt ||
     fail "case.csv: $(cat out.txt)"
+sed 's/yes/rain/;s/Yes/Rain/' case.csv >weather.csv
+run_for 0 data info weather.csv --label y
+grep -q 'classes   3: ' out.txt && grep -q 'classes "Rain" and "rain" differ in case alone' out.txt ||
+    fail "weather.csv: $(cat out.txt)"
 awk 'BEGIN { print "a,y"; for (i = 0; i < 60; i++) printf "%d,name%d\n", i % 13, i }' >names.csv
 wrong 'found 60 different labels in 60 rows' data info names.csv --label y
 awk 'BEGIN { print "a,y"; for (i = 0; i < 60; i++) printf "%d,2021-01-%02d\n", i % 13, 1 + i % 5 }' >days.csv
