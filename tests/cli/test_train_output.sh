@@ -22,3 +22,22 @@ grep -q '^drove: built-in example: .*--until updates=3$' err.txt || fail "expect
 run_for 3 train --data synth:digits?n=500 --model linear --threads 1 --lr 1e9 --until epochs=200
 grep -q -- '-> not a number' out.txt || fail "expected the loss in words: $(cat out.txt)"
 if grep -q -- '-nan' out.txt; then fail "-nan is no word for people"; fi
+
+# A line's rate is that since the line before, whatever evaluations were not printed: of 20,000 examples an epoch.
+run_for 0 train 'synth:logistic?n=20000&d=20' --model logistic --lr 0.01 --threads 1 --until seconds=2.2 --eval-every 0.1 \
+    --eval-examples 100 --test none --metrics none --out none
+awk '/^epoch / {
+    seconds = $(NF - 1)
+    if ($(NF - 2) == "examples/s") {
+        rate = $(NF - 3)
+        expected = ($2 - epoch) * 20000 / (seconds - before)
+        if (seconds - before > 0.5 && (rate < 0.95 * expected || rate > 1.05 * expected)) {
+            print "expected about " expected " examples/s: " $0
+            exit 1
+        }
+        n++
+    }
+    epoch = $2
+    before = seconds
+}
+END { if (n < 2) exit 1 }' err.txt || fail "rates: $(grep '^epoch' err.txt)"
