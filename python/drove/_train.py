@@ -14,6 +14,13 @@ from drove._model import Model
 from drove._native import ffi, lib
 
 
+class History(list):
+    """The figures of each evaluation, a dict each; a notebook draws the losses."""
+
+    def _repr_html_(self):
+        return _html.page("drove.History", [("evaluations", len(self)), *(self[-1] if self else {}).items()], _html.curves(self))
+
+
 class Result:
     """How a run ended."""
 
@@ -21,7 +28,7 @@ class Result:
         self.outcome = outcome  #: "reached", "finished", "missed", "crashed" or "interrupted"
         self.summary = summary  #: the summary of the run, as in summary.json
         self.model = model  #: the trained Model; None if the run crashed
-        self.history = list(history)  #: a dict of figures for each evaluation: epochs, loss, validation_loss ...
+        self.history = History(history)  #: a dict of figures for each evaluation: epochs, loss, validation_loss ...
 
     def __repr__(self):
         return f"<drove.Result {self.outcome}: {self.model!r}>"
@@ -199,7 +206,7 @@ def train_on(source, values, on_progress=None, on_evaluated=None, on_message=Non
     check(lib.drove_run_create(options, out))
     run = ffi.gc(out[0], lib.drove_run_destroy)
     bar = _Bar() if verbose else None
-    history = []
+    history = History()
 
     def evaluated(p):
         history.append(p._figures())

@@ -1,5 +1,6 @@
 """The examples in Python, on little of what they compare."""
 import importlib.util
+import json
 import os
 import unittest
 
@@ -31,6 +32,19 @@ class Examples(unittest.TestCase):
         X = TfidfVectorizer().fit_transform(words)
         model = texts.CLASSIFIERS["drove"](0).fit(X, labels)
         self.assertGreater(model.score(X, labels), 0.8)
+
+    def test_history(self):
+        """The cells of the notebook run, and what it shows of the fit is drawn."""
+        with open(os.path.join(os.environ["DROVE_SOURCE_DIR"], "examples/python/history.ipynb"), encoding="utf-8") as file:
+            cells = [cell for cell in json.load(file)["cells"] if cell["cell_type"] == "code"]
+        names = {}
+        for cell in cells:
+            exec("".join(cell["source"]), names)
+        page = names["model"].history_._repr_html_()
+        for word in ("loss", "validation_loss", "test_loss"):
+            self.assertIn(f">{word}</text>", page)
+        self.assertEqual(page.count("<polyline"), 3)
+        self.assertEqual(names["linear"].coef_.shape, (1, 4))
 
     def test_quantiles(self):
         below, above = example("quantiles").main()
