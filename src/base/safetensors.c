@@ -41,7 +41,7 @@ static const struct type_facts {
     [DROVE_T_F32] = {"F32", 4}, [DROVE_T_F64] = {"F64", 8}, [DROVE_T_U64] = {"U64", 8},
     [DROVE_T_I64] = {"I64", 8}, [DROVE_T_U32] = {"U32", 4}, [DROVE_T_I32] = {"I32", 4},
     [DROVE_T_U8] = {"U8", 1},   [DROVE_T_I8] = {"I8", 1},   [DROVE_T_U16] = {"U16", 2},
-    [DROVE_T_I16] = {"I16", 2},
+    [DROVE_T_I16] = {"I16", 2}, [DROVE_T_F16] = {"F16", 2}, [DROVE_T_BF16] = {"BF16", 2},
 };
 
 /* Bytes of a tensor; false if the product overflows. */
@@ -300,8 +300,8 @@ static drove_status read_type(const loading *l, const json_t *dtype, drove_tenso
         return DROVE_OK;
     }
     return drove__fail(DROVE_E_DATA,
-                       "%s: tensor \"%s\": expected a dtype of F32, F64, U64, I64, U32, "
-                       "I32, U16, I16, U8 or I8, found \"%.16s\"",
+                       "%s: tensor \"%s\": expected a dtype of F32, F64, F16, BF16, U64, "
+                       "I64, U32, I32, U16, I16, U8 or I8, found \"%.16s\"",
                        l->path, t->name, name != NULL ? name : "no text");
 }
 

@@ -28,7 +28,9 @@ typedef enum drove_tensor_type {
     DROVE_T_U8,
     DROVE_T_I8,
     DROVE_T_U16,
-    DROVE_T_I16
+    DROVE_T_I16,
+    DROVE_T_F16, /* half floats and bfloat16 of other programs (base/half.h) */
+    DROVE_T_BF16
 } drove_tensor_type;
 
 typedef struct drove_tensor {

@@ -81,7 +81,8 @@ drove_status drove__format_find(const drove_spec *spec, const drove_format_ops *
 
 drove_status drove__format_check(const drove_format_ops *format, const drove_spec *spec)
 {
-    static const char *const common[] = {"scale", "crop", "pad", "mirror", "split", "fold"};
+    static const char *const common[] = {"scale", "crop", "pad",   "mirror",
+                                         "mean",  "std",  "split", "fold"};
     const char *known[KEYS_MOST + 1];
     size_t n = 0;
     for (; n < DROVE_COUNT(common); n++) known[n] = common[n];

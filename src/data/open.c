@@ -57,6 +57,58 @@ static drove_status parse_source(const char *text, source *from)
     return read_common_keys(from);
 }
 
+/* ---- means and deviations that the spec gives ---- */
+
+/* "0.485,0.456,0.406": one number, or one for each channel, into out[channels]; `usual` where the key
+ * is absent. */
+static drove_status read_numbers(const drove_spec *spec, const char *key, size_t channels,
+                                 double least, double usual, double *out)
+{
+    const char *text = drove__spec_get(spec, key, NULL);
+    size_t n = 0;
+    for (size_t c = 0; c < channels; c++) out[c] = usual;
+    if (text == NULL) return DROVE_OK;
+    for (const char *at = text; n < channels; n++) {
+        char number[64];
+        const size_t length = strcspn(at, ",");
+        snprintf(number, sizeof number, "%.*s", length < sizeof number ? (int)length : 63, at);
+        DROVE_TRY(drove__parse_real(key, number, least, 1e6, &out[n]));
+        at += length;
+        if (*at == '\0') {
+            n++;
+            break;
+        }
+        at++;
+        if (n + 1 == channels) n = channels + 1; /* more follow */
+    }
+    for (size_t c = 1; n == 1 && c < channels; c++) out[c] = out[0];
+    if (n == 1 || n == channels) return DROVE_OK;
+    return drove__fail(DROVE_E_ARG, "%s: expected 1 number or %zu, one a channel, found \"%.80s\"",
+                       key, channels, text);
+}
+
+/* Images, and means and deviations of their numbers after ?scale=unit or none, as torchvision's
+ * Normalize has them: they become part of the scaling. */
+static drove_status take_means(const source *from, drove_data *data)
+{
+    enum { CHANNELS_MOST = 64 };
+    const drove_spec *spec = &from->spec;
+    const drove_storage *s = data->storage;
+    double mean[CHANNELS_MOST], std[CHANNELS_MOST];
+    if (drove__spec_get(spec, "mean", NULL) == NULL && drove__spec_get(spec, "std", NULL) == NULL)
+        return DROVE_OK;
+    if (s->channels == 0 || s->channels > CHANNELS_MOST || s->x_kind == DROVE_X_QUANT)
+        return drove__fail(DROVE_E_ARG, "%s: ?mean= and ?std= are for images", spec->name);
+    if (data->scaling != DROVE_SCALE_UNIT && data->scaling != DROVE_SCALE_NONE)
+        return drove__fail(DROVE_E_ARG,
+                           "%s: ?mean= and ?std= go with ?scale=unit or none, found %s", spec->name,
+                           drove__scaling_name(data->scaling));
+    DROVE_TRY(read_numbers(spec, "mean", s->channels, -1e6, 0, mean));
+    DROVE_TRY(read_numbers(spec, "std", s->channels, 1e-6, 1, std));
+    DROVE_TRY(drove__scale_apply(data, mean, std));
+    return DROVE_OK;
+}
+
 /* ---- views ---- */
 
 /* A view of all rows; owns the caller's reference to storage, also on failure. */
@@ -448,6 +500,7 @@ static drove_status open_source(source *from, const char *test, uint64_t seed,
     DROVE_TRY(hold_out(from, test, seed, *train, held_out));
     DROVE_TRY(drove__weights_normalise(*train));
     DROVE_TRY(drove__scale_fit(*train));
+    DROVE_TRY(take_means(from, *train));
     if (*held_out != NULL) DROVE_TRY(drove__scale_copy(*train, *held_out));
     *n_rows_whole = storage->n_rows_whole;
     if (*n_rows_whole > 0) return DROVE_OK;
@@ -520,6 +573,7 @@ static drove_status finish_open(source *from, const char *test, uint64_t seed, d
     if (!is_split) DROVE_TRY(hold_out(from, test, seed, train, test_out));
     DROVE_TRY(drove__weights_normalise(train));
     DROVE_TRY(drove__scale_fit(train));
+    DROVE_TRY(take_means(from, train));
     if (*test_out != NULL) DROVE_TRY(drove__scale_copy(train, *test_out));
     if (held != NULL) {
         held->augment = train->augment;

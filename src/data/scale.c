@@ -300,6 +300,22 @@ drove_status drove__scale_fit(drove_data *data)
     return DROVE_OK;
 }
 
+drove_status drove__scale_apply(drove_data *data, const double *mean, const double *std)
+{
+    const drove_storage *s = data->storage;
+    const size_t each = s->n_features / s->channels;
+    const bool is_new = data->factor == NULL;
+    if (is_new) DROVE_TRY(allocate(data));
+    for (size_t f = 0; f < s->n_features; f++) {
+        const double factor = is_new ? 1.0 : (double)data->factor[f];
+        const double shift = is_new ? 0.0 : (double)data->shift[f];
+        data->shift[f] = (float)(shift + mean[f / each] / factor);
+        data->factor[f] = (float)(factor / std[f / each]);
+    }
+    data->scaling = DROVE_SCALE_STANDARD;
+    return DROVE_OK;
+}
+
 drove_scale drove__data_scale(const drove_data *data)
 {
     const drove_storage *s = data->storage;

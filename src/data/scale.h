@@ -23,6 +23,10 @@ drove_status drove__scale_fit(drove_data *data);
 /* Whether such a scaling of these data needs statistics of all rows. */
 bool drove__scaling_is_fitted(drove_scaling scaling, const drove_storage *storage);
 
+/* After that, x becomes (x - mean) / std of its channel: mean[channels], std[channels] of images,
+ * which become part of the scaling.  Errors: DROVE_E_NOMEM. */
+drove_status drove__scale_apply(drove_data *data, const double *mean, const double *std);
+
 /* Gives `test` a copy of the scaling of `train`; quantised test data must have it.  Errors:
  * DROVE_E_SHAPE, DROVE_E_NOMEM. */
 drove_status drove__scale_copy(const drove_data *train, drove_data *test);

@@ -104,8 +104,8 @@ drove_status drove__graph_read_prototxt(const char *text, size_t n_bytes, const 
                                         drove_graph *out);
 /* Reads a network of ONNX with its parameters.  io: of the data, whose sides the input has where
  * the file is silent, and whose loss (NULL or "": by the target) takes a softmax or sigmoid at the
- * end; NULL: shapes are known as far as the file says, and either goes.  Errors: DROVE_E_DATA (file,
- * node, operator), DROVE_E_SHAPE (data and network do not match), those of reading files, as
+ * end; NULL: shapes are known as far as the file says, and either goes.  Errors: DROVE_E_DATA
+ * (file, node, operator), DROVE_E_SHAPE (data and network do not match), those of reading files, as
  * parameters may be in others. */
 drove_status drove__graph_read_onnx(const char *bytes, size_t n_bytes, const char *file,
                                     const char *loss, const drove_model_io *io, drove_graph *out);

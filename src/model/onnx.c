@@ -704,10 +704,11 @@ static drove_status settle_end(drove_onnx_reader *r, const char *top)
         const bool makes_probabilities =
             node->ops == &drove__layer_softmax || node->ops == &drove__layer_normalize;
         if (makes_probabilities)
-            return drove__fail(DROVE_E_SHAPE,
-                               "%s: the network ends in a %s with layer \"%s\" as the last, which the "
-                               "loss %s does not compute: expected --loss squared",
-                               r->file, node->ops->name, last->name, r->loss);
+            return drove__fail(
+                DROVE_E_SHAPE,
+                "%s: the network ends in a %s with layer \"%s\" as the last, which the "
+                "loss %s does not compute: expected --loss squared",
+                r->file, node->ops->name, last->name, r->loss);
         if (node->ops != &drove__layer_reshape && node->ops != &drove__layer_scale &&
             node->ops != &drove__layer_clip && node->ops != &drove__layer_dropout)
             break;

@@ -113,7 +113,15 @@ static drove_status read_gemm(drove_onnx_reader *r, const drove_onnx_node *n)
     node->opt.no_bias = !is_given(n, 2);
     if (node->opt.no_bias) return DROVE_OK;
     node->values.n_b = node->opt.n_out;
-    return take_parameter(r, n, 2, node->opt.n_out, &node->values.b);
+    const drove_onnx_value *c = &n->input[2];
+    if (c->kind != DROVE_ONNX_CONSTANT || drove__onnx_count(c->tensor) != 1 || node->opt.n_out == 1)
+        return take_parameter(r, n, 2, node->opt.n_out, &node->values.b);
+    float *one; /* for all outputs */
+    DROVE_TRY(take_vector(r, n, 2, 1, &one));
+    node->values.b = malloc(node->opt.n_out * sizeof *node->values.b);
+    for (size_t i = 0; node->values.b != NULL && i < node->opt.n_out; i++) node->values.b[i] = *one;
+    free(one);
+    return node->values.b != NULL ? DROVE_OK : drove__fail_nomem("parameters", node->opt.n_out);
 }
 
 static drove_status read_matmul(drove_onnx_reader *r, const drove_onnx_node *n)

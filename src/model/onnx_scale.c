@@ -257,8 +257,7 @@ drove_status drove__onnx_read_normalizer(drove_onnx_reader *r, const drove_onnx_
     if (n->n_inputs == 1 && n->input[0].kind == DROVE_ONNX_ASIDE)
         return drove__onnx_mark(r, n, DROVE_ONNX_ASIDE);
     DROVE_TRY(drove__onnx_take_columns(r, n, &x));
-    const drove_node *before =
-        x.node != DROVE_ONNX_NO_NODE ? &r->graph.node[x.node] : NULL;
+    const drove_node *before = x.node != DROVE_ONNX_NO_NODE ? &r->graph.node[x.node] : NULL;
     if (before != NULL && before->ops == &drove__layer_softmax && strcmp(norm, "L1") == 0)
         return drove__onnx_alias(r, n, &x); /* their sum is 1 */
     if (strcmp(norm, "L1") != 0 && strcmp(norm, "L2") != 0)

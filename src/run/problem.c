@@ -316,6 +316,19 @@ static void say_model_notes(const drove_run *run)
         drove__run_say(run, "model: %.*s", n, line);
         line += n + (line[n] == '\n');
     }
+    /* classes that other tools, which sort folders as texts, number otherwise */
+    const drove_storage *s = run->train->storage;
+    if (run->model->initial == NULL || s->class_name == NULL || s->row_names == NULL) return;
+    for (size_t c = 1; c < s->n_classes; c++) {
+        if (strcmp(s->class_name[c - 1], s->class_name[c]) < 0) continue;
+        drove__run_say(
+            run,
+            "model: its outputs are taken for the classes in the order of their numbers, "
+            "%s before %s: ?order=text has that of their names as texts, as torchvision's "
+            "ImageFolder numbers them",
+            s->class_name[c - 1], s->class_name[c]);
+        return;
+    }
 }
 
 /* The program's own functions compute with floats, on cores. */

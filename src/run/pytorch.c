@@ -1,6 +1,7 @@
 /* run/pytorch.c - see pytorch.h. */
 #include "run/pytorch.h"
 
+#include "base/half.h"
 #include "base/mem.h"
 #include "base/safetensors.h"
 #include "data/scale.h"
@@ -9,6 +10,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char PREFIX[] = "pytorch:";
@@ -23,13 +25,38 @@ typedef struct loading {
     const char *path;
     const drove_data *data;
     drove_safetensors file;
-    bool *is_taken; /* [file.n_tensors] */
+    bool *is_taken;   /* [file.n_tensors] */
+    char prefix[32];  /* before all names: of DataParallel, of torch.compile; or "" */
+    float *converted; /* the numbers of the last tensor that has other types than floats */
 } loading;
 
-static const drove_tensor *find(const loading *ld, const drove_layer *l, const char *what)
+/* Names of modules that wrap the network in PyTorch: all tensors have them, or none. */
+static void find_prefix(loading *ld)
 {
-    char name[DROVE_TENSOR_NAME_SIZE];
-    snprintf(name, sizeof name, "%s.%s", l->name, what);
+    static const char *const words[] = {"module.", "_orig_mod."};
+    size_t used = 0;
+    for (bool goes_on = ld->file.n_tensors > 0; goes_on;) {
+        goes_on = false;
+        for (size_t w = 0; w < DROVE_COUNT(words) && !goes_on; w++) {
+            const size_t n = strlen(words[w]);
+            bool all = used + n < sizeof ld->prefix;
+            for (size_t i = 0; all && i < ld->file.n_tensors; i++) {
+                const char *name = ld->file.tensor[i].name;
+                all =
+                    strncmp(name, ld->prefix, used) == 0 && strncmp(name + used, words[w], n) == 0;
+            }
+            if (!all) continue;
+            memcpy(ld->prefix + used, words[w], n + 1);
+            used += n;
+            goes_on = true;
+        }
+    }
+}
+
+static const drove_tensor *find(loading *ld, const drove_layer *l, const char *what)
+{
+    char name[DROVE_TENSOR_NAME_SIZE + 32]; /* longer than any in the file: not found */
+    snprintf(name, sizeof name, "%s%s.%s", ld->prefix, l->name, what);
     const drove_tensor *t = drove__safetensors_find(&ld->file, name);
     if (t != NULL) ld->is_taken[t - ld->file.tensor] = true;
     return t;
@@ -43,8 +70,32 @@ static void print_shape(const size_t *shape, unsigned rank, char *into, size_t s
         n += (size_t)snprintf(into + n, size - n, "%s%zu", i > 0 ? " x " : "", shape[i]);
 }
 
-/* Floats of this shape, all finite. */
-static drove_status want(const loading *ld, const drove_layer *l, const char *what, unsigned rank,
+static bool is_float(drove_tensor_type type)
+{
+    return type == DROVE_T_F32 || type == DROVE_T_F64 || type == DROVE_T_F16 ||
+           type == DROVE_T_BF16;
+}
+
+/* The n numbers of a tensor as floats; valid until the next call. */
+static drove_status as_floats(loading *ld, const drove_tensor *t, size_t n, const float **out)
+{
+    *out = t->bytes;
+    if (t->type == DROVE_T_F32) return DROVE_OK;
+    float *values = drove__grow(ld->converted, n, sizeof *values);
+    if (values == NULL) return drove__fail_nomem("parameters", n * sizeof *values);
+    ld->converted = values;
+    for (size_t i = 0; i < n; i++) {
+        values[i] = t->type == DROVE_T_F64 ? (float)((const double *)t->bytes)[i]
+                    : t->type == DROVE_T_F16
+                        ? drove__float_of_half(((const uint16_t *)t->bytes)[i])
+                        : drove__float_of_bf16(((const uint16_t *)t->bytes)[i]);
+    }
+    *out = values;
+    return DROVE_OK;
+}
+
+/* Floats of this shape, all finite; valid until the next call. */
+static drove_status want(loading *ld, const drove_layer *l, const char *what, unsigned rank,
                          const size_t *shape, const float **values)
 {
     char expected[96], found[96];
@@ -53,8 +104,9 @@ static drove_status want(const loading *ld, const drove_layer *l, const char *wh
     if (t == NULL)
         return drove__fail(DROVE_E_DATA, "%s: expected a tensor %s.%s, found none", ld->path,
                            l->name, what);
-    if (t->type != DROVE_T_F32)
-        return drove__fail(DROVE_E_DATA, "%s: %s: expected floats of 32 bits, found another type",
+    if (!is_float(t->type))
+        return drove__fail(DROVE_E_DATA,
+                           "%s: %s: expected floats of 16, 32 or 64 bits, found another type",
                            ld->path, t->name);
     bool is_same = t->rank == rank;
     for (unsigned i = 0; i < rank; i++) {
@@ -66,7 +118,7 @@ static drove_status want(const loading *ld, const drove_layer *l, const char *wh
     if (!is_same)
         return drove__fail(DROVE_E_SHAPE, "%s: %s: expected %s, as in the model, found %s",
                            ld->path, t->name, expected, found);
-    *values = t->bytes;
+    DROVE_TRY(as_floats(ld, t, n, values)); /* n is that of the file, too */
     for (size_t i = 0; i < n; i++)
         if (!isfinite((*values)[i]))
             return drove__fail(DROVE_E_DATA, "%s: %s: expected finite numbers, found %g", ld->path,
@@ -74,7 +126,7 @@ static drove_status want(const loading *ld, const drove_layer *l, const char *wh
     return DROVE_OK;
 }
 
-static drove_status take_vector(const loading *ld, const drove_layer *l, const char *what, size_t n,
+static drove_status take_vector(loading *ld, const drove_layer *l, const char *what, size_t n,
                                 float *to)
 {
     const float *values;
@@ -97,7 +149,7 @@ static drove_status take_scaled(const loading *ld, const drove_layer *l, float *
                        why);
 }
 
-static drove_status take_product(const loading *ld, const drove_model *m, const drove_layer *l,
+static drove_status take_product(loading *ld, const drove_model *m, const drove_layer *l,
                                  float *theta)
 {
     const size_t dense[] = {l->n_out, l->n_in};
@@ -114,7 +166,7 @@ static drove_status take_product(const loading *ld, const drove_model *m, const 
     return drove__pytorch_reads_data(l) ? take_scaled(ld, l, theta) : DROVE_OK;
 }
 
-static drove_status take_batch_norm(const loading *ld, const drove_layer *l, float *theta)
+static drove_status take_batch_norm(loading *ld, const drove_layer *l, float *theta)
 {
     const size_t n = l->n_statistics / 2;
     (void)find(ld, l, "num_batches_tracked"); /* of no use here */
@@ -124,7 +176,7 @@ static drove_status take_batch_norm(const loading *ld, const drove_layer *l, flo
     return take_vector(ld, l, "running_var", n, theta + l->s_offset + n);
 }
 
-static drove_status take_layer(const loading *ld, const drove_model *m, const drove_layer *l,
+static drove_status take_layer(loading *ld, const drove_model *m, const drove_layer *l,
                                float *theta)
 {
     const bool is_product = l->ops == &drove__layer_dense || l->ops == &drove__layer_convolution;
@@ -152,6 +204,7 @@ static drove_status take_all(loading *ld, drove_model *m, float *theta)
 {
     ld->is_taken = drove__alloc(ld->file.n_tensors + 1, sizeof *ld->is_taken);
     if (ld->is_taken == NULL) return drove__fail_nomem("tensors", ld->file.n_tensors);
+    find_prefix(ld);
     for (size_t i = 0; i < m->n_layers; i++) DROVE_TRY(take_layer(ld, m, &m->layer[i], theta));
     return check_all_taken(ld);
 }
@@ -173,6 +226,7 @@ drove_status drove__pytorch_load(const char *path, const drove_data *data, const
     if (status == DROVE_OK) memcpy(initial, theta, model->n_params * sizeof *initial);
     if (status == DROVE_OK) status = take_all(&ld, model, initial);
     drove__free(ld.is_taken);
+    free(ld.converted);
     drove__safetensors_fini(&ld.file);
     if (status != DROVE_OK) {
         drove__free(initial);

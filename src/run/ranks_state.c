@@ -45,7 +45,7 @@ static drove_status pass(const drove_run *run, drove_exchange_kind kind, unsigne
 static bool is_sound(drove_tensor *t)
 {
     size_t n = 8;
-    if (t->rank > DROVE_TENSOR_MAX_RANK || (unsigned)t->type > DROVE_T_I16) return false;
+    if (t->rank > DROVE_TENSOR_MAX_RANK || (unsigned)t->type > DROVE_T_BF16) return false;
     t->name[sizeof t->name - 1] = '\0';
     for (unsigned i = 0; i < t->rank; i++) {
         if (__builtin_mul_overflow(n, t->shape[i], &n)) return false;

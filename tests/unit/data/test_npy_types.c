@@ -13,9 +13,9 @@ static void write_npy(const char *path, const char *type, bool is_fortran, const
                       const void *bytes, size_t n)
 {
     char text[118];
-    int length = snprintf(text, sizeof text,
-                          "{'descr': '%s', 'fortran_order': %s, 'shape': (%s), }", type,
-                          is_fortran ? "True" : "False", shape);
+    int length =
+        snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': %s, 'shape': (%s), }", type,
+                 is_fortran ? "True" : "False", shape);
     memset(text + length, ' ', sizeof text - (size_t)length);
     text[sizeof text - 1] = '\n';
     FILE *f = fopen(path, "wb");
@@ -45,7 +45,7 @@ TEST(numbers_of_all_types_are_read)
     static const uint32_t u4[] = {1, 2, 3, 4, 5, 6};
     static const uint64_t u8[] = {1, 2, 3, 4, 5, 6};
     static const uint8_t big2[] = {0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6};
-    static const uint8_t big_floats[] = {0x3f, 0x80, 0, 0, 0x40, 0, 0, 0, 0x40, 0x40, 0, 0,
+    static const uint8_t big_floats[] = {0x3f, 0x80, 0, 0, 0x40, 0,    0, 0, 0x40, 0x40, 0, 0,
                                          0x40, 0x80, 0, 0, 0x40, 0xa0, 0, 0, 0x40, 0xc0, 0, 0};
     holds_six_numbers("<u2", u2, sizeof u2);
     holds_six_numbers("<f2", half, sizeof half);
@@ -74,7 +74,8 @@ TEST(arrays_stored_by_columns_are_read)
 TEST(labels_may_be_text)
 {
     static const float x[] = {1, 2, 3, 4};
-    static const uint32_t wide[] = {'c', 'a', 't', 0, 0xe9, 'l', 0, 0, 'c', 'a', 't', 0, 'b', 0, 0, 0};
+    static const uint32_t wide[] = {'c', 'a', 't', 0, 0xe9, 'l', 0, 0,
+                                    'c', 'a', 't', 0, 'b',  0,   0, 0};
     write_npy("x.npy", "<f4", false, "4,", x, sizeof x);
     write_npy("y.npy", "<U4", false, "4,", wide, sizeof wide);
     drove_data *d = open_data("npy:x.npy,y.npy");
