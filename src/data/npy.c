@@ -6,7 +6,8 @@
  * be stored column by column (fortran_order).  X is [n], [n][features],
  * [n][height][width], [n][channels][height][width] or [n][height][width][channels]; bytes stay
  * bytes.  Y is [n] or [n][1]: classes or values by the rule of data/labels.h; [n][labels] of zeros
- * and ones: multi-label, or with ?target=class one class a row.  data/npz.c reads the same arrays from an archive.
+ * and ones: multi-label, or with ?target=class one class a row.  data/npz.c reads the same arrays
+ * from an archive.
  */
 #include "data/elements.h"
 #include "data/export.h"

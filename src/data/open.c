@@ -59,8 +59,8 @@ static drove_status parse_source(const char *text, source *from)
 
 /* ---- means and deviations that the spec gives ---- */
 
-/* "0.485,0.456,0.406": one number, or one for each channel, into out[channels]; `usual` where the key
- * is absent. */
+/* "0.485,0.456,0.406": one number, or one for each channel, into out[channels]; `usual` where the
+ * key is absent. */
 static drove_status read_numbers(const drove_spec *spec, const char *key, size_t channels,
                                  double least, double usual, double *out)
 {

@@ -1,8 +1,8 @@
 /* model/onnx_scale.c - ONNX's arithmetic with constants, bounds and norms.
  *
  * Numbers that a file adds to, or multiplies by, a part of the network stay as they are in
- * training: they become a layer `scale`, y = (x - offset) * factor.  Operators in a row become one such layer
- * where this is the same: x - mean, then / deviation.
+ * training: they become a layer `scale`, y = (x - offset) * factor.  Operators in a row become one
+ * such layer where this is the same: x - mean, then / deviation.
  */
 #include "model/onnx_file.h"
 

@@ -227,7 +227,7 @@ TEST(test_ranges)
     assert_true(drove_data_is_named("s-{08..10}.tar"));
 }
 
-/* Parts may have either word, in capitals or not; classes of numbers have another order as texts. */
+/* Parts may have either word, in capitals or not; numbers as names have another order as texts. */
 TEST(test_words_of_parts_and_order)
 {
     static const char *const words[][2] = {
