@@ -252,3 +252,36 @@ TEST(samples_are_spread)
     assert_true(data->n_rows < 2000 && least < 100 && most > 18000);
     drove_data_destroy(data);
 }
+
+/* A title, Excel's line, comments with quotes in them, escaped quotes and line ends, UTF-16. */
+TEST(texts_that_are_not_quite_tables_are_the_same)
+{
+    FILE *titled = fopen("pieces_titled.csv", "w"), *escaped = fopen("pieces_escaped.csv", "w");
+    FILE *wide = fopen("pieces_wide.csv", "w");
+    fprintf(titled, "a title\n\nsep=;\n# made \"up\n\nx;t;y\n");
+    fprintf(escaped, "x,t,y\n");
+    fwrite("\xff\xfe", 1, 2, wide);
+    for (int i = -1; i < 900; i++) {
+        char line[64];
+        if (i >= 0)
+            fprintf(titled, "%d;\"# %d\";%s # it's \"%d\n", i % 7, i % 3, i % 2 ? "a" : "b", i);
+        if (i >= 0)
+            fprintf(escaped, "%d,\"say \\\"%d\\\",\nor\",%s\n", i % 7, i % 3, i % 2 ? "a" : "b");
+        snprintf(line, sizeof line, "%d,t%d,%s\n", i % 7, i % 3, i % 2 ? "a" : "b");
+        const char *text = i < 0 ? "x,t,y\n" : line;
+        for (; *text != '\0'; text++) fwrite((const char[]){*text, '\0'}, 1, 2, wide);
+    }
+    fclose(titled);
+    fclose(escaped);
+    fclose(wide);
+    static const size_t sizes[] = {400, 1000, 5000, 1 << 20};
+    for (size_t i = 0; i < DROVE_COUNT(sizes); i++) {
+        compare("table:pieces_titled.csv?skip_lines=2&comment=#", sizes[i]);
+        compare("table:pieces_escaped.csv?escape=\\", sizes[i]);
+        compare("table:pieces_wide.csv", sizes[i]);
+    }
+    drove_data *data = open_data("table:pieces_titled.csv?skip_lines=2&comment=#");
+    assert_int_equal(data->n_rows, 900);
+    assert_int_equal(data->storage->n_classes, 2);
+    drove_data_destroy(data);
+}
