@@ -21,7 +21,7 @@ typedef struct beginning {
 
 static const beginning binary[] = {
     {BYTES("PK\x03\x04"), "a ZIP archive or a spreadsheet", NULL,
-     "--data reads an archive of one table"},
+     "--data FILE reads an archive of one table; in a pipe, funzip unpacks its first file"},
     {BYTES("\xd0\xcf\x11\xe0"), "a file of an office program before 2007",
      BY_PANDAS("read_excel('%s')"), NULL},
     {BYTES("PAR1"), "a Parquet file", BY_PANDAS("read_parquet('%s')"), NULL},

@@ -302,7 +302,6 @@ static drove_status format_of_path(const char *path, bool is_named, const char *
         *out = has_table_ending(path, n) ? "table" : format_of_folder(path);
         return DROVE_OK;
     }
-    DROVE_TRY(drove__fail_url(path));
     *out = format_of_ending(path, n);
     bool exists = stat(path, &about) == 0;
     if (*out != NULL) return DROVE_OK;
@@ -329,9 +328,25 @@ static char *make_spec(const char *format, const char *path, size_t n, const cha
     return spec;
 }
 
+/* A URL may have a query of its own; behind it stand the keys that options have added. */
+static drove_status refuse_url(const char *text)
+{
+    static const char *const added[] = {"label=", "weights=", "keep="};
+    char *url = strdup(text);
+    if (url == NULL) return drove__fail_nomem("spec", strlen(text));
+    for (char *c = url; *c != '\0'; c++) {
+        for (size_t i = 0; (*c == '?' || *c == '&') && i < DROVE_COUNT(added); i++)
+            if (strncmp(c + 1, added[i], strlen(added[i])) == 0) *c = '\0';
+    }
+    const drove_status status = drove__fail_url(url);
+    free(url);
+    return status;
+}
+
 drove_status drove__data_expand(const char *text, char **out)
 {
     *out = NULL;
+    DROVE_TRY(refuse_url(text));
     size_t n = strcspn(text, "?");
     char *path = strndup(text, n);
     if (path == NULL) return drove__fail_nomem("spec", n);
