@@ -16,9 +16,9 @@ typedef struct cli_progress {
     void (*on_begin)(void); /* called at the first evaluation; NULL: nothing                   */
     uint64_t drawn_ns;      /* when the bar was drawn last; 0 = it is not on the screen         */
     uint64_t printed_ns;    /* when the last line of an evaluation was printed; 0: none         */
-    bool holds_last;        /* ... and this one waits, unless a later one takes its place       */
+    bool     holds_last;    /* ... and this one waits, unless a later one takes its place       */
     uint64_t printed_examples; /* of that line */
-    double printed_train_s;
+    double   printed_train_s;
     drove_progress last;
 } cli_progress;
 

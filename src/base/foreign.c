@@ -97,7 +97,7 @@ static const char *find(const beginning *row, size_t n_rows, const char *path, c
                         size_t n, char into[DROVE_FOREIGN_SIZE])
 {
     for (size_t i = 0; i < n_rows; i++) {
-        char command[DROVE_FOREIGN_SIZE - 200], advice[200];
+        char command[DROVE_FOREIGN_SIZE - 300], advice[200];
         if (n < row[i].n || memcmp(head, row[i].bytes, row[i].n) != 0) continue;
         put_path(row[i].command != NULL ? row[i].command : "", path, command, sizeof command);
         put_path(row[i].advice != NULL ? row[i].advice : "writes %s.csv", path, advice,

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-enum { DROVE_FOREIGN_BYTES = 32, DROVE_FOREIGN_SIZE = 600 };
+enum { DROVE_FOREIGN_BYTES = 32, DROVE_FOREIGN_SIZE = 800 };
 
 /* "a Parquet file (python3 -c ... writes table.csv)" and the like, for an error about the file
  * `path`, by its first n bytes, of which DROVE_FOREIGN_BYTES are enough; returns into, or NULL: it

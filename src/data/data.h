@@ -71,7 +71,7 @@ typedef struct drove_storage {
     char   *row_names;
     size_t *row_name_at; /* [n_rows], or [n_rows][n_kept]                             */
     size_t  n_kept;
-    char  **kept_name;           /* [n_kept] */
+    char  **kept_name; /* [n_kept] */
     /* Of test data: rows of classes that the training data do not have, which no view holds; they
      * count as wrong in the accuracy, with this weight.  NULL: none. */
     bool                *is_unseen; /* [n_rows] malloc */
@@ -246,8 +246,7 @@ drove_status drove__data_set_columns(const char *spec, const char *label, const 
                                      char *into, size_t size);
 /* The keys of a spec of a table; *opt borrows from it.  Errors: DROVE_E_ARG. */
 struct drove_table_options;
-drove_status drove__table_read_options(const drove_spec           *spec,
-                                       struct drove_table_options *opt);
+drove_status drove__table_read_options(const drove_spec *spec, struct drove_table_options *opt);
 /* Whether a spec takes ?label=.  Errors: DROVE_E_NOMEM. */
 drove_status drove__data_takes_label(const char *text, bool *takes);
 

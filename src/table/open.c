@@ -234,9 +234,9 @@ static drove_status open_text(const char *path, const drove_content_options *wri
     else if (separator == 0) separator = content->separator;
     out->first_line += (uint64_t)content->n_lines_above;
     out->dialect = drove__detect_dialect(content, separator);
-    drove__shape_skip_titles(out);
+    if (!content->has_names) drove__shape_skip_titles(out);
     DROVE_TRY(read_names(out, header, first_names, n_first_names, &rows));
-    drove__shape_skip_footers(out, rows, written->piece != NULL);
+    if (!content->has_names) drove__shape_skip_footers(out, rows, written->piece != NULL);
     return cut_blocks(out, rows);
 }
 

@@ -1,7 +1,7 @@
 # ONNX's own tests of the operators that drove has: equal, or refused in one line that names the node; none computes something
 # else.  All operators: tests/cli/onnx_nodes.py.  Skipped where python3, or the interpreter that DROVE_TEST_PYTHON names, has
 # no onnx.
-# ctest: timeout=600 only=release
+# ctest: timeout=600
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 python=${DROVE_TEST_PYTHON:-$(command -v python3 || echo python3)}

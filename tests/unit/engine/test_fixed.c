@@ -564,7 +564,8 @@ TEST(convolutions_of_bytes_make_the_steps_of_plain_c)
     assert_int_equal(drovek_select(&k, drove__cpu_features(), NULL), DROVE_OK);
     if (k.integers == NULL || k.gemm_i8 != NULL) skip();
     const bool is_long = getenv("DROVE_TEST_LONG") != NULL;
-    for (size_t i = 0; i < FIXED_ROUNDINGS; i++) { /* one of the two in turns; in the long tests both */
+    for (size_t i = 0; i < FIXED_ROUNDINGS;
+         i++) { /* one of the two in turns; in the long tests both */
         for (size_t q = 0; q < 2; q++)
             if (is_long || q == i % 2)
                 check_tiers("lenet", 28 * 28, q == 0 ? "D8M8" : "D8M8?scales=channel",
