@@ -22,7 +22,9 @@ static size_t type_bytes(drove_tensor_type type)
     case DROVE_T_U32:
     case DROVE_T_I32: return 4;
     case DROVE_T_I16:
-    case DROVE_T_U16: return 2;
+    case DROVE_T_U16:
+    case DROVE_T_F16:
+    case DROVE_T_BF16: return 2;
     case DROVE_T_I8:
     case DROVE_T_U8: return 1;
     }
