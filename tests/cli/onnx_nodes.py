@@ -1,7 +1,7 @@
 """onnx_nodes.py DROVE [WORD]: runs ONNX's own tests of operators, as the onnx package makes them, through DROVE.
 
 Each model is read twice: as it is, and, where it has several inputs, with all but the first as constants.  A model must give
-the test's outputs to 1e-5, or be refused in one line that names a node, an input, an output, a tensor or the set of operators.
+the test's outputs to 1e-5, or to 1e-4 where they have four decimals, or be refused in one line that names a node, an input, an output, a tensor or the set of operators.
 Prints a line for each model that does neither, the tests that are equal, and the sums.  With WORD: only tests whose name has it,
 and what happens to each.
 
@@ -83,7 +83,10 @@ def judge(model, inputs, outputs):
                 return "different", f"expected {y.shape}, found {got.shape}"
             expected = y.astype(np.float64).reshape(got.shape)
             difference = np.max(np.abs(got - expected) / np.maximum(1, np.abs(expected)), initial=0)
-            return ("equal", "") if difference <= TOLERANCE else ("different", f"by {difference:.3g}")
+            # some tests have outputs that were written by hand, with four decimals
+            is_by_hand = np.allclose(expected * 1e4, np.round(expected * 1e4), rtol=0, atol=1e-2)
+            tolerance = 1e-4 if is_by_hand else TOLERANCE
+            return ("equal", "") if difference <= tolerance else ("different", f"by {difference:.3g}")
         line = trained.stderr.strip()
         if trained.returncode == 2 and line.count("\n") == 0:
             if "d.npz" in line:
