@@ -252,10 +252,12 @@ drove_status drove__data_takes_label(const char *text, bool *takes);
 
 /* Opens spec as further data for a model: read, matched (features, classes by name, target) and
  * scaled as test data of `like`.  Only the descriptive part of `like` is used (it may have no
- * rows).  Without use_labels any labels are accepted, and must not be used.  Errors: as
- * drove_data_open. */
+ * rows).  Rows of classes that `like` does not have are marked.  Without use_labels any labels are
+ * accepted, and must not be used.  Errors: as drove_data_open. */
 drove_status drove__data_open_like(const char *spec, const drove_data *like, bool use_labels,
                                    drove_data **out);
+/* The same of data to train on: a class that `like` does not have is an error (DROVE_E_SHAPE). */
+drove_status drove__data_open_more(const char *spec, const drove_data *like, drove_data **out);
 
 /* Data sets made from others; the caller destroys both.  An outline is the descriptive part with
  * the scaling: no rows, and for a quantised set the storage kind it was made from.  A derived set

@@ -27,6 +27,7 @@ typedef struct source { /* a parsed spec */
     int part;                    /* ?part=test: 1 */
     const drove_storage *like;   /* training data are read by its schema; NULL: by their own */
     bool has_scale, has_augment; /* ?scale, or one of ?crop, ?pad and ?mirror */
+    bool is_more;                /* to train on: each class is one of the model's */
     char size[48], channels[24]; /* of the training data's images, for test data that are resized */
     drove_scaling scaling;
 } source;
@@ -363,7 +364,8 @@ static drove_status open_test(source *from, const drove_data *train, bool use_la
     drove_storage *storage = NULL;
     drove_data *test = NULL;
     DROVE_TRY(read_test(from, train, use_labels, &storage));
-    drove_status status = drove__match_test(train->storage, storage, use_labels);
+    drove_status status = from->is_more ? drove__match(train->storage, storage, use_labels)
+                                        : drove__match_test(train->storage, storage, use_labels);
     if (status != DROVE_OK) {
         const drove_spec *spec = &from->spec;
         drove__storage_release(storage);
@@ -597,13 +599,14 @@ drove_status drove__data_finish_open(const char *spec, const char *test, uint64_
     return status;
 }
 
-drove_status drove__data_open_like(const char *spec, const drove_data *like, bool use_labels,
-                                   drove_data **out)
+static drove_status open_like(const char *spec, const drove_data *like, bool use_labels,
+                              bool is_more, drove_data **out)
 {
     source from;
     drove_data *data = NULL;
     *out = NULL;
     drove_status status = parse_source(spec, &from);
+    from.is_more = is_more;
     if (status == DROVE_OK) status = open_test(&from, like, use_labels, &data);
     if (status == DROVE_OK) status = drove__scale_copy(like, data);
     if (status == DROVE_OK) status = set_origin(data, spec, DROVE_ROWS_ALL, 0);
@@ -614,6 +617,17 @@ drove_status drove__data_open_like(const char *spec, const drove_data *like, boo
     }
     *out = data;
     return DROVE_OK;
+}
+
+drove_status drove__data_open_like(const char *spec, const drove_data *like, bool use_labels,
+                                   drove_data **out)
+{
+    return open_like(spec, like, use_labels, false, out);
+}
+
+drove_status drove__data_open_more(const char *spec, const drove_data *like, drove_data **out)
+{
+    return open_like(spec, like, true, true, out);
 }
 
 drove_status drove_data_convert(const drove_data *data, const char *to)

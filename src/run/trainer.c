@@ -250,7 +250,7 @@ drove_status drove_trainer_begin(drove_trainer *t, const drove_arrays *rows)
     DROVE_ALIVE(t, "a trainer");
     drove_data *data;
     end_pass(t);
-    DROVE_TRY(drove__data_open_like(drove_arrays_name(rows), &t->like, true, &data));
+    DROVE_TRY(drove__data_open_more(drove_arrays_name(rows), &t->like, &data));
     drove_status status = drove__weights_normalise(data);
     if (status == DROVE_OK) status = prepare_engine(t, data);
     if (status != DROVE_OK) {
