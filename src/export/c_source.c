@@ -365,8 +365,8 @@ static void write_outputs(FILE *to, const drove_modelfile *f)
             "    for (size_t i = 0; i < %zu; i++) y[i] = normal(1.0f / (1.0f + expf(-z[i])));\n",
             n);
     else
-        fprintf(to, "    for (size_t i = 0; i < %zu; i++) y[i] = z[i]%s;\n", n,
-                f->y_origin != NULL ? " + target_origin[i]" : "");
+        fprintf(to, "    for (size_t i = 0; i < %zu; i++) y[i] = %s;\n", n,
+                f->y_origin != NULL ? "(double)z[i] + target_origin[i]" : "z[i]");
 }
 
 static void write_predict(FILE *to, const drove_modelfile *f, const char *name)
