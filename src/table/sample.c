@@ -385,6 +385,11 @@ static drove_status fail_unknown(const drove_table *t, const char *key, const ch
                            "%s: %s has no column \"%s\" in its first line, which looks like a "
                            "comment (%s leaves it out)",
                            key, t->path, wanted, drove__table_hint(t, t->content.text, 1, hint));
+    if (line == 0 && t->frame == NULL && strstr(t->name[t->n_columns - 1], " #") != NULL)
+        return drove__fail(DROVE_E_ARG,
+                           "%s: %s has no column \"%s\"; does its last one, \"%.80s\", end with a "
+                           "comment ('%.400s?comment=#' leaves it out)?",
+                           key, t->path, wanted, t->name[t->n_columns - 1], t->path);
     if (line > 0) {
         return drove__fail(DROVE_E_ARG,
                            "%s: %s has no column \"%s\" in its first line, but in line %u: a title "

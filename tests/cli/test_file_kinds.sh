@@ -104,7 +104,7 @@ advises bare16.csv --label y
 columns "$spec" | diff plain.txt -
 printf 'time,y\n' >counter.csv
 for i in $(seq 0 29); do echo "$i,$((3 * i)).5"; done >>counter.csv
-advises counter.csv --label y
+run_for 0 data info counter.csv --label y
 grep -q '^time  *number  *30 ' out.txt || fail "$(cat out.txt)"
 run_for 2 data info two.zip
 cat >unzip.py <<'EOF'
