@@ -130,10 +130,10 @@ drove_status drove_arrow_table_add(drove_arrow_table *table, const char *name,
 /* ---- predictions ---- */
 
 /* Predictions for any data, as by drove_predictor_apply, as a record batch for other programs: a
- * column of floats for each output, called by its class or value; by its number where that has no
- * name, "value" where it is the only one.  *schema and *batch are the caller's to release, also
- * columns that were moved out of them; after a failure both are marked as released.  Errors: those
- * of drove_predictor_apply. */
+ * column for each output, of floats where it is a class's probability and of doubles where it is a
+ * value; called by its class or value; by its number where that has no name, "value" where it is
+ * the only one.  *schema and *batch are the caller's to release, also columns that were moved out
+ * of them; after a failure both are marked as released.  Errors: those of drove_predictor_apply. */
 drove_status drove_predictor_arrow(drove_predictor *predictor, const char *data, unsigned threads,
                                    struct ArrowSchema *schema, struct ArrowArray *batch);
 

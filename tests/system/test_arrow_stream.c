@@ -5,6 +5,7 @@
 #include <drove/arrow.h>
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -176,7 +177,7 @@ static drove_predictor *train_on_numbers(float x[N][COLUMNS])
 /* ---- tests ---- */
 
 /* Reads the stream to its end: into[N], the number of batches. */
-static size_t read_all(struct ArrowArrayStream *stream, const rows *r, float *into)
+static size_t read_all(struct ArrowArrayStream *stream, const rows *r, double *into)
 {
     size_t n = 0, n_batches = 0;
     for (;; n_batches++) {
@@ -194,7 +195,8 @@ static size_t read_all(struct ArrowArrayStream *stream, const rows *r, float *in
 
 TEST(a_model_of_a_table)
 {
-    float found[N], *expected;
+    double found[N];
+    float *expected;
     size_t n_rows;
     struct ArrowArrayStream out;
     struct ArrowSchema schema;
@@ -209,9 +211,10 @@ TEST(a_model_of_a_table)
     assert_int_equal(r.n_given, 0);
     assert_int_equal(out.get_schema(&out, &schema), 0);
     assert_string_equal(schema.children[0]->name, "value");
+    assert_string_equal(schema.children[0]->format, "g"); /* doubles, as the target may need them */
     schema.release(&schema);
     assert_int_equal(read_all(&out, &r, found), DROVE_COUNT(r.size));
-    for (size_t i = 0; i < N; i++) assert_float_equal(found[i], expected[i], 1e-5f);
+    for (size_t i = 0; i < N; i++) assert_true(fabs(found[i] - (double)expected[i]) <= 1e-5);
     out.release(&out);
     assert_null(out.release);
     assert_int_equal(r.n_released, DROVE_COUNT(r.size) + 1);
@@ -220,7 +223,8 @@ TEST(a_model_of_a_table)
 
 TEST(a_model_of_numbers)
 {
-    float x[N][COLUMNS], found[N], expected[N];
+    float x[N][COLUMNS], expected[N];
+    double found[N];
     struct ArrowArrayStream out;
     rows r = all_rows();
     struct ArrowArrayStream in = stream_of(&r);
@@ -230,7 +234,7 @@ TEST(a_model_of_numbers)
     assert_ok(drove_predictor_rows(predictor, &matrix, expected));
     assert_ok(drove_predictor_stream(predictor, &in, 2, &out));
     assert_int_equal(read_all(&out, &r, found), DROVE_COUNT(r.size));
-    for (size_t i = 0; i < N; i++) assert_float_equal(found[i], expected[i], 1e-5f);
+    for (size_t i = 0; i < N; i++) assert_true(fabs(found[i] - (double)expected[i]) <= 1e-5);
     out.release(&out);
     drove_predictor_destroy(predictor);
 }

@@ -249,7 +249,7 @@ TEST(parameters_are_read_and_written)
     assert_true(out[1] > 0.999f);
     drove_predictor_destroy(saved);
     drove_predictor_destroy(predictor);
-    assert_int_equal(drove_predictor_open("x.npy", NULL, &saved), DROVE_E_DATA);
+    assert_int_equal(drove_predictor_open("x.npy", NULL, &saved), DROVE_E_FILE);
     assert_null(saved);
     assert_int_equal(drove_predictor_open("memory:424242.safetensors", NULL, &saved), DROVE_E_FILE);
 }

@@ -77,7 +77,7 @@ TEST(patience_is_the_same_after_a_stop)
     const char *whole = fresh_folder("patient"), *parts = fresh_folder("parted");
     drove_options opt = small_run();
     set(&opt, "test", "split");
-    set(&opt, "lr", "0.4");
+    set(&opt, "lr", "0.6");
     set(&opt, "until", "patience=2,epochs=60");
     set(&opt, "out", whole);
     run_to(&opt, DROVE_FINISHED);

@@ -113,7 +113,7 @@ TEST(what_does_not_fit_is_refused)
     drove_score_report report = {.n_rows = 7};
     run_to(&opt, DROVE_FINISHED);
     write_text("wide.csv", "1,2,3,yes\n4,5,6,no\n");
-    write_text("strange.csv", "1,2,maybe\n4,5,no\n");
+    write_text("strange.csv", "1,2,maybe\n4,5,perhaps\n"); /* no row of a class of the model's */
     const char *const cases[][2] = {{"csv:wide.csv?label=last", "3"},
                                     {"csv:strange.csv?label=last", "maybe"}};
     for (size_t i = 0; i < 2; i++) {

@@ -330,7 +330,7 @@ TEST(test_wrong_descriptions)
         {"{\"\xff\":1}", 0, "header is not valid JSON"},
         {"{\"a\":1}", 0, "expected an object"},
         {"{\"a\":{}}", 0, "expected a dtype"},
-        {"{" T("a", "F16", "[1]", "[0,2]") "}", 2, "found \"F16\""},
+        {"{" T("a", "F8_E4M3", "[1]", "[0,1]") "}", 1, "found \"F8_E4M3\""},
         {"{" T("a", "f32", "[1]", "[0,4]") "}", 4, "found \"f32\""},
         {"{\"a\":{\"dtype\":3,\"shape\":[1],\"data_offsets\":[0,4]}}", 4, "found \"no text\""},
         {"{" T("", "U8", "[1]", "[0,1]") "}", 1, "a name of 1 to 95 bytes"},
