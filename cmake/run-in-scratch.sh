@@ -18,11 +18,12 @@ env "$word" "$@" || status=$?
 left() { # the processes, by number
     grep -lszxF -e "$word" /proc/[0-9]*/environ | sed -n 's|^/proc/\([0-9]*\)/environ$|\1|p'
 }
-for wait in 0.1 0.2 0.5 1; do # those that are about to end may
-    [ -n "$(left)" ] || exit $status
+for wait in 0.1 0.2 0.5 1 2 0; do # those that are about to end may
+    processes=$(left)
+    [ -n "$processes" ] || exit $status
     sleep $wait
 done
-for process in $(left); do
+for process in $processes; do
     echo "left running: process $process: $(tr '\0' ' ' <"/proc/$process/cmdline" 2>/dev/null || true)"
     kill -KILL "$process" 2>/dev/null || true
 done
