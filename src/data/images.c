@@ -462,7 +462,8 @@ static const char *const keys[] = {"size", "channels", "skip", "label", "order",
 
 const drove_format_ops drove__format_images = {
     .name = "images",
-    .help = "a folder of PNG and JPEG images, a folder for each class; ?size=HxW, ?channels=1|3",
+    .help = "a folder of PNG and JPEG images, a folder for each class; ?size=HxW, "
+            "channels=1|3, mean=, std=, order=text",
     .source = "ISO/IEC 15948, ITU-T T.81",
     .arguments = "DIR",
     .least_args = 1,

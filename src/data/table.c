@@ -515,7 +515,7 @@ static const char *const keys[] = {"label",  "weights",    "ignore",  "columns",
 const drove_format_ops drove__format_table = {
     .name = "table",
     .help = "table of numbers, categories, dates and missing cells; ?label=, weights=, ignore=, "
-            "columns=, types=; a path alone means it",
+            "columns=, types=, encoding=, comment=, skip_lines=, escape=; a path alone means it",
     .source = "RFC 4180",
     .arguments = "FILE",
     .least_args = 1,
