@@ -1,9 +1,10 @@
 /* tests/kernel/operands.h - no kernel accesses memory beyond its operands, and the tests see it.
  *
  * A case calls kernels with operands from `operand`, each of which ends at a forbidden page, or
- * begins behind one.  check_operands runs it for every length, and then, in child processes, with
- * one operand at a time an element short: the kernel must meet the forbidden page at its side.  No
- * value is compared: the tests of each kernel do that.
+ * begins behind one.  check_operands runs it for every length, and then with one operand at a time
+ * an element short: the kernel must meet the forbidden page at its side.  That ends the call where
+ * it is, which kernels, without locks or state, allow.  No value is compared: the tests of each
+ * kernel do that.
  */
 #ifndef DROVE_TESTS_KERNEL_OPERANDS_H
 #define DROVE_TESTS_KERNEL_OPERANDS_H
@@ -30,7 +31,7 @@ void *operand_with_slack(const void *from, size_t n, size_t element_bytes, size_
 /* n positive numbers, which are small integers times 2^-3. */
 float *float_operand(size_t n);
 
-/* Prints how many operands were planted, and fails if there was none. */
+/* Prints how many accesses were planted since the last time. */
 void report_planted(const drovek_table *t);
 
 #endif
