@@ -33,8 +33,8 @@
  *             stay); db[o] = the sum over rows of dy's integers, exact, then rounded to a single,
  *             times the unit, of column o if there are some by column
  *
- * Memory: planes are a thread's own, and DROVEK_PLANES_SLACK bytes behind each belong to it: gemm
- * may read them.  C and x are the caller's own as well.
+ * Memory: planes are a thread's own, and DROVEK_PLANES_SLACK bytes behind each belong to it: gemm,
+ * step, max_pool and max_pool_back may read them.  C and x are the caller's own as well.
  */
 #ifndef DROVEK_PLANES_H
 #define DROVEK_PLANES_H

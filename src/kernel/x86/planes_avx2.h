@@ -96,6 +96,7 @@ static void planes_round(const drovek_planes *p, float *to, const float *x, size
     const float    most = p->low != NULL ? 32767.0f : 127.0f;
     const uint8_t *block = draws ? (const uint8_t *)bits->state : bits->block;
     __m256i        r[2];
+    if (n == 0) return; /* a stream of no blocks is not read */
     UNROLL
     for (size_t h = 0; h < 2; h++) r[h] = _mm256_loadu_si256((const void *)(block + 32 * h));
     for (size_t i = 0; i < n; i += WORDS) {
@@ -111,7 +112,7 @@ static void planes_round(const drovek_planes *p, float *to, const float *x, size
     }
     UNROLL
     for (size_t h = 0; h < 2; h++)
-        if (draws && n > 0) _mm256_storeu_si256((void *)(bits->state + 4 * h), r[h]);
+        if (draws) _mm256_storeu_si256((void *)(bits->state + 4 * h), r[h]);
 }
 
 /* ---- derivatives ---- */
