@@ -110,7 +110,7 @@ static float *numbers(size_t n, uint64_t seed)
         assert_non_null(known[seed].x);
         fill_normal(known[seed].x, n, 1.0, seed);
     }
-    return guarded_floats(known[seed].x, n, PLACE_END);
+    return guarded_floats(known[seed].x, n, PLACE_TURN);
 }
 
 conv_inputs conv_inputs_of(const conv_case *c)
@@ -132,7 +132,7 @@ conv_inputs conv_inputs_of(const conv_case *c)
 /* A copy in another format. */
 static float *as(drovek_format format, const float *x, size_t n_rows, size_t c, size_t h, size_t w)
 {
-    float *out = guarded_floats(NULL, n_rows * c * h * w, PLACE_END);
+    float *out = guarded_floats(NULL, n_rows * c * h * w, PLACE_TURN);
     drovek_reformat(x, DROVEK_NHWC, out, format, n_rows, c, h, w, false);
     return out;
 }
@@ -140,7 +140,7 @@ static float *as(drovek_format format, const float *x, size_t n_rows, size_t c, 
 static float *back(drovek_format format, const float *x, size_t n_rows, size_t c, size_t h,
                    size_t w)
 {
-    float *out = guarded_floats(NULL, n_rows * c * h * w, PLACE_END);
+    float *out = guarded_floats(NULL, n_rows * c * h * w, PLACE_TURN);
     drovek_reformat(x, format, out, DROVEK_NHWC, n_rows, c, h, w, false);
     return out;
 }
@@ -168,8 +168,8 @@ bool conv_compute(const conv_case *c, conv_results *out)
     float *x = as(c->in, in.x, c->n_rows, s->c, s->h, s->w);
     float *dx = as(c->in, in.dx, c->n_rows, s->c, s->h, s->w);
     float *dy = as(c->out, in.dy, c->n_rows, s->o, s->oh, s->ow);
-    float *y = guarded_floats(NULL, c->n_rows * conv_n_out(s), PLACE_END);
-    out->dw = guarded_floats(NULL, conv_n_weights(s), PLACE_END);
+    float *y = guarded_floats(NULL, c->n_rows * conv_n_out(s), PLACE_TURN);
+    out->dw = guarded_floats(NULL, conv_n_weights(s), PLACE_TURN);
     drovek_conv_forward(conv, x, in.w, in.b, y, c->n_rows);
     drovek_conv_weights(conv, x, dy, out->dw, c->n_rows);
     drovek_conv_data(conv, dy, in.w, dx, c->n_rows, c->adds);

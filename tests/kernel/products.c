@@ -132,12 +132,12 @@ static void check_product(const drovek_table *t, product p)
     p.ldc = p.n + PAD;
     size_t n_a = p.trans_a ? extent(p.k, p.m, p.lda) : extent(p.m, p.k, p.lda);
     size_t n_b = p.trans_b ? extent(p.n, p.k, p.ldb) : extent(p.k, p.n, p.ldb);
-    float *got = guarded_floats(f.c, extent(p.m, p.n, p.ldc), PLACE_END);
+    float *got = guarded_floats(f.c, extent(p.m, p.n, p.ldc), PLACE_TURN);
     for (size_t i = 0; i < p.m && p.beta == 0.0f; i++) { /* not to be read */
         for (size_t j = 0; j < p.n; j++) got[i * p.ldc + j] = NAN;
     }
-    t->gemm_f32(p.trans_a, p.trans_b, p.m, p.n, p.k, p.alpha, guarded_floats(f.a, n_a, PLACE_END),
-                p.lda, guarded_floats(f.b, n_b, PLACE_END), p.ldb, p.beta, got, p.ldc);
+    t->gemm_f32(p.trans_a, p.trans_b, p.m, p.n, p.k, p.alpha, guarded_floats(f.a, n_a, PLACE_TURN),
+                p.lda, guarded_floats(f.b, n_b, PLACE_TURN), p.ldb, p.beta, got, p.ldc);
     const element *e = elements_of(t, &p);
     for (size_t i = 0; i < p.m; i++)
         for (size_t j = i % step_of(&p); j < p.n; j += step_of(&p))

@@ -14,7 +14,8 @@ typedef enum place {
     PLACE_END,     /* its last byte is the last before the upper page  */
     PLACE_START,   /* its first byte is the first after the lower page */
     PLACE_SHIFTED, /* one element after a cache line's beginning       */
-    N_PLACES
+    N_PLACES,
+    PLACE_TURN /* an end or a start, one for all arrays until the next guarded_free_all */
 } place;
 
 /* size_bytes of memory, filled with 0xff (as floats: NaN); element_bytes tells what "one element"

@@ -47,7 +47,7 @@ static void by_formula(const conv_case *c, const conv_inputs *in, double *y, dou
 
 static float *narrow(const double *x, size_t n)
 {
-    float *out = guarded_floats(NULL, n, PLACE_START);
+    float *out = guarded_floats(NULL, n, PLACE_TURN);
     for (size_t i = 0; i < n; i++) out[i] = (float)x[i];
     return out;
 }
@@ -313,9 +313,9 @@ static run make_run(const conv_case *c)
 {
     conv_inputs in = conv_inputs_of(c);
     run r = {.c = *c, .x = in.x, .w = in.w, .b = in.b, .dy = in.dy};
-    r.y = guarded_floats(NULL, c->n_rows * conv_n_out(c->shape), PLACE_END);
-    r.dx = guarded_floats(NULL, c->n_rows * conv_n_in(c->shape), PLACE_END);
-    r.dw = guarded_floats(NULL, conv_n_weights(c->shape), PLACE_END);
+    r.y = guarded_floats(NULL, c->n_rows * conv_n_out(c->shape), PLACE_TURN);
+    r.dx = guarded_floats(NULL, c->n_rows * conv_n_in(c->shape), PLACE_TURN);
+    r.dw = guarded_floats(NULL, conv_n_weights(c->shape), PLACE_TURN);
     return r;
 }
 

@@ -46,11 +46,11 @@ typedef struct array {
 
 static array integers(size_t n, int most, bool is_wide, uint64_t seed, float unit)
 {
-    array a = {guarded_floats(NULL, n, PLACE_END), {.unit = unit}};
+    array a = {guarded_floats(NULL, n, PLACE_TURN), {.unit = unit}};
     drove_rng rng;
     drove__rng_seed(&rng, seed, DROVE_RNG_TEST, n);
-    a.planes.high = guarded(n + DROVEK_PLANES_SLACK, 1, PLACE_END);
-    if (is_wide) a.planes.low = guarded(n + DROVEK_PLANES_SLACK, 1, PLACE_END);
+    a.planes.high = guarded(n + DROVEK_PLANES_SLACK, 1, PLACE_TURN);
+    if (is_wide) a.planes.low = guarded(n + DROVEK_PLANES_SLACK, 1, PLACE_TURN);
     for (size_t i = 0; i < n; i++) {
         const int q = (int)drove__rng_below(&rng, 2 * (uint64_t)most + 1) - most;
         a.x[i] = (float)q * unit;
@@ -100,9 +100,9 @@ static drovek_conv *make(const drovek_conv_shape *s, const drovek_table *t, cons
 static conv_results compute(const drovek_conv_shape *s, const numbers *n, drovek_conv *conv,
                             bool wants_data, bool adds)
 {
-    conv_results r = {.y = guarded_floats(NULL, n_rows * conv_n_out(s), PLACE_END),
-                      .dx = guarded_floats(n->dx, n_rows * conv_n_in(s), PLACE_END),
-                      .dw = guarded_floats(NULL, conv_n_weights(s), PLACE_END)};
+    conv_results r = {.y = guarded_floats(NULL, n_rows * conv_n_out(s), PLACE_TURN),
+                      .dx = guarded_floats(n->dx, n_rows * conv_n_in(s), PLACE_TURN),
+                      .dw = guarded_floats(NULL, conv_n_weights(s), PLACE_TURN)};
     drovek_conv_forward(conv, n->x.x, n->w.x, n->b, r.y, n_rows);
     if (wants_data) drovek_conv_data(conv, n->dy.x, n->w.x, r.dx, n_rows, adds);
     drovek_conv_weights(conv, n->x.x, n->dy.x, r.dw, n_rows);
@@ -112,8 +112,8 @@ static conv_results compute(const drovek_conv_shape *s, const numbers *n, drovek
 /* Channels of w and dy get units of their own, whose products are one. */
 static void split_channels(const drovek_conv_shape *s, numbers *n)
 {
-    float *by = guarded_floats(NULL, s->o, PLACE_END);
-    float *inverse = guarded_floats(NULL, s->o, PLACE_END);
+    float *by = guarded_floats(NULL, s->o, PLACE_TURN);
+    float *inverse = guarded_floats(NULL, s->o, PLACE_TURN);
     const size_t og = s->o / s->groups, n_w = conv_n_weights(s), of_group = n_w / s->groups;
     for (size_t c = 0; c < s->o; c++) {
         by[c] = c % 3 == 0 ? 1.0f : c % 3 == 1 ? 0.25f : 0.5f;
@@ -316,10 +316,10 @@ static pooled_numbers pooled_numbers_of(const pooled_case *f, bool is_wide)
                               integers(conv_n_weights(s), is_wide ? 129 : 9, is_wide, 2, 0.25f),
                               integers(n_pooled, 11, is_wide, 3, 4.0f),
                               integers(s->o, 100, true, 4, 0.125f).x,
-                              guarded_floats(NULL, n_y, PLACE_END),
-                              guarded_floats(NULL, n_pooled, PLACE_END),
-                              guarded_floats(NULL, conv_n_weights(s), PLACE_END),
-                              guarded(n_pooled, 1, PLACE_END)};
+                              guarded_floats(NULL, n_y, PLACE_TURN),
+                              guarded_floats(NULL, n_pooled, PLACE_TURN),
+                              guarded_floats(NULL, conv_n_weights(s), PLACE_TURN),
+                              guarded(n_pooled, 1, PLACE_TURN)};
     drovek_conv *plain = make_pooled(f, &drovek_ref, "ref");
     drovek_conv_forward(plain, n.x.x, n.w.x, n.b, n.y, n_rows);
     drovek_ref.max_pool_f32(&p, n.y, n.pooled, n.where, n_rows);
@@ -336,10 +336,10 @@ static void check_pooled(const drovek_table *t, const pooled_case *f, const pool
     const drovek_conv_shape *s = &f->s;
     const drovek_pool p = pool_of(f);
     const size_t n_y = n_rows * conv_n_out(s), n_pooled = n_rows * p.oh * p.ow * p.c;
-    float *scratch = guarded_floats(NULL, n_y, PLACE_END);
-    float *pooled = guarded_floats(NULL, n_pooled, PLACE_END);
-    float *dw = guarded_floats(NULL, conv_n_weights(s), PLACE_END);
-    uint8_t *where = guarded(n_pooled + DROVEK_PLANES_SLACK, 1, PLACE_END);
+    float *scratch = guarded_floats(NULL, n_y, PLACE_TURN);
+    float *pooled = guarded_floats(NULL, n_pooled, PLACE_TURN);
+    float *dw = guarded_floats(NULL, conv_n_weights(s), PLACE_TURN);
+    uint8_t *where = guarded(n_pooled + DROVEK_PLANES_SLACK, 1, PLACE_TURN);
     drovek_conv *conv = make_pooled(f, t, "planes");
     drovek_conv_take(conv, &n->x.planes, &n->w.planes, NULL);
     assert_true(drovek_conv_can_pool(conv));

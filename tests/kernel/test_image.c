@@ -283,10 +283,10 @@ static void check_dropout(const drovek_table *t)
             const drovek_dropout d = {.key = drovek_dropout_key(1, 2, 3, *n),
                                       .threshold = 1 << 23,
                                       .factor = 2.0f};
-            float *to = guarded_floats(adds ? before : NULL, 3 * *n, PLACE_END);
+            float *to = guarded_floats(adds ? before : NULL, 3 * *n, PLACE_TURN);
             memcpy(want, before, sizeof want);
             drovek_ref.dropout_f32(&d, want, x, 3, *n, 5, 2000, adds);
-            t->dropout_f32(&d, to, guarded_floats(x, 3 * *n, PLACE_END), 3, *n, 5, 2000, adds);
+            t->dropout_f32(&d, to, guarded_floats(x, 3 * *n, PLACE_TURN), 3, *n, 5, 2000, adds);
             assert_same_bits("dropout_f32", t->isa, 3 * *n, to, want);
             guarded_free_all();
         }
@@ -430,8 +430,8 @@ static void check_elements(const drovek_table *t)
 {
     static float want[MAX_N];
     for (const size_t *n = edge_lengths; *n <= 1000; n++) {
-        float *to = guarded_floats(NULL, *n, PLACE_END), *from = guarded_floats(x, *n, PLACE_END);
-        float *second = guarded_floats(dy, *n, PLACE_END);
+        float *to = guarded_floats(NULL, *n, PLACE_TURN), *from = guarded_floats(x, *n, PLACE_TURN);
+        float *second = guarded_floats(dy, *n, PLACE_TURN);
         drovek_ref.blend_f32(want, x, dy, *n, 0.3f, -0.7f);
         t->blend_f32(to, from, second, *n, 0.3f, -0.7f);
         assert_same_bits("blend_f32", t->isa, *n, to, want);
@@ -443,7 +443,7 @@ static void check_elements(const drovek_table *t)
             t->act_f32(to, from, *n, act);
             for (size_t i = 0; i < *n; i++) assert_true(ulps(to[i], (double)want[i]) <= 3.0);
             for (int adds = 0; adds < 2; adds++) {
-                float *dx = guarded_floats(before, *n, PLACE_END);
+                float *dx = guarded_floats(before, *n, PLACE_TURN);
                 memcpy(want, before, sizeof want);
                 drovek_ref.act_back_f32(want, dy, x, *n, act, adds);
                 t->act_back_f32(dx, second, from, *n, act, adds);

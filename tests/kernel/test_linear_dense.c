@@ -353,7 +353,7 @@ static void check_not_finite(const drovek_table *t)
         for (int m = DROVE_I4; m <= DROVE_I16; m++) {
             update u = make_update(&rng, DROVE_F32, (drove_number)m, DROVEK_BITS_FIXED, 77, 1, 0);
             u.factor[0].f = bad[b];
-            check_update_at(&t->linear, t->isa, &u, PLACE_END);
+            check_update_at(&t->linear, t->isa, &u, PLACE_TURN);
         }
     }
 }

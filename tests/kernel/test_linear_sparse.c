@@ -287,8 +287,8 @@ static void check_combination(const drovek_table *t, row *r)
         check_row(t, (draw_pairs(r, edge_lengths[i], GAPS_SMALL, 300), r), PLACE_SHIFTED);
         check_row(t, (draw_pairs(r, edge_lengths[i], GAPS_MEETING, 7), r), PLACE_START);
     }
-    check_row(t, (draw_pairs(r, 100, GAPS_LARGE, 70000), r), PLACE_END);
-    check_row(t, (draw_pairs(r, 33, GAPS_LARGE, 1000), r), PLACE_END);
+    check_row(t, (draw_pairs(r, 100, GAPS_LARGE, 70000), r), PLACE_TURN);
+    check_row(t, (draw_pairs(r, 33, GAPS_LARGE, 1000), r), PLACE_TURN);
 }
 
 static void for_each_combination(const drovek_table *t,
@@ -367,8 +367,8 @@ static void check_largest_sums(const drovek_table *t, row *r)
         double least = r->model == DROVE_I8 ? INT8_MIN : INT16_MIN;
         for (size_t k = 0; k < MAX_STORED; k++)
             r->value[k] = r->value[k] == 0.0 ? 0.0 : sign * (double)drove__number_most(r->data);
-        encode(r, PLACE_END);
-        void *w = draw_model(r, PLACE_END);
+        encode(r, PLACE_TURN);
+        void *w = draw_model(r, PLACE_TURN);
         for (size_t i = 0; i < r->n_features; i++) set_element(r, w, i, least);
         check_dot(t, r, w);
         guarded_free_all();
@@ -417,8 +417,8 @@ static void check_mean(const drovek_table *t, row *r, int kind, double exact,
 
     r->n_stored = n, r->n_features = n;
     for (size_t k = 0; k < n; k++) r->place[k] = k, r->value[k] = r->data == DROVE_F32 ? 0.5 : -37;
-    encode(r, PLACE_END);
-    void *w = draw_model(r, PLACE_END);
+    encode(r, PLACE_TURN);
+    void *w = draw_model(r, PLACE_TURN);
     for (; n_done < N_ROUNDINGS; n_done += (double)n) {
         memset(w, 0, model_bytes(r));
         for (size_t i = 0; i < sizeof drawn; i += 8) {

@@ -176,12 +176,12 @@ static void check_sparse(const drovek_table *t, size_t nnz, size_t n_out, const 
     static float want[MAX_IN * MAX_OUT];
     const drovek_table plain = drovek_narrow(&drovek_ref, t->factors);
     size_t n = MAX_IN * n_out;
-    uint32_t *indices = guarded(nnz * sizeof *indices, sizeof *indices, PLACE_END);
-    float *values = value == NULL ? NULL : guarded_floats(value, nnz, PLACE_END);
+    uint32_t *indices = guarded(nnz * sizeof *indices, sizeof *indices, PLACE_TURN);
+    float *values = value == NULL ? NULL : guarded_floats(value, nnz, PLACE_TURN);
     for (size_t k = 0; k < nnz; k++)
         indices[k] = index_of[k] = (uint32_t)((k * 7 + 3) % MAX_IN); /* unsorted */
-    float *ds = guarded_floats(dy, n_out, PLACE_END), *ws = guarded_floats(w, n, PLACE_END);
-    float *ys = guarded_floats(y, n_out, PLACE_END), *gs = guarded_floats(w, n, PLACE_END);
+    float *ds = guarded_floats(dy, n_out, PLACE_TURN), *ws = guarded_floats(w, n, PLACE_TURN);
+    float *ys = guarded_floats(y, n_out, PLACE_TURN), *gs = guarded_floats(w, n, PLACE_TURN);
 
     memcpy(want, y, sizeof y);
     plain.spmatvec_f32(want, index_of, value, nnz, w, n_out);

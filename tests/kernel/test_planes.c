@@ -48,7 +48,7 @@ static drovek_planes planes(size_t n, uint64_t seed, bool is_wide, float unit, p
 /* Powers of two for n columns. */
 static float *units_by_column(size_t n)
 {
-    float *by = guarded_floats(NULL, n, PLACE_END);
+    float *by = guarded_floats(NULL, n, PLACE_TURN);
     for (size_t i = 0; i < n; i++) by[i] = ldexpf(1.0f, (int)(i * 7 % 11) - 5);
     return by;
 }
@@ -147,9 +147,9 @@ static void check_shape(const char *isa, const drovek_planes_ops *ops, size_t s,
         make_positive(a.high, trans_a ? k : m, trans_a ? m : k, lda, variant / 4 == 0);
     float *before = guarded_floats(NULL, m * ldc, where);
     fill_normal(before, m * ldc, 1e4, 3);
-    float *got = guarded_floats(before, m * ldc, PLACE_END);
-    float *wanted = guarded_floats(before, m * ldc, PLACE_END);
-    float *bias = guarded_floats(NULL, n, PLACE_END);
+    float *got = guarded_floats(before, m * ldc, PLACE_TURN);
+    float *wanted = guarded_floats(before, m * ldc, PLACE_TURN);
+    float *bias = guarded_floats(NULL, n, PLACE_TURN);
     fill_normal(bias, n, 1e4, 4);
     drovek_planes_end mine = {.bias = s % 4 < 3 ? bias : NULL, .relu = s % 2, .largest = 3},
                       plain = mine;
@@ -175,8 +175,8 @@ static void check_products(const char *isa, const drovek_planes_ops *ops)
 static void check_not_finite(const char *isa, const drovek_planes_ops *ops)
 {
     const float bias[20] = {1.0f};
-    const drovek_planes a = planes(20 * 20, 1, false, NAN, PLACE_END),
-                        b = planes(20 * 20, 2, false, 1.0f, PLACE_END);
+    const drovek_planes a = planes(20 * 20, 1, false, NAN, PLACE_TURN),
+                        b = planes(20 * 20, 2, false, 1.0f, PLACE_TURN);
     drovek_planes_end end = {.bias = bias, .relu = true};
     float c[400];
     (void)isa;
@@ -189,7 +189,7 @@ static void check_not_finite(const char *isa, const drovek_planes_ops *ops)
 /* n integers: the lowest there is, or the highest. */
 static drovek_planes extreme(size_t n, bool is_wide, bool is_highest)
 {
-    drovek_planes p = planes(n, 1, is_wide, 1.0f, PLACE_END);
+    drovek_planes p = planes(n, 1, is_wide, 1.0f, PLACE_TURN);
     memset(p.high, is_highest ? 127 : 128, n);
     if (is_wide) memset(p.low, is_highest ? 255 : 0, n);
     return p;
@@ -239,7 +239,7 @@ static void check_round(const drovek_planes_ops *ops, drovek_bits_kind kind, siz
     static float x[MOST_N], to[MOST_N];
     static int16_t w[MOST_N + 32];
     alignas(64) static uint8_t block[64 * (MOST_N / 32 + 2)];
-    const drovek_planes p = planes(n, 5, is_wide, 0x1p-5f, PLACE_END);
+    const drovek_planes p = planes(n, 5, is_wide, 0x1p-5f, PLACE_TURN);
     drovek_bits mine = bits_of(kind, block), theirs = mine;
     const drovek_factor factor = {.f = 32.0f};
     const void *from = x;
@@ -311,12 +311,12 @@ static void check_back(const char *isa, const drovek_planes_ops *ops)
         for (unsigned variant = 0; variant < 8; variant++) {
             const size_t rows = sizes[s][0], cols = sizes[s][1], n = rows * cols;
             const bool wide = variant & 1, relu = variant & 2;
-            const drovek_planes y = planes(n, 1, wide, 1.0f, PLACE_END);
-            drovek_planes got = planes(n, 2, wide, 0.25f, PLACE_END),
-                          wanted = planes(n, 2, wide, 0.25f, PLACE_START);
+            const drovek_planes y = planes(n, 1, wide, 1.0f, PLACE_TURN);
+            drovek_planes got = planes(n, 2, wide, 0.25f, PLACE_TURN),
+                          wanted = planes(n, 2, wide, 0.25f, PLACE_TURN);
             if (variant & 4) got.by = wanted.by = units_by_column(cols);
-            float *db = guarded_floats(NULL, cols, PLACE_END);
-            float *plain = guarded_floats(NULL, cols, PLACE_END);
+            float *db = guarded_floats(NULL, cols, PLACE_TURN);
+            float *plain = guarded_floats(NULL, cols, PLACE_TURN);
             memset(y.high, 0, n / 2); /* so that the low plane decides */
             ops->back(&got, &y, rows, cols, relu, db);
             drovek_planes_ref.back(&wanted, &y, rows, cols, relu, plain);
@@ -332,8 +332,8 @@ static void check_back(const char *isa, const drovek_planes_ops *ops)
 static void check_long_back(const char *isa, const drovek_planes_ops *ops)
 {
     const size_t rows = ((size_t)1 << 23) + 200;
-    const drovek_planes dy = {.high = guarded(rows, 1, PLACE_END),
-                              .low = guarded(rows, 1, PLACE_END),
+    const drovek_planes dy = {.high = guarded(rows, 1, PLACE_TURN),
+                              .low = guarded(rows, 1, PLACE_TURN),
                               .unit = 1.0f};
     float db;
     (void)isa;
@@ -359,8 +359,8 @@ static void check_turn(const char *isa, const drovek_planes_ops *ops)
     (void)isa;
     for (size_t s = 0; s < DROVE_COUNT(sizes); s++) {
         const size_t c = sizes[s][0], n = sizes[s][1];
-        const uint8_t *from = bytes(c * n, 1, false, PLACE_START);
-        uint8_t *to = guarded(c * n, 1, PLACE_END);
+        const uint8_t *from = bytes(c * n, 1, false, PLACE_TURN);
+        uint8_t *to = guarded(c * n, 1, PLACE_TURN);
         ops->turn(to, from, c, n);
         for (size_t i = 0; i < c * n; i++) assert_int_equal(to[i], from[i % c * n + i / c]);
         guarded_free_all();
@@ -388,11 +388,11 @@ static void check_pool(const char *isa, const drovek_planes_ops *ops, const drov
 {
     enum { IMAGES = 3 };
     const size_t n_in = IMAGES * p->h * p->w * p->c, n_out = IMAGES * p->oh * p->ow * p->c;
-    const drovek_planes x = planes(n_in, 1, is_wide, 0.25f, PLACE_END);
-    drovek_planes y = planes(n_out, 2, is_wide, 1.0f, PLACE_END);
-    uint8_t *origin = guarded(n_out, 1, PLACE_END), *of_floats = guarded(n_out, 1, PLACE_END);
-    float *values = guarded_floats(NULL, n_in, PLACE_END);
-    float *most = guarded_floats(NULL, n_out, PLACE_END);
+    const drovek_planes x = planes(n_in, 1, is_wide, 0.25f, PLACE_TURN);
+    drovek_planes y = planes(n_out, 2, is_wide, 1.0f, PLACE_TURN);
+    uint8_t *origin = guarded(n_out, 1, PLACE_TURN), *of_floats = guarded(n_out, 1, PLACE_TURN);
+    float *values = guarded_floats(NULL, n_in, PLACE_TURN);
+    float *most = guarded_floats(NULL, n_out, PLACE_TURN);
     for (size_t i = 0; i < n_in; i++) {
         if (i % 3 == 0) x.high[i] = x.high[i / 2]; /* some are equal, or nearly so */
         values[i] = (float)drovek_planes_at(&x, i);
@@ -404,8 +404,8 @@ static void check_pool(const char *isa, const drovek_planes_ops *ops, const drov
     assert_true(y.unit == 0.25f);
     ops->max_pool(p, &x, &y, NULL, IMAGES);
     if (p->sh >= p->kh) { /* back */
-        drovek_planes dy = planes(n_out, 3, is_wide, 2.0f, PLACE_END);
-        drovek_planes dx = planes(n_in, 4, is_wide, 1.0f, PLACE_END);
+        drovek_planes dy = planes(n_out, 3, is_wide, 2.0f, PLACE_TURN);
+        drovek_planes dx = planes(n_in, 4, is_wide, 1.0f, PLACE_TURN);
         dy.by = units_by_column(p->c);
         for (size_t i = 0; i < n_out; i++) most[i] = (float)drovek_planes_at(&dy, i);
         drovek_ref.max_pool_back_f32(p, most, origin, values, IMAGES, false);

@@ -97,7 +97,7 @@ TEST(test_of_parts)
 /* n bytes, of which the last can be read; both ends of the range among them. */
 static uint8_t *bytes(size_t n, uint64_t seed)
 {
-    uint8_t *x = guarded(n + DROVEK_PLANES_SLACK, 1, PLACE_END);
+    uint8_t *x = guarded(n + DROVEK_PLANES_SLACK, 1, PLACE_TURN);
     drove_rng rng;
     drove__rng_seed(&rng, seed, DROVE_RNG_TEST, n);
     for (size_t i = 0; i < n; i++) {
@@ -113,8 +113,8 @@ static bool check_size(const drovek_planes_ops *ops, const size_t size[3], drove
 {
     const size_t m = size[0], n = size[1], k = size[2], lda = m + size[2] % 3, ldb = n + m % 2;
     const drovek_planes a = {.high = bytes(k * lda, 1)}, b = {.high = bytes(k * ldb, 2)};
-    int8_t *w = guarded(m * n, 1, PLACE_END), *wanted = guarded(m * n, 1, PLACE_END);
-    float *factor = guarded_floats(NULL, n, PLACE_END);
+    int8_t *w = guarded(m * n, 1, PLACE_TURN), *wanted = guarded(m * n, 1, PLACE_TURN);
+    float *factor = guarded_floats(NULL, n, PLACE_TURN);
     size_t n_clamped = 3, n_wanted = 3;
     source mine, theirs;
     if (all_lowest) memset(a.high, 128, k * lda), memset(b.high, 128, k * ldb);

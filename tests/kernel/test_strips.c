@@ -40,7 +40,7 @@ static bool is_bf16(const drovek_strips_ops *ops)
 /* n bytes, of which the last can be read; both ends of the range among them. */
 static uint8_t *bytes(size_t n, uint64_t seed)
 {
-    uint8_t *x = guarded(n, 1, PLACE_END);
+    uint8_t *x = guarded(n, 1, PLACE_TURN);
     drove_rng rng;
     drove__rng_seed(&rng, seed, DROVE_RNG_TEST, n);
     for (size_t i = 0; i < n; i++) {
@@ -150,7 +150,7 @@ static const uint8_t *numbers(const drovek_strips_ops *ops, size_t n, unsigned s
 {
     static const float odd[] = {INFINITY, -INFINITY, -0.0f, 1.0f + 0x1p-8f, 0x1.ffp127f};
     if (!is_bf16(ops)) return bytes(n, seed);
-    float *x = guarded_floats(NULL, n, PLACE_END);
+    float *x = guarded_floats(NULL, n, PLACE_TURN);
     fill_normal(x, n, 10.0, seed);
     for (size_t i = 3; i < n; i += 7) x[i] = odd[i % DROVE_COUNT(odd)];
     return (const uint8_t *)x;
@@ -183,7 +183,7 @@ static void check_pack(const drovek_strips_ops *ops)
         const size_t step = (along ? k : n) + variant % 3, rows = along ? n : k;
         const size_t n_tiles = (k + tile_k - 1) / tile_k, apart = n_tiles * DROVEK_TILE;
         const uint8_t *x = numbers(ops, (rows - 1) * step + (along ? k : n), variant);
-        uint8_t *to = guarded(rounded_up(n, 16) / 16 * apart, 1, PLACE_START);
+        uint8_t *to = guarded(rounded_up(n, 16) / 16 * apart, 1, PLACE_TURN);
         ops->pack(of_b, to, apart, x, step, along, n, k);
         for (size_t i = 0; i < rounded_up(n, 16); i++) {
             for (size_t p = 0; p < n_tiles * tile_k; p++) {
@@ -259,9 +259,9 @@ static void check_lines_of(const drovek_strips_ops *ops, const lines_case *f, un
     const size_t first = variant % 3, n_lines = LINES - first - (variant % 5 == 0);
     const bool adds = variant & 1, ends = variant & 2;
     const drovek_strips b = {f->strip, N_STRIPS, WIDTH, f->tiles};
-    float *before = guarded_floats(NULL, f->m * f->ldc, PLACE_END);
+    float *before = guarded_floats(NULL, f->m * f->ldc, PLACE_TURN);
     fill_normal(before, f->m * f->ldc, 1e4, 3);
-    float *got = guarded_floats(before, f->m * f->ldc, PLACE_END);
+    float *got = guarded_floats(before, f->m * f->ldc, PLACE_TURN);
     drovek_planes_end end = {.bias = variant & 4 ? f->bias : NULL, .relu = variant & 8}, mine = end;
     ops->lines(&b, first, n_lines, f->m, &f->a, f->apart, adds, got, f->ldc, ends ? &mine : NULL);
     for (size_t s = 0; s < N_STRIPS; s++) {
@@ -292,9 +292,9 @@ static void check_lines(const drovek_strips_ops *ops)
         f.a = terms(ops, rounded_up(f.m, 16) / 16 * f.apart * DROVEK_TILE, 1, wide_a, 0.5f);
         f.tiles = terms(ops, n_tiles * DROVEK_TILE, 3, wide_b, 0x1p-3f);
         f.ldc = COLUMNS + variant % 3;
-        f.bias = guarded_floats(NULL, COLUMNS, PLACE_END);
+        f.bias = guarded_floats(NULL, COLUMNS, PLACE_TURN);
         fill_normal(f.bias, COLUMNS, 1e4, 4);
-        float *by = guarded_floats(NULL, COLUMNS, PLACE_END);
+        float *by = guarded_floats(NULL, COLUMNS, PLACE_TURN);
         for (size_t j = 0; j < COLUMNS; j++) by[j] = ldexpf(1.0f, (int)(j * 7 % 11) - 5);
         if (variant % 3 == 0 && !is_bf16(ops)) f.tiles.by = by;
         check_lines_of(ops, &f, variant * 5 + variant / 16);
@@ -317,12 +317,12 @@ static void check_places_of(const drovek_strips_ops *ops, size_t m, size_t n, si
     const size_t n_strips = rounded_up(n, 16) / 16, n_tiles = 5 * n_strips, ldc = n + 2;
     const drovek_planes a = terms(ops, (ROWS + rounded_up(m, 16)) * 64, 1, wide_a, 0.25f);
     drovek_planes b = terms(ops, n_tiles * DROVEK_TILE, 3, wide_b, 0x1p-4f);
-    float *by = guarded_floats(NULL, n, PLACE_END);
+    float *by = guarded_floats(NULL, n, PLACE_TURN);
     for (size_t j = 0; j < n; j++) by[j] = ldexpf(1.0f, (int)(j % 5) - 2);
     if (n % 2 == 0 && !is_bf16(ops)) b.by = by;
-    float *before = guarded_floats(NULL, m * ldc, PLACE_END);
+    float *before = guarded_floats(NULL, m * ldc, PLACE_TURN);
     fill_normal(before, m * ldc, 1e4, 3);
-    float *got = guarded_floats(before, m * ldc, PLACE_END);
+    float *got = guarded_floats(before, m * ldc, PLACE_TURN);
     for (size_t p = 0; p < n_places; p++) {
         row[p] = (uint32_t)(p * 37 % ROWS);
         tile[p] = (uint32_t)(p * 3 % 5 * n_strips);

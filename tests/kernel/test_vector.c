@@ -143,7 +143,7 @@ static void check_finite(const drovek_table *t)
 {
     const float bad[] = {INFINITY, -INFINITY, NAN, -NAN};
     for (const size_t *n = edge_lengths; *n <= MAX_N; n++) {
-        float *v = guarded_floats(NULL, *n, PLACE_END);
+        float *v = guarded_floats(NULL, *n, PLACE_TURN);
         for (size_t i = 0; i < *n; i++) v[i] = i % 2 != 0 ? 0x1.fffffep+127f : -0x1.fffffep+127f;
         assert_true(t->finite_f32(v, *n));
         for (size_t i = 0; i < *n; i++) {
@@ -163,7 +163,7 @@ static void check_largest(const drovek_table *t)
     const float rising[N_RISING] = {-0x1p-149f, 0.5f, -1.5f, 0x1p100f, -INFINITY, NAN};
     assert_int_equal(t->largest_f32(NULL, 0), 0);
     for (const size_t *n = edge_lengths; *n <= MAX_N; n++) {
-        float *v = guarded_floats(NULL, *n, PLACE_END);
+        float *v = guarded_floats(NULL, *n, PLACE_TURN);
         memset(v, 0, *n * sizeof *v);
         assert_int_equal(t->largest_f32(v, *n), 0);
         for (size_t i = 0; i < *n * N_RISING; i++) {

@@ -25,7 +25,7 @@ static uint16_t *words_of(const float *x, size_t n, place where)
 
 static float *widened(const uint16_t *w, size_t n)
 {
-    float *x = guarded(n * sizeof *x, sizeof *x, PLACE_END);
+    float *x = guarded(n * sizeof *x, sizeof *x, PLACE_TURN);
     drovek_ref.widen_bf16(x, w, n);
     return x;
 }
@@ -47,7 +47,7 @@ static void check_gemm(const drovek_table *t, bool trans, size_t m, size_t rows,
     const size_t lda = k + m % 3, ldc = n + m % 2;
     const float *a = normal(m * lda, 1, where), *start = normal(rows * columns, 2, where);
     const uint16_t *w = words_of(start, rows * columns, where);
-    float *got = normal(m * ldc, 3, where), *wanted = guarded_floats(got, m * ldc, PLACE_END);
+    float *got = normal(m * ldc, 3, where), *wanted = guarded_floats(got, m * ldc, PLACE_TURN);
     t->words->gemm(trans, m, n, k, a, lda, w, beta, got, ldc);
     t->gemm_f32(false, trans, m, n, k, 1.0f, a, lda, widened(w, rows * columns), columns, beta,
                 wanted, ldc);
@@ -161,9 +161,9 @@ static void check_step(const drovek_table *t, size_t rows, size_t columns, size_
 {
     const size_t lda = rows + k % 2, ldb = columns + k % 3;
     const float *a = normal(k * lda, 1, where), *b = normal(k * ldb, 2, where), eta = 0.03f;
-    const uint16_t *from = words_of(normal(rows * columns, 3, PLACE_END), rows * columns, where);
+    const uint16_t *from = words_of(normal(rows * columns, 3, PLACE_TURN), rows * columns, where);
     uint16_t *w = guarded(rows * columns * sizeof *w, sizeof *w, where);
-    float *g = guarded_floats(NULL, rows * columns, PLACE_END);
+    float *g = guarded_floats(NULL, rows * columns, PLACE_TURN);
     source *s = make_source(kind);
     const drovek_draws draws = {.next = next, .context = s};
     memcpy(w, from, rows * columns * sizeof *w);
@@ -194,8 +194,8 @@ static void check_refused(const drovek_table *tier)
 {
     enum { ROWS = 20, K = 257 };
     if (tier->words == NULL) return;
-    const float *x = normal(K * COLUMNS, 1, PLACE_END);
-    uint16_t *w = words_of(x, ROWS * COLUMNS, PLACE_END), *was = words_of(x, ROWS * COLUMNS, 0);
+    const float *x = normal(K * COLUMNS, 1, PLACE_TURN);
+    uint16_t *w = words_of(x, ROWS * COLUMNS, PLACE_TURN), *was = words_of(x, ROWS * COLUMNS, 0);
     source *s = make_source(DROVEK_BITS_FIXED);
     const drovek_draws draws = {.next = next, .context = s};
     assert_false(tier->words->step(ROWS, COLUMNS, K, x, ROWS, x, COLUMNS, 0.1f, w, &draws));
