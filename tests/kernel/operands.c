@@ -102,6 +102,7 @@ void check_operands(const drovek_table *t, const char *kernel, operand_case *run
     const struct sigaction action = {.sa_sigaction = at_fault, .sa_flags = SA_SIGINFO | SA_NODEFER};
     struct sigaction before;
     assert_true(first <= PLANTED_LENGTH && PLANTED_LENGTH <= most);
+    now.planted = 0;
     now.kernel = kernel;
     now.isa = t->isa;
     sigaction(SIGSEGV, &action, &before);

@@ -290,7 +290,7 @@ static void check_planes(const drovek_table *t)
 
 TEST(test_planes)
 {
-    const drovek_planes_ops none = {NULL};
+    const drovek_planes_ops none = {.gemm = NULL};
     check_planes_of(&drovek_ref, &drovek_planes_ref, &none);
     for_each_tier(check_planes);
 }
