@@ -86,8 +86,9 @@ void fill_normal(float *x, size_t n, double deviation, uint64_t seed)
     for (size_t i = 0; i < n; i++) x[i] = (float)(deviation * drove__rng_normal(&rng));
 }
 
-const size_t edge_lengths[] = {0,  1,  2,  3,  7,  8,   9,   15,  16,   17,      31,
-                               32, 33, 63, 64, 65, 127, 128, 129, 1000, SIZE_MAX};
+const size_t edge_lengths[] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,   10,  11,  12,   13,
+                               14, 15, 16, 17, 18, 19, 20, 21, 22, 23,  24,  25,  26,   27,
+                               28, 29, 30, 31, 32, 33, 63, 64, 65, 127, 128, 129, 1000, SIZE_MAX};
 
 void assert_same_bits(const char *what, const char *isa, size_t n, const float *got,
                       const float *wanted)

@@ -29,7 +29,8 @@ float *guarded_floats(const float *from, size_t n, place where);
 /* x[n] drawn from N(0, deviation^2), the same for the same seed. */
 void fill_normal(float *x, size_t n, double deviation, uint64_t seed);
 
-/* Lengths around the width of every tier; ends with SIZE_MAX. */
+/* All lengths to twice the most floats of a register and one more, those around 64 and 128 bytes,
+ * and a long one; ends with SIZE_MAX. */
 extern const size_t edge_lengths[];
 
 /* Fails unless the n floats are equal bit for bit. */
