@@ -117,6 +117,7 @@ void check_operands(const drovek_table *t, const char *kernel, operand_case *run
 
 void report_planted(const drovek_table *t)
 {
-    print_message("%s: %zu planted accesses seen\n", t->isa, n_planted);
+    if (n_planted == 0) print_message("%s: no kernels of its own\n", t->isa);
+    else print_message("%s: %zu planted accesses seen\n", t->isa, n_planted);
     n_planted = 0;
 }

@@ -31,7 +31,8 @@ void *operand_with_slack(const void *from, size_t n, size_t element_bytes, size_
 /* n positive numbers, which are small integers times 2^-3. */
 float *float_operand(size_t n);
 
-/* Prints how many accesses were planted since the last time. */
+/* Prints how many accesses were planted since the last time: for the kernels that a tier does not
+ * have in common with the one before. */
 void report_planted(const drovek_table *t);
 
 #endif

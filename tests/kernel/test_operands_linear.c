@@ -152,6 +152,11 @@ static void check(const drovek_table *t, const char *kernel, operand_case *run)
     }
 }
 
+_Static_assert(sizeof(drovek_linear) ==
+                   sizeof(void *) * DROVE_NUMBERS *
+                       (3 * DROVE_NUMBERS + 2 * N_INDEX_FORMATS * DROVE_NUMBERS + 2),
+               "a case below for each array of kernels");
+
 static drovek_linear before; /* of the last tier: what it has in common with this one is skipped */
 
 static void check_dense(const drovek_table *t)

@@ -259,6 +259,11 @@ static void run_words_step(const drovek_table *t, size_t n)
 
 /* ---- all of them ---- */
 
+_Static_assert(offsetof(drovek_planes_ops, source) == 6 * sizeof(void *) &&
+                   offsetof(drovek_strips_ops, tile_k) == 3 * sizeof(void *) &&
+                   sizeof(drovek_words_ops) == 2 * sizeof(void *),
+               "a case below for each kernel");
+
 static void check_planes_of(const drovek_table *t, const drovek_planes_ops *ops,
                             const drovek_planes_ops *before)
 {
