@@ -28,6 +28,7 @@ module drove_cuda_host      likewise
 module folder               of host; constant
 module host                 what modules are given; constant
 module known                opened modules; a row is constant
+module lacks_sys            whether PoCL was left out, found once, constant
 module lock                 of known
 module look_call            why no device could be counted, found once, constant
 module look_error           likewise
