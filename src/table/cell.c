@@ -160,6 +160,31 @@ static bool match_groups(const char *text, size_t length, char group, size_t *n_
     return last == 3;
 }
 
+/* 192.168.100.101: an address, not thousands. */
+static bool is_address(const char *text, size_t length)
+{
+    const char *c = text, *end = text + length;
+    unsigned n_parts = 0;
+    for (; n_parts <= 4 && c < end; n_parts++, c++) {
+        const size_t n = match_digits(c, end);
+        if (n == 0 || n > 3 ||
+            (n == 3 && (c[0] - '0') * 100 + (c[1] - '0') * 10 + c[2] - '0' > 255))
+            return false;
+        c += n;
+        if (c < end && *c != '.') return false;
+    }
+    return n_parts == 4 && c == end + 1;
+}
+
+/* The D of a double that Fortran wrote, 1.5D+03, stands for an E; a code has no such sign. */
+static bool is_fortran(char decimal, const char *text, size_t length, size_t i)
+{
+    return (text[i] | 0x20) == 'd' && i > 0 && i + 2 < length &&
+           (is_digit(text[i - 1]) || text[i - 1] == decimal) &&
+           (text[i + 1] == '+' || text[i + 1] == '-') && is_digit(text[i + 2]) &&
+           memchr(text, decimal, i) != NULL;
+}
+
 /* Writes the number with a point and without groups. */
 static bool make_plain(char decimal, char group, const char *text, size_t length, char *into,
                        size_t *n_out)
@@ -174,7 +199,7 @@ static bool make_plain(char decimal, char group, const char *text, size_t length
     }
     for (; i < length; i++) {
         if (text[i] == group || (text[i] == '.' && decimal != '.')) return false;
-        into[n++] = text[i] == decimal ? '.' : text[i];
+        into[n++] = text[i] == decimal ? '.' : is_fortran(decimal, text, length, i) ? 'e' : text[i];
     }
     *n_out = n;
     return true;
@@ -199,6 +224,7 @@ bool drove__cell_number(drove_number_form form, const char *text, size_t length,
     if (form == DROVE_FORM_POINT && scan_plain(text, length, out)) return true;
     if (length == 0 || length >= 2 * NUMBER_MOST || !simplify(text, length, simple, &n_simple))
         return false;
+    if (form == DROVE_FORM_COMMA_GROUPS && is_address(simple, n_simple)) return false;
     if (!make_plain(decimal[form], group[form], simple, n_simple, plain, &n)) return false;
     return scan_plain(plain, n, out);
 }

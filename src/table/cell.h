@@ -30,7 +30,8 @@ typedef enum drove_number_form {
 
 /* A number within the range of a float; the whole text.  In every form, groups of three digits may
  * also be joined by blanks (U+0020, U+00A0, U+2007, U+2009, U+202F), apostrophes (', U+2019) or
- * underscores; the minus may be U+2212, U+2013 or U+FF0D, and may stand behind the number. */
+ * underscores; the minus may be U+2212, U+2013 or U+FF0D, and may stand behind the number.  The
+ * exponent of a number with a point may be Fortran's: 1.5D+03.  192.168.100.101 is no number. */
 bool drove__cell_number(drove_number_form form, const char *text, size_t length, double *out);
 
 /* inf, -inf, infinity, or a number beyond the range of a float. */
@@ -65,8 +66,8 @@ typedef enum drove_date_order {
  * to 2068.  With - or . and a year of two digits, month and day have two digits each.
  *
  * In every order also what leaves none open: a month by its English name (1 Jan 2019, Jan 1, 2019,
- * 2019-Jan-01), a month (2019-01, 01/2019, Jan 2019, 2019M01), a quarter (2019Q1, Q1 2019) and a
- * week (2019-W05): their first day.
+ * 2019-Jan-01; with a time also Jan 1 10:30:00 2019), a month (2019-01, 01/2019, Jan 2019,
+ * 2019M01), a quarter (2019Q1, Q1 2019) and a week (2019-W05): their first day.
  *
  * *seconds since 1970-01-01T00:00 UTC; DROVE_NO_DATE for what databases write for none: 0000-00-00,
  * 0001-01-01, and the year 9999. */

@@ -346,6 +346,20 @@ static bool take_time(const char **at, const char *end, unsigned *seconds)
 
 /* ---- the whole cell ---- */
 
+/* Oct 10 20:19:24 2018, as C's asctime and date(1) write it, also with UTC or an offset before the
+ * year: the whole text. */
+static bool take_asctime(const char *at, const char *end, day *d, unsigned *time, int *offset)
+{
+    enum { YEAR_DIGITS = 4 };
+    const char *year = end - YEAR_DIGITS;
+    if (!take_month_name(&at, end, &d->month) || !take_blanks(&at, end)) return false;
+    if (!take_short(&at, end, 1, 31, &d->day) || !take_blanks(&at, end)) return false;
+    if (!take_time(&at, end, time) || at >= year || year[-1] != ' ') return false;
+    const char *zone_end = year - 1;
+    if (!take_digits(&year, end, YEAR_DIGITS, 0, YEAR_MOST, &d->year)) return false;
+    return take_offset(&at, at < zone_end ? zone_end : at, offset);
+}
+
 /* The day that a text begins with; *at moves behind it. */
 static bool take_day(drove_date_order order, const char **at, const char *end, day *d)
 {
@@ -359,6 +373,15 @@ static bool take_day(drove_date_order order, const char **at, const char *end, d
     if (take_quarter(at, end, d)) return true;
     *at = first;
     return take_named(at, end, d);
+}
+
+/* "T10:30" or " 10:30 PM +02:00": the rest of a text. */
+static bool take_time_behind(const char *at, const char *end, unsigned *time, int *offset)
+{
+    if (*at != 'T' && *at != 't' && *at != ' ' && *at != ',') return false;
+    at++;
+    (void)take_blanks(&at, end);
+    return take_time(&at, end, time) && take_offset(&at, end, offset);
 }
 
 bool drove__cell_date(drove_date_order order, const char *text, size_t length, int64_t *seconds,
@@ -379,13 +402,11 @@ bool drove__cell_date(drove_date_order order, const char *text, size_t length, i
     }
     at = text;
     skip_weekday(&at, end);
-    if (!take_day(order, &at, end, &d)) return false;
-    const bool is_timed = at < end;
-    if (is_timed) {
-        if (*at != 'T' && *at != 't' && *at != ' ' && *at != ',') return false;
-        at++;
-        (void)take_blanks(&at, end);
-        if (!take_time(&at, end, &time) || !take_offset(&at, end, &offset)) return false;
+    bool is_timed = take_asctime(at, end, &d, &time, &offset);
+    if (!is_timed) {
+        if (!take_day(order, &at, end, &d)) return false;
+        is_timed = at < end;
+        if (is_timed && !take_time_behind(at, end, &time, &offset)) return false;
     }
     *has_time = false;
     *seconds = DROVE_NO_DATE;

@@ -325,9 +325,9 @@ drove_amount_style drove__sample_style(const drove_sample *sample, char separato
         {DROVE_FORM_POINT, DROVE_FORM_POINT_GROUPS, DROVE_FORM_COMMA, DROVE_FORM_COMMA_GROUPS},
         {DROVE_FORM_COMMA, DROVE_FORM_COMMA_GROUPS, DROVE_FORM_POINT, DROVE_FORM_POINT_GROUPS}};
     const drove_number_form *order = orders[has_comma];
-    /* Between commas "1,5" may be a list, unless the whole column can be read so; an amount is a
-     * number. */
-    const uint64_t n_odd = sample->n_present - sample->n_form[DROVE_FORM_COMMA];
+    /* Between commas "1,5" may be a list, unless the whole column can be read so, with its groups;
+     * an amount is a number. */
+    const uint64_t n_odd = sample->n_present - sample->n_form[DROVE_FORM_COMMA_GROUPS];
     const bool is_open = separator == ',' && sample->unit.text[0] == '\0' &&
                          !drove__odd_is_rare(n_odd, sample->n_present);
     size_t n_forms = is_open ? 2 : DROVE_N_FORMS;

@@ -54,6 +54,14 @@ TEST(test_numbers)
     expect_none(DROVE_FORM_COMMA, "1.5");
     expect_none(DROVE_FORM_COMMA, "1,5,6");
     expect_none(DROVE_FORM_COMMA_GROUPS, "1.23");
+    expect_number(DROVE_FORM_COMMA_GROUPS, "1.281.501", 1281501);
+    expect_none(DROVE_FORM_COMMA_GROUPS, "192.168.100.101"); /* an address */
+    expect_number(DROVE_FORM_COMMA_GROUPS, "192.168.100.301", 192168100301);
+    expect_number(DROVE_FORM_POINT, "1.495978707D+13", 1.495978707e13); /* Fortran's */
+    expect_number(DROVE_FORM_POINT, "-.5d-03", -0.0005);
+    expect_number(DROVE_FORM_COMMA, "1,5D+03", 1500);
+    expect_none(DROVE_FORM_POINT, "15D+03");
+    expect_none(DROVE_FORM_POINT, "1.5D3");
     assert_true(drove__cell_is_infinite("inf", 3) && drove__cell_is_infinite("-1e999", 6));
     assert_false(drove__cell_is_infinite("12", 2));
     assert_true(drove__cell_is_integer("-12", 3) && !drove__cell_is_integer("-", 1) &&
@@ -97,6 +105,28 @@ TEST(test_dates)
     assert_int_equal(seconds_of("1970-01-02 01:30:59.25Z", &has_time), 86400 + 90 * 60 + 59);
     assert_int_equal(seconds_of("1970-01-01T02:00+02:00", &has_time), 0);
     assert_int_equal(seconds_of("1970-01-01T02:00-0130", &has_time), 210 * 60);
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        assert_false(
+            drove__cell_date(DROVE_DATE_YMD, none[i], strlen(none[i]), &seconds, &has_time));
+}
+
+/* As C's asctime, date(1) and the clocks of feeds write it. */
+TEST(test_dates_with_the_year_last)
+{
+    static const char *const same[] = {
+        "Wed Oct 10 20:19:24 2018",     "Oct 10 20:19:24 2018",
+        "Wed Oct 10 20:19:24 UTC 2018", "Wed Oct 10 20:19:24 +0000 2018",
+        "Oct 10 22:19:24 +0200 2018",   "Wednesday October 10 8:19:24 PM 2018",
+    };
+    static const char *const none[] = {"Wed Oct 10 20:19:24 EST 2018", "Wed Oct 10 20:19:24",
+                                       "Wed Oct 10 2018 20:19:24 2018", "Oct 32 20:19:24 2018",
+                                       "Oct 10 20:19:242018"};
+    bool has_time;
+    int64_t seconds;
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        assert_int_equal(seconds_of(same[i], &has_time), 1539202764);
+        assert_true(has_time);
+    }
     for (size_t i = 0; i < sizeof none / sizeof *none; i++)
         assert_false(
             drove__cell_date(DROVE_DATE_YMD, none[i], strlen(none[i]), &seconds, &has_time));
