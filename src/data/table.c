@@ -170,7 +170,33 @@ static drove_status check_classes(const table_file *f)
                        t->path, t->name[f->known.label[0]], LEAST_ROWS, s->n_classes, f->n_kept);
 }
 
-/* Remarks on the names of classes: two that differ in case alone, dates. */
+/* Many classes of few rows, most of them names with digits: numbers among words, or amounts in two
+ * units, which may be meant as values. */
+static void note_digits(table_file *f)
+{
+    enum { CLASSES_LEAST = 21, ROWS_MOST = 4, SHOWN = 3 };
+    const drove_storage *s = f->storage;
+    size_t n_digits = 0;
+    char shown[64] = "";
+    if (f->known.label_is_number || drove__spec_get(f->spec, "target", NULL) != NULL ||
+        s->n_classes < CLASSES_LEAST || s->n_classes * ROWS_MOST < f->n_kept)
+        return;
+    for (size_t i = 0; i < s->n_classes; i++) {
+        const size_t used = strlen(shown);
+        if (strpbrk(s->class_name[i], "0123456789") == NULL) continue;
+        if (++n_digits <= SHOWN)
+            snprintf(shown + used, sizeof shown - used, "%s%.16s", used > 0 ? " | " : "",
+                     s->class_name[i]);
+    }
+    if (2 * n_digits < s->n_classes) return;
+    drove__known_note(
+        &f->known,
+        "label \"%.40s\": %zu classes in %zu rows, most with digits (%s): not all are "
+        "numbers of one unit, so a model learns no order of them",
+        f->known.table.name[f->known.label[0]], s->n_classes, f->n_kept, shown);
+}
+
+/* Remarks on the names of classes: two that differ in case alone, dates, others with digits. */
 static void note_classes(table_file *f)
 {
     enum { LOOKED_AT = 200 };
@@ -192,7 +218,8 @@ static void note_classes(table_file *f)
                               s->class_name[k], name);
         }
     }
-    if (n > 0 && n_dates == n)
+    if (n == 0 || n_dates < n) note_digits(f);
+    else
         drove__known_note(&f->known, "the labels are dates, read as classes: a model learns no "
                                      "order of them (a number of days can be learned)");
 }

@@ -75,14 +75,28 @@ static void add_value(values *v, double number)
     v->n++;
 }
 
-void drove__known_settle_label(drove_known_table *known, bool is_value)
+/* Whether half of the labels or more are times of day or durations. */
+static bool are_clocks(const drove_table *t)
+{
+    size_t n = 0, n_clocks = 0;
+    for (size_t row = 0; row < t->n_rows; row++) {
+        const drove_cell *cell = &t->label[row];
+        double seconds;
+        if (cell->length == 0 || is_none(t, cell)) continue;
+        n++;
+        n_clocks += drove__cell_clock(cell->text, cell->length, &seconds);
+    }
+    return n_clocks > 0 && 2 * n_clocks >= n;
+}
+
+/* Returns whether the labels are numbers, words among them left out. */
+static bool settle_words(drove_known_table *known, bool is_value)
 {
     const drove_table *t = &known->table;
     drove_odd odd = {0};
     values v = {.n = 0};
     uint64_t n = 0;
     char words[DROVE_ODD_TEXT_SIZE];
-    if (t->n_labels != 1 || (!is_value && drove__known_label_is_category(known))) return;
     for (size_t row = 0; row < t->n_rows; row++) {
         const drove_cell *cell = &t->label[row];
         double number;
@@ -94,12 +108,11 @@ void drove__known_settle_label(drove_known_table *known, bool is_value)
             drove__odd_add(&odd, cell, row);
         if (!is_value && odd.n - odd.n_known > 0 && odd.has_kinds &&
             !drove__odd_is_rare(odd.n - odd.n_known, t->n_rows))
-            return;
+            return false;
     }
     const bool are_values = is_value || v.has_fraction || v.n > CLASSES_MOST;
-    if (odd.n == 0 || !are_values ||
-        (!is_value && !drove__odd_are_words(&odd, n, v.n > CLASSES_MOST)))
-        return;
+    if (odd.n == 0 || !are_values) return are_values;
+    if (!is_value && !drove__odd_are_words(&odd, n, v.n > CLASSES_MOST)) return false;
     known->label_is_number = known->drops_words = true;
     drove__known_note(known,
                       "label \"%.40s\": %llu cell%s no number and count%s as missing: %s, first in "
@@ -108,6 +121,25 @@ void drove__known_settle_label(drove_known_table *known, bool is_value)
                       odd.n == 1 ? " is" : "s are", odd.n == 1 ? "s" : "",
                       drove__odd_list(&odd, words), (unsigned long long)odd.first + 1,
                       is_value ? "" : " (?target=class: labels are classes)");
+    return true;
+}
+
+void drove__known_settle_label(drove_known_table *known, bool is_value)
+{
+    const drove_table *t = &known->table;
+    const drove_amount_style style = known->label_style;
+    if (t->n_labels != 1 || (!is_value && drove__known_label_is_category(known))) return;
+    const bool is_clock = !known->label_is_number && are_clocks(t);
+    if (is_clock) known->label_style = (drove_amount_style){.unit = drove__unit_clock()};
+    const bool are_numbers = settle_words(known, is_value);
+    if (is_clock && !are_numbers) known->label_style = style;
+    if (!is_clock || !are_numbers) return;
+    known->label_is_number = true;
+    if (!is_value)
+        drove__known_note(known,
+                          "label \"%.40s\": times or durations are read as seconds "
+                          "(?target=class: labels are classes)",
+                          t->name[known->label[0]]);
 }
 
 drove_status drove__known_leave_out(drove_known_table *known, size_t *n_kept)

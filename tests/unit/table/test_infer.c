@@ -302,6 +302,59 @@ TEST(test_odd_names)
     assert_int_equal(remove("odd"), 0);
 }
 
+/* Times and durations as labels: seconds where there are many, unless classes are asked for. */
+TEST(test_clock_labels)
+{
+    static const struct {
+        unsigned n_different;
+        bool has_classes, is_number;
+        const char *remark;
+    } cases[] = {
+        {180, false, true, "label \"took\": times or durations are read as seconds"},
+        {180, true, false, ""},
+        {3, false, false, ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        drove_known_table known;
+        drove_table_options opt = options_of("column", "took");
+        opt.has_classes = cases[i].has_classes;
+        FILE *file = fopen("column", "w");
+        assert_non_null(file);
+        fputs("x,took\n", file);
+        for (unsigned row = 0; row < 200; row++) {
+            const unsigned value = row * 7919 % cases[i].n_different;
+            fprintf(file, "%u.5,%u:%02u:30\n", row * 31 % 97, value / 60, value % 60);
+        }
+        fputs("1.5,DNF\n", file);
+        assert_int_equal(fclose(file), 0);
+        learn(&opt, &known);
+        assert_int_equal(known.label_is_number, cases[i].is_number);
+        if (strstr(known.notes, cases[i].remark) == NULL) fail_msg("%s", known.notes);
+        assert_int_equal(known.schema->n_rows, cases[i].is_number ? 200 : 201);
+        drove__known_table_fini(&known);
+    }
+}
+
+static void address(unsigned row, char *into)
+{
+    sprintf(into, "192.168.%u.%u", 100 + row * 31 % 97, 101 + row * 7 % 101);
+}
+static void grouped_by_points(unsigned row, char *into)
+{
+    sprintf(into, "%u.%03u.%03u", 1 + row % 9, 100 + row * 31 % 897, row * 7 % 1000);
+}
+static void of_fortran(unsigned row, char *into)
+{
+    sprintf(into, "%u.%04uD%c%02u", row % 9, row * 31 % 9973, row % 2 == 0 ? '+' : '-', row % 20);
+}
+
+TEST(test_numbers_with_points)
+{
+    expect_type("from", address, DROVE_COLUMN_ID);
+    expect_type("sum", grouped_by_points, DROVE_COLUMN_NUMBER);
+    expect_type("mass", of_fortran, DROVE_COLUMN_NUMBER);
+}
+
 /* Messages with a label, and nothing else: their words are all that says anything.  Every third row
  * has no label and does not count. */
 TEST(test_words_alone)
