@@ -188,10 +188,24 @@ static bool is_vw_line(const char *line)
     return colon != NULL && strchr("0123456789+-.", colon[1]) != NULL && colon[1] != '\0';
 }
 
+/* "20 10 4": rows, features and labels of the extreme classification repository's files. */
+static bool is_size_line(const char *line)
+{
+    size_t n = 0;
+    while (*(line += strspn(line, " \t\r")) != '\0') {
+        const size_t n_digits = strspn(line, "0123456789");
+        if (n_digits == 0 || (line[n_digits] != '\0' && strchr(" \t\r", line[n_digits]) == NULL))
+            return false;
+        line += n_digits;
+        n++;
+    }
+    return n == 2 || n == 3;
+}
+
 enum { HEAD_BYTES = 1 << 16, TAR_MAGIC = 257 /* where a tar archive says so */ };
 
 /* Text that is not read. */
-typedef enum foreign_text { NOT_FOREIGN, NAMED, LIBFFM } foreign_text;
+typedef enum foreign_text { NOT_FOREIGN, NAMED, LIBFFM, SIZES } foreign_text;
 
 static drove_status fail_foreign(foreign_text foreign, const char *path)
 {
@@ -200,6 +214,11 @@ static drove_status fail_foreign(foreign_text foreign, const char *path)
                            "%s: expected a table or LIBSVM, found lines of SVMlight whose features "
                            "have names (sed -E 's/^([^ ]+) /\\1 | /' '%s' > '%s.vw' writes Vowpal "
                            "Wabbit's text, which is read)",
+                           path, path, path);
+    if (foreign == SIZES)
+        return drove__fail(DROVE_E_DATA,
+                           "%s: expected a table or LIBSVM, found LIBSVM below a line of its sizes "
+                           "(tail -n +2 '%s' > '%s.libsvm' leaves that line out)",
                            path, path, path);
     return drove__fail(
         DROVE_E_DATA,
@@ -221,10 +240,15 @@ static const char *format_of_text(char *head, size_t n, bool is_cut, foreign_tex
         if (last != NULL) *last = '\0';
     }
     if (strncmp(head, "\xef\xbb\xbf", 3) == 0) head += 3;
+    bool has_sizes = false;
     for (char *line = head, *next; line != NULL; line = next) {
         next = strchr(line, '\n');
         if (next != NULL) *next++ = '\0';
         if (line[strspn(line, " \t\r")] == '\0' || *line == '#') continue;
+        if (has_sizes && is_sparse_line(line, 2)) *foreign = SIZES;
+        if (has_sizes) break;
+        has_sizes = is_size_line(line);
+        if (has_sizes) continue;
         if (is_vw_line(line)) return "vw";
         if (is_sparse_line(line, 2)) return "libsvm";
         if (is_named_line(line)) *foreign = NAMED;

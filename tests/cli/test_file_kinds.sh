@@ -133,6 +133,10 @@ run_for 2 data info names.svm
 eval "$(sed -n "s/.*(\(sed .*\) writes Vowpal.*/\1/p" err.txt)"
 run_for 0 data info names.svm.vw
 grep -q '^non-zero  120 ' out.txt || fail "$(cat out.txt)"
+{ echo '60 3 2'; cat plain.libsvm; } >sizes.libsvm
+run_for 2 data info sizes.libsvm
+eval "$(sed -n "s/.*(\(tail .*\) leaves that line out).*/\1/p" err.txt)"
+cmp plain.libsvm sizes.libsvm.libsvm
 run_for 2 data info costs.vw
 grep -q 'expected one label, not costs of several' err.txt || fail "$(cat err.txt)"
 
@@ -153,6 +157,18 @@ run_for 0 train rows.vw --model logistic --test none --until epochs=20 --out vw
 printf '|words good film |n size:1\n|words bad film |n size:1\n' >new.vw
 run_for 0 predict vw new.vw --format lines
 printf '1\n-1\n' | diff - out.txt
+
+# Labels that are durations are seconds, in further data, too; classes that may be meant as values are said.
+awk 'BEGIN { print "x,took"; for (i = 0; i < 80; i++) printf "%d,%d:%02d:30\n", i % 40, i % 40 / 20, i % 20 * 3 }' >races.csv
+run_for 0 train races.csv --label took --model linear --test none --until epochs=200 --out races
+run_for 0 eval races --data races.csv
+grep -q '^RMSE  *[0-9.]* ' out.txt || fail "$(cat out.txt)"
+{ cat races.csv; echo '3,DNF'; } >more.csv
+run_for 0 eval races --data more.csv
+grep -q '1 row without a label' err.txt || fail "$(cat err.txt)"
+awk 'BEGIN { print "x,price"; for (i = 0; i < 60; i++) printf "%d,%s%d\n", i % 40, i % 2 ? "$" : "EUR ", i % 40 }' >prices.csv
+run_for 0 data info prices.csv --label price
+grep -q 'label "price": 40 classes in 60 rows, most with digits' out.txt || fail "$(cat out.txt)"
 
 # Cells beside predictions, as the file has them.
 run_for 0 train plain.csv --label y --model logistic --until epochs=1 --out towns
