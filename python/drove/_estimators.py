@@ -698,6 +698,11 @@ class DroveClassifier(_Scored, ClassifierMixin, _Drove):
 
     def _check_classes_of(self, X, y, reset, fills):
         X, y = self._check(X, y.toarray() if hasattr(y, "toarray") else y, reset, fills)
+        if y.dtype == object and y.ndim == 1:
+            texts = [isinstance(label, str) for label in y]
+            if any(texts) and not all(texts):
+                raise ValueError(f"y: expected classes that are all texts or all numbers, found {shown(y[texts.index(True)])} and "
+                                 f"{shown(y[texts.index(False)])} (y.astype(str) makes texts of all)")
         check_classification_targets(y)
         return X, y
 

@@ -165,6 +165,11 @@ class Data(unittest.TestCase):
         same = self.model().fit(self.X, y, sample_weight=np.where(y == 1, 1e-6, 1.0))
         np.testing.assert_array_equal(same.predict_proba(self.X), light.predict_proba(self.X))
 
+    def test_labels_of_texts_and_numbers_are_named(self):
+        y = np.array(["0", "1", 3, 4] * 25, dtype=object)
+        with self.assertRaisesRegex(ValueError, r"found '?0'? and '?3'? \(y.astype\(str\) makes texts of all\)"):
+            DroveClassifier("logistic").fit(np.zeros((100, 2)), y)
+
 
 class Tables(unittest.TestCase):
     def setUp(self):
