@@ -700,6 +700,10 @@ class DroveClassifier(_Scored, ClassifierMixin, _Drove):
         X, y = self._check(X, y.toarray() if hasattr(y, "toarray") else y, reset, fills)
         if y.dtype == object and y.ndim == 1:
             texts = [isinstance(label, str) for label in y]
+            gone = [label is None or label != label for label in y]
+            if any(gone):
+                raise ValueError(f"y: expected a class for each row, found {y[gone.index(True)]} in row {gone.index(True)} (rows without "
+                                 "one are to be left out)")
             if any(texts) and not all(texts):
                 raise ValueError(f"y: expected classes that are all texts or all numbers, found {shown(y[texts.index(True)])} and "
                                  f"{shown(y[texts.index(False)])} (y.astype(str) makes texts of all)")

@@ -169,6 +169,9 @@ class Data(unittest.TestCase):
         y = np.array(["0", "1", 3, 4] * 25, dtype=object)
         with self.assertRaisesRegex(ValueError, r"found '?0'? and '?3'? \(y.astype\(str\) makes texts of all\)"):
             DroveClassifier("logistic").fit(np.zeros((100, 2)), y)
+        y[7] = None
+        with self.assertRaisesRegex(ValueError, "found None in row 7"):
+            DroveClassifier("logistic").fit(np.zeros((100, 2)), y)
 
 
 class Tables(unittest.TestCase):
