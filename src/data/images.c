@@ -1,7 +1,8 @@
 /* data/images.c - folders of images: each folder in DIR is a class, and holds its images, also in
  * folders of its own.  DIR may have a folder train (or training), beside test (or testing, val,
- * valid, validation), in capitals or not, each of which is such a folder.  Images to predict
- * (?label=none) lie anywhere in DIR, or are named themselves.
+ * valid, validation), in capitals or not, each of which is such a folder; also seg_train and
+ * seg_test, training_set and test_set and the like, where these hold folders alone.  Images to
+ * predict (?label=none) lie anywhere in DIR, or are named themselves.
  *
  * Images come in the order of their paths, by bytes; classes too, or by value if all names are
  * whole numbers, unless ?order=text.
@@ -14,6 +15,7 @@
 #include "data/picture.h"
 #include "data/text.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -112,16 +114,48 @@ static bool may_be_read(const char *path)
     return stat(path, &about) != 0 || S_ISREG(about.st_mode);
 }
 
-/* DIR/NAME if that is a folder, in capitals or not, in *out from malloc; else NULL. */
+/* Whether the word stands in the name by itself, in capitals or not: "seg_train", "Train-set". */
+static bool has_word(const char *name, const char *word)
+{
+    const size_t n = strlen(word);
+    for (const char *c = name; *c != '\0'; c++) {
+        if (strncasecmp(c, word, n) != 0) continue;
+        if ((c == name || !isalpha((unsigned char)c[-1])) && !isalpha((unsigned char)c[n]))
+            return true;
+    }
+    return false;
+}
+
+/* Folders and no images, as a part has them; a class has images. */
+static bool has_folders_alone(const char *folder)
+{
+    names list;
+    bool has_folder = false, has_image = false;
+    if (read_folder(folder, &list) != DROVE_OK) return false;
+    for (size_t i = 0; i < list.n && !has_image; i++) {
+        char *path = drove__path_join(folder, list.name[i]);
+        const bool is_one = path != NULL && is_folder(path);
+        has_folder = has_folder || is_one;
+        has_image = !is_one && drove__picture_is_named(list.name[i]);
+        free(path);
+    }
+    names_fini(&list);
+    return has_folder && !has_image;
+}
+
+/* DIR/NAME if that is a folder, in capitals or not, in *out from malloc; else one whose name has
+ * the word beside others, if it holds folders alone; else NULL. */
 static drove_status find_folder(const char *folder, const names *list,
                                 const char *const *candidates, size_t n, char **out)
 {
     *out = NULL;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < 2 * n; i++) {
+        const char *word = candidates[i % n];
         for (size_t k = 0; k < list->n; k++) {
-            if (strcasecmp(list->name[k], candidates[i]) != 0) continue;
+            const bool is_same = i < n && strcasecmp(list->name[k], word) == 0;
+            if (!is_same && (i < n || !has_word(list->name[k], word))) continue;
             DROVE_TRY(join(folder, list->name[k], out));
-            if (is_folder(*out)) return DROVE_OK;
+            if (is_same ? is_folder(*out) : has_folders_alone(*out)) return DROVE_OK;
             free(*out);
             *out = NULL;
         }

@@ -230,8 +230,9 @@ TEST(test_ranges)
 /* Parts may have either word, in capitals or not; numbers as names have another order as texts. */
 TEST(test_words_of_parts_and_order)
 {
-    static const char *const words[][2] = {
-        {"Training", "Testing"}, {"TRAIN", "Test"}, {"train", "Val"}, {"training", "VALIDATION"}};
+    static const char *const words[][2] = {{"Training", "Testing"},   {"TRAIN", "Test"},
+                                           {"train", "Val"},          {"training", "VALIDATION"},
+                                           {"seg_train", "seg_test"}, {"training_set", "test-set"}};
     if (!can_read_images()) return;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         char path[128];
@@ -249,6 +250,11 @@ TEST(test_words_of_parts_and_order)
         drove_data_destroy(train);
         drove_data_destroy(test);
     }
+    place("good-rgb.png", "classes/train_station/a.png"); /* images of their own: classes */
+    place("good-rgb.png", "classes/test_tube/a.png");
+    drove_data *classes = open_data("images:classes");
+    assert_string_equal(classes->storage->class_name[0], "test_tube");
+    drove_data_destroy(classes);
     place("good-rgb.png", "numbered/2/a.png");
     place("good-rgb.png", "numbered/10/a.png");
     drove_data *d = open_data("images:numbered");
