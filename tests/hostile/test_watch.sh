@@ -5,26 +5,33 @@ set -eu
 python3 "$DROVE_SOURCE_DIR/tests/cli/report_page.py" make
 has_terminal=true
 has_pseudo_terminal || has_terminal=false
-in_terminal() { # SECONDS ARGUMENT...: the frames in frames.txt, the last one in screen.txt, the status
+# WORDS ARGUMENT...: the frames in frames.txt, the last one in screen.txt, the status.  Ctrl-C ends what has shown three
+# whole frames, the last of them with all WORDS, a regular expression; where WORDS is empty, it ends by itself.
+in_terminal() {
     python3 - "$@" <<'PY'
-import os, pty, select, signal, sys, time
-seconds, words = float(sys.argv[1]), sys.argv[2:]
+import os, pty, re, select, signal, sys, time
+words, arguments = sys.argv[1], sys.argv[2:]
 pid, fd = pty.fork()
 if pid == 0:
     os.environ["TERM"] = "xterm"
-    os.execv(os.environ["DROVE"], ["drove"] + words)
-said, end = b"", time.time() + seconds
-while time.time() < end:
-    if select.select([fd], [], [], 0.05)[0]:
-        try:
-            part = os.read(fd, 65536)
-        except OSError:
-            break
-        if not part:
-            break
-        said += part
+    os.execv(os.environ["DROVE"], ["drove"] + arguments)
+said, until, is_told = b"", time.time() + 250, False
+while time.time() < until:
+    if not select.select([fd], [], [], 1)[0]:
+        continue
+    try:
+        part = os.read(fd, 65536)
+    except OSError:  # the other end is closed
+        break
+    if not part:
+        break
+    said += part
+    whole = said.decode("utf-8", "replace").split("\033[J")[:-1]
+    if words and not is_told and len(whole) >= 3 and re.search(words, whole[-1], re.S):
+        os.kill(pid, signal.SIGINT)
+        is_told = True
 else:
-    os.kill(pid, signal.SIGINT)
+    os.kill(pid, signal.SIGKILL)
 status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 text = said.decode("utf-8").replace("\r\n", "\n")
 frames = text.split("\033[J")
@@ -38,25 +45,42 @@ PY
 export DROVE
 
 # A run that goes on, seen as lines: each evaluation once, and the end.
-"$DROVE" train synth:digits?n=2000 --defaults classic --model mlp:16 --until seconds=2 --eval-every 20 --lr 0.02 --threads 1 --out live --quiet &
+"$DROVE" train synth:digits?n=2000 --defaults classic --model mlp:16 --until seconds=200 --eval-every 20 --lr 0.02 --threads 1 --out live --quiet &
 train=$!
-for _ in $(seq 200); do [ -s live/log.jsonl ] && break; sleep 0.05; done
+trap 'kill $train 2>/dev/null || :' EXIT
+# NUMBER FILE PATTERN: waits for as many lines.
+wait_for_lines() {
+    local n
+    for _ in $(seq 2000); do
+        n=$(grep -cs "$3" "$2") || n=${n:-0}
+        [ "$n" -lt "$1" ] || return 0
+        sleep 0.05
+    done
+    fail "expected $1 lines of $3: $(cat "$2")"
+}
+wait_for_lines 2 live/log.jsonl .
 if $has_terminal; then
-    in_terminal 1.5 watch live --every 0.1
+    in_terminal '^live: running.* left.* best ' watch live --every 0.1
     [ "$(cat status.txt)" = 130 ] && [ "$(cat frames.txt)" -ge 3 ] || fail "Ctrl-C: $(cat status.txt frames.txt screen.txt)"
     grep -q '^live: running$' screen.txt && grep -q 'left$' screen.txt && grep -q ' best ' screen.txt || fail "$(cat screen.txt)"
     kill -0 $train || fail "the watch has ended the run"
 fi
-run_for 0 watch live --every 0.1
-wait $train
+"$DROVE" watch live --every 0.1 >out.txt 2>err.txt &
+watch=$!
+wait_for_lines 1 out.txt '^epochs '
+wait_for_lines $(($(grep -c '^epochs ' out.txt) + 2)) out.txt '^epochs '
+kill -INT $train
+wait $train && fail "expected status 130" || [ $? = 130 ]
+trap - EXIT
+wait $watch || fail "the watch: status $?: $(cat err.txt)"
 [ "$(grep -c '^epochs ' out.txt)" = "$(wc -l <live/log.jsonl)" ] || fail "expected a line for each evaluation: $(wc -l <live/log.jsonl) $(cat out.txt)"
-[ "$(tail -n 1 out.txt)" = 'live: finished' ] && [ ! -s err.txt ] || fail "$(tail -n 2 out.txt; cat err.txt)"
+[ "$(tail -n 1 out.txt)" = 'live: interrupted' ] && [ ! -s err.txt ] || fail "$(tail -n 2 out.txt; cat err.txt)"
 
 # A line end in a name is shown as ?, and hides nothing of its line.
 name=$(printf 'a\nb')
 cp -r live "$name"
 run_for 0 watch "$name"
-[ "$(tail -n 1 out.txt)" = 'a?b: finished' ] || fail "$(tail -n 2 out.txt)"
+[ "$(tail -n 1 out.txt)" = 'a?b: interrupted' ] || fail "$(tail -n 2 out.txt)"
 
 # Runs that are not whole: killed, crashed, one evaluation, hostile names.
 touch -d '10 minutes ago' one/log.jsonl one/run.json
@@ -78,13 +102,13 @@ run_for 0 watch long
 # The same in a terminal.
 if $has_terminal; then
     # The numbers of the last frame are those of the log; stars where there is no UTF-8.
-    LC_ALL=C in_terminal 20 watch live
+    LC_ALL=C in_terminal '' watch live
     [ "$(cat status.txt)" = 0 ] && grep -q '\*\*' screen.txt || fail "$(cat screen.txt)"
     python3 - <<'PY' || fail "$(cat screen.txt)"
 import json, re
 log = [json.loads(x) for x in open("live/log.jsonl")]
 text = open("screen.txt").read()
-assert text.startswith("live: finished\n"), text
+assert text.startswith("live: interrupted\n"), text
 assert "  loss %.4g, " % log[-1]["loss"] in text
 key = "test_loss" if log[0]["test_loss"] is not None else "loss"
 best = min(log, key=lambda r: r[key])
@@ -96,16 +120,16 @@ assert rows[0][0] == "%.4g" % top and rows[-1][0] == "%.4g" % bottom, (rows[0], 
 assert rows[0][1][0] == "*", "the first loss is the highest"
 PY
     if locale -a 2>/dev/null | grep -qi '^C\.utf'; then
-        LC_ALL=C.UTF-8 in_terminal 20 watch live
+        LC_ALL=C.UTF-8 in_terminal '' watch live
         python3 -c 'import sys; t = open("screen.txt").read(); sys.exit(not any("\u2801" <= c <= "\u28ff" for c in t))' || fail "no Braille: $(cat screen.txt)"
     fi
 
-    for folder in hostile/*; do in_terminal 20 watch "$folder"; done
+    for folder in hostile/*; do in_terminal '' watch "$folder"; done
     grep -q ': crashed$' screen.txt && ! grep -q "$(printf '\302\205')" screen.txt || fail "$(cat -v screen.txt)"
-    in_terminal 20 watch sweep
+    in_terminal '' watch sweep
     grep -q 'all runs are done' screen.txt && grep -q 'best so far' screen.txt || fail "$(cat screen.txt)"
     # Of a long log the frame has the ends, where no label is too wide.
-    in_terminal 20 watch long
+    in_terminal '' watch long
     grep -q '^  epochs 2e+04, updates 2e+04' screen.txt && grep -q ' best 5.001e-05 (loss) at epoch 2e+04' screen.txt || fail "$(cat screen.txt)"
 fi
 
