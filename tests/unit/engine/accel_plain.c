@@ -71,7 +71,7 @@ static drove_status describe(unsigned device, drove_accel_facts *out)
 {
     (void)device;
     *out = (drove_accel_facts){
-        .name = "plain", .memory_bytes = 512 << 20, .most_buffer_bytes = 256 << 20, .n_units = 1};
+        .name = "plain", .memory_bytes = 128 << 20, .most_buffer_bytes = 64 << 20, .n_units = 1};
     return DROVE_OK;
 }
 
