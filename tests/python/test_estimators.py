@@ -511,6 +511,8 @@ class Passes(unittest.TestCase):
         y = (X[:, 0] > 0).astype(int)
         model = DroveClassifier("mlp:64,64", rule="sgd", lr=0.01, batch=4, random_state=0)
         model.partial_fit(X[:100], y[:100], classes=[0, 1])
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)  # the background of a shell ignores it
+        self.addCleanup(signal.signal, signal.SIGINT, before)
         threading.Timer(0.3, signal.raise_signal, [signal.SIGINT]).start()
         with self.assertRaises(KeyboardInterrupt):
             for _ in range(1000):
