@@ -1,5 +1,5 @@
 # drove_module(<folder> [USES <modules it may include>...] [LIBRARIES <external libraries>...]
-#              [EXCLUDE <regex>] [EXTRA <generated sources>...])
+#              [EXCLUDE <regex>] [EXTRA <generated sources>...] [OBJECTS <compiled elsewhere>...])
 #
 # Makes of src/<folder>/**/*.c
 #   drove_<folder>          an OBJECT library, hidden symbols, position-independent
@@ -7,7 +7,7 @@
 #                           tests link it, so that a unit test sees its module and what that may include, no more
 # and adds the folder to the global list DROVE_MODULES.
 function(drove_module name)
-  cmake_parse_arguments(arg "" "EXCLUDE" "USES;LIBRARIES;EXTRA" ${ARGN})
+  cmake_parse_arguments(arg "" "EXCLUDE" "USES;LIBRARIES;EXTRA;OBJECTS" ${ARGN})
 
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.c)
   if(arg_EXCLUDE)
@@ -30,7 +30,7 @@ function(drove_module name)
     target_compile_options(${target} PRIVATE ${drove_coverage})
   endif()
 
-  add_library(${target}_archive STATIC EXCLUDE_FROM_ALL $<TARGET_OBJECTS:${target}>)
+  add_library(${target}_archive STATIC EXCLUDE_FROM_ALL $<TARGET_OBJECTS:${target}> ${arg_OBJECTS})
   set_target_properties(${target}_archive PROPERTIES LINKER_LANGUAGE C)
   target_include_directories(${target}_archive INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
   foreach(used IN LISTS arg_USES)
