@@ -23,8 +23,8 @@ static drove_options recorded_run(const char *strategy)
     set(&opt, "threads", "4");
     set(&opt, "batch", "4");
     set(&opt, "lr", "0.05");
-    set(&opt, "until", DROVE_TSAN ? "updates=60" : "updates=300");
-    set(&opt, "save_every", "updates=100");
+    set(&opt, "until", DROVE_TSAN ? "updates=60" : "updates=120");
+    set(&opt, "save_every", "updates=40");
     set(&opt, "record", record);
     set(&opt, "out", fresh_folder("recorded"));
     return opt;
@@ -188,7 +188,7 @@ TEST(resumed_runs_repeat)
         set(&opt, "record", "none");
         run_to(&opt, DROVE_FINISHED);
         assert_int_equal(drove_options_resume(&opt, "recorded"), DROVE_OK);
-        set(&opt, "until", "updates=500");
+        set(&opt, "until", "updates=240");
         set(&opt, "record", record);
         print_message("%s\n", table[i].strategy);
         run_to(&opt, DROVE_FINISHED);
@@ -229,7 +229,7 @@ TEST(processes_repeat)
             if ((*row)->needs & DROVE_SYNC_MOMENTUM) set(&opt, "rule", "momentum:0.9");
             set(&opt, "threads", "all");
             set(&opt, "workers", "procs:3");
-            set(&opt, "until", "updates=150");
+            set(&opt, "until", "updates=80");
             print_message("%s\n", *variant);
             record_and_replay(&opt);
         }
@@ -276,7 +276,7 @@ TEST(serialised_exchanges_repeat)
         if (i < 3) set(&opt, "messages", "layers");
         else set(&opt, "schedule", "staleness");
         set(&opt, "model", "mlp:256"); /* steps long enough that workers are late */
-        set(&opt, "until", "updates=1000");
+        set(&opt, "until", "updates=300");
         print_message("%s\n", strategies[i]);
         record_and_replay(&opt);
     }
