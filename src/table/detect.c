@@ -26,6 +26,7 @@ static char find_line_end(const drove_content *content)
 typedef struct agreement { /* of the first records, by one separator */
     size_t n_cells;        /* of the first record                        */
     size_t n_same, n_seen; /* records that have as many, and all         */
+    size_t n_more;         /* records that have one more                 */
 } agreement;
 
 static agreement try_separator(const drove_content *content, const drove_dialect *d)
@@ -36,6 +37,7 @@ static agreement try_separator(const drove_content *content, const drove_dialect
         size_t n = drove__record_count(d, start, end);
         if (a.n_seen == 0) a.n_cells = n;
         a.n_same += n == a.n_cells;
+        a.n_more += n == a.n_cells + 1;
         a.n_seen++;
     }
     return a;
@@ -67,7 +69,7 @@ drove_dialect drove__detect_dialect(const drove_content *content, char separator
 {
     static const char candidates[] = {'\t', ';', '|', ',', ' '};
     drove_dialect d = {.line_end = find_line_end(content), .separator = separator};
-    char best = ',';
+    char best = ',', best_short = '\0';
     size_t best_same = 0;
     if (separator != 0) return d;
     for (size_t i = 0; i < sizeof candidates; i++) {
@@ -75,9 +77,16 @@ drove_dialect drove__detect_dialect(const drove_content *content, char separator
         agreement a = try_separator(content, &d);
         if (a.n_cells < 2) continue;
         if (a.n_same == a.n_seen) return d;
+        /* a header that is one name short, or rows that end with a separator */
+        if (a.n_more + 1 == a.n_seen && best_short == '\0' && candidates[i] != ' ')
+            best_short = candidates[i];
         if (a.n_same <= best_same) continue;
         best_same = a.n_same;
         best = candidates[i];
+    }
+    if (best_short != '\0') {
+        d.separator = best_short;
+        return d;
     }
     for (size_t i = 0; i + 1 < sizeof candidates; i++) {
         d.separator = candidates[i];

@@ -43,6 +43,7 @@ static drove_status read_names(drove_table *t, drove_header header, const char *
                                   &t->n_columns));
     *rows = t->has_header ? at : t->content.text;
     if (t->has_header && t->n_columns > 1) {
+        if (!t->content.has_names) drove__shape_skip_rule(t, rows);
         t->header = start;
         t->header_length = (size_t)(end - start);
     }

@@ -227,7 +227,8 @@ static drove_status read_cell(const drove_table *t, worker *w, const drove_scan_
 
 /* ---- one record ---- */
 
-/* Lines above the first one from which on all records have as many cells; 0: there is none. */
+/* Lines above the first one from which on all records have as many cells, which is a header unless
+ * those above have one cell; 0: there is none. */
 static unsigned find_table(const drove_table *t)
 {
     enum { LINES_MOST = 40, RECORDS_SEEN = 100 };
@@ -244,7 +245,8 @@ static unsigned find_table(const drove_table *t)
             if (n > 0 && n_here != n_cells) break;
             n_cells = n_here;
         }
-        if (n >= 3 && n_cells >= 2 && (n == RECORDS_SEEN || next == end)) return i;
+        if (n >= 3 && n_cells >= 2 && (n == RECORDS_SEEN || next == end))
+            return t->n_columns == 1 || drove__detect_header(&rest, &d) ? i : 0;
     }
     return 0;
 }

@@ -131,10 +131,14 @@ static inline bool drove__table_next(const drove_table *t, const char **at, cons
 /* Leaves out titles and comments above the table: lines of one cell above records that all have the
  * same number of them. */
 void drove__shape_skip_titles(drove_table *table);
+/* Leaves out a line of dashes below the header, as psql and Markdown have it; *rows: behind the
+ * header. */
+void drove__shape_skip_rule(drove_table *table, const char **rows);
 /* Leaves out lines of one cell with words at the end of the table; rows: its first row. */
 void drove__shape_skip_footers(drove_table *table, const char *rows, bool is_piece);
 /* Where the first rows have a cell more than the header: an empty one at their ends is left out,
- * names of rows at their starts get a column.  is_last_unnamed: the last column has no name.
+ * names of rows at their starts get a column.  Where they have one less, the header's empty last
+ * name is left out.  is_last_unnamed: the last column has no name.
  * Errors: DROVE_E_DATA (neither), DROVE_E_NOMEM. */
 drove_status drove__shape_fit_header(drove_table *table, const char *rows, bool is_last_unnamed);
 /* A remark on n lines that repeat the header. */

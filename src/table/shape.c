@@ -92,11 +92,26 @@ void drove__shape_skip_footers(drove_table *t, const char *rows, bool is_piece)
          shown(from, end != NULL ? end : from + strcspn(from, "\r\n")), from, t->n_columns);
 }
 
+void drove__shape_skip_rule(drove_table *t, const char **rows)
+{
+    const char *next = *rows, *start, *end;
+    size_t n_dashes = 0;
+    if (!drove__record_next(&t->dialect, &next, t->content.end, &start, &end)) return;
+    for (const char *c = start; c < end; c++) {
+        if (*c != t->dialect.separator && strchr("-=+|: ", *c) == NULL) return;
+        n_dashes += c + 1 < end && (*c == '-' || *c == '=') && c[1] == *c;
+    }
+    if (n_dashes == 0) return;
+    note(t, "the line of dashes below the header is left out");
+    *rows = next;
+}
+
 /* ---- the header and the rows ---- */
 
 typedef struct shape { /* of the first rows */
     size_t n_rows;
     bool has_more;        /* each has one cell more than the header */
+    bool has_less;        /* each has one cell less */
     bool is_last_empty;   /* the last cell of each is empty */
     bool is_first_unique; /* the first cells differ */
 } shape;
@@ -111,7 +126,7 @@ static int compare_cells(const void *a, const void *b)
 static shape look(const drove_table *t, const char *rows)
 {
     drove_cell first[RECORDS_SEEN], cell;
-    shape s = {.has_more = true, .is_last_empty = true, .is_first_unique = true};
+    shape s = {.has_more = true, .has_less = true, .is_last_empty = true, .is_first_unique = true};
     const char *start, *end;
     while (s.n_rows < RECORDS_SEEN && drove__table_next(t, &rows, t->content.end, &start, &end)) {
         size_t n = 1;
@@ -122,6 +137,7 @@ static shape look(const drove_table *t, const char *rows)
             n++;
         }
         s.has_more = s.has_more && n == t->n_columns + 1;
+        s.has_less = s.has_less && n + 1 == t->n_columns;
         s.is_last_empty = s.is_last_empty && n > 1 && cell.length == 0;
     }
     if (s.n_rows == 0) return (shape){0};
@@ -179,6 +195,11 @@ drove_status drove__shape_fit_header(drove_table *t, const char *rows, bool is_l
         t->has_tail = true;
         if (!s.has_more) free(t->name[--t->n_columns]);
         note(t, "rows end with a separator: the empty column behind it is left out");
+        return DROVE_OK;
+    }
+    if (t->has_header && s.has_less && is_last_unnamed && t->n_columns > 2) {
+        free(t->name[--t->n_columns]);
+        note(t, "the header ends with a separator, which the rows lack");
         return DROVE_OK;
     }
     if (!t->has_header || !s.has_more) return DROVE_OK;

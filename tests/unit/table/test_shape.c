@@ -42,6 +42,30 @@ TEST(rows_that_end_with_a_separator)
     assert_int_equal(remove("shape"), 0);
 }
 
+TEST(headers_that_end_with_a_separator)
+{
+    static const char *const names[] = {"w", "h", "d", NULL};
+    expect_table("w,h,d,\n1,2,11\n2,3,12\n2,4,13\n", 3,
+                 "the header ends with a separator, which the rows lack", names);
+}
+
+/* The decimal comma agrees with itself in all rows, as the semicolon does. */
+TEST(rows_that_end_with_a_semicolon)
+{
+    static const char *const names[] = {"w", "h", "d", NULL};
+    expect_table("w;h;d\n1;2;1,5;\n2;3;2,5;\n2;4;3,5;\n", 3,
+                 "rows end with a separator: the empty column behind it is left out", names);
+}
+
+TEST(lines_of_dashes)
+{
+    static const char *const names[] = {"name", "qty", NULL};
+    const char *note = "the line of dashes below the header is left out";
+    expect_table(" name | qty \n------+-----\n a | 1\n b | 2\n c | 4\n(3 rows)\n", 3, note, names);
+    expect_table("name\tqty\n----\t---\na\t1\nb\t2\nc\t4\n", 3, note, names);
+    expect_table("name,qty\n-,-\na,1\nb,2\nc,4\n", 4, "", names); /* missing cells */
+}
+
 TEST(headers_of_one_name_less)
 {
     static const char *const names[] = {"row names", "x", "z", NULL};
@@ -75,5 +99,17 @@ TEST(titles_and_footers)
     drove_table_options opt = options_of("shape", NULL);
     write_text("shape", "name,qty,price\na,1,2.5\nb,2,3.5\nc,3,4.5\n7\n");
     expect_refusal(&opt, DROVE_E_DATA, "row 4", "expected 3 cells, found 1", NULL);
+    assert_int_equal(remove("shape"), 0);
+}
+
+/* Without the first line what is left must have a header, else the line was none of titles. */
+TEST(advice_on_the_first_line)
+{
+    drove_table_options opt = options_of("shape", NULL);
+    write_text("shape", "My,report\nname,qty,price,tax\na,1,2.5,1\nb,2,3.5,2\nc,3,4.5,2\n");
+    expect_refusal(&opt, DROVE_E_DATA, "row 1", "'shape?skip_lines=1' leaves it out", NULL);
+    write_text("shape", "name,qty\na,1,2.5,7\nb,2,3.5,8\nc,3,4.5,9\n");
+    expect_refusal(&opt, DROVE_E_DATA, "row 1: expected 2 cells, found 4: more after column", NULL);
+    assert_null(strstr(drove_error_text(), "skip_lines"));
     assert_int_equal(remove("shape"), 0);
 }
