@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <limits.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -116,6 +117,25 @@ static const char *format_of_ending(const char *path, size_t n)
 
 /* ---- by content ---- */
 
+/* Bytes of a number at the start of a text, also of nan and inf, which are refused where they are
+ * read. */
+static size_t number_bytes(const char *text)
+{
+    static const char *const words[] = {"nan", "inf", "infinity"};
+    const size_t sign = *text == '-' || *text == '+', n = strcspn(text, " \t\r");
+    for (size_t i = 0; i < DROVE_COUNT(words); i++) {
+        if (n == sign + strlen(words[i]) && strncasecmp(text + sign, words[i], n - sign) == 0)
+            return n;
+    }
+    return strspn(text, "0123456789+-.eE");
+}
+
+/* Behind "qid:N", if the text begins so. */
+static const char *skip_group(const char *text)
+{
+    return strncmp(text, "qid:", 4) == 0 ? text + 4 + strspn(text + 4, "0123456789") : text;
+}
+
 /* A label, perhaps the number of its group, and then pairs of an index and a value: "+1 qid:2 3:0.5
  * 17:1".  n_parts: numbers joined by ':' in a pair; of LIBFFM 3.  false: something else. */
 static bool is_sparse_line(const char *line, size_t n_parts)
@@ -124,14 +144,14 @@ static bool is_sparse_line(const char *line, size_t n_parts)
     line += strspn(line, " \t");
     line += strcspn(line, " \t");
     line += strspn(line, " \t");
-    if (strncmp(line, "qid:", 4) == 0) line += 4 + strspn(line + 4, "0123456789");
+    line = skip_group(line);
     while (*(line += strspn(line, " \t\r")) != '\0' && *line != '#') {
         for (size_t i = 1; i < n_parts; i++) {
             const size_t n_digits = strspn(line, "0123456789");
             if (n_digits == 0 || line[n_digits] != ':') return false;
             line += n_digits + 1;
         }
-        const size_t n = strspn(line, "0123456789+-.eE");
+        const size_t n = number_bytes(line);
         if (n == 0 || (line[n] != '\0' && strchr(" \t\r", line[n]) == NULL)) return false;
         line += n;
         n_pairs++;
@@ -144,7 +164,8 @@ static bool is_named_line(const char *line)
 {
     size_t n = strspn(line, "0123456789+-.eE"), n_names = 0;
     if (n == 0) return false;
-    for (line += n; *(line += strspn(line, " \t\r")) != '\0'; line += n) {
+    line = skip_group(line + n + strspn(line + n, " \t"));
+    for (; *(line += strspn(line, " \t\r")) != '\0'; line += n) {
         n = strcspn(line, " \t\r");
         const char *colon = memchr(line, ':', n);
         if (colon == NULL || colon == line) return false;
@@ -155,11 +176,12 @@ static bool is_named_line(const char *line)
     return n_names > 0;
 }
 
-/* A row of LIBSVM all of whose features are 0: its labels alone. */
+/* A row of LIBSVM all of whose features are 0: its labels alone, perhaps with a group. */
 static bool is_label_alone(const char *line)
 {
     line += strspn(line, " \t");
     line += strspn(line, "0123456789+-.eE,");
+    line = skip_group(line + strspn(line, " \t"));
     return line[strspn(line, " \t\r")] == '\0';
 }
 

@@ -148,6 +148,35 @@ static drove_status add_label(table_file *f, const drove_cell *cell)
     return add_text(f, cell);
 }
 
+/* Numbers and a few labels that are none, such as "0.5 kg": one wrong cell makes no classes. */
+static drove_status check_numbers(const table_file *f)
+{
+    enum { LEAST = 20, SHARE = 5 };
+    const drove_storage *s = f->storage;
+    const drove_table *t = &f->known.table;
+    const char *other = NULL;
+    size_t n_others = 0, row = 0;
+    double number;
+    if (s->class_name == NULL || drove__known_label_is_category(&f->known)) return DROVE_OK;
+    for (size_t i = 0; i < s->n_classes; i++) {
+        const char *name = s->class_name[i];
+        if (drove__label_number(name, strlen(name), &number)) continue;
+        if (n_others++ == 0) other = name;
+    }
+    if (n_others == 0 || s->n_classes - n_others <= LEAST || n_others * SHARE > s->n_classes)
+        return DROVE_OK;
+    const size_t n = strlen(other);
+    while (row + 1 < t->n_rows &&
+           (t->label[row].length != n || memcmp(t->label[row].text, other, n) != 0))
+        row++;
+    return drove__fail(
+        DROVE_E_DATA,
+        "%s: row %zu: column \"%.80s\": expected a number, as %zu of its %zu different "
+        "labels are, found \"%.40s\" (an empty cell leaves the row out, "
+        "?target=class takes all as classes)",
+        t->path, row + 1, t->name[f->known.label[0]], s->n_classes - n_others, s->n_classes, other);
+}
+
 /* A name or a date is no class: a model of as many classes as rows learns nothing, for hours.  The
  * last column, taken for the label because none was named, may be anything. */
 static drove_status check_classes(const table_file *f)
@@ -160,6 +189,7 @@ static drove_status check_classes(const table_file *f)
     bool is_named = drove__spec_get(f->spec, "label", NULL) != NULL;
     if (f->like != NULL || is_asked || !is_named || s->y_kind != DROVE_Y_CLASS || t->n_labels == 0)
         return DROVE_OK;
+    DROVE_TRY(check_numbers(f));
     const bool are_all_different = s->n_classes == f->n_kept && s->n_classes >= ALL_DIFFERENT;
     if (!are_all_different && (s->n_classes <= MANY || s->n_classes * LEAST_ROWS <= f->n_kept))
         return DROVE_OK;

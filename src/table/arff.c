@@ -144,6 +144,15 @@ static drove_status read_nominal(arff_text *a, const char *at, const char *end, 
     }
 }
 
+/* What a format of dates, such as "dd/MM/yyyy", says of day and month, as drove_content.type. */
+static char type_of_date(const char *format, const char *end)
+{
+    for (; format < end && *format != 'y'; format++) {
+        if (*format == 'd' || *format == 'M') return *format == 'd' ? 'd' : 'm';
+    }
+    return 0;
+}
+
 static drove_status read_attribute(arff_text *a, const char *at, const char *end)
 {
     static const char *const numeric[] = {"numeric", "real", "integer"};
@@ -169,6 +178,7 @@ static drove_status read_attribute(arff_text *a, const char *at, const char *end
         new->first = strdup("0");
         return new->first != NULL ? DROVE_OK : drove__fail_nomem(a->path, 1);
     }
+    if (has_word(at, end, "date")) new->type = type_of_date(at + strlen("date"), end);
     if (has_word(at, end, "string") || has_word(at, end, "date")) return DROVE_OK;
     return fail_here(a, "numeric, real, integer, string, date or {values} as the type of an "
                         "attribute");

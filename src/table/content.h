@@ -26,9 +26,11 @@ typedef struct drove_content {
     bool        has_names;     /* its first record is a header, and commas separate its cells */
     char        separator;     /* that the text itself says ("sep=;"); 0: it does not */
     int64_t     n_lines_above; /* lines of the file above text; negative: lines that it has not */
-    char       *type;    /* [n_types] of columns: 'c' classes, 'n' numbers, 0 as it looks; malloc */
-    size_t      n_types; /* 0: nothing is known */
-    char        note[240]; /* a remark on how it was read; "": none */
+    /* [n_types] of columns: 'c' classes, 'n' numbers, 'd' dates with the day before the month, 'm'
+     * with the month before the day, 0 as it looks; malloc */
+    char  *type;
+    size_t n_types;   /* 0: nothing is known */
+    char   note[240]; /* a remark on how it was read; "": none */
 } drove_content;
 
 /* Reads a whole file (base/textfile.h), a large plain one by n_threads.  JSON Lines, JSON arrays of

@@ -85,6 +85,15 @@ static drove_status next_object(json_text *j, bool is_first, json_t **out)
     if (object == NULL && error.position >= 0 &&
         json_error_code(&error) == json_error_out_of_memory)
         return drove__fail_nomem(j->path, (size_t)error.position);
+    if (object == NULL && error.position >= 0 &&
+        json_error_code(&error) == json_error_numeric_overflow)
+        return drove__fail(DROVE_E_DATA,
+                           "%s:%llu: expected integers of up to 64 bits, found a larger one (sed "
+                           "-E 's/: *(-?[0-9]{19,})( *[],}])/:\"\\1\"\\2/g' '%s' > '%s.texts.json' "
+                           "puts such ones in quotes, in which they are read)",
+                           j->path,
+                           (unsigned long long)j->line + (unsigned long long)error.line - 1,
+                           j->path, j->path);
     if (object == NULL)
         return drove__fail(DROVE_E_DATA, "%s:%llu: expected JSON: %s", j->path,
                            (unsigned long long)j->line + (unsigned long long)error.line - 1,

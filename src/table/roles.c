@@ -102,6 +102,8 @@ static void take_types(learner *l)
 {
     const drove_content *content = &l->table->content;
     for (size_t i = 0; i < content->n_types && i < l->table->n_columns; i++) {
+        if (content->type[i] == 'd') l->order[i] = DROVE_DATE_DMY;
+        if (content->type[i] == 'm') l->order[i] = DROVE_DATE_MDY;
         if (content->type[i] != 'c' || l->role[i] != ROLE_AUTO) continue;
         l->role[i] = ROLE_FORCED;
         l->forced[i] = DROVE_COLUMN_CATEGORY;

@@ -347,11 +347,14 @@ static bool same_text(const char *name, const char *word, size_t length)
     return strlen(name) == length && memcmp(name, word, length) == 0;
 }
 
-/* The line, from 2, of a header below titles and comments that has this name; 0: none. */
+/* The line, from 2, of a header below titles and comments that has this name; 0: none.  A number
+ * may be any cell. */
 static unsigned find_below(const drove_table *t, const char *word, size_t length)
 {
     enum { LINES = 10 };
     const char *at = t->content.text, *end = t->content.end;
+    double number;
+    if (drove__cell_number(DROVE_FORM_POINT, word, length, &number)) return 0;
     for (unsigned line = 1; line <= LINES && at < end; line++) {
         const char *line_end = memchr(at, t->dialect.line_end, (size_t)(end - at));
         if (line_end == NULL) line_end = end;

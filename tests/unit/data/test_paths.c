@@ -133,6 +133,9 @@ TEST(first_bytes_tell_the_format)
                  {"1 # 2:3", false},
                  {"1 qid:3 2:0.5\n", true},
                  {"1\n-1 2:0.5\n", true},
+                 {"1 qid:1\n-1 qid:2 2:0.5\n", true},
+                 {"1 2:inf 3:-NaN\n", true},
+                 {"1 2:info\n", false},
                  {"# made up\n\n+1\n-1 2:0.5\n", true},
                  {"\xef\xbb\xbf"
                   "1 2:3\n",

@@ -114,6 +114,22 @@ static unsigned falling(unsigned label)
     return 40 / (label + 1) + 3;
 }
 
+/* One wrong cell among numbers makes no classes of them, unless that is asked for. */
+TEST(test_a_number_with_a_unit_among_labels)
+{
+    static char text[4096] = "x,y\n";
+    drove_data *d = NULL;
+    for (unsigned i = 0; i < 60; i++)
+        sprintf(text + strlen(text), "%u,%u%s\n", i * 7 % 13, 20 + i % 31, i == 40 ? " kg" : "");
+    write_text("units.csv", text);
+    assert_int_equal(drove_data_open("units.csv?label=y", NULL, 1, &d, NULL), DROVE_E_DATA);
+    assert_non_null(strstr(drove_error_text(), "row 41"));
+    assert_non_null(strstr(drove_error_text(), "found \"29 kg\""));
+    d = open_data("units.csv?label=y&target=class");
+    assert_int_equal(d->storage->n_classes, 32);
+    drove_data_destroy(d);
+}
+
 TEST(test_whole_numbers)
 {
     expect_kind(1, 10, one, DROVE_Y_CLASS);

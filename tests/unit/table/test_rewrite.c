@@ -94,7 +94,7 @@ TEST(json_that_is_no_table_is_refused_with_its_line)
     is_refused("[{\"a\": 1}\n", &usual, "text:2: expected \"]\"");
     is_refused("[{\"a\": 1}] x", &usual, "nothing behind");
     is_refused("{}\n{}\n", &usual, "found none");
-    is_refused("{\"a\": 123456789012345678901234567890}", &usual, "too big integer");
+    is_refused("{\"a\": 123456789012345678901234567890}", &usual, "integers of up to 64 bits");
     is_refused("[[1, 2]]", &usual, "found JSON");
 }
 
@@ -167,6 +167,30 @@ TEST(arff_codes_are_categories)
     assert_int_equal(column_of(&known, "code")->type, DROVE_COLUMN_CATEGORY);
     assert_int_equal(column_of(&known, "code")->n_values, 3);
     drove__known_table_fini(&known);
+}
+
+TEST(arff_says_whether_the_day_comes_first)
+{
+    static const struct {
+        const char *format;
+        drove_date_order order;
+    } cases[] = {{"\"dd/MM/yyyy HH:mm\"", DROVE_DATE_DMY},
+                 {"MM/dd/yyyy", DROVE_DATE_MDY},
+                 {"", DROVE_DATE_MDY}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        char text[4096];
+        drove_known_table known;
+        drove_table_options opt = options_of("dates.arff", "y");
+        int n = sprintf(text, "@relation r\n@attribute d date %s\n@attribute y real\n@data\n",
+                        cases[k].format);
+        for (int i = 1; i <= 12; i++) n += sprintf(text + n, "%02d/%02d/2020,%d\n", i, i, i % 7);
+        write_text("dates.arff", text);
+        learn(&opt, &known);
+        assert_int_equal(column_of(&known, "d")->order, cases[k].order);
+        assert_int_equal(strstr(known.notes, "day or month") != NULL, *cases[k].format == '\0');
+        drove__known_table_fini(&known);
+    }
+    assert_int_equal(remove("dates.arff"), 0);
 }
 
 TEST(broken_arff_is_refused_with_its_line)
