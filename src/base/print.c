@@ -1,9 +1,11 @@
-/* base/print.c - see print.h.  Nine digits by one product and one division by ten for each. */
+/* base/print.c - see print.h.  Floats: nine digits by a product and one division by ten each. */
 #include "base/print.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { DIGITS = 9 };
@@ -94,6 +96,22 @@ size_t drove__print_float(float value, char into[DROVE_PRINT_FLOAT_SIZE])
     split(fabs((double)value), &d);
     at = d.exponent < -4 || d.exponent >= DIGITS ? put_exponent(at, &d) : put_fixed(at, &d);
     return (size_t)(at - into);
+}
+
+size_t drove__print_far(float value, double origin, char into[DROVE_PRINT_FAR_SIZE])
+{
+    enum { FEWEST = 15, MOST = 17 }; /* with 17 it is the double itself */
+    const double whole = origin + (double)value;
+    const double error = fabs((double)value) * (double)FLT_EPSILON / 2;
+    int n = 0;
+    for (int digits = FEWEST; digits <= MOST; digits++) {
+        n = snprintf(into, DROVE_PRINT_FAR_SIZE, "%.*g", digits, whole);
+        if (!isfinite(whole) || fabs(strtod(into, NULL) - whole) <= error) break;
+    }
+    for (char *c = into; isfinite(whole) && *c != '\0'; c++) {
+        if (strchr("+-0123456789e", *c) == NULL) *c = '.'; /* a locale's decimal point */
+    }
+    return (size_t)n;
 }
 
 /* Bytes of the control character at c; 0: another one. */

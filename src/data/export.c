@@ -2,6 +2,7 @@
 #include "data/export.h"
 
 #include "base/mem.h"
+#include "base/print.h"
 #include "data/origin.h"
 #include "data/quant.h"
 
@@ -74,12 +75,7 @@ void drove__export_number(FILE *stream, float value, double origin)
 {
     char text[40];
     if (origin != 0) {
-        const double whole = (double)value + origin;
-        int n = snprintf(text, sizeof text, "%.15g", whole);
-        for (char *c = text; n > 0 && *c != '\0'; c++) {
-            if (strchr("+-0123456789e", *c) == NULL) *c = '.'; /* a locale's decimal point */
-        }
-        fputs(text, stream);
+        fwrite(text, 1, drove__print_far(value, origin, text), stream);
         return;
     }
     if (floorf(value) == value && fabsf(value) < 1e7f) {

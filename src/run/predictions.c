@@ -113,14 +113,12 @@ static drove_status put_numbers(drove_infer_text *to, const float *value, size_t
 /* The same of values with an origin, which need more digits than a float's. */
 static drove_status put_values(drove_infer_text *to, const writer *w, const float *value, size_t n)
 {
-    enum { SIZE = 32 };
     const double *origin = w->what->y_origin;
     if (origin == NULL) return put_numbers(to, value, n);
-    DROVE_TRY(drove__infer_reserve(to, n * SIZE));
+    DROVE_TRY(drove__infer_reserve(to, n * DROVE_PRINT_FAR_SIZE));
     for (size_t i = 0; i < n; i++) {
         if (i > 0) to->bytes[to->n_bytes++] = ',';
-        to->n_bytes +=
-            (size_t)snprintf(to->bytes + to->n_bytes, SIZE, "%.15g", (double)value[i] + origin[i]);
+        to->n_bytes += drove__print_far(value[i], origin[i], to->bytes + to->n_bytes);
     }
     return DROVE_OK;
 }

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/named.h"
 #include "base/spec.h"
 #include "data/origin.h"
 #include "data/scale.h"
@@ -48,12 +49,20 @@ static drove_status complete_spec(const drove_options *opt, char into[DROVE_SPEC
     return DROVE_OK;
 }
 
-/* A single value in all rows: of a file a wrong column, most likely; what a program has in its
- * arrays it means.  Several values to an example are left alone. */
+/* Whether the data are a program's own arrays or table. */
+static bool are_of_program(const drove_options *opt, const drove_storage *s)
+{
+    const char *argument = strchr(opt->data, ':');
+    return s->arrays != NULL || (argument != NULL && strncmp(argument + 1, DROVE_NAMED_WORD ":",
+                                                             strlen(DROVE_NAMED_WORD ":")) == 0);
+}
+
+/* A single value in all rows: of a file a wrong column, most likely; what a program has in memory
+ * it means.  Several values to an example are left alone. */
 static drove_status check_values(const drove_options *opt, const drove_storage *s)
 {
     if (s->y_kind != DROVE_Y_VALUE || drove__storage_n_values(s) > 1 || s->n_rows < 2 ||
-        s->arrays != NULL)
+        are_of_program(opt, s))
         return DROVE_OK;
     for (size_t i = 1; i < s->n_rows; i++)
         if (s->y_value[i] != s->y_value[0]) return DROVE_OK;

@@ -60,6 +60,29 @@ TEST(they_read_back_as_they_were)
     }
 }
 
+TEST(numbers_far_from_zero_keep_the_digits_of_a_float)
+{
+    static const struct {
+        float value;
+        double origin;
+        const char *text;
+    } cases[] = {{0.25f, 1e8, "100000000.25"},
+                 {0.0f, 1700000100.6, "1700000100.6"},
+                 {1.1f, 1e8, "100000001.1"},
+                 {333.0f, 1152921504606846976.0, "1.1529215046068472e+18"},
+                 {7e6f, 1152921504606846976.0, "1.152921504613847e+18"},
+                 {-2.5f, 0.0, "-2.5"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[DROVE_PRINT_FAR_SIZE];
+        const size_t n = drove__print_far(cases[i].value, cases[i].origin, text);
+        assert_true(n < sizeof text);
+        const double whole = cases[i].origin + (double)cases[i].value;
+        text[n] = '\0';
+        assert_true(fabs(strtod(text, NULL) - whole) <= 6e-8 * fabs((double)cases[i].value));
+        assert_string_equal(text, cases[i].text);
+    }
+}
+
 TEST(control_characters_are_shown)
 {
     static const struct {
