@@ -32,7 +32,8 @@ typedef struct csv_file { /* a file being read */
     size_t n_rows;            /* of the file                              */
     float *x;                 /* [kept][n_columns - 1], grows                 */
     size_t n_x, x_capacity;
-    char *unquoted; /* scratch for a field that holds ""            */
+    uint64_t n_rounded; /* as in drove_line                         */
+    char *unquoted;     /* scratch for a field that holds ""            */
     size_t unquoted_capacity;
 } csv_file;
 
@@ -242,6 +243,7 @@ static drove_status parse_feature(csv_file *f, drove_line *line)
         quoted.end = text.text + text.length;
         DROVE_TRY(drove__line_number(&quoted, "", "a number", &f->x[f->n_x]));
         if (quoted.at != quoted.end) return drove__line_fail(&quoted, text.text, "a number");
+        line->n_rounded = quoted.n_rounded;
     } else {
         DROVE_TRY(drove__line_number(line, f->stops, "a number", &f->x[f->n_x]));
         skip_padding(f, line);
@@ -314,6 +316,7 @@ static drove_status read_rows(csv_file *f, const drove_spec *spec)
         if (!found) break;
         if (f->n_columns == 0) DROVE_TRY(examine_first_line(f, &line, &is_header));
         if (!is_header) DROVE_TRY(parse_row(f, &line));
+        f->n_rounded += line.n_rounded;
     }
     if (f->n_rows == 0)
         return drove__fail(DROVE_E_DATA, "%s: expected lines of numbers and a label, found none",
@@ -322,6 +325,7 @@ static drove_status read_rows(csv_file *f, const drove_spec *spec)
     DROVE_TRY(finish_rows(f));
     DROVE_TRY(drove__labels_finish(f->labels, spec, path, f->storage));
     drove__storage_keep_targets(f->storage, f->shard);
+    drove__storage_note_rounded(f->storage, f->n_rounded);
     return drove__storage_check(f->storage, path);
 }
 

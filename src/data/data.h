@@ -204,6 +204,8 @@ void drove__storage_release(drove_storage *storage); /* drops one reference; NUL
 /* Appends a remark to storage->notes ("; " between two); drops what does not fit. */
 void drove__storage_note(drove_storage *storage, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* The remark on n numbers of examples that lost digits as floats; 0: none. */
+void drove__storage_note_rounded(drove_storage *storage, uint64_t n);
 
 /* Gives an empty storage all that describes the data of another one, whatever rows it has.  Errors:
  * DROVE_E_NOMEM. */

@@ -34,7 +34,8 @@ typedef struct libsvm_file { /* a file being read */
     uint64_t most_index;    /* allowed                                  */
     uint64_t largest_index; /* found                                    */
     bool has_zero;          /* index 0 occurs                           */
-    uint64_t n_groups;      /* rows with a "qid:N" */
+    uint64_t n_groups;      /* rows with a "qid:N"                      */
+    uint64_t n_rounded;     /* as in drove_line                         */
     bool base_given;
     uint64_t base;       /* if given, else 0: the smallest index     */
     uint64_t n_declared; /* ?features=N; 0 = not given               */
@@ -190,6 +191,7 @@ static drove_status read_rows(libsvm_file *f, const drove_spec *spec)
         if (!found) break;
         if (*line.at == '#') continue;
         DROVE_TRY(parse_line(f, &line));
+        f->n_rounded += line.n_rounded;
     }
     if (f->n_rows == 0)
         return drove__fail(DROVE_E_DATA, "%s: expected lines \"label index:value ...\", found none",
@@ -213,6 +215,7 @@ static drove_status read_rows(libsvm_file *f, const drove_spec *spec)
                             (unsigned long long)f->n_groups);
     DROVE_TRY(drove__labels_finish(f->labels, spec, path, s));
     drove__storage_keep_targets(s, f->shard);
+    drove__storage_note_rounded(s, f->n_rounded);
     return drove__storage_check(s, path);
 }
 

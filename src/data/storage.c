@@ -75,6 +75,15 @@ void drove__storage_note(drove_storage *storage, const char *format, ...)
              text);
 }
 
+void drove__storage_note_rounded(drove_storage *storage, uint64_t n)
+{
+    if (n == 0) return;
+    drove__storage_note(storage,
+                        "%llu number%s above 16777216 %s digits as floats: subtract what they have "
+                        "in common first (of a table, table:FILE, that is done)",
+                        (unsigned long long)n, n == 1 ? "" : "s", n == 1 ? "loses" : "lose");
+}
+
 const char *drove__class_text(const drove_storage *storage, size_t class,
                               char number[DROVE_CLASS_TEXT_SIZE])
 {

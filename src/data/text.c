@@ -53,12 +53,16 @@ drove_status drove__line_fail(const drove_line *line, const char *where, const c
 
 drove_status drove__line_number(drove_line *line, const char *stops, const char *what, float *out)
 {
+    const float exact = 16777216; /* floats hold the whole numbers below */
     const char *next;
+    double whole;
     if (!drove__scan_float(line->at, line->end, &next, out) ||
         (next < line->end && (*next == '\0' || strchr(stops, *next) == NULL))) {
         return drove__line_fail(line, line->at, what);
     }
     if (!isfinite(*out)) return drove__line_fail(line, line->at, "a finite number");
+    if (fabsf(*out) >= exact && drove__scan_double(line->at, next, &next, &whole))
+        line->n_rounded += whole != (double)*out;
     line->at = next;
     return DROVE_OK;
 }

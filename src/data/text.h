@@ -8,10 +8,12 @@
 #include "base/status.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 typedef struct drove_line { /* [start, end) is the reader's line */
     const drove_reader *reader;
     const char         *start, *at, *end;
+    uint64_t            n_rounded; /* numbers above 2^24 in it that are not floats */
 } drove_line;
 
 /* Next line that holds more than blanks; *found is false at the end of the file.  Skips a UTF-8
@@ -22,7 +24,8 @@ drove_status drove__line_next(drove_reader *reader, drove_line *out, bool *found
 drove_status drove__line_fail(const drove_line *line, const char *where, const char *expected);
 
 /* Reads a number at line->at that ends at line->end or at a byte in `stops`; line->at then is after
- * it.  Refuses numbers that are not finite.  what: "a number" in the error. */
+ * it.  Counts it in n_rounded, and refuses numbers that are not finite.  what: "a number" in the
+ * error. */
 drove_status drove__line_number(drove_line *line, const char *stops, const char *what, float *out);
 
 static inline bool drove__is_blank(char c)

@@ -35,6 +35,7 @@ typedef struct vw_file { /* being read */
     feature *row;       /* [n_row] of the current line */
     size_t n_row, row_capacity;
     size_t n_stored, n_rows;
+    uint64_t n_rounded; /* as in drove_line */
     size_t index_capacity, value_capacity, start_capacity, weight_capacity;
 } vw_file;
 
@@ -173,6 +174,7 @@ static drove_status read_rows(vw_file *f, const drove_spec *spec)
         DROVE_TRY(parse_label(f, &line));
         while (line.at < line.end) DROVE_TRY(parse_namespace(f, &line));
         DROVE_TRY(end_row(f, &line));
+        f->n_rounded += line.n_rounded;
     }
     if (f->n_rows == 0)
         return drove__fail(DROVE_E_DATA, "%s: expected lines \"label |features\", found none",
@@ -185,6 +187,7 @@ static drove_status read_rows(vw_file *f, const drove_spec *spec)
         s->weight = NULL;
     }
     drove__storage_note(s, "names of features are hashed to %zu numbers (?bits=)", s->n_features);
+    drove__storage_note_rounded(s, f->n_rounded);
     DROVE_TRY(drove__labels_finish(f->labels, spec, path, s));
     return drove__storage_check(s, path);
 }

@@ -86,6 +86,27 @@ TEST(test_separators)
     expect_refusal("csv:bars?sep=5", NULL, DROVE_E_ARG, "sep", NULL);
 }
 
+/* Examples are floats here, as in a line of LIBSVM and of VW. */
+TEST(test_lost_digits_are_said)
+{
+    static const struct {
+        const char *spec, *text, *note;
+    } cases[] = {
+        {"csv:far", "16777217,33554432,a\n\"16777219\",0.1,b\n", "2 numbers above 16777216 lose"},
+        {"csv:far", "16777216,33554432,a\n-16777218,0.1,b\n", NULL},
+        {"libsvm:far", "0 1:100000001 2:7\n1 1:3\n", "1 number above 16777216 loses"},
+        {"vw:far", "0 |a x:100000001 y:7\n1 |a x\n", "1 number above 16777216 loses"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        write_text("far", cases[i].text);
+        drove_data *d = open_data(cases[i].spec);
+        const char *found = strstr(d->storage->notes, "above 16777216");
+        if (cases[i].note == NULL) assert_null(found);
+        else assert_non_null(strstr(d->storage->notes, cases[i].note));
+        drove_data_destroy(d);
+    }
+}
+
 TEST(test_targets)
 {
     write_text("t", "1,0\n2,1\n3,0\n");
