@@ -1,10 +1,12 @@
 /* data/elements.c - reads the numbers of binary files. */
 #include "data/elements.h"
 
+#include "base/digits.h"
 #include "base/half.h"
 #include "base/mem.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { CHUNK = 4096 }; /* elements converted at a time */
@@ -112,13 +114,32 @@ drove_status drove__elements_read_double(drove_reader *r, drove_elements element
     return DROVE_OK;
 }
 
-drove_status drove__elements_read(drove_reader *r, drove_elements elements, size_t n, float *into)
+/* Of examples: do floats hold the digits of each column? */
+typedef struct columns {
+    drove_digits *digits; /* [n]; NULL: not asked */
+    size_t n, at;         /* at: that of the next element */
+    size_t n_run, at_run; /* elements of a column that follow each other; those that did */
+} columns;
+
+static void add_digits(columns *c, const double *value, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        drove__digits_add(&c->digits[c->at], value[i]);
+        if (++c->at_run < c->n_run) continue;
+        c->at_run = 0;
+        c->at = c->at + 1 < c->n ? c->at + 1 : 0;
+    }
+}
+
+static drove_status read_floats(drove_reader *r, drove_elements elements, size_t n, float *into,
+                                columns *c)
 {
     double chunk_values[CHUNK];
     for (size_t done = 0; done < n;) {
         size_t chunk = n - done < CHUNK ? n - done : CHUNK;
         uint64_t offset = drove__reader_offset(r);
         DROVE_TRY(read_chunk(r, elements, chunk, chunk_values));
+        if (c->digits != NULL) add_digits(c, chunk_values, chunk);
         for (size_t i = 0; i < chunk; i++) {
             into[done + i] = (float)chunk_values[i];
             if (isfinite(into[done + i])) continue; /* a double too large for a float */
@@ -130,27 +151,55 @@ drove_status drove__elements_read(drove_reader *r, drove_elements elements, size
     return DROVE_OK;
 }
 
+drove_status drove__elements_read(drove_reader *r, drove_elements elements, size_t n, float *into)
+{
+    return read_floats(r, elements, n, into, &(columns){0});
+}
+
 /* Reads the numbers of the next row, or rows, to index `at` of the storage. */
 static drove_status read_numbers(drove_reader *r, drove_elements elements, size_t n,
-                                 drove_storage *s, size_t at)
+                                 drove_storage *s, size_t at, columns *c)
 {
     if (s->x_kind == DROVE_X_U8) return drove__reader_read(r, s->x_u8 + at, n);
-    return drove__elements_read(r, elements, n, s->x_f32 + at);
+    return read_floats(r, elements, n, s->x_f32 + at, c);
 }
 
 static drove_status read_shard(drove_reader *r, drove_elements elements, const drove_shard *shard,
-                               drove_storage *s)
+                               drove_storage *s, columns *c)
 {
     size_t n = drove__shard_size(shard, s->n_rows), width = s->n_features;
     uint64_t row_bytes = (uint64_t)width * element_bytes[elements.type], at = 0;
-    if (!drove__shard_is_part(shard)) return read_numbers(r, elements, n * width, s, 0);
+    if (!drove__shard_is_part(shard)) return read_numbers(r, elements, n * width, s, 0, c);
     for (size_t i = 0; i < n; i++) {
         uint64_t row = drove__shard_row(shard, i);
         DROVE_TRY(drove__reader_skip(r, (row - at) * row_bytes));
-        DROVE_TRY(read_numbers(r, elements, width, s, i * width));
+        DROVE_TRY(read_numbers(r, elements, width, s, i * width, c));
         at = row + 1;
     }
     return drove__reader_skip(r, (s->n_rows - at) * row_bytes);
+}
+
+/* Whether there are numbers of the type that a float rounds. */
+static bool is_wide(drove_element_type type)
+{
+    return type == DROVE_ELEMENT_F64 || type == DROVE_ELEMENT_I64 || type == DROVE_ELEMENT_U64 ||
+           type == DROVE_ELEMENT_I32 || type == DROVE_ELEMENT_U32;
+}
+
+static void note_far(drove_storage *s, const columns *c)
+{
+    size_t n = 0, first = 0;
+    for (size_t j = c->n; j-- > 0;) {
+        if (!drove__digits_are_far(&c->digits[j])) continue;
+        first = j;
+        n++;
+    }
+    if (n == 0) return;
+    drove__storage_note(
+        s,
+        "%zu column%s, first %zu, %s digits as floats: subtract what the numbers of "
+        "a column have in common first (of an array in Python, that is done)",
+        n, n == 1 ? "" : "s", first + 1, n == 1 ? "loses" : "lose");
 }
 
 drove_status drove__elements_read_examples(drove_reader *r, drove_elements elements,
@@ -168,7 +217,15 @@ drove_status drove__elements_read_examples(drove_reader *r, drove_elements eleme
     else s->x_f32 = drove__alloc(n, sizeof *s->x_f32);
     if (s->x_u8 == NULL && s->x_f32 == NULL)
         return drove__fail_nomem("data set", n * (s->x_kind == DROVE_X_U8 ? 1 : sizeof *s->x_f32));
-    DROVE_TRY(read_shard(r, elements, shard, s));
+    columns c = {.n = s->n_features, .n_run = elements.is_by_columns ? s->n_rows : 1};
+    if (is_wide(elements.type) && n > 0) {
+        c.digits = calloc(c.n, sizeof *c.digits);
+        if (c.digits == NULL) return drove__fail_nomem("columns", c.n * sizeof *c.digits);
+    }
+    drove_status status = read_shard(r, elements, shard, s, &c);
+    if (status == DROVE_OK && c.digits != NULL) note_far(s, &c);
+    free(c.digits);
+    DROVE_TRY(status);
     return drove__elements_end(r);
 }
 

@@ -26,6 +26,7 @@ typedef enum drove_element_type {
 typedef struct drove_elements { /* layout of an array of numbers in a file */
     drove_element_type type;
     bool               big_endian;
+    bool               is_by_columns;  /* of examples: a column's numbers follow each other */
     uint64_t           begin, columns; /* errors name row and column; columns 0: the byte */
 } drove_elements;
 

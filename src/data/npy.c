@@ -340,6 +340,7 @@ static drove_status read_x(npy_file *f, const drove_spec *spec, const drove_shar
     }
     f->elements.begin = drove__reader_offset(f->reader);
     f->elements.columns = is_fortran ? 0 : n_features;
+    f->elements.is_by_columns = is_fortran;
     DROVE_TRY(
         drove__elements_read_examples(f->reader, f->elements, f->shape[0], n_features, shard, s));
     if (is_fortran) DROVE_TRY(put_rows_first(f, s));

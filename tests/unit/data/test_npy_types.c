@@ -56,6 +56,20 @@ TEST(numbers_of_all_types_are_read)
     holds_six_numbers(">f4", big_floats, sizeof big_floats);
 }
 
+/* The second column is far from zero beside its spread, whichever index is the fastest. */
+TEST(columns_that_lose_digits_are_said)
+{
+    static const double rows[] = {1, 1e8 + 0.5, 2, 1e8 + 1.5, 3, 1e8 + 2.5};
+    static const double columns[] = {1, 2, 3, 1e8 + 0.5, 1e8 + 1.5, 1e8 + 2.5};
+    for (unsigned is_fortran = 0; is_fortran < 2; is_fortran++) {
+        write_npy("x.npy", "<f8", is_fortran, "3, 2", is_fortran ? columns : rows, sizeof rows);
+        write_npy("y.npy", "<i4", false, "3,", labels, sizeof labels);
+        drove_data *d = open_data("npy:x.npy,y.npy");
+        assert_non_null(strstr(d->storage->notes, "1 column, first 2, loses digits as floats"));
+        drove_data_destroy(d);
+    }
+}
+
 /* [2][3] column by column; [2][2][2] with the first index fastest. */
 TEST(arrays_stored_by_columns_are_read)
 {
