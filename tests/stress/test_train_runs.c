@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { EXAMPLES = 2 * 128 }; /* of a run */
 
@@ -61,9 +62,11 @@ static bool suits(const drove_sync_ops *ops, const char *rule, const char *place
 
 static const char *const batches[] = {"1", "8"};
 
-/* `first` is the batch of the first run, and each further run has the other one of the two. */
+/* `first` is the batch of the first run, and each further run has the other one of the two.  Under
+ * ThreadSanitizer each rule has its state in one of two places, by turns of variants and days. */
 static void run_variant(const drove_sync_ops *ops, const char *variant, size_t first)
 {
+    const bool is_half = DROVE_TSAN && getenv("DROVE_TEST_LONG") == NULL;
     static const char *const rules[] = {"momentum", "nesterov", "adagrad", "adam", "cocob"};
     static const char *const places[] = {"shared", "worker"};
     drove_options opt = many_workers(variant);
@@ -75,6 +78,7 @@ static void run_variant(const drove_sync_ops *ops, const char *variant, size_t f
     if (strstr(variant, ":live") != NULL) return; /* plain steps only */
     for (size_t i = 0; i < 2 * DROVE_COUNT(rules); i++) {
         if (!suits(ops, rules[i / 2], places[i % 2])) continue;
+        if (is_half && (i / 2 + i + first) % 2 == 0) continue;
         opt = many_workers(variant);
         set(&opt, "batch", batches[(i / 2 + i + first) % 2]);
         set(&opt, "rule", rules[i / 2]);
@@ -93,11 +97,12 @@ static void run_variant(const drove_sync_ops *ops, const char *variant, size_t f
 TEST(every_strategy_trains_with_every_rule)
 {
     const bool is_long = getenv("DROVE_TEST_LONG") != NULL;
+    const size_t day = (size_t)time(NULL) / 86400;
     for (size_t s = 0; drove__strategies[s] != NULL; s++) {
         const drove_sync_ops *ops = drove__strategies[s];
         for (size_t v = 0; ops->variants[v] != NULL; v++) {
-            run_variant(ops, ops->variants[v], (s + v) % 2);
-            if (is_long) run_variant(ops, ops->variants[v], (s + v + 1) % 2);
+            run_variant(ops, ops->variants[v], (s + v + day) % 2);
+            if (is_long) run_variant(ops, ops->variants[v], (s + v + day + 1) % 2);
         }
     }
 }
