@@ -1,6 +1,6 @@
 # Every cell of `drove list combinations` that runs is run, and every other is refused with its reason.
-# Columns that are slow to start, with a launcher or with OpenCL, take turns: each strategy has one of three, and in the
-# long tests all of them.
+# Columns that are slow to start take turns, others each day: of those with OpenCL each strategy has one of three, of those
+# with a launcher every third strategy; in the long tests all have all.
 # ctest: timeout=600
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
@@ -11,7 +11,8 @@ python=$(command -v python3) || { echo "skip: no python3"; exit 77; }
 
 # One line a cell: strategy, column, the options of the run, what is expected ("runs", or the reason).
 "$python" - <<'PY' >cells.txt
-import json, os
+import json, os, time
+day = int(time.time() / 86400)
 slow = [["ranks", "ranks+team", "ranks+opencl"], ["opencl", "threads:1+opencl", "opencl+opencl"]]
 columns = {
     "threads:2": "--threads 2",
@@ -30,7 +31,10 @@ columns = {
 def is_due(number, column):
     if os.environ.get("DROVE_TEST_LONG"):
         return True
-    return all(column not in group or group[number % len(group)] == column for group in slow)
+    for group, among in zip(slow, (9, 3)):  # turns, of which the first are those of the columns
+        if column in group:
+            return (number + day) % among == group.index(column)
+    return True
 
 
 for number, row in enumerate(json.load(open("cells.json"))):
