@@ -5,7 +5,10 @@ steps, and writes its state there.  Exit status 77: there is no torch.
 NETWORK: one of those below, written once with NumPy and, where there is a torch, once with its modules.
 """
 import json
+import os
 import sys
+
+os.environ["OMP_NUM_THREADS"] = "1"  # of torch, before it is loaded
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
