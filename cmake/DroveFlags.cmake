@@ -21,9 +21,9 @@ if(DROVE_WERROR)
 endif()
 
 # For the files of an ISA tier, the slowest to compile.  Without a sanitizer and at -O1 they cost a third of the time, and
-# the kernels are faster than when they are checked.  With DROVE_SANITIZE_TIERS AddressSanitizer checks them too, without
-# the checks of each pointer, since it finds wild accesses there, and with local arrays unchecked: they are registers
-# then, and products 30 times as fast.
+# the kernels are faster than when they are checked; with DROVE_TIERS_OF they are not compiled at all, but those of another
+# build are linked.  With DROVE_SANITIZE_TIERS AddressSanitizer checks them too, without the checks of each pointer, since
+# it finds wild accesses there, and with local arrays unchecked: they are registers then, and products 30 times as fast.
 set(drove_tier_options "")
 set(drove_loop_options "")  # for loops in plain C over large arrays; the compiler uses lanes without these checks
 if(DROVE_SANITIZE STREQUAL "address")

@@ -8,4 +8,4 @@ echo "seed $seed"
 folder=$PWD/walk
 rm -rf "$folder"
 cd "$DROVE_SOURCE_DIR"
-scripts/kills --build "$DROVE_BUILD_DIR" --folder "$folder" --count "${DROVE_TEST_KILLS_COUNT-60}" --seed "$seed"
+scripts/kills --build "$DROVE_BUILD_DIR" --folder "$folder" --count "${DROVE_TEST_KILLS_COUNT-40}" --seed "$seed"
