@@ -246,6 +246,12 @@ class Types(unittest.TestCase):
 
 
 class Models(unittest.TestCase):
+    def test_a_target_that_never_varies_is_learned(self):
+        X, y = rows()
+        for table in [X] + ([frame(X), frame(X, True)] if has["pandas"] else []):
+            model = DroveRegressor("linear", random_state=0).fit(table, np.full(len(y), 3.25))
+            np.testing.assert_allclose(model.predict(table), 3.25, rtol=1e-6)
+
     def test_auto_compares_the_same_models_of_arrays_and_frames(self):
         X = np.random.default_rng(0).uniform(-3, 3, (200, 2))
         y = np.sign(np.sin(2 * X[:, 0])) + 0.1 * X[:, 1]  # for bins, not for a line
