@@ -140,13 +140,13 @@ static bool simplify(const char *text, size_t length, char into[NUMBER_MOST], si
     return true;
 }
 
-/* Digits in groups of three after a first one of one to three, or as in India, 12,34,567; *n_used:
- * bytes of all of them. */
+/* Digits in groups of three after a first one of one to three, or as in India, 12,34,567; not
+ * 0,123.  *n_used: bytes of all of them. */
 static bool match_groups(const char *text, size_t length, char group, size_t *n_used)
 {
     const char *end = text + length;
     size_t n = match_digits(text, end);
-    if (n == 0 || n > 3 || n == length || text[n] != group) return false;
+    if (n == 0 || n > 3 || n == length || text[n] != group || *text == '0') return false;
     size_t last = 3;
     while (n < length && text[n] == group) {
         if (last == 0) return false;

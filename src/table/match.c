@@ -64,7 +64,7 @@ static drove_status check_sources(const drove_known_table *known)
                        "%s: expected the columns of the training data; %zu missing: %s%s%s",
                        known->table.path, n, names, n > 4 ? " ..." : "",
                        schema->has_header && !known->table.has_header
-                           ? " (no header was found; ?header=yes)"
+                           ? " (a first line with their names was not found)"
                            : "");
 }
 
@@ -164,12 +164,27 @@ static drove_scan scan_of(const drove_column *c)
     }
 }
 
-/* Where 1,234 may be either: as in the training data. */
-static void prefer_comma(const drove_sample *s, drove_amount_style *style)
+/* Whether some column has a decimal point that is none of thousands. */
+static bool has_point(const drove_sample *sample, size_t n)
 {
-    if (style->form == DROVE_FORM_POINT_GROUPS &&
-        s->n_form[DROVE_FORM_COMMA] >= s->n_form[DROVE_FORM_POINT_GROUPS])
+    for (size_t i = 0; i < n; i++) {
+        const size_t *n_form = sample[i].n_form;
+        if (n_form[DROVE_FORM_POINT] > n_form[DROVE_FORM_COMMA] &&
+            n_form[DROVE_FORM_POINT] > n_form[DROVE_FORM_COMMA_GROUPS])
+            return true;
+    }
+    return false;
+}
+
+/* Where 1,234 may be either, as in the training data; so 1.234 where no_point. */
+static void prefer_comma(const drove_sample *s, bool no_point, drove_amount_style *style)
+{
+    const size_t *n = s->n_form;
+    if (style->form == DROVE_FORM_POINT_GROUPS && n[DROVE_FORM_COMMA] >= n[DROVE_FORM_POINT_GROUPS])
         style->form = DROVE_FORM_COMMA;
+    if (style->form == DROVE_FORM_POINT && n[DROVE_FORM_POINT] > s->n_integer && no_point &&
+        n[DROVE_FORM_COMMA_GROUPS] >= n[DROVE_FORM_POINT])
+        style->form = DROVE_FORM_COMMA_GROUPS;
 }
 
 /* Numbers may be written in another form than in the training data. */
@@ -180,6 +195,8 @@ static drove_status choose_scans(drove_known_table *known)
     bool has_comma;
     if (sample == NULL) return drove__fail_nomem("columns", t->n_columns * sizeof *sample);
     drove__table_sample(t, known->label, known->n_labels, sample, &has_comma);
+    /* between commas a point is decimal */
+    const bool no_point = t->dialect.separator != ',' && !has_point(sample, t->n_columns);
     for (size_t i = 0; i < known->schema->n_columns; i++) {
         const drove_column *c = &known->schema->column[i];
         size_t from = known->source[i];
@@ -187,7 +204,7 @@ static drove_status choose_scans(drove_known_table *known)
         drove_scan_column *column = &t->column[from];
         column->scan = scan_of(c);
         column->style = drove__sample_style(&sample[from], t->dialect.separator, has_comma);
-        if (c->has_comma) prefer_comma(&sample[from], &column->style);
+        if (c->has_comma) prefer_comma(&sample[from], no_point, &column->style);
         if (drove__unit_is_clock(&c->unit)) column->style.form = DROVE_FORM_POINT;
         column->style.unit = c->unit;
         column->style.is_unit_optional = true;

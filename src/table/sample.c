@@ -282,6 +282,15 @@ static void look_at_rows(sampling *s, const drove_table_block *block, size_t n_r
     }
 }
 
+/* Whether 1,5 in a column says what a comma is in the others: between commas where it is in quotes
+ * in nearly all cells, and 1,234 is not all there is. */
+static bool is_decimal_comma(const drove_table *t, const drove_sample *s)
+{
+    const size_t n = s->n_form[DROVE_FORM_COMMA];
+    return t->dialect.separator != ',' || (n > s->n_form[DROVE_FORM_POINT_GROUPS] &&
+                                           drove__odd_is_rare(s->n_present - n, s->n_present));
+}
+
 void drove__table_sample(const drove_table *t, const size_t *label, size_t n_labels,
                          drove_sample *sample, bool *has_comma)
 {
@@ -302,13 +311,14 @@ void drove__table_sample(const drove_table *t, const size_t *label, size_t n_lab
         return;
     }
     for (size_t i = 0; i < t->n_columns; i++) {
-        const drove_sample *s = &sample[i];
-        if (s->n_form[DROVE_FORM_COMMA] > s->n_form[DROVE_FORM_POINT])
-            n_comma += s->n_form[DROVE_FORM_COMMA];
-        else if (s->n_form[DROVE_FORM_POINT] > s->n_form[DROVE_FORM_COMMA])
-            n_point += s->n_form[DROVE_FORM_POINT];
+        const size_t *n = sample[i].n_form;
+        const bool may_be_groups = n[DROVE_FORM_COMMA_GROUPS] == n[DROVE_FORM_POINT];
+        if (n[DROVE_FORM_COMMA] > n[DROVE_FORM_POINT] && is_decimal_comma(t, &sample[i]))
+            n_comma += n[DROVE_FORM_COMMA];
+        else if (n[DROVE_FORM_POINT] > n[DROVE_FORM_COMMA] && !may_be_groups)
+            n_point += n[DROVE_FORM_POINT];
     }
-    *has_comma = t->dialect.separator != ',' && n_comma > n_point;
+    *has_comma = n_comma > n_point;
 }
 
 bool drove__sample_is_nearly(const drove_sample *s, size_t n)
@@ -324,12 +334,19 @@ drove_amount_style drove__sample_style(const drove_sample *sample, char separato
     static const drove_number_form orders[2][DROVE_N_FORMS] = {
         {DROVE_FORM_POINT, DROVE_FORM_POINT_GROUPS, DROVE_FORM_COMMA, DROVE_FORM_COMMA_GROUPS},
         {DROVE_FORM_COMMA, DROVE_FORM_COMMA_GROUPS, DROVE_FORM_POINT, DROVE_FORM_POINT_GROUPS}};
-    const drove_number_form *order = orders[has_comma];
-    /* Between commas "1,5" may be a list, unless the whole column can be read so, with its groups;
-     * an amount is a number. */
-    const uint64_t n_odd = sample->n_present - sample->n_form[DROVE_FORM_COMMA_GROUPS];
+    /* Between commas "1,5" may be a list, unless the whole column can be read so; an amount is a
+     * number. */
+    const size_t n_comma = sample->n_form[DROVE_FORM_COMMA],
+                 n_groups = has_comma ? sample->n_form[DROVE_FORM_COMMA_GROUPS] : 0;
+    const uint64_t n_odd = sample->n_present - (n_comma > n_groups ? n_comma : n_groups);
     const bool is_open = separator == ',' && sample->unit.text[0] == '\0' &&
                          !drove__odd_is_rare(n_odd, sample->n_present);
+    /* "210,044" alone between commas are thousands, whatever the other columns have. */
+    const size_t *n = sample->n_form;
+    const bool are_thousands = separator == ',' &&
+                               n[DROVE_FORM_POINT_GROUPS] >= n[DROVE_FORM_COMMA] &&
+                               n[DROVE_FORM_POINT_GROUPS] > n[DROVE_FORM_POINT];
+    const drove_number_form *order = orders[has_comma && !is_open && !are_thousands];
     size_t n_forms = is_open ? 2 : DROVE_N_FORMS;
     drove_amount_style style = {.form = DROVE_FORM_POINT, .unit = sample->unit};
     if (sample->n_integer == sample->n_present) return style;

@@ -165,6 +165,48 @@ TEST(test_commas)
     assert_int_equal(remove("comma") | remove("further"), 0);
 }
 
+/* The value of 1.456 in the column "a" of a file that is read as `known` was. */
+static float further_value(drove_known_table *known, const char *text)
+{
+    drove_known_table more;
+    drove_encoded x;
+    drove_table_options opt = options_of("further", NULL);
+    write_text("further", text);
+    assert_int_equal(drove__table_match(&opt, known->schema, false, &more), DROVE_OK);
+    assert_int_equal(drove__table_encode(&more, NULL, 1, &x), DROVE_OK);
+    const float value = feature_of(&more, x.x, "a");
+    drove__free(x.x);
+    drove__known_table_fini(&more);
+    assert_int_equal(remove("further"), 0);
+    return value;
+}
+
+/* 1.456 and 602 are thousands beside a decimal comma, however many columns have them. */
+TEST(points_of_thousands)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        const char *formats[] = {"%s;%s;%s;0,%02u\n", "\"%s\",\"%s\",\"%s\",\"0,%02u\"\n"};
+        char text[8192];
+        int n = sprintf(text, i == 0 ? "a;b;c;y\n" : "a,b,c,y\n");
+        for (unsigned row = 0; row < 60; row++) {
+            char cell[16];
+            sprintf(cell, row % 2 == 0 ? "1.%03u" : "%u", 600 + row);
+            n += sprintf(text + n, formats[i], cell, cell, cell, row);
+        }
+        drove_known_table known;
+        drove_table_options opt = options_of("points", "y");
+        write_text("points", text);
+        learn(&opt, &known);
+        assert_true(column_of(&known, "a")->has_comma);
+        assert_true(further_value(&known, "a;b;c\n1.456;1;1\n602;1;1\n") == 1456);
+        assert_true(further_value(&known, "a,b,c\n1.456,1,1\n602,1,1\n") == 1.456f);
+        assert_true(further_value(&known, "a;b;c\n1.45;1;1\n602;1;1\n") == 1.45f);
+        assert_true(further_value(&known, "a;b;c\n1.456;0.5;1\n1.602;1;1\n") == 1.456f);
+        drove__known_table_fini(&known);
+        assert_int_equal(remove("points"), 0);
+    }
+}
+
 TEST(quoted_plain)
 {
     drove_known_table known;
