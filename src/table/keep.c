@@ -58,7 +58,7 @@ static drove_status keep_text(keeping *k, drove_cell *cell)
     for (size_t b = 0; b < t->n_blocks; b++) {
         const char *at = t->block[b].start, *start, *end;
         size_t row = (size_t)t->block[b].first_row;
-        for (; drove__record_next(&t->dialect, &at, t->block[b].end, &start, &end); row++) {
+        for (; drove__table_next(t, &at, t->block[b].end, &start, &end); row++) {
             memset(cell, 0, t->n_columns * sizeof *cell);
             bool more = true;
             for (size_t i = 0; i < t->n_columns && more; i++)

@@ -2,6 +2,7 @@
 #include "support.h"
 
 #include "base/mem.h"
+#include "table/keep.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -86,6 +87,26 @@ TEST(repeated_headers)
     static const char *const words[] = {"size", "colour", NULL};
     expect_table("size,colour\nbig,\"red\"\nsmall,blue\nsize,colour\nbig,red\n", 3,
                  "1 line that repeats the header is left out", words);
+}
+
+/* Cells that are kept beside predictions are those of the rows that are predicted. */
+TEST(cells_to_keep_beside_repeated_headers)
+{
+    drove_table t;
+    drove_kept kept;
+    const drove_content_options written = {0};
+    write_text("shape",
+               "size,colour\n1,red\nsize,colour\n2,blue\nsize,colour\n3,\"a \"\"b\"\"\"\n");
+    assert_int_equal(drove__table_open("shape", &written, DROVE_HEADER_AUTO, NULL, 0, &t),
+                     DROVE_OK);
+    assert_int_equal(t.n_rows, 3);
+    assert_int_equal(drove__table_keep(&t, "colour", &kept), DROVE_OK);
+    assert_string_equal(kept.bytes + kept.at[0], "red");
+    assert_string_equal(kept.bytes + kept.at[1], "blue");
+    assert_string_equal(kept.bytes + kept.at[2], "a \"b\"");
+    drove__kept_fini(&kept);
+    drove__table_fini(&t);
+    assert_int_equal(remove("shape"), 0);
 }
 
 TEST(titles_and_footers)
