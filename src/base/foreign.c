@@ -22,6 +22,7 @@ typedef struct beginning {
 static const beginning binary[] = {
     {BYTES("PK\x03\x04"), "a ZIP archive or a spreadsheet", NULL,
      "--data FILE reads an archive of one table; in a pipe, funzip unpacks its first file"},
+    {BYTES("PK\x05\x06"), "an empty ZIP archive", NULL, "it holds no file"},
     {BYTES("\xd0\xcf\x11\xe0"), "a file of an office program before 2007",
      BY_PANDAS("read_excel('%s')"), NULL},
     {BYTES("PAR1"), "a Parquet file", BY_PANDAS("read_parquet('%s')"), NULL},

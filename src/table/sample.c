@@ -425,7 +425,10 @@ static drove_status fail_unknown(const drove_table *t, const char *key, const ch
                        "%s: expected a column of %s, from \"%.40s\" to \"%.40s\" or 1 to %zu, "
                        "found \"%s\"%s",
                        key, t->path, t->name[0], t->name[t->n_columns - 1], t->n_columns, wanted,
-                       t->has_header ? "" : " (no header was found; ?header=yes)");
+                       t->n_columns == 1 && t->frame == NULL
+                           ? " (a single column: ?sep= names a separator)"
+                       : t->has_header ? ""
+                                       : " (no header was found; ?header=yes)");
 }
 
 drove_status drove__table_find(const drove_table *t, const char *key, const char *word,

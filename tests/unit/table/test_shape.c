@@ -123,6 +123,19 @@ TEST(titles_and_footers)
     assert_int_equal(remove("shape"), 0);
 }
 
+TEST(advice_on_a_separator)
+{
+    drove_table_options opt = options_of("shape", "price");
+    write_text("shape", "name~qty~price\na~1~2.5\nb~2~3.5\n");
+    expect_refusal(&opt, DROVE_E_ARG, "\"price\"", "?sep= names a separator", NULL);
+    opt.written.separator = '~';
+    drove_known_table known;
+    learn(&opt, &known);
+    assert_int_equal(known.table.n_columns, 3);
+    drove__known_table_fini(&known);
+    assert_int_equal(remove("shape"), 0);
+}
+
 /* Without the first line what is left must have a header, else the line was none of titles. */
 TEST(advice_on_the_first_line)
 {
