@@ -156,6 +156,88 @@ static bool has_special_pair(const drove_dialect *d, const char *first, const ch
     return false;
 }
 
+/* The whole number of a cell that is nothing but up to four digits; -1: another cell. */
+static int small_whole(const drove_cell *cell)
+{
+    enum { DIGITS_MOST = 4 };
+    int value = 0;
+    if (cell->length == 0 || cell->length > DIGITS_MOST) return -1;
+    for (size_t i = 0; i < cell->length; i++) {
+        if (cell->text[i] < '0' || cell->text[i] > '9') return -1;
+        value = value * 10 + (cell->text[i] - '0');
+    }
+    return value;
+}
+
+/* What may be the name of a column though it is a number or a date. */
+static bool is_time(const drove_cell *cell)
+{
+    enum { YEAR_LEAST = 1500, YEAR_MOST = 2200 };
+    const int value = small_whole(cell);
+    return (value >= YEAR_LEAST && value <= YEAR_MOST) || is_full_date(cell);
+}
+
+/* Whether the numbers and dates of a first record may be names beside its words: years that ascend
+ * or descend, dates, neither of which stand in the same column below, or the numbers of columns,
+ * 0, 1, 2 or 1, 2, 3, which pandas writes. */
+static bool are_names(const drove_content *content, const drove_dialect *d, const char *first,
+                      const char *first_end, const char *rows)
+{
+    enum { COUNTED_LEAST = 3 };
+    const char *c = first, *start, *end;
+    size_t n = 0, n_times = 0, n_dates = 0, n_up = 0, n_down = 0, n_by_one = 0;
+    int before = 0;
+    drove_cell a, b;
+    for (bool more = true; more;) {
+        more = drove__cell_next(d, &c, first_end, &a) && !a.is_broken;
+        if (!is_number(&a) && !is_full_date(&a)) continue;
+        const int value = small_whole(&a);
+        n_dates += is_full_date(&a);
+        if (is_full_date(&a)) continue;
+        if (value < 0) return false;
+        n_times += is_time(&a);
+        n_by_one += n > 0 ? value == before + 1 : value <= 1;
+        n_up += n > 0 && value > before;
+        n_down += n > 0 && value < before;
+        n++;
+        before = value;
+    }
+    if (n >= COUNTED_LEAST && n_by_one == n && n_dates == 0) return true;
+    if (n_times < n || n == 1 || (n > 1 && n_up != n - 1 && n_down != n - 1)) return false;
+    for (size_t i = 0; i < RECORDS_SEEN; i++) {
+        if (!drove__record_next(d, &rows, content->end, &start, &end)) return i > 0;
+        c = first;
+        for (bool more = true; more;) {
+            more = drove__cell_next(d, &c, first_end, &a);
+            more = drove__cell_next(d, &start, end, &b) && more;
+            if (is_time(&a) && is_time(&b)) return false;
+        }
+    }
+    return true;
+}
+
+/* Whether a first record of numbers alone counts its columns, 0, 1, 2, 3, and the second one holds
+ * more than small whole numbers, or there are many. */
+static bool are_counted(const drove_dialect *d, const char *first, const char *first_end,
+                        const char *rows, const char *end)
+{
+    enum { COUNTED_LEAST = 4, SURE_LEAST = 10 };
+    const char *start, *row_end;
+    int n = 0;
+    drove_cell cell;
+    for (bool more = true; more; n++) {
+        more = drove__cell_next(d, &first, first_end, &cell) && !cell.is_broken;
+        if (small_whole(&cell) != n) return false;
+    }
+    if (n < COUNTED_LEAST || !drove__record_next(d, &rows, end, &start, &row_end)) return false;
+    bool is_plain = true;
+    for (bool more = true; more;) {
+        more = drove__cell_next(d, &start, row_end, &cell) && !cell.is_broken;
+        is_plain = is_plain && small_whole(&cell) >= 0;
+    }
+    return n >= SURE_LEAST || !is_plain;
+}
+
 /* What the columns below a first record of words say of it. */
 typedef struct below {
     bool recurs;     /* a word stands in the same column of another record   */
@@ -173,7 +255,7 @@ static void look_below(const drove_dialect *d, const char *first, const char *fi
     for (size_t i = 0; more && i < n; i++) {
         more = drove__cell_next(d, &first, first_end, &name);
         more = drove__cell_next(d, &start, end, &cell) && more && !cell.is_broken;
-        if (drove__cell_is_missing(name.text, name.length)) {
+        if (drove__cell_is_missing(name.text, name.length) || is_value(&name)) {
             n_words[i]++; /* this column says nothing */
             continue;
         }
@@ -210,13 +292,16 @@ bool drove__detect_header(const drove_content *content, const drove_dialect *d)
     if (!drove__record_next(d, &at, content->end, &start, &end)) return false;
     const char *c = start;
     drove_cell cell;
-    bool more = true, has_name = false;
+    bool more = true, has_name = false, has_numbers = false;
     while (more) {
         more = drove__cell_next(d, &c, end, &cell) && !cell.is_broken;
-        if (is_number(&cell) || is_full_date(&cell)) return false;
-        has_name = has_name || cell.length > 0;
+        const bool is_one = is_number(&cell) || is_full_date(&cell);
+        has_numbers = has_numbers || is_one;
+        has_name = has_name || (cell.length > 0 && !is_one);
     }
-    if (!has_name || has_special_pair(d, start, end, at, content->end)) return false;
+    if (!has_name) return has_numbers && are_counted(d, start, end, at, content->end);
+    if (has_numbers && !are_names(content, d, start, end, at)) return false;
+    if (has_special_pair(d, start, end, at, content->end)) return false;
     below b = compare_below(content, d, start, end, at);
     return b.has_values || !b.recurs;
 }

@@ -335,6 +335,43 @@ TEST(test_clock_labels)
     }
 }
 
+/* Years, dates and numbers of columns as names. */
+TEST(test_headers_with_numbers)
+{
+    static const struct {
+        const char *first, *row; /* %u: the row's number */
+        const char *name;        /* of the second column; NULL: no header */
+    } cases[] = {
+        {"town,2019,2020,y", "t%u,0.5,7.25,3.5", "2019"},
+        {"town,2020,2019,y", "t%u,0.5,7.25,3.5", "2020"},
+        {"n,2020-01-01,2020-02-01,y", "%u,0.5,7.25,3.5", "2020-01-01"},
+        {",0,1,2,y", "7,%u,4,255,3.5", "0"},
+        {"0,1,2,3", "%u,0.5,7.25,3.5", "1"},
+        {"red,2019,2020,1", "red,20%u,2015,3.5", NULL},
+        {"red,2019,350,1", "red,1%u,350,3.5", NULL},
+        {"red,2020-01-01,1,3.5", "red,2020-02-%u,1,3.5", NULL},
+        {"0,1,2,3", "0,%u,2,5", NULL},
+        {"0,1,2", "%u,0.5,7.25", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        drove_known_table known;
+        drove_table_options opt = options_of("column", "last");
+        FILE *file = fopen("column", "w");
+        assert_non_null(file);
+        fprintf(file, "%s\n", cases[i].first);
+        for (unsigned row = 0; row < 18; row++) {
+            const char *at = strstr(cases[i].row, "%u");
+            fprintf(file, "%.*s%u%s\n", (int)(at - cases[i].row), cases[i].row, 10 + row, at + 2);
+        }
+        assert_int_equal(fclose(file), 0);
+        learn(&opt, &known);
+        const char *expected = cases[i].name != NULL ? cases[i].name : "column2";
+        if (strcmp(known.table.name[1], expected) != 0)
+            fail_msg("%s: %s", cases[i].first, known.table.name[1]);
+        drove__known_table_fini(&known);
+    }
+}
+
 static void address(unsigned row, char *into)
 {
     sprintf(into, "192.168.%u.%u", 100 + row * 31 % 97, 101 + row * 7 % 101);
