@@ -588,6 +588,7 @@ static drove_status explain_finish(const learner *l, drove_status status)
     const drove_schema *schema = l->known->schema;
     char key[NAME_SHOWN];
     if (schema->n_features > 0) return drove__fail_in(status, "%s", t->path);
+    DROVE_TRY(drove__shape_check_cells(t));
     if (l->n_rows == 1)
         return drove__fail(DROVE_E_DATA,
                            "%s: expected rows that differ in a column to learn from, found one row "

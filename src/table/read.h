@@ -141,6 +141,9 @@ void drove__shape_skip_footers(drove_table *table, const char *rows, bool is_pie
  * name is left out.  is_last_unnamed: the last column has no name.
  * Errors: DROVE_E_DATA (neither), DROVE_E_NOMEM. */
 drove_status drove__shape_fit_header(drove_table *table, const char *rows, bool is_last_unnamed);
+/* DROVE_E_DATA if the lines are one cell and another mark, as often in the first as in the second,
+ * may separate more, with the key that names it. */
+drove_status drove__shape_check_cells(const drove_table *table);
 /* A remark on n lines that repeat the header. */
 void drove__shape_note_headers(drove_table *table, uint64_t n);
 

@@ -395,6 +395,7 @@ static drove_status fail_unknown(const drove_table *t, const char *key, const ch
 {
     enum { NAMES_MOST = 1000 };
     char wanted[64];
+    DROVE_TRY(drove__shape_check_cells(t));
     size_t n = t->n_columns < NAMES_MOST ? t->n_columns : NAMES_MOST;
     snprintf(wanted, sizeof wanted, "%.*s", (int)(length < 60 ? length : 60), word);
     const char *near = drove__nearest(wanted, (const char *const *)t->name, n);

@@ -3,6 +3,7 @@
 #include "table/read.h"
 
 #include "base/mem.h"
+#include "base/spec.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -99,7 +100,7 @@ void drove__shape_skip_rule(drove_table *t, const char **rows)
     if (!drove__record_next(&t->dialect, &next, t->content.end, &start, &end)) return;
     for (const char *c = start; c < end; c++) {
         if (*c != t->dialect.separator && strchr("-=+|: ", *c) == NULL) return;
-        n_dashes += c + 1 < end && (*c == '-' || *c == '=') && c[1] == *c;
+        n_dashes += c + 2 < end && (*c == '-' || *c == '=') && c[1] == *c && c[2] == *c;
     }
     if (n_dashes == 0) return;
     note(t, "the line of dashes below the header is left out");
@@ -224,4 +225,29 @@ void drove__shape_note_headers(drove_table *t, uint64_t n)
     if (n == 0) return;
     note(t, "%llu line%s the header %s left out", (unsigned long long)n,
          n == 1 ? " that repeats" : "s that repeat", n == 1 ? "is" : "are");
+}
+
+drove_status drove__shape_check_cells(const drove_table *t)
+{
+    static const char marks[] = "~^:#@!/\\\x01\x1f";
+    if (t->n_columns > 1 || t->frame != NULL || t->content.has_names) return DROVE_OK;
+    const char *at = t->content.text, *start[2], *end[2];
+    for (size_t i = 0; i < 2; i++) {
+        if (!drove__record_next(&t->dialect, &at, t->content.end, &start[i], &end[i]))
+            return DROVE_OK;
+    }
+    for (const char *mark = marks; *mark != '\0'; mark++) {
+        size_t n[2] = {0, 0};
+        for (size_t i = 0; i < 2; i++)
+            for (const char *c = start[i]; c < end[i]; c++) n[i] += *c == *mark;
+        if (n[0] == 0 || n[0] != n[1]) continue;
+        char key[16];
+        if (*mark > ' ') drove__spec_escape((const char[]){*mark, '\0'}, key, sizeof key);
+        else snprintf(key, sizeof key, "%%%02X", (unsigned)*mark);
+        return drove__fail(DROVE_E_DATA,
+                           "%s: expected cells separated by tabs, semicolons, bars, commas or "
+                           "blanks, found lines of one cell ('%s?sep=%s' separates at that mark)",
+                           t->path, t->path, key);
+    }
+    return DROVE_OK;
 }

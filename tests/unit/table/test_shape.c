@@ -65,6 +65,24 @@ TEST(lines_of_dashes)
     expect_table(" name | qty \n------+-----\n a | 1\n b | 2\n c | 4\n(3 rows)\n", 3, note, names);
     expect_table("name\tqty\n----\t---\na\t1\nb\t2\nc\t4\n", 3, note, names);
     expect_table("name,qty\n-,-\na,1\nb,2\nc,4\n", 4, "", names); /* missing cells */
+    expect_table("name,qty\n-,--\na,1\nb,2\nc,4\n", 4, "", names);
+}
+
+TEST(other_marks_than_separators)
+{
+    static const char *const files[][2] = {{"a~b\n1~2\n2~3\n4~3\n", "'shape?sep=~'"},
+                                           {"a\x01"
+                                            "b\n1\x01"
+                                            "2\n2\x01"
+                                            "3\n",
+                                            "'shape?sep=%01'"},
+                                           {"a#b\n1#2\n2#3\n4#3\n", "'shape?sep=#'"}};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        drove_table_options opt = options_of("shape", i == 0 ? "b" : NULL);
+        write_text("shape", files[i][0]);
+        expect_refusal(&opt, DROVE_E_DATA, "lines of one cell", files[i][1], NULL);
+        assert_int_equal(remove("shape"), 0);
+    }
 }
 
 TEST(headers_of_one_name_less)
