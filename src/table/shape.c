@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { RECORDS_SEEN = 100, LINES_MOST = 5, SHOWN = 40 };
 
@@ -68,6 +69,41 @@ void drove__shape_skip_titles(drove_table *t)
     t->content.text = at;
 }
 
+/* A remark on a last line that begins with "Total" or the like, as none of the first lines does, and
+ * holds a number. */
+static void note_sum(drove_table *t, const char *rows)
+{
+    static const char *const words[] = {"total", "totals",   "grand total", "sum", "summe",
+                                        "all",   "subtotal", "average",     "mean"};
+    const char *end = t->content.end, *start, *record_end;
+    drove_cell sum, cell;
+    double number;
+    while (end > rows && strchr(" \t\r\n", end[-1]) != NULL) end--;
+    const char *last = end;
+    while (last > rows && last[-1] != t->dialect.line_end) last--;
+    if (last == rows) return;
+    const char *at = last;
+    bool is_sum = false, has_number = false, more = drove__cell_next(&t->dialect, &at, end, &sum);
+    for (size_t i = 0; i < DROVE_COUNT(words); i++)
+        is_sum = is_sum || (sum.length == strlen(words[i]) &&
+                            strncasecmp(sum.text, words[i], sum.length) == 0);
+    while (is_sum && more) {
+        more = drove__cell_next(&t->dialect, &at, end, &cell) && !cell.is_broken;
+        has_number = has_number ||
+                     drove__cell_number(DROVE_FORM_POINT_GROUPS, cell.text, cell.length, &number);
+    }
+    if (!has_number) return;
+    for (size_t i = 0; i < RECORDS_SEEN; i++) {
+        if (!drove__record_next(&t->dialect, &rows, last, &start, &record_end)) break;
+        drove__cell_next(&t->dialect, &start, record_end, &cell);
+        if (cell.length == sum.length && strncasecmp(cell.text, sum.text, cell.length) == 0) return;
+    }
+    note(t,
+         "the last line, \"%.*s\", is read as a row, but may sum up the others (head -n -1 "
+         "leaves it out)",
+         shown(last, end), last);
+}
+
 void drove__shape_skip_footers(drove_table *t, const char *rows, bool is_piece)
 {
     const char *from = NULL;
@@ -87,6 +123,7 @@ void drove__shape_skip_footers(drove_table *t, const char *rows, bool is_piece)
         from = start;
         t->content.end = start;
     }
+    if (!t->content.has_names) note_sum(t, rows);
     if (from == NULL) return;
     const char *end = memchr(from, '\n', strcspn(from, "\n") + 1);
     note(t, "the last line, \"%.*s\", is left out: it has one cell, the others have %zu",

@@ -43,6 +43,20 @@ TEST(rows_that_end_with_a_separator)
     assert_int_equal(remove("shape"), 0);
 }
 
+TEST(sums_in_the_last_line)
+{
+    static const char *const names[] = {"town", "n", "y", NULL};
+    const char *note = "the last line, \"Total;9;3\", is read as a row, but may sum up the others";
+    drove_known_table known;
+    drove_table_options opt = options_of("shape", NULL);
+    expect_table("town;n;y\nRom;1;1\nBonn;3;1\nOslo;5;0\nTotal;9;3\n", 4, note, names);
+    write_text("shape", "town;n;y\ntotal;1;1\nBonn;3;1\nOslo;5;0\nTotal;9;3\n");
+    learn(&opt, &known);
+    assert_null(strstr(known.notes, "the last line"));
+    drove__known_table_fini(&known);
+    assert_int_equal(remove("shape"), 0);
+}
+
 TEST(headers_that_end_with_a_separator)
 {
     static const char *const names[] = {"w", "h", "d", NULL};
