@@ -69,8 +69,8 @@ void drove__shape_skip_titles(drove_table *t)
     t->content.text = at;
 }
 
-/* A remark on a last line that begins with "Total" or the like, as none of the first lines does, and
- * holds a number. */
+/* A remark on a last line that begins with "Total" or the like, as none of the first lines does,
+ * and holds a number. */
 static void note_sum(drove_table *t, const char *rows)
 {
     static const char *const words[] = {"total", "totals",   "grand total", "sum", "summe",
