@@ -168,7 +168,70 @@ static void softmax64(const drove_layer *l, const drove_shape *s, double *const 
     }
 }
 
+/* Position in NHWC of number i of all rows in the order [row][c][h][w]. */
+static size_t place_of(drove_shape s, size_t i)
+{
+    const size_t hw = s.h * s.w, n = s.c * hw;
+    return i / n * n + i % hw * s.c + i % n / hw;
+}
+
+static void reshape64(const drove_layer *l, const drove_shape *s, double *const *x,
+                      const double *theta, double *y)
+{
+    (void)theta;
+    for (size_t i = 0; i < ROWS * l->n_out; i++) y[place_of(l->out, i)] = x[0][place_of(*s, i)];
+}
+
+static double listed64(const drove_floats *list, double none, const drove_shape *s, size_t i)
+{
+    const size_t each = s->c * s->h * s->w;
+    if (list->n == 0) return none;
+    return (double)list->value[list->n == each ? i % each : i % each / (each / list->n)];
+}
+
+static void scale64(const drove_layer *l, const drove_shape *s, double *const *x,
+                    const double *theta, double *y)
+{
+    (void)theta;
+    for (size_t i = 0; i < ROWS * l->n_out; i++) {
+        const size_t at = place_of(*s, i);
+        y[at] = (x[0][at] - listed64(&l->opt.offset, 0, s, i)) * listed64(&l->opt.factor, 1, s, i);
+    }
+}
+
+static void normalize64(const drove_layer *l, const drove_shape *s, double *const *x,
+                        const double *theta, double *y)
+{
+    (void)s, (void)theta;
+    for (size_t row = 0; row < ROWS; row++) {
+        const double *from = x[0] + row * l->n_out;
+        const double power = (double)l->opt.power;
+        double sum = 0;
+        for (size_t i = 0; i < l->n_out; i++) sum += pow(fabs(from[i]), power);
+        for (size_t i = 0; i < l->n_out; i++) y[row * l->n_out + i] = from[i] / pow(sum, 1 / power);
+    }
+}
+
+static void clip64(const drove_layer *l, const drove_shape *s, double *const *x,
+                   const double *theta, double *y)
+{
+    (void)s, (void)theta;
+    for (size_t i = 0; i < ROWS * l->n_out; i++)
+        y[i] = fmin(fmax(x[0][i], (double)l->opt.low), (double)l->opt.high);
+}
+
+static void leaky64(const drove_layer *l, const drove_shape *s, double *const *x,
+                    const double *theta, double *y)
+{
+    (void)s, (void)theta;
+    for (size_t i = 0; i < ROWS * l->n_out; i++)
+        y[i] = x[0][i] * (x[0][i] < 0 ? (double)l->opt.slope : 1);
+}
+
 /* ---- the cases ---- */
+
+static float some[] = {0.5f,  -1.0f, 2.0f,  0.25f,  -0.125f, 3.0f,  1.5f,  -2.0f,
+                       0.75f, 1.0f,  -0.5f, 0.375f, 4.0f,    -3.0f, 1.25f, 0.625f};
 
 #define WINDOW(k, s, p)                                                                            \
     {                                                                                              \
@@ -253,6 +316,26 @@ static const kind kinds[] = {
     {"sigmoid", ONE(activation, IMAGE(16, 3, 4), .act = DROVEK_SIGMOID), false, activation64},
     {"tanh", ONE(activation, IMAGE(17, 3, 4), .act = DROVEK_TANH), false, activation64},
     {"softmax", ONE(softmax, IMAGE(16, 2, 3)), false, softmax64},
+    {"reshape", ONE(reshape, IMAGE(16, 3, 4), .opt = {.n_out = 6, .height = 16, .width = 2}), false,
+     reshape64},
+    {"reshape to a vector", ONE(reshape, IMAGE(32, 3, 4)), false, reshape64},
+    {"reshape of a vector",
+     ONE(reshape, IMAGE(48, 1, 1), .opt = {.n_out = 16, .height = 1, .width = 3}), false,
+     reshape64},
+    {"scale by channels",
+     ONE(scale, IMAGE(16, 3, 2), .opt = {.offset = {16, some}, .factor = {16, some}}), false,
+     scale64},
+    {"scale of each number",
+     ONE(scale, IMAGE(4, 2, 2), .opt = {.offset = {1, some}, .factor = {16, some}}), false,
+     scale64},
+    {"scale by offsets", ONE(scale, IMAGE(16, 1, 1), .opt = {.offset = {16, some}}), false,
+     scale64},
+    {"normalize by magnitudes", ONE(normalize, IMAGE(16, 2, 3), .opt = {.power = 1}), false,
+     normalize64},
+    {"normalize by length", ONE(normalize, IMAGE(21, 1, 1), .opt = {.power = 2}), false,
+     normalize64},
+    {"clip", ONE(clip, IMAGE(16, 3, 4), .opt = {.low = -0.5f, .high = 0.75f}), false, clip64},
+    {"leaky relu", ONE(leaky_relu, IMAGE(17, 3, 4), .opt = {.slope = 0.2f}), false, leaky64},
 };
 enum { N_KINDS = sizeof kinds / sizeof kinds[0] };
 
