@@ -158,8 +158,9 @@ drove_status drove__onnx_alias(drove_onnx_reader *r, const drove_onnx_node *n,
     own.name = n->node->output[0];
     DROVE_TRY(add_value(r, n, &own));
     for (size_t i = 1; i < n->node->n_output; i++) {
-        const drove_onnx_value other = {.name = n->node->output[i], .kind = n->others};
-        DROVE_TRY(add_value(r, n, &other));
+        own.name = n->node->output[i];
+        own.kind = n->others;
+        DROVE_TRY(add_value(r, n, &own));
     }
     return DROVE_OK;
 }
@@ -191,7 +192,7 @@ size_t drove__onnx_count_readers(const drove_onnx_reader *r, const char *name)
 /* Readers are looked for from node `first` on: each comes after what it reads. */
 static bool is_last(const drove_onnx_reader *r, const char *name, size_t first, unsigned depth)
 {
-    static const char *const of_labels[] = {"ArgMax", "ZipMap", "ArrayFeatureExtractor"};
+    static const char *const of_labels[] = {"ArgMax", "ZipMap"};
     static const char *const copies[] = {"Cast", "Identity"};
     const Drove__Onnx__Graph *g = r->model->graph;
     for (size_t i = first; i < g->n_node; i++) {
@@ -381,17 +382,26 @@ static drove_status check_attributes(drove_onnx_reader *r, const drove_onnx_node
     return DROVE_OK;
 }
 
+/* What gives labels another type or other sides leaves them labels. */
+static bool copies_labels(const char *op)
+{
+    static const char *const copies[] = {"Cast",      "Identity", "Reshape",     "Squeeze",
+                                         "Unsqueeze", "Flatten",  "LabelEncoder"};
+    bool found = false;
+    for (size_t i = 0; i < DROVE_COUNT(copies); i++) found = found || strcmp(op, copies[i]) == 0;
+    return found;
+}
+
 static drove_status read_node(drove_onnx_reader *r, const Drove__Onnx__Node *node)
 {
     drove_onnx_node n = {.node = node, .others = DROVE_ONNX_ABSENT};
     if (node->op_type == NULL) return drove__onnx_fail(r, &n, "expected an operator, found none");
     const drove_onnx_op *op = find_op(node);
     DROVE_TRY(list_inputs(r, &n));
-    if (has_kind(&n, DROVE_ONNX_SIZES, true)) return drove__onnx_compute_sizes(r, &n);
-    if (has_kind(&n, DROVE_ONNX_ASIDE, true)) {
-        n.others = DROVE_ONNX_ASIDE;
-        return drove__onnx_mark(r, &n, DROVE_ONNX_ASIDE);
-    }
+    if (has_kind(&n, DROVE_ONNX_SIZES, true) && is_onnx(node->domain))
+        return drove__onnx_compute_sizes(r, &n);
+    if (has_kind(&n, DROVE_ONNX_ASIDE, true) && copies_labels(node->op_type))
+        return drove__onnx_alias(r, &n, &n.input[0]);
     if (op == NULL)
         return drove__onnx_fail(r, &n,
                                 "drove has no layer for this operator (docs/models.md "
@@ -530,10 +540,12 @@ static drove_node *find_top(const drove_graph *g, const char *blob)
     return NULL;
 }
 
-/* The value that the network is for, or NULL: labels alone, of what no node reads. */
+/* The value that the network is for: an output, or what labels are made of where there is no other;
+ * NULL: the file names none. */
 static drove_status find_output(drove_onnx_reader *r, const drove_onnx_value **out)
 {
     const Drove__Onnx__Graph *g = r->model->graph;
+    const drove_onnx_value *labels = NULL, *others = NULL;
     *out = NULL;
     for (size_t i = 0; i < g->n_output; i++) {
         const char *name = g->output[i]->name;
@@ -541,7 +553,11 @@ static drove_status find_output(drove_onnx_reader *r, const drove_onnx_value **o
         if (v == NULL)
             return drove__onnx_fail(r, NULL, "output \"%.60s\": no node has it",
                                     name != NULL ? name : "");
-        if (v->kind == DROVE_ONNX_ASIDE) continue;
+        if (v->kind == DROVE_ONNX_ASIDE) {
+            if (labels != NULL && strcmp(labels->graph, v->graph) != 0) others = labels;
+            labels = v;
+            continue;
+        }
         if (v->kind != DROVE_ONNX_BLOB && v->kind != DROVE_ONNX_PAIR)
             return drove__onnx_fail(r, NULL,
                                     "output \"%.60s\": expected numbers that the network "
@@ -560,12 +576,20 @@ static drove_status find_output(drove_onnx_reader *r, const drove_onnx_value **o
                                     (*out)->name, name);
         *out = v;
     }
-    if (*out != NULL || g->n_output == 0 || r->loss == NULL || r->io->n_classes > 0)
-        return DROVE_OK;
-    return drove__onnx_fail(r, NULL,
-                            "output \"%.60s\": expected values, as the data have them, "
-                            "found labels",
-                            g->output[0]->name);
+    if (*out != NULL || labels == NULL) return DROVE_OK;
+    if (others != NULL)
+        return drove__onnx_fail(r, NULL,
+                                "expected one output, found labels of two parts of the network, "
+                                "\"%.60s\" and \"%.60s\": onnx.utils.extract_model makes a file "
+                                "of one",
+                                others->name, labels->name);
+    if (r->loss != NULL && r->io->n_classes == 0)
+        return drove__onnx_fail(r, NULL,
+                                "output \"%.60s\": expected values, as the data have them, "
+                                "found labels",
+                                labels->name);
+    *out = labels;
+    return DROVE_OK;
 }
 
 /* drove's own order of an image's numbers is not the file's: an output is a vector in that of the
@@ -675,6 +699,28 @@ static bool has_loss(const drove_onnx_reader *r, const char *a, const char *b)
     return r->loss == NULL || strcmp(r->loss, a) == 0 || strcmp(r->loss, b) == 0;
 }
 
+/* A layer that makes probabilities, behind which up to this one nothing but bounds, fixed numbers,
+ * sums and other sides stand; NULL: there is none.  n_left: layers to look at. */
+static const drove_node *find_probabilities(const drove_graph *g, const drove_node *node,
+                                            unsigned *n_left)
+{
+    static const drove_layer_ops *const through[] = {&drove__layer_reshape, &drove__layer_scale,
+                                                     &drove__layer_clip,    &drove__layer_dropout,
+                                                     &drove__layer_sum,     &drove__layer_concat};
+    bool goes_on = false;
+    if (node == NULL || *n_left == 0) return NULL;
+    --*n_left;
+    if (node->ops == &drove__layer_softmax || node->ops == &drove__layer_normalize ||
+        (node->ops == &drove__layer_activation && node->act == DROVEK_SIGMOID))
+        return node;
+    for (size_t i = 0; i < DROVE_COUNT(through); i++) goes_on = goes_on || node->ops == through[i];
+    for (unsigned b = 0; goes_on && b < node->n_bottoms; b++) {
+        const drove_node *found = find_probabilities(g, find_top(g, node->bottom[b]), n_left);
+        if (found != NULL) return found;
+    }
+    return NULL;
+}
+
 /* A softmax or sigmoid at the end goes where drove's loss computes the same; another one stays with
  * a loss of values, and is refused with one that would make other probabilities of it. */
 static drove_status settle_end(drove_onnx_reader *r, const char *top)
@@ -699,21 +745,14 @@ static drove_status settle_end(drove_onnx_reader *r, const char *top)
                                       : "data of several labels, two classes and --loss logistic, "
                                         "or --loss squared");
     /* probabilities with something behind them would go through the loss's own once more */
-    for (const drove_node *node = last; node != NULL && node->n_bottoms == 1;
-         node = find_top(&r->graph, node->bottom[0])) {
-        const bool makes_probabilities =
-            node->ops == &drove__layer_softmax || node->ops == &drove__layer_normalize;
-        if (makes_probabilities)
-            return drove__fail(
-                DROVE_E_SHAPE,
-                "%s: the network ends in a %s with layer \"%s\" as the last, which the "
-                "loss %s does not compute: expected --loss squared",
-                r->file, node->ops->name, last->name, r->loss);
-        if (node->ops != &drove__layer_reshape && node->ops != &drove__layer_scale &&
-            node->ops != &drove__layer_clip && node->ops != &drove__layer_dropout)
-            break;
-    }
-    return DROVE_OK;
+    unsigned n_left = 1000;
+    const drove_node *made = find_probabilities(&r->graph, last, &n_left);
+    if (made == NULL) return DROVE_OK;
+    return drove__fail(DROVE_E_SHAPE,
+                       "%s: the network ends in a %s with layer \"%s\" as the last, which the loss "
+                       "%s does not compute: expected --loss squared",
+                       r->file, made->ops == &drove__layer_activation ? "sigmoid" : made->ops->name,
+                       last->name, r->loss);
 }
 
 static drove_status take_notes(drove_onnx_reader *r)

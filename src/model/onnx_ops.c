@@ -178,9 +178,10 @@ static drove_status read_add(drove_onnx_reader *r, const drove_onnx_node *n)
     drove_node *node = of->node != DROVE_ONNX_NO_NODE ? &r->graph.node[of->node] : NULL;
     const bool is_dense = node != NULL && node->ops == &drove__layer_dense;
     const bool is_conv = node != NULL && node->ops == &drove__layer_convolution;
-    /* biases: [n] or [1, n] behind a matrix, [n, 1, 1] or [1, n, 1, 1] behind a convolution */
-    bool fits =
-        (is_dense && c->rank > 0 && c->rank <= 2) || (is_conv && c->rank >= 3 && c->rank <= 4);
+    /* biases: [n] or [1, n] behind a matrix, [n, 1, 1] or [1, n, 1, 1] behind a convolution, where
+     * what is added to still has the dimensions of that layer's output (0: not known) */
+    bool fits = (is_dense && of->rank % 2 == 0 && of->rank < 4 && c->rank > 0 && c->rank <= 2) ||
+                (is_conv && of->rank % 4 == 0 && c->rank >= 3 && c->rank <= 4);
     const unsigned at = fits ? c->rank - (is_dense ? 1 : 3) : 0;
     for (unsigned i = 0; fits && i < c->rank; i++)
         fits = c->side[i] == (i == at ? node->opt.n_out : 1);
@@ -605,6 +606,15 @@ static drove_status read_batch_norm(drove_onnx_reader *r, const drove_onnx_node 
         return drove__onnx_fail(r, n,
                                 "training_mode: expected 0, found 1: export the network after "
                                 "model.eval(), with training=TrainingMode.PRESERVE");
+    /* the sets before 14 say so by outputs: the batch's mean and variance */
+    for (size_t i = 1; i < n->node->n_output && r->version != 0 && r->version < 14; i++) {
+        if (n->node->output[i][0] != '\0')
+            return drove__onnx_fail(r, n,
+                                    "expected one output, found %zu, which mean training: export "
+                                    "the network after model.eval(), with "
+                                    "training=TrainingMode.PRESERVE",
+                                    n->node->n_output);
+    }
     if (n->input[0].rank > 0 && (n->input[0].rank < 2 || n->input[0].side[1] != c))
         return drove__onnx_fail(r, n, "expected an input of %zu channels, as its scale has", c);
     if (!(epsilon >= 1e-12f && epsilon <= 1) || c > MOST_CHANNELS)
@@ -775,16 +785,24 @@ static drove_status read_arg_max(drove_onnx_reader *r, const drove_onnx_node *n)
     DROVE_TRY(drove__onnx_axis(r, n, 0, x->kind == DROVE_ONNX_BLOB ? x->rank : 0, &axis));
     DROVE_TRY(drove__onnx_int(r, n, "keepdims", 0, 1, &keeps));
     DROVE_TRY(drove__onnx_int(r, n, "select_last_index", 0, 0, &last));
+    if (x->kind != DROVE_ONNX_BLOB && x->kind != DROVE_ONNX_PAIR)
+        return drove__onnx_fail(r, n, "expected a part of the network as its input");
     if (x->kind == DROVE_ONNX_BLOB && x->rank > 0 &&
         (axis == 0 || x->side[axis] != drove__onnx_each(x)))
         return drove__onnx_fail(r, n, "axis: expected that of the classes, 1, found %lld",
                                 (long long)axis);
-    return drove__onnx_mark(r, n, DROVE_ONNX_ASIDE);
+    drove_onnx_value labels = *x;
+    labels.kind = DROVE_ONNX_ASIDE;
+    return drove__onnx_alias(r, n, &labels);
 }
 
+/* Labels as others: of classes by number, by name. */
 static drove_status read_labels(drove_onnx_reader *r, const drove_onnx_node *n)
 {
-    return drove__onnx_mark(r, n, DROVE_ONNX_ASIDE);
+    for (size_t i = 0; i < n->n_inputs; i++) {
+        if (n->input[i].kind == DROVE_ONNX_ASIDE) return drove__onnx_alias(r, n, &n->input[i]);
+    }
+    return drove__onnx_fail(r, n, "expected labels as its input, the numbers of classes");
 }
 
 const drove_onnx_op drove__onnx_ops[] = {
@@ -833,7 +851,8 @@ const drove_onnx_op drove__onnx_ops[] = {
      read_regressor},
     {"Scaler", "ai.onnx.ml", "offset scale", drove__onnx_read_scaler},
     {"Normalizer", "ai.onnx.ml", "norm", drove__onnx_read_normalizer},
+    {"Gather", "", "axis", read_labels},
     {"ArrayFeatureExtractor", "ai.onnx.ml", "", read_labels},
-    {"ZipMap", "ai.onnx.ml", "classlabels_int64s classlabels_strings", read_labels},
+    {"ZipMap", "ai.onnx.ml", "classlabels_int64s classlabels_strings", read_identity},
     {NULL, NULL, NULL, NULL},
 };

@@ -254,8 +254,6 @@ drove_status drove__onnx_read_normalizer(drove_onnx_reader *r, const drove_onnx_
     DROVE_TRY(drove__onnx_text(r, n, "norm", norm));
     if (n->n_inputs == 1 && n->input[0].kind == DROVE_ONNX_PAIR && strcmp(norm, "L1") == 0)
         return drove__onnx_alias(r, n, &n->input[0]); /* they add up to 1 */
-    if (n->n_inputs == 1 && n->input[0].kind == DROVE_ONNX_ASIDE)
-        return drove__onnx_mark(r, n, DROVE_ONNX_ASIDE);
     DROVE_TRY(drove__onnx_take_columns(r, n, &x));
     const drove_node *before = x.node != DROVE_ONNX_NO_NODE ? &r->graph.node[x.node] : NULL;
     if (before != NULL && before->ops == &drove__layer_softmax && strcmp(norm, "L1") == 0)

@@ -249,11 +249,83 @@ TEST(what_would_compute_something_else_is_refused)
     onnx_node("Dropout", "x", "y,mask");
     onnx_node("Relu", "mask", "out");
     onnx_refused("input \"mask\": expected the first output of an operator");
+    onnx_begin(); /* the batch's mean and variance as outputs: training, in the older sets */
+    onnx_set(13);
+    onnx_tensor("c", 1, 3);
+    onnx_node("BatchNormalization", "x,c,c,c,c", "out,mean,variance");
+    onnx_refused("expected one output, found 3, which mean training");
     onnx_begin();
+    onnx_set(14);
     onnx_tensor("c", 1, 3);
     onnx_node("BatchNormalization", "x,c,c,c,c", "out");
     onnx_int("training_mode", 1);
     onnx_refused("training_mode: expected 0, found 1: export the network after model.eval()");
+}
+
+/* What looks like a layer's biases is none where the output has other dimensions since. */
+TEST(biases_have_the_dimensions_of_their_layer)
+{
+    onnx_begin();
+    onnx_tensor("w", 2, 2, 3);
+    onnx_tensor("b", 1, 3);
+    onnx_whole("axes", 1, 2);
+    onnx_node("MatMul", "x,w", "rows");
+    onnx_node("Unsqueeze", "rows,axes", "columns");
+    onnx_node("Add", "columns,b", "out"); /* [N, 3, 1] + [3] is [N, 3, 3] */
+    onnx_data(2, 1, 1, 0, "squared");
+    onnx_refused("node \"out\" (Add): expected constants that fit [N, 3, 1], found [3]");
+    onnx_begin();
+    onnx_tensor("w", 4, 3, 2, 1, 3);
+    onnx_tensor("b", 3, 3, 1, 1);
+    onnx_node("Conv", "x,w", "image");
+    onnx_node("Flatten", "image", "rows");
+    onnx_node("Add", "rows,b", "out"); /* [N, 3] + [3, 1, 1] is [3, N, 3] */
+    onnx_data(2, 1, 3, 0, "squared");
+    onnx_refused("node \"out\" (Add): expected constants that fit [N, 3], found [3, 1, 1]");
+}
+
+/* A network whose outputs are labels is what they are made of, whatever else the file computes. */
+TEST(labels_are_of_what_they_are_made_of)
+{
+    drove_graph g;
+    onnx_begin();
+    onnx_tensor("w", 2, 2, 3);
+    onnx_tensor("v", 2, 2, 3);
+    onnx_node("MatMul", "x,v", "unread");
+    onnx_node("Relu", "unread", "unread2");
+    onnx_node("MatMul", "x,w", "scores");
+    onnx_node("Sigmoid", "unread2", "unread3");
+    onnx_node("ArgMax", "scores", "class");
+    onnx_int("axis", 1);
+    onnx_node("Cast", "class", "out");
+    onnx_int("to", 6);
+    onnx_data(2, 1, 1, 3, "softmax");
+    g = onnx_accepted();
+    assert_int_equal(g.n_nodes, 1);
+    assert_string_equal(g.node[0].name, "w");
+    drove__graph_fini(&g);
+    onnx_begin(); /* what is computed of labels is none */
+    onnx_tensor("w", 2, 2, 3);
+    onnx_tensor("two", 0);
+    onnx_node("MatMul", "x,w", "scores");
+    onnx_node("ArgMax", "scores", "class");
+    onnx_int("axis", 1);
+    onnx_node("Mul", "class,two", "out");
+    onnx_data(2, 1, 1, 3, "softmax");
+    onnx_refused("node \"out\" (Mul): expected a part of the network and a constant");
+    onnx_begin(); /* columns of the input are no labels */
+    onnx_whole("columns", 2, 0, 1);
+    onnx_node("ArrayFeatureExtractor", "x,columns", "out");
+    onnx_domain("ai.onnx.ml");
+    onnx_data(2, 1, 1, 3, "softmax");
+    onnx_refused("node \"out\" (ArrayFeatureExtractor): expected labels as its input");
+    onnx_begin(); /* sizes by an operator of another domain are not known */
+    onnx_whole("first", 1, 0);
+    onnx_node("Shape", "x", "sides");
+    onnx_node("Gather", "sides,first", "out");
+    onnx_domain("com.example");
+    onnx_data(2, 1, 1, 3, "softmax");
+    onnx_refused("node \"out\" (Gather): drove has no layer for this operator");
 }
 
 /* What the loss computes goes; another end stays, or is refused. */
@@ -305,6 +377,15 @@ TEST(the_end_suits_the_loss)
     assert_int_equal(onnx_read(&g), DROVE_E_SHAPE);
     assert_non_null(strstr(drove_error_text(), "the network ends in a softmax with layer "
                                                "\"scale3\" as the last"));
+    onnx_begin();
+    onnx_tensor("w", 2, 4, 1);
+    onnx_node("MatMul", "x,w", "y");
+    onnx_node("Sigmoid", "y", "p");
+    onnx_node("Clip", "p", "out");
+    onnx_data(4, 1, 1, 2, "logistic");
+    assert_int_equal(onnx_read(&g), DROVE_E_SHAPE);
+    assert_non_null(
+        strstr(drove_error_text(), "the network ends in a sigmoid with layer \"clip3\""));
     onnx_begin();
     onnx_tensor("w", 2, 4, 3);
     onnx_node("MatMul", "x,w", "y");
