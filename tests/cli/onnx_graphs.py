@@ -1,8 +1,9 @@
-"""onnx_graphs.py write FOLDER, then onnx_graphs.py run FOLDER DROVE: networks of PyTorch and scikit-learn, exported as ONNX in
-several sets of operators, give through DROVE what they give through ONNX Runtime.
+"""onnx_graphs.py write FOLDER, then onnx_graphs.py run FOLDER DROVE: networks of PyTorch (by both exporters) and scikit-learn,
+exported as ONNX in several sets of operators, give through DROVE what they give through ONNX Runtime.
 
 `write` makes the networks of the packages that are there, torch or skl2onnx, which may be those of another interpreter than
 that of `run`, which needs onnxruntime.  `run` prints the largest difference of each graph; exit status 1: one is above 1e-5."""
+import contextlib
 import os
 import subprocess
 import sys
@@ -69,11 +70,16 @@ def write_torch(folder):
         net.train()
         net(x)
         net.eval()
-        for opset in 11, 13, 17, 18:
-            path = f"{folder}/torch-{name}-{opset}"
+        for exporter, opset in ("script", 11), ("script", 17), ("script", 18), ("dynamo", 18):
+            path = f"{folder}/torch-{name}-{exporter}-{opset}"
+            if exporter == "dynamo":
+                options = {"dynamo": True, "dynamic_shapes": ({0: torch.export.Dim("n")},)}
+            else:
+                options = {"dynamo": False, "dynamic_axes": {"x": {0: "n"}}}
             try:
-                torch.onnx.export(net, (x,), f"{path}.onnx", opset_version=opset, input_names=["x"], dynamic_axes={"x": {0: "n"}})
-            except Exception as error:  # a set that this release does not write
+                with contextlib.redirect_stdout(sys.stderr):
+                    torch.onnx.export(net, (x,), f"{path}.onnx", opset_version=opset, input_names=["x"], **options)
+            except Exception as error:  # an exporter or a set that this release does not have
                 print(f"{path}: not written: {str(error).splitlines()[0]}", file=sys.stderr)
                 continue
             np.save(f"{path}.x.npy", x.tolist())
@@ -128,8 +134,11 @@ def judge(path, drove):
     said = session.run(None, {session.get_inputs()[0].name: x})[-1].astype(np.float64)
     said = said.reshape(len(x), -1)
     is_class = said.shape[1] > 1
-    if is_class and not (np.all(said >= 0) and np.allclose(said.sum(1), 1, atol=1e-5)):
-        said = softmax(said)  # scores, as drove's loss takes them
+    loss = []
+    if is_class and np.allclose(np.exp(said).sum(1), 1, atol=1e-5):
+        said = softmax(said)  # logarithms, whose exponential drove's loss takes
+    elif is_class and not (np.all(said >= 0) and np.allclose(said.sum(1), 1, atol=1e-5)):
+        loss = ["--loss", "squared"]  # scores, which this loss leaves as they are
     y = np.arange(len(x)) % said.shape[1] if is_class else np.arange(len(x)) * 0.5 + 1
     with tempfile.TemporaryDirectory() as folder:
         np.savez(f"{folder}/d.npz", x=x, y=y.astype(np.int64 if is_class else np.float32))
@@ -139,7 +148,7 @@ def judge(path, drove):
 
         data = "npz:d.npz?scale=none" + ("&target=class" if is_class else "")
         result = run("train", data, "--test", "none", "--model", os.path.abspath(f"{path}.onnx"), "--until", "updates=0",
-                     "--lr", "0.01", "--threads", "1", "--out", "out", "--quiet")
+                     "--lr", "0.01", "--threads", "1", "--out", "out", "--quiet", *loss)
         if result.returncode == 0:
             result = run("predict", "out", "--data", data, "--format", "npy", "--out", "got.npy")
         if result.returncode != 0:

@@ -1,9 +1,10 @@
-"""onnx_nodes.py DROVE [WORD]: runs ONNX's own tests of operators, as the onnx package makes them, through DROVE.
+"""onnx_nodes.py DROVE [WORD...]: runs ONNX's own tests of operators, as the onnx package makes them, through DROVE.
 
 Each model is read twice: as it is, and, where it has several inputs, with all but the first as constants.  A model must give
 the test's outputs to 1e-5, or to 1e-4 where they have four decimals, or be refused in one line that names a node, an input, an output, a tensor or the set of operators.
-Prints a line for each model that does neither, the tests that are equal, and the sums.  With WORD: only tests whose name has it,
-and what happens to each.
+Prints a line for each model that does neither, how many tests of each operator are equal and refused (by the first node,
+where it is the operator of an equal test), and the sums.  With words: only tests
+whose names have one of them, and what happens to each.
 
 Exit status: 0; 1: a model that computes something else; 77: no onnx package."""
 import collections
@@ -26,7 +27,7 @@ except ImportError as error:
     sys.exit(77)
 
 DROVE = os.path.abspath(sys.argv[1])
-WORD = sys.argv[2] if len(sys.argv) > 2 else ""
+WORDS = sys.argv[2:]
 NAMED = re.compile(r'(node|input|output) "|"[^"]*": expected|set of operators|expected (layers|an input), found none')
 TOLERANCE = 1e-5
 
@@ -34,13 +35,13 @@ TOLERANCE = 1e-5
 def with_constants(model, inputs):
     """The model with all inputs but the first as constants; None: it has one input, or others that are no tensors."""
     graph = model.graph
-    if len(graph.input) < 2 or len(inputs) != len(graph.input) or not all(isinstance(i, np.ndarray) for i in inputs):
+    if len(graph.input) < 2 or len(inputs) != len(graph.input) or not all(isinstance(i, (np.ndarray, np.generic)) for i in inputs):
         return None
     made = onnx.ModelProto()
     made.CopyFrom(model)
     del made.graph.input[1:]
     for value, array in zip(graph.input[1:], inputs[1:]):
-        made.graph.initializer.append(numpy_helper.from_array(array, value.name))
+        made.graph.initializer.append(numpy_helper.from_array(np.asarray(array), value.name))
     return made
 
 
@@ -97,7 +98,7 @@ def judge(model, inputs, outputs):
 
 
 def main():
-    tests = [t for t in load_model_tests(kind="node") if WORD in t.name]
+    tests = [t for t in load_model_tests(kind="node") if not WORDS or any(word in t.name for word in WORDS)]
     jobs = []
     for test in tests:
         inputs, outputs = test.data_sets[0]
@@ -108,15 +109,18 @@ def main():
     with ThreadPoolExecutor(2) as pool:
         results = list(pool.map(lambda job: judge(*job[2:]), jobs))
     sums = collections.Counter()
-    equal = {}
+    equal, tried = {}, {}
     for (name, form, model, _, _), (verdict, why) in zip(jobs, results):
         sums[form, verdict] += 1
+        op = model.graph.node[0].op_type if model.graph.node else ""
+        tried.setdefault(op, set()).add(name)
         if verdict == "equal":
-            equal.setdefault(model.graph.node[0].op_type, set()).add(name)
-        if WORD or verdict in ("different", "unnamed"):
+            equal.setdefault(op, set()).add(name)
+        if WORDS or verdict in ("different", "unnamed"):
             print(f"{name} ({form}): {verdict} {why}")
     for op in sorted(equal):
-        print(f"{op}: {len(equal[op])} equal")
+        print(f"{op}: {len(equal[op])} equal, {len(tried[op]) - len(equal[op])} refused")
+    print(f"{len(tests)} tests, {sum(len(names) for names in equal.values())} of them equal in one form or both")
     for form in "as it is", "constants":
         print(form + ":", ", ".join(f"{sums[form, v]} {v}" for v in ("equal", "refused", "data", "unnamed", "different")))
     return 1 if any(v in ("different", "unnamed") for _, v in sums) else 0
