@@ -61,9 +61,10 @@ static bool is_below(const char *name)
 static drove_status read_beside(const drove_onnx_reader *r, const drove_onnx_node *n,
                                 const Drove__Onnx__Tensor *t, size_t n_bytes, void *into)
 {
-    const char *name = find_pair(t, "location"), *from = find_pair(t, "offset");
+    const char *name = find_pair(t, "location"), *from = find_pair(t, "offset"),
+               *length = find_pair(t, "length");
     drove_reader *reader;
-    uint64_t offset = 0;
+    uint64_t offset = 0, said = n_bytes;
     size_t n_read = 0;
     char *path;
     if (name == NULL || !is_below(name))
@@ -71,7 +72,15 @@ static drove_status read_beside(const drove_onnx_reader *r, const drove_onnx_nod
                                 "\"%.60s\": expected its numbers in a file of the same folder or "
                                 "below it, found \"%.60s\"",
                                 name_of(t), name != NULL ? name : "");
-    if (from != NULL) DROVE_TRY(drove__parse_u64("offset", from, 0, INT64_MAX, &offset));
+    if ((from != NULL && drove__parse_u64("offset", from, 0, INT64_MAX, &offset) != DROVE_OK) ||
+        (length != NULL && drove__parse_u64("length", length, 0, INT64_MAX, &said) != DROVE_OK) ||
+        said != n_bytes)
+        return drove__onnx_fail(
+            r, n,
+            "\"%.60s\": expected a length of %zu bytes of %.60s and an offset, found %.24s and "
+            "%.24s",
+            name_of(t), n_bytes, name, length != NULL ? length : "none",
+            from != NULL ? from : "none");
     DROVE_TRY(beside(r, name, &path));
     drove_status status = drove__reader_open(path, &reader);
     free(path);

@@ -186,9 +186,18 @@ TEST(numbers_may_lie_in_a_file_beside)
     t.n_external_data = 2;
     where.value = name;
     from.value = many;
-    float *out;
-    assert_int_not_equal(drove__onnx_floats_of(&reader, &node, &t, &out), DROVE_OK);
-    assert_null(out);
+    is_refused(&t, "\"w\": expected a length of 24 bytes of w.bin and an offset, found none and x");
+    char length[] = "length", fewer[] = "20", all[] = "24";
+    from.key = length; /* in place of the offset */
+    from.value = fewer;
+    is_refused(&t,
+               "\"w\": expected a length of 24 bytes of w.bin and an offset, found 20 and none");
+    from.value = all;
+    f = fopen(name, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(floats, sizeof *floats, N, f), N);
+    assert_int_equal(fclose(f), 0);
+    gives_the_numbers(&t);
     (void)unlink(name);
 }
 
