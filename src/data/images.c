@@ -24,6 +24,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { DEPTH_MOST = 32, CLASSES_MOST = 1 << 20 };
 
@@ -460,7 +461,8 @@ static drove_status read_folders(const drove_spec *spec, int part, const drove_s
     static const char *const orders[] = {"auto", "text"};
     unsigned order = 0;
     const bool are_files =
-        spec->n_args > 1 || (drove__picture_is_named(spec->arg[0]) && !is_folder(spec->arg[0]));
+        spec->n_args > 1 || (!is_folder(spec->arg[0]) && (drove__picture_is_named(spec->arg[0]) ||
+                                                          access(spec->arg[0], F_OK) == 0));
     DROVE_TRY(drove__spec_word(spec, "order", orders, DROVE_COUNT(orders), &order));
     l.is_text_order = order == 1;
     if (are_files && !is_unlabelled)

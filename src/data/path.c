@@ -104,6 +104,11 @@ static const struct {
     {".png", "images"},
     {".jpg", "images"},
     {".jpeg", "images"},
+    {".webp", "images"}, /* whose reader says what it reads */
+    {".bmp", "images"},
+    {".tif", "images"},
+    {".tiff", "images"},
+    {".gif", "images"},
 };
 
 /* The format of files with this ending; NULL: none of them. */
@@ -357,16 +362,28 @@ static drove_status format_of_path(const char *path, bool is_named, const char *
     return DROVE_OK;
 }
 
-/* Escapes what a spec would take for something else; is_plain: '%' is one, too. */
+/* Whether each part between commas has an image's ending: "a.png,b.png". */
+static bool are_images(const char *path)
+{
+    for (size_t n = strcspn(path, ",");; path += n + 1, n = strcspn(path, ",")) {
+        const char *format = format_of_ending(path, n);
+        if (format == NULL || strcmp(format, "images") != 0) return false;
+        if (path[n] == '\0') return true;
+    }
+}
+
+/* Escapes what a spec would take for something else; is_plain: '%' is one, too; is_list: commas are
+ * none. */
 static char *make_spec(const char *format, const char *path, size_t n, const char *keys,
-                       bool is_plain)
+                       bool is_plain, bool is_list)
 {
     size_t at = strlen(format) + 1, size = at + 3 * n + strlen(keys) + 1;
     char *spec = malloc(size);
     if (spec == NULL) return NULL;
     snprintf(spec, size, "%s:", format);
     for (size_t i = 0; i < n; i++) {
-        bool is_special = path[i] == ',' || path[i] == '&' || (path[i] == '%' && is_plain);
+        bool is_special =
+            (path[i] == ',' && !is_list) || path[i] == '&' || (path[i] == '%' && is_plain);
         if (is_special) at += (size_t)snprintf(spec + at, 4, "%%%02X", (unsigned)path[i]);
         else spec[at++] = path[i];
     }
@@ -403,7 +420,9 @@ drove_status drove__data_expand(const char *text, char **out)
         return status;
     }
     bool is_plain = format != NULL && access(path, F_OK) == 0;
-    *out = format != NULL ? make_spec(format, text, n, text + n, is_plain) : strdup(text);
+    *out = format != NULL
+               ? make_spec(format, text, n, text + n, is_plain, !is_plain && are_images(path))
+               : strdup(text);
     free(path);
     return *out != NULL ? DROVE_OK : drove__fail_nomem("spec", strlen(text));
 }

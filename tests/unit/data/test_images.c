@@ -291,4 +291,6 @@ TEST(test_other_kinds_and_single_images)
     assert_string_equal(file_of(d, 0), "kinds/b.png");
     drove_data_destroy(d);
     expect_refusal("images:kinds/b.png", NULL, DROVE_E_ARG, "which has no class", NULL);
+    expect_refusal("kinds/a/2.webp?label=none", NULL, DROVE_E_DATA,
+                   "kinds/a/2.webp: expected a PNG or JPEG image", NULL);
 }

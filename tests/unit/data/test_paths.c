@@ -79,6 +79,14 @@ TEST(endings_tell_the_format)
         assert_int_equal(drove_data_is_named(cases[i].path) != 0, cases[i].format != NULL);
         assert_int_equal(drove_data_is_named(keyed) != 0, cases[i].format != NULL);
     }
+    expands("a.png", "images:a.png");
+    expands("a.png,b.JPG?label=none", "images:a.png,b.JPG?label=none"); /* several images */
+    expands("a.png,b.csv", "table:a.png%2Cb.csv");
+    expands("a,b.png", "images:a%2Cb.png"); /* one, with a comma in its name */
+    expands("a.webp", "images:a.webp");
+    write_text("a.png,c.png", "");
+    expands("a.png,c.png", "images:a.png%2Cc.png");
+    (void)unlink("a.png,c.png");
     expands("-", "table:-");
     expands("-?label=a", "table:-?label=a");
     assert_true(drove_data_is_named("-") && drove_data_is_named("-?x=1"));
