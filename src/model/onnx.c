@@ -12,6 +12,7 @@
 #include "model/onnx_file.h"
 
 #include "base/mem.h"
+#include "base/options.h"
 
 #include <ctype.h>
 #include <stdarg.h>
@@ -734,8 +735,10 @@ static drove_status settle_end(drove_onnx_reader *r, const char *top)
         if (drove__graph_drop_probabilities(&r->graph, true)) r->notes |= DROVE_ONNX_NOTE_SIGMOID;
         return DROVE_OK;
     }
-    if (r->loss == NULL || strcmp(r->loss, "squared") == 0 || r->io->custom != NULL)
-        return DROVE_OK;
+    const drove_custom *custom = r->io != NULL ? r->io->custom : NULL;
+    const bool is_own = custom != NULL && custom->has_loss && r->loss != NULL &&
+                        strcmp(r->loss, custom->loss_name) == 0;
+    if (r->loss == NULL || strcmp(r->loss, "squared") == 0 || is_own) return DROVE_OK;
     if (is_softmax || is_sigmoid)
         return drove__fail(DROVE_E_SHAPE,
                            "%s: the network ends in a %s, which the loss %s does not compute: "

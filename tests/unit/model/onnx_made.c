@@ -2,6 +2,8 @@
 #include "unit/model/onnx_made.h"
 #include "support/test.h"
 
+#include "base/options.h"
+
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +23,7 @@ static float floats[MOST_NUMBERS];
 static int64_t ints[MOST_NUMBERS];
 static char text[MOST_NUMBERS], *names[MOST_NUMBERS], input_name[] = "x", output_name[] = "out";
 
+static const drove_custom no_custom;
 static drove_model_io made_io, *io;
 static const char *loss;
 
@@ -78,6 +81,7 @@ void onnx_set(int version)
 void onnx_data(size_t channels, size_t height, size_t width, size_t n_classes, const char *with)
 {
     made_io = (drove_model_io){.n_features = channels * height * width, .n_classes = n_classes};
+    made_io.custom = &no_custom; /* as the program has it, without a loss of its own */
     if (height * width > 1) made_io.image = (drove_shape){channels, height, width};
     loss = with;
     io = &made_io;
