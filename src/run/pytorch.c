@@ -56,8 +56,10 @@ static void find_prefix(loading *ld)
 static const drove_tensor *find(loading *ld, const drove_layer *l, const char *what)
 {
     char name[DROVE_TENSOR_NAME_SIZE + 32]; /* longer than any in the file: not found */
-    snprintf(name, sizeof name, "%s%s.%s", ld->prefix, l->name, what);
+    snprintf(name, sizeof name, "%s.%s", l->name, what); /* a layer may be called module */
     const drove_tensor *t = drove__safetensors_find(&ld->file, name);
+    snprintf(name, sizeof name, "%s%s.%s", ld->prefix, l->name, what);
+    if (t == NULL) t = drove__safetensors_find(&ld->file, name);
     if (t != NULL) ld->is_taken[t - ld->file.tensor] = true;
     return t;
 }

@@ -20,10 +20,10 @@ def run(*arguments, stdin=None):
     return subprocess.run([DROVE, *arguments], capture_output=True, text=True, check=False, stdin=stdin)
 
 
-def predicted(data, *options):
+def predicted(data, *options, model="logistic"):
     """Predictions of a model that starts from the options' parameters and is not trained."""
     subprocess.run(["rm", "-rf", "out"], check=True)
-    trained = run("train", data, "--test", "none", "--model", "logistic", *options, "--until", "updates=0", "--lr", "0.1", "--out", "out",
+    trained = run("train", data, "--test", "none", "--model", model, *options, "--until", "updates=0", "--lr", "0.1", "--out", "out",
                   "--threads", "1", "--quiet")
     assert trained.returncode == 0, trained.stderr
     made = run("predict", "out", "--data", data.split("?")[0], "--format", "npy", "--out", "got.npy")
@@ -69,6 +69,12 @@ for dtype, (write, read) in types.items():
         got = predicted("npz:d.npz?scale=none", "--init", "pytorch:m.safetensors")
         expected = softmax(x @ read(write(w)).T + read(write(b)))
         assert np.abs(got - expected).max() < 1e-6, (dtype, prefix)
+with open("module.yaml", "w") as file:  # a layer that is called like a wrapper, also in one
+    file.write("layers:\n  - {name: module.fc, type: dense}\n")
+for prefix in "", "module.":
+    save("m.safetensors", "F32", [(prefix + "module.fc.weight", w, w.shape), (prefix + "module.fc.bias", b, b.shape)])
+    got = predicted("npz:d.npz?scale=none", "--init", "pytorch:m.safetensors", model="module.yaml")
+    assert np.abs(got - softmax(x @ w.T + b)).max() < 1e-6, prefix
 save("m.safetensors", "I32", [("layer0.weight", w.astype("<i4"), w.shape), ("layer0.bias", b.astype("<i4"), b.shape)])
 refused(run("train", "npz:d.npz?scale=none", "--model", "logistic", "--init", "pytorch:m.safetensors", "--lr", "1"),
         "layer0.weight: expected floats of 16, 32 or 64 bits")
