@@ -796,11 +796,23 @@ static drove_status read_arg_max(drove_onnx_reader *r, const drove_onnx_node *n)
     return drove__onnx_alias(r, n, &labels);
 }
 
-/* Labels as others: of classes by number, by name. */
+/* Labels as others: of classes by number, by name.  Of a pair of classes the second is the network's
+ * output. */
 static drove_status read_labels(drove_onnx_reader *r, const drove_onnx_node *n)
 {
     for (size_t i = 0; i < n->n_inputs; i++) {
         if (n->input[i].kind == DROVE_ONNX_ASIDE) return drove__onnx_alias(r, n, &n->input[i]);
+    }
+    int64_t column = 0;
+    size_t n_columns = 0;
+    if (n->n_inputs == 2 && n->input[0].kind == DROVE_ONNX_PAIR &&
+        n->input[1].kind == DROVE_ONNX_CONSTANT && drove__onnx_count(n->input[1].tensor) == 1 &&
+        strcmp(n->node->op_type, "ArrayFeatureExtractor") == 0)
+        DROVE_TRY(drove__onnx_ints_of(r, n, n->input[1].tensor, 1, &column, &n_columns));
+    if (n_columns == 1 && column == 1) {
+        drove_onnx_value second = n->input[0];
+        second.kind = DROVE_ONNX_BLOB;
+        return drove__onnx_alias(r, n, &second);
     }
     return drove__onnx_fail(r, n, "expected labels as its input, the numbers of classes");
 }

@@ -56,10 +56,13 @@ static void find_prefix(loading *ld)
 static const drove_tensor *find(loading *ld, const drove_layer *l, const char *what)
 {
     char name[DROVE_TENSOR_NAME_SIZE + 32]; /* longer than any in the file: not found */
-    snprintf(name, sizeof name, "%s.%s", l->name, what); /* a layer may be called module */
-    const drove_tensor *t = drove__safetensors_find(&ld->file, name);
-    snprintf(name, sizeof name, "%s%s.%s", ld->prefix, l->name, what);
-    if (t == NULL) t = drove__safetensors_find(&ld->file, name);
+    const drove_tensor *t = NULL;
+    /* the whole prefix, or less of it: a layer may be called module */
+    for (size_t n = strlen(ld->prefix) + 1; t == NULL && n-- > 0;) {
+        if (n > 0 && ld->prefix[n - 1] != '.') continue;
+        snprintf(name, sizeof name, "%.*s%s.%s", (int)n, ld->prefix, l->name, what);
+        t = drove__safetensors_find(&ld->file, name);
+    }
     if (t != NULL) ld->is_taken[t - ld->file.tensor] = true;
     return t;
 }

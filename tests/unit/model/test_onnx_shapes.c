@@ -319,6 +319,26 @@ TEST(labels_are_of_what_they_are_made_of)
     onnx_domain("ai.onnx.ml");
     onnx_data(2, 1, 1, 3, "softmax");
     onnx_refused("node \"out\" (ArrayFeatureExtractor): expected labels as its input");
+    for (int column = 0; column < 2; column++) { /* of two classes: the second is the network's */
+        static const float rows[] = {-1, 2, 1, -2}, biases[] = {-3, 3};
+        onnx_begin();
+        onnx_whole("column", 1, column);
+        onnx_node("LinearClassifier", "x", "label,scores");
+        onnx_domain("ai.onnx.ml");
+        onnx_reals("coefficients", 4, rows);
+        onnx_reals("intercepts", 2, biases);
+        onnx_node("ArrayFeatureExtractor", "scores,column", "out");
+        onnx_domain("ai.onnx.ml");
+        onnx_data(2, 1, 1, 2, "hinge");
+        if (column == 0) {
+            onnx_refused("node \"out\" (ArrayFeatureExtractor): expected labels as its input");
+            continue;
+        }
+        g = onnx_accepted();
+        assert_int_equal(g.n_nodes, 1);
+        assert_true(g.node[0].values.w[0] == 1 && g.node[0].values.b[0] == 3);
+        drove__graph_fini(&g);
+    }
     onnx_begin(); /* sizes by an operator of another domain are not known */
     onnx_whole("first", 1, 0);
     onnx_node("Shape", "x", "sides");
