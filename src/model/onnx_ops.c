@@ -796,8 +796,8 @@ static drove_status read_arg_max(drove_onnx_reader *r, const drove_onnx_node *n)
     return drove__onnx_alias(r, n, &labels);
 }
 
-/* Labels as others: of classes by number, by name.  Of a pair of classes the second is the network's
- * output. */
+/* Labels as others: of classes by number, by name.  Of a pair of classes the second is what the
+ * network makes. */
 static drove_status read_labels(drove_onnx_reader *r, const drove_onnx_node *n)
 {
     for (size_t i = 0; i < n->n_inputs; i++) {

@@ -56,7 +56,7 @@ def sklearn():
         said = (model.predict_proba(x) if hasattr(model, "predict_proba")
                 else model.decision_function(x) if hasattr(model, "decision_function") else model.predict(x))
         np.save(f"{name}.npy", said.reshape(len(x), -1))
-        print(f"{name}.onnx table:{table}.csv?scale={'standard' if name == 'scaled' else 'none'} {name}.npy {options}")
+        print(f"{name}.onnx table:{table}.csv?scale=none {name}.npy {options}")
 
 
 def torch():
