@@ -29,12 +29,18 @@ static inline void drove__digits_add(drove_digits *d, double value)
     d->is_whole_rounded = d->is_whole_rounded || floor(value) == value;
 }
 
-/* Whether a float's rounding is above 2^-20 of the spread: these numbers have to be centred in
- * double. */
-static inline bool drove__digits_are_far(const drove_digits *d)
+/* Whether a float's rounding would be above 2^-20 of the spread; once false, false with any further
+ * number. */
+static inline bool drove__digits_may_be_far(const drove_digits *d)
 {
     const double ratio = 32;
-    return d->is_rounded && fmax(fabs(d->least), fabs(d->most)) > ratio * (d->most - d->least);
+    return fmax(fabs(d->least), fabs(d->most)) > ratio * (d->most - d->least);
+}
+
+/* Whether these numbers have to be centred in double. */
+static inline bool drove__digits_are_far(const drove_digits *d)
+{
+    return d->is_rounded && drove__digits_may_be_far(d);
 }
 
 /* Subtracted in double from numbers that are stored as floats: their mean, whole where that is near

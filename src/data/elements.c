@@ -118,16 +118,29 @@ drove_status drove__elements_read_double(drove_reader *r, drove_elements element
 typedef struct columns {
     drove_digits *digits; /* [n]; NULL: not asked */
     size_t n, at;         /* at: that of the next element */
+    size_t n_rows;        /* that are whole */
+    bool are_near;        /* all of them: no more is asked */
     size_t n_run, at_run; /* elements of a column that follow each other; those that did */
 } columns;
 
+/* Whether no column can be far from zero any more: their spreads grow as fast as they do. */
+static bool are_near(const columns *c)
+{
+    size_t j = 0;
+    while (j < c->n && !drove__digits_may_be_far(&c->digits[j])) j++;
+    return j == c->n;
+}
+
 static void add_digits(columns *c, const double *value, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
+    enum { ROWS_BETWEEN = 16 };
+    for (size_t i = 0; i < n && !c->are_near; i++) {
         drove__digits_add(&c->digits[c->at], value[i]);
         if (++c->at_run < c->n_run) continue;
         c->at_run = 0;
-        c->at = c->at + 1 < c->n ? c->at + 1 : 0;
+        if (++c->at < c->n) continue;
+        c->at = 0;
+        c->are_near = ++c->n_rows % ROWS_BETWEEN == 0 && are_near(c);
     }
 }
 
