@@ -128,4 +128,34 @@ images googlenet 'synth:images?n=6&classes=5&size=80' --model googlenet --lr 1e-
 images vgg 'synth:images?n=6&classes=5&size=32' --model 'vgg16?units=64' --lr 1e-5 --until updates=1
 numbers "$small&size=20"
 same crop "$small&size=20&crop=16x15&pad=2&mirror=1&scale=unit-mean-channel" numbers.npy --model lenet --lr 0.01 --until epochs=1
+
+# ---- the layers that files of others bring, and back again ----
+
+cat >fixed.yaml <<'END'
+layers:
+  - {name: raised, type: scale, offsets: [0.25], factors: [2, -1, 0.5]}
+  - {name: conv1, type: convolution, channels: 4, kernel: 3}
+  - {name: slope, type: leaky_relu, slope: 0.2}
+  - {name: turned, type: reshape, channels: 8, height: 5, width: 10}
+  - {name: bounds, type: clip, low: -0.5, high: 0.75}
+  - {name: conv2, type: convolution, channels: 3, kernel: 3, activation: tanh}
+  - {name: length, type: normalize}
+  - {name: offset, type: scale, offsets: [0.01, 0.02, -0.03]}
+  - {name: vector, type: reshape}
+  - {name: sum, type: normalize, power: 1}
+  - {name: each, type: scale, factors: [30]}
+  - {name: out, type: dense}
+END
+images fixed "$small&size=12&scale=none" --model fixed.yaml --lr 0.01 --until epochs=2
+run_for 0 train "$small&size=12&scale=none" --test none --model fixed.yaml --lr 0.01 --until epochs=2 --threads 1 --out there --quiet
+run_for 0 predict there "$small&size=12"
+mv out.txt there.csv
+run_for 0 export there --onnx there.onnx
+run_for 0 train "$small&size=12&scale=none" --test none --model there.onnx --lr 0.01 --until updates=0 --threads 1 --out back --quiet
+run_for 0 predict back "$small&size=12"
+"$python" - there.csv out.txt <<'END' || fail "a network that went to ONNX and back predicts something else"
+import csv, sys
+a, b = ([row[1:] for row in list(csv.reader(open(path)))[1:]] for path in sys.argv[1:])
+sys.exit(not (a and max(abs(float(x) - float(y)) for r, s in zip(a, b) for x, y in zip(r, s)) < 1e-6))
+END
 echo "all models as drove predict"
