@@ -422,6 +422,7 @@ static drove_status take_constants(drove_onnx_reader *r)
         drove_onnx_value value = {.name = t->name};
         drove__onnx_constant(t, &value);
         r->has_half = r->has_half || type == DROVE_ONNX_T_FLOAT16 || type == DROVE_ONNX_T_BFLOAT16;
+        if (type == DROVE_ONNX_T_DOUBLE) r->notes |= DROVE_ONNX_NOTE_DOUBLE;
         DROVE_TRY(add_value(r, NULL, &value));
     }
     return DROVE_OK;
@@ -771,7 +772,8 @@ static drove_status take_notes(drove_onnx_reader *r)
          "convolutions have weights without names of their own: the exporter has folded batch "
          "normalisation into them (torch.onnx.export with training=TrainingMode.PRESERVE keeps "
          "it)\n"},
-        {DROVE_ONNX_NOTE_HALF, "computes with floats where the file has floats of 16 bits\n"}};
+        {DROVE_ONNX_NOTE_HALF, "computes with floats where the file has floats of 16 bits\n"},
+        {DROVE_ONNX_NOTE_DOUBLE, "computes with floats where the file has doubles\n"}};
     char text[1024];
     size_t used = 0;
     if (r->notes == 0) return DROVE_OK;

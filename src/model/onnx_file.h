@@ -55,7 +55,8 @@ enum {
     DROVE_ONNX_NOTE_SIGMOID = 1,
     DROVE_ONNX_NOTE_SHARED = 2,
     DROVE_ONNX_NOTE_FOLDED = 4,
-    DROVE_ONNX_NOTE_HALF = 8
+    DROVE_ONNX_NOTE_HALF = 8,
+    DROVE_ONNX_NOTE_DOUBLE = 16
 };
 
 typedef struct drove_onnx_reader {
