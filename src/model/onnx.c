@@ -800,6 +800,7 @@ static drove_status import(drove_onnx_reader *r)
     if (top == NULL) top = drove__graph_top(&r->graph.node[r->graph.n_nodes - 1]);
     char kept[DROVE_LAYER_NAME_SIZE];
     snprintf(kept, sizeof kept, "%s", top);
+    DROVE_TRY(prune(r, kept)); /* what nothing needs must not count as a reader of the output */
     drop_reshapes(&r->graph);
     DROVE_TRY(prune(r, kept));
     DROVE_TRY(settle_end(r, kept));

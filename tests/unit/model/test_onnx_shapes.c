@@ -140,6 +140,14 @@ TEST(an_image_comes_out_in_the_order_of_the_file)
     onnx_node("LeakyRelu", "x", "out");
     onnx_real("alpha", 0.5f);
     computes(2, 2, 2, x, 8, y);
+    onnx_begin(); /* also where a part that leads to no output reads it */
+    onnx_tensor("w", 2, 8, 3);
+    onnx_node("Flatten", "x", "rows");
+    onnx_node("LeakyRelu", "rows", "scores");
+    onnx_real("alpha", 0.5f);
+    onnx_node("MatMul", "scores,w", "unread");
+    onnx_node("Identity", "scores", "out");
+    computes(2, 2, 2, x, 8, y);
 }
 
 TEST(arithmetic_with_constants_is_a_layer)
