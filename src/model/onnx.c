@@ -171,12 +171,6 @@ drove_onnx_value *drove__onnx_result(const drove_onnx_reader *r, const drove_onn
     return n->node->n_output > 0 ? find_value(r, n->node->output[0]) : NULL;
 }
 
-drove_status drove__onnx_mark(drove_onnx_reader *r, const drove_onnx_node *n, drove_onnx_kind kind)
-{
-    const drove_onnx_value value = {.kind = kind};
-    return drove__onnx_alias(r, n, &value);
-}
-
 size_t drove__onnx_count_readers(const drove_onnx_reader *r, const char *name)
 {
     const Drove__Onnx__Graph *g = r->model->graph;

@@ -24,7 +24,7 @@ typedef enum drove_onnx_kind {
     DROVE_ONNX_BLOB,     /* of the network */
     DROVE_ONNX_CONSTANT, /* parameters, sizes */
     DROVE_ONNX_SIZES,    /* whole numbers, computed from the sizes of others */
-    DROVE_ONNX_ASIDE,    /* made of the network's output: labels */
+    DROVE_ONNX_ASIDE,    /* labels, made of the blob that it names */
     DROVE_ONNX_PAIR,     /* 1 - p and p of two classes, where the network has one output */
     DROVE_ONNX_ABSENT    /* an output that drove does not make */
 } drove_onnx_kind;
@@ -37,7 +37,7 @@ typedef struct drove_onnx_value {
     const char     *name; /* in the file */
     drove_onnx_kind kind;
     uint32_t        node;                         /* BLOB, PAIR: that writes it, or NO_NODE */
-    char            graph[DROVE_LAYER_NAME_SIZE]; /* BLOB, PAIR: its name in the graph */
+    char            graph[DROVE_LAYER_NAME_SIZE]; /* BLOB, PAIR, ASIDE: its name in the graph */
     int32_t         type; /* BLOB: of its elements as the file has them; drove's are floats */
     /* BLOB: dimensions with that of the batch, side[0], whose size is 0 unless the file fixes it;
      * rank 0: not known, as without data.  CONSTANT: as the tensor's, unless reshaped. */
@@ -112,10 +112,9 @@ drove_status drove__onnx_add(drove_onnx_reader *r, const drove_onnx_node *n,
                              const drove_layer_ops *ops, const char *parameters, drove_node **out);
 /* The value of the node's first output, which it has already; NULL: it has none. */
 drove_onnx_value *drove__onnx_result(const drove_onnx_reader *r, const drove_onnx_node *n);
-/* Gives the node's outputs a meaning: that of a value, or none but a kind. */
+/* Gives the node's first output the meaning of a value; the others differ in their kind. */
 drove_status drove__onnx_alias(drove_onnx_reader *r, const drove_onnx_node *n,
                                const drove_onnx_value *value);
-drove_status drove__onnx_mark(drove_onnx_reader *r, const drove_onnx_node *n, drove_onnx_kind kind);
 /* How many nodes and outputs of the file read a value. */
 size_t drove__onnx_count_readers(const drove_onnx_reader *r, const char *name);
 /* Only labels, and the network's outputs, are made of a value. */
