@@ -150,6 +150,31 @@ TEST(an_image_comes_out_in_the_order_of_the_file)
     computes(2, 2, 2, x, 8, y);
 }
 
+/* As drove's own files have it before a dense layer. */
+TEST(channels_may_be_put_last)
+{
+    static const float x[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}; /* two channels of 2 x 3 */
+    float last[12], sums[2] = {0, 0};
+    for (size_t i = 0; i < 12; i++) last[i] = x[i % 2 * 6 + i / 2];
+    onnx_begin();
+    onnx_node("Transpose", "x", "out");
+    onnx_ints("perm", 4, 0, 2, 3, 1);
+    computes(2, 2, 3, x, 12, last);
+    onnx_begin();
+    const float *w = onnx_tensor("w", 2, 12, 2);
+    onnx_node("Transpose", "x", "turned");
+    onnx_ints("perm", 4, 0, 2, 3, 1);
+    onnx_node("Flatten", "turned", "rows");
+    onnx_node("MatMul", "rows,w", "out");
+    for (size_t i = 0; i < 24; i++) sums[i % 2] += last[i / 2] * w[i];
+    computes(2, 2, 3, x, 2, sums);
+    onnx_begin();
+    onnx_node("Transpose", "x", "out");
+    onnx_ints("perm", 4, 0, 3, 1, 2);
+    onnx_data(2, 2, 3, 0, "squared");
+    onnx_refused("expected images with channels first, and no other order within the network");
+}
+
 TEST(arithmetic_with_constants_is_a_layer)
 {
     static const float x[] = {1, 2, 3, 4}; /* two channels of 1 x 2 */
