@@ -18,7 +18,7 @@
 /* Two groups of cores, of four and three threads, and two devices. */
 enum { THREADS_A = 4, THREADS_B = 3, DEVICES = 2, WORKERS = THREADS_A + THREADS_B + DEVICES };
 enum { GROUPS = 2 + DEVICES, FIRST_DEVICE = THREADS_A + THREADS_B, FIRST_DEVICE_GROUP = 2 };
-enum { ROWS = 5000, POSITIONS = DROVE_TSAN ? 12000 : 60000, BATCH = 16 };
+enum { ROWS = 5000, POSITIONS = DROVE_TSAN ? 20000 : 60000, BATCH = 16 };
 
 static drove_source_worker worker[WORKERS];
 
