@@ -159,7 +159,8 @@ TEST(advice_on_a_separator)
 {
     drove_table_options opt = options_of("shape", "price");
     write_text("shape", "name~qty~price\na~1~2.5\nb~2~3.5\n");
-    expect_refusal(&opt, DROVE_E_ARG, "\"price\"", "?sep= names a separator", NULL);
+    expect_refusal(&opt, DROVE_E_DATA, "lines of one cell", "'shape?sep=~' separates at that",
+                   NULL);
     opt.written.separator = '~';
     drove_known_table known;
     learn(&opt, &known);
