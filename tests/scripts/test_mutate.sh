@@ -1,4 +1,5 @@
-# scripts/mutate: its operators, then a small project in which every outcome is known.
+# scripts/mutate: its operators, then a small project in which every outcome is known; with DROVE_TEST_LONG also what goes
+# on where it was stopped, slow tests, and signals.
 # ctest: timeout=600
 set -eu
 for tool in python3 git cmake ninja; do
@@ -130,6 +131,22 @@ echo killed | expect
 scripts/mutate --far --replay near.jsonl >../out.txt 2>&1 && { echo "expected status 1"; exit 1; }
 echo survived | expect
 
+for bad in '--own --far' '--every src/sync/a.c --own' '--folders nowhere' '--count -1' '--limit 0' '--limt 3'; do
+    status=0
+    # shellcheck disable=SC2086
+    scripts/mutate $bad >../out.txt 2>&1 || status=$?
+    [ $status -eq 2 ] || { echo "$bad: expected status 2, found $status"; cat ../out.txt; exit 1; }
+done
+
+# Two at once would build in one folder.
+status=0
+flock build/mutate/lock scripts/mutate --own --replay near.jsonl >../out.txt 2>&1 || status=$?
+[ $status -eq 1 ] && grep -q 'expected nobody else here' ../out.txt || { cat ../out.txt; exit 1; }
+
+[ -n "${DROVE_TEST_LONG-}" ] || exit 0
+
+# ---- long: some forty builds ----
+
 # What survived them goes on with the others, once, and the summary has both rates.
 scripts/mutate --own --folders sync --seed 3 --count 99 --results ../both.jsonl >../out.txt 2>&1 || { cat ../out.txt; exit 1; }
 n_survived=$(outcomes | grep -c survived)
@@ -194,15 +211,3 @@ scripts/mutate --folders sync --seed 3 --count 4 --results ../r.jsonl >../out.tx
 [ "$(cut -d, -f1-7 ../r.jsonl | sort -u | wc -l)" -eq 4 ] || { echo "made again"; cat ../r.jsonl; exit 1; }
 scripts/mutate --summary --results ../r.jsonl >../out.txt
 grep -qE '^sync( +[0-9]+){6} ' ../out.txt || { cat ../out.txt; exit 1; }
-
-for bad in '--own --far' '--every src/sync/a.c --own' '--folders nowhere' '--count -1' '--limit 0' '--limt 3'; do
-    status=0
-    # shellcheck disable=SC2086
-    scripts/mutate $bad >../out.txt 2>&1 || status=$?
-    [ $status -eq 2 ] || { echo "$bad: expected status 2, found $status"; cat ../out.txt; exit 1; }
-done
-
-# Two at once would build in one folder.
-status=0
-flock build/mutate/lock scripts/mutate --own --replay near.jsonl >../out.txt 2>&1 || status=$?
-[ $status -eq 1 ] && grep -q 'expected nobody else here' ../out.txt || { cat ../out.txt; exit 1; }
