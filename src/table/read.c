@@ -235,7 +235,7 @@ static unsigned find_table(const drove_table *t)
     const char *at = t->content.text, *end = t->content.end;
     for (unsigned i = 1; i <= LINES_MOST; i++) {
         at = memchr(at, t->dialect.line_end, (size_t)(end - at));
-        if (at++ == NULL || at == end) return 0;
+        if (at == NULL || ++at == end) return 0;
         const drove_content rest = {.text = at, .end = end};
         const drove_dialect d = drove__detect_dialect(&rest, 0);
         const char *next = at, *start, *record_end;
