@@ -22,7 +22,7 @@ cat >bin/cmake <<'END'
 #!/bin/bash
 [ "$1" = --build ] || { mkdir -p "build/$2/Testing/Temporary" && : >"build/$2/Testing/Temporary/LastTest.log"; exit; }
 for ((i = 0; i < 300; i++)); do [ ! -e "../let-$3" ] || break; sleep 0.1; done
-echo "build $3 $(ps -o ni= -p $$ | tr -d ' ')" >>../events.txt
+echo "build $3 $(nice)" >>../events.txt
 [ ! -e "../fail-$3" ] || { echo "a.c:1: error: planted"; exit 1; }
 END
 # The tests of the first configuration let the builds go on.
