@@ -41,6 +41,12 @@ has_pseudo_terminal() {
     return 1
 }
 
+# True where MPI's libraries can run; else says why not.
+has_mpi_surroundings() {
+    has_proc || return 1
+    [ -d /sys/devices/system/cpu ] || { echo "skip: /sys is not mounted, without which MPI's libraries end" && return 1; }
+}
+
 # True where processes can be found; else says why not.
 has_proc() {
     [ -e /proc/self/stat ] || { echo "skip: /proc is not mounted" && return 1; }

@@ -8,6 +8,7 @@ find_libraries() {
     local name
     libraries=
     [ $# -gt 0 ] || fail "find_libraries: expected names of libraries"
+    has_mpi_surroundings || exit 77
     [ -z "${DROVE_SANITIZE:-}" ] || { echo "MPI libraries are not sanitized: skipped"; exit 77; }
     for name in "$@"; do
         if ! command -v "mpirun.$name" >/dev/null; then

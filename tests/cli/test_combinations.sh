@@ -53,7 +53,7 @@ stand_in=$DROVE_BUILD_DIR/tests/stand-in
 launcher() { # prints the command that starts two ranks; fails without one
     local root=
     [ "$(id -u)" != 0 ] || root=--allow-run-as-root
-    if [ ! -f "$DROVE_BUILD_DIR/lib/drove/drove_mpi_openmpi.so" ]; then
+    if [ ! -f "$DROVE_BUILD_DIR/lib/drove/drove_mpi_openmpi.so" ] || [ ! -e /proc/self/stat ] || [ ! -d /sys/devices/system/cpu ]; then
         return 1 # a build without it, as with a sanitizer
     elif command -v mpirun.openmpi >/dev/null; then
         echo "mpirun.openmpi $root --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 -n 2"

@@ -39,9 +39,9 @@ for example in examples/*; do
     while read -r pattern; do
         # shellcheck disable=SC2254  # a pattern
         case $example in $pattern) n=$((n + 1)) ;; esac
-    done < <(cat debian/*.examples)
+    done <<<"$(cat debian/*.examples)"
     [ $n = 1 ] || fail "$example" "one line of debian/*.examples with it" "$n"
 done
 while read -r name; do
     [ -x "debian/tests/$name" ] || fail debian/tests/control "an executable test for each name" "none called $name"
-done < <(sed -n 's/^Tests: //p' debian/tests/control)
+done <<<"$(sed -n 's/^Tests: //p' debian/tests/control)"

@@ -5,6 +5,7 @@ set -eu
 faults=$DROVE_BUILD_DIR/tests/faults/libdrove_faults.so
 [ -e "$faults" ] || { echo "built without DROVE_FAULTS: skipped"; exit 77; }
 command -v python3 >/dev/null || { echo "no python3: skipped"; exit 77; }
+has_proc || exit 77 # LeakSanitizer reads it
 export DROVE_MODULE_PATH=/nowhere
 small="--defaults classic --data synth:logistic?n=60&d=4 --model logistic --threads 1 --until epochs=1 --quiet"
 

@@ -453,7 +453,10 @@ static size_t count_threads(void)
 {
     DIR *tasks = opendir("/proc/self/task");
     size_t n = 0;
-    assert_non_null(tasks);
+    if (tasks == NULL) {
+        printf("skip: /proc is not mounted, which counts the threads\n");
+        skip();
+    }
     while (readdir(tasks) != NULL) n++;
     closedir(tasks);
     return n;
