@@ -56,6 +56,7 @@ static void run_at(const drovek_table *t, operand_case *run, size_t n, place whe
     now.n = n;
     now.where = where;
     now.n_operands = 0;
+    now.page = NULL;
     guarded_free_all();
     run(t, n);
 }
@@ -84,7 +85,6 @@ static void check_planted(const drovek_table *t, operand_case *run)
     const size_t n_operands = now.n_operands;
     for (now.planted = 1; now.planted <= n_operands; now.planted++, n_planted++) {
         now.is_seen = false;
-        now.page = NULL;
         if (sigsetjmp(now.after, 0) == 0) run_at(t, run, now.n, now.where);
         if (now.is_seen) continue;
         print_error("%s (%s), n %zu: operand %zu is an element short at its %s: expected an access "
