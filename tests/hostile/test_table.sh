@@ -119,10 +119,10 @@ endless() { # BEGIN BYTE: BEGIN, and then 100 MB
     printf "$1"
     head -c 100000000 /dev/zero | tr '\0' "$2" || true
 }
-wrong 'standard input:3: expected records of at most 67108864 bytes' data info - < <(endless 'a,b,y\n1,2,0\n3,4' x)
-wrong 'standard input:3: .*a quote that is never closed' data info - \
-    < <(printf 'a,b,y\n1,2,0\n3,"4' && yes 'to be continued' | head -c 100000000 || true)
-wrong 'standard input:2: expected lines of at most 67108864 bytes' data info libsvm:- < <(endless '1 1:2\n0 1:' 3)
+endless 'a,b,y\n1,2,0\n3,4' x | wrong 'standard input:3: expected records of at most 67108864 bytes' data info -
+{ printf 'a,b,y\n1,2,0\n3,"4' && yes 'to be continued' | head -c 100000000 || true; } |
+    wrong 'standard input:3: .*a quote that is never closed' data info -
+endless '1 1:2\n0 1:' 3 | wrong 'standard input:2: expected lines of at most 67108864 bytes' data info libsvm:-
 
 # Names that hold the characters of lists and specs.
 printf 'a+b,R&D,5%%,y\n1,2,3,0\n3,1,6,1\n4,5,1,1\n' >odd.csv

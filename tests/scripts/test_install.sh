@@ -42,6 +42,8 @@ if pkg-config --exists libudev; then
         $(pkg-config --static --libs drove | sed 's/-ldrove\b//')
     ./by_static >by_static.txt
     grep -q . by_static.txt
+else
+    echo "skip: no libudev-dev, without which the static library cannot be linked by pkg-config"
 fi
 
 mkdir consumer
