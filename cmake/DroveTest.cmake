@@ -101,7 +101,7 @@ function(drove_test_properties test file label)  # [HOMES...]
   endif()
   set_tests_properties(${test} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout} SKIP_RETURN_CODE 77)
   # Nobody's own cache; one for all, so that what drivers compile and which convolutions are fastest is found out once.
-  # NumPy would start a thread for each processor, which turns in circles while it waits.
+  # NumPy would start a thread for each processor, which spins while it waits.
   set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT "${drove_test_environment}" "OPENBLAS_NUM_THREADS=1"
     "XDG_CACHE_HOME=${PROJECT_BINARY_DIR}/tests/scratch/device-cache")
 endfunction()
