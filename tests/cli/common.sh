@@ -29,6 +29,12 @@ run_for() {
     [ "$status" = "$wanted" ] || fail "drove $*: expected status $wanted, found $status: $(cat err.txt)"
 }
 
+# For tests that do another part of their work each day: days since 1970, or what DROVE_TEST_DAY says.
+take_day() {
+    export DROVE_TEST_DAY="${DROVE_TEST_DAY-$(($(date +%s) / 86400))}"
+    echo "day $DROVE_TEST_DAY (DROVE_TEST_DAY=$DROVE_TEST_DAY does the same part again)"
+}
+
 # True where script(1) can make a terminal for the program; else says why not.
 has_pseudo_terminal() {
     if ! command -v script >/dev/null; then

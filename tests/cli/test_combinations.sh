@@ -7,12 +7,13 @@ set -eu
 export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0 # drivers of devices leave memory behind
 python=$(command -v python3) || { echo "skip: no python3"; exit 77; }
 
+take_day
 "$DROVE" list combinations --json >cells.json
 
 # One line a cell: strategy, column, the options of the run, what is expected ("runs", or the reason).
 "$python" - <<'PY' >cells.txt
-import json, os, time
-day = int(time.time() / 86400)
+import json, os
+day = int(os.environ["DROVE_TEST_DAY"])
 slow = [["ranks", "ranks+team", "ranks+opencl"], ["opencl", "threads:1+opencl", "opencl+opencl"]]
 columns = {
     "threads:2": "--threads 2",

@@ -21,7 +21,7 @@ static struct {
     bool is_used;
 } blocks[MAX_BLOCKS];
 static size_t n_blocks;
-static unsigned n_turns; /* of PLACE_TURN */
+static unsigned n_turns; /* of PLACE_TURN, from the day on: 0: not begun */
 
 static void unmap_unused(void)
 {
@@ -59,6 +59,7 @@ void *guarded(size_t size_bytes, size_t element_bytes, place where)
     size_t inner = (size_bytes + 64 + element_bytes + page - 1) / page * page;
     char *from = between_pages(inner, page);
     memset(from, 0xff, inner);
+    if (n_turns == 0) n_turns = test_day();
     /* Not every other time: loops over two variants would see one side each. */
     if (where == PLACE_TURN) where = __builtin_parity(n_turns) ? PLACE_START : PLACE_END;
     if (where == PLACE_END) return from + inner - size_bytes;
@@ -69,7 +70,7 @@ void *guarded(size_t size_bytes, size_t element_bytes, place where)
 void guarded_free_all(void)
 {
     for (size_t i = 0; i < n_blocks; i++) blocks[i].is_used = false;
-    n_turns++;
+    if (n_turns > 0) n_turns++;
 }
 
 float *guarded_floats(const float *from, size_t n, place where)

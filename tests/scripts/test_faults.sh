@@ -49,7 +49,8 @@ for n in 1 3 9; do
 done
 
 # Every text of a run file is read, or memory is named: --out is never lost.  Each day a third of the calls.
-first=$((1 + 2 * (10#$(date +%j) % 3))) step=6
+take_day
+first=$((1 + 2 * (DROVE_TEST_DAY % 3))) step=6
 [ -z "${DROVE_TEST_LONG-}" ] || first=1 step=2
 printf '%s\n' 'defaults: classic' 'data: synth:logistic?n=60&d=4' 'model: logistic' 'threads: 1' 'until: epochs=1' \
     'out: out' >run.yaml
@@ -82,10 +83,10 @@ cd "$DROVE_SOURCE_DIR"
 case $(gcc -print-file-name=liblsan.so 2>/dev/null) in
 /*)
     scripts/faults --leaks --build "$DROVE_BUILD_DIR" --folder "$OLDPWD/leaks" --only '^(train|train-runfile|eval)$' \
-        --most 1 --sample 2 --seed "$(date +%j)"
+        --most 1 --sample 2 --seed "$DROVE_TEST_DAY"
     ;;
 *) echo "no liblsan.so: leaks are not looked for" ;;
 esac
 # shellcheck disable=SC2086
 scripts/faults --build "$DROVE_BUILD_DIR" --folder "$OLDPWD/walk" --most ${DROVE_TEST_FAULTS_MOST-1} \
-    --sample ${DROVE_TEST_FAULTS_SAMPLE-1} --seed "$(date +%j)"
+    --sample ${DROVE_TEST_FAULTS_SAMPLE-1} --seed "$DROVE_TEST_DAY"

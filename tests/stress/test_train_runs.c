@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { EXAMPLES = 2 * 128 }; /* of a run */
 
@@ -99,7 +98,7 @@ static void run_variant(const drove_sync_ops *ops, const char *variant, size_t t
 TEST(every_strategy_trains_with_every_rule)
 {
     const bool is_long = getenv("DROVE_TEST_LONG") != NULL;
-    const size_t day = (size_t)time(NULL) / 86400;
+    const size_t day = test_day();
     for (size_t s = 0; drove__strategies[s] != NULL; s++) {
         const drove_sync_ops *ops = drove__strategies[s];
         for (size_t v = 0; ops->variants[v] != NULL; v++) {

@@ -53,6 +53,10 @@
  * its last; either may be NULL.  Where the setup fails, no case runs and the program fails. */
 #define GROUP(setup, teardown) struct drove_test_group drove_test_group = {setup, teardown}
 
+/* For tests that do another part of their work each day: days since 1970, or what the environment
+ * variable DROVE_TEST_DAY says.  The first call prints it. */
+unsigned test_day(void);
+
 /* Defined by a program that starts itself again: called in the place of the cases when there are
  * arguments; the result is the exit status. */
 int drove_test_started_again(int argc, char **argv);
