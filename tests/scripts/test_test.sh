@@ -3,6 +3,7 @@
 # stand-ins.
 set -eu
 command -v clang >/dev/null || { echo "skip: no clang"; exit 77; }
+[ -e /proc/self/stat ] || { echo "skip: /proc is not mounted, by which processes are found"; exit 77; }
 fail() {
     echo "$*"
     cat out.txt

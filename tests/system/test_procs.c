@@ -82,6 +82,9 @@ static void listen_to(void *context, const char *text)
 
 static drove_callbacks callbacks_of(scene *s)
 {
+    pid_t child[MOST_CHILDREN];
+    /* Where children cannot be found, the test is skipped before it has any. */
+    if (s->n_victims > 0) (void)children_of(getpid(), child);
     return (drove_callbacks){.context = s, .progress = strike, .message = listen_to};
 }
 
