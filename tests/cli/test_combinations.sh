@@ -1,6 +1,7 @@
 # Every cell of `drove list combinations` that runs is run, and every other is refused with its reason.
 # Columns that are slow to start take turns, others each day: of those with OpenCL each strategy has one of three, of those
 # with a launcher every third strategy; in the long tests all have all.
+# ctest: slow: a run for each cell of the table of strategies and workers, some of which start ranks or devices
 # ctest: timeout=600
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"

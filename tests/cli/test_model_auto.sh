@@ -1,4 +1,5 @@
 # --model auto: the best of several models by validation examples; the default of tables.
+# ctest: slow: compares models of several tables by trial runs
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 defaults=auto

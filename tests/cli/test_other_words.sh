@@ -1,4 +1,5 @@
 # Words of other programs: the line says what drove has instead, and that can be pasted.
+# ctest: slow: starts the program for each word of other programs
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 

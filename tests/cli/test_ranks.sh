@@ -1,4 +1,5 @@
 # A run over MPI ranks: the bits of threads, the files of one run, and one line of error from one rank.
+# ctest: slow: starts ranks for each kind of exchange and for each refusal
 # ctest: timeout=600
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"

@@ -1,4 +1,5 @@
 # A coordinator over MPI ranks: every example once, losses as of threads, shares, limits, states, refusals.
+# ctest: slow: starts ranks for each strategy that has a coordinator
 # ctest: timeout=600
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"

@@ -1,4 +1,5 @@
 # Runs over MPI ranks are recorded by rank 0 and repeated in one process, to the same bits.
+# ctest: slow: starts ranks to record, to resume and to replay
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 . "$DROVE_SOURCE_DIR/tests/cli/lib_ranks.sh"

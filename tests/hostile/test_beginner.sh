@@ -1,4 +1,5 @@
 # Files as people have them by mistake: one clear line each, status 2, and the word that helps.
+# ctest: slow: starts the program for each mistake
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 defaults=auto

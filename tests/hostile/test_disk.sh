@@ -1,5 +1,6 @@
 # Training data that stay on disk: the same loss as in memory, losses and metrics of examples held out, --resume, text
 # through a cache, and what is said of files that change and of options that need all data in memory.
+# ctest: slow: data larger than the memory that the program may take
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 export XDG_CACHE_HOME=$PWD/cache

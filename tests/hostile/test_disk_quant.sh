@@ -1,5 +1,6 @@
 # quant:FILE larger than memory: the same loss as in memory, by engines of floats and in low precision, --resume, and
 # what is said of options and files that do not go together.
+# ctest: slow: data larger than the memory that the program may take
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 number() { sed -n "s/.*\"$1\": \([0-9.e-]*\).*/\1/p" "$2" | head -n 1; }

@@ -1,4 +1,5 @@
 # Damaged files are refused, the save before a damaged one is used, other data are noticed, and a folder has one owner.
+# ctest: slow: starts the program on each of many damaged files
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 defaults=auto

@@ -1,4 +1,5 @@
 """The estimators, as scikit-learn sees them, and on every kind of data."""
+# ctest: slow: scikit-learn's own checks of all estimators
 import pickle
 import signal
 import threading

@@ -1,4 +1,5 @@
 # Calls of the system that fail: a short walk of scripts/faults, and messages that must be these.
+# ctest: slow: a run of the program for each call that fails
 # ctest: timeout=900
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"

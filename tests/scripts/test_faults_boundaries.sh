@@ -1,4 +1,5 @@
 # Calls of OpenCL, CUDA (the stand-in) and MPI that fail: a short walk of scripts/faults.
+# ctest: slow: a run of the program for each call of a device or of MPI that fails
 # ctest: timeout=900
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"

@@ -1,4 +1,5 @@
 # scripts/faults tells a process that hangs from one that the machine leaves waiting.
+# ctest: slow: waits for processes that hang
 set -eu
 [ -e /proc/self/stat ] || { echo "skip: /proc is not mounted, which has the processor time of others"; exit 77; }
 python3 - "$DROVE_SOURCE_DIR/scripts/faults" <<'PYTHON'

@@ -1,6 +1,7 @@
 #!/bin/bash
 # Ranks of Open MPI and MPICH on this machine: all exchanges against the fixed tree, RPCs to a centre, a rank that is
 # stopped, ranks that disagree.  What is missing is skipped with the reason.
+# ctest: slow: starts one to four ranks of two libraries for every exchange
 set -u
 [ -e /proc/self/stat ] && [ -d /sys/devices/system/cpu ] ||
     { echo "skip: /proc or /sys is not mounted, without which MPI's libraries end"; exit 77; }

@@ -1,4 +1,5 @@
 # The pages that show commands with their output show what the program prints; a page that does not is found out.
+# ctest: slow: trains what README and the first tutorial show
 set -eu
 command -v python3 >/dev/null || { echo "skip: no python3"; exit 77; }
 replay="python3 $DROVE_SOURCE_DIR/bench/run/replay.py --drove $DROVE"

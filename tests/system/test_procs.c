@@ -1,5 +1,6 @@
 /* Workers that are processes: they train what threads train, and one that is killed, stops or ends
- * takes nobody with it.  ctest: timeout=900 */
+ * takes nobody with it.  ctest: timeout=900
+ * ctest: slow: runs that lose processes, and wait for them */
 #include "system/run_support.h"
 #include "support/test.h"
 

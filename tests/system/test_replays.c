@@ -1,5 +1,6 @@
 /* A recorded run of every strategy is repeated to the same bits; a record with another order is
- * not. */
+ * not.
+ * ctest: slow: records and replays a run of every strategy */
 #include "system/run_support.h"
 #include "support/test.h"
 
