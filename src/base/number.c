@@ -1,4 +1,4 @@
-/* base/number.c - strict parsing of numbers; declared in base/spec.h.
+/* base/number.c - strict parsing of numbers.
  *
  * Floats of data files take a fast path: up to 19 digits as one 64-bit integer, multiplied
  * by a power of ten, in double.  Its error is below 4 units in the last place of a double,
@@ -7,7 +7,7 @@
  * decimal point, so that no locale matters.  Without an exponent, digits after the point are read
  * eight at a time.
  */
-#include "base/spec.h"
+#include "base/number.h"
 
 #include <float.h>
 #include <math.h>

@@ -2,7 +2,7 @@
 #include "base/other_words.h"
 
 #include "base/mem.h"
-#include "base/spec.h"
+#include "base/number.h"
 
 #include <ctype.h>
 #include <stdio.h>

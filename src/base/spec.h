@@ -1,5 +1,5 @@
 /* base/spec.h - specs, the notation name:argument,argument?key=value&key=value of every option that
- * names something; strict numbers; "did you mean".
+ * names something; "did you mean".
  *
  * The name ends at the first ':' or '?', the arguments at the first '?'; name:?key=value has no
  * arguments.  A file path may contain ':' and '=' as they are.  In arguments, keys and values %XX
@@ -9,6 +9,7 @@
 #ifndef DROVE_BASE_SPEC_H
 #define DROVE_BASE_SPEC_H
 
+#include "base/number.h"
 #include "base/status.h"
 
 #include <stdbool.h>
@@ -62,25 +63,6 @@ drove_status drove__spec_arg_real(const drove_spec *spec, unsigned i, double lea
  * a suggestion, and more than most_args arguments. */
 drove_status drove__spec_check(const drove_spec *spec, unsigned most_args,
                                const char *const *known);
-
-/* Whole-string numbers: no blanks, no trailing text, finite, in range.  what: for the error text
- * ("--batch").  For an open range pass the neighbouring value: least = DBL_MIN reads "above 0" in
- * an error, most = 1 - DBL_EPSILON / 2 "below 1". */
-drove_status drove__parse_u64(const char *what, const char *text, uint64_t least, uint64_t most,
-                              uint64_t *out);
-/* words: what else the caller takes, such as "auto or ", for the error. */
-drove_status drove__parse_real_or(const char *what, const char *text, const char *words,
-                                  double least, double most, double *out);
-drove_status drove__parse_real(const char *what, const char *text, double least, double most,
-                               double *out);
-/* Bytes, at least 1: "4096", "64MiB", "1GiB". */
-drove_status drove__parse_bytes(const char *what, const char *text, uint64_t *out);
-/* Fast strict float for data files: parses [text, end); *next is the first byte not used; false: no
- * number there.  Accepts inf and nan (the caller refuses them, with line and column).
- * Locale-independent. */
-bool drove__scan_float(const char *text, const char *end, const char **next, float *out);
-bool drove__scan_double(const char *text, const char *end, const char **next, double *out);
-bool drove__scan_u64(const char *text, const char *end, const char **next, uint64_t *out);
 
 /* The candidate nearest to word (Damerau-Levenshtein), or NULL if none is near enough to
  * suggest. */
