@@ -104,7 +104,7 @@ static const struct {
     {".png", "images"},
     {".jpg", "images"},
     {".jpeg", "images"},
-    {".webp", "images"}, /* whose reader says what it reads */
+    {".webp", "images"}, /* refused there, with the formats that are read */
     {".bmp", "images"},
     {".tif", "images"},
     {".tiff", "images"},

@@ -168,14 +168,14 @@ static void run_pack(const drovek_table *t, size_t n)
     }
 }
 
-/* Packed rows of one tile each; what is behind the last of m rows may be read. */
+/* Packed rows of one tile each; kernels may read past the last of the m rows. */
 static drovek_planes packed_rows(size_t m)
 {
     enum { ROW_BYTES = 64 };
     return planes(m * ROW_BYTES, drovek_strips_of(m) * DROVEK_TILE - m * ROW_BYTES);
 }
 
-/* Packed columns of one tile each; what is behind the last of n columns may be read. */
+/* Packed columns of one tile each; kernels may read past the last of the n columns. */
 static drovek_planes packed_columns(size_t n)
 {
     enum { WORD = 4 };
