@@ -1,9 +1,9 @@
-# drove_test(<file.c> LABEL <label> [FOLDER <folder>] [LIBRARIES <targets>...])
+# drove_test_folder(<folder> <label> <libraries>...)
 #
-# One cmocka program and one CTest test, both named after the file.  Its labels are the kind, LABEL, and for a unit test
-# the folder, such as unit/sync; the targets drove_<kind>_tests and drove_unit_<module>_tests build all tests of one
-# label.  A stem ending in _long adds the label `long`, and those tests run only on demand (check-long, scripts/test
-# --long).
+# Each test_*.c of a folder is a CTest test, named after the file; those at home in this build are one cmocka program,
+# <folder>_tests, the others <folder>_rest.  Its labels are the kind, <label>, and for a unit test the folder, such as
+# unit/sync; the targets drove_<kind>_tests and drove_unit_<module>_tests build all tests of one label.  A stem ending in
+# _long adds the label `long`, and those tests run only on demand (check-long, scripts/test --long).
 #
 # Each kind of test has a home, the build in which scripts/test runs it; scripts/test --long runs it in all of them:
 #   sanitized   unit, fuzz, hostile: AddressSanitizer and UndefinedBehaviorSanitizer
@@ -16,6 +16,8 @@
 #   ctest: timeout=SECONDS      more than the usual 300
 #   ctest: home=HOME: REASON    another home, or home=both (sanitized and release)
 #   ctest: slow: REASON         takes more than five seconds
+#   ctest: wraps=SYMBOL,...     the file's __wrap_SYMBOL takes the place of each; a program of its own
+#   ctest: apart: REASON        a program of its own for another reason
 drove_require(cmocka libcmocka-dev)
 
 if(DROVE_SANITIZE STREQUAL "thread")
@@ -112,57 +114,104 @@ function(drove_test_name variable file)
   set(${variable} ${name} PARENT_SCOPE)
 endfunction()
 
-function(drove_test file)
-  cmake_parse_arguments(arg "" "LABEL;FOLDER" "LIBRARIES" ${ARGN})
-  drove_test_name(name ${file})
-  add_executable(${name} ${file} $<$<TARGET_EXISTS:drove_test_no_sync>:$<TARGET_OBJECTS:drove_test_no_sync>>)
+# A cmocka program of these files.
+function(drove_test_program name libraries)  # FILES...
+  add_executable(${name} ${ARGN} $<$<TARGET_EXISTS:drove_test_no_sync>:$<TARGET_OBJECTS:drove_test_no_sync>>)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/tests/support)
   target_compile_definitions(${name} PRIVATE DROVE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   # Assertions of the tests themselves stay.  -O1: most tests run for less time than -O3 takes to compile them.
   target_compile_options(${name} PRIVATE -UNDEBUG $<$<CONFIG:Release>:-O1>)
   set_target_properties(${name} PROPERTIES DROVE_QUICK ON)
-  target_link_libraries(${name} PRIVATE drove_flags $<TARGET_NAME_IF_EXISTS:drove_test_support> ${arg_LIBRARIES}
-    PkgConfig::cmocka m)
-  set(scratch ${CMAKE_CURRENT_BINARY_DIR}/scratch/${name})
-  file(MAKE_DIRECTORY ${scratch})
-  add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${scratch})
-  set(labels ${arg_LABEL} ${arg_FOLDER})
-  list(REMOVE_DUPLICATES labels)
-  drove_test_properties(${name} ${file} "${labels}")
+  target_link_libraries(${name} PRIVATE drove_flags $<TARGET_NAME_IF_EXISTS:drove_test_support> ${libraries} PkgConfig::cmocka m)
   set_property(GLOBAL APPEND PROPERTY DROVE_TEST_TARGETS ${name})
-  drove_test_is_home(is_home ${file} ${arg_LABEL})
-  if(is_home)
-    add_dependencies(drove_home_tests ${name})
-  else()
-    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
-  endif()
-  foreach(label IN LISTS labels)
-    string(REPLACE "/" "_" target drove_${label}_tests)
+endfunction()
+
+# The tests of these files, by one program: their homes are alike.
+function(drove_test_files program label folder libraries)  # FILES...
+  set(labels ${label} ${folder})
+  list(REMOVE_DUPLICATES labels)
+  foreach(file IN LISTS ARGN)
+    drove_test_name(name ${file})
+    set_property(GLOBAL PROPERTY drove_program_of_${name} ${program})
+    drove_test_run(${name} ${name} ${file} "${labels}")
+  endforeach()
+  drove_test_program(${program} "${libraries}" ${ARGN})
+  foreach(kind IN LISTS labels)
+    string(REPLACE "/" "_" target drove_${kind}_tests)
     if(NOT TARGET ${target})
       add_custom_target(${target})
     endif()
-    add_dependencies(${target} ${name})
+    add_dependencies(${target} ${program})
   endforeach()
+  list(GET ARGN 0 file)
+  drove_test_is_home(is_home ${file} ${label})
+  if(is_home)
+    add_dependencies(drove_home_tests ${program})
+  else()
+    set_target_properties(${program} PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
 endfunction()
 
-# Every test_*.c of a folder; its other .c files are compiled once and linked to each of them.
+# A run of the test `test` of a file, as the test `name`, which may have an environment of its own.
+function(drove_test_run name test file labels)
+  cmake_parse_arguments(arg "" "" "HOMES;ENVIRONMENT" ${ARGN})
+  get_property(program GLOBAL PROPERTY drove_program_of_${test})
+  get_filename_component(stem ${file} NAME_WE)
+  set(scratch ${CMAKE_CURRENT_BINARY_DIR}/scratch/${name})
+  file(MAKE_DIRECTORY ${scratch})
+  if(program STREQUAL stem OR program STREQUAL test)
+    set(stem "")
+  endif()
+  add_test(NAME ${name} COMMAND ${program} ${stem} WORKING_DIRECTORY ${scratch})
+  drove_test_properties(${name} ${file} "${labels}" ${arg_HOMES})
+  set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT ${arg_ENVIRONMENT})
+endfunction()
+
+# What the program of a test needs beside its own files.
+function(drove_test_needs test)  # TARGETS...
+  get_property(program GLOBAL PROPERTY drove_program_of_${test})
+  add_dependencies(${program} ${ARGN})
+endfunction()
+
+# The folder's other .c files are compiled once and linked to each of its programs.
 function(drove_test_folder folder label)
   file(GLOB files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.c)
   set(support ${files})
   list(FILTER files INCLUDE REGEX "/test_[^/]*\\.c$")
   list(FILTER support EXCLUDE REGEX "/test_[^/]*\\.c$")
-  set(library "")
+  string(REPLACE "/" "_" program ${folder})
+  set(libraries ${ARGN})
   if(support AND files)
-    string(REPLACE "/" "_" library drove_test_${folder})
+    set(library drove_test_${program})
     add_library(${library} STATIC EXCLUDE_FROM_ALL ${support})
     target_include_directories(${library} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/tests/support)
     target_compile_definitions(${library} PRIVATE DROVE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
     target_compile_options(${library} PRIVATE -UNDEBUG $<$<CONFIG:Release>:-O1>)
     target_link_libraries(${library} PRIVATE drove_flags $<TARGET_NAME_IF_EXISTS:drove_test_support> ${ARGN}
       PkgConfig::cmocka)
+    list(PREPEND libraries ${library})
   endif()
+  set(tests "")
+  set(rest "")
   foreach(file IN LISTS files)
-    drove_test(${file} LABEL ${label} FOLDER ${folder} LIBRARIES ${library} ${ARGN})
+    file(STRINGS ${file} wishes REGEX "ctest: (wraps=|apart: )")
+    drove_test_is_home(is_home ${file} ${label})
+    if(wishes)
+      drove_test_name(name ${file})
+      drove_test_files(${name} ${label} ${folder} "${libraries}" ${file})
+      string(REGEX MATCHALL "wraps=[A-Za-z0-9_,]+" wishes "${wishes}")
+      string(REGEX REPLACE "(^|;)wraps=|," ";-Wl,--wrap=" wraps "${wishes}")
+      target_link_options(${name} PRIVATE ${wraps})
+    elseif(is_home)
+      list(APPEND tests ${file})
+    else()
+      list(APPEND rest ${file})
+    endif()
+  endforeach()
+  foreach(kind tests rest)
+    if(${kind})
+      drove_test_files(${program}_${kind} ${label} ${folder} "${libraries}" ${${kind}})
+    endif()
   endforeach()
 endfunction()
 

@@ -1,6 +1,7 @@
-/* tests/fuzz/replay.c - feeds stored inputs to a fuzz target without libFuzzer.
+/* tests/fuzz/replay.c - feeds stored inputs to fuzz targets without libFuzzer.
  *
- * usage: fuzz_NAME [FILE or FOLDER]...
+ * usage: fuzz_replay NAME [FILE or FOLDER]...
+ * NAME: the target of tests/fuzz/fuzz_NAME.c, whose LLVMFuzzerTestOneInput is drove_fuzz_NAME here.
  * Every file, every file of a folder (not deeper), and always the empty input.  A file that cannot
  * be read is a failure; a folder that does not exist counts as empty.
  */
@@ -12,9 +13,32 @@
 #include <string.h>
 #include <sys/stat.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes);
+typedef int fuzz_target(const uint8_t *data, size_t size_bytes);
 
+#define X(name) fuzz_target drove_fuzz_##name;
+#include "fuzz_targets.inc"
+#undef X
+
+static const struct {
+    const char *name;
+    fuzz_target *target;
+} targets[] = {
+#define X(name) {#name, drove_fuzz_##name},
+#include "fuzz_targets.inc"
+#undef X
+};
+
+static fuzz_target *target;
 static unsigned n_inputs;
+
+static fuzz_target *find_target(const char *name)
+{
+    for (size_t i = 0; name != NULL && i < sizeof targets / sizeof targets[0]; i++)
+        if (strcmp(targets[i].name, name) == 0) return targets[i].target;
+    fprintf(stderr, "usage: fuzz_replay NAME [FILE or FOLDER]...: no target '%s'\n",
+            name != NULL ? name : "");
+    exit(2);
+}
 
 static void give_up(const char *path)
 {
@@ -47,7 +71,7 @@ static void replay_file(const char *path)
     free(data);
     printf("%s: %zu bytes\n", path, size_bytes);
     fflush(stdout);
-    LLVMFuzzerTestOneInput(exact, size_bytes);
+    target(exact, size_bytes);
     free(exact);
     n_inputs++;
 }
@@ -68,7 +92,8 @@ static void replay_folder(const char *path)
 
 int main(int argc, char **argv)
 {
-    for (int i = 1; i < argc; i++) {
+    target = find_target(argc > 1 ? argv[1] : NULL);
+    for (int i = 2; i < argc; i++) {
         struct stat about;
         if (stat(argv[i], &about) != 0) {
             if (errno == ENOENT) continue;
@@ -78,7 +103,7 @@ int main(int argc, char **argv)
         else replay_file(argv[i]);
     }
     uint8_t nothing = 0;
-    LLVMFuzzerTestOneInput(&nothing, 0);
+    target(&nothing, 0);
     printf("%u inputs replayed\n", n_inputs);
     return 0;
 }

@@ -8,7 +8,8 @@
  * once: also where all blocks are the same (shared), a number is rounded by bits that are
  * independent.  The vector begins with part of a block more, which is not counted, so that what is
  * counted has a tail.
- */
+ *
+ * ctest: apart: links engine/, for the sources of random bits */
 #include "linear_support.h"
 #include "support/test.h"
 

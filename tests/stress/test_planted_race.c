@@ -5,7 +5,8 @@
  * its silence about everything else means nothing.  The same two threads without the mistake must
  * not be reported.  The test runs itself again in a child process for each, because a report ends
  * the process.  Other builds skip it.
- */
+ *
+ * ctest: apart: starts itself again */
 #include "base/cpu.h"
 #include "base/racy.h"
 #include "engine/host/team.h"

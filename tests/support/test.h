@@ -7,12 +7,14 @@
  *         assert_int_equal(1 + 1, 2);
  *     }
  *
- * is a whole test program.  Its cases run in the order of their lines.  A case is the function
+ * is a whole test.  Its cases run in the order of their lines.  A case is the function
  * static void NAME(void **state), so that others may be called by it, or it by others.
  *
- * A program started with --list prints the names of its cases instead of running them.  The
- * environment variable DROVE_TEST_FILTER chooses cases by name, with the wildcards of the shell; a
- * program none of whose cases is chosen fails.
+ * usage: PROGRAM [FILE] [--list]
+ * FILE: the name of a file's test, such as test_queue; needed where the program has several.
+ * --list prints the names of its cases instead of running them.  The environment variable
+ * DROVE_TEST_FILTER chooses cases by name, with the wildcards of the shell; the test fails if it
+ * chooses none.
  */
 #ifndef DROVE_TESTS_SUPPORT_TEST_H
 #define DROVE_TESTS_SUPPORT_TEST_H
@@ -49,9 +51,15 @@
  */
 #define FIXTURE(name) static int name(__attribute__((unused)) void **state)
 
-/* GROUP(setup, teardown); - at most once in a program: these run before its first case and after
- * its last; either may be NULL.  Where the setup fails, no case runs and the program fails. */
-#define GROUP(setup, teardown) struct drove_test_group drove_test_group = {setup, teardown}
+/* GROUP(setup, teardown); - at most once in a file: these run before its first case and after its
+ * last; either may be NULL.  Where the setup fails, no case runs and the test fails. */
+#define GROUP(setup, teardown)                                                                     \
+    __attribute__((constructor)) static void drove_test_group_registers(void)                      \
+    {                                                                                              \
+        static struct drove_test_group group_ = {setup, teardown, __FILE__, NULL};                 \
+        drove_test_register_group(&group_);                                                        \
+    }                                                                                              \
+    _Static_assert(1, "GROUP ends with a semicolon")
 
 /* For tests that do another part of their work each day: days since 1970, or what the environment
  * variable DROVE_TEST_DAY says.  The first call prints it. */
@@ -69,11 +77,12 @@ struct drove_test {
 };
 
 struct drove_test_group {
-    CMFixtureFunction setup, teardown;
+    CMFixtureFunction        setup, teardown;
+    const char              *file;
+    struct drove_test_group *next;
 };
 
-extern struct drove_test_group drove_test_group;
-
 void drove_test_register(struct drove_test *test);
+void drove_test_register_group(struct drove_test_group *group);
 
 #endif

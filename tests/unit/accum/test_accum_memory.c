@@ -1,6 +1,7 @@
 /* Memory that runs out while workers that accumulate are made: at every allocation the error says
  * so, nothing is made and nothing stays; nor does anything of what is refused or destroyed.
- * ctest: home=release: a sanitizer has a malloc of its own. */
+ * ctest: home=release: a sanitizer has a malloc of its own.
+ * ctest: apart: its malloc is for all */
 #include "accum/accum.h"
 
 #include "cluster/transport.h"

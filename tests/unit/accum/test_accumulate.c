@@ -1,6 +1,8 @@
 /* accumulate step by step, all workers by the test's thread: what goes to the collector and when,
  * what residents get, what a step that was given up leaves; and workers that are processes, each
- * with a collector of its own. */
+ * with a collector of its own.
+ *
+ * ctest: wraps=drove__collect_arrive,drove__spans_add */
 #include "accum/accum.h"
 #include "accum/collect.h"
 #include "support/rig.h"

@@ -1,5 +1,8 @@
 /* The collector on a clock of the test's own: what its additions and waits take, whose track of the
- * time line they are on, and which thread makes them; and the threads that it starts. */
+ * time line they are on, and which thread makes them; and the threads that it starts.
+ *
+ * ctest: wraps=drove__spans_add,drovek_thread_init,drove__slices_stop
+ * ctest: wraps=pthread_create,pthread_join */
 #include "accum/collect.h"
 #include "accum/exchange.h"
 #include "accum/sum.h"

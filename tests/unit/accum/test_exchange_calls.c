@@ -1,5 +1,7 @@
 /* What the exchange of slices asks of a transport, and when: the test's own, which notes each call
- * and lets a finish pass when it may; and how a failure reaches other threads. */
+ * and lets a finish pass when it may; and how a failure reaches other threads.
+ *
+ * ctest: wraps=drovek_thread_init,pthread_create */
 #include "accum/exchange.h"
 #include "support/test.h"
 

@@ -1,6 +1,7 @@
 /* The times that tree measures of an iteration, on a clock that goes on by a microsecond with each
  * reading: so a part between two readings takes one, and none takes nothing.
- */
+ *
+ * ctest: apart: its clock_gettime is for all */
 #include "accum/accum.h"
 #include "support/rig.h"
 

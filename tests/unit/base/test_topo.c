@@ -1,4 +1,6 @@
-/* Placement on recorded machines, worked by hand, and binding and memory on this one. */
+/* Placement on recorded machines, worked by hand, and binding and memory on this one.
+ *
+ * ctest: apart: starts itself again */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* CPU sets */
 #endif

@@ -1,4 +1,6 @@
-/* Two files that belong together: each call that names or syncs them fails in turn. */
+/* Two files that belong together: each call that names or syncs them fails in turn.
+ *
+ * ctest: wraps=rename,link,fsync */
 #include "support.h"
 
 #include "base/file.h"

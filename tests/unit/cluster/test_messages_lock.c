@@ -1,7 +1,9 @@
 /* The progress thread gives up its lock to whoever wants it, also while there is always something
  * more to move; and goes on at once where nobody does.  The wire is the test's own: of every two
  * looks at a message that is sent, the second finds it gone; nothing ever comes.  Then a transport
- * that is idle: its clock, and its wire. */
+ * that is idle: its clock, and its wire.
+ *
+ * ctest: wraps=pthread_condattr_setclock */
 #include "base/clock.h"
 #include "cluster/messages.h"
 #include "cluster/request.h"

@@ -1,6 +1,7 @@
 /* Memory that runs out while mailboxes, a transport of messages or its centre are made: the error
  * says so and nothing stays; nor does anything where one is made, used and destroyed.
- * ctest: home=release: a sanitizer has a malloc of its own. */
+ * ctest: home=release: a sanitizer has a malloc of its own.
+ * ctest: apart: its malloc is for all */
 #include "cluster/mailbox.h"
 #include "cluster/messages.h"
 #include "crowd.h"

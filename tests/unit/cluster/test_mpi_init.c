@@ -1,6 +1,7 @@
 /* A signal that comes while a rank is in MPI_Init waits until it has come back; what a program says
  * of its communicator's library.  The module is tests/modules/mpi_openmpi.c, beside this program.
- */
+ *
+ * ctest: apart: the module calls its MPI_Get_library_version */
 #include "cluster/ranks_open.h"
 #include "support/test.h"
 

@@ -1,6 +1,7 @@
 /* Memory that runs out while a source of assigned batches is made: the error says so, and nothing
  * stays when it is done with; nor does anything of one that was made.
- * ctest: home=release: a sanitizer has a malloc of its own. */
+ * ctest: home=release: a sanitizer has a malloc of its own.
+ * ctest: apart: its malloc is for all */
 #include "coord/assigned.h"
 #include "support/test.h"
 

@@ -1,6 +1,7 @@
 /* Batches that become a file of rows while memory runs out: at every allocation the error says so,
  * or nothing is lost by it; no memory stays, and no file that is not whole.
- * ctest: home=release: a sanitizer has a malloc of its own. */
+ * ctest: home=release: a sanitizer has a malloc of its own.
+ * ctest: apart: its malloc is for all */
 #include "support.h"
 
 #include "base/mem.h"

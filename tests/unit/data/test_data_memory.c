@@ -1,6 +1,7 @@
 /* Memory that runs out while data are opened, sampled or written: at every allocation, or
  * every fifth, the error says so, or nothing is lost by it, and no memory stays.
- * ctest: home=release: a sanitizer has a malloc of its own. */
+ * ctest: home=release: a sanitizer has a malloc of its own.
+ * ctest: apart: its malloc is for all */
 #include "support.h"
 
 #include "base/mem.h"

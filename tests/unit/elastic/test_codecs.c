@@ -1,5 +1,7 @@
 /* Codecs of parts that are sent one by one: each has memory of its own in the worker's residuals,
- * and random numbers of its own, the same for all workers. */
+ * and random numbers of its own, the same for all workers.
+ *
+ * ctest: wraps=drove__codec_create */
 #include "support/strategies.h"
 
 #include "cluster/codec.h"

@@ -1,7 +1,8 @@
 /* Memory of the methods that exchange: where it runs out while they are made, the error says so,
  * nothing is made and nothing stays; nor does anything of what was made, and no worker writes
  * behind it.
- * ctest: home=release: a sanitizer has a malloc of its own. */
+ * ctest: home=release: a sanitizer has a malloc of its own.
+ * ctest: apart: its malloc is for all */
 #include "unit/elastic/methods.h"
 
 #include "base/mem.h"

@@ -1,5 +1,7 @@
 /* --period auto on a clock of the test's own, as one rank of three whose sums are its own numbers:
- * the number of local steps follows from what a step and an exchange take. */
+ * the number of local steps follows from what a step and an exchange take.
+ *
+ * ctest: apart: its clock_gettime is for all */
 #include "elastic/common.h"
 #include "elastic/elastic.h"
 #include "support/rig.h"

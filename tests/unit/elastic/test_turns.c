@@ -1,6 +1,8 @@
 /* One rank of several, on a transport of the test's own: the messages of turns and when they are
  * finished, who halts behind a last round, exchanges that begin before the gradient, what a step
- * reports of its exchange, and what all ranks tell each other at a parking. */
+ * reports of its exchange, and what all ranks tell each other at a parking.
+ *
+ * ctest: apart: its clock_gettime is for all */
 #include "elastic/central.h"
 #include "elastic/elastic.h"
 #include "support/rig.h"

@@ -1,6 +1,7 @@
 /* Memory that runs out while low-precision workers that exchange are made: at every allocation the
  * error says so, nothing is made and nothing stays.
- * ctest: home=release: a sanitizer has a malloc of its own. */
+ * ctest: home=release: a sanitizer has a malloc of its own.
+ * ctest: apart: its malloc is for all */
 #include "elastic/elastic.h"
 
 #include "support/strategies.h"

@@ -1,6 +1,7 @@
 /* The engine of accelerators when memory runs out while it is made: at every allocation the error
  * says so, and nothing stays.  The device computes in plain C.
- * ctest: home=release: a sanitizer has a malloc of its own. */
+ * ctest: home=release: a sanitizer has a malloc of its own.
+ * ctest: apart: its malloc is for all */
 #include "unit/engine/accel_plain.h"
 #include "unit/engine/accel_support.h"
 #include "support/test.h"

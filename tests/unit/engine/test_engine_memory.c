@@ -1,7 +1,8 @@
 /* Memory of devices and engines: where it runs out while they are made, the error says so, nothing
  * is made and nothing stays.  Where it does not, an engine computes in memory with guards behind
  * it, none of which stays either, and allocates nothing from its second batch on.
- * ctest: home=release: a sanitizer has a malloc of its own. */
+ * ctest: home=release: a sanitizer has a malloc of its own.
+ * ctest: apart: its malloc is for all */
 #include "engine/fake/fake.h"
 #include "engine/fixed/engine.h"
 #include "engine/linear/engine.h"

@@ -1,5 +1,7 @@
 /* A team ends the threads that it started, and waits for each of them once.  The linker puts the
- * function below in the place of pthread_join (tests/CMakeLists.txt). */
+ * function below in the place of pthread_join.
+ *
+ * ctest: wraps=pthread_join */
 #include "engine/host/team.h"
 #include "support/test.h"
 

@@ -3,7 +3,8 @@
  * that, and no sooner.  Otherwise the window's memory would be filled anew under a batch in hand.
  *
  * The stream is functions of this test, which note what they are told; the loader is the real one.
- */
+ *
+ * ctest: wraps=drove__stream_done,drove__stream_has,drove__stream_wait */
 #include "loop/batches.h"
 #include "support/test.h"
 

@@ -1,5 +1,7 @@
 /* Loop, host and coordinator on a clock that is not the real one: a device that never answers is
- * given up after twice its timeout, in virtual time, and timelines are those of the script. */
+ * given up after twice its timeout, in virtual time, and timelines are those of the script.
+ *
+ * ctest: apart: links coord/, for the source that reads a clock */
 #include "virtual_clock.h"
 #include "support/test.h"
 

@@ -1,7 +1,9 @@
 /* Batches that are loaded ahead, one call after the other, on a clock that counts its readings and
  * can hold the loading thread: which slots are free, what is loaded first, and how long it took.
  * The linker puts the functions below in the place of pthread_mutex_lock and pthread_mutex_unlock
- * (tests/CMakeLists.txt): each thread unlocks what it has locked, once, and nothing else. */
+ *: each thread unlocks what it has locked, once, and nothing else.
+ *
+ * ctest: wraps=pthread_mutex_lock,pthread_mutex_unlock */
 #include "base/cpu.h"
 #include "base/mem.h"
 #include "engine/gather.h"

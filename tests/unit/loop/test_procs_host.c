@@ -1,6 +1,8 @@
 /* Workers that are processes, whose engine does what the test says: computes, ends, is killed,
  * spins, sleeps or stops.  What the parent makes of it: who is lost, why, and whether the run goes
- * on; also where /proc is hidden, by a function in the place of fopen (tests/CMakeLists.txt). */
+ * on; also where /proc is hidden, by a function in the place of fopen.
+ *
+ * ctest: wraps=fopen */
 #include "base/cpu.h"
 #include "loop/host.h"
 #include "loop/sources.h"

@@ -1,5 +1,8 @@
 /* The host that repeats a recorded run, and the source that gives it the recorded batches: records
- * written by hand, what workers do and in which order (replay_rig.h), and how a stretch ends. */
+ * written by hand, what workers do and in which order (replay_rig.h), and how a stretch ends.
+ *
+ * ctest: wraps=drove__stream_done,drove__stream_has,drove__stream_wait
+ * ctest: wraps=drove__stream_comes,drove__stream_cancel */
 #include "unit/loop/replay_rig.h"
 #include "support/test.h"
 

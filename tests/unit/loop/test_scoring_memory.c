@@ -1,6 +1,7 @@
 /* The memory of an evaluation: a score for each chunk of the examples, and the error where there is
  * no memory for them.
- * ctest: home=release: a sanitizer has a malloc of its own. */
+ * ctest: home=release: a sanitizer has a malloc of its own.
+ * ctest: apart: its malloc is for all */
 #include "loop/evaluation.h"
 #include "support/test.h"
 

@@ -1,7 +1,8 @@
 /* Which workers a host of threads lets take part in a virtual clock: those that are here and not
  * silent, and no other.  The linker puts the functions below in the place of the clock's and of the
- * allocator (tests/CMakeLists.txt), so no thread runs, and what lies behind an array is not 0.
- * ctest: home=release: a sanitizer has a malloc of its own. */
+ * allocator, so no thread runs, and what lies behind an array is not 0.
+ * ctest: home=release: a sanitizer has a malloc of its own.
+ * ctest: wraps=drove__alloc,drove__virtual_begin,drove__virtual_admit */
 #include "loop/host.h"
 #include "support/test.h"
 

@@ -1,6 +1,7 @@
 /* Memory that runs out while an optimiser or a worker's state is made: at every allocation the
  * error says how many bytes were asked for, and nothing stays.
- * ctest: home=release: a sanitizer has a malloc of its own. */
+ * ctest: home=release: a sanitizer has a malloc of its own.
+ * ctest: apart: its malloc is for all */
 #include "support.h"
 
 #include <stdio.h>

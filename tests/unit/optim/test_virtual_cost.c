@@ -1,6 +1,8 @@
 /* What a step costs on a virtual clock: the floats that it takes from other cores and those that it
  * moves, of parameters and state, against counts of this file.
- * The linker puts functions of this file in the place of the clock's (tests/CMakeLists.txt). */
+ * The linker puts functions of this file in the place of the clock's.
+ *
+ * ctest: wraps=drove__virtual_take,drove__virtual_update */
 #include "optim/optim.h"
 #include "support/test.h"
 

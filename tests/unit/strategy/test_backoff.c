@@ -1,4 +1,6 @@
-/* Back-off: the law of each kind, its options, and that it really waits. */
+/* Back-off: the law of each kind, its options, and that it really waits.
+ *
+ * ctest: wraps=nanosleep */
 #include "strategy/strategy.h"
 #include "support/test.h"
 

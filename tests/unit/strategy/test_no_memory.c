@@ -1,6 +1,7 @@
 /* Memory that runs out while a strategy is made: at every allocation the error says so, nothing is
  * made and nothing stays.
- * ctest: home=release: a sanitizer has a malloc of its own. */
+ * ctest: home=release: a sanitizer has a malloc of its own.
+ * ctest: apart: its malloc is for all */
 #include "strategy/serialised.h"
 #include "strategy/strategy.h"
 #include "support/test.h"

@@ -1,6 +1,8 @@
 /* A serialised strategy: its slots run under the lock, in one order, and views are copies.
  * The linker puts functions of this file in the place of the lock's and the topology's
- * (tests/CMakeLists.txt), so that they are counted. */
+ *, so that they are counted.
+ *
+ * ctest: wraps=drove__topo_alloc,drove__topo_free,drove__lock,drove__unlock */
 #include "strategy/serialised.h"
 #include "support/test.h"
 

@@ -2,7 +2,10 @@
  * begins, and on a virtual clock which pieces are loaded and stored, what they cost, and what of
  * the others' stores is lost.  Expected values come from plain loops of this file.
  * The linker puts functions of this file in the place of the virtual clock's
- * (tests/CMakeLists.txt): they note their calls, and store for the others. */
+ *: they note their calls, and store for the others.
+ *
+ * ctest: wraps=drove__optim_apply,drove__virtual_own_scratch,drove__virtual_take
+ * ctest: wraps=drove__virtual_loaded,drove__virtual_stored,drove__virtual_copy */
 #include "strategy/shared.h"
 #include "support/test.h"
 

@@ -1,6 +1,8 @@
 /* Where the vectors of a strategy lie: a worker's own on its NUMA node, the shared one on all.
- * The linker puts the functions below in the place of the topology's (tests/CMakeLists.txt), so no
- * machine with several nodes is needed. */
+ * The linker puts the functions below in the place of the topology's, so no
+ * machine with several nodes is needed.
+ *
+ * ctest: wraps=drove__topo_alloc,drove__topo_free */
 #include "strategy/strategy.h"
 #include "support/test.h"
 

@@ -1,6 +1,8 @@
 /* Near whom the vectors of Leashed-SGD lie: the first on all nodes, and three slots on each
  * worker's.  The linker puts the functions below in the place of the topology's
- * (tests/CMakeLists.txt), so no machine with several nodes is needed. */
+ *, so no machine with several nodes is needed.
+ *
+ * ctest: wraps=drove__topo_alloc,drove__topo_free */
 #include "support/strategies.h"
 
 #include "sync/sync.h"

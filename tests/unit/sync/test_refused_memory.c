@@ -1,7 +1,8 @@
 /* What the system refuses while a strategy of the registry is made: at every allocation, and at the
  * lock, the error says so, nothing is made and nothing stays.  Where nothing is refused, workers
  * write nothing behind its memory.
- * ctest: home=release: a sanitizer has a malloc of its own. */
+ * ctest: home=release: a sanitizer has a malloc of its own.
+ * ctest: apart: its malloc is for all */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* RTLD_NEXT */
 #endif

@@ -1,6 +1,8 @@
 /* What a meeting costs on a virtual clock: all of the centre and all of the replica are taken for
  * writing, and both are updated.  The linker puts the functions below in the place of the clock's
- * (tests/CMakeLists.txt): they note what they are asked for. */
+ *: they note what they are asked for.
+ *
+ * ctest: wraps=drove__virtual_take,drove__virtual_update */
 #include "support/strategies.h"
 
 #include "base/virtual.h"
