@@ -21,7 +21,7 @@
 #include "base/cpu.h"
 #include "base/mem.h"
 #include "engine/accel/state.h"
-#include "run/modelfile.h"
+#include "use/modelfile.h"
 
 #include <stdio.h>
 #include <stdlib.h>

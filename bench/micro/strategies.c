@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "base/topo.h"
-#include "run/registry.h"
+#include "config/registry.h"
 
 #include <pthread.h>
 #include <stdio.h>

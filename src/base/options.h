@@ -1,6 +1,6 @@
 /* base/options.h - the fields of drove_options, which programs know by their names alone.
  *
- * The table in run/options.c gives each field its name, default, range and help.
+ * The table in config/options.c gives each field its name, default, range and help.
  */
 #ifndef DROVE_BASE_OPTIONS_H
 #define DROVE_BASE_OPTIONS_H
@@ -18,6 +18,9 @@ typedef struct drove_custom {
     char               layer_name[DROVE_CUSTOM_LAYERS][DROVE_CUSTOM_NAME_SIZE];
     drove_custom_layer layer[DROVE_CUSTOM_LAYERS];
 } drove_custom;
+
+/* Of --activation. */
+#define DROVE_DEFAULT_ACTIVATION "relu"
 
 struct drove_options {
     /* problem */

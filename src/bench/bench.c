@@ -6,8 +6,8 @@
 #include "base/mem.h"
 #include "base/spec.h"
 #include "report/json.h"
-#include "run/registry.h"
-#include "run/resolve.h"
+#include "config/registry.h"
+#include "config/resolve.h"
 
 #include <drove/version.h>
 

@@ -2,7 +2,7 @@
 #include "bench/combinations.h"
 
 #include "base/json.h"
-#include "run/registry.h"
+#include "config/registry.h"
 #include "strategy/combine.h"
 
 #include <stdlib.h>

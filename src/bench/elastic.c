@@ -12,7 +12,7 @@
 
 #include "base/mem.h"
 #include "bench/simulate_elastic.h"
-#include "run/registry.h"
+#include "config/registry.h"
 
 #include <math.h>
 #include <string.h>

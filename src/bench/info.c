@@ -9,8 +9,8 @@
 #include "base/mem.h"
 #include "base/topo.h"
 #include "kernel/kernel.h"
-#include "run/registry.h"
-#include "run/resolve.h"
+#include "config/registry.h"
+#include "config/resolve.h"
 
 #include <drove/train.h>
 #include <drove/version.h>

@@ -4,7 +4,7 @@
 #include "bench/linear.h"
 
 #include "base/status.h"
-#include "run/registry.h"
+#include "config/registry.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #include "base/locale.h"
 #include "base/spec.h"
 #include "bench/combinations.h"
-#include "run/registry.h"
+#include "config/registry.h"
 
 #include <drove/train.h>
 

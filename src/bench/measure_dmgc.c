@@ -7,8 +7,8 @@
 #include "engine/linear/precision.h"
 #include "engine/linear/rounding.h"
 #include "engine/linear/throughput.h"
-#include "run/registry.h"
-#include "run/resolve.h"
+#include "config/registry.h"
+#include "config/resolve.h"
 
 #include <drove/throughput.h>
 

@@ -2,7 +2,7 @@
 #include "bench/simulate_elastic.h"
 
 #include "base/rng.h"
-#include "run/registry.h"
+#include "config/registry.h"
 
 #include <math.h>
 #include <stdlib.h>

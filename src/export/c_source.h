@@ -3,7 +3,7 @@
 #define DROVE_EXPORT_C_SOURCE_H
 
 #include "export/export.h"
-#include "run/modelfile.h"
+#include "use/modelfile.h"
 
 #include <stdio.h>
 

@@ -12,7 +12,7 @@
 #include "data/overwrite.h"
 #include "data/scale.h"
 #include "model/loss.h"
-#include "run/modelfile.h"
+#include "use/modelfile.h"
 
 #include <math.h>
 #include <stdio.h>

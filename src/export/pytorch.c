@@ -15,7 +15,7 @@
 #include "model/layer.h"
 #include "model/loss.h"
 #include "model/pytorch.h"
-#include "run/modelfile.h"
+#include "use/modelfile.h"
 
 #include <stdio.h>
 #include <stdlib.h>

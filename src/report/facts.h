@@ -206,7 +206,7 @@ typedef struct drove_importance_column {
     double      loss_increase; /* mean, when its values change places among the examples */
 } drove_importance_column;
 
-/* Of the last parameters (run/importance.h). */
+/* Of the last parameters (use/importance.h). */
 typedef struct drove_importance_facts {
     size_t                         n_columns, n_rows; /* 0: not measured */
     bool                           is_held_out;       /* else: of training examples */

@@ -12,6 +12,7 @@
 #include "run/progress.h"
 #include "run/ranks.h"
 #include "run/recording.h"
+#include "run/say.h"
 #include "run/stopping.h"
 
 #include <math.h>
@@ -38,188 +39,202 @@ static double seconds(uint64_t ns)
 
 static void show_progress(drove_run *run, uint64_t train_ns)
 {
-    run->shown_ns = drove__clock_now(run->loop->clock);
-    if (run->cb.progress == NULL) return;
+    run->output.shown_ns = drove__clock_now(run->workers.loop->clock);
+    if (run->output.cb.progress == NULL) return;
     drove_progress p;
     drove__run_progress(run, train_ns, 0, &p);
-    run->cb.progress(run->cb.context, &p);
+    run->output.cb.progress(run->output.cb.context, &p);
 }
 
 /* ---- evaluation ---- */
 
-static uint64_t batches_for(const drove_run *run, double epochs)
+static uint64_t batches_for(const drove_workers *workers, double epochs)
 {
-    double n = ceil(epochs * (double)run->loop->order.per_epoch - 1e-9);
+    double n = ceil(epochs * (double)workers->loop->order.per_epoch - 1e-9);
     return n < 9e18 ? (uint64_t)n : (uint64_t)9e18;
 }
 
 /* Batches between two planned evaluations; not always a whole number. */
-static double batches_between(const drove_run *run)
+static double batches_between(const drove_config *config, const drove_workers *workers)
 {
-    return fmax(run->opt.eval_every * (double)run->loop->order.per_epoch, 1.0);
+    return fmax(config->opt.eval_every * (double)workers->loop->order.per_epoch, 1.0);
 }
 
 /* Batch number at which the next evaluation stands: a whole number of rounds. */
-static uint64_t next_evaluation(const drove_run *run)
+static uint64_t next_evaluation(const drove_config *config, const drove_workers *workers,
+                                const drove_state *state)
 {
-    double n = ceil((double)run->standing.evaluation_slot * batches_between(run) - 1e-9);
+    double n =
+        ceil((double)state->standing.evaluation_slot * batches_between(config, workers) - 1e-9);
     uint64_t at = n < 9e18 ? (uint64_t)n : (uint64_t)9e18;
-    unsigned width = run->loop->source->width;
+    unsigned width = workers->loop->source->width;
     return width == 0 ? at : (at + width - 1) / width * width;
 }
 
-static void pass_marks(drove_run *run)
+static void pass_marks(const drove_workers *workers, drove_state *state)
 {
-    drove_standing *st = &run->standing;
+    drove_standing *st = &state->standing;
     for (int i = 0; i < DROVE_N_MARKS; i++) {
         if (st->mark[i].met || !(st->loss <= drove__mark_percent[i] / 100.0 * st->loss_initial))
             continue;
         st->mark[i] = (drove_mark){.train_s = seconds(st->train_ns),
-                                   .epochs = (double)drove__run_examples(run) /
-                                             (double)run->loop->order.n_rows,
-                                   .updates = atomic_load(&run->loop->sync->published),
+                                   .epochs = (double)drove__run_examples(workers) /
+                                             (double)workers->loop->order.n_rows,
+                                   .updates = atomic_load(&workers->loop->sync->published),
                                    .met = true};
     }
 }
 
 /* The first planned evaluation that is still to come. */
-static void plan_evaluation(drove_run *run)
+static void plan_evaluation(const drove_config *config, const drove_workers *workers,
+                            drove_state *state)
 {
-    uint64_t next = atomic_load(&run->loop->source->next);
+    uint64_t next = atomic_load(&workers->loop->source->next);
     /* Near it at once, from below: a state file may hold any counter. */
-    double slot = ((double)next - run->loop->source->width) / batches_between(run) - 2.0;
-    run->standing.evaluation_slot = slot > 0.0 ? (uint64_t)slot : 0;
-    while (next_evaluation(run) <= next) run->standing.evaluation_slot++;
+    double slot =
+        ((double)next - workers->loop->source->width) / batches_between(config, workers) - 2.0;
+    state->standing.evaluation_slot = slot > 0.0 ? (uint64_t)slot : 0;
+    while (next_evaluation(config, workers, state) <= next) state->standing.evaluation_slot++;
 }
 
 /* A parameter that no example of an evaluation meets does not show in the loss. */
-static drove_status check_parameters(drove_run *run, bool *are_finite)
+static drove_status check_parameters(const drove_problem *problem, const drove_workers *workers,
+                                     drove_state *state, bool *are_finite)
 {
     const float *theta;
-    DROVE_TRY(drove__run_theta(run, &theta));
-    *are_finite = run->kernels.finite_f32(theta, run->model->n_params);
-    if (!*are_finite) atomic_store(&run->loop->nonfinite, 1);
+    DROVE_TRY(drove__run_theta(problem, workers, state, &theta));
+    *are_finite = workers->kernels.finite_f32(theta, problem->model->n_params);
+    if (!*are_finite) atomic_store(&workers->loop->nonfinite, 1);
     return DROVE_OK;
 }
 
 static drove_status keep_best(drove_run *run)
 {
-    drove_standing *st = &run->standing;
+    drove_standing *st = &run->state.standing;
     /* Test examples choose nothing: they say how good what was chosen is. */
-    const double loss = run->validation != NULL ? st->validation_loss : st->loss;
+    const double loss = run->problem.validation != NULL ? st->validation_loss : st->loss;
     st->since_best++;
     if (loss < st->patience_loss) {
         st->patience_loss = loss;
         st->since_best = 0;
     }
     /* Where a signal came must not decide which parameters are the best. */
-    if (!(loss < st->best_loss) || run->outcome == DROVE_INTERRUPTED) return DROVE_OK;
+    if (!(loss < st->best_loss) || run->state.outcome == DROVE_INTERRUPTED) return DROVE_OK;
     st->best_loss = loss;
     /* If nobody will ask for it, its pages stay untouched. */
-    if (run->log == NULL && run->validation == NULL) return DROVE_OK;
+    if (run->output.log == NULL && run->problem.validation == NULL) return DROVE_OK;
     const float *theta;
-    DROVE_TRY(drove__run_theta(run, &theta));
-    memcpy(run->best, theta, run->model->n_params * sizeof *run->best);
+    DROVE_TRY(drove__run_theta(&run->problem, &run->workers, &run->state, &theta));
+    memcpy(run->state.best, theta, run->problem.model->n_params * sizeof *run->state.best);
     return drove__output_best(run);
 }
 
 /* Loss at the present parameters on data, by all workers of all ranks; n_rows 0: all rows. */
-static drove_status score_data(drove_run *run, const drove_data *data, size_t n_rows,
+static drove_status score_data(const drove_problem *problem, const drove_workers *workers,
+                               drove_state *state, const drove_data *data, size_t n_rows,
                                drove_score *out)
 {
-    drove_loop *loop = run->loop;
-    bool is_own = loop->order.holds_shard && data == run->train; /* each rank has its own */
+    drove_loop *loop = workers->loop;
+    bool is_own = loop->order.holds_shard && data == problem->train; /* each rank has its own */
     const float *theta;
-    DROVE_TRY(drove__run_theta(run, &theta));
-    DROVE_TRY(drove__scoring_run(loop, data, theta, n_rows, is_own ? 0 : run->ranks.rank,
-                                 is_own ? 1 : run->ranks.n));
-    if (!is_own) DROVE_TRY(drove__ranks_scored(run));
+    DROVE_TRY(drove__run_theta(problem, workers, state, &theta));
+    DROVE_TRY(drove__scoring_run(loop, data, theta, n_rows, is_own ? 0 : workers->ranks.rank,
+                                 is_own ? 1 : workers->ranks.n));
+    if (!is_own) DROVE_TRY(drove__ranks_scored(workers));
     *out = drove__scoring_sum(loop);
-    return is_own ? drove__ranks_add(run, out) : DROVE_OK;
+    return is_own ? drove__ranks_add(workers, out) : DROVE_OK;
 }
 
 /* Mean loss and accuracy; data NULL: they stay as they are. */
-static drove_status score_part(drove_run *run, const drove_data *data, size_t n_rows, double *loss,
-                               double *accuracy)
+static drove_status score_part(const drove_problem *problem, const drove_workers *workers,
+                               drove_state *state, const drove_data *data, size_t n_rows,
+                               double *loss, double *accuracy)
 {
     drove_score score;
     if (data == NULL) return DROVE_OK;
-    DROVE_TRY(score_data(run, data, n_rows, &score));
-    *loss = drove__score_mean_loss(&score) * run->loss_scale;
+    DROVE_TRY(score_data(problem, workers, state, data, n_rows, &score));
+    *loss = drove__score_mean_loss(&score) * problem->loss_scale;
     *accuracy = drove__score_accuracy(data, &score);
     return DROVE_OK;
 }
 
 static drove_status score_all(drove_run *run)
 {
-    drove_standing *st = &run->standing;
-    DROVE_TRY(score_part(run, run->train, drove__ranks_part(run), &st->loss, &st->accuracy));
-    DROVE_TRY(score_part(run, run->validation, 0, &st->validation_loss, &st->validation_accuracy));
-    return score_part(run, run->test, 0, &st->test_loss, &st->test_accuracy);
+    drove_standing *st = &run->state.standing;
+    DROVE_TRY(score_part(&run->problem, &run->workers, &run->state, run->problem.train,
+                         drove__ranks_part(&run->config, &run->workers), &st->loss, &st->accuracy));
+    DROVE_TRY(score_part(&run->problem, &run->workers, &run->state, run->problem.validation, 0,
+                         &st->validation_loss, &st->validation_accuracy));
+    return score_part(&run->problem, &run->workers, &run->state, run->problem.test, 0,
+                      &st->test_loss, &st->test_accuracy);
 }
 
 static drove_status evaluate(drove_run *run)
 {
-    drove_standing *st = &run->standing;
+    drove_standing *st = &run->state.standing;
     bool are_finite;
     DROVE_TRY(score_all(run));
     if (st->n_evaluations == 0) st->loss_initial = st->loss;
     st->n_evaluations++;
-    plan_evaluation(run);
-    DROVE_TRY(check_parameters(run, &are_finite));
+    plan_evaluation(&run->config, &run->workers, &run->state);
+    DROVE_TRY(check_parameters(&run->problem, &run->workers, &run->state, &are_finite));
     bool is_finite = isfinite(st->loss) && are_finite;
-    if (!is_finite) atomic_store(&run->loop->nonfinite, 1);
-    pass_marks(run);
+    if (!is_finite) atomic_store(&run->workers.loop->nonfinite, 1);
+    pass_marks(&run->workers, &run->state);
     if (is_finite) DROVE_TRY(keep_best(run));
     drove_progress p;
     drove__run_progress(run, st->train_ns, 1, &p);
-    if (run->cb.evaluated != NULL) run->cb.evaluated(run->cb.context, &p);
+    if (run->output.cb.evaluated != NULL) run->output.cb.evaluated(run->output.cb.context, &p);
     return drove__output_evaluation(run, &p);
 }
 
 /* ---- when to stop ---- */
 
-static bool target_met(const drove_run *run)
+static bool target_met(const drove_config *config, const drove_problem *problem,
+                       const drove_state *state)
 {
-    const drove_standing *st = &run->standing;
+    const drove_standing *st = &state->standing;
     double goal =
-        run->until.loss_is_relative ? run->until.loss * st->loss_initial : run->until.loss;
-    double accuracy = run->test != NULL ? st->test_accuracy : st->accuracy;
+        config->until.loss_is_relative ? config->until.loss * st->loss_initial : config->until.loss;
+    double accuracy = problem->test != NULL ? st->test_accuracy : st->accuracy;
     /* comparisons with NaN are false, and these raise nothing */
-    return islessequal(st->loss, goal) || isgreaterequal(accuracy, run->until.accuracy);
+    return islessequal(st->loss, goal) || isgreaterequal(accuracy, config->until.accuracy);
 }
 
 /* Below limit: what lost workers left to others, or a rank that is behind has not begun. */
-static bool has_undone(const drove_run *run, uint64_t limit)
+static bool has_undone(const drove_workers *workers, uint64_t limit)
 {
-    const drove_source *from = run->loop->source;
+    const drove_source *from = workers->loop->source;
     return from->ops->has_undone != NULL && from->ops->has_undone(from, limit);
 }
 
-static bool budget_used(const drove_run *run)
+static bool budget_used(const drove_config *config, const drove_workers *workers,
+                        const drove_state *state)
 {
-    if (!drove__replay_goes_on(run)) return true;
-    const uint64_t limit = batches_for(run, run->until.epochs);
-    bool all_given = atomic_load(&run->loop->source->next) >= limit;
-    if (run->repeating != NULL) all_given = false; /* the record says where it ends */
-    return (all_given && !has_undone(run, limit)) ||
-           atomic_load(&run->loop->sync->published) >= run->until.updates ||
-           seconds(run->standing.train_ns) >= run->until.seconds ||
-           (run->until.patience > 0 && run->standing.since_best >= run->until.patience);
+    if (!drove__replay_goes_on(workers)) return true;
+    const uint64_t limit = batches_for(workers, config->until.epochs);
+    bool all_given = atomic_load(&workers->loop->source->next) >= limit;
+    if (workers->repeating != NULL) all_given = false; /* the record says where it ends */
+    return (all_given && !has_undone(workers, limit)) ||
+           atomic_load(&workers->loop->sync->published) >= config->until.updates ||
+           seconds(state->standing.train_ns) >= config->until.seconds ||
+           (config->until.patience > 0 && state->standing.since_best >= config->until.patience);
 }
 
 static bool run_is_over(drove_run *run)
 {
-    run->signal_number = run->ranks.n > 1 ? run->ranks.signal_number : drove__run_signal(run);
-    if (atomic_load(&run->loop->nonfinite)) {
-        run->outcome = DROVE_CRASHED;
-    } else if (target_met(run)) {
-        run->outcome = DROVE_REACHED;
-    } else if (run->signal_number != 0) {
-        run->outcome = DROVE_INTERRUPTED;
-    } else if (budget_used(run)) {
-        run->outcome = drove__until_has_target(&run->until) ? DROVE_MISSED : DROVE_FINISHED;
-        drove__replay_outcome(run);
+    run->state.signal_number = run->workers.ranks.n > 1 ? run->workers.ranks.signal_number
+                                                        : drove__run_signal(&run->state);
+    if (atomic_load(&run->workers.loop->nonfinite)) {
+        run->state.outcome = DROVE_CRASHED;
+    } else if (target_met(&run->config, &run->problem, &run->state)) {
+        run->state.outcome = DROVE_REACHED;
+    } else if (run->state.signal_number != 0) {
+        run->state.outcome = DROVE_INTERRUPTED;
+    } else if (budget_used(&run->config, &run->workers, &run->state)) {
+        run->state.outcome =
+            drove__until_has_target(&run->config.until) ? DROVE_MISSED : DROVE_FINISHED;
+        drove__replay_outcome(&run->workers, &run->state);
     } else {
         return false;
     }
@@ -234,73 +249,76 @@ static uint64_t least(uint64_t a, uint64_t b)
 }
 
 /* Where the rank that is furthest behind goes on. */
-static uint64_t least_begun(const drove_run *run, uint64_t next)
+static uint64_t least_begun(const drove_workers *workers, uint64_t next)
 {
-    const drove_source *from = run->loop->source;
-    for (unsigned i = 0; i < run->plan.n_workers && from->ops->begun != NULL; i++)
+    const drove_source *from = workers->loop->source;
+    for (unsigned i = 0; i < workers->plan.n_workers && from->ops->begun != NULL; i++)
         next = least(next, from->ops->begun(from, i));
     return next;
 }
 
 /* Batches that bring the updates to `updates`; with steps dropped on the way another stretch
  * follows. */
-static uint64_t batches_for_updates(const drove_run *run, uint64_t updates)
+static uint64_t batches_for_updates(const drove_workers *workers, uint64_t updates)
 {
-    if (run->plan.source->counts_rows) return UINT64_MAX; /* most_updates says it */
-    uint64_t next = atomic_load(&run->loop->source->next),
-             published = atomic_load(&run->loop->sync->published);
+    if (workers->plan.source->counts_rows) return UINT64_MAX; /* most_updates says it */
+    uint64_t next = atomic_load(&workers->loop->source->next),
+             published = atomic_load(&workers->loop->sync->published);
     if (updates == UINT64_MAX) return UINT64_MAX;
     if (updates <= published) return next;
-    if (run->ranks.n > 1 && has_undone(run, next)) next = least_begun(run, next);
-    uint64_t missing = updates - published, each = run->loop->sync->batches_per_update;
+    if (workers->ranks.n > 1 && has_undone(workers, next)) next = least_begun(workers, next);
+    uint64_t missing = updates - published, each = workers->loop->sync->batches_per_update;
     return missing > UINT64_MAX / each ? UINT64_MAX : add_capped(next, missing * each);
 }
 
-static uint64_t next_save_batch(const drove_run *run)
+static uint64_t next_save_batch(const drove_workers *workers, const drove_state *state)
 {
-    return add_capped(run->save.done_batches, batches_for(run, run->save.every.amount));
+    return add_capped(state->save.done_batches, batches_for(workers, state->save.every.amount));
 }
 
-static uint64_t next_save_update(const drove_run *run)
+static uint64_t next_save_update(const drove_state *state)
 {
-    return add_capped(run->save.done_updates, run->save.every.updates);
+    return add_capped(state->save.done_updates, state->save.every.updates);
 }
 
-static uint64_t next_save_ns(const drove_run *run)
+static uint64_t next_save_ns(const drove_state *state)
 {
-    return add_capped(run->save.done_ns, ns_of(run->save.every.amount));
+    return add_capped(state->save.done_ns, ns_of(state->save.every.amount));
 }
 
 /* What a strategy has saturated when its replicas met counts for the first worker. */
-static void gather_clamped(drove_run *run)
+static void gather_clamped(const drove_workers *workers)
 {
-    (void)run->loop->sync->ops->peek(run->loop->sync); /* the last meeting of this stretch */
-    run->loop->worker[0].trace.clamped += run->loop->sync->n_clamped;
-    run->loop->sync->n_clamped = 0;
+    (void)workers->loop->sync->ops->peek(
+        workers->loop->sync); /* the last meeting of this stretch */
+    workers->loop->worker[0].trace.clamped += workers->loop->sync->n_clamped;
+    workers->loop->sync->n_clamped = 0;
 }
 
 /* Updates at which a stretch has to end. */
-static uint64_t most_updates(const drove_run *run)
+static uint64_t most_updates(const drove_config *config, const drove_state *state)
 {
-    uint64_t most = run->until.updates;
-    return run->save.every.unit == DROVE_SAVE_UPDATES ? least(most, next_save_update(run)) : most;
+    uint64_t most = config->until.updates;
+    return state->save.every.unit == DROVE_SAVE_UPDATES ? least(most, next_save_update(state))
+                                                        : most;
 }
 
 /* One stretch, up to batch `limit`, a signal, the budget of seconds or the next save by clock. */
 static drove_status train_until(drove_run *run, uint64_t limit)
 {
-    drove_standing *st = &run->standing;
-    const drove_clock *clock = run->loop->clock;
-    drove_source *from = run->loop->source;
-    drove_host *host = run->loop->host;
-    uint64_t last_ns = ns_of(run->until.seconds);
-    if (run->save.every.unit == DROVE_SAVE_SECONDS) last_ns = least(last_ns, next_save_ns(run));
-    if (run->ranks.rank != 0) last_ns = UINT64_MAX;   /* the clock is that of rank 0 */
-    if (run->repeating != NULL) last_ns = UINT64_MAX; /* the record says where it ends */
-    DROVE_TRY(drove__ranks_ready(run));
-    drove__replay_stretch(run, &limit);
-    run->rate_examples = drove__run_examples(run);
-    run->rate_ns = st->train_ns;
+    drove_standing *st = &run->state.standing;
+    const drove_clock *clock = run->workers.loop->clock;
+    drove_source *from = run->workers.loop->source;
+    drove_host *host = run->workers.loop->host;
+    uint64_t last_ns = ns_of(run->config.until.seconds);
+    if (run->state.save.every.unit == DROVE_SAVE_SECONDS)
+        last_ns = least(last_ns, next_save_ns(&run->state));
+    if (run->workers.ranks.rank != 0) last_ns = UINT64_MAX;   /* the clock is that of rank 0 */
+    if (run->workers.repeating != NULL) last_ns = UINT64_MAX; /* the record says where it ends */
+    DROVE_TRY(drove__ranks_ready(&run->workers));
+    drove__replay_stretch(&run->config, &run->workers, &limit);
+    run->output.rate_examples = drove__run_examples(&run->workers);
+    run->output.rate_ns = st->train_ns;
     uint64_t start = drove__clock_now(clock);
     uint64_t deadline =
         last_ns == UINT64_MAX
@@ -308,17 +326,18 @@ static drove_status train_until(drove_run *run, uint64_t limit)
             : add_capped(start, last_ns > st->train_ns ? last_ns - st->train_ns : 0);
     bool halted = false;
     from->train_ns = st->train_ns;
-    from->ops->open(from, limit, most_updates(run));
-    if (run->stream != NULL)
-        drove__stream_seek(run->stream, run->loop->order.batch, atomic_load(&from->next));
-    run->theta_is_current = false;
+    from->ops->open(from, limit, most_updates(&run->config, &run->state));
+    if (run->problem.stream != NULL)
+        drove__stream_seek(run->problem.stream, run->workers.loop->order.batch,
+                           atomic_load(&from->next));
+    run->state.theta_is_current = false;
     host->ops->go(host, DROVE_DO_TRAIN);
     for (;;) {
         uint64_t now = drove__clock_now(clock);
         if (host->ops->wait(host, halted ? now + TICK_NS : least(now + TICK_NS, deadline))) break;
         now = drove__clock_now(clock);
-        if (!halted && (drove__run_signal(run) != 0 || now >= deadline)) {
-            drove__loop_halt(run->loop);
+        if (!halted && (drove__run_signal(&run->state) != 0 || now >= deadline)) {
+            drove__loop_halt(run->workers.loop);
             halted = true;
         }
         if (from->ops->check != NULL) (void)from->ops->check(from); /* says who is lost */
@@ -326,23 +345,25 @@ static drove_status train_until(drove_run *run, uint64_t limit)
     }
     uint64_t end = drove__clock_now(clock);
     st->train_ns += end - start;
-    if (end - run->shown_ns >= TICK_NS) show_progress(run, st->train_ns); /* stretches are short */
+    if (end - run->output.shown_ns >= TICK_NS)
+        show_progress(run, st->train_ns); /* stretches are short */
     if (from->ops->settle != NULL) from->ops->settle(from);
-    gather_clamped(run);
-    run->ranks.signal_number = drove__run_signal(run);
+    gather_clamped(&run->workers);
+    run->workers.ranks.signal_number = drove__run_signal(&run->state);
     DROVE_TRY(host->ops->status(host));
-    return drove__ranks_parked(run);
+    return drove__ranks_parked(&run->workers, &run->state);
 }
 
-static bool save_is_due(const drove_run *run, bool evaluated)
+static bool save_is_due(const drove_workers *workers, const drove_state *state, bool evaluated)
 {
-    switch (run->save.every.unit) {
+    switch (state->save.every.unit) {
     case DROVE_SAVE_NEVER: return false;
     case DROVE_SAVE_EVAL: return evaluated;
-    case DROVE_SAVE_EPOCHS: return atomic_load(&run->loop->source->next) >= next_save_batch(run);
+    case DROVE_SAVE_EPOCHS:
+        return atomic_load(&workers->loop->source->next) >= next_save_batch(workers, state);
     case DROVE_SAVE_UPDATES:
-        return atomic_load(&run->loop->sync->published) >= next_save_update(run);
-    case DROVE_SAVE_SECONDS: return run->standing.train_ns >= next_save_ns(run);
+        return atomic_load(&workers->loop->sync->published) >= next_save_update(state);
+    case DROVE_SAVE_SECONDS: return state->standing.train_ns >= next_save_ns(state);
     }
     return false;
 }
@@ -351,23 +372,26 @@ static bool save_is_due(const drove_run *run, bool evaluated)
 static drove_status save(drove_run *run)
 {
     bool are_finite;
-    DROVE_TRY(check_parameters(run, &are_finite));
-    if (atomic_load(&run->loop->nonfinite)) return DROVE_OK;
-    run->save.done_batches = atomic_load(&run->loop->source->next);
-    run->save.done_updates = atomic_load(&run->loop->sync->published);
-    run->save.done_ns = run->standing.train_ns;
+    DROVE_TRY(check_parameters(&run->problem, &run->workers, &run->state, &are_finite));
+    if (atomic_load(&run->workers.loop->nonfinite)) return DROVE_OK;
+    run->state.save.done_batches = atomic_load(&run->workers.loop->source->next);
+    run->state.save.done_updates = atomic_load(&run->workers.loop->sync->published);
+    run->state.save.done_ns = run->state.standing.train_ns;
     DROVE_TRY(drove__output_save(run));
-    run->save.is_there = run->opt.out[0] != '\0';
+    run->state.save.is_there = run->config.opt.out[0] != '\0';
     return DROVE_OK;
 }
 
-static uint64_t next_stop(const drove_run *run)
+static uint64_t next_stop(const drove_config *config, const drove_workers *workers,
+                          const drove_state *state)
 {
-    uint64_t stop = least(next_evaluation(run), batches_for(run, run->until.epochs));
-    stop = least(stop, batches_for_updates(run, run->until.updates));
-    if (run->save.every.unit == DROVE_SAVE_EPOCHS) stop = least(stop, next_save_batch(run));
-    if (run->save.every.unit == DROVE_SAVE_UPDATES) {
-        stop = least(stop, batches_for_updates(run, next_save_update(run)));
+    uint64_t stop =
+        least(next_evaluation(config, workers, state), batches_for(workers, config->until.epochs));
+    stop = least(stop, batches_for_updates(workers, config->until.updates));
+    if (state->save.every.unit == DROVE_SAVE_EPOCHS)
+        stop = least(stop, next_save_batch(workers, state));
+    if (state->save.every.unit == DROVE_SAVE_UPDATES) {
+        stop = least(stop, batches_for_updates(workers, next_save_update(state)));
     }
     return stop;
 }
@@ -375,17 +399,17 @@ static uint64_t next_stop(const drove_run *run)
 /* With no worker left nothing can be evaluated: what there is is saved, and the run has failed. */
 static drove_status check_source(drove_run *run)
 {
-    drove_source *from = run->loop->source;
+    drove_source *from = run->workers.loop->source;
     drove_status status = from->ops->check != NULL ? from->ops->check(from) : DROVE_OK;
     if (status == DROVE_OK) return DROVE_OK;
-    bool saves = run->opt.out[0] != '\0';
+    bool saves = run->config.opt.out[0] != '\0';
     char text[DROVE_ERROR_TEXT_SIZE];
     drove__error_copy(text);
     DROVE_TRY(save(run));
     return drove__fail(status, "%s; %s%s", text,
                        saves ? "the state is saved: drove train --resume "
                              : "nothing is saved without --out",
-                       saves ? run->opt.out : "");
+                       saves ? run->config.opt.out : "");
 }
 
 /* The last workers may be lost in an evaluation too. */
@@ -402,23 +426,25 @@ static drove_status evaluate_or_save(drove_run *run)
  * evaluates where an unbroken one does. */
 static drove_status evaluate_end(drove_run *run)
 {
-    drove_standing before = run->standing;
+    drove_standing before = run->state.standing;
     DROVE_TRY(evaluate_or_save(run));
     (void)run_is_over(run);
-    run->standing.evaluation_slot = before.evaluation_slot;
-    run->standing.since_best = before.since_best;
-    run->standing.patience_loss = before.patience_loss;
+    run->state.standing.evaluation_slot = before.evaluation_slot;
+    run->state.standing.since_best = before.since_best;
+    run->state.standing.patience_loss = before.patience_loss;
     return DROVE_OK;
 }
 
 /* The best parameters by the validation loss are the run's result. */
 static drove_status give_best(drove_run *run)
 {
-    if (!drove__stopping_has_best(run) || run->outcome == DROVE_CRASHED) return DROVE_OK;
-    run->gives_best = true;
+    if (!drove__stopping_has_best(&run->problem, &run->state) ||
+        run->state.outcome == DROVE_CRASHED)
+        return DROVE_OK;
+    run->state.gives_best = true;
     DROVE_TRY(score_all(run));
-    drove__run_say(run, "result: the parameters with the best validation loss, %.4g",
-                   run->standing.validation_loss);
+    drove__run_say(&run->output, "result: the parameters with the best validation loss, %.4g",
+                   run->state.standing.validation_loss);
     return DROVE_OK;
 }
 
@@ -426,61 +452,64 @@ static drove_status give_best(drove_run *run)
  * parameters are still the present ones. */
 static drove_status evaluate_if_due(drove_run *run, bool *evaluated)
 {
-    drove_loop *loop = run->loop;
-    if (atomic_load(&loop->nonfinite)) DROVE_TRY(drove__stopping_recover(run));
-    *evaluated =
-        atomic_load(&loop->nonfinite) || atomic_load(&loop->source->next) >= next_evaluation(run);
+    drove_loop *loop = run->workers.loop;
+    if (atomic_load(&loop->nonfinite))
+        DROVE_TRY(drove__stopping_recover(&run->workers, &run->state, &run->output));
+    *evaluated = atomic_load(&loop->nonfinite) ||
+                 atomic_load(&loop->source->next) >=
+                     next_evaluation(&run->config, &run->workers, &run->state);
     if (!*evaluated) return DROVE_OK;
     DROVE_TRY(evaluate_or_save(run));
     if (!atomic_load(&loop->nonfinite)) return drove__stopping_evaluated(run, evaluated);
-    DROVE_TRY(drove__stopping_recover(run));
+    DROVE_TRY(drove__stopping_recover(&run->workers, &run->state, &run->output));
     *evaluated = atomic_load(&loop->nonfinite) != 0;
     return DROVE_OK;
 }
 
-drove_status drove__run_sample_loss(drove_run *run, size_t n_rows, double *loss)
+drove_status drove__run_sample_loss(const drove_problem *problem, const drove_workers *workers,
+                                    drove_state *state, size_t n_rows, double *loss)
 {
     drove_score score;
-    DROVE_TRY(score_data(run, run->train, n_rows, &score));
+    DROVE_TRY(score_data(problem, workers, state, problem->train, n_rows, &score));
     *loss = drove__score_mean_loss(&score);
-    if (!isfinite(*loss) || atomic_load(&run->loop->nonfinite)) *loss = INFINITY;
+    if (!isfinite(*loss) || atomic_load(&workers->loop->nonfinite)) *loss = INFINITY;
     return DROVE_OK;
 }
 
 drove_status drove__run_piece(drove_run *run, double train_s, size_t n_rows, double *loss)
 {
-    run->until.seconds = seconds(run->standing.train_ns) + train_s;
+    run->config.until.seconds = seconds(run->state.standing.train_ns) + train_s;
     DROVE_TRY(train_until(run, UINT64_MAX / 2));
     DROVE_TRY(check_source(run));
-    if (run->loop->sync->ops->parked != NULL)
-        DROVE_TRY(run->loop->sync->ops->parked(run->loop->sync));
-    return drove__run_sample_loss(run, n_rows, loss);
+    if (run->workers.loop->sync->ops->parked != NULL)
+        DROVE_TRY(run->workers.loop->sync->ops->parked(run->workers.loop->sync));
+    return drove__run_sample_loss(&run->problem, &run->workers, &run->state, n_rows, loss);
 }
 
 static drove_status control(drove_run *run)
 {
     bool evaluated = true;
-    if (run->standing.n_evaluations == 0) {
+    if (run->state.standing.n_evaluations == 0) {
         DROVE_TRY(evaluate_or_save(run));
         DROVE_TRY(drove__stopping_evaluated(run, &evaluated));
     } else if (run_is_over(run)) {
         drove__run_say_nothing_to_do(run);
     } else {
-        drove__run_say_no_steps(run);
+        drove__run_say_no_steps(&run->config, &run->workers, &run->output);
     }
     while (!run_is_over(run)) {
-        drove_status status = train_until(run, next_stop(run));
+        drove_status status = train_until(run, next_stop(&run->config, &run->workers, &run->state));
         if (status != DROVE_OK) return drove__run_record_failed(run, status);
         DROVE_TRY(check_source(run));
-        if (run->loop->sync->ops->parked != NULL)
-            DROVE_TRY(run->loop->sync->ops->parked(run->loop->sync));
+        if (run->workers.loop->sync->ops->parked != NULL)
+            DROVE_TRY(run->workers.loop->sync->ops->parked(run->workers.loop->sync));
         DROVE_TRY(drove__run_record_parked(run));
         DROVE_TRY(evaluate_if_due(run, &evaluated));
-        if (save_is_due(run, evaluated)) DROVE_TRY(save(run));
+        if (save_is_due(&run->workers, &run->state, evaluated)) DROVE_TRY(save(run));
     }
     if (!evaluated) DROVE_TRY(evaluate_end(run));
     DROVE_TRY(give_best(run));
-    return run->outcome == DROVE_CRASHED ? DROVE_OK : save(run);
+    return run->state.outcome == DROVE_CRASHED ? DROVE_OK : save(run);
 }
 
 /* Means of replicas and centres are computed in this thread: with the workers' arithmetic. */

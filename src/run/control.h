@@ -2,15 +2,16 @@
 #ifndef DROVE_RUN_CONTROL_H
 #define DROVE_RUN_CONTROL_H
 
-#include "run/run.h"
+#include "run/values.h"
 
-/* Evaluates, trains and saves until the run is over; run->outcome says how.  Workers are parked
+/* Evaluates, trains and saves until the run is over; state->outcome says how.  Workers are parked
  * before and after. Errors: those of a worker, of an evaluation and of writing files. */
 drove_status drove__run_control(drove_run *run);
 
 /* For runs that are compared.  Mean loss of n_rows training examples, evenly spread, at the present
  * parameters; infinity: it is not finite.  Errors: as above. */
-drove_status drove__run_sample_loss(drove_run *run, size_t n_rows, double *loss);
+drove_status drove__run_sample_loss(const drove_problem *problem, const drove_workers *workers,
+                                    drove_state *state, size_t n_rows, double *loss);
 /* Trains for train_s more seconds, then the same. */
 drove_status drove__run_piece(drove_run *run, double train_s, size_t n_rows, double *loss);
 
@@ -19,7 +20,8 @@ drove_status drove__run_piece(drove_run *run, double train_s, size_t n_rows, dou
 /* It is over as it is: why, and what would train on. */
 void drove__run_say_nothing_to_do(const drove_run *run);
 /* Its schedule has come to its end, so that its steps are next to nothing: what gives it others. */
-void drove__run_say_no_steps(const drove_run *run);
+void drove__run_say_no_steps(const drove_config *config, const drove_workers *workers,
+                             const drove_output *output);
 
 /* ---- left_out.c ---- */
 
@@ -31,7 +33,8 @@ typedef struct drove_left_out { /* of the saved run */
 
 /* The source goes on: says how many examples the saved run's workers had not used, and these will
  * not use, or use again. */
-void drove__run_say_left_out(const drove_run *run, const drove_safetensors *st,
+void drove__run_say_left_out(const drove_problem *problem, const drove_workers *workers,
+                             const drove_output *output, const drove_safetensors *st,
                              const drove_left_out *then);
 
 #endif

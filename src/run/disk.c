@@ -14,7 +14,9 @@
 #include "data/rows_file.h"
 #include "data/scale.h"
 #include "run/choose.h"
-#include "run/ranks.h"
+#include "run/problem.h"
+#include "run/say.h"
+#include "run/size.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -67,10 +69,11 @@ static drove_status refuse(const char *option, const char *value, const char *ex
                        option, value, expected);
 }
 
-static drove_status check_options(const drove_run *run, bool is_quantised)
+static drove_status check_options(const drove_config *config, const drove_workers *workers,
+                                  bool is_quantised)
 {
-    const drove_options *o = &run->opt;
-    const drove_plan *plan = &run->plan;
+    const drove_options *o = &config->opt;
+    const drove_plan *plan = &workers->plan;
     if (plan->host == DROVE_HOST_RANKS)
         return refuse("strategy", plan->spec, "the workers of one process, not ranks");
     if (plan->host == DROVE_HOST_PROCS) return refuse("workers", o->workers, "threads");
@@ -181,20 +184,22 @@ static void remove_leftovers(const char *path)
     if (all != NULL) closedir(all);
 }
 
-static drove_status write_cache(drove_run *run, const char *data, const cache *c, double memory)
+static drove_status write_cache(const drove_output *output, const char *data, const cache *c,
+                                double memory)
 {
     const uint64_t begun_ns = drove__now_ns();
     const drove_pieces_options opt = {.piece_bytes = piece_bytes(memory),
                                       .block_bytes = c->block_bytes,
                                       .source = c->source,
                                       .like = c->like};
-    drove__run_say(run, "data: larger than the memory: written to %s first, which later runs use",
+    drove__run_say(output,
+                   "data: larger than the memory: written to %s first, which later runs use",
                    c->path);
     (void)unlink(c->path);
     remove_leftovers(c->path);
     DROVE_TRY(drove__pieces_write(data, c->path, &opt));
     (void)malloc_trim(0); /* so that what was needed for it counts no more */
-    drove__run_say(run, "data: written in %.1f s", (double)(drove__now_ns() - begun_ns) * 1e-9);
+    drove__run_say(output, "data: written in %.1f s", (double)(drove__now_ns() - begun_ns) * 1e-9);
     return DROVE_OK;
 }
 
@@ -239,18 +244,19 @@ static drove_status find_cache(const drove_options *opt, const char *text, doubl
 }
 
 /* Text whose rows are larger than the memory becomes rows in the cache, and the spec theirs. */
-static drove_status use_cache(drove_run *run, const drove_storage *like, char *data, size_t size,
-                              double memory)
+static drove_status use_cache(drove_config *config, const drove_workers *workers,
+                              const drove_output *output, const drove_storage *like, char *data,
+                              size_t size, double memory)
 {
     char *text;
     cache *c = calloc(1, sizeof *c);
     if (c == NULL) return drove__fail_nomem("a name", sizeof *c);
     c->like = like;
     drove_status status = find_text(data, memory, &text);
-    if (text != NULL) status = find_cache(&run->opt, text, memory, c);
-    if (text != NULL && status == DROVE_OK) status = check_options(run, false);
+    if (text != NULL) status = find_cache(&config->opt, text, memory, c);
+    if (text != NULL && status == DROVE_OK) status = check_options(config, workers, false);
     if (text != NULL && status == DROVE_OK && !is_cached(c))
-        status = write_cache(run, text, c, memory);
+        status = write_cache(output, text, c, memory);
     if (text != NULL && status == DROVE_OK) status = spec_of_cache(text, c, data, size);
     free(text);
     free(c);
@@ -292,31 +298,34 @@ static drove_status open_blocks(const drove_options *opt, const char *data, doub
     return status;
 }
 
-static size_t count_held(const drove_run *run, bool splits)
+static size_t count_held(const drove_config *config, bool splits)
 {
     size_t n = splits ? MOST_TEST_ROWS : 0;
-    bool judges = run->is_tuned || strstr(run->opt.until, "validation") != NULL;
+    bool judges = config->is_tuned || strstr(config->opt.until, "validation") != NULL;
     return n + (judges ? DROVE_MOST_VALIDATION_ROWS : 0);
 }
 
 /* Of "split" the test data are all that is held out, unless a part of that is to judge by. */
-static drove_status divide_held(drove_run *run, size_t n_judging)
+static drove_status divide_held(const drove_config *config, drove_problem *problem,
+                                size_t n_judging)
 {
-    if (n_judging == 0 || run->test->n_rows < 2) return DROVE_OK;
-    size_t n = run->test->n_rows / 2 < n_judging ? run->test->n_rows / 2 : n_judging;
-    return drove__data_hold_out(run->test, n, run->opt.seed, &run->kept);
+    if (n_judging == 0 || problem->test->n_rows < 2) return DROVE_OK;
+    size_t n = problem->test->n_rows / 2 < n_judging ? problem->test->n_rows / 2 : n_judging;
+    return drove__data_hold_out(problem->test, n, config->opt.seed, &problem->kept);
 }
 
-static drove_status open_parts(drove_run *run, const char *data, const char *test)
+static drove_status open_parts(const drove_config *config, drove_problem *problem, const char *data,
+                               const char *test)
 {
     const bool splits = strcmp(test, "split") == 0;
-    drove_data *held = drove__stream_take_held(run->stream);
-    run->train = drove__stream_take_sample(run->stream);
+    drove_data *held = drove__stream_take_held(problem->stream);
+    problem->train = drove__stream_take_sample(problem->stream);
     drove_status status =
-        drove__data_finish_open(data, test, run->opt.seed, run->train, held, &run->test);
-    if (run->test != held) run->kept = held;
-    if (status == DROVE_OK && splits) status = divide_held(run, count_held(run, false));
-    run->n_train_whole = (size_t)drove__stream_rows(run->stream);
+        drove__data_finish_open(data, test, config->opt.seed, problem->train, held, &problem->test);
+    if (problem->test != held) problem->kept = held;
+    if (status == DROVE_OK && splits)
+        status = divide_held(config, problem, count_held(config, false));
+    problem->n_train_whole = (size_t)drove__stream_rows(problem->stream);
     return status;
 }
 
@@ -324,22 +333,24 @@ drove_status drove__disk_open(drove_run *run, const drove_storage *like, char *d
                               const char *test)
 {
     drove_blocks *blocks;
-    const double memory = memory_of(&run->opt);
-    DROVE_TRY(use_cache(run, like, data, size, memory));
-    DROVE_TRY(open_blocks(&run->opt, data, memory, &blocks, &run->window_bytes));
+    const double memory = memory_of(&run->config.opt);
+    DROVE_TRY(use_cache(&run->config, &run->workers, &run->output, like, data, size, memory));
+    DROVE_TRY(open_blocks(&run->config.opt, data, memory, &blocks, &run->problem.window_bytes));
     if (blocks == NULL) return DROVE_OK;
-    drove_status status = check_options(run, blocks->shape->x_kind == DROVE_X_QUANT);
+    drove_status status =
+        check_options(&run->config, &run->workers, blocks->shape->x_kind == DROVE_X_QUANT);
     if (status != DROVE_OK) {
         drove__blocks_close(blocks);
         return status;
     }
     const drove_stream_options opt = {.blocks = blocks,
-                                      .seed = run->opt.seed,
+                                      .seed = run->config.opt.seed,
                                       .memory = (uint64_t)memory,
-                                      .held_rows = count_held(run, strcmp(test, "split") == 0),
+                                      .held_rows =
+                                          count_held(&run->config, strcmp(test, "split") == 0),
                                       .clock = &drove__clock_real};
-    DROVE_TRY(drove__stream_open(&opt, &run->stream));
-    return open_parts(run, data, test);
+    DROVE_TRY(drove__stream_open(&opt, &run->problem.stream));
+    return open_parts(&run->config, &run->problem, data, test);
 }
 
 /* Of a file that is read by blocks: some of them; *out NULL: the data fit into memory. */
@@ -381,38 +392,40 @@ drove_status drove__disk_read_some(const drove_options *opt, drove_data **out)
     return status;
 }
 
-size_t drove__disk_held_rows(const drove_run *run)
+size_t drove__disk_held_rows(const drove_problem *problem)
 {
-    return run->kept != NULL ? run->kept->n_rows : 0;
+    return problem->kept != NULL ? problem->kept->n_rows : 0;
 }
 
 /* ---- the windows ---- */
 
-static drove_status check_room(const drove_run *run, double left)
+static drove_status check_room(const drove_config *config, const drove_problem *problem,
+                               double left)
 {
-    const double mib = 1 << 20, least = drove__stream_least_bytes(run->stream);
+    const double mib = 1 << 20, least = drove__stream_least_bytes(problem->stream);
     if (left >= least) return DROVE_OK;
-    if (run->window_bytes > 0)
+    if (problem->window_bytes > 0)
         return drove__fail(DROVE_E_ARG, "?window=%llu: expected at least %.0f bytes, two blocks",
-                           (unsigned long long)run->window_bytes, ceil(least));
-    const double other = memory_of(&run->opt) - left;
+                           (unsigned long long)problem->window_bytes, ceil(least));
+    const double other = memory_of(&config->opt) - left;
     return drove__fail(DROVE_E_ARG,
                        "--memory %s: expected at least %.0f MiB: %.0f MiB for the program, the "
                        "model and samples, %.3g MiB for two blocks of the data; found %.0f MiB",
-                       run->opt.memory[0] != '\0' ? run->opt.memory : "auto",
+                       config->opt.memory[0] != '\0' ? config->opt.memory : "auto",
                        ceil((other + least) / mib), other / mib, least / mib,
-                       memory_of(&run->opt) / mib);
+                       memory_of(&config->opt) / mib);
 }
 
 /* Fewer examples than --until validation asks for are held out. */
 static void say_held(const drove_run *run)
 {
-    const drove_until *u = &run->until;
-    const size_t n = run->validation != NULL ? run->validation->n_rows : 0;
-    double wanted =
-        u->validation_is_part ? round(u->validation * (double)run->n_train_whole) : u->validation;
+    const drove_until *u = &run->config.until;
+    const size_t n = run->problem.validation != NULL ? run->problem.validation->n_rows : 0;
+    double wanted = u->validation_is_part
+                        ? round(u->validation * (double)run->problem.n_train_whole)
+                        : u->validation;
     if (n > 0 && wanted > (double)n)
-        drove__run_say(run,
+        drove__run_say(&run->output,
                        "data: --until validation has %zu examples, not %.0f: no more of data on "
                        "disk are held out for it (at most %d)",
                        n, wanted, DROVE_MOST_VALIDATION_ROWS);
@@ -421,21 +434,21 @@ static void say_held(const drove_run *run)
 drove_status drove__disk_begin(drove_run *run)
 {
     drove_stream_facts facts;
-    if (run->stream == NULL) return DROVE_OK;
+    if (run->problem.stream == NULL) return DROVE_OK;
     double need;
-    DROVE_TRY(drove__run_need_bytes(run, &need));
-    double left = memory_of(&run->opt) - resident_bytes() - need - RESERVE_BYTES;
-    if (run->window_bytes > 0) left = (double)run->window_bytes;
-    DROVE_TRY(check_room(run, left));
-    const drove_stream_start start = {.like = run->train,
+    DROVE_TRY(drove__run_need_bytes(&run->config, &run->problem, &run->workers, &need));
+    double left = memory_of(&run->config.opt) - resident_bytes() - need - RESERVE_BYTES;
+    if (run->problem.window_bytes > 0) left = (double)run->problem.window_bytes;
+    DROVE_TRY(check_room(&run->config, &run->problem, left));
+    const drove_stream_start start = {.like = run->problem.train,
                                       .memory = left,
-                                      .target_shift = run->target_shift,
-                                      .target_scale = run->target_scale};
-    DROVE_TRY(drove__stream_begin(run->stream, &start));
-    run->loop->stream = run->stream;
-    run->loop->train = drove__stream_data(run->stream);
-    drove__stream_facts(run->stream, &facts);
-    drove__run_say(run,
+                                      .target_shift = run->problem.target_shift,
+                                      .target_scale = run->problem.target_scale};
+    DROVE_TRY(drove__stream_begin(run->problem.stream, &start));
+    run->workers.loop->stream = run->problem.stream;
+    run->workers.loop->train = drove__stream_data(run->problem.stream);
+    drove__stream_facts(run->problem.stream, &facts);
+    drove__run_say(&run->output,
                    "data: read from disk while they are trained on: %llu blocks, %llu window%s an "
                    "epoch, %.3g MiB of memory for two windows",
                    (unsigned long long)facts.n_blocks, (unsigned long long)facts.n_windows,
@@ -444,13 +457,14 @@ drove_status drove__disk_begin(drove_run *run)
     return DROVE_OK;
 }
 
-drove_status drove__disk_order(drove_run *run)
+drove_status drove__disk_order(const drove_problem *problem, const drove_workers *workers)
 {
-    if (run->stream == NULL) return DROVE_OK;
-    const drove_windows *w = drove__stream_windows(run->stream);
-    drove__order_read_windows(&run->loop->order, w);
+    if (problem->stream == NULL) return DROVE_OK;
+    const drove_windows *w = drove__stream_windows(problem->stream);
+    drove__order_read_windows(&workers->loop->order, w);
     /* Workers that wait for each other must not be three windows apart. */
-    const uint64_t batch = run->loop->order.batch, least = 2 * (uint64_t)run->plan.n_workers;
+    const uint64_t batch = workers->loop->order.batch,
+                   least = 2 * (uint64_t)workers->plan.n_workers;
     const uint64_t n = drove__windows_rows(w, 0) / batch;
     if (n < least)
         return drove__fail(DROVE_E_ARG,

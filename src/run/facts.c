@@ -8,7 +8,9 @@
 #include "elastic/elastic.h"
 #include "coord/assigned.h"
 #include "loop/host.h"
+#include "run/chosen.h"
 #include "run/progress.h"
+#include "run/strategy_probe.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -18,54 +20,55 @@
 
 /* ---- workers ---- */
 
-static drove_worker_kind kind_of(const drove_run *run)
+static drove_worker_kind kind_of(const drove_workers *workers)
 {
-    switch (run->plan.host) {
+    switch (workers->plan.host) {
     case DROVE_HOST_RANKS: return DROVE_WORKER_RANK;
     case DROVE_HOST_PROCS: return DROVE_WORKER_PROCESS;
     case DROVE_HOST_THREADS: break;
     }
-    return run->plan.partition.n > 0 ? DROVE_WORKER_CORES : DROVE_WORKER_THREAD;
+    return workers->plan.partition.n > 0 ? DROVE_WORKER_CORES : DROVE_WORKER_THREAD;
 }
 
 /* Threads of a group have its name in the plan; a rank is one worker. */
-static void name_worker(const drove_run *run, unsigned i, char name[DROVE_FACTS_NAME_SIZE])
+static void name_worker(const drove_workers *workers, unsigned i, char name[DROVE_FACTS_NAME_SIZE])
 {
-    bool is_group = run->plan.source->counts_rows && run->plan.host != DROVE_HOST_RANKS;
+    bool is_group = workers->plan.source->counts_rows && workers->plan.host != DROVE_HOST_RANKS;
     if (is_group) snprintf(name, DROVE_FACTS_NAME_SIZE, "thread:%u", i);
-    else snprintf(name, DROVE_FACTS_NAME_SIZE, "%s", run->plan.worker[i].name);
+    else snprintf(name, DROVE_FACTS_NAME_SIZE, "%s", workers->plan.worker[i].name);
 }
 
-static drove_status fill_workers(const drove_run *run, drove_facts *f)
+static drove_status fill_workers(const drove_config *config, const drove_workers *workers,
+                                 drove_facts *f)
 {
-    const unsigned n = run->plan.n_workers;
-    const drove_host *h = run->loop->host;
+    const unsigned n = workers->plan.n_workers;
+    const drove_host *h = workers->loop->host;
     drove_worker_facts *worker = calloc(n, sizeof *worker);
     if (worker == NULL) return drove__fail_nomem("facts of workers", n);
     for (unsigned i = 0; i < n; i++) {
-        const drove_worker *w = &run->loop->worker[i];
+        const drove_worker *w = &workers->loop->worker[i];
         worker[i] = (drove_worker_facts){.trace = &w->trace,
                                          .traffic = &w->traffic,
-                                         .processor = run->place[i].pu,
-                                         .node = run->place[i].node};
-        name_worker(run, i, worker[i].name);
+                                         .processor = workers->place[i].pu,
+                                         .node = workers->place[i].node};
+        name_worker(workers, i, worker[i].name);
         if (h->ops->process == NULL) continue;
         worker[i].process = h->ops->process(h, i);
         worker[i].lost = h->ops->lost(h, i);
     }
     f->worker = worker;
     f->n_workers = n;
-    bool is_scripted = run->modelled != NULL && !run->has_measured_costs;
-    f->is_repeatable =
-        (n == 1 || is_scripted || (run->loop->sync->ops->promises & DROVE_SYNC_REPEATABLE) != 0) &&
-        !drove__strategy_probe_is_timed(&run->strategy_probe);
-    f->kind = kind_of(run);
+    bool is_scripted = workers->modelled != NULL && !workers->has_measured_costs;
+    f->is_repeatable = (n == 1 || is_scripted ||
+                        (workers->loop->sync->ops->promises & DROVE_SYNC_REPEATABLE) != 0) &&
+                       !drove__strategy_probe_is_timed(&config->strategy_probe);
+    f->kind = kind_of(workers);
     return DROVE_OK;
 }
 
 /* ---- groups that a coordinator gives batches to ---- */
 
-static drove_status fill_history(const drove_run *run, const drove_coord_facts *c,
+static drove_status fill_history(const drove_problem *problem, const drove_coord_facts *c,
                                  drove_group_facts *g)
 {
     if (c->n_history == 0) return DROVE_OK;
@@ -73,10 +76,11 @@ static drove_status fill_history(const drove_run *run, const drove_coord_facts *
     if (history == NULL) return drove__fail_nomem("batch sizes", c->n_history * sizeof *history);
     for (size_t i = 0; i < c->n_history; i++) {
         const drove_batch_change *h = &c->history[i];
-        history[i] = (drove_batch_size){.epochs = (double)h->position / (double)run->train->n_rows,
-                                        .time_s = (double)(h->now_ns - c->history[0].now_ns) * 1e-9,
-                                        .batch = h->batch,
-                                        .counted_updates = h->u};
+        history[i] =
+            (drove_batch_size){.epochs = (double)h->position / (double)problem->train->n_rows,
+                               .time_s = (double)(h->now_ns - c->history[0].now_ns) * 1e-9,
+                               .batch = h->batch,
+                               .counted_updates = h->u};
     }
     g->history = history;
     g->n_history = c->n_history;
@@ -84,18 +88,18 @@ static drove_status fill_history(const drove_run *run, const drove_coord_facts *
 }
 
 /* The workers of a group follow each other. */
-static unsigned first_of(const drove_run *run, unsigned group)
+static unsigned first_of(const drove_workers *workers, unsigned group)
 {
     unsigned i = 0;
-    while (run->plan.worker[i].group != group) i++;
+    while (workers->plan.worker[i].group != group) i++;
     return i;
 }
 
-static void fill_group(const drove_run *run, unsigned i, const drove_assigned_facts *a,
-                       drove_group_facts *out)
+static void fill_group(const drove_workers *workers, const drove_state *state, unsigned i,
+                       const drove_assigned_facts *a, drove_group_facts *out)
 {
-    unsigned first = first_of(run, i);
-    const drove_worker *w = &run->loop->worker[first];
+    unsigned first = first_of(workers, i);
+    const drove_worker *w = &workers->loop->worker[first];
     const drove_coord_facts *c = &a->coord;
     *out = (drove_group_facts){
         .name = a->name,
@@ -113,97 +117,103 @@ static void fill_group(const drove_run *run, unsigned i, const drove_assigned_fa
         .compute_s = (double)w->times.compute_ns * 1e-9,
         .hidden_s = (double)w->times.hidden_ns * 1e-9,
         .wait_s = (double)w->times.wait_ns * 1e-9,
-        .logged_busy_ns = run->logged_busy_ns != NULL ? run->logged_busy_ns[i] : 0,
+        .logged_busy_ns = state->logged_busy_ns != NULL ? state->logged_busy_ns[i] : 0,
         .busy = a->busy,
     };
 }
 
-static drove_status fill_groups(const drove_run *run, bool with_history, drove_facts *f)
+static drove_status fill_groups(const drove_problem *problem, const drove_workers *workers,
+                                const drove_state *state, bool with_history, drove_facts *f)
 {
-    const drove_source *from = run->loop->source;
+    const drove_source *from = workers->loop->source;
     const unsigned n = drove__assigned_groups(from);
     if (n == 0) return DROVE_OK;
     drove_group_facts *group = calloc(n, sizeof *group);
     if (group == NULL) return drove__fail_nomem("facts of workers", n * sizeof *group);
     f->group = group;
     f->n_groups = n;
-    f->groups_since_ns = run->since_ns;
-    f->logged_ns = run->logged_ns;
+    f->groups_since_ns = state->since_ns;
+    f->logged_ns = state->logged_ns;
     for (unsigned i = 0; i < n; i++) {
         drove_assigned_facts a;
         drove__assigned_facts(from, i, &a);
-        fill_group(run, i, &a, &group[i]);
-        if (with_history) DROVE_TRY(fill_history(run, &a.coord, &group[i]));
+        fill_group(workers, state, i, &a, &group[i]);
+        if (with_history) DROVE_TRY(fill_history(problem, &a.coord, &group[i]));
     }
     return DROVE_OK;
 }
 
-void drove__facts_logged(drove_run *run)
+void drove__facts_logged(const drove_workers *workers, drove_state *state)
 {
-    const unsigned n = drove__assigned_groups(run->loop->source);
-    run->logged_ns = run->standing.train_ns;
-    if (n > 0 && run->logged_busy_ns == NULL)
-        run->logged_busy_ns = calloc(n, sizeof *run->logged_busy_ns);
-    if (run->logged_busy_ns == NULL) return;
-    memset(run->logged_busy_ns, 0, n * sizeof *run->logged_busy_ns);
-    for (unsigned i = 0; i < run->plan.n_workers; i++)
-        run->logged_busy_ns[run->plan.worker[i].group] += run->loop->worker[i].trace.busy_ns;
+    const unsigned n = drove__assigned_groups(workers->loop->source);
+    state->logged_ns = state->standing.train_ns;
+    if (n > 0 && state->logged_busy_ns == NULL)
+        state->logged_busy_ns = calloc(n, sizeof *state->logged_busy_ns);
+    if (state->logged_busy_ns == NULL) return;
+    memset(state->logged_busy_ns, 0, n * sizeof *state->logged_busy_ns);
+    for (unsigned i = 0; i < workers->plan.n_workers; i++)
+        state->logged_busy_ns[workers->plan.worker[i].group] +=
+            workers->loop->worker[i].trace.busy_ns;
 }
 
 /* ---- exchange between workers ---- */
 
-static void fill_communication(const drove_run *run, drove_communication_facts *out)
+static void fill_communication(const drove_workers *workers, const drove_state *state,
+                               drove_communication_facts *out)
 {
-    const unsigned needs = run->plan.ops->needs;
+    const unsigned needs = workers->plan.ops->needs;
     drove_elastic_facts facts = {0};
     if ((needs & DROVE_SYNC_SPREAD) == 0) return;
-    (void)drove__elastic_facts(run->loop->sync, &facts);
+    (void)drove__elastic_facts(workers->loop->sync, &facts);
     *out = (drove_communication_facts){.is_there = true,
-                                       .transport = run->transport->ops->name,
+                                       .transport = workers->transport->ops->name,
                                        .period = facts.period,
                                        .alpha = facts.has_pull ? facts.alpha : NAN,
                                        .has_master = (needs & DROVE_SYNC_MASTER) != 0,
-                                       .data_s = (double)run->beginning.data_ns * 1e-9,
-                                       .start_s = (double)run->beginning.start_ns * 1e-9};
+                                       .data_s = (double)state->beginning.data_ns * 1e-9,
+                                       .start_s = (double)state->beginning.start_ns * 1e-9};
 }
 
-static drove_status fill_cluster(const drove_run *run, drove_cluster_facts *out)
+static drove_status fill_cluster(const drove_workers *workers, drove_cluster_facts *out)
 {
-    const drove_wire *wire = run->ranks.n > 1 ? drove__transport_wire(run->transport) : NULL;
+    const drove_wire *wire =
+        workers->ranks.n > 1 ? drove__transport_wire(workers->transport) : NULL;
     if (wire == NULL) return DROVE_OK;
     const char **host = calloc(wire->n_ranks, sizeof *host);
     if (host == NULL) return drove__fail_nomem("names of hosts", wire->n_ranks * sizeof *host);
     for (unsigned i = 0; i < wire->n_ranks; i++) host[i] = wire->host[i];
-    *out = (drove_cluster_facts){.is_there = true,
-                                 .transport = run->transport->ops->name,
-                                 .mpi_library = wire->library,
-                                 .n_ranks = run->ranks.n,
-                                 .n_local = run->ranks.n_local,
-                                 .n_threads = run->plan.worker[run->plan.first_here].n_cores,
-                                 .host = host};
+    *out =
+        (drove_cluster_facts){.is_there = true,
+                              .transport = workers->transport->ops->name,
+                              .mpi_library = wire->library,
+                              .n_ranks = workers->ranks.n,
+                              .n_local = workers->ranks.n_local,
+                              .n_threads = workers->plan.worker[workers->plan.first_here].n_cores,
+                              .host = host};
     return DROVE_OK;
 }
 
 /* ---- at an evaluation ---- */
 
-static void fill_machine(const drove_run *run, drove_machine_facts *out)
+static void fill_machine(const drove_problem *problem, const drove_workers *workers,
+                         drove_machine_facts *out)
 {
-    drove_topo_facts topo = run->here; /* run->topo may be that of a modelled machine */
-    if (run->modelled == NULL) drove__topo_facts(run->topo, &topo);
+    drove_topo_facts topo = workers->here; /* workers->topo may be that of a modelled machine */
+    if (workers->modelled == NULL) drove__topo_facts(workers->topo, &topo);
     *out = (drove_machine_facts){.cpu = drove__cpu_model(),
                                  .n_cores = topo.n_cores,
                                  .n_processors = topo.n_pus,
                                  .n_nodes = topo.n_nodes,
-                                 .gemm = drove__run_gemm(run)};
+                                 .gemm = drove__run_gemm(problem, workers)};
     gethostname(out->host, sizeof out->host - 1);
 }
 
-static void fill_modelled(const drove_run *run, drove_modelled_facts *out)
+static void fill_modelled(const drove_workers *workers, drove_modelled_facts *out)
 {
-    const drove_modelled *m = run->modelled;
+    const drove_modelled *m = workers->modelled;
     if (m == NULL) return;
     *out = (drove_modelled_facts){.is_there = true,
-                                  .is_measured = run->has_measured_costs,
+                                  .is_measured = workers->has_measured_costs,
                                   .name = m->name,
                                   .source = m->source,
                                   .assumed = m->assumed,
@@ -226,11 +236,11 @@ static void fill_modelled(const drove_run *run, drove_modelled_facts *out)
                                   .race_gb_s = m->race_gb_s};
 }
 
-static void fill_search(const drove_run *run, drove_search_facts *out)
+static void fill_search(const drove_config *config, drove_search_facts *out)
 {
     _Static_assert((int)DROVE_MOST_CANDIDATES <= (int)DROVE_FACTS_MOST_CANDIDATES,
                    "room for all candidates");
-    const drove_search *s = &run->search;
+    const drove_search *s = &config->search;
     *out = (drove_search_facts){.n = s->n,
                                 .chosen = s->chosen,
                                 .n_divisions = s->n_divisions,
@@ -249,14 +259,14 @@ static void fill_search(const drove_run *run, drove_search_facts *out)
     }
 }
 
-static void fill_strategy(const drove_run *run, drove_strategy_facts *out)
+static void fill_strategy(const drove_config *config, drove_strategy_facts *out)
 {
     _Static_assert((int)DROVE_MOST_RIVALS <= (int)DROVE_FACTS_MOST_RIVALS, "room for all rivals");
     static const char *const how[] = {[DROVE_STRATEGY_GIVEN] = NULL,
                                       [DROVE_STRATEGY_SHORT] = "short",
                                       [DROVE_STRATEGY_SKIPPED] = "skipped",
                                       [DROVE_STRATEGY_PROBED] = "probe"};
-    const drove_strategy_probe *p = &run->strategy_probe;
+    const drove_strategy_probe *p = &config->strategy_probe;
     *out = (drove_strategy_facts){.how = how[p->reason],
                                   .n_allowed = p->n_allowed,
                                   .n = p->n,
@@ -281,22 +291,22 @@ static void fill_strategy(const drove_run *run, drove_strategy_facts *out)
 static drove_status fill_present(const drove_run *run, const drove_progress *p, bool with_history,
                                  drove_facts *f)
 {
-    f->opt = &run->opt;
+    f->opt = &run->config.opt;
     f->option = drove_options_table(&f->n_options);
     f->progress = *p;
-    f->validation_loss = run->standing.validation_loss;
-    f->train_ns = run->standing.train_ns;
-    f->strategy = run->plan.spec;
-    f->model = run->model->spec;
-    f->isa = run->kernels.isa;
-    fill_machine(run, &f->machine);
-    fill_modelled(run, &f->modelled);
-    fill_communication(run, &f->communication);
-    fill_search(run, &f->search);
-    fill_strategy(run, &f->strategy_choice);
-    DROVE_TRY(fill_workers(run, f));
-    DROVE_TRY(fill_groups(run, with_history, f));
-    return fill_cluster(run, &f->cluster);
+    f->validation_loss = run->state.standing.validation_loss;
+    f->train_ns = run->state.standing.train_ns;
+    f->strategy = run->workers.plan.spec;
+    f->model = run->problem.model->spec;
+    f->isa = run->workers.kernels.isa;
+    fill_machine(&run->problem, &run->workers, &f->machine);
+    fill_modelled(&run->workers, &f->modelled);
+    fill_communication(&run->workers, &run->state, &f->communication);
+    fill_search(&run->config, &f->search);
+    fill_strategy(&run->config, &f->strategy_choice);
+    DROVE_TRY(fill_workers(&run->config, &run->workers, f));
+    DROVE_TRY(fill_groups(&run->problem, &run->workers, &run->state, with_history, f));
+    return fill_cluster(&run->workers, &f->cluster);
 }
 
 drove_status drove__facts_evaluation(const drove_run *run, const drove_progress *p,
@@ -318,20 +328,20 @@ static uint64_t peak_rss_bytes(void)
 }
 
 /* Numbers of the data set that an example has, stored non-zeros of sparse data. */
-static double numbers_per_row(const drove_run *run)
+static double numbers_per_row(const drove_problem *problem)
 {
     drove_data_facts facts;
-    if (run->model->n_layers != 1) return NAN;
-    drove_data_describe(run->train, &facts);
+    if (problem->model->n_layers != 1) return NAN;
+    drove_data_describe(problem->train, &facts);
     return (double)facts.n_stored / (double)facts.n_rows;
 }
 
-static void fill_marks(const drove_run *run, drove_facts *f)
+static void fill_marks(const drove_state *state, drove_facts *f)
 {
     _Static_assert((int)DROVE_N_MARKS <= (int)DROVE_FACTS_MOST_MARKS, "room for all marks");
     f->n_marks = DROVE_N_MARKS;
     for (int i = 0; i < DROVE_N_MARKS; i++) {
-        const drove_mark *m = &run->standing.mark[i];
+        const drove_mark *m = &state->standing.mark[i];
         f->mark[i] = (drove_mark_facts){.percent = drove__mark_percent[i],
                                         .is_met = m->met,
                                         .train_s = m->train_s,
@@ -340,13 +350,14 @@ static void fill_marks(const drove_run *run, drove_facts *f)
     }
 }
 
-static void fill_precision(const drove_run *run, drove_precision_facts *out)
+static void fill_precision(const drove_problem *problem, const drove_workers *workers,
+                           drove_precision_facts *out)
 {
     drove_engine_facts f;
-    if (run->model->factors == DROVEK_FACTORS_BF16)
+    if (problem->model->factors == DROVEK_FACTORS_BF16)
         *out = (drove_precision_facts){.is_there = true, .name = "bf16"};
-    if (run->loop->shared == NULL) return;
-    run->loop->core_ops->facts(run->loop->shared, &f);
+    if (workers->loop->shared == NULL) return;
+    workers->loop->core_ops->facts(workers->loop->shared, &f);
     *out = (drove_precision_facts){.is_there = true,
                                    .is_words = true,
                                    .model_range = f.model_range,
@@ -357,11 +368,11 @@ static void fill_precision(const drove_run *run, drove_precision_facts *out)
     snprintf(out->name, sizeof out->name, "%s", f.precision);
 }
 
-static void fill_disk(const drove_run *run, drove_disk_facts *out)
+static void fill_disk(const drove_problem *problem, drove_disk_facts *out)
 {
     drove_stream_facts f;
-    if (run->stream == NULL) return;
-    drove__stream_facts(run->stream, &f);
+    if (problem->stream == NULL) return;
+    drove__stream_facts(problem->stream, &f);
     *out = (drove_disk_facts){.is_there = true,
                               .n_blocks = f.n_blocks,
                               .n_windows = f.n_windows,
@@ -373,13 +384,13 @@ static void fill_disk(const drove_run *run, drove_disk_facts *out)
 }
 
 /* Of this process: the times of an earlier one of a continued run are not known. */
-static void fill_loader(const drove_run *run, drove_loader_facts *out)
+static void fill_loader(const drove_workers *workers, drove_loader_facts *out)
 {
     uint64_t busy_ns, exposed_ns;
-    if (run->loop->loader == NULL) return;
-    double hidden = drove__loader_times(run->loop->loader, &busy_ns, &exposed_ns);
+    if (workers->loop->loader == NULL) return;
+    double hidden = drove__loader_times(workers->loop->loader, &busy_ns, &exposed_ns);
     *out = (drove_loader_facts){.is_there = true,
-                                .n_threads = run->loop->n_loaders,
+                                .n_threads = workers->loop->n_loaders,
                                 .busy_s = (double)busy_ns * 1e-9,
                                 .exposed_s = (double)exposed_ns * 1e-9,
                                 .hidden = hidden};
@@ -396,18 +407,19 @@ static void fill_partition(const drove_partition *p, drove_partition_facts *out)
                                    .suggested = p->suggested};
 }
 
-static void fill_tuning(const drove_run *run, drove_tuning_facts *out)
+static void fill_tuning(const drove_config *config, const drove_problem *problem,
+                        const drove_state *state, drove_tuning_facts *out)
 {
     _Static_assert((int)DROVE_MOST_TRIALS <= (int)DROVE_FACTS_MOST_TRIALS, "room for all trials");
-    const drove_standing *st = &run->standing;
-    const drove_trials *t = &run->trials;
-    if (!run->is_tuned && !run->finds_lr && run->validation == NULL) return;
+    const drove_standing *st = &state->standing;
+    const drove_trials *t = &config->trials;
+    if (!config->is_tuned && !config->finds_lr && problem->validation == NULL) return;
     *out = (drove_tuning_facts){.is_there = true,
                                 .n_trials = t->n_trials,
                                 .trial_updates = t->n_steps,
                                 .trials_s = t->seconds,
                                 .n_validation_rows =
-                                    run->validation != NULL ? run->validation->n_rows : 0,
+                                    problem->validation != NULL ? problem->validation->n_rows : 0,
                                 .validation_loss = st->validation_loss,
                                 .validation_accuracy = st->validation_accuracy,
                                 .best_epochs = st->back_epochs,
@@ -420,31 +432,32 @@ static void fill_tuning(const drove_run *run, drove_tuning_facts *out)
 }
 
 /* What one more example of a batch takes on a device: activations and itself. */
-static drove_status example_bytes(const drove_run *run, double *out)
+static drove_status example_bytes(const drove_problem *problem, const drove_workers *workers,
+                                  double *out)
 {
-    drove_pass_options pass = {.model = run->model,
-                               .kernels = &run->kernels,
-                               .rows = run->loop->update_rows,
-                               .max_rows = run->loop->update_rows,
+    drove_pass_options pass = {.model = problem->model,
+                               .kernels = &workers->kernels,
+                               .rows = workers->loop->update_rows,
+                               .max_rows = workers->loop->update_rows,
                                .n_parts = 1,
                                .trains = true};
     size_t of_batch, of_two;
     DROVE_TRY(drove__pass_bytes(&pass, &of_batch));
     pass.max_rows *= 2;
     DROVE_TRY(drove__pass_bytes(&pass, &of_two));
-    *out = ((double)of_two - (double)of_batch) / (double)run->loop->update_rows +
-           (double)run->model->n_inputs * sizeof(float);
+    *out = ((double)of_two - (double)of_batch) / (double)workers->loop->update_rows +
+           (double)problem->model->n_inputs * sizeof(float);
     return DROVE_OK;
 }
 
-static drove_status fill_layers(const drove_run *run, const drove_accum_facts *a,
-                                drove_replica_facts *out)
+static drove_status fill_layers(const drove_problem *problem, const drove_workers *workers,
+                                const drove_accum_facts *a, drove_replica_facts *out)
 {
     if (a->part == NULL || a->n_parts == 0) return DROVE_OK;
     drove_layer_facts *layer = calloc(a->n_parts, sizeof *layer);
     if (layer == NULL) return drove__fail_nomem("facts of layers", a->n_parts * sizeof *layer);
     for (size_t i = 0; i < a->n_parts; i++) {
-        const drove_layer *l = &run->model->layer[run->loop->slices.layer[i]];
+        const drove_layer *l = &problem->model->layer[workers->loop->slices.layer[i]];
         const drove_accum_part *p = &a->part[i];
         layer[i] = (drove_layer_facts){.name = l->name,
                                        .n_params = l->n_params,
@@ -462,12 +475,13 @@ static drove_status fill_layers(const drove_run *run, const drove_accum_facts *a
     return DROVE_OK;
 }
 
-static drove_status fill_replicas(const drove_run *run, drove_replica_facts *out)
+static drove_status fill_replicas(const drove_problem *problem, const drove_workers *workers,
+                                  drove_replica_facts *out)
 {
     drove_accum_facts a;
-    if (!drove__accum_facts(run->loop->sync, &a)) return DROVE_OK;
-    double vector = (double)run->optim->n * sizeof(float);
-    double state = (double)(run->optim->n_vector - run->optim->n) * sizeof(float);
+    if (!drove__accum_facts(workers->loop->sync, &a)) return DROVE_OK;
+    double vector = (double)workers->optim->n * sizeof(float);
+    double state = (double)(workers->optim->n_vector - workers->optim->n) * sizeof(float);
     *out = (drove_replica_facts){.is_there = true,
                                  .n_checks = a.n_checks,
                                  .parameters_bytes = vector,
@@ -480,18 +494,19 @@ static drove_status fill_replicas(const drove_run *run, drove_replica_facts *out
                                  .n_different = a.error.n_different,
                                  .error_max = a.error.most,
                                  .error_relative = a.error.relative};
-    DROVE_TRY(example_bytes(run, &out->example_bytes));
-    return fill_layers(run, &a, out);
+    DROVE_TRY(example_bytes(problem, workers, &out->example_bytes));
+    return fill_layers(problem, workers, &a, out);
 }
 
-static drove_status fill_spans(const drove_run *run, drove_facts *f)
+static drove_status fill_spans(const drove_problem *problem, const drove_workers *workers,
+                               drove_facts *f)
 {
-    const drove_slices *d = &run->loop->slices;
-    if (run->loop->spans == NULL) return DROVE_OK;
+    const drove_slices *d = &workers->loop->slices;
+    if (workers->loop->spans == NULL) return DROVE_OK;
     const char **name = calloc(d->n, sizeof *name);
     if (name == NULL) return drove__fail_nomem("a time line", d->n * sizeof *name);
-    for (size_t i = 0; i < d->n; i++) name[i] = run->model->layer[d->layer[i]].name;
-    f->spans = run->loop->spans;
+    for (size_t i = 0; i < d->n; i++) name[i] = problem->model->layer[d->layer[i]].name;
+    f->spans = workers->loop->spans;
     f->span_part = name;
     f->n_span_parts = d->n;
     return DROVE_OK;
@@ -500,29 +515,29 @@ static drove_status fill_spans(const drove_run *run, drove_facts *f)
 static drove_status fill_end(const drove_run *run, drove_facts *f)
 {
     _Static_assert((int)DROVE_FEATURES_TEXT_SIZE <= (int)DROVE_FACTS_TEXT_SIZE, "room for a spec");
-    f->outcome = run->outcome;
-    f->signal_number = run->signal_number;
-    f->update_rows = run->loop->update_rows;
-    f->n_test_rows = run->test != NULL ? run->test->n_rows : 0;
-    f->is_multi_label = run->train->storage->y_kind == DROVE_Y_LABELS;
-    f->numbers_per_row = numbers_per_row(run);
+    f->outcome = run->state.outcome;
+    f->signal_number = run->state.signal_number;
+    f->update_rows = run->workers.loop->update_rows;
+    f->n_test_rows = run->problem.test != NULL ? run->problem.test->n_rows : 0;
+    f->is_multi_label = run->problem.train->storage->y_kind == DROVE_Y_LABELS;
+    f->numbers_per_row = numbers_per_row(&run->problem);
     f->peak_rss_bytes = peak_rss_bytes();
-    f->prefetch_hardware = drove__prefetch_state_name(run->prefetch_hardware);
-    drove__features_print(&run->features, f->features);
-    fill_marks(run, f);
-    fill_precision(run, &f->precision);
-    fill_loader(run, &f->loader);
-    fill_disk(run, &f->disk);
-    fill_partition(&run->plan.partition, &f->partition);
-    fill_tuning(run, &f->tuning);
-    DROVE_TRY(fill_replicas(run, &f->replicas));
-    return fill_spans(run, f);
+    f->prefetch_hardware = drove__prefetch_state_name(run->workers.prefetch_hardware);
+    drove__features_print(&run->problem.features, f->features);
+    fill_marks(&run->state, f);
+    fill_precision(&run->problem, &run->workers, &f->precision);
+    fill_loader(&run->workers, &f->loader);
+    fill_disk(&run->problem, &f->disk);
+    fill_partition(&run->workers.plan.partition, &f->partition);
+    fill_tuning(&run->config, &run->problem, &run->state, &f->tuning);
+    DROVE_TRY(fill_replicas(&run->problem, &run->workers, &f->replicas));
+    return fill_spans(&run->problem, &run->workers, f);
 }
 
 drove_status drove__facts_summary(const drove_run *run, drove_facts *out)
 {
     *out = (drove_facts){0};
-    drove_status status = fill_present(run, &run->final, true, out);
+    drove_status status = fill_present(run, &run->output.final, true, out);
     if (status == DROVE_OK) status = fill_end(run, out);
     if (status != DROVE_OK) drove__facts_fini(out);
     return status;

@@ -6,7 +6,7 @@
 #define DROVE_RUN_FACTS_H
 
 #include "report/facts.h"
-#include "run/run.h"
+#include "run/values.h"
 
 /* Of a run whose workers are there, at an evaluation p: what run.json, the log and the events need.
  * *out borrows from the run; drove__facts_fini.  Errors: DROVE_E_NOMEM. */
@@ -17,6 +17,6 @@ drove_status drove__facts_summary(const drove_run *run, drove_facts *out);
 void         drove__facts_fini(drove_facts *f); /* zeroed or half made ones are accepted */
 
 /* The log has its record of now: the next one says what happens from here on. */
-void drove__facts_logged(drove_run *run);
+void drove__facts_logged(const drove_workers *workers, drove_state *state);
 
 #endif

@@ -4,6 +4,7 @@
  * What the model saw when it was trained must be what it sees now: a model file to go on from
  * settles the map, and --features may then only repeat what stands there.
  */
+#include "run/problem.h"
 #include "run/ranks.h"
 
 #include "base/clock.h"
@@ -11,31 +12,35 @@
 #include <stdio.h>
 #include <string.h>
 
-static drove_status fail_disagreement(const drove_run *run, const drove_features_options *wanted)
+static drove_status fail_disagreement(const drove_config *config,
+                                      const drove_features_options *wanted)
 {
     char text[DROVE_FEATURES_TEXT_SIZE];
     drove__features_print(wanted, text);
     return drove__fail(DROVE_E_ARG, "%s: --features: expected %s, as in this model file, found %s",
-                       run->opt.model, text[0] != '\0' ? text : "none", run->opt.features);
+                       config->opt.model, text[0] != '\0' ? text : "none", config->opt.features);
 }
 
-static drove_status settle(drove_run *run)
+static drove_status settle(const drove_config *config, drove_problem *problem,
+                           drove_workers *workers)
 {
-    drove_status status = drove__features_parse(run->opt.features, &run->features);
+    drove_status status = drove__features_parse(config->opt.features, &problem->features);
     if (status != DROVE_OK) return drove__fail_in(status, "--features");
-    if (drove__names_model_file(run->opt.model)) {
+    if (drove__names_model_file(config->opt.model)) {
         drove_features_options of_file;
-        DROVE_TRY(drove__modelfile_features(run->opt.model, &of_file));
-        if (run->features.ops != NULL && !drove__features_agree(&run->features, &of_file))
-            return fail_disagreement(run, &of_file);
-        run->features = of_file;
+        DROVE_TRY(drove__modelfile_features(config->opt.model, &of_file));
+        if (problem->features.ops != NULL && !drove__features_agree(&problem->features, &of_file))
+            return fail_disagreement(config, &of_file);
+        problem->features = of_file;
     }
-    if (run->features.ops != NULL && run->features.gamma == 0.0 && drove__ranks_hold_shards(run))
+    if (problem->features.ops != NULL && problem->features.gamma == 0.0 &&
+        drove__ranks_hold_shards(config, workers))
         return drove__fail(DROVE_E_ARG,
                            "--features %s: expected ?gamma= beside --shard own, as the default "
                            "follows from all examples, of which a rank has a part",
-                           run->opt.features);
-    status = drove__features_settle(&run->features, &run->kernels, run->train, run->opt.seed);
+                           config->opt.features);
+    status = drove__features_settle(&problem->features, &workers->kernels, problem->train,
+                                    config->opt.seed);
     return status == DROVE_OK ? DROVE_OK : drove__fail_in(status, "--features");
 }
 
@@ -50,38 +55,38 @@ static drove_status replace(const drove_features *map, unsigned n_threads, drove
     return DROVE_OK;
 }
 
-static drove_status apply(drove_run *run, unsigned n_threads)
+static drove_status apply(drove_problem *problem, drove_workers *workers, unsigned n_threads)
 {
     drove_features *map;
-    bool is_split = run->test != NULL && run->test->storage == run->train->storage;
-    size_t n_in = run->train->storage->n_features;
-    DROVE_TRY(drove__data_outline(run->train, &run->input));
-    DROVE_TRY(drove__features_create(&run->features, n_in, &run->kernels, n_threads, &map));
-    drove_status status = replace(map, n_threads, &run->train);
-    if (status == DROVE_OK) status = replace(map, n_threads, &run->test);
+    bool is_split = problem->test != NULL && problem->test->storage == problem->train->storage;
+    size_t n_in = problem->train->storage->n_features;
+    DROVE_TRY(drove__data_outline(problem->train, &problem->input));
+    DROVE_TRY(drove__features_create(&problem->features, n_in, &workers->kernels, n_threads, &map));
+    drove_status status = replace(map, n_threads, &problem->train);
+    if (status == DROVE_OK) status = replace(map, n_threads, &problem->test);
     drove__features_destroy(map);
-    if (status == DROVE_OK && is_split) run->test->storage->notes[0] = '\0'; /* said once */
+    if (status == DROVE_OK && is_split) problem->test->storage->notes[0] = '\0'; /* said once */
     return status;
 }
 
 drove_status drove__run_features(drove_run *run)
 {
     char text[DROVE_FEATURES_TEXT_SIZE], line[2 * DROVE_FEATURES_TEXT_SIZE];
-    DROVE_TRY(settle(run));
-    if (run->features.ops == NULL) return DROVE_OK;
-    if (drove__augment_is_on(&run->train->augment))
+    DROVE_TRY(settle(&run->config, &run->problem, &run->workers));
+    if (run->problem.features.ops == NULL) return DROVE_OK;
+    if (drove__augment_is_on(&run->problem.train->augment))
         return drove__fail(DROVE_E_ARG, "--features: expected data without crop, pad and mirror");
-    const unsigned n_pus = run->machine.n_pus;
-    unsigned n_threads = run->plan.n_workers < n_pus ? run->plan.n_workers : n_pus;
+    const unsigned n_pus = run->workers.machine.n_pus;
+    unsigned n_threads = run->workers.plan.n_workers < n_pus ? run->workers.plan.n_workers : n_pus;
     uint64_t begin = drove__now_ns();
-    drove__topo_spread_memory(run->topo, run->place,
-                              run->plan.n_workers); /* the threads inherit it */
-    drove_status status = apply(run, n_threads);
-    drove__topo_spread_memory(run->topo, NULL, 0);
+    drove__topo_spread_memory(run->workers.topo, run->workers.place,
+                              run->workers.plan.n_workers); /* the threads inherit it */
+    drove_status status = apply(&run->problem, &run->workers, n_threads);
+    drove__topo_spread_memory(run->workers.topo, NULL, 0);
     if (status != DROVE_OK) return drove__fail_in(status, "--features");
-    drove__features_print(&run->features, text);
+    drove__features_print(&run->problem.features, text);
     snprintf(line, sizeof line, "features: %s of %zu inputs, in %.2f s", text,
-             run->input->storage->n_features, (double)(drove__now_ns() - begin) * 1e-9);
-    if (run->cb.message != NULL) run->cb.message(run->cb.context, line);
+             run->problem.input->storage->n_features, (double)(drove__now_ns() - begin) * 1e-9);
+    if (run->output.cb.message != NULL) run->output.cb.message(run->output.cb.context, line);
     return DROVE_OK;
 }

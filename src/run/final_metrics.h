@@ -4,8 +4,8 @@
 
 #include <drove/metrics.h>
 
-#include "run/importance.h"
-#include "run/run.h"
+#include "use/importance.h"
+#include "run/values.h"
 
 /* Workers parked, on the caller's thread of drove_train.  NULL where there are none: --metrics
  * none, a crashed run, no such data, or more work than a summary is worth (docs/metrics.md).  What

@@ -1,11 +1,10 @@
 /* run/folder.c - see folder.h. */
 #include "run/folder.h"
 
-#include "run/outname.h"
-#include "run/progress.h"
-
 #include "base/file.h"
 #include "base/json.h"
+#include "run/outname.h"
+#include "run/say.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -134,15 +133,16 @@ static drove_status look(const char *folder, survey *s)
     return error == 0 ? DROVE_OK : fail_to_look(folder, error);
 }
 
-drove_status drove__folder_begin_again(drove_run *run)
+drove_status drove__folder_begin_again(drove_config *config, drove_output *output)
 {
     survey s;
-    drove_options *o = &run->opt;
+    drove_options *o = &config->opt;
     if (o->resume[0] == '\0') return DROVE_OK;
     DROVE_TRY(look(o->resume, &s));
     if (s.has_state || !s.has_left || s.foreign[0] != '\0') return DROVE_OK;
     memcpy(o->out, o->resume, sizeof o->out);
-    DROVE_TRY(drove__folder_claim(run)); /* a run that is yet to save its first state holds it */
+    DROVE_TRY(drove__folder_claim(config,
+                                  output)); /* a run that is yet to save its first state holds it */
     memset(o->resume, 0, sizeof o->resume);
     return DROVE_OK;
 }
@@ -167,13 +167,13 @@ drove_status drove__folder_check(const drove_options *opt)
 
 /* ---- the owner ---- */
 
-static drove_status fail_folder(const drove_run *run, int error)
+static drove_status fail_folder(const drove_config *config, int error)
 {
     return drove__fail_errno(drove__open_status(error), error, "--out: cannot make folder %s%s",
-                             run->opt.out,
-                             run->out_is_auto ? " (--out DIR names another, --out none writes "
-                                                "nothing)"
-                                              : "");
+                             config->opt.out,
+                             config->out_is_auto ? " (--out DIR names another, --out none writes "
+                                                   "nothing)"
+                                                 : "");
 }
 
 drove_status drove__folder_lock(const char *option, const char *folder, int *lock, int *error)
@@ -196,23 +196,23 @@ drove_status drove__folder_lock(const char *option, const char *folder, int *loc
                        folder);
 }
 
-drove_status drove__folder_claim(drove_run *run)
+drove_status drove__folder_claim(const drove_config *config, drove_output *output)
 {
     int error;
-    if (run->opt.out[0] == '\0' || run->out_lock != 0) return DROVE_OK;
-    const char *option = run->opt.resume[0] != '\0' ? "resume" : "out";
-    DROVE_TRY(drove__folder_lock(option, run->opt.out, &run->out_lock, &error));
-    if (run->out_lock == 0)
-        drove__run_warn(run,
+    if (config->opt.out[0] == '\0' || output->out_lock != 0) return DROVE_OK;
+    const char *option = config->opt.resume[0] != '\0' ? "resume" : "out";
+    DROVE_TRY(drove__folder_lock(option, config->opt.out, &output->out_lock, &error));
+    if (output->out_lock == 0)
+        drove__run_warn(output,
                         "--%s: %s: no locks in this file system (%s): use it for one run at a time",
-                        option, run->opt.out, strerror(error));
+                        option, config->opt.out, strerror(error));
     return DROVE_OK;
 }
 
-void drove__folder_close(drove_run *run)
+void drove__folder_close(drove_output *output)
 {
-    if (run->out_lock != 0) close(run->out_lock - 1);
-    run->out_lock = 0;
+    if (output->out_lock != 0) close(output->out_lock - 1);
+    output->out_lock = 0;
 }
 
 /* ---- what is left ---- */
@@ -258,28 +258,28 @@ static drove_status remove_left(const char *folder, bool all)
 }
 
 /* A folder of --out auto is new: where another run has just made it, the next number is taken. */
-static drove_status make_numbered(drove_run *run)
+static drove_status make_numbered(drove_config *config, drove_output *output)
 {
-    while (mkdir(run->opt.out, 0777) != 0) {
-        if (errno != EEXIST) return fail_folder(run, errno);
-        DROVE_TRY(drove__outname_next(run));
+    while (mkdir(config->opt.out, 0777) != 0) {
+        if (errno != EEXIST) return fail_folder(config, errno);
+        DROVE_TRY(drove__outname_next(config));
     }
-    return drove__folder_claim(run);
+    return drove__folder_claim(config, output);
 }
 
-drove_status drove__folder_open(drove_run *run)
+drove_status drove__folder_open(drove_config *config, drove_output *output)
 {
-    const char *folder = run->opt.out;
-    if (run->out_is_auto) return make_numbered(run);
-    if (mkdir(folder, 0777) != 0 && errno != EEXIST) return fail_folder(run, errno);
-    DROVE_TRY(drove__folder_check(&run->opt)); /* is it a folder? */
-    DROVE_TRY(drove__folder_claim(run));
-    DROVE_TRY(drove__folder_check(&run->opt)); /* another run may have used it meanwhile */
+    const char *folder = config->opt.out;
+    if (config->out_is_auto) return make_numbered(config, output);
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST) return fail_folder(config, errno);
+    DROVE_TRY(drove__folder_check(&config->opt)); /* is it a folder? */
+    DROVE_TRY(drove__folder_claim(config, output));
+    DROVE_TRY(drove__folder_check(&config->opt)); /* another run may have used it meanwhile */
     survey s;
-    bool begins = run->opt.resume[0] == '\0';
+    bool begins = config->opt.resume[0] == '\0';
     DROVE_TRY(look(folder, &s));
     if (begins && s.has_left)
-        drove__run_say(run, "--out: %s holds a run without a state: it begins again", folder);
+        drove__run_say(output, "--out: %s holds a run without a state: it begins again", folder);
     return remove_left(folder, begins);
 }
 
@@ -305,12 +305,13 @@ static bool name_again(const char *path, const char *again)
     return is_done;
 }
 
-drove_status drove__folder_keep_state(const drove_run *run)
+drove_status drove__folder_keep_state(const drove_config *config)
 {
-    char *path = drove__path_join(run->opt.out, DROVE_STATE_NAME);
-    char *previous = drove__path_join(run->opt.out, DROVE_STATE_PREVIOUS_NAME);
+    char *path = drove__path_join(config->opt.out, DROVE_STATE_NAME);
+    char *previous = drove__path_join(config->opt.out, DROVE_STATE_PREVIOUS_NAME);
     drove_status status = DROVE_OK;
-    if (path == NULL || previous == NULL) status = drove__fail_nomem("a path", sizeof run->opt.out);
+    if (path == NULL || previous == NULL)
+        status = drove__fail_nomem("a path", sizeof config->opt.out);
     else if (access(path, F_OK) == 0 && !name_again(path, previous))
         status = drove__fail_errno(DROVE_E_IO, errno, "%s: cannot be written", previous);
     free(path);

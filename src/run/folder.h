@@ -12,7 +12,7 @@
 #ifndef DROVE_RUN_FOLDER_H
 #define DROVE_RUN_FOLDER_H
 
-#include "run/run.h"
+#include "run/values.h"
 
 #define DROVE_STATE_NAME          "state.safetensors"
 #define DROVE_STATE_PREVIOUS_NAME "state.previous.safetensors"
@@ -28,16 +28,16 @@ drove_status drove__folder_check(const drove_options *opt);
 drove_status drove__folder_lock(const char *option, const char *folder, int *lock, int *error);
 /* --resume of a run that ended before its first save: becomes a new run into the same folder.
  * Errors: DROVE_E_FILE, DROVE_E_IO (a folder that cannot be read). */
-drove_status drove__folder_begin_again(drove_run *run);
+drove_status drove__folder_begin_again(drove_config *config, drove_output *output);
 /* Locks the folder of --resume, so that nothing of it is read while another run writes.  Errors:
  * DROVE_E_EXISTS (another run is using it), DROVE_E_FILE, DROVE_E_IO. */
-drove_status drove__folder_claim(drove_run *run);
+drove_status drove__folder_claim(const drove_config *config, drove_output *output);
 /* Makes and locks the folder, and takes away what a killed run left.  Errors: as of both. */
-drove_status drove__folder_open(drove_run *run);
+drove_status drove__folder_open(drove_config *config, drove_output *output);
 /* The last state becomes the previous one; both names have a state until the next is written.
  * Errors: DROVE_E_IO. */
-drove_status drove__folder_keep_state(const drove_run *run);
+drove_status drove__folder_keep_state(const drove_config *config);
 /* Gives the folder free. */
-void drove__folder_close(drove_run *run);
+void drove__folder_close(drove_output *output);
 
 #endif

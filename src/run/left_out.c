@@ -6,6 +6,7 @@
  * Batches of another size go on with one that begins before the last one's end.
  */
 #include "run/control.h"
+#include "run/say.h"
 
 #include <string.h>
 
@@ -35,10 +36,10 @@ static uint64_t examples_behind(const drove_order *o, const drove_left_out *then
 }
 
 /* What the saved run's workers were behind, unless the source has taken it over. */
-static uint64_t all_behind(const drove_run *run, const drove_safetensors *st,
+static uint64_t all_behind(const drove_workers *workers, const drove_safetensors *st,
                            const drove_left_out *then)
 {
-    const drove_source *from = run->loop->source;
+    const drove_source *from = workers->loop->source;
     const void *bytes;
     uint64_t sum = 0, behind;
     const bool is_taken = from->ops->has_undone != NULL && from->ops->has_undone(from, UINT64_MAX);
@@ -47,24 +48,25 @@ static uint64_t all_behind(const drove_run *run, const drove_safetensors *st,
         return 0;
     for (unsigned i = 0; i < then->n_workers; i++) {
         memcpy(&behind, (const char *)bytes + i * sizeof behind, sizeof behind);
-        sum += examples_behind(&run->loop->order, then, i, behind);
+        sum += examples_behind(&workers->loop->order, then, i, behind);
     }
     return sum;
 }
 
-void drove__run_say_left_out(const drove_run *run, const drove_safetensors *st,
+void drove__run_say_left_out(const drove_problem *problem, const drove_workers *workers,
+                             const drove_output *output, const drove_safetensors *st,
                              const drove_left_out *then)
 {
-    const drove_order *o = &run->loop->order;
-    const uint64_t next = atomic_load(&run->loop->source->next);
+    const drove_order *o = &workers->loop->order;
+    const uint64_t next = atomic_load(&workers->loop->source->next);
     char words[64];
-    if (run->stream != NULL && then->rows != o->batch)
+    if (problem->stream != NULL && then->rows != o->batch)
         return; /* said when windows were converted */
     snprintf(words, sizeof words, "--resume: %u workers before, %u now:", then->n_workers,
-             run->plan.n_workers);
-    if (o->n_shards > 0 && then->n_workers != run->plan.n_workers) {
+             workers->plan.n_workers);
+    if (o->n_shards > 0 && then->n_workers != workers->plan.n_workers) {
         if (then->next % o->per_epoch != 0)
-            drove__run_say(run,
+            drove__run_say(output,
                            "%s each has another part of the examples, of which some come twice or "
                            "not at all in this epoch",
                            words);
@@ -72,11 +74,11 @@ void drove__run_say_left_out(const drove_run *run, const drove_safetensors *st,
     }
     const uint64_t before = examples_below(o, then->rows, then->next);
     const uint64_t now = drove__order_examples(o, next);
-    const uint64_t n = (now > before ? now - before : 0) + all_behind(run, st, then);
+    const uint64_t n = (now > before ? now - before : 0) + all_behind(workers, st, then);
     if (n > 0)
-        drove__run_say(run, "%s %llu examples that the former had not used are left out", words,
+        drove__run_say(output, "%s %llu examples that the former had not used are left out", words,
                        (unsigned long long)n);
     if (now < before)
-        drove__run_say(run, "--resume: batches of another size: %llu examples come twice",
+        drove__run_say(output, "--resume: batches of another size: %llu examples come twice",
                        (unsigned long long)(before - now));
 }

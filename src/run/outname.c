@@ -55,29 +55,29 @@ drove_status drove__outname_base(const char *data, char into[DROVE_OUTNAME_SIZE]
     return DROVE_OK;
 }
 
-drove_status drove__outname_next(drove_run *run)
+drove_status drove__outname_next(drove_config *config)
 {
-    char base[DROVE_OUTNAME_SIZE], *folder = run->opt.out;
+    char base[DROVE_OUTNAME_SIZE], *folder = config->opt.out;
     struct stat about;
-    DROVE_TRY(drove__outname_base(run->opt.data, base));
+    DROVE_TRY(drove__outname_base(config->opt.data, base));
     for (unsigned i = 1; i < MOST_NUMBERED; i++) {
-        memset(folder, 0, sizeof run->opt.out);
-        snprintf(folder, sizeof run->opt.out, "%s-%u", base, i);
+        memset(folder, 0, sizeof config->opt.out);
+        snprintf(folder, sizeof config->opt.out, "%s-%u", base, i);
         if (lstat(folder, &about) != 0) return DROVE_OK;
     }
     return drove__fail(DROVE_E_EXISTS, "--out auto: expected a free number, found %s-1 to %s", base,
                        folder);
 }
 
-drove_status drove__outname_choose(drove_run *run)
+drove_status drove__outname_choose(drove_config *config)
 {
-    if (strcmp(run->opt.out, "auto") != 0) return DROVE_OK;
-    memset(run->opt.out, 0, sizeof run->opt.out);
-    if (run->opt.resume[0] != '\0') {
-        memcpy(run->opt.out, run->opt.resume, sizeof run->opt.out);
+    if (strcmp(config->opt.out, "auto") != 0) return DROVE_OK;
+    memset(config->opt.out, 0, sizeof config->opt.out);
+    if (config->opt.resume[0] != '\0') {
+        memcpy(config->opt.out, config->opt.resume, sizeof config->opt.out);
         return DROVE_OK;
     }
-    if (strcmp(run->opt.defaults, "classic") == 0) return DROVE_OK;
-    run->out_is_auto = true;
-    return drove__outname_next(run);
+    if (strcmp(config->opt.defaults, "classic") == 0) return DROVE_OK;
+    config->out_is_auto = true;
+    return drove__outname_next(config);
 }

@@ -6,17 +6,17 @@
 #ifndef DROVE_RUN_OUTNAME_H
 #define DROVE_RUN_OUTNAME_H
 
-#include "run/run.h"
+#include "run/values.h"
 
 /* The name without its number: the first file of a data spec up to its first dot, or the format's
  * word; letters, digits, '-' and '_' alone. */
 enum { DROVE_OUTNAME_SIZE = 64 };
 drove_status drove__outname_base(const char *data, char into[DROVE_OUTNAME_SIZE]);
 
-/* Puts the folder that "auto" means into run->opt.out; does nothing with any other word.  Makes no
- * folder: a run that cannot start leaves none. */
-drove_status drove__outname_choose(drove_run *run);
+/* Puts the folder that "auto" means into config->opt.out; does nothing with any other word.
+ * Makes no folder: a run that cannot start leaves none. */
+drove_status drove__outname_choose(drove_config *config);
 /* The next free number.  Errors: DROVE_E_EXISTS (there is none). */
-drove_status drove__outname_next(drove_run *run);
+drove_status drove__outname_next(drove_config *config);
 
 #endif

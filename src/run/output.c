@@ -6,17 +6,17 @@
  */
 #include "run/output.h"
 
-#include "run/folder.h"
-#include "run/progress.h"
-#include "run/stopping.h"
-#include "run/targets.h"
-
 #include "base/alive.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/locale.h"
 #include "report/report.h"
 #include "run/facts.h"
+#include "run/folder.h"
+#include "run/progress.h"
+#include "run/state.h"
+#include "run/stopping.h"
+#include "run/targets.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -55,20 +55,20 @@ static drove_status write_run_json(const drove_run *run)
     char *text = NULL;
     DROVE_TRY(drove__facts_evaluation(run, &before, &facts));
     drove_status status = drove__report_run(&facts, &text);
-    if (status == DROVE_OK) status = write_text(run->opt.out, "run.json", text);
+    if (status == DROVE_OK) status = write_text(run->config.opt.out, "run.json", text);
     free(text);
     drove__facts_fini(&facts);
     return status;
 }
 
 /* Records that are younger than the state which a run continues from are taken out again. */
-static drove_status trim_log(drove_run *run, const char *path)
+static drove_status trim_log(const drove_workers *workers, drove_state *state, const char *path)
 {
     uint64_t examples = 0;
     char *text;
     size_t size;
-    for (unsigned i = 0; i < run->plan.n_workers; i++)
-        examples += atomic_load(&run->loop->worker[i].trace.examples);
+    for (unsigned i = 0; i < workers->plan.n_workers; i++)
+        examples += atomic_load(&workers->loop->worker[i].trace.examples);
     if (access(path, F_OK) != 0) return DROVE_OK;
     DROVE_TRY(drove__file_load(path, (size_t)1 << 30, &text, &size));
     drove_writer *w;
@@ -87,8 +87,8 @@ static drove_status trim_log(drove_run *run, const char *path)
         status = DROVE_OK; /* a line that is no record is left out */
         json_t *at = json_object_get(record, "examples");
         if (json_is_integer(at) && (uint64_t)json_integer_value(at) <= examples) {
-            run->logged_examples = (uint64_t)json_integer_value(at);
-            run->has_logged = true;
+            state->logged_examples = (uint64_t)json_integer_value(at);
+            state->has_logged = true;
             status = drove__writer_write(w, line, (size_t)(end + 1 - line));
         }
         json_decref(record);
@@ -103,29 +103,31 @@ static drove_status trim_log(drove_run *run, const char *path)
 /* --log: a new file, unless the run goes on. */
 static drove_status open_own_log(drove_run *run)
 {
-    const bool goes_on = run->opt.resume[0] != '\0';
-    if (run->opt.log[0] == '\0' || run->ranks.rank != 0) return DROVE_OK;
-    drove_status status = goes_on ? trim_log(run, run->opt.log) : DROVE_OK;
-    if (status == DROVE_OK && !goes_on && truncate(run->opt.log, 0) != 0 && errno != ENOENT)
+    const bool goes_on = run->config.opt.resume[0] != '\0';
+    if (run->config.opt.log[0] == '\0' || run->workers.ranks.rank != 0) return DROVE_OK;
+    drove_status status =
+        goes_on ? trim_log(&run->workers, &run->state, run->config.opt.log) : DROVE_OK;
+    if (status == DROVE_OK && !goes_on && truncate(run->config.opt.log, 0) != 0 && errno != ENOENT)
         status = drove__fail_errno(drove__open_status(errno), errno, "%s: cannot be emptied",
-                                   run->opt.log);
-    if (status == DROVE_OK) status = drove__jsonl_open(run->opt.log, &run->own_log);
+                                   run->config.opt.log);
+    if (status == DROVE_OK) status = drove__jsonl_open(run->config.opt.log, &run->output.own_log);
     return status == DROVE_OK ? DROVE_OK : drove__fail_in(status, "--log");
 }
 
 drove_status drove__output_open(drove_run *run)
 {
     DROVE_TRY(open_own_log(run));
-    if (run->opt.out[0] == '\0' || run->ranks.rank != 0) return DROVE_OK;
-    DROVE_TRY(drove__folder_open(run));
+    if (run->config.opt.out[0] == '\0' || run->workers.ranks.rank != 0) return DROVE_OK;
+    DROVE_TRY(drove__folder_open(&run->config, &run->output));
     DROVE_TRY(write_run_json(run));
-    char *path = drove__path_join(run->opt.out, "log.jsonl");
-    if (path == NULL) return drove__fail_nomem("a path", sizeof run->opt.out);
-    drove_status status = run->opt.resume[0] != '\0' ? trim_log(run, path) : DROVE_OK;
-    if (status == DROVE_OK) status = drove__jsonl_open(path, &run->log);
+    char *path = drove__path_join(run->config.opt.out, "log.jsonl");
+    if (path == NULL) return drove__fail_nomem("a path", sizeof run->config.opt.out);
+    drove_status status =
+        run->config.opt.resume[0] != '\0' ? trim_log(&run->workers, &run->state, path) : DROVE_OK;
+    if (status == DROVE_OK) status = drove__jsonl_open(path, &run->output.log);
     free(path);
     DROVE_TRY(status);
-    return drove__events_open(run->opt.out, &run->events);
+    return drove__events_open(run->config.opt.out, &run->output.events);
 }
 
 /* ---- during the run ---- */
@@ -142,72 +144,78 @@ static drove_status append_record(drove_jsonl *log, const drove_facts *facts)
 drove_status drove__output_evaluation(drove_run *run, const drove_progress *p)
 {
     drove_facts facts;
-    if (run->log == NULL && run->own_log == NULL) return DROVE_OK;
+    if (run->output.log == NULL && run->output.own_log == NULL) return DROVE_OK;
     /* A signal that comes before the first batch behind an evaluation: that one was the end. */
-    if (run->has_logged && run->logged_examples == p->examples) return DROVE_OK;
+    if (run->state.has_logged && run->state.logged_examples == p->examples) return DROVE_OK;
     DROVE_TRY(drove__facts_evaluation(run, p, &facts));
     drove_status status = DROVE_OK;
-    if (run->own_log != NULL) status = append_record(run->own_log, &facts);
-    if (status == DROVE_OK && run->log != NULL) status = append_record(run->log, &facts);
-    if (status == DROVE_OK && run->events != NULL)
-        status = drove__report_events(&facts, run->events);
+    if (run->output.own_log != NULL) status = append_record(run->output.own_log, &facts);
+    if (status == DROVE_OK && run->output.log != NULL)
+        status = append_record(run->output.log, &facts);
+    if (status == DROVE_OK && run->output.events != NULL)
+        status = drove__report_events(&facts, run->output.events);
     drove__facts_fini(&facts);
-    drove__facts_logged(run);
-    run->logged_examples = p->examples;
-    run->has_logged = true;
+    drove__facts_logged(&run->workers, &run->state);
+    run->state.logged_examples = p->examples;
+    run->state.has_logged = true;
     return status;
 }
 
-static drove_status write_model(const drove_run *run, const char *path, const float *theta)
+static drove_status write_model(const drove_problem *problem, const char *path, const float *theta)
 {
-    const drove_data *data = run->input != NULL ? run->input : run->train;
+    const drove_data *data = problem->input != NULL ? problem->input : problem->train;
     float *folded = NULL;
-    drove_status status = drove__targets_fold(run, theta, &folded);
+    drove_status status = drove__targets_fold(problem, theta, &folded);
     if (status == DROVE_OK)
-        status =
-            drove__modelfile_save(path, run->model, data, &run->features, run->target_mean, folded);
+        status = drove__modelfile_save(path, problem->model, data, &problem->features,
+                                       problem->target_mean, folded);
     drove__free(folded);
     return status;
 }
 
-static drove_status save_model(const drove_run *run, const char *name, const float *theta)
+static drove_status save_model(const drove_config *config, const drove_problem *problem,
+                               const char *name, const float *theta)
 {
-    char *path = drove__path_join(run->opt.out, name);
-    if (path == NULL) return drove__fail_nomem("a path", sizeof run->opt.out);
-    drove_status status = write_model(run, path, theta);
+    char *path = drove__path_join(config->opt.out, name);
+    if (path == NULL) return drove__fail_nomem("a path", sizeof config->opt.out);
+    drove_status status = write_model(problem, path, theta);
     free(path);
     return status;
 }
 
 /* The parameters of the best validation loss where there are such, else the last ones. */
-static drove_status find_theta(drove_run *run, const float **theta)
+static drove_status find_theta(const drove_problem *problem, const drove_workers *workers,
+                               drove_state *state, const float **theta)
 {
-    *theta = run->best;
-    return drove__stopping_has_best(run) ? DROVE_OK : drove__run_theta(run, theta);
+    *theta = state->best;
+    return drove__stopping_has_best(problem, state)
+               ? DROVE_OK
+               : drove__run_theta(problem, workers, state, theta);
 }
 
-drove_status drove__output_model(drove_run *run, const char *path)
+drove_status drove__output_model(const drove_problem *problem, const drove_workers *workers,
+                                 drove_state *state, const char *path)
 {
     const float *theta;
-    DROVE_TRY(find_theta(run, &theta));
-    return write_model(run, path, theta);
+    DROVE_TRY(find_theta(problem, workers, state, &theta));
+    return write_model(problem, path, theta);
 }
 
 drove_status drove__output_best(drove_run *run)
 {
-    if (run->log == NULL) return DROVE_OK;
-    return on_the_way(save_model(run, "best.safetensors", run->best));
+    if (run->output.log == NULL) return DROVE_OK;
+    return on_the_way(save_model(&run->config, &run->problem, "best.safetensors", run->state.best));
 }
 
 static drove_status save_all(drove_run *run)
 {
-    if (run->ranks.rank != 0) return drove__state_save(run, NULL); /* its part, to rank 0 */
+    if (run->workers.ranks.rank != 0) return drove__state_save(run, NULL); /* its part, to rank 0 */
     const float *theta;
-    DROVE_TRY(find_theta(run, &theta));
-    DROVE_TRY(save_model(run, "model.safetensors", theta));
-    char *path = drove__path_join(run->opt.out, DROVE_STATE_NAME);
-    if (path == NULL) return drove__fail_nomem("a path", sizeof run->opt.out);
-    drove_status status = drove__folder_keep_state(run);
+    DROVE_TRY(find_theta(&run->problem, &run->workers, &run->state, &theta));
+    DROVE_TRY(save_model(&run->config, &run->problem, "model.safetensors", theta));
+    char *path = drove__path_join(run->config.opt.out, DROVE_STATE_NAME);
+    if (path == NULL) return drove__fail_nomem("a path", sizeof run->config.opt.out);
+    drove_status status = drove__folder_keep_state(&run->config);
     if (status == DROVE_OK) status = drove__state_save(run, path);
     free(path);
     return status;
@@ -215,37 +223,38 @@ static drove_status save_all(drove_run *run)
 
 drove_status drove__output_save(drove_run *run)
 {
-    return run->opt.out[0] == '\0' ? DROVE_OK : on_the_way(save_all(run));
+    return run->config.opt.out[0] == '\0' ? DROVE_OK : on_the_way(save_all(run));
 }
 
-drove_status drove__output_summary(drove_run *run, const char *json)
+drove_status drove__output_summary(const drove_config *config, const drove_output *output,
+                                   const char *json)
 {
-    if (run->log == NULL) return DROVE_OK;
-    return on_the_way(write_text(run->opt.out, "summary.json", json));
+    if (output->log == NULL) return DROVE_OK;
+    return on_the_way(write_text(config->opt.out, "summary.json", json));
 }
 
-drove_status drove__output_timeline(const drove_run *run, const drove_facts *facts)
+drove_status drove__output_timeline(const drove_config *config, const drove_facts *facts)
 {
     if (facts->spans == NULL) return DROVE_OK;
-    if (run->opt.timeline[0] != '\0') {
-        drove_status status = drove__report_timeline(facts, run->opt.timeline);
+    if (config->opt.timeline[0] != '\0') {
+        drove_status status = drove__report_timeline(facts, config->opt.timeline);
         return status == DROVE_OK ? DROVE_OK : drove__fail_in(on_the_way(status), "--timeline");
     }
-    char *path = drove__path_join(run->opt.out, "timeline.json");
-    if (path == NULL) return drove__fail_nomem("a path", sizeof run->opt.out);
+    char *path = drove__path_join(config->opt.out, "timeline.json");
+    if (path == NULL) return drove__fail_nomem("a path", sizeof config->opt.out);
     drove_status status = drove__report_timeline(facts, path);
     free(path);
     return on_the_way(status);
 }
 
-void drove__output_close(drove_run *run)
+void drove__output_close(drove_output *output)
 {
-    drove__jsonl_close(run->log);
-    drove__jsonl_close(run->own_log);
-    drove__events_close(run->events);
-    run->log = run->own_log = NULL;
-    run->events = NULL;
-    drove__folder_close(run);
+    drove__jsonl_close(output->log);
+    drove__jsonl_close(output->own_log);
+    drove__events_close(output->events);
+    output->log = output->own_log = NULL;
+    output->events = NULL;
+    drove__folder_close(output);
 }
 
 drove_status drove__options_unpack(const json_t *saved, drove_options *options)
@@ -304,7 +313,7 @@ drove_status drove_options_resume(drove_options *options, const char *folder)
         (void)drove_options_set(&result, none[i], "none");
     drove_options_set(&result, "data_changed", "no"); /* of that resumption alone */
     /* What the run began with is in its own folder, too. */
-    if (drove__modelpath_is_run(folder) && drove__model_is_gone(&result))
+    if (drove__modelpath_is_run(folder) && drove__model_is_gone(result.model, result.activation))
         snprintf(result.model, sizeof result.model, "%s", folder);
     *options = result;
     return DROVE_OK;

@@ -1,5 +1,5 @@
 /* run/problem.c - the data and the model of a run.  See setup.h. */
-#include "run/run.h"
+#include "run/problem.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -11,11 +11,13 @@
 #include "engine/linear/precision.h"
 #include "model/layer.h"
 #include "model/loss.h"
+#include "use/measure.h"
+#include "use/pytorch.h"
+#include "config/registry.h"
 #include "run/disk.h"
-#include "run/measure.h"
-#include "run/pytorch.h"
 #include "run/ranks.h"
-#include "run/registry.h"
+#include "run/say.h"
+#include "run/size.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -23,12 +25,13 @@
 #include <string.h>
 
 /* A target that can never be met would let the run go on for ever. */
-drove_status drove__problem_check_target(const drove_run *run)
+drove_status drove__problem_check_target(const drove_config *config, const drove_problem *problem)
 {
-    if (isnan(run->until.accuracy) || run->train->storage->y_kind != DROVE_Y_VALUE) return DROVE_OK;
+    if (isnan(config->until.accuracy) || problem->train->storage->y_kind != DROVE_Y_VALUE)
+        return DROVE_OK;
     return drove__fail(DROVE_E_ARG,
                        "--until accuracy: expected data with classes or labels, found values (%s)",
-                       run->opt.data);
+                       config->opt.data);
 }
 
 /* The spec of the training data, with the scaling that the run chooses where it is not given. */
@@ -109,37 +112,40 @@ drove_status drove__problem_read(const drove_options *opt, const drove_shard *sh
 
 /* --class-weight.  Test data keep the weights of their rows alone: drove eval gives them the same
  * loss. */
-static drove_status weigh_classes(drove_run *run)
+static drove_status weigh_classes(const drove_config *config, const drove_problem *problem,
+                                  const drove_workers *workers)
 {
-    const char *text = run->opt.class_weight;
-    if (*text != '\0' && drove__ranks_hold_shards(run))
+    const char *text = config->opt.class_weight;
+    if (*text != '\0' && drove__ranks_hold_shards(config, workers))
         return drove__fail(DROVE_E_ARG,
                            "--class-weight %.80s: expected --shard whole, as a rank with a part of "
                            "the data cannot count the classes of all",
                            text);
-    return drove__weights_of_classes(run->train, text);
+    return drove__weights_of_classes(problem->train, text);
 }
 
 /* What a constant guess would be: for the metrics, and for those of the saved model.  A rank with a
  * part of the data cannot know it, and a run over ranks saves the same file as one over threads. */
-static drove_status find_target_mean(drove_run *run)
+static drove_status find_target_mean(const drove_config *config, drove_problem *problem)
 {
-    if (strcmp(run->opt.shard, "own") == 0) return DROVE_OK;
-    const size_t n = drove__target_mean_size(run->train);
-    run->target_mean = drove__alloc(n, sizeof *run->target_mean);
-    if (run->target_mean == NULL)
-        return drove__fail_nomem("means of the targets", n * sizeof *run->target_mean);
-    drove__target_mean(run->train, run->target_mean);
+    if (strcmp(config->opt.shard, "own") == 0) return DROVE_OK;
+    const size_t n = drove__target_mean_size(problem->train);
+    problem->target_mean = drove__alloc(n, sizeof *problem->target_mean);
+    if (problem->target_mean == NULL)
+        return drove__fail_nomem("means of the targets", n * sizeof *problem->target_mean);
+    drove__target_mean(problem->train, problem->target_mean);
     return DROVE_OK;
 }
 
 /* The inputs of a model to go on from are scaled as they were when it was trained, whatever rows
  * there are now.  A scaling that is asked for counts. */
-static bool takes_scaling(const drove_run *run, const char *spec)
+static bool takes_scaling(const drove_config *config, const drove_problem *problem,
+                          const char *spec)
 {
     drove_spec parsed;
-    if (run->train->storage->x_kind == DROVE_X_QUANT || drove__resolve_is_classic(&run->opt) ||
-        drove__data_parse(run->opt.data, &parsed) != DROVE_OK)
+    if (problem->train->storage->x_kind == DROVE_X_QUANT ||
+        drove__resolve_is_classic(&config->opt) ||
+        drove__data_parse(config->opt.data, &parsed) != DROVE_OK)
         return false;
     const bool is_open = drove__spec_get(&parsed, "scale", NULL) == NULL;
     drove__spec_fini(&parsed);
@@ -171,10 +177,10 @@ static drove_status match_origin(const drove_storage *like, drove_data *data)
 }
 
 /* Views of one storage have their shifts changed before it is. */
-static drove_status match_origins(drove_run *run, const drove_storage *like)
+static drove_status match_origins(const drove_problem *problem, const drove_storage *like)
 {
-    drove_data *const all[] = {run->train, run->test, run->kept};
-    if (run->stream != NULL) return DROVE_OK; /* on disk they stay as they were written */
+    drove_data *const all[] = {problem->train, problem->test, problem->kept};
+    if (problem->stream != NULL) return DROVE_OK; /* on disk they stay as they were written */
     for (size_t i = 0; i < DROVE_COUNT(all); i++) {
         bool is_done = false;
         for (size_t k = 0; k < i && all[i] != NULL; k++)
@@ -186,39 +192,42 @@ static drove_status match_origins(drove_run *run, const drove_storage *like)
     return DROVE_OK;
 }
 
-static drove_status take_scaling(drove_run *run, const drove_data *like)
+static drove_status take_scaling(const drove_problem *problem, const drove_data *like)
 {
-    if (like->storage->n_features != run->train->storage->n_features) return DROVE_OK; /* refused */
-    DROVE_TRY(set_scaling(like, run->train));
-    DROVE_TRY(set_scaling(like, run->kept));
-    return set_scaling(like, run->test);
+    if (like->storage->n_features != problem->train->storage->n_features)
+        return DROVE_OK; /* refused */
+    DROVE_TRY(set_scaling(like, problem->train));
+    DROVE_TRY(set_scaling(like, problem->kept));
+    return set_scaling(like, problem->test);
 }
 
-/* Data on disk, a sample of which is run->train then, or all of them in memory.  like: of the model
- * to go on from; NULL: there is none. */
+/* Data on disk, a sample of which is problem->train then, or all of them in memory.  like: of
+ * the model to go on from; NULL: there is none. */
 static drove_status read_data(drove_run *run, const drove_data *like)
 {
     char data[DROVE_SPEC_SIZE], from[DROVE_SPEC_SIZE], test[DROVE_SPEC_WITH_LABEL_SIZE];
-    const drove_shard shard = drove__ranks_shard(run);
+    const drove_shard shard = drove__ranks_shard(&run->config, &run->workers);
     const bool is_table = like != NULL && like->storage->schema != NULL;
     const drove_storage *of_table = is_table ? like->storage : NULL;
-    DROVE_TRY(drove__problem_specs(&run->opt, data, test));
+    DROVE_TRY(drove__problem_specs(&run->config.opt, data, test));
     memcpy(from, data, sizeof from);
     DROVE_TRY(drove__disk_open(run, of_table, from, sizeof from, test));
-    drove_status status = run->stream != NULL
-                              ? check_labels(&run->opt, run->train, true)
-                              : drove__problem_read(&run->opt, &shard, of_table, &run->train,
-                                                    &run->test, &run->n_train_whole);
+    drove_status status =
+        run->problem.stream != NULL
+            ? check_labels(&run->config.opt, run->problem.train, true)
+            : drove__problem_read(&run->config.opt, &shard, of_table, &run->problem.train,
+                                  &run->problem.test, &run->problem.n_train_whole);
     if (status != DROVE_OK || like == NULL) return status;
-    DROVE_TRY(match_origins(run, like->storage));
-    return takes_scaling(run, data) ? take_scaling(run, like) : DROVE_OK;
+    DROVE_TRY(match_origins(&run->problem, like->storage));
+    return takes_scaling(&run->config, &run->problem, data) ? take_scaling(&run->problem, like)
+                                                            : DROVE_OK;
 }
 
 /* What --model names may be another model since; a resumed run's own folder has what it read. */
-static const char *model_to_go_on_from(const drove_run *run)
+static const char *model_to_go_on_from(const drove_config *config)
 {
-    const char *own = run->opt.resume;
-    return own[0] != '\0' && drove__modelpath_is_run(own) ? own : run->opt.model;
+    const char *own = config->opt.resume;
+    return own[0] != '\0' && drove__modelpath_is_run(own) ? own : config->opt.model;
 }
 
 static drove_status open_data(drove_run *run)
@@ -226,8 +235,9 @@ static drove_status open_data(drove_run *run)
     drove_modelfile file;
     drove_storage storage;
     drove_data like;
-    if (!drove__names_model_file(run->opt.model)) return read_data(run, NULL);
-    DROVE_TRY(drove__modelfile_load_with(model_to_go_on_from(run), &run->opt.custom, &file));
+    if (!drove__names_model_file(run->config.opt.model)) return read_data(run, NULL);
+    DROVE_TRY(drove__modelfile_load_with(model_to_go_on_from(&run->config), &run->config.opt.custom,
+                                         &file));
     drove__modelfile_describe(&file, &storage, &like);
     drove_status status = read_data(run, &like);
     drove__modelfile_fini(&file);
@@ -238,52 +248,34 @@ static drove_status open_data(drove_run *run)
 drove_status drove__problem_open(drove_run *run)
 {
     uint64_t begun_ns = drove__now_ns();
-    if (run->given != NULL) {
-        DROVE_TRY(drove__data_view(run->given, &run->train));
-        run->n_train_whole = run->train->n_rows;
-        return find_target_mean(run);
+    if (run->problem.given != NULL) {
+        DROVE_TRY(drove__data_view(run->problem.given, &run->problem.train));
+        run->problem.n_train_whole = run->problem.train->n_rows;
+        return find_target_mean(&run->config, &run->problem);
     }
-    drove__topo_spread_memory(run->topo, run->place, run->plan.n_workers);
+    drove__topo_spread_memory(run->workers.topo, run->workers.place, run->workers.plan.n_workers);
     drove_status status = open_data(run);
-    drove__topo_spread_memory(run->topo, NULL, 0);
-    run->beginning.data_ns = drove__now_ns() - begun_ns;
-    if (status == DROVE_OK) status = weigh_classes(run);
-    return status == DROVE_OK ? find_target_mean(run) : status;
-}
-
-/* An activation that is the default cannot be told from one that was not given. */
-drove_status drove__problem_check_start(const drove_options *opt, const drove_model *model)
-{
-    static const char text[] = "%s: --%s: expected %s, as in this model file, found %s";
-    if (opt->loss[0] != '\0' && strcmp(opt->loss, model->loss->name) != 0) {
-        return drove__fail(DROVE_E_ARG, text, opt->model, "loss", model->loss->name, opt->loss);
-    }
-    if (strcmp(opt->activation, drove__options_default().activation) != 0 &&
-        strcmp(opt->activation, model->activation) != 0) {
-        return drove__fail(DROVE_E_ARG, text, opt->model, "activation", model->activation,
-                           opt->activation);
-    }
-    if (opt->init[0] == '\0') return DROVE_OK;
-    return drove__fail(DROVE_E_ARG,
-                       "%s: --init: expected auto, since the parameters are in this "
-                       "model file, found %s",
-                       opt->model, opt->init);
+    drove__topo_spread_memory(run->workers.topo, NULL, 0);
+    run->state.beginning.data_ns = drove__now_ns() - begun_ns;
+    if (status == DROVE_OK) status = weigh_classes(&run->config, &run->problem, &run->workers);
+    return status == DROVE_OK ? find_target_mean(&run->config, &run->problem) : status;
 }
 
 static drove_status load_start(drove_run *run, const drove_model_io *io, float **theta)
 {
     drove_modelfile file;
     char path[DROVE_TEXT_SIZE + 32];
-    const char *model = model_to_go_on_from(run);
+    const char *model = model_to_go_on_from(&run->config);
     DROVE_TRY(drove_model_find(model, path, sizeof path));
-    if (strcmp(path, model) != 0) drove__run_say(run, "model: %s", path);
-    DROVE_TRY(drove__modelfile_load_with(path, &run->opt.custom, &file));
-    drove_status status = drove__problem_check_start(&run->opt, file.model);
+    if (strcmp(path, model) != 0) drove__run_say(&run->output, "model: %s", path);
+    DROVE_TRY(drove__modelfile_load_with(path, &run->config.opt.custom, &file));
+    drove_status status = drove__modelfile_check(&run->config.opt, file.model);
     if (status != DROVE_OK) {
         drove__modelfile_fini(&file);
         return status;
     }
-    const drove_schema *schema = (run->input != NULL ? run->input : run->train)->storage->schema;
+    const drove_schema *schema =
+        (run->problem.input != NULL ? run->problem.input : run->problem.train)->storage->schema;
     if ((schema == NULL) != (file.schema == NULL) ||
         (schema != NULL && !drove__schema_equal(schema, file.schema))) {
         drove__modelfile_fini(&file);
@@ -291,23 +283,24 @@ static drove_status load_start(drove_run *run, const drove_model_io *io, float *
             DROVE_E_SHAPE,
             "%s: expected the table that this model was trained on: the same columns, "
             "categories and fill values",
-            run->opt.model);
+            run->config.opt.model);
     }
-    bool is_mapped = run->input != NULL; /* else what counts is what is left of an image */
-    size_t n_inputs = is_mapped ? run->input->storage->n_features : io->n_features;
+    bool is_mapped = run->problem.input != NULL; /* else what counts is what is left of an image */
+    size_t n_inputs = is_mapped ? run->problem.input->storage->n_features : io->n_features;
     size_t n_wanted = is_mapped ? file.n_inputs : file.io.n_features;
     size_t n_values = io->n_values > 0 ? io->n_values : 1;
     size_t n_values_wanted = file.io.n_values > 0 ? file.io.n_values : 1;
     if (n_values != n_values_wanted) {
         status = drove__fail(DROVE_E_SHAPE, "%s: expected data of %zu values, found %zu",
-                             run->opt.model, n_values_wanted, n_values);
+                             run->config.opt.model, n_values_wanted, n_values);
     } else if (n_wanted != n_inputs || file.io.n_classes != io->n_classes ||
                !file.io.is_multi_label != !io->is_multi_label) {
         status = drove__fail(DROVE_E_SHAPE,
                              "%s: expected data of %zu features and %zu classes, found %zu and %zu",
-                             run->opt.model, n_wanted, file.io.n_classes, n_inputs, io->n_classes);
+                             run->config.opt.model, n_wanted, file.io.n_classes, n_inputs,
+                             io->n_classes);
     } else {
-        run->model = file.model;
+        run->problem.model = file.model;
         *theta = file.theta;
         file.model = NULL;
         file.theta = NULL;
@@ -317,21 +310,21 @@ static drove_status load_start(drove_run *run, const drove_model_io *io, float *
 }
 
 /* What the model's file says and is not done, a message for each line. */
-static void say_model_notes(const drove_run *run)
+static void say_model_notes(const drove_problem *problem, const drove_output *output)
 {
-    const char *line = run->model->notes;
+    const char *line = problem->model->notes;
     while (line != NULL && *line != '\0') {
         int n = (int)strcspn(line, "\n");
-        drove__run_say(run, "model: %.*s", n, line);
+        drove__run_say(output, "model: %.*s", n, line);
         line += n + (line[n] == '\n');
     }
     /* classes that other tools, which sort folders as texts, number otherwise */
-    const drove_storage *s = run->train->storage;
-    if (run->model->initial == NULL || s->class_name == NULL || s->row_names == NULL) return;
+    const drove_storage *s = problem->train->storage;
+    if (problem->model->initial == NULL || s->class_name == NULL || s->row_names == NULL) return;
     for (size_t c = 1; c < s->n_classes; c++) {
         if (strcmp(s->class_name[c - 1], s->class_name[c]) < 0) continue;
         drove__run_say(
-            run,
+            output,
             "model: its outputs are taken for the classes in the order of their numbers, "
             "%s before %s: ?order=text has that of their names as texts, as torchvision's "
             "ImageFolder numbers them",
@@ -341,48 +334,50 @@ static void say_model_notes(const drove_run *run)
 }
 
 /* The program's own functions compute with floats, on cores. */
-static drove_status check_custom(const drove_run *run)
+static drove_status check_custom(const drove_config *config, const drove_problem *problem)
 {
-    const drove_model *m = run->model;
+    const drove_model *m = problem->model;
     const char *what = m->loss->custom != NULL ? "loss" : NULL, *name = m->loss->name;
     for (size_t l = 0; l < m->n_layers && what == NULL; l++) {
         if (m->layer[l].ops->custom == NULL) continue;
         what = "layer";
         name = m->layer[l].ops->name;
     }
-    if (what == NULL || !drove__resolve_is_low(&run->opt)) return DROVE_OK;
+    if (what == NULL || !drove__resolve_is_low(&config->opt)) return DROVE_OK;
     return drove__fail(DROVE_E_UNSUPPORTED,
                        "%s %s: it is the program's own and computes with floats: expected no low "
                        "--precision, found %s",
-                       what, name, run->opt.precision);
+                       what, name, config->opt.precision);
 }
 
 drove_status drove__problem_model(drove_run *run, float **theta)
 {
-    drove_model_io io = drove__data_io(run->train);
-    io.custom = &run->opt.custom;
-    if (drove__names_model_file(run->opt.model)) {
+    drove_model_io io = drove__data_io(run->problem.train);
+    io.custom = &run->config.opt.custom;
+    if (drove__names_model_file(run->config.opt.model)) {
         DROVE_TRY(load_start(run, &io, theta));
-        run->is_given = true;
-        run->model->factors = drove__precision_factors(run->opt.precision);
-        DROVE_TRY(check_custom(run));
-        return drove__run_check_memory(run);
+        run->problem.is_given = true;
+        run->problem.model->factors = drove__precision_factors(run->config.opt.precision);
+        DROVE_TRY(check_custom(&run->config, &run->problem));
+        return drove__run_check_memory(&run->config, &run->problem, &run->workers);
     }
-    DROVE_TRY(
-        drove__model_create(run->opt.model, run->opt.activation, run->opt.loss, &io, &run->model));
-    run->model->factors = drove__precision_factors(run->opt.precision);
-    DROVE_TRY(check_custom(run));
-    say_model_notes(run);
-    DROVE_TRY(drove__run_check_memory(run));
-    *theta = drove__alloc(run->model->n_params, sizeof **theta);
+    DROVE_TRY(drove__model_create(run->config.opt.model, run->config.opt.activation,
+                                  run->config.opt.loss, &io, &run->problem.model));
+    run->problem.model->factors = drove__precision_factors(run->config.opt.precision);
+    DROVE_TRY(check_custom(&run->config, &run->problem));
+    say_model_notes(&run->problem, &run->output);
+    DROVE_TRY(drove__run_check_memory(&run->config, &run->problem, &run->workers));
+    *theta = drove__alloc(run->problem.model->n_params, sizeof **theta);
     if (*theta == NULL)
-        return drove__fail_nomem("the model's parameters", run->model->n_params * sizeof **theta);
-    const char *file = drove__pytorch_file(run->opt.init),
-               *init = file == NULL ? run->opt.init : "";
-    run->is_given = file != NULL || (init[0] == '\0' && run->model->initial != NULL);
-    DROVE_TRY(drove__model_init(run->model, init, run->opt.seed, *theta));
+        return drove__fail_nomem("the model's parameters",
+                                 run->problem.model->n_params * sizeof **theta);
+    const char *file = drove__pytorch_file(run->config.opt.init),
+               *init = file == NULL ? run->config.opt.init : "";
+    run->problem.is_given =
+        file != NULL || (init[0] == '\0' && run->problem.model->initial != NULL);
+    DROVE_TRY(drove__model_init(run->problem.model, init, run->config.opt.seed, *theta));
     if (file == NULL) return DROVE_OK;
-    if (run->opt.resume[0] != '\0') return drove__pytorch_resume(*theta, run->model);
-    DROVE_TRY(drove__pytorch_load(file, run->train, *theta, run->model));
-    return drove__model_init(run->model, "", run->opt.seed, *theta);
+    if (run->config.opt.resume[0] != '\0') return drove__pytorch_resume(*theta, run->problem.model);
+    DROVE_TRY(drove__pytorch_load(file, run->problem.train, *theta, run->problem.model));
+    return drove__model_init(run->problem.model, "", run->config.opt.seed, *theta);
 }

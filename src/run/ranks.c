@@ -7,6 +7,7 @@
 #include "base/cpu.h"
 #include "base/locale.h"
 #include "base/checksum.h"
+#include "run/say.h"
 
 #include <drove/version.h>
 
@@ -21,38 +22,40 @@ static _Thread_local drove_transport *broken;
 
 /* ---- joining and leaving ---- */
 
-drove_status drove__ranks_join(drove_run *run)
+drove_status drove__ranks_join(const drove_config *config, drove_workers *workers,
+                               drove_output *output)
 {
-    drove_ranks *r = &run->ranks;
-    const char *cap = run->opt.isa[0] != '\0' ? run->opt.isa : NULL;
+    drove_ranks *r = &workers->ranks;
+    const char *cap = config->opt.isa[0] != '\0' ? config->opt.isa : NULL;
     *r = (drove_ranks){.n = 1, .n_local = 1};
     /* Part of a run that has a communicator: the launcher's ranks do not come into it. */
-    for (const drove_run *p = run->parent; p != NULL; p = p->parent)
-        if (p->comm_library != NULL) return DROVE_OK;
-    if (run->comm_library == NULL && !drove__mpi_is_launched()) return DROVE_OK;
-    if (drovek_select(&run->kernels, drove__cpu_features(), cap) != DROVE_OK)
-        DROVE_TRY(drovek_select(&run->kernels, drove__cpu_features(), NULL)); /* refused later */
-    double timeout_s = run->opt.timeout > 0.0 ? run->opt.timeout : 60.0;
+    if (config->is_in_communicator) return DROVE_OK;
+    if (config->comm_library == NULL && !drove__mpi_is_launched()) return DROVE_OK;
+    if (drovek_select(&workers->kernels, drove__cpu_features(), cap) != DROVE_OK)
+        DROVE_TRY(
+            drovek_select(&workers->kernels, drove__cpu_features(), NULL)); /* refused later */
+    double timeout_s = config->opt.timeout > 0.0 ? config->opt.timeout : 60.0;
     drove_status status =
-        run->comm_library != NULL
-            ? drove__transport_mpi_given(run->comm, run->comm_library, &run->kernels, timeout_s,
-                                         &run->transport)
-            : drove__transport_mpi(&run->kernels, timeout_s, &run->transport);
+        config->comm_library != NULL
+            ? drove__transport_mpi_given(config->comm, config->comm_library, &workers->kernels,
+                                         timeout_s, &workers->transport)
+            : drove__transport_mpi(&workers->kernels, timeout_s, &workers->transport);
     if (status != DROVE_OK) {
         /* A call of MPI that fails is this rank's own affair; the rest rank 0 says. */
         const bool is_alike = status == DROVE_E_ARG || status == DROVE_E_UNSUPPORTED;
-        if (run->comm_library == NULL && drove__mpi_launched_rank() != 0 && is_alike)
+        if (config->comm_library == NULL && drove__mpi_launched_rank() != 0 && is_alike)
             drove__fail(status, "%s", "");
         return status;
     }
-    const drove_wire *wire = drove__transport_wire(run->transport);
-    if (run->transport->n_processes == 1) { /* one of the program's communicators */
-        run->transport->ops->destroy(run->transport);
-        run->transport = NULL;
+    const drove_wire *wire = drove__transport_wire(workers->transport);
+    if (workers->transport->n_processes == 1) { /* one of the program's communicators */
+        workers->transport->ops->destroy(workers->transport);
+        workers->transport = NULL;
         return DROVE_OK;
     }
-    r->n = run->transport->n_processes;
-    r->rank = run->transport->process;
+    r->n = workers->transport->n_processes;
+    r->rank = workers->transport->process;
+    output->is_silent = r->rank != 0;
     r->n_local = wire != NULL ? wire->n_local : 1;
     r->local_rank = wire != NULL ? wire->local_rank : 0;
     return DROVE_OK;
@@ -61,21 +64,21 @@ drove_status drove__ranks_join(drove_run *run)
 drove_status drove_run_set_communicator(drove_run *run, int communicator, const char *library)
 {
     DROVE_ALIVE(run, "a run");
-    if (run->is_over)
+    if (run->state.is_over)
         return drove__fail(DROVE_E_ARG, "communicator: expected a run that has not been trained, "
                                         "found one that has");
-    DROVE_TRY(drove__mpi_find_library(library, &run->comm_library));
-    run->comm = communicator;
+    DROVE_TRY(drove__mpi_find_library(library, &run->config.comm_library));
+    run->config.comm = communicator;
     return DROVE_OK;
 }
 
-void drove__ranks_leave(drove_run *run, drove_status status)
+void drove__ranks_leave(drove_workers *workers, drove_status status)
 {
-    bool is_known = status == DROVE_OK || !run->ranks.is_together;
-    if (run->transport == NULL) return;
-    if (run->ranks.n > 1 && !is_known) broken = run->transport;
-    else run->transport->ops->destroy(run->transport);
-    run->transport = NULL;
+    bool is_known = status == DROVE_OK || !workers->ranks.is_together;
+    if (workers->transport == NULL) return;
+    if (workers->ranks.n > 1 && !is_known) broken = workers->transport;
+    else workers->transport->ops->destroy(workers->transport);
+    workers->transport = NULL;
 }
 
 void drove_ranks_abandon(int exit_status)
@@ -100,32 +103,33 @@ drove_status drove_train_decline(drove_status status, const char *why)
     drove__error_copy(text);
     drove_run *run = drove__alloc(1, sizeof *run);
     if (run == NULL) return drove__fail(status, "%s", text);
-    run->opt = drove__options_default();
-    drove_status joined = drove__ranks_join(run);
+    run->config.opt = drove__options_default();
+    drove_status joined = drove__ranks_join(&run->config, &run->workers, &run->output);
     if (joined == DROVE_OK) {
         drove__fail(status, "%s", text);
-        status = drove__ranks_agree(run, status);
+        status = drove__ranks_agree(&run->config, &run->workers, &run->state, status);
     } else if (drove__mpi_launched_rank() == 0) {
         drove__fail(status, "%s", text);
     }
-    drove__ranks_leave(run, status);
+    drove__ranks_leave(&run->workers, status);
     drove__free(run);
     return status;
 }
 
 /* ---- names ---- */
 
-const char *drove__ranks_name(const drove_run *run, unsigned rank, char *into, size_t size)
+const char *drove__ranks_name(const drove_workers *workers, unsigned rank, char *into, size_t size)
 {
-    const drove_wire *wire = drove__transport_wire(run->transport);
+    const drove_wire *wire = drove__transport_wire(workers->transport);
     if (wire == NULL || rank >= wire->n_ranks) snprintf(into, size, "rank %u", rank);
     else snprintf(into, size, "rank %u (%.64s)", rank, wire->host[rank]);
     return into;
 }
 
-void drove__ranks_say(const drove_run *run)
+void drove__ranks_say(const drove_workers *workers, const drove_output *output)
 {
-    const drove_wire *wire = run->ranks.n > 1 ? drove__transport_wire(run->transport) : NULL;
+    const drove_wire *wire =
+        workers->ranks.n > 1 ? drove__transport_wire(workers->transport) : NULL;
     char line[512];
     size_t used = 0;
     unsigned n_hosts = 0;
@@ -145,30 +149,33 @@ void drove__ranks_say(const drove_run *run)
         used += (size_t)snprintf(line + used, sizeof line - used, "%s%u on %.60s",
                                  used > 0 ? ", " : "", n_here, wire->host[i]);
     }
-    const drove_plan_worker *first = &run->plan.worker[run->plan.first_here];
-    drove__run_say(run, "%u ranks by %s, %u host%s: %s; %u thread%s at rank 0", wire->n_ranks,
+    const drove_plan_worker *first = &workers->plan.worker[workers->plan.first_here];
+    drove__run_say(output, "%u ranks by %s, %u host%s: %s; %u thread%s at rank 0", wire->n_ranks,
                    wire->library, n_hosts, n_hosts == 1 ? "" : "s", line, first->n_cores,
                    first->n_cores == 1 ? "" : "s");
 }
 
-bool drove__ranks_hold_shards(const drove_run *run)
+bool drove__ranks_hold_shards(const drove_config *config, const drove_workers *workers)
 {
-    return run->ranks.n > 1 && strcmp(run->opt.shard, "own") == 0;
+    return workers->ranks.n > 1 && strcmp(config->opt.shard, "own") == 0;
 }
 
-drove_shard drove__ranks_shard(const drove_run *run)
+drove_shard drove__ranks_shard(const drove_config *config, const drove_workers *workers)
 {
-    if (!drove__ranks_hold_shards(run)) return (drove_shard){.n = 1};
-    return (drove_shard){.n = run->ranks.n, .index = run->ranks.rank, .seed = run->opt.seed};
+    if (!drove__ranks_hold_shards(config, workers)) return (drove_shard){.n = 1};
+    return (
+        drove_shard){.n = workers->ranks.n, .index = workers->ranks.rank, .seed = config->opt.seed};
 }
 
-drove_status drove__ranks_check_model(const drove_run *run)
+drove_status drove__ranks_check_model(const drove_config *config, const drove_problem *problem,
+                                      const drove_workers *workers)
 {
-    if (!drove__ranks_hold_shards(run) || run->model->n_statistics == 0) return DROVE_OK;
+    if (!drove__ranks_hold_shards(config, workers) || problem->model->n_statistics == 0)
+        return DROVE_OK;
     return drove__fail(DROVE_E_UNSUPPORTED,
                        "--shard own: expected a model without batch normalisation, whose "
                        "statistics are those of all training examples, found %s",
-                       run->model->spec);
+                       problem->model->spec);
 }
 
 /* ---- agreeing ---- */
@@ -179,43 +186,46 @@ typedef struct verdict {
 } verdict;
 
 /* The same failure everywhere is one of the command; else rank 0 says whose it is. */
-static void say_verdict(const drove_run *run, const verdict *all, unsigned first)
+static void say_verdict(const drove_workers *workers, const verdict *all, unsigned first)
 {
     char name[96];
     const verdict *v = &all[first];
-    if (run->ranks.rank != 0) drove__fail((drove_status)v->status, "%s", "");
+    if (workers->ranks.rank != 0) drove__fail((drove_status)v->status, "%s", "");
     else if (first == 0) drove__fail((drove_status)v->status, "%s", v->text);
     else
         drove__fail((drove_status)v->status, "%s: %s",
-                    drove__ranks_name(run, first, name, sizeof name), v->text);
+                    drove__ranks_name(workers, first, name, sizeof name), v->text);
 }
 
 /* While the ranks begin: who knows what the others know.  One of them says it. */
-static drove_status lose_some(drove_run *run, drove_status status)
+static drove_status lose_some(const drove_config *config, drove_workers *workers,
+                              const drove_state *state, drove_status status)
 {
-    run->ranks.is_together = true;
-    return drove__ranks_lost(run, status);
+    workers->ranks.is_together = true;
+    return drove__ranks_lost(config, workers, state, status);
 }
 
-drove_status drove__ranks_agree(drove_run *run, drove_status status)
+drove_status drove__ranks_agree(const drove_config *config, drove_workers *workers,
+                                const drove_state *state, drove_status status)
 {
-    unsigned n = run->ranks.n;
+    unsigned n = workers->ranks.n;
     verdict mine = {.status = (int32_t)status};
     if (n <= 1) return status;
     if (status != DROVE_OK) drove__error_copy(mine.text);
     verdict *all = calloc(n, sizeof *all);
     if (all == NULL) return drove__fail_nomem("messages of the ranks", n * sizeof *all);
-    drove_status done = run->transport->ops->gather(run->transport, &mine, sizeof mine, all);
+    drove_status done =
+        workers->transport->ops->gather(workers->transport, &mine, sizeof mine, all);
     for (unsigned i = 0; i < n && done == DROVE_OK; i++) {
         if (all[i].status == DROVE_OK) continue;
         all[i].text[sizeof all[i].text - 1] = '\0';
         done = (drove_status)all[i].status;
-        say_verdict(run, all, i);
+        say_verdict(workers, all, i);
         free(all);
         return done;
     }
     free(all);
-    return done == DROVE_OK ? DROVE_OK : lose_some(run, done);
+    return done == DROVE_OK ? DROVE_OK : lose_some(config, workers, state, done);
 }
 
 /* ---- comparing ---- */
@@ -274,36 +284,37 @@ static uint64_t sum_classes(const drove_storage *s)
     return sums[0];
 }
 
-static void add_all(facts *f, const drove_run *run, const float *theta)
+static void add_all(facts *f, const drove_config *config, const drove_problem *problem,
+                    const drove_workers *workers, const float *theta)
 {
-    const drove_storage *s = run->train->storage;
+    const drove_storage *s = problem->train->storage;
     char hash[24], features[DROVE_FEATURES_TEXT_SIZE];
     uint16_t probe = 1;
     add_fact(f, "version of drove", DROVE_VERSION);
     add_fact(f, "order of bytes", *(const unsigned char *)&probe == 1 ? "little" : "big");
-    add_fact(f, "kernels (--isa)", run->kernels.isa);
-    add_options(f, &run->opt);
-    add_fact(f, "strategy", run->plan.spec);
-    add_number(f, "training examples", run->n_train_whole);
-    add_number(f, "test examples", run->test != NULL ? run->test->n_rows : 0);
+    add_fact(f, "kernels (--isa)", workers->kernels.isa);
+    add_options(f, &config->opt);
+    add_fact(f, "strategy", workers->plan.spec);
+    add_number(f, "training examples", problem->n_train_whole);
+    add_number(f, "test examples", problem->test != NULL ? problem->test->n_rows : 0);
     add_number(f, "features", s->n_features);
     add_number(f, "classes", s->n_classes);
     snprintf(hash, sizeof hash, "%016" PRIx64, sum_classes(s));
     add_fact(f, "names of the classes (checksum)", hash);
-    drove__features_print(&run->features, features);
+    drove__features_print(&problem->features, features);
     add_fact(f, "feature map", features);
-    add_fact(f, "model", run->model->spec);
-    add_number(f, "parameters", run->model->n_params);
+    add_fact(f, "model", problem->model->spec);
+    add_number(f, "parameters", problem->model->n_params);
     snprintf(hash, sizeof hash, "%016" PRIx64,
-             drove__checksum(theta, run->model->n_params * sizeof *theta));
+             drove__checksum(theta, problem->model->n_params * sizeof *theta));
     add_fact(f, "first parameters (checksum)", hash);
 }
 
-static drove_status differ(const drove_run *run, const facts *all, unsigned rank)
+static drove_status differ(const drove_workers *workers, const facts *all, unsigned rank)
 {
     char first[96], other[96];
-    drove__ranks_name(run, 0, first, sizeof first);
-    drove__ranks_name(run, rank, other, sizeof other);
+    drove__ranks_name(workers, 0, first, sizeof first);
+    drove__ranks_name(workers, rank, other, sizeof other);
     const facts *a = &all[0], *b = &all[rank];
     for (uint32_t i = 0; i < a->n && i < b->n && i < MOST_FACTS; i++) {
         const fact *x = &a->fact[i], *y = &b->fact[i];
@@ -320,44 +331,52 @@ static drove_status differ(const drove_run *run, const facts *all, unsigned rank
                        a->n, first, b->n, other);
 }
 
-static drove_status refuse_few(const drove_run *run)
+static drove_status refuse_few(const drove_config *config, const drove_problem *problem,
+                               const drove_workers *workers)
 {
     return drove__fail(DROVE_E_ARG,
                        "--data %s: expected at least as many training examples as ranks, %u, found "
                        "%zu",
-                       run->opt.data, run->ranks.n, run->n_train_whole);
+                       config->opt.data, workers->ranks.n, problem->n_train_whole);
 }
 
 /* --out is that of rank 0: the others have to know whether anything is saved, and where. */
-static drove_status take_over_out(drove_run *run)
+static drove_status take_over_out(drove_config *config, drove_workers *workers,
+                                  const drove_state *state)
 {
-    char *all = calloc(run->ranks.n, sizeof run->opt.out);
+    char *all = calloc(workers->ranks.n, sizeof config->opt.out);
     if (all == NULL)
-        return drove__fail_nomem("messages of the ranks", run->ranks.n * sizeof run->opt.out);
-    drove_status status =
-        run->transport->ops->gather(run->transport, run->opt.out, sizeof run->opt.out, all);
-    if (status == DROVE_OK) snprintf(run->opt.out, sizeof run->opt.out, "%s", all);
+        return drove__fail_nomem("messages of the ranks",
+                                 workers->ranks.n * sizeof config->opt.out);
+    drove_status status = workers->transport->ops->gather(workers->transport, config->opt.out,
+                                                          sizeof config->opt.out, all);
+    if (status == DROVE_OK) snprintf(config->opt.out, sizeof config->opt.out, "%s", all);
     free(all);
-    return status == DROVE_OK ? DROVE_OK : lose_some(run, status);
+    return status == DROVE_OK ? DROVE_OK : lose_some(config, workers, state, status);
 }
 
 drove_status drove__ranks_compare(drove_run *run, const float *theta)
 {
-    unsigned n = run->ranks.n;
+    unsigned n = run->workers.ranks.n;
     if (n <= 1) return DROVE_OK;
-    if (run->n_train_whole < n) return drove__ranks_agree(run, refuse_few(run));
+    if (run->problem.n_train_whole < n)
+        return drove__ranks_agree(&run->config, &run->workers, &run->state,
+                                  refuse_few(&run->config, &run->problem, &run->workers));
     facts *mine = calloc(1, sizeof *mine), *all = calloc(n, sizeof *all);
     drove_status status = DROVE_OK;
     if (mine == NULL || all == NULL) {
         status = drove__fail_nomem("messages of the ranks", (n + 1) * sizeof *all);
     } else {
-        add_all(mine, run, theta);
-        status = run->transport->ops->gather(run->transport, mine, sizeof *mine, all);
-        if (status != DROVE_OK) status = lose_some(run, status);
-        for (unsigned i = 1; i < n && status == DROVE_OK; i++) status = differ(run, all, i);
-        if (status == DROVE_E_ARG && run->ranks.rank != 0) drove__fail(status, "%s", "");
+        add_all(mine, &run->config, &run->problem, &run->workers, theta);
+        status =
+            run->workers.transport->ops->gather(run->workers.transport, mine, sizeof *mine, all);
+        if (status != DROVE_OK)
+            status = lose_some(&run->config, &run->workers, &run->state, status);
+        for (unsigned i = 1; i < n && status == DROVE_OK; i++)
+            status = differ(&run->workers, all, i);
+        if (status == DROVE_E_ARG && run->workers.ranks.rank != 0) drove__fail(status, "%s", "");
     }
     free(mine);
     free(all);
-    return status == DROVE_OK ? take_over_out(run) : status;
+    return status == DROVE_OK ? take_over_out(&run->config, &run->workers, &run->state) : status;
 }

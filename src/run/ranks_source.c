@@ -11,18 +11,20 @@ typedef struct described { /* one worker */
 } described;
 
 /* A worker that was not listed has the name of its rank. */
-static void name_worker(const drove_run *run, const drove_source_worker *w, char *into)
+static void name_worker(const drove_config *config, const drove_workers *workers,
+                        const drove_source_worker *w, char *into)
 {
-    if (run->opt.workers[0] == '\0')
-        snprintf(into, DROVE_RANKS_NAME_SIZE, "rank:%u", run->ranks.rank);
-    else snprintf(into, DROVE_RANKS_NAME_SIZE, "rank:%u %.48s", run->ranks.rank, w->name);
+    if (config->opt.workers[0] == '\0')
+        snprintf(into, DROVE_RANKS_NAME_SIZE, "rank:%u", workers->ranks.rank);
+    else snprintf(into, DROVE_RANKS_NAME_SIZE, "rank:%u %.48s", workers->ranks.rank, w->name);
 }
 
-static described describe(const drove_run *run, const drove_source_worker *w)
+static described describe(const drove_config *config, const drove_workers *workers,
+                          const drove_source_worker *w)
 {
     described d;
     memset(&d, 0, sizeof d);
-    name_worker(run, w, d.name);
+    name_worker(config, workers, w, d.name);
     d.is_device = w->is_device;
     d.n_cores = w->n_cores;
     d.batch = w->batch;
@@ -47,17 +49,18 @@ static void fill(drove_source_worker *w, const described *d, char name[DROVE_RAN
     w->measured_most = d->measured_most;
 }
 
-drove_status drove__ranks_describe(const drove_run *run, drove_source_worker *worker,
-                                   char (*name)[DROVE_RANKS_NAME_SIZE])
+drove_status drove__ranks_describe(const drove_config *config, const drove_workers *workers,
+                                   drove_source_worker *worker, char (*name)[DROVE_RANKS_NAME_SIZE])
 {
-    const drove_plan *p = &run->plan;
-    drove_transport *t = run->transport;
-    if (run->ranks.n <= 1) return DROVE_OK;
-    described *all = calloc(run->ranks.n, sizeof *all);
-    if (all == NULL) return drove__fail_nomem("workers of ranks", run->ranks.n * sizeof *all);
-    const described mine = describe(run, &worker[p->first_here]); /* a rank is one worker */
+    const drove_plan *p = &workers->plan;
+    drove_transport *t = workers->transport;
+    if (workers->ranks.n <= 1) return DROVE_OK;
+    described *all = calloc(workers->ranks.n, sizeof *all);
+    if (all == NULL) return drove__fail_nomem("workers of ranks", workers->ranks.n * sizeof *all);
+    const described mine =
+        describe(config, workers, &worker[p->first_here]); /* a rank is one worker */
     drove_status status = t->ops->gather(t, &mine, sizeof mine, all);
-    for (unsigned i = 0; i < run->ranks.n && status == DROVE_OK; i++)
+    for (unsigned i = 0; i < workers->ranks.n && status == DROVE_OK; i++)
         fill(&worker[i], &all[i], name[i]);
     free(all);
     return status;

@@ -13,12 +13,12 @@ enum { CHANNEL = DROVE_CHANNELS - 2, MOST_FLOATS = 1 << 24 };
 
 /* n_bytes, in pieces, from or to `peer`; the worker here is parked, so this thread may speak for
  * it. */
-static drove_status pass(const drove_run *run, drove_exchange_kind kind, unsigned peer, void *bytes,
-                         size_t n_bytes)
+static drove_status pass(const drove_workers *workers, drove_exchange_kind kind, unsigned peer,
+                         void *bytes, size_t n_bytes)
 {
     char *at = bytes;
     float rest = 0.0f;
-    bool takes = kind == DROVE_RECEIVE || (kind == DROVE_BROADCAST && run->ranks.rank != peer);
+    bool takes = kind == DROVE_RECEIVE || (kind == DROVE_BROADCAST && workers->ranks.rank != peer);
     for (size_t left = n_bytes; left > 0;) {
         bool is_rest = left < sizeof(float);
         size_t n = left / sizeof(float) < MOST_FLOATS ? left / sizeof(float) : MOST_FLOATS;
@@ -30,7 +30,7 @@ static drove_status pass(const drove_run *run, drove_exchange_kind kind, unsigne
                             .in = value,
                             .out = kind == DROVE_SEND ? NULL : value,
                             .n = is_rest ? 1 : n};
-        DROVE_TRY(drove__exchange(run->transport, run->transport->first_worker, &x, NULL));
+        DROVE_TRY(drove__exchange(workers->transport, workers->transport->first_worker, &x, NULL));
         if (is_rest && takes) memcpy(at, &rest, left);
         size_t done = is_rest ? left : n * sizeof(float);
         at += done;
@@ -62,33 +62,34 @@ static bool has_name(const drove_tensor *t, size_t n, const char *name)
 }
 
 /* At another rank: says what there is, and sends what is asked for. */
-static drove_status give(const drove_run *run, const drove_tensor *t, size_t n)
+static drove_status give(const drove_workers *workers, const drove_tensor *t, size_t n)
 {
     uint64_t count = n;
     unsigned char *is_wanted = calloc(n, 1);
     if (is_wanted == NULL) return drove__fail_nomem("a state in parts", n);
-    drove_status status = pass(run, DROVE_SEND, 0, &count, sizeof count);
-    if (status == DROVE_OK) status = pass(run, DROVE_SEND, 0, (void *)(uintptr_t)t, n * sizeof *t);
-    if (status == DROVE_OK) status = pass(run, DROVE_RECEIVE, 0, is_wanted, n);
+    drove_status status = pass(workers, DROVE_SEND, 0, &count, sizeof count);
+    if (status == DROVE_OK)
+        status = pass(workers, DROVE_SEND, 0, (void *)(uintptr_t)t, n * sizeof *t);
+    if (status == DROVE_OK) status = pass(workers, DROVE_RECEIVE, 0, is_wanted, n);
     for (size_t i = 0; i < n && status == DROVE_OK; i++) {
         if (!is_wanted[i]) continue;
         status =
-            pass(run, DROVE_SEND, 0, (void *)(uintptr_t)t[i].bytes, drove__tensor_bytes(&t[i]));
+            pass(workers, DROVE_SEND, 0, (void *)(uintptr_t)t[i].bytes, drove__tensor_bytes(&t[i]));
     }
     free(is_wanted);
     return status;
 }
 
-drove_status drove__ranks_rows(const drove_run *run, const drove_tensor *tensor, size_t n)
+drove_status drove__ranks_rows(const drove_workers *workers, const drove_tensor *tensor, size_t n)
 {
-    drove_transport *t = run->transport;
-    const unsigned n_ranks = run->ranks.n;
+    drove_transport *t = workers->transport;
+    const unsigned n_ranks = workers->ranks.n;
     for (size_t i = 0; i < n && n_ranks > 1; i++) {
         if (tensor[i].rank != 2 || tensor[i].shape[0] != n_ranks) continue;
         size_t each = drove__tensor_bytes(&tensor[i]) / n_ranks;
         char *rows = (char *)(uintptr_t)tensor[i].bytes, *mine = malloc(each);
         if (mine == NULL) return drove__fail_nomem("a state in parts", each);
-        memcpy(mine, rows + run->ranks.rank * each, each);
+        memcpy(mine, rows + workers->ranks.rank * each, each);
         drove_status status = t->ops->gather(t, mine, each, rows);
         free(mine);
         DROVE_TRY(status);
@@ -103,23 +104,23 @@ typedef struct parts { /* what rank 0 gets from one rank, and where it goes */
     char *bytes;
 } parts;
 
-static drove_status choose(const drove_run *run, unsigned rank, const drove_tensor *tensor,
+static drove_status choose(const drove_workers *workers, unsigned rank, const drove_tensor *tensor,
                            size_t n, size_t most, parts *p)
 {
     char name[96];
     size_t room = most - n;
     uint64_t count;
-    DROVE_TRY(pass(run, DROVE_RECEIVE, rank, &count, sizeof count));
+    DROVE_TRY(pass(workers, DROVE_RECEIVE, rank, &count, sizeof count));
     p->offered = count <= most ? calloc((size_t)count, sizeof *p->offered) : NULL;
     p->is_wanted = count <= most ? calloc((size_t)count, 1) : NULL;
     if (p->offered == NULL || p->is_wanted == NULL)
         return drove__fail_nomem("a state in parts", (size_t)count * sizeof *p->offered);
     p->n_offered = (size_t)count;
-    DROVE_TRY(pass(run, DROVE_RECEIVE, rank, p->offered, p->n_offered * sizeof *p->offered));
+    DROVE_TRY(pass(workers, DROVE_RECEIVE, rank, p->offered, p->n_offered * sizeof *p->offered));
     for (size_t i = 0; i < p->n_offered; i++) {
         if (!is_sound(&p->offered[i]))
             return drove__fail(DROVE_E_SYSTEM, "%s: its state is described by what is no tensor",
-                               drove__ranks_name(run, rank, name, sizeof name));
+                               drove__ranks_name(workers, rank, name, sizeof name));
         if (room == 0 || has_name(tensor, n, p->offered[i].name)) continue;
         p->is_wanted[i] = 1;
         room--;
@@ -128,18 +129,18 @@ static drove_status choose(const drove_run *run, unsigned rank, const drove_tens
     return DROVE_OK;
 }
 
-static drove_status take(const drove_run *run, unsigned rank, drove_tensor *tensor, size_t *n,
-                         size_t most, parts *p)
+static drove_status take(const drove_workers *workers, unsigned rank, drove_tensor *tensor,
+                         size_t *n, size_t most, parts *p)
 {
-    DROVE_TRY(choose(run, rank, tensor, *n, most, p));
+    DROVE_TRY(choose(workers, rank, tensor, *n, most, p));
     p->bytes = drove__grow(NULL, p->n_bytes + 64, 1);
     if (p->bytes == NULL) return drove__fail_nomem("the state of a rank", p->n_bytes);
-    DROVE_TRY(pass(run, DROVE_SEND, rank, p->is_wanted, p->n_offered));
+    DROVE_TRY(pass(workers, DROVE_SEND, rank, p->is_wanted, p->n_offered));
     char *at = p->bytes;
     for (size_t i = 0; i < p->n_offered; i++) {
         size_t size = drove__tensor_bytes(&p->offered[i]);
         if (!p->is_wanted[i]) continue;
-        DROVE_TRY(pass(run, DROVE_RECEIVE, rank, at, size));
+        DROVE_TRY(pass(workers, DROVE_RECEIVE, rank, at, size));
         tensor[*n] = p->offered[i];
         tensor[(*n)++].bytes = at;
         at += (size + 63) / 64 * 64;
@@ -147,17 +148,17 @@ static drove_status take(const drove_run *run, unsigned rank, drove_tensor *tens
     return DROVE_OK;
 }
 
-drove_status drove__ranks_gather(const drove_run *run, drove_tensor *tensor, size_t *n, size_t most,
-                                 void ***memory)
+drove_status drove__ranks_gather(const drove_workers *workers, drove_tensor *tensor, size_t *n,
+                                 size_t most, void ***memory)
 {
     *memory = NULL;
-    if (run->ranks.rank != 0) return give(run, tensor, *n);
-    void **list = calloc(run->ranks.n, sizeof *list);
-    if (list == NULL) return drove__fail_nomem("a state in parts", run->ranks.n * sizeof *list);
+    if (workers->ranks.rank != 0) return give(workers, tensor, *n);
+    void **list = calloc(workers->ranks.n, sizeof *list);
+    if (list == NULL) return drove__fail_nomem("a state in parts", workers->ranks.n * sizeof *list);
     drove_status status = DROVE_OK;
-    for (unsigned rank = 1; rank < run->ranks.n && status == DROVE_OK; rank++) {
+    for (unsigned rank = 1; rank < workers->ranks.n && status == DROVE_OK; rank++) {
         parts p = {0};
-        status = take(run, rank, tensor, n, most, &p);
+        status = take(workers, rank, tensor, n, most, &p);
         list[rank - 1] = p.bytes; /* the last one stays NULL */
         free(p.offered);
         free(p.is_wanted);
@@ -174,39 +175,40 @@ typedef struct part { /* of one rank's, since they were parked last */
 } part;
 
 /* Rank 0 writes what the others have; a file that cannot be written does not stop them. */
-static drove_status collect_steps(drove_run *run, const part *all)
+static drove_status collect_steps(const drove_workers *workers, const part *all)
 {
     drove_status status = DROVE_OK;
-    for (unsigned rank = 1; rank < run->ranks.n && status == DROVE_OK; rank++) {
+    for (unsigned rank = 1; rank < workers->ranks.n && status == DROVE_OK; rank++) {
         char *bytes = malloc((size_t)all[rank].size + 1);
         if (bytes == NULL) return drove__fail_nomem("a record", (size_t)all[rank].size);
-        status = pass(run, DROVE_RECEIVE, rank, bytes, (size_t)all[rank].size);
+        status = pass(workers, DROVE_RECEIVE, rank, bytes, (size_t)all[rank].size);
         if (status == DROVE_OK &&
-            run->loop->recording != NULL) /* the next mark fails if this does */
-            (void)drove__recording_add(run->loop->recording, bytes, (size_t)all[rank].size,
+            workers->loop->recording != NULL) /* the next mark fails if this does */
+            (void)drove__recording_add(workers->loop->recording, bytes, (size_t)all[rank].size,
                                        all[rank].n_steps);
         free(bytes);
     }
     return status;
 }
 
-drove_status drove__ranks_record(drove_run *run)
+drove_status drove__ranks_record(const drove_workers *workers)
 {
     char *bytes = NULL, name[96];
     size_t size = 0;
-    part mine = {0}, *all = calloc(run->ranks.n, sizeof *all);
-    if (all == NULL) return drove__fail_nomem("a record", run->ranks.n * sizeof *all);
-    if (run->ranks.rank != 0)
-        mine.status = drove__recording_take(run->loop->recording, &bytes, &size, &mine.n_steps);
+    part mine = {0}, *all = calloc(workers->ranks.n, sizeof *all);
+    if (all == NULL) return drove__fail_nomem("a record", workers->ranks.n * sizeof *all);
+    if (workers->ranks.rank != 0)
+        mine.status = drove__recording_take(workers->loop->recording, &bytes, &size, &mine.n_steps);
     mine.size = size;
-    drove_status status = run->transport->ops->gather(run->transport, &mine, sizeof mine, all);
-    for (unsigned i = 0; i < run->ranks.n && status == DROVE_OK; i++)
+    drove_status status =
+        workers->transport->ops->gather(workers->transport, &mine, sizeof mine, all);
+    for (unsigned i = 0; i < workers->ranks.n && status == DROVE_OK; i++)
         if (all[i].status != DROVE_OK)
             status = drove__fail(DROVE_E_NOMEM, "--record: %s: not enough memory for its steps",
-                                 drove__ranks_name(run, i, name, sizeof name));
+                                 drove__ranks_name(workers, i, name, sizeof name));
     if (status == DROVE_OK)
-        status =
-            run->ranks.rank == 0 ? collect_steps(run, all) : pass(run, DROVE_SEND, 0, bytes, size);
+        status = workers->ranks.rank == 0 ? collect_steps(workers, all)
+                                          : pass(workers, DROVE_SEND, 0, bytes, size);
     free(bytes);
     free(all);
     return status;
@@ -278,7 +280,7 @@ static drove_status make_room(drove_safetensors *st, char **meta, const outline 
     return DROVE_OK;
 }
 
-static drove_status send_all(const drove_run *run, const drove_safetensors *st)
+static drove_status send_all(const drove_workers *workers, const drove_safetensors *st)
 {
     outline o = {.n_tensors = st->n_tensors,
                  .size_bytes = st->size_bytes,
@@ -293,26 +295,27 @@ static drove_status send_all(const drove_run *run, const drove_safetensors *st)
         t[i] = st->tensor[i];
         t[i].bytes = (const void *)(uintptr_t)((const char *)t[i].bytes - st->data);
     }
-    if (status == DROVE_OK) status = pass(run, DROVE_BROADCAST, 0, &o, sizeof o);
-    if (status == DROVE_OK) status = pass(run, DROVE_BROADCAST, 0, t, st->n_tensors * sizeof *t);
-    if (status == DROVE_OK) status = pass(run, DROVE_BROADCAST, 0, meta, (size_t)o.meta_bytes);
-    if (status == DROVE_OK) status = pass(run, DROVE_BROADCAST, 0, st->data, st->size_bytes);
+    if (status == DROVE_OK) status = pass(workers, DROVE_BROADCAST, 0, &o, sizeof o);
+    if (status == DROVE_OK)
+        status = pass(workers, DROVE_BROADCAST, 0, t, st->n_tensors * sizeof *t);
+    if (status == DROVE_OK) status = pass(workers, DROVE_BROADCAST, 0, meta, (size_t)o.meta_bytes);
+    if (status == DROVE_OK) status = pass(workers, DROVE_BROADCAST, 0, st->data, st->size_bytes);
     free(meta);
     free(t);
     return status;
 }
 
-static drove_status receive_all(const drove_run *run, drove_safetensors *st)
+static drove_status receive_all(const drove_workers *workers, drove_safetensors *st)
 {
     outline o;
     char *meta = NULL;
     *st = (drove_safetensors){0};
-    DROVE_TRY(pass(run, DROVE_BROADCAST, 0, &o, sizeof o));
+    DROVE_TRY(pass(workers, DROVE_BROADCAST, 0, &o, sizeof o));
     drove_status status = make_room(st, &meta, &o);
     if (status == DROVE_OK)
-        status = pass(run, DROVE_BROADCAST, 0, st->tensor, st->n_tensors * sizeof *st->tensor);
-    if (status == DROVE_OK) status = pass(run, DROVE_BROADCAST, 0, meta, (size_t)o.meta_bytes);
-    if (status == DROVE_OK) status = pass(run, DROVE_BROADCAST, 0, st->data, st->size_bytes);
+        status = pass(workers, DROVE_BROADCAST, 0, st->tensor, st->n_tensors * sizeof *st->tensor);
+    if (status == DROVE_OK) status = pass(workers, DROVE_BROADCAST, 0, meta, (size_t)o.meta_bytes);
+    if (status == DROVE_OK) status = pass(workers, DROVE_BROADCAST, 0, st->data, st->size_bytes);
     if (status == DROVE_OK) status = place_tensors(st);
     if (status == DROVE_OK) status = unpack_meta(st, meta, &o);
     free(meta);
@@ -323,9 +326,11 @@ static drove_status receive_all(const drove_run *run, drove_safetensors *st)
     return status;
 }
 
-drove_status drove__ranks_share(drove_run *run, drove_status status, drove_safetensors *st)
+drove_status drove__ranks_share(const drove_config *config, drove_workers *workers,
+                                const drove_state *state, drove_status status,
+                                drove_safetensors *st)
 {
-    if (run->ranks.n <= 1) return status;
-    DROVE_TRY(drove__ranks_agree(run, status));
-    return run->ranks.rank == 0 ? send_all(run, st) : receive_all(run, st);
+    if (workers->ranks.n <= 1) return status;
+    DROVE_TRY(drove__ranks_agree(config, workers, state, status));
+    return workers->ranks.rank == 0 ? send_all(workers, st) : receive_all(workers, st);
 }

@@ -6,10 +6,12 @@
 #include "base/json.h"
 #include "loop/host.h"
 #include "report/report.h"
+#include "strategy/serialised.h"
 #include "run/facts.h"
 #include "run/progress.h"
 #include "run/ranks.h"
-#include "strategy/serialised.h"
+#include "run/say.h"
+#include "run/state.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,97 +30,98 @@ bool drove__record_host_find(const char *name, drove_host_kind *out)
     return false;
 }
 
-static bool is_recorded(const drove_run *run)
+static bool is_recorded(const drove_config *config, const drove_workers *workers)
 {
-    return run->opt.record[0] != '\0' || run->repeating != NULL;
+    return config->opt.record[0] != '\0' || workers->repeating != NULL;
 }
 
-static const char *flag_of(const drove_run *run)
+static const char *flag_of(const drove_workers *workers)
 {
-    return run->repeating != NULL ? "--replay" : "--record";
+    return workers->repeating != NULL ? "--replay" : "--record";
 }
 
 /* ---- what can be recorded ---- */
 
-static drove_status refuse(const drove_run *run, const char *expected, const char *found)
+static drove_status refuse(const drove_workers *workers, const char *expected, const char *found)
 {
-    return drove__fail(DROVE_E_ARG, "%s: expected %s, found %s", flag_of(run), expected, found);
+    return drove__fail(DROVE_E_ARG, "%s: expected %s, found %s", flag_of(workers), expected, found);
 }
 
-static drove_status check_run(const drove_run *run)
+static drove_status check_run(const drove_config *config, const drove_workers *workers)
 {
-    if (run->repeating != NULL && run->opt.record[0] != '\0')
-        return refuse(run, "no --record", run->opt.record);
-    if (run->repeating != NULL && run->ranks.n > 1)
-        return refuse(run, "one process, which repeats all workers", "the ranks of a job");
-    if (run->ranks.n > 1 && strcmp(run->opt.shard, "own") == 0)
-        return refuse(run, "ranks that have all examples (--shard whole)", "--shard own");
-    if (run->ranks.n > 1 && run->opt.partition[0] != '\0')
-        return refuse(run, "no --partition, among ranks", run->opt.partition);
+    if (workers->repeating != NULL && config->opt.record[0] != '\0')
+        return refuse(workers, "no --record", config->opt.record);
+    if (workers->repeating != NULL && workers->ranks.n > 1)
+        return refuse(workers, "one process, which repeats all workers", "the ranks of a job");
+    if (workers->ranks.n > 1 && strcmp(config->opt.shard, "own") == 0)
+        return refuse(workers, "ranks that have all examples (--shard whole)", "--shard own");
+    if (workers->ranks.n > 1 && config->opt.partition[0] != '\0')
+        return refuse(workers, "no --partition, among ranks", config->opt.partition);
     return DROVE_OK;
 }
 
 /* Exchanges in several messages, between which those of others may come. */
-static bool by_layer(const drove_run *run)
+static bool by_layer(const drove_config *config, const drove_workers *workers)
 {
-    return (run->loop->sync->needs & DROVE_SYNC_SPREAD) != 0 &&
-           strcmp(run->opt.messages, "layers") == 0;
+    return (workers->loop->sync->needs & DROVE_SYNC_SPREAD) != 0 &&
+           strcmp(config->opt.messages, "layers") == 0;
 }
 
 /* Of a method that is repeated step by step. */
-static drove_status check_steps(const drove_run *run)
+static drove_status check_steps(const drove_config *config, const drove_workers *workers)
 {
-    const drove_sync *s = run->loop->sync;
+    const drove_sync *s = workers->loop->sync;
     const bool is_racy = (s->needs & DROVE_SYNC_RACY) != 0;
-    if (is_racy && run->ranks.n > 1)
-        return refuse(run, "a strategy without races, among ranks", run->plan.spec);
-    if (is_racy && strstr(run->plan.spec, "overlap=1") != NULL)
-        return refuse(run, "exchanges without overlap=1, as they race", run->plan.spec);
-    if (by_layer(run) && run->ranks.n > 1)
-        return refuse(run, "--messages packed, among ranks",
+    if (is_racy && workers->ranks.n > 1)
+        return refuse(workers, "a strategy without races, among ranks", workers->plan.spec);
+    if (is_racy && strstr(workers->plan.spec, "overlap=1") != NULL)
+        return refuse(workers, "exchanges without overlap=1, as they race", workers->plan.spec);
+    if (by_layer(config, workers) && workers->ranks.n > 1)
+        return refuse(workers, "--messages packed, among ranks",
                       "layers, which take their turns one by one");
-    if (by_layer(run) && strstr(run->plan.spec, "overlap=1") != NULL)
-        return refuse(run, "--messages packed with overlap=1",
+    if (by_layer(config, workers) && strstr(workers->plan.spec, "overlap=1") != NULL)
+        return refuse(workers, "--messages packed with overlap=1",
                       "layers, which take their turns one by one while a worker computes");
     if (is_racy || (s->ops->promises & DROVE_SYNC_ORDERED) != 0) return DROVE_OK;
     return drove__fail(DROVE_E_ARG,
                        "%s: expected a strategy whose steps have an order, or that repeats by "
                        "itself, found %s%s%s",
-                       flag_of(run), run->plan.spec, run->opt.period[0] != '\0' ? " --period " : "",
-                       run->opt.period);
+                       flag_of(workers), workers->plan.spec,
+                       config->opt.period[0] != '\0' ? " --period " : "", config->opt.period);
 }
 
-static drove_status settle_method(drove_run *run)
+static drove_status settle_method(drove_config *config, const drove_workers *workers)
 {
-    drove_sync *s = run->loop->sync;
-    run->repeat = DROVE_REPEAT_ORDER;
+    drove_sync *s = workers->loop->sync;
+    config->repeat = DROVE_REPEAT_ORDER;
     if ((s->ops->promises & DROVE_SYNC_REPEATABLE) == 0) {
-        DROVE_TRY(check_steps(run));
-        if ((s->needs & DROVE_SYNC_RACY) == 0 && !by_layer(run)) return DROVE_OK;
-        return drove__sync_serialise(s, run->loop->shared != NULL);
+        DROVE_TRY(check_steps(config, workers));
+        if ((s->needs & DROVE_SYNC_RACY) == 0 && !by_layer(config, workers)) return DROVE_OK;
+        return drove__sync_serialise(s, workers->loop->shared != NULL);
     }
-    run->repeat = DROVE_REPEAT_AGAIN;
-    if (run->opt.replay_steps[0] == '\0') return DROVE_OK;
+    config->repeat = DROVE_REPEAT_AGAIN;
+    if (config->opt.replay_steps[0] == '\0') return DROVE_OK;
     return drove__fail(DROVE_E_ARG,
                        "--replay-steps: expected a method that is repeated step by step, found "
                        "%s, which is run again",
-                       run->plan.spec);
+                       workers->plan.spec);
 }
 
 /* Of ranks, rank 0 has the file, and the others keep their steps until they are parked. */
-drove_status drove__run_record_strategy(drove_run *run)
+drove_status drove__run_record_strategy(drove_config *config, const drove_problem *problem,
+                                        const drove_workers *workers)
 {
-    if (!is_recorded(run)) return DROVE_OK;
-    DROVE_TRY(check_run(run));
-    DROVE_TRY(settle_method(run));
-    if (run->opt.record[0] == '\0' || run->given != NULL) return DROVE_OK; /* or a trial */
-    return drove__recording_open(run->ranks.rank == 0 ? run->opt.record : NULL, run->plan.n_workers,
-                                 &run->loop->recording);
+    if (!is_recorded(config, workers)) return DROVE_OK;
+    DROVE_TRY(check_run(config, workers));
+    DROVE_TRY(settle_method(config, workers));
+    if (config->opt.record[0] == '\0' || problem->given != NULL) return DROVE_OK; /* or a trial */
+    return drove__recording_open(workers->ranks.rank == 0 ? config->opt.record : NULL,
+                                 workers->plan.n_workers, &workers->loop->recording);
 }
 
-static uint64_t checksum_now(drove_run *run)
+static uint64_t checksum_now(const drove_workers *workers)
 {
-    drove_sync *s = run->loop->sync;
+    drove_sync *s = workers->loop->sync;
     const drove_params at = s->ops->peek(s);
     return drove__checksum(drove__params_bytes(&at), s->n_vector * sizeof(float));
 }
@@ -128,15 +131,15 @@ static uint64_t checksum_now(drove_run *run)
 static json_t *describe(drove_run *run, const char *data)
 {
     char first[DROVE_CHECKSUM_TEXT_SIZE];
-    const drove_plan *plan = &run->plan;
-    drove__checksum_print(checksum_now(run), first);
+    const drove_plan *plan = &run->workers.plan;
+    drove__checksum_print(checksum_now(&run->workers), first);
     return json_pack("{s:s, s:b, s:i, s:s, s:i, s:i, s:i, s:s, s:s, s:s, s:s}", "repeat",
-                     run->repeat == DROVE_REPEAT_AGAIN ? "again" : "order", "recovers",
-                     run->standing.recovers ? 1 : 0, "workers", (int)plan->n_workers, "host",
-                     hosts[plan->host], "ranks", (int)run->ranks.n, "cores",
+                     run->config.repeat == DROVE_REPEAT_AGAIN ? "again" : "order", "recovers",
+                     run->state.standing.recovers ? 1 : 0, "workers", (int)plan->n_workers, "host",
+                     hosts[plan->host], "ranks", (int)run->workers.ranks.n, "cores",
                      (int)plan->worker[plan->first_here].n_cores, "width",
-                     (int)run->loop->source->width, "isa", run->kernels.isa, "gemm",
-                     drove__run_gemm(run), "data", data, "first", first);
+                     (int)run->workers.loop->source->width, "isa", run->workers.kernels.isa, "gemm",
+                     drove__run_gemm(&run->problem, &run->workers), "data", data, "first", first);
 }
 
 /* run.json, and what a replay needs besides; the caller frees it. */
@@ -148,7 +151,7 @@ static drove_status make_header(drove_run *run, char **out)
     json_error_t error;
     json_t *object = NULL;
     char *text = NULL;
-    DROVE_TRY(drove__state_describe_data(run, data));
+    DROVE_TRY(drove__state_describe_data(&run->problem, data));
     DROVE_TRY(drove__facts_evaluation(run, &before, &facts));
     drove_status status = drove__report_run(&facts, &text);
     drove__facts_fini(&facts);
@@ -163,18 +166,18 @@ static drove_status make_header(drove_run *run, char **out)
 }
 
 /* The file that the run goes on from, into the record. */
-static drove_status copy_state(drove_run *run)
+static drove_status copy_state(const drove_config *config, const drove_workers *workers)
 {
     enum { PIECE = 1 << 20 };
     drove_reader *reader = NULL;
-    char *path = drove__path_join(run->opt.resume, run->resumed_name), *piece = malloc(PIECE);
+    char *path = drove__path_join(config->opt.resume, config->resumed_name), *piece = malloc(PIECE);
     drove_status status =
         path != NULL && piece != NULL ? DROVE_OK : drove__fail_nomem("a state", PIECE);
     if (status == DROVE_OK) status = drove__reader_open(path, &reader);
     for (size_t n = 1; status == DROVE_OK && n > 0;) {
         status = drove__reader_read_some(reader, piece, PIECE, &n);
         if (status == DROVE_OK && n > 0)
-            status = drove__recording_state(run->loop->recording, piece, n);
+            status = drove__recording_state(workers->loop->recording, piece, n);
     }
     drove__reader_close(reader);
     free(piece);
@@ -186,119 +189,127 @@ static drove_status begin_file(drove_run *run)
 {
     char *text;
     DROVE_TRY(make_header(run, &text));
-    drove_status status = drove__recording_begin(run->loop->recording, text);
+    drove_status status = drove__recording_begin(run->workers.loop->recording, text);
     free(text);
-    if (status != DROVE_OK || run->resumed_name == NULL) return status;
-    return copy_state(run);
+    if (status != DROVE_OK || run->config.resumed_name == NULL) return status;
+    return copy_state(&run->config, &run->workers);
 }
 
 drove_status drove__run_record_begin(drove_run *run)
 {
-    if (run->loop->recording == NULL) return DROVE_OK;
-    return drove__ranks_agree(run, run->ranks.rank == 0 ? begin_file(run) : DROVE_OK);
+    if (run->workers.loop->recording == NULL) return DROVE_OK;
+    return drove__ranks_agree(&run->config, &run->workers, &run->state,
+                              run->workers.ranks.rank == 0 ? begin_file(run) : DROVE_OK);
 }
 
-drove_recorded_mark drove__run_record_mark(drove_run *run)
+drove_recorded_mark drove__run_record_mark(const drove_workers *workers, const drove_state *state)
 {
-    return (drove_recorded_mark){.next = atomic_load(&run->loop->source->next),
-                                 .published = atomic_load(&run->loop->sync->published),
-                                 .checksum = checksum_now(run),
-                                 .train_ns = run->standing.train_ns};
+    return (drove_recorded_mark){.next = atomic_load(&workers->loop->source->next),
+                                 .published = atomic_load(&workers->loop->sync->published),
+                                 .checksum = checksum_now(workers),
+                                 .train_ns = state->standing.train_ns};
 }
 
 /* The run goes on without its record, which is good up to its last mark. */
-static void leave_record(drove_run *run)
+static void leave_record(const drove_workers *workers)
 {
-    drove__recording_close(run->loop->recording);
-    run->loop->recording = NULL;
+    drove__recording_close(workers->loop->recording);
+    workers->loop->recording = NULL;
 }
 
 /* Processes alone: any other worker comes to the end of its step. */
-static bool has_lost_one(const drove_run *run)
+static bool has_lost_one(const drove_workers *workers)
 {
-    const drove_host *host = run->loop->host;
-    for (unsigned i = 0; host->ops->lost != NULL && i < run->plan.n_workers; i++)
+    const drove_host *host = workers->loop->host;
+    for (unsigned i = 0; host->ops->lost != NULL && i < workers->plan.n_workers; i++)
         if (host->ops->lost(host, i) != NULL) return true;
     return false;
 }
 
-static void give_up(drove_run *run)
+static void give_up(const drove_workers *workers, drove_output *output)
 {
-    drove__error_copy(run->record_failure);
-    drove__run_warn(run,
+    drove__error_copy(output->record_failure);
+    drove__run_warn(output,
                     "%s; the run goes on without its record, which is good up to its last mark",
-                    run->record_failure);
-    leave_record(run);
+                    output->record_failure);
+    leave_record(workers);
 }
 
-static void write_mark(drove_run *run, uint64_t outcome)
+static void write_mark(const drove_workers *workers, const drove_state *state, drove_output *output,
+                       uint64_t outcome)
 {
-    drove_recorded_mark mark = drove__run_record_mark(run);
+    drove_recorded_mark mark = drove__run_record_mark(workers, state);
     mark.outcome = outcome;
-    if (drove__recording_mark(run->loop->recording, &mark) != DROVE_OK) give_up(run);
+    if (drove__recording_mark(workers->loop->recording, &mark) != DROVE_OK)
+        give_up(workers, output);
 }
 
 static drove_status mark_stretch(drove_run *run)
 {
-    if (run->ranks.n > 1) DROVE_TRY(drove__ranks_record(run));
-    if (run->loop->recording == NULL || run->ranks.rank != 0) return DROVE_OK;
-    if (has_lost_one(run)) {
-        drove__run_warn(run,
+    if (run->workers.ranks.n > 1) DROVE_TRY(drove__ranks_record(&run->workers));
+    if (run->workers.loop->recording == NULL || run->workers.ranks.rank != 0) return DROVE_OK;
+    if (has_lost_one(&run->workers)) {
+        drove__run_warn(&run->output,
                         "record: %s ends at its last mark: nobody knows how far the lost worker's "
                         "last step came",
-                        run->opt.record);
-        leave_record(run);
+                        run->config.opt.record);
+        leave_record(&run->workers);
         return DROVE_OK;
     }
-    write_mark(run, 0);
+    write_mark(&run->workers, &run->state, &run->output, 0);
     return DROVE_OK;
 }
 
 drove_status drove__run_record_parked(drove_run *run)
 {
-    if (run->repeating != NULL) DROVE_TRY(drove__replay_parked(run));
-    return run->opt.record[0] != '\0' && run->given == NULL ? mark_stretch(run) : DROVE_OK;
+    if (run->workers.repeating != NULL) DROVE_TRY(drove__replay_parked(&run->workers, &run->state));
+    return run->config.opt.record[0] != '\0' && run->problem.given == NULL ? mark_stretch(run)
+                                                                           : DROVE_OK;
 }
 
 /* A run that ends in its first failure, whose text stays. */
 drove_status drove__run_record_failed(drove_run *run, drove_status status)
 {
     char text[DROVE_ERROR_TEXT_SIZE];
-    if (run->loop->recording == NULL || run->ranks.n > 1 || has_lost_one(run)) return status;
+    if (run->workers.loop->recording == NULL || run->workers.ranks.n > 1 ||
+        has_lost_one(&run->workers))
+        return status;
     drove__error_copy(text);
     /* A round that one worker did not end is not repeated. */
-    if (run->repeat == DROVE_REPEAT_ORDER) write_mark(run, 0);
-    if (run->loop->recording != NULL) write_mark(run, DROVE_RECORDED_FAILED);
+    if (run->config.repeat == DROVE_REPEAT_ORDER)
+        write_mark(&run->workers, &run->state, &run->output, 0);
+    if (run->workers.loop->recording != NULL)
+        write_mark(&run->workers, &run->state, &run->output, DROVE_RECORDED_FAILED);
     return drove__fail(status, "%s", text);
 }
 
 static void end_recording(drove_run *run)
 {
-    drove_recording *r = run->loop->recording;
-    drove_recorded_mark mark = drove__run_record_mark(run);
-    mark.outcome = 1 + (unsigned)run->outcome;
+    drove_recording *r = run->workers.loop->recording;
+    drove_recorded_mark mark = drove__run_record_mark(&run->workers, &run->state);
+    mark.outcome = 1 + (unsigned)run->state.outcome;
     if (drove__recording_mark(r, &mark) != DROVE_OK) {
-        give_up(run);
+        give_up(&run->workers, &run->output);
         return;
     }
-    drove__run_say(run, "record: %s: %" PRIu64 " steps of %u worker%s, %.1f bytes each",
-                   run->opt.record, mark.n_steps, run->plan.n_workers,
-                   run->plan.n_workers == 1 ? "" : "s",
+    drove__run_say(&run->output, "record: %s: %" PRIu64 " steps of %u worker%s, %.1f bytes each",
+                   run->config.opt.record, mark.n_steps, run->workers.plan.n_workers,
+                   run->workers.plan.n_workers == 1 ? "" : "s",
                    mark.n_steps == 0 ? 0.0
                                      : (double)drove__recording_bytes(r) / (double)mark.n_steps);
 }
 
 drove_status drove__run_record_end(drove_run *run)
 {
-    if (run->loop->recording != NULL && run->ranks.rank == 0) end_recording(run);
-    return run->repeating != NULL ? drove__replay_end(run) : DROVE_OK;
+    if (run->workers.loop->recording != NULL && run->workers.ranks.rank == 0) end_recording(run);
+    return run->workers.repeating != NULL ? drove__replay_end(run) : DROVE_OK;
 }
 
-drove_status drove__run_record_status(const drove_run *run)
+drove_status drove__run_record_status(const drove_output *output)
 {
-    if (run->record_failure[0] == '\0') return DROVE_OK;
+    if (output->record_failure[0] == '\0') return DROVE_OK;
     return drove__fail(DROVE_E_IO,
                        "%s; the run itself is complete, and the record is good up to "
                        "its last mark",
-                       run->record_failure);
+                       output->record_failure);
 }

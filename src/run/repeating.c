@@ -1,5 +1,9 @@
 /* run/repeating.c - --replay: reads a record, and compares the run with it.  See recording.h. */
+#include "run/output.h"
+#include "run/progress.h"
 #include "run/recording.h"
+#include "run/say.h"
+#include "run/state.h"
 
 #include "base/alive.h"
 #include "base/checksum.h"
@@ -8,9 +12,6 @@
 #include "base/locale.h"
 #include "base/memfile.h"
 #include "plan/workers.h"
-#include "run/facts.h"
-#include "run/output.h"
-#include "run/progress.h"
 
 #include <drove/version.h>
 
@@ -162,14 +163,14 @@ static drove_status expect_same(const char *flag, const char *then, const char *
                        then[0] != '\0' ? then : "auto", now[0] != '\0' ? now : "auto");
 }
 
-static drove_status compare_options(const drove_run *run, const drove_options *recorded)
+static drove_status compare_options(const drove_config *config, const drove_options *recorded)
 {
     char flag[DROVE_FLAG_SIZE], now[DROVE_TEXT_SIZE], then[DROVE_TEXT_SIZE];
     size_t n;
     const drove_option_info *info = drove_options_table(&n);
     for (size_t i = 0; i < n; i++) {
         if (may_differ(&info[i])) continue;
-        DROVE_TRY(drove_options_get(&run->opt, info[i].name, now, sizeof now));
+        DROVE_TRY(drove_options_get(&config->opt, info[i].name, now, sizeof now));
         DROVE_TRY(drove_options_get(recorded, info[i].name, then, sizeof then));
         DROVE_TRY(expect_same(drove_flag_text(info[i].name, flag), then, now));
     }
@@ -177,67 +178,69 @@ static drove_status compare_options(const drove_run *run, const drove_options *r
 }
 
 /* As many updates as --until now says, if it says something else. */
-static drove_status read_until(drove_run *run, const drove_options *recorded)
+static drove_status read_until(const drove_config *config, const drove_workers *workers,
+                               const drove_options *recorded)
 {
     drove_until now, then;
-    DROVE_TRY(drove__until_parse(run->opt.until, &now));
+    DROVE_TRY(drove__until_parse(config->opt.until, &now));
     DROVE_TRY(drove__until_parse(recorded->until, &then));
-    run->repeating->replay.most_updates = now.updates < then.updates ? now.updates : UINT64_MAX;
-    run->repeating->is_shorter = strcmp(run->opt.until, recorded->until) != 0;
-    if (run->repeating->is_shorter &&
+    workers->repeating->replay.most_updates = now.updates < then.updates ? now.updates : UINT64_MAX;
+    workers->repeating->is_shorter = strcmp(config->opt.until, recorded->until) != 0;
+    if (workers->repeating->is_shorter &&
         (isfinite(now.seconds) || (now.updates != UINT64_MAX && now.updates > then.updates)))
         return drove__fail(DROVE_E_ARG,
                            "--replay: expected --until with fewer updates or epochs than %s, found "
                            "%s",
-                           recorded->until, run->opt.until);
+                           recorded->until, config->opt.until);
     if (now.validation == then.validation && now.validation_is_part == then.validation_is_part)
         return DROVE_OK;
     return drove__fail(DROVE_E_ARG,
                        "--replay: expected --until with the same validation examples as %s, found "
                        "%s",
-                       recorded->until, run->opt.until);
+                       recorded->until, config->opt.until);
 }
 
 /* What depends on the machine is as it was. */
-static drove_status take_machine(drove_run *run, const drove_options *recorded)
+static drove_status take_machine(drove_config *config, const drove_workers *workers,
+                                 const drove_options *recorded)
 {
-    const header *h = &run->repeating->header;
+    const header *h = &workers->repeating->header;
     char n[NAME_SIZE];
-    DROVE_TRY(expect_same("--threads", recorded->threads, run->opt.threads));
-    DROVE_TRY(expect_same("--isa", recorded->isa, run->opt.isa));
+    DROVE_TRY(expect_same("--threads", recorded->threads, config->opt.threads));
+    DROVE_TRY(expect_same("--isa", recorded->isa, config->opt.isa));
     snprintf(n, sizeof n, "%u", h->n_workers);
-    if (run->opt.workers[0] == '\0' && h->host == DROVE_HOST_THREADS)
-        DROVE_TRY(drove_options_set(&run->opt, "threads", n));
-    DROVE_TRY(drove_options_set(&run->opt, "isa", h->isa));
-    memcpy(run->opt.memory, recorded->memory, sizeof run->opt.memory);
-    memcpy(run->opt.data_changed, recorded->data_changed, sizeof run->opt.data_changed);
+    if (config->opt.workers[0] == '\0' && h->host == DROVE_HOST_THREADS)
+        DROVE_TRY(drove_options_set(&config->opt, "threads", n));
+    DROVE_TRY(drove_options_set(&config->opt, "isa", h->isa));
+    memcpy(config->opt.memory, recorded->memory, sizeof config->opt.memory);
+    memcpy(config->opt.data_changed, recorded->data_changed, sizeof config->opt.data_changed);
     return DROVE_OK;
 }
 
-unsigned drove__replay_ranks(const drove_run *run)
+unsigned drove__replay_ranks(const drove_workers *workers)
 {
-    return run->repeating != NULL ? run->repeating->header.n_ranks : 1;
+    return workers->repeating != NULL ? workers->repeating->header.n_ranks : 1;
 }
 
-drove_status drove__replay_plan(drove_run *run)
+drove_status drove__replay_plan(drove_workers *workers)
 {
-    if (run->repeating == NULL) return DROVE_OK;
-    const header *h = &run->repeating->header;
+    if (workers->repeating == NULL) return DROVE_OK;
+    const header *h = &workers->repeating->header;
     if (h->host == DROVE_HOST_THREADS) return DROVE_OK;
-    return drove__plan_gather(&run->plan, h->n_cores);
+    return drove__plan_gather(&workers->plan, h->n_cores);
 }
 
-bool drove__replay_has_state(const drove_run *run)
+bool drove__replay_has_state(const drove_workers *workers)
 {
-    return run->repeating != NULL && drove__recorded_has_state(run->repeating->record);
+    return workers->repeating != NULL && drove__recorded_has_state(workers->repeating->record);
 }
 
-drove_status drove__replay_state(const drove_run *run, drove_safetensors *st)
+drove_status drove__replay_state(const drove_workers *workers, drove_safetensors *st)
 {
     drove_memfile *file;
     char *bytes, name[DROVE_NAMED_SIZE];
     size_t size;
-    DROVE_TRY(drove__recorded_state(run->repeating->record, &bytes, &size));
+    DROVE_TRY(drove__recorded_state(workers->repeating->record, &bytes, &size));
     drove_status status = drove__memfile_create(NULL, 0, false, &file);
     if (status != DROVE_OK) {
         free(bytes);
@@ -249,23 +252,23 @@ drove_status drove__replay_state(const drove_run *run, drove_safetensors *st)
     drove__memfile_release(file);
     return status == DROVE_OK
                ? DROVE_OK
-               : drove__fail_in(status, "%s", drove__recorded_path(run->repeating->record));
+               : drove__fail_in(status, "%s", drove__recorded_path(workers->repeating->record));
 }
 
-static drove_status open_steps(drove_run *run)
+static drove_status open_steps(const drove_config *config, const drove_workers *workers)
 {
-    drove_repeating *p = run->repeating;
-    if (run->opt.replay_steps[0] == '\0') return DROVE_OK;
-    drove_status status = drove__writer_create(run->opt.replay_steps, &p->steps);
+    drove_repeating *p = workers->repeating;
+    if (config->opt.replay_steps[0] == '\0') return DROVE_OK;
+    drove_status status = drove__writer_create(config->opt.replay_steps, &p->steps);
     return status == DROVE_OK ? DROVE_OK : drove__fail_in(status, "--replay-steps");
 }
 
-drove_status drove__replay_open(drove_run *run)
+drove_status drove__replay_open(drove_config *config, drove_workers *workers)
 {
-    if (run->opt.replay[0] == '\0') return DROVE_OK;
-    drove_repeating *p = run->repeating = drove__alloc(1, sizeof *p);
+    if (config->opt.replay[0] == '\0') return DROVE_OK;
+    drove_repeating *p = workers->repeating = drove__alloc(1, sizeof *p);
     if (p == NULL) return drove__fail_nomem("a replay", sizeof *p);
-    drove_status status = drove__recorded_open(run->opt.replay, &p->record);
+    drove_status status = drove__recorded_open(config->opt.replay, &p->record);
     if (status != DROVE_OK) return drove__fail_in(status, "--replay");
     json_t *object;
     drove_options recorded = drove__options_default();
@@ -274,21 +277,21 @@ drove_status drove__replay_open(drove_run *run)
     if (status == DROVE_OK) status = recorded_options(p->record, object, &recorded);
     json_decref(object);
     DROVE_TRY(status);
-    DROVE_TRY(compare_options(run, &recorded));
-    DROVE_TRY(read_until(run, &recorded));
-    DROVE_TRY(take_machine(run, &recorded));
+    DROVE_TRY(compare_options(config, &recorded));
+    DROVE_TRY(read_until(config, workers, &recorded));
+    DROVE_TRY(take_machine(config, workers, &recorded));
     p->replay.record = p->record;
-    return open_steps(run);
+    return open_steps(config, workers);
 }
 
-void drove__replay_close(drove_run *run)
+void drove__replay_close(drove_workers *workers)
 {
-    drove_repeating *p = run->repeating;
+    drove_repeating *p = workers->repeating;
     if (p == NULL) return;
     drove__writer_abort(p->steps);
     drove__recorded_close(p->record);
     drove__free(p);
-    run->repeating = NULL;
+    workers->repeating = NULL;
 }
 
 /* ---- repeating ---- */
@@ -322,18 +325,19 @@ static void stepped(void *context, const drove_replayed_step *step)
 
 drove_status drove__replay_begin(drove_run *run)
 {
-    drove_repeating *p = run->repeating;
+    drove_repeating *p = run->workers.repeating;
     char data[DROVE_STATE_DATA_SIZE], first[DROVE_CHECKSUM_TEXT_SIZE];
     drove_recorded_mark end;
     if (p == NULL) return DROVE_OK;
-    DROVE_TRY(drove__state_describe_data(run, data));
+    DROVE_TRY(drove__state_describe_data(&run->problem, data));
     if (strcmp(data, p->header.data) != 0)
         return drove__fail(DROVE_E_DATA, "--replay: expected the recorded data, %s, found %s",
                            p->header.data, data);
-    if (strcmp(p->header.gemm, drove__run_gemm(run)) != 0)
-        drove__run_say(run, "--replay: recorded with the products of %s, repeated with those of %s",
-                       p->header.gemm, drove__run_gemm(run));
-    drove__checksum_print(drove__run_record_mark(run).checksum, first);
+    if (strcmp(p->header.gemm, drove__run_gemm(&run->problem, &run->workers)) != 0)
+        drove__run_say(&run->output,
+                       "--replay: recorded with the products of %s, repeated with those of %s",
+                       p->header.gemm, drove__run_gemm(&run->problem, &run->workers));
+    drove__checksum_print(drove__run_record_mark(&run->workers, &run->state).checksum, first);
     if (strcmp(first, p->header.first) != 0)
         return drove__fail(DROVE_E_DATA,
                            "--replay: expected the recorded first parameters, with checksum %s, "
@@ -343,57 +347,59 @@ drove_status drove__replay_begin(drove_run *run)
         return drove__fail(DROVE_E_DATA, "%s: expected training up to a mark, found none",
                            drove__recorded_path(p->record));
     if (!drove__recorded_end(p->record, &end) || end.outcome == 0)
-        drove__run_say(run,
+        drove__run_say(&run->output,
                        "--replay: the recorded run was killed, or could not write on: %" PRIu64
                        " bytes behind its last mark are left out",
                        drove__recorded_rest(p->record));
     else if (end.outcome == DROVE_RECORDED_FAILED)
-        drove__run_say(run, "--replay: the recorded run ended with an error; all that was "
-                            "published before is repeated");
-    run->until.seconds = INFINITY;
-    run->standing.recovers = p->header.recovers; /* it follows from options that were auto */
+        drove__run_say(&run->output, "--replay: the recorded run ended with an error; all that was "
+                                     "published before is repeated");
+    run->config.until.seconds = INFINITY;
+    run->state.standing.recovers = p->header.recovers; /* it follows from options that were auto */
     if (p->steps != NULL) {
-        run->loop->measures_gradients = true;
+        run->workers.loop->measures_gradients = true;
         p->replay.stepped = stepped;
         p->replay.context = p;
     }
     return DROVE_OK;
 }
 
-drove_replay *drove__run_replay(drove_run *run)
+drove_replay *drove__run_replay(const drove_config *config, const drove_workers *workers)
 {
-    return run->repeating != NULL && run->repeat == DROVE_REPEAT_ORDER ? &run->repeating->replay
-                                                                       : NULL;
+    return workers->repeating != NULL && config->repeat == DROVE_REPEAT_ORDER
+               ? &workers->repeating->replay
+               : NULL;
 }
 
-unsigned drove__run_replay_width(const drove_run *run)
+unsigned drove__run_replay_width(const drove_workers *workers)
 {
-    return run->repeating->header.width;
+    return workers->repeating->header.width;
 }
 
-bool drove__replay_goes_on(const drove_run *run)
+bool drove__replay_goes_on(const drove_workers *workers)
 {
-    const drove_repeating *p = run->repeating;
+    const drove_repeating *p = workers->repeating;
     return p == NULL || drove__recorded_goes_on(p->record);
 }
 
-void drove__replay_stretch(drove_run *run, uint64_t *limit)
+void drove__replay_stretch(const drove_config *config, const drove_workers *workers,
+                           uint64_t *limit)
 {
-    drove_repeating *p = run->repeating;
+    drove_repeating *p = workers->repeating;
     if (p == NULL) return;
-    p->has_mark = run->repeat == DROVE_REPEAT_ORDER
+    p->has_mark = config->repeat == DROVE_REPEAT_ORDER
                       ? drove__replay_next(&p->replay)
                       : drove__recorded_stretch(p->record, &p->replay.mark);
     if (p->replay.mark.next < *limit) *limit = p->replay.mark.next;
 }
 
-drove_status drove__replay_parked(drove_run *run)
+drove_status drove__replay_parked(const drove_workers *workers, const drove_state *state)
 {
-    drove_repeating *p = run->repeating;
+    drove_repeating *p = workers->repeating;
     const drove_replay *r = &p->replay;
-    const drove_recorded_mark now = drove__run_record_mark(run);
+    const drove_recorded_mark now = drove__run_record_mark(workers, state);
     if (!p->has_mark || now.next != r->mark.next || r->is_cut || r->is_halted ||
-        drove__run_signal(run) != 0)
+        drove__run_signal(state) != 0)
         return DROVE_OK;
     p->n_marks++;
     if (now.checksum == r->mark.checksum && now.published == r->mark.published) return DROVE_OK;
@@ -403,34 +409,35 @@ drove_status drove__replay_parked(drove_run *run)
                        r->mark.published, now.published);
 }
 
-void drove__replay_outcome(drove_run *run)
+void drove__replay_outcome(const drove_workers *workers, drove_state *state)
 {
     drove_recorded_mark end;
-    if (run->repeating == NULL || drove__recorded_goes_on(run->repeating->record)) return;
-    if (!drove__recorded_end(run->repeating->record, &end) || end.outcome == 0) return;
-    run->outcome = end.outcome - 1 == DROVE_MISSED ? DROVE_MISSED : DROVE_FINISHED;
+    if (workers->repeating == NULL || drove__recorded_goes_on(workers->repeating->record)) return;
+    if (!drove__recorded_end(workers->repeating->record, &end) || end.outcome == 0) return;
+    state->outcome = end.outcome - 1 == DROVE_MISSED ? DROVE_MISSED : DROVE_FINISHED;
 }
 
 drove_status drove__replay_end(drove_run *run)
 {
-    drove_repeating *p = run->repeating;
+    drove_repeating *p = run->workers.repeating;
     drove_writer *steps = p->steps;
-    if (!p->is_shorter && run->outcome != DROVE_INTERRUPTED && drove__recorded_goes_on(p->record))
+    if (!p->is_shorter && run->state.outcome != DROVE_INTERRUPTED &&
+        drove__recorded_goes_on(p->record))
         return drove__fail(DROVE_E_DATA,
                            "--replay: expected the end of the recorded run, found an earlier one "
                            "(%s)",
-                           drove_outcome_name(run->outcome));
-    if (run->repeat == DROVE_REPEAT_ORDER)
-        drove__run_say(run,
+                           drove_outcome_name(run->state.outcome));
+    if (run->config.repeat == DROVE_REPEAT_ORDER)
+        drove__run_say(&run->output,
                        "replay: %" PRIu64 " steps of %u worker%s on one thread: the same bits at "
                        "all of %" PRIu64 " marks",
-                       p->replay.n_steps, run->plan.n_workers, run->plan.n_workers == 1 ? "" : "s",
-                       p->n_marks);
+                       p->replay.n_steps, run->workers.plan.n_workers,
+                       run->workers.plan.n_workers == 1 ? "" : "s", p->n_marks);
     else
-        drove__run_say(run,
+        drove__run_say(&run->output,
                        "replay: run again, as %s repeats by itself: the same bits at all of "
                        "%" PRIu64 " marks",
-                       run->plan.spec, p->n_marks);
+                       run->workers.plan.spec, p->n_marks);
     p->steps = NULL;
     return steps != NULL ? drove__writer_commit(steps) : DROVE_OK;
 }

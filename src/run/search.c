@@ -1,15 +1,18 @@
 /* run/search.c - see search.h.  The numbers are those of docs/results/tables.md. */
 #include "run/search.h"
 
+#include "use/target_map.h"
 #include "base/mem.h"
 #include "base/spec.h"
 #include "data/weights.h"
-#include "run/choose.h"
-#include "run/disk.h"
-#include "run/progress.h"
-#include "run/run.h"
-#include "run/targets.h"
 #include "table/schema.h"
+#include "run/choose.h"
+#include "run/chosen.h"
+#include "run/disk.h"
+#include "run/problem.h"
+#include "run/progress.h"
+#include "run/say.h"
+#include "run/train.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -87,32 +90,33 @@ static double constant_of_classes(const drove_data *held, const double *share)
 
 /* Of values, half the square around the mean of the whole, summed over an example's values: in
  * their own unit if there is one, as the run's losses are (targets.h). */
-static double constant_of_values(const drove_run *run)
+static double constant_of_values(const drove_problem *problem)
 {
-    const drove_data *held = run->validation;
+    const drove_data *held = problem->validation;
     const size_t n = drove__storage_n_values(held->storage);
     double sum = 0.0, weights = 0.0;
     for (size_t i = 0; i < held->n_rows; i++) {
         size_t row = drove__data_row(held, i);
         double weight = drove__data_metric_weight(held, row);
         for (size_t k = 0; k < n; k++) {
-            double mean = run->target_mean[k];
-            if (run->target_scale != NULL)
-                mean = drove__targets_mapped(mean, run->target_shift[k], run->target_scale[k]);
+            double mean = problem->target_mean[k];
+            if (problem->target_scale != NULL)
+                mean =
+                    drove__targets_mapped(mean, problem->target_shift[k], problem->target_scale[k]);
             double error = (double)held->storage->y_value[row * n + k] - mean;
             sum += weight * 0.5 * error * error;
         }
         weights += weight;
     }
-    return sum / weights * run->loss_scale;
+    return sum / weights * problem->loss_scale;
 }
 
-double drove__search_constant(const drove_run *run)
+double drove__search_constant(const drove_problem *problem)
 {
-    if (run->validation == NULL || run->target_mean == NULL) return NAN;
-    switch (run->validation->storage->y_kind) {
-    case DROVE_Y_CLASS: return constant_of_classes(run->validation, run->target_mean);
-    case DROVE_Y_VALUE: return constant_of_values(run);
+    if (problem->validation == NULL || problem->target_mean == NULL) return NAN;
+    switch (problem->validation->storage->y_kind) {
+    case DROVE_Y_CLASS: return constant_of_classes(problem->validation, problem->target_mean);
+    case DROVE_Y_VALUE: return constant_of_values(problem);
     case DROVE_Y_LABELS: break;
     }
     return NAN;
@@ -248,7 +252,7 @@ static bool has_numbers(const drove_schema *schema)
 /* --data of an encoding; false: these data cannot have it. */
 static bool encode_spec(const search *s, const candidate *c, char spec[DROVE_TEXT_SIZE])
 {
-    const char *given = s->run->opt.data;
+    const char *given = s->run->config.opt.data;
     const drove_data *plain = s->encoding[0].data;
     const drove_schema *schema = plain != NULL ? plain->storage->schema : NULL;
     char types[DROVE_TEXT_SIZE], number[24];
@@ -336,7 +340,7 @@ static drove_status count_occurring(const drove_data *data, uint64_t *out)
 /* The training data, less those that --test split holds back. */
 static drove_status read_encoding(search *s, encoding *e)
 {
-    drove_options opt = s->run->opt;
+    drove_options opt = s->run->config.opt;
     drove_data *test = NULL;
     snprintf(opt.data, sizeof opt.data, "%s", e->spec);
     bool is_first = e == &s->encoding[0]; /* what is wrong with the test data is said at once */
@@ -385,7 +389,7 @@ static double epochs_of(const search *s, const candidate *c, const drove_data *d
     const drove_search *out = s->out;
     const drove_storage *storage = data->storage;
     double n_train = (double)(out->n_rows - out->n_held);
-    double n_updates = ceil(n_train / (double)drove__resolve_batch(&s->run->opt));
+    double n_updates = ceil(n_train / (double)drove__resolve_batch(&s->run->config.opt));
     double wanted = fmin(fmax(ceil(WANTED_UPDATES / n_updates), LEAST_EPOCHS), MOST_EPOCHS);
     double per_row = storage->x_kind == DROVE_X_CSR
                          ? (double)storage->row_start[storage->n_rows] / (double)storage->n_rows
@@ -443,7 +447,7 @@ static void plan_divisions(search *s)
 /* What a trial run takes of the run's options: the problem and the method. */
 static void trial_options(const search *s, unsigned i, unsigned division, drove_options *out)
 {
-    const drove_options *opt = &s->run->opt;
+    const drove_options *opt = &s->run->config.opt;
     const candidate *c = s->of[i];
     double epochs = fmax(epochs_of(s, c, s->sees[i]->data), 1.0);
     *out = *opt;
@@ -473,9 +477,9 @@ static drove_status try_candidate(search *s, unsigned i, unsigned division, bool
     drove_trial_result trial;
     trial_options(s, i, division, &opt);
     standardise_values(s->sees[i]->data); /* the run before used units of its own */
-    DROVE_TRY(drove__run_trial(s->run, &opt, s->sees[i]->data, &trial));
+    DROVE_TRY(drove__run_trial(&s->run->config, &s->run->state, &opt, s->sees[i]->data, &trial));
     /* also between two trials */
-    *is_interrupted = trial.outcome == DROVE_INTERRUPTED || drove__run_signal(s->run) != 0;
+    *is_interrupted = trial.outcome == DROVE_INTERRUPTED || drove__run_signal(&s->run->state) != 0;
     if (*is_interrupted) return DROVE_OK;
     double epochs = isfinite(trial.best_epochs) ? trial.best_epochs : 1.0;
     r->loss_of[r->n_tried] = trial.best_loss;
@@ -500,23 +504,24 @@ static bool is_finalist(const drove_search *out, unsigned i)
 /* Of trial runs; *said_ns: the last line's time. */
 static void say_compared(const search *s, unsigned n_done, uint64_t begun_ns, uint64_t *said_ns)
 {
-    uint64_t now_ns = drove__clock_now(s->run->loop->clock);
+    uint64_t now_ns = drove__clock_now(s->run->workers.loop->clock);
     if (now_ns - *said_ns < COMPARED_NS) return;
     *said_ns = now_ns;
-    drove__run_say(s->run, "model: %u of at most %u trial runs done in %.0f s", n_done,
+    drove__run_say(&s->run->output, "model: %u of at most %u trial runs done in %.0f s", n_done,
                    s->out->n * s->out->n_divisions, (double)(now_ns - begun_ns) * 1e-9);
 }
 
 static drove_status compare(search *s)
 {
     drove_search *out = s->out;
-    uint64_t begun_ns = drove__clock_now(s->run->loop->clock), said_ns = begun_ns;
+    uint64_t begun_ns = drove__clock_now(s->run->workers.loop->clock), said_ns = begun_ns;
     unsigned n_done = 0;
     bool is_interrupted = false, goes_on[DROVE_MOST_CANDIDATES];
     drove_candidate_result whole[DROVE_MOST_CANDIDATES]; /* over the divisions that all have */
     if (out->n > 1)
-        drove__run_say(s->run, "model: comparing %u candidates on %zu rows (--model names one)",
-                       out->n, out->n_rows);
+        drove__run_say(&s->run->output,
+                       "model: comparing %u candidates on %zu rows (--model names one)", out->n,
+                       out->n_rows);
     for (unsigned i = 0; i < out->n; i++) goes_on[i] = true;
     for (unsigned d = 0; d < out->n_divisions && !is_interrupted; d++) {
         memcpy(whole, out->candidate, sizeof whole);
@@ -541,7 +546,7 @@ static drove_status compare(search *s)
 /* Of a small table a tenth of the rows is worth more in training than as a judge. */
 static void choose_length(search *s)
 {
-    drove_options *opt = &s->run->opt;
+    drove_options *opt = &s->run->config.opt;
     const drove_candidate_result *r = &s->out->candidate[s->out->chosen];
     if (strcmp(opt->until, "auto") != 0 || !drove__resolve_is_tuned(opt)) return;
     if (s->n_rows_whole > MOST_ROWS_ON_ALL || r->n_tried == 0) return;
@@ -551,7 +556,7 @@ static void choose_length(search *s)
 
 static void take(search *s)
 {
-    drove_options *opt = &s->run->opt;
+    drove_options *opt = &s->run->config.opt;
     unsigned chosen = s->out->chosen;
     const candidate *c = s->of[chosen];
     snprintf(opt->model, sizeof opt->model, "%s", model_of(c, s->sees[chosen]->data));
@@ -578,25 +583,25 @@ static void list_losses(const drove_search *s, unsigned n_tried, bool is_all, ch
     }
 }
 
-static void say(const drove_run *run)
+static void say(const drove_config *config, const drove_output *output)
 {
-    const drove_search *s = &run->search;
+    const drove_search *s = &config->search;
     const drove_candidate_result *best = &s->candidate[s->chosen];
-    bool has_values = best->constant_loss == best->constant_loss && run->search.is_standardised;
+    bool has_values = best->constant_loss == best->constant_loss && config->search.is_standardised;
     char all[700], fewer[700], guess[64] = "";
     if (best->constant_loss == best->constant_loss)
         snprintf(guess, sizeof guess, ", a constant guess %.4g", best->constant_loss);
     if (s->is_interrupted)
-        drove__run_say(run,
+        drove__run_say(output,
                        "model: comparison interrupted after %u division%s; an unfinished one "
                        "does not count",
                        s->n_divisions, s->n_divisions == 1 ? "" : "s");
     if (best->n_tried == 0 && s->is_interrupted) {
-        drove__run_say(run, "model: %s, the simplest", best->name);
+        drove__run_say(output, "model: %s, the simplest", best->name);
         return;
     }
     if (best->n_tried == 0) {
-        drove__run_say(run,
+        drove__run_say(output,
                        "model: %s: fewer than %d rows, so no models were compared; figures of "
                        "so few rows say little",
                        best->name, LEAST_ROWS);
@@ -604,19 +609,19 @@ static void say(const drove_run *run)
     }
     list_losses(s, best->n_tried, true, all, sizeof all);
     list_losses(s, best->n_tried, false, fewer, sizeof fewer);
-    drove__run_say(run,
+    drove__run_say(output,
                    "model: %s chosen: loss %.4g%s%s (%zu of %zu examples for "
                    "validation%s; %.1f s)",
                    best->name, best->loss, has_values ? " of standardised values" : "", guess,
                    s->n_held, s->n_rows, s->n_divisions > 1 ? ", in several ways" : "", s->seconds);
     if (s->n > 1)
         drove__run_say(
-            run,
+            output,
             "model: compared: %s%s%s; of those about as good as the best, the simplest is taken",
             all, *fewer != '\0' ? "; dropped early: " : "", fewer);
     if (best->loss > best->constant_loss * (1.0 - LEAST_PROGRESS))
-        drove__run_say(run, "model: no candidate is at least 1 %% better than a constant guess: "
-                            "these columns say little about the label");
+        drove__run_say(output, "model: no candidate is at least 1 %% better than a constant guess: "
+                               "these columns say little about the label");
 }
 
 /* "id", "shop" of the columns that a model with keys takes as categories, and the same as id+shop;
@@ -647,7 +652,7 @@ static void say_keys(const search *s)
     snprintf(spec, sizeof spec, "%s", s->encoding[0].spec);
     const bool has_list = has_key(spec, "ignore");
     if (has_list || !add_key(spec, "ignore", escaped)) snprintf(spec, sizeof spec, "%s", escaped);
-    drove__run_say(s->run,
+    drove__run_say(&s->run->output,
                    "model: column%s %s tell%s rows apart by what they are about: the losses hold "
                    "for known values, and rows with others will be predicted worse (%s'%s' leaves "
                    "%s out)",
@@ -684,49 +689,54 @@ static drove_status look_at_data(const drove_options *opt, bool *is_table, bool 
 }
 
 /* --model default. */
-static drove_status settle_default(drove_run *run)
+static drove_status settle_default(drove_config *config, const drove_workers *workers,
+                                   const drove_output *output)
 {
     bool is_table, is_file;
-    DROVE_TRY(look_at_data(&run->opt, &is_table, &is_file));
-    bool searches = is_table && is_file && run->ranks.n == 1 && run->opt.resume[0] == '\0' &&
-                    run->opt.features[0] == '\0' && drove__resolve_is_tuned(&run->opt);
-    snprintf(run->opt.model, sizeof run->opt.model, "%s", searches ? "auto" : DROVE_MODEL_USUAL);
-    run->model_is_auto = !searches;
-    if (is_table && !is_file && run->opt.resume[0] == '\0')
-        drove__run_say(run, "model: %s (a pipe cannot be read twice, so no models were compared)",
-                       run->opt.model);
+    DROVE_TRY(look_at_data(&config->opt, &is_table, &is_file));
+    bool searches = is_table && is_file && workers->ranks.n == 1 && config->opt.resume[0] == '\0' &&
+                    config->opt.features[0] == '\0' && drove__resolve_is_tuned(&config->opt);
+    snprintf(config->opt.model, sizeof config->opt.model, "%s",
+             searches ? "auto" : DROVE_MODEL_USUAL);
+    config->model_is_auto = !searches;
+    if (is_table && !is_file && config->opt.resume[0] == '\0')
+        drove__run_say(output,
+                       "model: %s (a pipe cannot be read twice, so no models were compared)",
+                       config->opt.model);
     return DROVE_OK;
 }
 
-static drove_status check_auto(const drove_run *run)
+static drove_status check_auto(const drove_config *config, const drove_workers *workers)
 {
     bool is_table, is_file;
-    if (run->ranks.n > 1)
+    if (workers->ranks.n > 1)
         return drove__fail(DROVE_E_ARG,
                            "--model auto: expected one process, found %u ranks: drove train in one "
                            "process names the model that it chooses",
-                           run->ranks.n);
-    DROVE_TRY(look_at_data(&run->opt, &is_table, &is_file));
-    if (drove__resolve_is_low(&run->opt))
+                           workers->ranks.n);
+    DROVE_TRY(look_at_data(&config->opt, &is_table, &is_file));
+    if (drove__resolve_is_low(&config->opt))
         return drove__fail(DROVE_E_ARG, "--model auto: expected no low --precision, found %s",
-                           run->opt.precision);
+                           config->opt.precision);
     if (is_file) return DROVE_OK;
     return drove__fail(DROVE_E_ARG,
                        "--model auto: expected data that can be read more than once, found %s",
-                       run->opt.data);
+                       config->opt.data);
 }
 
 drove_status drove__search_model(drove_run *run)
 {
-    search s = {.run = run, .out = &run->search};
-    uint64_t begun_ns = drove__clock_now(run->loop->clock);
-    if (run->opt.model[0] == '\0') DROVE_TRY(settle_default(run));
-    if (strcmp(run->opt.model, "auto") != 0) return DROVE_OK;
-    DROVE_TRY(check_auto(run));
-    DROVE_TRY(drove_options_validate(&run->opt));
+    search s = {.run = run, .out = &run->config.search};
+    uint64_t begun_ns = drove__clock_now(run->workers.loop->clock);
+    if (run->config.opt.model[0] == '\0')
+        DROVE_TRY(settle_default(&run->config, &run->workers, &run->output));
+    if (strcmp(run->config.opt.model, "auto") != 0) return DROVE_OK;
+    DROVE_TRY(check_auto(&run->config, &run->workers));
+    DROVE_TRY(drove_options_validate(&run->config.opt));
     drove_status status = search_all(&s);
-    run->search.seconds = (double)(drove__clock_now(run->loop->clock) - begun_ns) * 1e-9;
-    if (status == DROVE_OK) say(run);
+    run->config.search.seconds =
+        (double)(drove__clock_now(run->workers.loop->clock) - begun_ns) * 1e-9;
+    if (status == DROVE_OK) say(&run->config, &run->output);
     if (status == DROVE_OK) say_keys(&s);
     for (size_t i = 0; i < s.n_encodings; i++) drove_data_destroy(s.encoding[i].data);
     return status;

@@ -10,32 +10,7 @@
 #ifndef DROVE_RUN_SEARCH_H
 #define DROVE_RUN_SEARCH_H
 
-#include "base/status.h"
-
-#include <stdbool.h>
-
-typedef struct drove_run drove_run;
-
-enum { DROVE_MOST_CANDIDATES = 24, DROVE_MOST_DIVISIONS = 6, DROVE_CANDIDATE_TEXT_SIZE = 64 };
-
-typedef struct drove_candidate_result {
-    char name[DROVE_CANDIDATE_TEXT_SIZE]; /* "mlp:64, bins=16" */
-    /* means over the divisions it was tried on; constant: of guessing the mean, or the shares of
-     * the classes; NaN for label sets */
-    double   loss, constant_loss, epochs, log_lr;
-    double   loss_of[DROVE_MOST_DIVISIONS]; /* [n_tried] the best loss on each division */
-    unsigned n_tried;
-} drove_candidate_result;
-
-typedef struct drove_search { /* n 0: nothing was compared */
-    unsigned               n, chosen, n_divisions;
-    size_t                 n_rows, n_held; /* of each division */
-    double                 lr;             /* of a run of the length found; 0: by trials as ever */
-    double                 seconds;
-    bool                   is_standardised; /* losses are of targets with deviation 1 */
-    bool                   is_interrupted;  /* n_divisions are those that were finished */
-    drove_candidate_result candidate[DROVE_MOST_CANDIDATES];
-} drove_search;
+#include "run/values.h"
 
 /* The choice: the first candidate, simplest first, whose loss is within `tolerance` of the best's
  * progress from the constant guess, or within a standard error of the best's: the deviation of
@@ -45,16 +20,17 @@ typedef struct drove_search { /* n 0: nothing was compared */
 unsigned drove__search_choose(const drove_search *search, double tolerance);
 
 /* Mean loss of a constant guess on the run's validation examples; NaN: none, or label sets. */
-double drove__search_constant(const drove_run *run);
+double drove__search_constant(const drove_problem *problem);
 
-/* Settles run->opt.model: "" by the kind of data, "auto" by trial runs, which also give the data's
- * encoding, the weight decay and, of a small table, the length.  Says what was chosen.  Before the
- * data are opened.  Errors: those of the data and of runs, DROVE_E_ARG (--model auto beside ranks,
- * or of data that cannot be read twice). */
+/* Settles config->opt.model: "" by the kind of data, "auto" by trial runs, which also give the
+ * data's encoding, the weight decay and, of a small table, the length.  Says what was chosen.
+ * Before the data are opened.  Errors: those of the data and of runs, DROVE_E_ARG (--model auto
+ * beside ranks, or of data that cannot be read twice). */
 drove_status drove__search_model(drove_run *run);
 
 /* With --resume: the record of the search that chose the model, from run.json; unreadable, it is
  * left out, which is said.  Errors: DROVE_E_NOMEM. */
-drove_status drove__search_load(drove_run *run);
+drove_status drove__search_load(drove_config *config, const drove_workers *workers,
+                                const drove_output *output);
 
 #endif

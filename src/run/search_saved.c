@@ -1,10 +1,11 @@
 /* run/search_saved.c - the record of a model search, of a run that goes on: read back from
  * run.json, as report/search.c wrote it.  Declared in run/search.h. */
+#include "run/chosen.h"
+#include "run/say.h"
 #include "run/search.h"
 
 #include "base/file.h"
 #include "base/json.h"
-#include "run/run.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -64,22 +65,23 @@ static bool read_search(const json_t *o, drove_search *out)
     return is_chosen;
 }
 
-drove_status drove__search_load(drove_run *run)
+drove_status drove__search_load(drove_config *config, const drove_workers *workers,
+                                const drove_output *output)
 {
     drove_search search = {0};
     size_t size;
-    if (run->opt.resume[0] == '\0' || run->ranks.rank != 0) return DROVE_OK;
-    char *path = drove__path_join(run->opt.resume, "run.json"), *text;
-    if (path == NULL) return drove__fail_nomem("a path", sizeof run->opt.resume);
+    if (config->opt.resume[0] == '\0' || workers->ranks.rank != 0) return DROVE_OK;
+    char *path = drove__path_join(config->opt.resume, "run.json"), *text;
+    if (path == NULL) return drove__fail_nomem("a path", sizeof config->opt.resume);
     drove_status status = drove__file_load(path, RUN_JSON_MOST_BYTES, &text, &size);
     json_t *object = NULL;
     json_error_t error;
     drove_status parsed =
         status == DROVE_OK ? drove__json_parse(text, size, 0, &error, &object) : DROVE_OK;
     const json_t *saved = json_object_get(object, "model_search");
-    if (json_is_object(saved) && read_search(saved, &search)) run->search = search;
+    if (json_is_object(saved) && read_search(saved, &search)) config->search = search;
     else if (saved != NULL && !json_is_null(saved))
-        drove__run_warn(run,
+        drove__run_warn(output,
                         "model: %s: \"model_search\" is not what a run writes, and is left out",
                         path);
     json_decref(object);

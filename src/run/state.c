@@ -9,11 +9,13 @@
 #include "data/scale.h"
 #include "base/file.h"
 #include "data/fingerprint.h"
-#include "run/control.h"
+#include "run/state.h"
+
 #include "run/folder.h"
-#include "run/progress.h"
+#include "run/control.h"
 #include "run/ranks.h"
 #include "run/recording.h"
+#include "run/say.h"
 
 #include <assert.h>
 #include <float.h>
@@ -40,11 +42,12 @@ enum {
 };
 
 /* value: [DROVE_TEXT_SIZE].  The strategy as resolved: auto may mean another one by now. */
-static drove_status get_fixed(const drove_run *run, const char *name, char *value)
+static drove_status get_fixed(const drove_config *config, const drove_workers *workers,
+                              const char *name, char *value)
 {
     if (strcmp(name, "strategy") != 0)
-        return drove_options_get(&run->opt, name, value, DROVE_TEXT_SIZE);
-    snprintf(value, DROVE_TEXT_SIZE, "%s", run->plan.spec);
+        return drove_options_get(&config->opt, name, value, DROVE_TEXT_SIZE);
+    snprintf(value, DROVE_TEXT_SIZE, "%s", workers->plan.spec);
     return DROVE_OK;
 }
 
@@ -56,25 +59,27 @@ static uint64_t count_of(double value)
     return value >= 0.0 && value < 0x1p63 ? (uint64_t)value : 0;
 }
 
-static void pack_counters(const drove_run *run, uint64_t c[N_COUNTERS])
+static void pack_counters(const drove_problem *problem, const drove_workers *workers,
+                          const drove_state *state, uint64_t c[N_COUNTERS])
 {
-    c[0] = atomic_load(&run->loop->source->next);
-    c[1] = atomic_load(&run->loop->sync->published);
-    c[2] = run->standing.train_ns;
-    c[3] = run->standing.n_evaluations;
-    c[4] = run->standing.since_best;
-    c[5] = run->standing.evaluation_slot;
-    c[6] = run->plan.n_workers;
-    c[7] = run->n_train_whole;
+    c[0] = atomic_load(&workers->loop->source->next);
+    c[1] = atomic_load(&workers->loop->sync->published);
+    c[2] = state->standing.train_ns;
+    c[3] = state->standing.n_evaluations;
+    c[4] = state->standing.since_best;
+    c[5] = state->standing.evaluation_slot;
+    c[6] = workers->plan.n_workers;
+    c[7] = problem->n_train_whole;
 }
 
-static void unpack_counters(drove_run *run, const uint64_t c[N_COUNTERS])
+static void unpack_counters(const drove_workers *workers, drove_state *state,
+                            const uint64_t c[N_COUNTERS])
 {
-    atomic_store(&run->loop->source->next, c[0]);
-    run->standing.train_ns = c[2];
-    run->standing.n_evaluations = c[3];
-    run->standing.since_best = c[4];
-    run->standing.evaluation_slot = c[5];
+    atomic_store(&workers->loop->source->next, c[0]);
+    state->standing.train_ns = c[2];
+    state->standing.n_evaluations = c[3];
+    state->standing.since_best = c[4];
+    state->standing.evaluation_slot = c[5];
 }
 
 static void pack_standing(const drove_standing *st, double v[N_STANDING])
@@ -133,22 +138,24 @@ static void unpack_standing(drove_standing *st, const double v[N_STANDING])
 }
 
 /* What others had done counts in the run's sums, but the time was theirs. */
-static void begin_as_others(drove_run *run)
+static void begin_as_others(const drove_workers *workers, drove_state *state)
 {
-    for (unsigned i = 0; i < run->plan.n_workers; i++) run->loop->worker[i].trace.busy_ns = 0;
-    run->since_ns = run->standing.train_ns;
+    for (unsigned i = 0; i < workers->plan.n_workers; i++)
+        workers->loop->worker[i].trace.busy_ns = 0;
+    state->since_ns = state->standing.train_ns;
 }
 
-static drove_status load_source(drove_run *run, const drove_safetensors *st,
+static drove_status load_source(const drove_config *config, const drove_workers *workers,
+                                drove_state *state, const drove_safetensors *st,
                                 const drove_left_out *then)
 {
-    drove_source *from = run->loop->source;
-    const char *workers = drove__safetensors_meta(st, "workers");
-    const bool are_as_many = then->n_workers == run->plan.n_workers;
-    bool is_same = workers != NULL && strcmp(workers, run->opt.workers) == 0 && are_as_many;
+    drove_source *from = workers->loop->source;
+    const char *saved = drove__safetensors_meta(st, "workers");
+    const bool are_as_many = then->n_workers == workers->plan.n_workers;
+    bool is_same = saved != NULL && strcmp(saved, config->opt.workers) == 0 && are_as_many;
     if (from->ops->restore == NULL) return DROVE_OK;
-    if (!is_same) begin_as_others(run);
-    if (!from->ops->counts_rows) is_same = are_as_many && then->rows == run->loop->order.batch;
+    if (!is_same) begin_as_others(workers, state);
+    if (!from->ops->counts_rows) is_same = are_as_many && then->rows == workers->loop->order.batch;
     return from->ops->restore(from, st, is_same);
 }
 
@@ -201,18 +208,19 @@ static drove_tensor flat(const char *name, drove_tensor_type type, size_t n, con
     return t;
 }
 
-static size_t list_worker(const drove_run *run, unsigned i, uint64_t *trace, drove_tensor *t)
+static size_t list_worker(const drove_workers *workers, unsigned i, uint64_t *trace,
+                          drove_tensor *t)
 {
     char name[DROVE_TENSOR_NAME_SIZE];
     size_t n = 0;
-    const drove_worker *w = &run->loop->worker[i];
+    const drove_worker *w = &workers->loop->worker[i];
     pack_trace(w, trace);
     snprintf(name, sizeof name, "worker.%u.trace", i);
     t[n++] = flat(name, DROVE_T_U64, N_TRACE + N_STALENESS, trace);
     for (unsigned k = 0; k < DROVE_RULE_MAX_STATE; k++) {
         if (w->optim.state[k] == NULL) continue;
         snprintf(name, sizeof name, "worker.%u.state.%u", i, k);
-        t[n++] = flat(name, DROVE_T_F32, run->optim->n_theta, w->optim.state[k]);
+        t[n++] = flat(name, DROVE_T_F32, workers->optim->n_theta, w->optim.state[k]);
     }
     return n;
 }
@@ -231,18 +239,19 @@ static void append(metadata *meta, const char *key, const char *value)
 }
 
 /* Of all workers: what the strategy keeps of each, and besides. */
-static size_t most_kept(const drove_run *run)
+static size_t most_kept(const drove_workers *workers)
 {
-    return MOST_STRATEGY_TENSORS + (size_t)run->plan.n_workers * STRATEGY_TENSORS_PER_WORKER;
+    return MOST_STRATEGY_TENSORS + (size_t)workers->plan.n_workers * STRATEGY_TENSORS_PER_WORKER;
 }
 
-drove_status drove__state_describe_data(const drove_run *run, char text[DROVE_STATE_DATA_SIZE])
+drove_status drove__state_describe_data(const drove_problem *problem,
+                                        char text[DROVE_STATE_DATA_SIZE])
 {
-    const drove_storage *s = run->train->storage;
+    const drove_storage *s = problem->train->storage;
     uint64_t sum;
     int n = snprintf(text, DROVE_STATE_DATA_SIZE, "%zu features, %zu classes", s->n_features,
                      s->n_classes);
-    if (run->stream != NULL) return DROVE_OK;
+    if (problem->stream != NULL) return DROVE_OK;
     DROVE_TRY(drove__data_fingerprint(s, &sum));
     snprintf(text + n, DROVE_STATE_DATA_SIZE - (size_t)n, ", %zu rows, checksum %016llx", s->n_rows,
              (unsigned long long)sum);
@@ -255,29 +264,32 @@ static drove_status write_state(drove_run *run, const char *path, drove_tensor *
 {
     uint64_t counters[N_COUNTERS];
     double standing[N_STANDING];
-    drove_sync *sync = run->loop->sync;
-    drove_source *from = run->loop->source;
+    drove_sync *sync = run->workers.loop->sync;
+    drove_source *from = run->workers.loop->source;
     size_t n = 0;
-    pack_counters(run, counters);
-    pack_standing(&run->standing, standing);
+    pack_counters(&run->problem, &run->workers, &run->state, counters);
+    pack_standing(&run->state.standing, standing);
     const drove_params at = sync->ops->peek(sync);
     const void *vector = at.words != NULL ? (const void *)at.words : at.theta;
     t[n++] = flat("vector", DROVE_T_F32, sync->n_vector, vector);
-    t[n++] = flat("best", DROVE_T_F32, run->model->n_params, run->best);
-    if (run->back != NULL) t[n++] = flat("back", DROVE_T_F32, sync->n_vector, run->back);
+    t[n++] = flat("best", DROVE_T_F32, run->problem.model->n_params, run->state.best);
+    if (run->state.back != NULL)
+        t[n++] = flat("back", DROVE_T_F32, sync->n_vector, run->state.back);
     t[n++] = flat("counters", DROVE_T_U64, N_COUNTERS, counters);
     t[n++] = flat("standing", DROVE_T_F64, N_STANDING, standing);
-    if (run->loop->sync->ops->tensors != NULL) {
-        size_t n_kept = run->loop->sync->ops->tensors(run->loop->sync, t + n, most_kept(run));
-        DROVE_TRY(drove__ranks_rows(run, t + n, n_kept));
+    if (run->workers.loop->sync->ops->tensors != NULL) {
+        size_t n_kept = run->workers.loop->sync->ops->tensors(run->workers.loop->sync, t + n,
+                                                              most_kept(&run->workers));
+        DROVE_TRY(drove__ranks_rows(&run->workers, t + n, n_kept));
         n += n_kept;
     }
     if (from->ops->tensors != NULL) n += from->ops->tensors(from, t + n, most - n);
-    for (unsigned i = 0; i < run->plan.n_workers; i++) {
-        n += list_worker(run, i, trace + (size_t)i * (N_TRACE + N_STALENESS), t + n);
+    for (unsigned i = 0; i < run->workers.plan.n_workers; i++) {
+        n += list_worker(&run->workers, i, trace + (size_t)i * (N_TRACE + N_STALENESS), t + n);
     }
-    if (run->ranks.n > 1) DROVE_TRY(drove__ranks_gather(run, t, &n, most, memory));
-    if (run->ranks.rank != 0) return DROVE_OK;
+    if (run->workers.ranks.n > 1)
+        DROVE_TRY(drove__ranks_gather(&run->workers, t, &n, most, memory));
+    if (run->workers.ranks.rank != 0) return DROVE_OK;
     char values[MOST_FIXED][DROVE_TEXT_SIZE];
     char range[40], turn[40], window[40], data[DROVE_STATE_DATA_SIZE];
     metadata meta = {0};
@@ -287,24 +299,25 @@ static drove_status write_state(drove_run *run, const char *path, drove_tensor *
     for (size_t i = 0; i < n_options; i++) {
         if (!info[i].is_fixed) continue;
         assert(n_fixed < MOST_FIXED);
-        DROVE_TRY(get_fixed(run, info[i].name, values[n_fixed]));
+        DROVE_TRY(get_fixed(&run->config, &run->workers, info[i].name, values[n_fixed]));
         append(&meta, info[i].name, values[n_fixed++]);
     }
-    snprintf(turn, sizeof turn, "%llu", (unsigned long long)run->loop->order.batch);
-    append(&meta, "scale", drove__scaling_name(drove__data_scale(run->train).scaling));
+    snprintf(turn, sizeof turn, "%llu", (unsigned long long)run->workers.loop->order.batch);
+    append(&meta, "scale", drove__scaling_name(drove__data_scale(run->problem.train).scaling));
     append(&meta, "turn_rows", turn);
-    if (run->stream != NULL) {
+    if (run->problem.stream != NULL) {
         snprintf(window, sizeof window, "%llu",
-                 (unsigned long long)run->loop->order.windows->per_window);
+                 (unsigned long long)run->workers.loop->order.windows->per_window);
         append(&meta, "window_blocks", window);
     }
-    append(&meta, "workers", run->opt.workers);
-    DROVE_TRY(drove__state_describe_data(run, data));
+    append(&meta, "workers", run->config.opt.workers);
+    DROVE_TRY(drove__state_describe_data(&run->problem, data));
     append(&meta, "train_data", data);
-    if (run->model->graph_text != NULL) append(&meta, "graph", run->model->graph_text);
-    if (run->loop->shared != NULL) {
+    if (run->problem.model->graph_text != NULL)
+        append(&meta, "graph", run->problem.model->graph_text);
+    if (run->workers.loop->shared != NULL) {
         drove_engine_facts facts;
-        run->loop->core_ops->facts(run->loop->shared, &facts);
+        run->workers.loop->core_ops->facts(run->workers.loop->shared, &facts);
         snprintf(range, sizeof range, "%.17g", facts.model_range);
         append(&meta, "found_range", range);
     }
@@ -313,10 +326,12 @@ static drove_status write_state(drove_run *run, const char *path, drove_tensor *
 
 drove_status drove__state_save(drove_run *run, const char *path)
 {
-    size_t most = 7 + most_kept(run) + (size_t)run->plan.n_workers * TENSORS_PER_WORKER;
+    size_t most =
+        7 + most_kept(&run->workers) + (size_t)run->workers.plan.n_workers * TENSORS_PER_WORKER;
     void **memory = NULL;
     drove_tensor *tensor = calloc(most, sizeof *tensor);
-    uint64_t *trace = calloc((size_t)run->plan.n_workers * (N_TRACE + N_STALENESS), sizeof *trace);
+    uint64_t *trace =
+        calloc((size_t)run->workers.plan.n_workers * (N_TRACE + N_STALENESS), sizeof *trace);
     drove_status status = tensor != NULL && trace != NULL
                               ? write_state(run, path, tensor, most, trace, &memory)
                               : drove__fail_nomem("a state file", most * sizeof *tensor);
@@ -330,12 +345,13 @@ drove_status drove__state_save(drove_run *run, const char *path)
 /* ---- loading ---- */
 
 /* The model in the run's own folder is the one that the run has, whatever it was called. */
-static bool is_own_model(const drove_run *run, const char *option)
+static bool is_own_model(const drove_config *config, const char *option)
 {
-    return strcmp(option, "model") == 0 && strcmp(run->opt.model, run->opt.resume) == 0;
+    return strcmp(option, "model") == 0 && strcmp(config->opt.model, config->opt.resume) == 0;
 }
 
-static drove_status check_options(const drove_run *run, const drove_safetensors *st)
+static drove_status check_options(const drove_config *config, const drove_workers *workers,
+                                  const drove_safetensors *st)
 {
     const char *format = drove__safetensors_meta(st, "format");
     bool is_new = format != NULL && strcmp(format, STATE_FORMAT) == 0;
@@ -355,8 +371,8 @@ static drove_status check_options(const drove_run *run, const drove_safetensors 
         char now[DROVE_TEXT_SIZE], flag[DROVE_FLAG_SIZE];
         const char *then = drove__safetensors_meta(st, info[i].name);
         if (then == NULL) then = info[i].default_text; /* saved before there was this option */
-        DROVE_TRY(get_fixed(run, info[i].name, now));
-        if (strcmp(then, now) != 0 && !is_own_model(run, info[i].name)) {
+        DROVE_TRY(get_fixed(config, workers, info[i].name, now));
+        if (strcmp(then, now) != 0 && !is_own_model(config, info[i].name)) {
             return drove__fail(DROVE_E_ARG,
                                "%s: expected \"%s\" as in the run to be continued, found \"%s\"",
                                drove_flag_text(info[i].name, flag), then, now);
@@ -367,19 +383,21 @@ static drove_status check_options(const drove_run *run, const drove_safetensors 
 
 /* States of older versions do not name their scaling; then NPY's bytes alone were unscaled where
  * none was asked for. */
-static drove_status check_scale(const drove_run *run, const drove_safetensors *st)
+static drove_status check_scale(const drove_config *config, const drove_problem *problem,
+                                const drove_safetensors *st)
 {
-    const char *now = drove__scaling_name(drove__data_scale(run->train).scaling);
+    const char *now = drove__scaling_name(drove__data_scale(problem->train).scaling);
     const char *then = drove__safetensors_meta(st, "scale");
-    bool is_npy_bytes =
-        run->train->storage->x_kind == DROVE_X_U8 && strncmp(run->opt.data, "npy:", 4) == 0 &&
-        strstr(run->opt.data, "scale=") == NULL && drove__resolve_is_classic(&run->opt);
+    bool is_npy_bytes = problem->train->storage->x_kind == DROVE_X_U8 &&
+                        strncmp(config->opt.data, "npy:", 4) == 0 &&
+                        strstr(config->opt.data, "scale=") == NULL &&
+                        drove__resolve_is_classic(&config->opt);
     if (then == NULL) then = is_npy_bytes ? "none" : now;
     if (strcmp(then, now) == 0) return DROVE_OK;
     return drove__fail(DROVE_E_ARG,
                        "--data %s: the run to be continued has ?scale=%s where this version takes "
                        "%s; expected a new run (--model MODEL_FILE begins with its parameters)",
-                       run->opt.data, then, now);
+                       config->opt.data, then, now);
 }
 
 /* Features and classes, without which the model is another one. */
@@ -391,69 +409,73 @@ static bool is_same_shape(const char *then, const char *now)
 }
 
 /* The same names for the data may mean other data by now. */
-static drove_status check_data(const drove_run *run, const drove_safetensors *st)
+static drove_status check_data(const drove_config *config, const drove_problem *problem,
+                               const drove_workers *workers, const drove_safetensors *st)
 {
     char now[DROVE_STATE_DATA_SIZE];
     const char *then = drove__safetensors_meta(st, "train_data"); /* those of rank 0 */
-    if (then == NULL || run->ranks.rank != 0) return DROVE_OK;
-    DROVE_TRY(drove__state_describe_data(run, now));
+    if (then == NULL || workers->ranks.rank != 0) return DROVE_OK;
+    DROVE_TRY(drove__state_describe_data(problem, now));
     if (strcmp(then, now) == 0) return DROVE_OK;
     const bool may_go_on = is_same_shape(then, now), had_rows = strstr(then, " rows") != NULL;
-    if (may_go_on && strcmp(run->opt.data_changed, "yes") == 0) return DROVE_OK;
-    if (may_go_on && had_rows != (run->stream == NULL)) /* other examples are held out, in blocks */
+    if (may_go_on && strcmp(config->opt.data_changed, "yes") == 0) return DROVE_OK;
+    if (may_go_on &&
+        had_rows != (problem->stream == NULL)) /* other examples are held out, in blocks */
         return drove__fail(DROVE_E_ARG,
                            "--data %s: expected examples %s, as in the run to be continued, found "
                            "them %s, by the memory (a %s --memory makes them so)",
-                           run->opt.data, had_rows ? "in memory" : "read from disk",
+                           config->opt.data, had_rows ? "in memory" : "read from disk",
                            had_rows ? "read from disk" : "in memory",
                            had_rows ? "larger" : "smaller");
     return drove__fail(DROVE_E_ARG,
                        "--data %s: expected the training data of the run to be continued (%.127s), "
                        "found others (%s)%s",
-                       run->opt.data, then, now,
+                       config->opt.data, then, now,
                        may_go_on ? "; --data-changed goes on with them" : ", for another model");
 }
 
 /* A network from a file: the file may have changed. */
-static drove_status check_graph(const drove_run *run, const drove_safetensors *st)
+static drove_status check_graph(const drove_config *config, const drove_problem *problem,
+                                const drove_safetensors *st)
 {
-    const char *now = run->model->graph_text, *then = drove__safetensors_meta(st, "graph");
+    const char *now = problem->model->graph_text, *then = drove__safetensors_meta(st, "graph");
     if (now == NULL || (then != NULL && strcmp(now, then) == 0)) return DROVE_OK;
     return drove__fail(DROVE_E_ARG,
                        "--model %s: expected the network of the run to be continued, found another",
-                       run->opt.model);
+                       config->opt.model);
 }
 
-static drove_status check_workers(const drove_run *run, uint64_t n_saved)
+static drove_status check_workers(const drove_workers *workers, uint64_t n_saved)
 {
-    bool own_state = run->loop->worker[0].optim.state[0] != NULL;
-    bool is_spread = (run->plan.ops->needs & DROVE_SYNC_SPREAD) != 0;
-    if (n_saved == run->plan.n_workers) return DROVE_OK;
+    bool own_state = workers->loop->worker[0].optim.state[0] != NULL;
+    bool is_spread = (workers->plan.ops->needs & DROVE_SYNC_SPREAD) != 0;
+    if (n_saved == workers->plan.n_workers) return DROVE_OK;
     /* Of another number: all begin where the centre is. */
     if (is_spread && n_saved >= 1 && n_saved <= DROVE_MOST_THREADS) return DROVE_OK;
-    if (n_saved >= 1 && n_saved <= DROVE_MOST_THREADS && run->loop->source->width == 0 &&
+    if (n_saved >= 1 && n_saved <= DROVE_MOST_THREADS && workers->loop->source->width == 0 &&
         !own_state)
         return DROVE_OK;
     return drove__fail(DROVE_E_ARG, "--%s: expected %llu %sas in the run to be continued, found %u",
-                       run->plan.source->counts_rows ? "workers" : "threads",
+                       workers->plan.source->counts_rows ? "workers" : "threads",
                        (unsigned long long)n_saved,
-                       run->plan.source->counts_rows ? "threads in all " : "", run->plan.n_workers);
+                       workers->plan.source->counts_rows ? "threads in all " : "",
+                       workers->plan.n_workers);
 }
 
 /* --until may have changed which of them are for validation. */
-static drove_status check_examples(const drove_run *run, uint64_t n_saved)
+static drove_status check_examples(const drove_problem *problem, uint64_t n_saved)
 {
-    if (n_saved == run->n_train_whole) return DROVE_OK;
-    if (run->stream != NULL)
+    if (n_saved == problem->n_train_whole) return DROVE_OK;
+    if (problem->stream != NULL)
         return drove__fail(
             DROVE_E_ARG,
             "--memory: expected as much as the run to be continued had, since it took other "
             "examples for testing and validation: %llu training examples without them, found %zu",
-            (unsigned long long)n_saved, run->n_train_whole);
+            (unsigned long long)n_saved, problem->n_train_whole);
     return drove__fail(DROVE_E_ARG,
                        "--until: expected the same validation examples as in the run to be "
                        "continued, %llu training examples without them, found %zu",
-                       (unsigned long long)n_saved, run->n_train_whole);
+                       (unsigned long long)n_saved, problem->n_train_whole);
 }
 
 /* A count so large can be no sum of others any more. */
@@ -467,13 +489,13 @@ static drove_status check_counts(const char *name, const uint64_t *count, size_t
     return DROVE_OK;
 }
 
-static drove_status load_worker(drove_run *run, const drove_safetensors *st, unsigned i,
-                                bool is_same)
+static drove_status load_worker(const drove_workers *workers, const drove_safetensors *st,
+                                unsigned i, bool is_same)
 {
     char name[DROVE_TENSOR_NAME_SIZE];
     const void *bytes;
     uint64_t trace[N_TRACE + N_STALENESS];
-    drove_worker *w = &run->loop->worker[i % run->plan.n_workers];
+    drove_worker *w = &workers->loop->worker[i % workers->plan.n_workers];
     snprintf(name, sizeof name, "worker.%u.trace", i);
     DROVE_TRY(drove__safetensors_want(st, name, DROVE_T_U64, N_TRACE + N_STALENESS, &bytes));
     memcpy(trace, bytes, sizeof trace);
@@ -483,8 +505,8 @@ static drove_status load_worker(drove_run *run, const drove_safetensors *st, uns
     for (unsigned k = 0; k < DROVE_RULE_MAX_STATE && is_same; k++) {
         if (w->optim.state[k] == NULL) continue;
         snprintf(name, sizeof name, "worker.%u.state.%u", i, k);
-        DROVE_TRY(drove__safetensors_want(st, name, DROVE_T_F32, run->optim->n_theta, &bytes));
-        memcpy(w->optim.state[k], bytes, run->optim->n_theta * sizeof(float));
+        DROVE_TRY(drove__safetensors_want(st, name, DROVE_T_F32, workers->optim->n_theta, &bytes));
+        memcpy(w->optim.state[k], bytes, workers->optim->n_theta * sizeof(float));
     }
     return DROVE_OK;
 }
@@ -492,10 +514,10 @@ static drove_status load_worker(drove_run *run, const drove_safetensors *st, uns
 /* Windows of data on disk follow from the memory, also from that which happens to be in use.  This
  * goes on with the windows of now, where the examples of the epoch that are counted end: some come
  * twice or not at all in this epoch. */
-static drove_status convert_windows(drove_run *run, const drove_safetensors *st, uint64_t rows,
-                                    uint64_t next)
+static drove_status convert_windows(const drove_workers *workers, const drove_output *output,
+                                    const drove_safetensors *st, uint64_t rows, uint64_t next)
 {
-    const drove_order *order = &run->loop->order;
+    const drove_order *order = &workers->loop->order;
     const char *text = drove__safetensors_meta(st, "window_blocks");
     uint64_t n_blocks = order->windows->per_window;
     if (text != NULL) DROVE_TRY(drove__parse_u64("window_blocks", text, 1, UINT32_MAX, &n_blocks));
@@ -504,9 +526,9 @@ static drove_status convert_windows(drove_run *run, const drove_safetensors *st,
     const uint64_t per_epoch = drove__windows_batches(&then, rows);
     const uint64_t examples = drove__windows_examples(&then, rows, next % per_epoch);
     const uint64_t inside = drove__windows_reach(order->windows, order->batch, examples);
-    atomic_store(&run->loop->source->next, next / per_epoch * order->per_epoch + inside);
+    atomic_store(&workers->loop->source->next, next / per_epoch * order->per_epoch + inside);
     if (inside > 0)
-        drove__run_say(run,
+        drove__run_say(output,
                        "data: windows of %llu blocks instead of %llu, by the memory: some "
                        "examples of this epoch come twice or not at all",
                        (unsigned long long)order->windows->per_window,
@@ -516,53 +538,58 @@ static drove_status convert_windows(drove_run *run, const drove_safetensors *st,
 
 /* The counter of batches was in turns of that run.  Where turns have another size now, this goes on
  * at the turn that the counted examples reach. */
-static drove_status convert_turns(drove_run *run, const drove_safetensors *st, drove_left_out *then)
+static drove_status convert_turns(const drove_problem *problem, const drove_workers *workers,
+                                  const drove_output *output, const drove_safetensors *st,
+                                  drove_left_out *then)
 {
-    uint64_t rows, n = run->loop->order.n_rows, next = atomic_load(&run->loop->source->next);
+    uint64_t rows, n = workers->loop->order.n_rows,
+                   next = atomic_load(&workers->loop->source->next);
     const char *text = drove__safetensors_meta(st, "turn_rows");
     if (text == NULL)
         return drove__fail(DROVE_E_DATA, "expected metadata \"turn_rows\", found none");
     DROVE_TRY(drove__parse_u64("turn_rows", text, 1, UINT32_MAX, &rows));
     then->rows = rows;
     then->next = next;
-    if (run->stream != NULL) return convert_windows(run, st, rows, next);
-    if (rows == run->loop->order.batch) return DROVE_OK;
+    if (problem->stream != NULL) return convert_windows(workers, output, st, rows, next);
+    if (rows == workers->loop->order.batch) return DROVE_OK;
     uint64_t per_epoch = (n + rows - 1) / rows;
-    uint64_t inside = next % per_epoch * rows / run->loop->order.batch;
-    atomic_store(&run->loop->source->next, next / per_epoch * run->loop->order.per_epoch + inside);
+    uint64_t inside = next % per_epoch * rows / workers->loop->order.batch;
+    atomic_store(&workers->loop->source->next,
+                 next / per_epoch * workers->loop->order.per_epoch + inside);
     return DROVE_OK;
 }
 
 /* Another number of workers goes on at its next whole round. */
-static void complete_round(drove_run *run)
+static void complete_round(const drove_workers *workers)
 {
-    uint64_t next = atomic_load(&run->loop->source->next), width = run->loop->source->width;
-    if (width > 0) atomic_store(&run->loop->source->next, (next + width - 1) / width * width);
+    uint64_t next = atomic_load(&workers->loop->source->next), width = workers->loop->source->width;
+    if (width > 0) atomic_store(&workers->loop->source->next, (next + width - 1) / width * width);
 }
 
 /* The words of low-precision parameters mean what they meant under the range of then. */
-static drove_status load_range(drove_run *run, const drove_safetensors *st)
+static drove_status load_range(const drove_workers *workers, const drove_safetensors *st)
 {
     double range;
-    if (run->loop->shared == NULL) return DROVE_OK;
+    if (workers->loop->shared == NULL) return DROVE_OK;
     const char *text = drove__safetensors_meta(st, "found_range");
     if (text == NULL)
         return drove__fail(DROVE_E_DATA, "expected metadata \"found_range\", found none");
     DROVE_TRY(drove__parse_real("found_range", text, 0, FLT_MAX, &range));
-    return run->loop->core_ops->set_range(run->loop->shared, range);
+    return workers->loop->core_ops->set_range(workers->loop->shared, range);
 }
 
 /* Where the run would step back to. */
-static drove_status load_back(drove_run *run, const drove_safetensors *st)
+static drove_status load_back(const drove_workers *workers, drove_state *state,
+                              const drove_safetensors *st)
 {
     const void *bytes;
-    const size_t n = run->loop->sync->n_vector;
-    run->optim->back_off = run->standing.back_off;
+    const size_t n = workers->loop->sync->n_vector;
+    workers->optim->back_off = state->standing.back_off;
     if (drove__safetensors_find(st, "back") == NULL) return DROVE_OK;
     DROVE_TRY(drove__safetensors_want(st, "back", DROVE_T_F32, n, &bytes));
-    run->back = drove__alloc(n, sizeof *run->back);
-    if (run->back == NULL) return drove__fail_nomem("parameters to step back to", n);
-    memcpy(run->back, bytes, n * sizeof *run->back);
+    state->back = drove__alloc(n, sizeof *state->back);
+    if (state->back == NULL) return drove__fail_nomem("parameters to step back to", n);
+    memcpy(state->back, bytes, n * sizeof *state->back);
     return DROVE_OK;
 }
 
@@ -573,57 +600,61 @@ static drove_status load_all(drove_run *run, const drove_safetensors *st)
     const void *bytes;
     uint64_t counters[N_COUNTERS];
     double standing[N_STANDING];
-    DROVE_TRY(check_options(run, st));
-    DROVE_TRY(check_scale(run, st));
-    DROVE_TRY(check_graph(run, st));
-    DROVE_TRY(check_data(run, st));
+    DROVE_TRY(check_options(&run->config, &run->workers, st));
+    DROVE_TRY(check_scale(&run->config, &run->problem, st));
+    DROVE_TRY(check_graph(&run->config, &run->problem, st));
+    DROVE_TRY(check_data(&run->config, &run->problem, &run->workers, st));
     DROVE_TRY(drove__safetensors_want(st, "counters", DROVE_T_U64, N_COUNTERS, &bytes));
     memcpy(counters, bytes, sizeof counters);
     DROVE_TRY(check_counts("counters", counters, N_COUNTERS));
-    DROVE_TRY(check_workers(run, counters[6]));
-    DROVE_TRY(check_examples(run, counters[7]));
+    DROVE_TRY(check_workers(&run->workers, counters[6]));
+    DROVE_TRY(check_examples(&run->problem, counters[7]));
     DROVE_TRY(drove__safetensors_want(st, "standing", DROVE_T_F64, N_STANDING, &bytes));
     memcpy(standing, bytes, sizeof standing);
-    DROVE_TRY(drove__safetensors_want(st, "best", DROVE_T_F32, run->model->n_params, &bytes));
-    memcpy(run->best, bytes, run->model->n_params * sizeof(float));
-    for (unsigned i = 0; i < counters[6]; i++)
-        DROVE_TRY(load_worker(run, st, i, counters[6] == run->plan.n_workers));
-    drove__ranks_standing(run);
-    DROVE_TRY(load_range(run, st));
-    unpack_counters(run, counters);
-    drove_left_out then = {.n_workers = (unsigned)counters[6]};
-    DROVE_TRY(convert_turns(run, st, &then));
-    complete_round(run);
-    DROVE_TRY(load_source(run, st, &then));
-    if (!run->plan.source->counts_rows) drove__run_say_left_out(run, st, &then);
-    unpack_standing(&run->standing, standing);
-    DROVE_TRY(load_back(run, st));
-    run->save.done_batches = atomic_load(&run->loop->source->next);
-    run->save.done_updates = counters[1];
-    run->save.done_ns = counters[2];
-    run->save.is_there = run->opt.resume[0] != '\0';
     DROVE_TRY(
-        drove__safetensors_want(st, "vector", DROVE_T_F32, run->loop->sync->n_vector, &bytes));
+        drove__safetensors_want(st, "best", DROVE_T_F32, run->problem.model->n_params, &bytes));
+    memcpy(run->state.best, bytes, run->problem.model->n_params * sizeof(float));
+    for (unsigned i = 0; i < counters[6]; i++)
+        DROVE_TRY(load_worker(&run->workers, st, i, counters[6] == run->workers.plan.n_workers));
+    drove__ranks_standing(&run->workers);
+    DROVE_TRY(load_range(&run->workers, st));
+    unpack_counters(&run->workers, &run->state, counters);
+    drove_left_out then = {.n_workers = (unsigned)counters[6]};
+    DROVE_TRY(convert_turns(&run->problem, &run->workers, &run->output, st, &then));
+    complete_round(&run->workers);
+    DROVE_TRY(load_source(&run->config, &run->workers, &run->state, st, &then));
+    if (!run->workers.plan.source->counts_rows)
+        drove__run_say_left_out(&run->problem, &run->workers, &run->output, st, &then);
+    unpack_standing(&run->state.standing, standing);
+    DROVE_TRY(load_back(&run->workers, &run->state, st));
+    run->state.save.done_batches = atomic_load(&run->workers.loop->source->next);
+    run->state.save.done_updates = counters[1];
+    run->state.save.done_ns = counters[2];
+    run->state.save.is_there = run->config.opt.resume[0] != '\0';
+    DROVE_TRY(drove__safetensors_want(st, "vector", DROVE_T_F32, run->workers.loop->sync->n_vector,
+                                      &bytes));
     drove_params vector = {.theta = (float *)(uintptr_t)bytes};
-    if (run->loop->shared != NULL) vector = (drove_params){.words = (uint32_t *)(uintptr_t)bytes};
-    return drove__sync_restore(run->loop->sync, counters[1], &vector, st);
+    if (run->workers.loop->shared != NULL)
+        vector = (drove_params){.words = (uint32_t *)(uintptr_t)bytes};
+    return drove__sync_restore(run->workers.loop->sync, counters[1], &vector, st);
 }
 
 /* The last state, or the one before it if that is damaged or away: a message says so. */
-static drove_status load_file(drove_run *run, drove_safetensors *st)
+static drove_status load_file(drove_config *config, const drove_output *output,
+                              drove_safetensors *st)
 {
     static const char *const names[] = {DROVE_STATE_NAME, DROVE_STATE_PREVIOUS_NAME};
     char why[DROVE_ERROR_TEXT_SIZE] = "";
     drove_status status = DROVE_OK, first = DROVE_OK;
     for (size_t i = 0; i < DROVE_COUNT(names); i++) {
-        char *path = drove__path_join(run->opt.resume, names[i]);
-        if (path == NULL) return drove__fail_nomem("a path", sizeof run->opt.resume);
+        char *path = drove__path_join(config->opt.resume, names[i]);
+        if (path == NULL) return drove__fail_nomem("a path", sizeof config->opt.resume);
         status = drove__safetensors_load(path, st);
         free(path);
         if (status == DROVE_OK && i > 0)
-            drove__run_warn(run, "--resume: %s; this goes on from the save before it, %s", why,
+            drove__run_warn(output, "--resume: %s; this goes on from the save before it, %s", why,
                             names[i]);
-        run->resumed_name = names[i];
+        config->resumed_name = names[i];
         if (status == DROVE_OK || status == DROVE_E_NOMEM) return status;
         if (i > 0) break;
         first = status;
@@ -635,23 +666,25 @@ static drove_status load_file(drove_run *run, drove_safetensors *st)
 static drove_status load_recorded(drove_run *run)
 {
     drove_safetensors st;
-    drove_status status = drove__replay_state(run, &st);
+    drove_status status = drove__replay_state(&run->workers, &st);
     if (status != DROVE_OK) return drove__fail_in(status, "--replay");
     status = load_all(run, &st);
     drove__safetensors_fini(&st);
-    return status == DROVE_OK ? DROVE_OK : drove__fail_in(status, "--replay: %s", run->opt.replay);
+    return status == DROVE_OK ? DROVE_OK
+                              : drove__fail_in(status, "--replay: %s", run->config.opt.replay);
 }
 
 drove_status drove__state_load(drove_run *run)
 {
     drove_safetensors st;
     drove_status status = DROVE_OK;
-    if (drove__replay_has_state(run)) return load_recorded(run);
-    if (run->opt.resume[0] == '\0') return DROVE_OK;
-    if (run->ranks.rank == 0) status = load_file(run, &st);
-    status = drove__ranks_share(run, status, &st);
+    if (drove__replay_has_state(&run->workers)) return load_recorded(run);
+    if (run->config.opt.resume[0] == '\0') return DROVE_OK;
+    if (run->workers.ranks.rank == 0) status = load_file(&run->config, &run->output, &st);
+    status = drove__ranks_share(&run->config, &run->workers, &run->state, status, &st);
     if (status != DROVE_OK) return drove__fail_in(status, "--resume");
     status = load_all(run, &st);
     drove__safetensors_fini(&st);
-    return status == DROVE_OK ? DROVE_OK : drove__fail_in(status, "--resume: %s", run->opt.resume);
+    return status == DROVE_OK ? DROVE_OK
+                              : drove__fail_in(status, "--resume: %s", run->config.opt.resume);
 }

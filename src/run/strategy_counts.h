@@ -6,16 +6,14 @@
 #ifndef DROVE_RUN_STRATEGY_COUNTS_H
 #define DROVE_RUN_STRATEGY_COUNTS_H
 
-#include "base/status.h"
-
-#include <stdbool.h>
-
-typedef struct drove_run drove_run;
+#include "run/values.h"
 
 /* Seconds of an example on one core.  Errors: DROVE_E_NOMEM. */
-drove_status drove__strategy_example_s(const drove_run *run, double *out);
+drove_status drove__strategy_example_s(const drove_config *config, const drove_problem *problem,
+                                       const drove_workers *workers, double *out);
 /* Seconds that the run will train on one thread, which takes example_s for each example. */
-double drove__strategy_expected_s(const drove_run *run, double example_s);
+double drove__strategy_expected_s(const drove_config *config, const drove_problem *problem,
+                                  double example_s);
 
 /* Sparse linear models, whose progress by replicas that meet is known. */
 typedef enum drove_meeting {
@@ -25,9 +23,11 @@ typedef enum drove_meeting {
 } drove_meeting;
 
 /* What a meeting of all parameters costs.  CHEAP for all but sparse linear models. */
-drove_meeting drove__strategy_meeting(const drove_run *run, double example_s);
+drove_meeting drove__strategy_meeting(const drove_config *config, const drove_problem *problem,
+                                      double example_s);
 /* Is an example of two threads worth what one thread's is?  So it is in a sparse linear model whose
  * replicas meet many times an epoch, or which two threads share where meetings are dear. */
-bool drove__strategy_knows_progress(const drove_run *run, double example_s);
+bool drove__strategy_knows_progress(const drove_config *config, const drove_problem *problem,
+                                    double example_s);
 
 #endif

@@ -3,11 +3,13 @@
 #include "run/strategy_probe.h"
 
 #include "base/sort.h"
-#include "run/choose.h"
+#include "config/registry.h"
+#include "run/chosen.h"
 #include "run/control.h"
 #include "run/progress.h"
-#include "run/registry.h"
+#include "run/setup.h"
 #include "run/strategy_counts.h"
+#include "run/train.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -245,7 +247,7 @@ typedef struct contest {
 
 static double elapsed(const contest *c)
 {
-    return (double)(drove__clock_now(c->run->loop->clock) - c->begun_ns) * 1e-9;
+    return (double)(drove__clock_now(c->run->workers.loop->clock) - c->begun_ns) * 1e-9;
 }
 
 static unsigned threads_of(const candidate *c, unsigned n_allowed)
@@ -261,7 +263,8 @@ static unsigned threads_of(const candidate *c, unsigned n_allowed)
 static void list_rivals(contest *c)
 {
     drove_strategy_probe *out = c->out;
-    const unsigned meeting = 1u << drove__strategy_meeting(c->run, c->example_s);
+    const unsigned meeting =
+        1u << drove__strategy_meeting(&c->run->config, &c->run->problem, c->example_s);
     out->n = 0;
     for (size_t i = 0; i < DROVE_COUNT(candidates); i++) {
         const candidate *one = &candidates[i];
@@ -278,16 +281,16 @@ static void list_rivals(contest *c)
 static void entrant_options(const contest *c, const drove_rival *r, drove_options *out)
 {
     const drove_run *run = c->run;
-    *out = run->opt;
+    *out = run->config.opt;
     snprintf(out->strategy, sizeof out->strategy, "%s", r->strategy);
     snprintf(out->threads, sizeof out->threads, "%u", r->n_threads);
     snprintf(out->defaults, sizeof out->defaults, "classic"); /* nothing is chosen again */
     snprintf(out->until, sizeof out->until, "seconds=%g", 10.0 * MOST_PROBE_S);
     snprintf(out->save_every, sizeof out->save_every, "never");
     snprintf(out->prefetch, sizeof out->prefetch, "%s",
-             drove__prefetch_wants_hints(run->opt.prefetch) ? "on" : "hardware");
+             drove__prefetch_wants_hints(run->config.opt.prefetch) ? "on" : "hardware");
     snprintf(out->metrics, sizeof out->metrics, "none");
-    if (run->state_is_auto) snprintf(out->rule_state, sizeof out->rule_state, "auto");
+    if (run->config.state_is_auto) snprintf(out->rule_state, sizeof out->rule_state, "auto");
     out->test[0] = out->out[0] = out->timeline[0] = out->log[0] = out->features[0] = '\0';
     out->class_weight[0] = '\0'; /* the data have it */
     out->eval_every = 1.0;
@@ -296,7 +299,7 @@ static void entrant_options(const contest *c, const drove_rival *r, drove_option
 /* The first piece lasts so much longer, and its speed does not count: until memory is mapped. */
 static double cold_s(const contest *c)
 {
-    return COLD_S * (double)c->run->model->n_params;
+    return COLD_S * (double)c->run->problem.model->n_params;
 }
 
 static double first_piece(const contest *c)
@@ -318,7 +321,8 @@ static void open_entrant(contest *c, unsigned i)
 {
     drove_options opt;
     entrant_options(c, &c->out->rival[i], &opt);
-    (void)drove__run_open(c->run, &opt, c->run->train, c->run->loop->shared, &c->entrant[i]);
+    (void)drove__run_open(&c->run->config, &c->run->state, &opt, c->run->problem.train,
+                          c->run->workers.loop->shared, &c->entrant[i]);
 }
 
 /* As many as the budget allows; one that cannot be made stays NULL.  false: fewer than two. */
@@ -360,8 +364,8 @@ static void train_piece(contest *c, unsigned i, double train_s)
         drop(c, i);
         return;
     }
-    piece->train_s = (double)run->standing.train_ns * 1e-9;
-    piece->n_examples = drove__run_examples(run);
+    piece->train_s = (double)run->state.standing.train_ns * 1e-9;
+    piece->n_examples = drove__run_examples(&run->workers);
     r->n_pieces++;
 }
 
@@ -373,7 +377,7 @@ static bool do_round(contest *c, double train_s)
     double before_s = elapsed(c);
     for (unsigned i = 0; i < out->n; i++)
         if (c->entrant[i] != NULL) train_piece(c, i, train_s);
-    if (c->entrant[0] == NULL || drove__run_signal(c->run) != 0) return false;
+    if (c->entrant[0] == NULL || drove__run_signal(&c->run->state) != 0) return false;
     for (unsigned i = 1; i < out->n; i++) {
         if (c->entrant[i] == NULL) continue;
         const drove_rival *one = &out->rival[0], *other = &out->rival[i];
@@ -397,7 +401,8 @@ static void correct_budget(contest *c)
     double best = 0.0;
     for (unsigned i = 0; i < one->n_pieces; i++) best = fmax(best, speed(one, i));
     if (best > 0.0)
-        c->budget_s = drove__strategy_probe_budget(drove__strategy_expected_s(c->run, 1.0 / best));
+        c->budget_s = drove__strategy_probe_budget(
+            drove__strategy_expected_s(&c->run->config, &c->run->problem, 1.0 / best));
 }
 
 static void do_rounds(contest *c)
@@ -418,7 +423,9 @@ static void hold_contest(contest *c)
 {
     drove_strategy_probe *out = c->out;
     if (!open_entrants(c)) return;
-    if (drove__run_sample_loss(c->entrant[0], c->n_sample, &out->loss_first) != DROVE_OK) return;
+    if (drove__run_sample_loss(&(c->entrant[0])->problem, &(c->entrant[0])->workers,
+                               &(c->entrant[0])->state, c->n_sample, &out->loss_first) != DROVE_OK)
+        return;
     do_rounds(c);
     out->chosen = drove__strategy_probe_choose(out);
     out->reason = out->rival[0].n_pieces > 0 ? DROVE_STRATEGY_PROBED : DROVE_STRATEGY_SKIPPED;
@@ -427,46 +434,46 @@ static void hold_contest(contest *c)
 /* ---- the run ---- */
 
 /* True if the strategy may be chosen: nothing on the command line fixes it. */
-static bool is_open(const drove_run *run)
+static bool is_open(const drove_config *config, const drove_workers *workers)
 {
-    const drove_options *o = &run->opt;
+    const drove_options *o = &config->opt;
     return strcmp(o->strategy, "auto") == 0 && strcmp(o->defaults, "classic") != 0 &&
-           run->plan.host == DROVE_HOST_THREADS && run->plan.n_asked > 1 && run->ranks.n == 1 &&
-           o->workers[0] == '\0' && o->partition[0] == '\0' && o->resume[0] == '\0' &&
-           strcmp(o->shard, "whole") == 0;
+           workers->plan.host == DROVE_HOST_THREADS && workers->plan.n_asked > 1 &&
+           workers->ranks.n == 1 && o->workers[0] == '\0' && o->partition[0] == '\0' &&
+           o->resume[0] == '\0' && strcmp(o->shard, "whole") == 0;
 }
 
-/* run->opt and run->plan take the choice. */
-static drove_status take(drove_run *run, const drove_rival *chosen)
+/* config->opt and workers->plan take the choice. */
+static drove_status take(drove_config *config, drove_workers *workers, const drove_rival *chosen)
 {
-    drove_options *o = &run->opt;
+    drove_options *o = &config->opt;
     drove_plan plan;
     snprintf(o->strategy, sizeof o->strategy, "%s", chosen->strategy);
-    if (chosen->n_threads > 1 && chosen->n_threads < run->plan.n_asked)
+    if (chosen->n_threads > 1 && chosen->n_threads < workers->plan.n_asked)
         snprintf(o->threads, sizeof o->threads, "%u", chosen->n_threads);
-    DROVE_TRY(drove__plan_make(o, &run->machine, &drove__plan_registry, &plan));
-    drove__plan_fini(&run->plan);
-    run->plan = plan;
-    if (!run->state_is_auto) return DROVE_OK;
+    DROVE_TRY(drove__plan_make(o, &workers->machine, &drove__plan_registry, &plan));
+    drove__plan_fini(&workers->plan);
+    workers->plan = plan;
+    if (!config->state_is_auto) return DROVE_OK;
     snprintf(o->rule_state, sizeof o->rule_state, "auto");
-    const char *state = drove__resolve_rule_state(o, run->plan.ops->needs);
+    const char *state = drove__resolve_rule_state(o, workers->plan.ops->needs);
     snprintf(o->rule_state, sizeof o->rule_state, "%s", state);
     return DROVE_OK;
 }
 
-static size_t sample_rows(const drove_run *run, double example_s)
+static size_t sample_rows(const drove_problem *problem, double example_s)
 {
     double n = fmin(fmax(SAMPLE_S / example_s, LEAST_SAMPLE), MOST_SAMPLE);
-    return n < (double)run->train->n_rows ? (size_t)n : run->train->n_rows;
+    return n < (double)problem->train->n_rows ? (size_t)n : problem->train->n_rows;
 }
 
 static bool prepare(contest *c, unsigned where)
 {
     c->where = where;
-    c->out->margin = where == BY_SPEED && c->run->lr_is_auto ? drove__strategy_speed_margin
-                                                             : drove__strategy_probe_margin;
-    c->n_sample = where == BY_SPEED ? LEAST_SAMPLE : sample_rows(c->run, c->example_s);
-    if (c->n_sample > c->run->train->n_rows) c->n_sample = c->run->train->n_rows;
+    c->out->margin = where == BY_SPEED && c->run->config.lr_is_auto ? drove__strategy_speed_margin
+                                                                    : drove__strategy_probe_margin;
+    c->n_sample = where == BY_SPEED ? LEAST_SAMPLE : sample_rows(&c->run->problem, c->example_s);
+    if (c->n_sample > c->run->problem.train->n_rows) c->n_sample = c->run->problem.train->n_rows;
     list_rivals(c);
     return 2.0 * least_rounds(c) <= c->budget_s;
 }
@@ -476,29 +483,31 @@ static bool prepare(contest *c, unsigned where)
  * between more. */
 static bool prepare_any(contest *c, double run_s)
 {
-    const bool is_known = drove__strategy_knows_progress(c->run, c->example_s);
+    const bool is_known =
+        drove__strategy_knows_progress(&c->run->config, &c->run->problem, c->example_s);
     c->budget_s = drove__strategy_probe_budget(run_s);
-    const bool is_sure = is_known && c->run->lr_is_auto && c->out->n_allowed == 2;
+    const bool is_sure = is_known && c->run->config.lr_is_auto && c->out->n_allowed == 2;
     if (!is_sure && run_s >= LEAST_RUN_S && prepare(c, IN_CONTEST)) return true;
     return prepare(c, BY_SPEED) && is_known;
 }
 
 drove_status drove__strategy_probe_run(drove_run *run, const float *theta)
 {
-    drove_strategy_probe *out = &run->strategy_probe;
+    drove_strategy_probe *out = &run->config.strategy_probe;
     contest c = {.run = run, .out = out};
-    if (!is_open(run)) return DROVE_OK;
-    DROVE_TRY(drove__strategy_example_s(run, &c.example_s));
-    out->n_allowed = run->plan.n_asked;
+    if (!is_open(&run->config, &run->workers)) return DROVE_OK;
+    DROVE_TRY(drove__strategy_example_s(&run->config, &run->problem, &run->workers, &c.example_s));
+    out->n_allowed = run->workers.plan.n_asked;
     out->reason = DROVE_STRATEGY_SHORT;
-    if (!prepare_any(&c, drove__strategy_expected_s(run, c.example_s)))
-        return take(run, &out->rival[0]);
+    if (!prepare_any(&c, drove__strategy_expected_s(&run->config, &run->problem, c.example_s)))
+        return take(&run->config, &run->workers, &out->rival[0]);
     out->reason = DROVE_STRATEGY_SKIPPED;
-    DROVE_TRY(drove__run_prepare_precision(run, theta)); /* not the probe's time: it is kept */
-    c.begun_ns = drove__clock_now(run->loop->clock);
+    DROVE_TRY(drove__run_prepare_precision(&run->config, &run->problem, &run->workers,
+                                           theta)); /* not the probe's time: it is kept */
+    c.begun_ns = drove__clock_now(run->workers.loop->clock);
     hold_contest(&c);
     close_entrants(&c);
     out->seconds = elapsed(&c);
     if (out->reason == DROVE_STRATEGY_PROBED) out->rival[0].rate = 1.0;
-    return take(run, &out->rival[out->chosen]);
+    return take(&run->config, &run->workers, &out->rival[out->chosen]);
 }

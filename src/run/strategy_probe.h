@@ -18,43 +18,7 @@
 #ifndef DROVE_RUN_STRATEGY_PROBE_H
 #define DROVE_RUN_STRATEGY_PROBE_H
 
-#include "base/status.h"
-
-#include <stdbool.h>
-#include <stdint.h>
-
-typedef struct drove_run drove_run;
-
-enum { DROVE_MOST_RIVALS = 8, DROVE_MOST_PIECES = 5 };
-
-typedef struct drove_probe_piece { /* sums since the first parameters */
-    double   train_s, loss;        /* loss infinite: it was not finite */
-    uint64_t n_examples;
-} drove_probe_piece;
-
-typedef struct drove_rival {
-    const char       *strategy; /* spec */
-    unsigned          n_threads;
-    double            rate;     /* drove__strategy_probe_rate; NaN: not measured */
-    unsigned          n_pieces; /* 0: it does not run here, or there was no time */
-    drove_probe_piece piece[DROVE_MOST_PIECES];
-} drove_rival;
-
-typedef enum drove_strategy_reason {
-    DROVE_STRATEGY_GIVEN,   /* or settled by what was given: one thread, workers, ranks ... */
-    DROVE_STRATEGY_SHORT,   /* too short a run for a probe: one thread */
-    DROVE_STRATEGY_SKIPPED, /* making the candidates took too long: one thread */
-    DROVE_STRATEGY_PROBED
-} drove_strategy_reason;
-
-typedef struct drove_strategy_probe {
-    drove_strategy_reason reason;
-    unsigned              n_allowed; /* threads */
-    unsigned              n, chosen; /* rival[0] is one thread */
-    double                loss_first, seconds;
-    double                margin;                   /* the least rate that beats one thread */
-    drove_rival           rival[DROVE_MOST_RIVALS]; /* ascending by threads */
-} drove_strategy_probe;
+#include "run/values.h"
 
 /* Does the choice depend on a clock? */
 static inline bool drove__strategy_probe_is_timed(const drove_strategy_probe *probe)
@@ -81,11 +45,11 @@ unsigned drove__strategy_probe_choose(const drove_strategy_probe *probe);
 bool drove__strategy_probe_is_out(const drove_strategy_probe *probe, unsigned i);
 bool drove__strategy_probe_is_clear(const drove_strategy_probe *probe);
 
-/* Replaces the strategy of --strategy auto in run->opt and run->plan, where the run may choose:
- * threads of this process, more than one allowed, a new run, not --defaults classic.  After rule
- * and step size are known, before there are workers.  theta[n_params]: the first parameters.
- * Errors: DROVE_E_NOMEM, those of a plan and of low-precision parameters; candidates that fail are
- * left out. */
+/* Replaces the strategy of --strategy auto in config->opt and workers->plan, where the run may
+ * choose: threads of this process, more than one allowed, a new run, not --defaults classic.
+ * After rule and step size are known, before there are workers.  theta[n_params]: the first
+ * parameters. Errors: DROVE_E_NOMEM, those of a plan and of low-precision parameters; candidates
+ * that fail are left out. */
 drove_status drove__strategy_probe_run(drove_run *run, const float *theta);
 
 #endif

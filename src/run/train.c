@@ -1,5 +1,5 @@
 /* run/train.c - from options to objects to a result: drove_train. */
-#include "run/run.h"
+#include "run/train.h"
 
 #include "base/alive.h"
 #include "base/locale.h"
@@ -12,9 +12,12 @@
 #include "run/final_metrics.h"
 #include "run/folder.h"
 #include "run/output.h"
+#include "run/prefetch.h"
 #include "run/progress.h"
 #include "run/ranks.h"
 #include "run/recording.h"
+#include "run/search.h"
+#include "run/setup.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -30,31 +33,6 @@ struct drove_result {
     char model_name[DROVE_MODEL_NAME_SIZE];
 };
 
-static void say(const drove_run *run, const char *beginning, const char *format, va_list arguments)
-{
-    char line[DROVE_TEXT_SIZE], plain[DROVE_TEXT_SIZE];
-    if (run->cb.message == NULL || run->ranks.rank != 0) return;
-    const int n = snprintf(line, sizeof line, "%s", beginning);
-    vsnprintf(line + n, sizeof line - (size_t)n, format, arguments);
-    run->cb.message(run->cb.context, drove__print_plain(line, plain, sizeof plain));
-}
-
-void drove__run_say(const drove_run *run, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    say(run, "", format, arguments);
-    va_end(arguments);
-}
-
-void drove__run_warn(const drove_run *run, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    say(run, "warning: ", format, arguments);
-    va_end(arguments);
-}
-
 static drove_run *alloc_run(const drove_options *options)
 {
     bool is_shared = drove__workers_are_procs(options->workers);
@@ -68,7 +46,7 @@ static drove_run *alloc_run(const drove_options *options)
         return NULL;
     }
     loop->clock = &drove__clock_real;
-    run->loop = loop;
+    run->workers.loop = loop;
     return run;
 }
 
@@ -76,23 +54,26 @@ static void close_run(drove_run *run, drove_status status)
 {
     drove__run_prefetch_end(run);
     drove__run_teardown(run, status);
-    if (!run->is_abandoned) drove__free(run);
+    if (!run->workers.is_abandoned) drove__free(run);
 }
 
-drove_status drove__run_open(const drove_run *parent, const drove_options *opt,
-                             const drove_data *given, drove_engine_shared *shared, drove_run **out)
+drove_status drove__run_open(const drove_config *of, const drove_state *parent,
+                             const drove_options *opt, const drove_data *given,
+                             drove_engine_shared *shared, drove_run **out)
 {
     drove_run *run = alloc_run(opt);
     *out = NULL;
     if (run == NULL) return drove__fail_nomem("a run", sizeof *run);
-    run->opt = *opt;
-    memset(run->opt.machine, 0, sizeof run->opt.machine); /* it is tried out in real time */
-    run->parent = parent;
-    run->given = given;
-    run->loop->shared = shared;
-    run->borrows_shared = shared != NULL;
-    run->interrupts_before = drove__run_interrupts();
-    drove_status status = drove__ranks_join(run);
+    run->config.opt = *opt;
+    memset(run->config.opt.machine, 0,
+           sizeof run->config.opt.machine); /* it is tried out in real time */
+    run->config.is_in_communicator = of->is_in_communicator || of->comm_library != NULL;
+    run->state.parent = parent;
+    run->problem.given = given;
+    run->workers.loop->shared = shared;
+    run->workers.borrows_shared = shared != NULL;
+    run->state.interrupts_before = drove__run_interrupts();
+    drove_status status = drove__ranks_join(&run->config, &run->workers, &run->output);
     if (status == DROVE_OK) status = drove__run_setup(run);
     if (status == DROVE_OK) *out = run;
     else close_run(run, status);
@@ -104,18 +85,19 @@ void drove__run_close(drove_run *run)
     close_run(run, DROVE_OK);
 }
 
-drove_status drove__run_trial(const drove_run *parent, const drove_options *opt,
-                              const drove_data *given, drove_trial_result *out)
+drove_status drove__run_trial(const drove_config *of, const drove_state *parent,
+                              const drove_options *opt, const drove_data *given,
+                              drove_trial_result *out)
 {
     drove_run *run;
-    DROVE_TRY(drove__run_open(parent, opt, given, NULL, &run));
+    DROVE_TRY(drove__run_open(of, parent, opt, given, NULL, &run));
     drove_status status = drove__run_control(run);
     if (status == DROVE_OK)
-        *out = (drove_trial_result){.outcome = run->outcome,
-                                    .best_loss = run->standing.best_loss,
-                                    .best_epochs = run->standing.back_epochs,
-                                    .constant_loss = drove__search_constant(run),
-                                    .lr = run->opt.lr};
+        *out = (drove_trial_result){.outcome = run->state.outcome,
+                                    .best_loss = run->state.standing.best_loss,
+                                    .best_epochs = run->state.standing.back_epochs,
+                                    .constant_loss = drove__search_constant(&run->problem),
+                                    .lr = run->config.opt.lr};
     close_run(run, status);
     return status;
 }
@@ -133,12 +115,13 @@ static drove_status print_to_memory(const drove_facts *facts, char **out)
     return drove__fail_nomem("the summary", size);
 }
 
-static drove_status report_facts(drove_run *run, const drove_facts *facts, drove_result *result)
+static drove_status report_facts(const drove_config *config, const drove_output *output,
+                                 const drove_facts *facts, drove_result *result)
 {
     DROVE_TRY(drove__report_json(facts, &result->json));
     DROVE_TRY(print_to_memory(facts, &result->text));
-    DROVE_TRY(drove__output_summary(run, result->json));
-    return drove__output_timeline(run, facts);
+    DROVE_TRY(drove__output_summary(config, output, result->json));
+    return drove__output_timeline(config, facts);
 }
 
 static drove_status report(drove_run *run, drove_result *result)
@@ -154,9 +137,9 @@ static drove_status report(drove_run *run, drove_result *result)
         facts.test_metrics = test;
         facts.importance = (drove_importance_facts){.n_columns = importance.n_columns,
                                                     .n_rows = importance.n_rows,
-                                                    .is_held_out = run->test != NULL,
+                                                    .is_held_out = run->problem.test != NULL,
                                                     .column = importance.column};
-        if (status == DROVE_OK) status = report_facts(run, &facts, result);
+        if (status == DROVE_OK) status = report_facts(&run->config, &run->output, &facts, result);
         drove__facts_fini(&facts);
     }
     drove_metrics_destroy(train);
@@ -168,20 +151,22 @@ static drove_status report(drove_run *run, drove_result *result)
 /* Over ranks, rank 0 alone has the parameters. */
 static drove_status keep_model(drove_run *run, drove_result *result)
 {
-    if (!run->keeps_model || run->outcome == DROVE_CRASHED || run->ranks.rank != 0) return DROVE_OK;
+    if (!run->config.keeps_model || run->state.outcome == DROVE_CRASHED ||
+        run->workers.ranks.rank != 0)
+        return DROVE_OK;
     DROVE_TRY(drove__memfile_create(NULL, 0, false, &result->model));
     drove__model_name(result->model, result->model_name);
-    return drove__output_model(run, result->model_name);
+    return drove__output_model(&run->problem, &run->workers, &run->state, result->model_name);
 }
 
 static drove_status finish(drove_run *run, drove_result **out)
 {
     drove_result *result = calloc(1, sizeof *result);
     if (result == NULL) return drove__fail_nomem("the result", sizeof *result);
-    drove__run_progress(run, run->standing.train_ns, 1, &run->final);
-    result->outcome = run->outcome;
-    result->signal_number = run->signal_number;
-    result->final = run->final;
+    drove__run_progress(run, run->state.standing.train_ns, 1, &run->output.final);
+    result->outcome = run->state.outcome;
+    result->signal_number = run->state.signal_number;
+    result->final = run->output.final;
     drove_status status = report(run, result);
     if (status == DROVE_OK) status = keep_model(run, result);
     if (status != DROVE_OK) {
@@ -247,7 +232,7 @@ drove_status drove_run_create(const drove_options *options, drove_run **out)
     *out = NULL;
     drove_run *run = alloc_run(options);
     if (run == NULL) return drove__fail_nomem("a run", sizeof *run);
-    run->opt = *options;
+    run->config.opt = *options;
     *out = run;
     return DROVE_OK;
 }
@@ -255,33 +240,33 @@ drove_status drove_run_create(const drove_options *options, drove_run **out)
 void drove_run_set_callbacks(drove_run *run, const drove_callbacks *callbacks)
 {
     DROVE_ALIVE(run, "a run");
-    run->cb = callbacks != NULL ? *callbacks : (drove_callbacks){0};
+    run->output.cb = callbacks != NULL ? *callbacks : (drove_callbacks){0};
 }
 
 void drove_run_keep_model(drove_run *run)
 {
     DROVE_ALIVE(run, "a run");
-    run->keeps_model = true;
+    run->config.keeps_model = true;
 }
 
 static drove_status begin(drove_run *run)
 {
-    DROVE_TRY(drove__ranks_join(run));
-    if (run->ranks.n == 1) DROVE_TRY(drove__folder_begin_again(run));
-    if (run->ranks.n == 1) DROVE_TRY(check_files(&run->opt));
-    if (run->ranks.n == 1) DROVE_TRY(drove__folder_check(&run->opt));
-    DROVE_TRY(drove__replay_open(run));
+    DROVE_TRY(drove__ranks_join(&run->config, &run->workers, &run->output));
+    if (run->workers.ranks.n == 1) DROVE_TRY(drove__folder_begin_again(&run->config, &run->output));
+    if (run->workers.ranks.n == 1) DROVE_TRY(check_files(&run->config.opt));
+    if (run->workers.ranks.n == 1) DROVE_TRY(drove__folder_check(&run->config.opt));
+    DROVE_TRY(drove__replay_open(&run->config, &run->workers));
     DROVE_TRY(drove__search_model(run));
-    DROVE_TRY(drove__search_load(run));
+    DROVE_TRY(drove__search_load(&run->config, &run->workers, &run->output));
     DROVE_TRY(drove__run_setup(run));
     DROVE_TRY(drove__replay_begin(run));
     return drove__run_record_begin(run);
 }
 
 /* All else is done and written. */
-static drove_status check_record(const drove_run *run, drove_result **out)
+static drove_status check_record(const drove_output *output, drove_result **out)
 {
-    drove_status status = drove__run_record_status(run);
+    drove_status status = drove__run_record_status(output);
     if (status == DROVE_OK) return DROVE_OK;
     drove_result_destroy(*out);
     *out = NULL;
@@ -293,20 +278,21 @@ drove_status drove_run_train(drove_run *run, drove_result **out)
     DROVE_IN_C_LOCALE;
     DROVE_ALIVE(run, "a run");
     *out = NULL;
-    if (run->is_over)
+    if (run->state.is_over)
         return drove__fail(DROVE_E_ARG, "a run: expected one that has not been trained, found one "
                                         "that has");
-    run->is_over = true;
-    run->interrupts_before = drove__run_interrupts();
+    run->state.is_over = true;
+    run->state.interrupts_before = drove__run_interrupts();
     drove_status status = begin(run);
     if (status == DROVE_OK) {
         status = drove__run_control(run);
         if (status == DROVE_OK) status = drove__run_record_end(run);
-        if (status != DROVE_OK) status = drove__ranks_lost(run, status);
+        if (status != DROVE_OK)
+            status = drove__ranks_lost(&run->config, &run->workers, &run->state, status);
     }
     drove__run_prefetch_end(run);
     if (status == DROVE_OK) status = finish(run, out);
-    if (status == DROVE_OK) status = check_record(run, out);
+    if (status == DROVE_OK) status = check_record(&run->output, out);
     drove__run_teardown(run, status);
     return status;
 }
@@ -315,8 +301,8 @@ void drove_run_destroy(drove_run *run)
 {
     if (run == NULL) return;
     DROVE_END(run, "a run");
-    if (run->is_abandoned) return;
-    if (!run->is_over) drove__free(run->loop);
+    if (run->workers.is_abandoned) return;
+    if (!run->state.is_over) drove__free(run->workers.loop);
     drove__alive_free(run, drove__free);
 }
 

@@ -9,8 +9,9 @@
 #include "base/available.h"
 #include "base/mem.h"
 #include "model/loss.h"
-#include "run/run.h"
 #include "table/parallel.h"
+#include "run/chosen.h"
+#include "run/size.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -50,12 +51,12 @@ static const grid *grid_of(const char *rule)
 /* ---- how long ---- */
 
 /* Multiply-adds of one step of `rows` examples. */
-static double work_of_step(const drove_run *run, const drove_optim *optim, double rows)
+static double work_of_step(const drove_problem *problem, const drove_optim *optim, double rows)
 {
-    const drove_model *m = run->model;
+    const drove_model *m = problem->model;
     drove_data_facts facts;
     double sum = 0.0, touched = 1.0;
-    drove_data_describe(run->train, &facts);
+    drove_data_describe(problem->train, &facts);
     double density =
         (double)facts.n_stored / ((double)facts.n_rows * (double)facts.n_features + 1.0);
     for (size_t l = 0; l < m->n_layers; l++) {
@@ -66,11 +67,12 @@ static double work_of_step(const drove_run *run, const drove_optim *optim, doubl
     return 3.0 * sum * rows + UPDATE_WORK * touched * (double)optim->n_vector;
 }
 
-static uint64_t steps_of_trial(const drove_run *run, const drove_optim *optim, unsigned n_trials,
-                               double n_examples)
+static uint64_t steps_of_trial(const drove_config *config, const drove_problem *problem,
+                               const drove_optim *optim, unsigned n_trials, double n_examples)
 {
-    double rows = (double)drove__update_rows(run);
-    double by_run = 0.1 * n_examples / rows, by_work = MOST_WORK / work_of_step(run, optim, rows);
+    double rows = (double)drove__update_rows(config, problem);
+    double by_run = 0.1 * n_examples / rows,
+           by_work = MOST_WORK / work_of_step(problem, optim, rows);
     if (n_trials == 0) return 0; /* the rule has no step size to choose */
     double each = fmin(by_run, by_work) / n_trials;
     if (each < LEAST_STEPS) return 0;
@@ -94,7 +96,7 @@ static drove_status step(bench *b, const drove_optim *optim, drove_optim_worker 
                          drove_order_cursor *cursor, uint64_t number, double *loss)
 {
     const drove_task task = {.number = number};
-    drove_batch batch = {.data = b->run->train, .row = b->row, .number = number};
+    drove_batch batch = {.data = b->run->problem.train, .row = b->row, .number = number};
     drove_gradient grad = {.value = b->grad, .spans_wanted = optim->spans_ok};
     drove_work_done done = {0};
     drove_step made;
@@ -129,17 +131,19 @@ static drove_status run_steps(bench *b, const drove_optim *optim, uint64_t n_ste
     return status;
 }
 
-static drove_status make_optim(const drove_run *run, const char *rule, double lr, drove_optim **out)
+static drove_status make_optim(const drove_config *config, const drove_problem *problem,
+                               const drove_workers *workers, const char *rule, double lr,
+                               drove_optim **out)
 {
     const drove_optim_options opt = {.rule = rule,
                                      .schedule = "constant",
                                      .lr = lr,
-                                     .weight_decay = run->opt.weight_decay,
-                                     .clip = run->opt.clip,
+                                     .weight_decay = config->opt.weight_decay,
+                                     .clip = config->opt.clip,
                                      .state = DROVE_STATE_SHARED,
-                                     .n_params = run->model->n_params,
+                                     .n_params = problem->model->n_params,
                                      .n_workers = 1,
-                                     .kernels = &run->kernels};
+                                     .kernels = &workers->kernels};
     return drove__optim_create(&opt, out);
 }
 
@@ -147,7 +151,8 @@ static drove_status run_trial(bench *b, const char *rule, const float *theta, ui
                               drove_trial *trial, double *loss_first)
 {
     drove_optim *optim;
-    DROVE_TRY(make_optim(b->run, rule, trial->lr, &optim));
+    DROVE_TRY(
+        make_optim(&b->run->config, &b->run->problem, &b->run->workers, rule, trial->lr, &optim));
     memset(b->vector, 0, optim->n_vector * sizeof *b->vector);
     memcpy(b->vector, theta, optim->n * sizeof *b->vector);
     drove_status status = run_steps(b, optim, n_steps, trial, loss_first);
@@ -159,21 +164,21 @@ static drove_status run_trial(bench *b, const char *rule, const float *theta, ui
 
 static drove_status bench_init(bench *b, const drove_run *run, size_t n_vector)
 {
-    const size_t rows = drove__update_rows(run);
+    const size_t rows = drove__update_rows(&run->config, &run->problem);
     *b = (bench){.run = run,
                  .is_made = true,
-                 .order = drove__order_make(run->train->n_rows, rows, run->opt.seed,
+                 .order = drove__order_make(run->problem.train->n_rows, rows, run->config.opt.seed,
                                             DROVE_ORDER_SHUFFLE)};
     b->vector = drove__alloc(n_vector, sizeof *b->vector);
-    b->grad = drove__alloc(run->model->n_params, sizeof *b->grad);
+    b->grad = drove__alloc(run->problem.model->n_params, sizeof *b->grad);
     b->row = drove__alloc(rows, sizeof *b->row);
     if (b->vector == NULL || b->grad == NULL || b->row == NULL)
         return drove__fail_nomem("trials of step sizes", n_vector * sizeof *b->vector);
-    const drove_engine_options opt = {.model = run->model,
-                                      .kernels = &run->kernels,
-                                      .data = run->train,
+    const drove_engine_options opt = {.model = run->problem.model,
+                                      .kernels = &run->workers.kernels,
+                                      .data = run->problem.train,
                                       .max_rows = rows,
-                                      .seed = run->opt.seed};
+                                      .seed = run->config.opt.seed};
     return drove__engine_host.create(&opt, &b->engine);
 }
 
@@ -197,11 +202,12 @@ double drove__trials_choose(const drove_trial *trial, unsigned n, double loss_fi
 }
 
 /* The loss that progress counts from. */
-static double loss_before(const drove_run *run, double loss_first)
+static double loss_before(const drove_problem *problem, double loss_first)
 {
-    const drove_loss_ops *loss = run->model->loss;
-    if (loss->constant == NULL || run->target_mean == NULL) return loss_first;
-    return fmin(loss_first, loss->constant(run->target_mean, run->train->storage->n_classes));
+    const drove_loss_ops *loss = problem->model->loss;
+    if (loss->constant == NULL || problem->target_mean == NULL) return loss_first;
+    return fmin(loss_first,
+                loss->constant(problem->target_mean, problem->train->storage->n_classes));
 }
 
 enum { MOST_BENCHES = 4 };
@@ -236,13 +242,14 @@ static void run_item(void *context, size_t item, unsigned thread)
 }
 
 /* As many as have room for their vectors, in a quarter of the memory that is free. */
-static unsigned threads_of_trials(const drove_run *run, size_t n_vector)
+static unsigned threads_of_trials(const drove_problem *problem, const drove_workers *workers,
+                                  size_t n_vector)
 {
     bool is_apart =
-        drove__model_is_linear(run->model) && drove__storage_is_sparse(run->train->storage);
-    double each = (double)(n_vector + run->model->n_params) * sizeof(float);
+        drove__model_is_linear(problem->model) && drove__storage_is_sparse(problem->train->storage);
+    double each = (double)(n_vector + problem->model->n_params) * sizeof(float);
     double room = 0.25 * (double)drove__memory_available();
-    unsigned n = run->plan.n_asked < MOST_BENCHES ? run->plan.n_asked : MOST_BENCHES;
+    unsigned n = workers->plan.n_asked < MOST_BENCHES ? workers->plan.n_asked : MOST_BENCHES;
     if (!is_apart || n == 0) return 1;
     while (n > 1 && each * n > room) n--;
     return n;
@@ -252,11 +259,12 @@ static drove_status run_all(trial_set *all, const grid *g)
 {
     drove_trials *out = all->out;
     for (unsigned i = 0; i < g->n; i++) out->trial[i].lr = g->least * pow(10.0, 0.5 * i);
-    drove__table_run(threads_of_trials(all->run, all->n_vector), g->n, run_item, all);
+    drove__table_run(threads_of_trials(&all->run->problem, &all->run->workers, all->n_vector), g->n,
+                     run_item, all);
     for (unsigned i = 0; i < g->n; i++)
         if (all->status[i] != DROVE_OK) return drove__fail(all->status[i], "%s", all->error[i]);
     out->n_trials = g->n;
-    double before = loss_before(all->run, all->loss_first[0]);
+    double before = loss_before(&all->run->problem, all->loss_first[0]);
     out->lr = drove__trials_choose(out->trial, g->n, before, g->tolerance);
     return DROVE_OK;
 }
@@ -266,9 +274,11 @@ drove_status drove__trials_run(const drove_run *run, const char *rule, const flo
 {
     const grid *g = grid_of(rule);
     drove_optim *optim;
-    uint64_t begun_ns = drove__clock_now(run->loop->clock);
-    DROVE_TRY(make_optim(run, rule, g->usual, &optim));
-    *out = (drove_trials){.lr = g->usual, .n_steps = steps_of_trial(run, optim, g->n, n_examples)};
+    uint64_t begun_ns = drove__clock_now(run->workers.loop->clock);
+    DROVE_TRY(make_optim(&run->config, &run->problem, &run->workers, rule, g->usual, &optim));
+    *out = (drove_trials){.lr = g->usual,
+                          .n_steps =
+                              steps_of_trial(&run->config, &run->problem, optim, g->n, n_examples)};
     size_t n_vector = optim->n_vector;
     drove__optim_destroy(optim);
     if (out->n_steps == 0) return DROVE_OK;
@@ -279,15 +289,16 @@ drove_status drove__trials_run(const drove_run *run, const char *rule, const flo
     for (unsigned i = 0; i < MOST_BENCHES; i++)
         if (all->bench[i].is_made) bench_fini(&all->bench[i]);
     free(all);
-    out->seconds = (double)(drove__clock_now(run->loop->clock) - begun_ns) * 1e-9;
+    out->seconds = (double)(drove__clock_now(run->workers.loop->clock) - begun_ns) * 1e-9;
     return status;
 }
 
-drove_status drove__trials_step_work(const drove_run *run, double *out)
+drove_status drove__trials_step_work(const drove_config *config, const drove_problem *problem,
+                                     const drove_workers *workers, double *out)
 {
     drove_optim *optim;
-    DROVE_TRY(make_optim(run, run->opt.rule, run->opt.lr, &optim));
-    *out = work_of_step(run, optim, (double)drove__update_rows(run));
+    DROVE_TRY(make_optim(config, problem, workers, config->opt.rule, config->opt.lr, &optim));
+    *out = work_of_step(problem, optim, (double)drove__update_rows(config, problem));
     drove__optim_destroy(optim);
     return DROVE_OK;
 }

@@ -11,27 +11,7 @@
 #ifndef DROVE_RUN_TRIALS_H
 #define DROVE_RUN_TRIALS_H
 
-#include "base/status.h"
-
-#include <stdbool.h>
-#include <stdint.h>
-
-typedef struct drove_run drove_run;
-
-enum { DROVE_MOST_TRIALS = 12 };
-
-typedef struct drove_trial {
-    double lr, loss; /* mean over the last batches; infinity: it was not finite */
-} drove_trial;
-
-typedef struct drove_trials {
-    double      lr;       /* the choice */
-    unsigned    n_trials; /* 0: the model is too large for trials, and lr is the rule's usual one */
-    uint64_t    n_steps;  /* of each */
-    double      seconds;
-    bool        is_of_margin; /* chosen without trials, by the length of the rows (run/choose.c) */
-    drove_trial trial[DROVE_MOST_TRIALS]; /* ascending */
-} drove_trials;
+#include "run/values.h"
 
 /* The choice of these trials, lr ascending: the smallest step size whose loss is within this part
  * of the best's progress from loss_first, which is that of the first parameters or of the best
@@ -47,6 +27,7 @@ drove_status drove__trials_run(const drove_run *run, const char *rule, const flo
 
 /* Multiply-adds of one update of the run's rule, its gradient included.  Errors: those of the rule,
  * DROVE_E_NOMEM. */
-drove_status drove__trials_step_work(const drove_run *run, double *out);
+drove_status drove__trials_step_work(const drove_config *config, const drove_problem *problem,
+                                     const drove_workers *workers, double *out);
 
 #endif

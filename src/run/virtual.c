@@ -10,6 +10,7 @@
 #include "base/sort.h"
 #include "base/virtual.h"
 #include "loop/worker.h"
+#include "run/say.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -39,29 +40,31 @@ static drove_status check_options(const drove_options *o)
     return DROVE_OK;
 }
 
-static drove_status read_machine(drove_run *run, drove_modelled *out)
+static drove_status read_machine(const drove_config *config, drove_workers *workers,
+                                 drove_modelled *out)
 {
     drove_topo *topo;
-    drove_topo_facts *f = &run->here;
+    drove_topo_facts *f = &workers->here;
     DROVE_TRY(drove__topo_create(NULL, &topo));
     drove__topo_facts(topo, f);
     drove__topo_destroy(topo);
-    if (strcmp(run->opt.machine, "here") != 0) return drove__modelled_read(run->opt.machine, out);
+    if (strcmp(config->opt.machine, "here") != 0)
+        return drove__modelled_read(config->opt.machine, out);
     unsigned n_sockets = f->n_packages > 0 ? f->n_packages : 1;
     drove__modelled_here(n_sockets, f->n_cores / n_sockets, f->n_pus / f->n_cores, out);
     return DROVE_OK;
 }
 
-drove_status drove__virtual_machine(drove_run *run, drove_topo **out)
+drove_status drove__virtual_machine(drove_config *config, drove_workers *workers, drove_topo **out)
 {
     char levels[96];
-    if (run->opt.machine[0] == '\0') return drove__topo_create(NULL, out);
-    if (run->ranks.n > 1) return refuse("workers that are threads", "ranks");
-    DROVE_TRY(check_options(&run->opt));
+    if (config->opt.machine[0] == '\0') return drove__topo_create(NULL, out);
+    if (workers->ranks.n > 1) return refuse("workers that are threads", "ranks");
+    DROVE_TRY(check_options(&config->opt));
     drove_modelled *m = calloc(1, sizeof *m);
     if (m == NULL) return drove__fail_nomem("a machine", sizeof *m);
-    run->modelled = m;
-    drove_status status = read_machine(run, m);
+    workers->modelled = m;
+    drove_status status = read_machine(config, workers, m);
     if (status != DROVE_OK) return drove__fail_in(status, "--machine");
     snprintf(levels, sizeof levels, "synthetic:numa:%u core:%u pu:%u", m->sockets, m->cores,
              m->smt);
@@ -72,18 +75,19 @@ drove_status drove__virtual_machine(drove_run *run, drove_topo **out)
 
 /* fake:NAME becomes the script of the machine's device.  Its parameters and its gradient cross the
  * bus at every batch. */
-static drove_status script_device(const drove_run *run, const drove_spec *named, drove_spec *out)
+static drove_status script_device(const drove_problem *problem, const drove_workers *workers,
+                                  const drove_spec *named, drove_spec *out)
 {
-    const drove_modelled_device *d = drove__modelled_device(run->modelled, named->arg[0]);
+    const drove_modelled_device *d = drove__modelled_device(workers->modelled, named->arg[0]);
     char text[256];
     if (d == NULL)
         return drove__fail(DROVE_E_ARG,
                            "--workers fake:%s: expected a device of the machine %s, "
                            "found none of this name",
-                           named->arg[0], run->modelled->name);
-    double bytes = 2.0 * (double)run->model->n_params * sizeof(float), delay_us = d->delay_us;
+                           named->arg[0], workers->modelled->name);
+    double bytes = 2.0 * (double)problem->model->n_params * sizeof(float), delay_us = d->delay_us;
     if (d->transfer_gb_s > 0.0) delay_us += bytes / d->transfer_gb_s * 1e-3;
-    const double speed = run->modelled->speed;
+    const double speed = workers->modelled->speed;
     int n = snprintf(text, sizeof text, "fake:?speed=%.9g&delay_us=%.9g",
                      d->examples_per_s * 1e-3 * speed, delay_us / speed);
     if (d->memory_gib > 0.0)
@@ -91,18 +95,18 @@ static drove_status script_device(const drove_run *run, const drove_spec *named,
     return drove__spec_parse(text, out);
 }
 
-static drove_status name_devices(drove_run *run)
+static drove_status name_devices(const drove_problem *problem, drove_workers *workers)
 {
-    drove_plan *plan = &run->plan;
-    run->device_spec = calloc(plan->n_workers, sizeof *run->device_spec);
-    if (run->device_spec == NULL) return drove__fail_nomem("devices", plan->n_workers);
+    drove_plan *plan = &workers->plan;
+    workers->device_spec = calloc(plan->n_workers, sizeof *workers->device_spec);
+    if (workers->device_spec == NULL) return drove__fail_nomem("devices", plan->n_workers);
     for (unsigned i = 0; i < plan->n_workers; i++) {
         drove_plan_worker *w = &plan->worker[i];
         if (w->device == NULL) continue;
         if (strcmp(w->device->name, "fake") != 0) return refuse("devices of the machine", w->name);
         if (w->device->n_args == 0) continue;
-        DROVE_TRY(script_device(run, w->device, &run->device_spec[i]));
-        w->device = &run->device_spec[i];
+        DROVE_TRY(script_device(problem, workers, w->device, &workers->device_spec[i]));
+        w->device = &workers->device_spec[i];
     }
     return DROVE_OK;
 }
@@ -115,57 +119,58 @@ static unsigned count_cores(const drove_plan *plan)
     return n;
 }
 
-drove_status drove__virtual_open(drove_run *run)
+drove_status drove__virtual_open(const drove_config *config, const drove_problem *problem,
+                                 drove_workers *workers)
 {
-    const drove_plan *plan = &run->plan;
-    const drove_modelled *m = run->modelled;
+    const drove_plan *plan = &workers->plan;
+    const drove_modelled *m = workers->modelled;
     if (m == NULL) return DROVE_OK;
     if (plan->host != DROVE_HOST_THREADS) return refuse("workers that are threads", "processes");
     if (plan->ops->not_virtual != NULL)
         return drove__fail(DROVE_E_ARG, "--machine: --strategy %s: %s", plan->spec,
                            plan->ops->not_virtual);
-    if (count_cores(plan) > run->machine.n_pus)
+    if (count_cores(plan) > workers->machine.n_pus)
         return drove__fail(DROVE_E_ARG,
                            "--machine %s: expected at most %u workers (%u x %u x %u), found %u",
-                           m->name, run->machine.n_pus, m->sockets, m->cores, m->smt,
+                           m->name, workers->machine.n_pus, m->sockets, m->cores, m->smt,
                            count_cores(plan));
-    DROVE_TRY(name_devices(run));
+    DROVE_TRY(name_devices(problem, workers));
     /* The coordinator's thread, and the one that controls the run. */
-    DROVE_TRY(drove__virtual_create(plan->n_workers + 2, run->opt.seed, &run->loop->on));
-    run->loop->clock = drove__virtual_clock(run->loop->on);
+    DROVE_TRY(drove__virtual_create(plan->n_workers + 2, config->opt.seed, &workers->loop->on));
+    workers->loop->clock = drove__virtual_clock(workers->loop->on);
     return DROVE_OK;
 }
 
-drove_status drove__virtual_check(drove_run *run)
+drove_status drove__virtual_check(const drove_problem *problem, const drove_workers *workers)
 {
-    const drove_loop *loop = run->loop;
+    const drove_loop *loop = workers->loop;
     if (loop->on == NULL) return DROVE_OK;
-    if (run->stream != NULL) return refuse("training data in memory", "data on disk");
+    if (problem->stream != NULL) return refuse("training data in memory", "data on disk");
     if ((loop->sync->needs & DROVE_SYNC_LIVE) != 0)
-        return refuse("steps that are published when they are computed", run->plan.spec);
+        return refuse("steps that are published when they are computed", workers->plan.spec);
     if ((loop->sync->needs & DROVE_SYNC_RACY) == 0) return DROVE_OK;
     return drove__virtual_scratch(loop->on, loop->sync->n_vector);
 }
 
-void drove__virtual_say(const drove_run *run)
+void drove__virtual_say(const drove_workers *workers, const drove_output *output)
 {
-    const drove_modelled *m = run->modelled;
+    const drove_modelled *m = workers->modelled;
     if (m == NULL) return;
-    drove__run_say(run,
+    drove__run_say(output,
                    "clock: virtual, of the machine %s (%u x %u x %u): all seconds of training are "
                    "modelled",
                    m->name, m->sockets, m->cores, m->smt);
-    if (m->assumed[0] != '\0') drove__run_say(run, "machine: assumed: %s", m->assumed);
+    if (m->assumed[0] != '\0') drove__run_say(output, "machine: assumed: %s", m->assumed);
 }
 
-void drove__virtual_close(drove_run *run)
+void drove__virtual_close(drove_workers *workers)
 {
-    for (unsigned i = 0; run->device_spec != NULL && i < run->plan.n_workers; i++)
-        drove__spec_fini(&run->device_spec[i]);
-    free(run->device_spec);
-    free(run->modelled);
-    run->modelled = NULL;
-    run->device_spec = NULL;
+    for (unsigned i = 0; workers->device_spec != NULL && i < workers->plan.n_workers; i++)
+        drove__spec_fini(&workers->device_spec[i]);
+    free(workers->device_spec);
+    free(workers->modelled);
+    workers->modelled = NULL;
+    workers->device_spec = NULL;
 }
 
 /* ---- measuring ---- */
@@ -197,12 +202,12 @@ static drove_status time_gradient(drove_worker *w, const float *theta, float *gr
 }
 
 /* A straight line through two sizes: batch_us + n example_us. */
-static drove_status measure_gradient(drove_run *run, drove_worker *w, float *grad)
+static drove_status measure_gradient(const drove_workers *workers, drove_worker *w, float *grad)
 {
-    drove_modelled *m = run->modelled;
-    const float *theta = run->loop->sync->ops->peek(run->loop->sync).theta;
-    bool counts_rows = run->plan.source->counts_rows;
-    size_t most = counts_rows ? DROVE_MOST_CORE_BATCH : (size_t)run->loop->batch;
+    drove_modelled *m = workers->modelled;
+    const float *theta = workers->loop->sync->ops->peek(workers->loop->sync).theta;
+    bool counts_rows = workers->plan.source->counts_rows;
+    size_t most = counts_rows ? DROVE_MOST_CORE_BATCH : (size_t)workers->loop->batch;
     if (most > w->most_rows) most = w->most_rows;
     size_t least = most > 4 ? most / 4 : 1;
     double most_ns, least_ns, spread;
@@ -228,10 +233,11 @@ static double gb_s(size_t n_floats, double ns)
 }
 
 /* grad[n_params], and two vectors [n_vector]. */
-static void measure_vectors(const drove_run *run, const float *grad, float *one, float *other)
+static void measure_vectors(const drove_workers *workers, const float *grad, float *one,
+                            float *other)
 {
-    drove_modelled *m = run->modelled;
-    const drove_optim *o = run->optim;
+    drove_modelled *m = workers->modelled;
+    const drove_optim *o = workers->optim;
     const drove_step step = {.value = grad, .eta = 0.0f};
     double copied[ROUNDS], updated[ROUNDS];
     for (int i = -1; i < ROUNDS; i++) {
@@ -248,28 +254,30 @@ static void measure_vectors(const drove_run *run, const float *grad, float *one,
     if (isnan(m->update_gb_s)) m->update_gb_s = gb_s(o->n_vector, median(updated, ROUNDS));
 }
 
-static drove_worker *worker_on_core(const drove_run *run)
+static drove_worker *worker_on_core(const drove_workers *workers)
 {
-    for (unsigned i = 0; i < run->plan.n_workers; i++)
-        if (run->loop->worker[i].device == NULL) return &run->loop->worker[i];
+    for (unsigned i = 0; i < workers->plan.n_workers; i++)
+        if (workers->loop->worker[i].device == NULL) return &workers->loop->worker[i];
     return NULL;
 }
 
-static drove_status measure_work(drove_run *run, float *grad, float *one, float *other)
+static drove_status measure_work(const drove_workers *workers, float *grad, float *one,
+                                 float *other)
 {
-    drove_worker *w = worker_on_core(run);
+    drove_worker *w = worker_on_core(workers);
     if (w == NULL) { /* devices say it themselves */
-        if (isnan(run->modelled->batch_us)) run->modelled->batch_us = run->modelled->example_us = 0;
-        if (isnan(run->modelled->jitter)) run->modelled->jitter = 0.0;
+        if (isnan(workers->modelled->batch_us))
+            workers->modelled->batch_us = workers->modelled->example_us = 0;
+        if (isnan(workers->modelled->jitter)) workers->modelled->jitter = 0.0;
     }
     uint64_t before = drove__denormals_flush();
     drovek_thread_init();
     drove_status status = DROVE_OK;
-    const drove_modelled *m = run->modelled;
+    const drove_modelled *m = workers->modelled;
     if ((isnan(m->batch_us) || isnan(m->jitter)) && w != NULL)
-        status = measure_gradient(run, w, grad);
-    memset(grad, 0, run->optim->n * sizeof *grad);
-    measure_vectors(run, grad, one, other);
+        status = measure_gradient(workers, w, grad);
+    memset(grad, 0, workers->optim->n * sizeof *grad);
+    measure_vectors(workers, grad, one, other);
     drove__denormals_restore(before);
     return status;
 }
@@ -283,15 +291,15 @@ static drove_status measure_taking(drove_modelled *m)
     return DROVE_OK;
 }
 
-static drove_status measure(drove_run *run)
+static drove_status measure(drove_workers *workers)
 {
-    drove_modelled *m = run->modelled;
-    const size_t n = run->optim->n_vector;
+    drove_modelled *m = workers->modelled;
+    const size_t n = workers->optim->n_vector;
     double line_ns = 0.0, hand_over_ns = 0.0;
     bool wants_threads = isnan(m->line_ns) || isnan(m->hand_over_us);
     bool wants_work =
         isnan(m->batch_us) || isnan(m->jitter) || isnan(m->copy_gb_s) || isnan(m->update_gb_s);
-    run->has_measured_costs = wants_threads || wants_work || isnan(m->take_gb_s);
+    workers->has_measured_costs = wants_threads || wants_work || isnan(m->take_gb_s);
     DROVE_TRY(measure_taking(m));
     if (wants_threads) DROVE_TRY(drove__virtual_measure_threads(&line_ns, &hand_over_ns));
     if (isnan(m->line_ns)) m->line_ns = line_ns;
@@ -301,7 +309,7 @@ static drove_status measure(drove_run *run)
     if (!wants_work) return DROVE_OK;
     float *memory = drove__alloc(3 * n, sizeof *memory);
     if (memory == NULL) return drove__fail_nomem("a measurement", 3 * n * sizeof *memory);
-    drove_status status = measure_work(run, memory, memory + n, memory + 2 * n);
+    drove_status status = measure_work(workers, memory, memory + n, memory + 2 * n);
     drove__free(memory);
     return status;
 }
@@ -344,43 +352,43 @@ static drove_costs costs_of(const drove_modelled *m, double slow, int node)
                          .socket = node > 0 ? (unsigned)node : 0};
 }
 
-static void set_costs(drove_run *run, const drove_place *place)
+static void set_costs(const drove_workers *workers, const drove_place *place)
 {
-    const drove_modelled *m = run->modelled;
-    const unsigned n = run->plan.n_workers;
+    const drove_modelled *m = workers->modelled;
+    const unsigned n = workers->plan.n_workers;
     for (unsigned i = 0; i < n; i++) {
-        drove_worker *w = &run->loop->worker[i];
+        drove_worker *w = &workers->loop->worker[i];
         unsigned k = threads_of_core(place, n, i);
         double slow = (w->device == NULL ? k / yield(m, k) : 1.0) / m->speed;
         const drove_costs costs = costs_of(m, slow, place[i].node);
-        drove__virtual_set_costs(run->loop->on, i, &costs);
+        drove__virtual_set_costs(workers->loop->on, i, &costs);
         w->batch_ns = m->batch_us * 1e3 * slow / w->plan->n_cores;
         w->example_ns = m->example_us * 1e3 * slow / w->plan->n_cores;
     }
     const drove_costs of_coordinator = costs_of(m, 1.0 / m->speed, 0), none = {0};
-    drove__virtual_set_costs(run->loop->on, n, &of_coordinator);
-    drove__virtual_set_costs(run->loop->on, n + 1, &none);
+    drove__virtual_set_costs(workers->loop->on, n, &of_coordinator);
+    drove__virtual_set_costs(workers->loop->on, n + 1, &none);
 }
 
 /* At most: a worker has a view, a gradient and three vectors that others read (leashed). */
-static drove_status hold_lines(drove_run *run)
+static drove_status hold_lines(const drove_workers *workers)
 {
-    const size_t n_vectors = 5 * (size_t)run->plan.n_workers + 2;
-    return drove__virtual_hold(run->loop->on, n_vectors,
-                               n_vectors * run->optim->n_vector * sizeof(float));
+    const size_t n_vectors = 5 * (size_t)workers->plan.n_workers + 2;
+    return drove__virtual_hold(workers->loop->on, n_vectors,
+                               n_vectors * workers->optim->n_vector * sizeof(float));
 }
 
-drove_status drove__virtual_costs(drove_run *run)
+drove_status drove__virtual_costs(drove_workers *workers)
 {
-    const drove_plan *plan = &run->plan;
-    if (run->loop->on == NULL) return DROVE_OK;
-    DROVE_TRY(measure(run));
+    const drove_plan *plan = &workers->plan;
+    if (workers->loop->on == NULL) return DROVE_OK;
+    DROVE_TRY(measure(workers));
     drove_place *place = calloc(plan->n_workers, sizeof *place);
     if (place == NULL) return drove__fail_nomem("places", plan->n_workers * sizeof *place);
     drove_bind bind = plan->bind == DROVE_BIND_NONE ? DROVE_BIND_SPREAD : plan->bind;
-    drove__topo_place(run->topo, bind, plan->n_workers, place);
-    set_costs(run, place);
+    drove__topo_place(workers->topo, bind, plan->n_workers, place);
+    set_costs(workers, place);
     free(place);
-    if (run->modelled->take_gb_s > 0.0) return hold_lines(run);
+    if (workers->modelled->take_gb_s > 0.0) return hold_lines(workers);
     return DROVE_OK;
 }

@@ -6,22 +6,23 @@
 #ifndef DROVE_RUN_VIRTUAL_H
 #define DROVE_RUN_VIRTUAL_H
 
-#include "run/run.h"
+#include "run/values.h"
 
-/* run->modelled, where the options name a machine, and its topology in *out.  Errors: those of a
- * machine file, DROVE_E_ARG: options that a virtual clock cannot keep to. */
-drove_status drove__virtual_machine(drove_run *run, drove_topo **out);
+/* workers->modelled, where the options name a machine, and its topology in *out.  Errors: those
+ * of a machine file, DROVE_E_ARG: options that a virtual clock cannot keep to. */
+drove_status drove__virtual_machine(drove_config *config, drove_workers *workers, drove_topo **out);
 /* The clock, and the devices that the machine describes.  The plan is made.  Does nothing without
  * --machine.  Errors: DROVE_E_ARG, DROVE_E_NOMEM. */
-drove_status drove__virtual_open(drove_run *run);
+drove_status drove__virtual_open(const drove_config *config, const drove_problem *problem,
+                                 drove_workers *workers);
 /* The strategy is made: can it keep to the clock?  Errors: DROVE_E_ARG, DROVE_E_NOMEM. */
-drove_status drove__virtual_check(drove_run *run);
+drove_status drove__virtual_check(const drove_problem *problem, const drove_workers *workers);
 /* What everything costs; measures what the machine file does not say.  Workers are started.
  * Errors: the engine's, DROVE_E_NOMEM, DROVE_E_SYSTEM. */
-drove_status drove__virtual_costs(drove_run *run);
-void         drove__virtual_say(const drove_run *run);
-/* What the machine described; the clock itself is gone with run->loop. */
-void drove__virtual_close(drove_run *run);
+drove_status drove__virtual_costs(drove_workers *workers);
+void         drove__virtual_say(const drove_workers *workers, const drove_output *output);
+/* What the machine described; the clock itself is gone with workers->loop. */
+void drove__virtual_close(drove_workers *workers);
 
 /* Lines between two cores of this machine, and a sleeper's way from its wake-up to its next
  * instruction, in ns; medians.  Errors: DROVE_E_SYSTEM. */

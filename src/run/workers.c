@@ -1,6 +1,6 @@
 /* run/workers.c - the plan's workers: their devices, the order of examples, the source that gives
  * out batches, the threads that load them, and the host. */
-#include "run/run.h"
+#include "run/workers.h"
 
 #include "base/spec.h"
 #include "engine/linear/problem.h"
@@ -9,6 +9,7 @@
 #include "run/disk.h"
 #include "run/ranks.h"
 #include "run/recording.h"
+#include "run/say.h"
 #include "run/strategy_counts.h"
 
 #include <math.h>
@@ -18,21 +19,22 @@
 /* An example of fewer numbers is loaded in a few microseconds; a hand-over costs about one. */
 enum { LARGE_EXAMPLE = 16384 };
 
-drove_status drove__run_make_workers(drove_run *run)
+drove_status drove__run_make_workers(const drove_workers *workers)
 {
-    drove_loop *loop = run->loop;
-    loop->worker = drove__alloc(run->plan.n_workers, sizeof *loop->worker);
+    drove_loop *loop = workers->loop;
+    loop->worker = drove__alloc(workers->plan.n_workers, sizeof *loop->worker);
     if (loop->worker == NULL)
-        return drove__fail_nomem("the workers", run->plan.n_workers * sizeof *loop->worker);
-    for (unsigned i = 0; i < run->plan.n_workers; i++)
+        return drove__fail_nomem("the workers", workers->plan.n_workers * sizeof *loop->worker);
+    for (unsigned i = 0; i < workers->plan.n_workers; i++)
         DROVE_TRY(drove__worker_init(&loop->worker[i], loop, i));
     return DROVE_OK;
 }
 
-void drove__run_free_workers(drove_run *run)
+void drove__run_free_workers(const drove_workers *workers)
 {
-    drove_worker *all = run->loop->worker;
-    for (unsigned i = 0; all != NULL && i < run->plan.n_workers; i++) drove__worker_fini(&all[i]);
+    drove_worker *all = workers->loop->worker;
+    for (unsigned i = 0; all != NULL && i < workers->plan.n_workers; i++)
+        drove__worker_fini(&all[i]);
     drove__free(all);
 }
 
@@ -41,49 +43,52 @@ void drove__run_free_workers(drove_run *run)
 /* Examples of one task: of a TYPED engine several updates, so that taking a task costs little. */
 static size_t task_rows(const drove_run *run)
 {
-    const drove_loop *loop = run->loop;
-    if (run->plan.source->counts_rows) return 1; /* positions */
+    const drove_loop *loop = run->workers.loop;
+    if (run->workers.plan.source->counts_rows) return 1; /* positions */
     bool counts_updates =
-        run->until.updates != UINT64_MAX || run->save.every.unit == DROVE_SAVE_UPDATES;
+        run->config.until.updates != UINT64_MAX || run->state.save.every.unit == DROVE_SAVE_UPDATES;
     if (loop->core_ops != &drove__engine_linear || counts_updates) return loop->update_rows;
     drove_data_facts facts;
-    drove_data_describe(run->train, &facts);
-    double per_row = (double)facts.n_stored / (double)facts.n_rows * (double)run->model->n_outputs;
+    drove_data_describe(run->problem.train, &facts);
+    double per_row =
+        (double)facts.n_stored / (double)facts.n_rows * (double)run->problem.model->n_outputs;
     const drove_turn_limits limits = {.numbers = per_row,
-                                      .n_rows = run->stream != NULL ? run->n_train_whole
-                                                                    : run->train->n_rows,
+                                      .n_rows = run->problem.stream != NULL
+                                                    ? run->problem.n_train_whole
+                                                    : run->problem.train->n_rows,
                                       .each = loop->update_rows,
                                       .most_steps = loop->sync->most_steps};
     return drove__linear_turn_rows(&limits);
 }
 
-drove_order_kind drove__run_order(const drove_run *run)
+drove_order_kind drove__run_order(const drove_config *config, const drove_workers *workers)
 {
-    const bool is_auto = strcmp(run->opt.order, "auto") == 0;
-    if (is_auto && run->loop->core_ops != &drove__engine_linear) return DROVE_ORDER_SHUFFLE;
-    return drove__resolve_order(&run->opt);
+    const bool is_auto = strcmp(config->opt.order, "auto") == 0;
+    if (is_auto && workers->loop->core_ops != &drove__engine_linear) return DROVE_ORDER_SHUFFLE;
+    return drove__resolve_order(&config->opt);
 }
 
 static drove_status make_order(drove_run *run)
 {
-    drove_loop *loop = run->loop;
-    const unsigned n = run->plan.n_workers;
-    bool is_split = strcmp(run->opt.shard, "own") == 0;
+    drove_loop *loop = run->workers.loop;
+    const unsigned n = run->workers.plan.n_workers;
+    bool is_split = strcmp(run->config.opt.shard, "own") == 0;
     loop->order =
-        drove__order_make(run->n_train_whole, task_rows(run), run->opt.seed, drove__run_order(run));
-    if (run->stream != NULL) return drove__disk_order(run);
+        drove__order_make(run->problem.n_train_whole, task_rows(run), run->config.opt.seed,
+                          drove__run_order(&run->config, &run->workers));
+    if (run->problem.stream != NULL) return drove__disk_order(&run->problem, &run->workers);
     if (!is_split) return DROVE_OK;
-    if (run->plan.source->counts_rows)
+    if (run->workers.plan.source->counts_rows)
         return drove__fail(DROVE_E_ARG,
                            "--shard own: expected a --strategy whose workers take batches "
                            "themselves, found %s, whose coordinator gives out all examples",
-                           run->plan.spec);
-    if (run->n_train_whole < n)
+                           run->workers.plan.spec);
+    if (run->problem.n_train_whole < n)
         return drove__fail(DROVE_E_ARG,
                            "--shard own: expected at least as many training examples as workers, "
                            "%u, found %zu",
-                           n, run->n_train_whole);
-    drove__order_split(&loop->order, n, run->plan.host == DROVE_HOST_RANKS);
+                           n, run->problem.n_train_whole);
+    drove__order_split(&loop->order, n, run->workers.plan.host == DROVE_HOST_RANKS);
     return DROVE_OK;
 }
 
@@ -97,68 +102,69 @@ static bool is_large(const drove_data *data)
 }
 
 /* One for each worker as long as there are processors for both. */
-static unsigned spare_threads(const drove_run *run)
+static unsigned spare_threads(const drove_workers *workers)
 {
-    const drove_plan *plan = &run->plan;
+    const drove_plan *plan = &workers->plan;
     unsigned n_busy = 0;
     for (unsigned i = plan->first_here; i < plan->first_here + plan->n_here; i++)
         n_busy += plan->worker[i].n_cores;
-    if (plan->host == DROVE_HOST_RANKS) n_busy *= run->ranks.n_local;
-    unsigned n_spare = run->machine.n_pus > n_busy ? run->machine.n_pus - n_busy : 0;
+    if (plan->host == DROVE_HOST_RANKS) n_busy *= workers->ranks.n_local;
+    unsigned n_spare = workers->machine.n_pus > n_busy ? workers->machine.n_pus - n_busy : 0;
     return n_spare < plan->n_here ? n_spare : plan->n_here;
 }
 
-static bool all_on_cores(const drove_run *run)
+static bool all_on_cores(const drove_workers *workers)
 {
-    for (unsigned i = 0; i < run->plan.n_workers; i++)
-        if (run->loop->worker[i].device != NULL) return false;
+    for (unsigned i = 0; i < workers->plan.n_workers; i++)
+        if (workers->loop->worker[i].device != NULL) return false;
     return true;
 }
 
 /* Largest batch that a loader loads. */
-static size_t most_loaded(const drove_run *run)
+static size_t most_loaded(const drove_workers *workers)
 {
-    const drove_loop *loop = run->loop;
+    const drove_loop *loop = workers->loop;
     size_t most = (size_t)loop->order.batch;
-    if (!run->plan.source->counts_rows) return most;
-    for (unsigned i = 0; i < run->plan.n_workers; i++) {
+    if (!workers->plan.source->counts_rows) return most;
+    for (unsigned i = 0; i < workers->plan.n_workers; i++) {
         size_t rows = drove__worker_most_rows(&loop->worker[i]);
         if (rows > most) most = rows;
     }
     return most;
 }
 
-static drove_status make_loaders(drove_run *run)
+static drove_status make_loaders(const drove_config *config, const drove_problem *problem,
+                                 drove_workers *workers)
 {
-    drove_loop *loop = run->loop;
-    bool is_auto, cuts = drove__augment_is_on(&run->train->augment);
+    drove_loop *loop = workers->loop;
+    bool is_auto, cuts = drove__augment_is_on(&problem->train->augment);
     unsigned n;
-    DROVE_TRY(drove__loaders_parse(run->opt.loaders, &is_auto, &n));
+    DROVE_TRY(drove__loaders_parse(config->opt.loaders, &is_auto, &n));
     if (loop->shared != NULL && n > 0)
         return drove__fail(DROVE_E_ARG,
                            "--loaders %u: expected 0 or auto, as workers of --precision %s load "
                            "for themselves",
-                           n, run->opt.precision);
+                           n, config->opt.precision);
     if (loop->shared != NULL) return DROVE_OK;
     if (loop->on != NULL && n > 0)
         return drove__fail(DROVE_E_ARG,
                            "--loaders %u: expected 0 or auto on a virtual clock, which does not "
                            "model loading",
                            n);
-    bool is_usual = all_on_cores(run) && !run->plan.source->counts_rows;
-    if (is_auto && is_usual && loop->on == NULL && (cuts || is_large(run->train)))
-        n = spare_threads(run);
+    bool is_usual = all_on_cores(workers) && !workers->plan.source->counts_rows;
+    if (is_auto && is_usual && loop->on == NULL && (cuts || is_large(problem->train)))
+        n = spare_threads(workers);
     /* A loader's thread waits for windows in the order in which it was asked, which is another one
      * here; the examples are the same. */
-    if (run->stream != NULL && drove__run_replay(run) != NULL) n = 0;
+    if (problem->stream != NULL && drove__run_replay(config, workers) != NULL) n = 0;
     if (n == 0 && !(cuts && is_usual)) return DROVE_OK;
     loop->loads = true;
     loop->n_loaders = n;
-    if (run->plan.host == DROVE_HOST_PROCS) return DROVE_OK; /* each has its own */
+    if (workers->plan.host == DROVE_HOST_PROCS) return DROVE_OK; /* each has its own */
     const drove_loader_options opt = {.data = loop->train,
-                                      .kernels = &run->kernels,
-                                      .max_rows = most_loaded(run),
-                                      .n_workers = run->plan.n_workers,
+                                      .kernels = &workers->kernels,
+                                      .max_rows = most_loaded(workers),
+                                      .n_workers = workers->plan.n_workers,
                                       .n_threads = n,
                                       .clock = loop->clock,
                                       .stream = loop->stream,
@@ -169,20 +175,21 @@ static drove_status make_loaders(drove_run *run)
 /* ---- the source ---- */
 
 /* Does it give each worker batches of a size of its own? */
-static bool sizes_batches(const drove_run *run)
+static bool sizes_batches(const drove_workers *workers)
 {
-    return run->plan.source->wants_probe != NULL;
+    return workers->plan.source->wants_probe != NULL;
 }
 
 static void silence(void *context, unsigned worker)
 {
     const drove_run *run = context;
-    run->loop->host->ops->silence(run->loop->host, worker);
+    run->workers.loop->host->ops->silence(run->workers.loop->host, worker);
 }
 
 static void say(void *context, const char *line)
 {
-    drove__run_warn(context, "%s", line);
+    const drove_run *run = context;
+    drove__run_warn(&run->output, "%s", line);
 }
 
 /* Batches that a worker may claim at once: as many as last CLAIM_S by counts, so that to claim them
@@ -190,59 +197,62 @@ static void say(void *context, const char *line)
  * counts do not know, on a virtual clock, whose steps have modelled times, of processes, so that
  * one that is killed takes at most one with it, and of data on disk, whose windows are done
  * sooner. */
-static drove_status most_claimed(const drove_run *run, uint64_t *out)
+static drove_status most_claimed(const drove_config *config, const drove_problem *problem,
+                                 const drove_workers *workers, uint64_t *out)
 {
     static const double CLAIM_S = 50e-6, MOST_CLAIMED = 32.0;
     double example_s;
     *out = 1;
-    if (run->loop->on != NULL || run->loop->shared != NULL || run->plan.source->counts_rows ||
-        run->stream != NULL || run->plan.host != DROVE_HOST_THREADS || !all_on_cores(run) ||
-        run->model->kinds != NULL)
+    if (workers->loop->on != NULL || workers->loop->shared != NULL ||
+        workers->plan.source->counts_rows || problem->stream != NULL ||
+        workers->plan.host != DROVE_HOST_THREADS || !all_on_cores(workers) ||
+        problem->model->kinds != NULL)
         return DROVE_OK;
-    DROVE_TRY(drove__strategy_example_s(run, &example_s));
-    *out = (uint64_t)fmin(CLAIM_S / (example_s * (double)run->loop->update_rows), MOST_CLAIMED);
+    DROVE_TRY(drove__strategy_example_s(config, problem, workers, &example_s));
+    *out = (uint64_t)fmin(CLAIM_S / (example_s * (double)workers->loop->update_rows), MOST_CLAIMED);
     return DROVE_OK;
 }
 
 static drove_status init_source(drove_run *run, const drove_spec *spec,
                                 const drove_source_worker *worker)
 {
-    drove_loop *loop = run->loop;
+    drove_loop *loop = run->workers.loop;
     uint64_t claimed;
-    DROVE_TRY(most_claimed(run, &claimed));
+    DROVE_TRY(most_claimed(&run->config, &run->problem, &run->workers, &claimed));
     const drove_source_options opt = {.spec = spec,
                                       .clock = loop->clock,
-                                      .n_workers = run->plan.n_workers,
-                                      .n_groups = run->plan.n_groups,
+                                      .n_workers = run->workers.plan.n_workers,
+                                      .n_groups = run->workers.plan.n_groups,
                                       .worker = worker,
                                       .n_rows = loop->order.n_rows,
-                                      .batch = run->opt.batch,
+                                      .batch = run->config.opt.batch,
                                       .per_epoch = loop->order.per_epoch,
                                       .sync = loop->sync,
-                                      .is_elsewhere = run->ranks.rank != 0,
-                                      .is_windowed = run->stream != NULL,
+                                      .is_elsewhere = run->workers.ranks.rank != 0,
+                                      .is_windowed = run->problem.stream != NULL,
                                       .most_claimed = claimed,
                                       .silence = silence,
                                       .say = say,
                                       .context = run};
     drove_source *s = loop->source = drove__alloc(1, sizeof *s);
     if (s == NULL) return drove__fail_nomem("a source of batches", sizeof *s);
-    *s = (drove_source){.ops = run->plan.source,
+    *s = (drove_source){.ops = run->workers.plan.source,
                         .clock = loop->clock,
-                        .n_workers = run->plan.n_workers,
+                        .n_workers = run->workers.plan.n_workers,
                         .silence = silence,
                         .say = say,
                         .context = run};
-    drove_replay *replay = drove__run_replay(run);
+    drove_replay *replay = drove__run_replay(&run->config, &run->workers);
     if (replay == NULL) return s->ops->init(s, &opt);
-    drove__replay_source(replay, run->plan.source, drove__run_replay_width(run), s);
+    drove__replay_source(replay, run->workers.plan.source, drove__run_replay_width(&run->workers),
+                         s);
     return DROVE_OK;
 }
 
-static void describe_workers(const drove_run *run, drove_source_worker *worker)
+static void describe_workers(const drove_workers *workers, drove_source_worker *worker)
 {
-    for (unsigned i = 0; i < run->plan.n_workers; i++) {
-        const drove_worker *w = &run->loop->worker[i];
+    for (unsigned i = 0; i < workers->plan.n_workers; i++) {
+        const drove_worker *w = &workers->loop->worker[i];
         const drove_plan_worker *p = w->plan;
         worker[i] = (drove_source_worker){.name = p->name,
                                           .group = p->group,
@@ -260,14 +270,15 @@ static void describe_workers(const drove_run *run, drove_source_worker *worker)
 
 static drove_status make_source(drove_run *run, const drove_spec *spec)
 {
-    const unsigned n = run->plan.n_workers;
+    const unsigned n = run->workers.plan.n_workers;
     drove_source_worker *worker = calloc(n, sizeof *worker);
     char(*name)[DROVE_RANKS_NAME_SIZE] = calloc(n, sizeof *name);
     drove_status status = DROVE_OK;
     if (worker == NULL || name == NULL)
         status = drove__fail_nomem("a source of batches", n * sizeof *worker);
-    if (status == DROVE_OK) describe_workers(run, worker);
-    if (status == DROVE_OK && sizes_batches(run)) status = drove__ranks_describe(run, worker, name);
+    if (status == DROVE_OK) describe_workers(&run->workers, worker);
+    if (status == DROVE_OK && sizes_batches(&run->workers))
+        status = drove__ranks_describe(&run->config, &run->workers, worker, name);
     if (status == DROVE_OK) status = init_source(run, spec, worker);
     free(worker);
     free(name);
@@ -276,16 +287,16 @@ static drove_status make_source(drove_run *run, const drove_spec *spec)
 
 /* Batch sizes may have to be measured first, by workers that are started; of ranks all must know
  * those of all. */
-static bool waits_for_start(const drove_run *run)
+static bool waits_for_start(const drove_workers *workers)
 {
-    return sizes_batches(run) && (run->ranks.n > 1 || !all_on_cores(run));
+    return sizes_batches(workers) && (workers->ranks.n > 1 || !all_on_cores(workers));
 }
 
 static drove_status with_spec(drove_run *run,
                               drove_status (*act)(drove_run *run, const drove_spec *spec))
 {
     drove_spec spec;
-    DROVE_TRY(drove__spec_parse(run->plan.spec, &spec));
+    DROVE_TRY(drove__spec_parse(run->workers.plan.spec, &spec));
     drove_status status = act(run, &spec);
     drove__spec_fini(&spec);
     return status;
@@ -294,9 +305,9 @@ static drove_status with_spec(drove_run *run,
 /* A rank cannot go on without its worker. */
 static drove_status probe(drove_run *run, const drove_spec *spec)
 {
-    const drove_worker *w = &run->loop->worker[run->plan.first_here];
-    DROVE_TRY(drove__probe_run(run->loop, spec));
-    if (run->ranks.n <= 1 || !atomic_load(&w->is_lost)) return DROVE_OK;
+    const drove_worker *w = &run->workers.loop->worker[run->workers.plan.first_here];
+    DROVE_TRY(drove__probe_run(run->workers.loop, spec));
+    if (run->workers.ranks.n <= 1 || !atomic_load(&w->is_lost)) return DROVE_OK;
     return drove__fail(DROVE_E_SYSTEM, "worker %s: %s", w->plan->name, w->error);
 }
 
@@ -306,57 +317,63 @@ static drove_status probe(drove_run *run, const drove_spec *spec)
 static void describe_saved(void *context, char *text, size_t size)
 {
     const drove_run *run = context;
-    if (run->opt.out[0] == '\0') snprintf(text, size, "nothing is saved without --out");
-    else if (!run->save.is_there && run->opt.resume[0] != '\0')
-        snprintf(text, size, "nothing has changed in %.500s", run->opt.resume);
-    else if (!run->save.is_there) snprintf(text, size, "nothing was saved yet");
+    if (run->config.opt.out[0] == '\0') snprintf(text, size, "nothing is saved without --out");
+    else if (!run->state.save.is_there && run->config.opt.resume[0] != '\0')
+        snprintf(text, size, "nothing has changed in %.500s", run->config.opt.resume);
+    else if (!run->state.save.is_there) snprintf(text, size, "nothing was saved yet");
     else
         snprintf(text, size, "the state after %llu updates is saved: drove train --resume %.500s",
-                 (unsigned long long)run->save.done_updates, run->opt.out);
+                 (unsigned long long)run->state.save.done_updates, run->config.opt.out);
 }
 
 static drove_status make_host(drove_run *run)
 {
-    bool is_procs = run->plan.host == DROVE_HOST_PROCS;
-    const drove_host_options opt = {.loop = run->loop,
-                                    .timeout_s = run->opt.timeout,
+    bool is_procs = run->workers.plan.host == DROVE_HOST_PROCS;
+    const drove_host_options opt = {.loop = run->workers.loop,
+                                    .timeout_s = run->config.opt.timeout,
                                     .say = say,
                                     .saved = describe_saved,
                                     .context = run,
-                                    .replay = drove__run_replay(run)};
-    if (opt.replay != NULL) return drove__host_create(&drove__host_replay, &opt, &run->loop->host);
+                                    .replay = drove__run_replay(&run->config, &run->workers)};
+    if (opt.replay != NULL)
+        return drove__host_create(&drove__host_replay, &opt, &run->workers.loop->host);
     return drove__host_create(is_procs ? &drove__host_procs : &drove__host_threads, &opt,
-                              &run->loop->host);
+                              &run->workers.loop->host);
 }
 
 drove_status drove__run_prepare_workers(drove_run *run)
 {
-    drove_loop *loop = run->loop;
-    size_t most = run->opt.eval_examples;
+    drove_loop *loop = run->workers.loop;
+    size_t most = run->config.opt.eval_examples;
     DROVE_TRY(make_order(run));
-    if (!waits_for_start(run)) DROVE_TRY(with_spec(run, make_source));
-    DROVE_TRY(make_loaders(run));
-    run->best = drove__alloc(run->model->n_params, sizeof *run->best);
-    if (run->best == NULL) return drove__fail_nomem("the best parameters", run->model->n_params);
-    if (most == 0 || most > run->train->n_rows) most = run->train->n_rows;
-    if (run->test != NULL && run->test->n_rows > most) most = run->test->n_rows;
-    if (run->validation != NULL && run->validation->n_rows > most) most = run->validation->n_rows;
+    if (!waits_for_start(&run->workers)) DROVE_TRY(with_spec(run, make_source));
+    DROVE_TRY(make_loaders(&run->config, &run->problem, &run->workers));
+    run->state.best = drove__alloc(run->problem.model->n_params, sizeof *run->state.best);
+    if (run->state.best == NULL)
+        return drove__fail_nomem("the best parameters", run->problem.model->n_params);
+    if (most == 0 || most > run->problem.train->n_rows) most = run->problem.train->n_rows;
+    if (run->problem.test != NULL && run->problem.test->n_rows > most)
+        most = run->problem.test->n_rows;
+    if (run->problem.validation != NULL && run->problem.validation->n_rows > most)
+        most = run->problem.validation->n_rows;
     DROVE_TRY(drove__scoring_init(loop, most));
-    if (run->plan.host == DROVE_HOST_PROCS)
-        for (unsigned i = 0; i < run->plan.n_workers; i++)
+    if (run->workers.plan.host == DROVE_HOST_PROCS)
+        for (unsigned i = 0; i < run->workers.plan.n_workers; i++)
             DROVE_TRY(drove__worker_alloc(&loop->worker[i]));
     return make_host(run);
 }
 
 drove_status drove__run_start_workers(drove_run *run)
 {
-    drove_host *host = run->loop->host;
+    drove_host *host = run->workers.loop->host;
     drove_status status = host->ops->start(host);
-    if (!waits_for_start(run)) return status;
+    if (!waits_for_start(&run->workers)) return status;
     if (status == DROVE_OK) status = with_spec(run, probe);
-    DROVE_TRY(drove__ranks_agree(run, status)); /* before they exchange */
+    DROVE_TRY(drove__ranks_agree(&run->config, &run->workers, &run->state,
+                                 status)); /* before they exchange */
     DROVE_TRY(with_spec(run, make_source));
-    const drove_source *from = run->loop->source;
-    if (from->ops->check != NULL) (void)from->ops->check(run->loop->source); /* says who was lost */
+    const drove_source *from = run->workers.loop->source;
+    if (from->ops->check != NULL)
+        (void)from->ops->check(run->workers.loop->source); /* says who was lost */
     return DROVE_OK;
 }

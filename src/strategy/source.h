@@ -2,7 +2,7 @@
  *
  * A strategy's row names its source.  The loop asks it for one task after the other; what a task's
  * examples are follows from its numbers alone (loop/order.h).  A source is one file in loop/ or in
- * its method's folder, and one line in run/registry.c.
+ * its method's folder, and one line in config/registry.c.
  *
  *   claimed   workers take the next number                                  loop/claimed.c
  *   rounds    worker w of T takes batch round T + w                         loop/rounds.c

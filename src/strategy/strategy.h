@@ -5,7 +5,7 @@
  *     acquire -> gradient at the view -> release -> publish
  * A strategy sees a flat vector and a step, never a layer, a batch or an example, and does not know
  * what computes the gradient or where a worker lives.  It is one file in sync/ (or accum/, coord/,
- * elastic/) and one line in run/registry.c.
+ * elastic/) and one line in config/registry.c.
  *
  * Thread rules: init, fini, peek, tensors and restore are called while all workers are parked, stop
  * by any thread; the other slots by worker `worker` on its own thread, at most one at a time per

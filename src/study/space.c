@@ -6,7 +6,7 @@
 #include "base/rng.h"
 #include "base/spec.h"
 #include "base/yaml.h"
-#include "run/resolve.h"
+#include "config/resolve.h"
 
 #include <math.h>
 #include <stdio.h>

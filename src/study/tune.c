@@ -19,7 +19,7 @@
 #include "engine/linear/precision.h"
 #include "model/model.h"
 #include "report/json.h"
-#include "run/resolve.h"
+#include "config/resolve.h"
 #include "study/child.h"
 #include "study/place.h"
 

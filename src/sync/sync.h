@@ -1,5 +1,5 @@
 /* sync/sync.h - the shared-memory strategies of this folder, one file each; listed in
- * run/registry.c. */
+ * config/registry.c. */
 #ifndef DROVE_SYNC_SYNC_H
 #define DROVE_SYNC_SYNC_H
 

@@ -2,7 +2,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* memfd_create */
 #endif
-#include "run/run.h"
+#include "run/values.h"
 
 #include "memory_file.h"
 

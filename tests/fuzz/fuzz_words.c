@@ -11,8 +11,8 @@
 #include "engine/features.h"
 #include "engine/linear/precision.h"
 #include "engine/linear/rounding.h"
-#include "run/resolve.h"
-#include "run/until.h"
+#include "config/resolve.h"
+#include "config/until.h"
 
 #include <drove/train.h>
 

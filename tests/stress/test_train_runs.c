@@ -1,7 +1,7 @@
 /* Whole runs of every strategy with every kind of rule state, four workers: each example is counted
  * once.  What ThreadSanitizer sees of the model's passes over shared parameters, it sees here.
  * ctest: slow: trains with every strategy */
-#include "run/registry.h"
+#include "config/registry.h"
 #include "support/test.h"
 
 #include <drove/drove.h>

@@ -2,7 +2,7 @@
 #ifndef DROVE_TESTS_STRATEGIES_H
 #define DROVE_TESTS_STRATEGIES_H
 
-#include "run/registry.h"
+#include "config/registry.h"
 #include "support/rig.h"
 
 /* As rig_try_row and rig_init_row; without a row that of the variant's name. */

@@ -1,5 +1,6 @@
 /* Runs on images: the same bits whoever loads the batches, also after a stop; what a model file
  * says of images; what cannot be asked for. */
+#include "use/infer.h"
 #include "system/run_support.h"
 #include "support/test.h"
 

@@ -4,7 +4,7 @@
 #include "system/run_support.h"
 #include "support/test.h"
 
-#include "run/registry.h"
+#include "config/registry.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 
 #include "base/file.h"
 #include "base/racy.h"
-#include "run/registry.h"
+#include "config/registry.h"
 #include "trace/recording.h"
 
 #include <math.h>

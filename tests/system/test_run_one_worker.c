@@ -2,7 +2,7 @@
  * hogwild:live excepted, those that choose their own batch sizes, and those that pull parameters
  * and a centre towards each other: tests/unit/elastic holds these to their equations. */
 #include "system/run_support.h"
-#include "run/registry.h"
+#include "config/registry.h"
 #include "support/test.h"
 
 #include <stdio.h>

@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "model/layer.h"
-#include "run/modelfile.h"
+#include "use/modelfile.h"
 #include "study/page/html.h"
 
 #include <math.h>

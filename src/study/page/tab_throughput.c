@@ -3,7 +3,7 @@
  */
 #include "study/page/tables.h"
 
-#include "run/modelfile.h"
+#include "use/modelfile.h"
 #include "study/page/html.h"
 
 #include <drove/throughput.h>

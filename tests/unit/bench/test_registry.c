@@ -1,6 +1,6 @@
 /* test_registry.c - the registries as one list: whole entries, and drove_list prints all. */
 #include "base/mem.h"
-#include "run/registry.h"
+#include "config/registry.h"
 #include "support/test.h"
 
 #include <drove/train.h>

@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/options.h"
-#include "run/modelfile.h"
+#include "use/modelfile.h"
 
 #include <drove/drove.h>
 

@@ -1,6 +1,6 @@
 /* Every strategy in every place: it runs, or its row says why not. */
 #include "engine/engine.h"
-#include "run/registry.h"
+#include "config/registry.h"
 #include "strategy/combine.h"
 #include "support/test.h"
 

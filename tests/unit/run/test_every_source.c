@@ -1,5 +1,5 @@
 /* Every source of the registry keeps the rules of sources, with a strategy that names it. */
-#include "run/registry.h"
+#include "config/registry.h"
 #include "source_cases.h"
 #include "support/test.h"
 

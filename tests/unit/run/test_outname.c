@@ -55,11 +55,11 @@ TEST(a_long_name_is_cut_between_characters)
 static drove_run *a_run(const char *out, const char *resume, const char *defaults)
 {
     drove_run *run = calloc(1, sizeof *run);
-    run->opt = drove__options_default();
-    assert_int_equal(drove_options_set(&run->opt, "data", "people.csv"), DROVE_OK);
-    assert_int_equal(drove_options_set(&run->opt, "out", out), DROVE_OK);
-    assert_int_equal(drove_options_set(&run->opt, "resume", resume), DROVE_OK);
-    assert_int_equal(drove_options_set(&run->opt, "defaults", defaults), DROVE_OK);
+    run->config.opt = drove__options_default();
+    assert_int_equal(drove_options_set(&run->config.opt, "data", "people.csv"), DROVE_OK);
+    assert_int_equal(drove_options_set(&run->config.opt, "out", out), DROVE_OK);
+    assert_int_equal(drove_options_set(&run->config.opt, "resume", resume), DROVE_OK);
+    assert_int_equal(drove_options_set(&run->config.opt, "defaults", defaults), DROVE_OK);
     return run;
 }
 
@@ -80,9 +80,9 @@ TEST(what_out_becomes)
     assert_int_equal(symlink("nowhere", "people-2"), 0);
     for (size_t i = 0; i < DROVE_COUNT(c); i++) {
         drove_run *run = a_run(c[i].out, c[i].resume, c[i].defaults);
-        assert_int_equal(drove__outname_choose(run), DROVE_OK);
-        assert_string_equal(run->opt.out, c[i].folder);
-        assert_true(run->out_is_auto == c[i].is_auto);
+        assert_int_equal(drove__outname_choose(&run->config), DROVE_OK);
+        assert_string_equal(run->config.opt.out, c[i].folder);
+        assert_true(run->config.out_is_auto == c[i].is_auto);
         free(run);
     }
     assert_int_equal(access("people-3", F_OK), -1); /* chosen, not made */

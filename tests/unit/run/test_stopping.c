@@ -29,26 +29,26 @@ static rig *make_rig(const char *rule, const char *schedule)
                                      .n_params = N,
                                      .n_workers = 1,
                                      .kernels = &r->kernels};
-    assert_int_equal(drove__optim_create(&opt, &r->run.optim), DROVE_OK);
-    const drove_sync_options sync = {.n_workers = 1, .optim = r->run.optim, .seed = 1};
+    assert_int_equal(drove__optim_create(&opt, &r->run.workers.optim), DROVE_OK);
+    const drove_sync_options sync = {.n_workers = 1, .optim = r->run.workers.optim, .seed = 1};
     const drove_params start = {.theta = (float *)(uintptr_t)theta};
     assert_int_equal(drove__sync_create(&drove__sync_sequential, &sync, &start, &r->loop.sync),
                      DROVE_OK);
     r->loop.source = &r->source;
     r->loop.worker = &r->worker;
     r->loop.order = drove__order_make(100, 10, 1, DROVE_ORDER_SHUFFLE);
-    r->run.loop = &r->loop;
-    r->run.plan.n_workers = r->run.plan.n_here = 1;
-    r->run.standing.stall_loss = r->run.standing.back_loss = INFINITY;
-    r->run.standing.back_off = 1.0;
+    r->run.workers.loop = &r->loop;
+    r->run.workers.plan.n_workers = r->run.workers.plan.n_here = 1;
+    r->run.state.standing.stall_loss = r->run.state.standing.back_loss = INFINITY;
+    r->run.state.standing.back_off = 1.0;
     return r;
 }
 
 static void free_rig(rig *r)
 {
     drove__sync_destroy(r->loop.sync);
-    drove__optim_destroy(r->run.optim);
-    drove__free(r->run.back);
+    drove__optim_destroy(r->run.workers.optim);
+    drove__free(r->run.state.back);
     drove__free(r);
 }
 
@@ -62,7 +62,7 @@ static bool evaluate(rig *r, double loss, float first_parameter)
 {
     bool is_current = true;
     theta_of(r)[0] = first_parameter;
-    r->run.standing.loss = loss;
+    r->run.state.standing.loss = loss;
     assert_int_equal(drove__stopping_evaluated(&r->run, &is_current), DROVE_OK);
     return is_current;
 }
@@ -75,13 +75,13 @@ TEST(a_plateau_cuts_from_the_best)
     assert_true(evaluate(r, 0.7, 30.0f));
     assert_false(evaluate(r, 0.6, 40.0f));
     assert_true(theta_of(r)[0] == 20.0f);
-    assert_true(drove__optim_eta(r->run.optim, 0.0) == 0.5f);
-    assert_int_equal(r->run.standing.n_cuts, 1);
+    assert_true(drove__optim_eta(r->run.workers.optim, 0.0) == 0.5f);
+    assert_int_equal(r->run.state.standing.n_cuts, 1);
     /* the only cut is made: evaluations without a gain now count towards the run's patience */
     assert_true(evaluate(r, 0.7, 50.0f));
     assert_true(evaluate(r, 0.7, 60.0f));
     assert_true(evaluate(r, 0.7, 70.0f));
-    assert_int_equal(r->run.standing.since_best, 3);
+    assert_int_equal(r->run.state.standing.since_best, 3);
     assert_true(theta_of(r)[0] == 70.0f);
     free_rig(r);
 }
@@ -92,7 +92,8 @@ TEST(a_bare_plateau_has_the_defaults)
     rig *r = make_rig("sgd", "plateau");
     assert_true(evaluate(r, 1.0, 10.0f));
     for (unsigned cut = 0; cut <= 3; cut++) {
-        assert_true(fabs((double)drove__optim_eta(r->run.optim, 0.0) - pow(0.2, cut)) < 1e-7);
+        assert_true(fabs((double)drove__optim_eta(r->run.workers.optim, 0.0) - pow(0.2, cut)) <
+                    1e-7);
         for (unsigned i = 0; i < 3; i++) assert_true(evaluate(r, 2.0, 20.0f));
         assert_true(evaluate(r, 2.0, 20.0f) == (cut == 3));
     }
@@ -114,18 +115,20 @@ TEST(the_rule_s_state_goes_back_too)
 TEST(a_loss_that_is_not_finite_steps_back)
 {
     rig *r = make_rig("sgd", "constant");
-    r->run.standing.recovers = true;
+    r->run.state.standing.recovers = true;
     assert_true(evaluate(r, 1.0, 10.0f));
     for (int i = 1; i <= 8; i++) {
         theta_of(r)[0] = NAN;
         r->loop.nonfinite = 1;
-        assert_int_equal(drove__stopping_recover(&r->run), DROVE_OK);
+        assert_int_equal(drove__stopping_recover(&r->run.workers, &r->run.state, &r->run.output),
+                         DROVE_OK);
         assert_int_equal(r->loop.nonfinite, 0);
         assert_true(theta_of(r)[0] == 10.0f);
-        assert_true(fabs((double)drove__optim_eta(r->run.optim, 0.0) - pow(0.1, i)) < 1e-7);
+        assert_true(fabs((double)drove__optim_eta(r->run.workers.optim, 0.0) - pow(0.1, i)) < 1e-7);
     }
     r->loop.nonfinite = 1; /* too often */
-    assert_int_equal(drove__stopping_recover(&r->run), DROVE_OK);
+    assert_int_equal(drove__stopping_recover(&r->run.workers, &r->run.state, &r->run.output),
+                     DROVE_OK);
     assert_int_equal(r->loop.nonfinite, 1);
     free_rig(r);
 }
@@ -136,10 +139,11 @@ TEST(a_given_step_size_is_kept)
     assert_true(evaluate(r, 1.0, 10.0f));
     assert_true(evaluate(r, 3.0, 11.0f));
     r->loop.nonfinite = 1;
-    assert_int_equal(drove__stopping_recover(&r->run), DROVE_OK);
+    assert_int_equal(drove__stopping_recover(&r->run.workers, &r->run.state, &r->run.output),
+                     DROVE_OK);
     assert_int_equal(r->loop.nonfinite, 1);
     assert_true(theta_of(r)[0] == 11.0f);
-    assert_null(r->run.back);
+    assert_null(r->run.state.back);
     free_rig(r);
 }
 
@@ -148,15 +152,15 @@ TEST(the_validation_loss_decides)
 {
     drove_data some = {.n_rows = 1};
     rig *r = make_rig("sgd", "plateau:0.5?patience=1");
-    r->run.test = &some;
-    r->run.standing.test_loss = 5.0;
+    r->run.problem.test = &some;
+    r->run.state.standing.test_loss = 5.0;
     assert_true(evaluate(r, 1.0, 10.0f));
-    r->run.standing.test_loss = 9.0;
+    r->run.state.standing.test_loss = 9.0;
     assert_true(evaluate(r, 0.5, 11.0f));
-    r->run.validation = &some;
-    r->run.standing.validation_loss = 0.4;
+    r->run.problem.validation = &some;
+    r->run.state.standing.validation_loss = 0.4;
     assert_true(evaluate(r, 0.4, 12.0f));
-    r->run.standing.validation_loss = 0.6;
+    r->run.state.standing.validation_loss = 0.6;
     assert_false(evaluate(r, 0.1, 13.0f));
     free_rig(r);
 }

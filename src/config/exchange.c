@@ -1,0 +1,102 @@
+/* config/exchange.c - see exchange.h. */
+#include "config/exchange.h"
+
+#include "base/mem.h"
+#include "base/spec.h"
+#include "elastic/elastic.h"
+#include "engine/linear/precision.h"
+#include "config/registry.h"
+#include "config/resolve.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void drove__exchange_options(const drove_options *options, drove_sync_options *out)
+{
+    bool is_sent = drove__precision_has_exchange(options->precision);
+    out->period = options->period[0] != '\0' ? options->period : NULL;
+    out->rho = options->rho;
+    out->by_layer = strcmp(options->messages, "layers") == 0;
+    out->wire_format = is_sent ? options->precision : NULL;
+}
+
+/* A number, or auto. */
+static drove_status check_count(const char *flag, const char *text, uint64_t most)
+{
+    uint64_t unused;
+    if (text[0] == '\0' || strcmp(text, "auto") == 0) return DROVE_OK;
+    if (drove__parse_u64(flag, text, 1, most, &unused) == DROVE_OK) return DROVE_OK;
+    return drove__fail(DROVE_E_ARG,
+                       "%s: expected a whole number from 1 to %llu, or auto, found \"%.80s\"", flag,
+                       (unsigned long long)most, text);
+}
+
+drove_status drove__partition_check(const char *text)
+{
+    return check_count("--partition", text, DROVE_MOST_THREADS);
+}
+
+/* The names of the strategies that have all of these needs, joined: for an error. */
+static const char *names_with(unsigned needs, char *into, size_t size)
+{
+    size_t used = 0;
+    into[0] = '\0';
+    for (size_t i = 0; drove__strategies[i] != NULL && used < size; i++) {
+        if ((drove__strategies[i]->needs & needs) != needs) continue;
+        used += (size_t)snprintf(into + used, size - used, "%s%s", used > 0 ? ", " : "",
+                                 drove__strategies[i]->name);
+    }
+    return into;
+}
+
+/* Options that say something only of exchanges. */
+static drove_status check_unused(const drove_options *o, const drove_plan *w)
+{
+    char value[DROVE_TEXT_SIZE], names[512];
+    const struct {
+        const char *name, *flag;
+        bool is_given;
+    } option[] = {
+        {"period", "--period", o->period[0] != '\0'},
+        {"rho", "--rho", o->rho != 0.0},
+        {"messages", "--messages", strcmp(o->messages, "packed") != 0},
+        {"precision", "--precision", drove__precision_has_exchange(o->precision)},
+    };
+    for (size_t i = 0; i < DROVE_COUNT(option); i++) {
+        if (!option[i].is_given) continue;
+        DROVE_TRY(drove_options_get(o, option[i].name, value, sizeof value));
+        return drove__fail(DROVE_E_ARG,
+                           "%s %.80s: expected a --strategy whose workers exchange parameters "
+                           "(%s), found %s",
+                           option[i].flag, value,
+                           names_with(DROVE_SYNC_SPREAD, names, sizeof names), w->spec);
+    }
+    return DROVE_OK;
+}
+
+static bool is_momentum(const char *rule)
+{
+    static const char name[] = "momentum";
+    const size_t n = sizeof name - 1;
+    return strncmp(rule, name, n) == 0 && (rule[n] == '\0' || rule[n] == ':' || rule[n] == '?');
+}
+
+drove_status drove__exchange_check(const drove_options *options, const drove_plan *plan)
+{
+    unsigned needs = plan->ops->needs;
+    const char *rule = drove__resolve_rule(options, needs, "adam");
+    DROVE_TRY(check_count("--period", options->period, DROVE_MOST_PERIOD));
+    if ((needs & DROVE_SYNC_SPREAD) == 0) return check_unused(options, plan);
+    if ((needs & DROVE_SYNC_MOMENTUM) != 0 && !is_momentum(rule)) {
+        return drove__fail(DROVE_E_ARG,
+                           "--rule %s: expected momentum:MU, which --strategy %s stands for", rule,
+                           plan->spec);
+    }
+    if ((needs & DROVE_SYNC_OWN_STATE) != 0 && strcmp(options->rule_state, "shared") == 0) {
+        return drove__fail(DROVE_E_ARG,
+                           "--rule-state shared: expected worker or auto, as each worker of "
+                           "--strategy %s keeps its own",
+                           plan->spec);
+    }
+    return DROVE_OK;
+}

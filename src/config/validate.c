@@ -1,0 +1,285 @@
+/* config/validate.c - what can be known to be wrong with the options before any data is read.
+ *
+ * Names and arguments are not checked by a second set of rules: a model, a rule and a strategy of
+ * a few parameters are built from the options with the same calls as in a run, and thrown away.
+ */
+#include "base/alive.h"
+#include "base/available.h"
+#include "base/locale.h"
+#include "base/mem.h"
+#include "base/spec.h"
+#include "base/status.h"
+#include "data/formats.h"
+#include "cluster/ranks_open.h"
+#include "engine/features.h"
+#include "kernel/kernel.h"
+#include "engine/linear/problem.h"
+#include "model/model.h"
+#include "optim/optim.h"
+#include "config/exchange.h"
+#include "use/modelfile.h"
+#include "use/pytorch.h"
+#include "config/registry.h"
+#include "config/resolve.h"
+#include "config/validate.h"
+#include "config/until.h"
+#include "table/content.h"
+
+#include "base/options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FEW_PARAMS = 16, MOST_WORDS = 16 };
+
+/* One of the words that the option's table row lists. */
+static drove_status check_word(const drove_options *o, const char *name, const char *flag)
+{
+    const char *word[MOST_WORDS];
+    char value[DROVE_TEXT_SIZE], words[256];
+    size_t n_options, n_words = 0;
+    unsigned unused;
+    DROVE_TRY(drove_options_get(o, name, value, sizeof value));
+    const drove_option_info *info = drove_options_table(&n_options);
+    while (strcmp(info->name, name) != 0) info++;
+    snprintf(words, sizeof words, "%s", info->words);
+    for (char *rest = words, *w; n_words < MOST_WORDS && (w = strsep(&rest, " ")) != NULL;) {
+        word[n_words++] = w;
+    }
+    return drove__one_of(flag, value, word, n_words, &unused);
+}
+
+static drove_status check_isa(const char *isa)
+{
+    const char *word[MOST_WORDS];
+    size_t n_words = 0;
+    unsigned unused;
+    for (const char *const *tier = drovek_tiers(); *tier != NULL; tier++) word[n_words++] = *tier;
+    word[n_words++] = "auto";
+    return drove__one_of("--isa", isa[0] != '\0' ? isa : "auto", word, n_words, &unused);
+}
+
+static drove_status check_data(const char *flag, const char *text)
+{
+    drove_spec spec;
+    const drove_format_ops *format;
+    drove_status status = drove__data_parse(text, &spec);
+    if (status != DROVE_OK) return drove__fail_in(status, "%s", flag);
+    status = drove__format_find(&spec, &format);
+    if (status == DROVE_OK) status = drove__format_check(format, &spec);
+    drove__spec_fini(&spec);
+    return status;
+}
+
+static drove_status check_features(const char *text)
+{
+    drove_features_options opt;
+    drove_status status = drove__features_parse(text, &opt);
+    return status == DROVE_OK ? DROVE_OK : drove__fail_in(status, "--features");
+}
+
+/* The initialiser, on a network of two units.  What a file has is seen when the model is known. */
+static drove_status check_init(const drove_options *o)
+{
+    const char *file = drove__pytorch_file(o->init);
+    if (file != NULL && file[0] == '\0')
+        return drove__fail(DROVE_E_ARG, "--init %s: expected a file, found none", o->init);
+    const bool is_chosen = o->model[0] == '\0' || strcmp(o->model, "auto") == 0;
+    if (file != NULL && is_chosen && o->resume[0] == '\0')
+        return drove__fail(DROVE_E_ARG,
+                           "--init %s: expected --model with the network of the file, found %s",
+                           o->init, o->model[0] != '\0' ? o->model : "none");
+    if (file != NULL) return DROVE_OK;
+    const drove_model_io io = {.n_features = 1, .n_classes = 2};
+    drove_model *model;
+    DROVE_TRY(drove__model_create("mlp:1", o->activation, "", &io, &model));
+    float *theta = drove__alloc(model->n_params, sizeof *theta);
+    drove_status status = theta == NULL ? drove__fail_nomem("parameters", model->n_params)
+                                        : drove__model_init(model, o->init, 1, theta);
+    drove__free(theta);
+    drove__model_destroy(model);
+    return status;
+}
+
+/* Whether model and loss suit the data is seen when the data are known. */
+static drove_status check_model(const drove_options *o)
+{
+    const drove_model_io io = {.n_features = 1, .n_classes = 2, .custom = &o->custom};
+    drove_model *model;
+    const bool is_custom = o->custom.has_loss && strcmp(o->loss, o->custom.loss_name) == 0;
+    DROVE_TRY(check_init(o));
+    if (o->loss[0] != '\0' && !is_custom)
+        DROVE_TRY(drove__registry_check("losses", "loss", o->loss));
+    if (drove__names_model_file(o->model) || strcmp(o->model, "auto") == 0) return DROVE_OK;
+    drove_status status = drove__model_create(o->model, o->activation, "", &io, &model);
+    if (status == DROVE_OK) drove__model_destroy(model);
+    return status == DROVE_E_SHAPE ? DROVE_OK : status;
+}
+
+static drove_status try_row(const drove_sync_ops *ops, const drove_sync_options *opt)
+{
+    static float theta[FEW_PARAMS]; /* read alone */
+    const drove_params start = {.theta = theta};
+    drove_sync *sync;
+    DROVE_TRY(drove__sync_create(ops, opt, &start, &sync));
+    drove__sync_destroy(sync);
+    return DROVE_OK;
+}
+
+/* The row that the spec names reads it; one in its place over ranks has none of its own. */
+static drove_status check_strategy(const drove_options *o, const drove_plan *p,
+                                   const drove_optim *optim)
+{
+    const drove_sync_ops *named;
+    drove_spec spec;
+    DROVE_TRY(drove__spec_parse(p->spec, &spec));
+    drove_sync_options opt = {
+        .spec = &spec, .backoff = o->backoff, .n_workers = p->n_workers, .optim = optim, .seed = 1};
+    drove__exchange_options(o, &opt);
+    drove_status status = drove__plan_strategy(&drove__plan_registry, spec.name, &named);
+    if (status == DROVE_OK) status = try_row(named, &opt);
+    opt.spec = NULL;
+    if (status == DROVE_OK && named != p->ops) status = try_row(p->ops, &opt);
+    drove__spec_fini(&spec);
+    return status;
+}
+
+/* The rule and the strategy of the plan. */
+static drove_status check_plan(const drove_options *o, const drove_plan *plan)
+{
+    static const drovek_table no_kernels; /* creation computes nothing */
+    const char *state = drove__resolve_rule_state(o, plan->ops->needs);
+    char schedule[DROVE_TEXT_SIZE];
+    unsigned needs = plan->ops->needs;
+    if (drove__resolve_is_tuned(o)) DROVE_TRY(drove__resolve_needs(o, plan, &needs));
+    drove__resolve_schedule(o, schedule);
+    const drove_optim_options opt = {
+        .rule = drove__resolve_rule(o, needs, "adam"),
+        .schedule = schedule,
+        .lr = drove__resolve_lr(o, plan->ops->needs, plan->n_workers),
+        .weight_decay = drove__resolve_is_low(o) ? 0.0 : o->weight_decay, /* the engine's */
+        .clip = o->clip,
+        .state = strcmp(state, "worker") == 0 ? DROVE_STATE_WORKER : DROVE_STATE_SHARED,
+        .n_params = FEW_PARAMS,
+        .n_workers = plan->n_workers,
+        .kernels = &no_kernels,
+    };
+    drove_optim *optim;
+    DROVE_TRY(drove__optim_create(&opt, &optim));
+    drove_status status = check_strategy(o, plan, optim);
+    drove__optim_destroy(optim);
+    return status;
+}
+
+static drove_status check_method(const drove_options *o, unsigned n_ranks)
+{
+    drove_plan plan;
+    const drove_machine machine = {.n_pus = drove__processors_available(),
+                                   .n_ranks = n_ranks > 0 ? n_ranks : 1,
+                                   .n_local = 1};
+    DROVE_TRY(check_word(o, "rule_state", "--rule-state"));
+    DROVE_TRY(check_word(o, "messages", "--messages"));
+    DROVE_TRY(check_word(o, "shard", "--shard"));
+    DROVE_TRY(drove__plan_make(o, &machine, &drove__plan_registry, &plan));
+    drove_status status = drove__exchange_check(o, &plan);
+    if (status == DROVE_OK) status = check_plan(o, &plan);
+    drove__plan_fini(&plan);
+    return status;
+}
+
+static drove_status check_precision(const drove_options *o)
+{
+    drove_rounding unused;
+    DROVE_TRY(drove__rounding_parse(o->rounding, &unused));
+    return drove__resolve_is_low(o) ? drove__precision_check(o->precision) : DROVE_OK;
+}
+
+static drove_status check_memory(const char *text)
+{
+    uint64_t unused;
+    return text[0] == '\0' ? DROVE_OK : drove__parse_bytes("--memory", text, &unused);
+}
+
+/* Each option is inside the range of its table row: the caller may have written into the struct. */
+static drove_status check_ranges(const drove_options *o)
+{
+    size_t n;
+    char text[DROVE_TEXT_SIZE];
+    drove_options copy = *o;
+    const drove_option_info *info = drove_options_table(&n);
+    for (size_t i = 0; i < n; i++) {
+        if (info[i].kind == DROVE_OPTION_TEXT) {
+            const char *field = drove__options_field(o, &info[i]);
+            if (memchr(field, '\0', DROVE_TEXT_SIZE) == NULL) {
+                return drove__fail(DROVE_E_ARG, "%s: expected text of at most %d bytes, found more",
+                                   info[i].name, DROVE_TEXT_SIZE - 1);
+            }
+        }
+        DROVE_TRY(drove_options_get(o, info[i].name, text, sizeof text));
+        DROVE_TRY(drove_options_set(&copy, info[i].name, text));
+    }
+    return DROVE_OK;
+}
+
+/* All options are written into run.json and the state, which hold UTF-8. */
+static drove_status check_texts(const drove_options *o)
+{
+    size_t n_options;
+    const drove_option_info *info = drove_options_table(&n_options);
+    for (size_t i = 0; i < n_options; i++) {
+        char value[DROVE_TEXT_SIZE], flag[DROVE_FLAG_SIZE];
+        DROVE_TRY(drove_options_get(o, info[i].name, value, sizeof value));
+        if (drove__is_utf8(value, strlen(value))) continue;
+        return drove__fail(DROVE_E_ARG,
+                           "%s: expected text in UTF-8, which the files of a run are written in, "
+                           "found other bytes: \"%s\"",
+                           drove_flag_text(info[i].name, flag), value);
+    }
+    return DROVE_OK;
+}
+
+drove_status drove_options_validate(const drove_options *o)
+{
+    DROVE_ALIVE(o, "options");
+    return drove__options_validate_for(o, drove__mpi_launched_ranks());
+}
+
+drove_status drove__options_validate_for(const drove_options *o, unsigned n_ranks)
+{
+    DROVE_IN_C_LOCALE;
+    drove_until until;
+    drove_save_every save_every;
+    bool unused_auto, takes_label;
+    unsigned unused_n;
+    DROVE_TRY(check_texts(o));
+    DROVE_TRY(check_ranges(o));
+    DROVE_TRY(check_data("--data", o->data));
+    DROVE_TRY(drove__data_takes_label(o->data, &takes_label));
+    if (o->label[0] != '\0' && !takes_label)
+        return drove__fail(DROVE_E_ARG,
+                           "--label: expected --data with columns (table, csv), found \"%s\"",
+                           o->data);
+    if (o->test[0] != '\0' && strcmp(o->test, "split") != 0)
+        DROVE_TRY(check_data("--test", o->test));
+    DROVE_TRY(check_features(o->features));
+    DROVE_TRY(check_model(o));
+    DROVE_TRY(check_method(o, n_ranks));
+    DROVE_TRY(check_word(o, "order", "--order"));
+    DROVE_TRY(drove__partition_check(o->partition));
+    DROVE_TRY(drove__loaders_parse(o->loaders, &unused_auto, &unused_n));
+    DROVE_TRY(check_precision(o));
+    DROVE_TRY(check_isa(o->isa));
+    DROVE_TRY(check_memory(o->memory));
+    DROVE_TRY(check_word(o, "prefetch", "--prefetch"));
+    DROVE_TRY(check_word(o, "metrics", "--metrics"));
+    DROVE_TRY(check_word(o, "defaults", "--defaults"));
+    DROVE_TRY(drove__until_parse(o->until, &until));
+    DROVE_TRY(drove__save_every_parse(o->save_every, &save_every));
+    bool has_out = o->out[0] != '\0' && strcmp(o->out, "auto") != 0;
+    if (o->resume[0] != '\0' && has_out && strcmp(o->resume, o->out) != 0) {
+        return drove__fail(DROVE_E_ARG, "--resume %s: expected no other --out, found \"%s\"",
+                           o->resume, o->out);
+    }
+    return DROVE_OK;
+}

@@ -1,0 +1,13 @@
+/* run/prefetch.h - the processor's prefetchers while the workers train. */
+#ifndef DROVE_RUN_PREFETCH_H
+#define DROVE_RUN_PREFETCH_H
+
+#include "run/values.h"
+
+/* Switches the prefetchers of the workers' processors off if --prefetch says so; where that cannot
+ * be done, a message says why, and they stay as they are.  Sets workers->prefetch_hardware. */
+void drove__run_prefetch_begin(const drove_config *config, drove_workers *workers,
+                               const drove_output *output);
+void drove__run_prefetch_end(drove_run *run); /* puts them back as they were */
+
+#endif

@@ -1,0 +1,223 @@
+/* use/arrow_stream.c - predictions for a stream of record batches, as another stream.
+ *
+ * A batch of rows is pulled, predicted and released when its predictions are asked for.  A stream
+ * belongs to one thread at a time, which the interface demands.
+ */
+#include "use/arrow.h"
+
+#include "base/alive.h"
+#include "base/mem.h"
+#include "base/status.h"
+#include "table/frame.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct prediction_stream { /* private data */
+    drove_predictor *predictor;    /* one reference */
+    unsigned threads;
+    struct ArrowArrayStream rows; /* ours */
+    struct ArrowSchema schema;    /* of rows; ours */
+    char error[DROVE_ERROR_TEXT_SIZE];
+} prediction_stream;
+
+static void free_stream(prediction_stream *s)
+{
+    if (s->schema.release != NULL) s->schema.release(&s->schema);
+    if (s->rows.release != NULL) s->rows.release(&s->rows);
+    if (s->predictor != NULL) drove__predictor_release(s->predictor);
+    free(s);
+}
+
+/* ---- rows ---- */
+
+static void keep_schema(struct ArrowSchema *schema)
+{
+    schema->release = NULL;
+}
+
+/* The schema stays ours, for the next batch. */
+static drove_status read_batch(const prediction_stream *s, struct ArrowArray *batch,
+                               drove_arrow_table **out)
+{
+    struct ArrowSchema lent = s->schema;
+    lent.release = keep_schema;
+    return drove_arrow_table_create(&lent, batch, out);
+}
+
+static drove_status fail_cell(const drove_frame_column *column, size_t row, const char *found)
+{
+    return drove__fail(DROVE_E_DATA,
+                       "predictions: column \"%.80s\": row %zu: expected a number, found %s",
+                       column->name, row + 1, found);
+}
+
+/* x[n_rows][n_columns] */
+static drove_status fill_numbers(const drove_frame *frame, double *x)
+{
+    for (size_t k = 0; k < frame->n_columns; k++) {
+        const drove_frame_column *column = &frame->column[k];
+        if (drove__frame_is_text(column)) return fail_cell(column, 0, "a column of texts");
+        if (column->type == DROVE_FRAME_DATE) return fail_cell(column, 0, "a column of dates");
+        for (size_t row = 0; row < frame->n_rows; row++) {
+            const double value = drove__frame_number(column, row);
+            if (isnan(value)) return fail_cell(column, row, "a missing cell");
+            x[row * frame->n_columns + k] = value;
+        }
+    }
+    return DROVE_OK;
+}
+
+/* Of a model of rows of numbers: the columns are its features, in their order. */
+static drove_status predict_numbers(const prediction_stream *s, const drove_frame *frame,
+                                    double **into, size_t *n_rows)
+{
+    const size_t n = drove__predictor_facts(s->predictor)->n_features;
+    drove_arrays *arrays = NULL;
+    if (frame->n_columns != n)
+        return drove__fail(DROVE_E_SHAPE,
+                           "predictions: expected %zu columns, as in the training data, found %zu",
+                           n, frame->n_columns);
+    double *x = drove__grow(NULL, frame->n_rows, n * sizeof *x);
+    if (x == NULL) return drove__fail_nomem("rows", frame->n_rows * n * sizeof *x);
+    const drove_matrix matrix = drove_matrix_dense(x, DROVE_TYPE_F64, frame->n_rows, n);
+    drove_status status = fill_numbers(frame, x);
+    if (status == DROVE_OK) status = drove_arrays_create(&arrays);
+    if (status == DROVE_OK) status = drove_arrays_set_dense(arrays, &matrix);
+    if (status == DROVE_OK)
+        status = drove__predictor_apply(s->predictor, drove_arrays_name(arrays), s->threads, into,
+                                        n_rows);
+    drove_arrays_destroy(arrays);
+    free(x);
+    return status;
+}
+
+static drove_status predict_table(const prediction_stream *s, const char *name, double **into,
+                                  size_t *n_rows)
+{
+    char spec[DROVE_NAMED_SIZE + 16];
+    if (drove__predictor_facts(s->predictor)->is_table) {
+        snprintf(spec, sizeof spec, "table:%s", name);
+        return drove__predictor_apply(s->predictor, spec, s->threads, into, n_rows);
+    }
+    drove_frame *frame = drove__frame_find(name);
+    const drove_status status = predict_numbers(s, frame, into, n_rows);
+    drove__frame_release(frame);
+    return status;
+}
+
+/* The library's own name of a batch says nothing to those who read the stream. */
+static int fail_with(prediction_stream *s, drove_status status, const char *name)
+{
+    char text[DROVE_ERROR_TEXT_SIZE];
+    const size_t n = strlen(name);
+    drove__error_copy(text);
+    const bool has_name = n > 0 && strncmp(text, name, n) == 0 && strncmp(text + n, ": ", 2) == 0;
+    snprintf(s->error, sizeof s->error, "%s", has_name ? text + n + 2 : text);
+    return status == DROVE_E_NOMEM ? ENOMEM : EINVAL;
+}
+
+/* batch: released whatever comes out. */
+static int predict_batch(prediction_stream *s, struct ArrowArray *batch, struct ArrowArray *out)
+{
+    const size_t n = drove__predictor_facts(s->predictor)->n_outputs;
+    const bool is_empty = batch->length == 0;
+    drove_arrow_table *table = NULL;
+    char name[DROVE_NAMED_SIZE] = "";
+    double *value = NULL;
+    size_t n_rows = 0;
+    drove_status status = read_batch(s, batch, &table);
+    if (status == DROVE_OK) snprintf(name, sizeof name, "%s", drove_arrow_table_name(table));
+    if (status == DROVE_OK && !is_empty) status = predict_table(s, name, &value, &n_rows);
+    if (status == DROVE_OK) status = drove__arrow_batch(s->predictor, value, n_rows, n, out);
+    const int code = status == DROVE_OK ? 0 : fail_with(s, status, name);
+    drove_arrow_table_destroy(table);
+    free(value);
+    return code;
+}
+
+/* ---- the stream ---- */
+
+static void keep_error_of_rows(prediction_stream *s, int code)
+{
+    const char *text = s->rows.get_last_error != NULL ? s->rows.get_last_error(&s->rows) : NULL;
+    if (text != NULL) /* its first line: the others may be a trace of calls */
+        snprintf(s->error, sizeof s->error, "%.*s", (int)strcspn(text, "\r\n"), text);
+    else snprintf(s->error, sizeof s->error, "the stream of rows gave no batch (error %d)", code);
+}
+
+static int get_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out)
+{
+    prediction_stream *s = stream->private_data;
+    const drove_status status = drove__arrow_schema(s->predictor, out);
+    return status == DROVE_OK ? 0 : fail_with(s, status, "");
+}
+
+static int get_next(struct ArrowArrayStream *stream, struct ArrowArray *out)
+{
+    prediction_stream *s = stream->private_data;
+    struct ArrowArray batch = {.release = NULL};
+    out->release = NULL;
+    const int code = s->rows.get_next(&s->rows, &batch);
+    if (code != 0) {
+        keep_error_of_rows(s, code);
+        return code;
+    }
+    return batch.release == NULL ? 0 : predict_batch(s, &batch, out);
+}
+
+static const char *get_last_error(struct ArrowArrayStream *stream)
+{
+    const prediction_stream *s = stream->private_data;
+    return s->error[0] != '\0' ? s->error : NULL;
+}
+
+static void release_stream(struct ArrowArrayStream *stream)
+{
+    free_stream(stream->private_data);
+    stream->release = NULL;
+}
+
+static drove_status take_rows(prediction_stream *s, struct ArrowArrayStream *rows)
+{
+    if (rows->release == NULL || rows->get_schema == NULL || rows->get_next == NULL)
+        return drove__fail(DROVE_E_DATA, "arrow: expected a stream, found one that was released");
+    s->rows = *rows; /* moved */
+    rows->release = NULL;
+    const int code = s->rows.get_schema(&s->rows, &s->schema);
+    if (code == 0) return DROVE_OK;
+    keep_error_of_rows(s, code);
+    return drove__fail(DROVE_E_DATA, "arrow: %s", s->error);
+}
+
+drove_status drove_predictor_stream(drove_predictor *predictor, struct ArrowArrayStream *rows,
+                                    unsigned threads, struct ArrowArrayStream *out)
+{
+    DROVE_ALIVE(predictor, "a predictor");
+    out->release = NULL;
+    prediction_stream *s = calloc(1, sizeof *s);
+    drove_status status = s != NULL ? take_rows(s, rows) : drove__fail_nomem("a stream", sizeof *s);
+    if (status == DROVE_OK && drove__predictor_facts(predictor)->is_sparse &&
+        !drove__predictor_facts(predictor)->is_table)
+        status = drove__fail(DROVE_E_UNSUPPORTED,
+                             "predictions: expected a model of a table or of dense rows, found one "
+                             "of sparse rows");
+    if (rows->release != NULL) rows->release(rows);
+    rows->release = NULL;
+    if (status != DROVE_OK) {
+        if (s != NULL) free_stream(s);
+        return status;
+    }
+    drove__predictor_retain(predictor);
+    s->predictor = predictor;
+    s->threads = threads;
+    *out = (struct ArrowArrayStream){.get_schema = get_schema,
+                                     .get_next = get_next,
+                                     .get_last_error = get_last_error,
+                                     .release = release_stream,
+                                     .private_data = s};
+    return DROVE_OK;
+}

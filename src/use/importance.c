@@ -1,0 +1,211 @@
+/* use/importance.c - see importance.h. */
+#include "use/importance.h"
+
+#include "base/mem.h"
+#include "base/rng.h"
+#include "data/data.h"
+#include "use/measure.h"
+#include "table/schema.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_ROWS = 2000, LEAST_ROWS = 20, LEAST_WORTH = 100, N_PERMUTATIONS = 3 };
+
+typedef struct shuffler {            /* one call */
+    drove_infer infer;               /* over `shuffled` */
+    drove_data *original, *shuffled; /* the same examples, in memory of their own */
+    uint32_t *from;                  /* [n_rows] the example whose values an example has now */
+    drove_rng rng;
+} shuffler;
+
+/* ---- the examples ---- */
+
+static bool is_table(const drove_data *data)
+{
+    const drove_storage *s = data->storage;
+    const bool is_there = s->x_f32 != NULL || s->x_u8 != NULL || s->row_start != NULL;
+    return s->schema != NULL && s->schema->n_features == s->n_features && is_there &&
+           s->x_kind != DROVE_X_QUANT && drove__data_n_inputs(data) == s->n_features;
+}
+
+static size_t count_used(const drove_schema *schema)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < schema->n_columns; i++) n += drove__column_is_used(&schema->column[i]);
+    return n;
+}
+
+/* A permutation of n numbers: Fisher and Yates, as in Durstenfeld, CACM 7, 1964. */
+static void permute(drove_rng *rng, uint32_t *number, size_t n)
+{
+    for (size_t i = n; i > 1; i--) {
+        size_t k = (size_t)drove__rng_below(rng, i);
+        uint32_t other = number[k];
+        number[k] = number[i - 1];
+        number[i - 1] = other;
+    }
+}
+
+/* n of the examples, drawn at random, twice. */
+static drove_status draw(shuffler *s, const drove_data *data, size_t n)
+{
+    drove_data some = *data;
+    uint32_t *row = drove__alloc(data->n_rows, sizeof *row);
+    s->from = drove__alloc(n, sizeof *s->from);
+    if (row == NULL || s->from == NULL)
+        return drove__fail_nomem("examples", data->n_rows * sizeof *row);
+    for (size_t i = 0; i < data->n_rows; i++) row[i] = (uint32_t)i;
+    permute(&s->rng, row, data->n_rows);
+    for (size_t i = 0; i < n; i++) row[i] = (uint32_t)drove__data_row(data, row[i]);
+    some.row = row;
+    some.n_rows = n;
+    drove_status status = drove__data_copy(&some, &s->original);
+    if (status == DROVE_OK) status = drove__data_copy(&some, &s->shuffled);
+    drove__free(row);
+    return status;
+}
+
+/* ---- one column ---- */
+
+/* Features first .. first + n - 1 of every example from another one. */
+static void move_dense(const shuffler *s, size_t first, size_t n)
+{
+    const drove_storage *from = s->original->storage;
+    drove_storage *to = s->shuffled->storage;
+    const size_t width = from->n_features;
+    for (size_t i = 0; i < from->n_rows; i++) {
+        size_t there = s->from[i] * width + first, here = i * width + first;
+        if (from->x_u8 != NULL) memcpy(to->x_u8 + here, from->x_u8 + there, n);
+        else memcpy(to->x_f32 + here, from->x_f32 + there, n * sizeof *to->x_f32);
+    }
+}
+
+/* Numbers of an example whose features are in first .. end - 1; returns the place behind them. */
+static size_t move_part(const shuffler *s, size_t row, size_t first, size_t end, size_t at)
+{
+    const drove_storage *from = s->original->storage;
+    drove_storage *to = s->shuffled->storage;
+    for (uint64_t k = from->row_start[row]; k < from->row_start[row + 1]; k++) {
+        if (from->index[k] < first || from->index[k] >= end) continue;
+        to->index[at] = from->index[k];
+        if (from->value != NULL) to->value[at] = from->value[k];
+        at++;
+    }
+    return at;
+}
+
+/* The same of sparse examples: the part before, the other's, the part behind. */
+static void move_sparse(const shuffler *s, size_t first, size_t n)
+{
+    const drove_storage *from = s->original->storage;
+    size_t at = 0;
+    for (size_t i = 0; i < from->n_rows; i++) {
+        s->shuffled->storage->row_start[i] = at;
+        at = move_part(s, i, 0, first, at);
+        at = move_part(s, s->from[i], first, first + n, at);
+        at = move_part(s, i, first + n, from->n_features, at);
+    }
+    s->shuffled->storage->row_start[from->n_rows] = at;
+}
+
+static void move(const shuffler *s, const drove_column *c)
+{
+    if (s->original->storage->x_kind == DROVE_X_CSR)
+        move_sparse(s, c->first_feature, c->n_features);
+    else move_dense(s, c->first_feature, c->n_features);
+}
+
+static drove_status measure_loss(const shuffler *s, double *loss)
+{
+    drove_score score;
+    DROVE_TRY(drove__metrics_measure(&s->infer, NULL, &score, NULL));
+    *loss = drove__score_mean_loss(&score);
+    return DROVE_OK;
+}
+
+/* The mean growth of the loss; the column is as it was afterwards. */
+static drove_status measure_column(shuffler *s, const drove_column *c, double loss, double *out)
+{
+    const size_t n = s->original->n_rows;
+    double sum = 0.0, found;
+    for (size_t i = 0; i < n; i++) s->from[i] = (uint32_t)i;
+    for (unsigned k = 0; k < N_PERMUTATIONS; k++) {
+        permute(&s->rng, s->from, n);
+        move(s, c);
+        DROVE_TRY(measure_loss(s, &found));
+        sum += found - loss;
+    }
+    for (size_t i = 0; i < n; i++) s->from[i] = (uint32_t)i;
+    move(s, c);
+    *out = sum / N_PERMUTATIONS;
+    return DROVE_OK;
+}
+
+/* ---- all of them ---- */
+
+static int compare(const void *a, const void *b)
+{
+    const double x = ((const drove_importance_column *)a)->loss_increase;
+    const double y = ((const drove_importance_column *)b)->loss_increase;
+    return (x < y) - (x > y);
+}
+
+static drove_status measure_all(shuffler *s, double loss_scale, drove_importance *out)
+{
+    const drove_schema *schema = out->schema;
+    double loss;
+    DROVE_TRY(measure_loss(s, &loss));
+    for (size_t i = 0; i < schema->n_columns; i++) {
+        const drove_column *c = &schema->column[i];
+        if (!drove__column_is_used(c)) continue;
+        double increase;
+        DROVE_TRY(measure_column(s, c, loss, &increase));
+        out->column[out->n_columns++] =
+            (drove_importance_column){.name = c->name, .loss_increase = increase * loss_scale};
+    }
+    qsort(out->column, out->n_columns, sizeof *out->column, compare);
+    return DROVE_OK;
+}
+
+/* How many examples; 0: it is not worth it. */
+static size_t count_rows(const drove_data *data, double work_per_row, double most_work)
+{
+    if (!is_table(data) || data->n_rows < LEAST_ROWS) return 0;
+    const size_t n_columns = count_used(data->storage->schema);
+    if (n_columns < 2) return 0;
+    double most = most_work / (work_per_row * (double)(n_columns * N_PERMUTATIONS + 1));
+    size_t n = data->n_rows < MOST_ROWS ? data->n_rows : MOST_ROWS;
+    if ((double)n > most) n = (size_t)most;
+    return n >= LEAST_WORTH || n == data->n_rows ? n : 0;
+}
+
+drove_status drove__importance_measure(const drove_infer *on, double loss_scale,
+                                       double work_per_row, double most_work, uint64_t seed,
+                                       drove_importance *out)
+{
+    shuffler s = {.infer = *on};
+    *out = (drove_importance){.n_rows = count_rows(on->data, work_per_row, most_work)};
+    if (out->n_rows == 0) return DROVE_OK;
+    out->schema = drove__schema_retain(on->data->storage->schema);
+    out->column = calloc(out->schema->n_columns, sizeof *out->column);
+    if (out->column == NULL) return drove__fail_nomem("columns", out->schema->n_columns);
+    drove__rng_seed(&s.rng, seed, DROVE_RNG_IMPORTANCE, 0);
+    drove_status status = draw(&s, on->data, out->n_rows);
+    if (status == DROVE_OK) {
+        s.infer.data = s.shuffled;
+        if (s.infer.chunk_rows > out->n_rows) s.infer.chunk_rows = out->n_rows;
+        status = measure_all(&s, loss_scale, out);
+    }
+    drove_data_destroy(s.original);
+    drove_data_destroy(s.shuffled);
+    drove__free(s.from);
+    return status;
+}
+
+void drove__importance_fini(drove_importance *importance)
+{
+    drove__schema_release(importance->schema);
+    free(importance->column);
+    *importance = (drove_importance){0};
+}

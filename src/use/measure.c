@@ -1,0 +1,202 @@
+/* use/measure.c - predictions and targets, chunk by chunk, into a tally. */
+#include "use/measure.h"
+
+#include "base/mem.h"
+#include "metrics/tally.h"
+#include "model/loss.h"
+
+#include <string.h>
+
+/* ---- the constant guess ---- */
+
+size_t drove__target_mean_size(const drove_data *data)
+{
+    const drove_storage *s = data->storage;
+    return s->y_kind == DROVE_Y_VALUE ? drove__storage_n_values(s) : s->n_classes;
+}
+
+void drove__target_mean(const drove_data *data, double *out)
+{
+    const drove_storage *s = data->storage;
+    const size_t n = drove__target_mean_size(data);
+    double weights = 0.0;
+    for (size_t k = 0; k < n; k++) out[k] = 0.0;
+    for (size_t i = 0; i < data->n_rows; i++) {
+        size_t row = drove__data_row(data, i);
+        double weight = drove__data_metric_weight(data, row);
+        weights += weight;
+        switch (s->y_kind) {
+        case DROVE_Y_CLASS: out[s->y_class[row]] += weight; break;
+        case DROVE_Y_VALUE:
+            for (size_t k = 0; k < n; k++) out[k] += weight * (double)s->y_value[row * n + k];
+            break;
+        case DROVE_Y_LABELS:
+            for (uint64_t at = s->label_start[row]; at < s->label_start[row + 1]; at++)
+                out[s->label[at]] += weight;
+            break;
+        }
+    }
+    for (size_t k = 0; k < n && weights > 0.0; k++) out[k] /= weights;
+}
+
+/* ---- rows ---- */
+
+typedef struct measure { /* one call */
+    const drove_infer *on;
+    const drove_data *data;
+    drove_score score;
+    drove_tally *tally;     /* NULL: the loss alone */
+    double *mean;           /* of the targets: the constant guess */
+    int32_t *y_class;       /* [chunk_rows] */
+    float *y_value;         /* [chunk_rows][n_values] */
+    uint64_t *first, *last; /* [chunk_rows] */
+    float *weight;          /* [chunk_rows] */
+} measure;
+
+static void gather_targets(measure *m, size_t first, size_t n, drove_tally_rows *rows)
+{
+    const drove_storage *s = m->data->storage;
+    const size_t n_values = drove__storage_n_values(s);
+    for (size_t i = 0; i < n; i++) {
+        size_t row = drove__data_row(m->data, first + i);
+        m->weight[i] = (float)drove__data_metric_weight(m->data, row);
+        switch (s->y_kind) {
+        case DROVE_Y_CLASS: m->y_class[i] = s->y_class[row]; break;
+        case DROVE_Y_VALUE:
+            for (size_t k = 0; k < n_values; k++)
+                m->y_value[i * n_values + k] =
+                    (float)drove__infer_unscaled(m->on, k, (double)s->y_value[row * n_values + k]);
+            break;
+        case DROVE_Y_LABELS:
+            m->first[i] = s->label_start[row];
+            m->last[i] = s->label_start[row + 1];
+            break;
+        }
+    }
+    rows->y_class = m->y_class;
+    rows->y_value = m->y_value;
+    rows->label_first = m->first;
+    rows->label_last = m->last;
+    rows->label = s->label;
+    rows->weight = s->weight != NULL ? m->weight : NULL;
+}
+
+static drove_status take(void *context, const drove_infer_chunk *chunk)
+{
+    measure *m = context;
+    drove_tally_rows rows = {.n_rows = chunk->n_rows, .score = chunk->prob};
+    drove__score_add(&m->score, &chunk->score);
+    if (m->tally == NULL) return DROVE_OK;
+    gather_targets(m, chunk->first, chunk->n_rows, &rows);
+    return drove__tally_add(m->tally, &rows);
+}
+
+/* ---- the whole ---- */
+
+static drove_metrics_kind kind_of(const drove_data *data)
+{
+    switch (data->storage->y_kind) {
+    case DROVE_Y_CLASS: return DROVE_METRICS_CLASSES;
+    case DROVE_Y_VALUE: return DROVE_METRICS_VALUES;
+    case DROVE_Y_LABELS: break;
+    }
+    return DROVE_METRICS_LABELS;
+}
+
+static drove_status alloc_targets(measure *m, size_t n_rows)
+{
+    const size_t n_values = drove__storage_n_values(m->data->storage);
+    m->mean = drove__alloc(drove__target_mean_size(m->data), sizeof *m->mean);
+    m->y_class = drove__alloc(n_rows, sizeof *m->y_class);
+    m->y_value = drove__alloc(n_rows * n_values, sizeof *m->y_value);
+    m->first = drove__alloc(n_rows, sizeof *m->first);
+    m->last = drove__alloc(n_rows, sizeof *m->last);
+    m->weight = drove__alloc(n_rows, sizeof *m->weight);
+    if (m->mean != NULL && m->y_class != NULL && m->y_value != NULL && m->first != NULL &&
+        m->last != NULL && m->weight != NULL)
+        return DROVE_OK;
+    return drove__fail_nomem("metrics", n_rows * sizeof *m->first);
+}
+
+static void guess(measure *m, const double *constant)
+{
+    const size_t n = drove__target_mean_size(m->data);
+    if (constant != NULL) {
+        memcpy(m->mean, constant, n * sizeof *m->mean);
+        return;
+    }
+    drove__target_mean(m->data, m->mean);
+    for (size_t k = 0; m->data->storage->y_kind == DROVE_Y_VALUE && k < n; k++)
+        m->mean[k] = drove__infer_unscaled(m->on, k, m->mean[k]);
+}
+
+static drove_status make_tally(measure *m, const double *constant)
+{
+    const drove_storage *s = m->data->storage;
+    DROVE_TRY(alloc_targets(m, m->on->chunk_rows));
+    guess(m, constant);
+    const drove_tally_options opt = {.kind = kind_of(m->data),
+                                     .n_classes = s->n_classes,
+                                     .n_columns = m->on->model->n_outputs,
+                                     .n_rows = m->data->n_rows,
+                                     .is_probability = m->on->model->loss->gives_probability,
+                                     .constant = m->mean,
+                                     .constant_is_training = constant != NULL,
+                                     .class_name = (const char *const *)s->class_name};
+    return drove__tally_create(&opt, &m->tally);
+}
+
+static void end(measure *m)
+{
+    drove__tally_destroy(m->tally);
+    drove__free(m->mean);
+    drove__free(m->y_class);
+    drove__free(m->y_value);
+    drove__free(m->first);
+    drove__free(m->last);
+    drove__free(m->weight);
+}
+
+/* Errors do not depend on what was subtracted from the targets (data/origin.h); the constant is one
+ * of the values themselves. */
+static void add_origin(const drove_storage *s, drove_metrics *metrics)
+{
+    if (s->y_kind != DROVE_Y_VALUE || s->y_origin == NULL) return;
+    metrics->constant_value += s->y_origin[0];
+    for (size_t k = 0; k < metrics->n_values && metrics->per_value != NULL; k++)
+        metrics->per_value[k].constant_value += s->y_origin[k];
+}
+
+/* Rows of classes that no model of the training data can name are wrong. */
+static void count_unseen(const measure *m, drove_metrics *metrics)
+{
+    const double unseen = m->data->storage->unseen_weight;
+    double weight = 0.0;
+    if (unseen <= 0.0 || m->data->storage->y_kind != DROVE_Y_CLASS) return;
+    for (size_t i = 0; i < m->data->n_rows; i++)
+        weight += drove__data_metric_weight(m->data, drove__data_row(m->data, i));
+    metrics->model.accuracy *= weight / (weight + unseen);
+    metrics->constant.accuracy *= weight / (weight + unseen);
+}
+
+drove_status drove__metrics_measure(const drove_infer *on, const double *constant,
+                                    drove_score *score, drove_metrics **metrics)
+{
+    measure m = {.on = on, .data = on->data};
+    drove_infer infer = *on;
+    drove_status status = DROVE_OK;
+    infer.with_score = score != NULL;
+    infer.prepare = NULL;
+    infer.take = take;
+    infer.context = &m;
+    if (metrics != NULL) status = make_tally(&m, constant);
+    if (status == DROVE_OK) status = drove__infer_run(&infer);
+    if (status == DROVE_OK && metrics != NULL) status = drove__tally_metrics(m.tally, metrics);
+    if (status == DROVE_OK && metrics != NULL) {
+        add_origin(m.data->storage, *metrics);
+        count_unseen(&m, *metrics);
+    }
+    if (status == DROVE_OK && score != NULL) *score = m.score;
+    end(&m);
+    return status;
+}

@@ -1,0 +1,785 @@
+/* use/modelfile.c - model.safetensors: the parameters and all that a prediction needs.
+ *
+ * Tensors: of each layer with parameters NAME.weight in the shape that theta has it in, NAME.bias;
+ * of batch normalisation also NAME.mean and NAME.variance; a chain's layers are called layer0,
+ * layer1, ...; input.shift, input.factor [n_features] where inputs are scaled; input.origin and
+ * target.origin, doubles, where numbers are centred before they become floats (data/origin.h);
+ * target.mean, which a constant guess follows from.  Metadata: format, model, activation, loss,
+ * n_features, n_classes,
+ * multi_label, scale, class_names (a JSON array), storage, index_base; graph, a description as
+ * YAML, where the model came from a file; features where there is a feature map, image where data
+ * are images, and what part of them the model sees: its inputs are then the map's features, or that
+ * part's numbers; table, the schema of a table (table/schema.h) as JSON; loss_outputs and
+ * custom_layers, where loss or layers are a program's own.  Described in docs/formats.md.
+ */
+#include "data/origin.h"
+#include "data/scale.h"
+#include "model/custom.h"
+#include "model/graph.h"
+#include "model/loss.h"
+#include "use/modelfile.h"
+
+#include "base/options.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/safetensors.h"
+#include "engine/linear/precision.h"
+
+#include <drove/train.h>
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MODEL_FORMAT "drove-model-2"
+/* The same without checksums. */
+#define MODEL_FORMAT_1 "drove-model-1"
+#define TARGET_MEAN    "target.mean"
+#define TARGET_ORIGIN  "target.origin"
+#define INPUT_ORIGIN   "input.origin"
+
+/* How further data are read: that is all a model keeps of its data's storage. */
+static const char *const storage_names[] = {
+    [DROVE_X_U8] = "u8", [DROVE_X_F32] = "f32", [DROVE_X_CSR] = "sparse"};
+
+static const char *storage_word(const drove_storage *s)
+{
+    if (s->x_kind != DROVE_X_QUANT) return storage_names[s->x_kind];
+    return storage_names[drove__storage_is_sparse(s) ? DROVE_X_CSR : DROVE_X_F32];
+}
+
+/* ---- saving ---- */
+
+enum { TENSORS_OF_A_LAYER = 4 };
+
+static void name_tensor(char name[DROVE_TENSOR_NAME_SIZE], const drove_layer *l, const char *what)
+{
+    snprintf(name, DROVE_TENSOR_NAME_SIZE, "%s.%s", l->name, what);
+}
+
+/* A tensor of n numbers in one dimension. */
+static drove_tensor vector_of(const drove_layer *l, const char *what, size_t n, const float *values)
+{
+    drove_tensor t = {.type = DROVE_T_F32, .rank = 1, .shape = {n}, .bytes = values};
+    name_tensor(t.name, l, what);
+    return t;
+}
+
+static size_t list_layer(const drove_layer *l, const float *theta, drove_tensor *t)
+{
+    size_t n = 0, n_channels = l->n_statistics / 2;
+    if (l->n_w > 0) {
+        t[n] = vector_of(l, "weight", l->n_w, theta + l->w_offset);
+        t[n].rank = l->w_rank;
+        memcpy(t[n++].shape, l->w_shape, sizeof l->w_shape);
+    }
+    if (l->n_b > 0) t[n++] = vector_of(l, "bias", l->n_b, theta + l->b_offset);
+    if (n_channels == 0) return n;
+    t[n++] = vector_of(l, "mean", n_channels, theta + l->s_offset);
+    t[n++] = vector_of(l, "variance", n_channels, theta + l->s_offset + n_channels);
+    return n;
+}
+
+static size_t list_tensors(const drove_model *model, const drove_data *data, const float *theta,
+                           drove_tensor *t)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < model->n_layers; i++) n += list_layer(&model->layer[i], theta, t + n);
+    size_t n_features = data->storage->n_features;
+    drove_scale scale = drove__data_scale(data);
+    if (scale.factor != NULL) {
+        t[n++] = (drove_tensor){.name = "input.factor",
+                                .type = DROVE_T_F32,
+                                .rank = 1,
+                                .shape = {n_features},
+                                .bytes = scale.factor};
+    }
+    if (scale.shift != NULL) {
+        t[n++] = (drove_tensor){.name = "input.shift",
+                                .type = DROVE_T_F32,
+                                .rank = 1,
+                                .shape = {n_features},
+                                .bytes = scale.shift};
+    }
+    return n;
+}
+
+static drove_tensor doubles_of(const char *name, const double *value, size_t n)
+{
+    drove_tensor t = {.type = DROVE_T_F64, .rank = 1, .shape = {n}, .bytes = value};
+    snprintf(t.name, sizeof t.name, "%s", name);
+    return t;
+}
+
+/* mean: as in the file, NULL: not known. */
+static size_t list_doubles(const drove_storage *s, const double *mean, drove_tensor *t)
+{
+    size_t n = 0;
+    if (mean != NULL) t[n++] = doubles_of(TARGET_MEAN, mean, drove__storage_n_names(s));
+    if (s->x_origin != NULL) t[n++] = doubles_of(INPUT_ORIGIN, s->x_origin, s->n_features);
+    if (s->y_origin != NULL)
+        t[n++] = doubles_of(TARGET_ORIGIN, s->y_origin, drove__storage_n_values(s));
+    return n;
+}
+
+/* In the file the mean is one of the values themselves. */
+static drove_status whole_mean(const drove_storage *s, const double *mean, double **out)
+{
+    const size_t n = drove__storage_n_names(s);
+    *out = NULL;
+    if (mean == NULL) return DROVE_OK;
+    *out = drove__alloc(n, sizeof **out);
+    if (*out == NULL) return drove__fail_nomem("means of the targets", n * sizeof **out);
+    for (size_t k = 0; k < n; k++)
+        (*out)[k] = mean[k] + (s->y_kind == DROVE_Y_VALUE ? drove__origin_y(s, k) : 0.0);
+    return DROVE_OK;
+}
+
+static char *names_as_json(const drove_storage *storage)
+{
+    json_t *names = json_array();
+    bool is_whole = names != NULL;
+    size_t n = storage->class_name != NULL ? drove__storage_n_names(storage) : 0;
+    for (size_t i = 0; i < n && is_whole; i++)
+        is_whole = json_array_append_new(names, json_string(storage->class_name[i])) == 0;
+    char *text = is_whole ? drove__json_dump(names, JSON_COMPACT) : NULL;
+    json_decref(names);
+    return text;
+}
+
+/* A scaling that leaves all numbers as they are, unit of sparse ones, is none. */
+static drove_scaling saved_scaling(const drove_data *data)
+{
+    const drove_scale scale = drove__data_scale(data);
+    return scale.factor != NULL ? scale.scaling : DROVE_SCALE_NONE;
+}
+
+static void append_meta(const char **meta, const char *key, const char *value)
+{
+    while (*meta != NULL) meta++;
+    meta[0] = key;
+    meta[1] = value;
+}
+
+/* Their names, with commas. */
+static void list_custom_layers(const drove_model *model,
+                               char into[DROVE_CUSTOM_LAYERS * DROVE_CUSTOM_NAME_SIZE])
+{
+    const drove_kinds *kinds = model->kinds;
+    size_t used = 0;
+    into[0] = '\0';
+    for (unsigned i = 0; kinds != NULL && i < kinds->given.n_layers; i++) {
+        bool is_used = false;
+        for (size_t l = 0; l < model->n_layers; l++)
+            is_used = is_used || model->layer[l].ops == &kinds->layer[i];
+        if (!is_used) continue;
+        used += (size_t)sprintf(into + used, "%s%s", used > 0 ? "," : "", kinds->layer[i].name);
+    }
+}
+
+drove_status drove__modelfile_save(const char *path, const drove_model *model,
+                                   const drove_data *data, const drove_features_options *features,
+                                   const double *target_mean, const float *theta)
+{
+    const drove_storage *s = data->storage;
+    const drove_augment whole = {.channels = s->channels, .height = s->height, .width = s->width};
+    bool is_cut = drove__augment_is_on(&data->augment), is_image = s->channels != 0 || is_cut;
+    char inputs[32], classes[32], values[32], base[16], map[DROVE_FEATURES_TEXT_SIZE];
+    char image[DROVE_AUGMENT_TEXT_SIZE], custom_loss[32] = "";
+    char custom_layers[DROVE_CUSTOM_LAYERS * DROVE_CUSTOM_NAME_SIZE];
+    if (model->loss->custom != NULL) drove__custom_outputs_print(model->loss->custom, custom_loss);
+    list_custom_layers(model, custom_layers);
+    drove__augment_print(is_cut ? &data->augment : &whole, image);
+    drove__features_print(features, map);
+    snprintf(base, sizeof base, "%d", s->index_base);
+    snprintf(inputs, sizeof inputs, "%zu", s->n_features);
+    snprintf(classes, sizeof classes, "%zu", s->n_classes);
+    snprintf(values, sizeof values, "%zu", s->n_values);
+    const size_t most = TENSORS_OF_A_LAYER * model->n_layers + 5;
+    double *mean;
+    DROVE_TRY(whole_mean(s, target_mean, &mean));
+    drove_tensor *tensor = calloc(most, sizeof *tensor);
+    char *names = names_as_json(s), *table = NULL;
+    drove_status status = s->schema != NULL ? drove__schema_to_json(s->schema, &table) : DROVE_OK;
+    if (status != DROVE_OK) {
+        /* below: everything is freed */
+    } else if (tensor == NULL || names == NULL) {
+        status = drove__fail_nomem("a model file", most * sizeof *tensor);
+    } else {
+        const char *meta[] = {"format",
+                              MODEL_FORMAT,
+                              "model",
+                              model->spec,
+                              "activation",
+                              model->activation,
+                              "loss",
+                              model->loss->name,
+                              "n_features",
+                              inputs,
+                              "n_classes",
+                              classes,
+                              "multi_label",
+                              s->y_kind == DROVE_Y_LABELS ? "1" : "0",
+                              "scale",
+                              drove__scaling_name(saved_scaling(data)),
+                              "class_names",
+                              names,
+                              "storage",
+                              storage_word(s),
+                              "index_base",
+                              base,
+                              map[0] != '\0' ? "features"
+                              : is_image     ? "image"
+                                             : NULL,
+                              map[0] != '\0' ? map : image,
+                              NULL, /* room for six pairs, and the end */
+                              NULL,
+                              NULL,
+                              NULL,
+                              NULL,
+                              NULL,
+                              NULL,
+                              NULL,
+                              NULL,
+                              NULL,
+                              NULL,
+                              NULL,
+                              NULL};
+        if (model->graph_text != NULL) append_meta(meta, "graph", model->graph_text);
+        if (table != NULL) append_meta(meta, "table", table);
+        if (s->n_values > 1) append_meta(meta, "n_values", values);
+        if (model->factors == DROVEK_FACTORS_BF16) append_meta(meta, "precision", "bf16");
+        if (custom_loss[0] != '\0') append_meta(meta, "loss_outputs", custom_loss);
+        if (custom_layers[0] != '\0') append_meta(meta, "custom_layers", custom_layers);
+        size_t n = list_tensors(model, data, theta, tensor);
+        n += list_doubles(s, mean, tensor + n);
+        status = drove__safetensors_write(path, tensor, n, meta);
+    }
+    drove__free(mean);
+    free(table);
+    free(names);
+    free(tensor);
+    return status;
+}
+
+/* ---- loading ---- */
+
+static drove_status want_meta(const drove_safetensors *st, const char *key, const char **out)
+{
+    *out = drove__safetensors_meta(st, key);
+    return *out != NULL ? DROVE_OK
+                        : drove__fail(DROVE_E_DATA, "expected metadata \"%s\", found none", key);
+}
+
+static drove_status word_index(const char *what, const char *word, const char *const *words,
+                               unsigned n, unsigned *out)
+{
+    for (unsigned i = 0; i < n; i++) {
+        if (strcmp(words[i], word) != 0) continue;
+        *out = i;
+        return DROVE_OK;
+    }
+    return drove__fail(DROVE_E_DATA, "expected a known %s, found \"%s\"", what, word);
+}
+
+/* A map is written with all that it was drawn from. */
+static drove_status read_features(const drove_safetensors *st, drove_features_options *out)
+{
+    const char *text = drove__safetensors_meta(st, "features");
+    drove_status status = drove__features_parse(text != NULL ? text : "", out);
+    if (status != DROVE_OK) return drove__fail_in(DROVE_E_DATA, "features");
+    if (out->ops == NULL || (out->gamma > 0 && out->has_seed)) return DROVE_OK;
+    return drove__fail(DROVE_E_DATA, "features: expected gamma and seed, found \"%.80s\"", text);
+}
+
+/* What is cut out of the data's images: io.n_features numbers of n_inputs. */
+static drove_status read_image(const drove_safetensors *st, drove_modelfile *file)
+{
+    drove_augment *a = &file->augment;
+    const char *text = drove__safetensors_meta(st, "image");
+    if (text == NULL) return DROVE_OK;
+    drove_status status = drove__augment_scan(text, a);
+    if (status != DROVE_OK) return drove__fail_in(DROVE_E_DATA, "image");
+    if (a->channels * a->height * a->width != file->n_inputs || file->features.ops != NULL) {
+        return drove__fail(DROVE_E_DATA,
+                           "image: expected a part of images of %zu numbers, found "
+                           "\"%.80s\"",
+                           file->n_inputs, text);
+    }
+    bool is_cut = drove__augment_is_on(a);
+    file->io.image = (drove_shape){.c = a->channels,
+                                   .h = is_cut ? a->crop_height : a->height,
+                                   .w = is_cut ? a->crop_width : a->width};
+    file->io.n_features = drove__shape_floats(file->io.image);
+    return DROVE_OK;
+}
+
+static drove_status read_io(const drove_safetensors *st, drove_modelfile *file)
+{
+    const char *features, *classes, *multi, *scale, *storage, *base;
+    uint64_t n;
+    unsigned scaling, kind;
+    DROVE_TRY(want_meta(st, "n_features", &features));
+    DROVE_TRY(want_meta(st, "n_classes", &classes));
+    DROVE_TRY(want_meta(st, "multi_label", &multi));
+    DROVE_TRY(want_meta(st, "scale", &scale));
+    DROVE_TRY(want_meta(st, "storage", &storage));
+    DROVE_TRY(want_meta(st, "index_base", &base));
+    DROVE_TRY(word_index("scale", scale, drove__scaling_names, DROVE_N_SCALINGS, &scaling));
+    DROVE_TRY(word_index("storage", storage, storage_names, DROVE_COUNT(storage_names), &kind));
+    DROVE_TRY(drove__parse_u64("n_features", features, 1, UINT32_MAX, &n));
+    file->n_inputs = (size_t)n;
+    DROVE_TRY(read_features(st, &file->features));
+    file->io.n_features = file->features.ops != NULL ? file->features.n_out : file->n_inputs;
+    DROVE_TRY(read_image(st, file));
+    DROVE_TRY(drove__parse_u64("n_classes", classes, 0, UINT32_MAX, &n));
+    file->io.n_classes = (size_t)n;
+    file->io.is_multi_label = strcmp(multi, "1") == 0;
+    n = 0; /* one value, or classes */
+    if (drove__safetensors_meta(st, "n_values") != NULL)
+        DROVE_TRY(drove__parse_u64("n_values", drove__safetensors_meta(st, "n_values"), 1,
+                                   UINT32_MAX, &n));
+    file->io.n_values = (size_t)n;
+    file->scaling = (drove_scaling)scaling;
+    file->x_kind = (drove_x_kind)kind;
+    file->index_base = strcmp(base, "0") == 0 ? 0 : strcmp(base, "1") == 0 ? 1 : -1;
+    return DROVE_OK;
+}
+
+/* A chain's first layer shows what it takes. */
+static drove_status check_chain(const drove_safetensors *st, const drove_modelfile *file)
+{
+    const drove_tensor *first = drove__safetensors_find(st, "layer0.weight");
+    if (!file->model->is_chain || strcmp(file->model->layer[0].name, "layer0") != 0)
+        return DROVE_OK;
+    if (first == NULL || first->rank != 2 || first->shape[0] != file->io.n_features) {
+        return drove__fail(DROVE_E_DATA, "expected tensor layer0.weight with %zu rows, found %s",
+                           file->io.n_features, first == NULL ? "none" : "another shape");
+    }
+    return DROVE_OK;
+}
+
+/* The program must give the layers again that it gave when the model was trained. */
+static drove_status check_custom_layers(const drove_safetensors *st, const drove_custom *custom)
+{
+    const char *name = drove__safetensors_meta(st, "custom_layers");
+    while (name != NULL && *name != '\0') {
+        const size_t n = strcspn(name, ",");
+        bool is_there = false;
+        for (unsigned i = 0; i < custom->n_layers; i++)
+            is_there = is_there || (strlen(custom->layer_name[i]) == n &&
+                                    strncmp(custom->layer_name[i], name, n) == 0);
+        if (!is_there)
+            return drove__fail(DROVE_E_UNSUPPORTED,
+                               "expected the program's own layer %.*s (drove_options_add_layer), "
+                               "which this model was trained with, found none",
+                               n < 80 ? (int)n : 80, name);
+        name += n + (name[n] == ',');
+    }
+    return DROVE_OK;
+}
+
+/* *custom: what the program gave, and a loss in place of one that it did not give. */
+static drove_status settle_custom(const drove_safetensors *st, const char *loss,
+                                  drove_custom *custom)
+{
+    const char *outputs = drove__safetensors_meta(st, "loss_outputs");
+    char found[32];
+    DROVE_TRY(check_custom_layers(st, custom));
+    if (outputs == NULL) {
+        custom->has_loss = false;
+        return DROVE_OK;
+    }
+    if (!custom->has_loss || strcmp(custom->loss_name, loss) != 0)
+        return drove__custom_absent_loss(loss, outputs, custom);
+    drove__custom_outputs_print(&custom->loss, found);
+    if (strcmp(found, outputs) == 0) return DROVE_OK;
+    return drove__fail(DROVE_E_SHAPE,
+                       "loss %s: expected outputs that mean \"%.40s\", as in this model, found the "
+                       "program's own with \"%s\"",
+                       loss, outputs, found);
+}
+
+/* By its description in the file, or by its family; no other file is read. */
+static drove_status create_model(const drove_safetensors *st, const drove_custom *given,
+                                 drove_modelfile *file, const char *spec)
+{
+    const char *activation, *loss, *graph = drove__safetensors_meta(st, "graph");
+    drove_custom custom = given != NULL ? *given : (drove_custom){0};
+    drove_model_io io = file->io;
+    DROVE_TRY(want_meta(st, "activation", &activation));
+    DROVE_TRY(want_meta(st, "loss", &loss));
+    DROVE_TRY(settle_custom(st, loss, &custom));
+    io.custom = &custom;
+    if (graph != NULL) return drove__model_create_text(graph, spec, loss, &io, &file->model);
+    if (drove__graph_is_file(spec))
+        return drove__fail(DROVE_E_DATA, "expected metadata \"graph\" of %s, found none", spec);
+    return drove__model_create(spec, activation, loss, &io, &file->model);
+}
+
+/* Of a network whose products are not of floats. */
+static drove_status read_precision(const drove_safetensors *st, drove_model *model)
+{
+    const char *text = drove__safetensors_meta(st, "precision");
+    if (text == NULL) return DROVE_OK;
+    model->factors = drove__precision_factors(text);
+    if (model->factors != DROVEK_FACTORS_F32) return DROVE_OK;
+    return drove__fail(DROVE_E_DATA, "metadata \"precision\": expected bf16, found \"%.40s\"",
+                       text);
+}
+
+/* The parameters that the described model would have must be in the file before memory is asked
+ * for them. */
+static drove_status build_model(const drove_safetensors *st, const drove_custom *custom,
+                                drove_modelfile *file)
+{
+    const char *spec;
+    DROVE_TRY(want_meta(st, "model", &spec));
+    DROVE_TRY(create_model(st, custom, file, spec));
+    DROVE_TRY(read_precision(st, file->model));
+    DROVE_TRY(check_chain(st, file));
+    size_t n = file->model->n_weights;
+    for (size_t i = 0; i < file->model->n_layers; i++) n += file->model->layer[i].n_statistics;
+    if (n > st->size_bytes / sizeof(float)) {
+        return drove__fail(DROVE_E_DATA,
+                           "expected %zu parameters for %s, found a file of %zu bytes", n, spec,
+                           st->size_bytes);
+    }
+    return DROVE_OK;
+}
+
+static drove_status read_floats(const drove_safetensors *st, const char *name, size_t n,
+                                float *into)
+{
+    const void *bytes;
+    DROVE_TRY(drove__safetensors_want(st, name, DROVE_T_F32, n, &bytes));
+    memcpy(into, bytes, n * sizeof *into);
+    return DROVE_OK;
+}
+
+/* n numbers of a layer's tensor are to be read into theta; n may be 0: no tensor. */
+static drove_status place_part(const drove_safetensors *st, const drove_layer *l, const char *what,
+                               size_t n, float *into)
+{
+    char name[DROVE_TENSOR_NAME_SIZE];
+    if (n == 0) return DROVE_OK;
+    name_tensor(name, l, what);
+    DROVE_TRY(drove__safetensors_want(st, name, DROVE_T_F32, n, NULL));
+    drove_tensor *t = (drove_tensor *)(uintptr_t)drove__safetensors_find(st, name);
+    t->bytes = into;
+    return DROVE_OK;
+}
+
+static drove_status place_parameters(const drove_safetensors *st, drove_modelfile *file)
+{
+    const drove_model *model = file->model;
+    file->theta = drove__alloc(model->n_params, sizeof *file->theta);
+    if (file->theta == NULL)
+        return drove__fail_nomem("the model's parameters", model->n_params * sizeof(float));
+    for (size_t i = 0; i < model->n_layers; i++) {
+        const drove_layer *l = &model->layer[i];
+        float *statistics = file->theta + l->s_offset;
+        DROVE_TRY(place_part(st, l, "weight", l->n_w, file->theta + l->w_offset));
+        DROVE_TRY(place_part(st, l, "bias", l->n_b, file->theta + l->b_offset));
+        DROVE_TRY(place_part(st, l, "mean", l->n_statistics / 2, statistics));
+        DROVE_TRY(
+            place_part(st, l, "variance", l->n_statistics / 2, statistics + l->n_statistics / 2));
+    }
+    return DROVE_OK;
+}
+
+static drove_status read_scaling(const drove_safetensors *st, const char *name, size_t n,
+                                 float **out)
+{
+    float *values = drove__alloc(n, sizeof *values);
+    if (values == NULL) return drove__fail_nomem("the model's scaling", n * sizeof *values);
+    *out = values;
+    return read_floats(st, name, n, values);
+}
+
+/* Both of them with every scaling, and none without. */
+static drove_status read_scalings(const drove_safetensors *st, drove_modelfile *file)
+{
+    static const char *const names[] = {"input.shift", "input.factor"};
+    float **const into[] = {&file->shift, &file->factor};
+    for (size_t i = 0; i < DROVE_COUNT(names); i++) {
+        bool is_there = drove__safetensors_find(st, names[i]) != NULL;
+        if (is_there != (file->scaling != DROVE_SCALE_NONE))
+            return drove__fail(DROVE_E_DATA, "scale=%s: expected %s tensor \"%s\", found %s",
+                               drove__scaling_name(file->scaling), is_there ? "no" : "a", names[i],
+                               is_there ? "one" : "none");
+        if (is_there) DROVE_TRY(read_scaling(st, names[i], file->n_inputs, into[i]));
+    }
+    return DROVE_OK;
+}
+
+/* Classes, labels or values. */
+static size_t n_names(const drove_modelfile *file)
+{
+    if (file->io.n_classes > 0) return file->io.n_classes;
+    return file->io.n_values > 0 ? file->io.n_values : 1;
+}
+
+/* Without such a tensor: NULL. */
+static drove_status read_doubles(const drove_safetensors *st, const char *name, size_t n,
+                                 double **out)
+{
+    const void *bytes;
+    if (drove__safetensors_find(st, name) == NULL) return DROVE_OK;
+    DROVE_TRY(drove__safetensors_want(st, name, DROVE_T_F64, n, &bytes));
+    *out = drove__alloc(n, sizeof **out);
+    if (*out == NULL) return drove__fail_nomem(name, n * sizeof **out);
+    memcpy(*out, bytes, n * sizeof **out);
+    return DROVE_OK;
+}
+
+static drove_status read_all_doubles(const drove_safetensors *st, drove_modelfile *file)
+{
+    const size_t n = n_names(file);
+    DROVE_TRY(read_doubles(st, INPUT_ORIGIN, file->n_inputs, &file->x_origin));
+    DROVE_TRY(read_doubles(st, TARGET_MEAN, n, &file->target_mean));
+    if (file->io.n_classes > 0) return DROVE_OK;
+    DROVE_TRY(read_doubles(st, TARGET_ORIGIN, n, &file->y_origin));
+    for (size_t k = 0; file->target_mean != NULL && file->y_origin != NULL && k < n; k++)
+        file->target_mean[k] -= file->y_origin[k];
+    return DROVE_OK;
+}
+
+static drove_status copy_names(const json_t *names, size_t n, char **out)
+{
+    for (size_t i = 0; i < n; i++) {
+        const char *name = json_string_value(json_array_get(names, i));
+        if (name == NULL) return drove__fail(DROVE_E_DATA, "class name %zu: expected a text", i);
+        out[i] = strdup(name);
+        if (out[i] == NULL) return drove__fail_nomem("class names", n * sizeof *out);
+    }
+    return DROVE_OK;
+}
+
+static drove_status read_names(const drove_safetensors *st, drove_modelfile *file)
+{
+    const char *text;
+    DROVE_TRY(want_meta(st, "class_names", &text));
+    json_t *names;
+    json_error_t error;
+    drove_status status = drove__json_parse(text, strlen(text), 0, &error, &names);
+    size_t n = json_array_size(names);
+    if (status == DROVE_E_NOMEM) return status;
+    if (!json_is_array(names)) {
+        status = drove__fail(DROVE_E_DATA, "class_names: expected an array, found \"%.40s\"", text);
+    } else if (n != 0 && n != n_names(file)) {
+        status = drove__fail(DROVE_E_DATA, "expected %zu class names, found %zu", n_names(file), n);
+    } else if (n != 0) {
+        file->class_name = calloc(n, sizeof *file->class_name);
+        status = file->class_name != NULL ? copy_names(names, n, file->class_name)
+                                          : drove__fail_nomem("class names", n * sizeof(char *));
+    }
+    json_decref(names);
+    return status;
+}
+
+/* The features that the schema gives must be those of the model. */
+static drove_status read_table(const drove_safetensors *st, drove_modelfile *file)
+{
+    const char *text = drove__safetensors_meta(st, "table");
+    if (text == NULL) return DROVE_OK;
+    DROVE_TRY(drove__schema_from_json(text, &file->schema));
+    if (file->schema->n_features == file->n_inputs &&
+        file->schema->is_sparse == (file->x_kind == DROVE_X_CSR))
+        return DROVE_OK;
+    return drove__fail(DROVE_E_DATA, "table: expected columns that give %zu %s features, found %zu",
+                       file->n_inputs, file->x_kind == DROVE_X_CSR ? "sparse" : "dense",
+                       file->schema->n_features);
+}
+
+static drove_status read_format(const drove_safetensors *st)
+{
+    const char *format = drove__safetensors_meta(st, "format");
+    bool is_new = format != NULL && strcmp(format, MODEL_FORMAT) == 0;
+    if (!is_new && (format == NULL || strcmp(format, MODEL_FORMAT_1) != 0)) {
+        return drove__fail(DROVE_E_DATA,
+                           "expected metadata format \"" MODEL_FORMAT "\" or \"" MODEL_FORMAT_1
+                           "\", found %s%s%s",
+                           format ? "\"" : "", format ? format : "none", format ? "\"" : "");
+    }
+    if (is_new == st->is_checked) return DROVE_OK;
+    return drove__fail(DROVE_E_DATA, "format %s: expected %s checksums, found %s", format,
+                       is_new ? "its" : "no", is_new ? "none" : "some");
+}
+
+typedef struct model_loading {
+    const drove_custom *custom; /* the program's own loss and layers; NULL: none */
+    drove_modelfile file;
+    bool has_path; /* an error names the file already */
+} model_loading;
+
+/* Before the tensors are read: the model is built of the metadata, and has a place for each. */
+static drove_status place(void *context, drove_safetensors *st)
+{
+    model_loading *l = context;
+    l->has_path = false;
+    DROVE_TRY(read_format(st));
+    DROVE_TRY(read_io(st, &l->file));
+    DROVE_TRY(read_table(st, &l->file));
+    DROVE_TRY(build_model(st, l->custom, &l->file));
+    DROVE_TRY(place_parameters(st, &l->file));
+    l->has_path = true;
+    return DROVE_OK;
+}
+
+static drove_status check_finite_tensor(const drove_tensor *t)
+{
+    const bool is_wide = t->type == DROVE_T_F64;
+    if (!is_wide && t->type != DROVE_T_F32) return DROVE_OK;
+    const size_t n = drove__tensor_bytes(t) / (is_wide ? sizeof(double) : sizeof(float));
+    for (size_t k = 0; k < n; k++) {
+        const double value =
+            is_wide ? ((const double *)t->bytes)[k] : (double)((const float *)t->bytes)[k];
+        if (!isfinite(value))
+            return drove__fail(DROVE_E_DATA,
+                               "tensor \"%s\": expected finite numbers, found %g at %zu of %zu",
+                               t->name, value, k, n);
+    }
+    return DROVE_OK;
+}
+
+/* Only in files without checksums: nothing else protects their numbers. */
+static drove_status check_finite(const drove_safetensors *st)
+{
+    for (size_t i = 0; i < st->n_tensors && !st->is_checked; i++)
+        DROVE_TRY(check_finite_tensor(&st->tensor[i]));
+    return DROVE_OK;
+}
+
+static drove_status read_others(const drove_safetensors *st, drove_modelfile *file)
+{
+    DROVE_TRY(check_finite(st));
+    DROVE_TRY(read_scalings(st, file));
+    DROVE_TRY(read_all_doubles(st, file));
+    return read_names(st, file);
+}
+
+drove_status drove__modelfile_load_tensors(const char *path, const drove_custom *custom,
+                                           drove_modelfile *out, drove_safetensors *tensors)
+{
+    char found[PATH_MAX];
+    drove_safetensors st = {0};
+    model_loading l = {.custom = custom, .has_path = true};
+    DROVE_TRY(drove_model_find(path, found, sizeof found));
+    drove_status status = drove__safetensors_load_into(found, place, &l, &st);
+    if (status == DROVE_OK) {
+        l.has_path = false;
+        status = read_others(&st, &l.file);
+    }
+    if (status != DROVE_OK) {
+        drove__safetensors_fini(&st);
+        drove__modelfile_fini(&l.file);
+        return l.has_path ? status : drove__fail_in(status, "%s", found);
+    }
+    *out = l.file;
+    *tensors = st;
+    return DROVE_OK;
+}
+
+drove_status drove__modelfile_load(const char *path, drove_modelfile *out)
+{
+    return drove__modelfile_load_with(path, NULL, out);
+}
+
+drove_status drove__modelfile_load_with(const char *path, const drove_custom *custom,
+                                        drove_modelfile *out)
+{
+    drove_safetensors st;
+    DROVE_TRY(drove__modelfile_load_tensors(path, custom, out, &st));
+    drove__safetensors_fini(&st);
+    return DROVE_OK;
+}
+
+drove_status drove__modelfile_write_tensors(const char *path, const drove_safetensors *tensors)
+{
+    const drove_safetensors *st = tensors;
+    const char **meta = calloc(2 * st->n_meta + 1, sizeof *meta);
+    if (meta == NULL) return drove__fail_nomem("a model file", st->n_meta * sizeof *meta);
+    for (size_t i = 0; i < st->n_meta; i++) {
+        const bool is_format = strcmp(st->meta_key[i], "format") == 0;
+        meta[2 * i] = st->meta_key[i];
+        meta[2 * i + 1] = is_format ? MODEL_FORMAT : st->meta_value[i];
+    }
+    drove_status status = drove__safetensors_write(path, st->tensor, st->n_tensors, meta);
+    free(meta);
+    return status;
+}
+
+drove_status drove__modelfile_features(const char *path, drove_features_options *out)
+{
+    char found[PATH_MAX];
+    drove_safetensors st;
+    DROVE_TRY(drove_model_find(path, found, sizeof found));
+    DROVE_TRY(drove__safetensors_load(found, &st));
+    drove_status status = read_features(&st, out);
+    drove__safetensors_fini(&st);
+    return status == DROVE_OK ? DROVE_OK : drove__fail_in(status, "%s", found);
+}
+
+void drove__modelfile_fini(drove_modelfile *file)
+{
+    for (size_t i = 0; file->class_name != NULL && i < n_names(file); i++)
+        free(file->class_name[i]);
+    free(file->class_name);
+    drove__free(file->shift);
+    drove__free(file->factor);
+    drove__free(file->target_mean);
+    drove__free(file->x_origin);
+    drove__free(file->y_origin);
+    drove__free(file->theta);
+    drove__model_destroy(file->model);
+    drove__schema_release(file->schema);
+    *file = (drove_modelfile){0};
+}
+
+double drove__score_accuracy(const drove_data *data, const drove_score *score)
+{
+    switch (data->storage->y_kind) {
+    case DROVE_Y_VALUE: return NAN;
+    case DROVE_Y_CLASS: {
+        const double weight = score->weight + data->storage->unseen_weight;
+        return weight > 0.0 ? score->n_correct / weight : 0.0;
+    }
+    case DROVE_Y_LABELS: break;
+    }
+    double twice_hits = 2.0 * score->true_positive;
+    double sum = twice_hits + score->false_positive + score->false_negative;
+    return sum > 0.0 ? twice_hits / sum : 1.0; /* micro-F1 */
+}
+
+drove_model_io drove__data_io(const drove_data *data)
+{
+    const drove_storage *s = data->storage;
+    size_t image[3];
+    drove__data_image(data, image);
+    return (drove_model_io){.n_features = drove__data_n_inputs(data),
+                            .n_classes = s->n_classes,
+                            .n_values = s->n_values,
+                            .is_multi_label = s->y_kind == DROVE_Y_LABELS,
+                            .image = {.c = image[0], .h = image[1], .w = image[2]}};
+}
+
+/* An activation that is the default cannot be told from one that was not given. */
+drove_status drove__modelfile_check(const drove_options *opt, const drove_model *model)
+{
+    static const char text[] = "%s: --%s: expected %s, as in this model file, found %s";
+    if (opt->loss[0] != '\0' && strcmp(opt->loss, model->loss->name) != 0) {
+        return drove__fail(DROVE_E_ARG, text, opt->model, "loss", model->loss->name, opt->loss);
+    }
+    if (strcmp(opt->activation, DROVE_DEFAULT_ACTIVATION) != 0 &&
+        strcmp(opt->activation, model->activation) != 0) {
+        return drove__fail(DROVE_E_ARG, text, opt->model, "activation", model->activation,
+                           opt->activation);
+    }
+    if (opt->init[0] == '\0') return DROVE_OK;
+    return drove__fail(DROVE_E_ARG,
+                       "%s: --init: expected auto, since the parameters are in this "
+                       "model file, found %s",
+                       opt->model, opt->init);
+}

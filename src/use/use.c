@@ -1,0 +1,178 @@
+/* use/use.c - using a saved model: loss, accuracy and metrics on data, and predictions.
+ *
+ * The data are read as test data of the data that the model was trained on: its scaling, its
+ * number of features and its classes stand in the model file.
+ */
+#include "base/alive.h"
+#include "base/available.h"
+#include "base/cpu.h"
+#include "base/file.h"
+#include "base/locale.h"
+#include "base/options.h"
+#include "base/print.h"
+#include "data/overwrite.h"
+#include "model/loss.h"
+#include "use/measure.h"
+#include "use/predictions.h"
+#include "use/infer.h"
+#include "use/modelfile.h"
+
+#include <drove/custom.h>
+
+#include <string.h>
+
+typedef struct user { /* a model at work */
+    drove_modelfile file;
+    drovek_table kernels;
+    drove_data *data;
+    drove_data *files; /* data before a feature map, if its rows are files; else NULL */
+    drove_infer infer;
+} user;
+
+/* The model's features of the data, by all processors. */
+static drove_status map_features(user *u)
+{
+    drove_data *mapped;
+    DROVE_TRY(drove__modelfile_map(&u->file, &u->kernels, drove__processors_available(), u->data,
+                                   &mapped));
+    if (mapped == NULL) return DROVE_OK;
+    if (u->data->storage->row_names != NULL) u->files = u->data;
+    else drove_data_destroy(u->data);
+    u->data = mapped;
+    return DROVE_OK;
+}
+
+/* How predictions are made. */
+static drove_status plan_inference(user *u, const drove_use_options *use)
+{
+    size_t rows = use->batch != 0 ? (size_t)use->batch : drove__score_rows(u->file.model, 1);
+    unsigned n_threads = use->threads < UINT32_MAX ? (unsigned)use->threads : UINT32_MAX;
+    if (n_threads == 0) n_threads = drove__processors_available();
+    u->infer = (drove_infer){.model = u->file.model,
+                             .kernels = &u->kernels,
+                             .data = u->data,
+                             .theta = u->file.theta,
+                             .chunk_rows = rows < u->data->n_rows ? rows : u->data->n_rows,
+                             .n_threads = n_threads};
+    return DROVE_OK;
+}
+
+static drove_status start(user *u, const drove_use_options *use, const drove_custom *custom,
+                          bool use_labels)
+{
+    const char *cap = use->isa != NULL && use->isa[0] != '\0' ? use->isa : NULL;
+    drove_storage storage;
+    drove_data like;
+    char notes[2048];
+    DROVE_TRY(drovek_select(&u->kernels, drove__cpu_features(), cap));
+    DROVE_TRY(drove__modelfile_load_with(use->model, custom, &u->file));
+    drove__modelfile_describe(&u->file, &storage, &like);
+    DROVE_TRY(drove__data_open_like(use->data, &like, use_labels, &u->data));
+    if (use->message != NULL && u->data->storage->notes[0] != '\0')
+        use->message(use->context,
+                     drove__print_plain(u->data->storage->notes, notes, sizeof notes));
+    DROVE_TRY(map_features(u));
+    return plan_inference(u, use);
+}
+
+static void end(user *u)
+{
+    drove_data_destroy(u->data);
+    drove_data_destroy(u->files);
+    drove__modelfile_fini(&u->file);
+}
+
+/* ---- evaluation ---- */
+
+static void fill_report(const user *u, const drove_score *score, drove_score_report *out)
+{
+    *out = (drove_score_report){.n_rows = score->n_rows,
+                                .loss = drove__score_mean_loss(score),
+                                .accuracy = drove__score_accuracy(u->data, score),
+                                .is_multi_label = u->file.io.is_multi_label};
+    snprintf(out->model, sizeof out->model, "%s", u->file.model->spec);
+    snprintf(out->loss_name, sizeof out->loss_name, "%s", u->file.model->loss->name);
+}
+
+/* metrics may be NULL. */
+static drove_status evaluate(const drove_use_options *use, const drove_custom *custom,
+                             drove_score_report *out, drove_metrics **metrics)
+{
+    user u = {0};
+    drove_score score;
+    drove_status status = start(&u, use, custom, true);
+    if (status == DROVE_OK)
+        status = drove__metrics_measure(&u.infer, u.file.target_mean, &score, metrics);
+    if (status == DROVE_OK) fill_report(&u, &score, out);
+    end(&u);
+    return status;
+}
+
+drove_status drove_eval(const drove_use_options *use, drove_score_report *out)
+{
+    DROVE_IN_C_LOCALE;
+    return evaluate(use, NULL, out, NULL);
+}
+
+drove_status drove_eval_metrics(const drove_use_options *use, drove_score_report *out,
+                                drove_metrics **metrics)
+{
+    DROVE_IN_C_LOCALE;
+    *metrics = NULL;
+    return evaluate(use, NULL, out, metrics);
+}
+
+drove_status drove_eval_with(const drove_options *options, const drove_use_options *use,
+                             drove_score_report *out, drove_metrics **metrics)
+{
+    DROVE_IN_C_LOCALE;
+    DROVE_ALIVE(options, "options");
+    if (metrics != NULL) *metrics = NULL;
+    return evaluate(use, &options->custom, out, metrics);
+}
+
+/* ---- predictions ---- */
+
+static drove_status predict_to(const user *u, const drove_use_options *use, FILE *stream)
+{
+    const drove_data *files = u->files != NULL ? u->files : u->data;
+    const drove_predictions predictions = {.infer = u->infer,
+                                           .io = u->file.io,
+                                           .class_name = (const char *const *)u->file.class_name,
+                                           .y_origin = u->file.y_origin,
+                                           .files =
+                                               files->storage->row_names != NULL ? files : NULL,
+                                           .format = use->format,
+                                           .all_outputs = use->proba != 0,
+                                           .stream = stream};
+    return drove__predictions_write(&predictions);
+}
+
+static drove_status predict_to_file(const user *u, const drove_use_options *use)
+{
+    drove_writer *w;
+    DROVE_TRY(drove__writer_create(use->out, &w));
+    drove_status status = predict_to(u, use, drove__writer_stream(w));
+    if (status == DROVE_OK) return drove__writer_commit(w);
+    drove__writer_abort(w);
+    return status == DROVE_E_IO ? drove__fail_in(status, "%s", use->out) : status;
+}
+
+static drove_status check_out(const drove_use_options *use)
+{
+    if (use->out == NULL) return DROVE_OK;
+    DROVE_TRY(drove__overwrite_check("--out", use->out, use->model));
+    return drove__overwrite_check_data("--out", use->out, use->data);
+}
+
+drove_status drove_predict(const drove_use_options *use, FILE *stream)
+{
+    DROVE_IN_C_LOCALE;
+    user u = {0};
+    DROVE_TRY(check_out(use));
+    drove_status status = start(&u, use, NULL, false);
+    if (status == DROVE_OK)
+        status = use->out != NULL ? predict_to_file(&u, use) : predict_to(&u, use, stream);
+    end(&u);
+    return status;
+}
