@@ -11,8 +11,6 @@
 
 #include "run/values.h"
 
-enum { DROVE_MOST_VALIDATION_ROWS = 10000 };
-
 /* Sparse data of so many features that a linear model is better, such as texts. */
 bool drove__choose_is_wide(const drove_storage *storage);
 /* Before the data are opened: the inputs' scaling, and whether the run chooses. */

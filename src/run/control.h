@@ -23,18 +23,4 @@ void drove__run_say_nothing_to_do(const drove_run *run);
 void drove__run_say_no_steps(const drove_config *config, const drove_workers *workers,
                              const drove_output *output);
 
-/* ---- left_out.c ---- */
-
-typedef struct drove_left_out { /* of the saved run */
-    unsigned n_workers;
-    uint64_t rows; /* of a batch */
-    uint64_t next; /* batch */
-} drove_left_out;
-
-/* The source goes on: says how many examples the saved run's workers had not used, and these will
- * not use, or use again. */
-void drove__run_say_left_out(const drove_problem *problem, const drove_workers *workers,
-                             const drove_output *output, const drove_safetensors *st,
-                             const drove_left_out *then);
-
 #endif

@@ -13,8 +13,7 @@
 #include "data/pieces.h"
 #include "data/rows_file.h"
 #include "data/scale.h"
-#include "run/choose.h"
-#include "run/problem.h"
+#include "run/specs.h"
 #include "run/say.h"
 #include "run/size.h"
 

@@ -9,6 +9,8 @@
 
 #include "run/values.h"
 
+enum { DROVE_MOST_VALIDATION_ROWS = 10000 };
+
 /* Opens the data for reading from disk if they are larger than --memory: problem->stream is set
  * then, and problem->train, problem->test and problem->kept.  Text is written to a file of rows
  * in the cache first, whose spec then is data[size].  like: data of the model to go on from, as

@@ -10,7 +10,6 @@
 #include "loop/host.h"
 #include "run/chosen.h"
 #include "run/progress.h"
-#include "run/strategy_probe.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,11 +1,12 @@
 /* run/left_out.c - examples that a run which goes on leaves out, or uses again, since its workers
- * or batches are others now: said in one line.  Declared in run/control.h.
+ * or batches are others now: said in one line.
  *
  * Another number of workers goes on at a whole round of its own.  So batches of a round that was
  * cut are left out, and so are those that a worker behind the others had not begun (loop/rounds.c).
  * Batches of another size go on with one that begins before the last one's end.
  */
-#include "run/control.h"
+#include "run/left_out.h"
+
 #include "run/say.h"
 
 #include <string.h>

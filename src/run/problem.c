@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/named.h"
 #include "base/spec.h"
+#include "data/fingerprint.h"
 #include "data/origin.h"
 #include "data/scale.h"
 #include "data/weights.h"
@@ -34,25 +35,7 @@ drove_status drove__problem_check_target(const drove_config *config, const drove
                        config->opt.data);
 }
 
-/* The spec of the training data, with the scaling that the run chooses where it is not given. */
-static drove_status complete_spec(const drove_options *opt, char into[DROVE_SPEC_SIZE])
-{
-    drove_spec spec;
-    DROVE_TRY(drove__data_set_columns(opt->data, opt->label, opt->weights, into,
-                                      DROVE_SPEC_WITH_LABEL_SIZE));
-    if (drove__resolve_is_classic(opt)) return DROVE_OK;
-    DROVE_TRY(drove__spec_parse(into, &spec));
-    bool is_open = drove__spec_get(&spec, "scale", NULL) == NULL &&
-                   spec.n_keys < DROVE_SPEC_MAX_KEYS && strcmp(spec.name, "quant") != 0;
-    drove__spec_fini(&spec);
-    size_t n = strlen(into);
-    if (is_open)
-        snprintf(into + n, DROVE_SPEC_SIZE - n, "%sscale=auto",
-                 strchr(into, '?') != NULL ? "&" : "?");
-    return DROVE_OK;
-}
-
-/* Whether the data are a program's own arrays or table. */
+/* True if the data are a program's own arrays or table. */
 static bool are_of_program(const drove_options *opt, const drove_storage *s)
 {
     const char *argument = strchr(opt->data, ':');
@@ -86,17 +69,6 @@ static drove_status check_labels(const drove_options *opt, const drove_data *tra
                        "--data %s: expected labels of at least two classes, found %.60s in all %zu "
                        "rows (--label names another column)",
                        opt->data, drove__class_text(s, 0, class), s->n_rows);
-}
-
-drove_status drove__problem_specs(const drove_options *opt, char data[DROVE_SPEC_SIZE],
-                                  char test[DROVE_SPEC_WITH_LABEL_SIZE])
-{
-    bool is_spec = opt->test[0] != '\0' && strcmp(opt->test, "split") != 0;
-    bool is_named = false;
-    if (is_spec) DROVE_TRY(drove__data_takes_label(opt->test, &is_named));
-    DROVE_TRY(complete_spec(opt, data));
-    return drove_data_set_label(opt->test, is_named ? opt->label : "", test,
-                                DROVE_SPEC_WITH_LABEL_SIZE);
 }
 
 drove_status drove__problem_read(const drove_options *opt, const drove_shard *shard,
@@ -380,4 +352,18 @@ drove_status drove__problem_model(drove_run *run, float **theta)
     if (run->config.opt.resume[0] != '\0') return drove__pytorch_resume(*theta, run->problem.model);
     DROVE_TRY(drove__pytorch_load(file, run->problem.train, *theta, run->problem.model));
     return drove__model_init(run->problem.model, "", run->config.opt.seed, *theta);
+}
+
+drove_status drove__problem_describe(const drove_problem *problem,
+                                     char text[DROVE_PROBLEM_TEXT_SIZE])
+{
+    const drove_storage *s = problem->train->storage;
+    uint64_t sum;
+    int n = snprintf(text, DROVE_PROBLEM_TEXT_SIZE, "%zu features, %zu classes", s->n_features,
+                     s->n_classes);
+    if (problem->stream != NULL) return DROVE_OK;
+    DROVE_TRY(drove__data_fingerprint(s, &sum));
+    snprintf(text + n, DROVE_PROBLEM_TEXT_SIZE - (size_t)n, ", %zu rows, checksum %016llx",
+             s->n_rows, (unsigned long long)sum);
+    return DROVE_OK;
 }

@@ -8,10 +8,10 @@
 #include "report/report.h"
 #include "strategy/serialised.h"
 #include "run/facts.h"
+#include "run/problem.h"
 #include "run/progress.h"
 #include "run/ranks.h"
 #include "run/say.h"
-#include "run/state.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -146,12 +146,12 @@ static json_t *describe(drove_run *run, const char *data)
 static drove_status make_header(drove_run *run, char **out)
 {
     const drove_progress before = {0};
-    char data[DROVE_STATE_DATA_SIZE];
+    char data[DROVE_PROBLEM_TEXT_SIZE];
     drove_facts facts;
     json_error_t error;
     json_t *object = NULL;
     char *text = NULL;
-    DROVE_TRY(drove__state_describe_data(&run->problem, data));
+    DROVE_TRY(drove__problem_describe(&run->problem, data));
     DROVE_TRY(drove__facts_evaluation(run, &before, &facts));
     drove_status status = drove__report_run(&facts, &text);
     drove__facts_fini(&facts);

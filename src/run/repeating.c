@@ -1,9 +1,9 @@
 /* run/repeating.c - --replay: reads a record, and compares the run with it.  See recording.h. */
 #include "run/output.h"
+#include "run/problem.h"
 #include "run/progress.h"
 #include "run/recording.h"
 #include "run/say.h"
-#include "run/state.h"
 
 #include "base/alive.h"
 #include "base/checksum.h"
@@ -26,7 +26,7 @@ enum { NAME_SIZE = 64 };
 /* What a record says of itself, in the object "record" of its header. */
 typedef struct header {
     char isa[NAME_SIZE], gemm[DROVE_TEXT_SIZE], version[NAME_SIZE];
-    char data[DROVE_STATE_DATA_SIZE], first[DROVE_CHECKSUM_TEXT_SIZE];
+    char data[DROVE_PROBLEM_TEXT_SIZE], first[DROVE_CHECKSUM_TEXT_SIZE];
     unsigned width, n_workers, n_ranks, n_cores;
     drove_host_kind host;
     bool recovers;
@@ -326,10 +326,10 @@ static void stepped(void *context, const drove_replayed_step *step)
 drove_status drove__replay_begin(drove_run *run)
 {
     drove_repeating *p = run->workers.repeating;
-    char data[DROVE_STATE_DATA_SIZE], first[DROVE_CHECKSUM_TEXT_SIZE];
+    char data[DROVE_PROBLEM_TEXT_SIZE], first[DROVE_CHECKSUM_TEXT_SIZE];
     drove_recorded_mark end;
     if (p == NULL) return DROVE_OK;
-    DROVE_TRY(drove__state_describe_data(&run->problem, data));
+    DROVE_TRY(drove__problem_describe(&run->problem, data));
     if (strcmp(data, p->header.data) != 0)
         return drove__fail(DROVE_E_DATA, "--replay: expected the recorded data, %s, found %s",
                            p->header.data, data);

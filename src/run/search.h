@@ -19,9 +19,6 @@
  * divisions count. */
 unsigned drove__search_choose(const drove_search *search, double tolerance);
 
-/* Mean loss of a constant guess on the run's validation examples; NaN: none, or label sets. */
-double drove__search_constant(const drove_problem *problem);
-
 /* Settles config->opt.model: "" by the kind of data, "auto" by trial runs, which also give the
  * data's encoding, the weight decay and, of a small table, the length.  Says what was chosen.
  * Before the data are opened.  Errors: those of the data and of runs, DROVE_E_ARG (--model auto

@@ -28,7 +28,6 @@
 #include "run/say.h"
 #include "run/size.h"
 #include "run/state.h"
-#include "run/strategy_probe.h"
 #include "run/targets.h"
 #include "run/virtual.h"
 #include "run/workers.h"
@@ -53,21 +52,22 @@ static drove_status setup_machine(drove_config *config, drove_workers *workers)
     const unsigned n_recorded =
         drove__replay_ranks(workers); /* of a job, repeated in one process */
     const bool is_real = workers->modelled == NULL;
-    workers->machine = (drove_machine){
-        .topo = workers->topo,
-        .n_pus = is_real && n_granted < facts.n_pus ? n_granted : facts.n_pus,
-        .is_bound = (long)facts.n_pus<sysconf(_SC_NPROCESSORS_ONLN), .n_ranks = n_recorded> 1
-                        ? n_recorded
-                        : r->n,
-        .rank = r->rank,
-        .n_local = n_recorded > 1 ? n_recorded : r->n_local,
-        .local_rank = r->local_rank};
+    const unsigned n_ranks = n_recorded > 1 ? n_recorded : r->n;
+    const long n_online = sysconf(_SC_NPROCESSORS_ONLN);
+    workers->machine =
+        (drove_machine){.topo = workers->topo,
+                        .n_pus = is_real && n_granted < facts.n_pus ? n_granted : facts.n_pus,
+                        .is_bound = (long)facts.n_pus<n_online, .n_ranks = n_ranks, .rank = r->rank,
+                                                      .n_local = n_recorded> 1
+                                        ? n_recorded
+                                        : r->n_local,
+                        .local_rank = r->local_rank};
     DROVE_TRY(
         drove__plan_make(&config->opt, &workers->machine, &drove__plan_registry, &workers->plan));
     return drove__replay_plan(workers);
 }
 
-static drove_status place_workers(drove_workers *workers)
+drove_status drove__setup_places(drove_workers *workers)
 {
     free(workers->place);
     workers->place = calloc(workers->plan.n_workers, sizeof *workers->place);
@@ -447,7 +447,7 @@ static drove_status setup_alone(drove_run *run, float **theta)
     drove__choose_begin(&run->config, &run->state);
     DROVE_TRY(drove__save_every_parse(run->config.opt.save_every, &run->state.save.every));
     DROVE_TRY(setup_machine(&run->config, &run->workers));
-    DROVE_TRY(place_workers(&run->workers));
+    DROVE_TRY(drove__setup_places(&run->workers));
     DROVE_TRY(drove__problem_open(run));
     DROVE_TRY(drove__run_features(run));
     drove__choose_model(run);
@@ -475,7 +475,7 @@ static drove_status setup_partition(drove_run *run)
     DROVE_TRY(drove__plan_partition(&run->workers.plan, &run->config.opt, &run->workers.machine,
                                     copy_bytes));
     drove__choose_stretch(&run->config, &run->workers); /* it follows from the number of workers */
-    DROVE_TRY(place_workers(&run->workers));
+    DROVE_TRY(drove__setup_places(&run->workers));
     drove__run_say(&run->output,
                    "partition: %u group%s of %u core%s: copies of %.1f MB each, %.1f MB in all, %s "
                    "in %.1f MB of fast memory (%s); suggested: %u",
@@ -484,14 +484,6 @@ static drove_status setup_partition(drove_run *run)
                    p->n * p->copy_bytes / 1e6, drove__partition_fits(p) ? "which fit" : "too much",
                    p->fast_bytes / 1e6, p->fast_name, p->suggested);
     return drove__run_check_memory(&run->config, &run->problem, &run->workers);
-}
-
-/* --strategy auto, which may mean fewer workers than were placed for the data. */
-static drove_status choose_strategy(drove_run *run, const float *theta)
-{
-    DROVE_TRY(drove__strategy_probe_run(run, theta));
-    return run->config.strategy_probe.reason == DROVE_STRATEGY_GIVEN ? DROVE_OK
-                                                                     : place_workers(&run->workers);
 }
 
 /* What workers share of the run. */
@@ -537,29 +529,28 @@ static drove_status setup_rest(drove_run *run)
     return drove__output_open(run);
 }
 
-drove_status drove__run_setup(drove_run *run)
+drove_status drove__setup_problem(drove_run *run, float **theta)
 {
-    float *theta = NULL;
-    uint64_t begun_ns = drove__now_ns(); /* real, whatever the clock of the training */
+    run->state.beginning.begun_ns = drove__now_ns(); /* real, whatever the clock of the training */
     drove_status status =
-        drove__ranks_agree(&run->config, &run->workers, &run->state, setup_alone(run, &theta));
-    if (status == DROVE_OK) status = drove__ranks_compare(run, theta);
-    if (status == DROVE_OK) status = drove__choose_lr(run, theta);
-    if (status == DROVE_OK) status = choose_strategy(run, theta);
-    if (status == DROVE_OK) {
-        share_begin(&run->workers);
-        status = setup_objects(run, theta);
-        share_end(&run->workers);
-        status = drove__ranks_agree(&run->config, &run->workers, &run->state, status);
-    }
-    drove__free(theta);
-    DROVE_TRY(status);
+        drove__ranks_agree(&run->config, &run->workers, &run->state, setup_alone(run, theta));
+    if (status == DROVE_OK) status = drove__ranks_compare(run, *theta);
+    return status == DROVE_OK ? drove__choose_lr(run, *theta) : status;
+}
+
+drove_status drove__setup_workers(drove_run *run, const float *theta)
+{
+    drove_beginning *b = &run->state.beginning;
+    share_begin(&run->workers);
+    drove_status status = setup_objects(run, theta);
+    share_end(&run->workers);
+    DROVE_TRY(drove__ranks_agree(&run->config, &run->workers, &run->state, status));
     DROVE_TRY(drove__ranks_agree(&run->config, &run->workers, &run->state,
                                  drove__run_start_workers(run)));
     DROVE_TRY(drove__virtual_costs(&run->workers));
     DROVE_TRY(drove__ranks_agree(&run->config, &run->workers, &run->state, setup_rest(run)));
     run->workers.ranks.is_together = true;
-    run->state.beginning.start_ns = drove__now_ns() - begun_ns - run->state.beginning.data_ns;
+    b->start_ns = drove__now_ns() - b->begun_ns - b->data_ns;
     drove__run_prefetch_begin(&run->config, &run->workers, &run->output);
     return DROVE_OK;
 }

@@ -4,9 +4,15 @@
 
 #include "run/values.h"
 
-/* Everything between the options and the first evaluation; of ranks all come to the same status.
- * The run has its options and callbacks, and has joined its ranks.  Errors: of every part. */
-drove_status drove__run_setup(drove_run *run);
+/* The first half: data, model and what follows from them alone; of ranks all come to the same
+ * status. The run has its options and callbacks, and has joined its ranks.  *theta: [n_params]
+ * the first parameters, freed by the caller.  Errors: of every part. */
+drove_status drove__setup_problem(drove_run *run, float **theta);
+/* The second half, when the strategy is known: workers, strategy, saved state, files, up to the
+ * first evaluation.  Errors: the same. */
+drove_status drove__setup_workers(drove_run *run, const float *theta);
+/* Places the plan's workers anew.  Errors: DROVE_E_NOMEM, DROVE_E_ARG (--bind). */
+drove_status drove__setup_places(drove_workers *workers);
 /* With a low --precision, where that is not done: the parameters in the engine's own number format,
  * and the data.  theta[n_params]: the first parameters.  Errors: DROVE_E_ARG, the engine's. */
 drove_status drove__run_prepare_precision(const drove_config *config, const drove_problem *problem,

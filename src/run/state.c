@@ -12,7 +12,8 @@
 #include "run/state.h"
 
 #include "run/folder.h"
-#include "run/control.h"
+#include "run/left_out.h"
+#include "run/problem.h"
 #include "run/ranks.h"
 #include "run/recording.h"
 #include "run/say.h"
@@ -244,20 +245,6 @@ static size_t most_kept(const drove_workers *workers)
     return MOST_STRATEGY_TENSORS + (size_t)workers->plan.n_workers * STRATEGY_TENSORS_PER_WORKER;
 }
 
-drove_status drove__state_describe_data(const drove_problem *problem,
-                                        char text[DROVE_STATE_DATA_SIZE])
-{
-    const drove_storage *s = problem->train->storage;
-    uint64_t sum;
-    int n = snprintf(text, DROVE_STATE_DATA_SIZE, "%zu features, %zu classes", s->n_features,
-                     s->n_classes);
-    if (problem->stream != NULL) return DROVE_OK;
-    DROVE_TRY(drove__data_fingerprint(s, &sum));
-    snprintf(text + n, DROVE_STATE_DATA_SIZE - (size_t)n, ", %zu rows, checksum %016llx", s->n_rows,
-             (unsigned long long)sum);
-    return DROVE_OK;
-}
-
 /* t: [most].  *memory: what came from other ranks. */
 static drove_status write_state(drove_run *run, const char *path, drove_tensor *t, size_t most,
                                 uint64_t *trace, void ***memory)
@@ -291,7 +278,7 @@ static drove_status write_state(drove_run *run, const char *path, drove_tensor *
         DROVE_TRY(drove__ranks_gather(&run->workers, t, &n, most, memory));
     if (run->workers.ranks.rank != 0) return DROVE_OK;
     char values[MOST_FIXED][DROVE_TEXT_SIZE];
-    char range[40], turn[40], window[40], data[DROVE_STATE_DATA_SIZE];
+    char range[40], turn[40], window[40], data[DROVE_PROBLEM_TEXT_SIZE];
     metadata meta = {0};
     append(&meta, "format", STATE_FORMAT);
     size_t n_options, n_fixed = 0;
@@ -311,7 +298,7 @@ static drove_status write_state(drove_run *run, const char *path, drove_tensor *
         append(&meta, "window_blocks", window);
     }
     append(&meta, "workers", run->config.opt.workers);
-    DROVE_TRY(drove__state_describe_data(&run->problem, data));
+    DROVE_TRY(drove__problem_describe(&run->problem, data));
     append(&meta, "train_data", data);
     if (run->problem.model->graph_text != NULL)
         append(&meta, "graph", run->problem.model->graph_text);
@@ -412,10 +399,10 @@ static bool is_same_shape(const char *then, const char *now)
 static drove_status check_data(const drove_config *config, const drove_problem *problem,
                                const drove_workers *workers, const drove_safetensors *st)
 {
-    char now[DROVE_STATE_DATA_SIZE];
+    char now[DROVE_PROBLEM_TEXT_SIZE];
     const char *then = drove__safetensors_meta(st, "train_data"); /* those of rank 0 */
     if (then == NULL || workers->ranks.rank != 0) return DROVE_OK;
-    DROVE_TRY(drove__state_describe_data(problem, now));
+    DROVE_TRY(drove__problem_describe(problem, now));
     if (strcmp(then, now) == 0) return DROVE_OK;
     const bool may_go_on = is_same_shape(then, now), had_rows = strstr(then, " rows") != NULL;
     if (may_go_on && strcmp(config->opt.data_changed, "yes") == 0) return DROVE_OK;

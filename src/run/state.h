@@ -7,10 +7,5 @@
 drove_status drove__state_save(drove_run *run, const char *path);
 /* Goes on from --resume, or from the state that a recorded run went on from; else does nothing. */
 drove_status drove__state_load(drove_run *run);
-enum { DROVE_STATE_DATA_SIZE = 128 };
-/* Which data they are, whatever is held out of them; from disk there are no rows to compare.
- * Errors: DROVE_E_NOMEM. */
-drove_status drove__state_describe_data(const drove_problem *problem,
-                                        char text[DROVE_STATE_DATA_SIZE]);
 
 #endif

@@ -9,7 +9,7 @@
 #include "run/progress.h"
 #include "run/setup.h"
 #include "run/strategy_counts.h"
-#include "run/train.h"
+#include "run/trial.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -56,11 +56,11 @@ static const double LEAST_RUN_S = 1.0;                     /* of training, by co
 /* The first piece, of the budget of each rival; not less than the system takes to give all threads
  * a core. */
 static const double FIRST_PIECE_PART = 1.0 / 24.0, LEAST_PIECE_S = 0.004, MOST_PIECE_S = 0.25;
-enum { LEAST_PIECES = 3, MOST_SAMPLE = 4096, LEAST_SAMPLE = 256 };
+enum { MOST_SAMPLE = 4096, LEAST_SAMPLE = 256 };
 static const double COLD_S = 5e-9;   /* of a parameter: until its vectors are mapped and near */
 static const double SAMPLE_S = 0.01; /* a loss of the sample, by counts */
-/* A run too short for that, whose progress is known: LEAST_PIECES of LEAST_PIECE_S of two. */
-static const double BY_SPEED_S = 2 * LEAST_PIECES * 0.004;
+/* A run too short for that, whose progress is known: DROVE_LEAST_PIECES of LEAST_PIECE_S of two. */
+static const double BY_SPEED_S = 2 * DROVE_LEAST_PIECES * 0.004;
 
 /* Rates within a tenth of each other are alike. */
 static const double TIE = 0.9;
@@ -196,11 +196,6 @@ double drove__strategy_probe_rate(const drove_rival *one, const drove_rival *oth
 
 /* ---- the choice ---- */
 
-bool drove__strategy_probe_is_measured(const drove_rival *r)
-{
-    return r->n_pieces >= LEAST_PIECES && isfinite(r->rate);
-}
-
 static double best_rate(const drove_strategy_probe *p)
 {
     double best = 0.0;
@@ -314,7 +309,8 @@ static double least_rounds(const contest *c)
 {
     double sample_s = (double)c->n_sample * c->example_s;
     if (c->where == BY_SPEED) return 0.5 * BY_SPEED_S + cold_s(c);
-    return cold_s(c) + first_piece(c) * (1 << (LEAST_PIECES - 1)) + sample_s * (LEAST_PIECES + 1);
+    return cold_s(c) + first_piece(c) * (1 << (DROVE_LEAST_PIECES - 1)) +
+           sample_s * (DROVE_LEAST_PIECES + 1);
 }
 
 static void open_entrant(contest *c, unsigned i)

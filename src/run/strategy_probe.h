@@ -20,11 +20,6 @@
 
 #include "run/values.h"
 
-/* Does the choice depend on a clock? */
-static inline bool drove__strategy_probe_is_timed(const drove_strategy_probe *probe)
-{
-    return probe->reason == DROVE_STRATEGY_SKIPPED || probe->reason == DROVE_STRATEGY_PROBED;
-}
 /* Seconds that a probe may take of a run of so many. */
 double drove__strategy_probe_budget(double run_s);
 /* Progress of `other` per second, that of `one` being 1, from their pieces; NaN: either has none,
@@ -34,8 +29,6 @@ double drove__strategy_probe_rate(const drove_rival *one, const drove_rival *oth
 /* The same by the speed of their fastest pieces alone, in runs whose progress is known to be
  * alike. */
 double drove__strategy_probe_speed(const drove_rival *one, const drove_rival *other);
-/* Whether it was measured often enough to be chosen. */
-bool drove__strategy_probe_is_measured(const drove_rival *rival);
 /* The least rates that beat one thread, where losses are compared and by speed alone. */
 extern const double drove__strategy_probe_margin, drove__strategy_speed_margin;
 /* The choice: the fewest threads whose rate is about the best; rival 0 unless another is measured

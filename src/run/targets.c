@@ -120,3 +120,52 @@ drove_status drove__targets_fold(const drove_problem *problem, const float *thet
                                problem->target_scale, copy);
     return DROVE_OK;
 }
+
+/* ---- a constant guess ---- */
+
+/* The mean of -log(share) over the rows, by the shares of the classes in the whole. */
+static double constant_of_classes(const drove_data *held, const double *share)
+{
+    double sum = 0.0, weights = 0.0;
+    for (size_t i = 0; i < held->n_rows; i++) {
+        size_t row = drove__data_row(held, i);
+        double weight = drove__data_metric_weight(held, row);
+        sum -= weight * log(fmax(share[held->storage->y_class[row]], 1e-12));
+        weights += weight;
+    }
+    return sum / weights;
+}
+
+/* Half the square around the mean of the whole, summed over an example's values: in their own unit
+ * if there is one, as the run's losses are. */
+static double constant_of_values(const drove_problem *problem)
+{
+    const drove_data *held = problem->validation;
+    const size_t n = drove__storage_n_values(held->storage);
+    double sum = 0.0, weights = 0.0;
+    for (size_t i = 0; i < held->n_rows; i++) {
+        size_t row = drove__data_row(held, i);
+        double weight = drove__data_metric_weight(held, row);
+        for (size_t k = 0; k < n; k++) {
+            double mean = problem->target_mean[k];
+            if (problem->target_scale != NULL)
+                mean =
+                    drove__targets_mapped(mean, problem->target_shift[k], problem->target_scale[k]);
+            double error = (double)held->storage->y_value[row * n + k] - mean;
+            sum += weight * 0.5 * error * error;
+        }
+        weights += weight;
+    }
+    return sum / weights * problem->loss_scale;
+}
+
+double drove__targets_constant_loss(const drove_problem *problem)
+{
+    if (problem->validation == NULL || problem->target_mean == NULL) return NAN;
+    switch (problem->validation->storage->y_kind) {
+    case DROVE_Y_CLASS: return constant_of_classes(problem->validation, problem->target_mean);
+    case DROVE_Y_VALUE: return constant_of_values(problem);
+    case DROVE_Y_LABELS: break;
+    }
+    return NAN;
+}

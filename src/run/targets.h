@@ -21,4 +21,7 @@ drove_status drove__targets_standardise(const drove_config *config, drove_proble
 /* A copy of theta[n_params] with the map folded in; the caller frees it.  Errors: DROVE_E_NOMEM. */
 drove_status drove__targets_fold(const drove_problem *problem, const float *theta, float **out);
 
+/* Mean loss of a constant guess on the run's validation examples; NaN: none, or label sets. */
+double drove__targets_constant_loss(const drove_problem *problem);
+
 #endif

@@ -1,5 +1,5 @@
 /* run/train.c - from options to objects to a result: drove_train. */
-#include "run/train.h"
+#include "run/trial.h"
 
 #include "base/alive.h"
 #include "base/locale.h"
@@ -18,6 +18,7 @@
 #include "run/recording.h"
 #include "run/search.h"
 #include "run/setup.h"
+#include "run/strategy_probe.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -32,75 +33,6 @@ struct drove_result {
     drove_memfile *model; /* NULL: not kept */
     char model_name[DROVE_MODEL_NAME_SIZE];
 };
-
-static drove_run *alloc_run(const drove_options *options)
-{
-    bool is_shared = drove__workers_are_procs(options->workers);
-    if (is_shared) drove__memory_share_begin();
-    drove_loop *loop = drove__alloc(1, sizeof *loop);
-    if (is_shared) drove__memory_share_end();
-    drove_run *run = drove__alloc(1, sizeof *run);
-    if (loop == NULL || run == NULL) {
-        drove__free(loop);
-        drove__free(run);
-        return NULL;
-    }
-    loop->clock = &drove__clock_real;
-    run->workers.loop = loop;
-    return run;
-}
-
-static void close_run(drove_run *run, drove_status status)
-{
-    drove__run_prefetch_end(run);
-    drove__run_teardown(run, status);
-    if (!run->workers.is_abandoned) drove__free(run);
-}
-
-drove_status drove__run_open(const drove_config *of, const drove_state *parent,
-                             const drove_options *opt, const drove_data *given,
-                             drove_engine_shared *shared, drove_run **out)
-{
-    drove_run *run = alloc_run(opt);
-    *out = NULL;
-    if (run == NULL) return drove__fail_nomem("a run", sizeof *run);
-    run->config.opt = *opt;
-    memset(run->config.opt.machine, 0,
-           sizeof run->config.opt.machine); /* it is tried out in real time */
-    run->config.is_in_communicator = of->is_in_communicator || of->comm_library != NULL;
-    run->state.parent = parent;
-    run->problem.given = given;
-    run->workers.loop->shared = shared;
-    run->workers.borrows_shared = shared != NULL;
-    run->state.interrupts_before = drove__run_interrupts();
-    drove_status status = drove__ranks_join(&run->config, &run->workers, &run->output);
-    if (status == DROVE_OK) status = drove__run_setup(run);
-    if (status == DROVE_OK) *out = run;
-    else close_run(run, status);
-    return status;
-}
-
-void drove__run_close(drove_run *run)
-{
-    close_run(run, DROVE_OK);
-}
-
-drove_status drove__run_trial(const drove_config *of, const drove_state *parent,
-                              const drove_options *opt, const drove_data *given,
-                              drove_trial_result *out)
-{
-    drove_run *run;
-    DROVE_TRY(drove__run_open(of, parent, opt, given, NULL, &run));
-    drove_status status = drove__run_control(run);
-    if (status == DROVE_OK)
-        *out = (drove_trial_result){.outcome = run->state.outcome,
-                                    .best_loss = run->state.standing.best_loss,
-                                    .best_epochs = run->state.standing.back_epochs,
-                                    .constant_loss = drove__search_constant(&run->problem),
-                                    .lr = run->config.opt.lr};
-    close_run(run, status);
-    return status;
-}
 
 /* ---- result ---- */
 
@@ -230,7 +162,7 @@ drove_status drove_run_create(const drove_options *options, drove_run **out)
 {
     DROVE_ALIVE(options, "options");
     *out = NULL;
-    drove_run *run = alloc_run(options);
+    drove_run *run = drove__run_alloc(options);
     if (run == NULL) return drove__fail_nomem("a run", sizeof *run);
     run->config.opt = *options;
     *out = run;
@@ -249,6 +181,15 @@ void drove_run_keep_model(drove_run *run)
     run->config.keeps_model = true;
 }
 
+/* --strategy auto, which may mean fewer workers than were placed for the data. */
+static drove_status choose_strategy(drove_run *run, const float *theta)
+{
+    DROVE_TRY(drove__strategy_probe_run(run, theta));
+    return run->config.strategy_probe.reason == DROVE_STRATEGY_GIVEN
+               ? DROVE_OK
+               : drove__setup_places(&run->workers);
+}
+
 static drove_status begin(drove_run *run)
 {
     DROVE_TRY(drove__ranks_join(&run->config, &run->workers, &run->output));
@@ -258,7 +199,12 @@ static drove_status begin(drove_run *run)
     DROVE_TRY(drove__replay_open(&run->config, &run->workers));
     DROVE_TRY(drove__search_model(run));
     DROVE_TRY(drove__search_load(&run->config, &run->workers, &run->output));
-    DROVE_TRY(drove__run_setup(run));
+    float *theta = NULL;
+    drove_status status = drove__setup_problem(run, &theta);
+    if (status == DROVE_OK) status = choose_strategy(run, theta);
+    if (status == DROVE_OK) status = drove__setup_workers(run, theta);
+    drove__free(theta);
+    DROVE_TRY(status);
     DROVE_TRY(drove__replay_begin(run));
     return drove__run_record_begin(run);
 }

@@ -7,7 +7,7 @@
  *   state     what is known so far; most of it is saved
  *   output    messages, the display, files
  *
- *   train.c      drove_train: setup -> control -> result
+ *   train.c      drove_train: choose, set up, control, result      trial.h  runs as parts of others
  *   setup.c      options -> objects       problem.c  data and model       features.c  feature map
  *   workers.c    the plan's workers: engines, source of batches, host
  *   search.h     --model auto: trial runs of several models
@@ -54,158 +54,159 @@ typedef enum drove_repeat {                     /* how a recorded run can be rep
 } drove_repeat;
 
 typedef struct drove_mark {
-    double train_s, epochs;
+    double   train_s, epochs;
     uint64_t updates;
-    bool met;
+    bool     met;
 } drove_mark;
 
 typedef struct drove_standing { /* what is known of the run so far; part of the saved state */
     uint64_t train_ns, n_evaluations, since_best;
     uint64_t evaluation_slot; /* the next evaluation stands at slot x --eval-every epochs */
-    double loss_initial, loss, accuracy, test_loss, test_accuracy;
-    double best_loss;     /* test loss, or training loss without test data */
-    double patience_loss; /* the same over the planned evaluations alone */
+    double   loss_initial, loss, accuracy, test_loss, test_accuracy;
+    double   best_loss;     /* test loss, or training loss without test data */
+    double   patience_loss; /* the same over the planned evaluations alone */
     /* run/stopping.h */
-    double validation_loss, validation_accuracy; /* NaN: no validation examples */
-    double stall_loss;                           /* that the next evaluations have to better */
-    double back_loss, back_epochs;               /* of the parameters to step back to */
-    double back_off;                             /* factor of the step size */
-    uint64_t n_stalled;                          /* evaluations without a better one */
-    uint64_t n_cuts, n_recoveries;
-    bool recovers; /* a loss that is not finite does not end the run */
+    double     validation_loss, validation_accuracy; /* NaN: no validation examples */
+    double     stall_loss;                           /* that the next evaluations have to better */
+    double     back_loss, back_epochs;               /* of the parameters to step back to */
+    double     back_off;                             /* factor of the step size */
+    uint64_t   n_stalled;                            /* evaluations without a better one */
+    uint64_t   n_cuts, n_recoveries;
+    bool       recovers; /* a loss that is not finite does not end the run */
     drove_mark mark[DROVE_N_MARKS];
 } drove_standing;
 
 typedef struct drove_saving { /* --save-every */
     drove_save_every every;
-    bool is_there;                                /* something is saved */
-    uint64_t done_batches, done_updates, done_ns; /* when the last save was made */
+    bool             is_there;                            /* something is saved */
+    uint64_t         done_batches, done_updates, done_ns; /* when the last save was made */
 } drove_saving;
 
 typedef struct drove_ranks {
     unsigned n, rank;             /* 1 and 0: one process */
     unsigned n_local, local_rank; /* ranks of this host */
-    bool is_together;             /* all have agreed: exchanges are under way */
-    int signal_number;            /* that some rank got, known to all; 0: none */
+    bool     is_together;         /* all have agreed: exchanges are under way */
+    int      signal_number;       /* that some rank got, known to all; 0: none */
     uint64_t own_examples;        /* of the workers here, when they were parked last */
 } drove_ranks;
 
 typedef struct drove_beginning { /* of a run */
     uint64_t data_ns;            /* reading or making the data */
+    uint64_t begun_ns;           /* when it began */
     uint64_t start_ns;           /* all else until the workers could train */
 } drove_beginning;
 
 /* What is asked for, and what was chosen where it was left open. */
 typedef struct drove_config {
     drove_options opt; /* with the choices in the place of "auto" */
-    drove_until until;
-    drove_repeat repeat;      /* of --record and --replay */
-    const char *resumed_name; /* the state in --resume that it goes on from; NULL: none */
-    bool lr_is_auto;          /* --lr was not given */
-    bool out_is_auto;         /* opt.out was "auto": a folder with a number (outname.h) */
-    bool state_is_auto;       /* --rule-state was not given */
-    bool model_is_auto;       /* --model was not given, and no models are compared */
-    bool is_tuned;            /* what was not given is chosen: choose.h */
-    bool finds_lr;            /* low-precision network: only rule, lr and schedule are chosen */
-    double lr_base;           /* of --lr auto: one worker's step size; 0: not known */
-    drove_trials trials;      /* of step sizes */
-    drove_search search;      /* of --model auto */
+    drove_until   until;
+    drove_repeat  repeat;        /* of --record and --replay */
+    const char   *resumed_name;  /* the state in --resume that it goes on from; NULL: none */
+    bool          lr_is_auto;    /* --lr was not given */
+    bool          out_is_auto;   /* opt.out was "auto": a folder with a number (outname.h) */
+    bool          state_is_auto; /* --rule-state was not given */
+    bool          model_is_auto; /* --model was not given, and no models are compared */
+    bool          is_tuned;      /* what was not given is chosen: choose.h */
+    bool          finds_lr;      /* low-precision network: only rule, lr and schedule are chosen */
+    double        lr_base;       /* of --lr auto: one worker's step size; 0: not known */
+    drove_trials  trials;        /* of step sizes */
+    drove_search  search;        /* of --model auto */
     drove_strategy_probe strategy_probe; /* of --strategy auto */
-    const char *comm_library; /* of the program's own communicator; NULL: there is none */
-    int comm;                 /* as MPI_Comm_c2f gives it */
-    bool is_in_communicator;  /* a trial of a run that has one: no ranks are joined */
-    bool keeps_model;         /* in memory, for the result */
+    const char          *comm_library; /* of the program's own communicator; NULL: there is none */
+    int                  comm;         /* as MPI_Comm_c2f gives it */
+    bool is_in_communicator;           /* a trial of a run that has one: no ranks are joined */
+    bool keeps_model;                  /* in memory, for the result */
 } drove_config;
 
 /* Data, features and model. */
 typedef struct drove_problem {
     const drove_data *given;             /* of a trial run: its data; else NULL */
-    drove_data *train, *test;            /* test may be NULL */
-    drove_data *validation;              /* taken from train; NULL: none */
-    drove_stream *stream;                /* disk.h; train is then a sample.  NULL: all in memory */
-    uint64_t window_bytes;               /* ?window= of it; 0: by --memory */
-    drove_data *kept;                    /* of it, neither trained on nor used yet; NULL: none */
-    size_t n_train_whole;                /* rows of train, of all ranks together */
-    double *target_mean;                 /* of train (measure.h); NULL: with --shard own */
+    drove_data       *train, *test;      /* test may be NULL */
+    drove_data       *validation;        /* taken from train; NULL: none */
+    drove_stream     *stream;            /* disk.h; train is then a sample.  NULL: all in memory */
+    uint64_t          window_bytes;      /* ?window= of it; 0: by --memory */
+    drove_data       *kept;              /* of it, neither trained on nor used yet; NULL: none */
+    size_t            n_train_whole;     /* rows of train, of all ranks together */
+    double           *target_mean;       /* of train (measure.h); NULL: with --shard own */
     double *target_shift, *target_scale; /* [n_values] while they train; NULL: targets.h */
-    double loss_scale;                   /* from the loss that trains to the reported one */
+    double  loss_scale;                  /* from the loss that trains to the reported one */
     drove_features_options features;     /* as settled; ops NULL: the model sees the data */
-    drove_data *input;                   /* outline of the data before the features; NULL without */
-    drove_model *model;
+    drove_data            *input;        /* outline of the data before the features; NULL without */
+    drove_model           *model;
     bool is_given; /* the first parameters are those of a file, statistics among them */
 } drove_problem;
 
 /* Who computes, where, and by which strategy. */
 typedef struct drove_workers {
-    drovek_table kernels;
-    drove_topo *topo;
-    drove_machine machine;
-    drove_plan plan;
-    drove_place *place;                     /* [plan.n_workers] */
-    drove_modelled *modelled;               /* of --machine (virtual.h); NULL: real time */
-    drove_topo_facts here;                  /* of this machine, where there is a modelled one */
-    bool has_measured_costs;                /* of the modelled machine */
-    drove_spec *device_spec;                /* [plan.n_workers] of its devices; NULL: real time */
-    drove_repeating *repeating;             /* of --replay; NULL: none */
-    drove_prefetch_state prefetch_hardware; /* while the workers train */
-    bool holds_prefetch;                    /* drove__prefetch_release is due */
-    bool borrows_shared;                    /* loop->shared is that of another run */
-    drove_optim *optim;
-    drove_transport *transport; /* of a strategy whose workers exchange; else NULL */
-    drove_ranks ranks;
-    drove_loop *loop;  /* in memory that worker processes share */
-    bool is_abandoned; /* a silent thread may still use them: the run is never freed */
+    drovek_table         kernels;
+    drove_topo          *topo;
+    drove_machine        machine;
+    drove_plan           plan;
+    drove_place         *place;              /* [plan.n_workers] */
+    drove_modelled      *modelled;           /* of --machine (virtual.h); NULL: real time */
+    drove_topo_facts     here;               /* of this machine, where there is a modelled one */
+    bool                 has_measured_costs; /* of the modelled machine */
+    drove_spec          *device_spec;        /* [plan.n_workers] of its devices; NULL: real time */
+    drove_repeating     *repeating;          /* of --replay; NULL: none */
+    drove_prefetch_state prefetch_hardware;  /* while the workers train */
+    bool                 holds_prefetch;     /* drove__prefetch_release is due */
+    bool                 borrows_shared;     /* loop->shared is that of another run */
+    drove_optim         *optim;
+    drove_transport     *transport; /* of a strategy whose workers exchange; else NULL */
+    drove_ranks          ranks;
+    drove_loop          *loop; /* in memory that worker processes share */
+    bool is_abandoned;         /* a silent thread may still use them: the run is never freed */
 } drove_workers;
 
 /* What is known so far; most of it is saved. */
 typedef struct drove_state {
     const struct drove_state *parent; /* of a trial run: the run that it is part of; else NULL */
     /* Relaxed: only a request, which the thread that controls the run looks at. */
-    atomic_bool is_cancelled;
-    bool is_over; /* it has been trained, and its objects are gone */
+    atomic_bool     is_cancelled;
+    bool            is_over; /* it has been trained, and its objects are gone */
     drove_beginning beginning;
     /* [n_params] the parameters of a TYPED engine as floats, or the parameters with batch
      * normalisation's statistics: drove__run_theta; else NULL */
-    float *theta;
-    bool theta_is_current; /* no step since they were made */
+    float         *theta;
+    bool           theta_is_current; /* no step since they were made */
     drove_standing standing;
-    uint64_t since_ns;        /* training time when these workers began; before: others */
-    uint64_t logged_examples; /* of the last record of the log */
-    bool has_logged;          /* there is one, of these parameters */
-    uint64_t logged_ns;       /* training time at the last record of the log ... */
-    uint64_t *logged_busy_ns; /* [plan.n_groups] ... and each group's busy time; NULL: 0 */
-    float *best;              /* [n_params] of the best evaluation; NULL before */
-    float *back;              /* [sync->n_vector] where the run steps back to; NULL before */
-    bool gives_best;          /* at the end: drove__run_theta is best */
-    drove_outcome outcome;
-    uint64_t interrupts_before; /* drove__run_interrupts when the run began */
-    int signal_number;          /* that interrupted the run */
-    drove_saving save;
+    uint64_t       since_ns;        /* training time when these workers began; before: others */
+    uint64_t       logged_examples; /* of the last record of the log */
+    bool           has_logged;      /* there is one, of these parameters */
+    uint64_t       logged_ns;       /* training time at the last record of the log ... */
+    uint64_t      *logged_busy_ns;  /* [plan.n_groups] ... and each group's busy time; NULL: 0 */
+    float         *best;            /* [n_params] of the best evaluation; NULL before */
+    float         *back;            /* [sync->n_vector] where the run steps back to; NULL before */
+    bool           gives_best;      /* at the end: drove__run_theta is best */
+    drove_outcome  outcome;
+    uint64_t       interrupts_before; /* drove__run_interrupts when the run began */
+    int            signal_number;     /* that interrupted the run */
+    drove_saving   save;
 } drove_state;
 
 /* Messages, the display and the files of a run. */
 typedef struct drove_output {
     drove_callbacks cb;
-    bool is_silent;       /* rank 0 speaks for all */
-    int out_lock;         /* folder.h: the descriptor that holds it, and 1; 0: none */
-    drove_jsonl *log;     /* in --out; NULL: none */
-    drove_jsonl *own_log; /* of --log; NULL: none */
-    drove_events *events; /* NULL without --out */
-    char record_failure[DROVE_ERROR_TEXT_SIZE]; /* "": --record goes well */
+    bool            is_silent; /* rank 0 speaks for all */
+    int             out_lock;  /* folder.h: the descriptor that holds it, and 1; 0: none */
+    drove_jsonl    *log;       /* in --out; NULL: none */
+    drove_jsonl    *own_log;   /* of --log; NULL: none */
+    drove_events   *events;    /* NULL without --out */
+    char            record_failure[DROVE_ERROR_TEXT_SIZE]; /* "": --record goes well */
     /* the display: what its rate counts from, and when it was shown */
-    uint64_t rate_examples, rate_ns, shown_ns;
-    double rate;
+    uint64_t       rate_examples, rate_ns, shown_ns;
+    double         rate;
     drove_progress final; /* at the end */
 } drove_output;
 
 /* Each function takes those of the values that it needs; the run itself only what makes, trains and
  * frees it as a whole. */
 struct drove_run {
-    drove_config config;
+    drove_config  config;
     drove_problem problem;
     drove_workers workers;
-    drove_state state;
-    drove_output output;
+    drove_state   state;
+    drove_output  output;
 };
 
 #endif

@@ -1,13 +1,13 @@
-/* run/train.h - runs on data that are there, as parts of other runs. */
-#ifndef DROVE_RUN_TRAIN_H
-#define DROVE_RUN_TRAIN_H
+/* run/trial.h - runs on data that are there, as parts of other runs. */
+#ifndef DROVE_RUN_TRIAL_H
+#define DROVE_RUN_TRIAL_H
 
 #include "run/values.h"
 
 typedef struct drove_trial_result {
     drove_outcome outcome;
     double best_loss, best_epochs; /* on the validation examples; where */
-    double constant_loss;          /* drove__search_constant */
+    double constant_loss;          /* drove__targets_constant_loss */
     double lr;
 } drove_trial_result;
 
@@ -24,5 +24,9 @@ void drove__run_close(drove_run *run);
 drove_status drove__run_trial(const drove_config *of, const drove_state *parent,
                               const drove_options *opt, const drove_data *given,
                               drove_trial_result *out);
+
+/* A run of these options, which only names what it will have; freed by drove__free.  NULL: no
+ * memory. */
+drove_run *drove__run_alloc(const drove_options *options);
 
 #endif
