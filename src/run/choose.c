@@ -55,15 +55,15 @@ static bool is_wide(const drove_problem *problem)
 
 /* A linear model is better at texts than the usual network, and trains in a fraction of its time
  * (docs/results/defaults.md, sector). */
-void drove__choose_model(drove_run *run)
+void drove__choose_model(drove_config *config, drove_problem *problem)
 {
-    if (!run->config.model_is_auto || !run->config.is_tuned ||
-        run->config.opt.features[0] != '\0' || !is_wide(&run->problem))
+    if (!config->model_is_auto || !config->is_tuned || config->opt.features[0] != '\0' ||
+        !is_wide(problem))
         return;
-    bool is_value = run->problem.train->storage->y_kind == DROVE_Y_VALUE;
-    snprintf(run->config.opt.model, sizeof run->config.opt.model, is_value ? "linear" : "logistic");
-    drove__run_say(&run->output, "model: %s (wide sparse data; --model names another)",
-                   run->config.opt.model);
+    bool is_value = problem->train->storage->y_kind == DROVE_Y_VALUE;
+    snprintf(config->opt.model, sizeof config->opt.model, is_value ? "linear" : "logistic");
+    drove__run_say(config, "model: %s (wide sparse data; --model names another)",
+                   config->opt.model);
 }
 
 /* Updates of a linear model of wide sparse data, which gains more from all rows than from an early
@@ -331,14 +331,15 @@ static double lr_of_margin(const drove_config *config, const drove_problem *prob
 }
 
 /* By the rows' length, or by trials. */
-static drove_status find_lr(drove_run *run, const float *theta)
+static drove_status find_lr(drove_config *config, drove_problem *problem, drove_workers *workers,
+                            const float *theta)
 {
-    double epochs = isfinite(run->config.until.epochs) ? run->config.until.epochs : LEAST_EPOCHS;
-    double lr = lr_of_margin(&run->config, &run->problem);
+    double epochs = isfinite(config->until.epochs) ? config->until.epochs : LEAST_EPOCHS;
+    double lr = lr_of_margin(config, problem);
     if (lr == 0.0)
-        return drove__trials_run(run, run->config.opt.rule, theta,
-                                 epochs * (double)run->problem.n_train_whole, &run->config.trials);
-    run->config.trials = (drove_trials){.lr = lr, .is_of_margin = true};
+        return drove__trials_run(config, problem, workers, config->opt.rule, theta,
+                                 epochs * (double)problem->n_train_whole, &config->trials);
+    config->trials = (drove_trials){.lr = lr, .is_of_margin = true};
     return DROVE_OK;
 }
 
@@ -360,7 +361,7 @@ drove_status drove__choose_lr(drove_run *run, const float *theta)
         drove__choose_stretch(&run->config, &run->workers);
         return DROVE_OK;
     }
-    drove_status status = find_lr(run, theta);
+    drove_status status = find_lr(&run->config, &run->problem, &run->workers, theta);
     DROVE_TRY(drove__ranks_agree(&run->config, &run->workers, &run->state, status));
     DROVE_TRY(take_first(&run->config, &run->workers));
     if (run->config.finds_lr && is_sgd(&run->config) && run->config.trials.n_trials == 0)
@@ -371,14 +372,13 @@ drove_status drove__choose_lr(drove_run *run, const float *theta)
     return DROVE_OK;
 }
 
-void drove__choose_say(const drove_config *config, const drove_workers *workers,
-                       const drove_output *output)
+void drove__choose_say(const drove_config *config, const drove_workers *workers)
 {
     const drove_trials *r = &config->trials;
     const drove_strategy_probe *p = &config->strategy_probe;
     char how[128] = "the rule's default: too few updates for trials";
     if (p->reason == DROVE_STRATEGY_PROBED)
-        drove__run_say(output, "chosen: --strategy %s --threads %u (a probe of %.1f s)",
+        drove__run_say(config, "chosen: --strategy %s --threads %u (a probe of %.1f s)",
                        workers->plan.spec, workers->plan.n_workers, p->seconds);
     if (!config->is_tuned && !config->finds_lr) return;
     if (config->finds_lr && is_sgd(config)) snprintf(how, sizeof how, "too few updates for trials");
@@ -387,6 +387,6 @@ void drove__choose_say(const drove_config *config, const drove_workers *workers,
     if (r->n_trials > 0)
         snprintf(how, sizeof how, "the choice of %u trials of %llu updates, in %.1f s", r->n_trials,
                  (unsigned long long)r->n_steps, r->seconds);
-    drove__run_say(output, "chosen: --rule %s --schedule %s --until %s --lr %.4g (%s)",
+    drove__run_say(config, "chosen: --rule %s --schedule %s --until %s --lr %.4g (%s)",
                    config->opt.rule, config->opt.schedule, config->opt.until, config->opt.lr, how);
 }

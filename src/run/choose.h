@@ -16,7 +16,7 @@ bool drove__choose_is_wide(const drove_storage *storage);
 /* Before the data are opened: the inputs' scaling, and whether the run chooses. */
 void drove__choose_begin(drove_config *config, drove_state *state);
 /* The model of --model default, where no models are compared, now that the data are known. */
-void drove__choose_model(drove_run *run);
+void drove__choose_model(drove_config *config, drove_problem *problem);
 /* The data are there: batch, budget, evaluations; moves the validation examples out of
  * problem->train. Errors: DROVE_E_ARG (--until validation: too many rows, or ranks with parts of
  * their own). */
@@ -31,7 +31,6 @@ drove_status drove__choose_lr(drove_run *run, const float *theta);
 /* The step size for so many workers as there are. */
 void drove__choose_stretch(drove_config *config, const drove_workers *workers);
 /* What was chosen, for people: a line, two after a probe of strategies. */
-void drove__choose_say(const drove_config *config, const drove_workers *workers,
-                       const drove_output *output);
+void drove__choose_say(const drove_config *config, const drove_workers *workers);
 
 #endif

@@ -40,10 +40,10 @@ static double seconds(uint64_t ns)
 static void show_progress(drove_run *run, uint64_t train_ns)
 {
     run->output.shown_ns = drove__clock_now(run->workers.loop->clock);
-    if (run->output.cb.progress == NULL) return;
+    if (run->config.cb.progress == NULL) return;
     drove_progress p;
     drove__run_progress(run, train_ns, 0, &p);
-    run->output.cb.progress(run->output.cb.context, &p);
+    run->config.cb.progress(run->config.cb.context, &p);
 }
 
 /* ---- evaluation ---- */
@@ -184,7 +184,7 @@ static drove_status evaluate(drove_run *run)
     if (is_finite) DROVE_TRY(keep_best(run));
     drove_progress p;
     drove__run_progress(run, st->train_ns, 1, &p);
-    if (run->output.cb.evaluated != NULL) run->output.cb.evaluated(run->output.cb.context, &p);
+    if (run->config.cb.evaluated != NULL) run->config.cb.evaluated(run->config.cb.context, &p);
     return drove__output_evaluation(run, &p);
 }
 
@@ -271,19 +271,20 @@ static uint64_t batches_for_updates(const drove_workers *workers, uint64_t updat
     return missing > UINT64_MAX / each ? UINT64_MAX : add_capped(next, missing * each);
 }
 
-static uint64_t next_save_batch(const drove_workers *workers, const drove_state *state)
+static uint64_t next_save_batch(const drove_config *config, const drove_workers *workers,
+                                const drove_state *state)
 {
-    return add_capped(state->save.done_batches, batches_for(workers, state->save.every.amount));
+    return add_capped(state->save.done_batches, batches_for(workers, config->save_every.amount));
 }
 
-static uint64_t next_save_update(const drove_state *state)
+static uint64_t next_save_update(const drove_config *config, const drove_state *state)
 {
-    return add_capped(state->save.done_updates, state->save.every.updates);
+    return add_capped(state->save.done_updates, config->save_every.updates);
 }
 
-static uint64_t next_save_ns(const drove_state *state)
+static uint64_t next_save_ns(const drove_config *config, const drove_state *state)
 {
-    return add_capped(state->save.done_ns, ns_of(state->save.every.amount));
+    return add_capped(state->save.done_ns, ns_of(config->save_every.amount));
 }
 
 /* What a strategy has saturated when its replicas met counts for the first worker. */
@@ -299,8 +300,9 @@ static void gather_clamped(const drove_workers *workers)
 static uint64_t most_updates(const drove_config *config, const drove_state *state)
 {
     uint64_t most = config->until.updates;
-    return state->save.every.unit == DROVE_SAVE_UPDATES ? least(most, next_save_update(state))
-                                                        : most;
+    return config->save_every.unit == DROVE_SAVE_UPDATES
+               ? least(most, next_save_update(config, state))
+               : most;
 }
 
 /* One stretch, up to batch `limit`, a signal, the budget of seconds or the next save by clock. */
@@ -311,8 +313,8 @@ static drove_status train_until(drove_run *run, uint64_t limit)
     drove_source *from = run->workers.loop->source;
     drove_host *host = run->workers.loop->host;
     uint64_t last_ns = ns_of(run->config.until.seconds);
-    if (run->state.save.every.unit == DROVE_SAVE_SECONDS)
-        last_ns = least(last_ns, next_save_ns(&run->state));
+    if (run->config.save_every.unit == DROVE_SAVE_SECONDS)
+        last_ns = least(last_ns, next_save_ns(&run->config, &run->state));
     if (run->workers.ranks.rank != 0) last_ns = UINT64_MAX;   /* the clock is that of rank 0 */
     if (run->workers.repeating != NULL) last_ns = UINT64_MAX; /* the record says where it ends */
     DROVE_TRY(drove__ranks_ready(&run->workers));
@@ -354,16 +356,17 @@ static drove_status train_until(drove_run *run, uint64_t limit)
     return drove__ranks_parked(&run->workers, &run->state);
 }
 
-static bool save_is_due(const drove_workers *workers, const drove_state *state, bool evaluated)
+static bool save_is_due(const drove_config *config, const drove_workers *workers,
+                        const drove_state *state, bool evaluated)
 {
-    switch (state->save.every.unit) {
+    switch (config->save_every.unit) {
     case DROVE_SAVE_NEVER: return false;
     case DROVE_SAVE_EVAL: return evaluated;
     case DROVE_SAVE_EPOCHS:
-        return atomic_load(&workers->loop->source->next) >= next_save_batch(workers, state);
+        return atomic_load(&workers->loop->source->next) >= next_save_batch(config, workers, state);
     case DROVE_SAVE_UPDATES:
-        return atomic_load(&workers->loop->sync->published) >= next_save_update(state);
-    case DROVE_SAVE_SECONDS: return state->standing.train_ns >= next_save_ns(state);
+        return atomic_load(&workers->loop->sync->published) >= next_save_update(config, state);
+    case DROVE_SAVE_SECONDS: return state->standing.train_ns >= next_save_ns(config, state);
     }
     return false;
 }
@@ -388,10 +391,10 @@ static uint64_t next_stop(const drove_config *config, const drove_workers *worke
     uint64_t stop =
         least(next_evaluation(config, workers, state), batches_for(workers, config->until.epochs));
     stop = least(stop, batches_for_updates(workers, config->until.updates));
-    if (state->save.every.unit == DROVE_SAVE_EPOCHS)
-        stop = least(stop, next_save_batch(workers, state));
-    if (state->save.every.unit == DROVE_SAVE_UPDATES) {
-        stop = least(stop, batches_for_updates(workers, next_save_update(state)));
+    if (config->save_every.unit == DROVE_SAVE_EPOCHS)
+        stop = least(stop, next_save_batch(config, workers, state));
+    if (config->save_every.unit == DROVE_SAVE_UPDATES) {
+        stop = least(stop, batches_for_updates(workers, next_save_update(config, state)));
     }
     return stop;
 }
@@ -443,7 +446,7 @@ static drove_status give_best(drove_run *run)
         return DROVE_OK;
     run->state.gives_best = true;
     DROVE_TRY(score_all(run));
-    drove__run_say(&run->output, "result: the parameters with the best validation loss, %.4g",
+    drove__run_say(&run->config, "result: the parameters with the best validation loss, %.4g",
                    run->state.standing.validation_loss);
     return DROVE_OK;
 }
@@ -454,14 +457,14 @@ static drove_status evaluate_if_due(drove_run *run, bool *evaluated)
 {
     drove_loop *loop = run->workers.loop;
     if (atomic_load(&loop->nonfinite))
-        DROVE_TRY(drove__stopping_recover(&run->workers, &run->state, &run->output));
+        DROVE_TRY(drove__stopping_recover(&run->workers, &run->state, &run->config));
     *evaluated = atomic_load(&loop->nonfinite) ||
                  atomic_load(&loop->source->next) >=
                      next_evaluation(&run->config, &run->workers, &run->state);
     if (!*evaluated) return DROVE_OK;
     DROVE_TRY(evaluate_or_save(run));
     if (!atomic_load(&loop->nonfinite)) return drove__stopping_evaluated(run, evaluated);
-    DROVE_TRY(drove__stopping_recover(&run->workers, &run->state, &run->output));
+    DROVE_TRY(drove__stopping_recover(&run->workers, &run->state, &run->config));
     *evaluated = atomic_load(&loop->nonfinite) != 0;
     return DROVE_OK;
 }
@@ -493,19 +496,20 @@ static drove_status control(drove_run *run)
         DROVE_TRY(evaluate_or_save(run));
         DROVE_TRY(drove__stopping_evaluated(run, &evaluated));
     } else if (run_is_over(run)) {
-        drove__run_say_nothing_to_do(run);
+        drove__run_say_nothing_to_do(&run->config, &run->workers, &run->state);
     } else {
-        drove__run_say_no_steps(&run->config, &run->workers, &run->output);
+        drove__run_say_no_steps(&run->config, &run->workers);
     }
     while (!run_is_over(run)) {
         drove_status status = train_until(run, next_stop(&run->config, &run->workers, &run->state));
-        if (status != DROVE_OK) return drove__run_record_failed(run, status);
+        if (status != DROVE_OK)
+            return drove__run_record_failed(&run->config, &run->workers, &run->state, status);
         DROVE_TRY(check_source(run));
         if (run->workers.loop->sync->ops->parked != NULL)
             DROVE_TRY(run->workers.loop->sync->ops->parked(run->workers.loop->sync));
         DROVE_TRY(drove__run_record_parked(run));
         DROVE_TRY(evaluate_if_due(run, &evaluated));
-        if (save_is_due(&run->workers, &run->state, evaluated)) DROVE_TRY(save(run));
+        if (save_is_due(&run->config, &run->workers, &run->state, evaluated)) DROVE_TRY(save(run));
     }
     if (!evaluated) DROVE_TRY(evaluate_end(run));
     DROVE_TRY(give_best(run));

@@ -18,9 +18,9 @@ drove_status drove__run_piece(drove_run *run, double train_s, size_t n_rows, dou
 /* ---- resumed.c: of a run that goes on ---- */
 
 /* It is over as it is: why, and what would train on. */
-void drove__run_say_nothing_to_do(const drove_run *run);
+void drove__run_say_nothing_to_do(const drove_config *config, const drove_workers *workers,
+                                  const drove_state *state);
 /* Its schedule has come to its end, so that its steps are next to nothing: what gives it others. */
-void drove__run_say_no_steps(const drove_config *config, const drove_workers *workers,
-                             const drove_output *output);
+void drove__run_say_no_steps(const drove_config *config, const drove_workers *workers);
 
 #endif

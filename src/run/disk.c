@@ -183,7 +183,7 @@ static void remove_leftovers(const char *path)
     if (all != NULL) closedir(all);
 }
 
-static drove_status write_cache(const drove_output *output, const char *data, const cache *c,
+static drove_status write_cache(const drove_config *config, const char *data, const cache *c,
                                 double memory)
 {
     const uint64_t begun_ns = drove__now_ns();
@@ -191,14 +191,14 @@ static drove_status write_cache(const drove_output *output, const char *data, co
                                       .block_bytes = c->block_bytes,
                                       .source = c->source,
                                       .like = c->like};
-    drove__run_say(output,
+    drove__run_say(config,
                    "data: larger than the memory: written to %s first, which later runs use",
                    c->path);
     (void)unlink(c->path);
     remove_leftovers(c->path);
     DROVE_TRY(drove__pieces_write(data, c->path, &opt));
     (void)malloc_trim(0); /* so that what was needed for it counts no more */
-    drove__run_say(output, "data: written in %.1f s", (double)(drove__now_ns() - begun_ns) * 1e-9);
+    drove__run_say(config, "data: written in %.1f s", (double)(drove__now_ns() - begun_ns) * 1e-9);
     return DROVE_OK;
 }
 
@@ -244,8 +244,7 @@ static drove_status find_cache(const drove_options *opt, const char *text, doubl
 
 /* Text whose rows are larger than the memory becomes rows in the cache, and the spec theirs. */
 static drove_status use_cache(drove_config *config, const drove_workers *workers,
-                              const drove_output *output, const drove_storage *like, char *data,
-                              size_t size, double memory)
+                              const drove_storage *like, char *data, size_t size, double memory)
 {
     char *text;
     cache *c = calloc(1, sizeof *c);
@@ -255,7 +254,7 @@ static drove_status use_cache(drove_config *config, const drove_workers *workers
     if (text != NULL) status = find_cache(&config->opt, text, memory, c);
     if (text != NULL && status == DROVE_OK) status = check_options(config, workers, false);
     if (text != NULL && status == DROVE_OK && !is_cached(c))
-        status = write_cache(output, text, c, memory);
+        status = write_cache(config, text, c, memory);
     if (text != NULL && status == DROVE_OK) status = spec_of_cache(text, c, data, size);
     free(text);
     free(c);
@@ -328,28 +327,26 @@ static drove_status open_parts(const drove_config *config, drove_problem *proble
     return status;
 }
 
-drove_status drove__disk_open(drove_run *run, const drove_storage *like, char *data, size_t size,
-                              const char *test)
+drove_status drove__disk_open(drove_config *config, drove_problem *problem, drove_workers *workers,
+                              const drove_storage *like, char *data, size_t size, const char *test)
 {
     drove_blocks *blocks;
-    const double memory = memory_of(&run->config.opt);
-    DROVE_TRY(use_cache(&run->config, &run->workers, &run->output, like, data, size, memory));
-    DROVE_TRY(open_blocks(&run->config.opt, data, memory, &blocks, &run->problem.window_bytes));
+    const double memory = memory_of(&config->opt);
+    DROVE_TRY(use_cache(config, workers, like, data, size, memory));
+    DROVE_TRY(open_blocks(&config->opt, data, memory, &blocks, &problem->window_bytes));
     if (blocks == NULL) return DROVE_OK;
-    drove_status status =
-        check_options(&run->config, &run->workers, blocks->shape->x_kind == DROVE_X_QUANT);
+    drove_status status = check_options(config, workers, blocks->shape->x_kind == DROVE_X_QUANT);
     if (status != DROVE_OK) {
         drove__blocks_close(blocks);
         return status;
     }
     const drove_stream_options opt = {.blocks = blocks,
-                                      .seed = run->config.opt.seed,
+                                      .seed = config->opt.seed,
                                       .memory = (uint64_t)memory,
-                                      .held_rows =
-                                          count_held(&run->config, strcmp(test, "split") == 0),
+                                      .held_rows = count_held(config, strcmp(test, "split") == 0),
                                       .clock = &drove__clock_real};
-    DROVE_TRY(drove__stream_open(&opt, &run->problem.stream));
-    return open_parts(&run->config, &run->problem, data, test);
+    DROVE_TRY(drove__stream_open(&opt, &problem->stream));
+    return open_parts(config, problem, data, test);
 }
 
 /* Of a file that is read by blocks: some of them; *out NULL: the data fit into memory. */
@@ -416,43 +413,42 @@ static drove_status check_room(const drove_config *config, const drove_problem *
 }
 
 /* Fewer examples than --until validation asks for are held out. */
-static void say_held(const drove_run *run)
+static void say_held(const drove_config *config, const drove_problem *problem)
 {
-    const drove_until *u = &run->config.until;
-    const size_t n = run->problem.validation != NULL ? run->problem.validation->n_rows : 0;
-    double wanted = u->validation_is_part
-                        ? round(u->validation * (double)run->problem.n_train_whole)
-                        : u->validation;
+    const drove_until *u = &config->until;
+    const size_t n = problem->validation != NULL ? problem->validation->n_rows : 0;
+    double wanted = u->validation_is_part ? round(u->validation * (double)problem->n_train_whole)
+                                          : u->validation;
     if (n > 0 && wanted > (double)n)
-        drove__run_say(&run->output,
+        drove__run_say(config,
                        "data: --until validation has %zu examples, not %.0f: no more of data on "
                        "disk are held out for it (at most %d)",
                        n, wanted, DROVE_MOST_VALIDATION_ROWS);
 }
 
-drove_status drove__disk_begin(drove_run *run)
+drove_status drove__disk_begin(drove_config *config, drove_problem *problem, drove_workers *workers)
 {
     drove_stream_facts facts;
-    if (run->problem.stream == NULL) return DROVE_OK;
+    if (problem->stream == NULL) return DROVE_OK;
     double need;
-    DROVE_TRY(drove__run_need_bytes(&run->config, &run->problem, &run->workers, &need));
-    double left = memory_of(&run->config.opt) - resident_bytes() - need - RESERVE_BYTES;
-    if (run->problem.window_bytes > 0) left = (double)run->problem.window_bytes;
-    DROVE_TRY(check_room(&run->config, &run->problem, left));
-    const drove_stream_start start = {.like = run->problem.train,
+    DROVE_TRY(drove__run_need_bytes(config, problem, workers, &need));
+    double left = memory_of(&config->opt) - resident_bytes() - need - RESERVE_BYTES;
+    if (problem->window_bytes > 0) left = (double)problem->window_bytes;
+    DROVE_TRY(check_room(config, problem, left));
+    const drove_stream_start start = {.like = problem->train,
                                       .memory = left,
-                                      .target_shift = run->problem.target_shift,
-                                      .target_scale = run->problem.target_scale};
-    DROVE_TRY(drove__stream_begin(run->problem.stream, &start));
-    run->workers.loop->stream = run->problem.stream;
-    run->workers.loop->train = drove__stream_data(run->problem.stream);
-    drove__stream_facts(run->problem.stream, &facts);
-    drove__run_say(&run->output,
+                                      .target_shift = problem->target_shift,
+                                      .target_scale = problem->target_scale};
+    DROVE_TRY(drove__stream_begin(problem->stream, &start));
+    workers->loop->stream = problem->stream;
+    workers->loop->train = drove__stream_data(problem->stream);
+    drove__stream_facts(problem->stream, &facts);
+    drove__run_say(config,
                    "data: read from disk while they are trained on: %llu blocks, %llu window%s an "
                    "epoch, %.3g MiB of memory for two windows",
                    (unsigned long long)facts.n_blocks, (unsigned long long)facts.n_windows,
                    facts.n_windows == 1 ? "" : "s", facts.window_bytes / (1 << 20));
-    say_held(run);
+    say_held(config, problem);
     return DROVE_OK;
 }
 

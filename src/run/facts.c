@@ -536,7 +536,7 @@ static drove_status fill_end(const drove_run *run, drove_facts *f)
 drove_status drove__facts_summary(const drove_run *run, drove_facts *out)
 {
     *out = (drove_facts){0};
-    drove_status status = fill_present(run, &run->output.final, true, out);
+    drove_status status = fill_present(run, &run->state.final, true, out);
     if (status == DROVE_OK) status = fill_end(run, out);
     if (status != DROVE_OK) drove__facts_fini(out);
     return status;

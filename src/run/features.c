@@ -69,24 +69,25 @@ static drove_status apply(drove_problem *problem, drove_workers *workers, unsign
     return status;
 }
 
-drove_status drove__run_features(drove_run *run)
+drove_status drove__run_features(drove_config *config, drove_problem *problem,
+                                 drove_workers *workers)
 {
     char text[DROVE_FEATURES_TEXT_SIZE], line[2 * DROVE_FEATURES_TEXT_SIZE];
-    DROVE_TRY(settle(&run->config, &run->problem, &run->workers));
-    if (run->problem.features.ops == NULL) return DROVE_OK;
-    if (drove__augment_is_on(&run->problem.train->augment))
+    DROVE_TRY(settle(config, problem, workers));
+    if (problem->features.ops == NULL) return DROVE_OK;
+    if (drove__augment_is_on(&problem->train->augment))
         return drove__fail(DROVE_E_ARG, "--features: expected data without crop, pad and mirror");
-    const unsigned n_pus = run->workers.machine.n_pus;
-    unsigned n_threads = run->workers.plan.n_workers < n_pus ? run->workers.plan.n_workers : n_pus;
+    const unsigned n_pus = workers->machine.n_pus;
+    unsigned n_threads = workers->plan.n_workers < n_pus ? workers->plan.n_workers : n_pus;
     uint64_t begin = drove__now_ns();
-    drove__topo_spread_memory(run->workers.topo, run->workers.place,
-                              run->workers.plan.n_workers); /* the threads inherit it */
-    drove_status status = apply(&run->problem, &run->workers, n_threads);
-    drove__topo_spread_memory(run->workers.topo, NULL, 0);
+    drove__topo_spread_memory(workers->topo, workers->place,
+                              workers->plan.n_workers); /* the threads inherit it */
+    drove_status status = apply(problem, workers, n_threads);
+    drove__topo_spread_memory(workers->topo, NULL, 0);
     if (status != DROVE_OK) return drove__fail_in(status, "--features");
-    drove__features_print(&run->problem.features, text);
+    drove__features_print(&problem->features, text);
     snprintf(line, sizeof line, "features: %s of %zu inputs, in %.2f s", text,
-             run->problem.input->storage->n_features, (double)(drove__now_ns() - begin) * 1e-9);
-    if (run->output.cb.message != NULL) run->output.cb.message(run->output.cb.context, line);
+             problem->input->storage->n_features, (double)(drove__now_ns() - begin) * 1e-9);
+    if (config->cb.message != NULL) config->cb.message(config->cb.context, line);
     return DROVE_OK;
 }

@@ -88,7 +88,7 @@ drove_status drove__run_metrics(drove_run *run, drove_metrics **train, drove_met
     if (status == DROVE_OK && wants_train(&run->config, &run->problem))
         status = measure(&run->problem, &run->workers, &run->state, run->problem.train, train);
     if (drove_status_exit(status) == 1) return status; /* a summary without them would be a lie */
-    if (status != DROVE_OK) drove__run_warn(&run->output, "no metrics: %s", drove_error_text());
+    if (status != DROVE_OK) drove__run_warn(&run->config, "no metrics: %s", drove_error_text());
     return DROVE_OK;
 }
 
@@ -109,6 +109,6 @@ drove_status drove__run_importance(drove_run *run, drove_importance *out)
     if (status == DROVE_OK) return DROVE_OK;
     drove__importance_fini(out);
     if (drove_status_exit(status) == 1) return status; /* as for metrics */
-    drove__run_warn(&run->output, "no importance of columns: %s", drove_error_text());
+    drove__run_warn(&run->config, "no importance of columns: %s", drove_error_text());
     return DROVE_OK;
 }

@@ -203,7 +203,7 @@ drove_status drove__folder_claim(const drove_config *config, drove_output *outpu
     const char *option = config->opt.resume[0] != '\0' ? "resume" : "out";
     DROVE_TRY(drove__folder_lock(option, config->opt.out, &output->out_lock, &error));
     if (output->out_lock == 0)
-        drove__run_warn(output,
+        drove__run_warn(config,
                         "--%s: %s: no locks in this file system (%s): use it for one run at a time",
                         option, config->opt.out, strerror(error));
     return DROVE_OK;
@@ -279,7 +279,7 @@ drove_status drove__folder_open(drove_config *config, drove_output *output)
     bool begins = config->opt.resume[0] == '\0';
     DROVE_TRY(look(folder, &s));
     if (begins && s.has_left)
-        drove__run_say(output, "--out: %s holds a run without a state: it begins again", folder);
+        drove__run_say(config, "--out: %s holds a run without a state: it begins again", folder);
     return remove_left(folder, begins);
 }
 

@@ -11,13 +11,12 @@
 static const char as_they_are[] = "; the prefetchers stay as they are";
 
 /* The reason, and what comes of it, to the caller of the run. */
-static void say(const drove_config *config, const drove_output *output, const char *reason,
-                const char *so)
+static void say(const drove_config *config, const char *reason, const char *so)
 {
     char line[DROVE_TEXT_SIZE + DROVE_ERROR_TEXT_SIZE + 64];
-    if (output->cb.message == NULL) return;
+    if (config->cb.message == NULL) return;
     snprintf(line, sizeof line, "--prefetch %s: %s%s", config->opt.prefetch, reason, so);
-    output->cb.message(output->cb.context, line);
+    config->cb.message(config->cb.context, line);
 }
 
 /* pu[*n_out], the caller frees it; NULL: no memory. */
@@ -41,33 +40,32 @@ static int *processors(const drove_workers *workers, size_t *n_out)
     return pu;
 }
 
-void drove__run_prefetch_begin(const drove_config *config, drove_workers *workers,
-                               const drove_output *output)
+void drove__run_prefetch_begin(const drove_config *config, drove_workers *workers)
 {
     drove_prefetch_machine machine = drove__prefetch_machine();
     size_t n = 0;
     int *pu = processors(workers, &n);
     if (pu == NULL) {
-        say(config, output, "not enough memory for the list of processors", as_they_are);
+        say(config, "not enough memory for the list of processors", as_they_are);
         return;
     }
     if (drove__prefetch_wants_hardware_off(config->opt.prefetch)) {
         workers->holds_prefetch = drove__prefetch_hold_off(&machine, pu, n) == DROVE_OK;
-        if (!workers->holds_prefetch) say(config, output, drove_error_text(), as_they_are);
+        if (!workers->holds_prefetch) say(config, drove_error_text(), as_they_are);
     }
     workers->prefetch_hardware = drove__prefetch_look(&machine, pu, n);
     free(pu);
 }
 
-void drove__run_prefetch_end(drove_run *run)
+void drove__run_prefetch_end(drove_config *config, drove_workers *workers, const drove_state *state)
 {
     bool was_cut = false;
-    if (!run->workers.holds_prefetch) return;
-    run->workers.holds_prefetch = false;
+    if (!workers->holds_prefetch) return;
+    workers->holds_prefetch = false;
     if (drove__prefetch_release(&was_cut) != DROVE_OK) {
-        say(&run->config, &run->output, drove_error_text(), "");
+        say(config, drove_error_text(), "");
     }
     /* A signal that did not end the run has left a part of it with prefetchers, a part without. */
-    if (was_cut && run->state.outcome != DROVE_INTERRUPTED)
-        run->workers.prefetch_hardware = DROVE_PREFETCH_UNKNOWN;
+    if (was_cut && state->outcome != DROVE_INTERRUPTED)
+        workers->prefetch_hardware = DROVE_PREFETCH_UNKNOWN;
 }

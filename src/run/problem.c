@@ -175,24 +175,23 @@ static drove_status take_scaling(const drove_problem *problem, const drove_data 
 
 /* Data on disk, a sample of which is problem->train then, or all of them in memory.  like: of
  * the model to go on from; NULL: there is none. */
-static drove_status read_data(drove_run *run, const drove_data *like)
+static drove_status read_data(drove_config *config, drove_problem *problem, drove_workers *workers,
+                              const drove_data *like)
 {
     char data[DROVE_SPEC_SIZE], from[DROVE_SPEC_SIZE], test[DROVE_SPEC_WITH_LABEL_SIZE];
-    const drove_shard shard = drove__ranks_shard(&run->config, &run->workers);
+    const drove_shard shard = drove__ranks_shard(config, workers);
     const bool is_table = like != NULL && like->storage->schema != NULL;
     const drove_storage *of_table = is_table ? like->storage : NULL;
-    DROVE_TRY(drove__problem_specs(&run->config.opt, data, test));
+    DROVE_TRY(drove__problem_specs(&config->opt, data, test));
     memcpy(from, data, sizeof from);
-    DROVE_TRY(drove__disk_open(run, of_table, from, sizeof from, test));
-    drove_status status =
-        run->problem.stream != NULL
-            ? check_labels(&run->config.opt, run->problem.train, true)
-            : drove__problem_read(&run->config.opt, &shard, of_table, &run->problem.train,
-                                  &run->problem.test, &run->problem.n_train_whole);
+    DROVE_TRY(drove__disk_open(config, problem, workers, of_table, from, sizeof from, test));
+    drove_status status = problem->stream != NULL
+                              ? check_labels(&config->opt, problem->train, true)
+                              : drove__problem_read(&config->opt, &shard, of_table, &problem->train,
+                                                    &problem->test, &problem->n_train_whole);
     if (status != DROVE_OK || like == NULL) return status;
-    DROVE_TRY(match_origins(&run->problem, like->storage));
-    return takes_scaling(&run->config, &run->problem, data) ? take_scaling(&run->problem, like)
-                                                            : DROVE_OK;
+    DROVE_TRY(match_origins(problem, like->storage));
+    return takes_scaling(config, problem, data) ? take_scaling(problem, like) : DROVE_OK;
 }
 
 /* What --model names may be another model since; a resumed run's own folder has what it read. */
@@ -202,52 +201,52 @@ static const char *model_to_go_on_from(const drove_config *config)
     return own[0] != '\0' && drove__modelpath_is_run(own) ? own : config->opt.model;
 }
 
-static drove_status open_data(drove_run *run)
+static drove_status open_data(drove_config *config, drove_problem *problem, drove_workers *workers)
 {
     drove_modelfile file;
     drove_storage storage;
     drove_data like;
-    if (!drove__names_model_file(run->config.opt.model)) return read_data(run, NULL);
-    DROVE_TRY(drove__modelfile_load_with(model_to_go_on_from(&run->config), &run->config.opt.custom,
-                                         &file));
+    if (!drove__names_model_file(config->opt.model))
+        return read_data(config, problem, workers, NULL);
+    DROVE_TRY(drove__modelfile_load_with(model_to_go_on_from(config), &config->opt.custom, &file));
     drove__modelfile_describe(&file, &storage, &like);
-    drove_status status = read_data(run, &like);
+    drove_status status = read_data(config, problem, workers, &like);
     drove__modelfile_fini(&file);
     return status;
 }
 
 /* All workers read all data, in no order: its pages lie on all the nodes where workers run. */
-drove_status drove__problem_open(drove_run *run)
+drove_status drove__problem_open(drove_config *config, drove_problem *problem,
+                                 drove_workers *workers)
 {
-    uint64_t begun_ns = drove__now_ns();
-    if (run->problem.given != NULL) {
-        DROVE_TRY(drove__data_view(run->problem.given, &run->problem.train));
-        run->problem.n_train_whole = run->problem.train->n_rows;
-        return find_target_mean(&run->config, &run->problem);
+    if (problem->given != NULL) {
+        DROVE_TRY(drove__data_view(problem->given, &problem->train));
+        problem->n_train_whole = problem->train->n_rows;
+        return find_target_mean(config, problem);
     }
-    drove__topo_spread_memory(run->workers.topo, run->workers.place, run->workers.plan.n_workers);
-    drove_status status = open_data(run);
-    drove__topo_spread_memory(run->workers.topo, NULL, 0);
-    run->state.beginning.data_ns = drove__now_ns() - begun_ns;
-    if (status == DROVE_OK) status = weigh_classes(&run->config, &run->problem, &run->workers);
-    return status == DROVE_OK ? find_target_mean(&run->config, &run->problem) : status;
+    drove__topo_spread_memory(workers->topo, workers->place, workers->plan.n_workers);
+    drove_status status = open_data(config, problem, workers);
+    drove__topo_spread_memory(workers->topo, NULL, 0);
+    if (status == DROVE_OK) status = weigh_classes(config, problem, workers);
+    return status == DROVE_OK ? find_target_mean(config, problem) : status;
 }
 
-static drove_status load_start(drove_run *run, const drove_model_io *io, float **theta)
+static drove_status load_start(drove_config *config, drove_problem *problem,
+                               const drove_model_io *io, float **theta)
 {
     drove_modelfile file;
     char path[DROVE_TEXT_SIZE + 32];
-    const char *model = model_to_go_on_from(&run->config);
+    const char *model = model_to_go_on_from(config);
     DROVE_TRY(drove_model_find(model, path, sizeof path));
-    if (strcmp(path, model) != 0) drove__run_say(&run->output, "model: %s", path);
-    DROVE_TRY(drove__modelfile_load_with(path, &run->config.opt.custom, &file));
-    drove_status status = drove__modelfile_check(&run->config.opt, file.model);
+    if (strcmp(path, model) != 0) drove__run_say(config, "model: %s", path);
+    DROVE_TRY(drove__modelfile_load_with(path, &config->opt.custom, &file));
+    drove_status status = drove__modelfile_check(&config->opt, file.model);
     if (status != DROVE_OK) {
         drove__modelfile_fini(&file);
         return status;
     }
     const drove_schema *schema =
-        (run->problem.input != NULL ? run->problem.input : run->problem.train)->storage->schema;
+        (problem->input != NULL ? problem->input : problem->train)->storage->schema;
     if ((schema == NULL) != (file.schema == NULL) ||
         (schema != NULL && !drove__schema_equal(schema, file.schema))) {
         drove__modelfile_fini(&file);
@@ -255,24 +254,24 @@ static drove_status load_start(drove_run *run, const drove_model_io *io, float *
             DROVE_E_SHAPE,
             "%s: expected the table that this model was trained on: the same columns, "
             "categories and fill values",
-            run->config.opt.model);
+            config->opt.model);
     }
-    bool is_mapped = run->problem.input != NULL; /* else what counts is what is left of an image */
-    size_t n_inputs = is_mapped ? run->problem.input->storage->n_features : io->n_features;
+    bool is_mapped = problem->input != NULL; /* else what counts is what is left of an image */
+    size_t n_inputs = is_mapped ? problem->input->storage->n_features : io->n_features;
     size_t n_wanted = is_mapped ? file.n_inputs : file.io.n_features;
     size_t n_values = io->n_values > 0 ? io->n_values : 1;
     size_t n_values_wanted = file.io.n_values > 0 ? file.io.n_values : 1;
     if (n_values != n_values_wanted) {
         status = drove__fail(DROVE_E_SHAPE, "%s: expected data of %zu values, found %zu",
-                             run->config.opt.model, n_values_wanted, n_values);
+                             config->opt.model, n_values_wanted, n_values);
     } else if (n_wanted != n_inputs || file.io.n_classes != io->n_classes ||
                !file.io.is_multi_label != !io->is_multi_label) {
-        status = drove__fail(DROVE_E_SHAPE,
-                             "%s: expected data of %zu features and %zu classes, found %zu and %zu",
-                             run->config.opt.model, n_wanted, file.io.n_classes, n_inputs,
-                             io->n_classes);
+        status =
+            drove__fail(DROVE_E_SHAPE,
+                        "%s: expected data of %zu features and %zu classes, found %zu and %zu",
+                        config->opt.model, n_wanted, file.io.n_classes, n_inputs, io->n_classes);
     } else {
-        run->problem.model = file.model;
+        problem->model = file.model;
         *theta = file.theta;
         file.model = NULL;
         file.theta = NULL;
@@ -282,12 +281,12 @@ static drove_status load_start(drove_run *run, const drove_model_io *io, float *
 }
 
 /* What the model's file says and is not done, a message for each line. */
-static void say_model_notes(const drove_problem *problem, const drove_output *output)
+static void say_model_notes(const drove_problem *problem, const drove_config *config)
 {
     const char *line = problem->model->notes;
     while (line != NULL && *line != '\0') {
         int n = (int)strcspn(line, "\n");
-        drove__run_say(output, "model: %.*s", n, line);
+        drove__run_say(config, "model: %.*s", n, line);
         line += n + (line[n] == '\n');
     }
     /* classes that other tools, which sort folders as texts, number otherwise */
@@ -296,7 +295,7 @@ static void say_model_notes(const drove_problem *problem, const drove_output *ou
     for (size_t c = 1; c < s->n_classes; c++) {
         if (strcmp(s->class_name[c - 1], s->class_name[c]) < 0) continue;
         drove__run_say(
-            output,
+            config,
             "model: its outputs are taken for the classes in the order of their numbers, "
             "%s before %s: ?order=text has that of their names as texts, as torchvision's "
             "ImageFolder numbers them",
@@ -322,36 +321,36 @@ static drove_status check_custom(const drove_config *config, const drove_problem
                        what, name, config->opt.precision);
 }
 
-drove_status drove__problem_model(drove_run *run, float **theta)
+drove_status drove__problem_model(drove_config *config, drove_problem *problem,
+                                  drove_workers *workers, float **theta)
 {
-    drove_model_io io = drove__data_io(run->problem.train);
-    io.custom = &run->config.opt.custom;
-    if (drove__names_model_file(run->config.opt.model)) {
-        DROVE_TRY(load_start(run, &io, theta));
-        run->problem.is_given = true;
-        run->problem.model->factors = drove__precision_factors(run->config.opt.precision);
-        DROVE_TRY(check_custom(&run->config, &run->problem));
-        return drove__run_check_memory(&run->config, &run->problem, &run->workers);
+    drove_model_io io = drove__data_io(problem->train);
+    io.custom = &config->opt.custom;
+    if (drove__names_model_file(config->opt.model)) {
+        DROVE_TRY(load_start(config, problem, &io, theta));
+        problem->is_given = true;
+        problem->model->factors = drove__precision_factors(config->opt.precision);
+        DROVE_TRY(check_custom(config, problem));
+        return drove__run_check_memory(config, problem, workers);
     }
-    DROVE_TRY(drove__model_create(run->config.opt.model, run->config.opt.activation,
-                                  run->config.opt.loss, &io, &run->problem.model));
-    run->problem.model->factors = drove__precision_factors(run->config.opt.precision);
-    DROVE_TRY(check_custom(&run->config, &run->problem));
-    say_model_notes(&run->problem, &run->output);
-    DROVE_TRY(drove__run_check_memory(&run->config, &run->problem, &run->workers));
-    *theta = drove__alloc(run->problem.model->n_params, sizeof **theta);
+    DROVE_TRY(drove__model_create(config->opt.model, config->opt.activation, config->opt.loss, &io,
+                                  &problem->model));
+    problem->model->factors = drove__precision_factors(config->opt.precision);
+    DROVE_TRY(check_custom(config, problem));
+    say_model_notes(problem, config);
+    DROVE_TRY(drove__run_check_memory(config, problem, workers));
+    *theta = drove__alloc(problem->model->n_params, sizeof **theta);
     if (*theta == NULL)
         return drove__fail_nomem("the model's parameters",
-                                 run->problem.model->n_params * sizeof **theta);
-    const char *file = drove__pytorch_file(run->config.opt.init),
-               *init = file == NULL ? run->config.opt.init : "";
-    run->problem.is_given =
-        file != NULL || (init[0] == '\0' && run->problem.model->initial != NULL);
-    DROVE_TRY(drove__model_init(run->problem.model, init, run->config.opt.seed, *theta));
+                                 problem->model->n_params * sizeof **theta);
+    const char *file = drove__pytorch_file(config->opt.init),
+               *init = file == NULL ? config->opt.init : "";
+    problem->is_given = file != NULL || (init[0] == '\0' && problem->model->initial != NULL);
+    DROVE_TRY(drove__model_init(problem->model, init, config->opt.seed, *theta));
     if (file == NULL) return DROVE_OK;
-    if (run->config.opt.resume[0] != '\0') return drove__pytorch_resume(*theta, run->problem.model);
-    DROVE_TRY(drove__pytorch_load(file, run->problem.train, *theta, run->problem.model));
-    return drove__model_init(run->problem.model, "", run->config.opt.seed, *theta);
+    if (config->opt.resume[0] != '\0') return drove__pytorch_resume(*theta, problem->model);
+    DROVE_TRY(drove__pytorch_load(file, problem->train, *theta, problem->model));
+    return drove__model_init(problem->model, "", config->opt.seed, *theta);
 }
 
 drove_status drove__problem_describe(const drove_problem *problem,

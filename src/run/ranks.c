@@ -22,8 +22,7 @@ static _Thread_local drove_transport *broken;
 
 /* ---- joining and leaving ---- */
 
-drove_status drove__ranks_join(const drove_config *config, drove_workers *workers,
-                               drove_output *output)
+drove_status drove__ranks_join(drove_config *config, drove_workers *workers)
 {
     drove_ranks *r = &workers->ranks;
     const char *cap = config->opt.isa[0] != '\0' ? config->opt.isa : NULL;
@@ -55,7 +54,7 @@ drove_status drove__ranks_join(const drove_config *config, drove_workers *worker
     }
     r->n = workers->transport->n_processes;
     r->rank = workers->transport->process;
-    output->is_silent = r->rank != 0;
+    config->is_silent = r->rank != 0;
     r->n_local = wire != NULL ? wire->n_local : 1;
     r->local_rank = wire != NULL ? wire->local_rank : 0;
     return DROVE_OK;
@@ -104,7 +103,7 @@ drove_status drove_train_decline(drove_status status, const char *why)
     drove_run *run = drove__alloc(1, sizeof *run);
     if (run == NULL) return drove__fail(status, "%s", text);
     run->config.opt = drove__options_default();
-    drove_status joined = drove__ranks_join(&run->config, &run->workers, &run->output);
+    drove_status joined = drove__ranks_join(&run->config, &run->workers);
     if (joined == DROVE_OK) {
         drove__fail(status, "%s", text);
         status = drove__ranks_agree(&run->config, &run->workers, &run->state, status);
@@ -126,7 +125,7 @@ const char *drove__ranks_name(const drove_workers *workers, unsigned rank, char 
     return into;
 }
 
-void drove__ranks_say(const drove_workers *workers, const drove_output *output)
+void drove__ranks_say(const drove_workers *workers, const drove_config *config)
 {
     const drove_wire *wire =
         workers->ranks.n > 1 ? drove__transport_wire(workers->transport) : NULL;
@@ -150,7 +149,7 @@ void drove__ranks_say(const drove_workers *workers, const drove_output *output)
                                  used > 0 ? ", " : "", n_here, wire->host[i]);
     }
     const drove_plan_worker *first = &workers->plan.worker[workers->plan.first_here];
-    drove__run_say(output, "%u ranks by %s, %u host%s: %s; %u thread%s at rank 0", wire->n_ranks,
+    drove__run_say(config, "%u ranks by %s, %u host%s: %s; %u thread%s at rank 0", wire->n_ranks,
                    wire->library, n_hosts, n_hosts == 1 ? "" : "s", line, first->n_cores,
                    first->n_cores == 1 ? "" : "s");
 }

@@ -29,8 +29,7 @@
 
 /* Before all else: begins MPI where a launcher started several ranks.  Errors: those of
  * drove__transport_mpi. */
-drove_status drove__ranks_join(const drove_config *config, drove_workers *workers,
-                               drove_output *output);
+drove_status drove__ranks_join(drove_config *config, drove_workers *workers);
 /* The training examples that are read here: with --shard own those of this rank, else all. */
 drove_shard drove__ranks_shard(const drove_config *config, const drove_workers *workers);
 /* Does each rank have a part of its own? */
@@ -45,7 +44,7 @@ drove_status drove__ranks_agree(const drove_config *config, drove_workers *worke
  * beginning.  Errors: DROVE_E_ARG: what, which values, at which ranks. */
 drove_status drove__ranks_compare(drove_run *run, const float *theta);
 /* Who is where: a message. */
-void drove__ranks_say(const drove_workers *workers, const drove_output *output);
+void drove__ranks_say(const drove_workers *workers, const drove_config *config);
 /* "rank 3 (node17)". */
 const char *drove__ranks_name(const drove_workers *workers, unsigned rank, char *into, size_t size);
 /* The end.  After a failure that the others do not know MPI goes on, for drove_ranks_abandon. */

@@ -226,90 +226,90 @@ static bool has_lost_one(const drove_workers *workers)
     return false;
 }
 
-static void give_up(const drove_workers *workers, drove_output *output)
+static void give_up(const drove_config *config, const drove_workers *workers, drove_state *state)
 {
-    drove__error_copy(output->record_failure);
-    drove__run_warn(output,
+    drove__error_copy(state->record_failure);
+    drove__run_warn(config,
                     "%s; the run goes on without its record, which is good up to its last mark",
-                    output->record_failure);
+                    state->record_failure);
     leave_record(workers);
 }
 
-static void write_mark(const drove_workers *workers, const drove_state *state, drove_output *output,
+static void write_mark(const drove_config *config, const drove_workers *workers, drove_state *state,
                        uint64_t outcome)
 {
     drove_recorded_mark mark = drove__run_record_mark(workers, state);
     mark.outcome = outcome;
     if (drove__recording_mark(workers->loop->recording, &mark) != DROVE_OK)
-        give_up(workers, output);
+        give_up(config, workers, state);
 }
 
-static drove_status mark_stretch(drove_run *run)
+static drove_status mark_stretch(drove_config *config, drove_workers *workers, drove_state *state)
 {
-    if (run->workers.ranks.n > 1) DROVE_TRY(drove__ranks_record(&run->workers));
-    if (run->workers.loop->recording == NULL || run->workers.ranks.rank != 0) return DROVE_OK;
-    if (has_lost_one(&run->workers)) {
-        drove__run_warn(&run->output,
+    if (workers->ranks.n > 1) DROVE_TRY(drove__ranks_record(workers));
+    if (workers->loop->recording == NULL || workers->ranks.rank != 0) return DROVE_OK;
+    if (has_lost_one(workers)) {
+        drove__run_warn(config,
                         "record: %s ends at its last mark: nobody knows how far the lost worker's "
                         "last step came",
-                        run->config.opt.record);
-        leave_record(&run->workers);
+                        config->opt.record);
+        leave_record(workers);
         return DROVE_OK;
     }
-    write_mark(&run->workers, &run->state, &run->output, 0);
+    write_mark(config, workers, state, 0);
     return DROVE_OK;
 }
 
 drove_status drove__run_record_parked(drove_run *run)
 {
     if (run->workers.repeating != NULL) DROVE_TRY(drove__replay_parked(&run->workers, &run->state));
-    return run->config.opt.record[0] != '\0' && run->problem.given == NULL ? mark_stretch(run)
-                                                                           : DROVE_OK;
+    return run->config.opt.record[0] != '\0' && run->problem.given == NULL
+               ? mark_stretch(&run->config, &run->workers, &run->state)
+               : DROVE_OK;
 }
 
 /* A run that ends in its first failure, whose text stays. */
-drove_status drove__run_record_failed(drove_run *run, drove_status status)
+drove_status drove__run_record_failed(drove_config *config, drove_workers *workers,
+                                      drove_state *state, drove_status status)
 {
     char text[DROVE_ERROR_TEXT_SIZE];
-    if (run->workers.loop->recording == NULL || run->workers.ranks.n > 1 ||
-        has_lost_one(&run->workers))
+    if (workers->loop->recording == NULL || workers->ranks.n > 1 || has_lost_one(workers))
         return status;
     drove__error_copy(text);
     /* A round that one worker did not end is not repeated. */
-    if (run->config.repeat == DROVE_REPEAT_ORDER)
-        write_mark(&run->workers, &run->state, &run->output, 0);
-    if (run->workers.loop->recording != NULL)
-        write_mark(&run->workers, &run->state, &run->output, DROVE_RECORDED_FAILED);
+    if (config->repeat == DROVE_REPEAT_ORDER) write_mark(config, workers, state, 0);
+    if (workers->loop->recording != NULL) write_mark(config, workers, state, DROVE_RECORDED_FAILED);
     return drove__fail(status, "%s", text);
 }
 
-static void end_recording(drove_run *run)
+static void end_recording(drove_config *config, drove_workers *workers, drove_state *state)
 {
-    drove_recording *r = run->workers.loop->recording;
-    drove_recorded_mark mark = drove__run_record_mark(&run->workers, &run->state);
-    mark.outcome = 1 + (unsigned)run->state.outcome;
+    drove_recording *r = workers->loop->recording;
+    drove_recorded_mark mark = drove__run_record_mark(workers, state);
+    mark.outcome = 1 + (unsigned)state->outcome;
     if (drove__recording_mark(r, &mark) != DROVE_OK) {
-        give_up(&run->workers, &run->output);
+        give_up(config, workers, state);
         return;
     }
-    drove__run_say(&run->output, "record: %s: %" PRIu64 " steps of %u worker%s, %.1f bytes each",
-                   run->config.opt.record, mark.n_steps, run->workers.plan.n_workers,
-                   run->workers.plan.n_workers == 1 ? "" : "s",
+    drove__run_say(config, "record: %s: %" PRIu64 " steps of %u worker%s, %.1f bytes each",
+                   config->opt.record, mark.n_steps, workers->plan.n_workers,
+                   workers->plan.n_workers == 1 ? "" : "s",
                    mark.n_steps == 0 ? 0.0
                                      : (double)drove__recording_bytes(r) / (double)mark.n_steps);
 }
 
-drove_status drove__run_record_end(drove_run *run)
+drove_status drove__run_record_end(drove_config *config, drove_workers *workers, drove_state *state)
 {
-    if (run->workers.loop->recording != NULL && run->workers.ranks.rank == 0) end_recording(run);
-    return run->workers.repeating != NULL ? drove__replay_end(run) : DROVE_OK;
+    if (workers->loop->recording != NULL && workers->ranks.rank == 0)
+        end_recording(config, workers, state);
+    return workers->repeating != NULL ? drove__replay_end(config, workers, state) : DROVE_OK;
 }
 
-drove_status drove__run_record_status(const drove_output *output)
+drove_status drove__run_record_status(const drove_state *state)
 {
-    if (output->record_failure[0] == '\0') return DROVE_OK;
+    if (state->record_failure[0] == '\0') return DROVE_OK;
     return drove__fail(DROVE_E_IO,
                        "%s; the run itself is complete, and the record is good up to "
                        "its last mark",
-                       output->record_failure);
+                       state->record_failure);
 }

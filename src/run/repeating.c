@@ -334,7 +334,7 @@ drove_status drove__replay_begin(drove_run *run)
         return drove__fail(DROVE_E_DATA, "--replay: expected the recorded data, %s, found %s",
                            p->header.data, data);
     if (strcmp(p->header.gemm, drove__run_gemm(&run->problem, &run->workers)) != 0)
-        drove__run_say(&run->output,
+        drove__run_say(&run->config,
                        "--replay: recorded with the products of %s, repeated with those of %s",
                        p->header.gemm, drove__run_gemm(&run->problem, &run->workers));
     drove__checksum_print(drove__run_record_mark(&run->workers, &run->state).checksum, first);
@@ -347,12 +347,12 @@ drove_status drove__replay_begin(drove_run *run)
         return drove__fail(DROVE_E_DATA, "%s: expected training up to a mark, found none",
                            drove__recorded_path(p->record));
     if (!drove__recorded_end(p->record, &end) || end.outcome == 0)
-        drove__run_say(&run->output,
+        drove__run_say(&run->config,
                        "--replay: the recorded run was killed, or could not write on: %" PRIu64
                        " bytes behind its last mark are left out",
                        drove__recorded_rest(p->record));
     else if (end.outcome == DROVE_RECORDED_FAILED)
-        drove__run_say(&run->output, "--replay: the recorded run ended with an error; all that was "
+        drove__run_say(&run->config, "--replay: the recorded run ended with an error; all that was "
                                      "published before is repeated");
     run->config.until.seconds = INFINITY;
     run->state.standing.recovers = p->header.recovers; /* it follows from options that were auto */
@@ -417,27 +417,27 @@ void drove__replay_outcome(const drove_workers *workers, drove_state *state)
     state->outcome = end.outcome - 1 == DROVE_MISSED ? DROVE_MISSED : DROVE_FINISHED;
 }
 
-drove_status drove__replay_end(drove_run *run)
+drove_status drove__replay_end(drove_config *config, const drove_workers *workers,
+                               const drove_state *state)
 {
-    drove_repeating *p = run->workers.repeating;
+    drove_repeating *p = workers->repeating;
     drove_writer *steps = p->steps;
-    if (!p->is_shorter && run->state.outcome != DROVE_INTERRUPTED &&
-        drove__recorded_goes_on(p->record))
+    if (!p->is_shorter && state->outcome != DROVE_INTERRUPTED && drove__recorded_goes_on(p->record))
         return drove__fail(DROVE_E_DATA,
                            "--replay: expected the end of the recorded run, found an earlier one "
                            "(%s)",
-                           drove_outcome_name(run->state.outcome));
-    if (run->config.repeat == DROVE_REPEAT_ORDER)
-        drove__run_say(&run->output,
+                           drove_outcome_name(state->outcome));
+    if (config->repeat == DROVE_REPEAT_ORDER)
+        drove__run_say(config,
                        "replay: %" PRIu64 " steps of %u worker%s on one thread: the same bits at "
                        "all of %" PRIu64 " marks",
-                       p->replay.n_steps, run->workers.plan.n_workers,
-                       run->workers.plan.n_workers == 1 ? "" : "s", p->n_marks);
+                       p->replay.n_steps, workers->plan.n_workers,
+                       workers->plan.n_workers == 1 ? "" : "s", p->n_marks);
     else
-        drove__run_say(&run->output,
+        drove__run_say(config,
                        "replay: run again, as %s repeats by itself: the same bits at all of "
                        "%" PRIu64 " marks",
-                       run->workers.plan.spec, p->n_marks);
+                       workers->plan.spec, p->n_marks);
     p->steps = NULL;
     return steps != NULL ? drove__writer_commit(steps) : DROVE_OK;
 }

@@ -59,28 +59,27 @@ static void describe_end(const drove_config *config, const drove_workers *worker
     else snprintf(into, size, "%.3g s of training are done", (double)st->train_ns * 1e-9);
 }
 
-void drove__run_say_nothing_to_do(const drove_run *run)
+void drove__run_say_nothing_to_do(const drove_config *config, const drove_workers *workers,
+                                  const drove_state *state)
 {
     char end[64], schedule[DROVE_TEXT_SIZE + 32] = "";
-    double next = fmax(ceil(2.0 * epochs_done(&run->workers)), 1.0);
-    if (run->state.outcome == DROVE_CRASHED || run->state.outcome == DROVE_INTERRUPTED) return;
-    describe_end(&run->config, &run->workers, &run->state, end, sizeof end);
-    if (has_no_steps(&run->workers, next))
-        offer_schedule(&run->config, next, schedule, sizeof schedule);
-    drove__run_say(&run->output,
+    double next = fmax(ceil(2.0 * epochs_done(workers)), 1.0);
+    if (state->outcome == DROVE_CRASHED || state->outcome == DROVE_INTERRUPTED) return;
+    describe_end(config, workers, state, end, sizeof end);
+    if (has_no_steps(workers, next)) offer_schedule(config, next, schedule, sizeof schedule);
+    drove__run_say(config,
                    "--resume: nothing to do: %s (--until %s); to train on: --until epochs=%g%s%s",
-                   end, run->config.opt.until, next, *schedule != '\0' ? " " : "", schedule);
+                   end, config->opt.until, next, *schedule != '\0' ? " " : "", schedule);
 }
 
-void drove__run_say_no_steps(const drove_config *config, const drove_workers *workers,
-                             const drove_output *output)
+void drove__run_say_no_steps(const drove_config *config, const drove_workers *workers)
 {
     char schedule[DROVE_TEXT_SIZE + 32];
     double now = epochs_done(workers), end = fmin(config->until.epochs, now + 1.0);
     if (!has_no_steps(workers, end)) return;
     offer_schedule(config, isfinite(config->until.epochs) ? config->until.epochs : 2.0 * now,
                    schedule, sizeof schedule);
-    drove__run_say(output,
+    drove__run_say(config,
                    "--resume: the step size is %.2g from here on (--schedule %s), so that training "
                    "on changes next to nothing; %s gives it steps again",
                    (double)drove__optim_eta(workers->optim, now), config->opt.schedule, schedule);

@@ -459,7 +459,7 @@ static void say_compared(const search *s, unsigned n_done, uint64_t begun_ns, ui
     uint64_t now_ns = drove__clock_now(s->run->workers.loop->clock);
     if (now_ns - *said_ns < COMPARED_NS) return;
     *said_ns = now_ns;
-    drove__run_say(&s->run->output, "model: %u of at most %u trial runs done in %.0f s", n_done,
+    drove__run_say(&s->run->config, "model: %u of at most %u trial runs done in %.0f s", n_done,
                    s->out->n * s->out->n_divisions, (double)(now_ns - begun_ns) * 1e-9);
 }
 
@@ -471,7 +471,7 @@ static drove_status compare(search *s)
     bool is_interrupted = false, goes_on[DROVE_MOST_CANDIDATES];
     drove_candidate_result whole[DROVE_MOST_CANDIDATES]; /* over the divisions that all have */
     if (out->n > 1)
-        drove__run_say(&s->run->output,
+        drove__run_say(&s->run->config,
                        "model: comparing %u candidates on %zu rows (--model names one)", out->n,
                        out->n_rows);
     for (unsigned i = 0; i < out->n; i++) goes_on[i] = true;
@@ -535,7 +535,7 @@ static void list_losses(const drove_search *s, unsigned n_tried, bool is_all, ch
     }
 }
 
-static void say(const drove_config *config, const drove_output *output)
+static void say(const drove_config *config)
 {
     const drove_search *s = &config->search;
     const drove_candidate_result *best = &s->candidate[s->chosen];
@@ -544,16 +544,16 @@ static void say(const drove_config *config, const drove_output *output)
     if (best->constant_loss == best->constant_loss)
         snprintf(guess, sizeof guess, ", a constant guess %.4g", best->constant_loss);
     if (s->is_interrupted)
-        drove__run_say(output,
+        drove__run_say(config,
                        "model: comparison interrupted after %u division%s; an unfinished one "
                        "does not count",
                        s->n_divisions, s->n_divisions == 1 ? "" : "s");
     if (best->n_tried == 0 && s->is_interrupted) {
-        drove__run_say(output, "model: %s, the simplest", best->name);
+        drove__run_say(config, "model: %s, the simplest", best->name);
         return;
     }
     if (best->n_tried == 0) {
-        drove__run_say(output,
+        drove__run_say(config,
                        "model: %s: fewer than %d rows, so no models were compared; figures of "
                        "so few rows say little",
                        best->name, LEAST_ROWS);
@@ -561,18 +561,18 @@ static void say(const drove_config *config, const drove_output *output)
     }
     list_losses(s, best->n_tried, true, all, sizeof all);
     list_losses(s, best->n_tried, false, fewer, sizeof fewer);
-    drove__run_say(output,
+    drove__run_say(config,
                    "model: %s chosen: loss %.4g%s%s (%zu of %zu examples for "
                    "validation%s; %.1f s)",
                    best->name, best->loss, has_values ? " of standardised values" : "", guess,
                    s->n_held, s->n_rows, s->n_divisions > 1 ? ", in several ways" : "", s->seconds);
     if (s->n > 1)
         drove__run_say(
-            output,
+            config,
             "model: compared: %s%s%s; of those about as good as the best, the simplest is taken",
             all, *fewer != '\0' ? "; dropped early: " : "", fewer);
     if (best->loss > best->constant_loss * (1.0 - LEAST_PROGRESS))
-        drove__run_say(output, "model: no candidate is at least 1 %% better than a constant guess: "
+        drove__run_say(config, "model: no candidate is at least 1 %% better than a constant guess: "
                                "these columns say little about the label");
 }
 
@@ -604,7 +604,7 @@ static void say_keys(const search *s)
     snprintf(spec, sizeof spec, "%s", s->encoding[0].spec);
     const bool has_list = has_key(spec, "ignore");
     if (has_list || !add_key(spec, "ignore", escaped)) snprintf(spec, sizeof spec, "%s", escaped);
-    drove__run_say(&s->run->output,
+    drove__run_say(&s->run->config,
                    "model: column%s %s tell%s rows apart by what they are about: the losses hold "
                    "for known values, and rows with others will be predicted worse (%s'%s' leaves "
                    "%s out)",
@@ -641,8 +641,7 @@ static drove_status look_at_data(const drove_options *opt, bool *is_table, bool 
 }
 
 /* --model default. */
-static drove_status settle_default(drove_config *config, const drove_workers *workers,
-                                   const drove_output *output)
+static drove_status settle_default(drove_config *config, const drove_workers *workers)
 {
     bool is_table, is_file;
     DROVE_TRY(look_at_data(&config->opt, &is_table, &is_file));
@@ -652,7 +651,7 @@ static drove_status settle_default(drove_config *config, const drove_workers *wo
              searches ? "auto" : DROVE_MODEL_USUAL);
     config->model_is_auto = !searches;
     if (is_table && !is_file && config->opt.resume[0] == '\0')
-        drove__run_say(output,
+        drove__run_say(config,
                        "model: %s (a pipe cannot be read twice, so no models were compared)",
                        config->opt.model);
     return DROVE_OK;
@@ -680,15 +679,14 @@ drove_status drove__search_model(drove_run *run)
 {
     search s = {.run = run, .out = &run->config.search};
     uint64_t begun_ns = drove__clock_now(run->workers.loop->clock);
-    if (run->config.opt.model[0] == '\0')
-        DROVE_TRY(settle_default(&run->config, &run->workers, &run->output));
+    if (run->config.opt.model[0] == '\0') DROVE_TRY(settle_default(&run->config, &run->workers));
     if (strcmp(run->config.opt.model, "auto") != 0) return DROVE_OK;
     DROVE_TRY(check_auto(&run->config, &run->workers));
     DROVE_TRY(drove_options_validate(&run->config.opt));
     drove_status status = search_all(&s);
     run->config.search.seconds =
         (double)(drove__clock_now(run->workers.loop->clock) - begun_ns) * 1e-9;
-    if (status == DROVE_OK) say(&run->config, &run->output);
+    if (status == DROVE_OK) say(&run->config);
     if (status == DROVE_OK) say_keys(&s);
     for (size_t i = 0; i < s.n_encodings; i++) drove_data_destroy(s.encoding[i].data);
     return status;

@@ -27,7 +27,6 @@ drove_status drove__search_model(drove_run *run);
 
 /* With --resume: the record of the search that chose the model, from run.json; unreadable, it is
  * left out, which is said.  Errors: DROVE_E_NOMEM. */
-drove_status drove__search_load(drove_config *config, const drove_workers *workers,
-                                const drove_output *output);
+drove_status drove__search_load(drove_config *config, const drove_workers *workers);
 
 #endif

@@ -65,8 +65,7 @@ static bool read_search(const json_t *o, drove_search *out)
     return is_chosen;
 }
 
-drove_status drove__search_load(drove_config *config, const drove_workers *workers,
-                                const drove_output *output)
+drove_status drove__search_load(drove_config *config, const drove_workers *workers)
 {
     drove_search search = {0};
     size_t size;
@@ -81,7 +80,7 @@ drove_status drove__search_load(drove_config *config, const drove_workers *worke
     const json_t *saved = json_object_get(object, "model_search");
     if (json_is_object(saved) && read_search(saved, &search)) config->search = search;
     else if (saved != NULL && !json_is_null(saved))
-        drove__run_warn(output,
+        drove__run_warn(config,
                         "model: %s: \"model_search\" is not what a run writes, and is left out",
                         path);
     json_decref(object);

@@ -78,51 +78,51 @@ drove_status drove__setup_places(drove_workers *workers)
 }
 
 /* How a table was understood, in a few lines. */
-static void say_table(const drove_output *output, const drove_storage *s)
+static void say_table(const drove_config *config, const drove_storage *s)
 {
     char text[400];
     const drove_schema *schema = s->schema;
     if (schema == NULL) return;
     /* The schema of a model that training goes on from counts no rows. */
     const uint64_t n_rows = schema->n_rows > 0 ? schema->n_rows : s->n_rows;
-    drove__run_say(output,
+    drove__run_say(config,
                    "table: %zu column%s, %llu row%s, %zu feature%s (drove data info shows all)",
                    schema->n_columns, schema->n_columns == 1 ? "" : "s", (unsigned long long)n_rows,
                    n_rows == 1 ? "" : "s", schema->n_features, schema->n_features == 1 ? "" : "s");
     for (unsigned i = 0; drove__schema_summary(schema, i, text, sizeof text); i++)
-        drove__run_say(output, "  %s", text);
+        drove__run_say(config, "  %s", text);
 }
 
 /* What a reader of the data found out, and what a user may not expect of the machine. */
-static void say_notes(const drove_run *run)
+static void say_notes(const drove_config *config, const drove_problem *problem,
+                      const drove_workers *workers)
 {
-    say_table(&run->output,
-              (run->problem.input != NULL ? run->problem.input : run->problem.train)->storage);
-    const drove_plan *plan = &run->workers.plan;
-    bool is_procs = plan->host == DROVE_HOST_PROCS, is_listed = run->config.opt.workers[0] != '\0';
-    if (run->problem.train->storage->notes[0] != '\0')
-        drove__run_say(&run->output, "data: %s", run->problem.train->storage->notes);
-    if (run->problem.test != NULL && run->problem.test->storage != run->problem.train->storage &&
-        run->problem.test->storage->notes[0] != '\0') {
-        drove__run_say(&run->output, "test data: %s", run->problem.test->storage->notes);
+    say_table(config, (problem->input != NULL ? problem->input : problem->train)->storage);
+    const drove_plan *plan = &workers->plan;
+    bool is_procs = plan->host == DROVE_HOST_PROCS, is_listed = config->opt.workers[0] != '\0';
+    if (problem->train->storage->notes[0] != '\0')
+        drove__run_say(config, "data: %s", problem->train->storage->notes);
+    if (problem->test != NULL && problem->test->storage != problem->train->storage &&
+        problem->test->storage->notes[0] != '\0') {
+        drove__run_say(config, "test data: %s", problem->test->storage->notes);
     }
-    bool is_chosen = run->config.strategy_probe.reason != DROVE_STRATEGY_GIVEN;
-    bool is_asked = is_procs || (!is_listed && strcmp(run->config.opt.threads, "all") != 0);
+    bool is_chosen = config->strategy_probe.reason != DROVE_STRATEGY_GIVEN;
+    bool is_asked = is_procs || (!is_listed && strcmp(config->opt.threads, "all") != 0);
     if (is_asked && !is_chosen && plan->host != DROVE_HOST_RANKS && plan->partition.n == 0 &&
         plan->n_workers < plan->n_asked)
-        drove__run_say(&run->output, "--strategy %s has one worker, whatever --%s says", plan->spec,
+        drove__run_say(config, "--strategy %s has one worker, whatever --%s says", plan->spec,
                        is_procs ? "workers" : "threads");
-    drove__ranks_say(&run->workers, &run->output);
-    drove__virtual_say(&run->workers, &run->output);
+    drove__ranks_say(workers, config);
+    drove__virtual_say(workers, config);
     unsigned n_busy = 0;
     for (unsigned i = 0; i < plan->n_workers; i++)
         if (plan->worker[i].device == NULL) n_busy += plan->worker[i].n_cores;
-    if (plan->host != DROVE_HOST_RANKS && n_busy > run->workers.machine.n_pus &&
-        run->workers.repeating == NULL)
-        drove__run_say(&run->output,
+    if (plan->host != DROVE_HOST_RANKS && n_busy > workers->machine.n_pus &&
+        workers->repeating == NULL)
+        drove__run_say(config,
                        "%u %s share %u processors: staleness and speed are those of time slices",
                        n_busy, is_procs && n_busy == plan->n_workers ? "processes" : "threads",
-                       run->workers.machine.n_pus);
+                       workers->machine.n_pus);
 }
 
 /* ---- objects ---- */
@@ -445,15 +445,17 @@ static drove_status setup_alone(drove_run *run, float **theta)
     run->workers.loop->core_ops =
         drove__resolve_is_low(&run->config.opt) ? &drove__engine_linear : &drove__engine_host;
     drove__choose_begin(&run->config, &run->state);
-    DROVE_TRY(drove__save_every_parse(run->config.opt.save_every, &run->state.save.every));
+    DROVE_TRY(drove__save_every_parse(run->config.opt.save_every, &run->config.save_every));
     DROVE_TRY(setup_machine(&run->config, &run->workers));
     DROVE_TRY(drove__setup_places(&run->workers));
-    DROVE_TRY(drove__problem_open(run));
-    DROVE_TRY(drove__run_features(run));
-    drove__choose_model(run);
+    const uint64_t begun_ns = drove__now_ns();
+    DROVE_TRY(drove__problem_open(&run->config, &run->problem, &run->workers));
+    run->state.beginning.data_ns = drove__now_ns() - begun_ns;
+    DROVE_TRY(drove__run_features(&run->config, &run->problem, &run->workers));
+    drove__choose_model(&run->config, &run->problem);
     DROVE_TRY(drove__choose_lengths(&run->config, &run->problem, &run->workers));
     DROVE_TRY(drove__problem_check_target(&run->config, &run->problem));
-    DROVE_TRY(drove__problem_model(run, theta));
+    DROVE_TRY(drove__problem_model(&run->config, &run->problem, &run->workers, theta));
     choose_engine(&run->config, &run->problem, &run->workers);
     DROVE_TRY(drove__choose_method(&run->config, &run->problem, &run->workers));
     DROVE_TRY(drove__targets_standardise(&run->config, &run->problem, &run->workers, *theta));
@@ -461,29 +463,29 @@ static drove_status setup_alone(drove_run *run, float **theta)
 }
 
 /* --partition, now that data and model are known. */
-static drove_status setup_partition(drove_run *run)
+static drove_status setup_partition(drove_config *config, drove_problem *problem,
+                                    drove_workers *workers)
 {
     drove_data_facts facts;
-    const drove_partition *p = &run->workers.plan.partition;
-    if (run->config.opt.partition[0] == '\0') return DROVE_OK;
-    if (run->workers.loop->core_ops != &drove__engine_host)
+    const drove_partition *p = &workers->plan.partition;
+    if (config->opt.partition[0] == '\0') return DROVE_OK;
+    if (workers->loop->core_ops != &drove__engine_host)
         return drove__fail(DROVE_E_ARG, "--partition %s: expected no low --precision, found %s",
-                           run->config.opt.partition, run->config.opt.precision);
-    drove_data_describe(run->problem.train, &facts);
+                           config->opt.partition, config->opt.precision);
+    drove_data_describe(problem->train, &facts);
     double copy_bytes =
-        (double)facts.memory_bytes + (double)run->problem.model->n_params * sizeof(float);
-    DROVE_TRY(drove__plan_partition(&run->workers.plan, &run->config.opt, &run->workers.machine,
-                                    copy_bytes));
-    drove__choose_stretch(&run->config, &run->workers); /* it follows from the number of workers */
-    DROVE_TRY(drove__setup_places(&run->workers));
-    drove__run_say(&run->output,
+        (double)facts.memory_bytes + (double)problem->model->n_params * sizeof(float);
+    DROVE_TRY(drove__plan_partition(&workers->plan, &config->opt, &workers->machine, copy_bytes));
+    drove__choose_stretch(config, workers); /* it follows from the number of workers */
+    DROVE_TRY(drove__setup_places(workers));
+    drove__run_say(config,
                    "partition: %u group%s of %u core%s: copies of %.1f MB each, %.1f MB in all, %s "
                    "in %.1f MB of fast memory (%s); suggested: %u",
                    p->n, p->n == 1 ? "" : "s", p->group[0].n_cores,
                    p->group[0].n_cores == 1 ? "" : "s", p->copy_bytes / 1e6,
                    p->n * p->copy_bytes / 1e6, drove__partition_fits(p) ? "which fit" : "too much",
                    p->fast_bytes / 1e6, p->fast_name, p->suggested);
-    return drove__run_check_memory(&run->config, &run->problem, &run->workers);
+    return drove__run_check_memory(config, problem, workers);
 }
 
 /* What workers share of the run. */
@@ -505,10 +507,10 @@ static void fill_loop(const drove_config *config, const drove_problem *problem,
 /* The objects of the run.  Those of a strategy may exchange already. */
 static drove_status setup_objects(drove_run *run, const float *theta)
 {
-    DROVE_TRY(setup_partition(run));
+    DROVE_TRY(setup_partition(&run->config, &run->problem, &run->workers));
     DROVE_TRY(drove__virtual_open(&run->config, &run->problem, &run->workers));
     fill_loop(&run->config, &run->problem, &run->workers);
-    DROVE_TRY(drove__disk_begin(run));
+    DROVE_TRY(drove__disk_begin(&run->config, &run->problem, &run->workers));
     DROVE_TRY(drove__run_make_workers(&run->workers));
     DROVE_TRY(setup_slices(&run->problem, &run->workers));
     DROVE_TRY(setup_spans(&run->config, &run->workers));
@@ -524,8 +526,8 @@ static drove_status setup_objects(drove_run *run, const float *theta)
 static drove_status setup_rest(drove_run *run)
 {
     DROVE_TRY(drove__state_load(run));
-    say_notes(run);
-    drove__choose_say(&run->config, &run->workers, &run->output);
+    say_notes(&run->config, &run->problem, &run->workers);
+    drove__choose_say(&run->config, &run->workers);
     return drove__output_open(run);
 }
 
@@ -551,7 +553,7 @@ drove_status drove__setup_workers(drove_run *run, const float *theta)
     DROVE_TRY(drove__ranks_agree(&run->config, &run->workers, &run->state, setup_rest(run)));
     run->workers.ranks.is_together = true;
     b->start_ns = drove__now_ns() - b->begun_ns - b->data_ns;
-    drove__run_prefetch_begin(&run->config, &run->workers, &run->output);
+    drove__run_prefetch_begin(&run->config, &run->workers);
     return DROVE_OK;
 }
 

@@ -501,7 +501,7 @@ static drove_status load_worker(const drove_workers *workers, const drove_safete
 /* Windows of data on disk follow from the memory, also from that which happens to be in use.  This
  * goes on with the windows of now, where the examples of the epoch that are counted end: some come
  * twice or not at all in this epoch. */
-static drove_status convert_windows(const drove_workers *workers, const drove_output *output,
+static drove_status convert_windows(const drove_workers *workers, const drove_config *config,
                                     const drove_safetensors *st, uint64_t rows, uint64_t next)
 {
     const drove_order *order = &workers->loop->order;
@@ -515,7 +515,7 @@ static drove_status convert_windows(const drove_workers *workers, const drove_ou
     const uint64_t inside = drove__windows_reach(order->windows, order->batch, examples);
     atomic_store(&workers->loop->source->next, next / per_epoch * order->per_epoch + inside);
     if (inside > 0)
-        drove__run_say(output,
+        drove__run_say(config,
                        "data: windows of %llu blocks instead of %llu, by the memory: some "
                        "examples of this epoch come twice or not at all",
                        (unsigned long long)order->windows->per_window,
@@ -526,7 +526,7 @@ static drove_status convert_windows(const drove_workers *workers, const drove_ou
 /* The counter of batches was in turns of that run.  Where turns have another size now, this goes on
  * at the turn that the counted examples reach. */
 static drove_status convert_turns(const drove_problem *problem, const drove_workers *workers,
-                                  const drove_output *output, const drove_safetensors *st,
+                                  const drove_config *config, const drove_safetensors *st,
                                   drove_left_out *then)
 {
     uint64_t rows, n = workers->loop->order.n_rows,
@@ -537,7 +537,7 @@ static drove_status convert_turns(const drove_problem *problem, const drove_work
     DROVE_TRY(drove__parse_u64("turn_rows", text, 1, UINT32_MAX, &rows));
     then->rows = rows;
     then->next = next;
-    if (problem->stream != NULL) return convert_windows(workers, output, st, rows, next);
+    if (problem->stream != NULL) return convert_windows(workers, config, st, rows, next);
     if (rows == workers->loop->order.batch) return DROVE_OK;
     uint64_t per_epoch = (n + rows - 1) / rows;
     uint64_t inside = next % per_epoch * rows / workers->loop->order.batch;
@@ -607,11 +607,11 @@ static drove_status load_all(drove_run *run, const drove_safetensors *st)
     DROVE_TRY(load_range(&run->workers, st));
     unpack_counters(&run->workers, &run->state, counters);
     drove_left_out then = {.n_workers = (unsigned)counters[6]};
-    DROVE_TRY(convert_turns(&run->problem, &run->workers, &run->output, st, &then));
+    DROVE_TRY(convert_turns(&run->problem, &run->workers, &run->config, st, &then));
     complete_round(&run->workers);
     DROVE_TRY(load_source(&run->config, &run->workers, &run->state, st, &then));
     if (!run->workers.plan.source->counts_rows)
-        drove__run_say_left_out(&run->problem, &run->workers, &run->output, st, &then);
+        drove__run_say_left_out(&run->problem, &run->workers, &run->config, st, &then);
     unpack_standing(&run->state.standing, standing);
     DROVE_TRY(load_back(&run->workers, &run->state, st));
     run->state.save.done_batches = atomic_load(&run->workers.loop->source->next);
@@ -627,8 +627,7 @@ static drove_status load_all(drove_run *run, const drove_safetensors *st)
 }
 
 /* The last state, or the one before it if that is damaged or away: a message says so. */
-static drove_status load_file(drove_config *config, const drove_output *output,
-                              drove_safetensors *st)
+static drove_status load_file(drove_config *config, drove_safetensors *st)
 {
     static const char *const names[] = {DROVE_STATE_NAME, DROVE_STATE_PREVIOUS_NAME};
     char why[DROVE_ERROR_TEXT_SIZE] = "";
@@ -639,7 +638,7 @@ static drove_status load_file(drove_config *config, const drove_output *output,
         status = drove__safetensors_load(path, st);
         free(path);
         if (status == DROVE_OK && i > 0)
-            drove__run_warn(output, "--resume: %s; this goes on from the save before it, %s", why,
+            drove__run_warn(config, "--resume: %s; this goes on from the save before it, %s", why,
                             names[i]);
         config->resumed_name = names[i];
         if (status == DROVE_OK || status == DROVE_E_NOMEM) return status;
@@ -667,7 +666,7 @@ drove_status drove__state_load(drove_run *run)
     drove_status status = DROVE_OK;
     if (drove__replay_has_state(&run->workers)) return load_recorded(run);
     if (run->config.opt.resume[0] == '\0') return DROVE_OK;
-    if (run->workers.ranks.rank == 0) status = load_file(&run->config, &run->output, &st);
+    if (run->workers.ranks.rank == 0) status = load_file(&run->config, &st);
     status = drove__ranks_share(&run->config, &run->workers, &run->state, status, &st);
     if (status != DROVE_OK) return drove__fail_in(status, "--resume");
     status = load_all(run, &st);

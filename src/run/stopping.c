@@ -86,7 +86,7 @@ drove_status drove__stopping_evaluated(drove_run *run, bool *is_current)
     st->n_cuts++;
     *is_current = false;
     DROVE_TRY(step_back(&run->workers, &run->state, plateau.factor));
-    drove__run_say(&run->output,
+    drove__run_say(&run->config,
                    "plateau: back to the parameters of epoch %.2f, where the loss was %.4g; step "
                    "size x %.3g from now on",
                    st->back_epochs, st->back_loss, st->back_off);
@@ -94,7 +94,7 @@ drove_status drove__stopping_evaluated(drove_run *run, bool *is_current)
 }
 
 drove_status drove__stopping_recover(drove_workers *workers, drove_state *state,
-                                     const drove_output *output)
+                                     const drove_config *config)
 {
     drove_standing *st = &state->standing;
     if (!st->recovers || state->back == NULL || st->n_recoveries >= MOST_RECOVERIES)
@@ -102,7 +102,7 @@ drove_status drove__stopping_recover(drove_workers *workers, drove_state *state,
     st->n_recoveries++;
     DROVE_TRY(step_back(workers, state, RECOVERY_FACTOR));
     atomic_store(&workers->loop->nonfinite, 0);
-    drove__run_say(output,
+    drove__run_say(config,
                    "the loss is not finite: back to the parameters of epoch %.2f; step size x %.3g "
                    "from now on",
                    st->back_epochs, st->back_off);

@@ -95,10 +95,10 @@ static drove_status finish(drove_run *run, drove_result **out)
 {
     drove_result *result = calloc(1, sizeof *result);
     if (result == NULL) return drove__fail_nomem("the result", sizeof *result);
-    drove__run_progress(run, run->state.standing.train_ns, 1, &run->output.final);
+    drove__run_progress(run, run->state.standing.train_ns, 1, &run->state.final);
     result->outcome = run->state.outcome;
     result->signal_number = run->state.signal_number;
-    result->final = run->output.final;
+    result->final = run->state.final;
     drove_status status = report(run, result);
     if (status == DROVE_OK) status = keep_model(run, result);
     if (status != DROVE_OK) {
@@ -172,7 +172,7 @@ drove_status drove_run_create(const drove_options *options, drove_run **out)
 void drove_run_set_callbacks(drove_run *run, const drove_callbacks *callbacks)
 {
     DROVE_ALIVE(run, "a run");
-    run->output.cb = callbacks != NULL ? *callbacks : (drove_callbacks){0};
+    run->config.cb = callbacks != NULL ? *callbacks : (drove_callbacks){0};
 }
 
 void drove_run_keep_model(drove_run *run)
@@ -192,13 +192,13 @@ static drove_status choose_strategy(drove_run *run, const float *theta)
 
 static drove_status begin(drove_run *run)
 {
-    DROVE_TRY(drove__ranks_join(&run->config, &run->workers, &run->output));
+    DROVE_TRY(drove__ranks_join(&run->config, &run->workers));
     if (run->workers.ranks.n == 1) DROVE_TRY(drove__folder_begin_again(&run->config, &run->output));
     if (run->workers.ranks.n == 1) DROVE_TRY(check_files(&run->config.opt));
     if (run->workers.ranks.n == 1) DROVE_TRY(drove__folder_check(&run->config.opt));
     DROVE_TRY(drove__replay_open(&run->config, &run->workers));
     DROVE_TRY(drove__search_model(run));
-    DROVE_TRY(drove__search_load(&run->config, &run->workers, &run->output));
+    DROVE_TRY(drove__search_load(&run->config, &run->workers));
     float *theta = NULL;
     drove_status status = drove__setup_problem(run, &theta);
     if (status == DROVE_OK) status = choose_strategy(run, theta);
@@ -210,9 +210,9 @@ static drove_status begin(drove_run *run)
 }
 
 /* All else is done and written. */
-static drove_status check_record(const drove_output *output, drove_result **out)
+static drove_status check_record(const drove_state *state, drove_result **out)
 {
-    drove_status status = drove__run_record_status(output);
+    drove_status status = drove__run_record_status(state);
     if (status == DROVE_OK) return DROVE_OK;
     drove_result_destroy(*out);
     *out = NULL;
@@ -232,13 +232,14 @@ drove_status drove_run_train(drove_run *run, drove_result **out)
     drove_status status = begin(run);
     if (status == DROVE_OK) {
         status = drove__run_control(run);
-        if (status == DROVE_OK) status = drove__run_record_end(run);
+        if (status == DROVE_OK)
+            status = drove__run_record_end(&run->config, &run->workers, &run->state);
         if (status != DROVE_OK)
             status = drove__ranks_lost(&run->config, &run->workers, &run->state, status);
     }
-    drove__run_prefetch_end(run);
+    drove__run_prefetch_end(&run->config, &run->workers, &run->state);
     if (status == DROVE_OK) status = finish(run, out);
-    if (status == DROVE_OK) status = check_record(&run->output, out);
+    if (status == DROVE_OK) status = check_record(&run->state, out);
     drove__run_teardown(run, status);
     return status;
 }

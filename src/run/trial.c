@@ -29,7 +29,7 @@ drove_run *drove__run_alloc(const drove_options *options)
 
 static void close_run(drove_run *run, drove_status status)
 {
-    drove__run_prefetch_end(run);
+    drove__run_prefetch_end(&run->config, &run->workers, &run->state);
     drove__run_teardown(run, status);
     if (!run->workers.is_abandoned) drove__free(run);
 }
@@ -50,7 +50,7 @@ drove_status drove__run_open(const drove_config *of, const drove_state *parent,
     run->workers.loop->shared = shared;
     run->workers.borrows_shared = shared != NULL;
     run->state.interrupts_before = drove__run_interrupts();
-    drove_status status = drove__ranks_join(&run->config, &run->workers, &run->output);
+    drove_status status = drove__ranks_join(&run->config, &run->workers);
     float *theta = NULL;
     if (status == DROVE_OK) status = drove__setup_problem(run, &theta);
     if (status == DROVE_OK) status = drove__setup_workers(run, theta);

@@ -6,9 +6,9 @@
 
 typedef struct drove_trial_result {
     drove_outcome outcome;
-    double best_loss, best_epochs; /* on the validation examples; where */
-    double constant_loss;          /* drove__targets_constant_loss */
-    double lr;
+    double        best_loss, best_epochs; /* on the validation examples; where */
+    double        constant_loss;          /* drove__targets_constant_loss */
+    double        lr;
 } drove_trial_result;
 
 /* A run on data that are read already, whose targets it may standardise in place, up to its
@@ -19,7 +19,7 @@ typedef struct drove_trial_result {
 drove_status drove__run_open(const drove_config *of, const drove_state *parent,
                              const drove_options *opt, const drove_data *given,
                              drove_engine_shared *shared, drove_run **out);
-void drove__run_close(drove_run *run);
+void         drove__run_close(drove_run *run);
 /* Such a run as a whole.  Errors: the same. */
 drove_status drove__run_trial(const drove_config *of, const drove_state *parent,
                               const drove_options *opt, const drove_data *given,

@@ -81,8 +81,10 @@ static uint64_t steps_of_trial(const drove_config *config, const drove_problem *
 
 /* ---- one trial ---- */
 
-typedef struct bench { /* what trials of one thread use one after the other */
-    const drove_run *run;
+typedef struct trial_set trial_set;
+
+typedef struct bench { /* for the trials of one thread, one after the other */
+    const trial_set *of;
     bool is_made; /* with or without success */
     drove_engine *engine;
     float *vector; /* [n_vector] */
@@ -91,12 +93,28 @@ typedef struct bench { /* what trials of one thread use one after the other */
     drove_order order;
 } bench;
 
+enum { MOST_BENCHES = 4 };
+
+struct trial_set { /* all trials; an item is a trial */
+    const drove_config *config;
+    const drove_problem *problem;
+    const drove_workers *workers;
+    const char *rule;
+    const float *theta;
+    size_t n_vector;
+    drove_trials *out;
+    bench bench[MOST_BENCHES]; /* of each thread */
+    double loss_first[DROVE_MOST_TRIALS];
+    drove_status status[DROVE_MOST_TRIALS];
+    char error[DROVE_MOST_TRIALS][DROVE_ERROR_TEXT_SIZE];
+};
+
 /* One update; *loss: of its batch, before it. */
 static drove_status step(bench *b, const drove_optim *optim, drove_optim_worker *w,
                          drove_order_cursor *cursor, uint64_t number, double *loss)
 {
     const drove_task task = {.number = number};
-    drove_batch batch = {.data = b->run->problem.train, .row = b->row, .number = number};
+    drove_batch batch = {.data = b->of->problem->train, .row = b->row, .number = number};
     drove_gradient grad = {.value = b->grad, .spans_wanted = optim->spans_ok};
     drove_work_done done = {0};
     drove_step made;
@@ -151,8 +169,7 @@ static drove_status run_trial(bench *b, const char *rule, const float *theta, ui
                               drove_trial *trial, double *loss_first)
 {
     drove_optim *optim;
-    DROVE_TRY(
-        make_optim(&b->run->config, &b->run->problem, &b->run->workers, rule, trial->lr, &optim));
+    DROVE_TRY(make_optim(b->of->config, b->of->problem, b->of->workers, rule, trial->lr, &optim));
     memset(b->vector, 0, optim->n_vector * sizeof *b->vector);
     memcpy(b->vector, theta, optim->n * sizeof *b->vector);
     drove_status status = run_steps(b, optim, n_steps, trial, loss_first);
@@ -162,23 +179,23 @@ static drove_status run_trial(bench *b, const char *rule, const float *theta, ui
 
 /* ---- all of them ---- */
 
-static drove_status bench_init(bench *b, const drove_run *run, size_t n_vector)
+static drove_status bench_init(bench *b, const trial_set *all)
 {
-    const size_t rows = drove__update_rows(&run->config, &run->problem);
-    *b = (bench){.run = run,
+    const size_t rows = drove__update_rows(all->config, all->problem);
+    *b = (bench){.of = all,
                  .is_made = true,
-                 .order = drove__order_make(run->problem.train->n_rows, rows, run->config.opt.seed,
-                                            DROVE_ORDER_SHUFFLE)};
-    b->vector = drove__alloc(n_vector, sizeof *b->vector);
-    b->grad = drove__alloc(run->problem.model->n_params, sizeof *b->grad);
+                 .order = drove__order_make(all->problem->train->n_rows, rows,
+                                            all->config->opt.seed, DROVE_ORDER_SHUFFLE)};
+    b->vector = drove__alloc(all->n_vector, sizeof *b->vector);
+    b->grad = drove__alloc(all->problem->model->n_params, sizeof *b->grad);
     b->row = drove__alloc(rows, sizeof *b->row);
     if (b->vector == NULL || b->grad == NULL || b->row == NULL)
-        return drove__fail_nomem("trials of step sizes", n_vector * sizeof *b->vector);
-    const drove_engine_options opt = {.model = run->problem.model,
-                                      .kernels = &run->workers.kernels,
-                                      .data = run->problem.train,
+        return drove__fail_nomem("trials of step sizes", all->n_vector * sizeof *b->vector);
+    const drove_engine_options opt = {.model = all->problem->model,
+                                      .kernels = &all->workers->kernels,
+                                      .data = all->problem->train,
                                       .max_rows = rows,
-                                      .seed = run->config.opt.seed};
+                                      .seed = all->config->opt.seed};
     return drove__engine_host.create(&opt, &b->engine);
 }
 
@@ -210,20 +227,6 @@ static double loss_before(const drove_problem *problem, double loss_first)
                 loss->constant(problem->target_mean, problem->train->storage->n_classes));
 }
 
-enum { MOST_BENCHES = 4 };
-
-typedef struct trial_set { /* all trials; an item is a trial */
-    const drove_run *run;
-    const char *rule;
-    const float *theta;
-    size_t n_vector;
-    drove_trials *out;
-    bench bench[MOST_BENCHES]; /* of each thread */
-    double loss_first[DROVE_MOST_TRIALS];
-    drove_status status[DROVE_MOST_TRIALS];
-    char error[DROVE_MOST_TRIALS][DROVE_ERROR_TEXT_SIZE];
-} trial_set;
-
 /* By any thread, with a bench of its own; its floating-point mode is that of the thread that began
  * it. */
 static void run_item(void *context, size_t item, unsigned thread)
@@ -231,7 +234,7 @@ static void run_item(void *context, size_t item, unsigned thread)
     trial_set *all = context;
     bench *b = &all->bench[thread];
     drove_status status = DROVE_OK;
-    if (!b->is_made) status = bench_init(b, all->run, all->n_vector);
+    if (!b->is_made) status = bench_init(b, all);
     if (status == DROVE_OK && b->engine == NULL)
         status = drove__fail_nomem("trials of step sizes", all->n_vector * sizeof *b->vector);
     if (status == DROVE_OK)
@@ -259,37 +262,43 @@ static drove_status run_all(trial_set *all, const grid *g)
 {
     drove_trials *out = all->out;
     for (unsigned i = 0; i < g->n; i++) out->trial[i].lr = g->least * pow(10.0, 0.5 * i);
-    drove__table_run(threads_of_trials(&all->run->problem, &all->run->workers, all->n_vector), g->n,
-                     run_item, all);
+    drove__table_run(threads_of_trials(all->problem, all->workers, all->n_vector), g->n, run_item,
+                     all);
     for (unsigned i = 0; i < g->n; i++)
         if (all->status[i] != DROVE_OK) return drove__fail(all->status[i], "%s", all->error[i]);
     out->n_trials = g->n;
-    double before = loss_before(&all->run->problem, all->loss_first[0]);
+    double before = loss_before(all->problem, all->loss_first[0]);
     out->lr = drove__trials_choose(out->trial, g->n, before, g->tolerance);
     return DROVE_OK;
 }
 
-drove_status drove__trials_run(const drove_run *run, const char *rule, const float *theta,
+drove_status drove__trials_run(const drove_config *config, const drove_problem *problem,
+                               const drove_workers *workers, const char *rule, const float *theta,
                                double n_examples, drove_trials *out)
 {
     const grid *g = grid_of(rule);
     drove_optim *optim;
-    uint64_t begun_ns = drove__clock_now(run->workers.loop->clock);
-    DROVE_TRY(make_optim(&run->config, &run->problem, &run->workers, rule, g->usual, &optim));
+    uint64_t begun_ns = drove__clock_now(workers->loop->clock);
+    DROVE_TRY(make_optim(config, problem, workers, rule, g->usual, &optim));
     *out = (drove_trials){.lr = g->usual,
-                          .n_steps =
-                              steps_of_trial(&run->config, &run->problem, optim, g->n, n_examples)};
+                          .n_steps = steps_of_trial(config, problem, optim, g->n, n_examples)};
     size_t n_vector = optim->n_vector;
     drove__optim_destroy(optim);
     if (out->n_steps == 0) return DROVE_OK;
     trial_set *all = calloc(1, sizeof *all);
     if (all == NULL) return drove__fail_nomem("trials of step sizes", sizeof *all);
-    *all = (trial_set){.run = run, .rule = rule, .theta = theta, .n_vector = n_vector, .out = out};
+    *all = (trial_set){.config = config,
+                       .problem = problem,
+                       .workers = workers,
+                       .rule = rule,
+                       .theta = theta,
+                       .n_vector = n_vector,
+                       .out = out};
     drove_status status = run_all(all, g);
     for (unsigned i = 0; i < MOST_BENCHES; i++)
         if (all->bench[i].is_made) bench_fini(&all->bench[i]);
     free(all);
-    out->seconds = (double)(drove__clock_now(run->workers.loop->clock) - begun_ns) * 1e-9;
+    out->seconds = (double)(drove__clock_now(workers->loop->clock) - begun_ns) * 1e-9;
     return status;
 }
 

@@ -22,7 +22,8 @@ double drove__trials_choose(const drove_trial *trial, unsigned n, double loss_fi
 
 /* theta[n_params]: where every trial starts; read alone.  rule: a spec.  n_examples: of the run, of
  * which all trials together see at most a tenth.  Errors: those of engines, DROVE_E_NOMEM. */
-drove_status drove__trials_run(const drove_run *run, const char *rule, const float *theta,
+drove_status drove__trials_run(const drove_config *config, const drove_problem *problem,
+                               const drove_workers *workers, const char *rule, const float *theta,
                                double n_examples, drove_trials *out);
 
 /* Multiply-adds of one update of the run's rule, its gradient included.  Errors: those of the rule,

@@ -76,10 +76,9 @@ typedef struct drove_standing { /* what is known of the run so far; part of the 
     drove_mark mark[DROVE_N_MARKS];
 } drove_standing;
 
-typedef struct drove_saving { /* --save-every */
-    drove_save_every every;
-    bool             is_there;                            /* something is saved */
-    uint64_t         done_batches, done_updates, done_ns; /* when the last save was made */
+typedef struct drove_saving {                     /* --save-every */
+    bool     is_there;                            /* something is saved */
+    uint64_t done_batches, done_updates, done_ns; /* when the last save was made */
 } drove_saving;
 
 typedef struct drove_ranks {
@@ -96,21 +95,24 @@ typedef struct drove_beginning { /* of a run */
     uint64_t start_ns;           /* all else until the workers could train */
 } drove_beginning;
 
-/* What is asked for, and what was chosen where it was left open. */
+/* What is asked for, what was chosen where it was left open, and who is told. */
 typedef struct drove_config {
-    drove_options opt; /* with the choices in the place of "auto" */
-    drove_until   until;
-    drove_repeat  repeat;        /* of --record and --replay */
-    const char   *resumed_name;  /* the state in --resume that it goes on from; NULL: none */
-    bool          lr_is_auto;    /* --lr was not given */
-    bool          out_is_auto;   /* opt.out was "auto": a folder with a number (outname.h) */
-    bool          state_is_auto; /* --rule-state was not given */
-    bool          model_is_auto; /* --model was not given, and no models are compared */
-    bool          is_tuned;      /* what was not given is chosen: choose.h */
-    bool          finds_lr;      /* low-precision network: only rule, lr and schedule are chosen */
-    double        lr_base;       /* of --lr auto: one worker's step size; 0: not known */
-    drove_trials  trials;        /* of step sizes */
-    drove_search  search;        /* of --model auto */
+    drove_callbacks  cb;
+    bool             is_silent; /* rank 0 speaks for all */
+    drove_options    opt;       /* with the choices in the place of "auto" */
+    drove_until      until;
+    drove_save_every save_every;
+    drove_repeat     repeat;        /* of --record and --replay */
+    const char      *resumed_name;  /* the state in --resume that it goes on from; NULL: none */
+    bool             lr_is_auto;    /* --lr was not given */
+    bool             out_is_auto;   /* opt.out was "auto": a folder with a number (outname.h) */
+    bool             state_is_auto; /* --rule-state was not given */
+    bool             model_is_auto; /* --model was not given, and no models are compared */
+    bool             is_tuned;      /* what was not given is chosen: choose.h */
+    bool             finds_lr; /* low-precision network: only rule, lr and schedule are chosen */
+    double           lr_base;  /* of --lr auto: one worker's step size; 0: not known */
+    drove_trials     trials;   /* of step sizes */
+    drove_search     search;   /* of --model auto */
     drove_strategy_probe strategy_probe; /* of --strategy auto */
     const char          *comm_library; /* of the program's own communicator; NULL: there is none */
     int                  comm;         /* as MPI_Comm_c2f gives it */
@@ -182,21 +184,19 @@ typedef struct drove_state {
     uint64_t       interrupts_before; /* drove__run_interrupts when the run began */
     int            signal_number;     /* that interrupted the run */
     drove_saving   save;
+    char           record_failure[DROVE_ERROR_TEXT_SIZE]; /* "": --record goes well */
+    drove_progress final;                                 /* at the end */
 } drove_state;
 
 /* Messages, the display and the files of a run. */
 typedef struct drove_output {
-    drove_callbacks cb;
-    bool            is_silent; /* rank 0 speaks for all */
-    int             out_lock;  /* folder.h: the descriptor that holds it, and 1; 0: none */
-    drove_jsonl    *log;       /* in --out; NULL: none */
-    drove_jsonl    *own_log;   /* of --log; NULL: none */
-    drove_events   *events;    /* NULL without --out */
-    char            record_failure[DROVE_ERROR_TEXT_SIZE]; /* "": --record goes well */
+    int           out_lock; /* folder.h: the descriptor that holds it, and 1; 0: none */
+    drove_jsonl  *log;      /* in --out; NULL: none */
+    drove_jsonl  *own_log;  /* of --log; NULL: none */
+    drove_events *events;   /* NULL without --out */
     /* the display: what its rate counts from, and when it was shown */
-    uint64_t       rate_examples, rate_ns, shown_ns;
-    double         rate;
-    drove_progress final; /* at the end */
+    uint64_t rate_examples, rate_ns, shown_ns;
+    double   rate;
 } drove_output;
 
 /* Each function takes those of the values that it needs; the run itself only what makes, trains and

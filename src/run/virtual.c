@@ -152,15 +152,15 @@ drove_status drove__virtual_check(const drove_problem *problem, const drove_work
     return drove__virtual_scratch(loop->on, loop->sync->n_vector);
 }
 
-void drove__virtual_say(const drove_workers *workers, const drove_output *output)
+void drove__virtual_say(const drove_workers *workers, const drove_config *config)
 {
     const drove_modelled *m = workers->modelled;
     if (m == NULL) return;
-    drove__run_say(output,
+    drove__run_say(config,
                    "clock: virtual, of the machine %s (%u x %u x %u): all seconds of training are "
                    "modelled",
                    m->name, m->sockets, m->cores, m->smt);
-    if (m->assumed[0] != '\0') drove__run_say(output, "machine: assumed: %s", m->assumed);
+    if (m->assumed[0] != '\0') drove__run_say(config, "machine: assumed: %s", m->assumed);
 }
 
 void drove__virtual_close(drove_workers *workers)

@@ -20,7 +20,7 @@ drove_status drove__virtual_check(const drove_problem *problem, const drove_work
 /* What everything costs; measures what the machine file does not say.  Workers are started.
  * Errors: the engine's, DROVE_E_NOMEM, DROVE_E_SYSTEM. */
 drove_status drove__virtual_costs(drove_workers *workers);
-void         drove__virtual_say(const drove_workers *workers, const drove_output *output);
+void         drove__virtual_say(const drove_workers *workers, const drove_config *config);
 /* What the machine described; the clock itself is gone with workers->loop. */
 void drove__virtual_close(drove_workers *workers);
 

@@ -41,21 +41,21 @@ void drove__run_free_workers(const drove_workers *workers)
 /* ---- the order of examples ---- */
 
 /* Examples of one task: of a TYPED engine several updates, so that taking a task costs little. */
-static size_t task_rows(const drove_run *run)
+static size_t task_rows(const drove_config *config, const drove_problem *problem,
+                        const drove_workers *workers)
 {
-    const drove_loop *loop = run->workers.loop;
-    if (run->workers.plan.source->counts_rows) return 1; /* positions */
+    const drove_loop *loop = workers->loop;
+    if (workers->plan.source->counts_rows) return 1; /* positions */
     bool counts_updates =
-        run->config.until.updates != UINT64_MAX || run->state.save.every.unit == DROVE_SAVE_UPDATES;
+        config->until.updates != UINT64_MAX || config->save_every.unit == DROVE_SAVE_UPDATES;
     if (loop->core_ops != &drove__engine_linear || counts_updates) return loop->update_rows;
     drove_data_facts facts;
-    drove_data_describe(run->problem.train, &facts);
+    drove_data_describe(problem->train, &facts);
     double per_row =
-        (double)facts.n_stored / (double)facts.n_rows * (double)run->problem.model->n_outputs;
+        (double)facts.n_stored / (double)facts.n_rows * (double)problem->model->n_outputs;
     const drove_turn_limits limits = {.numbers = per_row,
-                                      .n_rows = run->problem.stream != NULL
-                                                    ? run->problem.n_train_whole
-                                                    : run->problem.train->n_rows,
+                                      .n_rows = problem->stream != NULL ? problem->n_train_whole
+                                                                        : problem->train->n_rows,
                                       .each = loop->update_rows,
                                       .most_steps = loop->sync->most_steps};
     return drove__linear_turn_rows(&limits);
@@ -68,27 +68,26 @@ drove_order_kind drove__run_order(const drove_config *config, const drove_worker
     return drove__resolve_order(&config->opt);
 }
 
-static drove_status make_order(drove_run *run)
+static drove_status make_order(drove_config *config, drove_problem *problem, drove_workers *workers)
 {
-    drove_loop *loop = run->workers.loop;
-    const unsigned n = run->workers.plan.n_workers;
-    bool is_split = strcmp(run->config.opt.shard, "own") == 0;
-    loop->order =
-        drove__order_make(run->problem.n_train_whole, task_rows(run), run->config.opt.seed,
-                          drove__run_order(&run->config, &run->workers));
-    if (run->problem.stream != NULL) return drove__disk_order(&run->problem, &run->workers);
+    drove_loop *loop = workers->loop;
+    const unsigned n = workers->plan.n_workers;
+    bool is_split = strcmp(config->opt.shard, "own") == 0;
+    loop->order = drove__order_make(problem->n_train_whole, task_rows(config, problem, workers),
+                                    config->opt.seed, drove__run_order(config, workers));
+    if (problem->stream != NULL) return drove__disk_order(problem, workers);
     if (!is_split) return DROVE_OK;
-    if (run->workers.plan.source->counts_rows)
+    if (workers->plan.source->counts_rows)
         return drove__fail(DROVE_E_ARG,
                            "--shard own: expected a --strategy whose workers take batches "
                            "themselves, found %s, whose coordinator gives out all examples",
-                           run->workers.plan.spec);
-    if (run->problem.n_train_whole < n)
+                           workers->plan.spec);
+    if (problem->n_train_whole < n)
         return drove__fail(DROVE_E_ARG,
                            "--shard own: expected at least as many training examples as workers, "
                            "%u, found %zu",
-                           n, run->problem.n_train_whole);
-    drove__order_split(&loop->order, n, run->workers.plan.host == DROVE_HOST_RANKS);
+                           n, problem->n_train_whole);
+    drove__order_split(&loop->order, n, workers->plan.host == DROVE_HOST_RANKS);
     return DROVE_OK;
 }
 
@@ -189,7 +188,7 @@ static void silence(void *context, unsigned worker)
 static void say(void *context, const char *line)
 {
     const drove_run *run = context;
-    drove__run_warn(&run->output, "%s", line);
+    drove__run_warn(&run->config, "%s", line);
 }
 
 /* Batches that a worker may claim at once: as many as last CLAIM_S by counts, so that to claim them
@@ -345,7 +344,7 @@ drove_status drove__run_prepare_workers(drove_run *run)
 {
     drove_loop *loop = run->workers.loop;
     size_t most = run->config.opt.eval_examples;
-    DROVE_TRY(make_order(run));
+    DROVE_TRY(make_order(&run->config, &run->problem, &run->workers));
     if (!waits_for_start(&run->workers)) DROVE_TRY(with_spec(run, make_source));
     DROVE_TRY(make_loaders(&run->config, &run->problem, &run->workers));
     run->state.best = drove__alloc(run->problem.model->n_params, sizeof *run->state.best);
