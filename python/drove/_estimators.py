@@ -617,7 +617,7 @@ class DroveClassifier(_Scored, ClassifierMixin, _Drove):
     coef_, intercept_
         Of linear models, in the units of X.
     feature_importances_
-        Of tables with texts, dates or missing values: by permutation (docs/metrics.md).
+        Of tables with texts, dates or missing values: by permutation (docs/use/metrics.md).
     """
 
     def __init__(self, model=None, *, loss=None, strategy="auto", rule="auto", lr="auto", schedule="auto",

@@ -271,7 +271,7 @@ class Model:
 
     def evaluate(self, data, threads=0, loss=None):
         """Loss, accuracy and metrics on labelled data: a spec, a table or Parquet file with the label's column, or an object
-        of drove that has a spec (docs/metrics.md).  loss: the function or Loss that the model was trained with, if it was."""
+        of drove that has a spec (docs/use/metrics.md).  loss: the function or Loss that the model was trained with, if it was."""
         data = _tables.opened(data)
         if _tables.is_table(data):
             data = _tables.source_of(data)

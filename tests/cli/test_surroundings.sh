@@ -1,5 +1,5 @@
 # Hostile surroundings: another locale, no HOME, no /proc, limits of control groups, read-only folders, clocks that
-# jump, file systems without locks and links, times before 1970.  docs/trust.md has what is promised.
+# jump, file systems without locks and links, times before 1970.  docs/inside/trust.md has what is promised.
 # ctest: slow: starts the program in each of many surroundings; without HOME it measures convolutions each time
 # shellcheck disable=SC2086,SC2206
 # ctest: timeout=600

@@ -3,8 +3,8 @@ set -eu
 check=$DROVE_SOURCE_DIR/scripts/check-races
 "$check" "$DROVE_SOURCE_DIR"
 
-mkdir -p tree/src/sync tree/src/kernel tree/docs tree/tests
-cat >tree/docs/memory-model.md <<'END'
+mkdir -p tree/src/sync tree/src/kernel tree/docs/inside tree/tests
+cat >tree/docs/inside/memory-model.md <<'END'
 | R1 | a race | R1 of others | here |
 **A1. A word.** Text.
 ## Where threads meet
@@ -43,10 +43,10 @@ plant src/sync/known.c 'atomic_fetch_add_explicit(
     &p->other, 1, memory_order_acq_rel);' 'known.c:3: weakly ordered access to `other`'
 plant src/sync/racy.c 'float x = drove__racy_load(p);' 'racy.c:1: a racy access without a number'
 plant src/sync/known.c '/* race R2 */' 'R2 has no text'
-plant src/sync/known.c '/* docs/memory-model.md, A2 */' 'A2 has no text'
-plant docs/memory-model.md '## Where threads meet
+plant src/sync/known.c '/* docs/inside/memory-model.md, A2 */' 'A2 has no text'
+plant docs/inside/memory-model.md '## Where threads meet
 | `src/sync/gone.c` | `x` | A1 |' 'src/sync/gone.c does not exist'
-plant docs/memory-model.md '## Where threads meet
+plant docs/inside/memory-model.md '## Where threads meet
 | `src/sync/known.c` | | A7 |' 'A7 has no text'
 plant src/kernel/quiet.c '__attribute__((no_sanitize("thread"))) void f(void);' 'a suppression without'
 plant tests/tsan.supp 'race:drove__sync_create' 'a suppression without'

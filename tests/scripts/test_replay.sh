@@ -3,7 +3,7 @@
 set -eu
 command -v python3 >/dev/null || { echo "skip: no python3"; exit 77; }
 replay="python3 $DROVE_SOURCE_DIR/bench/run/replay.py --drove $DROVE"
-$replay "$DROVE_SOURCE_DIR/docs/tutorials/first-model.md"
+$replay "$DROVE_SOURCE_DIR/docs/use/tutorial.md"
 status=0
 $replay "$DROVE_SOURCE_DIR/README.md" || status=$?
 [ "$status" = 0 ] || [ "$status" = 77 ] || exit 1

@@ -148,7 +148,7 @@ TEST(nodes_sum_whole_steps)
     rig_fini(&r);
 }
 
-/* ---- late stores by hand: R7 of docs/memory-model.md ---- */
+/* ---- late stores by hand: R7 of docs/inside/memory-model.md ---- */
 
 /* A step of 1 in element 0, from a value that the worker loaded earlier. */
 static void store_late(rig *r, unsigned worker, float loaded)

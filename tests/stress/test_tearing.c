@@ -1,5 +1,5 @@
 /* Are elements of shared vectors written and read whole?  The races R1 to R8 of
- * docs/memory-model.md rest on it.
+ * docs/inside/memory-model.md rest on it.
  *
  * One thread changes all elements of a vector between two values, none of whose bytes are equal,
  * with the kernels that train; another reads them with the kernels that train, and as single words.

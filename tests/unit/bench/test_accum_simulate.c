@@ -84,7 +84,8 @@ TEST(trees_by_hand)
     assert_near(r.iteration_s, 22);
 }
 
-/* Tables 3 and 4, ms; backward by layer in proportion to multiply-adds (docs/accumulate.md). */
+/* Tables 3 and 4, ms; backward by layer in proportion to multiply-adds
+ * (docs/methods/accumulate.md). */
 TEST(alexnet_of_the_paper)
 {
     static const drove_sim_layer layer[] = {

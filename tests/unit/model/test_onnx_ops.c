@@ -1,6 +1,6 @@
-/* Operators of ONNX other than matrices become the layers that docs/models.md promises, with their
- * weights where plain loops of this file put them; what a layer cannot do is refused, by the node's
- * name and what is wrong.  Names of layers and values. */
+/* Operators of ONNX other than matrices become the layers that docs/use/models.md promises, with
+ * their weights where plain loops of this file put them; what a layer cannot do is refused, by the
+ * node's name and what is wrong.  Names of layers and values. */
 #include "unit/model/onnx_made.h"
 #include "support/test.h"
 

@@ -1,6 +1,6 @@
 /* The strategy of docs/adding-a-strategy.md: it compiles, is what the page prints, and keeps its
  * promises. */
-#include "../../../docs/example_strategy.c"
+#include "../../../docs/inside/example_strategy.c"
 
 #include "support/files.h"
 #include "support/promises.h"
@@ -9,7 +9,7 @@
 
 TEST(is_what_the_page_prints)
 {
-    assert_page_prints("docs/adding-a-strategy.md", "docs/example_strategy.c");
+    assert_page_prints("docs/adding-a-strategy.md", "docs/inside/example_strategy.c");
 }
 
 /* ---- its promises ---- */
