@@ -1,6 +1,6 @@
 """What a design computes, in integers and without a clock: the definition that sgd.v is checked against.
 
-Source: De Sa et al., ISCA 2017, sections 5.2 and 8; `--precision` of drove (docs/fixed.md).
+Source: De Sa et al., ISCA 2017, sections 5.2 and 8; `--precision` of drove (docs/methods/fixed.md).
 
     x[b][j]  data, D bits;  w[j]  model, M bits;  t[b]  targets in units of a product x w
     round(v, e, r) = floor(v / 2^e + (2 r + 1) / 2^17), r: 16 random bits, or 2^15 for the nearest

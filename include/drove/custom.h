@@ -132,7 +132,7 @@ typedef struct drove_layer_batch {
 } drove_layer_batch;
 
 /* A kind of layer with one input.  The output of an example depends on its own input and the
- * parameters alone.  In a network's description (docs/models.md) the name is a type. */
+ * parameters alone.  In a network's description (docs/use/models.md) the name is a type. */
 typedef struct drove_custom_layer {
     /* Letters, digits and _, and no type of drove's own */
     const char *name;

@@ -3,7 +3,7 @@
  *
  * Source: De Sa, Feldman, Re, Olukotun, "Understanding and Optimizing Asynchronous Low-Precision
  * Stochastic Gradient Descent", ISCA 2017: section 3 (signatures, Table 1) and section 4 (Table 2,
- * equations 2 and 3).  How we read what the paper leaves open: docs/readings.md.
+ * equations 2 and 3).  How we read what the paper leaves open: docs/methods/readings.md.
  *
  * A signature is written D8i8M16G32fC32fs, as plain text:
  *
@@ -138,10 +138,11 @@ typedef struct drove_dmgc_prediction {
 /* T_t = T_1 / ((1 - p) + p / t) with p = min(most, a ln(n / n0)).  The paper's constants: most
  * 0.98, a 0.15, n0 256, p never below 0, T_1 from its Table 2, measured on its Xeon (sparse: at 3 %
  * density; the prediction ignores other densities).  Constants measured on a machine also cover the
- * time per step and models larger than the caches: docs/readings.md.  The problem is sparse if the
- * signature has an index; with [i8], if a density is given.  Errors: DROVE_E_ARG (a struct that
- * drove_dmgc_print refuses, a setting out of range, a density for a signature without an index),
- * DROVE_E_UNSUPPORTED (no such row in Table 2, with the rows that exist, or in these constants). */
+ * time per step and models larger than the caches: docs/methods/readings.md.  The problem is sparse
+ * if the signature has an index; with [i8], if a density is given.  Errors: DROVE_E_ARG (a struct
+ * that drove_dmgc_print refuses, a setting out of range, a density for a signature without an
+ * index), DROVE_E_UNSUPPORTED (no such row in Table 2, with the rows that exist, or in these
+ * constants). */
 drove_status drove_dmgc_predict(const drove_dmgc *signature, const drove_dmgc_setting *setting,
                                 drove_dmgc_prediction *out);
 

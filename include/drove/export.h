@@ -20,7 +20,7 @@ typedef struct drove_export_options {
 
 /* ---- writers ----
  *
- * They write what docs/export.md describes.  Errors: those of reading the model; DROVE_E_EXISTS
+ * They write what docs/use/export.md describes.  Errors: those of reading the model; DROVE_E_EXISTS
  * (out is the model), DROVE_E_UNSUPPORTED (the format cannot express a part of the model: which,
  * and why), DROVE_E_FILE, DROVE_E_IO, DROVE_E_NOMEM. */
 

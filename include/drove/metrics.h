@@ -1,7 +1,7 @@
 /* drove/metrics.h - how good a model is: figures that people ask for, of its predictions on a data
  * set, beside the same figures of a constant guess.
  *
- * Definitions, and the function of scikit-learn that each equals: docs/metrics.md.
+ * Definitions, and the function of scikit-learn that each equals: docs/use/metrics.md.
  */
 #ifndef DROVE_METRICS_H
 #define DROVE_METRICS_H
@@ -96,8 +96,8 @@ typedef struct drove_metrics {
 
 void drove_metrics_destroy(drove_metrics *metrics); /* NULL accepted */
 
-/* One JSON object without line breaks (docs/metrics.md), of NULL null; the caller calls free(*out).
- * Errors: DROVE_E_NOMEM. */
+/* One JSON object without line breaks (docs/use/metrics.md), of NULL null; the caller calls
+ * free(*out).  Errors: DROVE_E_NOMEM. */
 drove_status drove_metrics_json(const drove_metrics *metrics, char **out);
 /* Tables for people.  Errors: DROVE_E_IO. */
 drove_status drove_metrics_print(const drove_metrics *metrics, FILE *stream);

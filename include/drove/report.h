@@ -1,5 +1,5 @@
 /* drove/report.h - what folders of runs and of sweeps hold, as a table, a page and pictures
- * (docs/report.md). */
+ * (docs/use/report.md). */
 #ifndef DROVE_REPORT_H
 #define DROVE_REPORT_H
 

@@ -1,5 +1,5 @@
 /* drove/sweep.h - many runs with different options and seeds, and comparisons between them
- * (docs/sweep.md).  One thread for each folder; reports are not shared between threads. */
+ * (docs/use/sweep.md).  One thread for each folder; reports are not shared between threads. */
 #ifndef DROVE_SWEEP_H
 #define DROVE_SWEEP_H
 

@@ -1,7 +1,7 @@
 /* drove/version.h - version of the library.
  *
  * The three numbers are the only place of the version: CMake, the package files, the program and
- * the Python package read them here.  What each number promises: docs/library.md
+ * the Python package read them here.  What each number promises: docs/use/library.md
  */
 #ifndef DROVE_VERSION_H
 #define DROVE_VERSION_H

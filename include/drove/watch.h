@@ -1,5 +1,5 @@
-/* drove/watch.h - runs and sweeps while they go on, as text and as a page (docs/watch.md).  All of
- * it only reads their folders. */
+/* drove/watch.h - runs and sweeps while they go on, as text and as a page (docs/use/watch.md).  All
+ * of it only reads their folders. */
 #ifndef DROVE_WATCH_H
 #define DROVE_WATCH_H
 

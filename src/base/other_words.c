@@ -79,7 +79,7 @@ static const row options[] = {
     {"clipvalue gradientclipalgorithm clipgradvalue",
      "drove limits a gradient by its norm: write --clip NUMBER", NULL},
     {"dropout dropoutrate droprate pdrop dropoutp",
-     "a network's file has layers of dropout (docs/layers.md); of the networks by name "
+     "a network's file has layers of dropout (docs/use/layers.md); of the networks by name "
      "write --model 'alexnet?dropout=0.5'",
      NULL},
     {"hidden hiddenlayersizes hiddenlayers hiddensize hiddensizes hiddendim hiddenunits "
@@ -115,10 +115,10 @@ static const row options[] = {
     {"localrank nprocpernode numnodes nnodes worldsize distbackend disturl rank "
      "masteraddr masterport nodes distributed ddp dataparallel multiprocessingdistributed "
      "horovod mpi nodelist machines",
-     "write mpirun -n N drove train ... (docs/cluster.md)", NULL},
+     "write mpirun -n N drove train ... (docs/use/cluster.md)", NULL},
     {"deepspeed fsdp zerostage tensorparallel pipelineparallel modelparallel",
      "drove keeps whole models: write mpirun -n N drove train ... to divide the rows "
-     "(docs/cluster.md)",
+     "(docs/use/cluster.md)",
      NULL},
     {"fp16 amp half mixedprecision bf16 useamp float16 bfloat16 halfprecision autocast "
      "dtype",
@@ -213,7 +213,7 @@ static const row options[] = {
      "lossname losstype",
      "write --loss @", "LOSS"},
     {"metric evalmetric evalmetrics scorer scoring monitor metricforbestmodel custommetric",
-     "all metrics are computed (docs/metrics.md); --until loss=, accuracy= and patience= "
+     "all metrics are computed (docs/use/metrics.md); --until loss=, accuracy= and patience= "
      "choose the end",
      NULL},
     {"task problemtype tasks objectivetype learningtask problem",
@@ -265,7 +265,7 @@ static const row tune_options[] = {
     {"njobs parallel paralleltrials", "write --jobs @", "N"},
     {"scoring metricname direction scorer", "write --metric NAME", NULL},
     {"searchspace grid paramgrid paramdistributions parameters",
-     "write --space FILE (docs/tuning.md)", NULL},
+     "write --space FILE (docs/use/tuning.md)", NULL},
 };
 
 static const row use_options[] = {
@@ -281,7 +281,7 @@ static const row use_options[] = {
     {"device gpu cuda", "models predict on the processor: --threads N", NULL},
     {"target y labelcolumn", "write --label @", "COLUMN"},
     {"sampleweight weightcolumn", "write --weights @", "COLUMN"},
-    {"metric scoring", "all metrics are printed (docs/metrics.md)", NULL},
+    {"metric scoring", "all metrics are printed (docs/use/metrics.md)", NULL},
     {"verbose v", "what there is to say is on standard error already", NULL},
 };
 
@@ -291,7 +291,7 @@ static const row export_options[] = {
     {"torch pt torchscript safetensors", "write --pytorch @", "FILE"},
     {"tflite tensorflow coreml tensorrt openvino keras tensorrtengine",
      "drove writes ONNX, C and PyTorch; converters of others read --onnx FILE", NULL},
-    {"opset opsetversion dynamicaxes", "drove chooses the operator set itself (docs/export.md)",
+    {"opset opsetversion dynamicaxes", "drove chooses the operator set itself (docs/use/export.md)",
      NULL},
 };
 
@@ -343,7 +343,7 @@ static const row models[] = {
      "come by PyTorch's names (--init pytorch:FILE.safetensors) or in an ONNX file",
      NULL},
     {"*.cfg *.weights *.names",
-     "a file of darknet" BY_ONNX ", or write the network in YAML (docs/models.md)", NULL},
+     "a file of darknet" BY_ONNX ", or write the network in YAML (docs/use/models.md)", NULL},
     {"*.pkl *.pickle *.joblib *.sav *.dill *.skops",
      "a Python object" BY_ONNX
      " (skl2onnx.to_onnx writes it); a drove model is saved by model_.save(\"m.safetensors\")",
@@ -379,10 +379,10 @@ static const row models[] = {
      "unet* yolo* darknet* ssd fasterrcnn* maskrcnn* deeplab* deit* bert* gpt* llama* t5* "
      "roberta* transformer* lstm* gru* rnn* timm* vgg11* vgg13* preactresnet* sam* clip*",
      "drove has no network of that name; one in an ONNX file can be trained: --model "
-     "m.onnx (torch.onnx.export writes it), or write it in YAML (docs/models.md)",
+     "m.onnx (torch.onnx.export writes it), or write it in YAML (docs/use/models.md)",
      NULL},
     {"cnn convnet conv* cnn*",
-     "write --model lenet (or cifar-quick, or a YAML file: docs/models.md)", NULL},
+     "write --model lenet (or cifar-quick, or a YAML file: docs/use/models.md)", NULL},
     {"best automl any", "write --model auto (compares several)", NULL},
 };
 
@@ -409,7 +409,7 @@ static const row rules[] = {
 
 #define OWN_LOSS                                                                                   \
     "drove has none of that name (drove list losses); a function of your own may be one: loss= "   \
-    "in Python (docs/python.md), drove_options_set_loss in C"
+    "in Python (docs/use/python.md), drove_options_set_loss in C"
 
 static const row losses[] = {
     {"crossentropy crossentropyloss ce categoricalcrossentropy "
@@ -475,7 +475,7 @@ static const row initialisations[] = {
 
 static const row strategies[] = {
     {"ddp distributeddataparallel horovod mirrored multiworkermirrored nccl gloo",
-     "write --strategy allreduce under mpirun (docs/cluster.md)", NULL},
+     "write --strategy allreduce under mpirun (docs/use/cluster.md)", NULL},
     {"dp dataparallel", "write --strategy sync (or accumulate, for several devices)", NULL},
     {"ps parameterserver paramserver downpour async asynchronous", "write --strategy psgd-async",
      NULL},

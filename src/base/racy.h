@@ -1,7 +1,7 @@
 /* base/racy.h - the only place where shared memory is read or written without a lock or an ordered
  * atomic.
  *
- * Two forms (docs/memory-model.md numbers and argues each use):
+ * Two forms (docs/inside/memory-model.md numbers and argues each use):
  *   - drove__racy_load / drove__racy_store: one float as a relaxed atomic; with _i8, _i16: one
  *     integer of a low-precision model.  No cost for sparse updates.
  *   - the vector kernels of src/kernel/x86 and src/kernel/arm, whose loads and stores are inline

@@ -2,7 +2,7 @@
  * forked after it was made.  No messages: vectors are read in place and written once to where they
  * belong.
  *
- * Thread rules: transport.h.  Memory order: docs/memory-model.md, A13.
+ * Thread rules: transport.h.  Memory order: docs/inside/memory-model.md, A13.
  */
 #include "cluster/shared_state.h"
 

@@ -6,7 +6,7 @@
  *   shared_rpc.c     RPCs to the centre
  *
  * There is no lock.  Every shared word has one writer at a time.  From these words alone others see
- * what a killed worker was doing: docs/memory-model.md, A13.
+ * what a killed worker was doing: docs/inside/memory-model.md, A13.
  */
 #ifndef DROVE_CLUSTER_SHARED_STATE_H
 #define DROVE_CLUSTER_SHARED_STATE_H

@@ -82,7 +82,7 @@ typedef struct drove_centre {
     float *vector; /* [n_vector]; NULL in processes that do not hold it */
     /* Serves one RPC: message[n] is the `in` of the caller and becomes its `out`; number likewise.
      * Runs on any thread of the holder.  is_exclusive: one RPC at a time, in order of arrival; else
-     * several at once (Hogwild; races R1, R2 of docs/memory-model.md). */
+     * several at once (Hogwild; races R1, R2 of docs/inside/memory-model.md). */
     void (*serve)(void *context, unsigned worker, float *message, size_t n, float *number);
     void *context;
     bool  is_exclusive;

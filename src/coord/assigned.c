@@ -7,7 +7,7 @@
  * assignment into a cell of a ring, and every worker of the group takes parts of it (Algorithm 2,
  * lines 1 to 5: sub-batches) by a compare-and-swap on `ticket`, which holds the assignment's number
  * and the next part.  A worker goes on with the next assignment while others finish the last one.
- * Who finishes the last part reports the assignment.  docs/memory-model.md, A16.
+ * Who finishes the last part reports the assignment.  docs/inside/memory-model.md, A16.
  */
 #include "coord/assigned.h"
 

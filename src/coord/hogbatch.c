@@ -1,10 +1,11 @@
 /* coord/hogbatch.c - how the workers of Hogbatch and Adaptive Hogbatch share the parameters.
  *
  * Source: Ma and Rusu, Algorithms 1 and 2 and section 6.2.  One vector that all read and write at
- * once, as HOGWILD! does (races R1 and R2 of docs/memory-model.md).  Workers of this machine's
- * cores work on it by reference.  A device has its copy, made while others write (R3); its step is
- * added to the parameters as they are by then, so that no other worker's step is lost in between;
- * or, with merge=replace, the parameters that it has arrived at are written over all others (R2).
+ * once, as HOGWILD! does (races R1 and R2 of docs/inside/memory-model.md).  Workers of this
+ * machine's cores work on it by reference.  A device has its copy, made while others write (R3);
+ * its step is added to the parameters as they are by then, so that no other worker's step is lost
+ * in between; or, with merge=replace, the parameters that it has arrived at are written over all
+ * others (R2).
  *
  * With update=coordinator the same publish is called by one thread alone.
  *

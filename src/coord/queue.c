@@ -5,7 +5,7 @@
  * belongs to the producer that moved `tail` past it, and so does its cell until the turn is p + 1;
  * from there to turn p + capacity it is the consumer's.
  *
- * Sleeping: docs/memory-model.md, A9.
+ * Sleeping: docs/inside/memory-model.md, A9.
  */
 #include "coord/queue.h"
 

@@ -2,7 +2,7 @@
  * which they were put; who waits sleeps, and is woken without polling.
  *
  * A ring of cells with a sequence number each (after D. Vyukov's bounded queue): a producer takes a
- * cell by one compare-and-swap, a consumer by none.  Memory model: docs/memory-model.md.
+ * cell by one compare-and-swap, a consumer by none.  Memory model: docs/inside/memory-model.md.
  */
 #ifndef DROVE_COORD_QUEUE_H
 #define DROVE_COORD_QUEUE_H

@@ -16,7 +16,7 @@
  * on without it; so no assignment is ever taken away, and there are no time-outs.
  *
  * Threads: a `seat` is its worker's; a `hand` and the coordinator are answer()'s while workers run,
- * and the controlling thread's of rank 0 while they are parked.  docs/memory-model.md, A17.
+ * and the controlling thread's of rank 0 while they are parked.  docs/inside/memory-model.md, A17.
  */
 #include "coord/assigned.h"
 #include "coord/groups.h"

@@ -2,8 +2,8 @@
  *
  * Who wants to sleep announces it, looks once more whether there is nothing to do, and sleeps; who
  * changes something makes the change and then wakes.  No wake-up is lost if change and look are
- * sequentially consistent like the accesses here (docs/memory-model.md, A9).  A sleeper may wake
- * for no reason: it looks again.
+ * sequentially consistent like the accesses here (docs/inside/memory-model.md, A9).  A sleeper may
+ * wake for no reason: it looks again.
  *
  * Linux: a futex.  Elsewhere, or with DROVE_WAIT_PORTABLE: a mutex and a condition variable.
  */

@@ -6,7 +6,7 @@
  *
  *   easgd-async      one RPC at a time
  *   measgd-async     the same by the rule momentum: equations (5) and (6)
- *   easgd-hogwild    several at once, without a lock (races R1, R2 of docs/memory-model.md)
+ *   easgd-hogwild    several at once, without a lock (races R1, R2 of docs/inside/memory-model.md)
  *
  * ?overlap=1: the RPC with W^i runs while the gradient at W^i is computed.  This needs alpha before
  * the step size: under the default pull, or under a constant schedule.

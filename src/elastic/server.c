@@ -8,7 +8,7 @@
  *   psgd-async      Async SGD: one RPC at a time, in the order of arrival
  *   pmsgd-async     Async MSGD: the same by the rule momentum; the centre has the velocity
  *   psgd-hogwild    Hogwild SGD with a master: several RPCs at once, without a lock (races R1, R2,
- *                   R4 of docs/memory-model.md)
+ *                   R4 of docs/inside/memory-model.md)
  *
  * A rule that looks ahead needs the velocity at the worker: [c | state] is sent back then.
  *

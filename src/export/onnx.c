@@ -2,7 +2,7 @@
  *
  * Inputs: a column each of a table; "image" [N][c][h][w] of images; else "x" [N][n_features].
  * Outputs: of classes "label", the names, and "probabilities" or "scores" as drove predict has
- * them; of label sets "probabilities"; of values "values".  Described in docs/export.md.
+ * them; of label sets "probabilities"; of values "values".  Described in docs/use/export.md.
  */
 #include "export/export.h"
 

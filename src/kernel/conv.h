@@ -16,7 +16,7 @@
  *
  * Threads: a drovek_conv has its own scratch and is used by one thread at a time.  W and b may
  * change meanwhile (HOGWILD!): a way reads each of their elements once or more, directly or through
- * a copy (docs/memory-model.md).
+ * a copy (docs/inside/memory-model.md).
  */
 #ifndef DROVEK_CONV_H
 #define DROVEK_CONV_H

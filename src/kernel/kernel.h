@@ -11,8 +11,8 @@
  * threading is off: one caller, one core.)
  *
  * Shared elements: kernels marked [racy] may run while other threads read and write the same
- * elements (docs/memory-model.md).  They access each shared element by one load and one store of
- * its own width or wider, which the compiler can neither split nor repeat.
+ * elements (docs/inside/memory-model.md).  They access each shared element by one load and one
+ * store of its own width or wider, which the compiler can neither split nor repeat.
  */
 #ifndef DROVE_KERNEL_H
 #define DROVE_KERNEL_H

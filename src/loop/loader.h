@@ -8,7 +8,7 @@
  *
  * What a batch becomes depends on nothing but the batch (engine/gather.h), never on who loads it.
  *
- * Threads: docs/memory-model.md, A12.  A queue's functions are called by its worker alone.
+ * Threads: docs/inside/memory-model.md, A12.  A queue's functions are called by its worker alone.
  */
 #ifndef DROVE_LOOP_LOADER_H
 #define DROVE_LOOP_LOADER_H

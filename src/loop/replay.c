@@ -138,7 +138,7 @@ static void source_settle(drove_source *s)
 static const drove_source_ops source = {
     .name = "recorded",
     .help = "each worker takes the batches that it had in a recorded run",
-    .source = "docs/replay.md",
+    .source = "docs/methods/replay.md",
     .init = source_init,
     .fini = source_fini,
     .open = source_open,

@@ -2,7 +2,7 @@
  *
  * t, the number of an update, is found when its first number is stepped, after the gradient: with a
  * shared state it counts what is in the state by then, so that of workers who step at once some may
- * have the same t.  Shared state is racy as that of floats is (docs/memory-model.md, R2).
+ * have the same t.  Shared state is racy as that of floats is (docs/inside/memory-model.md, R2).
  */
 #include "loop/rule.h"
 

@@ -1,5 +1,5 @@
 /* metrics/classes.c - figures of classes: right and wrong, probabilities, their order and their
- * calibration.  Definitions: docs/metrics.md. */
+ * calibration.  Definitions: docs/use/metrics.md. */
 #include "metrics/state.h"
 
 #include <float.h>

@@ -1,5 +1,5 @@
 /* metrics/labels.c - figures of label sets: F1 over all labels, and of each label.  Definitions:
- * docs/metrics.md. */
+ * docs/use/metrics.md. */
 #include "metrics/state.h"
 
 static const float MIDDLE = 0.5f; /* a label with a higher probability is predicted */

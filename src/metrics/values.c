@@ -1,5 +1,5 @@
 /* metrics/values.c - figures of values: errors in the target's unit, and the part of the targets'
- * variance that the predictions explain.  Definitions: docs/metrics.md. */
+ * variance that the predictions explain.  Definitions: docs/use/metrics.md. */
 #include "metrics/state.h"
 
 #include "base/mem.h"

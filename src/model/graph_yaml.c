@@ -1,4 +1,4 @@
-/* model/graph_yaml.c - reads model files in YAML (docs/models.md).
+/* model/graph_yaml.c - reads model files in YAML (docs/use/models.md).
  *
  *   name: small
  *   layers:

@@ -350,7 +350,7 @@ typedef struct drove_pass_planes {
 
 /* The first failure of a program's own loss or layer since drove__pass_outcome.  Parts of a team
  * may fail at once: the one that claims it writes status and text, which are read behind the
- * barrier at the pass's end (docs/memory-model.md). */
+ * barrier at the pass's end (docs/inside/memory-model.md). */
 typedef struct drove_pass_failure {
     _Atomic int  is_claimed;
     drove_status status;

@@ -7,7 +7,7 @@
  * operator's reader does not know is an error, and so is a set of operators that this file does not
  * know.
  *
- * Source: ONNX's operators, sets 7 to 28; the subset is in docs/models.md.
+ * Source: ONNX's operators, sets 7 to 28; the subset is in docs/use/models.md.
  */
 #include "model/onnx_file.h"
 
@@ -399,7 +399,7 @@ static drove_status read_node(drove_onnx_reader *r, const Drove__Onnx__Node *nod
         return drove__onnx_alias(r, &n, &n.input[0]);
     if (op == NULL)
         return drove__onnx_fail(r, &n,
-                                "drove has no layer for this operator (docs/models.md "
+                                "drove has no layer for this operator (docs/use/models.md "
                                 "lists those that it has)");
     DROVE_TRY(check_attributes(r, &n, op->attributes));
     return op->read(r, &n);

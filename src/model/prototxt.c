@@ -4,7 +4,7 @@
  * reading and augmentation are replaced by --data, as a note says.  The losses become the heads.  A
  * layer that works in place gets a blob of its own.
  *
- * Source: Jia et al., Caffe, ACM MM 2014; the subset is in docs/models.md.
+ * Source: Jia et al., Caffe, ACM MM 2014; the subset is in docs/use/models.md.
  */
 #include "model/prototxt.h"
 

@@ -1,7 +1,8 @@
 /* optim/optim.h - how a gradient becomes a step: rules, schedules, weight decay, clipping.
  *
- * Source: thesis Table 2.3 with the readings of docs/readings.md.  Symbols: theta parameters, g
- * gradient, eta step size, mu momentum, v velocity, tau staleness, t the update's number, from 1.
+ * Source: thesis Table 2.3 with the readings of docs/methods/readings.md.  Symbols: theta
+ * parameters, g gradient, eta step size, mu momentum, v velocity, tau staleness, t the update's
+ * number, from 1.
  *
  * The shared vector of a strategy is [theta | state 1 | state 2 ...], each part n floats (n a
  * multiple of 16).  So whatever a strategy does to keep theta consistent (a lock, a

@@ -1,8 +1,8 @@
 /* optim/rules.c - the update rules: their names, numbers and equations.
  *
- * Source: thesis Table 2.3, read as docs/readings.md says.  Here eta is the step size of this
- * update (schedule and staleness included), g the gradient, t the number of the update from 1; a
- * prime marks the new value.
+ * Source: thesis Table 2.3, read as docs/methods/readings.md says.  Here eta is the step size of
+ * this update (schedule and staleness included), g the gradient, t the number of the update from 1;
+ * a prime marks the new value.
  *
  *   sgd         theta' = theta - eta g        (rows "learning rate" and "adaptive learning rate")
  *   momentum    v' = mu v - eta g;  theta' = theta + v'             v = theta(t) - theta(t-1)

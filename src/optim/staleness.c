@@ -7,7 +7,7 @@
  *                  E[theta(t+1) - theta(t)] = - sum over i of P(i) alpha(i) E[g(t-i)],
  *              so the step size alpha sets the weight of old gradients.
  *              Source: Backstrom, Papatriantafilou, Tsigas, IEEE Big Data 2019 (thesis reference
- *              [11]); the derivation in docs/optim.md is ours.
+ *              [11]); the derivation in docs/methods/optim.md is ours.
  *
  *   geometric  P(i) = p (1-p)^i with p = 1 / (1 + mean).  alpha(i) = C^-i / p makes the weights
  *              ((1-p)/C)^i: momentum mu = (1-p)/C.  The user gives mu; the default is mu = (1-p)^2,

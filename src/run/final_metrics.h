@@ -8,9 +8,9 @@
 #include "run/values.h"
 
 /* Workers parked, on the caller's thread of drove_train.  NULL where there are none: --metrics
- * none, a crashed run, no such data, or more work than a summary is worth (docs/metrics.md).  What
- * the data or the model lack becomes a message, since the run itself has not failed.  Every rank
- * gets the same.  The caller calls drove_metrics_destroy.  Errors: DROVE_E_NOMEM, DROVE_E_IO,
+ * none, a crashed run, no such data, or more work than a summary is worth (docs/use/metrics.md).
+ * What the data or the model lack becomes a message, since the run itself has not failed.  Every
+ * rank gets the same.  The caller calls drove_metrics_destroy.  Errors: DROVE_E_NOMEM, DROVE_E_IO,
  * DROVE_E_SYSTEM. */
 drove_status drove__run_metrics(drove_run *run, drove_metrics **train, drove_metrics **test);
 

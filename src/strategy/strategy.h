@@ -60,7 +60,7 @@ enum {
  *   MOMENTUM  the rule is momentum
  *   MASTER    a fact: they exchange with a master, the paper's CPU
  *   ELASTIC   a fact: they are drawn to a centre that no gradient moves
- *   RACY        a fact: workers meet in numbered races (docs/memory-model.md)
+ *   RACY        a fact: workers meet in numbered races (docs/inside/memory-model.md)
  *   OWN_VECTOR  a fact: a worker reads a vector of its own or its node's, and `version` counts the
  *             updates in it; SPREAD implies it */
 enum {

@@ -11,8 +11,8 @@
  * all of a window are, the window after the next one takes its place.  Every batch of a window must
  * be trained exactly once, by workers of this process.
  *
- * Threads: docs/memory-model.md, A15.  wait and done: any worker; the rest: the controlling thread,
- * workers parked.
+ * Threads: docs/inside/memory-model.md, A15.  wait and done: any worker; the rest: the controlling
+ * thread, workers parked.
  */
 #ifndef DROVE_STREAM_STREAM_H
 #define DROVE_STREAM_STREAM_H

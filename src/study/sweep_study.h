@@ -1,6 +1,6 @@
 /* study/sweep_study.h - the study of a sweep: which settings are run, how often, how long.
  *
- * A study file is YAML: options, grid, list, sample, repeat, limit, seed (docs/sweep.md).  The
+ * A study file is YAML: options, grid, list, sample, repeat, limit, seed (docs/use/sweep.md).  The
  * document that is made of it has every key, names as in the table of options and values as typed:
  *   {"options": {name: value}, "grid": {name: [value]}, "list": [{name: value}],
  *    "sample": null or {"draws", "seed", "options": {name: [value] or {"log"|"uniform": [a, b]}}},

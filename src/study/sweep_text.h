@@ -1,5 +1,5 @@
 /* study/sweep_text.h - the reports of a sweep as text for people, from their JSON objects
- * (docs/sweep.md).  Pure but for the stream. */
+ * (docs/use/sweep.md).  Pure but for the stream. */
 #ifndef DROVE_STUDY_SWEEP_TEXT_H
 #define DROVE_STUDY_SWEEP_TEXT_H
 

@@ -8,8 +8,8 @@
  *   hogwild:live   steps of any batch size are put straight into the shared parameters, element by
  *                  element, while the gradient is being computed (R4); plain SGD only
  * Low-precision parameters are changed in place by steps of any batch size (R8).
- * The numbers are those of docs/memory-model.md.  An update may be lost where two workers write one
- * element at once.
+ * The numbers are those of docs/inside/memory-model.md.  An update may be lost where two workers
+ * write one element at once.
  *
  * Staleness comes from the counter of begun updates, the only ordered thing here.
  */

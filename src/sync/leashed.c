@@ -1,6 +1,6 @@
 /* sync/leashed.c - Leashed-SGD: immutable vectors, replaced as a whole by compare-and-swap.
  *
- * Source: Backstrom et al., IPDPS 2021; thesis Algorithm 3, made safe (docs/memory-model.md,
+ * Source: Backstrom et al., IPDPS 2021; thesis Algorithm 3, made safe (docs/inside/memory-model.md,
  * "Leashed-SGD", has the proof; tests/spin/leashed.pml is this file as a model).
  *
  * A pool of 3 T + 1 vectors ("slots") lives as long as the run.  One 64-bit word, `latest` (the

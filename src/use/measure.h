@@ -1,4 +1,4 @@
-/* use/measure.h - the metrics of a model on a data set (docs/metrics.md). */
+/* use/measure.h - the metrics of a model on a data set (docs/use/metrics.md). */
 #ifndef DROVE_USE_MEASURE_H
 #define DROVE_USE_MEASURE_H
 

@@ -21,12 +21,13 @@
  * round.
  *
  * With bf16?masters=bf16 only the weights are narrow: they are upper halves of floats, written by
- * the slot sgd_bf16.  Products round their factors to bf16 (docs/bf16.md).
+ * the slot sgd_bf16.  Products round their factors to bf16 (docs/methods/bf16.md).
  *
  * Widths below those of the container (8, 16) are clamped after the write: another worker may see a
  * number beyond the range for that long.
  *
- * Threads: an engine belongs to one thread; the shared words are racy (docs/memory-model.md, R8).
+ * Threads: an engine belongs to one thread; the shared words are racy (docs/inside/memory-model.md,
+ * R8).
  */
 #include "engine/fixed/state.h"
 

@@ -1,5 +1,5 @@
 /* engine/fixed/shared.c - see shared.h: checking, ranges, laying out, converting.  The shared words
- * are racy (docs/memory-model.md, R8). */
+ * are racy (docs/inside/memory-model.md, R8). */
 #include "engine/fixed/shared.h"
 
 #include "base/mem.h"

@@ -4,7 +4,7 @@
  * Source: De Sa et al., ISCA 2017, section 5.2: w = clamp(w + floor(-eta g / unit + r)).  A rule
  * with state makes a float of each number's step first, which takes the place of -eta g: so one
  * rounding, without bias, is all that words add to a rule.  The words are racy
- * (docs/memory-model.md, R8).
+ * (docs/inside/memory-model.md, R8).
  */
 #include "engine/fixed/state.h"
 

@@ -1,5 +1,5 @@
-/* engine/host/blocks.c - see blocks.h.  The parameters may be shared (docs/memory-model.md, R1,
- * R2). */
+/* engine/host/blocks.c - see blocks.h.  The parameters may be shared (docs/inside/memory-model.md,
+ * R1, R2). */
 #include "engine/host/blocks.h"
 #include "engine/host/state.h"
 

@@ -12,8 +12,8 @@
  * with K the fewest steps for which that is at least DECAY_LEAST; a shrinking by less would be lost
  * in the rounding's noise and cost a pass for each step.  settle makes up for the rest.
  *
- * Threads: an engine belongs to one thread; the shared words are racy (docs/memory-model.md, R8),
- * the rest is read only.
+ * Threads: an engine belongs to one thread; the shared words are racy (docs/inside/memory-model.md,
+ * R8), the rest is read only.
  */
 #include "engine/linear/engine.h"
 

@@ -6,10 +6,10 @@
  * as 0.
  *
  * shared_load and shared_store are for memory that other threads read and write meanwhile
- * (docs/memory-model.md).  They are inline assembly, which the compiler can neither split nor
- * repeat, and use LD1 and ST1 with the numbers' own width as element size: the architecture then
- * makes one access per element, single-copy atomic if the element is aligned to its own width.  (A
- * load of a whole register, LDR Q, promises that only for aligned halves of a register.)
+ * (docs/inside/memory-model.md).  They are inline assembly, which the compiler can neither split
+ * nor repeat, and use LD1 and ST1 with the numbers' own width as element size: the architecture
+ * then makes one access per element, single-copy atomic if the element is aligned to its own width.
+ * (A load of a whole register, LDR Q, promises that only for aligned halves of a register.)
  */
 #ifndef DROVEK_ARM_SIXTEEN_H
 #define DROVEK_ARM_SIXTEEN_H
