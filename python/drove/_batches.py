@@ -123,7 +123,7 @@ def drove_py_next(context, request):
 
 
 def _spec_of(path):
-    """The spec of a file of rows: %XX for the bytes that a path may not have there (docs/formats.md)."""
+    """The spec of a file of rows: %XX for the bytes that a path may not have there (docs/use/data.md)."""
     return "rows:" + "".join(f"%{ord(c):02X}" if c in "?,&%+" else c for c in path)
 
 

@@ -1,4 +1,4 @@
-# The run files and the networks of examples/ are valid, and each option that docs/formats.md shows in one is.
+# The run files and the networks of examples/ are valid, and each option that docs/use/files.md shows in one is.
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 n_files=0
@@ -26,8 +26,8 @@ for file in "$DROVE_SOURCE_DIR"/examples/machines/*.yaml; do # each machine, and
     grep -q '"clock": *"virtual"' out.txt || fail "$file: $(cat out.txt)"
 done
 [ "$n_devices" -ge 5 ] || fail "too few devices in examples/machines/: $n_devices"
-awk '/^```yaml/ { inside = 1; next } /^```/ { inside = 0 } inside' "$DROVE_SOURCE_DIR/docs/formats.md" >shown.yaml
-[ -s shown.yaml ] || fail "docs/formats.md shows no run file"
+awk '/^```yaml/ { inside = 1; next } /^```/ { inside = 0 } inside' "$DROVE_SOURCE_DIR/docs/use/files.md" >shown.yaml
+[ -s shown.yaml ] || fail "docs/use/files.md shows no run file"
 run_for 0 info shown.yaml
 
 # The thesis's settings, with less data: they train unscaled pixels.

@@ -1,5 +1,5 @@
 /* Data sets that are named by a path alone: the format follows from the ending, the kind of file,
- * or its first bytes (docs/formats.md). */
+ * or its first bytes (docs/use/data.md). */
 #include "support.h"
 
 #include "base/mem.h"

@@ -1,5 +1,5 @@
 /* The bytes of one step in the file of --record, against a plain writer after
- * docs/methods/replay.md. */
+ * docs/inside/formats.md. */
 #include "support.h"
 
 #include "base/mem.h"
