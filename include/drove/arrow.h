@@ -10,7 +10,7 @@
  *   times of day, durations                     numbers, in seconds
  *   bool                                        truth values
  *   date32, date64, timestamp                   dates, to the minute, in UTC
- *   utf8, large_utf8, utf8_view                 as the cells of a text file (docs/formats.md)
+ *   utf8, large_utf8, utf8_view                 as the cells of a text file (docs/use/tables.md)
  *   dictionary of any of these                  a category, whatever its texts look like
  *   null                                        missing cells
  * All others are refused by name.  An extension type is read as its storage type.

@@ -1,7 +1,7 @@
 /* drove/bench.h - micro-benchmarks of this machine, chosen by name.
  *
- * `drove list benches`, or drove_list("benches", ...), names them; docs/formats.md describes what
- * each prints.
+ * `drove list benches`, or drove_list("benches", ...), names them; docs/methods/benchmarks.md
+ * describes what each prints.
  */
 #ifndef DROVE_BENCH_H
 #define DROVE_BENCH_H

@@ -1,6 +1,6 @@
 /* drove/data.h - open, inspect and convert data sets.
  *
- * A data set is named by a spec (docs/formats.md):
+ * A data set is named by a spec (docs/use/data.md):
  *   table:FILE?label=NAME&weights=NAME  mnist:DIR  idx:IMAGES,LABELS  libsvm:FILE
  *   csv:FILE?label=last  npy:X,Y  npz:FILE?x=NAME&y=NAME  images:DIR?size=HxW
  *   webdataset:FILE,...  cifar10:FILE,...

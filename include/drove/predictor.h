@@ -81,7 +81,7 @@ drove_status drove_predictor_remarks(drove_predictor *predictor, const char *dat
 
 /* A tensor of the model file; texts and numbers are the predictor's. */
 typedef struct drove_tensor_info {
-    const char  *name;     /* "layer0.weight": of the model file, docs/formats.md */
+    const char  *name;     /* "layer0.weight": of the model file, docs/inside/formats.md */
     size_t       n;        /* product of shape */
     unsigned     rank;     /* <= 5 */
     size_t       shape[5]; /* the first rank of them */

@@ -2,8 +2,8 @@
  *
  * Source: De Sa et al., ISCA 2017, section 4.  The paper's constants are built in;
  * drove_bench("calibrate", ...) measures those of another machine and keeps them in a file
- * (docs/formats.md).  Measuring runs the steps of the low-precision engine, as drove_train does, on
- * random examples.
+ * (docs/methods/benchmarks.md).  Measuring runs the steps of the low-precision engine, as
+ * drove_train does, on random examples.
  */
 #ifndef DROVE_THROUGHPUT_H
 #define DROVE_THROUGHPUT_H

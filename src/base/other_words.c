@@ -199,7 +199,7 @@ static const row options[] = {
     {"augment augmentation augmentations dataaugmentation flip hflip fliplr "
      "horizontalflip crop randomcrop mirror transform transforms randomflip shift shear "
      "rotation rotationrange horizontalflipprob randomresizedcrop padding",
-     "write --data 'DIR?mirror=1&pad=4&crop=32' (docs/formats.md)", NULL},
+     "write --data 'DIR?mirror=1&pad=4&crop=32' (docs/use/data.md)", NULL},
     {"randomerasing autoaugment randaugment mixup cutmix cutout colorjitter mosaic vflip "
      "flipud hsvh degrees trivialaugment",
      "drove has no such change of images; it has --data 'DIR?mirror=1&pad=4&crop=32'", NULL},

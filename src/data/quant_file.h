@@ -16,9 +16,9 @@
  *                part of row_start (with the end of the last row), value, index, target or
  *                label_start (likewise) and label, one after the other
  *
- * Metadata: docs/formats.md.  What is read whole is checked by the checksums of the header and of
- * the tensors (base/safetensors_sums.h), what is read by blocks by those of the header and of the
- * blocks.
+ * Metadata: docs/inside/formats.md.  What is read whole is checked by the checksums of the header
+ * and of the tensors (base/safetensors_sums.h), what is read by blocks by those of the header and
+ * of the blocks.
  *
  * "drove-quant-1" has no blocks, and as its last metadata the hash (base/hash.h) of all the rest;
  * it is read.

@@ -19,8 +19,8 @@
  *   weight     F32 [n], if the rows have weights
  *
  * Numbers are little-endian, and not scaled.  The description, which has two checksums of each
- * block (data/block_sum.h), of the values and of its other arrays: docs/formats.md.  "drove-rows-1"
- * is the same with the hash of base/hash.h; it is read.
+ * block (data/block_sum.h), of the values and of its other arrays: docs/inside/formats.md.
+ * "drove-rows-1" is the same with the hash of base/hash.h; it is read.
  */
 #ifndef DROVE_DATA_ROWS_FILE_H
 #define DROVE_DATA_ROWS_FILE_H

@@ -1,4 +1,4 @@
-/* data/weights.h - weights of examples and of classes; docs/formats.md, "Weights".
+/* data/weights.h - weights of examples and of classes; docs/use/tables.md, "Weights".
  *
  * The loss of an example counts weight[row] * class_weight[class] / mean_weight, where mean_weight
  * is the mean of that product over the training data: so the usual example counts about 1, and a

@@ -1,8 +1,8 @@
 /* plan/modelled.h - a machine file: a machine that runs are timed on without being there.
  *
- * A YAML mapping (docs/formats.md, "Machine files").  Times and rates are those of one core at work
- * alone; `measured` in their place means: as measured of this machine when the run begins.  All
- * costs are divided by `speed`.
+ * A YAML mapping (docs/methods/virtual-time.md, "Machine files").  Times and rates are those of one
+ * core at work alone; `measured` in their place means: as measured of this machine when the run
+ * begins.  All costs are divided by `speed`.
  */
 #ifndef DROVE_PLAN_MODELLED_H
 #define DROVE_PLAN_MODELLED_H

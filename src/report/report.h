@@ -1,5 +1,5 @@
 /* report/report.h - what a run tells: the summary for programs and for people, run.json, the log's
- * records, TensorBoard's events and the time line.  Keys and units: docs/formats.md.
+ * records, TensorBoard's events and the time line.  Keys and units: docs/use/files.md.
  *
  * All of it is made from a drove_facts (facts.h).  Any thread; one at a time for each file.
  */

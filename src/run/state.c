@@ -4,7 +4,7 @@
  * state, the batch counter and the evaluations' plan are all there is.  (Low-precision parameters
  * with weight decay: where the save stands at an evaluation, as parking makes a pass of decay.)  An
  * asynchronous run continues with all its counters.  Tensors and metadata are described in
- * docs/formats.md.
+ * docs/inside/formats.md.
  */
 #include "data/scale.h"
 #include "base/file.h"

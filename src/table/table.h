@@ -4,7 +4,7 @@
  *   match   columns of a further file by their names, as the schema of a model says (match.c)
  *   encode  rows -> features (encode.c)
  *
- * How types are inferred: docs/formats.md, "Tables".
+ * How types are inferred: docs/use/tables.md.
  */
 #ifndef DROVE_TABLE_TABLE_H
 #define DROVE_TABLE_TABLE_H

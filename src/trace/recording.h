@@ -1,7 +1,7 @@
 /* trace/recording.h - the file of --record: which worker published what, in which order.
  *
  * With it an asynchronous run can be repeated, to the same bits, on one thread (loop/replay.h).
- * The file (docs/methods/replay.md has every byte): a header of JSON, then blocks.  A block holds
+ * The file (docs/inside/formats.md has every byte): a header of JSON, then blocks.  A block holds
  * steps of one worker, or is a mark: there all workers were parked, and all blocks of the stretch
  * of training before it stand before it.  Each block has a checksum.  A run that is killed leaves a
  * file that is good up to its last mark.

@@ -10,7 +10,7 @@
  * YAML, where the model came from a file; features where there is a feature map, image where data
  * are images, and what part of them the model sees: its inputs are then the map's features, or that
  * part's numbers; table, the schema of a table (table/schema.h) as JSON; loss_outputs and
- * custom_layers, where loss or layers are a program's own.  Described in docs/formats.md.
+ * custom_layers, where loss or layers are a program's own.  Described in docs/inside/formats.md.
  */
 #include "data/origin.h"
 #include "data/scale.h"

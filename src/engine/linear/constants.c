@@ -1,5 +1,5 @@
-/* engine/linear/constants.c - a machine's constants as a file: docs/formats.md, "Constants of the
- * throughput model".
+/* engine/linear/constants.c - a machine's constants as a file: docs/methods/benchmarks.md,
+ * "Constants of the throughput model".
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
