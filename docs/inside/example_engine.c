@@ -1,5 +1,5 @@
 /* A whole engine, and the kind of device that has it: gradients by central differences of the host
- * engine's loss; explained in docs/adding-an-engine.md. */
+ * engine's loss; explained in docs/inside/adding.md. */
 #include "base/mem.h"
 #include "engine/device.h"
 

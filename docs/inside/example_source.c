@@ -1,4 +1,4 @@
-/* A whole source of batches: workers take eight at a time; explained in docs/adding-a-source.md. */
+/* A whole source of batches: workers take eight at a time; explained in docs/inside/adding.md. */
 #include "strategy/source.h"
 
 enum { CHUNK = 8 };

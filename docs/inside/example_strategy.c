@@ -1,4 +1,4 @@
-/* A whole strategy: asynchronous SGD under a spin lock; explained in docs/adding-a-strategy.md. */
+/* A whole strategy: asynchronous SGD under a spin lock; explained in docs/inside/adding.md. */
 #include "base/relax.h"
 #include "strategy/strategy.h"
 #include <string.h>

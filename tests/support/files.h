@@ -12,7 +12,7 @@ void write_text(const char *path, const char *text);
 /* Whole file with a NUL after it; free().  *size_bytes may be NULL. */
 char *read_bytes(const char *path, size_t *size_bytes);
 
-/* The first block of C on the page is the file, to the letter; both lie under the source folder. */
+/* The page has a block of C that is the file, to the letter; both lie under the source folder. */
 void assert_page_prints(const char *page, const char *file);
 
 #endif

@@ -1,4 +1,4 @@
-/* The engine of docs/adding-an-engine.md: it compiles, is what the page prints, and keeps the
+/* The engine of docs/inside/adding.md: it compiles, is what the page prints, and keeps the
  * protocol. */
 #include "../../../docs/inside/example_engine.c"
 #include "support/files.h"
@@ -14,7 +14,7 @@ enum { N_ROWS = 20, N_FEATURES = 5, N_CLASSES = 3, MOST_PARAMS = 256 };
 
 TEST(is_what_the_page_prints)
 {
-    assert_page_prints("docs/adding-an-engine.md", "docs/inside/example_engine.c");
+    assert_page_prints("docs/inside/adding.md", "docs/inside/example_engine.c");
 }
 
 static void layer_is_done(void *context, size_t layer)

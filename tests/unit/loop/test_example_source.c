@@ -1,4 +1,4 @@
-/* The source of docs/adding-a-source.md: it compiles, is what the page prints, and keeps the rules.
+/* The source of docs/inside/adding.md: it compiles, is what the page prints, and keeps the rules.
  */
 #include "../../../docs/inside/example_source.c"
 #include "support/files.h"
@@ -10,7 +10,7 @@
 
 TEST(is_what_the_page_prints)
 {
-    assert_page_prints("docs/adding-a-source.md", "docs/inside/example_source.c");
+    assert_page_prints("docs/inside/adding.md", "docs/inside/example_source.c");
 }
 
 TEST(keeps_the_rules)

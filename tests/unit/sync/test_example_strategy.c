@@ -1,4 +1,4 @@
-/* The strategy of docs/adding-a-strategy.md: it compiles, is what the page prints, and keeps its
+/* The strategy of docs/inside/adding.md: it compiles, is what the page prints, and keeps its
  * promises. */
 #include "../../../docs/inside/example_strategy.c"
 
@@ -9,7 +9,7 @@
 
 TEST(is_what_the_page_prints)
 {
-    assert_page_prints("docs/adding-a-strategy.md", "docs/inside/example_strategy.c");
+    assert_page_prints("docs/inside/adding.md", "docs/inside/example_strategy.c");
 }
 
 /* ---- its promises ---- */
