@@ -2,7 +2,7 @@
  *
  * Rows: host (the calling thread, or a team of cores), linear (low precision), accel (OpenCL and
  * CUDA), fake.  One protocol serves them all; abilities that only some have are capabilities
- * (`can`).  How to write one: docs/adding-an-engine.md.
+ * (`can`).  How to write one: docs/inside/adding.md.
  *
  * Threads: an engine is used by one thread at a time.  Engines share no mutable state, so any
  * number of them compute at once.
