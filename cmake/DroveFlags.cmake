@@ -60,7 +60,7 @@ endif()
 set(drove_covered_modules "")
 if(DROVE_COVERAGE)
   set(drove_covered_modules base trace table data model optim strategy sync coord cluster accum elastic plan stream loop
-    metrics report use config run export)
+    metrics report use config values problem auto files run train export)
   set(drove_coverage -O0 -g1 --coverage -fprofile-update=atomic)
   if(DROVE_COVERAGE STREQUAL "reach")
     list(APPEND drove_covered_modules engine)

@@ -7,7 +7,7 @@
 #include "model/graph_keys.h"
 #include "model/layer.h"
 #include "model/loss.h"
-#include "run/problem.h"
+#include "problem/problem.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -130,7 +130,7 @@ static json_t *row_json(const line *l, const drove_linear_case *c, const drove_m
     return row;
 }
 
-/* What --strategy auto takes for sparse data of this shape (run/strategy_counts.c). */
+/* What --strategy auto takes for sparse data of this shape (auto/strategy_counts.c). */
 static const char replicas[] = "replicas?merge=sum&period=64";
 
 static drove_status run_row(drove_linear_bench *b, const line *l, const drove_linear_case *c,

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "engine/device.h"
-#include "run/problem.h"
+#include "problem/problem.h"
 
 #include <math.h>
 #include <stdlib.h>

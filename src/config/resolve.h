@@ -21,7 +21,7 @@ drove_order_kind drove__resolve_order(const drove_options *options);
 /* Does auto mean the published and usual values?  So with --defaults classic, and with
  * low-precision parameters, whose engines step by plain SGD. */
 bool drove__resolve_is_classic(const drove_options *options);
-/* Does the run choose what was not given (run/choose.h)?  Not where it is classic, and not beside a
+/* Does the run choose what was not given (auto/choose.h)?  Not where it is classic, and not beside a
  * given --lr, which belongs to the usual rule, schedule and budget. */
 bool drove__resolve_is_tuned(const drove_options *options);
 

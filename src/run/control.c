@@ -8,11 +8,11 @@
 #include "base/denormals.h"
 #include "loop/evaluation.h"
 #include "loop/host.h"
-#include "run/output.h"
-#include "run/progress.h"
-#include "run/ranks.h"
-#include "run/recording.h"
-#include "run/say.h"
+#include "files/output.h"
+#include "values/progress.h"
+#include "values/ranks.h"
+#include "files/recording.h"
+#include "values/say.h"
 #include "run/stopping.h"
 
 #include <math.h>
@@ -441,8 +441,7 @@ static drove_status evaluate_end(drove_run *run)
 /* The best parameters by the validation loss are the run's result. */
 static drove_status give_best(drove_run *run)
 {
-    if (!drove__stopping_has_best(&run->problem, &run->state) ||
-        run->state.outcome == DROVE_CRASHED)
+    if (!drove__output_has_best(&run->problem, &run->state) || run->state.outcome == DROVE_CRASHED)
         return DROVE_OK;
     run->state.gives_best = true;
     DROVE_TRY(score_all(run));

@@ -2,7 +2,7 @@
 #ifndef DROVE_RUN_CONTROL_H
 #define DROVE_RUN_CONTROL_H
 
-#include "run/values.h"
+#include "values/values.h"
 
 /* Evaluates, trains and saves until the run is over; state->outcome says how.  Workers are parked
  * before and after. Errors: those of a worker, of an evaluation and of writing files. */

@@ -2,7 +2,7 @@
 #ifndef DROVE_RUN_PREFETCH_H
 #define DROVE_RUN_PREFETCH_H
 
-#include "run/values.h"
+#include "values/values.h"
 
 /* Switches the prefetchers of the workers' processors off if --prefetch says so; where that cannot
  * be done, a message says why, and they stay as they are.  Sets workers->prefetch_hardware. */

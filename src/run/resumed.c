@@ -1,6 +1,6 @@
 /* run/resumed.c - what a run that goes on can still do, for people.  Declared in run/control.h. */
 #include "run/control.h"
-#include "run/say.h"
+#include "values/say.h"
 
 #include <math.h>
 #include <stdio.h>

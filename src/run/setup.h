@@ -2,7 +2,7 @@
 #ifndef DROVE_RUN_SETUP_H
 #define DROVE_RUN_SETUP_H
 
-#include "run/values.h"
+#include "values/values.h"
 
 /* The first half: data, model and what follows from them alone; of ranks all come to the same
  * status. The run has its options and callbacks, and has joined its ranks.  *theta: [n_params]

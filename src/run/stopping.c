@@ -1,7 +1,7 @@
 /* run/stopping.c - see stopping.h. */
 #include "run/stopping.h"
 
-#include "run/say.h"
+#include "values/say.h"
 
 #include <math.h>
 #include <string.h>
@@ -9,11 +9,6 @@
 enum { MOST_RECOVERIES = 8 };
 static const double RECOVERY_FACTOR = 0.1;
 static const double LEAST_GAIN = 1e-3; /* of the loss, for an evaluation to count as better */
-
-bool drove__stopping_has_best(const drove_problem *problem, const drove_state *state)
-{
-    return problem->validation != NULL && isfinite(state->standing.best_loss);
-}
 
 /* The loss that decides. */
 static double deciding_loss(const drove_problem *problem, const drove_state *state)

@@ -17,7 +17,7 @@
 #ifndef DROVE_RUN_STOPPING_H
 #define DROVE_RUN_STOPPING_H
 
-#include "run/values.h"
+#include "values/values.h"
 
 /* After a planned evaluation.  *is_current becomes false where it steps back: the losses are those
  * of other parameters then.  Errors: those of a strategy's restore. */
@@ -26,7 +26,5 @@ drove_status drove__stopping_evaluated(drove_run *run, bool *is_current);
  * it has nowhere to step back to, has done so too often, or is not to.  Errors: as above. */
 drove_status drove__stopping_recover(drove_workers *workers, drove_state *state,
                                      const drove_config *config);
-/* Are state->best the parameters of the best validation loss? */
-bool drove__stopping_has_best(const drove_problem *problem, const drove_state *state);
 
 #endif

@@ -3,10 +3,10 @@
 
 #include "run/control.h"
 #include "run/prefetch.h"
-#include "run/progress.h"
-#include "run/ranks.h"
+#include "values/progress.h"
+#include "values/ranks.h"
 #include "run/setup.h"
-#include "run/targets.h"
+#include "problem/targets.h"
 
 #include <string.h>
 

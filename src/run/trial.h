@@ -2,7 +2,7 @@
 #ifndef DROVE_RUN_TRIAL_H
 #define DROVE_RUN_TRIAL_H
 
-#include "run/values.h"
+#include "values/values.h"
 
 typedef struct drove_trial_result {
     drove_outcome outcome;

@@ -10,7 +10,7 @@
 #include "base/sort.h"
 #include "base/virtual.h"
 #include "loop/worker.h"
-#include "run/say.h"
+#include "values/say.h"
 
 #include <math.h>
 #include <stdio.h>

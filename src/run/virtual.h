@@ -6,7 +6,7 @@
 #ifndef DROVE_RUN_VIRTUAL_H
 #define DROVE_RUN_VIRTUAL_H
 
-#include "run/values.h"
+#include "values/values.h"
 
 /* workers->modelled, where the options name a machine, and its topology in *out.  Errors: those
  * of a machine file, DROVE_E_ARG: options that a virtual clock cannot keep to. */

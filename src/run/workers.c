@@ -6,11 +6,11 @@
 #include "engine/linear/problem.h"
 #include "loop/evaluation.h"
 #include "loop/worker.h"
-#include "run/disk.h"
-#include "run/ranks.h"
-#include "run/recording.h"
-#include "run/say.h"
-#include "run/strategy_counts.h"
+#include "problem/disk.h"
+#include "values/ranks.h"
+#include "files/recording.h"
+#include "values/say.h"
+#include "auto/strategy_counts.h"
 
 #include <math.h>
 #include <stdlib.h>

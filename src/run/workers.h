@@ -2,7 +2,7 @@
 #ifndef DROVE_RUN_WORKERS_H
 #define DROVE_RUN_WORKERS_H
 
-#include "run/values.h"
+#include "values/values.h"
 
 /* --order, of the run's engine. */
 drove_order_kind drove__run_order(const drove_config *config, const drove_workers *workers);

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "run/progress.h"
+#include "values/progress.h"
 #include "study/pool.h"
 #include "trace/trace.h"
 

@@ -2,7 +2,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* memfd_create */
 #endif
-#include "run/values.h"
+#include "values/values.h"
 
 #include "memory_file.h"
 

@@ -1,8 +1,8 @@
 /* tests/fuzz/fuzz_run_json.c - run.json as --resume finds it: options that are accepted are written
  * out and read back alike, and name the folder; a record of a model search is whole or left out.
  */
-#include "run/chosen.h"
-#include "run/search.h"
+#include "values/chosen.h"
+#include "train/search.h"
 
 #include "fuzz_folder.h"
 #include "fuzz_text.h"

@@ -1,7 +1,7 @@
 /* Ranks that are halted by any of them, at any moment of its step, and go on: every batch below the
  * limit is done exactly once, whether they wait for each other, take turns or go alone.  Threads
  * stand for ranks, each with a strategy and a source of its own, over messages that take a random
- * time; they are parked as run/ranks_park.c does it. */
+ * time; they are parked as values/ranks_park.c does it. */
 #include "support/strategies.h"
 
 #include "base/mem.h"

@@ -4,7 +4,7 @@
 
 #include <drove/drove.h>
 
-#include "run/values.h"
+#include "values/values.h"
 
 /* Classic defaults with 600 small generated digits, an MLP of one hidden layer, no test data, no
  * evaluation but at the ends. */

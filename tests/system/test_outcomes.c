@@ -1,5 +1,5 @@
 /* Each way in which a run can end, with its exit status and what is left behind. */
-#include "run/output.h"
+#include "files/output.h"
 #include "system/run_support.h"
 #include "support/test.h"
 

@@ -204,7 +204,7 @@ static void open_both(two_ranks *t, uint64_t limit)
         t->rank[i].source.ops->open(&t->rank[i].source, limit, UINT64_MAX);
 }
 
-/* As run/ranks_park.c: each says how far its worker is, and the run is as far as the first. */
+/* As values/ranks_park.c: each says how far its worker is, and the run is as far as the first. */
 static void park_both(two_ranks *t)
 {
     uint64_t begun[2], next = 0;

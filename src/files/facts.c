@@ -1,0 +1,554 @@
+/* files/facts.c - fills the facts of a run, section by section; the only file that knows both the run
+ * and its report. */
+#include "files/facts.h"
+
+#include "accum/accum.h"
+#include "base/cpu.h"
+#include "cluster/messages.h"
+#include "elastic/elastic.h"
+#include "coord/assigned.h"
+#include "loop/host.h"
+#include "values/chosen.h"
+#include "values/progress.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* ---- workers ---- */
+
+static drove_worker_kind kind_of(const drove_workers *workers)
+{
+    switch (workers->plan.host) {
+    case DROVE_HOST_RANKS: return DROVE_WORKER_RANK;
+    case DROVE_HOST_PROCS: return DROVE_WORKER_PROCESS;
+    case DROVE_HOST_THREADS: break;
+    }
+    return workers->plan.partition.n > 0 ? DROVE_WORKER_CORES : DROVE_WORKER_THREAD;
+}
+
+/* Threads of a group have its name in the plan; a rank is one worker. */
+static void name_worker(const drove_workers *workers, unsigned i, char name[DROVE_FACTS_NAME_SIZE])
+{
+    bool is_group = workers->plan.source->counts_rows && workers->plan.host != DROVE_HOST_RANKS;
+    if (is_group) snprintf(name, DROVE_FACTS_NAME_SIZE, "thread:%u", i);
+    else snprintf(name, DROVE_FACTS_NAME_SIZE, "%s", workers->plan.worker[i].name);
+}
+
+static drove_status fill_workers(const drove_config *config, const drove_workers *workers,
+                                 drove_facts *f)
+{
+    const unsigned n = workers->plan.n_workers;
+    const drove_host *h = workers->loop->host;
+    drove_worker_facts *worker = calloc(n, sizeof *worker);
+    if (worker == NULL) return drove__fail_nomem("facts of workers", n);
+    for (unsigned i = 0; i < n; i++) {
+        const drove_worker *w = &workers->loop->worker[i];
+        worker[i] = (drove_worker_facts){.trace = &w->trace,
+                                         .traffic = &w->traffic,
+                                         .processor = workers->place[i].pu,
+                                         .node = workers->place[i].node};
+        name_worker(workers, i, worker[i].name);
+        if (h->ops->process == NULL) continue;
+        worker[i].process = h->ops->process(h, i);
+        worker[i].lost = h->ops->lost(h, i);
+    }
+    f->worker = worker;
+    f->n_workers = n;
+    bool is_scripted = workers->modelled != NULL && !workers->has_measured_costs;
+    f->is_repeatable = (n == 1 || is_scripted ||
+                        (workers->loop->sync->ops->promises & DROVE_SYNC_REPEATABLE) != 0) &&
+                       !drove__strategy_probe_is_timed(&config->strategy_probe);
+    f->kind = kind_of(workers);
+    return DROVE_OK;
+}
+
+/* ---- groups that a coordinator gives batches to ---- */
+
+static drove_status fill_history(const drove_problem *problem, const drove_coord_facts *c,
+                                 drove_group_facts *g)
+{
+    if (c->n_history == 0) return DROVE_OK;
+    drove_batch_size *history = calloc(c->n_history, sizeof *history);
+    if (history == NULL) return drove__fail_nomem("batch sizes", c->n_history * sizeof *history);
+    for (size_t i = 0; i < c->n_history; i++) {
+        const drove_batch_change *h = &c->history[i];
+        history[i] =
+            (drove_batch_size){.epochs = (double)h->position / (double)problem->train->n_rows,
+                               .time_s = (double)(h->now_ns - c->history[0].now_ns) * 1e-9,
+                               .batch = h->batch,
+                               .counted_updates = h->u};
+    }
+    g->history = history;
+    g->n_history = c->n_history;
+    return DROVE_OK;
+}
+
+/* The workers of a group follow each other. */
+static unsigned first_of(const drove_workers *workers, unsigned group)
+{
+    unsigned i = 0;
+    while (workers->plan.worker[i].group != group) i++;
+    return i;
+}
+
+static void fill_group(const drove_workers *workers, const drove_state *state, unsigned i,
+                       const drove_assigned_facts *a, drove_group_facts *out)
+{
+    unsigned first = first_of(workers, i);
+    const drove_worker *w = &workers->loop->worker[first];
+    const drove_coord_facts *c = &a->coord;
+    *out = (drove_group_facts){
+        .name = a->name,
+        .first = first,
+        .n = a->n_workers,
+        .batch = c->batch,
+        .batch_min = c->least,
+        .batch_max = c->most,
+        .n_batches = c->n_batches,
+        .counted_updates = c->u,
+        .examples_per_s = c->examples_per_s,
+        .lost = a->lost,
+        .device = w->device != NULL ? w->device->facts.name : NULL,
+        .copy_s = (double)w->times.copy_ns * 1e-9,
+        .compute_s = (double)w->times.compute_ns * 1e-9,
+        .hidden_s = (double)w->times.hidden_ns * 1e-9,
+        .wait_s = (double)w->times.wait_ns * 1e-9,
+        .logged_busy_ns = state->logged_busy_ns != NULL ? state->logged_busy_ns[i] : 0,
+        .busy = a->busy,
+    };
+}
+
+static drove_status fill_groups(const drove_problem *problem, const drove_workers *workers,
+                                const drove_state *state, bool with_history, drove_facts *f)
+{
+    const drove_source *from = workers->loop->source;
+    const unsigned n = drove__assigned_groups(from);
+    if (n == 0) return DROVE_OK;
+    drove_group_facts *group = calloc(n, sizeof *group);
+    if (group == NULL) return drove__fail_nomem("facts of workers", n * sizeof *group);
+    f->group = group;
+    f->n_groups = n;
+    f->groups_since_ns = state->since_ns;
+    f->logged_ns = state->logged_ns;
+    for (unsigned i = 0; i < n; i++) {
+        drove_assigned_facts a;
+        drove__assigned_facts(from, i, &a);
+        fill_group(workers, state, i, &a, &group[i]);
+        if (with_history) DROVE_TRY(fill_history(problem, &a.coord, &group[i]));
+    }
+    return DROVE_OK;
+}
+
+void drove__facts_logged(const drove_workers *workers, drove_state *state)
+{
+    const unsigned n = drove__assigned_groups(workers->loop->source);
+    state->logged_ns = state->standing.train_ns;
+    if (n > 0 && state->logged_busy_ns == NULL)
+        state->logged_busy_ns = calloc(n, sizeof *state->logged_busy_ns);
+    if (state->logged_busy_ns == NULL) return;
+    memset(state->logged_busy_ns, 0, n * sizeof *state->logged_busy_ns);
+    for (unsigned i = 0; i < workers->plan.n_workers; i++)
+        state->logged_busy_ns[workers->plan.worker[i].group] +=
+            workers->loop->worker[i].trace.busy_ns;
+}
+
+/* ---- exchange between workers ---- */
+
+static void fill_communication(const drove_workers *workers, const drove_state *state,
+                               drove_communication_facts *out)
+{
+    const unsigned needs = workers->plan.ops->needs;
+    drove_elastic_facts facts = {0};
+    if ((needs & DROVE_SYNC_SPREAD) == 0) return;
+    (void)drove__elastic_facts(workers->loop->sync, &facts);
+    *out = (drove_communication_facts){.is_there = true,
+                                       .transport = workers->transport->ops->name,
+                                       .period = facts.period,
+                                       .alpha = facts.has_pull ? facts.alpha : NAN,
+                                       .has_master = (needs & DROVE_SYNC_MASTER) != 0,
+                                       .data_s = (double)state->beginning.data_ns * 1e-9,
+                                       .start_s = (double)state->beginning.start_ns * 1e-9};
+}
+
+static drove_status fill_cluster(const drove_workers *workers, drove_cluster_facts *out)
+{
+    const drove_wire *wire =
+        workers->ranks.n > 1 ? drove__transport_wire(workers->transport) : NULL;
+    if (wire == NULL) return DROVE_OK;
+    const char **host = calloc(wire->n_ranks, sizeof *host);
+    if (host == NULL) return drove__fail_nomem("names of hosts", wire->n_ranks * sizeof *host);
+    for (unsigned i = 0; i < wire->n_ranks; i++) host[i] = wire->host[i];
+    *out =
+        (drove_cluster_facts){.is_there = true,
+                              .transport = workers->transport->ops->name,
+                              .mpi_library = wire->library,
+                              .n_ranks = workers->ranks.n,
+                              .n_local = workers->ranks.n_local,
+                              .n_threads = workers->plan.worker[workers->plan.first_here].n_cores,
+                              .host = host};
+    return DROVE_OK;
+}
+
+/* ---- at an evaluation ---- */
+
+static void fill_machine(const drove_problem *problem, const drove_workers *workers,
+                         drove_machine_facts *out)
+{
+    drove_topo_facts topo = workers->here; /* workers->topo may be that of a modelled machine */
+    if (workers->modelled == NULL) drove__topo_facts(workers->topo, &topo);
+    *out = (drove_machine_facts){.cpu = drove__cpu_model(),
+                                 .n_cores = topo.n_cores,
+                                 .n_processors = topo.n_pus,
+                                 .n_nodes = topo.n_nodes,
+                                 .gemm = drove__run_gemm(problem, workers)};
+    gethostname(out->host, sizeof out->host - 1);
+}
+
+static void fill_modelled(const drove_workers *workers, drove_modelled_facts *out)
+{
+    const drove_modelled *m = workers->modelled;
+    if (m == NULL) return;
+    *out = (drove_modelled_facts){.is_there = true,
+                                  .is_measured = workers->has_measured_costs,
+                                  .name = m->name,
+                                  .source = m->source,
+                                  .assumed = m->assumed,
+                                  .sockets = m->sockets,
+                                  .cores = m->cores,
+                                  .smt = m->smt,
+                                  .smt_yield = m->smt_yield,
+                                  .speed = m->speed,
+                                  .jitter = m->jitter,
+                                  .memory_gb_s = m->memory_gb_s,
+                                  .batch_us = m->batch_us,
+                                  .example_us = m->example_us,
+                                  .copy_gb_s = m->copy_gb_s,
+                                  .update_gb_s = m->update_gb_s,
+                                  .line_ns = m->line_ns,
+                                  .far_line_ns = m->far_line_ns,
+                                  .window_ns = m->window_ns,
+                                  .hand_over_us = m->hand_over_us,
+                                  .take_gb_s = m->take_gb_s,
+                                  .race_gb_s = m->race_gb_s};
+}
+
+static void fill_search(const drove_config *config, drove_search_facts *out)
+{
+    _Static_assert((int)DROVE_MOST_CANDIDATES <= (int)DROVE_FACTS_MOST_CANDIDATES,
+                   "room for all candidates");
+    const drove_search *s = &config->search;
+    *out = (drove_search_facts){.n = s->n,
+                                .chosen = s->chosen,
+                                .n_divisions = s->n_divisions,
+                                .n_rows = s->n_rows,
+                                .n_held = s->n_held,
+                                .seconds = s->seconds};
+    for (unsigned i = 0; i < s->n; i++) {
+        const drove_candidate_result *r = &s->candidate[i];
+        bool is_tried = r->n_tried > 0;
+        out->candidate[i] =
+            (drove_candidate_facts){.name = r->name,
+                                    .loss = is_tried ? r->loss : NAN,
+                                    .constant_loss = is_tried ? r->constant_loss : NAN,
+                                    .epochs = is_tried ? r->epochs : NAN,
+                                    .n_tried = r->n_tried};
+    }
+}
+
+static void fill_strategy(const drove_config *config, drove_strategy_facts *out)
+{
+    _Static_assert((int)DROVE_MOST_RIVALS <= (int)DROVE_FACTS_MOST_RIVALS, "room for all rivals");
+    static const char *const how[] = {[DROVE_STRATEGY_GIVEN] = NULL,
+                                      [DROVE_STRATEGY_SHORT] = "short",
+                                      [DROVE_STRATEGY_SKIPPED] = "skipped",
+                                      [DROVE_STRATEGY_PROBED] = "probe"};
+    const drove_strategy_probe *p = &config->strategy_probe;
+    *out = (drove_strategy_facts){.how = how[p->reason],
+                                  .n_allowed = p->n_allowed,
+                                  .n = p->n,
+                                  .chosen = p->chosen,
+                                  .seconds = p->seconds,
+                                  .margin = p->margin};
+    for (unsigned i = 0; i < p->n; i++) {
+        const drove_rival *r = &p->rival[i];
+        const drove_probe_piece *last = r->n_pieces > 0 ? &r->piece[r->n_pieces - 1] : NULL;
+        out->rival[i] =
+            (drove_rival_facts){.strategy = r->strategy,
+                                .n_threads = r->n_threads,
+                                .rate = r->rate,
+                                .is_measured = drove__strategy_probe_is_measured(r),
+                                .train_s = last != NULL ? last->train_s : NAN,
+                                .examples_per_s =
+                                    last != NULL ? (double)last->n_examples / last->train_s : NAN,
+                                .loss = last != NULL ? last->loss : NAN};
+    }
+}
+
+static drove_status fill_present(const drove_run *run, const drove_progress *p, bool with_history,
+                                 drove_facts *f)
+{
+    f->opt = &run->config.opt;
+    f->option = drove_options_table(&f->n_options);
+    f->progress = *p;
+    f->validation_loss = run->state.standing.validation_loss;
+    f->train_ns = run->state.standing.train_ns;
+    f->strategy = run->workers.plan.spec;
+    f->model = run->problem.model->spec;
+    f->isa = run->workers.kernels.isa;
+    fill_machine(&run->problem, &run->workers, &f->machine);
+    fill_modelled(&run->workers, &f->modelled);
+    fill_communication(&run->workers, &run->state, &f->communication);
+    fill_search(&run->config, &f->search);
+    fill_strategy(&run->config, &f->strategy_choice);
+    DROVE_TRY(fill_workers(&run->config, &run->workers, f));
+    DROVE_TRY(fill_groups(&run->problem, &run->workers, &run->state, with_history, f));
+    return fill_cluster(&run->workers, &f->cluster);
+}
+
+drove_status drove__facts_evaluation(const drove_run *run, const drove_progress *p,
+                                     drove_facts *out)
+{
+    *out = (drove_facts){0};
+    drove_status status = fill_present(run, p, false, out);
+    if (status != DROVE_OK) drove__facts_fini(out);
+    return status;
+}
+
+/* ---- at the end ---- */
+
+static uint64_t peak_rss_bytes(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return (uint64_t)usage.ru_maxrss * 1024u;
+}
+
+/* Numbers of the data set that an example has, stored non-zeros of sparse data. */
+static double numbers_per_row(const drove_problem *problem)
+{
+    drove_data_facts facts;
+    if (problem->model->n_layers != 1) return NAN;
+    drove_data_describe(problem->train, &facts);
+    return (double)facts.n_stored / (double)facts.n_rows;
+}
+
+static void fill_marks(const drove_state *state, drove_facts *f)
+{
+    _Static_assert((int)DROVE_N_MARKS <= (int)DROVE_FACTS_MOST_MARKS, "room for all marks");
+    f->n_marks = DROVE_N_MARKS;
+    for (int i = 0; i < DROVE_N_MARKS; i++) {
+        const drove_mark *m = &state->standing.mark[i];
+        f->mark[i] = (drove_mark_facts){.percent = drove__mark_percent[i],
+                                        .is_met = m->met,
+                                        .train_s = m->train_s,
+                                        .epochs = m->epochs,
+                                        .updates = m->updates};
+    }
+}
+
+static void fill_precision(const drove_problem *problem, const drove_workers *workers,
+                           drove_precision_facts *out)
+{
+    drove_engine_facts f;
+    if (problem->model->factors == DROVEK_FACTORS_BF16)
+        *out = (drove_precision_facts){.is_there = true, .name = "bf16"};
+    if (workers->loop->shared == NULL) return;
+    workers->loop->core_ops->facts(workers->loop->shared, &f);
+    *out = (drove_precision_facts){.is_there = true,
+                                   .is_words = true,
+                                   .model_range = f.model_range,
+                                   .data_scale = f.data_scale,
+                                   .data_clamped = f.data_clamped,
+                                   .bridges = f.bridges,
+                                   .bytes_per_example = f.bytes_per_example};
+    snprintf(out->name, sizeof out->name, "%s", f.precision);
+}
+
+static void fill_disk(const drove_problem *problem, drove_disk_facts *out)
+{
+    drove_stream_facts f;
+    if (problem->stream == NULL) return;
+    drove__stream_facts(problem->stream, &f);
+    *out = (drove_disk_facts){.is_there = true,
+                              .n_blocks = f.n_blocks,
+                              .n_windows = f.n_windows,
+                              .n_windows_read = f.n_windows_read,
+                              .window_bytes = f.window_bytes,
+                              .read_bytes = f.read_bytes,
+                              .read_s = (double)f.read_ns * 1e-9,
+                              .wait_s = (double)f.wait_ns * 1e-9};
+}
+
+/* Of this process: the times of an earlier one of a continued run are not known. */
+static void fill_loader(const drove_workers *workers, drove_loader_facts *out)
+{
+    uint64_t busy_ns, exposed_ns;
+    if (workers->loop->loader == NULL) return;
+    double hidden = drove__loader_times(workers->loop->loader, &busy_ns, &exposed_ns);
+    *out = (drove_loader_facts){.is_there = true,
+                                .n_threads = workers->loop->n_loaders,
+                                .busy_s = (double)busy_ns * 1e-9,
+                                .exposed_s = (double)exposed_ns * 1e-9,
+                                .hidden = hidden};
+}
+
+static void fill_partition(const drove_partition *p, drove_partition_facts *out)
+{
+    if (p->n == 0) return;
+    *out = (drove_partition_facts){.n = p->n,
+                                   .copies_bytes = p->n * p->copy_bytes,
+                                   .fast_bytes = p->fast_bytes,
+                                   .fast_name = p->fast_name,
+                                   .fits = drove__partition_fits(p),
+                                   .suggested = p->suggested};
+}
+
+static void fill_tuning(const drove_config *config, const drove_problem *problem,
+                        const drove_state *state, drove_tuning_facts *out)
+{
+    _Static_assert((int)DROVE_MOST_TRIALS <= (int)DROVE_FACTS_MOST_TRIALS, "room for all trials");
+    const drove_standing *st = &state->standing;
+    const drove_trials *t = &config->trials;
+    if (!config->is_tuned && !config->finds_lr && problem->validation == NULL) return;
+    *out = (drove_tuning_facts){.is_there = true,
+                                .n_trials = t->n_trials,
+                                .trial_updates = t->n_steps,
+                                .trials_s = t->seconds,
+                                .n_validation_rows =
+                                    problem->validation != NULL ? problem->validation->n_rows : 0,
+                                .validation_loss = st->validation_loss,
+                                .validation_accuracy = st->validation_accuracy,
+                                .best_epochs = st->back_epochs,
+                                .n_cuts = st->n_cuts,
+                                .n_recoveries = st->n_recoveries};
+    for (unsigned i = 0; i < t->n_trials; i++) {
+        out->trial_lr[i] = t->trial[i].lr;
+        out->trial_loss[i] = t->trial[i].loss;
+    }
+}
+
+/* What one more example of a batch takes on a device: activations and itself. */
+static drove_status example_bytes(const drove_problem *problem, const drove_workers *workers,
+                                  double *out)
+{
+    drove_pass_options pass = {.model = problem->model,
+                               .kernels = &workers->kernels,
+                               .rows = workers->loop->update_rows,
+                               .max_rows = workers->loop->update_rows,
+                               .n_parts = 1,
+                               .trains = true};
+    size_t of_batch, of_two;
+    DROVE_TRY(drove__pass_bytes(&pass, &of_batch));
+    pass.max_rows *= 2;
+    DROVE_TRY(drove__pass_bytes(&pass, &of_two));
+    *out = ((double)of_two - (double)of_batch) / (double)workers->loop->update_rows +
+           (double)problem->model->n_inputs * sizeof(float);
+    return DROVE_OK;
+}
+
+static drove_status fill_layers(const drove_problem *problem, const drove_workers *workers,
+                                const drove_accum_facts *a, drove_replica_facts *out)
+{
+    if (a->part == NULL || a->n_parts == 0) return DROVE_OK;
+    drove_layer_facts *layer = calloc(a->n_parts, sizeof *layer);
+    if (layer == NULL) return drove__fail_nomem("facts of layers", a->n_parts * sizeof *layer);
+    for (size_t i = 0; i < a->n_parts; i++) {
+        const drove_layer *l = &problem->model->layer[workers->loop->slices.layer[i]];
+        const drove_accum_part *p = &a->part[i];
+        layer[i] = (drove_layer_facts){.name = l->name,
+                                       .n_params = l->n_params,
+                                       .n_iterations = p->n_iterations,
+                                       .down_ns = p->down_ns,
+                                       .down_exposed_ns = p->down_exposed_ns,
+                                       .add_ns = p->add_ns,
+                                       .add_span_ns = p->add_span_ns,
+                                       .add_exposed_ns = p->add_exposed_ns,
+                                       .up_ns = p->up_ns,
+                                       .up_exposed_ns = p->up_exposed_ns};
+    }
+    out->layer = layer;
+    out->n_layers = a->n_parts;
+    return DROVE_OK;
+}
+
+static drove_status fill_replicas(const drove_problem *problem, const drove_workers *workers,
+                                  drove_replica_facts *out)
+{
+    drove_accum_facts a;
+    if (!drove__accum_facts(workers->loop->sync, &a)) return DROVE_OK;
+    double vector = (double)workers->optim->n * sizeof(float);
+    double state = (double)(workers->optim->n_vector - workers->optim->n) * sizeof(float);
+    *out = (drove_replica_facts){.is_there = true,
+                                 .n_checks = a.n_checks,
+                                 .parameters_bytes = vector,
+                                 .gradient_bytes = vector,
+                                 .state_bytes = state,
+                                 .receive_bytes = a.receive_vectors * vector,
+                                 .host_bytes = a.host_vectors * vector,
+                                 .is_first_come = a.is_first_come,
+                                 .n_compared = a.error.n_compared,
+                                 .n_different = a.error.n_different,
+                                 .error_max = a.error.most,
+                                 .error_relative = a.error.relative};
+    DROVE_TRY(example_bytes(problem, workers, &out->example_bytes));
+    return fill_layers(problem, workers, &a, out);
+}
+
+static drove_status fill_spans(const drove_problem *problem, const drove_workers *workers,
+                               drove_facts *f)
+{
+    const drove_slices *d = &workers->loop->slices;
+    if (workers->loop->spans == NULL) return DROVE_OK;
+    const char **name = calloc(d->n, sizeof *name);
+    if (name == NULL) return drove__fail_nomem("a time line", d->n * sizeof *name);
+    for (size_t i = 0; i < d->n; i++) name[i] = problem->model->layer[d->layer[i]].name;
+    f->spans = workers->loop->spans;
+    f->span_part = name;
+    f->n_span_parts = d->n;
+    return DROVE_OK;
+}
+
+static drove_status fill_end(const drove_run *run, drove_facts *f)
+{
+    _Static_assert((int)DROVE_FEATURES_TEXT_SIZE <= (int)DROVE_FACTS_TEXT_SIZE, "room for a spec");
+    f->outcome = run->state.outcome;
+    f->signal_number = run->state.signal_number;
+    f->update_rows = run->workers.loop->update_rows;
+    f->n_test_rows = run->problem.test != NULL ? run->problem.test->n_rows : 0;
+    f->is_multi_label = run->problem.train->storage->y_kind == DROVE_Y_LABELS;
+    f->numbers_per_row = numbers_per_row(&run->problem);
+    f->peak_rss_bytes = peak_rss_bytes();
+    f->prefetch_hardware = drove__prefetch_state_name(run->workers.prefetch_hardware);
+    drove__features_print(&run->problem.features, f->features);
+    fill_marks(&run->state, f);
+    fill_precision(&run->problem, &run->workers, &f->precision);
+    fill_loader(&run->workers, &f->loader);
+    fill_disk(&run->problem, &f->disk);
+    fill_partition(&run->workers.plan.partition, &f->partition);
+    fill_tuning(&run->config, &run->problem, &run->state, &f->tuning);
+    DROVE_TRY(fill_replicas(&run->problem, &run->workers, &f->replicas));
+    return fill_spans(&run->problem, &run->workers, f);
+}
+
+drove_status drove__facts_summary(const drove_run *run, drove_facts *out)
+{
+    *out = (drove_facts){0};
+    drove_status status = fill_present(run, &run->state.final, true, out);
+    if (status == DROVE_OK) status = fill_end(run, out);
+    if (status != DROVE_OK) drove__facts_fini(out);
+    return status;
+}
+
+void drove__facts_fini(drove_facts *f)
+{
+    for (unsigned i = 0; i < f->n_groups; i++) free(f->group[i].history);
+    free(f->group);
+    free(f->worker);
+    free(f->cluster.host);
+    free(f->replicas.layer);
+    free(f->span_part);
+    *f = (drove_facts){0};
+}

@@ -1,0 +1,114 @@
+/* files/final_metrics.c - which metrics a run's summary has, and computing them.
+ *
+ * The held-out data were scored at every evaluation by the run's workers.  Their metrics need one
+ * more such pass, by the host engine on as many threads as the run had; where the workers were
+ * devices or other ranks, that pass may take much longer, so it is limited.
+ */
+#include "files/final_metrics.h"
+
+#include "use/measure.h"
+#include "values/progress.h"
+#include "values/say.h"
+
+#include <string.h>
+
+/* Multiply-adds that a processor does in some tenths of a second, and in some seconds. */
+static const double TRAIN_WORK = 2e9, FOREIGN_WORK = 2e10;
+/* Multiply-adds that one score costs in the metrics themselves. */
+static const double WORK_PER_SCORE = 64;
+
+static double work_of(const drove_problem *problem, const drove_data *data)
+{
+    double each = WORK_PER_SCORE * (double)problem->model->n_outputs;
+    for (size_t l = 0; l < problem->model->n_layers; l++)
+        each += (double)drove__layer_multiply_adds(&problem->model->layer[l]);
+    return each * (double)data->n_rows;
+}
+
+static bool is_on_cores_here(const drove_workers *workers)
+{
+    for (unsigned i = 0; i < workers->plan.n_workers; i++)
+        if (workers->plan.worker[i].device != NULL) return false;
+    return workers->ranks.n == 1;
+}
+
+static unsigned cores_here(const drove_workers *workers)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < workers->plan.n_here; i++)
+        n += workers->plan.worker[workers->plan.first_here + i].n_cores;
+    return n;
+}
+
+static bool wants_train(const drove_config *config, const drove_problem *problem)
+{
+    return problem->target_mean != NULL && config->opt.eval_examples == 0 &&
+           work_of(problem, problem->train) <= TRAIN_WORK;
+}
+
+static bool wants_test(const drove_problem *problem, const drove_workers *workers)
+{
+    return problem->test != NULL &&
+           (is_on_cores_here(workers) || work_of(problem, problem->test) <= FOREIGN_WORK);
+}
+
+static drove_status infer_on(const drove_problem *problem, drove_workers *workers,
+                             drove_state *state, const drove_data *data, drove_infer *out)
+{
+    const float *theta;
+    DROVE_TRY(drove__run_theta(problem, workers, state, &theta));
+    *out = (drove_infer){.model = problem->model,
+                         .kernels = &workers->kernels,
+                         .data = data,
+                         .theta = theta,
+                         .chunk_rows = workers->loop->score_rows,
+                         .usual_rows = workers->loop->update_rows,
+                         .n_threads = cores_here(workers),
+                         .value_shift = problem->target_shift,
+                         .value_scale = problem->target_scale};
+    return DROVE_OK;
+}
+
+static drove_status measure(const drove_problem *problem, drove_workers *workers,
+                            drove_state *state, const drove_data *data, drove_metrics **out)
+{
+    drove_infer on;
+    DROVE_TRY(infer_on(problem, workers, state, data, &on));
+    return drove__metrics_measure(&on, problem->target_mean, NULL, out);
+}
+
+drove_status drove__run_metrics(drove_run *run, drove_metrics **train, drove_metrics **test)
+{
+    *train = *test = NULL;
+    if (strcmp(run->config.opt.metrics, "none") == 0 || run->state.outcome == DROVE_CRASHED)
+        return DROVE_OK;
+    drove_status status = DROVE_OK;
+    if (wants_test(&run->problem, &run->workers))
+        status = measure(&run->problem, &run->workers, &run->state, run->problem.test, test);
+    if (status == DROVE_OK && wants_train(&run->config, &run->problem))
+        status = measure(&run->problem, &run->workers, &run->state, run->problem.train, train);
+    if (drove_status_exit(status) == 1) return status; /* a summary without them would be a lie */
+    if (status != DROVE_OK) drove__run_warn(&run->config, "no metrics: %s", drove_error_text());
+    return DROVE_OK;
+}
+
+drove_status drove__run_importance(drove_run *run, drove_importance *out)
+{
+    const bool is_told =
+        strcmp(run->config.opt.metrics, "none") != 0 && run->state.outcome != DROVE_CRASHED;
+    const drove_data *data = run->problem.test != NULL ? run->problem.test : run->problem.train;
+    drove_infer on;
+    *out = (drove_importance){0};
+    if (!is_told || run->workers.ranks.n > 1 || run->config.opt.features[0] != '\0')
+        return DROVE_OK;
+    drove_status status = infer_on(&run->problem, &run->workers, &run->state, data, &on);
+    if (status == DROVE_OK)
+        status = drove__importance_measure(&on, run->problem.loss_scale,
+                                           work_of(&run->problem, data) / (double)data->n_rows,
+                                           TRAIN_WORK, run->config.opt.seed, out);
+    if (status == DROVE_OK) return DROVE_OK;
+    drove__importance_fini(out);
+    if (drove_status_exit(status) == 1) return status; /* as for metrics */
+    drove__run_warn(&run->config, "no importance of columns: %s", drove_error_text());
+    return DROVE_OK;
+}

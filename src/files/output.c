@@ -1,0 +1,324 @@
+/* files/output.c - the files of --out: run.json, log.jsonl, summary.json, model, best model,
+ * state, events.
+ *
+ * Files other than the append-only ones appear whole or not at all.  Called with the workers
+ * parked and the training clock stopped.  Without --out everything here does nothing.
+ */
+#include "files/output.h"
+
+#include "base/alive.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/locale.h"
+#include "report/report.h"
+#include "files/facts.h"
+#include "files/folder.h"
+#include "values/progress.h"
+#include "files/state.h"
+#include "problem/targets.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+bool drove__output_has_best(const drove_problem *problem, const drove_state *state)
+{
+    return problem->validation != NULL && isfinite(state->standing.best_loss);
+}
+
+/* A folder that is taken away on the way is no mistake in the options: the write failed. */
+static drove_status on_the_way(drove_status status)
+{
+    return status == DROVE_E_FILE ? DROVE_E_IO : status;
+}
+
+/* folder/name with text and a final newline, whole or not at all. */
+static drove_status write_text(const char *folder, const char *name, const char *text)
+{
+    drove_writer *w;
+    char *path = drove__path_join(folder, name);
+    if (path == NULL) return drove__fail_nomem("a path", strlen(folder));
+    drove_status status = drove__writer_create(path, &w);
+    free(path);
+    if (status != DROVE_OK) return status;
+    status = drove__writer_write(w, text, strlen(text));
+    if (status == DROVE_OK) status = drove__writer_write(w, "\n", 1);
+    if (status == DROVE_OK) return drove__writer_commit(w);
+    drove__writer_abort(w);
+    return status;
+}
+
+/* ---- opening ---- */
+
+static drove_status write_run_json(const drove_run *run)
+{
+    const drove_progress before = {0};
+    drove_facts facts;
+    char *text = NULL;
+    DROVE_TRY(drove__facts_evaluation(run, &before, &facts));
+    drove_status status = drove__report_run(&facts, &text);
+    if (status == DROVE_OK) status = write_text(run->config.opt.out, "run.json", text);
+    free(text);
+    drove__facts_fini(&facts);
+    return status;
+}
+
+/* Records that are younger than the state which a run continues from are taken out again. */
+static drove_status trim_log(const drove_workers *workers, drove_state *state, const char *path)
+{
+    uint64_t examples = 0;
+    char *text;
+    size_t size;
+    for (unsigned i = 0; i < workers->plan.n_workers; i++)
+        examples += atomic_load(&workers->loop->worker[i].trace.examples);
+    if (access(path, F_OK) != 0) return DROVE_OK;
+    DROVE_TRY(drove__file_load(path, (size_t)1 << 30, &text, &size));
+    drove_writer *w;
+    drove_status status = drove__writer_create(path, &w);
+    if (status != DROVE_OK) {
+        free(text);
+        return status;
+    }
+    for (char *line = text; line < text + size && status == DROVE_OK;) {
+        char *end = memchr(line, '\n', (size_t)(text + size - line));
+        if (end == NULL) break; /* a line that was being written when the run was killed */
+        json_t *record;
+        json_error_t error;
+        status = drove__json_parse(line, (size_t)(end - line), 0, &error, &record);
+        if (status == DROVE_E_NOMEM) break;
+        status = DROVE_OK; /* a line that is no record is left out */
+        json_t *at = json_object_get(record, "examples");
+        if (json_is_integer(at) && (uint64_t)json_integer_value(at) <= examples) {
+            state->logged_examples = (uint64_t)json_integer_value(at);
+            state->has_logged = true;
+            status = drove__writer_write(w, line, (size_t)(end + 1 - line));
+        }
+        json_decref(record);
+        line = end + 1;
+    }
+    free(text);
+    if (status == DROVE_OK) return drove__writer_commit(w);
+    drove__writer_abort(w);
+    return status;
+}
+
+/* --log: a new file, unless the run goes on. */
+static drove_status open_own_log(drove_run *run)
+{
+    const bool goes_on = run->config.opt.resume[0] != '\0';
+    if (run->config.opt.log[0] == '\0' || run->workers.ranks.rank != 0) return DROVE_OK;
+    drove_status status =
+        goes_on ? trim_log(&run->workers, &run->state, run->config.opt.log) : DROVE_OK;
+    if (status == DROVE_OK && !goes_on && truncate(run->config.opt.log, 0) != 0 && errno != ENOENT)
+        status = drove__fail_errno(drove__open_status(errno), errno, "%s: cannot be emptied",
+                                   run->config.opt.log);
+    if (status == DROVE_OK) status = drove__jsonl_open(run->config.opt.log, &run->output.own_log);
+    return status == DROVE_OK ? DROVE_OK : drove__fail_in(status, "--log");
+}
+
+drove_status drove__output_open(drove_run *run)
+{
+    DROVE_TRY(open_own_log(run));
+    if (run->config.opt.out[0] == '\0' || run->workers.ranks.rank != 0) return DROVE_OK;
+    DROVE_TRY(drove__folder_open(&run->config, &run->output));
+    DROVE_TRY(write_run_json(run));
+    char *path = drove__path_join(run->config.opt.out, "log.jsonl");
+    if (path == NULL) return drove__fail_nomem("a path", sizeof run->config.opt.out);
+    drove_status status =
+        run->config.opt.resume[0] != '\0' ? trim_log(&run->workers, &run->state, path) : DROVE_OK;
+    if (status == DROVE_OK) status = drove__jsonl_open(path, &run->output.log);
+    free(path);
+    DROVE_TRY(status);
+    return drove__events_open(run->config.opt.out, &run->output.events);
+}
+
+/* ---- during the run ---- */
+
+static drove_status append_record(drove_jsonl *log, const drove_facts *facts)
+{
+    char *text;
+    DROVE_TRY(drove__report_evaluation(facts, &text));
+    drove_status status = drove__jsonl_append(log, text);
+    free(text);
+    return status;
+}
+
+drove_status drove__output_evaluation(drove_run *run, const drove_progress *p)
+{
+    drove_facts facts;
+    if (run->output.log == NULL && run->output.own_log == NULL) return DROVE_OK;
+    /* A signal that comes before the first batch behind an evaluation: that one was the end. */
+    if (run->state.has_logged && run->state.logged_examples == p->examples) return DROVE_OK;
+    DROVE_TRY(drove__facts_evaluation(run, p, &facts));
+    drove_status status = DROVE_OK;
+    if (run->output.own_log != NULL) status = append_record(run->output.own_log, &facts);
+    if (status == DROVE_OK && run->output.log != NULL)
+        status = append_record(run->output.log, &facts);
+    if (status == DROVE_OK && run->output.events != NULL)
+        status = drove__report_events(&facts, run->output.events);
+    drove__facts_fini(&facts);
+    drove__facts_logged(&run->workers, &run->state);
+    run->state.logged_examples = p->examples;
+    run->state.has_logged = true;
+    return status;
+}
+
+static drove_status write_model(const drove_problem *problem, const char *path, const float *theta)
+{
+    const drove_data *data = problem->input != NULL ? problem->input : problem->train;
+    float *folded = NULL;
+    drove_status status = drove__targets_fold(problem, theta, &folded);
+    if (status == DROVE_OK)
+        status = drove__modelfile_save(path, problem->model, data, &problem->features,
+                                       problem->target_mean, folded);
+    drove__free(folded);
+    return status;
+}
+
+static drove_status save_model(const drove_config *config, const drove_problem *problem,
+                               const char *name, const float *theta)
+{
+    char *path = drove__path_join(config->opt.out, name);
+    if (path == NULL) return drove__fail_nomem("a path", sizeof config->opt.out);
+    drove_status status = write_model(problem, path, theta);
+    free(path);
+    return status;
+}
+
+/* The parameters of the best validation loss where there are such, else the last ones. */
+static drove_status find_theta(const drove_problem *problem, const drove_workers *workers,
+                               drove_state *state, const float **theta)
+{
+    *theta = state->best;
+    return drove__output_has_best(problem, state)
+               ? DROVE_OK
+               : drove__run_theta(problem, workers, state, theta);
+}
+
+drove_status drove__output_model(const drove_problem *problem, const drove_workers *workers,
+                                 drove_state *state, const char *path)
+{
+    const float *theta;
+    DROVE_TRY(find_theta(problem, workers, state, &theta));
+    return write_model(problem, path, theta);
+}
+
+drove_status drove__output_best(drove_run *run)
+{
+    if (run->output.log == NULL) return DROVE_OK;
+    return on_the_way(save_model(&run->config, &run->problem, "best.safetensors", run->state.best));
+}
+
+static drove_status save_all(drove_run *run)
+{
+    if (run->workers.ranks.rank != 0) return drove__state_save(run, NULL); /* its part, to rank 0 */
+    const float *theta;
+    DROVE_TRY(find_theta(&run->problem, &run->workers, &run->state, &theta));
+    DROVE_TRY(save_model(&run->config, &run->problem, "model.safetensors", theta));
+    char *path = drove__path_join(run->config.opt.out, DROVE_STATE_NAME);
+    if (path == NULL) return drove__fail_nomem("a path", sizeof run->config.opt.out);
+    drove_status status = drove__folder_keep_state(&run->config);
+    if (status == DROVE_OK) status = drove__state_save(run, path);
+    free(path);
+    return status;
+}
+
+drove_status drove__output_save(drove_run *run)
+{
+    return run->config.opt.out[0] == '\0' ? DROVE_OK : on_the_way(save_all(run));
+}
+
+drove_status drove__output_summary(const drove_config *config, const drove_output *output,
+                                   const char *json)
+{
+    if (output->log == NULL) return DROVE_OK;
+    return on_the_way(write_text(config->opt.out, "summary.json", json));
+}
+
+drove_status drove__output_timeline(const drove_config *config, const drove_facts *facts)
+{
+    if (facts->spans == NULL) return DROVE_OK;
+    if (config->opt.timeline[0] != '\0') {
+        drove_status status = drove__report_timeline(facts, config->opt.timeline);
+        return status == DROVE_OK ? DROVE_OK : drove__fail_in(on_the_way(status), "--timeline");
+    }
+    char *path = drove__path_join(config->opt.out, "timeline.json");
+    if (path == NULL) return drove__fail_nomem("a path", sizeof config->opt.out);
+    drove_status status = drove__report_timeline(facts, path);
+    free(path);
+    return on_the_way(status);
+}
+
+void drove__output_close(drove_output *output)
+{
+    drove__jsonl_close(output->log);
+    drove__jsonl_close(output->own_log);
+    drove__events_close(output->events);
+    output->log = output->own_log = NULL;
+    output->events = NULL;
+    drove__folder_close(output);
+}
+
+drove_status drove__options_unpack(const json_t *saved, drove_options *options)
+{
+    drove_status status = DROVE_OK;
+    const char *key;
+    json_t *value;
+    if (!json_is_object(saved))
+        return drove__fail(DROVE_E_DATA, "expected an object with \"options\", found none");
+    json_object_foreach((json_t *)(uintptr_t)saved, key, value)
+    {
+        char number[64] = "";
+        const char *word = json_string_value(value);
+        if (json_is_integer(value))
+            snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+        if (json_is_real(value)) snprintf(number, sizeof number, "%.17g", json_real_value(value));
+        if (status == DROVE_OK)
+            status = drove_options_set(options, key, word != NULL ? word : number);
+    }
+    return status;
+}
+
+drove_status drove_options_resume(drove_options *options, const char *folder)
+{
+    DROVE_IN_C_LOCALE;
+    DROVE_ALIVE(options, "options");
+    char *path = drove__path_join(folder, "run.json"), *text;
+    size_t size;
+    if (path == NULL) return drove__fail_nomem("a path", strlen(folder));
+    drove_status status = drove__file_load(path, (size_t)1 << 20, &text, &size);
+    if (status != DROVE_OK) {
+        free(path);
+        return drove__fail_in(status, "--resume");
+    }
+    json_error_t error;
+    json_t *object;
+    const drove_status parsed = drove__json_parse(text, size, 0, &error, &object);
+    json_t *saved = json_object_get(object, "options");
+    drove_options result = *options;
+    if (parsed == DROVE_E_NOMEM) {
+        status = drove__fail_nomem(path, size);
+    } else if (!json_is_object(saved)) {
+        status =
+            drove__fail(DROVE_E_DATA, "--resume: %s: expected an object with \"options\", found %s",
+                        path, object == NULL ? error.text : "none");
+    }
+    if (status == DROVE_OK) status = drove__options_unpack(saved, &result);
+    json_decref(object);
+    free(text);
+    free(path);
+    if (status != DROVE_OK) return status;
+    snprintf(result.resume, sizeof result.resume, "%s", folder);
+    snprintf(result.out, sizeof result.out, "%s", folder);
+    static const char *const none[] = {"record", "replay", "replay_steps"};
+    for (size_t i = 0; i < DROVE_COUNT(none); i++)
+        (void)drove_options_set(&result, none[i], "none");
+    drove_options_set(&result, "data_changed", "no"); /* of that resumption alone */
+    /* What the run began with is in its own folder, too. */
+    if (drove__modelpath_is_run(folder) && drove__model_is_gone(result.model, result.activation))
+        snprintf(result.model, sizeof result.model, "%s", folder);
+    *options = result;
+    return DROVE_OK;
+}

@@ -1,0 +1,676 @@
+/* files/state.c - state.safetensors: all that a run needs to go on as if it had never stopped.
+ *
+ * One worker, or a synchronous strategy, continues to the same bits: the shared vector, the rule's
+ * state, the batch counter and the evaluations' plan are all there is.  (Low-precision parameters
+ * with weight decay: where the save stands at an evaluation, as parking makes a pass of decay.)  An
+ * asynchronous run continues with all its counters.  Tensors and metadata are described in
+ * docs/inside/formats.md.
+ */
+#include "data/scale.h"
+#include "base/file.h"
+#include "data/fingerprint.h"
+#include "files/state.h"
+
+#include "files/folder.h"
+#include "files/left_out.h"
+#include "problem/problem.h"
+#include "values/ranks.h"
+#include "files/recording.h"
+#include "values/say.h"
+
+#include <assert.h>
+#include <float.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STATE_FORMAT "drove-state-6"
+/* The same without checksums. */
+#define STATE_FORMAT_5 "drove-state-5"
+
+#define MOST_COUNT ((uint64_t)1 << 62)
+
+enum {
+    N_COUNTERS = 8,
+    N_STANDING_HEAD = 17,
+    N_STANDING = N_STANDING_HEAD + 4 * DROVE_N_MARKS,
+    N_TRACE_HEAD = 8,
+    N_TRACE = N_TRACE_HEAD + DROVE_N_PHASES,
+    N_STALENESS = DROVE_HIST_BUCKETS + 3,
+    TENSORS_PER_WORKER = 2 + DROVE_RULE_MAX_STATE,
+    MOST_FIXED = 24, /* options that the metadata name */
+    MOST_STRATEGY_TENSORS = 16,
+    STRATEGY_TENSORS_PER_WORKER = 4
+};
+
+/* value: [DROVE_TEXT_SIZE].  The strategy as resolved: auto may mean another one by now. */
+static drove_status get_fixed(const drove_config *config, const drove_workers *workers,
+                              const char *name, char *value)
+{
+    if (strcmp(name, "strategy") != 0)
+        return drove_options_get(&config->opt, name, value, DROVE_TEXT_SIZE);
+    snprintf(value, DROVE_TEXT_SIZE, "%s", workers->plan.spec);
+    return DROVE_OK;
+}
+
+/* ---- packing ---- */
+
+/* A count that is kept as a real number; one that is none counts as 0. */
+static uint64_t count_of(double value)
+{
+    return value >= 0.0 && value < 0x1p63 ? (uint64_t)value : 0;
+}
+
+static void pack_counters(const drove_problem *problem, const drove_workers *workers,
+                          const drove_state *state, uint64_t c[N_COUNTERS])
+{
+    c[0] = atomic_load(&workers->loop->source->next);
+    c[1] = atomic_load(&workers->loop->sync->published);
+    c[2] = state->standing.train_ns;
+    c[3] = state->standing.n_evaluations;
+    c[4] = state->standing.since_best;
+    c[5] = state->standing.evaluation_slot;
+    c[6] = workers->plan.n_workers;
+    c[7] = problem->n_train_whole;
+}
+
+static void unpack_counters(const drove_workers *workers, drove_state *state,
+                            const uint64_t c[N_COUNTERS])
+{
+    atomic_store(&workers->loop->source->next, c[0]);
+    state->standing.train_ns = c[2];
+    state->standing.n_evaluations = c[3];
+    state->standing.since_best = c[4];
+    state->standing.evaluation_slot = c[5];
+}
+
+static void pack_standing(const drove_standing *st, double v[N_STANDING])
+{
+    const double head[N_STANDING_HEAD] = {st->loss_initial,
+                                          st->loss,
+                                          st->accuracy,
+                                          st->test_loss,
+                                          st->test_accuracy,
+                                          st->best_loss,
+                                          st->patience_loss,
+                                          st->validation_loss,
+                                          st->validation_accuracy,
+                                          st->stall_loss,
+                                          st->back_loss,
+                                          st->back_epochs,
+                                          st->back_off,
+                                          (double)st->n_stalled,
+                                          (double)st->n_cuts,
+                                          (double)st->n_recoveries,
+                                          st->recovers ? 1.0 : 0.0};
+    memcpy(v, head, sizeof head);
+    for (int i = 0; i < DROVE_N_MARKS; i++) {
+        const drove_mark *m = &st->mark[i];
+        const double part[4] = {m->train_s, m->epochs, (double)m->updates, m->met ? 1.0 : 0.0};
+        memcpy(v + N_STANDING_HEAD + 4 * i, part, sizeof part);
+    }
+}
+
+static void unpack_standing(drove_standing *st, const double v[N_STANDING])
+{
+    st->loss_initial = v[0];
+    st->loss = v[1];
+    st->accuracy = v[2];
+    st->test_loss = v[3];
+    st->test_accuracy = v[4];
+    st->best_loss = v[5];
+    st->patience_loss = v[6];
+    st->validation_loss = v[7];
+    st->validation_accuracy = v[8];
+    st->stall_loss = v[9];
+    st->back_loss = v[10];
+    st->back_epochs = v[11];
+    st->back_off = v[12];
+    st->n_stalled = count_of(v[13]);
+    st->n_cuts = count_of(v[14]);
+    st->n_recoveries = count_of(v[15]);
+    st->recovers = v[16] != 0.0;
+    for (int i = 0; i < DROVE_N_MARKS; i++) {
+        const double *part = v + N_STANDING_HEAD + 4 * i;
+        st->mark[i] = (drove_mark){.train_s = part[0],
+                                   .epochs = part[1],
+                                   .updates = count_of(part[2]),
+                                   .met = part[3] != 0.0};
+    }
+}
+
+/* What others had done counts in the run's sums, but the time was theirs. */
+static void begin_as_others(const drove_workers *workers, drove_state *state)
+{
+    for (unsigned i = 0; i < workers->plan.n_workers; i++)
+        workers->loop->worker[i].trace.busy_ns = 0;
+    state->since_ns = state->standing.train_ns;
+}
+
+static drove_status load_source(const drove_config *config, const drove_workers *workers,
+                                drove_state *state, const drove_safetensors *st,
+                                const drove_left_out *then)
+{
+    drove_source *from = workers->loop->source;
+    const char *saved = drove__safetensors_meta(st, "workers");
+    const bool are_as_many = then->n_workers == workers->plan.n_workers;
+    bool is_same = saved != NULL && strcmp(saved, config->opt.workers) == 0 && are_as_many;
+    if (from->ops->restore == NULL) return DROVE_OK;
+    if (!is_same) begin_as_others(workers, state);
+    if (!from->ops->counts_rows) is_same = are_as_many && then->rows == workers->loop->order.batch;
+    return from->ops->restore(from, st, is_same);
+}
+
+static void pack_trace(const drove_worker *w, uint64_t v[N_TRACE + N_STALENESS])
+{
+    const drove_trace_worker *t = &w->trace;
+    const uint64_t head[N_TRACE_HEAD] = {atomic_load(&t->examples),
+                                         atomic_load(&t->updates),
+                                         t->steps,
+                                         t->attempts,
+                                         t->dropped,
+                                         t->busy_ns,
+                                         w->optim.t,
+                                         t->clamped};
+    memcpy(v, head, sizeof head);
+    memcpy(v + N_TRACE_HEAD, t->phase_ns, sizeof t->phase_ns);
+    uint64_t *h = v + N_TRACE;
+    memcpy(h, t->staleness.count, sizeof t->staleness.count);
+    h[DROVE_HIST_BUCKETS] = t->staleness.n;
+    h[DROVE_HIST_BUCKETS + 1] = t->staleness.max;
+    h[DROVE_HIST_BUCKETS + 2] = count_of(t->staleness.sum);
+}
+
+/* Adds, so that the counts of workers that no longer exist live on in those that do. */
+static void add_trace(drove_worker *w, const uint64_t v[N_TRACE + N_STALENESS])
+{
+    drove_trace_worker *t = &w->trace;
+    atomic_fetch_add(&t->examples, v[0]);
+    atomic_fetch_add(&t->updates, v[1]);
+    t->steps += v[2];
+    t->attempts += v[3];
+    t->dropped += v[4];
+    t->busy_ns += v[5];
+    t->clamped += v[7];
+    for (int p = 0; p < DROVE_N_PHASES; p++) t->phase_ns[p] += v[N_TRACE_HEAD + p];
+    const uint64_t *h = v + N_TRACE;
+    drove_histogram saved = {.n = h[DROVE_HIST_BUCKETS],
+                             .max = h[DROVE_HIST_BUCKETS + 1],
+                             .sum = (double)h[DROVE_HIST_BUCKETS + 2]};
+    memcpy(saved.count, h, sizeof saved.count);
+    drove__hist_merge(&t->staleness, &saved);
+}
+
+/* ---- saving ---- */
+
+static drove_tensor flat(const char *name, drove_tensor_type type, size_t n, const void *bytes)
+{
+    drove_tensor t = {.type = type, .rank = 1, .shape = {n}, .bytes = bytes};
+    snprintf(t.name, sizeof t.name, "%s", name);
+    return t;
+}
+
+static size_t list_worker(const drove_workers *workers, unsigned i, uint64_t *trace,
+                          drove_tensor *t)
+{
+    char name[DROVE_TENSOR_NAME_SIZE];
+    size_t n = 0;
+    const drove_worker *w = &workers->loop->worker[i];
+    pack_trace(w, trace);
+    snprintf(name, sizeof name, "worker.%u.trace", i);
+    t[n++] = flat(name, DROVE_T_U64, N_TRACE + N_STALENESS, trace);
+    for (unsigned k = 0; k < DROVE_RULE_MAX_STATE; k++) {
+        if (w->optim.state[k] == NULL) continue;
+        snprintf(name, sizeof name, "worker.%u.state.%u", i, k);
+        t[n++] = flat(name, DROVE_T_F32, workers->optim->n_theta, w->optim.state[k]);
+    }
+    return n;
+}
+
+/* Keys and values, NULL behind the last: borrowed. */
+typedef struct metadata {
+    const char *word[2 * (MOST_FIXED + 8) + 1];
+    size_t n;
+} metadata;
+
+static void append(metadata *meta, const char *key, const char *value)
+{
+    assert(meta->n + 2 < DROVE_COUNT(meta->word));
+    meta->word[meta->n++] = key;
+    meta->word[meta->n++] = value;
+}
+
+/* Of all workers: what the strategy keeps of each, and besides. */
+static size_t most_kept(const drove_workers *workers)
+{
+    return MOST_STRATEGY_TENSORS + (size_t)workers->plan.n_workers * STRATEGY_TENSORS_PER_WORKER;
+}
+
+/* t: [most].  *memory: what came from other ranks. */
+static drove_status write_state(drove_run *run, const char *path, drove_tensor *t, size_t most,
+                                uint64_t *trace, void ***memory)
+{
+    uint64_t counters[N_COUNTERS];
+    double standing[N_STANDING];
+    drove_sync *sync = run->workers.loop->sync;
+    drove_source *from = run->workers.loop->source;
+    size_t n = 0;
+    pack_counters(&run->problem, &run->workers, &run->state, counters);
+    pack_standing(&run->state.standing, standing);
+    const drove_params at = sync->ops->peek(sync);
+    const void *vector = at.words != NULL ? (const void *)at.words : at.theta;
+    t[n++] = flat("vector", DROVE_T_F32, sync->n_vector, vector);
+    t[n++] = flat("best", DROVE_T_F32, run->problem.model->n_params, run->state.best);
+    if (run->state.back != NULL)
+        t[n++] = flat("back", DROVE_T_F32, sync->n_vector, run->state.back);
+    t[n++] = flat("counters", DROVE_T_U64, N_COUNTERS, counters);
+    t[n++] = flat("standing", DROVE_T_F64, N_STANDING, standing);
+    if (run->workers.loop->sync->ops->tensors != NULL) {
+        size_t n_kept = run->workers.loop->sync->ops->tensors(run->workers.loop->sync, t + n,
+                                                              most_kept(&run->workers));
+        DROVE_TRY(drove__ranks_rows(&run->workers, t + n, n_kept));
+        n += n_kept;
+    }
+    if (from->ops->tensors != NULL) n += from->ops->tensors(from, t + n, most - n);
+    for (unsigned i = 0; i < run->workers.plan.n_workers; i++) {
+        n += list_worker(&run->workers, i, trace + (size_t)i * (N_TRACE + N_STALENESS), t + n);
+    }
+    if (run->workers.ranks.n > 1)
+        DROVE_TRY(drove__ranks_gather(&run->workers, t, &n, most, memory));
+    if (run->workers.ranks.rank != 0) return DROVE_OK;
+    char values[MOST_FIXED][DROVE_TEXT_SIZE];
+    char range[40], turn[40], window[40], data[DROVE_PROBLEM_TEXT_SIZE];
+    metadata meta = {0};
+    append(&meta, "format", STATE_FORMAT);
+    size_t n_options, n_fixed = 0;
+    const drove_option_info *info = drove_options_table(&n_options);
+    for (size_t i = 0; i < n_options; i++) {
+        if (!info[i].is_fixed) continue;
+        assert(n_fixed < MOST_FIXED);
+        DROVE_TRY(get_fixed(&run->config, &run->workers, info[i].name, values[n_fixed]));
+        append(&meta, info[i].name, values[n_fixed++]);
+    }
+    snprintf(turn, sizeof turn, "%llu", (unsigned long long)run->workers.loop->order.batch);
+    append(&meta, "scale", drove__scaling_name(drove__data_scale(run->problem.train).scaling));
+    append(&meta, "turn_rows", turn);
+    if (run->problem.stream != NULL) {
+        snprintf(window, sizeof window, "%llu",
+                 (unsigned long long)run->workers.loop->order.windows->per_window);
+        append(&meta, "window_blocks", window);
+    }
+    append(&meta, "workers", run->config.opt.workers);
+    DROVE_TRY(drove__problem_describe(&run->problem, data));
+    append(&meta, "train_data", data);
+    if (run->problem.model->graph_text != NULL)
+        append(&meta, "graph", run->problem.model->graph_text);
+    if (run->workers.loop->shared != NULL) {
+        drove_engine_facts facts;
+        run->workers.loop->core_ops->facts(run->workers.loop->shared, &facts);
+        snprintf(range, sizeof range, "%.17g", facts.model_range);
+        append(&meta, "found_range", range);
+    }
+    return drove__safetensors_write(path, t, n, meta.word);
+}
+
+drove_status drove__state_save(drove_run *run, const char *path)
+{
+    size_t most =
+        7 + most_kept(&run->workers) + (size_t)run->workers.plan.n_workers * TENSORS_PER_WORKER;
+    void **memory = NULL;
+    drove_tensor *tensor = calloc(most, sizeof *tensor);
+    uint64_t *trace =
+        calloc((size_t)run->workers.plan.n_workers * (N_TRACE + N_STALENESS), sizeof *trace);
+    drove_status status = tensor != NULL && trace != NULL
+                              ? write_state(run, path, tensor, most, trace, &memory)
+                              : drove__fail_nomem("a state file", most * sizeof *tensor);
+    for (size_t i = 0; memory != NULL && memory[i] != NULL; i++) free(memory[i]);
+    free(memory);
+    free(trace);
+    free(tensor);
+    return status;
+}
+
+/* ---- loading ---- */
+
+/* The model in the run's own folder is the one that the run has, whatever it was called. */
+static bool is_own_model(const drove_config *config, const char *option)
+{
+    return strcmp(option, "model") == 0 && strcmp(config->opt.model, config->opt.resume) == 0;
+}
+
+static drove_status check_options(const drove_config *config, const drove_workers *workers,
+                                  const drove_safetensors *st)
+{
+    const char *format = drove__safetensors_meta(st, "format");
+    bool is_new = format != NULL && strcmp(format, STATE_FORMAT) == 0;
+    if (!is_new && (format == NULL || strcmp(format, STATE_FORMAT_5) != 0)) {
+        return drove__fail(DROVE_E_DATA,
+                           "expected metadata format \"" STATE_FORMAT "\" or \"" STATE_FORMAT_5
+                           "\", found \"%s\"",
+                           format != NULL ? format : "none");
+    }
+    if (is_new != st->is_checked)
+        return drove__fail(DROVE_E_DATA, "format %s: expected %s checksums, found %s", format,
+                           is_new ? "its" : "no", is_new ? "none" : "some");
+    size_t n_options;
+    const drove_option_info *info = drove_options_table(&n_options);
+    for (size_t i = 0; i < n_options; i++) {
+        if (!info[i].is_fixed) continue;
+        char now[DROVE_TEXT_SIZE], flag[DROVE_FLAG_SIZE];
+        const char *then = drove__safetensors_meta(st, info[i].name);
+        if (then == NULL) then = info[i].default_text; /* saved before there was this option */
+        DROVE_TRY(get_fixed(config, workers, info[i].name, now));
+        if (strcmp(then, now) != 0 && !is_own_model(config, info[i].name)) {
+            return drove__fail(DROVE_E_ARG,
+                               "%s: expected \"%s\" as in the run to be continued, found \"%s\"",
+                               drove_flag_text(info[i].name, flag), then, now);
+        }
+    }
+    return DROVE_OK;
+}
+
+/* States of older versions do not name their scaling; then NPY's bytes alone were unscaled where
+ * none was asked for. */
+static drove_status check_scale(const drove_config *config, const drove_problem *problem,
+                                const drove_safetensors *st)
+{
+    const char *now = drove__scaling_name(drove__data_scale(problem->train).scaling);
+    const char *then = drove__safetensors_meta(st, "scale");
+    bool is_npy_bytes = problem->train->storage->x_kind == DROVE_X_U8 &&
+                        strncmp(config->opt.data, "npy:", 4) == 0 &&
+                        strstr(config->opt.data, "scale=") == NULL &&
+                        drove__resolve_is_classic(&config->opt);
+    if (then == NULL) then = is_npy_bytes ? "none" : now;
+    if (strcmp(then, now) == 0) return DROVE_OK;
+    return drove__fail(DROVE_E_ARG,
+                       "--data %s: the run to be continued has ?scale=%s where this version takes "
+                       "%s; expected a new run (--model MODEL_FILE begins with its parameters)",
+                       config->opt.data, then, now);
+}
+
+/* Features and classes, without which the model is another one. */
+static bool is_same_shape(const char *then, const char *now)
+{
+    const size_t n = strcspn(now, ",") + 1;
+    const size_t shape = n + strcspn(now + n, ",");
+    return strncmp(then, now, shape) == 0 && (then[shape] == ',' || then[shape] == '\0');
+}
+
+/* The same names for the data may mean other data by now. */
+static drove_status check_data(const drove_config *config, const drove_problem *problem,
+                               const drove_workers *workers, const drove_safetensors *st)
+{
+    char now[DROVE_PROBLEM_TEXT_SIZE];
+    const char *then = drove__safetensors_meta(st, "train_data"); /* those of rank 0 */
+    if (then == NULL || workers->ranks.rank != 0) return DROVE_OK;
+    DROVE_TRY(drove__problem_describe(problem, now));
+    if (strcmp(then, now) == 0) return DROVE_OK;
+    const bool may_go_on = is_same_shape(then, now), had_rows = strstr(then, " rows") != NULL;
+    if (may_go_on && strcmp(config->opt.data_changed, "yes") == 0) return DROVE_OK;
+    if (may_go_on &&
+        had_rows != (problem->stream == NULL)) /* other examples are held out, in blocks */
+        return drove__fail(DROVE_E_ARG,
+                           "--data %s: expected examples %s, as in the run to be continued, found "
+                           "them %s, by the memory (a %s --memory makes them so)",
+                           config->opt.data, had_rows ? "in memory" : "read from disk",
+                           had_rows ? "read from disk" : "in memory",
+                           had_rows ? "larger" : "smaller");
+    return drove__fail(DROVE_E_ARG,
+                       "--data %s: expected the training data of the run to be continued (%.127s), "
+                       "found others (%s)%s",
+                       config->opt.data, then, now,
+                       may_go_on ? "; --data-changed goes on with them" : ", for another model");
+}
+
+/* A network from a file: the file may have changed. */
+static drove_status check_graph(const drove_config *config, const drove_problem *problem,
+                                const drove_safetensors *st)
+{
+    const char *now = problem->model->graph_text, *then = drove__safetensors_meta(st, "graph");
+    if (now == NULL || (then != NULL && strcmp(now, then) == 0)) return DROVE_OK;
+    return drove__fail(DROVE_E_ARG,
+                       "--model %s: expected the network of the run to be continued, found another",
+                       config->opt.model);
+}
+
+static drove_status check_workers(const drove_workers *workers, uint64_t n_saved)
+{
+    bool own_state = workers->loop->worker[0].optim.state[0] != NULL;
+    bool is_spread = (workers->plan.ops->needs & DROVE_SYNC_SPREAD) != 0;
+    if (n_saved == workers->plan.n_workers) return DROVE_OK;
+    /* Of another number: all begin where the centre is. */
+    if (is_spread && n_saved >= 1 && n_saved <= DROVE_MOST_THREADS) return DROVE_OK;
+    if (n_saved >= 1 && n_saved <= DROVE_MOST_THREADS && workers->loop->source->width == 0 &&
+        !own_state)
+        return DROVE_OK;
+    return drove__fail(DROVE_E_ARG, "--%s: expected %llu %sas in the run to be continued, found %u",
+                       workers->plan.source->counts_rows ? "workers" : "threads",
+                       (unsigned long long)n_saved,
+                       workers->plan.source->counts_rows ? "threads in all " : "",
+                       workers->plan.n_workers);
+}
+
+/* --until may have changed which of them are for validation. */
+static drove_status check_examples(const drove_problem *problem, uint64_t n_saved)
+{
+    if (n_saved == problem->n_train_whole) return DROVE_OK;
+    if (problem->stream != NULL)
+        return drove__fail(
+            DROVE_E_ARG,
+            "--memory: expected as much as the run to be continued had, since it took other "
+            "examples for testing and validation: %llu training examples without them, found %zu",
+            (unsigned long long)n_saved, problem->n_train_whole);
+    return drove__fail(DROVE_E_ARG,
+                       "--until: expected the same validation examples as in the run to be "
+                       "continued, %llu training examples without them, found %zu",
+                       (unsigned long long)n_saved, problem->n_train_whole);
+}
+
+/* A count so large can be no sum of others any more. */
+static drove_status check_counts(const char *name, const uint64_t *count, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (count[i] <= MOST_COUNT) continue;
+        return drove__fail(DROVE_E_DATA, "tensor \"%s\": expected counts up to 2^62, found %llu",
+                           name, (unsigned long long)count[i]);
+    }
+    return DROVE_OK;
+}
+
+static drove_status load_worker(const drove_workers *workers, const drove_safetensors *st,
+                                unsigned i, bool is_same)
+{
+    char name[DROVE_TENSOR_NAME_SIZE];
+    const void *bytes;
+    uint64_t trace[N_TRACE + N_STALENESS];
+    drove_worker *w = &workers->loop->worker[i % workers->plan.n_workers];
+    snprintf(name, sizeof name, "worker.%u.trace", i);
+    DROVE_TRY(drove__safetensors_want(st, name, DROVE_T_U64, N_TRACE + N_STALENESS, &bytes));
+    memcpy(trace, bytes, sizeof trace);
+    DROVE_TRY(check_counts(name, trace, N_TRACE + N_STALENESS));
+    add_trace(w, trace);
+    if (is_same || w->optim.state[0] == NULL) w->optim.t = trace[6];
+    for (unsigned k = 0; k < DROVE_RULE_MAX_STATE && is_same; k++) {
+        if (w->optim.state[k] == NULL) continue;
+        snprintf(name, sizeof name, "worker.%u.state.%u", i, k);
+        DROVE_TRY(drove__safetensors_want(st, name, DROVE_T_F32, workers->optim->n_theta, &bytes));
+        memcpy(w->optim.state[k], bytes, workers->optim->n_theta * sizeof(float));
+    }
+    return DROVE_OK;
+}
+
+/* Windows of data on disk follow from the memory, also from that which happens to be in use.  This
+ * goes on with the windows of now, where the examples of the epoch that are counted end: some come
+ * twice or not at all in this epoch. */
+static drove_status convert_windows(const drove_workers *workers, const drove_config *config,
+                                    const drove_safetensors *st, uint64_t rows, uint64_t next)
+{
+    const drove_order *order = &workers->loop->order;
+    const char *text = drove__safetensors_meta(st, "window_blocks");
+    uint64_t n_blocks = order->windows->per_window;
+    if (text != NULL) DROVE_TRY(drove__parse_u64("window_blocks", text, 1, UINT32_MAX, &n_blocks));
+    if (n_blocks == order->windows->per_window && rows == order->batch) return DROVE_OK;
+    const drove_windows then = drove__windows_with(order->windows, n_blocks);
+    const uint64_t per_epoch = drove__windows_batches(&then, rows);
+    const uint64_t examples = drove__windows_examples(&then, rows, next % per_epoch);
+    const uint64_t inside = drove__windows_reach(order->windows, order->batch, examples);
+    atomic_store(&workers->loop->source->next, next / per_epoch * order->per_epoch + inside);
+    if (inside > 0)
+        drove__run_say(config,
+                       "data: windows of %llu blocks instead of %llu, by the memory: some "
+                       "examples of this epoch come twice or not at all",
+                       (unsigned long long)order->windows->per_window,
+                       (unsigned long long)n_blocks);
+    return DROVE_OK;
+}
+
+/* The counter of batches was in turns of that run.  Where turns have another size now, this goes on
+ * at the turn that the counted examples reach. */
+static drove_status convert_turns(const drove_problem *problem, const drove_workers *workers,
+                                  const drove_config *config, const drove_safetensors *st,
+                                  drove_left_out *then)
+{
+    uint64_t rows, n = workers->loop->order.n_rows,
+                   next = atomic_load(&workers->loop->source->next);
+    const char *text = drove__safetensors_meta(st, "turn_rows");
+    if (text == NULL)
+        return drove__fail(DROVE_E_DATA, "expected metadata \"turn_rows\", found none");
+    DROVE_TRY(drove__parse_u64("turn_rows", text, 1, UINT32_MAX, &rows));
+    then->rows = rows;
+    then->next = next;
+    if (problem->stream != NULL) return convert_windows(workers, config, st, rows, next);
+    if (rows == workers->loop->order.batch) return DROVE_OK;
+    uint64_t per_epoch = (n + rows - 1) / rows;
+    uint64_t inside = next % per_epoch * rows / workers->loop->order.batch;
+    atomic_store(&workers->loop->source->next,
+                 next / per_epoch * workers->loop->order.per_epoch + inside);
+    return DROVE_OK;
+}
+
+/* Another number of workers goes on at its next whole round. */
+static void complete_round(const drove_workers *workers)
+{
+    uint64_t next = atomic_load(&workers->loop->source->next), width = workers->loop->source->width;
+    if (width > 0) atomic_store(&workers->loop->source->next, (next + width - 1) / width * width);
+}
+
+/* The words of low-precision parameters mean what they meant under the range of then. */
+static drove_status load_range(const drove_workers *workers, const drove_safetensors *st)
+{
+    double range;
+    if (workers->loop->shared == NULL) return DROVE_OK;
+    const char *text = drove__safetensors_meta(st, "found_range");
+    if (text == NULL)
+        return drove__fail(DROVE_E_DATA, "expected metadata \"found_range\", found none");
+    DROVE_TRY(drove__parse_real("found_range", text, 0, FLT_MAX, &range));
+    return workers->loop->core_ops->set_range(workers->loop->shared, range);
+}
+
+/* Where the run would step back to. */
+static drove_status load_back(const drove_workers *workers, drove_state *state,
+                              const drove_safetensors *st)
+{
+    const void *bytes;
+    const size_t n = workers->loop->sync->n_vector;
+    workers->optim->back_off = state->standing.back_off;
+    if (drove__safetensors_find(st, "back") == NULL) return DROVE_OK;
+    DROVE_TRY(drove__safetensors_want(st, "back", DROVE_T_F32, n, &bytes));
+    state->back = drove__alloc(n, sizeof *state->back);
+    if (state->back == NULL) return drove__fail_nomem("parameters to step back to", n);
+    memcpy(state->back, bytes, n * sizeof *state->back);
+    return DROVE_OK;
+}
+
+/* The vector is handed to the strategy last: what can be refused is refused before anything is
+ * changed there. */
+static drove_status load_all(drove_run *run, const drove_safetensors *st)
+{
+    const void *bytes;
+    uint64_t counters[N_COUNTERS];
+    double standing[N_STANDING];
+    DROVE_TRY(check_options(&run->config, &run->workers, st));
+    DROVE_TRY(check_scale(&run->config, &run->problem, st));
+    DROVE_TRY(check_graph(&run->config, &run->problem, st));
+    DROVE_TRY(check_data(&run->config, &run->problem, &run->workers, st));
+    DROVE_TRY(drove__safetensors_want(st, "counters", DROVE_T_U64, N_COUNTERS, &bytes));
+    memcpy(counters, bytes, sizeof counters);
+    DROVE_TRY(check_counts("counters", counters, N_COUNTERS));
+    DROVE_TRY(check_workers(&run->workers, counters[6]));
+    DROVE_TRY(check_examples(&run->problem, counters[7]));
+    DROVE_TRY(drove__safetensors_want(st, "standing", DROVE_T_F64, N_STANDING, &bytes));
+    memcpy(standing, bytes, sizeof standing);
+    DROVE_TRY(
+        drove__safetensors_want(st, "best", DROVE_T_F32, run->problem.model->n_params, &bytes));
+    memcpy(run->state.best, bytes, run->problem.model->n_params * sizeof(float));
+    for (unsigned i = 0; i < counters[6]; i++)
+        DROVE_TRY(load_worker(&run->workers, st, i, counters[6] == run->workers.plan.n_workers));
+    drove__ranks_standing(&run->workers);
+    DROVE_TRY(load_range(&run->workers, st));
+    unpack_counters(&run->workers, &run->state, counters);
+    drove_left_out then = {.n_workers = (unsigned)counters[6]};
+    DROVE_TRY(convert_turns(&run->problem, &run->workers, &run->config, st, &then));
+    complete_round(&run->workers);
+    DROVE_TRY(load_source(&run->config, &run->workers, &run->state, st, &then));
+    if (!run->workers.plan.source->counts_rows)
+        drove__run_say_left_out(&run->problem, &run->workers, &run->config, st, &then);
+    unpack_standing(&run->state.standing, standing);
+    DROVE_TRY(load_back(&run->workers, &run->state, st));
+    run->state.save.done_batches = atomic_load(&run->workers.loop->source->next);
+    run->state.save.done_updates = counters[1];
+    run->state.save.done_ns = counters[2];
+    run->state.save.is_there = run->config.opt.resume[0] != '\0';
+    DROVE_TRY(drove__safetensors_want(st, "vector", DROVE_T_F32, run->workers.loop->sync->n_vector,
+                                      &bytes));
+    drove_params vector = {.theta = (float *)(uintptr_t)bytes};
+    if (run->workers.loop->shared != NULL)
+        vector = (drove_params){.words = (uint32_t *)(uintptr_t)bytes};
+    return drove__sync_restore(run->workers.loop->sync, counters[1], &vector, st);
+}
+
+/* The last state, or the one before it if that is damaged or away: a message says so. */
+static drove_status load_file(drove_config *config, drove_safetensors *st)
+{
+    static const char *const names[] = {DROVE_STATE_NAME, DROVE_STATE_PREVIOUS_NAME};
+    char why[DROVE_ERROR_TEXT_SIZE] = "";
+    drove_status status = DROVE_OK, first = DROVE_OK;
+    for (size_t i = 0; i < DROVE_COUNT(names); i++) {
+        char *path = drove__path_join(config->opt.resume, names[i]);
+        if (path == NULL) return drove__fail_nomem("a path", sizeof config->opt.resume);
+        status = drove__safetensors_load(path, st);
+        free(path);
+        if (status == DROVE_OK && i > 0)
+            drove__run_warn(config, "--resume: %s; this goes on from the save before it, %s", why,
+                            names[i]);
+        config->resumed_name = names[i];
+        if (status == DROVE_OK || status == DROVE_E_NOMEM) return status;
+        if (i > 0) break;
+        first = status;
+        drove__error_copy(why);
+    }
+    return drove__fail(first, "%s", why);
+}
+
+static drove_status load_recorded(drove_run *run)
+{
+    drove_safetensors st;
+    drove_status status = drove__replay_state(&run->workers, &st);
+    if (status != DROVE_OK) return drove__fail_in(status, "--replay");
+    status = load_all(run, &st);
+    drove__safetensors_fini(&st);
+    return status == DROVE_OK ? DROVE_OK
+                              : drove__fail_in(status, "--replay: %s", run->config.opt.replay);
+}
+
+drove_status drove__state_load(drove_run *run)
+{
+    drove_safetensors st;
+    drove_status status = DROVE_OK;
+    if (drove__replay_has_state(&run->workers)) return load_recorded(run);
+    if (run->config.opt.resume[0] == '\0') return DROVE_OK;
+    if (run->workers.ranks.rank == 0) status = load_file(&run->config, &st);
+    status = drove__ranks_share(&run->config, &run->workers, &run->state, status, &st);
+    if (status != DROVE_OK) return drove__fail_in(status, "--resume");
+    status = load_all(run, &st);
+    drove__safetensors_fini(&st);
+    return status == DROVE_OK ? DROVE_OK
+                              : drove__fail_in(status, "--resume: %s", run->config.opt.resume);
+}

@@ -1,0 +1,472 @@
+/* problem/disk.c - see disk.h. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "problem/disk.h"
+
+#include "base/available.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/spec.h"
+#include "data/fingerprint.h"
+#include "data/formats.h"
+#include "data/pieces.h"
+#include "data/rows_file.h"
+#include "data/scale.h"
+#include "problem/specs.h"
+#include "values/say.h"
+#include "problem/size.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <malloc.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const double PART_OF_FREE = 0.8;       /* of the memory, without --memory */
+static const double PART_IN_MEMORY = 0.6;     /* data that take more of the memory stay on disk */
+static const double RESERVE_BYTES = 32 << 20; /* stacks, messages, libraries loaded later */
+static const double PIECES_IN_MEMORY = 24.0;
+static const double LEAST_PIECE = 64 << 10, MOST_PIECE = 64 << 20;
+static const double BLOCKS_IN_MEMORY = 512.0, MOST_BLOCKS = 50000.0;
+static const double LEAST_BLOCK = 4 << 10, MOST_BLOCK = 8 << 20;
+enum { READER = 1 };
+static const size_t MOST_TEST_ROWS = 50000;
+
+static double memory_of(const drove_options *opt)
+{
+    uint64_t bytes = 0;
+    if (opt->memory[0] == '\0') return PART_OF_FREE * (double)drove__memory_available();
+    (void)drove__parse_bytes("--memory", opt->memory, &bytes); /* validated */
+    return (double)bytes;
+}
+
+/* Bytes of this process in memory now. */
+static double resident_bytes(void)
+{
+    unsigned long total = 0, resident = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (file == NULL) return 0;
+    if (fscanf(file, "%lu %lu", &total, &resident) != 2) resident = 0;
+    fclose(file);
+    return (double)resident * (double)sysconf(_SC_PAGESIZE);
+}
+
+/* ---- what needs all data in memory ---- */
+
+static drove_status refuse(const char *option, const char *value, const char *expected)
+{
+    return drove__fail(DROVE_E_ARG,
+                       "--%s %s: expected %s, as the training data stay on disk (--memory, "
+                       "?window)",
+                       option, value, expected);
+}
+
+static drove_status check_options(const drove_config *config, const drove_workers *workers,
+                                  bool is_quantised)
+{
+    const drove_options *o = &config->opt;
+    const drove_plan *plan = &workers->plan;
+    if (plan->host == DROVE_HOST_RANKS)
+        return refuse("strategy", plan->spec, "the workers of one process, not ranks");
+    if (plan->host == DROVE_HOST_PROCS) return refuse("workers", o->workers, "threads");
+    if (plan->source->counts_rows)
+        return refuse("strategy", plan->spec, "one whose workers take batches themselves");
+    if (strcmp(o->shard, "own") == 0) return refuse("shard", o->shard, "whole");
+    if (o->features[0] != '\0') return refuse("features", o->features, "none");
+    if (o->partition[0] != '\0') return refuse("partition", o->partition, "none");
+    if (drove__resolve_is_low(o) && !is_quantised)
+        return refuse("precision", o->precision, "data quantised before (drove data convert)");
+    if (drove__resolve_order(o) == DROVE_ORDER_RANDOM)
+        return refuse("order", o->order, "shuffle or blocks");
+    return DROVE_OK;
+}
+
+/* ---- text, through a file of rows in the cache ---- */
+
+typedef struct cache {
+    char path[PATH_MAX];
+    char source[DROVE_SPEC_SIZE + 512]; /* what it is made from: spec, file, size, time ... */
+    size_t block_bytes;
+    const drove_storage *like; /* as which rows of a table are read; NULL: as they say */
+} cache;
+
+/* A power of two, so that nearly the same memory finds the same cache. */
+static size_t round_down(double bytes, double least, double most)
+{
+    return (size_t)exp2(floor(log2(fmin(fmax(bytes, least), most))));
+}
+
+static size_t piece_bytes(double memory)
+{
+    return round_down(memory / PIECES_IN_MEMORY, LEAST_PIECE, MOST_PIECE);
+}
+
+/* Not too many: each takes up to 110 bytes of memory to describe, while the file is opened. */
+static size_t block_bytes(double memory, double text_bytes)
+{
+    double block = fmax(memory / BLOCKS_IN_MEMORY, text_bytes / MOST_BLOCKS);
+    return round_down(block, LEAST_BLOCK, MOST_BLOCK);
+}
+
+/* A cache of another file, or of a file that has changed, has another name. */
+static drove_status name_cache(const drove_options *opt, const char *data, const char *path,
+                               double memory, cache *c)
+{
+    char folder[PATH_MAX - 64];
+    struct stat file = {0}; /* of generated data: no file */
+    if (!drove__cache_folder(folder, sizeof folder))
+        return drove__fail(DROVE_E_FILE,
+                           "--memory %s: expected a folder for a file of rows, "
+                           "$XDG_CACHE_HOME/drove or ~/.cache/drove, found none that can be "
+                           "written (drove data convert DATA rows:FILE writes them elsewhere)",
+                           opt->memory[0] != '\0' ? opt->memory : "auto");
+    (void)stat(path, &file);
+    /* READER: another number where a change of the readers changes what a text means */
+    snprintf(c->source, sizeof c->source, "%d %s %llu:%llu %lld %lld.%09ld %lld.%09ld %zu %zu",
+             READER, data, (unsigned long long)file.st_dev, (unsigned long long)file.st_ino,
+             (long long)file.st_size, (long long)file.st_mtim.tv_sec, file.st_mtim.tv_nsec,
+             (long long)file.st_ctim.tv_sec, file.st_ctim.tv_nsec, piece_bytes(memory),
+             block_bytes(memory, (double)file.st_size));
+    snprintf(c->path, sizeof c->path, "%s/%016llx.rows", folder,
+             (unsigned long long)drove__hash(0, c->source, strlen(c->source)));
+    c->block_bytes = block_bytes(memory, (double)file.st_size);
+    return DROVE_OK;
+}
+
+/* Rows for a model are made from its columns and classes, too. */
+static drove_status add_like(cache *c)
+{
+    char *slash = strrchr(c->path, '/');
+    const size_t n = strlen(c->source);
+    uint64_t names;
+    if (c->like == NULL) return DROVE_OK;
+    DROVE_TRY(drove__data_fingerprint_names(c->like, &names));
+    snprintf(c->source + n, sizeof c->source - n, " like %016llx", (unsigned long long)names);
+    snprintf(slash + 1, sizeof c->path - (size_t)(slash + 1 - c->path), "%016llx.rows",
+             (unsigned long long)drove__hash(0, c->source, strlen(c->source)));
+    return DROVE_OK;
+}
+
+/* Whether the file is the one that this cache would be. */
+static bool is_cached(const cache *c)
+{
+    drove_blocks *b;
+    char spec[PATH_MAX + 8];
+    drove__spec_of_path("rows", c->path, spec, sizeof spec);
+    if (access(c->path, R_OK) != 0 || drove__blocks_open(spec, &b) != DROVE_OK) return false;
+    bool is_same = strcmp(drove__rows_source(b), c->source) == 0;
+    drove__blocks_close(b);
+    return is_same;
+}
+
+/* PATH.tmp.PROCESS.N of processes that were ended while they wrote. */
+static void remove_leftovers(const char *path)
+{
+    char folder[PATH_MAX], prefix[NAME_MAX + 1];
+    const char *name = strrchr(path, '/') + 1;
+    snprintf(folder, sizeof folder, "%.*s", (int)(name - path), path);
+    snprintf(prefix, sizeof prefix, "%s.tmp.", name);
+    DIR *all = opendir(folder);
+    for (struct dirent *e; all != NULL && (e = readdir(all)) != NULL;) {
+        if (strncmp(e->d_name, prefix, strlen(prefix)) != 0) continue;
+        long process = strtol(e->d_name + strlen(prefix), NULL, 10);
+        if (process > 0 && kill((pid_t)process, 0) != 0 && errno == ESRCH)
+            (void)unlinkat(dirfd(all), e->d_name, 0);
+    }
+    if (all != NULL) closedir(all);
+}
+
+static drove_status write_cache(const drove_config *config, const char *data, const cache *c,
+                                double memory)
+{
+    const uint64_t begun_ns = drove__now_ns();
+    const drove_pieces_options opt = {.piece_bytes = piece_bytes(memory),
+                                      .block_bytes = c->block_bytes,
+                                      .source = c->source,
+                                      .like = c->like};
+    drove__run_say(config,
+                   "data: larger than the memory: written to %s first, which later runs use",
+                   c->path);
+    (void)unlink(c->path);
+    remove_leftovers(c->path);
+    DROVE_TRY(drove__pieces_write(data, c->path, &opt));
+    (void)malloc_trim(0); /* so that what was needed for it counts no more */
+    drove__run_say(config, "data: written in %.1f s", (double)(drove__now_ns() - begun_ns) * 1e-9);
+    return DROVE_OK;
+}
+
+/* The scaling is that of the data's own format. */
+static drove_status spec_of_cache(const char *data, const cache *c, char *into, size_t size)
+{
+    drove_spec spec;
+    const drove_format_ops *format;
+    DROVE_TRY(drove__spec_parse(data, &spec));
+    drove_status status = drove__format_find(&spec, &format);
+    if (status == DROVE_OK) {
+        const char *usual = drove__scaling_name(format->default_scaling);
+        drove__spec_of_path("rows", c->path, into, size);
+        size_t n = strlen(into);
+        snprintf(into + n, size - n, "?scale=%s", drove__spec_get(&spec, "scale", usual));
+    }
+    drove__spec_fini(&spec);
+    return status;
+}
+
+/* The data's spec in full where they are text whose rows are larger than the memory, else NULL; the
+ * caller frees it. */
+static drove_status find_text(const char *data, double memory, char **out)
+{
+    double bytes;
+    *out = NULL;
+    DROVE_TRY(drove__data_expand(data, out));
+    if (drove__pieces_can(*out, PART_IN_MEMORY * memory, &bytes) && bytes > PART_IN_MEMORY * memory)
+        return DROVE_OK;
+    free(*out);
+    *out = NULL;
+    return DROVE_OK;
+}
+
+static drove_status find_cache(const drove_options *opt, const char *text, double memory, cache *c)
+{
+    drove_spec spec = {0};
+    drove_status status = drove__spec_parse(text, &spec);
+    if (status == DROVE_OK) status = name_cache(opt, text, spec.arg[0], memory, c);
+    drove__spec_fini(&spec);
+    return status == DROVE_OK ? add_like(c) : status;
+}
+
+/* Text whose rows are larger than the memory becomes rows in the cache, and the spec theirs. */
+static drove_status use_cache(drove_config *config, const drove_workers *workers,
+                              const drove_storage *like, char *data, size_t size, double memory)
+{
+    char *text;
+    cache *c = calloc(1, sizeof *c);
+    if (c == NULL) return drove__fail_nomem("a name", sizeof *c);
+    c->like = like;
+    drove_status status = find_text(data, memory, &text);
+    if (text != NULL) status = find_cache(&config->opt, text, memory, c);
+    if (text != NULL && status == DROVE_OK) status = check_options(config, workers, false);
+    if (text != NULL && status == DROVE_OK && !is_cached(c))
+        status = write_cache(config, text, c, memory);
+    if (text != NULL && status == DROVE_OK) status = spec_of_cache(text, c, data, size);
+    free(text);
+    free(c);
+    return status;
+}
+
+/* ---- opening ---- */
+
+static bool is_larger(const drove_blocks *b, double memory)
+{
+    double stored = b->first_stored != NULL ? (double)b->first_stored[b->n_blocks] : 0.0;
+    double labels = b->first_label != NULL ? (double)b->first_label[b->n_blocks] : 0.0;
+    return drove__blocks_bytes(b, (double)b->n_rows, stored, labels) > PART_IN_MEMORY * memory;
+}
+
+/* NULL: the data fit into memory, or are no file that is read by blocks.  *window: ?window=, the
+ * bytes of both windows, which asks for that whatever the memory; else 0. */
+static drove_status open_blocks(const drove_options *opt, const char *data, double memory,
+                                drove_blocks **out, uint64_t *window)
+{
+    drove_spec spec = {0};
+    char *text;
+    *out = NULL;
+    *window = 0;
+    DROVE_TRY(drove__data_expand(data, &text));
+    drove_status status = drove__spec_parse(text, &spec);
+    bool can = false;
+    if (status == DROVE_OK) status = drove__blocks_can(&spec, &can);
+    const char *bytes = can ? drove__spec_get(&spec, "window", NULL) : NULL;
+    if (bytes != NULL) status = drove__parse_bytes("?window", bytes, window);
+    drove__spec_fini(&spec);
+    if (can && status == DROVE_OK) status = drove__blocks_open(text, out);
+    free(text);
+    if (*out == NULL) return status;
+    if (!drove__resolve_is_low(opt)) status = drove__blocks_prefer_floats(*out);
+    if (status == DROVE_OK && (*window > 0 || is_larger(*out, memory))) return DROVE_OK;
+    drove__blocks_close(*out);
+    *out = NULL;
+    return status;
+}
+
+static size_t count_held(const drove_config *config, bool splits)
+{
+    size_t n = splits ? MOST_TEST_ROWS : 0;
+    bool judges = config->is_tuned || strstr(config->opt.until, "validation") != NULL;
+    return n + (judges ? DROVE_MOST_VALIDATION_ROWS : 0);
+}
+
+/* Of "split" the test data are all that is held out, unless a part of that is to judge by. */
+static drove_status divide_held(const drove_config *config, drove_problem *problem,
+                                size_t n_judging)
+{
+    if (n_judging == 0 || problem->test->n_rows < 2) return DROVE_OK;
+    size_t n = problem->test->n_rows / 2 < n_judging ? problem->test->n_rows / 2 : n_judging;
+    return drove__data_hold_out(problem->test, n, config->opt.seed, &problem->kept);
+}
+
+static drove_status open_parts(const drove_config *config, drove_problem *problem, const char *data,
+                               const char *test)
+{
+    const bool splits = strcmp(test, "split") == 0;
+    drove_data *held = drove__stream_take_held(problem->stream);
+    problem->train = drove__stream_take_sample(problem->stream);
+    drove_status status =
+        drove__data_finish_open(data, test, config->opt.seed, problem->train, held, &problem->test);
+    if (problem->test != held) problem->kept = held;
+    if (status == DROVE_OK && splits)
+        status = divide_held(config, problem, count_held(config, false));
+    problem->n_train_whole = (size_t)drove__stream_rows(problem->stream);
+    return status;
+}
+
+drove_status drove__disk_open(drove_config *config, drove_problem *problem, drove_workers *workers,
+                              const drove_storage *like, char *data, size_t size, const char *test)
+{
+    drove_blocks *blocks;
+    const double memory = memory_of(&config->opt);
+    DROVE_TRY(use_cache(config, workers, like, data, size, memory));
+    DROVE_TRY(open_blocks(&config->opt, data, memory, &blocks, &problem->window_bytes));
+    if (blocks == NULL) return DROVE_OK;
+    drove_status status = check_options(config, workers, blocks->shape->x_kind == DROVE_X_QUANT);
+    if (status != DROVE_OK) {
+        drove__blocks_close(blocks);
+        return status;
+    }
+    const drove_stream_options opt = {.blocks = blocks,
+                                      .seed = config->opt.seed,
+                                      .memory = (uint64_t)memory,
+                                      .held_rows = count_held(config, strcmp(test, "split") == 0),
+                                      .clock = &drove__clock_real};
+    DROVE_TRY(drove__stream_open(&opt, &problem->stream));
+    return open_parts(config, problem, data, test);
+}
+
+/* Of a file that is read by blocks: some of them; *out NULL: the data fit into memory. */
+static drove_status sample_blocks(const drove_options *opt, const char *data, drove_data **out)
+{
+    drove_blocks *blocks;
+    uint64_t window;
+    *out = NULL;
+    DROVE_TRY(open_blocks(opt, data, memory_of(opt), &blocks, &window));
+    if (blocks == NULL) return DROVE_OK;
+    const drove_stream_options stream = {.blocks = blocks,
+                                         .seed = opt->seed,
+                                         .memory = (uint64_t)memory_of(opt),
+                                         .clock = &drove__clock_real};
+    drove_stream *s;
+    DROVE_TRY(drove__stream_open(&stream, &s));
+    *out = drove__stream_take_sample(s);
+    drove__stream_destroy(s);
+    return DROVE_OK;
+}
+
+drove_status drove__disk_read_some(const drove_options *opt, drove_data **out)
+{
+    char data[DROVE_SPEC_SIZE], test[DROVE_SPEC_WITH_LABEL_SIZE], *text;
+    drove_data *none;
+    *out = NULL;
+    DROVE_TRY(drove__problem_specs(opt, data, test));
+    DROVE_TRY(find_text(data, memory_of(opt), &text));
+    drove_status status = text != NULL
+                              ? drove__pieces_sample(text, piece_bytes(memory_of(opt)), out)
+                              : sample_blocks(opt, data, out);
+    if (status == DROVE_OK && *out != NULL)
+        status =
+            drove__data_finish_open(text != NULL ? text : data, "", opt->seed, *out, NULL, &none);
+    free(text);
+    if (status == DROVE_OK) return DROVE_OK;
+    drove_data_destroy(*out);
+    *out = NULL;
+    return status;
+}
+
+size_t drove__disk_held_rows(const drove_problem *problem)
+{
+    return problem->kept != NULL ? problem->kept->n_rows : 0;
+}
+
+/* ---- the windows ---- */
+
+static drove_status check_room(const drove_config *config, const drove_problem *problem,
+                               double left)
+{
+    const double mib = 1 << 20, least = drove__stream_least_bytes(problem->stream);
+    if (left >= least) return DROVE_OK;
+    if (problem->window_bytes > 0)
+        return drove__fail(DROVE_E_ARG, "?window=%llu: expected at least %.0f bytes, two blocks",
+                           (unsigned long long)problem->window_bytes, ceil(least));
+    const double other = memory_of(&config->opt) - left;
+    return drove__fail(DROVE_E_ARG,
+                       "--memory %s: expected at least %.0f MiB: %.0f MiB for the program, the "
+                       "model and samples, %.3g MiB for two blocks of the data; found %.0f MiB",
+                       config->opt.memory[0] != '\0' ? config->opt.memory : "auto",
+                       ceil((other + least) / mib), other / mib, least / mib,
+                       memory_of(&config->opt) / mib);
+}
+
+/* Fewer examples than --until validation asks for are held out. */
+static void say_held(const drove_config *config, const drove_problem *problem)
+{
+    const drove_until *u = &config->until;
+    const size_t n = problem->validation != NULL ? problem->validation->n_rows : 0;
+    double wanted = u->validation_is_part ? round(u->validation * (double)problem->n_train_whole)
+                                          : u->validation;
+    if (n > 0 && wanted > (double)n)
+        drove__run_say(config,
+                       "data: --until validation has %zu examples, not %.0f: no more of data on "
+                       "disk are held out for it (at most %d)",
+                       n, wanted, DROVE_MOST_VALIDATION_ROWS);
+}
+
+drove_status drove__disk_begin(drove_config *config, drove_problem *problem, drove_workers *workers)
+{
+    drove_stream_facts facts;
+    if (problem->stream == NULL) return DROVE_OK;
+    double need;
+    DROVE_TRY(drove__run_need_bytes(config, problem, workers, &need));
+    double left = memory_of(&config->opt) - resident_bytes() - need - RESERVE_BYTES;
+    if (problem->window_bytes > 0) left = (double)problem->window_bytes;
+    DROVE_TRY(check_room(config, problem, left));
+    const drove_stream_start start = {.like = problem->train,
+                                      .memory = left,
+                                      .target_shift = problem->target_shift,
+                                      .target_scale = problem->target_scale};
+    DROVE_TRY(drove__stream_begin(problem->stream, &start));
+    workers->loop->stream = problem->stream;
+    workers->loop->train = drove__stream_data(problem->stream);
+    drove__stream_facts(problem->stream, &facts);
+    drove__run_say(config,
+                   "data: read from disk while they are trained on: %llu blocks, %llu window%s an "
+                   "epoch, %.3g MiB of memory for two windows",
+                   (unsigned long long)facts.n_blocks, (unsigned long long)facts.n_windows,
+                   facts.n_windows == 1 ? "" : "s", facts.window_bytes / (1 << 20));
+    say_held(config, problem);
+    return DROVE_OK;
+}
+
+drove_status drove__disk_order(const drove_problem *problem, const drove_workers *workers)
+{
+    if (problem->stream == NULL) return DROVE_OK;
+    const drove_windows *w = drove__stream_windows(problem->stream);
+    drove__order_read_windows(&workers->loop->order, w);
+    /* Workers that wait for each other must not be three windows apart. */
+    const uint64_t batch = workers->loop->order.batch,
+                   least = 2 * (uint64_t)workers->plan.n_workers;
+    const uint64_t n = drove__windows_rows(w, 0) / batch;
+    if (n < least)
+        return drove__fail(DROVE_E_ARG,
+                           "--memory: expected windows of at least %llu batches of %llu examples, "
+                           "two for each worker, found room for %llu (more memory, a larger "
+                           "?window=, or a smaller --batch)",
+                           (unsigned long long)least, (unsigned long long)batch,
+                           (unsigned long long)n);
+    return DROVE_OK;
+}

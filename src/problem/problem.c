@@ -1,0 +1,368 @@
+/* problem/problem.c - the data and the model of a run.  See setup.h. */
+#include "problem/problem.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/named.h"
+#include "base/spec.h"
+#include "data/fingerprint.h"
+#include "data/origin.h"
+#include "data/scale.h"
+#include "data/weights.h"
+#include "engine/linear/precision.h"
+#include "model/layer.h"
+#include "model/loss.h"
+#include "use/measure.h"
+#include "use/pytorch.h"
+#include "config/registry.h"
+#include "problem/disk.h"
+#include "values/ranks.h"
+#include "values/say.h"
+#include "problem/size.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A target that can never be met would let the run go on for ever. */
+drove_status drove__problem_check_target(const drove_config *config, const drove_problem *problem)
+{
+    if (isnan(config->until.accuracy) || problem->train->storage->y_kind != DROVE_Y_VALUE)
+        return DROVE_OK;
+    return drove__fail(DROVE_E_ARG,
+                       "--until accuracy: expected data with classes or labels, found values (%s)",
+                       config->opt.data);
+}
+
+/* True if the data are a program's own arrays or table. */
+static bool are_of_program(const drove_options *opt, const drove_storage *s)
+{
+    const char *argument = strchr(opt->data, ':');
+    return s->arrays != NULL || (argument != NULL && strncmp(argument + 1, DROVE_NAMED_WORD ":",
+                                                             strlen(DROVE_NAMED_WORD ":")) == 0);
+}
+
+/* A single value in all rows: of a file a wrong column, most likely; what a program has in memory
+ * it means.  Several values to an example are left alone. */
+static drove_status check_values(const drove_options *opt, const drove_storage *s)
+{
+    if (s->y_kind != DROVE_Y_VALUE || drove__storage_n_values(s) > 1 || s->n_rows < 2 ||
+        are_of_program(opt, s))
+        return DROVE_OK;
+    for (size_t i = 1; i < s->n_rows; i++)
+        if (s->y_value[i] != s->y_value[0]) return DROVE_OK;
+    return drove__fail(DROVE_E_SHAPE,
+                       "--data %s: expected labels of at least two values, found %g in all %zu "
+                       "rows (--label names another column)",
+                       opt->data, (double)s->y_value[0] + drove__origin_y(s, 0), s->n_rows);
+}
+
+/* Which class it is, and that it is the only one, is what helps; a loss would speak of itself. */
+static drove_status check_labels(const drove_options *opt, const drove_data *train, bool is_part)
+{
+    const drove_storage *s = train->storage;
+    char class[DROVE_CLASS_TEXT_SIZE];
+    if (!is_part) DROVE_TRY(check_values(opt, s)); /* another part may have other values */
+    if (s->y_kind != DROVE_Y_CLASS || s->n_classes != 1) return DROVE_OK;
+    return drove__fail(DROVE_E_SHAPE,
+                       "--data %s: expected labels of at least two classes, found %.60s in all %zu "
+                       "rows (--label names another column)",
+                       opt->data, drove__class_text(s, 0, class), s->n_rows);
+}
+
+drove_status drove__problem_read(const drove_options *opt, const drove_shard *shard,
+                                 const drove_storage *like, drove_data **train,
+                                 drove_data **test_out, size_t *n_rows_whole)
+{
+    char data[DROVE_SPEC_SIZE], test[DROVE_SPEC_WITH_LABEL_SIZE];
+    DROVE_TRY(drove__problem_specs(opt, data, test));
+    DROVE_TRY(
+        drove__data_open_shard(data, test, opt->seed, shard, like, train, test_out, n_rows_whole));
+    return check_labels(opt, *train, drove__shard_is_part(shard));
+}
+
+/* --class-weight.  Test data keep the weights of their rows alone: drove eval gives them the same
+ * loss. */
+static drove_status weigh_classes(const drove_config *config, const drove_problem *problem,
+                                  const drove_workers *workers)
+{
+    const char *text = config->opt.class_weight;
+    if (*text != '\0' && drove__ranks_hold_shards(config, workers))
+        return drove__fail(DROVE_E_ARG,
+                           "--class-weight %.80s: expected --shard whole, as a rank with a part of "
+                           "the data cannot count the classes of all",
+                           text);
+    return drove__weights_of_classes(problem->train, text);
+}
+
+/* What a constant guess would be: for the metrics, and for those of the saved model.  A rank with a
+ * part of the data cannot know it, and a run over ranks saves the same file as one over threads. */
+static drove_status find_target_mean(const drove_config *config, drove_problem *problem)
+{
+    if (strcmp(config->opt.shard, "own") == 0) return DROVE_OK;
+    const size_t n = drove__target_mean_size(problem->train);
+    problem->target_mean = drove__alloc(n, sizeof *problem->target_mean);
+    if (problem->target_mean == NULL)
+        return drove__fail_nomem("means of the targets", n * sizeof *problem->target_mean);
+    drove__target_mean(problem->train, problem->target_mean);
+    return DROVE_OK;
+}
+
+/* The inputs of a model to go on from are scaled as they were when it was trained, whatever rows
+ * there are now.  A scaling that is asked for counts. */
+static bool takes_scaling(const drove_config *config, const drove_problem *problem,
+                          const char *spec)
+{
+    drove_spec parsed;
+    if (problem->train->storage->x_kind == DROVE_X_QUANT ||
+        drove__resolve_is_classic(&config->opt) ||
+        drove__data_parse(config->opt.data, &parsed) != DROVE_OK)
+        return false;
+    const bool is_open = drove__spec_get(&parsed, "scale", NULL) == NULL;
+    drove__spec_fini(&parsed);
+    return is_open && strstr(spec, "scale=auto") != NULL;
+}
+
+static drove_status set_scaling(const drove_data *like, drove_data *data)
+{
+    if (data == NULL) return DROVE_OK;
+    drove__free(data->shift);
+    drove__free(data->factor);
+    data->shift = data->factor = NULL;
+    return drove__scale_copy(like, data);
+}
+
+/* A model that training goes on from has origins (data/origin.h) of its own.  What a scaling
+ * subtracts is theirs then, too. */
+static drove_status match_origin(const drove_storage *like, drove_data *data)
+{
+    if (data == NULL || like->n_features != data->storage->n_features) return DROVE_OK;
+    drove_storage *s = data->storage;
+    for (size_t f = 0; data->shift != NULL && f < s->n_features; f++) {
+        const double step = drove__origin_x(s, f) - drove__origin_x(like, f);
+        if (step != 0.0) data->shift[f] = (float)((double)data->shift[f] + step);
+    }
+    const bool is_value =
+        s->y_kind == DROVE_Y_VALUE && drove__storage_n_values(s) == drove__storage_n_values(like);
+    return drove__origin_match(like, s, is_value && like->y_kind == DROVE_Y_VALUE);
+}
+
+/* Views of one storage have their shifts changed before it is. */
+static drove_status match_origins(const drove_problem *problem, const drove_storage *like)
+{
+    drove_data *const all[] = {problem->train, problem->test, problem->kept};
+    if (problem->stream != NULL) return DROVE_OK; /* on disk they stay as they were written */
+    for (size_t i = 0; i < DROVE_COUNT(all); i++) {
+        bool is_done = false;
+        for (size_t k = 0; k < i && all[i] != NULL; k++)
+            is_done = is_done || (all[k] != NULL && all[k]->storage == all[i]->storage);
+        if (!is_done) DROVE_TRY(match_origin(like, all[i]));
+        else if (all[i]->shift != NULL && all[0]->shift != NULL)
+            memcpy(all[i]->shift, all[0]->shift, like->n_features * sizeof *all[i]->shift);
+    }
+    return DROVE_OK;
+}
+
+static drove_status take_scaling(const drove_problem *problem, const drove_data *like)
+{
+    if (like->storage->n_features != problem->train->storage->n_features)
+        return DROVE_OK; /* refused */
+    DROVE_TRY(set_scaling(like, problem->train));
+    DROVE_TRY(set_scaling(like, problem->kept));
+    return set_scaling(like, problem->test);
+}
+
+/* Data on disk, a sample of which is problem->train then, or all of them in memory.  like: of
+ * the model to go on from; NULL: there is none. */
+static drove_status read_data(drove_config *config, drove_problem *problem, drove_workers *workers,
+                              const drove_data *like)
+{
+    char data[DROVE_SPEC_SIZE], from[DROVE_SPEC_SIZE], test[DROVE_SPEC_WITH_LABEL_SIZE];
+    const drove_shard shard = drove__ranks_shard(config, workers);
+    const bool is_table = like != NULL && like->storage->schema != NULL;
+    const drove_storage *of_table = is_table ? like->storage : NULL;
+    DROVE_TRY(drove__problem_specs(&config->opt, data, test));
+    memcpy(from, data, sizeof from);
+    DROVE_TRY(drove__disk_open(config, problem, workers, of_table, from, sizeof from, test));
+    drove_status status = problem->stream != NULL
+                              ? check_labels(&config->opt, problem->train, true)
+                              : drove__problem_read(&config->opt, &shard, of_table, &problem->train,
+                                                    &problem->test, &problem->n_train_whole);
+    if (status != DROVE_OK || like == NULL) return status;
+    DROVE_TRY(match_origins(problem, like->storage));
+    return takes_scaling(config, problem, data) ? take_scaling(problem, like) : DROVE_OK;
+}
+
+/* What --model names may be another model since; a resumed run's own folder has what it read. */
+static const char *model_to_go_on_from(const drove_config *config)
+{
+    const char *own = config->opt.resume;
+    return own[0] != '\0' && drove__modelpath_is_run(own) ? own : config->opt.model;
+}
+
+static drove_status open_data(drove_config *config, drove_problem *problem, drove_workers *workers)
+{
+    drove_modelfile file;
+    drove_storage storage;
+    drove_data like;
+    if (!drove__names_model_file(config->opt.model))
+        return read_data(config, problem, workers, NULL);
+    DROVE_TRY(drove__modelfile_load_with(model_to_go_on_from(config), &config->opt.custom, &file));
+    drove__modelfile_describe(&file, &storage, &like);
+    drove_status status = read_data(config, problem, workers, &like);
+    drove__modelfile_fini(&file);
+    return status;
+}
+
+/* All workers read all data, in no order: its pages lie on all the nodes where workers run. */
+drove_status drove__problem_open(drove_config *config, drove_problem *problem,
+                                 drove_workers *workers)
+{
+    if (problem->given != NULL) {
+        DROVE_TRY(drove__data_view(problem->given, &problem->train));
+        problem->n_train_whole = problem->train->n_rows;
+        return find_target_mean(config, problem);
+    }
+    drove__topo_spread_memory(workers->topo, workers->place, workers->plan.n_workers);
+    drove_status status = open_data(config, problem, workers);
+    drove__topo_spread_memory(workers->topo, NULL, 0);
+    if (status == DROVE_OK) status = weigh_classes(config, problem, workers);
+    return status == DROVE_OK ? find_target_mean(config, problem) : status;
+}
+
+static drove_status load_start(drove_config *config, drove_problem *problem,
+                               const drove_model_io *io, float **theta)
+{
+    drove_modelfile file;
+    char path[DROVE_TEXT_SIZE + 32];
+    const char *model = model_to_go_on_from(config);
+    DROVE_TRY(drove_model_find(model, path, sizeof path));
+    if (strcmp(path, model) != 0) drove__run_say(config, "model: %s", path);
+    DROVE_TRY(drove__modelfile_load_with(path, &config->opt.custom, &file));
+    drove_status status = drove__modelfile_check(&config->opt, file.model);
+    if (status != DROVE_OK) {
+        drove__modelfile_fini(&file);
+        return status;
+    }
+    const drove_schema *schema =
+        (problem->input != NULL ? problem->input : problem->train)->storage->schema;
+    if ((schema == NULL) != (file.schema == NULL) ||
+        (schema != NULL && !drove__schema_equal(schema, file.schema))) {
+        drove__modelfile_fini(&file);
+        return drove__fail(
+            DROVE_E_SHAPE,
+            "%s: expected the table that this model was trained on: the same columns, "
+            "categories and fill values",
+            config->opt.model);
+    }
+    bool is_mapped = problem->input != NULL; /* else what counts is what is left of an image */
+    size_t n_inputs = is_mapped ? problem->input->storage->n_features : io->n_features;
+    size_t n_wanted = is_mapped ? file.n_inputs : file.io.n_features;
+    size_t n_values = io->n_values > 0 ? io->n_values : 1;
+    size_t n_values_wanted = file.io.n_values > 0 ? file.io.n_values : 1;
+    if (n_values != n_values_wanted) {
+        status = drove__fail(DROVE_E_SHAPE, "%s: expected data of %zu values, found %zu",
+                             config->opt.model, n_values_wanted, n_values);
+    } else if (n_wanted != n_inputs || file.io.n_classes != io->n_classes ||
+               !file.io.is_multi_label != !io->is_multi_label) {
+        status =
+            drove__fail(DROVE_E_SHAPE,
+                        "%s: expected data of %zu features and %zu classes, found %zu and %zu",
+                        config->opt.model, n_wanted, file.io.n_classes, n_inputs, io->n_classes);
+    } else {
+        problem->model = file.model;
+        *theta = file.theta;
+        file.model = NULL;
+        file.theta = NULL;
+    }
+    drove__modelfile_fini(&file);
+    return status;
+}
+
+/* What the model's file says and is not done, a message for each line. */
+static void say_model_notes(const drove_problem *problem, const drove_config *config)
+{
+    const char *line = problem->model->notes;
+    while (line != NULL && *line != '\0') {
+        int n = (int)strcspn(line, "\n");
+        drove__run_say(config, "model: %.*s", n, line);
+        line += n + (line[n] == '\n');
+    }
+    /* classes that other tools, which sort folders as texts, number otherwise */
+    const drove_storage *s = problem->train->storage;
+    if (problem->model->initial == NULL || s->class_name == NULL || s->row_names == NULL) return;
+    for (size_t c = 1; c < s->n_classes; c++) {
+        if (strcmp(s->class_name[c - 1], s->class_name[c]) < 0) continue;
+        drove__run_say(
+            config,
+            "model: its outputs are taken for the classes in the order of their numbers, "
+            "%s before %s: ?order=text has that of their names as texts, as torchvision's "
+            "ImageFolder numbers them",
+            s->class_name[c - 1], s->class_name[c]);
+        return;
+    }
+}
+
+/* The program's own functions compute with floats, on cores. */
+static drove_status check_custom(const drove_config *config, const drove_problem *problem)
+{
+    const drove_model *m = problem->model;
+    const char *what = m->loss->custom != NULL ? "loss" : NULL, *name = m->loss->name;
+    for (size_t l = 0; l < m->n_layers && what == NULL; l++) {
+        if (m->layer[l].ops->custom == NULL) continue;
+        what = "layer";
+        name = m->layer[l].ops->name;
+    }
+    if (what == NULL || !drove__resolve_is_low(&config->opt)) return DROVE_OK;
+    return drove__fail(DROVE_E_UNSUPPORTED,
+                       "%s %s: it is the program's own and computes with floats: expected no low "
+                       "--precision, found %s",
+                       what, name, config->opt.precision);
+}
+
+drove_status drove__problem_model(drove_config *config, drove_problem *problem,
+                                  drove_workers *workers, float **theta)
+{
+    drove_model_io io = drove__data_io(problem->train);
+    io.custom = &config->opt.custom;
+    if (drove__names_model_file(config->opt.model)) {
+        DROVE_TRY(load_start(config, problem, &io, theta));
+        problem->is_given = true;
+        problem->model->factors = drove__precision_factors(config->opt.precision);
+        DROVE_TRY(check_custom(config, problem));
+        return drove__run_check_memory(config, problem, workers);
+    }
+    DROVE_TRY(drove__model_create(config->opt.model, config->opt.activation, config->opt.loss, &io,
+                                  &problem->model));
+    problem->model->factors = drove__precision_factors(config->opt.precision);
+    DROVE_TRY(check_custom(config, problem));
+    say_model_notes(problem, config);
+    DROVE_TRY(drove__run_check_memory(config, problem, workers));
+    *theta = drove__alloc(problem->model->n_params, sizeof **theta);
+    if (*theta == NULL)
+        return drove__fail_nomem("the model's parameters",
+                                 problem->model->n_params * sizeof **theta);
+    const char *file = drove__pytorch_file(config->opt.init),
+               *init = file == NULL ? config->opt.init : "";
+    problem->is_given = file != NULL || (init[0] == '\0' && problem->model->initial != NULL);
+    DROVE_TRY(drove__model_init(problem->model, init, config->opt.seed, *theta));
+    if (file == NULL) return DROVE_OK;
+    if (config->opt.resume[0] != '\0') return drove__pytorch_resume(*theta, problem->model);
+    DROVE_TRY(drove__pytorch_load(file, problem->train, *theta, problem->model));
+    return drove__model_init(problem->model, "", config->opt.seed, *theta);
+}
+
+drove_status drove__problem_describe(const drove_problem *problem,
+                                     char text[DROVE_PROBLEM_TEXT_SIZE])
+{
+    const drove_storage *s = problem->train->storage;
+    uint64_t sum;
+    int n = snprintf(text, DROVE_PROBLEM_TEXT_SIZE, "%zu features, %zu classes", s->n_features,
+                     s->n_classes);
+    if (problem->stream != NULL) return DROVE_OK;
+    DROVE_TRY(drove__data_fingerprint(s, &sum));
+    snprintf(text + n, DROVE_PROBLEM_TEXT_SIZE - (size_t)n, ", %zu rows, checksum %016llx",
+             s->n_rows, (unsigned long long)sum);
+    return DROVE_OK;
+}

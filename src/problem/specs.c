@@ -1,0 +1,38 @@
+/* problem/specs.c - see specs.h. */
+#include "problem/specs.h"
+
+#include "base/spec.h"
+#include "config/resolve.h"
+#include "data/data.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The spec of the training data, with the scaling that the run chooses where it is not given. */
+static drove_status complete_spec(const drove_options *opt, char into[DROVE_SPEC_SIZE])
+{
+    drove_spec spec;
+    DROVE_TRY(drove__data_set_columns(opt->data, opt->label, opt->weights, into,
+                                      DROVE_SPEC_WITH_LABEL_SIZE));
+    if (drove__resolve_is_classic(opt)) return DROVE_OK;
+    DROVE_TRY(drove__spec_parse(into, &spec));
+    bool is_open = drove__spec_get(&spec, "scale", NULL) == NULL &&
+                   spec.n_keys < DROVE_SPEC_MAX_KEYS && strcmp(spec.name, "quant") != 0;
+    drove__spec_fini(&spec);
+    size_t n = strlen(into);
+    if (is_open)
+        snprintf(into + n, DROVE_SPEC_SIZE - n, "%sscale=auto",
+                 strchr(into, '?') != NULL ? "&" : "?");
+    return DROVE_OK;
+}
+
+drove_status drove__problem_specs(const drove_options *opt, char data[DROVE_SPEC_SIZE],
+                                  char test[DROVE_SPEC_WITH_LABEL_SIZE])
+{
+    bool is_spec = opt->test[0] != '\0' && strcmp(opt->test, "split") != 0;
+    bool is_named = false;
+    if (is_spec) DROVE_TRY(drove__data_takes_label(opt->test, &is_named));
+    DROVE_TRY(complete_spec(opt, data));
+    return drove_data_set_label(opt->test, is_named ? opt->label : "", test,
+                                DROVE_SPEC_WITH_LABEL_SIZE);
+}

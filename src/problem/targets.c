@@ -1,0 +1,171 @@
+/* problem/targets.c - see targets.h. */
+#include "problem/targets.h"
+
+#include "data/origin.h"
+#include "model/loss.h"
+#include "values/ranks.h"
+
+#include <math.h>
+#include <string.h>
+
+static bool is_wanted(const drove_config *config, const drove_problem *problem,
+                      const drove_workers *workers)
+{
+    return !drove__resolve_is_classic(&config->opt) &&
+           problem->train->storage->y_kind == DROVE_Y_VALUE &&
+           problem->model->loss == &drove__loss_squared &&
+           problem->model->initial == NULL && /* parameters in the targets' own units */
+           !drove__ranks_hold_shards(config, workers) &&
+           drove__targets_layer(problem->model) != NULL;
+}
+
+/* Mean and deviation of each value of an example. */
+static void measure(const drove_data *data, size_t n_values, double *mean, double *deviation)
+{
+    const float *y = data->storage->y_value;
+    double weights = 0.0;
+    for (size_t k = 0; k < n_values; k++) mean[k] = deviation[k] = 0.0;
+    for (size_t i = 0; i < data->n_rows; i++) {
+        size_t row = drove__data_row(data, i);
+        double weight = drove__data_metric_weight(data, row);
+        for (size_t k = 0; k < n_values; k++) mean[k] += weight * (double)y[row * n_values + k];
+        weights += weight;
+    }
+    for (size_t k = 0; k < n_values; k++) mean[k] /= weights;
+    for (size_t i = 0; i < data->n_rows; i++) {
+        size_t row = drove__data_row(data, i);
+        double weight = drove__data_metric_weight(data, row);
+        for (size_t k = 0; k < n_values; k++) {
+            double d = (double)y[row * n_values + k] - mean[k];
+            deviation[k] += weight * d * d;
+        }
+    }
+    for (size_t k = 0; k < n_values; k++) deviation[k] = sqrt(deviation[k] / weights);
+}
+
+/* false: no such map. */
+static bool is_finite(const double *deviation, size_t n_values)
+{
+    for (size_t k = 0; k < n_values; k++) {
+        if (!isfinite(deviation[k])) return false;
+    }
+    return true;
+}
+
+static void forget(drove_problem *problem)
+{
+    drove__free(problem->target_shift);
+    drove__free(problem->target_scale);
+    problem->target_shift = problem->target_scale = NULL;
+}
+
+/* Only the squared loss is the same for targets less an origin (data/origin.h), and parameters that
+ * came with the model's description give outputs in the targets' own units. */
+static void restore_values(drove_problem *problem)
+{
+    drove_data *const all[] = {problem->train, problem->test, problem->validation, problem->kept,
+                               problem->input};
+    const drove_storage *s = problem->train->storage;
+    if (s->y_origin == NULL ||
+        (problem->model->loss == &drove__loss_squared && problem->model->initial == NULL))
+        return;
+    for (size_t k = 0; problem->target_mean != NULL && k < drove__storage_n_values(s); k++)
+        problem->target_mean[k] += s->y_origin[k];
+    for (size_t i = 0; i < DROVE_COUNT(all); i++)
+        if (all[i] != NULL) drove__origin_restore_values(all[i]->storage);
+}
+
+drove_status drove__targets_standardise(const drove_config *config, drove_problem *problem,
+                                        const drove_workers *workers, float *theta)
+{
+    problem->loss_scale = 1.0;
+    restore_values(problem);
+    if (!is_wanted(config, problem, workers)) return DROVE_OK;
+    drove_storage *s = problem->train->storage;
+    const size_t n = drove__storage_n_values(s);
+    problem->target_shift = drove__alloc(n, sizeof *problem->target_shift);
+    problem->target_scale = drove__alloc(n, sizeof *problem->target_scale);
+    if (problem->target_shift == NULL || problem->target_scale == NULL)
+        return drove__fail_nomem("scales of the targets", n * sizeof *problem->target_scale);
+    measure(problem->train, n, problem->target_shift, problem->target_scale);
+    if (!is_finite(problem->target_scale, n)) {
+        forget(problem);
+        return DROVE_OK;
+    }
+    if (n == 1 && problem->target_scale[0] > 0.0)
+        problem->loss_scale = problem->target_scale[0] * problem->target_scale[0];
+    /* The validation examples lie there too. */
+    drove__targets_change(s, problem->target_shift, problem->target_scale);
+    drove_storage *const of_test = problem->test != NULL ? problem->test->storage : s;
+    drove_storage *const of_validation =
+        problem->validation != NULL ? problem->validation->storage : s;
+    if (of_test != s) drove__targets_change(of_test, problem->target_shift, problem->target_scale);
+    if (of_validation != s && of_validation != of_test)
+        drove__targets_change(of_validation, problem->target_shift, problem->target_scale);
+    if (drove__names_model_file(config->opt.model))
+        drove__targets_map_in(drove__targets_layer(problem->model), problem->target_shift,
+                              problem->target_scale, theta);
+    return DROVE_OK;
+}
+
+drove_status drove__targets_fold(const drove_problem *problem, const float *theta, float **out)
+{
+    const size_t n = problem->model->n_params;
+    float *copy = drove__alloc(n, sizeof *copy);
+    if (copy == NULL) return drove__fail_nomem("a model to save", n * sizeof *copy);
+    memcpy(copy, theta, n * sizeof *copy);
+    *out = copy;
+    if (problem->target_scale != NULL)
+        drove__targets_map_out(drove__targets_layer(problem->model), problem->target_shift,
+                               problem->target_scale, copy);
+    return DROVE_OK;
+}
+
+/* ---- a constant guess ---- */
+
+/* The mean of -log(share) over the rows, by the shares of the classes in the whole. */
+static double constant_of_classes(const drove_data *held, const double *share)
+{
+    double sum = 0.0, weights = 0.0;
+    for (size_t i = 0; i < held->n_rows; i++) {
+        size_t row = drove__data_row(held, i);
+        double weight = drove__data_metric_weight(held, row);
+        sum -= weight * log(fmax(share[held->storage->y_class[row]], 1e-12));
+        weights += weight;
+    }
+    return sum / weights;
+}
+
+/* Half the square around the mean of the whole, summed over an example's values: in their own unit
+ * if there is one, as the run's losses are. */
+static double constant_of_values(const drove_problem *problem)
+{
+    const drove_data *held = problem->validation;
+    const size_t n = drove__storage_n_values(held->storage);
+    double sum = 0.0, weights = 0.0;
+    for (size_t i = 0; i < held->n_rows; i++) {
+        size_t row = drove__data_row(held, i);
+        double weight = drove__data_metric_weight(held, row);
+        for (size_t k = 0; k < n; k++) {
+            double mean = problem->target_mean[k];
+            if (problem->target_scale != NULL)
+                mean =
+                    drove__targets_mapped(mean, problem->target_shift[k], problem->target_scale[k]);
+            double error = (double)held->storage->y_value[row * n + k] - mean;
+            sum += weight * 0.5 * error * error;
+        }
+        weights += weight;
+    }
+    return sum / weights * problem->loss_scale;
+}
+
+double drove__targets_constant_loss(const drove_problem *problem)
+{
+    if (problem->validation == NULL || problem->target_mean == NULL) return NAN;
+    switch (problem->validation->storage->y_kind) {
+    case DROVE_Y_CLASS: return constant_of_classes(problem->validation, problem->target_mean);
+    case DROVE_Y_VALUE: return constant_of_values(problem);
+    case DROVE_Y_LABELS: break;
+    }
+    return NAN;
+}

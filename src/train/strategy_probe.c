@@ -1,0 +1,509 @@
+/* train/strategy_probe.c - see strategy_probe.h.  The numbers are those of
+ * docs/results/strategy-auto.md. */
+#include "train/strategy_probe.h"
+
+#include "base/sort.h"
+#include "config/registry.h"
+#include "values/chosen.h"
+#include "run/control.h"
+#include "values/progress.h"
+#include "run/setup.h"
+#include "auto/strategy_counts.h"
+#include "run/trial.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- candidates ---- */
+
+enum { ONE_THREAD, TWO, HALF, ALL }; /* of the threads allowed */
+enum {                               /* where it is tried */
+       IN_CONTEST = 1,               /* of a run that is long enough for losses to be compared */
+       BY_SPEED = 2,                 /* of a short one */
+};
+/* By what a meeting of replicas costs. */
+enum {
+    CHEAP = 1 << DROVE_MEETING_CHEAP,
+    SELDOM = 1 << DROVE_MEETING_SELDOM,
+    DEAR = 1 << DROVE_MEETING_DEAR
+};
+
+typedef struct candidate {
+    const char *strategy;
+    int threads;
+    unsigned least; /* threads allowed, fewer: not tried */
+    unsigned where, meeting;
+} candidate;
+
+/* Ascending by threads; of as many, those that lose fewest steps first. */
+static const candidate candidates[] = {
+    {"sequential", ONE_THREAD, 1, IN_CONTEST | BY_SPEED, CHEAP | SELDOM | DEAR},
+    {"hogwild", TWO, 2, BY_SPEED, DEAR},
+    {"replicas?merge=sum", TWO, 2, BY_SPEED, CHEAP},
+    {"replicas?merge=sum&period=64", TWO, 2, BY_SPEED, SELDOM},
+    {"hogwild", HALF, 4, IN_CONTEST, CHEAP | SELDOM | DEAR},
+    {"hogwild", ALL, 2, IN_CONTEST, CHEAP | SELDOM | DEAR},
+    {"replicas?merge=sum", ALL, 2, IN_CONTEST, CHEAP},
+    {"replicas?merge=sum&period=64", ALL, 2, IN_CONTEST, SELDOM},
+    {"sync", ALL, 4, IN_CONTEST, CHEAP | SELDOM | DEAR},
+};
+
+static const double PROBE_PART = 0.1, MOST_PROBE_S = 10.0; /* of a run; of any run */
+static const double LEAST_RUN_S = 1.0;                     /* of training, by counts */
+
+/* The first piece, of the budget of each rival; not less than the system takes to give all threads
+ * a core. */
+static const double FIRST_PIECE_PART = 1.0 / 24.0, LEAST_PIECE_S = 0.004, MOST_PIECE_S = 0.25;
+enum { MOST_SAMPLE = 4096, LEAST_SAMPLE = 256 };
+static const double COLD_S = 5e-9;   /* of a parameter: until its vectors are mapped and near */
+static const double SAMPLE_S = 0.01; /* a loss of the sample, by counts */
+/* A run too short for that, whose progress is known: DROVE_LEAST_PIECES of LEAST_PIECE_S of two. */
+static const double BY_SPEED_S = 2 * DROVE_LEAST_PIECES * 0.004;
+
+/* Rates within a tenth of each other are alike. */
+static const double TIE = 0.9;
+const double drove__strategy_probe_margin = 1.1;
+/* By speed alone, about as fast is enough: nobody waits for the other thread, so it costs nothing
+ * while its core is taken by others, and they may be gone after the few milliseconds of a probe. */
+const double drove__strategy_speed_margin = 0.9;
+/* After so many pieces: a candidate with a smaller rate than `least` is out, and one with `clear`
+ * ends the probe.  After the last nothing is open: near a tie there is little to gain. */
+static const struct {
+    double least, clear;
+} after[DROVE_MOST_PIECES + 1] = {
+    {0.0, INFINITY}, {0.0, INFINITY}, {0.4, INFINITY}, {0.6, 1.25}, {0.9, 1.2}, {1.1, 1.1},
+};
+/* Examples for the same loss that differ by no more are alike: a sample's loss is noisy. */
+static const double NOISE = 1.05;
+
+double drove__strategy_probe_budget(double run_s)
+{
+    return fmin(PROBE_PART * run_s, MOST_PROBE_S);
+}
+
+/* ---- rates ---- */
+
+/* The lower one of an even number; sorts them. */
+static double median(double *value, unsigned n)
+{
+    drove__sort(value, n);
+    return value[(n - 1) / 2];
+}
+
+static double best_loss(const drove_rival *r, double loss_first)
+{
+    double best = loss_first;
+    for (unsigned i = 0; i < r->n_pieces; i++) best = fmin(best, r->piece[i].loss);
+    return best;
+}
+
+/* Examples until the loss was at `level` for the first time, between two pieces, where it falls
+ * about with the logarithm of the examples; NaN: before the first piece's end or not yet. */
+static double examples_to(const drove_rival *r, double level)
+{
+    if (r->n_pieces == 0 || r->piece[0].loss < level) return NAN;
+    for (unsigned i = 0; i < r->n_pieces; i++) {
+        const drove_probe_piece *at = &r->piece[i], *before = i > 0 ? at - 1 : at;
+        if (at->loss > level) continue;
+        double n0 = (double)before->n_examples, n1 = (double)at->n_examples;
+        if (at->loss == before->loss) return n1;
+        return n0 * pow(n1 / n0, (before->loss - level) / (before->loss - at->loss));
+    }
+    return NAN;
+}
+
+/* Examples from the first loss to `level`, were the whole way as steep as to the first piece below
+ * it: too many for the first piece of a usual curve, which falls fastest at its start. */
+static double examples_from_start(const drove_rival *r, double loss_first, double level)
+{
+    for (unsigned i = 0; i < r->n_pieces; i++)
+        if (r->piece[i].loss <= level)
+            return (double)r->piece[i].n_examples * (loss_first - level) /
+                   (loss_first - r->piece[i].loss);
+    return INFINITY;
+}
+
+/* The part of `other`'s examples that `one` needs for the same loss: the median over the losses of
+ * the pieces of both that the other one has passed between two pieces.  The way to a first piece is
+ * not known well enough, and counts only if the curves share nothing else. */
+static double progress_ratio(const drove_rival *one, const drove_rival *other, double loss_first)
+{
+    double ratio[2 * DROVE_MOST_PIECES];
+    unsigned n = 0;
+    for (unsigned side = 0; side < 2; side++) {
+        const drove_rival *from = side == 0 ? one : other;
+        for (unsigned i = 0; i < from->n_pieces; i++) {
+            double level = from->piece[i].loss;
+            double part = examples_to(one, level) / examples_to(other, level);
+            if (isfinite(part)) ratio[n++] = part;
+        }
+    }
+    if (n > 0) return median(ratio, n);
+    double best = best_loss(one, loss_first);
+    if (other->piece[0].loss <= best) return 1.0;
+    double level = fmax(best, best_loss(other, loss_first));
+    return examples_from_start(one, loss_first, level) /
+           examples_from_start(other, loss_first, level);
+}
+
+/* Examples of a second in piece i alone. */
+static double speed(const drove_rival *r, unsigned i)
+{
+    const drove_probe_piece none = {0}, *at = &r->piece[i], *before = i > 0 ? at - 1 : &none;
+    return (double)(at->n_examples - before->n_examples) / (at->train_s - before->train_s);
+}
+
+/* Of two measures the smaller: the lower median of the ratios of pieces that were trained one after
+ * the other, and the ratio of the fastest pieces, which other work on the machine disturbs least.
+ * The first piece meets cold caches: it counts only if there is no other. */
+static double speed_ratio(const drove_rival *one, const drove_rival *other)
+{
+    double ratio[DROVE_MOST_PIECES], fastest_one = 0.0, fastest_other = 0.0;
+    unsigned n_pieces = one->n_pieces < other->n_pieces ? one->n_pieces : other->n_pieces, n = 0;
+    for (unsigned i = n_pieces > 1 ? 1 : 0; i < n_pieces; i++) {
+        fastest_one = fmax(fastest_one, speed(one, i));
+        fastest_other = fmax(fastest_other, speed(other, i));
+        ratio[n++] = speed(other, i) / speed(one, i);
+    }
+    return fmin(median(ratio, n), fastest_other / fastest_one);
+}
+
+double drove__strategy_probe_speed(const drove_rival *one, const drove_rival *other)
+{
+    double fastest_one = 0.0, fastest_other = 0.0;
+    unsigned n = one->n_pieces < other->n_pieces ? one->n_pieces : other->n_pieces;
+    if (n == 0) return NAN;
+    for (unsigned i = n > 1 ? 1 : 0; i < n; i++) {
+        fastest_one = fmax(fastest_one, speed(one, i));
+        fastest_other = fmax(fastest_other, speed(other, i));
+    }
+    if (fastest_one == 0.0) return NAN;
+    return isfinite(other->piece[other->n_pieces - 1].loss) ? fastest_other / fastest_one : 0.0;
+}
+
+double drove__strategy_probe_rate(const drove_rival *one, const drove_rival *other,
+                                  double loss_first)
+{
+    if (one->n_pieces == 0 || other->n_pieces == 0) return NAN;
+    double loss_one = best_loss(one, loss_first), loss_other = best_loss(other, loss_first);
+    if (!(loss_one < loss_first)) return NAN;
+    if (!(loss_other < loss_first) || !isfinite(other->piece[other->n_pieces - 1].loss)) return 0.0;
+    double progress = NOISE * progress_ratio(one, other, loss_first);
+    return fmin(progress, 1.0) * speed_ratio(one, other);
+}
+
+/* ---- the choice ---- */
+
+static double best_rate(const drove_strategy_probe *p)
+{
+    double best = 0.0;
+    for (unsigned i = 1; i < p->n; i++)
+        if (drove__strategy_probe_is_measured(&p->rival[i])) best = fmax(best, p->rival[i].rate);
+    return best;
+}
+
+unsigned drove__strategy_probe_choose(const drove_strategy_probe *p)
+{
+    double best = best_rate(p);
+    if (best < p->margin) return 0;
+    for (unsigned i = 1; i < p->n; i++)
+        if (drove__strategy_probe_is_measured(&p->rival[i]) && p->rival[i].rate >= TIE * best)
+            return i;
+    return 0;
+}
+
+bool drove__strategy_probe_is_out(const drove_strategy_probe *p, unsigned i)
+{
+    const drove_rival *r = &p->rival[i];
+    return r->rate < after[r->n_pieces].least; /* not of NaN */
+}
+
+bool drove__strategy_probe_is_clear(const drove_strategy_probe *p)
+{
+    for (unsigned i = 1; i < p->n; i++)
+        if (p->rival[i].rate >= after[p->rival[i].n_pieces].clear) return true;
+    return false;
+}
+
+/* ---- runs of the probe ---- */
+
+typedef struct contest {
+    drove_run *run;
+    drove_strategy_probe *out;
+    drove_run *entrant[DROVE_MOST_RIVALS]; /* a run of each rival; NULL: it does not take part */
+    unsigned where;                        /* IN_CONTEST, BY_SPEED */
+    size_t n_sample;
+    double example_s;         /* of an example on one core, by counts */
+    double budget_s, round_s; /* of the probe; the last round */
+    uint64_t begun_ns;
+} contest;
+
+static double elapsed(const contest *c)
+{
+    return (double)(drove__clock_now(c->run->workers.loop->clock) - c->begun_ns) * 1e-9;
+}
+
+static unsigned threads_of(const candidate *c, unsigned n_allowed)
+{
+    switch (c->threads) {
+    case ONE_THREAD: return 1;
+    case TWO: return 2;
+    case HALF: return n_allowed / 2;
+    default: return n_allowed;
+    }
+}
+
+static void list_rivals(contest *c)
+{
+    drove_strategy_probe *out = c->out;
+    const unsigned meeting =
+        1u << drove__strategy_meeting(&c->run->config, &c->run->problem, c->example_s);
+    out->n = 0;
+    for (size_t i = 0; i < DROVE_COUNT(candidates); i++) {
+        const candidate *one = &candidates[i];
+        if (out->n_allowed < one->least) continue;
+        if ((one->where & c->where) == 0 || (one->meeting & meeting) == 0) continue;
+        out->rival[out->n++] = (drove_rival){.strategy = one->strategy,
+                                             .n_threads = threads_of(one, out->n_allowed),
+                                             .rate = NAN};
+    }
+}
+
+/* The run's problem and method, which auto has settled; no end, no files, no second look at test
+ * data. */
+static void entrant_options(const contest *c, const drove_rival *r, drove_options *out)
+{
+    const drove_run *run = c->run;
+    *out = run->config.opt;
+    snprintf(out->strategy, sizeof out->strategy, "%s", r->strategy);
+    snprintf(out->threads, sizeof out->threads, "%u", r->n_threads);
+    snprintf(out->defaults, sizeof out->defaults, "classic"); /* nothing is chosen again */
+    snprintf(out->until, sizeof out->until, "seconds=%g", 10.0 * MOST_PROBE_S);
+    snprintf(out->save_every, sizeof out->save_every, "never");
+    snprintf(out->prefetch, sizeof out->prefetch, "%s",
+             drove__prefetch_wants_hints(run->config.opt.prefetch) ? "on" : "hardware");
+    snprintf(out->metrics, sizeof out->metrics, "none");
+    if (run->config.state_is_auto) snprintf(out->rule_state, sizeof out->rule_state, "auto");
+    out->test[0] = out->out[0] = out->timeline[0] = out->log[0] = out->features[0] = '\0';
+    out->class_weight[0] = '\0'; /* the data have it */
+    out->eval_every = 1.0;
+}
+
+/* The first piece lasts so much longer, and its speed does not count: until memory is mapped. */
+static double cold_s(const contest *c)
+{
+    return COLD_S * (double)c->run->problem.model->n_params;
+}
+
+static double first_piece(const contest *c)
+{
+    if (c->where == BY_SPEED) return LEAST_PIECE_S;
+    double piece_s = FIRST_PIECE_PART * c->budget_s / c->out->n;
+    return fmin(fmax(piece_s, LEAST_PIECE_S), MOST_PIECE_S);
+}
+
+/* Seconds of the fewest rounds that make a choice, of one entrant. */
+static double least_rounds(const contest *c)
+{
+    double sample_s = (double)c->n_sample * c->example_s;
+    if (c->where == BY_SPEED) return 0.5 * BY_SPEED_S + cold_s(c);
+    return cold_s(c) + first_piece(c) * (1 << (DROVE_LEAST_PIECES - 1)) +
+           sample_s * (DROVE_LEAST_PIECES + 1);
+}
+
+static void open_entrant(contest *c, unsigned i)
+{
+    drove_options opt;
+    entrant_options(c, &c->out->rival[i], &opt);
+    (void)drove__run_open(&c->run->config, &c->run->state, &opt, c->run->problem.train,
+                          c->run->workers.loop->shared, &c->entrant[i]);
+}
+
+/* As many as the budget allows; one that cannot be made stays NULL.  false: fewer than two. */
+static bool open_entrants(contest *c)
+{
+    double setup_s = 0.0, round_s = least_rounds(c);
+    unsigned n_open = 0;
+    for (unsigned i = 0; i < c->out->n; i++) {
+        double before_s = elapsed(c), n_then = n_open + (i == 0 ? 2.0 : 1.0);
+        if (before_s + setup_s + n_then * round_s > c->budget_s) break;
+        open_entrant(c, i);
+        n_open += c->entrant[i] != NULL;
+        if (c->entrant[0] == NULL) break;
+        setup_s = (elapsed(c) - before_s) * (i == 0 ? c->out->n_allowed : 1.0); /* by workers */
+    }
+    return c->entrant[0] != NULL && n_open > 1;
+}
+
+static void close_entrants(contest *c)
+{
+    for (unsigned i = 0; i < c->out->n; i++)
+        if (c->entrant[i] != NULL) drove__run_close(c->entrant[i]);
+}
+
+static void drop(contest *c, unsigned i)
+{
+    drove__run_close(c->entrant[i]);
+    c->entrant[i] = NULL;
+}
+
+/* The next piece of rival i: train_s more of training. */
+static void train_piece(contest *c, unsigned i, double train_s)
+{
+    drove_rival *r = &c->out->rival[i];
+    drove_probe_piece *piece = &r->piece[r->n_pieces];
+    drove_run *run = c->entrant[i];
+    drove_status status = drove__run_piece(run, train_s, c->n_sample, &piece->loss);
+    if (status != DROVE_OK) {
+        drop(c, i);
+        return;
+    }
+    piece->train_s = (double)run->state.standing.train_ns * 1e-9;
+    piece->n_examples = drove__run_examples(&run->workers);
+    r->n_pieces++;
+}
+
+/* A piece of each, then their rates; true: the probe goes on. */
+static bool do_round(contest *c, double train_s)
+{
+    drove_strategy_probe *out = c->out;
+    unsigned n_left = 0;
+    double before_s = elapsed(c);
+    for (unsigned i = 0; i < out->n; i++)
+        if (c->entrant[i] != NULL) train_piece(c, i, train_s);
+    if (c->entrant[0] == NULL || drove__run_signal(&c->run->state) != 0) return false;
+    for (unsigned i = 1; i < out->n; i++) {
+        if (c->entrant[i] == NULL) continue;
+        const drove_rival *one = &out->rival[0], *other = &out->rival[i];
+        out->rival[i].rate = c->where == BY_SPEED
+                                 ? drove__strategy_probe_speed(one, other)
+                                 : drove__strategy_probe_rate(one, other, out->loss_first);
+    }
+    for (unsigned i = 1; i < out->n; i++) {
+        bool is_out = c->where == IN_CONTEST && drove__strategy_probe_is_out(out, i);
+        if (c->entrant[i] != NULL && is_out) drop(c, i);
+        n_left += c->entrant[i] != NULL;
+    }
+    c->round_s = elapsed(c) - before_s;
+    return n_left > 0 && !drove__strategy_probe_is_clear(out);
+}
+
+/* The whole run, at the best speed that one thread has shown. */
+static void correct_budget(contest *c)
+{
+    const drove_rival *one = &c->out->rival[0];
+    double best = 0.0;
+    for (unsigned i = 0; i < one->n_pieces; i++) best = fmax(best, speed(one, i));
+    if (best > 0.0)
+        c->budget_s = drove__strategy_probe_budget(
+            drove__strategy_expected_s(&c->run->config, &c->run->problem, 1.0 / best));
+}
+
+static void do_rounds(contest *c)
+{
+    double train_s = first_piece(c);
+    bool goes_on = true;
+    for (unsigned k = 0; k < DROVE_MOST_PIECES && goes_on; k++) {
+        goes_on = do_round(c, k == 0 ? train_s + cold_s(c) : train_s);
+        if (c->where == BY_SPEED) continue;
+        correct_budget(c);
+        const double growth = k > 0 ? 2.0 : 1.0; /* so the whole of it doubles */
+        if (elapsed(c) + growth * c->round_s > c->budget_s) return;
+        train_s *= growth;
+    }
+}
+
+static void hold_contest(contest *c)
+{
+    drove_strategy_probe *out = c->out;
+    if (!open_entrants(c)) return;
+    if (drove__run_sample_loss(&(c->entrant[0])->problem, &(c->entrant[0])->workers,
+                               &(c->entrant[0])->state, c->n_sample, &out->loss_first) != DROVE_OK)
+        return;
+    do_rounds(c);
+    out->chosen = drove__strategy_probe_choose(out);
+    out->reason = out->rival[0].n_pieces > 0 ? DROVE_STRATEGY_PROBED : DROVE_STRATEGY_SKIPPED;
+}
+
+/* ---- the run ---- */
+
+/* True if the strategy may be chosen: nothing on the command line fixes it. */
+static bool is_open(const drove_config *config, const drove_workers *workers)
+{
+    const drove_options *o = &config->opt;
+    return strcmp(o->strategy, "auto") == 0 && strcmp(o->defaults, "classic") != 0 &&
+           workers->plan.host == DROVE_HOST_THREADS && workers->plan.n_asked > 1 &&
+           workers->ranks.n == 1 && o->workers[0] == '\0' && o->partition[0] == '\0' &&
+           o->resume[0] == '\0' && strcmp(o->shard, "whole") == 0;
+}
+
+/* config->opt and workers->plan take the choice. */
+static drove_status take(drove_config *config, drove_workers *workers, const drove_rival *chosen)
+{
+    drove_options *o = &config->opt;
+    drove_plan plan;
+    snprintf(o->strategy, sizeof o->strategy, "%s", chosen->strategy);
+    if (chosen->n_threads > 1 && chosen->n_threads < workers->plan.n_asked)
+        snprintf(o->threads, sizeof o->threads, "%u", chosen->n_threads);
+    DROVE_TRY(drove__plan_make(o, &workers->machine, &drove__plan_registry, &plan));
+    drove__plan_fini(&workers->plan);
+    workers->plan = plan;
+    if (!config->state_is_auto) return DROVE_OK;
+    snprintf(o->rule_state, sizeof o->rule_state, "auto");
+    const char *state = drove__resolve_rule_state(o, workers->plan.ops->needs);
+    snprintf(o->rule_state, sizeof o->rule_state, "%s", state);
+    return DROVE_OK;
+}
+
+static size_t sample_rows(const drove_problem *problem, double example_s)
+{
+    double n = fmin(fmax(SAMPLE_S / example_s, LEAST_SAMPLE), MOST_SAMPLE);
+    return n < (double)problem->train->n_rows ? (size_t)n : problem->train->n_rows;
+}
+
+static bool prepare(contest *c, unsigned where)
+{
+    c->where = where;
+    c->out->margin = where == BY_SPEED && c->run->config.lr_is_auto ? drove__strategy_speed_margin
+                                                                    : drove__strategy_probe_margin;
+    c->n_sample = where == BY_SPEED ? LEAST_SAMPLE : sample_rows(&c->run->problem, c->example_s);
+    if (c->n_sample > c->run->problem.train->n_rows) c->n_sample = c->run->problem.train->n_rows;
+    list_rivals(c);
+    return 2.0 * least_rounds(c) <= c->budget_s;
+}
+
+/* The contest that the run is long enough for; false: it is for none.  Where the progress of two
+ * threads is known, as it is at step sizes that trials choose, losses are compared only to choose
+ * between more. */
+static bool prepare_any(contest *c, double run_s)
+{
+    const bool is_known =
+        drove__strategy_knows_progress(&c->run->config, &c->run->problem, c->example_s);
+    c->budget_s = drove__strategy_probe_budget(run_s);
+    const bool is_sure = is_known && c->run->config.lr_is_auto && c->out->n_allowed == 2;
+    if (!is_sure && run_s >= LEAST_RUN_S && prepare(c, IN_CONTEST)) return true;
+    return prepare(c, BY_SPEED) && is_known;
+}
+
+drove_status drove__strategy_probe_run(drove_run *run, const float *theta)
+{
+    drove_strategy_probe *out = &run->config.strategy_probe;
+    contest c = {.run = run, .out = out};
+    if (!is_open(&run->config, &run->workers)) return DROVE_OK;
+    DROVE_TRY(drove__strategy_example_s(&run->config, &run->problem, &run->workers, &c.example_s));
+    out->n_allowed = run->workers.plan.n_asked;
+    out->reason = DROVE_STRATEGY_SHORT;
+    if (!prepare_any(&c, drove__strategy_expected_s(&run->config, &run->problem, c.example_s)))
+        return take(&run->config, &run->workers, &out->rival[0]);
+    out->reason = DROVE_STRATEGY_SKIPPED;
+    DROVE_TRY(drove__run_prepare_precision(&run->config, &run->problem, &run->workers,
+                                           theta)); /* not the probe's time: it is kept */
+    c.begun_ns = drove__clock_now(run->workers.loop->clock);
+    hold_contest(&c);
+    close_entrants(&c);
+    out->seconds = elapsed(&c);
+    if (out->reason == DROVE_STRATEGY_PROBED) out->rival[0].rate = 1.0;
+    return take(&run->config, &run->workers, &out->rival[out->chosen]);
+}

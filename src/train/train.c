@@ -1,0 +1,322 @@
+/* train/train.c - from options to objects to a result: drove_train. */
+#include "run/trial.h"
+
+#include "base/alive.h"
+#include "base/locale.h"
+#include "base/memfile.h"
+#include "base/print.h"
+#include "data/overwrite.h"
+#include "report/report.h"
+#include "run/control.h"
+#include "files/facts.h"
+#include "files/final_metrics.h"
+#include "files/folder.h"
+#include "files/output.h"
+#include "run/prefetch.h"
+#include "values/progress.h"
+#include "values/ranks.h"
+#include "files/recording.h"
+#include "train/search.h"
+#include "run/setup.h"
+#include "train/strategy_probe.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct drove_result {
+    drove_outcome outcome;
+    int signal_number;
+    drove_progress final;
+    char *json, *text;
+    drove_memfile *model; /* NULL: not kept */
+    char model_name[DROVE_MODEL_NAME_SIZE];
+};
+
+/* ---- result ---- */
+
+static drove_status print_to_memory(const drove_facts *facts, char **out)
+{
+    size_t size;
+    FILE *stream = open_memstream(out, &size);
+    if (stream == NULL) return drove__fail_nomem("the summary", 1);
+    drove_status status = drove__report_print(facts, stream);
+    const bool is_cut = ferror(stream) != 0;
+    if (fclose(stream) == 0 && !is_cut) return status;
+    return drove__fail_nomem("the summary", size);
+}
+
+static drove_status report_facts(const drove_config *config, const drove_output *output,
+                                 const drove_facts *facts, drove_result *result)
+{
+    DROVE_TRY(drove__report_json(facts, &result->json));
+    DROVE_TRY(print_to_memory(facts, &result->text));
+    DROVE_TRY(drove__output_summary(config, output, result->json));
+    return drove__output_timeline(config, facts);
+}
+
+static drove_status report(drove_run *run, drove_result *result)
+{
+    drove_metrics *train, *test;
+    drove_importance importance = {0};
+    drove_facts facts;
+    drove_status status = drove__run_metrics(run, &train, &test);
+    if (status == DROVE_OK) status = drove__run_importance(run, &importance);
+    if (status == DROVE_OK) {
+        status = drove__facts_summary(run, &facts);
+        facts.metrics = train;
+        facts.test_metrics = test;
+        facts.importance = (drove_importance_facts){.n_columns = importance.n_columns,
+                                                    .n_rows = importance.n_rows,
+                                                    .is_held_out = run->problem.test != NULL,
+                                                    .column = importance.column};
+        if (status == DROVE_OK) status = report_facts(&run->config, &run->output, &facts, result);
+        drove__facts_fini(&facts);
+    }
+    drove_metrics_destroy(train);
+    drove_metrics_destroy(test);
+    drove__importance_fini(&importance);
+    return status;
+}
+
+/* Over ranks, rank 0 alone has the parameters. */
+static drove_status keep_model(drove_run *run, drove_result *result)
+{
+    if (!run->config.keeps_model || run->state.outcome == DROVE_CRASHED ||
+        run->workers.ranks.rank != 0)
+        return DROVE_OK;
+    DROVE_TRY(drove__memfile_create(NULL, 0, false, &result->model));
+    drove__model_name(result->model, result->model_name);
+    return drove__output_model(&run->problem, &run->workers, &run->state, result->model_name);
+}
+
+static drove_status finish(drove_run *run, drove_result **out)
+{
+    drove_result *result = calloc(1, sizeof *result);
+    if (result == NULL) return drove__fail_nomem("the result", sizeof *result);
+    drove__run_progress(run, run->state.standing.train_ns, 1, &run->state.final);
+    result->outcome = run->state.outcome;
+    result->signal_number = run->state.signal_number;
+    result->final = run->state.final;
+    drove_status status = report(run, result);
+    if (status == DROVE_OK) status = keep_model(run, result);
+    if (status != DROVE_OK) {
+        drove_result_destroy(result);
+        return status;
+    }
+    *out = result;
+    return DROVE_OK;
+}
+
+static drove_status check_file(const drove_options *opt, const char *flag, const char *path)
+{
+    if (path[0] == '\0') return DROVE_OK;
+    DROVE_TRY(drove__overwrite_check(flag, path, opt->model));
+    DROVE_TRY(drove__overwrite_check(flag, path, opt->replay));
+    DROVE_TRY(drove__overwrite_check_data(flag, path, opt->data));
+    if (opt->test[0] == '\0' || strcmp(opt->test, "split") == 0) return DROVE_OK;
+    return drove__overwrite_check_data(flag, path, opt->test);
+}
+
+/* No two of them are one file. */
+static drove_status check_apart(const drove_options *opt)
+{
+    const struct {
+        const char *flag, *path;
+    } file[] = {{"--timeline", opt->timeline},
+                {"--log", opt->log},
+                {"--record", opt->record},
+                {"--replay-steps", opt->replay_steps}};
+    for (size_t i = 0; i < DROVE_COUNT(file); i++) {
+        if (file[i].path[0] == '\0') continue;
+        if (i > 0 && drove__folder_writes(opt->out, file[i].path))
+            return drove__fail(DROVE_E_ARG,
+                               "%s: expected a name that the run does not use itself, found %s",
+                               file[i].flag, file[i].path);
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(file[i].path, file[k].path) == 0)
+                return drove__fail(DROVE_E_ARG,
+                                   "%s: expected another file than that of %s, found %s",
+                                   file[i].flag, file[k].flag, file[i].path);
+    }
+    return DROVE_OK;
+}
+
+/* The files outside --out that a run writes. */
+static drove_status check_files(const drove_options *opt)
+{
+    if (opt->replay_steps[0] != '\0' && opt->replay[0] == '\0')
+        return drove__fail(DROVE_E_ARG, "--replay-steps: expected --replay with it, found none");
+    DROVE_TRY(check_file(opt, "--timeline", opt->timeline));
+    DROVE_TRY(check_file(opt, "--log", opt->log));
+    DROVE_TRY(check_apart(opt));
+    DROVE_TRY(check_file(opt, "--record", opt->record));
+    if (opt->record[0] != '\0') DROVE_TRY(drove__recording_check(opt->record));
+    return check_file(opt, "--replay-steps", opt->replay_steps);
+}
+
+/* ---- the handle of a run ---- */
+
+drove_status drove_run_create(const drove_options *options, drove_run **out)
+{
+    DROVE_ALIVE(options, "options");
+    *out = NULL;
+    drove_run *run = drove__run_alloc(options);
+    if (run == NULL) return drove__fail_nomem("a run", sizeof *run);
+    run->config.opt = *options;
+    *out = run;
+    return DROVE_OK;
+}
+
+void drove_run_set_callbacks(drove_run *run, const drove_callbacks *callbacks)
+{
+    DROVE_ALIVE(run, "a run");
+    run->config.cb = callbacks != NULL ? *callbacks : (drove_callbacks){0};
+}
+
+void drove_run_keep_model(drove_run *run)
+{
+    DROVE_ALIVE(run, "a run");
+    run->config.keeps_model = true;
+}
+
+/* --strategy auto, which may mean fewer workers than were placed for the data. */
+static drove_status choose_strategy(drove_run *run, const float *theta)
+{
+    DROVE_TRY(drove__strategy_probe_run(run, theta));
+    return run->config.strategy_probe.reason == DROVE_STRATEGY_GIVEN
+               ? DROVE_OK
+               : drove__setup_places(&run->workers);
+}
+
+static drove_status begin(drove_run *run)
+{
+    DROVE_TRY(drove__ranks_join(&run->config, &run->workers));
+    if (run->workers.ranks.n == 1) DROVE_TRY(drove__folder_begin_again(&run->config, &run->output));
+    if (run->workers.ranks.n == 1) DROVE_TRY(check_files(&run->config.opt));
+    if (run->workers.ranks.n == 1) DROVE_TRY(drove__folder_check(&run->config.opt));
+    DROVE_TRY(drove__replay_open(&run->config, &run->workers));
+    DROVE_TRY(drove__search_model(run));
+    DROVE_TRY(drove__search_load(&run->config, &run->workers));
+    float *theta = NULL;
+    drove_status status = drove__setup_problem(run, &theta);
+    if (status == DROVE_OK) status = choose_strategy(run, theta);
+    if (status == DROVE_OK) status = drove__setup_workers(run, theta);
+    drove__free(theta);
+    DROVE_TRY(status);
+    DROVE_TRY(drove__replay_begin(run));
+    return drove__run_record_begin(run);
+}
+
+/* All else is done and written. */
+static drove_status check_record(const drove_state *state, drove_result **out)
+{
+    drove_status status = drove__run_record_status(state);
+    if (status == DROVE_OK) return DROVE_OK;
+    drove_result_destroy(*out);
+    *out = NULL;
+    return status;
+}
+
+drove_status drove_run_train(drove_run *run, drove_result **out)
+{
+    DROVE_IN_C_LOCALE;
+    DROVE_ALIVE(run, "a run");
+    *out = NULL;
+    if (run->state.is_over)
+        return drove__fail(DROVE_E_ARG, "a run: expected one that has not been trained, found one "
+                                        "that has");
+    run->state.is_over = true;
+    run->state.interrupts_before = drove__run_interrupts();
+    drove_status status = begin(run);
+    if (status == DROVE_OK) {
+        status = drove__run_control(run);
+        if (status == DROVE_OK)
+            status = drove__run_record_end(&run->config, &run->workers, &run->state);
+        if (status != DROVE_OK)
+            status = drove__ranks_lost(&run->config, &run->workers, &run->state, status);
+    }
+    drove__run_prefetch_end(&run->config, &run->workers, &run->state);
+    if (status == DROVE_OK) status = finish(run, out);
+    if (status == DROVE_OK) status = check_record(&run->state, out);
+    drove__run_teardown(run, status);
+    return status;
+}
+
+void drove_run_destroy(drove_run *run)
+{
+    if (run == NULL) return;
+    DROVE_END(run, "a run");
+    if (run->workers.is_abandoned) return;
+    if (!run->state.is_over) drove__free(run->workers.loop);
+    drove__alive_free(run, drove__free);
+}
+
+drove_status drove_train(const drove_options *options, const drove_callbacks *callbacks,
+                         drove_result **out)
+{
+    DROVE_ALIVE(options, "options");
+    drove_run *run;
+    *out = NULL;
+    DROVE_TRY(drove_run_create(options, &run));
+    drove_run_set_callbacks(run, callbacks);
+    drove_status status = drove_run_train(run, out);
+    drove_run_destroy(run);
+    return status;
+}
+
+void drove_result_destroy(drove_result *result)
+{
+    if (result == NULL) return;
+    DROVE_END(result, "a result");
+    drove__memfile_release(result->model);
+    free(result->json);
+    free(result->text);
+    drove__alive_free(result, free);
+}
+
+const char *drove_result_model(const drove_result *result)
+{
+    DROVE_ALIVE(result, "a result");
+    return result->model != NULL ? result->model_name : NULL;
+}
+
+drove_outcome drove_result_outcome(const drove_result *result)
+{
+    DROVE_ALIVE(result, "a result");
+    return result->outcome;
+}
+
+int drove_result_exit(const drove_result *result)
+{
+    DROVE_ALIVE(result, "a result");
+    switch (result->outcome) {
+    case DROVE_REACHED:
+    case DROVE_FINISHED: return 0;
+    case DROVE_CRASHED: return 3;
+    case DROVE_MISSED: return 4;
+    case DROVE_INTERRUPTED: return 128 + result->signal_number;
+    }
+    return 1;
+}
+
+void drove_result_final(const drove_result *result, drove_progress *out)
+{
+    DROVE_ALIVE(result, "a result");
+    *out = result->final;
+}
+
+const char *drove_result_json(const drove_result *result)
+{
+    DROVE_ALIVE(result, "a result");
+    return result->json;
+}
+
+drove_status drove_result_print(const drove_result *result, FILE *stream)
+{
+    DROVE_IN_C_LOCALE;
+    DROVE_ALIVE(result, "a result");
+    if (fputs(result->text, stream) < 0) return drove__fail(DROVE_E_IO, "cannot write the summary");
+    return DROVE_OK;
+}

@@ -1,0 +1,212 @@
+/* values/values.h - what a run is: five values, each made by one part of src/run/ and read by the
+ * others.
+ *
+ *   config    what is asked for, and what was chosen where it was left open
+ *   problem   data, features, model
+ *   workers   the plan's workers: engines, source, host, strategy, transport
+ *   state     what is known so far; most of it is saved
+ *   output    messages, the display, files
+ *
+ *   train.c      drove_train: choose, set up, control, result      trial.h  runs as parts of others
+ *   setup.c      options -> objects       problem.c  data and model       features.c  feature map
+ *   workers.c    the plan's workers: engines, source of batches, host
+ *   search.h     --model auto: trial runs of several models
+ *   strategy_probe.h  --strategy auto: pieces of training by several strategies
+ *   choose.h     what auto means, once data and model are there      trials.h  step sizes
+ *   control.c    stretches of training between evaluations and saves
+ *   stopping.h   validation, cuts of the step size, stepping back, the best parameters
+ *   ranks.h      the ranks of a job: joining, agreeing, parking, state
+ *   state.c      saving and resuming      output.c   the files of --out      outname.h  its name
+ *   size.c       memory, before it is asked for      prefetch.c  the processor's prefetchers
+ *   disk.h       training data larger than memory
+ *   virtual.h    --machine: the virtual clock of a modelled machine
+ *   recording.h  --record and --replay
+ *   facts.h      what the report is told
+ *   final_metrics.h  figures of the model at the end
+ *
+ * Threads: the caller's thread owns them; workers see workers->loop alone (loop/loop.h).
+ */
+#ifndef DROVE_VALUES_VALUES_H
+#define DROVE_VALUES_VALUES_H
+
+#include <drove/train.h>
+
+#include "base/options.h"
+#include "base/prefetch.h"
+#include "cluster/transport.h"
+#include "config/resolve.h"
+#include "config/until.h"
+#include "engine/features.h"
+#include "loop/loop.h"
+#include "plan/modelled.h"
+#include "values/chosen.h"
+#include "use/modelfile.h"
+
+enum { DROVE_N_MARKS = 3 /* time to 10 %, 5 % and 2 % of the initial loss */ };
+extern const double drove__mark_percent[DROVE_N_MARKS];
+
+typedef struct drove_repeating drove_repeating; /* recording.c */
+
+typedef enum drove_repeat {                     /* how a recorded run can be repeated */
+                            DROVE_REPEAT_NOT,   /* nobody asks */
+                            DROVE_REPEAT_AGAIN, /* run again: the strategy is REPEATABLE */
+                            DROVE_REPEAT_ORDER  /* step by step, in order: it is ORDERED */
+} drove_repeat;
+
+typedef struct drove_mark {
+    double   train_s, epochs;
+    uint64_t updates;
+    bool     met;
+} drove_mark;
+
+typedef struct drove_standing { /* what is known of the run so far; part of the saved state */
+    uint64_t train_ns, n_evaluations, since_best;
+    uint64_t evaluation_slot; /* the next evaluation stands at slot x --eval-every epochs */
+    double   loss_initial, loss, accuracy, test_loss, test_accuracy;
+    double   best_loss;     /* test loss, or training loss without test data */
+    double   patience_loss; /* the same over the planned evaluations alone */
+    /* run/stopping.h */
+    double     validation_loss, validation_accuracy; /* NaN: no validation examples */
+    double     stall_loss;                           /* that the next evaluations have to better */
+    double     back_loss, back_epochs;               /* of the parameters to step back to */
+    double     back_off;                             /* factor of the step size */
+    uint64_t   n_stalled;                            /* evaluations without a better one */
+    uint64_t   n_cuts, n_recoveries;
+    bool       recovers; /* a loss that is not finite does not end the run */
+    drove_mark mark[DROVE_N_MARKS];
+} drove_standing;
+
+typedef struct drove_saving {                     /* --save-every */
+    bool     is_there;                            /* something is saved */
+    uint64_t done_batches, done_updates, done_ns; /* when the last save was made */
+} drove_saving;
+
+typedef struct drove_ranks {
+    unsigned n, rank;             /* 1 and 0: one process */
+    unsigned n_local, local_rank; /* ranks of this host */
+    bool     is_together;         /* all have agreed: exchanges are under way */
+    int      signal_number;       /* that some rank got, known to all; 0: none */
+    uint64_t own_examples;        /* of the workers here, when they were parked last */
+} drove_ranks;
+
+typedef struct drove_beginning { /* of a run */
+    uint64_t data_ns;            /* reading or making the data */
+    uint64_t begun_ns;           /* when it began */
+    uint64_t start_ns;           /* all else until the workers could train */
+} drove_beginning;
+
+/* What is asked for, what was chosen where it was left open, and who is told. */
+typedef struct drove_config {
+    drove_callbacks  cb;
+    bool             is_silent; /* rank 0 speaks for all */
+    drove_options    opt;       /* with the choices in the place of "auto" */
+    drove_until      until;
+    drove_save_every save_every;
+    drove_repeat     repeat;        /* of --record and --replay */
+    const char      *resumed_name;  /* the state in --resume that it goes on from; NULL: none */
+    bool             lr_is_auto;    /* --lr was not given */
+    bool             out_is_auto;   /* opt.out was "auto": a folder with a number (outname.h) */
+    bool             state_is_auto; /* --rule-state was not given */
+    bool             model_is_auto; /* --model was not given, and no models are compared */
+    bool             is_tuned;      /* what was not given is chosen: choose.h */
+    bool             finds_lr; /* low-precision network: only rule, lr and schedule are chosen */
+    double           lr_base;  /* of --lr auto: one worker's step size; 0: not known */
+    drove_trials     trials;   /* of step sizes */
+    drove_search     search;   /* of --model auto */
+    drove_strategy_probe strategy_probe; /* of --strategy auto */
+    const char          *comm_library; /* of the program's own communicator; NULL: there is none */
+    int                  comm;         /* as MPI_Comm_c2f gives it */
+    bool is_in_communicator;           /* a trial of a run that has one: no ranks are joined */
+    bool keeps_model;                  /* in memory, for the result */
+} drove_config;
+
+/* Data, features and model. */
+typedef struct drove_problem {
+    const drove_data *given;             /* of a trial run: its data; else NULL */
+    drove_data       *train, *test;      /* test may be NULL */
+    drove_data       *validation;        /* taken from train; NULL: none */
+    drove_stream     *stream;            /* disk.h; train is then a sample.  NULL: all in memory */
+    uint64_t          window_bytes;      /* ?window= of it; 0: by --memory */
+    drove_data       *kept;              /* of it, neither trained on nor used yet; NULL: none */
+    size_t            n_train_whole;     /* rows of train, of all ranks together */
+    double           *target_mean;       /* of train (measure.h); NULL: with --shard own */
+    double *target_shift, *target_scale; /* [n_values] while they train; NULL: targets.h */
+    double  loss_scale;                  /* from the loss that trains to the reported one */
+    drove_features_options features;     /* as settled; ops NULL: the model sees the data */
+    drove_data            *input;        /* outline of the data before the features; NULL without */
+    drove_model           *model;
+    bool is_given; /* the first parameters are those of a file, statistics among them */
+} drove_problem;
+
+/* Who computes, where, and by which strategy. */
+typedef struct drove_workers {
+    drovek_table         kernels;
+    drove_topo          *topo;
+    drove_machine        machine;
+    drove_plan           plan;
+    drove_place         *place;              /* [plan.n_workers] */
+    drove_modelled      *modelled;           /* of --machine (virtual.h); NULL: real time */
+    drove_topo_facts     here;               /* of this machine, where there is a modelled one */
+    bool                 has_measured_costs; /* of the modelled machine */
+    drove_spec          *device_spec;        /* [plan.n_workers] of its devices; NULL: real time */
+    drove_repeating     *repeating;          /* of --replay; NULL: none */
+    drove_prefetch_state prefetch_hardware;  /* while the workers train */
+    bool                 holds_prefetch;     /* drove__prefetch_release is due */
+    bool                 borrows_shared;     /* loop->shared is that of another run */
+    drove_optim         *optim;
+    drove_transport     *transport; /* of a strategy whose workers exchange; else NULL */
+    drove_ranks          ranks;
+    drove_loop          *loop; /* in memory that worker processes share */
+    bool is_abandoned;         /* a silent thread may still use them: the run is never freed */
+} drove_workers;
+
+/* What is known so far; most of it is saved. */
+typedef struct drove_state {
+    const struct drove_state *parent; /* of a trial run: the run that it is part of; else NULL */
+    /* Relaxed: only a request, which the thread that controls the run looks at. */
+    atomic_bool     is_cancelled;
+    bool            is_over; /* it has been trained, and its objects are gone */
+    drove_beginning beginning;
+    /* [n_params] the parameters of a TYPED engine as floats, or the parameters with batch
+     * normalisation's statistics: drove__run_theta; else NULL */
+    float         *theta;
+    bool           theta_is_current; /* no step since they were made */
+    drove_standing standing;
+    uint64_t       since_ns;        /* training time when these workers began; before: others */
+    uint64_t       logged_examples; /* of the last record of the log */
+    bool           has_logged;      /* there is one, of these parameters */
+    uint64_t       logged_ns;       /* training time at the last record of the log ... */
+    uint64_t      *logged_busy_ns;  /* [plan.n_groups] ... and each group's busy time; NULL: 0 */
+    float         *best;            /* [n_params] of the best evaluation; NULL before */
+    float         *back;            /* [sync->n_vector] where the run steps back to; NULL before */
+    bool           gives_best;      /* at the end: drove__run_theta is best */
+    drove_outcome  outcome;
+    uint64_t       interrupts_before; /* drove__run_interrupts when the run began */
+    int            signal_number;     /* that interrupted the run */
+    drove_saving   save;
+    char           record_failure[DROVE_ERROR_TEXT_SIZE]; /* "": --record goes well */
+    drove_progress final;                                 /* at the end */
+} drove_state;
+
+/* Messages, the display and the files of a run. */
+typedef struct drove_output {
+    int           out_lock; /* folder.h: the descriptor that holds it, and 1; 0: none */
+    drove_jsonl  *log;      /* in --out; NULL: none */
+    drove_jsonl  *own_log;  /* of --log; NULL: none */
+    drove_events *events;   /* NULL without --out */
+    /* the display: what its rate counts from, and when it was shown */
+    uint64_t rate_examples, rate_ns, shown_ns;
+    double   rate;
+} drove_output;
+
+/* Each function takes those of the values that it needs; the run itself only what makes, trains and
+ * frees it as a whole. */
+struct drove_run {
+    drove_config  config;
+    drove_problem problem;
+    drove_workers workers;
+    drove_state   state;
+    drove_output  output;
+};
+
+#endif
