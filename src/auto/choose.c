@@ -37,8 +37,6 @@ static double clamp(double x, double least, double most)
 
 void drove__choose_begin(drove_config *config, drove_state *state)
 {
-    config->lr_is_auto = config->opt.lr <= 0.0;
-    config->state_is_auto = strcmp(config->opt.rule_state, "auto") == 0;
     config->is_tuned = drove__resolve_is_tuned(&config->opt);
     state->standing.recovers = config->is_tuned;
 }
@@ -197,7 +195,7 @@ drove_status drove__choose_lengths(drove_config *config, drove_problem *problem,
                                    const drove_workers *workers)
 {
     config->opt.batch = drove__resolve_batch(&config->opt);
-    if (strcmp(config->opt.until, "auto") == 0) choose_until(config, problem, workers);
+    if (config->words.until_is_auto) choose_until(config, problem, workers);
     else DROVE_TRY(limit_target(config, problem, workers));
     DROVE_TRY(drove__until_parse(config->opt.until, &config->until));
     DROVE_TRY(hold_out(config, problem, workers));
@@ -223,8 +221,8 @@ static bool finds_lr(const drove_config *config, const drove_problem *problem,
                      const drove_workers *workers)
 {
     return workers->loop->core_ops == &drove__engine_fixed &&
-           !drove__model_is_linear(problem->model) && config->lr_is_auto &&
-           strcmp(config->opt.defaults, "classic") != 0;
+           !drove__model_is_linear(problem->model) && config->words.lr_is_auto &&
+           !config->words.is_classic;
 }
 
 /* Words of a network have the rule that floats would have. */
@@ -232,14 +230,13 @@ static const char *rule_for(const drove_config *config, const drove_problem *pro
                             unsigned needs)
 {
     const bool is_free = (needs & (DROVE_SYNC_LIVE | DROVE_SYNC_MOMENTUM)) == 0;
-    if (config->finds_lr && is_free && strcmp(config->opt.rule, "auto") == 0)
-        return choose_rule(problem);
+    if (config->finds_lr && is_free && config->words.rule_is_auto) return choose_rule(problem);
     return drove__resolve_rule(&config->opt, needs, choose_rule(problem));
 }
 
 static bool is_sgd(const drove_config *config)
 {
-    return strcmp(config->opt.rule, "sgd") == 0;
+    return drove__words_rule_is_sgd(&config->opt);
 }
 
 static bool has_epochs(const drove_config *config)
@@ -250,7 +247,7 @@ static bool has_epochs(const drove_config *config)
 static void choose_schedule(drove_config *config, const drove_problem *problem)
 {
     char schedule[DROVE_TEXT_SIZE];
-    if (strcmp(config->opt.schedule, "auto") != 0) return;
+    if (!config->words.schedule_is_auto) return;
     if (!config->is_tuned && !(config->finds_lr && has_epochs(config))) {
         drove__resolve_schedule(&config->opt, schedule);
         memcpy(config->opt.schedule, schedule, sizeof schedule);
@@ -275,7 +272,8 @@ drove_status drove__choose_method(drove_config *config, const drove_problem *pro
     const char *rule = rule_for(config, problem, needs);
     const char *state = drove__resolve_rule_state(opt, needs);
     choose_schedule(config, problem);
-    if (!config->is_tuned && config->lr_is_auto) config->lr_base = drove__resolve_lr(opt, 0, 1);
+    if (!config->is_tuned && config->words.lr_is_auto)
+        config->lr_base = drove__resolve_lr(opt, 0, 1);
     if (rule != opt->rule) snprintf(opt->rule, sizeof opt->rule, "%s", rule);
     if (state != opt->rule_state) snprintf(opt->rule_state, sizeof opt->rule_state, "%s", state);
     drove__choose_stretch(config, workers);
@@ -286,7 +284,7 @@ drove_status drove__choose_method(drove_config *config, const drove_problem *pro
 
 void drove__choose_stretch(drove_config *config, const drove_workers *workers)
 {
-    if (config->lr_is_auto && config->lr_base > 0.0)
+    if (config->words.lr_is_auto && config->lr_base > 0.0)
         config->opt.lr = config->lr_base *
                          drove__resolve_stretch(workers->plan.ops->needs, workers->plan.n_workers);
 }

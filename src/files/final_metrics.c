@@ -80,8 +80,7 @@ static drove_status measure(const drove_problem *problem, drove_workers *workers
 drove_status drove__run_metrics(drove_run *run, drove_metrics **train, drove_metrics **test)
 {
     *train = *test = NULL;
-    if (strcmp(run->config.opt.metrics, "none") == 0 || run->state.outcome == DROVE_CRASHED)
-        return DROVE_OK;
+    if (!run->config.words.tells_metrics || run->state.outcome == DROVE_CRASHED) return DROVE_OK;
     drove_status status = DROVE_OK;
     if (wants_test(&run->problem, &run->workers))
         status = measure(&run->problem, &run->workers, &run->state, run->problem.test, test);
@@ -94,8 +93,7 @@ drove_status drove__run_metrics(drove_run *run, drove_metrics **train, drove_met
 
 drove_status drove__run_importance(drove_run *run, drove_importance *out)
 {
-    const bool is_told =
-        strcmp(run->config.opt.metrics, "none") != 0 && run->state.outcome != DROVE_CRASHED;
+    const bool is_told = run->config.words.tells_metrics && run->state.outcome != DROVE_CRASHED;
     const drove_data *data = run->problem.test != NULL ? run->problem.test : run->problem.train;
     drove_infer on;
     *out = (drove_importance){0};

@@ -71,13 +71,13 @@ drove_status drove__outname_next(drove_config *config)
 
 drove_status drove__outname_choose(drove_config *config)
 {
-    if (strcmp(config->opt.out, "auto") != 0) return DROVE_OK;
+    if (!config->words.out_is_auto) return DROVE_OK;
     memset(config->opt.out, 0, sizeof config->opt.out);
     if (config->opt.resume[0] != '\0') {
         memcpy(config->opt.out, config->opt.resume, sizeof config->opt.out);
         return DROVE_OK;
     }
-    if (strcmp(config->opt.defaults, "classic") == 0) return DROVE_OK;
+    if (config->words.is_classic) return DROVE_OK;
     config->out_is_auto = true;
     return drove__outname_next(config);
 }

@@ -53,7 +53,7 @@ static drove_status check_run(const drove_config *config, const drove_workers *w
         return refuse(workers, "no --record", config->opt.record);
     if (workers->repeating != NULL && workers->ranks.n > 1)
         return refuse(workers, "one process, which repeats all workers", "the ranks of a job");
-    if (workers->ranks.n > 1 && strcmp(config->opt.shard, "own") == 0)
+    if (workers->ranks.n > 1 && config->words.owns_shard)
         return refuse(workers, "ranks that have all examples (--shard whole)", "--shard own");
     if (workers->ranks.n > 1 && config->opt.partition[0] != '\0')
         return refuse(workers, "no --partition, among ranks", config->opt.partition);
@@ -63,8 +63,7 @@ static drove_status check_run(const drove_config *config, const drove_workers *w
 /* Exchanges in several messages, between which those of others may come. */
 static bool by_layer(const drove_config *config, const drove_workers *workers)
 {
-    return (workers->loop->sync->needs & DROVE_SYNC_SPREAD) != 0 &&
-           strcmp(config->opt.messages, "layers") == 0;
+    return (workers->loop->sync->needs & DROVE_SYNC_SPREAD) != 0 && config->words.sends_layers;
 }
 
 /* Of a method that is repeated step by step. */

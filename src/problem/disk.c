@@ -78,7 +78,7 @@ static drove_status check_options(const drove_config *config, const drove_worker
     if (plan->host == DROVE_HOST_PROCS) return refuse("workers", o->workers, "threads");
     if (plan->source->counts_rows)
         return refuse("strategy", plan->spec, "one whose workers take batches themselves");
-    if (strcmp(o->shard, "own") == 0) return refuse("shard", o->shard, "whole");
+    if (config->words.owns_shard) return refuse("shard", o->shard, "whole");
     if (o->features[0] != '\0') return refuse("features", o->features, "none");
     if (o->partition[0] != '\0') return refuse("partition", o->partition, "none");
     if (drove__resolve_is_low(o) && !is_quantised)

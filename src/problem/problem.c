@@ -100,7 +100,7 @@ static drove_status weigh_classes(const drove_config *config, const drove_proble
  * part of the data cannot know it, and a run over ranks saves the same file as one over threads. */
 static drove_status find_target_mean(const drove_config *config, drove_problem *problem)
 {
-    if (strcmp(config->opt.shard, "own") == 0) return DROVE_OK;
+    if (config->words.owns_shard) return DROVE_OK;
     const size_t n = drove__target_mean_size(problem->train);
     problem->target_mean = drove__alloc(n, sizeof *problem->target_mean);
     if (problem->target_mean == NULL)

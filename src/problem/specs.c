@@ -3,6 +3,7 @@
 
 #include "base/spec.h"
 #include "config/resolve.h"
+#include "config/words.h"
 #include "data/data.h"
 
 #include <stdio.h>
@@ -29,7 +30,7 @@ static drove_status complete_spec(const drove_options *opt, char into[DROVE_SPEC
 drove_status drove__problem_specs(const drove_options *opt, char data[DROVE_SPEC_SIZE],
                                   char test[DROVE_SPEC_WITH_LABEL_SIZE])
 {
-    bool is_spec = opt->test[0] != '\0' && strcmp(opt->test, "split") != 0;
+    bool is_spec = drove__words_of(opt).test == DROVE_TEST_SPEC;
     bool is_named = false;
     if (is_spec) DROVE_TRY(drove__data_takes_label(opt->test, &is_named));
     DROVE_TRY(complete_spec(opt, data));

@@ -107,7 +107,7 @@ static void say_notes(const drove_config *config, const drove_problem *problem,
         drove__run_say(config, "test data: %s", problem->test->storage->notes);
     }
     bool is_chosen = config->strategy_probe.reason != DROVE_STRATEGY_GIVEN;
-    bool is_asked = is_procs || (!is_listed && strcmp(config->opt.threads, "all") != 0);
+    bool is_asked = is_procs || (!is_listed && !config->words.uses_all_threads);
     if (is_asked && !is_chosen && plan->host != DROVE_HOST_RANKS && plan->partition.n == 0 &&
         plan->n_workers < plan->n_asked)
         drove__run_say(config, "--strategy %s has one worker, whatever --%s says", plan->spec,
@@ -149,7 +149,7 @@ drove_status drove__run_prepare_precision(const drove_config *config, const drov
                                  .weight_decay = config->opt.weight_decay,
                                  .each = drove__update_rows(config, problem),
                                  .seed = config->opt.seed,
-                                 .by_rule = strcmp(config->opt.rule, "sgd") != 0,
+                                 .by_rule = !drove__words_rule_is_sgd(&config->opt),
                                  .reorder = drove__run_order(config, workers) == DROVE_ORDER_BLOCKS,
                                  .hints = drove__prefetch_wants_hints(config->opt.prefetch)};
     return loop->core_ops->prepare(&opt, &loop->shared);
@@ -189,7 +189,7 @@ static drove_status setup_optim(const drove_config *config, const drove_problem 
         .weight_decay = own ? 0.0 : config->opt.weight_decay,
         .clip = config->opt.clip,
         .state =
-            strcmp(config->opt.rule_state, "worker") == 0 ? DROVE_STATE_WORKER : DROVE_STATE_SHARED,
+            drove__words_state_is_worker(&config->opt) ? DROVE_STATE_WORKER : DROVE_STATE_SHARED,
         .n_params = own ? workers->loop->core_ops->n_words(workers->loop->shared) : n_theta,
         .n_theta = n_theta,
         .n_workers = workers->plan.n_workers,

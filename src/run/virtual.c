@@ -29,9 +29,10 @@ static drove_status refuse(const char *expected, const char *found)
 }
 
 /* A low precision's steps go into the shared words while they are computed. */
-static drove_status check_options(const drove_options *o)
+static drove_status check_options(const drove_config *config)
 {
-    if (strcmp(o->strategy, "auto") == 0)
+    const drove_options *o = &config->opt;
+    if (config->words.strategy_is_auto)
         return refuse("a --strategy that is named", "auto, which chooses by real speed");
     if (drove__resolve_is_low(o)) return refuse("parameters that are floats", o->precision);
     if (o->replay[0] != '\0') return refuse("a new run", "--replay");
@@ -48,8 +49,7 @@ static drove_status read_machine(const drove_config *config, drove_workers *work
     DROVE_TRY(drove__topo_create(NULL, &topo));
     drove__topo_facts(topo, f);
     drove__topo_destroy(topo);
-    if (strcmp(config->opt.machine, "here") != 0)
-        return drove__modelled_read(config->opt.machine, out);
+    if (!config->words.machine_is_here) return drove__modelled_read(config->opt.machine, out);
     unsigned n_sockets = f->n_packages > 0 ? f->n_packages : 1;
     drove__modelled_here(n_sockets, f->n_cores / n_sockets, f->n_pus / f->n_cores, out);
     return DROVE_OK;
@@ -60,7 +60,7 @@ drove_status drove__virtual_machine(drove_config *config, drove_workers *workers
     char levels[96];
     if (config->opt.machine[0] == '\0') return drove__topo_create(NULL, out);
     if (workers->ranks.n > 1) return refuse("workers that are threads", "ranks");
-    DROVE_TRY(check_options(&config->opt));
+    DROVE_TRY(check_options(config));
     drove_modelled *m = calloc(1, sizeof *m);
     if (m == NULL) return drove__fail_nomem("a machine", sizeof *m);
     workers->modelled = m;

@@ -63,7 +63,7 @@ static size_t task_rows(const drove_config *config, const drove_problem *problem
 
 drove_order_kind drove__run_order(const drove_config *config, const drove_workers *workers)
 {
-    const bool is_auto = strcmp(config->opt.order, "auto") == 0;
+    const bool is_auto = config->words.order_is_auto;
     if (is_auto && workers->loop->core_ops != &drove__engine_linear) return DROVE_ORDER_SHUFFLE;
     return drove__resolve_order(&config->opt);
 }
@@ -72,7 +72,7 @@ static drove_status make_order(drove_config *config, drove_problem *problem, dro
 {
     drove_loop *loop = workers->loop;
     const unsigned n = workers->plan.n_workers;
-    bool is_split = strcmp(config->opt.shard, "own") == 0;
+    bool is_split = config->words.owns_shard;
     loop->order = drove__order_make(problem->n_train_whole, task_rows(config, problem, workers),
                                     config->opt.seed, drove__run_order(config, workers));
     if (problem->stream != NULL) return drove__disk_order(problem, workers);

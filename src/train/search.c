@@ -296,7 +296,7 @@ static drove_status read_encoding(search *s, encoding *e)
     drove_data *test = NULL;
     snprintf(opt.data, sizeof opt.data, "%s", e->spec);
     bool is_first = e == &s->encoding[0]; /* what is wrong with the test data is said at once */
-    if (strcmp(opt.test, "split") != 0 && !is_first) opt.test[0] = '\0';
+    if (drove__words_of(&opt).test != DROVE_TEST_SPLIT && !is_first) opt.test[0] = '\0';
     s->n_rows_whole = MOST_ROWS_ON_ALL + 1; /* of data larger than memory: more than that */
     drove_status status = drove__disk_read_some(&opt, &e->data);
     if (status == DROVE_OK && e->data == NULL)
@@ -406,7 +406,7 @@ static void trial_options(const search *s, unsigned i, unsigned division, drove_
     snprintf(out->model, sizeof out->model, "%s", model_of(c, s->sees[i]->data));
     snprintf(out->until, sizeof out->until, "validation=%zu,patience=%d,epochs=%.0f",
              s->out->n_held, PATIENCE, epochs);
-    if (strcmp(opt->schedule, "auto") == 0)
+    if (s->run->config.words.schedule_is_auto)
         snprintf(out->schedule, sizeof out->schedule, "plateau:0.2?patience=%d&cuts=2", PATIENCE);
     snprintf(out->threads, sizeof out->threads, "1");
     snprintf(out->strategy, sizeof out->strategy, "sequential");
@@ -500,7 +500,7 @@ static void choose_length(search *s)
 {
     drove_options *opt = &s->run->config.opt;
     const drove_candidate_result *r = &s->out->candidate[s->out->chosen];
-    if (strcmp(opt->until, "auto") != 0 || !drove__resolve_is_tuned(opt)) return;
+    if (!s->run->config.words.until_is_auto || !drove__resolve_is_tuned(opt)) return;
     if (s->n_rows_whole > MOST_ROWS_ON_ALL || r->n_tried == 0) return;
     snprintf(opt->until, sizeof opt->until, "epochs=%.0f", fmax(ceil(r->epochs), 1.0));
     s->out->lr = exp(r->log_lr); /* trials of so short a run would be shorter still */
@@ -680,7 +680,7 @@ drove_status drove__search_model(drove_run *run)
     search s = {.run = run, .out = &run->config.search};
     uint64_t begun_ns = drove__clock_now(run->workers.loop->clock);
     if (run->config.opt.model[0] == '\0') DROVE_TRY(settle_default(&run->config, &run->workers));
-    if (strcmp(run->config.opt.model, "auto") != 0) return DROVE_OK;
+    if (!drove__words_of(&run->config.opt).model_is_auto) return DROVE_OK;
     DROVE_TRY(check_auto(&run->config, &run->workers));
     DROVE_TRY(drove_options_validate(&run->config.opt));
     drove_status status = search_all(&s);
@@ -689,5 +689,6 @@ drove_status drove__search_model(drove_run *run)
     if (status == DROVE_OK) say(&run->config);
     if (status == DROVE_OK) say_keys(&s);
     for (size_t i = 0; i < s.n_encodings; i++) drove_data_destroy(s.encoding[i].data);
+    run->config.words = drove__words_of(&run->config.opt); /* the length may be chosen now */
     return status;
 }

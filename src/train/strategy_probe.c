@@ -285,7 +285,8 @@ static void entrant_options(const contest *c, const drove_rival *r, drove_option
     snprintf(out->prefetch, sizeof out->prefetch, "%s",
              drove__prefetch_wants_hints(run->config.opt.prefetch) ? "on" : "hardware");
     snprintf(out->metrics, sizeof out->metrics, "none");
-    if (run->config.state_is_auto) snprintf(out->rule_state, sizeof out->rule_state, "auto");
+    if (run->config.words.rule_state_is_auto)
+        snprintf(out->rule_state, sizeof out->rule_state, "auto");
     out->test[0] = out->out[0] = out->timeline[0] = out->log[0] = out->features[0] = '\0';
     out->class_weight[0] = '\0'; /* the data have it */
     out->eval_every = 1.0;
@@ -433,10 +434,10 @@ static void hold_contest(contest *c)
 static bool is_open(const drove_config *config, const drove_workers *workers)
 {
     const drove_options *o = &config->opt;
-    return strcmp(o->strategy, "auto") == 0 && strcmp(o->defaults, "classic") != 0 &&
+    return config->words.strategy_is_auto && !config->words.is_classic &&
            workers->plan.host == DROVE_HOST_THREADS && workers->plan.n_asked > 1 &&
            workers->ranks.n == 1 && o->workers[0] == '\0' && o->partition[0] == '\0' &&
-           o->resume[0] == '\0' && strcmp(o->shard, "whole") == 0;
+           o->resume[0] == '\0' && !config->words.owns_shard;
 }
 
 /* config->opt and workers->plan take the choice. */
@@ -450,7 +451,7 @@ static drove_status take(drove_config *config, drove_workers *workers, const dro
     DROVE_TRY(drove__plan_make(o, &workers->machine, &drove__plan_registry, &plan));
     drove__plan_fini(&workers->plan);
     workers->plan = plan;
-    if (!config->state_is_auto) return DROVE_OK;
+    if (!config->words.rule_state_is_auto) return DROVE_OK;
     snprintf(o->rule_state, sizeof o->rule_state, "auto");
     const char *state = drove__resolve_rule_state(o, workers->plan.ops->needs);
     snprintf(o->rule_state, sizeof o->rule_state, "%s", state);
@@ -466,8 +467,9 @@ static size_t sample_rows(const drove_problem *problem, double example_s)
 static bool prepare(contest *c, unsigned where)
 {
     c->where = where;
-    c->out->margin = where == BY_SPEED && c->run->config.lr_is_auto ? drove__strategy_speed_margin
-                                                                    : drove__strategy_probe_margin;
+    c->out->margin = where == BY_SPEED && c->run->config.words.lr_is_auto
+                         ? drove__strategy_speed_margin
+                         : drove__strategy_probe_margin;
     c->n_sample = where == BY_SPEED ? LEAST_SAMPLE : sample_rows(&c->run->problem, c->example_s);
     if (c->n_sample > c->run->problem.train->n_rows) c->n_sample = c->run->problem.train->n_rows;
     list_rivals(c);
@@ -482,7 +484,7 @@ static bool prepare_any(contest *c, double run_s)
     const bool is_known =
         drove__strategy_knows_progress(&c->run->config, &c->run->problem, c->example_s);
     c->budget_s = drove__strategy_probe_budget(run_s);
-    const bool is_sure = is_known && c->run->config.lr_is_auto && c->out->n_allowed == 2;
+    const bool is_sure = is_known && c->run->config.words.lr_is_auto && c->out->n_allowed == 2;
     if (!is_sure && run_s >= LEAST_RUN_S && prepare(c, IN_CONTEST)) return true;
     return prepare(c, BY_SPEED) && is_known;
 }

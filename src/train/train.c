@@ -115,7 +115,7 @@ static drove_status check_file(const drove_options *opt, const char *flag, const
     DROVE_TRY(drove__overwrite_check(flag, path, opt->model));
     DROVE_TRY(drove__overwrite_check(flag, path, opt->replay));
     DROVE_TRY(drove__overwrite_check_data(flag, path, opt->data));
-    if (opt->test[0] == '\0' || strcmp(opt->test, "split") == 0) return DROVE_OK;
+    if (drove__words_of(opt).test != DROVE_TEST_SPEC) return DROVE_OK;
     return drove__overwrite_check_data(flag, path, opt->test);
 }
 
@@ -165,6 +165,7 @@ drove_status drove_run_create(const drove_options *options, drove_run **out)
     drove_run *run = drove__run_alloc(options);
     if (run == NULL) return drove__fail_nomem("a run", sizeof *run);
     run->config.opt = *options;
+    run->config.words = drove__words_of(options);
     *out = run;
     return DROVE_OK;
 }

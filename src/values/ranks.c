@@ -103,6 +103,7 @@ drove_status drove_train_decline(drove_status status, const char *why)
     drove_run *run = drove__alloc(1, sizeof *run);
     if (run == NULL) return drove__fail(status, "%s", text);
     run->config.opt = drove__options_default();
+    run->config.words = drove__words_of(&run->config.opt);
     drove_status joined = drove__ranks_join(&run->config, &run->workers);
     if (joined == DROVE_OK) {
         drove__fail(status, "%s", text);
@@ -156,7 +157,7 @@ void drove__ranks_say(const drove_workers *workers, const drove_config *config)
 
 bool drove__ranks_hold_shards(const drove_config *config, const drove_workers *workers)
 {
-    return workers->ranks.n > 1 && strcmp(config->opt.shard, "own") == 0;
+    return workers->ranks.n > 1 && config->words.owns_shard;
 }
 
 drove_shard drove__ranks_shard(const drove_config *config, const drove_workers *workers)

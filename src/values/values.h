@@ -36,6 +36,7 @@
 #include "cluster/transport.h"
 #include "config/resolve.h"
 #include "config/until.h"
+#include "config/words.h"
 #include "engine/features.h"
 #include "loop/loop.h"
 #include "plan/modelled.h"
@@ -100,13 +101,12 @@ typedef struct drove_config {
     drove_callbacks  cb;
     bool             is_silent; /* rank 0 speaks for all */
     drove_options    opt;       /* with the choices in the place of "auto" */
+    drove_words      words;     /* of the options, before anything was chosen */
     drove_until      until;
     drove_save_every save_every;
     drove_repeat     repeat;        /* of --record and --replay */
     const char      *resumed_name;  /* the state in --resume that it goes on from; NULL: none */
-    bool             lr_is_auto;    /* --lr was not given */
     bool             out_is_auto;   /* opt.out was "auto": a folder with a number (outname.h) */
-    bool             state_is_auto; /* --rule-state was not given */
     bool             model_is_auto; /* --model was not given, and no models are compared */
     bool             is_tuned;      /* what was not given is chosen: choose.h */
     bool             finds_lr; /* low-precision network: only rule, lr and schedule are chosen */
