@@ -1,5 +1,6 @@
 # Ranks that take turns (easgd) all stop after the same round, whichever of them has a signal: what was interrupted and
 # goes on has the bits of a run that never was.
+# ctest: slow: starts ranks that are interrupted at each turn
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 has_proc || exit 77

@@ -1,4 +1,5 @@
 # Tables: train, eval and predict by the names of columns, and what is said of files that do not fit.
+# ctest: slow: reads some two hundred tables, good and bad
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 number() { sed -n "s/.*\"$1\": \([0-9.e-]*\).*/\1/p" "$2" | head -n 1; }

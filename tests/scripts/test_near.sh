@@ -33,9 +33,11 @@ chosen() {
     grep -qF -- "--target $targets -- " "$LOG" || { echo "$file: expected the targets $targets"; cat "$LOG"; exit 1; }
     git checkout -q -- "$file"
 }
-chosen src/sync/a.c 'stress|system|unit/export|unit/promises|unit/run|unit/sync' \
+above='unit/auto|unit/config|unit/files|unit/problem|unit/promises|unit/run|unit/sync|unit/train|unit/values'
+chosen src/sync/a.c "stress|system|$above" \
     'drove_stress_tests drove_system_tests drove_unit_promises_tests drove_unit_run_tests drove_unit_sync_tests' main
-chosen src/engine/a.c 'system|unit/engine|unit/export|unit/loop|unit/plan|unit/run' \
+chosen src/engine/a.c \
+    'system|unit/auto|unit/config|unit/engine|unit/export|unit/files|unit/loop|unit/plan|unit/problem|unit/run|unit/train|unit/use|unit/values' \
     'drove_system_tests drove_unit_engine_tests drove_unit_loop_tests drove_unit_plan_tests drove_unit_run_tests' main
 chosen src/bench/a.c 'cli|unit/bench' 'drove_install_set drove_unit_bench_tests' main
 chosen cli/a.c 'cli|hostile' drove_install_set main
@@ -46,7 +48,7 @@ chosen tests/unit/data/a.c unit/data drove_unit_data_tests main
 git checkout -q -b mine
 echo '/* second */' >>src/sync/a.c
 git commit -qam second
-chosen tests/unit/data/a.c 'stress|system|unit/data|unit/export|unit/promises|unit/run|unit/sync' \
+chosen tests/unit/data/a.c "stress|system|${above/unit\/files/unit/data|unit/files}" \
     'drove_stress_tests drove_system_tests drove_unit_data_tests drove_unit_promises_tests drove_unit_run_tests drove_unit_sync_tests'
 chosen tests/unit/data/a.c unit/data drove_unit_data_tests HEAD
 

@@ -1,5 +1,7 @@
 /* Workers that a coordinator gives batches to: cores and fake devices in whole runs, lost ones
- * among them. */
+ * among them.
+ *
+ * ctest: slow: waits for workers that do not answer */
 #include "system/run_support.h"
 #include "support/test.h"
 

@@ -3,7 +3,8 @@
  * against finite differences; scores, predictions, population statistics; memory.
  *
  * On operations in plain C, and on each kind of device that is here.
- * ctest: home=release: drivers of OpenCL are not sanitized; the stand-in for CUDA is. */
+ * ctest: home=release: drivers of OpenCL are not sanitized; the stand-in for CUDA is.
+ * ctest: slow: drivers compile, and finite differences of each kind of layer */
 #include "unit/engine/accel_images.h"
 #include "unit/engine/accel_plain.h"
 #include "unit/engine/accel_support.h"
