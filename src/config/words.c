@@ -26,7 +26,7 @@ drove_words drove__words_of(const drove_options *o)
                          .machine_is_here = is(o->machine, "here"),
                          .tells_metrics = !is(o->metrics, "none"),
                          .data_may_change = is(o->data_changed, "yes"),
-                         .test = o->test[0] == '\0'       ? DROVE_TEST_NONE
+                         .test = o->test[0] == '\0'     ? DROVE_TEST_NONE
                                  : is(o->test, "split") ? DROVE_TEST_SPLIT
                                                         : DROVE_TEST_SPEC};
 }

@@ -1,6 +1,6 @@
 /* report/facts.h - the facts of a run that a report is made from: plain data, no object of the run.
  *
- * The run fills a drove_facts (files/facts.c) while its workers are parked; the report only reads it.
+ * The run fills a drove_facts (files/facts.c) while its workers are parked; the report reads it.
  * Everything that a pointer names belongs to the filler and lives as long as the facts.  A section
  * that a run has not got has `is_there` false; numbers that do not exist are NaN.
  */
