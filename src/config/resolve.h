@@ -1,7 +1,7 @@
 /* config/resolve.h - from the words of an option to what they mean on this machine.
  *
- * What `auto` and `all` stand for is decided here and nowhere else: the run, `drove info` and the
- * validation of the options ask these functions.
+ * What `auto` and `all` stand for is decided here and nowhere else: the run, `drove info` and
+ * the validation of the options ask these functions.
  */
 #ifndef DROVE_CONFIG_RESOLVE_H
 #define DROVE_CONFIG_RESOLVE_H
@@ -21,8 +21,8 @@ drove_order_kind drove__resolve_order(const drove_options *options);
 /* Does auto mean the published and usual values?  So with --defaults classic, and with
  * low-precision parameters, whose engines step by plain SGD. */
 bool drove__resolve_is_classic(const drove_options *options);
-/* Does the run choose what was not given (auto/choose.h)?  Not where it is classic, and not beside a
- * given --lr, which belongs to the usual rule, schedule and budget. */
+/* True if the run chooses what was not given (auto/choose.h): not where it is classic, and not
+ * beside a given --lr, which belongs to the usual rule, schedule and budget. */
 bool drove__resolve_is_tuned(const drove_options *options);
 
 /* The needs (DROVE_SYNC_*) of this variant of the plan's strategy, which are known once there is

@@ -1,4 +1,5 @@
-/* config/words.h - the words of options, parsed once; the rest of a run asks this, not the texts. */
+/* config/words.h - the words of options, parsed once; the rest of a run asks this, not the
+ * texts. */
 #ifndef DROVE_CONFIG_WORDS_H
 #define DROVE_CONFIG_WORDS_H
 

@@ -1,5 +1,5 @@
-/* files/facts.c - fills the facts of a run, section by section; the only file that knows both the run
- * and its report. */
+/* files/facts.c - fills the facts of a run, section by section; the only file that knows both
+ * the run and its report. */
 #include "files/facts.h"
 
 #include "accum/accum.h"

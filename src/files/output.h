@@ -1,5 +1,5 @@
-/* files/output.h - the files of --out: run.json, log.jsonl, summary.json, models, state, events; and
- * the time line.
+/* files/output.h - the files of --out: run.json, log.jsonl, summary.json, models, state, events;
+ * and the time line.
  *
  * Threads: the caller's of drove_train, workers parked.  Without --out nothing is written.
  */

@@ -1,5 +1,5 @@
-/* problem/disk.h - training data that are larger than the run's memory: they stay on disk, and are read
- * by blocks while they are trained on (stream/stream.h).
+/* problem/disk.h - training data that are larger than the run's memory: they stay on disk, and
+ * are read by blocks while they are trained on (stream/stream.h).
  *
  * problem->train is then a sample of them: for scales, step sizes, losses, metrics; what is held
  * out comes from other blocks.  Workers train on loop->train, the windows.

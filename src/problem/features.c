@@ -1,5 +1,5 @@
-/* problem/features.c - the feature map of a run: settled, applied to training and held-out data, and
- * told.
+/* problem/features.c - the feature map of a run: settled, applied to training and held-out data,
+ * and told.
  *
  * What the model saw when it was trained must be what it sees now: a model file to go on from
  * settles the map, and --features may then only repeat what stands there.

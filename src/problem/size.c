@@ -1,4 +1,5 @@
-/* problem/size.c - how large the pieces of a run are, and whether they fit: before they are made. */
+/* problem/size.c - how large the pieces of a run are, and whether they fit: before they are
+ * made. */
 #include "problem/size.h"
 
 #include "base/available.h"

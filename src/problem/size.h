@@ -1,4 +1,5 @@
-/* problem/size.h - how large the pieces of a run are, and whether they fit: before they are made. */
+/* problem/size.h - how large the pieces of a run are, and whether they fit: before they are
+ * made. */
 #ifndef DROVE_PROBLEM_SIZE_H
 #define DROVE_PROBLEM_SIZE_H
 
