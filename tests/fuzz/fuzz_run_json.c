@@ -29,11 +29,11 @@ static void check_options(const drove_options *options)
 
 static void check_search(drove_run *run)
 {
-    memset(&run->search, 0, sizeof run->search);
-    run->ranks.n = 1;
-    snprintf(run->opt.resume, sizeof run->opt.resume, "%s", fuzz_folder());
-    if (!fuzz_is_ok(drove__search_load(run))) return;
-    const drove_search *s = &run->search;
+    memset(&run->config.search, 0, sizeof run->config.search);
+    run->workers.ranks.n = 1;
+    snprintf(run->config.opt.resume, sizeof run->config.opt.resume, "%s", fuzz_folder());
+    if (!fuzz_is_ok(drove__search_load(&run->config, &run->workers))) return;
+    const drove_search *s = &run->config.search;
     if (s->n == 0) return;
     if (s->n > DROVE_MOST_CANDIDATES || s->chosen >= s->n || s->n_held > s->n_rows) abort();
     for (unsigned i = 0; i < s->n; i++) {
