@@ -60,6 +60,7 @@ static drove_run *a_run(const char *out, const char *resume, const char *default
     assert_int_equal(drove_options_set(&run->config.opt, "out", out), DROVE_OK);
     assert_int_equal(drove_options_set(&run->config.opt, "resume", resume), DROVE_OK);
     assert_int_equal(drove_options_set(&run->config.opt, "defaults", defaults), DROVE_OK);
+    run->config.words = drove__words_of(&run->config.opt);
     return run;
 }
 
