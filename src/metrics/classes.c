@@ -51,17 +51,6 @@ static unsigned bin_of(double p)
     return bin;
 }
 
-static void add_calibration(drove_tally_classes *c, const drove_tally *t, const row *r)
-{
-    const bool is_binary = t->opt.n_classes == 2;
-    double p = is_binary ? r->score_of_second : r->score_of_guess;
-    if (isnan(p)) return;
-    unsigned bin = bin_of(p);
-    c->bin_weight[bin] += r->weight;
-    c->bin_sum[bin] += r->weight * p;
-    if (is_binary ? r->truth == 1 : r->truth == r->guess) c->bin_hit[bin] += r->weight;
-}
-
 static void add_row(drove_tally *t, const row *r)
 {
     drove_tally_classes *c = &t->classes;
@@ -77,7 +66,15 @@ static void add_row(drove_tally *t, const row *r)
     }
     if (!t->opt.is_probability) return;
     c->log_loss += r->weight * loss_of((double)r->score_of_truth);
-    add_calibration(c, t, r);
+
+    /* The row's bin of the calibration curve. */
+    const bool is_binary = t->opt.n_classes == 2;
+    double p = is_binary ? r->score_of_second : r->score_of_guess;
+    if (isnan(p)) return;
+    unsigned bin = bin_of(p);
+    c->bin_weight[bin] += r->weight;
+    c->bin_sum[bin] += r->weight * p;
+    if (is_binary ? r->truth == 1 : r->truth == r->guess) c->bin_hit[bin] += r->weight;
 }
 
 void drove__tally_add_classes(drove_tally *t, const drove_tally_rows *rows)
@@ -142,20 +139,15 @@ static void fill_calibration(const drove_tally *t, drove_metrics *m)
 
 /* ---- the constant guess ---- */
 
-static size_t most_frequent(const drove_tally *t)
-{
-    size_t best = 0;
-    for (size_t k = 1; k < t->opt.n_classes; k++)
-        if (t->constant[k] > t->constant[best]) best = k;
-    return best;
-}
-
 /* Always the most frequent class; for the log loss, always the shares of the classes. */
 static void fill_constant(const drove_tally *t, drove_metrics *m)
 {
     const drove_tally_classes *c = &t->classes;
     drove_metrics_figures *f = &m->constant;
-    size_t best = most_frequent(t), n_true = 0, n_seen = 0;
+    size_t best = 0;
+    for (size_t k = 1; k < t->opt.n_classes; k++)
+        if (t->constant[k] > t->constant[best]) best = k;
+    size_t n_true = 0, n_seen = 0;
     double loss = 0.0, hit = c->support[best];
     m->constant_class = best;
     for (size_t k = 0; k < t->opt.n_classes; k++) {
@@ -169,14 +161,6 @@ static void fill_constant(const drove_tally *t, drove_metrics *m)
     if (t->opt.is_probability) f->log_loss = loss / t->weight;
     f->auc = isnan(m->model.auc) ? NAN : 0.5;
     f->f1_macro = 2.0 * hit / (hit + t->weight) / (double)n_seen;
-}
-
-/* Neither more often right nor closer in its probabilities. */
-static bool is_no_better(const drove_metrics *m)
-{
-    const drove_metrics_figures *f = &m->model, *g = &m->constant;
-    if (isnan(f->accuracy)) return false;
-    return f->accuracy <= g->accuracy && !(f->log_loss < g->log_loss);
 }
 
 drove_status drove__tally_fill_classes(const drove_tally *t, drove_metrics *out)
@@ -197,6 +181,9 @@ drove_status drove__tally_fill_classes(const drove_tally *t, drove_metrics *out)
     out->model.f1_macro = f1_macro(t, out);
     fill_calibration(t, out);
     fill_constant(t, out);
-    out->is_no_better = is_no_better(out);
+    /* Neither more often right nor closer in its probabilities. */
+    const drove_metrics_figures *model = &out->model, *constant = &out->constant;
+    out->is_no_better = !isnan(model->accuracy) && model->accuracy <= constant->accuracy &&
+                        !(model->log_loss < constant->log_loss);
     return DROVE_OK;
 }

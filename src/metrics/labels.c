@@ -4,25 +4,22 @@
 
 static const float MIDDLE = 0.5f; /* a label with a higher probability is predicted */
 
-static void add_row(drove_tally *t, const drove_tally_rows *rows, size_t i)
+void drove__tally_add_labels(drove_tally *t, const drove_tally_rows *rows)
 {
     drove_tally_classes *c = &t->classes;
     const size_t n = t->opt.n_classes;
-    const float *score = rows->score + i * n;
-    double weight = drove__tally_weight(rows, i);
-    t->weight += weight;
-    for (size_t k = 0; k < n; k++)
-        if (score[k] > MIDDLE) c->predicted[k] += weight;
-    for (uint64_t at = rows->label_first[i]; at < rows->label_last[i]; at++) {
-        size_t k = rows->label[at];
-        c->support[k] += weight;
-        if (score[k] > MIDDLE) c->hit[k] += weight;
+    for (size_t i = 0; i < rows->n_rows; i++) {
+        const float *score = rows->score + i * n;
+        double weight = drove__tally_weight(rows, i);
+        t->weight += weight;
+        for (size_t k = 0; k < n; k++)
+            if (score[k] > MIDDLE) c->predicted[k] += weight;
+        for (uint64_t at = rows->label_first[i]; at < rows->label_last[i]; at++) {
+            size_t k = rows->label[at];
+            c->support[k] += weight;
+            if (score[k] > MIDDLE) c->hit[k] += weight;
+        }
     }
-}
-
-void drove__tally_add_labels(drove_tally *t, const drove_tally_rows *rows)
-{
-    for (size_t i = 0; i < rows->n_rows; i++) add_row(t, rows, i);
 }
 
 /* Predicts each label for every row if most rows of the constant's data have it, else for none. */

@@ -66,34 +66,6 @@ static size_t bin_of(const drove_ranking *r, float score)
 
 /* ---- creation ---- */
 
-static bool alloc_exact(drove_ranking *r)
-{
-    r->score = drove__alloc(r->opt.n_columns * r->opt.n_rows, sizeof *r->score);
-    r->y_class = drove__alloc(r->opt.n_rows, sizeof *r->y_class);
-    r->weight = drove__alloc(r->opt.n_rows, sizeof *r->weight);
-    return r->score != NULL && r->y_class != NULL && r->weight != NULL;
-}
-
-/* As many bins as fit the memory: two doubles each. */
-static bool alloc_histograms(drove_ranking *r)
-{
-    r->n_bins = MOST_BINS;
-    while (r->n_bins > LEAST_BINS &&
-           r->opt.n_columns > r->opt.most_bytes / (2 * sizeof(double)) / r->n_bins) {
-        r->n_bins /= 2;
-        r->shift++;
-    }
-    r->all = drove__alloc(r->opt.n_columns * r->n_bins, sizeof *r->all);
-    r->positive = drove__alloc(r->opt.n_columns * r->n_bins, sizeof *r->positive);
-    return r->all != NULL && r->positive != NULL;
-}
-
-/* Scores, class and weight of a row, and two keys while a column is sorted. */
-static size_t row_bytes(const drove_ranking_options *opt)
-{
-    return opt->n_columns * sizeof(float) + sizeof(int32_t) + sizeof(float) + 2 * sizeof(uint64_t);
-}
-
 drove_status drove__ranking_create(const drove_ranking_options *opt, drove_ranking **out)
 {
     *out = NULL;
@@ -101,13 +73,30 @@ drove_status drove__ranking_create(const drove_ranking_options *opt, drove_ranki
     if (r == NULL) return drove__fail_nomem("a ranking", sizeof *r);
     r->opt = *opt;
     if (r->opt.most_bytes == 0) r->opt.most_bytes = DROVE_RANKING_MOST_BYTES;
-    bool is_exact = opt->n_rows <= r->opt.most_bytes / row_bytes(opt);
-    if (!(is_exact ? alloc_exact(r) : alloc_histograms(r))) {
-        drove__ranking_destroy(r);
-        return drove__fail_nomem("scores for the AUC", opt->n_rows * sizeof(float));
+    /* Scores, class and weight of a row, and two keys while a column is sorted. */
+    const size_t row_bytes =
+        opt->n_columns * sizeof(float) + sizeof(int32_t) + sizeof(float) + 2 * sizeof(uint64_t);
+    if (opt->n_rows <= r->opt.most_bytes / row_bytes) {
+        r->score = drove__alloc(opt->n_columns * opt->n_rows, sizeof *r->score);
+        r->y_class = drove__alloc(opt->n_rows, sizeof *r->y_class);
+        r->weight = drove__alloc(opt->n_rows, sizeof *r->weight);
+        if (r->score == NULL || r->y_class == NULL || r->weight == NULL) goto fail;
+    } else { /* as many bins as fit the memory: two doubles each */
+        r->n_bins = MOST_BINS;
+        while (r->n_bins > LEAST_BINS &&
+               opt->n_columns > r->opt.most_bytes / (2 * sizeof(double)) / r->n_bins) {
+            r->n_bins /= 2;
+            r->shift++;
+        }
+        r->all = drove__alloc(opt->n_columns * r->n_bins, sizeof *r->all);
+        r->positive = drove__alloc(opt->n_columns * r->n_bins, sizeof *r->positive);
+        if (r->all == NULL || r->positive == NULL) goto fail;
     }
     *out = r;
     return DROVE_OK;
+fail:
+    drove__ranking_destroy(r);
+    return drove__fail_nomem("scores for the AUC", opt->n_rows * sizeof(float));
 }
 
 void drove__ranking_destroy(drove_ranking *r)

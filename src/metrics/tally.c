@@ -17,20 +17,14 @@ static bool has_confusion(const drove_tally_options *opt)
     return opt->kind == DROVE_METRICS_CLASSES && opt->n_classes <= DROVE_METRICS_CONFUSION_CLASSES;
 }
 
-static char *name_of(const drove_tally_options *opt, size_t class)
-{
-    char number[24];
-    if (opt->class_name != NULL) return strdup(opt->class_name[class]);
-    snprintf(number, sizeof number, "%zu", class);
-    return strdup(number);
-}
-
 static drove_status name_all(drove_tally *t, const drove_tally_options *opt, size_t n)
 {
     t->class_name = calloc(n, sizeof *t->class_name);
     if (t->class_name == NULL) return drove__fail_nomem("class names", n * sizeof(char *));
     for (size_t k = 0; k < n; k++) {
-        t->class_name[k] = name_of(opt, k);
+        char number[24];
+        snprintf(number, sizeof number, "%zu", k);
+        t->class_name[k] = strdup(opt->class_name != NULL ? opt->class_name[k] : number);
         if (t->class_name[k] == NULL) return drove__fail_nomem("class names", n);
     }
     return DROVE_OK;
@@ -55,22 +49,6 @@ static drove_status alloc_classes(drove_tally *t, const drove_tally_options *opt
     return drove__ranking_create(&ranking, &c->ranking);
 }
 
-static drove_status alloc_values(drove_tally *t, const drove_tally_options *opt)
-{
-    t->values = calloc(t->n_values, sizeof *t->values);
-    if (t->values == NULL) return drove__fail_nomem("metrics", t->n_values * sizeof *t->values);
-    return t->n_values > 1 ? name_all(t, opt, t->n_values) : DROVE_OK;
-}
-
-static drove_status fill(drove_tally *t, const drove_tally_options *opt)
-{
-    const size_t n = opt->kind == DROVE_METRICS_VALUES ? t->n_values : opt->n_classes;
-    t->constant = calloc(n, sizeof *t->constant);
-    if (t->constant == NULL) return drove__fail_nomem("metrics", n * sizeof *t->constant);
-    memcpy(t->constant, opt->constant, n * sizeof *t->constant);
-    return opt->kind == DROVE_METRICS_VALUES ? alloc_values(t, opt) : alloc_classes(t, opt);
-}
-
 drove_status drove__tally_create(const drove_tally_options *opt, drove_tally **out)
 {
     *out = NULL;
@@ -83,9 +61,22 @@ drove_status drove__tally_create(const drove_tally_options *opt, drove_tally **o
         t->opt.n_classes = 0;
         t->n_values = opt->n_columns > 0 ? opt->n_columns : 1;
     }
-    drove_status status = fill(t, opt);
-    if (status == DROVE_OK) *out = t;
-    else drove__tally_destroy(t);
+    const size_t n = t->opt.n_classes + t->n_values; /* one of them is 0 */
+    drove_status status = DROVE_OK;
+    t->constant = calloc(n, sizeof *t->constant);
+    if (opt->kind == DROVE_METRICS_VALUES) t->values = calloc(n, sizeof *t->values);
+    if (t->constant == NULL || (opt->kind == DROVE_METRICS_VALUES && t->values == NULL)) {
+        status = drove__fail_nomem("metrics", n * sizeof *t->values);
+        goto fail;
+    }
+    memcpy(t->constant, opt->constant, n * sizeof *t->constant);
+    if (opt->kind != DROVE_METRICS_VALUES) status = alloc_classes(t, opt);
+    else if (n > 1) status = name_all(t, opt, n);
+    if (status != DROVE_OK) goto fail;
+    *out = t;
+    return DROVE_OK;
+fail:
+    drove__tally_destroy(t);
     return status;
 }
 
@@ -159,17 +150,6 @@ static const drove_metrics_figures no_figures = {.accuracy = NAN,
                                                  .r2 = NAN,
                                                  .f1_micro = NAN};
 
-static drove_status fill_metrics(const drove_tally *t, drove_metrics *m)
-{
-    DROVE_TRY(alloc_metrics(t, m));
-    switch (t->opt.kind) {
-    case DROVE_METRICS_CLASSES: return drove__tally_fill_classes(t, m);
-    case DROVE_METRICS_VALUES: return drove__tally_fill_values(t, m);
-    case DROVE_METRICS_LABELS: drove__tally_fill_labels(t, m); break;
-    }
-    return DROVE_OK;
-}
-
 drove_status drove__tally_metrics(const drove_tally *t, drove_metrics **out)
 {
     *out = NULL;
@@ -182,9 +162,18 @@ drove_status drove__tally_metrics(const drove_tally *t, drove_metrics **out)
     m->model = m->constant = no_figures;
     m->constant_is_training = t->opt.constant_is_training;
     m->calibration_error = NAN;
-    drove_status status = fill_metrics(t, m);
-    if (status == DROVE_OK) *out = m;
-    else drove_metrics_destroy(m);
+    drove_status status = alloc_metrics(t, m);
+    if (status != DROVE_OK) goto fail;
+    switch (t->opt.kind) {
+    case DROVE_METRICS_CLASSES: status = drove__tally_fill_classes(t, m); break;
+    case DROVE_METRICS_VALUES: status = drove__tally_fill_values(t, m); break;
+    case DROVE_METRICS_LABELS: drove__tally_fill_labels(t, m); break;
+    }
+    if (status != DROVE_OK) goto fail;
+    *out = m;
+    return DROVE_OK;
+fail:
+    drove_metrics_destroy(m);
     return status;
 }
 

@@ -17,26 +17,22 @@ static void add_target(drove_tally_values *v, double y, double weight, double al
     v->deviation += weight * step * (y - v->mean);
 }
 
-static void add_value(const drove_tally *t, size_t k, double score, double y, double weight)
-{
-    drove_tally_values *v = &t->values[k];
-    double error = score - y, constant_error = t->constant[k] - y;
-    v->squared += weight * error * error;
-    v->absolute += weight * fabs(error);
-    v->constant_squared += weight * constant_error * constant_error;
-    v->constant_absolute += weight * fabs(constant_error);
-    if (weight > 0.0) add_target(v, y, weight, t->weight);
-}
-
 void drove__tally_add_values(drove_tally *t, const drove_tally_rows *rows)
 {
     const size_t n = t->n_values;
     for (size_t i = 0; i < rows->n_rows; i++) {
         double weight = drove__tally_weight(rows, i);
         t->weight += weight;
-        for (size_t k = 0; k < n; k++)
-            add_value(t, k, (double)rows->score[i * n + k], (double)rows->y_value[i * n + k],
-                      weight);
+        for (size_t k = 0; k < n; k++) {
+            drove_tally_values *v = &t->values[k];
+            const double y = (double)rows->y_value[i * n + k];
+            double error = (double)rows->score[i * n + k] - y, constant_error = t->constant[k] - y;
+            v->squared += weight * error * error;
+            v->absolute += weight * fabs(error);
+            v->constant_squared += weight * constant_error * constant_error;
+            v->constant_absolute += weight * fabs(constant_error);
+            if (weight > 0.0) add_target(v, y, weight, t->weight);
+        }
     }
 }
 
@@ -62,17 +58,6 @@ static drove_metrics_value figures_of(const drove_tally *t, size_t k)
                                  .constant_r2 = r2(t, v, v->constant_squared)};
 }
 
-/* Adds one part of n to the means. */
-static void add_part(const drove_metrics_value *f, size_t n, drove_metrics *out)
-{
-    out->model.rmse += f->rmse / (double)n;
-    out->model.mae += f->mae / (double)n;
-    out->model.r2 += f->r2 / (double)n;
-    out->constant.rmse += f->constant_rmse / (double)n;
-    out->constant.mae += f->constant_mae / (double)n;
-    out->constant.r2 += f->constant_r2 / (double)n;
-}
-
 /* Several values: their means, as scikit-learn's multioutput="uniform_average", and each. */
 drove_status drove__tally_fill_values(const drove_tally *t, drove_metrics *out)
 {
@@ -92,7 +77,14 @@ drove_status drove__tally_fill_values(const drove_tally *t, drove_metrics *out)
     out->constant.rmse = out->constant.mae = out->constant.r2 = 0.0;
     for (size_t k = 0; k < n; k++) {
         const drove_metrics_value f = figures_of(t, k);
-        add_part(&f, n, out);
+
+        /* The mean over the values. */
+        out->model.rmse += f.rmse / (double)n;
+        out->model.mae += f.mae / (double)n;
+        out->model.r2 += f.r2 / (double)n;
+        out->constant.rmse += f.constant_rmse / (double)n;
+        out->constant.mae += f.constant_mae / (double)n;
+        out->constant.r2 += f.constant_r2 / (double)n;
     }
     /* values of several units have no RMSE in common */
     out->is_no_better =
