@@ -160,36 +160,30 @@ static size_t table_length(const mindthestep *m)
     return (size_t)(m->mean + 12.0 * deviation + tail * (1.0 + 1.0 / m->nu)) + 2;
 }
 
-static drove_status read_mindthestep(const drove_spec *spec, mindthestep *m)
-{
-    static const char *const keys[] = {"model", "mean", "nu", "momentum", "cap", NULL};
-    static const char *const models[] = {"poisson", "geometric", "cmp"};
-    DROVE_TRY(drove__spec_check(spec, 0, keys));
-    DROVE_TRY(drove__spec_word(spec, "model", models, DROVE_COUNT(models), &m->model));
-    DROVE_TRY(drove__spec_real(spec, "mean", 0.0, mean_most, &m->mean));
-    DROVE_TRY(drove__spec_real(spec, "cap", 1.001, 1e6, &m->cap));
-    DROVE_TRY(drove__spec_real(spec, "nu", 0.1, 10.0, &m->nu));
-    DROVE_TRY(drove__spec_real(spec, "momentum", 0.001, 0.9999, &m->momentum));
-    if (m->model != MODEL_CMP && drove__spec_get(spec, "nu", NULL) != NULL) {
-        return drove__fail(DROVE_E_ARG,
-                           "mindthestep?nu: expected with model=cmp only, found model=%s",
-                           models[m->model]);
-    }
-    if (m->model != MODEL_GEOMETRIC && drove__spec_get(spec, "momentum", NULL) != NULL) {
-        return drove__fail(
-            DROVE_E_ARG, "mindthestep?momentum: expected with model=geometric only, found model=%s",
-            models[m->model]);
-    }
-    return DROVE_OK;
-}
-
 static drove_status parse_mindthestep(const drove_spec *spec, unsigned n_workers,
                                       drove_schedule *schedule)
 {
     mindthestep m = {.model = MODEL_POISSON, .nu = 1.0, .momentum = -1.0, .cap = 5.0};
-    m.mean = n_workers > 1 ? (double)(n_workers - 1)
-                           : 0.0; /* every other worker publishes once meanwhile */
-    DROVE_TRY(read_mindthestep(spec, &m));
+    /* Every other worker publishes once meanwhile. */
+    m.mean = n_workers > 1 ? (double)(n_workers - 1) : 0.0;
+    static const char *const keys[] = {"model", "mean", "nu", "momentum", "cap", NULL};
+    static const char *const models[] = {"poisson", "geometric", "cmp"};
+    DROVE_TRY(drove__spec_check(spec, 0, keys));
+    DROVE_TRY(drove__spec_word(spec, "model", models, DROVE_COUNT(models), &m.model));
+    DROVE_TRY(drove__spec_real(spec, "mean", 0.0, mean_most, &m.mean));
+    DROVE_TRY(drove__spec_real(spec, "cap", 1.001, 1e6, &m.cap));
+    DROVE_TRY(drove__spec_real(spec, "nu", 0.1, 10.0, &m.nu));
+    DROVE_TRY(drove__spec_real(spec, "momentum", 0.001, 0.9999, &m.momentum));
+    if (m.model != MODEL_CMP && drove__spec_get(spec, "nu", NULL) != NULL) {
+        return drove__fail(DROVE_E_ARG,
+                           "mindthestep?nu: expected with model=cmp only, found model=%s",
+                           models[m.model]);
+    }
+    if (m.model != MODEL_GEOMETRIC && drove__spec_get(spec, "momentum", NULL) != NULL) {
+        return drove__fail(
+            DROVE_E_ARG, "mindthestep?momentum: expected with model=geometric only, found model=%s",
+            models[m.model]);
+    }
 
     size_t n = table_length(&m);
     double *p = drove__alloc(n, sizeof *p);
