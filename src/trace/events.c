@@ -126,26 +126,6 @@ drove_status drove__events_scalar(drove_events *e, const char *tag, int64_t step
     return write_value(e, tag, step, &v);
 }
 
-/* Fills limit and count with the occupied buckets, and one empty bucket per gap, so that no
- * bucket seems wider than it is.  Returns their number. */
-static size_t fill_buckets(const drove_histogram *h, double *limit, double *count)
-{
-    size_t n = 0;
-    double end = 0.0; /* of the last bucket written */
-    for (unsigned i = 0; i < DROVE_HIST_BUCKETS; i++) {
-        if (h->count[i] == 0) continue;
-        double start = (double)drove__hist_least(i);
-        if (start > end) {
-            limit[n] = start;
-            count[n++] = 0.0;
-        }
-        end = i < DROVE_HIST_EXACT ? start + 1.0 : 2.0 * start;
-        limit[n] = end;
-        count[n++] = (double)h->count[i];
-    }
-    return n;
-}
-
 drove_status drove__events_histogram(drove_events *e, const char *tag, int64_t step,
                                      const drove_histogram *h)
 {
@@ -159,7 +139,22 @@ drove_status drove__events_histogram(drove_events *e, const char *tag, int64_t s
         double value = (double)drove__hist_least(i);
         histogram.sum_squares += (double)h->count[i] * value * value;
     }
-    histogram.n_bucket = histogram.n_bucket_limit = fill_buckets(h, limit, count);
+
+    /* The occupied buckets.  A gap counts as one empty bucket, so that no bucket seems too wide. */
+    size_t n = 0;
+    double end = 0.0; /* of the last bucket written */
+    for (unsigned i = 0; i < DROVE_HIST_BUCKETS; i++) {
+        if (h->count[i] == 0) continue;
+        double start = (double)drove__hist_least(i);
+        if (start > end) {
+            limit[n] = start;
+            count[n++] = 0.0;
+        }
+        end = i < DROVE_HIST_EXACT ? start + 1.0 : 2.0 * start;
+        limit[n] = end;
+        count[n++] = (double)h->count[i];
+    }
+    histogram.n_bucket = histogram.n_bucket_limit = n;
     histogram.bucket_limit = limit;
     histogram.bucket = count;
     Drove__Events__Value value = DROVE__EVENTS__VALUE__INIT;

@@ -112,22 +112,6 @@ static void begin_event(output *o)
     o->has_event = true;
 }
 
-static void write_names(output *o, unsigned track, const char *name)
-{
-    begin_event(o);
-    fprintf(
-        o->file,
-        "{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": %u, \"args\": {\"name\": \"%s\"}}",
-        track, name);
-    for (unsigned row = 0; row < N_ROWS; row++) {
-        begin_event(o);
-        fprintf(o->file,
-                "{\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": %u, \"tid\": %u, \"args\": "
-                "{\"name\": \"%s\"}}",
-                track, row, row_name[row]);
-    }
-}
-
 static void write_span(output *o, unsigned track, const drove_time_span *span)
 {
     char name[DROVE_TRACK_NAME_SIZE] = "";
@@ -152,33 +136,42 @@ static uint64_t first_kept(const track_spans *l)
     return l->n > DROVE_SPANS_KEPT ? l->n - DROVE_SPANS_KEPT : 0;
 }
 
-static uint64_t earliest(const drove_spans *s)
-{
-    uint64_t least = UINT64_MAX;
-    for (unsigned i = 0; i < s->n_tracks; i++) {
-        const track_spans *l = &s->track[i];
-        for (uint64_t k = first_kept(l); k < l->n; k++) {
-            uint64_t begin_ns = l->span[k % DROVE_SPANS_KEPT].begin_ns;
-            if (begin_ns < least) least = begin_ns;
-        }
-    }
-    return least;
-}
-
 drove_status drove__spans_write(const drove_spans *s, const char *path,
                                 const char *const *part_name, size_t n_parts)
 {
     drove_writer *w;
     DROVE_TRY(drove__writer_create(path, &w));
+
+    /* The first span that is kept begins the time line. */
+    uint64_t origin_ns = UINT64_MAX;
+    for (unsigned i = 0; i < s->n_tracks; i++) {
+        const track_spans *l = &s->track[i];
+        for (uint64_t k = first_kept(l); k < l->n; k++) {
+            uint64_t begin_ns = l->span[k % DROVE_SPANS_KEPT].begin_ns;
+            if (begin_ns < origin_ns) origin_ns = begin_ns;
+        }
+    }
     output o = {.file = drove__writer_stream(w),
-                .origin_ns = earliest(s),
+                .origin_ns = origin_ns,
                 .part_name = part_name,
                 .n_parts = n_parts};
     fputs("{\"displayTimeUnit\": \"ms\", \"traceEvents\": [", o.file);
     for (unsigned i = 0; i < s->n_tracks; i++) {
         const track_spans *l = &s->track[i];
         if (l->name[0] == '\0') continue;
-        write_names(&o, i, l->name);
+        begin_event(&o);
+        fprintf(o.file,
+                "{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": %u, \"args\": "
+                "{\"name\": \"%s\"}}",
+                i, l->name);
+        for (unsigned row = 0; row < N_ROWS; row++) {
+            begin_event(&o);
+            fprintf(
+                o.file,
+                "{\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": %u, \"tid\": %u, \"args\": "
+                "{\"name\": \"%s\"}}",
+                i, row, row_name[row]);
+        }
         for (uint64_t k = first_kept(l); k < l->n; k++)
             write_span(&o, i, &l->span[k % DROVE_SPANS_KEPT]);
     }
