@@ -26,44 +26,22 @@ static unsigned suggest(const drove_topo *topo, const drove_partition *p, unsign
     return drove__topo_partition(topo, n_nodes, p->place, group) ? n_nodes : 1;
 }
 
-/* "1, 2, 4, 8 or 16", as far as they fit `into`. */
-static void list_possible(const drove_topo *topo, drove_place *place, unsigned *group, char *into,
-                          size_t size)
-{
-    drove_topo_facts facts;
-    size_t used = 0;
-    drove__topo_facts(topo, &facts);
-    for (unsigned n = 1; n <= facts.n_cores && used + 16 < size; n++) {
-        if (!drove__topo_partition(topo, n, place, group)) continue;
-        used += (size_t)snprintf(into + used, size - used, "%s%u", n > 1 ? ", " : "", n);
-    }
-}
-
 static drove_status refuse(const drove_topo *topo, const char *text, drove_place *place,
                            unsigned *group)
 {
-    char possible[160] = "";
+    char possible[160] = ""; /* "1, 2, 4, 8 or 16", as far as they fit */
     drove_topo_facts facts;
+    size_t used = 0;
     drove__topo_facts(topo, &facts);
-    list_possible(topo, place, group, possible, sizeof possible);
+    for (unsigned n = 1; n <= facts.n_cores && used + 16 < sizeof possible; n++) {
+        if (!drove__topo_partition(topo, n, place, group)) continue;
+        used +=
+            (size_t)snprintf(possible + used, sizeof possible - used, "%s%u", n > 1 ? ", " : "", n);
+    }
     return drove__fail(DROVE_E_ARG,
                        "--partition %s: expected groups that cut no package, NUMA node or cache of "
                        "this machine's %u cores (%s), found %s",
                        text, facts.n_cores, possible, text);
-}
-
-static drove_status make_groups(const drove_topo *topo, const unsigned *group, drove_partition *p)
-{
-    drove_topo_facts facts;
-    drove__topo_facts(topo, &facts);
-    p->group = calloc(p->n, sizeof *p->group);
-    if (p->group == NULL) return drove__fail_nomem("groups of cores", p->n * sizeof *p->group);
-    for (unsigned i = 0; i < facts.n_cores; i++) {
-        drove_partition_group *g = &p->group[group[i]];
-        if (g->n_cores++ > 0) continue;
-        g->place = &p->place[i];
-    }
-    return DROVE_OK;
 }
 
 static drove_status plan(const drove_topo *topo, const char *text, unsigned *group,
@@ -82,7 +60,15 @@ static drove_status plan(const drove_topo *topo, const char *text, unsigned *gro
     if (!drove__topo_partition(topo, (unsigned)n, p->place, group))
         return refuse(topo, text, p->place, group);
     p->n = (unsigned)n;
-    return make_groups(topo, group, p);
+    /* A group's places lie side by side. */
+    p->group = calloc(p->n, sizeof *p->group);
+    if (p->group == NULL) return drove__fail_nomem("groups of cores", p->n * sizeof *p->group);
+    for (unsigned i = 0; i < facts.n_cores; i++) {
+        drove_partition_group *g = &p->group[group[i]];
+        if (g->n_cores++ > 0) continue;
+        g->place = &p->place[i];
+    }
+    return DROVE_OK;
 }
 
 drove_status drove__partition_plan(const drove_topo *topo, const char *text, double copy_bytes,

@@ -66,14 +66,6 @@ static const drove_source_ops *find_source(const drove_plan_tables *tables, cons
     return tables->sources[i];
 }
 
-/* Over ranks: the rows that take the place of this strategy and of its source. */
-static drove_status stand_in(drove_plan *p, const drove_plan_tables *tables)
-{
-    if (p->source->over_ranks != NULL) p->source = find_source(tables, p->source->over_ranks);
-    if (p->ops->over_ranks == NULL) return DROVE_OK;
-    return drove__plan_strategy(tables, p->ops->over_ranks, &p->ops);
-}
-
 static bool has_list(const drove_options *o)
 {
     return o->workers[0] != '\0' && !drove__workers_are_procs(o->workers);
@@ -100,7 +92,11 @@ static drove_status choose_strategy(drove_plan *p, const drove_options *o, const
     drove__spec_fini(&spec);
     DROVE_TRY(status);
     p->source = find_source(tables, p->ops->batches);
-    if (p->host == DROVE_HOST_RANKS) DROVE_TRY(stand_in(p, tables));
+    if (p->host == DROVE_HOST_RANKS) { /* the rows that take the place of these two */
+        if (p->source->over_ranks != NULL) p->source = find_source(tables, p->source->over_ranks);
+        if (p->ops->over_ranks != NULL)
+            DROVE_TRY(drove__plan_strategy(tables, p->ops->over_ranks, &p->ops));
+    }
     /* Each worker keeps to its part: worker w has every T-th batch. */
     if (strcmp(o->shard, "own") == 0 && !p->source->counts_rows)
         p->source = find_source(tables, "rounds");
@@ -155,22 +151,6 @@ static drove_status place_workers(drove_plan *p, const drove_machine *m, unsigne
     return status;
 }
 
-static drove_status plan_threads(drove_plan *p, const drove_machine *m)
-{
-    unsigned n = p->ops->needs & DROVE_SYNC_ONE ? 1 : p->n_asked;
-    DROVE_TRY(make_workers(p, n));
-    return place_workers(p, m, 0, n, 1, 0, "thread");
-}
-
-static drove_status plan_procs(drove_plan *p, const drove_options *o, const drove_machine *m)
-{
-    unsigned n_threads = 1, n = p->ops->needs & DROVE_SYNC_ONE ? 1 : p->n_asked;
-    if (strcmp(o->threads, "all") != 0)
-        DROVE_TRY(drove__threads_parse(o->threads, m->n_pus, &n_threads));
-    DROVE_TRY(make_workers(p, n));
-    return place_workers(p, m, 0, n, n_threads, 0, "process");
-}
-
 /* ---- the list of --workers ---- */
 
 /* Workers that an entry stands for: one for each of its cores, or one.  A rank is one. */
@@ -181,12 +161,6 @@ static unsigned workers_of(const drove_plan *p, const drove_workers_entry *e)
     return e->is_device || !is_each ? 1 : e->n_threads;
 }
 
-static void find_place(const drove_machine *m, int pu, drove_place *out)
-{
-    *out = anywhere;
-    if (pu >= 0 && m->topo != NULL) (void)drove__topo_find(m->topo, pu, out);
-}
-
 static drove_status plan_entry(drove_plan *p, const drove_machine *m, const drove_workers_entry *e,
                                unsigned first)
 {
@@ -195,7 +169,10 @@ static drove_status plan_entry(drove_plan *p, const drove_machine *m, const drov
     for (unsigned i = 0; i < n; i++) {
         drove_plan_worker *w = &p->worker[first + i];
         DROVE_TRY(give_cores(w, n_cores));
-        for (unsigned k = 0; k < n_cores; k++) find_place(m, e->pu[i * n_cores + k], &w->core[k]);
+        for (unsigned k = 0; k < n_cores; k++) {
+            int pu = e->pu[i * n_cores + k];
+            if (pu >= 0 && m->topo != NULL) (void)drove__topo_find(m->topo, pu, &w->core[k]);
+        }
         snprintf(w->name, sizeof w->name, "%s", e->name);
         if (e->is_threads && !is_group) snprintf(w->name, sizeof w->name, "thread:%u", first + i);
         w->device = e->is_device ? &e->spec : NULL;
@@ -210,22 +187,18 @@ static drove_status plan_entry(drove_plan *p, const drove_machine *m, const drov
     return DROVE_OK;
 }
 
-static drove_status check_entry(const drove_plan *p, const drove_workers_entry *e)
-{
-    bool has_sizes = e->batch != 0 || e->least != 0 || e->most != 0 || e->one_gradient;
-    if (!has_sizes || p->source->counts_rows) return DROVE_OK;
-    return drove__fail(DROVE_E_ARG,
-                       "--workers %s: expected no batch, min, max or gradient, which a coordinator "
-                       "reads: --strategy %s gives every worker --batch examples",
-                       e->name, p->spec);
-}
-
 /* The workers of the list, from p->worker[first] on, in a plan that has room for them. */
 static drove_status plan_list(drove_plan *p, const drove_machine *m, unsigned first)
 {
     for (unsigned i = 0; i < p->list.n_entries; i++) {
         const drove_workers_entry *e = &p->list.entry[i];
-        DROVE_TRY(check_entry(p, e));
+        bool has_sizes = e->batch != 0 || e->least != 0 || e->most != 0 || e->one_gradient;
+        if (has_sizes && !p->source->counts_rows)
+            return drove__fail(DROVE_E_ARG,
+                               "--workers %s: expected no batch, min, max or gradient, which a "
+                               "coordinator reads: --strategy %s gives every worker --batch "
+                               "examples",
+                               e->name, p->spec);
         DROVE_TRY(plan_entry(p, m, e, first));
         first += workers_of(p, e);
     }
@@ -237,13 +210,6 @@ static unsigned list_workers(const drove_plan *p)
     unsigned n = 0;
     for (unsigned i = 0; i < p->list.n_entries; i++) n += workers_of(p, &p->list.entry[i]);
     return n;
-}
-
-static drove_status read_list(drove_plan *p, const drove_options *o, const drove_machine *m)
-{
-    char text[DROVE_WORKERS_SIZE];
-    DROVE_TRY(drove__workers_expand(o->workers, m->local_rank, text, sizeof text));
-    return drove__workers_parse(text, m->topo, m->n_pus, !p->source->counts_rows, &p->list);
 }
 
 /* ---- ranks ---- */
@@ -387,12 +353,6 @@ drove_status drove__plan_partition(drove_plan *p, const drove_options *o, const 
 
 /* ---- all of it ---- */
 
-static unsigned own_processors(const drove_machine *m)
-{
-    unsigned n = m->is_bound || m->n_ranks <= 1 ? m->n_pus : m->n_pus / m->n_local;
-    return n > 0 ? n : 1;
-}
-
 static drove_status choose_host(drove_plan *p, const drove_options *o, const drove_machine *m)
 {
     unsigned bind;
@@ -401,7 +361,8 @@ static drove_status choose_host(drove_plan *p, const drove_options *o, const dro
     p->bind = (drove_bind)bind;
     p->n_ranks = m->n_ranks;
     p->host = m->n_ranks > 1 ? DROVE_HOST_RANKS : is_procs ? DROVE_HOST_PROCS : DROVE_HOST_THREADS;
-    DROVE_TRY(drove__threads_parse(o->threads, own_processors(m), &p->n_asked));
+    unsigned n = m->is_bound || m->n_ranks <= 1 ? m->n_pus : m->n_pus / m->n_local;
+    DROVE_TRY(drove__threads_parse(o->threads, n > 0 ? n : 1, &p->n_asked));
     return is_procs ? drove__procs_parse(o->workers, m->n_pus, &p->n_asked) : DROVE_OK;
 }
 
@@ -413,33 +374,20 @@ static drove_status make_plan(drove_plan *p, const drove_options *o, const drove
                                            : plan_groups(p, m, groups_of(o->partition));
     }
     if (p->host == DROVE_HOST_RANKS) return plan_ranks(p, o, m);
-    if (p->host == DROVE_HOST_PROCS) return plan_procs(p, o, m);
-    if (!has_list(o)) return plan_threads(p, m);
+    if (p->host == DROVE_HOST_PROCS) {
+        unsigned n_threads = 1, n = p->ops->needs & DROVE_SYNC_ONE ? 1 : p->n_asked;
+        if (strcmp(o->threads, "all") != 0)
+            DROVE_TRY(drove__threads_parse(o->threads, m->n_pus, &n_threads));
+        DROVE_TRY(make_workers(p, n));
+        return place_workers(p, m, 0, n, n_threads, 0, "process");
+    }
+    if (!has_list(o)) {
+        unsigned n = p->ops->needs & DROVE_SYNC_ONE ? 1 : p->n_asked;
+        DROVE_TRY(make_workers(p, n));
+        return place_workers(p, m, 0, n, 1, 0, "thread");
+    }
     DROVE_TRY(make_workers(p, list_workers(p)));
     return plan_list(p, m, 0);
-}
-
-/* The strategies that run in this place, joined: for an error. */
-static const char *names_for(const drove_plan_tables *tables, const drove_combination *c,
-                             char *into, size_t size)
-{
-    size_t used = 0;
-    into[0] = '\0';
-    for (size_t i = 0; tables->strategies[i] != NULL && used < size; i++) {
-        const drove_sync_ops *ops = tables->strategies[i];
-        if (drove__combine(ops, c) != NULL) continue;
-        used += (size_t)snprintf(into + used, size - used, "%s%s", used > 0 ? ", " : "", ops->name);
-    }
-    return into;
-}
-
-static drove_status check_processes(const drove_plan *p, const drove_options *o)
-{
-    if (p->host != DROVE_HOST_RANKS || !drove__workers_are_procs(o->workers)) return DROVE_OK;
-    return drove__fail(DROVE_E_ARG,
-                       "--workers %s: expected no processes of a rank's own, as %u ranks were "
-                       "started, each of which is a worker",
-                       o->workers, p->n_ranks);
 }
 
 /* Does the strategy run on these workers, with parameters in this number format? */
@@ -459,7 +407,16 @@ static drove_status check_combination(const drove_plan *p, const drove_options *
     }
     const char *why = drove__combine(p->ops, &c);
     if (why == NULL) return DROVE_OK;
-    names_for(tables, &c, names, sizeof names);
+
+    /* The strategies that run in this place, joined. */
+    size_t used = 0;
+    names[0] = '\0';
+    for (size_t i = 0; tables->strategies[i] != NULL && used < sizeof names; i++) {
+        const drove_sync_ops *ops = tables->strategies[i];
+        if (drove__combine(ops, &c) != NULL) continue;
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used > 0 ? ", " : "",
+                                 ops->name);
+    }
     if (c.ranks)
         return drove__fail(DROVE_E_ARG,
                            "--strategy %s: %s; %u ranks were started: expected one of %s "
@@ -477,8 +434,16 @@ static drove_status make(drove_plan *p, const drove_options *o, const drove_mach
 {
     DROVE_TRY(choose_host(p, o, m));
     DROVE_TRY(choose_strategy(p, o, m, tables));
-    DROVE_TRY(check_processes(p, o));
-    if (has_list(o)) DROVE_TRY(read_list(p, o, m));
+    if (p->host == DROVE_HOST_RANKS && drove__workers_are_procs(o->workers))
+        return drove__fail(DROVE_E_ARG,
+                           "--workers %s: expected no processes of a rank's own, as %u ranks were "
+                           "started, each of which is a worker",
+                           o->workers, p->n_ranks);
+    if (has_list(o)) {
+        char text[DROVE_WORKERS_SIZE];
+        DROVE_TRY(drove__workers_expand(o->workers, m->local_rank, text, sizeof text));
+        DROVE_TRY(drove__workers_parse(text, m->topo, m->n_pus, !p->source->counts_rows, &p->list));
+    }
     DROVE_TRY(make_plan(p, o, m));
     return check_combination(p, o, tables);
 }

@@ -107,18 +107,6 @@ static drove_status add_all(drove_workers_entry *g, const drove_topo *topo, unsi
     return status;
 }
 
-static drove_status check_processor(const drove_topo *topo, const char *name, uint64_t pu)
-{
-    drove_place place;
-    drove_topo_facts facts;
-    if (topo == NULL || drove__topo_find(topo, (int)pu, &place)) return DROVE_OK;
-    drove__topo_facts(topo, &facts);
-    return drove__fail(DROVE_E_ARG,
-                       "--workers %s: expected processors of the %u that this process may use, "
-                       "found number %llu",
-                       name, facts.n_pus, (unsigned long long)pu);
-}
-
 /* "3" or "0-3" */
 static drove_status add_span(drove_workers_entry *g, const drove_topo *topo, const char *text)
 {
@@ -134,7 +122,15 @@ static drove_status add_span(drove_workers_entry *g, const drove_topo *topo, con
                            g->name, text);
     }
     for (uint64_t pu = first; pu <= last; pu++) {
-        DROVE_TRY(check_processor(topo, g->name, pu));
+        drove_place place;
+        if (topo != NULL && !drove__topo_find(topo, (int)pu, &place)) {
+            drove_topo_facts facts;
+            drove__topo_facts(topo, &facts);
+            return drove__fail(DROVE_E_ARG,
+                               "--workers %s: expected processors of the %u that this process may "
+                               "use, found number %llu",
+                               g->name, facts.n_pus, (unsigned long long)pu);
+        }
         DROVE_TRY(add_processor(g, (int)pu));
     }
     return DROVE_OK;
@@ -243,18 +239,6 @@ static drove_status check_sizes(const drove_workers_entry *g)
 
 /* ---- one worker ---- */
 
-static drove_status unknown_kind(const char *name)
-{
-    const char *names[DROVE_MOST_ENTRIES];
-    size_t n = 0;
-    names[n++] = "cpu";
-    names[n++] = "host";
-    names[n++] = "threads";
-    for (size_t i = 0; drove__device_kinds[i] != NULL; i++)
-        names[n++] = drove__device_kinds[i]->name;
-    return drove__fail_in(drove__fail_unknown("kind of worker", name, names, n), "--workers");
-}
-
 static drove_status plan_entry(const char *text, const drove_topo *topo, unsigned n_threads,
                                unsigned n_hosts, drove_workers_entry *g)
 {
@@ -273,7 +257,17 @@ static drove_status plan_entry(const char *text, const drove_topo *topo, unsigne
                            "cpu:, host:, opencl:, cuda: and fake:",
                            g->name);
     }
-    if (!is_cores && kind == NULL) return unknown_kind(g->spec.name);
+    if (!is_cores && kind == NULL) {
+        const char *names[DROVE_MOST_ENTRIES];
+        size_t n = 0;
+        names[n++] = "cpu";
+        names[n++] = "host";
+        names[n++] = "threads";
+        for (size_t i = 0; drove__device_kinds[i] != NULL; i++)
+            names[n++] = drove__device_kinds[i]->name;
+        return drove__fail_in(drove__fail_unknown("kind of worker", g->spec.name, names, n),
+                              "--workers");
+    }
     g->is_device = kind != NULL;
     status = check_keys(g, kind);
     if (status == DROVE_OK) status = read_keys(g);
@@ -326,7 +320,7 @@ static bool share_device(const drove_workers_entry *a, const drove_workers_entry
     return part_a == part_b || part_a == UINT64_MAX || part_b == UINT64_MAX;
 }
 
-/* Where the machine is not known yet, only processors that are named can be compared. */
+/* Before the machine is known, only processors that are named can be compared. */
 static drove_status check_overlaps(const drove_workers_list *plan, const drove_topo *topo,
                                    bool may_repeat)
 {
@@ -367,41 +361,38 @@ static bool has_empty_part(const char *text)
     return n == 0 || text[0] == '+' || text[n - 1] == '+' || strstr(text, "++") != NULL;
 }
 
-static drove_status plan_list(const char *text, const drove_topo *topo, unsigned n_threads,
-                              bool may_repeat, drove_workers_list *plan)
-{
-    char *copy = strdup(text), *rest = copy;
-    drove_status status = copy != NULL ? DROVE_OK : drove__fail_nomem("--workers", strlen(text));
-    if (status == DROVE_OK && has_empty_part(text))
-        status =
-            drove__fail(DROVE_E_ARG,
-                        "--workers: expected a worker on each side of '+', found \"%s\"", text);
-    for (char *one; status == DROVE_OK && (one = strsep(&rest, "+")) != NULL;) {
-        if (plan->n_entries == DROVE_MOST_ENTRIES) {
-            status = drove__fail(DROVE_E_ARG, "--workers: expected at most %d, found more",
-                                 DROVE_MOST_ENTRIES);
-            break;
-        }
-        drove_workers_entry *g = &plan->entry[plan->n_entries++];
-        status = plan_entry(one, topo, n_threads, count_hosts(text), g);
-    }
-    free(copy);
-    return status == DROVE_OK ? check_overlaps(plan, topo, may_repeat) : status;
-}
-
 drove_status drove__workers_parse(const char *text, const drove_topo *topo, unsigned n_pus,
                                   bool may_repeat, drove_workers_list *out)
 {
     drove_workers_list list = {.entry = calloc(DROVE_MOST_ENTRIES, sizeof *list.entry)};
     if (list.entry == NULL)
         return drove__fail_nomem("workers", DROVE_MOST_ENTRIES * sizeof *list.entry);
-    drove_status status = plan_list(text, topo, n_pus, may_repeat, &list);
-    if (status != DROVE_OK) {
-        drove__workers_fini(&list);
-        return status;
+    char *copy = strdup(text), *rest = copy, *one;
+    drove_status status = copy != NULL ? DROVE_OK : drove__fail_nomem("--workers", strlen(text));
+    if (status != DROVE_OK) goto fail;
+    if (has_empty_part(text)) {
+        status =
+            drove__fail(DROVE_E_ARG,
+                        "--workers: expected a worker on each side of '+', found \"%s\"", text);
+        goto fail;
     }
+    while ((one = strsep(&rest, "+")) != NULL) {
+        if (list.n_entries == DROVE_MOST_ENTRIES) {
+            status = drove__fail(DROVE_E_ARG, "--workers: expected at most %d, found more",
+                                 DROVE_MOST_ENTRIES);
+            goto fail;
+        }
+        drove_workers_entry *g = &list.entry[list.n_entries++];
+        if ((status = plan_entry(one, topo, n_pus, count_hosts(text), g)) != DROVE_OK) goto fail;
+    }
+    if ((status = check_overlaps(&list, topo, may_repeat)) != DROVE_OK) goto fail;
+    free(copy);
     *out = list;
     return DROVE_OK;
+fail:
+    free(copy);
+    drove__workers_fini(&list);
+    return status;
 }
 
 void drove__workers_fini(drove_workers_list *plan)
