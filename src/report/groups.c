@@ -31,18 +31,7 @@ double drove__report_utilisation(const drove_facts *f, const drove_group_facts *
 
 /* ---- JSON ---- */
 
-static json_t *history_json(const drove_group_facts *g)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < g->n_history; i++) {
-        const drove_batch_size *h = &g->history[i];
-        drove__json_add(&list, json_pack("[f, f, I, f]", h->epochs, h->time_s, (json_int_t)h->batch,
-                                         h->counted_updates));
-    }
-    return list;
-}
-
-/* Of the last bucket only that part which the run has reached. */
+/* The last bucket counts as far as the run has reached it. */
 static json_t *timeline_json(const drove_timeline *t, uint64_t end_ns)
 {
     json_t *list = json_array();
@@ -53,13 +42,6 @@ static json_t *timeline_json(const drove_timeline *t, uint64_t end_ns)
         drove__json_add(&list, json_real(fmin(1.0, ratio((double)t->busy_ns[i], (double)width))));
     }
     return json_pack("{s:f, s:o}", "width_s", (double)t->width_ns * 1e-9, "utilisation", list);
-}
-
-static json_t *times_json(const drove_group_facts *g)
-{
-    if (g->device == NULL) return json_null();
-    return json_pack("{s:f, s:f, s:f, s:f}", "copy_s", g->copy_s, "compute_s", g->compute_s,
-                     "hidden_s", g->hidden_s, "wait_s", g->wait_s);
 }
 
 static json_t *text_or_null(const char *text)
@@ -82,9 +64,19 @@ static json_t *group_json(const drove_facts *f, const drove_group_facts *g, uint
                   (int)g->n);
     drove__json_set(&object, "lost", text_or_null(g->lost));
     drove__json_set(&object, "device", text_or_null(g->device));
-    drove__json_set(&object, "times", times_json(g));
+    drove__json_set(&object, "times",
+                    g->device == NULL
+                        ? json_null()
+                        : json_pack("{s:f, s:f, s:f, s:f}", "copy_s", g->copy_s, "compute_s",
+                                    g->compute_s, "hidden_s", g->hidden_s, "wait_s", g->wait_s));
     drove__json_set(&object, "timeline", timeline_json(g->busy, f->train_ns));
-    drove__json_set(&object, "batch_history", history_json(g));
+    json_t *history = json_array();
+    for (size_t i = 0; i < g->n_history; i++) {
+        const drove_batch_size *h = &g->history[i];
+        drove__json_add(&history, json_pack("[f, f, I, f]", h->epochs, h->time_s,
+                                            (json_int_t)h->batch, h->counted_updates));
+    }
+    drove__json_set(&object, "batch_history", history);
     return object;
 }
 

@@ -47,21 +47,18 @@ json_t *drove__report_options_json(const drove_facts *f)
     return object;
 }
 
-static json_t *machine_json(const drove_facts *f)
-{
-    const drove_machine_facts *m = &f->machine;
-    return json_pack("{s:s, s:s, s:i, s:i, s:i, s:s, s:s}", "host", m->host, "cpu", m->cpu, "cores",
-                     (int)m->n_cores, "processors", (int)m->n_processors, "numa_nodes",
-                     (int)m->n_nodes, "isa", f->isa, "gemm", m->gemm);
-}
-
 drove_status drove__report_run(const drove_facts *f, char **out)
 {
+    const drove_machine_facts *m = &f->machine;
     json_t *object =
         json_pack("{s:s, s:o, s:s, s:i, s:o, s:s, s:o, s:o, s:o}", "drove", DROVE_VERSION,
                   "options", drove__report_options_json(f), "strategy", f->strategy, "n_workers",
-                  (int)f->n_workers, "machine", machine_json(f), "clock", drove__report_clock(f),
-                  "modelled_machine", drove__report_modelled_json(&f->modelled), "cluster",
+                  (int)f->n_workers, "machine",
+                  json_pack("{s:s, s:s, s:i, s:i, s:i, s:s, s:s}", "host", m->host, "cpu", m->cpu,
+                            "cores", (int)m->n_cores, "processors", (int)m->n_processors,
+                            "numa_nodes", (int)m->n_nodes, "isa", f->isa, "gemm", m->gemm),
+                  "clock", drove__report_clock(f), "modelled_machine",
+                  drove__report_modelled_json(&f->modelled), "cluster",
                   drove__report_cluster_json(f), "model_search",
                   drove__report_search_json(&f->search));
     return drove__json_text(object, exact_digits(f), out);
@@ -92,8 +89,23 @@ drove_status drove__report_evaluation(const drove_facts *f, char **out)
     return DROVE_OK;
 }
 
-static drove_status group_events(const drove_facts *f, drove_events *events, int64_t step)
+drove_status drove__report_events(const drove_facts *f, drove_events *events)
 {
+    const drove_progress *p = &f->progress;
+    const int64_t step = (int64_t)p->updates;
+    const struct {
+        const char *tag;
+        double value;
+    } scalars[] = {{"loss/train", p->loss},
+                   {"loss/test", p->test_loss},
+                   {"accuracy/train", p->accuracy},
+                   {"accuracy/test", p->test_accuracy},
+                   {"speed/examples_per_s", p->examples_per_s},
+                   {"progress/epochs", p->epochs}};
+    for (size_t i = 0; i < DROVE_COUNT(scalars); i++) {
+        if (isnan(scalars[i].value)) continue;
+        DROVE_TRY(drove__events_scalar(events, scalars[i].tag, step, scalars[i].value));
+    }
     drove_totals all, t;
     drove__report_add_up(f, 0, f->n_workers, &all);
     for (unsigned i = 0; i < f->n_groups; i++) {
@@ -113,27 +125,6 @@ static drove_status group_events(const drove_facts *f, drove_events *events, int
             DROVE_TRY(drove__events_scalar(events, tag, step, scalar[k].value));
         }
     }
-    return DROVE_OK;
-}
-
-drove_status drove__report_events(const drove_facts *f, drove_events *events)
-{
-    const drove_progress *p = &f->progress;
-    const int64_t step = (int64_t)p->updates;
-    const struct {
-        const char *tag;
-        double value;
-    } scalars[] = {{"loss/train", p->loss},
-                   {"loss/test", p->test_loss},
-                   {"accuracy/train", p->accuracy},
-                   {"accuracy/test", p->test_accuracy},
-                   {"speed/examples_per_s", p->examples_per_s},
-                   {"progress/epochs", p->epochs}};
-    for (size_t i = 0; i < DROVE_COUNT(scalars); i++) {
-        if (isnan(scalars[i].value)) continue;
-        DROVE_TRY(drove__events_scalar(events, scalars[i].tag, step, scalars[i].value));
-    }
-    DROVE_TRY(group_events(f, events, step));
     for (unsigned i = 0; i < f->n_workers; i++) {
         const drove_histogram *staleness = &f->worker[i].trace->staleness;
         char tag[48];

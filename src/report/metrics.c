@@ -100,15 +100,6 @@ static json_t *calibration_json(const drove_metrics *m)
     return json_pack("{s:o, s:o}", "error", drove__json_real(m->calibration_error), "bins", bins);
 }
 
-static json_t *constant_values_json(const drove_metrics *m)
-{
-    if (m->per_value == NULL) return drove__json_real(m->constant_value);
-    json_t *list = json_array();
-    for (size_t k = 0; k < m->n_values; k++)
-        drove__json_add(&list, drove__json_real(m->per_value[k].constant_value));
-    return list;
-}
-
 static json_t *values_json(const drove_metrics *m)
 {
     if (m->per_value == NULL) return json_null();
@@ -122,19 +113,21 @@ static json_t *values_json(const drove_metrics *m)
     return list;
 }
 
-static json_t *guess_json(const drove_metrics *m)
-{
-    switch (m->kind) {
-    case DROVE_METRICS_CLASSES: return json_string(m->per_class[m->constant_class].name);
-    case DROVE_METRICS_VALUES: return constant_values_json(m);
-    case DROVE_METRICS_LABELS: break;
-    }
-    return json_null();
-}
-
 static json_t *constant_json(const drove_metrics *m)
 {
-    json_t *constant = json_pack("{s:o, s:s}", "guess", guess_json(m), "from",
+    json_t *guess = NULL;
+    if (m->kind == DROVE_METRICS_CLASSES) {
+        guess = json_string(m->per_class[m->constant_class].name);
+    } else if (m->kind == DROVE_METRICS_LABELS) {
+        guess = json_null();
+    } else if (m->per_value == NULL) {
+        guess = drove__json_real(m->constant_value);
+    } else {
+        guess = json_array();
+        for (size_t k = 0; k < m->n_values; k++)
+            drove__json_add(&guess, drove__json_real(m->per_value[k].constant_value));
+    }
+    json_t *constant = json_pack("{s:o, s:s}", "guess", guess, "from",
                                  m->constant_is_training ? "training" : "evaluated");
     set_figures(&m->constant, &constant);
     return constant;
@@ -176,21 +169,6 @@ static const char *figure_text(const drove_metrics_figures *f, const struct figu
     else if (which->is_share) snprintf(into, 32, "%.2f %%", 100.0 * value);
     else snprintf(into, 32, "%.4g", value);
     return into;
-}
-
-static void print_figures(const drove_metrics *m, FILE *stream)
-{
-    char model[32], constant[32];
-    fprintf(stream, "%-17s  %10s  %14s (of %s)\n", "", "model", "constant guess",
-            m->constant_is_training ? "the training data" : "these examples");
-    for (size_t i = 0; i < DROVE_COUNT(figures); i++) {
-        if (isnan(value_of(&m->model, &figures[i]))) continue;
-        fprintf(stream, "%-17s  %10s  %14s\n", figures[i].name,
-                figure_text(&m->model, &figures[i], model),
-                figure_text(&m->constant, &figures[i], constant));
-    }
-    if (m->auc_error > 0.0)
-        fprintf(stream, "%-17s  by histograms: AUC within %.2g\n", "", m->auc_error);
 }
 
 static void print_verdict(const drove_metrics *m, const char *indent, FILE *stream)
@@ -294,7 +272,17 @@ drove_status drove_metrics_print(const drove_metrics *metrics, FILE *stream)
 {
     DROVE_IN_C_LOCALE;
     DROVE_ALIVE(metrics, "metrics");
-    print_figures(metrics, stream);
+    char model[32], constant[32];
+    fprintf(stream, "%-17s  %10s  %14s (of %s)\n", "", "model", "constant guess",
+            metrics->constant_is_training ? "the training data" : "these examples");
+    for (size_t i = 0; i < DROVE_COUNT(figures); i++) {
+        if (isnan(value_of(&metrics->model, &figures[i]))) continue;
+        fprintf(stream, "%-17s  %10s  %14s\n", figures[i].name,
+                figure_text(&metrics->model, &figures[i], model),
+                figure_text(&metrics->constant, &figures[i], constant));
+    }
+    if (metrics->auc_error > 0.0)
+        fprintf(stream, "%-17s  by histograms: AUC within %.2g\n", "", metrics->auc_error);
     print_verdict(metrics, "", stream);
     if (metrics->per_class != NULL) print_classes(metrics, stream);
     if (metrics->per_value != NULL) print_values(metrics, stream);

@@ -44,20 +44,17 @@ static json_t *layers_json(const drove_replica_facts *r)
     return list;
 }
 
-static json_t *memory_json(const drove_replica_facts *r)
-{
-    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "parameters", r->parameters_bytes,
-                     "gradient", r->gradient_bytes, "rule_state", r->state_bytes, "receive",
-                     r->receive_bytes, "host", r->host_bytes, "example", r->example_bytes,
-                     "receive_examples", floor(r->receive_bytes / r->example_bytes));
-}
-
 void drove__report_replicas_json(const drove_facts *f, json_t **summary)
 {
     const drove_replica_facts *r = &f->replicas;
     if (!r->is_there) return;
     drove__json_set(summary, "layers", layers_json(r));
-    drove__json_set(summary, "device_memory", memory_json(r));
+    drove__json_set(summary, "device_memory",
+                    json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "parameters",
+                              r->parameters_bytes, "gradient", r->gradient_bytes, "rule_state",
+                              r->state_bytes, "receive", r->receive_bytes, "host", r->host_bytes,
+                              "example", r->example_bytes, "receive_examples",
+                              floor(r->receive_bytes / r->example_bytes)));
     /* A parking at which they differed ended the run. */
     drove__json_set(summary, "replicas_equal", r->n_checks > 0 ? json_true() : json_null());
     drove__json_set(summary, "replica_checks", json_integer((json_int_t)r->n_checks));
@@ -70,20 +67,6 @@ void drove__report_replicas_json(const drove_facts *f, json_t **summary)
 }
 
 /* ---- for people ---- */
-
-static void print_layers(const drove_replica_facts *r, FILE *stream)
-{
-    fprintf(stream, "\n  %-20s %12s %10s %12s %10s %8s\n", "layer", "parameters", "down ms",
-            "accumulate ms", "up ms", "hidden");
-    for (size_t i = r->n_layers; i-- > 0;) {
-        const drove_layer_facts *l = &r->layer[i];
-        layer_times t = times_of(l);
-        fprintf(stream, "  %-20s %12zu %10.3f %13.3f %10.3f", l->name, l->n_params, t.down_s * 1e3,
-                t.add_s * 1e3, t.up_s * 1e3);
-        if (isnan(t.hidden)) fprintf(stream, " %8s\n", "-");
-        else fprintf(stream, " %6.1f %%\n", t.hidden * 100.0);
-    }
-}
 
 void drove__report_replicas_print(const drove_facts *f, FILE *stream)
 {
@@ -108,5 +91,16 @@ void drove__report_replicas_print(const drove_facts *f, FILE *stream)
                 (unsigned long long)r->n_different, (unsigned long long)r->n_compared, r->error_max,
                 r->error_relative);
     }
-    if (r->layer != NULL) print_layers(r, stream);
+    if (r->layer != NULL) {
+        fprintf(stream, "\n  %-20s %12s %10s %12s %10s %8s\n", "layer", "parameters", "down ms",
+                "accumulate ms", "up ms", "hidden");
+        for (size_t i = r->n_layers; i-- > 0;) {
+            const drove_layer_facts *l = &r->layer[i];
+            layer_times t = times_of(l);
+            fprintf(stream, "  %-20s %12zu %10.3f %13.3f %10.3f", l->name, l->n_params,
+                    t.down_s * 1e3, t.add_s * 1e3, t.up_s * 1e3);
+            if (isnan(t.hidden)) fprintf(stream, " %8s\n", "-");
+            else fprintf(stream, " %6.1f %%\n", t.hidden * 100.0);
+        }
+    }
 }

@@ -17,7 +17,7 @@ const char *drove_outcome_name(drove_outcome outcome)
     return names[outcome];
 }
 
-static json_t *histogram_json(const drove_histogram *h)
+static json_t *staleness_json(const drove_histogram *h)
 {
     json_t *pairs = json_array();
     for (unsigned b = 0; b < DROVE_HIST_BUCKETS; b++) {
@@ -25,40 +25,32 @@ static json_t *histogram_json(const drove_histogram *h)
         drove__json_add(&pairs, json_pack("[I, I]", (json_int_t)drove__hist_least(b),
                                           (json_int_t)h->count[b]));
     }
-    return pairs;
-}
-
-static json_t *staleness_json(const drove_histogram *h)
-{
     return json_pack("{s:o, s:I, s:I, s:I, s:o}", "mean", drove__json_real(drove__hist_mean(h)),
                      "p50", (json_int_t)drove__hist_quantile(h, 0.5), "p99",
                      (json_int_t)drove__hist_quantile(h, 0.99), "max", (json_int_t)h->max,
-                     "histogram", histogram_json(h));
-}
-
-static json_t *worker_json(const drove_facts *f, const drove_worker_facts *w)
-{
-    const drove_trace_worker *t = w->trace;
-    json_t *worker =
-        json_pack("{s:s, s:I, s:I, s:I, s:o, s:o, s:i, s:i}", "name", w->name, "updates",
-                  (json_int_t)atomic_load(&t->updates), "examples",
-                  (json_int_t)atomic_load(&t->examples), "batch", (json_int_t)f->update_rows,
-                  "busy", drove__json_real((double)t->busy_ns / (double)f->train_ns), "staleness",
-                  drove__json_real(drove__hist_mean(&t->staleness)), "processor", w->processor,
-                  "node", w->node);
-    if (f->kind == DROVE_WORKER_PROCESS) {
-        drove__json_set(&worker, "process", json_integer(w->process));
-        drove__json_set(&worker, "lost", w->lost != NULL ? json_string(w->lost) : json_null());
-    }
-    return worker;
+                     "histogram", pairs);
 }
 
 static json_t *workers_json(const drove_facts *f)
 {
     if (f->n_groups > 0) return drove__report_groups_json(f);
     json_t *list = json_array();
-    for (unsigned i = 0; i < f->n_workers; i++)
-        drove__json_add(&list, worker_json(f, &f->worker[i]));
+    for (unsigned i = 0; i < f->n_workers; i++) {
+        const drove_worker_facts *w = &f->worker[i];
+        const drove_trace_worker *t = w->trace;
+        json_t *worker =
+            json_pack("{s:s, s:I, s:I, s:I, s:o, s:o, s:i, s:i}", "name", w->name, "updates",
+                      (json_int_t)atomic_load(&t->updates), "examples",
+                      (json_int_t)atomic_load(&t->examples), "batch", (json_int_t)f->update_rows,
+                      "busy", drove__json_real((double)t->busy_ns / (double)f->train_ns),
+                      "staleness", drove__json_real(drove__hist_mean(&t->staleness)), "processor",
+                      w->processor, "node", w->node);
+        if (f->kind == DROVE_WORKER_PROCESS) {
+            drove__json_set(&worker, "process", json_integer(w->process));
+            drove__json_set(&worker, "lost", w->lost != NULL ? json_string(w->lost) : json_null());
+        }
+        drove__json_add(&list, worker);
+    }
     return list;
 }
 
@@ -98,19 +90,14 @@ static json_t *partition_json(const drove_partition_facts *p)
                      "fits", (int)p->fits, "suggested", (int)p->suggested);
 }
 
-static json_t *trials_json(const drove_tuning_facts *t)
+static json_t *tuning_json(const drove_tuning_facts *t)
 {
+    if (!t->is_there) return json_null();
     json_t *list = json_array();
     for (unsigned i = 0; i < t->n_trials; i++)
         drove__json_add(&list, json_pack("{s:o, s:o}", "lr", drove__json_real(t->trial_lr[i]),
                                          "loss", drove__json_real(t->trial_loss[i])));
-    return list;
-}
-
-static json_t *tuning_json(const drove_tuning_facts *t)
-{
-    if (!t->is_there) return json_null();
-    return json_pack("{s:o, s:I, s:o, s:I, s:o, s:o, s:o, s:I, s:I}", "trials", trials_json(t),
+    return json_pack("{s:o, s:I, s:o, s:I, s:o, s:o, s:o, s:I, s:I}", "trials", list,
                      "trial_updates", (json_int_t)t->trial_updates, "trials_s",
                      drove__json_real(t->trials_s), "validation_examples",
                      (json_int_t)t->n_validation_rows, "validation_loss",
@@ -122,20 +109,18 @@ static json_t *tuning_json(const drove_tuning_facts *t)
 
 typedef enum mark_part { MARK_TIME, MARK_UPDATES, MARK_EPOCHS } mark_part;
 
-static json_t *mark_json(const drove_mark_facts *m, mark_part part)
-{
-    if (!m->is_met) return json_null();
-    if (part == MARK_UPDATES) return json_integer((json_int_t)m->updates);
-    return drove__json_real(part == MARK_TIME ? m->train_s : m->epochs);
-}
-
 static json_t *marks_json(const drove_facts *f, mark_part part)
 {
     json_t *object = json_object();
     for (unsigned i = 0; i < f->n_marks; i++) {
+        const drove_mark_facts *m = &f->mark[i];
+        json_t *value = NULL;
         char key[16];
-        snprintf(key, sizeof key, "%g%%", f->mark[i].percent);
-        drove__json_set(&object, key, mark_json(&f->mark[i], part));
+        if (!m->is_met) value = json_null();
+        else if (part == MARK_UPDATES) value = json_integer((json_int_t)m->updates);
+        else value = drove__json_real(part == MARK_TIME ? m->train_s : m->epochs);
+        snprintf(key, sizeof key, "%g%%", m->percent);
+        drove__json_set(&object, key, value);
     }
     return object;
 }

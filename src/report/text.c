@@ -7,13 +7,6 @@
 #include <signal.h>
 #include <string.h>
 
-static void print_signal(int number, FILE *stream)
-{
-    if (number == SIGINT) fputs("Interrupted by Ctrl-C (SIGINT)", stream);
-    else if (number == SIGTERM) fputs("Interrupted by SIGTERM", stream);
-    else fprintf(stream, "Interrupted by signal %d", number);
-}
-
 static void print_headline(const drove_facts *f, FILE *stream)
 {
     const drove_progress *p = &f->progress;
@@ -24,7 +17,11 @@ static void print_headline(const drove_facts *f, FILE *stream)
     case DROVE_CRASHED:
         fprintf(stream, "Crashed: the loss became infinite or not a number (try a smaller --lr)");
         break;
-    case DROVE_INTERRUPTED: print_signal(f->signal_number, stream); break;
+    case DROVE_INTERRUPTED:
+        if (f->signal_number == SIGINT) fputs("Interrupted by Ctrl-C (SIGINT)", stream);
+        else if (f->signal_number == SIGTERM) fputs("Interrupted by SIGTERM", stream);
+        else fprintf(stream, "Interrupted by signal %d", f->signal_number);
+        break;
     }
     fprintf(stream, " after %.2f s of training: %.2f epochs, %s updates.\n\n", p->train_s,
             p->epochs, drove__report_grouped((double)p->updates));
@@ -109,35 +106,6 @@ static void print_tuning(const drove_facts *f, FILE *stream)
                 (unsigned long long)t->n_cuts, (unsigned long long)t->n_recoveries);
 }
 
-static void print_loader(const drove_loader_facts *l, FILE *stream)
-{
-    if (!l->is_there) return;
-    fprintf(stream, "  loading     %.2f s by ", l->busy_s);
-    if (l->n_threads == 0) fputs("the workers", stream);
-    else fprintf(stream, "%u thread%s", l->n_threads, l->n_threads == 1 ? "" : "s");
-    fprintf(stream, ", %.2f s of the workers' time: %.0f %% hidden\n", l->exposed_s,
-            100.0 * l->hidden);
-}
-
-static void print_disk(const drove_disk_facts *d, FILE *stream)
-{
-    if (!d->is_there) return;
-    fprintf(
-        stream,
-        "  from disk   %.3g GiB in %llu windows of %.3g MiB, read in %.2f s; the workers waited "
-        "%.2f s\n",
-        d->read_bytes / (1 << 30), (unsigned long long)d->n_windows_read,
-        d->window_bytes / 2 / (1 << 20), d->read_s, d->wait_s);
-}
-
-static void print_partition(const drove_partition_facts *p, FILE *stream)
-{
-    if (p->n == 0) return;
-    fprintf(stream, "  partition   %u group%s of cores; copies of %.1f MB %s in %.1f MB of %s\n",
-            p->n, p->n == 1 ? "" : "s", p->copies_bytes / 1e6, p->fits ? "fit" : "do not fit",
-            p->fast_bytes / 1e6, p->fast_name);
-}
-
 /* "1 thread", "4 ranks" */
 static const char *kind_of_workers(const drove_facts *f)
 {
@@ -147,19 +115,6 @@ static const char *kind_of_workers(const drove_facts *f)
         [DROVE_WORKER_RANK] = {"rank", "ranks"},
         [DROVE_WORKER_CORES] = {"group of cores", "groups of cores"}};
     return name[f->kind][f->n_workers == 1 ? 0 : 1];
-}
-
-static void print_step(const drove_totals *total, FILE *stream)
-{
-    double us[DROVE_N_PHASES];
-    for (int i = 0; i < DROVE_N_PHASES; i++)
-        us[i] = (double)total->phase_ns[i] * 1e-3 / (double)total->steps;
-    fprintf(stream,
-            "  a step      forward %.1f, backward %.1f, update %.1f, publish %.1f, pull %.1f, "
-            "wait %.1f, other %.1f us\n",
-            us[DROVE_PHASE_FORWARD], us[DROVE_PHASE_BACKWARD], us[DROVE_PHASE_UPDATE],
-            us[DROVE_PHASE_PUBLISH], us[DROVE_PHASE_ACQUIRE],
-            us[DROVE_PHASE_WAIT] + us[DROVE_PHASE_BACKOFF], us[DROVE_PHASE_OTHER]);
 }
 
 static void print_speed(const drove_facts *f, FILE *stream)
@@ -173,11 +128,42 @@ static void print_speed(const drove_facts *f, FILE *stream)
             drove__report_grouped((double)p->updates / p->train_s), f->strategy, f->n_workers,
             kind_of_workers(f), drove__report_grouped((double)f->update_rows), f->isa);
     print_precision(f, &total, stream);
-    print_step(&total, stream);
+
+    /* The parts of a step. */
+    double us[DROVE_N_PHASES];
+    for (int i = 0; i < DROVE_N_PHASES; i++)
+        us[i] = (double)total.phase_ns[i] * 1e-3 / (double)total.steps;
+    fprintf(stream,
+            "  a step      forward %.1f, backward %.1f, update %.1f, publish %.1f, pull %.1f, "
+            "wait %.1f, other %.1f us\n",
+            us[DROVE_PHASE_FORWARD], us[DROVE_PHASE_BACKWARD], us[DROVE_PHASE_UPDATE],
+            us[DROVE_PHASE_PUBLISH], us[DROVE_PHASE_ACQUIRE],
+            us[DROVE_PHASE_WAIT] + us[DROVE_PHASE_BACKOFF], us[DROVE_PHASE_OTHER]);
     drove__report_communication_print(f, stream);
-    print_loader(&f->loader, stream);
-    print_disk(&f->disk, stream);
-    print_partition(&f->partition, stream);
+    /* Reading of the data, and where copies of them lie. */
+    const drove_loader_facts *l = &f->loader;
+    if (l->is_there) {
+        fprintf(stream, "  loading     %.2f s by ", l->busy_s);
+        if (l->n_threads == 0) fputs("the workers", stream);
+        else fprintf(stream, "%u thread%s", l->n_threads, l->n_threads == 1 ? "" : "s");
+        fprintf(stream, ", %.2f s of the workers' time: %.0f %% hidden\n", l->exposed_s,
+                100.0 * l->hidden);
+    }
+    const drove_disk_facts *d = &f->disk;
+    if (d->is_there) {
+        fprintf(stream,
+                "  from disk   %.3g GiB in %llu windows of %.3g MiB, read in %.2f s; the workers "
+                "waited %.2f s\n",
+                d->read_bytes / (1 << 30), (unsigned long long)d->n_windows_read,
+                d->window_bytes / 2 / (1 << 20), d->read_s, d->wait_s);
+    }
+    const drove_partition_facts *part = &f->partition;
+    if (part->n > 0) {
+        fprintf(stream,
+                "  partition   %u group%s of cores; copies of %.1f MB %s in %.1f MB of %s\n",
+                part->n, part->n == 1 ? "" : "s", part->copies_bytes / 1e6,
+                part->fits ? "fit" : "do not fit", part->fast_bytes / 1e6, part->fast_name);
+    }
     if (strcmp(f->opt->prefetch, "on") != 0) {
         fprintf(stream, "  prefetch    %s asked; the processor's prefetchers: %s\n",
                 f->opt->prefetch, f->prefetch_hardware);

@@ -1,5 +1,8 @@
-/* report/totals.c - sums over workers, and how large numbers are written. */
+/* report/totals.c - for all sections: sums over workers, large numbers, JSON text. */
+#include "report/json.h"
 #include "report/sections.h"
+
+#include <math.h>
 
 void drove__report_add_up(const drove_facts *f, unsigned first, unsigned n, drove_totals *out)
 {
@@ -30,4 +33,23 @@ const char *drove__report_grouped(double value)
     }
     *o = '\0';
     return out;
+}
+
+/* ---- JSON ---- */
+
+json_t *drove__json_real(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+drove_status drove__json_text(json_t *object, int digits, char **out)
+{
+    char *text =
+        object != NULL
+            ? drove__json_dump(object, JSON_INDENT(2) | JSON_REAL_PRECISION((size_t)digits))
+            : NULL;
+    json_decref(object);
+    if (text == NULL) return drove__fail_nomem("JSON text", 1);
+    *out = text;
+    return DROVE_OK;
 }

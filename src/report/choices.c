@@ -1,0 +1,97 @@
+/* report/choices.c - --model auto and --strategy auto: candidates, and the choice. */
+#include "report/json.h"
+#include "report/sections.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- --model auto ---- */
+
+json_t *drove__report_search_json(const drove_search_facts *s)
+{
+    json_t *list = json_array();
+    if (s->n == 0) {
+        json_decref(list);
+        return json_null();
+    }
+    for (unsigned i = 0; i < s->n; i++) {
+        const drove_candidate_facts *c = &s->candidate[i];
+        drove__json_add(&list, json_pack("{s:s, s:i, s:o, s:o, s:o}", "model", c->name, "divisions",
+                                         (int)c->n_tried, "loss", drove__json_real(c->loss),
+                                         "constant_loss", drove__json_real(c->constant_loss),
+                                         "epochs", drove__json_real(c->epochs)));
+    }
+    return json_pack("{s:s, s:o, s:i, s:I, s:I, s:o}", "chosen", s->candidate[s->chosen].name,
+                     "compared", list, "divisions", (int)s->n_divisions, "examples",
+                     (json_int_t)s->n_rows, "validation_examples", (json_int_t)s->n_held, "seconds",
+                     drove__json_real(s->seconds));
+}
+
+void drove__report_search_print(const drove_search_facts *s, FILE *stream)
+{
+    if (s->n == 0) return;
+    const drove_candidate_facts *c = &s->candidate[s->chosen];
+    if (c->n_tried == 0) return; /* nothing was compared */
+    fprintf(stream, "  model       %s, ", c->name);
+    if (s->n > 1) fprintf(stream, "chosen from %u in %.1f s\n", s->n, s->seconds);
+    else fprintf(stream, "the only candidate; tried for %.1f s\n", s->seconds);
+}
+
+/* ---- --strategy auto ---- */
+
+json_t *drove__report_strategy_json(const drove_strategy_facts *s)
+{
+    if (s->how == NULL) return json_null();
+    const drove_rival_facts *chosen = &s->rival[s->chosen];
+    json_t *list = json_array();
+    for (unsigned i = 0; i < s->n; i++) {
+        const drove_rival_facts *r = &s->rival[i];
+        drove__json_add(&list,
+                        json_pack("{s:s, s:i, s:o, s:o, s:o, s:o}", "strategy", r->strategy,
+                                  "threads", (int)r->n_threads, "rate", drove__json_real(r->rate),
+                                  "train_s", drove__json_real(r->train_s), "examples_per_s",
+                                  drove__json_real(r->examples_per_s), "loss",
+                                  drove__json_real(r->loss)));
+    }
+    return json_pack("{s:s, s:s, s:i, s:i, s:o, s:o}", "chosen", chosen->strategy, "how", s->how,
+                     "threads", (int)chosen->n_threads, "allowed", (int)s->n_allowed, "seconds",
+                     drove__json_real(s->seconds), "compared", list);
+}
+
+/* Two decimals, rounded down: a rate below the margin does not look like it. */
+static double rounded(double rate)
+{
+    return floor(rate * 100.0 + 1e-6) / 100.0;
+}
+
+static void print_probe(const drove_strategy_facts *s, FILE *stream)
+{
+    /* The fastest of those that were not chosen; NULL: none was measured. */
+    const drove_rival_facts *other = NULL;
+    for (unsigned i = 1; i < s->n; i++)
+        if (isfinite(s->rival[i].rate) && (other == NULL || s->rival[i].rate > other->rate))
+            other = &s->rival[i];
+
+    if (s->chosen > 0) {
+        fprintf(stream, "%.2f times the rate of one thread", rounded(s->rival[s->chosen].rate));
+    } else if (other == NULL) {
+        fputs("no other was measured", stream);
+    } else { /* the reason for one thread */
+        fprintf(stream, "%s on %u threads: %.2f times its rate, ", other->strategy,
+                other->n_threads, rounded(other->rate));
+        if (other->is_measured) fprintf(stream, "%.2f is needed", s->margin);
+        else fputs("measured too few times", stream);
+    }
+    fprintf(stream, "; a probe of %.1f s)\n", s->seconds);
+}
+
+void drove__report_strategy_print(const drove_strategy_facts *s, FILE *stream)
+{
+    if (s->how == NULL) return;
+    const drove_rival_facts *chosen = &s->rival[s->chosen];
+    fprintf(stream, "  strategy    %s, %u of %u threads (", chosen->strategy, chosen->n_threads,
+            s->n_allowed);
+    if (strcmp(s->how, "probe") == 0) print_probe(s, stream);
+    else if (strcmp(s->how, "short") == 0) fputs("not measured: too short a run)\n", stream);
+    else fputs("not measured: a probe would cost too much of the run)\n", stream);
+}
