@@ -99,25 +99,20 @@ void drove__batches_stage(drove_worker *w)
 
 /* ---- with a loader ---- */
 
-/* As many tasks as the worker has room for; waits for the first. */
-static void ask_ahead(drove_worker *w)
-{
-    drove_source *from = w->loop->source;
-    uint32_t *row;
-    while ((row = drove__loader_rows(w->loader, w->index)) != NULL) {
-        drove_task *task = &w->ahead[w->n_ahead];
-        if (!from->ops->next(from, w->index, w->n_ahead == 0, task)) return;
-        size_t n_rows = drove__order_rows(&w->loop->order, &w->cursor, task, row);
-        drove__loader_ask(w->loader, w->index, task->number, n_rows);
-        w->n_ahead++;
-    }
-}
-
 static bool next_loaded(drove_worker *w, drove_task *task, drove_batch *batch, drove_status *status)
 {
     drove_load_times times;
     drove__loader_done(w->loader, w->index);
-    ask_ahead(w);
+    /* As many tasks as the worker has room for; waits for the first. */
+    drove_source *from = w->loop->source;
+    uint32_t *row;
+    while ((row = drove__loader_rows(w->loader, w->index)) != NULL) {
+        drove_task *ahead = &w->ahead[w->n_ahead];
+        if (!from->ops->next(from, w->index, w->n_ahead == 0, ahead)) break;
+        size_t n_rows = drove__order_rows(&w->loop->order, &w->cursor, ahead, row);
+        drove__loader_ask(w->loader, w->index, ahead->number, n_rows);
+        w->n_ahead++;
+    }
     if (w->n_ahead > 0) begin_batch(w, w->ahead[0].number);
     if (!drove__loader_take(w->loader, w->index, batch, &times, status)) return false;
     *task = w->ahead[0];

@@ -54,35 +54,24 @@ struct drove_loader {
 
 /* ---- loading ---- */
 
-/* Rows that are read from disk may have to be waited for.  Batches that were asked for before are
- * loaded, or being loaded by somebody else, so what the reader waits for goes on. */
-static drove_status wait_for_rows(const drove_loader *l, const drove_batch *b)
-{
-    if (l->opt.stream == NULL) return DROVE_OK;
-    return drove__stream_wait(l->opt.stream, drove__order_window(l->opt.order, b->number));
-}
-
-/* On the thread that made the slot LOADING. */
-static void load(const drove_loader *l, slot *s)
-{
-    drove_target *target = &s->loaded.target;
-    const drove_batch *b = &s->batch;
-    s->status = wait_for_rows(l, b);
-    if (s->status == DROVE_OK)
-        s->status = drove__gather_load(&s->gather, b, true, NULL, &s->loaded.in);
-    if (s->status != DROVE_OK) {
-        drove__error_copy(s->error);
-        return;
-    }
-    drove__targets_load(&s->gather.targets, b->data, NULL, b->row, b->n_rows, target);
-}
-
 /* Loads a slot that this thread has made LOADING; comes and goes with the lock held. */
 static void load_unlocked(drove_loader *l, slot *s)
 {
     pthread_mutex_unlock(&l->lock);
     s->times = (drove_load_times){.begin_ns = drove__clock_now(l->opt.clock)};
-    load(l, s);
+    /* Rows that are read from disk may have to be waited for.  Batches that were asked for before
+     * are loaded, or being loaded by another thread, so the reader goes on. */
+    const drove_batch *b = &s->batch;
+    s->status =
+        l->opt.stream == NULL
+            ? DROVE_OK
+            : drove__stream_wait(l->opt.stream, drove__order_window(l->opt.order, b->number));
+    if (s->status == DROVE_OK)
+        s->status = drove__gather_load(&s->gather, b, true, NULL, &s->loaded.in);
+    if (s->status == DROVE_OK)
+        drove__targets_load(&s->gather.targets, b->data, NULL, b->row, b->n_rows,
+                            &s->loaded.target);
+    else drove__error_copy(s->error);
     s->times.end_ns = drove__clock_now(l->opt.clock);
     pthread_mutex_lock(&l->lock);
     l->busy_ns += s->times.end_ns - s->times.begin_ns;
@@ -227,19 +216,6 @@ double drove__loader_times(drove_loader *l, uint64_t *busy_ns, uint64_t *exposed
 
 /* ---- making and unmaking ---- */
 
-static drove_status start_threads(drove_loader *l)
-{
-    for (unsigned i = 0; i < l->opt.n_threads; i++) {
-        int error = pthread_create(&l->thread[i], NULL, loader_main, l);
-        if (error != 0) {
-            return drove__fail_errno(DROVE_E_SYSTEM, error, "cannot start loader %u of %u", i + 1,
-                                     l->opt.n_threads);
-        }
-        l->n_started++;
-    }
-    return DROVE_OK;
-}
-
 drove_status drove__loader_create(const drove_loader_options *opt, drove_loader **out)
 {
     *out = NULL;
@@ -254,24 +230,23 @@ drove_status drove__loader_create(const drove_loader_options *opt, drove_loader 
     l->thread = calloc(opt->n_threads + 1, sizeof *l->thread);
     for (unsigned i = 0; l->queue != NULL && i < opt->n_workers; i++)
         drove__clock_cond_init(&l->queue[i].ready);
-    drove_status status = l->queue != NULL && l->thread != NULL
-                              ? start_threads(l)
-                              : drove__fail_nomem("loaders", opt->n_workers * sizeof *l->queue);
-    if (status != DROVE_OK) {
-        drove__loader_destroy(l);
-        return status;
+    drove_status status = DROVE_OK;
+    if (l->queue == NULL || l->thread == NULL) {
+        status = drove__fail_nomem("loaders", opt->n_workers * sizeof *l->queue);
+        goto fail;
+    }
+    for (; l->n_started < opt->n_threads; l->n_started++) {
+        int error = pthread_create(&l->thread[l->n_started], NULL, loader_main, l);
+        if (error == 0) continue;
+        status = drove__fail_errno(DROVE_E_SYSTEM, error, "cannot start loader %u of %u",
+                                   l->n_started + 1, opt->n_threads);
+        goto fail;
     }
     *out = l;
     return DROVE_OK;
-}
-
-static void fini_queue(queue *q)
-{
-    for (unsigned k = 0; k < DEPTH; k++) {
-        drove__gather_fini(&q->slot[k].gather);
-        drove__free(q->slot[k].row);
-    }
-    pthread_cond_destroy(&q->ready);
+fail:
+    drove__loader_destroy(l);
+    return status;
 }
 
 void drove__loader_destroy(drove_loader *l)
@@ -282,7 +257,14 @@ void drove__loader_destroy(drove_loader *l)
     pthread_cond_broadcast(&l->wanted);
     pthread_mutex_unlock(&l->lock);
     for (unsigned i = 0; i < l->n_started; i++) pthread_join(l->thread[i], NULL);
-    for (unsigned i = 0; l->queue != NULL && i < l->opt.n_workers; i++) fini_queue(&l->queue[i]);
+    for (unsigned i = 0; l->queue != NULL && i < l->opt.n_workers; i++) {
+        queue *q = &l->queue[i];
+        for (unsigned k = 0; k < DEPTH; k++) {
+            drove__gather_fini(&q->slot[k].gather);
+            drove__free(q->slot[k].row);
+        }
+        pthread_cond_destroy(&q->ready);
+    }
     drove__free(l->queue);
     free(l->thread);
     pthread_cond_destroy(&l->wanted);

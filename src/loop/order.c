@@ -57,8 +57,8 @@ static void permute(const drove_order *o, drove_order_cursor *cursor, uint64_t e
     cursor->n_ahead = 0;
 }
 
-/* Where the permutation maps i.  To map some is as fast as to map one, so the next ones are kept:
- * with batches of one example that is a third of a short step's instructions. */
+/* The place to which the permutation maps i.  To map some is as fast as to map one, so the next
+ * ones are kept: with batches of one example that is a third of a short step's instructions. */
 static uint64_t place_of(drove_order_cursor *cursor, uint64_t i)
 {
     if (i - cursor->ahead_first >= cursor->n_ahead) {

@@ -63,29 +63,6 @@ typedef struct procs {
     char failure[DROVE_ERROR_TEXT_SIZE];
 } procs;
 
-/* ---- what can be forked ---- */
-
-static unsigned n_threads_here(void)
-{
-    unsigned n = 1;
-    char line[128];
-    FILE *file = fopen("/proc/self/status", "r");
-    if (file == NULL) return n;
-    while (fgets(line, sizeof line, file) != NULL && sscanf(line, "Threads: %u", &n) != 1) continue;
-    fclose(file);
-    return DROVE_TSAN ? n - 1 : n; /* less the sanitizer's own */
-}
-
-static drove_status check_threads(void)
-{
-    unsigned n_threads = n_threads_here();
-    if (n_threads <= 1) return DROVE_OK;
-    return drove__fail(DROVE_E_SYSTEM,
-                       "--workers procs: expected a process of one thread, which alone lives on in "
-                       "forked ones; found %u threads",
-                       n_threads);
-}
-
 /* ---- in a child ---- */
 
 static void answer(procs *p, unsigned worker, uint32_t generation)
@@ -106,24 +83,20 @@ static drove_command next_command(procs *p, uint32_t *seen)
     return (drove_command)atomic_load_explicit(&p->command, memory_order_relaxed);
 }
 
-/* The parent decides what a signal means; without a parent there is nothing to do. */
-static void settle_in(const procs *p, unsigned worker)
-{
-    static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
-    char name[16];
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != p->parent) _exit(1); /* it ended before the line above */
-    for (size_t i = 0; i < DROVE_COUNT(ignored); i++) (void)signal(ignored[i], SIG_IGN);
-    snprintf(name, sizeof name, "drove-%u", worker);
-    (void)prctl(PR_SET_NAME, name);
-}
-
 /* _exit: the parent's buffers and exit handlers are the parent's. */
 static _Noreturn void child_main(drove_worker *w)
 {
     procs *p = w->loop->host->impl;
     uint32_t seen = 0;
-    settle_in(p, w->index);
+
+    /* The parent decides what a signal means; without a parent there is nothing to do. */
+    static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+    char name[16];
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != p->parent) _exit(1); /* it ended before the line above */
+    for (size_t i = 0; i < DROVE_COUNT(ignored); i++) (void)signal(ignored[i], SIG_IGN);
+    snprintf(name, sizeof name, "drove-%u", w->index);
+    (void)prctl(PR_SET_NAME, name);
     drove_status status = drove__worker_setup(w);
     if (status != DROVE_OK) drove__worker_keep_error(w, status);
     answer(p, w->index, seen);
@@ -132,14 +105,6 @@ static _Noreturn void child_main(drove_worker *w)
 }
 
 /* ---- losing one ---- */
-
-static void describe_end(int status, char why[WHY_SIZE])
-{
-    if (WIFSIGNALED(status))
-        snprintf(why, WHY_SIZE, "was ended by signal %d (%s)", WTERMSIG(status),
-                 strsignal(WTERMSIG(status)));
-    else snprintf(why, WHY_SIZE, "ended by itself with status %d", WEXITSTATUS(status));
-}
 
 /* The others are told to park, and are given some time for it. */
 static void break_off(drove_host *h, unsigned worker, const char *why)
@@ -162,21 +127,6 @@ static void break_off(drove_host *h, unsigned worker, const char *why)
     if (p->n_left > 0 && h->loop->sync->ops->stop != NULL) h->loop->sync->ops->stop(h->loop->sync);
 }
 
-static void say_lost(drove_host *h, unsigned worker, const char *why)
-{
-    const procs *p = h->impl;
-    char line[512];
-    snprintf(line, sizeof line,
-             "worker %u (process %d) %s after %llu updates: %s is lost, the run goes on with %u of "
-             "%u workers",
-             worker, (int)p->process[worker].id, why,
-             (unsigned long long)atomic_load(&h->loop->worker[worker].trace.updates),
-             h->loop->sync->needs & DROVE_SYNC_SPREAD ? "its work since its last exchange"
-                                                      : "the step that it was making",
-             p->n_left, h->loop->plan->n_workers);
-    h->opt.say(h->opt.context, line);
-}
-
 /* A child has ended. */
 static void lose(drove_host *h, unsigned worker, const char *why)
 {
@@ -192,7 +142,16 @@ static void lose(drove_host *h, unsigned worker, const char *why)
     }
     h->loop->sync->ops->leave(h->loop->sync, worker);
     if (from->ops->leave != NULL) from->ops->leave(from, worker);
-    say_lost(h, worker, why);
+    char text[512];
+    snprintf(text, sizeof text,
+             "worker %u (process %d) %s after %llu updates: %s is lost, the run goes on with %u of "
+             "%u workers",
+             worker, (int)p->process[worker].id, why,
+             (unsigned long long)atomic_load(&h->loop->worker[worker].trace.updates),
+             h->loop->sync->needs & DROVE_SYNC_SPREAD ? "its work since its last exchange"
+                                                      : "the step that it was making",
+             p->n_left, h->loop->plan->n_workers);
+    h->opt.say(h->opt.context, text);
 }
 
 static void kill_and_lose(drove_host *h, unsigned worker, const char *why)
@@ -222,7 +181,11 @@ static void find_ended(drove_host *h)
         if (!p->process[i].is_alive) continue;
         pid_t result = waitpid(p->process[i].id, &status, WNOHANG);
         if (result == 0 || (result < 0 && errno == EINTR)) continue;
-        if (result > 0) describe_end(status, why);
+        if (result > 0 && WIFSIGNALED(status))
+            snprintf(why, sizeof why, "was ended by signal %d (%s)", WTERMSIG(status),
+                     strsignal(WTERMSIG(status)));
+        else if (result > 0)
+            snprintf(why, sizeof why, "ended by itself with status %d", WEXITSTATUS(status));
         lose(h, i, why);
     }
 }
@@ -256,7 +219,7 @@ static bool read_times(pid_t id, uint64_t *ran_ns, uint64_t *delayed_ns)
     return is_read;
 }
 
-/* Of passed_ns without a heartbeat, those in which the process could have had one: on a busy
+/* The part of passed_ns in which the process could have had a heartbeat: on a busy
  * machine it may wait for a processor for seconds.  The system adds a wait when it is over. */
 static uint64_t counted(process *one, uint64_t passed_ns)
 {
@@ -339,13 +302,6 @@ static void find_silent(drove_host *h, uint64_t passed_ns)
     for (unsigned i = 0; i < h->loop->plan->n_workers; i++) p->process[i].still_ns = 0;
 }
 
-/* Those that have not parked after all that time. */
-static void end_the_rest(drove_host *h)
-{
-    for (unsigned i = 0; i < h->loop->plan->n_workers; i++)
-        if (is_busy(h->impl, i)) kill_and_lose(h, i, "did not park and was ended");
-}
-
 static void watch(drove_host *h, uint64_t now)
 {
     procs *p = h->impl;
@@ -353,8 +309,11 @@ static void watch(drove_host *h, uint64_t now)
     if (passed_ns < WATCH_NS) return;
     p->watched_ns = now;
     find_ended(h);
-    if (p->give_up_ns != 0 && now >= p->give_up_ns) end_the_rest(h);
-    else if (p->give_up_ns == 0)
+    if (p->give_up_ns != 0 && now >= p->give_up_ns) {
+        /* Those that have not parked after all that time. */
+        for (unsigned i = 0; i < h->loop->plan->n_workers; i++)
+            if (is_busy(h->impl, i)) kill_and_lose(h, i, "did not park and was ended");
+    } else if (p->give_up_ns == 0)
         find_silent(h, passed_ns < MOST_TICK_NS ? passed_ns : MOST_TICK_NS);
 }
 
@@ -412,7 +371,23 @@ static drove_status start(drove_host *h)
 {
     procs *p = h->impl;
     const unsigned n = h->loop->plan->n_workers;
-    DROVE_TRY(check_threads());
+    /* Only a process of one thread can be forked. */
+    unsigned n_threads = 1;
+    char text[128];
+    FILE *file = fopen("/proc/self/status", "r");
+    while (file != NULL && fgets(text, sizeof text, file) != NULL &&
+           sscanf(text, "Threads: %u", &n_threads) != 1)
+        continue;
+    if (file != NULL) {
+        fclose(file);
+        n_threads -= DROVE_TSAN ? 1 : 0; /* the sanitizer's own */
+    }
+    if (n_threads > 1)
+        return drove__fail(DROVE_E_SYSTEM,
+                           "--workers procs: expected a process of one thread, which alone lives "
+                           "on in forked ones; found %u threads",
+                           n_threads);
+
     p->parent = getpid();
     p->watched_ns = drove__clock_now(h->loop->clock);
     for (unsigned i = 0; i < n; i++) {

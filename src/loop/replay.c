@@ -64,15 +64,6 @@ bool drove__replay_next(drove_replay *r)
     return true;
 }
 
-/* Could a run with these data and batch sizes have had this task? */
-static bool is_possible(const drove_worker *w, const drove_recorded *s)
-{
-    const drove_loop *loop = w->loop;
-    if (s->n_steps == 0 || s->n_rows > w->most_rows) return false;
-    if (!loop->plan->source->counts_rows) return s->n_rows == 0;
-    return s->n_rows > 0 && isfinite(s->lr_factor);
-}
-
 static drove_status fail_order(const drove_replay *r, unsigned worker, const drove_recorded *s)
 {
     return drove__fail(DROVE_E_DATA,
@@ -117,7 +108,12 @@ static bool source_next(drove_source *s, unsigned worker, bool waits, drove_task
     if (status != DROVE_OK || v->n_asked == v->n || step_at(v, v->n_asked)->is_settling)
         return false;
     const drove_recorded *step = step_at(v, v->n_asked);
-    if (!is_possible(&r->loop->worker[worker], step)) {
+    /* Could a run with these data and batch sizes have had this task? */
+    bool is_possible = step->n_steps > 0 && step->n_rows <= r->loop->worker[worker].most_rows;
+    if (r->loop->plan->source->counts_rows)
+        is_possible = is_possible && step->n_rows > 0 && isfinite(step->lr_factor);
+    else is_possible = is_possible && step->n_rows == 0;
+    if (!is_possible) {
         r->status = fail_order(r, worker, step);
         return false;
     }
@@ -209,7 +205,7 @@ static drove_status begin(drove_replay *r, unsigned worker)
     return drove__step_begin(w, &v->task, &v->batch, v->eta, &v->hand);
 }
 
-/* What was dropped then is dropped. */
+/* A step that was dropped then is dropped. */
 static drove_status end(drove_replay *r, unsigned worker)
 {
     drove_worker *w = &r->loop->worker[worker];
@@ -261,7 +257,7 @@ static bool is_enough(const drove_replay *r)
     return atomic_load(&r->loop->sync->published) >= r->most_updates;
 }
 
-/* Where its view is taken; one in place has none. */
+/* The place at which its view is taken; a step in place has none. */
 static uint64_t view_of(const drove_replay *r, unsigned worker)
 {
     const drove_recorded *step = step_at(&r->worker[worker], 0);
@@ -313,34 +309,24 @@ static unsigned next_worker(const drove_replay *r)
     return best;
 }
 
-static bool all_have_ended(const drove_replay *r)
-{
-    for (unsigned w = 0; w < r->loop->plan->n_workers; w++)
-        if (!r->worker[w].has_ended) return false;
-    return true;
-}
-
-static drove_status settle(drove_replay *r, unsigned worker)
-{
-    replayed_worker *v = &r->worker[worker];
-    DROVE_TRY(drove__step_settle(&r->loop->worker[worker]));
-    v->n_asked++; /* the source never gave it out */
-    pass(v);
-    return DROVE_OK;
-}
-
 /* The next place. */
 static drove_status publish(drove_replay *r, unsigned worker)
 {
     const drove_recorded step = *step_at(&r->worker[worker], 0);
     if (step.order < r->place) return fail_order(r, worker, &step);
     r->place = step.order + 1;
-    if (step.is_settling) return settle(r, worker);
+    if (step.is_settling) { /* a step of its own, which the source never gave out */
+        replayed_worker *v = &r->worker[worker];
+        DROVE_TRY(drove__step_settle(&r->loop->worker[worker]));
+        v->n_asked++;
+        pass(v);
+        return DROVE_OK;
+    }
     if (step.is_early) DROVE_TRY(begin(r, worker));
     return end(r, worker);
 }
 
-/* Where a stretch begins: the first place that any worker has to do with. */
+/* A stretch begins at the first place that any worker has to do with. */
 static drove_status find_place(drove_replay *r)
 {
     r->place = UINT64_MAX;
@@ -376,7 +362,9 @@ static bool go_on(drove_replay *r, drove_status *status)
     const drove_loop *loop = r->loop;
     const unsigned n = loop->plan->n_workers;
     *status = advance_all(r);
-    if (*status != DROVE_OK || all_have_ended(r)) return false;
+    bool all_have_ended = true;
+    for (unsigned i = 0; i < n; i++) all_have_ended &= r->worker[i].has_ended;
+    if (*status != DROVE_OK || all_have_ended) return false;
     r->is_cut = is_enough(r);
     if (r->is_cut || r->is_halted || atomic_load(&loop->halted)) return false;
     unsigned next = next_worker(r);
@@ -412,12 +400,6 @@ static drove_status start(drove_host *h)
     return status;
 }
 
-static void fail(drove_replay *r, drove_status status)
-{
-    drove_worker *w = &r->loop->worker[0];
-    if (w->status == DROVE_OK) drove__worker_fail(w, status);
-}
-
 /* Other commands are carried out at once; training goes on in wait. */
 static void go(drove_host *h, drove_command command)
 {
@@ -446,7 +428,8 @@ static bool wait(drove_host *h, uint64_t until_ns)
     if (!goes_on) status = r->status;
     while (goes_on && drove__clock_now(h->loop->clock) < until_ns) goes_on = go_on(r, &status);
     drove__denormals_restore(before);
-    if (status != DROVE_OK) fail(r, status);
+    drove_worker *w = &h->loop->worker[0]; /* it keeps the error of them all */
+    if (status != DROVE_OK && w->status == DROVE_OK) drove__worker_fail(w, status);
     r->is_training = goes_on;
     return !goes_on;
 }

@@ -11,7 +11,7 @@ static bool has_own_state(const drove_worker *w)
     return w->loop->optim->state == DROVE_STATE_WORKER;
 }
 
-/* Of the first step of this call of the engine. */
+/* The number of the first step of this call of the engine. */
 static uint64_t first_number(drove_worker *w)
 {
     drove_sync *s = w->loop->sync;

@@ -88,21 +88,6 @@ static drove_recorded recorded_task(const drove_task *task)
                             .lr_factor = task->lr_factor};
 }
 
-/* The loop records. */
-static void write_down_live(drove_worker *w, const drove_task *task, uint64_t n_steps,
-                            const drove_publish_info *info)
-{
-    drove_loop *loop = w->loop;
-    drove_recorded r = recorded_task(task);
-    r.read = loop->sync->worker[w->index].version;
-    r.view_order = r.read; /* in place, there is none: this takes one byte */
-    r.staleness = info->staleness;
-    r.order = info->order;
-    r.n_steps = n_steps;
-    r.is_updated = info->updated != 0;
-    drove__recording_step(loop->recording, w->index, &r);
-}
-
 /* Several batches that the worker has taken at once may share a lending of the parameters: what
  * the strategy counts and the clock is read for is then done once for all of them. */
 static bool joins_batches(const drove_loop *loop)
@@ -153,7 +138,16 @@ static drove_status step_live(drove_worker *w, const drove_task *task, const dro
     w->trace.clamped += made.n_clamped;
     info.attempts += (uint32_t)made.n_steps - 1; /* one each, and the strategy's failed ones */
     count(w, n_rows, made.n_steps, &info);
-    if (loop->recording != NULL) write_down_live(w, task, made.n_steps, &info);
+    if (loop->recording != NULL) {
+        drove_recorded r = recorded_task(task);
+        r.read = s->worker[w->index].version;
+        r.view_order = r.read; /* in place, there is none: this takes one byte */
+        r.staleness = info.staleness;
+        r.order = info.order;
+        r.n_steps = made.n_steps;
+        r.is_updated = info.updated != 0;
+        drove__recording_step(loop->recording, w->index, &r);
+    }
     if (loop->spans != NULL) note(w, DROVE_SPAN_BACKWARD, DROVE_NO_PART, task->number, t0, t1);
     if (loop->source->ops->done != NULL)
         loop->source->ops->done(loop->source, w->index, task, made.n_steps);
@@ -381,21 +375,6 @@ static void add_times(drove_worker *w, const drove_step_hand *h, const drove_pub
     w->times.wait_ns += spent->wait_ns;
 }
 
-static void write_down(drove_worker *w, const drove_step_hand *h, const drove_publish_info *info)
-{
-    drove_recorded r = recorded_task(&h->task);
-    r.read = h->view.version;
-    r.staleness = info->staleness;
-    r.view_order = h->view.order;
-    r.order = info->dropped ? DROVE_NO_ORDER : info->order;
-    r.retried = info->dropped ? 0 : info->retried;
-    r.n_steps = 1;
-    r.is_dropped = info->dropped != 0;
-    r.is_updated = info->updated != 0;
-    r.is_early = info->is_early != 0;
-    drove__recording_step(w->loop->recording, w->index, &r);
-}
-
 static double norm_of(const drove_gradient *g, size_t n)
 {
     const drove_span all = {.length = n};
@@ -462,7 +441,19 @@ drove_status drove__step_end(drove_worker *w, drove_step_hand *h)
     note_passes(&h->slicing, &h->done.times, h->t[1], h->t[2]);
     add_times(w, h, &info);
     count(w, h->batch.n_rows, 1, &info);
-    if (w->loop->recording != NULL) write_down(w, h, &info);
+    if (w->loop->recording != NULL) {
+        drove_recorded r = recorded_task(&h->task);
+        r.read = h->view.version;
+        r.staleness = info.staleness;
+        r.view_order = h->view.order;
+        r.order = info.dropped ? DROVE_NO_ORDER : info.order;
+        r.retried = info.dropped ? 0 : info.retried;
+        r.n_steps = 1;
+        r.is_dropped = info.dropped != 0;
+        r.is_updated = info.updated != 0;
+        r.is_early = info.is_early != 0;
+        drove__recording_step(w->loop->recording, w->index, &r);
+    }
     return DROVE_OK;
 }
 

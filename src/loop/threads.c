@@ -187,17 +187,6 @@ static bool start_service(drove_host *h)
 
 /* ---- commands ---- */
 
-/* All who will carry out the command become actors; they run once this thread waits. */
-static void begin_virtual(drove_host *h)
-{
-    const threads *t = h->impl;
-    const drove_plan *plan = h->loop->plan;
-    drove__virtual_begin(h->loop->on);
-    for (unsigned i = plan->first_here; i < plan->first_here + plan->n_here; i++)
-        if (t->is_busy[i]) drove__virtual_admit(h->loop->on, i);
-    if (t->service_is_started) drove__virtual_admit(h->loop->on, plan->n_workers);
-}
-
 static void go(drove_host *h, drove_command command)
 {
     threads *t = h->impl;
@@ -210,7 +199,13 @@ static void go(drove_host *h, drove_command command)
         t->is_busy[i] = !atomic_load(&h->loop->worker[i].is_silent);
         t->watch[i] = (watch){.since_ns = drove__clock_now(h->loop->clock)};
     }
-    if (is_virtual(h, command)) begin_virtual(h);
+    if (is_virtual(h, command)) {
+        /* They become actors, and run once this thread waits. */
+        drove__virtual_begin(h->loop->on);
+        for (unsigned i = plan->first_here; i < plan->first_here + plan->n_here; i++)
+            if (t->is_busy[i]) drove__virtual_admit(h->loop->on, i);
+        if (t->service_is_started) drove__virtual_admit(h->loop->on, plan->n_workers);
+    }
     t->generation++;
     pthread_cond_broadcast(&t->go);
     pthread_mutex_unlock(&t->lock);

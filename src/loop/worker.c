@@ -11,16 +11,6 @@
 
 /* ---- setup ---- */
 
-static drove_status open_device(drove_worker *w)
-{
-    if (w->plan->device == NULL) return DROVE_OK;
-    drove_status status = drove__device_open(w->plan->device, &w->device);
-    if (status != DROVE_OK) return drove__fail_in(status, "--workers %s", w->plan->name);
-    w->engine_ops = w->device->engine;
-    if (w->plan->timeout_s > 0.0) w->timeout_ns = (uint64_t)(w->plan->timeout_s * 1e9);
-    return DROVE_OK;
-}
-
 drove_status drove__worker_init(drove_worker *w, drove_loop *loop, unsigned index)
 {
     w->loop = loop;
@@ -29,7 +19,12 @@ drove_status drove__worker_init(drove_worker *w, drove_loop *loop, unsigned inde
     w->data = loop->train;
     w->engine_ops = loop->core_ops;
     w->timeout_ns = UINT64_MAX;
-    return drove__plan_is_here(loop->plan, index) ? open_device(w) : DROVE_OK;
+    if (!drove__plan_is_here(loop->plan, index) || w->plan->device == NULL) return DROVE_OK;
+    drove_status status = drove__device_open(w->plan->device, &w->device);
+    if (status != DROVE_OK) return drove__fail_in(status, "--workers %s", w->plan->name);
+    w->engine_ops = w->device->engine;
+    if (w->plan->timeout_s > 0.0) w->timeout_ns = (uint64_t)(w->plan->timeout_s * 1e9);
+    return DROVE_OK;
 }
 
 void drove__worker_fini(drove_worker *w)
@@ -46,15 +41,6 @@ static drove_status bind_part(void *context, unsigned part)
 {
     const drove_worker *w = context;
     return drove__topo_bind_self(w->loop->topo, &w->plan->core[part]);
-}
-
-/* Touched first by this thread, so it lies near it. */
-static drove_status copy_data(drove_worker *w)
-{
-    if (!w->plan->copies_data || w->device != NULL) return DROVE_OK;
-    DROVE_TRY(drove__data_copy(w->loop->train, &w->own_data));
-    w->data = w->own_data;
-    return DROVE_OK;
 }
 
 /* Largest batch of one call: what the source gives out, or an evaluation's chunk. */
@@ -148,7 +134,10 @@ drove_status drove__worker_make(drove_worker *w)
 {
     drove_loop *loop = w->loop;
     size_t max_rows = drove__worker_most_rows(w);
-    DROVE_TRY(copy_data(w));
+    if (w->plan->copies_data && w->device == NULL) { /* touched first by this thread: near it */
+        DROVE_TRY(drove__data_copy(loop->train, &w->own_data));
+        w->data = w->own_data;
+    }
     for (unsigned i = 0; i < DROVE_COUNT(w->row); i++) {
         w->row[i] = drove__alloc(max_rows, sizeof *w->row[i]);
         if (w->row[i] == NULL)
