@@ -75,21 +75,6 @@ static void release(void *own)
     free(n);
 }
 
-static void hand_out(batch_norm *n, size_t c)
-{
-    const size_t step = drove__pad_floats(c);
-    char *next = n->memory;
-    for (unsigned i = 0; i < n->n_parts; i++, next += part_bytes(c)) {
-        part_sums *p = &n->part[i];
-        float **list[N_FLOATS] = {&p->mean, &p->scale, &p->gamma, &p->shift, &p->a, &p->b, &p->c};
-        p->sum = (double *)(void *)next;
-        p->product = p->sum + step;
-        for (size_t j = 0; j < N_FLOATS; j++)
-            *list[j] = (float *)(void *)(p->product + step) + j * step;
-    }
-    n->statistics = (float *)(void *)next;
-}
-
 static drove_status prepare(const drove_pass_options *opt, const drove_pass *pass, size_t index,
                             void **own)
 {
@@ -104,7 +89,19 @@ static drove_status prepare(const drove_pass_options *opt, const drove_pass *pas
         release(n);
         return drove__fail_nomem("batch normalisation", scratch_bytes(opt, l));
     }
-    hand_out(n, l->in.c);
+
+    /* One allocation, divided among the parts. */
+    const size_t step = drove__pad_floats(l->in.c);
+    char *next = n->memory;
+    for (unsigned i = 0; i < n->n_parts; i++, next += part_bytes(l->in.c)) {
+        part_sums *p = &n->part[i];
+        float **list[N_FLOATS] = {&p->mean, &p->scale, &p->gamma, &p->shift, &p->a, &p->b, &p->c};
+        p->sum = (double *)(void *)next;
+        p->product = p->sum + step;
+        for (size_t j = 0; j < N_FLOATS; j++)
+            *list[j] = (float *)(void *)(p->product + step) + j * step;
+    }
+    n->statistics = (float *)(void *)next;
     *own = n;
     return DROVE_OK;
 }
@@ -180,22 +177,6 @@ static void settle(const drove_call *c, size_t ch, double mean, double variance,
     p->c[ch] = (float)((double)beta - mean * a);
 }
 
-static void infer(const drove_call *c)
-{
-    const drove_layer *l = c->layer;
-    const batch_norm *n = c->own;
-    const part_sums *p = &n->part[c->part];
-    const size_t channels = l->in.c;
-    c->k->copy_f32(p->gamma, c->theta + l->w_offset, channels);
-    c->k->copy_f32(p->b, c->theta + l->b_offset, channels);
-    c->k->copy_f32(p->mean, c->theta + l->s_offset, channels);
-    c->k->copy_f32(p->scale, c->theta + l->s_offset + channels, channels);
-    for (size_t ch = 0; ch < channels; ch++)
-        settle(c, ch, (double)p->mean[ch], (double)p->scale[ch], p->b[ch]);
-    combine(c, c->y, c->bottom[0].x, NULL, false);
-    drove__layer_act(c);
-}
-
 /* Sums are relative to the batch's first number of each channel, so that the variance is not the
  * difference of two large numbers. */
 static void forward(const drove_call *c)
@@ -204,8 +185,16 @@ static void forward(const drove_call *c)
     const batch_norm *n = c->own;
     const part_sums *p = &n->part[c->part];
     const size_t block = drove__block(c->format, l->in.c), hw = l->in.h * l->in.w;
-    if (!c->pass->is_training) {
-        infer(c);
+    if (!c->pass->is_training) { /* with the population's statistics */
+        const size_t channels = l->in.c;
+        c->k->copy_f32(p->gamma, c->theta + l->w_offset, channels);
+        c->k->copy_f32(p->b, c->theta + l->b_offset, channels);
+        c->k->copy_f32(p->mean, c->theta + l->s_offset, channels);
+        c->k->copy_f32(p->scale, c->theta + l->s_offset + channels, channels);
+        for (size_t ch = 0; ch < channels; ch++)
+            settle(c, ch, (double)p->mean[ch], (double)p->scale[ch], p->b[ch]);
+        combine(c, c->y, c->bottom[0].x, NULL, false);
+        drove__layer_act(c);
         return;
     }
     for (size_t ch = 0; ch < l->in.c; ch++)

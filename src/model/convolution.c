@@ -48,18 +48,6 @@ static size_t n_places(size_t n, size_t k, size_t s, size_t p, size_t d)
     return span > n + 2 * p ? 0 : (n + 2 * p - span) / s + 1;
 }
 
-static drovek_conv_shape conv_shape(const drove_layer *l)
-{
-    return (drovek_conv_shape){.c = l->in.c,
-                               .h = l->in.h,
-                               .w = l->in.w,
-                               .o = l->out.c,
-                               .oh = l->out.h,
-                               .ow = l->out.w,
-                               .groups = at_least_1(l->opt.groups),
-                               .window = window_of(&l->opt)};
-}
-
 static drove_status shape(drove_layer *l, const drove_shape *bottom, unsigned n_bottoms,
                           size_t n_outputs)
 {
@@ -107,7 +95,14 @@ static drovek_conv_options conv_options(const drove_pass_options *opt, const dro
 {
     const size_t parts = opt->n_parts, rows = opt->rows > 0 ? opt->rows : opt->max_rows;
     bool wants_data = opt->trains && l->bottom[0] != 0;
-    return (drovek_conv_options){.shape = conv_shape(l),
+    return (drovek_conv_options){.shape = (drovek_conv_shape){.c = l->in.c,
+                                                              .h = l->in.h,
+                                                              .w = l->in.w,
+                                                              .o = l->out.c,
+                                                              .oh = l->out.h,
+                                                              .ow = l->out.w,
+                                                              .groups = at_least_1(l->opt.groups),
+                                                              .window = window_of(&l->opt)},
                                  .act = l->act,
                                  .rows = (rows + parts - 1) / parts,
                                  .max_rows = (opt->max_rows + parts - 1) / parts,
@@ -181,8 +176,8 @@ static drove_status find_way(const drovek_conv_options *conv, drovek_conv_choice
     return drove__fail(DROVE_E_UNSUPPORTED, "no convolution supports these formats");
 }
 
-static drove_status fill(const drove_pass_options *opt, const drove_pass *pass, size_t index,
-                         convolution *v)
+static drove_status prepare(const drove_pass_options *opt, const drove_pass *pass, size_t index,
+                            void **own)
 {
     const drove_layer *l = &opt->model->layer[index];
     drovek_conv_options conv = conv_options(opt, l);
@@ -191,37 +186,35 @@ static drove_status fill(const drove_pass_options *opt, const drove_pass *pass, 
     conv.out = pass->format[index + 1];
     DROVE_TRY(find_way(&conv, &choice));
     conv.way = choice.way;
+
+    convolution *v = calloc(1, sizeof *v);
+    if (v == NULL) return drove__fail_nomem("a convolution", sizeof *v);
+    drove_status status = DROVE_OK;
     v->n_parts = opt->n_parts;
     v->w_step = drove__pad_floats(l->n_w);
     v->b_step = drove__pad_floats(l->out.c);
     v->conv = calloc(opt->n_parts, sizeof *v->conv);
     v->db = drove__alloc(opt->n_parts * v->b_step, sizeof *v->db);
-    if (v->conv == NULL || v->db == NULL) return drove__fail_nomem("a convolution", v->b_step * 4);
-    if (l->n_b == 0) {
-        v->zero = drove__alloc(v->b_step, sizeof *v->zero);
-        if (v->zero == NULL) return drove__fail_nomem("a convolution", v->b_step * 4);
-        memset(v->zero, 0, v->b_step * sizeof *v->zero);
+    if (l->n_b == 0) v->zero = drove__alloc(v->b_step, sizeof *v->zero);
+    if (v->conv == NULL || v->db == NULL || (l->n_b == 0 && v->zero == NULL)) {
+        status = drove__fail_nomem("a convolution", v->b_step * 4);
+        goto fail;
     }
+    if (v->zero != NULL) memset(v->zero, 0, v->b_step * sizeof *v->zero);
     if (opt->trains && opt->n_parts > 1) {
         v->dw = drove__alloc((opt->n_parts - 1) * v->w_step, sizeof *v->dw);
-        if (v->dw == NULL) return drove__fail_nomem("gradients of the parts", v->w_step * 4);
+        if (v->dw == NULL) {
+            status = drove__fail_nomem("gradients of the parts", v->w_step * 4);
+            goto fail;
+        }
     }
-    for (unsigned i = 0; i < opt->n_parts; i++) DROVE_TRY(drovek_conv_create(&conv, &v->conv[i]));
-    return DROVE_OK;
-}
-
-static drove_status prepare(const drove_pass_options *opt, const drove_pass *pass, size_t index,
-                            void **own)
-{
-    convolution *v = calloc(1, sizeof *v);
-    if (v == NULL) return drove__fail_nomem("a convolution", sizeof *v);
-    drove_status status = fill(opt, pass, index, v);
-    if (status != DROVE_OK) {
-        release(v);
-        return status;
-    }
+    for (unsigned i = 0; i < opt->n_parts; i++)
+        if ((status = drovek_conv_create(&conv, &v->conv[i])) != DROVE_OK) goto fail;
     *own = v;
     return DROVE_OK;
+fail:
+    release(v);
+    return status;
 }
 
 /* ---- passes ---- */

@@ -78,25 +78,19 @@ drove_status drove__custom_absent_loss(const char *name, const char *outputs, dr
 
 /* ---- one call ---- */
 
-/* The labels of a row: above 0 counts as predicted. */
-static void count_labels(const drove_target *t, size_t row, const float *z, size_t n_outputs,
-                         double weight, drove_score *score)
-{
-    size_t n_positive = 0, n_true = 0;
-    for (size_t o = 0; o < n_outputs; o++) n_positive += z[o] > 0.0f;
-    for (uint64_t at = t->label_first[row]; at < t->label_last[row]; at++)
-        n_true += z[t->label[at]] > 0.0f;
-    const size_t n_labels = (size_t)(t->label_last[row] - t->label_first[row]);
-    score->true_positive += weight * (double)n_true;
-    score->false_positive += weight * (double)(n_positive - n_true);
-    score->false_negative += weight * (double)(n_labels - n_true);
-}
-
 static void count(const drove_target *t, size_t row, const float *z, size_t n_outputs,
                   double weight, drove_score *score)
 {
     if (t->label_first != NULL) {
-        count_labels(t, row, z, n_outputs, weight, score);
+        /* The labels of a row: above 0 counts as predicted. */
+        size_t n_positive = 0, n_true = 0;
+        for (size_t o = 0; o < n_outputs; o++) n_positive += z[o] > 0.0f;
+        for (uint64_t at = t->label_first[row]; at < t->label_last[row]; at++)
+            n_true += z[t->label[at]] > 0.0f;
+        const size_t n_labels = (size_t)(t->label_last[row] - t->label_first[row]);
+        score->true_positive += weight * (double)n_true;
+        score->false_positive += weight * (double)(n_positive - n_true);
+        score->false_negative += weight * (double)(n_labels - n_true);
     } else if (t->y_class != NULL) {
         const size_t found = n_outputs == 1 ? z[0] > 0.0f : drove__largest(z, n_outputs);
         score->n_correct += found == (size_t)t->y_class[row] ? weight : 0.0;

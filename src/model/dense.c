@@ -48,7 +48,7 @@ static void share_of(size_t n, unsigned part, unsigned n_parts, size_t *first, s
     if (*first > n) *first = n;
 }
 
-/* Whether part 0 does all the work. */
+/* True if part 0 does all the work. */
 static bool is_whole(const drove_call *c)
 {
     return c->n_parts == 1 || c->bottom[0].x == NULL || c->n_rows <= FEW_ROWS ||
@@ -79,16 +79,6 @@ static const float *biases(const drove_call *c)
     return (const float *)c->own + c->n_parts * drove__pad_floats(l->n_out);
 }
 
-/* y = x W + b for rows whose W is one column: n_out is 1. */
-static void forward_column(const drove_layer *l, const drovek_table *k, const float *theta,
-                           const float *bias, const drove_input *in, float *y)
-{
-    float b;
-    k->copy_f32(&b, bias, 1);
-    k->matvec_t_f32(y, theta + l->w_offset, in->dense, in->n_rows, l->n_in);
-    for (size_t i = 0; i < in->n_rows; i++) y[i] += b;
-}
-
 static void forward_row(const drove_layer *l, const drovek_table *k, const float *theta,
                         const float *bias, const drove_input *in, size_t i, float *y)
 {
@@ -109,7 +99,11 @@ static void forward_whole(const drove_call *c, const drove_input *in)
     const float *theta = c->theta, *bias = biases(c);
     float *y = c->y;
     if (in->dense != NULL && l->n_out == 1) {
-        forward_column(l, k, theta, bias, in, y);
+        /* y = x W + b for rows whose W is one column: n_out is 1. */
+        float b;
+        k->copy_f32(&b, bias, 1);
+        k->matvec_t_f32(y, theta + l->w_offset, in->dense, in->n_rows, l->n_in);
+        for (size_t i = 0; i < in->n_rows; i++) y[i] += b;
     } else if (c->words != NULL) {
         k->words->gemm(false, in->n_rows, l->n_out, l->n_in, in->dense, l->n_in, c->words, 0.0f, y,
                        l->n_out);
@@ -135,21 +129,15 @@ static void bias_rows(const drove_call *c)
                        l->n_out, l->act);
 }
 
-/* The same of integers kept as bytes. */
-static void forward_planes(const drove_call *c)
-{
-    const drove_layer *l = c->layer;
-    drovek_planes_end end = {.bias = biases(c), .relu = l->act == DROVEK_RELU};
-    c->k->planes->gemm(false, false, c->n_rows, l->n_out, l->n_in, c->x_planes, l->n_in,
-                       c->w_planes, l->n_out, false, c->y, l->n_out, &end);
-    c->pass->planes.layer[c->index].largest = end.largest;
-}
-
 static void forward(const drove_call *c)
 {
     const drove_layer *l = c->layer;
     if (c->x_planes != NULL) {
-        forward_planes(c);
+        /* With integers kept as bytes. */
+        drovek_planes_end end = {.bias = biases(c), .relu = l->act == DROVEK_RELU};
+        c->k->planes->gemm(false, false, c->n_rows, l->n_out, l->n_in, c->x_planes, l->n_in,
+                           c->w_planes, l->n_out, false, c->y, l->n_out, &end);
+        c->pass->planes.layer[c->index].largest = end.largest;
         return;
     }
     const drove_input in = input_of(c);
@@ -257,8 +245,8 @@ static void rows_of_planes(const drove_call *c, size_t from, size_t n, float *dw
                        false, dw, l->n_out, NULL);
 }
 
-/* Who takes gradients at once; NULL: they stay where they are, as those that a layer's own step
- * size will scale must. */
+/* The one that takes gradients at once.  NULL: they stay where they are, since a step size of the
+ * layer's own will scale them. */
 static const drove_taker *taker_of(const drove_call *c)
 {
     const bool is_scaled = c->layer->opt.w_lr != 0.0f && c->layer->opt.w_lr != 1.0f;
@@ -312,16 +300,6 @@ static void backward_whole(const drove_call *c)
     drove__layer_zero_gaps(l, c->grad);
 }
 
-/* Taken by a product that writes weights, or piece by piece, or left in the gradient. */
-static void weights_gradient(const drove_call *c)
-{
-    const drove_layer *l = c->layer;
-    const drove_taker *t = taker_of(c);
-    if (t == NULL) rows_of_planes(c, 0, l->n_in, c->grad + l->w_offset);
-    else if (!t->product(t->context, c->index, c->x_planes, c->dy_planes, c->n_rows))
-        gradient_in_pieces(c, t, rows_of_planes);
-}
-
 static void backward_planes(const drove_call *c)
 {
     const drove_layer *l = c->layer;
@@ -335,7 +313,12 @@ static void backward_planes(const drove_call *c)
                   l->n_out, b->adds, b->dx, l->n_in, &end);
         drove__layer_tell_largest(c, end.largest);
     }
-    weights_gradient(c);
+
+    /* The gradient of W is taken by a product that writes weights, or piece by piece, or left. */
+    const drove_taker *t = taker_of(c);
+    if (t == NULL) rows_of_planes(c, 0, l->n_in, c->grad + l->w_offset);
+    else if (!t->product(t->context, c->index, c->x_planes, c->dy_planes, c->n_rows))
+        gradient_in_pieces(c, t, rows_of_planes);
     drove__layer_zero_gaps(l, c->grad);
 }
 

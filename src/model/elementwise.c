@@ -1,5 +1,6 @@
-/* model/elementwise.c - activations with numbers of their own, as layers:
+/* model/elementwise.c - activations as layers:
  *
+ *   activation   y = act(x), where the layer before it cannot take the activation
  *   clip         y = min(max(x, low), high); the derivative is 1 between the bounds, else 0
  *   leaky_relu   y = x, below 0 slope * x
  *
@@ -13,6 +14,20 @@ static drove_status shape(drove_layer *l, const drove_shape *bottom, unsigned n_
     l->in = l->out = bottom[0];
     l->n_in = l->n_out = drove__shape_floats(l->in);
     return DROVE_OK;
+}
+
+static void act_forward(const drove_call *c)
+{
+    const size_t first = c->first_row * c->layer->n_in, last = c->last_row * c->layer->n_in;
+    c->k->act_f32(c->y + first, c->bottom[0].x + first, last - first, c->layer->act);
+}
+
+static void act_backward(const drove_call *c)
+{
+    const size_t first = c->first_row * c->layer->n_in, last = c->last_row * c->layer->n_in;
+    if (c->bottom[0].dx == NULL) return;
+    c->k->act_back_f32(c->bottom[0].dx + first, c->dy + first, c->y + first, last - first,
+                       c->layer->act, c->bottom[0].adds);
 }
 
 static void clip_forward(const drove_call *c)
@@ -54,6 +69,18 @@ static void leaky_backward(const drove_call *c)
         b->dx[i] = b->adds ? b->dx[i] + d : d;
     }
 }
+
+const drove_layer_ops drove__layer_activation = {
+    .name = "activation",
+    .help = "relu, sigmoid or tanh as a layer",
+    .source = "Nair, Hinton, ICML 2010 (relu)",
+    .least_bottoms = 1,
+    .most_bottoms = 1,
+    .format = DROVE_FORMAT_SAME,
+    .shape = shape,
+    .forward = act_forward,
+    .backward = act_backward,
+};
 
 const drove_layer_ops drove__layer_clip = {
     .name = "clip",

@@ -43,23 +43,18 @@ static drove_status copy_name(char to[DROVE_LAYER_NAME_SIZE], const char *name)
     return DROVE_OK;
 }
 
-static drove_status make_room(drove_graph *graph)
-{
-    if (graph->n_nodes < graph->n_room) return DROVE_OK;
-    if (graph->n_nodes == MOST_NODES)
-        return drove__fail(DROVE_E_ARG, "expected at most %d layers, found more", MOST_NODES);
-    size_t n_room = graph->n_room > 0 ? 2 * graph->n_room : 16;
-    drove_node *node = realloc(graph->node, n_room * sizeof *node);
-    if (node == NULL) return drove__fail_nomem("layers", n_room * sizeof *node);
-    graph->node = node;
-    graph->n_room = n_room;
-    return DROVE_OK;
-}
-
 drove_status drove__graph_add(drove_graph *graph, const drove_layer_ops *ops, const char *name,
                               const char *bottom, drove_node **out)
 {
-    DROVE_TRY(make_room(graph));
+    if (graph->n_nodes == graph->n_room) {
+        if (graph->n_nodes == MOST_NODES)
+            return drove__fail(DROVE_E_ARG, "expected at most %d layers, found more", MOST_NODES);
+        size_t n_room = graph->n_room > 0 ? 2 * graph->n_room : 16;
+        drove_node *grown = realloc(graph->node, n_room * sizeof *grown);
+        if (grown == NULL) return drove__fail_nomem("layers", n_room * sizeof *grown);
+        graph->node = grown;
+        graph->n_room = n_room;
+    }
     drove_node *node = &graph->node[graph->n_nodes];
     *node = (drove_node){.ops = ops, .n_bottoms = 1};
     DROVE_TRY(copy_name(node->name, name));

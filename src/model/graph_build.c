@@ -62,31 +62,11 @@ static drove_status check_sizes(const drove_layer *l, const drove_shape *bottom,
     return fits ? DROVE_OK : drove__fail(DROVE_E_ARG, "the layer is too large");
 }
 
-static drove_status check_bottoms(const drove_layer *l)
-{
-    unsigned least = l->ops->least_bottoms, most = l->ops->most_bottoms;
-    if (l->n_bottoms >= least && l->n_bottoms <= most) return DROVE_OK;
-    const char *some = least == most ? "" : l->n_bottoms < least ? "at least " : "at most ";
-    unsigned n = l->n_bottoms < least ? least : most;
-    return drove__fail(DROVE_E_ARG, "%s takes %s%u input%s, found %u", l->ops->name, some, n,
-                       n == 1 ? "" : "s", l->n_bottoms);
-}
-
-/* Whether this kind uses an image's height and width. */
+/* True if this kind uses an image's height and width. */
 static bool needs_images(const drove_layer_ops *ops)
 {
     return ops == &drove__layer_convolution || ops == &drove__layer_max_pool ||
            ops == &drove__layer_average_pool || ops == &drove__layer_lrn;
-}
-
-/* The other fillers depend on fans, which only weights have. */
-static drove_status check_bias_filler(const drove_layer *l)
-{
-    const char *kind = l->opt.b_filler.kind;
-    if (kind == NULL || strcmp(kind, "constant") == 0 || strcmp(kind, "normal") == 0)
-        return DROVE_OK;
-    return drove__fail(DROVE_E_ARG, "expected biases that start as constant or normal, found %s",
-                       kind);
 }
 
 static drove_status find_shape(drove_layer *l, const drove_shape *bottom, size_t n_outputs)
@@ -96,8 +76,18 @@ static drove_status find_shape(drove_layer *l, const drove_shape *bottom, size_t
                            "%s takes no activation; expected a layer of type activation after it",
                            l->ops->name);
     }
-    DROVE_TRY(check_bias_filler(l));
-    DROVE_TRY(check_bottoms(l));
+    /* The other fillers depend on fans, which only weights have. */
+    const char *filler = l->opt.b_filler.kind;
+    if (filler != NULL && strcmp(filler, "constant") != 0 && strcmp(filler, "normal") != 0)
+        return drove__fail(DROVE_E_ARG,
+                           "expected biases that start as constant or normal, found %s", filler);
+    unsigned least = l->ops->least_bottoms, most = l->ops->most_bottoms;
+    if (l->n_bottoms < least || l->n_bottoms > most) {
+        const char *some = least == most ? "" : l->n_bottoms < least ? "at least " : "at most ";
+        unsigned n = l->n_bottoms < least ? least : most;
+        return drove__fail(DROVE_E_ARG, "%s takes %s%u input%s, found %u", l->ops->name, some, n,
+                           n == 1 ? "" : "s", l->n_bottoms);
+    }
     DROVE_TRY(check_sizes(l, bottom, n_outputs));
     DROVE_TRY(l->ops->shape(l, bottom, l->n_bottoms, n_outputs));
     if (!shape_fits(l->out) || l->n_w > most_floats || l->n_b > most_floats)
@@ -234,25 +224,25 @@ static drove_status take_input(const drove_graph *g, const drove_model_io *io, d
     return DROVE_OK;
 }
 
-static drove_status build(const drove_graph_plan *p, const drove_model_io *io, drove_model *m)
-{
-    uint32_t *layer_of = calloc(p->n, sizeof *layer_of);
-    if (layer_of == NULL) return drove__fail_nomem("layers", p->n * sizeof *layer_of);
-    drove_status status = take_input(p->graph, io, m);
-    if (status == DROVE_OK) status = make_layers(p, layer_of, m);
-    if (status == DROVE_OK) status = take_heads(p, layer_of, m);
-    if (status == DROVE_OK) status = find_adds(m);
-    if (status == DROVE_OK) classify(m);
-    free(layer_of);
-    return status;
-}
-
 drove_status drove__graph_build(const drove_graph *graph, const drove_model_io *io,
                                 drove_model *model)
 {
     drove_graph_plan plan;
+    uint32_t *layer_of = NULL;
     drove_status status = drove__graph_plan_make(graph, &plan);
-    if (status == DROVE_OK) status = build(&plan, io, model);
+    if (status != DROVE_OK) goto end;
+    layer_of = calloc(plan.n, sizeof *layer_of);
+    if (layer_of == NULL) {
+        status = drove__fail_nomem("layers", plan.n * sizeof *layer_of);
+        goto end;
+    }
+    if ((status = take_input(graph, io, model)) != DROVE_OK) goto end;
+    if ((status = make_layers(&plan, layer_of, model)) != DROVE_OK) goto end;
+    if ((status = take_heads(&plan, layer_of, model)) != DROVE_OK) goto end;
+    if ((status = find_adds(model)) != DROVE_OK) goto end;
+    classify(model);
+end:
+    free(layer_of);
     drove__graph_plan_fini(&plan);
     return status;
 }

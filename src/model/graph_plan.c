@@ -47,14 +47,6 @@ static int compare_name(const void *name, const void *b)
     return strcmp(name, ((const entry *)b)->name);
 }
 
-/* " (first on line 3)", or nothing if lines are not known. */
-static const char *first_place(int line, char into[40])
-{
-    into[0] = '\0';
-    if (line > 0) snprintf(into, 40, " (first on line %d)", line);
-    return into;
-}
-
 /* Checks that names of layers differ: parameters are saved under them. */
 static drove_status check_names(const drove_graph_plan *p, entry *table)
 {
@@ -63,13 +55,14 @@ static drove_status check_names(const drove_graph_plan *p, entry *table)
     qsort(table, p->n, sizeof *table, compare_entries);
     for (size_t i = 0; i < p->n; i++) {
         const drove_node *node = &g->node[table[i].node];
-        char place[40];
+        char place[40] = "";
         if (node->name[0] == '\0')
             return drove__graph_fail(g, DROVE_E_ARG, node->line, NULL, "expected a layer's name");
         if (i == 0 || strcmp(table[i - 1].name, table[i].name) != 0) continue;
+        const int first = g->node[table[i - 1].node].line; /* 0: lines are not known */
+        if (first > 0) snprintf(place, sizeof place, " (first on line %d)", first);
         return drove__graph_fail(g, DROVE_E_ARG, node->line, node->name,
-                                 "expected each name once, found it again%s",
-                                 first_place(g->node[table[i - 1].node].line, place));
+                                 "expected each name once, found it again%s", place);
     }
     return DROVE_OK;
 }

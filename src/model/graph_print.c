@@ -10,12 +10,7 @@ static const void *field(const drove_layer_options *o, size_t offset)
     return (const char *)o + offset;
 }
 
-static bool same_filler(const drove_filler *a, const drove_filler *b)
-{
-    return a->kind == b->kind && a->value == b->value;
-}
-
-/* Whether the option has its default. */
+/* True if the option has its default. */
 static bool is_default(const drove_graph_key *k, const drove_layer_options *o,
                        const drove_layer_options *d, unsigned n_bottoms)
 {
@@ -26,7 +21,9 @@ static bool is_default(const drove_graph_key *k, const drove_layer_options *o,
         return *(const size_t *)a == *(const size_t *)b &&
                *(const size_t *)field(o, k->offset2) == *(const size_t *)field(d, k->offset2);
     case DROVE_KEY_REAL: return *(const float *)a == *(const float *)b;
-    case DROVE_KEY_FILLER: return same_filler(a, b);
+    case DROVE_KEY_FILLER:
+        return ((const drove_filler *)a)->kind == ((const drove_filler *)b)->kind &&
+               ((const drove_filler *)a)->value == ((const drove_filler *)b)->value;
     case DROVE_KEY_REALS: return memcmp(a, b, n_bottoms * sizeof(float)) == 0;
     case DROVE_KEY_LIST: return ((const drove_floats *)a)->n == 0;
     default: return *(const bool *)a == *(const bool *)b;

@@ -56,19 +56,6 @@ static void take_weights(const drove_node_values *v, const drove_layer *l, float
     }
 }
 
-static drove_status take(const drove_graph *g, const drove_node *node, const drove_model *m)
-{
-    const drove_node_values *v = &node->values;
-    const drove_layer *l = v->w != NULL ? find_layer(m, node->name) : NULL;
-    if (l == NULL) return DROVE_OK;
-    DROVE_TRY(check(g, node, l));
-    take_weights(v, l, m->initial + l->w_offset);
-    if (v->n_b > 0) memcpy(m->initial + l->b_offset, v->b, v->n_b * sizeof(float));
-    if (v->n_statistics > 0)
-        memcpy(m->initial + l->s_offset, v->statistics, v->n_statistics * sizeof(float));
-    return DROVE_OK;
-}
-
 drove_status drove__graph_take_values(const drove_graph *graph, drove_model *model)
 {
     bool has_values = false;
@@ -78,6 +65,16 @@ drove_status drove__graph_take_values(const drove_graph *graph, drove_model *mod
     model->initial = drove__alloc(model->n_params, sizeof *model->initial);
     if (model->initial == NULL)
         return drove__fail_nomem("parameters", model->n_params * sizeof *model->initial);
-    for (size_t i = 0; i < graph->n_nodes; i++) DROVE_TRY(take(graph, &graph->node[i], model));
+    for (size_t i = 0; i < graph->n_nodes; i++) {
+        const drove_node *node = &graph->node[i];
+        const drove_node_values *v = &node->values;
+        const drove_layer *l = v->w != NULL ? find_layer(model, node->name) : NULL;
+        if (l == NULL) continue;
+        DROVE_TRY(check(graph, node, l));
+        take_weights(v, l, model->initial + l->w_offset);
+        if (v->n_b > 0) memcpy(model->initial + l->b_offset, v->b, v->n_b * sizeof(float));
+        if (v->n_statistics > 0)
+            memcpy(model->initial + l->s_offset, v->statistics, v->n_statistics * sizeof(float));
+    }
     return DROVE_OK;
 }

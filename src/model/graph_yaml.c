@@ -403,16 +403,6 @@ static drove_status read_head(const reader *r, int line, int column)
     return DROVE_OK;
 }
 
-/* Layers without inputs read it, so it must come before them. */
-static drove_status read_input(const reader *r, drove_yaml_item *item)
-{
-    if (r->graph->n_nodes > 0) {
-        return drove__yaml_fail(r->yaml, item->line, item->column,
-                                "expected input before layers, found it after them");
-    }
-    return read_name(r, "input", item, r->graph->input);
-}
-
 static drove_status read_document(const reader *r)
 {
     static const char *const words[] = {"name", "input", "layers", "heads"};
@@ -426,8 +416,14 @@ static drove_status read_document(const reader *r)
         DROVE_TRY(next_key(r, &g, "name, input, layers or heads", &ended, &item, key));
         if (ended) continue;
         if (strcmp(key, "name") == 0) DROVE_TRY(read_name(r, key, &item, r->graph->name));
-        else if (strcmp(key, "input") == 0) DROVE_TRY(read_input(r, &item));
-        else if (strcmp(key, "layers") == 0)
+        else if (strcmp(key, "input") == 0) {
+            /* Layers without inputs read it, so it must come before them. */
+            if (r->graph->n_nodes > 0) {
+                return drove__yaml_fail(r->yaml, item.line, item.column,
+                                        "expected input before layers, found it after them");
+            }
+            DROVE_TRY(read_name(r, "input", &item, r->graph->input));
+        } else if (strcmp(key, "layers") == 0)
             DROVE_TRY(read_list(r, "a list of layers", &item, read_layer));
         else if (strcmp(key, "heads") == 0)
             DROVE_TRY(read_list(r, "a list of heads", &item, read_head));

@@ -164,13 +164,6 @@ static drove_status fill_as_described(const char *text, const drove_layer *layer
     return DROVE_OK;
 }
 
-/* Normalisation starts with factors of 1 and no shift, its population as that of N(0, 1). */
-static void fill_normalisation(const drove_layer *layer, float *theta)
-{
-    fill_constant(theta + layer->w_offset, layer->n_w, 1.0f);
-    fill_constant(theta + layer->s_offset + layer->n_statistics / 2, layer->n_statistics / 2, 1.0f);
-}
-
 drove_status drove__model_init(const drove_model *model, const char *init, uint64_t seed,
                                float *theta)
 {
@@ -189,8 +182,12 @@ drove_status drove__model_init(const drove_model *model, const char *init, uint6
         if (layer->n_w == 0) continue;
         if (layer->ops->custom != NULL)
             DROVE_TRY(drove__custom_layer_start(layer, seed + l, theta + layer->w_offset));
-        else if (layer->fan_in == 0) fill_normalisation(layer, theta);
-        else if (by_default) DROVE_TRY(fill_as_described(init, layer, &rng, theta));
+        else if (layer->fan_in == 0) {
+            /* normalisation: factors of 1, no shift, the population of N(0, 1) */
+            fill_constant(theta + layer->w_offset, layer->n_w, 1.0f);
+            fill_constant(theta + layer->s_offset + layer->n_statistics / 2,
+                          layer->n_statistics / 2, 1.0f);
+        } else if (by_default) DROVE_TRY(fill_as_described(init, layer, &rng, theta));
         else DROVE_TRY(fill_by(init, layer, &rng, theta));
     }
     return DROVE_OK;

@@ -1,4 +1,4 @@
-/* model/loss.h - the interface of a loss.  One file per loss family, one row in model/loss.c. */
+/* model/loss.h - the interface of a loss.  One file per loss family, one row in model/support.c. */
 #ifndef DROVE_MODEL_LOSS_H
 #define DROVE_MODEL_LOSS_H
 

@@ -103,14 +103,6 @@ static drove_status take_versions(drove_onnx_reader *r)
     return DROVE_OK;
 }
 
-static void release(drove_onnx_reader *r)
-{
-    ProtobufCAllocator allocator = {.alloc = take, .free = give};
-    if (r->model != NULL) drove__onnx__model__free_unpacked(r->model, &allocator);
-    free(r->value);
-    free(r->taken);
-}
-
 /* ---- values ---- */
 
 void drove__onnx_constant(const Drove__Onnx__Tensor *t, drove_onnx_value *value)
@@ -334,7 +326,7 @@ static drove_status list_inputs(drove_onnx_reader *r, drove_onnx_node *n)
     return DROVE_OK;
 }
 
-/* Whether an input is of this kind; all: all that are given are constants or of it. */
+/* True if an input is of this kind.  all: all that are given are constants or of it. */
 static bool has_kind(const drove_onnx_node *n, drove_onnx_kind kind, bool all)
 {
     bool found = false;
@@ -344,16 +336,6 @@ static bool has_kind(const drove_onnx_node *n, drove_onnx_kind kind, bool all)
         if (all && k != kind && k != DROVE_ONNX_CONSTANT && k != DROVE_ONNX_NONE) return false;
     }
     return found;
-}
-
-static const drove_onnx_op *find_op(const Drove__Onnx__Node *node)
-{
-    const char *domain = node->domain != NULL ? node->domain : "";
-    if (strcmp(domain, "ai.onnx") == 0) domain = "";
-    for (const drove_onnx_op *op = drove__onnx_ops; op->name != NULL; op++) {
-        if (strcmp(op->name, node->op_type) == 0 && strcmp(op->domain, domain) == 0) return op;
-    }
-    return NULL;
 }
 
 /* Every attribute must be known: one that is not may change what the operator computes. */
@@ -377,7 +359,7 @@ static drove_status check_attributes(drove_onnx_reader *r, const drove_onnx_node
     return DROVE_OK;
 }
 
-/* What gives labels another type or other sides leaves them labels. */
+/* True for operators that give labels another type or other sides, and so leave them labels. */
 static bool copies_labels(const char *op)
 {
     static const char *const copies[] = {"Cast",      "Identity", "Reshape",     "Squeeze",
@@ -391,13 +373,17 @@ static drove_status read_node(drove_onnx_reader *r, const Drove__Onnx__Node *nod
 {
     drove_onnx_node n = {.node = node, .others = DROVE_ONNX_ABSENT};
     if (node->op_type == NULL) return drove__onnx_fail(r, &n, "expected an operator, found none");
-    const drove_onnx_op *op = find_op(node);
+    const char *domain = is_onnx(node->domain) ? "" : node->domain;
+    const drove_onnx_op *op = drove__onnx_ops;
+    while (op->name != NULL &&
+           (strcmp(op->name, node->op_type) != 0 || strcmp(op->domain, domain) != 0))
+        op++;
     DROVE_TRY(list_inputs(r, &n));
     if (has_kind(&n, DROVE_ONNX_SIZES, true) && is_onnx(node->domain))
         return drove__onnx_compute_sizes(r, &n);
     if (has_kind(&n, DROVE_ONNX_ASIDE, true) && copies_labels(node->op_type))
         return drove__onnx_alias(r, &n, &n.input[0]);
-    if (op == NULL)
+    if (op->name == NULL)
         return drove__onnx_fail(r, &n,
                                 "drove has no layer for this operator (docs/use/models.md "
                                 "lists those that it has)");
@@ -639,12 +625,7 @@ static drove_status prune(drove_onnx_reader *r, const char *top)
 
 /* ---- reshapes that nothing needs ---- */
 
-static bool is_flatten(const drove_node *node)
-{
-    return node->ops == &drove__layer_reshape && node->opt.n_out == 0;
-}
-
-/* Whether all that reads a blob works on each number alone, or is a dense layer with weights, whose
+/* True if all that reads a blob works on each number alone, or is a dense layer with weights, whose
  * rows are put in drove's order (graph_values.c). */
 static bool suits_any_order(const drove_graph *g, const char *blob)
 {
@@ -678,7 +659,9 @@ static void drop_reshapes(drove_graph *g)
     }
     for (size_t i = 0; i < g->n_nodes; i++) {
         const drove_node *node = &g->node[i];
-        if (!is_flatten(node) || !suits_any_order(g, drove__graph_top(node))) continue;
+        if (!(node->ops == &drove__layer_reshape && node->opt.n_out == 0) ||
+            !suits_any_order(g, drove__graph_top(node)))
+            continue;
         for (size_t k = i + 1; k < g->n_nodes; k++) {
             for (unsigned b = 0; b < g->node[k].n_bottoms; b++) {
                 if (strcmp(g->node[k].bottom[b], drove__graph_top(node)) == 0)
@@ -753,8 +736,28 @@ static drove_status settle_end(drove_onnx_reader *r, const char *top)
                        last->name, r->loss);
 }
 
-static drove_status take_notes(drove_onnx_reader *r)
+static drove_status import(drove_onnx_reader *r)
 {
+    const Drove__Onnx__Graph *g = r->model->graph;
+    const drove_onnx_value *output;
+    const char *top = NULL;
+    DROVE_TRY(take_versions(r));
+    DROVE_TRY(take_constants(r));
+    DROVE_TRY(take_input(r));
+    for (size_t i = 0; i < g->n_node; i++) DROVE_TRY(read_node(r, g->node[i]));
+    DROVE_TRY(find_output(r, &output));
+    if (output != NULL) DROVE_TRY(shape_output(r, output, &top));
+    if (r->graph.n_nodes == 0) return drove__onnx_fail(r, NULL, "expected layers, found none");
+    if (top == NULL) top = drove__graph_top(&r->graph.node[r->graph.n_nodes - 1]);
+    char kept[DROVE_LAYER_NAME_SIZE];
+    snprintf(kept, sizeof kept, "%s", top);
+    DROVE_TRY(prune(r, kept)); /* what nothing needs must not count as a reader of the output */
+    drop_reshapes(&r->graph);
+    DROVE_TRY(prune(r, kept));
+    DROVE_TRY(settle_end(r, kept));
+    if (r->graph.n_nodes == 0) return drove__onnx_fail(r, NULL, "expected layers, found none");
+    if (r->n_folded > 0) r->notes |= DROVE_ONNX_NOTE_FOLDED;
+    if (r->has_half) r->notes |= DROVE_ONNX_NOTE_HALF;
     static const struct {
         unsigned bit;
         const char *text;
@@ -779,31 +782,6 @@ static drove_status take_notes(drove_onnx_reader *r)
     return r->graph.notes != NULL ? DROVE_OK : drove__fail_nomem("notes", sizeof text);
 }
 
-static drove_status import(drove_onnx_reader *r)
-{
-    const Drove__Onnx__Graph *g = r->model->graph;
-    const drove_onnx_value *output;
-    const char *top = NULL;
-    DROVE_TRY(take_versions(r));
-    DROVE_TRY(take_constants(r));
-    DROVE_TRY(take_input(r));
-    for (size_t i = 0; i < g->n_node; i++) DROVE_TRY(read_node(r, g->node[i]));
-    DROVE_TRY(find_output(r, &output));
-    if (output != NULL) DROVE_TRY(shape_output(r, output, &top));
-    if (r->graph.n_nodes == 0) return drove__onnx_fail(r, NULL, "expected layers, found none");
-    if (top == NULL) top = drove__graph_top(&r->graph.node[r->graph.n_nodes - 1]);
-    char kept[DROVE_LAYER_NAME_SIZE];
-    snprintf(kept, sizeof kept, "%s", top);
-    DROVE_TRY(prune(r, kept)); /* what nothing needs must not count as a reader of the output */
-    drop_reshapes(&r->graph);
-    DROVE_TRY(prune(r, kept));
-    DROVE_TRY(settle_end(r, kept));
-    if (r->graph.n_nodes == 0) return drove__onnx_fail(r, NULL, "expected layers, found none");
-    if (r->n_folded > 0) r->notes |= DROVE_ONNX_NOTE_FOLDED;
-    if (r->has_half) r->notes |= DROVE_ONNX_NOTE_HALF;
-    return take_notes(r);
-}
-
 drove_status drove__graph_read_onnx(const char *bytes, size_t n_bytes, const char *file,
                                     const char *loss, const drove_model_io *io, drove_graph *out)
 {
@@ -818,7 +796,10 @@ drove_status drove__graph_read_onnx(const char *bytes, size_t n_bytes, const cha
     r.graph.file = file;
     drove_status status = parse(&r, bytes, n_bytes);
     if (status == DROVE_OK) status = import(&r);
-    release(&r);
+    ProtobufCAllocator allocator = {.alloc = take, .free = give};
+    if (r.model != NULL) drove__onnx__model__free_unpacked(r.model, &allocator);
+    free(r.value);
+    free(r.taken);
     if (status != DROVE_OK) {
         drove__graph_fini(&r.graph);
         return status;

@@ -15,23 +15,14 @@ const Drove__Onnx__Attribute *drove__onnx_attribute(const drove_onnx_node *n, co
     return NULL;
 }
 
-/* Writers of proto3 leave out a number that is 0: its type alone says that it is there. */
-static bool has_int(const Drove__Onnx__Attribute *a)
-{
-    return a->has_i || (a->has_type && a->type == IS_INT);
-}
-
-static bool has_real(const Drove__Onnx__Attribute *a)
-{
-    return a->has_f || (a->has_type && a->type == IS_REAL);
-}
-
 drove_status drove__onnx_int(const drove_onnx_reader *r, const drove_onnx_node *n, const char *name,
                              int64_t least, int64_t most, int64_t *out)
 {
     const Drove__Onnx__Attribute *a = drove__onnx_attribute(n, name);
     if (a == NULL) return DROVE_OK;
-    if (!has_int(a) || a->i < least || a->i > most) {
+    /* Writers of proto3 leave out a number that is 0: its type alone says that it is there. */
+    const bool has_int = a->has_i || (a->has_type && a->type == IS_INT);
+    if (!has_int || a->i < least || a->i > most) {
         if (least == most)
             return drove__onnx_fail(r, n, "%s: expected %lld, found %lld", name, (long long)least,
                                     (long long)a->i);
@@ -47,7 +38,8 @@ drove_status drove__onnx_real(const drove_onnx_reader *r, const drove_onnx_node 
 {
     const Drove__Onnx__Attribute *a = drove__onnx_attribute(n, name);
     if (a == NULL) return DROVE_OK;
-    if (!has_real(a) || !isfinite(a->f))
+    const bool has_real = a->has_f || (a->has_type && a->type == IS_REAL); /* as above */
+    if (!has_real || !isfinite(a->f))
         return drove__onnx_fail(r, n, "%s: expected a finite number", name);
     *out = a->f;
     return DROVE_OK;

@@ -67,14 +67,6 @@ static drove_status broadcast(drove_onnx_reader *r, const drove_onnx_node *n,
     return drove__onnx_fail(r, n, "expected finite constants");
 }
 
-/* The node that makes x, if it is a scale that nothing else reads. */
-static drove_node *scale_before(drove_onnx_reader *r, const drove_onnx_value *x)
-{
-    if (x->node == DROVE_ONNX_NO_NODE || drove__onnx_count_readers(r, x->name) != 1) return NULL;
-    drove_node *node = &r->graph.node[x->node];
-    return node->ops == &drove__layer_scale ? node : NULL;
-}
-
 drove_status drove__onnx_scale(drove_onnx_reader *r, const drove_onnx_node *n,
                                const drove_onnx_value *x, const drove_onnx_value *constant,
                                char operation)
@@ -90,8 +82,10 @@ drove_status drove__onnx_scale(drove_onnx_reader *r, const drove_onnx_node *n,
         free(list.value);
         return drove__onnx_fail(r, n, "expected constants other than 0 to divide by");
     }
-    drove_node *node = scale_before(r, x);
-    if (node != NULL && is_factor && node->opt.factor.n == 0) {
+    /* A factor joins the scale that makes x, if nothing else reads that one. */
+    drove_node *node = x->node != DROVE_ONNX_NO_NODE ? &r->graph.node[x->node] : NULL;
+    if (node != NULL && drove__onnx_count_readers(r, x->name) == 1 &&
+        node->ops == &drove__layer_scale && is_factor && node->opt.factor.n == 0) {
         node->opt.factor = list;
         return drove__onnx_alias(r, n, x);
     }

@@ -36,16 +36,6 @@ static const char *find_pair(const Drove__Onnx__Tensor *t, const char *key)
     return NULL;
 }
 
-/* The folder of the file, and a name in it. */
-static drove_status beside(const drove_onnx_reader *r, const char *name, char **out)
-{
-    const char *slash = strrchr(r->file, '/');
-    char *folder = slash == NULL ? strdup(".") : strndup(r->file, (size_t)(slash - r->file) + 1);
-    *out = folder != NULL ? drove__path_join(folder, name) : NULL;
-    free(folder);
-    return *out != NULL ? DROVE_OK : drove__fail_nomem("a file's name", strlen(r->file));
-}
-
 /* A relative name without "..": nothing outside the file's folder is read. */
 static bool is_below(const char *name)
 {
@@ -81,7 +71,13 @@ static drove_status read_beside(const drove_onnx_reader *r, const drove_onnx_nod
             "%.24s",
             name_of(t), n_bytes, name, length != NULL ? length : "none",
             from != NULL ? from : "none");
-    DROVE_TRY(beside(r, name, &path));
+
+    /* The folder of the file, and a name in it. */
+    const char *slash = strrchr(r->file, '/');
+    char *folder = slash == NULL ? strdup(".") : strndup(r->file, (size_t)(slash - r->file) + 1);
+    path = folder != NULL ? drove__path_join(folder, name) : NULL;
+    free(folder);
+    if (!(path != NULL)) return drove__fail_nomem("a file's name", strlen(r->file));
     drove_status status = drove__reader_open(path, &reader);
     free(path);
     DROVE_TRY(status);
@@ -120,7 +116,7 @@ static drove_status check_listed(const drove_onnx_reader *r, const drove_onnx_no
 
 /* ---- types ---- */
 
-/* Where a list of the message holds a type, and its bytes in raw data. */
+/* The list of the message that holds a type. */
 typedef enum listed { FLOATS, DOUBLES, INT32S, INT64S } listed;
 
 static const struct {
@@ -216,7 +212,7 @@ static size_t n_listed(const Drove__Onnx__Tensor *t, listed list)
                              : t->n_int32_data;
 }
 
-/* Whether the file can hold so many numbers, before memory is asked for them. */
+/* True if the file can hold so many numbers: asked before memory is. */
 static bool can_hold(const Drove__Onnx__Tensor *t, size_t count, size_t row)
 {
     bool is_external = t->has_data_location && t->data_location == IS_EXTERNAL;

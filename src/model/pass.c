@@ -24,11 +24,6 @@ typedef struct plan {
     lease *lease;
 } plan;
 
-static bool is_input_plain(const drove_model *model)
-{
-    return model->input.c == 1 || model->input.h * model->input.w == 1;
-}
-
 /* ---- formats ---- */
 
 /* One format for all bottoms and the output: blocks of 16 if the first bottom has them and all can
@@ -45,7 +40,8 @@ static drovek_format common_format(const drove_model *model, const drove_layer *
 static drove_status choose_formats(const drove_pass_options *opt, drove_pass *pass)
 {
     const drove_model *model = opt->model;
-    pass->format[0] = is_input_plain(model) ? DROVEK_NHWC : DROVEK_NCHW;
+    pass->format[0] =
+        (model->input.c == 1 || model->input.h * model->input.w == 1) ? DROVEK_NHWC : DROVEK_NCHW;
     for (size_t l = 0; l < model->n_layers; l++) {
         const drove_layer *layer = &model->layer[l];
         drovek_format in[DROVE_LAYER_MOST_BOTTOMS], want[DROVE_LAYER_MOST_BOTTOMS];
@@ -203,15 +199,6 @@ static bool keeps_derivatives(const drove_layer *l)
     return l->ops->keeps_derivatives != NULL && l->ops->keeps_derivatives(l);
 }
 
-/* Whether layer l's output is rounded behind the layer that alone reads it, whose outputs are some
- * of these.  Not where an activation's derivative looks at the output. */
-static bool is_rounded_behind(const drove_model *model, size_t l)
-{
-    const size_t reader = only_reader(model, l);
-    return reader < model->n_layers && model->layer[reader].ops->keeps_numbers &&
-           model->layer[l].act == DROVEK_LINEAR;
-}
-
 static drove_status find_rounded(const drove_pass_options *opt, drove_pass *pass)
 {
     const drove_model *model = opt->model;
@@ -225,7 +212,12 @@ static drove_status find_rounded(const drove_pass_options *opt, drove_pass *pass
         return drove__fail_nomem("a pass", n * sizeof *pass->reads_derivative);
     for (size_t l = 0; l < n; l++) {
         pass->reads_derivative[l] = l;
-        pass->is_rounded_behind[l] = is_rounded_behind(model, l);
+        /* Rounded behind the layer that alone reads it and whose outputs are some of these, unless
+         * an activation's derivative looks at the output. */
+        const size_t reader = only_reader(model, l);
+        pass->is_rounded_behind[l] = reader < model->n_layers &&
+                                     model->layer[reader].ops->keeps_numbers &&
+                                     model->layer[l].act == DROVEK_LINEAR;
     }
     for (size_t l = 0; l < n; l++) { /* a reader comes behind */
         const size_t reader = only_reader(model, l);
@@ -236,8 +228,8 @@ static drove_status find_rounded(const drove_pass_options *opt, drove_pass *pass
     return DROVE_OK;
 }
 
-/* Whether layer l of those that keep numbers reads and writes integers: between layers that do, so
- * that nobody needs the floats. */
+/* True if layer l, which keeps numbers, reads and writes integers: the layers around it do, so that
+ * nobody needs the floats. */
 static bool passes_integers_on(const drove_pass_options *opt, const drove_pass *pass, size_t l)
 {
     const drove_model *model = opt->model;
@@ -267,7 +259,7 @@ static void use_integers(const drove_pass_options *opt, drove_pass *pass)
     }
 }
 
-/* Which blobs' integers layers read, and whose floats. */
+/* Marks the blobs whose integers layers read, and those whose floats. */
 static void mark_readers(const drove_pass_options *opt, const drove_pass *pass, bool *has_planes,
                          bool *has_floats)
 {

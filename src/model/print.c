@@ -20,22 +20,17 @@ static const char *shape_text(drove_shape s, char into[72])
     return into;
 }
 
-static int name_width(const drove_model *model)
-{
-    size_t width = 5;
-    for (size_t l = 0; l < model->n_layers; l++) {
-        size_t n = strlen(model->layer[l].name);
-        if (n > width) width = n;
-    }
-    return (int)width;
-}
-
 drove_status drove__model_print(const drove_model *model, FILE *stream)
 {
     uint64_t products = 0; /* multiply-adds of one example's forward pass */
     size_t n_outputs = 0;
-    int width = name_width(model);
+    size_t widest = 5;
     char shape[72];
+    for (size_t l = 0; l < model->n_layers; l++) {
+        size_t n = strlen(model->layer[l].name);
+        if (n > widest) widest = n;
+    }
+    const int width = (int)widest;
     fprintf(stream, "%-3s %-*s  %-12s %-16s  %-10s %12s %14s\n", "", width, "layer", "type",
             "output", "activation", "parameters", "multiply-adds");
     fprintf(stream, "%-3s %-*s  %-12s %-16s\n", "", width, "", "input",

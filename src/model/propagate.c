@@ -121,13 +121,6 @@ void drove__layer_tell_largest(const drove_call *c, uint32_t largest)
 
 static const uint32_t UNKNOWN = (uint32_t)DROVE_LARGEST_UNKNOWN;
 
-/* Whether the outputs are some of the layer's inputs, which are rounded. */
-static bool keeps_rounded(const drove_pass *pass, const drove_layer *l)
-{
-    return l->ops->keeps_numbers &&
-           (l->bottom[0] == 0 || !pass->is_rounded_behind[l->bottom[0] - 1]);
-}
-
 /* The layer's outputs, or the derivatives there. */
 static void round_numbers(const drove_pass *pass, const drove_call *c, bool of_values)
 {
@@ -136,10 +129,15 @@ static void round_numbers(const drove_pass *pass, const drove_call *c, bool of_v
     const drove_shape s = c->layer->out;
     const size_t n = c->n_rows * c->layer->n_out;
     if (r == NULL || (of_values && pass->is_rounded_behind[c->index])) return;
+
+    /* Outputs of a layer that keeps numbers are some of its inputs, which are rounded. */
+    const uint32_t below = c->layer->bottom[0];
+    const bool keeps_rounded =
+        c->layer->ops->keeps_numbers && (below == 0 || !pass->is_rounded_behind[below - 1]);
     const drove_rounded of = {.layer = of_values ? c->index : pass->reads_derivative[c->index],
                               .n_places = s.h * s.w,
                               .block = drove__block(c->format, s.c),
-                              .is_rounded = of_values ? keeps_rounded(pass, c->layer)
+                              .is_rounded = of_values ? keeps_rounded
                                                       : pass->has_rounded_derivative[c->index]};
     if (p->value == NULL) {
         float *x = of_values ? c->y : c->dy;
@@ -198,16 +196,6 @@ drove_target drove__target_from(const drove_target *whole, size_t first, size_t 
     return t;
 }
 
-/* Adds a score in which each example counts `weight`. */
-static void add_weighted(drove_score *to, const drove_score *from, double weight)
-{
-    to->loss += weight * from->loss;
-    to->n_correct += weight * from->n_correct;
-    to->true_positive += weight * from->true_positive;
-    to->false_positive += weight * from->false_positive;
-    to->false_negative += weight * from->false_negative;
-}
-
 /* The loss of each example by itself, so that losses need know nothing of weights. */
 static void weighted_loss(const drove_model *model, const drovek_table *k,
                           const drove_target *target, size_t n_rows, const float *z, float scale,
@@ -220,16 +208,14 @@ static void weighted_loss(const drove_model *model, const drovek_table *k,
         drove_score one = {0};
         model->loss->eval(k, z + i * n, &own, 1, n, scale * weight, dz != NULL ? dz + i * n : NULL,
                           &one);
-        add_weighted(score, &one, (double)weight);
-    }
-}
 
-static double sum_weights(const drove_target *target, size_t n_rows)
-{
-    double sum = 0.0;
-    if (target->weight == NULL) return (double)n_rows;
-    for (size_t i = 0; i < n_rows; i++) sum += (double)target->weight[i];
-    return sum;
+        const double counts = (double)weight;
+        score->loss += counts * one.loss;
+        score->n_correct += counts * one.n_correct;
+        score->true_positive += counts * one.true_positive;
+        score->false_positive += counts * one.false_positive;
+        score->false_negative += counts * one.false_negative;
+    }
 }
 
 void drove__model_loss(const drove_model *model, const drovek_table *k, const drove_target *target,
@@ -250,7 +236,10 @@ void drove__model_loss(const drove_model *model, const drovek_table *k, const dr
         else model->loss->eval(k, pass->out[l], target, n_rows, model->n_outputs, of_head, dz, to);
     }
     score->n_rows += n_rows;
-    score->weight += sum_weights(target, n_rows);
+    double weight = target->weight == NULL ? (double)n_rows : 0.0;
+    for (size_t i = 0; target->weight != NULL && i < n_rows; i++)
+        weight += (double)target->weight[i];
+    score->weight += weight;
 }
 
 /* Factors of the step size that a model file gives to a layer's weights or biases. */

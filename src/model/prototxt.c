@@ -81,7 +81,7 @@ static drove_status read_layer_words(const drove_caffe *c, drove_caffe_layer *l)
     return read_words(c, l, "top", l->top, &l->n_tops);
 }
 
-/* Whether the layer belongs to the network that is trained.  Rules other than phase are refused
+/* True if the layer belongs to the network that is trained.  Rules other than phase are refused
  * later, as unknown fields. */
 static drove_status is_trained(const drove_caffe *c, const drove_caffe_layer *l, bool *out)
 {
@@ -304,8 +304,18 @@ static drove_status read_input(drove_caffe *c, drove_message *root)
     return DROVE_OK;
 }
 
-static drove_status check_batch_norm(const drove_caffe *c)
+static drove_status import(drove_caffe *c)
 {
+    static const char *const words[] = {"layer", "layers", NULL};
+    drove_message *root = &c->tree.field[0];
+    DROVE_TRY(read_input(c, root));
+    for (uint32_t i = root->first; i != 0; i = c->tree.field[i].next) {
+        drove_prototext_field *f = &c->tree.field[i];
+        if (!is_one_of(f->name, words)) continue;
+        f->is_used = true;
+        DROVE_TRY(add_layer(c, f));
+    }
+    DROVE_TRY(drove__prototext_check_used(&c->tree, root));
     for (size_t i = 0; i < c->n_blobs; i++) {
         if (c->blob[i].open_line == 0) continue;
         return drove__prototext_fail(&c->tree, c->blob[i].open_line,
@@ -313,11 +323,9 @@ static drove_status check_batch_norm(const drove_caffe *c)
                                      "with it",
                                      c->blob[i].name);
     }
-    return DROVE_OK;
-}
-
-static drove_status take_notes(drove_caffe *c)
-{
+    (void)drove__graph_drop_probabilities(&c->graph, false);
+    if (c->graph.n_nodes == 0)
+        return drove__fail(DROVE_E_DATA, "%s: expected layers, found none", c->tree.file);
     static const struct {
         unsigned bit;
         const char *text;
@@ -339,25 +347,6 @@ static drove_status take_notes(drove_caffe *c)
     if (used == 0) return DROVE_OK;
     c->graph.notes = strdup(text);
     return c->graph.notes != NULL ? DROVE_OK : drove__fail_nomem("notes", used);
-}
-
-static drove_status import(drove_caffe *c)
-{
-    static const char *const words[] = {"layer", "layers", NULL};
-    drove_message *root = &c->tree.field[0];
-    DROVE_TRY(read_input(c, root));
-    for (uint32_t i = root->first; i != 0; i = c->tree.field[i].next) {
-        drove_prototext_field *f = &c->tree.field[i];
-        if (!is_one_of(f->name, words)) continue;
-        f->is_used = true;
-        DROVE_TRY(add_layer(c, f));
-    }
-    DROVE_TRY(drove__prototext_check_used(&c->tree, root));
-    DROVE_TRY(check_batch_norm(c));
-    (void)drove__graph_drop_probabilities(&c->graph, false);
-    if (c->graph.n_nodes == 0)
-        return drove__fail(DROVE_E_DATA, "%s: expected layers, found none", c->tree.file);
-    return take_notes(c);
 }
 
 drove_status drove__graph_read_prototxt(const char *text, size_t n_bytes, const char *file,

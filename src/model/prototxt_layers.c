@@ -107,19 +107,6 @@ static drove_status read_filler(const drove_caffe *c, const drove_message *paren
                                  name, type);
 }
 
-/* param { lr_mult: 1 decay_mult: 1 } of weights and biases; old: blobs_lr, weight_decay. */
-static drove_status read_factor(drove_caffe *c, const drove_caffe_layer *l, float *to, float lr,
-                                float decay)
-{
-    if (lr == 0.0f)
-        return drove__caffe_fail(c, l,
-                                 "lr_mult 0 (parameters that are not trained) is not supported");
-    *to = lr;
-    if (lr != 1.0f) c->notes |= DROVE_NOTE_LR;
-    if (decay != 1.0f) c->notes |= DROVE_NOTE_DECAY;
-    return DROVE_OK;
-}
-
 static drove_status read_rates(drove_caffe *c, const drove_caffe_layer *l, drove_node *node)
 {
     const drove_prototext *t = &c->tree;
@@ -141,7 +128,14 @@ static drove_status read_rates(drove_caffe *c, const drove_caffe_layer *l, drove
     for (drove_prototext_field *f = NULL;
          (f = drove__prototext_next(t, l->message, "weight_decay", f)) != NULL && n < 2; n++)
         DROVE_TRY(drove__prototext_take_real(t, f, 0, 1e6, &decay[n]));
-    for (unsigned i = 0; i < 2; i++) DROVE_TRY(read_factor(c, l, to[i], lr[i], decay[i]));
+    for (unsigned i = 0; i < 2; i++) {
+        if (lr[i] == 0.0f)
+            return drove__caffe_fail(
+                c, l, "lr_mult 0 (parameters that are not trained) is not supported");
+        *to[i] = lr[i];
+        if (lr[i] != 1.0f) c->notes |= DROVE_NOTE_LR;
+        if (decay[i] != 1.0f) c->notes |= DROVE_NOTE_DECAY;
+    }
     return DROVE_OK;
 }
 

@@ -97,12 +97,6 @@ static const char *channels_prevent(const drove_layer *l, const float *shift, co
     return shifts && has_padding ? "its padding would be shifted, too" : NULL;
 }
 
-/* An input that is always 0 for us has a weight of 0. */
-static double undo(double weight, double factor)
-{
-    return factor != 0.0 ? weight / factor : 0.0;
-}
-
 drove_status drove__pytorch_scale(const drove_layer *l, const float *shift, const float *factor,
                                   drove_pytorch_way way, float *w, float *b, const char **why)
 {
@@ -120,7 +114,8 @@ drove_status drove__pytorch_scale(const drove_layer *l, const float *shift, cons
         const double theirs = way == DROVE_TO_PYTORCH ? old * f : old;
         moved[output_of(l, i)] += theirs * (double)shift[input];
         shifts |= shift[input] != 0.0f;
-        w[i] = (float)(way == DROVE_TO_PYTORCH ? theirs : undo(old, f));
+        /* An input that is always 0 for us has a weight of 0. */
+        w[i] = (float)(way == DROVE_TO_PYTORCH ? theirs : (f != 0.0 ? old / f : 0.0));
     }
     for (size_t k = 0; k < l->n_b; k++) b[k] = (float)((double)b[k] + sign * moved[k]);
     drove__free(moved);

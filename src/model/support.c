@@ -1,10 +1,17 @@
-/* model/support.c - helpers shared by the files of this folder. */
+/* model/support.c - the table of losses (`--loss`, `drove list losses`), and helpers shared by the
+ * files of this folder. */
 #include "model/support.h"
 
 #include "base/mem.h"
+#include "model/loss.h"
 
 #include <math.h>
 #include <stdio.h>
+
+const drove_loss_ops *const drove__losses[] = {
+    &drove__loss_softmax, &drove__loss_sigmoid, &drove__loss_logistic,
+    &drove__loss_hinge,   &drove__loss_squared, NULL,
+};
 
 void drove__act_apply(const drovek_table *k, float *y, size_t n, drovek_act act)
 {

@@ -73,36 +73,6 @@ static void add_head(drove_net *net, const char *head, const char *bottom, bool 
     drove__zoo_head(net, name, 0.3f);
 }
 
-static void add_stem(drove_net *net)
-{
-    convolve(net, "conv1/7x7_s2", NULL, 64, 7, 2);
-    drove__zoo_pool(net, &drove__layer_max_pool, "pool1/3x3_s2", NULL, 3, 2);
-    drove__zoo_lrn(net, "pool1/norm1", 5, 0.0001f, 0.75f);
-    convolve(net, "conv2/3x3_reduce", NULL, 64, 1, 1);
-    convolve(net, "conv2/3x3", NULL, 192, 3, 1);
-    drove__zoo_lrn(net, "conv2/norm2", 5, 0.0001f, 0.75f);
-    drove__zoo_pool(net, &drove__layer_max_pool, "pool2/3x3_s2", NULL, 3, 2);
-}
-
-static void add_modules(drove_net *net, bool with_auxiliary)
-{
-    char into[DROVE_LAYER_NAME_SIZE];
-    const char *bottom = "pool2/3x3_s2";
-    add_module(net, &module_3a, &bottom, into);
-    add_module(net, &module_3b, &bottom, into);
-    drove__zoo_pool(net, &drove__layer_max_pool, bottom = "pool3/3x3_s2", NULL, 3, 2);
-    add_module(net, &module_4a, &bottom, into);
-    add_head(net, "loss1", bottom, with_auxiliary);
-    add_module(net, &module_4b, &bottom, into);
-    add_module(net, &module_4c, &bottom, into);
-    add_module(net, &module_4d, &bottom, into);
-    add_head(net, "loss2", bottom, with_auxiliary);
-    add_module(net, &module_4e, &bottom, into);
-    drove__zoo_pool(net, &drove__layer_max_pool, bottom = "pool4/3x3_s2", NULL, 3, 2);
-    add_module(net, &module_5a, &bottom, into);
-    add_module(net, &module_5b, &bottom, into);
-}
-
 static drove_status build_googlenet(const drove_spec *spec, const drove_model_io *io,
                                     drovek_act act, drove_model *model)
 {
@@ -112,8 +82,28 @@ static drove_status build_googlenet(const drove_spec *spec, const drove_model_io
     DROVE_TRY(drove__spec_u64(spec, "auxiliary", 0, 1, &with_auxiliary));
     drove__zoo_begin(&net, "googlenet", io, act, 79);
     drove__zoo_read_dropout(&net, spec, known);
-    add_stem(&net);
-    add_modules(&net, with_auxiliary != 0);
+    convolve(&net, "conv1/7x7_s2", NULL, 64, 7, 2);
+    drove__zoo_pool(&net, &drove__layer_max_pool, "pool1/3x3_s2", NULL, 3, 2);
+    drove__zoo_lrn(&net, "pool1/norm1", 5, 0.0001f, 0.75f);
+    convolve(&net, "conv2/3x3_reduce", NULL, 64, 1, 1);
+    convolve(&net, "conv2/3x3", NULL, 192, 3, 1);
+    drove__zoo_lrn(&net, "conv2/norm2", 5, 0.0001f, 0.75f);
+    drove__zoo_pool(&net, &drove__layer_max_pool, "pool2/3x3_s2", NULL, 3, 2);
+    char into[DROVE_LAYER_NAME_SIZE];
+    const char *bottom = "pool2/3x3_s2";
+    add_module(&net, &module_3a, &bottom, into);
+    add_module(&net, &module_3b, &bottom, into);
+    drove__zoo_pool(&net, &drove__layer_max_pool, bottom = "pool3/3x3_s2", NULL, 3, 2);
+    add_module(&net, &module_4a, &bottom, into);
+    add_head(&net, "loss1", bottom, with_auxiliary != 0);
+    add_module(&net, &module_4b, &bottom, into);
+    add_module(&net, &module_4c, &bottom, into);
+    add_module(&net, &module_4d, &bottom, into);
+    add_head(&net, "loss2", bottom, with_auxiliary != 0);
+    add_module(&net, &module_4e, &bottom, into);
+    drove__zoo_pool(&net, &drove__layer_max_pool, bottom = "pool4/3x3_s2", NULL, 3, 2);
+    add_module(&net, &module_5a, &bottom, into);
+    add_module(&net, &module_5b, &bottom, into);
     /* 7 x 7 for images of 224 x 224 */
     drove__zoo_pool(&net, &drove__layer_average_pool, "pool5/7x7_s1", NULL, 0, 0)->opt.is_global =
         true;
