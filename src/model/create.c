@@ -164,16 +164,6 @@ static drove_status build(drove_model *m, const drove_spec *spec, const char *ac
     return lay_out(m);
 }
 
-static drove_status build_graph(drove_model *m, const drove_graph *graph, const char *loss,
-                                const drove_model_io *io)
-{
-    static const drove_model_ops family = {.default_loss = NULL};
-    DROVE_TRY(settle_sizes(m, &drove__activations[0],
-                           is_given(loss) ? loss : default_loss(&family, io), io));
-    DROVE_TRY(drove__graph_build(graph, io, m));
-    return lay_out(m);
-}
-
 static drove_status create_named(const char *spec, drove_kinds *kinds, drove_model **out)
 {
     drove_model *m = calloc(1, sizeof *m);
@@ -221,8 +211,12 @@ drove_status drove__model_create_graph(const drove_graph *graph, const char *spe
 {
     drove_model *m = NULL;
     *out = NULL;
+    static const drove_model_ops family = {.default_loss = NULL};
     DROVE_TRY(create_named(spec, graph->kinds, &m));
-    drove_status status = build_graph(m, graph, loss, io);
+    const char *name = is_given(loss) ? loss : default_loss(&family, io);
+    drove_status status = settle_sizes(m, &drove__activations[0], name, io);
+    if (status == DROVE_OK) status = drove__graph_build(graph, io, m);
+    if (status == DROVE_OK) status = lay_out(m);
     if (status != DROVE_OK) {
         drove__model_destroy(m);
         return status;

@@ -14,24 +14,6 @@ static const size_t most_floats = SIZE_MAX / 4096;
 
 /* ---- layers ---- */
 
-/* Replaces each 0 by its meaning, and gives each meaning one form. */
-static void fill_in_defaults(drove_layer *l)
-{
-    drove_layer_options *o = &l->opt;
-    size_t *const ones[] = {&o->groups,    &o->window.kh, &o->window.kw, &o->window.sh,
-                            &o->window.sw, &o->window.dh, &o->window.dw};
-    for (size_t i = 0; i < sizeof ones / sizeof ones[0]; i++) {
-        if (*ones[i] == 0) *ones[i] = 1;
-    }
-    if (o->w_lr == 1.0f) o->w_lr = 0.0f; /* so that a layer with the run's own step is recognised */
-    if (o->b_lr == 1.0f) o->b_lr = 0.0f;
-    bool has_coefficient = false;
-    for (unsigned b = 0; b < l->n_bottoms; b++) {
-        has_coefficient = has_coefficient || o->coefficient[b] != 0.0f;
-    }
-    for (unsigned b = 0; b < l->n_bottoms && !has_coefficient; b++) o->coefficient[b] = 1.0f;
-}
-
 static bool multiply(size_t *product, size_t factor, size_t most)
 {
     if (factor != 0 && *product > most / factor) return false;
@@ -46,29 +28,6 @@ static bool shape_fits(drove_shape s)
            multiply(&n, s.h, most_floats) && multiply(&n, s.w, most_floats);
 }
 
-/* Ensures that no product in a layer's `shape` overflows. */
-static drove_status check_sizes(const drove_layer *l, const drove_shape *bottom, size_t n_outputs)
-{
-    const drovek_window *v = &l->opt.window;
-    const size_t side[] = {v->kh, v->kw, v->sh,       v->sw,         v->ph,       v->pw,
-                           v->dh, v->dw, l->opt.size, l->opt.groups, l->opt.n_out};
-    size_t weights = l->opt.n_out != 0 ? l->opt.n_out : n_outputs > 0 ? n_outputs : 1;
-    bool fits = true;
-    for (size_t i = 0; i < sizeof side / sizeof side[0]; i++) fits = fits && side[i] <= MOST_SIDE;
-    bool is_dense = l->ops == &drove__layer_dense;
-    fits = fits &&
-           multiply(&weights, is_dense ? drove__shape_floats(bottom[0]) : bottom[0].c, most_floats);
-    fits = fits && multiply(&weights, v->kh, most_floats) && multiply(&weights, v->kw, most_floats);
-    return fits ? DROVE_OK : drove__fail(DROVE_E_ARG, "the layer is too large");
-}
-
-/* True if this kind uses an image's height and width. */
-static bool needs_images(const drove_layer_ops *ops)
-{
-    return ops == &drove__layer_convolution || ops == &drove__layer_max_pool ||
-           ops == &drove__layer_average_pool || ops == &drove__layer_lrn;
-}
-
 static drove_status find_shape(drove_layer *l, const drove_shape *bottom, size_t n_outputs)
 {
     if (l->act != DROVEK_LINEAR && !l->ops->takes_act && l->ops != &drove__layer_activation) {
@@ -76,6 +35,7 @@ static drove_status find_shape(drove_layer *l, const drove_shape *bottom, size_t
                            "%s takes no activation; expected a layer of type activation after it",
                            l->ops->name);
     }
+
     /* The other fillers depend on fans, which only weights have. */
     const char *filler = l->opt.b_filler.kind;
     if (filler != NULL && strcmp(filler, "constant") != 0 && strcmp(filler, "normal") != 0)
@@ -88,7 +48,19 @@ static drove_status find_shape(drove_layer *l, const drove_shape *bottom, size_t
         return drove__fail(DROVE_E_ARG, "%s takes %s%u input%s, found %u", l->ops->name, some, n,
                            n == 1 ? "" : "s", l->n_bottoms);
     }
-    DROVE_TRY(check_sizes(l, bottom, n_outputs));
+
+    /* Ensures that no product in a layer's `shape` overflows. */
+    const drovek_window *v = &l->opt.window;
+    const size_t side[] = {v->kh, v->kw, v->sh,       v->sw,         v->ph,       v->pw,
+                           v->dh, v->dw, l->opt.size, l->opt.groups, l->opt.n_out};
+    size_t weights = l->opt.n_out != 0 ? l->opt.n_out : n_outputs > 0 ? n_outputs : 1;
+    bool fits = true;
+    for (size_t i = 0; i < sizeof side / sizeof side[0]; i++) fits = fits && side[i] <= MOST_SIDE;
+    bool is_dense = l->ops == &drove__layer_dense;
+    fits = fits &&
+           multiply(&weights, is_dense ? drove__shape_floats(bottom[0]) : bottom[0].c, most_floats);
+    fits = fits && multiply(&weights, v->kh, most_floats) && multiply(&weights, v->kw, most_floats);
+    if (!fits) return drove__fail(DROVE_E_ARG, "the layer is too large");
     DROVE_TRY(l->ops->shape(l, bottom, l->n_bottoms, n_outputs));
     if (!shape_fits(l->out) || l->n_w > most_floats || l->n_b > most_floats)
         return drove__fail(DROVE_E_ARG, "the layer is too large");
@@ -130,7 +102,21 @@ static drove_status make_layer(const drove_graph_plan *p, uint32_t n, const uint
         l->bottom[b] = blob_of(p, layer_of, p->source[n].from[b]);
         shape[b] = l->bottom[b] == 0 ? m->input : m->layer[l->bottom[b] - 1].out;
     }
-    fill_in_defaults(l);
+
+    /* Replaces each 0 by its meaning, and gives each meaning one form. */
+    drove_layer_options *o = &l->opt;
+    size_t *const ones[] = {&o->groups,    &o->window.kh, &o->window.kw, &o->window.sh,
+                            &o->window.sw, &o->window.dh, &o->window.dw};
+    for (size_t i = 0; i < sizeof ones / sizeof ones[0]; i++) {
+        if (*ones[i] == 0) *ones[i] = 1;
+    }
+    if (o->w_lr == 1.0f) o->w_lr = 0.0f; /* so that a layer with the run's own step is recognised */
+    if (o->b_lr == 1.0f) o->b_lr = 0.0f;
+    bool has_coefficient = false;
+    for (unsigned b = 0; b < l->n_bottoms; b++) {
+        has_coefficient = has_coefficient || o->coefficient[b] != 0.0f;
+    }
+    for (unsigned b = 0; b < l->n_bottoms && !has_coefficient; b++) o->coefficient[b] = 1.0f;
     drove_status status = find_shape(l, shape, m->n_outputs);
     if (status != DROVE_OK) return drove__graph_fail_in(p->graph, status, node->line, node->name);
     DROVE_TRY(copy_list(&l->opt.offset));
@@ -193,17 +179,6 @@ static drove_status find_adds(drove_model *m)
     return DROVE_OK;
 }
 
-static void classify(drove_model *m)
-{
-    m->is_chain = m->n_heads == 1;
-    for (size_t l = 0; l < m->n_layers; l++) {
-        const drove_layer *layer = &m->layer[l];
-        m->is_chain = m->is_chain && layer->ops == &drove__layer_dense && layer->bottom[0] == l;
-        m->is_random =
-            m->is_random || (layer->ops == &drove__layer_dropout && layer->opt.ratio > 0.0f);
-    }
-}
-
 static drove_status take_input(const drove_graph *g, const drove_model_io *io, drove_model *m)
 {
     bool is_image = drove__shape_floats(io->image) != 0;
@@ -215,7 +190,9 @@ static drove_status take_input(const drove_graph *g, const drove_model_io *io, d
     }
     for (size_t i = 0; i < g->n_nodes && !is_image; i++) {
         const drove_node *node = &g->node[i];
-        if (!needs_images(node->ops)) continue;
+        if (node->ops != &drove__layer_convolution && node->ops != &drove__layer_max_pool &&
+            node->ops != &drove__layer_average_pool && node->ops != &drove__layer_lrn)
+            continue;
         return drove__graph_fail(g, DROVE_E_SHAPE, node->line, node->name,
                                  "%s needs images (mnist, cifar10, idx, "
                                  "synth:images), found vectors of %zu numbers",
@@ -240,7 +217,14 @@ drove_status drove__graph_build(const drove_graph *graph, const drove_model_io *
     if ((status = make_layers(&plan, layer_of, model)) != DROVE_OK) goto end;
     if ((status = take_heads(&plan, layer_of, model)) != DROVE_OK) goto end;
     if ((status = find_adds(model)) != DROVE_OK) goto end;
-    classify(model);
+    model->is_chain = model->n_heads == 1;
+    for (size_t l = 0; l < model->n_layers; l++) {
+        const drove_layer *layer = &model->layer[l];
+        model->is_chain =
+            model->is_chain && layer->ops == &drove__layer_dense && layer->bottom[0] == l;
+        model->is_random =
+            model->is_random || (layer->ops == &drove__layer_dropout && layer->opt.ratio > 0.0f);
+    }
 end:
     free(layer_of);
     drove__graph_plan_fini(&plan);

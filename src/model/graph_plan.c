@@ -267,31 +267,25 @@ static void merge_activations(drove_graph_plan *p)
 
 /* ---- the plan ---- */
 
-static drove_status allocate(drove_graph_plan *p)
-{
-    p->source = calloc(p->n, sizeof *p->source);
-    p->order = calloc(p->n, sizeof *p->order);
-    p->into = calloc(p->n, sizeof *p->into);
-    p->readers = calloc(p->n, sizeof *p->readers);
-    p->act = calloc(p->n, sizeof *p->act);
-    p->is_head = calloc(p->n, sizeof *p->is_head);
-    p->for_main = calloc(p->n, sizeof *p->for_main);
-    if (p->source == NULL || p->order == NULL || p->into == NULL || p->readers == NULL ||
-        p->act == NULL || p->is_head == NULL || p->for_main == NULL)
-        return drove__fail_nomem("a graph of layers", p->n * sizeof *p->source);
-    for (size_t i = 0; i < p->n; i++) {
-        p->into[i] = (uint32_t)i;
-        p->act[i] = p->graph->node[i].act;
-    }
-    return DROVE_OK;
-}
-
 drove_status drove__graph_plan_make(const drove_graph *graph, drove_graph_plan *out)
 {
     *out = (drove_graph_plan){.graph = graph, .n = graph->n_nodes};
     if (graph->n_nodes == 0)
         return drove__graph_fail(graph, DROVE_E_ARG, 0, NULL, "expected layers, found none");
-    DROVE_TRY(allocate(out));
+    out->source = calloc(out->n, sizeof *out->source);
+    out->order = calloc(out->n, sizeof *out->order);
+    out->into = calloc(out->n, sizeof *out->into);
+    out->readers = calloc(out->n, sizeof *out->readers);
+    out->act = calloc(out->n, sizeof *out->act);
+    out->is_head = calloc(out->n, sizeof *out->is_head);
+    out->for_main = calloc(out->n, sizeof *out->for_main);
+    if (out->source == NULL || out->order == NULL || out->into == NULL || out->readers == NULL ||
+        out->act == NULL || out->is_head == NULL || out->for_main == NULL)
+        return drove__fail_nomem("a graph of layers", out->n * sizeof *out->source);
+    for (size_t i = 0; i < out->n; i++) {
+        out->into[i] = (uint32_t)i;
+        out->act[i] = out->graph->node[i].act;
+    }
     DROVE_TRY(name_everything(out));
     DROVE_TRY(sort_nodes(out));
     DROVE_TRY(find_heads(out));

@@ -80,24 +80,6 @@ static void print_option(FILE *f, const drove_graph_key *k, const drove_layer_op
     }
 }
 
-static void print_node(FILE *f, const drove_node *node)
-{
-    drove_layer_options defaults = drove__graph_default_options(node->ops), o = node->opt;
-    unsigned bit = drove__graph_kind_bit(node->ops);
-    fprintf(f, "  - {name: \"%s\", type: %s, inputs: ", node->name, node->ops->name);
-    for (unsigned b = 0; b < node->n_bottoms; b++)
-        fprintf(f, "%s\"%s\"", b == 0 ? "[" : ", ", node->bottom[b]);
-    fputc(']', f);
-    if (node->top[0] != '\0') fprintf(f, ", output: \"%s\"", node->top);
-    if (node->act != DROVEK_LINEAR)
-        fprintf(f, ", activation: %s", drove__graph_act_name(node->act));
-    for (const drove_graph_key *k = drove__graph_keys; k->name != NULL; k++) {
-        if ((k->uses & bit) == 0 || is_default(k, &o, &defaults, node->n_bottoms)) continue;
-        print_option(f, k, &o, node->n_bottoms);
-    }
-    fputs("}\n", f);
-}
-
 drove_status drove__graph_print_yaml(const drove_graph *graph, char **out)
 {
     char *text = NULL;
@@ -107,7 +89,24 @@ drove_status drove__graph_print_yaml(const drove_graph *graph, char **out)
     fprintf(f, "name: \"%s\"\n", graph->name);
     if (graph->input[0] != '\0') fprintf(f, "input: \"%s\"\n", graph->input);
     fputs("layers:\n", f);
-    for (size_t i = 0; i < graph->n_nodes; i++) print_node(f, &graph->node[i]);
+    for (size_t i = 0; i < graph->n_nodes; i++) {
+        const drove_node *node = &graph->node[i];
+        const drove_layer_options defaults = drove__graph_default_options(node->ops);
+        unsigned bit = drove__graph_kind_bit(node->ops);
+        fprintf(f, "  - {name: \"%s\", type: %s, inputs: ", node->name, node->ops->name);
+        for (unsigned b = 0; b < node->n_bottoms; b++)
+            fprintf(f, "%s\"%s\"", b == 0 ? "[" : ", ", node->bottom[b]);
+        fputc(']', f);
+        if (node->top[0] != '\0') fprintf(f, ", output: \"%s\"", node->top);
+        if (node->act != DROVEK_LINEAR)
+            fprintf(f, ", activation: %s", drove__graph_act_name(node->act));
+        for (const drove_graph_key *k = drove__graph_keys; k->name != NULL; k++) {
+            if ((k->uses & bit) == 0 || is_default(k, &node->opt, &defaults, node->n_bottoms))
+                continue;
+            print_option(f, k, &node->opt, node->n_bottoms);
+        }
+        fputs("}\n", f);
+    }
     if (graph->n_heads > 0) fputs("heads:\n", f);
     for (unsigned h = 0; h < graph->n_heads; h++) {
         fprintf(f, "  - {input: \"%s\", weight: ", graph->head[h].bottom);

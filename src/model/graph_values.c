@@ -10,14 +10,6 @@
 #include <math.h>
 #include <string.h>
 
-static const drove_layer *find_layer(const drove_model *model, const char *name)
-{
-    for (size_t i = 0; i < model->n_layers; i++) {
-        if (strcmp(model->layer[i].name, name) == 0) return &model->layer[i];
-    }
-    return NULL;
-}
-
 static drove_status check(const drove_graph *g, const drove_node *node, const drove_layer *l)
 {
     const drove_node_values *v = &node->values;
@@ -68,7 +60,9 @@ drove_status drove__graph_take_values(const drove_graph *graph, drove_model *mod
     for (size_t i = 0; i < graph->n_nodes; i++) {
         const drove_node *node = &graph->node[i];
         const drove_node_values *v = &node->values;
-        const drove_layer *l = v->w != NULL ? find_layer(model, node->name) : NULL;
+        const drove_layer *l = NULL; /* NULL: not in the model, or its values are not */
+        for (size_t k = 0; v->w != NULL && l == NULL && k < model->n_layers; k++)
+            if (strcmp(model->layer[k].name, node->name) == 0) l = &model->layer[k];
         if (l == NULL) continue;
         DROVE_TRY(check(graph, node, l));
         take_weights(v, l, model->initial + l->w_offset);

@@ -393,21 +393,6 @@ static drove_status read_node(drove_onnx_reader *r, const Drove__Onnx__Node *nod
 
 /* ---- the whole ---- */
 
-static drove_status take_constants(drove_onnx_reader *r)
-{
-    const Drove__Onnx__Graph *g = r->model->graph;
-    for (size_t i = 0; i < g->n_initializer; i++) {
-        const Drove__Onnx__Tensor *t = g->initializer[i];
-        const int32_t type = t->has_data_type ? t->data_type : 0;
-        drove_onnx_value value = {.name = t->name};
-        drove__onnx_constant(t, &value);
-        r->has_half = r->has_half || type == DROVE_ONNX_T_FLOAT16 || type == DROVE_ONNX_T_BFLOAT16;
-        if (type == DROVE_ONNX_T_DOUBLE) r->notes |= DROVE_ONNX_NOTE_DOUBLE;
-        DROVE_TRY(add_value(r, NULL, &value));
-    }
-    return DROVE_OK;
-}
-
 /* The sides of an example as the file has them, where it is silent as the data have them.  An input
  * of other sides with as many numbers is reshaped: [N, 784] reads images, [N, 1, 28, 28] rows of a
  * table. */
@@ -742,7 +727,15 @@ static drove_status import(drove_onnx_reader *r)
     const drove_onnx_value *output;
     const char *top = NULL;
     DROVE_TRY(take_versions(r));
-    DROVE_TRY(take_constants(r));
+    for (size_t i = 0; i < g->n_initializer; i++) {
+        const Drove__Onnx__Tensor *t = g->initializer[i];
+        const int32_t type = t->has_data_type ? t->data_type : 0;
+        drove_onnx_value value = {.name = t->name};
+        drove__onnx_constant(t, &value);
+        r->has_half = r->has_half || type == DROVE_ONNX_T_FLOAT16 || type == DROVE_ONNX_T_BFLOAT16;
+        if (type == DROVE_ONNX_T_DOUBLE) r->notes |= DROVE_ONNX_NOTE_DOUBLE;
+        DROVE_TRY(add_value(r, NULL, &value));
+    }
     DROVE_TRY(take_input(r));
     for (size_t i = 0; i < g->n_node; i++) DROVE_TRY(read_node(r, g->node[i]));
     DROVE_TRY(find_output(r, &output));

@@ -20,6 +20,7 @@ drove_status drove__onnx_int(const drove_onnx_reader *r, const drove_onnx_node *
 {
     const Drove__Onnx__Attribute *a = drove__onnx_attribute(n, name);
     if (a == NULL) return DROVE_OK;
+
     /* Writers of proto3 leave out a number that is 0: its type alone says that it is there. */
     const bool has_int = a->has_i || (a->has_type && a->type == IS_INT);
     if (!has_int || a->i < least || a->i > most) {

@@ -475,17 +475,6 @@ static drove_status read_global_mean(drove_onnx_reader *r, const drove_onnx_node
     return read_global(r, n, &drove__layer_average_pool);
 }
 
-/* Height and width of [N][c][h][w]. */
-static bool are_sides(const int64_t axes[4], size_t n_axes)
-{
-    bool has_height = false, has_width = false;
-    for (size_t i = 0; i < n_axes; i++) {
-        has_height = has_height || axes[i] == 2 || axes[i] == -2;
-        has_width = has_width || axes[i] == 3 || axes[i] == -1;
-    }
-    return n_axes == 2 && has_height && has_width;
-}
-
 static drove_status read_mean(drove_onnx_reader *r, const drove_onnx_node *n)
 {
     int64_t axes[DROVE_ONNX_MOST_RANK], keeps = 1, does_nothing = 0;
@@ -498,7 +487,13 @@ static drove_status read_mean(drove_onnx_reader *r, const drove_onnx_node *n)
     DROVE_TRY(drove__onnx_int(r, n, "keepdims", 0, 1, &keeps));
     DROVE_TRY(drove__onnx_int(r, n, "noop_with_empty_axes", 0, 1, &does_nothing));
     if (x->rank == 0) {
-        if (!are_sides(axes, n_axes))
+        /* Height and width of [N][c][h][w]. */
+        bool has_height = false, has_width = false;
+        for (size_t i = 0; i < n_axes; i++) {
+            has_height = has_height || axes[i] == 2 || axes[i] == -2;
+            has_width = has_width || axes[i] == 3 || axes[i] == -1;
+        }
+        if (!(n_axes == 2 && has_height && has_width))
             return drove__onnx_fail(r, n, "axes: expected height and width, 2 and 3");
         return read_global(r, n, &drove__layer_average_pool);
     }

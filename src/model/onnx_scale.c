@@ -82,6 +82,7 @@ drove_status drove__onnx_scale(drove_onnx_reader *r, const drove_onnx_node *n,
         free(list.value);
         return drove__onnx_fail(r, n, "expected constants other than 0 to divide by");
     }
+
     /* A factor joins the scale that makes x, if nothing else reads that one. */
     drove_node *node = x->node != DROVE_ONNX_NO_NODE ? &r->graph.node[x->node] : NULL;
     if (node != NULL && drove__onnx_count_readers(r, x->name) == 1 &&

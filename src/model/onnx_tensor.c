@@ -212,15 +212,6 @@ static size_t n_listed(const Drove__Onnx__Tensor *t, listed list)
                              : t->n_int32_data;
 }
 
-/* True if the file can hold so many numbers: asked before memory is. */
-static bool can_hold(const Drove__Onnx__Tensor *t, size_t count, size_t row)
-{
-    bool is_external = t->has_data_location && t->data_location == IS_EXTERNAL;
-    if (is_external) return true;
-    if (t->has_raw_data) return t->raw_data.len >= count;
-    return n_listed(t, types[row].list) >= count;
-}
-
 drove_status drove__onnx_floats_of(const drove_onnx_reader *r, const drove_onnx_node *n,
                                    const Drove__Onnx__Tensor *t, float **out)
 {
@@ -234,7 +225,11 @@ drove_status drove__onnx_floats_of(const drove_onnx_reader *r, const drove_onnx_
                                 "\"%.60s\": expected numbers of float, double, float16 or "
                                 "bfloat16, found %s (%d)",
                                 name_of(t), drove__onnx_type_name(type), (int)type);
-    if (count == SIZE_MAX || !can_hold(t, count, row))
+
+    /* The file must be able to hold so many numbers, before memory is asked for them. */
+    const bool is_external = t->has_data_location && t->data_location == IS_EXTERNAL;
+    const size_t n_there = t->has_raw_data ? t->raw_data.len : n_listed(t, types[row].list);
+    if (count == SIZE_MAX || (!is_external && n_there < count))
         return drove__onnx_fail(r, n, "\"%.60s\": expected as many numbers as its sides say",
                                 name_of(t));
     const size_t size = types[row].size;

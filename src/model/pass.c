@@ -371,25 +371,6 @@ static drove_status make_lists(const drove_pass_options *opt, drove_pass *pass)
     return DROVE_OK;
 }
 
-static drove_status build(const drove_pass_options *opt, drove_pass *pass)
-{
-    if (!fits(opt))
-        return drove__fail(DROVE_E_ARG, "a batch of %zu examples is too large for model %s",
-                           opt->max_rows, opt->model->spec);
-    DROVE_TRY(make_lists(opt, pass));
-    DROVE_TRY(choose_formats(opt, pass));
-    DROVE_TRY(allocate(opt, pass));
-    DROVE_TRY(find_rounded(opt, pass));
-    DROVE_TRY(allocate_planes(opt, pass));
-    for (size_t l = 0; l < opt->model->n_layers; l++) {
-        const drove_layer_ops *ops = opt->model->layer[l].ops;
-        if (ops->scratch_bytes != NULL)
-            pass->n_bytes += ops->scratch_bytes(opt, &opt->model->layer[l]);
-        if (ops->prepare != NULL) DROVE_TRY(ops->prepare(opt, pass, l, &pass->own[l]));
-    }
-    return DROVE_OK;
-}
-
 static drove_pass_options settled(const drove_pass_options *given)
 {
     drove_pass_options opt = *given;
@@ -408,8 +389,27 @@ drove_status drove__pass_create(const drove_pass_options *opt, drove_pass *pass)
     pass->trains = all.trains;
     pass->seed = all.seed;
     pass->round = all.round;
-    drove_status status = build(&all, pass);
-    if (status != DROVE_OK) drove__pass_fini(pass);
+    drove_status status = DROVE_OK;
+    if (!fits(&all)) {
+        status = drove__fail(DROVE_E_ARG, "a batch of %zu examples is too large for model %s",
+                             all.max_rows, all.model->spec);
+        goto fail;
+    }
+    if ((status = make_lists(&all, pass)) != DROVE_OK) goto fail;
+    if ((status = choose_formats(&all, pass)) != DROVE_OK) goto fail;
+    if ((status = allocate(&all, pass)) != DROVE_OK) goto fail;
+    if ((status = find_rounded(&all, pass)) != DROVE_OK) goto fail;
+    if ((status = allocate_planes(&all, pass)) != DROVE_OK) goto fail;
+    for (size_t l = 0; l < all.model->n_layers; l++) {
+        const drove_layer_ops *ops = all.model->layer[l].ops;
+        if (ops->scratch_bytes != NULL)
+            pass->n_bytes += ops->scratch_bytes(&all, &all.model->layer[l]);
+        if (ops->prepare == NULL) continue;
+        if ((status = ops->prepare(&all, pass, l, &pass->own[l])) != DROVE_OK) goto fail;
+    }
+    return DROVE_OK;
+fail:
+    drove__pass_fini(pass);
     return status;
 }
 

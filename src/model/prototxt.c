@@ -65,22 +65,6 @@ static drove_status read_words(const drove_caffe *c, drove_caffe_layer *l, const
     return DROVE_OK;
 }
 
-static drove_status read_layer_words(const drove_caffe *c, drove_caffe_layer *l)
-{
-    char unused[DROVE_LAYER_NAME_SIZE];
-    l->line = l->message->line;
-    DROVE_TRY(drove__prototext_text(&c->tree, l->message, "name", &l->name));
-    DROVE_TRY(drove__prototext_text(&c->tree, l->message, "type", &l->type));
-    if (l->name == NULL)
-        return drove__prototext_fail(&c->tree, l->line, "expected a layer's name, found none");
-    if (l->type == NULL)
-        return drove__prototext_fail(&c->tree, l->line, "layer \"%.60s\": expected a type",
-                                     l->name);
-    DROVE_TRY(take_name(c, l->line, l->name, unused));
-    DROVE_TRY(read_words(c, l, "bottom", l->bottom, &l->n_bottoms));
-    return read_words(c, l, "top", l->top, &l->n_tops);
-}
-
 /* True if the layer belongs to the network that is trained.  Rules other than phase are refused
  * later, as unknown fields. */
 static drove_status is_trained(const drove_caffe *c, const drove_caffe_layer *l, bool *out)
@@ -192,23 +176,6 @@ static drove_status add_scale(drove_caffe *c, const drove_caffe_layer *l,
     return DROVE_OK;
 }
 
-/* Names the layer's output blob; in place: a blob of its own with the layer's name. */
-static drove_status name_top(drove_caffe *c, const drove_caffe_layer *l, drove_node *node)
-{
-    bool in_place = false;
-    if (l->n_tops != 1) return drove__caffe_fail(c, l, "expected one top, found %u", l->n_tops);
-    for (unsigned i = 0; i < l->n_bottoms; i++)
-        in_place = in_place || strcmp(l->bottom[i], l->top[0]) == 0;
-    const drove_caffe_blob *before = find_blob(c, l->top[0]);
-    if (in_place && before != NULL && before->open_line != 0)
-        return drove__caffe_fail(c, l, "expected Scale after BatchNorm, to be merged with it");
-    if (!in_place && before != NULL)
-        return drove__caffe_fail(c, l, "top \"%s\" is already another layer's", l->top[0]);
-    if (!in_place && strcmp(l->top[0], l->name) != 0)
-        snprintf(node->top, sizeof node->top, "%s", l->top[0]);
-    return set_blob(c, l->top[0], in_place ? l->name : l->top[0], (uint32_t)(c->graph.n_nodes - 1));
-}
-
 static drove_status add_node(drove_caffe *c, const drove_caffe_layer *l,
                              const drove_caffe_type *type)
 {
@@ -227,7 +194,20 @@ static drove_status add_node(drove_caffe *c, const drove_caffe_layer *l,
     }
     node->n_bottoms = l->n_bottoms;
     DROVE_TRY(type->read(c, l, node));
-    return name_top(c, l, node);
+
+    /* Names the layer's output blob; in place: a blob of its own with the layer's name. */
+    bool in_place = false;
+    if (l->n_tops != 1) return drove__caffe_fail(c, l, "expected one top, found %u", l->n_tops);
+    for (unsigned i = 0; i < l->n_bottoms; i++)
+        in_place = in_place || strcmp(l->bottom[i], l->top[0]) == 0;
+    const drove_caffe_blob *before = find_blob(c, l->top[0]);
+    if (in_place && before != NULL && before->open_line != 0)
+        return drove__caffe_fail(c, l, "expected Scale after BatchNorm, to be merged with it");
+    if (!in_place && before != NULL)
+        return drove__caffe_fail(c, l, "top \"%s\" is already another layer's", l->top[0]);
+    if (!in_place && strcmp(l->top[0], l->name) != 0)
+        snprintf(node->top, sizeof node->top, "%s", l->top[0]);
+    return set_blob(c, l->top[0], in_place ? l->name : l->top[0], (uint32_t)(c->graph.n_nodes - 1));
 }
 
 static drove_status find_type(const drove_caffe *c, const drove_caffe_layer *l,
@@ -256,7 +236,17 @@ static drove_status add_layer(drove_caffe *c, drove_message *message)
     bool trained;
     if (message->value != NULL)
         return drove__prototext_fail(&c->tree, message->line, "expected a layer, found a value");
-    DROVE_TRY(read_layer_words(c, &l));
+    char unused[DROVE_LAYER_NAME_SIZE];
+    l.line = l.message->line;
+    DROVE_TRY(drove__prototext_text(&c->tree, l.message, "name", &l.name));
+    DROVE_TRY(drove__prototext_text(&c->tree, l.message, "type", &l.type));
+    if (l.name == NULL)
+        return drove__prototext_fail(&c->tree, l.line, "expected a layer's name, found none");
+    if (l.type == NULL)
+        return drove__prototext_fail(&c->tree, l.line, "layer \"%.60s\": expected a type", l.name);
+    DROVE_TRY(take_name(c, l.line, l.name, unused));
+    DROVE_TRY(read_words(c, &l, "bottom", l.bottom, &l.n_bottoms));
+    DROVE_TRY(read_words(c, &l, "top", l.top, &l.n_tops));
     DROVE_TRY(is_trained(c, &l, &trained));
     if (!trained || is_one_of(l.type, measures)) {
         drove__prototext_skip(&c->tree, message);
