@@ -40,17 +40,6 @@ void drove__batches_end(drove_worker *w)
     if (w->n_trained > 0) say_trained(w);
 }
 
-/* Until the rows of the batch are in memory; that is part of loading it. */
-static drove_status wait_for_rows(drove_worker *w)
-{
-    drove_loop *loop = w->loop;
-    if (loop->stream == NULL || drove__stream_has(loop->stream, w->window)) return DROVE_OK;
-    uint64_t begin = drove__clock_now(loop->clock);
-    drove_status status = drove__stream_wait(loop->stream, w->window);
-    w->trace.phase_ns[DROVE_PHASE_LOAD] += drove__clock_now(loop->clock) - begin;
-    return status;
-}
-
 /* ---- without a loader ---- */
 
 static bool next_plain(drove_worker *w, drove_task *task, drove_batch *batch, drove_status *status)
@@ -68,7 +57,13 @@ static bool next_plain(drove_worker *w, drove_task *task, drove_batch *batch, dr
         *batch = rows_of(w, w->in_hand, task);
     }
     begin_batch(w, task->number);
-    *status = wait_for_rows(w);
+    drove_loop *loop = w->loop;
+    if (loop->stream != NULL && !drove__stream_has(loop->stream, w->window)) {
+        /* Until its rows are in memory; that is part of loading it. */
+        uint64_t begin = drove__clock_now(loop->clock);
+        *status = drove__stream_wait(loop->stream, w->window);
+        w->trace.phase_ns[DROVE_PHASE_LOAD] += drove__clock_now(loop->clock) - begin;
+    }
     return true;
 }
 
@@ -103,6 +98,7 @@ static bool next_loaded(drove_worker *w, drove_task *task, drove_batch *batch, d
 {
     drove_load_times times;
     drove__loader_done(w->loader, w->index);
+
     /* As many tasks as the worker has room for; waits for the first. */
     drove_source *from = w->loop->source;
     uint32_t *row;

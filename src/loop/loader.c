@@ -59,6 +59,7 @@ static void load_unlocked(drove_loader *l, slot *s)
 {
     pthread_mutex_unlock(&l->lock);
     s->times = (drove_load_times){.begin_ns = drove__clock_now(l->opt.clock)};
+
     /* Rows that are read from disk may have to be waited for.  Batches that were asked for before
      * are loaded, or being loaded by another thread, so the reader goes on. */
     const drove_batch *b = &s->batch;

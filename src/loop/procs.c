@@ -172,24 +172,6 @@ static bool is_busy(const procs *p, unsigned worker)
                                 atomic_load_explicit(&p->generation, memory_order_relaxed);
 }
 
-static void find_ended(drove_host *h)
-{
-    procs *p = h->impl;
-    for (unsigned i = 0; i < h->loop->plan->n_workers; i++) {
-        int status = 0;
-        char why[WHY_SIZE] = "has gone";
-        if (!p->process[i].is_alive) continue;
-        pid_t result = waitpid(p->process[i].id, &status, WNOHANG);
-        if (result == 0 || (result < 0 && errno == EINTR)) continue;
-        if (result > 0 && WIFSIGNALED(status))
-            snprintf(why, sizeof why, "was ended by signal %d (%s)", WTERMSIG(status),
-                     strsignal(WTERMSIG(status)));
-        else if (result > 0)
-            snprintf(why, sizeof why, "ended by itself with status %d", WEXITSTATUS(status));
-        lose(h, i, why);
-    }
-}
-
 /* 'R' running, 'S' sleeping, 'T' stopped ..., as in proc(5); 0: not known, /proc is hidden. */
 static char state_of(pid_t id)
 {
@@ -308,7 +290,19 @@ static void watch(drove_host *h, uint64_t now)
     uint64_t passed_ns = now - p->watched_ns;
     if (passed_ns < WATCH_NS) return;
     p->watched_ns = now;
-    find_ended(h);
+    for (unsigned i = 0; i < h->loop->plan->n_workers; i++) {
+        int status = 0;
+        char why[WHY_SIZE] = "has gone";
+        if (!p->process[i].is_alive) continue;
+        pid_t result = waitpid(p->process[i].id, &status, WNOHANG);
+        if (result == 0 || (result < 0 && errno == EINTR)) continue;
+        if (result > 0 && WIFSIGNALED(status))
+            snprintf(why, sizeof why, "was ended by signal %d (%s)", WTERMSIG(status),
+                     strsignal(WTERMSIG(status)));
+        else if (result > 0)
+            snprintf(why, sizeof why, "ended by itself with status %d", WEXITSTATUS(status));
+        lose(h, i, why);
+    }
     if (p->give_up_ns != 0 && now >= p->give_up_ns) {
         /* Those that have not parked after all that time. */
         for (unsigned i = 0; i < h->loop->plan->n_workers; i++)
@@ -371,6 +365,7 @@ static drove_status start(drove_host *h)
 {
     procs *p = h->impl;
     const unsigned n = h->loop->plan->n_workers;
+
     /* Only a process of one thread can be forked. */
     unsigned n_threads = 1;
     char text[128];

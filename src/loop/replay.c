@@ -108,6 +108,7 @@ static bool source_next(drove_source *s, unsigned worker, bool waits, drove_task
     if (status != DROVE_OK || v->n_asked == v->n || step_at(v, v->n_asked)->is_settling)
         return false;
     const drove_recorded *step = step_at(v, v->n_asked);
+
     /* Could a run with these data and batch sizes have had this task? */
     bool is_possible = step->n_steps > 0 && step->n_rows <= r->loop->worker[worker].most_rows;
     if (r->loop->plan->source->counts_rows)
@@ -240,18 +241,6 @@ static void retry(drove_replay *r, unsigned worker)
     v->has_retried = true;
 }
 
-/* The end of a worker's stretch; a settling with a place of its own is a step of the record. */
-static drove_status park(drove_replay *r, unsigned worker)
-{
-    drove_worker *w = &r->loop->worker[worker];
-    replayed_worker *v = &r->worker[worker];
-    v->has_ended = true;
-    if (r->loop->sync->ops->live_end == NULL || r->loop->shared == NULL)
-        DROVE_TRY(drove__step_settle(w));
-    drove__batches_end(w);
-    return DROVE_OK;
-}
-
 static bool is_enough(const drove_replay *r)
 {
     return atomic_load(&r->loop->sync->published) >= r->most_updates;
@@ -272,7 +261,14 @@ static drove_status advance(drove_replay *r, unsigned worker, bool *waits, bool 
     *waits = false;
     while (!v->has_ended && r->status == DROVE_OK && !is_enough(r)) {
         DROVE_TRY(read_ahead(r, worker, 1));
-        if (v->n == 0) return park(r, worker);
+        if (v->n == 0) { /* a settling with a place of its own is a step of the record */
+            drove_worker *w = &r->loop->worker[worker];
+            v->has_ended = true;
+            if (r->loop->sync->ops->live_end == NULL || r->loop->shared == NULL)
+                DROVE_TRY(drove__step_settle(w));
+            drove__batches_end(w);
+            return DROVE_OK;
+        }
         const drove_recorded *step = step_at(v, 0);
         if (step->is_settling) return DROVE_OK;
         if (!v->has_begun && (step->is_early || view_of(r, worker) > r->place)) return DROVE_OK;

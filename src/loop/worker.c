@@ -60,52 +60,6 @@ size_t drove__worker_most_rows(const drove_worker *w)
     return most > rows ? most : rows;
 }
 
-static drove_status make_engine(drove_worker *w, size_t max_rows)
-{
-    const drove_loop *loop = w->loop;
-    drove_engine_options opt = {.model = loop->model,
-                                .kernels = loop->kernels,
-                                .data = w->data,
-                                .max_rows = max_rows,
-                                .rows = loop->update_rows,
-                                .seed = loop->seed,
-                                .shared = loop->shared,
-                                .rule = drove__worker_rule(w),
-                                .device = w->device};
-    if (w->device == NULL && w->plan->n_cores > 1) {
-        opt.n_threads = w->plan->n_cores;
-        opt.bind = bind_part;
-        opt.bind_context = w;
-    }
-    if (w->engine_ops->most_rows != NULL) opt.max_rows = w->engine_ops->most_rows(&opt);
-    if (opt.max_rows == 0)
-        return drove__fail(DROVE_E_ARG,
-                           "--workers %s: expected memory for the model and one example, found "
-                           "%llu bytes",
-                           w->plan->name, (unsigned long long)w->device->facts.memory_bytes);
-    w->most_rows = opt.max_rows;
-    return w->engine_ops->create(&opt, &w->engine);
-}
-
-/* A worker that is a process has a loader of its own; threads of a forked process are its own. */
-static drove_status join_loader(drove_worker *w, size_t max_rows)
-{
-    const drove_loop *loop = w->loop;
-    if (!loop->loads) return DROVE_OK;
-    if (loop->plan->host == DROVE_HOST_PROCS) {
-        const drove_loader_options opt = {.data = w->data,
-                                          .kernels = loop->kernels,
-                                          .max_rows = max_rows,
-                                          .n_workers = loop->plan->n_workers,
-                                          .n_threads = loop->n_loaders > 0 ? 1 : 0,
-                                          .clock = loop->clock};
-        DROVE_TRY(drove__loader_create(&opt, &w->loader));
-    } else {
-        w->loader = loop->loader;
-    }
-    return drove__loader_join(w->loader, w->index);
-}
-
 drove_status drove__worker_alloc(drove_worker *w)
 {
     const drove_loop *loop = w->loop;
@@ -144,8 +98,43 @@ drove_status drove__worker_make(drove_worker *w)
             return drove__fail_nomem("rows of a batch", max_rows * sizeof *w->row[i]);
     }
     if (loop->plan->host != DROVE_HOST_PROCS) DROVE_TRY(drove__worker_alloc(w));
-    DROVE_TRY(join_loader(w, max_rows));
-    return make_engine(w, max_rows);
+    if (loop->loads) {
+        if (loop->plan->host != DROVE_HOST_PROCS) {
+            w->loader = loop->loader;
+        } else { /* its own: threads do not live on in a forked process */
+            const drove_loader_options opt = {.data = w->data,
+                                              .kernels = loop->kernels,
+                                              .max_rows = max_rows,
+                                              .n_workers = loop->plan->n_workers,
+                                              .n_threads = loop->n_loaders > 0 ? 1 : 0,
+                                              .clock = loop->clock};
+            DROVE_TRY(drove__loader_create(&opt, &w->loader));
+        }
+        DROVE_TRY(drove__loader_join(w->loader, w->index));
+    }
+
+    drove_engine_options opt = {.model = loop->model,
+                                .kernels = loop->kernels,
+                                .data = w->data,
+                                .max_rows = max_rows,
+                                .rows = loop->update_rows,
+                                .seed = loop->seed,
+                                .shared = loop->shared,
+                                .rule = drove__worker_rule(w),
+                                .device = w->device};
+    if (w->device == NULL && w->plan->n_cores > 1) {
+        opt.n_threads = w->plan->n_cores;
+        opt.bind = bind_part;
+        opt.bind_context = w;
+    }
+    if (w->engine_ops->most_rows != NULL) opt.max_rows = w->engine_ops->most_rows(&opt);
+    if (opt.max_rows == 0)
+        return drove__fail(DROVE_E_ARG,
+                           "--workers %s: expected memory for the model and one example, found "
+                           "%llu bytes",
+                           w->plan->name, (unsigned long long)w->device->facts.memory_bytes);
+    w->most_rows = opt.max_rows;
+    return w->engine_ops->create(&opt, &w->engine);
 }
 
 void drove__worker_leave(drove_worker *w)
