@@ -26,24 +26,6 @@ static unsigned suggest(const drove_topo *topo, const drove_partition *p, unsign
     return drove__topo_partition(topo, n_nodes, p->place, group) ? n_nodes : 1;
 }
 
-static drove_status refuse(const drove_topo *topo, const char *text, drove_place *place,
-                           unsigned *group)
-{
-    char possible[160] = ""; /* "1, 2, 4, 8 or 16", as far as they fit */
-    drove_topo_facts facts;
-    size_t used = 0;
-    drove__topo_facts(topo, &facts);
-    for (unsigned n = 1; n <= facts.n_cores && used + 16 < sizeof possible; n++) {
-        if (!drove__topo_partition(topo, n, place, group)) continue;
-        used +=
-            (size_t)snprintf(possible + used, sizeof possible - used, "%s%u", n > 1 ? ", " : "", n);
-    }
-    return drove__fail(DROVE_E_ARG,
-                       "--partition %s: expected groups that cut no package, NUMA node or cache of "
-                       "this machine's %u cores (%s), found %s",
-                       text, facts.n_cores, possible, text);
-}
-
 static drove_status plan(const drove_topo *topo, const char *text, unsigned *group,
                          drove_partition *p)
 {
@@ -57,9 +39,22 @@ static drove_status plan(const drove_topo *topo, const char *text, unsigned *gro
     n = p->suggested;
     if (strcmp(text, "auto") != 0)
         DROVE_TRY(drove__parse_u64("--partition", text, 1, UINT32_MAX, &n));
-    if (!drove__topo_partition(topo, (unsigned)n, p->place, group))
-        return refuse(topo, text, p->place, group);
+    if (!drove__topo_partition(topo, (unsigned)n, p->place, group)) {
+        char possible[160] = ""; /* "1, 2, 4, 8 or 16", as far as they fit */
+        size_t used = 0;
+        for (unsigned k = 1; k <= facts.n_cores && used + 16 < sizeof possible; k++) {
+            if (!drove__topo_partition(topo, k, p->place, group)) continue;
+            used += (size_t)snprintf(possible + used, sizeof possible - used, "%s%u",
+                                     k > 1 ? ", " : "", k);
+        }
+        return drove__fail(
+            DROVE_E_ARG,
+            "--partition %s: expected groups that cut no package, NUMA node or cache of "
+            "this machine's %u cores (%s), found %s",
+            text, facts.n_cores, possible, text);
+    }
     p->n = (unsigned)n;
+
     /* A group's places lie side by side. */
     p->group = calloc(p->n, sizeof *p->group);
     if (p->group == NULL) return drove__fail_nomem("groups of cores", p->n * sizeof *p->group);

@@ -353,19 +353,6 @@ drove_status drove__plan_partition(drove_plan *p, const drove_options *o, const 
 
 /* ---- all of it ---- */
 
-static drove_status choose_host(drove_plan *p, const drove_options *o, const drove_machine *m)
-{
-    unsigned bind;
-    bool is_procs = drove__workers_are_procs(o->workers);
-    DROVE_TRY(drove__one_of("--bind", o->bind, bind_words, DROVE_COUNT(bind_words), &bind));
-    p->bind = (drove_bind)bind;
-    p->n_ranks = m->n_ranks;
-    p->host = m->n_ranks > 1 ? DROVE_HOST_RANKS : is_procs ? DROVE_HOST_PROCS : DROVE_HOST_THREADS;
-    unsigned n = m->is_bound || m->n_ranks <= 1 ? m->n_pus : m->n_pus / m->n_local;
-    DROVE_TRY(drove__threads_parse(o->threads, n > 0 ? n : 1, &p->n_asked));
-    return is_procs ? drove__procs_parse(o->workers, m->n_pus, &p->n_asked) : DROVE_OK;
-}
-
 static drove_status make_plan(drove_plan *p, const drove_options *o, const drove_machine *m)
 {
     if (o->partition[0] != '\0') {
@@ -432,7 +419,15 @@ static drove_status check_combination(const drove_plan *p, const drove_options *
 static drove_status make(drove_plan *p, const drove_options *o, const drove_machine *m,
                          const drove_plan_tables *tables)
 {
-    DROVE_TRY(choose_host(p, o, m));
+    unsigned bind;
+    bool is_procs = drove__workers_are_procs(o->workers);
+    DROVE_TRY(drove__one_of("--bind", o->bind, bind_words, DROVE_COUNT(bind_words), &bind));
+    p->bind = (drove_bind)bind;
+    p->n_ranks = m->n_ranks;
+    p->host = m->n_ranks > 1 ? DROVE_HOST_RANKS : is_procs ? DROVE_HOST_PROCS : DROVE_HOST_THREADS;
+    unsigned n = m->is_bound || m->n_ranks <= 1 ? m->n_pus : m->n_pus / m->n_local;
+    DROVE_TRY(drove__threads_parse(o->threads, n > 0 ? n : 1, &p->n_asked));
+    if (is_procs) DROVE_TRY(drove__procs_parse(o->workers, m->n_pus, &p->n_asked));
     DROVE_TRY(choose_strategy(p, o, m, tables));
     if (p->host == DROVE_HOST_RANKS && drove__workers_are_procs(o->workers))
         return drove__fail(DROVE_E_ARG,

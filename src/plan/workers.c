@@ -136,15 +136,6 @@ static drove_status add_span(drove_workers_entry *g, const drove_topo *topo, con
     return DROVE_OK;
 }
 
-static drove_status plan_cores(drove_workers_entry *g, const drove_topo *topo, unsigned n_threads)
-{
-    const drove_spec *s = &g->spec;
-    bool all = s->n_args == 0 || (s->n_args == 1 && strcmp(s->arg[0], "all") == 0);
-    if (all) return add_all(g, topo, n_threads);
-    for (unsigned i = 0; i < s->n_args; i++) DROVE_TRY(add_span(g, topo, s->arg[i]));
-    return DROVE_OK;
-}
-
 /* The K-th of `parts` equal groups of cores; parts: as many as there are such workers. */
 static drove_status plan_host(drove_workers_entry *g, const drove_topo *topo, unsigned n_threads,
                               unsigned n_hosts)
@@ -167,26 +158,7 @@ static drove_status plan_host(drove_workers_entry *g, const drove_topo *topo, un
     return status;
 }
 
-/* N threads that nobody has bound. */
-static drove_status plan_threads(drove_workers_entry *g, unsigned n_threads)
-{
-    unsigned n = 0;
-    const char *text = g->spec.n_args > 0 ? g->spec.arg[0] : "all";
-    DROVE_TRY(drove__threads_parse(text, n_threads, &n));
-    g->is_threads = true;
-    for (unsigned i = 0; i < n; i++) DROVE_TRY(add_processor(g, -1));
-    return DROVE_OK;
-}
-
 /* ---- keys ---- */
-
-static const drove_device_kind *find_kind(const char *name)
-{
-    for (size_t i = 0; drove__device_kinds[i] != NULL; i++) {
-        if (strcmp(drove__device_kinds[i]->name, name) == 0) return drove__device_kinds[i];
-    }
-    return NULL;
-}
 
 static drove_status check_keys(const drove_workers_entry *g, const drove_device_kind *kind)
 {
@@ -250,7 +222,9 @@ static drove_status plan_entry(const char *text, const drove_topo *topo, unsigne
     bool is_cpu = strcmp(g->spec.name, "cpu") == 0, is_host = strcmp(g->spec.name, "host") == 0;
     bool is_threads = strcmp(g->spec.name, "threads") == 0,
          is_cores = is_cpu || is_host || is_threads;
-    const drove_device_kind *kind = is_cores ? NULL : find_kind(g->spec.name);
+    const drove_device_kind *kind = NULL;
+    for (size_t i = 0; !is_cores && kind == NULL && drove__device_kinds[i] != NULL; i++)
+        if (strcmp(drove__device_kinds[i]->name, g->spec.name) == 0) kind = drove__device_kinds[i];
     if (strcmp(g->spec.name, "procs") == 0) {
         return drove__fail(DROVE_E_ARG,
                            "--workers %s: expected procs:N to stand alone, or a list of threads:, "
@@ -273,8 +247,22 @@ static drove_status plan_entry(const char *text, const drove_topo *topo, unsigne
     if (status == DROVE_OK) status = read_keys(g);
     if (status == DROVE_OK) status = check_sizes(g);
     if (status != DROVE_OK) return drove__fail_in(status, "--workers");
-    if (is_cpu) return plan_cores(g, topo, n_threads);
-    if (is_threads) return plan_threads(g, n_threads);
+    if (is_cpu) {
+        const drove_spec *s = &g->spec;
+        bool all = s->n_args == 0 || (s->n_args == 1 && strcmp(s->arg[0], "all") == 0);
+        if (all) return add_all(g, topo, n_threads);
+        for (unsigned i = 0; i < s->n_args; i++) DROVE_TRY(add_span(g, topo, s->arg[i]));
+        return DROVE_OK;
+    }
+    if (is_threads) {
+        /* N threads that nobody has bound. */
+        unsigned n = 0;
+        const char *asked = g->spec.n_args > 0 ? g->spec.arg[0] : "all";
+        DROVE_TRY(drove__threads_parse(asked, n_threads, &n));
+        g->is_threads = true;
+        for (unsigned i = 0; i < n; i++) DROVE_TRY(add_processor(g, -1));
+        return DROVE_OK;
+    }
     if (is_host) return plan_host(g, topo, n_threads, n_hosts);
     return add_processor(g, -1);
 }
@@ -344,23 +332,6 @@ static drove_status check_overlaps(const drove_workers_list *plan, const drove_t
     return DROVE_OK;
 }
 
-static unsigned count_hosts(const char *text)
-{
-    unsigned n = 0;
-    for (const char *at = text; at != NULL; at = strchr(at, '+')) {
-        if (*at == '+') at++;
-        n += strncmp(at, "host:", 5) == 0;
-    }
-    return n > 0 ? n : 1;
-}
-
-/* "cpu:0+", "+cpu:0" or "cpu:0++cpu:1" */
-static bool has_empty_part(const char *text)
-{
-    size_t n = strlen(text);
-    return n == 0 || text[0] == '+' || text[n - 1] == '+' || strstr(text, "++") != NULL;
-}
-
 drove_status drove__workers_parse(const char *text, const drove_topo *topo, unsigned n_pus,
                                   bool may_repeat, drove_workers_list *out)
 {
@@ -370,12 +341,21 @@ drove_status drove__workers_parse(const char *text, const drove_topo *topo, unsi
     char *copy = strdup(text), *rest = copy, *one;
     drove_status status = copy != NULL ? DROVE_OK : drove__fail_nomem("--workers", strlen(text));
     if (status != DROVE_OK) goto fail;
-    if (has_empty_part(text)) {
+
+    /* "cpu:0+", "+cpu:0" or "cpu:0++cpu:1" */
+    size_t n = strlen(text);
+    if (n == 0 || text[0] == '+' || text[n - 1] == '+' || strstr(text, "++") != NULL) {
         status =
             drove__fail(DROVE_E_ARG,
                         "--workers: expected a worker on each side of '+', found \"%s\"", text);
         goto fail;
     }
+    unsigned n_hosts = 0; /* without parts=, host:K is one of so many groups of cores */
+    for (const char *at = text; at != NULL; at = strchr(at, '+')) {
+        if (*at == '+') at++;
+        n_hosts += strncmp(at, "host:", 5) == 0;
+    }
+    if (n_hosts == 0) n_hosts = 1;
     while ((one = strsep(&rest, "+")) != NULL) {
         if (list.n_entries == DROVE_MOST_ENTRIES) {
             status = drove__fail(DROVE_E_ARG, "--workers: expected at most %d, found more",
@@ -383,7 +363,7 @@ drove_status drove__workers_parse(const char *text, const drove_topo *topo, unsi
             goto fail;
         }
         drove_workers_entry *g = &list.entry[list.n_entries++];
-        if ((status = plan_entry(one, topo, n_pus, count_hosts(text), g)) != DROVE_OK) goto fail;
+        if ((status = plan_entry(one, topo, n_pus, n_hosts, g)) != DROVE_OK) goto fail;
     }
     if ((status = check_overlaps(&list, topo, may_repeat)) != DROVE_OK) goto fail;
     free(copy);
