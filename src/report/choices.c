@@ -64,34 +64,30 @@ static double rounded(double rate)
     return floor(rate * 100.0 + 1e-6) / 100.0;
 }
 
-static void print_probe(const drove_strategy_facts *s, FILE *stream)
-{
-    /* The fastest of those that were not chosen; NULL: none was measured. */
-    const drove_rival_facts *other = NULL;
-    for (unsigned i = 1; i < s->n; i++)
-        if (isfinite(s->rival[i].rate) && (other == NULL || s->rival[i].rate > other->rate))
-            other = &s->rival[i];
-
-    if (s->chosen > 0) {
-        fprintf(stream, "%.2f times the rate of one thread", rounded(s->rival[s->chosen].rate));
-    } else if (other == NULL) {
-        fputs("no other was measured", stream);
-    } else { /* the reason for one thread */
-        fprintf(stream, "%s on %u threads: %.2f times its rate, ", other->strategy,
-                other->n_threads, rounded(other->rate));
-        if (other->is_measured) fprintf(stream, "%.2f is needed", s->margin);
-        else fputs("measured too few times", stream);
-    }
-    fprintf(stream, "; a probe of %.1f s)\n", s->seconds);
-}
-
 void drove__report_strategy_print(const drove_strategy_facts *s, FILE *stream)
 {
     if (s->how == NULL) return;
     const drove_rival_facts *chosen = &s->rival[s->chosen];
     fprintf(stream, "  strategy    %s, %u of %u threads (", chosen->strategy, chosen->n_threads,
             s->n_allowed);
-    if (strcmp(s->how, "probe") == 0) print_probe(s, stream);
-    else if (strcmp(s->how, "short") == 0) fputs("not measured: too short a run)\n", stream);
+    if (strcmp(s->how, "probe") == 0) {
+        /* The fastest of those that were not chosen; NULL: none was measured. */
+        const drove_rival_facts *other = NULL;
+        for (unsigned i = 1; i < s->n; i++)
+            if (isfinite(s->rival[i].rate) && (other == NULL || s->rival[i].rate > other->rate))
+                other = &s->rival[i];
+
+        if (s->chosen > 0) {
+            fprintf(stream, "%.2f times the rate of one thread", rounded(s->rival[s->chosen].rate));
+        } else if (other == NULL) {
+            fputs("no other was measured", stream);
+        } else { /* the reason for one thread */
+            fprintf(stream, "%s on %u threads: %.2f times its rate, ", other->strategy,
+                    other->n_threads, rounded(other->rate));
+            if (other->is_measured) fprintf(stream, "%.2f is needed", s->margin);
+            else fputs("measured too few times", stream);
+        }
+        fprintf(stream, "; a probe of %.1f s)\n", s->seconds);
+    } else if (strcmp(s->how, "short") == 0) fputs("not measured: too short a run)\n", stream);
     else fputs("not measured: a probe would cost too much of the run)\n", stream);
 }

@@ -49,44 +49,41 @@ static json_t *text_or_null(const char *text)
     return text != NULL ? json_string(text) : json_null();
 }
 
-static json_t *group_json(const drove_facts *f, const drove_group_facts *g, uint64_t all_updates)
-{
-    drove_totals t;
-    drove__report_add_up(f, g->first, g->n, &t);
-    json_t *object =
-        json_pack("{s:s, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:i}", "name",
-                  g->name, "updates", (json_int_t)t.updates, "examples", (json_int_t)t.examples,
-                  "share", ratio((double)t.updates, (double)all_updates), "batch",
-                  (json_int_t)g->batch, "batch_min", (json_int_t)g->batch_min, "batch_max",
-                  (json_int_t)g->batch_max, "batches", (json_int_t)g->n_batches, "counted_updates",
-                  g->counted_updates, "busy", busy_of_all(f, g, &t), "staleness",
-                  drove__hist_mean(&t.staleness), "examples_per_s", g->examples_per_s, "threads",
-                  (int)g->n);
-    drove__json_set(&object, "lost", text_or_null(g->lost));
-    drove__json_set(&object, "device", text_or_null(g->device));
-    drove__json_set(&object, "times",
-                    g->device == NULL
-                        ? json_null()
-                        : json_pack("{s:f, s:f, s:f, s:f}", "copy_s", g->copy_s, "compute_s",
-                                    g->compute_s, "hidden_s", g->hidden_s, "wait_s", g->wait_s));
-    drove__json_set(&object, "timeline", timeline_json(g->busy, f->train_ns));
-    json_t *history = json_array();
-    for (size_t i = 0; i < g->n_history; i++) {
-        const drove_batch_size *h = &g->history[i];
-        drove__json_add(&history, json_pack("[f, f, I, f]", h->epochs, h->time_s,
-                                            (json_int_t)h->batch, h->counted_updates));
-    }
-    drove__json_set(&object, "batch_history", history);
-    return object;
-}
-
 json_t *drove__report_groups_json(const drove_facts *f)
 {
     json_t *list = json_array();
     drove_totals all;
     drove__report_add_up(f, 0, f->n_workers, &all);
-    for (unsigned i = 0; i < f->n_groups; i++)
-        drove__json_add(&list, group_json(f, &f->group[i], all.updates));
+    for (unsigned i = 0; i < f->n_groups; i++) {
+        const drove_group_facts *g = &f->group[i];
+        drove_totals t;
+        drove__report_add_up(f, g->first, g->n, &t);
+        json_t *object =
+            json_pack("{s:s, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:i}", "name",
+                      g->name, "updates", (json_int_t)t.updates, "examples", (json_int_t)t.examples,
+                      "share", ratio((double)t.updates, (double)all.updates), "batch",
+                      (json_int_t)g->batch, "batch_min", (json_int_t)g->batch_min, "batch_max",
+                      (json_int_t)g->batch_max, "batches", (json_int_t)g->n_batches,
+                      "counted_updates", g->counted_updates, "busy", busy_of_all(f, g, &t),
+                      "staleness", drove__hist_mean(&t.staleness), "examples_per_s",
+                      g->examples_per_s, "threads", (int)g->n);
+        drove__json_set(&object, "lost", text_or_null(g->lost));
+        drove__json_set(&object, "device", text_or_null(g->device));
+        drove__json_set(&object, "times",
+                        g->device == NULL ? json_null()
+                                          : json_pack("{s:f, s:f, s:f, s:f}", "copy_s", g->copy_s,
+                                                      "compute_s", g->compute_s, "hidden_s",
+                                                      g->hidden_s, "wait_s", g->wait_s));
+        drove__json_set(&object, "timeline", timeline_json(g->busy, f->train_ns));
+        json_t *history = json_array();
+        for (size_t k = 0; k < g->n_history; k++) {
+            const drove_batch_size *h = &g->history[k];
+            drove__json_add(&history, json_pack("[f, f, I, f]", h->epochs, h->time_s,
+                                                (json_int_t)h->batch, h->counted_updates));
+        }
+        drove__json_set(&object, "batch_history", history);
+        drove__json_add(&list, object);
+    }
     return list;
 }
 

@@ -54,17 +54,6 @@ static json_t *workers_json(const drove_facts *f)
     return list;
 }
 
-static json_t *phases_json(const drove_totals *total)
-{
-    json_t *phases = json_object();
-    for (int p = 0; p < DROVE_N_PHASES; p++) {
-        double mean_s =
-            total->steps == 0 ? 0.0 : (double)total->phase_ns[p] * 1e-9 / (double)total->steps;
-        drove__json_set(&phases, drove__phase_names[p], drove__json_real(mean_s));
-    }
-    return phases;
-}
-
 static json_t *loader_json(const drove_loader_facts *l)
 {
     if (!l->is_there) return json_null();
@@ -125,33 +114,6 @@ static json_t *marks_json(const drove_facts *f, mark_part part)
     return object;
 }
 
-static void set_staleness(const drove_facts *f, const drove_totals *total, json_t **object)
-{
-    json_t *staleness = staleness_json(&total->staleness), *per_worker = json_array();
-    for (unsigned i = 0; i < f->n_workers; i++)
-        drove__json_add(&per_worker, staleness_json(&f->worker[i].trace->staleness));
-    drove__json_set(&staleness, "per_worker", per_worker);
-    drove__json_set(object, "staleness", staleness);
-}
-
-static void set_precision(const drove_facts *f, const drove_totals *total, json_t **object)
-{
-    const drove_precision_facts *p = &f->precision;
-    if (!p->is_there) {
-        drove__json_set(object, "precision", json_null());
-        return;
-    }
-    drove__json_set(object, "precision", json_string(p->name));
-    if (!p->is_words) return;
-    drove__json_set(object, "rounding", json_string(f->opt->rounding));
-    drove__json_set(object, "model_range", drove__json_real(p->model_range));
-    drove__json_set(object, "data_scale", drove__json_real(p->data_scale));
-    drove__json_set(object, "data_clamped", json_integer((json_int_t)p->data_clamped));
-    drove__json_set(object, "bridges", json_integer((json_int_t)p->bridges));
-    drove__json_set(object, "bytes_per_example", drove__json_real(p->bytes_per_example));
-    drove__json_set(object, "clamped", json_integer((json_int_t)total->clamped));
-}
-
 static void set_numbers(const drove_facts *f, const drove_totals *total, json_t **object)
 {
     const drove_progress *p = &f->progress;
@@ -188,12 +150,19 @@ drove_status drove__report_json(const drove_facts *f, char **out)
 {
     drove_totals total;
     drove__report_add_up(f, 0, f->n_workers, &total);
-    json_t *object =
-        json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:I, s:f, s:I, s:s}", "strategy", f->strategy,
-                  "rule", f->opt->rule, "model", f->model, "data", f->opt->data, "workers",
-                  workers_json(f), "phases", phases_json(&total), "batch",
-                  (json_int_t)f->update_rows, "lr", f->opt->lr, "seed", (json_int_t)f->opt->seed,
-                  "outcome", drove_outcome_name(f->outcome));
+
+    /* Means of a step. */
+    json_t *phases = json_object();
+    for (int p = 0; p < DROVE_N_PHASES; p++) {
+        double mean_s =
+            total.steps == 0 ? 0.0 : (double)total.phase_ns[p] * 1e-9 / (double)total.steps;
+        drove__json_set(&phases, drove__phase_names[p], drove__json_real(mean_s));
+    }
+    json_t *object = json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:I, s:f, s:I, s:s}", "strategy",
+                               f->strategy, "rule", f->opt->rule, "model", f->model, "data",
+                               f->opt->data, "workers", workers_json(f), "phases", phases, "batch",
+                               (json_int_t)f->update_rows, "lr", f->opt->lr, "seed",
+                               (json_int_t)f->opt->seed, "outcome", drove_outcome_name(f->outcome));
     set_numbers(f, &total, &object);
     drove__json_set(&object, "metrics", drove__report_metrics_json(f->metrics));
     drove__json_set(&object, "test_metrics", drove__report_metrics_json(f->test_metrics));
@@ -212,8 +181,22 @@ drove_status drove__report_json(const drove_facts *f, char **out)
     drove__json_set(&object, "repeatable", json_boolean(f->is_repeatable));
     drove__json_set(&object, "prefetch", json_string(f->opt->prefetch));
     drove__json_set(&object, "prefetch_hardware", json_string(f->prefetch_hardware));
-    set_precision(f, &total, &object);
-    set_staleness(f, &total, &object);
+    const drove_precision_facts *p = &f->precision;
+    drove__json_set(&object, "precision", p->is_there ? json_string(p->name) : json_null());
+    if (p->is_there && p->is_words) {
+        drove__json_set(&object, "rounding", json_string(f->opt->rounding));
+        drove__json_set(&object, "model_range", drove__json_real(p->model_range));
+        drove__json_set(&object, "data_scale", drove__json_real(p->data_scale));
+        drove__json_set(&object, "data_clamped", json_integer((json_int_t)p->data_clamped));
+        drove__json_set(&object, "bridges", json_integer((json_int_t)p->bridges));
+        drove__json_set(&object, "bytes_per_example", drove__json_real(p->bytes_per_example));
+        drove__json_set(&object, "clamped", json_integer((json_int_t)total.clamped));
+    }
+    json_t *staleness = staleness_json(&total.staleness), *per_worker = json_array();
+    for (unsigned i = 0; i < f->n_workers; i++)
+        drove__json_add(&per_worker, staleness_json(&f->worker[i].trace->staleness));
+    drove__json_set(&staleness, "per_worker", per_worker);
+    drove__json_set(&object, "staleness", staleness);
     drove__json_set(&object, "communication", drove__report_communication_json(f));
     drove__json_set(&object, "clock", json_string(drove__report_clock(f)));
     drove__json_set(&object, "modelled_machine", drove__report_modelled_json(&f->modelled));

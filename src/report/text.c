@@ -53,16 +53,6 @@ static void print_quality(const drove_facts *f, FILE *stream)
     fputc('\n', stream);
 }
 
-static void print_marks(const drove_facts *f, FILE *stream)
-{
-    for (unsigned i = 0; i < f->n_marks; i++) {
-        const drove_mark_facts *m = &f->mark[i];
-        if (!m->is_met) continue;
-        fprintf(stream, "  to %2g %%     %.2f s, %.2f epochs, %s updates (of the initial loss)\n",
-                m->percent, m->train_s, m->epochs, drove__report_grouped((double)m->updates));
-    }
-}
-
 static void print_precision(const drove_facts *f, const drove_totals *total, FILE *stream)
 {
     const drove_precision_facts *p = &f->precision;
@@ -140,6 +130,7 @@ static void print_speed(const drove_facts *f, FILE *stream)
             us[DROVE_PHASE_PUBLISH], us[DROVE_PHASE_ACQUIRE],
             us[DROVE_PHASE_WAIT] + us[DROVE_PHASE_BACKOFF], us[DROVE_PHASE_OTHER]);
     drove__report_communication_print(f, stream);
+
     /* Reading of the data, and where copies of them lie. */
     const drove_loader_facts *l = &f->loader;
     if (l->is_there) {
@@ -236,7 +227,12 @@ drove_status drove__report_print(const drove_facts *f, FILE *stream)
     drove__report_search_print(&f->search, stream);
     print_tuning(f, stream);
     drove__report_strategy_print(&f->strategy_choice, stream);
-    print_marks(f, stream);
+    for (unsigned i = 0; i < f->n_marks; i++) {
+        const drove_mark_facts *m = &f->mark[i];
+        if (!m->is_met) continue;
+        fprintf(stream, "  to %2g %%     %.2f s, %.2f epochs, %s updates (of the initial loss)\n",
+                m->percent, m->train_s, m->epochs, drove__report_grouped((double)m->updates));
+    }
     print_repeatable(f, stream);
     drove__report_modelled_print(&f->modelled, stream);
     print_speed(f, stream);
