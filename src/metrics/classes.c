@@ -17,24 +17,6 @@ typedef struct row {
     float score_of_truth;
 } row;
 
-/* A row with one score: that of class 1; the other class has the rest of a probability. */
-static void read_single(const drove_tally *t, row *r)
-{
-    float middle = t->opt.is_probability ? 0.5f : 0.0f;
-    r->score_of_second = r->score[0];
-    r->guess = r->score[0] > middle ? 1 : 0;
-    r->score_of_truth = r->truth == 1 ? r->score[0] : 1.0f - r->score[0];
-}
-
-static void read_several(const drove_tally *t, row *r)
-{
-    for (size_t k = 1; k < t->opt.n_columns; k++)
-        if (r->score[k] > r->score[r->guess]) r->guess = k;
-    r->score_of_guess = r->score[r->guess];
-    r->score_of_truth = r->score[r->truth];
-    if (t->opt.n_columns == 2) r->score_of_second = r->score[1];
-}
-
 /* -log p, with p kept away from 0 and 1 by a float's epsilon, as scikit-learn does. */
 static double loss_of(double p)
 {
@@ -83,8 +65,19 @@ void drove__tally_add_classes(drove_tally *t, const drove_tally_rows *rows)
         row r = {.score = rows->score + i * t->opt.n_columns,
                  .truth = (size_t)rows->y_class[i],
                  .weight = drove__tally_weight(rows, i)};
-        if (t->opt.n_columns == 1 && t->opt.n_classes == 2) read_single(t, &r);
-        else read_several(t, &r);
+        if (t->opt.n_columns == 1 && t->opt.n_classes == 2) {
+            /* The score is that of class 1; the other class has the rest of a probability. */
+            float middle = t->opt.is_probability ? 0.5f : 0.0f;
+            r.score_of_second = r.score[0];
+            r.guess = r.score[0] > middle ? 1 : 0;
+            r.score_of_truth = r.truth == 1 ? r.score[0] : 1.0f - r.score[0];
+        } else {
+            for (size_t k = 1; k < t->opt.n_columns; k++)
+                if (r.score[k] > r.score[r.guess]) r.guess = k;
+            r.score_of_guess = r.score[r.guess];
+            r.score_of_truth = r.score[r.truth];
+            if (t->opt.n_columns == 2) r.score_of_second = r.score[1];
+        }
         add_row(t, &r);
     }
 }
@@ -181,6 +174,7 @@ drove_status drove__tally_fill_classes(const drove_tally *t, drove_metrics *out)
     out->model.f1_macro = f1_macro(t, out);
     fill_calibration(t, out);
     fill_constant(t, out);
+
     /* Neither more often right nor closer in its probabilities. */
     const drove_metrics_figures *model = &out->model, *constant = &out->constant;
     out->is_no_better = !isnan(model->accuracy) && model->accuracy <= constant->accuracy &&

@@ -73,6 +73,7 @@ drove_status drove__ranking_create(const drove_ranking_options *opt, drove_ranki
     if (r == NULL) return drove__fail_nomem("a ranking", sizeof *r);
     r->opt = *opt;
     if (r->opt.most_bytes == 0) r->opt.most_bytes = DROVE_RANKING_MOST_BYTES;
+
     /* Scores, class and weight of a row, and two keys while a column is sorted. */
     const size_t row_bytes =
         opt->n_columns * sizeof(float) + sizeof(int32_t) + sizeof(float) + 2 * sizeof(uint64_t);

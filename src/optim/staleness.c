@@ -164,6 +164,7 @@ static drove_status parse_mindthestep(const drove_spec *spec, unsigned n_workers
                                       drove_schedule *schedule)
 {
     mindthestep m = {.model = MODEL_POISSON, .nu = 1.0, .momentum = -1.0, .cap = 5.0};
+
     /* Every other worker publishes once meanwhile. */
     m.mean = n_workers > 1 ? (double)(n_workers - 1) : 0.0;
     static const char *const keys[] = {"model", "mean", "nu", "momentum", "cap", NULL};
