@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MOST_CHOICES = 12 };
+
 typedef struct convolution {
     unsigned n_parts;
     drovek_conv **conv; /* [n_parts] */
@@ -112,27 +114,24 @@ static drovek_conv_options conv_options(const drove_pass_options *opt, const dro
                                  .kernels = opt->kernels};
 }
 
-/* Estimated seconds to convert a bottom to another format, and its derivative back. */
-static double conversion_s(const drovek_conv_options *c, bool trains)
-{
-    const double bytes_per_s = 8e9;
-    double bytes = 8.0 * (double)c->rows * (double)(c->shape.c * c->shape.h * c->shape.w);
-    return (trains ? 2 : 1) * bytes / bytes_per_s;
-}
-
 static drove_status formats(const drove_pass_options *opt, const drove_layer *l,
                             const drovek_format *in, drovek_format *want, drovek_format *out)
 {
-    enum { MOST = 12 };
     drovek_conv_options conv = conv_options(opt, l);
-    drovek_conv_choice choice[MOST];
+    drovek_conv_choice choice[MOST_CHOICES];
     size_t n = 0, best = 0;
     double best_s = 0;
     conv.in = in[0];
-    DROVE_TRY(drovek_conv_choose(&conv, choice, MOST, &n));
+    DROVE_TRY(drovek_conv_choose(&conv, choice, MOST_CHOICES, &n));
+
+    /* Estimated seconds to convert a bottom to another format, and its derivative back. */
+    const double bytes_per_s = 8e9;
+    const double bytes =
+        8.0 * (double)conv.rows * (double)(conv.shape.c * conv.shape.h * conv.shape.w);
+    const double conversion_s = (opt->trains ? 2 : 1) * bytes / bytes_per_s;
     for (size_t i = 0; i < n; i++) {
         double s = choice[i].step_s;
-        if (choice[i].in != in[0]) s += conversion_s(&conv, opt->trains);
+        if (choice[i].in != in[0]) s += conversion_s;
         if (i > 0 && s >= best_s) continue;
         best = i;
         best_s = s;
@@ -161,31 +160,22 @@ static void release(void *own)
     free(v);
 }
 
-/* Finds the way that `formats` chose, by the formats that resulted. */
-static drove_status find_way(const drovek_conv_options *conv, drovek_conv_choice *out)
-{
-    enum { MOST = 12 };
-    drovek_conv_choice choice[MOST];
-    size_t n = 0;
-    DROVE_TRY(drovek_conv_choose(conv, choice, MOST, &n));
-    for (size_t i = 0; i < n; i++) {
-        if (choice[i].in != conv->in || choice[i].out != conv->out) continue;
-        *out = choice[i];
-        return DROVE_OK;
-    }
-    return drove__fail(DROVE_E_UNSUPPORTED, "no convolution supports these formats");
-}
-
 static drove_status prepare(const drove_pass_options *opt, const drove_pass *pass, size_t index,
                             void **own)
 {
     const drove_layer *l = &opt->model->layer[index];
     drovek_conv_options conv = conv_options(opt, l);
-    drovek_conv_choice choice;
+    drovek_conv_choice choice[MOST_CHOICES];
     conv.in = pass->bottom[index * DROVE_LAYER_MOST_BOTTOMS].format;
     conv.out = pass->format[index + 1];
-    DROVE_TRY(find_way(&conv, &choice));
-    conv.way = choice.way;
+
+    /* The way that `formats` chose, by the formats that resulted. */
+    size_t n = 0, found = 0;
+    DROVE_TRY(drovek_conv_choose(&conv, choice, MOST_CHOICES, &n));
+    while (found < n && (choice[found].in != conv.in || choice[found].out != conv.out)) found++;
+    if (found == n)
+        return drove__fail(DROVE_E_UNSUPPORTED, "no convolution supports these formats");
+    conv.way = choice[found].way;
 
     convolution *v = calloc(1, sizeof *v);
     if (v == NULL) return drove__fail_nomem("a convolution", sizeof *v);

@@ -359,18 +359,10 @@ static drove_status check_attributes(drove_onnx_reader *r, const drove_onnx_node
     return DROVE_OK;
 }
 
-/* True for operators that give labels another type or other sides, and so leave them labels. */
-static bool copies_labels(const char *op)
+static drove_status read_node(drove_onnx_reader *r, const Drove__Onnx__Node *node)
 {
     static const char *const copies[] = {"Cast",      "Identity", "Reshape",     "Squeeze",
                                          "Unsqueeze", "Flatten",  "LabelEncoder"};
-    bool found = false;
-    for (size_t i = 0; i < DROVE_COUNT(copies); i++) found = found || strcmp(op, copies[i]) == 0;
-    return found;
-}
-
-static drove_status read_node(drove_onnx_reader *r, const Drove__Onnx__Node *node)
-{
     drove_onnx_node n = {.node = node, .others = DROVE_ONNX_ABSENT};
     if (node->op_type == NULL) return drove__onnx_fail(r, &n, "expected an operator, found none");
     const char *domain = is_onnx(node->domain) ? "" : node->domain;
@@ -381,7 +373,12 @@ static drove_status read_node(drove_onnx_reader *r, const Drove__Onnx__Node *nod
     DROVE_TRY(list_inputs(r, &n));
     if (has_kind(&n, DROVE_ONNX_SIZES, true) && is_onnx(node->domain))
         return drove__onnx_compute_sizes(r, &n);
-    if (has_kind(&n, DROVE_ONNX_ASIDE, true) && copies_labels(node->op_type))
+
+    /* Operators that give labels another type or other sides leave them labels. */
+    bool copies_labels = false;
+    for (size_t i = 0; i < DROVE_COUNT(copies); i++)
+        copies_labels = copies_labels || strcmp(node->op_type, copies[i]) == 0;
+    if (copies_labels && has_kind(&n, DROVE_ONNX_ASIDE, true))
         return drove__onnx_alias(r, &n, &n.input[0]);
     if (op->name == NULL)
         return drove__onnx_fail(r, &n,

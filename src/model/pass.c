@@ -26,17 +26,6 @@ typedef struct plan {
 
 /* ---- formats ---- */
 
-/* One format for all bottoms and the output: blocks of 16 if the first bottom has them and all can
- * have them. */
-static drovek_format common_format(const drove_model *model, const drove_layer *l,
-                                   const drovek_format *in)
-{
-    for (unsigned i = 0; i < l->n_bottoms; i++) {
-        if (drove__blob_shape(model, l->bottom[i]).c % 16 != 0) return DROVEK_NHWC;
-    }
-    return in[0] == DROVEK_NCHW16 && l->out.c % 16 == 0 ? DROVEK_NCHW16 : DROVEK_NHWC;
-}
-
 static drove_status choose_formats(const drove_pass_options *opt, drove_pass *pass)
 {
     const drove_model *model = opt->model;
@@ -50,7 +39,11 @@ static drove_status choose_formats(const drove_pass_options *opt, drove_pass *pa
         if (layer->ops->format == DROVE_FORMAT_OWN) {
             DROVE_TRY(layer->ops->formats(opt, layer, in, want, &out));
         } else if (layer->ops->format == DROVE_FORMAT_SAME) {
-            out = common_format(model, layer, in);
+            /* blocks of 16 if the first bottom has them and all can have them */
+            bool in_blocks = in[0] == DROVEK_NCHW16 && layer->out.c % 16 == 0;
+            for (unsigned i = 0; i < layer->n_bottoms; i++)
+                in_blocks = in_blocks && drove__blob_shape(model, layer->bottom[i]).c % 16 == 0;
+            out = in_blocks ? DROVEK_NCHW16 : DROVEK_NHWC;
             for (unsigned i = 0; i < layer->n_bottoms; i++) want[i] = out;
         } else {
             for (unsigned i = 0; i < layer->n_bottoms; i++)

@@ -242,16 +242,6 @@ void drove__model_loss(const drove_model *model, const drovek_table *k, const dr
     score->weight += weight;
 }
 
-/* Factors of the step size that a model file gives to a layer's weights or biases. */
-static void scale_gradient(const drove_call *c)
-{
-    const drove_layer *l = c->layer;
-    float w = l->opt.w_lr, b = l->opt.b_lr;
-    if (c->part != 0) return;
-    if (w != 0.0f && w != 1.0f) c->k->scale_f32(c->grad + l->w_offset, l->n_w, w);
-    if (b != 0.0f && b != 1.0f) c->k->scale_f32(c->grad + l->b_offset, l->n_b, b);
-}
-
 void drove__model_backward_part(const drove_model *model, const drovek_table *k, const float *theta,
                                 const drove_input *in, drove_pass *pass, float *grad,
                                 bool spans_wanted, drove_layer_done_fn *after_layer, void *context,
@@ -272,7 +262,13 @@ void drove__model_backward_part(const drove_model *model, const drovek_table *k,
             layer->ops->backward_finish(&call);
             meet(part);
         }
-        scale_gradient(&call);
+        if (part->part == 0) { /* factors of the step size that a model file gives */
+            const float w_lr = layer->opt.w_lr, b_lr = layer->opt.b_lr;
+            if (w_lr != 0.0f && w_lr != 1.0f)
+                k->scale_f32(grad + layer->w_offset, layer->n_w, w_lr);
+            if (b_lr != 0.0f && b_lr != 1.0f)
+                k->scale_f32(grad + layer->b_offset, layer->n_b, b_lr);
+        }
         if (convert_deltas(&call)) meet(part);
         if (after_layer != NULL && part->part == 0) after_layer(context, l);
     }
