@@ -125,21 +125,6 @@ void drove__tally_per_class(const drove_tally *t, drove_metrics *out)
     }
 }
 
-static drove_status alloc_metrics(const drove_tally *t, drove_metrics *m)
-{
-    const size_t n = t->opt.n_classes;
-    if (n == 0) return DROVE_OK;
-    m->per_class = calloc(n, sizeof *m->per_class);
-    if (t->classes.confusion != NULL) m->confusion = calloc(n * n, sizeof *m->confusion);
-    if (m->per_class == NULL || (t->classes.confusion != NULL && m->confusion == NULL))
-        return drove__fail_nomem("metrics of classes", n * sizeof *m->per_class);
-    for (size_t k = 0; k < n; k++) {
-        m->per_class[k].name = strdup(t->class_name[k]);
-        if (m->per_class[k].name == NULL) return drove__fail_nomem("class names", n);
-    }
-    return DROVE_OK;
-}
-
 static const drove_metrics_figures no_figures = {.accuracy = NAN,
                                                  .balanced_accuracy = NAN,
                                                  .log_loss = NAN,
@@ -162,8 +147,21 @@ drove_status drove__tally_metrics(const drove_tally *t, drove_metrics **out)
     m->model = m->constant = no_figures;
     m->constant_is_training = t->opt.constant_is_training;
     m->calibration_error = NAN;
-    drove_status status = alloc_metrics(t, m);
-    if (status != DROVE_OK) goto fail;
+    const size_t n = t->opt.n_classes;
+    const bool has_confusion = t->classes.confusion != NULL;
+    drove_status status = DROVE_OK;
+    if (n > 0) m->per_class = calloc(n, sizeof *m->per_class);
+    if (n > 0 && has_confusion) m->confusion = calloc(n * n, sizeof *m->confusion);
+    if (n > 0 && (m->per_class == NULL || (has_confusion && m->confusion == NULL))) {
+        status = drove__fail_nomem("metrics of classes", n * sizeof *m->per_class);
+        goto fail;
+    }
+    for (size_t k = 0; k < n; k++) {
+        m->per_class[k].name = strdup(t->class_name[k]);
+        if (m->per_class[k].name != NULL) continue;
+        status = drove__fail_nomem("class names", n);
+        goto fail;
+    }
     switch (t->opt.kind) {
     case DROVE_METRICS_CLASSES: status = drove__tally_fill_classes(t, m); break;
     case DROVE_METRICS_VALUES: status = drove__tally_fill_values(t, m); break;

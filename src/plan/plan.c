@@ -71,22 +71,18 @@ static bool has_list(const drove_options *o)
     return o->workers[0] != '\0' && !drove__workers_are_procs(o->workers);
 }
 
-static const char *default_strategy(const drove_options *o, const drove_machine *m,
-                                    unsigned n_threads)
-{
-    if (o->partition[0] != '\0') return "allreduce";
-    if (m->n_ranks > 1) return "easgd-sync3";
-    if (has_list(o)) return "adaptive";
-    return n_threads == 1 ? "sequential" : "hogwild";
-}
-
 static drove_status choose_strategy(drove_plan *p, const drove_options *o, const drove_machine *m,
                                     const drove_plan_tables *tables)
 {
     drove_spec spec;
-    bool is_auto = strcmp(o->strategy, "auto") == 0;
-    snprintf(p->spec, sizeof p->spec, "%s",
-             is_auto ? default_strategy(o, m, p->n_asked) : o->strategy);
+    const char *name = o->strategy;
+    if (strcmp(name, "auto") == 0) {
+        if (o->partition[0] != '\0') name = "allreduce";
+        else if (m->n_ranks > 1) name = "easgd-sync3";
+        else if (has_list(o)) name = "adaptive";
+        else name = p->n_asked == 1 ? "sequential" : "hogwild";
+    }
+    snprintf(p->spec, sizeof p->spec, "%s", name);
     DROVE_TRY(drove__spec_parse(p->spec, &spec));
     drove_status status = drove__plan_strategy(tables, spec.name, &p->ops);
     drove__spec_fini(&spec);
