@@ -59,45 +59,32 @@ static drove_status make_folders(const char *path)
 
 /* ---- writing ---- */
 
-static json_t *parallel_json(const drove_throughput_parallel *p)
-{
-    return json_pack("{s:f, s:f, s:f}", "slope", p->slope, "zero_features", p->zero_features,
-                     "most", p->most);
-}
-
-static json_t *row_json(const drove_throughput *c, unsigned row)
-{
-    json_t *object = json_object();
-    drove__json_set(&object, "signature", json_string(drove__throughput_signature[row]));
-    for (int s = 0; s < 2; s++) {
-        const drove_throughput_row *r = &c->row[s][row];
-        if (r->gnps <= 0.0) continue;
-        drove__json_set(&object, problem_name[s],
-                        json_pack("{s:f, s:f, s:f, s:f, s:o}", "gnps", r->gnps, "step_ns",
-                                  r->step_ns, "spill_ns", r->spill_ns, "cache_bytes",
-                                  r->cache_bytes, "parallel", parallel_json(&r->parallel)));
-    }
-    return object;
-}
-
-static json_t *to_json(const drove_throughput *c)
-{
-    json_t *rows = json_array(), *all = json_object();
-    for (unsigned row = 0; row < DROVE_THROUGHPUT_ROWS; row++)
-        drove__json_add(&rows, row_json(c, row));
-    drove__json_set(&all, "throughput", json_integer(FORMAT));
-    drove__json_set(&all, "machine", json_string(c->machine));
-    drove__json_set(&all, "n_cores", json_integer(c->n_cores));
-    drove__json_set(&all, "date", json_string(c->date));
-    drove__json_set(&all, "drove", json_string(c->version));
-    drove__json_set(&all, "rows", rows);
-    return all;
-}
-
 drove_status drove__throughput_save(const drove_throughput *constants, const char *path)
 {
     drove_writer *w = NULL;
-    json_t *all = to_json(constants);
+    json_t *rows = json_array(), *all = json_object();
+    for (unsigned row = 0; row < DROVE_THROUGHPUT_ROWS; row++) {
+        json_t *object = json_object();
+        drove__json_set(&object, "signature", json_string(drove__throughput_signature[row]));
+        for (int s = 0; s < 2; s++) {
+            const drove_throughput_row *r = &constants->row[s][row];
+            if (r->gnps <= 0.0) continue;
+            json_t *parallel =
+                json_pack("{s:f, s:f, s:f}", "slope", r->parallel.slope, "zero_features",
+                          r->parallel.zero_features, "most", r->parallel.most);
+            drove__json_set(&object, problem_name[s],
+                            json_pack("{s:f, s:f, s:f, s:f, s:o}", "gnps", r->gnps, "step_ns",
+                                      r->step_ns, "spill_ns", r->spill_ns, "cache_bytes",
+                                      r->cache_bytes, "parallel", parallel));
+        }
+        drove__json_add(&rows, object);
+    }
+    drove__json_set(&all, "throughput", json_integer(FORMAT));
+    drove__json_set(&all, "machine", json_string(constants->machine));
+    drove__json_set(&all, "n_cores", json_integer(constants->n_cores));
+    drove__json_set(&all, "date", json_string(constants->date));
+    drove__json_set(&all, "drove", json_string(constants->version));
+    drove__json_set(&all, "rows", rows);
     char *text = drove__json_dump(all, JSON_INDENT(2) | JSON_REAL_PRECISION(DIGITS));
     json_decref(all);
     if (text == NULL) return drove__fail_nomem("JSON text", 1);
@@ -160,18 +147,6 @@ static drove_status get_object(const json_t *from, const place *at, const char *
     return DROVE_OK;
 }
 
-static drove_status read_parallel(const json_t *from, const place *at, drove_throughput_parallel *p)
-{
-    const json_t *one;
-    place in;
-    DROVE_TRY(get_object(from, at, "parallel", &one, &in));
-    DROVE_TRY(get_real(one, &in, "slope", 1e-12, 1e6, &p->slope));
-    DROVE_TRY(get_real(one, &in, "zero_features", 1e-300, 1e300, &p->zero_features));
-    DROVE_TRY(get_real(one, &in, "most", -1e6, 1.0, &p->most));
-    p->least = -INFINITY;
-    return DROVE_OK;
-}
-
 static drove_status read_row(const json_t *from, const place *at, drove_throughput *c)
 {
     char signature[DROVE_DMGC_TEXT_SIZE];
@@ -190,19 +165,14 @@ static drove_status read_row(const json_t *from, const place *at, drove_throughp
         DROVE_TRY(get_real(one, &in, "step_ns", 0.0, 1e12, &r->step_ns));
         DROVE_TRY(get_real(one, &in, "spill_ns", 0.0, 1e12, &r->spill_ns));
         DROVE_TRY(get_real(one, &in, "cache_bytes", 0, 1e15, &r->cache_bytes));
-        DROVE_TRY(read_parallel(one, &in, &r->parallel));
-    }
-    return DROVE_OK;
-}
-
-static drove_status read_rows(const json_t *from, const place *at, drove_throughput *c)
-{
-    const json_t *rows = json_object_get(from, "rows");
-    if (!json_is_array(rows)) return refuse(at, "rows", "an array");
-    for (size_t i = 0; i < json_array_size(rows); i++) {
-        place in = {.path = at->path};
-        snprintf(in.at, sizeof in.at, "rows[%zu]", i);
-        DROVE_TRY(read_row(json_array_get(rows, i), &in, c));
+        const json_t *parallel;
+        place within;
+        DROVE_TRY(get_object(one, &in, "parallel", &parallel, &within));
+        DROVE_TRY(get_real(parallel, &within, "slope", 1e-12, 1e6, &r->parallel.slope));
+        DROVE_TRY(get_real(parallel, &within, "zero_features", 1e-300, 1e300,
+                           &r->parallel.zero_features));
+        DROVE_TRY(get_real(parallel, &within, "most", -1e6, 1.0, &r->parallel.most));
+        r->parallel.least = -INFINITY;
     }
     return DROVE_OK;
 }
@@ -220,7 +190,13 @@ static drove_status from_json(const json_t *all, const char *path, drove_through
     DROVE_TRY(get_text(all, &at, "drove", c->version, sizeof c->version));
     DROVE_TRY(get_real(all, &at, "n_cores", 1, 1e6, &number));
     c->n_cores = (unsigned)number;
-    DROVE_TRY(read_rows(all, &at, c));
+    const json_t *rows = json_object_get(all, "rows");
+    if (!json_is_array(rows)) return refuse(&at, "rows", "an array");
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        place in = {.path = at.path};
+        snprintf(in.at, sizeof in.at, "rows[%zu]", i);
+        DROVE_TRY(read_row(json_array_get(rows, i), &in, c));
+    }
     snprintf(c->source, sizeof c->source, "%s, %u processor%s, measured %s", c->machine, c->n_cores,
              c->n_cores == 1 ? "" : "s", c->date);
     return DROVE_OK;
@@ -247,14 +223,6 @@ static drove_status load(const char *path, drove_throughput *c)
 
 /* ---- choosing ---- */
 
-static drove_status is_of_here(const drove_throughput *c, bool *out)
-{
-    unsigned n;
-    DROVE_TRY(drove__topo_processors(&n));
-    *out = strcmp(c->machine, drove__cpu_model()) == 0 && c->n_cores == n;
-    return DROVE_OK;
-}
-
 /* Those of this machine, where there are any; else the paper's. */
 static drove_status load_here(drove_throughput *c)
 {
@@ -266,7 +234,10 @@ static drove_status load_here(drove_throughput *c)
     drove_status status = DROVE_OK;
     if (stat(path, &unused) == 0) {
         status = load(path, &stored);
-        if (status == DROVE_OK) status = is_of_here(&stored, &is_here);
+        unsigned n = 0;
+        if (status == DROVE_OK) status = drove__topo_processors(&n);
+        if (status == DROVE_OK)
+            is_here = strcmp(stored.machine, drove__cpu_model()) == 0 && stored.n_cores == n;
     }
     free(path);
     if (is_here) *c = stored;

@@ -157,27 +157,21 @@ drove_status drove_dmgc_parse(const char *text, drove_dmgc *out)
 
 /* ---- writing ---- */
 
-static drove_status check_term(const drove_dmgc *s, unsigned c)
-{
-    drove_dmgc_term term = s->term[c];
-    bool is_zero = term.bits == 0 && term.is_float == 0;
-    unsigned least = term.is_float ? LEAST_FLOAT_BITS : 1;
-    if (term.is_present ? term.bits < least || term.bits > MOST_BITS : !is_zero) {
-        return drove__fail(DROVE_E_ARG, "signature: term %c: expected %s, found %u bits%s",
-                           letters[c],
-                           term.is_present ? "1 to 64 bits, for a float 3 to 64"
-                                           : "0 bits, as it is not present",
-                           term.bits, term.is_float ? ", float" : "");
-    }
-    return DROVE_OK;
-}
-
 drove_status drove__dmgc_check(const drove_dmgc *s)
 {
     const drove_dmgc_term *i = &s->term[DROVE_DMGC_INDEX];
     bool is_any = false;
     for (unsigned c = 0; c < DROVE_DMGC_CLASSES; c++) {
-        DROVE_TRY(check_term(s, c));
+        drove_dmgc_term term = s->term[c];
+        bool is_zero = term.bits == 0 && term.is_float == 0;
+        unsigned least = term.is_float ? LEAST_FLOAT_BITS : 1;
+        if (term.is_present ? term.bits < least || term.bits > MOST_BITS : !is_zero) {
+            return drove__fail(DROVE_E_ARG, "signature: term %c: expected %s, found %u bits%s",
+                               letters[c],
+                               term.is_present ? "1 to 64 bits, for a float 3 to 64"
+                                               : "0 bits, as it is not present",
+                               term.bits, term.is_float ? ", float" : "");
+        }
         is_any = is_any || s->term[c].is_present;
     }
     if (!is_any) {
@@ -235,7 +229,7 @@ static bool is_full(drove_dmgc_term term)
     return term.is_float && term.bits >= FULL_BITS;
 }
 
-/* What the line of a class says after the number format; [class][0: full precision, 1: less]. */
+/* The end of a class's line, after the number format; [class][0: full precision, 1: less]. */
 static const char *const remarks[DROVE_DMGC_CLASSES][2] = {
     [DROVE_DMGC_DATASET] = {"", ", quantised once, before training"},
     [DROVE_DMGC_MODEL] = {"", ", rounded at every write"},

@@ -68,55 +68,33 @@ static drove_status allocate_sums(drove_engine *e)
     return drove__fail_nomem("sums of a sparse update", p->n_features * 13);
 }
 
-static size_t most_blocks(const drove_engine_shared *p)
-{
-    size_t longest = p->longest_row > p->stride ? p->longest_row : p->stride; /* decay: stride */
-    return drovek_blocks(DROVE_F32, p->precision.model, longest);
-}
-
-static drove_status build(drove_engine *e, const drove_engine_options *opt)
-{
-    const drove_engine_shared *p = e->p;
-    e->host_rows = SCORE_FLOATS / p->n_features;
-    if (e->host_rows < 1) e->host_rows = 1;
-    if (e->host_rows > opt->max_rows) e->host_rows = opt->max_rows;
-    DROVE_TRY(drove__rounder_init(&e->rounder, &p->rounding, most_blocks(p)));
-    DROVE_TRY(allocate(e));
-    DROVE_TRY(allocate_sums(e));
-    drove_engine_options host = *opt;
-    host.max_rows = e->host_rows;
-    return drove__engine_host.create(&host, &e->host);
-}
-
 static drove_status create(const drove_engine_options *opt, drove_engine **out)
 {
     *out = NULL;
     drove_engine *e = calloc(1, sizeof *e);
     if (e == NULL) return drove__fail_nomem("engine", sizeof *e);
     e->p = opt->shared;
-    drove_status status = build(e, opt);
-    if (status != DROVE_OK) {
-        destroy(e);
-        return status;
-    }
+    const drove_engine_shared *p = e->p;
+    e->host_rows = SCORE_FLOATS / p->n_features;
+    if (e->host_rows < 1) e->host_rows = 1;
+    if (e->host_rows > opt->max_rows) e->host_rows = opt->max_rows;
+    drove_engine_options host = *opt;
+    host.max_rows = e->host_rows;
+    size_t longest = p->longest_row > p->stride ? p->longest_row : p->stride; /* decay: stride */
+    size_t n_blocks = drovek_blocks(DROVE_F32, p->precision.model, longest);
+    drove_status status = drove__rounder_init(&e->rounder, &p->rounding, n_blocks);
+    if (status != DROVE_OK) goto fail;
+    if ((status = allocate(e)) != DROVE_OK) goto fail;
+    if ((status = allocate_sums(e)) != DROVE_OK) goto fail;
+    if ((status = drove__engine_host.create(&host, &e->host)) != DROVE_OK) goto fail;
     *out = e;
     return DROVE_OK;
+fail:
+    destroy(e);
+    return status;
 }
 
 /* ---- scores and facts ---- */
-
-static drove_status score(drove_engine *e, const drove_work *work, drove_work_done *out)
-{
-    const drove_batch *batch = work->batch;
-    for (size_t first = 0; first < batch->n_rows; first += e->host_rows) {
-        drove_batch slice = {.data = batch->data, .row = batch->row + first};
-        slice.n_rows = batch->n_rows - first;
-        if (slice.n_rows > e->host_rows) slice.n_rows = e->host_rows;
-        const drove_work host = {.batch = &slice, .theta = work->theta};
-        DROVE_TRY(drove__engine_do(&drove__engine_host, e->host, &host, UINT64_MAX, out));
-    }
-    return DROVE_OK;
-}
 
 static drove_status begin(drove_engine *e, const drove_work *work)
 {
@@ -125,7 +103,15 @@ static drove_status begin(drove_engine *e, const drove_work *work)
     if (work->prob != NULL)
         return drove__fail(DROVE_E_UNSUPPORTED, "linear: expected a score without predictions");
     e->done = (drove_work_done){0};
-    return score(e, work, &e->done);
+    const drove_batch *batch = work->batch;
+    for (size_t first = 0; first < batch->n_rows; first += e->host_rows) {
+        drove_batch slice = {.data = batch->data, .row = batch->row + first};
+        slice.n_rows = batch->n_rows - first;
+        if (slice.n_rows > e->host_rows) slice.n_rows = e->host_rows;
+        const drove_work host = {.batch = &slice, .theta = work->theta};
+        DROVE_TRY(drove__engine_do(&drove__engine_host, e->host, &host, UINT64_MAX, &e->done));
+    }
+    return DROVE_OK;
 }
 
 static drove_status finish(drove_engine *e, uint64_t timeout_ns, drove_work_done *done)

@@ -25,41 +25,6 @@ static drove_status refuse(const char *text, char class, drove_dmgc_term found, 
                        text, which, class, found.bits, found.is_float ? "f" : "");
 }
 
-/* Gradients stay as exact as needed.  C is for the transport (cluster/codec.h). */
-static drove_status check_rest(const drove_dmgc *s, const char *text)
-{
-    drove_dmgc_term g = drove_dmgc_meaning(s, DROVE_DMGC_GRADIENT);
-    return !g.is_float || g.bits != 32 ? refuse(text, 'G', g, "G32f or no G") : DROVE_OK;
-}
-
-static drove_status check_index(const drove_dmgc *s, const char *text, bool is_sparse)
-{
-    drove_dmgc_term i = s->term[DROVE_DMGC_INDEX];
-    if (is_sparse && !i.is_present) {
-        return drove__fail(DROVE_E_ARG,
-                           "--precision %s: the data are sparse: expected an index term, as in "
-                           "D8i16M8, found none",
-                           text);
-    }
-    if (!is_sparse && i.is_present && !s->is_possibly_sparse) {
-        return drove__fail(DROVE_E_ARG,
-                           "--precision %s: the data are dense: expected no index term, found i%u",
-                           text, i.bits);
-    }
-    return DROVE_OK;
-}
-
-/* Numbers of 4 bits have dense kernels alone. */
-static drove_status check_width(const drove_precision *p, bool is_sparse)
-{
-    if (!is_sparse || (p->data != DROVE_I4 && p->model != DROVE_I4)) return DROVE_OK;
-    return drove__fail(
-        DROVE_E_UNSUPPORTED,
-        "--precision %s: the data are sparse: expected D and M of 8, 16 or 32f bits, "
-        "as 4 bits are for dense data, found %s",
-        p->text, p->data == DROVE_I4 ? "D4" : "M4");
-}
-
 static drove_status resolve_formats(const drove_dmgc *s, drove_precision *p)
 {
     drove_dmgc_term d = drove_dmgc_meaning(s, DROVE_DMGC_DATASET);
@@ -73,7 +38,10 @@ static drove_status resolve_formats(const drove_dmgc *s, drove_precision *p)
         return refuse(p->text, 'M', m, "M8, M16 or M32f (linear models: also M4)");
     if (i.is_present && i.bits != 8 && i.bits != 16 && i.bits != 32)
         return refuse(p->text, 'i', i, "i8, i16 or i32");
-    return check_rest(s, p->text);
+
+    /* Gradients stay as exact as needed.  C is for the transport (cluster/codec.h). */
+    drove_dmgc_term g = drove_dmgc_meaning(s, DROVE_DMGC_GRADIENT);
+    return !g.is_float || g.bits != 32 ? refuse(p->text, 'G', g, "G32f or no G") : DROVE_OK;
 }
 
 static drove_status parse(const char *signature, drove_dmgc *s, drove_precision *p)
@@ -89,8 +57,23 @@ drove_status drove__precision_resolve(const char *signature, bool is_sparse, dro
     drove_precision p = {0};
     DROVE_TRY(parse(signature, &s, &p));
     DROVE_TRY(resolve_formats(&s, &p));
-    DROVE_TRY(check_width(&p, is_sparse));
-    DROVE_TRY(check_index(&s, p.text, is_sparse));
+    if (is_sparse && (p.data == DROVE_I4 || p.model == DROVE_I4))
+        return drove__fail(DROVE_E_UNSUPPORTED,
+                           "--precision %s: the data are sparse: expected D and M of 8, 16 or 32f "
+                           "bits, as 4 bits are for dense data, found %s",
+                           p.text, p.data == DROVE_I4 ? "D4" : "M4");
+    drove_dmgc_term i = s.term[DROVE_DMGC_INDEX];
+    if (is_sparse && !i.is_present) {
+        return drove__fail(DROVE_E_ARG,
+                           "--precision %s: the data are sparse: expected an index term, as in "
+                           "D8i16M8, found none",
+                           p.text);
+    }
+    if (!is_sparse && i.is_present && !s.is_possibly_sparse) {
+        return drove__fail(DROVE_E_ARG,
+                           "--precision %s: the data are dense: expected no index term, found i%u",
+                           p.text, i.bits);
+    }
     p.index_bits = is_sparse ? s.term[DROVE_DMGC_INDEX].bits : 0;
     *out = p;
     return DROVE_OK;

@@ -11,26 +11,6 @@
 
 static const size_t line_bytes = DROVE_CACHE_LINE;
 
-/* ---- what can be trained ---- */
-
-static drove_status check_model(const drove_model *model)
-{
-    if (drove__model_is_linear(model)) return DROVE_OK;
-    return drove__fail(DROVE_E_ARG,
-                       "--precision: expected a linear model (logistic, linear or svm), found %s",
-                       model->spec);
-}
-
-/* Steps shrink by 1 - eta lambda; no schedule makes eta larger than the first. */
-static drove_status check_decay(const drove_prepare_options *opt)
-{
-    if ((double)(float)opt->eta * opt->weight_decay < 1.0) return DROVE_OK;
-    return drove__fail(DROVE_E_ARG,
-                       "--weight-decay %g: expected less than %g, the inverse of the step size, "
-                       "found more",
-                       opt->weight_decay, 1.0 / opt->eta);
-}
-
 static drove_short_loss short_loss_of(const drove_model *model)
 {
     if (model->n_outputs != 1) return DROVE_LONG_LOSS;
@@ -111,38 +91,22 @@ void drove__linear_unpack(const drove_engine_shared *p, const uint32_t *words, f
 
 /* ---- the examples ---- */
 
-static drove_status draw_order(drove_engine_shared *p)
+static drove_status quantise(drove_engine_shared *p, bool reorder)
 {
-    size_t n = p->data->n_rows;
-    drove_permutation permutation;
-    p->order = drove__alloc(n, sizeof *p->order);
-    if (p->order == NULL) return drove__fail_nomem("an order of the examples", n * 4);
-    drove__permutation_init(&permutation, n, p->seed, UINT64_MAX);
-    for (size_t i = 0; i < n; i++) p->order[i] = (uint32_t)drove__permutation_at(&permutation, i);
-    return DROVE_OK;
-}
-
-static drove_status copy_targets(drove_engine_shared *p)
-{
-    if (p->short_loss == DROVE_LONG_LOSS) return DROVE_OK;
-    p->y = drove__alloc(p->data->n_rows, sizeof *p->y);
-    if (p->y == NULL) return drove__fail_nomem("targets", p->data->n_rows * sizeof *p->y);
-    for (size_t i = 0; i < p->data->n_rows; i++) p->y[i] = drove__linear_target(p, i);
-    return DROVE_OK;
-}
-
-static drove_status copy_weights(drove_engine_shared *p)
-{
-    const size_t n = p->data->n_rows;
-    if (p->short_loss == DROVE_LONG_LOSS || !drove__data_is_weighted(p->data)) return DROVE_OK;
-    p->weight = drove__alloc(n, sizeof *p->weight);
-    if (p->weight == NULL) return drove__fail_nomem("weights", n * sizeof *p->weight);
-    for (size_t i = 0; i < n; i++) p->weight[i] = drove__linear_weight(p, i);
-    return DROVE_OK;
-}
-
-static void measure_rows(drove_engine_shared *p)
-{
+    if (reorder) {
+        size_t n = p->data->n_rows;
+        drove_permutation permutation;
+        p->order = drove__alloc(n, sizeof *p->order);
+        if (p->order == NULL) return drove__fail_nomem("an order of the examples", n * 4);
+        drove__permutation_init(&permutation, n, p->seed, UINT64_MAX);
+        for (size_t i = 0; i < n; i++)
+            p->order[i] = (uint32_t)drove__permutation_at(&permutation, i);
+    }
+    drove_quant_options opt = {.number = p->precision.data,
+                               .index_bits = p->precision.index_bits,
+                               .order = p->order};
+    drove_status status = drove__quant_create(p->data, &opt, &p->quant);
+    if (status != DROVE_OK) return drove__fail_in(status, "--precision %s", p->precision.text);
     const drove_quant *q = p->quant;
     p->stored_per_row =
         q->index_bits == 0 ? (double)q->n_features : (double)q->n_stored / (double)q->n_rows;
@@ -151,19 +115,18 @@ static void measure_rows(drove_engine_shared *p)
         size_t length = (size_t)(q->row_start[i + 1] - q->row_start[i]);
         p->longest_row = length > p->longest_row ? length : p->longest_row;
     }
-}
+    if (p->short_loss == DROVE_LONG_LOSS) return DROVE_OK;
 
-static drove_status quantise(drove_engine_shared *p, bool reorder)
-{
-    if (reorder) DROVE_TRY(draw_order(p));
-    drove_quant_options opt = {.number = p->precision.data,
-                               .index_bits = p->precision.index_bits,
-                               .order = p->order};
-    drove_status status = drove__quant_create(p->data, &opt, &p->quant);
-    if (status != DROVE_OK) return drove__fail_in(status, "--precision %s", p->precision.text);
-    measure_rows(p);
-    DROVE_TRY(copy_targets(p));
-    return copy_weights(p);
+    /* Targets and weights of the examples, as the steps read them. */
+    const size_t n_rows = p->data->n_rows;
+    p->y = drove__alloc(n_rows, sizeof *p->y);
+    if (p->y == NULL) return drove__fail_nomem("targets", n_rows * sizeof *p->y);
+    for (size_t i = 0; i < n_rows; i++) p->y[i] = drove__linear_target(p, i);
+    if (!drove__data_is_weighted(p->data)) return DROVE_OK;
+    p->weight = drove__alloc(n_rows, sizeof *p->weight);
+    if (p->weight == NULL) return drove__fail_nomem("weights", n_rows * sizeof *p->weight);
+    for (size_t i = 0; i < n_rows; i++) p->weight[i] = drove__linear_weight(p, i);
+    return DROVE_OK;
 }
 
 /* Several updates where they are so short that claiming a batch would cost as much: enough for
@@ -195,24 +158,28 @@ drove_status drove__linear_set_range(drove_engine_shared *p, double range)
                        range, (double)p->quant->scale, unit);
 }
 
-static drove_status choose_range(drove_engine_shared *p, const drove_prepare_options *opt)
-{
-    double range = opt->model_range;
-    if (p->precision.model != DROVE_F32 && range == 0.0)
-        DROVE_TRY(drove__linear_find_range(p, opt->theta, opt->eta, &range));
-    return drove__linear_set_range(p, range);
-}
-
 static drove_status build(drove_engine_shared *p, const drove_prepare_options *opt)
 {
-    DROVE_TRY(check_model(p->model));
-    DROVE_TRY(check_decay(opt));
+    if (!drove__model_is_linear(p->model))
+        return drove__fail(
+            DROVE_E_ARG, "--precision: expected a linear model (logistic, linear or svm), found %s",
+            p->model->spec);
+
+    /* Steps shrink by 1 - eta lambda; no schedule makes eta larger than the first. */
+    if (!((double)(float)opt->eta * opt->weight_decay < 1.0))
+        return drove__fail(DROVE_E_ARG,
+                           "--weight-decay %g: expected less than %g, the inverse of the step "
+                           "size, found more",
+                           opt->weight_decay, 1.0 / opt->eta);
     DROVE_TRY(drove__precision_resolve(opt->precision, drove__storage_is_sparse(opt->data->storage),
                                        &p->precision));
     DROVE_TRY(drove__rounding_parse(opt->rounding, &p->rounding));
     p->short_loss = short_loss_of(p->model);
     DROVE_TRY(quantise(p, opt->reorder && opt->data->storage->x_kind != DROVE_X_QUANT));
-    return choose_range(p, opt);
+    double range = opt->model_range;
+    if (p->precision.model != DROVE_F32 && range == 0.0)
+        DROVE_TRY(drove__linear_find_range(p, opt->theta, opt->eta, &range));
+    return drove__linear_set_range(p, range);
 }
 
 drove_status drove__linear_prepare(const drove_prepare_options *opt, drove_engine_shared **out)

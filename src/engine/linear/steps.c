@@ -105,21 +105,6 @@ static double short_derivative(drove_short_loss loss, double z, double y)
     return 0.0;
 }
 
-static float target_of(const drove_engine_shared *p, size_t row)
-{
-    return p->y != NULL ? p->y[row] : drove__linear_target(p, row);
-}
-
-static bool is_weighted_in_place(const drove_engine_shared *p)
-{
-    return p->y == NULL && drove__data_is_weighted(p->data);
-}
-
-static float weight_of(const drove_engine_shared *p, size_t row)
-{
-    return p->weight != NULL ? p->weight[row] : drove__linear_weight(p, row);
-}
-
 static void long_derivatives(drove_engine *e, const uint32_t *row, size_t n_rows, const double *z,
                              double *dz)
 {
@@ -145,9 +130,12 @@ static void derivatives(call *c, const uint32_t *row, size_t n_rows, const doubl
         return;
     }
     for (size_t i = 0; i < n_rows; i++)
-        dz[i] = short_derivative(p->short_loss, z[i], (double)target_of(p, row[i]));
-    if (p->weight == NULL && !is_weighted_in_place(p)) return;
-    for (size_t i = 0; i < n_rows; i++) dz[i] *= (double)weight_of(p, row[i]);
+        dz[i] = short_derivative(p->short_loss, z[i],
+                                 (double)(p->y != NULL ? p->y[row[i]]
+                                                       : drove__linear_target(p, row[i])));
+    if (p->weight == NULL && !(p->y == NULL && drove__data_is_weighted(p->data))) return;
+    for (size_t i = 0; i < n_rows; i++)
+        dz[i] *= (double)(p->weight != NULL ? p->weight[row[i]] : drove__linear_weight(p, row[i]));
 }
 
 /* ---- writing ---- */

@@ -71,19 +71,16 @@ double drove__throughput_spill(double cache_bytes, double n, double bytes)
     return fmax(0.0, 1.0 - cache_bytes / (n * bytes));
 }
 
-static double model_bytes(unsigned row)
-{
-    drove_dmgc signature;
-    if (drove_dmgc_parse(drove__throughput_signature[row], &signature) != DROVE_OK) return 0;
-    return drove_dmgc_meaning(&signature, DROVE_DMGC_MODEL).bits / 8.0;
-}
-
 double drove__throughput_base_gnps(const drove_throughput *constants, bool is_sparse, unsigned row,
                                    double n_features, double numbers)
 {
     const drove_throughput_row *r = &constants->row[is_sparse][row];
-    double spill = drove__throughput_spill(r->cache_bytes, n_features, model_bytes(row));
     if (r->step_ns == 0.0 && r->spill_ns == 0.0) return r->gnps;
+    drove_dmgc signature;
+    double bytes = 0.0; /* of a number of the model */
+    if (drove_dmgc_parse(drove__throughput_signature[row], &signature) == DROVE_OK)
+        bytes = drove_dmgc_meaning(&signature, DROVE_DMGC_MODEL).bits / 8.0;
+    double spill = drove__throughput_spill(r->cache_bytes, n_features, bytes);
     return 1.0 / (1.0 / r->gnps + r->step_ns / numbers + r->spill_ns * spill);
 }
 
@@ -128,24 +125,6 @@ drove_status drove_dmgc_setting_set(drove_dmgc_setting *setting, const char *nam
                        name);
 }
 
-static drove_status check_setting(const drove_dmgc_setting *setting)
-{
-    if (setting->n_features < 1 || setting->n_features > most_features) {
-        return drove__fail(DROVE_E_ARG, "n_features: expected 1 to %llu, found %llu",
-                           (unsigned long long)most_features,
-                           (unsigned long long)setting->n_features);
-    }
-    if (setting->n_threads < 1 || setting->n_threads > most_threads) {
-        return drove__fail(DROVE_E_ARG, "n_threads: expected 1 to %llu, found %llu",
-                           (unsigned long long)most_threads,
-                           (unsigned long long)setting->n_threads);
-    }
-    if (!(setting->density >= 0.0 && setting->density <= 1.0)) {
-        return drove__fail(DROVE_E_ARG, "density: expected 0 to 1, found %g", setting->density);
-    }
-    return DROVE_OK;
-}
-
 /* ---- the prediction ---- */
 
 static bool has_row(const drove_dmgc *signature, bool is_sparse, const char *row)
@@ -159,9 +138,15 @@ static bool has_row(const drove_dmgc *signature, bool is_sparse, const char *row
     return true;
 }
 
-/* "TEXT: Table 2 has no base throughput ..., it has ..." */
-static drove_status refuse_unmeasured(const drove_dmgc *signature)
+drove_status drove__throughput_row_of(const drove_dmgc *signature, bool is_sparse, unsigned *out)
 {
+    for (unsigned i = 0; i < DROVE_THROUGHPUT_ROWS; i++) {
+        if (!has_row(signature, is_sparse, drove__throughput_signature[i])) continue;
+        *out = i;
+        return DROVE_OK;
+    }
+
+    /* "TEXT: Table 2 has no base throughput ..., it has ..." */
     char text[DROVE_DMGC_TEXT_SIZE], list[256];
     size_t used = 0;
     DROVE_TRY(drove_dmgc_print(signature, text));
@@ -176,41 +161,35 @@ static drove_status refuse_unmeasured(const drove_dmgc *signature)
                        text, list);
 }
 
-static drove_status refuse_dense(const drove_dmgc *signature)
-{
-    char text[DROVE_DMGC_TEXT_SIZE];
-    DROVE_TRY(drove_dmgc_print(signature, text));
-    return drove__fail(DROVE_E_ARG,
-                       "signature \"%s\": expected an index term for sparse data, as in D8i8M8, "
-                       "found none",
-                       text);
-}
-
-drove_status drove__throughput_row_of(const drove_dmgc *signature, bool is_sparse, unsigned *out)
-{
-    for (unsigned i = 0; i < DROVE_THROUGHPUT_ROWS; i++) {
-        if (!has_row(signature, is_sparse, drove__throughput_signature[i])) continue;
-        *out = i;
-        return DROVE_OK;
-    }
-    return refuse_unmeasured(signature);
-}
-
 drove_status drove__throughput_is_sparse(const drove_dmgc *signature,
                                          const drove_dmgc_setting *setting, bool *out)
 {
     DROVE_TRY(drove__dmgc_check(signature));
-    DROVE_TRY(check_setting(setting));
+    if (setting->n_features < 1 || setting->n_features > most_features) {
+        return drove__fail(DROVE_E_ARG, "n_features: expected 1 to %llu, found %llu",
+                           (unsigned long long)most_features,
+                           (unsigned long long)setting->n_features);
+    }
+    if (setting->n_threads < 1 || setting->n_threads > most_threads) {
+        return drove__fail(DROVE_E_ARG, "n_threads: expected 1 to %llu, found %llu",
+                           (unsigned long long)most_threads,
+                           (unsigned long long)setting->n_threads);
+    }
+    if (!(setting->density >= 0.0 && setting->density <= 1.0)) {
+        return drove__fail(DROVE_E_ARG, "density: expected 0 to 1, found %g", setting->density);
+    }
     drove_dmgc_term index = signature->term[DROVE_DMGC_INDEX];
-    if (setting->density > 0.0 && !index.is_present) return refuse_dense(signature);
+    if (setting->density > 0.0 && !index.is_present) {
+        char text[DROVE_DMGC_TEXT_SIZE];
+        DROVE_TRY(drove_dmgc_print(signature, text));
+        return drove__fail(
+            DROVE_E_ARG,
+            "signature \"%s\": expected an index term for sparse data, as in D8i8M8, "
+            "found none",
+            text);
+    }
     *out = index.is_present && (!signature->is_possibly_sparse || setting->density > 0.0);
     return DROVE_OK;
-}
-
-static drove_status refuse_unknown(const drove_throughput *constants, unsigned row)
-{
-    return drove__fail(DROVE_E_UNSUPPORTED, "signature \"%s\": not among the constants of %s",
-                       drove__throughput_signature[row], constants->source);
 }
 
 drove_status drove_dmgc_predict(const drove_dmgc *signature, const drove_dmgc_setting *setting,
@@ -223,7 +202,10 @@ drove_status drove_dmgc_predict(const drove_dmgc *signature, const drove_dmgc_se
     unsigned row;
     DROVE_TRY(drove__throughput_is_sparse(signature, setting, &is_sparse));
     DROVE_TRY(drove__throughput_row_of(signature, is_sparse, &row));
-    if (constants->row[is_sparse][row].gnps <= 0.0) return refuse_unknown(constants, row);
+    if (constants->row[is_sparse][row].gnps <= 0.0) {
+        return drove__fail(DROVE_E_UNSUPPORTED, "signature \"%s\": not among the constants of %s",
+                           drove__throughput_signature[row], constants->source);
+    }
 
     double n = (double)setting->n_features;
     double density = setting->density > 0.0 ? setting->density : assumed_density;
