@@ -10,7 +10,7 @@
 #include "engine/accel/layers.h"
 #include "model/loss.h"
 
-/* Of the calls that have no time-out of their own: far beyond any batch. */
+/* The time-out of calls that have none of their own: far beyond any batch. */
 static const uint64_t SYNCHRONOUS_NS = 600u * (uint64_t)1000000000u;
 
 void drove__accel_events_drop(drove_engine *e, drove_accel_events *of)
@@ -44,7 +44,7 @@ static drove_accel_staging *free_staging(drove_engine *e)
     return e->staged;
 }
 
-/* Of a batch in pieces, the first one. */
+/* A batch in pieces stages its first one. */
 drove_status drove__accel_stage(drove_engine *e, const drove_batch *next)
 {
     drove_batch first = *next;
@@ -57,36 +57,21 @@ drove_status drove__accel_stage(drove_engine *e, const drove_batch *next)
     return DROVE_OK;
 }
 
-/* The batch's buffer: the staged one if it holds the batch, else one that is filled now. */
-static drove_status take_staging(drove_engine *e, const drove_batch *batch, bool is_training,
-                                 drove_accel_staging **out)
-{
-    drove_accel_staging *s = e->staged;
-    if (s == NULL || !drove__staging_holds(s, batch, is_training)) {
-        s = free_staging(e);
-        if (s == e->staged) e->staged = NULL;
-        DROVE_TRY(drove__staging_fill(e, s, batch, is_training));
-    }
-    if (s == e->staged) e->staged = NULL;
-    *out = s;
-    return DROVE_OK;
-}
-
 /* ---- begin ---- */
-
-static drove_status start(drove_engine *e, const float *theta)
-{
-    if (theta == NULL) drove__resident_begin(e);
-    else DROVE_TRY(drove__params_gather(e, theta));
-    return drove__repeat_pass(e);
-}
 
 static drove_status begin_pass(drove_engine *e, const drove_work *work, bool is_training,
                                bool is_predicting)
 {
-    drove_accel_staging *s;
     DROVE_TRY(drove__accel_check_free(e));
-    DROVE_TRY(take_staging(e, work->batch, is_training, &s));
+
+    /* The batch's buffer: the staged one if it holds the batch, else one that is filled now. */
+    drove_accel_staging *s = e->staged;
+    if (s == NULL || !drove__staging_holds(s, work->batch, is_training)) {
+        s = free_staging(e);
+        if (s == e->staged) e->staged = NULL;
+        DROVE_TRY(drove__staging_fill(e, s, work->batch, is_training));
+    }
+    if (s == e->staged) e->staged = NULL;
     e->present = s;
     s->number = work->batch->number;
     e->wanted = work->grad;
@@ -101,7 +86,10 @@ static drove_status begin_pass(drove_engine *e, const drove_work *work, bool is_
         e->wanted->n_spans = 0;
         if (e->is_resident) e->wanted->value = e->grad_host;
     }
-    drove_status status = start(e, work->theta);
+    drove_status status = DROVE_OK;
+    if (work->theta == NULL) drove__resident_begin(e);
+    else status = drove__params_gather(e, work->theta);
+    if (status == DROVE_OK) status = drove__repeat_pass(e);
     if (status != DROVE_OK) drove__accel_try(e, status); /* what is half begun is not used again */
     return status;
 }
@@ -170,13 +158,6 @@ static void deliver(drove_engine *e)
     if (grad->after_layer != NULL) grad->after_layer(grad->context, l);
 }
 
-static size_t count_left(const drove_engine *e)
-{
-    size_t n = 0;
-    for (size_t l = 0; l < e->next; l++) n += e->events.layer_read[l] != NULL;
-    return n;
-}
-
 static drove_status part_piece(drove_engine *e, uint64_t timeout_ns, size_t *n_left)
 {
     bool has_come = true;
@@ -187,7 +168,9 @@ static drove_status part_piece(drove_engine *e, uint64_t timeout_ns, size_t *n_l
         if (event != NULL) timeout_ns = 0; /* others only if they are there already */
         deliver(e);
     }
-    *n_left = count_left(e);
+    size_t n = 0;
+    for (size_t l = 0; l < e->next; l++) n += e->events.layer_read[l] != NULL;
+    *n_left = n;
     return DROVE_OK;
 }
 
@@ -217,27 +200,6 @@ static void add_score(const drove_engine *e, drove_score *score)
     drove__score_add(score, &sum);
 }
 
-static drove_status take_layers(drove_engine *e, uint64_t end_ns)
-{
-    while (e->next > 0) {
-        drove_accel_event *event = e->events.layer_read[e->next - 1];
-        if (event != NULL) DROVE_TRY(wait_for(e, event, end_ns));
-        deliver(e);
-    }
-    return e->events.layer_done[0] != NULL ? wait_for(e, e->events.layer_done[0], end_ns)
-                                           : DROVE_OK;
-}
-
-/* How far the device's clock is from ours: the last copy's end was noticed just now. */
-static drove_status note_clock(drove_engine *e, drove_accel_event *given)
-{
-    uint64_t then_ns = 0;
-    if (given == NULL) return DROVE_OK;
-    DROVE_ACCEL_TRY(e, e->ops->time(given, &then_ns));
-    e->clock_shift = drove__now_ns() - then_ns;
-    return DROVE_OK;
-}
-
 /* The caller may change the sums that it gave as soon as finish returns, so their copies are
  * awaited. */
 static drove_status update(drove_engine *e, uint64_t end_ns)
@@ -246,14 +208,28 @@ static drove_status update(drove_engine *e, uint64_t end_ns)
     if (given != NULL) DROVE_ACCEL_TRY(e, e->ops->follow(e->work, given));
     DROVE_TRY(drove__resident_update(e, &e->update));
     if (given != NULL) DROVE_TRY(wait_for(e, given, end_ns));
-    return note_clock(e, given);
+
+    /* How far the device's clock is from ours: the last copy's end was noticed just now. */
+    uint64_t then_ns = 0;
+    if (given == NULL) return DROVE_OK;
+    DROVE_ACCEL_TRY(e, e->ops->time(given, &then_ns));
+    e->clock_shift = drove__now_ns() - then_ns;
+    return DROVE_OK;
 }
 
 static drove_status finish_piece(drove_engine *e, uint64_t timeout_ns, drove_work_done *done)
 {
     uint64_t end_ns = end_of(timeout_ns);
     DROVE_TRY(wait_for(e, e->events.scored_read, end_ns));
-    if (e->wanted != NULL) DROVE_TRY(take_layers(e, end_ns));
+    if (e->wanted != NULL) {
+        while (e->next > 0) {
+            drove_accel_event *event = e->events.layer_read[e->next - 1];
+            if (event != NULL) DROVE_TRY(wait_for(e, event, end_ns));
+            deliver(e);
+        }
+        if (e->events.layer_done[0] != NULL)
+            DROVE_TRY(wait_for(e, e->events.layer_done[0], end_ns));
+    }
     if (e->wanted != NULL && e->is_resident) DROVE_TRY(update(e, end_ns));
     if (done != NULL && !e->is_predicting) add_score(e, &done->score);
     DROVE_TRY(drove__accel_times(e, done != NULL ? &done->times : NULL));
@@ -281,29 +257,6 @@ static drove_status predict_piece(drove_engine *e, const float *theta, const dro
     return DROVE_OK;
 }
 
-/* Adds the means and variances of n_rows examples, layer by layer; variances without bias (Ioffe,
- * Szegedy, Algorithm 2, step 10). */
-static drove_status add_statistics(drove_engine *e, size_t n_rows, float share, float *into)
-{
-    for (size_t l = 0; l < e->model->n_layers; l++) {
-        const drove_layer *y = &e->model->layer[l];
-        drove_accel_event *done = NULL;
-        if (y->n_statistics == 0) continue;
-        DROVE_ACCEL_TRY(e, e->ops->read(e->down, e->statistics_host,
-                                        drove__accel_view(e->kept[l], 0), y->n_statistics));
-        DROVE_ACCEL_TRY(e, e->ops->record(e->down, &done));
-        drove_status status = wait_for(e, done, end_of(SYNCHRONOUS_NS));
-        e->ops->event_destroy(done);
-        DROVE_TRY(status);
-        double m = (double)(n_rows * y->in.h * y->in.w);
-        float unbiased = (float)(m > 1.0 ? m / (m - 1.0) : 1.0);
-        e->kernels->axpy_f32(into + y->s_offset, e->statistics_host, y->in.c, share);
-        e->kernels->axpy_f32(into + y->s_offset + y->in.c, e->statistics_host + y->in.c, y->in.c,
-                             share * unbiased);
-    }
-    return DROVE_OK;
-}
-
 static drove_status statistics_of_piece(drove_engine *e, const float *theta,
                                         const drove_batch *batch, float share, float *into)
 {
@@ -315,7 +268,26 @@ static drove_status statistics_of_piece(drove_engine *e, const float *theta,
     const drove_work work = {.batch = batch, .theta = theta};
     DROVE_TRY(begin_pass(e, &work, true, false));
     DROVE_TRY(finish_piece(e, SYNCHRONOUS_NS, NULL));
-    return add_statistics(e, batch->n_rows, share, into);
+
+    /* Means and variances, layer by layer; variances without bias (Ioffe, Szegedy, Algorithm 2,
+     * step 10). */
+    for (size_t l = 0; l < e->model->n_layers; l++) {
+        const drove_layer *y = &e->model->layer[l];
+        drove_accel_event *done = NULL;
+        if (y->n_statistics == 0) continue;
+        DROVE_ACCEL_TRY(e, e->ops->read(e->down, e->statistics_host,
+                                        drove__accel_view(e->kept[l], 0), y->n_statistics));
+        DROVE_ACCEL_TRY(e, e->ops->record(e->down, &done));
+        drove_status status = wait_for(e, done, end_of(SYNCHRONOUS_NS));
+        e->ops->event_destroy(done);
+        DROVE_TRY(status);
+        double m = (double)(batch->n_rows * y->in.h * y->in.w);
+        float unbiased = (float)(m > 1.0 ? m / (m - 1.0) : 1.0);
+        e->kernels->axpy_f32(into + y->s_offset, e->statistics_host, y->in.c, share);
+        e->kernels->axpy_f32(into + y->s_offset + y->in.c, e->statistics_host + y->in.c, y->in.c,
+                             share * unbiased);
+    }
+    return DROVE_OK;
 }
 
 const drove_piece_ops drove__accel_piece_ops = {.begin = begin_piece,

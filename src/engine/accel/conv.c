@@ -202,14 +202,6 @@ static drove_status sum_weights(drove_engine *e, const conv *v, const matrix *co
                                             moved(dy, from * o), o, 1.0f, dw, v->o));
 }
 
-static drove_status fold_parts(drove_engine *e, const conv *v, drove_accel_view parts,
-                               drove_accel_view dw)
-{
-    drove_accel_job job = {DROVE_JOB_fold, {parts, dw}, drove__accel_vector(v->y->n_w)};
-    job.k.o = (unsigned)v->n_parts;
-    return drove__accel_job(e, &job);
-}
-
 static drove_status weights_by_columns(drove_engine *e, size_t layer, const conv *v)
 {
     const drove_layer *y = v->y;
@@ -227,7 +219,10 @@ static drove_status weights_by_columns(drove_engine *e, size_t layer, const conv
         DROVE_TRY(
             sum_weights(e, v, &cols, moved(dy, first * y->n_out), n * v->places, first > 0, sums));
     }
-    return v->n_parts > 1 ? fold_parts(e, v, sums, dw) : DROVE_OK;
+    if (v->n_parts == 1) return DROVE_OK;
+    drove_accel_job fold = {DROVE_JOB_fold, {sums, dw}, drove__accel_vector(y->n_w)};
+    fold.k.o = (unsigned)v->n_parts;
+    return drove__accel_job(e, &fold);
 }
 
 drove_status drove__accel_conv_weights(drove_engine *e, size_t layer)
@@ -239,18 +234,6 @@ drove_status drove__accel_conv_weights(drove_engine *e, size_t layer)
     DROVE_TRY(drove__accel_begin_backward(e, layer, n_rows * v.places, y->out.c));
     DROVE_TRY(weights_by_library(e, layer, &v, &done));
     return done ? DROVE_OK : weights_by_columns(e, layer, &v);
-}
-
-static drove_status spread_columns(drove_engine *e, const conv *v, size_t n, bool adds,
-                                   drove_accel_view dx)
-{
-    drove_accel_view columns = drove__accel_view(e->scratch, 0);
-    drove_accel_job job = {DROVE_JOB_col2im, {columns, dx}, drove__accel_numbers(v->y)};
-    job.k.rows = (unsigned)(n * v->y->in.h * v->y->in.w);
-    job.k.cols = (unsigned)v->y->in.c;
-    job.k.o = (unsigned)(n * v->places);
-    job.k.adds = adds;
-    return drove__accel_job(e, &job);
 }
 
 static drove_status data_by_columns(drove_engine *e, size_t layer, unsigned i, const conv *v)
@@ -270,7 +253,15 @@ static drove_status data_by_columns(drove_engine *e, size_t layer, unsigned i, c
                         e->ops->gemm_batch(e->work, false, true, rows, v->k, v->o, 1.0f,
                                            moved(dy, first * y->n_out), y->out.c, v->o, w, v->o,
                                            v->k * v->o, beta, to.at, to.ld, to.stride, v->groups));
-        if (!v->is_plain) DROVE_TRY(spread_columns(e, v, n, y->adds[i], part));
+        if (!v->is_plain) {
+            drove_accel_view columns = drove__accel_view(e->scratch, 0);
+            drove_accel_job job = {DROVE_JOB_col2im, {columns, part}, drove__accel_numbers(v->y)};
+            job.k.rows = (unsigned)(n * v->y->in.h * v->y->in.w);
+            job.k.cols = (unsigned)v->y->in.c;
+            job.k.o = (unsigned)(n * v->places);
+            job.k.adds = y->adds[i];
+            DROVE_TRY(drove__accel_job(e, &job));
+        }
     }
     return DROVE_OK;
 }

@@ -28,38 +28,35 @@ drove_status drove__accel_check_alive(const drove_engine *e)
 
 /* ---- creation ---- */
 
-/* All that the device knows of. */
-static void release_device(drove_engine *e)
-{
-    drove__accel_drop_events(e);
-    for (size_t l = 0; e->conv != NULL && l < e->model->n_layers; l++)
-        if (e->conv[l] != NULL) e->ops->conv_destroy(e->conv[l]);
-    e->ops->queue_destroy(e->up);
-    e->ops->queue_destroy(e->work);
-    e->ops->queue_destroy(e->down);
-    drove__repeat_forget(e, NULL);
-    for (size_t i = 0; i < DROVE_ACCEL_N_STAGINGS; i++) drove__staging_fini(e, &e->staging[i]);
-    drove__resident_release(e);
-    drove__params_fini(e);
-    for (size_t l = 0; e->out != NULL && l < e->model->n_layers; l++) {
-        e->ops->free(e->accel, e->out[l]);
-        e->ops->free(e->accel, e->kept[l]);
-    }
-    for (size_t i = 0; e->delta != NULL && i < e->plan.n_deltas; i++)
-        e->ops->free(e->accel, e->delta[i]);
-    e->ops->free(e->accel, e->input);
-    e->ops->free(e->accel, e->wide);
-    e->ops->free(e->accel, e->scratch);
-    e->ops->free(e->accel, e->result);
-    e->ops->host_free(e->accel, e->result_host);
-    e->ops->host_free(e->accel, e->prob_host);
-    e->ops->host_free(e->accel, e->statistics_host);
-}
-
 static void destroy(drove_engine *e)
 {
     if (e == NULL) return;
-    if (!e->is_silent) release_device(e);
+    if (!e->is_silent) {
+        /* All that the device knows of. */
+        drove__accel_drop_events(e);
+        for (size_t l = 0; e->conv != NULL && l < e->model->n_layers; l++)
+            if (e->conv[l] != NULL) e->ops->conv_destroy(e->conv[l]);
+        e->ops->queue_destroy(e->up);
+        e->ops->queue_destroy(e->work);
+        e->ops->queue_destroy(e->down);
+        drove__repeat_forget(e, NULL);
+        for (size_t i = 0; i < DROVE_ACCEL_N_STAGINGS; i++) drove__staging_fini(e, &e->staging[i]);
+        drove__resident_release(e);
+        drove__params_fini(e);
+        for (size_t l = 0; e->out != NULL && l < e->model->n_layers; l++) {
+            e->ops->free(e->accel, e->out[l]);
+            e->ops->free(e->accel, e->kept[l]);
+        }
+        for (size_t i = 0; e->delta != NULL && i < e->plan.n_deltas; i++)
+            e->ops->free(e->accel, e->delta[i]);
+        e->ops->free(e->accel, e->input);
+        e->ops->free(e->accel, e->wide);
+        e->ops->free(e->accel, e->scratch);
+        e->ops->free(e->accel, e->result);
+        e->ops->host_free(e->accel, e->result_host);
+        e->ops->host_free(e->accel, e->prob_host);
+        e->ops->host_free(e->accel, e->statistics_host);
+    }
     drove__pieces_fini(&e->pieces);
     drove__gather_fini(&e->gather);
     drove__touched_fini(&e->touched);
@@ -116,13 +113,6 @@ static drove_status make_lists(drove_engine *e)
     return DROVE_OK;
 }
 
-static bool has_biases(const drove_model *model)
-{
-    for (size_t l = 0; l < model->n_layers; l++)
-        if (model->layer[l].n_w > 0 && model->layer[l].n_b == 0) return false;
-    return true;
-}
-
 /* In bf16: buffers whose numbers are factors keep a copy, so that a number is rounded once in a
  * step and not for each product.  Weights and examples come by `write` or are narrowed behind their
  * widening; outputs of dense layers and derivatives are what bias_act and act_grad put there. */
@@ -135,7 +125,10 @@ static drove_status keep_copies(drove_engine *e)
     if (e->wide != NULL) DROVE_TRY(e->ops->keep_in_bf16(e->accel, e->wide, true));
     for (size_t i = 0; i < DROVE_ACCEL_N_STAGINGS && !e->takes_bytes; i++)
         DROVE_TRY(e->ops->keep_in_bf16(e->accel, e->staging[i].device, true));
-    if (!has_biases(m)) return DROVE_OK; /* their outputs and derivatives have other operations */
+    bool has_biases = true; /* without, outputs and derivatives have other operations */
+    for (size_t l = 0; l < m->n_layers; l++)
+        has_biases = has_biases && (m->layer[l].n_w == 0 || m->layer[l].n_b > 0);
+    if (!has_biases) return DROVE_OK;
     for (size_t l = 0; l < m->n_layers; l++)
         if (m->layer[l].ops == &drove__layer_dense)
             DROVE_TRY(e->ops->keep_in_bf16(e->accel, e->out[l], true));

@@ -146,39 +146,26 @@ static drove_status check_part(const drove_accel_ops *ops, const drove_spec *spe
     return DROVE_OK;
 }
 
-static drove_status parse_tf32(const drove_spec *spec, bool *out)
-{
-    static const char *const words[] = {"no", "yes"};
-    unsigned found = 0;
-    DROVE_TRY(drove__spec_word(spec, "tf32", words, 2, &found));
-    *out = found == 1;
-    return DROVE_OK;
-}
-
-static drove_status choose(const drove_accel_ops *ops, const drove_spec *spec,
-                           drove_accel_choice *out)
-{
-    bool has_part;
-    *out = (drove_accel_choice){0};
-    DROVE_TRY(parse_argument(spec, out, &has_part));
-    if (!has_part && drove__spec_get(spec, "parts", NULL) != NULL) {
-        return drove__fail(DROVE_E_ARG,
-                           "%s?parts: expected with it which of the parts, %s:%u.0, found the "
-                           "whole device",
-                           spec->name, spec->name, out->device);
-    }
-    DROVE_TRY(check_device(ops, spec, out->device));
-    DROVE_TRY(parse_tf32(spec, &out->in_tf32));
-    return has_part ? check_part(ops, spec, out) : DROVE_OK;
-}
-
 /* ---- opening ---- */
 
 drove_status drove__accel_open(const drove_device_kind *kind, const drove_accel_ops *ops,
                                const drove_spec *spec, drove_device **out)
 {
-    drove_accel_choice choice;
-    DROVE_TRY(choose(ops, spec, &choice));
+    drove_accel_choice choice = {0};
+    bool has_part;
+    DROVE_TRY(parse_argument(spec, &choice, &has_part));
+    if (!has_part && drove__spec_get(spec, "parts", NULL) != NULL) {
+        return drove__fail(DROVE_E_ARG,
+                           "%s?parts: expected with it which of the parts, %s:%u.0, found the "
+                           "whole device",
+                           spec->name, spec->name, choice.device);
+    }
+    DROVE_TRY(check_device(ops, spec, choice.device));
+    static const char *const words[] = {"no", "yes"};
+    unsigned found = 0;
+    DROVE_TRY(drove__spec_word(spec, "tf32", words, 2, &found));
+    choice.in_tf32 = found == 1;
+    if (has_part) DROVE_TRY(check_part(ops, spec, &choice));
     drove_device *device = calloc(1, sizeof *device);
     drove_accel_device *impl = calloc(1, sizeof *impl);
     drove_status status = device != NULL && impl != NULL

@@ -95,29 +95,16 @@ drove_status drove__accel_begin_backward(drove_engine *e, size_t layer, size_t n
 
 /* ---- dense ---- */
 
-static drove_accel_sparse examples(const drove_accel_staging *s)
-{
-    return (drove_accel_sparse){.start = drove__accel_view(s->device, s->at.start),
-                                .index = drove__accel_view(s->device, s->at.index),
-                                .value = drove__accel_view(s->has_value ? s->device : NULL,
-                                                           s->at.value)};
-}
-
-static drove_accel_sparse transposed(const drove_accel_staging *s)
-{
-    return (drove_accel_sparse){.start = drove__accel_view(s->device, s->at.t_start),
-                                .index = drove__accel_view(s->device, s->at.t_index),
-                                .value = drove__accel_view(s->has_value ? s->device : NULL,
-                                                           s->at.t_value)};
-}
-
 static drove_status dense_forward(drove_engine *e, size_t l)
 {
     const drove_accel_staging *s = e->present;
     const drove_layer *y = &e->model->layer[l];
     drove_accel_view w = drove__params_w(e, e->theta, l), out = drove__accel_y(e, l);
     if (l == 0 && s->is_sparse) {
-        drove_accel_sparse x = examples(s);
+        drove_accel_sparse x = (drove_accel_sparse){
+            .start = drove__accel_view(s->device, s->at.start),
+            .index = drove__accel_view(s->device, s->at.index),
+            .value = drove__accel_view(s->has_value ? s->device : NULL, s->at.value)};
         DROVE_ACCEL_TRY(e, e->ops->sparse_forward(e->work, &x, w, s->n_rows, y->n_out, out));
     } else {
         DROVE_ACCEL_TRY(e, e->ops->gemm(e->work, false, false, s->n_rows, y->n_out, y->n_in, 1.0f,
@@ -134,7 +121,10 @@ static drove_status dense_weights(drove_engine *e, size_t l)
     drove_accel_view dw = drove__params_w(e, e->grad, l), d = drove__accel_dy(e, l);
     DROVE_TRY(drove__accel_begin_backward(e, l, s->n_rows, y->n_out));
     if (l == 0 && s->is_sparse) {
-        drove_accel_sparse xt = transposed(s);
+        drove_accel_sparse xt = (drove_accel_sparse){
+            .start = drove__accel_view(s->device, s->at.t_start),
+            .index = drove__accel_view(s->device, s->at.t_index),
+            .value = drove__accel_view(s->has_value ? s->device : NULL, s->at.t_value)};
         return drove__accel_try(e, e->ops->sparse_backward(e->work, &xt, d, s->n_touched, y->n_out,
                                                            dw));
     }

@@ -90,19 +90,6 @@ static drove_status reduce(drove_engine *e, drove_accel_job *job, float scale, d
     return drove__accel_job(e, &fold);
 }
 
-/* Means and variances of the batch. */
-static drove_status find_moments(drove_engine *e, size_t layer)
-{
-    const drove_layer *y = &e->model->layer[layer];
-    drove_accel_view x = drove__accel_x(e, layer, 0), mean = drove__accel_view(e->kept[layer], 0);
-    drove_accel_view variance = drove__accel_view(e->kept[layer], y->in.c);
-    float part = 1.0f / (float)places_of(e, y);
-    drove_accel_job sum = {DROVE_JOB_sum_values, {x}, norm_numbers(e, y)};
-    DROVE_TRY(reduce(e, &sum, part, mean));
-    drove_accel_job squares = {DROVE_JOB_sum_squares, {x, {NULL, 0}, mean}, norm_numbers(e, y)};
-    return reduce(e, &squares, part, variance);
-}
-
 /* [2][c]: of the batch, or of the population. */
 static drove_accel_view moments(const drove_engine *e, size_t layer)
 {
@@ -113,7 +100,16 @@ static drove_accel_view moments(const drove_engine *e, size_t layer)
 drove_status drove__accel_batch_norm_forward(drove_engine *e, size_t layer)
 {
     const drove_layer *y = &e->model->layer[layer];
-    if (e->is_training) DROVE_TRY(find_moments(e, layer));
+    if (e->is_training) { /* means and variances of the batch */
+        drove_accel_view x = drove__accel_x(e, layer, 0);
+        drove_accel_view mean = drove__accel_view(e->kept[layer], 0);
+        drove_accel_view variance = drove__accel_view(e->kept[layer], y->in.c);
+        float part = 1.0f / (float)places_of(e, y);
+        drove_accel_job sum = {DROVE_JOB_sum_values, {x}, norm_numbers(e, y)};
+        DROVE_TRY(reduce(e, &sum, part, mean));
+        drove_accel_job squares = {DROVE_JOB_sum_squares, {x, {NULL, 0}, mean}, norm_numbers(e, y)};
+        DROVE_TRY(reduce(e, &squares, part, variance));
+    }
     const drove_accel_job job = {DROVE_JOB_batch_norm,
                                  {drove__accel_x(e, layer, 0), drove__accel_y(e, layer),
                                   moments(e, layer), drove__params_w(e, e->theta, layer),

@@ -66,19 +66,6 @@ drove_accel_view drove__params_b(const drove_engine *e, drove_accel_buffer *of, 
 
 /* ---- there ---- */
 
-/* Through the kernel that may read what others write. */
-static void gather_touched(drove_engine *e, const float *theta)
-{
-    const drove_accel_staging *s = e->present;
-    const drove_layer *l = &e->model->layer[0];
-    float *to = e->theta_host + e->n_rest;
-    for (size_t k = 0; k < s->n_spans; k++) {
-        size_t n = s->span[k].length * l->n_out;
-        e->kernels->copy_f32(to, theta + l->w_offset + s->span[k].offset * l->n_out, n);
-        to += n;
-    }
-}
-
 static size_t n_needed(const drove_engine *e)
 {
     return e->n_rest + (e->is_sparse ? e->present->n_touched * e->model->layer[0].n_out : 0);
@@ -89,7 +76,17 @@ drove_status drove__params_gather(drove_engine *e, const float *theta)
     DROVE_TRY(drove__resident_lend(e));
     if (e->is_sparse) DROVE_TRY(reserve(e, n_needed(e)));
     e->kernels->copy_f32(e->theta_host, theta + e->base, e->n_rest);
-    if (e->is_sparse) gather_touched(e, theta);
+    if (e->is_sparse) {
+        /* Through the kernel that may read what others write. */
+        const drove_accel_staging *s = e->present;
+        const drove_layer *l = &e->model->layer[0];
+        float *to = e->theta_host + e->n_rest;
+        for (size_t k = 0; k < s->n_spans; k++) {
+            size_t n = s->span[k].length * l->n_out;
+            e->kernels->copy_f32(to, theta + l->w_offset + s->span[k].offset * l->n_out, n);
+            to += n;
+        }
+    }
     return DROVE_OK;
 }
 

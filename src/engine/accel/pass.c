@@ -73,9 +73,9 @@ static drove_status convert(drove_engine *e, drove_accel_buffer *to, size_t c, s
     return drove__accel_job(e, &job);
 }
 
-/* The examples as the layers that read them want them. */
-static drove_status convert_input(drove_engine *e)
+static drove_status forward(drove_engine *e)
 {
+    /* The examples as the layers that read them want them. */
     const drove_shape *in = &e->model->input;
     if (e->present->is_bytes && e->plan.reads_plain) {
         DROVE_TRY(convert(e, e->wide, e->model->n_inputs, 1, 1));
@@ -83,12 +83,7 @@ static drove_status convert_input(drove_engine *e)
             DROVE_ACCEL_TRY(e, e->ops->narrow(e->work, drove__accel_view(e->wide, 0),
                                               e->present->n_rows * e->model->n_inputs));
     }
-    return e->plan.converts_input ? convert(e, e->input, in->c, in->h, in->w) : DROVE_OK;
-}
-
-static drove_status forward(drove_engine *e)
-{
-    DROVE_TRY(convert_input(e));
+    if (e->plan.converts_input) DROVE_TRY(convert(e, e->input, in->c, in->h, in->w));
     for (size_t l = 0; l < e->model->n_layers; l++) {
         const drove_layer *y = &e->model->layer[l];
         const drove_accel_layer *kind = drove__accel_layer(y);
@@ -99,17 +94,6 @@ static drove_status forward(drove_engine *e)
                                         e->present->n_rows * y->n_out, y->act));
     }
     return DROVE_OK;
-}
-
-/* The derivative of each example's loss counts by its weight; the losses: batch.c. */
-static drove_status weigh(drove_engine *e, size_t layer)
-{
-    const drove_accel_staging *s = e->present;
-    if (!drove__data_is_weighted(s->data)) return DROVE_OK;
-    drove_accel_job job = {DROVE_JOB_weigh,
-                           {drove__accel_dy(e, layer), drove__accel_view(s->device, s->at.weight)},
-                           {.rows = (unsigned)s->n_rows, .cols = (unsigned)e->model->n_outputs}};
-    return drove__accel_job(e, &job);
 }
 
 /* Losses of the main head; of the others the derivatives alone are of interest. */
@@ -127,32 +111,14 @@ static drove_status head_loss(drove_engine *e, const drove_head *head, bool is_m
                                     e->model->n_outputs, scale, drove__accel_dy(e, head->layer),
                                     drove__accel_view(e->result, result),
                                     drove__accel_view(e->result, result + s->n_rows)));
-    return e->wanted != NULL ? weigh(e, head->layer) : DROVE_OK;
-}
+    if (e->wanted == NULL || !drove__data_is_weighted(s->data)) return DROVE_OK;
 
-static drove_status loss(drove_engine *e)
-{
-    const drove_model *m = e->model;
-    for (unsigned h = 0; h < m->n_heads; h++) {
-        bool is_main = h + 1 == m->n_heads;
-        if (is_main || e->wanted != NULL) DROVE_TRY(head_loss(e, &m->head[h], is_main));
-    }
-    return DROVE_OK;
-}
-
-/* Losses and counts, or the outputs that a prediction is made of. */
-static drove_status read_result(drove_engine *e)
-{
-    size_t n_rows = e->present->n_rows, last = e->model->head[e->model->n_heads - 1].layer;
-    DROVE_ACCEL_TRY(e, e->ops->follow(e->down, e->events.scored));
-    if (e->is_predicting) {
-        DROVE_ACCEL_TRY(e, e->ops->read(e->down, e->prob_host, drove__accel_y(e, last),
-                                        n_rows * e->model->n_outputs));
-    } else {
-        DROVE_ACCEL_TRY(e, e->ops->read(e->down, e->result_host, drove__accel_view(e->result, 0),
-                                        4 * n_rows));
-    }
-    return drove__accel_try(e, e->ops->record(e->down, &e->events.scored_read));
+    /* The derivative of each example's loss counts by its weight; the losses: batch.c. */
+    drove_accel_job job = {DROVE_JOB_weigh,
+                           {drove__accel_dy(e, head->layer),
+                            drove__accel_view(s->device, s->at.weight)},
+                           {.rows = (unsigned)s->n_rows, .cols = (unsigned)e->model->n_outputs}};
+    return drove__accel_job(e, &job);
 }
 
 /* ---- backward ---- */
@@ -201,10 +167,25 @@ drove_status drove__accel_pass(drove_engine *e)
 {
     DROVE_ACCEL_TRY(e, e->ops->record(e->work, &e->events.work_begun));
     DROVE_TRY(forward(e));
-    if (!e->is_predicting) DROVE_TRY(loss(e));
+    const drove_model *m = e->model;
+    for (unsigned h = 0; !e->is_predicting && h < m->n_heads; h++) {
+        bool is_main = h + 1 == m->n_heads;
+        if (is_main || e->wanted != NULL) DROVE_TRY(head_loss(e, &m->head[h], is_main));
+    }
     DROVE_ACCEL_TRY(e, e->ops->record(e->work, &e->events.scored));
     DROVE_ACCEL_TRY(e, e->ops->flush(e->work));
-    DROVE_TRY(read_result(e));
+
+    /* Losses and counts, or the outputs that a prediction is made of. */
+    size_t n_rows = e->present->n_rows, last = e->model->head[e->model->n_heads - 1].layer;
+    DROVE_ACCEL_TRY(e, e->ops->follow(e->down, e->events.scored));
+    if (e->is_predicting) {
+        DROVE_ACCEL_TRY(e, e->ops->read(e->down, e->prob_host, drove__accel_y(e, last),
+                                        n_rows * e->model->n_outputs));
+    } else {
+        DROVE_ACCEL_TRY(e, e->ops->read(e->down, e->result_host, drove__accel_view(e->result, 0),
+                                        4 * n_rows));
+    }
+    DROVE_TRY(drove__accel_try(e, e->ops->record(e->down, &e->events.scored_read)));
     DROVE_ACCEL_TRY(e, e->ops->flush(e->down));
     for (size_t l = e->model->n_layers; e->wanted != NULL && l-- > 0;)
         DROVE_TRY(layer_backward(e, l));

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where backward first writes the derivative of layer l's output; n_layers: the loss does. */
+/* The layer at which backward first writes the derivative of layer l's output; n_layers: the loss
+ * does. */
 static size_t first_writer(const drove_model *model, size_t l)
 {
     size_t first = l;
@@ -38,28 +39,6 @@ static size_t take_buffer(drove_accel_plan *p, const size_t *until, size_t now)
     return best;
 }
 
-static void share_deltas(const drove_model *model, drove_accel_plan *p, const size_t *first,
-                         size_t *until)
-{
-    for (size_t now = model->n_layers + 1; now-- > 0;) {
-        for (size_t l = 0; l < model->n_layers; l++) {
-            if (first[l] != now) continue;
-            size_t b = take_buffer(p, until, now), n = model->layer[l].n_out;
-            p->delta_of[l] = b;
-            if (n > p->delta_floats[b]) p->delta_floats[b] = n;
-            until[b] = l;
-        }
-    }
-}
-
-static bool reads_input(const drove_layer *y)
-{
-    for (unsigned i = 0; i < y->n_bottoms; i++) {
-        if (y->bottom[i] == 0) return true;
-    }
-    return false;
-}
-
 drove_status drove__accel_plan_make(const drove_model *model, drove_accel_plan *out)
 {
     size_t n = model->n_layers;
@@ -68,14 +47,28 @@ drove_status drove__accel_plan_make(const drove_model *model, drove_accel_plan *
     if (memory == NULL) return drove__fail_nomem("the plan of a pass", 4 * n * sizeof *memory);
     p.delta_of = memory;
     p.delta_floats = memory + n;
+    size_t *first = memory + 2 * n, *until = memory + 3 * n;
     bool has_channels = model->input.c > 1 && model->input.h * model->input.w > 1;
     for (size_t l = 0; l < n; l++) {
-        memory[2 * n + l] = first_writer(model, l);
-        if (!reads_input(&model->layer[l])) continue;
-        if (model->layer[l].ops != &drove__layer_dense && has_channels) p.converts_input = true;
+        first[l] = first_writer(model, l);
+        const drove_layer *y = &model->layer[l];
+        bool reads_input = false;
+        for (unsigned i = 0; i < y->n_bottoms; i++) reads_input = reads_input || y->bottom[i] == 0;
+        if (!reads_input) continue;
+        if (y->ops != &drove__layer_dense && has_channels) p.converts_input = true;
         else p.reads_plain = true;
     }
-    share_deltas(model, &p, memory + 2 * n, memory + 3 * n);
+
+    /* Derivatives that do not live at the same time share a buffer. */
+    for (size_t now = model->n_layers + 1; now-- > 0;) {
+        for (size_t l = 0; l < model->n_layers; l++) {
+            if (first[l] != now) continue;
+            size_t b = take_buffer(&p, until, now), n_out = model->layer[l].n_out;
+            p.delta_of[l] = b;
+            if (n_out > p.delta_floats[b]) p.delta_floats[b] = n_out;
+            until[b] = l;
+        }
+    }
     /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): *out has it */
     *out = p;
     return DROVE_OK;

@@ -48,17 +48,12 @@ struct drove_accel_repeat {
 
 /* ---- memory ---- */
 
-static bool has_sequences(const drove_engine *e)
-{
-    if (e->ops->sequence_begin == NULL || e->is_sparse) return false;
-    return getenv("DROVE_ACCEL_SEQUENCES") == NULL ||
-           strcmp(getenv("DROVE_ACCEL_SEQUENCES"), "no") != 0;
-}
-
 drove_status drove__repeat_init(drove_engine *e)
 {
     const size_t n = 2 * e->model->n_layers;
-    if (!has_sequences(e)) return DROVE_OK;
+    const char *wish = getenv("DROVE_ACCEL_SEQUENCES");
+    const bool is_unwished = wish != NULL && strcmp(wish, "no") == 0;
+    if (e->ops->sequence_begin == NULL || e->is_sparse || is_unwished) return DROVE_OK;
     e->repeat = calloc(1, sizeof *e->repeat);
     drove_accel_event **events = calloc(MOST * n, sizeof *events);
     if (e->repeat == NULL || events == NULL) {
@@ -104,25 +99,6 @@ void drove__repeat_fini(drove_engine *e)
 
 /* ---- which recording ---- */
 
-static void fill_key(const drove_engine *e, key *k)
-{
-    const drove_accel_staging *s = e->present;
-    memset(k, 0, sizeof *k);
-    k->staging = s;
-    k->theta = e->theta;
-    k->at = s->at;
-    k->at.n = 0; /* how many labels follow is read from the batch */
-    k->n_rows = s->n_rows;
-    k->y_kind = s->data->storage->y_kind;
-    k->is_wanted = e->wanted != NULL;
-    k->is_training = e->is_training;
-    k->is_predicting = e->is_predicting;
-    k->is_resident = e->is_resident;
-    k->is_bytes = s->is_bytes;
-    k->is_scaled = s->is_scaled;
-    k->is_weighted = drove__data_is_weighted(s->data);
-}
-
 static bool is_same(const key *a, const key *b)
 {
     /* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison,cert-exp42-c,cert-flp37-c): zeroed */
@@ -134,7 +110,21 @@ static drove_accel_recording *find(drove_engine *e)
     drove_accel_repeat *p = e->repeat;
     key wanted;
     drove_accel_recording *r = NULL;
-    fill_key(e, &wanted);
+    const drove_accel_staging *s = e->present;
+    memset(&wanted, 0, sizeof wanted);
+    wanted.staging = s;
+    wanted.theta = e->theta;
+    wanted.at = s->at;
+    wanted.at.n = 0; /* how many labels follow is read from the batch */
+    wanted.n_rows = s->n_rows;
+    wanted.y_kind = s->data->storage->y_kind;
+    wanted.is_wanted = e->wanted != NULL;
+    wanted.is_training = e->is_training;
+    wanted.is_predicting = e->is_predicting;
+    wanted.is_resident = e->is_resident;
+    wanted.is_bytes = s->is_bytes;
+    wanted.is_scaled = s->is_scaled;
+    wanted.is_weighted = drove__data_is_weighted(s->data);
     for (size_t i = 0; i < p->n && r == NULL; i++)
         if (is_same(&p->recording[i].key, &wanted)) r = &p->recording[i];
     if (r == NULL && p->n < MOST) {
@@ -154,14 +144,6 @@ static drove_accel_recording *find(drove_engine *e)
     return r;
 }
 
-/* A step's masks are numbers of its launches. */
-static bool draws_masks(const drove_engine *e)
-{
-    for (size_t l = 0; e->is_training && l < e->model->n_layers; l++)
-        if (e->model->layer[l].ops == &drove__layer_dropout) return true;
-    return false;
-}
-
 /* ---- recording ---- */
 
 static drove_status put_pass(drove_engine *e)
@@ -174,14 +156,6 @@ static drove_status put_pass(drove_engine *e)
     return drove__accel_pass(e);
 }
 
-/* What comes last on `down`. */
-static drove_accel_event *last_read(const drove_engine *e)
-{
-    for (size_t l = 0; l < e->model->n_layers; l++)
-        if (e->events.layer_read[l] != NULL) return e->events.layer_read[l];
-    return e->events.scored_read;
-}
-
 static drove_status put_in_sequence(drove_engine *e, drove_accel_recording *r)
 {
     if (!e->is_resident) {
@@ -191,7 +165,10 @@ static drove_status put_in_sequence(drove_engine *e, drove_accel_recording *r)
         DROVE_ACCEL_TRY(e, e->ops->follow(e->work, e->events.params_done));
     }
     DROVE_TRY(drove__accel_pass(e));
-    return drove__accel_try(e, e->ops->follow(e->work, last_read(e)));
+    drove_accel_event *last = e->events.scored_read; /* on `down` */
+    for (size_t l = e->model->n_layers; l-- > 0;)
+        if (e->events.layer_read[l] != NULL) last = e->events.layer_read[l];
+    return drove__accel_try(e, e->ops->follow(e->work, last));
 }
 
 /* to = from (NULL: none), in to's own lists of the layers. */
@@ -244,16 +221,6 @@ static void record(drove_engine *e, drove_accel_recording *r)
 
 /* ---- a pass ---- */
 
-static drove_status run(drove_engine *e, drove_accel_recording *r)
-{
-    DROVE_ACCEL_TRY(e, e->ops->follow(e->work, e->present->done));
-    DROVE_ACCEL_TRY(e, e->ops->sequence_run(e->work, r->sequence));
-    copy_events(&e->events, &r->events, e->model->n_layers);
-    e->lender = r;
-    e->repeat->n_runs++;
-    return DROVE_OK;
-}
-
 uint64_t drove__repeat_runs(const drove_engine *e)
 {
     return e->repeat != NULL ? e->repeat->n_runs : 0;
@@ -261,8 +228,17 @@ uint64_t drove__repeat_runs(const drove_engine *e)
 
 drove_status drove__repeat_pass(drove_engine *e)
 {
-    if (e->repeat == NULL || draws_masks(e)) return put_pass(e);
+    bool draws_masks = false; /* a step's masks are numbers of its launches */
+    for (size_t l = 0; e->is_training && l < e->model->n_layers; l++)
+        draws_masks = draws_masks || e->model->layer[l].ops == &drove__layer_dropout;
+    if (e->repeat == NULL || draws_masks) return put_pass(e);
     drove_accel_recording *r = find(e);
     if (r->sequence == NULL && !r->is_refused && ++r->n_seen >= REPEATS) record(e, r);
-    return r->sequence != NULL ? run(e, r) : put_pass(e);
+    if (r->sequence == NULL) return put_pass(e);
+    DROVE_ACCEL_TRY(e, e->ops->follow(e->work, e->present->done));
+    DROVE_ACCEL_TRY(e, e->ops->sequence_run(e->work, r->sequence));
+    copy_events(&e->events, &r->events, e->model->n_layers);
+    e->lender = r;
+    e->repeat->n_runs++;
+    return DROVE_OK;
 }

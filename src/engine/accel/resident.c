@@ -90,22 +90,6 @@ drove_status drove__resident_lend(drove_engine *e)
     return DROVE_OK;
 }
 
-static size_t norm_blocks(size_t n)
-{
-    size_t each = (size_t)NORM_ROWS * DROVE_JOB_COLS;
-    return (n + each - 1) / each;
-}
-
-static drove_status allocate(drove_engine *e, drove_accel_resident *r)
-{
-    size_t n = e->model->n_params;
-    r->n_sums = norm_blocks(n);
-    for (unsigned i = 0; i < r->rule.n_state; i++)
-        if (r->state[i] == NULL) DROVE_TRY(e->ops->alloc(e->accel, n, &r->state[i]));
-    if (r->looks_ahead && r->ahead == NULL) DROVE_TRY(e->ops->alloc(e->accel, n, &r->ahead));
-    return r->sums != NULL ? DROVE_OK : e->ops->alloc(e->accel, r->n_sums + 1, &r->sums);
-}
-
 static drove_status take_rule(drove_accel_resident *r, const drove_device_rule *rule)
 {
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
@@ -165,7 +149,13 @@ drove_status drove__resident_set(drove_engine *e, const drove_device_rule *rule,
             DROVE_TRY(e->ops->keep_in_bf16(e->accel, e->theta, false));
     }
     DROVE_TRY(take_rule(e->resident, rule));
-    DROVE_TRY(allocate(e, e->resident));
+    drove_accel_resident *r = e->resident;
+    const size_t each = (size_t)NORM_ROWS * DROVE_JOB_COLS;
+    r->n_sums = (n + each - 1) / each;
+    for (unsigned i = 0; i < r->rule.n_state; i++)
+        if (r->state[i] == NULL) DROVE_TRY(e->ops->alloc(e->accel, n, &r->state[i]));
+    if (r->looks_ahead && r->ahead == NULL) DROVE_TRY(e->ops->alloc(e->accel, n, &r->ahead));
+    if (r->sums == NULL) DROVE_TRY(e->ops->alloc(e->accel, r->n_sums + 1, &r->sums));
     DROVE_TRY(wait_for_queue(e, e->work)); /* what reads them now */
     for (unsigned i = 0; i <= rule->n_state; i++) {
         memcpy(e->theta_host, vector + i * n, n * sizeof *vector);
@@ -198,24 +188,19 @@ void drove__resident_begin(drove_engine *e)
     drop_copies(e, r);
 }
 
-static drove_status reserve_copy(drove_accel_resident *r)
-{
-    if (r->n_copies < r->n_room) return DROVE_OK;
-    size_t n = r->n_room > 0 ? 2 * r->n_room : 64;
-    drove_accel_copy *copy = realloc(r->copy, n * sizeof *copy);
-    if (copy == NULL) return drove__fail_nomem("copies of a batch", n * sizeof *copy);
-    r->copy = copy;
-    r->n_room = n;
-    return DROVE_OK;
-}
-
 drove_status drove__resident_give(drove_engine *e, size_t offset, size_t length, const float *sum)
 {
     drove_accel_resident *r = e->resident;
     if (offset > e->model->n_params || length > e->model->n_params - offset)
         return drove__fail(DROVE_E_ARG, "a part of a gradient from %zu on, %zu long: it has %zu",
                            offset, length, e->model->n_params);
-    DROVE_TRY(reserve_copy(r));
+    if (r->n_copies == r->n_room) {
+        size_t n = r->n_room > 0 ? 2 * r->n_room : 64;
+        drove_accel_copy *grown = realloc(r->copy, n * sizeof *grown);
+        if (grown == NULL) return drove__fail_nomem("copies of a batch", n * sizeof *grown);
+        r->copy = grown;
+        r->n_room = n;
+    }
     drove_accel_copy *c = &r->copy[r->n_copies++];
     c->begun = c->done = NULL;
     c->offset = offset;

@@ -73,25 +73,8 @@ static void add(size_t n, size_t *all, size_t *largest)
     if (n > *largest) *largest = n;
 }
 
-/* Outputs, derivatives, what is kept, scratch. */
-static void add_pass(const shape *s, size_t rows, size_t *all, size_t *largest)
-{
-    const drove_model *m = s->model;
-    for (size_t l = 0; l < m->n_layers; l++) {
-        add(rows * m->layer[l].n_out, all, largest);
-        add(drove__accel_kept(&m->layer[l], rows), all, largest);
-    }
-    for (size_t i = 0; i < s->plan->n_deltas; i++)
-        add(rows * s->plan->delta_floats[i], all, largest);
-    if (s->plan->converts_input) add(rows * m->n_inputs, all, largest);
-    if (drove__gather_has_bytes(s->data) && s->plan->reads_plain)
-        add(rows * m->n_inputs, all, largest);
-    add(drove__accel_scratch(m, rows), all, largest);
-    add((m->n_heads > 1 ? 8 : 4) * rows, all, largest);
-}
-
-/* Elements of the largest buffer go to *largest. */
-static size_t elements(const shape *s, size_t rows, size_t *largest)
+/* A part of the memory is left to the driver and to the sums of the device code. */
+static bool fits(const shape *s, size_t rows)
 {
     bool is_sparse = drove__storage_is_sparse(s->data->storage);
     size_t touched = drove__accel_most_touched(s->model, s->data, rows), all = 0;
@@ -101,18 +84,25 @@ static size_t elements(const shape *s, size_t rows, size_t *largest)
     size_t batch = drove__accel_layout(s->model, s->data, false, rows, rows * s->longest, touched,
                                        rows * s->longest_labels)
                        .n; /* floats: other threads may load the examples */
-    *largest = 0;
-    for (size_t i = 0; i < 2; i++) add(params, &all, largest); /* and their gradient */
-    for (size_t i = 0; i < DROVE_ACCEL_N_STAGINGS; i++) add(batch, &all, largest);
-    add_pass(s, rows, &all, largest);
-    return all;
-}
+    size_t largest = 0;    /* elements of the largest buffer */
+    for (size_t i = 0; i < 2; i++) add(params, &all, &largest); /* and their gradient */
+    for (size_t i = 0; i < DROVE_ACCEL_N_STAGINGS; i++) add(batch, &all, &largest);
 
-/* A part of the memory is left to the driver and to the sums of the device code. */
-static bool fits(const shape *s, size_t rows)
-{
-    size_t largest;
-    double n = (double)elements(s, rows, &largest) * sizeof(float) * (s->keeps_copies ? 1.5 : 1.0);
+    /* Outputs, derivatives, what is kept, scratch. */
+    const drove_model *m = s->model;
+    for (size_t l = 0; l < m->n_layers; l++) {
+        add(rows * m->layer[l].n_out, &all, &largest);
+        add(drove__accel_kept(&m->layer[l], rows), &all, &largest);
+    }
+    for (size_t i = 0; i < s->plan->n_deltas; i++)
+        add(rows * s->plan->delta_floats[i], &all, &largest);
+    if (s->plan->converts_input) add(rows * m->n_inputs, &all, &largest);
+    if (drove__gather_has_bytes(s->data) && s->plan->reads_plain)
+        add(rows * m->n_inputs, &all, &largest);
+    add(drove__accel_scratch(m, rows), &all, &largest);
+    add((m->n_heads > 1 ? 8 : 4) * rows, &all, &largest);
+
+    double n = (double)all * sizeof(float) * (s->keeps_copies ? 1.5 : 1.0);
     return n <= 0.9 * (double)s->facts->memory_bytes &&
            (double)largest * sizeof(float) <= (double)s->facts->most_buffer_bytes;
 }

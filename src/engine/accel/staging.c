@@ -87,17 +87,6 @@ bool drove__staging_holds(const drove_accel_staging *s, const drove_batch *batch
 
 /* ---- scaling of bytes ---- */
 
-static drove_status reserve_scaling(drove_engine *e, drove_accel_scaling *s)
-{
-    void *memory;
-    if (s->device != NULL) return DROVE_OK;
-    if (s->host == NULL) {
-        DROVE_TRY(drove__accel_host_alloc(e, 2 * e->model->n_inputs, "scaling", &memory));
-        s->host = memory;
-    }
-    return e->ops->alloc(e->accel, 2 * e->model->n_inputs, &s->device);
-}
-
 /* The buffer's batch, and so an earlier copy of its scaling, is done. */
 static drove_status write_scaling(drove_engine *e, drove_accel_staging *staging)
 {
@@ -108,7 +97,12 @@ static drove_status write_scaling(drove_engine *e, drove_accel_staging *staging)
     if (s->is_set && memcmp(s->host, data->shift, n_bytes) == 0 &&
         memcmp(s->host + n, data->factor, n_bytes) == 0)
         return DROVE_OK;
-    DROVE_TRY(reserve_scaling(e, s));
+    if (s->host == NULL) {
+        void *memory;
+        DROVE_TRY(drove__accel_host_alloc(e, 2 * n, "scaling", &memory));
+        s->host = memory;
+    }
+    if (s->device == NULL) DROVE_TRY(e->ops->alloc(e->accel, 2 * n, &s->device));
     memcpy(s->host, data->shift, n_bytes);
     memcpy(s->host + n, data->factor, n_bytes);
     s->is_set = true;
@@ -117,13 +111,6 @@ static drove_status write_scaling(drove_engine *e, drove_accel_staging *staging)
 }
 
 /* ---- sparse examples ---- */
-
-static size_t count_pairs(const drove_input *in)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < in->n_rows; i++) n += (size_t)(in->last[i] - in->first[i]);
-    return n;
-}
 
 /* Which features the batch touches, as spans, and their numbers in e->place. */
 static drove_status find_touched(drove_engine *e, drove_accel_staging *s, const drove_input *in,
@@ -174,15 +161,6 @@ static void lay_out(const drove_engine *e, drove_accel_staging *s, const drove_i
 
 /* ---- targets ---- */
 
-static size_t count_labels(const drove_target *target, size_t n_rows)
-{
-    size_t n = 0;
-    if (target->label_first == NULL) return 0;
-    for (size_t i = 0; i < n_rows; i++)
-        n += (size_t)(target->label_last[i] - target->label_first[i]);
-    return n;
-}
-
 static void lay_out_target(const drove_engine *e, drove_accel_staging *s,
                            const drove_target *target)
 {
@@ -204,17 +182,6 @@ static void lay_out_target(const drove_engine *e, drove_accel_staging *s,
 
 /* ---- all of it ---- */
 
-/* An earlier copy out of the buffer's memory may still be under way. */
-static drove_status empty(drove_engine *e, drove_accel_staging *s)
-{
-    s->is_full = false;
-    if (s->done != NULL) DROVE_ACCEL_TRY(e, e->ops->wait(s->done, UINT64_MAX));
-    e->ops->event_destroy(s->begun);
-    e->ops->event_destroy(s->done);
-    s->begun = s->done = NULL;
-    return DROVE_OK;
-}
-
 /* The examples as a pass takes them.  Dense ones go to the start of the buffer's memory: copied, if
  * another thread has loaded them, else gathered. */
 static drove_status load(drove_engine *e, drove_accel_staging *s, const drove_batch *batch,
@@ -234,19 +201,6 @@ static drove_status load(drove_engine *e, drove_accel_staging *s, const drove_ba
     return DROVE_OK;
 }
 
-/* Room for dense examples in the form that they come in: floats need more than the bytes that the
- * buffer may have been made for. */
-static drove_status reserve_examples(drove_engine *e, drove_accel_staging *s,
-                                     const drove_batch *batch, bool is_training)
-{
-    const bool has_loaded = is_training && batch->loaded != NULL;
-    s->is_bytes = e->takes_bytes && drove__gather_has_bytes(batch->data) && !has_loaded;
-    s->is_scaled = s->is_bytes && batch->data->factor != NULL;
-    if (e->is_sparse) return DROVE_OK;
-    return reserve(e, s,
-                   drove__accel_layout(e->model, batch->data, s->is_bytes, e->max_rows, 0, 0, 0).n);
-}
-
 static drove_status gather(drove_engine *e, drove_accel_staging *s, const drove_batch *batch,
                            bool is_training)
 {
@@ -259,15 +213,27 @@ static drove_status gather(drove_engine *e, drove_accel_staging *s, const drove_
                            is_sparse ? "sparse" : "dense", e->is_sparse ? "sparse" : "dense");
     }
     DROVE_TRY(drove__accel_pass_accepts(e->model, data));
-    DROVE_TRY(reserve_examples(e, s, batch, is_training));
+
+    /* Room for dense examples in the form that they come in: floats need more than the bytes that
+     * the buffer may have been made for. */
+    const bool has_loaded = is_training && batch->loaded != NULL;
+    s->is_bytes = e->takes_bytes && drove__gather_has_bytes(data) && !has_loaded;
+    s->is_scaled = s->is_bytes && data->factor != NULL;
+    if (!e->is_sparse)
+        DROVE_TRY(reserve(
+            e, s, drove__accel_layout(e->model, data, s->is_bytes, e->max_rows, 0, 0, 0).n));
     DROVE_TRY(load(e, s, batch, is_training, &in));
-    if (is_training && batch->loaded != NULL) target = batch->loaded->target;
+    if (has_loaded) target = batch->loaded->target;
     else drove__targets_load(&e->gather.targets, data, NULL, batch->row, batch->n_rows, &target);
     s->n_rows = batch->n_rows;
-    size_t n_pairs = is_sparse ? count_pairs(&in) : 0;
+    size_t n_pairs = 0, n_labels = 0;
+    for (size_t i = 0; is_sparse && i < in.n_rows; i++)
+        n_pairs += (size_t)(in.last[i] - in.first[i]);
+    for (size_t i = 0; target.label_first != NULL && i < s->n_rows; i++)
+        n_labels += (size_t)(target.label_last[i] - target.label_first[i]);
     if (is_sparse) DROVE_TRY(find_touched(e, s, &in, n_pairs));
     drove_accel_layout at = drove__accel_layout(e->model, data, s->is_bytes, batch->n_rows, n_pairs,
-                                                s->n_touched, count_labels(&target, s->n_rows));
+                                                s->n_touched, n_labels);
     if (at.n > s->n_room) {
         DROVE_TRY(reserve(e, s, at.n));
         if (!is_sparse) DROVE_TRY(load(e, s, batch, is_training, &in));
@@ -283,7 +249,12 @@ static drove_status gather(drove_engine *e, drove_accel_staging *s, const drove_
 drove_status drove__staging_fill(drove_engine *e, drove_accel_staging *s, const drove_batch *batch,
                                  bool is_training)
 {
-    DROVE_TRY(empty(e, s));
+    /* An earlier copy out of the buffer's memory may still be under way. */
+    s->is_full = false;
+    if (s->done != NULL) DROVE_ACCEL_TRY(e, e->ops->wait(s->done, UINT64_MAX));
+    e->ops->event_destroy(s->begun);
+    e->ops->event_destroy(s->done);
+    s->begun = s->done = NULL;
     DROVE_TRY(gather(e, s, batch, is_training));
     s->number = batch->number;
     s->is_training = is_training;

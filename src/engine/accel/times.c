@@ -41,20 +41,6 @@ static drove_status find_reads(drove_engine *e)
     return DROVE_OK;
 }
 
-/* Of sums that were given while backward went on. */
-static drove_status add_copies(drove_engine *e, drove_engine_times *times)
-{
-    drove_accel_event *begun, *done;
-    size_t offset;
-    for (size_t i = 0; e->is_resident && drove__resident_copy(e, i, &offset, &begun, &done); i++) {
-        drove_accel_interval copy;
-        DROVE_TRY(between(e, begun, done, &copy));
-        times->copy_ns += length(copy);
-        times->hidden_ns += overlap(copy, e->line.compute);
-    }
-    return DROVE_OK;
-}
-
 drove_status drove__accel_times(drove_engine *e, drove_engine_times *times)
 {
     drove_accel_line *line = &e->line;
@@ -77,7 +63,17 @@ drove_status drove__accel_times(drove_engine *e, drove_engine_times *times)
         times->copy_ns += length(line->read[i]);
         times->hidden_ns += overlap(line->read[i], line->compute);
     }
-    return add_copies(e, times);
+
+    /* Sums that were given while backward went on. */
+    drove_accel_event *begun, *done;
+    size_t offset;
+    for (size_t i = 0; e->is_resident && drove__resident_copy(e, i, &offset, &begun, &done); i++) {
+        drove_accel_interval copy;
+        DROVE_TRY(between(e, begun, done, &copy));
+        times->copy_ns += length(copy);
+        times->hidden_ns += overlap(copy, e->line.compute);
+    }
+    return DROVE_OK;
 }
 
 /* A device's clock need not be monotone between queues: an end before the begin is none. */
