@@ -42,12 +42,12 @@ typedef struct rooms { /* scratch of one thread */
 typedef struct work work;
 struct work {
     const drove_features *map;
-    float *weight;          /* drawing: the map's */
-    const drove_data *data; /* applying: inputs and  */
-    float *z;               /* [n_rows][n_out] features */
-    size_t n_x, n_y;        /* floats of each scratch */
-    void (*job)(const work *w, rooms *s, size_t i);
-    size_t n_jobs;
+    float *weight;                                  /* drawing: the map's */
+    const drove_data *data;                         /* applying: inputs, and */
+    float *z;                                       /* [n_rows][n_out] features */
+    size_t n_x, n_y;                                /* floats of each scratch */
+    void (*run)(const work *w, rooms *s, size_t i); /* item i of n_items */
+    size_t n_items;
     _Atomic size_t next; /* relaxed: the join orders the results */
     _Atomic int starved; /* a thread had no memory for its scratch */
 };
@@ -60,20 +60,20 @@ static void *work_main(void *argument)
     if (s.x == NULL || s.y == NULL) atomic_store(&w->starved, 1);
     while (atomic_load(&w->starved) == 0) {
         size_t i = atomic_fetch_add_explicit(&w->next, 1, memory_order_relaxed);
-        if (i >= w->n_jobs) break;
-        w->job(w, &s, i);
+        if (i >= w->n_items) break;
+        w->run(w, &s, i);
     }
     drove__free(s.x);
     drove__free(s.y);
     return NULL;
 }
 
-/* As many threads as there are jobs, at most n_threads; fewer where the system has no more. */
+/* As many threads as there are items, at most n_threads; fewer where the system has no more. */
 static drove_status share_out(work *w, unsigned n_threads)
 {
     unsigned n_started = 0;
     int error = 0;
-    if (n_threads > w->n_jobs) n_threads = (unsigned)w->n_jobs;
+    if (n_threads > w->n_items) n_threads = (unsigned)w->n_items;
     if (n_threads == 0) return DROVE_OK;
     pthread_t *thread = calloc(n_threads, sizeof *thread);
     if (thread == NULL) return drove__fail_nomem("threads", n_threads * sizeof *thread);
@@ -131,8 +131,8 @@ static drove_status draw(drove_features *map, unsigned n_threads)
               .weight = map->weight,
               .n_x = 1,
               .n_y = n_out,
-              .job = draw_input,
-              .n_jobs = map->n_in};
+              .run = draw_input,
+              .n_items = map->n_in};
     return share_out(&w, n_threads);
 }
 
@@ -224,16 +224,6 @@ static void map_block(const work *w, rooms *s, size_t block)
     }
 }
 
-static size_t longest_row(const drove_data *data)
-{
-    uint64_t longest = 1;
-    for (size_t i = 0; i < data->n_rows; i++) {
-        const uint64_t *start = data->storage->row_start + drove__data_row(data, i);
-        longest = start[1] - start[0] > longest ? start[1] - start[0] : longest;
-    }
-    return (size_t)longest;
-}
-
 drove_status drove__features_apply(const drove_features *map, const drove_data *data,
                                    unsigned n_threads, drove_data **out)
 {
@@ -242,13 +232,20 @@ drove_status drove__features_apply(const drove_features *map, const drove_data *
     *out = NULL;
     DROVE_TRY(check_memory("features of the data set", data->n_rows, map->opt.n_out));
     DROVE_TRY(drove__data_derive(data, map->opt.n_out, &derived));
+
+    /* Scratch of a thread: a block of dense examples, or the longest sparse one. */
+    size_t n_x = is_sparse ? 1 : BLOCK * map->n_in;
+    for (size_t i = 0; is_sparse && i < data->n_rows; i++) {
+        const uint64_t *start = data->storage->row_start + drove__data_row(data, i);
+        if (start[1] - start[0] > n_x) n_x = (size_t)(start[1] - start[0]);
+    }
     work w = {.map = map,
               .data = data,
               .z = derived->storage->x_f32,
-              .n_x = is_sparse ? longest_row(data) : BLOCK * map->n_in,
+              .n_x = n_x,
               .n_y = (size_t)BLOCK * PANEL,
-              .job = map_block,
-              .n_jobs = (data->n_rows + BLOCK - 1) / BLOCK};
+              .run = map_block,
+              .n_items = (data->n_rows + BLOCK - 1) / BLOCK};
     drove_status status = share_out(&w, n_threads);
     if (status != DROVE_OK) {
         drove_data_destroy(derived);

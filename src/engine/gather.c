@@ -42,17 +42,6 @@ void drove__targets_fini(drove_targets *t)
     memset(t, 0, sizeof *t);
 }
 
-static void load_weights(drove_targets *t, const drove_data *data, const uint32_t *order,
-                         const uint32_t *row, size_t n_rows, drove_target *out)
-{
-    if (!drove__data_is_weighted(data)) return;
-    for (size_t i = 0; i < n_rows; i++) {
-        size_t at = drove__data_row(data, order != NULL ? order[row[i]] : row[i]);
-        t->weight[i] = drove__data_loss_weight(data, at);
-    }
-    out->weight = t->weight;
-}
-
 void drove__targets_load(drove_targets *t, const drove_data *data, const uint32_t *order,
                          const uint32_t *row, size_t n_rows, drove_target *out)
 {
@@ -80,7 +69,12 @@ void drove__targets_load(drove_targets *t, const drove_data *data, const uint32_
         out->label_last = t->label_last;
         out->label = s->label;
     }
-    load_weights(t, data, order, row, n_rows, out);
+    if (!drove__data_is_weighted(data)) return;
+    for (size_t i = 0; i < n_rows; i++) {
+        size_t at = drove__data_row(data, order != NULL ? order[row[i]] : row[i]);
+        t->weight[i] = drove__data_loss_weight(data, at);
+    }
+    out->weight = t->weight;
 }
 
 /* ---- scratch ---- */
@@ -128,16 +122,6 @@ size_t drove__gather_longest(const drove_data *data)
     return (size_t)longest;
 }
 
-static drove_status reserve_sparse(drove_gather *g, const drove_data *data)
-{
-    size_t longest = drove__gather_longest(data);
-    if (longest > SIZE_MAX / 64 / g->max_rows) {
-        return drove__fail(DROVE_E_ARG, "a batch of %zu examples is too large", g->max_rows);
-    }
-    if (data->storage->x_kind != DROVE_X_QUANT && data->factor == NULL) return DROVE_OK;
-    return reserve_pairs(g, g->max_rows * longest);
-}
-
 drove_status drove__gather_init(drove_gather *g, const drovek_table *kernels,
                                 const drove_data *data, size_t max_rows, size_t n_features,
                                 bool with_x)
@@ -152,7 +136,14 @@ drove_status drove__gather_init(drove_gather *g, const drovek_table *kernels,
     if (g->first == NULL || g->last == NULL) {
         return drove__fail_nomem("examples of a batch", max_rows * sizeof *g->first);
     }
-    if (drove__storage_is_sparse(data->storage)) return reserve_sparse(g, data);
+    if (drove__storage_is_sparse(data->storage)) {
+        size_t longest = drove__gather_longest(data);
+        if (longest > SIZE_MAX / 64 / g->max_rows) {
+            return drove__fail(DROVE_E_ARG, "a batch of %zu examples is too large", g->max_rows);
+        }
+        if (data->storage->x_kind != DROVE_X_QUANT && data->factor == NULL) return DROVE_OK;
+        return reserve_pairs(g, g->max_rows * longest);
+    }
     return with_x ? reserve_dense(g) : DROVE_OK;
 }
 
@@ -192,16 +183,6 @@ static void load_u8(const drove_gather *g, const drove_batch *batch, float *to)
         g->kernels->widen_u8_f32(to + i * n, x + drove__data_row(data, batch->row[i]) * n,
                                  data->shift, data->factor, n);
     }
-}
-
-/* Do the rows of the batch lie behind each other? */
-static bool is_run(const drove_batch *batch)
-{
-    size_t row = drove__data_row(batch->data, batch->row[0]);
-    for (size_t i = 1; i < batch->n_rows; i++) {
-        if (drove__data_row(batch->data, batch->row[i]) != row + i) return false;
-    }
-    return true;
 }
 
 static void load_f32(const drove_gather *g, const drove_batch *batch, float *to)
@@ -245,8 +226,8 @@ static void turn_round(float *x, size_t n)
     }
 }
 
-/* Of side `size` with `pad` zeros at both ends: how much of the `crop` from `begin` on are zeros
- * before the image, and how much is of the image, from *first on. */
+/* A side of `size` with `pad` zeros at both ends.  Counts in the `crop` from `begin` on the zeros
+ * before the image, and the numbers of the image, from *first on. */
 static void cut(size_t size, size_t pad, size_t begin, size_t crop, size_t *n_zeros, size_t *first,
                 size_t *n)
 {
@@ -374,13 +355,16 @@ static drove_status load_quantised_pairs(drove_gather *g, const drove_batch *bat
     return DROVE_OK;
 }
 
-/* Where the examples of a dense batch lie as a pass takes them; NULL: they have to be gathered. */
+/* The examples of a dense batch, if they lie as a pass takes them; NULL: they need gathering. */
 static const float *in_place(const drove_gather *g, const drove_batch *batch)
 {
     const drove_data *data = batch->data;
-    if (data->storage->x_kind != DROVE_X_F32 || data->factor != NULL || !is_run(batch)) return NULL;
+    if (data->storage->x_kind != DROVE_X_F32 || data->factor != NULL) return NULL;
     if (drove__augment_is_on(&data->augment)) return NULL;
-    return data->storage->x_f32 + drove__data_row(data, batch->row[0]) * g->n_features;
+    const size_t first = drove__data_row(data, batch->row[0]);
+    for (size_t i = 1; i < batch->n_rows; i++) /* one behind the other */
+        if (drove__data_row(data, batch->row[i]) != first + i) return NULL;
+    return data->storage->x_f32 + first * g->n_features;
 }
 
 static drove_status check_batch(const drove_gather *g, const drove_batch *batch)

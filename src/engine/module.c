@@ -29,13 +29,6 @@ static module known[MOST_MODULES];
 static size_t n_known;
 static drove_accel_host host; /* fail NULL: not made yet; constant afterwards */
 
-static drove_status check_ops(const char *path, const drove_accel_ops *ops)
-{
-    if (ops->version == DROVE_ACCEL_VERSION) return DROVE_OK;
-    return drove__fail(DROVE_E_UNSUPPORTED, "%s: expected a module of version %d, found %u", path,
-                       DROVE_ACCEL_VERSION, ops->version);
-}
-
 static drove_status open_new(module *m)
 {
     static char folder[PATH_MAX];
@@ -48,7 +41,9 @@ static drove_status open_new(module *m)
     drove__fail(DROVE_E_UNSUPPORTED, "it does not say why");
     const drove_accel_ops *ops = ((drove_accel_entry_fn *)found.entry)(&host);
     if (ops == NULL) return drove__fail_in(DROVE_E_UNSUPPORTED, "%s", found.path);
-    DROVE_TRY(check_ops(found.path, ops));
+    if (ops->version != DROVE_ACCEL_VERSION)
+        return drove__fail(DROVE_E_UNSUPPORTED, "%s: expected a module of version %d, found %u",
+                           found.path, DROVE_ACCEL_VERSION, ops->version);
     m->ops = ops;
     return DROVE_OK;
 }

@@ -1,7 +1,7 @@
-/* engine/pieces.c - a batch computed in pieces; see pieces.h.
+/* engine/pieces.c - a batch computed at once, see engine.h, or in pieces, see pieces.h.
  *
- * theta is copied once, so that all pieces are computed at the same parameters and the caller may
- * release its own when begin returns.
+ * For pieces, theta is copied once, so that all pieces are computed at the same parameters and the
+ * caller may release its own when begin returns.
  */
 #include "engine/pieces.h"
 
@@ -27,15 +27,6 @@ void drove__pieces_fini(drove_pieces *p)
     p->theta = p->value = NULL;
 }
 
-static drove_status reserve(drove_pieces *p)
-{
-    size_t n = p->model->n_params;
-    if (p->theta == NULL) p->theta = drove__alloc(n, sizeof *p->theta);
-    if (p->value == NULL) p->value = drove__alloc(n, sizeof *p->value);
-    if (p->theta != NULL && p->value != NULL) return DROVE_OK;
-    return drove__fail_nomem("a batch in pieces", 2 * n * sizeof *p->theta);
-}
-
 /* ---- a piece ---- */
 
 static bool is_last(const drove_pieces *p)
@@ -54,23 +45,6 @@ static void add_layer(void *context, size_t layer)
     if (is_last(p) && grad->after_layer != NULL) grad->after_layer(grad->context, layer);
 }
 
-/* Of examples that somebody else has loaded, those from `first` on. */
-static drove_loaded loaded_from(const drove_loaded *whole, size_t first, size_t n_rows,
-                                const drove_model *model)
-{
-    drove_loaded l = *whole;
-    l.in.n_rows = n_rows;
-    if (l.in.dense != NULL) l.in.dense += first * model->n_inputs;
-    if (l.in.first != NULL) l.in.first += first;
-    if (l.in.last != NULL) l.in.last += first;
-    if (l.target.y_class != NULL) l.target.y_class += first;
-    if (l.target.y_value != NULL) l.target.y_value += first * model->n_outputs;
-    if (l.target.label_first != NULL) l.target.label_first += first;
-    if (l.target.label_last != NULL) l.target.label_last += first;
-    if (l.target.weight != NULL) l.target.weight += first;
-    return l;
-}
-
 /* Makes p->batch the piece of a batch from `first` on. */
 static void cut(drove_pieces *p, const drove_batch *all, size_t first)
 {
@@ -82,7 +56,19 @@ static void cut(drove_pieces *p, const drove_batch *all, size_t first)
     p->batch.row = all->row + first;
     p->batch.n_rows = p->n_rows;
     if (all->loaded == NULL) return;
-    p->loaded = loaded_from(all->loaded, first, p->n_rows, p->model);
+
+    /* Examples that another thread has loaded, from `first` on. */
+    drove_loaded l = *all->loaded;
+    l.in.n_rows = p->n_rows;
+    if (l.in.dense != NULL) l.in.dense += first * p->model->n_inputs;
+    if (l.in.first != NULL) l.in.first += first;
+    if (l.in.last != NULL) l.in.last += first;
+    if (l.target.y_class != NULL) l.target.y_class += first;
+    if (l.target.y_value != NULL) l.target.y_value += first * p->model->n_outputs;
+    if (l.target.label_first != NULL) l.target.label_first += first;
+    if (l.target.label_last != NULL) l.target.label_last += first;
+    if (l.target.weight != NULL) l.target.weight += first;
+    p->loaded = l;
     p->batch.loaded = &p->loaded;
 }
 
@@ -114,12 +100,16 @@ drove_status drove__pieces_begin(drove_pieces *p, drove_engine *e, const drove_w
         return drove__fail(DROVE_E_ARG, "batch of %zu examples: expected 1 to %zu",
                            work->batch->n_rows, p->max_rows);
     }
-    DROVE_TRY(reserve(p));
-    p->kernels->copy_f32(p->theta, work->theta, p->model->n_params);
+    const size_t n = p->model->n_params;
+    if (p->theta == NULL) p->theta = drove__alloc(n, sizeof *p->theta);
+    if (p->value == NULL) p->value = drove__alloc(n, sizeof *p->value);
+    if (p->theta == NULL || p->value == NULL)
+        return drove__fail_nomem("a batch in pieces", 2 * n * sizeof *p->theta);
+    p->kernels->copy_f32(p->theta, work->theta, n);
     if (work->grad != NULL) {
         work->grad->span = NULL;
         work->grad->n_spans = 0;
-        memset(work->grad->value, 0, p->model->n_params * sizeof *work->grad->value);
+        memset(work->grad->value, 0, n * sizeof *work->grad->value);
     }
     p->whole = work;
     p->done = (drove_work_done){0};
@@ -178,4 +168,24 @@ drove_status drove__pieces_statistics(drove_pieces *p, drove_engine *e, const fl
         DROVE_TRY(p->ops->statistics(e, theta, &p->batch, share * p->share, into));
     }
     return DROVE_OK;
+}
+
+/* ---- at once ---- */
+
+drove_status drove__engine_do(const drove_engine_ops *ops, drove_engine *e, const drove_work *work,
+                              uint64_t timeout_ns, drove_work_done *done)
+{
+    DROVE_TRY(ops->begin(e, work));
+    return ops->finish(e, timeout_ns, done);
+}
+
+void drove__work_done_add(drove_work_done *to, const drove_work_done *from)
+{
+    drove__score_add(&to->score, &from->score);
+    to->times.forward_ns += from->times.forward_ns;
+    to->times.backward_ns += from->times.backward_ns;
+    to->times.compute_ns += from->times.compute_ns;
+    to->times.copy_ns += from->times.copy_ns;
+    to->times.hidden_ns += from->times.hidden_ns;
+    to->times.wait_ns += from->times.wait_ns;
 }

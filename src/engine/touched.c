@@ -39,17 +39,6 @@ void drove__touched_fini(drove_touched *set)
     memset(set, 0, sizeof *set);
 }
 
-static void take(sink *to, size_t number)
-{
-    size_t at = to->offset + number * to->width;
-    drove_span *last = to->span + to->n_spans - 1;
-    if (to->n_spans > 0 && last->offset + last->length == at) {
-        last->length += to->width;
-    } else {
-        to->span[to->n_spans++] = (drove_span){.offset = at, .length = to->width};
-    }
-}
-
 /* Depth is the number of levels. */
 static void drain_word(drove_touched *set, unsigned level, size_t index, sink *to)
 {
@@ -58,7 +47,13 @@ static void drain_word(drove_touched *set, unsigned level, size_t index, sink *t
     for (; word != 0; word &= word - 1) {
         size_t below = index * 64 + (size_t)__builtin_ctzll(word);
         if (level == 0) {
-            take(to, below);
+            size_t at = to->offset + below * to->width;
+            drove_span *last = to->span + to->n_spans - 1;
+            if (to->n_spans > 0 && last->offset + last->length == at) {
+                last->length += to->width;
+            } else {
+                to->span[to->n_spans++] = (drove_span){.offset = at, .length = to->width};
+            }
         } else {
             drain_word(set, level - 1, below, to);
         }

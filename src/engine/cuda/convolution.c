@@ -309,21 +309,17 @@ static void measure(drove_accel_conv *v)
         v->need[part] = need_of(v, (drove_accel_conv_part)part);
 }
 
-static bool create_descriptors(drove_accel_conv *v)
-{
-    return dnn.CreateTensorDescriptor(&v->x) == CUDNN_STATUS_SUCCESS &&
-           dnn.CreateTensorDescriptor(&v->y) == CUDNN_STATUS_SUCCESS &&
-           dnn.CreateFilterDescriptor(&v->w) == CUDNN_STATUS_SUCCESS &&
-           dnn.CreateConvolutionDescriptor(&v->how) == CUDNN_STATUS_SUCCESS;
-}
-
 /* False: the library does not have it, or sees another size of the output. */
 static bool describe(drove_accel_conv *v, size_t max_rows)
 {
     const drove_numbers *k = &v->k;
     const cudnnMathType_t math = in_tf32(v->q) ? CUDNN_TENSOR_OP_MATH : CUDNN_FMA_MATH;
     int n, c, h, w;
-    if (!create_descriptors(v) || !set_rows(v, max_rows)) return false;
+    if (dnn.CreateTensorDescriptor(&v->x) != CUDNN_STATUS_SUCCESS ||
+        dnn.CreateTensorDescriptor(&v->y) != CUDNN_STATUS_SUCCESS ||
+        dnn.CreateFilterDescriptor(&v->w) != CUDNN_STATUS_SUCCESS ||
+        dnn.CreateConvolutionDescriptor(&v->how) != CUDNN_STATUS_SUCCESS || !set_rows(v, max_rows))
+        return false;
     return dnn.SetFilter4dDescriptor(v->w, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NHWC, (int)k->o,
                                      (int)(k->c / k->groups), (int)k->kh,
                                      (int)k->kw) == CUDNN_STATUS_SUCCESS &&

@@ -103,15 +103,6 @@ static void close_device(drove_accel *a)
     free(a);
 }
 
-/* What cuBLAS advises: 32 MiB since sm_90, 4 MiB before. */
-static size_t workspace_of(int device)
-{
-    int major = 0;
-    if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess)
-        cudaGetLastError(); /* less is slower, no failure */
-    return (size_t)(major >= 9 ? 32 : 4) << 20;
-}
-
 static drove_status prepare(drove_accel *a)
 {
     size_t free_bytes, total_bytes;
@@ -119,7 +110,12 @@ static drove_status prepare(drove_accel *a)
     if (status != DROVE_OK) return status;
     DROVE_CUDA_TRY(a, drove_cuda_probe());
     DROVE_CUDA_TRY(a, cudaMemGetInfo(&free_bytes, &total_bytes));
-    a->workspace_bytes = workspace_of(a->device);
+
+    /* cuBLAS advises 32 MiB since sm_90, 4 MiB before. */
+    int major = 0;
+    if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, a->device) != cudaSuccess)
+        cudaGetLastError(); /* less is slower, no failure */
+    a->workspace_bytes = (size_t)(major >= 9 ? 32 : 4) << 20;
     a->conv_bytes = drove_cuda_conv_bytes(total_bytes);
     size_t kept_bytes = QUEUES * (a->workspace_bytes + DROVE_CUDA_SUMS * sizeof(float));
     kept_bytes += a->conv_bytes; /* one queue has convolutions */

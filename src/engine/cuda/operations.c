@@ -32,16 +32,14 @@ static drove_status begin_blas(drove_accel_queue *q)
         return status;
     }
     status = check_blas(a, cublasSetStream(q->blas, q->stream), "cublasSetStream");
-    if (status == DROVE_OK) {
-        status = check_blas(a, cublasSetWorkspace(q->blas, q->workspace, a->workspace_bytes),
-                            "cublasSetWorkspace");
-    }
-    if (status == DROVE_OK) {
-        /* factors are shortened where compute_type says so, and nowhere else */
-        status =
-            check_blas(a, cublasSetMathMode(q->blas, CUBLAS_DEFAULT_MATH), "cublasSetMathMode");
-    }
+    if (status != DROVE_OK) goto fail;
+    status = check_blas(a, cublasSetWorkspace(q->blas, q->workspace, a->workspace_bytes),
+                        "cublasSetWorkspace");
+    if (status != DROVE_OK) goto fail;
+    /* factors are shortened where compute_type says so, and nowhere else */
+    status = check_blas(a, cublasSetMathMode(q->blas, CUBLAS_DEFAULT_MATH), "cublasSetMathMode");
     if (status == DROVE_OK) return DROVE_OK;
+fail:
     cublasDestroy(q->blas);
     q->blas = NULL;
     return status;
@@ -50,15 +48,6 @@ static drove_status begin_blas(drove_accel_queue *q)
 static bool fits(size_t number)
 {
     return number <= INT_MAX;
-}
-
-static drove_status check_matrices(const drove_accel *a, size_t m, size_t n, size_t k, size_t lda,
-                                   size_t ldb, size_t ldc)
-{
-    if (fits(m) && fits(n) && fits(k) && fits(lda) && fits(ldb) && fits(ldc)) return DROVE_OK;
-    return drove_cuda_host->fail(DROVE_E_UNSUPPORTED,
-                                 "cuda:%d (%s): a matrix of more than %d rows or columns",
-                                 a->device, a->facts.name, INT_MAX);
 }
 
 void drove_cuda_multiply_in_bf16(drove_accel_queue *q)
@@ -80,8 +69,8 @@ struct drove_cuda_old {
     void *memory;
 };
 
-/* What is too small is kept until the queue ends.  At least double as large each time, all of them
- * take no more than the last one. */
+/* A copy that is too small is kept until the queue ends.  Each is at least double as large:
+ * all before it take no more than it does. */
 static drove_status reserve_narrow(drove_accel_queue *q, size_t which, size_t n_bytes)
 {
     void *memory;
@@ -151,7 +140,7 @@ drove_status drove_cuda_narrow(drove_accel_queue *q, drove_accel_view view, size
                             "narrow");
 }
 
-/* Of factors that are floats, what they are rounded to on the way to the tensor cores. */
+/* The rounding of factors that are floats, on the way to the tensor cores. */
 static cublasComputeType_t compute_type(const drove_accel_queue *q)
 {
     return q->a->in_tf32 && !q->in_bf16 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
@@ -160,10 +149,12 @@ static cublasComputeType_t compute_type(const drove_accel_queue *q)
 static drove_status begin_product(drove_accel_queue *q, size_t m, size_t n, size_t k, size_t lda,
                                   size_t ldb, size_t ldc)
 {
-    drove_status status = check_matrices(q->a, m, n, k, lda, ldb, ldc);
-    if (status == DROVE_OK) status = drove_cuda_enter(q->a);
-    if (status == DROVE_OK && q->blas == NULL) status = begin_blas(q);
-    return status;
+    if (!fits(m) || !fits(n) || !fits(k) || !fits(lda) || !fits(ldb) || !fits(ldc))
+        return drove_cuda_host->fail(DROVE_E_UNSUPPORTED,
+                                     "cuda:%d (%s): a matrix of more than %d rows or columns",
+                                     q->a->device, q->a->facts.name, INT_MAX);
+    drove_status status = drove_cuda_enter(q->a);
+    return status == DROVE_OK && q->blas == NULL ? begin_blas(q) : status;
 }
 
 /* cuBLAS has columns where we have rows, so it sees every matrix transposed: it is asked for

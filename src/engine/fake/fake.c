@@ -37,7 +37,7 @@ struct drove_engine {
     const drove_model *model;
     drove_engine *host; /* an engine of drove__engine_host */
     drove_pieces pieces;
-    /* Of the present piece: */
+    /* the present piece: */
     float *gradient;      /* [n_params] */
     drove_gradient *grad; /* to be delivered; NULL: none is wanted, or it was */
     drove_score score;
@@ -193,19 +193,14 @@ static void deliver(drove_engine *e)
         grad->after_layer(grad->context, i);
 }
 
-static size_t count_layers(const drove_model *model)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < model->n_layers; i++) n += model->layer[i].n_params > 0;
-    return n;
-}
-
 static drove_status part_piece(drove_engine *e, uint64_t timeout_ns, size_t *n_left)
 {
     bool has_ended = true;
     if (e->grad != NULL) DROVE_TRY(wait_for_end(e, timeout_ns, &has_ended));
     if (has_ended) deliver(e);
-    *n_left = has_ended ? 0 : count_layers(e->model);
+    size_t n = 0;
+    for (size_t i = 0; i < e->model->n_layers; i++) n += e->model->layer[i].n_params > 0;
+    *n_left = has_ended ? 0 : n;
     return DROVE_OK;
 }
 
@@ -241,21 +236,17 @@ static const drove_piece_ops piece_ops = {.begin = begin_piece,
                                           .predict = predict_piece,
                                           .statistics = statistics_of_piece};
 
-/* Of one example: itself, and output and derivative of each layer. */
-static size_t row_bytes(const drove_model *model)
-{
-    size_t n = model->n_inputs;
-    for (size_t i = 0; i < model->n_layers; i++) n += 2 * model->layer[i].n_out;
-    return n * sizeof(float);
-}
-
 static size_t most_rows(const drove_engine_options *opt)
 {
     const fake *f = opt->device->impl;
     uint64_t memory = f->script.memory_bytes, model = 2 * opt->model->n_params * sizeof(float);
     if (memory == 0) return opt->max_rows;
     if (memory <= model) return 0;
-    uint64_t rows = (memory - model) / row_bytes(opt->model);
+
+    /* One example: itself, and output and derivative of each layer. */
+    size_t n = opt->model->n_inputs;
+    for (size_t i = 0; i < opt->model->n_layers; i++) n += 2 * opt->model->layer[i].n_out;
+    uint64_t rows = (memory - model) / (n * sizeof(float));
     return rows < opt->max_rows ? (size_t)rows : opt->max_rows;
 }
 

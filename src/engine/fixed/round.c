@@ -69,16 +69,6 @@ void drove__fixed_round(const drovek_table *k, drove_rounder *rounder, unsigned 
     }
 }
 
-/* All integers 0; of numbers that are not finite, with a unit that says so. */
-static void round_to_nothing(uint32_t largest, const float *x, float *to, size_t n,
-                             drovek_planes *planes)
-{
-    memset(planes->high, 0, n);
-    if (planes->low != NULL) memset(planes->low, 0, n);
-    planes->unit = largest == 0 ? 1.0f : NAN;
-    if (to != NULL && to != x) memcpy(to, x, n * sizeof *to);
-}
-
 /* rounder NULL: x are integers times units, and no random bits are drawn. */
 static void put_planes(const drovek_table *k, drove_rounder *rounder, unsigned bits,
                        const drove_fixed_channels *channels, const float *x, float *to, size_t n,
@@ -91,7 +81,11 @@ static void put_planes(const drovek_table *k, drove_rounder *rounder, unsigned b
     planes->by = channels != NULL ? channels->inverse : NULL;
     memcpy(&magnitude, &largest, sizeof magnitude);
     if (largest == 0 || largest >= 0x7f800000u) {
-        round_to_nothing(largest, x, to, n, planes);
+        /* All integers 0; of numbers that are not finite, with a unit that says so. */
+        memset(planes->high, 0, n);
+        if (planes->low != NULL) memset(planes->low, 0, n);
+        planes->unit = largest == 0 ? 1.0f : NAN;
+        if (to != NULL && to != x) memcpy(to, x, n * sizeof *to);
         return;
     }
     planes->unit = drove__fixed_unit(bits, magnitude);

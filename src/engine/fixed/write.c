@@ -35,16 +35,6 @@ static size_t clamp(void *words, drove_number number, size_t n, int32_t most)
     return n_clamped;
 }
 
-/* words[n] -= by g */
-static void write_bf16(drove_engine *e, uint16_t *words, const float *g, size_t n, float by)
-{
-    for (size_t at = 0; at < n; at += STRETCH) {
-        const size_t here = n - at < STRETCH ? n - at : STRETCH;
-        drovek_bits *bits = drove__rounder_next(&e->rounder, DROVE_F32, DROVE_I16, here);
-        e->p->kernels->sgd_bf16(words + at, g + at, here, by, bits);
-    }
-}
-
 /* g[n], numbers [first, first + n) of a gradient, rows of channels, in units of the channels, times
  * the layer's unit. */
 static void divide_channels(const drove_fixed_part *part, size_t first, float *g, size_t n)
@@ -70,7 +60,12 @@ static size_t write_numbers(drove_engine *e, const drove_fixed_part *part, uint3
     char *words = (char *)drove__fixed_at(p, part, into) + first * size;
     size_t n_clamped = 0;
     if (p->format.in_bf16) {
-        write_bf16(e, (uint16_t *)(void *)words, gradient, length, by);
+        uint16_t *narrow = (uint16_t *)(void *)words; /* -= by g */
+        for (size_t at = 0; at < length; at += STRETCH) {
+            const size_t here = length - at < STRETCH ? length - at : STRETCH;
+            drovek_bits *bits = drove__rounder_next(&e->rounder, DROVE_F32, DROVE_I16, here);
+            p->kernels->sgd_bf16(narrow + at, gradient + at, here, by, bits);
+        }
         return 0;
     }
     if (part->by != NULL) divide_channels(part, first, gradient, length);
@@ -99,15 +94,6 @@ static size_t step_numbers(drove_engine *e, const drove_fixed_part *part, size_t
         n_clamped += write_numbers(e, part, e->now.words, first + at, g + at, n, -1.0f);
     }
     return n_clamped;
-}
-
-/* Of parameters that are floats. */
-static void step_floats(drove_engine *e, const drove_fixed_part *part)
-{
-    const drove_engine_rule *rule = e->rule;
-    float *w = drove__fixed_at(e->p, part, e->now.words), *g = e->grad + part->offset;
-    if (rule == NULL) e->p->kernels->sgd_f32(w, w, g, part->length, e->now.eta);
-    else rule->step(rule->context, e->now.number, part->offset, part->length, w, g, e->now.eta);
 }
 
 /* mu v is rounded as a step is, so that products take words there too. */
@@ -162,7 +148,7 @@ static drovek_bits *next_bits(void *context, size_t n)
     return drove__rounder_next(&e->rounder, DROVE_F32, e->p->layout.number, n);
 }
 
-/* What a product that writes the weights of a dense layer is told. */
+/* For a product that writes the weights of a dense layer. */
 typedef struct weights {
     const drove_fixed_part *part;
     void *words;
@@ -205,7 +191,7 @@ bool drove__fixed_write_product(void *context, size_t layer, const drovek_planes
     return true;
 }
 
-/* Of words: other random bits than write_gradient's, as the product draws for other stretches. */
+/* Words get other random bits than write_gradient's: the product draws for other stretches. */
 bool drove__fixed_write_words_product(void *context, size_t layer, const float *x, const float *d,
                                       size_t n_rows)
 {
@@ -218,28 +204,29 @@ bool drove__fixed_write_words_product(void *context, size_t layer, const float *
     return true;
 }
 
-/* The gradient may have been taken at words ahead; weight decay is that of the parameters. */
-static void decay_and_clip(drove_engine *e)
+size_t drove__fixed_write_step(drove_engine *e)
 {
     const drove_engine_shared *p = e->p;
+    size_t n_clamped = 0;
+
+    /* The gradient may have been taken at words ahead; weight decay is that of the parameters. */
     const drove_engine_rule *rule = e->rule;
     if (p->weight_decay > 0.0) {
         if (e->ahead != NULL) drove__fixed_unpack(p, e->now.words, e->theta);
         p->kernels->axpy_f32(e->grad, e->theta, p->model->n_params, (float)p->weight_decay);
     }
     if (rule != NULL && rule->clip != NULL) rule->clip(rule->context, e->grad);
-}
-
-size_t drove__fixed_write_step(drove_engine *e)
-{
-    const drove_engine_shared *p = e->p;
-    size_t n_clamped = 0;
-    decay_and_clip(e);
     for (size_t i = 0; i < p->n_parts; i++) {
         const drove_fixed_part *part = &p->part[i];
         if (!part->is_tail && e->now.is_taken[part->layer]) continue;
-        if (part->is_tail || p->format.model == 0) step_floats(e, part);
-        else n_clamped += step_numbers(e, part, 0, e->grad + part->offset, part->length);
+        float *g = e->grad + part->offset;
+        if (!part->is_tail && p->format.model != 0) {
+            n_clamped += step_numbers(e, part, 0, g, part->length);
+            continue;
+        }
+        float *w = drove__fixed_at(p, part, e->now.words); /* parameters that are floats */
+        if (rule == NULL) p->kernels->sgd_f32(w, w, g, part->length, e->now.eta);
+        else rule->step(rule->context, e->now.number, part->offset, part->length, w, g, e->now.eta);
     }
     return n_clamped;
 }

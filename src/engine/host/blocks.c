@@ -33,7 +33,7 @@ bool drove__host_cuts(const drove_engine *e, size_t n_rows)
     return e->part != NULL && n_rows >= LEAST_ROWS;
 }
 
-/* Of a later block: what its layers add. */
+/* A later block, whose layers add to the gradient. */
 typedef struct addition {
     drove_engine *e;
     drove_gradient *grad;
@@ -66,26 +66,6 @@ static drove_status load_block(drove_engine *e, const drove_batch *batch, size_t
     return DROVE_OK;
 }
 
-static drove_status add_block(drove_engine *e, const drove_batch *batch, const float *theta,
-                              drove_gradient *grad, size_t first, size_t n_rows)
-{
-    const uint64_t start = drove__now_ns();
-    addition add = {.e = e, .grad = grad, .is_last = first + n_rows == batch->n_rows};
-    float *to = first == 0 ? grad->value : e->part;
-    drove_input in;
-    drove_target target;
-    DROVE_TRY(load_block(e, batch, first, n_rows, &in, &target));
-    drove__model_forward(e->model, e->kernels, theta, &in, &e->pass);
-    drove__model_loss(e->model, e->kernels, &target, n_rows, 1.0f / (float)batch->n_rows, &e->pass,
-                      &e->done.score);
-    const uint64_t middle = drove__now_ns();
-    drove__model_backward(e->model, e->kernels, theta, &in, &e->pass, to, false,
-                          first == 0 ? NULL : add_layer, &add);
-    e->done.times.forward_ns += middle - start;
-    e->done.times.backward_ns += drove__now_ns() - middle;
-    return drove__pass_outcome(&e->pass);
-}
-
 /* Blocks of nearly the same size, none with less than BLOCK_ROWS. */
 drove_status drove__host_gradient_in_blocks(drove_engine *e, const drove_batch *batch,
                                             const float *theta, drove_gradient *grad)
@@ -97,7 +77,22 @@ drove_status drove__host_gradient_in_blocks(drove_engine *e, const drove_batch *
     e->pass.batch = batch->number;
     for (size_t b = 0; b < n_blocks; b++) {
         const size_t first = n * b / n_blocks, next = n * (b + 1) / n_blocks;
-        DROVE_TRY(add_block(e, batch, theta, grad, first, next - first));
+        const size_t n_rows = next - first;
+        const uint64_t start = drove__now_ns();
+        addition add = {.e = e, .grad = grad, .is_last = first + n_rows == batch->n_rows};
+        float *to = first == 0 ? grad->value : e->part;
+        drove_input in;
+        drove_target target;
+        DROVE_TRY(load_block(e, batch, first, n_rows, &in, &target));
+        drove__model_forward(e->model, e->kernels, theta, &in, &e->pass);
+        drove__model_loss(e->model, e->kernels, &target, n_rows, 1.0f / (float)batch->n_rows,
+                          &e->pass, &e->done.score);
+        const uint64_t middle = drove__now_ns();
+        drove__model_backward(e->model, e->kernels, theta, &in, &e->pass, to, false,
+                              first == 0 ? NULL : add_layer, &add);
+        e->done.times.forward_ns += middle - start;
+        e->done.times.backward_ns += drove__now_ns() - middle;
+        DROVE_TRY(drove__pass_outcome(&e->pass));
     }
     return DROVE_OK;
 }

@@ -43,12 +43,6 @@ static size_t most_spans(const drove_engine *e, size_t n_pairs)
     return (n_pairs < most ? n_pairs : most) + 1;
 }
 
-static drove_status reserve_sparse(drove_engine *e, const drove_data *data)
-{
-    DROVE_TRY(reserve_spans(e, most_spans(e, e->max_rows * drove__gather_longest(data))));
-    return drove__touched_init(&e->touched, e->model->n_inputs);
-}
-
 static void destroy(drove_engine *e)
 {
     if (e == NULL) return;
@@ -84,7 +78,9 @@ static drove_status allocate(drove_engine *e, const drove_engine_options *opt)
         DROVE_TRY(drove__team_create(opt->n_threads, opt->bind, opt->bind_context, &e->team));
     DROVE_TRY(
         drove__gather_init(&e->gather, e->kernels, data, e->max_rows, e->model->n_inputs, true));
-    return drove__storage_is_sparse(data->storage) ? reserve_sparse(e, data) : DROVE_OK;
+    if (!drove__storage_is_sparse(data->storage)) return DROVE_OK;
+    DROVE_TRY(reserve_spans(e, most_spans(e, e->max_rows * drove__gather_longest(data))));
+    return drove__touched_init(&e->touched, n_inputs);
 }
 
 static drove_status create(const drove_engine_options *opt, drove_engine **out)

@@ -88,25 +88,6 @@ static void *member_main(void *argument)
     }
 }
 
-static drove_status start(drove_team *t)
-{
-    for (unsigned i = 0; i + 1 < t->n_parts; i++) {
-        member *m = &t->member[i];
-        *m = (member){.team = t, .part = i + 1};
-        int error = pthread_create(&m->thread, NULL, member_main, m);
-        if (error != 0)
-            return drove__fail_errno(DROVE_E_SYSTEM, error,
-                                     "cannot start thread %u of a team of %u", i + 2, t->n_parts);
-        t->n_started++;
-    }
-    meet(t, 0);
-    for (unsigned i = 0; i < t->n_started; i++) {
-        if (t->member[i].status != DROVE_OK)
-            return drove__fail(t->member[i].status, "%s", t->member[i].error);
-    }
-    return DROVE_OK;
-}
-
 drove_status drove__team_create(unsigned n_parts,
                                 drove_status (*bind)(void *context, unsigned part), void *context,
                                 drove_team **out)
@@ -120,29 +101,45 @@ drove_status drove__team_create(unsigned n_parts,
     pthread_mutex_init(&t->lock, NULL);
     pthread_cond_init(&t->begun, NULL);
     t->member = calloc(n_parts, sizeof *t->member);
-    drove_status status =
-        t->member != NULL ? start(t) : drove__fail_nomem("a team", n_parts * sizeof *t->member);
-    if (status != DROVE_OK) {
-        drove__team_destroy(t);
-        return status;
+    drove_status status = DROVE_OK;
+    if (t->member == NULL) {
+        status = drove__fail_nomem("a team", n_parts * sizeof *t->member);
+        goto fail;
+    }
+    for (unsigned i = 0; i + 1 < n_parts; i++) {
+        member *m = &t->member[i];
+        *m = (member){.team = t, .part = i + 1};
+        int error = pthread_create(&m->thread, NULL, member_main, m);
+        if (error != 0) {
+            status = drove__fail_errno(DROVE_E_SYSTEM, error,
+                                       "cannot start thread %u of a team of %u", i + 2, n_parts);
+            goto fail;
+        }
+        t->n_started++;
+    }
+    meet(t, 0);
+    for (unsigned i = 0; i < t->n_started; i++) {
+        if (t->member[i].status == DROVE_OK) continue;
+        status = drove__fail(t->member[i].status, "%s", t->member[i].error);
+        goto fail;
     }
     *out = t;
     return DROVE_OK;
-}
-
-/* Members that wait for one that was never started would wait for ever: they meet without it, when
- * all of them have come. */
-static void let_go(drove_team *t)
-{
-    if (t->n_started + 1 == t->n_parts) return;
-    while (atomic_load(&t->n_met) < t->n_started) sched_yield();
-    atomic_fetch_add(&t->meetings, 1);
+fail:
+    drove__team_destroy(t);
+    return status;
 }
 
 void drove__team_destroy(drove_team *t)
 {
     if (t == NULL) return;
-    let_go(t);
+
+    /* Members that wait for one that was never started would wait for ever: they meet without it,
+     * when all of them have come. */
+    if (t->n_started + 1 != t->n_parts) {
+        while (atomic_load(&t->n_met) < t->n_started) sched_yield();
+        atomic_fetch_add(&t->meetings, 1);
+    }
     pthread_mutex_lock(&t->lock);
     t->is_over = true;
     pthread_cond_broadcast(&t->begun);

@@ -51,7 +51,7 @@ drove_status drove_cl_check(const drove_accel *a, cl_int error, const char *call
 
 /* ---- which there are ---- */
 
-/* Whether a call found something; none is no error. */
+/* True if a call found something; none is no error. */
 static bool has_found(cl_int error, cl_int none, const char *call)
 {
     if (error == CL_SUCCESS || error == none) return error == CL_SUCCESS;
@@ -133,18 +133,19 @@ static cl_int read_device(cl_device_id device, drove_accel_facts *facts, char *d
     cl_ulong memory = 0, buffer = 0;
     cl_uint n_units = 0;
     cl_int error = clGetDeviceInfo(device, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof memory, &memory, NULL);
-    if (error == CL_SUCCESS)
-        error = clGetDeviceInfo(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof buffer, &buffer, NULL);
-    if (error == CL_SUCCESS)
-        error =
-            clGetDeviceInfo(device, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof n_units, &n_units, NULL);
-    if (error == CL_SUCCESS)
-        error = text_of(device, CL_DEVICE_NAME, facts->name, sizeof facts->name);
-    if (error == CL_SUCCESS) error = text_of(device, CL_DRIVER_VERSION, driver, size);
+    if (error != CL_SUCCESS) return error;
+    error = clGetDeviceInfo(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof buffer, &buffer, NULL);
+    if (error != CL_SUCCESS) return error;
+    error = clGetDeviceInfo(device, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof n_units, &n_units, NULL);
+    if (error != CL_SUCCESS) return error;
+    error = text_of(device, CL_DEVICE_NAME, facts->name, sizeof facts->name);
+    if (error != CL_SUCCESS) return error;
+    error = text_of(device, CL_DRIVER_VERSION, driver, size);
+    if (error != CL_SUCCESS) return error;
     facts->memory_bytes = memory;
     facts->most_buffer_bytes = buffer;
     facts->n_units = n_units;
-    return error == CL_SUCCESS ? can_split(device, n_units, &facts->can_split) : error;
+    return can_split(device, n_units, &facts->can_split);
 }
 
 static drove_status read_facts(cl_device_id device, drove_accel_facts *out)

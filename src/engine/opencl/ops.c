@@ -39,7 +39,12 @@ typedef struct argument {
         sizeof(variable), &(variable)                                                              \
     }
 
-static drove_status take_kernel(drove_accel_queue *q, unsigned which, cl_kernel *out)
+typedef struct grid { /* items, groups of them; along columns, rows and products of a batch */
+    size_t global[3], local[3];
+} grid;
+
+static drove_status launch_grid(drove_accel_queue *q, unsigned which, const grid *g,
+                                const argument *arg, unsigned n_args)
 {
     cl_int error = CL_SUCCESS;
     if (q->kernel[which] == NULL)
@@ -48,26 +53,12 @@ static drove_status take_kernel(drove_accel_queue *q, unsigned which, cl_kernel 
         q->kernel[which] = NULL;
         return drove_cl_check(q->accel, error, kernel_name[which]);
     }
-    *out = q->kernel[which];
-    return DROVE_OK;
-}
-
-typedef struct grid { /* items, groups of them; along columns, rows and products of a batch */
-    size_t global[3], local[3];
-} grid;
-
-static drove_status launch_grid(drove_accel_queue *q, unsigned which, const grid *g,
-                                const argument *arg, unsigned n_args)
-{
-    cl_kernel kernel;
-    drove_status status = take_kernel(q, which, &kernel);
-    if (status != DROVE_OK) return status;
+    const cl_kernel kernel = q->kernel[which];
     for (unsigned i = 0; i < n_args; i++) {
-        cl_int error = clSetKernelArg(kernel, i, arg[i].size, arg[i].value);
+        error = clSetKernelArg(kernel, i, arg[i].size, arg[i].value);
         if (error != CL_SUCCESS) return drove_cl_check(q->accel, error, kernel_name[which]);
     }
-    cl_int error =
-        clEnqueueNDRangeKernel(q->queue, kernel, 3, NULL, g->global, g->local, 0, NULL, NULL);
+    error = clEnqueueNDRangeKernel(q->queue, kernel, 3, NULL, g->global, g->local, 0, NULL, NULL);
     return drove_cl_check(q->accel, error, kernel_name[which]);
 }
 
@@ -207,24 +198,17 @@ drove_status drove_cl_sparse_backward(drove_accel_queue *q, const drove_accel_sp
 
 /* ---- losses ---- */
 
-static unsigned kernel_of_loss(drove_accel_loss loss)
-{
-    switch (loss) {
-    case DROVE_ACCEL_SOFTMAX: return DROVE_CL_loss_softmax;
-    case DROVE_ACCEL_SIGMOID: return DROVE_CL_loss_sigmoid;
-    case DROVE_ACCEL_LOGISTIC: return DROVE_CL_loss_logistic;
-    case DROVE_ACCEL_HINGE: return DROVE_CL_loss_hinge;
-    case DROVE_ACCEL_SQUARED:
-    case DROVE_ACCEL_SQUARED_CLASS: break;
-    }
-    return DROVE_CL_loss_squared;
-}
-
 drove_status drove_cl_loss(drove_accel_queue *q, drove_accel_loss loss, drove_accel_view z,
                            drove_accel_view target, const drove_accel_sparse *labels, size_t n_rows,
                            size_t n, float scale, drove_accel_view dz, drove_accel_view loss_of_row,
                            drove_accel_view count)
 {
+    static const unsigned kernel[] = {[DROVE_ACCEL_SOFTMAX] = DROVE_CL_loss_softmax,
+                                      [DROVE_ACCEL_SIGMOID] = DROVE_CL_loss_sigmoid,
+                                      [DROVE_ACCEL_LOGISTIC] = DROVE_CL_loss_logistic,
+                                      [DROVE_ACCEL_HINGE] = DROVE_CL_loss_hinge,
+                                      [DROVE_ACCEL_SQUARED] = DROVE_CL_loss_squared,
+                                      [DROVE_ACCEL_SQUARED_CLASS] = DROVE_CL_loss_squared};
     bool is_cpu = q->accel->is_cpu, is_logistic = loss == DROVE_ACCEL_LOGISTIC;
     bool has_labels = loss == DROVE_ACCEL_SIGMOID;
     cl_ulong z_at = z.offset, dz_at = dz.offset, loss_at = loss_of_row.offset;
@@ -257,7 +241,7 @@ drove_status drove_cl_loss(drove_accel_queue *q, drove_accel_loss loss, drove_ac
     if (!is_logistic) arg[i++] = ARGUMENT(each);
     size_t local = is_cpu ? 1 : is_logistic ? GROUP : LANES;
     size_t across = is_logistic ? n_rows : divide_up(n_rows, each) * (is_cpu ? 1 : LANES);
-    return launch(q, kernel_of_loss(loss), across, 1, local, arg, i);
+    return launch(q, kernel[loss], across, 1, local, arg, i);
 }
 
 /* ---- the matrix product ---- */

@@ -46,12 +46,6 @@ void drove_cl_free(drove_accel *a, drove_accel_buffer *buffer)
     free(buffer);
 }
 
-static void *aligned_memory(size_t n_bytes)
-{
-    void *memory;
-    return posix_memalign(&memory, ALIGNMENT, n_bytes) == 0 ? memory : NULL;
-}
-
 /* Memory that the driver has made for copies, mapped for good; NULL: no such thing. */
 static void *mapped_memory(drove_accel *a, size_t n_bytes, cl_mem *buffer)
 {
@@ -81,7 +75,7 @@ drove_status drove_cl_host_alloc(drove_accel *a, size_t n_bytes, void **out)
     if (!a->is_cpu) p->memory = mapped_memory(a, n_bytes, &p->buffer);
     if (p->memory == NULL) {
         p->buffer = NULL;
-        p->memory = aligned_memory(n_bytes);
+        if (posix_memalign(&p->memory, ALIGNMENT, n_bytes) != 0) p->memory = NULL;
     }
     if (p->memory == NULL) {
         free(p);
