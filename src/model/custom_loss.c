@@ -97,19 +97,7 @@ static void count(const drove_target *t, size_t row, const float *z, size_t n_ou
     }
 }
 
-/* At most DROVE_LOSS_ROWS examples.  dz: their derivatives, not yet scaled; may be NULL. */
-static void add_losses(const drove_target *t, const drove_loss_batch *b, float scale, float *dz,
-                       drove_score *score)
-{
-    const size_t n = b->n_outputs;
-    for (size_t i = 0; i < b->n_rows; i++) {
-        const float weight = t->weight != NULL ? t->weight[i] : 1.0f;
-        score->loss += (double)weight * (double)b->loss[i];
-        count(t, i, b->outputs + i * n, n, (double)weight, score);
-        for (size_t o = 0; dz != NULL && o < n; o++) dz[i * n + o] *= scale * weight;
-    }
-}
-
+/* At most DROVE_LOSS_ROWS examples.  dz: NULL, or to have their derivatives. */
 static bool call(const drove_model *model, const drove_target *t, size_t n_rows, const float *z,
                  float scale, float *dz, drove_pass *pass, drove_score *score)
 {
@@ -129,13 +117,19 @@ static bool call(const drove_model *model, const drove_target *t, size_t n_rows,
                                     .why = why,
                                     .why_size = sizeof why};
     drove_status status = loss->eval(loss->context, &batch);
-    if (status == DROVE_OK) {
-        add_losses(t, &batch, scale, dz, score);
-        return true;
+    if (status != DROVE_OK) {
+        why[sizeof why - 1] = '\0';
+        drove__custom_fail(pass, "loss", model->loss->name, status, why);
+        return false;
     }
-    why[sizeof why - 1] = '\0';
-    drove__custom_fail(pass, "loss", model->loss->name, status, why);
-    return false;
+    const size_t n = model->n_outputs;
+    for (size_t i = 0; i < n_rows; i++) {
+        const float weight = t->weight != NULL ? t->weight[i] : 1.0f;
+        score->loss += (double)weight * (double)of_row[i];
+        count(t, i, z + i * n, n, (double)weight, score);
+        for (size_t o = 0; dz != NULL && o < n; o++) dz[i * n + o] *= scale * weight;
+    }
+    return true;
 }
 
 void drove__custom_loss_eval(const drove_model *model, const drove_target *target, size_t n_rows,

@@ -126,40 +126,7 @@ static drove_status make_layer(const drove_graph_plan *p, uint32_t n, const uint
     return status;
 }
 
-static drove_status make_layers(const drove_graph_plan *p, uint32_t *layer_of, drove_model *m)
-{
-    m->layer = calloc(p->n, sizeof *m->layer);
-    if (m->layer == NULL) return drove__fail_nomem("layers", p->n * sizeof *m->layer);
-    for (size_t i = 0; i < p->n; i++) {
-        uint32_t n = p->order[i];
-        if (p->into[n] != n) continue;
-        layer_of[n] = (uint32_t)m->n_layers;
-        DROVE_TRY(make_layer(p, n, layer_of, m));
-    }
-    return DROVE_OK;
-}
-
 /* ---- properties of the whole model ---- */
-
-static drove_status take_heads(const drove_graph_plan *p, const uint32_t *layer_of, drove_model *m)
-{
-    const drove_graph *g = p->graph;
-    for (unsigned h = 0; h < p->n_heads; h++) {
-        size_t layer = blob_of(p, layer_of, p->head[h]) - 1;
-        const drove_layer *l = &m->layer[layer];
-        const drove_node *node = &g->node[p->head[h]];
-        if (l->n_out != m->n_outputs) {
-            return drove__graph_fail(g, DROVE_E_SHAPE, node->line, l->name,
-                                     "expected %zu outputs, as the data and the loss require, "
-                                     "found %zu",
-                                     m->n_outputs, l->n_out);
-        }
-        m->head[h] =
-            (drove_head){.layer = layer, .weight = g->n_heads > 0 ? g->head[h].weight : 1.0f};
-    }
-    m->n_heads = p->n_heads;
-    return DROVE_OK;
-}
 
 /* Backward goes from the last layer to the first: the last reader of a blob writes its derivative
  * and the others add to it; if a head has written before, all add. */
@@ -214,9 +181,37 @@ drove_status drove__graph_build(const drove_graph *graph, const drove_model_io *
         goto end;
     }
     if ((status = take_input(graph, io, model)) != DROVE_OK) goto end;
-    if ((status = make_layers(&plan, layer_of, model)) != DROVE_OK) goto end;
-    if ((status = take_heads(&plan, layer_of, model)) != DROVE_OK) goto end;
+    model->layer = calloc(plan.n, sizeof *model->layer);
+    if (model->layer == NULL) {
+        status = drove__fail_nomem("layers", plan.n * sizeof *model->layer);
+        goto end;
+    }
+    for (size_t i = 0; i < plan.n; i++) {
+        uint32_t n = plan.order[i];
+        if (plan.into[n] != n) continue;
+        layer_of[n] = (uint32_t)model->n_layers;
+        if ((status = make_layer(&plan, n, layer_of, model)) != DROVE_OK) goto end;
+    }
+
+    /* The heads. */
+    for (unsigned h = 0; h < plan.n_heads; h++) {
+        size_t layer = blob_of(&plan, layer_of, plan.head[h]) - 1;
+        const drove_layer *l = &model->layer[layer];
+        if (l->n_out != model->n_outputs) {
+            status =
+                drove__graph_fail(graph, DROVE_E_SHAPE, graph->node[plan.head[h]].line, l->name,
+                                  "expected %zu outputs, as the data and the loss require, "
+                                  "found %zu",
+                                  model->n_outputs, l->n_out);
+            goto end;
+        }
+        float weight = graph->n_heads > 0 ? graph->head[h].weight : 1.0f;
+        model->head[h] = (drove_head){.layer = layer, .weight = weight};
+    }
+    model->n_heads = plan.n_heads;
     if ((status = find_adds(model)) != DROVE_OK) goto end;
+
+    /* Properties of the whole model. */
     model->is_chain = model->n_heads == 1;
     for (size_t l = 0; l < model->n_layers; l++) {
         const drove_layer *layer = &model->layer[l];

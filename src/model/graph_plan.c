@@ -208,7 +208,7 @@ static drove_status sort_nodes(drove_graph_plan *p)
     return status;
 }
 
-/* ---- heads, merging ---- */
+/* ---- heads ---- */
 
 /* Checks that every output is read or is a head. */
 static drove_status find_heads(drove_graph_plan *p)
@@ -235,36 +235,6 @@ static drove_status find_heads(drove_graph_plan *p)
     return DROVE_OK;
 }
 
-static void mark_paths_to_main_head(drove_graph_plan *p)
-{
-    p->for_main[p->head[p->n_heads - 1]] = true;
-    for (size_t i = p->n; i-- > 0;) {
-        uint32_t node = p->order[i];
-        for (unsigned b = 0; p->for_main[node] && b < p->graph->node[node].n_bottoms; b++) {
-            uint32_t from = p->source[node].from[b];
-            if (from != DROVE_GRAPH_INPUT) p->for_main[from] = true;
-        }
-    }
-}
-
-/* Merges an activation into the layer before it if that layer takes one and has none, and nothing
- * else reads its output. */
-static void merge_activations(drove_graph_plan *p)
-{
-    for (size_t i = 0; i < p->n; i++) {
-        uint32_t node = p->order[i], from = p->source[node].from[0];
-        if (p->graph->node[node].ops != &drove__layer_activation ||
-            p->graph->node[node].n_bottoms != 1 || from == DROVE_GRAPH_INPUT)
-            continue;
-        uint32_t root = p->into[from];
-        if (!p->graph->node[root].ops->takes_act || p->act[root] != DROVEK_LINEAR ||
-            p->readers[from] != 1 || p->is_head[from])
-            continue;
-        p->into[node] = root;
-        p->act[root] = p->act[node];
-    }
-}
-
 /* ---- the plan ---- */
 
 drove_status drove__graph_plan_make(const drove_graph *graph, drove_graph_plan *out)
@@ -289,8 +259,31 @@ drove_status drove__graph_plan_make(const drove_graph *graph, drove_graph_plan *
     DROVE_TRY(name_everything(out));
     DROVE_TRY(sort_nodes(out));
     DROVE_TRY(find_heads(out));
-    mark_paths_to_main_head(out);
-    merge_activations(out);
+
+    /* The paths to the main head, the last. */
+    out->for_main[out->head[out->n_heads - 1]] = true;
+    for (size_t i = out->n; i-- > 0;) {
+        uint32_t node = out->order[i];
+        for (unsigned b = 0; out->for_main[node] && b < graph->node[node].n_bottoms; b++) {
+            uint32_t from = out->source[node].from[b];
+            if (from != DROVE_GRAPH_INPUT) out->for_main[from] = true;
+        }
+    }
+
+    /* Merges an activation into the layer before it if that layer takes one and has none, and
+     * nothing else reads its output. */
+    for (size_t i = 0; i < out->n; i++) {
+        uint32_t node = out->order[i], from = out->source[node].from[0];
+        if (graph->node[node].ops != &drove__layer_activation || graph->node[node].n_bottoms != 1 ||
+            from == DROVE_GRAPH_INPUT)
+            continue;
+        uint32_t root = out->into[from];
+        if (!graph->node[root].ops->takes_act || out->act[root] != DROVEK_LINEAR ||
+            out->readers[from] != 1 || out->is_head[from])
+            continue;
+        out->into[node] = root;
+        out->act[root] = out->act[node];
+    }
     return DROVE_OK;
 }
 

@@ -34,20 +34,6 @@ static drove_status check(const drove_graph *g, const drove_node *node, const dr
     return DROVE_OK;
 }
 
-static void take_weights(const drove_node_values *v, const drove_layer *l, float *w)
-{
-    const drove_shape s = l->in;
-    const size_t hw = s.h * s.w;
-    if (v->n_in == 0 || l->bottom[0] == 0 || hw == 1) {
-        memcpy(w, v->w, v->n_w * sizeof *w);
-        return;
-    }
-    for (size_t row = 0; row < l->n_in; row++) {
-        size_t here = row % hw * s.c + row / hw;
-        memcpy(w + here * l->n_out, v->w + row * l->n_out, l->n_out * sizeof *w);
-    }
-}
-
 drove_status drove__graph_take_values(const drove_graph *graph, drove_model *model)
 {
     bool has_values = false;
@@ -65,7 +51,14 @@ drove_status drove__graph_take_values(const drove_graph *graph, drove_model *mod
             if (strcmp(model->layer[k].name, node->name) == 0) l = &model->layer[k];
         if (l == NULL) continue;
         DROVE_TRY(check(graph, node, l));
-        take_weights(v, l, model->initial + l->w_offset);
+        float *w = model->initial + l->w_offset;
+        const size_t n_channels = l->in.c, n_places = l->in.h * l->in.w;
+        const bool is_reordered = v->n_in != 0 && l->bottom[0] != 0 && n_places != 1;
+        if (!is_reordered) memcpy(w, v->w, v->n_w * sizeof *w);
+        for (size_t row = 0; is_reordered && row < l->n_in; row++) {
+            size_t here = row % n_places * n_channels + row / n_places;
+            memcpy(w + here * l->n_out, v->w + row * l->n_out, l->n_out * sizeof *w);
+        }
         if (v->n_b > 0) memcpy(model->initial + l->b_offset, v->b, v->n_b * sizeof(float));
         if (v->n_statistics > 0)
             memcpy(model->initial + l->s_offset, v->statistics, v->n_statistics * sizeof(float));

@@ -63,6 +63,11 @@ static void give(void *context, void *memory)
     free(memory);
 }
 
+static bool is_onnx(const char *domain)
+{
+    return domain == NULL || domain[0] == '\0' || strcmp(domain, "ai.onnx") == 0;
+}
+
 static drove_status parse(drove_onnx_reader *r, const char *bytes, size_t n_bytes)
 {
     budget b = {.n_left = n_bytes < SIZE_MAX / 32 ? 16 * n_bytes + (1 << 20) : SIZE_MAX};
@@ -75,16 +80,8 @@ static drove_status parse(drove_onnx_reader *r, const char *bytes, size_t n_byte
     if (r->model->graph->n_node > MOST_NODES)
         return drove__onnx_fail(r, NULL, "expected at most %d nodes, found %zu", MOST_NODES,
                                 r->model->graph->n_node);
-    return DROVE_OK;
-}
 
-static bool is_onnx(const char *domain)
-{
-    return domain == NULL || domain[0] == '\0' || strcmp(domain, "ai.onnx") == 0;
-}
-
-static drove_status take_versions(drove_onnx_reader *r)
-{
+    /* The sets of operators that it was written for. */
     for (size_t i = 0; i < r->model->n_opset_import; i++) {
         const Drove__Onnx__OperatorSet *set = r->model->opset_import[i];
         const int64_t version = set->has_version ? set->version : 0;
@@ -301,31 +298,6 @@ drove_status drove__onnx_add(drove_onnx_reader *r, const drove_onnx_node *n,
 
 /* ---- nodes ---- */
 
-static drove_status list_inputs(drove_onnx_reader *r, drove_onnx_node *n)
-{
-    size_t count = n->node->n_input;
-    while (count > 0 && n->node->input[count - 1][0] == '\0') count--;
-    if (count > DROVE_LAYER_MOST_BOTTOMS)
-        return drove__onnx_fail(r, n, "expected at most %d inputs, found %zu",
-                                (int)DROVE_LAYER_MOST_BOTTOMS, count);
-    for (size_t i = 0; i < count; i++) {
-        const char *name = n->node->input[i];
-        const drove_onnx_value *value = find_value(r, name);
-        if (name[0] == '\0') continue;
-        if (value == NULL)
-            return drove__onnx_fail(r, n, "input \"%.60s\": no node before it has this output",
-                                    name);
-        if (value->kind == DROVE_ONNX_ABSENT)
-            return drove__onnx_fail(r, n,
-                                    "input \"%.60s\": expected the first output of an operator, "
-                                    "found another one: drove's layers have one output",
-                                    name);
-        n->input[i] = *value;
-    }
-    n->n_inputs = count;
-    return DROVE_OK;
-}
-
 /* True if an input is of this kind.  all: all that are given are constants or of it. */
 static bool has_kind(const drove_onnx_node *n, drove_onnx_kind kind, bool all)
 {
@@ -370,7 +342,28 @@ static drove_status read_node(drove_onnx_reader *r, const Drove__Onnx__Node *nod
     while (op->name != NULL &&
            (strcmp(op->name, node->op_type) != 0 || strcmp(op->domain, domain) != 0))
         op++;
-    DROVE_TRY(list_inputs(r, &n));
+
+    /* Its inputs, without those that are left out at the end. */
+    size_t n_inputs = node->n_input;
+    while (n_inputs > 0 && node->input[n_inputs - 1][0] == '\0') n_inputs--;
+    if (n_inputs > DROVE_LAYER_MOST_BOTTOMS)
+        return drove__onnx_fail(r, &n, "expected at most %d inputs, found %zu",
+                                (int)DROVE_LAYER_MOST_BOTTOMS, n_inputs);
+    for (size_t i = 0; i < n_inputs; i++) {
+        const char *name = node->input[i];
+        const drove_onnx_value *value = find_value(r, name);
+        if (name[0] == '\0') continue;
+        if (value == NULL)
+            return drove__onnx_fail(r, &n, "input \"%.60s\": no node before it has this output",
+                                    name);
+        if (value->kind == DROVE_ONNX_ABSENT)
+            return drove__onnx_fail(r, &n,
+                                    "input \"%.60s\": expected the first output of an operator, "
+                                    "found another one: drove's layers have one output",
+                                    name);
+        n.input[i] = *value;
+    }
+    n.n_inputs = n_inputs;
     if (has_kind(&n, DROVE_ONNX_SIZES, true) && is_onnx(node->domain))
         return drove__onnx_compute_sizes(r, &n);
 
@@ -723,7 +716,6 @@ static drove_status import(drove_onnx_reader *r)
     const Drove__Onnx__Graph *g = r->model->graph;
     const drove_onnx_value *output;
     const char *top = NULL;
-    DROVE_TRY(take_versions(r));
     for (size_t i = 0; i < g->n_initializer; i++) {
         const Drove__Onnx__Tensor *t = g->initializer[i];
         const int32_t type = t->has_data_type ? t->data_type : 0;

@@ -77,7 +77,7 @@ static drove_status read_beside(const drove_onnx_reader *r, const drove_onnx_nod
     char *folder = slash == NULL ? strdup(".") : strndup(r->file, (size_t)(slash - r->file) + 1);
     path = folder != NULL ? drove__path_join(folder, name) : NULL;
     free(folder);
-    if (!(path != NULL)) return drove__fail_nomem("a file's name", strlen(r->file));
+    if (path == NULL) return drove__fail_nomem("a file's name", strlen(r->file));
     drove_status status = drove__reader_open(path, &reader);
     free(path);
     DROVE_TRY(status);

@@ -106,7 +106,7 @@ static void place(plan *p, size_t which)
     if (end > p->n_shared) p->n_shared = end;
 }
 
-/* Lists the memory needed; the fixed part in the order in which `hand_out` assigns it. */
+/* Lists the memory needed; the fixed part in the order in which `allocate` assigns it. */
 static drove_status make_plan(const drove_pass_options *opt, drove_pass *pass, plan *p)
 {
     const drove_model *model = opt->model;
@@ -132,42 +132,6 @@ static drove_status make_plan(const drove_pass_options *opt, drove_pass *pass, p
     p->n_fixed += drove__pad_floats(widest);
     for (size_t i = 0; i < p->n_leases; i++) place(p, i);
     return DROVE_OK;
-}
-
-static void hand_out(const drove_pass_options *opt, drove_pass *pass, const plan *p)
-{
-    const drove_model *model = opt->model;
-    float *next = pass->memory;
-    for (size_t l = 0; l < model->n_layers; l++) {
-        const drove_layer *layer = &model->layer[l];
-        pass->out[l] = next;
-        next += drove__pad_floats(opt->max_rows * layer->n_out);
-        for (unsigned i = 0; i < layer->n_bottoms; i++) {
-            size_t n = drove__shape_floats(drove__blob_shape(model, layer->bottom[i]));
-            if (!converts(pass, layer, l, i)) continue;
-            pass->bottom[l * DROVE_LAYER_MOST_BOTTOMS + i].copy = next;
-            next += drove__pad_floats(opt->max_rows * n);
-        }
-    }
-    for (size_t i = 0; i < p->n_leases; i++) *p->lease[i].to = next + p->lease[i].offset;
-    pass->db = next + p->n_shared;
-}
-
-static void connect(const drove_pass_options *opt, drove_pass *pass)
-{
-    const drove_model *model = opt->model;
-    for (size_t l = 0; l < model->n_layers; l++) {
-        const drove_layer *layer = &model->layer[l];
-        for (unsigned i = 0; i < layer->n_bottoms; i++) {
-            drove_bottom *b = &pass->bottom[l * DROVE_LAYER_MOST_BOTTOMS + i];
-            uint32_t blob = layer->bottom[i];
-            const float *x = blob > 0 ? pass->out[blob - 1] : NULL;
-            float *dx = blob > 0 && opt->trains ? pass->delta[blob - 1] : NULL;
-            b->x = b->copy != NULL ? b->copy : x;
-            b->dx = b->copy_delta != NULL ? b->copy_delta : dx;
-            b->adds = layer->adds[i] && b->copy_delta == NULL;
-        }
-    }
 }
 
 /* ---- integers ---- */
@@ -234,41 +198,6 @@ static bool passes_integers_on(const drove_pass_options *opt, const drove_pass *
            pass->format[from] == DROVEK_NHWC && pass->format[l + 1] == DROVEK_NHWC;
 }
 
-static void use_integers(const drove_pass_options *opt, drove_pass *pass)
-{
-    const drove_model *model = opt->model;
-    for (size_t l = 0; l < model->n_layers; l++) {
-        drove_layer_planes *own = &pass->planes.layer[l];
-        const bool takes = model->layer[l].ops->takes_planes;
-        own->is_used = takes || passes_integers_on(opt, pass, l);
-        own->has_one_reader = only_reader(model, l) < model->n_layers;
-        if (own->is_used && !takes) {
-            const size_t from = model->layer[l].bottom[0] - 1;
-            pass->planes.layer[from].is_written = true;
-            own->takes_floats = pass->is_rounded_behind[from];
-            if (own->takes_floats) pass->planes.layer[from].pooled_by = l;
-        }
-        own->largest = own->largest_derivative = (uint32_t)DROVE_LARGEST_UNKNOWN;
-    }
-}
-
-/* Marks the blobs whose integers layers read, and those whose floats. */
-static void mark_readers(const drove_pass_options *opt, const drove_pass *pass, bool *has_planes,
-                         bool *has_floats)
-{
-    const drove_model *model = opt->model;
-    for (size_t l = 0; l < model->n_layers; l++) {
-        const drove_layer *layer = &model->layer[l];
-        const bool takes = pass->planes.layer[l].is_used;
-        const bool takes_values = takes && !pass->planes.layer[l].takes_floats;
-        for (unsigned i = 0; i < layer->n_bottoms; i++)
-            *(takes_values ? &has_planes[layer->bottom[i]] : &has_floats[layer->bottom[i]]) = true;
-        if (takes && layer->act != DROVEK_LINEAR) has_planes[l + 1] = true;
-        if (!takes) has_floats[l + 1] = true;
-    }
-    for (unsigned h = 0; h < model->n_heads; h++) has_floats[model->head[h].layer + 1] = true;
-}
-
 /* Room for n integers from memory[*at] on; memory NULL: only counts it. */
 static void hand_out_planes(drovek_planes *p, size_t n, bool is_wide, uint8_t *memory, size_t *at)
 {
@@ -298,7 +227,8 @@ static size_t assign_planes(const drove_pass_options *opt, drove_pass *pass, con
 
 static drove_status allocate_planes(const drove_pass_options *opt, drove_pass *pass)
 {
-    const size_t n = opt->model->n_layers;
+    const drove_model *model = opt->model;
+    const size_t n = model->n_layers;
     drove_pass_planes *p = &pass->planes;
     if (opt->round == NULL || opt->kernels->planes == NULL || !opt->trains) return DROVE_OK;
     bool *has_planes = calloc(n + 1, sizeof *has_planes);
@@ -306,18 +236,43 @@ static drove_status allocate_planes(const drove_pass_options *opt, drove_pass *p
     p->derivative = calloc(n, sizeof *p->derivative);
     p->layer = calloc(n, sizeof *p->layer);
     p->has_floats = calloc(n + 1, sizeof *p->has_floats);
+    size_t n_bytes = n * sizeof *p->value;
     bool fails = has_planes == NULL || p->value == NULL || p->derivative == NULL ||
                  p->layer == NULL || p->has_floats == NULL;
-    size_t n_bytes = n * sizeof *p->value;
-    if (!fails) {
-        use_integers(opt, pass);
-        mark_readers(opt, pass, has_planes, p->has_floats);
-        n_bytes = assign_planes(opt, pass, has_planes, NULL);
-        p->memory = drove__alloc(n_bytes, 1);
-        fails = p->memory == NULL;
-        if (!fails) (void)assign_planes(opt, pass, has_planes, p->memory);
-        pass->n_bytes += n_bytes;
+    if (fails) goto end;
+
+    /* The layers that read integers. */
+    for (size_t l = 0; l < n; l++) {
+        drove_layer_planes *own = &p->layer[l];
+        const bool takes = model->layer[l].ops->takes_planes;
+        own->is_used = takes || passes_integers_on(opt, pass, l);
+        own->has_one_reader = only_reader(model, l) < n;
+        if (own->is_used && !takes) {
+            const size_t from = model->layer[l].bottom[0] - 1;
+            p->layer[from].is_written = true;
+            own->takes_floats = pass->is_rounded_behind[from];
+            if (own->takes_floats) p->layer[from].pooled_by = l;
+        }
+        own->largest = own->largest_derivative = (uint32_t)DROVE_LARGEST_UNKNOWN;
     }
+
+    /* The blobs whose integers layers read, and those whose floats. */
+    for (size_t l = 0; l < n; l++) {
+        const drove_layer *layer = &model->layer[l];
+        const bool takes = p->layer[l].is_used;
+        bool *read = takes && !p->layer[l].takes_floats ? has_planes : p->has_floats;
+        for (unsigned i = 0; i < layer->n_bottoms; i++) read[layer->bottom[i]] = true;
+        if (takes && layer->act != DROVEK_LINEAR) has_planes[l + 1] = true;
+        if (!takes) p->has_floats[l + 1] = true;
+    }
+    for (unsigned h = 0; h < model->n_heads; h++) p->has_floats[model->head[h].layer + 1] = true;
+
+    n_bytes = assign_planes(opt, pass, has_planes, NULL);
+    p->memory = drove__alloc(n_bytes, 1);
+    fails = p->memory == NULL;
+    if (!fails) (void)assign_planes(opt, pass, has_planes, p->memory);
+    pass->n_bytes += n_bytes;
+end:
     free(has_planes);
     return fails ? drove__fail_nomem("integers of a batch", n_bytes) : DROVE_OK;
 }
@@ -336,17 +291,48 @@ static bool fits(const drove_pass_options *opt)
 
 static drove_status allocate(const drove_pass_options *opt, drove_pass *pass)
 {
+    const drove_model *model = opt->model;
     plan p = {0};
     drove_status status = make_plan(opt, pass, &p);
+    if (status != DROVE_OK) goto end;
     size_t n_floats = p.n_fixed + p.n_shared;
-    if (status == DROVE_OK) pass->memory = drove__alloc(n_floats, sizeof *pass->memory);
-    if (status == DROVE_OK && pass->memory == NULL)
-        status = drove__fail_nomem("outputs of a batch", n_floats * sizeof *pass->memory);
-    if (status == DROVE_OK) {
-        hand_out(opt, pass, &p);
-        connect(opt, pass);
-        pass->n_bytes = n_floats * sizeof *pass->memory;
+    pass->n_bytes = n_floats * sizeof *pass->memory;
+    pass->memory = drove__alloc(n_floats, sizeof *pass->memory);
+    if (pass->memory == NULL) {
+        status = drove__fail_nomem("outputs of a batch", pass->n_bytes);
+        goto end;
     }
+
+    /* The fixed part, then what the leases share. */
+    float *next = pass->memory;
+    for (size_t l = 0; l < model->n_layers; l++) {
+        const drove_layer *layer = &model->layer[l];
+        pass->out[l] = next;
+        next += drove__pad_floats(opt->max_rows * layer->n_out);
+        for (unsigned i = 0; i < layer->n_bottoms; i++) {
+            size_t n = drove__shape_floats(drove__blob_shape(model, layer->bottom[i]));
+            if (!converts(pass, layer, l, i)) continue;
+            pass->bottom[l * DROVE_LAYER_MOST_BOTTOMS + i].copy = next;
+            next += drove__pad_floats(opt->max_rows * n);
+        }
+    }
+    for (size_t i = 0; i < p.n_leases; i++) *p.lease[i].to = next + p.lease[i].offset;
+    pass->db = next + p.n_shared;
+
+    /* Each layer's inputs are the outputs of others, or copies in another format. */
+    for (size_t l = 0; l < model->n_layers; l++) {
+        const drove_layer *layer = &model->layer[l];
+        for (unsigned i = 0; i < layer->n_bottoms; i++) {
+            drove_bottom *b = &pass->bottom[l * DROVE_LAYER_MOST_BOTTOMS + i];
+            uint32_t blob = layer->bottom[i];
+            const float *x = blob > 0 ? pass->out[blob - 1] : NULL;
+            float *dx = blob > 0 && opt->trains ? pass->delta[blob - 1] : NULL;
+            b->x = b->copy != NULL ? b->copy : x;
+            b->dx = b->copy_delta != NULL ? b->copy_delta : dx;
+            b->adds = layer->adds[i] && b->copy_delta == NULL;
+        }
+    }
+end:
     free(p.lease);
     return status;
 }
