@@ -71,48 +71,6 @@ static void destroy(drove_engine *e)
     free(e);
 }
 
-static drove_status allocate_outputs(drove_engine *e)
-{
-    size_t rows = e->max_rows, n_result = (e->model->n_heads > 1 ? 8 : 4) * rows;
-    void *memory;
-    for (size_t l = 0; l < e->model->n_layers; l++) {
-        const drove_layer *y = &e->model->layer[l];
-        size_t n_kept = drove__accel_kept(y, rows);
-        DROVE_TRY(e->ops->alloc(e->accel, rows * y->n_out, &e->out[l]));
-        if (n_kept > 0) DROVE_TRY(e->ops->alloc(e->accel, n_kept, &e->kept[l]));
-    }
-    for (size_t i = 0; i < e->plan.n_deltas; i++)
-        DROVE_TRY(e->ops->alloc(e->accel, rows * e->plan.delta_floats[i], &e->delta[i]));
-    size_t n_scratch = drove__accel_scratch(e->model, rows);
-    if (n_scratch > 0) DROVE_TRY(e->ops->alloc(e->accel, n_scratch, &e->scratch));
-    if (e->plan.converts_input)
-        DROVE_TRY(e->ops->alloc(e->accel, rows * e->model->n_inputs, &e->input));
-    if (e->takes_bytes && e->plan.reads_plain)
-        DROVE_TRY(e->ops->alloc(e->accel, rows * e->model->n_inputs, &e->wide));
-    DROVE_TRY(e->ops->alloc(e->accel, n_result, &e->result));
-    DROVE_TRY(drove__accel_host_alloc(e, rows * 4, "losses of a batch", &memory));
-    e->result_host = memory;
-    return DROVE_OK;
-}
-
-static drove_status make_lists(drove_engine *e)
-{
-    size_t n_layers = e->model->n_layers;
-    DROVE_TRY(drove__accel_plan_make(e->model, &e->plan));
-    e->out = calloc(2 * n_layers + e->plan.n_deltas, sizeof *e->out);
-    e->conv = calloc(n_layers, sizeof *e->conv);
-    e->events.layer_done = calloc(2 * n_layers, sizeof *e->events.layer_done);
-    e->line.read = calloc(n_layers, sizeof *e->line.read);
-    if (e->out != NULL) { /* also if another one is missing: release_device looks into them */
-        e->kept = e->out + n_layers;
-        e->delta = e->kept + n_layers;
-    }
-    if (e->out == NULL || e->conv == NULL || e->events.layer_done == NULL || e->line.read == NULL)
-        return drove__fail_nomem("engine", 7 * n_layers * sizeof *e->out);
-    e->events.layer_read = e->events.layer_done + n_layers;
-    return DROVE_OK;
-}
-
 /* In bf16: buffers whose numbers are factors keep a copy, so that a number is rounded once in a
  * step and not for each product.  Weights and examples come by `write` or are narrowed behind their
  * widening; outputs of dense layers and derivatives are what bias_act and act_grad put there. */
@@ -139,15 +97,30 @@ static drove_status keep_copies(drove_engine *e)
 
 static drove_status allocate(drove_engine *e, const drove_data *data)
 {
-    DROVE_TRY(make_lists(e));
-    DROVE_TRY(drove__repeat_init(e));
-    if (e->is_sparse) {
-        DROVE_TRY(drove__touched_init(&e->touched, e->model->n_inputs));
-        e->place = drove__alloc(e->model->n_inputs, sizeof *e->place);
-        if (e->place == NULL) return drove__fail_nomem("engine", e->model->n_inputs);
+    const size_t rows = e->max_rows, n_inputs = e->model->n_inputs, n_layers = e->model->n_layers;
+
+    /* Lists by layer. */
+    DROVE_TRY(drove__accel_plan_make(e->model, &e->plan));
+    e->out = calloc(2 * n_layers + e->plan.n_deltas, sizeof *e->out);
+    e->conv = calloc(n_layers, sizeof *e->conv);
+    e->events.layer_done = calloc(2 * n_layers, sizeof *e->events.layer_done);
+    e->line.read = calloc(n_layers, sizeof *e->line.read);
+    if (e->out != NULL) { /* also if another one is missing: destroy looks into them */
+        e->kept = e->out + n_layers;
+        e->delta = e->kept + n_layers;
     }
-    DROVE_TRY(
-        drove__gather_init(&e->gather, e->kernels, data, e->max_rows, e->model->n_inputs, false));
+    if (e->out == NULL || e->conv == NULL || e->events.layer_done == NULL || e->line.read == NULL)
+        return drove__fail_nomem("engine", 7 * n_layers * sizeof *e->out);
+    e->events.layer_read = e->events.layer_done + n_layers;
+    DROVE_TRY(drove__repeat_init(e));
+
+    /* What gathers batches, and queues. */
+    if (e->is_sparse) {
+        DROVE_TRY(drove__touched_init(&e->touched, n_inputs));
+        e->place = drove__alloc(n_inputs, sizeof *e->place);
+        if (e->place == NULL) return drove__fail_nomem("engine", n_inputs);
+    }
+    DROVE_TRY(drove__gather_init(&e->gather, e->kernels, data, rows, n_inputs, false));
     DROVE_TRY(e->ops->queue_create(e->accel, &e->up));
     DROVE_TRY(e->ops->queue_create(e->accel, &e->work));
     if (e->model->factors == DROVEK_FACTORS_BF16) e->ops->multiply_in_bf16(e->work);
@@ -155,9 +128,28 @@ static drove_status allocate(drove_engine *e, const drove_data *data)
     for (size_t i = 0; i < DROVE_ACCEL_N_STAGINGS; i++)
         DROVE_TRY(drove__staging_init(e, &e->staging[i], data));
     DROVE_TRY(drove__params_init(e, data));
-    DROVE_TRY(allocate_outputs(e));
+
+    /* Outputs, derivatives and losses. */
+    for (size_t l = 0; l < n_layers; l++) {
+        const drove_layer *y = &e->model->layer[l];
+        size_t n_kept = drove__accel_kept(y, rows);
+        DROVE_TRY(e->ops->alloc(e->accel, rows * y->n_out, &e->out[l]));
+        if (n_kept > 0) DROVE_TRY(e->ops->alloc(e->accel, n_kept, &e->kept[l]));
+    }
+    for (size_t i = 0; i < e->plan.n_deltas; i++)
+        DROVE_TRY(e->ops->alloc(e->accel, rows * e->plan.delta_floats[i], &e->delta[i]));
+    size_t n_scratch = drove__accel_scratch(e->model, rows);
+    if (n_scratch > 0) DROVE_TRY(e->ops->alloc(e->accel, n_scratch, &e->scratch));
+    if (e->plan.converts_input) DROVE_TRY(e->ops->alloc(e->accel, rows * n_inputs, &e->input));
+    if (e->takes_bytes && e->plan.reads_plain)
+        DROVE_TRY(e->ops->alloc(e->accel, rows * n_inputs, &e->wide));
+    const size_t n_result = (e->model->n_heads > 1 ? 8 : 4) * rows;
+    void *memory;
+    DROVE_TRY(e->ops->alloc(e->accel, n_result, &e->result));
+    DROVE_TRY(drove__accel_host_alloc(e, rows * 4, "losses of a batch", &memory));
+    e->result_host = memory;
     DROVE_TRY(keep_copies(e));
-    for (size_t l = 0; l < e->model->n_layers; l++) DROVE_TRY(drove__accel_conv_prepare(e, l));
+    for (size_t l = 0; l < n_layers; l++) DROVE_TRY(drove__accel_conv_prepare(e, l));
     return DROVE_OK;
 }
 

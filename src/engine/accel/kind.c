@@ -59,22 +59,6 @@ static drove_status describe_of(const char *name, unsigned device, drove_device_
     return DROVE_OK;
 }
 
-/* "opencl:0 (NAME), opencl:1 (NAME)" */
-static const char *list_devices(const drove_accel_ops *ops, const char *kind, unsigned n_devices,
-                                char into[DEVICES_TEXT_SIZE])
-{
-    size_t used = 0;
-    into[0] = '\0';
-    for (unsigned i = 0; i < n_devices && used < DEVICES_TEXT_SIZE; i++) {
-        drove_accel_facts facts = {0};
-        bool is_known = ops->describe(i, &facts) == DROVE_OK;
-        used += (size_t)snprintf(into + used, DEVICES_TEXT_SIZE - used, "%s%s:%u%s%s%s",
-                                 i > 0 ? ", " : "", kind, i, is_known ? " (" : "",
-                                 is_known ? facts.name : "", is_known ? ")" : "");
-    }
-    return into;
-}
-
 /* ---- the spec ---- */
 
 static drove_status fail_argument(const drove_spec *spec)
@@ -119,10 +103,20 @@ static drove_status check_device(const drove_accel_ops *ops, const drove_spec *s
                            spec->name, device);
     }
     if (device < n_devices) return DROVE_OK;
+
+    /* "opencl:0 (NAME), opencl:1 (NAME)" */
+    size_t used = 0;
+    for (unsigned i = 0; i < n_devices && used < sizeof text; i++) {
+        drove_accel_facts facts = {0};
+        bool is_known = ops->describe(i, &facts) == DROVE_OK;
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s:%u%s%s%s",
+                                 i > 0 ? ", " : "", spec->name, i, is_known ? " (" : "",
+                                 is_known ? facts.name : "", is_known ? ")" : "");
+    }
     return drove__fail(DROVE_E_ARG,
                        "%s:%u: expected one of the devices %s, found none of this "
                        "number",
-                       spec->name, device, list_devices(ops, spec->name, n_devices, text));
+                       spec->name, device, text);
 }
 
 static drove_status check_part(const drove_accel_ops *ops, const drove_spec *spec,

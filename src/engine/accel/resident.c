@@ -228,70 +228,58 @@ bool drove__resident_copy(const drove_engine *e, size_t i, size_t *offset,
 
 /* ---- the update ---- */
 
-static drove_status decay(drove_engine *e, float scale)
-{
-    drove_accel_resident *r = e->resident;
-    if (scale == 1.0f && r->rule.weight_decay == 0.0f) return DROVE_OK;
-    drove_accel_job job = {DROVE_JOB_decay,
-                           {drove__accel_view(e->grad, 0), drove__accel_view(r->theta, 0)},
-                           drove__accel_vector(e->model->n_params)};
-    job.k.scale = scale;
-    job.k.alpha = r->rule.weight_decay;
-    return drove__accel_job(e, &job);
-}
-
-/* The factor of clipping, behind the sums of squares. */
-static drove_status find_factor(drove_engine *e)
-{
-    drove_accel_resident *r = e->resident;
-    drove_accel_view sums = drove__accel_view(r->sums, 0);
-    if (r->rule.clip == 0.0f) return DROVE_OK;
-    drove_accel_job norm = {DROVE_JOB_norm,
-                            {drove__accel_view(e->grad, 0), sums},
-                            drove__accel_vector(e->model->n_params)};
-    norm.k.each = norm.k.cols;
-    norm.k.cols = 1;
-    norm.k.rows_each = NORM_ROWS;
-    DROVE_TRY(drove__accel_job(e, &norm));
-    drove_accel_job clip = {DROVE_JOB_clip,
-                            {sums, drove__accel_view(r->sums, r->n_sums)},
-                            {.rows = 1, .cols = 1, .o = (unsigned)r->n_sums}};
-    clip.k.p[0] = r->rule.clip;
-    return drove__accel_job(e, &clip);
-}
-
 /* 1 - beta^t: the weight that t steps have in a running mean which started at 0. */
 static float correction(float beta, uint64_t t)
 {
     return (float)(1.0 - pow((double)beta, (double)t));
 }
 
-static drove_status apply(drove_engine *e, const drove_device_update *how)
+drove_status drove__resident_update(drove_engine *e, const drove_device_update *how)
 {
     drove_accel_resident *r = e->resident;
+    const drove_numbers vector = drove__accel_vector(e->model->n_params);
+    const drove_accel_view grad = drove__accel_view(e->grad, 0);
+    const drove_accel_view theta = drove__accel_view(r->theta, 0);
+    const drove_accel_view sums = drove__accel_view(r->sums, 0);
+    const drove_accel_view factor = drove__accel_view(r->sums, r->n_sums);
+
+    /* The mean of the gradient, and decay. */
+    if (how->scale != 1.0f || r->rule.weight_decay != 0.0f) {
+        drove_accel_job decay = {DROVE_JOB_decay, {grad, theta}, vector};
+        decay.k.scale = how->scale;
+        decay.k.alpha = r->rule.weight_decay;
+        DROVE_TRY(drove__accel_job(e, &decay));
+    }
+
+    /* The factor of clipping, behind the sums of squares. */
+    if (r->rule.clip != 0.0f) {
+        drove_accel_job norm = {DROVE_JOB_norm, {grad, sums}, vector};
+        norm.k.each = norm.k.cols;
+        norm.k.cols = 1;
+        norm.k.rows_each = NORM_ROWS;
+        DROVE_TRY(drove__accel_job(e, &norm));
+        drove_accel_job clip = {DROVE_JOB_clip,
+                                {sums, factor},
+                                {.rows = 1, .cols = 1, .o = (unsigned)r->n_sums}};
+        clip.k.p[0] = r->rule.clip;
+        DROVE_TRY(drove__accel_job(e, &clip));
+    }
+
+    /* The rule itself. */
     drove_accel_job job = {r->job,
-                           {drove__accel_view(r->theta, 0), drove__accel_view(e->grad, 0),
-                            drove__accel_view(r->state[0], 0), drove__accel_view(r->state[1], 0),
-                            drove__accel_view(r->sums, r->n_sums)},
-                           drove__accel_vector(e->model->n_params)};
-    bool is_adam = r->job == DROVE_JOB_adam, is_momentum = r->job == DROVE_JOB_momentum;
+                           {theta, grad, drove__accel_view(r->state[0], 0),
+                            drove__accel_view(r->state[1], 0), factor},
+                           vector};
     job.k.adds = r->rule.clip > 0.0f;
     job.k.scale = how->eta;
-    job.k.p[0] = is_momentum ? r->rule.mu : r->rule.beta1;
+    job.k.p[0] = r->job == DROVE_JOB_momentum ? r->rule.mu : r->rule.beta1;
     job.k.p[1] = r->rule.beta2;
     job.k.p[2] = r->rule.epsilon;
-    if (is_adam) {
+    if (r->job == DROVE_JOB_adam) {
         job.k.p[3] = how->eta / correction(r->rule.beta1, how->t);
         job.k.p[4] = 1.0f / correction(r->rule.beta2, how->t);
     }
-    return drove__accel_job(e, &job);
-}
-
-drove_status drove__resident_update(drove_engine *e, const drove_device_update *how)
-{
-    DROVE_TRY(decay(e, how->scale));
-    DROVE_TRY(find_factor(e));
-    DROVE_TRY(apply(e, how));
+    DROVE_TRY(drove__accel_job(e, &job));
     DROVE_TRY(look_ahead(e));
     return drove__accel_try(e, e->ops->flush(e->work));
 }

@@ -23,24 +23,6 @@ static drove_status between(drove_engine *e, drove_accel_event *begin, drove_acc
     return drove__accel_try(e, e->ops->time(end, &out->end));
 }
 
-/* Layer's copy begins when it is there, and the copy before it is done. */
-static drove_status find_reads(drove_engine *e)
-{
-    drove_accel_line *line = &e->line;
-    size_t n_layers = e->model->n_layers;
-    uint64_t before = line->results.end;
-    line->n_reads = 0;
-    if (e->wanted == NULL) return DROVE_OK;
-    for (size_t l = n_layers; l-- > 0;) {
-        if (e->events.layer_read[l] == NULL) continue;
-        drove_accel_interval *read = &line->read[line->n_reads++];
-        DROVE_TRY(between(e, e->events.layer_done[l], e->events.layer_read[l], read));
-        if (read->begin < before) read->begin = before;
-        before = read->end;
-    }
-    return DROVE_OK;
-}
-
 drove_status drove__accel_times(drove_engine *e, drove_engine_times *times)
 {
     drove_accel_line *line = &e->line;
@@ -52,7 +34,17 @@ drove_status drove__accel_times(drove_engine *e, drove_engine_times *times)
         DROVE_TRY(between(e, e->events.params_begun, e->events.params_done, &line->params));
     DROVE_TRY(between(e, e->events.work_begun, end, &line->compute));
     DROVE_TRY(between(e, e->events.scored, e->events.scored_read, &line->results));
-    DROVE_TRY(find_reads(e));
+
+    /* A layer's copy begins when it is there, and the copy before it is done. */
+    uint64_t before = line->results.end;
+    line->n_reads = 0;
+    for (size_t l = e->model->n_layers; e->wanted != NULL && l-- > 0;) {
+        if (e->events.layer_read[l] == NULL) continue;
+        drove_accel_interval *read = &line->read[line->n_reads++];
+        DROVE_TRY(between(e, e->events.layer_done[l], e->events.layer_read[l], read));
+        if (read->begin < before) read->begin = before;
+        before = read->end;
+    }
     if (times == NULL) return DROVE_OK;
     times->compute_ns += length(line->compute);
     times->copy_ns += length(line->examples) + length(line->params) + length(line->results);

@@ -37,7 +37,8 @@ static void destroy(drove_engine *e)
 
 static drove_status allocate(drove_engine *e)
 {
-    size_t rows = e->p->each, n_outputs = rows * e->p->n_outputs;
+    const drove_engine_shared *p = e->p;
+    size_t rows = p->each, n_outputs = rows * p->n_outputs;
     e->z = drove__alloc(n_outputs, sizeof *e->z);
     e->dz = drove__alloc(n_outputs, sizeof *e->dz);
     e->alpha = drove__alloc(DROVE_FACTOR_ROWS, sizeof *e->alpha);
@@ -45,14 +46,11 @@ static drove_status allocate(drove_engine *e)
     e->factor = drove__alloc(DROVE_FACTOR_ROWS, sizeof *e->factor);
     if (e->z == NULL || e->dz == NULL || e->alpha == NULL || e->x == NULL || e->factor == NULL)
         return drove__fail_nomem("engine", n_outputs * 2 * sizeof *e->z);
-    DROVE_TRY(drove__targets_init(&e->targets, e->p->data, rows));
-    if (e->p->short_loss != DROVE_LONG_LOSS) return DROVE_OK;
-    return drove__pass_init(&e->pass, e->p->model, e->p->kernels, rows);
-}
+    DROVE_TRY(drove__targets_init(&e->targets, p->data, rows));
+    if (p->short_loss == DROVE_LONG_LOSS)
+        DROVE_TRY(drove__pass_init(&e->pass, p->model, p->kernels, rows));
 
-static drove_status allocate_sums(drove_engine *e)
-{
-    const drove_engine_shared *p = e->p;
+    /* Sums of the examples of an update. */
     if (p->each == 1) return DROVE_OK;
     e->sum = drove__alloc(p->stride + DROVE_CACHE_LINE, sizeof *e->sum);
     if (e->sum == NULL) return drove__fail_nomem("sums of an update", p->stride * sizeof *e->sum);
@@ -85,7 +83,6 @@ static drove_status create(const drove_engine_options *opt, drove_engine **out)
     drove_status status = drove__rounder_init(&e->rounder, &p->rounding, n_blocks);
     if (status != DROVE_OK) goto fail;
     if ((status = allocate(e)) != DROVE_OK) goto fail;
-    if ((status = allocate_sums(e)) != DROVE_OK) goto fail;
     if ((status = drove__engine_host.create(&host, &e->host)) != DROVE_OK) goto fail;
     *out = e;
     return DROVE_OK;
