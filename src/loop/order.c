@@ -94,17 +94,6 @@ static size_t rows_of_shard(const drove_order *o, drove_order_cursor *cursor, ui
     return (size_t)n;
 }
 
-static void neighbours(const drove_order *o, drove_order_cursor *cursor, uint64_t number, size_t n,
-                       uint32_t *row)
-{
-    uint64_t n_whole = o->n_rows / o->batch, place = number % o->per_epoch;
-    if (place < n_whole) {
-        permute(o, cursor, number / o->per_epoch, n_whole);
-        place = drove__permutation_at(&cursor->permutation, place);
-    }
-    for (size_t i = 0; i < n; i++) row[i] = (uint32_t)(place * o->batch + i);
-}
-
 /* row[k] = before + where first + k is mapped. */
 static void permute_rows(drove_order_cursor *cursor, uint64_t first, size_t n, uint64_t before,
                          uint32_t *row)
@@ -153,8 +142,14 @@ static size_t rows_of_batch(const drove_order *o, drove_order_cursor *cursor, ui
     uint64_t epoch = number / o->per_epoch;
     uint64_t first = (number % o->per_epoch) * o->batch;
     size_t n = (size_t)(o->n_rows - first < o->batch ? o->n_rows - first : o->batch);
-    if (o->kind == DROVE_ORDER_BLOCKS) {
-        neighbours(o, cursor, number, n, row);
+    if (o->kind == DROVE_ORDER_BLOCKS) { /* rows that lie side by side */
+        const uint64_t n_whole = o->n_rows / o->batch;
+        uint64_t place = number % o->per_epoch;
+        if (place < n_whole) {
+            permute(o, cursor, epoch, n_whole);
+            place = drove__permutation_at(&cursor->permutation, place);
+        }
+        for (size_t i = 0; i < n; i++) row[i] = (uint32_t)(place * o->batch + i);
         return n;
     }
     if (o->kind == DROVE_ORDER_RANDOM) {

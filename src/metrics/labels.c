@@ -22,24 +22,6 @@ void drove__tally_add_labels(drove_tally *t, const drove_tally_rows *rows)
     }
 }
 
-/* Predicts each label for every row if most rows of the constant's data have it, else for none. */
-static void fill_constant(const drove_tally *t, drove_metrics *m)
-{
-    const drove_tally_classes *c = &t->classes;
-    const size_t n = t->opt.n_classes;
-    double hit = 0.0, sum = 0.0, f1 = 0.0;
-    for (size_t k = 0; k < n; k++) {
-        bool is_predicted = t->constant[k] > 0.5;
-        double own_hit = is_predicted ? c->support[k] : 0.0;
-        double own_sum = c->support[k] + (is_predicted ? t->weight : 0.0);
-        hit += own_hit;
-        sum += own_sum;
-        f1 += drove__tally_ratio(2.0 * own_hit, own_sum);
-    }
-    m->constant.f1_micro = drove__tally_ratio(2.0 * hit, sum);
-    m->constant.f1_macro = drove__tally_ratio(f1, (double)n);
-}
-
 void drove__tally_fill_labels(const drove_tally *t, drove_metrics *out)
 {
     const drove_tally_classes *c = &t->classes;
@@ -54,7 +36,20 @@ void drove__tally_fill_labels(const drove_tally *t, drove_metrics *out)
     }
     out->model.f1_micro = drove__tally_ratio(2.0 * hit, sum);
     out->model.f1_macro = drove__tally_ratio(f1, (double)n);
-    fill_constant(t, out);
+
+    /* The constant guess predicts each label for every row if most rows of its data have it, else
+     * for none. */
+    hit = sum = f1 = 0.0;
+    for (size_t k = 0; k < n; k++) {
+        bool is_predicted = t->constant[k] > 0.5;
+        double own_hit = is_predicted ? c->support[k] : 0.0;
+        double own_sum = c->support[k] + (is_predicted ? t->weight : 0.0);
+        hit += own_hit;
+        sum += own_sum;
+        f1 += drove__tally_ratio(2.0 * own_hit, own_sum);
+    }
+    out->constant.f1_micro = drove__tally_ratio(2.0 * hit, sum);
+    out->constant.f1_macro = drove__tally_ratio(f1, (double)n);
     out->is_no_better = out->model.f1_micro <= out->constant.f1_micro &&
                         out->model.f1_macro <= out->constant.f1_macro;
 }

@@ -160,7 +160,7 @@ static drove_status plan_host(drove_workers_entry *g, const drove_topo *topo, un
 
 /* ---- keys ---- */
 
-static drove_status check_keys(const drove_workers_entry *g, const drove_device_kind *kind)
+static drove_status read_keys(drove_workers_entry *g, const drove_device_kind *kind)
 {
     static const char *const of_cores[] = {"batch", "min", "max", "gradient", NULL},
                              *const of_host[] = {"batch", "min", "max", "gradient", "parts", NULL},
@@ -173,11 +173,8 @@ static drove_status check_keys(const drove_workers_entry *g, const drove_device_
     for (own = kind != NULL ? kind->keys : NULL; own != NULL && *own != NULL && n + 1 < MOST_KEYS;
          own++)
         known[n++] = *own;
-    return drove__spec_check(&g->spec, DROVE_SPEC_MAX_ARGS, known);
-}
+    DROVE_TRY(drove__spec_check(&g->spec, DROVE_SPEC_MAX_ARGS, known));
 
-static drove_status read_keys(drove_workers_entry *g)
-{
     static const char *const gradients[] = {"each", "one"};
     unsigned gradient = 0;
     DROVE_TRY(drove__spec_u64(&g->spec, "batch", 1, MOST_BATCH, &g->batch));
@@ -187,12 +184,8 @@ static drove_status read_keys(drove_workers_entry *g)
     if (g->is_device) DROVE_TRY(drove__spec_real(&g->spec, "timeout", 0.0, 1e9, &g->timeout_s));
     else DROVE_TRY(drove__spec_word(&g->spec, "gradient", gradients, 2, &gradient));
     g->one_gradient = gradient == 1;
-    return DROVE_OK;
-}
 
-/* A size to begin with lies within bounds that were given. */
-static drove_status check_sizes(const drove_workers_entry *g)
-{
+    /* A size to begin with lies within bounds that were given. */
     if (g->least != 0 && g->most != 0 && g->least > g->most) {
         return drove__fail(DROVE_E_ARG, "%s: expected min of at most max, found %llu and %llu",
                            g->name, (unsigned long long)g->least, (unsigned long long)g->most);
@@ -243,9 +236,7 @@ static drove_status plan_entry(const char *text, const drove_topo *topo, unsigne
                               "--workers");
     }
     g->is_device = kind != NULL;
-    status = check_keys(g, kind);
-    if (status == DROVE_OK) status = read_keys(g);
-    if (status == DROVE_OK) status = check_sizes(g);
+    status = read_keys(g, kind);
     if (status != DROVE_OK) return drove__fail_in(status, "--workers");
     if (is_cpu) {
         const drove_spec *s = &g->spec;
