@@ -1,7 +1,7 @@
 /* loop/procs.c - workers that are processes: forked from the controlling one when all that they
  * share is there, and watched, so that one that crashes, is killed or hangs takes nobody with it.
  *
- * What is shared lies in memory that was asked for while memory was shared (base/mem.h).  All else
+ * Shared things lie in memory that was asked for while memory was shared (base/mem.h).  All else
  * is as it was at the fork, and each process's own from then on: the child makes its engine.
  *
  * Commands: `generation` grows with each, and the children sleep on it; a child writes the

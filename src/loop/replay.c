@@ -6,8 +6,8 @@
  *   - when no worker can do either, the lowest place of all begun steps is made.
  * A view at place v is taken before publication v is made: every worker has had its turn by then.
  *
- * Of data on disk, a worker whose batch lies in a window that is not there yet, because others have
- * still to train batches of the one before, lets these go first: they began before it in the
+ * With data on disk, the window of a worker's batch may not be there yet, because others have still
+ * to train batches of the one before.  The worker lets these go first: they began before it in the
  * recorded run, or it could not have had its batch.  So whoever is waited for can go on, and the
  * one thread never sleeps for itself.
  */

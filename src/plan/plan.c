@@ -123,7 +123,7 @@ static drove_status make_workers(drove_plan *p, unsigned n)
 }
 
 /* n workers of n_cores cores each, placed by --bind; the places of `skip` cores are left to others.
- * Where the source lets workers share assignments they are one group. */
+ * They are one group if the source lets workers share assignments. */
 static drove_status place_workers(drove_plan *p, const drove_machine *m, unsigned first, unsigned n,
                                   unsigned n_cores, unsigned skip, const char *word)
 {

@@ -114,7 +114,7 @@ static drove_status allocate(drove_engine *e, const drove_data *data)
     e->events.layer_read = e->events.layer_done + n_layers;
     DROVE_TRY(drove__repeat_init(e));
 
-    /* What gathers batches, and queues. */
+    /* The gathering of batches, and queues. */
     if (e->is_sparse) {
         DROVE_TRY(drove__touched_init(&e->touched, n_inputs));
         e->place = drove__alloc(n_inputs, sizeof *e->place);

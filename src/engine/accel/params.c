@@ -1,7 +1,7 @@
 /* engine/accel/params.c - parameters to the device, gradients from it; see state.h.
  *
- * Of a sparse batch the first layer's W is as large as the data are wide: only the rows that the
- * batch touches go over and come back.
+ * The first layer's W is as large as the data are wide: of a sparse batch only the rows that it
+ * touches go over and come back.
  */
 #include "base/mem.h"
 #include "engine/accel/state.h"

@@ -1,8 +1,8 @@
 /* engine/accel/pass.c - one pass through a graph of layers, put on the queues; see state.h.
  *
- * Of each layer from the last to the first: the derivative before the activation with the bias's
- * gradient, the gradient of W, and only then the derivatives for the layers below, so that copying
- * the layer's gradient back overlaps the rest of the work.
+ * Backward computes for each layer the derivative before the activation with the bias's gradient,
+ * the gradient of W, and only then the derivatives for the layers below, so that copying the
+ * layer's gradient back overlaps the rest of the work.
  */
 #include "engine/accel/layers.h"
 #include "model/loss.h"

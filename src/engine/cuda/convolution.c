@@ -5,10 +5,10 @@
  * opened itself.  The types and declarations are those of its header; only its documented functions
  * for convolutions are used.
  *
- * Of each part (forward, derivative of the images, derivative of the weights) the library's own
- * heuristic, no clock, orders its algorithms for the largest batch.  The first is taken that is
- * deterministic, multiplies 32-bit floats as they are (or in TF32, where the device was opened with
- * tf32=yes) and needs no more workspace than there may be; smaller batches use it, too.  A part
+ * The algorithms of each part (forward, derivative of the images, derivative of the weights) are
+ * ordered by the library's own heuristic, no clock, for the largest batch.  The first is taken that
+ * is deterministic, multiplies 32-bit floats as they are and needs no more workspace than there may
+ * be; smaller batches use it, too.  A device opened with tf32=yes may multiply in TF32.  A part
  * without one is left to the engine.  All convolutions of a queue share a workspace, since they
  * follow one another.
  *

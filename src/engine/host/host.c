@@ -1,8 +1,8 @@
 /* engine/host/host.c - the engine of the calling thread, alone or with a team: gathers the examples
  * of a batch, then one pass of the model.
  *
- * Where a sparse batch's gradient is given in spans, a step costs what the non-zeros cost, whatever
- * n_features is.
+ * If a sparse batch's gradient is given in spans, a step costs what the non-zeros cost, however
+ * large n_features is.
  *
  * Large batches are computed in blocks of rows, where the model can be cut (blocks.h).  Measured
  * with 784-128-128-128-10, a step of 512 examples costs no more for each of them than one of 64.
