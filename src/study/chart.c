@@ -45,11 +45,6 @@ static size_t place(double value, double least, double most, size_t n)
     return (size_t)(fmin(fmax(part, 0.0), 1.0) * (double)(n - 1) + 0.5);
 }
 
-static size_t row_of(const canvas *v, double y)
-{
-    return v->high - 1 - place(v->is_log ? log(y) : y, v->y_least, v->y_most, v->high);
-}
-
 /* Dots from (x, y) to the right, up to (x2, y2). */
 static void draw_line(canvas *v, size_t x, size_t y, size_t x2, size_t y2)
 {
@@ -70,7 +65,9 @@ static void draw(const drove_chart *c, canvas *v)
     size_t x_last = 0, y_last = 0;
     for (size_t i = 0; i < c->n; i++) {
         if (!isfinite(c->x[i]) || !isfinite(c->y[i])) continue;
-        const size_t x = place(c->x[i], v->x_least, v->x_most, v->wide), y = row_of(v, c->y[i]);
+        const size_t x = place(c->x[i], v->x_least, v->x_most, v->wide),
+                     y = v->high - 1 -
+                         place(v->is_log ? log(c->y[i]) : c->y[i], v->y_least, v->y_most, v->high);
         if (has_last && x >= x_last) draw_line(v, x_last, y_last, x, y);
         v->dot[y * v->wide + x] = 1;
         x_last = x;

@@ -40,12 +40,6 @@ static drove_status create(const char *path, int *fd)
     return drove__fail_errno(drove__open_status(errno), errno, "%s: cannot be created", path);
 }
 
-static void close_all(const int fd[3])
-{
-    for (int i = 0; i < 3; i++)
-        if (fd[i] >= 0) close(fd[i]);
-}
-
 drove_status drove__child_start(drove_child *c, char *const argv[], const char *out_path,
                                 const char *err_path, double limit_s)
 {
@@ -53,15 +47,19 @@ drove_status drove__child_start(drove_child *c, char *const argv[], const char *
     pid_t parent = getpid();
     *c = (drove_child){.begin_ns = drove__now_ns(), .limit_ns = (uint64_t)(limit_s * 1e9)};
     drove_status status = create(out_path, &fd[1]);
-    if (status == DROVE_OK) status = create(err_path, &fd[2]);
-    if (status == DROVE_OK && (fd[0] = open("/dev/null", O_RDONLY | O_CLOEXEC)) < 0)
+    if (status != DROVE_OK) goto fail;
+    if ((status = create(err_path, &fd[2])) != DROVE_OK) goto fail;
+    if ((fd[0] = open("/dev/null", O_RDONLY | O_CLOEXEC)) < 0) {
         status = drove__fail_errno(DROVE_E_SYSTEM, errno, "/dev/null: cannot be opened");
-    if (status == DROVE_OK) {
-        c->id = fork();
-        if (c->id == 0) become(argv, fd[0], fd[1], fd[2], parent);
-        if (c->id < 0) status = drove__fail_errno(DROVE_E_SYSTEM, errno, "cannot start a process");
+        goto fail;
     }
-    close_all(fd);
+    c->id = fork();
+    if (c->id == 0) become(argv, fd[0], fd[1], fd[2], parent);
+    if (c->id < 0) status = drove__fail_errno(DROVE_E_SYSTEM, errno, "cannot start a process");
+
+fail: /* the child has copies */
+    for (int i = 0; i < 3; i++)
+        if (fd[i] >= 0) close(fd[i]);
     return status;
 }
 
@@ -73,15 +71,6 @@ void drove__child_stop(drove_child *c)
     (void)kill(c->id, SIGTERM);
 }
 
-static void look_at_limits(drove_child *c)
-{
-    uint64_t now = drove__now_ns();
-    if (c->is_told && now >= c->kill_ns) (void)kill(c->id, SIGKILL);
-    if (c->is_told || c->limit_ns == 0 || now - c->begin_ns < c->limit_ns) return;
-    c->timed_out = true;
-    drove__child_stop(c);
-}
-
 bool drove__child_has_ended(drove_child *c)
 {
     int how = 0;
@@ -90,7 +79,12 @@ bool drove__child_has_ended(drove_child *c)
     do id = wait4(c->id, &how, WNOHANG, &usage);
     while (id < 0 && errno == EINTR);
     if (id == 0) {
-        look_at_limits(c);
+        const uint64_t now = drove__now_ns();
+        if (c->is_told && now >= c->kill_ns) (void)kill(c->id, SIGKILL);
+        if (!c->is_told && c->limit_ns != 0 && now - c->begin_ns >= c->limit_ns) {
+            c->timed_out = true;
+            drove__child_stop(c);
+        }
         return false;
     }
     c->seconds = (double)(drove__now_ns() - c->begin_ns) * 1e-9;

@@ -13,17 +13,11 @@ enum { LOW = 249, HIGH = DROVE_RESAMPLES - 250 }; /* 2.5 % lie below, and above 
 
 static const double NEAR = 1.1;
 
-/* Equal infinities have no mean of their own. */
-static double middle(const double *sorted, size_t n)
-{
-    const double low = sorted[(n - 1) / 2], high = sorted[n / 2];
-    return low == high ? low : low / 2.0 + high / 2.0;
-}
-
 double drove__median(double *x, size_t n)
 {
     drove__sort(x, n);
-    return middle(x, n);
+    const double low = x[(n - 1) / 2], high = x[n / 2];
+    return low == high ? low : low / 2.0 + high / 2.0; /* equal infinities have no mean */
 }
 
 drove_status drove__bootstrap_median(double *x, size_t n, uint64_t seed, drove_interval *out)

@@ -44,47 +44,37 @@ static drove_status count_all(const drove_sweep_study *study, size_t *n_grid, si
                        DROVE_SWEEP_MOST_RUNS);
 }
 
-static void add_set(json_t **settings, const json_t *set)
-{
-    const char *name;
-    json_t *value;
-    json_object_foreach((json_t *)set, name, value)
-        drove__json_set(settings, name, json_incref(value));
-}
-
-static void add_draw(json_t **settings, const drove_sweep_study *study, size_t draw)
-{
-    drove_point point;
-    const json_t *sample = json_object_get(study->document, "sample");
-    if (!json_is_object(sample)) return;
-    drove__space_draw(&study->sample, (uint64_t)json_integer_value(json_object_get(sample, "seed")),
-                      draw + 1, &point);
-    for (unsigned i = 0; i < point.n_settings; i++)
-        drove__json_set(settings, point.setting[i].name,
-                        json_string_nocheck(point.setting[i].value));
-}
-
-static void add_point(json_t **settings, const json_t *grid, size_t n_grid, size_t number)
-{
-    const char *name;
-    json_t *choices;
-    size_t left = n_grid;
-    json_object_foreach((json_t *)grid, name, choices)
-    {
-        left /= json_array_size(choices);
-        drove__json_set(settings, name, json_incref(json_array_get(choices, number / left)));
-        number %= left;
-    }
-}
-
 static json_t *make_setting(const drove_sweep_study *study, size_t n_grid, size_t i)
 {
-    json_t *settings = json_object();
+    const char *name;
+    json_t *value, *settings = json_object();
     const size_t n_draws = at_least_one(count_draws(study));
-    add_set(&settings,
-            json_array_get(json_object_get(study->document, "list"), i / n_grid / n_draws));
-    add_draw(&settings, study, i / n_grid % n_draws);
-    add_point(&settings, json_object_get(study->document, "grid"), n_grid, i % n_grid);
+    const json_t *list = json_object_get(study->document, "list");
+    const json_t *sample = json_object_get(study->document, "sample");
+
+    /* a set of the list */
+    json_object_foreach(json_array_get(list, i / n_grid / n_draws), name, value)
+        drove__json_set(&settings, name, json_incref(value));
+
+    /* a draw of the sample */
+    if (json_is_object(sample)) {
+        drove_point point;
+        drove__space_draw(&study->sample,
+                          (uint64_t)json_integer_value(json_object_get(sample, "seed")),
+                          i / n_grid % n_draws + 1, &point);
+        for (unsigned k = 0; k < point.n_settings; k++)
+            drove__json_set(&settings, point.setting[k].name,
+                            json_string_nocheck(point.setting[k].value));
+    }
+
+    /* a point of the grid, the last option fastest */
+    size_t left = n_grid, number = i % n_grid;
+    json_object_foreach(json_object_get(study->document, "grid"), name, value)
+    {
+        left /= json_array_size(value);
+        drove__json_set(&settings, name, json_incref(json_array_get(value, number / left)));
+        number %= left;
+    }
     return settings;
 }
 

@@ -30,31 +30,9 @@ static drove_status begin_more(pool *p)
     return DROVE_OK;
 }
 
-static drove_status look_at_running(pool *p)
-{
-    for (size_t k = 0; k < p->n;) {
-        if (!drove__child_has_ended(&p->running[k].child)) {
-            k++;
-            continue;
-        }
-        const running ended = p->running[k];
-        p->running[k] = p->running[--p->n];
-        DROVE_TRY(p->ops->ended(p->context, ended.job, &ended.child));
-    }
-    return DROVE_OK;
-}
-
-static void stop_all(pool *p)
-{
-    static const struct timespec moment = {.tv_nsec = 10000000};
-    for (size_t i = 0; i < p->n; i++) drove__child_stop(&p->running[i].child);
-    for (size_t i = 0; i < p->n; i++)
-        while (!drove__child_has_ended(&p->running[i].child)) nanosleep(&moment, NULL);
-}
-
 drove_status drove__pool_run(const drove_pool_ops *ops, void *context, size_t n_at_once)
 {
-    static const struct timespec moment = {.tv_nsec = 5000000};
+    static const struct timespec moment = {.tv_nsec = 5000000}, grace = {.tv_nsec = 10000000};
     pool p = {.ops = ops, .context = context, .n_most = n_at_once > 0 ? n_at_once : 1};
     p.running = drove__alloc(p.n_most, sizeof *p.running);
     if (p.running == NULL) return drove__fail_nomem("processes", p.n_most * sizeof *p.running);
@@ -62,10 +40,21 @@ drove_status drove__pool_run(const drove_pool_ops *ops, void *context, size_t n_
     while (status == DROVE_OK && p.n > 0 && !ops->is_stopped(context)) {
         nanosleep(&moment, NULL);
         if (ops->watch != NULL) ops->watch(context);
-        status = look_at_running(&p);
+        for (size_t k = 0; k < p.n;) {
+            if (!drove__child_has_ended(&p.running[k].child)) {
+                k++;
+                continue;
+            }
+            const running ended = p.running[k];
+            p.running[k] = p.running[--p.n];
+            if ((status = ops->ended(context, ended.job, &ended.child)) != DROVE_OK) break;
+        }
         if (status == DROVE_OK && !ops->is_stopped(context)) status = begin_more(&p);
     }
-    stop_all(&p);
+
+    for (size_t i = 0; i < p.n; i++) drove__child_stop(&p.running[i].child);
+    for (size_t i = 0; i < p.n; i++)
+        while (!drove__child_has_ended(&p.running[i].child)) nanosleep(&grace, NULL);
     drove__free(p.running);
     return status;
 }

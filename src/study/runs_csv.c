@@ -39,18 +39,6 @@ static void print_cell(const json_t *value, FILE *stream)
     print_text(drove__cell_text(value, text), stream);
 }
 
-/* ---- columns ---- */
-
-static json_t *find_final(const json_t *runs)
-{
-    json_t *all = json_object(), *run, *value;
-    const char *name;
-    size_t i;
-    json_array_foreach(runs, i, run) json_object_foreach(json_object_get(run, "final"), name, value)
-        drove__json_set(&all, name, json_true());
-    return all;
-}
-
 /* ---- rows ---- */
 
 static void print_header(json_t *varied, json_t *final, FILE *stream)
@@ -137,25 +125,23 @@ static void say_nothing(void *context, const char *line)
     (void)line;
 }
 
-static drove_status print_rows(table *t, const drove_report_options *opt)
+static drove_status print_run(table *t, const drove_report_options *opt)
 {
     const drove_records in = {.path = json_string_value(json_object_get(t->run, "log")),
                               .message = opt->message != NULL ? opt->message : say_nothing,
                               .context = opt->context};
-    t->n_rows = 0;
-    if (in.path != NULL) DROVE_TRY(drove__records_each(&in, add_row, t, NULL));
-    const json_t *record = json_array_get(json_object_get(t->run, "evaluations"), 0);
-    if (t->n_rows > 0) return DROVE_OK;
-    t->n_rows = 1; /* of a run without a log its end, if it has one */
-    print_row(t, record);
-    return DROVE_OK;
-}
-
-static drove_status print_run(table *t, const drove_report_options *opt)
-{
     drove_status status = make_text(t, print_beginning, &t->beginning);
     if (status == DROVE_OK) status = make_text(t, print_ending, &t->ending);
-    if (status == DROVE_OK) status = print_rows(t, opt);
+    if (status != DROVE_OK) goto fail;
+
+    t->n_rows = 0;
+    if (in.path != NULL) status = drove__records_each(&in, add_row, t, NULL);
+    if (status == DROVE_OK && t->n_rows == 0) { /* of a run without a log its end, if it has one */
+        t->n_rows = 1;
+        print_row(t, json_array_get(json_object_get(t->run, "evaluations"), 0));
+    }
+
+fail:
     free(t->beginning);
     free(t->ending);
     t->beginning = t->ending = NULL;
@@ -165,14 +151,19 @@ static drove_status print_run(table *t, const drove_report_options *opt)
 drove_status drove__runs_write_csv(const json_t *runs, const drove_report_options *opt)
 {
     drove_writer *writer = NULL;
-    table t = {.varied = drove__runs_varied(runs), .final = find_final(runs)};
+    table t = {.varied = drove__runs_varied(runs), .final = json_object()};
+    json_t *run, *value;
+    const char *name;
+    size_t i;
+    json_array_foreach(runs, i, run) json_object_foreach(json_object_get(run, "final"), name, value)
+        drove__json_set(&t.final, name, json_true());
     drove_status status =
         t.varied != NULL && t.final != NULL ? DROVE_OK : drove__fail_nomem("columns", 1);
     if (status == DROVE_OK) status = drove__writer_create(opt->csv, &writer);
     if (status == DROVE_OK) {
         t.stream = drove__writer_stream(writer);
         print_header(t.varied, t.final, t.stream);
-        for (size_t i = 0; i < json_array_size(runs) && status == DROVE_OK; i++) {
+        for (i = 0; i < json_array_size(runs) && status == DROVE_OK; i++) {
             t.run = json_array_get(runs, i);
             status = print_run(&t, opt);
         }

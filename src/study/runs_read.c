@@ -106,46 +106,39 @@ static drove_status add_run(json_t **runs, const char *name, const char *sweep, 
     return *runs != NULL ? DROVE_OK : drove__fail_nomem("runs", 1);
 }
 
-static drove_status read_options(const char *folder, json_t **out)
-{
-    char path[PATH_SIZE];
-    json_t *about;
-    *out = NULL;
-    snprintf(path, sizeof path, "%s/run.json", folder);
-    DROVE_TRY(drove__record_load(path, &about));
-    json_t *options = json_object_get(about, "options");
-    if (json_is_object(options)) *out = json_incref(options);
-    json_decref(about);
-    if (*out != NULL) return DROVE_OK;
-    return drove__fail(DROVE_E_DATA, "%s: expected an object with the options of a run", path);
-}
-
 static drove_status read_run(const drove_report_options *opt, const char *folder, json_t **runs)
 {
     char path[PATH_SIZE];
     parts p = {.message = json_null(), .settings = json_null(), .final = json_object()};
-    drove_status status = read_options(folder, &p.options);
+    json_t *about;
+    snprintf(path, sizeof path, "%s/run.json", folder);
+    drove_status status = drove__record_load(path, &about);
+    if (status != DROVE_OK) goto fail;
+    p.options = json_incref(json_object_get(about, "options"));
+    json_decref(about);
+    if (!json_is_object(p.options)) {
+        status =
+            drove__fail(DROVE_E_DATA, "%s: expected an object with the options of a run", path);
+        goto fail;
+    }
     snprintf(path, sizeof path, "%s/log.jsonl", folder);
-    if (status == DROVE_OK) status = read_log(opt, path, &p);
+    if ((status = read_log(opt, path, &p)) != DROVE_OK) goto fail;
     snprintf(path, sizeof path, "%s/summary.json", folder);
-    if (status == DROVE_OK) status = read_summary(opt, path, &p.summary);
+    if ((status = read_summary(opt, path, &p.summary)) != DROVE_OK) goto fail;
+
     p.outcome = word_or_null(json_object_get(p.summary, "outcome"));
     const char *word = json_is_null(p.outcome) ? "" : json_string_value(p.outcome);
     p.figures = drove__summary_figures(p.summary, word);
     drove__summary_add_part(&p.final, p.summary, "metrics", false);
     drove__summary_add_part(&p.final, p.summary, "test_metrics", false);
-    if (status == DROVE_OK) return add_run(runs, folder, NULL, &p);
+    return add_run(runs, folder, NULL, &p);
+
+fail:
     free_parts(&p);
     return status;
 }
 
 /* ---- runs of a sweep ---- */
-
-static json_t *settings_of(const json_t *record)
-{
-    json_t *settings = json_object_get(record, "settings");
-    return json_is_object(settings) ? json_incref(settings) : json_null();
-}
 
 /* A run that left no summary has the options of its setting alone. */
 static json_t *options_of(const json_t *record)
@@ -180,9 +173,10 @@ static drove_status add_result(const drove_report_options *opt, const char *fold
                                const json_t *record, bool ends_only, json_t **runs)
 {
     char name[PATH_SIZE], path[PATH_SIZE + 16];
+    json_t *settings = json_object_get(record, "settings");
     parts p = {.outcome = word_or_null(json_object_get(record, "outcome")),
                .message = word_or_null(json_object_get(record, "message")),
-               .settings = settings_of(record),
+               .settings = json_is_object(settings) ? json_incref(settings) : json_null(),
                .options = options_of(record),
                .final = numbers_of(record, true),
                .figures = json_incref(json_object_get(record, "figures"))};
@@ -203,7 +197,7 @@ static drove_status add_result(const drove_report_options *opt, const char *fold
     return status;
 }
 
-/* Of two results of a run the first counts. */
+/* The first of two results of a run counts. */
 static bool is_repeated(const json_t *records, size_t i)
 {
     const json_t *run = json_object_get(json_array_get(records, i), "run");

@@ -74,13 +74,6 @@ bool drove__names_option(const char *name, const char *const *names, size_t n)
     return false;
 }
 
-/* A given step size is one of a certain rule, and the other way round. */
-static bool stays(const char *name, const char *const *fixed, size_t n_fixed)
-{
-    if (drove__names_option(name, fixed, n_fixed)) return true;
-    return strcmp(name, "rule") == 0 && drove__names_option("lr", fixed, n_fixed);
-}
-
 void drove__space_usual(bool values, bool wide, drove_space_rules rules, const char *const *fixed,
                         size_t n_fixed, drove_space *out)
 {
@@ -91,7 +84,9 @@ void drove__space_usual(bool values, bool wide, drove_space_rules rules, const c
         const usual *u = &usuals[i];
         bool is_for = wide ? u->for_wide : values ? u->for_values : u->for_classes;
         if (rules == DROVE_SPACE_PLAIN ? u->of_any : u->of_plain) continue;
-        if (!is_for || stays(u->name, fixed, n_fixed)) continue;
+        if (!is_for || drove__names_option(u->name, fixed, n_fixed)) continue;
+        /* A given step size belongs to a certain rule, and a given rule to certain step sizes. */
+        if (strcmp(u->name, "rule") == 0 && out->lr_is_given) continue;
         drove_dimension *d = &out->dimension[out->n_dimensions++];
         snprintf(d->name, sizeof d->name, "%s", u->name);
         for (; d->n_choices < DROVE_COUNT(u->choice) && u->choice[d->n_choices] != NULL;
@@ -232,15 +227,6 @@ static drove_status check_name(const space_file *f, const drove_yaml_item *item)
                             DROVE_MOST_DIMENSIONS);
 }
 
-static drove_status read_dimension(space_file *f, drove_yaml_item *item)
-{
-    drove_yaml *y = f->yaml;
-    if (item->kind != DROVE_YAML_VALUE)
-        return drove__yaml_unexpected(y, item, "the name of an option");
-    DROVE_TRY(check_name(f, item));
-    return drove__dimension_read(y, item->text, &f->space->dimension[f->space->n_dimensions++]);
-}
-
 static drove_status read_space(space_file *f)
 {
     int is_empty;
@@ -249,7 +235,11 @@ static drove_status read_space(space_file *f)
     while (!is_empty) {
         DROVE_TRY(drove__yaml_next(f->yaml, &item));
         if (item.kind == DROVE_YAML_MAPPING_END) break;
-        DROVE_TRY(read_dimension(f, &item));
+        if (item.kind != DROVE_YAML_VALUE)
+            return drove__yaml_unexpected(f->yaml, &item, "the name of an option");
+        DROVE_TRY(check_name(f, &item));
+        drove_dimension *d = &f->space->dimension[f->space->n_dimensions++];
+        DROVE_TRY(drove__dimension_read(f->yaml, item.text, d));
     }
     return is_empty ? DROVE_OK : drove__yaml_finish(f->yaml);
 }
@@ -263,12 +253,14 @@ drove_status drove__space_load(const char *path, const char *const *fixed, size_
     memset(out, 0, sizeof *out);
     out->lr_is_given = drove__names_option("lr", fixed, n_fixed);
     drove_status status = drove__file_load(path, MOST_BYTES, &text, &size_bytes);
-    if (status == DROVE_OK)
-        status =
-            drove__yaml_open(text, size_bytes, path, DROVE_E_ARG, "option: [value, ...]", &f.yaml);
-    if (status == DROVE_OK) status = read_space(&f);
-    if (status == DROVE_OK && out->n_dimensions == 0)
+    if (status != DROVE_OK) goto fail;
+    status = drove__yaml_open(text, size_bytes, path, DROVE_E_ARG, "option: [value, ...]", &f.yaml);
+    if (status != DROVE_OK) goto fail;
+    if ((status = read_space(&f)) != DROVE_OK) goto fail;
+    if (out->n_dimensions == 0)
         status = drove__fail(DROVE_E_ARG, "%s: expected at least one option, found none", path);
+
+fail:
     drove__yaml_close(f.yaml);
     free(text);
     return status;

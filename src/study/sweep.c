@@ -10,7 +10,6 @@
 #include "base/topo.h"
 #include "files/folder.h"
 #include "values/progress.h"
-#include "study/place.h"
 #include "study/pool.h"
 #include "study/sweep_results.h"
 #include "study/sweep_state.h"
@@ -77,51 +76,41 @@ static void add_all(arguments *a, const json_t *settings)
     json_object_foreach((json_t *)settings, name, value) add(a, name, json_string_value(value));
 }
 
-static void free_arguments(arguments *a)
-{
-    for (size_t i = 0; i < a->n; i++) free(a->word[i]);
-    drove__free(a->word);
-}
-
-static drove_status make_arguments(const sweep *w, size_t run, size_t setting, uint64_t seed,
-                                   arguments *a)
-{
-    char text[32], path[PATH_SIZE];
-    const json_t *fixed = json_object_get(w->s.study.document, "options");
-    const json_t *own = drove__sweep_setting(&w->s, setting);
-    *a = (arguments){.n_most = json_object_size(fixed) + json_object_size(own) + 8};
-    a->word = drove__alloc(a->n_most, sizeof *a->word);
-    if (a->word == NULL) return drove__fail_nomem("arguments", a->n_most * sizeof *a->word);
-    add(a, w->opt->program, NULL);
-    add(a, "train", NULL);
-    add_all(a, fixed);
-    add_all(a, own);
-    snprintf(text, sizeof text, "%llu", (unsigned long long)seed);
-    add(a, "seed", text);
-    add(a, "out", "none");
-    name_folder(w, run, "log.jsonl", path);
-    if (!w->opt->only_results) add(a, "log", path);
-    add(a, "--json", NULL);
-    add(a, "--quiet", NULL);
-    return a->is_cut ? drove__fail_nomem("arguments", a->n_most * sizeof *a->word) : DROVE_OK;
-}
-
 static drove_status start(const sweep *w, size_t run, drove_child *child)
 {
     size_t setting;
     uint64_t seed;
-    arguments a;
-    char folder[PATH_SIZE], out[PATH_SIZE], err[PATH_SIZE];
-    const double limit = json_number_value(json_object_get(w->s.study.document, "limit"));
+    char folder[PATH_SIZE], out[PATH_SIZE], err[PATH_SIZE], log[PATH_SIZE], text[32];
     name_folder(w, run, "", folder);
     name_folder(w, run, "out.json", out);
     name_folder(w, run, "err.txt", err);
+    name_folder(w, run, "log.jsonl", log);
     if (mkdir(folder, 0777) != 0 && errno != EEXIST)
         return drove__fail_errno(drove__open_status(errno), errno, "%s: cannot be created", folder);
     drove__sweep_run_at(&w->s.runs, run, &setting, &seed);
-    drove_status status = make_arguments(w, run, setting, seed, &a);
-    if (status == DROVE_OK) status = drove__child_start(child, a.word, out, err, limit);
-    free_arguments(&a);
+
+    /* drove train, with the options of the study, of the setting, and of a sweep's run */
+    const json_t *fixed = json_object_get(w->s.study.document, "options");
+    const json_t *own = drove__sweep_setting(&w->s, setting);
+    arguments a = {.n_most = json_object_size(fixed) + json_object_size(own) + 8};
+    a.word = drove__alloc(a.n_most, sizeof *a.word);
+    if (a.word == NULL) return drove__fail_nomem("arguments", a.n_most * sizeof *a.word);
+    add(&a, w->opt->program, NULL);
+    add(&a, "train", NULL);
+    add_all(&a, fixed);
+    add_all(&a, own);
+    snprintf(text, sizeof text, "%llu", (unsigned long long)seed);
+    add(&a, "seed", text);
+    add(&a, "out", "none");
+    if (!w->opt->only_results) add(&a, "log", log);
+    add(&a, "--json", NULL);
+    add(&a, "--quiet", NULL);
+
+    const double limit = json_number_value(json_object_get(w->s.study.document, "limit"));
+    drove_status status = a.is_cut ? drove__fail_nomem("arguments", a.n_most * sizeof *a.word)
+                                   : drove__child_start(child, a.word, out, err, limit);
+    for (size_t i = 0; i < a.n; i++) free(a.word[i]);
+    drove__free(a.word);
     return status;
 }
 
@@ -234,29 +223,6 @@ static json_t *make_record(const sweep *w, size_t run, const drove_child *child,
     return all;
 }
 
-static drove_status keep(sweep *w, size_t run, json_t *record)
-{
-    char *line = drove__json_dump(record, JSON_COMPACT | JSON_REAL_PRECISION(9));
-    drove_status status = line != NULL ? drove__jsonl_append(w->results, line)
-                                       : drove__fail_nomem("a run's record", sizeof *w);
-    free(line);
-    if (status == DROVE_OK && json_array_set(w->s.results, run, record) != 0)
-        status = drove__fail_nomem("results", sizeof *w);
-    return status;
-}
-
-static void remove_files(const sweep *w, size_t run)
-{
-    static const char *const files[] = {"out.json", "err.txt", "log.jsonl"};
-    char path[PATH_SIZE];
-    for (size_t i = 0; i < DROVE_COUNT(files); i++) {
-        name_folder(w, run, files[i], path);
-        (void)unlink(path);
-    }
-    name_folder(w, run, "", path);
-    (void)rmdir(path);
-}
-
 static void count_record(sweep *w, const json_t *record)
 {
     w->n_done++;
@@ -265,17 +231,33 @@ static void count_record(sweep *w, const json_t *record)
 
 static drove_status take_record(sweep *w, size_t run, json_t *record)
 {
+    static const char *const files[] = {"out.json", "err.txt", "log.jsonl"};
     size_t setting;
     uint64_t seed;
-    DROVE_TRY(keep(w, run, record));
+    char path[PATH_SIZE];
+    char *line = drove__json_dump(record, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    drove_status status = line != NULL ? drove__jsonl_append(w->results, line)
+                                       : drove__fail_nomem("a run's record", sizeof *w);
+    free(line);
+    DROVE_TRY(status);
+    if (json_array_set(w->s.results, run, record) != 0)
+        return drove__fail_nomem("results", sizeof *w);
     count_record(w, record);
+
     drove__sweep_run_at(&w->s.runs, run, &setting, &seed);
     DROVE_TRY(drove__sweep_row(&w->s, setting, "target_s", &w->row[setting]));
     w->ended_ns = drove__now_ns();
     find_best(w);
     say_end(w, run, record);
     show(w);
-    if (w->opt->only_results) remove_files(w, run);
+    if (!w->opt->only_results) return DROVE_OK;
+
+    for (size_t i = 0; i < DROVE_COUNT(files); i++) {
+        name_folder(w, run, files[i], path);
+        (void)unlink(path);
+    }
+    name_folder(w, run, "", path);
+    (void)rmdir(path);
     return DROVE_OK;
 }
 
@@ -310,19 +292,6 @@ static bool is_stopped(void *context)
 
 /* ---- the whole ---- */
 
-static drove_status lock(sweep *w)
-{
-    int error;
-    char line[PATH_SIZE];
-    DROVE_TRY(drove__folder_lock("out", w->opt->folder, &w->lock, &error));
-    if (w->lock != 0) return DROVE_OK;
-    snprintf(line, sizeof line,
-             "--out: %.1000s: no locks in this file system (%s): use it for one sweep at a time",
-             w->opt->folder, strerror(error));
-    say(w, line);
-    return DROVE_OK;
-}
-
 static drove_status open_results(sweep *w)
 {
     bool has_half;
@@ -354,41 +323,36 @@ static drove_status open_results(sweep *w)
     return DROVE_OK;
 }
 
-/* Again for runs that somebody told to end. */
-static drove_status run_all(sweep *w)
-{
-    static const drove_pool_ops ops = {
-        .begin = begin, .ended = ended, .is_stopped = is_stopped, .watch = watch};
-    drove_status status = DROVE_OK;
-    while (status == DROVE_OK && w->n_done < drove__sweep_count(&w->s.runs) && !is_stopped(w)) {
-        w->next = 0;
-        status = drove__pool_run(&ops, w, (size_t)w->opt->jobs);
-    }
-    return status;
-}
-
-static drove_status count_cores(sweep *w)
-{
-    drove_topo *topo;
-    drove_topo_facts facts;
-    DROVE_TRY(drove__topo_create(NULL, &topo));
-    drove__topo_facts(topo, &facts);
-    drove__topo_destroy(topo);
-    w->n_cores = facts.n_cores;
-    return DROVE_OK;
-}
+static const drove_pool_ops ops = {
+    .begin = begin, .ended = ended, .is_stopped = is_stopped, .watch = watch};
 
 static drove_status prepare(sweep *w)
 {
-    char line[128];
+    int error;
+    drove_topo *topo;
+    drove_topo_facts facts;
+    char line[PATH_SIZE];
     DROVE_TRY(drove__sweep_open(w->opt->study, &w->s));
     const size_t n = w->s.runs.n_settings;
     w->row = drove__alloc(n, sizeof *w->row);
     if (w->row == NULL) return drove__fail_nomem("settings", n * sizeof *w->row);
     DROVE_TRY(drove__study_folder_make(w->opt->folder, "a sweep"));
-    DROVE_TRY(lock(w));
+
+    DROVE_TRY(drove__folder_lock("out", w->opt->folder, &w->lock, &error));
+    if (w->lock == 0) {
+        snprintf(line, sizeof line,
+                 "--out: %.1000s: no locks in this file system (%s): use it for one sweep at a "
+                 "time",
+                 w->opt->folder, strerror(error));
+        say(w, line);
+    }
     DROVE_TRY(drove__sweep_claim(&w->s, w->opt->folder, true));
-    DROVE_TRY(count_cores(w));
+
+    DROVE_TRY(drove__topo_create(NULL, &topo));
+    drove__topo_facts(topo, &facts);
+    drove__topo_destroy(topo);
+    w->n_cores = facts.n_cores;
+
     DROVE_TRY(open_results(w));
     snprintf(line, sizeof line, "settings: %zu, seeds: %zu, runs: %zu, of which %zu are done", n,
              w->s.runs.n_seeds, drove__sweep_count(&w->s.runs), w->n_done);
@@ -410,15 +374,22 @@ drove_status drove_sweep(const drove_sweep_options *options, drove_sweep_report 
     DROVE_IN_C_LOCALE;
     sweep w = {.opt = options, .interrupts_before = drove__run_interrupts()};
     *out = NULL;
-    drove_status status =
-        strlen(options->folder) <= MOST_FOLDER
-            ? prepare(&w)
-            : drove__fail(DROVE_E_ARG, "--out: expected at most %d bytes", MOST_FOLDER);
+    if (strlen(options->folder) > MOST_FOLDER)
+        return drove__fail(DROVE_E_ARG, "--out: expected at most %d bytes", MOST_FOLDER);
+    drove_status status = prepare(&w);
+    if (status != DROVE_OK) goto fail;
+
+    /* Again for runs that somebody told to end. */
     w.begin_ns = w.ended_ns = w.shown_ns = drove__now_ns();
-    if (status == DROVE_OK) status = run_all(&w);
-    if (status == DROVE_OK)
-        status = drove__sweep_summarise(&w.s, options->folder,
-                                        drove__run_signal_since(w.interrupts_before), out);
+    while (w.n_done < drove__sweep_count(&w.s.runs) && !is_stopped(&w)) {
+        w.next = 0;
+        status = drove__pool_run(&ops, &w, (size_t)options->jobs);
+        if (status != DROVE_OK) goto fail;
+    }
+    status = drove__sweep_summarise(&w.s, options->folder,
+                                    drove__run_signal_since(w.interrupts_before), out);
+
+fail:
     drove__jsonl_close(w.results);
     if (w.lock != 0) close(w.lock - 1);
     drove__free(w.row);

@@ -116,7 +116,7 @@ drove_status drove_sweep_list(const char *study, drove_sweep_report **out)
 
 /* ---- figures ---- */
 
-/* Whether a record has the figure; a sweep without records has none to say so. */
+/* Fails unless a record has the figure; a sweep without records has none to say so. */
 static drove_status check_figure(const drove_sweep_state *s, const char *figure)
 {
     size_t i, n = 0;
@@ -173,33 +173,20 @@ static drove_status parse_group(const char *list, grouping *g)
     return DROVE_OK;
 }
 
-static json_t *names_of(const grouping *g)
-{
-    json_t *names = json_array();
-    for (size_t i = 0; i < g->n; i++) drove__json_add(&names, json_string_nocheck(g->name[i]));
-    return names;
-}
-
-/* The options of the group that this setting has, itself or fixed. */
-static json_t *key_of(const drove_sweep_state *s, const grouping *g, size_t setting)
-{
-    json_t *key = json_object();
-    for (size_t i = 0; i < g->n; i++) {
-        json_t *value = json_object_get(drove__sweep_setting(s, setting), g->name[i]);
-        if (value == NULL)
-            value = json_object_get(json_object_get(s->study.document, "options"), g->name[i]);
-        if (value != NULL) drove__json_set(&key, g->name[i], json_incref(value));
-    }
-    return key;
-}
-
-/* Numbers the groups by their first settings. */
+/* Numbers the groups by their first settings.  A key of *keys has the options of the group that a
+ * setting has, itself or fixed. */
 static drove_status number_groups(const drove_sweep_state *s, const grouping *g,
                                   drove_sweep_row *row, json_t **keys)
 {
     for (size_t i = 0; i < s->runs.n_settings; i++) {
-        json_t *key = key_of(s, g, i);
+        json_t *key = json_object();
         size_t at = 0;
+        for (size_t k = 0; k < g->n; k++) {
+            json_t *value = json_object_get(drove__sweep_setting(s, i), g->name[k]);
+            if (value == NULL)
+                value = json_object_get(json_object_get(s->study.document, "options"), g->name[k]);
+            if (value != NULL) drove__json_set(&key, g->name[k], json_incref(value));
+        }
         while (at < json_array_size(*keys) && !json_equal(json_array_get(*keys, at), key)) at++;
         row[i].group = at;
         if (at == json_array_size(*keys)) drove__json_add(keys, key);
@@ -253,13 +240,14 @@ drove_status drove_sweep_best(const char *study, const char *folder, const char 
     DROVE_IN_C_LOCALE;
     drove_sweep_state s = {0};
     grouping g = {.n = 0};
-    json_t *all = json_object(), *best = NULL;
+    json_t *all = json_object(), *names = json_array(), *best = NULL;
     *out = NULL;
     drove_status status = parse_group(group, &g);
     if (status == DROVE_OK) status = open_results(study, folder, figure, &s);
     if (status == DROVE_OK) status = find_all_best(&s, &g, figure, &best);
+    for (size_t i = 0; i < g.n; i++) drove__json_add(&names, json_string_nocheck(g.name[i]));
     drove__json_set(&all, "figure", json_string_nocheck(figure));
-    drove__json_set(&all, "group_by", names_of(&g));
+    drove__json_set(&all, "group_by", names);
     drove__json_set(&all, "best", best != NULL ? best : json_null());
     if (status == DROVE_OK) status = make_report(all, drove__sweep_print_best, out);
     else json_decref(all);
@@ -303,7 +291,7 @@ drove_status drove__sweep_summarise(const drove_sweep_state *s, const char *fold
 
 /* ---- pairs ---- */
 
-/* Whether every word "name=value" of text is one of the setting. */
+/* True if every word "name=value" of text is one of the setting. */
 static bool has_words(const json_t *setting, const char *text, size_t n)
 {
     char copy[TEXT_SIZE];

@@ -16,20 +16,6 @@
 
 /* ---- reading ---- */
 
-/* Puts each record at its run; all: [n_runs]. */
-static drove_status place_records(const json_t *records, json_t *all)
-{
-    size_t i;
-    json_t *record;
-    json_array_foreach(records, i, record)
-    {
-        const size_t run = (size_t)json_integer_value(json_object_get(record, "run")) - 1;
-        if (json_is_null(json_array_get(all, run)) && json_array_set(all, run, record) != 0)
-            return drove__fail_nomem("results", sizeof *record);
-    }
-    return DROVE_OK;
-}
-
 drove_status drove__sweep_results_read(const char *path, size_t n_runs, json_t **out,
                                        bool *has_half)
 {
@@ -43,7 +29,12 @@ drove_status drove__sweep_results_read(const char *path, size_t n_runs, json_t *
     if (access(path, F_OK) == 0 || errno != ENOENT)
         status = drove__records_read(&in, &records, &found);
     *has_half = found.has_half;
-    if (status == DROVE_OK) status = place_records(records, all);
+    for (size_t i = 0; status == DROVE_OK && i < json_array_size(records); i++) {
+        json_t *record = json_array_get(records, i);
+        const size_t run = (size_t)json_integer_value(json_object_get(record, "run")) - 1;
+        if (json_is_null(json_array_get(all, run)) && json_array_set(all, run, record) != 0)
+            status = drove__fail_nomem("results", sizeof *record);
+    }
     json_decref(records);
     if (status == DROVE_OK) *out = all;
     else json_decref(all);
@@ -149,30 +140,19 @@ json_t *drove__summary_figures(const json_t *summary, const char *outcome)
     return all;
 }
 
-/* Words of a child, which need not be UTF-8. */
-static json_t *say(const char *text)
-{
-    json_t *said = text[0] != '\0' ? json_string(text) : json_null();
-    return said != NULL ? said : json_string("(not UTF-8)");
-}
-
-static json_t *gather_figures(const drove_child *child, const json_t *summary, const char *outcome)
-{
-    json_t *all = drove__summary_figures(summary, outcome);
-    if (all != NULL) add_figure(&all, "process_s", child->seconds);
-    return all;
-}
-
 json_t *drove__sweep_record(const drove_child *child, const json_t *summary, const char *outcome,
                             const char *message, unsigned n_cores)
 {
     json_t *all = json_object();
+    json_t *said = message[0] != '\0' ? json_string(message) : json_null(); /* NULL: not UTF-8 */
+    json_t *figures = drove__summary_figures(summary, outcome);
+    if (figures != NULL) add_figure(&figures, "process_s", child->seconds);
     drove__json_set(&all, "outcome", json_string(outcome));
     drove__json_set(&all, "status", json_integer(child->status));
     drove__json_set(&all, "signal", child->signal != 0 ? json_integer(child->signal) : json_null());
-    drove__json_set(&all, "message", say(message));
+    drove__json_set(&all, "message", said != NULL ? said : json_string("(not UTF-8)"));
     drove__json_set(&all, "resolved", resolve(summary));
-    drove__json_set(&all, "figures", gather_figures(child, summary, outcome));
+    drove__json_set(&all, "figures", figures);
     drove__json_set(&all, "version", json_string(DROVE_VERSION));
     drove__json_set(&all, "processor", json_string(drove__cpu_model()));
     drove__json_set(&all, "cores", json_integer(n_cores));

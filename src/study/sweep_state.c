@@ -25,34 +25,26 @@ static drove_status set_all(drove_options *options, const json_t *settings)
     return DROVE_OK;
 }
 
-static drove_status set_program_defaults(drove_options *options)
+static drove_status check_settings(const drove_sweep_state *s)
 {
     size_t n;
+    char text[256];
+    drove_options base = drove__options_default();
     const drove_option_info *info = drove_options_table(&n);
     for (size_t i = 0; i < n; i++)
         if (info[i].program_text != NULL)
-            DROVE_TRY(drove_options_set(options, info[i].name, info[i].program_text));
-    return DROVE_OK;
-}
-
-static drove_status check_setting(const drove_sweep_state *s, const drove_options *base, size_t i)
-{
-    char text[256];
-    drove_options options = *base;
-    const json_t *setting = json_array_get(s->runs.settings, i);
-    drove_status status = set_all(&options, setting);
-    if (status == DROVE_OK) status = drove_options_validate(&options);
-    if (status == DROVE_OK) return DROVE_OK;
-    drove__sweep_text(setting, text, sizeof text);
-    return drove__fail_in(status, "setting %zu (%s)", i + 1, text);
-}
-
-static drove_status check_settings(const drove_sweep_state *s)
-{
-    drove_options base = drove__options_default();
-    DROVE_TRY(set_program_defaults(&base));
+            DROVE_TRY(drove_options_set(&base, info[i].name, info[i].program_text));
     DROVE_TRY(set_all(&base, json_object_get(s->study.document, "options")));
-    for (size_t i = 0; i < s->runs.n_settings; i++) DROVE_TRY(check_setting(s, &base, i));
+
+    for (size_t i = 0; i < s->runs.n_settings; i++) {
+        drove_options options = base;
+        const json_t *setting = json_array_get(s->runs.settings, i);
+        drove_status status = set_all(&options, setting);
+        if (status == DROVE_OK) status = drove_options_validate(&options);
+        if (status == DROVE_OK) continue;
+        drove__sweep_text(setting, text, sizeof text);
+        return drove__fail_in(status, "setting %zu (%s)", i + 1, text);
+    }
     return DROVE_OK;
 }
 

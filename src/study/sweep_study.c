@@ -35,7 +35,7 @@ static bool has(const json_t *object, const char *name)
     return json_object_get(object, name) != NULL;
 }
 
-/* What a run of a sweep has of its own. */
+/* Refuses the options that each run of a sweep has of its own. */
 static drove_status refuse_own(const study_file *f, const drove_yaml_item *item)
 {
     static const struct {
@@ -74,29 +74,20 @@ static drove_status read_name(const study_file *f, const drove_yaml_item *item, 
 
 /* ---- options, grid, list ---- */
 
-static drove_status read_value(const study_file *f, const char *name, json_t **value)
-{
-    char expected[64];
-    drove_yaml_item item = {0};
-    snprintf(expected, sizeof expected, "one value for \"%.32s\"", name);
-    DROVE_TRY(drove__yaml_expect(f->yaml, DROVE_YAML_VALUE, expected, &item));
-    DROVE_TRY(drove__setting_check(f->yaml, &item, name));
-    *value = json_string_nocheck(item.text);
-    return DROVE_OK;
-}
-
 /* {name: value}, after its "{". */
 static drove_status read_set(const study_file *f, json_t **into)
 {
     for (;;) {
         const char *name;
-        json_t *value;
+        char expected[64];
         drove_yaml_item item;
         DROVE_TRY(drove__yaml_next(f->yaml, &item));
         if (item.kind == DROVE_YAML_MAPPING_END) return DROVE_OK;
         DROVE_TRY(read_name(f, &item, *into, &name));
-        DROVE_TRY(read_value(f, name, &value));
-        drove__json_set(into, name, value);
+        snprintf(expected, sizeof expected, "one value for \"%.32s\"", name);
+        DROVE_TRY(drove__yaml_expect(f->yaml, DROVE_YAML_VALUE, expected, &item));
+        DROVE_TRY(drove__setting_check(f->yaml, &item, name));
+        drove__json_set(into, name, json_string_nocheck(item.text));
     }
 }
 
@@ -195,35 +186,19 @@ static drove_status read_count(const study_file *f, const char *what, uint64_t l
     return *into != NULL ? DROVE_OK : drove__fail_nomem(what, sizeof(json_t));
 }
 
-static drove_status add_seed(study_file *f, const drove_yaml_item *item)
-{
-    uint64_t seed = 0;
-    size_t i;
-    const json_t *other;
-    DROVE_TRY(parse_count(f, item, "repeat: a seed", 0, INT64_MAX, &seed));
-    json_array_foreach(f->repeat, i, other)
-    {
-        if (json_integer_value(other) == (json_int_t)seed)
-            return drove__yaml_fail(f->yaml, item->line, item->column,
-                                    "expected each seed once, found %s again", item->text);
-    }
-    if (i == MOST_SEEDS)
-        return drove__yaml_fail(f->yaml, item->line, item->column, "expected at most %d seeds",
-                                MOST_SEEDS);
-    drove__json_add(&f->repeat, json_integer((json_int_t)seed));
-    return DROVE_OK;
-}
-
 /* A number of seeds, 1 to N, or a list of seeds. */
 static drove_status read_repeat(study_file *f)
 {
     uint64_t n = 0;
+    size_t i;
+    const json_t *other;
     drove_yaml_item item = {0};
     DROVE_TRY(drove__yaml_next(f->yaml, &item));
     f->repeat = json_array();
     if (item.kind == DROVE_YAML_VALUE) {
         DROVE_TRY(parse_count(f, &item, "repeat", 1, MOST_SEEDS, &n));
-        for (uint64_t i = 1; i <= n; i++) drove__json_add(&f->repeat, json_integer((json_int_t)i));
+        for (uint64_t seed = 1; seed <= n; seed++)
+            drove__json_add(&f->repeat, json_integer((json_int_t)seed));
         return DROVE_OK;
     }
     if (item.kind != DROVE_YAML_LIST)
@@ -231,7 +206,17 @@ static drove_status read_repeat(study_file *f)
     for (;;) {
         DROVE_TRY(drove__yaml_next(f->yaml, &item));
         if (item.kind == DROVE_YAML_LIST_END) break;
-        DROVE_TRY(add_seed(f, &item));
+        DROVE_TRY(parse_count(f, &item, "repeat: a seed", 0, INT64_MAX, &n));
+        json_array_foreach(f->repeat, i, other)
+        {
+            if (json_integer_value(other) == (json_int_t)n)
+                return drove__yaml_fail(f->yaml, item.line, item.column,
+                                        "expected each seed once, found %s again", item.text);
+        }
+        if (i == MOST_SEEDS)
+            return drove__yaml_fail(f->yaml, item.line, item.column, "expected at most %d seeds",
+                                    MOST_SEEDS);
+        drove__json_add(&f->repeat, json_integer((json_int_t)n));
     }
     if (f->repeat == NULL || json_array_size(f->repeat) > 0) return DROVE_OK;
     return drove__yaml_fail(f->yaml, item.line, item.column,
@@ -281,16 +266,6 @@ static drove_status read_drawn(const study_file *f, const drove_yaml_item *item,
     return DROVE_OK;
 }
 
-static drove_status read_sample_key(const study_file *f, const drove_yaml_item *item,
-                                    json_t **draws, json_t **seed, json_t **options)
-{
-    if (item->kind == DROVE_YAML_VALUE && strcmp(item->text, "draws") == 0)
-        return read_count(f, "draws", 1, DROVE_SWEEP_MOST_RUNS, draws);
-    if (item->kind == DROVE_YAML_VALUE && strcmp(item->text, "seed") == 0)
-        return read_count(f, "seed", 0, INT64_MAX, seed);
-    return read_drawn(f, item, options);
-}
-
 /* draws: N, seed: N, and options with lists or ranges. */
 static drove_status read_sample(study_file *f)
 {
@@ -302,7 +277,11 @@ static drove_status read_sample(study_file *f)
     while (status == DROVE_OK) {
         status = drove__yaml_next(f->yaml, &item);
         if (status != DROVE_OK || item.kind == DROVE_YAML_MAPPING_END) break;
-        status = read_sample_key(f, &item, &draws, &seed, &options);
+        const char *key = item.kind == DROVE_YAML_VALUE ? item.text : "";
+        if (strcmp(key, "draws") == 0)
+            status = read_count(f, "draws", 1, DROVE_SWEEP_MOST_RUNS, &draws);
+        else if (strcmp(key, "seed") == 0) status = read_count(f, "seed", 0, INT64_MAX, &seed);
+        else status = read_drawn(f, &item, &options);
     }
     if (status == DROVE_OK && draws == NULL)
         status = drove__yaml_fail(f->yaml, item.line, item.column,
@@ -343,13 +322,6 @@ static json_t **part_of(study_file *f, size_t key)
     return (json_t **)(void *)((char *)f + keys[key].part);
 }
 
-/* A part for which memory ran out is NULL, and so would pass for one that is not in the file. */
-static drove_status read_part(study_file *f, size_t key)
-{
-    DROVE_TRY(keys[key].read(f));
-    return *part_of(f, key) != NULL ? DROVE_OK : drove__fail_nomem(keys[key].name, sizeof(json_t));
-}
-
 static drove_status read_key(study_file *f, const drove_yaml_item *item)
 {
     const char *names[DROVE_COUNT(keys)];
@@ -359,9 +331,12 @@ static drove_status read_key(study_file *f, const drove_yaml_item *item)
     for (size_t i = 0; i < DROVE_COUNT(keys); i++) {
         names[i] = keys[i].name;
         if (strcmp(item->text, keys[i].name) != 0) continue;
-        if (*part_of(f, i) == NULL) return read_part(f, i);
-        return drove__yaml_fail(f->yaml, item->line, item->column,
-                                "expected each key once, found \"%s\" again", keys[i].name);
+        if (*part_of(f, i) != NULL)
+            return drove__yaml_fail(f->yaml, item->line, item->column,
+                                    "expected each key once, found \"%s\" again", keys[i].name);
+        DROVE_TRY(keys[i].read(f));
+        /* A part for which memory ran out is NULL, and would pass for one not in the file. */
+        return *part_of(f, i) != NULL ? DROVE_OK : drove__fail_nomem(keys[i].name, sizeof(json_t));
     }
     (void)drove__fail_unknown("key", item->text, names, DROVE_COUNT(names));
     drove__error_copy(why);

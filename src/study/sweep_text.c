@@ -158,30 +158,26 @@ void drove__sweep_print_best(const json_t *report, FILE *stream)
 
 /* ---- at the end of a sweep ---- */
 
-static void print_best_of_all(const json_t *all, FILE *stream)
-{
-    char settings[TEXT_SIZE];
-    if (json_object_get(all, "setting") == NULL) {
-        fprintf(stream, "  best        none has reached a target\n");
-        return;
-    }
-    text_of(all, settings);
-    fprintf(stream,
-            "  best        setting %lld (%s): target met in %.4g s, the median of %lld run%s\n",
-            count_of(all, "setting"), settings, real_of(all, "median"), count_of(all, "n_runs"),
-            plural(count_of(all, "n_runs")));
-}
-
 void drove__sweep_print_summary(const json_t *report, FILE *stream)
 {
     const char *outcome, *folder = json_string_value(json_object_get(report, "out"));
+    char settings[TEXT_SIZE];
     json_t *n;
     fprintf(stream, "%lld of %lld runs are done:", count_of(report, "done"),
             count_of(report, "runs"));
     json_object_foreach(json_object_get((json_t *)report, "outcomes"), outcome, n)
         fprintf(stream, " %lld %s", (long long)json_integer_value(n), outcome);
     fputc('\n', stream);
-    print_best_of_all(json_array_get(json_object_get(report, "best"), 0), stream);
+    const json_t *best = json_array_get(json_object_get(report, "best"), 0);
+    if (json_object_get(best, "setting") == NULL) {
+        fprintf(stream, "  best        none has reached a target\n");
+    } else {
+        text_of(best, settings);
+        fprintf(stream,
+                "  best        setting %lld (%s): target met in %.4g s, the median of %lld run%s\n",
+                count_of(best, "setting"), settings, real_of(best, "median"),
+                count_of(best, "n_runs"), plural(count_of(best, "n_runs")));
+    }
     fprintf(stream, "  results     %s/results.jsonl\n", folder);
     if (count_of(report, "signal") != 0)
         fprintf(stream, "  interrupted: the same command with --out %s goes on\n", folder);

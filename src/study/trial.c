@@ -8,6 +8,7 @@
 #include "study/pool.h"
 #include "trace/trace.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -44,6 +45,27 @@ void drove__study_quote(const char *text, FILE *stream)
     json_decref(string);
 }
 
+/* ---- the folder ---- */
+
+/* A study may go on in its own folder, but begins in no folder with other files. */
+drove_status drove__study_folder_make(const char *folder, const char *what)
+{
+    char path[PATH_SIZE], found[256] = "";
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+        return drove__fail_errno(drove__open_status(errno), errno, "%s: cannot be created", folder);
+    snprintf(path, sizeof path, "%s/study.json", folder);
+    DIR *dir = access(path, F_OK) != 0 ? opendir(folder) : NULL;
+    for (struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;)
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+            snprintf(found, sizeof found, "%s", e->d_name);
+    if (dir != NULL) closedir(dir);
+    if (found[0] == '\0') return DROVE_OK;
+    return drove__fail(DROVE_E_EXISTS,
+                       "--out: expected a new or empty folder, or that of %s, found %s with %s in "
+                       "it",
+                       what, folder, found);
+}
+
 /* ---- the journal ---- */
 
 json_t *drove__study_settings(const drove_point *point)
@@ -73,21 +95,6 @@ static void rank_it(const drove_trials_bench *b, drove_trial_end *end)
         isfinite(end->score) ? b->opt.metric->more_is_better ? -end->score : end->score : INFINITY;
 }
 
-static void take_record(const drove_trials_bench *b, const json_t *record, drove_trial_end *end)
-{
-    const json_t *score = json_object_get(record, "score");
-    const char *error = json_string_value(json_object_get(record, "error"));
-    *end =
-        (drove_trial_end){.is_done = true,
-                          .score = json_is_number(score) ? json_number_value(score) : NAN,
-                          .epochs = json_number_value(json_object_get(record, "reached")),
-                          .seconds = json_number_value(json_object_get(record, "seconds")),
-                          .timed_out = json_is_true(json_object_get(record, "timed_out")),
-                          .folder = (uint64_t)json_integer_value(json_object_get(record, "trial"))};
-    snprintf(end->error, sizeof end->error, "%s", error != NULL ? error : "");
-    rank_it(b, end);
-}
-
 static bool find_record(const drove_trials_bench *b, const drove_trial_job *job,
                         drove_trial_end *end)
 {
@@ -96,7 +103,17 @@ static bool find_record(const drove_trials_bench *b, const drove_trial_job *job,
     json_array_foreach(b->done, i, record)
     {
         if (!is_record_of(record, job)) continue;
-        take_record(b, record, end);
+        const json_t *score = json_object_get(record, "score");
+        const char *error = json_string_value(json_object_get(record, "error"));
+        *end = (drove_trial_end){.is_done = true,
+                                 .score = json_is_number(score) ? json_number_value(score) : NAN,
+                                 .epochs = json_number_value(json_object_get(record, "reached")),
+                                 .seconds = json_number_value(json_object_get(record, "seconds")),
+                                 .timed_out = json_is_true(json_object_get(record, "timed_out")),
+                                 .folder = (uint64_t)json_integer_value(
+                                     json_object_get(record, "trial"))};
+        snprintf(end->error, sizeof end->error, "%s", error != NULL ? error : "");
+        rank_it(b, end);
         return true;
     }
     return false;
@@ -224,14 +241,6 @@ void drove__study_last_message(const char *path, char *into, size_t size)
     snprintf(into, size, "%s", last);
 }
 
-static double score_in(const json_t *summary, const char *key)
-{
-    const json_t *found = strcmp(key, "loss") == 0
-                              ? json_object_get(summary, "test_loss")
-                              : json_object_get(json_object_get(summary, "test_metrics"), key);
-    return json_is_number(found) ? json_number_value(found) : NAN;
-}
-
 /* Errors: DROVE_E_NOMEM; a trial without a summary has no score. */
 static drove_status read_summary(const drove_trials_bench *b, const char *path,
                                  drove_trial_end *end)
@@ -244,8 +253,13 @@ static drove_status read_summary(const drove_trials_bench *b, const char *path,
     drove_status status = drove__file_load(path, MOST_SUMMARY, &text, &n);
     if (status == DROVE_OK) status = drove__json_parse(text, n, 0, &error, &summary);
     const char *outcome = json_string_value(json_object_get(summary, "outcome"));
-    if (outcome != NULL && strcmp(outcome, "crashed") != 0)
-        end->score = score_in(summary, b->opt.metric->key);
+    if (outcome != NULL && strcmp(outcome, "crashed") != 0) {
+        const char *key = b->opt.metric->key;
+        const json_t *score = strcmp(key, "loss") == 0
+                                  ? json_object_get(summary, "test_loss")
+                                  : json_object_get(json_object_get(summary, "test_metrics"), key);
+        if (json_is_number(score)) end->score = json_number_value(score);
+    }
     end->epochs = json_number_value(json_object_get(summary, "epochs"));
     if (outcome != NULL && isnan(end->score) && end->error[0] == '\0')
         snprintf(end->error, sizeof end->error,
@@ -315,39 +329,29 @@ static void add(arguments *a, const char *flag, const char *value)
     if (value != NULL) a->word[a->n++] = value;
 }
 
-/* The data with the part that is held out. */
-static void name_part(const drove_trial_job *job, const char *data, char *into, size_t size)
-{
-    char between = strchr(data, '?') != NULL ? '&' : '?';
-    if (job->n_folds < 2) snprintf(into, size, "%s%csplit=0.2", data, between);
-    else snprintf(into, size, "%s%cfold=%u/%u", data, between, job->fold, job->n_folds);
-}
-
-static void make_arguments(const drove_trials_bench *b, const drove_trial_job *job, arguments *a)
-{
-    memset(a, 0, sizeof *a);
-    add(a, b->opt.tune->program, "train");
-    add(a, b->opt.base, NULL);
-    name_part(job, b->opt.tune->run->data, a->data, sizeof a->data);
-    add(a, "--data", a->data);
-    add(a, "--test", "split");
-    snprintf(a->until, sizeof a->until, "epochs=%.9g", job->epochs);
-    add(a, "--until", a->until);
-    add(a, "--out", "none");
-    add(a, "--json", NULL);
-    add(a, "--quiet", NULL);
-    for (unsigned i = 0; i < job->point->n_settings; i++)
-        add(a, drove_flag_text(job->point->setting[i].name, a->flag[i]),
-            job->point->setting[i].value);
-}
-
 static drove_status begin(drove_trials_bench *b, const drove_trial_job *job, double limit_s,
                           drove_child *child, uint64_t *number)
 {
     char folder[PATH_SIZE], out[PATH_SIZE + 16], err[PATH_SIZE + 16];
-    arguments a;
+    arguments a = {.n = 0};
+    const char *data = b->opt.tune->run->data; /* with the part that is held out */
+    const char between = strchr(data, '?') != NULL ? '&' : '?';
+    if (job->n_folds < 2) snprintf(a.data, sizeof a.data, "%s%csplit=0.2", data, between);
+    else snprintf(a.data, sizeof a.data, "%s%cfold=%u/%u", data, between, job->fold, job->n_folds);
+    snprintf(a.until, sizeof a.until, "epochs=%.9g", job->epochs);
+    add(&a, b->opt.tune->program, "train");
+    add(&a, b->opt.base, NULL);
+    add(&a, "--data", a.data);
+    add(&a, "--test", "split");
+    add(&a, "--until", a.until);
+    add(&a, "--out", "none");
+    add(&a, "--json", NULL);
+    add(&a, "--quiet", NULL);
+    for (unsigned i = 0; i < job->point->n_settings; i++)
+        add(&a, drove_flag_text(job->point->setting[i].name, a.flag[i]),
+            job->point->setting[i].value);
+
     *number = b->n_folders++;
-    make_arguments(b, job, &a);
     snprintf(folder, sizeof folder, "%s/trials/%llu", b->opt.folder, (unsigned long long)*number);
     if (mkdir(folder, 0777) != 0 && errno != EEXIST)
         return drove__fail_errno(drove__open_status(errno), errno, "%s: cannot be created", folder);
@@ -374,15 +378,6 @@ static void say_end(const drove_trials_bench *b, const drove_trial_job *job,
     b->opt.tune->message(b->opt.tune->context, line);
 }
 
-/* Seconds that the next trial may last; 0: without limit. */
-static double limit_of(const drove_trials_bench *b, uint64_t now, uint64_t until_ns)
-{
-    double limit = b->opt.tune->limit;
-    double left = until_ns == UINT64_MAX ? 0.0 : (double)(until_ns - now) * 1e-9;
-    if (limit == 0.0 || left == 0.0) return limit + left;
-    return limit < left ? limit : left;
-}
-
 typedef struct work {
     drove_trials_bench *bench;
     const drove_trial_job *job;
@@ -391,22 +386,24 @@ typedef struct work {
     drove_trial_end *end;
 } work;
 
-static bool may_begin(const work *w, uint64_t now)
-{
-    const uint64_t most = w->bench->opt.tune->trials;
-    return now < w->until_ns && (most == 0 || drove__trials_count(w->bench) + w->n_running < most);
-}
-
 static drove_status begin_next(void *context, drove_child *child, size_t *job, bool *is_begun)
 {
     work *w = context;
+    const drove_tune_options *opt = w->bench->opt.tune;
     while (w->next < w->n) {
         const size_t i = w->next++;
         const uint64_t now = drove__now_ns();
         if (find_record(w->bench, &w->job[i], &w->end[i])) continue;
-        if (!may_begin(w, now)) continue;
-        DROVE_TRY(begin(w->bench, &w->job[i], limit_of(w->bench, now, w->until_ns), child,
-                        &w->end[i].folder));
+        if (now >= w->until_ns) continue;
+        if (opt->trials != 0 && drove__trials_count(w->bench) + w->n_running >= opt->trials)
+            continue;
+
+        /* Seconds that it may last: of the limit and of the time left the less, where there are
+         * such; 0: without limit. */
+        const double left_s = w->until_ns == UINT64_MAX ? 0.0 : (double)(w->until_ns - now) * 1e-9;
+        double limit_s = opt->limit + left_s;
+        if (opt->limit != 0.0 && left_s != 0.0) limit_s = opt->limit < left_s ? opt->limit : left_s;
+        DROVE_TRY(begin(w->bench, &w->job[i], limit_s, child, &w->end[i].folder));
         *job = i;
         *is_begun = true;
         w->n_running++;
@@ -434,7 +431,7 @@ static const drove_pool_ops trial_ops = {.begin = begin_next,
                                          .ended = take,
                                          .is_stopped = is_stopped};
 
-/* What an interrupt cuts off is not in the journal. */
+/* A trial that an interrupt cuts off is not in the journal. */
 drove_status drove__trials_run_all(drove_trials_bench *b, const drove_trial_job *job, size_t n,
                                    uint64_t until_ns, drove_trial_end *end)
 {

@@ -27,7 +27,7 @@ typedef struct drove_metric_row {
 /* All metrics that a study can be scored by; ends with a row without key. */
 extern const drove_metric_row drove__study_metrics[];
 
-typedef struct drove_trial_job { /* what to run */
+typedef struct drove_trial_job {
     const drove_point *point;
     uint64_t           number; /* of the point */
     double             epochs;
@@ -46,6 +46,10 @@ typedef struct drove_trial_end {
 } drove_trial_end;
 
 typedef struct drove_trials_bench drove_trials_bench;
+
+/* Makes the folder of a study, unless it exists.  One that has other files and no study.json is
+ * refused; what: "a search".  Errors: DROVE_E_EXISTS, DROVE_E_FILE, DROVE_E_IO. */
+drove_status drove__study_folder_make(const char *folder, const char *what);
 
 typedef struct drove_trials_options {
     const drove_tune_options *tune;     /* borrowed */

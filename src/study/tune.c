@@ -21,7 +21,6 @@
 #include "report/json.h"
 #include "config/resolve.h"
 #include "study/child.h"
-#include "study/place.h"
 
 #include <drove/data.h>
 #include <drove/train.h>
@@ -36,7 +35,7 @@
 #include <unistd.h>
 
 enum { ETA = 3, RUNGS = 3, BRACKET = 9, MOST_CANDIDATES = 4096, MOST_DRAWS = 200 };
-enum { PATH_SIZE = 4096, SHOWN = 5, WIDE = 4096 };
+enum { PATH_SIZE = 4096, SHOWN = 5, WIDE = 4096, MOST_SUMMARY = 64 << 20 };
 
 static const double USUAL_EPOCHS = 27.0, USUAL_SECONDS = 300.0;
 
@@ -188,11 +187,18 @@ static drove_status write_run_file(const tuner *t, const candidate *best, const 
     return drove__writer_commit(w);
 }
 
-static json_t *identity_of_space(const drove_space *space)
+/* The options that make trials comparable, as one line; the caller frees it. */
+static char *identify(const tuner *t)
 {
-    json_t *all = json_object();
-    for (unsigned i = 0; i < space->n_dimensions; i++) {
-        const drove_dimension *d = &space->dimension[i];
+    size_t n;
+    char value[DROVE_TEXT_SIZE];
+    const drove_option_info *info = drove_options_table(&n);
+    json_t *options = json_object(), *space = json_object(), *all = json_object();
+    for (size_t i = 0; i < n; i++)
+        if (is_of_trials(info[i].name) && differs(t->opt->run, info[i].name, value))
+            drove__json_set(&options, info[i].name, json_string_nocheck(value));
+    for (unsigned i = 0; i < t->space.n_dimensions; i++) {
+        const drove_dimension *d = &t->space.dimension[i];
         json_t *list = json_array();
         for (unsigned k = 0; k < d->n_choices; k++)
             drove__json_add(&list, json_string_nocheck(d->choice[k]));
@@ -201,28 +207,15 @@ static json_t *identity_of_space(const drove_space *space)
             drove__json_add(&list, json_real(d->least));
             drove__json_add(&list, json_real(d->most));
         }
-        drove__json_set(&all, d->name, list);
+        drove__json_set(&space, d->name, list);
     }
-    return all;
-}
-
-/* What makes trials comparable, as one line; the caller frees it. */
-static char *identify(const tuner *t)
-{
-    size_t n;
-    char value[DROVE_TEXT_SIZE];
-    const drove_option_info *info = drove_options_table(&n);
-    json_t *options = json_object(), *all = json_object();
-    for (size_t i = 0; i < n; i++)
-        if (is_of_trials(info[i].name) && differs(t->opt->run, info[i].name, value))
-            drove__json_set(&options, info[i].name, json_string_nocheck(value));
     drove__json_set(&all, "version", json_integer(1));
     drove__json_set(&all, "data", json_string_nocheck(t->opt->run->data));
     drove__json_set(&all, "options", options);
     drove__json_set(&all, "metric", json_string(t->metric->key));
     drove__json_set(&all, "epochs", json_real(t->epochs));
     drove__json_set(&all, "folds", json_integer((json_int_t)t->n_folds));
-    drove__json_set(&all, "space", identity_of_space(&t->space));
+    drove__json_set(&all, "space", space);
     char *line = drove__json_dump(all, JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(9));
     json_decref(all);
     return line;
@@ -295,26 +288,6 @@ static drove_status look_at_data(tuner *t)
     return status;
 }
 
-/* A search compares models itself: its trials do not do so again, as --model auto does. */
-static void name_model(drove_options *run)
-{
-    if (run->model[0] == '\0') snprintf(run->model, sizeof run->model, "%s", DROVE_MODEL_USUAL);
-}
-
-static drove_status check(const drove_tune_options *opt)
-{
-    static const char *const refused[] = {"until", "resume"};
-    for (size_t i = 0; i < DROVE_COUNT(refused); i++)
-        if (is_given(opt, refused[i]))
-            return drove__fail(DROVE_E_ARG,
-                               "--%s: trials have lengths of their own: expected --epochs, of the "
-                               "longest, and --budget",
-                               refused[i]);
-    if (opt->program == NULL)
-        return drove__fail(DROVE_E_ARG, "program: expected the path of drove, found none");
-    return DROVE_OK;
-}
-
 /* ---- brackets ---- */
 
 /* A point that is no candidate yet. */
@@ -354,7 +327,7 @@ static void take_scores(candidate *c, double epochs, const drove_trial_end *end,
 }
 
 /* Trials of these candidates for so many epochs. */
-static drove_status run_rung(tuner *t, candidate *const *who, size_t n, unsigned rung)
+static drove_status run_rung(tuner *t, candidate *const *chosen, size_t n, unsigned rung)
 {
     const double epochs = t->epochs / pow(ETA, RUNGS - 1 - (double)rung);
     const unsigned n_folds = rung == RUNGS - 1 ? t->n_folds : 1;
@@ -364,51 +337,47 @@ static drove_status run_rung(tuner *t, candidate *const *who, size_t n, unsigned
                               ? DROVE_OK
                               : drove__fail_nomem("trials", n * n_folds * sizeof *job);
     for (size_t i = 0; status == DROVE_OK && i < n * n_folds; i++)
-        job[i] = (drove_trial_job){.point = &who[i / n_folds]->point,
-                                   .number = who[i / n_folds]->number,
+        job[i] = (drove_trial_job){.point = &chosen[i / n_folds]->point,
+                                   .number = chosen[i / n_folds]->number,
                                    .epochs = epochs,
                                    .fold = 1 + (unsigned)(i % n_folds),
                                    .n_folds = t->n_folds};
     if (status == DROVE_OK)
         status = drove__trials_run_all(t->bench, job, n * n_folds, t->until_ns, end);
     for (size_t i = 0; status == DROVE_OK && i < n; i++)
-        take_scores(who[i], epochs, end + i * n_folds, n_folds);
+        take_scores(chosen[i], epochs, end + i * n_folds, n_folds);
     for (size_t i = 0; status == DROVE_OK && i < n * n_folds; i++) t->is_over |= !end[i].is_done;
     drove__free(job);
     drove__free(end);
     return status;
 }
 
-/* Who has a score comes first.  Longer trials say more; of those of the same length the better
- * score. */
-static int compare(const candidate *a, const candidate *b)
+/* Candidates with a score come first.  A longer trial says more; at equal length the better score
+ * wins. */
+static int compare_for_sort(const void *one, const void *other)
 {
+    const candidate *a = *(candidate *const *)one, *b = *(candidate *const *)other;
     if (isfinite(a->rank) != isfinite(b->rank)) return isfinite(a->rank) ? -1 : 1;
     if (a->epochs != b->epochs) return a->epochs > b->epochs ? -1 : 1;
     if (a->rank != b->rank) return a->rank < b->rank ? -1 : 1;
     return a->number < b->number ? -1 : a->number > b->number;
 }
 
-static int compare_for_sort(const void *a, const void *b)
-{
-    return compare(*(candidate *const *)a, *(candidate *const *)b);
-}
-
-/* The defaults stay to the end of theirs, so that the others have something to be better than. */
+/* The defaults stay to the end of their bracket, for comparison. */
 static drove_status run_bracket(tuner *t, size_t first)
 {
-    candidate *who[BRACKET + 1];
+    candidate *chosen[BRACKET + 1];
     size_t n = t->n - first;
-    for (size_t i = 0; i < n; i++) who[i] = &t->candidate[first + i];
+    for (size_t i = 0; i < n; i++) chosen[i] = &t->candidate[first + i];
     for (unsigned rung = 0; rung < RUNGS && !t->is_over && n > 0; rung++) {
-        DROVE_TRY(run_rung(t, who, n, rung));
-        qsort(who, n, sizeof *who, compare_for_sort);
+        DROVE_TRY(run_rung(t, chosen, n, rung));
+        qsort(chosen, n, sizeof *chosen, compare_for_sort);
         n = (n + ETA - 1) / ETA;
-        while (n > 0 && !isfinite(who[n - 1]->rank)) n--;
+        while (n > 0 && !isfinite(chosen[n - 1]->rank)) n--;
         if (first != 0) continue;
         bool has_defaults = false;
-        for (size_t i = 0; i < n; i++) has_defaults |= who[i] == &t->candidate[0];
-        if (!has_defaults) who[n++] = &t->candidate[0];
+        for (size_t i = 0; i < n; i++) has_defaults |= chosen[i] == &t->candidate[0];
+        if (!has_defaults) chosen[n++] = &t->candidate[0];
     }
     return DROVE_OK;
 }
@@ -430,45 +399,21 @@ static drove_status search(tuner *t)
 
 /* ---- the best ---- */
 
-/* A folder that does not exist yet: best, best-2 ... */
-static void name_best(const tuner *t, char *into, size_t size)
-{
-    snprintf(into, size, "%s/best", t->folder);
-    for (unsigned i = 2; access(into, F_OK) == 0 && i < 10000; i++)
-        snprintf(into, size, "%s/best-%u", t->folder, i);
-}
-
-enum { MOST_SUMMARY = 64 << 20 };
-
-/* A child that was refused says why; one that failed on the way makes this one fail, too. */
-static drove_status fail_of_child(const drove_child *child, const char *file, const char *messages)
-{
-    char why[DROVE_ERROR_TEXT_SIZE / 2];
-    drove__study_last_message(messages, why, sizeof why);
-    return drove__fail(child->status == 2 ? DROVE_E_DATA : DROVE_E_SYSTEM,
-                       "%s: the run with the best settings ended with status %d: %s (%s)", file,
-                       child->status, why[0] != '\0' ? why : "no message", messages);
-}
-
-static drove_status load_summary(const char *path, json_t **out)
-{
-    char *text = NULL;
-    size_t n_bytes;
-    json_error_t error;
-    DROVE_TRY(drove__file_load(path, MOST_SUMMARY, &text, &n_bytes));
-    drove_status status = drove__json_parse(text, n_bytes, 0, &error, out);
-    free(text);
-    return status == DROVE_OK ? DROVE_OK : drove__fail_in(status, "%s: a run's summary", path);
-}
-
 /* Trains on all training data; *summary_out is the run's. */
 static drove_status train_best(const tuner *t, const candidate *best, char *folder, size_t size,
                                json_t **summary_out)
 {
     static const struct timespec moment = {.tv_nsec = 5000000};
     char file[DROVE_TEXT_SIZE + 32], out[DROVE_TEXT_SIZE + 32], err[DROVE_TEXT_SIZE + 32];
+    char why[DROVE_ERROR_TEXT_SIZE / 2], *text = NULL;
+    size_t n_bytes;
+    json_error_t error;
     drove_child child;
-    name_best(t, folder, size);
+
+    /* A folder that does not exist yet: best, best-2 ... */
+    snprintf(folder, size, "%s/best", t->folder);
+    for (unsigned i = 2; access(folder, F_OK) == 0 && i < 10000; i++)
+        snprintf(folder, size, "%s/best-%u", t->folder, i);
     snprintf(file, sizeof file, "%.1000s.yaml", folder);
     snprintf(out, sizeof out, "%.1000s.json", folder);
     snprintf(err, sizeof err, "%.1000s.txt", folder);
@@ -481,8 +426,19 @@ static drove_status train_best(const tuner *t, const candidate *best, char *fold
         nanosleep(&moment, NULL);
     }
     if (drove__trials_signal(t->bench) != 0) return DROVE_OK;
-    if (child.status != 0) return fail_of_child(&child, file, err);
-    return load_summary(out, summary_out);
+
+    /* A child that was refused says why; one that failed on the way makes this one fail, too. */
+    if (child.status != 0) {
+        drove__study_last_message(err, why, sizeof why);
+        return drove__fail(child.status == 2 ? DROVE_E_DATA : DROVE_E_SYSTEM,
+                           "%s: the run with the best settings ended with status %d: %s (%s)", file,
+                           child.status, why[0] != '\0' ? why : "no message", err);
+    }
+
+    DROVE_TRY(drove__file_load(out, MOST_SUMMARY, &text, &n_bytes));
+    drove_status status = drove__json_parse(text, n_bytes, 0, &error, summary_out);
+    free(text);
+    return status == DROVE_OK ? DROVE_OK : drove__fail_in(status, "%s: a run's summary", out);
 }
 
 /* ---- the result ---- */
@@ -510,49 +466,39 @@ static drove_status make_json(const tuner *t, candidate *const *order, const cha
     return drove__json_text(all, 9, out);
 }
 
-static void print_table(const tuner *t, candidate *const *order, FILE *stream)
-{
-    char text[512];
-    fprintf(stream, "\n  %-18s %8s %9s  %s\n", t->metric->key, "epochs", "seconds", "settings");
-    for (size_t i = 0; i < t->n && i < SHOWN && order[i]->epochs > 0.0; i++) {
-        drove__point_text(&order[i]->point, text, sizeof text);
-        fprintf(stream, "  %-18.6g %8.4g %9.1f  %s\n", order[i]->score, order[i]->epochs,
-                order[i]->seconds, text);
-    }
-}
-
-static void print_run(const json_t *summary, const char *folder, FILE *stream)
-{
-    const json_t *loss = json_object_get(summary, "test_loss"),
-                 *accuracy = json_object_get(summary, "test_accuracy");
-    fprintf(stream, "\n  model       %s/model.safetensors\n  run file    %s.yaml\n", folder,
-            folder);
-    if (!json_is_number(loss)) return;
-    fprintf(stream, "  test data   loss %.6g", json_number_value(loss));
-    if (json_is_number(accuracy))
-        fprintf(stream, ", accuracy %.2f %%", 100.0 * json_number_value(accuracy));
-    fputc('\n', stream);
-}
-
-static void print_best(const tuner *t, candidate *const *order, FILE *stream)
-{
-    char text[512];
-    drove__point_text(&order[0]->point, text, sizeof text);
-    fprintf(stream, "Best of %llu trials in %.1f s: %s %.6g, of the defaults %.6g: %s\n",
-            (unsigned long long)drove__trials_count(t->bench), drove__trials_seconds(t->bench),
-            t->metric->key, order[0]->score, t->candidate[0].score, text);
-    print_table(t, order, stream);
-}
-
 static drove_status make_text(const tuner *t, candidate *const *order, const char *folder,
                               const json_t *summary, char **out)
 {
     size_t size;
     FILE *stream = open_memstream(out, &size);
     if (stream == NULL) return drove__fail_nomem("report", SHOWN * sizeof(candidate));
-    if (order[0]->epochs > 0.0) print_best(t, order, stream);
-    else fputs("No trial has finished.\n", stream);
-    if (summary != NULL) print_run(summary, folder, stream);
+    if (order[0]->epochs > 0.0) {
+        char text[512];
+        drove__point_text(&order[0]->point, text, sizeof text);
+        fprintf(stream, "Best of %llu trials in %.1f s: %s %.6g, of the defaults %.6g: %s\n",
+                (unsigned long long)drove__trials_count(t->bench), drove__trials_seconds(t->bench),
+                t->metric->key, order[0]->score, t->candidate[0].score, text);
+        fprintf(stream, "\n  %-18s %8s %9s  %s\n", t->metric->key, "epochs", "seconds", "settings");
+        for (size_t i = 0; i < t->n && i < SHOWN && order[i]->epochs > 0.0; i++) {
+            drove__point_text(&order[i]->point, text, sizeof text);
+            fprintf(stream, "  %-18.6g %8.4g %9.1f  %s\n", order[i]->score, order[i]->epochs,
+                    order[i]->seconds, text);
+        }
+    } else fputs("No trial has finished.\n", stream);
+
+    if (summary != NULL) {
+        const json_t *loss = json_object_get(summary, "test_loss");
+        const json_t *accuracy = json_object_get(summary, "test_accuracy");
+        fprintf(stream, "\n  model       %s/model.safetensors\n  run file    %s.yaml\n", folder,
+                folder);
+        if (json_is_number(loss)) {
+            fprintf(stream, "  test data   loss %.6g", json_number_value(loss));
+            if (json_is_number(accuracy))
+                fprintf(stream, ", accuracy %.2f %%", 100.0 * json_number_value(accuracy));
+            fputc('\n', stream);
+        }
+    }
+
     fprintf(stream, "  trials      %s/trials.jsonl\n", t->folder);
     if (drove__trials_signal(t->bench) != 0)
         fprintf(stream, "  interrupted: the same command with --out %s goes on\n", t->folder);
@@ -568,17 +514,24 @@ static drove_status conclude(const tuner *t, drove_tune_result *result)
     if (order == NULL) return drove__fail_nomem("report", t->n * sizeof *order);
     for (size_t i = 0; i < t->n; i++) order[i] = &t->candidate[i];
     qsort(order, t->n, sizeof *order, compare_for_sort);
-    result->signal = drove__trials_signal(t->bench);
+
     drove_status status = DROVE_OK;
-    if (!isfinite(order[0]->rank) && result->signal == 0)
-        status =
-            drove__fail(DROVE_E_DATA, "no trial gave %s: expected at least one in %s/trials.jsonl",
-                        t->metric->key, t->folder);
-    if (status == DROVE_OK && result->signal == 0)
-        status = train_best(t, order[0], folder, sizeof folder, &summary);
     result->signal = drove__trials_signal(t->bench);
-    if (status == DROVE_OK) status = make_json(t, order, folder, summary, &result->json);
+    if (result->signal == 0) {
+        if (!isfinite(order[0]->rank)) {
+            status = drove__fail(DROVE_E_DATA,
+                                 "no trial gave %s: expected at least one in %s/trials.jsonl",
+                                 t->metric->key, t->folder);
+            goto fail;
+        }
+        status = train_best(t, order[0], folder, sizeof folder, &summary);
+        result->signal = drove__trials_signal(t->bench);
+        if (status != DROVE_OK) goto fail;
+    }
+    status = make_json(t, order, folder, summary, &result->json);
     if (status == DROVE_OK) status = make_text(t, order, folder, summary, &result->text);
+
+fail:
     json_decref(summary);
     drove__free(order);
     return status;
@@ -586,8 +539,17 @@ static drove_status conclude(const tuner *t, drove_tune_result *result)
 
 static drove_status prepare(tuner *t)
 {
+    static const char *const refused[] = {"until", "resume"};
     const drove_tune_options *opt = t->opt;
-    DROVE_TRY(check(opt));
+    for (size_t i = 0; i < DROVE_COUNT(refused); i++)
+        if (is_given(opt, refused[i]))
+            return drove__fail(DROVE_E_ARG,
+                               "--%s: trials have lengths of their own: expected --epochs, of the "
+                               "longest, and --budget",
+                               refused[i]);
+    if (opt->program == NULL)
+        return drove__fail(DROVE_E_ARG, "program: expected the path of drove, found none");
+
     t->epochs = opt->epochs > 0.0 ? opt->epochs : USUAL_EPOCHS;
     t->seconds = opt->seconds == 0.0 && opt->trials == 0 ? USUAL_SECONDS : opt->seconds;
     t->n_folds = opt->folds > 1 ? (unsigned)opt->folds : 1;
@@ -595,6 +557,7 @@ static drove_status prepare(tuner *t)
         DROVE_TRY(drove__space_load(opt->space, opt->given, opt->n_given, &t->space));
     DROVE_TRY(look_at_data(t));
     DROVE_TRY(open_folder(t));
+
     t->until_ns = UINT64_MAX;
     if (t->seconds == 0.0) return DROVE_OK;
     const double jobs = opt->jobs > 0 ? (double)opt->jobs : 1.0;
@@ -612,16 +575,21 @@ drove_status drove_tune(const drove_tune_options *options, drove_tune_result **o
     *out = NULL;
     drove_status status =
         t != NULL && result != NULL ? DROVE_OK : drove__fail_nomem("search", sizeof *t);
-    if (status == DROVE_OK) {
-        t->own = *options;
-        t->opt = &t->own;
-        t->run = *options->run;
-        t->own.run = &t->run;
-        name_model(&t->run);
-        status = prepare(t);
-    }
-    if (status == DROVE_OK) status = search(t);
-    if (status == DROVE_OK) status = conclude(t, result);
+    if (status != DROVE_OK) goto fail;
+    t->own = *options;
+    t->opt = &t->own;
+    t->run = *options->run;
+    t->own.run = &t->run;
+
+    /* A search compares models itself: its trials do not do so again, as --model auto does. */
+    if (t->run.model[0] == '\0')
+        snprintf(t->run.model, sizeof t->run.model, "%s", DROVE_MODEL_USUAL);
+
+    if ((status = prepare(t)) != DROVE_OK) goto fail;
+    if ((status = search(t)) != DROVE_OK) goto fail;
+    status = conclude(t, result);
+
+fail:
     if (t != NULL) {
         drove__trials_close(t->bench);
         drove__free(t->candidate);

@@ -52,22 +52,18 @@ static void print_line(watch *w, const char *text)
     w->state->n_lines++;
 }
 
-/* The end of a long path says more than its beginning. */
-static const char *short_name(const watch *w, char into[NAME_SIZE])
-{
-    const size_t n = strlen(w->folder);
-    if (n < NAME_SIZE) return w->folder;
-    const char *from = w->folder + n - (NAME_SIZE - 4);
-    while (((unsigned char)*from & 0xc0) == 0x80) from++;
-    snprintf(into, NAME_SIZE, "...%s", from);
-    return into;
-}
-
 /* "FOLDER: STANDING" */
 static void print_head(watch *w, const char *standing)
 {
-    char line[LINE_SIZE], name[NAME_SIZE];
-    snprintf(line, sizeof line, "%.100s: %.200s", short_name(w, name), standing);
+    char line[LINE_SIZE];
+    const char *name = w->folder;
+    const size_t n = strlen(name);
+    const bool is_long = n >= NAME_SIZE; /* the end of a path says more than its beginning */
+    if (is_long) {
+        name += n - (NAME_SIZE - 4);
+        while (((unsigned char)*name & 0xc0) == 0x80) name++;
+    }
+    snprintf(line, sizeof line, "%s%.100s: %.200s", is_long ? "..." : "", name, standing);
     print_line(w, line);
 }
 
@@ -100,7 +96,7 @@ static void add_number(char *line, const char *name, double value, const char *u
 
 /* ---- the folder ---- */
 
-/* Whether a process has locked this folder, as a run or a sweep does. */
+/* True if a process has locked this folder, as a run or a sweep does. */
 static bool is_locked(const char *folder)
 {
     struct stat about;
@@ -143,11 +139,6 @@ static bool is_left(const watch *w)
 }
 
 /* ---- a run ---- */
-
-static const json_t *last_of(const json_t *list)
-{
-    return json_array_get(list, json_array_size(list) - 1);
-}
 
 static drove_status print_curve(watch *w, const json_t *evaluations)
 {
@@ -229,7 +220,7 @@ static const char *key_of(const json_t *record)
 static void print_standing(watch *w, const json_t *run, const json_t *evaluations, bool is_over)
 {
     char line[LINE_SIZE] = "", text[64];
-    const json_t *last = last_of(evaluations);
+    const json_t *last = json_array_get(evaluations, json_array_size(evaluations) - 1);
     double at, left = is_over ? NAN : time_left(run, last);
     const double best = best_of(evaluations, key_of(last), &at);
     add_number(line, "  epochs", drove__html_get(last, "epochs"), "");
@@ -256,19 +247,6 @@ static void print_standing(watch *w, const json_t *run, const json_t *evaluation
     print_line(w, line);
 }
 
-/* What a run has come to. */
-static const char *standing_of(watch *w, const json_t *run)
-{
-    const char *outcome = drove__html_word(run, "outcome");
-    if (outcome[0] != '\0') {
-        w->state->is_over = 1;
-        return outcome;
-    }
-    if (!w->is_left) return "running";
-    w->state->is_over = 1;
-    return "no process is at work on it, and it has no summary: it was killed";
-}
-
 static drove_status print_evaluation(void *to, const json_t *record)
 {
     static const char *const keys[] = {"epochs",          "train_s",   "loss",
@@ -287,30 +265,35 @@ static void say_nothing(void *context, const char *line)
     (void)line;
 }
 
-static drove_status print_new_evaluations(watch *w, const json_t *log)
-{
-    drove_records_found found;
-    const drove_records in = {.path = json_string_value(log),
-                              .first = w->state->n_seen,
-                              .message = say_nothing};
-    if (in.path == NULL) return DROVE_OK;
-    DROVE_TRY(drove__records_each(&in, print_evaluation, w, &found));
-    w->state->n_seen = found.n_lines;
-    return DROVE_OK;
-}
-
 static drove_status print_run(watch *w)
 {
     char line[LINE_SIZE] = "  ";
     const json_t *run = json_array_get(w->runs, 0);
     const json_t *options = json_object_get(run, "options");
     const json_t *evaluations = json_object_get(run, "evaluations");
-    const char *standing = standing_of(w, run);
+    const char *standing = drove__html_word(run, "outcome");
+    if (standing[0] != '\0') w->state->is_over = 1;
+    else if (!w->is_left) standing = "running";
+    else {
+        w->state->is_over = 1;
+        standing = "no process is at work on it, and it has no summary: it was killed";
+    }
+
+    /* The evaluations since the last call, a line each. */
     if (w->style->is_lines) {
-        DROVE_TRY(print_new_evaluations(w, json_object_get(run, "log")));
+        drove_records_found found;
+        const drove_records in = {.path = json_string_value(json_object_get(run, "log")),
+                                  .first = w->state->n_seen,
+                                  .message = say_nothing};
+        if (in.path != NULL) {
+            DROVE_TRY(drove__records_each(&in, print_evaluation, w, &found));
+            w->state->n_seen = found.n_lines;
+        }
         if (w->state->is_over) print_head(w, standing);
         return DROVE_OK;
     }
+
+    /* All of it: the options, the curve and the last evaluation. */
     w->state->n_seen = (size_t)json_integer_value(json_object_get(run, "lines"));
     print_head(w, standing);
     add_word(line, options, "model");
@@ -330,52 +313,12 @@ static drove_status print_run(watch *w)
 
 /* ---- a sweep ---- */
 
-/* How many runs its study has; 0: unknown. */
-static size_t count_all(const watch *w)
-{
-    char path[PATH_SIZE];
-    json_t *study;
-    snprintf(path, sizeof path, "%.3800s/study.json", w->folder);
-    if (drove__record_load(path, &study) != DROVE_OK) return 0;
-    const json_int_t n = json_integer_value(json_object_get(study, "runs"));
-    json_decref(study);
-    return n > 0 ? (size_t)n : 0;
-}
-
-static void print_new_results(watch *w)
-{
-    for (; w->state->n_seen < json_array_size(w->runs); w->state->n_seen++) {
-        char line[LINE_SIZE];
-        const json_t *run = json_array_get(w->runs, w->state->n_seen);
-        snprintf(line, sizeof line, "%.300s: %.40s", drove__html_word(run, "run"),
-                 drove__html_word(run, "outcome"));
-        add_number(line, "target_s", drove__run_figure(run, "target_s"), "");
-        add_number(line, "loss", drove__run_figure(run, "loss"), "");
-        print_line(w, line);
-    }
-}
-
 static size_t count_outcome(const watch *w, const char *outcome)
 {
     size_t i, n = 0;
     const json_t *run;
     json_array_foreach(w->runs, i, run) n += drove__run_is(run, outcome);
     return n;
-}
-
-/* Seconds left, one run after the other; NaN: no run has ended. */
-static double sweep_left(const watch *w, size_t n_all)
-{
-    size_t i;
-    const json_t *run;
-    double sum = 0.0;
-    const size_t n = json_array_size(w->runs);
-    json_array_foreach(w->runs, i, run)
-    {
-        const double seconds = drove__run_figure(run, "process_s");
-        sum += isfinite(seconds) ? seconds : 0.0;
-    }
-    return n > 0 && n_all > n ? sum / (double)n * (double)(n_all - n) : NAN;
 }
 
 static void print_progress(watch *w, size_t n_all, const char *standing)
@@ -387,14 +330,23 @@ static void print_progress(watch *w, size_t n_all, const char *standing)
     print_head(w, standing);
     if (n_all > 0) snprintf(line, sizeof line, "  %zu of %zu runs", n, n_all);
     else snprintf(line, sizeof line, "  %zu runs", n);
-    for (size_t i = 0; i < DROVE_COUNT(words); i++) {
-        const size_t count = count_outcome(w, words[i]);
+    for (size_t k = 0; k < DROVE_COUNT(words); k++) {
+        const size_t count = count_outcome(w, words[k]);
         if (count > 0)
-            snprintf(line + strlen(line), sizeof line - strlen(line), ", %zu %s", count, words[i]);
+            snprintf(line + strlen(line), sizeof line - strlen(line), ", %zu %s", count, words[k]);
     }
-    const double left = sweep_left(w, n_all);
-    if (isfinite(left) && !w->state->is_over) {
-        print_duration(left, text, sizeof text);
+
+    /* One run after the other, each of the mean time so far. */
+    size_t i;
+    const json_t *run;
+    double sum_s = 0.0;
+    json_array_foreach(w->runs, i, run)
+    {
+        const double seconds = drove__run_figure(run, "process_s");
+        sum_s += isfinite(seconds) ? seconds : 0.0;
+    }
+    if (n > 0 && n_all > n && !w->state->is_over) {
+        print_duration(sum_s / (double)n * (double)(n_all - n), text, sizeof text);
         snprintf(line + strlen(line), sizeof line - strlen(line), ", about %.60s left", text);
     }
     print_line(w, line);
@@ -445,8 +397,17 @@ static drove_status print_running(watch *w, size_t n_all)
 
 static drove_status print_sweep(watch *w)
 {
-    const size_t n_all = count_all(w), n = json_array_size(w->runs);
+    char path[PATH_SIZE];
+    json_t *study;
     const char *standing = "running";
+    const size_t n = json_array_size(w->runs);
+    size_t n_all = 0; /* runs of its study; 0: unknown */
+    snprintf(path, sizeof path, "%.3800s/study.json", w->folder);
+    if (drove__record_load(path, &study) == DROVE_OK) {
+        const json_int_t n_runs = json_integer_value(json_object_get(study, "runs"));
+        n_all = n_runs > 0 ? (size_t)n_runs : 0;
+        json_decref(study);
+    }
     if (n_all > 0 && n >= n_all) {
         w->state->is_over = 1;
         standing = "all runs are done";
@@ -455,7 +416,15 @@ static drove_status print_sweep(watch *w)
         standing = "stopped; the same drove sweep command goes on";
     }
     if (w->style->is_lines) {
-        print_new_results(w);
+        for (; w->state->n_seen < json_array_size(w->runs); w->state->n_seen++) {
+            char line[LINE_SIZE];
+            const json_t *run = json_array_get(w->runs, w->state->n_seen);
+            snprintf(line, sizeof line, "%.300s: %.40s", drove__html_word(run, "run"),
+                     drove__html_word(run, "outcome"));
+            add_number(line, "target_s", drove__run_figure(run, "target_s"), "");
+            add_number(line, "loss", drove__run_figure(run, "loss"), "");
+            print_line(w, line);
+        }
         if (w->state->is_over) print_progress(w, n_all, standing);
         return DROVE_OK;
     }

@@ -46,15 +46,6 @@ static drove_status load(const drove_figure *f, const json_t *run, curve *c)
     return DROVE_OK;
 }
 
-static void free_curves(curve *c, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        drove__free(c[i].x);
-        drove__free(c[i].y);
-    }
-    drove__free(c);
-}
-
 /* The value at x, which is no less than x[0]. */
 static double value_at(const curve *c, double x)
 {
@@ -133,11 +124,15 @@ static drove_status add_setting(const drove_figure *f, const drove_page_settings
     drove__setting_label(s, setting, name, sizeof name);
     if (status == DROVE_OK && n == 1) add_one(&c[0], is_log, name, plot);
     if (status == DROVE_OK && n > 1) status = merge(c, n, is_log, name, plot);
-    free_curves(c, n);
+    for (size_t r = 0; r < n; r++) {
+        drove__free(c[r].x);
+        drove__free(c[r].y);
+    }
+    drove__free(c);
     return status;
 }
 
-/* Whether the settings last so differently long that only a logarithmic axis shows all. */
+/* True if the settings last so differently long that only a logarithmic axis shows all. */
 static bool has_long_tail(const drove_figure *f, const drove_page_settings *s)
 {
     double least = INFINITY, most = 0.0;

@@ -48,7 +48,7 @@ static bool add_bar(const drove_page_settings *s, size_t setting, phases *p)
     return true;
 }
 
-/* Whether a phase has a colour of its own: it is one of the seven longest. */
+/* True if a phase has a colour of its own: it is one of the seven longest. */
 static bool is_large(const phases *p, size_t phase)
 {
     size_t n_longer = 0;
@@ -56,27 +56,6 @@ static bool is_large(const phases *p, size_t phase)
         n_longer +=
             p->sum_us[i] > p->sum_us[phase] || (p->sum_us[i] == p->sum_us[phase] && i < phase);
     return n_longer < DROVE_PLOT_MOST_SERIES - 1 && p->sum_us[phase] > 0.0;
-}
-
-static void add_series(const phases *p, size_t phase, drove_plot *plot)
-{
-    drove_series *bars = drove__plot_add(plot, p->name[phase], p->n_bars, false);
-    for (size_t b = 0; bars != NULL && b < p->n_bars; b++) {
-        bars->x[b] = (double)b + 1.0;
-        bars->y[b] = p->mean_us[b][phase];
-    }
-}
-
-static void add_rest(const phases *p, drove_plot *plot)
-{
-    double all = 0.0;
-    for (size_t i = 0; i < p->n; i++) all += is_large(p, i) ? 0.0 : p->sum_us[i];
-    if (all == 0.0) return;
-    drove_series *bars = drove__plot_add(plot, "all others", p->n_bars, false);
-    for (size_t b = 0; bars != NULL && b < p->n_bars; b++) {
-        bars->x[b] = (double)b + 1.0;
-        for (size_t i = 0; i < p->n; i++) bars->y[b] += is_large(p, i) ? 0.0 : p->mean_us[b][i];
-    }
 }
 
 drove_status drove__figure_phases(const drove_figure *f, const drove_page_settings *s,
@@ -93,8 +72,26 @@ drove_status drove__figure_phases(const drove_figure *f, const drove_page_settin
         snprintf(number, sizeof number, "%zu", i + 1);
         if (add_bar(s, i, &p)) drove__plot_add_category(plot, number);
     }
-    for (size_t i = 0; i < p.n; i++)
-        if (is_large(&p, i)) add_series(&p, i, plot);
-    if (plot->n_series > 0) add_rest(&p, plot);
+
+    /* A series for each long phase, and one for the sum of the others. */
+    double rest_us = 0.0;
+    for (size_t i = 0; i < p.n; i++) {
+        if (!is_large(&p, i)) {
+            rest_us += p.sum_us[i];
+            continue;
+        }
+        drove_series *bars = drove__plot_add(plot, p.name[i], p.n_bars, false);
+        for (size_t b = 0; bars != NULL && b < p.n_bars; b++) {
+            bars->x[b] = (double)b + 1.0;
+            bars->y[b] = p.mean_us[b][i];
+        }
+    }
+    if (plot->n_series > 0 && rest_us != 0.0) {
+        drove_series *bars = drove__plot_add(plot, "all others", p.n_bars, false);
+        for (size_t b = 0; bars != NULL && b < p.n_bars; b++) {
+            bars->x[b] = (double)b + 1.0;
+            for (size_t i = 0; i < p.n; i++) bars->y[b] += is_large(&p, i) ? 0.0 : p.mean_us[b][i];
+        }
+    }
     return plot->is_cut ? drove__fail_nomem("phases", 1) : DROVE_OK;
 }

@@ -9,30 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The figure of the runs that have it, sorted. */
-static void fill_box(const drove_figure *f, const drove_page_settings *s, size_t setting,
-                     drove_series *box)
-{
-    size_t n = 0;
-    for (size_t r = 0; r < s->setting[setting].n_runs; r++) {
-        const double value = drove__run_figure(drove__settings_run(s, setting, r), f->y);
-        if (isfinite(value)) box->y[n++] = value;
-    }
-    box->n = n;
-    drove__sort(box->y, n);
-    for (size_t i = 0; i < n; i++) box->x[i] = (double)setting + 1.0;
-}
-
-static void note_counts(const drove_page_setting *x, size_t n_has, drove_series *box)
-{
-    box->n_all = x->n_runs;
-    const size_t n_without = x->n_runs - n_has;
-    int used = snprintf(box->note, sizeof box->note, "%zu of %zu", n_has, x->n_runs);
-    if (n_without > 0)
-        snprintf(box->note + used, sizeof box->note - (size_t)used, "; %zu crashed, %zu missed",
-                 x->n_crashed, n_without > x->n_crashed ? n_without - x->n_crashed : 0);
-}
-
 /* How many runs are in no box, and why. */
 static void add_totals(drove_plot *plot, const drove_page_settings *s)
 {
@@ -60,8 +36,25 @@ drove_status drove__figure_times(const drove_figure *f, const drove_page_setting
         drove__setting_label(s, i, name, sizeof name);
         drove_series *box = drove__plot_add(plot, name, s->setting[i].n_runs, false);
         if (box == NULL) return drove__fail_nomem("boxes", 1);
-        fill_box(f, s, i, box);
-        if (strcmp(f->y, "examples_per_s") != 0) note_counts(&s->setting[i], box->n, box);
+
+        /* the figure of the runs that have it, sorted */
+        const drove_page_setting *x = &s->setting[i];
+        box->n = 0;
+        for (size_t r = 0; r < x->n_runs; r++) {
+            const double value = drove__run_figure(drove__settings_run(s, i, r), f->y);
+            if (isfinite(value)) box->y[box->n++] = value;
+        }
+        drove__sort(box->y, box->n);
+        for (size_t k = 0; k < box->n; k++) box->x[k] = (double)i + 1.0;
+        if (strcmp(f->y, "examples_per_s") == 0) continue;
+
+        /* how many have none, and why */
+        const size_t n_without = x->n_runs - box->n;
+        box->n_all = x->n_runs;
+        int used = snprintf(box->note, sizeof box->note, "%zu of %zu", box->n, x->n_runs);
+        if (n_without > 0)
+            snprintf(box->note + used, sizeof box->note - (size_t)used, "; %zu crashed, %zu missed",
+                     x->n_crashed, n_without > x->n_crashed ? n_without - x->n_crashed : 0);
     }
     drove__plot_range(plot, false, &least, &most);
     add_totals(plot, s);

@@ -12,7 +12,7 @@
 
 enum { MOST_BARS = 64 };
 
-/* Of the only run; NULL: there are several, or it has no workers. */
+/* The workers of the only run; NULL: there are several, or it has no workers. */
 static const json_t *workers_of(const drove_page_settings *s)
 {
     if (json_array_size(s->runs) != 1) return NULL;

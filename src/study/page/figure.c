@@ -20,9 +20,16 @@ static bool is_lines(const drove_plot *plot)
 
 /* ---- the picture ---- */
 
-/* For those who do not see it: where each line begins and ends, or how many bars there are. */
-static void print_description(const drove_plot *plot, FILE *stream)
+static void print_picture(const drove_plot *plot, const char *svg, FILE *stream)
 {
+    fprintf(stream,
+            "<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-labelledby=\"t-%s d-%s\"><title "
+            "id=\"t-%s\">",
+            DROVE_SVG_WIDTH, DROVE_SVG_HEIGHT, plot->id, plot->id, plot->id);
+    drove__html_text(plot->title, stream);
+    fputs("</title>", stream);
+
+    /* For those who do not see it: where each line begins and ends, or how many bars there are. */
     fprintf(stream, "<desc id=\"d-%s\">", plot->id);
     drove__html_text(plot->about, stream);
     fputs(" Across: ", stream);
@@ -42,17 +49,7 @@ static void print_description(const drove_plot *plot, FILE *stream)
         fputc('.', stream);
     }
     fputs(" The numbers are in the table below.</desc>", stream);
-}
 
-static void print_picture(const drove_plot *plot, const char *svg, FILE *stream)
-{
-    fprintf(stream,
-            "<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-labelledby=\"t-%s d-%s\"><title "
-            "id=\"t-%s\">",
-            DROVE_SVG_WIDTH, DROVE_SVG_HEIGHT, plot->id, plot->id, plot->id);
-    drove__html_text(plot->title, stream);
-    fputs("</title>", stream);
-    print_description(plot, stream);
     drove__svg_picture(svg, plot, stream);
     fputs("</svg>", stream);
 }
@@ -119,22 +116,6 @@ static void print_heads(const char *const *heads, size_t n, FILE *stream)
     fputs("</tr></thead><tbody>\n", stream);
 }
 
-static void print_points(const drove_series *s, bool has_bands, FILE *stream)
-{
-    const size_t n = s->n < MOST_ROWS ? s->n : MOST_ROWS;
-    for (size_t i = 0; i < n; i++) {
-        const size_t k = n > 1 ? i * (s->n - 1) / (n - 1) : 0;
-        fputs("<tr>", stream);
-        drove__html_head_cell(s->name, "row", stream);
-        drove__html_cell(s->x[k], stream);
-        drove__html_cell(s->y[k], stream);
-        if (s->low != NULL) drove__html_cell(s->low[k], stream);
-        if (s->high != NULL) drove__html_cell(s->high[k], stream);
-        if (s->low == NULL && has_bands) fputs("<td></td><td></td>", stream);
-        fputs("</tr>\n", stream);
-    }
-}
-
 static void print_lines_table(const drove_plot *plot, FILE *stream)
 {
     const char *const heads[] = {"line", plot->x_label, plot->y_label, "lower quartile",
@@ -143,7 +124,21 @@ static void print_lines_table(const drove_plot *plot, FILE *stream)
     for (size_t i = 0; i < plot->n_series; i++)
         has_bands = has_bands || plot->series[i].low != NULL;
     print_heads(heads, has_bands ? 5 : 3, stream);
-    for (size_t i = 0; i < plot->n_series; i++) print_points(&plot->series[i], has_bands, stream);
+    for (size_t i = 0; i < plot->n_series; i++) {
+        const drove_series *s = &plot->series[i];
+        const size_t n = s->n < MOST_ROWS ? s->n : MOST_ROWS;
+        for (size_t r = 0; r < n; r++) {
+            const size_t k = n > 1 ? r * (s->n - 1) / (n - 1) : 0;
+            fputs("<tr>", stream);
+            drove__html_head_cell(s->name, "row", stream);
+            drove__html_cell(s->x[k], stream);
+            drove__html_cell(s->y[k], stream);
+            if (s->low != NULL) drove__html_cell(s->low[k], stream);
+            if (s->high != NULL) drove__html_cell(s->high[k], stream);
+            if (s->low == NULL && has_bands) fputs("<td></td><td></td>", stream);
+            fputs("</tr>\n", stream);
+        }
+    }
     fputs("</tbody></table>", stream);
 }
 

@@ -138,26 +138,19 @@ static drove_status write_svg_script(const char *folder, const drove_plot *plot,
     return close_script(script);
 }
 
-static drove_status load_all(const char *folder, size_t n, char **svg)
-{
-    char path[PATH_SIZE];
-    size_t n_bytes;
-    for (size_t i = 0; i < n; i++) {
-        name_picture(folder, i, path);
-        DROVE_TRY(drove__file_load(path, MOST_BYTES, &svg[i], &n_bytes));
-    }
-    return DROVE_OK;
-}
-
 drove_status drove__gnuplot_svg(const char *program, const drove_plot *plot, size_t n, char **svg)
 {
-    char folder[PATH_SIZE];
+    char folder[PATH_SIZE], path[PATH_SIZE];
+    size_t n_bytes;
     memset(svg, 0, n * sizeof *svg);
     if (n == 0) return DROVE_OK;
     DROVE_TRY(make_folder(folder));
     drove_status status = write_svg_script(folder, plot, n);
     if (status == DROVE_OK) status = run(program, folder);
-    if (status == DROVE_OK) status = load_all(folder, n, svg);
+    for (size_t i = 0; i < n && status == DROVE_OK; i++) {
+        name_picture(folder, i, path);
+        status = drove__file_load(path, MOST_BYTES, &svg[i], &n_bytes);
+    }
     remove_folder(folder, n);
     for (size_t i = 0; i < n && status != DROVE_OK; i++) {
         free(svg[i]);

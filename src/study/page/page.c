@@ -75,19 +75,6 @@ static drove_status draw(page *p)
 
 /* ---- the page ---- */
 
-static void print_head(const page *p, const char *title, FILE *stream)
-{
-    fputs("<!DOCTYPE html>\n<html lang=en><head><meta charset=utf-8>"
-          "<meta name=viewport content=\"width=device-width,initial-scale=1\">",
-          stream);
-    fprintf(stream,
-            "<meta http-equiv=Content-Security-Policy content=\"default-src 'none';style-src "
-            "'unsafe-inline';img-src data:%s\"><link rel=icon href=\"data:,\"><title>",
-            p->is_live ? ";script-src 'unsafe-inline';connect-src 'self'" : "");
-    drove__html_text(title, stream);
-    fprintf(stream, "</title><style>\n%s</style></head>\n<body><main>\n", drove__page_style);
-}
-
 /* "12 runs: 10 reached, 2 crashed" */
 static void print_outcomes(const drove_page_settings *s, FILE *stream)
 {
@@ -107,19 +94,6 @@ static void print_outcomes(const drove_page_settings *s, FILE *stream)
     fprintf(stream, ". drove %s.</p>\n", DROVE_VERSION);
 }
 
-/* Times of a modelled machine are none that were measured. */
-static void print_clock(const drove_page_settings *s, FILE *stream)
-{
-    size_t i, n_virtual = 0;
-    const json_t *run;
-    json_array_foreach(s->runs, i, run) n_virtual += drove__run_is_virtual(run);
-    if (n_virtual == 0) return;
-    fprintf(stream,
-            "<p class=warn>Virtual time in %zu of %zu runs: all of their seconds and speeds are "
-            "those of the modelled machine (--machine).</p>\n",
-            n_virtual, json_array_size(s->runs));
-}
-
 static void print_top(const page *p, const char *title, FILE *stream)
 {
     fputs("<header><h1>", stream);
@@ -127,33 +101,29 @@ static void print_top(const page *p, const char *title, FILE *stream)
     fputs("</h1>", stream);
     if (p->is_live) fputs("<p class=dim id=live role=status>live</p>", stream);
     print_outcomes(&p->settings, stream);
-    print_clock(&p->settings, stream);
+
+    /* Times of a modelled machine are none that were measured. */
+    size_t i, n_virtual = 0;
+    const json_t *run, *runs = p->settings.runs;
+    json_array_foreach(runs, i, run) n_virtual += drove__run_is_virtual(run);
+    if (n_virtual > 0)
+        fprintf(stream,
+                "<p class=warn>Virtual time in %zu of %zu runs: all of their seconds and speeds "
+                "are those of the modelled machine (--machine).</p>\n",
+                n_virtual, json_array_size(runs));
+
     if (p->why[0] != '\0') {
         fputs("<p class=warn>", stream);
         drove__html_text(p->why, stream);
         fputs("</p>\n", stream);
     }
-    if (json_array_size(p->settings.runs) == 0)
-        fputs("<p class=warn>There is no run here yet.</p>\n", stream);
+    if (json_array_size(runs) == 0) fputs("<p class=warn>There is no run here yet.</p>\n", stream);
+
     fputs("<nav aria-label=Parts>", stream);
     if (drove__page_has_model(&p->settings)) fputs("<a href=\"#model\">Model</a>", stream);
     if (p->settings.n > 1) fputs("<a href=\"#settings\">Settings</a>", stream);
     if (p->n > 0) fputs("<a href=\"#figures\">Figures</a>", stream);
     fputs("<a href=\"#runs\">Runs</a></nav></header>\n", stream);
-}
-
-static void print_figures(const page *p, FILE *stream)
-{
-    if (p->n == 0) return;
-    fputs("<h2 id=figures>Figures</h2>\n", stream);
-    if (p->svg[0] != NULL) {
-        fputs("<svg width=0 height=0 style=\"position:absolute\" aria-hidden=true>", stream);
-        drove__svg_markers(p->svg[0], stream);
-        fputs("</svg>\n", stream);
-    }
-    fputs("<div class=grid>\n", stream);
-    for (size_t i = 0; i < p->n; i++) drove__figure_print(&p->plot[i], p->svg[i], stream);
-    fputs("</div>\n", stream);
 }
 
 /* The sweep that all runs are of; "" without one. */
@@ -174,11 +144,29 @@ static void print_page(const page *p, FILE *stream)
         snprintf(title, sizeof title, "%.200s", drove__html_word(first, "run"));
     else if (sweep[0] != '\0') snprintf(title, sizeof title, "Sweep %.200s", sweep);
     else if (first != NULL) snprintf(title, sizeof title, "%zu runs", json_array_size(runs));
-    print_head(p, title, stream);
+    fputs("<!DOCTYPE html>\n<html lang=en><head><meta charset=utf-8>"
+          "<meta name=viewport content=\"width=device-width,initial-scale=1\">",
+          stream);
+    fprintf(stream,
+            "<meta http-equiv=Content-Security-Policy content=\"default-src 'none';style-src "
+            "'unsafe-inline';img-src data:%s\"><link rel=icon href=\"data:,\"><title>",
+            p->is_live ? ";script-src 'unsafe-inline';connect-src 'self'" : "");
+    drove__html_text(title, stream);
+    fprintf(stream, "</title><style>\n%s</style></head>\n<body><main>\n", drove__page_style);
     print_top(p, title, stream);
     drove__page_model(&p->settings, stream);
     drove__page_settings(&p->settings, stream);
-    print_figures(p, stream);
+    if (p->n > 0) {
+        fputs("<h2 id=figures>Figures</h2>\n", stream);
+        if (p->svg[0] != NULL) {
+            fputs("<svg width=0 height=0 style=\"position:absolute\" aria-hidden=true>", stream);
+            drove__svg_markers(p->svg[0], stream);
+            fputs("</svg>\n", stream);
+        }
+        fputs("<div class=grid>\n", stream);
+        for (size_t i = 0; i < p->n; i++) drove__figure_print(&p->plot[i], p->svg[i], stream);
+        fputs("</div>\n", stream);
+    }
     drove__page_heat(&p->settings, stream);
     drove__page_runs(&p->settings, stream);
     fputs("</main>\n", stream);

@@ -136,20 +136,7 @@ static drove_status median_of(const drove_page_settings *s, size_t setting, cons
     return DROVE_OK;
 }
 
-static void count_outcomes(drove_page_settings *s, size_t setting)
-{
-    drove_page_setting *x = &s->setting[setting];
-    for (size_t r = 0; r < x->n_runs; r++) {
-        const json_t *run = drove__settings_run(s, setting, r);
-        if (drove__run_is(run, "reached")) x->n_reached++;
-        else if (drove__run_is(run, "crashed")) x->n_crashed++;
-        else if (drove__run_is(run, "missed") || drove__run_is(run, "timed_out")) x->n_missed++;
-        else x->n_other++;
-    }
-    s->has_target = s->has_target || x->n_reached > 0;
-}
-
-/* Whether a is better: it meets the target sooner, or else ends with less loss. */
+/* True if a is better: it meets the target sooner, or else ends with less loss. */
 static bool is_better(const drove_page_setting *a, const drove_page_setting *b)
 {
     if (a->target_s != b->target_s) return a->target_s < b->target_s;
@@ -177,9 +164,17 @@ drove_status drove__settings_init(drove_page_settings *s, const json_t *runs)
     *s = (drove_page_settings){.runs = runs};
     DROVE_TRY(group(s));
     for (size_t i = 0; i < s->n; i++) {
-        count_outcomes(s, i);
-        DROVE_TRY(median_of(s, i, "target_s", &s->setting[i].target_s));
-        DROVE_TRY(median_of(s, i, "loss", &s->setting[i].loss));
+        drove_page_setting *x = &s->setting[i];
+        for (size_t r = 0; r < x->n_runs; r++) {
+            const json_t *run = drove__settings_run(s, i, r);
+            if (drove__run_is(run, "reached")) x->n_reached++;
+            else if (drove__run_is(run, "crashed")) x->n_crashed++;
+            else if (drove__run_is(run, "missed") || drove__run_is(run, "timed_out")) x->n_missed++;
+            else x->n_other++;
+        }
+        s->has_target = s->has_target || x->n_reached > 0;
+        DROVE_TRY(median_of(s, i, "target_s", &x->target_s));
+        DROVE_TRY(median_of(s, i, "loss", &x->loss));
     }
     choose_shown(s);
     return DROVE_OK;

@@ -31,7 +31,7 @@ static bool begins(const char *at, const char *word)
     return strncmp(at, word, strlen(word)) == 0;
 }
 
-/* What stands at `at`, or what takes its place; how much of the text that was. */
+/* Copies the word at `at`, or its replacement; returns how much of the text that was. */
 static size_t copy_one(const char *at, FILE *stream)
 {
     static const char *const dropped[] = {" font-family=\"sans\"", " font-size=\"13.00\"",

@@ -27,7 +27,7 @@ static double number_of(const json_t *settings, const char *name)
     return *end == '\0' && end != text && isfinite(value) ? value : NAN;
 }
 
-/* Where a value stands in a sorted list, into which it is put; MOST_VALUES: it has no room. */
+/* The place of a value in a sorted list, into which it is put; MOST_VALUES: it has no room. */
 static size_t place(double *list, size_t *n, double value)
 {
     size_t at = 0;
@@ -40,16 +40,11 @@ static size_t place(double *list, size_t *n, double value)
     return at;
 }
 
-static const json_t *settings_of(const drove_page_settings *s, size_t setting)
-{
-    return json_object_get(drove__settings_run(s, setting, 0), "settings");
-}
-
-/* What a setting has beside step and batch size; false: it lacks one of them. */
+/* The other options of a setting, beside step and batch size; false: it lacks one of these. */
 static bool describe(const drove_page_settings *s, size_t setting, double *lr, double *batch,
                      char other[TEXT_SIZE])
 {
-    const json_t *all = settings_of(s, setting);
+    const json_t *all = json_object_get(drove__settings_run(s, setting, 0), "settings");
     *lr = number_of(all, "lr");
     *batch = number_of(all, "batch");
     json_t *rest = json_is_object(all) ? json_copy((json_t *)(uintptr_t)all) : NULL;
@@ -70,12 +65,12 @@ static void fill(const drove_page_settings *s, heat *h)
 {
     double lr, batch;
     char other[TEXT_SIZE];
-    for (int pass = 0; pass < 2; pass++) { /* the axes, then the cells */
+    for (int fills_cells = 0; fills_cells < 2; fills_cells++) { /* the axes, then the cells */
         for (size_t i = 0; i < s->n; i++) {
             if (!describe(s, i, &lr, &batch, other) || strcmp(other, h->other) != 0) continue;
             const size_t x = place(h->lr, &h->n_lr, lr);
             const size_t y = place(h->batch, &h->n_batch, batch);
-            if (pass == 1 && x < MOST_VALUES && y < MOST_VALUES) h->cell[x][y] = i + 1;
+            if (fills_cells && x < MOST_VALUES && y < MOST_VALUES) h->cell[x][y] = i + 1;
         }
     }
 }
@@ -147,7 +142,7 @@ static void print(const drove_page_settings *s, const heat *h, FILE *stream)
     fputs("</tbody></table></div></figure>\n", stream);
 }
 
-/* Whether an earlier setting has the same other options. */
+/* True if an earlier setting has the same other options. */
 static bool is_repeated(const drove_page_settings *s, size_t setting, const char *other)
 {
     double lr, batch;

@@ -20,7 +20,7 @@ typedef struct input {
     double weight;    /* root of the sum of squares over its features and all outputs */
 } input;
 
-/* Whether the first layer takes the features of the table as they are: [features][outputs]. */
+/* True if the first layer takes the features of the table as they are: [features][outputs]. */
 static bool is_of_columns(const drove_modelfile *file)
 {
     const drove_layer *first = &file->model->layer[0];

@@ -1,4 +1,4 @@
-/* study/page/tab_model.c - what the summary of a single run says of its model. */
+/* study/page/tab_model.c - the summary of a single run: facts, metrics, confusion. */
 #include "study/page/tables.h"
 
 #include "study/page/html.h"
@@ -56,30 +56,6 @@ static double cell_of(const json_t *row, size_t i)
     return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
-static double sum_of(const json_t *row)
-{
-    double sum = 0.0;
-    for (size_t i = 0; i < json_array_size(row); i++)
-        sum += isfinite(cell_of(row, i)) ? cell_of(row, i) : 0.0;
-    return sum;
-}
-
-static void print_confusion_row(const json_t *metrics, const json_t *row, size_t i, FILE *stream)
-{
-    const double sum = sum_of(row);
-    fputs("<tr>", stream);
-    drove__html_head_cell(class_of(metrics, i), "row", stream);
-    for (size_t k = 0; k < json_array_size(row); k++) {
-        const double value = cell_of(row, k), share = sum > 0.0 ? value / sum : 0.0;
-        const char *hue = i == k ? "0 120 200" : "213 94 0";
-        fprintf(stream, "<td class=h style=\"background:rgb(%s/%.0f%%)\">", hue,
-                share > 0.0 ? 5.0 + 45.0 * fmin(share, 1.0) : 0.0);
-        drove__html_number(value, stream);
-        fputs("</td>", stream);
-    }
-    fputs("</tr>\n", stream);
-}
-
 static void print_confusion(const json_t *metrics, const char *of, FILE *stream)
 {
     const json_t *all = json_object_get(metrics, "confusion");
@@ -99,7 +75,23 @@ static void print_confusion(const json_t *metrics, const char *of, FILE *stream)
           stream);
     for (size_t i = 0; i < n; i++) drove__html_head_cell(class_of(metrics, i), "col", stream);
     fputs("</tr></thead><tbody>\n", stream);
-    for (size_t i = 0; i < n; i++) print_confusion_row(metrics, json_array_get(all, i), i, stream);
+    for (size_t i = 0; i < n; i++) {
+        const json_t *row = json_array_get(all, i);
+        double sum = 0.0;
+        for (size_t k = 0; k < json_array_size(row); k++)
+            sum += isfinite(cell_of(row, k)) ? cell_of(row, k) : 0.0;
+        fputs("<tr>", stream);
+        drove__html_head_cell(class_of(metrics, i), "row", stream);
+        for (size_t k = 0; k < json_array_size(row); k++) {
+            const double value = cell_of(row, k), share = sum > 0.0 ? value / sum : 0.0;
+            const char *hue = i == k ? "0 120 200" : "213 94 0";
+            fprintf(stream, "<td class=h style=\"background:rgb(%s/%.0f%%)\">", hue,
+                    share > 0.0 ? 5.0 + 45.0 * fmin(share, 1.0) : 0.0);
+            drove__html_number(value, stream);
+            fputs("</td>", stream);
+        }
+        fputs("</tr>\n", stream);
+    }
     fputs("</tbody></table></div></figure>\n", stream);
 }
 

@@ -12,17 +12,12 @@
 
 /* ---- commands ---- */
 
-/* Whether a shell takes a word as it is. */
-static bool is_plain(const char *word)
-{
-    static const char *const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                     "0123456789_./:=,@%+-";
-    return word[0] != '\0' && strspn(word, plain) == strlen(word);
-}
-
 static void print_word(const char *word, FILE *stream)
 {
-    if (is_plain(word)) {
+    /* a shell takes a word of these bytes as it is */
+    static const char *const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                     "0123456789_./:=,@%+-";
+    if (word[0] != '\0' && strspn(word, plain) == strlen(word)) {
         drove__html_text(word, stream);
         return;
     }

@@ -3,18 +3,6 @@
 
 #include "study/page/html.h"
 
-static void print_row(const drove_page_settings *s, size_t i, FILE *stream)
-{
-    const drove_page_setting *x = &s->setting[i];
-    const size_t counts[] = {x->n_runs, x->n_reached, x->n_missed, x->n_crashed, x->n_other};
-    fprintf(stream, "<tr><td class=n>%zu</td>", i + 1);
-    drove__html_head_cell(x->name, "row", stream);
-    for (size_t k = 0; k < 5; k++) fprintf(stream, "<td class=n>%zu</td>", counts[k]);
-    drove__html_cell(x->target_s, stream);
-    drove__html_cell(x->loss, stream);
-    fputs("</tr>\n", stream);
-}
-
 void drove__page_settings(const drove_page_settings *s, FILE *stream)
 {
     static const char *const heads[] = {"number",
@@ -34,6 +22,15 @@ void drove__page_settings(const drove_page_settings *s, FILE *stream)
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++)
         drove__html_head_cell(heads[i], "col", stream);
     fputs("</tr></thead><tbody>\n", stream);
-    for (size_t i = 0; i < s->n; i++) print_row(s, i, stream);
+    for (size_t i = 0; i < s->n; i++) {
+        const drove_page_setting *x = &s->setting[i];
+        const size_t counts[] = {x->n_runs, x->n_reached, x->n_missed, x->n_crashed, x->n_other};
+        fprintf(stream, "<tr><td class=n>%zu</td>", i + 1);
+        drove__html_head_cell(x->name, "row", stream);
+        for (size_t k = 0; k < 5; k++) fprintf(stream, "<td class=n>%zu</td>", counts[k]);
+        drove__html_cell(x->target_s, stream);
+        drove__html_cell(x->loss, stream);
+        fputs("</tr>\n", stream);
+    }
     fputs("</tbody></table></div>\n", stream);
 }
