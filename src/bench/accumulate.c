@@ -93,15 +93,6 @@ static numbers count(const drove_model *m)
     return n;
 }
 
-static drove_status build(unsigned net, drove_model **out)
-{
-    const size_t side = nets[net].side;
-    const drove_model_io io = {.n_features = 3 * side * side,
-                               .n_classes = 1000,
-                               .image = {.c = 3, .h = side, .w = side}};
-    return drove__model_create(nets[net].model, NULL, NULL, &io, out);
-}
-
 /* Copies and additions of so many parameters at Table 4's rates. */
 static void exchange_times(double n_params, drove_sim_layer *out)
 {
@@ -284,7 +275,13 @@ static drove_status describe_new(unsigned net, numbers *reference, drove_sim_lay
                                  drove_sim_net *out)
 {
     drove_model *m = NULL;
-    DROVE_TRY(build(net, &m));
+
+    const size_t side = nets[net].side;
+    const drove_model_io io = {.n_features = 3 * side * side,
+                               .n_classes = 1000,
+                               .image = {.c = 3, .h = side, .w = side}};
+    DROVE_TRY(drove__model_create(nets[net].model, NULL, NULL, &io, &m));
+
     drove_status status = DROVE_OK;
     *layer = calloc(m->n_layers, sizeof **layer);
     if (net == 0) *reference = count(m);
@@ -294,26 +291,22 @@ static drove_status describe_new(unsigned net, numbers *reference, drove_sim_lay
     return status;
 }
 
-static drove_status simulate_all(json_t **rows, json_t **stretches)
+static drove_status run(const drove_bench_context *context, json_t **result)
 {
+    (void)context; /* the clock is virtual */
+    json_t *rows = json_array(), *stretches = json_array();
+
     numbers reference = {0};
     drove_sim_layer *layer[N_NETS] = {NULL};
     drove_sim_net net[N_NETS];
     drove_status status = DROVE_OK;
     for (unsigned i = 0; i < N_NETS && status == DROVE_OK; i++) {
         status = describe_new(i, &reference, &layer[i], &net[i]);
-        if (status == DROVE_OK) status = simulate_net(&net[i], rows);
-        if (status == DROVE_OK) status = vary_stretch(&net[i], &net[0], stretches);
+        if (status == DROVE_OK) status = simulate_net(&net[i], &rows);
+        if (status == DROVE_OK) status = vary_stretch(&net[i], &net[0], &stretches);
     }
     for (unsigned i = 0; i < N_NETS; i++) free(layer[i]);
-    return status;
-}
 
-static drove_status run(const drove_bench_context *context, json_t **result)
-{
-    (void)context; /* the clock is virtual */
-    json_t *rows = json_array(), *stretches = json_array();
-    drove_status status = simulate_all(&rows, &stretches);
     drove__json_set(result, "simulation", rows);
     drove__json_set(result, "stretch", stretches);
     return status;

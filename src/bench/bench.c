@@ -47,20 +47,6 @@ drove_status drove_bench_options_set(drove_bench_options *options, const char *n
     return drove__fail_unknown("option of a benchmark", name, names, DROVE_COUNT(names));
 }
 
-static drove_status check_options(const drove_bench_options *o)
-{
-    if (o->n_threads > DROVE_MOST_THREADS) {
-        return drove__fail(DROVE_E_ARG, "threads: expected at most %d, found %llu",
-                           DROVE_MOST_THREADS, (unsigned long long)o->n_threads);
-    }
-    if (!(o->seconds > 0.0 && o->seconds <= LONGEST_S)) {
-        return drove__fail(DROVE_E_ARG,
-                           "seconds: expected a number above 0 and of at most %g, found %g",
-                           LONGEST_S, o->seconds);
-    }
-    return DROVE_OK;
-}
-
 /* ---- running ---- */
 
 static drove_status find(const char *name, const drove_bench_ops **out)
@@ -121,7 +107,17 @@ drove_status drove_bench(const char *name, const drove_bench_options *options, i
     drove_bench_options o = options != NULL ? *options : drove_bench_options_default();
     const drove_bench_ops *ops = NULL;
     drove_topo *topo = NULL;
-    DROVE_TRY(check_options(&o));
+
+    if (o.n_threads > DROVE_MOST_THREADS) {
+        return drove__fail(DROVE_E_ARG, "threads: expected at most %d, found %llu",
+                           DROVE_MOST_THREADS, (unsigned long long)o.n_threads);
+    }
+    if (!(o.seconds > 0.0 && o.seconds <= LONGEST_S)) {
+        return drove__fail(DROVE_E_ARG,
+                           "seconds: expected a number above 0 and of at most %g, found %g",
+                           LONGEST_S, o.seconds);
+    }
+
     DROVE_TRY(find(name, &ops));
     DROVE_TRY(drove__topo_create(NULL, &topo));
     drove_bench_context context = {.topo = topo,

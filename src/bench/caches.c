@@ -166,16 +166,9 @@ static void take_from_others(drove_caches *c, unsigned who, way *d)
     d->owner = (uint8_t)who;
 }
 
-/* Another core reads a line that one had to itself. */
-static void share(drove_caches *c, way *d)
-{
-    find(&c->core[d->owner].l2, d->line)->state = SHARED;
-    d->owner = NOBODY;
-}
-
 /* ---- an access ---- */
 
-/* Where the line comes from, to a core whose caches do not have it, and with which state. */
+/* Brings the line to a core whose caches do not have it: cycles, and the state it comes with. */
 static uint64_t fetch(drove_caches *c, unsigned who, uint64_t line, bool writes, state *as)
 {
     core *me = &c->core[who];
@@ -197,18 +190,15 @@ static uint64_t fetch(drove_caches *c, unsigned who, uint64_t line, bool writes,
         return cycles;
     }
     if (d->owner != NOBODY) {
-        share(c, d);
+        /* Another core reads a line that one had to itself. */
+        find(&c->core[d->owner].l2, d->line)->state = SHARED;
+        d->owner = NOBODY;
         me->n.transfers++;
     }
     *as = d->sharers == 0 ? EXCLUSIVE : SHARED;
     d->sharers |= UINT64_C(1) << who;
     if (*as == EXCLUSIVE) d->owner = (uint8_t)who;
     return cycles;
-}
-
-static bool is_listed(const way *d, unsigned who)
-{
-    return d != NULL && (d->sharers >> who & 1) != 0;
 }
 
 /* A core that shares a line has it to itself. */
@@ -226,7 +216,7 @@ static uint64_t write_shared(drove_caches *c, unsigned who, uint64_t line, bool 
 {
     state as;
     way *d = find(&c->l3, line);
-    *came = !is_listed(d, who);
+    *came = d == NULL || (d->sharers >> who & 1) == 0;
     return *came ? fetch(c, who, line, true, &as) : upgrade(c, who, d);
 }
 
@@ -237,17 +227,6 @@ static uint64_t *buffer(const drove_caches *c, const core *me)
     for (unsigned i = 1; i < c->opt.n_fills; i++)
         if (me->fill[i] < *first) first = &me->fill[i];
     return first;
-}
-
-static void note_write(drove_caches *c, uint64_t line, way *mine)
-{
-    if (line < c->opt.n_model_lines) mine->version = ++c->version[line];
-}
-
-/* The line as it is now. */
-static void renew(const drove_caches *c, uint64_t line, way *mine)
-{
-    if (line < c->opt.n_model_lines) mine->version = c->version[line];
 }
 
 drove_access_done drove__caches_access(drove_caches *c, unsigned who, uint64_t line,
@@ -283,14 +262,14 @@ drove_access_done drove__caches_access(drove_caches *c, unsigned who, uint64_t l
     }
     done.ready = done.begun + cycles;
     if (done.came) {
-        renew(c, line, mine);
+        if (line < c->opt.n_model_lines) mine->version = c->version[line];
         mine->ready = done.ready;
     } else if (mine->ready > done.ready) {
         done.ready = mine->ready; /* it is on its way */
     }
     if (writes) {
         mine->state = MODIFIED;
-        note_write(c, line, mine);
+        if (line < c->opt.n_model_lines) mine->version = ++c->version[line];
     } else if (line < c->opt.n_model_lines && mine->version < c->version[line]) {
         me->n.old_reads += kind == DROVE_ACCESS_READ;
     }
@@ -319,17 +298,6 @@ drove_caches_counts drove__caches_counts(const drove_caches *c, unsigned who)
 
 /* ---- making ---- */
 
-static drove_status check(const drove_caches_options *o)
-{
-    if (o->n_cores < 1 || o->n_cores > DROVE_CACHES_MOST_CORES)
-        return drove__fail(DROVE_E_ARG, "cores: expected 1 to %d, found %u",
-                           DROVE_CACHES_MOST_CORES, o->n_cores);
-    if (o->n_fills < 1) return drove__fail(DROVE_E_ARG, "expected a fill buffer, found none");
-    if (!(o->obstinacy >= 0.0 && o->obstinacy <= 1.0))
-        return drove__fail(DROVE_E_ARG, "obstinacy: expected 0 to 1, found %g", o->obstinacy);
-    return DROVE_OK;
-}
-
 static drove_status fill_in(drove_caches *c)
 {
     const drove_caches_options *o = &c->opt;
@@ -350,7 +318,14 @@ static drove_status fill_in(drove_caches *c)
 drove_status drove__caches_create(const drove_caches_options *opt, drove_caches **out)
 {
     *out = NULL;
-    DROVE_TRY(check(opt));
+
+    if (opt->n_cores < 1 || opt->n_cores > DROVE_CACHES_MOST_CORES)
+        return drove__fail(DROVE_E_ARG, "cores: expected 1 to %d, found %u",
+                           DROVE_CACHES_MOST_CORES, opt->n_cores);
+    if (opt->n_fills < 1) return drove__fail(DROVE_E_ARG, "expected a fill buffer, found none");
+    if (!(opt->obstinacy >= 0.0 && opt->obstinacy <= 1.0))
+        return drove__fail(DROVE_E_ARG, "obstinacy: expected 0 to 1, found %g", opt->obstinacy);
+
     drove_caches *c = calloc(1, sizeof *c);
     if (c == NULL) return drove__fail_nomem("caches", sizeof *c);
     c->opt = *opt;

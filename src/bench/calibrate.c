@@ -123,7 +123,7 @@ static void fit_parallel(const figure *figures, unsigned n_threads, drove_throug
     drove__fit_parallel(point, SIZES, out);
 }
 
-static void describe(calibration *k)
+static drove_status fit(calibration *k)
 {
     drove_throughput *c = &k->constants;
     time_t now = time(NULL);
@@ -133,11 +133,7 @@ static void describe(calibration *k)
     snprintf(c->machine, sizeof c->machine, "%s", drove__cpu_model());
     snprintf(c->version, sizeof c->version, "%s", DROVE_VERSION);
     c->n_cores = k->bench.context->facts.n_pus;
-}
 
-static drove_status fit(calibration *k)
-{
-    describe(k);
     for (int s = 0; s < 2; s++) {
         for (unsigned row = 0; row < DROVE_THROUGHPUT_ROWS; row++) {
             const figure *figures = k->figure[s][row];
@@ -176,22 +172,20 @@ static void add_row(const calibration *k, json_t **rows, int s, unsigned row, co
     }
 }
 
-static json_t *constants_json(const calibration *k, int s, unsigned row)
-{
-    const drove_throughput_row *r = &k->constants.row[s][row];
-    return json_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "signature",
-                     drove__throughput_signature[row], "problem", s ? "sparse" : "dense", "gnps",
-                     r->gnps, "step_ns", r->step_ns, "spill_ns", r->spill_ns, "cache_bytes",
-                     r->cache_bytes, "slope", r->parallel.slope, "zero_features",
-                     r->parallel.zero_features, "most", r->parallel.most);
-}
-
 static void add_result(const calibration *k, const char *path, json_t **result)
 {
     json_t *rows = json_array(), *constants = json_array();
     for (int s = 0; s < 2; s++) {
         for (unsigned row = 0; row < DROVE_THROUGHPUT_ROWS; row++) {
-            drove__json_add(&constants, constants_json(k, s, row));
+            const drove_throughput_row *fitted = &k->constants.row[s][row];
+            drove__json_add(&constants,
+                            json_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "signature",
+                                      drove__throughput_signature[row], "problem",
+                                      s ? "sparse" : "dense", "gnps", fitted->gnps, "step_ns",
+                                      fitted->step_ns, "spill_ns", fitted->spill_ns, "cache_bytes",
+                                      fitted->cache_bytes, "slope", fitted->parallel.slope,
+                                      "zero_features", fitted->parallel.zero_features, "most",
+                                      fitted->parallel.most));
             for (unsigned i = 0; i < SIZES; i++) add_row(k, &rows, s, row, &k->figure[s][row][i]);
         }
     }
@@ -201,25 +195,24 @@ static void add_result(const calibration *k, const char *path, json_t **result)
     drove__json_set(result, "rows", rows);
 }
 
-static drove_status calibrate(calibration *k, const char *path, json_t **result)
-{
-    DROVE_TRY(measure_all(k));
-    DROVE_TRY(fit(k));
-    DROVE_TRY(drove__throughput_save(&k->constants, path));
-    add_result(k, path, result);
-    return DROVE_OK;
-}
-
 static drove_status run_calibrate(const drove_bench_context *context, json_t **result)
 {
     char *path = NULL;
     calibration *k = calloc(1, sizeof *k);
     if (k == NULL) return drove__fail_nomem("a calibration", sizeof *k);
+    const char *into = context->out;
     drove_status status = DROVE_OK;
     drove__linear_bench_init(&k->bench, context);
-    if (context->out == NULL) status = drove__throughput_path(&path);
-    if (status == DROVE_OK)
-        status = calibrate(k, context->out != NULL ? context->out : path, result);
+    if (into == NULL) {
+        if ((status = drove__throughput_path(&path)) != DROVE_OK) goto fail;
+        into = path;
+    }
+    if ((status = measure_all(k)) != DROVE_OK) goto fail;
+    if ((status = fit(k)) != DROVE_OK) goto fail;
+    if ((status = drove__throughput_save(&k->constants, into)) != DROVE_OK) goto fail;
+    add_result(k, into, result);
+
+fail:
     drove__linear_bench_fini(&k->bench);
     free(path);
     free(k);

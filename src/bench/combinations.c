@@ -43,21 +43,6 @@ static unsigned number_of(reasons *r, const char *why)
     return i + 1;
 }
 
-static void print_row(const drove_sync_ops *ops, int width, reasons *r, unsigned count[2],
-                      FILE *stream)
-{
-    fprintf(stream, "%-*s", width, ops->name);
-    for (const drove_combination_column *c = drove__combinations; c->name != NULL; c++) {
-        char cell[16] = "runs";
-        const char *why = drove__combine(ops, &c->at);
-        if (why != NULL) snprintf(cell, sizeof cell, "(%u)", number_of(r, why));
-        count[0] += why == NULL;
-        count[1]++;
-        fprintf(stream, "  %-*s", (int)strlen(c->name), cell);
-    }
-    fputc('\n', stream);
-}
-
 static drove_status print_text(FILE *stream)
 {
     reasons r = {.n = 0};
@@ -71,8 +56,19 @@ static drove_status print_text(FILE *stream)
     for (const drove_combination_column *c = drove__combinations; c->name != NULL; c++)
         fprintf(stream, "  %s", c->name);
     fputc('\n', stream);
-    for (size_t i = 0; drove__strategies[i] != NULL; i++)
-        print_row(drove__strategies[i], width, &r, count, stream);
+    for (size_t i = 0; drove__strategies[i] != NULL; i++) {
+        const drove_sync_ops *ops = drove__strategies[i];
+        fprintf(stream, "%-*s", width, ops->name);
+        for (const drove_combination_column *c = drove__combinations; c->name != NULL; c++) {
+            char cell[16] = "runs";
+            const char *why = drove__combine(ops, &c->at);
+            if (why != NULL) snprintf(cell, sizeof cell, "(%u)", number_of(&r, why));
+            count[0] += why == NULL;
+            count[1]++;
+            fprintf(stream, "  %-*s", (int)strlen(c->name), cell);
+        }
+        fputc('\n', stream);
+    }
     fprintf(stream, "\n%u of %u combinations run; the others do not, because\n", count[0],
             count[1]);
     for (unsigned i = 0; i < r.n; i++) fprintf(stream, "  (%u) %s\n", i + 1, r.text[i]);

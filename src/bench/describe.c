@@ -41,21 +41,6 @@ drove_status drove_input_shape_set(drove_input_shape *out, const char *input, co
     return drove__fail(DROVE_E_ARG, "--input: expected CxHxW or N, found \"%.80s\"", input);
 }
 
-static drove_status io_of_shape(const drove_input_shape *shape, drove_model_io *io)
-{
-    const uint64_t most = UINT32_MAX - 1, place = shape->height * shape->width;
-    bool is_image = shape->height > 1 || shape->width > 1;
-    if (shape->channels > most / place)
-        return drove__fail(DROVE_E_ARG, "--input: expected fewer than 2^32 numbers");
-    *io = (drove_model_io){.n_features = (size_t)(shape->channels * shape->height * shape->width),
-                           .n_classes = (size_t)shape->n_classes};
-    if (is_image) {
-        io->image =
-            (drove_shape){(size_t)shape->channels, (size_t)shape->height, (size_t)shape->width};
-    }
-    return DROVE_OK;
-}
-
 static drove_status make_model(const drove_options *options, const drove_input_shape *shape,
                                drove_model **out)
 {
@@ -69,7 +54,17 @@ static drove_status make_model(const drove_options *options, const drove_input_s
         return DROVE_OK;
     }
     if (shape != NULL) {
-        DROVE_TRY(io_of_shape(shape, &io));
+        const uint64_t most = UINT32_MAX - 1, place = shape->height * shape->width;
+        bool is_image = shape->height > 1 || shape->width > 1;
+        if (shape->channels > most / place)
+            return drove__fail(DROVE_E_ARG, "--input: expected fewer than 2^32 numbers");
+        io =
+            (drove_model_io){.n_features = (size_t)(shape->channels * shape->height * shape->width),
+                             .n_classes = (size_t)shape->n_classes};
+        if (is_image) {
+            io.image =
+                (drove_shape){(size_t)shape->channels, (size_t)shape->height, (size_t)shape->width};
+        }
     } else {
         drove_data *train = NULL, *test = NULL;
         char data[DROVE_SPEC_WITH_LABEL_SIZE];
@@ -138,7 +133,7 @@ static json_t *layer_json(const drove_model *m, size_t index)
                      l->trains_only);
 }
 
-static json_t *to_json(const description *d)
+static drove_status print_json(const description *d, FILE *stream)
 {
     const drove_model *m = d->model;
     json_t *layers = json_array(), *heads = json_array();
@@ -151,18 +146,15 @@ static json_t *to_json(const description *d)
         drove__json_add(&heads, json_pack("{s:s, s:f}", "layer", m->layer[m->head[h].layer].name,
                                           "weight", (double)m->head[h].weight));
     }
-    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:s?}", "model",
-                     m->spec, "loss", m->loss->name, "input", shape_json(m->input), "layers",
-                     layers, "heads", heads, "parameters", (json_int_t)m->n_weights,
-                     "multiply_adds", (json_int_t)products, "batch", (json_int_t)d->batch,
-                     "parameter_bytes", (json_int_t)(m->n_params * sizeof(float)), "forward_bytes",
-                     (json_int_t)d->forward_bytes, "training_bytes", (json_int_t)d->training_bytes,
-                     "notes", m->notes);
-}
+    json_t *object =
+        json_pack("{s:s, s:s, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:s?}", "model", m->spec,
+                  "loss", m->loss->name, "input", shape_json(m->input), "layers", layers, "heads",
+                  heads, "parameters", (json_int_t)m->n_weights, "multiply_adds",
+                  (json_int_t)products, "batch", (json_int_t)d->batch, "parameter_bytes",
+                  (json_int_t)(m->n_params * sizeof(float)), "forward_bytes",
+                  (json_int_t)d->forward_bytes, "training_bytes", (json_int_t)d->training_bytes,
+                  "notes", m->notes);
 
-static drove_status print_json(const description *d, FILE *stream)
-{
-    json_t *object = to_json(d);
     char *text = object != NULL ? drove__json_dump(object, JSON_INDENT(2)) : NULL;
     json_decref(object);
     if (text == NULL) return drove__fail(DROVE_E_NOMEM, "model: not enough memory");

@@ -44,8 +44,13 @@ int drove_version_number(void)
 
 /* ---- gathering ---- */
 
-static void name_features(machine_facts *m)
+static drove_status gather(const drove_options *options, bool measure, machine_facts *m)
 {
+    memset(m, 0, sizeof *m);
+    m->options = options;
+    DROVE_TRY(drove__topo_create(NULL, &m->topo));
+    drove__topo_facts(m->topo, &m->facts);
+
     static const struct {
         uint32_t bit;
         const char *name;
@@ -56,23 +61,7 @@ static void name_features(machine_facts *m)
     for (size_t i = 0; i < DROVE_COUNT(known); i++) {
         if (have & known[i].bit) m->feature[m->n_features++] = known[i].name;
     }
-}
 
-static void forget(machine_facts *m)
-{
-    drove__speeds_fini(&m->speeds);
-    drove__plan_fini(&m->workers);
-    free(m->place);
-    drove__topo_destroy(m->topo);
-}
-
-static drove_status gather(const drove_options *options, bool measure, machine_facts *m)
-{
-    memset(m, 0, sizeof *m);
-    m->options = options;
-    DROVE_TRY(drove__topo_create(NULL, &m->topo));
-    drove__topo_facts(m->topo, &m->facts);
-    name_features(m);
     const char *cap = options->isa[0] != '\0' ? options->isa : NULL;
     DROVE_TRY(drovek_select(&m->kernels, drove__cpu_features(), cap));
     const drove_machine machine = {
@@ -101,24 +90,6 @@ const char *drove__info_bytes(uint64_t bytes, char into[32])
 static const char *plural(unsigned n)
 {
     return n == 1 ? "" : "s";
-}
-
-static void print_caches(const drove_topo_facts *t, FILE *stream)
-{
-    const struct {
-        const char *name;
-        size_t bytes;
-    } cache[] = {{"L1d", t->l1d_bytes}, {"L2", t->l2_bytes}, {"L3", t->l3_bytes}};
-    bool any = false;
-    char text[32];
-    fprintf(stream, "caches      ");
-    for (size_t i = 0; i < DROVE_COUNT(cache); i++) {
-        if (cache[i].bytes == 0) continue;
-        fprintf(stream, "%s%s %s", any ? ", " : "", cache[i].name,
-                drove__info_bytes(cache[i].bytes, text));
-        any = true;
-    }
-    fprintf(stream, "%s\n", any ? "" : "unknown");
 }
 
 static const char *bind_name(drove_bind bind)
@@ -158,7 +129,22 @@ static void print_text(const machine_facts *m, FILE *stream)
         fprintf(stream, "%s%s", i == 0 ? "; " : " ", m->feature[i]);
     }
     fprintf(stream, "\n");
-    print_caches(t, stream);
+
+    const struct {
+        const char *name;
+        size_t bytes;
+    } cache[] = {{"L1d", t->l1d_bytes}, {"L2", t->l2_bytes}, {"L3", t->l3_bytes}};
+    bool any = false;
+    char text[32];
+    fprintf(stream, "caches      ");
+    for (size_t i = 0; i < DROVE_COUNT(cache); i++) {
+        if (cache[i].bytes == 0) continue;
+        fprintf(stream, "%s%s %s", any ? ", " : "", cache[i].name,
+                drove__info_bytes(cache[i].bytes, text));
+        any = true;
+    }
+    fprintf(stream, "%s\n", any ? "" : "unknown");
+
     fprintf(stream, "memory      %s\n", drove__info_bytes(t->memory_bytes, memory));
     fprintf(stream, "kernels     %s, of", m->kernels.isa);
     for (const char *const *tier = drovek_tiers(); *tier != NULL; tier++) {
@@ -184,46 +170,32 @@ static json_t *json_names(const char *const *name, size_t n_names)
     return array;
 }
 
-static json_t *json_tiers(void)
-{
-    const char *const *tiers = drovek_tiers();
-    size_t n_tiers = 0;
-    while (tiers[n_tiers] != NULL) n_tiers++;
-    return json_names(tiers, n_tiers);
-}
-
-static json_t *json_engines(void)
-{
-    json_t *array = json_array();
-    for (const drove_engine_ops *const *e = drove__engines; *e != NULL; e++) {
-        drove__json_add(&array, json_string((*e)->name));
-    }
-    return array;
-}
-
 /* A place that is not bound is null. */
 static json_t *json_index(int index)
 {
     return index >= 0 ? json_integer(index) : json_null();
 }
 
-static json_t *json_workers(const machine_facts *m)
-{
-    json_t *array = json_array();
-    for (unsigned i = 0; i < m->workers.n_workers; i++) {
-        const drove_place *place = &m->place[i];
-        drove__json_add(&array, json_pack("{s:i, s:o, s:o, s:o}", "worker", (int)i, "processor",
-                                          json_index(place->pu), "core", json_index(place->core),
-                                          "node", json_index(place->node)));
-    }
-    return json_pack("{s:s, s:s, s:i, s:o}", "strategy", m->workers.spec, "bind",
-                     bind_name(m->workers.bind), "n_workers", (int)m->workers.n_workers, "places",
-                     array);
-}
-
 static drove_status print_json(const machine_facts *m, FILE *stream)
 {
     const drove_topo_facts *t = &m->facts;
+    const drove_plan *w = &m->workers;
+    const char *const *tiers = drovek_tiers();
+    json_t *engines = json_array(), *places = json_array();
+    size_t n_tiers = 0;
+    while (tiers[n_tiers] != NULL) n_tiers++;
+    for (const drove_engine_ops *const *e = drove__engines; *e != NULL; e++) {
+        drove__json_add(&engines, json_string((*e)->name));
+    }
+    for (unsigned i = 0; i < w->n_workers; i++) {
+        const drove_place *place = &m->place[i];
+        drove__json_add(&places, json_pack("{s:i, s:o, s:o, s:o}", "worker", (int)i, "processor",
+                                           json_index(place->pu), "core", json_index(place->core),
+                                           "node", json_index(place->node)));
+    }
+    json_t *workers =
+        json_pack("{s:s, s:s, s:i, s:o}", "strategy", w->spec, "bind", bind_name(w->bind),
+                  "n_workers", (int)w->n_workers, "places", places);
     json_t *object = json_pack(
         "{s:s, s:s, s:o, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:s, s:o, s:s, s:o, s:o, s:o, "
         "s:o}",
@@ -232,9 +204,9 @@ static drove_status print_json(const machine_facts *m, FILE *stream)
         (int)t->n_pus, "n_nodes", (int)t->n_nodes, "n_packages", (int)t->n_packages, "l1d_bytes",
         (json_int_t)t->l1d_bytes, "l2_bytes", (json_int_t)t->l2_bytes, "l3_bytes",
         (json_int_t)t->l3_bytes, "memory_bytes", (json_int_t)t->memory_bytes, "isa", m->kernels.isa,
-        "isa_tiers", json_tiers(), "gemm_source", m->kernels.gemm_source, "engines", json_engines(),
-        "devices", drove__info_json_devices(), "device_kinds", drove__info_json_kinds(), "workers",
-        json_workers(m));
+        "isa_tiers", json_names(tiers, n_tiers), "gemm_source", m->kernels.gemm_source, "engines",
+        engines, "devices", drove__info_json_devices(), "device_kinds", drove__info_json_kinds(),
+        "workers", workers);
     if (object != NULL && m->speeds.n > 0) {
         drove__json_set(&object, "speed", drove__info_json_speeds(m->options, &m->speeds));
     }
@@ -255,7 +227,10 @@ drove_status drove_info(const drove_options *options, int as_json, int measure, 
     drove_status status = gather(options != NULL ? options : &defaults, measure != 0, &m);
     if (status == DROVE_OK && as_json) status = print_json(&m, stream);
     else if (status == DROVE_OK) print_text(&m, stream);
-    forget(&m);
+    drove__speeds_fini(&m.speeds);
+    drove__plan_fini(&m.workers);
+    free(m.place);
+    drove__topo_destroy(m.topo);
     if (status == DROVE_OK && (fflush(stream) != 0 || ferror(stream))) {
         status = drove__fail(DROVE_E_IO, "info: cannot be written");
     }

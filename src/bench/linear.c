@@ -24,12 +24,6 @@ void drove__linear_bench_fini(drove_linear_bench *b)
     drove__measure_data_destroy(b->data);
 }
 
-static bool same_shape(const drove_measure_shape *a, const drove_measure_shape *b)
-{
-    return a->number == b->number && a->index_bits == b->index_bits &&
-           a->n_features == b->n_features && a->n_bytes == b->n_bytes;
-}
-
 /* Examples for this case, those in hand if they will do. */
 static drove_status take_data(drove_linear_bench *b, const drove_precision *precision,
                               const drove_linear_case *c)
@@ -40,7 +34,10 @@ static drove_status take_data(drove_linear_bench *b, const drove_precision *prec
                                  .density = b->density,
                                  .n_bytes = c->n_bytes,
                                  .seed = 1};
-    if (b->data != NULL && same_shape(&shape, &b->shape)) return DROVE_OK;
+    if (b->data != NULL && shape.number == b->shape.number &&
+        shape.index_bits == b->shape.index_bits && shape.n_features == b->shape.n_features &&
+        shape.n_bytes == b->shape.n_bytes)
+        return DROVE_OK;
     drove__measure_data_destroy(b->data);
     b->data = NULL;
     b->shape = shape;
@@ -113,24 +110,7 @@ static line line_at(int i, bool is_printed)
     return (line){drove__throughput_signature[row], row, is_sparse};
 }
 
-static json_t *row_json(const line *l, const drove_linear_case *c, const drove_measured *m)
-{
-    const bool has_paper = l->row != NO_ROW && c->n_threads == 1; /* whose figures are of one */
-    double paper = has_paper ? drove__throughput_paper.row[c->is_sparse][l->row].gnps : 1.0;
-    json_t *row =
-        json_pack("{s:s, s:s, s:i, s:i, s:s, s:f, s:f, s:f, s:f}", "signature", c->signature,
-                  "problem", c->is_sparse ? "sparse" : "dense", "features", (int)c->n_features,
-                  "threads", (int)c->n_threads, "strategy", strategy_of(c), "gnps", m->gnps,
-                  "gnps_median", m->gnps_median, "gb_per_s", m->gnps * m->bytes_per_number,
-                  "read_gb_per_s", m->read_gb_per_s);
-    drove__json_set(&row, "paper_gnps", has_paper ? json_real(paper) : json_null());
-    drove__json_set(&row, "of_paper", has_paper ? json_real(m->gnps / paper) : json_null());
-    drove__json_set(&row, "windows", json_integer(m->n_windows));
-    drove__json_set(&row, "undisturbed", json_integer(m->n_undisturbed));
-    return row;
-}
-
-/* What --strategy auto takes for sparse data of this shape (auto/strategy_counts.c). */
+/* The choice of --strategy auto for sparse data of this shape (auto/strategy_counts.c). */
 static const char replicas[] = "replicas?merge=sum&period=64";
 
 static drove_status run_row(drove_linear_bench *b, const line *l, const drove_linear_case *c,
@@ -138,7 +118,19 @@ static drove_status run_row(drove_linear_bench *b, const line *l, const drove_li
 {
     drove_measured m;
     DROVE_TRY(drove__linear_bench_run(b, c, &m));
-    drove__json_add(rows, row_json(l, c, &m));
+    const bool has_paper = l->row != NO_ROW && c->n_threads == 1; /* whose figures are of one */
+    double paper = has_paper ? drove__throughput_paper.row[c->is_sparse][l->row].gnps : 1.0;
+    json_t *row =
+        json_pack("{s:s, s:s, s:i, s:i, s:s, s:f, s:f, s:f, s:f}", "signature", c->signature,
+                  "problem", c->is_sparse ? "sparse" : "dense", "features", (int)c->n_features,
+                  "threads", (int)c->n_threads, "strategy", strategy_of(c), "gnps", m.gnps,
+                  "gnps_median", m.gnps_median, "gb_per_s", m.gnps * m.bytes_per_number,
+                  "read_gb_per_s", m.read_gb_per_s);
+    drove__json_set(&row, "paper_gnps", has_paper ? json_real(paper) : json_null());
+    drove__json_set(&row, "of_paper", has_paper ? json_real(m.gnps / paper) : json_null());
+    drove__json_set(&row, "windows", json_integer(m.n_windows));
+    drove__json_set(&row, "undisturbed", json_integer(m.n_undisturbed));
+    drove__json_add(rows, row);
     return DROVE_OK;
 }
 
@@ -218,21 +210,6 @@ static void print_ratio(const json_t *all, const json_t *one, FILE *stream)
     else fprintf(stream, "%9s", "-");
 }
 
-static void print_line(const line *l, const json_t *rows, FILE *stream)
-{
-    const char *problem = l->is_sparse ? "sparse" : "dense";
-    const json_t *one = find_row(rows, l->signature, problem, true, shared_model);
-    const json_t *all = find_row(rows, l->signature, problem, false, shared_model);
-    fprintf(stream, "%-15s", l->signature);
-    print_figure(one, "paper_gnps", 3, stream);
-    print_figure(one, "gnps", 3, stream);
-    print_figure(one, "of_paper", 2, stream);
-    print_figure(all, "gnps", 3, stream);
-    print_ratio(all, one, stream);
-    print_ratio(find_row(rows, l->signature, problem, false, replicas), one, stream);
-    fprintf(stream, "%9.2f\n", number_of(one, "gb_per_s") / number_of(one, "read_gb_per_s"));
-}
-
 static void print_linear(const json_t *result, FILE *stream)
 {
     const json_t *rows = json_object_get(result, "rows");
@@ -247,7 +224,18 @@ static void print_linear(const json_t *result, FILE *stream)
         if (i == 0 || i == N_LINES - DROVE_THROUGHPUT_ROWS)
             fprintf(stream, "\n%-15s%9s%9s%9s%9s%9s%9s%9s\n", l.is_sparse ? "sparse" : "dense",
                     "paper T1", "T1", "ratio", "Tt", "Tt / T1", "Tr / T1", "read");
-        print_line(&l, rows, stream);
+
+        const char *problem = l.is_sparse ? "sparse" : "dense";
+        const json_t *one = find_row(rows, l.signature, problem, true, shared_model);
+        const json_t *all = find_row(rows, l.signature, problem, false, shared_model);
+        fprintf(stream, "%-15s", l.signature);
+        print_figure(one, "paper_gnps", 3, stream);
+        print_figure(one, "gnps", 3, stream);
+        print_figure(one, "of_paper", 2, stream);
+        print_figure(all, "gnps", 3, stream);
+        print_ratio(all, one, stream);
+        print_ratio(find_row(rows, l.signature, problem, false, replicas), one, stream);
+        fprintf(stream, "%9.2f\n", number_of(one, "gb_per_s") / number_of(one, "read_gb_per_s"));
     }
 }
 

@@ -28,14 +28,6 @@ static const drove_named own[] = {
     {"combinations", "which strategy runs on which workers", ""},
 };
 
-static bool bench_at(size_t i, drove_named *out)
-{
-    const drove_bench_ops *ops = drove__benches[i];
-    if (ops == NULL) return false;
-    *out = (drove_named){ops->name, ops->help, ops->source};
-    return true;
-}
-
 /* The registries themselves: those of the run, then our own. */
 static bool kind_at(size_t i, drove_named *out)
 {
@@ -72,7 +64,12 @@ static bool choice_at(const char *kind, size_t i, drove_named *out)
 static bool entry_at(const char *kind, size_t i, drove_named *out)
 {
     if (kind == NULL) return kind_at(i, out);
-    if (strcmp(kind, own[0].name) == 0) return bench_at(i, out);
+    if (strcmp(kind, own[0].name) == 0) {
+        const drove_bench_ops *ops = drove__benches[i];
+        if (ops == NULL) return false;
+        *out = (drove_named){ops->name, ops->help, ops->source};
+        return true;
+    }
     return drove__registry_at(kind, i, out) || choice_at(kind, i, out);
 }
 

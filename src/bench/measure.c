@@ -125,21 +125,12 @@ static void read_turn(member *m)
     }
 }
 
-static bool is_reading(unsigned phase)
-{
-    return phase > 0 && phase % 2 == 0;
-}
-
-static uint64_t cpu_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static void change_phase(member *m, unsigned phase)
 {
-    uint64_t now = drove__now_ns(), cpu = cpu_ns();
+    struct timespec used;
+    const uint64_t now = drove__now_ns();
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    const uint64_t cpu = (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
     double time = (double)(now - m->since_ns);
     m->rate = (double)m->done / time;
     m->share = (double)(cpu - m->since_cpu_ns) / time;
@@ -177,7 +168,7 @@ static void *member_main(void *argument)
         unsigned phase = atomic_load_explicit(&m->of->phase, memory_order_relaxed);
         if (phase != seen) change_phase(m, phase);
         if (phase == STOP) break;
-        if (is_reading(phase)) read_turn(m);
+        if (phase > 0 && phase % 2 == 0) read_turn(m); /* see STOP */
         else step_turn(m);
     }
     if (m->status == DROVE_OK) return NULL;
@@ -219,17 +210,6 @@ static bool enter(pool *c, unsigned phase, window *ended)
     return true;
 }
 
-static void keep(pool *c, const window *w)
-{
-    drove_topo_facts facts;
-    drove__topo_facts(c->opt->topo, &facts);
-    /* more threads than processors share them in every window */
-    double share = c->opt->n_threads > facts.n_pus ? 1.0 : w->share;
-    c->steps[c->n_windows] = w->rate;
-    c->share[c->n_windows++] = share;
-    c->n_full += share >= FULL_SHARE;
-}
-
 static void run_windows(pool *c)
 {
     unsigned phase = 0;
@@ -242,7 +222,15 @@ static void run_windows(pool *c)
         double seconds = fmin(STEPS_S, wanted);
         sleep_s(seconds);
         if (!enter(c, ++phase, &ended)) return;
-        keep(c, &ended);
+
+        drove_topo_facts facts;
+        drove__topo_facts(c->opt->topo, &facts);
+        /* more threads than processors share them in every window */
+        double share = c->opt->n_threads > facts.n_pus ? 1.0 : ended.share;
+        c->steps[c->n_windows] = ended.rate;
+        c->share[c->n_windows++] = share;
+        c->n_full += share >= FULL_SHARE;
+
         sleep_s(fmin(READ_S, seconds));
         if (!enter(c, ++phase, &ended)) return;
         c->read = fmax(c->read, ended.rate);
@@ -399,20 +387,6 @@ static drove_status prepare_pool(pool *c)
     return DROVE_OK;
 }
 
-static void fini_pool(pool *c)
-{
-    for (unsigned i = 0; c->member != NULL && i < c->opt->n_threads; i++) {
-        drove__engine_linear.destroy(c->member[i].engine);
-        drove__free(c->member[i].row);
-    }
-    drove__free(c->member);
-    drove__sync_destroy(c->sync);
-    drove__optim_destroy(c->optim);
-    drove__engine_linear.dismiss(c->shared);
-    drove__model_destroy(c->model);
-    free(c->place);
-}
-
 drove_status drove__measure(const drove_measure_data *data, const drove_measure_job *job,
                             drove_measured *out)
 {
@@ -423,7 +397,17 @@ drove_status drove__measure(const drove_measure_data *data, const drove_measure_
     drove_status status = prepare_pool(c);
     if (status == DROVE_OK) status = run_members(c);
     if (status == DROVE_OK) gather(c, out);
-    fini_pool(c);
+
+    for (unsigned i = 0; c->member != NULL && i < c->opt->n_threads; i++) {
+        drove__engine_linear.destroy(c->member[i].engine);
+        drove__free(c->member[i].row);
+    }
+    drove__free(c->member);
+    drove__sync_destroy(c->sync);
+    drove__optim_destroy(c->optim);
+    drove__engine_linear.dismiss(c->shared);
+    drove__model_destroy(c->model);
+    free(c->place);
     drove__free(c);
     return status;
 }

@@ -66,21 +66,6 @@ static drove_status make_model(bench *b, const drove_options *opt)
     return drove__model_init(b->model, opt->init, opt->seed, b->theta);
 }
 
-static drove_status make_rows(bench *b, const drove_options *opt, size_t most)
-{
-    drove_permutation order;
-    size_t n = b->data->n_rows;
-    b->row = drove__alloc(n, sizeof *b->row);
-    b->again = drove__alloc(2 * most, sizeof *b->again);
-    b->grad = drove__alloc(b->model->n_params, sizeof *b->grad);
-    if (b->row == NULL || b->again == NULL || b->grad == NULL) {
-        return drove__fail_nomem("rows and a gradient", n * sizeof *b->row);
-    }
-    drove__permutation_init(&order, n, opt->seed, 0);
-    for (size_t i = 0; i < n; i++) b->row[i] = (uint32_t)drove__permutation_at(&order, i);
-    return DROVE_OK;
-}
-
 static drove_status begin(bench *b, const drove_options *opt, drove_speeds *out)
 {
     drove_data *test = NULL;
@@ -99,17 +84,19 @@ static drove_status begin(bench *b, const drove_options *opt, drove_speeds *out)
         out->batch[out->n_batches] = BATCHES[out->n_batches];
         out->n_batches++;
     }
-    return make_rows(b, opt, out->batch[out->n_batches - 1]);
-}
 
-static void end(bench *b)
-{
-    drove__free(b->grad);
-    drove__free(b->again);
-    drove__free(b->row);
-    drove__free(b->theta);
-    drove__model_destroy(b->model);
-    drove_data_destroy(b->data);
+    /* The order of an epoch, and room for two batches of the largest size. */
+    drove_permutation order;
+    size_t n_rows = b->data->n_rows;
+    b->row = drove__alloc(n_rows, sizeof *b->row);
+    b->again = drove__alloc(2 * (out->batch[out->n_batches - 1]), sizeof *b->again);
+    b->grad = drove__alloc(b->model->n_params, sizeof *b->grad);
+    if (b->row == NULL || b->again == NULL || b->grad == NULL) {
+        return drove__fail_nomem("rows and a gradient", n_rows * sizeof *b->row);
+    }
+    drove__permutation_init(&order, n_rows, opt->seed, 0);
+    for (size_t i = 0; i < n_rows; i++) b->row[i] = (uint32_t)drove__permutation_at(&order, i);
+    return DROVE_OK;
 }
 
 /* ---- steps ---- */
@@ -239,7 +226,14 @@ drove_status drove__measure_devices(const drove_options *opt, const drovek_table
     *out = (drove_speeds){0};
     drove_status status = begin(&b, opt, out);
     if (status == DROVE_OK) status = measure_all(&b, out);
-    end(&b);
+
+    drove__free(b.grad);
+    drove__free(b.again);
+    drove__free(b.row);
+    drove__free(b.theta);
+    drove__model_destroy(b.model);
+    drove_data_destroy(b.data);
+
     if (status != DROVE_OK) drove__speeds_fini(out);
     return status;
 }

@@ -56,20 +56,6 @@ drove_status drove_measure_options_set(drove_measure_options *options, const cha
     return drove__fail_unknown("option of a measurement", name, names, DROVE_COUNT(names));
 }
 
-static drove_status check_options(const drove_measure_options *o)
-{
-    static const char *const words[] = {"on", "hardware", "hints", "off"};
-    unsigned unused;
-    if (!(o->batch >= 1 && o->batch <= MOST_BATCH))
-        return drove__fail(DROVE_E_ARG, "batch: expected 1 to %llu, found %llu",
-                           (unsigned long long)MOST_BATCH, (unsigned long long)o->batch);
-    if (!(o->seconds > 0.0 && o->seconds <= LONGEST_S))
-        return drove__fail(DROVE_E_ARG,
-                           "seconds: expected a number above 0 and of at most %g, found %g",
-                           LONGEST_S, o->seconds);
-    return drove__one_of("--prefetch", o->prefetch, words, DROVE_COUNT(words), &unused);
-}
-
 /* ---- one measurement ---- */
 
 typedef struct job {
@@ -87,8 +73,20 @@ static drove_status resolve(const drove_dmgc *signature, job *j)
 {
     bool is_sparse;
     char text[DROVE_DMGC_TEXT_SIZE];
-    const char *cap = j->opt->isa;
-    DROVE_TRY(check_options(j->opt));
+    const drove_measure_options *o = j->opt;
+    const char *cap = o->isa;
+
+    static const char *const words[] = {"on", "hardware", "hints", "off"};
+    unsigned unused;
+    if (!(o->batch >= 1 && o->batch <= MOST_BATCH))
+        return drove__fail(DROVE_E_ARG, "batch: expected 1 to %llu, found %llu",
+                           (unsigned long long)MOST_BATCH, (unsigned long long)o->batch);
+    if (!(o->seconds > 0.0 && o->seconds <= LONGEST_S))
+        return drove__fail(DROVE_E_ARG,
+                           "seconds: expected a number above 0 and of at most %g, found %g",
+                           LONGEST_S, o->seconds);
+    DROVE_TRY(drove__one_of("--prefetch", o->prefetch, words, DROVE_COUNT(words), &unused));
+
     DROVE_TRY(drove__throughput_is_sparse(signature, j->setting, &is_sparse));
     DROVE_TRY(drove_dmgc_print(signature, text));
     DROVE_TRY(drove__precision_resolve(text, is_sparse, &j->precision));
@@ -112,32 +110,6 @@ static drove_status find_places(job *j)
     drove__topo_spread_memory(j->topo, place, n);
     free(place);
     return DROVE_OK;
-}
-
-static drove_measure_shape shape_of(const job *j)
-{
-    const drove_dmgc_setting *s = j->setting;
-    return (drove_measure_shape){.number = j->precision.data,
-                                 .index_bits = j->precision.index_bits,
-                                 .n_features = (size_t)s->n_features,
-                                 .density = s->density > 0.0 ? s->density : ASSUMED_DENSITY,
-                                 .n_bytes = j->opt->n_bytes,
-                                 .seed = 1};
-}
-
-/* A machine that has to swap would measure its disk; places of sparse numbers have 32 bits. */
-static drove_status check_size(const job *j, const drove_measure_shape *shape)
-{
-    double model = (double)shape->n_features * drove__number_bits(j->precision.model) / 8.0;
-    double n = drove__measure_bytes(shape) + model, most = 0.75 * (double)j->facts.memory_bytes;
-    if (shape->index_bits != 0 && shape->n_features > UINT32_MAX)
-        return drove__fail(DROVE_E_ARG, "measuring: expected at most %u sparse features, found %zu",
-                           UINT32_MAX, shape->n_features);
-    if (n <= most) return DROVE_OK;
-    return drove__fail(DROVE_E_ARG,
-                       "measuring: expected examples and a model of at most three quarters of this "
-                       "machine's memory (%.4g GiB), found %.4g GiB",
-                       most / 0x1p30, n / 0x1p30);
 }
 
 static drove_status run_on(const job *j, const drove_measure_data *data, drove_measured *out)
@@ -165,8 +137,29 @@ static drove_status run(job *j, drove_measured *out, drove_prefetch_state *hardw
     drove_measure_data *data;
     drove_prefetch_machine machine = drove__prefetch_machine();
     DROVE_TRY(find_places(j));
-    drove_measure_shape shape = shape_of(j);
-    DROVE_TRY(check_size(j, &shape));
+
+    const drove_dmgc_setting *s = j->setting;
+    drove_measure_shape shape =
+        (drove_measure_shape){.number = j->precision.data,
+                              .index_bits = j->precision.index_bits,
+                              .n_features = (size_t)s->n_features,
+                              .density = s->density > 0.0 ? s->density : ASSUMED_DENSITY,
+                              .n_bytes = j->opt->n_bytes,
+                              .seed = 1};
+
+    /* A machine that has to swap would measure its disk; places of sparse numbers have 32 bits. */
+    const double model = (double)shape.n_features * drove__number_bits(j->precision.model) / 8.0;
+    const double n_bytes = drove__measure_bytes(&shape) + model;
+    const double most = 0.75 * (double)j->facts.memory_bytes;
+    if (shape.index_bits != 0 && shape.n_features > UINT32_MAX)
+        return drove__fail(DROVE_E_ARG, "measuring: expected at most %u sparse features, found %zu",
+                           UINT32_MAX, shape.n_features);
+    if (n_bytes > most)
+        return drove__fail(DROVE_E_ARG,
+                           "measuring: expected examples and a model of at most three quarters of "
+                           "this machine's memory (%.4g GiB), found %.4g GiB",
+                           most / 0x1p30, n_bytes / 0x1p30);
+
     bool off = drove__prefetch_wants_hardware_off(j->opt->prefetch);
     DROVE_TRY(drove__measure_data_create(&shape, &data));
     drove_status status = off ? drove__prefetch_hold_off(&machine, j->pu, j->n_pus) : DROVE_OK;
@@ -177,25 +170,6 @@ static drove_status run(job *j, drove_measured *out, drove_prefetch_state *hardw
     }
     drove__measure_data_destroy(data);
     return status;
-}
-
-static void report(const job *j, const drove_measured *m, drove_prefetch_state hardware,
-                   drove_measurement *out)
-{
-    *out = (drove_measurement){.gnps = m->gnps,
-                               .gnps_median = m->gnps_median,
-                               .gb_per_s = m->gnps * m->bytes_per_number,
-                               .read_gb_per_s = m->read_gb_per_s,
-                               .steps_per_s =
-                                   m->gnps * 1e9 / m->numbers_per_example / (double)j->opt->batch,
-                               .bytes_per_number = m->bytes_per_number,
-                               .n_bytes = m->n_bytes,
-                               .n_examples = m->n_rows,
-                               .n_windows = m->n_windows,
-                               .n_undisturbed = m->n_undisturbed};
-    snprintf(out->isa, sizeof out->isa, "%s", j->kernels.isa);
-    snprintf(out->hardware_prefetch, sizeof out->hardware_prefetch, "%s",
-             drove__prefetch_state_name(hardware));
 }
 
 drove_status drove_dmgc_measure(const drove_dmgc *signature, const drove_dmgc_setting *setting,
@@ -212,6 +186,22 @@ drove_status drove_dmgc_measure(const drove_dmgc *signature, const drove_dmgc_se
     drove__topo_spread_memory(j.topo, NULL, 0);
     free(j.pu);
     drove__topo_destroy(j.topo);
-    if (status == DROVE_OK) report(&j, &measured, hardware, out);
+    if (status == DROVE_OK) {
+        *out =
+            (drove_measurement){.gnps = measured.gnps,
+                                .gnps_median = measured.gnps_median,
+                                .gb_per_s = measured.gnps * measured.bytes_per_number,
+                                .read_gb_per_s = measured.read_gb_per_s,
+                                .steps_per_s = measured.gnps * 1e9 / measured.numbers_per_example /
+                                               (double)j.opt->batch,
+                                .bytes_per_number = measured.bytes_per_number,
+                                .n_bytes = measured.n_bytes,
+                                .n_examples = measured.n_rows,
+                                .n_windows = measured.n_windows,
+                                .n_undisturbed = measured.n_undisturbed};
+        snprintf(out->isa, sizeof out->isa, "%s", j.kernels.isa);
+        snprintf(out->hardware_prefetch, sizeof out->hardware_prefetch, "%s",
+                 drove__prefetch_state_name(hardware));
+    }
     return status;
 }

@@ -91,17 +91,6 @@ static size_t work(member *m, const drovek_table *k, size_t n_bytes)
     return done;
 }
 
-static void measure_stretch(member *m)
-{
-    pool *c = m->of;
-    m->bytes = 0;
-    m->start_ns = m->end_ns = drove__now_ns();
-    while (m->end_ns - m->start_ns < STRETCH_NS) {
-        m->bytes += work(m, &c->context->kernels, c->level_bytes);
-        m->end_ns = drove__now_ns();
-    }
-}
-
 static drove_status prepare(member *m)
 {
     pool *c = m->of;
@@ -126,7 +115,13 @@ static void *member_main(void *argument)
         pthread_barrier_wait(&c->meet); /* ready; then: what to do is known */
         pthread_barrier_wait(&c->meet);
         if (c->is_over) break;
-        measure_stretch(m);
+
+        m->bytes = 0;
+        m->start_ns = m->end_ns = drove__now_ns();
+        while (m->end_ns - m->start_ns < STRETCH_NS) {
+            m->bytes += work(m, &c->context->kernels, c->level_bytes);
+            m->end_ns = drove__now_ns();
+        }
     }
     drove__free(m->block);
     return NULL;
@@ -152,13 +147,6 @@ static drove_status start(pool *c)
     }
     while (--n > 0) pthread_join(c->member[n - 1].thread, NULL);
     return drove__fail_errno(DROVE_E_SYSTEM, error, "cannot start %u threads", c->n_members);
-}
-
-static void stop(pool *c)
-{
-    c->is_over = true;
-    pthread_barrier_wait(&c->meet);
-    for (unsigned i = 0; i < c->n_members; i++) pthread_join(c->member[i].thread, NULL);
 }
 
 /* GB/s of the last stretch. */
@@ -250,7 +238,9 @@ static drove_status measure_pool(pool *c, json_t **result, json_t **rows)
         drove__json_set(result, "huge_page_bytes", huge >= 0 ? json_integer(huge) : json_null());
         measure_levels(c, rows);
     }
-    stop(c);
+    c->is_over = true;
+    pthread_barrier_wait(&c->meet);
+    for (unsigned i = 0; i < c->n_members; i++) pthread_join(c->member[i].thread, NULL);
     return status;
 }
 

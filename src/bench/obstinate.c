@@ -146,21 +146,6 @@ static drove_status run_losses(const drove_bench_context *context, uint64_t n_by
 
 /* ---- this machine ---- */
 
-/* This machine's caches where the topology knows them; cycles are the paper's. */
-static drove_caches_options caches_here(const drove_bench_context *context)
-{
-    drove_caches_options c = drove__caches_of_the_paper;
-    const drove_topo_facts *f = &context->facts;
-    const uint64_t bytes[] = {f->l1d_bytes, f->l2_bytes, f->l3_bytes};
-    drove_cache_size *const size[] = {&c.l1, &c.l2, &c.l3};
-    for (unsigned i = 0; i < DROVE_COUNT(size); i++) {
-        const uint64_t lines = bytes[i] / DROVE_CACHES_LINE;
-        if (lines >= size[i]->n_ways && lines <= UINT32_MAX)
-            size[i]->n_lines = (uint32_t)(lines / size[i]->n_ways * size[i]->n_ways);
-    }
-    return c;
-}
-
 static drove_status add_here(drove_linear_bench *b, const struct problem *p, size_t n,
                              json_t **rows)
 {
@@ -169,7 +154,18 @@ static drove_status add_here(drove_linear_bench *b, const struct problem *p, siz
                            .n_bytes = (uint64_t)1 << 22,
                            .n_threads = 1,
                            .seconds = b->context->seconds};
-    drove_caches_options caches = caches_here(b->context);
+
+    /* This machine's caches where the topology knows them; cycles are the paper's. */
+    drove_caches_options caches = drove__caches_of_the_paper;
+    const drove_topo_facts *facts = &b->context->facts;
+    const uint64_t bytes[] = {facts->l1d_bytes, facts->l2_bytes, facts->l3_bytes};
+    drove_cache_size *const size[] = {&caches.l1, &caches.l2, &caches.l3};
+    for (unsigned i = 0; i < DROVE_COUNT(size); i++) {
+        const uint64_t lines = bytes[i] / DROVE_CACHES_LINE;
+        if (lines >= size[i]->n_ways && lines <= UINT32_MAX)
+            size[i]->n_lines = (uint32_t)(lines / size[i]->n_ways * size[i]->n_ways);
+    }
+
     drove_measured one, two;
     drove_sim_rate sim[2];
     DROVE_TRY(drove__linear_bench_run(b, &c, &one));

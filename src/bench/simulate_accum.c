@@ -169,8 +169,34 @@ static drove_status happen(sim *s, const moment *m)
     return DROVE_OK;
 }
 
-static void conclude(const sim *s, drove_sim_result *out)
+/* ---- setting up ---- */
+
+static drove_status run(sim *s, drove_sim_result *out)
 {
+    s->part = calloc(s->net->n_layers, sizeof *s->part);
+    s->of_layer = calloc(s->net->n_layers, sizeof *s->of_layer);
+    s->device = calloc(s->opt->n_devices, sizeof *s->device);
+    if (s->part == NULL || s->of_layer == NULL || s->device == NULL)
+        return drove__fail_nomem("a simulation", s->net->n_layers * sizeof *s->part);
+
+    /* A part for each layer with parameters. */
+    const drove_sim_net *net = s->net;
+    for (size_t l = 0; l < net->n_layers; l++) {
+        if (net->layer[l].n_params <= 0.0) continue;
+        s->of_layer[l] = s->n_parts;
+        s->part[s->n_parts++] = l;
+    }
+    DROVE_TRY(drove__schedule_create(s->opt->n_devices, s->n_parts, s->opt->order, &s->schedule));
+    s->action = calloc(drove__schedule_most_actions(s->schedule), sizeof *s->action);
+    if (s->action == NULL) return drove__fail_nomem("a simulation", sizeof *s->action);
+
+    for (unsigned d = 0; d < s->opt->n_devices; d++) DROVE_TRY(begin_iteration(s, d, 0.0));
+    while (s->n_moments > 0) {
+        moment m = take_first(s);
+        DROVE_TRY(happen(s, &m));
+    }
+
+    /* The last iteration, by the device that is last in each. */
     double backward_s = 0.0, collected_s = 0.0, done_s = 0.0, before_s = 0.0, begin_s = 0.0;
     for (unsigned d = 0; d < s->opt->n_devices; d++) {
         const sim_device *dev = &s->device[d];
@@ -183,37 +209,7 @@ static void conclude(const sim *s, drove_sim_result *out)
     *out = (drove_sim_result){.iteration_s = done_s - before_s,
                               .backward_s = backward_s - begin_s,
                               .exchange_s = fmax(0.0, collected_s - backward_s)};
-}
 
-/* ---- setting up ---- */
-
-static drove_status list_parts(sim *s)
-{
-    const drove_sim_net *net = s->net;
-    for (size_t l = 0; l < net->n_layers; l++) {
-        if (net->layer[l].n_params <= 0.0) continue;
-        s->of_layer[l] = s->n_parts;
-        s->part[s->n_parts++] = l;
-    }
-    DROVE_TRY(drove__schedule_create(s->opt->n_devices, s->n_parts, s->opt->order, &s->schedule));
-    s->action = calloc(drove__schedule_most_actions(s->schedule), sizeof *s->action);
-    return s->action != NULL ? DROVE_OK : drove__fail_nomem("a simulation", sizeof *s->action);
-}
-
-static drove_status run(sim *s, drove_sim_result *out)
-{
-    s->part = calloc(s->net->n_layers, sizeof *s->part);
-    s->of_layer = calloc(s->net->n_layers, sizeof *s->of_layer);
-    s->device = calloc(s->opt->n_devices, sizeof *s->device);
-    if (s->part == NULL || s->of_layer == NULL || s->device == NULL)
-        return drove__fail_nomem("a simulation", s->net->n_layers * sizeof *s->part);
-    DROVE_TRY(list_parts(s));
-    for (unsigned d = 0; d < s->opt->n_devices; d++) DROVE_TRY(begin_iteration(s, d, 0.0));
-    while (s->n_moments > 0) {
-        moment m = take_first(s);
-        DROVE_TRY(happen(s, &m));
-    }
-    conclude(s, out);
     return DROVE_OK;
 }
 

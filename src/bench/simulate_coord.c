@@ -58,11 +58,6 @@ static uint64_t largest_part(const drove_sim_worker *worker, uint64_t n)
     return (n + parts - 1) / parts;
 }
 
-static uint64_t updates_of(const drove_sim_worker *worker, uint64_t n)
-{
-    return n < worker->n_threads ? n : worker->n_threads > 1 ? worker->n_threads : 1;
-}
-
 static void begin_next(drove_sim *s, actor *a)
 {
     uint64_t n = largest_part(&a->is, a->hand[0].range.n);
@@ -101,20 +96,6 @@ static void say(drove_sim *s, const drove_coord_message *message)
     for (size_t i = 0; i < n; i++) carry_out(s, &s->action[i]);
 }
 
-static void look_at_gap(drove_sim *s)
-{
-    double least = INFINITY, most = -INFINITY;
-    for (unsigned w = 0; w < s->opt.n_workers; w++) {
-        drove_coord_facts facts;
-        drove__coord_facts(s->opt.coord, w, &facts);
-        if (facts.is_lost) continue;
-        least = fmin(least, facts.u);
-        most = fmax(most, facts.u);
-    }
-    s->facts.gap = most > least ? most - least : 0.0;
-    s->facts.most_gap = fmax(s->facts.most_gap, s->facts.gap);
-}
-
 /* The worker's first assignment is over, one way or the other. */
 static void finish(drove_sim *s, unsigned worker)
 {
@@ -131,7 +112,9 @@ static void finish(drove_sim *s, unsigned worker)
                            .batch = done.batch,
                            .begin_ns = a->begin_ns,
                            .end_ns = a->end_ns};
-    step.n_updates = updates_of(&a->is, done.range.n);
+    step.n_updates = done.range.n < a->is.n_threads ? done.range.n
+                     : a->is.n_threads > 1          ? a->is.n_threads
+                                                    : 1;
     const drove_coord_message message = {
         .verb = DROVE_COORD_SCHEDULE, .worker = worker, .id = done.id, .n_updates = step.n_updates};
     bool counts = !a->is_retired;
@@ -141,7 +124,19 @@ static void finish(drove_sim *s, unsigned worker)
     a->busy_ns += step.end_ns - step.begin_ns;
     s->facts.n_updates += step.n_updates;
     s->facts.n_examples += step.range.n;
-    look_at_gap(s);
+
+    /* The gap between the updates of the workers that are left. */
+    double least = INFINITY, most = -INFINITY;
+    for (unsigned w = 0; w < s->opt.n_workers; w++) {
+        drove_coord_facts facts;
+        drove__coord_facts(s->opt.coord, w, &facts);
+        if (facts.is_lost) continue;
+        least = fmin(least, facts.u);
+        most = fmax(most, facts.u);
+    }
+    s->facts.gap = most > least ? most - least : 0.0;
+    s->facts.most_gap = fmax(s->facts.most_gap, s->facts.gap);
+
     if (s->opt.hook != NULL) s->opt.hook(s->opt.context, &step);
 }
 

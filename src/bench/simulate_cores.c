@@ -71,23 +71,12 @@ static void touch(sim *s, unsigned who, uint64_t line, drove_access kind)
     memcpy(me->copy + line * LINE, s->lesson->model + line * LINE, LINE);
 }
 
-/* A whole line, as the vector store of an AXPY is. */
-static void store(const sim *s, const core *me)
-{
-    memcpy(s->lesson->model + me->at * LINE, me->copy + me->at * LINE, LINE);
-}
-
-/* The first line of an example.  Learning, all cores have the same examples. */
-static uint64_t line_of(const sim *s, unsigned who, uint64_t example)
-{
-    const uint64_t begin = s->lesson != NULL ? DATA_LINES : DATA_LINES * (who + 1);
-    return begin + example * s->row_lines;
-}
-
 /* The lines of the example that begin in its bytes [from, to): read, and others ahead of them. */
 static void read_data(sim *s, unsigned who, size_t from, size_t to)
 {
-    const uint64_t first = line_of(s, who, s->core[who].example);
+    /* Learning, all cores have the same examples. */
+    const uint64_t begin = s->lesson != NULL ? DATA_LINES : DATA_LINES * (who + 1);
+    const uint64_t first = begin + s->core[who].example * s->row_lines;
     for (size_t l = (from + LINE - 1) / LINE; l * LINE < to; l++) {
         if (s->step->ahead > 0) touch(s, who, first + l + s->step->ahead, DROVE_ACCESS_PREFETCH);
         touch(s, who, first + l, DROVE_ACCESS_READ);
@@ -191,7 +180,10 @@ static void dense_line(sim *s, unsigned who)
     read_data(s, who, from * number, (from + n) * number);
     read_model(s, who, me->at);
     if (s->lesson != NULL) learn_line(s, me, n);
-    if (s->lesson != NULL && me->writes) store(s, me);
+    if (s->lesson != NULL && me->writes) {
+        /* A whole line, as the vector store of an AXPY is. */
+        memcpy(s->lesson->model + me->at * LINE, me->copy + me->at * LINE, LINE);
+    }
     compute(s, me, n);
 }
 
@@ -264,11 +256,6 @@ static void add_counts(const sim *s, drove_caches_counts *sum)
     }
 }
 
-static double numbers_of(const sim *s)
-{
-    return s->step->density > 0.0 ? (double)s->n_pairs : (double)s->step->n_features;
-}
-
 /* Numbers of each core's examples that count, by its own time for them. */
 static double rate_of(const sim *s)
 {
@@ -276,7 +263,9 @@ static double rate_of(const sim *s)
     for (unsigned w = 0; w < s->opt.n_cores; w++) {
         const core *me = &s->core[w];
         const uint64_t first = s->lesson != NULL ? 0 : s->n_examples / 4;
-        const double n = (double)(me->n_done - first) * numbers_of(s);
+        const double n =
+            (double)(me->n_done - first) *
+            (s->step->density > 0.0 ? (double)s->n_pairs : (double)s->step->n_features);
         if (me->now > me->timed) sum += n / (double)(me->now - me->timed);
     }
     return sum * s->step->ghz;
@@ -284,7 +273,7 @@ static double rate_of(const sim *s)
 
 /* ---- making ---- */
 
-static drove_status check(const drove_sim_step *step)
+static drove_status begin(sim *s, const drove_caches_options *caches, const drove_sim_step *step)
 {
     if (step->n_features < 1 || step->n_features > (size_t)1 << 32)
         return drove__fail(DROVE_E_ARG, "features: expected 1 to 2^32, found %zu",
@@ -294,12 +283,7 @@ static drove_status check(const drove_sim_step *step)
     if (!(step->ghz > 0.0 && step->gnps > 0.0))
         return drove__fail(DROVE_E_ARG, "clock and rate: expected numbers above 0, found %g and %g",
                            step->ghz, step->gnps);
-    return DROVE_OK;
-}
 
-static drove_status begin(sim *s, const drove_caches_options *caches, const drove_sim_step *step)
-{
-    DROVE_TRY(check(step));
     const size_t number = drove__number_size(step->data);
     s->step = step;
     s->opt = *caches;
@@ -362,21 +346,6 @@ static double put_number(drove_number number, void *to, size_t i, double value, 
     return whole * scale;
 }
 
-/* x uniform in [-1, 1], y by the logistic model of footnote 9. */
-static void draw_data(const sim *s, lesson *l, const double *truth)
-{
-    drove_rng rng;
-    for (size_t i = 0; i < l->opt->n_examples; i++) {
-        double z = 0.0;
-        void *row = l->x + i * s->row_lines * LINE;
-        drove__rng_seed(&rng, l->opt->seed, DROVE_RNG_SYNTH, i + 1);
-        for (size_t f = 0; f < s->step->n_features; f++)
-            z += truth[f] * put_number(s->step->data, row, f, 2.0 * drove__rng_uniform(&rng) - 1.0,
-                                       l->data_scale);
-        l->y[i] = drove__rng_uniform(&rng) * (1.0 + exp(-z)) < 1.0 ? 1 : -1;
-    }
-}
-
 static drove_status make_data(const sim *s, lesson *l)
 {
     drove_rng rng;
@@ -394,7 +363,17 @@ static drove_status make_data(const sim *s, lesson *l)
     }
     drove__rng_seed(&rng, l->opt->seed, DROVE_RNG_SYNTH, 0);
     for (size_t f = 0; f < n; f++) truth[f] = spread_of(s->step) * drove__rng_normal(&rng);
-    draw_data(s, l, truth);
+
+    /* x uniform in [-1, 1], y by the logistic model of footnote 9 */
+    for (size_t i = 0; i < l->opt->n_examples; i++) {
+        double z = 0.0;
+        void *row = l->x + i * s->row_lines * LINE;
+        drove__rng_seed(&rng, l->opt->seed, DROVE_RNG_SYNTH, i + 1);
+        for (size_t f = 0; f < n; f++)
+            z += truth[f] * put_number(s->step->data, row, f, 2.0 * drove__rng_uniform(&rng) - 1.0,
+                                       l->data_scale);
+        l->y[i] = drove__rng_uniform(&rng) * (1.0 + exp(-z)) < 1.0 ? 1 : -1;
+    }
     drove__free(truth);
     return DROVE_OK;
 }

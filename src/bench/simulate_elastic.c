@@ -271,49 +271,26 @@ double drove__sim_normal_score(unsigned i, unsigned n)
     return 0.5 * (low + high);
 }
 
-static drove_status check(const drove_sim_hosts *h, const drove_sim_run *run)
-{
-    const double times[] = {h->n_bytes,         h->data_s,       h->compute_s,
-                            h->spread,          h->add_s,        h->worker_update_s,
-                            h->master_update_s, h->codec_s,      h->master.alpha_s,
-                            h->master.beta_s,   h->peer.alpha_s, h->peer.beta_s};
-    bool is_good = h->n_workers >= 1 && h->n_workers <= DROVE_SIM_MOST_WORKERS &&
-                   h->n_messages >= 1 && run->period >= 1 && run->n_iterations >= 1 &&
-                   h->in_place >= 0.0 && h->in_place <= 1.0 && h->stretch >= 1.0;
-    for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
-        is_good = is_good && times[i] >= 0.0 && isfinite(times[i]);
-    }
-    return is_good ? DROVE_OK
-                   : drove__fail(DROVE_E_ARG,
-                                 "simulation: expected 1 to %d workers, a period and iterations of "
-                                 "at least 1, a stretch of at least 1 and no time below 0",
-                                 DROVE_SIM_MOST_WORKERS);
-}
-
-static void conclude(sim *s, double last_s, drove_sim_times *out)
-{
-    double n = (double)s->hosts->n_workers * s->run->n_iterations;
-    drove_sim_times t = s->sum;
-    t.data_s /= n;
-    t.compute_s /= n;
-    t.exchange_s /= n;
-    t.wait_s /= n;
-    t.worker_update_s /= n;
-    t.master_update_s /= n;
-    t.iteration_s =
-        t.data_s + t.compute_s + t.exchange_s + t.wait_s + t.worker_update_s + t.master_update_s;
-    t.update_s = last_s / n;
-    /* The last ones' tail is not the method's: workers go on at their own speeds. */
-    if (s->method->order == DROVE_EXCHANGE_ARRIVAL)
-        t.update_s = t.iteration_s / s->hosts->n_workers;
-    *out = t;
-}
-
 drove_status drove__simulate_exchange(const drove_exchange_pattern *method,
                                       const drove_sim_hosts *hosts, const drove_sim_run *run,
                                       drove_sim_times *out)
 {
-    DROVE_TRY(check(hosts, run));
+    const double times[] = {hosts->n_bytes,         hosts->data_s,       hosts->compute_s,
+                            hosts->spread,          hosts->add_s,        hosts->worker_update_s,
+                            hosts->master_update_s, hosts->codec_s,      hosts->master.alpha_s,
+                            hosts->master.beta_s,   hosts->peer.alpha_s, hosts->peer.beta_s};
+    bool is_good = hosts->n_workers >= 1 && hosts->n_workers <= DROVE_SIM_MOST_WORKERS &&
+                   hosts->n_messages >= 1 && run->period >= 1 && run->n_iterations >= 1 &&
+                   hosts->in_place >= 0.0 && hosts->in_place <= 1.0 && hosts->stretch >= 1.0;
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+        is_good = is_good && times[i] >= 0.0 && isfinite(times[i]);
+    }
+    if (!is_good)
+        return drove__fail(DROVE_E_ARG,
+                           "simulation: expected 1 to %d workers, a period and iterations of "
+                           "at least 1, a stretch of at least 1 and no time below 0",
+                           DROVE_SIM_MOST_WORKERS);
+
     sim s = {.method = method, .hosts = hosts, .run = run};
     s.worker = calloc(hosts->n_workers, sizeof *s.worker);
     if (s.worker == NULL)
@@ -327,6 +304,20 @@ drove_status drove__simulate_exchange(const drove_exchange_pattern *method,
                                                               : run_rounds(&s);
     free(s.worker);
     if (last_s < 0.0) return drove__fail_nomem("a simulation", hosts->n_workers * sizeof(unsigned));
-    conclude(&s, last_s, out);
+
+    double n = (double)s.hosts->n_workers * s.run->n_iterations;
+    drove_sim_times t = s.sum;
+    t.data_s /= n;
+    t.compute_s /= n;
+    t.exchange_s /= n;
+    t.wait_s /= n;
+    t.worker_update_s /= n;
+    t.master_update_s /= n;
+    t.iteration_s =
+        t.data_s + t.compute_s + t.exchange_s + t.wait_s + t.worker_update_s + t.master_update_s;
+    t.update_s = last_s / n;
+    /* The last ones' tail is not the method's: workers go on at their own speeds. */
+    if (s.method->order == DROVE_EXCHANGE_ARRIVAL) t.update_s = t.iteration_s / s.hosts->n_workers;
+    *out = t;
     return DROVE_OK;
 }
