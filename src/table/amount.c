@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Where one text begins with another, the longer one comes first. */
+/* If one text begins with another, the longer one comes first. */
 static const char *const known_units[] = {"%",
                                           "US$",
                                           "R$",
@@ -113,7 +113,7 @@ static bool is_of_number(char c)
 
 #define MINUS "\xe2\x88\x92"
 
-/* Whether a number begins here, or ends, so that a unit can be at the other end alone. */
+/* True if a number begins here, or ends, so that a unit can be at the other end alone. */
 static bool begins_number(const drove_amount *a)
 {
     return a->length > 0 && (is_of_number(*a->text) || strchr("+-(", *a->text) != NULL ||
@@ -213,19 +213,14 @@ static void take_word_unit(drove_amount *a)
     a->length = n;
 }
 
-static void take_unit(drove_amount *a)
-{
-    if (begins_number(a) != ends_number(a)) take_known_unit(a);
-    if (a->unit.text[0] == '\0' && begins_number(a)) take_word_unit(a);
-}
-
 drove_amount drove__amount_of(const char *text, size_t length)
 {
     drove_amount a = {.text = text, .length = length};
     if (length == 0 || length > AMOUNT_MOST) return a;
     trim(&a);
     take_sign(&a);
-    take_unit(&a);
+    if (begins_number(&a) != ends_number(&a)) take_known_unit(&a);
+    if (a.unit.text[0] == '\0' && begins_number(&a)) take_word_unit(&a);
     take_sign(&a); /* $(12.5) */
     return a;
 }

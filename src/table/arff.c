@@ -50,7 +50,7 @@ static bool next_line(const char **at, const char *end, const char **line, const
     return true;
 }
 
-/* Does the line begin with this word, and a blank or its end? */
+/* True if the line begins with this word, and a blank or its end. */
 static bool has_word(const char *line, const char *end, const char *word)
 {
     const size_t n = strlen(word);
@@ -119,13 +119,6 @@ static char *copy_value(const value *v)
     return text;
 }
 
-static bool is_number(const value *v)
-{
-    float number;
-    const char *next;
-    return drove__scan_float(v->text, v->end, &next, &number) && next == v->end;
-}
-
 /* ---- the header ---- */
 
 /* {first, 'second value', ...} */
@@ -138,13 +131,15 @@ static drove_status read_nominal(arff_text *a, const char *at, const char *end, 
             out->first = copy_value(&v);
             if (out->first == NULL) return drove__fail_nomem(a->path, 1);
         }
-        if (is_number(&v)) out->type = 'c';
+        float number;
+        const char *next;
+        if (drove__scan_float(v.text, v.end, &next, &number) && next == v.end) out->type = 'c';
         if (at == end || (*at != ',' && *at != '}')) return fail_here(a, "\",\" or \"}\"");
         if (*at == '}') return DROVE_OK;
     }
 }
 
-/* What a format of dates, such as "dd/MM/yyyy", says of day and month, as drove_content.type. */
+/* The order of day and month in a format such as "dd/MM/yyyy", as drove_content.type. */
 static char type_of_date(const char *format, const char *end)
 {
     for (; format < end && *format != 'y'; format++) {
@@ -203,19 +198,15 @@ static drove_status read_header(arff_text *a)
 
 /* ---- rows ---- */
 
-static drove_status add_text(arff_text *a, drove_rewriting *to, const value *v)
-{
-    char *text = copy_value(v);
-    if (text == NULL) return drove__fail_nomem(a->path, 1);
-    drove__rewrite_add_quoted(to, text, strlen(text));
-    free(text);
-    return DROVE_OK;
-}
-
 static drove_status add_value(arff_text *a, drove_rewriting *to, const value *v)
 {
-    if (v->is_quoted || memchr(v->text, '"', (size_t)(v->end - v->text)) != NULL)
-        return add_text(a, to, v);
+    if (v->is_quoted || memchr(v->text, '"', (size_t)(v->end - v->text)) != NULL) {
+        char *text = copy_value(v);
+        if (text == NULL) return drove__fail_nomem(a->path, 1);
+        drove__rewrite_add_quoted(to, text, strlen(text));
+        free(text);
+        return DROVE_OK;
+    }
     drove__rewrite_add(to, v->text, (size_t)(v->end - v->text));
     return DROVE_OK;
 }

@@ -245,23 +245,7 @@ static drove_status index_values(encoding_column *ec)
     return DROVE_OK;
 }
 
-static drove_status prepare_columns(encoding *e)
-{
-    const drove_known_table *known = e->known;
-    const drove_schema *schema = known->schema;
-    e->column = calloc(schema->n_columns, sizeof *e->column);
-    if (e->column == NULL) return drove__fail_nomem("columns", schema->n_columns);
-    for (size_t i = 0; i < schema->n_columns; i++) {
-        if (!drove__column_is_used(&schema->column[i])) continue;
-        encoding_column *ec = &e->column[e->n_columns++];
-        ec->column = &schema->column[i];
-        ec->from = &known->table.column[known->source[i]];
-        if (ec->column->type == DROVE_COLUMN_CATEGORY) DROVE_TRY(index_values(ec));
-    }
-    return DROVE_OK;
-}
-
-/* Whether the raw words are the features already. */
+/* True if the raw words are the features already. */
 static bool is_raw(const encoding *e)
 {
     const drove_table *t = &e->known->table;
@@ -277,16 +261,6 @@ static bool is_raw(const encoding *e)
             return false;
     }
     return true;
-}
-
-static drove_status place_rows(encoding *e, const bool *keep)
-{
-    size_t n = e->known->table.n_rows, at = 0;
-    if (keep == NULL) return DROVE_OK;
-    e->place = drove__grow(NULL, n, sizeof *e->place);
-    if (e->place == NULL) return drove__fail_nomem("rows", n * sizeof *e->place);
-    for (size_t row = 0; row < n; row++) e->place[row] = keep[row] ? at++ : NO_ROW;
-    return DROVE_OK;
 }
 
 static drove_status allocate(encoding *e, size_t n_kept)
@@ -305,9 +279,29 @@ static drove_status allocate(encoding *e, size_t n_kept)
 
 static drove_status encode(encoding *e, const bool *keep, size_t n_kept)
 {
-    drove_table *t = &e->known->table;
-    DROVE_TRY(prepare_columns(e));
-    DROVE_TRY(place_rows(e, keep));
+    drove_known_table *known = e->known;
+    drove_table *t = &known->table;
+    const drove_schema *schema = known->schema;
+
+    /* the columns with features, and a place for each row that is kept */
+    e->column = calloc(schema->n_columns, sizeof *e->column);
+    if (e->column == NULL) return drove__fail_nomem("columns", schema->n_columns);
+    for (size_t i = 0; i < schema->n_columns; i++) {
+        if (!drove__column_is_used(&schema->column[i])) continue;
+        encoding_column *ec = &e->column[e->n_columns++];
+        ec->column = &schema->column[i];
+        ec->from = &known->table.column[known->source[i]];
+        if (ec->column->type == DROVE_COLUMN_CATEGORY) DROVE_TRY(index_values(ec));
+    }
+
+    if (keep != NULL) {
+        const size_t n_rows = t->n_rows;
+        size_t at = 0;
+        e->place = drove__grow(NULL, n_rows, sizeof *e->place);
+        if (e->place == NULL) return drove__fail_nomem("rows", n_rows * sizeof *e->place);
+        for (size_t row = 0; row < n_rows; row++) e->place[row] = keep[row] ? at++ : NO_ROW;
+    }
+
     if (is_raw(e)) {
         e->out->x = (float *)t->raw;
         t->raw = NULL;

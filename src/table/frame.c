@@ -72,17 +72,12 @@ static bool is_integer(const drove_frame_column *c)
     return c->type == DROVE_FRAME_INTEGER || c->type == DROVE_FRAME_DATE;
 }
 
-static bool is_of_64_bits(const drove_frame_column *c)
-{
-    return is_integer(c) || c->is_wide;
-}
-
 size_t drove__frame_bytes(const drove_frame *frame)
 {
     size_t n = 0;
     for (size_t i = 0; i < frame->n_columns; i++) {
         const drove_frame_column *c = &frame->column[i];
-        n += c->capacity * (is_of_64_bits(c) ? sizeof *c->integer : sizeof *c->raw);
+        n += c->capacity * (is_integer(c) || c->is_wide ? sizeof *c->integer : sizeof *c->raw);
         n += c->bytes_capacity + c->texts_capacity * sizeof *c->text + c->n_slots * sizeof *c->slot;
     }
     return n;
@@ -191,19 +186,6 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* The same text, composed; *own: malloc, to be freed. */
-static drove_status compose(const char **text, size_t *length, char **own)
-{
-    *own = NULL;
-    if (!drove__has_marks(*text, *length)) return DROVE_OK;
-    *own = malloc(*length);
-    if (*own == NULL) return drove__fail_nomem("texts of a table", *length);
-    memcpy(*own, *text, *length);
-    *length = drove__compose(*own, *length);
-    *text = *own;
-    return DROVE_OK;
-}
-
 static drove_status intern(drove_frame_column *c, const char *text, size_t length, uint32_t *out)
 {
     *out = 0;
@@ -224,13 +206,14 @@ static drove_status intern(drove_frame_column *c, const char *text, size_t lengt
 drove_status drove__frame_intern(drove_frame_column *c, const char *text, size_t length,
                                  uint32_t *out)
 {
-    char *own;
     if (!drove__has_marks(text, length) || length > DROVE_CELL_MOST_BYTES ||
         !drove__is_utf8(text, length)) /* which is refused */
         return intern(c, text, length, out);
-    DROVE_TRY(compose(&text, &length, &own));
-    const drove_status status = intern(c, text, length, out);
-    free(own);
+    char *composed = malloc(length);
+    if (composed == NULL) return drove__fail_nomem("texts of a table", length);
+    memcpy(composed, text, length);
+    const drove_status status = intern(c, composed, drove__compose(composed, length), out);
+    free(composed);
     return status;
 }
 

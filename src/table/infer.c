@@ -27,7 +27,7 @@ static const double ID_LEAST_SHARE = 0.9; /* of different texts in an id's rows 
 
 /* ---- how a column is read ---- */
 
-/* Whether the last word of a name is among these: "zip" of "home_zip" and of "homeZip". */
+/* True if the last word of a name is among these: "zip" of "home_zip" and of "homeZip". */
 static bool ends_in_word(const char *name, const char *const *words, size_t n_words)
 {
     size_t n = strlen(name);
@@ -46,19 +46,15 @@ static bool ends_in_word(const char *name, const char *const *words, size_t n_wo
     return false;
 }
 
-static bool is_id_name(const char *name)
-{
-    static const char *const words[] = {"id",        "uuid",       "guid",
-                                        "rowid",     "unnamed: 0", "rownames",
-                                        "row names", "row_names",  "row.names"};
-    return ends_in_word(name, words, DROVE_COUNT(words));
-}
-
 /* By its name, or first without a name, as R and pandas write the names of rows. */
 static bool is_id_column(const drove_table *t, size_t column)
 {
     const char *name = t->name[column];
-    return is_id_name(name) || (t->has_header && column == 0 && strcmp(name, "column1") == 0);
+    static const char *const words[] = {"id",        "uuid",       "guid",
+                                        "rowid",     "unnamed: 0", "rownames",
+                                        "row names", "row_names",  "row.names"};
+    return ends_in_word(name, words, DROVE_COUNT(words)) ||
+           (t->has_header && column == 0 && strcmp(name, "column1") == 0);
 }
 
 static bool is_code_name(const char *name)
@@ -98,7 +94,7 @@ static drove_scan scan_of_sample(drove_table *t, size_t i, const drove_sample *s
     return DROVE_SCAN_NUMBER;
 }
 
-/* Whether the numbers of a column are read as doubles.  A sample without numbers says nothing. */
+/* True if the numbers of a column are read as doubles.  A sample without numbers says nothing. */
 static bool is_wide(const drove_table *t, size_t i, const drove_sample *s)
 {
     const drove_scan_column *column = &t->column[i];
@@ -163,7 +159,7 @@ static void choose_scans(learner *l, bool has_comma)
     }
 }
 
-/* Whether the sample leaves open if the day comes first or the month. */
+/* True if the sample leaves open if the day comes first or the month. */
 static bool is_order_open(const learner *l, size_t column)
 {
     const drove_sample *s = &l->sample[column];
@@ -183,19 +179,6 @@ static const char *describe_cell(const drove_scan_column *column, char *into, si
     return into;
 }
 
-static void note_widened(learner *l, size_t i)
-{
-    const drove_scan_column *column = &l->table->column[i];
-    char cell[32], key[NAME_SHOWN];
-    drove__known_note(l->known,
-                      "column \"%.40s\": read as text, since row %llu holds no %s "
-                      "(?types=%s:%s makes such cells missing)",
-                      l->table->name[i], (unsigned long long)l->table->count[i].odd.first + 1,
-                      describe_cell(column, cell, sizeof cell),
-                      drove__spec_escape(l->table->name[i], key, sizeof key),
-                      column->scan == DROVE_SCAN_DATE ? "date" : "number");
-}
-
 /* The first few columns by name. */
 static void note_words(learner *l, size_t i)
 {
@@ -213,22 +196,7 @@ static void note_words(learner *l, size_t i)
         drove__spec_escape(l->table->name[i], key, sizeof key));
 }
 
-static void note_more_words(learner *l)
-{
-    if (l->n_with_words <= COLUMNS_SHOWN) return;
-    drove__known_note(l->known, "%zu more column%s of numbers or dates with such cells",
-                      l->n_with_words - COLUMNS_SHOWN,
-                      l->n_with_words - COLUMNS_SHOWN == 1 ? "" : "s");
-}
-
-static void note_forced(learner *l, size_t i)
-{
-    drove__known_note(l->known, "column \"%.40s\": %llu cells are no %s and count as missing",
-                      l->table->name[i], (unsigned long long)l->table->count[i].odd.n,
-                      drove__column_type_name(l->forced[i]));
-}
-
-/* Whether a column that was read is to be read again: with day and month the other way round, or
+/* True if a column that was read is to be read again: with day and month the other way round, or
  * as text. */
 static bool widen(learner *l, size_t i)
 {
@@ -245,12 +213,23 @@ static bool widen(learner *l, size_t i)
         note_words(l, i);
         return false;
     } else if (l->role[i] == ROLE_AUTO) {
-        note_widened(l, i);
+        char cell[32], key[NAME_SHOWN];
+        drove__known_note(l->known,
+                          "column \"%.40s\": read as text, since row %llu holds no %s "
+                          "(?types=%s:%s makes such cells missing)",
+                          l->table->name[i], (unsigned long long)l->table->count[i].odd.first + 1,
+                          describe_cell(column, cell, sizeof cell),
+                          drove__spec_escape(l->table->name[i], key, sizeof key),
+                          column->scan == DROVE_SCAN_DATE ? "date" : "number");
         l->was_widened[i] = true;
         column->scan = DROVE_SCAN_TEXT;
         column->is_wide = false;
     } else {
-        if (l->role[i] == ROLE_FORCED) note_forced(l, i);
+        if (l->role[i] == ROLE_FORCED)
+            drove__known_note(l->known,
+                              "column \"%.40s\": %llu cells are no %s and count as missing",
+                              l->table->name[i], (unsigned long long)l->table->count[i].odd.n,
+                              drove__column_type_name(l->forced[i]));
         return false;
     }
     column->is_done = false;
@@ -300,7 +279,10 @@ static drove_status scan_and_widen(learner *l)
             if (widen(l, i)) is_again = true;
         }
     }
-    note_more_words(l);
+    if (l->n_with_words > COLUMNS_SHOWN)
+        drove__known_note(l->known, "%zu more column%s of numbers or dates with such cells",
+                          l->n_with_words - COLUMNS_SHOWN,
+                          l->n_with_words - COLUMNS_SHOWN == 1 ? "" : "s");
     for (size_t i = 0; i < t->n_columns; i++) note_order(l, i);
     for (size_t i = 0; i < t->n_columns; i++)
         drove__known_note_infinite(l->known, t->name[i], &t->count[i]);
@@ -468,7 +450,7 @@ static double centre_of(const drove_column *c, const drove_slot_stats *s)
     return s->most - s->least >= 1 ? rint(mean) : mean;
 }
 
-/* Whether floats lose what tells these numbers, or dates in days, apart. */
+/* True if these numbers, or dates in days, are no longer apart as floats. */
 static bool is_far(const drove_column *c, const drove_slot_stats *s)
 {
     const double unit = c->type == DROVE_COLUMN_DATE ? 86400 : 1;
@@ -498,7 +480,7 @@ static drove_status settle_number(learner *l, size_t column, drove_column *c)
     }
     if (c->type == DROVE_COLUMN_DATE) c->order = t->column[column].order;
     if (s->n == 0 || !drove__column_is_used(c)) return DROVE_OK;
-    /* Where no cell is missing, the mean, which is at hand: sorting every column takes longer. */
+    /* If no cell is missing, the mean, which is at hand: sorting every column takes longer. */
     if (c->has_missing) DROVE_TRY(drove__table_median(t, &t->column[column], &middle));
     if (c->type == DROVE_COLUMN_BOOLEAN) c->fill = middle > 0.5 ? 1 : 0;
     else if (c->type == DROVE_COLUMN_DATE) c->fill = floor(middle);
@@ -511,12 +493,6 @@ static drove_status settle_number(learner *l, size_t column, drove_column *c)
     c->is_whole = c->type == DROVE_COLUMN_NUMBER &&
                   sample->n_integer == sample->n_form[t->column[column].style.form];
     return c->type == DROVE_COLUMN_NUMBER ? settle_bins(l, column, c) : DROVE_OK;
-}
-
-static void settle_words(learner *l, drove_column *c)
-{
-    c->type = DROVE_COLUMN_TEXT;
-    c->n_hash = n_hash(l, DROVE_HASH_WORDS_DEFAULT);
 }
 
 /* ---- the schema ---- */
@@ -540,25 +516,12 @@ static drove_status settle_column(learner *l, size_t i)
         c->type = l->forced[i] == DROVE_COLUMN_ID ? DROVE_COLUMN_ID : DROVE_COLUMN_IGNORED;
         return DROVE_OK;
     case DROVE_SCAN_TEXT: return settle_text(l, i, c);
-    case DROVE_SCAN_WORDS: settle_words(l, c); return DROVE_OK;
+    case DROVE_SCAN_WORDS:
+        c->type = DROVE_COLUMN_TEXT;
+        c->n_hash = n_hash(l, DROVE_HASH_WORDS_DEFAULT);
+        return DROVE_OK;
     default: return settle_number(l, i, c);
     }
-}
-
-/* Numbers expected in a row of sparse data. */
-static double count_stored(const learner *l)
-{
-    const drove_table *t = l->table;
-    double n = 0, n_words = 0, n_rows = (double)t->n_rows;
-    for (size_t i = 0; i < t->n_columns; i++) {
-        const drove_column *c = &l->known->schema->column[i];
-        if (!drove__column_is_used(c)) continue;
-        if (c->type == DROVE_COLUMN_DATE) n += (double)c->n_features;
-        else if (c->type != DROVE_COLUMN_TEXT)
-            n += 1 + (double)c->n_bins + (double)c->n_missing / n_rows;
-    }
-    for (size_t b = 0; b < t->n_blocks; b++) n_words += (double)t->block[b].n_words;
-    return n + n_words / n_rows;
 }
 
 /* Sparse where that takes a quarter of the memory or less.  Its numbers are then centred here,
@@ -568,7 +531,19 @@ static void choose_storage(learner *l)
     enum { SPARSE_LEAST = 256, GAIN_LEAST = 4 };
     drove_schema *schema = l->known->schema;
     double dense_bytes = 4.0 * (double)schema->n_features;
-    double sparse_bytes = 8.0 * count_stored(l) + 8.0;
+
+    /* Numbers expected in a row of sparse data. */
+    const drove_table *t = l->table;
+    double n_stored = 0, n_words = 0, n_rows = (double)t->n_rows;
+    for (size_t i = 0; i < t->n_columns; i++) {
+        const drove_column *c = &schema->column[i];
+        if (!drove__column_is_used(c)) continue;
+        if (c->type == DROVE_COLUMN_DATE) n_stored += (double)c->n_features;
+        else if (c->type != DROVE_COLUMN_TEXT)
+            n_stored += 1 + (double)c->n_bins + (double)c->n_missing / n_rows;
+    }
+    for (size_t b = 0; b < t->n_blocks; b++) n_words += (double)t->block[b].n_words;
+    double sparse_bytes = 8.0 * (n_stored + n_words / n_rows) + 8.0;
     schema->is_sparse =
         schema->n_features >= SPARSE_LEAST && dense_bytes >= GAIN_LEAST * sparse_bytes;
     for (size_t i = 0; i < schema->n_columns && schema->is_sparse; i++) {
@@ -613,8 +588,8 @@ static drove_status explain_finish(const learner *l, drove_status status)
     return drove__fail_in(status, "%s", t->path);
 }
 
-/* Where free text and numbers that count up are all that there is to learn from, they are taken:
- * reads the words, and the schema begins anew. */
+/* Takes free text and numbers that count up, if there is nothing else to learn from: reads the
+ * words, and the schema begins anew. */
 static drove_status take_texts(learner *l, bool *is_any)
 {
     drove_table *t = l->table;

@@ -26,14 +26,9 @@ typedef struct json_text { /* being read */
     size_t n, capacity;
 } json_text;
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
 static const char *skip_blanks(const char *at, const char *end)
 {
-    while (at < end && is_blank(*at)) at++;
+    while (at < end && (*at == ' ' || *at == '\t' || *at == '\n' || *at == '\r')) at++;
     return at;
 }
 
@@ -109,25 +104,6 @@ static drove_status next_object(json_text *j, bool is_first, json_t **out)
 
 /* ---- columns ---- */
 
-static drove_status add_column(json_text *j, const char *name)
-{
-    if (json_object_get(j->columns, name) != NULL) return DROVE_OK;
-    if (j->n == COLUMNS_MOST)
-        return drove__fail(DROVE_E_DATA, "%s: expected at most %d columns, found more", j->path,
-                           COLUMNS_MOST);
-    if (j->n == j->capacity) {
-        const size_t wanted = 2 * j->capacity + 16;
-        const char **grown = drove__grow(j->name, wanted, sizeof *grown);
-        if (grown == NULL) return drove__fail_nomem("names of columns", wanted * sizeof *grown);
-        j->name = grown;
-        j->capacity = wanted;
-    }
-    if (json_object_set_new(j->columns, name, json_integer((json_int_t)j->n)) != 0)
-        return drove__fail_nomem("names of columns", j->n);
-    j->name[j->n++] = json_object_iter_key(json_object_iter_at(j->columns, name));
-    return DROVE_OK;
-}
-
 /* Calls each(context, name, value) for all that is not an object itself. */
 typedef drove_status each_value(void *context, const char *name, const json_t *value);
 
@@ -150,8 +126,23 @@ static drove_status walk(json_text *j, json_t *object, const char *outer, unsign
 
 static drove_status note_column(void *context, const char *name, const json_t *value)
 {
+    json_text *j = context;
     (void)value;
-    return add_column(context, name);
+    if (json_object_get(j->columns, name) != NULL) return DROVE_OK;
+    if (j->n == COLUMNS_MOST)
+        return drove__fail(DROVE_E_DATA, "%s: expected at most %d columns, found more", j->path,
+                           COLUMNS_MOST);
+    if (j->n == j->capacity) {
+        const size_t wanted = 2 * j->capacity + 16;
+        const char **grown = drove__grow(j->name, wanted, sizeof *grown);
+        if (grown == NULL) return drove__fail_nomem("names of columns", wanted * sizeof *grown);
+        j->name = grown;
+        j->capacity = wanted;
+    }
+    if (json_object_set_new(j->columns, name, json_integer((json_int_t)j->n)) != 0)
+        return drove__fail_nomem("names of columns", j->n);
+    j->name[j->n++] = json_object_iter_key(json_object_iter_at(j->columns, name));
+    return DROVE_OK;
 }
 
 /* One object whose values are objects or arrays is a table written in another way: by columns, or

@@ -27,7 +27,7 @@ drove_status drove__label_check_name(const drove_table *t, size_t column)
         name, t->path, n, column + 1);
 }
 
-/* Whether "None" stands for no label; in a frame it is a text. */
+/* True if "None" stands for no label; in a frame it is a text. */
 static bool is_none(const drove_table *t, const drove_cell *cell)
 {
     return t->frame == NULL && drove__cell_is_none(cell->text, cell->length);
@@ -75,7 +75,7 @@ static void add_value(values *v, double number)
     v->n++;
 }
 
-/* Whether half of the labels or more are times of day or durations. */
+/* True if half of the labels or more are times of day or durations. */
 static bool are_clocks(const drove_table *t)
 {
     size_t n = 0, n_clocks = 0;

@@ -75,18 +75,11 @@ static drove_status add_label(void *context, size_t column)
     return DROVE_OK;
 }
 
-/* Names count by case, but a name in another case is a likely mistake. */
-static const char *find_other_case(const drove_table *t, const char *name)
-{
-    for (size_t i = 0; i < t->n_columns; i++) {
-        if (strcasecmp(t->name[i], name) == 0) return t->name[i];
-    }
-    return NULL;
-}
-
 static drove_status fail_label(const drove_table *t, const char *name)
 {
-    const char *other = find_other_case(t, name);
+    const char *other = NULL; /* names count by case, but one in another case is a likely mistake */
+    for (size_t i = 0; i < t->n_columns && other == NULL; i++)
+        if (strcasecmp(t->name[i], name) == 0) other = t->name[i];
     if (other == NULL)
         return drove__fail(DROVE_E_SHAPE, "%s: expected the label column \"%.80s\", found none",
                            t->path, name);
@@ -164,7 +157,7 @@ static drove_scan scan_of(const drove_column *c)
     }
 }
 
-/* Whether some column has a decimal point that is none of thousands. */
+/* True if some column has a decimal point that is none of thousands. */
 static bool has_point(const drove_sample *sample, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -176,7 +169,7 @@ static bool has_point(const drove_sample *sample, size_t n)
     return false;
 }
 
-/* Where 1,234 may be either, as in the training data; so 1.234 where no_point. */
+/* Reads 1,234 as in the training data if it may be either; so 1.234 if no_point. */
 static void prefer_comma(const drove_sample *s, bool no_point, drove_amount_style *style)
 {
     const size_t *n = s->n_form;
@@ -259,25 +252,18 @@ static void note_unseen(drove_known_table *known, const drove_column *c, const d
                       (int)(shown->cell.length < 40 ? shown->cell.length : 40), shown->cell.text);
 }
 
-/* Of a few rows, a column without values is nothing unusual. */
-static void note_empty(drove_known_table *known, const drove_column *c,
-                       const drove_column_count *count)
-{
-    const uint64_t least_rows = 10, n_rows = known->table.n_rows;
-    if (n_rows < least_rows || count->odd.n > 0 || count->n_infinite > 0 ||
-        count->n_missing < n_rows)
-        return;
-    drove__known_note(known, "column \"%.40s\": all %llu cells are missing", c->name,
-                      (unsigned long long)n_rows);
-}
-
 static void note_cells(drove_known_table *known)
 {
+    const uint64_t least_rows = 10, n_rows = known->table.n_rows;
     for (size_t i = 0; i < known->schema->n_columns; i++) {
         const drove_column *c = &known->schema->column[i];
         if (!drove__column_is_used(c)) continue;
         const drove_column_count *count = &known->table.count[known->source[i]];
-        note_empty(known, c, count);
+        /* an empty column of a few rows is nothing unusual */
+        if (n_rows >= least_rows && count->odd.n == 0 && count->n_infinite == 0 &&
+            count->n_missing >= n_rows)
+            drove__known_note(known, "column \"%.40s\": all %llu cells are missing", c->name,
+                              (unsigned long long)n_rows);
         if (c->type == DROVE_COLUMN_CATEGORY) note_unseen(known, c, &count->dictionary);
         drove__known_note_infinite(known, c->name, count);
         if (count->odd.n == 0) continue;
@@ -288,24 +274,6 @@ static void note_cells(drove_known_table *known)
                           count->odd.n == 1 ? " is" : "s are", drove__column_type_name(c->type),
                           count->odd.n == 1 ? "s" : "", (unsigned long long)count->odd.first + 1);
     }
-}
-
-static drove_status match(drove_known_table *known, const drove_table_options *opt, bool use_labels)
-{
-    size_t n_extra;
-    const char *extra = "";
-    DROVE_TRY(find_sources(known, &n_extra, &extra));
-    DROVE_TRY(check_sources(known));
-    DROVE_TRY(find_labels(known, opt->label, use_labels));
-    DROVE_TRY(find_weights(known, opt->weights, use_labels));
-    drove__known_note_file(known, false);
-    if (n_extra > 0)
-        drove__known_note(known, "%zu column%s of no use to the model left out (\"%.40s\"%s)",
-                          n_extra, n_extra == 1 ? "" : "s", extra, n_extra > 1 ? " ..." : "");
-    DROVE_TRY(choose_scans(known));
-    DROVE_TRY(drove__table_scan(&known->table));
-    note_cells(known);
-    return DROVE_OK;
 }
 
 drove_status drove__table_match(const drove_table_options *opt, drove_schema *schema,
@@ -323,5 +291,19 @@ drove_status drove__table_match(const drove_table_options *opt, drove_schema *sc
     free(name);
     if (status != DROVE_OK) return status;
     out->schema = drove__schema_retain(schema);
-    return match(out, opt, use_labels);
+
+    size_t n_extra;
+    const char *extra = "";
+    DROVE_TRY(find_sources(out, &n_extra, &extra));
+    DROVE_TRY(check_sources(out));
+    DROVE_TRY(find_labels(out, opt->label, use_labels));
+    DROVE_TRY(find_weights(out, opt->weights, use_labels));
+    drove__known_note_file(out, false);
+    if (n_extra > 0)
+        drove__known_note(out, "%zu column%s of no use to the model left out (\"%.40s\"%s)",
+                          n_extra, n_extra == 1 ? "" : "s", extra, n_extra > 1 ? " ..." : "");
+    DROVE_TRY(choose_scans(out));
+    DROVE_TRY(drove__table_scan(&out->table));
+    note_cells(out);
+    return DROVE_OK;
 }

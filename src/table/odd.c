@@ -38,15 +38,12 @@ static void add_kind(drove_odd *odd, const drove_cell *cell)
     if (odd->n_kinds <= DROVE_ODD_KINDS_MOST) odd->kind[odd->n_kinds++] = *cell;
 }
 
-static bool is_same(const drove_cell *a, const drove_cell *b)
-{
-    return a->length == b->length && memcmp(a->text, b->text, a->length) == 0;
-}
-
 static void add_other(drove_odd *odd, const drove_cell *cell)
 {
     if (!odd->has_kind) odd->other = *cell;
-    else if (!is_same(&odd->other, cell)) odd->has_kinds = true;
+    else if (odd->other.length != cell->length ||
+             memcmp(odd->other.text, cell->text, cell->length) != 0)
+        odd->has_kinds = true;
     odd->has_kind = true;
 }
 

@@ -53,33 +53,6 @@ static drove_status read_names(drove_table *t, drove_header header, const char *
 
 /* ---- frames ---- */
 
-static drove_status name_columns(drove_table *t)
-{
-    t->name = calloc(t->n_columns, sizeof *t->name);
-    if (t->name == NULL) return drove__fail_nomem("names of columns", t->n_columns);
-    for (size_t i = 0; i < t->n_columns; i++) {
-        t->name[i] = strdup(t->frame->column[i].name);
-        if (t->name[i] == NULL) return drove__fail_nomem("names of columns", t->n_columns);
-    }
-    return DROVE_OK;
-}
-
-/* Small frames have small blocks, so that all threads have some. */
-static drove_status cut_rows(drove_table *t)
-{
-    const size_t part = t->n_rows / 64;
-    const size_t each = part < SMALL_ROWS ? SMALL_ROWS : part > BLOCK_ROWS ? BLOCK_ROWS : part;
-    t->n_blocks = (t->n_rows + each - 1) / each;
-    t->block = calloc(t->n_blocks, sizeof *t->block);
-    if (t->block == NULL) return drove__fail_nomem("table", t->n_blocks * sizeof *t->block);
-    for (size_t i = 0; i < t->n_blocks; i++) {
-        const size_t first = i * each, left = t->n_rows - first;
-        t->block[i].first_row = first;
-        t->block[i].n_rows = (uint32_t)(left < each ? left : each);
-    }
-    return DROVE_OK;
-}
-
 static drove_status open_frame(drove_table *t)
 {
     t->has_header = true;
@@ -93,8 +66,26 @@ static drove_status open_frame(drove_table *t)
     t->n_columns = t->frame->n_columns;
     t->as_text = calloc(t->n_columns, sizeof *t->as_text);
     if (t->as_text == NULL) return drove__fail_nomem("table", t->n_columns * sizeof *t->as_text);
-    DROVE_TRY(name_columns(t));
-    return cut_rows(t);
+
+    t->name = calloc(t->n_columns, sizeof *t->name);
+    if (t->name == NULL) return drove__fail_nomem("names of columns", t->n_columns);
+    for (size_t i = 0; i < t->n_columns; i++) {
+        t->name[i] = strdup(t->frame->column[i].name);
+        if (t->name[i] == NULL) return drove__fail_nomem("names of columns", t->n_columns);
+    }
+
+    /* Small frames have small blocks, so that all threads have some. */
+    const size_t part = t->n_rows / 64;
+    const size_t each = part < SMALL_ROWS ? SMALL_ROWS : part > BLOCK_ROWS ? BLOCK_ROWS : part;
+    t->n_blocks = (t->n_rows + each - 1) / each;
+    t->block = calloc(t->n_blocks, sizeof *t->block);
+    if (t->block == NULL) return drove__fail_nomem("table", t->n_blocks * sizeof *t->block);
+    for (size_t i = 0; i < t->n_blocks; i++) {
+        const size_t first = i * each, left = t->n_rows - first;
+        t->block[i].first_row = first;
+        t->block[i].n_rows = (uint32_t)(left < each ? left : each);
+    }
+    return DROVE_OK;
 }
 
 /* ---- blocks ---- */
@@ -211,17 +202,6 @@ static drove_status cut_at_lines(drove_table *t, const char *rows)
     return DROVE_OK;
 }
 
-static drove_status cut_blocks(drove_table *t, const char *rows)
-{
-    DROVE_TRY(t->content.has_quote ? cut_in_order(t, rows) : cut_at_lines(t, rows));
-    if (t->n_rows > UINT32_MAX)
-        return drove__fail(DROVE_E_DATA, "%s: expected at most %u rows, found more", t->path,
-                           UINT32_MAX);
-    drove__shape_note_headers(t, t->n_headers);
-    if (t->n_rows > 0) return DROVE_OK;
-    return drove__fail(DROVE_E_DATA, "%s: expected rows below the header, found none", t->path);
-}
-
 static drove_status open_text(const char *path, const drove_content_options *written,
                               drove_header header, const char *const *first_names,
                               size_t n_first_names, drove_table *out)
@@ -238,7 +218,14 @@ static drove_status open_text(const char *path, const drove_content_options *wri
     if (!content->has_names) drove__shape_skip_titles(out);
     DROVE_TRY(read_names(out, header, first_names, n_first_names, &rows));
     if (!content->has_names) drove__shape_skip_footers(out, rows, written->piece != NULL);
-    return cut_blocks(out, rows);
+
+    DROVE_TRY(out->content.has_quote ? cut_in_order(out, rows) : cut_at_lines(out, rows));
+    if (out->n_rows > UINT32_MAX)
+        return drove__fail(DROVE_E_DATA, "%s: expected at most %u rows, found more", out->path,
+                           UINT32_MAX);
+    drove__shape_note_headers(out, out->n_headers);
+    if (out->n_rows > 0) return DROVE_OK;
+    return drove__fail(DROVE_E_DATA, "%s: expected rows below the header, found none", out->path);
 }
 
 drove_status drove__table_open(const char *path, const drove_content_options *written,

@@ -79,19 +79,6 @@ static bool is_word_byte(char c)
     return (u >= '0' && u <= '9') || (u >= 'a' && u <= 'z') || (u >= 'A' && u <= 'Z') || u >= 0x80;
 }
 
-static drove_status add_word(drove_table_block *block, uint32_t hash)
-{
-    if (block->n_words == block->words_capacity) {
-        size_t wanted = 2 * block->words_capacity + 1024;
-        uint32_t *word = drove__grow(block->word, wanted, sizeof *word);
-        if (word == NULL) return drove__fail_nomem("words", wanted * sizeof *word);
-        block->word = word;
-        block->words_capacity = wanted;
-    }
-    block->word[block->n_words++] = hash;
-    return DROVE_OK;
-}
-
 /* Words are runs of letters and digits; A to Z as a to z, bytes above 127 are letters. */
 static drove_status read_words(drove_table_block *block, const drove_cell *cell, uint32_t *raw)
 {
@@ -105,17 +92,19 @@ static drove_status read_words(drove_table_block *block, const drove_cell *cell,
             if (n < WORD_MOST) word[n++] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
         }
         if (n > 0) {
-            DROVE_TRY(add_word(block, drove__text_hash(word, n)));
+            if (block->n_words == block->words_capacity) {
+                size_t wanted = 2 * block->words_capacity + 1024;
+                uint32_t *grown = drove__grow(block->word, wanted, sizeof *grown);
+                if (grown == NULL) return drove__fail_nomem("words", wanted * sizeof *grown);
+                block->word = grown;
+                block->words_capacity = wanted;
+            }
+            block->word[block->n_words++] = drove__text_hash(word, n);
             ++*raw;
         }
         while (i < cell->length && !is_word_byte(cell->text[i])) i++;
     }
     return DROVE_OK;
-}
-
-static uint32_t missing_raw(drove_scan scan)
-{
-    return scan == DROVE_SCAN_TEXT || scan == DROVE_SCAN_WORDS ? 0 : drove__raw_of_float(NAN);
 }
 
 /* Into raw, or into the column's doubles. */
@@ -129,7 +118,10 @@ static void put_value(const drove_table *t, const drove_scan_column *column, con
 static void put_missing(const drove_table *t, const drove_scan_column *column, const place *at)
 {
     if (column->is_wide) t->wide[column->slot][at->row] = (double)NAN;
-    else at->raw[column->slot] = missing_raw(column->scan);
+    else
+        at->raw[column->slot] = column->scan == DROVE_SCAN_TEXT || column->scan == DROVE_SCAN_WORDS
+                                    ? 0
+                                    : drove__raw_of_float(NAN);
 }
 
 /* DROVE_NO_DATE becomes NaN. */
@@ -165,18 +157,12 @@ static bool read_value(const drove_scan_column *column, drove_column_count *coun
     return true;
 }
 
-/* Blanks inside quotes say nothing in a label. */
-static void trim(drove_cell *cell)
-{
-    while (cell->length > 0 && cell->text[cell->length - 1] == ' ') cell->length--;
-    for (; cell->length > 0 && *cell->text == ' '; cell->length--) cell->text++;
-}
-
 static void read_label(drove_column_count *count, const place *at, const drove_cell *cell,
                        drove_cell *label)
 {
-    *label = *cell;
-    trim(label);
+    *label = *cell; /* blanks inside quotes say nothing in a label */
+    while (label->length > 0 && label->text[label->length - 1] == ' ') label->length--;
+    for (; label->length > 0 && *label->text == ' '; label->length--) label->text++;
     const bool is_notation =
         !at->keeps_words && drove__cell_is_missing_notation(label->text, label->length);
     if ((!is_notation && !drove__cell_is_missing(label->text, label->length)) ||
@@ -324,7 +310,7 @@ static inline bool read_plain_number(char separator, const char **at, const char
     return true;
 }
 
-/* Whether most cells are plain numbers, for which there is a faster way. */
+/* True if most cells are plain numbers, for which there is a faster way. */
 static inline bool is_plain(const drove_scan_column *column)
 {
     return column->scan == DROVE_SCAN_NUMBER && column->style.form == DROVE_FORM_POINT &&
@@ -364,7 +350,7 @@ static drove_status read_record(const drove_table *t, worker *w, const place *at
 
 /* ---- one row of a frame ---- */
 
-/* Whether a column of this type is read without the detour of a text. */
+/* True if a column of this type is read without the detour of a text. */
 static bool is_straight(drove_scan scan, drove_frame_type type)
 {
     const bool is_boolean = type == DROVE_FRAME_BOOLEAN;
@@ -395,23 +381,6 @@ static void read_typed(const drove_table *t, const drove_frame_column *from,
     }
 }
 
-static drove_status read_frame_row(const drove_table *t, worker *w, const place *at)
-{
-    for (size_t i = 0; i < t->n_columns; i++) {
-        const drove_scan_column *column = &t->column[i];
-        const drove_frame_column *from = &t->frame->column[i];
-        if (column->scan == DROVE_SCAN_SKIP || column->is_done) continue;
-        if (is_straight(column->scan, from->type)) {
-            read_typed(t, from, column, &w->count[i], at);
-            continue;
-        }
-        const drove_cell cell =
-            drove__frame_cell(drove__frame_is_text(from) ? from : &t->as_text[i], at->row);
-        DROVE_TRY(read_cell(t, w, column, &w->count[i], at, &cell));
-    }
-    return DROVE_OK;
-}
-
 static void go_to_row(const drove_table *t, place *p, uint64_t row)
 {
     p->row = row;
@@ -429,7 +398,18 @@ static drove_status read_block(const scanning *s, worker *w, drove_table_block *
     if (t->frame != NULL) {
         for (; row < block->first_row + block->n_rows; row++) {
             go_to_row(t, &p, row);
-            DROVE_TRY(read_frame_row(t, w, &p));
+            for (size_t i = 0; i < t->n_columns; i++) {
+                const drove_scan_column *column = &t->column[i];
+                const drove_frame_column *from = &t->frame->column[i];
+                if (column->scan == DROVE_SCAN_SKIP || column->is_done) continue;
+                if (is_straight(column->scan, from->type)) {
+                    read_typed(t, from, column, &w->count[i], &p);
+                    continue;
+                }
+                const drove_cell cell =
+                    drove__frame_cell(drove__frame_is_text(from) ? from : &t->as_text[i], p.row);
+                DROVE_TRY(read_cell(t, w, column, &w->count[i], &p, &cell));
+            }
         }
         return DROVE_OK;
     }
@@ -527,27 +507,6 @@ static drove_status allocate(drove_table *t)
     return t->label != NULL ? DROVE_OK : drove__fail_nomem("labels", n_labels);
 }
 
-static void forget_counts(drove_table *t)
-{
-    for (size_t i = 0; i < t->n_columns; i++) {
-        if (t->column[i].is_done) continue;
-        drove__dictionary_fini(&t->count[i].dictionary);
-        t->count[i] = (drove_column_count){0};
-    }
-}
-
-static void free_workers(const drove_table *t, scanning *s)
-{
-    for (unsigned i = 0; i < t->n_threads; i++) {
-        worker *w = &s->worker[i];
-        for (size_t c = 0; w->count != NULL && c < t->n_columns; c++)
-            drove__dictionary_fini(&w->count[c].dictionary);
-        free(w->count);
-        free(w->scratch);
-    }
-    drove__free(s);
-}
-
 drove_status drove__table_scan(drove_table *t)
 {
     DROVE_TRY(allocate(t));
@@ -556,7 +515,13 @@ drove_status drove__table_scan(drove_table *t)
     if (s == NULL) return drove__fail_nomem("table", sizeof *s);
     drove_status status = DROVE_OK;
     s->table = t;
-    forget_counts(t);
+
+    for (size_t i = 0; i < t->n_columns; i++) {
+        if (t->column[i].is_done) continue;
+        drove__dictionary_fini(&t->count[i].dictionary);
+        t->count[i] = (drove_column_count){0};
+    }
+
     for (unsigned i = 0; i < t->n_threads; i++) {
         s->worker[i].count = calloc(t->n_columns, sizeof *s->worker[i].count);
         if (s->worker[i].count == NULL)
@@ -568,6 +533,14 @@ drove_status drove__table_scan(drove_table *t)
     }
     for (unsigned i = 0; i < t->n_threads && status == DROVE_OK; i++)
         status = merge_counts(t, &s->worker[i]);
-    free_workers(t, s);
+
+    for (unsigned i = 0; i < t->n_threads; i++) {
+        worker *w = &s->worker[i];
+        for (size_t c = 0; w->count != NULL && c < t->n_columns; c++)
+            drove__dictionary_fini(&w->count[c].dictionary);
+        free(w->count);
+        free(w->scratch);
+    }
+    drove__free(s);
     return status;
 }

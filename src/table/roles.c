@@ -97,19 +97,6 @@ static drove_status read_types(learner *l)
     }
 }
 
-/* What the file itself says of its columns. */
-static void take_types(learner *l)
-{
-    const drove_content *content = &l->table->content;
-    for (size_t i = 0; i < content->n_types && i < l->table->n_columns; i++) {
-        if (content->type[i] == 'd') l->order[i] = DROVE_DATE_DMY;
-        if (content->type[i] == 'm') l->order[i] = DROVE_DATE_MDY;
-        if (content->type[i] != 'c' || l->role[i] != ROLE_AUTO) continue;
-        l->role[i] = ROLE_FORCED;
-        l->forced[i] = DROVE_COLUMN_CATEGORY;
-    }
-}
-
 drove_status drove__learner_give_roles(learner *l)
 {
     const drove_table_options *opt = l->opt;
@@ -122,7 +109,17 @@ drove_status drove__learner_give_roles(learner *l)
     l->next_role = ROLE_AUTO;
     if (opt->columns != NULL)
         DROVE_TRY(drove__table_list(l->table, "columns", opt->columns, give_role, l));
-    take_types(l);
+
+    /* The file itself may have types for its columns. */
+    const drove_content *content = &l->table->content;
+    for (size_t i = 0; i < content->n_types && i < l->table->n_columns; i++) {
+        if (content->type[i] == 'd') l->order[i] = DROVE_DATE_DMY;
+        if (content->type[i] == 'm') l->order[i] = DROVE_DATE_MDY;
+        if (content->type[i] != 'c' || l->role[i] != ROLE_AUTO) continue;
+        l->role[i] = ROLE_FORCED;
+        l->forced[i] = DROVE_COLUMN_CATEGORY;
+    }
+
     if (opt->types != NULL) DROVE_TRY(read_types(l));
     l->next_role = ROLE_FORCED;
     l->next_type = DROVE_COLUMN_TEXT;

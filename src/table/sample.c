@@ -13,18 +13,6 @@ enum { CELLS_MOST = 4000000, SHOWN_MOST = 3, CELL_SHOWN_MOST = 18 };
 
 /* ---- a sample of the rows ---- */
 
-static size_t count_words(const drove_cell *cell)
-{
-    size_t n = 0;
-    bool inside = false;
-    for (size_t i = 0; i < cell->length; i++) {
-        bool is_blank = cell->text[i] == ' ' || cell->text[i] == '\n' || cell->text[i] == '\t';
-        n += !is_blank && !inside;
-        inside = !is_blank;
-    }
-    return n;
-}
-
 /* Adds a cell to the examples unless it is among them; one line, at most CELL_SHOWN_MOST bytes. */
 static void show(drove_sample *s, const drove_cell *cell)
 {
@@ -169,17 +157,6 @@ static bool look_at_plain(drove_sample *s, const drove_cell *cell)
     return true;
 }
 
-/* Integers of so many digits may be more than a double holds. */
-static void look_at_long(drove_sample *s, const drove_cell *cell, double number)
-{
-    const uint32_t hash = drove__text_hash(cell->text, cell->length);
-    for (size_t i = 0; i < DROVE_LONG_NUMBERS; i++)
-        s->has_equals = s->has_equals || (s->long_hash[i] != 0 && s->long_number[i] == number &&
-                                          s->long_hash[i] != hash);
-    s->long_number[s->n_present % DROVE_LONG_NUMBERS] = number;
-    s->long_hash[s->n_present % DROVE_LONG_NUMBERS] = hash;
-}
-
 static void look_at_cell(drove_sample *s, const drove_cell *cell)
 {
     double seconds;
@@ -195,8 +172,15 @@ static void look_at_cell(drove_sample *s, const drove_cell *cell)
     double number;
     s->n_integer += is_integer;
     if (is_integer && cell->length > 15 &&
-        drove__cell_number(DROVE_FORM_POINT, cell->text, cell->length, &number))
-        look_at_long(s, cell, number);
+        drove__cell_number(DROVE_FORM_POINT, cell->text, cell->length, &number)) {
+        /* Integers of so many digits may be more than a double holds. */
+        const uint32_t long_hash = drove__text_hash(cell->text, cell->length);
+        for (size_t i = 0; i < DROVE_LONG_NUMBERS; i++)
+            s->has_equals = s->has_equals || (s->long_hash[i] != 0 && s->long_number[i] == number &&
+                                              s->long_hash[i] != long_hash);
+        s->long_number[s->n_present % DROVE_LONG_NUMBERS] = number;
+        s->long_hash[s->n_present % DROVE_LONG_NUMBERS] = long_hash;
+    }
     s->n_with_digits += has_digit(cell);
     const bool is_number = look_at_number(s, cell), is_date = look_at_date(s, cell);
     const bool is_clock = drove__cell_clock(cell->text, cell->length, &seconds);
@@ -207,7 +191,14 @@ static void look_at_cell(drove_sample *s, const drove_cell *cell)
         s->odd_hash = hash;
         s->n_odd++;
     }
-    s->n_words += count_words(cell);
+
+    /* words have blanks between them */
+    bool inside = false;
+    for (size_t i = 0; i < cell->length; i++) {
+        bool is_blank = cell->text[i] == ' ' || cell->text[i] == '\n' || cell->text[i] == '\t';
+        s->n_words += !is_blank && !inside;
+        inside = !is_blank;
+    }
     if (s->n_present <= 100) show(s, cell);
 }
 
@@ -282,8 +273,8 @@ static void look_at_rows(sampling *s, const drove_table_block *block, size_t n_r
     }
 }
 
-/* Whether 1,5 in a column says what a comma is in the others: between commas where it is in quotes
- * in nearly all cells, and 1,234 is not all there is. */
+/* True if 1,5 in a column tells the meaning of a comma in the others: between commas if nearly all
+ * cells have it in quotes, and 1,234 is not all there is. */
 static bool is_decimal_comma(const drove_table *t, const drove_sample *s)
 {
     const size_t n = s->n_form[DROVE_FORM_COMMA];
@@ -359,11 +350,6 @@ drove_amount_style drove__sample_style(const drove_sample *sample, char separato
 
 /* ---- names in options ---- */
 
-static bool same_text(const char *name, const char *word, size_t length)
-{
-    return strlen(name) == length && memcmp(name, word, length) == 0;
-}
-
 /* The line, from 2, of a header below titles and comments that has this name; 0: none.  A number
  * may be any cell. */
 static unsigned find_below(const drove_table *t, const char *word, size_t length)
@@ -438,7 +424,7 @@ drove_status drove__table_find(const drove_table *t, const char *key, const char
     const char *next;
     uint64_t number;
     for (size_t i = 0; i < t->n_columns; i++) {
-        if (!same_text(t->name[i], word, length)) continue;
+        if (strlen(t->name[i]) != length || memcmp(t->name[i], word, length) != 0) continue;
         *out = i;
         return DROVE_OK;
     }

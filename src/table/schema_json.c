@@ -30,20 +30,6 @@ enum { VERSION = 1, COLUMNS_MOST = 1 << 20 };
 
 /* ---- writing ---- */
 
-static json_t *values_as_json(const drove_column *c)
-{
-    json_t *values = json_array();
-    for (size_t i = 0; i < c->n_values; i++) drove__json_add(&values, json_string(c->value[i]));
-    return values;
-}
-
-static json_t *edges_as_json(const drove_column *c)
-{
-    json_t *edges = json_array();
-    for (size_t i = 0; i <= c->n_bins; i++) drove__json_add(&edges, json_real(c->edge[i]));
-    return edges;
-}
-
 static json_t *column_as_json(const drove_column *c)
 {
     json_t *o = json_object();
@@ -62,8 +48,16 @@ static json_t *column_as_json(const drove_column *c)
         drove__json_set(&o, "as", json_string(drove__column_notation(c)));
     if (c->has_comma) drove__json_set(&o, "comma", json_true());
     if (c->is_wide) drove__json_set(&o, "double", json_true());
-    if (c->n_bins > 0) drove__json_set(&o, "edges", edges_as_json(c));
-    if (c->type == DROVE_COLUMN_CATEGORY) drove__json_set(&o, "values", values_as_json(c));
+    if (c->n_bins > 0) {
+        json_t *edges = json_array();
+        for (size_t i = 0; i <= c->n_bins; i++) drove__json_add(&edges, json_real(c->edge[i]));
+        drove__json_set(&o, "edges", edges);
+    }
+    if (c->type == DROVE_COLUMN_CATEGORY) {
+        json_t *values = json_array();
+        for (size_t i = 0; i < c->n_values; i++) drove__json_add(&values, json_string(c->value[i]));
+        drove__json_set(&o, "values", values);
+    }
     if (c->n_hash > 0) drove__json_set(&o, "size", json_integer(c->n_hash));
     return o;
 }
@@ -141,15 +135,6 @@ static drove_status read_values(const json_t *o, drove_column *c)
     return DROVE_OK;
 }
 
-static drove_status read_size(const json_t *o, drove_column *c)
-{
-    json_int_t n = json_integer_value(json_object_get(o, "size"));
-    if (n < 1 || n > 1 << 24 || (n & (n - 1)) != 0)
-        return fail(c->name, "a power of two as \"size\"");
-    c->n_hash = (uint32_t)n;
-    return DROVE_OK;
-}
-
 /* "edges" of a column of numbers may be missing: no bins. */
 static drove_status read_edges(const json_t *o, drove_column *c)
 {
@@ -196,7 +181,13 @@ static drove_status read_column(const json_t *o, drove_column *c)
     c->has_comma = json_is_true(json_object_get(o, "comma"));
     c->is_wide = json_is_true(json_object_get(o, "double"));
     if (c->type == DROVE_COLUMN_CATEGORY) return read_values(o, c);
-    if (c->type == DROVE_COLUMN_HASHED || c->type == DROVE_COLUMN_TEXT) return read_size(o, c);
+    if (c->type == DROVE_COLUMN_HASHED || c->type == DROVE_COLUMN_TEXT) {
+        json_int_t n = json_integer_value(json_object_get(o, "size"));
+        if (n < 1 || n > 1 << 24 || (n & (n - 1)) != 0)
+            return fail(c->name, "a power of two as \"size\"");
+        c->n_hash = (uint32_t)n;
+        return DROVE_OK;
+    }
     const bool is_date = c->type == DROVE_COLUMN_DATE;
     const bool has_seconds = is_date && json_object_get(o, "fill_seconds") != NULL;
     DROVE_TRY(read_real(o, has_seconds ? "fill_seconds" : "fill", name, &c->fill));

@@ -210,8 +210,8 @@ static size_t count_numbers(const drove_table *t, const char *start, const char 
     return n;
 }
 
-/* Whether the first row is words alone and the second one is not: then it may be the header, and
- * what stands above it a title. */
+/* True if the first row is words alone and the second one is not: then it may be the header, and
+ * the lines above it a title. */
 static bool is_header_below(const drove_table *t, const char *rows)
 {
     const char *start, *end;

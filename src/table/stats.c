@@ -48,15 +48,6 @@ static uint32_t hash_of_double(double value)
     return (uint32_t)(bits * 0x9e3779b97f4a7c15u >> 32);
 }
 
-static void see_value(drove_slot_stats *s, double value)
-{
-    if (s->n == 0) s->least = s->most = value;
-    else if (value < s->least) s->least = value;
-    else if (value > s->most) s->most = value;
-    s->sum += value;
-    s->n++;
-}
-
 /* The rest of a slot of floats that has many values and does not count up. */
 static void sum_rows(const drove_table *t, size_t slot, size_t first, size_t n, drove_slot_stats *s)
 {
@@ -94,7 +85,13 @@ static void see_rows(const counting *c, size_t slot, size_t first, size_t n, val
         }
         if (row > 0 && s->is_consecutive)
             s->is_consecutive = value == drove__table_value(t, slot, row - 1) + 1;
-        see_value(s, value);
+
+        if (s->n == 0) s->least = s->most = value;
+        else if (value < s->least) s->least = value;
+        else if (value > s->most) s->most = value;
+        s->sum += value;
+        s->n++;
+
         if (wide != NULL) s->is_rounded = s->is_rounded || (double)(float)value != value;
         add_distinct(set, s,
                      value == 0     ? 0
