@@ -48,7 +48,7 @@ int cli_library_error(drove_status status)
 
 /* ---- finding a flag ---- */
 
-/* Is given[n] the word of name, whichever of '-' and '_' it is written with? */
+/* True if given[n] is the word of name, whichever of '-' and '_' it is written with. */
 static bool same_word(const char *given, size_t n, const char *name)
 {
     if (strlen(name) != n) return false;
@@ -95,8 +95,8 @@ static void unknown_flag(cli_args *args, const char *given, size_t n)
                near);
 }
 
-/* What other programs call an option of ours: the answer is what to write.  value: the next word
- * or NULL.  false: no such word. */
+/* Refuses a word that other programs have for an option of ours; the message says what to write.
+ * value: the next word or NULL.  false: no such word. */
 static bool foreign_flag(cli_args *args, const char *given, size_t n, const char *value)
 {
     const cli_command *command = args->command;
@@ -158,16 +158,6 @@ static void unknown_short(cli_args *args, const char *given)
                command->name, command->shows_options ? " all" : "");
 }
 
-/* --help, --help all, --help=all; value NULL: none. */
-static bool parse_help(const char *value, cli_args *args)
-{
-    args->wants_help = true;
-    args->wants_all_help = value != NULL;
-    if (value == NULL || strcmp(value, "all") == 0) return true;
-    refuse(args, "--help: expected all, or no value, found \"%s\"", value);
-    return false;
-}
-
 /* argv[*at] begins with "--"; moves *at to the last argument used. */
 static bool parse_flag(int argc, char **argv, int *at, cli_args *args)
 {
@@ -177,7 +167,12 @@ static bool parse_flag(int argc, char **argv, int *at, cli_args *args)
     known_flag flag;
     if (same_word(given, n, "help")) {
         bool is_apart = equals == NULL && *at + 1 < argc && strcmp(argv[*at + 1], "all") == 0;
-        return parse_help(is_apart ? argv[++*at] : equals != NULL ? equals + 1 : NULL, args);
+        const char *value = is_apart ? argv[++*at] : equals != NULL ? equals + 1 : NULL;
+        args->wants_help = true;
+        args->wants_all_help = value != NULL;
+        if (value == NULL || strcmp(value, "all") == 0) return true;
+        refuse(args, "--help: expected all, or no value, found \"%s\"", value);
+        return false;
     }
     const char *value = equals != NULL ? equals + 1 : NULL;
     if (!find_flag(args->command, given, n, &flag)) {

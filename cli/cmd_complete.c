@@ -1,4 +1,4 @@
-/* cli/cmd_complete.c - drove __complete WORD...: what the shell's completion asks.
+/* cli/cmd_complete.c - drove __complete WORD...: answers the shell's completion.
  *
  * Prints every word that could stand in place of the last one, one a line; nothing where a file
  * name may stand.
@@ -49,7 +49,7 @@ static void offer_list(const char *prefix, const char *list, const char *begun)
     free(text);
 }
 
-/* Is this a flag that takes the next word as its value? */
+/* True if this is a flag that takes the next word as its value. */
 static bool takes_value(const cli_command *command, const char *word)
 {
     size_t n_options;

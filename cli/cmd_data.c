@@ -112,13 +112,6 @@ static bool check(const cli_args *args)
                       CLI_COUNT(parts));
 }
 
-/* Whether the data are converted without being held in memory. */
-static bool is_large(const cli_args *args)
-{
-    return strcmp(cli_args_get(args, "part", "all"), "all") == 0 &&
-           drove_data_is_large(args->word[1], args->word[2]);
-}
-
 int cli_data(const cli_args *args)
 {
     drove_data *data = NULL;
@@ -126,7 +119,8 @@ int cli_data(const cli_args *args)
     bool is_info = strcmp(args->word[0], "info") == 0;
     drove_status status = DROVE_OK;
     int code = CLI_OK;
-    if (!is_info && is_large(args)) {
+    if (!is_info && strcmp(cli_args_get(args, "part", "all"), "all") == 0 &&
+        drove_data_is_large(args->word[1], args->word[2])) { /* not held in memory */
         char spec[CLI_SPEC_SIZE];
         status =
             drove_data_set_label(args->word[1], cli_args_get(args, "label", ""), spec, sizeof spec);

@@ -85,18 +85,6 @@ static drove_status ask(const cli_args *args, answer *a)
 
 /* ---- for people ---- */
 
-static void print_systems(const answer *a)
-{
-    size_t n;
-    const drove_dmgc_system *system = drove_dmgc_systems(&n);
-    const char *title = "the same as";
-    for (size_t i = 0; i < n; i++) {
-        if (!drove_dmgc_is_system(&a->signature, &system[i])) continue;
-        printf("%-15s%s (%s)\n", title, system[i].name, system[i].source);
-        title = "";
-    }
-}
-
 static void print_prediction(const answer *a)
 {
     const drove_dmgc_prediction *p = &a->prediction;
@@ -117,68 +105,39 @@ static void print_prediction(const answer *a)
     printf("%-15s%s\n", "constants", p->source);
 }
 
-static void print_measurement(const answer *a)
-{
-    const drove_measurement *m = &a->measurement;
-    printf("%-15s%.4g GNPS", "measured", m->gnps);
-    if (a->has_prediction) printf(", %.2f of the prediction", m->gnps / a->prediction.gnps);
-    printf("; %s, kernels %s\n", a->options.strategy, m->isa);
-    printf("%-15s%.4g GB/s, %.2f of the %.4g GB/s that reading alone reaches\n", "bandwidth",
-           m->gb_per_s, m->gb_per_s / m->read_gb_per_s, m->read_gb_per_s);
-    printf("%-15s%.4g a second, each of %llu example%s; %.4g GiB of examples\n", "steps",
-           m->steps_per_s, (unsigned long long)a->options.batch, a->options.batch == 1 ? "" : "s",
-           (double)m->n_bytes / 0x1p30);
-    if (m->n_undisturbed > 0) return;
-    printf("%-15sthe machine was busy: no window of %u was undisturbed\n", "note", m->n_windows);
-}
-
 static void print_text(const answer *a)
 {
     printf("%-15s%s\n", "signature", a->text);
     for (int c = 0; c < DROVE_DMGC_CLASSES; c++) printf("%-15s%s\n", class_name[c], a->line[c]);
     printf("%-15s%s\n", "family", drove_dmgc_family(&a->signature));
-    print_systems(a);
+
+    size_t n;
+    const drove_dmgc_system *system = drove_dmgc_systems(&n);
+    const char *title = "the same as";
+    for (size_t i = 0; i < n; i++) {
+        if (!drove_dmgc_is_system(&a->signature, &system[i])) continue;
+        printf("%-15s%s (%s)\n", title, system[i].name, system[i].source);
+        title = "";
+    }
+
     print_prediction(a);
-    if (a->has_measurement) print_measurement(a);
+    if (a->has_measurement) {
+        const drove_measurement *m = &a->measurement;
+        printf("%-15s%.4g GNPS", "measured", m->gnps);
+        if (a->has_prediction) printf(", %.2f of the prediction", m->gnps / a->prediction.gnps);
+        printf("; %s, kernels %s\n", a->options.strategy, m->isa);
+        printf("%-15s%.4g GB/s, %.2f of the %.4g GB/s that reading alone reaches\n", "bandwidth",
+               m->gb_per_s, m->gb_per_s / m->read_gb_per_s, m->read_gb_per_s);
+        printf("%-15s%.4g a second, each of %llu example%s; %.4g GiB of examples\n", "steps",
+               m->steps_per_s, (unsigned long long)a->options.batch,
+               a->options.batch == 1 ? "" : "s", (double)m->n_bytes / 0x1p30);
+        if (m->n_undisturbed == 0)
+            printf("%-15sthe machine was busy: no window of %u was undisturbed\n", "note",
+                   m->n_windows);
+    }
 }
 
 /* ---- JSON ---- */
-
-static void print_terms_json(const answer *a)
-{
-    fputs(", \"terms\": {", stdout);
-    for (int c = 0; c < DROVE_DMGC_CLASSES; c++) {
-        drove_dmgc_term term = drove_dmgc_meaning(&a->signature, (drove_dmgc_class)c);
-        printf("%s\"%s\": {\"written\": %s, \"bits\": ", c > 0 ? ", " : "", class_name[c],
-               term.is_present ? "true" : "false");
-        if (term.bits > 0) printf("%u", term.bits);
-        else fputs("null", stdout);
-        printf(", \"float\": %s, \"words\": ", term.is_float ? "true" : "false");
-        cli_json_string(a->line[c], stdout);
-        fputs("}", stdout);
-    }
-    printf("}, \"possibly_sparse\": %s, \"synchronous\": %s",
-           a->signature.is_possibly_sparse ? "true" : "false",
-           a->signature.is_synchronous ? "true" : "false");
-}
-
-static void print_systems_json(const answer *a)
-{
-    size_t n;
-    const drove_dmgc_system *system = drove_dmgc_systems(&n);
-    const char *joint = "";
-    fputs(", \"systems\": [", stdout);
-    for (size_t i = 0; i < n; i++) {
-        if (!drove_dmgc_is_system(&a->signature, &system[i])) continue;
-        printf("%s{\"name\": ", joint);
-        cli_json_string(system[i].name, stdout);
-        fputs(", \"source\": ", stdout);
-        cli_json_string(system[i].source, stdout);
-        fputs("}", stdout);
-        joint = ", ";
-    }
-    fputs("]", stdout);
-}
 
 static void print_prediction_json(const answer *a)
 {
@@ -245,10 +204,40 @@ static void print_json(const answer *a)
 {
     fputs("{\"signature\": ", stdout);
     cli_json_string(a->text, stdout);
-    print_terms_json(a);
+
+    fputs(", \"terms\": {", stdout);
+    for (int c = 0; c < DROVE_DMGC_CLASSES; c++) {
+        drove_dmgc_term term = drove_dmgc_meaning(&a->signature, (drove_dmgc_class)c);
+        printf("%s\"%s\": {\"written\": %s, \"bits\": ", c > 0 ? ", " : "", class_name[c],
+               term.is_present ? "true" : "false");
+        if (term.bits > 0) printf("%u", term.bits);
+        else fputs("null", stdout);
+        printf(", \"float\": %s, \"words\": ", term.is_float ? "true" : "false");
+        cli_json_string(a->line[c], stdout);
+        fputs("}", stdout);
+    }
+    printf("}, \"possibly_sparse\": %s, \"synchronous\": %s",
+           a->signature.is_possibly_sparse ? "true" : "false",
+           a->signature.is_synchronous ? "true" : "false");
+
     fputs(", \"family\": ", stdout);
     cli_json_string(drove_dmgc_family(&a->signature), stdout);
-    print_systems_json(a);
+
+    size_t n;
+    const drove_dmgc_system *system = drove_dmgc_systems(&n);
+    const char *joint = "";
+    fputs(", \"systems\": [", stdout);
+    for (size_t i = 0; i < n; i++) {
+        if (!drove_dmgc_is_system(&a->signature, &system[i])) continue;
+        printf("%s{\"name\": ", joint);
+        cli_json_string(system[i].name, stdout);
+        fputs(", \"source\": ", stdout);
+        cli_json_string(system[i].source, stdout);
+        fputs("}", stdout);
+        joint = ", ";
+    }
+    fputs("]", stdout);
+
     print_prediction_json(a);
     print_measurement_json(a);
     fputs("}\n", stdout);

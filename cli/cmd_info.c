@@ -1,24 +1,45 @@
-/* cli/cmd_info.c - drove info. */
+/* cli/cmd_info.c - drove info, drove list and drove bench: the machine, the program's registries, and
+ * micro-benchmarks. */
 #include "cli.h"
-
-static drove_status info(const cli_args *args, drove_options *options)
-{
-    drove_status status = DROVE_OK;
-    if (args->n_words > 0) status = drove_options_load(options, args->word[0]);
-    if (status == DROVE_OK) status = cli_args_apply(args, options);
-    if (status == DROVE_OK) {
-        status = drove_options_validate(options);
-        if (status != DROVE_OK && args->n_words > 0) drove_options_locate(args->word[0]);
-    }
-    if (status != DROVE_OK) return status;
-    return drove_info(options, cli_args_has(args, "json"), cli_args_has(args, "measure"), stdout);
-}
 
 int cli_info(const cli_args *args)
 {
     drove_options *options;
     drove_status status = drove_options_create(&options);
-    if (status == DROVE_OK) status = info(args, options);
+    if (status == DROVE_OK && args->n_words > 0)
+        status = drove_options_load(options, args->word[0]);
+    if (status == DROVE_OK) status = cli_args_apply(args, options);
+    if (status != DROVE_OK) goto fail;
+    status = drove_options_validate(options);
+    if (status != DROVE_OK && args->n_words > 0) drove_options_locate(args->word[0]);
+    if (status != DROVE_OK) goto fail;
+    status = drove_info(options, cli_args_has(args, "json"), cli_args_has(args, "measure"), stdout);
+
+fail:
     drove_options_destroy(options);
+    return status == DROVE_OK ? CLI_OK : cli_library_error(status);
+}
+
+int cli_list(const cli_args *args)
+{
+    const char *kind = args->n_words > 0 ? args->word[0] : NULL;
+    drove_status status = drove_list(kind, cli_args_has(args, "json"), stdout);
+    return status == DROVE_OK ? CLI_OK : cli_library_error(status);
+}
+
+/* Without a name: lists the benchmarks. */
+int cli_bench(const cli_args *args)
+{
+    static const char *const names[] = {"threads", "seconds", "bytes", "out"};
+    drove_bench_options options = drove_bench_options_default();
+    bool as_json = cli_args_has(args, "json");
+    drove_status status = DROVE_OK;
+    for (size_t i = 0; i < CLI_COUNT(names) && status == DROVE_OK; i++) {
+        const char *value = cli_args_get(args, names[i], NULL);
+        if (value != NULL) status = drove_bench_options_set(&options, names[i], value);
+    }
+    if (status != DROVE_OK) return cli_library_error(status);
+    if (args->n_words > 0) status = drove_bench(args->word[0], &options, as_json, stdout);
+    else status = drove_list("benches", as_json, stdout);
     return status == DROVE_OK ? CLI_OK : cli_library_error(status);
 }

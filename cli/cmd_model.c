@@ -1,10 +1,35 @@
-/* cli/cmd_model.c - drove eval and drove predict: using a saved model. */
+/* cli/cmd_model.c - drove model, drove eval and drove predict: a network before it is trained, and a
+ * saved model in use. */
 #include "cli.h"
 
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- model ---- */
+
+int cli_model(const cli_args *args)
+{
+    drove_options *options;
+    drove_input_shape shape = {0};
+    const bool has_shape = cli_args_has(args, "input");
+    drove_status status = drove_options_create(&options);
+    if (status != DROVE_OK) goto fail;
+    if ((status = drove_options_set(options, "model", args->word[0])) != DROVE_OK) goto fail;
+    if ((status = cli_args_apply(args, options)) != DROVE_OK) goto fail;
+    if (has_shape)
+        status = drove_input_shape_set(&shape, cli_args_get(args, "input", NULL),
+                                       cli_args_get(args, "classes", "10"));
+    if (status != DROVE_OK) goto fail;
+    status = drove_describe(options, has_shape ? &shape : NULL, cli_args_has(args, "json"), stdout);
+
+fail:
+    drove_options_destroy(options);
+    return status == DROVE_OK ? CLI_OK : cli_library_error(status);
+}
+
+/* ---- flags of eval and predict ---- */
 
 /* To standard error: standard output is for the result. */
 static void on_message(void *context, const char *text)
@@ -19,8 +44,8 @@ static void say_model(const cli_args *args, const char *path)
     if (strcmp(args->word[0], path) != 0) fprintf(stderr, "drove: model: %s\n", path);
 }
 
-/* The flags that both have; path[PATH_MAX]: the model; spec[CLI_SPEC_SIZE]: the data.  The exit
- * status; where it is not CLI_OK, the error is printed. */
+/* The flags that both have; path[PATH_MAX]: the model; spec[CLI_SPEC_SIZE]: the data.
+ * Returns the exit status; if it is not CLI_OK, the error is printed. */
 static int read_flags(const cli_args *args, drove_use_options *use, char *path, char *spec)
 {
     const char *data = cli_args_get(args, "data", NULL);
@@ -35,16 +60,19 @@ static int read_flags(const cli_args *args, drove_use_options *use, char *path, 
                          args->command->name, args->word[0]);
     drove_status status =
         drove_data_set_label(data, cli_args_get(args, "label", ""), labelled, CLI_SPEC_SIZE);
-    if (status == DROVE_OK)
-        status = drove_data_set_weights(labelled, cli_args_get(args, "weights", ""), spec,
-                                        CLI_SPEC_SIZE);
-    if (status == DROVE_OK)
-        status = drove_data_set_keep(spec, cli_args_get(args, "keep", ""), spec, CLI_SPEC_SIZE);
-    if (status == DROVE_OK) status = cli_args_count(args, "batch", &use->batch);
-    if (status == DROVE_OK) status = cli_args_count(args, "threads", &use->threads);
+    if (status != DROVE_OK) goto fail;
+    status =
+        drove_data_set_weights(labelled, cli_args_get(args, "weights", ""), spec, CLI_SPEC_SIZE);
+    if (status != DROVE_OK) goto fail;
+    status = drove_data_set_keep(spec, cli_args_get(args, "keep", ""), spec, CLI_SPEC_SIZE);
+    if (status != DROVE_OK) goto fail;
+    if ((status = cli_args_count(args, "batch", &use->batch)) != DROVE_OK) goto fail;
+    if ((status = cli_args_count(args, "threads", &use->threads)) != DROVE_OK) goto fail;
     use->isa = cli_args_get(args, "isa", "");
     if (strcmp(use->isa, "auto") == 0) use->isa = "";
-    if (status == DROVE_OK) status = drove_model_find(args->word[0], path, PATH_MAX);
+    status = drove_model_find(args->word[0], path, PATH_MAX);
+
+fail:
     return status == DROVE_OK ? CLI_OK : cli_library_error(status);
 }
 

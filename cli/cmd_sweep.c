@@ -38,8 +38,17 @@ static void on_message(void *context, const char *line)
 
 /* ---- the command ---- */
 
-static drove_status run(const cli_args *args, const char *program, drove_sweep_report **out)
+static drove_status make(const cli_args *args, const char *program, drove_sweep_report **out)
 {
+    const char *study = args->word[0], *folder = cli_args_get(args, "out", NULL);
+    const char *figure = cli_args_get(args, "figure", "target_s");
+    if (cli_args_has(args, "list")) return drove_sweep_list(study, out);
+    if (cli_args_has(args, "pair"))
+        return drove_sweep_pair(study, folder, cli_args_get(args, "pair", NULL), figure, out);
+    if (cli_args_has(args, "best"))
+        return drove_sweep_best(study, folder, cli_args_get(args, "group", "strategy,threads"),
+                                figure, out);
+
     cli_progress progress;
     drove_sweep_options opt = {.study = args->word[0],
                                .folder = cli_args_get(args, "out", NULL),
@@ -55,19 +64,6 @@ static drove_status run(const cli_args *args, const char *program, drove_sweep_r
     status = drove_sweep(&opt, out);
     cli_progress_clear(&progress);
     return status;
-}
-
-static drove_status make(const cli_args *args, const char *program, drove_sweep_report **out)
-{
-    const char *study = args->word[0], *folder = cli_args_get(args, "out", NULL);
-    const char *figure = cli_args_get(args, "figure", "target_s");
-    if (cli_args_has(args, "list")) return drove_sweep_list(study, out);
-    if (cli_args_has(args, "pair"))
-        return drove_sweep_pair(study, folder, cli_args_get(args, "pair", NULL), figure, out);
-    if (cli_args_has(args, "best"))
-        return drove_sweep_best(study, folder, cli_args_get(args, "group", "strategy,threads"),
-                                figure, out);
-    return run(args, program, out);
 }
 
 int cli_sweep(const cli_args *args)

@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What a bare `drove train` runs.  All other options have their defaults. */
+/* The run of a bare `drove train`.  All other options have their defaults. */
 static const char *const example[][2] = {
     {"data", "synth:digits"}, {"model", "mlp:128,128,128"}, {"batch", "32"},
     {"lr", "0.05"},           {"until", "epochs=10"},
@@ -44,21 +44,9 @@ static void on_signal(int signal_number)
     drove_train_interrupt(signal_number);
 }
 
-static void catch_signals(void)
-{
-    struct sigaction action;
-    is_first_rank = drove_launched_rank() == 0;
-    memset(&action, 0, sizeof action);
-    action.sa_handler = on_signal;
-    action.sa_flags = SA_RESTART;
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-}
-
 /* ---- options ---- */
 
-/* The example stands for a run file: where nothing says what to train, or how. */
+/* True if nothing says what to train, or how: the example then stands for a run file. */
 static bool wants_example(const cli_args *args)
 {
     size_t n;
@@ -74,41 +62,7 @@ static bool wants_example(const cli_args *args)
     return true;
 }
 
-/* Where the program has other defaults than the library. */
-static drove_status set_program_defaults(drove_options *options)
-{
-    size_t n;
-    const drove_option_info *info = drove_options_table(&n);
-    drove_status status = DROVE_OK;
-    for (size_t i = 0; i < n && status == DROVE_OK; i++) {
-        if (info[i].program_text != NULL)
-            status = drove_options_set(options, info[i].name, info[i].program_text);
-    }
-    return status;
-}
-
-static drove_status apply_example(drove_options *options)
-{
-    drove_status status = DROVE_OK;
-    for (size_t i = 0; i < CLI_COUNT(example) && status == DROVE_OK; i++) {
-        status = drove_options_set(options, example[i][0], example[i][1]);
-    }
-    return status;
-}
-
-static void announce_example(const drove_options *options)
-{
-    char value[DROVE_TEXT_SIZE];
-    fputs("drove: built-in example:", stderr);
-    for (size_t i = 0; i < CLI_COUNT(example); i++) {
-        /* a flag such as --until may have replaced the example's value */
-        if (drove_options_get(options, example[i][0], value, sizeof value) != DROVE_OK) continue;
-        fprintf(stderr, " --%s %s", example[i][0], value);
-    }
-    fputc('\n', stderr);
-}
-
-/* An option's text; "" where it cannot be had. */
+/* An option's text; "" if it cannot be had. */
 static const char *text_of(const drove_options *options, const char *name,
                            char into[DROVE_TEXT_SIZE])
 {
@@ -133,7 +87,7 @@ static bool is_given(const char *value)
     return value != NULL && value[0] != '\0' && strcmp(value, "none") != 0;
 }
 
-/* What the word names: data, or a run file, which may ask for a recorded run. */
+/* The word names data, or a run file, which may ask for a recorded run. */
 static drove_status apply_word(const char *word, bool has_replay, drove_options *options)
 {
     char path[DROVE_TEXT_SIZE];
@@ -148,20 +102,32 @@ static drove_status apply_word(const char *word, bool has_replay, drove_options 
  * alone), then the flags. */
 static drove_status gather_options(const cli_args *args, drove_options *options)
 {
+    size_t n;
+    const drove_option_info *info = drove_options_table(&n);
     const char *resume = cli_args_get(args, "resume", NULL);
     const char *replay = cli_args_get(args, "replay", NULL);
-    const bool goes_on = is_given(resume) || is_given(replay);
     char before[DROVE_TEXT_SIZE] = ""; /* --until of that run */
-    drove_status status = set_program_defaults(options);
-    if (status == DROVE_OK && is_given(resume)) status = drove_options_resume(options, resume);
-    else if (status == DROVE_OK && is_given(replay)) status = drove_options_replay(options, replay);
-    if (goes_on) text_of(options, "until", before);
-    if (status == DROVE_OK && args->n_words > 0)
-        status = apply_word(args->word[0], is_given(replay), options);
-    if (status == DROVE_OK && wants_example(args)) status = apply_example(options);
+    drove_status status = DROVE_OK;
+
+    /* the program has other defaults than the library */
+    for (size_t i = 0; i < n && status == DROVE_OK; i++)
+        if (info[i].program_text != NULL)
+            status = drove_options_set(options, info[i].name, info[i].program_text);
+    if (status != DROVE_OK) return status;
+
+    if (is_given(resume)) status = drove_options_resume(options, resume);
+    else if (is_given(replay)) status = drove_options_replay(options, replay);
+    if (status != DROVE_OK) return status;
+    if (is_given(resume) || is_given(replay)) text_of(options, "until", before);
+
+    if (args->n_words > 0) status = apply_word(args->word[0], is_given(replay), options);
+    if (wants_example(args))
+        for (size_t i = 0; i < CLI_COUNT(example) && status == DROVE_OK; i++)
+            status = drove_options_set(options, example[i][0], example[i][1]);
     if (status == DROVE_OK) status = cli_args_apply(args, options);
     if (status == DROVE_OK) status = keep_validation(before, options);
     if (status != DROVE_OK) return status;
+
     status = drove_options_validate(options);
     if (status != DROVE_OK && args->n_words > 0 && !drove_data_is_named(args->word[0]))
         drove_options_locate(args->word[0]);
@@ -170,27 +136,20 @@ static drove_status gather_options(const cli_args *args, drove_options *options)
 
 /* ---- the end ---- */
 
-/* Whether nothing else tells people how the run ended. */
-static bool is_silent(const cli_args *args)
-{
-    return cli_args_has(args, "quiet") || cli_args_has(args, "json");
-}
-
-static void say_crash(const drove_result *result)
-{
-    drove_progress final;
-    drove_result_final(result, &final);
-    cli_error(drove_result_exit(result),
-              "crashed: the loss became infinite or not a number after %llu updates (try a smaller "
-              "--lr)",
-              (unsigned long long) final.updates);
-}
-
 static int report(const cli_args *args, const drove_result *result)
 {
     drove_status status = DROVE_OK;
     if (drove_launched_rank() != 0) return drove_result_exit(result);
-    if (drove_result_outcome(result) == DROVE_CRASHED && is_silent(args)) say_crash(result);
+    if (drove_result_outcome(result) == DROVE_CRASHED &&
+        (cli_args_has(args, "quiet") || cli_args_has(args, "json"))) {
+        drove_progress final;
+        drove_result_final(result, &final);
+        cli_error(
+            drove_result_exit(result),
+            "crashed: the loss became infinite or not a number after %llu updates (try a smaller "
+            "--lr)",
+            (unsigned long long) final.updates);
+    }
     if (cli_args_has(args, "json")) printf("%s\n", drove_result_json(result));
     else if (!cli_args_has(args, "quiet")) status = drove_result_print(result, stdout);
     if (status != DROVE_OK && !ferror(stdout)) return cli_library_error(status);
@@ -210,7 +169,17 @@ static int run(const cli_args *args, const drove_options *options)
     cli_progress progress;
     drove_result *result = NULL;
     bool is_quiet = cli_args_has(args, "quiet") || drove_launched_rank() != 0;
-    if (wants_example(args) && !is_quiet) announce_example(options);
+    if (wants_example(args) && !is_quiet) {
+        char value[DROVE_TEXT_SIZE];
+        fputs("drove: built-in example:", stderr);
+        for (size_t i = 0; i < CLI_COUNT(example); i++) {
+            /* a flag such as --until may have replaced the example's value */
+            if (drove_options_get(options, example[i][0], value, sizeof value) != DROVE_OK)
+                continue;
+            fprintf(stderr, " --%s %s", example[i][0], value);
+        }
+        fputc('\n', stderr);
+    }
 
     cli_progress_init(&progress, is_quiet);
     drove_callbacks callbacks = cli_progress_callbacks(&progress);
@@ -230,7 +199,16 @@ static int run(const cli_args *args, const drove_options *options)
 static int train(const cli_args *args)
 {
     drove_options *options;
-    catch_signals();
+
+    struct sigaction action;
+    is_first_rank = drove_launched_rank() == 0;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_signal;
+    action.sa_flags = SA_RESTART;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+
     drove_status status = drove_options_create(&options);
     if (status == DROVE_OK) status = gather_options(args, options);
     int code = status == DROVE_OK ? run(args, options)

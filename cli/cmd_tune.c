@@ -12,30 +12,18 @@ static void say(void *context, const char *line)
     fprintf(stderr, "%s\n", line);
 }
 
-static drove_status gather_search(const cli_args *args, drove_tune_options *opt)
-{
-    static const char *const names[] = {"budget", "epochs", "folds", "metric",
-                                        "space",  "jobs",   "limit"};
-    drove_status status = DROVE_OK;
-    for (size_t i = 0; i < CLI_COUNT(names) && status == DROVE_OK; i++) {
-        const char *value = cli_args_get(args, names[i], NULL);
-        if (value != NULL) status = drove_tune_options_set(opt, names[i], value);
-    }
-    return status;
-}
-
 static drove_status gather_run(const cli_args *args, drove_options *run)
 {
     char out[DROVE_TEXT_SIZE];
     drove_status status = drove_options_set(run, "out", "tune");
-    if (status == DROVE_OK && args->n_words > 0) {
+    if (status != DROVE_OK) return status;
+    if (args->n_words > 0)
         status = drove_data_is_named(args->word[0]) ? drove_options_set(run, "data", args->word[0])
                                                     : drove_options_load(run, args->word[0]);
-    }
-    if (status == DROVE_OK) status = cli_args_apply(args, run);
-    if (status == DROVE_OK) status = drove_options_get(run, "out", out, sizeof out);
-    if (status == DROVE_OK && strcmp(out, "auto") == 0)
-        status = drove_options_set(run, "out", "tune");
+    if (status != DROVE_OK) return status;
+    if ((status = cli_args_apply(args, run)) != DROVE_OK) return status;
+    if ((status = drove_options_get(run, "out", out, sizeof out)) != DROVE_OK) return status;
+    if (strcmp(out, "auto") == 0) status = drove_options_set(run, "out", "tune");
     if (status != DROVE_OK) return status;
     status = drove_options_validate(run);
     if (status != DROVE_OK && args->n_words > 0 && !drove_data_is_named(args->word[0]))
@@ -60,6 +48,8 @@ static int search(const cli_args *args, drove_tune_options *opt)
 
 int cli_tune(const cli_args *args)
 {
+    static const char *const names[] = {"budget", "epochs", "folds", "metric",
+                                        "space",  "jobs",   "limit"};
     static char program[PATH_MAX];
     const char *given[MOST_GIVEN];
     drove_tune_options opt = {.program = program, .given = given};
@@ -67,7 +57,12 @@ int cli_tune(const cli_args *args)
     if (args->n_words == 0 && !cli_args_has(args, "data"))
         return cli_error(CLI_WRONG, "tune: expected DATA, such as people.csv; usage: drove tune %s",
                          args->command->usage);
-    drove_status status = gather_search(args, &opt);
+
+    drove_status status = DROVE_OK;
+    for (size_t i = 0; i < CLI_COUNT(names) && status == DROVE_OK; i++) {
+        const char *value = cli_args_get(args, names[i], NULL);
+        if (value != NULL) status = drove_tune_options_set(&opt, names[i], value);
+    }
     if (status == DROVE_OK) status = drove_options_create(&run);
     if (status != DROVE_OK) return cli_library_error(status);
     for (size_t i = 0; i < args->n_options && opt.n_given < MOST_GIVEN; i++)

@@ -1,5 +1,5 @@
 /* cli/cmd_watch.c - drove watch DIR: a run or a sweep while it goes on, in the terminal or, with
- * --http, in a browser.
+ * --http, in a browser; and drove report DIR...: runs as a page, a table or pictures.
  */
 #include "cli.h"
 
@@ -19,17 +19,6 @@ static volatile sig_atomic_t stopped_by; /* a signal's number; 0: none */
 static void on_signal(int number)
 {
     stopped_by = number;
-}
-
-static void catch_signals(void)
-{
-    struct sigaction action;
-    memset(&action, 0, sizeof action);
-    action.sa_handler = on_signal; /* without SA_RESTART: a sleep ends at once */
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGHUP, &action, NULL);
 }
 
 /* ---- the terminal ---- */
@@ -62,13 +51,6 @@ static drove_status draw(const char *folder, const drove_watch_style *style,
     return DROVE_OK;
 }
 
-static void pause_for(double seconds)
-{
-    struct timespec time = {.tv_sec = (time_t)seconds,
-                            .tv_nsec = (long)((seconds - floor(seconds)) * 1e9)};
-    (void)nanosleep(&time, NULL);
-}
-
 static int watch_text(const char *folder, double every_s)
 {
     const char *term = getenv("TERM");
@@ -82,7 +64,9 @@ static int watch_text(const char *folder, double every_s)
         const drove_status status = draw(folder, &style, &state);
         if (status != DROVE_OK) return cli_library_error(status);
         if (state.is_over || ferror(stdout)) return CLI_OK;
-        pause_for(every_s);
+        struct timespec time = {.tv_sec = (time_t)every_s,
+                                .tv_nsec = (long)((every_s - floor(every_s)) * 1e9)};
+        (void)nanosleep(&time, NULL);
     }
     return 128 + stopped_by;
 }
@@ -135,6 +119,39 @@ int cli_watch(const cli_args *args)
     if (port == NULL && args->n_words > 1)
         return cli_error(CLI_WRONG, "watch: expected one folder, found %zu; --http takes several",
                          args->n_words);
-    catch_signals();
+
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_signal; /* without SA_RESTART: a sleep ends at once */
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
     return port != NULL ? watch_http(args, port) : watch_text(args->word[0], every_s);
+}
+
+/* ---- the report ---- */
+
+static void say_to_error(void *context, const char *line)
+{
+    (void)context;
+    cli_print_plain(line, stderr);
+    fputc('\n', stderr);
+}
+
+int cli_report(const cli_args *args)
+{
+    const drove_report_options options = {.folder = args->word,
+                                          .n_folders = args->n_words,
+                                          .csv = cli_args_get(args, "csv", ""),
+                                          .html = cli_args_get(args, "html", ""),
+                                          .png = cli_args_get(args, "png", ""),
+                                          .message = say_to_error};
+    if (options.csv[0] == '\0' && options.html[0] == '\0' && options.png[0] == '\0')
+        return cli_error(CLI_WRONG,
+                         "report: expected --html FILE, --csv FILE or --png FILE; usage: drove "
+                         "report %s",
+                         args->command->usage);
+    const drove_status status = drove_report(&options);
+    return status == DROVE_OK ? CLI_OK : cli_library_error(status);
 }

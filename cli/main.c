@@ -489,20 +489,6 @@ static int no_command(void)
     return cli_error(CLI_WRONG, "expected a command: %s; drove --help explains", names);
 }
 
-static int run_command(const cli_command *command, int argc, char **argv)
-{
-    cli_args args;
-    int status = CLI_OK;
-    if (!cli_args_parse(command, argc, argv, &args)) {
-        if (command->refuse != NULL) return command->refuse(args.refused_as, args.why);
-        return cli_error(drove_status_exit(args.refused_as), "%s", args.why);
-    }
-    if (args.wants_help) cli_help_command(command, args.wants_all_help, stdout);
-    else status = command->run(&args);
-    cli_args_fini(&args);
-    return status;
-}
-
 /* drove help [COMMAND [all]] */
 static int help(int argc, char **argv)
 {
@@ -530,7 +516,17 @@ static int run(int argc, char **argv)
     if (strcmp(first, "__complete") == 0) return cli_complete(argc - 2, argv + 2);
     const cli_command *command = cli_command_find(first);
     if (command == NULL) return unknown_command(first);
-    return run_command(command, argc - 2, argv + 2);
+
+    cli_args args;
+    int status = CLI_OK;
+    if (!cli_args_parse(command, argc - 2, argv + 2, &args)) {
+        if (command->refuse != NULL) return command->refuse(args.refused_as, args.why);
+        return cli_error(drove_status_exit(args.refused_as), "%s", args.why);
+    }
+    if (args.wants_help) cli_help_command(command, args.wants_all_help, stdout);
+    else status = command->run(&args);
+    cli_args_fini(&args);
+    return status;
 }
 
 int main(int argc, char **argv)

@@ -163,13 +163,6 @@ static void put(cli_progress *progress, const char *line)
     progress->drawn_ns = now_ns();
 }
 
-static void draw(cli_progress *progress, const drove_progress *p)
-{
-    char line[LINE_SIZE];
-    cli_progress_line(progress, p, terminal_columns(), line, sizeof line);
-    put(progress, line);
-}
-
 void cli_progress_draw(cli_progress *progress, double fraction, char (*field)[CLI_FIELD_SIZE],
                        size_t n_fields)
 {
@@ -232,16 +225,11 @@ static void show_evaluation(cli_progress *progress, const drove_progress *p)
     progress->printed_ns = now;
 }
 
-static void print_last(cli_progress *progress)
-{
-    if (progress->holds_last) print_evaluation(progress, &progress->last);
-    progress->holds_last = false;
-}
-
 void cli_progress_end(cli_progress *progress)
 {
     cli_progress_clear(progress);
-    print_last(progress);
+    if (progress->holds_last) print_evaluation(progress, &progress->last);
+    progress->holds_last = false;
 }
 
 /* ---- callbacks ---- */
@@ -251,7 +239,9 @@ static void on_progress(void *context, const drove_progress *p)
     cli_progress *progress = context;
     if (!progress->is_terminal || progress->is_quiet) return;
     if (progress->drawn_ns != 0 && now_ns() - progress->drawn_ns < redraw_ns) return;
-    draw(progress, p);
+    char line[LINE_SIZE];
+    cli_progress_line(progress, p, terminal_columns(), line, sizeof line);
+    put(progress, line);
 }
 
 static void on_evaluated(void *context, const drove_progress *p)
