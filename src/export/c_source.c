@@ -30,25 +30,10 @@ enum { MOST_PARAMETERS = 1000000, MOST_WIDTH = 1 << 16, GEMM_BLOCK = 64 };
 
 /* ---- what can be written ---- */
 
-static drove_status check_finite(const drove_modelfile *f)
+static drove_status check(const drove_modelfile *f)
 {
-    for (size_t i = 0; i < f->model->n_params; i++) {
-        if (!isfinite(f->theta[i]))
-            return drove__fail(DROVE_E_NONFINITE, "expected finite parameters, found %g",
-                               (double)f->theta[i]);
-    }
-    for (size_t i = 0; f->factor != NULL && i < f->n_inputs; i++) {
-        if (!isfinite(f->factor[i]) || !isfinite(f->shift[i]))
-            return drove__fail(DROVE_E_NONFINITE,
-                               "expected a finite scaling, found one that is not, of input %zu", i);
-    }
-    return DROVE_OK;
-}
-
-static drove_status check_layers(const drove_model *m)
-{
-    for (size_t i = 0; i < m->n_layers; i++) {
-        const drove_layer *l = &m->layer[i];
+    for (size_t i = 0; i < f->model->n_layers; i++) {
+        const drove_layer *l = &f->model->layer[i];
         if (l->ops != &drove__layer_dense)
             return drove__fail(DROVE_E_UNSUPPORTED,
                                "layer %s: C source has dense layers alone, found %s "
@@ -60,20 +45,15 @@ static drove_status check_layers(const drove_model *m)
                                "to %zu (ONNX has larger ones)",
                                l->name, MOST_WIDTH, l->n_in, l->n_out);
     }
-    if (!m->is_chain)
+    if (!f->model->is_chain)
         return drove__fail(DROVE_E_UNSUPPORTED,
                            "C source has chains of dense layers alone, found a graph (ONNX has "
                            "graphs)");
-    if (m->n_weights > MOST_PARAMETERS)
+    if (f->model->n_weights > MOST_PARAMETERS)
         return drove__fail(DROVE_E_UNSUPPORTED,
                            "C source has at most %d parameters, found %zu (ONNX has more)",
-                           MOST_PARAMETERS, m->n_weights);
-    return DROVE_OK;
-}
+                           MOST_PARAMETERS, f->model->n_weights);
 
-static drove_status check(const drove_modelfile *f)
-{
-    DROVE_TRY(check_layers(f->model));
     DROVE_TRY(drove__c_check_columns(f->schema));
     if (f->features.ops != NULL)
         return drove__fail(DROVE_E_UNSUPPORTED, "C source has no feature maps, found %s (ONNX has)",
@@ -84,7 +64,18 @@ static drove_status check(const drove_modelfile *f)
     if (f->model->factors != DROVEK_FACTORS_F32)
         return drove__fail(DROVE_E_UNSUPPORTED,
                            "C source has products of floats, found bf16 (ONNX has both)");
-    return check_finite(f);
+
+    for (size_t i = 0; i < f->model->n_params; i++) {
+        if (!isfinite(f->theta[i]))
+            return drove__fail(DROVE_E_NONFINITE, "expected finite parameters, found %g",
+                               (double)f->theta[i]);
+    }
+    for (size_t i = 0; f->factor != NULL && i < f->n_inputs; i++) {
+        if (!isfinite(f->factor[i]) || !isfinite(f->shift[i]))
+            return drove__fail(DROVE_E_NONFINITE,
+                               "expected a finite scaling, found one that is not, of input %zu", i);
+    }
+    return DROVE_OK;
 }
 
 /* ---- text ---- */
@@ -142,7 +133,7 @@ void drove__c_doubles(FILE *to, const char *name, const double *value, size_t n)
 
 /* ---- the head ---- */
 
-/* Types of the function's numbers: doubles where floats would lose digits. */
+/* Types of the function's numbers: doubles if floats would lose digits. */
 static const char *input_type(const drove_modelfile *f)
 {
     const bool is_double =
@@ -181,19 +172,6 @@ static size_t n_names(const drove_modelfile *f)
     return f->io.n_classes > 0 ? f->io.n_classes : f->model->n_outputs;
 }
 
-static void write_inputs(FILE *to, const drove_modelfile *f)
-{
-    const drove_augment *a = &f->augment;
-    if (f->schema != NULL) {
-        drove__c_describe_columns(to, f->schema);
-    } else if (a->channels != 0) {
-        fprintf(to, " *   images, [%zu][%zu][%zu]: channels, height, width%s\n", a->channels,
-                a->height, a->width, f->x_kind == DROVE_X_U8 ? "; pixels from 0 to 255" : "");
-    } else {
-        fprintf(to, " *   numbers as in the data\n");
-    }
-}
-
 static void write_head(FILE *to, const drove_modelfile *f, const char *name)
 {
     fputs("/* A model of drove " DROVE_VERSION ": ", to);
@@ -207,7 +185,17 @@ static void write_head(FILE *to, const drove_modelfile *f, const char *name)
         " * in the last one or two examples of a pass, where drove adds in another order.\n *\n",
         name, input_type(f), output_type(f));
     fprintf(to, " * x[%zu]:\n", drove__c_n_inputs(f));
-    write_inputs(to, f);
+
+    const drove_augment *a = &f->augment;
+    if (f->schema != NULL) {
+        drove__c_describe_columns(to, f->schema);
+    } else if (a->channels != 0) {
+        fprintf(to, " *   images, [%zu][%zu][%zu]: channels, height, width%s\n", a->channels,
+                a->height, a->width, f->x_kind == DROVE_X_U8 ? "; pixels from 0 to 255" : "");
+    } else {
+        fprintf(to, " *   numbers as in the data\n");
+    }
+
     fprintf(to, " * y[%zu]: %s\n", n_outputs(f), output_words(f));
     for (size_t i = 0; f->class_name != NULL && i < n_names(f); i++) {
         fprintf(to, " *   %zu  ", i);
@@ -335,9 +323,13 @@ static void write_scaling(FILE *to, const drove_modelfile *f)
     fputs("}\n\n", to);
 }
 
-static void write_softmax(FILE *to, size_t n)
+static void write_outputs(FILE *to, const drove_modelfile *f)
 {
-    fprintf(to,
+    const drove_loss_ops *loss = f->model->loss;
+    const size_t n = f->model->n_outputs;
+    if (loss == &drove__loss_softmax) {
+        fprintf(
+            to,
             "    float largest = z[0];\n"
             "    double sum = 0.0;\n"
             "    for (size_t i = 1; i < %zu; i++) largest = z[i] > largest ? z[i] : largest;\n"
@@ -347,14 +339,7 @@ static void write_softmax(FILE *to, size_t n)
             "    }\n"
             "    for (size_t i = 0; i < %zu; i++) y[i] = normal((float)((double)y[i] / sum));\n",
             n, n, n);
-}
-
-static void write_outputs(FILE *to, const drove_modelfile *f)
-{
-    const drove_loss_ops *loss = f->model->loss;
-    const size_t n = f->model->n_outputs;
-    if (loss == &drove__loss_softmax) write_softmax(to, n);
-    else if (is_pair(f))
+    } else if (is_pair(f))
         fputs("    const float p = normal(1.0f / (1.0f + expf(-z[0])));\n"
               "    y[0] = 1.0f - p;\n"
               "    y[1] = p;\n",

@@ -64,36 +64,6 @@ static const char *cut(exported *e, const char *image)
     return drove__onnx_node_of(g, "Slice", input, DROVE_COUNT(input));
 }
 
-static drove_status add_inputs(exported *e, const char **x)
-{
-    drove_onnx *g = &e->graph;
-    const drove_modelfile *f = &e->file;
-    const drove_augment *a = &f->augment;
-    const size_t dims[] = {1, f->n_inputs}, sides[] = {1, a->channels, a->height, a->width};
-    if (f->schema != NULL) {
-        DROVE_TRY(drove__onnx_columns(g, f->schema, x));
-        *x = scale(e, *x, dims, 2);
-    } else if (is_image(f)) {
-        drove__onnx_input(g, "image", DROVE_ONNX_FLOAT, sides, 4,
-                          f->x_kind == DROVE_X_U8 ? "pixels from 0 to 255" : "as in the data");
-        g->scope = "image";
-        *x = cut(e, scale(e, "image", sides, 4));
-    } else {
-        drove__onnx_input(g, "x", f->x_origin != NULL ? DROVE_ONNX_DOUBLE : DROVE_ONNX_FLOAT, dims,
-                          2, "as in the data");
-        g->scope = "x";
-        *x = "x";
-        if (f->x_origin != NULL) /* in double, as floats would lose what is left */
-            *x = drove__onnx_cast(g,
-                                  drove__onnx_node(g, "Sub", "x",
-                                                   drove__onnx_doubles(g, f->x_origin, f->n_inputs),
-                                                   NULL),
-                                  DROVE_ONNX_FLOAT);
-        *x = scale(e, *x, dims, 2);
-    }
-    return DROVE_OK;
-}
-
 /* sqrt(2 / D) cos(Omega x + b) */
 static drove_status add_map(exported *e, const char **x)
 {
@@ -206,7 +176,7 @@ static void add_outputs(exported *e, const char *z)
                        io->is_multi_label ? "of each label" : "of each class");
 }
 
-/* ---- what the file says of itself ---- */
+/* ---- metadata ---- */
 
 static drove_status add_pairs(exported *e)
 {
@@ -252,7 +222,7 @@ static void say_value(const exported *e, const char *what, const Drove__Onnx__Va
     e->opt->line(e->opt->context, text);
 }
 
-/* Of a wide table the first columns. */
+/* The first columns of a wide table. */
 static void say_values(const exported *e)
 {
     enum { MOST_INPUTS = 40 };
@@ -287,11 +257,38 @@ static void choose_prefix(exported *e)
 static drove_status build(exported *e)
 {
     const char *x, *z;
+    drove_onnx *g = &e->graph;
+    const drove_modelfile *file = &e->file;
+    const drove_augment *a = &file->augment;
+    const size_t dims[] = {1, file->n_inputs}, sides[] = {1, a->channels, a->height, a->width};
     choose_prefix(e);
-    DROVE_TRY(add_inputs(e, &x));
+
+    /* columns of a table, an image, or numbers */
+    if (file->schema != NULL) {
+        DROVE_TRY(drove__onnx_columns(g, file->schema, &x));
+        x = scale(e, x, dims, 2);
+    } else if (is_image(file)) {
+        drove__onnx_input(g, "image", DROVE_ONNX_FLOAT, sides, 4,
+                          file->x_kind == DROVE_X_U8 ? "pixels from 0 to 255" : "as in the data");
+        g->scope = "image";
+        x = cut(e, scale(e, "image", sides, 4));
+    } else {
+        drove__onnx_input(g, "x", file->x_origin != NULL ? DROVE_ONNX_DOUBLE : DROVE_ONNX_FLOAT,
+                          dims, 2, "as in the data");
+        g->scope = "x";
+        x = "x";
+        if (file->x_origin != NULL) /* in double, as floats would lose what is left */
+            x = drove__onnx_cast(
+                g,
+                drove__onnx_node(g, "Sub", "x",
+                                 drove__onnx_doubles(g, file->x_origin, file->n_inputs), NULL),
+                DROVE_ONNX_FLOAT);
+        x = scale(e, x, dims, 2);
+    }
+
     DROVE_TRY(add_map(e, &x));
-    bool has_sides = is_image(&e->file) && e->file.schema == NULL && e->map == NULL;
-    DROVE_TRY(drove__onnx_network(&e->graph, e->file.model, e->file.theta, x, has_sides, &z));
+    const bool has_sides = is_image(file) && file->schema == NULL && e->map == NULL;
+    DROVE_TRY(drove__onnx_network(g, file->model, file->theta, x, has_sides, &z));
     add_outputs(e, z);
     return add_pairs(e);
 }

@@ -371,16 +371,6 @@ static void append(ProtobufCBuffer *base, size_t n, const uint8_t *bytes)
     if (b->status == DROVE_OK) b->status = drove__writer_write(b->writer, bytes, n);
 }
 
-static drove_status pack(const ProtobufCMessage *message, const char *path)
-{
-    file_buffer to = {.base.append = append};
-    DROVE_TRY(drove__writer_create(path, &to.writer));
-    protobuf_c_message_pack_to_buffer(message, &to.base);
-    if (to.status == DROVE_OK) return drove__writer_commit(to.writer);
-    drove__writer_abort(to.writer);
-    return drove__fail_in(to.status, "%s", path);
-}
-
 drove_status drove__onnx_write(drove_onnx *g, const char *path)
 {
     enum { MOST_SETS = 3 };
@@ -424,5 +414,11 @@ drove_status drove__onnx_write(drove_onnx *g, const char *path)
         return drove__fail(DROVE_E_UNSUPPORTED,
                            "%s: expected at most 2 GiB, ONNX's limit, found a model of %.1f GiB",
                            path, (double)g->n_bytes / ((double)(1 << 30)));
-    return pack(&model.base, path);
+
+    file_buffer buffer = {.base.append = append};
+    DROVE_TRY(drove__writer_create(path, &buffer.writer));
+    protobuf_c_message_pack_to_buffer(&model.base, &buffer.base);
+    if (buffer.status == DROVE_OK) return drove__writer_commit(buffer.writer);
+    drove__writer_abort(buffer.writer);
+    return drove__fail_in(buffer.status, "%s", path);
 }

@@ -64,7 +64,7 @@ static bool rounds(const network *n)
     return n->model->factors == DROVEK_FACTORS_BF16;
 }
 
-/* What a product takes its factor to be. */
+/* The factor as a product reads it. */
 static const char *factor(const network *n, const char *x)
 {
     if (!rounds(n)) return x;
@@ -126,7 +126,8 @@ static value add_convolution(const network *n, const drove_layer *l)
 
 /* ---- pooling ---- */
 
-/* What the last of n_out windows needs behind a side of n numbers; it begins before their end. */
+/* Padding that the last of n_out windows needs behind a side of n numbers; it begins before their
+ * end. */
 static size_t pad_behind(size_t n, size_t n_out, size_t size, size_t stride, size_t before)
 {
     size_t end = (n_out - 1) * stride + size;
@@ -238,7 +239,7 @@ static value add_sum(const network *n, const drove_layer *l)
                    .is_image = is_image};
 }
 
-/* Of the input, too, the vector is [h][w][c]. */
+/* The vector is [h][w][c], also that of the input. */
 static value add_flatten(const network *n, const drove_layer *l)
 {
     const value *x = &n->blob[l->bottom[0]];

@@ -29,21 +29,6 @@ typedef struct state {
     size_t n_tensors;
 } state;
 
-/* ---- what can be written ---- */
-
-static drove_status check(const drove_modelfile *f)
-{
-    const char *found = f->schema != NULL                   ? "a table, whose columns it encodes"
-                        : f->features.ops != NULL           ? "a feature map"
-                        : drove__augment_is_on(&f->augment) ? "parts that are cut out of images"
-                                                            : NULL;
-    if (found == NULL) return DROVE_OK;
-    return drove__fail(DROVE_E_UNSUPPORTED,
-                       "expected a network of plain numbers or whole images, found one with %s "
-                       "(ONNX has it)",
-                       found);
-}
-
 /* ---- tensors ---- */
 
 static drove_status add(state *s, const drove_layer *l, const char *what, unsigned rank,
@@ -142,7 +127,18 @@ static drove_status build(state *s)
 {
     const drove_model *model = s->file.model;
     const size_t n = TENSORS_OF_A_LAYER * model->n_layers;
-    DROVE_TRY(check(&s->file));
+
+    const char *found = s->file.schema != NULL         ? "a table, whose columns it encodes"
+                        : s->file.features.ops != NULL ? "a feature map"
+                        : drove__augment_is_on(&s->file.augment)
+                            ? "parts that are cut out of images"
+                            : NULL;
+    if (found != NULL)
+        return drove__fail(DROVE_E_UNSUPPORTED,
+                           "expected a network of plain numbers or whole images, found one with %s "
+                           "(ONNX has it)",
+                           found);
+
     if (s->file.x_origin != NULL || s->file.y_origin != NULL)
         return drove__fail(DROVE_E_UNSUPPORTED,
                            "%s hold digits that the floats of a state_dict lose: expected numbers "
