@@ -15,42 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- options ---- */
-
-static drove_status check_worker(const drove_coord_worker *w)
-{
-    if (w->least < 1 || w->least > w->most || w->batch < w->least || w->batch > w->most)
-        return drove__fail(
-            DROVE_E_ARG,
-            "worker %s: batch: expected 1 <= least <= batch <= most, found %llu, %llu, %llu",
-            w->name, (unsigned long long)w->least, (unsigned long long)w->batch,
-            (unsigned long long)w->most);
-    if (w->depth < 1 || w->depth > DROVE_COORD_DEPTH)
-        return drove__fail(DROVE_E_ARG, "worker %s: depth: expected 1 to %d, found %u", w->name,
-                           DROVE_COORD_DEPTH, w->depth);
-    if (!(w->survival >= 0.0 && w->survival <= 1.0))
-        return drove__fail(DROVE_E_ARG, "worker %s: survival: expected 0 to 1, found %g", w->name,
-                           w->survival);
-    if (!(w->timeout_s >= 0.0))
-        return drove__fail(DROVE_E_ARG, "worker %s: timeout: expected at least 0, found %g",
-                           w->name, w->timeout_s);
-    return DROVE_OK;
-}
-
-static drove_status check(const drove_coord_options *opt)
-{
-    if (!(opt->alpha > 1.0 && isfinite(opt->alpha)))
-        return drove__fail(DROVE_E_ARG, "alpha: expected above 1, found %g", opt->alpha);
-    if (!(opt->utilisation >= 0.0 && opt->utilisation < 1.0))
-        return drove__fail(DROVE_E_ARG, "utilisation: expected 0 to below 1, found %g",
-                           opt->utilisation);
-    if (opt->n_workers < 1 || opt->n_rows < 1)
-        return drove__fail(DROVE_E_ARG, "expected a worker and an example, found %u and %llu",
-                           opt->n_workers, (unsigned long long)opt->n_rows);
-    for (unsigned w = 0; w < opt->n_workers; w++) DROVE_TRY(check_worker(&opt->worker[w]));
-    return DROVE_OK;
-}
-
 /* ---- life cycle ---- */
 
 static uint64_t timeout_ns(double timeout_s)
@@ -92,7 +56,34 @@ static drove_status fill(drove_coord *c, const drove_coord_options *opt)
 drove_status drove__coord_create(const drove_coord_options *opt, drove_coord **out)
 {
     *out = NULL;
-    DROVE_TRY(check(opt));
+
+    if (!(opt->alpha > 1.0 && isfinite(opt->alpha)))
+        return drove__fail(DROVE_E_ARG, "alpha: expected above 1, found %g", opt->alpha);
+    if (!(opt->utilisation >= 0.0 && opt->utilisation < 1.0))
+        return drove__fail(DROVE_E_ARG, "utilisation: expected 0 to below 1, found %g",
+                           opt->utilisation);
+    if (opt->n_workers < 1 || opt->n_rows < 1)
+        return drove__fail(DROVE_E_ARG, "expected a worker and an example, found %u and %llu",
+                           opt->n_workers, (unsigned long long)opt->n_rows);
+    for (unsigned i = 0; i < opt->n_workers; i++) {
+        const drove_coord_worker *w = &opt->worker[i];
+        if (w->least < 1 || w->least > w->most || w->batch < w->least || w->batch > w->most)
+            return drove__fail(
+                DROVE_E_ARG,
+                "worker %s: batch: expected 1 <= least <= batch <= most, found %llu, %llu, %llu",
+                w->name, (unsigned long long)w->least, (unsigned long long)w->batch,
+                (unsigned long long)w->most);
+        if (w->depth < 1 || w->depth > DROVE_COORD_DEPTH)
+            return drove__fail(DROVE_E_ARG, "worker %s: depth: expected 1 to %d, found %u", w->name,
+                               DROVE_COORD_DEPTH, w->depth);
+        if (!(w->survival >= 0.0 && w->survival <= 1.0))
+            return drove__fail(DROVE_E_ARG, "worker %s: survival: expected 0 to 1, found %g",
+                               w->name, w->survival);
+        if (!(w->timeout_s >= 0.0))
+            return drove__fail(DROVE_E_ARG, "worker %s: timeout: expected at least 0, found %g",
+                               w->name, w->timeout_s);
+    }
+
     drove_coord *c = drove__alloc(1, sizeof *c);
     if (c == NULL) return drove__fail_nomem("coordinator", sizeof *c);
     drove_status status = fill(c, opt);

@@ -167,7 +167,7 @@ static bool take_assignment(drove_source *s, unsigned worker, const drove_questi
     return true;
 }
 
-/* Where the exchange fails or the answer makes no sense the run ends: all ranks find out when they
+/* Ends the run if the exchange fails or the answer makes no sense: all ranks find out when they
  * meet behind the stretch. */
 static void end_run(const requested *r)
 {
@@ -224,25 +224,22 @@ static void done(drove_source *s, unsigned worker, const drove_task *task, uint6
 
 /* ---- the controlling thread ---- */
 
-static drove_status check(const requested *r, const drove_source_options *opt)
-{
-    if (r->all.method.replaces)
-        return drove__fail(DROVE_E_ARG,
-                           "merge=replace: over ranks the parameters are at rank 0, which gets "
-                           "gradients and no parameters of a device: expected merge=add");
-    if (opt->sync->ops->ask != NULL) return DROVE_OK;
-    return drove__fail(DROVE_E_ARG,
-                       "expected a strategy that carries questions to rank 0, found %s",
-                       opt->sync->ops->name);
-}
-
 static drove_status init(drove_source *s, const drove_source_options *opt)
 {
     requested *r = s->impl = drove__alloc(1, sizeof *r);
     if (r == NULL) return drove__fail_nomem("a coordinator", sizeof *r);
     const drove_groups_options how = {.source = opt, .is_apart = true, .depth = 1};
     DROVE_TRY(drove__groups_init(&r->all, &how));
-    DROVE_TRY(check(r, opt));
+
+    if (r->all.method.replaces)
+        return drove__fail(DROVE_E_ARG,
+                           "merge=replace: over ranks the parameters are at rank 0, which gets "
+                           "gradients and no parameters of a device: expected merge=add");
+    if (opt->sync->ops->ask == NULL)
+        return drove__fail(DROVE_E_ARG,
+                           "expected a strategy that carries questions to rank 0, found %s",
+                           opt->sync->ops->name);
+
     r->sync = opt->sync;
     r->is_elsewhere = opt->is_elsewhere;
     r->seat = drove__alloc(opt->n_workers, sizeof *r->seat);
