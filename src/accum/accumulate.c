@@ -72,37 +72,6 @@ static drove_status parse(const drove_spec *spec, choice *out)
                        spec->arg[0]);
 }
 
-static drove_status make_collector(drove_sync *s, const drove_sync_options *opt, const choice *c,
-                                   unsigned i)
-{
-    accumulate_impl *p = s->impl;
-    const drove_span whole = {.offset = 0, .length = s->optim->n};
-    const unsigned first = p->site.first + i, n = drove__site_size(&p->site);
-    const drove_collector_options options = {
-        .n_devices = n,
-        .n_helpers = (unsigned)c->n_helpers,
-        .part = opt->part != NULL ? opt->part : &whole,
-        .n_parts = opt->part != NULL ? opt->n_parts : 1,
-        .n = s->optim->n,
-        .order = (drove_accum_order)c->order,
-        .kernels = s->optim->kernels,
-        .topo = s->topo,
-        .is_resident = opt->is_resident != NULL ? opt->is_resident + first : NULL,
-        .spans = opt->spans,
-        .n_all = s->n_workers,
-        .first = first,
-        .transport = p->site.transport,
-        .as = drove__site_as(&p->site, first),
-    };
-    p->n_parts = (unsigned)options.n_parts;
-    DROVE_TRY(drove__collector_create(&options, &p->collector[i]));
-    for (unsigned d = 0; d < n; d++) {
-        p->step[first + d].collector = p->collector[i];
-        p->step[first + d].device = d;
-    }
-    return DROVE_OK;
-}
-
 /* One for each site that this process reaches. */
 static drove_status make_collectors(drove_sync *s, const drove_sync_options *opt, const choice *c)
 {
@@ -113,7 +82,32 @@ static drove_status make_collectors(drove_sync *s, const drove_sync_options *opt
     p->n_collectors = p->site.n_here / drove__site_size(&p->site);
     p->collector = drove__alloc(p->n_collectors, sizeof *p->collector);
     if (p->collector == NULL) return drove__sync_no_memory(s);
-    for (unsigned i = 0; i < p->n_collectors; i++) DROVE_TRY(make_collector(s, opt, c, i));
+    for (unsigned i = 0; i < p->n_collectors; i++) {
+        const drove_span whole = {.offset = 0, .length = s->optim->n};
+        const unsigned first = p->site.first + i, n = drove__site_size(&p->site);
+        const drove_collector_options options = {
+            .n_devices = n,
+            .n_helpers = (unsigned)c->n_helpers,
+            .part = opt->part != NULL ? opt->part : &whole,
+            .n_parts = opt->part != NULL ? opt->n_parts : 1,
+            .n = s->optim->n,
+            .order = (drove_accum_order)c->order,
+            .kernels = s->optim->kernels,
+            .topo = s->topo,
+            .is_resident = opt->is_resident != NULL ? opt->is_resident + first : NULL,
+            .spans = opt->spans,
+            .n_all = s->n_workers,
+            .first = first,
+            .transport = p->site.transport,
+            .as = drove__site_as(&p->site, first),
+        };
+        p->n_parts = (unsigned)options.n_parts;
+        DROVE_TRY(drove__collector_create(&options, &p->collector[i]));
+        for (unsigned d = 0; d < n; d++) {
+            p->step[first + d].collector = p->collector[i];
+            p->step[first + d].device = d;
+        }
+    }
     return DROVE_OK;
 }
 

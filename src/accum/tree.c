@@ -142,7 +142,7 @@ static drove_status find_leaves(drove_sync *s, const drove_spec *spec, tree_impl
     return DROVE_OK;
 }
 
-/* Does any device, of any process, keep parameters of its own? */
+/* *any: a device of some process keeps parameters of its own. */
 static drove_status find_residents(drove_sync *s, const drove_sync_options *opt, bool *any)
 {
     tree_impl *p = s->impl;
@@ -160,17 +160,6 @@ static drove_status find_residents(drove_sync *s, const drove_sync_options *opt,
     for (unsigned i = 0; status == DROVE_OK && i < t->n_processes; i++) *any |= all[i] != 0;
     drove__free(all);
     return status;
-}
-
-static drove_status copy_parts(drove_sync *s, const drove_sync_options *opt)
-{
-    tree_impl *p = s->impl;
-    const drove_span whole = {.offset = 0, .length = s->optim->n};
-    p->n_parts = opt->part != NULL ? (unsigned)opt->n_parts : 1;
-    p->part = drove__alloc(p->n_parts, sizeof *p->part);
-    if (p->part == NULL) return drove__sync_no_memory(s);
-    memcpy(p->part, opt->part != NULL ? opt->part : &whole, p->n_parts * sizeof *p->part);
-    return DROVE_OK;
 }
 
 static drove_status make_sums(drove_sync *s, const drove_sync_options *opt)
@@ -205,7 +194,13 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const dro
     s->batches_per_update = s->n_workers;
     p->worker = drove__alloc(s->n_workers, sizeof *p->worker);
     if (p->worker == NULL) return drove__sync_no_memory(s);
-    DROVE_TRY(copy_parts(s, opt));
+
+    const drove_span whole = {.offset = 0, .length = s->optim->n};
+    p->n_parts = opt->part != NULL ? (unsigned)opt->n_parts : 1;
+    p->part = drove__alloc(p->n_parts, sizeof *p->part);
+    if (p->part == NULL) return drove__sync_no_memory(s);
+    memcpy(p->part, opt->part != NULL ? opt->part : &whole, p->n_parts * sizeof *p->part);
+
     DROVE_TRY(drove__site_init(&p->site, s, opt));
     DROVE_TRY(find_leaves(s, opt->spec, p));
     DROVE_TRY(make_sums(s, opt));

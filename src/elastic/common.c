@@ -10,11 +10,6 @@
 
 /* ---- setting up ---- */
 
-static bool is_here(const drove_elastic *e, unsigned worker)
-{
-    return drove__transport_is_here(e->transport, worker);
-}
-
 /* --period: a number, or auto: measured. */
 static drove_status read_period(drove_elastic *e, const drove_sync *s, const char *text,
                                 const drove_elastic_kind *kind)
@@ -61,7 +56,7 @@ static drove_status read_pull(drove_elastic *e, const drove_sync *s, double rho,
     return DROVE_OK;
 }
 
-/* Does eta change from step to step?  Then workers may differ in a round. */
+/* True if eta changes from step to step: then workers may differ in a round. */
 static bool eta_varies(const drove_optim *optim)
 {
     for (unsigned i = 0; i < optim->n_schedules; i++) {
@@ -69,18 +64,6 @@ static bool eta_varies(const drove_optim *optim)
         if (!ops->by_staleness && strcmp(ops->name, "constant") != 0) return true;
     }
     return false;
-}
-
-static drove_status make_parts(drove_elastic *e, const drove_sync *s, const drove_sync_options *opt)
-{
-    const drove_span whole = {.offset = 0, .length = s->optim->n};
-    bool by_layer = opt->by_layer && opt->part != NULL;
-    const drove_span *part = by_layer ? opt->part : &whole;
-    e->n_parts = by_layer ? opt->n_parts : 1;
-    e->part = drove__alloc(e->n_parts, sizeof *e->part);
-    if (e->part == NULL) return drove__sync_no_memory(s);
-    memcpy(e->part, part, e->n_parts * sizeof *part);
-    return DROVE_OK;
 }
 
 static drove_status make_worker(drove_elastic *e, drove_sync *s, unsigned worker, unsigned vectors,
@@ -110,7 +93,15 @@ drove_status drove__elastic_init(drove_elastic *e, drove_sync *s, const drove_sy
 {
     DROVE_TRY(read_period(e, s, opt->period, kind));
     DROVE_TRY(read_pull(e, s, opt->rho, kind));
-    DROVE_TRY(make_parts(e, s, opt));
+
+    const drove_span whole = {.offset = 0, .length = s->optim->n};
+    bool by_layer = opt->by_layer && opt->part != NULL;
+    const drove_span *part = by_layer ? opt->part : &whole;
+    e->n_parts = by_layer ? opt->n_parts : 1;
+    e->part = drove__alloc(e->n_parts, sizeof *e->part);
+    if (e->part == NULL) return drove__sync_no_memory(s);
+    memcpy(e->part, part, e->n_parts * sizeof *part);
+
     DROVE_TRY(drove__elastic_read_precision(e, s, opt, kind));
     e->eta_varies = eta_varies(s->optim);
     e->transport = opt->transport;
@@ -123,7 +114,7 @@ drove_status drove__elastic_init(drove_elastic *e, drove_sync *s, const drove_sy
     e->progress = drove__alloc(s->n_workers, DROVE_ELASTIC_PROGRESS * sizeof *e->progress);
     if (e->of == NULL || e->progress == NULL) return drove__sync_no_memory(s);
     for (unsigned w = 0; w < s->n_workers; w++) {
-        if (!is_here(e, w)) continue;
+        if (!drove__transport_is_here(e->transport, w)) continue;
         DROVE_TRY(make_worker(e, s, w, kind->vectors, start));
         DROVE_TRY(drove__elastic_make_codecs(e, s, w, opt->seed));
     }
@@ -223,7 +214,7 @@ void drove__elastic_report(const drove_elastic_worker *me, uint64_t begin_ns,
                                  .distance = me->distance};
 }
 
-/* Is the step only w += -eta g?  Sets *eta. */
+/* True if the step is only w += -eta g.  Sets *eta. */
 static bool is_plain(const drove_optim *optim, const drove_step *step, float *eta)
 {
     bool is_finished = optim->state == DROVE_STATE_WORKER;

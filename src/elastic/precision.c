@@ -19,26 +19,22 @@ drove_status drove__elastic_read_precision(drove_elastic *e, const drove_sync *s
                        text, s->ops->name);
 }
 
-static drove_status allocate(drove_elastic *e, const drove_sync *s, unsigned worker)
-{
-    drove_elastic_worker *me = &e->of[worker];
-    me->n_slice = 0;
-    for (size_t i = 0; i < e->n_parts; i++)
-        me->n_slice += drove__codec_slice_size(e->part[i].length, s->n_workers, worker);
-    me->codec = drove__alloc(e->n_parts, sizeof *me->codec);
-    me->residual = drove__alloc(s->optim->n, sizeof *me->residual);
-    me->slice = drove__alloc(me->n_slice, sizeof *me->slice);
-    bool is_complete = me->codec != NULL && me->residual != NULL && me->slice != NULL;
-    return is_complete ? DROVE_OK : drove__sync_no_memory(s);
-}
-
 drove_status drove__elastic_make_codecs(drove_elastic *e, const drove_sync *s, unsigned worker,
                                         uint64_t seed)
 {
     drove_elastic_worker *me = &e->of[worker];
     size_t at = 0;
     if (e->bits == 32) return DROVE_OK;
-    DROVE_TRY(allocate(e, s, worker));
+
+    me->n_slice = 0;
+    for (size_t i = 0; i < e->n_parts; i++)
+        me->n_slice += drove__codec_slice_size(e->part[i].length, s->n_workers, worker);
+    me->codec = drove__alloc(e->n_parts, sizeof *me->codec);
+    me->residual = drove__alloc(s->optim->n, sizeof *me->residual);
+    me->slice = drove__alloc(me->n_slice, sizeof *me->slice);
+    if (me->codec == NULL || me->residual == NULL || me->slice == NULL)
+        return drove__sync_no_memory(s);
+
     for (size_t i = 0; i < e->n_parts; i++) {
         const drove_span *part = &e->part[i];
         const drove_codec_options opt = {.bits = e->bits,

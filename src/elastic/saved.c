@@ -13,7 +13,7 @@ static drove_tensor floats(const char *name, unsigned worker, size_t n, const fl
     return t;
 }
 
-/* Of one worker; out[4]. */
+/* Lists the tensors of one worker; out[4]. */
 static size_t list_worker(drove_elastic *e, const drove_sync *s, unsigned worker, drove_tensor *out)
 {
     const drove_elastic_worker *me = &e->of[worker];
@@ -54,7 +54,7 @@ size_t drove__elastic_tensors(drove_elastic *e, drove_sync *s, drove_tensor *out
     return n + 1;
 }
 
-/* Does st hold replicas of as many workers? */
+/* True if st holds replicas of as many workers. */
 static bool holds_replicas(const drove_elastic *e, const drove_sync *s, const drove_safetensors *st)
 {
     char name[DROVE_TENSOR_NAME_SIZE];

@@ -132,24 +132,20 @@ static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
     return begin_up(p, worker, true);
 }
 
-/* Finishes the exchange: c in every me->c, S in me->sum where c is kept. */
-static drove_status finish_exchange(synchronous_impl *p, unsigned worker)
-{
-    drove_elastic_worker *me = &p->e.of[worker];
-    if (p->is_one) {
-        if (!me->down.is_open) DROVE_TRY(begin_down(p, worker, false));
-        DROVE_TRY(drove__transfer_end(&p->e, worker, &me->down));
-    }
-    if (!me->up.is_open) DROVE_TRY(begin_up(p, worker, false));
-    return drove__transfer_end(&p->e, worker, &me->up);
-}
-
 static drove_status exchange(drove_sync *s, unsigned worker, const drove_step *step)
 {
     synchronous_impl *p = s->impl;
     drove_elastic_worker *me = &p->e.of[worker];
     float alpha, eta = step->eta;
-    DROVE_TRY(finish_exchange(p, worker));
+
+    /* Finishes the exchange: c in every me->c, S in me->sum at workers that keep c. */
+    if (p->is_one) {
+        if (!me->down.is_open) DROVE_TRY(begin_down(p, worker, false));
+        DROVE_TRY(drove__transfer_end(&p->e, worker, &me->down));
+    }
+    if (!me->up.is_open) DROVE_TRY(begin_up(p, worker, false));
+    DROVE_TRY(drove__transfer_end(&p->e, worker, &me->up));
+
     if (p->e.rho > 0.0f) DROVE_TRY(drove__elastic_agree(&p->e, s, worker, &eta));
     DROVE_TRY(drove__elastic_alpha(&p->e, s, eta, &alpha));
     bool keeps_centre = !p->is_one || worker == 0;

@@ -28,16 +28,6 @@ drove_status drove__transfer_begin(drove_elastic *e, unsigned worker, drove_tran
     return DROVE_OK;
 }
 
-static void add_info(drove_exchange_info *sum, const drove_exchange_info *one)
-{
-    sum->wait_ns += one->wait_ns;
-    sum->work_ns += one->work_ns;
-    sum->centre_ns += one->centre_ns;
-    sum->transit_ns += one->transit_ns;
-    sum->bytes += one->bytes;
-    sum->messages += one->messages;
-}
-
 drove_status drove__transfer_end(drove_elastic *e, unsigned worker, drove_transfer *p)
 {
     drove_elastic_worker *me = &e->of[worker];
@@ -49,7 +39,14 @@ drove_status drove__transfer_end(drove_elastic *e, unsigned worker, drove_transf
         if (p->n_done == 0) me->before = drove__elastic_join(one.number);
         if (p->is_early && p->n_done < p->n_channels && one.transit_ns > one.wait_ns)
             me->hidden_ns += one.transit_ns - one.wait_ns;
-        add_info(&me->met, &one);
+
+        me->met.wait_ns += one.wait_ns;
+        me->met.work_ns += one.work_ns;
+        me->met.centre_ns += one.centre_ns;
+        me->met.transit_ns += one.transit_ns;
+        me->met.bytes += one.bytes;
+        me->met.messages += one.messages;
+
         if (p->n_started < e->n_parts) DROVE_TRY(start_part(e, worker, p));
     }
     return DROVE_OK;

@@ -223,23 +223,6 @@ static drove_status make_method(drove_sync *s, const drove_sync_options *opt,
     return status;
 }
 
-static drove_status make_workers(drove_sync *s, const drove_params *start)
-{
-    typed_impl *p = s->impl;
-    p->worker = drove__alloc(s->n_workers, sizeof *p->worker);
-    p->seen = drove__sync_first_params(s, DROVE_SYNC_SHARED, start);
-    if (p->worker == NULL || p->seen.words == NULL) return drove__sync_no_memory(s);
-    for (unsigned w = 0; w < s->n_workers; w++) {
-        typed_worker *me = &p->worker[w];
-        if (!is_here(p, w)) continue;
-        me->own = drove__sync_first_params(s, w, start);
-        me->zero = drove__alloc(p->convert.n_floats, sizeof *me->zero);
-        if (me->own.words == NULL || me->zero == NULL) return drove__sync_no_memory(s);
-        elastic_of(p)->of[w].period = 1; /* exchanges whenever it is asked */
-    }
-    return DROVE_OK;
-}
-
 static void fini(drove_sync *s)
 {
     typed_impl *p = s->impl;
@@ -254,25 +237,6 @@ static void fini(drove_sync *s)
     drove__free(p);
 }
 
-/* The row's table with the slots of this file. */
-static void make_table(typed_impl *p, const drove_sync_ops *row)
-{
-    p->ops = *row;
-    p->ops.fini = fini;
-    p->ops.acquire = acquire;
-    p->ops.publish = publish;
-    p->ops.peek = peek;
-    p->ops.restore = restore;
-    p->ops.live = live;
-    p->ops.live_done = live_done;
-    p->ops.gradient = NULL;
-    p->ops.tensors = row->tensors != NULL ? tensors : NULL;
-    p->ops.stop = stop;
-    p->ops.replica = NULL;
-    p->ops.parked = parked;
-    p->ops.leave = row->leave != NULL ? leave : NULL;
-}
-
 drove_status drove__typed_init(drove_sync *s, const drove_sync_options *opt,
                                const drove_params *start)
 {
@@ -285,7 +249,23 @@ drove_status drove__typed_init(drove_sync *s, const drove_sync_options *opt,
     typed_impl *p = drove__alloc(1, sizeof *p);
     if (p == NULL) return drove__sync_no_memory(s);
     p->convert = *opt->convert;
-    make_table(p, s->ops);
+
+    /* The row's table with the slots of this file. */
+    p->ops = *s->ops;
+    p->ops.fini = fini;
+    p->ops.acquire = acquire;
+    p->ops.publish = publish;
+    p->ops.peek = peek;
+    p->ops.restore = restore;
+    p->ops.live = live;
+    p->ops.live_done = live_done;
+    p->ops.gradient = NULL;
+    p->ops.tensors = s->ops->tensors != NULL ? tensors : NULL;
+    p->ops.stop = stop;
+    p->ops.replica = NULL;
+    p->ops.parked = parked;
+    p->ops.leave = s->ops->leave != NULL ? leave : NULL;
+
     s->impl = p;
     drove_status status = make_method(s, opt, start);
     s->ops = &p->ops; /* also for fini after a failure */
@@ -293,5 +273,17 @@ drove_status drove__typed_init(drove_sync *s, const drove_sync_options *opt,
     p->period = elastic_of(p)->period;
     s->batches_per_update = p->method->batches_per_update;
     s->most_steps = p->period;
-    return make_workers(s, start);
+
+    p->worker = drove__alloc(s->n_workers, sizeof *p->worker);
+    p->seen = drove__sync_first_params(s, DROVE_SYNC_SHARED, start);
+    if (p->worker == NULL || p->seen.words == NULL) return drove__sync_no_memory(s);
+    for (unsigned w = 0; w < s->n_workers; w++) {
+        typed_worker *me = &p->worker[w];
+        if (!is_here(p, w)) continue;
+        me->own = drove__sync_first_params(s, w, start);
+        me->zero = drove__alloc(p->convert.n_floats, sizeof *me->zero);
+        if (me->own.words == NULL || me->zero == NULL) return drove__sync_no_memory(s);
+        elastic_of(p)->of[w].period = 1; /* exchanges whenever it is asked */
+    }
+    return DROVE_OK;
 }

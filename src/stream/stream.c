@@ -45,7 +45,7 @@ struct drove_stream {
     pthread_t thread;
     uint64_t batch;      /* 0: nothing is to be read yet */
     uint64_t next, skip; /* the window to read next, and batches of it that were trained before */
-    /* Of the seeks so far.  Also read without the lock, relaxed: no other data depends on it; it
+    /* The seeks so far.  Also read without the lock, relaxed: no other data depends on it; it
      * only ends a reading early. */
     _Atomic uint64_t n_seeks;
     /* Threads that wait for a window.  Also read without the lock, relaxed: it only chooses how
@@ -500,8 +500,11 @@ double drove__stream_least_bytes(const drove_stream *s)
     return bytes;
 }
 
-static drove_status make_data(drove_stream *s, const drove_stream_start *start)
+drove_status drove__stream_begin(drove_stream *s, const drove_stream_start *start)
 {
+    s->target_shift = start->target_shift;
+    s->target_scale = start->target_scale;
+
     const drove_blocks *b = s->blocks;
     uint64_t *stored = NULL, *label = NULL;
     s->data = calloc(1, sizeof *s->data);
@@ -515,14 +518,8 @@ static drove_status make_data(drove_stream *s, const drove_stream_start *start)
     s->data->n_rows = s->data->storage->n_rows;
     s->data->augment = start->like->augment;
     DROVE_TRY(drove__scale_copy(start->like, s->data));
-    return drove__weights_copy(start->like, s->data);
-}
+    DROVE_TRY(drove__weights_copy(start->like, s->data));
 
-drove_status drove__stream_begin(drove_stream *s, const drove_stream_start *start)
-{
-    s->target_shift = start->target_shift;
-    s->target_scale = start->target_scale;
-    DROVE_TRY(make_data(s, start));
     int error = pthread_create(&s->thread, NULL, reader_main, s);
     if (error != 0)
         return drove__fail_errno(DROVE_E_SYSTEM, error, "cannot start the thread that reads %s",
