@@ -333,16 +333,6 @@ const drove_transport_ops drove__transport_mpi_ops = {
     .destroy = destroy,
 };
 
-static void init_locks(messages *m)
-{
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&m->wake, &attributes);
-    pthread_condattr_destroy(&attributes);
-    pthread_mutex_init(&m->lock, NULL);
-}
-
 drove_status drove__transport_messages(drove_wire *w, const drovek_table *kernels,
                                        const drove_messages_options *opt, drove_transport **out)
 {
@@ -362,7 +352,14 @@ drove_status drove__transport_messages(drove_wire *w, const drovek_table *kernel
                                 .timeout_s = opt->timeout_s,
                                 .in_background = opt->has_progress_thread,
                                 .impl = m};
-    init_locks(m);
+
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&m->wake, &attributes);
+    pthread_condattr_destroy(&attributes);
+    pthread_mutex_init(&m->lock, NULL);
+
     m->tree_spare = drove__alloc((size_t)DROVE_TREE_LEVELS * DROVE_TREE_BLOCK, sizeof(float));
     m->term = drove__alloc(w->n_ranks, sizeof *m->term);
     m->peer = drove__alloc(w->n_ranks, sizeof *m->peer);

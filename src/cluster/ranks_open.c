@@ -75,9 +75,10 @@ bool drove__mpi_is_launched(void)
 
 /* ---- the module ---- */
 
-/* Of this thread's last attempt to open a transport, if the others may wait for this rank. */
+/* The wire of this thread's last attempt to open a transport, if the others may wait for this
+ * rank. */
 static _Thread_local drove_wire *stranded;
-/* The same, where MPI itself could not begin, so there is nothing to abort. */
+/* MPI itself could not begin, so there is nothing to abort. */
 static _Thread_local bool is_outside;
 
 static void forget_attempt(void)

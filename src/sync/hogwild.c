@@ -22,22 +22,20 @@ static const drove_sync_ops hogwild_copy, hogwild_live;
 
 static const char *const modes[] = {"copy", "live"};
 
-static drove_status refuse_mode(const char *mode)
-{
-    const char *near = drove__nearest(mode, modes, DROVE_COUNT(modes));
-    return drove__fail(
-        DROVE_E_ARG, "hogwild: expected hogwild, hogwild:copy or hogwild:live, found \"%s\"%s%s%s",
-        mode, near != NULL ? "; did you mean " : "", near != NULL ? near : "",
-        near != NULL ? "?" : "");
-}
-
 static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
 {
     DROVE_TRY(drove__spec_check(opt->spec, 1, NULL));
     const char *mode = opt->spec->n_args > 0 ? opt->spec->arg[0] : NULL;
     bool copy = mode != NULL && strcmp(mode, "copy") == 0,
          live = mode != NULL && strcmp(mode, "live") == 0;
-    if (mode != NULL && !copy && !live) return refuse_mode(mode);
+    if (mode != NULL && !copy && !live) {
+        const char *near = drove__nearest(mode, modes, DROVE_COUNT(modes));
+        return drove__fail(
+            DROVE_E_ARG,
+            "hogwild: expected hogwild, hogwild:copy or hogwild:live, found \"%s\"%s%s%s", mode,
+            near != NULL ? "; did you mean " : "", near != NULL ? near : "",
+            near != NULL ? "?" : "");
+    }
     if (live && !s->optim->fusable)
         return drove__fail(DROVE_E_ARG,
                            "hogwild:live writes while it computes: expected --rule sgd "
@@ -135,7 +133,7 @@ static drove_status restore(drove_sync *s, const drove_params *vector, const dro
     return DROVE_OK;
 }
 
-/* What it was writing is there in part, as anybody's is while it writes. */
+/* Its last write is there in part, as anybody's is while it writes. */
 static void leave(drove_sync *s, unsigned worker)
 {
     (void)s;

@@ -131,18 +131,6 @@ static drove_status make_vectors(drove_sync *s, const drove_params *start)
     return has_memory(&p->centre) ? DROVE_OK : drove__sync_no_memory(s);
 }
 
-static void seed_bits(const replicas_impl *p, uint64_t seed)
-{
-    drove_rng rng;
-    for (unsigned i = 0; i < p->n_replicas; i++) {
-        drovek_bits *bits = &p->replica[i].bits;
-        drove__rng_seed(&rng, seed, DROVE_RNG_MERGE, i);
-        bits->kind = DROVEK_BITS_XORSHIFT;
-        for (size_t k = 0; k < DROVE_COUNT(bits->state); k++)
-            bits->state[k] = drove__rng_u64(&rng) | 1; /* never 0 */
-    }
-}
-
 /* ---- parked: all replicas from one vector ---- */
 
 /* Every replica goes on from the centre, state and all; with one, from its own w. */
@@ -166,11 +154,6 @@ static void start_together(drove_sync *s, uint64_t n_updates)
     }
 }
 
-static drove_params first_vector(const replicas_impl *p)
-{
-    return p->n_replicas == 1 ? p->replica[0].w : p->centre;
-}
-
 static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
 {
     if (s->layout.in_bf16)
@@ -191,7 +174,16 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const dro
         s->worker[w].own = &p->member[w];
     }
     DROVE_TRY(make_vectors(s, start));
-    seed_bits(p, opt->seed);
+
+    drove_rng rng;
+    for (unsigned i = 0; i < p->n_replicas; i++) {
+        drovek_bits *bits = &p->replica[i].bits;
+        drove__rng_seed(&rng, opt->seed, DROVE_RNG_MERGE, i);
+        bits->kind = DROVEK_BITS_XORSHIFT;
+        for (size_t k = 0; k < DROVE_COUNT(bits->state); k++)
+            bits->state[k] = drove__rng_u64(&rng) | 1; /* never 0 */
+    }
+
     p->share = merge == MERGE_SUM ? 1.0f : 1.0f / (float)p->n_replicas;
     start_together(s, 0);
     if (p->n_replicas > 1) s->most_steps = p->period;
@@ -425,7 +417,7 @@ static drove_status restore(drove_sync *s, const drove_params *vector, const dro
 {
     replicas_impl *p = s->impl;
     (void)st;
-    const drove_params to = first_vector(p);
+    const drove_params to = p->n_replicas == 1 ? p->replica[0].w : p->centre;
     memcpy(drove__params_bytes(&to), drove__params_bytes(vector), s->n_vector * sizeof(float));
     start_together(s, atomic_load_explicit(&s->published, memory_order_relaxed));
     return DROVE_OK;
