@@ -50,34 +50,29 @@ static void print_run_option(const drove_option_info *info, FILE *stream)
     print_flag(info->name, info->value_name, info->help, usual, info->list, stream);
 }
 
-static void print_run_options(FILE *stream)
-{
-    size_t n;
-    const drove_option_info *info = drove_options_table(&n);
-    for (size_t i = 0; i < n; i++) {
-        if (i == 0 || strcmp(info[i].group, info[i - 1].group) != 0) {
-            fprintf(stream, "\n%s:\n", info[i].group);
-        }
-        print_run_option(&info[i], stream);
-    }
-}
-
-static void print_common_options(const cli_command *command, FILE *stream)
-{
-    size_t n;
-    const drove_option_info *info = drove_options_table(&n);
-    fprintf(stream, "\nThe options that most people need; drove %s --help all explains all %zu:\n",
-            command->name, n);
-    for (size_t i = 0; i < n; i++) {
-        if (info[i].is_common) print_run_option(&info[i], stream);
-    }
-}
-
 void cli_help_command(const cli_command *command, bool wants_all, FILE *stream)
 {
     fprintf(stream, "usage: drove %s %s\n\n%s", command->name, command->usage, command->details);
-    if (command->shows_options && wants_all) print_run_options(stream);
-    if (command->shows_options && !wants_all) print_common_options(command, stream);
+    if (command->shows_options && wants_all) {
+        size_t n;
+        const drove_option_info *info = drove_options_table(&n);
+        for (size_t i = 0; i < n; i++) {
+            if (i == 0 || strcmp(info[i].group, info[i - 1].group) != 0) {
+                fprintf(stream, "\n%s:\n", info[i].group);
+            }
+            print_run_option(&info[i], stream);
+        }
+    }
+    if (command->shows_options && !wants_all) {
+        size_t n;
+        const drove_option_info *info = drove_options_table(&n);
+        fprintf(stream,
+                "\nThe options that most people need; drove %s --help all explains all %zu:\n",
+                command->name, n);
+        for (size_t i = 0; i < n; i++) {
+            if (info[i].is_common) print_run_option(&info[i], stream);
+        }
+    }
     fprintf(stream, command->shows_options ? "\nOutput:\n" : "\nOptions:\n");
     for (size_t i = 0; i < command->n_flags; i++) {
         const cli_flag *f = &command->flag[i];
