@@ -118,28 +118,25 @@ static json_t *shape_json(drove_shape s)
     return json_pack("[I, I, I]", (json_int_t)s.c, (json_int_t)s.h, (json_int_t)s.w);
 }
 
-static json_t *layer_json(const drove_model *m, size_t index)
-{
-    const drove_layer *l = &m->layer[index];
-    json_t *inputs = json_array();
-    for (unsigned b = 0; b < l->n_bottoms; b++) {
-        uint32_t blob = l->bottom[b];
-        drove__json_add(&inputs, json_string(blob == 0 ? "input" : m->layer[blob - 1].name));
-    }
-    return json_pack("{s:s, s:s, s:o, s:o, s:s, s:I, s:I, s:b}", "name", l->name, "type",
-                     l->ops->name, "inputs", inputs, "output", shape_json(l->out), "activation",
-                     drove__graph_act_name(l->act), "parameters", (json_int_t)l->n_params,
-                     "multiply_adds", (json_int_t)drove__layer_multiply_adds(l), "trains_only",
-                     l->trains_only);
-}
-
 static drove_status print_json(const description *d, FILE *stream)
 {
     const drove_model *m = d->model;
     json_t *layers = json_array(), *heads = json_array();
     uint64_t products = 0;
     for (size_t l = 0; l < m->n_layers; l++) {
-        drove__json_add(&layers, layer_json(m, l));
+        const drove_layer *layer = &m->layer[l];
+        json_t *inputs = json_array();
+        for (unsigned b = 0; b < layer->n_bottoms; b++) {
+            uint32_t blob = layer->bottom[b];
+            drove__json_add(&inputs, json_string(blob == 0 ? "input" : m->layer[blob - 1].name));
+        }
+        drove__json_add(&layers, json_pack("{s:s, s:s, s:o, s:o, s:s, s:I, s:I, s:b}", "name",
+                                           layer->name, "type", layer->ops->name, "inputs", inputs,
+                                           "output", shape_json(layer->out), "activation",
+                                           drove__graph_act_name(layer->act), "parameters",
+                                           (json_int_t)layer->n_params, "multiply_adds",
+                                           (json_int_t)drove__layer_multiply_adds(layer),
+                                           "trains_only", layer->trains_only));
         products += drove__layer_multiply_adds(&m->layer[l]);
     }
     for (unsigned h = 0; h < m->n_heads; h++) {

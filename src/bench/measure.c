@@ -293,24 +293,6 @@ static double settled_rate(const pool *c)
     return c->opt->n_threads == 1 ? rate[n - 1] : rate[n / 2];
 }
 
-static void gather(pool *c, drove_measured *out)
-{
-    const drove_quant *q = c->data->storage->quant;
-    double numbers = drove__measure_numbers(c->data);
-    const unsigned pair_bits = drove__number_bits(q->number) + q->index_bits;
-    *out = (drove_measured){.gnps = settled_rate(c) * numbers,
-                            .read_gb_per_s = c->read,
-                            .numbers_per_example = numbers,
-                            .bytes_per_number = pair_bits / 8.0,
-                            .n_rows = q->n_rows,
-                            .n_windows = c->n_windows,
-                            .n_undisturbed = c->n_full};
-    out->n_bytes =
-        q->index_bits == 0 ? (uint64_t)q->n_rows * q->row_bytes : q->n_stored * (pair_bits / 8);
-    drove__sort(c->steps, c->n_windows);
-    if (c->n_windows > 0) out->gnps_median = c->steps[c->n_windows / 2] * numbers;
-}
-
 /* ---- setting up ---- */
 
 static drove_status prepare_engine(pool *c)
@@ -396,7 +378,22 @@ drove_status drove__measure(const drove_measure_data *data, const drove_measure_
     c->opt = job;
     drove_status status = prepare_pool(c);
     if (status == DROVE_OK) status = run_members(c);
-    if (status == DROVE_OK) gather(c, out);
+    if (status == DROVE_OK) {
+        const drove_quant *q = c->data->storage->quant;
+        double numbers = drove__measure_numbers(c->data);
+        const unsigned pair_bits = drove__number_bits(q->number) + q->index_bits;
+        *out = (drove_measured){.gnps = settled_rate(c) * numbers,
+                                .read_gb_per_s = c->read,
+                                .numbers_per_example = numbers,
+                                .bytes_per_number = pair_bits / 8.0,
+                                .n_rows = q->n_rows,
+                                .n_windows = c->n_windows,
+                                .n_undisturbed = c->n_full};
+        out->n_bytes =
+            q->index_bits == 0 ? (uint64_t)q->n_rows * q->row_bytes : q->n_stored * (pair_bits / 8);
+        drove__sort(c->steps, c->n_windows);
+        if (c->n_windows > 0) out->gnps_median = c->steps[c->n_windows / 2] * numbers;
+    }
 
     for (unsigned i = 0; c->member != NULL && i < c->opt->n_threads; i++) {
         drove__engine_linear.destroy(c->member[i].engine);

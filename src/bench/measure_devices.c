@@ -34,31 +34,28 @@ typedef struct bench {
 
 /* ---- data and model ---- */
 
-static drove_status load_model(bench *b, const drove_options *opt)
-{
-    drove_modelfile file;
-    DROVE_TRY(drove__modelfile_load(opt->model, &file));
-    if (file.io.n_features != drove__data_n_inputs(b->data) || file.features.ops != NULL) {
-        size_t n_inputs = file.n_inputs;
-        bool has_map = file.features.ops != NULL;
-        drove__modelfile_fini(&file);
-        return drove__fail(DROVE_E_SHAPE,
-                           "%s: expected a model of %zu features, found one of %zu%s", opt->model,
-                           drove__data_n_inputs(b->data), n_inputs,
-                           has_map ? " with a map of features" : "");
-    }
-    b->model = file.model;
-    b->theta = file.theta;
-    file.model = NULL;
-    file.theta = NULL;
-    drove__modelfile_fini(&file);
-    return DROVE_OK;
-}
-
 static drove_status make_model(bench *b, const drove_options *opt)
 {
     const drove_model_io io = drove__data_io(b->data);
-    if (drove__names_model_file(opt->model)) return load_model(b, opt);
+    if (drove__names_model_file(opt->model)) {
+        drove_modelfile file;
+        DROVE_TRY(drove__modelfile_load(opt->model, &file));
+        if (file.io.n_features != drove__data_n_inputs(b->data) || file.features.ops != NULL) {
+            size_t n_inputs = file.n_inputs;
+            bool has_map = file.features.ops != NULL;
+            drove__modelfile_fini(&file);
+            return drove__fail(DROVE_E_SHAPE,
+                               "%s: expected a model of %zu features, found one of %zu%s",
+                               opt->model, drove__data_n_inputs(b->data), n_inputs,
+                               has_map ? " with a map of features" : "");
+        }
+        b->model = file.model;
+        b->theta = file.theta;
+        file.model = NULL;
+        file.theta = NULL;
+        drove__modelfile_fini(&file);
+        return DROVE_OK;
+    }
     DROVE_TRY(drove__model_create(opt->model, opt->activation, opt->loss, &io, &b->model));
     b->theta = drove__alloc(b->model->n_params, sizeof *b->theta);
     if (b->theta == NULL)

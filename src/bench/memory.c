@@ -149,19 +149,6 @@ static drove_status start(pool *c)
     return drove__fail_errno(DROVE_E_SYSTEM, error, "cannot start %u threads", c->n_members);
 }
 
-/* GB/s of the last stretch. */
-static double rate_of(const pool *c)
-{
-    const member *m = c->member;
-    uint64_t start = m[0].start_ns, end = m[0].end_ns, bytes = 0;
-    for (unsigned i = 0; i < c->n_members; i++) {
-        if (m[i].start_ns < start) start = m[i].start_ns;
-        if (m[i].end_ns > end) end = m[i].end_ns;
-        bytes += m[i].bytes;
-    }
-    return (double)bytes / (double)(end - start); /* bytes per ns */
-}
-
 /* Fills c->rate, in ascending order.  The members have met and wait for the second meeting. */
 static void measure(pool *c, int kernel, size_t level_bytes)
 {
@@ -171,7 +158,16 @@ static void measure(pool *c, int kernel, size_t level_bytes)
     for (size_t r = 0; r < c->n_stretches; r++) {
         pthread_barrier_wait(&c->meet);
         pthread_barrier_wait(&c->meet); /* they are done */
-        c->rate[r] = rate_of(c);
+
+        /* the rate of this stretch, in GB/s, which is bytes per ns */
+        const member *m = c->member;
+        uint64_t start = m[0].start_ns, end = m[0].end_ns, bytes = 0;
+        for (unsigned i = 0; i < c->n_members; i++) {
+            if (m[i].start_ns < start) start = m[i].start_ns;
+            if (m[i].end_ns > end) end = m[i].end_ns;
+            bytes += m[i].bytes;
+        }
+        c->rate[r] = (double)bytes / (double)(end - start);
     }
     drove__sort(c->rate, c->n_stretches);
 }
@@ -212,19 +208,6 @@ static void measure_levels(pool *c, json_t **rows)
     }
 }
 
-/* Bytes of the process that lie in huge pages; -1: the system does not tell. */
-static long long huge_bytes(void)
-{
-    char line[256];
-    long long kib = -1;
-    FILE *file = fopen("/proc/self/smaps_rollup", "r");
-    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-        if (sscanf(line, "AnonHugePages: %lld", &kib) == 1) break;
-    }
-    if (file != NULL) fclose(file);
-    return kib < 0 ? -1 : kib * 1024;
-}
-
 static drove_status measure_pool(pool *c, json_t **result, json_t **rows)
 {
     drove_status status = DROVE_OK;
@@ -234,7 +217,16 @@ static drove_status measure_pool(pool *c, json_t **result, json_t **rows)
             status = drove__fail(c->member[i].status, "%s", c->member[i].error);
     }
     if (status == DROVE_OK) {
-        long long huge = huge_bytes();
+        /* bytes of the process that lie in huge pages; -1: the system does not tell */
+        char text[256];
+        long long kib = -1;
+        FILE *file = fopen("/proc/self/smaps_rollup", "r");
+        while (file != NULL && fgets(text, sizeof text, file) != NULL) {
+            if (sscanf(text, "AnonHugePages: %lld", &kib) == 1) break;
+        }
+        if (file != NULL) fclose(file);
+        long long huge = kib < 0 ? -1 : kib * 1024;
+
         drove__json_set(result, "huge_page_bytes", huge >= 0 ? json_integer(huge) : json_null());
         measure_levels(c, rows);
     }

@@ -103,17 +103,6 @@ static drove_status begin_iteration(sim *s, unsigned d, double now_s)
     return DROVE_OK;
 }
 
-static drove_status copy_down(sim *s, const moment *m)
-{
-    unsigned d = m->event.device;
-    double *link = &s->device[s->opt->shares_link ? 0 : d].down_free_s;
-    moment arrived = {.at_s = use(link, m->at_s, s->net->layer[m->layer].down_s)};
-    arrived.event = m->event;
-    arrived.event.verb = DROVE_ACCUM_ARRIVED;
-    arrived.event.part = (unsigned)s->of_layer[m->layer];
-    return add_moment(s, arrived);
-}
-
 /* g += p moves three vectors; one addition of D moves D + 1; in the order of arrival, as Algorithm
  * 7 is printed, each gradient is added, the first one to zeros. */
 static double add_time(const sim *s, const drove_accum_action *a)
@@ -126,46 +115,53 @@ static double add_time(const sim *s, const drove_accum_action *a)
     return one_s * n_gradients;
 }
 
-static drove_status carry_out(sim *s, const drove_accum_action *a, double now_s)
-{
-    moment m = {.event = {.iteration = a->iteration,
-                          .part = a->part,
-                          .device = a->device,
-                          .node = a->node}};
-    if (a->verb == DROVE_ACCUM_ADD) {
-        m.event.verb = DROVE_ACCUM_ADDED;
-        m.at_s = use(&s->adder_free_s, now_s, add_time(s, a));
-    } else {
-        double *link = &s->device[s->opt->shares_link ? 0 : a->device].up_free_s;
-        m.event.verb = DROVE_ACCUM_GIVEN;
-        m.at_s = use(link, now_s, s->net->layer[s->part[a->part]].up_s);
-    }
-    return add_moment(s, m);
-}
-
-/* The device has all sums: update, and the next iteration. */
-static drove_status end_iteration(sim *s, unsigned d, double now_s)
-{
-    sim_device *dev = &s->device[d];
-    double slow = 1.0 + s->opt->skew * d;
-    dev->collected_s = now_s;
-    dev->ended_s = dev->backward_end_s;
-    dev->last_done_s = dev->done_s;
-    dev->done_s = (now_s > dev->ended_s ? now_s : dev->ended_s) + s->net->update_s * slow;
-    dev->iteration++;
-    return begin_iteration(s, d, dev->done_s);
-}
-
 static drove_status happen(sim *s, const moment *m)
 {
     size_t n;
-    if (m->is_layer) return copy_down(s, m);
+
+    /* a layer's gradient is ready: the device copies it down */
+    if (m->is_layer) {
+        unsigned d = m->event.device;
+        double *link = &s->device[s->opt->shares_link ? 0 : d].down_free_s;
+        moment arrived = {.at_s = use(link, m->at_s, s->net->layer[m->layer].down_s)};
+        arrived.event = m->event;
+        arrived.event.verb = DROVE_ACCUM_ARRIVED;
+        arrived.event.part = (unsigned)s->of_layer[m->layer];
+        return add_moment(s, arrived);
+    }
+
+    /* all else the schedule answers with additions and copies up */
     DROVE_TRY(drove__schedule_handle(s->schedule, &m->event, s->action, &n));
-    for (size_t i = 0; i < n; i++) DROVE_TRY(carry_out(s, &s->action[i], m->at_s));
+    for (size_t i = 0; i < n; i++) {
+        const drove_accum_action *a = &s->action[i];
+        moment next = {.event = {.iteration = a->iteration,
+                                 .part = a->part,
+                                 .device = a->device,
+                                 .node = a->node}};
+        if (a->verb == DROVE_ACCUM_ADD) {
+            next.event.verb = DROVE_ACCUM_ADDED;
+            next.at_s = use(&s->adder_free_s, m->at_s, add_time(s, a));
+        } else {
+            double *link = &s->device[s->opt->shares_link ? 0 : a->device].up_free_s;
+            next.event.verb = DROVE_ACCUM_GIVEN;
+            next.at_s = use(link, m->at_s, s->net->layer[s->part[a->part]].up_s);
+        }
+        DROVE_TRY(add_moment(s, next));
+    }
+
+    /* the device has all sums: update, and the next iteration */
     unsigned d = m->event.device;
     if (m->event.verb == DROVE_ACCUM_GIVEN &&
-        drove__schedule_iteration(s->schedule, d) > s->device[d].iteration)
-        return end_iteration(s, d, m->at_s);
+        drove__schedule_iteration(s->schedule, d) > s->device[d].iteration) {
+        sim_device *dev = &s->device[d];
+        double slow = 1.0 + s->opt->skew * d;
+        dev->collected_s = m->at_s;
+        dev->ended_s = dev->backward_end_s;
+        dev->last_done_s = dev->done_s;
+        dev->done_s = (m->at_s > dev->ended_s ? m->at_s : dev->ended_s) + s->net->update_s * slow;
+        dev->iteration++;
+        return begin_iteration(s, d, dev->done_s);
+    }
     return DROVE_OK;
 }
 
