@@ -128,22 +128,6 @@ static void see_halt(messages *m, const request *req)
     if (reaches_all) atomic_store(&m->base.halt_seen, 1);
 }
 
-static void add_info(messages *m, const request *req, uint64_t finish_ns, uint64_t work_ns,
-                     drove_exchange_info *info)
-{
-    bool is_rpc = req->kind == DROVE_RPC;
-    uint64_t wait_ns = finish_ns > work_ns ? finish_ns - work_ns : 0;
-    uint64_t centre_ns = !is_rpc ? 0 : req->centre_ns < wait_ns ? req->centre_ns : wait_ns;
-    info->wait_ns += wait_ns - centre_ns;
-    info->work_ns += req->start_ns + work_ns + centre_ns;
-    info->centre_ns += centre_ns;
-    if (req->bytes > 0) info->transit_ns += req->done_ns - req->begun_ns;
-    info->bytes += req->bytes;
-    info->messages += req->messages;
-    if (is_collective(req->kind)) info->n_present = m->wire->n_ranks;
-    if (is_rpc) memcpy(info->number, req->number, sizeof info->number);
-}
-
 /* All ranks have come.  Lock held; released meanwhile. */
 static drove_status reduce_by_library(messages *m, const request *req)
 {
@@ -173,7 +157,21 @@ static drove_status finish(drove_transport *t, unsigned worker, unsigned channel
     if (status == DROVE_OK) {
         see_halt(m, req);
         req->is_active = false;
-        if (info != NULL) add_info(m, req, drove__now_ns() - begun, m->work_ns - worked, info);
+        if (info != NULL) {
+            uint64_t finish_ns = drove__now_ns() - begun;
+            uint64_t work_ns = m->work_ns - worked;
+            bool is_rpc = req->kind == DROVE_RPC;
+            uint64_t wait_ns = finish_ns > work_ns ? finish_ns - work_ns : 0;
+            uint64_t centre_ns = !is_rpc ? 0 : req->centre_ns < wait_ns ? req->centre_ns : wait_ns;
+            info->wait_ns += wait_ns - centre_ns;
+            info->work_ns += req->start_ns + work_ns + centre_ns;
+            info->centre_ns += centre_ns;
+            if (req->bytes > 0) info->transit_ns += req->done_ns - req->begun_ns;
+            info->bytes += req->bytes;
+            info->messages += req->messages;
+            if (is_collective(req->kind)) info->n_present = m->wire->n_ranks;
+            if (is_rpc) memcpy(info->number, req->number, sizeof info->number);
+        }
     }
     pthread_mutex_unlock(&m->lock);
     return status;

@@ -156,18 +156,6 @@ static void count_bytes(const drove_shared *s, unsigned worker, const drove_exch
     info->messages++;
 }
 
-static void add_info(drove_exchange_info *to, const drove_exchange_info *from)
-{
-    to->wait_ns += from->wait_ns;
-    to->work_ns += from->work_ns;
-    to->centre_ns += from->centre_ns;
-    to->transit_ns += from->transit_ns;
-    to->bytes += from->bytes;
-    to->messages += from->messages;
-    to->n_present = from->n_present;
-    memcpy(to->number, from->number, sizeof to->number);
-}
-
 static drove_status finish(drove_transport *t, unsigned worker, unsigned channel,
                            drove_exchange_info *info)
 {
@@ -182,7 +170,16 @@ static drove_status finish(drove_transport *t, unsigned worker, unsigned channel
     else if (!l->mine.halts_later && atomic_load(&t->halt_wished) != 0)
         atomic_store(&t->halt_seen, 1);
     count_bytes(s, worker, &l->mine, &l->took);
-    if (info != NULL) add_info(info, &l->took);
+    if (info != NULL) {
+        info->wait_ns += l->took.wait_ns;
+        info->work_ns += l->took.work_ns;
+        info->centre_ns += l->took.centre_ns;
+        info->transit_ns += l->took.transit_ns;
+        info->bytes += l->took.bytes;
+        info->messages += l->took.messages;
+        info->n_present = l->took.n_present;
+        memcpy(info->number, l->took.number, sizeof info->number);
+    }
     return status;
 }
 
