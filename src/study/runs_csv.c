@@ -41,26 +41,6 @@ static void print_cell(const json_t *value, FILE *stream)
 
 /* ---- rows ---- */
 
-static void print_header(json_t *varied, json_t *final, FILE *stream)
-{
-    const char *name;
-    json_t *value;
-    fputs("run,outcome", stream);
-    json_object_foreach(varied, name, value)
-    {
-        fputs(",option.", stream);
-        print_text(name, stream);
-    }
-    fputs(",evaluation", stream);
-    for (size_t i = 0; i < DROVE_COUNT(measured); i++) fprintf(stream, ",%s", measured[i]);
-    json_object_foreach(final, name, value)
-    {
-        fputc(',', stream);
-        print_text(name, stream);
-    }
-    fputc('\n', stream);
-}
-
 typedef struct table {
     const json_t *run;
     json_t *varied, *final;
@@ -162,7 +142,22 @@ drove_status drove__runs_write_csv(const json_t *runs, const drove_report_option
     if (status == DROVE_OK) status = drove__writer_create(opt->csv, &writer);
     if (status == DROVE_OK) {
         t.stream = drove__writer_stream(writer);
-        print_header(t.varied, t.final, t.stream);
+
+        fputs("run,outcome", t.stream);
+        json_object_foreach(t.varied, name, value)
+        {
+            fputs(",option.", t.stream);
+            print_text(name, t.stream);
+        }
+        fputs(",evaluation", t.stream);
+        for (size_t k = 0; k < DROVE_COUNT(measured); k++) fprintf(t.stream, ",%s", measured[k]);
+        json_object_foreach(t.final, name, value)
+        {
+            fputc(',', t.stream);
+            print_text(name, t.stream);
+        }
+        fputc('\n', t.stream);
+
         for (i = 0; i < json_array_size(runs) && status == DROVE_OK; i++) {
             t.run = json_array_get(runs, i);
             status = print_run(&t, opt);

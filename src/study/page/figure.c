@@ -179,18 +179,6 @@ static void print_bars_table(const drove_plot *plot, FILE *stream)
     fputs("</tbody></table>", stream);
 }
 
-static void print_table(const drove_plot *plot, bool is_open, FILE *stream)
-{
-    fprintf(stream, "<details id=\"n-%s\"%s><summary>Numbers: %s</summary>", plot->id,
-            is_open ? " open" : "", plot->title);
-    fprintf(stream, "<div class=scroll tabindex=0 role=region aria-label=\"Numbers: %s\">",
-            plot->title);
-    if (is_lines(plot)) print_lines_table(plot, stream);
-    else if (plot->kind == DROVE_PLOT_BOXES) print_boxes_table(plot, stream);
-    else print_bars_table(plot, stream);
-    fputs("</div></details>\n", stream);
-}
-
 void drove__figure_print(const drove_plot *plot, const char *svg, FILE *stream)
 {
     fprintf(stream, "<figure id=\"f-%s\"><figcaption>", plot->id);
@@ -199,6 +187,16 @@ void drove__figure_print(const drove_plot *plot, const char *svg, FILE *stream)
     if (svg != NULL) print_picture(plot, svg, stream);
     print_legend(plot, svg != NULL, stream);
     print_notes(plot, stream);
-    print_table(plot, svg == NULL, stream);
+
+    /* the numbers as a table; open if there is no picture */
+    fprintf(stream, "<details id=\"n-%s\"%s><summary>Numbers: %s</summary>", plot->id,
+            svg == NULL ? " open" : "", plot->title);
+    fprintf(stream, "<div class=scroll tabindex=0 role=region aria-label=\"Numbers: %s\">",
+            plot->title);
+    if (is_lines(plot)) print_lines_table(plot, stream);
+    else if (plot->kind == DROVE_PLOT_BOXES) print_boxes_table(plot, stream);
+    else print_bars_table(plot, stream);
+    fputs("</div></details>\n", stream);
+
     fputs("</figure>\n", stream);
 }

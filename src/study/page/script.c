@@ -58,49 +58,6 @@ static bool is_bars(const drove_plot *plot)
     return plot->kind == DROVE_PLOT_BARS || plot->kind == DROVE_PLOT_STACKED;
 }
 
-/* ---- data ---- */
-
-/* x y low high, or of a box: place, quartile, least, most, quartile, median. */
-static void print_series(const drove_plot *plot, size_t number, size_t i, FILE *stream)
-{
-    const drove_series *s = &plot->series[i];
-    fprintf(stream, "$d%zu_%zu << EOD\n", number, i);
-    for (size_t k = 0; k < s->n; k++) {
-        print_value(s->x[k], stream);
-        print_value(s->y[k], stream);
-        print_value(s->low != NULL ? s->low[k] : NAN, stream);
-        print_value(s->high != NULL ? s->high[k] : NAN, stream);
-        fputc('\n', stream);
-    }
-    fputs("EOD\n", stream);
-}
-
-static void print_box(const drove_plot *plot, size_t number, FILE *stream)
-{
-    fprintf(stream, "$b%zu << EOD\n", number);
-    for (size_t i = 0; i < plot->n_series; i++) {
-        const drove_series *s = &plot->series[i];
-        static const double at[] = {0.25, 0.0, 1.0, 0.75, 0.5};
-        if (s->n == 0) continue;
-        fprintf(stream, "%zu", i + 1);
-        for (size_t k = 0; k < 5; k++) print_value(drove__quantile(s->y, s->n, at[k]), stream);
-        fputc('\n', stream);
-    }
-    fputs("EOD\n", stream);
-}
-
-static void print_categories(const drove_plot *plot, size_t number, FILE *stream)
-{
-    fprintf(stream, "$b%zu << EOD\n", number);
-    for (size_t k = 0; k < plot->n_categories; k++) {
-        fprintf(stream, "%zu", k + 1);
-        for (size_t i = 0; i < plot->n_series; i++)
-            print_value(k < plot->series[i].n ? plot->series[i].y[k] : 0.0, stream);
-        fputc('\n', stream);
-    }
-    fputs("EOD\n", stream);
-}
-
 /* ---- axes ---- */
 
 /* Boxes: how many of all runs are in it stands below each number, where there is room. */
@@ -147,16 +104,6 @@ static void print_needle_range(const drove_plot *plot, FILE *stream)
     drove__plot_range(plot, true, &least, &most);
     const double room = fmax(most - least, 1.0) / 30.0;
     fprintf(stream, "set xrange [%.9g:%.9g]\n", least - room, most + room);
-}
-
-/* Below the picture; a column of its own where names are long. */
-static void print_key(const drove_plot *plot, FILE *stream)
-{
-    size_t longest = 0;
-    for (size_t i = 0; i < plot->n_series; i++)
-        longest = strlen(plot->series[i].name) > longest ? strlen(plot->series[i].name) : longest;
-    fprintf(stream, "set key outside below left vertical Left reverse maxrows %d samplen 3\n",
-            longest > 30 ? DROVE_PLOT_MOST_SERIES : 4);
 }
 
 static void print_axes(const drove_plot *plot, bool is_page, FILE *stream)
@@ -289,11 +236,57 @@ static void draw_boxes(const drove_plot *plot, size_t number, bool is_page, FILE
 
 void drove__script_plot(const drove_plot *plot, size_t number, bool is_page, FILE *stream)
 {
-    for (size_t i = 0; i < plot->n_series; i++) print_series(plot, number, i, stream);
-    if (plot->kind == DROVE_PLOT_BOXES) print_box(plot, number, stream);
-    if (is_bars(plot)) print_categories(plot, number, stream);
+    /* the numbers of each series: x y low high */
+    for (size_t i = 0; i < plot->n_series; i++) {
+        const drove_series *s = &plot->series[i];
+        fprintf(stream, "$d%zu_%zu << EOD\n", number, i);
+        for (size_t k = 0; k < s->n; k++) {
+            print_value(s->x[k], stream);
+            print_value(s->y[k], stream);
+            print_value(s->low != NULL ? s->low[k] : NAN, stream);
+            print_value(s->high != NULL ? s->high[k] : NAN, stream);
+            fputc('\n', stream);
+        }
+        fputs("EOD\n", stream);
+    }
+
+    /* boxes: place, quartile, least, most, quartile, median */
+    if (plot->kind == DROVE_PLOT_BOXES) {
+        fprintf(stream, "$b%zu << EOD\n", number);
+        for (size_t i = 0; i < plot->n_series; i++) {
+            const drove_series *s = &plot->series[i];
+            static const double at[] = {0.25, 0.0, 1.0, 0.75, 0.5};
+            if (s->n == 0) continue;
+            fprintf(stream, "%zu", i + 1);
+            for (size_t k = 0; k < 5; k++) print_value(drove__quantile(s->y, s->n, at[k]), stream);
+            fputc('\n', stream);
+        }
+        fputs("EOD\n", stream);
+    }
+
+    /* bars: place, and a number of each series */
+    if (is_bars(plot)) {
+        fprintf(stream, "$b%zu << EOD\n", number);
+        for (size_t k = 0; k < plot->n_categories; k++) {
+            fprintf(stream, "%zu", k + 1);
+            for (size_t i = 0; i < plot->n_series; i++)
+                print_value(k < plot->series[i].n ? plot->series[i].y[k] : 0.0, stream);
+            fputc('\n', stream);
+        }
+        fputs("EOD\n", stream);
+    }
+
+    /* axes, and a key below the picture: one column where names are long */
     print_axes(plot, is_page, stream);
-    if (!is_page) print_key(plot, stream);
+    if (!is_page) {
+        size_t longest = 0;
+        for (size_t i = 0; i < plot->n_series; i++)
+            longest =
+                strlen(plot->series[i].name) > longest ? strlen(plot->series[i].name) : longest;
+        fprintf(stream, "set key outside below left vertical Left reverse maxrows %d samplen 3\n",
+                longest > 30 ? DROVE_PLOT_MOST_SERIES : 4);
+    }
+
     if (plot->kind == DROVE_PLOT_BOXES) draw_boxes(plot, number, is_page, stream);
     else if (is_bars(plot)) draw_bars(plot, number, is_page, stream);
     else if (plot->kind == DROVE_PLOT_NEEDLES) draw_needles(plot, number, is_page, stream);

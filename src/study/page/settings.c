@@ -45,36 +45,32 @@ static bool has_several_sweeps(const json_t *runs)
     return false;
 }
 
-/* A run by itself: its options that differ from those of others, but for the seed. */
-static void name_by_options(const json_t *run, json_t *varied, char key[KEY_SIZE])
-{
-    size_t used = 0;
-    const char *name;
-    json_t *is;
-    key[0] = '\0';
-    json_object_foreach(varied, name, is)
-    {
-        char text[DROVE_CELL_SIZE];
-        const json_t *value = json_object_get(json_object_get(run, "options"), name);
-        if (strcmp(name, "seed") == 0 || value == NULL) continue;
-        const char *cell = drove__cell_text(value, text);
-        const int n = snprintf(key + used, KEY_SIZE - used, "%s%s=%s", used > 0 ? " " : "", name,
-                               cell[0] != '\0' ? cell : "none");
-        if (n < 0 || (size_t)n >= KEY_SIZE - used) break;
-        used += (size_t)n;
-    }
-    if (used == 0) snprintf(key, KEY_SIZE, "%s", drove__html_word(run, "run"));
-}
-
 static void name_run(const json_t *run, json_t *varied, bool several, char key[KEY_SIZE])
 {
     const json_t *settings = json_object_get(run, "settings");
     size_t used = 0;
+    const char *name;
+    json_t *is;
+    key[0] = '\0';
+
+    /* a run by itself: its options that differ from those of others, but for the seed */
     if (!json_is_object(settings)) {
-        name_by_options(run, varied, key);
+        json_object_foreach(varied, name, is)
+        {
+            char text[DROVE_CELL_SIZE];
+            const json_t *value = json_object_get(json_object_get(run, "options"), name);
+            if (strcmp(name, "seed") == 0 || value == NULL) continue;
+            const char *cell = drove__cell_text(value, text);
+            const int n = snprintf(key + used, KEY_SIZE - used, "%s%s=%s", used > 0 ? " " : "",
+                                   name, cell[0] != '\0' ? cell : "none");
+            if (n < 0 || (size_t)n >= KEY_SIZE - used) break;
+            used += (size_t)n;
+        }
+        if (used == 0) snprintf(key, KEY_SIZE, "%s", drove__html_word(run, "run"));
         return;
     }
-    key[0] = '\0';
+
+    /* a run of a sweep: its settings, with the sweep's name if there are several */
     if (several) used = (size_t)snprintf(key, KEY_SIZE, "%.200s: ", drove__html_word(run, "sweep"));
     drove__sweep_text(settings, key + used, KEY_SIZE - used);
 }

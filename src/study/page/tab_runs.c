@@ -75,26 +75,12 @@ void drove__page_command(const json_t *options, FILE *stream)
 
 /* ---- runs ---- */
 
-static void print_run(const json_t *run, FILE *stream)
-{
-    static const char *const figures[] = {"train_s", "epochs", "loss", "test_loss",
-                                          "examples_per_s"};
-    const char *outcome = drove__html_word(run, "outcome");
-    fputs("<tr>", stream);
-    drove__html_head_cell(drove__html_word(run, "run"), "row", stream);
-    drove__html_text_cell(outcome[0] != '\0' ? outcome : "goes on, or was killed", stream);
-    for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++)
-        drove__html_cell(drove__run_figure(run, figures[i]), stream);
-    drove__html_text_cell(drove__html_word(run, "message"), stream);
-    fputs("</tr>\n<tr class=more><td colspan=8>", stream);
-    drove__page_command(json_object_get(run, "options"), stream);
-    fputs("</td></tr>\n", stream);
-}
-
 void drove__page_runs(const drove_page_settings *s, FILE *stream)
 {
     static const char *const heads[] = {"run",  "outcome",       "training (s)", "epochs",
                                         "loss", "held-out loss", "examples/s",   "message"};
+    static const char *const figures[] = {"train_s", "epochs", "loss", "test_loss",
+                                          "examples_per_s"};
     size_t i;
     const json_t *run;
     const bool is_open = json_array_size(s->runs) <= 4;
@@ -107,6 +93,18 @@ void drove__page_runs(const drove_page_settings *s, FILE *stream)
     for (i = 0; i < sizeof heads / sizeof heads[0]; i++)
         drove__html_head_cell(heads[i], "col", stream);
     fputs("</tr></thead><tbody>\n", stream);
-    json_array_foreach(s->runs, i, run) print_run(run, stream);
+    json_array_foreach(s->runs, i, run)
+    {
+        const char *outcome = drove__html_word(run, "outcome");
+        fputs("<tr>", stream);
+        drove__html_head_cell(drove__html_word(run, "run"), "row", stream);
+        drove__html_text_cell(outcome[0] != '\0' ? outcome : "goes on, or was killed", stream);
+        for (size_t k = 0; k < sizeof figures / sizeof figures[0]; k++)
+            drove__html_cell(drove__run_figure(run, figures[k]), stream);
+        drove__html_text_cell(drove__html_word(run, "message"), stream);
+        fputs("</tr>\n<tr class=more><td colspan=8>", stream);
+        drove__page_command(json_object_get(run, "options"), stream);
+        fputs("</td></tr>\n", stream);
+    }
     fputs("</tbody></table></div></details>\n", stream);
 }

@@ -31,19 +31,6 @@ static void print_row(const char *name, double gnps, const char *source, FILE *s
     fputs("</tr>\n", stream);
 }
 
-static void print(double measured, const drove_dmgc_prediction *p, FILE *stream)
-{
-    fputs("<figure><figcaption>Throughput</figcaption><div class=scroll tabindex=0 role=region "
-          "aria-label=Throughput><table><caption>GNPS: 10\342\201\271 numbers of the data set a "
-          "second, all threads together.</caption><thead><tr><th scope=col></th><th "
-          "scope=col>GNPS</th><th scope=col>from</th></tr></thead><tbody>\n",
-          stream);
-    print_row("measured", measured, "this run", stream);
-    print_row("predicted", p->gnps, p->source, stream);
-    print_row("measured / predicted", measured / p->gnps, "", stream);
-    fputs("</tbody></table></div></figure>\n", stream);
-}
-
 /* Runs without a signature, and signatures without constants, have no such table. */
 void drove__page_throughput(const drove_page_settings *s, FILE *stream)
 {
@@ -60,7 +47,17 @@ void drove__page_throughput(const drove_page_settings *s, FILE *stream)
     if (setting.n_features == 0 || setting.n_threads == 0) return;
     if (drove_throughput_open("auto", &constants) != DROVE_OK) return;
     setting.constants = constants;
-    if (drove_dmgc_predict(&signature, &setting, &found) == DROVE_OK)
-        print(measured, &found, stream);
+    if (drove_dmgc_predict(&signature, &setting, &found) == DROVE_OK) {
+        fputs(
+            "<figure><figcaption>Throughput</figcaption><div class=scroll tabindex=0 role=region "
+            "aria-label=Throughput><table><caption>GNPS: 10\342\201\271 numbers of the data set a "
+            "second, all threads together.</caption><thead><tr><th scope=col></th><th "
+            "scope=col>GNPS</th><th scope=col>from</th></tr></thead><tbody>\n",
+            stream);
+        print_row("measured", measured, "this run", stream);
+        print_row("predicted", found.gnps, found.source, stream);
+        print_row("measured / predicted", measured / found.gnps, "", stream);
+        fputs("</tbody></table></div></figure>\n", stream);
+    }
     drove_throughput_close(constants);
 }
