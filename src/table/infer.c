@@ -251,19 +251,6 @@ static void note_order(learner *l, size_t i)
                       is_day_first ? "mdy" : "dmy", is_day_first ? "month" : "day");
 }
 
-/* Reads all cells but the words again, now without the rows that have no label. */
-static drove_status leave_out_unlabelled(learner *l)
-{
-    drove_table *t = l->table;
-    if (!l->opt->has_classes) drove__known_settle_label(l->known, false);
-    DROVE_TRY(drove__known_leave_out(l->known, &l->n_rows));
-    if (t->left_out == NULL) return DROVE_OK;
-    for (size_t i = 0; i < t->n_columns; i++)
-        t->column[i].is_done =
-            t->column[i].scan == DROVE_SCAN_WORDS || t->column[i].scan == DROVE_SCAN_LABEL;
-    return drove__table_scan(t);
-}
-
 /* Reads all cells; a column whose type does not hold is read again. */
 static drove_status scan_and_widen(learner *l)
 {
@@ -272,7 +259,18 @@ static drove_status scan_and_widen(learner *l)
     while (is_again) {
         is_again = false;
         DROVE_TRY(drove__table_scan(t));
-        if (is_first) DROVE_TRY(leave_out_unlabelled(l));
+        if (is_first) {
+            if (!l->opt->has_classes) drove__known_settle_label(l->known, false);
+            DROVE_TRY(drove__known_leave_out(l->known, &l->n_rows));
+        }
+
+        /* all cells but the words again, now without the rows that have no label */
+        if (is_first && t->left_out != NULL) {
+            for (size_t i = 0; i < t->n_columns; i++)
+                t->column[i].is_done =
+                    t->column[i].scan == DROVE_SCAN_WORDS || t->column[i].scan == DROVE_SCAN_LABEL;
+            DROVE_TRY(drove__table_scan(t));
+        }
         is_first = false;
         for (size_t i = 0; i < t->n_columns; i++) {
             if (t->column[i].is_done) continue;
@@ -308,25 +306,6 @@ static bool is_boolean(const drove_dictionary *d)
     size_t of_true = value[0] == 0 ? length[1] : length[0];
     return (of_true == 4 && of_false == 5) || (of_true == 3 && of_false == 2) ||
            (of_true == 1 && of_false == 1);
-}
-
-/* Hashes become 1 and 0. */
-static void convert_boolean(drove_table *t, size_t column)
-{
-    const drove_dictionary *d = &t->count[column].dictionary;
-    uint32_t hash_of_true = 0;
-    float value = 0;
-    for (size_t i = 0; i < d->n_slots; i++) {
-        const drove_cell *cell = &d->entry[i].cell;
-        if (d->entry[i].hash != 0 && drove__cell_boolean(cell->text, cell->length, &value) &&
-            value == 1)
-            hash_of_true = d->entry[i].hash;
-    }
-    for (size_t row = 0; row < t->n_rows; row++) {
-        uint32_t *raw = &t->raw[row * t->n_slots + t->column[column].slot];
-        *raw = drove__raw_of_float(*raw == 0 ? NAN : *raw == hash_of_true ? 1.0f : 0.0f);
-    }
-    t->column[column].scan = DROVE_SCAN_BOOLEAN;
 }
 
 static int compare_texts(const void *a, const void *b)
@@ -402,7 +381,21 @@ static drove_status settle_text(learner *l, size_t column, drove_column *c)
         if (e->hash == 0 || !drove__cell_boolean(e->cell.text, e->cell.length, &value)) continue;
         if (2 * e->n > l->n_rows - c->n_missing) c->fill = (double)value;
     }
-    convert_boolean(t, column);
+
+    /* hashes become 1 and 0 */
+    uint32_t hash_of_true = 0;
+    for (size_t i = 0; i < d->n_slots; i++) {
+        float value = 0;
+        const drove_cell *cell = &d->entry[i].cell;
+        if (d->entry[i].hash != 0 && drove__cell_boolean(cell->text, cell->length, &value) &&
+            value == 1)
+            hash_of_true = d->entry[i].hash;
+    }
+    for (size_t row = 0; row < t->n_rows; row++) {
+        uint32_t *raw = &t->raw[row * t->n_slots + t->column[column].slot];
+        *raw = drove__raw_of_float(*raw == 0 ? NAN : *raw == hash_of_true ? 1.0f : 0.0f);
+    }
+    t->column[column].scan = DROVE_SCAN_BOOLEAN;
     return DROVE_OK;
 }
 
@@ -682,22 +675,6 @@ static void note_digits(learner *l)
                           l->n_with_digits - COLUMNS_SHOWN == 1 ? "is" : "are");
 }
 
-static drove_status make_schema(learner *l)
-{
-    bool is_new;
-    DROVE_TRY(settle_columns(l));
-    drove_status status = drove__schema_finish(l->known->schema);
-    if (status != DROVE_OK && l->known->schema->n_features == 0) {
-        DROVE_TRY(take_texts(l, &is_new));
-        if (is_new) DROVE_TRY(settle_columns(l));
-        if (is_new) status = drove__schema_finish(l->known->schema);
-    }
-    if (status != DROVE_OK) return explain_finish(l, status);
-    note_digits(l);
-    choose_storage(l);
-    return DROVE_OK;
-}
-
 static drove_status learn(learner *l)
 {
     drove_table *t = l->table;
@@ -720,7 +697,19 @@ static drove_status learn(learner *l)
     l->stats = drove__grow(NULL, t->n_slots, sizeof *l->stats);
     if (l->stats == NULL) return drove__fail_nomem("columns", t->n_slots * sizeof *l->stats);
     DROVE_TRY(drove__table_stats(t, l->stats));
-    return make_schema(l);
+
+    bool is_new;
+    DROVE_TRY(settle_columns(l));
+    drove_status status = drove__schema_finish(l->known->schema);
+    if (status != DROVE_OK && l->known->schema->n_features == 0) {
+        DROVE_TRY(take_texts(l, &is_new));
+        if (is_new) DROVE_TRY(settle_columns(l));
+        if (is_new) status = drove__schema_finish(l->known->schema);
+    }
+    if (status != DROVE_OK) return explain_finish(l, status);
+    note_digits(l);
+    choose_storage(l);
+    return DROVE_OK;
 }
 
 /* Names that make a first record a header: those of the labels. */

@@ -455,17 +455,6 @@ static drove_status merge_counts(drove_table *t, const worker *w)
     return DROVE_OK;
 }
 
-static drove_status raise_failure(const scanning *s)
-{
-    const worker *first = NULL;
-    for (unsigned i = 0; i < DROVE_TABLE_THREADS_MOST; i++) {
-        const worker *w = &s->worker[i];
-        if (w->status != DROVE_OK && (first == NULL || w->failed_block < first->failed_block))
-            first = w;
-    }
-    return first == NULL ? DROVE_OK : drove__fail(first->status, "%s", first->error);
-}
-
 /* The texts of typed columns that are not read straight. */
 static drove_status print_columns(drove_table *t)
 {
@@ -529,7 +518,14 @@ drove_status drove__table_scan(drove_table *t)
     }
     if (status == DROVE_OK) {
         drove__table_run(t->n_threads, t->n_blocks, work_on_block, s);
-        status = raise_failure(s);
+
+        const worker *first = NULL;
+        for (unsigned i = 0; i < DROVE_TABLE_THREADS_MOST; i++) {
+            const worker *w = &s->worker[i];
+            if (w->status != DROVE_OK && (first == NULL || w->failed_block < first->failed_block))
+                first = w;
+        }
+        status = first == NULL ? DROVE_OK : drove__fail(first->status, "%s", first->error);
     }
     for (unsigned i = 0; i < t->n_threads && status == DROVE_OK; i++)
         status = merge_counts(t, &s->worker[i]);

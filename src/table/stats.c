@@ -48,28 +48,23 @@ static uint32_t hash_of_double(double value)
     return (uint32_t)(bits * 0x9e3779b97f4a7c15u >> 32);
 }
 
-/* The rest of a slot of floats that has many values and does not count up. */
-static void sum_rows(const drove_table *t, size_t slot, size_t first, size_t n, drove_slot_stats *s)
-{
-    double sum = 0;
-    size_t n_present = 0;
-    for (size_t row = first; row < first + n; row++) {
-        double value = (double)drove__raw_float(t->raw[row * t->n_slots + slot]);
-        bool is_present = !isnan(value);
-        sum += is_present ? value : 0;
-        n_present += is_present;
-    }
-    s->sum += sum;
-    s->n += n_present;
-}
-
 static void see_rows(const counting *c, size_t slot, size_t first, size_t n, value_set *set)
 {
     const drove_table *t = c->table;
     drove_slot_stats *s = &c->stats[slot];
     const bool is_wide = c->of_slot[slot]->is_wide;
     if (!is_wide && !s->is_consecutive && s->n_distinct > DROVE_DISTINCT_MOST) {
-        sum_rows(t, slot, first, n, s);
+        /* the rest of a slot of floats that has many values and does not count up */
+        double sum = 0;
+        size_t n_present = 0;
+        for (size_t row = first; row < first + n; row++) {
+            double value = (double)drove__raw_float(t->raw[row * t->n_slots + slot]);
+            bool is_present = !isnan(value);
+            sum += is_present ? value : 0;
+            n_present += is_present;
+        }
+        s->sum += sum;
+        s->n += n_present;
         return;
     }
     const double *wide = is_wide ? t->wide[slot] : NULL;
