@@ -32,7 +32,7 @@ enum { N_NETS = 3, N_TABLE_4 = 8, N_CASES = 5, N_READINGS = 5 };
 static const double FORWARD_S = 50.6e-3, BACKWARD_S = 104e-3, UPDATE_S = 5.1e-3; /* Table 3 */
 static const double LONGER_S = 7e-3; /* AlexNet's backward while copies run: 111 ms */
 static const double STRETCH = 111.0 / 104.0;
-/* Of the paper's P100, by its maker; bytes/s.  A copied byte is read or written there once. */
+/* Bytes/s of the paper's P100, by its maker.  A copied byte is read or written there once. */
 static const double DEVICE_MEMORY = 732e9;
 static const double COPIED_BYTES = 2.0 * 4.0; /* of a parameter: down and up, floats */
 /* Four devices are two levels: 20 ms of broadcast, 23 ms of collecting and adding. */

@@ -277,9 +277,9 @@ static drove_status run_members(pool *c)
 
 /* ---- results ---- */
 
-/* Of the undisturbed windows (where there is none: of the least disturbed ones) the best, or, of
- * several threads, the median: how the lines of a shared model travel between them differs from
- * window to window, and the luckiest is 1.4 to 1.8 times the usual one. */
+/* The best of the undisturbed windows, or of the least disturbed ones if none is.  With several
+ * threads it is their median: how the cache lines of a shared model travel differs from window to
+ * window, and the luckiest is 1.4 to 1.8 times the usual one. */
 static double settled_rate(const pool *c)
 {
     double rate[MOST_WINDOWS], best_share = 0.0;

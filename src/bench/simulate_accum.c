@@ -9,7 +9,7 @@
 
 enum { FEW_ITERATIONS = 4 };
 
-/* What will happen, and when. */
+/* An event to come, and its time. */
 typedef struct moment {
     double at_s;
     uint64_t number; /* of two at one time the one that was known first */

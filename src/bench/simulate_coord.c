@@ -140,7 +140,7 @@ static void finish(drove_sim *s, unsigned worker)
     if (s->opt.hook != NULL) s->opt.hook(s->opt.context, &step);
 }
 
-/* Who is next to finish something; n_workers: nobody. */
+/* The worker that is next to finish something; n_workers: none. */
 static unsigned next_to_finish(const drove_sim *s, uint64_t *end_ns)
 {
     unsigned next = s->opt.n_workers;

@@ -29,7 +29,7 @@ typedef struct core {
     drove_rounder rounder;
 } core;
 
-/* What is learnt: data and model. */
+/* The data and the model to learn. */
 typedef struct lesson {
     const drove_sim_lesson *opt;
     uint8_t *x;        /* [n_examples][row_lines][LINE] */

@@ -30,9 +30,9 @@ static double shrunk(uint64_t batch, double alpha)
     return fmin(round((double)batch / alpha), (double)batch - 1);
 }
 
-/* Lines 1 to 5.  Who lags behind all others gets smaller batches, who is ahead of all larger ones.
- * The assignments to min_u and max_u in lines 2 and 4 have no place here: both are found anew at
- * each request. */
+/* Lines 1 to 5.  A worker that lags behind all others gets smaller batches, one that is ahead of
+ * all larger ones.  The assignments to min_u and max_u in lines 2 and 4 have no place here: both
+ * are found anew at each request. */
 static uint64_t adaptive_next(const drove_policy_view *view)
 {
     double size = (double)view->batch;

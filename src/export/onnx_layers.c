@@ -141,8 +141,8 @@ static size_t counted(size_t i, size_t n, size_t size, size_t stride, size_t pad
     return (end < n + 2 * pad ? end : n + 2 * pad) - begin;
 }
 
-/* Where a window hangs over the padding it counts fewer numbers than its area, by which ONNX
- * divides.  NULL: none does. */
+/* ONNX divides by the area of a window, but one that hangs over the padding counts fewer numbers:
+ * factors that correct it.  NULL: no window does. */
 static const char *mean_factors(const network *n, const drove_layer *l)
 {
     const drovek_window *w = &l->opt.window;

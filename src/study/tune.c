@@ -308,7 +308,7 @@ static bool draw_new(tuner *t)
     return false;
 }
 
-/* The mean over the folds.  Where time was up too early, what it had before stands. */
+/* The mean over the folds.  If time was up too early, its earlier scores stand. */
 static void take_scores(candidate *c, double epochs, const drove_trial_end *end, unsigned n)
 {
     double rank = 0.0, score = 0.0, seconds = 0.0;

@@ -83,8 +83,8 @@ static void release(drove_sync *s, unsigned worker)
     (void)worker;
 }
 
-/* Takes the next n numbers of updates; returns how many came before them.  What others published
- * meanwhile is spread over the n. */
+/* Takes the next n numbers of updates; returns how many came before them.  The updates that
+ * others published meanwhile are spread over the n. */
 static uint64_t count_updates(drove_sync *s, unsigned worker, uint64_t n, drove_publish_info *info)
 {
     uint64_t before = atomic_fetch_add_explicit(&s->published, n, memory_order_relaxed);

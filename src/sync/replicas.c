@@ -18,8 +18,8 @@
  * summed or moved by a gain, which could make a second moment negative.
  *
  * While the workers are parked, `peek` lets all replicas meet: each takes over the centre, and the
- * mean of all states.  What is evaluated or saved is thus all there is, and what training goes on
- * from.  With one replica there is no centre, and nothing but that replica's steps.
+ * mean of all states.  The state that is evaluated or saved is thus all there is, and training goes
+ * on from it.  With one replica there is no centre, and nothing but that replica's steps.
  *
  * Staleness of a step: updates published before it that its view does not contain.  That is what
  * other replicas have not brought to the centre, or this one has not fetched from it.
@@ -343,8 +343,8 @@ static drove_params live(drove_sync *s, unsigned worker)
     return me->of->w;
 }
 
-/* What was lacking at first lacks in all n steps; what other replicas have published since, in
- * half of them; what mates have, was in w at once, and is spread over the n. */
+/* Updates that were lacking at first lack in all n steps.  Those that other replicas have published
+ * since lack in half of them.  Those of mates were in w at once, and are spread over the n. */
 static drove_status live_done(drove_sync *s, unsigned worker, uint64_t n_steps,
                               drove_publish_info *info)
 {

@@ -22,7 +22,7 @@ static bool is_share(const drove_figure *f)
     return strstr(f->y, "accuracy") != NULL;
 }
 
-/* A key that a run never has a number for has no curve: n is 0.  Where a loss is no number the run
+/* A key that a run never has a number for has no curve: n is 0.  If a loss is no number, the run
  * has left the range of floats. */
 static drove_status load(const drove_figure *f, const json_t *run, curve *c)
 {

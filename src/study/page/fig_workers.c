@@ -1,6 +1,6 @@
 /* study/page/fig_workers.c - what the workers of one run did: shares, use, batch sizes.
  *
- * Of several runs there is no such figure: their workers are not the same.
+ * Several runs have no such figure: their workers are not the same.
  */
 #include "study/page/figures.h"
 
