@@ -72,38 +72,7 @@ static drove_status measure(const cli_args *args, answer *a)
     return DROVE_OK;
 }
 
-static drove_status ask(const cli_args *args, answer *a)
-{
-    drove_status status = drove_dmgc_parse(args->word[0], &a->signature);
-    if (status == DROVE_OK) status = drove_dmgc_print(&a->signature, a->text);
-    for (int c = 0; c < DROVE_DMGC_CLASSES && status == DROVE_OK; c++) {
-        status = drove_dmgc_explain(&a->signature, (drove_dmgc_class)c, a->line[c]);
-    }
-    if (status == DROVE_OK) status = predict(args, a);
-    return status == DROVE_OK ? measure(args, a) : status;
-}
-
 /* ---- for people ---- */
-
-static void print_prediction(const answer *a)
-{
-    const drove_dmgc_prediction *p = &a->prediction;
-    if (!a->has_prediction) {
-        printf("%-15snone: %s\n", "prediction", a->reason);
-        return;
-    }
-    printf("%-15s%.4g GNPS, %s, %llu features, %llu thread%s\n", "prediction", p->gnps,
-           p->is_sparse ? "sparse" : "dense", (unsigned long long)a->setting.n_features,
-           (unsigned long long)a->setting.n_threads, a->setting.n_threads == 1 ? "" : "s");
-    printf("%-15s%s: the parallelizable fraction p is %.4g", "bound",
-           p->is_bandwidth_bound ? "bandwidth-bound" : "communication-bound", p->parallel_fraction);
-    if (p->is_bandwidth_bound) puts(", its largest");
-    else printf(", below %.4g\n", p->most_fraction);
-    printf("%-15s%.4g GNPS with one thread (T1)\n", "base", p->base_gnps);
-    printf("%-15s%g byte%s per dataset number\n", "data", p->bytes_per_number,
-           p->bytes_per_number == 1.0 ? "" : "s");
-    printf("%-15s%s\n", "constants", p->source);
-}
 
 static void print_text(const answer *a)
 {
@@ -120,7 +89,24 @@ static void print_text(const answer *a)
         title = "";
     }
 
-    print_prediction(a);
+    if (a->has_prediction) {
+        const drove_dmgc_prediction *p = &a->prediction;
+        printf("%-15s%.4g GNPS, %s, %llu features, %llu thread%s\n", "prediction", p->gnps,
+               p->is_sparse ? "sparse" : "dense", (unsigned long long)a->setting.n_features,
+               (unsigned long long)a->setting.n_threads, a->setting.n_threads == 1 ? "" : "s");
+        printf("%-15s%s: the parallelizable fraction p is %.4g", "bound",
+               p->is_bandwidth_bound ? "bandwidth-bound" : "communication-bound",
+               p->parallel_fraction);
+        if (p->is_bandwidth_bound) puts(", its largest");
+        else printf(", below %.4g\n", p->most_fraction);
+        printf("%-15s%.4g GNPS with one thread (T1)\n", "base", p->base_gnps);
+        printf("%-15s%g byte%s per dataset number\n", "data", p->bytes_per_number,
+               p->bytes_per_number == 1.0 ? "" : "s");
+        printf("%-15s%s\n", "constants", p->source);
+    } else {
+        printf("%-15snone: %s\n", "prediction", a->reason);
+    }
+
     if (a->has_measurement) {
         const drove_measurement *m = &a->measurement;
         printf("%-15s%.4g GNPS", "measured", m->gnps);
@@ -245,7 +231,12 @@ static void print_json(const answer *a)
 
 static int answer_for(const cli_args *args, answer *a)
 {
-    drove_status status = ask(args, a);
+    drove_status status = drove_dmgc_parse(args->word[0], &a->signature);
+    if (status == DROVE_OK) status = drove_dmgc_print(&a->signature, a->text);
+    for (int c = 0; c < DROVE_DMGC_CLASSES && status == DROVE_OK; c++)
+        status = drove_dmgc_explain(&a->signature, (drove_dmgc_class)c, a->line[c]);
+    if (status == DROVE_OK) status = predict(args, a);
+    if (status == DROVE_OK) status = measure(args, a);
     if (status != DROVE_OK) return cli_library_error(status);
     if (a->stray != NULL)
         return cli_error(CLI_WRONG, "dmgc: --%s is of --measure, which was not given", a->stray);
