@@ -35,8 +35,9 @@ static bool has(const json_t *object, const char *name)
     return json_object_get(object, name) != NULL;
 }
 
-/* Refuses the options that each run of a sweep has of its own. */
-static drove_status refuse_own(const study_file *f, const drove_yaml_item *item)
+/* An item that names an option, which runs may share and `into` does not have yet. */
+static drove_status read_name(const study_file *f, const drove_yaml_item *item, const json_t *into,
+                              const char **out)
 {
     static const struct {
         const char *name, *instead;
@@ -47,22 +48,14 @@ static drove_status refuse_own(const study_file *f, const drove_yaml_item *item)
                {"record", "runs would write one file"},
                {"timeline", "runs would write one file"},
                {"log", "a sweep keeps the log of each run"}};
+    if (item->kind != DROVE_YAML_VALUE)
+        return drove__yaml_unexpected(f->yaml, item, "the name of an option");
+    DROVE_TRY(drove__option_name_check(f->yaml, item));
     for (size_t i = 0; i < DROVE_COUNT(own); i++)
         if (drove__option_is(own[i].name, item->text))
             return drove__yaml_fail(f->yaml, item->line, item->column,
                                     "expected an option that runs may share, found \"%s\" (%s)",
                                     own[i].name, own[i].instead);
-    return DROVE_OK;
-}
-
-/* An item that names an option, which `into` does not have yet. */
-static drove_status read_name(const study_file *f, const drove_yaml_item *item, const json_t *into,
-                              const char **out)
-{
-    if (item->kind != DROVE_YAML_VALUE)
-        return drove__yaml_unexpected(f->yaml, item, "the name of an option");
-    DROVE_TRY(drove__option_name_check(f->yaml, item));
-    DROVE_TRY(refuse_own(f, item));
     *out = drove__sweep_option(item->text);
     if (*out == NULL)
         return drove__yaml_fail(f->yaml, item->line, item->column, "unknown option \"%.40s\"",
@@ -343,9 +336,22 @@ static drove_status read_key(study_file *f, const drove_yaml_item *item)
     return drove__yaml_fail(f->yaml, item->line, item->column, "%s", why);
 }
 
-/* An option has its values in one place alone. */
-static drove_status check_once(const study_file *f, const char *path)
+static drove_status read_keys(study_file *f, const char *path)
 {
+    int is_empty;
+    drove_yaml_item item = {0};
+    DROVE_TRY(drove__yaml_begin(f->yaml, "options, grid, list or sample of a study", &is_empty));
+    while (!is_empty) {
+        DROVE_TRY(drove__yaml_next(f->yaml, &item));
+        if (item.kind == DROVE_YAML_MAPPING_END) break;
+        DROVE_TRY(read_key(f, &item));
+    }
+    if (!is_empty) DROVE_TRY(drove__yaml_finish(f->yaml));
+    if (f->grid == NULL && f->list == NULL && f->sample == NULL)
+        return drove__fail(DROVE_E_ARG, "%s: expected grid, list or sample, found none of them",
+                           path);
+
+    /* an option has its values in one place alone */
     size_t n, i;
     const json_t *set;
     const drove_option_info *info = drove_options_table(&n);
@@ -368,44 +374,6 @@ static drove_status check_once(const study_file *f, const char *path)
     return DROVE_OK;
 }
 
-static drove_status read_keys(study_file *f, const char *path)
-{
-    int is_empty;
-    drove_yaml_item item = {0};
-    DROVE_TRY(drove__yaml_begin(f->yaml, "options, grid, list or sample of a study", &is_empty));
-    while (!is_empty) {
-        DROVE_TRY(drove__yaml_next(f->yaml, &item));
-        if (item.kind == DROVE_YAML_MAPPING_END) break;
-        DROVE_TRY(read_key(f, &item));
-    }
-    if (!is_empty) DROVE_TRY(drove__yaml_finish(f->yaml));
-    if (f->grid == NULL && f->list == NULL && f->sample == NULL)
-        return drove__fail(DROVE_E_ARG, "%s: expected grid, list or sample, found none of them",
-                           path);
-    return check_once(f, path);
-}
-
-/* Absent parts as the keys' defaults; takes all parts. */
-static json_t *make_document(study_file *f)
-{
-    json_t *all = json_object();
-    if (f->repeat == NULL) {
-        f->repeat = json_array();
-        drove__json_add(&f->repeat, json_integer(1));
-    }
-    if (f->options == NULL) f->options = json_object();
-    if (f->grid == NULL) f->grid = json_object();
-    if (f->list == NULL) f->list = json_array();
-    if (f->sample == NULL) f->sample = json_null();
-    if (f->limit == NULL) f->limit = json_real(0.0);
-    if (f->seed == NULL) f->seed = json_integer(1);
-    for (size_t i = 0; i < DROVE_COUNT(keys); i++) {
-        drove__json_set(&all, keys[i].name, *part_of(f, i));
-        *part_of(f, i) = NULL;
-    }
-    return all;
-}
-
 drove_status drove__sweep_study_load(const char *path, drove_sweep_study *out)
 {
     char *text = NULL;
@@ -417,7 +385,22 @@ drove_status drove__sweep_study_load(const char *path, drove_sweep_study *out)
         status = drove__yaml_open(text, size_bytes, path, DROVE_E_ARG, "key: value", &f.yaml);
     if (status == DROVE_OK) status = read_keys(&f, path);
     if (status == DROVE_OK) {
-        out->document = make_document(&f);
+        /* all parts, absent ones as the keys' defaults */
+        out->document = json_object();
+        if (f.repeat == NULL) {
+            f.repeat = json_array();
+            drove__json_add(&f.repeat, json_integer(1));
+        }
+        if (f.options == NULL) f.options = json_object();
+        if (f.grid == NULL) f.grid = json_object();
+        if (f.list == NULL) f.list = json_array();
+        if (f.sample == NULL) f.sample = json_null();
+        if (f.limit == NULL) f.limit = json_real(0.0);
+        if (f.seed == NULL) f.seed = json_integer(1);
+        for (size_t i = 0; i < DROVE_COUNT(keys); i++) {
+            drove__json_set(&out->document, keys[i].name, *part_of(&f, i));
+            *part_of(&f, i) = NULL;
+        }
         if (out->document == NULL) status = drove__fail_nomem("study", size_bytes);
     }
     for (size_t i = 0; i < DROVE_COUNT(keys); i++) json_decref(*part_of(&f, i));

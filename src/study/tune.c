@@ -221,25 +221,6 @@ static char *identify(const tuner *t)
     return line;
 }
 
-static drove_status open_folder(tuner *t)
-{
-    if (t->opt->run->out[0] == '\0')
-        return drove__fail(DROVE_E_ARG, "--out: expected a folder for the trials, found none");
-    snprintf(t->folder, sizeof t->folder, "%s", t->opt->run->out);
-    DROVE_TRY(drove__study_folder_make(t->folder, "a search"));
-    char *identity = identify(t);
-    if (identity == NULL) return drove__fail_nomem("search", sizeof *t);
-    snprintf(t->base, sizeof t->base, "%s/base.yaml", t->folder);
-    const drove_trials_options opt = {.tune = t->opt,
-                                      .folder = t->folder,
-                                      .identity = identity,
-                                      .base = t->base,
-                                      .metric = t->metric};
-    drove_status status = drove__trials_open(&opt, &t->bench);
-    free(identity);
-    return status == DROVE_OK ? write_run_file(t, NULL, t->base) : status;
-}
-
 /* ---- what is searched ---- */
 
 static drove_status choose_metric(tuner *t, drove_y_kind kind)
@@ -556,7 +537,24 @@ static drove_status prepare(tuner *t)
     if (opt->space != NULL)
         DROVE_TRY(drove__space_load(opt->space, opt->given, opt->n_given, &t->space));
     DROVE_TRY(look_at_data(t));
-    DROVE_TRY(open_folder(t));
+
+    /* the folder, with the run file that the trials share */
+    if (opt->run->out[0] == '\0')
+        return drove__fail(DROVE_E_ARG, "--out: expected a folder for the trials, found none");
+    snprintf(t->folder, sizeof t->folder, "%s", opt->run->out);
+    DROVE_TRY(drove__study_folder_make(t->folder, "a search"));
+    char *identity = identify(t);
+    if (identity == NULL) return drove__fail_nomem("search", sizeof *t);
+    snprintf(t->base, sizeof t->base, "%s/base.yaml", t->folder);
+    const drove_trials_options trials = {.tune = opt,
+                                         .folder = t->folder,
+                                         .identity = identity,
+                                         .base = t->base,
+                                         .metric = t->metric};
+    drove_status status = drove__trials_open(&trials, &t->bench);
+    free(identity);
+    DROVE_TRY(status);
+    DROVE_TRY(write_run_file(t, NULL, t->base));
 
     t->until_ns = UINT64_MAX;
     if (t->seconds == 0.0) return DROVE_OK;
