@@ -205,28 +205,6 @@ static void encode_block(void *context, size_t item, unsigned thread)
     }
 }
 
-/* row_start from the counts, and the blocks' rows one after the other. */
-static drove_status join_blocks(encoding *e, size_t n_kept)
-{
-    drove_encoded *out = e->out;
-    size_t n = 0, n_blocks = e->known->table.n_blocks;
-    for (size_t i = 0; i < n_kept; i++) out->row_start[i + 1] += out->row_start[i];
-    for (size_t b = 0; b < n_blocks; b++) n += e->sparse[b].n;
-    out->index = drove__grow(NULL, n, sizeof *out->index);
-    out->value = drove__grow(NULL, n, sizeof *out->value);
-    if (out->index == NULL || out->value == NULL)
-        return drove__fail_nomem("sparse rows", n * sizeof *out->value);
-    n = 0;
-    for (size_t b = 0; b < n_blocks; b++) {
-        const sparse_block *from = &e->sparse[b];
-        if (from->n == 0) continue;
-        memcpy(out->index + n, from->index, from->n * sizeof *out->index);
-        memcpy(out->value + n, from->value, from->n * sizeof *out->value);
-        n += from->n;
-    }
-    return DROVE_OK;
-}
-
 /* ---- preparing ---- */
 
 static drove_status index_values(encoding_column *ec)
@@ -263,20 +241,6 @@ static bool is_raw(const encoding *e)
     return true;
 }
 
-static drove_status allocate(encoding *e, size_t n_kept)
-{
-    size_t n_bytes, n_features = e->known->schema->n_features;
-    if (!e->known->schema->is_sparse) {
-        if (__builtin_mul_overflow(n_kept, n_features, &n_bytes)) n_bytes = SIZE_MAX / 8;
-        e->out->x = drove__alloc(n_bytes, sizeof *e->out->x);
-        return e->out->x != NULL ? DROVE_OK : drove__fail_nomem("features", 4 * n_bytes);
-    }
-    e->out->row_start = calloc(n_kept + 1, sizeof *e->out->row_start);
-    e->sparse = calloc(e->known->table.n_blocks, sizeof *e->sparse);
-    if (e->out->row_start != NULL && e->sparse != NULL) return DROVE_OK;
-    return drove__fail_nomem("sparse rows", n_kept * sizeof *e->out->row_start);
-}
-
 static drove_status encode(encoding *e, const bool *keep, size_t n_kept)
 {
     drove_known_table *known = e->known;
@@ -307,11 +271,45 @@ static drove_status encode(encoding *e, const bool *keep, size_t n_kept)
         t->raw = NULL;
         return DROVE_OK;
     }
-    DROVE_TRY(allocate(e, n_kept));
+
+    /* dense rows go straight to their places */
+    drove_encoded *out = e->out;
+    if (!schema->is_sparse) {
+        size_t n_numbers;
+        if (__builtin_mul_overflow(n_kept, schema->n_features, &n_numbers))
+            n_numbers = SIZE_MAX / 8;
+        out->x = drove__alloc(n_numbers, sizeof *out->x);
+        if (out->x == NULL) return drove__fail_nomem("features", 4 * n_numbers);
+        drove__table_run(t->n_threads, t->n_blocks, encode_block, e);
+        return DROVE_OK;
+    }
+
+    /* sparse ones are made block by block */
+    out->row_start = calloc(n_kept + 1, sizeof *out->row_start);
+    e->sparse = calloc(t->n_blocks, sizeof *e->sparse);
+    if (out->row_start == NULL || e->sparse == NULL)
+        return drove__fail_nomem("sparse rows", n_kept * sizeof *out->row_start);
     drove__table_run(t->n_threads, t->n_blocks, encode_block, e);
     if (atomic_load_explicit(&e->has_failed, memory_order_relaxed))
         return drove__fail_nomem("sparse rows", sizeof(float));
-    return e->sparse != NULL ? join_blocks(e, n_kept) : DROVE_OK;
+
+    /* row_start from the counts, and the blocks' rows one after the other */
+    size_t n = 0;
+    for (size_t i = 0; i < n_kept; i++) out->row_start[i + 1] += out->row_start[i];
+    for (size_t b = 0; b < t->n_blocks; b++) n += e->sparse[b].n;
+    out->index = drove__grow(NULL, n, sizeof *out->index);
+    out->value = drove__grow(NULL, n, sizeof *out->value);
+    if (out->index == NULL || out->value == NULL)
+        return drove__fail_nomem("sparse rows", n * sizeof *out->value);
+    n = 0;
+    for (size_t b = 0; b < t->n_blocks; b++) {
+        const sparse_block *from = &e->sparse[b];
+        if (from->n == 0) continue;
+        memcpy(out->index + n, from->index, from->n * sizeof *out->index);
+        memcpy(out->value + n, from->value, from->n * sizeof *out->value);
+        n += from->n;
+    }
+    return DROVE_OK;
 }
 
 drove_status drove__table_encode(drove_known_table *known, const bool *keep, size_t n_kept,

@@ -47,27 +47,6 @@ static drove_status find_sources(drove_known_table *known, size_t *n_extra, cons
     return DROVE_OK;
 }
 
-static drove_status check_sources(const drove_known_table *known)
-{
-    const drove_schema *schema = known->schema;
-    char names[256] = "";
-    size_t n = 0, used = 0;
-    for (size_t i = 0; i < schema->n_columns; i++) {
-        if (!drove__column_is_used(&schema->column[i]) || known->source[i] != SIZE_MAX) continue;
-        if (n < 4)
-            used += (size_t)snprintf(names + used, sizeof names - used, "%s\"%.40s\"",
-                                     n > 0 ? ", " : "", schema->column[i].name);
-        n++;
-    }
-    if (n == 0) return DROVE_OK;
-    return drove__fail(DROVE_E_SHAPE,
-                       "%s: expected the columns of the training data; %zu missing: %s%s%s",
-                       known->table.path, n, names, n > 4 ? " ..." : "",
-                       schema->has_header && !known->table.has_header
-                           ? " (a first line with their names was not found)"
-                           : "");
-}
-
 static drove_status add_label(void *context, size_t column)
 {
     drove_known_table *known = context;
@@ -252,30 +231,6 @@ static void note_unseen(drove_known_table *known, const drove_column *c, const d
                       (int)(shown->cell.length < 40 ? shown->cell.length : 40), shown->cell.text);
 }
 
-static void note_cells(drove_known_table *known)
-{
-    const uint64_t least_rows = 10, n_rows = known->table.n_rows;
-    for (size_t i = 0; i < known->schema->n_columns; i++) {
-        const drove_column *c = &known->schema->column[i];
-        if (!drove__column_is_used(c)) continue;
-        const drove_column_count *count = &known->table.count[known->source[i]];
-        /* an empty column of a few rows is nothing unusual */
-        if (n_rows >= least_rows && count->odd.n == 0 && count->n_infinite == 0 &&
-            count->n_missing >= n_rows)
-            drove__known_note(known, "column \"%.40s\": all %llu cells are missing", c->name,
-                              (unsigned long long)n_rows);
-        if (c->type == DROVE_COLUMN_CATEGORY) note_unseen(known, c, &count->dictionary);
-        drove__known_note_infinite(known, c->name, count);
-        if (count->odd.n == 0) continue;
-        drove__known_note(known,
-                          "column \"%.40s\": %llu cell%s no %s and count%s as missing, first "
-                          "in row %llu",
-                          c->name, (unsigned long long)count->odd.n,
-                          count->odd.n == 1 ? " is" : "s are", drove__column_type_name(c->type),
-                          count->odd.n == 1 ? "s" : "", (unsigned long long)count->odd.first + 1);
-    }
-}
-
 drove_status drove__table_match(const drove_table_options *opt, drove_schema *schema,
                                 bool use_labels, drove_known_table *out)
 {
@@ -295,7 +250,25 @@ drove_status drove__table_match(const drove_table_options *opt, drove_schema *sc
     size_t n_extra;
     const char *extra = "";
     DROVE_TRY(find_sources(out, &n_extra, &extra));
-    DROVE_TRY(check_sources(out));
+
+    /* all columns of the features are there */
+    char names[256] = "";
+    size_t n_lacking = 0, used = 0;
+    for (size_t i = 0; i < schema->n_columns; i++) {
+        if (!drove__column_is_used(&schema->column[i]) || out->source[i] != SIZE_MAX) continue;
+        if (n_lacking < 4)
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s\"%.40s\"",
+                                     n_lacking > 0 ? ", " : "", schema->column[i].name);
+        n_lacking++;
+    }
+    if (n_lacking > 0)
+        return drove__fail(DROVE_E_SHAPE,
+                           "%s: expected the columns of the training data; %zu missing: %s%s%s",
+                           out->table.path, n_lacking, names, n_lacking > 4 ? " ..." : "",
+                           schema->has_header && !out->table.has_header
+                               ? " (a first line with their names was not found)"
+                               : "");
+
     DROVE_TRY(find_labels(out, opt->label, use_labels));
     DROVE_TRY(find_weights(out, opt->weights, use_labels));
     drove__known_note_file(out, false);
@@ -304,6 +277,27 @@ drove_status drove__table_match(const drove_table_options *opt, drove_schema *sc
                           n_extra, n_extra == 1 ? "" : "s", extra, n_extra > 1 ? " ..." : "");
     DROVE_TRY(choose_scans(out));
     DROVE_TRY(drove__table_scan(&out->table));
-    note_cells(out);
+
+    /* remarks on cells that are unlike those of the training data */
+    const uint64_t least_rows = 10, n_rows = out->table.n_rows;
+    for (size_t i = 0; i < schema->n_columns; i++) {
+        const drove_column *c = &schema->column[i];
+        if (!drove__column_is_used(c)) continue;
+        const drove_column_count *count = &out->table.count[out->source[i]];
+        /* an empty column of a few rows is nothing unusual */
+        if (n_rows >= least_rows && count->odd.n == 0 && count->n_infinite == 0 &&
+            count->n_missing >= n_rows)
+            drove__known_note(out, "column \"%.40s\": all %llu cells are missing", c->name,
+                              (unsigned long long)n_rows);
+        if (c->type == DROVE_COLUMN_CATEGORY) note_unseen(out, c, &count->dictionary);
+        drove__known_note_infinite(out, c->name, count);
+        if (count->odd.n == 0) continue;
+        drove__known_note(out,
+                          "column \"%.40s\": %llu cell%s no %s and count%s as missing, first "
+                          "in row %llu",
+                          c->name, (unsigned long long)count->odd.n,
+                          count->odd.n == 1 ? " is" : "s are", drove__column_type_name(c->type),
+                          count->odd.n == 1 ? "s" : "", (unsigned long long)count->odd.first + 1);
+    }
     return DROVE_OK;
 }

@@ -202,14 +202,6 @@ static void look_at_cell(drove_sample *s, const drove_cell *cell)
     if (s->n_present <= 100) show(s, cell);
 }
 
-/* A cell of a frame; a typed one is printed. */
-static drove_cell frame_cell(const drove_frame_column *c, size_t row,
-                             char into[DROVE_FRAME_PRINT_SIZE])
-{
-    if (drove__frame_is_text(c)) return drove__frame_cell(c, row);
-    return (drove_cell){.text = into, .length = drove__frame_print(c, row, into)};
-}
-
 typedef struct sampling {
     const drove_table *table;
     const size_t *label; /* [n_labels] */
@@ -245,7 +237,10 @@ static void look_at_frame(sampling *s, const drove_table_block *block, size_t n_
         if (!is_labelled) continue;
         s->n_labelled++;
         for (size_t i = 0; i < frame->n_columns; i++) {
-            const drove_cell cell = frame_cell(&frame->column[i], row, text);
+            const drove_frame_column *c = &frame->column[i];
+            drove_cell cell;
+            if (drove__frame_is_text(c)) cell = drove__frame_cell(c, row);
+            else cell = (drove_cell){.text = text, .length = drove__frame_print(c, row, text)};
             look_at_cell(&s->sample[i], &cell);
         }
     }
