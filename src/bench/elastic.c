@@ -392,14 +392,15 @@ static const char *text_of(const json_t *row, const char *key)
     return json_string_value(json_object_get(row, key));
 }
 
-static void print_table_3(const json_t *rows, FILE *stream)
+static void print(const json_t *result, FILE *stream)
 {
     size_t i;
     json_t *row;
+
     fprintf(stream, "simulated; the paper's Table 3: 4 GPUs, MNIST, LeNet\n");
     fprintf(stream, "%-20s %10s %8s %8s %12s %8s\n", "method", "iterations", "total s", "paper s",
             "ratio", "paper");
-    json_array_foreach(rows, i, row)
+    json_array_foreach(json_object_get(result, "table_3"), i, row)
     {
         const json_t *paper = json_object_get(row, "paper");
         fprintf(stream, "%-20s %10d %8.1f ", text_of(row, "method"),
@@ -412,29 +413,19 @@ static void print_table_3(const json_t *rows, FILE *stream)
         fprintf(stream, "%8.1f %10.1f %% %6.0f %%\n", real_of(paper, "total_s"),
                 100 * real_of(row, "ratio"), 100 * real_of(paper, "ratio"));
     }
-}
 
-static void print_links(const json_t *rows, FILE *stream)
-{
-    size_t i;
-    json_t *row;
     fprintf(stream, "4 hosts over the networks of Table 2\n%-12s %-12s %-29s %8s %8s %7s\n",
             "model", "network", "method", "iter. ms", "step ms", "ratio");
-    json_array_foreach(rows, i, row)
+    json_array_foreach(json_object_get(result, "links"), i, row)
     {
         fprintf(stream, "%-12.12s %-12.12s %-29s %8.3f %8.4f %5.1f %%\n", text_of(row, "model"),
                 text_of(row, "network"), text_of(row, "method"), real_of(row, "iteration_s") * 1e3,
                 real_of(row, "update_s") * 1e3, 100 * real_of(row, "ratio"));
     }
-}
 
-static void print_table_4(const json_t *rows, FILE *stream)
-{
-    size_t i;
-    json_t *row;
     fprintf(stream, "weak scaling, the paper's Table 4\n%-10s %6s %6s %8s %8s %11s %8s %7s\n",
             "model", "nodes", "cores", "total s", "paper s", "efficiency", "paper", "points");
-    json_array_foreach(rows, i, row)
+    json_array_foreach(json_object_get(result, "table_4"), i, row)
     {
         fprintf(stream, "%-10s %6d %6d %8.0f %8.0f %9.1f %% %6.1f %% %7.2f\n",
                 text_of(row, "model"), (int)json_integer_value(json_object_get(row, "nodes")),
@@ -442,16 +433,11 @@ static void print_table_4(const json_t *rows, FILE *stream)
                 real_of(row, "paper_total_s"), 100 * real_of(row, "efficiency"),
                 100 * real_of(row, "paper_efficiency"), real_of(row, "points"));
     }
-}
 
-static void print_nodes(const json_t *rows, FILE *stream)
-{
-    size_t i;
-    json_t *row;
     const char *last = "";
     fprintf(stream, "64 nodes of 68 cores\n%-10s %-28s %12s %10s %11s\n", "model", "method",
             "iteration s", "exposed s", "efficiency");
-    json_array_foreach(rows, i, row)
+    json_array_foreach(json_object_get(result, "nodes"), i, row)
     {
         const char *sort = text_of(row, "nodes");
         if (strcmp(sort, last) != 0) fprintf(stream, "- %s\n", sort);
@@ -461,14 +447,6 @@ static void print_nodes(const json_t *rows, FILE *stream)
                 real_of(json_object_get(row, "parts"), "exchange_s"),
                 100 * real_of(row, "efficiency"));
     }
-}
-
-static void print(const json_t *result, FILE *stream)
-{
-    print_table_3(json_object_get(result, "table_3"), stream);
-    print_links(json_object_get(result, "links"), stream);
-    print_table_4(json_object_get(result, "table_4"), stream);
-    print_nodes(json_object_get(result, "nodes"), stream);
 }
 
 const drove_bench_ops drove__bench_elastic = {
