@@ -99,24 +99,6 @@ static void add_new(json_t **all, json_t **seen, json_t *settings)
     drove__json_add(all, settings);
 }
 
-/* ---- the order ---- */
-
-static drove_status order_runs(drove_sweep_runs *runs, uint64_t seed)
-{
-    drove_permutation order;
-    const size_t n = runs->n_settings, n_runs = n * runs->n_seeds;
-    runs->setting_of = drove__alloc(n_runs, sizeof *runs->setting_of);
-    runs->run_of = drove__alloc(n_runs, sizeof *runs->run_of);
-    if (runs->setting_of == NULL || runs->run_of == NULL)
-        return drove__fail_nomem("runs", 2 * n_runs * sizeof *runs->run_of);
-    for (size_t i = 0; i < n_runs; i++) {
-        if (i % n == 0) drove__permutation_init(&order, n, seed, i / n);
-        runs->setting_of[i] = (uint32_t)drove__permutation_at(&order, i % n);
-        runs->run_of[i / n * n + runs->setting_of[i]] = (uint32_t)i;
-    }
-    return DROVE_OK;
-}
-
 drove_status drove__sweep_expand(const drove_sweep_study *study, drove_sweep_runs *out)
 {
     size_t n_grid, n_all;
@@ -131,10 +113,23 @@ drove_status drove__sweep_expand(const drove_sweep_study *study, drove_sweep_run
     out->n_settings = json_array_size(all);
     out->seeds = json_object_get(study->document, "repeat");
     out->n_seeds = json_array_size(out->seeds);
-    drove_status status =
-        order_runs(out, (uint64_t)json_integer_value(json_object_get(study->document, "seed")));
-    if (status != DROVE_OK) drove__sweep_runs_fini(out);
-    return status;
+
+    /* each repetition takes all settings, in an order of its own */
+    drove_permutation order;
+    const uint64_t seed = (uint64_t)json_integer_value(json_object_get(study->document, "seed"));
+    const size_t n = out->n_settings, n_runs = n * out->n_seeds;
+    out->setting_of = drove__alloc(n_runs, sizeof *out->setting_of);
+    out->run_of = drove__alloc(n_runs, sizeof *out->run_of);
+    if (out->setting_of == NULL || out->run_of == NULL) {
+        drove__sweep_runs_fini(out);
+        return drove__fail_nomem("runs", 2 * n_runs * sizeof *out->run_of);
+    }
+    for (size_t i = 0; i < n_runs; i++) {
+        if (i % n == 0) drove__permutation_init(&order, n, seed, i / n);
+        out->setting_of[i] = (uint32_t)drove__permutation_at(&order, i % n);
+        out->run_of[i / n * n + out->setting_of[i]] = (uint32_t)i;
+    }
+    return DROVE_OK;
 }
 
 void drove__sweep_runs_fini(drove_sweep_runs *runs)

@@ -87,38 +87,41 @@ static void set_setting(json_t **object, const drove_sweep_state *s, size_t sett
 
 /* ---- the runs ---- */
 
-static json_t *describe_runs(const drove_sweep_state *s)
-{
-    json_t *all = json_object(), *runs = json_array();
-    for (size_t i = 0; i < drove__sweep_count(&s->runs); i++) {
-        size_t setting;
-        uint64_t seed;
-        drove__sweep_run_at(&s->runs, i, &setting, &seed);
-        drove__json_add(&runs, json_pack("{s:I s:I}", "setting", (json_int_t)setting + 1, "seed",
-                                         (json_int_t)seed));
-    }
-    drove__json_set(&all, "options", json_incref(json_object_get(s->study.document, "options")));
-    drove__json_set(&all, "settings", json_incref(s->runs.settings));
-    drove__json_set(&all, "runs", runs);
-    return all;
-}
-
 drove_status drove_sweep_list(const char *study, drove_sweep_report **out)
 {
     DROVE_IN_C_LOCALE;
     drove_sweep_state s;
     *out = NULL;
     drove_status status = drove__sweep_open(study, &s);
-    if (status == DROVE_OK) status = make_report(describe_runs(&s), drove__sweep_print_list, out);
+    if (status == DROVE_OK) {
+        json_t *all = json_object(), *runs = json_array();
+        for (size_t i = 0; i < drove__sweep_count(&s.runs); i++) {
+            size_t setting;
+            uint64_t seed;
+            drove__sweep_run_at(&s.runs, i, &setting, &seed);
+            drove__json_add(&runs, json_pack("{s:I s:I}", "setting", (json_int_t)setting + 1,
+                                             "seed", (json_int_t)seed));
+        }
+        drove__json_set(&all, "options", json_incref(json_object_get(s.study.document, "options")));
+        drove__json_set(&all, "settings", json_incref(s.runs.settings));
+        drove__json_set(&all, "runs", runs);
+        status = make_report(all, drove__sweep_print_list, out);
+    }
     drove__sweep_close(&s);
     return status;
 }
 
 /* ---- figures ---- */
 
-/* Fails unless a record has the figure; a sweep without records has none to say so. */
-static drove_status check_figure(const drove_sweep_state *s, const char *figure)
+static drove_status open_results(const char *study, const char *folder, const char *figure,
+                                 drove_sweep_state *s)
 {
+    bool has_half;
+    DROVE_TRY(drove__sweep_open(study, s));
+    DROVE_TRY(drove__sweep_claim(s, folder, false));
+    DROVE_TRY(drove__sweep_read(s, folder, &has_half));
+
+    /* some record has the figure */
     size_t i, n = 0;
     const json_t *record;
     const char *names[MOST_FIGURES];
@@ -129,21 +132,13 @@ static drove_status check_figure(const drove_sweep_state *s, const char *figure)
         if (json_object_get(figures, figure) != NULL) return DROVE_OK;
         if (json_object_size(figures) > json_object_size(most)) most = figures;
     }
+
+    /* none has it: the figures that there are, if any, are said */
     const char *name;
     json_t *value;
     json_object_foreach((json_t *)most, name, value) if (n < MOST_FIGURES) names[n++] = name;
     if (n == 0) return drove__fail(DROVE_E_DATA, "expected results of runs, found none yet");
     return drove__fail_unknown("figure", figure, names, n);
-}
-
-static drove_status open_results(const char *study, const char *folder, const char *figure,
-                                 drove_sweep_state *s)
-{
-    bool has_half;
-    DROVE_TRY(drove__sweep_open(study, s));
-    DROVE_TRY(drove__sweep_claim(s, folder, false));
-    DROVE_TRY(drove__sweep_read(s, folder, &has_half));
-    return check_figure(s, figure);
 }
 
 /* ---- the best ---- */

@@ -67,8 +67,34 @@ void drove__sweep_close(drove_sweep_state *s)
 
 /* ---- the folder ---- */
 
-static drove_status write_study(const drove_sweep_state *s, const char *path)
+drove_status drove__sweep_claim(const drove_sweep_state *s, const char *folder, bool begins)
 {
+    char path[PATH_SIZE];
+    snprintf(path, sizeof path, "%s/study.json", folder);
+    if (access(path, F_OK) == 0) { /* it has to be of the same study */
+        char *text = NULL, what[512] = "it is not of a sweep";
+        size_t n_bytes;
+        json_t *found = NULL;
+        json_error_t why;
+        DROVE_TRY(drove__file_load(path, MOST_BYTES, &text, &n_bytes));
+        drove_status status = drove__json_parse(text, n_bytes, 0, &why, &found);
+        free(text);
+        if (status != DROVE_OK) return drove__fail_in(status, "%s", path);
+        const json_t *document = json_object_get(found, "sweep");
+        const bool is_same = document != NULL && json_equal(s->study.document, document);
+        if (document != NULL && !is_same)
+            drove__sweep_study_difference(s->study.document, document, what, sizeof what);
+        json_decref(found);
+        if (is_same) return DROVE_OK;
+        return drove__fail(DROVE_E_EXISTS,
+                           "--out: expected a folder of this study, found %s of another: %s",
+                           folder, what);
+    }
+    if (!begins)
+        return drove__fail(DROVE_E_FILE,
+                           "--out: expected the folder of a sweep, found %s without %s", folder,
+                           "study.json");
+
     drove_writer *w;
     json_t *all = json_object();
     drove__json_set(&all, "sweep", json_incref(s->study.document));
@@ -83,37 +109,6 @@ static drove_status write_study(const drove_sweep_state *s, const char *path)
     }
     free(text);
     return status;
-}
-
-static drove_status compare_study(const drove_sweep_state *s, const char *folder, const char *path)
-{
-    char *text = NULL, what[512] = "it is not of a sweep";
-    size_t n_bytes;
-    json_t *found = NULL;
-    json_error_t why;
-    DROVE_TRY(drove__file_load(path, MOST_BYTES, &text, &n_bytes));
-    drove_status status = drove__json_parse(text, n_bytes, 0, &why, &found);
-    free(text);
-    if (status != DROVE_OK) return drove__fail_in(status, "%s", path);
-    const json_t *document = json_object_get(found, "sweep");
-    const bool is_same = document != NULL && json_equal(s->study.document, document);
-    if (document != NULL && !is_same)
-        drove__sweep_study_difference(s->study.document, document, what, sizeof what);
-    json_decref(found);
-    if (is_same) return DROVE_OK;
-    return drove__fail(DROVE_E_EXISTS,
-                       "--out: expected a folder of this study, found %s of another: %s", folder,
-                       what);
-}
-
-drove_status drove__sweep_claim(const drove_sweep_state *s, const char *folder, bool begins)
-{
-    char path[PATH_SIZE];
-    snprintf(path, sizeof path, "%s/study.json", folder);
-    if (access(path, F_OK) == 0) return compare_study(s, folder, path);
-    if (begins) return write_study(s, path);
-    return drove__fail(DROVE_E_FILE, "--out: expected the folder of a sweep, found %s without %s",
-                       folder, "study.json");
 }
 
 drove_status drove__sweep_read(drove_sweep_state *s, const char *folder, bool *has_half)

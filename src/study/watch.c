@@ -313,32 +313,25 @@ static drove_status print_run(watch *w)
 
 /* ---- a sweep ---- */
 
-static size_t count_outcome(const watch *w, const char *outcome)
-{
-    size_t i, n = 0;
-    const json_t *run;
-    json_array_foreach(w->runs, i, run) n += drove__run_is(run, outcome);
-    return n;
-}
-
 static void print_progress(watch *w, size_t n_all, const char *standing)
 {
     static const char *const words[] = {"reached",   "finished", "missed",
                                         "timed_out", "crashed",  "refused"};
     char line[LINE_SIZE], text[64];
     const size_t n = json_array_size(w->runs);
+    size_t i;
+    const json_t *run;
     print_head(w, standing);
     if (n_all > 0) snprintf(line, sizeof line, "  %zu of %zu runs", n, n_all);
     else snprintf(line, sizeof line, "  %zu runs", n);
     for (size_t k = 0; k < DROVE_COUNT(words); k++) {
-        const size_t count = count_outcome(w, words[k]);
+        size_t count = 0;
+        json_array_foreach(w->runs, i, run) count += drove__run_is(run, words[k]);
         if (count > 0)
             snprintf(line + strlen(line), sizeof line - strlen(line), ", %zu %s", count, words[k]);
     }
 
     /* One run after the other, each of the mean time so far. */
-    size_t i;
-    const json_t *run;
     double sum_s = 0.0;
     json_array_foreach(w->runs, i, run)
     {

@@ -75,49 +75,46 @@ static drove_status draw(page *p)
 
 /* ---- the page ---- */
 
-/* "12 runs: 10 reached, 2 crashed" */
-static void print_outcomes(const drove_page_settings *s, FILE *stream)
-{
-    static const char *const words[] = {"reached", "finished", "missed",     "timed_out",
-                                        "crashed", "refused",  "interrupted"};
-    const size_t n = json_array_size(s->runs);
-    size_t n_known = 0;
-    fprintf(stream, "<p>%zu run%s", n, n == 1 ? "" : "s");
-    for (size_t w = 0; w < DROVE_COUNT(words); w++) {
-        size_t count = 0;
-        for (size_t i = 0; i < n; i++) count += drove__run_is(json_array_get(s->runs, i), words[w]);
-        if (count > 0) fprintf(stream, "%s%zu %s", n_known > 0 ? ", " : ": ", count, words[w]);
-        n_known += count;
-    }
-    if (n_known < n)
-        fprintf(stream, "%s%zu going on or killed", n_known > 0 ? ", " : ": ", n - n_known);
-    fprintf(stream, ". drove %s.</p>\n", DROVE_VERSION);
-}
-
 static void print_top(const page *p, const char *title, FILE *stream)
 {
     fputs("<header><h1>", stream);
     drove__html_text(title, stream);
     fputs("</h1>", stream);
     if (p->is_live) fputs("<p class=dim id=live role=status>live</p>", stream);
-    print_outcomes(&p->settings, stream);
+
+    /* "12 runs: 10 reached, 2 crashed" */
+    static const char *const words[] = {"reached", "finished", "missed",     "timed_out",
+                                        "crashed", "refused",  "interrupted"};
+    const json_t *runs = p->settings.runs;
+    const size_t n = json_array_size(runs);
+    size_t n_known = 0;
+    fprintf(stream, "<p>%zu run%s", n, n == 1 ? "" : "s");
+    for (size_t w = 0; w < DROVE_COUNT(words); w++) {
+        size_t count = 0;
+        for (size_t r = 0; r < n; r++) count += drove__run_is(json_array_get(runs, r), words[w]);
+        if (count > 0) fprintf(stream, "%s%zu %s", n_known > 0 ? ", " : ": ", count, words[w]);
+        n_known += count;
+    }
+    if (n_known < n)
+        fprintf(stream, "%s%zu going on or killed", n_known > 0 ? ", " : ": ", n - n_known);
+    fprintf(stream, ". drove %s.</p>\n", DROVE_VERSION);
 
     /* Times of a modelled machine are none that were measured. */
     size_t i, n_virtual = 0;
-    const json_t *run, *runs = p->settings.runs;
+    const json_t *run;
     json_array_foreach(runs, i, run) n_virtual += drove__run_is_virtual(run);
     if (n_virtual > 0)
         fprintf(stream,
                 "<p class=warn>Virtual time in %zu of %zu runs: all of their seconds and speeds "
                 "are those of the modelled machine (--machine).</p>\n",
-                n_virtual, json_array_size(runs));
+                n_virtual, n);
 
     if (p->why[0] != '\0') {
         fputs("<p class=warn>", stream);
         drove__html_text(p->why, stream);
         fputs("</p>\n", stream);
     }
-    if (json_array_size(runs) == 0) fputs("<p class=warn>There is no run here yet.</p>\n", stream);
+    if (n == 0) fputs("<p class=warn>There is no run here yet.</p>\n", stream);
 
     fputs("<nav aria-label=Parts>", stream);
     if (drove__page_has_model(&p->settings)) fputs("<a href=\"#model\">Model</a>", stream);
