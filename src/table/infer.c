@@ -236,21 +236,6 @@ static bool widen(learner *l, size_t i)
     return true;
 }
 
-/* No cell of the whole file says whether the day comes first or the month. */
-static void note_order(learner *l, size_t i)
-{
-    const drove_scan_column *column = &l->table->column[i];
-    char key[NAME_SHOWN];
-    const bool is_day_first = column->order == DROVE_DATE_DMY;
-    if (!is_order_open(l, i) || l->table->count[i].is_ordered) return;
-    drove__known_note(l->known,
-                      "column \"%.40s\": day or month may come first; read as %s "
-                      "(?types=%s:%s reads the %s first)",
-                      l->table->name[i], is_day_first ? "day first" : "month first",
-                      drove__spec_escape(l->table->name[i], key, sizeof key),
-                      is_day_first ? "mdy" : "dmy", is_day_first ? "month" : "day");
-}
-
 /* Reads all cells; a column whose type does not hold is read again. */
 static drove_status scan_and_widen(learner *l)
 {
@@ -281,7 +266,20 @@ static drove_status scan_and_widen(learner *l)
         drove__known_note(l->known, "%zu more column%s of numbers or dates with such cells",
                           l->n_with_words - COLUMNS_SHOWN,
                           l->n_with_words - COLUMNS_SHOWN == 1 ? "" : "s");
-    for (size_t i = 0; i < t->n_columns; i++) note_order(l, i);
+
+    /* no cell of the whole file says if the day comes first or the month */
+    for (size_t i = 0; i < t->n_columns; i++) {
+        char key[NAME_SHOWN];
+        const bool is_day_first = t->column[i].order == DROVE_DATE_DMY;
+        if (!is_order_open(l, i) || t->count[i].is_ordered) continue;
+        drove__known_note(l->known,
+                          "column \"%.40s\": day or month may come first; read as %s "
+                          "(?types=%s:%s reads the %s first)",
+                          t->name[i], is_day_first ? "day first" : "month first",
+                          drove__spec_escape(t->name[i], key, sizeof key),
+                          is_day_first ? "mdy" : "dmy", is_day_first ? "month" : "day");
+    }
+
     for (size_t i = 0; i < t->n_columns; i++)
         drove__known_note_infinite(l->known, t->name[i], &t->count[i]);
     return DROVE_OK;
