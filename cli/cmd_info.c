@@ -1,5 +1,5 @@
-/* cli/cmd_info.c - drove info, drove list and drove bench: the machine, the program's registries, and
- * micro-benchmarks. */
+/* cli/cmd_info.c - drove info, drove list and drove bench: the machine, the program's registries,
+ * and micro-benchmarks. */
 #include "cli.h"
 
 int cli_info(const cli_args *args)

@@ -1,5 +1,5 @@
-/* cli/cmd_model.c - drove model, drove eval and drove predict: a network before it is trained, and a
- * saved model in use. */
+/* cli/cmd_model.c - drove model, drove eval and drove predict: a network before it is trained, and
+ * a saved model in use. */
 #include "cli.h"
 
 #include <limits.h>
