@@ -6,6 +6,7 @@
 #include "base/memfile.h"
 #include "base/named.h"
 #include "data/data.h"
+#include "data/matrix.h"
 #include "data/origin.h"
 
 #include <math.h>
@@ -84,7 +85,7 @@ drove_status drove_arrays_create(drove_arrays **out)
     return DROVE_OK;
 }
 
-void drove__arrays_release(drove_arrays *arrays)
+static void release(drove_arrays *arrays) /* NULL accepted */
 {
     drove__named_release(arrays != NULL ? &arrays->named : NULL);
 }
@@ -98,7 +99,7 @@ bool drove__arrays_have_targets(const drove_arrays *arrays)
 void drove_arrays_destroy(drove_arrays *arrays)
 {
     DROVE_END(arrays, "arrays");
-    drove__arrays_release(arrays);
+    release(arrays);
 }
 
 const char *drove_arrays_name(const drove_arrays *arrays)
@@ -639,17 +640,17 @@ static drove_status read_arrays(const drove_spec *spec, int part, const drove_sh
     (void)part, (void)shard;
     drove_arrays *a = (drove_arrays *)drove__named_find(spec->arg[0], kind);
     if (a == NULL || a->like.n_rows == 0) {
-        drove__arrays_release(a);
+        release(a);
         return drove__fail(DROVE_E_ARG,
                            "memory:%.40s: expected data that this program has in memory, found %s",
                            spec->arg[0], a == NULL ? "none" : "no rows");
     }
     drove_status status = drove__storage_create(&s);
     if (status != DROVE_OK) {
-        drove__arrays_release(a);
+        release(a);
         return status;
     }
-    s->arrays = a;
+    s->arrays = &a->named;
     status = fill(s, a, a->name);
     if (status == DROVE_OK) *out = s;
     else drove__storage_release(s);

@@ -10,16 +10,8 @@
 
 #include <stdbool.h>
 
-struct drove_arrays;
-void drove__arrays_release(struct drove_arrays *arrays); /* NULL accepted */
-
 /* Without rows, targets and weights again. */
 void drove__arrays_clear(drove_arrays *arrays);
 bool drove__arrays_have_targets(const drove_arrays *arrays);
-
-/* Number [i][j] as a double; type is known to be one. */
-double drove__matrix_at(const drove_matrix *m, size_t i, size_t j);
-/* Row i as floats.  to is [n_columns]. */
-void drove__matrix_row(const drove_matrix *m, size_t i, float *to);
 
 #endif

@@ -3,8 +3,8 @@
 
 #include "base/alive.h"
 #include "base/mem.h"
-#include "data/arrays.h"
 #include "data/arrow_cells.h"
+#include "data/matrix.h"
 #include "table/content.h"
 #include "table/raw.h"
 

@@ -8,6 +8,7 @@
 
 #include <drove/data.h>
 
+#include "base/named.h"
 #include "base/spec.h"
 #include "base/status.h"
 #include "data/augment.h"
@@ -79,9 +80,9 @@ typedef struct drove_storage {
     struct drove_schema *schema; /* table/schema.h; one reference; NULL: columns have no names */
     /* Not NULL: one reference, and x_u8, x_f32, row_start, index and value belong to it
      * (data/arrays.h). */
-    struct drove_arrays *arrays;
-    char                 notes[2048];
-    atomic_uint          n_views; /* reference count                                         */
+    drove_named_object *arrays;
+    char                notes[2048];
+    atomic_uint         n_views; /* reference count                                         */
 } drove_storage;
 
 typedef enum drove_rows_of { DROVE_ROWS_ALL, DROVE_ROWS_TRAIN, DROVE_ROWS_TEST } drove_rows_of;

@@ -1,5 +1,5 @@
 /* data/matrix.c - reads arrays of any number type and any steps. */
-#include "data/arrays.h"
+#include "data/matrix.h"
 
 #include "base/mem.h"
 

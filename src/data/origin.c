@@ -73,7 +73,7 @@ static drove_status own_examples(drove_storage *s)
     if (x == NULL) return drove__fail_nomem("examples", n * sizeof *x);
     for (size_t i = 0; i < n; i++) x[i] = s->x_kind == DROVE_X_U8 ? (float)s->x_u8[i] : s->x_f32[i];
     if (s->arrays == NULL) drove__free(s->x_u8);
-    else drove__arrays_release(s->arrays);
+    else drove__named_release(s->arrays);
     s->arrays = NULL;
     s->x_u8 = NULL;
     s->x_f32 = x;

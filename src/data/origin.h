@@ -7,8 +7,8 @@
 #ifndef DROVE_DATA_ORIGIN_H
 #define DROVE_DATA_ORIGIN_H
 
-#include "data/arrays.h"
 #include "data/data.h"
+#include "data/matrix.h"
 
 /* The origins of the columns of a matrix, [n_columns] from malloc; NULL: zeros.  Errors:
  * DROVE_E_NOMEM. */

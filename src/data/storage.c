@@ -3,7 +3,6 @@
 #include "data/data.h"
 
 #include "base/mem.h"
-#include "data/arrays.h"
 #include "data/quant.h"
 #include "table/content.h"
 #include "table/schema.h"
@@ -31,7 +30,7 @@ void drove__storage_release(drove_storage *storage)
     /* Release: this view's reads are done.  Acquire, by the last view: so are all others' reads. */
     if (atomic_fetch_sub_explicit(&storage->n_views, 1, memory_order_acq_rel) > 1) return;
     if (storage->arrays != NULL) {
-        drove__arrays_release(storage->arrays);
+        drove__named_release(storage->arrays);
     } else {
         drove__free(storage->x_u8);
         drove__free(storage->x_f32);

@@ -3,7 +3,7 @@
 #include "support.h"
 
 #include "base/mem.h"
-#include "data/arrays.h"
+#include "data/matrix.h"
 
 #include <stdint.h>
 #include <stdlib.h>
