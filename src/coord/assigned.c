@@ -578,6 +578,29 @@ static drove_status restore(drove_source *s, const drove_safetensors *st, bool i
     return drove__groups_restore(&((assigned *)s->impl)->all, st, atomic_load(&s->next), is_same);
 }
 
+/* ---- facts ---- */
+
+static const drove_groups *groups_of(const drove_source *s)
+{
+    bool has = s->ops == &drove__source_assigned || s->ops == &drove__source_requested;
+    return has ? s->impl : NULL;
+}
+
+unsigned drove__assigned_groups(const drove_source *s)
+{
+    const drove_groups *g = groups_of(s);
+    return g != NULL ? g->n : 0;
+}
+
+void drove__assigned_facts(const drove_source *s, unsigned i, drove_assigned_facts *out)
+{
+    const drove_groups *g = groups_of(s);
+    const drove_group *of = &g->of[i];
+    *out = (drove_assigned_facts){
+        .name = of->name, .n_workers = of->n_workers, .busy = &of->busy, .lost = of->lost};
+    drove__coord_facts(g->coord, i, &out->coord);
+}
+
 const drove_source_ops drove__source_assigned = {
     .name = "assigned",
     .help = "a coordinator gives out batches, of a size for each worker",

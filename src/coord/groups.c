@@ -2,7 +2,6 @@
 #include "coord/groups.h"
 
 #include "base/mem.h"
-#include "coord/assigned.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -225,27 +224,4 @@ drove_status drove__groups_restore(drove_groups *g, const drove_safetensors *st,
     drove__coord_restore(g->coord, next);
     if (is_same && has_as_many(g, st)) DROVE_TRY(restore_sizes(g, st));
     return undone != NULL ? restore_undone(g, undone, next) : DROVE_OK;
-}
-
-/* ---- facts ---- */
-
-static const drove_groups *groups_of(const drove_source *s)
-{
-    bool has = s->ops == &drove__source_assigned || s->ops == &drove__source_requested;
-    return has ? s->impl : NULL;
-}
-
-unsigned drove__assigned_groups(const drove_source *s)
-{
-    const drove_groups *g = groups_of(s);
-    return g != NULL ? g->n : 0;
-}
-
-void drove__assigned_facts(const drove_source *s, unsigned i, drove_assigned_facts *out)
-{
-    const drove_groups *g = groups_of(s);
-    const drove_group *of = &g->of[i];
-    *out = (drove_assigned_facts){
-        .name = of->name, .n_workers = of->n_workers, .busy = &of->busy, .lost = of->lost};
-    drove__coord_facts(g->coord, i, &out->coord);
 }
