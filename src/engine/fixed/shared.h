@@ -16,7 +16,8 @@
 #ifndef DROVE_ENGINE_FIXED_SHARED_H
 #define DROVE_ENGINE_FIXED_SHARED_H
 
-#include "engine/fixed/engine.h"
+#include "engine/engine.h"
+#include "engine/fixed/format.h"
 #include "engine/linear/rounding.h"
 
 typedef struct drove_fixed_part { /* of theta and of the shared vector: one stretch of both */

@@ -3,6 +3,7 @@
 #ifndef DROVE_TESTS_UNIT_ENGINE_FIXED_PROBLEM_H
 #define DROVE_TESTS_UNIT_ENGINE_FIXED_PROBLEM_H
 
+#include "engine/fixed/engine.h"
 #include "engine/fixed/shared.h"
 
 enum { FIXED_ROWS = 40, FIXED_FEATURES = 12, FIXED_CLASSES = 3, FIXED_BATCH = 7 };
