@@ -24,6 +24,7 @@
 #include "base/status.h"
 #include "kernel/kernel.h"
 #include "kernel/span.h"
+#include "optim/schedules.h"
 
 enum { DROVE_RULE_MAX_STATE = 4, DROVE_MAX_SCHEDULES = 4 };
 
@@ -47,30 +48,6 @@ struct drove_rule {
     float                 mu, beta1, beta2, epsilon; /* cocob: alpha is mu */
 };
 extern const drove_rule_ops *const drove__rules[]; /* NULL-terminated */
-
-typedef struct drove_progress_point {
-    double   epoch;     /* examples claimed so far / examples in the training set */
-    uint64_t staleness; /* tau of this step; 0 if not known yet                      */
-} drove_progress_point;
-
-typedef struct drove_schedule drove_schedule;
-
-/* One row of optim/schedules.c or optim/staleness.c. */
-typedef struct drove_schedule_ops {
-    const char *name, *help, *source;
-    bool        by_staleness; /* its factor is only known when the step is published */
-    drove_status (*parse)(const drove_spec *spec, unsigned n_workers, drove_schedule *schedule);
-    /* Factor of eta. */
-    double (*factor)(const drove_schedule *schedule, const drove_progress_point *at);
-} drove_schedule_ops;
-
-struct drove_schedule {
-    const drove_schedule_ops *ops;
-    double                    p[6];  /* the schedule's own numbers                   */
-    double                   *table; /* precomputed factors by staleness, or NULL    */
-    size_t                    n_table;
-};
-extern const drove_schedule_ops *const drove__schedules[]; /* NULL-terminated */
 
 typedef enum drove_state_place { DROVE_STATE_SHARED, DROVE_STATE_WORKER } drove_state_place;
 
