@@ -11,7 +11,9 @@
 #ifndef DROVE_TRACE_RECORDING_FILE_H
 #define DROVE_TRACE_RECORDING_FILE_H
 
-#include "trace/recording.h"
+#include "trace/recorded.h"
+
+#include <stddef.h>
 
 static const char drove__recording_magic[8] = {'D', 'R', 'O', 'V', 'E', 'R', 'E', 'C'};
 

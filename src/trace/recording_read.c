@@ -3,10 +3,11 @@
  * Opening looks at the heads of all blocks, and reads those that are no steps.  A block of steps is
  * read, and its checksum checked, when its worker comes to it.
  */
-#include "trace/recording_file.h"
+#include "trace/recording.h"
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "trace/recording_file.h"
 
 #include <stdlib.h>
 #include <string.h>
