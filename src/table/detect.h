@@ -2,10 +2,9 @@
 #ifndef DROVE_TABLE_DETECT_H
 #define DROVE_TABLE_DETECT_H
 
-#include "table/content.h"
-#include "table/scan.h"
-
 #include "base/status.h"
+#include "table/scan.h"
+#include "table/text.h"
 
 #include <stdbool.h>
 #include <stddef.h>

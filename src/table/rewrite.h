@@ -7,7 +7,7 @@
 #define DROVE_TABLE_REWRITE_H
 
 #include "base/status.h"
-#include "table/content.h"
+#include "table/text.h"
 
 #include <stdbool.h>
 #include <stddef.h>
