@@ -83,6 +83,23 @@ static uint64_t live_end(drove_sync *s, unsigned worker)
     return order;
 }
 
+static void free_serial(drove_sync *s)
+{
+    struct drove_serial *p = s->serial;
+    for (unsigned w = 0; p->copy != NULL && w < s->n_workers; w++)
+        drove__sync_vector_free(s, p->copy[w]);
+    drove__free(p->copy);
+    (void)pthread_mutex_destroy(&p->lock);
+    drove__free(p);
+    s->serial = NULL;
+}
+
+static void fini(drove_sync *s)
+{
+    s->serial->inner->fini(s);
+    free_serial(s);
+}
+
 static drove_status make_copies(drove_sync *s, bool is_typed)
 {
     struct drove_serial *p = s->serial;
@@ -107,12 +124,16 @@ drove_status drove__sync_serialise(drove_sync *s, bool is_typed)
     s->serial = p;
     p->inner = s->ops;
     p->copy = drove__alloc(s->n_workers, sizeof *p->copy);
-    if (p->copy == NULL) return drove__sync_no_memory(s);
-    DROVE_TRY(make_copies(s, is_typed));
+    status = p->copy != NULL ? make_copies(s, is_typed) : drove__sync_no_memory(s);
+    if (status != DROVE_OK) {
+        free_serial(s);
+        return status;
+    }
     p->ops = *s->ops;
     p->ops.promises = (p->ops.promises & ~(unsigned)DROVE_SYNC_LOCK_FREE) | DROVE_SYNC_SNAPSHOT |
                       DROVE_SYNC_ORDERED;
     p->ops.needs &= ~(unsigned)(DROVE_SYNC_RACY | DROVE_SYNC_LIVE);
+    p->ops.fini = fini;
     p->ops.acquire = acquire;
     p->ops.release = release;
     p->ops.publish = publish;
@@ -122,15 +143,4 @@ drove_status drove__sync_serialise(drove_sync *s, bool is_typed)
     s->ops = &p->ops;
     s->needs = p->ops.needs;
     return DROVE_OK;
-}
-
-void drove__sync_serial_free(drove_sync *s)
-{
-    struct drove_serial *p = s->serial;
-    if (p == NULL) return;
-    for (unsigned w = 0; p->copy != NULL && w < s->n_workers; w++)
-        drove__sync_vector_free(s, p->copy[w]);
-    drove__free(p->copy);
-    (void)pthread_mutex_destroy(&p->lock);
-    drove__free(p);
 }

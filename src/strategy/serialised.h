@@ -11,10 +11,9 @@
 
 #include "strategy/strategy.h"
 
-/* Gives s a table like its own, with ORDERED and without RACY and LIVE.  Before any worker uses s;
- * if workers are processes, while memory is shared (base/mem.h).  is_typed: s has a layout.
- * Errors: DROVE_E_NOMEM, DROVE_E_SYSTEM. */
+/* Gives s a table like its own, with ORDERED and without RACY and LIVE; its fini frees what this
+ * makes.  Before any worker uses s; if workers are processes, while memory is shared (base/mem.h).
+ * is_typed: s has a layout.  Errors: DROVE_E_NOMEM, DROVE_E_SYSTEM. */
 drove_status drove__sync_serialise(drove_sync *s, bool is_typed);
-void         drove__sync_serial_free(drove_sync *s); /* by drove__sync_destroy */
 
 #endif

@@ -5,8 +5,6 @@
  */
 #include "strategy/strategy.h"
 
-#include "strategy/serialised.h"
-
 #include <assert.h>
 #include <string.h>
 
@@ -96,7 +94,6 @@ void drove__sync_destroy(drove_sync *s)
     for (unsigned w = 0; s->worker != NULL && w < s->n_workers; w++)
         drove__sync_vector_free(s, s->worker[w].copy);
     drove__free(s->worker);
-    drove__sync_serial_free(s);
     drove__free(s);
 }
 

@@ -107,8 +107,14 @@ static drove_status live_done(drove_sync *s, unsigned worker, uint64_t n_steps,
     return answer;
 }
 
+static void fini(drove_sync *s)
+{
+    drove__sync_vector_free(s, s->worker[PRIVATE].copy);
+}
+
 static const drove_sync_ops inner = {
     .name = "inner",
+    .fini = fini,
     .promises = DROVE_SYNC_NO_LOSS | DROVE_SYNC_LOCK_FREE,
     .needs = DROVE_SYNC_RACY | DROVE_SYNC_LIVE,
     .acquire = acquire,
@@ -146,8 +152,7 @@ static void begin(drove_sync *s, unsigned needs, bool is_typed)
 static void end(drove_sync *s)
 {
     assert_int_equal(n_held, 0);
-    drove__sync_serial_free(s);
-    drove__sync_vector_free(s, s->worker[PRIVATE].copy);
+    s->ops->fini(s); /* the inner one, too */
     free(s->worker);
     assert_int_equal(n_vectors, 0);
 }
@@ -173,7 +178,6 @@ TEST(the_table_is_ordered_and_free_of_races)
                     (s.ops->live_end != NULL) == is_typed);
         end(&s);
     }
-    drove__sync_serial_free(&(drove_sync){0}); /* of a strategy that is not serialised */
 }
 
 /* Each worker keeps what it was lent while the others are lent theirs, except where the strategy's
