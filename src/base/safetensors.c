@@ -34,29 +34,6 @@ enum { LENGTH_BYTES = 8, NAME_SHOWN = 64 };
 
 static const char metadata_name[] = DROVE_METADATA_NAME;
 
-static const struct type_facts {
-    const char *name;
-    size_t size_bytes;
-} type_facts[] = {
-    [DROVE_T_F32] = {"F32", 4}, [DROVE_T_F64] = {"F64", 8}, [DROVE_T_U64] = {"U64", 8},
-    [DROVE_T_I64] = {"I64", 8}, [DROVE_T_U32] = {"U32", 4}, [DROVE_T_I32] = {"I32", 4},
-    [DROVE_T_U8] = {"U8", 1},   [DROVE_T_I8] = {"I8", 1},   [DROVE_T_U16] = {"U16", 2},
-    [DROVE_T_I16] = {"I16", 2}, [DROVE_T_F16] = {"F16", 2}, [DROVE_T_BF16] = {"BF16", 2},
-};
-
-/* Bytes of a tensor; false if the product overflows. */
-static bool tensor_bytes(const drove_tensor *t, size_t *size_bytes)
-{
-    size_t product = type_facts[t->type].size_bytes;
-    bool has_zero = false;
-    for (unsigned i = 0; i < t->rank; i++) has_zero = has_zero || t->shape[i] == 0;
-    for (unsigned i = 0; i < t->rank && !has_zero; i++) {
-        if (__builtin_mul_overflow(product, t->shape[i], &product)) return false;
-    }
-    *size_bytes = has_zero ? 0 : product;
-    return true;
-}
-
 /* ---- writing ---- */
 
 /* jansson refuses a text and lacks memory in the same way: errno, cleared before, tells them
@@ -84,7 +61,7 @@ static drove_status describe_tensor(json_t *header, const char *path, const drov
     if (!named || json_object_get(header, t->name) != NULL) {
         return fail_to_describe(path, "tensor", t->name);
     }
-    if (t->rank > DROVE_TENSOR_MAX_RANK || !tensor_bytes(t, &size_bytes) ||
+    if (t->rank > DROVE_TENSOR_MAX_RANK || !drove__tensor_measure(t, &size_bytes) ||
         __builtin_add_overflow(*offset, size_bytes, &end)) {
         return drove__fail(DROVE_E_ARG, "%s: tensor \"%s\" is too large", path, t->name);
     }
@@ -93,8 +70,8 @@ static drove_status describe_tensor(json_t *header, const char *path, const drov
         if (json_array_append_new(shape, json_integer((json_int_t)t->shape[i])) != 0)
             return fail_to_list(path, shape);
     json_t *description =
-        json_pack("{s:s, s:o, s:[I, I]}", "dtype", type_facts[t->type].name, "shape", shape,
-                  "data_offsets", (json_int_t)*offset, (json_int_t)end);
+        json_pack("{s:s, s:o, s:[I, I]}", "dtype", drove__tensor_formats[t->type].name, "shape",
+                  shape, "data_offsets", (json_int_t)*offset, (json_int_t)end);
     if (description == NULL) return drove__fail_nomem(path, 0);
     if (json_object_set_new(header, t->name, description) != 0) {
         return fail_to_describe(path, "tensor", t->name);
@@ -131,7 +108,7 @@ static drove_status write_all(drove_writer *w, const char *header, const drove_t
     DROVE_TRY(drove__writer_write(w, blanks, n_blanks));
     for (size_t i = 0; i < n_tensors; i++) {
         size_t size_bytes = 0;
-        tensor_bytes(&tensor[i], &size_bytes);
+        drove__tensor_measure(&tensor[i], &size_bytes);
         if (size_bytes > 0) DROVE_TRY(drove__writer_write(w, tensor[i].bytes, size_bytes));
     }
     return DROVE_OK;
@@ -294,8 +271,8 @@ static bool read_count(const json_t *value, size_t *out)
 static drove_status read_type(const loading *l, const json_t *dtype, drove_tensor *t)
 {
     const char *name = json_string_value(dtype);
-    for (size_t i = 0; name != NULL && i < DROVE_COUNT(type_facts); i++) {
-        if (strcmp(name, type_facts[i].name) != 0) continue;
+    for (size_t i = 0; name != NULL && i < DROVE_COUNT(drove__tensor_formats); i++) {
+        if (strcmp(name, drove__tensor_formats[i].name) != 0) continue;
         t->type = (drove_tensor_type)i;
         return DROVE_OK;
     }
@@ -349,7 +326,7 @@ static drove_status read_description(loading *l, const char *name, const json_t 
                            l->path, name, l->end[i], (unsigned long long)l->data_most);
     }
     size_t size_bytes;
-    if (!tensor_bytes(t, &size_bytes)) return fail_tensor(l, name, "its shape overflows");
+    if (!drove__tensor_measure(t, &size_bytes)) return fail_tensor(l, name, "its shape overflows");
     if (size_bytes != l->end[i] - l->begin[i]) {
         return drove__fail(DROVE_E_DATA,
                            "%s: tensor \"%s\": its type and shape need %zu bytes, its "
@@ -573,13 +550,6 @@ void drove__safetensors_fini(drove_safetensors *st)
 
 /* ---- looking up ---- */
 
-size_t drove__tensor_bytes(const drove_tensor *tensor)
-{
-    size_t size_bytes = 0;
-    tensor_bytes(tensor, &size_bytes);
-    return size_bytes;
-}
-
 const drove_tensor *drove__safetensors_find(const drove_safetensors *st, const char *name)
 {
     for (size_t i = 0; i < st->n_tensors; i++) {
@@ -602,12 +572,13 @@ drove_status drove__safetensors_want(const drove_safetensors *st, const char *na
     const drove_tensor *t = drove__safetensors_find(st, name);
     if (t == NULL) return drove__fail(DROVE_E_DATA, "expected a tensor \"%s\", found none", name);
     size_t size_bytes = 0;
-    tensor_bytes(t, &size_bytes);
-    size_t n_found = size_bytes / type_facts[t->type].size_bytes;
+    drove__tensor_measure(t, &size_bytes);
+    size_t n_found = size_bytes / drove__tensor_formats[t->type].size_bytes;
     if (t->type != type || n_found != n) {
         return drove__fail(DROVE_E_DATA,
                            "tensor \"%s\": expected %zu elements of type %s, found %zu of %s", name,
-                           n, type_facts[type].name, n_found, type_facts[t->type].name);
+                           n, drove__tensor_formats[type].name, n_found,
+                           drove__tensor_formats[t->type].name);
     }
     if (bytes != NULL) *bytes = t->bytes;
     return DROVE_OK;

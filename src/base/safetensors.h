@@ -11,35 +11,7 @@
 #define DROVE_BASE_SAFETENSORS_H
 
 #include "base/status.h"
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-enum { DROVE_TENSOR_MAX_RANK = 5, DROVE_TENSOR_NAME_SIZE = 96 };
-
-typedef enum drove_tensor_type {
-    DROVE_T_F32,
-    DROVE_T_F64,
-    DROVE_T_U64,
-    DROVE_T_I64,
-    DROVE_T_U32,
-    DROVE_T_I32,
-    DROVE_T_U8,
-    DROVE_T_I8,
-    DROVE_T_U16,
-    DROVE_T_I16,
-    DROVE_T_F16, /* half floats and bfloat16 of other programs (base/half.h) */
-    DROVE_T_BF16
-} drove_tensor_type;
-
-typedef struct drove_tensor {
-    char              name[DROVE_TENSOR_NAME_SIZE];
-    drove_tensor_type type;
-    unsigned          rank;
-    size_t            shape[DROVE_TENSOR_MAX_RANK];
-    const void *bytes; /* writing: caller's; reading: inside the loaded data, 64-byte aligned */
-} drove_tensor;
+#include "base/tensor.h"
 
 /* A loaded file; free with _fini. */
 typedef struct drove_safetensors {
@@ -72,9 +44,6 @@ typedef drove_status drove_place_tensors(void *context, drove_safetensors *st);
 drove_status drove__safetensors_load_into(const char *path, drove_place_tensors *place,
                                           void *context, drove_safetensors *out);
 void         drove__safetensors_fini(drove_safetensors *st);
-
-/* Bytes of a tensor that was loaded. */
-size_t drove__tensor_bytes(const drove_tensor *tensor);
 
 const drove_tensor *drove__safetensors_find(const drove_safetensors *st, const char *name);
 const char *drove__safetensors_meta(const drove_safetensors *st, const char *key); /* or NULL */

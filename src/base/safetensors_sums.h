@@ -9,7 +9,8 @@
 #define DROVE_BASE_SAFETENSORS_SUMS_H
 
 #include "base/json.h"
-#include "base/safetensors.h"
+#include "base/status.h"
+#include "base/tensor.h"
 
 #define DROVE_METADATA_NAME "__metadata__"
 
