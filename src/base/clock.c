@@ -5,37 +5,24 @@
 #include "base/clock.h"
 
 #include "base/futex.h"
-#include "base/virtual.h"
-
-#include <errno.h>
-#include <limits.h>
-
-static struct timespec at(uint64_t ns)
-{
-    return (struct timespec){.tv_sec = (time_t)(ns / 1000000000u),
-                             .tv_nsec = (long)(ns % 1000000000u)};
-}
 
 /* Also for a thread that takes part in a virtual clock. */
 static uint64_t now_ns(void *context)
 {
-    struct timespec now;
     (void)context;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    return drove__real_ns();
 }
 
 static void sleep_until(void *context, uint64_t until_ns)
 {
     (void)context;
-    const struct timespec until = at(until_ns);
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR) continue;
+    drove__real_sleep_until(until_ns);
 }
 
 static bool cond_wait(void *context, pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t until_ns)
 {
     (void)context;
-    const struct timespec until = at(until_ns);
+    const struct timespec until = drove__real_at(until_ns);
     if (until_ns == UINT64_MAX) return pthread_cond_wait(cond, lock) == 0;
     return pthread_cond_timedwait(cond, lock, &until) != ETIMEDOUT;
 }

@@ -5,12 +5,10 @@
  */
 #include "base/virtual.h"
 
-#include "base/futex.h"
 #include "base/holders.h"
 #include "base/mem.h"
 #include "base/rng.h"
 
-#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -85,9 +83,8 @@ static void clock_sleep(void *context, uint64_t until_ns)
         drove__virtual_spend((double)until_ns - v->now_ns);
         return;
     }
-    uint64_t now_ns = clock_now(v), real_ns = drove__now_ns();
-    drove__clock_real.sleep_until(NULL,
-                                  until_ns > now_ns ? real_ns + (until_ns - now_ns) : real_ns);
+    uint64_t now_ns = clock_now(v), real_ns = drove__real_ns();
+    drove__real_sleep_until(until_ns > now_ns ? real_ns + (until_ns - now_ns) : real_ns);
 }
 
 static bool clock_cond_wait(void *context, pthread_cond_t *cond, pthread_mutex_t *lock,
@@ -105,7 +102,10 @@ static void clock_word_wait(void *context, _Atomic uint32_t *word, uint32_t expe
                             uint64_t until_ns)
 {
     (void)context;
-    drove__futex_wait(word, expected, drove__actor != NULL ? until_ns : UINT64_MAX);
+    if (drove__actor == NULL) drove__real_word_wait(word, expected, UINT64_MAX);
+    /* nobody changes the word between the look and the sleep */
+    else if (atomic_load_explicit(word, memory_order_relaxed) == expected)
+        (void)drove__virtual_wait(word, until_ns);
 }
 
 const drove_clock *drove__virtual_clock(const drove_virtual *v)
@@ -136,7 +136,7 @@ static drove_actor *glance(drove_virtual *v)
 {
     drove_actor *control = &v->actor[v->n - 1];
     if (++v->n_switches % SWITCHES_PER_LOOK != 0 || control->state != ACTOR_WAITING) return NULL;
-    uint64_t real_ns = drove__clock_real.now_ns(NULL);
+    uint64_t real_ns = drove__real_ns();
     if (real_ns - v->looked_ns < GLANCE_NS) return NULL;
     v->looked_ns = real_ns;
     return control;
@@ -256,7 +256,7 @@ void drove__virtual_begin(drove_virtual *v)
 {
     drove_actor *me = &v->actor[v->n - 1];
     pthread_mutex_lock(&v->lock);
-    v->looked_ns = drove__clock_real.now_ns(NULL);
+    v->looked_ns = drove__real_ns();
     me->state = ACTOR_RUNNING;
     v->running = me;
     pthread_mutex_unlock(&v->lock);

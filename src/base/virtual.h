@@ -17,12 +17,17 @@
 #ifndef DROVE_BASE_VIRTUAL_H
 #define DROVE_BASE_VIRTUAL_H
 
-#include "base/clock.h"
 #include "base/status.h"
+#include "base/waiting.h"
 
 #include <stddef.h>
 
 typedef struct drove_virtual drove_virtual;
+typedef struct drove_actor   drove_actor;
+
+/* The calling thread's part on a virtual clock; NULL: it lives in real time. */
+extern _Thread_local drove_actor *drove__actor;
+uint64_t                          drove__actor_now(const drove_actor *actor);
 
 typedef struct drove_costs {     /* of one actor, in ns of the modelled machine */
     double   copy_ns, update_ns; /* for each byte that is copied; of parameters that are updated */

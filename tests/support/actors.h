@@ -3,6 +3,7 @@
 #ifndef DROVE_TESTS_ACTORS_H
 #define DROVE_TESTS_ACTORS_H
 
+#include "base/clock.h"
 #include "base/virtual.h"
 
 #include <pthread.h>

@@ -1,4 +1,5 @@
 /* The virtual clock: whose turn it is, what waiting takes, what costs what; all times by hand. */
+#include "base/clock.h"
 #include "base/futex.h"
 #include "base/lock.h"
 #include "base/mem.h"
