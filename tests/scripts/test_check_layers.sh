@@ -1,4 +1,4 @@
-# The include checker accepts the tree as it is, and reports each planted violation, with file and line.
+# scripts/check-layers accepts the tree as it is, and reports each planted violation of each law, with file and line.
 set -eu
 check=$DROVE_SOURCE_DIR/scripts/check-layers
 "$check" "$DROVE_SOURCE_DIR"
@@ -52,6 +52,127 @@ for folder in base kernel trace optim strategy; do
 done
 if grep -q '^sync:.* \(sync\|model\)' arrows.txt; then echo "too much for sync"; exit 1; fi
 
+# The other laws.  broken LAW EXPECTED-TEXT: the tree breaks one, in one place.
+broken() {
+    if "$check" tree >report.txt; then echo "not reported: $1"; exit 1; fi
+    if ! grep -qF "$2" report.txt || [ "$(wc -l <report.txt)" -ne 2 ]; then
+        echo "wrong report: $1"; cat report.txt; exit 1
+    fi
+    n_planted=$((n_planted + 1))
+}
+list=tree/scripts/layers-exceptions.txt
+# excepted LAW LINE...: the same is right with these lines in the list, each of them alone is needed, and none is too much.
+excepted() {
+    law=$1
+    shift
+    printf '%s | a reason\n' "$@" >$list
+    "$check" tree || { echo "not excepted: $law"; exit 1; }
+    echo "$1 | a reason" >expected.txt
+    "$check" --exceptions tree | grep -v '| ?$' | grep -qxF -f expected.txt || { echo "not printed: $law"; exit 1; }
+    rm $list
+}
+# stale LINE EXPECTED-TEXT: a line of the list that the tree does not need.
+stale() {
+    printf '%s | a reason\n' "$1" >$list
+    broken "stale: $1" "scripts/layers-exceptions.txt:1: $2"
+    rm $list
+}
+rm -rf tree/src tree/cli/*
+mkdir -p tree/scripts tree/src/base tree/src/sync tree/src/config tree/src/run
+list_of() { for i in $(seq "$1"); do printf '%s%s%d' "$([ "$i" = 1 ] || echo ', ')" "$2" "$i"; done; } # 3 x -> x1, x2, x3
+
+printf '#include "sync/b.h"\n' >tree/src/sync/a.h
+printf '#include "sync/c.h"\n' >tree/src/sync/b.c
+printf 'int b;\n' >tree/src/sync/b.h
+printf '#include "a.h"\n' >tree/src/sync/c.h
+broken 'a circle of includes' 'src/sync: includes in a circle: a b c,'
+excepted 'a circle of includes' 'circle | sync: a b c'
+printf 'int c;\n' >tree/src/sync/c.h
+stale 'circle | sync: a b c' 'no longer needed'
+
+printf 'typedef struct large {\n    int %s;\n    struct {\n        int (*f)(int a, int b);\n        char text[2];\n    } part;\n} large;\n' \
+    "$(list_of 22 x)" >tree/src/sync/c.h
+"$check" tree # 24 members
+sed -i 's/char text/enum { A, B } kind;\n        char text/' tree/src/sync/c.h
+broken 'a large struct' 'src/sync/c.h:1: large has 25 members'
+excepted 'a large struct' 'struct | large 25'
+stale 'struct | large 26' 'allows too much, write: struct | large 25'
+printf 'struct | large 24 | a reason\n' >$list
+broken 'a struct that has grown' 'src/sync/c.h:1: large has 25 members'
+rm $list tree/src/sync/c.h
+
+printf '/* int no(%s); */\nstatic int f(%s,\n    int (*g)(int a, int b))\n{\n    return 0;\n}\n' "$(list_of 9 'int x')" "$(list_of 7 'int x')" \
+    >tree/src/sync/c.c
+"$check" tree # 8 arguments
+sed -i 's/^static int f(/&int x, /' tree/src/sync/c.c
+broken 'a long function' 'src/sync/c.c:2: f takes 9 arguments'
+excepted 'a long function' 'function | f 9'
+excepted 'long functions of a folder' 'function | src/sync/ 1'
+printf 'function | f 9\n' >$list
+if "$check" tree >report.txt; then echo "a line without a reason was accepted"; exit 1; fi
+grep -qF "scripts/layers-exceptions.txt:1: expected KIND | SUBJECT | REASON" report.txt
+rm $list tree/src/sync/c.c
+
+printf 'void f(const drove_config *c, drove_problem *p, int x,\n       drove_state *s, drove_workers w)\n{\n}\n' >tree/src/run/f.c
+"$check" tree # pointers to three
+sed -i 's/drove_workers w/drove_workers *w/' tree/src/run/f.c
+broken 'a function with four of the values' 'src/run/f.c:1: f takes more than three of the five values'
+excepted 'a function with four of the values' 'values | f'
+printf 'struct s {\n    drove_config c;\n    const drove_problem *p;\n    drove_stateful x;\n};\n' >tree/src/run/f.c
+"$check" tree # two
+sed -i 's/drove_stateful/drove_state/' tree/src/run/f.c
+broken 'a struct that holds three of the values' 'src/run/f.c:1: s holds more than two of the five values'
+excepted 'a struct that holds three of the values' 'holds | s'
+
+printf 'static int f(const drove_run *run)\n{\n}\nint g(drove_run_x *r);\n' >tree/src/run/f.c
+broken 'a function that takes the run' 'src/run/f.c:1: 1 functions that take a drove_run, '
+excepted 'a function that takes the run' 'takes | src/run/f.c 1'
+stale 'takes | src/run/f.c 2' 'allows too much, write: takes | src/run/f.c 1'
+
+printf 'struct drove_options {\n    char data[8]; /* text */\n    double lr;\n};\n' >tree/src/base/options.h
+printf 'struct holder {\n    drove_options opt;\n};\n' >tree/src/run/h.h
+cat >tree/src/run/f.c <<'END'
+int f(const drove_options *o, struct other *x)
+{
+    /* strcmp(o->data, "") */
+    return strcmp(x->data, "o->data") || o->lr == 0 || length(o->data) || strcmp(name, o->database);
+}
+END
+sed 's/x->data/o->data/' tree/src/run/f.c >tree/src/config/f.c # its home
+"$check" tree
+sed -i 's/name, o->database/name,\n                  h->opt.data/' tree/src/run/f.c
+broken 'a comparison of an option' 'src/run/f.c:5: 1 comparisons of text fields of drove_options, '
+sed -i 's/length(o->data)/o->data[0] != 0/' tree/src/run/f.c
+excepted 'comparisons of options' 'compares | src/run/f.c 2'
+rm tree/src/run/f.c
+
+# Circles of calls, by the objects.
+"$check" --calls tree >report.txt && status=0 || status=$?
+if [ "$status" != 77 ] || ! grep -q 'skipped' report.txt; then echo "calls without objects"; exit 1; fi
+compile() { # FOLDER/NAME FUNCTION CALLED
+    mkdir -p "tree/build/release/src/CMakeFiles/drove_${1%/*}.dir/${1%/*}"
+    echo "int $2(void); int $3(void); static int own(void) { return $3(); } int $2(void) { return own(); }" >"tree/src/$1.c"
+    ${CC:-cc} -c "tree/src/$1.c" -o "tree/build/release/src/CMakeFiles/drove_${1%/*}.dir/$1.c.o"
+}
+compile sync/a fa fb
+compile sync/b fb fc
+compile sync/c fc fd
+compile base/d fd fe
+compile sync/gone fe fa
+compile run/fa fa fa
+rm tree/src/sync/gone.c tree/src/run/fa.c # their objects do not count
+"$check" --calls tree
+compile sync/c fc fa
+if "$check" --calls tree >report.txt; then echo "a circle of calls was accepted"; exit 1; fi
+grep -qF 'src/sync: calls in a circle: a b c,' report.txt
+"$check" --report tree | grep -qx 'sync: 3 in a circle: a b c'
+"$check" tree
+echo 'calls | sync: a b c | a reason' >$list
+"$check" --calls tree
+"$check" tree
+"$check" --exceptions tree | grep -qx 'calls | sync: a b c | a reason'
+echo "$n_planted planted violations reported"
+
 # The report: a and b include each other, c is beside them; an include upward; two functions that take the run.
 rm -rf tree
 mkdir -p tree/include/drove tree/src/sync tree/src/odd
@@ -64,9 +185,14 @@ printf 'int f(drove_run *run)\n{\n}\nstatic int g(int a,\n    const drove_run *r
 printf '#include "sync/a.h"\nint f(drove_run *run);\n' >tree/src/odd/o.h
 "$check" --report tree >report.txt
 expect() { grep -qx "$1" report.txt || { echo "expected a line: $1"; cat report.txt; exit 1; }; }
-#        folder files lines includes others against circles run
-expect 'sync  *4  *7  *4  *1  *1  *2  *0'
-expect 'odd  *2  *13  *1  *1  *-  *0  *2'
-expect 'all  *6  *20  *5  *2  *1  *2  *2'
-expect '1 circles of files'
+#       folder files lines includes others against circled calling functions mean once share structs arguments three run
+expect 'sync  *4  *7  *4  *1  *1  *2  *-  *0  *-  *0  *-  *0  *0  *0  *0  *0'
+expect 'odd  *2  *13  *1  *1  *-  *0  *-  *3  *2.3  *0  *0%  *0  *0  *0  *2  *0'
+expect 'all  *6  *20  *5  *2  *1  *2  *-  *3  *2.3  *0  *0%  *0  *0  *0  *2  *0'
+expect '1 circles of files by includes'
 expect 'sync: 2 in a circle: a b'
+# Of two statics, one is used once; its prototype does not count.
+printf 'static int once(void);\nstatic int twice(void)\n{\n}\nint f(void)\n{\n    twice(); /* once() */\n    return once();\n}\n' >tree/src/odd/o.c
+printf 'static int once(void)\n{\n    return twice();\n}\n' >>tree/src/odd/o.c
+"$check" --report tree >report.txt
+expect 'odd  *2  *15  *1  *1  *-  *0  *-  *3  *3.0  *1  *33%  *0  *0  *0  *0  *0'
