@@ -77,16 +77,6 @@ static drove_status gather(const drove_options *options, bool measure, machine_f
 
 /* ---- for people ---- */
 
-const char *drove__info_bytes(uint64_t bytes, char into[32])
-{
-    static const char *const unit[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
-    double amount = (double)bytes;
-    unsigned i = 0;
-    for (; amount >= 1024.0 && i + 1 < DROVE_COUNT(unit); i++) amount /= 1024.0;
-    snprintf(into, 32, "%.3g %s", amount, unit[i]);
-    return into;
-}
-
 static const char *plural(unsigned n)
 {
     return n == 1 ? "" : "s";

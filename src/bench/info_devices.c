@@ -11,6 +11,16 @@ enum { WHY_SIZE = DROVE_ERROR_TEXT_SIZE, LABEL_WIDTH = 10 };
 
 /* ---- for people ---- */
 
+const char *drove__info_bytes(uint64_t bytes, char into[32])
+{
+    static const char *const unit[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+    double amount = (double)bytes;
+    unsigned i = 0;
+    for (; amount >= 1024.0 && i + 1 < DROVE_COUNT(unit); i++) amount /= 1024.0;
+    snprintf(into, 32, "%.3g %s", amount, unit[i]);
+    return into;
+}
+
 static void print_device(const drove_device_kind *kind, unsigned device, FILE *stream)
 {
     char name[32], memory[32];
