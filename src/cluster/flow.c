@@ -218,3 +218,28 @@ void drove__flow_drop(messages *m, flow *o)
         o->first = (o->first + 1) % FLOW_WINDOW;
     }
 }
+
+/* ---- the next round ---- */
+
+flow *drove__flow_next(request *req, flow_kind kind, unsigned peer, size_t n_bytes)
+{
+    flow *o = &req->flow[req->n_flows++];
+    o->kind = kind;
+    o->peer = peer;
+    unsigned tag = req->way == WAY_PAIR ? TAG_PAIR : TAG_COLLECTIVE;
+    o->tag = o->body_tag = tag + req->channel;
+    o->n_bytes = n_bytes;
+    o->from = NULL;
+    o->to = NULL;
+    return o;
+}
+
+void drove__request_send(request *req, unsigned peer, const void *from, size_t n_bytes)
+{
+    drove__flow_next(req, FLOW_SEND, peer, n_bytes)->from = from;
+}
+
+void drove__request_receive(request *req, unsigned peer, void *to, size_t n_bytes)
+{
+    drove__flow_next(req, FLOW_RECEIVE, peer, n_bytes)->to = to;
+}

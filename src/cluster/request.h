@@ -1,5 +1,5 @@
 /* cluster/request.h - internals of the transport over messages: requests and their flows.  Included
- * by messages.c, rounds.c, flow.c, codes.c, progress.c and rpc.c only.
+ * by messages.c, rounds.c, flow.c, codes.c, control.c, progress.c and rpc.c only.
  *
  * A request is an exchange under way: one per channel, and one for gathering.  It runs in rounds
  * (rounds.c).  A round is a set of flows to and from peers that run together (flow.c), followed by
@@ -164,9 +164,22 @@ static inline messages *messages_of(const drove_transport *t)
     return t->impl;
 }
 
+/* ---- control.c ---- */
 /* Stops the transport at all ranks; the first text is kept.  Lock held. */
 drove_status drove__messages_fail(messages *m, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+void drove__messages_lock(messages *m); /* ahead of the progress thread */
+/* The next message of this tag from any rank: into[size], *from, *n_bytes (may be NULL); false:
+ * there is none yet, or a call of the wire has failed, which stops all.  pending, is_listening:
+ * kept by the caller from call to call.  Lock held. */
+bool drove__messages_hear(messages *m, void *into, size_t size, unsigned tag,
+                          drove_wire_request *pending, bool *is_listening, unsigned *from,
+                          size_t *n_bytes);
+void drove__messages_send_control(messages *m, unsigned to, control_kind kind, const char *text);
+drove_status drove__messages_stopped(
+    const messages *m); /* the failure as an error of this thread */
+/* Takes what others have to tell, and goes on with what was told to them.  Lock held. */
+void drove__messages_advance_control(messages *m);
 
 /* ---- flow.c ---- */
 /* Posts the header and the first messages of contents.  Fields of o up to n_bytes are set. */
@@ -179,6 +192,11 @@ drove_status drove__flow_begin_body(messages *m, request *req, flow *o);
 size_t drove__flow_piece(const messages *m, size_t n_bytes);
 void   drove__flow_drop(messages *m, flow *o);
 
+/* Add a flow to the next round; _next: one whose `from` or `to` is not set yet. */
+flow *drove__flow_next(request *req, flow_kind kind, unsigned peer, size_t n_bytes);
+void  drove__request_send(request *req, unsigned peer, const void *from, size_t n_bytes);
+void  drove__request_receive(request *req, unsigned peer, void *to, size_t n_bytes);
+
 /* ---- rounds.c ---- */
 /* Chooses the way and begins the first round. */
 drove_status drove__request_begin(messages *m, request *req);
@@ -187,10 +205,6 @@ drove_status drove__request_advance(messages *m, request *req, bool *has_moved);
 drove_status drove__request_reserve(messages *m, request *req, size_t n);
 /* The rank that the request waits for; *is_sending: for it to receive. */
 unsigned drove__request_awaited(const request *req, bool *is_sending);
-
-/* Add a flow to the next round. */
-void drove__request_send(request *req, unsigned peer, const void *from, size_t n_bytes);
-void drove__request_receive(request *req, unsigned peer, void *to, size_t n_bytes);
 
 /* ---- codes.c ---- */
 /* Computes and sets the flows of round req->round, one of 3. */
@@ -205,16 +219,6 @@ void         drove__progress_end(messages *m);
 bool drove__messages_advance(messages *m);
 /* Until the request is done.  Lock held; released in between. */
 drove_status drove__messages_wait(messages *m, request *req);
-void         drove__messages_lock(messages *m); /* ahead of the progress thread */
-/* The next message of this tag from any rank: into[size], *from, *n_bytes (may be NULL); false:
- * there is none yet, or a call of the wire has failed, which stops all.  pending, is_listening:
- * kept by the caller from call to call.  Lock held. */
-bool drove__messages_hear(messages *m, void *into, size_t size, unsigned tag,
-                          drove_wire_request *pending, bool *is_listening, unsigned *from,
-                          size_t *n_bytes);
-void drove__messages_send_control(messages *m, unsigned to, control_kind kind, const char *text);
-drove_status drove__messages_stopped(
-    const messages *m); /* the failure as an error of this thread */
 
 /* ---- rpc.c ---- */
 drove_status drove__centre_create(messages *m, const drove_centre *of, size_t n);

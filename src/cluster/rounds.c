@@ -59,45 +59,22 @@ static region slice(unsigned i, unsigned n_slices, size_t n)
 
 /* ---- flows of the next round ---- */
 
-static flow *next_flow(request *req, flow_kind kind, unsigned peer, size_t n_bytes)
-{
-    flow *o = &req->flow[req->n_flows++];
-    o->kind = kind;
-    o->peer = peer;
-    unsigned tag = req->way == WAY_PAIR ? TAG_PAIR : TAG_COLLECTIVE;
-    o->tag = o->body_tag = tag + req->channel;
-    o->n_bytes = n_bytes;
-    o->from = NULL;
-    o->to = NULL;
-    return o;
-}
-
-void drove__request_send(request *req, unsigned peer, const void *from, size_t n_bytes)
-{
-    next_flow(req, FLOW_SEND, peer, n_bytes)->from = from;
-}
-
-void drove__request_receive(request *req, unsigned peer, void *to, size_t n_bytes)
-{
-    next_flow(req, FLOW_RECEIVE, peer, n_bytes)->to = to;
-}
-
 static void send(request *req, unsigned peer, const float *base, region part)
 {
-    next_flow(req, FLOW_SEND, peer, part.n * sizeof(float))->from =
+    drove__flow_next(req, FLOW_SEND, peer, part.n * sizeof(float))->from =
         base == NULL ? NULL : (const char *)(base + part.offset);
 }
 
 static void receive(request *req, unsigned peer, float *base, region part)
 {
-    next_flow(req, FLOW_RECEIVE, peer, part.n * sizeof(float))->to =
+    drove__flow_next(req, FLOW_RECEIVE, peer, part.n * sizeof(float))->to =
         base == NULL ? NULL : (char *)(base + part.offset);
 }
 
 /* to = with + received. */
 static void add(request *req, unsigned peer, float *to, const float *with, region part)
 {
-    flow *o = next_flow(req, FLOW_ADD, peer, part.n * sizeof(float));
+    flow *o = drove__flow_next(req, FLOW_ADD, peer, part.n * sizeof(float));
     o->to = (char *)(to + part.offset);
     o->with = with + part.offset;
     o->spare = (char *)req->rows;
