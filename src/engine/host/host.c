@@ -114,20 +114,6 @@ static drove_status create(const drove_engine_options *opt, drove_engine **out)
 
 /* ---- operations ---- */
 
-drove_status drove__host_load(drove_engine *e, const drove_batch *batch, bool is_training,
-                              drove_input *in, drove_target *target)
-{
-    if (is_training && batch->loaded != NULL) {
-        *in = batch->loaded->in;
-        if (target != NULL) *target = batch->loaded->target;
-        return DROVE_OK;
-    }
-    DROVE_TRY(drove__gather_load(&e->gather, batch, is_training, NULL, in));
-    if (target == NULL) return DROVE_OK;
-    drove__targets_load(&e->gather.targets, batch->data, NULL, batch->row, batch->n_rows, target);
-    return DROVE_OK;
-}
-
 /* Spans of the gradient of a sparse batch: the touched rows of the first layer's W, then all the
  * rest.  None where those rows may lie in as many cache lines as all of W does: then spans would
  * cost more than they spare. */

@@ -26,7 +26,18 @@ struct drove_engine {
 };
 
 /* The examples of a batch and their targets (NULL: not wanted). */
-drove_status drove__host_load(drove_engine *e, const drove_batch *batch, bool is_training,
-                              drove_input *in, drove_target *target);
+static inline drove_status drove__host_load(drove_engine *e, const drove_batch *batch,
+                                            bool is_training, drove_input *in, drove_target *target)
+{
+    if (is_training && batch->loaded != NULL) {
+        *in = batch->loaded->in;
+        if (target != NULL) *target = batch->loaded->target;
+        return DROVE_OK;
+    }
+    DROVE_TRY(drove__gather_load(&e->gather, batch, is_training, NULL, in));
+    if (target == NULL) return DROVE_OK;
+    drove__targets_load(&e->gather.targets, batch->data, NULL, batch->row, batch->n_rows, target);
+    return DROVE_OK;
+}
 
 #endif
