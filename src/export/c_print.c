@@ -1,0 +1,35 @@
+/* export/c_print.c - see c_print.h. */
+#include "export/c_print.h"
+
+#include "base/print.h"
+
+#include <math.h>
+
+void drove__c_comment(FILE *to, const char *text)
+{
+    char plain[1024];
+    drove__print_plain(text, plain, sizeof plain);
+    for (const char *c = plain; *c != '\0'; c++) {
+        putc(*c, to);
+        if ((*c == '*' && c[1] == '/') || (*c == '/' && c[1] == '*')) putc(' ', to);
+    }
+}
+
+void drove__c_floats(FILE *to, const char *name, const float *value, size_t n)
+{
+    enum { A_LINE = 6 };
+    fprintf(to, "static const float %s[%zu] = {", name, n);
+    for (size_t i = 0; i < n; i++) {
+        float v = fpclassify(value[i]) == FP_SUBNORMAL ? 0.0f : value[i];
+        fprintf(to, "%s%af,", i % A_LINE == 0 ? "\n    " : " ", (double)v);
+    }
+    fputs("\n};\n", to);
+}
+
+void drove__c_doubles(FILE *to, const char *name, const double *value, size_t n)
+{
+    enum { A_LINE = 4 };
+    fprintf(to, "static const double %s[%zu] = {", name, n);
+    for (size_t i = 0; i < n; i++) fprintf(to, "%s%a,", i % A_LINE == 0 ? "\n    " : " ", value[i]);
+    fputs("\n};\n", to);
+}
