@@ -1,10 +1,6 @@
 /* study/page/figures.c - see figures.h. */
 #include "study/page/figures.h"
 
-#include "study/page/html.h"
-
-#include <stdio.h>
-
 #define TIME    "training time (s)"
 #define EPOCHS  "epochs"
 #define UPDATES "updates"
@@ -80,13 +76,3 @@ const drove_figure drove__figures[] = {
      "predicted probability", "observed share", false, drove__figure_calibration},
     {0},
 };
-
-void drove__figure_begin(const drove_figure *f, drove_plot *plot, drove_plot_kind kind)
-{
-    plot->kind = kind;
-    plot->id = f->id;
-    drove__html_copy(plot->title, sizeof plot->title, f->title);
-    drove__html_copy(plot->about, sizeof plot->about, f->about);
-    drove__html_copy(plot->x_label, sizeof plot->x_label, f->x_label);
-    drove__html_copy(plot->y_label, sizeof plot->y_label, f->y_label);
-}

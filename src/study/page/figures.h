@@ -4,6 +4,7 @@
 #ifndef DROVE_STUDY_PAGE_FIGURES_H
 #define DROVE_STUDY_PAGE_FIGURES_H
 
+#include "study/page/html.h"
 #include "study/page/plot.h"
 #include "study/page/settings.h"
 
@@ -50,6 +51,15 @@ drove_status drove__figure_calibration(const drove_figure *f, const drove_page_s
                                        drove_plot *plot);
 
 /* Labels, titles and identity of a row. */
-void drove__figure_begin(const drove_figure *f, drove_plot *plot, drove_plot_kind kind);
+static inline void drove__figure_begin(const drove_figure *f, drove_plot *plot,
+                                       drove_plot_kind kind)
+{
+    plot->kind = kind;
+    plot->id = f->id;
+    drove__html_copy(plot->title, sizeof plot->title, f->title);
+    drove__html_copy(plot->about, sizeof plot->about, f->about);
+    drove__html_copy(plot->x_label, sizeof plot->x_label, f->x_label);
+    drove__html_copy(plot->y_label, sizeof plot->y_label, f->y_label);
+}
 
 #endif
