@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "base/spec.h"
+#include "table/rewriting.h"
 
 #include <stdio.h>
 #include <stdlib.h>

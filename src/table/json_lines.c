@@ -7,6 +7,7 @@
 #include "table/rewrite.h"
 
 #include "base/mem.h"
+#include "table/rewriting.h"
 
 #include <inttypes.h>
 #include <jansson.h>

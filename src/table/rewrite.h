@@ -19,24 +19,6 @@ drove_status drove__rewrite(const char *path, const drove_content_options *optio
 
 /* ---- between the files of this folder ---- */
 
-/* A text that grows.  Where memory ends, or the text becomes much larger than what it is made from,
- * `failure` says so and nothing more is added. */
-typedef struct drove_rewriting {
-    const char  *path; /* for messages */
-    char        *text; /* [n], malloc */
-    size_t       n, capacity, most;
-    drove_status failure;
-} drove_rewriting;
-
-void drove__rewrite_init(drove_rewriting *to, const char *path, const drove_content *from);
-void drove__rewrite_add(drove_rewriting *to, const char *text, size_t n);
-/* The same as a quoted cell, with "" for each quote. */
-void drove__rewrite_add_quoted(drove_rewriting *to, const char *text, size_t n);
-/* Makes the new text that of *content, and frees it.  status: of what made it.  Returns that, or
- * the failure. */
-drove_status drove__rewrite_finish(drove_rewriting *to, drove_status status,
-                                   drove_content *content);
-
 /* json_lines.c: objects one after the other, or an array of them.  A row for each object, a column
  * for each key, in the order in which they first occur; of an object within it "outer.inner". */
 bool         drove__is_json(const drove_content *content);
