@@ -19,11 +19,6 @@ struct drove_holders {
     uint64_t *bits;    /* [n_slots][LINES][n_words] */
 };
 
-static void set(uint64_t *bits, unsigned core)
-{
-    bits[core / WORD_BITS] |= UINT64_C(1) << core % WORD_BITS;
-}
-
 drove_status drove__holders_create(unsigned n_cores, const unsigned *socket, size_t n_vectors,
                                    size_t size_bytes, drove_holders **out)
 {
@@ -44,9 +39,11 @@ drove_status drove__holders_create(unsigned n_cores, const unsigned *socket, siz
         drove__holders_destroy(h);
         return drove__fail_nomem("cache lines of a modelled machine (take_gb_s)", (size_t)needed);
     }
-    for (unsigned i = 0; i < n_cores; i++)
+    for (unsigned i = 0; i < n_cores; i++) {
+        uint64_t *near = &h->near[(size_t)i * h->n_words];
         for (unsigned k = 0; k < n_cores; k++)
-            if (socket[i] == socket[k]) set(&h->near[(size_t)i * h->n_words], k);
+            if (socket[i] == socket[k]) near[k / WORD_BITS] |= UINT64_C(1) << k % WORD_BITS;
+    }
     *out = h;
     return DROVE_OK;
 }

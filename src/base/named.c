@@ -68,13 +68,6 @@ void drove__named_take(drove_named_object *object)
     atomic_fetch_add_explicit(&object->n_references, 1, memory_order_relaxed);
 }
 
-static void take_out(const drove_named_object *object)
-{
-    drove_named_object **at = &first;
-    while (*at != object) at = &(*at)->next;
-    *at = object->next;
-}
-
 void drove__named_release(drove_named_object *object)
 {
     if (object == NULL) return;
@@ -82,7 +75,11 @@ void drove__named_release(drove_named_object *object)
     /* The lock orders this thread's accesses to the object before its destruction. */
     const bool is_last =
         atomic_fetch_sub_explicit(&object->n_references, 1, memory_order_relaxed) == 1;
-    if (is_last) take_out(object);
+    if (is_last) {
+        drove_named_object **at = &first;
+        while (*at != object) at = &(*at)->next;
+        *at = object->next;
+    }
     pthread_mutex_unlock(&lock);
     if (is_last) object->destroy(object);
 }

@@ -104,15 +104,10 @@ static const saved_register *put_back(size_t first, size_t end)
     return failed;
 }
 
-static const char *reason(void)
-{
-    return errno != 0 ? strerror(errno) : "the device is too short";
-}
-
 static drove_status refuse(int pu, const char *verb, const char *path)
 {
     return drove__fail(DROVE_E_UNSUPPORTED, "processor %d: cannot %s %s: %s", pu, verb, path,
-                       reason());
+                       errno != 0 ? strerror(errno) : "the device is too short");
 }
 
 static drove_status fail_lost(const saved_register *lost)

@@ -45,12 +45,6 @@ static drove_status fail_to_describe(const char *path, const char *what, const c
                        what, NAME_SHOWN, name);
 }
 
-static drove_status fail_to_list(const char *path, json_t *list)
-{
-    json_decref(list);
-    return drove__fail_nomem(path, 0);
-}
-
 /* Adds "name": {dtype, shape, data_offsets} and moves *offset past the tensor. */
 static drove_status describe_tensor(json_t *header, const char *path, const drove_tensor *t,
                                     size_t *offset)
@@ -66,9 +60,11 @@ static drove_status describe_tensor(json_t *header, const char *path, const drov
         return drove__fail(DROVE_E_ARG, "%s: tensor \"%s\" is too large", path, t->name);
     }
     json_t *shape = json_array();
-    for (unsigned i = 0; i < t->rank; i++)
-        if (json_array_append_new(shape, json_integer((json_int_t)t->shape[i])) != 0)
-            return fail_to_list(path, shape);
+    for (unsigned i = 0; i < t->rank; i++) {
+        if (json_array_append_new(shape, json_integer((json_int_t)t->shape[i])) == 0) continue;
+        json_decref(shape);
+        return drove__fail_nomem(path, 0);
+    }
     json_t *description =
         json_pack("{s:s, s:o, s:[I, I]}", "dtype", drove__tensor_formats[t->type].name, "shape",
                   shape, "data_offsets", (json_int_t)*offset, (json_int_t)end);
@@ -114,17 +110,6 @@ static drove_status write_all(drove_writer *w, const char *header, const drove_t
     return DROVE_OK;
 }
 
-/* An error that begins with the name under which the content lies for now names the file. */
-static drove_status fail_to_read_back(drove_status status, const char *path, const char *for_now)
-{
-    char why[DROVE_ERROR_TEXT_SIZE];
-    const size_t n = strlen(for_now);
-    drove__error_copy(why);
-    const bool is_named = strncmp(why, for_now, n) == 0 && strncmp(why + n, ": ", 2) == 0;
-    return drove__fail(status, "%s: reading what was written: %s", path,
-                       is_named ? why + n + 2 : why);
-}
-
 /* Reads the header back before the file takes its name. */
 static drove_status check_written(drove_writer *w, const char *path, size_t n_tensors)
 {
@@ -133,7 +118,15 @@ static drove_status check_written(drove_writer *w, const char *path, size_t n_te
     DROVE_TRY(drove__writer_flush(w, &for_now));
     if (for_now == NULL) return DROVE_OK; /* a pipe */
     drove_status status = drove__safetensors_open(for_now, NULL, 0, &st);
-    if (status != DROVE_OK) return fail_to_read_back(status, path, for_now);
+    if (status !=
+        DROVE_OK) { /* names the file, not the name under which the content lies for now */
+        char why[DROVE_ERROR_TEXT_SIZE];
+        const size_t n = strlen(for_now);
+        drove__error_copy(why);
+        const bool is_named = strncmp(why, for_now, n) == 0 && strncmp(why + n, ": ", 2) == 0;
+        return drove__fail(status, "%s: reading what was written: %s", path,
+                           is_named ? why + n + 2 : why);
+    }
     bool is_whole = st.n_tensors == n_tensors && st.is_checked;
     drove__safetensors_fini(&st);
     if (is_whole) return DROVE_OK;

@@ -239,14 +239,6 @@ drove_status drove__spec_word(const drove_spec *spec, const char *key, const cha
                        list, text);
 }
 
-static bool is_known(const char *word, const char *const *known, size_t n_known)
-{
-    for (size_t i = 0; i < n_known; i++) {
-        if (strcmp(known[i], word) == 0) return true;
-    }
-    return false;
-}
-
 drove_status drove__spec_check(const drove_spec *spec, unsigned most_args, const char *const *known)
 {
     if (spec->n_args > most_args) {
@@ -258,7 +250,9 @@ drove_status drove__spec_check(const drove_spec *spec, unsigned most_args, const
     while (known != NULL && known[n_known] != NULL) n_known++;
     for (unsigned i = 0; i < spec->n_keys; i++) {
         const char *key = spec->key[i];
-        if (is_known(key, known, n_known)) continue;
+        size_t k = 0;
+        while (k < n_known && strcmp(known[k], key) != 0) k++;
+        if (k < n_known) continue;
         char other[DROVE_OTHER_SIZE];
         if (n_known > 0 && drove__other_word("key of a spec", key, NULL, other, sizeof other)) {
             return drove__fail(DROVE_E_ARG, "%s: unknown key \"%s\"; %s", spec->name, key, other);

@@ -174,12 +174,6 @@ static drove_status read_extension(drove_tar *t, char type, uint64_t size_bytes,
 
 /* ---- members ---- */
 
-static bool is_zero(const uint8_t *block)
-{
-    static const uint8_t zero[BLOCK];
-    return memcmp(block, zero, BLOCK) == 0;
-}
-
 /* The name in a header, from malloc. */
 static char *make_name(const uint8_t *block)
 {
@@ -206,12 +200,6 @@ static drove_status set_member(drove_tar *t, const uint8_t *block, uint64_t size
     return DROVE_OK;
 }
 
-/* Links, devices and folders have no content, whatever their size says. */
-static bool has_content(char type)
-{
-    return strchr("123456", type) == NULL || type == '\0';
-}
-
 static drove_status read_header(drove_tar *t, uint8_t block[BLOCK], uint64_t *offset)
 {
     *offset = drove__reader_offset(t->reader);
@@ -223,6 +211,7 @@ static drove_status read_header(drove_tar *t, uint8_t block[BLOCK], uint64_t *of
 
 drove_status drove__tar_next(drove_tar *t, drove_tar_member *out, bool *found)
 {
+    static const uint8_t zero[BLOCK]; /* ends an archive */
     uint8_t block[BLOCK];
     uint64_t offset, size_bytes;
     *found = false;
@@ -231,7 +220,7 @@ drove_status drove__tar_next(drove_tar *t, drove_tar_member *out, bool *found)
     while (!*found) {
         bool is_extension;
         DROVE_TRY(read_header(t, block, &offset));
-        if (is_zero(block)) return DROVE_OK;
+        if (memcmp(block, zero, BLOCK) == 0) return DROVE_OK;
         if (!sum_is_right(block)) return fail(t, offset, "a header with the right checksum");
         if (!scan_number(block + SIZE, SIZE_SIZE, &size_bytes))
             return fail(t, offset, "a size in a header");
@@ -243,7 +232,8 @@ drove_status drove__tar_next(drove_tar *t, drove_tar_member *out, bool *found)
                                "%s: byte %llu: expected files as they are, found a sparse one",
                                drove__reader_path(t->reader), (unsigned long long)offset);
         DROVE_TRY(set_member(t, block, size_bytes));
-        if (!has_content(type)) t->left = 0;
+        /* links, devices and folders have no content, whatever their size says */
+        if (type >= '1' && type <= '6') t->left = 0;
         *found = type == '0' || type == '\0' || type == '7';
         if (*found) break;
         DROVE_TRY(drove__reader_skip(t->reader, t->left));

@@ -103,16 +103,6 @@ static int compare_spread(const void *left, const void *right)
     return order;
 }
 
-/* in: sorted compactly, so that the cores of a node follow each other. */
-static void rank_cores(candidate *all, unsigned n)
-{
-    for (unsigned i = 1; i < n; i++) {
-        bool same =
-            all[i].thread == all[i - 1].thread && all[i].place.node == all[i - 1].place.node;
-        all[i].rank_in_node = same ? all[i - 1].rank_in_node + 1 : 0;
-    }
-}
-
 static drove_status order_processors(drove_topo *topo)
 {
     unsigned n = topo->facts.n_pus;
@@ -128,7 +118,11 @@ static drove_status order_processors(drove_topo *topo)
         all[i] = describe(topo->hwloc, hwloc_get_obj_by_type(topo->hwloc, HWLOC_OBJ_PU, i));
     }
     qsort(all, n, sizeof *all, compare_compact);
-    rank_cores(all, n);
+    for (unsigned i = 1; i < n; i++) { /* the cores of a node follow each other */
+        bool same =
+            all[i].thread == all[i - 1].thread && all[i].place.node == all[i - 1].place.node;
+        all[i].rank_in_node = same ? all[i - 1].rank_in_node + 1 : 0;
+    }
     for (unsigned i = 0; i < n; i++) topo->compact[i] = all[i].place;
     qsort(all, n, sizeof *all, compare_spread);
     for (unsigned i = 0; i < n; i++) topo->spread[i] = all[i].place;

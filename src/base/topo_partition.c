@@ -19,19 +19,15 @@ typedef struct core_levels {
 /* ---- fast memory ---- */
 
 /* hwloc gives a NUMA node a subtype if it knows one. */
-static bool is_fast_node(hwloc_obj_t node)
-{
-    return node->subtype != NULL &&
-           (strcmp(node->subtype, "MCDRAM") == 0 || strncmp(node->subtype, "HBM", 3) == 0);
-}
-
 static bool add_fast_nodes(hwloc_topology_t hwloc, drove_topo_facts *facts)
 {
     hwloc_obj_t node = NULL;
     while ((node = hwloc_get_next_obj_by_type(hwloc, HWLOC_OBJ_NUMANODE, node)) != NULL) {
-        if (!is_fast_node(node)) continue;
+        if (node->subtype == NULL) continue;
+        const bool is_mcdram = strcmp(node->subtype, "MCDRAM") == 0;
+        if (!is_mcdram && strncmp(node->subtype, "HBM", 3) != 0) continue;
         facts->fast_bytes += node->attr->numanode.local_memory;
-        facts->fast_name = strcmp(node->subtype, "MCDRAM") == 0 ? "MCDRAM" : "HBM";
+        facts->fast_name = is_mcdram ? "MCDRAM" : "HBM";
     }
     return facts->fast_bytes > 0;
 }

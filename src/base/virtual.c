@@ -115,18 +115,16 @@ const drove_clock *drove__virtual_clock(const drove_virtual *v)
 
 /* ---- who is next ---- */
 
-static bool comes_before(const drove_actor *a, const drove_actor *b)
-{
-    return a->at_ns < b->at_ns || (a->at_ns == b->at_ns && a->turn < b->turn);
-}
-
 static drove_actor *first_of(drove_virtual *v)
 {
     drove_actor *first = NULL;
     for (unsigned i = 0; i < v->n; i++) {
         drove_actor *a = &v->actor[i];
         if (a->state != ACTOR_READY && a->state != ACTOR_WAITING) continue;
-        if (a->at_ns < INFINITY && (first == NULL || comes_before(a, first))) first = a;
+        if (!(a->at_ns < INFINITY)) continue;
+        if (first == NULL || a->at_ns < first->at_ns ||
+            (a->at_ns == first->at_ns && a->turn < first->turn))
+            first = a;
     }
     return first;
 }
@@ -142,13 +140,6 @@ static drove_actor *glance(drove_virtual *v)
     return control;
 }
 
-static void set_now(drove_virtual *v, double ns)
-{
-    if (ns <= v->now_ns) return;
-    v->now_ns = ns;
-    atomic_store(&v->shown_ns, (uint64_t)ns);
-}
-
 /* Caller holds the lock. */
 static void pass_on(drove_virtual *v, const drove_actor *me)
 {
@@ -157,7 +148,10 @@ static void pass_on(drove_virtual *v, const drove_actor *me)
     if (is_due) next = first_of(v);
     v->running = next;
     if (next == NULL) return;
-    if (is_due) set_now(v, next->at_ns);
+    if (is_due && next->at_ns > v->now_ns) {
+        v->now_ns = next->at_ns;
+        atomic_store(&v->shown_ns, (uint64_t)v->now_ns);
+    }
     if (next->state == ACTOR_WAITING) next->is_woken = false;
     next->state = ACTOR_RUNNING;
     next->word = NULL;

@@ -193,12 +193,6 @@ static drove_status open_target(drove_writer *w)
 }
 
 /* A write that fails has no memory. */
-static drove_status open_memory(drove_writer *w)
-{
-    w->stream = open_memstream(&w->bytes, &w->n_bytes);
-    return w->stream != NULL ? DROVE_OK : drove__fail_nomem(w->path, sizeof(FILE));
-}
-
 static drove_status commit_memory(drove_writer *w)
 {
     bool is_whole = ferror(w->stream) == 0;
@@ -235,7 +229,12 @@ drove_status drove__writer_create(const char *path, drove_writer **out)
     drove_status status = DROVE_OK;
     if (w->path == NULL) status = drove__fail_nomem(path, strlen(path));
     else if (w->memory == NULL) status = open_target(w);
-    if (status == DROVE_OK) status = w->memory != NULL ? open_memory(w) : open_stream(w);
+    if (status == DROVE_OK && w->memory == NULL) {
+        status = open_stream(w);
+    } else if (status == DROVE_OK) {
+        w->stream = open_memstream(&w->bytes, &w->n_bytes);
+        if (w->stream == NULL) status = drove__fail_nomem(path, sizeof(FILE));
+    }
     if (status != DROVE_OK) {
         drove__writer_abort(w);
         return status;
