@@ -1,48 +1,13 @@
-/* engine/linear/rounding.c - see rounding.h; the Mersenne twister (recurrence, tempering and
- * constants of the paper's section 2), and factors of an AXPY, see factor.h. */
+/* engine/linear/rounding.c - see rounding.h. */
 #include "engine/linear/rounding.h"
 
 #include "base/spec.h"
-#include "engine/linear/factor.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MOST_ROUNDINGS = 8, NEAREST_BLOCKS = 2 };
-
-/* ---- the Mersenne twister ---- */
-
-enum { MT_M = 397 };
-
-static const uint32_t upper_mask = 0x80000000u, lower_mask = 0x7fffffffu, matrix_a = 0x9908b0dfu;
-
-void drove__mt_seed(drove_mt19937 *mt, uint32_t seed)
-{
-    mt->x[0] = seed;
-    for (uint32_t i = 1; i < DROVE_MT_N; i++) {
-        uint32_t before = mt->x[i - 1];
-        mt->x[i] = 1812433253u * (before ^ before >> 30) + i;
-    }
-    mt->at = DROVE_MT_N;
-}
-
-uint32_t drove__mt_u32(drove_mt19937 *mt)
-{
-    if (mt->at == DROVE_MT_N) {
-        uint32_t *x = mt->x;
-        for (unsigned i = 0; i < DROVE_MT_N; i++) {
-            uint32_t y = (x[i] & upper_mask) | (x[(i + 1) % DROVE_MT_N] & lower_mask);
-            x[i] = x[(i + MT_M) % DROVE_MT_N] ^ y >> 1 ^ ((y & 1u) != 0 ? matrix_a : 0u);
-        }
-        mt->at = 0;
-    }
-    uint32_t y = mt->x[mt->at++];
-    y ^= y >> 11;
-    y ^= y << 7 & 0x9d2c5680u;
-    y ^= y << 15 & 0xefc60000u;
-    return y ^ y >> 18;
-}
 
 /* ---- the ways ---- */
 
@@ -201,27 +166,4 @@ void drove__rounder_fini(drove_rounder *r)
     free(r->mt);
     r->block = NULL;
     r->mt = NULL;
-}
-
-/* ---- factors ---- */
-
-void drove__factor_make(drove_number d, drove_number m, const double *alpha, size_t n,
-                        drove_rounder *rounder, drovek_factor *out)
-{
-    if (d == DROVE_F32 || m == DROVE_F32) {
-        for (size_t i = 0; i < n; i++) out[i] = (drovek_factor){.f = (float)alpha[i]};
-        return;
-    }
-    const drovek_fraction fraction = drovek_fraction_of(d, m);
-    double room = (double)fraction.sum - (double)n, sum = 0.0;
-    for (size_t i = 0; i < n; i++) sum += fabs(alpha[i]);
-    int shift = fraction.shift;
-    while (shift > 0 && sum * (double)(1 << shift) > room) shift--;
-    double scale = (double)(1 << shift);
-    if (sum > room) scale = room / sum;
-    for (size_t i = 0; i < n; i++) {
-        double a = floor(alpha[i] * scale + drove__rounder_u(rounder));
-        if (!isfinite(sum)) a = 0.0;
-        out[i] = (drovek_factor){.a = (int32_t)a, .shift = shift};
-    }
 }
