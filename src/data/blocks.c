@@ -302,19 +302,6 @@ static drove_status check_sparse(const drove_blocks *b, const drove_storage *s, 
 }
 
 /* By the bits of the exponent, in integers, because that vectorises. */
-bool drove__floats_are_finite(const float *x, size_t n)
-{
-    /* An exponent of ones, and no other, carries into the highest bit. */
-    const uint32_t exponent = 0x7f800000u, one = 0x00800000u;
-    uint32_t carried = 0;
-    for (size_t i = 0; i < n; i++) {
-        uint32_t bits;
-        memcpy(&bits, x + i, sizeof bits);
-        carried |= (bits & exponent) + one;
-    }
-    return carried >> 31 == 0;
-}
-
 static drove_status check_numbers(const drove_blocks *b, const drove_storage *s, size_t first,
                                   size_t n, const drove_place_in *to)
 {

@@ -108,7 +108,6 @@ drove_status drove__blocks_read_at(const drove_blocks *b, uint64_t offset, void 
  * is_finite: that their examples are is known. */
 drove_status drove__blocks_check_rows(const drove_blocks *b, const drove_storage *s, size_t first,
                                       size_t n, bool is_finite, drove_place_in *to);
-bool         drove__floats_are_finite(const float *x, size_t n);
 
 /* rows_blocks.c, quant_blocks.c.  Errors: DROVE_E_IO, DROVE_E_DATA, DROVE_E_NOMEM. */
 drove_status drove__rows_open(const drove_spec *spec, drove_blocks **out);

@@ -291,11 +291,17 @@ drove_status drove__data_open_shard(const char *spec, const char *test, uint64_t
                                     drove_data **train_out, drove_data **test_out,
                                     size_t *n_rows_whole);
 
+/* For readers: makes room for `needed` elements in *memory (malloc family), growing by half; *capacity is in
+ * elements.  Errors: DROVE_E_NOMEM. */
+drove_status drove__reserve(void *memory, size_t *capacity, size_t needed, size_t size_bytes);
+
 /* For readers: checks that each shard can have a row.  Names `where` in errors: DROVE_E_ARG. */
 drove_status drove__storage_check_shard(const drove_shard *shard, size_t n_rows, const char *where);
 /* For readers: reduces a storage with targets of all n_rows, and examples of the shard, to the
  * targets of the shard; n_rows_whole is then the old n_rows. */
 void drove__storage_keep_targets(drove_storage *storage, const drove_shard *shard);
+
+bool drove__floats_are_finite(const float *x, size_t n);
 
 /* Checks for every format, after reading: finite values, labels in range, sizes.  Names `where` in
  * errors. */

@@ -126,19 +126,6 @@ static drove_status create_view(drove_storage *storage, drove_data **out)
     return DROVE_OK;
 }
 
-void drove_data_destroy(drove_data *data)
-{
-    if (data == NULL) return;
-    DROVE_END(data, "data");
-    drove__storage_release(data->storage);
-    drove__free(data->shift);
-    drove__free(data->factor);
-    free(data->row);
-    free(data->class_weight);
-    free(data->spec);
-    drove__alive_free(data, free);
-}
-
 static int compare_rows(const void *a, const void *b)
 {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;

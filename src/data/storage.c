@@ -1,5 +1,4 @@
 /* data/storage.c - creates, releases and checks the memory of a data set. */
-#include "data/blocks.h"
 #include "data/data.h"
 
 #include "base/mem.h"
@@ -123,6 +122,19 @@ drove_status drove__storage_set_unlabelled(drove_storage *s)
 
 /* ---- shards ---- */
 
+drove_status drove__reserve(void *memory, size_t *capacity, size_t needed, size_t size_bytes)
+{
+    if (needed <= *capacity) return DROVE_OK;
+    size_t count = needed + needed / 2 + 64;
+    void *old;
+    memcpy(&old, memory, sizeof old);
+    void *grown = drove__grow(old, count, size_bytes);
+    if (grown == NULL) return drove__fail_nomem("data set", count * size_bytes);
+    memcpy(memory, &grown, sizeof grown);
+    *capacity = count;
+    return DROVE_OK;
+}
+
 drove_status drove__storage_check_shard(const drove_shard *shard, size_t n_rows, const char *where)
 {
     if (drove__shard_size(shard, n_rows) > 0 || !drove__shard_is_part(shard)) return DROVE_OK;
@@ -157,6 +169,20 @@ void drove__storage_keep_targets(drove_storage *s, const drove_shard *shard)
 }
 
 /* ---- checks ---- */
+
+/* By the bits of the exponent, in integers, because that vectorises. */
+bool drove__floats_are_finite(const float *x, size_t n)
+{
+    /* An exponent of ones, and no other, carries into the highest bit. */
+    const uint32_t exponent = 0x7f800000u, one = 0x00800000u;
+    uint32_t carried = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, x + i, sizeof bits);
+        carried |= (bits & exponent) + one;
+    }
+    return carried >> 31 == 0;
+}
 
 /* Position of the first number that is not finite, or n. */
 static size_t first_not_finite(const float *value, size_t n)

@@ -7,7 +7,6 @@
  * ?first=i begins with it.
  */
 #include "data/synth.h"
-#include "data/text.h"
 
 #include "base/mem.h"
 #include "base/rng.h"

@@ -66,16 +66,3 @@ drove_status drove__line_number(drove_line *line, const char *stops, const char 
     line->at = next;
     return DROVE_OK;
 }
-
-drove_status drove__reserve(void *memory, size_t *capacity, size_t needed, size_t size_bytes)
-{
-    if (needed <= *capacity) return DROVE_OK;
-    size_t count = needed + needed / 2 + 64;
-    void *old;
-    memcpy(&old, memory, sizeof old);
-    void *grown = drove__grow(old, count, size_bytes);
-    if (grown == NULL) return drove__fail_nomem("data set", count * size_bytes);
-    memcpy(memory, &grown, sizeof grown);
-    *capacity = count;
-    return DROVE_OK;
-}

@@ -33,8 +33,4 @@ static inline bool drove__is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* Makes room for `needed` elements in *memory (malloc family), growing by half; *capacity is in
- * elements.  Errors: DROVE_E_NOMEM. */
-drove_status drove__reserve(void *memory, size_t *capacity, size_t needed, size_t size_bytes);
-
 #endif

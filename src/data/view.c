@@ -1,6 +1,8 @@
-/* data/hold_out.c - examples held out of a view, to judge a run by while it goes on. */
+/* data/view.c - views of a storage: copies one, holds examples of one out to judge a run by, and
+ * releases it. */
 #include "data/data.h"
 
+#include "base/alive.h"
 #include "base/mem.h"
 #include "base/rng.h"
 #include "data/scale.h"
@@ -9,6 +11,19 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+
+void drove_data_destroy(drove_data *data)
+{
+    if (data == NULL) return;
+    DROVE_END(data, "data");
+    drove__storage_release(data->storage);
+    drove__free(data->shift);
+    drove__free(data->factor);
+    free(data->row);
+    free(data->class_weight);
+    free(data->spec);
+    drove__alive_free(data, free);
+}
 
 static int compare_rows(const void *a, const void *b)
 {
