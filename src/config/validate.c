@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/spec.h"
 #include "base/status.h"
-#include "data/formats.h"
+#include "data/open/formats.h"
 #include "cluster/ranks_open.h"
 #include "engine/features.h"
 #include "kernel/kernel.h"

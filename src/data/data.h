@@ -165,7 +165,7 @@ drove_status drove__data_hold_out(drove_data *data, size_t n_held, uint64_t seed
 /* A second view of the same rows, scaled alike; the caller destroys it.  Errors: DROVE_E_NOMEM. */
 drove_status drove__data_view(const drove_data *data, drove_data **out);
 
-/* A format: one row of the table in data/formats.c; `drove list data` walks it. */
+/* A format: one row of the table in data/open/formats.c; `drove list data` walks it. */
 typedef struct drove_format_ops {
     const char *name, *help,
         *source;           /* name "synth:digits": spec name and first argument           */
@@ -272,10 +272,10 @@ drove_status drove__data_outline(const drove_data *data, drove_data **out);
 drove_status drove__data_copy(const drove_data *data, drove_data **out);
 drove_status drove__data_derive(const drove_data *data, size_t n_features, drove_data **out);
 
-/* Views that were read by blocks (data/blocks.h) as drove_data_open would have opened them: scaled
- * and cut as the spec says, statistics from `train`.  test: as for drove_data_open; of "split" the
- * held-out data are `held`, taken over if *test_out is set.  Without that, `held`, which may be
- * NULL, is only scaled alike.  Errors: those of drove_data_open. */
+/* Views that were read by blocks (data/disk/blocks.h) as drove_data_open would have opened them:
+ * scaled and cut as the spec says, statistics from `train`.  test: as for drove_data_open; of
+ * "split" the held-out data are `held`, taken over if *test_out is set.  Without that, `held`,
+ * which may be NULL, is only scaled alike.  Errors: those of drove_data_open. */
 drove_status drove__data_finish_open(const char *spec, const char *test, uint64_t seed,
                                      drove_data *train, drove_data *held, drove_data **test_out);
 
@@ -291,8 +291,8 @@ drove_status drove__data_open_shard(const char *spec, const char *test, uint64_t
                                     drove_data **train_out, drove_data **test_out,
                                     size_t *n_rows_whole);
 
-/* For readers: makes room for `needed` elements in *memory (malloc family), growing by half; *capacity is in
- * elements.  Errors: DROVE_E_NOMEM. */
+/* For readers: makes room for `needed` elements in *memory (malloc family), growing by half;
+ * *capacity is in elements.  Errors: DROVE_E_NOMEM. */
 drove_status drove__reserve(void *memory, size_t *capacity, size_t needed, size_t size_bytes);
 
 /* For readers: checks that each shard can have a row.  Names `where` in errors: DROVE_E_ARG. */

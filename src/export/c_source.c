@@ -15,7 +15,7 @@
 #include "base/locale.h"
 #include "base/mem.h"
 #include "base/print.h"
-#include "data/overwrite.h"
+#include "data/open/overwrite.h"
 #include "export/c_print.h"
 #include "model/layer.h"
 #include "model/loss.h"

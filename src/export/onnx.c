@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "base/locale.h"
 #include "base/mem.h"
-#include "data/overwrite.h"
+#include "data/open/overwrite.h"
 #include "data/scale.h"
 #include "model/loss.h"
 #include "use/modelfile.h"

@@ -10,7 +10,7 @@
 #include "base/locale.h"
 #include "base/mem.h"
 #include "base/safetensors.h"
-#include "data/overwrite.h"
+#include "data/open/overwrite.h"
 #include "data/scale.h"
 #include "model/layer.h"
 #include "model/loss.h"

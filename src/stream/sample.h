@@ -2,7 +2,7 @@
 #ifndef DROVE_STREAM_SAMPLE_H
 #define DROVE_STREAM_SAMPLE_H
 
-#include "data/blocks.h"
+#include "data/disk/blocks.h"
 
 /* Reads blocks number[n] and gives a view of most_rows of their rows, evenly, or of all.  Errors:
  * those of reading, DROVE_E_NOMEM. */

@@ -18,7 +18,7 @@
 #define DROVE_STREAM_STREAM_H
 
 #include "base/clock.h"
-#include "data/blocks.h"
+#include "data/disk/blocks.h"
 #include "stream/windows.h"
 
 typedef struct drove_stream drove_stream;

@@ -5,7 +5,7 @@
 #include "base/locale.h"
 #include "base/memfile.h"
 #include "base/print.h"
-#include "data/overwrite.h"
+#include "data/open/overwrite.h"
 #include "report/report.h"
 #include "run/control.h"
 #include "files/facts.h"

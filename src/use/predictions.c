@@ -14,7 +14,7 @@
 
 #include "base/mem.h"
 #include "base/print.h"
-#include "data/npy.h"
+#include "data/read/npy.h"
 #include "model/loss.h"
 
 #include <errno.h>

@@ -10,7 +10,7 @@
 #include "base/cpu.h"
 #include "base/locale.h"
 #include "base/mem.h"
-#include "data/delivered.h"
+#include "data/open/delivered.h"
 #include "data/origin.h"
 #include "data/weights.h"
 #include "engine/engine.h"

@@ -10,7 +10,7 @@
 #include "base/locale.h"
 #include "base/options.h"
 #include "base/print.h"
-#include "data/overwrite.h"
+#include "data/open/overwrite.h"
 #include "model/loss.h"
 #include "use/measure.h"
 #include "use/predictions.h"

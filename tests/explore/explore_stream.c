@@ -3,7 +3,7 @@
 #include "explorer.h"
 
 #include "base/clock.h"
-#include "data/blocks.h"
+#include "data/disk/blocks.h"
 #include "data/scale.h"
 #include "data/weights.h"
 #include "stream/sample.h"

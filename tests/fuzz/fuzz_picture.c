@@ -1,5 +1,5 @@
 /* tests/fuzz/fuzz_picture.c - the input is an image file. */
-#include "data/picture.h"
+#include "data/read/picture.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
  * checksum is reached. */
 #include "fuzz_data.h"
 
-#include "data/quant_file.h"
+#include "data/disk/quant_file.h"
 
 enum { METADATA_MOST = 64 };
 

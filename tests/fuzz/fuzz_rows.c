@@ -6,7 +6,7 @@
 
 #include "base/hash.h"
 #include "data/fingerprint.h"
-#include "data/rows_file.h"
+#include "data/disk/rows_file.h"
 #include "fuzz_folder.h"
 
 enum { END = 3 * 8 + DROVE_ROWS_MAGIC_SIZE };

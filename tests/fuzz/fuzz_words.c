@@ -6,7 +6,7 @@
 #include "base/spec.h"
 #include "cluster/codec.h"
 #include "data/augment.h"
-#include "data/pictures.h"
+#include "data/read/pictures.h"
 #include "data/weights.h"
 #include "engine/features.h"
 #include "engine/linear/precision.h"

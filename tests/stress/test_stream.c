@@ -4,7 +4,7 @@
  *
  * Row i of the file holds i in each of its features, so that a row of another window shows.
  */
-#include "data/rows_file.h"
+#include "data/disk/rows_file.h"
 #include "loop/order.h"
 #include "stream/stream.h"
 #include "support/test.h"

@@ -2,7 +2,7 @@
 #include "quant_files.h"
 
 #include "base/mem.h"
-#include "data/quant_file.h"
+#include "data/disk/quant_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "support.h"
 
 #include "base/mem.h"
-#include "data/ahead.h"
+#include "data/disk/ahead.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

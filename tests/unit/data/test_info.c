@@ -4,7 +4,7 @@
 
 #include "data/augment.h"
 #include "data/data.h"
-#include "data/pieces.h"
+#include "data/open/pieces.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -91,7 +91,7 @@ TEST(test_multi_label)
     drove_data_destroy(d);
 }
 
-/* The rule of data/labels.h at its edges. */
+/* The rule of data/read/labels.h at its edges. */
 static void write_distinct(const char *path, int n_distinct, int n_each)
 {
     FILE *file = fopen(path, "w");

@@ -1,9 +1,9 @@
-/* Test data against the training data's features, classes, labels and values (data/match.h), on
- * storages made by hand. */
+/* Test data against the training data's features, classes, labels and values (data/open/match.h),
+ * on storages made by hand. */
 #include "support.h"
 
 #include "base/mem.h"
-#include "data/match.h"
+#include "data/open/match.h"
 
 #include <stdlib.h>
 #include <string.h>

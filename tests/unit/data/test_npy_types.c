@@ -3,7 +3,7 @@
  * one 1 each. */
 #include "support.h"
 
-#include "data/npy.h"
+#include "data/read/npy.h"
 
 #include <stdio.h>
 #include <string.h>

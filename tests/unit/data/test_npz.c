@@ -2,7 +2,7 @@
  * meaning of bytes in all formats.  Broken archives: test_broken.c. */
 #include "support.h"
 
-#include "data/npy.h"
+#include "data/read/npy.h"
 
 #include <stdio.h>
 #include <string.h>

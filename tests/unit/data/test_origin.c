@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "data/arrays.h"
-#include "data/match.h"
+#include "data/open/match.h"
 #include "data/origin.h"
 
 #include <math.h>

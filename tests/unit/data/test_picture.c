@@ -5,7 +5,7 @@
  */
 #include "support.h"
 
-#include "data/picture.h"
+#include "data/read/picture.h"
 
 #include <dirent.h>
 #include <math.h>

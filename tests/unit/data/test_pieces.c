@@ -2,7 +2,7 @@
 #include "support.h"
 
 #include "base/mem.h"
-#include "data/pieces.h"
+#include "data/open/pieces.h"
 
 #include <stdio.h>
 #include <string.h>

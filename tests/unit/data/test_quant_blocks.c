@@ -4,8 +4,8 @@
 #include "quant_files.h"
 
 #include "base/mem.h"
-#include "data/blocks.h"
-#include "data/quant_file.h"
+#include "data/disk/blocks.h"
+#include "data/disk/quant_file.h"
 
 #include <fcntl.h>
 #include <stdio.h>

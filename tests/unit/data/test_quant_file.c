@@ -7,7 +7,7 @@
 #include "quant_files.h"
 
 #include "base/mem.h"
-#include "data/quant_file.h"
+#include "data/disk/quant_file.h"
 
 #include <math.h>
 #include <stdio.h>

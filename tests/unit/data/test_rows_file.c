@@ -5,8 +5,8 @@
 #endif
 #include "support.h"
 
-#include "data/blocks.h"
-#include "data/rows_file.h"
+#include "data/disk/blocks.h"
+#include "data/disk/rows_file.h"
 
 #include <math.h>
 #include <stdio.h>

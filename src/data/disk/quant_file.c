@@ -1,0 +1,138 @@
+/* data/disk/quant_file.c - functions shared by the reader and the writer of quant:FILE, and its row
+ * in the table of formats. */
+#include "data/disk/quant_file.h"
+
+#include "base/mem.h"
+#include "data/fingerprint.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- checksums ---- */
+
+uint64_t drove__quant_hash_tensor(uint64_t hash, const drove_tensor *tensor)
+{
+    enum { MOST_RANK = 4 }; /* of tensors in these files; part of the checksum's definition */
+    uint64_t facts[2 + MOST_RANK] = {tensor->type, tensor->rank};
+    for (unsigned i = 0; i < tensor->rank && i < MOST_RANK; i++) facts[2 + i] = tensor->shape[i];
+    hash = drove__hash(hash, tensor->name, strlen(tensor->name));
+    hash = drove__hash(hash, facts, sizeof facts);
+    return drove__hash(hash, tensor->bytes, drove__tensor_bytes(tensor));
+}
+
+uint64_t drove__quant_hash_meta(uint64_t hash, const char *key, const char *value)
+{
+    return drove__hash(drove__hash(hash, key, strlen(key)), value, strlen(value));
+}
+
+/* With its size, which the hash of version 1 counts by itself. */
+static void add_sized(drove_block_sum *sum, const void *bytes, size_t n)
+{
+    const uint64_t size_bytes = n;
+    if (sum->xxh3 != NULL) drove__block_sum_add(sum, &size_bytes, sizeof size_bytes);
+    drove__block_sum_add(sum, bytes, n);
+}
+
+drove_status drove__quant_fingerprint(const drove_data *data, bool is_version_1,
+                                      char into[DROVE_CHECKSUM_TEXT_SIZE])
+{
+    const drove_storage *s = data->storage;
+    const char *kind = drove__storage_name(s);
+    drove_block_sum sum;
+    DROVE_TRY(drove__block_sum_init(&sum, is_version_1));
+    add_sized(&sum, kind, strlen(kind));
+    for (size_t i = 0; i < data->n_rows; i++) {
+        drove_row_part part[DROVE_MOST_ROW_PARTS];
+        unsigned n = drove__row_parts(s, drove__data_row(data, i), part);
+        for (unsigned k = 0; k < n; k++) add_sized(&sum, part[k].bytes, part[k].n);
+    }
+    for (size_t i = 0; s->class_name != NULL && i < s->n_classes; i++)
+        add_sized(&sum, s->class_name[i], strlen(s->class_name[i]));
+    drove__checksum_print(drove__block_sum_value(&sum), into);
+    drove__block_sum_fini(&sum);
+    return DROVE_OK;
+}
+
+/* ---- keys ---- */
+
+static bool find_word(const char *text, const char *const *words, size_t n, size_t *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(text, words[i]) != 0) continue;
+        *out = i;
+        return true;
+    }
+    return false;
+}
+
+drove_status drove__quant_precision(const drove_spec *spec, bool is_sparse, drove_number *number,
+                                    unsigned *index_bits)
+{
+    static const char *const numbers[DROVE_NUMBERS] = {"D4", "D8", "D16", "D32f"};
+    static const char *const indices[] = {"", "i8", "i16", "i32", "[i8]", "[i16]", "[i32]"};
+    static const unsigned bits[] = {0, 8, 16, 32, 8, 16, 32};
+    const char *text = drove__spec_get(spec, "precision", NULL);
+    size_t n = 0, index = DROVE_COUNT(indices);
+    if (text == NULL) return DROVE_OK;
+    for (; n < DROVE_NUMBERS; n++) {
+        size_t length = strlen(numbers[n]);
+        if (strncmp(text, numbers[n], length) == 0 &&
+            find_word(text + length, indices, DROVE_COUNT(indices), &index))
+            break;
+    }
+    if (n == DROVE_NUMBERS) {
+        return drove__fail(DROVE_E_ARG,
+                           "%s?precision: expected D4, D8, D16 or D32f, of sparse data D8, D16 or "
+                           "D32f with i8, i16 or i32 (D8i16), found \"%.40s\"",
+                           spec->name, text);
+    }
+    if (is_sparse && n == DROVE_I4) {
+        return drove__fail(DROVE_E_ARG,
+                           "%s?precision: the data are sparse: expected D8, D16 or D32f with i8, "
+                           "i16 or i32, as 4 bits are for dense data, found \"%s\"",
+                           spec->name, text);
+    }
+    bool has_brackets = index > 3;
+    if (is_sparse != (index > 0) && !has_brackets) {
+        return drove__fail(DROVE_E_ARG,
+                           "%s?precision: the data are %s: expected %s%s, found \"%s\"", spec->name,
+                           is_sparse ? "sparse" : "dense", numbers[n],
+                           is_sparse ? " with i8, i16 or i32" : "", text);
+    }
+    *number = (drove_number)n;
+    *index_bits = is_sparse ? bits[index] : 0;
+    return DROVE_OK;
+}
+
+drove_status drove__quant_refuse_keys(const drove_spec *spec, bool is_written)
+{
+    static const char *const others[2][2] = {{"range", "block"}, {"from", "from"}};
+    if (drove__spec_get(spec, "scale", NULL) != NULL) {
+        return drove__fail(DROVE_E_ARG,
+                           "%s?scale: values are scaled before they are quantised; expected scale "
+                           "with the data to be converted",
+                           spec->name);
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        const char *other = others[is_written][i];
+        if (drove__spec_get(spec, other, NULL) != NULL)
+            return drove__fail(DROVE_E_ARG, "%s?%s: does not apply to a file that is %s",
+                               spec->name, other, is_written ? "written" : "read");
+    }
+    return DROVE_OK;
+}
+
+static const char *const keys[] = {"precision", "range", "block", "from", "window", NULL};
+
+const drove_format_ops drove__format_quant = {
+    .name = "quant",
+    .help = "a data set in 4, 8 or 16-bit fixed point or floats, as drove data convert made it",
+    .source = "De Sa et al., ISCA 2017, section 3",
+    .arguments = "FILE",
+    .least_args = 1,
+    .most_args = 1,
+    .keys = keys,
+    .read = drove__quant_read,
+    .write = drove__quant_write,
+    .default_scaling = DROVE_SCALE_NONE,
+};

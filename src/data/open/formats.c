@@ -1,0 +1,105 @@
+/* data/open/formats.c - the table of data formats. */
+#include "data/open/formats.h"
+
+#include "base/mem.h"
+#include "base/other_words.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+extern const drove_format_ops drove__format_mnist, drove__format_idx, drove__format_libsvm,
+    drove__format_vw, drove__format_csv, drove__format_table, drove__format_npy, drove__format_npz,
+    drove__format_images, drove__format_webdataset, drove__format_cifar10,
+    drove__format_synth_digits, drove__format_synth_logistic, drove__format_synth_images,
+    drove__format_quant, drove__format_rows, drove__format_memory;
+
+const drove_format_ops *const drove__formats[] = {
+    &drove__format_mnist,
+    &drove__format_idx,
+    &drove__format_libsvm,
+    &drove__format_vw,
+    &drove__format_csv,
+    &drove__format_table,
+    &drove__format_npy,
+    &drove__format_npz,
+    &drove__format_images,
+    &drove__format_webdataset,
+    &drove__format_cifar10,
+    &drove__format_synth_digits,
+    &drove__format_synth_logistic,
+    &drove__format_synth_images,
+    &drove__format_quant,
+    &drove__format_rows,
+    &drove__format_memory,
+    NULL,
+};
+
+enum { KEYS_MOST = 40, NAME_SIZE = 64 };
+
+static drove_status fail_unknown(const char *name)
+{
+    const char *names[DROVE_COUNT(drove__formats)];
+    size_t n = 0;
+    for (; drove__formats[n] != NULL; n++) names[n] = drove__formats[n]->name;
+    const char *near = drove__nearest(name, names, n);
+    char other[DROVE_OTHER_SIZE];
+    if (drove__other_word("format", name, NULL, other, sizeof other))
+        return drove__fail(DROVE_E_ARG, "data: unknown format \"%s\"; %s (drove list data)", name,
+                           other);
+    if (near != NULL) {
+        return drove__fail(DROVE_E_ARG,
+                           "data: unknown format \"%s\"; did you mean \"%s\"? (drove list data)",
+                           name, near);
+    }
+    struct stat about;
+    if (stat(name, &about) == 0 && S_ISDIR(about.st_mode))
+        return drove__fail(DROVE_E_ARG,
+                           "data: expected a file, found the folder \"%s\" (mnist:%s would read "
+                           "MNIST's files in it)",
+                           name, name);
+    return drove__fail(DROVE_E_ARG,
+                       "data: expected a file that exists or a format of `drove list data`, found "
+                       "\"%s\"",
+                       name);
+}
+
+drove_status drove__format_find(const drove_spec *spec, const drove_format_ops **out)
+{
+    char name[NAME_SIZE];
+    bool is_synth = strcmp(spec->name, "synth") == 0;
+    snprintf(name, sizeof name, "%.30s%s%.30s", spec->name, is_synth ? ":" : "",
+             is_synth && spec->n_args > 0 ? spec->arg[0] : "");
+    for (size_t i = 0; drove__formats[i] != NULL; i++) {
+        if (strcmp(drove__formats[i]->name, name) != 0) continue;
+        *out = drove__formats[i];
+        return DROVE_OK;
+    }
+    return fail_unknown(name);
+}
+
+drove_status drove__format_check(const drove_format_ops *format, const drove_spec *spec)
+{
+    static const char *const common[] = {"scale", "crop", "pad",   "mirror",
+                                         "mean",  "std",  "split", "fold"};
+    const char *known[KEYS_MOST + 1];
+    size_t n = 0;
+    for (; n < DROVE_COUNT(common); n++) known[n] = common[n];
+    if (format->has_test) known[n++] = "part";
+    for (size_t i = 0; format->keys != NULL && format->keys[i] != NULL && n < KEYS_MOST; i++) {
+        known[n++] = format->keys[i];
+    }
+    known[n] = NULL;
+    DROVE_TRY(drove__spec_check(spec, DROVE_SPEC_MAX_ARGS, known));
+    if (spec->n_args >= format->least_args && spec->n_args <= format->most_args) return DROVE_OK;
+    return drove__fail(DROVE_E_ARG, "%s: expected %s:%s, found %u argument%s", format->name,
+                       spec->name, format->arguments, spec->n_args, spec->n_args == 1 ? "" : "s");
+}
+
+drove_status drove__format_parse(const char *text, drove_spec *spec, const drove_format_ops **out)
+{
+    DROVE_TRY(drove__data_parse(text, spec));
+    DROVE_TRY(drove__format_find(spec, out));
+    return drove__format_check(*out, spec);
+}

@@ -1,0 +1,653 @@
+/* data/open/open.c - opens data sets: reads by format, holds rows out, fits test data to training
+ * data; converts them. */
+#include "data/data.h"
+
+#include "base/alive.h"
+#include "base/locale.h"
+#include "base/mem.h"
+#include "base/rng.h"
+#include "data/open/formats.h"
+#include "data/export.h"
+#include "data/open/match.h"
+#include "data/scale.h"
+#include "data/weights.h"
+#include "table/schema.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SPLIT_DEFAULT 0.1
+
+typedef struct source { /* a parsed spec */
+    drove_spec spec;
+    const drove_format_ops *format;
+    int part;                    /* ?part=test: 1 */
+    const drove_storage *like;   /* training data are read by its schema; NULL: by their own */
+    bool has_scale, has_augment; /* ?scale, or one of ?crop, ?pad and ?mirror */
+    bool is_more;                /* to train on: each class is one of the model's */
+    char size[48], channels[24]; /* of the training data's images, for test data that are resized */
+    drove_scaling scaling;
+} source;
+
+static drove_status read_common_keys(source *from)
+{
+    static const char *const parts[] = {"train", "test"};
+    unsigned scaling = from->format->default_scaling, part = 0;
+    double fraction = SPLIT_DEFAULT; /* checked also where nothing is split */
+    DROVE_TRY(
+        drove__spec_word(&from->spec, "scale", drove__scaling_names, DROVE_N_SCALINGS, &scaling));
+    DROVE_TRY(drove__spec_word(&from->spec, "part", parts, DROVE_COUNT(parts), &part));
+    DROVE_TRY(drove__spec_real(&from->spec, "split", DBL_MIN, 1.0 - DBL_EPSILON / 2, &fraction));
+    from->has_scale = drove__spec_get(&from->spec, "scale", NULL) != NULL;
+    from->scaling = (drove_scaling)scaling;
+    from->part = (int)part;
+    from->has_augment = drove__spec_get(&from->spec, "crop", NULL) != NULL ||
+                        drove__spec_get(&from->spec, "pad", NULL) != NULL ||
+                        drove__spec_get(&from->spec, "mirror", NULL) != NULL;
+    return DROVE_OK;
+}
+
+/* The caller calls drove__spec_fini on *from even after a failure. */
+static drove_status parse_source(const char *text, source *from)
+{
+    memset(from, 0, sizeof *from);
+    DROVE_TRY(drove__format_parse(text, &from->spec, &from->format));
+    return read_common_keys(from);
+}
+
+/* ---- means and deviations that the spec gives ---- */
+
+/* "0.485,0.456,0.406": one number, or one for each channel, into out[channels]; `usual` where the
+ * key is absent. */
+static drove_status read_numbers(const drove_spec *spec, const char *key, size_t channels,
+                                 double least, double usual, double *out)
+{
+    const char *text = drove__spec_get(spec, key, NULL);
+    size_t n = 0;
+    for (size_t c = 0; c < channels; c++) out[c] = usual;
+    if (text == NULL) return DROVE_OK;
+    for (const char *at = text; n < channels; n++) {
+        char number[64];
+        const size_t length = strcspn(at, ",");
+        snprintf(number, sizeof number, "%.*s", length < sizeof number ? (int)length : 63, at);
+        DROVE_TRY(drove__parse_real(key, number, least, 1e6, &out[n]));
+        at += length;
+        if (*at == '\0') {
+            n++;
+            break;
+        }
+        at++;
+        if (n + 1 == channels) n = channels + 1; /* more follow */
+    }
+    for (size_t c = 1; n == 1 && c < channels; c++) out[c] = out[0];
+    if (n == 1 || n == channels) return DROVE_OK;
+    return drove__fail(DROVE_E_ARG, "%s: expected 1 number or %zu, one a channel, found \"%.80s\"",
+                       key, channels, text);
+}
+
+/* Images, and means and deviations of their numbers after ?scale=unit or none, as torchvision's
+ * Normalize has them: they become part of the scaling. */
+static drove_status take_means(const source *from, drove_data *data)
+{
+    enum { CHANNELS_MOST = 64 };
+    const drove_spec *spec = &from->spec;
+    const drove_storage *s = data->storage;
+    double mean[CHANNELS_MOST], std[CHANNELS_MOST];
+    if (drove__spec_get(spec, "mean", NULL) == NULL && drove__spec_get(spec, "std", NULL) == NULL)
+        return DROVE_OK;
+    if (s->channels == 0 || s->channels > CHANNELS_MOST || s->x_kind == DROVE_X_QUANT)
+        return drove__fail(DROVE_E_ARG, "%s: ?mean= and ?std= are for images", spec->name);
+    if (data->scaling != DROVE_SCALE_UNIT && data->scaling != DROVE_SCALE_NONE)
+        return drove__fail(DROVE_E_ARG,
+                           "%s: ?mean= and ?std= go with ?scale=unit or none, found %s", spec->name,
+                           drove__scaling_name(data->scaling));
+    DROVE_TRY(read_numbers(spec, "mean", s->channels, -1e6, 0, mean));
+    DROVE_TRY(read_numbers(spec, "std", s->channels, 1e-6, 1, std));
+    DROVE_TRY(drove__scale_apply(data, mean, std));
+    return DROVE_OK;
+}
+
+/* ---- views ---- */
+
+/* A view of all rows; owns the caller's reference to storage, also on failure. */
+static drove_status create_view(drove_storage *storage, drove_data **out)
+{
+    drove_data *data = calloc(1, sizeof *data);
+    if (data == NULL) {
+        drove__storage_release(storage);
+        return drove__fail_nomem("data set", sizeof *data);
+    }
+    data->storage = storage;
+    data->n_rows = storage->n_rows;
+    *out = data;
+    return DROVE_OK;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Which rows of a shuffle by the seed are held out: [first, end). */
+typedef struct held_rows {
+    size_t first, end;
+} held_rows;
+
+/* test[end - first] and train[the others] ascend. */
+static drove_status draw_rows(size_t n, held_rows held, uint64_t seed, uint32_t *train,
+                              uint32_t *test)
+{
+    const size_t n_test = held.end - held.first;
+    uint32_t *all = drove__grow(NULL, n, sizeof *all);
+    if (all == NULL) return drove__fail_nomem("split", n * sizeof *all);
+    drove_rng rng;
+    drove__rng_seed(&rng, seed, DROVE_RNG_SPLIT, 0);
+    for (size_t i = 0; i < n; i++) all[i] = (uint32_t)i;
+    for (size_t i = 0; i < held.end; i++) { /* as many steps of the shuffle as it takes */
+        size_t j = i + (size_t)drove__rng_below(&rng, n - i);
+        uint32_t drawn = all[j];
+        all[j] = all[i];
+        all[i] = drawn;
+    }
+    memcpy(test, all + held.first, n_test * sizeof *all);
+    memcpy(train, all, held.first * sizeof *all);
+    memcpy(train + held.first, all + held.end, (n - held.end) * sizeof *all);
+    qsort(test, n_test, sizeof *test, compare_rows);
+    qsort(train, n - n_test, sizeof *train, compare_rows);
+    free(all);
+    return DROVE_OK;
+}
+
+/* ?fold=I/K: the I-th of K parts that differ by one row at most. */
+static drove_status find_fold(const char *text, size_t n, held_rows *out)
+{
+    char part[24];
+    uint64_t i, k;
+    const size_t n_part = strcspn(text, "/");
+    if (text[n_part] != '/' || n_part >= sizeof part)
+        return drove__fail(DROVE_E_ARG, "fold: expected I/K, such as 1/5, found \"%.80s\"", text);
+    memcpy(part, text, n_part);
+    part[n_part] = '\0';
+    DROVE_TRY(drove__parse_u64("fold: parts", text + n_part + 1, 2, UINT32_MAX, &k));
+    DROVE_TRY(drove__parse_u64("fold: number", part, 1, k, &i));
+    if (k > n)
+        return drove__fail(DROVE_E_SHAPE, "fold: expected at least %llu rows, found %zu",
+                           (unsigned long long)k, n);
+    *out = (held_rows){.first = (size_t)(n * (i - 1) / k), .end = (size_t)(n * i / k)};
+    return DROVE_OK;
+}
+
+/* ?split=FRACTION, or SPLIT_DEFAULT: so much of it, but neither none nor all. */
+static drove_status find_held(const drove_spec *spec, size_t n, held_rows *out)
+{
+    double fraction = SPLIT_DEFAULT;
+    const char *fold = drove__spec_get(spec, "fold", NULL);
+    if (n < 2) return drove__fail(DROVE_E_SHAPE, "split: expected at least 2 rows, found %zu", n);
+    if (fold != NULL && drove__spec_get(spec, "split", NULL) != NULL)
+        return drove__fail(DROVE_E_ARG, "%s: expected split or fold, found both", spec->name);
+    if (fold != NULL) return find_fold(fold, n, out);
+    DROVE_TRY(drove__spec_real(spec, "split", DBL_MIN, 1.0 - DBL_EPSILON / 2, &fraction));
+    *out = (held_rows){.end = (size_t)llround(fraction * (double)n)};
+    if (out->end < 1) out->end = 1;
+    if (out->end > n - 1) out->end = n - 1;
+    return DROVE_OK;
+}
+
+/* Splits train, a view of all rows, into two views of its storage. */
+static drove_status split_view(const drove_spec *spec, drove_data *train, uint64_t seed,
+                               drove_data **test_out)
+{
+    size_t n = train->n_rows, n_test;
+    held_rows held;
+    drove_data *test = NULL;
+    DROVE_TRY(find_held(spec, n, &held));
+    n_test = held.end - held.first;
+    /* Relaxed: this thread holds a reference already, so the count cannot reach 0 meanwhile. */
+    atomic_fetch_add_explicit(&train->storage->n_views, 1, memory_order_relaxed);
+    DROVE_TRY(create_view(train->storage, &test));
+    train->row = drove__grow(NULL, n - n_test, sizeof *train->row);
+    test->row = drove__grow(NULL, n_test, sizeof *test->row);
+    drove_status status = DROVE_OK;
+    if (train->row == NULL || test->row == NULL)
+        status = drove__fail_nomem("split", n * sizeof *train->row);
+    if (status == DROVE_OK) status = draw_rows(n, held, seed, train->row, test->row);
+    if (status != DROVE_OK) {
+        drove_data_destroy(test);
+        return status;
+    }
+    train->n_rows = n - n_test;
+    test->n_rows = n_test;
+    test->augment = train->augment;
+    *test_out = test;
+    return DROVE_OK;
+}
+
+/* ---- opening ---- */
+
+/* Reads the augmentation that a spec asks for. */
+static drove_status read_augment(const source *from, const drove_storage *s, uint64_t seed,
+                                 drove_augment *out)
+{
+    if (from->has_augment && s->x_kind != DROVE_X_U8 && s->x_kind != DROVE_X_F32) {
+        return drove__fail(DROVE_E_ARG,
+                           "%s: expected images of bytes or floats for crop, pad and mirror, found "
+                           "%s data",
+                           from->spec.name, drove__storage_name(s));
+    }
+    return drove__augment_parse(&from->spec, s->channels, s->height, s->width, seed, out);
+}
+
+/* Test data get the augmentation of the training data; their spec may repeat it. */
+static drove_status copy_augment(const source *from, const drove_data *train, drove_data *test)
+{
+    drove_augment own;
+    test->augment = train->augment;
+    if (!from->has_augment) return DROVE_OK;
+    DROVE_TRY(read_augment(from, test->storage, train->augment.seed, &own));
+    own.mirror = train->augment.mirror;
+    if (drove__augment_equal(&own, &train->augment)) return DROVE_OK;
+    return drove__fail(
+        DROVE_E_ARG,
+        "%s: test data take crop and pad of the training data; expected none, or the "
+        "same",
+        from->spec.name);
+}
+
+/* Adds a key to a spec unless the spec has it or the format does not accept it. */
+static void add_key(source *from, const char *key, const char *value)
+{
+    drove_spec *spec = &from->spec;
+    bool known = false;
+    for (size_t i = 0; from->format->keys != NULL && from->format->keys[i] != NULL; i++) {
+        known |= strcmp(from->format->keys[i], key) == 0;
+    }
+    if (!known || spec->n_keys == DROVE_SPEC_MAX_KEYS || drove__spec_get(spec, key, NULL) != NULL)
+        return;
+    spec->key[spec->n_keys] = key;
+    spec->value[spec->n_keys++] = value;
+}
+
+/* Images of other sizes become as large as those of the training data. */
+static void add_shape(source *from, const drove_storage *like)
+{
+    snprintf(from->size, sizeof from->size, "%zux%zu", like->height, like->width);
+    snprintf(from->channels, sizeof from->channels, "%zu", like->channels);
+    add_key(from, "size", from->size);
+    add_key(from, "channels", from->channels);
+}
+
+/* Rows made from a table, which must be encoded as the training data are. */
+static drove_status read_rows_like(const source *from, const drove_storage *like,
+                                   drove_storage **out)
+{
+    DROVE_TRY(from->format->read(&from->spec, from->part, NULL, out));
+    if ((*out)->schema != NULL && drove__schema_equal(like->schema, (*out)->schema))
+        return DROVE_OK;
+    drove__storage_release(*out);
+    *out = NULL;
+    return drove__fail(DROVE_E_SHAPE,
+                       "%s: expected rows of a table with the columns, categories and fill values "
+                       "of the training data, found others (the table itself is matched by the "
+                       "names of its columns)",
+                       from->spec.arg[0]);
+}
+
+/* Reads test data with the properties found in the training data. */
+static drove_status read_test(source *from, const drove_data *train, bool use_labels,
+                              drove_storage **out)
+{
+    const drove_storage *s = train->storage;
+    drove_scaling scaling = drove__data_scale(train).scaling;
+    /* unit of sparse ones is none: drove__modelfile_save */
+    const bool is_unit_of_ones = from->scaling == DROVE_SCALE_UNIT && scaling == DROVE_SCALE_NONE &&
+                                 drove__storage_is_sparse(s);
+    if (from->has_scale && from->scaling != DROVE_SCALE_AUTO && from->scaling != scaling &&
+        !is_unit_of_ones) {
+        return drove__fail(DROVE_E_ARG,
+                           "%s?scale: test data take the scaling of the training data (%s)",
+                           from->spec.name, drove__scaling_name(scaling));
+    }
+    if (use_labels) add_key(from, "target", drove__target_name(s->y_kind));
+    else if (from->format->reads_unlabelled) add_key(from, "label", "none");
+    if (s->index_base >= 0) add_key(from, "base", s->index_base == 0 ? "0" : "1");
+    if (from->format->resizes && s->channels > 0) add_shape(from, s);
+    if (s->schema != NULL && from->format->read_like != NULL)
+        return from->format->read_like(&from->spec, s, use_labels, out);
+    if (s->schema != NULL && from->format->holds_all) return read_rows_like(from, s, out);
+    if (s->schema != NULL)
+        return drove__fail(DROVE_E_SHAPE,
+                           "%s: expected a table, like the training data, so that columns can be "
+                           "matched by name",
+                           from->spec.name);
+    if (from->format->read_like != NULL)
+        return drove__fail(
+            DROVE_E_SHAPE,
+            "%s: expected data in the format of the training data, whose columns have "
+            "no names (csv:FILE for a table of numbers)",
+            from->spec.name);
+    return from->format->read(&from->spec, from->part, NULL, out);
+}
+
+/* The rows of classes that the training data have. */
+static drove_status leave_out_unseen(drove_data *test)
+{
+    const drove_storage *s = test->storage;
+    if (s->is_unseen == NULL) return DROVE_OK;
+    test->row = drove__grow(NULL, s->n_rows, sizeof *test->row);
+    if (test->row == NULL) return drove__fail_nomem("rows", s->n_rows * sizeof *test->row);
+    test->n_rows = 0;
+    for (size_t row = 0; row < s->n_rows; row++)
+        if (!s->is_unseen[row]) test->row[test->n_rows++] = (uint32_t)row;
+    return DROVE_OK;
+}
+
+static drove_status open_test(source *from, const drove_data *train, bool use_labels,
+                              drove_data **out)
+{
+    drove_storage *storage = NULL;
+    drove_data *test = NULL;
+    DROVE_TRY(read_test(from, train, use_labels, &storage));
+    drove_status status = from->is_more ? drove__match(train->storage, storage, use_labels)
+                                        : drove__match_test(train->storage, storage, use_labels);
+    if (status != DROVE_OK) {
+        const drove_spec *spec = &from->spec;
+        drove__storage_release(storage);
+        return drove__fail_in(status, "%s", spec->n_args > 0 ? spec->arg[0] : spec->name);
+    }
+    DROVE_TRY(create_view(storage, &test));
+    status = leave_out_unseen(test);
+    if (status == DROVE_OK) status = copy_augment(from, train, test);
+    if (status != DROVE_OK) {
+        drove_data_destroy(test);
+        return status;
+    }
+    *out = test;
+    return DROVE_OK;
+}
+
+static bool has_own_test(const source *from)
+{
+    const drove_format_ops *f = from->format;
+    return f->has_test && (f->finds_test == NULL || f->finds_test(&from->spec));
+}
+
+/* Whether `test` names rows of the training file itself. */
+static bool splits(const source *from, const char *test)
+{
+    if (test == NULL || strcmp(test, "split") != 0) return false;
+    bool is_asked = drove__spec_get(&from->spec, "split", NULL) != NULL ||
+                    drove__spec_get(&from->spec, "fold", NULL) != NULL;
+    return is_asked || from->part == 1 || !has_own_test(from);
+}
+
+/* Opens the held-out part that `test` names; a split removes its rows from train. */
+static drove_status hold_out(source *from, const char *test, uint64_t seed, drove_data *train,
+                             drove_data **out)
+{
+    if (test == NULL || *test == '\0') return DROVE_OK;
+    if (strcmp(test, "split") != 0) {
+        source other;
+        drove_status status = parse_source(test, &other);
+        if (status == DROVE_OK) status = open_test(&other, train, true, out);
+        drove__spec_fini(&other.spec);
+        return status == DROVE_OK ? status : drove__fail_in(status, "test data");
+    }
+    if (splits(from, test)) return split_view(&from->spec, train, seed, out);
+    from->part = 1;
+    return open_test(from, train, true, out);
+}
+
+/* Keys that ask for features which the model may not have. */
+static void note_encoding(const source *from, drove_storage *storage)
+{
+    static const char *const keys[] = {"onehot", "hash", "bins"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (drove__spec_get(&from->spec, keys[i], NULL) != NULL)
+            drove__storage_note(storage, "?%s is left out: columns are encoded as for the model",
+                                keys[i]);
+}
+
+/* Rows for a model of a table: with its columns, categories and classes. */
+static drove_status read_train_like(source *from, drove_storage **out)
+{
+    drove_storage *storage;
+    add_key(from, "target", drove__target_name(from->like->y_kind));
+    DROVE_TRY(from->format->read_like(&from->spec, from->like, true, &storage));
+    drove_status status = drove__match(from->like, storage, true);
+    note_encoding(from, storage);
+    if (status == DROVE_OK) *out = storage;
+    else drove__storage_release(storage);
+    return status == DROVE_OK ? status : drove__fail_in(status, "%s", from->spec.arg[0]);
+}
+
+/* Reads training data, only the rows of the shard if possible: then (*out)->n_rows_whole says
+ * so. */
+static drove_status read_train(source *from, const char *test, const drove_shard *shard,
+                               drove_storage **out)
+{
+    const drove_format_ops *f = from->format;
+    if (from->like != NULL && f->read_like != NULL) return read_train_like(from, out);
+    bool may_fit = from->scaling != DROVE_SCALE_NONE && from->scaling != DROVE_SCALE_UNIT;
+    if (drove__shard_is_part(shard) && f->reads_shards && !splits(from, test) && !may_fit) {
+        DROVE_TRY(f->read(&from->spec, from->part, shard, out));
+        if (!drove__scaling_is_fitted(from->scaling, *out)) return DROVE_OK;
+        drove__storage_release(*out);
+        *out = NULL;
+    }
+    return f->read(&from->spec, from->part, NULL, out);
+}
+
+/* Replaces a view by one whose storage has only the view's rows. */
+static drove_status make_own(drove_data **data)
+{
+    drove_data *copy;
+    DROVE_TRY(drove__data_copy(*data, &copy));
+    drove_data_destroy(*data);
+    *data = copy;
+    return DROVE_OK;
+}
+
+/* Reduces training data that were read whole to the rows of the shard. */
+static drove_status keep_shard(const source *from, const drove_shard *shard, drove_data **train,
+                               drove_data **held_out)
+{
+    drove_data *data = *train;
+    size_t n = drove__shard_size(shard, data->n_rows);
+    bool is_split = *held_out != NULL && (*held_out)->storage == data->storage;
+    const char *where = from->spec.n_args > 0 ? from->spec.arg[0] : from->spec.name;
+    DROVE_TRY(drove__storage_check_shard(shard, data->n_rows, where));
+    uint32_t *row = drove__grow(NULL, n, sizeof *row);
+    if (row == NULL) return drove__fail_nomem("rows of a shard", n * sizeof *row);
+    for (size_t i = 0; i < n; i++)
+        row[i] = (uint32_t)drove__data_row(data, (size_t)drove__shard_row(shard, i));
+    free(data->row);
+    data->row = row;
+    data->n_rows = n;
+    if (data->storage->x_kind == DROVE_X_QUANT) return DROVE_OK;
+    DROVE_TRY(make_own(train));
+    if (!is_split) return DROVE_OK;
+    DROVE_TRY(make_own(held_out));
+    (*held_out)->storage->notes[0] = '\0'; /* the training part has them */
+    return DROVE_OK;
+}
+
+static drove_status open_source(source *from, const char *test, uint64_t seed,
+                                const drove_shard *shard, drove_data **train, drove_data **held_out,
+                                size_t *n_rows_whole)
+{
+    drove_storage *storage = NULL;
+    DROVE_TRY(read_train(from, test, shard, &storage));
+    DROVE_TRY(create_view(storage, train));
+    (*train)->scaling = from->scaling;
+    /* bytes mean the same whatever format they come in */
+    if (!from->has_scale && storage->x_kind == DROVE_X_U8) (*train)->scaling = DROVE_SCALE_UNIT;
+    DROVE_TRY(read_augment(from, storage, seed, &(*train)->augment));
+    DROVE_TRY(hold_out(from, test, seed, *train, held_out));
+    DROVE_TRY(drove__weights_normalise(*train));
+    DROVE_TRY(drove__scale_fit(*train));
+    DROVE_TRY(take_means(from, *train));
+    if (*held_out != NULL) DROVE_TRY(drove__scale_copy(*train, *held_out));
+    *n_rows_whole = storage->n_rows_whole;
+    if (*n_rows_whole > 0) return DROVE_OK;
+    *n_rows_whole = (*train)->n_rows;
+    return drove__shard_is_part(shard) ? keep_shard(from, shard, train, held_out) : DROVE_OK;
+}
+
+/* Records the origin of a view. */
+static drove_status set_origin(drove_data *data, const char *spec, drove_rows_of part,
+                               uint64_t seed)
+{
+    data->spec = strdup(spec);
+    data->part = part;
+    data->seed = seed;
+    return data->spec != NULL ? DROVE_OK : drove__fail_nomem("data set", strlen(spec));
+}
+
+static drove_status set_origins(const char *spec, const char *test, uint64_t seed,
+                                drove_data *train, drove_data *held_out)
+{
+    bool is_split = test != NULL && strcmp(test, "split") == 0;
+    DROVE_TRY(set_origin(train, spec, is_split ? DROVE_ROWS_TRAIN : DROVE_ROWS_ALL, seed));
+    if (held_out == NULL) return DROVE_OK;
+    return set_origin(held_out, is_split ? spec : test, is_split ? DROVE_ROWS_TEST : DROVE_ROWS_ALL,
+                      seed);
+}
+
+drove_status drove_data_open(const char *spec, const char *test, uint64_t seed,
+                             drove_data **train_out, drove_data **test_out)
+{
+    DROVE_IN_C_LOCALE;
+    size_t n_rows;
+    return drove__data_open_shard(spec, test, seed, NULL, NULL, train_out, test_out, &n_rows);
+}
+
+drove_status drove__data_open_shard(const char *spec, const char *test, uint64_t seed,
+                                    const drove_shard *shard, const drove_storage *like,
+                                    drove_data **train_out, drove_data **test_out,
+                                    size_t *n_rows_whole)
+{
+    drove_data *train = NULL, *held_out = NULL;
+    source from;
+    *train_out = NULL;
+    if (test_out != NULL) *test_out = NULL;
+    if (test_out == NULL) test = NULL;
+    drove_status status = parse_source(spec, &from);
+    from.like = like;
+    if (status == DROVE_OK)
+        status = open_source(&from, test, seed, shard, &train, &held_out, n_rows_whole);
+    if (status == DROVE_OK && !drove__shard_is_part(shard))
+        status = set_origins(spec, test, seed, train, held_out);
+    drove__spec_fini(&from.spec);
+    if (status != DROVE_OK) {
+        drove_data_destroy(train);
+        drove_data_destroy(held_out);
+        return status;
+    }
+    *train_out = train;
+    if (test_out != NULL) *test_out = held_out;
+    return DROVE_OK;
+}
+
+static drove_status finish_open(source *from, const char *test, uint64_t seed, drove_data *train,
+                                drove_data *held, drove_data **test_out)
+{
+    const bool is_split = test != NULL && strcmp(test, "split") == 0;
+    train->scaling = from->scaling;
+    if (!from->has_scale && train->storage->x_kind == DROVE_X_U8) train->scaling = DROVE_SCALE_UNIT;
+    DROVE_TRY(read_augment(from, train->storage, seed, &train->augment));
+    if (!is_split) DROVE_TRY(hold_out(from, test, seed, train, test_out));
+    DROVE_TRY(drove__weights_normalise(train));
+    DROVE_TRY(drove__scale_fit(train));
+    DROVE_TRY(take_means(from, train));
+    if (*test_out != NULL) DROVE_TRY(drove__scale_copy(train, *test_out));
+    if (held != NULL) {
+        held->augment = train->augment;
+        DROVE_TRY(drove__scale_copy(train, held));
+    }
+    if (is_split) *test_out = held;
+    return DROVE_OK;
+}
+
+drove_status drove__data_finish_open(const char *spec, const char *test, uint64_t seed,
+                                     drove_data *train, drove_data *held, drove_data **test_out)
+{
+    source from;
+    *test_out = NULL;
+    drove_status status = parse_source(spec, &from);
+    if (status == DROVE_OK) status = finish_open(&from, test, seed, train, held, test_out);
+    drove__spec_fini(&from.spec);
+    if (status == DROVE_OK || *test_out == held) return status;
+    drove_data_destroy(*test_out);
+    *test_out = NULL;
+    return status;
+}
+
+static drove_status open_like(const char *spec, const drove_data *like, bool use_labels,
+                              bool is_more, drove_data **out)
+{
+    source from;
+    drove_data *data = NULL;
+    *out = NULL;
+    drove_status status = parse_source(spec, &from);
+    from.is_more = is_more;
+    if (status == DROVE_OK) status = open_test(&from, like, use_labels, &data);
+    if (status == DROVE_OK) status = drove__scale_copy(like, data);
+    if (status == DROVE_OK) status = set_origin(data, spec, DROVE_ROWS_ALL, 0);
+    drove__spec_fini(&from.spec);
+    if (status != DROVE_OK) {
+        drove_data_destroy(data);
+        return status;
+    }
+    *out = data;
+    return DROVE_OK;
+}
+
+drove_status drove__data_open_like(const char *spec, const drove_data *like, bool use_labels,
+                                   drove_data **out)
+{
+    return open_like(spec, like, use_labels, false, out);
+}
+
+drove_status drove__data_open_more(const char *spec, const drove_data *like, drove_data **out)
+{
+    return open_like(spec, like, true, true, out);
+}
+
+drove_status drove_data_convert(const drove_data *data, const char *to)
+{
+    DROVE_IN_C_LOCALE;
+    DROVE_ALIVE(data, "data");
+    source target;
+    drove_status status = parse_source(to, &target);
+    if (status == DROVE_OK && target.format->write == NULL) {
+        status = drove__fail(DROVE_E_UNSUPPORTED,
+                             "%s: data cannot be written in this format; expected libsvm, csv, "
+                             "npy, idx, quant or rows",
+                             target.format->name);
+    }
+    if (status == DROVE_OK && data->storage->weight != NULL && !target.format->holds_all) {
+        status = drove__fail(DROVE_E_UNSUPPORTED, "no format holds weights: expected data to be "
+                                                  "converted without ?weights=");
+    }
+    if (status == DROVE_OK && drove__storage_n_values(data->storage) > 1 &&
+        !target.format->holds_all) {
+        status = drove__fail(DROVE_E_UNSUPPORTED,
+                             "no format but a table holds several values of an example");
+    }
+    if (status == DROVE_OK && (target.has_augment || drove__augment_is_on(&data->augment))) {
+        status =
+            drove__fail(DROVE_E_ARG,
+                        "crop, pad and mirror apply when a model loads images; expected data to "
+                        "be converted, and their new file, without them");
+    }
+    const bool holds_doubles = target.format->holds_all || strcmp(target.format->name, "csv") == 0;
+    if (status == DROVE_OK && !holds_doubles)
+        status = drove__export_check_origin(data, target.format->name);
+    if (status == DROVE_OK) status = target.format->write(data, &target.spec);
+    drove__spec_fini(&target.spec);
+    return status;
+}

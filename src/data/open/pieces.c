@@ -1,0 +1,753 @@
+/* data/open/pieces.c - see pieces.h. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* pread, memrchr */
+#endif
+#include "data/open/pieces.h"
+
+#include "base/available.h"
+#include "base/file.h"
+#include "base/locale.h"
+#include "base/mem.h"
+#include "base/textfile.h"
+#include "data/read/class_order.h"
+#include "data/export.h"
+#include "data/open/formats.h"
+#include "data/read/labels.h"
+#include "data/open/match.h"
+#include "data/origin.h"
+#include "data/disk/rows_file.h"
+#include "table/content.h"
+#include "table/rewrite.h"
+#include "table/schema.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { SPANS = 16 }; /* of a sample, spread over the file */
+#define MEASURED_BYTES   ((size_t)256 << 10)
+#define CONVERT_BYTES    ((size_t)16 << 20)
+#define PIECE_MOST_BYTES ((size_t)64 << 20)
+
+typedef struct names { /* of classes or labels, in the order in which they were met */
+    char **text;       /* [n] */
+    size_t n, capacity;
+    uint32_t *order; /* [n] by the texts, to find one */
+} names;
+
+typedef struct reading {
+    const drove_pieces_options *opt;
+    drove_spec spec; /* with the keys that pieces need */
+    const drove_format_ops *format;
+    drove_reader *reader;
+    char *text;    /* [capacity] head, and then what was read and not yet given out */
+    size_t n_head; /* bytes of the header, which each piece begins with */
+    uint64_t n_head_lines;
+    char comment, escape, separator[2]; /* of a table, as ?comment=, escape= and sep= */
+    size_t n, capacity;
+    size_t n_given; /* bytes of the piece that was given out last, head not counted */
+    uint64_t line;  /* of the text behind the head */
+    bool is_over;
+    drove_storage *shape; /* of the sample; grows into that of all rows */
+    bool finds_base, has_zero;
+    names names;
+    drove_rows_writer *writer;
+    size_t sample_bytes; /* of text */
+    uint64_t n_declared; /* ?features= of LIBSVM data; 0: not given */
+    bool has_beyond;     /* a number is n_declared: right only where they begin at 1 */
+    bool counts_classes; /* classes of the sample are whole numbers, which nobody asked for */
+    char number[2][24];  /* values of keys */
+} reading;
+
+/* ---- pieces of the file ---- */
+
+/* Whether a quote at text[i] opens a cell: only blanks stand between it and a separator, a line end
+ * or the begin.  So the table's reader has it (table/scan.h). */
+static bool opens_cell(const char *text, size_t i)
+{
+    while (i > 0 && text[i - 1] == ' ') i--;
+    return i == 0 || strchr(",;\t|\n\r", text[i - 1]) != NULL;
+}
+
+/* Behind the last line end that is outside quotes; 0: there is none.  A quote in a comment and one
+ * that is escaped are no quotes. */
+static size_t find_cut(const reading *r, const char *text, size_t n)
+{
+    const char end = memchr(text, '\n', n) != NULL ? '\n' : '\r';
+    const bool is_table = r->format->read_like != NULL;
+    const bool has_quotes = is_table && (memchr(text, '"', n) != NULL || r->escape != 0);
+    const char *last = memrchr(text, end, n);
+    if (last == NULL) return 0;
+    if (!has_quotes) return (size_t)(last - text) + 1;
+    size_t cut = 0;
+    bool is_inside = false;
+    for (size_t i = 0; i < n; i++) {
+        if (r->escape != 0 && text[i] == r->escape) {
+            i++;
+            continue;
+        }
+        if (r->comment != 0 && text[i] == r->comment && !is_inside &&
+            (i == 0 || strchr(" \n\r", text[i - 1]) != NULL)) {
+            const char *line_end = memchr(text + i, end, n - i);
+            if (line_end == NULL) break;
+            i = (size_t)(line_end - text);
+        }
+        if (text[i] == end && !is_inside) cut = i + 1;
+        if (text[i] != '"') continue;
+        if (is_inside && i + 1 < n && text[i + 1] == '"') i++; /* "" is one quote */
+        else if (is_inside || opens_cell(text, i)) is_inside = !is_inside;
+    }
+    return cut;
+}
+
+static drove_status make_room(reading *r, size_t wanted)
+{
+    if (wanted <= r->capacity) return DROVE_OK;
+    char *text = drove__grow(r->text, wanted, 1);
+    if (text == NULL) return drove__fail_nomem("a piece of a file", wanted);
+    r->text = text;
+    r->capacity = wanted;
+    return DROVE_OK;
+}
+
+/* Until `wanted` bytes are there behind the head, or the file ends. */
+static drove_status fill(reading *r, size_t wanted)
+{
+    DROVE_TRY(make_room(r, r->n_head + wanted + 1)); /* a zero ends it */
+    while (!r->is_over && r->n < wanted) {
+        size_t n;
+        DROVE_TRY(
+            drove__reader_read_some(r->reader, r->text + r->n_head + r->n, wanted - r->n, &n));
+        r->is_over = n == 0;
+        r->n += n;
+    }
+    r->text[r->n_head + r->n] = '\0';
+    return DROVE_OK;
+}
+
+static uint64_t count_lines(const char *text, size_t n)
+{
+    uint64_t lines = 0;
+    const char *end = text + n;
+    while ((text = memchr(text, '\n', (size_t)(end - text))) != NULL) {
+        lines++;
+        text++;
+    }
+    return lines;
+}
+
+/* *found false: the file is at its end. */
+static drove_status next_piece(reading *r, drove_piece *out, bool *found)
+{
+    char *begin = r->text + r->n_head;
+    size_t cut = 0;
+    if (r->n_given > 0) {
+        r->line += count_lines(begin, r->n_given);
+        memmove(begin, begin + r->n_given, r->n - r->n_given);
+        r->n -= r->n_given;
+        r->n_given = 0;
+    }
+    for (size_t wanted = r->opt->piece_bytes; cut == 0; wanted *= 2) {
+        if (wanted > PIECE_MOST_BYTES && wanted > r->opt->piece_bytes)
+            return drove__fail(DROVE_E_DATA,
+                               "%s:%llu: expected lines of at most %zu bytes, found more (a quote "
+                               "that is never closed?)",
+                               drove__reader_path(r->reader), (unsigned long long)r->line,
+                               PIECE_MOST_BYTES);
+        DROVE_TRY(fill(r, wanted));
+        cut = r->is_over ? r->n : find_cut(r, r->text + r->n_head, r->n);
+        if (r->is_over) break;
+    }
+    r->n_given = cut;
+    *found = cut > 0 && strspn(r->text + r->n_head, " \t\r\n") < cut;
+    *out = (drove_piece){.text = r->text,
+                         .n = r->n_head + cut,
+                         .first_line = r->line - r->n_head_lines};
+    return DROVE_OK;
+}
+
+/* ---- the sample ---- */
+
+/* Up to span_bytes of a file, from one place on. */
+static ssize_t read_span(int fd, char *into, size_t span_bytes, off_t from)
+{
+    ssize_t got;
+    do {
+        got = pread(fd, into, span_bytes, from);
+    } while (got < 0 && errno == EINTR);
+    return got;
+}
+
+/* Lines of a plain file from several places behind the first piece, appended at *n of text[].  A
+ * place that cannot be read is an error: the types of columns must not depend on it. */
+static drove_status add_spans(const char *path, char *text, size_t *n, size_t span_bytes)
+{
+    struct stat about;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return drove__fail_errno(drove__open_status(errno), errno, "%s: cannot be opened", path);
+    drove_status status = DROVE_OK;
+    if (fstat(fd, &about) == 0 && S_ISREG(about.st_mode)) {
+        for (off_t i = 1; i < SPANS && status == DROVE_OK; i++) {
+            char *to = text + *n;
+            ssize_t got = read_span(fd, to, span_bytes, about.st_size / SPANS * i);
+            if (got < 0) status = drove__fail_errno(DROVE_E_IO, errno, "%s: cannot be read", path);
+            char *first = got > 0 ? memchr(to, '\n', (size_t)got) : NULL;
+            char *last = got > 0 ? memrchr(to, '\n', (size_t)got) : NULL;
+            bool has_quotes = got > 0 && memchr(to, '"', (size_t)got) != NULL;
+            if (first == NULL || last == first || has_quotes) continue;
+            memmove(to, first + 1, (size_t)(last - first));
+            *n += (size_t)(last - first);
+        }
+    }
+    close(fd);
+    return status;
+}
+
+/* Where the file is plain and large, lines from all of it; else the first ones. */
+static drove_status make_sample(reading *r, drove_piece *out, char **text)
+{
+    const size_t span = r->opt->piece_bytes / SPANS;
+    drove_piece first;
+    bool found;
+    DROVE_TRY(next_piece(r, &first, &found));
+    r->n_given = 0; /* it comes again */
+    *text = drove__grow(NULL, first.n + SPANS * span, 1);
+    if (*text == NULL) return drove__fail_nomem("a sample of a file", first.n + SPANS * span);
+    memcpy(*text, first.text, first.n);
+    *out = (drove_piece){.text = *text, .n = first.n, .first_line = r->line};
+    bool may_span = drove__reader_is_regular(r->reader) && !r->is_over &&
+                    memchr(first.text, '"', first.n) == NULL &&
+                    memchr(first.text, '\n', first.n) != NULL;
+    if (!may_span) return DROVE_OK;
+    size_t cut = find_cut(r, *text, first.n < span ? first.n : span); /* as much from each place */
+    out->n = cut > 0 ? cut : first.n;
+    return cut > 0 ? add_spans(r->spec.arg[0], *text, &out->n, span) : DROVE_OK;
+}
+
+/* A key that may be there already. */
+static drove_status set_key(reading *r, const char *key, const char *value)
+{
+    drove_spec *spec = &r->spec;
+    for (unsigned i = 0; i < spec->n_keys; i++) {
+        if (strcmp(spec->key[i], key) != 0) continue;
+        spec->value[i] = value;
+        return DROVE_OK;
+    }
+    if (spec->n_keys == DROVE_SPEC_MAX_KEYS)
+        return drove__fail(DROVE_E_ARG, "%s: expected fewer than %d keys", spec->name,
+                           DROVE_SPEC_MAX_KEYS);
+    spec->key[spec->n_keys] = key;
+    spec->value[spec->n_keys++] = value;
+    return DROVE_OK;
+}
+
+static drove_status set_number(reading *r, unsigned i, const char *key, uint64_t number)
+{
+    snprintf(r->number[i], sizeof r->number[i], "%llu", (unsigned long long)number);
+    return set_key(r, key, r->number[i]);
+}
+
+/* The header, and comments and blank lines above it, which each piece then begins with. */
+static drove_status keep_head(reading *r)
+{
+    const char *line = r->text, *end = r->text + r->n;
+    if (r->shape->schema == NULL || !r->shape->schema->has_header) return DROVE_OK;
+    for (bool is_header = false; !is_header && line < end; r->n_head_lines++) {
+        const char *first = line + strspn(line, " \t");
+        is_header = *first != '\r' && *first != '\n' && (r->comment == 0 || *first != r->comment);
+        line += strcspn(line, "\r\n");
+        line += strncmp(line, "\r\n", 2) == 0 ? 2 : 1;
+    }
+    if (line > end) {
+        r->n_head_lines = 0;
+        return DROVE_OK;
+    }
+    r->n_head = (size_t)(line - r->text);
+    r->n -= r->n_head;
+    r->line += r->n_head_lines;
+    return DROVE_OK;
+}
+
+/* Opens the file, behind the lines that are no part of a table. */
+static drove_status open_text(reading *r)
+{
+    uint64_t n_lines = 0;
+    char *line;
+    size_t n;
+    const bool is_table = r->format->read_like != NULL;
+    const char *mark = is_table ? drove__spec_get(&r->spec, "comment", NULL) : NULL;
+    if (mark != NULL) r->comment = *mark;
+    mark = is_table ? drove__spec_get(&r->spec, "escape", NULL) : NULL;
+    if (mark != NULL) r->escape = *mark;
+    DROVE_TRY(drove__textfile_open(r->spec.arg[0], drove__spec_get(&r->spec, "encoding", NULL),
+                                   &r->reader));
+    if (!is_table) return DROVE_OK;
+    DROVE_TRY(drove__spec_u64(&r->spec, "skip_lines", 0, UINT32_MAX, &n_lines));
+    for (uint64_t i = 0; i < n_lines; i++) {
+        DROVE_TRY(drove__reader_line(r->reader, &line, &n));
+        r->line++;
+    }
+    DROVE_TRY(fill(r, 16));
+    const size_t n_mark = strncmp(r->text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+    n = drove__content_separator_line(r->text + n_mark, r->n - n_mark, r->separator);
+    if (n == 0) return DROVE_OK;
+    r->n_given = n_mark + n;
+    if (drove__spec_get(&r->spec, "sep", NULL) != NULL) return DROVE_OK;
+    return set_key(r, "sep", r->separator[0] == '\t' ? "tab" : r->separator);
+}
+
+/* Whether rows are read as data that the caller has, not as the sample says. */
+static bool is_given(const reading *r)
+{
+    return r->opt->like != NULL && r->format->read_like != NULL;
+}
+
+static drove_status read_sample(reading *r, drove_storage **out)
+{
+    drove_piece piece;
+    char *text = NULL;
+    drove_status status = make_sample(r, &piece, &text);
+    if (status == DROVE_OK) {
+        r->spec.piece = &piece;
+        status = is_given(r) ? r->format->read_like(&r->spec, r->opt->like, true, out)
+                             : r->format->read(&r->spec, 0, NULL, out);
+        r->spec.piece = NULL;
+        r->sample_bytes = piece.n;
+        if (status != DROVE_OK) drove__fail_in(status, "in a sample of its lines");
+    }
+    free(text);
+    return status;
+}
+
+static bool is_count(const char *text)
+{
+    double number;
+    return drove__label_number(text, strlen(text), &number) && number == floor(number);
+}
+
+/* Classes that are whole numbers: later rows may show that they are values. */
+static bool has_counts(const drove_storage *s)
+{
+    char number[DROVE_CLASS_TEXT_SIZE];
+    for (size_t i = 0; s->y_kind == DROVE_Y_CLASS && i < s->n_classes; i++)
+        if (!is_count(drove__class_text(s, i, number))) return false;
+    return s->y_kind == DROVE_Y_CLASS;
+}
+
+static drove_status learn(reading *r)
+{
+    drove_storage *sample = NULL;
+    if (is_given(r)) DROVE_TRY(set_key(r, "target", drove__target_name(r->opt->like->y_kind)));
+    drove_status status = read_sample(r, &sample);
+    if (status == DROVE_OK) status = drove__storage_create(&r->shape);
+    if (status == DROVE_OK)
+        status = drove__storage_describe(is_given(r) ? r->opt->like : sample, r->shape);
+    drove__storage_release(sample);
+    DROVE_TRY(status);
+    if (is_given(r)) return keep_head(r);
+    r->counts_classes = drove__spec_get(&r->spec, "target", NULL) == NULL && has_counts(r->shape);
+    DROVE_TRY(set_key(r, "target", drove__target_name(r->shape->y_kind)));
+    if (strcmp(r->spec.name, "libsvm") == 0 && drove__spec_get(&r->spec, "base", NULL) == NULL) {
+        r->finds_base = true;
+        DROVE_TRY(drove__spec_u64(&r->spec, "features", 1, UINT32_MAX, &r->n_declared));
+        DROVE_TRY(set_key(r, "base", "0"));
+        if (r->n_declared > 0) DROVE_TRY(set_number(r, 0, "features", r->n_declared + 1));
+    }
+    r->shape->n_features = r->finds_base ? 0 : r->shape->n_features;
+    return keep_head(r);
+}
+
+/* ---- classes ---- */
+
+static int compare_with(const names *all, size_t i, const char *text)
+{
+    return strcmp(all->text[all->order[i]], text);
+}
+
+/* The number of a class, given to it when it is met first. */
+static drove_status number_of(names *all, const char *text, uint32_t *out)
+{
+    size_t low = 0, high = all->n;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (compare_with(all, middle, text) < 0) low = middle + 1;
+        else high = middle;
+    }
+    if (low < all->n && compare_with(all, low, text) == 0) {
+        *out = all->order[low];
+        return DROVE_OK;
+    }
+    if (all->n == all->capacity) {
+        size_t wanted = 2 * all->capacity + 16;
+        char **grown = drove__grow(all->text, wanted, sizeof *grown);
+        if (grown != NULL) all->text = grown;
+        uint32_t *order = drove__grow(all->order, wanted, sizeof *order);
+        if (order != NULL) all->order = order;
+        if (grown == NULL || order == NULL) return drove__fail_nomem("classes", wanted);
+        all->capacity = wanted;
+    }
+    all->text[all->n] = strdup(text);
+    if (all->text[all->n] == NULL) return drove__fail_nomem("classes", strlen(text));
+    memmove(all->order + low + 1, all->order + low, (all->n - low) * sizeof *all->order);
+    all->order[low] = (uint32_t)all->n;
+    *out = (uint32_t)all->n++;
+    return DROVE_OK;
+}
+
+/* map[n_classes] of a piece; several columns of labels are the same in all pieces. */
+static drove_status map_classes(reading *r, const drove_storage *s, uint32_t **map)
+{
+    char number[DROVE_CLASS_TEXT_SIZE];
+    *map = NULL;
+    if (s->y_kind == DROVE_Y_VALUE) return DROVE_OK;
+    *map = drove__grow(NULL, s->n_classes, sizeof **map);
+    if (*map == NULL) return drove__fail_nomem("classes", s->n_classes * sizeof **map);
+    for (size_t i = 0; i < s->n_classes; i++) {
+        const char *name = drove__class_text(s, i, number);
+        if (r->counts_classes && !is_count(name))
+            return drove__fail(DROVE_E_DATA,
+                               "%s: in the lines from %llu on: expected whole numbers as labels, "
+                               "as in the sample, found \"%.40s\" (?target=value reads all as "
+                               "values, ?target=class as classes)",
+                               drove__reader_path(r->reader), (unsigned long long)r->line, name);
+        DROVE_TRY(number_of(&r->names, name, &(*map)[i]));
+    }
+    return DROVE_OK;
+}
+
+/* ---- rows ---- */
+
+static void find_features(reading *r, const drove_storage *s)
+{
+    if (!r->finds_base) return;
+    if (s->n_features > r->shape->n_features) r->shape->n_features = s->n_features;
+    r->has_zero = r->has_zero || s->has_feature_0;
+    for (size_t i = 0; i < s->n_rows && r->n_declared > 0 && !r->has_beyond; i++)
+        r->has_beyond = s->row_start[i] < s->row_start[i + 1] &&
+                        s->index[s->row_start[i + 1] - 1] == r->n_declared;
+}
+
+/* Their classes are then those of the given data. */
+static drove_status match_given(const reading *r, drove_storage *s)
+{
+    const drove_status status = drove__match(r->opt->like, s, true);
+    return status == DROVE_OK
+               ? status
+               : drove__fail_in(status, "%s: rows from line %llu on", drove__reader_path(r->reader),
+                                (unsigned long long)r->line);
+}
+
+static drove_status write_piece(reading *r, const drove_piece *piece)
+{
+    drove_storage *s = NULL;
+    uint32_t *map = NULL;
+    r->spec.piece = piece;
+    drove_status status = r->shape->schema != NULL
+                              ? r->format->read_like(&r->spec, r->shape, true, &s)
+                              : r->format->read(&r->spec, 0, NULL, &s);
+    r->spec.piece = NULL;
+    if (status != DROVE_OK)
+        return drove__fail_in(status, "rows from line %llu on", (unsigned long long)r->line);
+    const drove_data view = {.storage = s, .n_rows = s->n_rows};
+    find_features(r, s);
+    status = is_given(r) ? match_given(r, s) : map_classes(r, s, &map);
+    if (status == DROVE_OK) status = drove__origin_match(r->shape, s, true);
+    if (status == DROVE_OK) status = drove__rows_append(r->writer, &view, map);
+    free(map);
+    drove__storage_release(s);
+    return status;
+}
+
+static drove_status write_pieces(reading *r)
+{
+    while (true) {
+        drove_piece piece;
+        bool found;
+        DROVE_TRY(next_piece(r, &piece, &found));
+        if (!found) return DROVE_OK;
+        DROVE_TRY(write_piece(r, &piece));
+    }
+}
+
+static drove_status settle_features(reading *r, bool is_shifted)
+{
+    drove_storage *s = r->shape;
+    if (r->finds_base) s->index_base = is_shifted;
+    s->n_features -= is_shifted;
+    if (r->n_declared == 0) return DROVE_OK;
+    s->n_features = (size_t)r->n_declared;
+    if (is_shifted || !r->has_beyond) return DROVE_OK;
+    return drove__fail(DROVE_E_DATA,
+                       "%s: expected feature numbers from 0 to %llu (?features=%llu), found %llu",
+                       drove__reader_path(r->reader), (unsigned long long)r->n_declared - 1,
+                       (unsigned long long)r->n_declared, (unsigned long long)r->n_declared);
+}
+
+static drove_status commit(reading *r)
+{
+    drove_storage *s = r->shape;
+    uint32_t *map = NULL;
+    bool has_classes = s->y_kind != DROVE_Y_VALUE && !is_given(r);
+    bool is_shifted = r->finds_base && !r->has_zero && s->n_features > 1;
+    DROVE_TRY(settle_features(r, is_shifted));
+    if (has_classes) {
+        map = drove__grow(NULL, r->names.n, sizeof *map);
+        if (map == NULL) return drove__fail_nomem("classes", r->names.n * sizeof *map);
+        drove_status status =
+            drove__classes_settle(s, (const char *const *)r->names.text, r->names.n, map);
+        if (status != DROVE_OK) {
+            free(map);
+            return status;
+        }
+    }
+    const drove_rows_end end = {.shape = s,
+                                .map = map,
+                                .n_map = r->names.n,
+                                .index_shift = is_shifted,
+                                .source = r->opt->source};
+    drove_status status = drove__rows_commit(r->writer, &end);
+    r->writer = NULL;
+    free(map);
+    return status;
+}
+
+/* ---- the file ---- */
+
+static void fini(reading *r)
+{
+    for (size_t i = 0; i < r->names.n; i++) free(r->names.text[i]);
+    free(r->names.text);
+    free(r->names.order);
+    free(r->text);
+    drove__rows_abort(r->writer);
+    drove__storage_release(r->shape);
+    drove__reader_close(r->reader);
+    drove__spec_fini(&r->spec);
+}
+
+/* The sample of a file; *text: its bytes. */
+static drove_status read_some(const char *spec, size_t piece_bytes, drove_data **out, size_t *text)
+{
+    const drove_pieces_options opt = {.piece_bytes = piece_bytes};
+    reading r = {.opt = &opt, .line = 1};
+    drove_storage *s = NULL;
+    *out = NULL;
+    drove_status status = drove__format_parse(spec, &r.spec, &r.format);
+    if (status == DROVE_OK) status = open_text(&r);
+    if (status == DROVE_OK) status = read_sample(&r, &s);
+    if (status == DROVE_OK) {
+        *out = calloc(1, sizeof **out);
+        if (*out == NULL) status = drove__fail_nomem("data set", sizeof **out);
+    }
+    *text = r.sample_bytes;
+    fini(&r);
+    if (status != DROVE_OK) {
+        drove__storage_release(s);
+        return status;
+    }
+    (*out)->storage = s;
+    (*out)->n_rows = s->n_rows;
+    return DROVE_OK;
+}
+
+static bool is_compressed(const char *path)
+{
+    static const char *const endings[] = {".gz", ".bz2", ".xz", ".zst", ".zip"};
+    const size_t n = strlen(path);
+    for (size_t i = 0; i < DROVE_COUNT(endings); i++) {
+        const size_t n_ending = strlen(endings[i]);
+        if (n > n_ending && strcmp(path + n - n_ending, endings[i]) == 0) return true;
+    }
+    return false;
+}
+
+/* JSON and ARFF: their columns are known once all of the file has been read, or at its start. */
+static bool is_rewritten(const reading *r)
+{
+    drove_reader *reader;
+    const char *head;
+    size_t n;
+    bool found = false;
+    if (r->format->read_like == NULL) return false;
+    if (drove__textfile_open(r->spec.arg[0], drove__spec_get(&r->spec, "encoding", NULL),
+                             &reader) != DROVE_OK)
+        return false;
+    if (drove__reader_head(reader, &head, &n) == DROVE_OK) {
+        const drove_content content = {.text = head, .end = head + n};
+        found = drove__is_json(&content) || drove__is_arff(&content);
+    }
+    drove__reader_close(reader);
+    return found;
+}
+
+/* Bytes in memory of a byte of text, by the first lines; at least 1. */
+static double measure_sample(const char *spec)
+{
+    drove_data *data;
+    drove_data_facts facts;
+    size_t text;
+    if (read_some(spec, MEASURED_BYTES, &data, &text) != DROVE_OK) return 1; /* it is said later */
+    drove_data_describe(data, &facts);
+    drove_data_destroy(data);
+    return fmax((double)facts.memory_bytes / (double)text, 1.0);
+}
+
+/* No more is found out than whether it may be above the limit. */
+static bool measure_text(const char *spec, const char *path, double limit, double *bytes)
+{
+    enum { INFLATED = 4 };   /* bytes of text of a compressed one */
+    enum { WIDENED = 1024 }; /* most bytes in memory of a byte of text */
+    struct stat about;
+    if (stat(path, &about) != 0 || !S_ISREG(about.st_mode)) return false;
+    *bytes = (double)about.st_size * (is_compressed(path) ? INFLATED : 1);
+    if (*bytes <= limit && *bytes * WIDENED > limit) *bytes *= measure_sample(spec);
+    return true;
+}
+
+/* Rows, and bytes of a row, of generated data. */
+static bool measure_generated(const drove_spec *spec, uint64_t *n, double *each)
+{
+    uint64_t d = 100;
+    double density = 1;
+    *n = 10000;
+    if (drove__spec_u64(spec, "n", 1, UINT32_MAX, n) != DROVE_OK ||
+        drove__spec_u64(spec, "d", 1, (uint64_t)1 << 31, &d) != DROVE_OK ||
+        drove__spec_real(spec, "density", 1e-9, 1.0, &density) != DROVE_OK)
+        return false;
+    *each = (density < 1 ? 8.0 : 4.0) * density * (double)d + 4.0;
+    return true;
+}
+
+bool drove__pieces_can(const char *text, double limit, double *bytes)
+{
+    reading r = {0};
+    bool can = drove__format_parse(text, &r.spec, &r.format) == DROVE_OK;
+    if (can && r.format->takes_first) {
+        uint64_t n;
+        double each;
+        can = measure_generated(&r.spec, &n, &each);
+        if (can) *bytes = (double)n * each;
+    } else {
+        can = can && r.format->reads_pieces && measure_text(text, r.spec.arg[0], limit, bytes) &&
+              (*bytes <= limit || !is_rewritten(&r));
+    }
+    drove__spec_fini(&r.spec);
+    return can;
+}
+
+/* ---- generated rows ---- */
+
+static drove_status write_some(reading *r, uint64_t first, uint64_t n)
+{
+    drove_storage *s;
+    DROVE_TRY(set_number(r, 0, "n", n));
+    DROVE_TRY(set_number(r, 1, "first", first));
+    DROVE_TRY(r->format->read(&r->spec, 0, NULL, &s));
+    const drove_data view = {.storage = s, .n_rows = s->n_rows};
+    drove_status status = drove__rows_append(r->writer, &view, NULL);
+    if (status == DROVE_OK && r->shape == NULL) {
+        status = drove__storage_create(&r->shape);
+        if (status == DROVE_OK) status = drove__storage_describe(s, r->shape);
+    }
+    drove__storage_release(s);
+    return status;
+}
+
+static drove_status write_generated(reading *r, const char *path)
+{
+    uint64_t n, first = 0;
+    double each;
+    if (!measure_generated(&r->spec, &n, &each) ||
+        drove__spec_u64(&r->spec, "first", 0, (uint64_t)1 << 40, &first) != DROVE_OK)
+        return DROVE_E_ARG;
+    double rows = (double)r->opt->piece_bytes / each;
+    const uint64_t most = rows > 1 ? (uint64_t)rows : 1;
+    DROVE_TRY(drove__rows_create(path, r->opt->block_bytes, &r->writer));
+    for (uint64_t at = 0; at < n; at += most) {
+        DROVE_TRY(write_some(r, first + at, n - at < most ? n - at : most));
+    }
+    const drove_rows_end end = {.shape = r->shape, .source = r->opt->source};
+    drove_status status = drove__rows_commit(r->writer, &end);
+    r->writer = NULL;
+    return status;
+}
+
+drove_status drove__pieces_sample(const char *spec, size_t piece_bytes, drove_data **out)
+{
+    size_t text;
+    return read_some(spec, piece_bytes, out, &text);
+}
+
+drove_status drove__pieces_write(const char *spec, const char *path,
+                                 const drove_pieces_options *opt)
+{
+    reading r = {.opt = opt, .line = 1};
+    drove_status status = drove__format_parse(spec, &r.spec, &r.format);
+    if (status == DROVE_OK && r.format->takes_first) {
+        status = write_generated(&r, path);
+        fini(&r);
+        return status;
+    }
+    if (status == DROVE_OK && !r.format->reads_pieces)
+        status =
+            drove__fail(DROVE_E_UNSUPPORTED,
+                        "%s: expected libsvm or a table, which are read in pieces", r.format->name);
+    if (status == DROVE_OK) status = open_text(&r);
+    if (status == DROVE_OK) status = learn(&r);
+    if (status == DROVE_OK) status = drove__rows_create(path, opt->block_bytes, &r.writer);
+    if (status == DROVE_OK) status = write_pieces(&r);
+    if (status == DROVE_OK) status = commit(&r);
+    fini(&r);
+    return status;
+}
+
+/* ---- for programs ---- */
+
+static bool names_rows(const char *to, drove_spec *spec)
+{
+    return drove__spec_parse(to, spec) == DROVE_OK && strcmp(spec->name, "rows") == 0 &&
+           spec->n_args == 1;
+}
+
+bool drove__pieces_are_needed(const char *from, const char *to, double memory_bytes)
+{
+    drove_spec spec = {0};
+    double bytes;
+    const double limit = memory_bytes / 8;
+    bool is_large =
+        names_rows(to, &spec) && drove__pieces_can(from, limit, &bytes) && bytes > limit;
+    drove__spec_fini(&spec);
+    return is_large;
+}
+
+int drove_data_is_large(const char *from, const char *to)
+{
+    DROVE_IN_C_LOCALE;
+    return drove__pieces_are_needed(from, to, (double)drove__memory_available());
+}
+
+drove_status drove_data_convert_large(const char *from, const char *to)
+{
+    DROVE_IN_C_LOCALE;
+    drove_pieces_options opt = {.piece_bytes = CONVERT_BYTES, .source = from};
+    drove_spec spec = {0};
+    uint64_t block = 0;
+    bool scaled;
+    drove_status status =
+        names_rows(to, &spec)
+            ? drove__export_begin(&spec, &scaled)
+            : drove__fail(DROVE_E_UNSUPPORTED, "%s: expected rows:FILE, which is written in pieces",
+                          to);
+    const char *text = drove__spec_get(&spec, "block", NULL);
+    if (status == DROVE_OK && text != NULL) status = drove__parse_bytes("rows?block", text, &block);
+    opt.block_bytes = (size_t)block;
+    if (status == DROVE_OK) status = drove__pieces_write(from, spec.arg[0], &opt);
+    drove__spec_fini(&spec);
+    return status;
+}

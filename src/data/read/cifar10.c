@@ -1,0 +1,139 @@
+/* data/read/cifar10.c - CIFAR-10's binary files (A. Krizhevsky, "Learning Multiple Layers of
+ * Features from Tiny Images", 2009): records of one label byte and 3 x 32 x 32 bytes, red, green
+ * and blue, each row by row.
+ */
+#include "base/file.h"
+#include "data/data.h"
+#include "data/read/text.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    CLASSES = 10,
+    CHANNELS = 3,
+    SIDE = 32,
+    PIXELS = CHANNELS * SIDE * SIDE,
+    RECORD = 1 + PIXELS
+};
+
+static const char *const class_names[CLASSES] = {"airplane", "automobile", "bird", "cat",
+                                                 "deer",     "dog",        "frog", "horse",
+                                                 "ship",     "truck"};
+
+typedef struct cifar_rows { /* the records read so far, as in the file */
+    uint8_t *record;        /* [n_rows][RECORD], grows */
+    size_t n_rows, capacity;
+    size_t n_whole; /* records read, also those of other shards */
+} cifar_rows;
+
+/* The next record into rows, if it is the shard's; *end at the end of the file. */
+static drove_status read_record(drove_reader *r, const drove_shard *shard, cifar_rows *rows,
+                                bool *end)
+{
+    uint64_t offset = drove__reader_offset(r);
+    size_t n = 0, n_more = 1;
+    DROVE_TRY(drove__reserve(&rows->record, &rows->capacity, rows->n_rows + 1, RECORD));
+    uint8_t *record = rows->record + rows->n_rows * RECORD;
+    while (n < RECORD && n_more > 0) {
+        DROVE_TRY(drove__reader_read_some(r, record + n, RECORD - n, &n_more));
+        n += n_more;
+    }
+    *end = n == 0;
+    if (n == 0) return DROVE_OK;
+    if (n < RECORD) {
+        return drove__fail(
+            DROVE_E_DATA, "%s: expected records of %d bytes, found %zu bytes at byte %llu, the end",
+            drove__reader_path(r), RECORD, n, (unsigned long long)offset);
+    }
+    if (record[0] >= CLASSES) {
+        return drove__fail(DROVE_E_DATA, "%s: byte %llu: expected a label from 0 to %d, found %u",
+                           drove__reader_path(r), (unsigned long long)offset, CLASSES - 1,
+                           record[0]);
+    }
+    if (drove__shard_has(shard, rows->n_whole++)) rows->n_rows++;
+    return DROVE_OK;
+}
+
+static drove_status read_file(const char *path, const drove_shard *shard, cifar_rows *rows)
+{
+    drove_reader *r;
+    bool end = false;
+    size_t n_before = rows->n_whole;
+    DROVE_TRY(drove__reader_open(path, &r));
+    drove_status status = DROVE_OK;
+    while (status == DROVE_OK && !end) status = read_record(r, shard, rows, &end);
+    drove__reader_close(r);
+    if (status == DROVE_OK && rows->n_whole == n_before) {
+        status = drove__fail(DROVE_E_DATA, "%s: expected records of %d bytes, found an empty file",
+                             path, RECORD);
+    }
+    return status;
+}
+
+static drove_status name_classes(drove_storage *s)
+{
+    s->class_name = calloc(CLASSES, sizeof *s->class_name);
+    if (s->class_name == NULL)
+        return drove__fail_nomem("class names", CLASSES * sizeof *s->class_name);
+    s->n_classes = CLASSES;
+    for (size_t i = 0; i < CLASSES; i++) {
+        s->class_name[i] = strdup(class_names[i]);
+        if (s->class_name[i] == NULL)
+            return drove__fail_nomem("class names", strlen(class_names[i]));
+    }
+    return DROVE_OK;
+}
+
+static drove_status fill_storage(const cifar_rows *rows, const drove_shard *shard, drove_storage *s)
+{
+    size_t n = drove__shard_size(shard, rows->n_whole);
+    if (drove__shard_is_part(shard)) s->n_rows_whole = rows->n_whole;
+    s->n_rows = n;
+    s->n_features = PIXELS;
+    s->channels = CHANNELS;
+    s->height = s->width = SIDE;
+    s->x_kind = DROVE_X_U8;
+    s->y_kind = DROVE_Y_CLASS;
+    s->x_u8 = drove__alloc(n, PIXELS);
+    s->y_class = drove__grow(NULL, n, sizeof *s->y_class);
+    if (s->x_u8 == NULL || s->y_class == NULL) return drove__fail_nomem("data set", n * RECORD);
+    for (size_t i = 0; i < n; i++) {
+        s->y_class[i] = rows->record[i * RECORD];
+        memcpy(s->x_u8 + i * PIXELS, rows->record + i * RECORD + 1, PIXELS);
+    }
+    return name_classes(s);
+}
+
+static drove_status read_cifar10(const drove_spec *spec, int part, const drove_shard *shard,
+                                 drove_storage **out)
+{
+    cifar_rows rows = {0};
+    drove_storage *s = NULL;
+    (void)part;
+    drove_status status = drove__storage_create(&s);
+    for (unsigned i = 0; i < spec->n_args && status == DROVE_OK; i++)
+        status = read_file(spec->arg[i], shard, &rows);
+    if (status == DROVE_OK) status = drove__storage_check_shard(shard, rows.n_whole, spec->arg[0]);
+    if (status == DROVE_OK) status = fill_storage(&rows, shard, s);
+    if (status == DROVE_OK) status = drove__storage_check(s, spec->arg[0]);
+    free(rows.record);
+    if (status != DROVE_OK) drove__storage_release(s);
+    else *out = s;
+    return status;
+}
+
+const drove_format_ops drove__format_cifar10 = {
+    .name = "cifar10",
+    .help = "CIFAR-10's binary files, one or several, read as one data set",
+    .source = "Krizhevsky, 2009",
+    .arguments = "FILE,...",
+    .least_args = 1,
+    .most_args = DROVE_SPEC_MAX_ARGS,
+    .keys = NULL,
+    .read = read_cifar10,
+    .reads_shards = true,
+    .default_scaling = DROVE_SCALE_UNIT,
+};

@@ -1,0 +1,198 @@
+/* data/read/npz.c - reads NumPy's archives: ZIP files of NPY arrays, as numpy.savez and
+ * numpy.savez_compressed write them.
+ *
+ * Members are chosen by ?x= and ?y=, without ".npy"; without these keys by the usual names below.
+ * An archive with a pair for training and one for tests (mnist.npz) has a test part.
+ */
+#include "base/zip.h"
+#include "data/read/npy.h"
+
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct pair {
+    const char *x, *y;
+} pair;
+
+/* Training, and test; the first row whose training examples are there counts. */
+static const pair parts[][2] = {
+    {{"x_train", "y_train"}, {"x_test", "y_test"}},
+    {{"X_train", "y_train"}, {"X_test", "y_test"}},
+    {{"X_train", "Y_train"}, {"X_test", "Y_test"}},
+    {{"train_images", "train_labels"}, {"test_images", "test_labels"}},
+    {{"train_x", "train_y"}, {"test_x", "test_y"}},
+};
+
+static const char *const x_names[] = {"x", "X", "data", "images", "features", "arr_0"};
+static const char *const y_names[] = {"y", "Y", "labels", "label", "target", "targets", "arr_1"};
+
+enum { NAMES_SHOWN = 12 };
+
+/* ---- members ---- */
+
+/* The member NAME or NAME.npy; false: there is none. */
+static bool find(const drove_zip *zip, const char *name, size_t *member)
+{
+    size_t n = strlen(name);
+    for (size_t i = 0; i < drove__zip_count(zip); i++) {
+        const char *found = drove__zip_name(zip, i);
+        if (strncmp(found, name, n) != 0) continue;
+        if (found[n] != '\0' && strcmp(found + n, ".npy") != 0) continue;
+        *member = i;
+        return true;
+    }
+    return false;
+}
+
+static bool has(const drove_zip *zip, const char *name)
+{
+    size_t member;
+    return find(zip, name, &member);
+}
+
+/* "x_train, y_train ..." */
+static void list_names(const drove_zip *zip, char *into, size_t size)
+{
+    size_t n = drove__zip_count(zip), used = 0;
+    into[0] = '\0';
+    for (size_t i = 0; i < n && i < NAMES_SHOWN && used < size; i++) {
+        const char *name = drove__zip_name(zip, i);
+        size_t length = strlen(name);
+        if (length > 4 && strcmp(name + length - 4, ".npy") == 0) length -= 4;
+        int more = snprintf(into + used, size - used, "%s%.*s", i > 0 ? ", " : "",
+                            length < 40 ? (int)length : 40, name);
+        used += (size_t)more;
+    }
+    if (n > NAMES_SHOWN && used < size) snprintf(into + used, size - used, " ...");
+}
+
+static drove_status fail_member(const drove_zip *zip, const char *path, const char *key,
+                                const char *expected)
+{
+    char names[512];
+    list_names(zip, names, sizeof names);
+    return drove__fail(DROVE_E_DATA, "%s: expected %s (?%s=NAME), found %s", path, expected, key,
+                       names[0] != '\0' ? names : "an empty archive");
+}
+
+static drove_status open_member(const drove_zip *zip, const char *path, const char *key,
+                                const char *name, drove_reader **out)
+{
+    size_t member;
+    char expected[96];
+    if (find(zip, name, &member)) return drove__zip_member(zip, member, out);
+    snprintf(expected, sizeof expected, "a member \"%.60s\"", name);
+    return fail_member(zip, path, key, expected);
+}
+
+/* ---- the pair ---- */
+
+/* The row of parts whose training examples and targets are there, or else the examples; NULL:
+ * none. */
+static const pair *find_parts(const drove_zip *zip)
+{
+    for (size_t i = 0; i < DROVE_COUNT(parts); i++) {
+        if (has(zip, parts[i][0].x) && has(zip, parts[i][0].y)) return parts[i];
+    }
+    for (size_t i = 0; i < DROVE_COUNT(parts); i++) {
+        if (has(zip, parts[i][0].x)) return parts[i];
+    }
+    return NULL;
+}
+
+static const char *first_of(const drove_zip *zip, const char *const *names, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (has(zip, names[i])) return names[i];
+    }
+    return NULL;
+}
+
+/* The names of the members to read; y NULL: rows without targets. */
+static drove_status choose(const drove_zip *zip, const drove_spec *spec, int part, pair *out)
+{
+    const pair *both = find_parts(zip);
+    const char *x = drove__spec_get(spec, "x", NULL), *y = drove__spec_get(spec, "y", NULL);
+    const char *path = spec->arg[0];
+    bool is_usual = x == NULL, is_unlabelled = drove__spec_get(spec, "label", NULL) != NULL;
+    if (part == 1 && (x != NULL || both == NULL || !has(zip, both[1].x)))
+        return fail_member(zip, path, "x", "members for tests such as \"x_test\" and \"y_test\"");
+    if (x == NULL) x = first_of(zip, x_names, DROVE_COUNT(x_names));
+    if (is_usual && both != NULL) x = both[part].x;
+    if (x == NULL) return fail_member(zip, path, "x", "examples called x, X, data, images ...");
+    *out = (pair){x, NULL};
+    if (is_unlabelled) return DROVE_OK;
+    if (y == NULL && is_usual && both != NULL) y = both[part].y;
+    if (y == NULL) y = first_of(zip, y_names, DROVE_COUNT(y_names));
+    if (y == NULL) return fail_member(zip, path, "y", "targets called y, Y, labels, target ...");
+    out->y = y;
+    return DROVE_OK;
+}
+
+static drove_status check_label(const drove_spec *spec)
+{
+    static const char *const words[] = {"none"};
+    unsigned which;
+    return drove__spec_word(spec, "label", words, DROVE_COUNT(words), &which);
+}
+
+static drove_status read_members(const drove_zip *zip, const drove_spec *spec, int part,
+                                 const drove_shard *shard, drove_storage **out)
+{
+    pair names;
+    drove_reader *x = NULL, *y = NULL;
+    const char *path = spec->arg[0];
+    DROVE_TRY(choose(zip, spec, part, &names));
+    drove_status status = open_member(zip, path, "x", names.x, &x);
+    if (status == DROVE_OK && names.y != NULL) status = open_member(zip, path, "y", names.y, &y);
+    if (status == DROVE_OK) status = drove__npy_read_pair(x, y, spec, shard, out);
+    drove__reader_close(x);
+    drove__reader_close(y);
+    return status;
+}
+
+static drove_status read_npz(const drove_spec *spec, int part, const drove_shard *shard,
+                             drove_storage **out)
+{
+    drove_zip *zip;
+    DROVE_TRY(check_label(spec));
+    if (strcmp(spec->arg[0], "-") == 0)
+        return drove__fail(DROVE_E_ARG, "npz: expected a file, as an archive's directory stands at "
+                                        "its end, found standard input (-)");
+    DROVE_TRY(drove__zip_open(spec->arg[0], &zip));
+    drove_status status = read_members(zip, spec, part, shard, out);
+    drove__zip_close(zip);
+    return status;
+}
+
+/* An archive that cannot be read has none; reading it says why. */
+static bool finds_test(const drove_spec *spec)
+{
+    drove_zip *zip;
+    if (drove__spec_get(spec, "x", NULL) != NULL) return false;
+    if (drove__zip_open(spec->arg[0], &zip) != DROVE_OK) return false;
+    const pair *both = find_parts(zip);
+    bool found = both != NULL && has(zip, both[1].x);
+    drove__zip_close(zip);
+    return found;
+}
+
+static const char *const keys[] = {"x", "y", "label", "target", "classes", "channels", NULL};
+
+const drove_format_ops drove__format_npz = {
+    .name = "npz",
+    .help = "a NumPy archive; ?x=NAME&y=NAME, or x_train, y_train ... by default; bytes stay bytes",
+    .source = "NumPy Enhancement Proposal 1; PKWARE APPNOTE",
+    .arguments = "FILE",
+    .least_args = 1,
+    .most_args = 1,
+    .keys = keys,
+    .read = read_npz,
+    .has_test = true,
+    .finds_test = finds_test,
+    .reads_shards = true,
+    .reads_unlabelled = true,
+    .default_scaling = DROVE_SCALE_NONE,
+};

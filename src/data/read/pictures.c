@@ -1,0 +1,240 @@
+/* data/read/pictures.c - see pictures.h.
+ *
+ * Images are read in batches, each by several threads; which image fails first is found by its
+ * number, not by time, so a run fails with the same text whatever the number of threads.
+ */
+#include "data/read/pictures.h"
+
+#include "base/mem.h"
+#include "data/augment.h"
+#include "data/read/picture.h"
+#include "table/parallel.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    BATCH_MOST = 1024, /* images */
+    SIDE_MOST = 8192   /* of ?size= */
+};
+
+static const size_t BATCH_BYTES = (size_t)64 << 20; /* of files that are loaded in order */
+
+typedef struct reading { /* one call of drove__pictures_read */
+    drove_pictures_options opt;
+    const drove_pictures_source *from;
+    drove_storage *storage;
+    bool is_sized; /* opt has the size of the first image, which others must have */
+    bool is_grey;  /* the channels of the first image were 1, and were not asked for */
+    const char *first_where;
+    size_t begin;       /* first image of the batch */
+    uint8_t **bytes;    /* [BATCH_MOST] loaded in order; else NULL */
+    size_t *n_bytes;    /* [BATCH_MOST] */
+    drove_status *done; /* [n] */
+} reading;
+
+drove_status drove__pictures_parse(const drove_spec *spec, drove_pictures_options *out)
+{
+    static const char *const channels[] = {"1", "3"};
+    unsigned which = 0;
+    uint64_t skips = 0;
+    *out = (drove_pictures_options){0};
+    DROVE_TRY(drove__spec_sides(spec, "size", 1, SIDE_MOST, &out->height, &out->width));
+    DROVE_TRY(drove__spec_word(spec, "channels", channels, DROVE_COUNT(channels), &which));
+    DROVE_TRY(drove__spec_u64(spec, "skip", 0, 1, &skips));
+    if (drove__spec_get(spec, "channels", NULL) != NULL) out->channels = which == 0 ? 1 : 3;
+    out->skips = skips == 1;
+    return DROVE_OK;
+}
+
+/* ---- one image ---- */
+
+/* Whether an image may be left out: its file is at fault, not this machine or the options. */
+static bool may_skip(const reading *r, drove_status status)
+{
+    return r->opt.skips && (status == DROVE_E_DATA || status == DROVE_E_FILE);
+}
+
+static drove_status check_shape(const reading *r, const drove_picture *p, const char *where)
+{
+    if (r->is_sized && (p->height != r->opt.height || p->width != r->opt.width)) {
+        return drove__fail(DROVE_E_SHAPE,
+                           "%s: expected %zux%zu pixels like the first image, %s, found %zux%zu "
+                           "(?size=HEIGHTxWIDTH makes all alike)",
+                           where, r->opt.height, r->opt.width, r->first_where, p->height, p->width);
+    }
+    if (!r->is_grey || p->is_grey) return DROVE_OK;
+    return drove__fail(DROVE_E_SHAPE,
+                       "%s: expected a grey image like the first one, %s, found colour "
+                       "(?channels=1 or 3 makes all alike)",
+                       where, r->first_where);
+}
+
+static drove_status decode(const reading *r, size_t i, drove_picture *out)
+{
+    const char *where = r->from->where[i];
+    uint8_t *bytes = r->bytes != NULL ? r->bytes[i - r->begin] : NULL, *own = NULL;
+    size_t n_bytes = bytes != NULL ? r->n_bytes[i - r->begin] : 0;
+    *out = (drove_picture){0};
+    if (bytes == NULL) DROVE_TRY(r->from->load(r->from->context, i, &own, &n_bytes));
+    drove_status status = drove__picture_decode(own != NULL ? own : bytes, n_bytes, where, out);
+    free(own);
+    return status;
+}
+
+static drove_status read_one(const reading *r, size_t i)
+{
+    const drove_pictures_options *o = &r->opt;
+    drove_picture picture;
+    DROVE_TRY(decode(r, i, &picture));
+    drove_status status = check_shape(r, &picture, r->from->where[i]);
+    if (status == DROVE_OK) {
+        status = drove__picture_fit(&picture, o->channels, o->height, o->width,
+                                    r->storage->x_u8 + i * r->storage->n_features);
+    }
+    drove__picture_fini(&picture);
+    return status;
+}
+
+static void work(void *context, size_t item, unsigned thread)
+{
+    const reading *r = context;
+    (void)thread;
+    r->done[r->begin + item] = read_one(r, r->begin + item);
+}
+
+/* ---- batches ---- */
+
+/* Loads images in order from begin on; *n: how many. */
+static drove_status load_batch(reading *r, size_t *n)
+{
+    size_t n_bytes = 0, i = 0;
+    for (; i < *n && n_bytes < BATCH_BYTES; i++) {
+        DROVE_TRY(r->from->load(r->from->context, r->begin + i, &r->bytes[i], &r->n_bytes[i]));
+        n_bytes += r->n_bytes[i];
+    }
+    *n = i;
+    return DROVE_OK;
+}
+
+static void drop_batch(reading *r)
+{
+    for (size_t i = 0; r->bytes != NULL && i < BATCH_MOST; i++) {
+        free(r->bytes[i]);
+        r->bytes[i] = NULL;
+    }
+}
+
+static drove_status allocate(reading *r)
+{
+    drove_storage *s = r->storage;
+    const drove_pictures_options *o = &r->opt;
+    s->x_kind = DROVE_X_U8;
+    s->channels = o->channels;
+    s->height = o->height;
+    s->width = o->width;
+    s->n_features = o->channels * o->height * o->width;
+    s->x_u8 = drove__alloc(r->from->n, s->n_features);
+    return s->x_u8 != NULL ? DROVE_OK : drove__fail_nomem("data set", r->from->n * s->n_features);
+}
+
+/* Takes what the options leave open from the first image of the batch that can be read.  Where all
+ * are skipped, nothing is allocated. */
+static drove_status settle_shape(reading *r, size_t n)
+{
+    drove_picture picture;
+    drove_pictures_options *o = &r->opt;
+    if (r->storage->x_u8 != NULL) return DROVE_OK;
+    for (size_t i = r->begin; i < r->begin + n; i++) {
+        drove_status status = decode(r, i, &picture);
+        if (status != DROVE_OK && may_skip(r, status)) continue;
+        DROVE_TRY(status);
+        drove__picture_fini(&picture);
+        r->first_where = r->from->where[i];
+        r->is_sized = o->height == 0;
+        r->is_grey = o->channels == 0 && picture.is_grey;
+        if (o->height == 0) o->height = picture.height;
+        if (o->width == 0) o->width = picture.width;
+        if (o->channels == 0) o->channels = picture.is_grey ? 1 : 3;
+        return allocate(r);
+    }
+    for (size_t i = r->begin; i < r->begin + n; i++) r->done[i] = DROVE_E_DATA;
+    return DROVE_OK;
+}
+
+/* The first image of the batch that failed and is not skipped is read again, for its text. */
+static drove_status check_batch(const reading *r, size_t n)
+{
+    for (size_t i = r->begin; i < r->begin + n; i++) {
+        if (r->done[i] == DROVE_OK || may_skip(r, r->done[i])) continue;
+        DROVE_TRY(read_one(r, i));
+        r->done[i] = DROVE_OK;
+    }
+    return DROVE_OK;
+}
+
+static drove_status read_batch(reading *r, unsigned n_threads, size_t *n)
+{
+    if (r->bytes != NULL) DROVE_TRY(load_batch(r, n));
+    DROVE_TRY(settle_shape(r, *n));
+    if (r->storage->x_u8 == NULL) return DROVE_OK;
+    drove__table_run(n_threads, *n, work, r);
+    return check_batch(r, *n);
+}
+
+static drove_status read_all(reading *r)
+{
+    const unsigned n_threads = drove__table_threads();
+    for (size_t n; r->begin < r->from->n; r->begin += n) {
+        n = r->from->n - r->begin < BATCH_MOST ? r->from->n - r->begin : BATCH_MOST;
+        drove_status status = read_batch(r, n_threads, &n);
+        drop_batch(r);
+        DROVE_TRY(status);
+    }
+    return DROVE_OK;
+}
+
+/* ---- all of them ---- */
+
+/* Takes away the rows of images that were skipped. */
+static drove_status remove_skipped(const reading *r)
+{
+    drove_storage *s = r->storage;
+    const size_t n = r->from->n;
+    size_t kept = 0;
+    for (size_t i = 0; i < n && s->x_u8 != NULL; i++) {
+        if (r->done[i] != DROVE_OK) continue;
+        if (kept < i) {
+            memmove(s->x_u8 + kept * s->n_features, s->x_u8 + i * s->n_features, s->n_features);
+            s->y_class[kept] = s->y_class[i];
+            if (s->row_name_at != NULL) s->row_name_at[kept] = s->row_name_at[i];
+        }
+        kept++;
+    }
+    s->n_rows = kept;
+    if (kept == 0)
+        return drove__fail(DROVE_E_DATA, "%s: none of the %zu images can be read",
+                           r->from->where[0], n);
+    if (kept < n) drove__storage_note(s, "skipped %zu of %zu images, unreadable", n - kept, n);
+    return DROVE_OK;
+}
+
+drove_status drove__pictures_read(const drove_pictures_options *options,
+                                  const drove_pictures_source *source, drove_storage *storage)
+{
+    reading r = {.opt = *options, .from = source, .storage = storage};
+    drove_status status = DROVE_OK;
+    r.done = drove__grow(NULL, source->n, sizeof *r.done);
+    if (source->is_ordered) {
+        r.bytes = calloc(BATCH_MOST, sizeof *r.bytes);
+        r.n_bytes = calloc(BATCH_MOST, sizeof *r.n_bytes);
+    }
+    if (r.done == NULL || (source->is_ordered && (r.bytes == NULL || r.n_bytes == NULL)))
+        status = drove__fail_nomem("images", source->n * sizeof *r.done);
+    if (status == DROVE_OK) status = read_all(&r);
+    if (status == DROVE_OK) status = remove_skipped(&r);
+    free(r.done);
+    free(r.bytes);
+    free(r.n_bytes);
+    return status;
+}

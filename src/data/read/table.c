@@ -1,0 +1,585 @@
+/* data/read/table.c - tables as people have them: numbers, categories, dates, missing cells.
+ *
+ * src/table/ reads and encodes; here are the keys of the spec and the labels.  From training data
+ * a schema is learned, which the storage keeps; further data are read by it.
+ */
+#include "data/read/labels.h"
+
+#include "base/digits.h"
+#include "base/mem.h"
+#include "base/spec.h"
+#include "table/cell.h"
+#include "table/keep.h"
+#include "table/table.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+typedef struct table_file { /* being read */
+    const drove_spec *spec;
+    const drove_storage *like; /* what these data have to match; NULL: training data */
+    drove_known_table known;
+    drove_labels *labels;
+    drove_storage *storage;
+    bool *keep; /* [n_rows] rows with a label; NULL: all */
+    size_t n_kept;
+    bool use_labels;
+    char *scratch; /* of a label with "" */
+} table_file;
+
+/* ---- the spec ---- */
+
+static drove_status read_separator(const drove_spec *spec, char *out)
+{
+    static const char *const names[] = {"comma", "semicolon", "tab", "bar", "space"};
+    static const char separators[] = {',', ';', '\t', '|', ' '};
+    const char *text = drove__spec_get(spec, "sep", "");
+    unsigned choice = 0;
+    if (*text == '\0') return DROVE_OK;
+    if (strlen(text) == 1 && strchr("\"+-.0123456789eE", *text) == NULL) {
+        *out = *text;
+        return DROVE_OK;
+    }
+    DROVE_TRY(drove__spec_word(spec, "sep", names, DROVE_COUNT(names), &choice));
+    *out = separators[choice];
+    return DROVE_OK;
+}
+
+/* The one character of ?comment= or ?escape=. */
+static drove_status read_mark(const drove_spec *spec, const char *key, char *out)
+{
+    const char *text = drove__spec_get(spec, key, NULL);
+    if (text == NULL) return DROVE_OK;
+    if (text[0] > ' ' && text[1] == '\0' && *text != '"' &&
+        strchr("+-.0123456789", *text) == NULL) {
+        *out = *text;
+        return DROVE_OK;
+    }
+    return drove__fail(DROVE_E_ARG, "%s: expected one character, such as %s, found \"%.40s\"", key,
+                       strcmp(key, "escape") == 0 ? "\\" : "#", text);
+}
+
+drove_status drove__table_read_options(const drove_spec *spec, drove_table_options *opt)
+{
+    static const char *const words[] = {"auto", "yes", "no"};
+    unsigned header = DROVE_HEADER_AUTO;
+    *opt = (drove_table_options){.path = spec->arg[0],
+                                 .written = {.piece = spec->piece,
+                                             .encoding = drove__spec_get(spec, "encoding", NULL)},
+                                 .label = drove__spec_get(spec, "label", NULL),
+                                 .weights = drove__spec_get(spec, "weights", NULL),
+                                 .ignore = drove__spec_get(spec, "ignore", NULL),
+                                 .columns = drove__spec_get(spec, "columns", NULL),
+                                 .types = drove__spec_get(spec, "types", NULL),
+                                 .text = drove__spec_get(spec, "text", NULL),
+                                 .onehot = DROVE_ONEHOT_DEFAULT};
+    DROVE_TRY(read_separator(spec, &opt->written.separator));
+    DROVE_TRY(read_mark(spec, "comment", &opt->written.comment));
+    DROVE_TRY(read_mark(spec, "escape", &opt->written.escape));
+    DROVE_TRY(drove__spec_u64(spec, "skip_lines", 0, UINT32_MAX, &opt->written.skip_lines));
+    DROVE_TRY(drove__spec_word(spec, "header", words, DROVE_COUNT(words), &header));
+    DROVE_TRY(drove__spec_u64(spec, "onehot", 0, DROVE_DICTIONARY_MOST, &opt->onehot));
+    DROVE_TRY(drove__spec_u64(spec, "hash", 1, 1u << 24, &opt->hash));
+    DROVE_TRY(drove__spec_u64(spec, "bins", 0, DROVE_BINS_MOST, &opt->bins));
+    opt->header = (drove_header)header;
+    opt->has_classes = strcmp(drove__spec_get(spec, "target", ""), "class") == 0 ||
+                       drove__spec_get(spec, "classes", NULL) != NULL;
+    if ((opt->hash & (opt->hash - 1)) == 0) return DROVE_OK;
+    return drove__fail(DROVE_E_ARG, "hash: expected a power of two, found %llu",
+                       (unsigned long long)opt->hash);
+}
+
+/* ---- labels ---- */
+
+/* Rows without a label cannot be learned from, nor scored. */
+static drove_status keep_labelled(table_file *f)
+{
+    const drove_table *t = &f->known.table;
+    size_t n_without = 0;
+    f->n_kept = t->n_rows;
+    if (f->like != NULL && f->like->y_kind == DROVE_Y_VALUE)
+        drove__known_settle_label(&f->known, true);
+    for (size_t row = 0; row < t->n_rows; row++) {
+        if (drove__known_has_label(&f->known, row)) continue;
+        if (f->keep == NULL) {
+            f->keep = malloc(t->n_rows);
+            if (f->keep == NULL) return drove__fail_nomem("rows", t->n_rows);
+            memset(f->keep, true, t->n_rows);
+        }
+        f->keep[row] = false;
+        n_without++;
+    }
+    if (n_without == 0) return DROVE_OK;
+    const char *name = t->name[f->known.label[0]];
+    if (n_without == t->n_rows)
+        return drove__fail(DROVE_E_DATA,
+                           "%s: expected labels in column \"%.80s\", found none (--label names "
+                           "another column)",
+                           t->path, name);
+    f->n_kept -= n_without;
+    drove__known_note(&f->known, "%zu row%s without a label in column \"%.40s\" left out",
+                      n_without, n_without == 1 ? "" : "s", name);
+    return DROVE_OK;
+}
+
+static drove_status add_text(table_file *f, const drove_cell *cell)
+{
+    if (!cell->is_doubled)
+        return drove__labels_add(f->labels, NULL, cell->text, cell->length, true);
+    char *scratch = realloc(f->scratch, cell->length);
+    if (scratch == NULL) return drove__fail_nomem("a label", cell->length);
+    f->scratch = scratch;
+    size_t n = drove__cell_unquote(cell, scratch);
+    return drove__labels_add(f->labels, NULL, scratch, n, true);
+}
+
+static drove_status add_label(table_file *f, const drove_cell *cell)
+{
+    const drove_known_table *known = &f->known;
+    double number;
+    const char *next, *end = cell->text + cell->length;
+    const bool is_plain = !known->label_is_number ||
+                          (drove__scan_double(cell->text, end, &next, &number) && next == end);
+    if (!is_plain && drove__cell_amount(&known->label_style, cell->text, cell->length, &number))
+        return drove__labels_add_number(f->labels, number);
+    return add_text(f, cell);
+}
+
+/* Numbers and a few labels that are none, such as "0.5 kg": one wrong cell makes no classes. */
+static drove_status check_numbers(const table_file *f)
+{
+    enum { LEAST = 20, SHARE = 5 };
+    const drove_storage *s = f->storage;
+    const drove_table *t = &f->known.table;
+    const char *other = NULL;
+    size_t n_others = 0, row = 0;
+    double number;
+    if (s->class_name == NULL || drove__known_label_is_category(&f->known)) return DROVE_OK;
+    for (size_t i = 0; i < s->n_classes; i++) {
+        const char *name = s->class_name[i];
+        if (drove__label_number(name, strlen(name), &number)) continue;
+        if (n_others++ == 0) other = name;
+    }
+    if (n_others == 0 || s->n_classes - n_others <= LEAST || n_others * SHARE > s->n_classes)
+        return DROVE_OK;
+    const size_t n = strlen(other);
+    while (row + 1 < t->n_rows &&
+           (t->label[row].length != n || memcmp(t->label[row].text, other, n) != 0))
+        row++;
+    return drove__fail(
+        DROVE_E_DATA,
+        "%s: row %zu: column \"%.80s\": expected a number, as %zu of its %zu different "
+        "labels are, found \"%.40s\" (an empty cell leaves the row out, "
+        "?target=class takes all as classes)",
+        t->path, row + 1, t->name[f->known.label[0]], s->n_classes - n_others, s->n_classes, other);
+}
+
+/* A name or a date is no class: a model of as many classes as rows learns nothing, for hours.  The
+ * last column, taken for the label because none was named, may be anything. */
+static drove_status check_classes(const table_file *f)
+{
+    enum { MANY = 100, LEAST_ROWS = 2, ALL_DIFFERENT = 20 };
+    const drove_storage *s = f->storage;
+    const drove_table *t = &f->known.table;
+    bool is_asked = drove__spec_get(f->spec, "target", NULL) != NULL ||
+                    drove__spec_get(f->spec, "classes", NULL) != NULL;
+    bool is_named = drove__spec_get(f->spec, "label", NULL) != NULL;
+    if (f->like != NULL || is_asked || !is_named || s->y_kind != DROVE_Y_CLASS || t->n_labels == 0)
+        return DROVE_OK;
+    DROVE_TRY(check_numbers(f));
+    const bool are_all_different = s->n_classes == f->n_kept && s->n_classes >= ALL_DIFFERENT;
+    if (!are_all_different && (s->n_classes <= MANY || s->n_classes * LEAST_ROWS <= f->n_kept))
+        return DROVE_OK;
+    return drove__fail(DROVE_E_DATA,
+                       "%s: column \"%.80s\": expected classes with at least %d rows on average, "
+                       "found %zu different labels in %zu rows (--label names another column, "
+                       "?target=class takes them)",
+                       t->path, t->name[f->known.label[0]], LEAST_ROWS, s->n_classes, f->n_kept);
+}
+
+/* Many classes of few rows, most of them names with digits: numbers among words, or amounts in two
+ * units, which may be meant as values. */
+static void note_digits(table_file *f)
+{
+    enum { CLASSES_LEAST = 21, ROWS_MOST = 4, SHOWN = 3 };
+    const drove_storage *s = f->storage;
+    size_t n_digits = 0;
+    char shown[64] = "";
+    if (f->known.label_is_number || drove__spec_get(f->spec, "target", NULL) != NULL ||
+        s->n_classes < CLASSES_LEAST || s->n_classes * ROWS_MOST < f->n_kept)
+        return;
+    for (size_t i = 0; i < s->n_classes; i++) {
+        const size_t used = strlen(shown);
+        if (strpbrk(s->class_name[i], "0123456789") == NULL) continue;
+        if (++n_digits <= SHOWN)
+            snprintf(shown + used, sizeof shown - used, "%s%.16s", used > 0 ? " | " : "",
+                     s->class_name[i]);
+    }
+    if (2 * n_digits < s->n_classes) return;
+    drove__known_note(
+        &f->known,
+        "label \"%.40s\": %zu classes in %zu rows, most with digits (%s): not all are "
+        "numbers of one unit, so a model learns no order of them",
+        f->known.table.name[f->known.label[0]], s->n_classes, f->n_kept, shown);
+}
+
+/* Remarks on the names of classes: two that differ in case alone, dates, others with digits. */
+static void note_classes(table_file *f)
+{
+    enum { LOOKED_AT = 200 };
+    const drove_storage *s = f->storage;
+    if (f->like != NULL || s->y_kind != DROVE_Y_CLASS || s->class_name == NULL) return;
+    const size_t n = s->n_classes < LOOKED_AT ? s->n_classes : LOOKED_AT;
+    size_t n_dates = 0;
+    for (size_t i = 0; i < n; i++) {
+        const char *name = s->class_name[i];
+        int64_t seconds;
+        bool has_time, is_date = false;
+        for (int order = 0; order < DROVE_N_DATE_ORDERS && !is_date; order++)
+            is_date =
+                drove__cell_date((drove_date_order)order, name, strlen(name), &seconds, &has_time);
+        n_dates += is_date;
+        for (size_t k = 0; k < i; k++) {
+            if (strcasecmp(s->class_name[k], name) != 0) continue;
+            drove__known_note(&f->known, "classes \"%.40s\" and \"%.40s\" differ in case alone",
+                              s->class_name[k], name);
+        }
+    }
+    if (n == 0 || n_dates < n) note_digits(f);
+    else
+        drove__known_note(&f->known, "the labels are dates, read as classes: a model learns no "
+                                     "order of them (a number of days can be learned)");
+}
+
+static drove_status fail_label(const table_file *f, size_t row, size_t k, const char *expected);
+
+static drove_status read_one_label(table_file *f)
+{
+    const drove_table *t = &f->known.table;
+    if (drove__known_label_is_category(&f->known)) drove__labels_are_names(f->labels);
+    for (size_t row = 0; row < t->n_rows; row++) {
+        if (f->keep != NULL && !f->keep[row]) continue;
+        if (t->n_labels > 0 && drove__cell_is_infinite(t->label[row].text, t->label[row].length))
+            return fail_label(f, row, 0, "a finite number up to 3.4e38 as label");
+        drove_status status = t->n_labels > 0 ? add_label(f, &t->label[row])
+                                              : drove__labels_add(f->labels, NULL, "0", 1, false);
+        if (status == DROVE_OK) status = drove__labels_end_row(f->labels, NULL);
+        if (status != DROVE_OK) return drove__fail_in(status, "%s", t->path);
+    }
+    drove_spec spec = *f->spec; /* of an ARFF file's numeric label: its values */
+    const bool is_value = t->n_labels == 1 && f->known.label[0] < t->content.n_types &&
+                          t->content.type[f->known.label[0]] == 'n';
+    if (is_value && f->like == NULL && drove__spec_get(&spec, "target", NULL) == NULL &&
+        drove__spec_get(&spec, "classes", NULL) == NULL && spec.n_keys < DROVE_SPEC_MAX_KEYS) {
+        spec.key[spec.n_keys] = "target";
+        spec.value[spec.n_keys++] = "value";
+    }
+    DROVE_TRY(drove__labels_finish(f->labels, &spec, t->path, f->storage));
+    note_classes(f);
+    return check_classes(f);
+}
+
+/* ---- several columns ---- */
+
+static const drove_cell *label_cell(const table_file *f, size_t row, size_t k)
+{
+    return &f->known.table.label[row * f->known.table.n_labels + k];
+}
+
+static bool read_value(const table_file *f, size_t row, size_t k, double *out)
+{
+    const drove_table *t = &f->known.table;
+    const drove_cell *cell = label_cell(f, row, k);
+    const drove_amount_style *style = &t->column[f->known.label[k]].style;
+    return drove__cell_amount(style, cell->text, cell->length, out);
+}
+
+static drove_status fail_label(const table_file *f, size_t row, size_t k, const char *expected)
+{
+    const drove_table *t = &f->known.table;
+    const drove_cell *cell = label_cell(f, row, k);
+    return drove__fail(DROVE_E_DATA, "%s: row %zu: column \"%.60s\": expected %s, found \"%.*s\"",
+                       t->path, row + 1, t->name[f->known.label[k]], expected,
+                       (int)(cell->length < 40 ? cell->length : 40), cell->text);
+}
+
+/* Names of the label columns: of the labels, or of the values. */
+static drove_status name_labels(table_file *f)
+{
+    const drove_table *t = &f->known.table;
+    drove_storage *s = f->storage;
+    s->class_name = calloc(t->n_labels, sizeof *s->class_name);
+    if (s->class_name == NULL) return drove__fail_nomem("labels", t->n_labels * sizeof(char *));
+    for (size_t k = 0; k < t->n_labels; k++) {
+        s->class_name[k] = strdup(t->name[f->known.label[k]]);
+        if (s->class_name[k] == NULL) return drove__fail_nomem("labels", t->n_labels);
+    }
+    return DROVE_OK;
+}
+
+/* position[k]: the label column that holds value k: by the names of the data that these are like,
+ * else as they were listed. */
+static drove_status place_values(const table_file *f, size_t *position)
+{
+    const drove_table *t = &f->known.table;
+    const drove_storage *like = f->like;
+    for (size_t k = 0; k < t->n_labels; k++) {
+        position[k] = k;
+        if (like == NULL || like->class_name == NULL || k >= drove__storage_n_names(like)) continue;
+        size_t at = 0;
+        while (at < t->n_labels && strcmp(t->name[f->known.label[at]], like->class_name[k]) != 0)
+            at++;
+        if (at == t->n_labels)
+            return drove__fail(DROVE_E_SHAPE,
+                               "%s: expected the value \"%.60s\" of the training data among the "
+                               "labels, found none",
+                               t->path, like->class_name[k]);
+        position[k] = at;
+    }
+    return DROVE_OK;
+}
+
+static drove_status fill_values(table_file *f, const size_t *position)
+{
+    const drove_table *t = &f->known.table;
+    drove_storage *s = f->storage;
+    float *to = s->y_value;
+    s->y_origin = calloc(t->n_labels, sizeof *s->y_origin);
+    if (s->y_origin == NULL) return drove__fail_nomem("targets", t->n_labels * sizeof *to);
+    bool is_any = false;
+    for (size_t k = 0; k < t->n_labels; k++) {
+        drove_digits digits = {0};
+        for (size_t row = 0; row < t->n_rows; row++) {
+            double value;
+            if (f->keep != NULL && !f->keep[row]) continue;
+            if (!read_value(f, row, position[k], &value))
+                return fail_label(f, row, position[k], "a number, as of several values");
+            drove__digits_add(&digits, value);
+        }
+        s->y_origin[k] = drove__digits_origin(&digits);
+        is_any = is_any || s->y_origin[k] != 0;
+    }
+    for (size_t row = 0; row < t->n_rows; row++) {
+        if (f->keep != NULL && !f->keep[row]) continue;
+        for (size_t k = 0; k < t->n_labels; k++) {
+            double value = 0;
+            (void)read_value(f, row, position[k], &value);
+            *to++ = (float)(value - s->y_origin[k]);
+        }
+    }
+    if (is_any) return DROVE_OK;
+    free(s->y_origin);
+    s->y_origin = NULL;
+    return DROVE_OK;
+}
+
+/* Several columns of numbers: a row has a value for each. */
+static drove_status read_values(table_file *f)
+{
+    drove_storage *s = f->storage;
+    const size_t n = f->known.table.n_labels;
+    s->y_kind = DROVE_Y_VALUE;
+    s->n_values = n;
+    DROVE_TRY(name_labels(f));
+    s->y_value = drove__grow(NULL, f->n_kept * n, sizeof *s->y_value);
+    size_t *position = drove__grow(NULL, n, sizeof *position);
+    drove_status status = s->y_value != NULL && position != NULL
+                              ? place_values(f, position)
+                              : drove__fail_nomem("targets", f->n_kept * n * sizeof *s->y_value);
+    if (status == DROVE_OK) status = fill_values(f, position);
+    free(position);
+    return status;
+}
+
+/* Several columns of truth values: the labels that a row has are those of its true ones. */
+static drove_status read_label_sets(table_file *f)
+{
+    const drove_table *t = &f->known.table;
+    drove_storage *s = f->storage;
+    size_t n = 0, at = 0;
+    s->y_kind = DROVE_Y_LABELS;
+    s->n_classes = t->n_labels;
+    DROVE_TRY(name_labels(f));
+    s->label_start = calloc(f->n_kept + 1, sizeof *s->label_start);
+    s->label = drove__grow(NULL, f->n_kept * t->n_labels, sizeof *s->label);
+    if (s->label_start == NULL || s->label == NULL)
+        return drove__fail_nomem("labels", f->n_kept * t->n_labels);
+    for (size_t row = 0; row < t->n_rows; row++) {
+        if (f->keep != NULL && !f->keep[row]) continue;
+        for (size_t k = 0; k < t->n_labels; k++) {
+            const drove_cell *cell = label_cell(f, row, k);
+            float value;
+            if (!drove__cell_boolean(cell->text, cell->length, &value))
+                return fail_label(f, row, k, "a truth value, as of several labels");
+            if (value != 0) s->label[n++] = (uint32_t)k;
+        }
+        s->label_start[++at] = n;
+    }
+    return DROVE_OK;
+}
+
+/* Whether every label column holds truth values alone, or numbers alone. */
+static void look_at_labels(const table_file *f, bool *all_boolean, bool *all_number)
+{
+    const drove_table *t = &f->known.table;
+    float value;
+    double number;
+    *all_boolean = *all_number = true;
+    for (size_t row = 0; row < t->n_rows && (*all_boolean || *all_number); row++) {
+        if (f->keep != NULL && !f->keep[row]) continue;
+        for (size_t k = 0; k < t->n_labels; k++) {
+            const drove_cell *cell = label_cell(f, row, k);
+            *all_boolean = *all_boolean && drove__cell_boolean(cell->text, cell->length, &value);
+            *all_number = *all_number && read_value(f, row, k, &number);
+        }
+    }
+}
+
+/* Label sets or values, by the cells unless ?target= says it. */
+static drove_status read_several(table_file *f)
+{
+    static const char *const words[] = {"auto", "labels", "value"};
+    unsigned target = 0;
+    bool all_boolean, all_number;
+    DROVE_TRY(drove__spec_word(f->spec, "target", words, DROVE_COUNT(words), &target));
+    if (target == 1) return read_label_sets(f);
+    if (target == 2) return read_values(f);
+    look_at_labels(f, &all_boolean, &all_number);
+    if (all_boolean) return read_label_sets(f);
+    if (all_number) return read_values(f);
+    return drove__fail(DROVE_E_DATA,
+                       "%s: expected truth values in all label columns, or numbers in all of them "
+                       "(?target=labels or value names the cell that is neither)",
+                       f->known.table.path);
+}
+
+/* ---- weights ---- */
+
+static drove_status fail_weight(const drove_table *t, size_t column, size_t row, float found)
+{
+    char text[32] = "a cell that is no number";
+    if (!isnan(found)) snprintf(text, sizeof text, "%g", (double)found);
+    return drove__fail(DROVE_E_DATA,
+                       "%s: row %zu: column \"%.60s\": expected a weight, a finite number that is "
+                       "not negative, found %s",
+                       t->path, row + 1, t->name[column], text);
+}
+
+static drove_status read_weights(table_file *f)
+{
+    const drove_table *t = &f->known.table;
+    const size_t column = f->known.weight;
+    size_t n = 0;
+    if (column == SIZE_MAX) return DROVE_OK;
+    float *weight = drove__grow(NULL, f->n_kept, sizeof *weight);
+    if (weight == NULL) return drove__fail_nomem("weights", f->n_kept * sizeof *weight);
+    f->storage->weight = weight;
+    for (size_t row = 0; row < t->n_rows; row++) {
+        if (f->keep != NULL && !f->keep[row]) continue;
+        float value = drove__raw_float(t->raw[row * t->n_slots + t->column[column].slot]);
+        if (!(value >= 0.0f) || !isfinite(value)) return fail_weight(t, column, row, value);
+        weight[n++] = value;
+    }
+    return DROVE_OK;
+}
+
+/* ---- the storage ---- */
+
+/* Cells of ?keep= as the file has them, beside the rows. */
+static drove_status keep_cells(table_file *f)
+{
+    drove_storage *s = f->storage;
+    drove_kept kept;
+    const char *list = drove__spec_get(f->spec, "keep", NULL);
+    if (list == NULL) return DROVE_OK;
+    if (f->use_labels || f->n_kept != f->known.table.n_rows)
+        return drove__fail(DROVE_E_ARG, "keep: expected data to predict, found data with labels");
+    const drove_status status = drove__table_keep(&f->known.table, list, &kept);
+    if (status != DROVE_OK) {
+        drove__kept_fini(&kept);
+        return status;
+    }
+    s->n_kept = kept.n_columns;
+    s->kept_name = kept.name;
+    s->row_names = kept.bytes;
+    s->row_name_at = kept.at;
+    return DROVE_OK;
+}
+
+static drove_status fill_storage(table_file *f)
+{
+    drove_storage *s = f->storage;
+    drove_encoded x;
+    DROVE_TRY(drove__labels_create(&f->labels));
+    DROVE_TRY(keep_labelled(f));
+    s->n_rows = f->n_kept;
+    s->n_features = f->known.schema->n_features;
+    s->x_kind = f->known.schema->is_sparse ? DROVE_X_CSR : DROVE_X_F32;
+    DROVE_TRY(f->known.table.n_labels > 1 ? read_several(f) : read_one_label(f));
+    DROVE_TRY(keep_cells(f));
+    DROVE_TRY(read_weights(f)); /* before encoding, which may take the raw words over */
+    DROVE_TRY(drove__table_encode(&f->known, f->keep, f->n_kept, &x));
+    s->x_f32 = x.x;
+    s->row_start = x.row_start;
+    s->index = x.index;
+    s->value = x.value;
+    s->schema = drove__schema_retain(f->known.schema);
+    if (f->known.notes[0] != '\0') drove__storage_note(s, "%s", f->known.notes);
+    return drove__storage_check(s, f->known.table.path);
+}
+
+/* f->known was filled, with this status. */
+static drove_status finish(table_file *f, drove_status status, drove_storage **out)
+{
+    if (status == DROVE_OK) status = drove__storage_create(&f->storage);
+    if (status == DROVE_OK) status = fill_storage(f);
+    drove__labels_destroy(f->labels);
+    drove__known_table_fini(&f->known);
+    free(f->keep);
+    free(f->scratch);
+    if (status != DROVE_OK) drove__storage_release(f->storage);
+    else *out = f->storage;
+    return status;
+}
+
+static drove_status read_table(const drove_spec *spec, int part, const drove_shard *shard,
+                               drove_storage **out)
+{
+    table_file f = {.spec = spec, .use_labels = true};
+    drove_table_options opt;
+    (void)part, (void)shard;
+    DROVE_TRY(drove__table_read_options(spec, &opt));
+    return finish(&f, drove__table_learn(&opt, &f.known), out);
+}
+
+static drove_status read_like(const drove_spec *spec, const drove_storage *like, bool use_labels,
+                              drove_storage **out)
+{
+    table_file f = {.spec = spec, .like = like, .use_labels = use_labels};
+    drove_table_options opt;
+    DROVE_TRY(drove__table_read_options(spec, &opt));
+    return finish(&f, drove__table_match(&opt, like->schema, use_labels, &f.known), out);
+}
+
+static const char *const keys[] = {"label",  "weights",    "ignore",  "columns",  "types",
+                                   "text",   "sep",        "header",  "onehot",   "hash",
+                                   "bins",   "target",     "classes", "encoding", "comment",
+                                   "escape", "skip_lines", "keep",    NULL};
+
+const drove_format_ops drove__format_table = {
+    .name = "table",
+    .help = "table of numbers, categories, dates and missing cells; ?label=, weights=, ignore=, "
+            "columns=, types=, encoding=, comment=, skip_lines=, escape=; a path alone means it",
+    .source = "RFC 4180",
+    .arguments = "FILE",
+    .least_args = 1,
+    .most_args = 1,
+    .keys = keys,
+    .read = read_table,
+    .read_like = read_like,
+    .reads_pieces = true,
+    .default_scaling = DROVE_SCALE_STANDARD,
+};
