@@ -20,7 +20,7 @@
 #include "base/mem.h"
 #include "base/topo.h"
 #include "engine/fixed/round.h"
-#include "kernel/conv.h"
+#include "kernel/conv/conv.h"
 #include "kernel/tiers.h"
 
 #include <stdio.h>

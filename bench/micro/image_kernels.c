@@ -13,7 +13,7 @@
 #include "base/cpu.h"
 #include "base/mem.h"
 #include "base/topo.h"
-#include "kernel/conv.h"
+#include "kernel/conv/conv.h"
 #include "kernel/tiers.h"
 
 #include <stdio.h>

@@ -116,7 +116,7 @@ typedef void drovek_planes_max_pool_back_fn(const drovek_pool *p, const drovek_p
 typedef void drovek_planes_turn_fn(uint8_t *to, const uint8_t *from, size_t c, size_t n);
 
 /* What gemm costs, in clock cycles of 16 rows of op(A), roughly.  Convolutions choose by it what
- * they multiply (conv_byte_matrix.h). */
+ * they multiply (conv/byte_matrix.h). */
 typedef struct drovek_planes_cost {
     unsigned k, columns;      /* terms and columns of C that are multiplied together, in a step */
     unsigned multiply, store; /* a step; writing a step's columns */

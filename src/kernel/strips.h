@@ -1,6 +1,6 @@
 /* kernel/strips.h - products whose factors are packed into tiles first, once for many products:
  * of integers kept as bytes (kernel/planes.h), or of floats that are rounded to bf16
- * (kernel/bf16.h).  Convolutions without a matrix of windows use them (conv_lines.h).
+ * (kernel/bf16.h).  Convolutions without a matrix of windows use them (conv/lines.h).
  *
  * A strip is 16 rows of op(A) or 16 columns of op(B).  A tile is tile_k terms of it, a kilobyte: of
  * op(A) [16 rows][tile_k], of op(B) [16][16 columns][tile_k / 16].  A term takes one byte, of one

@@ -1,4 +1,4 @@
-/* model/convolution.c - y = act(conv(x, W) + b): kernel/conv.h in a graph of layers.
+/* model/convolution.c - y = act(conv(x, W) + b): kernel/conv/conv.h in a graph of layers.
  *
  * Parts: each part convolves its examples with its own prepared convolution.  Its gradient of W
  * goes to part 0's buffer or to scratch; after the barrier each part adds up its share of W in the

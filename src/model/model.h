@@ -20,7 +20,7 @@
 #include "base/rng.h"
 #include "base/spec.h"
 #include "base/status.h"
-#include "kernel/conv.h"
+#include "kernel/conv/conv.h"
 #include "kernel/kernel.h"
 #include "kernel/span.h"
 

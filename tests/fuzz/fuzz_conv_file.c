@@ -2,7 +2,7 @@
  * line is also the key that is looked for.  What is found is usable; a record that is added is
  * found, and the other records stay.
  */
-#include "kernel/conv_file.h"
+#include "kernel/conv/file.h"
 
 #include "fuzz_folder.h"
 #include "fuzz_text.h"

@@ -3,7 +3,7 @@
 #ifndef DROVE_TESTS_KERNEL_CONV_SUPPORT_H
 #define DROVE_TESTS_KERNEL_CONV_SUPPORT_H
 
-#include "kernel/conv.h"
+#include "kernel/conv/conv.h"
 #include "support.h"
 
 /* c, h, w, o, groups, window; the output's size follows. */

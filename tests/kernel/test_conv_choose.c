@@ -6,7 +6,7 @@
 #include "base/cpu.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "kernel/conv_file.h"
+#include "kernel/conv/file.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Convolutions in bf16 on lines of images (kernel/conv_strips.h): by the packed factors of plain C
+/* Convolutions in bf16 on lines of images (kernel/conv/strips.h): by the packed factors of plain C
  * and of every tier against the plain loops, and which passes take them. */
 #include "conv_support.h"
 #include "support/test.h"

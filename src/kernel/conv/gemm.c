@@ -1,4 +1,4 @@
-/* kernel/conv_gemm.c - convolution as matrix products: the windows of some lines of output are the
+/* kernel/conv/gemm.c - convolution as matrix products: the windows of some lines of output are the
  * rows of a matrix (im2col), multiplied by the weights.
  *
  * The whole column matrix never exists.  A chunk of lines, small enough for the second-level cache,
@@ -6,15 +6,15 @@
  * the images themselves are such a matrix (1 x 1 windows; windows as large as the image), nothing
  * is copied.  Input as [c][h][w] is converted to [h][w][c] one image at a time.
  *
- * In bf16 some passes take no columns, where that is faster (conv_strips.h): which ones depends on
+ * In bf16 some passes take no columns, where that is faster (strips.h): which ones depends on
  * the most images of a batch.
  *
  * Chunks depend on the shape alone, so the bits do not depend on the number of images or threads,
  * but for that choice (the weights' gradient, a sum over the images, depends on their number only).
  */
-#include "kernel/conv_columns.h"
-#include "kernel/conv_ops.h"
-#include "kernel/conv_strips.h"
+#include "kernel/conv/columns.h"
+#include "kernel/conv/ops.h"
+#include "kernel/conv/strips.h"
 
 #include "base/mem.h"
 

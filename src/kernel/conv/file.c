@@ -1,5 +1,5 @@
-/* kernel/conv_file.c - reads and rewrites the file of measured convolutions. */
-#include "kernel/conv_file.h"
+/* kernel/conv/file.c - reads and rewrites the file of measured convolutions. */
+#include "kernel/conv/file.h"
 
 #include "base/file.h"
 

@@ -1,4 +1,4 @@
-/* kernel/conv_columns.h - the windows of an image as rows of a matrix (im2col), and back.
+/* kernel/conv/columns.h - the windows of an image as rows of a matrix (im2col), and back.
  *
  * The column matrix of one group: col[p][kh][kw][c / groups], p output positions row by row; its
  * rows are multiplied with W[kh * kw * c / groups][o / groups].
@@ -6,7 +6,7 @@
 #ifndef DROVEK_CONV_COLUMNS_H
 #define DROVEK_CONV_COLUMNS_H
 
-#include "kernel/conv.h"
+#include "kernel/conv/conv.h"
 
 /* Floats that drovek_columns may write after the matrix. */
 enum { DROVEK_COLUMNS_SLACK = 16 };

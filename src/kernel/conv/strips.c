@@ -1,5 +1,5 @@
-/* kernel/conv_strips.c - see conv_strips.h. */
-#include "kernel/conv_strips.h"
+/* kernel/conv/strips.c - see strips.h. */
+#include "kernel/conv/strips.h"
 
 #include "base/mem.h"
 

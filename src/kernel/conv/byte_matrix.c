@@ -1,6 +1,6 @@
-/* kernel/conv_byte_matrix.c - see conv_byte_matrix.h. */
-#include "kernel/conv_byte_columns.h"
-#include "kernel/conv_byte_matrix.h"
+/* kernel/conv/byte_matrix.c - see byte_matrix.h. */
+#include "kernel/conv/byte_columns.h"
+#include "kernel/conv/byte_matrix.h"
 
 #include "base/mem.h"
 

@@ -1,6 +1,6 @@
-/* kernel/conv_byte_columns.c - im2col of bytes: see conv_byte_columns.h. */
-#include "kernel/conv_byte_columns.h"
-#include "kernel/conv_ops.h"
+/* kernel/conv/byte_columns.c - im2col of bytes: see byte_columns.h. */
+#include "kernel/conv/byte_columns.h"
+#include "kernel/conv/ops.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* kernel/conv_columns.c - im2col and its reverse. */
-#include "kernel/conv_columns.h"
-#include "kernel/conv_ops.h"
+/* kernel/conv/columns.c - im2col and its reverse. */
+#include "kernel/conv/columns.h"
+#include "kernel/conv/ops.h"
 
 #include <string.h>
 

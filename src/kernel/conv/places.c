@@ -1,5 +1,5 @@
-/* kernel/conv_places.c - see conv_lines.h: the gradient of the weights. */
-#include "kernel/conv_lines.h"
+/* kernel/conv/places.c - see lines.h: the gradient of the weights. */
+#include "kernel/conv/lines.h"
 
 #include "base/mem.h"
 

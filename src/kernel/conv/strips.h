@@ -1,5 +1,5 @@
-/* kernel/conv_strips.h - passes of a convolution of floats in bf16 on lines of images
- * (conv_lines.h).  They take the place of those by columns (conv_gemm.c) where they are faster, in
+/* kernel/conv/strips.h - passes of a convolution of floats in bf16 on lines of images
+ * (lines.h).  They take the place of those by columns (gemm.c) where they are faster, in
  * a table that has packed factors.
  *
  * Threads: a drovek_conv_strips belongs to one.  The weights may change meanwhile: each pass copies
@@ -8,8 +8,8 @@
 #ifndef DROVEK_CONV_STRIPS_H
 #define DROVEK_CONV_STRIPS_H
 
-#include "kernel/conv_lines.h"
-#include "kernel/conv_ops.h"
+#include "kernel/conv/lines.h"
+#include "kernel/conv/ops.h"
 
 typedef struct drovek_conv_strips {
     drovek_byte_matrix blocks;            /* positions together, of all but the derivative at x */

@@ -1,6 +1,6 @@
-/* kernel/conv_ways.c - convolutions: the table of ways to compute them, and their shared calls. */
-#include "kernel/conv.h"
-#include "kernel/conv_ops.h"
+/* kernel/conv/ways.c - convolutions: the table of ways to compute them, and their shared calls. */
+#include "kernel/conv/conv.h"
+#include "kernel/conv/ops.h"
 #include "kernel/tiers.h"
 
 #include "base/mem.h"

@@ -1,4 +1,4 @@
-/* kernel/conv_lines.h - convolutions on lines of the images, without a matrix of windows: of
+/* kernel/conv/lines.h - convolutions on lines of the images, without a matrix of windows: of
  * integers kept as bytes, or of floats in bf16 (kernel/strips.h).
  *
  * Rows of a product are images, at one line of the output.  Its terms are the lines of a window,
@@ -14,7 +14,7 @@
  * many of them as a tile has terms are terms, times the derivatives at each position.
  *
  * Without groups and dilation.  Of integers, numbers are those of the matrix of windows
- * (conv_byte_matrix.h): products forward and back to the input are single sums of at most
+ * (byte_matrix.h): products forward and back to the input are single sums of at most
  * DROVEK_PLANES_K terms, each rounded once.  Those of the gradient of the weights are added in
  * another order.  Strips have zeros: a float that is not finite may show in any output of its
  * image.
@@ -26,7 +26,7 @@
 #ifndef DROVEK_CONV_LINES_H
 #define DROVEK_CONV_LINES_H
 
-#include "kernel/conv_byte_matrix.h"
+#include "kernel/conv/byte_matrix.h"
 
 /* ---- forward, or the derivative at the input ---- */
 

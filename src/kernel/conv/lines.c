@@ -1,5 +1,5 @@
-/* kernel/conv_lines.c - see conv_lines.h: forward, and the derivative at the input. */
-#include "kernel/conv_lines.h"
+/* kernel/conv/lines.c - see lines.h: forward, and the derivative at the input. */
+#include "kernel/conv/lines.h"
 
 #include "base/mem.h"
 

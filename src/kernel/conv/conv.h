@@ -1,4 +1,4 @@
-/* kernel/conv.h - convolution: one shape, prepared once, computed many times.
+/* kernel/conv/conv.h - convolution: one shape, prepared once, computed many times.
  *
  *   y[i][p][o] = act(b[o] + sum over window positions q and channels c of its group of
  *                    x[i][p * stride - pad + q * dilation][c] W[g][q][c][o])
@@ -9,7 +9,7 @@
  *   windows products on the images in place, for few channels
  *   onednn  primitives of oneDNN, on plain or blocked images
  *   planes  im2col of several positions to a row, and products of integers kept as bytes
- *           (planes.h), in a table that has them
+ *           (kernel/planes.h), in a table that has them
  *
  * Images in memory are plain or blocked (drovek_format).  Weights always are W[groups][kh][kw]
  * [c / groups][o / groups], bias b[o]: the layout of theta does not depend on the way.

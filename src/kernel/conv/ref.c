@@ -1,10 +1,10 @@
-/* kernel/conv_ref.c - convolution by plain loops: the definition, for all formats.
+/* kernel/conv/ref.c - convolution by plain loops: the definition, for all formats.
  *
  * Order of the sums: forward starts with b, then window rows, window columns, channels ascending;
  * weights: images, then positions ascending.  Weights and biases may change meanwhile (HOGWILD!):
  * each element is read through base/racy.h.
  */
-#include "kernel/conv_ops.h"
+#include "kernel/conv/ops.h"
 
 #include "base/mem.h"
 #include "base/racy.h"

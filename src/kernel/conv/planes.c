@@ -1,24 +1,24 @@
-/* kernel/conv_planes.c - convolution of integers kept as bytes (planes.h), as matrix products whose
- * left factor has windows as rows.
+/* kernel/conv/planes.c - convolution of integers kept as bytes (kernel/planes.h), as matrix
+ * products whose left factor has windows as rows.
  *
  * Forward and the gradient of the weights take windows of the input.  The derivative at the input
  * is a convolution as well where windows move by 1: of the derivatives at the output, with the
  * weights turned round.  So each of its numbers is one sum of integers.  Where windows move further
  * it is added up window by window, as singles.
  *
- * As in conv_gemm.c a chunk of lines is written and multiplied, and its output gets bias and
+ * As in gemm.c a chunk of lines is written and multiplied, and its output gets bias and
  * activation while it is in the cache.  Where one chunk has all windows of the input, the gradient
  * of the weights finds them there.
  *
  * Where that is faster there are no windows: lines of the images are multiplied
- * (conv_lines.h).
+ * (lines.h).
  *
  * Integers come by drovek_conv_take.
  */
-#include "kernel/conv_lines.h"
-#include "kernel/conv_byte_matrix.h"
-#include "kernel/conv_columns.h"
-#include "kernel/conv_ops.h"
+#include "kernel/conv/lines.h"
+#include "kernel/conv/byte_matrix.h"
+#include "kernel/conv/columns.h"
+#include "kernel/conv/ops.h"
 
 #include "base/mem.h"
 

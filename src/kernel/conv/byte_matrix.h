@@ -1,4 +1,4 @@
-/* kernel/conv_byte_matrix.h - the windows of images of bytes as rows of a matrix, chunk by chunk,
+/* kernel/conv/byte_matrix.h - the windows of images of bytes as rows of a matrix, chunk by chunk,
  * and the weights that it is multiplied with.
  *
  * Blocks: a row of the matrix may hold the windows of several positions side by side.  They
@@ -11,7 +11,7 @@
 #ifndef DROVEK_CONV_BYTE_MATRIX_H
 #define DROVEK_CONV_BYTE_MATRIX_H
 
-#include "kernel/conv.h"
+#include "kernel/conv/conv.h"
 
 /* A matrix of windows and the weights it is multiplied with; or, of floats, blocks and their
  * weights alone. */

@@ -1,15 +1,15 @@
-/* kernel/conv_choose.c - measures which way to compute a convolution is fastest here.
+/* kernel/conv/choose.c - measures which way to compute a convolution is fastest here.
  *
  * Results are kept in the process, so that all its workers choose the same, and in a file
- * (conv_file.h), so that later runs do.  A measurement takes enough images for some milliseconds of
+ * (file.h), so that later runs do.  A measurement takes enough images for some milliseconds of
  * this thread's own time, runs each candidate's passes in turn, and takes the fastest of several
  * rounds.
  *
  * Threads: any.  One measures at a time, so that none disturbs another's times; meanwhile others
  * find what is known, and the process may fork.
  */
-#include "kernel/conv_file.h"
-#include "kernel/conv_ops.h"
+#include "kernel/conv/file.h"
+#include "kernel/conv/ops.h"
 
 #include "base/clock.h"
 #include "base/cpu.h"

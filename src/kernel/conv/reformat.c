@@ -1,5 +1,5 @@
-/* kernel/reformat.c - converts images between formats. */
-#include "kernel/conv_ops.h"
+/* kernel/conv/reformat.c - converts images between formats. */
+#include "kernel/conv/ops.h"
 
 #include <assert.h>
 #include <string.h>

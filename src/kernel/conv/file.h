@@ -1,4 +1,4 @@
-/* kernel/conv_file.h - the file of measured convolutions in the user's cache folder.
+/* kernel/conv/file.h - the file of measured convolutions in the user's cache folder.
  *
  * Text, one case per line after a heading: its key, a tab, and the choices, fastest first,
  * separated by tabs, each "way in out seconds".  Malformed lines are ignored, and so is a last line
@@ -7,7 +7,7 @@
 #ifndef DROVEK_CONV_FILE_H
 #define DROVEK_CONV_FILE_H
 
-#include "kernel/conv.h"
+#include "kernel/conv/conv.h"
 
 enum { DROVEK_CONV_KEY = 320, DROVEK_CONV_CHOICES = 8 };
 

@@ -1,4 +1,4 @@
-/* kernel/conv_windows.c - convolution of few channels: products on the images in place, whose
+/* kernel/conv/windows.c - convolution of few channels: products on the images in place, whose
  * windows are overlapping rows of a matrix (windows_f32).  Only images that need padding or
  * conversion are copied.
  *
@@ -13,8 +13,8 @@
  * of them.  They are computed separately, with the two sides of the product swapped: forward sums
  * along the window, the weights' gradient has the window across.
  */
-#include "kernel/conv_columns.h"
-#include "kernel/conv_ops.h"
+#include "kernel/conv/columns.h"
+#include "kernel/conv/ops.h"
 
 #include "base/mem.h"
 

@@ -1,4 +1,4 @@
-/* kernel/conv_byte_columns.h - the windows of an image of bytes as rows of a matrix (im2col).
+/* kernel/conv/byte_columns.h - the windows of an image of bytes as rows of a matrix (im2col).
  *
  * The column matrix of one group: col[p][stride], of which the first kh kw c / groups bytes of a
  * row are the window at output position p, [kh][kw][c / groups].
@@ -6,7 +6,7 @@
 #ifndef DROVEK_CONV_BYTE_COLUMNS_H
 #define DROVEK_CONV_BYTE_COLUMNS_H
 
-#include "kernel/conv.h"
+#include "kernel/conv/conv.h"
 
 /* Bytes that may be read behind the images, and written behind the last row. */
 enum { DROVEK_BYTE_COLUMNS_SLACK = 47 };

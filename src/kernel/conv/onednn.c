@@ -1,4 +1,4 @@
-/* kernel/onednn_conv.c - convolution by oneDNN's primitives, on plain ([h][w][c]) or blocked
+/* kernel/conv/onednn.c - convolution by oneDNN's primitives, on plain ([h][w][c]) or blocked
  * ([c / 16][h][w][16]) images; the model's input also as [c][h][w].
  *
  * A primitive is made for a fixed number of images.  There are primitives for the usual number, an
@@ -9,7 +9,7 @@
  * All scratch is allocated at creation.  Weights and biases may change meanwhile: the library's
  * machine code reads them as it does.
  */
-#include "kernel/conv_ops.h"
+#include "kernel/conv/ops.h"
 #include "kernel/tiers.h"
 
 #include "base/fork.h"

@@ -1,10 +1,10 @@
-/* kernel/conv_ops.h - the interface of a way to compute a convolution, for
- * conv_ways.c and conv_choose.c: one table row each.
+/* kernel/conv/ops.h - the interface of a way to compute a convolution, for
+ * ways.c and choose.c: one table row each.
  */
 #ifndef DROVEK_CONV_OPS_H
 #define DROVEK_CONV_OPS_H
 
-#include "kernel/conv.h"
+#include "kernel/conv/conv.h"
 
 typedef struct drovek_conv_ops {
     const char *name;
@@ -49,7 +49,7 @@ extern const drovek_conv_ops drovek_conv_onednn; /* if the build has the library
 /* Whether the table's tier may use the library; its gemm_source then names it. */
 bool drovek_conv_has_library(const drovek_table *kernels);
 
-/* Whether conv_windows.c supports the shape. */
+/* Whether windows.c supports the shape. */
 bool drovek_conv_has_few_channels(const drovek_conv_shape *s);
 
 /* NULL: no such way in this build. */
