@@ -27,39 +27,19 @@ static void take_block(uint64_t lane[LANES], const unsigned char *block)
     }
 }
 
-void drove__hash_begin(drove_hashing *h, uint64_t hash)
-{
-    *h = (drove_hashing){.hash = hash};
-    for (uint64_t i = 0; i < LANES; i++) h->lane[i] = hash + i * PRIME;
-}
-
-void drove__hash_add(drove_hashing *h, const void *bytes, size_t size_bytes)
+uint64_t drove__hash(uint64_t hash, const void *bytes, size_t size_bytes)
 {
     const unsigned char *at = bytes;
     unsigned char last[BLOCK_BYTES] = {0};
     uint64_t lane[LANES];
     size_t left = size_bytes;
-    memcpy(lane, h->lane, sizeof lane);
+    for (uint64_t i = 0; i < LANES; i++) lane[i] = hash + i * PRIME;
     for (; left >= BLOCK_BYTES; left -= BLOCK_BYTES, at += BLOCK_BYTES) take_block(lane, at);
     if (left > 0) {
         memcpy(last, at, left);
         take_block(lane, last);
     }
-    memcpy(h->lane, lane, sizeof lane);
-    h->size_bytes += size_bytes;
-}
-
-uint64_t drove__hash_end(const drove_hashing *h)
-{
-    uint64_t hash = step(h->hash, h->size_bytes);
-    for (int i = 0; i < LANES; i++) hash = step(hash, h->lane[i]);
+    hash = step(hash, size_bytes);
+    for (int i = 0; i < LANES; i++) hash = step(hash, lane[i]);
     return step(hash, hash >> 32);
-}
-
-uint64_t drove__hash(uint64_t hash, const void *bytes, size_t size_bytes)
-{
-    drove_hashing h;
-    drove__hash_begin(&h, hash);
-    drove__hash_add(&h, bytes, size_bytes);
-    return drove__hash_end(&h);
 }

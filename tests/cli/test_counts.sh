@@ -9,29 +9,46 @@ run_for 0 data convert 'csv:one.csv?label=y&scale=none' 'quant:small.quant?preci
 
 # A file of so many rows that is mostly a hole: zeros of class 0, but for the last 1,000 rows.
 cat >hole.py <<'END'
-import json, struct, sys
+import ctypes, json, struct, sys
 source, path, rows = sys.argv[1], sys.argv[2], int(sys.argv[3])
+BLOCK, LAST = 1 << 14, 1000  # rows
+xxh3 = ctypes.CDLL("libxxhash.so.0").XXH3_64bits
+xxh3.argtypes, xxh3.restype = (ctypes.c_char_p, ctypes.c_size_t), ctypes.c_uint64
+
+def block(n, n_last):  # n rows, of which the last n_last are of class 1
+    value = bytes((n - n_last) * 64) + (bytes([100]) + bytes(63)) * n_last
+    content = value + bytes((n - n_last) * 4) + struct.pack("<i", 1) * n_last
+    return xxh3(content, len(content))
+
+def compact(tree):
+    return json.dumps(tree, separators=(",", ":"), sort_keys=True).encode()
+
 with open(source, "rb") as f:
     n = struct.unpack("<Q", f.read(8))[0]
     header = json.loads(f.read(n))
+whole, left = divmod(rows, BLOCK)
+sums = struct.pack("<Q", block(BLOCK, 0)) * whole + struct.pack("<Q", block(left, min(left, LAST)))
 meta = header["__metadata__"]
-for key in "checksums", "header_checksum", "block_rows":  # of the format before it had them
-    meta.pop(key, None)
-header.pop("block_checksum", None)
-meta["format"], meta["checksum"] = "drove-quant-1", "0" * 16  # which is not read by blocks
 meta["n_rows"] = meta["source_stored"] = str(rows)
+meta["block_rows"] = str(BLOCK)
 header["value"].update(shape=[rows, 64], data_offsets=[0, rows * 64])
 header["target"].update(shape=[rows], data_offsets=[rows * 64, rows * 68])
+header["block_checksum"].update(shape=[whole + 1], data_offsets=[rows * 68, rows * 68 + len(sums)])
+of_tensors = json.loads(meta["checksums"])
+of_tensors["block_checksum"] = "%016x" % xxh3(sums, len(sums))
+meta["checksums"] = compact(of_tensors).decode()
+del meta["header_checksum"]
+meta["header_checksum"] = "%016x" % xxh3(compact(header), len(compact(header)))
 text = json.dumps(header).encode()
 text += b" " * (-(8 + len(text)) % 64)
 with open(path, "wb") as f:
     f.write(struct.pack("<Q", len(text)) + text)
     begin = f.tell()
     f.truncate(begin + rows * 68)
-    f.seek(begin + (rows - 1000) * 64)
-    f.write((bytes([100]) + bytes(63)) * 1000)
-    f.seek(begin + rows * 64 + (rows - 1000) * 4)
-    f.write(struct.pack("<i", 1) * 1000)
+    f.seek(begin + (rows - LAST) * 64)
+    f.write((bytes([100]) + bytes(63)) * LAST)
+    f.seek(begin + rows * 64 + (rows - LAST) * 4)
+    f.write(struct.pack("<i", 1) * LAST + sums)
 END
 on_disk="--test none --model logistic --threads 1 --batch 4096 --until updates=20 --quiet --json"
 for rows in 2147484648 4294967295; do

@@ -1,6 +1,6 @@
 /* tests/fuzz/fuzz_quant.c - the input is a file of quantised data; if it is a safetensors file, it
- * is read once more with the checksum that its content asks for, so that what lies behind the
- * checksum is reached. */
+ * is read once more with the checksums that its content asks for, so that what lies behind them is
+ * reached. */
 #include "fuzz_data.h"
 
 #include "data/disk/quant_file.h"
@@ -27,7 +27,7 @@ static bool try_blocks(const char *text, bool as_floats)
     drove_spec spec;
     drove_blocks *b;
     if (drove__spec_parse(text, &spec) != DROVE_OK) return false;
-    bool is_good = drove__quant_open_blocks(&spec, 64, &b) == DROVE_OK;
+    bool is_good = drove__quant_open(&spec, &b) == DROVE_OK;
     drove__spec_fini(&spec);
     if (!is_good) return false;
     is_good = (!as_floats || drove__blocks_prefer_floats(b) == DROVE_OK) && read_blocks(b);
@@ -66,28 +66,72 @@ static void use(const char *spec)
     drove_data_destroy(held_out);
 }
 
-/* Writes the loaded file anew with its checksums put right, also that of version 1; false: it
- * cannot be written. */
+/* n things of a tensor, `before` others left out, as far as it has them. */
+static void add(drove_checksum *sum, const drove_tensor *t, uint64_t before, uint64_t n)
+{
+    if (t == NULL || t->rank == 0 || n == 0 || before > t->shape[0] || n > t->shape[0] - before)
+        return;
+    const size_t each = drove__tensor_bytes(t) / t->shape[0];
+    drove__checksum_add(sum, (const char *)t->bytes + before * each, (size_t)n * each);
+}
+
+/* Rows of a list of starts, and what they list. */
+static void add_listed(drove_checksum *sum, const drove_safetensors *st, const char *starts,
+                       const char *const things[2], uint64_t first, uint64_t n)
+{
+    const drove_tensor *t = drove__safetensors_find(st, starts);
+    uint64_t from, to;
+    add(sum, t, first, n + 1);
+    if (t->type != DROVE_T_U64 || t->rank != 1 || first + n >= t->shape[0]) return;
+    memcpy(&from, (const char *)t->bytes + first * sizeof from, sizeof from);
+    memcpy(&to, (const char *)t->bytes + (first + n) * sizeof to, sizeof to);
+    for (size_t i = 0; i < 2 && from <= to; i++)
+        if (things[i] != NULL) add(sum, drove__safetensors_find(st, things[i]), from, to - from);
+}
+
+static uint64_t count_of(const drove_safetensors *st, const char *key)
+{
+    const char *text = drove__safetensors_meta(st, key);
+    return text != NULL ? strtoull(text, NULL, 10) : 0;
+}
+
+/* Puts the checksums of the blocks right. */
+static void correct_blocks(const drove_safetensors *st)
+{
+    static const char *const pairs[2] = {"value", "index"}, *const labels[2] = {"label"};
+    const drove_tensor *sums = drove__safetensors_find(st, DROVE_QUANT_BLOCKS);
+    const uint64_t n_rows = count_of(st, "n_rows"), block_rows = count_of(st, "block_rows");
+    drove_checksum *sum;
+    if (sums == NULL || sums->type != DROVE_T_U64 || sums->rank != 1 || block_rows == 0) return;
+    if (drove__checksum_begin(&sum) != DROVE_OK) abort();
+    for (uint64_t i = 0; i < sums->shape[0] && i * block_rows < n_rows; i++) {
+        const uint64_t first = i * block_rows, left = n_rows - first;
+        const uint64_t n = left < block_rows ? left : block_rows;
+        drove__checksum_reset(sum);
+        if (drove__safetensors_find(st, "row_start") != NULL)
+            add_listed(sum, st, "row_start", pairs, first, n);
+        else add(sum, drove__safetensors_find(st, "value"), first, n);
+        if (drove__safetensors_find(st, "label_start") != NULL)
+            add_listed(sum, st, "label_start", labels, first, n);
+        else add(sum, drove__safetensors_find(st, "target"), first, n);
+        const uint64_t value = drove__checksum_value(sum);
+        memcpy((char *)sums->bytes + i * sizeof value, &value, sizeof value);
+    }
+    drove__checksum_end(sum);
+}
+
+/* Writes the loaded file anew with its checksums put right; false: it cannot be written. */
 static bool correct(const drove_safetensors *st, const char *path)
 {
-    const char *meta[2 * METADATA_MOST + 3];
-    char sum[DROVE_CHECKSUM_TEXT_SIZE];
-    uint64_t hash = 0;
+    const char *meta[2 * METADATA_MOST + 1];
     size_t n = 0;
     if (st->n_meta > METADATA_MOST) return false;
-    for (size_t i = 0; i < st->n_tensors; i++)
-        hash = drove__quant_hash_tensor(hash, &st->tensor[i]);
     for (size_t i = 0; i < st->n_meta; i++) {
-        if (strcmp(st->meta_key[i], DROVE_QUANT_CHECKSUM) == 0) continue;
-        meta[n] = st->meta_key[i];
-        meta[n + 1] = st->meta_value[i];
-        hash = drove__quant_hash_meta(hash, meta[n], meta[n + 1]);
-        n += 2;
+        meta[n++] = st->meta_key[i];
+        meta[n++] = st->meta_value[i];
     }
-    drove__checksum_print(hash, sum);
-    meta[n] = DROVE_QUANT_CHECKSUM;
-    meta[n + 1] = sum;
-    meta[n + 2] = NULL;
+    meta[n] = NULL;
+    correct_blocks(st);
     return drove__safetensors_write(path, st->tensor, st->n_tensors, meta) == DROVE_OK;
 }
 

@@ -1,10 +1,10 @@
-/* tests/fuzz/fuzz_rows.c - the input is a file of rows; it is also read with the hashes that its
- * description and its blocks ask for, so that what lies behind them is reached.  By blocks or
+/* tests/fuzz/fuzz_rows.c - the input is a file of rows; it is also read with the checksums that
+ * its description and its blocks ask for, so that what lies behind them is reached.  By blocks or
  * whole, it is accepted or refused alike, and what is accepted is written and read back the same.
  */
 #include "fuzz_data.h"
 
-#include "base/hash.h"
+#include "base/checksum.h"
 #include "data/fingerprint.h"
 #include "data/disk/rows_file.h"
 #include "fuzz_folder.h"
@@ -70,47 +70,58 @@ static const drove_rows_section order[] = {DROVE_ROWS_X,     DROVE_ROWS_START,  
                                            DROVE_ROWS_VALUE, DROVE_ROWS_TARGET, DROVE_ROWS_LABEL,
                                            DROVE_ROWS_WEIGHT};
 
-/* Puts the 16 digits of a hash at `at`. */
-static void put_hash(char *at, uint64_t hash)
+/* Puts the 16 digits of a checksum at `at`. */
+static void put_sum(char *at, const drove_checksum *sum)
 {
-    char digits[17];
-    snprintf(digits, sizeof digits, "%016llx", (unsigned long long)hash);
-    memcpy(at, digits, 16);
+    char digits[DROVE_CHECKSUM_TEXT_SIZE];
+    drove__checksum_print(drove__checksum_value(sum), digits);
+    memcpy(at, digits, DROVE_CHECKSUM_TEXT_SIZE - 1);
 }
 
-static void hash_block(const uint8_t *data, size_t size_bytes, const drove_blocks *b, size_t block,
-                       const drove_rows_entry *entry, char *behind)
+static drove_checksum *begin_sum(void)
+{
+    drove_checksum *sum;
+    if (drove__checksum_begin(&sum) != DROVE_OK) abort();
+    return sum;
+}
+
+static void sum_block(const uint8_t *data, size_t size_bytes, const drove_blocks *b, size_t block,
+                      const drove_rows_entry *entry, char *behind)
 {
     drove_rows_layout lay;
-    uint64_t hash = 0, value_hash = 0;
     if (!drove__rows_lay_out(b->shape, drove__blocks_rows(b, block), entry->n_stored,
                              entry->n_labels, &lay))
         return;
+    drove_checksum *all = begin_sum(), *values = begin_sum();
+    bool is_whole = true;
     for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
         const uint64_t at = entry->offset + lay.at[order[i]], n = lay.bytes[order[i]];
-        uint64_t *sum = order[i] == DROVE_ROWS_VALUE ? &value_hash : &hash;
         if (n == 0) continue;
-        if (at > size_bytes || n > size_bytes - at) return;
-        *sum = drove__hash(*sum, data + at, (size_t)n);
+        is_whole = is_whole && at <= size_bytes && n <= size_bytes - at;
+        if (is_whole)
+            drove__checksum_add(order[i] == DROVE_ROWS_VALUE ? values : all, data + at, (size_t)n);
     }
     /* behind: ..."0123456789abcdef","0123456789abcdef"] */
-    if (behind[-1] != ']' || behind[-2] != '"' || behind[-19] != '"') return;
-    put_hash(behind - 18, value_hash);
-    if (behind[-20] == ',' && behind[-21] == '"') put_hash(behind - 37, hash);
+    if (is_whole && behind[-1] == ']' && behind[-2] == '"' && behind[-19] == '"') {
+        put_sum(behind - 18, values);
+        if (behind[-20] == ',' && behind[-21] == '"') put_sum(behind - 37, all);
+    }
+    drove__checksum_end(all);
+    drove__checksum_end(values);
 }
 
-/* The hash of the description, if the end of the file gives its place. */
-static bool hash_description(uint8_t *data, size_t size_bytes, uint64_t facts[3])
+/* The checksum of the description, if the end of the file gives its place. */
+static bool sum_description(uint8_t *data, size_t size_bytes, uint64_t facts[3])
 {
     if (size_bytes < DROVE_ROWS_MAGIC_SIZE + END) return false;
     memcpy(facts, data + size_bytes - END, 3 * sizeof *facts);
     if (facts[0] > size_bytes - END || facts[1] > size_bytes - END - facts[0]) return false;
-    facts[2] = drove__hash(0, data + facts[0], (size_t)facts[1]);
+    facts[2] = drove__checksum(data + facts[0], (size_t)facts[1]);
     memcpy(data + size_bytes - END, facts, 3 * sizeof *facts);
     return true;
 }
 
-static void hash_blocks(uint8_t *data, size_t size_bytes, const uint64_t facts[3], const char *path)
+static void sum_blocks(uint8_t *data, size_t size_bytes, const uint64_t facts[3], const char *path)
 {
     char text[FUZZ_PATH_SIZE + 8];
     char *description = (char *)data + facts[0];
@@ -121,7 +132,7 @@ static void hash_blocks(uint8_t *data, size_t size_bytes, const uint64_t facts[3
     if (drove__blocks_open(text, &b) != DROVE_OK) return;
     if (!drove__rows_list_find(description, (size_t)facts[1], &list)) abort(); /* it was opened */
     for (size_t i = 0; i < b->n_blocks && drove__rows_list_next(&list, &entry); i++)
-        hash_block(data, size_bytes, b, i, &entry, description + (list.at - description));
+        sum_block(data, size_bytes, b, i, &entry, description + (list.at - description));
     drove__blocks_close(b);
 }
 
@@ -135,10 +146,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
     uint8_t *copy = malloc(size_bytes + 1);
     if (copy == NULL) abort();
     memcpy(copy, data, size_bytes);
-    if (hash_description(copy, size_bytes, facts)) {
+    if (sum_description(copy, size_bytes, facts)) {
         fuzz_write(path, copy, size_bytes);
-        hash_blocks(copy, size_bytes, facts, path);
-        if (hash_description(copy, size_bytes, facts)) {
+        sum_blocks(copy, size_bytes, facts, path);
+        if (sum_description(copy, size_bytes, facts)) {
             fuzz_write(path, copy, size_bytes);
             use(path);
         }

@@ -1,8 +1,7 @@
 /* data/disk/quant_blocks.c - reads quant:FILE by blocks; the format is in data/disk/quant_file.h.
  *
  * A block's part of each tensor is read from where the header says that the tensor lies, its
- * checksum is checked, and then every row, each time it is read.  A file of version 1 has no
- * blocks: one is as many rows as take about 1 MiB, and only the whole file has a checksum.
+ * checksum is checked, and then every row, each time it is read.
  *
  * Opening reads row_start and label_start once, through a buffer: they say where blocks begin.
  */
@@ -26,15 +25,15 @@ typedef struct quant_tensors { /* impl: where they lie in the file */
     uint64_t value, index, row_start, target, label_start, label;
     drove_quant q; /* the rows of the file, without arrays */
     char *padded;  /* [block_rows][row_bytes] for floats that are kept without padding; else NULL */
-    uint64_t *block_sum; /* [n_blocks]; NULL: version 1 */
-    drove_block_sum sum; /* of the block that is read */
+    uint64_t *block_sum; /* [n_blocks] */
+    drove_checksum *sum; /* of the block that is read */
 } quant_tensors;
 
 static void close_file(drove_blocks *b)
 {
     quant_tensors *t = b->impl;
     drove__free(t->padded);
-    drove__block_sum_fini(&t->sum);
+    drove__checksum_end(t->sum);
     free(t->block_sum);
     free(t);
 }
@@ -57,7 +56,7 @@ static drove_status read_part(const reading *r, uint64_t tensor, uint64_t before
     if (n == 0) return DROVE_OK;
     DROVE_TRY(
         drove__blocks_read_at(r->b, tensor + before * size_bytes, into, (size_t)n * size_bytes));
-    if (r->t->block_sum != NULL) drove__block_sum_add(&r->t->sum, into, (size_t)n * size_bytes);
+    drove__checksum_add(r->t->sum, into, (size_t)n * size_bytes);
     return DROVE_OK;
 }
 
@@ -133,8 +132,8 @@ static drove_status read_targets(reading *r)
 static drove_status check_sum(const reading *r)
 {
     const quant_tensors *t = r->t;
-    const uint64_t found = t->block_sum != NULL ? drove__block_sum_value(&t->sum) : 0;
-    if (t->block_sum == NULL || found == t->block_sum[r->block]) return DROVE_OK;
+    const uint64_t found = drove__checksum_value(t->sum);
+    if (found == t->block_sum[r->block]) return DROVE_OK;
     return drove__fail(DROVE_E_DATA,
                        "%s: damaged: block %zu (rows %zu to %zu): expected checksum %016llx, found "
                        "%016llx",
@@ -144,7 +143,7 @@ static drove_status check_sum(const reading *r)
 
 static drove_status read_rows(reading *r, drove_place_in *to)
 {
-    if (r->t->block_sum != NULL) drove__block_sum_reset(&r->t->sum);
+    drove__checksum_reset(r->t->sum);
     DROVE_TRY(read_examples(r));
     DROVE_TRY(read_targets(r));
     DROVE_TRY(check_sum(r));
@@ -301,18 +300,6 @@ static drove_status find_labels(drove_blocks *b, const drove_safetensors *file)
     return drove__safetensors_want(file, "label", DROVE_T_U32, (size_t)s.last, NULL);
 }
 
-/* Version 1. */
-static size_t choose_rows(const drove_blocks *b, const drove_safetensors *file, size_t block_bytes)
-{
-    const drove_tensor *label = drove__safetensors_find(file, "label");
-    const double n_labels = label != NULL ? (double)drove__tensor_bytes(label) / 4.0 : 0.0;
-    const quant_tensors *t = b->impl;
-    const double n = (double)b->n_rows;
-    double rows =
-        (double)block_bytes / (drove__blocks_bytes(b, n, (double)t->q.n_stored, n_labels) / n);
-    return rows < 1.0 ? 1 : rows < n ? (size_t)rows : b->n_rows;
-}
-
 static drove_status copy_sums(const drove_blocks *b, const drove_safetensors *file)
 {
     quant_tensors *t = b->impl;
@@ -320,18 +307,18 @@ static drove_status copy_sums(const drove_blocks *b, const drove_safetensors *fi
     t->block_sum = malloc(size_bytes);
     if (t->block_sum == NULL) return drove__fail_nomem("checksums", size_bytes);
     memcpy(t->block_sum, drove__safetensors_find(file, DROVE_QUANT_BLOCKS)->bytes, size_bytes);
-    return drove__block_sum_init(&t->sum, false);
+    return drove__checksum_begin(&t->sum);
 }
 
-static drove_status find_blocks(drove_blocks *b, const drove_quant_file *f, size_t block_bytes)
+static drove_status find_blocks(drove_blocks *b, const drove_quant_file *f)
 {
     quant_tensors *t = b->impl;
     find_tensors(&f->file, t);
     t->q = *b->shape->quant;
     b->n_rows = b->shape->n_rows;
-    b->block_rows = f->is_version_1 ? choose_rows(b, &f->file, block_bytes) : f->block_rows;
+    b->block_rows = f->block_rows;
     b->n_blocks = (b->n_rows + b->block_rows - 1) / b->block_rows;
-    if (!f->is_version_1) DROVE_TRY(copy_sums(b, &f->file));
+    DROVE_TRY(copy_sums(b, &f->file));
     DROVE_TRY(find_rows(b));
     return find_labels(b, &f->file);
 }
@@ -343,22 +330,21 @@ static drove_status of_file(const drove_blocks *b, drove_status status)
     return status;
 }
 
-static drove_status read_file(drove_blocks *b, drove_quant_file *f, const drove_spec *spec,
-                              size_t block_bytes)
+static drove_status read_file(drove_blocks *b, drove_quant_file *f, const drove_spec *spec)
 {
     DROVE_TRY(of_file(b, drove__quant_file_describe(f, spec)));
     DROVE_TRY(drove__storage_check_description(f->s, b->path));
     DROVE_TRY(drove__quant_check_scale(f->q, b->path));
-    return of_file(b, find_blocks(b, f, block_bytes));
+    return of_file(b, find_blocks(b, f));
 }
 
-static drove_status open_file(drove_blocks *b, const drove_spec *spec, size_t block_bytes)
+static drove_status open_file(drove_blocks *b, const drove_spec *spec)
 {
     drove_quant_file f = {.path = b->path};
     drove_status status = drove__quant_file_open(&f, false);
     drove__storage_release(b->shape);
     b->shape = f.s;
-    if (status == DROVE_OK) status = read_file(b, &f, spec, block_bytes);
+    if (status == DROVE_OK) status = read_file(b, &f, spec);
     drove__safetensors_fini(&f.file);
     return status;
 }
@@ -369,27 +355,21 @@ static const drove_blocks_ops ops = {.name = "quant",
                                      .prefer_floats = prefer_floats,
                                      .close = close_file};
 
-drove_status drove__quant_open_blocks(const drove_spec *spec, size_t block_bytes,
-                                      drove_blocks **out)
+drove_status drove__quant_open(const drove_spec *spec, drove_blocks **out)
 {
     drove_blocks *b;
     *out = NULL;
     DROVE_TRY(drove__quant_refuse_keys(spec, false));
     DROVE_TRY(drove__blocks_create(spec->arg[0], &ops, &b));
     b->impl = calloc(1, sizeof(quant_tensors));
-    drove_status status = b->impl != NULL ? open_file(b, spec, block_bytes)
-                                          : drove__fail_nomem(b->path, sizeof(quant_tensors));
+    drove_status status =
+        b->impl != NULL ? open_file(b, spec) : drove__fail_nomem(b->path, sizeof(quant_tensors));
     if (status != DROVE_OK) {
         drove__blocks_close(b);
         return status;
     }
     *out = b;
     return DROVE_OK;
-}
-
-drove_status drove__quant_open(const drove_spec *spec, drove_blocks **out)
-{
-    return drove__quant_open_blocks(spec, DROVE_QUANT_BLOCK_BYTES, out);
 }
 
 drove_status drove__quant_can_open(const drove_spec *spec, bool *can)

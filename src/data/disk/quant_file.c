@@ -8,48 +8,29 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- checksums ---- */
-
-uint64_t drove__quant_hash_tensor(uint64_t hash, const drove_tensor *tensor)
-{
-    enum { MOST_RANK = 4 }; /* of tensors in these files; part of the checksum's definition */
-    uint64_t facts[2 + MOST_RANK] = {tensor->type, tensor->rank};
-    for (unsigned i = 0; i < tensor->rank && i < MOST_RANK; i++) facts[2 + i] = tensor->shape[i];
-    hash = drove__hash(hash, tensor->name, strlen(tensor->name));
-    hash = drove__hash(hash, facts, sizeof facts);
-    return drove__hash(hash, tensor->bytes, drove__tensor_bytes(tensor));
-}
-
-uint64_t drove__quant_hash_meta(uint64_t hash, const char *key, const char *value)
-{
-    return drove__hash(drove__hash(hash, key, strlen(key)), value, strlen(value));
-}
-
-/* With its size, which the hash of version 1 counts by itself. */
-static void add_sized(drove_block_sum *sum, const void *bytes, size_t n)
+static void add_sized(drove_checksum *sum, const void *bytes, size_t n)
 {
     const uint64_t size_bytes = n;
-    if (sum->xxh3 != NULL) drove__block_sum_add(sum, &size_bytes, sizeof size_bytes);
-    drove__block_sum_add(sum, bytes, n);
+    drove__checksum_add(sum, &size_bytes, sizeof size_bytes);
+    drove__checksum_add(sum, bytes, n);
 }
 
-drove_status drove__quant_fingerprint(const drove_data *data, bool is_version_1,
-                                      char into[DROVE_CHECKSUM_TEXT_SIZE])
+drove_status drove__quant_fingerprint(const drove_data *data, char into[DROVE_CHECKSUM_TEXT_SIZE])
 {
     const drove_storage *s = data->storage;
     const char *kind = drove__storage_name(s);
-    drove_block_sum sum;
-    DROVE_TRY(drove__block_sum_init(&sum, is_version_1));
-    add_sized(&sum, kind, strlen(kind));
+    drove_checksum *sum;
+    DROVE_TRY(drove__checksum_begin(&sum));
+    add_sized(sum, kind, strlen(kind));
     for (size_t i = 0; i < data->n_rows; i++) {
         drove_row_part part[DROVE_MOST_ROW_PARTS];
         unsigned n = drove__row_parts(s, drove__data_row(data, i), part);
-        for (unsigned k = 0; k < n; k++) add_sized(&sum, part[k].bytes, part[k].n);
+        for (unsigned k = 0; k < n; k++) add_sized(sum, part[k].bytes, part[k].n);
     }
     for (size_t i = 0; s->class_name != NULL && i < s->n_classes; i++)
-        add_sized(&sum, s->class_name[i], strlen(s->class_name[i]));
-    drove__checksum_print(drove__block_sum_value(&sum), into);
-    drove__block_sum_fini(&sum);
+        add_sized(sum, s->class_name[i], strlen(s->class_name[i]));
+    drove__checksum_print(drove__checksum_value(sum), into);
+    drove__checksum_end(sum);
     return DROVE_OK;
 }
 

@@ -19,33 +19,21 @@
  * Metadata: docs/inside/formats.md.  What is read whole is checked by the checksums of the header
  * and of the tensors (base/safetensors_sums.h), what is read by blocks by those of the header and
  * of the blocks.
- *
- * "drove-quant-1" has no blocks, and as its last metadata the hash (base/hash.h) of all the rest;
- * it is read.
  */
 #ifndef DROVE_DATA_DISK_QUANT_FILE_H
 #define DROVE_DATA_DISK_QUANT_FILE_H
 
+#include "base/checksum.h"
 #include "base/safetensors.h"
-#include "data/disk/block_sum.h"
 #include "data/disk/blocks.h"
 #include "data/quant.h"
 
-#define DROVE_QUANT_FORMAT   "drove-quant-2"
-#define DROVE_QUANT_FORMAT_1 "drove-quant-1"
-#define DROVE_QUANT_CHECKSUM "checksum" /* of version 1 */
-#define DROVE_QUANT_BLOCKS   "block_checksum"
-
-enum { DROVE_QUANT_BLOCK_BYTES = 1 << 20 };
-
-/* Version 1: continue its hash with a tensor, or with a pair of metadata. */
-uint64_t drove__quant_hash_tensor(uint64_t hash, const drove_tensor *tensor);
-uint64_t drove__quant_hash_meta(uint64_t hash, const char *key, const char *value);
+#define DROVE_QUANT_FORMAT "drove-quant-2"
+#define DROVE_QUANT_BLOCKS "block_checksum"
 
 /* Checksum of the view's content before scaling: values, indices, targets, class names.  Errors:
  * DROVE_E_NOMEM. */
-drove_status drove__quant_fingerprint(const drove_data *data, bool is_version_1,
-                                      char into[DROVE_CHECKSUM_TEXT_SIZE]);
+drove_status drove__quant_fingerprint(const drove_data *data, char into[DROVE_CHECKSUM_TEXT_SIZE]);
 
 /* Reads ?precision=D8, D16i16, D8[i16] ...; both outputs are unchanged if the key is absent.
  * Errors: DROVE_E_ARG (not a format, or not valid for such data). */
@@ -62,15 +50,12 @@ typedef struct drove_quant_file {
     drove_safetensors file;
     drove_storage    *s; /* the caller's to release, also after a failure; owns q */
     drove_quant      *q;
-    bool              is_version_1;
-    size_t            block_rows; /* 0: version 1 */
+    size_t            block_rows;
 } drove_quant_file;
 
 /* Loads all tensors, or those that describe the rows alone: f->path is set, the rest is zero.
  * Errors: those of drove__safetensors_load and _open. */
 drove_status drove__quant_file_open(drove_quant_file *f, bool is_whole);
-/* Sets is_version_1.  Errors: DROVE_E_DATA: it is another kind of file, or has no checksums. */
-drove_status drove__quant_file_check(drove_quant_file *f);
 /* Checks it and reads all of s and q but their arrays of rows.  The tensors of these have the right
  * types and sizes then, except `label`, which is not checked; block_checksum has one for each
  * block_rows rows.  Errors: DROVE_E_DATA, DROVE_E_ARG
@@ -99,11 +84,6 @@ drove_status drove__quant_count(const drove_quant_file *f, const char *key, uint
                                 uint64_t *out);
 drove_status drove__quant_word(const drove_quant_file *f, const char *key, const char *const *words,
                                size_t n, size_t *out);
-
-/* drove__quant_open with blocks of about so many bytes of a file of version 1; later ones have
- * theirs. */
-drove_status drove__quant_open_blocks(const drove_spec *spec, size_t block_bytes,
-                                      drove_blocks **out);
 
 /* ---- the format's row ---- */
 

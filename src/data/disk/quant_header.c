@@ -113,7 +113,6 @@ static drove_status check_examples(const drove_quant_file *f)
 static drove_status read_blocks(drove_quant_file *f)
 {
     uint64_t rows;
-    if (f->is_version_1) return DROVE_OK;
     DROVE_TRY(drove__quant_count(f, "block_rows", UINT32_MAX, &rows));
     if (rows == 0) return drove__fail(DROVE_E_DATA, "expected block_rows above 0");
     f->block_rows = (size_t)rows;
@@ -243,23 +242,15 @@ drove_status drove__quant_file_open(drove_quant_file *f, bool is_whole)
                     : drove__safetensors_open(f->path, small, DROVE_COUNT(small), &f->file);
 }
 
-drove_status drove__quant_file_check(drove_quant_file *f)
+drove_status drove__quant_file_describe(drove_quant_file *f, const drove_spec *spec)
 {
     const char *format;
     DROVE_TRY(drove__quant_meta(f, "format", &format));
-    f->is_version_1 = strcmp(format, DROVE_QUANT_FORMAT_1) == 0;
-    if (f->is_version_1) return DROVE_OK;
-    if (strcmp(format, DROVE_QUANT_FORMAT) == 0)
-        return f->file.is_checked
-                   ? DROVE_OK
-                   : drove__fail(DROVE_E_DATA, "expected checksums in its header, found none");
-    return drove__fail(DROVE_E_DATA, "expected metadata format \"%s\", found \"%.40s\"",
-                       DROVE_QUANT_FORMAT, format);
-}
-
-drove_status drove__quant_file_describe(drove_quant_file *f, const drove_spec *spec)
-{
-    DROVE_TRY(drove__quant_file_check(f));
+    if (strcmp(format, DROVE_QUANT_FORMAT) != 0)
+        return drove__fail(DROVE_E_DATA, "expected metadata format \"%s\", found \"%.40s\"",
+                           DROVE_QUANT_FORMAT, format);
+    if (!f->file.is_checked)
+        return drove__fail(DROVE_E_DATA, "expected checksums in its header, found none");
     DROVE_TRY(read_format(f));
     DROVE_TRY(check_precision(f, spec));
     DROVE_TRY(check_examples(f));

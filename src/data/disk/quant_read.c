@@ -14,25 +14,6 @@
 
 enum { CLASSES_MOST = 1 << 24 };
 
-/* Of version 1; base/safetensors.h has checked those of later ones. */
-static drove_status check_sum(const drove_quant_file *f)
-{
-    const drove_safetensors *file = &f->file;
-    const char *recorded;
-    char found[DROVE_CHECKSUM_TEXT_SIZE];
-    uint64_t hash = 0;
-    DROVE_TRY(drove__quant_meta(f, DROVE_QUANT_CHECKSUM, &recorded));
-    for (size_t i = 0; i < file->n_tensors; i++)
-        hash = drove__quant_hash_tensor(hash, &file->tensor[i]);
-    for (size_t i = 0; i < file->n_meta; i++) {
-        if (strcmp(file->meta_key[i], DROVE_QUANT_CHECKSUM) != 0)
-            hash = drove__quant_hash_meta(hash, file->meta_key[i], file->meta_value[i]);
-    }
-    drove__checksum_print(hash, found);
-    if (strcmp(found, recorded) == 0) return DROVE_OK;
-    return drove__fail(DROVE_E_DATA, "damaged: expected checksum %.16s, found %s", recorded, found);
-}
-
 /* ---- rows ---- */
 
 /* The bytes, in place, of a tensor whose type and size drove__quant_file_describe has checked. */
@@ -146,7 +127,7 @@ static drove_status check_from(const drove_quant_file *f, const char *from)
     }
     const drove_data *view = part == DROVE_ROWS_TEST ? test : data;
     const char *difference = NULL;
-    status = drove__quant_fingerprint(view, f->is_version_1, found);
+    status = drove__quant_fingerprint(view, found);
     if (status == DROVE_OK)
         difference = find_difference(f, view, n_stored, fingerprint, found, text);
     drove_data_destroy(data);
@@ -163,8 +144,6 @@ static drove_status check_from(const drove_quant_file *f, const char *from)
 
 static drove_status read_all(drove_quant_file *f, const drove_spec *spec)
 {
-    DROVE_TRY(drove__quant_file_check(f)); /* another kind of file has no checksum */
-    if (f->is_version_1) DROVE_TRY(check_sum(f));
     DROVE_TRY(drove__quant_file_describe(f, spec));
     read_examples(f);
     DROVE_TRY(read_targets(f));

@@ -148,7 +148,7 @@ static drove_status put_targets(cache *c)
 /* The size of the tensors that were put, which are all of rows. */
 static drove_status choose_blocks(cache *c, const drove_spec *to)
 {
-    uint64_t block_bytes = DROVE_QUANT_BLOCK_BYTES;
+    uint64_t block_bytes = 1 << 20;
     const char *text = drove__spec_get(to, "block", NULL);
     double bytes = 0;
     if (text != NULL) DROVE_TRY(drove__parse_bytes("quant?block", text, &block_bytes));
@@ -159,45 +159,44 @@ static drove_status choose_blocks(cache *c, const drove_spec *to)
 }
 
 /* Rows first .. first + n - 1, in the order that data/disk/quant_file.h says. */
-static void add_block(const cache *c, size_t first, size_t n, drove_block_sum *sum)
+static void add_block(const cache *c, size_t first, size_t n, drove_checksum *sum)
 {
     const drove_quant *q = c->q;
     const char *value = q->value, *index = q->index, *target = c->target;
     if (q->index_bits == 0) {
-        drove__block_sum_add(sum, value + first * q->row_bytes, n * q->row_bytes);
+        drove__checksum_add(sum, value + first * q->row_bytes, n * q->row_bytes);
     } else {
         const size_t size_bytes = drove__number_size(q->number), index_bytes = q->index_bits / 8;
         const uint64_t *start = q->row_start + first;
         const size_t at = (size_t)start[0], pairs = (size_t)(start[n] - start[0]);
-        drove__block_sum_add(sum, start, (n + 1) * sizeof *start);
-        drove__block_sum_add(sum, value + at * size_bytes, pairs * size_bytes);
-        drove__block_sum_add(sum, index + at * index_bytes, pairs * index_bytes);
+        drove__checksum_add(sum, start, (n + 1) * sizeof *start);
+        drove__checksum_add(sum, value + at * size_bytes, pairs * size_bytes);
+        drove__checksum_add(sum, index + at * index_bytes, pairs * index_bytes);
     }
     if (target != NULL) {
-        drove__block_sum_add(sum, target + first * TARGET_BYTES, n * TARGET_BYTES);
+        drove__checksum_add(sum, target + first * TARGET_BYTES, n * TARGET_BYTES);
         return;
     }
     const uint64_t *start = c->label_start + first;
-    drove__block_sum_add(sum, start, (n + 1) * sizeof *start);
-    drove__block_sum_add(sum, c->label + start[0],
-                         (size_t)(start[n] - start[0]) * sizeof *c->label);
+    drove__checksum_add(sum, start, (n + 1) * sizeof *start);
+    drove__checksum_add(sum, c->label + start[0], (size_t)(start[n] - start[0]) * sizeof *c->label);
 }
 
 static drove_status put_blocks(cache *c, const drove_spec *to)
 {
-    drove_block_sum sum;
+    drove_checksum *sum;
     DROVE_TRY(choose_blocks(c, to));
     const size_t n_rows = c->q->n_rows, n = (n_rows + c->block_rows - 1) / c->block_rows;
     c->block_sum = calloc(n, sizeof *c->block_sum);
     if (c->block_sum == NULL) return drove__fail_nomem("checksums", n * sizeof *c->block_sum);
-    DROVE_TRY(drove__block_sum_init(&sum, false));
+    DROVE_TRY(drove__checksum_begin(&sum));
     for (size_t i = 0; i < n; i++) {
         const size_t first = i * c->block_rows, left = n_rows - first;
-        drove__block_sum_reset(&sum);
-        add_block(c, first, left < c->block_rows ? left : c->block_rows, &sum);
-        c->block_sum[i] = drove__block_sum_value(&sum);
+        drove__checksum_reset(sum);
+        add_block(c, first, left < c->block_rows ? left : c->block_rows, sum);
+        c->block_sum[i] = drove__checksum_value(sum);
     }
-    drove__block_sum_fini(&sum);
+    drove__checksum_end(sum);
     put_tensor(c, DROVE_QUANT_BLOCKS, DROVE_T_U64, n, c->block_sum);
     return DROVE_OK;
 }
@@ -267,7 +266,7 @@ static drove_status put_source(cache *c)
     char *fingerprint = c->text[META_MOST - 2];
     drove_data_facts facts;
     drove_data_describe(data, &facts);
-    DROVE_TRY(drove__quant_fingerprint(data, false, fingerprint));
+    DROVE_TRY(drove__quant_fingerprint(data, fingerprint));
     c->source = encode(data->spec != NULL ? data->spec : "");
     if (c->source == NULL) return drove__fail_nomem("a spec", 0);
     put_meta(c, "source", c->source);

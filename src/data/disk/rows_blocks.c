@@ -5,11 +5,11 @@
 #endif
 #include "data/disk/rows_file.h"
 
+#include "base/checksum.h"
 #include "base/direct.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "data/disk/ahead.h"
-#include "data/disk/block_sum.h"
 #include "table/schema.h"
 
 #include <fcntl.h>
@@ -38,16 +38,15 @@ typedef struct rows_file { /* impl */
     uint64_t end;       /* of the last block */
     uint64_t behind;    /* end of the block that was listed last: blocks do not overlap */
     drove_ahead *ahead; /* NULL: blocks are read through the system's cache */
-    bool is_version_1;
-    drove_block_sum sum, value_sum; /* of the block that is read */
+    drove_checksum *sum, *value_sum; /* of the block that is read */
 } rows_file;
 
 static void close_file(drove_blocks *b)
 {
     rows_file *f = b->impl;
     drove__ahead_close(f->ahead);
-    drove__block_sum_fini(&f->sum);
-    drove__block_sum_fini(&f->value_sum);
+    drove__checksum_end(f->sum);
+    drove__checksum_end(f->value_sum);
     free(f->block);
     free(f->map);
     free(f->source);
@@ -290,10 +289,9 @@ static drove_status read_text(drove_blocks *b, rows_file *f, const char *text, s
     return status;
 }
 
-static drove_status check_description(const rows_file *f, const char *text, size_t n,
-                                      uint64_t expected)
+static drove_status check_description(const char *text, size_t n, uint64_t expected)
 {
-    const uint64_t found = f->is_version_1 ? drove__hash(0, text, n) : drove__checksum(text, n);
+    const uint64_t found = drove__checksum(text, n);
     if (found == expected) return DROVE_OK;
     return drove__fail(DROVE_E_DATA,
                        "damaged: its description: expected checksum %016llx, found %016llx",
@@ -309,10 +307,11 @@ static drove_status read_description(drove_blocks *b, rows_file *f)
                            (long long)b->size_bytes);
     const uint64_t size = (uint64_t)b->size_bytes;
     DROVE_TRY(drove__blocks_read_at(b, 0, head, sizeof head));
-    f->is_version_1 = memcmp(head, DROVE_ROWS_MAGIC_1, sizeof head) == 0;
-    if (!f->is_version_1 && memcmp(head, DROVE_ROWS_MAGIC, sizeof head) != 0)
-        return drove__fail(DROVE_E_DATA, "expected a file of rows (drove data convert makes one), "
-                                         "found another");
+    if (memcmp(head, DROVE_ROWS_MAGIC, sizeof head) != 0)
+        return drove__fail(DROVE_E_DATA,
+                           "expected a file of rows, " DROVE_ROWS_WORD
+                           " (drove data convert makes one), found another%s",
+                           memcmp(head, "drove-rows-", 11) == 0 ? " version" : "");
     DROVE_TRY(drove__blocks_read_at(b, size - END_BYTES, end, sizeof end));
     if (memcmp(end + sizeof facts, head, sizeof head) != 0)
         return drove__fail(DROVE_E_DATA,
@@ -326,7 +325,7 @@ static drove_status read_description(drove_blocks *b, rows_file *f)
     char *text = malloc((size_t)facts[1] + 1);
     if (text == NULL) return drove__fail_nomem("a description of rows", (size_t)facts[1]);
     drove_status status = drove__blocks_read_at(b, facts[0], text, (size_t)facts[1]);
-    if (status == DROVE_OK) status = check_description(f, text, (size_t)facts[1], facts[2]);
+    if (status == DROVE_OK) status = check_description(text, (size_t)facts[1], facts[2]);
     if (status == DROVE_OK) status = read_text(b, f, text, (size_t)facts[1]);
     free(text);
     return status;
@@ -356,17 +355,15 @@ static drove_status fetch(const reading *r, uint64_t at, void *into, size_t n)
 
 /* Adds floats to a sum and looks for one that is not finite, a part after the other: the second
  * look finds them in the processor's cache. */
-static void look_through(reading *r, drove_block_sum *sum, const void *bytes, size_t size_bytes)
+static void look_through(reading *r, drove_checksum *sum, const void *bytes, size_t size_bytes)
 {
-    drove__block_sum_begin(sum);
     for (size_t at = 0; at < size_bytes; at += PART_BYTES) {
         const char *part = (const char *)bytes + at;
         const size_t n = size_bytes - at < PART_BYTES ? size_bytes - at : PART_BYTES;
-        drove__block_sum_part(sum, part, n);
+        drove__checksum_add(sum, part, n);
         if (!drove__floats_are_finite((const float *)(const void *)part, n / sizeof(float)))
             r->has_other = true;
     }
-    drove__block_sum_end(sum);
 }
 
 static drove_status read_section(reading *r, drove_rows_section section, void *into)
@@ -374,11 +371,11 @@ static drove_status read_section(reading *r, drove_rows_section section, void *i
     const size_t n = (size_t)r->lay.bytes[section];
     if (n == 0) return DROVE_OK;
     DROVE_TRY(fetch(r, r->lay.at[section], into, n));
-    drove_block_sum *sum = section == DROVE_ROWS_VALUE ? &r->f->value_sum : &r->f->sum;
+    drove_checksum *sum = section == DROVE_ROWS_VALUE ? r->f->value_sum : r->f->sum;
     bool is_float =
         section == DROVE_ROWS_VALUE || (section == DROVE_ROWS_X && r->s->x_kind == DROVE_X_F32);
     if (is_float) look_through(r, sum, into, n);
-    else drove__block_sum_add(sum, into, n);
+    else drove__checksum_add(sum, into, n);
     return DROVE_OK;
 }
 
@@ -465,9 +462,9 @@ static drove_status read_targets(reading *r)
     return DROVE_OK;
 }
 
-static drove_status check_sum(const reading *r, uint64_t expected, const drove_block_sum *sum)
+static drove_status check_sum(const reading *r, uint64_t expected, const drove_checksum *sum)
 {
-    const uint64_t found = drove__block_sum_value(sum);
+    const uint64_t found = drove__checksum_value(sum);
     if (found == expected) return DROVE_OK;
     DROVE_TRY(drove__blocks_check_identity(r->b)); /* it may have changed while it was read */
     return drove__fail(
@@ -481,8 +478,8 @@ static drove_status check_sum(const reading *r, uint64_t expected, const drove_b
 static drove_status check_sums(const reading *r)
 {
     const rows_block *block = &r->f->block[r->block];
-    DROVE_TRY(check_sum(r, block->sum, &r->f->sum));
-    return r->s->value == NULL ? DROVE_OK : check_sum(r, block->value_sum, &r->f->value_sum);
+    DROVE_TRY(check_sum(r, block->sum, r->f->sum));
+    return r->s->value == NULL ? DROVE_OK : check_sum(r, block->value_sum, r->f->value_sum);
 }
 
 static void lay_out(const drove_blocks *b, size_t block, drove_rows_layout *lay)
@@ -516,8 +513,8 @@ static drove_status read_block(const drove_blocks *b, size_t block, drove_storag
                  .n = drove__blocks_rows(b, block),
                  .s = into,
                  .to = to};
-    drove__block_sum_reset(&r.f->sum);
-    drove__block_sum_reset(&r.f->value_sum);
+    drove__checksum_reset(r.f->sum);
+    drove__checksum_reset(r.f->value_sum);
     lay_out(b, block, &r.lay);
     const drove_ahead_block at = place(b, block, &r.lay, into, to);
     if (r.f->ahead != NULL) (void)drove__ahead_take(r.f->ahead, &at, &r.ahead);
@@ -591,8 +588,8 @@ drove_status drove__rows_open(const drove_spec *spec, drove_blocks **out)
     if (status == DROVE_OK) {
         rows_file *f = b->impl;
         status = read_description(b, f);
-        if (status == DROVE_OK) status = drove__block_sum_init(&f->sum, f->is_version_1);
-        if (status == DROVE_OK) status = drove__block_sum_init(&f->value_sum, f->is_version_1);
+        if (status == DROVE_OK) status = drove__checksum_begin(&f->sum);
+        if (status == DROVE_OK) status = drove__checksum_begin(&f->value_sum);
         b->shape->n_rows = b->n_rows;
         if (status == DROVE_OK)
             status = drove__storage_check_description(b->shape, "its description");

@@ -19,16 +19,15 @@
  *   weight     F32 [n], if the rows have weights
  *
  * Numbers are little-endian, and not scaled.  The description, which has two checksums of each
- * block (data/disk/block_sum.h), of the values and of its other arrays: docs/inside/formats.md.
- * "drove-rows-1" is the same with the hash of base/hash.h; it is read.
+ * block, of the values and of its other arrays: docs/inside/formats.md.
  */
 #ifndef DROVE_DATA_DISK_ROWS_FILE_H
 #define DROVE_DATA_DISK_ROWS_FILE_H
 
 #include "data/disk/blocks.h"
 
-#define DROVE_ROWS_MAGIC   "drove-rows-2\0\0\0" /* 16 bytes */
-#define DROVE_ROWS_MAGIC_1 "drove-rows-1\0\0\0"
+#define DROVE_ROWS_WORD  "drove-rows-2"
+#define DROVE_ROWS_MAGIC DROVE_ROWS_WORD "\0\0\0" /* 16 bytes */
 
 enum { DROVE_ROWS_MAGIC_SIZE = 16, DROVE_ROWS_SECTIONS = 7 };
 

@@ -2,10 +2,10 @@
  * data/disk/rows_file.h. */
 #include "data/disk/rows_file.h"
 
+#include "base/checksum.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "data/disk/block_sum.h"
 #include "data/export.h"
 #include "table/schema.h"
 
@@ -40,7 +40,7 @@ struct drove_rows_writer {
     uint64_t n_written;                  /* rows of the blocks before it */
     bool has_values;                     /* some value is not 1 */
     buffer list;                         /* text of the list of blocks, without brackets */
-    drove_block_sum sum, value_sum;
+    drove_checksum *sum, *value_sum;
 };
 
 bool drove__rows_lay_out(const drove_storage *s, uint64_t n_rows, uint64_t n_stored,
@@ -84,8 +84,8 @@ drove_status drove__rows_create(const char *path, size_t block_bytes, drove_rows
     drove_rows_writer *w = calloc(1, sizeof *w);
     if (w == NULL) return drove__fail_nomem(path, sizeof *w);
     w->block_bytes = block_bytes > 0 ? block_bytes : BLOCK_BYTES;
-    drove_status status = drove__block_sum_init(&w->sum, false);
-    if (status == DROVE_OK) status = drove__block_sum_init(&w->value_sum, false);
+    drove_status status = drove__checksum_begin(&w->sum);
+    if (status == DROVE_OK) status = drove__checksum_begin(&w->value_sum);
     if (status == DROVE_OK) status = drove__writer_create(path, &w->file);
     if (status == DROVE_OK)
         status = drove__writer_write(w->file, DROVE_ROWS_MAGIC, DROVE_ROWS_MAGIC_SIZE);
@@ -102,8 +102,8 @@ static void free_writer(drove_rows_writer *w)
 {
     for (int i = 0; i < DROVE_ROWS_SECTIONS; i++) free(w->part[i].bytes);
     free(w->list.bytes);
-    drove__block_sum_fini(&w->sum);
-    drove__block_sum_fini(&w->value_sum);
+    drove__checksum_end(w->sum);
+    drove__checksum_end(w->value_sum);
     free(w);
 }
 
@@ -215,8 +215,8 @@ static drove_status put_entry(drove_rows_writer *w, uint64_t offset)
     int n = snprintf(text, sizeof text, "%s[%llu,%llu,%llu,\"%016llx\",\"%016llx\"]",
                      w->list.n > 0 ? "," : "", (unsigned long long)offset,
                      (unsigned long long)w->n_stored, (unsigned long long)w->n_labels,
-                     (unsigned long long)drove__block_sum_value(&w->sum),
-                     (unsigned long long)drove__block_sum_value(&w->value_sum));
+                     (unsigned long long)drove__checksum_value(w->sum),
+                     (unsigned long long)drove__checksum_value(w->value_sum));
     return put(&w->list, text, (size_t)n);
 }
 
@@ -228,12 +228,12 @@ static drove_status end_block(drove_rows_writer *w)
         DROVE_TRY(put(&w->part[DROVE_ROWS_TARGET], &w->n_labels, sizeof w->n_labels));
     DROVE_TRY(pad_block(w));
     const uint64_t offset = w->offset;
-    drove__block_sum_reset(&w->sum);
-    drove__block_sum_reset(&w->value_sum);
+    drove__checksum_reset(w->sum);
+    drove__checksum_reset(w->value_sum);
     for (int i = 0; i < DROVE_ROWS_SECTIONS; i++) {
         const buffer *part = &w->part[i];
-        drove_block_sum *sum = i == DROVE_ROWS_VALUE ? &w->value_sum : &w->sum;
-        if (part->n > 0) drove__block_sum_add(sum, part->bytes, part->n);
+        drove_checksum *sum = i == DROVE_ROWS_VALUE ? w->value_sum : w->sum;
+        if (part->n > 0) drove__checksum_add(sum, part->bytes, part->n);
         if (part->n > 0) DROVE_TRY(write_padded(w, part->bytes, part->n));
         w->part[i].n = 0;
     }

@@ -1,4 +1,5 @@
-/* tests/unit/base/test_hash.c - the hash sees every change, and stays what it is: files hold it. */
+/* tests/unit/base/test_hash.c - the hash sees every change, and stays as it is: names of files hold
+ * it. */
 #include "base/hash.h"
 #include "support/test.h"
 
@@ -41,22 +42,6 @@ TEST(test_length_and_place)
         seen[at] = drove__hash(0, bytes, sizeof bytes);
         bytes[at] = 0;
         for (size_t i = 0; i < at; i++) assert_int_not_equal(seen[at], seen[i]);
-    }
-}
-
-/* Bytes that come in parts have the same hash as all at once. */
-TEST(test_parts)
-{
-    unsigned char bytes[200];
-    for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (unsigned char)(7 * i + 1);
-    for (size_t n = 0; n < sizeof bytes; n++) {
-        for (size_t first = 0; first <= n; first += 32) {
-            drove_hashing h;
-            drove__hash_begin(&h, n);
-            drove__hash_add(&h, bytes, first);
-            drove__hash_add(&h, bytes + first, n - first);
-            assert_int_equal(drove__hash_end(&h), drove__hash(n, bytes, n));
-        }
     }
 }
 

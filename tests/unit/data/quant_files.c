@@ -50,6 +50,7 @@ void convert_spec(const char *from, const char *to)
 }
 
 const quant_forgery quant_forgeries[] = {
+    {"csv:words.csv", "D8", "format", "drove-quant-1", NULL, 0, 0, "drove-quant-2"},
     {"csv:words.csv", "D8", "format", "drove-quant-3", NULL, 0, 0, "drove-quant-2"},
     {"csv:words.csv", "D8", "precision", "D9", NULL, 0, 0, "D9"},
     {"csv:words.csv", "D8", "precision", "D16", NULL, 0, 0, "I16"},
@@ -156,35 +157,11 @@ static void correct_blocks(const drove_safetensors *st)
     free(c.bytes);
 }
 
-/* The metadata of version 1: without block_rows, with a hash of everything at last. */
-static size_t become_version_1(drove_safetensors *st, const char **meta, size_t n, char sum[17])
-{
-    uint64_t hash = 0;
-    size_t kept = 0, tensors = 0;
-    for (size_t i = 0; i < n; i += 2) {
-        if (strcmp(meta[i], "block_rows") == 0) continue;
-        meta[kept] = meta[i];
-        meta[kept + 1] = strcmp(meta[i + 1], "drove-quant-2") == 0 ? "drove-quant-1" : meta[i + 1];
-        kept += 2;
-    }
-    for (size_t i = 0; i < st->n_tensors; i++)
-        if (strcmp(st->tensor[i].name, "block_checksum") != 0)
-            st->tensor[tensors++] = st->tensor[i];
-    st->n_tensors = tensors;
-    for (size_t i = 0; i < tensors; i++) hash = drove__quant_hash_tensor(hash, &st->tensor[i]);
-    for (size_t i = 0; i < kept; i += 2) hash = drove__quant_hash_meta(hash, meta[i], meta[i + 1]);
-    snprintf(sum, 17, "%016llx", (unsigned long long)hash);
-    meta[kept] = "checksum";
-    meta[kept + 1] = sum;
-    return kept + 2;
-}
-
-void quant_forge(const quant_forgery *how, unsigned version)
+void quant_forge(const quant_forgery *how)
 {
     static const quant_forgery nothing;
     drove_safetensors st;
     const char *meta[128];
-    char sum[17];
     size_t n = 0;
     if (how == NULL) how = &nothing;
     assert_int_equal(drove__safetensors_load("q", &st), DROVE_OK);
@@ -196,8 +173,7 @@ void quant_forge(const quant_forgery *how, unsigned version)
         meta[n] = st.meta_key[i];
         meta[n + 1] = is_other ? how->value : st.meta_value[i];
     }
-    if (version == 2 && how->tensor != NULL) correct_blocks(&st);
-    if (version == 1) n = become_version_1(&st, meta, n, sum);
+    if (how->tensor != NULL) correct_blocks(&st);
     meta[n] = NULL;
     assert_int_equal(drove__safetensors_write("forged", st.tensor, st.n_tensors, meta), DROVE_OK);
     drove__safetensors_fini(&st);

@@ -23,8 +23,7 @@ typedef struct quant_forgery {
 extern const quant_forgery quant_forgeries[];
 extern const size_t        quant_n_forgeries;
 
-/* Rewrites q as `forged`, as a file of version 1 or 2, with the right checksums.  how NULL: all
- * else is as it was. */
-void quant_forge(const quant_forgery *how, unsigned version);
+/* Rewrites q as `forged`, with the right checksums.  how NULL: all else is as it was. */
+void quant_forge(const quant_forgery *how);
 
 #endif

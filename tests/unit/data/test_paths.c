@@ -197,7 +197,7 @@ TEST(first_bytes_tell_the_format)
     expands("held", "table:held"); /* damaged: its reader says so */
     write_bytes("held", "PK\3", 3);
     expands("held", "table:held");
-    write_bytes("held", "drove-rows-1", 12);
+    write_bytes("held", "drove-rows-2", 12);
     expands("held", "rows:held");
     write_bytes("held", "drove-rows-", 11);
     expands("held", "table:held");

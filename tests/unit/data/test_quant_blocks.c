@@ -17,11 +17,11 @@
 
 enum { AHEAD = 3, PAIRS_AHEAD = 7, LABELS_AHEAD = 2 }; /* of what is read, in the storage */
 
-static drove_status open_blocks(const char *text, size_t block_bytes, drove_blocks **out)
+static drove_status open_blocks(const char *text, drove_blocks **out)
 {
     drove_spec spec;
     assert_int_equal(drove__spec_parse(text, &spec), DROVE_OK);
-    drove_status status = drove__quant_open_blocks(&spec, block_bytes, out);
+    drove_status status = drove__quant_open(&spec, out);
     drove__spec_fini(&spec);
     return status;
 }
@@ -117,7 +117,7 @@ static void expect_blocks_of(const char *file, const drove_storage *whole, size_
     drove_blocks *b;
     drove_storage *s;
     size_t at;
-    if (open_blocks(file, block_bytes, &b) != DROVE_OK) fail_msg("%s", drove_error_text());
+    if (open_blocks(file, &b) != DROVE_OK) fail_msg("%s", drove_error_text());
     if (as_floats) assert_int_equal(drove__blocks_prefer_floats(b), DROVE_OK);
     assert_int_equal(b->n_rows, whole->n_rows);
     assert_int_equal(b->shape->longest_row, longest_of(whole));
@@ -148,12 +148,9 @@ TEST(test_same_as_whole)
             char to[64];
             snprintf(to, sizeof to, "quant:q?precision=%s&block=%zu", precision[p], block);
             convert(from, to);
-            quant_forge(NULL, 1); /* whose blocks the reader chooses */
             drove_data *whole = open_data("quant:q");
-            for (unsigned as_floats = 0; as_floats < 2; as_floats++) {
+            for (unsigned as_floats = 0; as_floats < 2; as_floats++)
                 expect_blocks_of("quant:q", whole->storage, block, as_floats);
-                expect_blocks_of("quant:forged", whole->storage, block, as_floats);
-            }
             drove_data_destroy(whole);
         }
         drove_data_destroy(from);
@@ -180,7 +177,7 @@ TEST(test_floats)
         drove_blocks *b;
         drove_storage *s;
         convert_spec(cases[i].from, cases[i].to);
-        assert_int_equal(open_blocks("quant:q", 1, &b), DROVE_OK);
+        assert_int_equal(open_blocks("quant:q", &b), DROVE_OK);
         assert_int_equal(b->shape->x_kind, DROVE_X_QUANT);
         assert_int_equal(drove__blocks_prefer_floats(b), DROVE_OK);
         assert_int_equal(b->shape->x_kind, cases[i].kind);
@@ -196,7 +193,7 @@ static drove_status try_blocks(const char *spec, const char *file)
 {
     drove_blocks *b;
     drove_storage *s;
-    drove_status status = open_blocks(spec, 1, &b);
+    drove_status status = open_blocks(spec, &b);
     if (status == DROVE_OK) {
         status = read_blocks(b, &s);
         if (status == DROVE_OK) drove__storage_release(s);
@@ -218,13 +215,11 @@ TEST(test_forgery)
         char to[64];
         snprintf(to, sizeof to, "quant:q?precision=%s", how->precision);
         convert_spec(how->from, to);
-        for (unsigned version = 1; version <= 2; version++) {
-            quant_forge(how, version);
-            drove_status status = try_blocks("quant:forged", "forged");
-            if (how->word == NULL) continue;
-            if (status == DROVE_OK) fail_msg("case %zu: accepted", i);
-            assert_int_equal(drove_status_exit(status), 2);
-        }
+        quant_forge(how);
+        drove_status status = try_blocks("quant:forged", "forged");
+        if (how->word == NULL) continue;
+        if (status == DROVE_OK) fail_msg("case %zu: accepted", i);
+        assert_int_equal(drove_status_exit(status), 2);
     }
 }
 
@@ -249,8 +244,7 @@ static int block_of_byte(const char *path, size_t block_rows, size_t byte)
 }
 
 /* Every byte of a file: whatever one of them becomes, it is refused, and of dense data (five rows,
- * two a block) the block is named.  In a file of version 1 it is refused or another number.  A
- * shorter file is refused. */
+ * two a block) the block is named.  A shorter file is refused. */
 TEST(test_damage)
 {
     static const char *const from[] = {"libsvm:sets.svm", "csv:words.csv?scale=standard",
@@ -259,19 +253,17 @@ TEST(test_damage)
                                      "quant:q?block=40&precision=D32fi32"};
     size_t n;
     write_sources();
-    for (unsigned k = 0; k < 4; k++) {
-        const unsigned version = k < 3 ? 2 : 1;
-        convert_spec(from[k % 3], to[k % 3]);
-        quant_forge(NULL, version);
+    for (unsigned k = 0; k < 3; k++) {
+        convert_spec(from[k], to[k]);
+        quant_forge(NULL);
         char *bytes = read_bytes("forged", &n);
         for (size_t at = 0; at < n; at++) {
             bytes[at] = (char)(bytes[at] ^ (1 << at % 8));
             write_bytes("damaged", bytes, n);
             drove_status status = try_blocks("quant:damaged", "damaged");
             bytes[at] = (char)(bytes[at] ^ (1 << at % 8));
-            if (version == 1) continue;
             if (status == DROVE_OK) fail_msg("case %u: byte %zu of %zu: accepted", k, at, n);
-            int block = k % 3 == 1 ? block_of_byte("forged", 2, at) : -1;
+            int block = k == 1 ? block_of_byte("forged", 2, at) : -1;
             char name[32];
             snprintf(name, sizeof name, "damaged: block %d (", block);
             if (block >= 0 && strstr(drove_error_text(), name) == NULL)
@@ -282,24 +274,6 @@ TEST(test_damage)
             if (try_blocks("quant:damaged", "damaged") == DROVE_OK) fail_msg("%zu bytes", length);
         }
         free(bytes);
-    }
-}
-
-/* Files that the version before wrote, which have no blocks. */
-TEST(test_version_1)
-{
-    static const char *const files[] = {"dense-1.quant", "labels-1.quant", "floats-1.quant"};
-    for (size_t i = 0; i < DROVE_COUNT(files); i++) {
-        char path[512];
-        size_t n;
-        snprintf(path, sizeof path, "%s/tests/unit/data/recorded/%s", DROVE_SOURCE_DIR, files[i]);
-        char *bytes = read_bytes(path, &n);
-        write_bytes("old", bytes, n);
-        free(bytes);
-        drove_data *whole = open_data("quant:old");
-        expect_blocks_of("quant:old", whole->storage, 1, false);
-        expect_blocks_of("quant:old", whole->storage, 100, true);
-        drove_data_destroy(whole);
     }
 }
 
@@ -314,7 +288,7 @@ TEST(test_changed_meanwhile)
     const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 1000000000}};
     for (unsigned k = 0; k < 2; k++) {
         write_bytes("changing", bytes, n);
-        assert_int_equal(open_blocks("quant:changing", 1, &b), DROVE_OK);
+        assert_int_equal(open_blocks("quant:changing", &b), DROVE_OK);
         if (k == 0) assert_int_equal(truncate("changing", (off_t)n - 1), 0);
         else assert_int_equal(utimensat(AT_FDCWD, "changing", times, 0), 0);
         assert_int_equal(read_blocks(b, &s), DROVE_E_DATA);

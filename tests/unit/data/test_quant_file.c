@@ -302,13 +302,14 @@ TEST(test_damage)
     expect_refusal("quant:damaged", NULL, DROVE_E_DATA, "damaged", "safetensors", NULL);
 }
 
-static void expect_no_forgery(unsigned version)
+TEST(test_forgery)
 {
+    write_sources();
     for (size_t i = 0; i < quant_n_forgeries; i++) {
         char to[64];
         snprintf(to, sizeof to, "quant:q?precision=%s", quant_forgeries[i].precision);
         convert_spec(quant_forgeries[i].from, to);
-        quant_forge(&quant_forgeries[i], version);
+        quant_forge(&quant_forgeries[i]);
         drove_data *d, *none;
         drove_status status = drove_data_open("quant:forged", NULL, 1, &d, &none);
         if (quant_forgeries[i].word == NULL) {
@@ -324,14 +325,6 @@ static void expect_no_forgery(unsigned version)
     }
 }
 
-TEST(test_forgery)
-{
-    write_sources();
-    expect_no_forgery(1);
-    expect_no_forgery(2);
-}
-
-/* What only version 2 has. */
 TEST(test_blocks)
 {
     static const struct {
@@ -345,7 +338,7 @@ TEST(test_blocks)
     convert_spec("csv:words.csv", "quant:q");
     for (size_t i = 0; i < DROVE_COUNT(cases); i++) {
         const quant_forgery how = {.key = cases[i].key, .value = cases[i].value};
-        quant_forge(&how, 2);
+        quant_forge(&how);
         expect_refusal("quant:forged", NULL, DROVE_E_DATA, "forged", cases[i].word, NULL);
     }
     char *bytes;
@@ -361,54 +354,6 @@ TEST(test_blocks)
     write_bytes("forged", bytes, n);
     free(bytes);
     expect_refusal("quant:forged", NULL, DROVE_E_DATA, "forged", "checksums", NULL);
-}
-
-/* Files that the version before wrote: the same data; any damage is found by the hash they have. */
-TEST(test_version_1)
-{
-    static const struct {
-        const char *file, *from, *precision;
-    } cases[] = {
-        {"dense-1.quant", "csv:words.csv?scale=standard", "D16"},
-        {"labels-1.quant", "libsvm:sets.svm", "D8i16"},
-        {"floats-1.quant", "libsvm:sparse.svm", "D32fi32"},
-    };
-    write_sources();
-    for (size_t i = 0; i < DROVE_COUNT(cases); i++) {
-        char path[512], spec[64];
-        size_t n;
-        snprintf(path, sizeof path, "%s/tests/unit/data/recorded/%s", DROVE_SOURCE_DIR,
-                 cases[i].file);
-        char *bytes = read_bytes(path, &n);
-        write_bytes("old", bytes, n);
-        snprintf(spec, sizeof spec, "quant:old?from=%s", cases[i].from);
-        drove_data *found = open_data(spec), *from = open_data(cases[i].from);
-        expect_quantised(found, from);
-        assert_int_equal(strncmp(drove__storage_name(found->storage), cases[i].precision,
-                                 strlen(cases[i].precision)),
-                         0);
-        drove_data_destroy(found);
-        drove_data_destroy(from);
-        for (size_t at = 0; at < n; at++) {
-            bytes[at] = (char)(bytes[at] ^ (1 << at % 8));
-            write_bytes("old", bytes, n);
-            expect_refusal("quant:old", NULL, DROVE_E_DATA, "old", NULL);
-            bytes[at] = (char)(bytes[at] ^ (1 << at % 8));
-        }
-        free(bytes);
-        convert_spec(cases[i].from, "quant:q"); /* its own hash, where the header's are right */
-        quant_forge(NULL, 1);
-        bytes = read_bytes("forged", &n);
-        write_bytes("old", bytes, n);
-        expect_refusal("quant:old?from=csv:values.csv", NULL, DROVE_E_DATA, "does not match", NULL);
-        free(bytes);
-    }
-    const quant_forgery other = {.key = "source", .value = "csv:other.csv"};
-    convert_spec("csv:words.csv", "quant:q");
-    quant_forge(NULL, 1);
-    rename("forged", "q");
-    quant_forge(&other, 2); /* a file of version 1 whose hash is not put right */
-    expect_refusal("quant:forged", NULL, DROVE_E_DATA, "forged: damaged: expected checksum", NULL);
 }
 
 TEST(test_keys)
