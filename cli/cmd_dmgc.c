@@ -2,6 +2,8 @@
  * measured. */
 #include "cli.h"
 
+#include "bench/program.h"
+
 static const char *const class_name[DROVE_DMGC_CLASSES] = {
     [DROVE_DMGC_DATASET] = "dataset",
     [DROVE_DMGC_INDEX] = "index",

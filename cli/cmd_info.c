@@ -2,6 +2,8 @@
  * and micro-benchmarks. */
 #include "cli.h"
 
+#include "bench/program.h"
+
 int cli_info(const cli_args *args)
 {
     drove_options *options;

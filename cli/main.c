@@ -2,6 +2,8 @@
  * arrived. */
 #include "cli.h"
 
+#include "bench/program.h"
+
 #include <errno.h>
 #include <locale.h>
 #include <signal.h>
@@ -505,6 +507,7 @@ static int help(int argc, char **argv)
 static int run(int argc, char **argv)
 {
     if (argc < 2) return no_command();
+    drove_bench_list();
     const char *first = argv[1];
     if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0 || strcmp(first, "help") == 0) {
         return help(argc - 2, argv + 2);

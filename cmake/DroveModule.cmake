@@ -1,13 +1,13 @@
 # drove_module(<folder> [USES <modules it may include>...] [LIBRARIES <external libraries>...]
-#              [EXCLUDE <regex>] [EXTRA <generated sources>...] [OBJECTS <compiled elsewhere>...])
+#              [EXCLUDE <regex>] [EXTRA <generated sources>...] [OBJECTS <compiled elsewhere>...] [APART])
 #
 # Makes of src/<folder>/**/*.c
 #   drove_<folder>          an OBJECT library, hidden symbols, position-independent
 #   drove_<folder>_archive  the same objects as an archive, which carries along the archives of what the folder uses;
 #                           tests link it, so that a unit test sees its module and what that may include, no more
-# and adds the folder to the global list DROVE_MODULES.
+# and adds the folder to the global list DROVE_MODULES, which makes the library; APART: it is no part of the library.
 function(drove_module name)
-  cmake_parse_arguments(arg "" "EXCLUDE" "USES;LIBRARIES;EXTRA;OBJECTS" ${ARGN})
+  cmake_parse_arguments(arg "APART" "EXCLUDE" "USES;LIBRARIES;EXTRA;OBJECTS" ${ARGN})
 
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.c)
   if(arg_EXCLUDE)
@@ -38,7 +38,9 @@ function(drove_module name)
   endforeach()
   target_link_libraries(${target}_archive INTERFACE ${arg_LIBRARIES} Threads::Threads m)
 
-  set_property(GLOBAL APPEND PROPERTY DROVE_MODULES ${name})
+  if(NOT arg_APART)
+    set_property(GLOBAL APPEND PROPERTY DROVE_MODULES ${name})
+  endif()
   set_property(GLOBAL APPEND PROPERTY DROVE_EXTERNAL ${arg_LIBRARIES})
 endfunction()
 

@@ -5,7 +5,6 @@
 #include <drove/arrays.h>
 #include <drove/arrow.h>
 #include <drove/batches.h>
-#include <drove/bench.h>
 #include <drove/custom.h>
 #include <drove/data.h>
 #include <drove/dmgc.h>

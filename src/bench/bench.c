@@ -1,6 +1,8 @@
-/* bench/bench.c - drove_bench: options, the keys that all benchmarks have, text or JSON. */
+/* bench/bench.c - drove_bench: the benchmarks, options, the keys that all of them have, text or
+ * JSON. */
 #include "bench/bench.h"
 
+#include "about/list.h"
 #include "base/cpu.h"
 #include "base/locale.h"
 #include "base/mem.h"
@@ -17,6 +19,32 @@
 
 enum { RESULT_DIGITS = 6 };
 static const double LONGEST_S = 3600.0;
+
+/* ---- the benchmarks ---- */
+
+const drove_bench_ops *const drove__benches[] = {
+    &drove__bench_memory,
+    &drove__bench_linear,
+    &drove__bench_calibrate,
+    &drove__bench_accumulate,
+    &drove__bench_elastic,
+    &drove__bench_obstinate,
+    NULL,
+};
+
+static bool bench_at(size_t i, drove_named *out)
+{
+    const drove_bench_ops *ops = drove__benches[i];
+    if (ops == NULL) return false;
+    *out = (drove_named){ops->name, ops->help, ops->source};
+    return true;
+}
+
+void drove_bench_list(void)
+{
+    drove__list_add((drove_list_more){.kind = {"benches", "micro-benchmarks (drove bench)", ""},
+                                      .at = bench_at});
+}
 
 /* ---- options ---- */
 
@@ -51,16 +79,15 @@ drove_status drove_bench_options_set(drove_bench_options *options, const char *n
 
 static drove_status find(const char *name, const drove_bench_ops **out)
 {
-    enum { MOST = 64 };
+    enum { MOST = DROVE_COUNT(drove__benches) - 1 };
     const char *names[MOST], *wanted = name != NULL ? name : "";
-    size_t n = 0;
-    for (; n < MOST && drove__benches[n] != NULL; n++) {
-        names[n] = drove__benches[n]->name;
-        if (strcmp(names[n], wanted) != 0) continue;
-        *out = drove__benches[n];
+    for (size_t i = 0; i < MOST; i++) {
+        names[i] = drove__benches[i]->name;
+        if (strcmp(names[i], wanted) != 0) continue;
+        *out = drove__benches[i];
         return DROVE_OK;
     }
-    return drove__fail_unknown("benchmark", wanted, names, n);
+    return drove__fail_unknown("benchmark", wanted, names, MOST);
 }
 
 static drove_status run(const drove_bench_ops *ops, drove_bench_context *context, json_t **result)

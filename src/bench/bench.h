@@ -1,16 +1,15 @@
 /* bench/bench.h - the table of a micro-benchmark.
  *
  * A benchmark is a file NAME.c with one table, a line here and a line of drove__benches in
- * list.c; `drove bench`, `drove list benches`, the completion and the tests then have it.
+ * bench.c; `drove bench`, `drove list benches`, the completion and the tests then have it.
  */
 #ifndef DROVE_BENCH_BENCH_H
 #define DROVE_BENCH_BENCH_H
 
 #include "base/json.h"
 #include "base/topo.h"
+#include "bench/program.h"
 #include "kernel/kernel.h"
-
-#include <drove/bench.h>
 
 typedef struct drove_bench_context { /* the machine, and the options made definite */
     const drove_topo *topo;
@@ -33,6 +32,6 @@ typedef struct drove_bench_ops {
 
 extern const drove_bench_ops drove__bench_memory, drove__bench_linear, drove__bench_calibrate,
     drove__bench_accumulate, drove__bench_elastic, drove__bench_obstinate;
-extern const drove_bench_ops *const drove__benches[]; /* NULL-terminated; list.c */
+extern const drove_bench_ops *const drove__benches[]; /* NULL-terminated; bench.c */
 
 #endif

@@ -4,13 +4,12 @@
 #include "base/cpu.h"
 #include "base/locale.h"
 #include "base/prefetch.h"
+#include "bench/program.h"
 #include "engine/linear/precision.h"
 #include "engine/linear/rounding.h"
 #include "engine/linear/throughput.h"
 #include "config/registry.h"
 #include "config/resolve.h"
-
-#include <drove/throughput.h>
 
 #include <float.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #include "bench/bench.h"
 #include "support/test.h"
 
-#include <drove/bench.h>
+#include <drove/train.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -116,6 +116,33 @@ TEST(test_memory_rows)
         assert_true(n > 0 && n % 64 == 0 && n * threads <= 3 << 20);
     }
     json_decref(result);
+}
+
+/* drove_list names them once the program says so, between the library's registries. */
+TEST(test_listed)
+{
+    char *text = NULL, *line;
+    size_t size_bytes = 0, n = 0;
+    assert_int_equal(drove_list("benches", 0, stdout), DROVE_E_ARG);
+    drove_bench_list();
+    FILE *stream = open_memstream(&text, &size_bytes);
+    assert_non_null(stream);
+    assert_int_equal(drove_list(NULL, 0, stream), DROVE_OK);
+    assert_int_equal(fflush(stream), 0);
+    line = strstr(text, "\nbenches");
+    assert_non_null(line);
+    assert_int_equal(strncmp(strchr(line + 1, '\n') + 1, "combinations", 12), 0);
+    rewind(stream);
+    assert_int_equal(drove_list("benches", 0, stream), DROVE_OK);
+    assert_int_equal(fclose(stream), 0);
+    line = text;
+    for (; drove__benches[n] != NULL; n++) {
+        assert_int_equal(strncmp(line, drove__benches[n]->name, strlen(drove__benches[n]->name)),
+                         0);
+        line = strchr(line, '\n') + 1;
+    }
+    assert_int_equal(n, 6);
+    free(text);
 }
 
 TEST(test_refused)

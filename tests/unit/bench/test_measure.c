@@ -1,8 +1,7 @@
 /* Measured throughput: every signature with kernels runs, by every strategy that can, and the
  * figures belong together.  How large they are is not tested. */
+#include "bench/program.h"
 #include "support/test.h"
-
-#include <drove/throughput.h>
 
 #include <math.h>
 #include <stdint.h>

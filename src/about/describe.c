@@ -1,9 +1,9 @@
-/* bench/describe.c - `drove model`: a network's layers, sizes and memory, without training it. */
+/* about/describe.c - `drove model`: a network's layers, sizes and memory, without training it. */
 #include "base/alive.h"
 #include "base/json.h"
 #include "base/locale.h"
 #include "base/mem.h"
-#include "bench/info.h"
+#include "about/info.h"
 #include "model/graph_keys.h"
 #include "model/layer.h"
 #include "model/loss.h"

@@ -1,6 +1,6 @@
-/* bench/info.c - what a run would use: processor, caches, memory, kernels, engines, devices, and
+/* about/info.c - what a run would use: processor, caches, memory, kernels, engines, devices, and
  * where its workers would run. */
-#include "bench/info.h"
+#include "about/info.h"
 
 #include "base/alive.h"
 #include "base/cpu.h"

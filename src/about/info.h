@@ -1,9 +1,9 @@
-/* bench/info.h - the part of drove info that is about devices. */
-#ifndef DROVE_BENCH_INFO_H
-#define DROVE_BENCH_INFO_H
+/* about/info.h - the part of drove info that is about devices. */
+#ifndef DROVE_ABOUT_INFO_H
+#define DROVE_ABOUT_INFO_H
 
 #include "base/json.h"
-#include "bench/measure_devices.h"
+#include "about/measure_devices.h"
 
 #include <stdio.h>
 

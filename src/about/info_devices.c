@@ -1,5 +1,5 @@
-/* bench/info_devices.c - the devices in `drove info`: names, speeds, why others are missing. */
-#include "bench/info.h"
+/* about/info_devices.c - the devices in `drove info`: names, speeds, why others are missing. */
+#include "about/info.h"
 
 #include "base/mem.h"
 #include "engine/device.h"

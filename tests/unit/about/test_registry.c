@@ -129,8 +129,6 @@ TEST(test_list_of_kinds)
         assert_int_equal(strncmp(line, kind.name, strlen(kind.name)), 0);
         line = strchr(line, '\n') + 1;
     }
-    assert_int_equal(strncmp(line, "benches", 7), 0);
-    line = strchr(line, '\n') + 1;
     assert_int_equal(strncmp(line, "combinations", 12), 0);
     assert_string_equal(strchr(line, '\n') + 1, "");
     free(text);

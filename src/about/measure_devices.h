@@ -1,10 +1,10 @@
-/* bench/measure_devices.h - how many examples a second each device of this machine, and a thread of
+/* about/measure_devices.h - how many examples a second each device of this machine, and a thread of
  * its processor, take through a model: gradients alone, no updates.
  *
  * Threads: the caller's.
  */
-#ifndef DROVE_BENCH_MEASURE_DEVICES_H
-#define DROVE_BENCH_MEASURE_DEVICES_H
+#ifndef DROVE_ABOUT_MEASURE_DEVICES_H
+#define DROVE_ABOUT_MEASURE_DEVICES_H
 
 #include "kernel/kernel.h"
 

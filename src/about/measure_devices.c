@@ -1,10 +1,10 @@
-/* bench/measure_devices.c - examples per second of each device, by batch size.
+/* about/measure_devices.c - examples per second of each device, by batch size.
  *
  * Rows are drawn in the order of a run's first epoch.  A device works as it does in a run: while it
  * computes one batch, the next is staged.  The best of a few short windows counts for each batch
  * size, after a warm-up in which programs are compiled.
  */
-#include "bench/measure_devices.h"
+#include "about/measure_devices.h"
 
 #include "base/clock.h"
 #include "base/mem.h"

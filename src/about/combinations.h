@@ -1,6 +1,6 @@
-/* bench/combinations.h - `drove list combinations`: which strategy runs on which workers. */
-#ifndef DROVE_BENCH_COMBINATIONS_H
-#define DROVE_BENCH_COMBINATIONS_H
+/* about/combinations.h - `drove list combinations`: which strategy runs on which workers. */
+#ifndef DROVE_ABOUT_COMBINATIONS_H
+#define DROVE_ABOUT_COMBINATIONS_H
 
 #include "base/status.h"
 

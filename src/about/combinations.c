@@ -1,5 +1,5 @@
-/* bench/combinations.c - the table of strategy/combine.h over all rows of the registry. */
-#include "bench/combinations.h"
+/* about/combinations.c - the table of strategy/combine.h over all rows of the registry. */
+#include "about/combinations.h"
 
 #include "base/json.h"
 #include "config/registry.h"

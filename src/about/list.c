@@ -1,10 +1,10 @@
-/* bench/list.c - drove_list: every registry that the program knows, as text or JSON. */
-#include "bench/bench.h"
+/* about/list.c - drove_list: every registry that the program knows, as text or JSON. */
+#include "about/list.h"
 
+#include "about/combinations.h"
 #include "base/json.h"
 #include "base/locale.h"
 #include "base/spec.h"
-#include "bench/combinations.h"
 #include "config/registry.h"
 
 #include <drove/train.h>
@@ -12,31 +12,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-const drove_bench_ops *const drove__benches[] = {
-    &drove__bench_memory,
-    &drove__bench_linear,
-    &drove__bench_calibrate,
-    &drove__bench_accumulate,
-    &drove__bench_elastic,
-    &drove__bench_obstinate,
-    NULL,
-};
+/* Beside the registries of the run: our own, and one that the program may add, before it. */
+static const drove_named combinations = {"combinations", "which strategy runs on which workers",
+                                         ""};
+static drove_list_more more; /* at NULL: none; set before any thread */
 
-/* Beside the registries of the run. */
-static const drove_named own[] = {
-    {"benches", "micro-benchmarks (drove bench)", ""},
-    {"combinations", "which strategy runs on which workers", ""},
-};
+void drove__list_add(drove_list_more registry)
+{
+    more = registry;
+}
 
-/* The registries themselves: those of the run, then our own. */
+/* The registries themselves. */
 static bool kind_at(size_t i, drove_named *out)
 {
     drove_named unused;
     size_t n = 0;
     if (drove__registry_kind(i, out)) return true;
     while (drove__registry_kind(n, &unused)) n++;
-    if (i - n >= DROVE_COUNT(own)) return false;
-    *out = own[i - n];
+    const size_t n_more = more.at != NULL;
+    if (i - n > n_more) return false;
+    *out = i - n == n_more ? combinations : more.kind;
     return true;
 }
 
@@ -64,12 +59,7 @@ static bool choice_at(const char *kind, size_t i, drove_named *out)
 static bool entry_at(const char *kind, size_t i, drove_named *out)
 {
     if (kind == NULL) return kind_at(i, out);
-    if (strcmp(kind, own[0].name) == 0) {
-        const drove_bench_ops *ops = drove__benches[i];
-        if (ops == NULL) return false;
-        *out = (drove_named){ops->name, ops->help, ops->source};
-        return true;
-    }
+    if (more.at != NULL && strcmp(kind, more.kind.name) == 0) return more.at(i, out);
     return drove__registry_at(kind, i, out) || choice_at(kind, i, out);
 }
 
@@ -124,7 +114,7 @@ drove_status drove_list(const char *kind, int as_json, FILE *stream)
 {
     DROVE_IN_C_LOCALE;
     DROVE_TRY(check_kind(kind));
-    if (kind != NULL && strcmp(kind, own[1].name) == 0)
+    if (kind != NULL && strcmp(kind, combinations.name) == 0)
         return drove__combinations_print(as_json, stream);
     return as_json ? print_json(kind, stream) : print_text(kind, stream);
 }
