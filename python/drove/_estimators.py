@@ -233,7 +233,7 @@ class _Drove(BaseEstimator):
         """X with the means of fit where a number is missing."""
         if not odd and _data.n_odd(X) == 0:
             return X
-        fill = getattr(self, "_fill", None)  # older pickles, and models of batches, have none
+        fill = getattr(self, "_fill", None)  # models of batches have none
         if fill is None:
             raise ValueError("Input X contains NaN or infinity: expected finite numbers, as the means of the training data are "
                              "not known here")
@@ -264,7 +264,7 @@ class _Drove(BaseEstimator):
         """Says which columns have another type than in fit and cells that cannot be read; an error where none can."""
         if not self._is_fitted:
             return
-        before = getattr(self, "_kinds", {})  # older pickles have none
+        before = getattr(self, "_kinds", {})  # models of batches have none
         _kinds.check(table, before, _kinds.unread_by(lambda: self.model_.table_remarks(table, self._columns)))
 
     def _matched(self, table):

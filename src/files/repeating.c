@@ -64,13 +64,10 @@ static bool take_count(const json_t *object, const char *key, unsigned *out)
     return json_is_integer(value) && number >= 0 && number <= 1 << 16;
 }
 
-/* How its workers lived; records of earlier versions have threads. */
+/* How its workers lived. */
 static bool take_place(const json_t *record, header *h)
 {
     const char *host = json_string_value(json_object_get(record, "host"));
-    h->host = DROVE_HOST_THREADS;
-    h->n_ranks = h->n_cores = 1;
-    if (json_object_get(record, "host") == NULL) return true;
     return host != NULL && drove__record_host_find(host, &h->host) &&
            take_count(record, "ranks", &h->n_ranks) && take_count(record, "cores", &h->n_cores) &&
            h->n_ranks >= 1 && h->n_cores >= 1 && h->n_workers % h->n_ranks == 0;

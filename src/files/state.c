@@ -24,8 +24,6 @@
 #include <string.h>
 
 #define STATE_FORMAT "drove-state-6"
-/* The same without checksums. */
-#define STATE_FORMAT_5 "drove-state-5"
 
 #define MOST_COUNT ((uint64_t)1 << 62)
 
@@ -341,16 +339,12 @@ static drove_status check_options(const drove_config *config, const drove_worker
                                   const drove_safetensors *st)
 {
     const char *format = drove__safetensors_meta(st, "format");
-    bool is_new = format != NULL && strcmp(format, STATE_FORMAT) == 0;
-    if (!is_new && (format == NULL || strcmp(format, STATE_FORMAT_5) != 0)) {
+    if (format == NULL || strcmp(format, STATE_FORMAT) != 0)
         return drove__fail(DROVE_E_DATA,
-                           "expected metadata format \"" STATE_FORMAT "\" or \"" STATE_FORMAT_5
-                           "\", found \"%s\"",
+                           "expected metadata format \"" STATE_FORMAT "\", found \"%s\"",
                            format != NULL ? format : "none");
-    }
-    if (is_new != st->is_checked)
-        return drove__fail(DROVE_E_DATA, "format %s: expected %s checksums, found %s", format,
-                           is_new ? "its" : "no", is_new ? "none" : "some");
+    if (!st->is_checked)
+        return drove__fail(DROVE_E_DATA, "format %s: expected its checksums, found none", format);
     size_t n_options;
     const drove_option_info *info = drove_options_table(&n_options);
     for (size_t i = 0; i < n_options; i++) {
@@ -368,18 +362,13 @@ static drove_status check_options(const drove_config *config, const drove_worker
     return DROVE_OK;
 }
 
-/* States of older versions do not name their scaling; then NPY's bytes alone were unscaled where
- * none was asked for. */
+/* What the data's own defaults choose may be another scaling in another version. */
 static drove_status check_scale(const drove_config *config, const drove_problem *problem,
                                 const drove_safetensors *st)
 {
     const char *now = drove__scaling_name(drove__data_scale(problem->train).scaling);
     const char *then = drove__safetensors_meta(st, "scale");
-    bool is_npy_bytes = problem->train->storage->x_kind == DROVE_X_U8 &&
-                        strncmp(config->opt.data, "npy:", 4) == 0 &&
-                        strstr(config->opt.data, "scale=") == NULL &&
-                        drove__resolve_is_classic(&config->opt);
-    if (then == NULL) then = is_npy_bytes ? "none" : now;
+    if (then == NULL) then = "";
     if (strcmp(then, now) == 0) return DROVE_OK;
     return drove__fail(DROVE_E_ARG,
                        "--data %s: the run to be continued has ?scale=%s where this version takes "

@@ -12,8 +12,6 @@
  *     {"name": "ms", "type": "number", "missing": false, "fill": 1.7e12, "centre": 1.7e12,
  *      "double": true},
  *     {"name": "survived", "type": "label"}]}
- *
- * Older files have "fill" of a date in minutes.
  */
 #include "table/schema.h"
 
@@ -189,9 +187,7 @@ static drove_status read_column(const json_t *o, drove_column *c)
         return DROVE_OK;
     }
     const bool is_date = c->type == DROVE_COLUMN_DATE;
-    const bool has_seconds = is_date && json_object_get(o, "fill_seconds") != NULL;
-    DROVE_TRY(read_real(o, has_seconds ? "fill_seconds" : "fill", name, &c->fill));
-    if (is_date && !has_seconds) c->fill *= 60;
+    DROVE_TRY(read_real(o, is_date ? "fill_seconds" : "fill", name, &c->fill));
     if (is_date && !(fabs(c->fill) <= DROVE_SECONDS_MOST))
         return fail(name, "a date between the years -9999 and 9999 to fill in");
     if (!(fabs(c->fill) <= (double)FLT_MAX)) return fail(name, "a finite float as \"fill\"");

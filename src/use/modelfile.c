@@ -32,12 +32,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MODEL_FORMAT "drove-model-2"
-/* The same without checksums. */
-#define MODEL_FORMAT_1 "drove-model-1"
-#define TARGET_MEAN    "target.mean"
-#define TARGET_ORIGIN  "target.origin"
-#define INPUT_ORIGIN   "input.origin"
+#define MODEL_FORMAT  "drove-model-2"
+#define TARGET_MEAN   "target.mean"
+#define TARGET_ORIGIN "target.origin"
+#define INPUT_ORIGIN  "input.origin"
 
 /* How further data are read: that is all a model keeps of its data's storage. */
 static const char *const storage_names[] = {
@@ -596,16 +594,12 @@ static drove_status read_table(const drove_safetensors *st, drove_modelfile *fil
 static drove_status read_format(const drove_safetensors *st)
 {
     const char *format = drove__safetensors_meta(st, "format");
-    bool is_new = format != NULL && strcmp(format, MODEL_FORMAT) == 0;
-    if (!is_new && (format == NULL || strcmp(format, MODEL_FORMAT_1) != 0)) {
+    if (format == NULL || strcmp(format, MODEL_FORMAT) != 0)
         return drove__fail(DROVE_E_DATA,
-                           "expected metadata format \"" MODEL_FORMAT "\" or \"" MODEL_FORMAT_1
-                           "\", found %s%s%s",
+                           "expected metadata format \"" MODEL_FORMAT "\", found %s%s%s",
                            format ? "\"" : "", format ? format : "none", format ? "\"" : "");
-    }
-    if (is_new == st->is_checked) return DROVE_OK;
-    return drove__fail(DROVE_E_DATA, "format %s: expected %s checksums, found %s", format,
-                       is_new ? "its" : "no", is_new ? "none" : "some");
+    if (st->is_checked) return DROVE_OK;
+    return drove__fail(DROVE_E_DATA, "format %s: expected its checksums, found none", format);
 }
 
 typedef struct model_loading {
@@ -628,33 +622,8 @@ static drove_status place(void *context, drove_safetensors *st)
     return DROVE_OK;
 }
 
-static drove_status check_finite_tensor(const drove_tensor *t)
-{
-    const bool is_wide = t->type == DROVE_T_F64;
-    if (!is_wide && t->type != DROVE_T_F32) return DROVE_OK;
-    const size_t n = drove__tensor_bytes(t) / (is_wide ? sizeof(double) : sizeof(float));
-    for (size_t k = 0; k < n; k++) {
-        const double value =
-            is_wide ? ((const double *)t->bytes)[k] : (double)((const float *)t->bytes)[k];
-        if (!isfinite(value))
-            return drove__fail(DROVE_E_DATA,
-                               "tensor \"%s\": expected finite numbers, found %g at %zu of %zu",
-                               t->name, value, k, n);
-    }
-    return DROVE_OK;
-}
-
-/* Only in files without checksums: nothing else protects their numbers. */
-static drove_status check_finite(const drove_safetensors *st)
-{
-    for (size_t i = 0; i < st->n_tensors && !st->is_checked; i++)
-        DROVE_TRY(check_finite_tensor(&st->tensor[i]));
-    return DROVE_OK;
-}
-
 static drove_status read_others(const drove_safetensors *st, drove_modelfile *file)
 {
-    DROVE_TRY(check_finite(st));
     DROVE_TRY(read_scalings(st, file));
     DROVE_TRY(read_all_doubles(st, file));
     return read_names(st, file);
