@@ -1,5 +1,4 @@
-/* data/disk/quant_file.c - functions shared by the reader and the writer of quant:FILE, and its row
- * in the table of formats. */
+/* data/disk/quant_file.c - functions shared by the reader and the writer of quant:FILE. */
 #include "data/disk/quant_file.h"
 
 #include "base/mem.h"
@@ -102,18 +101,3 @@ drove_status drove__quant_refuse_keys(const drove_spec *spec, bool is_written)
     }
     return DROVE_OK;
 }
-
-static const char *const keys[] = {"precision", "range", "block", "from", "window", NULL};
-
-const drove_format_ops drove__format_quant = {
-    .name = "quant",
-    .help = "a data set in 4, 8 or 16-bit fixed point or floats, as drove data convert made it",
-    .source = "De Sa et al., ISCA 2017, section 3",
-    .arguments = "FILE",
-    .least_args = 1,
-    .most_args = 1,
-    .keys = keys,
-    .read = drove__quant_read,
-    .write = drove__quant_write,
-    .default_scaling = DROVE_SCALE_NONE,
-};

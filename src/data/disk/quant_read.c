@@ -1,4 +1,5 @@
-/* data/disk/quant_read.c - reads quant:FILE whole; the format is in data/disk/quant_file.h.
+/* data/disk/quant_read.c - reads quant:FILE whole, and its row in the table of formats; the format
+ * is in data/disk/quant_file.h.
  *
  * The file is read into one block, which then backs the quantised data.  The file is not trusted:
  * its checksums find damage, but an attacker can compute it too, so every size, index and number is
@@ -172,3 +173,18 @@ drove_status drove__quant_read(const drove_spec *spec, int part, const drove_sha
     else *out = f.s;
     return status;
 }
+
+static const char *const keys[] = {"precision", "range", "block", "from", "window", NULL};
+
+const drove_format_ops drove__format_quant = {
+    .name = "quant",
+    .help = "a data set in 4, 8 or 16-bit fixed point or floats, as drove data convert made it",
+    .source = "De Sa et al., ISCA 2017, section 3",
+    .arguments = "FILE",
+    .least_args = 1,
+    .most_args = 1,
+    .keys = keys,
+    .read = drove__quant_read,
+    .write = drove__quant_write,
+    .default_scaling = DROVE_SCALE_NONE,
+};

@@ -96,10 +96,3 @@ drove_status drove__format_check(const drove_format_ops *format, const drove_spe
     return drove__fail(DROVE_E_ARG, "%s: expected %s:%s, found %u argument%s", format->name,
                        spec->name, format->arguments, spec->n_args, spec->n_args == 1 ? "" : "s");
 }
-
-drove_status drove__format_parse(const char *text, drove_spec *spec, const drove_format_ops **out)
-{
-    DROVE_TRY(drove__data_parse(text, spec));
-    DROVE_TRY(drove__format_find(spec, out));
-    return drove__format_check(*out, spec);
-}

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/textfile.h"
 #include "base/zip.h"
+#include "data/open/formats.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -519,4 +520,11 @@ drove_status drove_data_set_weights(const char *spec, const char *column, char *
 {
     DROVE_IN_C_LOCALE;
     return set_key(spec, "weights", column, into, size);
+}
+
+drove_status drove__format_parse(const char *text, drove_spec *spec, const drove_format_ops **out)
+{
+    DROVE_TRY(drove__data_parse(text, spec));
+    DROVE_TRY(drove__format_find(spec, out));
+    return drove__format_check(*out, spec);
 }
