@@ -23,7 +23,7 @@ void drove__run_progress(drove_run *run, uint64_t train_ns, int evaluated, drove
 drove_status drove__run_theta(const drove_problem *problem, const drove_workers *workers,
                               drove_state *state, const float **out);
 
-/* What computes the model's matrix products: "drove; large: oneDNN 2.6.3 avx512_core" ... */
+/* The source of the model's matrix products: "drove; large: oneDNN 2.6.3 avx512_core" ... */
 const char *drove__run_gemm(const drove_problem *problem, const drove_workers *workers);
 
 #endif

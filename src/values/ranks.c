@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Of this thread's last run, as its error text is, if the other ranks do not know that it failed;
+/* The transport of this thread's last run, if the other ranks do not know that it failed;
  * drove_ranks_abandon ends them. */
 static _Thread_local drove_transport *broken;
 
@@ -130,11 +130,11 @@ void drove__ranks_say(const drove_workers *workers, const drove_config *config)
 {
     const drove_wire *wire =
         workers->ranks.n > 1 ? drove__transport_wire(workers->transport) : NULL;
-    char line[512];
+    char hosts[512];
     size_t used = 0;
     unsigned n_hosts = 0;
     if (wire == NULL) return;
-    line[0] = '\0';
+    hosts[0] = '\0';
     for (unsigned i = 0; i < wire->n_ranks; i++) {
         unsigned n_here = 0;
         bool is_first = true;
@@ -145,13 +145,13 @@ void drove__ranks_say(const drove_workers *workers, const drove_config *config)
         }
         if (!is_first) continue;
         n_hosts++;
-        if (used + 80 > sizeof line) continue; /* the summary has them all */
-        used += (size_t)snprintf(line + used, sizeof line - used, "%s%u on %.60s",
+        if (used + 80 > sizeof hosts) continue; /* the summary has them all */
+        used += (size_t)snprintf(hosts + used, sizeof hosts - used, "%s%u on %.60s",
                                  used > 0 ? ", " : "", n_here, wire->host[i]);
     }
     const drove_plan_worker *first = &workers->plan.worker[workers->plan.first_here];
     drove__run_say(config, "%u ranks by %s, %u host%s: %s; %u thread%s at rank 0", wire->n_ranks,
-                   wire->library, n_hosts, n_hosts == 1 ? "" : "s", line, first->n_cores,
+                   wire->library, n_hosts, n_hosts == 1 ? "" : "s", hosts, first->n_cores,
                    first->n_cores == 1 ? "" : "s");
 }
 
@@ -185,18 +185,6 @@ typedef struct verdict {
     char text[DROVE_ERROR_TEXT_SIZE];
 } verdict;
 
-/* The same failure everywhere is one of the command; else rank 0 says whose it is. */
-static void say_verdict(const drove_workers *workers, const verdict *all, unsigned first)
-{
-    char name[96];
-    const verdict *v = &all[first];
-    if (workers->ranks.rank != 0) drove__fail((drove_status)v->status, "%s", "");
-    else if (first == 0) drove__fail((drove_status)v->status, "%s", v->text);
-    else
-        drove__fail((drove_status)v->status, "%s: %s",
-                    drove__ranks_name(workers, first, name, sizeof name), v->text);
-}
-
 /* While the ranks begin: who knows what the others know.  One of them says it. */
 static drove_status lose_some(const drove_config *config, drove_workers *workers,
                               const drove_state *state, drove_status status)
@@ -220,7 +208,14 @@ drove_status drove__ranks_agree(const drove_config *config, drove_workers *worke
         if (all[i].status == DROVE_OK) continue;
         all[i].text[sizeof all[i].text - 1] = '\0';
         done = (drove_status)all[i].status;
-        say_verdict(workers, all, i);
+        /* The same failure everywhere is one of the command; else rank 0 says whose it is. */
+        char name[96];
+        const verdict *v = &all[i];
+        if (workers->ranks.rank != 0) drove__fail((drove_status)v->status, "%s", "");
+        else if (i == 0) drove__fail((drove_status)v->status, "%s", v->text);
+        else
+            drove__fail((drove_status)v->status, "%s: %s",
+                        drove__ranks_name(workers, i, name, sizeof name), v->text);
         free(all);
         return done;
     }
@@ -261,29 +256,6 @@ static void add_number(facts *f, const char *name, uint64_t value)
     add_fact(f, name, text);
 }
 
-static void add_options(facts *f, const drove_options *opt)
-{
-    size_t n;
-    char value[DROVE_TEXT_SIZE], flag[DROVE_FLAG_SIZE];
-    const drove_option_info *info = drove_options_table(&n);
-    for (size_t i = 0; i < n; i++) {
-        if (info[i].is_local) continue;
-        if (drove_options_get(opt, info[i].name, value, sizeof value) != DROVE_OK) continue;
-        add_fact(f, drove_flag_text(info[i].name, flag), value);
-    }
-}
-
-/* Their order is that of the outputs. */
-static uint64_t sum_classes(const drove_storage *s)
-{
-    uint64_t sums[2] = {0};
-    for (size_t i = 0; s->class_name != NULL && i < s->n_classes; i++) {
-        sums[1] = drove__checksum(s->class_name[i], strlen(s->class_name[i]));
-        sums[0] = drove__checksum(sums, sizeof sums);
-    }
-    return sums[0];
-}
-
 static void add_all(facts *f, const drove_config *config, const drove_problem *problem,
                     const drove_workers *workers, const float *theta)
 {
@@ -293,13 +265,26 @@ static void add_all(facts *f, const drove_config *config, const drove_problem *p
     add_fact(f, "version of drove", DROVE_VERSION);
     add_fact(f, "order of bytes", *(const unsigned char *)&probe == 1 ? "little" : "big");
     add_fact(f, "kernels (--isa)", workers->kernels.isa);
-    add_options(f, &config->opt);
+    size_t n;
+    char value[DROVE_TEXT_SIZE], flag[DROVE_FLAG_SIZE];
+    const drove_option_info *info = drove_options_table(&n);
+    for (size_t i = 0; i < n; i++) {
+        if (info[i].is_local) continue;
+        if (drove_options_get(&config->opt, info[i].name, value, sizeof value) != DROVE_OK)
+            continue;
+        add_fact(f, drove_flag_text(info[i].name, flag), value);
+    }
     add_fact(f, "strategy", workers->plan.spec);
     add_number(f, "training examples", problem->n_train_whole);
     add_number(f, "test examples", problem->test != NULL ? problem->test->n_rows : 0);
     add_number(f, "features", s->n_features);
     add_number(f, "classes", s->n_classes);
-    snprintf(hash, sizeof hash, "%016" PRIx64, sum_classes(s));
+    uint64_t sums[2] = {0}; /* of their names, in the order of the outputs */
+    for (size_t i = 0; s->class_name != NULL && i < s->n_classes; i++) {
+        sums[1] = drove__checksum(s->class_name[i], strlen(s->class_name[i]));
+        sums[0] = drove__checksum(sums, sizeof sums);
+    }
+    snprintf(hash, sizeof hash, "%016" PRIx64, sums[0]);
     add_fact(f, "names of the classes (checksum)", hash);
     drove__features_print(&problem->features, features);
     add_fact(f, "feature map", features);
@@ -331,37 +316,18 @@ static drove_status differ(const drove_workers *workers, const facts *all, unsig
                        a->n, first, b->n, other);
 }
 
-static drove_status refuse_few(const drove_config *config, const drove_problem *problem,
-                               const drove_workers *workers)
-{
-    return drove__fail(DROVE_E_ARG,
-                       "--data %s: expected at least as many training examples as ranks, %u, found "
-                       "%zu",
-                       config->opt.data, workers->ranks.n, problem->n_train_whole);
-}
-
-/* --out is that of rank 0: the others have to know whether anything is saved, and where. */
-static drove_status take_over_out(drove_config *config, drove_workers *workers,
-                                  const drove_state *state)
-{
-    char *all = calloc(workers->ranks.n, sizeof config->opt.out);
-    if (all == NULL)
-        return drove__fail_nomem("messages of the ranks",
-                                 workers->ranks.n * sizeof config->opt.out);
-    drove_status status = workers->transport->ops->gather(workers->transport, config->opt.out,
-                                                          sizeof config->opt.out, all);
-    if (status == DROVE_OK) snprintf(config->opt.out, sizeof config->opt.out, "%s", all);
-    free(all);
-    return status == DROVE_OK ? DROVE_OK : lose_some(config, workers, state, status);
-}
-
 drove_status drove__ranks_compare(drove_run *run, const float *theta)
 {
     unsigned n = run->workers.ranks.n;
     if (n <= 1) return DROVE_OK;
     if (run->problem.n_train_whole < n)
-        return drove__ranks_agree(&run->config, &run->workers, &run->state,
-                                  refuse_few(&run->config, &run->problem, &run->workers));
+        return drove__ranks_agree(
+            &run->config, &run->workers, &run->state,
+            drove__fail(
+                DROVE_E_ARG,
+                "--data %s: expected at least as many training examples as ranks, %u, found "
+                "%zu",
+                run->config.opt.data, run->workers.ranks.n, run->problem.n_train_whole));
     facts *mine = calloc(1, sizeof *mine), *all = calloc(n, sizeof *all);
     drove_status status = DROVE_OK;
     if (mine == NULL || all == NULL) {
@@ -378,5 +344,16 @@ drove_status drove__ranks_compare(drove_run *run, const float *theta)
     }
     free(mine);
     free(all);
-    return status == DROVE_OK ? take_over_out(&run->config, &run->workers, &run->state) : status;
+    DROVE_TRY(status);
+    /* --out is that of rank 0: the others have to know whether anything is saved, and where. */
+    char *outs = calloc(run->workers.ranks.n, sizeof run->config.opt.out);
+    if (outs == NULL)
+        return drove__fail_nomem("messages of the ranks",
+                                 run->workers.ranks.n * sizeof run->config.opt.out);
+    status = run->workers.transport->ops->gather(run->workers.transport, run->config.opt.out,
+                                                 sizeof run->config.opt.out, outs);
+    if (status == DROVE_OK) snprintf(run->config.opt.out, sizeof run->config.opt.out, "%s", outs);
+    free(outs);
+    return status == DROVE_OK ? DROVE_OK
+                              : lose_some(&run->config, &run->workers, &run->state, status);
 }

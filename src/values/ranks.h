@@ -43,7 +43,7 @@ drove_status drove__ranks_agree(const drove_config *config, drove_workers *worke
 /* Have all the same version, options, data, model and kernels?  theta: [n_params] at the
  * beginning.  Errors: DROVE_E_ARG: what, which values, at which ranks. */
 drove_status drove__ranks_compare(drove_run *run, const float *theta);
-/* Who is where: a message. */
+/* Says which ranks are on which hosts. */
 void drove__ranks_say(const drove_workers *workers, const drove_config *config);
 /* "rank 3 (node17)". */
 const char *drove__ranks_name(const drove_workers *workers, unsigned rank, char *into, size_t size);

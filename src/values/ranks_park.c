@@ -15,19 +15,6 @@ typedef struct parked { /* one rank's */
     drove_trace_worker trace;
 } parked;
 
-/* Rank 0 speaks first, and ends the others, which would say the same of the same rank; they wait so
- * long that it can.  False: a launcher has told this one to end. */
-static bool await_word(const drove_workers *workers, const drove_state *state)
-{
-    const unsigned rank = workers->ranks.rank;
-    const uint64_t before = state->interrupts_before;
-    const struct timespec moment = {.tv_nsec = 20000000};
-    unsigned n_moments = rank == 0 ? 0 : 50 + 5 * (rank < 8 ? rank : 8);
-    for (unsigned i = 0; i < n_moments && drove__run_interrupts() == before; i++)
-        nanosleep(&moment, NULL);
-    return rank == 0 || drove__run_interrupts() == before;
-}
-
 /* How to go on after a failure that ends the run, wherever in it. */
 drove_status drove__ranks_lost(const drove_config *config, const drove_workers *workers,
                                const drove_state *state, drove_status status)
@@ -35,7 +22,16 @@ drove_status drove__ranks_lost(const drove_config *config, const drove_workers *
     char text[DROVE_ERROR_TEXT_SIZE];
     if (workers->ranks.n <= 1) return status;
     drove__error_copy(text);
-    if (!await_word(workers, state)) return drove__fail(status, "%s", "");
+    /* Rank 0 speaks first, and ends the others, which would say the same of the same rank; they
+     * wait so long that it can. */
+    const unsigned rank = workers->ranks.rank;
+    const uint64_t before = state->interrupts_before;
+    const struct timespec moment = {.tv_nsec = 20000000};
+    const unsigned n_moments = rank == 0 ? 0 : 50 + 5 * (rank < 8 ? rank : 8);
+    for (unsigned i = 0; i < n_moments && drove__run_interrupts() == before; i++)
+        nanosleep(&moment, NULL);
+    const bool is_told_to_end = rank != 0 && drove__run_interrupts() != before; /* by a launcher */
+    if (is_told_to_end) return drove__fail(status, "%s", "");
     if (!state->save.is_there)
         return drove__fail(status, "%.700s; nothing is saved%s", text,
                            config->opt.out[0] == '\0' ? " without --out" : " yet");
@@ -43,23 +39,6 @@ drove_status drove__ranks_lost(const drove_config *config, const drove_workers *
                        "%.500s; the last state is in %.200s: mpirun -n %u drove train --resume "
                        "%.200s goes on",
                        text, config->opt.out, workers->ranks.n, config->opt.out);
-}
-
-static parked tell(const drove_workers *workers, const drove_state *state, unsigned worker)
-{
-    const drove_worker *w = &workers->loop->worker[worker];
-    const drove_source *from = workers->loop->source;
-    parked mine;
-    memset(&mine, 0, sizeof mine);
-    mine.next =
-        from->ops->begun != NULL ? from->ops->begun(from, worker) : atomic_load(&from->next);
-    mine.train_ns = state->standing.train_ns;
-    mine.own_steps = w->optim.t;
-    mine.is_nonfinite = atomic_load(&workers->loop->nonfinite);
-    mine.signal_number = workers->ranks.signal_number;
-    mine.traffic = w->traffic;
-    memcpy(&mine.trace, &w->trace, sizeof mine.trace);
-    return mine;
 }
 
 static uint64_t examples_here(const drove_workers *workers)
@@ -120,8 +99,21 @@ drove_status drove__ranks_parked(drove_workers *workers, drove_state *state)
     drove_status status = DROVE_OK;
     if (all == NULL || mine == NULL)
         status = drove__fail_nomem("messages of the ranks", p->n_workers * sizeof *all);
-    for (unsigned i = 0; i < p->n_here && status == DROVE_OK; i++)
-        mine[i] = tell(workers, state, p->first_here + i);
+    for (unsigned i = 0; i < p->n_here && status == DROVE_OK; i++) {
+        const unsigned number = p->first_here + i;
+        const drove_worker *w = &workers->loop->worker[number];
+        const drove_source *from = workers->loop->source;
+        parked *own = &mine[i];
+        memset(own, 0, sizeof *own);
+        own->next =
+            from->ops->begun != NULL ? from->ops->begun(from, number) : atomic_load(&from->next);
+        own->train_ns = state->standing.train_ns;
+        own->own_steps = w->optim.t;
+        own->is_nonfinite = atomic_load(&workers->loop->nonfinite);
+        own->signal_number = workers->ranks.signal_number;
+        own->traffic = w->traffic;
+        memcpy(&own->trace, &w->trace, sizeof own->trace);
+    }
     if (status == DROVE_OK) status = t->ops->gather(t, mine, p->n_here * sizeof *mine, all);
     atomic_store(&t->halt_wished, 0);
     atomic_store(&t->halt_seen, 0);

@@ -13,8 +13,8 @@ enum { CHANNEL = DROVE_CHANNELS - 2, MOST_FLOATS = 1 << 24 };
 
 /* n_bytes, in pieces, from or to `peer`; the worker here is parked, so this thread may speak for
  * it. */
-static drove_status pass(const drove_workers *workers, drove_exchange_kind kind, unsigned peer,
-                         void *bytes, size_t n_bytes)
+static drove_status carry(const drove_workers *workers, drove_exchange_kind kind, unsigned peer,
+                          void *bytes, size_t n_bytes)
 {
     char *at = bytes;
     float rest = 0.0f;
@@ -67,14 +67,14 @@ static drove_status give(const drove_workers *workers, const drove_tensor *t, si
     uint64_t count = n;
     unsigned char *is_wanted = calloc(n, 1);
     if (is_wanted == NULL) return drove__fail_nomem("a state in parts", n);
-    drove_status status = pass(workers, DROVE_SEND, 0, &count, sizeof count);
+    drove_status status = carry(workers, DROVE_SEND, 0, &count, sizeof count);
     if (status == DROVE_OK)
-        status = pass(workers, DROVE_SEND, 0, (void *)(uintptr_t)t, n * sizeof *t);
-    if (status == DROVE_OK) status = pass(workers, DROVE_RECEIVE, 0, is_wanted, n);
+        status = carry(workers, DROVE_SEND, 0, (void *)(uintptr_t)t, n * sizeof *t);
+    if (status == DROVE_OK) status = carry(workers, DROVE_RECEIVE, 0, is_wanted, n);
     for (size_t i = 0; i < n && status == DROVE_OK; i++) {
         if (!is_wanted[i]) continue;
-        status =
-            pass(workers, DROVE_SEND, 0, (void *)(uintptr_t)t[i].bytes, drove__tensor_bytes(&t[i]));
+        status = carry(workers, DROVE_SEND, 0, (void *)(uintptr_t)t[i].bytes,
+                       drove__tensor_bytes(&t[i]));
     }
     free(is_wanted);
     return status;
@@ -104,43 +104,36 @@ typedef struct parts { /* what rank 0 gets from one rank, and where it goes */
     char *bytes;
 } parts;
 
-static drove_status choose(const drove_workers *workers, unsigned rank, const drove_tensor *tensor,
-                           size_t n, size_t most, parts *p)
+static drove_status take(const drove_workers *workers, unsigned rank, drove_tensor *tensor,
+                         size_t *n, size_t most, parts *p)
 {
     char name[96];
-    size_t room = most - n;
+    size_t room = most - *n;
     uint64_t count;
-    DROVE_TRY(pass(workers, DROVE_RECEIVE, rank, &count, sizeof count));
+    DROVE_TRY(carry(workers, DROVE_RECEIVE, rank, &count, sizeof count));
     p->offered = count <= most ? calloc((size_t)count, sizeof *p->offered) : NULL;
     p->is_wanted = count <= most ? calloc((size_t)count, 1) : NULL;
     if (p->offered == NULL || p->is_wanted == NULL)
         return drove__fail_nomem("a state in parts", (size_t)count * sizeof *p->offered);
     p->n_offered = (size_t)count;
-    DROVE_TRY(pass(workers, DROVE_RECEIVE, rank, p->offered, p->n_offered * sizeof *p->offered));
+    DROVE_TRY(carry(workers, DROVE_RECEIVE, rank, p->offered, p->n_offered * sizeof *p->offered));
     for (size_t i = 0; i < p->n_offered; i++) {
         if (!is_sound(&p->offered[i]))
             return drove__fail(DROVE_E_SYSTEM, "%s: its state is described by what is no tensor",
                                drove__ranks_name(workers, rank, name, sizeof name));
-        if (room == 0 || has_name(tensor, n, p->offered[i].name)) continue;
+        if (room == 0 || has_name(tensor, *n, p->offered[i].name)) continue;
         p->is_wanted[i] = 1;
         room--;
         p->n_bytes += (drove__tensor_bytes(&p->offered[i]) + 63) / 64 * 64;
     }
-    return DROVE_OK;
-}
-
-static drove_status take(const drove_workers *workers, unsigned rank, drove_tensor *tensor,
-                         size_t *n, size_t most, parts *p)
-{
-    DROVE_TRY(choose(workers, rank, tensor, *n, most, p));
     p->bytes = drove__grow(NULL, p->n_bytes + 64, 1);
     if (p->bytes == NULL) return drove__fail_nomem("the state of a rank", p->n_bytes);
-    DROVE_TRY(pass(workers, DROVE_SEND, rank, p->is_wanted, p->n_offered));
+    DROVE_TRY(carry(workers, DROVE_SEND, rank, p->is_wanted, p->n_offered));
     char *at = p->bytes;
     for (size_t i = 0; i < p->n_offered; i++) {
         size_t size = drove__tensor_bytes(&p->offered[i]);
         if (!p->is_wanted[i]) continue;
-        DROVE_TRY(pass(workers, DROVE_RECEIVE, rank, at, size));
+        DROVE_TRY(carry(workers, DROVE_RECEIVE, rank, at, size));
         tensor[*n] = p->offered[i];
         tensor[(*n)++].bytes = at;
         at += (size + 63) / 64 * 64;
@@ -174,23 +167,6 @@ typedef struct part { /* of one rank's, since they were parked last */
     int64_t status;
 } part;
 
-/* Rank 0 writes what the others have; a file that cannot be written does not stop them. */
-static drove_status collect_steps(const drove_workers *workers, const part *all)
-{
-    drove_status status = DROVE_OK;
-    for (unsigned rank = 1; rank < workers->ranks.n && status == DROVE_OK; rank++) {
-        char *bytes = malloc((size_t)all[rank].size + 1);
-        if (bytes == NULL) return drove__fail_nomem("a record", (size_t)all[rank].size);
-        status = pass(workers, DROVE_RECEIVE, rank, bytes, (size_t)all[rank].size);
-        if (status == DROVE_OK &&
-            workers->loop->recording != NULL) /* the next mark fails if this does */
-            (void)drove__recording_add(workers->loop->recording, bytes, (size_t)all[rank].size,
-                                       all[rank].n_steps);
-        free(bytes);
-    }
-    return status;
-}
-
 drove_status drove__ranks_record(const drove_workers *workers)
 {
     char *bytes = NULL, name[96];
@@ -206,9 +182,19 @@ drove_status drove__ranks_record(const drove_workers *workers)
         if (all[i].status != DROVE_OK)
             status = drove__fail(DROVE_E_NOMEM, "--record: %s: not enough memory for its steps",
                                  drove__ranks_name(workers, i, name, sizeof name));
-    if (status == DROVE_OK)
-        status = workers->ranks.rank == 0 ? collect_steps(workers, all)
-                                          : pass(workers, DROVE_SEND, 0, bytes, size);
+    const bool is_first = workers->ranks.rank == 0;
+    if (status == DROVE_OK && !is_first) status = carry(workers, DROVE_SEND, 0, bytes, size);
+    /* Rank 0 writes the steps of the others; a file that cannot be written does not stop them. */
+    for (unsigned i = 1; is_first && i < workers->ranks.n && status == DROVE_OK; i++) {
+        const size_t n = (size_t)all[i].size;
+        char *theirs = malloc(n + 1);
+        status = theirs != NULL ? carry(workers, DROVE_RECEIVE, i, theirs, n)
+                                : drove__fail_nomem("a record", n);
+        if (status == DROVE_OK &&
+            workers->loop->recording != NULL) /* the next mark fails if this does */
+            (void)drove__recording_add(workers->loop->recording, theirs, n, all[i].n_steps);
+        free(theirs);
+    }
     free(bytes);
     free(all);
     return status;
@@ -220,73 +206,22 @@ typedef struct outline {
     uint64_t n_tensors, size_bytes, n_meta, meta_bytes, is_checked;
 } outline;
 
-/* Keys and values, each with its NUL. */
-static char *pack_meta(const drove_safetensors *st, uint64_t *size)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < st->n_meta; i++)
-        n += strlen(st->meta_key[i]) + strlen(st->meta_value[i]) + 2;
-    char *text = malloc(n + 1), *at = text;
-    for (size_t i = 0; i < st->n_meta && text != NULL; i++) {
-        at = stpcpy(at, st->meta_key[i]) + 1;
-        at = stpcpy(at, st->meta_value[i]) + 1;
-    }
-    *size = n;
-    return text;
-}
-
-static drove_status unpack_meta(drove_safetensors *st, const char *text, const outline *o)
-{
-    const char *at = text, *end = text + o->meta_bytes;
-    st->meta_key = calloc((size_t)o->n_meta, sizeof *st->meta_key);
-    st->meta_value = calloc((size_t)o->n_meta, sizeof *st->meta_value);
-    if (st->meta_key == NULL || st->meta_value == NULL)
-        return drove__fail_nomem("a state", (size_t)o->n_meta * sizeof *st->meta_key);
-    for (size_t i = 0; i < 2 * o->n_meta; i++) {
-        char **to = i % 2 == 0 ? &st->meta_key[i / 2] : &st->meta_value[i / 2];
-        size_t n = strnlen(at, (size_t)(end - at));
-        *to = at + n < end ? strdup(at) : NULL;
-        if (*to == NULL) return drove__fail(DROVE_E_SYSTEM, "a state from rank 0: cut short");
-        at += n + 1;
-        st->n_meta = i / 2 + 1;
-    }
-    return DROVE_OK;
-}
-
-/* bytes are offsets on the way. */
-static drove_status place_tensors(drove_safetensors *st)
-{
-    for (size_t i = 0; i < st->n_tensors; i++) {
-        drove_tensor *t = &st->tensor[i];
-        size_t at = (size_t)(uintptr_t)t->bytes;
-        if (!is_sound(t) || at > st->size_bytes || drove__tensor_bytes(t) > st->size_bytes - at)
-            return drove__fail(DROVE_E_SYSTEM, "a state from rank 0: cut short");
-        t->bytes = st->data + at;
-    }
-    return DROVE_OK;
-}
-
-/* The memory of what will be received. */
-static drove_status make_room(drove_safetensors *st, char **meta, const outline *o)
-{
-    *st =
-        (drove_safetensors){.size_bytes = (size_t)o->size_bytes, .is_checked = o->is_checked != 0};
-    st->data = drove__alloc((size_t)o->size_bytes, 1);
-    st->tensor = calloc((size_t)o->n_tensors, sizeof *st->tensor);
-    *meta = calloc((size_t)o->meta_bytes + 1, 1);
-    if (st->data == NULL || st->tensor == NULL || *meta == NULL)
-        return drove__fail_nomem("a state", (size_t)o->size_bytes);
-    st->n_tensors = (size_t)o->n_tensors;
-    return DROVE_OK;
-}
-
 static drove_status send_all(const drove_workers *workers, const drove_safetensors *st)
 {
     outline o = {.n_tensors = st->n_tensors,
                  .size_bytes = st->size_bytes,
                  .n_meta = st->n_meta,
                  .is_checked = st->is_checked};
-    char *meta = pack_meta(st, &o.meta_bytes);
+    /* Keys and values, each with its NUL. */
+    size_t n = 0;
+    for (size_t i = 0; i < st->n_meta; i++)
+        n += strlen(st->meta_key[i]) + strlen(st->meta_value[i]) + 2;
+    char *meta = malloc(n + 1), *at = meta;
+    for (size_t i = 0; i < st->n_meta && meta != NULL; i++) {
+        at = stpcpy(at, st->meta_key[i]) + 1;
+        at = stpcpy(at, st->meta_value[i]) + 1;
+    }
+    o.meta_bytes = n;
     drove_tensor *t = calloc(st->n_tensors, sizeof *t);
     drove_status status = meta == NULL || t == NULL
                               ? drove__fail_nomem("a state", st->n_tensors * sizeof *t)
@@ -295,11 +230,14 @@ static drove_status send_all(const drove_workers *workers, const drove_safetenso
         t[i] = st->tensor[i];
         t[i].bytes = (const void *)(uintptr_t)((const char *)t[i].bytes - st->data);
     }
-    if (status == DROVE_OK) status = pass(workers, DROVE_BROADCAST, 0, &o, sizeof o);
-    if (status == DROVE_OK)
-        status = pass(workers, DROVE_BROADCAST, 0, t, st->n_tensors * sizeof *t);
-    if (status == DROVE_OK) status = pass(workers, DROVE_BROADCAST, 0, meta, (size_t)o.meta_bytes);
-    if (status == DROVE_OK) status = pass(workers, DROVE_BROADCAST, 0, st->data, st->size_bytes);
+    if (status != DROVE_OK) goto fail;
+    if ((status = carry(workers, DROVE_BROADCAST, 0, &o, sizeof o)) != DROVE_OK) goto fail;
+    if ((status = carry(workers, DROVE_BROADCAST, 0, t, st->n_tensors * sizeof *t)) != DROVE_OK)
+        goto fail;
+    if ((status = carry(workers, DROVE_BROADCAST, 0, meta, (size_t)o.meta_bytes)) != DROVE_OK)
+        goto fail;
+    status = carry(workers, DROVE_BROADCAST, 0, st->data, st->size_bytes);
+fail:
     free(meta);
     free(t);
     return status;
@@ -310,14 +248,57 @@ static drove_status receive_all(const drove_workers *workers, drove_safetensors 
     outline o;
     char *meta = NULL;
     *st = (drove_safetensors){0};
-    DROVE_TRY(pass(workers, DROVE_BROADCAST, 0, &o, sizeof o));
-    drove_status status = make_room(st, &meta, &o);
-    if (status == DROVE_OK)
-        status = pass(workers, DROVE_BROADCAST, 0, st->tensor, st->n_tensors * sizeof *st->tensor);
-    if (status == DROVE_OK) status = pass(workers, DROVE_BROADCAST, 0, meta, (size_t)o.meta_bytes);
-    if (status == DROVE_OK) status = pass(workers, DROVE_BROADCAST, 0, st->data, st->size_bytes);
-    if (status == DROVE_OK) status = place_tensors(st);
-    if (status == DROVE_OK) status = unpack_meta(st, meta, &o);
+    DROVE_TRY(carry(workers, DROVE_BROADCAST, 0, &o, sizeof o));
+    drove_status status;
+    /* The memory of what will be received. */
+    *st = (drove_safetensors){.size_bytes = (size_t)o.size_bytes, .is_checked = o.is_checked != 0};
+    st->data = drove__alloc((size_t)o.size_bytes, 1);
+    st->tensor = calloc((size_t)o.n_tensors, sizeof *st->tensor);
+    meta = calloc((size_t)o.meta_bytes + 1, 1);
+    if (st->data == NULL || st->tensor == NULL || meta == NULL) {
+        status = drove__fail_nomem("a state", (size_t)o.size_bytes);
+        goto fail;
+    }
+    st->n_tensors = (size_t)o.n_tensors;
+
+    if ((status = carry(workers, DROVE_BROADCAST, 0, st->tensor,
+                        st->n_tensors * sizeof *st->tensor)) != DROVE_OK)
+        goto fail;
+    if ((status = carry(workers, DROVE_BROADCAST, 0, meta, (size_t)o.meta_bytes)) != DROVE_OK)
+        goto fail;
+    if ((status = carry(workers, DROVE_BROADCAST, 0, st->data, st->size_bytes)) != DROVE_OK)
+        goto fail;
+    /* The bytes of a tensor are offsets on the way. */
+    for (size_t i = 0; i < st->n_tensors; i++) {
+        drove_tensor *t = &st->tensor[i];
+        size_t offset = (size_t)(uintptr_t)t->bytes;
+        if (!is_sound(t) || offset > st->size_bytes ||
+            drove__tensor_bytes(t) > st->size_bytes - offset) {
+            status = drove__fail(DROVE_E_SYSTEM, "a state from rank 0: cut short");
+            goto fail;
+        }
+        t->bytes = st->data + offset;
+    }
+
+    const char *at = meta, *end = meta + o.meta_bytes;
+    st->meta_key = calloc((size_t)o.n_meta, sizeof *st->meta_key);
+    st->meta_value = calloc((size_t)o.n_meta, sizeof *st->meta_value);
+    if (st->meta_key == NULL || st->meta_value == NULL) {
+        status = drove__fail_nomem("a state", (size_t)o.n_meta * sizeof *st->meta_key);
+        goto fail;
+    }
+    for (size_t i = 0; i < 2 * o.n_meta; i++) {
+        char **to = i % 2 == 0 ? &st->meta_key[i / 2] : &st->meta_value[i / 2];
+        size_t n = strnlen(at, (size_t)(end - at));
+        *to = at + n < end ? strdup(at) : NULL;
+        if (*to == NULL) {
+            status = drove__fail(DROVE_E_SYSTEM, "a state from rank 0: cut short");
+            goto fail;
+        }
+        at += n + 1;
+        st->n_meta = i / 2 + 1;
+    }
+fail:
     free(meta);
     if (status != DROVE_OK) {
         drove__safetensors_fini(st);

@@ -1,28 +1,17 @@
-/* values/values.h - what a run is: five values, each made by one part of src/run/ and read by the
- * others.
+/* values/values.h - a run as five values: each is made by one room and read by the others.
  *
- *   config    what is asked for, and what was chosen where it was left open
+ *   config    the options, and the choices where these were left open
  *   problem   data, features, model
  *   workers   the plan's workers: engines, source, host, strategy, transport
- *   state     what is known so far; most of it is saved
+ *   state     the standing so far; most of it is saved
  *   output    messages, the display, files
  *
- *   train.c      drove_train: choose, set up, control, result      trial.h  runs as parts of others
- *   setup.c      options -> objects       problem.c  data and model       features.c  feature map
- *   workers.c    the plan's workers: engines, source of batches, host
- *   search.h     --model auto: trial runs of several models
- *   strategy_probe.h  --strategy auto: pieces of training by several strategies
- *   choose.h     what auto means, once data and model are there      trials.h  step sizes
- *   control.c    stretches of training between evaluations and saves
- *   stopping.h   validation, cuts of the step size, stepping back, the best parameters
- *   ranks.h      the ranks of a job: joining, agreeing, parking, state
- *   state.c      saving and resuming      output.c   the files of --out      outname.h  its name
- *   size.c       memory, before it is asked for      prefetch.c  the processor's prefetchers
- *   disk.h       training data larger than memory
- *   virtual.h    --machine: the virtual clock of a modelled machine
- *   recording.h  --record and --replay
- *   facts.h      what the report is told
- *   final_metrics.h  figures of the model at the end
+ *   config/   options as text, checked and resolved     problem/  data, features and model
+ *   auto/     choices: lengths, rule, schedule, step size
+ *   run/      workers, control, stopping, trial runs, the virtual clock
+ *   files/    the folder of --out, state, records, facts of the report
+ *   train/    drove_train, --model auto, --strategy auto
+ *   values/   these, the ranks of a job, progress
  *
  * Threads: the caller's thread owns them; workers see workers->loop alone (loop/loop.h).
  */
@@ -60,7 +49,7 @@ typedef struct drove_mark {
     bool     met;
 } drove_mark;
 
-typedef struct drove_standing { /* what is known of the run so far; part of the saved state */
+typedef struct drove_standing { /* of the run so far; part of the saved state */
     uint64_t train_ns, n_evaluations, since_best;
     uint64_t evaluation_slot; /* the next evaluation stands at slot x --eval-every epochs */
     double   loss_initial, loss, accuracy, test_loss, test_accuracy;
@@ -96,7 +85,7 @@ typedef struct drove_beginning { /* of a run */
     uint64_t start_ns;           /* all else until the workers could train */
 } drove_beginning;
 
-/* What is asked for, what was chosen where it was left open, and who is told. */
+/* The options, the choices where these were left open, and the callbacks. */
 typedef struct drove_config {
     drove_callbacks  cb;
     bool             is_silent; /* rank 0 speaks for all */
@@ -138,7 +127,7 @@ typedef struct drove_problem {
     bool is_given; /* the first parameters are those of a file, statistics among them */
 } drove_problem;
 
-/* Who computes, where, and by which strategy. */
+/* The workers, their places and their strategy. */
 typedef struct drove_workers {
     drovek_table         kernels;
     drove_topo          *topo;
@@ -160,7 +149,7 @@ typedef struct drove_workers {
     bool is_abandoned;         /* a silent thread may still use them: the run is never freed */
 } drove_workers;
 
-/* What is known so far; most of it is saved. */
+/* The standing so far; most of it is saved. */
 typedef struct drove_state {
     const struct drove_state *parent; /* of a trial run: the run that it is part of; else NULL */
     /* Relaxed: only a request, which the thread that controls the run looks at. */
@@ -199,8 +188,8 @@ typedef struct drove_output {
     double   rate;
 } drove_output;
 
-/* Each function takes those of the values that it needs; the run itself only what makes, trains and
- * frees it as a whole. */
+/* Each function takes those of the values that it needs, at most three.  The run itself is for the
+ * functions that make, train, save or free it as a whole. */
 struct drove_run {
     drove_config  config;
     drove_problem problem;
