@@ -39,31 +39,27 @@ static drove_status fail_lacking(const char *what, const char *name, const char 
 
 /* ---- loss ---- */
 
-static drove_status check_loss(const drove_custom_loss *loss)
-{
-    DROVE_TRY(check_name("loss", loss->name));
-    for (size_t i = 0; drove__losses[i] != NULL; i++)
-        if (strcmp(drove__losses[i]->name, loss->name) == 0)
-            return fail_taken("loss", loss->name, "a loss of drove");
-    if (strcmp(loss->name, "auto") == 0)
-        return fail_taken("loss", "auto", "one that drove chooses");
-    if (loss->eval == NULL) return fail_lacking("loss", loss->name, "eval");
-    const bool is_known =
-        loss->outputs >= DROVE_OUTPUTS_PLAIN && loss->outputs <= DROVE_OUTPUTS_SOFTMAX;
-    if (!is_known || (loss->has_one_output && loss->outputs == DROVE_OUTPUTS_SOFTMAX))
-        return drove__fail(DROVE_E_ARG,
-                           "loss %s: expected outputs of drove_outputs, and no softmax of one "
-                           "output, found %d%s",
-                           loss->name, (int)loss->outputs,
-                           loss->has_one_output ? " with one output" : "");
-    return DROVE_OK;
-}
-
 drove_status drove_options_set_loss(drove_options *options, const drove_custom_loss *loss)
 {
     DROVE_ALIVE(options, "options");
     drove_custom *custom = &options->custom;
-    if (loss != NULL) DROVE_TRY(check_loss(loss));
+    if (loss != NULL) {
+        DROVE_TRY(check_name("loss", loss->name));
+        for (size_t i = 0; drove__losses[i] != NULL; i++)
+            if (strcmp(drove__losses[i]->name, loss->name) == 0)
+                return fail_taken("loss", loss->name, "a loss of drove");
+        if (strcmp(loss->name, "auto") == 0)
+            return fail_taken("loss", "auto", "one that drove chooses");
+        if (loss->eval == NULL) return fail_lacking("loss", loss->name, "eval");
+        const bool is_known =
+            loss->outputs >= DROVE_OUTPUTS_PLAIN && loss->outputs <= DROVE_OUTPUTS_SOFTMAX;
+        if (!is_known || (loss->has_one_output && loss->outputs == DROVE_OUTPUTS_SOFTMAX))
+            return drove__fail(DROVE_E_ARG,
+                               "loss %s: expected outputs of drove_outputs, and no softmax of one "
+                               "output, found %d%s",
+                               loss->name, (int)loss->outputs,
+                               loss->has_one_output ? " with one output" : "");
+    }
     if (custom->has_loss && strcmp(options->loss, custom->loss_name) == 0)
         memset(options->loss, 0, sizeof options->loss);
     custom->has_loss = loss != NULL;
@@ -76,8 +72,10 @@ drove_status drove_options_set_loss(drove_options *options, const drove_custom_l
 
 /* ---- layers ---- */
 
-static drove_status check_layer(const drove_custom_layer *layer)
+drove_status drove_options_add_layer(drove_options *options, const drove_custom_layer *layer)
 {
+    DROVE_ALIVE(options, "options");
+    drove_custom *custom = &options->custom;
     DROVE_TRY(check_name("layer", layer->name));
     for (size_t i = 0; drove__layer_kinds[i] != NULL; i++)
         if (strcmp(drove__layer_kinds[i]->name, layer->name) == 0)
@@ -85,14 +83,6 @@ static drove_status check_layer(const drove_custom_layer *layer)
     if (layer->shape == NULL) return fail_lacking("layer", layer->name, "shape");
     if (layer->forward == NULL) return fail_lacking("layer", layer->name, "forward");
     if (layer->backward == NULL) return fail_lacking("layer", layer->name, "backward");
-    return DROVE_OK;
-}
-
-drove_status drove_options_add_layer(drove_options *options, const drove_custom_layer *layer)
-{
-    DROVE_ALIVE(options, "options");
-    drove_custom *custom = &options->custom;
-    DROVE_TRY(check_layer(layer));
     for (unsigned i = 0; i < custom->n_layers; i++)
         if (strcmp(custom->layer_name[i], layer->name) == 0)
             return fail_taken("layer", layer->name, "another layer of these options");

@@ -108,52 +108,6 @@ static drove_status loss_value(void *context, double *out)
     return DROVE_OK;
 }
 
-static drove_status check_slopes(loss_probe *p, worst *w)
-{
-    const size_t n = p->batch.n_outputs;
-    DROVE_TRY(eval(p, p->derivative));
-    for (size_t i = 0; i < p->batch.n_rows * n; i++) {
-        const slope f = {.value = loss_value, .context = p, .at = &p->outputs[i]};
-        double expected, size;
-        p->row = i / n;
-        DROVE_TRY(loss_value(p, &size));
-        DROVE_TRY(find_slope(&f, &expected));
-        compare(w, "output", i, (double)p->derivative[i], expected, fabs(size) / 100.0);
-    }
-    return DROVE_OK;
-}
-
-/* The example `row` alone. */
-static drove_status eval_alone(loss_probe *p, const drove_loss_batch *all, size_t row, double *out)
-{
-    const size_t n = all->n_outputs;
-    p->batch.n_rows = 1;
-    p->batch.outputs = p->outputs + row * n;
-    p->batch.class_of = all->class_of != NULL ? all->class_of + row : NULL;
-    p->batch.values = all->values != NULL ? all->values + row * n : NULL;
-    p->batch.label_first = all->label_first != NULL ? all->label_first + row : NULL;
-    p->batch.label_last = all->label_last != NULL ? all->label_last + row : NULL;
-    p->row = 0;
-    return loss_value(p, out);
-}
-
-static drove_status check_alone(loss_probe *p)
-{
-    const drove_loss_batch all = p->batch;
-    const size_t row = all.n_rows / 2;
-    double alone, together;
-    p->row = row;
-    DROVE_TRY(loss_value(p, &together));
-    drove_status status = eval_alone(p, &all, row, &alone);
-    p->batch = all;
-    DROVE_TRY(status);
-    if (fabs(alone - together) <= 1e-5 * fmax(1.0, fabs(together))) return DROVE_OK;
-    return drove__fail(DROVE_E_DATA,
-                       "loss %s: example %zu: expected the loss %g that it has alone, found %g "
-                       "among others",
-                       p->loss->name, row, alone, together);
-}
-
 drove_status drove_loss_check(const drove_custom_loss *loss, const drove_loss_batch *batch,
                               double bound, double *worst_out)
 {
@@ -176,8 +130,43 @@ drove_status drove_loss_check(const drove_custom_loss *loss, const drove_loss_ba
     p.batch.loss = p.loss_of;
     p.batch.why = p.why;
     p.batch.why_size = sizeof p.why;
-    drove_status status = check_slopes(&p, &w);
-    if (status == DROVE_OK) status = check_alone(&p);
+    drove_status status;
+    const size_t n_outputs = p.batch.n_outputs;
+    if ((status = eval(&p, p.derivative)) != DROVE_OK) goto fail;
+    for (size_t i = 0; i < p.batch.n_rows * n_outputs; i++) {
+        const slope f = {.value = loss_value, .context = &p, .at = &p.outputs[i]};
+        double expected, size;
+        p.row = i / n_outputs;
+        if ((status = loss_value(&p, &size)) != DROVE_OK) goto fail;
+        if ((status = find_slope(&f, &expected)) != DROVE_OK) goto fail;
+        compare(&w, "output", i, (double)p.derivative[i], expected, fabs(size) / 100.0);
+    }
+
+    /* An example has the same loss alone and among others. */
+    const drove_loss_batch all = p.batch;
+    const size_t row = all.n_rows / 2;
+    double alone, together;
+    p.row = row;
+    if ((status = loss_value(&p, &together)) != DROVE_OK) goto fail;
+    /* The example alone. */
+    const size_t each = all.n_outputs;
+    p.batch.n_rows = 1;
+    p.batch.outputs = p.outputs + row * each;
+    p.batch.class_of = all.class_of != NULL ? all.class_of + row : NULL;
+    p.batch.values = all.values != NULL ? all.values + row * each : NULL;
+    p.batch.label_first = all.label_first != NULL ? all.label_first + row : NULL;
+    p.batch.label_last = all.label_last != NULL ? all.label_last + row : NULL;
+    p.row = 0;
+    status = loss_value(&p, &alone);
+    p.batch = all;
+    if (status != DROVE_OK) goto fail;
+    if (!(fabs(alone - together) <= 1e-5 * fmax(1.0, fabs(together))))
+        status =
+            drove__fail(DROVE_E_DATA,
+                        "loss %s: example %zu: expected the loss %g that it has alone, found %g "
+                        "among others",
+                        p.loss->name, row, alone, together);
+fail:
     drove__free(memory);
     DROVE_TRY(status);
     return judge(&w, "loss", loss->name, bound > 0.0 ? bound : LOSS_BOUND, worst_out);
@@ -281,23 +270,6 @@ static drove_status check_row(layer_probe *p)
     return status;
 }
 
-static drove_status check_values(layer_probe *p)
-{
-    fill_nan(p->y, ROWS * p->n_out);
-    DROVE_TRY(run_forward(p));
-    DROVE_TRY(want_written(p, "output", p->y, ROWS * p->n_out));
-    DROVE_TRY(check_row(p));
-    drove_layer_batch b = batch_of(p);
-    b.dy = p->dy;
-    b.dx = p->dx;
-    b.gradient = p->gradient;
-    fill_nan(p->dx, ROWS * p->n_in);
-    fill_nan(p->gradient, p->sizes.n_parameters);
-    DROVE_TRY(fail_layer(p, p->layer->backward(p->layer->context, &b)));
-    DROVE_TRY(want_written(p, "dx", p->dx, ROWS * p->n_in));
-    return want_written(p, "gradient", p->gradient, p->sizes.n_parameters);
-}
-
 static drove_status check_numbers(layer_probe *p, const char *what, float *at, const float *found,
                                   size_t n, worst *w)
 {
@@ -310,44 +282,6 @@ static drove_status check_numbers(layer_probe *p, const char *what, float *at, c
     return DROVE_OK;
 }
 
-/* A parameter that starts at 0 may hide a mistake: all are moved a little. */
-static drove_status draw(layer_probe *p)
-{
-    drove_rng rng;
-    drove__rng_seed(&rng, p->seed, DROVE_RNG_INIT, 0);
-    if (p->layer->start != NULL && p->sizes.n_parameters > 0)
-        DROVE_TRY(fail_layer(p, p->layer->start(p->layer->context, &p->sizes, p->seed,
-                                                p->parameters, p->why, sizeof p->why)));
-    for (size_t i = 0; i < p->sizes.n_parameters; i++)
-        p->parameters[i] += (float)(0.25 * drove__rng_normal(&rng));
-    fill(&rng, p->x, ROWS * p->n_in);
-    fill(&rng, p->dy, ROWS * p->n_out);
-    return DROVE_OK;
-}
-
-static drove_status find_sizes(layer_probe *p, drove_layer_shape in, size_t units)
-{
-    p->sizes = (drove_layer_sizes){.in = in, .units = units};
-    DROVE_TRY(fail_layer(p, p->layer->shape(p->layer->context, &p->sizes, p->why, sizeof p->why)));
-    p->n_in = floats(in);
-    p->n_out = floats(p->sizes.out);
-    const bool fits = p->n_in > 0 && p->n_in <= MOST_NUMBERS && p->n_out > 0 &&
-                      p->n_out <= MOST_NUMBERS && p->sizes.n_parameters <= MOST_NUMBERS;
-    if (fits) return DROVE_OK;
-    return drove__fail(DROVE_E_ARG,
-                       "layer %s: expected 1 to %d numbers of an example and at most as many "
-                       "parameters, found %zu in, %zu out and %zu",
-                       p->layer->name, MOST_NUMBERS, p->n_in, p->n_out, p->sizes.n_parameters);
-}
-
-static drove_status check_all(layer_probe *p, worst *w)
-{
-    DROVE_TRY(draw(p));
-    DROVE_TRY(check_values(p));
-    DROVE_TRY(check_numbers(p, "dx", p->x, p->dx, ROWS * p->n_in, w));
-    return check_numbers(p, "gradient", p->parameters, p->gradient, p->sizes.n_parameters, w);
-}
-
 drove_status drove_layer_check(const drove_custom_layer *layer, drove_layer_shape in, size_t units,
                                uint64_t seed, double bound, double *worst_out)
 {
@@ -355,7 +289,17 @@ drove_status drove_layer_check(const drove_custom_layer *layer, drove_layer_shap
     layer_probe p = {.layer = layer, .seed = seed};
     worst w = {0};
     DROVE_TRY(drove_options_add_layer(&options, layer));
-    DROVE_TRY(find_sizes(&p, in, units));
+    p.sizes = (drove_layer_sizes){.in = in, .units = units};
+    DROVE_TRY(fail_layer(&p, p.layer->shape(p.layer->context, &p.sizes, p.why, sizeof p.why)));
+    p.n_in = floats(in);
+    p.n_out = floats(p.sizes.out);
+    const bool fits = p.n_in > 0 && p.n_in <= MOST_NUMBERS && p.n_out > 0 &&
+                      p.n_out <= MOST_NUMBERS && p.sizes.n_parameters <= MOST_NUMBERS;
+    if (!fits)
+        return drove__fail(DROVE_E_ARG,
+                           "layer %s: expected 1 to %d numbers of an example and at most as many "
+                           "parameters, found %zu in, %zu out and %zu",
+                           p.layer->name, MOST_NUMBERS, p.n_in, p.n_out, p.sizes.n_parameters);
     const size_t n = p.sizes.n_parameters;
     float *memory = drove__alloc(2 * ROWS * (p.n_in + p.n_out) + 2 * n, sizeof *memory);
     if (memory == NULL) return drove__fail_nomem("a check of a layer", n * sizeof *memory);
@@ -365,7 +309,36 @@ drove_status drove_layer_check(const drove_custom_layer *layer, drove_layer_shap
     p.dy = p.y + ROWS * p.n_out;
     p.parameters = p.dy + ROWS * p.n_out;
     p.gradient = p.parameters + n;
-    drove_status status = check_all(&p, &w);
+    drove_status status;
+    /* A parameter that starts at 0 may hide a mistake: all are moved a little. */
+    drove_rng rng;
+    drove__rng_seed(&rng, p.seed, DROVE_RNG_INIT, 0);
+    if (p.layer->start != NULL && p.sizes.n_parameters > 0)
+        if ((status = fail_layer(&p, p.layer->start(p.layer->context, &p.sizes, p.seed,
+                                                    p.parameters, p.why, sizeof p.why))) !=
+            DROVE_OK)
+            goto fail;
+    for (size_t i = 0; i < p.sizes.n_parameters; i++)
+        p.parameters[i] += (float)(0.25 * drove__rng_normal(&rng));
+    fill(&rng, p.x, ROWS * p.n_in);
+    fill(&rng, p.dy, ROWS * p.n_out);
+    fill_nan(p.y, ROWS * p.n_out);
+    if ((status = run_forward(&p)) != DROVE_OK) goto fail;
+    if ((status = want_written(&p, "output", p.y, ROWS * p.n_out)) != DROVE_OK) goto fail;
+    if ((status = check_row(&p)) != DROVE_OK) goto fail;
+    drove_layer_batch b = batch_of(&p);
+    b.dy = p.dy;
+    b.dx = p.dx;
+    b.gradient = p.gradient;
+    fill_nan(p.dx, ROWS * p.n_in);
+    fill_nan(p.gradient, p.sizes.n_parameters);
+    if ((status = fail_layer(&p, p.layer->backward(p.layer->context, &b))) != DROVE_OK) goto fail;
+    if ((status = want_written(&p, "dx", p.dx, ROWS * p.n_in)) != DROVE_OK) goto fail;
+    if ((status = want_written(&p, "gradient", p.gradient, p.sizes.n_parameters)) != DROVE_OK)
+        goto fail;
+    if ((status = check_numbers(&p, "dx", p.x, p.dx, ROWS * p.n_in, &w)) != DROVE_OK) goto fail;
+    status = check_numbers(&p, "gradient", p.parameters, p.gradient, p.sizes.n_parameters, &w);
+fail:
     drove__free(memory);
     DROVE_TRY(status);
     return judge(&w, "layer", layer->name, bound > 0.0 ? bound : LAYER_BOUND, worst_out);

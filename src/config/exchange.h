@@ -9,7 +9,7 @@
 
 #include "base/options.h"
 
-/* What a strategy is told of them; borrows the texts of `options`. */
+/* Fills a strategy's options with them; borrows the texts of `options`. */
 void drove__exchange_options(const drove_options *options, drove_sync_options *out);
 
 /* Do they, --rule and --rule-state suit the strategy?  Errors: DROVE_E_ARG. */

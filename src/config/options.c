@@ -262,8 +262,14 @@ bool drove__option_is(const char *a, const char *b)
     return *a == *b;
 }
 
-static drove_status unknown_option(const char *name, const char *value)
+/* value: what was given with the name, for the message; or NULL. */
+static drove_status find(const char *name, const char *value, const drove_option_info **out)
 {
+    for (size_t i = 0; i < DROVE_COUNT(table); i++) {
+        if (!drove__option_is(table[i].name, name)) continue;
+        *out = &table[i];
+        return DROVE_OK;
+    }
     const char *names[DROVE_COUNT(table)];
     char flag[64], near[DROVE_FLAG_SIZE], other[DROVE_OTHER_SIZE];
     if (drove__other_word("option", name, value, other, sizeof other))
@@ -277,17 +283,6 @@ static drove_status unknown_option(const char *name, const char *value)
     if (nearest == NULL) return drove__fail(DROVE_E_ARG, "unknown option \"%.80s\"", name);
     return drove__fail(DROVE_E_ARG, "unknown option \"%.80s\"; did you mean \"%s\"?", name,
                        drove_flag_text(nearest, near) + 2);
-}
-
-/* value: what was given with the name, for the message; or NULL. */
-static drove_status find(const char *name, const char *value, const drove_option_info **out)
-{
-    for (size_t i = 0; i < DROVE_COUNT(table); i++) {
-        if (!drove__option_is(table[i].name, name)) continue;
-        *out = &table[i];
-        return DROVE_OK;
-    }
-    return unknown_option(name, value);
 }
 
 /* ---- setting ---- */
@@ -310,18 +305,10 @@ static drove_status set_text(char *field, const drove_option_info *info, const c
     return DROVE_OK;
 }
 
-static drove_status set_real(double *field, const drove_option_info *info, const char *value)
-{
-    char flag[DROVE_FLAG_SIZE], words[64] = "";
-    if (info->empty_word != NULL) snprintf(words, sizeof words, "%s or ", info->empty_word);
-    return drove__parse_real_or(drove_flag_text(info->name, flag), value, words, info->least,
-                                info->most, field);
-}
-
 static drove_status set_value(drove_options *options, const drove_option_info *info,
                               const char *value)
 {
-    char flag[DROVE_FLAG_SIZE];
+    char flag[DROVE_FLAG_SIZE], words[64] = "";
     void *field = (char *)options + info->own;
     switch (info->kind) {
     case DROVE_OPTION_TEXT: return set_text(field, info, value);
@@ -330,7 +317,9 @@ static drove_status set_value(drove_options *options, const drove_option_info *i
             *(double *)field = 0.0;
             return DROVE_OK;
         }
-        return set_real(field, info, value);
+        if (info->empty_word != NULL) snprintf(words, sizeof words, "%s or ", info->empty_word);
+        return drove__parse_real_or(drove_flag_text(info->name, flag), value, words, info->least,
+                                    info->most, field);
     case DROVE_OPTION_COUNT:
         if (info->empty_word != NULL && strcmp(value, info->empty_word) == 0) {
             *(uint64_t *)field = 0;

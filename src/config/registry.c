@@ -261,16 +261,6 @@ bool drove__registry_at(const char *kind, size_t i, drove_named *out)
 
 enum { MOST_NAMES = 64 };
 
-static drove_status unknown_name(const char *what, const char *name, entry_at_fn *at)
-{
-    const char *names[MOST_NAMES];
-    size_t n_names = 0;
-    for (drove_named entry; n_names < MOST_NAMES && at(n_names, &entry);) {
-        names[n_names++] = entry.name;
-    }
-    return drove__fail_unknown(what, name, names, n_names);
-}
-
 drove_status drove__registry_check(const char *kind, const char *what, const char *name)
 {
     const struct kind *k = find_kind(kind);
@@ -278,5 +268,10 @@ drove_status drove__registry_check(const char *kind, const char *what, const cha
     for (size_t i = 0; k->at(i, &entry); i++) {
         if (strcmp(entry.name, name) == 0) return DROVE_OK;
     }
-    return unknown_name(what, name, k->at);
+    const char *names[MOST_NAMES];
+    size_t n_names = 0;
+    for (drove_named other; n_names < MOST_NAMES && k->at(n_names, &other);) {
+        names[n_names++] = other.name;
+    }
+    return drove__fail_unknown(what, name, names, n_names);
 }

@@ -47,22 +47,6 @@ bool drove__prefetch_wants_hardware_off(const char *word)
     return strcmp(word, "off") == 0 || strcmp(word, "hints") == 0;
 }
 
-/* The number after "epochs=" and the like. */
-static drove_status parse_amount(drove_save_unit unit, const char *word, const char *value,
-                                 drove_save_every *out)
-{
-    char what[40];
-    drove_save_every every = {.unit = unit};
-    snprintf(what, sizeof what, "--save-every %s", word);
-    if (unit == DROVE_SAVE_UPDATES) {
-        DROVE_TRY(drove__parse_u64(what, value, 1, UINT64_MAX, &every.updates));
-    } else {
-        DROVE_TRY(drove__parse_real(what, value, DBL_MIN, DBL_MAX, &every.amount));
-    }
-    *out = every;
-    return DROVE_OK;
-}
-
 drove_status drove__save_every_parse(const char *text, drove_save_every *out)
 {
     static const char *const words[] = {/* in the order of drove_save_unit */
@@ -80,7 +64,15 @@ drove_status drove__save_every_parse(const char *text, drove_save_every *out)
             return DROVE_OK;
         }
         if (!is_plain && strncmp(text, words[i], n) == 0 && text[n] == '=') {
-            return parse_amount((drove_save_unit)i, words[i], text + n + 1, out);
+            const char *value = text + n + 1;
+            char what[40];
+            drove_save_every every = {.unit = (drove_save_unit)i};
+            snprintf(what, sizeof what, "--save-every %s", words[i]);
+            if (i == DROVE_SAVE_UPDATES)
+                DROVE_TRY(drove__parse_u64(what, value, 1, UINT64_MAX, &every.updates));
+            else DROVE_TRY(drove__parse_real(what, value, DBL_MIN, DBL_MAX, &every.amount));
+            *out = every;
+            return DROVE_OK;
         }
     }
     unsigned unused;

@@ -1,7 +1,7 @@
 /* config/resolve.h - from the words of an option to what they mean on this machine.
  *
- * What `auto` and `all` stand for is decided here and nowhere else: the run, `drove info` and
- * the validation of the options ask these functions.
+ * What `auto` and `all` stand for is decided here and nowhere else: the run, `drove info` and the
+ * validation of the options ask these functions.
  */
 #ifndef DROVE_CONFIG_RESOLVE_H
 #define DROVE_CONFIG_RESOLVE_H
@@ -21,8 +21,8 @@ drove_order_kind drove__resolve_order(const drove_options *options);
 /* Does auto mean the published and usual values?  So with --defaults classic, and with
  * low-precision parameters, whose engines step by plain SGD. */
 bool drove__resolve_is_classic(const drove_options *options);
-/* True if the run chooses what was not given (auto/choose.h): not where it is classic, and not
- * beside a given --lr, which belongs to the usual rule, schedule and budget. */
+/* True if auto/choose.h chooses all that was not given.  Not where it is classic, and not beside a
+ * given --lr, which belongs to the usual rule, schedule and budget. */
 bool drove__resolve_is_tuned(const drove_options *options);
 
 /* The needs (DROVE_SYNC_*) of this variant of the plan's strategy, which are known once there is
@@ -34,7 +34,7 @@ drove_status drove__resolve_needs(const drove_options *options, const drove_plan
  * "auto".  chosen: the one for this model and these data where the run chooses; before both are
  * known, "adam". */
 const char *drove__resolve_rule(const drove_options *options, unsigned needs, const char *chosen);
-/* What --rule-state means to it: "shared" or "worker". */
+/* --rule-state for such needs: "shared" or "worker". */
 const char *drove__resolve_rule_state(const drove_options *options, unsigned needs);
 
 /* The step size that --lr means to a strategy with these needs and so many workers: never 0.  An
@@ -43,7 +43,7 @@ const char *drove__resolve_rule_state(const drove_options *options, unsigned nee
 double drove__resolve_lr(const drove_options *options, unsigned needs, unsigned n_workers);
 double drove__resolve_stretch(unsigned needs, unsigned n_workers); /* that factor */
 
-/* What they mean where the run does not choose. */
+/* Their values where nothing chooses them. */
 uint64_t drove__resolve_batch(const drove_options *options);
 double   drove__resolve_eval_every(const drove_options *options);
 
@@ -53,7 +53,7 @@ void drove__resolve_schedule(const drove_options *options, char into[DROVE_TEXT_
  * workers write what they exchange. */
 bool drove__resolve_is_low(const drove_options *options);
 
-/* What a word of --prefetch asks for: the kernels' software hints; the processor's own prefetchers
+/* A word of --prefetch asks for these: the kernels' software hints; the processor's own prefetchers
  * switched off. */
 bool drove__prefetch_wants_hints(const char *word);
 bool drove__prefetch_wants_hardware_off(const char *word);

@@ -58,19 +58,6 @@ static void try_alone(runfile *f, const char *key, const drove_yaml_item *value)
     f->at_column = value->column;
 }
 
-/* The value that belongs to key, and both into the options. */
-static drove_status read_value(runfile *f, const char *key, int line, int column, const char *path)
-{
-    char expected[64];
-    drove_yaml_item item = {.line = line, .column = column};
-    snprintf(expected, sizeof expected, "one value for \"%.32s\"", key);
-    DROVE_TRY(drove__yaml_expect(f->yaml, DROVE_YAML_VALUE, expected, &item));
-    if (f->wanted != NULL) try_alone(f, key, &item);
-    drove_status status = drove_options_set(&f->options, key, item.text);
-    return status == DROVE_OK ? DROVE_OK
-                              : drove__fail_in(status, "%s:%d:%d", path, item.line, item.column);
-}
-
 /* One key with its value, or the end of the mapping. */
 static drove_status read_pair(runfile *f, const char *path, bool *ended)
 {
@@ -88,19 +75,20 @@ static drove_status read_pair(runfile *f, const char *path, bool *ended)
         status = drove_options_get(&f->options, key, present, sizeof present);
     if (status != DROVE_OK)
         status = drove__fail_in(status, "%s:%d:%d", path, item.line, item.column);
-    if (status == DROVE_OK) status = remember(f, key, item.line, item.column);
-    if (status == DROVE_OK) status = read_value(f, key, item.line, item.column, path);
+    if (status != DROVE_OK) goto fail;
+    if ((status = remember(f, key, item.line, item.column)) != DROVE_OK) goto fail;
+    char expected[64];
+    drove_yaml_item value = {.line = item.line, .column = item.column};
+    snprintf(expected, sizeof expected, "one value for \"%.32s\"", key);
+    if ((status = drove__yaml_expect(f->yaml, DROVE_YAML_VALUE, expected, &value)) != DROVE_OK)
+        goto fail;
+    if (f->wanted != NULL) try_alone(f, key, &value);
+    status = drove_options_set(&f->options, key, value.text);
+    if (status != DROVE_OK)
+        status = drove__fail_in(status, "%s:%d:%d", path, value.line, value.column);
+fail:
     free(key);
     return status;
-}
-
-static drove_status read_document(runfile *f, const char *path)
-{
-    int is_empty;
-    DROVE_TRY(drove__yaml_begin(f->yaml, "lines of the form option: value", &is_empty));
-    if (is_empty) return DROVE_OK;
-    for (bool ended = false; !ended;) DROVE_TRY(read_pair(f, path, &ended));
-    return drove__yaml_finish(f->yaml);
 }
 
 /* The header of a table: columns with a mark between them, and no option. */
@@ -108,13 +96,6 @@ static bool is_like_table(const char *text)
 {
     size_t n = strcspn(text, "\r\n"), mark = strcspn(text, ",;\t");
     return mark < n && strcspn(text, ":#{[") > n;
-}
-
-static drove_status fail_as_table(drove_status status, const char *path)
-{
-    char why[DROVE_ERROR_TEXT_SIZE];
-    drove__error_copy(why);
-    return drove__fail(status, "%s; a data file without .csv: --data %s", why, path);
 }
 
 /* A file that is neither options nor a table; what may be a pipe is not looked into. */
@@ -141,13 +122,27 @@ static drove_status read_file(runfile *f, const char *path)
     char *text = NULL;
     size_t size_bytes;
     DROVE_TRY(check_kind(path));
-    drove_status status = drove__file_load(path, RUNFILE_MOST_BYTES, &text, &size_bytes);
-    if (status == DROVE_OK) {
-        status = drove__yaml_open(text, size_bytes, path, DROVE_E_ARG, "option: value", &f->yaml);
+    drove_status status;
+    if ((status = drove__file_load(path, RUNFILE_MOST_BYTES, &text, &size_bytes)) != DROVE_OK)
+        goto fail;
+    if ((status = drove__yaml_open(text, size_bytes, path, DROVE_E_ARG, "option: value",
+                                   &f->yaml)) != DROVE_OK)
+        goto fail;
+    int is_empty;
+    if ((status = drove__yaml_begin(f->yaml, "lines of the form option: value", &is_empty)) !=
+        DROVE_OK)
+        goto fail;
+    if (!is_empty) {
+        for (bool ended = false; !ended;)
+            if ((status = read_pair(f, path, &ended)) != DROVE_OK) goto fail;
+        status = drove__yaml_finish(f->yaml);
     }
-    if (status == DROVE_OK) status = read_document(f, path);
-    if (status != DROVE_OK && text != NULL && is_like_table(text))
-        status = fail_as_table(status, path);
+fail:
+    if (status != DROVE_OK && text != NULL && is_like_table(text)) {
+        char why[DROVE_ERROR_TEXT_SIZE];
+        drove__error_copy(why);
+        status = drove__fail(status, "%s; a data file without .csv: --data %s", why, path);
+    }
     drove__yaml_close(f->yaml);
     free(text);
     return status;

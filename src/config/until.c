@@ -10,52 +10,43 @@
 #include <stdlib.h>
 #include <string.h>
 
-static drove_status set_loss(drove_until *u, char *value)
-{
-    size_t n = strlen(value);
-    u->loss_is_relative = n > 0 && value[n - 1] == '%';
-    if (u->loss_is_relative) value[n - 1] = '\0';
-    DROVE_TRY(drove__parse_real("--until loss", value, 0.0, 1e30, &u->loss));
-    if (u->loss_is_relative) u->loss /= 100.0;
-    return DROVE_OK;
-}
-
-static drove_status set_accuracy(drove_until *u, char *value)
-{
-    size_t n = strlen(value);
-    bool is_percent = n > 0 && value[n - 1] == '%';
-    if (is_percent) value[n - 1] = '\0';
-    DROVE_TRY(
-        drove__parse_real("--until accuracy", value, 0.0, is_percent ? 100.0 : 1.0, &u->accuracy));
-    if (is_percent) u->accuracy /= 100.0;
-    return DROVE_OK;
-}
-
-/* A number of examples, or a part of them as a percentage. */
-static drove_status set_validation(drove_until *u, char *value)
-{
-    size_t n = strlen(value);
-    uint64_t rows = 0;
-    u->validation_is_part = n > 0 && value[n - 1] == '%';
-    if (!u->validation_is_part) {
-        DROVE_TRY(drove__parse_u64("--until validation", value, 1, UINT32_MAX, &rows));
-        u->validation = (double)rows;
-        return DROVE_OK;
-    }
-    value[n - 1] = '\0';
-    DROVE_TRY(drove__parse_real("--until validation", value, DBL_MIN, 90.0, &u->validation));
-    u->validation /= 100.0;
-    return DROVE_OK;
-}
-
 static const char *const words[] = {"loss",   "accuracy", "validation", "patience",
                                     "epochs", "seconds",  "updates"};
 
 static drove_status set_one(drove_until *u, const char *key, char *value)
 {
-    if (strcmp(key, "loss") == 0) return set_loss(u, value);
-    if (strcmp(key, "accuracy") == 0) return set_accuracy(u, value);
-    if (strcmp(key, "validation") == 0) return set_validation(u, value);
+    if (strcmp(key, "loss") == 0) {
+        size_t n = strlen(value);
+        u->loss_is_relative = n > 0 && value[n - 1] == '%';
+        if (u->loss_is_relative) value[n - 1] = '\0';
+        DROVE_TRY(drove__parse_real("--until loss", value, 0.0, 1e30, &u->loss));
+        if (u->loss_is_relative) u->loss /= 100.0;
+        return DROVE_OK;
+    }
+    if (strcmp(key, "accuracy") == 0) {
+        size_t n = strlen(value);
+        bool is_percent = n > 0 && value[n - 1] == '%';
+        if (is_percent) value[n - 1] = '\0';
+        DROVE_TRY(drove__parse_real("--until accuracy", value, 0.0, is_percent ? 100.0 : 1.0,
+                                    &u->accuracy));
+        if (is_percent) u->accuracy /= 100.0;
+        return DROVE_OK;
+    }
+    if (strcmp(key, "validation") == 0) {
+        /* A number of examples, or a part of them as a percentage. */
+        size_t n = strlen(value);
+        uint64_t rows = 0;
+        u->validation_is_part = n > 0 && value[n - 1] == '%';
+        if (!u->validation_is_part) {
+            DROVE_TRY(drove__parse_u64("--until validation", value, 1, UINT32_MAX, &rows));
+            u->validation = (double)rows;
+            return DROVE_OK;
+        }
+        value[n - 1] = '\0';
+        DROVE_TRY(drove__parse_real("--until validation", value, DBL_MIN, 90.0, &u->validation));
+        u->validation /= 100.0;
+        return DROVE_OK;
+    }
     if (strcmp(key, "patience") == 0)
         return drove__parse_u64("--until patience", value, 1, 1u << 30, &u->patience);
     if (strcmp(key, "epochs") == 0)
@@ -75,19 +66,6 @@ static drove_status set_one(drove_until *u, const char *key, char *value)
         key, near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
 }
 
-/* Marks a condition as given; a word that is none is left to set_one. */
-static drove_status mark_once(const char *key, bool given[DROVE_COUNT(words)])
-{
-    for (size_t i = 0; i < DROVE_COUNT(words); i++) {
-        if (strcmp(key, words[i]) != 0) continue;
-        if (given[i])
-            return drove__fail(DROVE_E_ARG,
-                               "--until: expected each condition once, found \"%s\" twice", key);
-        given[i] = true;
-    }
-    return DROVE_OK;
-}
-
 static drove_status parse_parts(char *text, drove_until *u)
 {
     bool given[DROVE_COUNT(words)] = {false};
@@ -101,7 +79,14 @@ static drove_status parse_parts(char *text, drove_until *u)
                 part);
         }
         *equals = '\0';
-        DROVE_TRY(mark_once(part, given));
+        for (size_t i = 0; i < DROVE_COUNT(words); i++) {
+            if (strcmp(part, words[i]) != 0) continue;
+            if (given[i])
+                return drove__fail(DROVE_E_ARG,
+                                   "--until: expected each condition once, found \"%s\" twice",
+                                   part);
+            given[i] = true;
+        }
         DROVE_TRY(set_one(u, part, equals + 1));
     }
     return DROVE_OK;

@@ -50,16 +50,6 @@ static drove_status check_word(const drove_options *o, const char *name, const c
     return drove__one_of(flag, value, word, n_words, &unused);
 }
 
-static drove_status check_isa(const char *isa)
-{
-    const char *word[MOST_WORDS];
-    size_t n_words = 0;
-    unsigned unused;
-    for (const char *const *tier = drovek_tiers(); *tier != NULL; tier++) word[n_words++] = *tier;
-    word[n_words++] = "auto";
-    return drove__one_of("--isa", isa[0] != '\0' ? isa : "auto", word, n_words, &unused);
-}
-
 static drove_status check_data(const char *flag, const char *text)
 {
     drove_spec spec;
@@ -72,43 +62,33 @@ static drove_status check_data(const char *flag, const char *text)
     return status;
 }
 
-static drove_status check_features(const char *text)
-{
-    drove_features_options opt;
-    drove_status status = drove__features_parse(text, &opt);
-    return status == DROVE_OK ? DROVE_OK : drove__fail_in(status, "--features");
-}
-
-/* The initialiser, on a network of two units.  What a file has is seen when the model is known. */
-static drove_status check_init(const drove_options *o)
-{
-    const char *file = drove__pytorch_file(o->init);
-    if (file != NULL && file[0] == '\0')
-        return drove__fail(DROVE_E_ARG, "--init %s: expected a file, found none", o->init);
-    const bool is_chosen = o->model[0] == '\0' || strcmp(o->model, "auto") == 0;
-    if (file != NULL && is_chosen && o->resume[0] == '\0')
-        return drove__fail(DROVE_E_ARG,
-                           "--init %s: expected --model with the network of the file, found %s",
-                           o->init, o->model[0] != '\0' ? o->model : "none");
-    if (file != NULL) return DROVE_OK;
-    const drove_model_io io = {.n_features = 1, .n_classes = 2};
-    drove_model *model;
-    DROVE_TRY(drove__model_create("mlp:1", o->activation, "", &io, &model));
-    float *theta = drove__alloc(model->n_params, sizeof *theta);
-    drove_status status = theta == NULL ? drove__fail_nomem("parameters", model->n_params)
-                                        : drove__model_init(model, o->init, 1, theta);
-    drove__free(theta);
-    drove__model_destroy(model);
-    return status;
-}
-
-/* Whether model and loss suit the data is seen when the data are known. */
+/* Model and loss are held against the data when these are known. */
 static drove_status check_model(const drove_options *o)
 {
     const drove_model_io io = {.n_features = 1, .n_classes = 2, .custom = &o->custom};
     drove_model *model;
     const bool is_custom = o->custom.has_loss && strcmp(o->loss, o->custom.loss_name) == 0;
-    DROVE_TRY(check_init(o));
+    /* The initialiser, on a network of two units.  A file of parameters is read when the model is
+     * known. */
+    const char *weights = drove__pytorch_file(o->init);
+    if (weights != NULL && weights[0] == '\0')
+        return drove__fail(DROVE_E_ARG, "--init %s: expected a file, found none", o->init);
+    const bool is_chosen = o->model[0] == '\0' || strcmp(o->model, "auto") == 0;
+    if (weights != NULL && is_chosen && o->resume[0] == '\0')
+        return drove__fail(DROVE_E_ARG,
+                           "--init %s: expected --model with the network of the file, found %s",
+                           o->init, o->model[0] != '\0' ? o->model : "none");
+    if (weights == NULL) {
+        const drove_model_io small = {.n_features = 1, .n_classes = 2};
+        drove_model *trial;
+        DROVE_TRY(drove__model_create("mlp:1", o->activation, "", &small, &trial));
+        float *theta = drove__alloc(trial->n_params, sizeof *theta);
+        drove_status status = theta == NULL ? drove__fail_nomem("parameters", trial->n_params)
+                                            : drove__model_init(trial, o->init, 1, theta);
+        drove__free(theta);
+        drove__model_destroy(trial);
+        DROVE_TRY(status);
+    }
     if (o->loss[0] != '\0' && !is_custom)
         DROVE_TRY(drove__registry_check("losses", "loss", o->loss));
     if (drove__names_model_file(o->model) || strcmp(o->model, "auto") == 0) return DROVE_OK;
@@ -188,19 +168,6 @@ static drove_status check_method(const drove_options *o, unsigned n_ranks)
     return status;
 }
 
-static drove_status check_precision(const drove_options *o)
-{
-    drove_rounding unused;
-    DROVE_TRY(drove__rounding_parse(o->rounding, &unused));
-    return drove__resolve_is_low(o) ? drove__precision_check(o->precision) : DROVE_OK;
-}
-
-static drove_status check_memory(const char *text)
-{
-    uint64_t unused;
-    return text[0] == '\0' ? DROVE_OK : drove__parse_bytes("--memory", text, &unused);
-}
-
 /* Each option is inside the range of its table row: the caller may have written into the struct. */
 static drove_status check_ranges(const drove_options *o)
 {
@@ -262,15 +229,27 @@ drove_status drove__options_validate_for(const drove_options *o, unsigned n_rank
                            o->data);
     if (o->test[0] != '\0' && strcmp(o->test, "split") != 0)
         DROVE_TRY(check_data("--test", o->test));
-    DROVE_TRY(check_features(o->features));
+    drove_features_options features;
+    drove_status status = drove__features_parse(o->features, &features);
+    if (status != DROVE_OK) return drove__fail_in(status, "--features");
     DROVE_TRY(check_model(o));
     DROVE_TRY(check_method(o, n_ranks));
     DROVE_TRY(check_word(o, "order", "--order"));
     DROVE_TRY(drove__partition_check(o->partition));
     DROVE_TRY(drove__loaders_parse(o->loaders, &unused_auto, &unused_n));
-    DROVE_TRY(check_precision(o));
-    DROVE_TRY(check_isa(o->isa));
-    DROVE_TRY(check_memory(o->memory));
+    drove_rounding rounding;
+    DROVE_TRY(drove__rounding_parse(o->rounding, &rounding));
+    DROVE_TRY(drove__resolve_is_low(o) ? drove__precision_check(o->precision) : DROVE_OK);
+    /* --isa */
+    const char *word[MOST_WORDS];
+    size_t n_words = 0;
+    unsigned unused_tier;
+    for (const char *const *tier = drovek_tiers(); *tier != NULL; tier++) word[n_words++] = *tier;
+    word[n_words++] = "auto";
+    DROVE_TRY(
+        drove__one_of("--isa", o->isa[0] != '\0' ? o->isa : "auto", word, n_words, &unused_tier));
+    uint64_t n_bytes;
+    if (o->memory[0] != '\0') DROVE_TRY(drove__parse_bytes("--memory", o->memory, &n_bytes));
     DROVE_TRY(check_word(o, "prefetch", "--prefetch"));
     DROVE_TRY(check_word(o, "metrics", "--metrics"));
     DROVE_TRY(check_word(o, "defaults", "--defaults"));

@@ -10,6 +10,9 @@ static bool is(const char *text, const char *word)
 
 drove_words drove__words_of(const drove_options *o)
 {
+    drove_test_kind test = DROVE_TEST_SPEC;
+    if (o->test[0] == '\0') test = DROVE_TEST_NONE;
+    else if (is(o->test, "split")) test = DROVE_TEST_SPLIT;
     return (drove_words){.strategy_is_auto = is(o->strategy, "auto"),
                          .rule_is_auto = is(o->rule, "auto"),
                          .rule_state_is_auto = is(o->rule_state, "auto"),
@@ -26,9 +29,7 @@ drove_words drove__words_of(const drove_options *o)
                          .machine_is_here = is(o->machine, "here"),
                          .tells_metrics = !is(o->metrics, "none"),
                          .data_may_change = is(o->data_changed, "yes"),
-                         .test = o->test[0] == '\0'     ? DROVE_TEST_NONE
-                                 : is(o->test, "split") ? DROVE_TEST_SPLIT
-                                                        : DROVE_TEST_SPEC};
+                         .test = test};
 }
 
 bool drove__words_rule_is_sgd(const drove_options *options)
