@@ -126,27 +126,6 @@ static void release_batch(struct ArrowArray *batch)
     batch->release = NULL;
 }
 
-/* Column i of value[n_rows][n]. */
-static drove_status make_column(const double *value, size_t n_rows, size_t n, size_t i,
-                                bool is_double, struct ArrowArray *out)
-{
-    column *c = malloc(sizeof *c + n_rows * sizeof *c->value);
-    if (c == NULL) return drove__fail_nomem("predictions", n_rows * sizeof *c->value);
-    for (size_t row = 0; row < n_rows; row++) {
-        const float narrow = (float)value[row * n + i];
-        if (is_double) c->value[row] = value[row * n + i];
-        else memcpy((char *)c->value + row * sizeof narrow, &narrow, sizeof narrow);
-    }
-    c->buffer[0] = NULL;
-    c->buffer[1] = c->value;
-    *out = (struct ArrowArray){.length = (int64_t)n_rows,
-                               .n_buffers = 2,
-                               .buffers = c->buffer,
-                               .release = release_column,
-                               .private_data = c};
-    return DROVE_OK;
-}
-
 drove_status drove__arrow_batch(const drove_predictor *predictor, const double *value,
                                 size_t n_rows, size_t n, struct ArrowArray *out)
 {
@@ -166,12 +145,25 @@ drove_status drove__arrow_batch(const drove_predictor *predictor, const double *
                                .release = release_batch,
                                .private_data = c};
     for (size_t i = 0; i < n; i++) c->pointer[i] = &c->column[i];
-    for (size_t i = 0; i < n; i++) {
-        const drove_status status =
-            make_column(value, n_rows, n, i, has_doubles(predictor), &c->column[i]);
-        if (status == DROVE_OK) continue;
-        out->release(out);
-        return status;
+    const bool is_double = has_doubles(predictor);
+    for (size_t i = 0; i < n; i++) { /* column i of value[n_rows][n] */
+        column *one = malloc(sizeof *one + n_rows * sizeof *one->value);
+        if (one == NULL) {
+            out->release(out);
+            return drove__fail_nomem("predictions", n_rows * sizeof *one->value);
+        }
+        for (size_t row = 0; row < n_rows; row++) {
+            const float narrow = (float)value[row * n + i];
+            if (is_double) one->value[row] = value[row * n + i];
+            else memcpy((char *)one->value + row * sizeof narrow, &narrow, sizeof narrow);
+        }
+        one->buffer[0] = NULL;
+        one->buffer[1] = one->value;
+        c->column[i] = (struct ArrowArray){.length = (int64_t)n_rows,
+                                           .n_buffers = 2,
+                                           .buffers = one->buffer,
+                                           .release = release_column,
+                                           .private_data = one};
     }
     return DROVE_OK;
 }

@@ -39,15 +39,6 @@ static void keep_schema(struct ArrowSchema *schema)
     schema->release = NULL;
 }
 
-/* The schema stays ours, for the next batch. */
-static drove_status read_batch(const prediction_stream *s, struct ArrowArray *batch,
-                               drove_arrow_table **out)
-{
-    struct ArrowSchema lent = s->schema;
-    lent.release = keep_schema;
-    return drove_arrow_table_create(&lent, batch, out);
-}
-
 static drove_status fail_cell(const drove_frame_column *column, size_t row, const char *found)
 {
     return drove__fail(DROVE_E_DATA,
@@ -71,7 +62,7 @@ static drove_status fill_numbers(const drove_frame *frame, double *x)
     return DROVE_OK;
 }
 
-/* Of a model of rows of numbers: the columns are its features, in their order. */
+/* A model of rows of numbers: the columns are its features, in their order. */
 static drove_status predict_numbers(const prediction_stream *s, const drove_frame *frame,
                                     double **into, size_t *n_rows)
 {
@@ -84,12 +75,13 @@ static drove_status predict_numbers(const prediction_stream *s, const drove_fram
     double *x = drove__grow(NULL, frame->n_rows, n * sizeof *x);
     if (x == NULL) return drove__fail_nomem("rows", frame->n_rows * n * sizeof *x);
     const drove_matrix matrix = drove_matrix_dense(x, DROVE_TYPE_F64, frame->n_rows, n);
-    drove_status status = fill_numbers(frame, x);
-    if (status == DROVE_OK) status = drove_arrays_create(&arrays);
-    if (status == DROVE_OK) status = drove_arrays_set_dense(arrays, &matrix);
-    if (status == DROVE_OK)
-        status = drove__predictor_apply(s->predictor, drove_arrays_name(arrays), s->threads, into,
-                                        n_rows);
+    drove_status status;
+    if ((status = fill_numbers(frame, x)) != DROVE_OK) goto fail;
+    if ((status = drove_arrays_create(&arrays)) != DROVE_OK) goto fail;
+    if ((status = drove_arrays_set_dense(arrays, &matrix)) != DROVE_OK) goto fail;
+    status =
+        drove__predictor_apply(s->predictor, drove_arrays_name(arrays), s->threads, into, n_rows);
+fail:
     drove_arrays_destroy(arrays);
     free(x);
     return status;
@@ -125,15 +117,21 @@ static int predict_batch(prediction_stream *s, struct ArrowArray *batch, struct 
 {
     const size_t n = drove__predictor_facts(s->predictor)->n_outputs;
     const bool is_empty = batch->length == 0;
+    int code = 0;
     drove_arrow_table *table = NULL;
     char name[DROVE_NAMED_SIZE] = "";
     double *value = NULL;
     size_t n_rows = 0;
-    drove_status status = read_batch(s, batch, &table);
-    if (status == DROVE_OK) snprintf(name, sizeof name, "%s", drove_arrow_table_name(table));
-    if (status == DROVE_OK && !is_empty) status = predict_table(s, name, &value, &n_rows);
-    if (status == DROVE_OK) status = drove__arrow_batch(s->predictor, value, n_rows, n, out);
-    const int code = status == DROVE_OK ? 0 : fail_with(s, status, name);
+    drove_status status;
+    /* The schema stays ours, for the next batch. */
+    struct ArrowSchema lent = s->schema;
+    lent.release = keep_schema;
+    if ((status = drove_arrow_table_create(&lent, batch, &table)) != DROVE_OK) goto fail;
+    snprintf(name, sizeof name, "%s", drove_arrow_table_name(table));
+    if (!is_empty && (status = predict_table(s, name, &value, &n_rows)) != DROVE_OK) goto fail;
+    status = drove__arrow_batch(s->predictor, value, n_rows, n, out);
+fail:
+    if (status != DROVE_OK) code = fail_with(s, status, name);
     drove_arrow_table_destroy(table);
     free(value);
     return code;
@@ -181,35 +179,35 @@ static void release_stream(struct ArrowArrayStream *stream)
     stream->release = NULL;
 }
 
-static drove_status take_rows(prediction_stream *s, struct ArrowArrayStream *rows)
-{
-    if (rows->release == NULL || rows->get_schema == NULL || rows->get_next == NULL)
-        return drove__fail(DROVE_E_DATA, "arrow: expected a stream, found one that was released");
-    s->rows = *rows; /* moved */
-    rows->release = NULL;
-    const int code = s->rows.get_schema(&s->rows, &s->schema);
-    if (code == 0) return DROVE_OK;
-    keep_error_of_rows(s, code);
-    return drove__fail(DROVE_E_DATA, "arrow: %s", s->error);
-}
-
 drove_status drove_predictor_stream(drove_predictor *predictor, struct ArrowArrayStream *rows,
                                     unsigned threads, struct ArrowArrayStream *out)
 {
     DROVE_ALIVE(predictor, "a predictor");
     out->release = NULL;
+    const drove_predictor_facts *facts = drove__predictor_facts(predictor);
+    drove_status status;
+    int code;
     prediction_stream *s = calloc(1, sizeof *s);
-    drove_status status = s != NULL ? take_rows(s, rows) : drove__fail_nomem("a stream", sizeof *s);
-    if (status == DROVE_OK && drove__predictor_facts(predictor)->is_sparse &&
-        !drove__predictor_facts(predictor)->is_table)
+    if (s == NULL) {
+        status = drove__fail_nomem("a stream", sizeof *s);
+        goto fail;
+    }
+    if (rows->release == NULL || rows->get_schema == NULL || rows->get_next == NULL) {
+        status = drove__fail(DROVE_E_DATA, "arrow: expected a stream, found one that was released");
+        goto fail;
+    }
+    s->rows = *rows; /* moved */
+    rows->release = NULL;
+    if ((code = s->rows.get_schema(&s->rows, &s->schema)) != 0) {
+        keep_error_of_rows(s, code);
+        status = drove__fail(DROVE_E_DATA, "arrow: %s", s->error);
+        goto fail;
+    }
+    if (facts->is_sparse && !facts->is_table) {
         status = drove__fail(DROVE_E_UNSUPPORTED,
                              "predictions: expected a model of a table or of dense rows, found one "
                              "of sparse rows");
-    if (rows->release != NULL) rows->release(rows);
-    rows->release = NULL;
-    if (status != DROVE_OK) {
-        if (s != NULL) free_stream(s);
-        return status;
+        goto fail;
     }
     drove__predictor_retain(predictor);
     s->predictor = predictor;
@@ -220,4 +218,9 @@ drove_status drove_predictor_stream(drove_predictor *predictor, struct ArrowArra
                                      .release = release_stream,
                                      .private_data = s};
     return DROVE_OK;
+fail:
+    if (rows->release != NULL) rows->release(rows);
+    rows->release = NULL;
+    if (s != NULL) free_stream(s);
+    return status;
 }

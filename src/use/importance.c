@@ -29,13 +29,6 @@ static bool is_table(const drove_data *data)
            s->x_kind != DROVE_X_QUANT && drove__data_n_inputs(data) == s->n_features;
 }
 
-static size_t count_used(const drove_schema *schema)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < schema->n_columns; i++) n += drove__column_is_used(&schema->column[i]);
-    return n;
-}
-
 /* A permutation of n numbers: Fisher and Yates, as in Durstenfeld, CACM 7, 1964. */
 static void permute(drove_rng *rng, uint32_t *number, size_t n)
 {
@@ -45,25 +38,6 @@ static void permute(drove_rng *rng, uint32_t *number, size_t n)
         number[k] = number[i - 1];
         number[i - 1] = other;
     }
-}
-
-/* n of the examples, drawn at random, twice. */
-static drove_status draw(shuffler *s, const drove_data *data, size_t n)
-{
-    drove_data some = *data;
-    uint32_t *row = drove__alloc(data->n_rows, sizeof *row);
-    s->from = drove__alloc(n, sizeof *s->from);
-    if (row == NULL || s->from == NULL)
-        return drove__fail_nomem("examples", data->n_rows * sizeof *row);
-    for (size_t i = 0; i < data->n_rows; i++) row[i] = (uint32_t)i;
-    permute(&s->rng, row, data->n_rows);
-    for (size_t i = 0; i < n; i++) row[i] = (uint32_t)drove__data_row(data, row[i]);
-    some.row = row;
-    some.n_rows = n;
-    drove_status status = drove__data_copy(&some, &s->original);
-    if (status == DROVE_OK) status = drove__data_copy(&some, &s->shuffled);
-    drove__free(row);
-    return status;
 }
 
 /* ---- one column ---- */
@@ -151,28 +125,14 @@ static int compare(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-static drove_status measure_all(shuffler *s, double loss_scale, drove_importance *out)
-{
-    const drove_schema *schema = out->schema;
-    double loss;
-    DROVE_TRY(measure_loss(s, &loss));
-    for (size_t i = 0; i < schema->n_columns; i++) {
-        const drove_column *c = &schema->column[i];
-        if (!drove__column_is_used(c)) continue;
-        double increase;
-        DROVE_TRY(measure_column(s, c, loss, &increase));
-        out->column[out->n_columns++] =
-            (drove_importance_column){.name = c->name, .loss_increase = increase * loss_scale};
-    }
-    qsort(out->column, out->n_columns, sizeof *out->column, compare);
-    return DROVE_OK;
-}
-
 /* How many examples; 0: it is not worth it. */
 static size_t count_rows(const drove_data *data, double work_per_row, double most_work)
 {
     if (!is_table(data) || data->n_rows < LEAST_ROWS) return 0;
-    const size_t n_columns = count_used(data->storage->schema);
+    size_t n_columns = 0;
+    for (size_t i = 0; i < data->storage->schema->n_columns; i++)
+        n_columns += drove__column_is_used(&data->storage->schema->column[i]);
+
     if (n_columns < 2) return 0;
     double most = most_work / (work_per_row * (double)(n_columns * N_PERMUTATIONS + 1));
     size_t n = data->n_rows < MOST_ROWS ? data->n_rows : MOST_ROWS;
@@ -191,12 +151,40 @@ drove_status drove__importance_measure(const drove_infer *on, double loss_scale,
     out->column = calloc(out->schema->n_columns, sizeof *out->column);
     if (out->column == NULL) return drove__fail_nomem("columns", out->schema->n_columns);
     drove__rng_seed(&s.rng, seed, DROVE_RNG_IMPORTANCE, 0);
-    drove_status status = draw(&s, on->data, out->n_rows);
-    if (status == DROVE_OK) {
-        s.infer.data = s.shuffled;
-        if (s.infer.chunk_rows > out->n_rows) s.infer.chunk_rows = out->n_rows;
-        status = measure_all(&s, loss_scale, out);
+    drove_status status;
+    /* So many of the examples, drawn at random, twice. */
+    drove_data some = *on->data;
+    uint32_t *row = drove__alloc(on->data->n_rows, sizeof *row);
+    s.from = drove__alloc(out->n_rows, sizeof *s.from);
+    if (row == NULL || s.from == NULL) {
+        status = drove__fail_nomem("examples", on->data->n_rows * sizeof *row);
+        goto fail;
     }
+    for (size_t i = 0; i < on->data->n_rows; i++) row[i] = (uint32_t)i;
+    permute(&s.rng, row, on->data->n_rows);
+    for (size_t i = 0; i < out->n_rows; i++) row[i] = (uint32_t)drove__data_row(on->data, row[i]);
+    some.row = row;
+    some.n_rows = out->n_rows;
+    status = drove__data_copy(&some, &s.original);
+    if (status == DROVE_OK) status = drove__data_copy(&some, &s.shuffled);
+    drove__free(row);
+    if (status != DROVE_OK) goto fail;
+    s.infer.data = s.shuffled;
+    if (s.infer.chunk_rows > out->n_rows) s.infer.chunk_rows = out->n_rows;
+    /* Every column in its turn. */
+    const drove_schema *schema = out->schema;
+    double loss;
+    if ((status = measure_loss(&s, &loss)) != DROVE_OK) goto fail;
+    for (size_t i = 0; i < schema->n_columns; i++) {
+        const drove_column *c = &schema->column[i];
+        if (!drove__column_is_used(c)) continue;
+        double increase;
+        if ((status = measure_column(&s, c, loss, &increase)) != DROVE_OK) goto fail;
+        out->column[out->n_columns++] =
+            (drove_importance_column){.name = c->name, .loss_increase = increase * loss_scale};
+    }
+    qsort(out->column, out->n_columns, sizeof *out->column, compare);
+fail:
     drove_data_destroy(s.original);
     drove_data_destroy(s.shuffled);
     drove__free(s.from);

@@ -83,36 +83,6 @@ static drove_status thread_init(infer_thread *m, const drove_infer *what)
     return drove__engine_host.create(&opt, &m->engine);
 }
 
-static void thread_fini(infer_thread *m)
-{
-    if (m->engine != NULL) drove__engine_host.destroy(m->engine);
-    drove__free(m->row);
-    drove__free(m->prob);
-    free(m->text.bytes);
-}
-
-static void unscale(const drove_infer *what, float *value, size_t n)
-{
-    const size_t n_outputs = what->model->n_outputs;
-    if (what->value_scale == NULL) return;
-    for (size_t i = 0; i < n; i++)
-        value[i] = (float)drove__infer_unscaled(what, i % n_outputs, (double)value[i]);
-}
-
-static drove_status forward(infer_thread *m, const drove_infer *what, drove_infer_chunk *chunk)
-{
-    for (size_t i = 0; i < chunk->n_rows; i++) m->row[i] = (uint32_t)(chunk->first + i);
-    const drove_batch batch = {.data = what->data, .row = m->row, .n_rows = chunk->n_rows};
-    chunk->prob = m->prob;
-    if (!what->with_score)
-        return drove__engine_host.predict(m->engine, what->theta, &batch, m->prob);
-    drove_work_done done = {0};
-    const drove_work work = {.batch = &batch, .theta = what->theta, .prob = m->prob};
-    DROVE_TRY(drove__engine_do(&drove__engine_host, m->engine, &work, UINT64_MAX, &done));
-    chunk->score = done.score;
-    return DROVE_OK;
-}
-
 static drove_status make_chunk(inference *c, infer_thread *m, size_t number,
                                drove_infer_chunk *chunk)
 {
@@ -120,21 +90,28 @@ static drove_status make_chunk(inference *c, infer_thread *m, size_t number,
     size_t first = number * what->chunk_rows, n_left = what->data->n_rows - first;
     *chunk = (drove_infer_chunk){.first = first,
                                  .n_rows = n_left < what->chunk_rows ? n_left : what->chunk_rows};
-    DROVE_TRY(forward(m, what, chunk));
-    unscale(what, m->prob, chunk->n_rows * what->model->n_outputs);
+    for (size_t i = 0; i < chunk->n_rows; i++) m->row[i] = (uint32_t)(chunk->first + i);
+    const drove_batch batch = {.data = what->data, .row = m->row, .n_rows = chunk->n_rows};
+    chunk->prob = m->prob;
+    if (what->with_score) {
+        drove_work_done done = {0};
+        const drove_work work = {.batch = &batch, .theta = what->theta, .prob = m->prob};
+        DROVE_TRY(drove__engine_do(&drove__engine_host, m->engine, &work, UINT64_MAX, &done));
+        chunk->score = done.score;
+    } else {
+        DROVE_TRY(drove__engine_host.predict(m->engine, what->theta, &batch, m->prob));
+    }
+    const size_t n_outputs = what->model->n_outputs;
+    if (what->value_scale != NULL) {
+        for (size_t i = 0; i < chunk->n_rows * what->model->n_outputs; i++)
+            m->prob[i] = (float)drove__infer_unscaled(what, i % n_outputs, (double)m->prob[i]);
+    }
     if (what->prepare == NULL) return DROVE_OK;
     m->text.n_bytes = 0;
     chunk->text = m->text;
     drove_status status = what->prepare(what->context, chunk);
     m->text = chunk->text;
     return status;
-}
-
-/* Nobody has failed before.  The lock is held. */
-static void fail_all(inference *c, drove_status status)
-{
-    c->status = status;
-    drove__error_copy(c->why);
 }
 
 /* In order; false: the call has failed. */
@@ -146,8 +123,12 @@ static bool hand_over(inference *c, size_t number, drove_status status,
         pthread_cond_wait(&c->taken, &c->lock);
     if (c->status == DROVE_OK) {
         if (status == DROVE_OK) status = c->what->take(c->what->context, chunk);
-        if (status == DROVE_OK) c->n_taken++;
-        else fail_all(c, status);
+        if (status == DROVE_OK) {
+            c->n_taken++;
+        } else { /* nobody has failed before */
+            c->status = status;
+            drove__error_copy(c->why);
+        }
     }
     bool is_well = c->status == DROVE_OK;
     pthread_cond_broadcast(&c->taken);
@@ -171,7 +152,10 @@ static void *thread_main(void *argument)
         status = make_chunk(c, &m, number, &chunk);
         is_well = hand_over(c, number, status, &chunk);
     }
-    thread_fini(&m);
+    if (m.engine != NULL) drove__engine_host.destroy(m.engine);
+    drove__free(m.row);
+    drove__free(m.prob);
+    free(m.text.bytes);
     return NULL;
 }
 
@@ -191,32 +175,25 @@ static unsigned count_threads(const drove_infer *what, size_t n_chunks)
     return n > 0 ? (unsigned)n : 1;
 }
 
-/* Fewer threads where the system has no more. */
-static drove_status run_threads(inference *c, unsigned n)
-{
-    unsigned n_started = 0;
-    int error = 0;
-    pthread_t *thread = calloc(n, sizeof *thread);
-    if (thread == NULL) return drove__fail_nomem("threads", n * sizeof *thread);
-    while (n_started < n && error == 0) {
-        error = pthread_create(&thread[n_started], NULL, thread_main, c);
-        if (error == 0) n_started++;
-    }
-    for (unsigned i = 0; i < n_started; i++) pthread_join(thread[i], NULL);
-    free(thread);
-    return n_started > 0 ? DROVE_OK
-                         : drove__fail_errno(DROVE_E_SYSTEM, error, "cannot start a thread");
-}
-
 drove_status drove__infer_run(const drove_infer *what)
 {
     inference c = {.what = what, .status = DROVE_OK};
     c.n_chunks = (what->data->n_rows + what->chunk_rows - 1) / what->chunk_rows;
+    const unsigned n = count_threads(what, c.n_chunks);
+    pthread_t *thread = calloc(n, sizeof *thread);
+    if (thread == NULL) return drove__fail_nomem("threads", n * sizeof *thread);
     (void)pthread_mutex_init(&c.lock, NULL); /* neither can fail with these arguments */
     (void)pthread_cond_init(&c.taken, NULL);
-    drove_status status = run_threads(&c, count_threads(what, c.n_chunks));
+    unsigned n_started = 0; /* fewer than n where the system has no more */
+    int error = 0;
+    while (n_started < n && error == 0) {
+        error = pthread_create(&thread[n_started], NULL, thread_main, &c);
+        if (error == 0) n_started++;
+    }
+    for (unsigned i = 0; i < n_started; i++) pthread_join(thread[i], NULL);
+    free(thread);
     (void)pthread_cond_destroy(&c.taken);
     (void)pthread_mutex_destroy(&c.lock);
-    if (status != DROVE_OK) return status;
+    if (n_started == 0) return drove__fail_errno(DROVE_E_SYSTEM, error, "cannot start a thread");
     return c.status == DROVE_OK ? DROVE_OK : drove__fail(c.status, "%s", c.why);
 }

@@ -53,12 +53,16 @@ typedef struct measure { /* one call */
     float *weight;          /* [chunk_rows] */
 } measure;
 
-static void gather_targets(measure *m, size_t first, size_t n, drove_tally_rows *rows)
+static drove_status take(void *context, const drove_infer_chunk *chunk)
 {
+    measure *m = context;
+    drove_tally_rows rows = {.n_rows = chunk->n_rows, .score = chunk->prob};
+    drove__score_add(&m->score, &chunk->score);
+    if (m->tally == NULL) return DROVE_OK;
     const drove_storage *s = m->data->storage;
     const size_t n_values = drove__storage_n_values(s);
-    for (size_t i = 0; i < n; i++) {
-        size_t row = drove__data_row(m->data, first + i);
+    for (size_t i = 0; i < chunk->n_rows; i++) {
+        size_t row = drove__data_row(m->data, chunk->first + i);
         m->weight[i] = (float)drove__data_metric_weight(m->data, row);
         switch (s->y_kind) {
         case DROVE_Y_CLASS: m->y_class[i] = s->y_class[row]; break;
@@ -73,69 +77,41 @@ static void gather_targets(measure *m, size_t first, size_t n, drove_tally_rows 
             break;
         }
     }
-    rows->y_class = m->y_class;
-    rows->y_value = m->y_value;
-    rows->label_first = m->first;
-    rows->label_last = m->last;
-    rows->label = s->label;
-    rows->weight = s->weight != NULL ? m->weight : NULL;
-}
-
-static drove_status take(void *context, const drove_infer_chunk *chunk)
-{
-    measure *m = context;
-    drove_tally_rows rows = {.n_rows = chunk->n_rows, .score = chunk->prob};
-    drove__score_add(&m->score, &chunk->score);
-    if (m->tally == NULL) return DROVE_OK;
-    gather_targets(m, chunk->first, chunk->n_rows, &rows);
+    rows.y_class = m->y_class;
+    rows.y_value = m->y_value;
+    rows.label_first = m->first;
+    rows.label_last = m->last;
+    rows.label = s->label;
+    rows.weight = s->weight != NULL ? m->weight : NULL;
     return drove__tally_add(m->tally, &rows);
 }
 
 /* ---- the whole ---- */
 
-static drove_metrics_kind kind_of(const drove_data *data)
-{
-    switch (data->storage->y_kind) {
-    case DROVE_Y_CLASS: return DROVE_METRICS_CLASSES;
-    case DROVE_Y_VALUE: return DROVE_METRICS_VALUES;
-    case DROVE_Y_LABELS: break;
-    }
-    return DROVE_METRICS_LABELS;
-}
-
-static drove_status alloc_targets(measure *m, size_t n_rows)
-{
-    const size_t n_values = drove__storage_n_values(m->data->storage);
-    m->mean = drove__alloc(drove__target_mean_size(m->data), sizeof *m->mean);
-    m->y_class = drove__alloc(n_rows, sizeof *m->y_class);
-    m->y_value = drove__alloc(n_rows * n_values, sizeof *m->y_value);
-    m->first = drove__alloc(n_rows, sizeof *m->first);
-    m->last = drove__alloc(n_rows, sizeof *m->last);
-    m->weight = drove__alloc(n_rows, sizeof *m->weight);
-    if (m->mean != NULL && m->y_class != NULL && m->y_value != NULL && m->first != NULL &&
-        m->last != NULL && m->weight != NULL)
-        return DROVE_OK;
-    return drove__fail_nomem("metrics", n_rows * sizeof *m->first);
-}
-
-static void guess(measure *m, const double *constant)
-{
-    const size_t n = drove__target_mean_size(m->data);
-    if (constant != NULL) {
-        memcpy(m->mean, constant, n * sizeof *m->mean);
-        return;
-    }
-    drove__target_mean(m->data, m->mean);
-    for (size_t k = 0; m->data->storage->y_kind == DROVE_Y_VALUE && k < n; k++)
-        m->mean[k] = drove__infer_unscaled(m->on, k, m->mean[k]);
-}
+static const drove_metrics_kind kind_of[] = {[DROVE_Y_CLASS] = DROVE_METRICS_CLASSES,
+                                             [DROVE_Y_VALUE] = DROVE_METRICS_VALUES,
+                                             [DROVE_Y_LABELS] = DROVE_METRICS_LABELS};
 
 static drove_status make_tally(measure *m, const double *constant)
 {
     const drove_storage *s = m->data->storage;
-    DROVE_TRY(alloc_targets(m, m->on->chunk_rows));
-    guess(m, constant);
-    const drove_tally_options opt = {.kind = kind_of(m->data),
+    const size_t n_values = drove__storage_n_values(m->data->storage);
+    m->mean = drove__alloc(drove__target_mean_size(m->data), sizeof *m->mean);
+    m->y_class = drove__alloc(m->on->chunk_rows, sizeof *m->y_class);
+    m->y_value = drove__alloc(m->on->chunk_rows * n_values, sizeof *m->y_value);
+    m->first = drove__alloc(m->on->chunk_rows, sizeof *m->first);
+    m->last = drove__alloc(m->on->chunk_rows, sizeof *m->last);
+    m->weight = drove__alloc(m->on->chunk_rows, sizeof *m->weight);
+    if (m->mean == NULL || m->y_class == NULL || m->y_value == NULL || m->first == NULL ||
+        m->last == NULL || m->weight == NULL)
+        return drove__fail_nomem("metrics", m->on->chunk_rows * sizeof *m->first);
+    /* The constant guess: the given one, or the mean of these targets. */
+    const size_t n = drove__target_mean_size(m->data);
+    if (constant != NULL) memcpy(m->mean, constant, n * sizeof *m->mean);
+    else drove__target_mean(m->data, m->mean);
+    for (size_t k = 0; constant == NULL && s->y_kind == DROVE_Y_VALUE && k < n; k++)
+        m->mean[k] = drove__infer_unscaled(m->on, k, m->mean[k]);
+    const drove_tally_options opt = {.kind = kind_of[s->y_kind],
                                      .n_classes = s->n_classes,
                                      .n_columns = m->on->model->n_outputs,
                                      .n_rows = m->data->n_rows,
@@ -144,39 +120,6 @@ static drove_status make_tally(measure *m, const double *constant)
                                      .constant_is_training = constant != NULL,
                                      .class_name = (const char *const *)s->class_name};
     return drove__tally_create(&opt, &m->tally);
-}
-
-static void end(measure *m)
-{
-    drove__tally_destroy(m->tally);
-    drove__free(m->mean);
-    drove__free(m->y_class);
-    drove__free(m->y_value);
-    drove__free(m->first);
-    drove__free(m->last);
-    drove__free(m->weight);
-}
-
-/* Errors do not depend on what was subtracted from the targets (data/origin.h); the constant is one
- * of the values themselves. */
-static void add_origin(const drove_storage *s, drove_metrics *metrics)
-{
-    if (s->y_kind != DROVE_Y_VALUE || s->y_origin == NULL) return;
-    metrics->constant_value += s->y_origin[0];
-    for (size_t k = 0; k < metrics->n_values && metrics->per_value != NULL; k++)
-        metrics->per_value[k].constant_value += s->y_origin[k];
-}
-
-/* Rows of classes that no model of the training data can name are wrong. */
-static void count_unseen(const measure *m, drove_metrics *metrics)
-{
-    const double unseen = m->data->storage->unseen_weight;
-    double weight = 0.0;
-    if (unseen <= 0.0 || m->data->storage->y_kind != DROVE_Y_CLASS) return;
-    for (size_t i = 0; i < m->data->n_rows; i++)
-        weight += drove__data_metric_weight(m->data, drove__data_row(m->data, i));
-    metrics->model.accuracy *= weight / (weight + unseen);
-    metrics->constant.accuracy *= weight / (weight + unseen);
 }
 
 drove_status drove__metrics_measure(const drove_infer *on, const double *constant,
@@ -193,10 +136,30 @@ drove_status drove__metrics_measure(const drove_infer *on, const double *constan
     if (status == DROVE_OK) status = drove__infer_run(&infer);
     if (status == DROVE_OK && metrics != NULL) status = drove__tally_metrics(m.tally, metrics);
     if (status == DROVE_OK && metrics != NULL) {
-        add_origin(m.data->storage, *metrics);
-        count_unseen(&m, *metrics);
+        /* Errors do not depend on what was subtracted from the targets (data/origin.h); the
+         * constant is one of the values themselves. */
+        if (m.data->storage->y_kind == DROVE_Y_VALUE && m.data->storage->y_origin != NULL) {
+            (*metrics)->constant_value += m.data->storage->y_origin[0];
+            for (size_t k = 0; k < (*metrics)->n_values && (*metrics)->per_value != NULL; k++)
+                (*metrics)->per_value[k].constant_value += m.data->storage->y_origin[k];
+        }
+        /* Rows of classes that no model of the training data can name are wrong. */
+        const double unseen = m.data->storage->unseen_weight;
+        double weight = 0.0;
+        if (!(unseen <= 0.0) && m.data->storage->y_kind == DROVE_Y_CLASS) {
+            for (size_t i = 0; i < m.data->n_rows; i++)
+                weight += drove__data_metric_weight(m.data, drove__data_row(m.data, i));
+            (*metrics)->model.accuracy *= weight / (weight + unseen);
+            (*metrics)->constant.accuracy *= weight / (weight + unseen);
+        }
     }
     if (status == DROVE_OK && score != NULL) *score = m.score;
-    end(&m);
+    drove__tally_destroy(m.tally);
+    drove__free(m.mean);
+    drove__free(m.y_class);
+    drove__free(m.y_value);
+    drove__free(m.first);
+    drove__free(m.last);
+    drove__free(m.weight);
     return status;
 }

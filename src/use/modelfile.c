@@ -64,45 +64,6 @@ static drove_tensor vector_of(const drove_layer *l, const char *what, size_t n, 
     return t;
 }
 
-static size_t list_layer(const drove_layer *l, const float *theta, drove_tensor *t)
-{
-    size_t n = 0, n_channels = l->n_statistics / 2;
-    if (l->n_w > 0) {
-        t[n] = vector_of(l, "weight", l->n_w, theta + l->w_offset);
-        t[n].rank = l->w_rank;
-        memcpy(t[n++].shape, l->w_shape, sizeof l->w_shape);
-    }
-    if (l->n_b > 0) t[n++] = vector_of(l, "bias", l->n_b, theta + l->b_offset);
-    if (n_channels == 0) return n;
-    t[n++] = vector_of(l, "mean", n_channels, theta + l->s_offset);
-    t[n++] = vector_of(l, "variance", n_channels, theta + l->s_offset + n_channels);
-    return n;
-}
-
-static size_t list_tensors(const drove_model *model, const drove_data *data, const float *theta,
-                           drove_tensor *t)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < model->n_layers; i++) n += list_layer(&model->layer[i], theta, t + n);
-    size_t n_features = data->storage->n_features;
-    drove_scale scale = drove__data_scale(data);
-    if (scale.factor != NULL) {
-        t[n++] = (drove_tensor){.name = "input.factor",
-                                .type = DROVE_T_F32,
-                                .rank = 1,
-                                .shape = {n_features},
-                                .bytes = scale.factor};
-    }
-    if (scale.shift != NULL) {
-        t[n++] = (drove_tensor){.name = "input.shift",
-                                .type = DROVE_T_F32,
-                                .rank = 1,
-                                .shape = {n_features},
-                                .bytes = scale.shift};
-    }
-    return n;
-}
-
 static drove_tensor doubles_of(const char *name, const double *value, size_t n)
 {
     drove_tensor t = {.type = DROVE_T_F64, .rank = 1, .shape = {n}, .bytes = value};
@@ -110,28 +71,45 @@ static drove_tensor doubles_of(const char *name, const double *value, size_t n)
     return t;
 }
 
-/* mean: as in the file, NULL: not known. */
-static size_t list_doubles(const drove_storage *s, const double *mean, drove_tensor *t)
+/* mean: as in the file, NULL: not known.  Returns how many there are. */
+static size_t list_tensors(const drove_model *model, const drove_data *data, const double *mean,
+                           const float *theta, drove_tensor *t)
 {
+    const drove_storage *s = data->storage;
     size_t n = 0;
+    for (size_t i = 0; i < model->n_layers; i++) {
+        const drove_layer *l = &model->layer[i];
+        const size_t n_channels = l->n_statistics / 2;
+        if (l->n_w > 0) {
+            t[n] = vector_of(l, "weight", l->n_w, theta + l->w_offset);
+            t[n].rank = l->w_rank;
+            memcpy(t[n++].shape, l->w_shape, sizeof l->w_shape);
+        }
+        if (l->n_b > 0) t[n++] = vector_of(l, "bias", l->n_b, theta + l->b_offset);
+        if (n_channels == 0) continue;
+        t[n++] = vector_of(l, "mean", n_channels, theta + l->s_offset);
+        t[n++] = vector_of(l, "variance", n_channels, theta + l->s_offset + n_channels);
+    }
+    const drove_scale scale = drove__data_scale(data);
+    if (scale.factor != NULL) {
+        t[n++] = (drove_tensor){.name = "input.factor",
+                                .type = DROVE_T_F32,
+                                .rank = 1,
+                                .shape = {s->n_features},
+                                .bytes = scale.factor};
+    }
+    if (scale.shift != NULL) {
+        t[n++] = (drove_tensor){.name = "input.shift",
+                                .type = DROVE_T_F32,
+                                .rank = 1,
+                                .shape = {s->n_features},
+                                .bytes = scale.shift};
+    }
     if (mean != NULL) t[n++] = doubles_of(TARGET_MEAN, mean, drove__storage_n_names(s));
     if (s->x_origin != NULL) t[n++] = doubles_of(INPUT_ORIGIN, s->x_origin, s->n_features);
     if (s->y_origin != NULL)
         t[n++] = doubles_of(TARGET_ORIGIN, s->y_origin, drove__storage_n_values(s));
     return n;
-}
-
-/* In the file the mean is one of the values themselves. */
-static drove_status whole_mean(const drove_storage *s, const double *mean, double **out)
-{
-    const size_t n = drove__storage_n_names(s);
-    *out = NULL;
-    if (mean == NULL) return DROVE_OK;
-    *out = drove__alloc(n, sizeof **out);
-    if (*out == NULL) return drove__fail_nomem("means of the targets", n * sizeof **out);
-    for (size_t k = 0; k < n; k++)
-        (*out)[k] = mean[k] + (s->y_kind == DROVE_Y_VALUE ? drove__origin_y(s, k) : 0.0);
-    return DROVE_OK;
 }
 
 static char *names_as_json(const drove_storage *storage)
@@ -144,13 +122,6 @@ static char *names_as_json(const drove_storage *storage)
     char *text = is_whole ? drove__json_dump(names, JSON_COMPACT) : NULL;
     json_decref(names);
     return text;
-}
-
-/* A scaling that leaves all numbers as they are, unit of sparse ones, is none. */
-static drove_scaling saved_scaling(const drove_data *data)
-{
-    const drove_scale scale = drove__data_scale(data);
-    return scale.factor != NULL ? scale.scaling : DROVE_SCALE_NONE;
 }
 
 static void append_meta(const char **meta, const char *key, const char *value)
@@ -194,9 +165,19 @@ drove_status drove__modelfile_save(const char *path, const drove_model *model,
     snprintf(inputs, sizeof inputs, "%zu", s->n_features);
     snprintf(classes, sizeof classes, "%zu", s->n_classes);
     snprintf(values, sizeof values, "%zu", s->n_values);
+    /* A scaling that leaves all numbers as they are, unit of sparse ones, is none. */
+    const drove_scale scale = drove__data_scale(data);
+    const drove_scaling scaling = scale.factor != NULL ? scale.scaling : DROVE_SCALE_NONE;
     const size_t most = TENSORS_OF_A_LAYER * model->n_layers + 5;
-    double *mean;
-    DROVE_TRY(whole_mean(s, target_mean, &mean));
+    /* In the file the mean is one of the values themselves. */
+    const size_t n_means = drove__storage_n_names(s);
+    double *mean = NULL;
+    if (target_mean != NULL) {
+        mean = drove__alloc(n_means, sizeof *mean);
+        if (mean == NULL) return drove__fail_nomem("means of the targets", n_means * sizeof *mean);
+        for (size_t k = 0; k < n_means; k++)
+            mean[k] = target_mean[k] + (s->y_kind == DROVE_Y_VALUE ? drove__origin_y(s, k) : 0.0);
+    }
     drove_tensor *tensor = calloc(most, sizeof *tensor);
     char *names = names_as_json(s), *table = NULL;
     drove_status status = s->schema != NULL ? drove__schema_to_json(s->schema, &table) : DROVE_OK;
@@ -220,7 +201,7 @@ drove_status drove__modelfile_save(const char *path, const drove_model *model,
                               "multi_label",
                               s->y_kind == DROVE_Y_LABELS ? "1" : "0",
                               "scale",
-                              drove__scaling_name(saved_scaling(data)),
+                              drove__scaling_name(scaling),
                               "class_names",
                               names,
                               "storage",
@@ -250,8 +231,7 @@ drove_status drove__modelfile_save(const char *path, const drove_model *model,
         if (model->factors == DROVEK_FACTORS_BF16) append_meta(meta, "precision", "bf16");
         if (custom_loss[0] != '\0') append_meta(meta, "loss_outputs", custom_loss);
         if (custom_layers[0] != '\0') append_meta(meta, "custom_layers", custom_layers);
-        size_t n = list_tensors(model, data, theta, tensor);
-        n += list_doubles(s, mean, tensor + n);
+        const size_t n = list_tensors(model, data, mean, theta, tensor);
         status = drove__safetensors_write(path, tensor, n, meta);
     }
     drove__free(mean);
@@ -291,28 +271,6 @@ static drove_status read_features(const drove_safetensors *st, drove_features_op
     return drove__fail(DROVE_E_DATA, "features: expected gamma and seed, found \"%.80s\"", text);
 }
 
-/* What is cut out of the data's images: io.n_features numbers of n_inputs. */
-static drove_status read_image(const drove_safetensors *st, drove_modelfile *file)
-{
-    drove_augment *a = &file->augment;
-    const char *text = drove__safetensors_meta(st, "image");
-    if (text == NULL) return DROVE_OK;
-    drove_status status = drove__augment_scan(text, a);
-    if (status != DROVE_OK) return drove__fail_in(DROVE_E_DATA, "image");
-    if (a->channels * a->height * a->width != file->n_inputs || file->features.ops != NULL) {
-        return drove__fail(DROVE_E_DATA,
-                           "image: expected a part of images of %zu numbers, found "
-                           "\"%.80s\"",
-                           file->n_inputs, text);
-    }
-    bool is_cut = drove__augment_is_on(a);
-    file->io.image = (drove_shape){.c = a->channels,
-                                   .h = is_cut ? a->crop_height : a->height,
-                                   .w = is_cut ? a->crop_width : a->width};
-    file->io.n_features = drove__shape_floats(file->io.image);
-    return DROVE_OK;
-}
-
 static drove_status read_io(const drove_safetensors *st, drove_modelfile *file)
 {
     const char *features, *classes, *multi, *scale, *storage, *base;
@@ -330,7 +288,24 @@ static drove_status read_io(const drove_safetensors *st, drove_modelfile *file)
     file->n_inputs = (size_t)n;
     DROVE_TRY(read_features(st, &file->features));
     file->io.n_features = file->features.ops != NULL ? file->features.n_out : file->n_inputs;
-    DROVE_TRY(read_image(st, file));
+    /* The part of the data's images that the model sees: io.n_features numbers of n_inputs. */
+    drove_augment *a = &file->augment;
+    const char *image = drove__safetensors_meta(st, "image");
+    if (image != NULL) {
+        drove_status status = drove__augment_scan(image, a);
+        if (status != DROVE_OK) return drove__fail_in(DROVE_E_DATA, "image");
+        if (a->channels * a->height * a->width != file->n_inputs || file->features.ops != NULL) {
+            return drove__fail(DROVE_E_DATA,
+                               "image: expected a part of images of %zu numbers, found "
+                               "\"%.80s\"",
+                               file->n_inputs, image);
+        }
+        bool is_cut = drove__augment_is_on(a);
+        file->io.image = (drove_shape){.c = a->channels,
+                                       .h = is_cut ? a->crop_height : a->height,
+                                       .w = is_cut ? a->crop_width : a->width};
+        file->io.n_features = drove__shape_floats(file->io.image);
+    }
     DROVE_TRY(drove__parse_u64("n_classes", classes, 0, UINT32_MAX, &n));
     file->io.n_classes = (size_t)n;
     file->io.is_multi_label = strcmp(multi, "1") == 0;
@@ -345,22 +320,13 @@ static drove_status read_io(const drove_safetensors *st, drove_modelfile *file)
     return DROVE_OK;
 }
 
-/* A chain's first layer shows what it takes. */
-static drove_status check_chain(const drove_safetensors *st, const drove_modelfile *file)
+/* *custom: what the program gave, and a loss in place of one that it did not give. */
+static drove_status settle_custom(const drove_safetensors *st, const char *loss,
+                                  drove_custom *custom)
 {
-    const drove_tensor *first = drove__safetensors_find(st, "layer0.weight");
-    if (!file->model->is_chain || strcmp(file->model->layer[0].name, "layer0") != 0)
-        return DROVE_OK;
-    if (first == NULL || first->rank != 2 || first->shape[0] != file->io.n_features) {
-        return drove__fail(DROVE_E_DATA, "expected tensor layer0.weight with %zu rows, found %s",
-                           file->io.n_features, first == NULL ? "none" : "another shape");
-    }
-    return DROVE_OK;
-}
-
-/* The program must give the layers again that it gave when the model was trained. */
-static drove_status check_custom_layers(const drove_safetensors *st, const drove_custom *custom)
-{
+    const char *outputs = drove__safetensors_meta(st, "loss_outputs");
+    char found[32];
+    /* The program must give the layers again that it gave when the model was trained. */
     const char *name = drove__safetensors_meta(st, "custom_layers");
     while (name != NULL && *name != '\0') {
         const size_t n = strcspn(name, ",");
@@ -375,16 +341,6 @@ static drove_status check_custom_layers(const drove_safetensors *st, const drove
                                n < 80 ? (int)n : 80, name);
         name += n + (name[n] == ',');
     }
-    return DROVE_OK;
-}
-
-/* *custom: what the program gave, and a loss in place of one that it did not give. */
-static drove_status settle_custom(const drove_safetensors *st, const char *loss,
-                                  drove_custom *custom)
-{
-    const char *outputs = drove__safetensors_meta(st, "loss_outputs");
-    char found[32];
-    DROVE_TRY(check_custom_layers(st, custom));
     if (outputs == NULL) {
         custom->has_loss = false;
         return DROVE_OK;
@@ -399,34 +355,6 @@ static drove_status settle_custom(const drove_safetensors *st, const char *loss,
                        loss, outputs, found);
 }
 
-/* By its description in the file, or by its family; no other file is read. */
-static drove_status create_model(const drove_safetensors *st, const drove_custom *given,
-                                 drove_modelfile *file, const char *spec)
-{
-    const char *activation, *loss, *graph = drove__safetensors_meta(st, "graph");
-    drove_custom custom = given != NULL ? *given : (drove_custom){0};
-    drove_model_io io = file->io;
-    DROVE_TRY(want_meta(st, "activation", &activation));
-    DROVE_TRY(want_meta(st, "loss", &loss));
-    DROVE_TRY(settle_custom(st, loss, &custom));
-    io.custom = &custom;
-    if (graph != NULL) return drove__model_create_text(graph, spec, loss, &io, &file->model);
-    if (drove__graph_is_file(spec))
-        return drove__fail(DROVE_E_DATA, "expected metadata \"graph\" of %s, found none", spec);
-    return drove__model_create(spec, activation, loss, &io, &file->model);
-}
-
-/* Of a network whose products are not of floats. */
-static drove_status read_precision(const drove_safetensors *st, drove_model *model)
-{
-    const char *text = drove__safetensors_meta(st, "precision");
-    if (text == NULL) return DROVE_OK;
-    model->factors = drove__precision_factors(text);
-    if (model->factors != DROVEK_FACTORS_F32) return DROVE_OK;
-    return drove__fail(DROVE_E_DATA, "metadata \"precision\": expected bf16, found \"%.40s\"",
-                       text);
-}
-
 /* The parameters that the described model would have must be in the file before memory is asked
  * for them. */
 static drove_status build_model(const drove_safetensors *st, const drove_custom *custom,
@@ -434,9 +362,35 @@ static drove_status build_model(const drove_safetensors *st, const drove_custom 
 {
     const char *spec;
     DROVE_TRY(want_meta(st, "model", &spec));
-    DROVE_TRY(create_model(st, custom, file, spec));
-    DROVE_TRY(read_precision(st, file->model));
-    DROVE_TRY(check_chain(st, file));
+    /* By its description in the file, or by its family; no other file is read. */
+    const char *activation, *loss, *graph = drove__safetensors_meta(st, "graph");
+    drove_custom own = custom != NULL ? *custom : (drove_custom){0};
+    drove_model_io io = file->io;
+    DROVE_TRY(want_meta(st, "activation", &activation));
+    DROVE_TRY(want_meta(st, "loss", &loss));
+    DROVE_TRY(settle_custom(st, loss, &own));
+    io.custom = &own;
+    if (graph == NULL && drove__graph_is_file(spec))
+        return drove__fail(DROVE_E_DATA, "expected metadata \"graph\" of %s, found none", spec);
+    if (graph != NULL) DROVE_TRY(drove__model_create_text(graph, spec, loss, &io, &file->model));
+    else DROVE_TRY(drove__model_create(spec, activation, loss, &io, &file->model));
+    /* A network whose products are not of floats says so. */
+    const char *precision = drove__safetensors_meta(st, "precision");
+    if (precision != NULL) {
+        file->model->factors = drove__precision_factors(precision);
+        if (file->model->factors == DROVEK_FACTORS_F32)
+            return drove__fail(DROVE_E_DATA,
+                               "metadata \"precision\": expected bf16, found \"%.40s\"", precision);
+    }
+    /* A chain's first layer shows its inputs. */
+    const drove_tensor *first = drove__safetensors_find(st, "layer0.weight");
+    if (file->model->is_chain && strcmp(file->model->layer[0].name, "layer0") == 0) {
+        if (first == NULL || first->rank != 2 || first->shape[0] != file->io.n_features) {
+            return drove__fail(DROVE_E_DATA,
+                               "expected tensor layer0.weight with %zu rows, found %s",
+                               file->io.n_features, first == NULL ? "none" : "another shape");
+        }
+    }
     size_t n = file->model->n_weights;
     for (size_t i = 0; i < file->model->n_layers; i++) n += file->model->layer[i].n_statistics;
     if (n > st->size_bytes / sizeof(float)) {
@@ -444,15 +398,6 @@ static drove_status build_model(const drove_safetensors *st, const drove_custom 
                            "expected %zu parameters for %s, found a file of %zu bytes", n, spec,
                            st->size_bytes);
     }
-    return DROVE_OK;
-}
-
-static drove_status read_floats(const drove_safetensors *st, const char *name, size_t n,
-                                float *into)
-{
-    const void *bytes;
-    DROVE_TRY(drove__safetensors_want(st, name, DROVE_T_F32, n, &bytes));
-    memcpy(into, bytes, n * sizeof *into);
     return DROVE_OK;
 }
 
@@ -466,49 +411,6 @@ static drove_status place_part(const drove_safetensors *st, const drove_layer *l
     DROVE_TRY(drove__safetensors_want(st, name, DROVE_T_F32, n, NULL));
     drove_tensor *t = (drove_tensor *)(uintptr_t)drove__safetensors_find(st, name);
     t->bytes = into;
-    return DROVE_OK;
-}
-
-static drove_status place_parameters(const drove_safetensors *st, drove_modelfile *file)
-{
-    const drove_model *model = file->model;
-    file->theta = drove__alloc(model->n_params, sizeof *file->theta);
-    if (file->theta == NULL)
-        return drove__fail_nomem("the model's parameters", model->n_params * sizeof(float));
-    for (size_t i = 0; i < model->n_layers; i++) {
-        const drove_layer *l = &model->layer[i];
-        float *statistics = file->theta + l->s_offset;
-        DROVE_TRY(place_part(st, l, "weight", l->n_w, file->theta + l->w_offset));
-        DROVE_TRY(place_part(st, l, "bias", l->n_b, file->theta + l->b_offset));
-        DROVE_TRY(place_part(st, l, "mean", l->n_statistics / 2, statistics));
-        DROVE_TRY(
-            place_part(st, l, "variance", l->n_statistics / 2, statistics + l->n_statistics / 2));
-    }
-    return DROVE_OK;
-}
-
-static drove_status read_scaling(const drove_safetensors *st, const char *name, size_t n,
-                                 float **out)
-{
-    float *values = drove__alloc(n, sizeof *values);
-    if (values == NULL) return drove__fail_nomem("the model's scaling", n * sizeof *values);
-    *out = values;
-    return read_floats(st, name, n, values);
-}
-
-/* Both of them with every scaling, and none without. */
-static drove_status read_scalings(const drove_safetensors *st, drove_modelfile *file)
-{
-    static const char *const names[] = {"input.shift", "input.factor"};
-    float **const into[] = {&file->shift, &file->factor};
-    for (size_t i = 0; i < DROVE_COUNT(names); i++) {
-        bool is_there = drove__safetensors_find(st, names[i]) != NULL;
-        if (is_there != (file->scaling != DROVE_SCALE_NONE))
-            return drove__fail(DROVE_E_DATA, "scale=%s: expected %s tensor \"%s\", found %s",
-                               drove__scaling_name(file->scaling), is_there ? "no" : "a", names[i],
-                               is_there ? "one" : "none");
-        if (is_there) DROVE_TRY(read_scaling(st, names[i], file->n_inputs, into[i]));
-    }
     return DROVE_OK;
 }
 
@@ -532,76 +434,6 @@ static drove_status read_doubles(const drove_safetensors *st, const char *name, 
     return DROVE_OK;
 }
 
-static drove_status read_all_doubles(const drove_safetensors *st, drove_modelfile *file)
-{
-    const size_t n = n_names(file);
-    DROVE_TRY(read_doubles(st, INPUT_ORIGIN, file->n_inputs, &file->x_origin));
-    DROVE_TRY(read_doubles(st, TARGET_MEAN, n, &file->target_mean));
-    if (file->io.n_classes > 0) return DROVE_OK;
-    DROVE_TRY(read_doubles(st, TARGET_ORIGIN, n, &file->y_origin));
-    for (size_t k = 0; file->target_mean != NULL && file->y_origin != NULL && k < n; k++)
-        file->target_mean[k] -= file->y_origin[k];
-    return DROVE_OK;
-}
-
-static drove_status copy_names(const json_t *names, size_t n, char **out)
-{
-    for (size_t i = 0; i < n; i++) {
-        const char *name = json_string_value(json_array_get(names, i));
-        if (name == NULL) return drove__fail(DROVE_E_DATA, "class name %zu: expected a text", i);
-        out[i] = strdup(name);
-        if (out[i] == NULL) return drove__fail_nomem("class names", n * sizeof *out);
-    }
-    return DROVE_OK;
-}
-
-static drove_status read_names(const drove_safetensors *st, drove_modelfile *file)
-{
-    const char *text;
-    DROVE_TRY(want_meta(st, "class_names", &text));
-    json_t *names;
-    json_error_t error;
-    drove_status status = drove__json_parse(text, strlen(text), 0, &error, &names);
-    size_t n = json_array_size(names);
-    if (status == DROVE_E_NOMEM) return status;
-    if (!json_is_array(names)) {
-        status = drove__fail(DROVE_E_DATA, "class_names: expected an array, found \"%.40s\"", text);
-    } else if (n != 0 && n != n_names(file)) {
-        status = drove__fail(DROVE_E_DATA, "expected %zu class names, found %zu", n_names(file), n);
-    } else if (n != 0) {
-        file->class_name = calloc(n, sizeof *file->class_name);
-        status = file->class_name != NULL ? copy_names(names, n, file->class_name)
-                                          : drove__fail_nomem("class names", n * sizeof(char *));
-    }
-    json_decref(names);
-    return status;
-}
-
-/* The features that the schema gives must be those of the model. */
-static drove_status read_table(const drove_safetensors *st, drove_modelfile *file)
-{
-    const char *text = drove__safetensors_meta(st, "table");
-    if (text == NULL) return DROVE_OK;
-    DROVE_TRY(drove__schema_from_json(text, &file->schema));
-    if (file->schema->n_features == file->n_inputs &&
-        file->schema->is_sparse == (file->x_kind == DROVE_X_CSR))
-        return DROVE_OK;
-    return drove__fail(DROVE_E_DATA, "table: expected columns that give %zu %s features, found %zu",
-                       file->n_inputs, file->x_kind == DROVE_X_CSR ? "sparse" : "dense",
-                       file->schema->n_features);
-}
-
-static drove_status read_format(const drove_safetensors *st)
-{
-    const char *format = drove__safetensors_meta(st, "format");
-    if (format == NULL || strcmp(format, MODEL_FORMAT) != 0)
-        return drove__fail(DROVE_E_DATA,
-                           "expected metadata format \"" MODEL_FORMAT "\", found %s%s%s",
-                           format ? "\"" : "", format ? format : "none", format ? "\"" : "");
-    if (st->is_checked) return DROVE_OK;
-    return drove__fail(DROVE_E_DATA, "format %s: expected its checksums, found none", format);
-}
-
 typedef struct model_loading {
     const drove_custom *custom; /* the program's own loss and layers; NULL: none */
     drove_modelfile file;
@@ -613,20 +445,101 @@ static drove_status place(void *context, drove_safetensors *st)
 {
     model_loading *l = context;
     l->has_path = false;
-    DROVE_TRY(read_format(st));
+    const char *format = drove__safetensors_meta(st, "format");
+    if (format == NULL || strcmp(format, MODEL_FORMAT) != 0)
+        return drove__fail(DROVE_E_DATA,
+                           "expected metadata format \"" MODEL_FORMAT "\", found %s%s%s",
+                           format ? "\"" : "", format ? format : "none", format ? "\"" : "");
+    if (!st->is_checked)
+        return drove__fail(DROVE_E_DATA, "format %s: expected its checksums, found none", format);
     DROVE_TRY(read_io(st, &l->file));
-    DROVE_TRY(read_table(st, &l->file));
+    /* The features that the schema gives must be those of the model. */
+    const char *text = drove__safetensors_meta(st, "table");
+    if (text != NULL) {
+        DROVE_TRY(drove__schema_from_json(text, &l->file.schema));
+        if (l->file.schema->n_features != l->file.n_inputs ||
+            l->file.schema->is_sparse != (l->file.x_kind == DROVE_X_CSR))
+            return drove__fail(DROVE_E_DATA,
+                               "table: expected columns that give %zu %s features, found %zu",
+                               l->file.n_inputs, l->file.x_kind == DROVE_X_CSR ? "sparse" : "dense",
+                               l->file.schema->n_features);
+    }
     DROVE_TRY(build_model(st, l->custom, &l->file));
-    DROVE_TRY(place_parameters(st, &l->file));
+    /* A place in theta for each tensor of a layer. */
+    const drove_model *model = l->file.model;
+    l->file.theta = drove__alloc(model->n_params, sizeof *l->file.theta);
+    if (l->file.theta == NULL)
+        return drove__fail_nomem("the model's parameters", model->n_params * sizeof(float));
+    for (size_t i = 0; i < model->n_layers; i++) {
+        const drove_layer *layer = &model->layer[i];
+        float *statistics = l->file.theta + layer->s_offset;
+        DROVE_TRY(place_part(st, layer, "weight", layer->n_w, l->file.theta + layer->w_offset));
+        DROVE_TRY(place_part(st, layer, "bias", layer->n_b, l->file.theta + layer->b_offset));
+        DROVE_TRY(place_part(st, layer, "mean", layer->n_statistics / 2, statistics));
+        DROVE_TRY(place_part(st, layer, "variance", layer->n_statistics / 2,
+                             statistics + layer->n_statistics / 2));
+    }
     l->has_path = true;
     return DROVE_OK;
 }
 
 static drove_status read_others(const drove_safetensors *st, drove_modelfile *file)
 {
-    DROVE_TRY(read_scalings(st, file));
-    DROVE_TRY(read_all_doubles(st, file));
-    return read_names(st, file);
+    /* Shift and factor with every scaling, and neither without. */
+    static const char *const names[] = {"input.shift", "input.factor"};
+    float **const into[] = {&file->shift, &file->factor};
+    for (size_t i = 0; i < DROVE_COUNT(names); i++) {
+        bool is_there = drove__safetensors_find(st, names[i]) != NULL;
+        if (is_there != (file->scaling != DROVE_SCALE_NONE))
+            return drove__fail(DROVE_E_DATA, "scale=%s: expected %s tensor \"%s\", found %s",
+                               drove__scaling_name(file->scaling), is_there ? "no" : "a", names[i],
+                               is_there ? "one" : "none");
+        if (is_there) {
+            float *values = drove__alloc(file->n_inputs, sizeof *values);
+            if (values == NULL)
+                return drove__fail_nomem("the model's scaling", file->n_inputs * sizeof *values);
+            *into[i] = values;
+            const void *bytes;
+            DROVE_TRY(drove__safetensors_want(st, names[i], DROVE_T_F32, file->n_inputs, &bytes));
+            memcpy(values, bytes, file->n_inputs * sizeof *values);
+        }
+    }
+    /* Numbers that are centred before they become floats have origins. */
+    const size_t n = n_names(file);
+    DROVE_TRY(read_doubles(st, INPUT_ORIGIN, file->n_inputs, &file->x_origin));
+    DROVE_TRY(read_doubles(st, TARGET_MEAN, n, &file->target_mean));
+    if (file->io.n_classes == 0) {
+        DROVE_TRY(read_doubles(st, TARGET_ORIGIN, n, &file->y_origin));
+        for (size_t k = 0; file->target_mean != NULL && file->y_origin != NULL && k < n; k++)
+            file->target_mean[k] -= file->y_origin[k];
+    }
+    const char *text;
+    DROVE_TRY(want_meta(st, "class_names", &text));
+    json_t *list;
+    json_error_t error;
+    drove_status status = drove__json_parse(text, strlen(text), 0, &error, &list);
+    size_t n_listed = json_array_size(list);
+    if (status == DROVE_E_NOMEM) return status;
+    if (!json_is_array(list)) {
+        status = drove__fail(DROVE_E_DATA, "class_names: expected an array, found \"%.40s\"", text);
+    } else if (n_listed != 0 && n_listed != n_names(file)) {
+        status = drove__fail(DROVE_E_DATA, "expected %zu class names, found %zu", n_names(file),
+                             n_listed);
+    } else if (n_listed != 0) {
+        file->class_name = calloc(n_listed, sizeof *file->class_name);
+        if (file->class_name == NULL)
+            status = drove__fail_nomem("class names", n_listed * sizeof(char *));
+        for (size_t i = 0; i < n_listed && status == DROVE_OK; i++) {
+            const char *name = json_string_value(json_array_get(list, i));
+            file->class_name[i] = name != NULL ? strdup(name) : NULL;
+            if (name == NULL)
+                status = drove__fail(DROVE_E_DATA, "class name %zu: expected a text", i);
+            else if (file->class_name[i] == NULL)
+                status = drove__fail_nomem("class names", n_listed * sizeof(char *));
+        }
+    }
+    json_decref(list);
+    return status;
 }
 
 drove_status drove__modelfile_load_tensors(const char *path, const drove_custom *custom,

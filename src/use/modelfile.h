@@ -77,7 +77,7 @@ bool drove__names_model_file(const char *model);
 /* True if it is neither a model that can be built nor a file, or run, that is there. */
 bool drove__model_is_gone(const char *name, const char *activation);
 
-/* What these data demand of a model. */
+/* The sizes that these data demand of a model. */
 drove_model_io drove__data_io(const drove_data *data);
 /* Accuracy of a score: correct / rows, micro-F1 for multi-label, NaN for values. */
 double drove__score_accuracy(const drove_data *data, const drove_score *score);

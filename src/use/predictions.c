@@ -33,15 +33,10 @@ typedef struct writer {
 
 /* ---- names ---- */
 
-static bool needs_quotes(const char *text)
-{
-    return strpbrk(text, ",\"\r\n") != NULL || text[0] == ' ' || text[0] == '\0';
-}
-
 /* prefix + text as a CSV field, in memory of malloc; NULL: there is none. */
 static char *field(const char *prefix, const char *text)
 {
-    bool quotes = needs_quotes(text);
+    bool quotes = strpbrk(text, ",\"\r\n") != NULL || text[0] == ' ' || text[0] == '\0';
     char *out = drove__grow(NULL, strlen(prefix) + 2 * strlen(text) + 3, 1), *at = out;
     if (out == NULL) return NULL;
     if (quotes) *at++ = '"';
@@ -55,36 +50,18 @@ static char *field(const char *prefix, const char *text)
     return out;
 }
 
-/* A name in one line, in memory of malloc; NULL: there is none. */
-static char *plain_field(const char *name)
-{
-    enum { ESCAPE = 4 }; /* bytes of \xNN */
-    size_t size = ESCAPE * strlen(name) + 1;
-    char *out = drove__grow(NULL, size, 1);
-    return out != NULL ? drove__print_plain(name, out, size) : NULL;
-}
-
-/* The field of a class or label. */
+/* The field of a class or label, or its name in one line.  In memory of malloc; NULL: none left. */
 static char *class_field(const writer *w, const char *prefix, size_t class)
 {
     const bool is_csv = w->what->format == DROVE_PREDICT_CSV;
     char number[32];
     snprintf(number, sizeof number, "%zu", class);
     const char *name = w->what->class_name != NULL ? w->what->class_name[class] : number;
-    return is_csv ? field(prefix, name) : plain_field(name);
-}
-
-static drove_status make_names(writer *w)
-{
-    const size_t n = w->what->io.n_classes;
-    if (n == 0) return DROVE_OK;
-    w->name = calloc(n, sizeof *w->name);
-    if (w->name == NULL) return drove__fail_nomem("class names", n * sizeof *w->name);
-    for (size_t k = 0; k < n; k++) {
-        w->name[k] = class_field(w, "", k);
-        if (w->name[k] == NULL) return drove__fail_nomem("class names", n * sizeof *w->name);
-    }
-    return DROVE_OK;
+    if (is_csv) return field(prefix, name);
+    enum { ESCAPE = 4 }; /* bytes of \xNN */
+    const size_t size = ESCAPE * strlen(name) + 1;
+    char *out = drove__grow(NULL, size, 1);
+    return out != NULL ? drove__print_plain(name, out, size) : NULL;
 }
 
 /* ---- rows as text ---- */
@@ -99,22 +76,18 @@ static drove_status put_text(drove_infer_text *to, const char *text)
     return DROVE_OK;
 }
 
-/* Numbers with commas between them. */
-static drove_status put_numbers(drove_infer_text *to, const float *value, size_t n)
-{
-    DROVE_TRY(drove__infer_reserve(to, n * (DROVE_PRINT_FLOAT_SIZE + 1)));
-    for (size_t i = 0; i < n; i++) {
-        if (i > 0) to->bytes[to->n_bytes++] = ',';
-        to->n_bytes += drove__print_float(value[i], to->bytes + to->n_bytes);
-    }
-    return DROVE_OK;
-}
-
 /* The same of values with an origin, which need more digits than a float's. */
 static drove_status put_values(drove_infer_text *to, const writer *w, const float *value, size_t n)
 {
     const double *origin = w->what->y_origin;
-    if (origin == NULL) return put_numbers(to, value, n);
+    if (origin == NULL) {
+        DROVE_TRY(drove__infer_reserve(to, n * (DROVE_PRINT_FLOAT_SIZE + 1)));
+        for (size_t i = 0; i < n; i++) {
+            if (i > 0) to->bytes[to->n_bytes++] = ',';
+            to->n_bytes += drove__print_float(value[i], to->bytes + to->n_bytes);
+        }
+        return DROVE_OK;
+    }
     DROVE_TRY(drove__infer_reserve(to, n * DROVE_PRINT_FAR_SIZE));
     for (size_t i = 0; i < n; i++) {
         if (i > 0) to->bytes[to->n_bytes++] = ',';
@@ -123,65 +96,57 @@ static drove_status put_values(drove_infer_text *to, const writer *w, const floa
     return DROVE_OK;
 }
 
-static size_t largest(const float *prob, size_t n)
-{
-    size_t best = 0;
-    for (size_t i = 1; i < n; i++) {
-        if (prob[i] > prob[best]) best = i;
-    }
-    return best;
-}
-
 /* Class of an example: the largest output, or, of the losses with one output for two classes, its
  * side.  A margin's sides meet at 0, a probability's at one half. */
 static size_t class_of(const writer *w, const float *prob)
 {
-    if (w->model->n_outputs > 1) return largest(prob, w->model->n_outputs);
-    return prob[0] > (w->model->loss->gives_probability ? 0.5f : 0.0f) ? 1 : 0;
-}
-
-/* The names of the labels that are more probable than not. */
-static drove_status put_labels(drove_infer_text *to, const writer *w, const float *prob)
-{
-    const char *comma = "";
-    for (size_t i = 0; i < w->model->n_outputs; i++) {
-        if (!(prob[i] > 0.5f)) continue;
-        DROVE_TRY(put_text(to, comma));
-        DROVE_TRY(put_text(to, w->name[i]));
-        comma = ",";
+    if (w->model->n_outputs > 1) {
+        size_t best = 0;
+        for (size_t i = 1; i < w->model->n_outputs; i++) {
+            if (prob[i] > prob[best]) best = i;
+        }
+        return best;
     }
-    return DROVE_OK;
+    return prob[0] > (w->model->loss->gives_probability ? 0.5f : 0.0f) ? 1 : 0;
 }
 
 static drove_status put_line(drove_infer_text *to, const writer *w, const float *prob)
 {
     if (w->what->all_outputs || w->what->io.n_classes == 0)
         return put_values(to, w, prob, w->model->n_outputs);
-    if (w->what->io.is_multi_label) return put_labels(to, w, prob);
-    return put_text(to, w->name[class_of(w, prob)]);
-}
-
-/* The name of the file that row i is, or the cells that are kept of it, each with a comma. */
-static drove_status put_row_name(drove_infer_text *to, const drove_data *files, size_t i)
-{
-    const drove_storage *s = files->storage;
-    const size_t n = s->n_kept > 0 ? s->n_kept : 1;
-    for (size_t k = 0; k < n; k++) {
-        const char *text = s->row_names + s->row_name_at[drove__data_row(files, i) * n + k];
-        char *name = *text != '\0' ? field("", text) : strdup("");
-        if (name == NULL) return drove__fail_nomem("names of rows", 1);
-        drove_status status = put_text(to, name);
-        free(name);
-        if (status == DROVE_OK) status = put_text(to, ",");
-        DROVE_TRY(status);
+    if (w->what->io.is_multi_label) {
+        /* The names of the labels that are more probable than not. */
+        const char *comma = "";
+        for (size_t i = 0; i < w->model->n_outputs; i++) {
+            if (!(prob[i] > 0.5f)) continue;
+            DROVE_TRY(put_text(to, comma));
+            DROVE_TRY(put_text(to, w->name[i]));
+            comma = ",";
+        }
+        return DROVE_OK;
     }
-    return DROVE_OK;
+    return put_text(to, w->name[class_of(w, prob)]);
 }
 
 static drove_status put_csv(drove_infer_text *to, const writer *w, size_t i, const float *prob)
 {
     const float both[2] = {1.0f - prob[0], prob[0]};
-    if (w->what->files != NULL) DROVE_TRY(put_row_name(to, w->what->files, i));
+    if (w->what->files != NULL) {
+        /* The name of the file that the row is, or the cells that are kept of it, each with a
+         * comma. */
+        const drove_storage *s = w->what->files->storage;
+        const size_t n = s->n_kept > 0 ? s->n_kept : 1;
+        for (size_t k = 0; k < n; k++) {
+            const char *text =
+                s->row_names + s->row_name_at[drove__data_row(w->what->files, i) * n + k];
+            char *name = *text != '\0' ? field("", text) : strdup("");
+            if (name == NULL) return drove__fail_nomem("names of rows", 1);
+            drove_status status = put_text(to, name);
+            free(name);
+            if (status == DROVE_OK) status = put_text(to, ",");
+            DROVE_TRY(status);
+        }
+    }
     if (w->has_label) {
         DROVE_TRY(put_text(to, w->name[class_of(w, prob)]));
         DROVE_TRY(put_text(to, ","));
@@ -189,39 +154,32 @@ static drove_status put_csv(drove_infer_text *to, const writer *w, size_t i, con
     return put_values(to, w, w->is_pair ? both : prob, w->n_columns);
 }
 
-/* Little-endian floats. */
-static drove_status put_floats(drove_infer_text *to, const float *value, size_t n)
+static drove_status put_npy(drove_infer_text *to, const writer *w, const float *prob)
 {
-    DROVE_TRY(drove__infer_reserve(to, n * sizeof *value));
-    for (size_t i = 0; i < n; i++) {
+    const float both[2] = {1.0f - prob[0], prob[0]};
+    if (w->what->io.n_classes == 0) {
+        /* Little-endian doubles. */
+        DROVE_TRY(drove__infer_reserve(to, w->n_columns * sizeof(double)));
+        for (size_t i = 0; i < w->n_columns; i++) {
+            const double whole =
+                (double)prob[i] + (w->what->y_origin != NULL ? w->what->y_origin[i] : 0.0);
+            uint64_t bits;
+            memcpy(&bits, &whole, sizeof bits);
+            for (unsigned shift = 0; shift < 64; shift += 8)
+                to->bytes[to->n_bytes++] = (char)(bits >> shift);
+        }
+        return DROVE_OK;
+    }
+    const float *value = w->is_pair ? both : prob;
+    /* Little-endian floats. */
+    DROVE_TRY(drove__infer_reserve(to, w->n_columns * sizeof *value));
+    for (size_t i = 0; i < w->n_columns; i++) {
         uint32_t bits;
         memcpy(&bits, &value[i], sizeof bits);
         for (unsigned shift = 0; shift < 32; shift += 8)
             to->bytes[to->n_bytes++] = (char)(bits >> shift);
     }
     return DROVE_OK;
-}
-
-/* Little-endian doubles. */
-static drove_status put_doubles(drove_infer_text *to, const writer *w, const float *value, size_t n)
-{
-    DROVE_TRY(drove__infer_reserve(to, n * sizeof(double)));
-    for (size_t i = 0; i < n; i++) {
-        const double whole =
-            (double)value[i] + (w->what->y_origin != NULL ? w->what->y_origin[i] : 0.0);
-        uint64_t bits;
-        memcpy(&bits, &whole, sizeof bits);
-        for (unsigned shift = 0; shift < 64; shift += 8)
-            to->bytes[to->n_bytes++] = (char)(bits >> shift);
-    }
-    return DROVE_OK;
-}
-
-static drove_status put_npy(drove_infer_text *to, const writer *w, const float *prob)
-{
-    const float both[2] = {1.0f - prob[0], prob[0]};
-    if (w->what->io.n_classes == 0) return put_doubles(to, w, prob, w->n_columns);
-    return put_floats(to, w->is_pair ? both : prob, w->n_columns);
 }
 
 static drove_status prepare(void *context, drove_infer_chunk *chunk)
@@ -258,16 +216,6 @@ static drove_status take(void *context, const drove_infer_chunk *chunk)
     return write_bytes(context, chunk->text.bytes, chunk->text.n_bytes);
 }
 
-static drove_status write_npy_header(writer *w)
-{
-    const size_t shape[2] = {w->what->infer.data->n_rows, w->n_columns};
-    char header[DROVE_NPY_HEADER_SIZE];
-    bool is_vector = w->what->io.n_classes == 0 && w->n_columns == 1;
-    return write_bytes(w, header,
-                       drove__npy_header(w->what->io.n_classes == 0 ? "<f8" : "<f4",
-                                         is_vector ? 1 : 2, shape, header));
-}
-
 static drove_status header_columns(const writer *w, drove_infer_text *to)
 {
     const char *prefix = w->model->loss->gives_probability ? "p_" : "score_";
@@ -299,9 +247,11 @@ static drove_status header_columns(const writer *w, drove_infer_text *to)
 static drove_status write_csv_header(writer *w)
 {
     drove_infer_text text = {0};
-    drove_status status = header_columns(w, &text);
-    if (status == DROVE_OK) status = put_text(&text, "\n");
-    if (status == DROVE_OK) status = write_bytes(w, text.bytes, text.n_bytes);
+    drove_status status;
+    if ((status = header_columns(w, &text)) != DROVE_OK) goto fail;
+    if ((status = put_text(&text, "\n")) != DROVE_OK) goto fail;
+    status = write_bytes(w, text.bytes, text.n_bytes);
+fail:
     free(text.bytes);
     return status;
 }
@@ -310,7 +260,14 @@ static drove_status write_header(writer *w)
 {
     switch (w->what->format) {
     case DROVE_PREDICT_CSV: return write_csv_header(w);
-    case DROVE_PREDICT_NPY: return write_npy_header(w);
+    case DROVE_PREDICT_NPY: {
+        const size_t shape[2] = {w->what->infer.data->n_rows, w->n_columns};
+        char header[DROVE_NPY_HEADER_SIZE];
+        const bool are_values = w->what->io.n_classes == 0;
+        const unsigned rank = are_values && w->n_columns == 1 ? 1 : 2;
+        return write_bytes(w, header,
+                           drove__npy_header(are_values ? "<f8" : "<f4", rank, shape, header));
+    }
     case DROVE_PREDICT_LINES: break;
     }
     return DROVE_OK;
@@ -323,7 +280,15 @@ static drove_status write_all(writer *w)
     infer.prepare = prepare;
     infer.take = take;
     infer.context = w;
-    DROVE_TRY(make_names(w));
+    const size_t n = w->what->io.n_classes;
+    if (n != 0) {
+        w->name = calloc(n, sizeof *w->name);
+        if (w->name == NULL) return drove__fail_nomem("class names", n * sizeof *w->name);
+        for (size_t k = 0; k < n; k++) {
+            w->name[k] = class_field(w, "", k);
+            if (w->name[k] == NULL) return drove__fail_nomem("class names", n * sizeof *w->name);
+        }
+    }
     DROVE_TRY(write_header(w));
     DROVE_TRY(drove__infer_run(&infer));
     errno = 0;

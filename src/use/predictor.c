@@ -58,21 +58,15 @@ struct drove_predictor {
 
 /* ---- opening ---- */
 
-/* Without the padding between layers. */
-static size_t count_parameters(const drove_model *m)
-{
-    size_t n = 0;
-    for (size_t l = 0; l < m->n_layers; l++) n += m->layer[l].n_w + m->layer[l].n_b;
-    return n;
-}
-
 static void find_facts(drove_predictor *p)
 {
     const drove_model *m = p->file.model;
+    size_t n_parameters = 0; /* without the padding between layers */
+    for (size_t l = 0; l < m->n_layers; l++) n_parameters += m->layer[l].n_w + m->layer[l].n_b;
     p->facts = (drove_predictor_facts){.n_features = p->file.n_inputs,
                                        .n_outputs = m->n_outputs,
                                        .n_classes = p->file.io.n_classes,
-                                       .n_parameters = count_parameters(m),
+                                       .n_parameters = n_parameters,
                                        .n_tensors = p->tensors.n_tensors,
                                        .is_multi_label = p->file.io.is_multi_label,
                                        .gives_probability = m->loss->gives_probability,
@@ -80,16 +74,6 @@ static void find_facts(drove_predictor *p)
                                        .is_sparse = p->file.x_kind == DROVE_X_CSR,
                                        .model = m->spec,
                                        .loss = m->loss->name};
-}
-
-static drove_status load_model(drove_predictor *p, const char *model)
-{
-    DROVE_TRY(drove__memfile_create(NULL, 0, false, &p->bytes));
-    drove__model_name(p->bytes, p->name);
-    DROVE_TRY(drove__modelfile_load_tensors(model, &p->custom, &p->file, &p->tensors));
-    drove__modelfile_describe(&p->file, &p->storage, &p->like);
-    find_facts(p);
-    return DROVE_OK;
 }
 
 /* custom NULL: none. */
@@ -104,14 +88,21 @@ static drove_status open_predictor(const char *model, const char *isa, const dro
     drove__fork_guard_add(&p->guard, &p->lock, DROVE_FORK_OUTER);
     p->n_users = 1;
     const char *cap = isa != NULL && isa[0] != '\0' ? isa : NULL;
-    drove_status status = drovek_select(&p->kernels, drove__cpu_features(), cap);
-    if (status == DROVE_OK) status = load_model(p, model);
-    if (status != DROVE_OK) {
-        drove__predictor_release(p);
-        return status;
-    }
+    drove_status status;
+    if ((status = drovek_select(&p->kernels, drove__cpu_features(), cap)) != DROVE_OK) goto fail;
+    if ((status = drove__memfile_create(NULL, 0, false, &p->bytes)) != DROVE_OK) goto fail;
+    drove__model_name(p->bytes, p->name);
+    if ((status = drove__modelfile_load_tensors(model, &p->custom, &p->file, &p->tensors)) !=
+        DROVE_OK)
+        goto fail;
+    drove__modelfile_describe(&p->file, &p->storage, &p->like);
+    find_facts(p);
+
     *out = p;
     return DROVE_OK;
+fail:
+    drove__predictor_release(p);
+    return status;
 }
 
 drove_status drove_predictor_open(const char *model, const char *isa, drove_predictor **out)
@@ -233,10 +224,16 @@ drove_status drove_predictor_save(const drove_predictor *p, const char *path)
 
 /* ---- rows ---- */
 
-/* An engine for rows of floats; sparse models take them too, as dense ones of the same numbers. */
-static drove_status make_session(const drove_predictor *p, session **out)
+static drove_status take_session(drove_predictor *p, session **out)
 {
-    session *s = calloc(1, sizeof *s);
+    pthread_mutex_lock(&p->lock);
+    session *s = p->free_sessions;
+    if (s != NULL) p->free_sessions = s->next;
+    pthread_mutex_unlock(&p->lock);
+    *out = s;
+    if (s != NULL) return DROVE_OK;
+    /* An engine for rows of floats; sparse models take the same numbers as dense rows. */
+    s = calloc(1, sizeof *s);
     if (s == NULL) return drove__fail_nomem("predictions", sizeof *s);
     s->storage = p->storage;
     s->storage.x_kind = DROVE_X_F32;
@@ -257,42 +254,6 @@ static drove_status make_session(const drove_predictor *p, session **out)
     if (status == DROVE_OK) *out = s;
     else free_session(s);
     return status;
-}
-
-static drove_status take_session(drove_predictor *p, session **out)
-{
-    pthread_mutex_lock(&p->lock);
-    session *s = p->free_sessions;
-    if (s != NULL) p->free_sessions = s->next;
-    pthread_mutex_unlock(&p->lock);
-    *out = s;
-    return s != NULL ? DROVE_OK : make_session(p, out);
-}
-
-static void return_session(drove_predictor *p, session *s)
-{
-    pthread_mutex_lock(&p->lock);
-    s->next = p->free_sessions;
-    p->free_sessions = s;
-    pthread_mutex_unlock(&p->lock);
-}
-
-static drove_status check_rows(const drove_predictor *p, const drove_matrix *x)
-{
-    if (p->file.schema != NULL || p->file.features.ops != NULL || p->file.x_kind == DROVE_X_CSR)
-        return drove__fail(DROVE_E_UNSUPPORTED,
-                           "predictions: expected a model of dense rows, found one of %s",
-                           p->file.schema != NULL         ? "a table"
-                           : p->file.features.ops != NULL ? "mapped features"
-                                                          : "sparse rows");
-    if (drove_type_size(x->type) == 0)
-        return drove__fail(DROVE_E_ARG, "predictions: expected a type of drove_type, found %d",
-                           (int)x->type);
-    if (x->n_columns == p->file.n_inputs) return DROVE_OK;
-    return drove__fail(DROVE_E_SHAPE,
-                       "predictions: expected rows of %zu numbers, as in the training data, found "
-                       "%zu",
-                       p->file.n_inputs, x->n_columns);
 }
 
 /* n <= SESSION_ROWS rows from `first` on.  Fewer than LEAST_ROWS are computed as if there were
@@ -326,7 +287,21 @@ static drove_status predict_all(drove_predictor *p, const drove_matrix *x, float
 {
     const size_t n_outputs = p->file.model->n_outputs;
     session *s;
-    DROVE_TRY(check_rows(p, x));
+    if (p->file.schema != NULL || p->file.features.ops != NULL || p->file.x_kind == DROVE_X_CSR)
+        return drove__fail(DROVE_E_UNSUPPORTED,
+                           "predictions: expected a model of dense rows, found one of %s",
+                           p->file.schema != NULL         ? "a table"
+                           : p->file.features.ops != NULL ? "mapped features"
+                                                          : "sparse rows");
+    if (drove_type_size(x->type) == 0)
+        return drove__fail(DROVE_E_ARG, "predictions: expected a type of drove_type, found %d",
+                           (int)x->type);
+    if (x->n_columns != p->file.n_inputs)
+        return drove__fail(
+            DROVE_E_SHAPE,
+            "predictions: expected rows of %zu numbers, as in the training data, found "
+            "%zu",
+            p->file.n_inputs, x->n_columns);
     DROVE_TRY(take_session(p, &s));
     const drovek_thread before = drovek_thread_borrow();
     drove_status status = DROVE_OK;
@@ -335,7 +310,10 @@ static drove_status predict_all(drove_predictor *p, const drove_matrix *x, float
         status = predict_rows(p, s, x, first, n, into + first * n_outputs);
     }
     drovek_thread_give_back(before);
-    return_session(p, s);
+    pthread_mutex_lock(&p->lock);
+    s->next = p->free_sessions;
+    p->free_sessions = s;
+    pthread_mutex_unlock(&p->lock);
     return status;
 }
 
@@ -393,28 +371,6 @@ static drove_status take(void *context, const drove_infer_chunk *chunk)
     return DROVE_OK;
 }
 
-static drove_status infer_all(const drove_predictor *p, const drove_data *data, unsigned n_threads,
-                              float **into)
-{
-    const size_t n_outputs = p->file.model->n_outputs, rows = drove__score_rows(p->file.model, 1);
-    collector c = {.into = drove__grow(NULL, data->n_rows, n_outputs * sizeof(float)),
-                   .n_outputs = n_outputs};
-    if (c.into == NULL)
-        return drove__fail_nomem("predictions", data->n_rows * n_outputs * sizeof(float));
-    const drove_infer infer = {.model = p->file.model,
-                               .kernels = &p->kernels,
-                               .data = data,
-                               .theta = p->file.theta,
-                               .chunk_rows = rows < data->n_rows ? rows : data->n_rows,
-                               .n_threads = n_threads,
-                               .take = take,
-                               .context = &c};
-    drove_status status = drove__infer_run(&infer);
-    if (status == DROVE_OK) *into = c.into;
-    else free(c.into);
-    return status;
-}
-
 /* Less the origins of values. */
 static drove_status apply(const drove_predictor *p, const char *data, unsigned threads,
                           float **into, size_t *n_rows)
@@ -425,9 +381,31 @@ static drove_status apply(const drove_predictor *p, const char *data, unsigned t
     *n_rows = 0;
     if (threads == 0) threads = drove__processors_available();
     DROVE_TRY(drove__data_open_like(data, &p->like, false, &opened));
-    drove_status status = drove__modelfile_map(&p->file, &p->kernels, threads, opened, &seen);
-    if (status == DROVE_OK) status = infer_all(p, seen != NULL ? seen : opened, threads, into);
-    if (status == DROVE_OK) *n_rows = opened->n_rows;
+    drove_status status;
+    if ((status = drove__modelfile_map(&p->file, &p->kernels, threads, opened, &seen)) != DROVE_OK)
+        goto fail;
+    const drove_data *features = seen != NULL ? seen : opened;
+    const size_t n_outputs = p->file.model->n_outputs, rows = drove__score_rows(p->file.model, 1);
+    collector c = {.into = drove__grow(NULL, features->n_rows, n_outputs * sizeof(float)),
+                   .n_outputs = n_outputs};
+    if (c.into == NULL) {
+        status = drove__fail_nomem("predictions", features->n_rows * n_outputs * sizeof(float));
+        goto fail;
+    }
+    const drove_infer infer = {.model = p->file.model,
+                               .kernels = &p->kernels,
+                               .data = features,
+                               .theta = p->file.theta,
+                               .chunk_rows = rows < features->n_rows ? rows : features->n_rows,
+                               .n_threads = threads,
+                               .take = take,
+                               .context = &c};
+    status = drove__infer_run(&infer);
+    if (status == DROVE_OK) *into = c.into;
+    else free(c.into);
+    if (status != DROVE_OK) goto fail;
+    *n_rows = opened->n_rows;
+fail:
     drove_data_destroy(seen);
     drove_data_destroy(opened);
     return status;
@@ -503,23 +481,6 @@ drove_status drove_predictor_tensor(const drove_predictor *p, size_t i, drove_te
     return DROVE_OK;
 }
 
-static drove_status check_values(const drove_tensor *t, const char *name, const float *values,
-                                 size_t n)
-{
-    if (t == NULL || t->type != DROVE_T_F32)
-        return drove__fail(DROVE_E_ARG,
-                           "a model: expected the name of a tensor of floats, found "
-                           "\"%.80s\"",
-                           name);
-    if (count(t) != n)
-        return drove__fail(DROVE_E_SHAPE, "%s: expected %zu numbers, found %zu", name, count(t), n);
-    for (size_t i = 0; i < n; i++)
-        if (!isfinite(values[i]))
-            return drove__fail(DROVE_E_NONFINITE, "%s: number %zu: expected a finite one, found %g",
-                               name, i, (double)values[i]);
-    return DROVE_OK;
-}
-
 /* After a change: the bytes, where somebody has asked for them, and what follows from values. */
 static drove_status rewrite(drove_predictor *p, bool is_parameter)
 {
@@ -544,7 +505,17 @@ drove_status drove_predictor_set_tensor(drove_predictor *p, const char *name, co
     DROVE_IN_C_LOCALE;
     DROVE_ALIVE(p, "a predictor");
     const drove_tensor *t = drove__safetensors_find(&p->tensors, name);
-    DROVE_TRY(check_values(t, name, values, n));
+    if (t == NULL || t->type != DROVE_T_F32)
+        return drove__fail(DROVE_E_ARG,
+                           "a model: expected the name of a tensor of floats, found "
+                           "\"%.80s\"",
+                           name);
+    if (count(t) != n)
+        return drove__fail(DROVE_E_SHAPE, "%s: expected %zu numbers, found %zu", name, count(t), n);
+    for (size_t i = 0; i < n; i++)
+        if (!isfinite(values[i]))
+            return drove__fail(DROVE_E_NONFINITE, "%s: number %zu: expected a finite one, found %g",
+                               name, i, (double)values[i]);
     float *at = (float *)(uintptr_t)t->bytes; /* in theta or p->tensors, which are ours */
     const bool is_parameter = at >= p->file.theta && at < p->file.theta + p->file.model->n_params;
     float *before = drove__grow(NULL, n > 0 ? n : 1, sizeof *before);

@@ -75,30 +75,6 @@ static void print_shape(const size_t *shape, unsigned rank, char *into, size_t s
         n += (size_t)snprintf(into + n, size - n, "%s%zu", i > 0 ? " x " : "", shape[i]);
 }
 
-static bool is_float(drove_tensor_type type)
-{
-    return type == DROVE_T_F32 || type == DROVE_T_F64 || type == DROVE_T_F16 ||
-           type == DROVE_T_BF16;
-}
-
-/* The n numbers of a tensor as floats; valid until the next call. */
-static drove_status as_floats(loading *ld, const drove_tensor *t, size_t n, const float **out)
-{
-    *out = t->bytes;
-    if (t->type == DROVE_T_F32) return DROVE_OK;
-    float *values = drove__grow(ld->converted, n, sizeof *values);
-    if (values == NULL) return drove__fail_nomem("parameters", n * sizeof *values);
-    ld->converted = values;
-    for (size_t i = 0; i < n; i++) {
-        values[i] = t->type == DROVE_T_F64 ? (float)((const double *)t->bytes)[i]
-                    : t->type == DROVE_T_F16
-                        ? drove__float_of_half(((const uint16_t *)t->bytes)[i])
-                        : drove__float_of_bf16(((const uint16_t *)t->bytes)[i]);
-    }
-    *out = values;
-    return DROVE_OK;
-}
-
 /* Floats of this shape, all finite; valid until the next call. */
 static drove_status want(loading *ld, const drove_layer *l, const char *what, unsigned rank,
                          const size_t *shape, const float **values)
@@ -109,7 +85,8 @@ static drove_status want(loading *ld, const drove_layer *l, const char *what, un
     if (t == NULL)
         return drove__fail(DROVE_E_DATA, "%s: expected a tensor %s.%s, found none", ld->path,
                            l->name, what);
-    if (!is_float(t->type))
+    if (!(t->type == DROVE_T_F32 || t->type == DROVE_T_F64 || t->type == DROVE_T_F16 ||
+          t->type == DROVE_T_BF16))
         return drove__fail(DROVE_E_DATA,
                            "%s: %s: expected floats of 16, 32 or 64 bits, found another type",
                            ld->path, t->name);
@@ -123,7 +100,19 @@ static drove_status want(loading *ld, const drove_layer *l, const char *what, un
     if (!is_same)
         return drove__fail(DROVE_E_SHAPE, "%s: %s: expected %s, as in the model, found %s",
                            ld->path, t->name, expected, found);
-    DROVE_TRY(as_floats(ld, t, n, values)); /* n is that of the file, too */
+    *values = t->bytes; /* n is that of the file, too */
+    if (t->type != DROVE_T_F32) {
+        float *wide = drove__grow(ld->converted, n, sizeof *wide);
+        if (wide == NULL) return drove__fail_nomem("parameters", n * sizeof *wide);
+        ld->converted = wide;
+        for (size_t i = 0; i < n; i++) {
+            wide[i] = t->type == DROVE_T_F64 ? (float)((const double *)t->bytes)[i]
+                      : t->type == DROVE_T_F16
+                          ? drove__float_of_half(((const uint16_t *)t->bytes)[i])
+                          : drove__float_of_bf16(((const uint16_t *)t->bytes)[i]);
+        }
+        *values = wide;
+    }
     for (size_t i = 0; i < n; i++)
         if (!isfinite((*values)[i]))
             return drove__fail(DROVE_E_DATA, "%s: %s: expected finite numbers, found %g", ld->path,
@@ -141,19 +130,6 @@ static drove_status take_vector(loading *ld, const drove_layer *l, const char *w
     return DROVE_OK;
 }
 
-static drove_status take_scaled(const loading *ld, const drove_layer *l, float *theta)
-{
-    const char *why;
-    DROVE_TRY(drove__pytorch_scale(l, ld->data->shift, ld->data->factor, DROVE_FROM_PYTORCH,
-                                   theta + l->w_offset, theta + l->b_offset, &why));
-    if (why == NULL) return DROVE_OK;
-    return drove__fail(DROVE_E_UNSUPPORTED,
-                       "%s: layer %s: the scaling of its inputs (%s) cannot be taken out of it: "
-                       "%s (?scale=none, and a module that was trained so)",
-                       ld->path, l->name, drove__scaling_name(drove__data_scale(ld->data).scaling),
-                       why);
-}
-
 static drove_status take_product(loading *ld, const drove_model *m, const drove_layer *l,
                                  float *theta)
 {
@@ -168,17 +144,16 @@ static drove_status take_product(loading *ld, const drove_model *m, const drove_
     if (is_dense) drove__pytorch_dense(l, image, DROVE_FROM_PYTORCH, w, theta + l->w_offset);
     else drove__pytorch_convolution(l, DROVE_FROM_PYTORCH, w, theta + l->w_offset);
     DROVE_TRY(take_vector(ld, l, "bias", l->n_b, theta + l->b_offset));
-    return drove__pytorch_reads_data(l) ? take_scaled(ld, l, theta) : DROVE_OK;
-}
-
-static drove_status take_batch_norm(loading *ld, const drove_layer *l, float *theta)
-{
-    const size_t n = l->n_statistics / 2;
-    (void)find(ld, l, "num_batches_tracked"); /* of no use here */
-    DROVE_TRY(take_vector(ld, l, "weight", l->n_w, theta + l->w_offset));
-    DROVE_TRY(take_vector(ld, l, "bias", l->n_b, theta + l->b_offset));
-    DROVE_TRY(take_vector(ld, l, "running_mean", n, theta + l->s_offset));
-    return take_vector(ld, l, "running_var", n, theta + l->s_offset + n);
+    if (!drove__pytorch_reads_data(l)) return DROVE_OK;
+    const char *why;
+    DROVE_TRY(drove__pytorch_scale(l, ld->data->shift, ld->data->factor, DROVE_FROM_PYTORCH,
+                                   theta + l->w_offset, theta + l->b_offset, &why));
+    if (why == NULL) return DROVE_OK;
+    return drove__fail(DROVE_E_UNSUPPORTED,
+                       "%s: layer %s: the scaling of its inputs (%s) cannot be taken out of it: "
+                       "%s (?scale=none, and a module that was trained so)",
+                       ld->path, l->name, drove__scaling_name(drove__data_scale(ld->data).scaling),
+                       why);
 }
 
 static drove_status take_layer(loading *ld, const drove_model *m, const drove_layer *l,
@@ -187,31 +162,18 @@ static drove_status take_layer(loading *ld, const drove_model *m, const drove_la
     const bool is_product = l->ops == &drove__layer_dense || l->ops == &drove__layer_convolution;
     if (l->trains_only && find(ld, l, "weight") == NULL) return DROVE_OK;
     if (is_product) return take_product(ld, m, l, theta);
-    if (l->n_statistics > 0) return take_batch_norm(ld, l, theta);
+    if (l->n_statistics > 0) {
+        const size_t n = l->n_statistics / 2;
+        (void)find(ld, l, "num_batches_tracked"); /* of no use here */
+        DROVE_TRY(take_vector(ld, l, "weight", l->n_w, theta + l->w_offset));
+        DROVE_TRY(take_vector(ld, l, "bias", l->n_b, theta + l->b_offset));
+        DROVE_TRY(take_vector(ld, l, "running_mean", n, theta + l->s_offset));
+        return take_vector(ld, l, "running_var", n, theta + l->s_offset + n);
+    }
     if (l->n_w == 0) return DROVE_OK;
     return drove__fail(DROVE_E_UNSUPPORTED,
                        "%s: layer %s: expected a layer that PyTorch has, found one of type %s",
                        ld->path, l->name, l->ops->name);
-}
-
-/* A module of other layers is another network. */
-static drove_status check_all_taken(const loading *ld)
-{
-    for (size_t i = 0; i < ld->file.n_tensors; i++)
-        if (!ld->is_taken[i])
-            return drove__fail(DROVE_E_DATA,
-                               "%s: expected tensors of the model's layers alone, found %s",
-                               ld->path, ld->file.tensor[i].name);
-    return DROVE_OK;
-}
-
-static drove_status take_all(loading *ld, drove_model *m, float *theta)
-{
-    ld->is_taken = drove__alloc(ld->file.n_tensors + 1, sizeof *ld->is_taken);
-    if (ld->is_taken == NULL) return drove__fail_nomem("tensors", ld->file.n_tensors);
-    find_prefix(ld);
-    for (size_t i = 0; i < m->n_layers; i++) DROVE_TRY(take_layer(ld, m, &m->layer[i], theta));
-    return check_all_taken(ld);
 }
 
 drove_status drove__pytorch_load(const char *path, const drove_data *data, const float *theta,
@@ -228,8 +190,25 @@ drove_status drove__pytorch_load(const char *path, const drove_data *data, const
     drove_status status = initial != NULL ? DROVE_OK
                                           : drove__fail_nomem("the model's parameters",
                                                               model->n_params * sizeof *initial);
-    if (status == DROVE_OK) memcpy(initial, theta, model->n_params * sizeof *initial);
-    if (status == DROVE_OK) status = take_all(&ld, model, initial);
+    if (status != DROVE_OK) goto fail;
+    memcpy(initial, theta, model->n_params * sizeof *initial);
+    ld.is_taken = drove__alloc(ld.file.n_tensors + 1, sizeof *ld.is_taken);
+    if (ld.is_taken == NULL) {
+        status = drove__fail_nomem("tensors", ld.file.n_tensors);
+        goto fail;
+    }
+    find_prefix(&ld);
+    for (size_t i = 0; i < model->n_layers; i++)
+        if ((status = take_layer(&ld, model, &model->layer[i], initial)) != DROVE_OK) goto fail;
+    /* A module of other layers is another network. */
+    for (size_t i = 0; i < ld.file.n_tensors; i++)
+        if (!ld.is_taken[i]) {
+            status = drove__fail(DROVE_E_DATA,
+                                 "%s: expected tensors of the model's layers alone, found %s",
+                                 ld.path, ld.file.tensor[i].name);
+            goto fail;
+        }
+fail:
     drove__free(ld.is_taken);
     free(ld.converted);
     drove__safetensors_fini(&ld.file);

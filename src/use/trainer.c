@@ -61,89 +61,72 @@ static drove_status fail_option(const char *name, const char *expected, const ch
                        found[0] != '\0' ? found : "auto");
 }
 
-static drove_status check_options(const drove_options *opt)
-{
-    if (!drove__names_model_file(opt->model))
-        return fail_option("model", "a saved model", opt->model);
-    if (strcmp(opt->rule, "auto") == 0) return fail_option("rule", "the name of a rule", opt->rule);
-    if (!(opt->lr > 0.0)) return fail_option("lr", "a step size above 0", "auto");
-    if (opt->batch == 0) return fail_option("batch", "a number of examples", "auto");
-    if (opt->precision[0] != '\0')
-        return drove__fail(DROVE_E_UNSUPPORTED, "trainer: precision: expected none, found %s",
-                           opt->precision);
-    if (strcmp(opt->schedule, "auto") == 0 || strcmp(opt->schedule, "constant") == 0)
-        return DROVE_OK;
-    return drove__fail(DROVE_E_UNSUPPORTED, "trainer: schedule: expected constant, found %s",
-                       opt->schedule);
-}
-
-static drove_status check_model(const drove_modelfile *file, const char *name)
-{
-    const char *found = file->schema != NULL                   ? "a table"
-                        : file->features.ops != NULL           ? "mapped features"
-                        : drove__augment_is_on(&file->augment) ? "parts of images"
-                        : file->model->n_statistics > 0        ? "batch normalisation"
-                                                               : NULL;
-    if (found == NULL) return DROVE_OK;
-    return drove__fail(DROVE_E_UNSUPPORTED,
-                       "trainer: %s: expected a model of numbers as they are, found one of %s",
-                       name, found);
-}
-
-static drove_status load_model(drove_trainer *t, const drove_options *opt)
-{
-    DROVE_TRY(drove__modelfile_load_with(opt->model, &opt->custom, &t->file));
-    DROVE_TRY(check_model(&t->file, opt->model));
-    DROVE_TRY(drove__modelfile_check(opt, t->file.model));
-    t->file.model->factors = DROVEK_FACTORS_F32; /* of the products, whatever it was trained with */
-    drove__modelfile_describe(&t->file, &t->storage, &t->like);
-    return DROVE_OK;
-}
-
-static drove_status make_optim(drove_trainer *t, const drove_options *opt)
-{
-    const drove_optim_options options = {.rule = opt->rule,
-                                         .schedule = "constant",
-                                         .lr = opt->lr,
-                                         .weight_decay = opt->weight_decay,
-                                         .clip = opt->clip,
-                                         .state = DROVE_STATE_SHARED,
-                                         .n_params = t->file.model->n_params,
-                                         .n_workers = 1,
-                                         .kernels = &t->kernels};
-    DROVE_TRY(drove__optim_create(&options, &t->optim));
-    return drove__optim_worker_init(&t->worker, t->optim);
-}
-
-static drove_status allocate(drove_trainer *t, const drove_options *opt)
-{
-    t->seed = opt->seed;
-    t->batch = (size_t)opt->batch;
-    t->vector = drove__alloc(t->optim->n_vector, sizeof *t->vector);
-    t->grad = drove__alloc(t->optim->n, sizeof *t->grad);
-    t->drawn = drove__alloc(t->batch, sizeof *t->drawn);
-    t->row = drove__alloc(t->batch, sizeof *t->row);
-    if (t->vector == NULL || t->grad == NULL || t->drawn == NULL || t->row == NULL)
-        return drove__fail_nomem("a trainer", t->optim->n_vector * sizeof *t->vector);
-    memcpy(t->vector, t->file.theta, t->optim->n * sizeof *t->vector);
-    drove__free(t->file.theta);
-    t->file.theta = NULL;
-    return DROVE_OK;
-}
-
 drove_status drove_trainer_open(const drove_options *options, drove_trainer **out)
 {
     DROVE_IN_C_LOCALE;
     DROVE_ALIVE(options, "options");
     *out = NULL;
-    DROVE_TRY(check_options(options));
+    if (!drove__names_model_file(options->model))
+        return fail_option("model", "a saved model", options->model);
+    if (strcmp(options->rule, "auto") == 0)
+        return fail_option("rule", "the name of a rule", options->rule);
+    if (!(options->lr > 0.0)) return fail_option("lr", "a step size above 0", "auto");
+    if (options->batch == 0) return fail_option("batch", "a number of examples", "auto");
+    if (options->precision[0] != '\0')
+        return drove__fail(DROVE_E_UNSUPPORTED, "trainer: precision: expected none, found %s",
+                           options->precision);
+    if (strcmp(options->schedule, "auto") != 0 && strcmp(options->schedule, "constant") != 0)
+        return drove__fail(DROVE_E_UNSUPPORTED, "trainer: schedule: expected constant, found %s",
+                           options->schedule);
     drove_trainer *t = calloc(1, sizeof *t);
     if (t == NULL) return drove__fail_nomem("a trainer", sizeof *t);
     const char *cap = options->isa[0] != '\0' ? options->isa : NULL;
-    drove_status status = drovek_select(&t->kernels, drove__cpu_features(), cap);
-    if (status == DROVE_OK) status = load_model(t, options);
-    if (status == DROVE_OK) status = make_optim(t, options);
-    if (status == DROVE_OK) status = allocate(t, options);
+    drove_status status;
+    if ((status = drovek_select(&t->kernels, drove__cpu_features(), cap)) != DROVE_OK) goto fail;
+    if ((status = drove__modelfile_load_with(options->model, &options->custom, &t->file)) !=
+        DROVE_OK)
+        goto fail;
+    const char *found = t->file.schema != NULL                   ? "a table"
+                        : t->file.features.ops != NULL           ? "mapped features"
+                        : drove__augment_is_on(&t->file.augment) ? "parts of images"
+                        : t->file.model->n_statistics > 0        ? "batch normalisation"
+                                                                 : NULL;
+    if (found != NULL) {
+        status =
+            drove__fail(DROVE_E_UNSUPPORTED,
+                        "trainer: %s: expected a model of numbers as they are, found one of %s",
+                        options->model, found);
+        goto fail;
+    }
+    if ((status = drove__modelfile_check(options, t->file.model)) != DROVE_OK) goto fail;
+    t->file.model->factors = DROVEK_FACTORS_F32; /* of the products, whatever it was trained with */
+    drove__modelfile_describe(&t->file, &t->storage, &t->like);
+
+    const drove_optim_options of_rule = {.rule = options->rule,
+                                         .schedule = "constant",
+                                         .lr = options->lr,
+                                         .weight_decay = options->weight_decay,
+                                         .clip = options->clip,
+                                         .state = DROVE_STATE_SHARED,
+                                         .n_params = t->file.model->n_params,
+                                         .n_workers = 1,
+                                         .kernels = &t->kernels};
+    if ((status = drove__optim_create(&of_rule, &t->optim)) != DROVE_OK) goto fail;
+    if ((status = drove__optim_worker_init(&t->worker, t->optim)) != DROVE_OK) goto fail;
+    t->seed = options->seed;
+    t->batch = (size_t)options->batch;
+    t->vector = drove__alloc(t->optim->n_vector, sizeof *t->vector);
+    t->grad = drove__alloc(t->optim->n, sizeof *t->grad);
+    t->drawn = drove__alloc(t->batch, sizeof *t->drawn);
+    t->row = drove__alloc(t->batch, sizeof *t->row);
+    if (t->vector == NULL || t->grad == NULL || t->drawn == NULL || t->row == NULL) {
+        status = drove__fail_nomem("a trainer", t->optim->n_vector * sizeof *t->vector);
+        goto fail;
+    }
+    memcpy(t->vector, t->file.theta, t->optim->n * sizeof *t->vector);
+    drove__free(t->file.theta);
+    t->file.theta = NULL;
+fail:
     if (status != DROVE_OK) {
         drove_trainer_destroy(t);
         return status;
@@ -178,9 +161,10 @@ void drove_trainer_destroy(drove_trainer *t)
 
 /* ---- targets ---- */
 
-static drove_status check_scale(const drove_trainer *t, const double *shift, const double *scale,
-                                size_t n_values)
+drove_status drove_trainer_scale_targets(drove_trainer *t, const double *shift, const double *scale,
+                                         size_t n_values)
 {
+    DROVE_ALIVE(t, "a trainer");
     const drove_model *model = t->file.model;
     if (t->storage.y_kind != DROVE_Y_VALUE || model->loss != &drove__loss_squared ||
         drove__targets_layer(model) == NULL)
@@ -200,14 +184,6 @@ static drove_status check_scale(const drove_trainer *t, const double *shift, con
                                "trainer: value %zu: expected a finite shift and a scale above 0, "
                                "found %g and %g",
                                k, shift[k], scale[k]);
-    return DROVE_OK;
-}
-
-drove_status drove_trainer_scale_targets(drove_trainer *t, const double *shift, const double *scale,
-                                         size_t n_values)
-{
-    DROVE_ALIVE(t, "a trainer");
-    DROVE_TRY(check_scale(t, shift, scale, n_values));
     double *own_shift = drove__alloc(n_values, sizeof *shift);
     double *own_scale = drove__alloc(n_values, sizeof *scale);
     if (own_shift == NULL || own_scale == NULL) {
@@ -225,23 +201,6 @@ drove_status drove_trainer_scale_targets(drove_trainer *t, const double *shift, 
 
 /* ---- a pass ---- */
 
-/* The engine that is there has room for all but longer sparse rows. */
-static drove_status prepare_engine(drove_trainer *t, const drove_data *data)
-{
-    const size_t longest = drove__gather_longest(data);
-    if (t->engine != NULL && longest <= t->longest) return DROVE_OK;
-    const drove_engine_options opt = {.model = t->file.model,
-                                      .kernels = &t->kernels,
-                                      .data = data,
-                                      .max_rows = t->batch,
-                                      .rows = t->batch,
-                                      .seed = t->seed};
-    if (t->engine != NULL) drove__engine_host.destroy(t->engine);
-    t->engine = NULL;
-    t->longest = longest;
-    return drove__engine_host.create(&opt, &t->engine);
-}
-
 drove_status drove_trainer_begin(drove_trainer *t, const drove_arrays *rows)
 {
     DROVE_IN_C_LOCALE;
@@ -250,8 +209,23 @@ drove_status drove_trainer_begin(drove_trainer *t, const drove_arrays *rows)
     drove_data *data;
     end_pass(t);
     DROVE_TRY(drove__data_open_more(drove_arrays_name(rows), &t->like, &data));
-    drove_status status = drove__weights_normalise(data);
-    if (status == DROVE_OK) status = prepare_engine(t, data);
+    drove_status status;
+    if ((status = drove__weights_normalise(data)) != DROVE_OK) goto fail;
+    /* The engine that is there has room for all but longer sparse rows. */
+    const size_t longest = drove__gather_longest(data);
+    if (t->engine == NULL || longest > t->longest) {
+        const drove_engine_options opt = {.model = t->file.model,
+                                          .kernels = &t->kernels,
+                                          .data = data,
+                                          .max_rows = t->batch,
+                                          .rows = t->batch,
+                                          .seed = t->seed};
+        if (t->engine != NULL) drove__engine_host.destroy(t->engine);
+        t->engine = NULL;
+        t->longest = longest;
+        status = drove__engine_host.create(&opt, &t->engine);
+    }
+fail:
     if (status != DROVE_OK) {
         drove_data_destroy(data);
         return status;
@@ -262,16 +236,6 @@ drove_status drove_trainer_begin(drove_trainer *t, const drove_arrays *rows)
     /* By the steps, which another trainer takes over with the state, and not by the passes. */
     drove__permutation_init(&t->pass.order, data->n_rows, t->seed, t->n_updates);
     return DROVE_OK;
-}
-
-static drove_batch next_batch(drove_trainer *t)
-{
-    const pass *p = &t->pass;
-    const size_t n_left = p->data->n_rows - p->n_done;
-    const size_t n = n_left < t->batch ? n_left : t->batch;
-    drove__permutation_run(&p->order, p->n_done, n, t->drawn);
-    for (size_t i = 0; i < n; i++) t->row[i] = (uint32_t)t->drawn[i];
-    return (drove_batch){.data = p->data, .row = t->row, .n_rows = n, .number = t->n_updates};
 }
 
 static bool is_finite(const drove_trainer *t, const drove_gradient *grad)
@@ -286,7 +250,13 @@ static bool is_finite(const drove_trainer *t, const drove_gradient *grad)
 static drove_status make_step(drove_trainer *t)
 {
     const drove_optim *optim = t->optim;
-    const drove_batch batch = next_batch(t);
+    const pass *p = &t->pass;
+    const size_t n_left = p->data->n_rows - p->n_done;
+    const size_t n = n_left < t->batch ? n_left : t->batch;
+    drove__permutation_run(&p->order, p->n_done, n, t->drawn);
+    for (size_t i = 0; i < n; i++) t->row[i] = (uint32_t)t->drawn[i];
+    const drove_batch batch =
+        (drove_batch){.data = p->data, .row = t->row, .n_rows = n, .number = t->n_updates};
     drove_gradient grad = {.value = t->grad, .spans_wanted = optim->spans_ok};
     const drove_work work = {.batch = &batch,
                              .theta = drove__optim_theta(optim, &t->worker, t->vector),
@@ -335,27 +305,22 @@ drove_status drove_trainer_advance(drove_trainer *t, double most_seconds, int *i
 
 /* ---- batches that the program delivers ---- */
 
-/* *loss: mean of the rows' own, each before its own step. */
-static drove_status train_batch(drove_trainer *t, const drove_arrays *rows, double *loss,
-                                uint64_t *n_rows)
-{
-    int is_over = 0;
-    DROVE_TRY(drove_trainer_begin(t, rows));
-    *n_rows = t->pass.data->n_rows;
-    return drove_trainer_advance(t, INFINITY, &is_over, loss);
-}
-
 static drove_status train_batches(drove_trainer *t, const drove_batch_source *source,
                                   drove_arrays *rows, double *sum, uint64_t *n_done)
 {
     for (uint64_t number = 1;; number++) {
-        uint64_t n;
-        double loss;
+        uint64_t n = 0;
+        double loss = 0.0; /* mean of the rows' own, each before its own step */
         bool is_over;
+        int is_done;
         const uint32_t *unused;
         DROVE_TRY(drove__delivered_next(source, number, rows, &is_over, &unused));
         if (is_over) return DROVE_OK;
-        const drove_status status = train_batch(t, rows, &loss, &n);
+        drove_status status = drove_trainer_begin(t, rows);
+        if (status == DROVE_OK) {
+            n = t->pass.data->n_rows;
+            status = drove_trainer_advance(t, INFINITY, &is_done, &loss);
+        }
         if (status != DROVE_OK)
             return drove__fail_in(status, "batch %llu", (unsigned long long)number);
         *sum += loss * (double)n;
@@ -381,34 +346,34 @@ drove_status drove_trainer_batches(drove_trainer *t, const drove_batch_source *s
 
 /* ---- the model ---- */
 
-static drove_status save(const drove_trainer *t, const drove_memory_file *file)
-{
-    const size_t n = t->optim->n;
-    char path[DROVE_MODEL_NAME_SIZE];
-    float *theta = drove__alloc(n, sizeof *theta);
-    if (theta == NULL) return drove__fail_nomem("a model to save", n * sizeof *theta);
-    memcpy(theta, t->vector, n * sizeof *theta);
-    if (t->scale != NULL)
-        drove__targets_map_out(drove__targets_layer(t->file.model), t->shift, t->scale, theta);
-    snprintf(path, sizeof path, "%s.safetensors", drove_memory_file_name(file));
-    drove_status status =
-        t->kernels.finite_f32(theta, n)
-            ? drove__modelfile_save(path, t->file.model, &t->like, &t->file.features,
-                                    t->file.target_mean, theta)
-            : drove__fail(DROVE_E_NONFINITE, "trainer: expected finite parameters, found others; a "
-                                             "smaller lr may help");
-    drove__free(theta);
-    return status;
-}
-
 drove_status drove_trainer_model(const drove_trainer *t, drove_memory_file **out)
 {
     DROVE_IN_C_LOCALE;
     DROVE_ALIVE(t, "a trainer");
+    const size_t n = t->optim->n;
     drove_memory_file *file;
+    drove_status status;
+    char path[DROVE_MODEL_NAME_SIZE];
     *out = NULL;
     DROVE_TRY(drove_memory_file_create(NULL, 0, 0, &file));
-    drove_status status = save(t, file);
+    float *theta = drove__alloc(n, sizeof *theta);
+    if (theta == NULL) {
+        status = drove__fail_nomem("a model to save", n * sizeof *theta);
+        goto fail;
+    }
+    memcpy(theta, t->vector, n * sizeof *theta);
+    if (t->scale != NULL)
+        drove__targets_map_out(drove__targets_layer(t->file.model), t->shift, t->scale, theta);
+    snprintf(path, sizeof path, "%s.safetensors", drove_memory_file_name(file));
+    if (!t->kernels.finite_f32(theta, n)) {
+        status = drove__fail(DROVE_E_NONFINITE, "trainer: expected finite parameters, found "
+                                                "others; a smaller lr may help");
+        goto fail;
+    }
+    status = drove__modelfile_save(path, t->file.model, &t->like, &t->file.features,
+                                   t->file.target_mean, theta);
+fail:
+    drove__free(theta);
     if (status == DROVE_OK) *out = file;
     else drove_memory_file_destroy(file);
     return status;

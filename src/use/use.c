@@ -29,34 +29,6 @@ typedef struct user { /* a model at work */
     drove_infer infer;
 } user;
 
-/* The model's features of the data, by all processors. */
-static drove_status map_features(user *u)
-{
-    drove_data *mapped;
-    DROVE_TRY(drove__modelfile_map(&u->file, &u->kernels, drove__processors_available(), u->data,
-                                   &mapped));
-    if (mapped == NULL) return DROVE_OK;
-    if (u->data->storage->row_names != NULL) u->files = u->data;
-    else drove_data_destroy(u->data);
-    u->data = mapped;
-    return DROVE_OK;
-}
-
-/* How predictions are made. */
-static drove_status plan_inference(user *u, const drove_use_options *use)
-{
-    size_t rows = use->batch != 0 ? (size_t)use->batch : drove__score_rows(u->file.model, 1);
-    unsigned n_threads = use->threads < UINT32_MAX ? (unsigned)use->threads : UINT32_MAX;
-    if (n_threads == 0) n_threads = drove__processors_available();
-    u->infer = (drove_infer){.model = u->file.model,
-                             .kernels = &u->kernels,
-                             .data = u->data,
-                             .theta = u->file.theta,
-                             .chunk_rows = rows < u->data->n_rows ? rows : u->data->n_rows,
-                             .n_threads = n_threads};
-    return DROVE_OK;
-}
-
 static drove_status start(user *u, const drove_use_options *use, const drove_custom *custom,
                           bool use_labels)
 {
@@ -71,8 +43,25 @@ static drove_status start(user *u, const drove_use_options *use, const drove_cus
     if (use->message != NULL && u->data->storage->notes[0] != '\0')
         use->message(use->context,
                      drove__print_plain(u->data->storage->notes, notes, sizeof notes));
-    DROVE_TRY(map_features(u));
-    return plan_inference(u, use);
+    /* The model's features of the data, by all processors. */
+    drove_data *mapped;
+    DROVE_TRY(drove__modelfile_map(&u->file, &u->kernels, drove__processors_available(), u->data,
+                                   &mapped));
+    if (mapped != NULL) {
+        if (u->data->storage->row_names != NULL) u->files = u->data;
+        else drove_data_destroy(u->data);
+        u->data = mapped;
+    }
+    size_t rows = use->batch != 0 ? (size_t)use->batch : drove__score_rows(u->file.model, 1);
+    unsigned n_threads = use->threads < UINT32_MAX ? (unsigned)use->threads : UINT32_MAX;
+    if (n_threads == 0) n_threads = drove__processors_available();
+    u->infer = (drove_infer){.model = u->file.model,
+                             .kernels = &u->kernels,
+                             .data = u->data,
+                             .theta = u->file.theta,
+                             .chunk_rows = rows < u->data->n_rows ? rows : u->data->n_rows,
+                             .n_threads = n_threads};
+    return DROVE_OK;
 }
 
 static void end(user *u)
@@ -84,26 +73,24 @@ static void end(user *u)
 
 /* ---- evaluation ---- */
 
-static void fill_report(const user *u, const drove_score *score, drove_score_report *out)
-{
-    *out = (drove_score_report){.n_rows = score->n_rows,
-                                .loss = drove__score_mean_loss(score),
-                                .accuracy = drove__score_accuracy(u->data, score),
-                                .is_multi_label = u->file.io.is_multi_label};
-    snprintf(out->model, sizeof out->model, "%s", u->file.model->spec);
-    snprintf(out->loss_name, sizeof out->loss_name, "%s", u->file.model->loss->name);
-}
-
 /* metrics may be NULL. */
 static drove_status evaluate(const drove_use_options *use, const drove_custom *custom,
                              drove_score_report *out, drove_metrics **metrics)
 {
     user u = {0};
     drove_score score;
-    drove_status status = start(&u, use, custom, true);
-    if (status == DROVE_OK)
-        status = drove__metrics_measure(&u.infer, u.file.target_mean, &score, metrics);
-    if (status == DROVE_OK) fill_report(&u, &score, out);
+    drove_status status;
+    if ((status = start(&u, use, custom, true)) != DROVE_OK) goto fail;
+    if ((status = drove__metrics_measure(&u.infer, u.file.target_mean, &score, metrics)) !=
+        DROVE_OK)
+        goto fail;
+    *out = (drove_score_report){.n_rows = score.n_rows,
+                                .loss = drove__score_mean_loss(&score),
+                                .accuracy = drove__score_accuracy(u.data, &score),
+                                .is_multi_label = u.file.io.is_multi_label};
+    snprintf(out->model, sizeof out->model, "%s", u.file.model->spec);
+    snprintf(out->loss_name, sizeof out->loss_name, "%s", u.file.model->loss->name);
+fail:
     end(&u);
     return status;
 }
@@ -158,18 +145,14 @@ static drove_status predict_to_file(const user *u, const drove_use_options *use)
     return status == DROVE_E_IO ? drove__fail_in(status, "%s", use->out) : status;
 }
 
-static drove_status check_out(const drove_use_options *use)
-{
-    if (use->out == NULL) return DROVE_OK;
-    DROVE_TRY(drove__overwrite_check("--out", use->out, use->model));
-    return drove__overwrite_check_data("--out", use->out, use->data);
-}
-
 drove_status drove_predict(const drove_use_options *use, FILE *stream)
 {
     DROVE_IN_C_LOCALE;
     user u = {0};
-    DROVE_TRY(check_out(use));
+    if (use->out != NULL) {
+        DROVE_TRY(drove__overwrite_check("--out", use->out, use->model));
+        DROVE_TRY(drove__overwrite_check_data("--out", use->out, use->data));
+    }
     drove_status status = start(&u, use, NULL, false);
     if (status == DROVE_OK)
         status = use->out != NULL ? predict_to_file(&u, use) : predict_to(&u, use, stream);
