@@ -140,21 +140,7 @@ static drove_status name_cache(const drove_options *opt, const char *data, const
     return DROVE_OK;
 }
 
-/* Rows for a model are made from its columns and classes, too. */
-static drove_status add_like(cache *c)
-{
-    char *slash = strrchr(c->path, '/');
-    const size_t n = strlen(c->source);
-    uint64_t names;
-    if (c->like == NULL) return DROVE_OK;
-    DROVE_TRY(drove__data_fingerprint_names(c->like, &names));
-    snprintf(c->source + n, sizeof c->source - n, " like %016llx", (unsigned long long)names);
-    snprintf(slash + 1, sizeof c->path - (size_t)(slash + 1 - c->path), "%016llx.rows",
-             (unsigned long long)drove__hash(0, c->source, strlen(c->source)));
-    return DROVE_OK;
-}
-
-/* Whether the file is the one that this cache would be. */
+/* True if the file is the one that this cache would be. */
 static bool is_cached(const cache *c)
 {
     drove_blocks *b;
@@ -239,7 +225,17 @@ static drove_status find_cache(const drove_options *opt, const char *text, doubl
     drove_status status = drove__spec_parse(text, &spec);
     if (status == DROVE_OK) status = name_cache(opt, text, spec.arg[0], memory, c);
     drove__spec_fini(&spec);
-    return status == DROVE_OK ? add_like(c) : status;
+    DROVE_TRY(status);
+    /* Rows for a model are made from its columns and classes, too. */
+    char *slash = strrchr(c->path, '/');
+    const size_t n = strlen(c->source);
+    uint64_t names;
+    if (c->like == NULL) return DROVE_OK;
+    DROVE_TRY(drove__data_fingerprint_names(c->like, &names));
+    snprintf(c->source + n, sizeof c->source - n, " like %016llx", (unsigned long long)names);
+    snprintf(slash + 1, sizeof c->path - (size_t)(slash + 1 - c->path), "%016llx.rows",
+             (unsigned long long)drove__hash(0, c->source, strlen(c->source)));
+    return DROVE_OK;
 }
 
 /* Text whose rows are larger than the memory becomes rows in the cache, and the spec theirs. */
@@ -251,11 +247,12 @@ static drove_status use_cache(drove_config *config, const drove_workers *workers
     if (c == NULL) return drove__fail_nomem("a name", sizeof *c);
     c->like = like;
     drove_status status = find_text(data, memory, &text);
-    if (text != NULL) status = find_cache(&config->opt, text, memory, c);
-    if (text != NULL && status == DROVE_OK) status = check_options(config, workers, false);
-    if (text != NULL && status == DROVE_OK && !is_cached(c))
-        status = write_cache(config, text, c, memory);
-    if (text != NULL && status == DROVE_OK) status = spec_of_cache(text, c, data, size);
+    if (text == NULL) goto fail; /* they are not, or not known to be */
+    if ((status = find_cache(&config->opt, text, memory, c)) != DROVE_OK) goto fail;
+    if ((status = check_options(config, workers, false)) != DROVE_OK) goto fail;
+    if (!is_cached(c) && (status = write_cache(config, text, c, memory)) != DROVE_OK) goto fail;
+    status = spec_of_cache(text, c, data, size);
+fail:
     free(text);
     free(c);
     return status;
@@ -303,30 +300,6 @@ static size_t count_held(const drove_config *config, bool splits)
     return n + (judges ? DROVE_MOST_VALIDATION_ROWS : 0);
 }
 
-/* Of "split" the test data are all that is held out, unless a part of that is to judge by. */
-static drove_status divide_held(const drove_config *config, drove_problem *problem,
-                                size_t n_judging)
-{
-    if (n_judging == 0 || problem->test->n_rows < 2) return DROVE_OK;
-    size_t n = problem->test->n_rows / 2 < n_judging ? problem->test->n_rows / 2 : n_judging;
-    return drove__data_hold_out(problem->test, n, config->opt.seed, &problem->kept);
-}
-
-static drove_status open_parts(const drove_config *config, drove_problem *problem, const char *data,
-                               const char *test)
-{
-    const bool splits = strcmp(test, "split") == 0;
-    drove_data *held = drove__stream_take_held(problem->stream);
-    problem->train = drove__stream_take_sample(problem->stream);
-    drove_status status =
-        drove__data_finish_open(data, test, config->opt.seed, problem->train, held, &problem->test);
-    if (problem->test != held) problem->kept = held;
-    if (status == DROVE_OK && splits)
-        status = divide_held(config, problem, count_held(config, false));
-    problem->n_train_whole = (size_t)drove__stream_rows(problem->stream);
-    return status;
-}
-
 drove_status drove__disk_open(drove_config *config, drove_problem *problem, drove_workers *workers,
                               const drove_storage *like, char *data, size_t size, const char *test)
 {
@@ -346,10 +319,24 @@ drove_status drove__disk_open(drove_config *config, drove_problem *problem, drov
                                       .held_rows = count_held(config, strcmp(test, "split") == 0),
                                       .clock = &drove__clock_real};
     DROVE_TRY(drove__stream_open(&opt, &problem->stream));
-    return open_parts(config, problem, data, test);
+    const bool splits = strcmp(test, "split") == 0;
+    drove_data *held = drove__stream_take_held(problem->stream);
+    problem->train = drove__stream_take_sample(problem->stream);
+    status =
+        drove__data_finish_open(data, test, config->opt.seed, problem->train, held, &problem->test);
+    if (problem->test != held) problem->kept = held;
+    /* The test data of "split" are all that is held out, unless a part of that is to judge by. */
+    const size_t n_judging = splits ? count_held(config, false) : 0;
+    if (status == DROVE_OK && n_judging > 0 && problem->test->n_rows >= 2) {
+        const size_t half = problem->test->n_rows / 2;
+        status = drove__data_hold_out(problem->test, half < n_judging ? half : n_judging,
+                                      config->opt.seed, &problem->kept);
+    }
+    problem->n_train_whole = (size_t)drove__stream_rows(problem->stream);
+    return status;
 }
 
-/* Of a file that is read by blocks: some of them; *out NULL: the data fit into memory. */
+/* Some blocks of a file that is read by blocks; *out NULL: the data fit into memory. */
 static drove_status sample_blocks(const drove_options *opt, const char *data, drove_data **out)
 {
     drove_blocks *blocks;
@@ -395,37 +382,6 @@ size_t drove__disk_held_rows(const drove_problem *problem)
 
 /* ---- the windows ---- */
 
-static drove_status check_room(const drove_config *config, const drove_problem *problem,
-                               double left)
-{
-    const double mib = 1 << 20, least = drove__stream_least_bytes(problem->stream);
-    if (left >= least) return DROVE_OK;
-    if (problem->window_bytes > 0)
-        return drove__fail(DROVE_E_ARG, "?window=%llu: expected at least %.0f bytes, two blocks",
-                           (unsigned long long)problem->window_bytes, ceil(least));
-    const double other = memory_of(&config->opt) - left;
-    return drove__fail(DROVE_E_ARG,
-                       "--memory %s: expected at least %.0f MiB: %.0f MiB for the program, the "
-                       "model and samples, %.3g MiB for two blocks of the data; found %.0f MiB",
-                       config->opt.memory[0] != '\0' ? config->opt.memory : "auto",
-                       ceil((other + least) / mib), other / mib, least / mib,
-                       memory_of(&config->opt) / mib);
-}
-
-/* Fewer examples than --until validation asks for are held out. */
-static void say_held(const drove_config *config, const drove_problem *problem)
-{
-    const drove_until *u = &config->until;
-    const size_t n = problem->validation != NULL ? problem->validation->n_rows : 0;
-    double wanted = u->validation_is_part ? round(u->validation * (double)problem->n_train_whole)
-                                          : u->validation;
-    if (n > 0 && wanted > (double)n)
-        drove__run_say(config,
-                       "data: --until validation has %zu examples, not %.0f: no more of data on "
-                       "disk are held out for it (at most %d)",
-                       n, wanted, DROVE_MOST_VALIDATION_ROWS);
-}
-
 drove_status drove__disk_begin(drove_config *config, drove_problem *problem, drove_workers *workers)
 {
     drove_stream_facts facts;
@@ -434,7 +390,20 @@ drove_status drove__disk_begin(drove_config *config, drove_problem *problem, dro
     DROVE_TRY(drove__run_need_bytes(config, problem, workers, &need));
     double left = memory_of(&config->opt) - resident_bytes() - need - RESERVE_BYTES;
     if (problem->window_bytes > 0) left = (double)problem->window_bytes;
-    DROVE_TRY(check_room(config, problem, left));
+    const double mib = 1 << 20, least = drove__stream_least_bytes(problem->stream);
+    if (left < least) {
+        if (problem->window_bytes > 0)
+            return drove__fail(DROVE_E_ARG,
+                               "?window=%llu: expected at least %.0f bytes, two blocks",
+                               (unsigned long long)problem->window_bytes, ceil(least));
+        const double other = memory_of(&config->opt) - left;
+        return drove__fail(DROVE_E_ARG,
+                           "--memory %s: expected at least %.0f MiB: %.0f MiB for the program, the "
+                           "model and samples, %.3g MiB for two blocks of the data; found %.0f MiB",
+                           config->opt.memory[0] != '\0' ? config->opt.memory : "auto",
+                           ceil((other + least) / mib), other / mib, least / mib,
+                           memory_of(&config->opt) / mib);
+    }
     const drove_stream_start start = {.like = problem->train,
                                       .memory = left,
                                       .target_shift = problem->target_shift,
@@ -448,7 +417,16 @@ drove_status drove__disk_begin(drove_config *config, drove_problem *problem, dro
                    "epoch, %.3g MiB of memory for two windows",
                    (unsigned long long)facts.n_blocks, (unsigned long long)facts.n_windows,
                    facts.n_windows == 1 ? "" : "s", facts.window_bytes / (1 << 20));
-    say_held(config, problem);
+    /* Fewer examples than --until validation asks for may be held out. */
+    const drove_until *u = &config->until;
+    const size_t n = problem->validation != NULL ? problem->validation->n_rows : 0;
+    double wanted = u->validation_is_part ? round(u->validation * (double)problem->n_train_whole)
+                                          : u->validation;
+    if (n > 0 && wanted > (double)n)
+        drove__run_say(config,
+                       "data: --until validation has %zu examples, not %.0f: no more of data on "
+                       "disk are held out for it (at most %d)",
+                       n, wanted, DROVE_MOST_VALIDATION_ROWS);
     return DROVE_OK;
 }
 

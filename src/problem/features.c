@@ -1,5 +1,4 @@
-/* problem/features.c - the feature map of a run: settled, applied to training and held-out data,
- * and told.
+/* problem/features.c - the feature map: settled, applied to training and held-out data, and told.
  *
  * What the model saw when it was trained must be what it sees now: a model file to go on from
  * settles the map, and --features may then only repeat what stands there.
@@ -11,38 +10,6 @@
 
 #include <stdio.h>
 #include <string.h>
-
-static drove_status fail_disagreement(const drove_config *config,
-                                      const drove_features_options *wanted)
-{
-    char text[DROVE_FEATURES_TEXT_SIZE];
-    drove__features_print(wanted, text);
-    return drove__fail(DROVE_E_ARG, "%s: --features: expected %s, as in this model file, found %s",
-                       config->opt.model, text[0] != '\0' ? text : "none", config->opt.features);
-}
-
-static drove_status settle(const drove_config *config, drove_problem *problem,
-                           drove_workers *workers)
-{
-    drove_status status = drove__features_parse(config->opt.features, &problem->features);
-    if (status != DROVE_OK) return drove__fail_in(status, "--features");
-    if (drove__names_model_file(config->opt.model)) {
-        drove_features_options of_file;
-        DROVE_TRY(drove__modelfile_features(config->opt.model, &of_file));
-        if (problem->features.ops != NULL && !drove__features_agree(&problem->features, &of_file))
-            return fail_disagreement(config, &of_file);
-        problem->features = of_file;
-    }
-    if (problem->features.ops != NULL && problem->features.gamma == 0.0 &&
-        drove__ranks_hold_shards(config, workers))
-        return drove__fail(DROVE_E_ARG,
-                           "--features %s: expected ?gamma= beside --shard own, as the default "
-                           "follows from all examples, of which a rank has a part",
-                           config->opt.features);
-    status = drove__features_settle(&problem->features, &workers->kernels, problem->train,
-                                    config->opt.seed);
-    return status == DROVE_OK ? DROVE_OK : drove__fail_in(status, "--features");
-}
 
 /* *data becomes its features. */
 static drove_status replace(const drove_features *map, unsigned n_threads, drove_data **data)
@@ -72,8 +39,30 @@ static drove_status apply(drove_problem *problem, drove_workers *workers, unsign
 drove_status drove__run_features(drove_config *config, drove_problem *problem,
                                  drove_workers *workers)
 {
-    char text[DROVE_FEATURES_TEXT_SIZE], line[2 * DROVE_FEATURES_TEXT_SIZE];
-    DROVE_TRY(settle(config, problem, workers));
+    char text[DROVE_FEATURES_TEXT_SIZE], message[2 * DROVE_FEATURES_TEXT_SIZE];
+    drove_status status = drove__features_parse(config->opt.features, &problem->features);
+    if (status != DROVE_OK) return drove__fail_in(status, "--features");
+    if (drove__names_model_file(config->opt.model)) {
+        drove_features_options of_file;
+        DROVE_TRY(drove__modelfile_features(config->opt.model, &of_file));
+        if (problem->features.ops != NULL && !drove__features_agree(&problem->features, &of_file)) {
+            drove__features_print(&of_file, text);
+            return drove__fail(DROVE_E_ARG,
+                               "%s: --features: expected %s, as in this model file, found %s",
+                               config->opt.model, text[0] != '\0' ? text : "none",
+                               config->opt.features);
+        }
+        problem->features = of_file;
+    }
+    if (problem->features.ops != NULL && problem->features.gamma == 0.0 &&
+        drove__ranks_hold_shards(config, workers))
+        return drove__fail(DROVE_E_ARG,
+                           "--features %s: expected ?gamma= beside --shard own, as the default "
+                           "follows from all examples, of which a rank has a part",
+                           config->opt.features);
+    status = drove__features_settle(&problem->features, &workers->kernels, problem->train,
+                                    config->opt.seed);
+    if (status != DROVE_OK) return drove__fail_in(status, "--features");
     if (problem->features.ops == NULL) return DROVE_OK;
     if (drove__augment_is_on(&problem->train->augment))
         return drove__fail(DROVE_E_ARG, "--features: expected data without crop, pad and mirror");
@@ -82,12 +71,12 @@ drove_status drove__run_features(drove_config *config, drove_problem *problem,
     uint64_t begin = drove__now_ns();
     drove__topo_spread_memory(workers->topo, workers->place,
                               workers->plan.n_workers); /* the threads inherit it */
-    drove_status status = apply(problem, workers, n_threads);
+    status = apply(problem, workers, n_threads);
     drove__topo_spread_memory(workers->topo, NULL, 0);
     if (status != DROVE_OK) return drove__fail_in(status, "--features");
     drove__features_print(&problem->features, text);
-    snprintf(line, sizeof line, "features: %s of %zu inputs, in %.2f s", text,
+    snprintf(message, sizeof message, "features: %s of %zu inputs, in %.2f s", text,
              problem->input->storage->n_features, (double)(drove__now_ns() - begin) * 1e-9);
-    if (config->cb.message != NULL) config->cb.message(config->cb.context, line);
+    if (config->cb.message != NULL) config->cb.message(config->cb.context, message);
     return DROVE_OK;
 }

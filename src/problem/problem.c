@@ -82,21 +82,7 @@ drove_status drove__problem_read(const drove_options *opt, const drove_shard *sh
     return check_labels(opt, *train, drove__shard_is_part(shard));
 }
 
-/* --class-weight.  Test data keep the weights of their rows alone: drove eval gives them the same
- * loss. */
-static drove_status weigh_classes(const drove_config *config, const drove_problem *problem,
-                                  const drove_workers *workers)
-{
-    const char *text = config->opt.class_weight;
-    if (*text != '\0' && drove__ranks_hold_shards(config, workers))
-        return drove__fail(DROVE_E_ARG,
-                           "--class-weight %.80s: expected --shard whole, as a rank with a part of "
-                           "the data cannot count the classes of all",
-                           text);
-    return drove__weights_of_classes(problem->train, text);
-}
-
-/* What a constant guess would be: for the metrics, and for those of the saved model.  A rank with a
+/* The constant guess: for the metrics, and for those of the saved model.  A rank with a
  * part of the data cannot know it, and a run over ranks saves the same file as one over threads. */
 static drove_status find_target_mean(const drove_config *config, drove_problem *problem)
 {
@@ -164,15 +150,6 @@ static drove_status match_origins(const drove_problem *problem, const drove_stor
     return DROVE_OK;
 }
 
-static drove_status take_scaling(const drove_problem *problem, const drove_data *like)
-{
-    if (like->storage->n_features != problem->train->storage->n_features)
-        return DROVE_OK; /* refused */
-    DROVE_TRY(set_scaling(like, problem->train));
-    DROVE_TRY(set_scaling(like, problem->kept));
-    return set_scaling(like, problem->test);
-}
-
 /* Data on disk, a sample of which is problem->train then, or all of them in memory.  like: of
  * the model to go on from; NULL: there is none. */
 static drove_status read_data(drove_config *config, drove_problem *problem, drove_workers *workers,
@@ -191,28 +168,21 @@ static drove_status read_data(drove_config *config, drove_problem *problem, drov
                                                     &problem->test, &problem->n_train_whole);
     if (status != DROVE_OK || like == NULL) return status;
     DROVE_TRY(match_origins(problem, like->storage));
-    return takes_scaling(config, problem, data) ? take_scaling(problem, like) : DROVE_OK;
+    if (takes_scaling(config, problem, data)) {
+        if (like->storage->n_features == problem->train->storage->n_features) {
+            DROVE_TRY(set_scaling(like, problem->train));
+            DROVE_TRY(set_scaling(like, problem->kept));
+            DROVE_TRY(set_scaling(like, problem->test));
+        }
+    }
+    return DROVE_OK;
 }
 
-/* What --model names may be another model since; a resumed run's own folder has what it read. */
+/* --model may name another model by now; a resumed run's own folder has the one that it read. */
 static const char *model_to_go_on_from(const drove_config *config)
 {
     const char *own = config->opt.resume;
     return own[0] != '\0' && drove__modelpath_is_run(own) ? own : config->opt.model;
-}
-
-static drove_status open_data(drove_config *config, drove_problem *problem, drove_workers *workers)
-{
-    drove_modelfile file;
-    drove_storage storage;
-    drove_data like;
-    if (!drove__names_model_file(config->opt.model))
-        return read_data(config, problem, workers, NULL);
-    DROVE_TRY(drove__modelfile_load_with(model_to_go_on_from(config), &config->opt.custom, &file));
-    drove__modelfile_describe(&file, &storage, &like);
-    drove_status status = read_data(config, problem, workers, &like);
-    drove__modelfile_fini(&file);
-    return status;
 }
 
 /* All workers read all data, in no order: its pages lie on all the nodes where workers run. */
@@ -224,11 +194,30 @@ drove_status drove__problem_open(drove_config *config, drove_problem *problem,
         problem->n_train_whole = problem->train->n_rows;
         return find_target_mean(config, problem);
     }
+    drove_modelfile file = {0};
+    drove_storage storage;
+    drove_data like;
+    const bool goes_on = drove__names_model_file(config->opt.model);
+    drove_status status = DROVE_OK;
     drove__topo_spread_memory(workers->topo, workers->place, workers->plan.n_workers);
-    drove_status status = open_data(config, problem, workers);
+    if (goes_on)
+        status =
+            drove__modelfile_load_with(model_to_go_on_from(config), &config->opt.custom, &file);
+    if (goes_on && status == DROVE_OK) drove__modelfile_describe(&file, &storage, &like);
+    if (status == DROVE_OK) status = read_data(config, problem, workers, goes_on ? &like : NULL);
+    drove__modelfile_fini(&file);
     drove__topo_spread_memory(workers->topo, NULL, 0);
-    if (status == DROVE_OK) status = weigh_classes(config, problem, workers);
-    return status == DROVE_OK ? find_target_mean(config, problem) : status;
+    DROVE_TRY(status);
+    /* --class-weight.  Test data keep the weights of their rows alone: drove eval gives them the
+     * same loss. */
+    const char *text = config->opt.class_weight;
+    if (*text != '\0' && drove__ranks_hold_shards(config, workers))
+        return drove__fail(DROVE_E_ARG,
+                           "--class-weight %.80s: expected --shard whole, as a rank with a part of "
+                           "the data cannot count the classes of all",
+                           text);
+    DROVE_TRY(drove__weights_of_classes(problem->train, text));
+    return find_target_mean(config, problem);
 }
 
 static drove_status load_start(drove_config *config, drove_problem *problem,
@@ -280,7 +269,7 @@ static drove_status load_start(drove_config *config, drove_problem *problem,
     return status;
 }
 
-/* What the model's file says and is not done, a message for each line. */
+/* The parts of the model's file that are not done, a message for each line. */
 static void say_model_notes(const drove_problem *problem, const drove_config *config)
 {
     const char *line = problem->model->notes;

@@ -1,5 +1,4 @@
-/* problem/size.c - how large the pieces of a run are, and whether they fit: before they are
- * made. */
+/* problem/size.c - sizes of model, copies and outputs, checked before these are made. */
 #include "problem/size.h"
 
 #include "base/available.h"
@@ -29,22 +28,7 @@ static bool has_replicas(const drove_workers *workers)
     return (workers->plan.ops->needs & DROVE_SYNC_SPREAD) != 0;
 }
 
-/* Of a chain the start and the strategy's vectors: all else may be less than it seems. */
-static drove_status check_chain(const drove_problem *problem, const drove_workers *workers,
-                                double there)
-{
-    const drove_model *model = problem->model;
-    unsigned n_copies = 1 + (has_replicas(workers) ? 2 * workers_here(workers) : 1);
-    double vector = (double)model->n_params * sizeof(float), need = n_copies * vector;
-    if (there <= 0 || need <= there) return DROVE_OK;
-    return drove__fail(
-        DROVE_E_ARG,
-        "model %s: expected at most %.1f GiB of memory, which is what is free, found "
-        "a need of %.1f GiB: %zu parameters of %.2f GiB in %u copies",
-        model->spec, gib(there), gib(need), model->n_weights, gib(vector), n_copies);
-}
-
-/* Of vectors like theta: the start, the best and one of the strategy's; each worker's gradient,
+/* Vectors like theta: the start, the best and one of the strategy's; each worker's gradient,
  * replica and centre, or gradient alone; and each worker's outputs. */
 static drove_status count_bytes(const drove_config *config, const drove_problem *problem,
                                 const drove_workers *workers, double *n_copies, double *outputs,
@@ -77,10 +61,20 @@ drove_status drove__run_check_memory(const drove_config *config, const drove_pro
     const double vector = (double)model->n_params * sizeof(float),
                  n_workers = workers_here(workers);
     const size_t rows = drove__update_rows(config, problem);
+    const double there = (double)drove__memory_available();
+    if (model->is_chain) {
+        /* A chain: the start and the strategy's vectors; all else may be less than it seems. */
+        unsigned n_copies = 1 + (has_replicas(workers) ? 2 * workers_here(workers) : 1);
+        double need = n_copies * vector;
+        if (there <= 0 || need <= there) return DROVE_OK;
+        return drove__fail(
+            DROVE_E_ARG,
+            "model %s: expected at most %.1f GiB of memory, which is what is free, found "
+            "a need of %.1f GiB: %zu parameters of %.2f GiB in %u copies",
+            model->spec, gib(there), gib(need), model->n_weights, gib(vector), n_copies);
+    }
     double n_copies, outputs, need;
-    if (model->is_chain) return check_chain(problem, workers, (double)drove__memory_available());
     DROVE_TRY(count_bytes(config, problem, workers, &n_copies, &outputs, &need));
-    double there = (double)drove__memory_available();
     if (there <= 0 || need <= there) return DROVE_OK;
     return drove__fail(
         DROVE_E_ARG,

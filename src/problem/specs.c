@@ -9,31 +9,26 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The spec of the training data, with the scaling that the run chooses where it is not given. */
-static drove_status complete_spec(const drove_options *opt, char into[DROVE_SPEC_SIZE])
-{
-    drove_spec spec;
-    DROVE_TRY(drove__data_set_columns(opt->data, opt->label, opt->weights, into,
-                                      DROVE_SPEC_WITH_LABEL_SIZE));
-    if (drove__resolve_is_classic(opt)) return DROVE_OK;
-    DROVE_TRY(drove__spec_parse(into, &spec));
-    bool is_open = drove__spec_get(&spec, "scale", NULL) == NULL &&
-                   spec.n_keys < DROVE_SPEC_MAX_KEYS && strcmp(spec.name, "quant") != 0;
-    drove__spec_fini(&spec);
-    size_t n = strlen(into);
-    if (is_open)
-        snprintf(into + n, DROVE_SPEC_SIZE - n, "%sscale=auto",
-                 strchr(into, '?') != NULL ? "&" : "?");
-    return DROVE_OK;
-}
-
 drove_status drove__problem_specs(const drove_options *opt, char data[DROVE_SPEC_SIZE],
                                   char test[DROVE_SPEC_WITH_LABEL_SIZE])
 {
     bool is_spec = drove__words_of(opt).test == DROVE_TEST_SPEC;
     bool is_named = false;
     if (is_spec) DROVE_TRY(drove__data_takes_label(opt->test, &is_named));
-    DROVE_TRY(complete_spec(opt, data));
+    /* The spec of the training data, with the scaling that is chosen where none is given. */
+    drove_spec spec;
+    DROVE_TRY(drove__data_set_columns(opt->data, opt->label, opt->weights, data,
+                                      DROVE_SPEC_WITH_LABEL_SIZE));
+    if (!drove__resolve_is_classic(opt)) {
+        DROVE_TRY(drove__spec_parse(data, &spec));
+        bool is_open = drove__spec_get(&spec, "scale", NULL) == NULL &&
+                       spec.n_keys < DROVE_SPEC_MAX_KEYS && strcmp(spec.name, "quant") != 0;
+        drove__spec_fini(&spec);
+        size_t n = strlen(data);
+        if (is_open)
+            snprintf(data + n, DROVE_SPEC_SIZE - n, "%sscale=auto",
+                     strchr(data, '?') != NULL ? "&" : "?");
+    }
     return drove_data_set_label(opt->test, is_named ? opt->label : "", test,
                                 DROVE_SPEC_WITH_LABEL_SIZE);
 }

@@ -52,34 +52,23 @@ static bool is_finite(const double *deviation, size_t n_values)
     return true;
 }
 
-static void forget(drove_problem *problem)
-{
-    drove__free(problem->target_shift);
-    drove__free(problem->target_scale);
-    problem->target_shift = problem->target_scale = NULL;
-}
-
-/* Only the squared loss is the same for targets less an origin (data/origin.h), and parameters that
- * came with the model's description give outputs in the targets' own units. */
-static void restore_values(drove_problem *problem)
-{
-    drove_data *const all[] = {problem->train, problem->test, problem->validation, problem->kept,
-                               problem->input};
-    const drove_storage *s = problem->train->storage;
-    if (s->y_origin == NULL ||
-        (problem->model->loss == &drove__loss_squared && problem->model->initial == NULL))
-        return;
-    for (size_t k = 0; problem->target_mean != NULL && k < drove__storage_n_values(s); k++)
-        problem->target_mean[k] += s->y_origin[k];
-    for (size_t i = 0; i < DROVE_COUNT(all); i++)
-        if (all[i] != NULL) drove__origin_restore_values(all[i]->storage);
-}
-
 drove_status drove__targets_standardise(const drove_config *config, drove_problem *problem,
                                         const drove_workers *workers, float *theta)
 {
     problem->loss_scale = 1.0;
-    restore_values(problem);
+    /* Only the squared loss is the same for targets less an origin (data/origin.h), and parameters
+     * that came with the model's description give outputs in the targets' own units. */
+    drove_data *const all[] = {problem->train, problem->test, problem->validation, problem->kept,
+                               problem->input};
+    const drove_storage *storage = problem->train->storage;
+    if (storage->y_origin != NULL &&
+        (problem->model->loss != &drove__loss_squared || problem->model->initial != NULL)) {
+        for (size_t k = 0; problem->target_mean != NULL && k < drove__storage_n_values(storage);
+             k++)
+            problem->target_mean[k] += storage->y_origin[k];
+        for (size_t i = 0; i < DROVE_COUNT(all); i++)
+            if (all[i] != NULL) drove__origin_restore_values(all[i]->storage);
+    }
     if (!is_wanted(config, problem, workers)) return DROVE_OK;
     drove_storage *s = problem->train->storage;
     const size_t n = drove__storage_n_values(s);
@@ -89,7 +78,9 @@ drove_status drove__targets_standardise(const drove_config *config, drove_proble
         return drove__fail_nomem("scales of the targets", n * sizeof *problem->target_scale);
     measure(problem->train, n, problem->target_shift, problem->target_scale);
     if (!is_finite(problem->target_scale, n)) {
-        forget(problem);
+        drove__free(problem->target_shift);
+        drove__free(problem->target_scale);
+        problem->target_shift = problem->target_scale = NULL;
         return DROVE_OK;
     }
     if (n == 1 && problem->target_scale[0] > 0.0)
