@@ -27,7 +27,7 @@ static const double BLIND_EVALUATIONS = 10.0; /* that decide nothing */
 enum { LEAST_VALIDATION_ROWS = 20, PATIENCE = 4 };
 static const size_t WIDE_FEATURES = 4096; /* of sparse data */
 static const double MARGIN_STEP = 0.3;
-/* Of a network's words and plain SGD where not even trials fit: cosine takes it to zero. */
+/* A network's words and plain SGD where not even trials fit: cosine takes it to zero. */
 static const double FEW_UPDATES_LR = 0.03;
 
 static double clamp(double x, double least, double most)
@@ -113,45 +113,6 @@ static void choose_until(drove_config *config, const drove_problem *problem,
              epochs);
 }
 
-/* A target alone may be out of reach: the limits that --until auto has are added to it. */
-static drove_status limit_target(drove_config *config, const drove_problem *problem,
-                                 const drove_workers *workers)
-{
-    char given[DROVE_TEXT_SIZE], usual[DROVE_TEXT_SIZE];
-    drove_until u;
-    DROVE_TRY(drove__until_parse(config->opt.until, &u));
-    bool has_limit =
-        isfinite(u.epochs) || isfinite(u.seconds) || u.updates != UINT64_MAX || u.patience > 0;
-    if (has_limit || drove__resolve_is_classic(&config->opt)) return DROVE_OK;
-    memcpy(given, config->opt.until, sizeof given);
-    if (config->is_tuned) choose_until(config, problem, workers);
-    else snprintf(config->opt.until, sizeof config->opt.until, "epochs=%.0f", MOST_EPOCHS);
-    memcpy(usual, config->opt.until, sizeof usual);
-    bool holds = strncmp(usual, "validation=", strlen("validation=")) == 0;
-    const char *limits = holds && u.validation > 0.0 ? strchr(usual, ',') + 1 : usual;
-    int n = snprintf(config->opt.until, sizeof config->opt.until, "%s,%s", given, limits);
-    if (n > 0 && (size_t)n < sizeof config->opt.until) return DROVE_OK;
-    return drove__fail(DROVE_E_ARG, "--until: expected a shorter text, found %zu bytes",
-                       strlen(given));
-}
-
-/* Of data on disk: what is held out already, or a part of it. */
-static drove_status take_kept(const drove_config *config, drove_problem *problem, double wanted)
-{
-    const size_t n = drove__disk_held_rows(problem);
-    if (n < 2)
-        return drove__fail(DROVE_E_ARG,
-                           "--until validation: expected more --memory, which holds no examples "
-                           "besides those that are trained on");
-    if (wanted >= (double)n) {
-        problem->validation = problem->kept;
-        problem->kept = NULL;
-        return DROVE_OK;
-    }
-    return drove__data_hold_out(problem->kept, wanted < 1.0 ? 1 : (size_t)wanted, config->opt.seed,
-                                &problem->validation);
-}
-
 /* Moves the examples that --until validation names. */
 static drove_status hold_out(drove_config *config, drove_problem *problem,
                              const drove_workers *workers)
@@ -170,25 +131,25 @@ static drove_status hold_out(drove_config *config, drove_problem *problem,
                            "--until validation: expected fewer than the %zu training examples, "
                            "found %.0f",
                            n, wanted);
-    if (problem->stream != NULL) return take_kept(config, problem, wanted);
+    if (problem->stream != NULL) {
+        /* Data on disk: a part of the examples that are held out already, or all of them. */
+        const size_t n_kept = drove__disk_held_rows(problem);
+        if (n_kept < 2)
+            return drove__fail(
+                DROVE_E_ARG, "--until validation: expected more --memory, which holds no examples "
+                             "besides those that are trained on");
+        if (wanted >= (double)n_kept) {
+            problem->validation = problem->kept;
+            problem->kept = NULL;
+            return DROVE_OK;
+        }
+        return drove__data_hold_out(problem->kept, wanted < 1.0 ? 1 : (size_t)wanted,
+                                    config->opt.seed, &problem->validation);
+    }
     DROVE_TRY(drove__data_hold_out(problem->train, (size_t)wanted, config->opt.seed,
                                    &problem->validation));
     problem->n_train_whole = problem->train->n_rows;
     return DROVE_OK;
-}
-
-static void choose_evaluations(drove_config *config, const drove_problem *problem)
-{
-    double updates = updates_per_epoch(config, problem->n_train_whole),
-           epochs = config->until.epochs;
-    bool decides =
-        problem->validation != NULL || wide_updates(config, problem) == 0.0 || !isfinite(epochs);
-    if (config->opt.eval_every > 0.0) return;
-    if (!config->is_tuned) config->opt.eval_every = drove__resolve_eval_every(&config->opt);
-    else if (!decides) config->opt.eval_every = fmax(epochs / BLIND_EVALUATIONS, 1.0 / updates);
-    else
-        config->opt.eval_every =
-            clamp(updates, LEAST_EVALUATION_UPDATES, MOST_EVALUATION_UPDATES) / updates;
 }
 
 drove_status drove__choose_lengths(drove_config *config, drove_problem *problem,
@@ -196,16 +157,45 @@ drove_status drove__choose_lengths(drove_config *config, drove_problem *problem,
 {
     config->opt.batch = drove__resolve_batch(&config->opt);
     if (config->words.until_is_auto) choose_until(config, problem, workers);
-    else DROVE_TRY(limit_target(config, problem, workers));
+    else {
+        /* A target alone may be out of reach: the limits that --until auto has are added to it. */
+        char given[DROVE_TEXT_SIZE], usual[DROVE_TEXT_SIZE];
+        drove_until u;
+        DROVE_TRY(drove__until_parse(config->opt.until, &u));
+        bool has_limit =
+            isfinite(u.epochs) || isfinite(u.seconds) || u.updates != UINT64_MAX || u.patience > 0;
+        if (!has_limit && !drove__resolve_is_classic(&config->opt)) {
+            memcpy(given, config->opt.until, sizeof given);
+            if (config->is_tuned) choose_until(config, problem, workers);
+            else snprintf(config->opt.until, sizeof config->opt.until, "epochs=%.0f", MOST_EPOCHS);
+            memcpy(usual, config->opt.until, sizeof usual);
+            bool holds = strncmp(usual, "validation=", strlen("validation=")) == 0;
+            const char *limits = holds && u.validation > 0.0 ? strchr(usual, ',') + 1 : usual;
+            int n = snprintf(config->opt.until, sizeof config->opt.until, "%s,%s", given, limits);
+            if (n <= 0 || (size_t)n >= sizeof config->opt.until)
+                return drove__fail(DROVE_E_ARG, "--until: expected a shorter text, found %zu bytes",
+                                   strlen(given));
+        }
+    }
     DROVE_TRY(drove__until_parse(config->opt.until, &config->until));
     DROVE_TRY(hold_out(config, problem, workers));
-    choose_evaluations(config, problem);
+    double updates = updates_per_epoch(config, problem->n_train_whole),
+           epochs = config->until.epochs;
+    bool decides =
+        problem->validation != NULL || wide_updates(config, problem) == 0.0 || !isfinite(epochs);
+    if (!(config->opt.eval_every > 0.0)) {
+        if (!config->is_tuned) config->opt.eval_every = drove__resolve_eval_every(&config->opt);
+        else if (!decides) config->opt.eval_every = fmax(epochs / BLIND_EVALUATIONS, 1.0 / updates);
+        else
+            config->opt.eval_every =
+                clamp(updates, LEAST_EVALUATION_UPDATES, MOST_EVALUATION_UPDATES) / updates;
+    }
     return DROVE_OK;
 }
 
 /* ---- rule and schedule ---- */
 
-/* Of a linear model of texts, steps of the same size for all features generalise better than
+/* For a linear model of texts, steps of the same size for all features generalise better than
  * AdaGrad's, whose largest ones are those of rare words.  The state of Adam would make each update
  * of wide sparse data a dense one. */
 static const char *choose_rule(const drove_problem *problem)
@@ -225,15 +215,6 @@ static bool finds_lr(const drove_config *config, const drove_problem *problem,
            !config->words.is_classic;
 }
 
-/* Words of a network have the rule that floats would have. */
-static const char *rule_for(const drove_config *config, const drove_problem *problem,
-                            unsigned needs)
-{
-    const bool is_free = (needs & (DROVE_SYNC_LIVE | DROVE_SYNC_MOMENTUM)) == 0;
-    if (config->finds_lr && is_free && config->words.rule_is_auto) return choose_rule(problem);
-    return drove__resolve_rule(&config->opt, needs, choose_rule(problem));
-}
-
 static bool is_sgd(const drove_config *config)
 {
     return drove__words_rule_is_sgd(&config->opt);
@@ -244,23 +225,6 @@ static bool has_epochs(const drove_config *config)
     return isfinite(config->until.epochs) && config->until.epochs > 0.0;
 }
 
-static void choose_schedule(drove_config *config, const drove_problem *problem)
-{
-    char schedule[DROVE_TEXT_SIZE];
-    if (!config->words.schedule_is_auto) return;
-    if (!config->is_tuned && !(config->finds_lr && has_epochs(config))) {
-        drove__resolve_schedule(&config->opt, schedule);
-        memcpy(config->opt.schedule, schedule, sizeof schedule);
-    } else if (problem->validation != NULL && config->is_tuned) {
-        snprintf(config->opt.schedule, sizeof config->opt.schedule, "plateau");
-    } else if (has_epochs(config)) {
-        snprintf(config->opt.schedule, sizeof config->opt.schedule, "cosine:%.17g",
-                 config->until.epochs);
-    } else {
-        snprintf(config->opt.schedule, sizeof config->opt.schedule, "constant");
-    }
-}
-
 drove_status drove__choose_method(drove_config *config, const drove_problem *problem,
                                   drove_workers *workers)
 {
@@ -269,9 +233,26 @@ drove_status drove__choose_method(drove_config *config, const drove_problem *pro
     config->finds_lr = finds_lr(config, problem, workers);
     if (config->is_tuned || config->finds_lr)
         DROVE_TRY(drove__resolve_needs(opt, &workers->plan, &needs));
-    const char *rule = rule_for(config, problem, needs);
+    /* Words of a network have the rule that floats would have. */
+    const bool is_free = (needs & (DROVE_SYNC_LIVE | DROVE_SYNC_MOMENTUM)) == 0;
+    const char *rule = choose_rule(problem);
+    if (!config->finds_lr || !is_free || !config->words.rule_is_auto)
+        rule = drove__resolve_rule(opt, needs, rule);
     const char *state = drove__resolve_rule_state(opt, needs);
-    choose_schedule(config, problem);
+    char schedule[DROVE_TEXT_SIZE];
+    if (config->words.schedule_is_auto) {
+        if (!config->is_tuned && !(config->finds_lr && has_epochs(config))) {
+            drove__resolve_schedule(&config->opt, schedule);
+            memcpy(config->opt.schedule, schedule, sizeof schedule);
+        } else if (problem->validation != NULL && config->is_tuned) {
+            snprintf(config->opt.schedule, sizeof config->opt.schedule, "plateau");
+        } else if (has_epochs(config)) {
+            snprintf(config->opt.schedule, sizeof config->opt.schedule, "cosine:%.17g",
+                     config->until.epochs);
+        } else {
+            snprintf(config->opt.schedule, sizeof config->opt.schedule, "constant");
+        }
+    }
     if (!config->is_tuned && config->words.lr_is_auto)
         config->lr_base = drove__resolve_lr(opt, 0, 1);
     if (rule != opt->rule) snprintf(opt->rule, sizeof opt->rule, "%s", rule);
@@ -287,20 +268,6 @@ void drove__choose_stretch(drove_config *config, const drove_workers *workers)
     if (config->words.lr_is_auto && config->lr_base > 0.0)
         config->opt.lr = config->lr_base *
                          drove__resolve_stretch(workers->plan.ops->needs, workers->plan.n_workers);
-}
-
-/* The results of all ranks differ where each has examples or a processor of its own. */
-static drove_status take_first(drove_config *config, const drove_workers *workers)
-{
-    if (workers->ranks.n <= 1) return DROVE_OK;
-    drove_trials *all = calloc(workers->ranks.n, sizeof *all);
-    if (all == NULL)
-        return drove__fail_nomem("messages of the ranks", workers->ranks.n * sizeof *all);
-    drove_status status = workers->transport->ops->gather(workers->transport, &config->trials,
-                                                          sizeof config->trials, all);
-    if (status == DROVE_OK) config->trials = all[0];
-    free(all);
-    return status;
 }
 
 /* Mean squared length of the rows as the model sees them; 0: no sparse rows. */
@@ -328,29 +295,6 @@ static double lr_of_margin(const drove_config *config, const drove_problem *prob
     return length > 0.0 ? MARGIN_STEP * (double)config->opt.batch / length : 0.0;
 }
 
-/* By the rows' length, or by trials. */
-static drove_status find_lr(drove_config *config, drove_problem *problem, drove_workers *workers,
-                            const float *theta)
-{
-    double epochs = isfinite(config->until.epochs) ? config->until.epochs : LEAST_EPOCHS;
-    double lr = lr_of_margin(config, problem);
-    if (lr == 0.0)
-        return drove__trials_run(config, problem, workers, config->opt.rule, theta,
-                                 epochs * (double)problem->n_train_whole, &config->trials);
-    config->trials = (drove_trials){.lr = lr, .is_of_margin = true};
-    return DROVE_OK;
-}
-
-/* A run too short for trials takes the step size of the chosen model's trial runs. */
-static void take_searched(drove_config *config)
-{
-    const drove_candidate_result *chosen = &config->search.candidate[config->search.chosen];
-    bool has_own = config->trials.n_trials > 0 || config->trials.is_of_margin;
-    if (config->search.n == 0 || chosen->n_tried == 0 || has_own) return;
-    config->search.lr = exp(chosen->log_lr);
-    config->trials.lr = config->search.lr;
-}
-
 drove_status drove__choose_lr(drove_run *run, const float *theta)
 {
     if (!run->config.is_tuned && !run->config.finds_lr) return DROVE_OK;
@@ -359,12 +303,37 @@ drove_status drove__choose_lr(drove_run *run, const float *theta)
         drove__choose_stretch(&run->config, &run->workers);
         return DROVE_OK;
     }
-    drove_status status = find_lr(&run->config, &run->problem, &run->workers, theta);
+    /* By the rows' length, or by trials. */
+    const double lr = lr_of_margin(&run->config, &run->problem);
+    const double epochs =
+        isfinite(run->config.until.epochs) ? run->config.until.epochs : LEAST_EPOCHS;
+    drove_status status = DROVE_OK;
+    if (lr != 0.0) run->config.trials = (drove_trials){.lr = lr, .is_of_margin = true};
+    else
+        status = drove__trials_run(&run->config, &run->problem, &run->workers, run->config.opt.rule,
+                                   theta, epochs * (double)run->problem.n_train_whole,
+                                   &run->config.trials);
     DROVE_TRY(drove__ranks_agree(&run->config, &run->workers, &run->state, status));
-    DROVE_TRY(take_first(&run->config, &run->workers));
+    /* The results of all ranks differ where each has examples or a processor of its own. */
+    if (run->workers.ranks.n > 1) {
+        drove_trials *all = calloc(run->workers.ranks.n, sizeof *all);
+        if (all == NULL)
+            return drove__fail_nomem("messages of the ranks", run->workers.ranks.n * sizeof *all);
+        status = run->workers.transport->ops->gather(run->workers.transport, &run->config.trials,
+                                                     sizeof run->config.trials, all);
+        if (status == DROVE_OK) run->config.trials = all[0];
+        free(all);
+        DROVE_TRY(status);
+    }
     if (run->config.finds_lr && is_sgd(&run->config) && run->config.trials.n_trials == 0)
         run->config.trials.lr = FEW_UPDATES_LR;
-    take_searched(&run->config);
+    /* A run too short for trials takes the step size of the chosen model's trial runs. */
+    const drove_candidate_result *chosen = &run->config.search.candidate[run->config.search.chosen];
+    bool has_own = run->config.trials.n_trials > 0 || run->config.trials.is_of_margin;
+    if (run->config.search.n != 0 && chosen->n_tried != 0 && !has_own) {
+        run->config.search.lr = exp(chosen->log_lr);
+        run->config.trials.lr = run->config.search.lr;
+    }
     run->config.lr_base = run->config.trials.lr;
     drove__choose_stretch(&run->config, &run->workers);
     return DROVE_OK;

@@ -30,7 +30,7 @@ drove_status drove__choose_method(drove_config *config, const drove_problem *pro
 drove_status drove__choose_lr(drove_run *run, const float *theta);
 /* The step size for so many workers as there are. */
 void drove__choose_stretch(drove_config *config, const drove_workers *workers);
-/* What was chosen, for people: a line, two after a probe of strategies. */
+/* The choices, for people: a line, two after a probe of strategies. */
 void drove__choose_say(const drove_config *config, const drove_workers *workers);
 
 #endif

@@ -17,7 +17,7 @@ static const double STEP_S = 0.7e-6, EXAMPLE_S = 0.1e-6, DENSE_S = 1e-10, SPARSE
 static const double LEAST_SPARSE_PART = 0.15;
 /* A meeting, and each parameter in it. */
 static const double MEETING_S = 1e-6, MERGE_S = 1e-9;
-/* Of the time of MEETING_STEPS steps, in which replicas with merge=sum meet once. */
+/* Part of the time of MEETING_STEPS steps, in which replicas with merge=sum meet once. */
 static const double CHEAP_PART = 0.05, DEAR_PART = 0.5;
 enum { MEETING_STEPS = 16, LEAST_MEETINGS = 8 /* in an epoch */ };
 

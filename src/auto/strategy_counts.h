@@ -22,7 +22,7 @@ typedef enum drove_meeting {
     DROVE_MEETING_DEAR    /* it costs more than the steps: of very wide models */
 } drove_meeting;
 
-/* What a meeting of all parameters costs.  CHEAP for all but sparse linear models. */
+/* The cost of a meeting of all parameters.  CHEAP for all but sparse linear models. */
 drove_meeting drove__strategy_meeting(const drove_config *config, const drove_problem *problem,
                                       double example_s);
 /* Is an example of two threads worth what one thread's is?  So it is in a sparse linear model whose

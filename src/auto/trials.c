@@ -129,26 +129,6 @@ static drove_status step(bench *b, const drove_optim *optim, drove_optim_worker 
     return DROVE_OK;
 }
 
-/* trial->loss is the mean over the last third of the batches, each scored before its update. */
-static drove_status run_steps(bench *b, const drove_optim *optim, uint64_t n_steps,
-                              drove_trial *trial, double *loss_first)
-{
-    drove_optim_worker w;
-    drove_order_cursor cursor;
-    drove_status status = drove__optim_worker_init(&w, optim);
-    uint64_t first = n_steps - n_steps / 3;
-    double sum = 0.0, loss = 0.0;
-    drove__order_cursor_init(&cursor);
-    for (uint64_t i = 0; i < n_steps && isfinite(loss) && status == DROVE_OK; i++) {
-        status = step(b, optim, &w, &cursor, i, &loss);
-        if (i == 0) *loss_first = loss;
-        if (i >= first) sum += loss;
-    }
-    drove__optim_worker_fini(&w);
-    trial->loss = isfinite(loss) ? sum / (double)(n_steps - first) : INFINITY;
-    return status;
-}
-
 static drove_status make_optim(const drove_config *config, const drove_problem *problem,
                                const drove_workers *workers, const char *rule, double lr,
                                drove_optim **out)
@@ -172,7 +152,21 @@ static drove_status run_trial(bench *b, const char *rule, const float *theta, ui
     DROVE_TRY(make_optim(b->of->config, b->of->problem, b->of->workers, rule, trial->lr, &optim));
     memset(b->vector, 0, optim->n_vector * sizeof *b->vector);
     memcpy(b->vector, theta, optim->n * sizeof *b->vector);
-    drove_status status = run_steps(b, optim, n_steps, trial, loss_first);
+    /* Its loss: the mean over the last third of the batches, each scored before its update. */
+    drove_optim_worker w;
+    drove_order_cursor cursor;
+    drove_status status = drove__optim_worker_init(&w, optim);
+    uint64_t first = n_steps - n_steps / 3;
+    double sum = 0.0, loss = 0.0;
+    drove__order_cursor_init(&cursor);
+    for (uint64_t i = 0; i < n_steps && isfinite(loss) && status == DROVE_OK; i++) {
+        status = step(b, optim, &w, &cursor, i, &loss);
+        if (i == 0) *loss_first = loss;
+        if (i >= first) sum += loss;
+    }
+    drove__optim_worker_fini(&w);
+    trial->loss = isfinite(loss) ? sum / (double)(n_steps - first) : INFINITY;
+
     drove__optim_destroy(optim);
     return status;
 }
@@ -199,14 +193,6 @@ static drove_status bench_init(bench *b, const trial_set *all)
     return drove__engine_host.create(&opt, &b->engine);
 }
 
-static void bench_fini(bench *b)
-{
-    if (b->engine != NULL) drove__engine_host.destroy(b->engine);
-    drove__free(b->vector);
-    drove__free(b->grad);
-    drove__free(b->row);
-}
-
 double drove__trials_choose(const drove_trial *trial, unsigned n, double loss_first,
                             double tolerance)
 {
@@ -216,15 +202,6 @@ double drove__trials_choose(const drove_trial *trial, unsigned n, double loss_fi
     for (unsigned i = 0; i < n; i++)
         if (trial[i].loss <= best + tolerance * fmax(loss_first - best, 0.0)) return trial[i].lr;
     return trial[0].lr;
-}
-
-/* The loss that progress counts from. */
-static double loss_before(const drove_problem *problem, double loss_first)
-{
-    const drove_loss_ops *loss = problem->model->loss;
-    if (loss->constant == NULL || problem->target_mean == NULL) return loss_first;
-    return fmin(loss_first,
-                loss->constant(problem->target_mean, problem->train->storage->n_classes));
 }
 
 /* By any thread, with a bench of its own; its floating-point mode is that of the thread that began
@@ -258,20 +235,6 @@ static unsigned threads_of_trials(const drove_problem *problem, const drove_work
     return n;
 }
 
-static drove_status run_all(trial_set *all, const grid *g)
-{
-    drove_trials *out = all->out;
-    for (unsigned i = 0; i < g->n; i++) out->trial[i].lr = g->least * pow(10.0, 0.5 * i);
-    drove__table_run(threads_of_trials(all->problem, all->workers, all->n_vector), g->n, run_item,
-                     all);
-    for (unsigned i = 0; i < g->n; i++)
-        if (all->status[i] != DROVE_OK) return drove__fail(all->status[i], "%s", all->error[i]);
-    out->n_trials = g->n;
-    double before = loss_before(all->problem, all->loss_first[0]);
-    out->lr = drove__trials_choose(out->trial, g->n, before, g->tolerance);
-    return DROVE_OK;
-}
-
 drove_status drove__trials_run(const drove_config *config, const drove_problem *problem,
                                const drove_workers *workers, const char *rule, const float *theta,
                                double n_examples, drove_trials *out)
@@ -294,9 +257,30 @@ drove_status drove__trials_run(const drove_config *config, const drove_problem *
                        .theta = theta,
                        .n_vector = n_vector,
                        .out = out};
-    drove_status status = run_all(all, g);
+    drove_status status = DROVE_OK;
+    for (unsigned i = 0; i < g->n; i++) out->trial[i].lr = g->least * pow(10.0, 0.5 * i);
+    drove__table_run(threads_of_trials(all->problem, all->workers, all->n_vector), g->n, run_item,
+                     all);
+    for (unsigned i = 0; i < g->n; i++)
+        if (all->status[i] != DROVE_OK) {
+            status = drove__fail(all->status[i], "%s", all->error[i]);
+            goto fail;
+        }
+    out->n_trials = g->n;
+    double before = all->loss_first[0]; /* progress counts from it, or from the constant guess */
+    const drove_loss_ops *loss = problem->model->loss;
+    if (loss->constant != NULL && problem->target_mean != NULL)
+        before =
+            fmin(before, loss->constant(problem->target_mean, problem->train->storage->n_classes));
+    out->lr = drove__trials_choose(out->trial, g->n, before, g->tolerance);
+fail:
     for (unsigned i = 0; i < MOST_BENCHES; i++)
-        if (all->bench[i].is_made) bench_fini(&all->bench[i]);
+        if (all->bench[i].is_made) {
+            if (all->bench[i].engine != NULL) drove__engine_host.destroy(all->bench[i].engine);
+            drove__free(all->bench[i].vector);
+            drove__free(all->bench[i].grad);
+            drove__free(all->bench[i].row);
+        }
     free(all);
     out->seconds = (double)(drove__clock_now(workers->loop->clock) - begun_ns) * 1e-9;
     return status;
