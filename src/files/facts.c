@@ -1,5 +1,5 @@
-/* files/facts.c - fills the facts of a run, section by section; the only file that knows both
- * the run and its report. */
+/* files/facts.c - fills the facts of a run, section by section; the only file that knows both its
+ * values and its report. */
 #include "files/facts.h"
 
 #include "accum/accum.h"
@@ -19,24 +19,6 @@
 
 /* ---- workers ---- */
 
-static drove_worker_kind kind_of(const drove_workers *workers)
-{
-    switch (workers->plan.host) {
-    case DROVE_HOST_RANKS: return DROVE_WORKER_RANK;
-    case DROVE_HOST_PROCS: return DROVE_WORKER_PROCESS;
-    case DROVE_HOST_THREADS: break;
-    }
-    return workers->plan.partition.n > 0 ? DROVE_WORKER_CORES : DROVE_WORKER_THREAD;
-}
-
-/* Threads of a group have its name in the plan; a rank is one worker. */
-static void name_worker(const drove_workers *workers, unsigned i, char name[DROVE_FACTS_NAME_SIZE])
-{
-    bool is_group = workers->plan.source->counts_rows && workers->plan.host != DROVE_HOST_RANKS;
-    if (is_group) snprintf(name, DROVE_FACTS_NAME_SIZE, "thread:%u", i);
-    else snprintf(name, DROVE_FACTS_NAME_SIZE, "%s", workers->plan.worker[i].name);
-}
-
 static drove_status fill_workers(const drove_config *config, const drove_workers *workers,
                                  drove_facts *f)
 {
@@ -50,7 +32,10 @@ static drove_status fill_workers(const drove_config *config, const drove_workers
                                          .traffic = &w->traffic,
                                          .processor = workers->place[i].pu,
                                          .node = workers->place[i].node};
-        name_worker(workers, i, worker[i].name);
+        /* Threads of a group have its name in the plan; a rank is one worker. */
+        bool is_group = workers->plan.source->counts_rows && workers->plan.host != DROVE_HOST_RANKS;
+        if (is_group) snprintf(worker[i].name, DROVE_FACTS_NAME_SIZE, "thread:%u", i);
+        else snprintf(worker[i].name, DROVE_FACTS_NAME_SIZE, "%s", workers->plan.worker[i].name);
         if (h->ops->process == NULL) continue;
         worker[i].process = h->ops->process(h, i);
         worker[i].lost = h->ops->lost(h, i);
@@ -61,7 +46,13 @@ static drove_status fill_workers(const drove_config *config, const drove_workers
     f->is_repeatable = (n == 1 || is_scripted ||
                         (workers->loop->sync->ops->promises & DROVE_SYNC_REPEATABLE) != 0) &&
                        !drove__strategy_probe_is_timed(&config->strategy_probe);
-    f->kind = kind_of(workers);
+    switch (workers->plan.host) {
+    case DROVE_HOST_RANKS: f->kind = DROVE_WORKER_RANK; break;
+    case DROVE_HOST_PROCS: f->kind = DROVE_WORKER_PROCESS; break;
+    case DROVE_HOST_THREADS:
+        f->kind = workers->plan.partition.n > 0 ? DROVE_WORKER_CORES : DROVE_WORKER_THREAD;
+        break;
+    }
     return DROVE_OK;
 }
 
@@ -86,41 +77,6 @@ static drove_status fill_history(const drove_problem *problem, const drove_coord
     return DROVE_OK;
 }
 
-/* The workers of a group follow each other. */
-static unsigned first_of(const drove_workers *workers, unsigned group)
-{
-    unsigned i = 0;
-    while (workers->plan.worker[i].group != group) i++;
-    return i;
-}
-
-static void fill_group(const drove_workers *workers, const drove_state *state, unsigned i,
-                       const drove_assigned_facts *a, drove_group_facts *out)
-{
-    unsigned first = first_of(workers, i);
-    const drove_worker *w = &workers->loop->worker[first];
-    const drove_coord_facts *c = &a->coord;
-    *out = (drove_group_facts){
-        .name = a->name,
-        .first = first,
-        .n = a->n_workers,
-        .batch = c->batch,
-        .batch_min = c->least,
-        .batch_max = c->most,
-        .n_batches = c->n_batches,
-        .counted_updates = c->u,
-        .examples_per_s = c->examples_per_s,
-        .lost = a->lost,
-        .device = w->device != NULL ? w->device->facts.name : NULL,
-        .copy_s = (double)w->times.copy_ns * 1e-9,
-        .compute_s = (double)w->times.compute_ns * 1e-9,
-        .hidden_s = (double)w->times.hidden_ns * 1e-9,
-        .wait_s = (double)w->times.wait_ns * 1e-9,
-        .logged_busy_ns = state->logged_busy_ns != NULL ? state->logged_busy_ns[i] : 0,
-        .busy = a->busy,
-    };
-}
-
 static drove_status fill_groups(const drove_problem *problem, const drove_workers *workers,
                                 const drove_state *state, bool with_history, drove_facts *f)
 {
@@ -136,7 +92,29 @@ static drove_status fill_groups(const drove_problem *problem, const drove_worker
     for (unsigned i = 0; i < n; i++) {
         drove_assigned_facts a;
         drove__assigned_facts(from, i, &a);
-        fill_group(workers, state, i, &a, &group[i]);
+        unsigned first = 0; /* the workers of a group follow each other */
+        while (workers->plan.worker[first].group != i) first++;
+        const drove_worker *w = &workers->loop->worker[first];
+        const drove_coord_facts *c = &a.coord;
+        group[i] = (drove_group_facts){
+            .name = a.name,
+            .first = first,
+            .n = a.n_workers,
+            .batch = c->batch,
+            .batch_min = c->least,
+            .batch_max = c->most,
+            .n_batches = c->n_batches,
+            .counted_updates = c->u,
+            .examples_per_s = c->examples_per_s,
+            .lost = a.lost,
+            .device = w->device != NULL ? w->device->facts.name : NULL,
+            .copy_s = (double)w->times.copy_ns * 1e-9,
+            .compute_s = (double)w->times.compute_ns * 1e-9,
+            .hidden_s = (double)w->times.hidden_ns * 1e-9,
+            .wait_s = (double)w->times.wait_ns * 1e-9,
+            .logged_busy_ns = state->logged_busy_ns != NULL ? state->logged_busy_ns[i] : 0,
+            .busy = a.busy,
+        };
         if (with_history) DROVE_TRY(fill_history(problem, &a.coord, &group[i]));
     }
     return DROVE_OK;
@@ -157,83 +135,7 @@ void drove__facts_logged(const drove_workers *workers, drove_state *state)
 
 /* ---- exchange between workers ---- */
 
-static void fill_communication(const drove_workers *workers, const drove_state *state,
-                               drove_communication_facts *out)
-{
-    const unsigned needs = workers->plan.ops->needs;
-    drove_elastic_facts facts = {0};
-    if ((needs & DROVE_SYNC_SPREAD) == 0) return;
-    (void)drove__elastic_facts(workers->loop->sync, &facts);
-    *out = (drove_communication_facts){.is_there = true,
-                                       .transport = workers->transport->ops->name,
-                                       .period = facts.period,
-                                       .alpha = facts.has_pull ? facts.alpha : NAN,
-                                       .has_master = (needs & DROVE_SYNC_MASTER) != 0,
-                                       .data_s = (double)state->beginning.data_ns * 1e-9,
-                                       .start_s = (double)state->beginning.start_ns * 1e-9};
-}
-
-static drove_status fill_cluster(const drove_workers *workers, drove_cluster_facts *out)
-{
-    const drove_wire *wire =
-        workers->ranks.n > 1 ? drove__transport_wire(workers->transport) : NULL;
-    if (wire == NULL) return DROVE_OK;
-    const char **host = calloc(wire->n_ranks, sizeof *host);
-    if (host == NULL) return drove__fail_nomem("names of hosts", wire->n_ranks * sizeof *host);
-    for (unsigned i = 0; i < wire->n_ranks; i++) host[i] = wire->host[i];
-    *out =
-        (drove_cluster_facts){.is_there = true,
-                              .transport = workers->transport->ops->name,
-                              .mpi_library = wire->library,
-                              .n_ranks = workers->ranks.n,
-                              .n_local = workers->ranks.n_local,
-                              .n_threads = workers->plan.worker[workers->plan.first_here].n_cores,
-                              .host = host};
-    return DROVE_OK;
-}
-
 /* ---- at an evaluation ---- */
-
-static void fill_machine(const drove_problem *problem, const drove_workers *workers,
-                         drove_machine_facts *out)
-{
-    drove_topo_facts topo = workers->here; /* workers->topo may be that of a modelled machine */
-    if (workers->modelled == NULL) drove__topo_facts(workers->topo, &topo);
-    *out = (drove_machine_facts){.cpu = drove__cpu_model(),
-                                 .n_cores = topo.n_cores,
-                                 .n_processors = topo.n_pus,
-                                 .n_nodes = topo.n_nodes,
-                                 .gemm = drove__run_gemm(problem, workers)};
-    gethostname(out->host, sizeof out->host - 1);
-}
-
-static void fill_modelled(const drove_workers *workers, drove_modelled_facts *out)
-{
-    const drove_modelled *m = workers->modelled;
-    if (m == NULL) return;
-    *out = (drove_modelled_facts){.is_there = true,
-                                  .is_measured = workers->has_measured_costs,
-                                  .name = m->name,
-                                  .source = m->source,
-                                  .assumed = m->assumed,
-                                  .sockets = m->sockets,
-                                  .cores = m->cores,
-                                  .smt = m->smt,
-                                  .smt_yield = m->smt_yield,
-                                  .speed = m->speed,
-                                  .jitter = m->jitter,
-                                  .memory_gb_s = m->memory_gb_s,
-                                  .batch_us = m->batch_us,
-                                  .example_us = m->example_us,
-                                  .copy_gb_s = m->copy_gb_s,
-                                  .update_gb_s = m->update_gb_s,
-                                  .line_ns = m->line_ns,
-                                  .far_line_ns = m->far_line_ns,
-                                  .window_ns = m->window_ns,
-                                  .hand_over_us = m->hand_over_us,
-                                  .take_gb_s = m->take_gb_s,
-                                  .race_gb_s = m->race_gb_s};
-}
 
 static void fill_search(const drove_config *config, drove_search_facts *out)
 {
@@ -298,14 +200,73 @@ static drove_status fill_present(const drove_run *run, const drove_progress *p, 
     f->strategy = run->workers.plan.spec;
     f->model = run->problem.model->spec;
     f->isa = run->workers.kernels.isa;
-    fill_machine(&run->problem, &run->workers, &f->machine);
-    fill_modelled(&run->workers, &f->modelled);
-    fill_communication(&run->workers, &run->state, &f->communication);
+    drove_topo_facts topo = run->workers.here; /* workers->topo may be that of a modelled machine */
+    if (run->workers.modelled == NULL) drove__topo_facts(run->workers.topo, &topo);
+    f->machine = (drove_machine_facts){.cpu = drove__cpu_model(),
+                                       .n_cores = topo.n_cores,
+                                       .n_processors = topo.n_pus,
+                                       .n_nodes = topo.n_nodes,
+                                       .gemm = drove__run_gemm(&run->problem, &run->workers)};
+    gethostname(f->machine.host, sizeof f->machine.host - 1);
+    const drove_modelled *m = run->workers.modelled;
+    if (m != NULL) {
+        f->modelled = (drove_modelled_facts){.is_there = true,
+                                             .is_measured = run->workers.has_measured_costs,
+                                             .name = m->name,
+                                             .source = m->source,
+                                             .assumed = m->assumed,
+                                             .sockets = m->sockets,
+                                             .cores = m->cores,
+                                             .smt = m->smt,
+                                             .smt_yield = m->smt_yield,
+                                             .speed = m->speed,
+                                             .jitter = m->jitter,
+                                             .memory_gb_s = m->memory_gb_s,
+                                             .batch_us = m->batch_us,
+                                             .example_us = m->example_us,
+                                             .copy_gb_s = m->copy_gb_s,
+                                             .update_gb_s = m->update_gb_s,
+                                             .line_ns = m->line_ns,
+                                             .far_line_ns = m->far_line_ns,
+                                             .window_ns = m->window_ns,
+                                             .hand_over_us = m->hand_over_us,
+                                             .take_gb_s = m->take_gb_s,
+                                             .race_gb_s = m->race_gb_s};
+    }
+    const unsigned needs = run->workers.plan.ops->needs;
+    drove_elastic_facts facts = {0};
+    if ((needs & DROVE_SYNC_SPREAD) != 0) {
+        (void)drove__elastic_facts(run->workers.loop->sync, &facts);
+        f->communication =
+            (drove_communication_facts){.is_there = true,
+                                        .transport = run->workers.transport->ops->name,
+                                        .period = facts.period,
+                                        .alpha = facts.has_pull ? facts.alpha : NAN,
+                                        .has_master = (needs & DROVE_SYNC_MASTER) != 0,
+                                        .data_s = (double)run->state.beginning.data_ns * 1e-9,
+                                        .start_s = (double)run->state.beginning.start_ns * 1e-9};
+    }
     fill_search(&run->config, &f->search);
     fill_strategy(&run->config, &f->strategy_choice);
     DROVE_TRY(fill_workers(&run->config, &run->workers, f));
     DROVE_TRY(fill_groups(&run->problem, &run->workers, &run->state, with_history, f));
-    return fill_cluster(&run->workers, &f->cluster);
+    /* The hosts of a job's ranks. */
+    const drove_wire *wire =
+        run->workers.ranks.n > 1 ? drove__transport_wire(run->workers.transport) : NULL;
+    if (wire == NULL) return DROVE_OK;
+    const char **host = calloc(wire->n_ranks, sizeof *host);
+    if (host == NULL) return drove__fail_nomem("names of hosts", wire->n_ranks * sizeof *host);
+    for (unsigned i = 0; i < wire->n_ranks; i++) host[i] = wire->host[i];
+    f->cluster =
+        (drove_cluster_facts){.is_there = true,
+                              .transport = run->workers.transport->ops->name,
+                              .mpi_library = wire->library,
+                              .n_ranks = run->workers.ranks.n,
+                              .n_local = run->workers.ranks.n_local,
+                              .n_threads =
+                                  run->workers.plan.worker[run->workers.plan.first_here].n_cores,
+                              .host = host};
+    return DROVE_OK;
 }
 
 drove_status drove__facts_evaluation(const drove_run *run, const drove_progress *p,
@@ -335,77 +296,6 @@ static double numbers_per_row(const drove_problem *problem)
     return (double)facts.n_stored / (double)facts.n_rows;
 }
 
-static void fill_marks(const drove_state *state, drove_facts *f)
-{
-    _Static_assert((int)DROVE_N_MARKS <= (int)DROVE_FACTS_MOST_MARKS, "room for all marks");
-    f->n_marks = DROVE_N_MARKS;
-    for (int i = 0; i < DROVE_N_MARKS; i++) {
-        const drove_mark *m = &state->standing.mark[i];
-        f->mark[i] = (drove_mark_facts){.percent = drove__mark_percent[i],
-                                        .is_met = m->met,
-                                        .train_s = m->train_s,
-                                        .epochs = m->epochs,
-                                        .updates = m->updates};
-    }
-}
-
-static void fill_precision(const drove_problem *problem, const drove_workers *workers,
-                           drove_precision_facts *out)
-{
-    drove_engine_facts f;
-    if (problem->model->factors == DROVEK_FACTORS_BF16)
-        *out = (drove_precision_facts){.is_there = true, .name = "bf16"};
-    if (workers->loop->shared == NULL) return;
-    workers->loop->core_ops->facts(workers->loop->shared, &f);
-    *out = (drove_precision_facts){.is_there = true,
-                                   .is_words = true,
-                                   .model_range = f.model_range,
-                                   .data_scale = f.data_scale,
-                                   .data_clamped = f.data_clamped,
-                                   .bridges = f.bridges,
-                                   .bytes_per_example = f.bytes_per_example};
-    snprintf(out->name, sizeof out->name, "%s", f.precision);
-}
-
-static void fill_disk(const drove_problem *problem, drove_disk_facts *out)
-{
-    drove_stream_facts f;
-    if (problem->stream == NULL) return;
-    drove__stream_facts(problem->stream, &f);
-    *out = (drove_disk_facts){.is_there = true,
-                              .n_blocks = f.n_blocks,
-                              .n_windows = f.n_windows,
-                              .n_windows_read = f.n_windows_read,
-                              .window_bytes = f.window_bytes,
-                              .read_bytes = f.read_bytes,
-                              .read_s = (double)f.read_ns * 1e-9,
-                              .wait_s = (double)f.wait_ns * 1e-9};
-}
-
-/* Of this process: the times of an earlier one of a continued run are not known. */
-static void fill_loader(const drove_workers *workers, drove_loader_facts *out)
-{
-    uint64_t busy_ns, exposed_ns;
-    if (workers->loop->loader == NULL) return;
-    double hidden = drove__loader_times(workers->loop->loader, &busy_ns, &exposed_ns);
-    *out = (drove_loader_facts){.is_there = true,
-                                .n_threads = workers->loop->n_loaders,
-                                .busy_s = (double)busy_ns * 1e-9,
-                                .exposed_s = (double)exposed_ns * 1e-9,
-                                .hidden = hidden};
-}
-
-static void fill_partition(const drove_partition *p, drove_partition_facts *out)
-{
-    if (p->n == 0) return;
-    *out = (drove_partition_facts){.n = p->n,
-                                   .copies_bytes = p->n * p->copy_bytes,
-                                   .fast_bytes = p->fast_bytes,
-                                   .fast_name = p->fast_name,
-                                   .fits = drove__partition_fits(p),
-                                   .suggested = p->suggested};
-}
-
 static void fill_tuning(const drove_config *config, const drove_problem *problem,
                         const drove_state *state, drove_tuning_facts *out)
 {
@@ -430,7 +320,7 @@ static void fill_tuning(const drove_config *config, const drove_problem *problem
     }
 }
 
-/* What one more example of a batch takes on a device: activations and itself. */
+/* Bytes of one more example of a batch on a device: activations and itself. */
 static drove_status example_bytes(const drove_problem *problem, const drove_workers *workers,
                                   double *out)
 {
@@ -446,31 +336,6 @@ static drove_status example_bytes(const drove_problem *problem, const drove_work
     DROVE_TRY(drove__pass_bytes(&pass, &of_two));
     *out = ((double)of_two - (double)of_batch) / (double)workers->loop->update_rows +
            (double)problem->model->n_inputs * sizeof(float);
-    return DROVE_OK;
-}
-
-static drove_status fill_layers(const drove_problem *problem, const drove_workers *workers,
-                                const drove_accum_facts *a, drove_replica_facts *out)
-{
-    if (a->part == NULL || a->n_parts == 0) return DROVE_OK;
-    drove_layer_facts *layer = calloc(a->n_parts, sizeof *layer);
-    if (layer == NULL) return drove__fail_nomem("facts of layers", a->n_parts * sizeof *layer);
-    for (size_t i = 0; i < a->n_parts; i++) {
-        const drove_layer *l = &problem->model->layer[workers->loop->slices.layer[i]];
-        const drove_accum_part *p = &a->part[i];
-        layer[i] = (drove_layer_facts){.name = l->name,
-                                       .n_params = l->n_params,
-                                       .n_iterations = p->n_iterations,
-                                       .down_ns = p->down_ns,
-                                       .down_exposed_ns = p->down_exposed_ns,
-                                       .add_ns = p->add_ns,
-                                       .add_span_ns = p->add_span_ns,
-                                       .add_exposed_ns = p->add_exposed_ns,
-                                       .up_ns = p->up_ns,
-                                       .up_exposed_ns = p->up_exposed_ns};
-    }
-    out->layer = layer;
-    out->n_layers = a->n_parts;
     return DROVE_OK;
 }
 
@@ -494,20 +359,25 @@ static drove_status fill_replicas(const drove_problem *problem, const drove_work
                                  .error_max = a.error.most,
                                  .error_relative = a.error.relative};
     DROVE_TRY(example_bytes(problem, workers, &out->example_bytes));
-    return fill_layers(problem, workers, &a, out);
-}
-
-static drove_status fill_spans(const drove_problem *problem, const drove_workers *workers,
-                               drove_facts *f)
-{
-    const drove_slices *d = &workers->loop->slices;
-    if (workers->loop->spans == NULL) return DROVE_OK;
-    const char **name = calloc(d->n, sizeof *name);
-    if (name == NULL) return drove__fail_nomem("a time line", d->n * sizeof *name);
-    for (size_t i = 0; i < d->n; i++) name[i] = problem->model->layer[d->layer[i]].name;
-    f->spans = workers->loop->spans;
-    f->span_part = name;
-    f->n_span_parts = d->n;
+    if (a.part == NULL || a.n_parts == 0) return DROVE_OK;
+    drove_layer_facts *layer = calloc(a.n_parts, sizeof *layer);
+    if (layer == NULL) return drove__fail_nomem("facts of layers", a.n_parts * sizeof *layer);
+    for (size_t i = 0; i < a.n_parts; i++) {
+        const drove_layer *l = &problem->model->layer[workers->loop->slices.layer[i]];
+        const drove_accum_part *p = &a.part[i];
+        layer[i] = (drove_layer_facts){.name = l->name,
+                                       .n_params = l->n_params,
+                                       .n_iterations = p->n_iterations,
+                                       .down_ns = p->down_ns,
+                                       .down_exposed_ns = p->down_exposed_ns,
+                                       .add_ns = p->add_ns,
+                                       .add_span_ns = p->add_span_ns,
+                                       .add_exposed_ns = p->add_exposed_ns,
+                                       .up_ns = p->up_ns,
+                                       .up_exposed_ns = p->up_exposed_ns};
+    }
+    out->layer = layer;
+    out->n_layers = a.n_parts;
     return DROVE_OK;
 }
 
@@ -523,14 +393,73 @@ static drove_status fill_end(const drove_run *run, drove_facts *f)
     f->peak_rss_bytes = peak_rss_bytes();
     f->prefetch_hardware = drove__prefetch_state_name(run->workers.prefetch_hardware);
     drove__features_print(&run->problem.features, f->features);
-    fill_marks(&run->state, f);
-    fill_precision(&run->problem, &run->workers, &f->precision);
-    fill_loader(&run->workers, &f->loader);
-    fill_disk(&run->problem, &f->disk);
-    fill_partition(&run->workers.plan.partition, &f->partition);
+    _Static_assert((int)DROVE_N_MARKS <= (int)DROVE_FACTS_MOST_MARKS, "room for all marks");
+    f->n_marks = DROVE_N_MARKS;
+    for (int i = 0; i < DROVE_N_MARKS; i++) {
+        const drove_mark *m = &run->state.standing.mark[i];
+        f->mark[i] = (drove_mark_facts){.percent = drove__mark_percent[i],
+                                        .is_met = m->met,
+                                        .train_s = m->train_s,
+                                        .epochs = m->epochs,
+                                        .updates = m->updates};
+    }
+    drove_engine_facts engine;
+    if (run->problem.model->factors == DROVEK_FACTORS_BF16)
+        f->precision = (drove_precision_facts){.is_there = true, .name = "bf16"};
+    if (run->workers.loop->shared != NULL) {
+        run->workers.loop->core_ops->facts(run->workers.loop->shared, &engine);
+        f->precision = (drove_precision_facts){.is_there = true,
+                                               .is_words = true,
+                                               .model_range = engine.model_range,
+                                               .data_scale = engine.data_scale,
+                                               .data_clamped = engine.data_clamped,
+                                               .bridges = engine.bridges,
+                                               .bytes_per_example = engine.bytes_per_example};
+        snprintf(f->precision.name, sizeof f->precision.name, "%s", engine.precision);
+    }
+    /* The loader of this process: the times of an earlier one of a continued run are not known. */
+    uint64_t busy_ns, exposed_ns;
+    if (run->workers.loop->loader != NULL) {
+        double hidden = drove__loader_times(run->workers.loop->loader, &busy_ns, &exposed_ns);
+        f->loader = (drove_loader_facts){.is_there = true,
+                                         .n_threads = run->workers.loop->n_loaders,
+                                         .busy_s = (double)busy_ns * 1e-9,
+                                         .exposed_s = (double)exposed_ns * 1e-9,
+                                         .hidden = hidden};
+    }
+    drove_stream_facts stream;
+    if (run->problem.stream != NULL) {
+        drove__stream_facts(run->problem.stream, &stream);
+        f->disk = (drove_disk_facts){.is_there = true,
+                                     .n_blocks = stream.n_blocks,
+                                     .n_windows = stream.n_windows,
+                                     .n_windows_read = stream.n_windows_read,
+                                     .window_bytes = stream.window_bytes,
+                                     .read_bytes = stream.read_bytes,
+                                     .read_s = (double)stream.read_ns * 1e-9,
+                                     .wait_s = (double)stream.wait_ns * 1e-9};
+    }
+    if (run->workers.plan.partition.n != 0) {
+        f->partition = (drove_partition_facts){
+            .n = run->workers.plan.partition.n,
+            .copies_bytes = run->workers.plan.partition.n * run->workers.plan.partition.copy_bytes,
+            .fast_bytes = run->workers.plan.partition.fast_bytes,
+            .fast_name = run->workers.plan.partition.fast_name,
+            .fits = drove__partition_fits(&run->workers.plan.partition),
+            .suggested = run->workers.plan.partition.suggested};
+    }
     fill_tuning(&run->config, &run->problem, &run->state, &f->tuning);
     DROVE_TRY(fill_replicas(&run->problem, &run->workers, &f->replicas));
-    return fill_spans(&run->problem, &run->workers, f);
+    /* --timeline */
+    const drove_slices *d = &run->workers.loop->slices;
+    if (run->workers.loop->spans == NULL) return DROVE_OK;
+    const char **name = calloc(d->n, sizeof *name);
+    if (name == NULL) return drove__fail_nomem("a time line", d->n * sizeof *name);
+    for (size_t i = 0; i < d->n; i++) name[i] = run->problem.model->layer[d->layer[i]].name;
+    f->spans = run->workers.loop->spans;
+    f->span_part = name;
+    f->n_span_parts = d->n;
+    return DROVE_OK;
 }
 
 drove_status drove__facts_summary(const drove_run *run, drove_facts *out)

@@ -8,7 +8,7 @@
 #include "report/facts.h"
 #include "values/values.h"
 
-/* Of a run whose workers are there, at an evaluation p: what run.json, the log and the events need.
+/* At an evaluation p of a run whose workers are there: for run.json, the log and the events.
  * *out borrows from the run; drove__facts_fini.  Errors: DROVE_E_NOMEM. */
 drove_status drove__facts_evaluation(const drove_run *run, const drove_progress *p,
                                      drove_facts *out);

@@ -32,30 +32,13 @@ static bool is_on_cores_here(const drove_workers *workers)
     return workers->ranks.n == 1;
 }
 
-static unsigned cores_here(const drove_workers *workers)
-{
-    unsigned n = 0;
-    for (unsigned i = 0; i < workers->plan.n_here; i++)
-        n += workers->plan.worker[workers->plan.first_here + i].n_cores;
-    return n;
-}
-
-static bool wants_train(const drove_config *config, const drove_problem *problem)
-{
-    return problem->target_mean != NULL && config->opt.eval_examples == 0 &&
-           work_of(problem, problem->train) <= TRAIN_WORK;
-}
-
-static bool wants_test(const drove_problem *problem, const drove_workers *workers)
-{
-    return problem->test != NULL &&
-           (is_on_cores_here(workers) || work_of(problem, problem->test) <= FOREIGN_WORK);
-}
-
 static drove_status infer_on(const drove_problem *problem, drove_workers *workers,
                              drove_state *state, const drove_data *data, drove_infer *out)
 {
     const float *theta;
+    unsigned n_cores = 0; /* of the workers here */
+    for (unsigned i = 0; i < workers->plan.n_here; i++)
+        n_cores += workers->plan.worker[workers->plan.first_here + i].n_cores;
     DROVE_TRY(drove__run_theta(problem, workers, state, &theta));
     *out = (drove_infer){.model = problem->model,
                          .kernels = &workers->kernels,
@@ -63,7 +46,7 @@ static drove_status infer_on(const drove_problem *problem, drove_workers *worker
                          .theta = theta,
                          .chunk_rows = workers->loop->score_rows,
                          .usual_rows = workers->loop->update_rows,
-                         .n_threads = cores_here(workers),
+                         .n_threads = n_cores,
                          .value_shift = problem->target_shift,
                          .value_scale = problem->target_scale};
     return DROVE_OK;
@@ -82,9 +65,12 @@ drove_status drove__run_metrics(drove_run *run, drove_metrics **train, drove_met
     *train = *test = NULL;
     if (!run->config.words.tells_metrics || run->state.outcome == DROVE_CRASHED) return DROVE_OK;
     drove_status status = DROVE_OK;
-    if (wants_test(&run->problem, &run->workers))
+    const drove_problem *problem = &run->problem;
+    if (problem->test != NULL &&
+        (is_on_cores_here(&run->workers) || work_of(problem, problem->test) <= FOREIGN_WORK))
         status = measure(&run->problem, &run->workers, &run->state, run->problem.test, test);
-    if (status == DROVE_OK && wants_train(&run->config, &run->problem))
+    if (status == DROVE_OK && problem->target_mean != NULL && run->config.opt.eval_examples == 0 &&
+        work_of(problem, problem->train) <= TRAIN_WORK)
         status = measure(&run->problem, &run->workers, &run->state, run->problem.train, train);
     if (drove_status_exit(status) == 1) return status; /* a summary without them would be a lie */
     if (status != DROVE_OK) drove__run_warn(&run->config, "no metrics: %s", drove_error_text());

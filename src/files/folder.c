@@ -105,8 +105,8 @@ static bool has_crashed(const char *folder)
     return is_crash;
 }
 
-/* What is no folder has nothing in it; one that cannot be read is an error: what is in it must not
- * be written over. */
+/* A path that is no folder holds nothing; a folder that cannot be read is an error: its files must
+ * not be written over. */
 static drove_status look(const char *folder, survey *s)
 {
     bool has_summary = false, has_model = false;
@@ -230,47 +230,18 @@ static drove_status put_aside(int folder, const char *name)
     return drove__fail_errno(DROVE_E_IO, errno, "--out: %s cannot be renamed to %s", name, to);
 }
 
-/* A killed run leaves the temporary file that it was writing.  all: and whatever a run without a
- * state had written, but for its models, which get other names. */
-static drove_status remove_left(const char *folder, bool all)
-{
-    drove_status status = DROVE_OK;
-    DIR *dir = opendir(folder);
-    if (dir == NULL) return fail_to_look(folder, errno);
-    for (struct dirent *e; status == DROVE_OK && (e = readdir(dir)) != NULL;) {
-        switch (kind_of(e->d_name)) {
-        case TEMPORARY: (void)unlinkat(dirfd(dir), e->d_name, 0); break;
-        case RECORD:
-            if (all && !is_earlier(e->d_name)) (void)unlinkat(dirfd(dir), e->d_name, 0);
-            break;
-        case MODEL:
-            if (all) status = put_aside(dirfd(dir), e->d_name);
-            break;
-        case FOREIGN:
-            if (all && strcmp(e->d_name, summary_name) == 0) /* of a crash */
-                (void)unlinkat(dirfd(dir), e->d_name, 0);
-            break;
-        case STATE: break;
-        }
-    }
-    closedir(dir);
-    return status;
-}
-
-/* A folder of --out auto is new: where another run has just made it, the next number is taken. */
-static drove_status make_numbered(drove_config *config, drove_output *output)
-{
-    while (mkdir(config->opt.out, 0777) != 0) {
-        if (errno != EEXIST) return fail_folder(config, errno);
-        DROVE_TRY(drove__outname_next(config));
-    }
-    return drove__folder_claim(config, output);
-}
-
 drove_status drove__folder_open(drove_config *config, drove_output *output)
 {
     const char *folder = config->opt.out;
-    if (config->out_is_auto) return make_numbered(config, output);
+    if (config->out_is_auto) {
+        /* A folder of --out auto is new: where another run has just made it, the next number is
+         * taken. */
+        while (mkdir(config->opt.out, 0777) != 0) {
+            if (errno != EEXIST) return fail_folder(config, errno);
+            DROVE_TRY(drove__outname_next(config));
+        }
+        return drove__folder_claim(config, output);
+    }
     if (mkdir(folder, 0777) != 0 && errno != EEXIST) return fail_folder(config, errno);
     DROVE_TRY(drove__folder_check(&config->opt)); /* is it a folder? */
     DROVE_TRY(drove__folder_claim(config, output));
@@ -280,7 +251,29 @@ drove_status drove__folder_open(drove_config *config, drove_output *output)
     DROVE_TRY(look(folder, &s));
     if (begins && s.has_left)
         drove__run_say(config, "--out: %s holds a run without a state: it begins again", folder);
-    return remove_left(folder, begins);
+    /* A killed run leaves the temporary file that it was writing, and a run without a state
+     * whatever it had written: its models get other names. */
+    drove_status status = DROVE_OK;
+    DIR *dir = opendir(folder);
+    if (dir == NULL) return fail_to_look(folder, errno);
+    for (struct dirent *e; status == DROVE_OK && (e = readdir(dir)) != NULL;) {
+        switch (kind_of(e->d_name)) {
+        case TEMPORARY: (void)unlinkat(dirfd(dir), e->d_name, 0); break;
+        case RECORD:
+            if (begins && !is_earlier(e->d_name)) (void)unlinkat(dirfd(dir), e->d_name, 0);
+            break;
+        case MODEL:
+            if (begins) status = put_aside(dirfd(dir), e->d_name);
+            break;
+        case FOREIGN:
+            if (begins && strcmp(e->d_name, summary_name) == 0) /* of a crash */
+                (void)unlinkat(dirfd(dir), e->d_name, 0);
+            break;
+        case STATE: break;
+        }
+    }
+    closedir(dir);
+    return status;
 }
 
 /* ---- states ---- */

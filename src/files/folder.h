@@ -19,7 +19,7 @@
 
 /* Is path the name of a file that a run writes into its folder? */
 bool drove__folder_writes(const char *folder, const char *path);
-/* Whether --out could be used, before anything is computed.  Errors: DROVE_E_EXISTS (a file,
+/* Checks that --out could be used, before anything is computed.  Errors: DROVE_E_EXISTS (a file,
  * another run's folder, or other files in it). */
 drove_status drove__folder_check(const drove_options *opt);
 /* Locks a folder that exists, for as long as *lock - 1, a descriptor, is open; errors name the

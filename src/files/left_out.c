@@ -22,7 +22,7 @@ static uint64_t examples_below(const drove_order *o, uint64_t rows, uint64_t nex
     return next / per_epoch * o->n_rows + (inside < o->n_rows ? inside : o->n_rows);
 }
 
-/* Of worker `worker` of n: in its last `behind` rounds before round `reached`. */
+/* Examples of worker `worker` of n in its last `behind` rounds before round `reached`. */
 static uint64_t examples_behind(const drove_order *o, const drove_left_out *then, uint64_t worker,
                                 uint64_t behind)
 {
@@ -36,7 +36,7 @@ static uint64_t examples_behind(const drove_order *o, const drove_left_out *then
     return sum;
 }
 
-/* What the saved run's workers were behind, unless the source has taken it over. */
+/* Examples that the saved run's workers were behind, unless the source has taken them over. */
 static uint64_t all_behind(const drove_workers *workers, const drove_safetensors *st,
                            const drove_left_out *then)
 {

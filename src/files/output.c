@@ -52,19 +52,6 @@ static drove_status write_text(const char *folder, const char *name, const char 
 
 /* ---- opening ---- */
 
-static drove_status write_run_json(const drove_run *run)
-{
-    const drove_progress before = {0};
-    drove_facts facts;
-    char *text = NULL;
-    DROVE_TRY(drove__facts_evaluation(run, &before, &facts));
-    drove_status status = drove__report_run(&facts, &text);
-    if (status == DROVE_OK) status = write_text(run->config.opt.out, "run.json", text);
-    free(text);
-    drove__facts_fini(&facts);
-    return status;
-}
-
 /* Records that are younger than the state which a run continues from are taken out again. */
 static drove_status trim_log(const drove_workers *workers, drove_state *state, const char *path)
 {
@@ -104,29 +91,34 @@ static drove_status trim_log(const drove_workers *workers, drove_state *state, c
     return status;
 }
 
-/* --log: a new file, unless the run goes on. */
-static drove_status open_own_log(drove_run *run)
-{
-    const bool goes_on = run->config.opt.resume[0] != '\0';
-    if (run->config.opt.log[0] == '\0' || run->workers.ranks.rank != 0) return DROVE_OK;
-    drove_status status =
-        goes_on ? trim_log(&run->workers, &run->state, run->config.opt.log) : DROVE_OK;
-    if (status == DROVE_OK && !goes_on && truncate(run->config.opt.log, 0) != 0 && errno != ENOENT)
-        status = drove__fail_errno(drove__open_status(errno), errno, "%s: cannot be emptied",
-                                   run->config.opt.log);
-    if (status == DROVE_OK) status = drove__jsonl_open(run->config.opt.log, &run->output.own_log);
-    return status == DROVE_OK ? DROVE_OK : drove__fail_in(status, "--log");
-}
-
 drove_status drove__output_open(drove_run *run)
 {
-    DROVE_TRY(open_own_log(run));
+    /* --log: a new file, unless the run goes on. */
+    const bool goes_on = run->config.opt.resume[0] != '\0';
+    if (run->config.opt.log[0] != '\0' && run->workers.ranks.rank == 0) {
+        const char *own = run->config.opt.log;
+        drove_status status = DROVE_OK;
+        if (goes_on) status = trim_log(&run->workers, &run->state, own);
+        else if (truncate(own, 0) != 0 && errno != ENOENT)
+            status =
+                drove__fail_errno(drove__open_status(errno), errno, "%s: cannot be emptied", own);
+        if (status == DROVE_OK) status = drove__jsonl_open(own, &run->output.own_log);
+        if (status != DROVE_OK) return drove__fail_in(status, "--log");
+    }
     if (run->config.opt.out[0] == '\0' || run->workers.ranks.rank != 0) return DROVE_OK;
     DROVE_TRY(drove__folder_open(&run->config, &run->output));
-    DROVE_TRY(write_run_json(run));
+    const drove_progress before = {0};
+    drove_facts facts;
+    char *text = NULL;
+    DROVE_TRY(drove__facts_evaluation(run, &before, &facts));
+    drove_status status = drove__report_run(&facts, &text);
+    if (status == DROVE_OK) status = write_text(run->config.opt.out, "run.json", text);
+    free(text);
+    drove__facts_fini(&facts);
+    DROVE_TRY(status);
     char *path = drove__path_join(run->config.opt.out, "log.jsonl");
     if (path == NULL) return drove__fail_nomem("a path", sizeof run->config.opt.out);
-    drove_status status =
+    status =
         run->config.opt.resume[0] != '\0' ? trim_log(&run->workers, &run->state, path) : DROVE_OK;
     if (status == DROVE_OK) status = drove__jsonl_open(path, &run->output.log);
     free(path);
@@ -316,7 +308,7 @@ drove_status drove_options_resume(drove_options *options, const char *folder)
     for (size_t i = 0; i < DROVE_COUNT(none); i++)
         (void)drove_options_set(&result, none[i], "none");
     drove_options_set(&result, "data_changed", "no"); /* of that resumption alone */
-    /* What the run began with is in its own folder, too. */
+    /* The model that the run began with is in its own folder, too. */
     if (drove__modelpath_is_run(folder) && drove__model_is_gone(result.model, result.activation))
         snprintf(result.model, sizeof result.model, "%s", folder);
     *options = result;

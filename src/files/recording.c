@@ -30,11 +30,6 @@ bool drove__record_host_find(const char *name, drove_host_kind *out)
     return false;
 }
 
-static bool is_recorded(const drove_config *config, const drove_workers *workers)
-{
-    return config->opt.record[0] != '\0' || workers->repeating != NULL;
-}
-
 static const char *flag_of(const drove_workers *workers)
 {
     return workers->repeating != NULL ? "--replay" : "--record";
@@ -47,46 +42,10 @@ static drove_status refuse(const drove_workers *workers, const char *expected, c
     return drove__fail(DROVE_E_ARG, "%s: expected %s, found %s", flag_of(workers), expected, found);
 }
 
-static drove_status check_run(const drove_config *config, const drove_workers *workers)
-{
-    if (workers->repeating != NULL && config->opt.record[0] != '\0')
-        return refuse(workers, "no --record", config->opt.record);
-    if (workers->repeating != NULL && workers->ranks.n > 1)
-        return refuse(workers, "one process, which repeats all workers", "the ranks of a job");
-    if (workers->ranks.n > 1 && config->words.owns_shard)
-        return refuse(workers, "ranks that have all examples (--shard whole)", "--shard own");
-    if (workers->ranks.n > 1 && config->opt.partition[0] != '\0')
-        return refuse(workers, "no --partition, among ranks", config->opt.partition);
-    return DROVE_OK;
-}
-
 /* Exchanges in several messages, between which those of others may come. */
 static bool by_layer(const drove_config *config, const drove_workers *workers)
 {
     return (workers->loop->sync->needs & DROVE_SYNC_SPREAD) != 0 && config->words.sends_layers;
-}
-
-/* Of a method that is repeated step by step. */
-static drove_status check_steps(const drove_config *config, const drove_workers *workers)
-{
-    const drove_sync *s = workers->loop->sync;
-    const bool is_racy = (s->needs & DROVE_SYNC_RACY) != 0;
-    if (is_racy && workers->ranks.n > 1)
-        return refuse(workers, "a strategy without races, among ranks", workers->plan.spec);
-    if (is_racy && strstr(workers->plan.spec, "overlap=1") != NULL)
-        return refuse(workers, "exchanges without overlap=1, as they race", workers->plan.spec);
-    if (by_layer(config, workers) && workers->ranks.n > 1)
-        return refuse(workers, "--messages packed, among ranks",
-                      "layers, which take their turns one by one");
-    if (by_layer(config, workers) && strstr(workers->plan.spec, "overlap=1") != NULL)
-        return refuse(workers, "--messages packed with overlap=1",
-                      "layers, which take their turns one by one while a worker computes");
-    if (is_racy || (s->ops->promises & DROVE_SYNC_ORDERED) != 0) return DROVE_OK;
-    return drove__fail(DROVE_E_ARG,
-                       "%s: expected a strategy whose steps have an order, or that repeats by "
-                       "itself, found %s%s%s",
-                       flag_of(workers), workers->plan.spec,
-                       config->opt.period[0] != '\0' ? " --period " : "", config->opt.period);
 }
 
 static drove_status settle_method(drove_config *config, const drove_workers *workers)
@@ -94,7 +53,24 @@ static drove_status settle_method(drove_config *config, const drove_workers *wor
     drove_sync *s = workers->loop->sync;
     config->repeat = DROVE_REPEAT_ORDER;
     if ((s->ops->promises & DROVE_SYNC_REPEATABLE) == 0) {
-        DROVE_TRY(check_steps(config, workers));
+        const bool is_racy = (s->needs & DROVE_SYNC_RACY) != 0;
+        if (is_racy && workers->ranks.n > 1)
+            return refuse(workers, "a strategy without races, among ranks", workers->plan.spec);
+        if (is_racy && strstr(workers->plan.spec, "overlap=1") != NULL)
+            return refuse(workers, "exchanges without overlap=1, as they race", workers->plan.spec);
+        if (by_layer(config, workers) && workers->ranks.n > 1)
+            return refuse(workers, "--messages packed, among ranks",
+                          "layers, which take their turns one by one");
+        if (by_layer(config, workers) && strstr(workers->plan.spec, "overlap=1") != NULL)
+            return refuse(workers, "--messages packed with overlap=1",
+                          "layers, which take their turns one by one while a worker computes");
+        if (!is_racy && (s->ops->promises & DROVE_SYNC_ORDERED) == 0)
+            return drove__fail(
+                DROVE_E_ARG,
+                "%s: expected a strategy whose steps have an order, or that repeats by "
+                "itself, found %s%s%s",
+                flag_of(workers), workers->plan.spec,
+                config->opt.period[0] != '\0' ? " --period " : "", config->opt.period);
         if ((s->needs & DROVE_SYNC_RACY) == 0 && !by_layer(config, workers)) return DROVE_OK;
         return drove__sync_serialise(s, workers->loop->shared != NULL);
     }
@@ -106,12 +82,19 @@ static drove_status settle_method(drove_config *config, const drove_workers *wor
                        workers->plan.spec);
 }
 
-/* Of ranks, rank 0 has the file, and the others keep their steps until they are parked. */
+/* Among ranks, rank 0 has the file, and the others keep their steps until they are parked. */
 drove_status drove__run_record_strategy(drove_config *config, const drove_problem *problem,
                                         const drove_workers *workers)
 {
-    if (!is_recorded(config, workers)) return DROVE_OK;
-    DROVE_TRY(check_run(config, workers));
+    if (config->opt.record[0] == '\0' && workers->repeating == NULL) return DROVE_OK;
+    if (workers->repeating != NULL && config->opt.record[0] != '\0')
+        return refuse(workers, "no --record", config->opt.record);
+    if (workers->repeating != NULL && workers->ranks.n > 1)
+        return refuse(workers, "one process, which repeats all workers", "the ranks of a job");
+    if (workers->ranks.n > 1 && config->words.owns_shard)
+        return refuse(workers, "ranks that have all examples (--shard whole)", "--shard own");
+    if (workers->ranks.n > 1 && config->opt.partition[0] != '\0')
+        return refuse(workers, "no --partition, among ranks", config->opt.partition);
     DROVE_TRY(settle_method(config, workers));
     if (config->opt.record[0] == '\0' || problem->given != NULL) return DROVE_OK; /* or a trial */
     return drove__recording_open(workers->ranks.rank == 0 ? config->opt.record : NULL,
@@ -127,71 +110,59 @@ static uint64_t checksum_now(const drove_workers *workers)
 
 /* ---- recording ---- */
 
-static json_t *describe(drove_run *run, const char *data)
+static drove_status begin_file(drove_run *run)
 {
-    char first[DROVE_CHECKSUM_TEXT_SIZE];
-    const drove_plan *plan = &run->workers.plan;
-    drove__checksum_print(checksum_now(&run->workers), first);
-    return json_pack("{s:s, s:b, s:i, s:s, s:i, s:i, s:i, s:s, s:s, s:s, s:s}", "repeat",
-                     run->config.repeat == DROVE_REPEAT_AGAIN ? "again" : "order", "recovers",
-                     run->state.standing.recovers ? 1 : 0, "workers", (int)plan->n_workers, "host",
-                     hosts[plan->host], "ranks", (int)run->workers.ranks.n, "cores",
-                     (int)plan->worker[plan->first_here].n_cores, "width",
-                     (int)run->workers.loop->source->width, "isa", run->workers.kernels.isa, "gemm",
-                     drove__run_gemm(&run->problem, &run->workers), "data", data, "first", first);
-}
-
-/* run.json, and what a replay needs besides; the caller frees it. */
-static drove_status make_header(drove_run *run, char **out)
-{
+    char *text;
+    /* The header is run.json, and what a replay needs besides. */
     const drove_progress before = {0};
     char data[DROVE_PROBLEM_TEXT_SIZE];
     drove_facts facts;
     json_error_t error;
     json_t *object = NULL;
-    char *text = NULL;
+    char *facts_text = NULL;
     DROVE_TRY(drove__problem_describe(&run->problem, data));
     DROVE_TRY(drove__facts_evaluation(run, &before, &facts));
-    drove_status status = drove__report_run(&facts, &text);
+    drove_status status = drove__report_run(&facts, &facts_text);
     drove__facts_fini(&facts);
-    if (status == DROVE_OK) status = drove__json_parse(text, strlen(text), 0, &error, &object);
-    free(text);
+    if (status == DROVE_OK)
+        status = drove__json_parse(facts_text, strlen(facts_text), 0, &error, &object);
+    free(facts_text);
     DROVE_TRY(status);
-    drove__json_set(&object, "record", describe(run, data));
-    *out =
+    char first[DROVE_CHECKSUM_TEXT_SIZE];
+    const drove_plan *plan = &run->workers.plan;
+    drove__checksum_print(checksum_now(&run->workers), first);
+    json_t *own =
+        json_pack("{s:s, s:b, s:i, s:s, s:i, s:i, s:i, s:s, s:s, s:s, s:s}", "repeat",
+                  run->config.repeat == DROVE_REPEAT_AGAIN ? "again" : "order", "recovers",
+                  run->state.standing.recovers ? 1 : 0, "workers", (int)plan->n_workers, "host",
+                  hosts[plan->host], "ranks", (int)run->workers.ranks.n, "cores",
+                  (int)plan->worker[plan->first_here].n_cores, "width",
+                  (int)run->workers.loop->source->width, "isa", run->workers.kernels.isa, "gemm",
+                  drove__run_gemm(&run->problem, &run->workers), "data", data, "first", first);
+    drove__json_set(&object, "record", own);
+    text =
         object != NULL ? drove__json_dump(object, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) : NULL;
     json_decref(object);
-    return *out != NULL ? DROVE_OK : drove__fail_nomem("a record", 1);
-}
-
-/* The file that the run goes on from, into the record. */
-static drove_status copy_state(const drove_config *config, const drove_workers *workers)
-{
+    if (text == NULL) return drove__fail_nomem("a record", 1);
+    status = drove__recording_begin(run->workers.loop->recording, text);
+    free(text);
+    if (status != DROVE_OK || run->config.resumed_name == NULL) return status;
+    /* The file that the run goes on from, into the record. */
     enum { PIECE = 1 << 20 };
     drove_reader *reader = NULL;
-    char *path = drove__path_join(config->opt.resume, config->resumed_name), *piece = malloc(PIECE);
-    drove_status status =
-        path != NULL && piece != NULL ? DROVE_OK : drove__fail_nomem("a state", PIECE);
+    char *path = drove__path_join(run->config.opt.resume, run->config.resumed_name),
+         *piece = malloc(PIECE);
+    status = path != NULL && piece != NULL ? DROVE_OK : drove__fail_nomem("a state", PIECE);
     if (status == DROVE_OK) status = drove__reader_open(path, &reader);
     for (size_t n = 1; status == DROVE_OK && n > 0;) {
         status = drove__reader_read_some(reader, piece, PIECE, &n);
         if (status == DROVE_OK && n > 0)
-            status = drove__recording_state(workers->loop->recording, piece, n);
+            status = drove__recording_state(run->workers.loop->recording, piece, n);
     }
     drove__reader_close(reader);
     free(piece);
     free(path);
     return status;
-}
-
-static drove_status begin_file(drove_run *run)
-{
-    char *text;
-    DROVE_TRY(make_header(run, &text));
-    drove_status status = drove__recording_begin(run->workers.loop->recording, text);
-    free(text);
-    if (status != DROVE_OK || run->config.resumed_name == NULL) return status;
-    return copy_state(&run->config, &run->workers);
 }
 
 drove_status drove__run_record_begin(drove_run *run)
@@ -243,28 +214,22 @@ static void write_mark(const drove_config *config, const drove_workers *workers,
         give_up(config, workers, state);
 }
 
-static drove_status mark_stretch(drove_config *config, drove_workers *workers, drove_state *state)
-{
-    if (workers->ranks.n > 1) DROVE_TRY(drove__ranks_record(workers));
-    if (workers->loop->recording == NULL || workers->ranks.rank != 0) return DROVE_OK;
-    if (has_lost_one(workers)) {
-        drove__run_warn(config,
-                        "record: %s ends at its last mark: nobody knows how far the lost worker's "
-                        "last step came",
-                        config->opt.record);
-        leave_record(workers);
-        return DROVE_OK;
-    }
-    write_mark(config, workers, state, 0);
-    return DROVE_OK;
-}
-
 drove_status drove__run_record_parked(drove_run *run)
 {
     if (run->workers.repeating != NULL) DROVE_TRY(drove__replay_parked(&run->workers, &run->state));
-    return run->config.opt.record[0] != '\0' && run->problem.given == NULL
-               ? mark_stretch(&run->config, &run->workers, &run->state)
-               : DROVE_OK;
+    if (run->config.opt.record[0] == '\0' || run->problem.given != NULL) return DROVE_OK;
+    if (run->workers.ranks.n > 1) DROVE_TRY(drove__ranks_record(&run->workers));
+    if (run->workers.loop->recording == NULL || run->workers.ranks.rank != 0) return DROVE_OK;
+    if (has_lost_one(&run->workers)) {
+        drove__run_warn(&run->config,
+                        "record: %s ends at its last mark: nobody knows how far the lost worker's "
+                        "last step came",
+                        run->config.opt.record);
+        leave_record(&run->workers);
+        return DROVE_OK;
+    }
+    write_mark(&run->config, &run->workers, &run->state, 0);
+    return DROVE_OK;
 }
 
 /* A run that ends in its first failure, whose text stays. */
@@ -281,26 +246,21 @@ drove_status drove__run_record_failed(drove_config *config, drove_workers *worke
     return drove__fail(status, "%s", text);
 }
 
-static void end_recording(drove_config *config, drove_workers *workers, drove_state *state)
-{
-    drove_recording *r = workers->loop->recording;
-    drove_recorded_mark mark = drove__run_record_mark(workers, state);
-    mark.outcome = 1 + (unsigned)state->outcome;
-    if (drove__recording_mark(r, &mark) != DROVE_OK) {
-        give_up(config, workers, state);
-        return;
-    }
-    drove__run_say(config, "record: %s: %" PRIu64 " steps of %u worker%s, %.1f bytes each",
-                   config->opt.record, mark.n_steps, workers->plan.n_workers,
-                   workers->plan.n_workers == 1 ? "" : "s",
-                   mark.n_steps == 0 ? 0.0
-                                     : (double)drove__recording_bytes(r) / (double)mark.n_steps);
-}
-
 drove_status drove__run_record_end(drove_config *config, drove_workers *workers, drove_state *state)
 {
-    if (workers->loop->recording != NULL && workers->ranks.rank == 0)
-        end_recording(config, workers, state);
+    if (workers->loop->recording != NULL && workers->ranks.rank == 0) {
+        drove_recording *r = workers->loop->recording;
+        drove_recorded_mark mark = drove__run_record_mark(workers, state);
+        mark.outcome = 1 + (unsigned)state->outcome;
+        if (drove__recording_mark(r, &mark) != DROVE_OK) give_up(config, workers, state);
+        else
+            drove__run_say(config, "record: %s: %" PRIu64 " steps of %u worker%s, %.1f bytes each",
+                           config->opt.record, mark.n_steps, workers->plan.n_workers,
+                           workers->plan.n_workers == 1 ? "" : "s",
+                           mark.n_steps == 0
+                               ? 0.0
+                               : (double)drove__recording_bytes(r) / (double)mark.n_steps);
+    }
     return workers->repeating != NULL ? drove__replay_end(config, workers, state) : DROVE_OK;
 }
 

@@ -41,7 +41,7 @@ drove_status drove__replay_begin(drove_run *run);
 /* Begins the file of --record; by all ranks.  Errors: DROVE_E_IO, DROVE_E_NOMEM. */
 drove_status drove__run_record_begin(drove_run *run);
 
-/* What repeats the run in its order; NULL: it is not repeated so. */
+/* The replay that repeats the run in its order; NULL: it is not repeated so. */
 drove_replay *drove__run_replay(const drove_config *config, const drove_workers *workers);
 /* The width of the recorded source (strategy/source.h). */
 unsigned drove__run_replay_width(const drove_workers *workers);
@@ -59,7 +59,7 @@ drove_status drove__replay_parked(const drove_workers *workers, const drove_stat
  * `status`, with its text. */
 drove_status drove__run_record_failed(drove_config *config, drove_workers *workers,
                                       drove_state *state, drove_status status);
-/* Where the run stands, workers parked. */
+/* The standing of the run, workers parked. */
 drove_recorded_mark drove__run_record_mark(const drove_workers *workers, const drove_state *state);
 /* The run is over: state->outcome becomes the recorded one where the record alone has ended it. */
 void drove__replay_outcome(const drove_workers *workers, drove_state *state);

@@ -23,7 +23,7 @@
 
 enum { NAME_SIZE = 64 };
 
-/* What a record says of itself, in the object "record" of its header. */
+/* A record's own description, in the object "record" of its header. */
 typedef struct header {
     char isa[NAME_SIZE], gemm[DROVE_TEXT_SIZE], version[NAME_SIZE];
     char data[DROVE_PROBLEM_TEXT_SIZE], first[DROVE_CHECKSUM_TEXT_SIZE];
@@ -43,12 +43,6 @@ struct drove_repeating { /* of a run with --replay */
 };
 
 /* ---- the header of a record ---- */
-
-static drove_status fail_header(const drove_repeating *p, const char *what)
-{
-    return drove__fail(DROVE_E_DATA, "%s: expected a header with %s, found none",
-                       drove__recorded_path(p->record), what);
-}
 
 static bool take_text(const json_t *object, const char *key, char *into, size_t size)
 {
@@ -84,7 +78,10 @@ static drove_status read_record(drove_repeating *p, const json_t *object)
                    take_text(record, "first", h->first, sizeof h->first) &&
                    take_count(record, "workers", &h->n_workers) &&
                    take_count(record, "width", &h->width) && take_place(record, h);
-    if (!is_good) return fail_header(p, "\"record\"");
+    if (!is_good) {
+        return drove__fail(DROVE_E_DATA, "%s: expected a header with %s, found none",
+                           drove__recorded_path(p->record), "\"record\"");
+    }
     h->recovers = json_is_true(json_object_get(record, "recovers"));
     if (h->n_workers != drove__recorded_workers(p->record))
         return drove__fail(DROVE_E_DATA, "%s: expected %u workers, as its header says, found %u",
@@ -160,60 +157,6 @@ static drove_status expect_same(const char *flag, const char *then, const char *
                        then[0] != '\0' ? then : "auto", now[0] != '\0' ? now : "auto");
 }
 
-static drove_status compare_options(const drove_config *config, const drove_options *recorded)
-{
-    char flag[DROVE_FLAG_SIZE], now[DROVE_TEXT_SIZE], then[DROVE_TEXT_SIZE];
-    size_t n;
-    const drove_option_info *info = drove_options_table(&n);
-    for (size_t i = 0; i < n; i++) {
-        if (may_differ(&info[i])) continue;
-        DROVE_TRY(drove_options_get(&config->opt, info[i].name, now, sizeof now));
-        DROVE_TRY(drove_options_get(recorded, info[i].name, then, sizeof then));
-        DROVE_TRY(expect_same(drove_flag_text(info[i].name, flag), then, now));
-    }
-    return DROVE_OK;
-}
-
-/* As many updates as --until now says, if it says something else. */
-static drove_status read_until(const drove_config *config, const drove_workers *workers,
-                               const drove_options *recorded)
-{
-    drove_until now, then;
-    DROVE_TRY(drove__until_parse(config->opt.until, &now));
-    DROVE_TRY(drove__until_parse(recorded->until, &then));
-    workers->repeating->replay.most_updates = now.updates < then.updates ? now.updates : UINT64_MAX;
-    workers->repeating->is_shorter = strcmp(config->opt.until, recorded->until) != 0;
-    if (workers->repeating->is_shorter &&
-        (isfinite(now.seconds) || (now.updates != UINT64_MAX && now.updates > then.updates)))
-        return drove__fail(DROVE_E_ARG,
-                           "--replay: expected --until with fewer updates or epochs than %s, found "
-                           "%s",
-                           recorded->until, config->opt.until);
-    if (now.validation == then.validation && now.validation_is_part == then.validation_is_part)
-        return DROVE_OK;
-    return drove__fail(DROVE_E_ARG,
-                       "--replay: expected --until with the same validation examples as %s, found "
-                       "%s",
-                       recorded->until, config->opt.until);
-}
-
-/* What depends on the machine is as it was. */
-static drove_status take_machine(drove_config *config, const drove_workers *workers,
-                                 const drove_options *recorded)
-{
-    const header *h = &workers->repeating->header;
-    char n[NAME_SIZE];
-    DROVE_TRY(expect_same("--threads", recorded->threads, config->opt.threads));
-    DROVE_TRY(expect_same("--isa", recorded->isa, config->opt.isa));
-    snprintf(n, sizeof n, "%u", h->n_workers);
-    if (config->opt.workers[0] == '\0' && h->host == DROVE_HOST_THREADS)
-        DROVE_TRY(drove_options_set(&config->opt, "threads", n));
-    DROVE_TRY(drove_options_set(&config->opt, "isa", h->isa));
-    memcpy(config->opt.memory, recorded->memory, sizeof config->opt.memory);
-    memcpy(config->opt.data_changed, recorded->data_changed, sizeof config->opt.data_changed);
-    return DROVE_OK;
-}
-
 unsigned drove__replay_ranks(const drove_workers *workers)
 {
     return workers->repeating != NULL ? workers->repeating->header.n_ranks : 1;
@@ -252,14 +195,6 @@ drove_status drove__replay_state(const drove_workers *workers, drove_safetensors
                : drove__fail_in(status, "%s", drove__recorded_path(workers->repeating->record));
 }
 
-static drove_status open_steps(const drove_config *config, const drove_workers *workers)
-{
-    drove_repeating *p = workers->repeating;
-    if (config->opt.replay_steps[0] == '\0') return DROVE_OK;
-    drove_status status = drove__writer_create(config->opt.replay_steps, &p->steps);
-    return status == DROVE_OK ? DROVE_OK : drove__fail_in(status, "--replay-steps");
-}
-
 drove_status drove__replay_open(drove_config *config, drove_workers *workers)
 {
     if (config->opt.replay[0] == '\0') return DROVE_OK;
@@ -274,11 +209,50 @@ drove_status drove__replay_open(drove_config *config, drove_workers *workers)
     if (status == DROVE_OK) status = recorded_options(p->record, object, &recorded);
     json_decref(object);
     DROVE_TRY(status);
-    DROVE_TRY(compare_options(config, &recorded));
-    DROVE_TRY(read_until(config, workers, &recorded));
-    DROVE_TRY(take_machine(config, workers, &recorded));
+    char flag[DROVE_FLAG_SIZE], now[DROVE_TEXT_SIZE], then[DROVE_TEXT_SIZE];
+    size_t n_options;
+    const drove_option_info *info = drove_options_table(&n_options);
+    for (size_t i = 0; i < n_options; i++) {
+        if (may_differ(&info[i])) continue;
+        DROVE_TRY(drove_options_get(&config->opt, info[i].name, now, sizeof now));
+        DROVE_TRY(drove_options_get(&recorded, info[i].name, then, sizeof then));
+        DROVE_TRY(expect_same(drove_flag_text(info[i].name, flag), then, now));
+    }
+    /* As many updates as --until now says, if it says something else. */
+    drove_until wanted, had;
+    DROVE_TRY(drove__until_parse(config->opt.until, &wanted));
+    DROVE_TRY(drove__until_parse(recorded.until, &had));
+    workers->repeating->replay.most_updates =
+        wanted.updates < had.updates ? wanted.updates : UINT64_MAX;
+    workers->repeating->is_shorter = strcmp(config->opt.until, recorded.until) != 0;
+    if (workers->repeating->is_shorter &&
+        (isfinite(wanted.seconds) ||
+         (wanted.updates != UINT64_MAX && wanted.updates > had.updates)))
+        return drove__fail(DROVE_E_ARG,
+                           "--replay: expected --until with fewer updates or epochs than %s, found "
+                           "%s",
+                           recorded.until, config->opt.until);
+    if (wanted.validation != had.validation || wanted.validation_is_part != had.validation_is_part)
+        return drove__fail(
+            DROVE_E_ARG,
+            "--replay: expected --until with the same validation examples as %s, found "
+            "%s",
+            recorded.until, config->opt.until);
+    /* All that depends on the machine is as it was. */
+    const header *h = &workers->repeating->header;
+    char n[NAME_SIZE];
+    DROVE_TRY(expect_same("--threads", recorded.threads, config->opt.threads));
+    DROVE_TRY(expect_same("--isa", recorded.isa, config->opt.isa));
+    snprintf(n, sizeof n, "%u", h->n_workers);
+    if (config->opt.workers[0] == '\0' && h->host == DROVE_HOST_THREADS)
+        DROVE_TRY(drove_options_set(&config->opt, "threads", n));
+    DROVE_TRY(drove_options_set(&config->opt, "isa", h->isa));
+    memcpy(config->opt.memory, recorded.memory, sizeof config->opt.memory);
+    memcpy(config->opt.data_changed, recorded.data_changed, sizeof config->opt.data_changed);
     p->replay.record = p->record;
-    return open_steps(config, workers);
+    if (config->opt.replay_steps[0] == '\0') return DROVE_OK;
+    status = drove__writer_create(config->opt.replay_steps, &p->steps);
+    return status == DROVE_OK ? DROVE_OK : drove__fail_in(status, "--replay-steps");
 }
 
 void drove__replay_close(drove_workers *workers)

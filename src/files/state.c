@@ -58,29 +58,6 @@ static uint64_t count_of(double value)
     return value >= 0.0 && value < 0x1p63 ? (uint64_t)value : 0;
 }
 
-static void pack_counters(const drove_problem *problem, const drove_workers *workers,
-                          const drove_state *state, uint64_t c[N_COUNTERS])
-{
-    c[0] = atomic_load(&workers->loop->source->next);
-    c[1] = atomic_load(&workers->loop->sync->published);
-    c[2] = state->standing.train_ns;
-    c[3] = state->standing.n_evaluations;
-    c[4] = state->standing.since_best;
-    c[5] = state->standing.evaluation_slot;
-    c[6] = workers->plan.n_workers;
-    c[7] = problem->n_train_whole;
-}
-
-static void unpack_counters(const drove_workers *workers, drove_state *state,
-                            const uint64_t c[N_COUNTERS])
-{
-    atomic_store(&workers->loop->source->next, c[0]);
-    state->standing.train_ns = c[2];
-    state->standing.n_evaluations = c[3];
-    state->standing.since_best = c[4];
-    state->standing.evaluation_slot = c[5];
-}
-
 static void pack_standing(const drove_standing *st, double v[N_STANDING])
 {
     const double head[N_STANDING_HEAD] = {st->loss_initial,
@@ -136,14 +113,6 @@ static void unpack_standing(drove_standing *st, const double v[N_STANDING])
     }
 }
 
-/* What others had done counts in the run's sums, but the time was theirs. */
-static void begin_as_others(const drove_workers *workers, drove_state *state)
-{
-    for (unsigned i = 0; i < workers->plan.n_workers; i++)
-        workers->loop->worker[i].trace.busy_ns = 0;
-    state->since_ns = state->standing.train_ns;
-}
-
 static drove_status load_source(const drove_config *config, const drove_workers *workers,
                                 drove_state *state, const drove_safetensors *st,
                                 const drove_left_out *then)
@@ -153,49 +122,14 @@ static drove_status load_source(const drove_config *config, const drove_workers 
     const bool are_as_many = then->n_workers == workers->plan.n_workers;
     bool is_same = saved != NULL && strcmp(saved, config->opt.workers) == 0 && are_as_many;
     if (from->ops->restore == NULL) return DROVE_OK;
-    if (!is_same) begin_as_others(workers, state);
+    if (!is_same) {
+        /* Work of others counts in the run's sums, but the time was theirs. */
+        for (unsigned i = 0; i < workers->plan.n_workers; i++)
+            workers->loop->worker[i].trace.busy_ns = 0;
+        state->since_ns = state->standing.train_ns;
+    }
     if (!from->ops->counts_rows) is_same = are_as_many && then->rows == workers->loop->order.batch;
     return from->ops->restore(from, st, is_same);
-}
-
-static void pack_trace(const drove_worker *w, uint64_t v[N_TRACE + N_STALENESS])
-{
-    const drove_trace_worker *t = &w->trace;
-    const uint64_t head[N_TRACE_HEAD] = {atomic_load(&t->examples),
-                                         atomic_load(&t->updates),
-                                         t->steps,
-                                         t->attempts,
-                                         t->dropped,
-                                         t->busy_ns,
-                                         w->optim.t,
-                                         t->clamped};
-    memcpy(v, head, sizeof head);
-    memcpy(v + N_TRACE_HEAD, t->phase_ns, sizeof t->phase_ns);
-    uint64_t *h = v + N_TRACE;
-    memcpy(h, t->staleness.count, sizeof t->staleness.count);
-    h[DROVE_HIST_BUCKETS] = t->staleness.n;
-    h[DROVE_HIST_BUCKETS + 1] = t->staleness.max;
-    h[DROVE_HIST_BUCKETS + 2] = count_of(t->staleness.sum);
-}
-
-/* Adds, so that the counts of workers that no longer exist live on in those that do. */
-static void add_trace(drove_worker *w, const uint64_t v[N_TRACE + N_STALENESS])
-{
-    drove_trace_worker *t = &w->trace;
-    atomic_fetch_add(&t->examples, v[0]);
-    atomic_fetch_add(&t->updates, v[1]);
-    t->steps += v[2];
-    t->attempts += v[3];
-    t->dropped += v[4];
-    t->busy_ns += v[5];
-    t->clamped += v[7];
-    for (int p = 0; p < DROVE_N_PHASES; p++) t->phase_ns[p] += v[N_TRACE_HEAD + p];
-    const uint64_t *h = v + N_TRACE;
-    drove_histogram saved = {.n = h[DROVE_HIST_BUCKETS],
-                             .max = h[DROVE_HIST_BUCKETS + 1],
-                             .sum = (double)h[DROVE_HIST_BUCKETS + 2]};
-    memcpy(saved.count, h, sizeof saved.count);
-    drove__hist_merge(&t->staleness, &saved);
 }
 
 /* ---- saving ---- */
@@ -213,7 +147,22 @@ static size_t list_worker(const drove_workers *workers, unsigned i, uint64_t *tr
     char name[DROVE_TENSOR_NAME_SIZE];
     size_t n = 0;
     const drove_worker *w = &workers->loop->worker[i];
-    pack_trace(w, trace);
+    const drove_trace_worker *counts = &w->trace;
+    const uint64_t head[N_TRACE_HEAD] = {atomic_load(&counts->examples),
+                                         atomic_load(&counts->updates),
+                                         counts->steps,
+                                         counts->attempts,
+                                         counts->dropped,
+                                         counts->busy_ns,
+                                         w->optim.t,
+                                         counts->clamped};
+    memcpy(trace, head, sizeof head);
+    memcpy(trace + N_TRACE_HEAD, counts->phase_ns, sizeof counts->phase_ns);
+    uint64_t *h = trace + N_TRACE;
+    memcpy(h, counts->staleness.count, sizeof counts->staleness.count);
+    h[DROVE_HIST_BUCKETS] = counts->staleness.n;
+    h[DROVE_HIST_BUCKETS + 1] = counts->staleness.max;
+    h[DROVE_HIST_BUCKETS + 2] = count_of(counts->staleness.sum);
     snprintf(name, sizeof name, "worker.%u.trace", i);
     t[n++] = flat(name, DROVE_T_U64, N_TRACE + N_STALENESS, trace);
     for (unsigned k = 0; k < DROVE_RULE_MAX_STATE; k++) {
@@ -237,7 +186,7 @@ static void append(metadata *meta, const char *key, const char *value)
     meta->word[meta->n++] = value;
 }
 
-/* Of all workers: what the strategy keeps of each, and besides. */
+/* Tensors of the strategy: its own, and those for each worker. */
 static size_t most_kept(const drove_workers *workers)
 {
     return MOST_STRATEGY_TENSORS + (size_t)workers->plan.n_workers * STRATEGY_TENSORS_PER_WORKER;
@@ -252,7 +201,14 @@ static drove_status write_state(drove_run *run, const char *path, drove_tensor *
     drove_sync *sync = run->workers.loop->sync;
     drove_source *from = run->workers.loop->source;
     size_t n = 0;
-    pack_counters(&run->problem, &run->workers, &run->state, counters);
+    counters[0] = atomic_load(&run->workers.loop->source->next);
+    counters[1] = atomic_load(&run->workers.loop->sync->published);
+    counters[2] = run->state.standing.train_ns;
+    counters[3] = run->state.standing.n_evaluations;
+    counters[4] = run->state.standing.since_best;
+    counters[5] = run->state.standing.evaluation_slot;
+    counters[6] = run->workers.plan.n_workers;
+    counters[7] = run->problem.n_train_whole;
     pack_standing(&run->state.standing, standing);
     const drove_params at = sync->ops->peek(sync);
     const void *vector = at.words != NULL ? (const void *)at.words : at.theta;
@@ -329,12 +285,6 @@ drove_status drove__state_save(drove_run *run, const char *path)
 
 /* ---- loading ---- */
 
-/* The model in the run's own folder is the one that the run has, whatever it was called. */
-static bool is_own_model(const drove_config *config, const char *option)
-{
-    return strcmp(option, "model") == 0 && strcmp(config->opt.model, config->opt.resume) == 0;
-}
-
 static drove_status check_options(const drove_config *config, const drove_workers *workers,
                                   const drove_safetensors *st)
 {
@@ -353,7 +303,9 @@ static drove_status check_options(const drove_config *config, const drove_worker
         const char *then = drove__safetensors_meta(st, info[i].name);
         if (then == NULL) then = info[i].default_text; /* saved before there was this option */
         DROVE_TRY(get_fixed(config, workers, info[i].name, now));
-        if (strcmp(then, now) != 0 && !is_own_model(config, info[i].name)) {
+        /* The model in the run's own folder is the one that it has, whatever it was called. */
+        if (strcmp(then, now) != 0 && !(strcmp(info[i].name, "model") == 0 &&
+                                        strcmp(config->opt.model, config->opt.resume) == 0)) {
             return drove__fail(DROVE_E_ARG,
                                "%s: expected \"%s\" as in the run to be continued, found \"%s\"",
                                drove_flag_text(info[i].name, flag), then, now);
@@ -410,23 +362,12 @@ static drove_status check_data(const drove_config *config, const drove_problem *
                        may_go_on ? "; --data-changed goes on with them" : ", for another model");
 }
 
-/* A network from a file: the file may have changed. */
-static drove_status check_graph(const drove_config *config, const drove_problem *problem,
-                                const drove_safetensors *st)
-{
-    const char *now = problem->model->graph_text, *then = drove__safetensors_meta(st, "graph");
-    if (now == NULL || (then != NULL && strcmp(now, then) == 0)) return DROVE_OK;
-    return drove__fail(DROVE_E_ARG,
-                       "--model %s: expected the network of the run to be continued, found another",
-                       config->opt.model);
-}
-
 static drove_status check_workers(const drove_workers *workers, uint64_t n_saved)
 {
     bool own_state = workers->loop->worker[0].optim.state[0] != NULL;
     bool is_spread = (workers->plan.ops->needs & DROVE_SYNC_SPREAD) != 0;
     if (n_saved == workers->plan.n_workers) return DROVE_OK;
-    /* Of another number: all begin where the centre is. */
+    /* Workers of another number all begin where the centre is. */
     if (is_spread && n_saved >= 1 && n_saved <= DROVE_MOST_THREADS) return DROVE_OK;
     if (n_saved >= 1 && n_saved <= DROVE_MOST_THREADS && workers->loop->source->width == 0 &&
         !own_state)
@@ -436,22 +377,6 @@ static drove_status check_workers(const drove_workers *workers, uint64_t n_saved
                        (unsigned long long)n_saved,
                        workers->plan.source->counts_rows ? "threads in all " : "",
                        workers->plan.n_workers);
-}
-
-/* --until may have changed which of them are for validation. */
-static drove_status check_examples(const drove_problem *problem, uint64_t n_saved)
-{
-    if (n_saved == problem->n_train_whole) return DROVE_OK;
-    if (problem->stream != NULL)
-        return drove__fail(
-            DROVE_E_ARG,
-            "--memory: expected as much as the run to be continued had, since it took other "
-            "examples for testing and validation: %llu training examples without them, found %zu",
-            (unsigned long long)n_saved, problem->n_train_whole);
-    return drove__fail(DROVE_E_ARG,
-                       "--until: expected the same validation examples as in the run to be "
-                       "continued, %llu training examples without them, found %zu",
-                       (unsigned long long)n_saved, problem->n_train_whole);
 }
 
 /* A count so large can be no sum of others any more. */
@@ -476,7 +401,22 @@ static drove_status load_worker(const drove_workers *workers, const drove_safete
     DROVE_TRY(drove__safetensors_want(st, name, DROVE_T_U64, N_TRACE + N_STALENESS, &bytes));
     memcpy(trace, bytes, sizeof trace);
     DROVE_TRY(check_counts(name, trace, N_TRACE + N_STALENESS));
-    add_trace(w, trace);
+    /* Adds, so that the counts of workers that no longer exist live on in those that do. */
+    drove_trace_worker *t = &w->trace;
+    atomic_fetch_add(&t->examples, trace[0]);
+    atomic_fetch_add(&t->updates, trace[1]);
+    t->steps += trace[2];
+    t->attempts += trace[3];
+    t->dropped += trace[4];
+    t->busy_ns += trace[5];
+    t->clamped += trace[7];
+    for (int p = 0; p < DROVE_N_PHASES; p++) t->phase_ns[p] += trace[N_TRACE_HEAD + p];
+    const uint64_t *h = trace + N_TRACE;
+    drove_histogram saved = {.n = h[DROVE_HIST_BUCKETS],
+                             .max = h[DROVE_HIST_BUCKETS + 1],
+                             .sum = (double)h[DROVE_HIST_BUCKETS + 2]};
+    memcpy(saved.count, h, sizeof saved.count);
+    drove__hist_merge(&t->staleness, &saved);
     if (is_same || w->optim.state[0] == NULL) w->optim.t = trace[6];
     for (unsigned k = 0; k < DROVE_RULE_MAX_STATE && is_same; k++) {
         if (w->optim.state[k] == NULL) continue;
@@ -535,40 +475,6 @@ static drove_status convert_turns(const drove_problem *problem, const drove_work
     return DROVE_OK;
 }
 
-/* Another number of workers goes on at its next whole round. */
-static void complete_round(const drove_workers *workers)
-{
-    uint64_t next = atomic_load(&workers->loop->source->next), width = workers->loop->source->width;
-    if (width > 0) atomic_store(&workers->loop->source->next, (next + width - 1) / width * width);
-}
-
-/* The words of low-precision parameters mean what they meant under the range of then. */
-static drove_status load_range(const drove_workers *workers, const drove_safetensors *st)
-{
-    double range;
-    if (workers->loop->shared == NULL) return DROVE_OK;
-    const char *text = drove__safetensors_meta(st, "found_range");
-    if (text == NULL)
-        return drove__fail(DROVE_E_DATA, "expected metadata \"found_range\", found none");
-    DROVE_TRY(drove__parse_real("found_range", text, 0, FLT_MAX, &range));
-    return workers->loop->core_ops->set_range(workers->loop->shared, range);
-}
-
-/* Where the run would step back to. */
-static drove_status load_back(const drove_workers *workers, drove_state *state,
-                              const drove_safetensors *st)
-{
-    const void *bytes;
-    const size_t n = workers->loop->sync->n_vector;
-    workers->optim->back_off = state->standing.back_off;
-    if (drove__safetensors_find(st, "back") == NULL) return DROVE_OK;
-    DROVE_TRY(drove__safetensors_want(st, "back", DROVE_T_F32, n, &bytes));
-    state->back = drove__alloc(n, sizeof *state->back);
-    if (state->back == NULL) return drove__fail_nomem("parameters to step back to", n);
-    memcpy(state->back, bytes, n * sizeof *state->back);
-    return DROVE_OK;
-}
-
 /* The vector is handed to the strategy last: what can be refused is refused before anything is
  * changed there. */
 static drove_status load_all(drove_run *run, const drove_safetensors *st)
@@ -578,13 +484,33 @@ static drove_status load_all(drove_run *run, const drove_safetensors *st)
     double standing[N_STANDING];
     DROVE_TRY(check_options(&run->config, &run->workers, st));
     DROVE_TRY(check_scale(&run->config, &run->problem, st));
-    DROVE_TRY(check_graph(&run->config, &run->problem, st));
+    /* A network from a file: the file may have changed. */
+    const char *graph = run->problem.model->graph_text,
+               *saved_graph = drove__safetensors_meta(st, "graph");
+    if (graph != NULL && (saved_graph == NULL || strcmp(graph, saved_graph) != 0))
+        return drove__fail(
+            DROVE_E_ARG,
+            "--model %s: expected the network of the run to be continued, found another",
+            run->config.opt.model);
     DROVE_TRY(check_data(&run->config, &run->problem, &run->workers, st));
     DROVE_TRY(drove__safetensors_want(st, "counters", DROVE_T_U64, N_COUNTERS, &bytes));
     memcpy(counters, bytes, sizeof counters);
     DROVE_TRY(check_counts("counters", counters, N_COUNTERS));
     DROVE_TRY(check_workers(&run->workers, counters[6]));
-    DROVE_TRY(check_examples(&run->problem, counters[7]));
+    /* --until may have changed which of them are for validation. */
+    if (counters[7] != run->problem.n_train_whole) {
+        if (run->problem.stream != NULL)
+            return drove__fail(
+                DROVE_E_ARG,
+                "--memory: expected as much as the run to be continued had, since it took other "
+                "examples for testing and validation: %llu training examples without them, found "
+                "%zu",
+                (unsigned long long)counters[7], run->problem.n_train_whole);
+        return drove__fail(DROVE_E_ARG,
+                           "--until: expected the same validation examples as in the run to be "
+                           "continued, %llu training examples without them, found %zu",
+                           (unsigned long long)counters[7], run->problem.n_train_whole);
+    }
     DROVE_TRY(drove__safetensors_want(st, "standing", DROVE_T_F64, N_STANDING, &bytes));
     memcpy(standing, bytes, sizeof standing);
     DROVE_TRY(
@@ -593,16 +519,42 @@ static drove_status load_all(drove_run *run, const drove_safetensors *st)
     for (unsigned i = 0; i < counters[6]; i++)
         DROVE_TRY(load_worker(&run->workers, st, i, counters[6] == run->workers.plan.n_workers));
     drove__ranks_standing(&run->workers);
-    DROVE_TRY(load_range(&run->workers, st));
-    unpack_counters(&run->workers, &run->state, counters);
+    /* The words of low-precision parameters mean what they meant under the range of then. */
+    double range;
+    if (run->workers.loop->shared != NULL) {
+        const char *text = drove__safetensors_meta(st, "found_range");
+        if (text == NULL)
+            return drove__fail(DROVE_E_DATA, "expected metadata \"found_range\", found none");
+        DROVE_TRY(drove__parse_real("found_range", text, 0, FLT_MAX, &range));
+        DROVE_TRY(run->workers.loop->core_ops->set_range(run->workers.loop->shared, range));
+    }
+    atomic_store(&run->workers.loop->source->next, counters[0]);
+    run->state.standing.train_ns = counters[2];
+    run->state.standing.n_evaluations = counters[3];
+    run->state.standing.since_best = counters[4];
+    run->state.standing.evaluation_slot = counters[5];
     drove_left_out then = {.n_workers = (unsigned)counters[6]};
     DROVE_TRY(convert_turns(&run->problem, &run->workers, &run->config, st, &then));
-    complete_round(&run->workers);
+    /* Another number of workers goes on at its next whole round. */
+    uint64_t batch = atomic_load(&run->workers.loop->source->next),
+             width = run->workers.loop->source->width;
+    if (width > 0)
+        atomic_store(&run->workers.loop->source->next, (batch + width - 1) / width * width);
     DROVE_TRY(load_source(&run->config, &run->workers, &run->state, st, &then));
     if (!run->workers.plan.source->counts_rows)
         drove__run_say_left_out(&run->problem, &run->workers, &run->config, st, &then);
     unpack_standing(&run->state.standing, standing);
-    DROVE_TRY(load_back(&run->workers, &run->state, st));
+    /* The parameters that the run would step back to. */
+    const void *back;
+    const size_t n_vector = run->workers.loop->sync->n_vector;
+    run->workers.optim->back_off = run->state.standing.back_off;
+    if (drove__safetensors_find(st, "back") != NULL) {
+        DROVE_TRY(drove__safetensors_want(st, "back", DROVE_T_F32, n_vector, &back));
+        run->state.back = drove__alloc(n_vector, sizeof *run->state.back);
+        if (run->state.back == NULL)
+            return drove__fail_nomem("parameters to step back to", n_vector);
+        memcpy(run->state.back, back, n_vector * sizeof *run->state.back);
+    }
     run->state.save.done_batches = atomic_load(&run->workers.loop->source->next);
     run->state.save.done_updates = counters[1];
     run->state.save.done_ns = counters[2];
