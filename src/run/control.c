@@ -71,32 +71,6 @@ static uint64_t next_evaluation(const drove_config *config, const drove_workers 
     return width == 0 ? at : (at + width - 1) / width * width;
 }
 
-static void pass_marks(const drove_workers *workers, drove_state *state)
-{
-    drove_standing *st = &state->standing;
-    for (int i = 0; i < DROVE_N_MARKS; i++) {
-        if (st->mark[i].met || !(st->loss <= drove__mark_percent[i] / 100.0 * st->loss_initial))
-            continue;
-        st->mark[i] = (drove_mark){.train_s = seconds(st->train_ns),
-                                   .epochs = (double)drove__run_examples(workers) /
-                                             (double)workers->loop->order.n_rows,
-                                   .updates = atomic_load(&workers->loop->sync->published),
-                                   .met = true};
-    }
-}
-
-/* The first planned evaluation that is still to come. */
-static void plan_evaluation(const drove_config *config, const drove_workers *workers,
-                            drove_state *state)
-{
-    uint64_t next = atomic_load(&workers->loop->source->next);
-    /* Near it at once, from below: a state file may hold any counter. */
-    double slot =
-        ((double)next - workers->loop->source->width) / batches_between(config, workers) - 2.0;
-    state->standing.evaluation_slot = slot > 0.0 ? (uint64_t)slot : 0;
-    while (next_evaluation(config, workers, state) <= next) state->standing.evaluation_slot++;
-}
-
 /* A parameter that no example of an evaluation meets does not show in the loss. */
 static drove_status check_parameters(const drove_problem *problem, const drove_workers *workers,
                                      drove_state *state, bool *are_finite)
@@ -118,7 +92,7 @@ static drove_status keep_best(drove_run *run)
         st->patience_loss = loss;
         st->since_best = 0;
     }
-    /* Where a signal came must not decide which parameters are the best. */
+    /* The place of a signal must not decide which parameters are the best. */
     if (!(loss < st->best_loss) || run->state.outcome == DROVE_INTERRUPTED) return DROVE_OK;
     st->best_loss = loss;
     /* If nobody will ask for it, its pages stay untouched. */
@@ -176,11 +150,27 @@ static drove_status evaluate(drove_run *run)
     DROVE_TRY(score_all(run));
     if (st->n_evaluations == 0) st->loss_initial = st->loss;
     st->n_evaluations++;
-    plan_evaluation(&run->config, &run->workers, &run->state);
+    /* The first planned evaluation that is still to come. */
+    uint64_t next = atomic_load(&run->workers.loop->source->next);
+    /* Near it at once, from below: a state file may hold any counter. */
+    double slot = ((double)next - run->workers.loop->source->width) /
+                      batches_between(&run->config, &run->workers) -
+                  2.0;
+    run->state.standing.evaluation_slot = slot > 0.0 ? (uint64_t)slot : 0;
+    while (next_evaluation(&run->config, &run->workers, &run->state) <= next)
+        run->state.standing.evaluation_slot++;
     DROVE_TRY(check_parameters(&run->problem, &run->workers, &run->state, &are_finite));
     bool is_finite = isfinite(st->loss) && are_finite;
     if (!is_finite) atomic_store(&run->workers.loop->nonfinite, 1);
-    pass_marks(&run->workers, &run->state);
+    for (int i = 0; i < DROVE_N_MARKS; i++) {
+        if (st->mark[i].met || !(st->loss <= drove__mark_percent[i] / 100.0 * st->loss_initial))
+            continue;
+        st->mark[i] = (drove_mark){.train_s = seconds(st->train_ns),
+                                   .epochs = (double)drove__run_examples(&run->workers) /
+                                             (double)run->workers.loop->order.n_rows,
+                                   .updates = atomic_load(&run->workers.loop->sync->published),
+                                   .met = true};
+    }
     if (is_finite) DROVE_TRY(keep_best(run));
     drove_progress p;
     drove__run_progress(run, st->train_ns, 1, &p);
@@ -248,15 +238,6 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Where the rank that is furthest behind goes on. */
-static uint64_t least_begun(const drove_workers *workers, uint64_t next)
-{
-    const drove_source *from = workers->loop->source;
-    for (unsigned i = 0; i < workers->plan.n_workers && from->ops->begun != NULL; i++)
-        next = least(next, from->ops->begun(from, i));
-    return next;
-}
-
 /* Batches that bring the updates to `updates`; with steps dropped on the way another stretch
  * follows. */
 static uint64_t batches_for_updates(const drove_workers *workers, uint64_t updates)
@@ -266,7 +247,12 @@ static uint64_t batches_for_updates(const drove_workers *workers, uint64_t updat
              published = atomic_load(&workers->loop->sync->published);
     if (updates == UINT64_MAX) return UINT64_MAX;
     if (updates <= published) return next;
-    if (workers->ranks.n > 1 && has_undone(workers, next)) next = least_begun(workers, next);
+    if (workers->ranks.n > 1 && has_undone(workers, next)) {
+        /* From the rank that is furthest behind. */
+        const drove_source *from = workers->loop->source;
+        for (unsigned i = 0; i < workers->plan.n_workers && from->ops->begun != NULL; i++)
+            next = least(next, from->ops->begun(from, i));
+    }
     uint64_t missing = updates - published, each = workers->loop->sync->batches_per_update;
     return missing > UINT64_MAX / each ? UINT64_MAX : add_capped(next, missing * each);
 }
@@ -285,24 +271,6 @@ static uint64_t next_save_update(const drove_config *config, const drove_state *
 static uint64_t next_save_ns(const drove_config *config, const drove_state *state)
 {
     return add_capped(state->save.done_ns, ns_of(config->save_every.amount));
-}
-
-/* What a strategy has saturated when its replicas met counts for the first worker. */
-static void gather_clamped(const drove_workers *workers)
-{
-    (void)workers->loop->sync->ops->peek(
-        workers->loop->sync); /* the last meeting of this stretch */
-    workers->loop->worker[0].trace.clamped += workers->loop->sync->n_clamped;
-    workers->loop->sync->n_clamped = 0;
-}
-
-/* Updates at which a stretch has to end. */
-static uint64_t most_updates(const drove_config *config, const drove_state *state)
-{
-    uint64_t most = config->until.updates;
-    return config->save_every.unit == DROVE_SAVE_UPDATES
-               ? least(most, next_save_update(config, state))
-               : most;
 }
 
 /* One stretch, up to batch `limit`, a signal, the budget of seconds or the next save by clock. */
@@ -328,7 +296,10 @@ static drove_status train_until(drove_run *run, uint64_t limit)
             : add_capped(start, last_ns > st->train_ns ? last_ns - st->train_ns : 0);
     bool halted = false;
     from->train_ns = st->train_ns;
-    from->ops->open(from, limit, most_updates(&run->config, &run->state));
+    uint64_t most_updates = run->config.until.updates; /* at which the stretch has to end */
+    if (run->config.save_every.unit == DROVE_SAVE_UPDATES)
+        most_updates = least(most_updates, next_save_update(&run->config, &run->state));
+    from->ops->open(from, limit, most_updates);
     if (run->problem.stream != NULL)
         drove__stream_seek(run->problem.stream, run->workers.loop->order.batch,
                            atomic_load(&from->next));
@@ -350,7 +321,11 @@ static drove_status train_until(drove_run *run, uint64_t limit)
     if (end - run->output.shown_ns >= TICK_NS)
         show_progress(run, st->train_ns); /* stretches are short */
     if (from->ops->settle != NULL) from->ops->settle(from);
-    gather_clamped(&run->workers);
+    /* Saturations at the meeting of the replicas count for the first worker. */
+    drove_sync *sync = run->workers.loop->sync;
+    (void)sync->ops->peek(sync); /* the replicas meet for the last time */
+    run->workers.loop->worker[0].trace.clamped += sync->n_clamped;
+    sync->n_clamped = 0;
     run->workers.ranks.signal_number = drove__run_signal(&run->state);
     DROVE_TRY(host->ops->status(host));
     return drove__ranks_parked(&run->workers, &run->state);
@@ -424,32 +399,6 @@ static drove_status evaluate_or_save(drove_run *run)
     return lost != DROVE_OK ? lost : status;
 }
 
-/* The run ended between two evaluations: measure the end, which may be what meets the target.  The
- * plan of evaluations and the patience stay as they were, so that a run continued from here
- * evaluates where an unbroken one does. */
-static drove_status evaluate_end(drove_run *run)
-{
-    drove_standing before = run->state.standing;
-    DROVE_TRY(evaluate_or_save(run));
-    (void)run_is_over(run);
-    run->state.standing.evaluation_slot = before.evaluation_slot;
-    run->state.standing.since_best = before.since_best;
-    run->state.standing.patience_loss = before.patience_loss;
-    return DROVE_OK;
-}
-
-/* The best parameters by the validation loss are the run's result. */
-static drove_status give_best(drove_run *run)
-{
-    if (!drove__output_has_best(&run->problem, &run->state) || run->state.outcome == DROVE_CRASHED)
-        return DROVE_OK;
-    run->state.gives_best = true;
-    DROVE_TRY(score_all(run));
-    drove__run_say(&run->config, "result: the parameters with the best validation loss, %.4g",
-                   run->state.standing.validation_loss);
-    return DROVE_OK;
-}
-
 /* The planned evaluation that is due, or that of a crash.  *evaluated: it was made, and its
  * parameters are still the present ones. */
 static drove_status evaluate_if_due(drove_run *run, bool *evaluated)
@@ -510,8 +459,24 @@ static drove_status control(drove_run *run)
         DROVE_TRY(evaluate_if_due(run, &evaluated));
         if (save_is_due(&run->config, &run->workers, &run->state, evaluated)) DROVE_TRY(save(run));
     }
-    if (!evaluated) DROVE_TRY(evaluate_end(run));
-    DROVE_TRY(give_best(run));
+    if (!evaluated) {
+        /* The run ended between two evaluations: measure the end, which may be what meets the
+         * target.  The plan of evaluations and the patience stay as they were, so that a run
+         * continued from here evaluates where an unbroken one does. */
+        drove_standing before = run->state.standing;
+        DROVE_TRY(evaluate_or_save(run));
+        (void)run_is_over(run);
+        run->state.standing.evaluation_slot = before.evaluation_slot;
+        run->state.standing.since_best = before.since_best;
+        run->state.standing.patience_loss = before.patience_loss;
+    }
+    /* The best parameters by the validation loss are the run's result. */
+    if (drove__output_has_best(&run->problem, &run->state) && run->state.outcome != DROVE_CRASHED) {
+        run->state.gives_best = true;
+        DROVE_TRY(score_all(run));
+        drove__run_say(&run->config, "result: the parameters with the best validation loss, %.4g",
+                       run->state.standing.validation_loss);
+    }
     return run->state.outcome == DROVE_CRASHED ? DROVE_OK : save(run);
 }
 

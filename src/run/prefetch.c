@@ -13,10 +13,10 @@ static const char as_they_are[] = "; the prefetchers stay as they are";
 /* The reason, and what comes of it, to the caller of the run. */
 static void say(const drove_config *config, const char *reason, const char *so)
 {
-    char line[DROVE_TEXT_SIZE + DROVE_ERROR_TEXT_SIZE + 64];
+    char text[DROVE_TEXT_SIZE + DROVE_ERROR_TEXT_SIZE + 64];
     if (config->cb.message == NULL) return;
-    snprintf(line, sizeof line, "--prefetch %s: %s%s", config->opt.prefetch, reason, so);
-    config->cb.message(config->cb.context, line);
+    snprintf(text, sizeof text, "--prefetch %s: %s%s", config->opt.prefetch, reason, so);
+    config->cb.message(config->cb.context, text);
 }
 
 /* pu[*n_out], the caller frees it; NULL: no memory. */

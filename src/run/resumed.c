@@ -23,7 +23,7 @@ static double factor_at(const drove_workers *workers, double epoch)
     return whole > 0.0 ? (double)drove__optim_eta(o, epoch) / whole : 1.0;
 }
 
-/* Whether the schedule is at its end: from here to `end` no step counts. */
+/* True if the schedule is at its end: from here to `end` no step counts. */
 static bool has_no_steps(const drove_workers *workers, double end)
 {
     return factor_at(workers, epochs_done(workers)) < LEAST_FACTOR &&

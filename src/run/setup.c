@@ -40,33 +40,6 @@
 
 /* ---- the machine and the plan ---- */
 
-static drove_status setup_machine(drove_config *config, drove_workers *workers)
-{
-    drove_topo_facts facts;
-    const drove_ranks *r = &workers->ranks;
-    const char *cap = config->opt.isa[0] != '\0' ? config->opt.isa : NULL;
-    DROVE_TRY(drovek_select(&workers->kernels, drove__cpu_features(), cap));
-    DROVE_TRY(drove__virtual_machine(config, workers, &workers->topo));
-    drove__topo_facts(workers->topo, &facts);
-    const unsigned n_granted = drove__processors_available();
-    const unsigned n_recorded =
-        drove__replay_ranks(workers); /* of a job, repeated in one process */
-    const bool is_real = workers->modelled == NULL;
-    const unsigned n_ranks = n_recorded > 1 ? n_recorded : r->n;
-    const long n_online = sysconf(_SC_NPROCESSORS_ONLN);
-    workers->machine =
-        (drove_machine){.topo = workers->topo,
-                        .n_pus = is_real && n_granted < facts.n_pus ? n_granted : facts.n_pus,
-                        .is_bound = (long)facts.n_pus<n_online, .n_ranks = n_ranks, .rank = r->rank,
-                                                      .n_local = n_recorded> 1
-                                        ? n_recorded
-                                        : r->n_local,
-                        .local_rank = r->local_rank};
-    DROVE_TRY(
-        drove__plan_make(&config->opt, &workers->machine, &drove__plan_registry, &workers->plan));
-    return drove__replay_plan(workers);
-}
-
 drove_status drove__setup_places(drove_workers *workers)
 {
     free(workers->place);
@@ -77,27 +50,25 @@ drove_status drove__setup_places(drove_workers *workers)
     return DROVE_OK;
 }
 
-/* How a table was understood, in a few lines. */
-static void say_table(const drove_config *config, const drove_storage *s)
-{
-    char text[400];
-    const drove_schema *schema = s->schema;
-    if (schema == NULL) return;
-    /* The schema of a model that training goes on from counts no rows. */
-    const uint64_t n_rows = schema->n_rows > 0 ? schema->n_rows : s->n_rows;
-    drove__run_say(config,
-                   "table: %zu column%s, %llu row%s, %zu feature%s (drove data info shows all)",
-                   schema->n_columns, schema->n_columns == 1 ? "" : "s", (unsigned long long)n_rows,
-                   n_rows == 1 ? "" : "s", schema->n_features, schema->n_features == 1 ? "" : "s");
-    for (unsigned i = 0; drove__schema_summary(schema, i, text, sizeof text); i++)
-        drove__run_say(config, "  %s", text);
-}
-
-/* What a reader of the data found out, and what a user may not expect of the machine. */
+/* Notes of the data's reader, and surprises of the machine. */
 static void say_notes(const drove_config *config, const drove_problem *problem,
                       const drove_workers *workers)
 {
-    say_table(config, (problem->input != NULL ? problem->input : problem->train)->storage);
+    const drove_storage *s = (problem->input != NULL ? problem->input : problem->train)->storage;
+    /* How a table was understood, in a few lines. */
+    char text[400];
+    const drove_schema *schema = s->schema;
+    if (schema != NULL) {
+        /* The schema of a model that training goes on from counts no rows. */
+        const uint64_t n_rows = schema->n_rows > 0 ? schema->n_rows : s->n_rows;
+        drove__run_say(config,
+                       "table: %zu column%s, %llu row%s, %zu feature%s (drove data info shows all)",
+                       schema->n_columns, schema->n_columns == 1 ? "" : "s",
+                       (unsigned long long)n_rows, n_rows == 1 ? "" : "s", schema->n_features,
+                       schema->n_features == 1 ? "" : "s");
+        for (unsigned i = 0; drove__schema_summary(schema, i, text, sizeof text); i++)
+            drove__run_say(config, "  %s", text);
+    }
     const drove_plan *plan = &workers->plan;
     bool is_procs = plan->host == DROVE_HOST_PROCS, is_listed = config->opt.workers[0] != '\0';
     if (problem->train->storage->notes[0] != '\0')
@@ -155,69 +126,6 @@ drove_status drove__run_prepare_precision(const drove_config *config, const drov
     return loop->core_ops->prepare(&opt, &loop->shared);
 }
 
-/* Prepared from a sample, trained on the windows of what is on disk. */
-static drove_status follow_windows(const drove_problem *problem, const drove_workers *workers)
-{
-    drove_loop *loop = workers->loop;
-    if (problem->stream == NULL || loop->shared == NULL) return DROVE_OK;
-    return loop->core_ops->follow(loop->shared, loop->train);
-}
-
-/* Where the parameters differ from the strategy's vector: as floats, or with statistics. */
-static drove_status setup_theta(const drove_problem *problem, const drove_workers *workers,
-                                drove_state *state)
-{
-    const size_t n = problem->model->n_params;
-    if (workers->loop->shared == NULL && problem->model->n_statistics == 0) return DROVE_OK;
-    state->theta = drove__alloc(n, sizeof *state->theta);
-    workers->loop->statistics = state->theta;
-    return state->theta != NULL
-               ? DROVE_OK
-               : drove__fail_nomem("the model's parameters", n * sizeof *state->theta);
-}
-
-/* A TYPED engine decays its words itself. */
-static drove_status setup_optim(const drove_config *config, const drove_problem *problem,
-                                drove_workers *workers)
-{
-    const bool own = workers->loop->shared != NULL;
-    const size_t n_theta = problem->model->n_params;
-    drove_optim_options opt = {
-        .rule = config->opt.rule,
-        .schedule = config->opt.schedule,
-        .lr = config->opt.lr,
-        .weight_decay = own ? 0.0 : config->opt.weight_decay,
-        .clip = config->opt.clip,
-        .state =
-            drove__words_state_is_worker(&config->opt) ? DROVE_STATE_WORKER : DROVE_STATE_SHARED,
-        .n_params = own ? workers->loop->core_ops->n_words(workers->loop->shared) : n_theta,
-        .n_theta = n_theta,
-        .n_workers = workers->plan.n_workers,
-        .kernels = &workers->kernels,
-    };
-    DROVE_TRY(drove__optim_create(&opt, &workers->optim));
-    workers->loop->optim = workers->optim;
-    return DROVE_OK;
-}
-
-/* What a strategy of low-precision parameters cannot do; the rest is its own to say. */
-static drove_status check_words(const drove_config *config, const drove_workers *workers)
-{
-    const drove_optim *optim = workers->optim;
-    const bool any_rule = (workers->loop->core_ops->can & DROVE_ENGINE_RULES) != 0;
-    const bool is_known = any_rule ? !optim->by_staleness : optim->fusable;
-    if (workers->loop->sync->ops->live != NULL && is_known) return DROVE_OK;
-    if (any_rule)
-        return drove__fail(DROVE_E_ARG,
-                           "--precision %s: expected no --schedule by staleness, found %s",
-                           config->opt.precision, config->opt.schedule);
-    return drove__fail(DROVE_E_ARG,
-                       "--precision %s: expected --rule sgd, no --clip and no --schedule by "
-                       "staleness, found --rule %s --clip %g --schedule %s",
-                       config->opt.precision, config->opt.rule, config->opt.clip,
-                       config->opt.schedule);
-}
-
 /* The transport of workers that exchange parameters. */
 static drove_status setup_transport(const drove_config *config, const drove_problem *problem,
                                     drove_workers *workers)
@@ -233,29 +141,8 @@ static drove_status setup_transport(const drove_config *config, const drove_prob
     if (n_most < problem->model->n_params) n_most = problem->model->n_params;
     DROVE_TRY(drove__transport_shared(workers->plan.n_workers, is_procs, n_most, &workers->kernels,
                                       workers->topo, workers->place, &workers->transport));
-    /* Of processes the host finds out sooner that one hangs, and which. */
+    /* The host of processes finds out sooner that one hangs, and which. */
     workers->transport->timeout_s = config->opt.timeout * (is_procs ? 10.0 : 1.0);
-    return DROVE_OK;
-}
-
-/* Slices of theta: one for each layer with parameters. */
-static drove_status setup_slices(const drove_problem *problem, const drove_workers *workers)
-{
-    drove_slices *all = &workers->loop->slices;
-    const drove_model *m = problem->model;
-    all->slice = calloc(m->n_layers, sizeof *all->slice);
-    all->of_layer = calloc(m->n_layers, sizeof *all->of_layer);
-    all->layer = calloc(m->n_layers, sizeof *all->layer);
-    if (all->slice == NULL || all->of_layer == NULL || all->layer == NULL)
-        return drove__fail_nomem("slices of a gradient", m->n_layers * sizeof *all->slice);
-    for (size_t l = 0; l < m->n_layers; l++) {
-        drove_span slice;
-        drove__model_layer_part(m, l, &slice.offset, &slice.length);
-        all->of_layer[l] = slice.length > 0 ? all->n : DROVE_NO_PART;
-        if (slice.length == 0) continue;
-        all->layer[all->n] = l;
-        all->slice[all->n++] = slice;
-    }
     return DROVE_OK;
 }
 
@@ -332,36 +219,56 @@ static drove_status create_strategy(drove_config *config, const drove_problem *p
     opt.layout = loop->core_ops->layout(loop->shared);
     drove_status status = drove__sync_create(workers->plan.ops, &opt, &start, &loop->sync);
     drove__free(start.words);
-    return status == DROVE_OK ? check_words(config, workers) : status;
+    DROVE_TRY(status);
+    /* The limits of a strategy of low-precision parameters; the rest is its own to say. */
+    const drove_optim *optim = workers->optim;
+    const bool any_rule = (workers->loop->core_ops->can & DROVE_ENGINE_RULES) != 0;
+    const bool is_known = any_rule ? !optim->by_staleness : optim->fusable;
+    if (workers->loop->sync->ops->live != NULL && is_known) return DROVE_OK;
+    if (any_rule)
+        return drove__fail(DROVE_E_ARG,
+                           "--precision %s: expected no --schedule by staleness, found %s",
+                           config->opt.precision, config->opt.schedule);
+    return drove__fail(DROVE_E_ARG,
+                       "--precision %s: expected --rule sgd, no --clip and no --schedule by "
+                       "staleness, found --rule %s --clip %g --schedule %s",
+                       config->opt.precision, config->opt.rule, config->opt.clip,
+                       config->opt.schedule);
 }
 
-/* What the strategy may know of its workers: which compute on devices, and which of these keep
- * parameters of their own. */
-static drove_status describe_and_create(drove_config *config, const drove_problem *problem,
-                                        const drove_workers *workers, const drove_spec *spec,
-                                        const float *theta)
+static drove_status setup_strategy(drove_config *config, const drove_problem *problem,
+                                   const drove_workers *workers, const float *theta)
 {
+    drove_loop *loop = workers->loop;
+    drove_spec spec;
+    bool exchanges = (workers->plan.ops->needs & DROVE_SYNC_SPREAD) != 0;
+    DROVE_TRY(drove__spec_parse(workers->plan.spec, &spec));
+    bool is_own = strcmp(spec.name, workers->plan.ops->name) == 0; /* no other row's in its place */
+    /* The strategy may know of its workers which compute on devices, and which of these keep
+     * parameters of their own. */
     const unsigned n = workers->plan.n_workers;
     bool *is_device = calloc(n, sizeof *is_device), *is_resident = calloc(n, sizeof *is_resident);
     drove_status status = DROVE_OK;
     if (is_device == NULL || is_resident == NULL) status = drove__fail_nomem("workers", 2 * n);
     for (unsigned i = 0; i < n && status == DROVE_OK; i++) {
-        const drove_worker *w = &workers->loop->worker[i];
+        const drove_worker *w = &loop->worker[i];
         is_device[i] = w->device != NULL;
         is_resident[i] = is_device[i] && workers->plan.ops->next_sum != NULL &&
                          (w->engine_ops->can & DROVE_ENGINE_RESIDENT) != 0;
     }
     if (status == DROVE_OK)
-        status = create_strategy(config, problem, workers, spec, theta, is_device, is_resident);
+        status = create_strategy(config, problem, workers, is_own ? &spec : NULL, theta, is_device,
+                                 is_resident);
     free(is_device);
     free(is_resident);
-    return status;
-}
-
-/* A strategy whose steps all go in place needs engines that can. */
-static drove_status check_live(const drove_config *config, const drove_workers *workers)
-{
-    const drove_loop *loop = workers->loop;
+    drove__spec_fini(&spec);
+    if (status != DROVE_OK) return drove__fail_in(status, "--strategy %s", workers->plan.spec);
+    DROVE_TRY(drove__virtual_check(problem, workers));
+    DROVE_TRY(drove__run_record_strategy(config, problem, workers));
+    loop->acquire_phase = exchanges ? DROVE_PHASE_EXCHANGE : DROVE_PHASE_ACQUIRE;
+    loop->publish_phase = exchanges ? DROVE_PHASE_EXCHANGE : DROVE_PHASE_PUBLISH;
+    loop->spans_wanted = workers->optim->spans_ok && !(loop->sync->needs & DROVE_SYNC_DENSE);
+    /* A strategy whose steps all go in place needs engines that can. */
     if ((loop->sync->needs & DROVE_SYNC_LIVE) == 0 || loop->shared != NULL) return DROVE_OK;
     if (!workers->optim->fusable)
         return drove__fail(
@@ -380,48 +287,7 @@ static drove_status check_live(const drove_config *config, const drove_workers *
     return DROVE_OK;
 }
 
-static drove_status setup_strategy(drove_config *config, const drove_problem *problem,
-                                   const drove_workers *workers, const float *theta)
-{
-    drove_loop *loop = workers->loop;
-    drove_spec spec;
-    bool exchanges = (workers->plan.ops->needs & DROVE_SYNC_SPREAD) != 0;
-    DROVE_TRY(drove__spec_parse(workers->plan.spec, &spec));
-    bool is_own = strcmp(spec.name, workers->plan.ops->name) == 0; /* no other row's in its place */
-    drove_status status =
-        describe_and_create(config, problem, workers, is_own ? &spec : NULL, theta);
-    drove__spec_fini(&spec);
-    if (status != DROVE_OK) return drove__fail_in(status, "--strategy %s", workers->plan.spec);
-    DROVE_TRY(drove__virtual_check(problem, workers));
-    DROVE_TRY(drove__run_record_strategy(config, problem, workers));
-    loop->acquire_phase = exchanges ? DROVE_PHASE_EXCHANGE : DROVE_PHASE_ACQUIRE;
-    loop->publish_phase = exchanges ? DROVE_PHASE_EXCHANGE : DROVE_PHASE_PUBLISH;
-    loop->spans_wanted = workers->optim->spans_ok && !(loop->sync->needs & DROVE_SYNC_DENSE);
-    return check_live(config, workers);
-}
-
-/* What is allocated in between is there for all processes of the run. */
-static void share_begin(const drove_workers *workers)
-{
-    if (workers->plan.host == DROVE_HOST_PROCS) drove__memory_share_begin();
-}
-
-static void share_end(const drove_workers *workers)
-{
-    if (workers->plan.host == DROVE_HOST_PROCS) drove__memory_share_end();
-}
-
-/* Words of a network, or simulated ones, are another engine's than those of a linear model. */
-static void choose_engine(drove_config *config, const drove_problem *problem,
-                          const drove_workers *workers)
-{
-    if (!drove__resolve_is_low(&config->opt)) return;
-    if (drove__model_is_linear(problem->model) && !drove__fixed_is_own(config->opt.precision))
-        return;
-    workers->loop->core_ops = &drove__engine_fixed;
-}
-
-/* What a rank can do, and fail in, by itself.  theta: [n_params], the caller frees it. */
+/* The part that a rank can do, and fail in, by itself.  theta: [n_params], the caller frees it. */
 static drove_status setup_alone(drove_run *run, float **theta)
 {
     const drove_standing unknown = {.loss_initial = NAN,
@@ -446,7 +312,29 @@ static drove_status setup_alone(drove_run *run, float **theta)
         drove__resolve_is_low(&run->config.opt) ? &drove__engine_linear : &drove__engine_host;
     drove__choose_begin(&run->config, &run->state);
     DROVE_TRY(drove__save_every_parse(run->config.opt.save_every, &run->config.save_every));
-    DROVE_TRY(setup_machine(&run->config, &run->workers));
+    drove_topo_facts facts;
+    const drove_ranks *r = &run->workers.ranks;
+    const char *cap = run->config.opt.isa[0] != '\0' ? run->config.opt.isa : NULL;
+    DROVE_TRY(drovek_select(&run->workers.kernels, drove__cpu_features(), cap));
+    DROVE_TRY(drove__virtual_machine(&run->config, &run->workers, &run->workers.topo));
+    drove__topo_facts(run->workers.topo, &facts);
+    const unsigned n_granted = drove__processors_available();
+    const unsigned n_recorded =
+        drove__replay_ranks(&run->workers); /* of a job, repeated in one process */
+    const bool is_real = run->workers.modelled == NULL;
+    const unsigned n_ranks = n_recorded > 1 ? n_recorded : r->n;
+    const bool is_bound = (long)facts.n_pus < sysconf(_SC_NPROCESSORS_ONLN);
+    run->workers.machine =
+        (drove_machine){.topo = run->workers.topo,
+                        .n_pus = is_real && n_granted < facts.n_pus ? n_granted : facts.n_pus,
+                        .is_bound = is_bound,
+                        .n_ranks = n_ranks,
+                        .rank = r->rank,
+                        .n_local = n_recorded > 1 ? n_recorded : r->n_local,
+                        .local_rank = r->local_rank};
+    DROVE_TRY(drove__plan_make(&run->config.opt, &run->workers.machine, &drove__plan_registry,
+                               &run->workers.plan));
+    DROVE_TRY(drove__replay_plan(&run->workers));
     DROVE_TRY(drove__setup_places(&run->workers));
     const uint64_t begun_ns = drove__now_ns();
     DROVE_TRY(drove__problem_open(&run->config, &run->problem, &run->workers));
@@ -456,7 +344,10 @@ static drove_status setup_alone(drove_run *run, float **theta)
     DROVE_TRY(drove__choose_lengths(&run->config, &run->problem, &run->workers));
     DROVE_TRY(drove__problem_check_target(&run->config, &run->problem));
     DROVE_TRY(drove__problem_model(&run->config, &run->problem, &run->workers, theta));
-    choose_engine(&run->config, &run->problem, &run->workers);
+    /* Words of a network, or simulated ones, are another engine's than those of a linear model. */
+    if (drove__resolve_is_low(&run->config.opt) && (!drove__model_is_linear(run->problem.model) ||
+                                                    drove__fixed_is_own(run->config.opt.precision)))
+        run->workers.loop->core_ops = &drove__engine_fixed;
     DROVE_TRY(drove__choose_method(&run->config, &run->problem, &run->workers));
     DROVE_TRY(drove__targets_standardise(&run->config, &run->problem, &run->workers, *theta));
     return drove__ranks_check_model(&run->config, &run->problem, &run->workers);
@@ -488,36 +379,71 @@ static drove_status setup_partition(drove_config *config, drove_problem *problem
     return drove__run_check_memory(config, problem, workers);
 }
 
-/* What workers share of the run. */
-static void fill_loop(const drove_config *config, const drove_problem *problem,
-                      drove_workers *workers)
-{
-    drove_loop *loop = workers->loop;
-    loop->plan = &workers->plan;
-    loop->topo = workers->topo;
-    loop->kernels = &workers->kernels;
-    loop->model = problem->model;
-    loop->train = loop->sample = problem->train;
-    loop->batch = config->opt.batch;
-    loop->update_rows = drove__update_rows(config, problem);
-    loop->score_rows = drove__score_rows(problem->model, loop->update_rows);
-    loop->seed = config->opt.seed;
-}
-
 /* The objects of the run.  Those of a strategy may exchange already. */
 static drove_status setup_objects(drove_run *run, const float *theta)
 {
+    drove_loop *loop = run->workers.loop;
     DROVE_TRY(setup_partition(&run->config, &run->problem, &run->workers));
     DROVE_TRY(drove__virtual_open(&run->config, &run->problem, &run->workers));
-    fill_loop(&run->config, &run->problem, &run->workers);
+    /* The workers' part of the run. */
+    loop->plan = &run->workers.plan;
+    loop->topo = run->workers.topo;
+    loop->kernels = &run->workers.kernels;
+    loop->model = run->problem.model;
+    loop->train = loop->sample = run->problem.train;
+    loop->batch = run->config.opt.batch;
+    loop->update_rows = drove__update_rows(&run->config, &run->problem);
+    loop->score_rows = drove__score_rows(run->problem.model, loop->update_rows);
+    loop->seed = run->config.opt.seed;
     DROVE_TRY(drove__disk_begin(&run->config, &run->problem, &run->workers));
     DROVE_TRY(drove__run_make_workers(&run->workers));
-    DROVE_TRY(setup_slices(&run->problem, &run->workers));
+    /* Slices of theta: one for each layer with parameters. */
+    drove_slices *all = &run->workers.loop->slices;
+    const drove_model *m = run->problem.model;
+    all->slice = calloc(m->n_layers, sizeof *all->slice);
+    all->of_layer = calloc(m->n_layers, sizeof *all->of_layer);
+    all->layer = calloc(m->n_layers, sizeof *all->layer);
+    if (all->slice == NULL || all->of_layer == NULL || all->layer == NULL)
+        return drove__fail_nomem("slices of a gradient", m->n_layers * sizeof *all->slice);
+    for (size_t l = 0; l < m->n_layers; l++) {
+        drove_span slice;
+        drove__model_layer_part(m, l, &slice.offset, &slice.length);
+        all->of_layer[l] = slice.length > 0 ? all->n : DROVE_NO_PART;
+        if (slice.length == 0) continue;
+        all->layer[all->n] = l;
+        all->slice[all->n++] = slice;
+    }
     DROVE_TRY(setup_spans(&run->config, &run->workers));
     DROVE_TRY(drove__run_prepare_precision(&run->config, &run->problem, &run->workers, theta));
-    DROVE_TRY(follow_windows(&run->problem, &run->workers));
-    DROVE_TRY(setup_theta(&run->problem, &run->workers, &run->state));
-    DROVE_TRY(setup_optim(&run->config, &run->problem, &run->workers));
+    /* Prepared from a sample, trained on the windows of data on disk. */
+    if (run->problem.stream != NULL && loop->shared != NULL)
+        DROVE_TRY(loop->core_ops->follow(loop->shared, loop->train));
+    /* The parameters, if they differ from the strategy's vector: as floats, or with statistics. */
+    const size_t n = run->problem.model->n_params;
+    if (loop->shared != NULL || run->problem.model->n_statistics != 0) {
+        run->state.theta = drove__alloc(n, sizeof *run->state.theta);
+        loop->statistics = run->state.theta;
+        if (run->state.theta == NULL)
+            return drove__fail_nomem("the model's parameters", n * sizeof *run->state.theta);
+    }
+    /* A TYPED engine decays its words itself. */
+    const bool own = loop->shared != NULL;
+    const size_t n_theta = run->problem.model->n_params;
+    drove_optim_options opt = {
+        .rule = run->config.opt.rule,
+        .schedule = run->config.opt.schedule,
+        .lr = run->config.opt.lr,
+        .weight_decay = own ? 0.0 : run->config.opt.weight_decay,
+        .clip = run->config.opt.clip,
+        .state = drove__words_state_is_worker(&run->config.opt) ? DROVE_STATE_WORKER
+                                                                : DROVE_STATE_SHARED,
+        .n_params = own ? loop->core_ops->n_words(loop->shared) : n_theta,
+        .n_theta = n_theta,
+        .n_workers = run->workers.plan.n_workers,
+        .kernels = &run->workers.kernels,
+    };
+    DROVE_TRY(drove__optim_create(&opt, &run->workers.optim));
+    loop->optim = run->workers.optim;
     DROVE_TRY(setup_transport(&run->config, &run->problem, &run->workers));
     DROVE_TRY(setup_strategy(&run->config, &run->problem, &run->workers, theta));
     return drove__run_prepare_workers(run);
@@ -543,9 +469,10 @@ drove_status drove__setup_problem(drove_run *run, float **theta)
 drove_status drove__setup_workers(drove_run *run, const float *theta)
 {
     drove_beginning *b = &run->state.beginning;
-    share_begin(&run->workers);
+    /* All that is allocated in between is there for all processes of the run. */
+    if (run->workers.plan.host == DROVE_HOST_PROCS) drove__memory_share_begin();
     drove_status status = setup_objects(run, theta);
-    share_end(&run->workers);
+    if (run->workers.plan.host == DROVE_HOST_PROCS) drove__memory_share_end();
     DROVE_TRY(drove__ranks_agree(&run->config, &run->workers, &run->state, status));
     DROVE_TRY(drove__ranks_agree(&run->config, &run->workers, &run->state,
                                  drove__run_start_workers(run)));
@@ -557,11 +484,16 @@ drove_status drove__setup_workers(drove_run *run, const float *theta)
     return DROVE_OK;
 }
 
-static void free_loop(const drove_workers *workers)
+void drove__run_teardown(drove_run *run, drove_status status)
 {
-    drove_loop *loop = workers->loop;
+    drove_host *host = run->workers.loop->host;
+    if (host != NULL && !host->ops->stop(host)) run->workers.is_abandoned = true;
+    drove__output_close(&run->output);
+    if (run->workers.is_abandoned) return;
+    drove__recording_close(run->workers.loop->recording);
+    drove_loop *loop = run->workers.loop;
     drove__host_destroy(loop->host);
-    drove__run_free_workers(workers);
+    drove__run_free_workers(&run->workers);
     drove__loader_destroy(loop->loader);
     drove__free(loop->scoring.chunk);
     if (loop->source != NULL) loop->source->ops->fini(loop->source);
@@ -571,17 +503,7 @@ static void free_loop(const drove_workers *workers)
     free(loop->slices.slice);
     free(loop->slices.of_layer);
     free(loop->slices.layer);
-    if (loop->shared != NULL && !workers->borrows_shared) loop->core_ops->dismiss(loop->shared);
-}
-
-void drove__run_teardown(drove_run *run, drove_status status)
-{
-    drove_host *host = run->workers.loop->host;
-    if (host != NULL && !host->ops->stop(host)) run->workers.is_abandoned = true;
-    drove__output_close(&run->output);
-    if (run->workers.is_abandoned) return;
-    drove__recording_close(run->workers.loop->recording);
-    free_loop(&run->workers);
+    if (loop->shared != NULL && !run->workers.borrows_shared) loop->core_ops->dismiss(loop->shared);
     drove__replay_close(&run->workers);
     drove__virtual_destroy(run->workers.loop->on);
     drove__free(run->workers.loop);

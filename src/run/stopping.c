@@ -16,25 +16,14 @@ static double deciding_loss(const drove_problem *problem, const drove_state *sta
     return problem->validation != NULL ? state->standing.validation_loss : state->standing.loss;
 }
 
-static drove_status keep_back(const drove_problem *problem, const drove_workers *workers,
-                              drove_state *state)
+static drove_status step_back(drove_workers *workers, drove_state *state, double factor)
 {
     drove_sync *sync = workers->loop->sync;
-    drove_standing *st = &state->standing;
-    if (state->back == NULL) state->back = drove__alloc(sync->n_vector, sizeof *state->back);
-    if (state->back == NULL)
-        return drove__fail_nomem("parameters to step back to", sync->n_vector * sizeof(float));
-    const drove_params at = sync->ops->peek(sync);
-    memcpy(state->back, drove__params_bytes(&at), sync->n_vector * sizeof *state->back);
-    st->back_loss = deciding_loss(problem, state);
-    st->back_epochs =
-        drove__order_epochs(&workers->loop->order, atomic_load(&workers->loop->source->next));
-    return DROVE_OK;
-}
-
-/* Workers' own state of the rule belongs to other parameters. */
-static void forget_own_state(drove_workers *workers)
-{
+    const drove_params now = sync->ops->peek(sync);
+    drove_params back = {.theta = state->back};
+    if (now.words != NULL) back = (drove_params){.words = (uint32_t *)(void *)state->back};
+    DROVE_TRY(drove__sync_restore(sync, atomic_load(&sync->published), &back, NULL));
+    /* Workers' own state of the rule belongs to other parameters. */
     for (unsigned i = 0; i < workers->plan.n_workers; i++) {
         drove_worker *w = &workers->loop->worker[i];
         w->has_params = false;
@@ -43,16 +32,6 @@ static void forget_own_state(drove_workers *workers)
             memset(w->optim.state[k], 0, workers->optim->n_theta * sizeof *w->optim.state[k]);
         w->optim.t = 0;
     }
-}
-
-static drove_status step_back(drove_workers *workers, drove_state *state, double factor)
-{
-    drove_sync *sync = workers->loop->sync;
-    const drove_params now = sync->ops->peek(sync);
-    drove_params back = {.theta = state->back};
-    if (now.words != NULL) back = (drove_params){.words = (uint32_t *)(void *)state->back};
-    DROVE_TRY(drove__sync_restore(sync, atomic_load(&sync->published), &back, NULL));
-    forget_own_state(workers);
     state->theta_is_current = false;
     state->has_logged = false; /* not of these parameters */
     state->standing.back_off *= factor;
@@ -69,7 +48,18 @@ drove_status drove__stopping_evaluated(drove_run *run, bool *is_current)
     double loss = deciding_loss(&run->problem, &run->state);
     bool cuts = drove__optim_plateau(run->workers.optim, &plateau);
     if ((!cuts && !st->recovers) || !isfinite(loss)) return DROVE_OK;
-    if (loss < st->back_loss) DROVE_TRY(keep_back(&run->problem, &run->workers, &run->state));
+    if (loss < st->back_loss) {
+        drove_sync *sync = run->workers.loop->sync;
+        if (run->state.back == NULL)
+            run->state.back = drove__alloc(sync->n_vector, sizeof *run->state.back);
+        if (run->state.back == NULL)
+            return drove__fail_nomem("parameters to step back to", sync->n_vector * sizeof(float));
+        const drove_params at = sync->ops->peek(sync);
+        memcpy(run->state.back, drove__params_bytes(&at), sync->n_vector * sizeof *run->state.back);
+        st->back_loss = deciding_loss(&run->problem, &run->state);
+        st->back_epochs = drove__order_epochs(&run->workers.loop->order,
+                                              atomic_load(&run->workers.loop->source->next));
+    }
     st->n_stalled++;
     if (loss < st->stall_loss - LEAST_GAIN * fabs(st->stall_loss) || isinf(st->stall_loss)) {
         st->stall_loss = loss;

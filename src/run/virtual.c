@@ -28,19 +28,6 @@ static drove_status refuse(const char *expected, const char *found)
                        found);
 }
 
-/* A low precision's steps go into the shared words while they are computed. */
-static drove_status check_options(const drove_config *config)
-{
-    const drove_options *o = &config->opt;
-    if (config->words.strategy_is_auto)
-        return refuse("a --strategy that is named", "auto, which chooses by real speed");
-    if (drove__resolve_is_low(o)) return refuse("parameters that are floats", o->precision);
-    if (o->replay[0] != '\0') return refuse("a new run", "--replay");
-    if (o->record[0] != '\0') return refuse("no --record, as a run repeats by itself", "one");
-    if (o->partition[0] != '\0') return refuse("workers of one core each", "--partition");
-    return DROVE_OK;
-}
-
 static drove_status read_machine(const drove_config *config, drove_workers *workers,
                                  drove_modelled *out)
 {
@@ -60,7 +47,14 @@ drove_status drove__virtual_machine(drove_config *config, drove_workers *workers
     char levels[96];
     if (config->opt.machine[0] == '\0') return drove__topo_create(NULL, out);
     if (workers->ranks.n > 1) return refuse("workers that are threads", "ranks");
-    DROVE_TRY(check_options(config));
+    /* A low precision's steps go into the shared words while they are computed. */
+    const drove_options *o = &config->opt;
+    if (config->words.strategy_is_auto)
+        return refuse("a --strategy that is named", "auto, which chooses by real speed");
+    if (drove__resolve_is_low(o)) return refuse("parameters that are floats", o->precision);
+    if (o->replay[0] != '\0') return refuse("a new run", "--replay");
+    if (o->record[0] != '\0') return refuse("no --record, as a run repeats by itself", "one");
+    if (o->partition[0] != '\0') return refuse("workers of one core each", "--partition");
     drove_modelled *m = calloc(1, sizeof *m);
     if (m == NULL) return drove__fail_nomem("a machine", sizeof *m);
     workers->modelled = m;
@@ -73,28 +67,6 @@ drove_status drove__virtual_machine(drove_config *config, drove_workers *workers
 
 /* ---- the clock and the devices ---- */
 
-/* fake:NAME becomes the script of the machine's device.  Its parameters and its gradient cross the
- * bus at every batch. */
-static drove_status script_device(const drove_problem *problem, const drove_workers *workers,
-                                  const drove_spec *named, drove_spec *out)
-{
-    const drove_modelled_device *d = drove__modelled_device(workers->modelled, named->arg[0]);
-    char text[256];
-    if (d == NULL)
-        return drove__fail(DROVE_E_ARG,
-                           "--workers fake:%s: expected a device of the machine %s, "
-                           "found none of this name",
-                           named->arg[0], workers->modelled->name);
-    double bytes = 2.0 * (double)problem->model->n_params * sizeof(float), delay_us = d->delay_us;
-    if (d->transfer_gb_s > 0.0) delay_us += bytes / d->transfer_gb_s * 1e-3;
-    const double speed = workers->modelled->speed;
-    int n = snprintf(text, sizeof text, "fake:?speed=%.9g&delay_us=%.9g",
-                     d->examples_per_s * 1e-3 * speed, delay_us / speed);
-    if (d->memory_gib > 0.0)
-        snprintf(text + n, sizeof text - (size_t)n, "&memory=%.0f", d->memory_gib * 0x1p30);
-    return drove__spec_parse(text, out);
-}
-
 static drove_status name_devices(const drove_problem *problem, drove_workers *workers)
 {
     drove_plan *plan = &workers->plan;
@@ -105,7 +77,25 @@ static drove_status name_devices(const drove_problem *problem, drove_workers *wo
         if (w->device == NULL) continue;
         if (strcmp(w->device->name, "fake") != 0) return refuse("devices of the machine", w->name);
         if (w->device->n_args == 0) continue;
-        DROVE_TRY(script_device(problem, workers, w->device, &workers->device_spec[i]));
+        /* fake:NAME becomes the script of the machine's device.  Its parameters and its gradient
+         * cross the bus at every batch. */
+        const drove_modelled_device *d =
+            drove__modelled_device(workers->modelled, w->device->arg[0]);
+        char text[256];
+        if (d == NULL)
+            return drove__fail(DROVE_E_ARG,
+                               "--workers fake:%s: expected a device of the machine %s, "
+                               "found none of this name",
+                               w->device->arg[0], workers->modelled->name);
+        double bytes = 2.0 * (double)problem->model->n_params * sizeof(float),
+               delay_us = d->delay_us;
+        if (d->transfer_gb_s > 0.0) delay_us += bytes / d->transfer_gb_s * 1e-3;
+        const double speed = workers->modelled->speed;
+        int n = snprintf(text, sizeof text, "fake:?speed=%.9g&delay_us=%.9g",
+                         d->examples_per_s * 1e-3 * speed, delay_us / speed);
+        if (d->memory_gib > 0.0)
+            snprintf(text + n, sizeof text - (size_t)n, "&memory=%.0f", d->memory_gib * 0x1p30);
+        DROVE_TRY(drove__spec_parse(text, &workers->device_spec[i]));
         w->device = &workers->device_spec[i];
     }
     return DROVE_OK;
@@ -232,28 +222,6 @@ static double gb_s(size_t n_floats, double ns)
     return (double)n_floats * sizeof(float) / fmax(ns, 1.0);
 }
 
-/* grad[n_params], and two vectors [n_vector]. */
-static void measure_vectors(const drove_workers *workers, const float *grad, float *one,
-                            float *other)
-{
-    drove_modelled *m = workers->modelled;
-    const drove_optim *o = workers->optim;
-    const drove_step step = {.value = grad, .eta = 0.0f};
-    double copied[ROUNDS], updated[ROUNDS];
-    for (int i = -1; i < ROUNDS; i++) {
-        uint64_t begin_ns = drove__thread_ns();
-        o->kernels->copy_f32(one, other, o->n_vector);
-        uint64_t middle_ns = drove__thread_ns();
-        drove__optim_apply(o, &step, 0, 1, 0, o->n, one, one);
-        uint64_t end_ns = drove__thread_ns();
-        if (i < 0) continue;
-        copied[i] = (double)(middle_ns - begin_ns);
-        updated[i] = (double)(end_ns - middle_ns);
-    }
-    if (isnan(m->copy_gb_s)) m->copy_gb_s = gb_s(o->n_vector, median(copied, ROUNDS));
-    if (isnan(m->update_gb_s)) m->update_gb_s = gb_s(o->n_vector, median(updated, ROUNDS));
-}
-
 static drove_worker *worker_on_core(const drove_workers *workers)
 {
     for (unsigned i = 0; i < workers->plan.n_workers; i++)
@@ -273,22 +241,27 @@ static drove_status measure_work(const drove_workers *workers, float *grad, floa
     uint64_t before = drove__denormals_flush();
     drovek_thread_init();
     drove_status status = DROVE_OK;
-    const drove_modelled *m = workers->modelled;
+    drove_modelled *m = workers->modelled;
     if ((isnan(m->batch_us) || isnan(m->jitter)) && w != NULL)
         status = measure_gradient(workers, w, grad);
     memset(grad, 0, workers->optim->n * sizeof *grad);
-    measure_vectors(workers, grad, one, other);
+    const drove_optim *o = workers->optim;
+    const drove_step step = {.value = grad, .eta = 0.0f};
+    double copied[ROUNDS], updated[ROUNDS];
+    for (int i = -1; i < ROUNDS; i++) {
+        uint64_t begin_ns = drove__thread_ns();
+        o->kernels->copy_f32(one, other, o->n_vector);
+        uint64_t middle_ns = drove__thread_ns();
+        drove__optim_apply(o, &step, 0, 1, 0, o->n, one, one);
+        uint64_t end_ns = drove__thread_ns();
+        if (i < 0) continue;
+        copied[i] = (double)(middle_ns - begin_ns);
+        updated[i] = (double)(end_ns - middle_ns);
+    }
+    if (isnan(m->copy_gb_s)) m->copy_gb_s = gb_s(o->n_vector, median(copied, ROUNDS));
+    if (isnan(m->update_gb_s)) m->update_gb_s = gb_s(o->n_vector, median(updated, ROUNDS));
     drove__denormals_restore(before);
     return status;
-}
-
-static drove_status measure_taking(drove_modelled *m)
-{
-    double take_ns;
-    if (!isnan(m->take_gb_s)) return DROVE_OK;
-    DROVE_TRY(drove__virtual_measure_taking(&take_ns));
-    m->take_gb_s = take_ns > 0.0 ? 1.0 / take_ns : 0.0;
-    return DROVE_OK;
 }
 
 static drove_status measure(drove_workers *workers)
@@ -300,7 +273,11 @@ static drove_status measure(drove_workers *workers)
     bool wants_work =
         isnan(m->batch_us) || isnan(m->jitter) || isnan(m->copy_gb_s) || isnan(m->update_gb_s);
     workers->has_measured_costs = wants_threads || wants_work || isnan(m->take_gb_s);
-    DROVE_TRY(measure_taking(m));
+    double take_ns;
+    if (isnan(m->take_gb_s)) {
+        DROVE_TRY(drove__virtual_measure_taking(&take_ns));
+        m->take_gb_s = take_ns > 0.0 ? 1.0 / take_ns : 0.0;
+    }
     if (wants_threads) DROVE_TRY(drove__virtual_measure_threads(&line_ns, &hand_over_ns));
     if (isnan(m->line_ns)) m->line_ns = line_ns;
     if (isnan(m->hand_over_us)) m->hand_over_us = hand_over_ns * 1e-3;
@@ -320,14 +297,6 @@ static double yield(const drove_modelled *m, unsigned n_threads)
 {
     if (m->smt == 1 || n_threads <= 1) return 1.0;
     return 1.0 + (m->smt_yield - 1.0) * (n_threads - 1) / (m->smt - 1);
-}
-
-/* Workers [n] that have a thread of the core of this one. */
-static unsigned threads_of_core(const drove_place *place, unsigned n, unsigned worker)
-{
-    unsigned n_threads = 0;
-    for (unsigned i = 0; i < n; i++) n_threads += place[i].core == place[worker].core;
-    return n_threads;
 }
 
 static double per_byte_ns(const drove_modelled *m, double gb_s)
@@ -352,32 +321,6 @@ static drove_costs costs_of(const drove_modelled *m, double slow, int node)
                          .socket = node > 0 ? (unsigned)node : 0};
 }
 
-static void set_costs(const drove_workers *workers, const drove_place *place)
-{
-    const drove_modelled *m = workers->modelled;
-    const unsigned n = workers->plan.n_workers;
-    for (unsigned i = 0; i < n; i++) {
-        drove_worker *w = &workers->loop->worker[i];
-        unsigned k = threads_of_core(place, n, i);
-        double slow = (w->device == NULL ? k / yield(m, k) : 1.0) / m->speed;
-        const drove_costs costs = costs_of(m, slow, place[i].node);
-        drove__virtual_set_costs(workers->loop->on, i, &costs);
-        w->batch_ns = m->batch_us * 1e3 * slow / w->plan->n_cores;
-        w->example_ns = m->example_us * 1e3 * slow / w->plan->n_cores;
-    }
-    const drove_costs of_coordinator = costs_of(m, 1.0 / m->speed, 0), none = {0};
-    drove__virtual_set_costs(workers->loop->on, n, &of_coordinator);
-    drove__virtual_set_costs(workers->loop->on, n + 1, &none);
-}
-
-/* At most: a worker has a view, a gradient and three vectors that others read (leashed). */
-static drove_status hold_lines(const drove_workers *workers)
-{
-    const size_t n_vectors = 5 * (size_t)workers->plan.n_workers + 2;
-    return drove__virtual_hold(workers->loop->on, n_vectors,
-                               n_vectors * workers->optim->n_vector * sizeof(float));
-}
-
 drove_status drove__virtual_costs(drove_workers *workers)
 {
     const drove_plan *plan = &workers->plan;
@@ -387,8 +330,28 @@ drove_status drove__virtual_costs(drove_workers *workers)
     if (place == NULL) return drove__fail_nomem("places", plan->n_workers * sizeof *place);
     drove_bind bind = plan->bind == DROVE_BIND_NONE ? DROVE_BIND_SPREAD : plan->bind;
     drove__topo_place(workers->topo, bind, plan->n_workers, place);
-    set_costs(workers, place);
+    const drove_modelled *m = workers->modelled;
+    const unsigned n = workers->plan.n_workers;
+    for (unsigned i = 0; i < n; i++) {
+        drove_worker *w = &workers->loop->worker[i];
+        unsigned k = 0;
+        for (unsigned other = 0; other < n; other++) k += place[other].core == place[i].core;
+
+        double slow = (w->device == NULL ? k / yield(m, k) : 1.0) / m->speed;
+        const drove_costs costs = costs_of(m, slow, place[i].node);
+        drove__virtual_set_costs(workers->loop->on, i, &costs);
+        w->batch_ns = m->batch_us * 1e3 * slow / w->plan->n_cores;
+        w->example_ns = m->example_us * 1e3 * slow / w->plan->n_cores;
+    }
+    const drove_costs of_coordinator = costs_of(m, 1.0 / m->speed, 0), none = {0};
+    drove__virtual_set_costs(workers->loop->on, n, &of_coordinator);
+    drove__virtual_set_costs(workers->loop->on, n + 1, &none);
     free(place);
-    if (workers->modelled->take_gb_s > 0.0) return hold_lines(workers);
+    if (workers->modelled->take_gb_s > 0.0) {
+        /* At most: a worker has a view, a gradient and three vectors that others read (leashed). */
+        const size_t n_vectors = 5 * (size_t)workers->plan.n_workers + 2;
+        return drove__virtual_hold(workers->loop->on, n_vectors,
+                                   n_vectors * workers->optim->n_vector * sizeof(float));
+    }
     return DROVE_OK;
 }

@@ -17,17 +17,17 @@ drove_status drove__virtual_open(const drove_config *config, const drove_problem
                                  drove_workers *workers);
 /* The strategy is made: can it keep to the clock?  Errors: DROVE_E_ARG, DROVE_E_NOMEM. */
 drove_status drove__virtual_check(const drove_problem *problem, const drove_workers *workers);
-/* What everything costs; measures what the machine file does not say.  Workers are started.
+/* Sets all costs; measures those that the machine file does not give.  Workers are started.
  * Errors: the engine's, DROVE_E_NOMEM, DROVE_E_SYSTEM. */
 drove_status drove__virtual_costs(drove_workers *workers);
 void         drove__virtual_say(const drove_workers *workers, const drove_config *config);
-/* What the machine described; the clock itself is gone with workers->loop. */
+/* Frees the machine's description; the clock itself is gone with workers->loop. */
 void drove__virtual_close(drove_workers *workers);
 
 /* Lines between two cores of this machine, and a sleeper's way from its wake-up to its next
  * instruction, in ns; medians.  Errors: DROVE_E_SYSTEM. */
 drove_status drove__virtual_measure_threads(double *line_ns, double *hand_over_ns);
-/* What a core waits for a byte that another core has in its cache, in ns, as both take bytes from
+/* A core's wait for a byte that another core has in its cache, in ns, as both take bytes from
  * each other.  Errors: DROVE_E_SYSTEM, DROVE_E_NOMEM. */
 drove_status drove__virtual_measure_taking(double *take_ns);
 

@@ -19,7 +19,7 @@
 /* An example of fewer numbers is loaded in a few microseconds; a hand-over costs about one. */
 enum { LARGE_EXAMPLE = 16384 };
 
-drove_status drove__run_make_workers(const drove_workers *workers)
+drove_status drove__run_make_workers(drove_workers *workers)
 {
     drove_loop *loop = workers->loop;
     loop->worker = drove__alloc(workers->plan.n_workers, sizeof *loop->worker);
@@ -30,7 +30,7 @@ drove_status drove__run_make_workers(const drove_workers *workers)
     return DROVE_OK;
 }
 
-void drove__run_free_workers(const drove_workers *workers)
+void drove__run_free_workers(drove_workers *workers)
 {
     drove_worker *all = workers->loop->worker;
     for (unsigned i = 0; all != NULL && i < workers->plan.n_workers; i++)
@@ -100,36 +100,11 @@ static bool is_large(const drove_data *data)
     return is_dense && s->n_features >= LARGE_EXAMPLE;
 }
 
-/* One for each worker as long as there are processors for both. */
-static unsigned spare_threads(const drove_workers *workers)
-{
-    const drove_plan *plan = &workers->plan;
-    unsigned n_busy = 0;
-    for (unsigned i = plan->first_here; i < plan->first_here + plan->n_here; i++)
-        n_busy += plan->worker[i].n_cores;
-    if (plan->host == DROVE_HOST_RANKS) n_busy *= workers->ranks.n_local;
-    unsigned n_spare = workers->machine.n_pus > n_busy ? workers->machine.n_pus - n_busy : 0;
-    return n_spare < plan->n_here ? n_spare : plan->n_here;
-}
-
 static bool all_on_cores(const drove_workers *workers)
 {
     for (unsigned i = 0; i < workers->plan.n_workers; i++)
         if (workers->loop->worker[i].device != NULL) return false;
     return true;
-}
-
-/* Largest batch that a loader loads. */
-static size_t most_loaded(const drove_workers *workers)
-{
-    const drove_loop *loop = workers->loop;
-    size_t most = (size_t)loop->order.batch;
-    if (!workers->plan.source->counts_rows) return most;
-    for (unsigned i = 0; i < workers->plan.n_workers; i++) {
-        size_t rows = drove__worker_most_rows(&loop->worker[i]);
-        if (rows > most) most = rows;
-    }
-    return most;
 }
 
 static drove_status make_loaders(const drove_config *config, const drove_problem *problem,
@@ -151,8 +126,16 @@ static drove_status make_loaders(const drove_config *config, const drove_problem
                            "model loading",
                            n);
     bool is_usual = all_on_cores(workers) && !workers->plan.source->counts_rows;
-    if (is_auto && is_usual && loop->on == NULL && (cuts || is_large(problem->train)))
-        n = spare_threads(workers);
+    if (is_auto && is_usual && loop->on == NULL && (cuts || is_large(problem->train))) {
+        /* One for each worker as long as there are processors for both. */
+        const drove_plan *plan = &workers->plan;
+        unsigned n_busy = 0;
+        for (unsigned i = plan->first_here; i < plan->first_here + plan->n_here; i++)
+            n_busy += plan->worker[i].n_cores;
+        if (plan->host == DROVE_HOST_RANKS) n_busy *= workers->ranks.n_local;
+        unsigned n_spare = workers->machine.n_pus > n_busy ? workers->machine.n_pus - n_busy : 0;
+        n = n_spare < plan->n_here ? n_spare : plan->n_here;
+    }
     /* A loader's thread waits for windows in the order in which it was asked, which is another one
      * here; the examples are the same. */
     if (problem->stream != NULL && drove__run_replay(config, workers) != NULL) n = 0;
@@ -160,9 +143,14 @@ static drove_status make_loaders(const drove_config *config, const drove_problem
     loop->loads = true;
     loop->n_loaders = n;
     if (workers->plan.host == DROVE_HOST_PROCS) return DROVE_OK; /* each has its own */
+    size_t most = (size_t)loop->order.batch;                     /* of a batch that is loaded */
+    for (unsigned i = 0; workers->plan.source->counts_rows && i < workers->plan.n_workers; i++) {
+        const size_t rows = drove__worker_most_rows(&loop->worker[i]);
+        if (rows > most) most = rows;
+    }
     const drove_loader_options opt = {.data = loop->train,
                                       .kernels = &workers->kernels,
-                                      .max_rows = most_loaded(workers),
+                                      .max_rows = most,
                                       .n_workers = workers->plan.n_workers,
                                       .n_threads = n,
                                       .clock = loop->clock,
@@ -248,10 +236,17 @@ static drove_status init_source(drove_run *run, const drove_spec *spec,
     return DROVE_OK;
 }
 
-static void describe_workers(const drove_workers *workers, drove_source_worker *worker)
+static drove_status make_source(drove_run *run, const drove_spec *spec)
 {
-    for (unsigned i = 0; i < workers->plan.n_workers; i++) {
-        const drove_worker *w = &workers->loop->worker[i];
+    const unsigned n = run->workers.plan.n_workers;
+    drove_source_worker *worker = calloc(n, sizeof *worker);
+    char(*name)[DROVE_RANKS_NAME_SIZE] = calloc(n, sizeof *name);
+    drove_status status = DROVE_OK;
+    if (worker == NULL || name == NULL)
+        status = drove__fail_nomem("a source of batches", n * sizeof *worker);
+    if (status != DROVE_OK) goto fail;
+    for (unsigned i = 0; i < run->workers.plan.n_workers; i++) {
+        const drove_worker *w = &run->workers.loop->worker[i];
         const drove_plan_worker *p = w->plan;
         worker[i] = (drove_source_worker){.name = p->name,
                                           .group = p->group,
@@ -265,20 +260,11 @@ static void describe_workers(const drove_workers *workers, drove_source_worker *
                                           .timeout_s = p->timeout_s,
                                           .lost = atomic_load(&w->is_lost) ? w->error : NULL};
     }
-}
-
-static drove_status make_source(drove_run *run, const drove_spec *spec)
-{
-    const unsigned n = run->workers.plan.n_workers;
-    drove_source_worker *worker = calloc(n, sizeof *worker);
-    char(*name)[DROVE_RANKS_NAME_SIZE] = calloc(n, sizeof *name);
-    drove_status status = DROVE_OK;
-    if (worker == NULL || name == NULL)
-        status = drove__fail_nomem("a source of batches", n * sizeof *worker);
-    if (status == DROVE_OK) describe_workers(&run->workers, worker);
-    if (status == DROVE_OK && sizes_batches(&run->workers))
-        status = drove__ranks_describe(&run->config, &run->workers, worker, name);
-    if (status == DROVE_OK) status = init_source(run, spec, worker);
+    if (sizes_batches(&run->workers) &&
+        (status = drove__ranks_describe(&run->config, &run->workers, worker, name)) != DROVE_OK)
+        goto fail;
+    status = init_source(run, spec, worker);
+fail:
     free(worker);
     free(name);
     return status;
@@ -325,21 +311,6 @@ static void describe_saved(void *context, char *text, size_t size)
                  (unsigned long long)run->state.save.done_updates, run->config.opt.out);
 }
 
-static drove_status make_host(drove_run *run)
-{
-    bool is_procs = run->workers.plan.host == DROVE_HOST_PROCS;
-    const drove_host_options opt = {.loop = run->workers.loop,
-                                    .timeout_s = run->config.opt.timeout,
-                                    .say = say,
-                                    .saved = describe_saved,
-                                    .context = run,
-                                    .replay = drove__run_replay(&run->config, &run->workers)};
-    if (opt.replay != NULL)
-        return drove__host_create(&drove__host_replay, &opt, &run->workers.loop->host);
-    return drove__host_create(is_procs ? &drove__host_procs : &drove__host_threads, &opt,
-                              &run->workers.loop->host);
-}
-
 drove_status drove__run_prepare_workers(drove_run *run)
 {
     drove_loop *loop = run->workers.loop;
@@ -359,7 +330,17 @@ drove_status drove__run_prepare_workers(drove_run *run)
     if (run->workers.plan.host == DROVE_HOST_PROCS)
         for (unsigned i = 0; i < run->workers.plan.n_workers; i++)
             DROVE_TRY(drove__worker_alloc(&loop->worker[i]));
-    return make_host(run);
+    bool is_procs = run->workers.plan.host == DROVE_HOST_PROCS;
+    const drove_host_options opt = {.loop = run->workers.loop,
+                                    .timeout_s = run->config.opt.timeout,
+                                    .say = say,
+                                    .saved = describe_saved,
+                                    .context = run,
+                                    .replay = drove__run_replay(&run->config, &run->workers)};
+    if (opt.replay != NULL)
+        return drove__host_create(&drove__host_replay, &opt, &run->workers.loop->host);
+    return drove__host_create(is_procs ? &drove__host_procs : &drove__host_threads, &opt,
+                              &run->workers.loop->host);
 }
 
 drove_status drove__run_start_workers(drove_run *run)
