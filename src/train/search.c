@@ -74,8 +74,8 @@ static const candidate candidates[] = {
 };
 _Static_assert(DROVE_COUNT(candidates) <= DROVE_MOST_CANDIDATES, "room for all results");
 
-/* Of the mean difference of two candidates' losses; 0: too few divisions, or losses that are not
- * finite. */
+/* The error of the mean difference of two candidates' losses; 0: too few divisions, or losses that
+ * are not finite. */
 static double standard_error(const drove_candidate_result *a, const drove_candidate_result *b)
 {
     const unsigned n = a->n_tried, least = 3;
@@ -229,64 +229,29 @@ static bool encode_spec(const search *s, const candidate *c, char spec[DROVE_TEX
     return add_key(spec, "types", types) && add_key(spec, "onehot", number);
 }
 
-/* Value k of each example becomes one with mean 0 and deviation 1. */
-static void standardise(const drove_data *data, size_t k, size_t n)
-{
-    drove_storage *s = data->storage;
-    double mean = 0.0, square = 0.0, weights = 0.0;
-    for (size_t i = 0; i < s->n_rows; i++) {
-        double weight = drove__data_metric_weight(data, i);
-        mean += weight * (double)s->y_value[i * n + k];
-        weights += weight;
-    }
-    mean /= weights;
-    for (size_t i = 0; i < s->n_rows; i++) {
-        double d = (double)s->y_value[i * n + k] - mean;
-        square += drove__data_metric_weight(data, i) * d * d / weights;
-    }
-    double factor = square > 0.0 && isfinite(square) ? 1.0 / sqrt(square) : 1.0;
-    for (size_t i = 0; i < s->n_rows; i++)
-        s->y_value[i * n + k] = (float)(((double)s->y_value[i * n + k] - mean) * factor);
-}
-
 /* Trial runs see losses of targets with mean 0 and deviation 1, whatever the first one did. */
 static void standardise_values(const drove_data *data)
 {
     const size_t n = drove__storage_n_values(data->storage);
     if (data->storage->y_kind != DROVE_Y_VALUE) return;
-    for (size_t k = 0; k < n; k++) standardise(data, k, n);
-}
-
-/* Some of the rows, in memory of their own. */
-static drove_status keep_some(uint64_t seed, drove_data **data)
-{
-    drove_data *some = NULL, *copy = NULL;
-    drove_status status = DROVE_OK;
-    if ((*data)->storage->x_kind == DROVE_X_QUANT) return DROVE_OK;
-    if ((*data)->n_rows > MOST_ROWS) status = drove__data_hold_out(*data, MOST_ROWS, seed, &some);
-    if (status == DROVE_OK) status = drove__data_copy(some != NULL ? some : *data, &copy);
-    drove_data_destroy(some);
-    DROVE_TRY(status);
-    drove_data_destroy(*data);
-    *data = copy;
-    return DROVE_OK;
-}
-
-/* Of a text of which most hashes belong to no word, few do. */
-static drove_status count_occurring(const drove_data *data, uint64_t *out)
-{
-    const drove_storage *s = data->storage;
-    *out = s->n_features;
-    if (s->x_kind != DROVE_X_CSR) return DROVE_OK;
-    bool *occurs = calloc(s->n_features, sizeof *occurs);
-    if (occurs == NULL) return drove__fail_nomem("features", s->n_features);
-    *out = 0;
-    for (uint64_t k = 0; k < s->row_start[s->n_rows]; k++) {
-        *out += !occurs[s->index[k]];
-        occurs[s->index[k]] = true;
+    for (size_t k = 0; k < n; k++) {
+        /* Value k of each example becomes one with mean 0 and deviation 1. */
+        drove_storage *s = data->storage;
+        double mean = 0.0, square = 0.0, weights = 0.0;
+        for (size_t i = 0; i < s->n_rows; i++) {
+            double weight = drove__data_metric_weight(data, i);
+            mean += weight * (double)s->y_value[i * n + k];
+            weights += weight;
+        }
+        mean /= weights;
+        for (size_t i = 0; i < s->n_rows; i++) {
+            double d = (double)s->y_value[i * n + k] - mean;
+            square += drove__data_metric_weight(data, i) * d * d / weights;
+        }
+        double factor = square > 0.0 && isfinite(square) ? 1.0 / sqrt(square) : 1.0;
+        for (size_t i = 0; i < s->n_rows; i++)
+            s->y_value[i * n + k] = (float)(((double)s->y_value[i * n + k] - mean) * factor);
     }
-    free(occurs);
-    return DROVE_OK;
 }
 
 /* The training data, less those that --test split holds back. */
@@ -304,9 +269,32 @@ static drove_status read_encoding(search *s, encoding *e)
     drove_data_destroy(test);
     DROVE_TRY(status);
     DROVE_TRY(drove__weights_of_classes(e->data, opt.class_weight)); /* by all rows */
-    DROVE_TRY(keep_some(opt.seed, &e->data));
+    /* Some of the rows, in memory of their own. */
+    drove_data *some = NULL, *copy = NULL;
+    status = DROVE_OK;
+    if (e->data->storage->x_kind != DROVE_X_QUANT) {
+        if (e->data->n_rows > MOST_ROWS)
+            status = drove__data_hold_out(e->data, MOST_ROWS, opt.seed, &some);
+        if (status == DROVE_OK) status = drove__data_copy(some != NULL ? some : e->data, &copy);
+        drove_data_destroy(some);
+        DROVE_TRY(status);
+        drove_data_destroy(e->data);
+        e->data = copy;
+    }
     standardise_values(e->data);
-    return count_occurring(e->data, &e->n_occurring);
+    /* In a text few features occur: most hashes belong to no word. */
+    const drove_storage *storage = e->data->storage;
+    e->n_occurring = storage->n_features;
+    if (storage->x_kind != DROVE_X_CSR) return DROVE_OK;
+    bool *occurs = calloc(storage->n_features, sizeof *occurs);
+    if (occurs == NULL) return drove__fail_nomem("features", storage->n_features);
+    e->n_occurring = 0;
+    for (uint64_t k = 0; k < storage->row_start[storage->n_rows]; k++) {
+        e->n_occurring += !occurs[storage->index[k]];
+        occurs[storage->index[k]] = true;
+    }
+    free(occurs);
+    return DROVE_OK;
 }
 
 /* *out NULL: these data have no such encoding. */
@@ -335,7 +323,7 @@ static const char *model_of(const candidate *c, const drove_data *data)
     return c->width == 0 && !has_values ? "logistic" : c->model;
 }
 
-/* Of a trial run of one of the candidates; less for very wide tables. */
+/* Epochs of a trial run of a candidate; fewer for very wide tables. */
 static double epochs_of(const search *s, const candidate *c, const drove_data *data)
 {
     const drove_search *out = s->out;
@@ -362,72 +350,33 @@ static bool is_affordable(const search *s, const candidate *c, const encoding *e
     return epochs_of(s, c, e->data) >= LEAST_EPOCHS;
 }
 
-static drove_status list_candidates(search *s)
-{
-    drove_search *out = s->out;
-    for (size_t i = 0; i < DROVE_COUNT(candidates); i++) {
-        const candidate *c = &candidates[i];
-        encoding *e;
-        char bins[24] = "";
-        DROVE_TRY(find_encoding(s, c, &e));
-        if (e == NULL || !is_affordable(s, c, e)) continue;
-        if (c->bins > 0) snprintf(bins, sizeof bins, " bins=%u", c->bins);
-        drove_candidate_result *r = &out->candidate[out->n];
-        snprintf(r->name, sizeof r->name, "%s%s%s", model_of(c, e->data), bins,
-                 c->keys    ? " keys"
-                 : c->ids   ? " ids"
-                 : c->words ? " words"
-                            : "");
-        s->sees[out->n] = e;
-        s->of[out->n++] = c;
-    }
-    return DROVE_OK;
-}
-
-static void plan_divisions(search *s)
-{
-    drove_search *out = s->out;
-    size_t n = s->encoding[0].data->n_rows, held = n / 5;
-    if (held > MOST_HELD_ROWS) held = MOST_HELD_ROWS;
-    size_t divisions = held > 0 ? (WANTED_HELD_ROWS + held - 1) / held : 1;
-    out->n_rows = n;
-    out->n_held = held;
-    out->n_divisions =
-        (unsigned)(divisions < DROVE_MOST_DIVISIONS ? divisions : DROVE_MOST_DIVISIONS);
-}
-
-/* What a trial run takes of the run's options: the problem and the method. */
-static void trial_options(const search *s, unsigned i, unsigned division, drove_options *out)
-{
-    const drove_options *opt = &s->run->config.opt;
-    const candidate *c = s->of[i];
-    double epochs = fmax(epochs_of(s, c, s->sees[i]->data), 1.0);
-    *out = *opt;
-    snprintf(out->model, sizeof out->model, "%s", model_of(c, s->sees[i]->data));
-    snprintf(out->until, sizeof out->until, "validation=%zu,patience=%d,epochs=%.0f",
-             s->out->n_held, PATIENCE, epochs);
-    if (s->run->config.words.schedule_is_auto)
-        snprintf(out->schedule, sizeof out->schedule, "plateau:0.2?patience=%d&cuts=2", PATIENCE);
-    snprintf(out->threads, sizeof out->threads, "1");
-    snprintf(out->strategy, sizeof out->strategy, "sequential");
-    snprintf(out->save_every, sizeof out->save_every, "never");
-    snprintf(out->prefetch, sizeof out->prefetch, "on");
-    snprintf(out->metrics, sizeof out->metrics, "none");
-    snprintf(out->shard, sizeof out->shard, "whole");
-    snprintf(out->loaders, sizeof out->loaders, "auto");
-    out->test[0] = out->workers[0] = out->partition[0] = out->out[0] = '\0';
-    out->resume[0] = out->timeline[0] = out->log[0] = '\0';
-    out->eval_every = 0.0;
-    if (out->weight_decay == 0.0) out->weight_decay = c->decay;
-    out->seed = opt->seed + division;
-}
-
 static drove_status try_candidate(search *s, unsigned i, unsigned division, bool *is_interrupted)
 {
     drove_candidate_result *r = &s->out->candidate[i];
     drove_options opt;
     drove_trial_result trial;
-    trial_options(s, i, division, &opt);
+    /* A trial takes the problem and the method of the run's options. */
+    const drove_options *given = &s->run->config.opt;
+    const candidate *c = s->of[i];
+    double most_epochs = fmax(epochs_of(s, c, s->sees[i]->data), 1.0);
+    opt = *given;
+    snprintf(opt.model, sizeof opt.model, "%s", model_of(c, s->sees[i]->data));
+    snprintf(opt.until, sizeof opt.until, "validation=%zu,patience=%d,epochs=%.0f", s->out->n_held,
+             PATIENCE, most_epochs);
+    if (s->run->config.words.schedule_is_auto)
+        snprintf(opt.schedule, sizeof opt.schedule, "plateau:0.2?patience=%d&cuts=2", PATIENCE);
+    snprintf(opt.threads, sizeof opt.threads, "1");
+    snprintf(opt.strategy, sizeof opt.strategy, "sequential");
+    snprintf(opt.save_every, sizeof opt.save_every, "never");
+    snprintf(opt.prefetch, sizeof opt.prefetch, "on");
+    snprintf(opt.metrics, sizeof opt.metrics, "none");
+    snprintf(opt.shard, sizeof opt.shard, "whole");
+    snprintf(opt.loaders, sizeof opt.loaders, "auto");
+    opt.test[0] = opt.workers[0] = opt.partition[0] = opt.out[0] = '\0';
+    opt.resume[0] = opt.timeline[0] = opt.log[0] = '\0';
+    opt.eval_every = 0.0;
+    if (opt.weight_decay == 0.0) opt.weight_decay = c->decay;
+    opt.seed = given->seed + division;
     standardise_values(s->sees[i]->data); /* the run before used units of its own */
     DROVE_TRY(drove__run_trial(&s->run->config, &s->run->state, &opt, s->sees[i]->data, &trial));
     /* also between two trials */
@@ -443,7 +392,7 @@ static drove_status try_candidate(search *s, unsigned i, unsigned division, bool
     return DROVE_OK;
 }
 
-/* Whether a candidate goes on: few enough were better so far. */
+/* True if a candidate goes on: few enough were better so far. */
 static bool is_finalist(const drove_search *out, unsigned i)
 {
     unsigned n_better = 0;
@@ -451,16 +400,6 @@ static bool is_finalist(const drove_search *out, unsigned i)
         n_better += out->candidate[k].n_tried >= ALL_DIVISIONS &&
                     out->candidate[k].loss < out->candidate[i].loss;
     return n_better < MOST_FINALISTS;
-}
-
-/* Of trial runs; *said_ns: the last line's time. */
-static void say_compared(const search *s, unsigned n_done, uint64_t begun_ns, uint64_t *said_ns)
-{
-    uint64_t now_ns = drove__clock_now(s->run->workers.loop->clock);
-    if (now_ns - *said_ns < COMPARED_NS) return;
-    *said_ns = now_ns;
-    drove__run_say(&s->run->config, "model: %u of at most %u trial runs done in %.0f s", n_done,
-                   s->out->n * s->out->n_divisions, (double)(now_ns - begun_ns) * 1e-9);
 }
 
 static drove_status compare(search *s)
@@ -482,7 +421,13 @@ static drove_status compare(search *s)
         for (unsigned i = 0; i < out->n && !is_interrupted; i++) {
             if (!goes_on[i]) continue;
             DROVE_TRY(try_candidate(s, i, d, &is_interrupted));
-            if (!is_interrupted) say_compared(s, ++n_done, begun_ns, &said_ns);
+            if (is_interrupted) continue;
+            n_done++;
+            const uint64_t now_ns = drove__clock_now(s->run->workers.loop->clock);
+            if (now_ns - said_ns < COMPARED_NS) continue;
+            said_ns = now_ns;
+            drove__run_say(&s->run->config, "model: %u of at most %u trial runs done in %.0f s",
+                           n_done, out->n * out->n_divisions, (double)(now_ns - begun_ns) * 1e-9);
         }
         if (!is_interrupted) continue;
         memcpy(out->candidate, whole, sizeof whole); /* a division of some would favour them */
@@ -494,28 +439,6 @@ static drove_status compare(search *s)
 }
 
 /* ---- the choice ---- */
-
-/* Of a small table a tenth of the rows is worth more in training than as a judge. */
-static void choose_length(search *s)
-{
-    drove_options *opt = &s->run->config.opt;
-    const drove_candidate_result *r = &s->out->candidate[s->out->chosen];
-    if (!s->run->config.words.until_is_auto || !drove__resolve_is_tuned(opt)) return;
-    if (s->n_rows_whole > MOST_ROWS_ON_ALL || r->n_tried == 0) return;
-    snprintf(opt->until, sizeof opt->until, "epochs=%.0f", fmax(ceil(r->epochs), 1.0));
-    s->out->lr = exp(r->log_lr); /* trials of so short a run would be shorter still */
-}
-
-static void take(search *s)
-{
-    drove_options *opt = &s->run->config.opt;
-    unsigned chosen = s->out->chosen;
-    const candidate *c = s->of[chosen];
-    snprintf(opt->model, sizeof opt->model, "%s", model_of(c, s->sees[chosen]->data));
-    memcpy(opt->data, s->sees[chosen]->spec, sizeof opt->data);
-    if (opt->weight_decay == 0.0) opt->weight_decay = c->decay;
-    choose_length(s);
-}
 
 /* "logistic 0.48; mlp:64 0.44" of the candidates that were tried so often; or the names of those
  * that were tried less often, as losses on other divisions do not compare. */
@@ -576,30 +499,26 @@ static void say(const drove_config *config)
                                "these columns say little about the label");
 }
 
-/* "id", "shop" of the columns that a model with keys takes as categories, and the same as id+shop;
- * returns how many there are. */
-static size_t list_keys(const drove_schema *schema, char *names, char *list, size_t size)
-{
-    size_t n = 0;
-    *names = *list = '\0';
-    for (size_t i = 0; i < schema->n_columns; i++) {
-        const drove_column *c = &schema->column[i];
-        if (!is_key(c, schema->n_rows)) continue;
-        size_t used = strlen(names);
-        snprintf(names + used, size - used, "%s\"%.40s\"", n > 0 ? ", " : "", c->name);
-        used = strlen(list);
-        snprintf(list + used, size - used, "%s%s", n++ > 0 ? "+" : "", c->name);
-    }
-    return n;
-}
-
 /* A model with keys knows persons, shops ... of the training data again, and no others. */
 static void say_keys(const search *s)
 {
     const drove_search *out = s->out;
     char names[400], list[400], escaped[DROVE_TEXT_SIZE], spec[DROVE_TEXT_SIZE];
     if (out->n == 0 || !s->of[out->chosen]->keys) return;
-    const size_t n = list_keys(s->encoding[0].data->storage->schema, names, list, sizeof names);
+    const drove_schema *schema = s->encoding[0].data->storage->schema;
+    /* "id", "shop" of the columns that a model with keys takes as categories, and the same as
+     * id+shop. */
+    size_t n = 0;
+    *names = *list = '\0';
+    for (size_t i = 0; i < schema->n_columns; i++) {
+        const drove_column *c = &schema->column[i];
+        if (!is_key(c, schema->n_rows)) continue;
+        size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s\"%.40s\"", n > 0 ? ", " : "", c->name);
+        used = strlen(list);
+        snprintf(list + used, sizeof list - used, "%s%s", n++ > 0 ? "+" : "", c->name);
+    }
+
     drove__spec_escape(list, escaped, sizeof escaped);
     snprintf(spec, sizeof spec, "%s", s->encoding[0].spec);
     const bool has_list = has_key(spec, "ignore");
@@ -616,15 +535,51 @@ static drove_status search_all(search *s)
 {
     encoding *plain;
     DROVE_TRY(find_encoding(s, &candidates[0], &plain));
-    plan_divisions(s);
-    DROVE_TRY(list_candidates(s));
+    drove_search *out = s->out;
+    size_t n = s->encoding[0].data->n_rows, held = n / 5;
+    if (held > MOST_HELD_ROWS) held = MOST_HELD_ROWS;
+    size_t divisions = held > 0 ? (WANTED_HELD_ROWS + held - 1) / held : 1;
+    out->n_rows = n;
+    out->n_held = held;
+    out->n_divisions =
+        (unsigned)(divisions < DROVE_MOST_DIVISIONS ? divisions : DROVE_MOST_DIVISIONS);
+    for (size_t i = 0; i < DROVE_COUNT(candidates); i++) {
+        const candidate *c = &candidates[i];
+        encoding *e;
+        char bins[24] = "";
+        DROVE_TRY(find_encoding(s, c, &e));
+        if (e == NULL || !is_affordable(s, c, e)) continue;
+        if (c->bins > 0) snprintf(bins, sizeof bins, " bins=%u", c->bins);
+        drove_candidate_result *r = &out->candidate[out->n];
+        snprintf(r->name, sizeof r->name, "%s%s%s", model_of(c, e->data), bins,
+                 c->keys    ? " keys"
+                 : c->ids   ? " ids"
+                 : c->words ? " words"
+                            : "");
+        s->sees[out->n] = e;
+        s->of[out->n++] = c;
+    }
     s->out->is_standardised = plain->data->storage->y_kind == DROVE_Y_VALUE;
     if (plain->data->n_rows >= LEAST_ROWS) DROVE_TRY(compare(s));
-    take(s);
+    /* The run takes the choice. */
+    drove_options *opt = &s->run->config.opt;
+    unsigned chosen = s->out->chosen;
+    const candidate *c = s->of[chosen];
+    snprintf(opt->model, sizeof opt->model, "%s", model_of(c, s->sees[chosen]->data));
+    memcpy(opt->data, s->sees[chosen]->spec, sizeof opt->data);
+    if (opt->weight_decay == 0.0) opt->weight_decay = c->decay;
+    /* A tenth of a small table's rows is worth more in training than as a judge. */
+    const drove_candidate_result *r = &s->out->candidate[s->out->chosen];
+    if (s->run->config.words.until_is_auto && drove__resolve_is_tuned(opt)) {
+        if (s->n_rows_whole <= MOST_ROWS_ON_ALL && r->n_tried != 0) {
+            snprintf(opt->until, sizeof opt->until, "epochs=%.0f", fmax(ceil(r->epochs), 1.0));
+            s->out->lr = exp(r->log_lr); /* trials of so short a run would be shorter still */
+        }
+    }
     return DROVE_OK;
 }
 
-/* Whether the data are a table; *is_file: that can be read again. */
+/* *is_table: the data are a table; *is_file: they can be read again. */
 static drove_status look_at_data(const drove_options *opt, bool *is_table, bool *is_file)
 {
     drove_spec spec;
@@ -640,48 +595,40 @@ static drove_status look_at_data(const drove_options *opt, bool *is_table, bool 
     return DROVE_OK;
 }
 
-/* --model default. */
-static drove_status settle_default(drove_config *config, const drove_workers *workers)
-{
-    bool is_table, is_file;
-    DROVE_TRY(look_at_data(&config->opt, &is_table, &is_file));
-    bool searches = is_table && is_file && workers->ranks.n == 1 && config->opt.resume[0] == '\0' &&
-                    config->opt.features[0] == '\0' && drove__resolve_is_tuned(&config->opt);
-    snprintf(config->opt.model, sizeof config->opt.model, "%s",
-             searches ? "auto" : DROVE_MODEL_USUAL);
-    config->model_is_auto = !searches;
-    if (is_table && !is_file && config->opt.resume[0] == '\0')
-        drove__run_say(config,
-                       "model: %s (a pipe cannot be read twice, so no models were compared)",
-                       config->opt.model);
-    return DROVE_OK;
-}
-
-static drove_status check_auto(const drove_config *config, const drove_workers *workers)
-{
-    bool is_table, is_file;
-    if (workers->ranks.n > 1)
-        return drove__fail(DROVE_E_ARG,
-                           "--model auto: expected one process, found %u ranks: drove train in one "
-                           "process names the model that it chooses",
-                           workers->ranks.n);
-    DROVE_TRY(look_at_data(&config->opt, &is_table, &is_file));
-    if (drove__resolve_is_low(&config->opt))
-        return drove__fail(DROVE_E_ARG, "--model auto: expected no low --precision, found %s",
-                           config->opt.precision);
-    if (is_file) return DROVE_OK;
-    return drove__fail(DROVE_E_ARG,
-                       "--model auto: expected data that can be read more than once, found %s",
-                       config->opt.data);
-}
-
 drove_status drove__search_model(drove_run *run)
 {
     search s = {.run = run, .out = &run->config.search};
     uint64_t begun_ns = drove__clock_now(run->workers.loop->clock);
-    if (run->config.opt.model[0] == '\0') DROVE_TRY(settle_default(&run->config, &run->workers));
+    if (run->config.opt.model[0] == '\0') {
+        /* --model default */
+        bool is_table, is_file;
+        DROVE_TRY(look_at_data(&run->config.opt, &is_table, &is_file));
+        bool searches = is_table && is_file && run->workers.ranks.n == 1 &&
+                        run->config.opt.resume[0] == '\0' && run->config.opt.features[0] == '\0' &&
+                        drove__resolve_is_tuned(&run->config.opt);
+        snprintf(run->config.opt.model, sizeof run->config.opt.model, "%s",
+                 searches ? "auto" : DROVE_MODEL_USUAL);
+        run->config.model_is_auto = !searches;
+        if (is_table && !is_file && run->config.opt.resume[0] == '\0')
+            drove__run_say(&run->config,
+                           "model: %s (a pipe cannot be read twice, so no models were compared)",
+                           run->config.opt.model);
+    }
     if (!drove__words_of(&run->config.opt).model_is_auto) return DROVE_OK;
-    DROVE_TRY(check_auto(&run->config, &run->workers));
+    bool is_table, is_file;
+    if (run->workers.ranks.n > 1)
+        return drove__fail(DROVE_E_ARG,
+                           "--model auto: expected one process, found %u ranks: drove train in one "
+                           "process names the model that it chooses",
+                           run->workers.ranks.n);
+    DROVE_TRY(look_at_data(&run->config.opt, &is_table, &is_file));
+    if (drove__resolve_is_low(&run->config.opt))
+        return drove__fail(DROVE_E_ARG, "--model auto: expected no low --precision, found %s",
+                           run->config.opt.precision);
+    if (!is_file)
+        return drove__fail(DROVE_E_ARG,
+                           "--model auto: expected data that can be read more than once, found %s",
+                           run->config.opt.data);
     DROVE_TRY(drove_options_validate(&run->config.opt));
     drove_status status = search_all(&s);
     run->config.search.seconds =

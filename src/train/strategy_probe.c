@@ -155,7 +155,7 @@ static double speed(const drove_rival *r, unsigned i)
     return (double)(at->n_examples - before->n_examples) / (at->train_s - before->train_s);
 }
 
-/* Of two measures the smaller: the lower median of the ratios of pieces that were trained one after
+/* The smaller of two measures: the lower median of the ratios of pieces that were trained one after
  * the other, and the ratio of the fastest pieces, which other work on the machine disturbs least.
  * The first piece meets cold caches: it counts only if there is no other. */
 static double speed_ratio(const drove_rival *one, const drove_rival *other)
@@ -196,17 +196,12 @@ double drove__strategy_probe_rate(const drove_rival *one, const drove_rival *oth
 
 /* ---- the choice ---- */
 
-static double best_rate(const drove_strategy_probe *p)
+unsigned drove__strategy_probe_choose(const drove_strategy_probe *p)
 {
     double best = 0.0;
     for (unsigned i = 1; i < p->n; i++)
         if (drove__strategy_probe_is_measured(&p->rival[i])) best = fmax(best, p->rival[i].rate);
-    return best;
-}
 
-unsigned drove__strategy_probe_choose(const drove_strategy_probe *p)
-{
-    double best = best_rate(p);
     if (best < p->margin) return 0;
     for (unsigned i = 1; i < p->n; i++)
         if (drove__strategy_probe_is_measured(&p->rival[i]) && p->rival[i].rate >= TIE * best)
@@ -255,43 +250,6 @@ static unsigned threads_of(const candidate *c, unsigned n_allowed)
     }
 }
 
-static void list_rivals(contest *c)
-{
-    drove_strategy_probe *out = c->out;
-    const unsigned meeting =
-        1u << drove__strategy_meeting(&c->run->config, &c->run->problem, c->example_s);
-    out->n = 0;
-    for (size_t i = 0; i < DROVE_COUNT(candidates); i++) {
-        const candidate *one = &candidates[i];
-        if (out->n_allowed < one->least) continue;
-        if ((one->where & c->where) == 0 || (one->meeting & meeting) == 0) continue;
-        out->rival[out->n++] = (drove_rival){.strategy = one->strategy,
-                                             .n_threads = threads_of(one, out->n_allowed),
-                                             .rate = NAN};
-    }
-}
-
-/* The run's problem and method, which auto has settled; no end, no files, no second look at test
- * data. */
-static void entrant_options(const contest *c, const drove_rival *r, drove_options *out)
-{
-    const drove_run *run = c->run;
-    *out = run->config.opt;
-    snprintf(out->strategy, sizeof out->strategy, "%s", r->strategy);
-    snprintf(out->threads, sizeof out->threads, "%u", r->n_threads);
-    snprintf(out->defaults, sizeof out->defaults, "classic"); /* nothing is chosen again */
-    snprintf(out->until, sizeof out->until, "seconds=%g", 10.0 * MOST_PROBE_S);
-    snprintf(out->save_every, sizeof out->save_every, "never");
-    snprintf(out->prefetch, sizeof out->prefetch, "%s",
-             drove__prefetch_wants_hints(run->config.opt.prefetch) ? "on" : "hardware");
-    snprintf(out->metrics, sizeof out->metrics, "none");
-    if (run->config.words.rule_state_is_auto)
-        snprintf(out->rule_state, sizeof out->rule_state, "auto");
-    out->test[0] = out->out[0] = out->timeline[0] = out->log[0] = out->features[0] = '\0';
-    out->class_weight[0] = '\0'; /* the data have it */
-    out->eval_every = 1.0;
-}
-
 /* The first piece lasts so much longer, and its speed does not count: until memory is mapped. */
 static double cold_s(const contest *c)
 {
@@ -314,14 +272,6 @@ static double least_rounds(const contest *c)
            sample_s * (DROVE_LEAST_PIECES + 1);
 }
 
-static void open_entrant(contest *c, unsigned i)
-{
-    drove_options opt;
-    entrant_options(c, &c->out->rival[i], &opt);
-    (void)drove__run_open(&c->run->config, &c->run->state, &opt, c->run->problem.train,
-                          c->run->workers.loop->shared, &c->entrant[i]);
-}
-
 /* As many as the budget allows; one that cannot be made stays NULL.  false: fewer than two. */
 static bool open_entrants(contest *c)
 {
@@ -330,18 +280,31 @@ static bool open_entrants(contest *c)
     for (unsigned i = 0; i < c->out->n; i++) {
         double before_s = elapsed(c), n_then = n_open + (i == 0 ? 2.0 : 1.0);
         if (before_s + setup_s + n_then * round_s > c->budget_s) break;
-        open_entrant(c, i);
+        drove_options opt;
+        /* The run's problem and method, which auto has settled; no end, no files, no second look at
+         * test data. */
+        const drove_run *run = c->run;
+        opt = run->config.opt;
+        snprintf(opt.strategy, sizeof opt.strategy, "%s", c->out->rival[i].strategy);
+        snprintf(opt.threads, sizeof opt.threads, "%u", c->out->rival[i].n_threads);
+        snprintf(opt.defaults, sizeof opt.defaults, "classic"); /* nothing is chosen again */
+        snprintf(opt.until, sizeof opt.until, "seconds=%g", 10.0 * MOST_PROBE_S);
+        snprintf(opt.save_every, sizeof opt.save_every, "never");
+        snprintf(opt.prefetch, sizeof opt.prefetch, "%s",
+                 drove__prefetch_wants_hints(run->config.opt.prefetch) ? "on" : "hardware");
+        snprintf(opt.metrics, sizeof opt.metrics, "none");
+        if (run->config.words.rule_state_is_auto)
+            snprintf(opt.rule_state, sizeof opt.rule_state, "auto");
+        opt.test[0] = opt.out[0] = opt.timeline[0] = opt.log[0] = opt.features[0] = '\0';
+        opt.class_weight[0] = '\0'; /* the data have it */
+        opt.eval_every = 1.0;
+        (void)drove__run_open(&c->run->config, &c->run->state, &opt, c->run->problem.train,
+                              c->run->workers.loop->shared, &c->entrant[i]);
         n_open += c->entrant[i] != NULL;
         if (c->entrant[0] == NULL) break;
         setup_s = (elapsed(c) - before_s) * (i == 0 ? c->out->n_allowed : 1.0); /* by workers */
     }
     return c->entrant[0] != NULL && n_open > 1;
-}
-
-static void close_entrants(contest *c)
-{
-    for (unsigned i = 0; i < c->out->n; i++)
-        if (c->entrant[i] != NULL) drove__run_close(c->entrant[i]);
 }
 
 static void drop(contest *c, unsigned i)
@@ -350,30 +313,25 @@ static void drop(contest *c, unsigned i)
     c->entrant[i] = NULL;
 }
 
-/* The next piece of rival i: train_s more of training. */
-static void train_piece(contest *c, unsigned i, double train_s)
-{
-    drove_rival *r = &c->out->rival[i];
-    drove_probe_piece *piece = &r->piece[r->n_pieces];
-    drove_run *run = c->entrant[i];
-    drove_status status = drove__run_piece(run, train_s, c->n_sample, &piece->loss);
-    if (status != DROVE_OK) {
-        drop(c, i);
-        return;
-    }
-    piece->train_s = (double)run->state.standing.train_ns * 1e-9;
-    piece->n_examples = drove__run_examples(&run->workers);
-    r->n_pieces++;
-}
-
 /* A piece of each, then their rates; true: the probe goes on. */
 static bool do_round(contest *c, double train_s)
 {
     drove_strategy_probe *out = c->out;
     unsigned n_left = 0;
     double before_s = elapsed(c);
-    for (unsigned i = 0; i < out->n; i++)
-        if (c->entrant[i] != NULL) train_piece(c, i, train_s);
+    for (unsigned i = 0; i < out->n; i++) {
+        drove_rival *r = &out->rival[i];
+        drove_probe_piece *piece = &r->piece[r->n_pieces];
+        drove_run *run = c->entrant[i];
+        if (run == NULL) continue;
+        if (drove__run_piece(run, train_s, c->n_sample, &piece->loss) != DROVE_OK) {
+            drop(c, i);
+            continue;
+        }
+        piece->train_s = (double)run->state.standing.train_ns * 1e-9;
+        piece->n_examples = drove__run_examples(&run->workers);
+        r->n_pieces++;
+    }
     if (c->entrant[0] == NULL || drove__run_signal(&c->run->state) != 0) return false;
     for (unsigned i = 1; i < out->n; i++) {
         if (c->entrant[i] == NULL) continue;
@@ -391,17 +349,6 @@ static bool do_round(contest *c, double train_s)
     return n_left > 0 && !drove__strategy_probe_is_clear(out);
 }
 
-/* The whole run, at the best speed that one thread has shown. */
-static void correct_budget(contest *c)
-{
-    const drove_rival *one = &c->out->rival[0];
-    double best = 0.0;
-    for (unsigned i = 0; i < one->n_pieces; i++) best = fmax(best, speed(one, i));
-    if (best > 0.0)
-        c->budget_s = drove__strategy_probe_budget(
-            drove__strategy_expected_s(&c->run->config, &c->run->problem, 1.0 / best));
-}
-
 static void do_rounds(contest *c)
 {
     double train_s = first_piece(c);
@@ -409,23 +356,17 @@ static void do_rounds(contest *c)
     for (unsigned k = 0; k < DROVE_MOST_PIECES && goes_on; k++) {
         goes_on = do_round(c, k == 0 ? train_s + cold_s(c) : train_s);
         if (c->where == BY_SPEED) continue;
-        correct_budget(c);
+        /* The whole run's budget, at the best speed that one thread has shown. */
+        const drove_rival *one = &c->out->rival[0];
+        double best = 0.0;
+        for (unsigned i = 0; i < one->n_pieces; i++) best = fmax(best, speed(one, i));
+        if (best > 0.0)
+            c->budget_s = drove__strategy_probe_budget(
+                drove__strategy_expected_s(&c->run->config, &c->run->problem, 1.0 / best));
         const double growth = k > 0 ? 2.0 : 1.0; /* so the whole of it doubles */
         if (elapsed(c) + growth * c->round_s > c->budget_s) return;
         train_s *= growth;
     }
-}
-
-static void hold_contest(contest *c)
-{
-    drove_strategy_probe *out = c->out;
-    if (!open_entrants(c)) return;
-    if (drove__run_sample_loss(&(c->entrant[0])->problem, &(c->entrant[0])->workers,
-                               &(c->entrant[0])->state, c->n_sample, &out->loss_first) != DROVE_OK)
-        return;
-    do_rounds(c);
-    out->chosen = drove__strategy_probe_choose(out);
-    out->reason = out->rival[0].n_pieces > 0 ? DROVE_STRATEGY_PROBED : DROVE_STRATEGY_SKIPPED;
 }
 
 /* ---- the run ---- */
@@ -458,21 +399,28 @@ static drove_status take(drove_config *config, drove_workers *workers, const dro
     return DROVE_OK;
 }
 
-static size_t sample_rows(const drove_problem *problem, double example_s)
-{
-    double n = fmin(fmax(SAMPLE_S / example_s, LEAST_SAMPLE), MOST_SAMPLE);
-    return n < (double)problem->train->n_rows ? (size_t)n : problem->train->n_rows;
-}
-
 static bool prepare(contest *c, unsigned where)
 {
     c->where = where;
     c->out->margin = where == BY_SPEED && c->run->config.words.lr_is_auto
                          ? drove__strategy_speed_margin
                          : drove__strategy_probe_margin;
-    c->n_sample = where == BY_SPEED ? LEAST_SAMPLE : sample_rows(&c->run->problem, c->example_s);
+    c->n_sample = LEAST_SAMPLE;
+    if (where != BY_SPEED)
+        c->n_sample = (size_t)fmin(fmax(SAMPLE_S / c->example_s, LEAST_SAMPLE), MOST_SAMPLE);
     if (c->n_sample > c->run->problem.train->n_rows) c->n_sample = c->run->problem.train->n_rows;
-    list_rivals(c);
+    drove_strategy_probe *out = c->out;
+    const unsigned meeting =
+        1u << drove__strategy_meeting(&c->run->config, &c->run->problem, c->example_s);
+    out->n = 0;
+    for (size_t i = 0; i < DROVE_COUNT(candidates); i++) {
+        const candidate *one = &candidates[i];
+        if (out->n_allowed < one->least) continue;
+        if ((one->where & c->where) == 0 || (one->meeting & meeting) == 0) continue;
+        out->rival[out->n++] = (drove_rival){.strategy = one->strategy,
+                                             .n_threads = threads_of(one, out->n_allowed),
+                                             .rate = NAN};
+    }
     return 2.0 * least_rounds(c) <= c->budget_s;
 }
 
@@ -503,8 +451,18 @@ drove_status drove__strategy_probe_run(drove_run *run, const float *theta)
     DROVE_TRY(drove__run_prepare_precision(&run->config, &run->problem, &run->workers,
                                            theta)); /* not the probe's time: it is kept */
     c.begun_ns = drove__clock_now(run->workers.loop->clock);
-    hold_contest(&c);
-    close_entrants(&c);
+    if (open_entrants(&c)) {
+        drove_run *first = c.entrant[0];
+        if (drove__run_sample_loss(&first->problem, &first->workers, &first->state, c.n_sample,
+                                   &out->loss_first) == DROVE_OK) {
+            do_rounds(&c);
+            out->chosen = drove__strategy_probe_choose(out);
+            out->reason =
+                out->rival[0].n_pieces > 0 ? DROVE_STRATEGY_PROBED : DROVE_STRATEGY_SKIPPED;
+        }
+    }
+    for (unsigned i = 0; i < c.out->n; i++)
+        if (c.entrant[i] != NULL) drove__run_close(c.entrant[i]);
     out->seconds = elapsed(&c);
     if (out->reason == DROVE_STRATEGY_PROBED) out->rival[0].rate = 1.0;
     return take(&run->config, &run->workers, &out->rival[out->chosen]);

@@ -47,48 +47,31 @@ static drove_status print_to_memory(const drove_facts *facts, char **out)
     return drove__fail_nomem("the summary", size);
 }
 
-static drove_status report_facts(const drove_config *config, const drove_output *output,
-                                 const drove_facts *facts, drove_result *result)
-{
-    DROVE_TRY(drove__report_json(facts, &result->json));
-    DROVE_TRY(print_to_memory(facts, &result->text));
-    DROVE_TRY(drove__output_summary(config, output, result->json));
-    return drove__output_timeline(config, facts);
-}
-
 static drove_status report(drove_run *run, drove_result *result)
 {
     drove_metrics *train, *test;
     drove_importance importance = {0};
-    drove_facts facts;
-    drove_status status = drove__run_metrics(run, &train, &test);
-    if (status == DROVE_OK) status = drove__run_importance(run, &importance);
-    if (status == DROVE_OK) {
-        status = drove__facts_summary(run, &facts);
-        facts.metrics = train;
-        facts.test_metrics = test;
-        facts.importance = (drove_importance_facts){.n_columns = importance.n_columns,
-                                                    .n_rows = importance.n_rows,
-                                                    .is_held_out = run->problem.test != NULL,
-                                                    .column = importance.column};
-        if (status == DROVE_OK) status = report_facts(&run->config, &run->output, &facts, result);
-        drove__facts_fini(&facts);
-    }
+    drove_facts facts = {0};
+    drove_status status;
+    if ((status = drove__run_metrics(run, &train, &test)) != DROVE_OK) goto fail;
+    if ((status = drove__run_importance(run, &importance)) != DROVE_OK) goto fail;
+    if ((status = drove__facts_summary(run, &facts)) != DROVE_OK) goto fail;
+    facts.metrics = train;
+    facts.test_metrics = test;
+    facts.importance = (drove_importance_facts){.n_columns = importance.n_columns,
+                                                .n_rows = importance.n_rows,
+                                                .is_held_out = run->problem.test != NULL,
+                                                .column = importance.column};
+    if ((status = drove__report_json(&facts, &result->json)) != DROVE_OK) goto fail;
+    if ((status = print_to_memory(&facts, &result->text)) != DROVE_OK) goto fail;
+    status = drove__output_summary(&run->config, &run->output, result->json);
+    if (status == DROVE_OK) status = drove__output_timeline(&run->config, &facts);
+fail:
+    drove__facts_fini(&facts);
     drove_metrics_destroy(train);
     drove_metrics_destroy(test);
     drove__importance_fini(&importance);
     return status;
-}
-
-/* Over ranks, rank 0 alone has the parameters. */
-static drove_status keep_model(drove_run *run, drove_result *result)
-{
-    if (!run->config.keeps_model || run->state.outcome == DROVE_CRASHED ||
-        run->workers.ranks.rank != 0)
-        return DROVE_OK;
-    DROVE_TRY(drove__memfile_create(NULL, 0, false, &result->model));
-    drove__model_name(result->model, result->model_name);
-    return drove__output_model(&run->problem, &run->workers, &run->state, result->model_name);
 }
 
 static drove_status finish(drove_run *run, drove_result **out)
@@ -99,8 +82,16 @@ static drove_status finish(drove_run *run, drove_result **out)
     result->outcome = run->state.outcome;
     result->signal_number = run->state.signal_number;
     result->final = run->state.final;
-    drove_status status = report(run, result);
-    if (status == DROVE_OK) status = keep_model(run, result);
+    drove_status status;
+    if ((status = report(run, result)) != DROVE_OK) goto fail;
+    /* Over ranks, rank 0 alone has the parameters. */
+    if (run->config.keeps_model && run->state.outcome != DROVE_CRASHED &&
+        run->workers.ranks.rank == 0) {
+        if ((status = drove__memfile_create(NULL, 0, false, &result->model)) != DROVE_OK) goto fail;
+        drove__model_name(result->model, result->model_name);
+        status = drove__output_model(&run->problem, &run->workers, &run->state, result->model_name);
+    }
+fail:
     if (status != DROVE_OK) {
         drove_result_destroy(result);
         return status;
@@ -119,9 +110,14 @@ static drove_status check_file(const drove_options *opt, const char *flag, const
     return drove__overwrite_check_data(flag, path, opt->test);
 }
 
-/* No two of them are one file. */
-static drove_status check_apart(const drove_options *opt)
+/* The files outside --out that a run writes. */
+static drove_status check_files(const drove_options *opt)
 {
+    if (opt->replay_steps[0] != '\0' && opt->replay[0] == '\0')
+        return drove__fail(DROVE_E_ARG, "--replay-steps: expected --replay with it, found none");
+    DROVE_TRY(check_file(opt, "--timeline", opt->timeline));
+    DROVE_TRY(check_file(opt, "--log", opt->log));
+    /* No two of them are one file. */
     const struct {
         const char *flag, *path;
     } file[] = {{"--timeline", opt->timeline},
@@ -140,17 +136,6 @@ static drove_status check_apart(const drove_options *opt)
                                    "%s: expected another file than that of %s, found %s",
                                    file[i].flag, file[k].flag, file[i].path);
     }
-    return DROVE_OK;
-}
-
-/* The files outside --out that a run writes. */
-static drove_status check_files(const drove_options *opt)
-{
-    if (opt->replay_steps[0] != '\0' && opt->replay[0] == '\0')
-        return drove__fail(DROVE_E_ARG, "--replay-steps: expected --replay with it, found none");
-    DROVE_TRY(check_file(opt, "--timeline", opt->timeline));
-    DROVE_TRY(check_file(opt, "--log", opt->log));
-    DROVE_TRY(check_apart(opt));
     DROVE_TRY(check_file(opt, "--record", opt->record));
     if (opt->record[0] != '\0') DROVE_TRY(drove__recording_check(opt->record));
     return check_file(opt, "--replay-steps", opt->replay_steps);
@@ -182,15 +167,6 @@ void drove_run_keep_model(drove_run *run)
     run->config.keeps_model = true;
 }
 
-/* --strategy auto, which may mean fewer workers than were placed for the data. */
-static drove_status choose_strategy(drove_run *run, const float *theta)
-{
-    DROVE_TRY(drove__strategy_probe_run(run, theta));
-    return run->config.strategy_probe.reason == DROVE_STRATEGY_GIVEN
-               ? DROVE_OK
-               : drove__setup_places(&run->workers);
-}
-
 static drove_status begin(drove_run *run)
 {
     DROVE_TRY(drove__ranks_join(&run->config, &run->workers));
@@ -201,23 +177,18 @@ static drove_status begin(drove_run *run)
     DROVE_TRY(drove__search_model(run));
     DROVE_TRY(drove__search_load(&run->config, &run->workers));
     float *theta = NULL;
-    drove_status status = drove__setup_problem(run, &theta);
-    if (status == DROVE_OK) status = choose_strategy(run, theta);
-    if (status == DROVE_OK) status = drove__setup_workers(run, theta);
+    drove_status status;
+    if ((status = drove__setup_problem(run, &theta)) != DROVE_OK) goto fail;
+    /* --strategy auto, which may mean fewer workers than were placed for the data. */
+    if ((status = drove__strategy_probe_run(run, theta)) != DROVE_OK) goto fail;
+    if (run->config.strategy_probe.reason != DROVE_STRATEGY_GIVEN)
+        if ((status = drove__setup_places(&run->workers)) != DROVE_OK) goto fail;
+    status = drove__setup_workers(run, theta);
+fail:
     drove__free(theta);
     DROVE_TRY(status);
     DROVE_TRY(drove__replay_begin(run));
     return drove__run_record_begin(run);
-}
-
-/* All else is done and written. */
-static drove_status check_record(const drove_state *state, drove_result **out)
-{
-    drove_status status = drove__run_record_status(state);
-    if (status == DROVE_OK) return DROVE_OK;
-    drove_result_destroy(*out);
-    *out = NULL;
-    return status;
 }
 
 drove_status drove_run_train(drove_run *run, drove_result **out)
@@ -240,7 +211,11 @@ drove_status drove_run_train(drove_run *run, drove_result **out)
     }
     drove__run_prefetch_end(&run->config, &run->workers, &run->state);
     if (status == DROVE_OK) status = finish(run, out);
-    if (status == DROVE_OK) status = check_record(&run->state, out);
+    if (status == DROVE_OK) status = drove__run_record_status(&run->state);
+    if (status != DROVE_OK && *out != NULL) { /* all else is done and written */
+        drove_result_destroy(*out);
+        *out = NULL;
+    }
     drove__run_teardown(run, status);
     return status;
 }
