@@ -53,7 +53,7 @@ static bool is_wide(const drove_problem *problem)
 
 /* A linear model is better at texts than the usual network, and trains in a fraction of its time
  * (docs/results/defaults.md, sector). */
-void drove__choose_model(drove_config *config, drove_problem *problem)
+void drove__choose_model(drove_config *config, const drove_problem *problem)
 {
     if (!config->model_is_auto || !config->is_tuned || config->opt.features[0] != '\0' ||
         !is_wide(problem))
@@ -114,7 +114,7 @@ static void choose_until(drove_config *config, const drove_problem *problem,
 }
 
 /* Moves the examples that --until validation names. */
-static drove_status hold_out(drove_config *config, drove_problem *problem,
+static drove_status hold_out(const drove_config *config, drove_problem *problem,
                              const drove_workers *workers)
 {
     const drove_until *u = &config->until;
@@ -226,7 +226,7 @@ static bool has_epochs(const drove_config *config)
 }
 
 drove_status drove__choose_method(drove_config *config, const drove_problem *problem,
-                                  drove_workers *workers)
+                                  const drove_workers *workers)
 {
     drove_options *opt = &config->opt;
     unsigned needs = workers->plan.ops->needs;

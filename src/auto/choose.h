@@ -16,7 +16,7 @@ bool drove__choose_is_wide(const drove_storage *storage);
 /* Before the data are opened: the inputs' scaling, and whether the run chooses. */
 void drove__choose_begin(drove_config *config, drove_state *state);
 /* The model of --model default, where no models are compared, now that the data are known. */
-void drove__choose_model(drove_config *config, drove_problem *problem);
+void drove__choose_model(drove_config *config, const drove_problem *problem);
 /* The data are there: batch, budget, evaluations; moves the validation examples out of
  * problem->train. Errors: DROVE_E_ARG (--until validation: too many rows, or ranks with parts of
  * their own). */
@@ -24,7 +24,7 @@ drove_status drove__choose_lengths(drove_config *config, drove_problem *problem,
                                    const drove_workers *workers);
 /* The model is there: rule, state, schedule; the step size unless it takes trials. */
 drove_status drove__choose_method(drove_config *config, const drove_problem *problem,
-                                  drove_workers *workers);
+                                  const drove_workers *workers);
 /* The step size by trials from theta[n_params]; by all ranks, which take that of rank 0.  Errors:
  * those of drove__trials_run, and of ranks. */
 drove_status drove__choose_lr(drove_run *run, const float *theta);

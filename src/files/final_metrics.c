@@ -32,7 +32,7 @@ static bool is_on_cores_here(const drove_workers *workers)
     return workers->ranks.n == 1;
 }
 
-static drove_status infer_on(const drove_problem *problem, drove_workers *workers,
+static drove_status infer_on(const drove_problem *problem, const drove_workers *workers,
                              drove_state *state, const drove_data *data, drove_infer *out)
 {
     const float *theta;
@@ -52,7 +52,7 @@ static drove_status infer_on(const drove_problem *problem, drove_workers *worker
     return DROVE_OK;
 }
 
-static drove_status measure(const drove_problem *problem, drove_workers *workers,
+static drove_status measure(const drove_problem *problem, const drove_workers *workers,
                             drove_state *state, const drove_data *data, drove_metrics **out)
 {
     drove_infer on;

@@ -233,7 +233,7 @@ drove_status drove__run_record_parked(drove_run *run)
 }
 
 /* A run that ends in its first failure, whose text stays. */
-drove_status drove__run_record_failed(drove_config *config, drove_workers *workers,
+drove_status drove__run_record_failed(const drove_config *config, const drove_workers *workers,
                                       drove_state *state, drove_status status)
 {
     char text[DROVE_ERROR_TEXT_SIZE];
@@ -246,7 +246,8 @@ drove_status drove__run_record_failed(drove_config *config, drove_workers *worke
     return drove__fail(status, "%s", text);
 }
 
-drove_status drove__run_record_end(drove_config *config, drove_workers *workers, drove_state *state)
+drove_status drove__run_record_end(const drove_config *config, const drove_workers *workers,
+                                   drove_state *state)
 {
     if (workers->loop->recording != NULL && workers->ranks.rank == 0) {
         drove_recording *r = workers->loop->recording;

@@ -57,16 +57,16 @@ drove_status drove__run_record_parked(drove_run *run);
 drove_status drove__replay_parked(const drove_workers *workers, const drove_state *state);
 /* After a stretch that ended with an error: the record goes up to the last publication.  Returns
  * `status`, with its text. */
-drove_status drove__run_record_failed(drove_config *config, drove_workers *workers,
+drove_status drove__run_record_failed(const drove_config *config, const drove_workers *workers,
                                       drove_state *state, drove_status status);
 /* The standing of the run, workers parked. */
 drove_recorded_mark drove__run_record_mark(const drove_workers *workers, const drove_state *state);
 /* The run is over: state->outcome becomes the recorded one where the record alone has ended it. */
 void drove__replay_outcome(const drove_workers *workers, drove_state *state);
 /* The last mark of --record; says what was written or compared. */
-drove_status drove__run_record_end(drove_config *config, drove_workers *workers,
+drove_status drove__run_record_end(const drove_config *config, const drove_workers *workers,
                                    drove_state *state);
-drove_status drove__replay_end(drove_config *config, const drove_workers *workers,
+drove_status drove__replay_end(const drove_config *config, const drove_workers *workers,
                                const drove_state *state);
 /* At the very end.  Errors: DROVE_E_IO: the record could not be written. */
 drove_status drove__run_record_status(const drove_state *state);

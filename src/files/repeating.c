@@ -388,7 +388,7 @@ void drove__replay_outcome(const drove_workers *workers, drove_state *state)
     state->outcome = end.outcome - 1 == DROVE_MISSED ? DROVE_MISSED : DROVE_FINISHED;
 }
 
-drove_status drove__replay_end(drove_config *config, const drove_workers *workers,
+drove_status drove__replay_end(const drove_config *config, const drove_workers *workers,
                                const drove_state *state)
 {
     drove_repeating *p = workers->repeating;

@@ -301,7 +301,7 @@ static drove_status check_options(const drove_config *config, const drove_worker
         if (!info[i].is_fixed) continue;
         char now[DROVE_TEXT_SIZE], flag[DROVE_FLAG_SIZE];
         const char *then = drove__safetensors_meta(st, info[i].name);
-        if (then == NULL) then = info[i].default_text; /* saved before there was this option */
+        if (then == NULL) continue; /* saved before there was this option */
         DROVE_TRY(get_fixed(config, workers, info[i].name, now));
         /* The model in the run's own folder is the one that it has, whatever it was called. */
         if (strcmp(then, now) != 0 && !(strcmp(info[i].name, "model") == 0 &&

@@ -239,7 +239,7 @@ static drove_status find_cache(const drove_options *opt, const char *text, doubl
 }
 
 /* Text whose rows are larger than the memory becomes rows in the cache, and the spec theirs. */
-static drove_status use_cache(drove_config *config, const drove_workers *workers,
+static drove_status use_cache(const drove_config *config, const drove_workers *workers,
                               const drove_storage *like, char *data, size_t size, double memory)
 {
     char *text;
@@ -300,8 +300,9 @@ static size_t count_held(const drove_config *config, bool splits)
     return n + (judges ? DROVE_MOST_VALIDATION_ROWS : 0);
 }
 
-drove_status drove__disk_open(drove_config *config, drove_problem *problem, drove_workers *workers,
-                              const drove_storage *like, char *data, size_t size, const char *test)
+drove_status drove__disk_open(const drove_config *config, drove_problem *problem,
+                              const drove_workers *workers, const drove_storage *like, char *data,
+                              size_t size, const char *test)
 {
     drove_blocks *blocks;
     const double memory = memory_of(&config->opt);
@@ -382,7 +383,8 @@ size_t drove__disk_held_rows(const drove_problem *problem)
 
 /* ---- the windows ---- */
 
-drove_status drove__disk_begin(drove_config *config, drove_problem *problem, drove_workers *workers)
+drove_status drove__disk_begin(const drove_config *config, const drove_problem *problem,
+                               const drove_workers *workers)
 {
     drove_stream_facts facts;
     if (problem->stream == NULL) return DROVE_OK;

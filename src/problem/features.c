@@ -22,7 +22,7 @@ static drove_status replace(const drove_features *map, unsigned n_threads, drove
     return DROVE_OK;
 }
 
-static drove_status apply(drove_problem *problem, drove_workers *workers, unsigned n_threads)
+static drove_status apply(drove_problem *problem, const drove_workers *workers, unsigned n_threads)
 {
     drove_features *map;
     bool is_split = problem->test != NULL && problem->test->storage == problem->train->storage;
@@ -36,8 +36,8 @@ static drove_status apply(drove_problem *problem, drove_workers *workers, unsign
     return status;
 }
 
-drove_status drove__run_features(drove_config *config, drove_problem *problem,
-                                 drove_workers *workers)
+drove_status drove__run_features(const drove_config *config, drove_problem *problem,
+                                 const drove_workers *workers)
 {
     char text[DROVE_FEATURES_TEXT_SIZE], message[2 * DROVE_FEATURES_TEXT_SIZE];
     drove_status status = drove__features_parse(config->opt.features, &problem->features);

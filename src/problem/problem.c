@@ -152,8 +152,8 @@ static drove_status match_origins(const drove_problem *problem, const drove_stor
 
 /* Data on disk, a sample of which is problem->train then, or all of them in memory.  like: of
  * the model to go on from; NULL: there is none. */
-static drove_status read_data(drove_config *config, drove_problem *problem, drove_workers *workers,
-                              const drove_data *like)
+static drove_status read_data(const drove_config *config, drove_problem *problem,
+                              const drove_workers *workers, const drove_data *like)
 {
     char data[DROVE_SPEC_SIZE], from[DROVE_SPEC_SIZE], test[DROVE_SPEC_WITH_LABEL_SIZE];
     const drove_shard shard = drove__ranks_shard(config, workers);
@@ -186,8 +186,8 @@ static const char *model_to_go_on_from(const drove_config *config)
 }
 
 /* All workers read all data, in no order: its pages lie on all the nodes where workers run. */
-drove_status drove__problem_open(drove_config *config, drove_problem *problem,
-                                 drove_workers *workers)
+drove_status drove__problem_open(const drove_config *config, drove_problem *problem,
+                                 const drove_workers *workers)
 {
     if (problem->given != NULL) {
         DROVE_TRY(drove__data_view(problem->given, &problem->train));
@@ -220,7 +220,7 @@ drove_status drove__problem_open(drove_config *config, drove_problem *problem,
     return find_target_mean(config, problem);
 }
 
-static drove_status load_start(drove_config *config, drove_problem *problem,
+static drove_status load_start(const drove_config *config, drove_problem *problem,
                                const drove_model_io *io, float **theta)
 {
     drove_modelfile file;
@@ -310,8 +310,8 @@ static drove_status check_custom(const drove_config *config, const drove_problem
                        what, name, config->opt.precision);
 }
 
-drove_status drove__problem_model(drove_config *config, drove_problem *problem,
-                                  drove_workers *workers, float **theta)
+drove_status drove__problem_model(const drove_config *config, drove_problem *problem,
+                                  const drove_workers *workers, float **theta)
 {
     drove_model_io io = drove__data_io(problem->train);
     io.custom = &config->opt.custom;

@@ -57,7 +57,8 @@ void drove__run_prefetch_begin(const drove_config *config, drove_workers *worker
     free(pu);
 }
 
-void drove__run_prefetch_end(drove_config *config, drove_workers *workers, const drove_state *state)
+void drove__run_prefetch_end(const drove_config *config, drove_workers *workers,
+                             const drove_state *state)
 {
     bool was_cut = false;
     if (!workers->holds_prefetch) return;

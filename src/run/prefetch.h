@@ -7,7 +7,7 @@
 /* Switches the prefetchers of the workers' processors off if --prefetch says so; where that cannot
  * be done, a message says why, and they stay as they are.  Sets workers->prefetch_hardware. */
 void drove__run_prefetch_begin(const drove_config *config, drove_workers *workers);
-void drove__run_prefetch_end(drove_config *config, drove_workers *workers,
+void drove__run_prefetch_end(const drove_config *config, drove_workers *workers,
                              const drove_state *state); /* puts them back as they were */
 
 #endif

@@ -99,7 +99,7 @@ static void say_notes(const drove_config *config, const drove_problem *problem,
 /* ---- objects ---- */
 
 drove_status drove__run_prepare_precision(const drove_config *config, const drove_problem *problem,
-                                          drove_workers *workers, const float *theta)
+                                          const drove_workers *workers, const float *theta)
 {
     drove_loop *loop = workers->loop;
     if ((loop->core_ops->can & DROVE_ENGINE_TYPED) == 0 || loop->shared != NULL) return DROVE_OK;
@@ -147,7 +147,7 @@ static drove_status setup_transport(const drove_config *config, const drove_prob
 }
 
 /* --timeline; with --out, that of strategies whose gradients come in slices. */
-static drove_status setup_spans(const drove_config *config, drove_workers *workers)
+static drove_status setup_spans(const drove_config *config, const drove_workers *workers)
 {
     const drove_plan *plan = &workers->plan;
     bool is_kept = config->opt.out[0] != '\0' && plan->ops->layer_ready != NULL;
@@ -184,7 +184,7 @@ static void pack(void *context, unsigned worker, uint64_t number, const float *t
     loop->core_ops->pack(loop->shared, is_exact ? NULL : &rng, theta, words);
 }
 
-static drove_status create_strategy(drove_config *config, const drove_problem *problem,
+static drove_status create_strategy(const drove_config *config, const drove_problem *problem,
                                     const drove_workers *workers, const drove_spec *spec,
                                     const float *theta, const bool *is_device,
                                     const bool *is_resident)
@@ -354,7 +354,7 @@ static drove_status setup_alone(drove_run *run, float **theta)
 }
 
 /* --partition, now that data and model are known. */
-static drove_status setup_partition(drove_config *config, drove_problem *problem,
+static drove_status setup_partition(drove_config *config, const drove_problem *problem,
                                     drove_workers *workers)
 {
     drove_data_facts facts;

@@ -16,7 +16,7 @@ drove_status drove__setup_places(drove_workers *workers);
 /* With a low --precision, where that is not done: the parameters in the engine's own number format,
  * and the data.  theta[n_params]: the first parameters.  Errors: DROVE_E_ARG, the engine's. */
 drove_status drove__run_prepare_precision(const drove_config *config, const drove_problem *problem,
-                                          drove_workers *workers, const float *theta);
+                                          const drove_workers *workers, const float *theta);
 /* All of it, or as much as there is after a failure; status: how the run ended. */
 void drove__run_teardown(drove_run *run, drove_status status);
 

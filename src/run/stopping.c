@@ -16,7 +16,7 @@ static double deciding_loss(const drove_problem *problem, const drove_state *sta
     return problem->validation != NULL ? state->standing.validation_loss : state->standing.loss;
 }
 
-static drove_status step_back(drove_workers *workers, drove_state *state, double factor)
+static drove_status step_back(const drove_workers *workers, drove_state *state, double factor)
 {
     drove_sync *sync = workers->loop->sync;
     const drove_params now = sync->ops->peek(sync);
@@ -78,7 +78,7 @@ drove_status drove__stopping_evaluated(drove_run *run, bool *is_current)
     return DROVE_OK;
 }
 
-drove_status drove__stopping_recover(drove_workers *workers, drove_state *state,
+drove_status drove__stopping_recover(const drove_workers *workers, drove_state *state,
                                      const drove_config *config)
 {
     drove_standing *st = &state->standing;

@@ -24,7 +24,7 @@
 drove_status drove__stopping_evaluated(drove_run *run, bool *is_current);
 /* workers->loop->nonfinite is set: steps back and clears it, or leaves it, which ends the run:
  * it has nowhere to step back to, has done so too often, or is not to.  Errors: as above. */
-drove_status drove__stopping_recover(drove_workers *workers, drove_state *state,
+drove_status drove__stopping_recover(const drove_workers *workers, drove_state *state,
                                      const drove_config *config);
 
 #endif

@@ -42,7 +42,8 @@ static drove_status read_machine(const drove_config *config, drove_workers *work
     return DROVE_OK;
 }
 
-drove_status drove__virtual_machine(drove_config *config, drove_workers *workers, drove_topo **out)
+drove_status drove__virtual_machine(const drove_config *config, drove_workers *workers,
+                                    drove_topo **out)
 {
     char levels[96];
     if (config->opt.machine[0] == '\0') return drove__topo_create(NULL, out);

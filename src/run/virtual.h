@@ -10,7 +10,8 @@
 
 /* workers->modelled, where the options name a machine, and its topology in *out.  Errors: those
  * of a machine file, DROVE_E_ARG: options that a virtual clock cannot keep to. */
-drove_status drove__virtual_machine(drove_config *config, drove_workers *workers, drove_topo **out);
+drove_status drove__virtual_machine(const drove_config *config, drove_workers *workers,
+                                    drove_topo **out);
 /* The clock, and the devices that the machine describes.  The plan is made.  Does nothing without
  * --machine.  Errors: DROVE_E_ARG, DROVE_E_NOMEM. */
 drove_status drove__virtual_open(const drove_config *config, const drove_problem *problem,

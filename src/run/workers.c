@@ -19,7 +19,7 @@
 /* An example of fewer numbers is loaded in a few microseconds; a hand-over costs about one. */
 enum { LARGE_EXAMPLE = 16384 };
 
-drove_status drove__run_make_workers(drove_workers *workers)
+drove_status drove__run_make_workers(const drove_workers *workers)
 {
     drove_loop *loop = workers->loop;
     loop->worker = drove__alloc(workers->plan.n_workers, sizeof *loop->worker);
@@ -30,7 +30,7 @@ drove_status drove__run_make_workers(drove_workers *workers)
     return DROVE_OK;
 }
 
-void drove__run_free_workers(drove_workers *workers)
+void drove__run_free_workers(const drove_workers *workers)
 {
     drove_worker *all = workers->loop->worker;
     for (unsigned i = 0; all != NULL && i < workers->plan.n_workers; i++)
@@ -68,7 +68,8 @@ drove_order_kind drove__run_order(const drove_config *config, const drove_worker
     return drove__resolve_order(&config->opt);
 }
 
-static drove_status make_order(drove_config *config, drove_problem *problem, drove_workers *workers)
+static drove_status make_order(const drove_config *config, const drove_problem *problem,
+                               const drove_workers *workers)
 {
     drove_loop *loop = workers->loop;
     const unsigned n = workers->plan.n_workers;
@@ -108,7 +109,7 @@ static bool all_on_cores(const drove_workers *workers)
 }
 
 static drove_status make_loaders(const drove_config *config, const drove_problem *problem,
-                                 drove_workers *workers)
+                                 const drove_workers *workers)
 {
     drove_loop *loop = workers->loop;
     bool is_auto, cuts = drove__augment_is_on(&problem->train->augment);

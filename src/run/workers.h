@@ -9,8 +9,8 @@ drove_order_kind drove__run_order(const drove_config *config, const drove_worker
 
 /* workers->loop->worker: devices are opened.  Errors: those of drove__worker_init,
  * DROVE_E_NOMEM. */
-drove_status drove__run_make_workers(drove_workers *workers);
-void         drove__run_free_workers(drove_workers *workers);
+drove_status drove__run_make_workers(const drove_workers *workers);
+void         drove__run_free_workers(const drove_workers *workers);
 /* The order of examples, the source of batches, loaders, the host.  Errors: DROVE_E_ARG (--shard,
  * --loaders), those of the parts. */
 drove_status drove__run_prepare_workers(drove_run *run);
