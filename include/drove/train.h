@@ -218,9 +218,9 @@ drove_status drove_predict(const drove_use_options *use, FILE *stream);
 /* ---- registries, machine, models ---- */
 
 /* Prints a registry (strategies, sources, hosts, transports, rules, schedules, models, layers,
- * activations, inits, losses, data, features, backoffs, engines, devices, roundings, tiers,
- * benches): name, help and source of each entry; with as_json a JSON array of {name, help, source}.
- * kind NULL: the registries' names.
+ * activations, inits, losses, data, features, backoffs, engines, devices, roundings, tiers; in the
+ * program drove also benches): name, help and source of each entry; with as_json a JSON array of
+ * {name, help, source}.  kind NULL: the registries' names.
  * Errors: DROVE_E_ARG (unknown kind, with the nearest), DROVE_E_IO (stream), DROVE_E_NOMEM. */
 drove_status drove_list(const char *kind, int as_json, FILE *stream);
 /* Prints cores, NUMA nodes, caches, ISA tier, BLAS, memory, devices, and where the workers of these

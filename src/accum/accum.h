@@ -9,7 +9,6 @@
  *   collect.h     gradients that come part by part, and the threads that add them
  *   schedule.h    which additions and copies are due
  *   sum.h         the additions
- *   simulate.h    the same schedule on a virtual clock
  */
 #ifndef DROVE_ACCUM_ACCUM_H
 #define DROVE_ACCUM_ACCUM_H

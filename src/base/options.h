@@ -19,7 +19,7 @@ typedef struct drove_custom {
     drove_custom_layer layer[DROVE_CUSTOM_LAYERS];
 } drove_custom;
 
-/* Of --activation. */
+/* The default of --activation. */
 #define DROVE_DEFAULT_ACTIVATION "relu"
 
 struct drove_options {

@@ -118,8 +118,8 @@ static drove_status check_written(drove_writer *w, const char *path, size_t n_te
     DROVE_TRY(drove__writer_flush(w, &for_now));
     if (for_now == NULL) return DROVE_OK; /* a pipe */
     drove_status status = drove__safetensors_open(for_now, NULL, 0, &st);
-    if (status !=
-        DROVE_OK) { /* names the file, not the name under which the content lies for now */
+    if (status != DROVE_OK) {
+        /* The error names the file, not the name that the content has for now. */
         char why[DROVE_ERROR_TEXT_SIZE];
         const size_t n = strlen(for_now);
         drove__error_copy(why);

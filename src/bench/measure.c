@@ -1,6 +1,6 @@
 /* bench/measure.c - numbers of the data set per second through low-precision steps.
  *
- * The steps are those of a run (run/worker.c, step_words): a turn is claimed, its rows are a
+ * The steps are those of a run (loop/worker.c, step_words): a turn is claimed, its rows are a
  * block of neighbours, and the blocks of an epoch come in an order drawn anew; live, steps,
  * live_done.  Nothing is evaluated and nothing is saved.
  *

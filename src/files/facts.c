@@ -133,8 +133,6 @@ void drove__facts_logged(const drove_workers *workers, drove_state *state)
             workers->loop->worker[i].trace.busy_ns;
 }
 
-/* ---- exchange between workers ---- */
-
 /* ---- at an evaluation ---- */
 
 static void fill_search(const drove_config *config, drove_search_facts *out)

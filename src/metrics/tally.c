@@ -66,7 +66,7 @@ drove_status drove__tally_create(const drove_tally_options *opt, drove_tally **o
     t->constant = calloc(n, sizeof *t->constant);
     if (opt->kind == DROVE_METRICS_VALUES) t->values = calloc(n, sizeof *t->values);
     if (t->constant == NULL || (opt->kind == DROVE_METRICS_VALUES && t->values == NULL)) {
-        status = drove__fail_nomem("metrics", n * sizeof *t->values);
+        status = drove__fail_nomem("metrics", n * sizeof *t->constant);
         goto fail;
     }
     memcpy(t->constant, opt->constant, n * sizeof *t->constant);
@@ -148,11 +148,11 @@ drove_status drove__tally_metrics(const drove_tally *t, drove_metrics **out)
     m->constant_is_training = t->opt.constant_is_training;
     m->calibration_error = NAN;
     const size_t n = t->opt.n_classes;
-    const bool has_confusion = t->classes.confusion != NULL;
+    const bool counts_pairs = t->classes.confusion != NULL;
     drove_status status = DROVE_OK;
     if (n > 0) m->per_class = calloc(n, sizeof *m->per_class);
-    if (n > 0 && has_confusion) m->confusion = calloc(n * n, sizeof *m->confusion);
-    if (n > 0 && (m->per_class == NULL || (has_confusion && m->confusion == NULL))) {
+    if (n > 0 && counts_pairs) m->confusion = calloc(n * n, sizeof *m->confusion);
+    if (n > 0 && (m->per_class == NULL || (counts_pairs && m->confusion == NULL))) {
         status = drove__fail_nomem("metrics of classes", n * sizeof *m->per_class);
         goto fail;
     }

@@ -1,4 +1,4 @@
-/* problem/problem.c - the data and the model of a run.  See setup.h. */
+/* problem/problem.c - the data and the model of a run.  See problem.h. */
 #include "problem/problem.h"
 
 #include "base/clock.h"

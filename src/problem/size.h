@@ -12,8 +12,7 @@ drove_status drove__run_check_memory(const drove_config *config, const drove_pro
 /* Bytes that the model, its copies and the workers' outputs take. */
 drove_status drove__run_need_bytes(const drove_config *config, const drove_problem *problem,
                                    const drove_workers *workers, double *out);
-/* Examples of an update: a function of model and --batch, so that sums do not depend on the
- * workers; of a network with images, whole batches, for which its convolutions are prepared. */
+/* Examples of an update: --batch, or all rows if there are fewer. */
 size_t drove__update_rows(const drove_config *config, const drove_problem *problem);
 
 #endif

@@ -466,13 +466,15 @@ drove_status drove__setup_problem(drove_run *run, float **theta)
     return status == DROVE_OK ? drove__choose_lr(run, *theta) : status;
 }
 
-drove_status drove__setup_workers(drove_run *run, const float *theta)
+drove_status drove__setup_workers(drove_run *run, float **theta)
 {
     drove_beginning *b = &run->state.beginning;
     /* All that is allocated in between is there for all processes of the run. */
     if (run->workers.plan.host == DROVE_HOST_PROCS) drove__memory_share_begin();
-    drove_status status = setup_objects(run, theta);
+    drove_status status = setup_objects(run, *theta);
     if (run->workers.plan.host == DROVE_HOST_PROCS) drove__memory_share_end();
+    drove__free(*theta); /* before processes that would keep it are started */
+    *theta = NULL;
     DROVE_TRY(drove__ranks_agree(&run->config, &run->workers, &run->state, status));
     DROVE_TRY(drove__ranks_agree(&run->config, &run->workers, &run->state,
                                  drove__run_start_workers(run)));

@@ -10,7 +10,7 @@
 drove_status drove__setup_problem(drove_run *run, float **theta);
 /* The second half, when the strategy is known: workers, strategy, saved state, files, up to the
  * first evaluation.  Errors: the same. */
-drove_status drove__setup_workers(drove_run *run, const float *theta);
+drove_status drove__setup_workers(drove_run *run, float **theta);
 /* Places the plan's workers anew.  Errors: DROVE_E_NOMEM, DROVE_E_ARG (--bind). */
 drove_status drove__setup_places(drove_workers *workers);
 /* With a low --precision, where that is not done: the parameters in the engine's own number format,

@@ -54,7 +54,7 @@ drove_status drove__run_open(const drove_config *of, const drove_state *parent,
     drove_status status = drove__ranks_join(&run->config, &run->workers);
     float *theta = NULL;
     if (status == DROVE_OK) status = drove__setup_problem(run, &theta);
-    if (status == DROVE_OK) status = drove__setup_workers(run, theta);
+    if (status == DROVE_OK) status = drove__setup_workers(run, &theta);
     drove__free(theta);
     if (status == DROVE_OK) *out = run;
     else close_run(run, status);

@@ -89,7 +89,7 @@ static drove_status start(const sweep *w, size_t run, drove_child *child)
         return drove__fail_errno(drove__open_status(errno), errno, "%s: cannot be created", folder);
     drove__sweep_run_at(&w->s.runs, run, &setting, &seed);
 
-    /* drove train, with the options of the study, of the setting, and of a sweep's run */
+    /* drove train, with the options of the study, of the setting, and those that every run of a sweep gets */
     const json_t *fixed = json_object_get(w->s.study.document, "options");
     const json_t *own = drove__sweep_setting(&w->s, setting);
     arguments a = {.n_most = json_object_size(fixed) + json_object_size(own) + 8};
@@ -379,8 +379,8 @@ drove_status drove_sweep(const drove_sweep_options *options, drove_sweep_report 
     drove_status status = prepare(&w);
     if (status != DROVE_OK) goto fail;
 
-    /* Again for runs that somebody told to end. */
     w.begin_ns = w.ended_ns = w.shown_ns = drove__now_ns();
+    /* Again for runs that somebody told to end. */
     while (w.n_done < drove__sweep_count(&w.s.runs) && !is_stopped(&w)) {
         w.next = 0;
         status = drove__pool_run(&ops, &w, (size_t)options->jobs);

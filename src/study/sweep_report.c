@@ -133,7 +133,7 @@ static drove_status open_results(const char *study, const char *folder, const ch
         if (json_object_size(figures) > json_object_size(most)) most = figures;
     }
 
-    /* none has it: the figures that there are, if any, are said */
+    /* none has it: the error names the figures that exist, if any */
     const char *name;
     json_t *value;
     json_object_foreach((json_t *)most, name, value) if (n < MOST_FIGURES) names[n++] = name;

@@ -398,8 +398,8 @@ static drove_status begin_next(void *context, drove_child *child, size_t *job, b
         if (opt->trials != 0 && drove__trials_count(w->bench) + w->n_running >= opt->trials)
             continue;
 
-        /* Seconds that it may last: of the limit and of the time left the less, where there are
-         * such; 0: without limit. */
+        /* How long it may last, in seconds: the smaller of the limit and the time left, if they
+         * are set; 0: no limit. */
         const double left_s = w->until_ns == UINT64_MAX ? 0.0 : (double)(w->until_ns - now) * 1e-9;
         double limit_s = opt->limit + left_s;
         if (opt->limit != 0.0 && left_s != 0.0) limit_s = opt->limit < left_s ? opt->limit : left_s;

@@ -159,7 +159,7 @@ static void choose_scans(learner *l, bool has_comma)
     }
 }
 
-/* True if the sample leaves open if the day comes first or the month. */
+/* True if the sample does not tell whether the day or the month comes first. */
 static bool is_order_open(const learner *l, size_t column)
 {
     const drove_sample *s = &l->sample[column];

@@ -1,7 +1,7 @@
 /* table/schema.h - what is known of a table: its columns, and the features made of them.
  *
  * The schema of the training data stands in the model file; further data are matched with it by the
- * names of the columns (table/read.h) and encoded as it says (table/encode.h).  Immutable once it
+ * names of the columns (table/read.h) and encoded as it says (table/encode.c).  Immutable once it
  * is attached to a storage; reference counted.
  *
  * Features of a column, in the order of the columns:

@@ -1,5 +1,5 @@
 /* train/search_saved.c - the record of a model search, of a run that goes on: read back from
- * run.json, as report/search.c wrote it.  Declared in train/search.h. */
+ * run.json, as report/choices.c wrote it.  Declared in train/search.h. */
 #include "values/chosen.h"
 #include "values/say.h"
 #include "train/search.h"

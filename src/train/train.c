@@ -174,6 +174,7 @@ static drove_status begin(drove_run *run)
     if (run->workers.ranks.n == 1) DROVE_TRY(check_files(&run->config.opt));
     if (run->workers.ranks.n == 1) DROVE_TRY(drove__folder_check(&run->config.opt));
     DROVE_TRY(drove__replay_open(&run->config, &run->workers));
+    run->config.words = drove__words_of(&run->config.opt); /* both may have changed options */
     DROVE_TRY(drove__search_model(run));
     DROVE_TRY(drove__search_load(&run->config, &run->workers));
     float *theta = NULL;
@@ -183,7 +184,7 @@ static drove_status begin(drove_run *run)
     if ((status = drove__strategy_probe_run(run, theta)) != DROVE_OK) goto fail;
     if (run->config.strategy_probe.reason != DROVE_STRATEGY_GIVEN)
         if ((status = drove__setup_places(&run->workers)) != DROVE_OK) goto fail;
-    status = drove__setup_workers(run, theta);
+    status = drove__setup_workers(run, &theta);
 fail:
     drove__free(theta);
     DROVE_TRY(status);

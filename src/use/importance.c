@@ -157,6 +157,7 @@ drove_status drove__importance_measure(const drove_infer *on, double loss_scale,
     uint32_t *row = drove__alloc(on->data->n_rows, sizeof *row);
     s.from = drove__alloc(out->n_rows, sizeof *s.from);
     if (row == NULL || s.from == NULL) {
+        drove__free(row);
         status = drove__fail_nomem("examples", on->data->n_rows * sizeof *row);
         goto fail;
     }

@@ -76,7 +76,7 @@ static drove_status put_text(drove_infer_text *to, const char *text)
     return DROVE_OK;
 }
 
-/* The same of values with an origin, which need more digits than a float's. */
+/* Numbers with commas between them; with an origin they need more digits than a float's. */
 static drove_status put_values(drove_infer_text *to, const writer *w, const float *value, size_t n)
 {
     const double *origin = w->what->y_origin;

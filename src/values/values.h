@@ -90,7 +90,7 @@ typedef struct drove_config {
     drove_callbacks  cb;
     bool             is_silent; /* rank 0 speaks for all */
     drove_options    opt;       /* with the choices in the place of "auto" */
-    drove_words      words;     /* of the options, before anything was chosen */
+    drove_words      words;     /* of the options as they were given, or found by a search */
     drove_until      until;
     drove_save_every save_every;
     drove_repeat     repeat;        /* of --record and --replay */

@@ -175,6 +175,9 @@ run_for 0 train --resume early --until epochs=1
 grep -q 'early holds a run without a state: it begins again' err.txt || fail "$(cat err.txt)"
 cmp early/best.earlier.safetensors run/best.safetensors || fail "a model should be kept"
 [ ! -e early/state.safetensors.tmp.1.1 ] || fail "expected no temporary file"
+rm -f early/state*.safetensors early/summary.json early/best.safetensors
+run_for 0 train --resume early --out auto --until epochs=1
+[ -e early/summary.json ] || fail "--resume early --out auto: expected files in early"
 for i in 2 3; do # and again: each model is kept
     rm -f early/state*.safetensors early/summary.json
     printf '%s' "model $i" >early/best.safetensors

@@ -7,11 +7,11 @@ if [ -n "$DROVE_SANITIZE" ]; then
 fi
 cat >allowed <<'LIST'
 progress interrupts         counts signals; a run compares it with its value at the start
-conv_choose choose_guard    of choose_lock, in the list of fork
-conv_choose choose_lock     of known
-conv_choose known           ways to compute convolutions, measured once and then constant
-conv_choose measure_guard   of measure_lock, in the list of fork
-conv_choose measure_lock    one measures at a time, for times that no other disturbs
+choose choose_guard    of choose_lock, in the list of fork
+choose choose_lock     of known
+choose known           ways to compute convolutions, measured once and then constant
+choose measure_guard   of measure_lock, in the list of fork
+choose measure_lock    one measures at a time, for times that no other disturbs
 convolution dnn             the functions of cuDNN, found once, constant
 convolution is_open         whether they were found
 convolution opened          pthread_once
@@ -22,6 +22,7 @@ cpu vendor                  found once, constant
 fork first                  locks that a fork waits for, of the whole process as the fork is
 fork lock                   of first
 fork once                   pthread_once
+list more                   a registry that the program adds, before it has a thread
 module devices              found once, constant
 module drove_cl_host        the library, as a module sees it; set when it is opened
 module drove_cuda_host      likewise
@@ -44,10 +45,10 @@ onednn library_isa          found once, constant
 onednn look_once            pthread_once
 onednn name                 found once, constant
 onednn name_beside_own      found once, constant
-onednn_conv engine          made once, constant
-onednn_conv engine_once     pthread_once
-onednn_conv make_guard      of make_lock, in the list of fork
-onednn_conv make_lock       oneDNN's store of primitives is of the process
+onednn engine          made once, constant
+onednn engine_once     pthread_once
+onednn make_guard      of make_lock, in the list of fork
+onednn make_lock       oneDNN's store of primitives is of the process
 prefetch held               registers of the processor, counted by holder: they are one for all processes
 prefetch is_installed       of held
 prefetch previous           of held

@@ -253,7 +253,6 @@ static drove_status check_sparse(const drove_blocks *b, const drove_storage *s, 
     return DROVE_OK;
 }
 
-/* By the bits of the exponent, in integers, because that vectorises. */
 static drove_status check_numbers(const drove_blocks *b, const drove_storage *s, size_t first,
                                   size_t n, const drove_place_in *to)
 {

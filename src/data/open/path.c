@@ -320,7 +320,7 @@ static drove_status format_of_content(const char *path, const char **out)
     }
     if (reader != NULL && status == DROVE_OK) {
         start = head;
-        if (n >= 12 && memcmp(start, "drove-rows-2", 12) == 0) *out = "rows";
+        if (n >= 12 && memcmp(start, "drove-rows-", 11) == 0) *out = "rows";
         else if (n >= TAR_MAGIC + 5 && memcmp(start + TAR_MAGIC, "ustar", 5) == 0)
             *out = "webdataset";
         else *out = format_of_text(head, n, n == HEAD_BYTES, &foreign);
