@@ -89,7 +89,8 @@ static drove_status start(const sweep *w, size_t run, drove_child *child)
         return drove__fail_errno(drove__open_status(errno), errno, "%s: cannot be created", folder);
     drove__sweep_run_at(&w->s.runs, run, &setting, &seed);
 
-    /* drove train, with the options of the study, of the setting, and those that every run of a sweep gets */
+    /* drove train, with the options of the study, of the setting, and those that every run of a
+     * sweep gets */
     const json_t *fixed = json_object_get(w->s.study.document, "options");
     const json_t *own = drove__sweep_setting(&w->s, setting);
     arguments a = {.n_most = json_object_size(fixed) + json_object_size(own) + 8};

@@ -5,7 +5,8 @@
  * eighth of it, and one image; a call is cut into these.  theta holds weights in drove's order:
  * each call copies them into the primitive's order (by a reorder primitive), and the gradient back.
  *
- * Threads: as in kernel/onednn.c; a primitive created by a thread limited to one core runs on one core.
+ * Threads: as in kernel/onednn.c; a primitive created by a thread limited to one core runs on one
+ * core.
  * All scratch is allocated at creation.  Weights and biases may change meanwhile: the library's
  * machine code reads them as it does.
  */
