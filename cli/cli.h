@@ -71,7 +71,7 @@ const cli_command *cli_command_find(const char *name); /* NULL: unknown */
 
 /* "drove: ..." as one line on stderr; returns status. */
 int cli_error(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Whether the reader of standard output has closed the pipe, as head -n 1 does. */
+/* True if the reader of standard output has closed the pipe, as head -n 1 does. */
 bool cli_reader_has_gone(void);
 /* What was printed did not arrive: "standard output: REASON", said once; returns CLI_FAILED.  A
  * reader that has gone wants no more: nothing is said, and CLI_OK returned. */

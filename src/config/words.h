@@ -1,5 +1,4 @@
-/* config/words.h - the words of options, parsed once; the rest of a run asks this, not the
- * texts. */
+/* config/words.h - the words of options, parsed once: a run asks these, not the texts. */
 #ifndef DROVE_CONFIG_WORDS_H
 #define DROVE_CONFIG_WORDS_H
 

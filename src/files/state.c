@@ -314,7 +314,7 @@ static drove_status check_options(const drove_config *config, const drove_worker
     return DROVE_OK;
 }
 
-/* What the data's own defaults choose may be another scaling in another version. */
+/* The scaling that data have by default may be another one in another version. */
 static drove_status check_scale(const drove_config *config, const drove_problem *problem,
                                 const drove_safetensors *st)
 {

@@ -42,9 +42,9 @@ drove_status drove__run_open(const drove_config *of, const drove_state *parent,
     *out = NULL;
     if (run == NULL) return drove__fail_nomem("a run", sizeof *run);
     run->config.opt = *opt;
-    run->config.words = drove__words_of(opt);
     memset(run->config.opt.machine, 0,
            sizeof run->config.opt.machine); /* it is tried out in real time */
+    run->config.words = drove__words_of(&run->config.opt);
     run->config.is_in_communicator = of->is_in_communicator || of->comm_library != NULL;
     run->state.parent = parent;
     run->problem.given = given;

@@ -1,10 +1,10 @@
 /* values/values.h - a run as five values: each is made by one room and read by the others.
  *
- *   config    the options, and the choices where these were left open
+ *   config    the options, the choices where these were left open, and the callbacks
  *   problem   data, features, model
  *   workers   the plan's workers: engines, source, host, strategy, transport
  *   state     the standing so far; most of it is saved
- *   output    messages, the display, files
+ *   output    the display, files
  *
  *   config/   options as text, checked and resolved     problem/  data, features and model
  *   auto/     choices: lengths, rule, schedule, step size
