@@ -58,6 +58,13 @@ void drove__export_row(const drove_data *data, size_t i, bool scaled, float *int
     for (size_t j = 0; j < n; j++) into[j] = (into[j] - data->shift[j]) * data->factor[j];
 }
 
+drove_status drove__export_bytes(const drove_data *data, size_t n, drove_writer *to)
+{
+    for (size_t i = 0; i < data->n_rows; i++)
+        DROVE_TRY(drove__writer_write(to, data->storage->x_u8 + drove__data_row(data, i) * n, n));
+    return DROVE_OK;
+}
+
 drove_status drove__export_check_origin(const drove_data *data, const char *format)
 {
     double *origin;

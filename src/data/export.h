@@ -15,6 +15,9 @@ drove_status drove__export_begin(const drove_spec *to, bool *scaled);
 
 /* Row i of the view as n_features floats; scaled: as a model sees it. */
 void drove__export_row(const drove_data *data, size_t i, bool scaled, float *into);
+/* Writes the rows of data whose numbers are bytes as they are: n bytes each.  Errors: the writer's.
+ */
+drove_status drove__export_bytes(const drove_data *data, size_t n, drove_writer *to);
 
 /* Refuses data with origins (data/origin.h), which this format cannot hold: DROVE_E_UNSUPPORTED,
  * DROVE_E_NOMEM. */

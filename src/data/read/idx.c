@@ -222,12 +222,7 @@ static drove_status write_examples(drove_writer *w, const drove_data *data, bool
         shape[3] = s->width;
     }
     DROVE_TRY(write_header(w, bytes ? 0x08 : 0x0d, rank, shape));
-    if (bytes) {
-        for (size_t i = 0; i < data->n_rows; i++) {
-            DROVE_TRY(drove__writer_write(w, s->x_u8 + drove__data_row(data, i) * n, n));
-        }
-        return DROVE_OK;
-    }
+    if (bytes) return drove__export_bytes(data, n, w);
     float *row = drove__grow(NULL, n, sizeof *row);
     if (row == NULL) return drove__fail_nomem("a row", n * sizeof *row);
     drove_status status = DROVE_OK;

@@ -593,12 +593,7 @@ static drove_status write_x(drove_writer *w, const drove_data *data, bool scaled
     const size_t *shape = s->channels == 0 ? table : s->channels == 1 ? grey : colour;
     unsigned rank = s->channels == 0 ? 2 : s->channels == 1 ? 3 : 4;
     DROVE_TRY(write_header(w, bytes ? "|u1" : "<f4", rank, shape));
-    if (bytes) {
-        for (size_t i = 0; i < data->n_rows; i++) {
-            DROVE_TRY(drove__writer_write(w, s->x_u8 + drove__data_row(data, i) * n, n));
-        }
-        return DROVE_OK;
-    }
+    if (bytes) return drove__export_bytes(data, n, w);
     float *row = drove__grow(NULL, n, sizeof *row);
     if (row == NULL) return drove__fail_nomem("a row", n * sizeof *row);
     drove_status status = DROVE_OK;
