@@ -105,7 +105,8 @@ bool drove__reader_is_regular(const drove_reader *r);
  *
  * Content goes to a temporary file beside the target; commit calls fsync, renames it and syncs the
  * folder.  An existing target that is no regular file (a device, a pipe) is written directly and
- * never replaced. */
+ * never replaced; the file that a symbolic link leads to is replaced, not the link.  The new file
+ * has mode, owner and group of the old one, as far as this user may give them. */
 
 typedef struct drove_writer drove_writer;
 

@@ -4,9 +4,11 @@
  * process however that ends; commit syncs it and names it NAME.tmp.PROCESS.COUNT.  Where the file
  * system has no such files it has that name from the start.  Commit then renames it to NAME and
  * syncs the folder, so that after a power cut NAME is the old or the new file; of two files that
- * belong together one may then be old and one new.  All writes pass through put_bytes, which keeps
- * the first error: an fprintf that failed long ago is still reported with its reason.  A file in
- * memory (base/memfile.h) has its new content from commit on.
+ * belong together one may then be old and one new.  A symbolic link stays one: the file that it
+ * leads to is replaced.  The new file has mode, owner and group of the old one; other hard links
+ * keep the old content.  All writes pass through put_bytes, which keeps the first error: an fprintf
+ * that failed long ago is still reported with its reason.  A file in memory (base/memfile.h) has
+ * its new content from commit on.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* fopencookie, O_TMPFILE */
@@ -29,10 +31,10 @@
 
 #define LINK_FORMAT "/proc/self/fd/%d"
 
-enum { NAME_TRIES = 100, NAME_EXTRA = 48, LINK_SIZE = 32 };
+enum { NAME_TRIES = 100, NAME_EXTRA = 48, LINK_SIZE = 32, MOST_LINKS = 40 };
 
 struct drove_writer {
-    char *path;
+    char *path;      /* behind symbolic links */
     char *temporary; /* NULL: path is a device or a pipe, written directly */
     bool is_named;   /* there is a file of the name `temporary` */
     int fd;
@@ -99,12 +101,54 @@ static int check_name(const drove_writer *w)
     return lstat(w->temporary, &about) != 0 && errno == ENAMETOOLONG ? ENAMETOOLONG : 0;
 }
 
+/* The file that the path leads to, which need not exist.  NULL: errno says why. */
+static char *behind_links(const char *path)
+{
+    char to[PATH_MAX], *at = strdup(path);
+    for (int i = 0; at != NULL; i++) {
+        const ssize_t n = readlink(at, to, sizeof to);
+        if (n < 0) return at; /* no link, or not there: opening it says which */
+        const char *slash = strrchr(at, '/');
+        const size_t n_folder = slash == NULL || to[0] == '/' ? 0 : (size_t)(slash + 1 - at);
+        char *next = i < MOST_LINKS ? malloc(n_folder + (size_t)n + 1) : NULL;
+        if (next != NULL) {
+            memcpy(next, at, n_folder);
+            memcpy(next + n_folder, to, (size_t)n);
+            next[n_folder + (size_t)n] = '\0';
+        }
+        free(at);
+        at = next;
+        errno = i < MOST_LINKS ? ENOMEM : ELOOP;
+    }
+    return NULL;
+}
+
+/* Only its owner may read the new file before it has the old one's mode. */
+static mode_t first_mode(const char *path)
+{
+    return access(path, F_OK) == 0 ? 0600 : 0666;
+}
+
+/* Mode, owner and group of the file that is replaced, as far as this user may give them: what is
+ * not kept opens the file to nobody. */
+static int keep_rights(int fd, const char *path)
+{
+    struct stat old, now;
+    if (stat(path, &old) != 0 || fstat(fd, &now) != 0) return errno == ENOENT ? 0 : errno;
+    mode_t mode = old.st_mode & 07777;
+    if (old.st_gid != now.st_gid && fchown(fd, (uid_t)-1, old.st_gid) != 0)
+        mode &= ~(mode_t)(S_IRWXG | S_ISGID);
+    if (old.st_uid != now.st_uid && fchown(fd, old.st_uid, (gid_t)-1) != 0)
+        mode &= ~(mode_t)S_ISUID;
+    return fchmod(fd, mode) == 0 || errno == EPERM || errno == ENOTSUP ? 0 : errno;
+}
+
 /* A file without a name, which can get one through its descriptor; -1: not here. */
 static int open_unnamed(const char *path)
 {
     char link[LINK_SIZE];
     char *folder = folder_of(path);
-    int fd = folder != NULL ? open(folder, O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666) : -1;
+    int fd = folder != NULL ? open(folder, O_RDWR | O_TMPFILE | O_CLOEXEC, first_mode(path)) : -1;
     free(folder);
     snprintf(link, sizeof link, LINK_FORMAT, fd);
     if (fd < 0 || access(link, F_OK) == 0) return fd;
@@ -115,8 +159,34 @@ static int open_unnamed(const char *path)
 /* Makes a file of the temporary name.  0, or an errno. */
 static int make_named(drove_writer *w)
 {
-    w->fd = open(w->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    w->fd = open(w->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, first_mode(w->path));
     return w->fd >= 0 ? 0 : errno;
+}
+
+/* The content goes to a file of the temporary name, where a nameless one cannot get a name.  0, or
+ * an errno. */
+static int copy_content(drove_writer *w)
+{
+    char bytes[1 << 16];
+    const int from = w->fd;
+    int error = make_named(w);
+    off_t at = 0;
+    while (error == 0) {
+        const ssize_t n = pread(from, bytes, sizeof bytes, at);
+        if (n == 0) break;
+        if (n < 0 && errno != EINTR) error = errno;
+        else if (n > 0 && put_bytes(w, bytes, (size_t)n) != n) error = w->error;
+        else if (n > 0) at += n;
+    }
+    if (error == 0) error = keep_rights(w->fd, w->path);
+    if (error == 0 && fsync(w->fd) != 0) error = errno;
+    if (w->fd >= 0 && error != 0) {
+        close(w->fd);
+        unlink(w->temporary);
+    }
+    if (error == 0) close(from);
+    else w->fd = from;
+    return error;
 }
 
 static bool is_same(const struct stat *one, const struct stat *other)
@@ -173,7 +243,9 @@ static drove_status open_temporary(drove_writer *w)
     int error = check_name(w);
     if (error == 0) w->fd = open_unnamed(w->path);
     if (error == 0 && w->fd < 0) error = name_temporary(w, make_named);
+    if (error == 0) error = keep_rights(w->fd, w->path);
     if (error == 0) return DROVE_OK;
+    if (w->is_named) unlink(w->temporary);
     free(w->temporary);
     w->temporary = NULL;
     return drove__fail_errno(drove__open_status(error), error, "%s: cannot be created", w->path);
@@ -224,10 +296,12 @@ drove_status drove__writer_create(const char *path, drove_writer **out)
     drove_writer *w = calloc(1, sizeof *w);
     if (w == NULL) return drove__fail_nomem(path, sizeof *w);
     w->fd = -1;
-    w->path = strdup(path);
     w->memory = drove__memfile_find(path);
+    w->path = w->memory != NULL || is_special_file(path) ? strdup(path) : behind_links(path);
     drove_status status = DROVE_OK;
-    if (w->path == NULL) status = drove__fail_nomem(path, strlen(path));
+    if (w->path == NULL && errno == ENOMEM) status = drove__fail_nomem(path, strlen(path));
+    else if (w->path == NULL)
+        status = drove__fail_errno(drove__open_status(errno), errno, "%s: cannot be created", path);
     else if (w->memory == NULL) status = open_target(w);
     if (status == DROVE_OK && w->memory == NULL) {
         status = open_stream(w);
@@ -322,8 +396,11 @@ static drove_status finish_content(drove_writer *w)
     const char *temporary;
     (void)drove__writer_flush(w, &temporary); /* w->error has what went wrong */
     if (w->error == 0 && w->temporary != NULL && fsync(w->fd) != 0) w->error = errno;
-    if (w->error == 0 && w->temporary != NULL && !w->is_named)
-        w->error = name_temporary(w, link_content);
+    if (w->error == 0 && w->temporary != NULL && !w->is_named) {
+        int error = name_temporary(w, link_content);
+        if (error != 0 && error != EEXIST) error = name_temporary(w, copy_content);
+        w->error = error;
+    }
     if (close(w->fd) != 0 && w->error == 0) w->error = errno;
     w->fd = -1;
     return w->error == 0 ? DROVE_OK : fail_to_write(w, w->error);
