@@ -214,12 +214,12 @@ static const drove_option_info table[] = {
     {WHERE(log), LOCAL, .group = run, TEXT, .default_text = "none", .value_name = "FILE",
      .empty_word = "none", .words = "none",
      .help = "write a line of JSON for each evaluation to this file, also with --out none; "
-             "none = only as log.jsonl in --out"},
+             "none = only as log.jsonl in --out; --resume needs it again"},
     {WHERE(timeline), LOCAL, .group = run, TEXT, .default_text = "none", .value_name = "FILE",
      .empty_word = "none", .words = "none",
      .help =
          "write the time line of every worker as Chrome trace events; none = only for accumulate "
-         "and tree, as timeline.json in --out"},
+         "and tree, as timeline.json in --out; --resume needs it again"},
     {WHERE(record), LOCAL, .group = run, TEXT, .default_text = "none", .value_name = "FILE",
      .empty_word = "none", .words = "none",
      .help = "write down in which order the workers' steps followed each other, for --replay; "

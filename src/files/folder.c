@@ -37,7 +37,7 @@ static const struct {
 
 static const char temporary_mark[] = ".tmp.", earlier_mark[] = ".earlier.",
                   ending[] = "safetensors", summary_name[] = "summary.json",
-                  model_name[] = "model.safetensors";
+                  timeline_name[] = "timeline.json", model_name[] = "model.safetensors";
 enum { SUMMARY_MOST_BYTES = 64 << 20 };
 
 /* NAME.earlier.safetensors, NAME.earlier.2.safetensors ...: models of runs that began again. */
@@ -55,7 +55,7 @@ static kind kind_of(const char *name)
 {
     const char *mark = strstr(name, temporary_mark);
     const size_t n = mark != NULL ? (size_t)(mark - name) : strlen(name);
-    static const char *const also[] = {summary_name, "timeline.json"};
+    static const char *const also[] = {summary_name, timeline_name};
     for (size_t i = 0; mark != NULL && i < DROVE_COUNT(also); i++)
         if (strncmp(also[i], name, n) == 0 && also[i][n] == '\0') return TEMPORARY;
     for (size_t i = 0; i < DROVE_COUNT(ours); i++) {
@@ -105,6 +105,19 @@ static bool has_crashed(const char *folder)
     return is_crash;
 }
 
+/* A folder may come from somebody else: a file of the run that is a link would be written outside
+ * it. */
+static drove_status refuse_link(const char *folder, DIR *dir, const char *name)
+{
+    struct stat about;
+    if (fstatat(dirfd(dir), name, &about, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISLNK(about.st_mode))
+        return DROVE_OK;
+    return drove__fail(DROVE_E_EXISTS,
+                       "%s: expected the run's own files, found the symbolic link %s: drove writes "
+                       "to no file outside the folder",
+                       folder, name);
+}
+
 /* A path that is no folder holds nothing; a folder that cannot be read is an error: its files must
  * not be written over. */
 static drove_status look(const char *folder, survey *s)
@@ -115,10 +128,13 @@ static drove_status look(const char *folder, survey *s)
     if (dir == NULL && (errno == ENOENT || errno == ENOTDIR)) return DROVE_OK;
     if (dir == NULL) return fail_to_look(folder, errno);
     errno = 0;
-    for (struct dirent *e; (e = readdir(dir)) != NULL; errno = 0) {
+    drove_status status = DROVE_OK;
+    for (struct dirent *e; status == DROVE_OK && (e = readdir(dir)) != NULL; errno = 0) {
         if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
         kind k = kind_of(e->d_name);
         const bool is_summary = strcmp(e->d_name, summary_name) == 0;
+        if (k != FOREIGN || is_summary || strcmp(e->d_name, timeline_name) == 0)
+            status = refuse_link(folder, dir, e->d_name);
         has_summary = has_summary || is_summary;
         has_model = has_model || strcmp(e->d_name, model_name) == 0;
         if (k == FOREIGN && !is_summary) snprintf(s->foreign, sizeof s->foreign, "%s", e->d_name);
@@ -127,6 +143,7 @@ static drove_status look(const char *folder, survey *s)
     }
     const int error = errno;
     closedir(dir);
+    DROVE_TRY(status);
     const bool is_kept = s->has_state || has_model || (has_summary && !has_crashed(folder));
     if (has_summary && is_kept && s->foreign[0] == '\0')
         snprintf(s->foreign, sizeof s->foreign, "%s", summary_name);

@@ -304,7 +304,8 @@ drove_status drove_options_resume(drove_options *options, const char *folder)
     if (status != DROVE_OK) return status;
     snprintf(result.resume, sizeof result.resume, "%s", folder);
     snprintf(result.out, sizeof result.out, "%s", folder);
-    static const char *const none[] = {"record", "replay", "replay_steps"};
+    /* A folder is data: files outside it are written if this call asks for them. */
+    static const char *const none[] = {"log", "timeline", "record", "replay", "replay_steps"};
     for (size_t i = 0; i < DROVE_COUNT(none); i++)
         (void)drove_options_set(&result, none[i], "none");
     drove_options_set(&result, "data_changed", "no"); /* of that resumption alone */

@@ -19,9 +19,11 @@
 #include "values/say.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <float.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define STATE_FORMAT "drove-state-6"
 
@@ -567,27 +569,40 @@ static drove_status load_all(drove_run *run, const drove_safetensors *st)
     return drove__sync_restore(run->workers.loop->sync, counters[1], &vector, st);
 }
 
+/* The file is not there, or not as it was written.  Any other error may pass, and the file with it
+ * would be lost: the next save puts another in its place. */
+static bool is_damage(drove_status status, const char *path)
+{
+    return status == DROVE_E_DATA ||
+           (status == DROVE_E_FILE && access(path, F_OK) != 0 && errno == ENOENT);
+}
+
+static drove_status load_named(drove_config *config, const char *name, drove_safetensors *st,
+                               bool *is_damaged)
+{
+    char *path = drove__path_join(config->opt.resume, name);
+    if (path == NULL) return drove__fail_nomem("a path", sizeof config->opt.resume);
+    const drove_status status = drove__safetensors_load(path, st);
+    *is_damaged = is_damage(status, path);
+    config->resumed_name = name;
+    free(path);
+    return status;
+}
+
 /* The last state, or the one before it if that is damaged or away: a message says so. */
 static drove_status load_file(drove_config *config, drove_safetensors *st)
 {
-    static const char *const names[] = {DROVE_STATE_NAME, DROVE_STATE_PREVIOUS_NAME};
-    char why[DROVE_ERROR_TEXT_SIZE] = "";
-    drove_status status = DROVE_OK, first = DROVE_OK;
-    for (size_t i = 0; i < DROVE_COUNT(names); i++) {
-        char *path = drove__path_join(config->opt.resume, names[i]);
-        if (path == NULL) return drove__fail_nomem("a path", sizeof config->opt.resume);
-        status = drove__safetensors_load(path, st);
-        free(path);
-        if (status == DROVE_OK && i > 0)
-            drove__run_warn(config, "--resume: %s; this goes on from the save before it, %s", why,
-                            names[i]);
-        config->resumed_name = names[i];
-        if (status == DROVE_OK || status == DROVE_E_NOMEM) return status;
-        if (i > 0) break;
-        first = status;
-        drove__error_copy(why);
-    }
-    return drove__fail(first, "%s", why);
+    char why[DROVE_ERROR_TEXT_SIZE];
+    bool is_damaged;
+    const drove_status last = load_named(config, DROVE_STATE_NAME, st, &is_damaged);
+    if (last == DROVE_OK || !is_damaged) return last;
+    drove__error_copy(why);
+    const drove_status status = load_named(config, DROVE_STATE_PREVIOUS_NAME, st, &is_damaged);
+    if (status == DROVE_OK)
+        drove__run_warn(config, "--resume: %s; this goes on from the save before it, %s", why,
+                        DROVE_STATE_PREVIOUS_NAME);
+    if (status == DROVE_OK || status == DROVE_E_NOMEM) return status;
+    return drove__fail(last, "%s", why);
 }
 
 static drove_status load_recorded(drove_run *run)
