@@ -13,6 +13,7 @@ _WHERE = {
     "DroveClassifier": "_estimators",
     "DroveRegressor": "_estimators",
     "DroveError": "_library",
+    "Interrupted": "_train",
     "Loss": "_loss",
     "Progress": "_library",
     "Model": "_model",

@@ -91,6 +91,10 @@ class Result:
         history: Sequence[Dict[str, Any]] = (),
     ) -> None: ...
 
+class Interrupted(KeyboardInterrupt):
+    result: Result
+    def __init__(self, result: Result) -> None: ...
+
 def load_model(path: Any) -> Model: ...
 def options() -> Dict[str, Tuple[Optional[str], str]]: ...
 def read_log(folder: Any) -> List[Dict[str, Any]]: ...
@@ -102,6 +106,7 @@ def train(
     on_evaluated: Optional[Callable[[Progress], Any]] = None,
     on_message: Optional[Callable[[str], Any]] = None,
     verbose: bool = False,
+    interrupt: str = "raise",
     **options: Any,
 ) -> Result: ...
 
@@ -121,6 +126,7 @@ class _Drove(BaseEstimator):
     random_state: Any
     warm_start: bool
     verbose: bool
+    interrupt: str
     options: Optional[Mapping[str, Any]]
     n_features_in_: int
     feature_names_in_: np.ndarray
@@ -162,6 +168,7 @@ class DroveClassifier(_Drove, ClassifierMixin):
         random_state: Any = None,
         warm_start: bool = False,
         verbose: bool = False,
+        interrupt: str = "raise",
         options: Optional[Mapping[str, Any]] = None,
     ) -> None: ...
     def fit(
@@ -201,6 +208,7 @@ class DroveRegressor(_Drove, RegressorMixin):
         random_state: Any = None,
         warm_start: bool = False,
         verbose: bool = False,
+        interrupt: str = "raise",
         options: Optional[Mapping[str, Any]] = None,
     ) -> None: ...
     def fit(

@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from drove import _batches, _data, _kinds, _parquet, _tables, _targets
 from drove._library import names_of_options, shown
-from drove._train import train_on
+from drove._train import Interrupted, train_on
 from drove._trainer import Learner
 
 try:
@@ -51,13 +51,15 @@ def _is_alone(X, y, sample_weight):
 
 
 def _or_as_before(method):
-    """A method that fails leaves the estimator as it was, but for the steps of a pass that Ctrl-C ended."""
+    """A method that fails leaves the estimator as it was, but for the steps before Ctrl-C."""
     @functools.wraps(method)
     def run(self, *args, **kwargs):
         before = dict(self.__dict__)
         try:
             with names_of_options(_NAMES):
                 return method(self, *args, **kwargs)
+        except Interrupted:  # the estimator has the model of the last step
+            raise
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
@@ -70,7 +72,7 @@ class _Drove(BaseEstimator):
 
     def __init__(self, model=None, *, loss=None, strategy="auto", rule="auto", lr="auto", schedule="auto",
                  weight_decay=0.0, batch="auto", until="auto", features=None, precision=None, n_jobs=None,
-                 random_state=None, warm_start=False, verbose=False, options=None):
+                 random_state=None, warm_start=False, verbose=False, interrupt="raise", options=None):
         self.model = model
         self.loss = loss
         self.strategy = strategy
@@ -86,6 +88,7 @@ class _Drove(BaseEstimator):
         self.random_state = random_state
         self.warm_start = warm_start
         self.verbose = verbose
+        self.interrupt = interrupt
         self.options = options
 
     # ---- scikit-learn's facts ----
@@ -351,7 +354,12 @@ class _Drove(BaseEstimator):
             answers = [function(p) for function in callbacks]
             return not any(answer is not None and not answer for answer in answers)
 
-        result = train_on((source, test), values, on_evaluated=evaluated if callbacks else None, verbose=self.verbose)
+        interrupted = None
+        try:
+            result = train_on((source, test), values, on_evaluated=evaluated if callbacks else None, verbose=self.verbose,
+                              interrupt=self.interrupt)
+        except Interrupted as error:
+            interrupted, result = error, error.result
         model, summary = result.model, result.summary
         if model is None:
             raise FloatingPointError("training crashed: the loss is not finite; a smaller lr may help")
@@ -362,6 +370,8 @@ class _Drove(BaseEstimator):
         self.loss_ = summary["loss"]
         self.lr_ = summary["lr"]
         self.n_iter_ = max(1, round(summary["epochs"]))
+        if interrupted is not None:
+            raise interrupted
         return self
 
     def _fit_batches(self, batches, goes_on, eval_set, callbacks):
@@ -597,6 +607,9 @@ class DroveClassifier(_Scored, ClassifierMixin, _Drove):
         fit goes on from the last model.
     verbose : bool, default False
         A progress bar, on standard error or in a notebook's cell.
+    interrupt : "raise" or "keep", default "raise"
+        After Ctrl-C in fit: raise drove.Interrupted, a KeyboardInterrupt, or warn and return.  The estimator has the model
+        of the last step in either case.
     options : dict, default None
         Any other option of `drove train` by name: drove.options() lists them.
 
@@ -622,10 +635,10 @@ class DroveClassifier(_Scored, ClassifierMixin, _Drove):
 
     def __init__(self, model=None, *, loss=None, strategy="auto", rule="auto", lr="auto", schedule="auto",
                  weight_decay=0.0, batch="auto", until="auto", features=None, precision=None, class_weight=None,
-                 n_jobs=None, random_state=None, warm_start=False, verbose=False, options=None):
+                 n_jobs=None, random_state=None, warm_start=False, verbose=False, interrupt="raise", options=None):
         super().__init__(model, loss=loss, strategy=strategy, rule=rule, lr=lr, schedule=schedule,
                          weight_decay=weight_decay, batch=batch, until=until, features=features, precision=precision,
-                         n_jobs=n_jobs, random_state=random_state, warm_start=warm_start, verbose=verbose,
+                         n_jobs=n_jobs, random_state=random_state, warm_start=warm_start, verbose=verbose, interrupt=interrupt,
                          options=options)
         self.class_weight = class_weight
 

@@ -40,6 +40,17 @@ class Result:
         return _html.page("drove.Result", facts, _html.curves(self.history))
 
 
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C has ended a run; `result` is that of the last step."""
+
+    def __init__(self, result):
+        super().__init__("training was interrupted")
+        self.result = result
+
+
+_INTERRUPT = ("raise", "keep")
+
+
 # ---- callbacks ----
 
 
@@ -200,8 +211,10 @@ def _wait(run, result, bar=None):
     return status[0]
 
 
-def train_on(source, values, on_progress=None, on_evaluated=None, on_message=None, verbose=False):
+def train_on(source, values, on_progress=None, on_evaluated=None, on_message=None, verbose=False, interrupt="raise"):
     """Trains with options {name: value}; `source` is kept alive meanwhile.  Returns a Result."""
+    if interrupt not in _INTERRUPT:
+        raise ValueError(f"interrupt: expected 'raise' or 'keep', found {interrupt!r}")
     (options, given), out, result = _loss.make_options(values), ffi.new("drove_run **"), ffi.new("drove_result **")
     check(lib.drove_run_create(options, out))
     run = ffi.gc(out[0], lib.drove_run_destroy)
@@ -237,12 +250,16 @@ def train_on(source, values, on_progress=None, on_evaluated=None, on_message=Non
     finally:
         lib.drove_result_destroy(result[0])
     del source
+    ended = Result(outcome, summary, model, history)
+    if watcher.was_interrupted and interrupt == "raise":
+        raise Interrupted(ended)
     if watcher.was_interrupted:
         warnings.warn("training was interrupted; the model is that of the last step", RuntimeWarning, stacklevel=3)
-    return Result(outcome, summary, model, history)
+    return ended
 
 
-def train(data=None, label=None, *, on_progress=None, on_evaluated=None, on_message=None, verbose=False, **options):
+def train(data=None, label=None, *, on_progress=None, on_evaluated=None, on_message=None, verbose=False,
+          interrupt="raise", **options):
     """Trains a model with everything that `drove train` has.
 
     data: a spec or path, as on the command line, or a table with a column `label` (pandas, Polars, pyarrow, a Parquet file,
@@ -254,7 +271,8 @@ def train(data=None, label=None, *, on_progress=None, on_evaluated=None, on_mess
     on_progress, on_evaluated: called with a Progress; on_message with a line of text.  One that returns False ends the
     run; an exception does, too, and is raised again.  verbose: a progress bar, on standard error or in a notebook's cell.
 
-    Ctrl-C ends the run within a step, with a RuntimeWarning and a model that can be used.  Returns a Result.
+    Ctrl-C ends the run within a step and raises drove.Interrupted, a KeyboardInterrupt whose `result` has the model of that
+    step; interrupt="keep" returns this Result, with a RuntimeWarning.  Returns a Result.
     """
     values, source, test = dict(options), None, _tables.opened(options.get("test"))
     data = _tables.opened(data)
@@ -284,7 +302,7 @@ def train(data=None, label=None, *, on_progress=None, on_evaluated=None, on_mess
     if isinstance(model, Model):
         source = (source, model)
         values["model"] = model.name
-    return train_on(source, values, on_progress, on_evaluated, on_message, verbose)
+    return train_on(source, values, on_progress, on_evaluated, on_message, verbose, interrupt)
 
 
 def labelled(x, y, is_compared=False):

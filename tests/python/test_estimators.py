@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 import scipy.sparse
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_diabetes, load_digits, make_classification, make_multilabel_classification
 from sklearn.exceptions import NotFittedError
@@ -506,6 +507,26 @@ class Passes(unittest.TestCase):
             model = DroveRegressor(random_state=0).fit(X, y)
             self.assertLess(np.abs(model.predict(X) - y).mean(), 0.1)
             self.assertLess(np.abs(model.partial_fit(X, y).predict(X) - y).mean(), 0.1)
+
+    def test_ctrl_c_in_fit(self):
+        X = np.random.RandomState(0).randn(200_000, 8).astype(np.float32)
+        y = (X[:, 0] > 0).astype(int)
+        endless = DroveClassifier("mlp:64,64", rule="sgd", lr=0.01, batch=4, until="seconds=100", random_state=0)
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        self.addCleanup(signal.signal, signal.SIGINT, before)
+        begin = lambda: threading.Timer(1.0, signal.raise_signal, [signal.SIGINT]).start()
+        model = clone(endless)
+        begin()
+        with self.assertRaises(KeyboardInterrupt):
+            model.fit(X, y)
+        self.assertGreater(model.score(X, y), 0.8)
+        begin()
+        with self.assertWarnsRegex(RuntimeWarning, "interrupted"):
+            kept = clone(endless).set_params(interrupt="keep").fit(X, y)
+        self.assertGreater(kept.score(X, y), 0.8)
+        begin()
+        with self.assertRaises(KeyboardInterrupt):  # and not a search that goes on with a fit that was cut
+            GridSearchCV(endless, {"lr": [0.01, 0.02]}, cv=2).fit(X, y)
 
     def test_end_by_a_signal(self):
         X = np.random.RandomState(0).randn(200_000, 8).astype(np.float32)

@@ -156,12 +156,25 @@ class Callbacks(unittest.TestCase):
             train(stream)
         self.assertIn("100 %", stream.getvalue())
 
-    def test_ctrl_c_leaves_a_model(self):
+    def test_ctrl_c_is_an_exception_with_the_model(self):
+        began = time.monotonic()
+        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+        with self.assertRaises(KeyboardInterrupt) as caught:
+            self.train()
+        self.assertLess(time.monotonic() - began, 60)
+        self.assertIsInstance(caught.exception, drove.Interrupted)
+        result = caught.exception.result
+        self.assertEqual(result.outcome, "interrupted")
+        self.assertEqual(result.model.outputs(problem()[0]).shape[0], 400)
+        with self.assertRaisesRegex(ValueError, "interrupt: expected 'raise' or 'keep', found 'never'"):
+            self.train(interrupt="never")
+
+    def test_ctrl_c_may_keep_the_model(self):
         began = time.monotonic()
         threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            result = self.train()
+            result = self.train(interrupt="keep")
         self.assertLess(time.monotonic() - began, 60)
         self.assertEqual(result.outcome, "interrupted")
         self.assertTrue(any("interrupted" in str(w.message) for w in caught))
