@@ -25,7 +25,7 @@ def ask(n):
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
     try:
         for _ in range(n):
-            connection.request("POST", "/predict", body)
+            connection.request("POST", "/predict", body, {"Content-Type": "application/json"})
             answer = connection.getresponse()
             answers.add(answer.read())
             if answer.status != 200:

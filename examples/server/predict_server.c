@@ -3,18 +3,22 @@
  *
  *     cc predict_server.c -ldrove -lmicrohttpd -ljansson -lpthread -o predict_server
  *     ./predict_server MODEL [PORT [THREADS]]
- *     curl -d '{"rows": [[0.1, 0.9]]}' http://127.0.0.1:PORT/predict
+ *     curl -H 'Content-Type: application/json' -d '{"rows": [[0.1, 0.9]]}' \
+ *         http://127.0.0.1:PORT/predict
  *     curl http://127.0.0.1:PORT/figures
  *
  * POST /predict takes {"rows": [[number, ...], ...]} and answers {"outputs": [[number, ...], ...]},
- * for classes with "classes": [name, ...].  GET /figures: how many predictions were answered and
- * where their time went.  Bounds: BODY_BYTES a request, MOST_ROWS rows, MOST_CONNECTIONS
- * connections, TIMEOUT_S seconds of silence.  SIGINT and SIGTERM end it.
+ * for classes with "classes": [name, ...]; null is a number that is not finite.  GET /figures: how
+ * many predictions were answered and where their time went.  Bounds: BODY_BYTES a request, MOST_ROWS
+ * rows, MOST_CONNECTIONS connections, TIMEOUT_S seconds of silence.  SIGINT and SIGTERM end it.  A
+ * page of another site that a browser of this machine shows cannot use it: it asks for a name of
+ * this machine as Host, and for JSON as Content-Type, which such a page may not send.
  */
 #include <drove/drove.h>
 
 #include <arpa/inet.h>
 #include <jansson.h>
+#include <math.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -22,6 +26,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 
 enum { BODY_BYTES = 1 << 20, MOST_ROWS = 1000, MOST_CONNECTIONS = 256, TIMEOUT_S = 10 };
@@ -94,13 +99,19 @@ static int read_rows(const json_t *rows, size_t n_columns, float *x)
     return 1;
 }
 
+/* JSON has no word for a number that is not finite. */
+static json_t *print_number(double y)
+{
+    return isfinite(y) ? json_real(y) : json_null();
+}
+
 static json_t *print_rows(const float *y, size_t n_rows, size_t n_columns)
 {
     json_t *rows = json_array();
     for (size_t i = 0; i < n_rows; i++) {
         json_t *row = json_array();
         for (size_t j = 0; j < n_columns; j++)
-            json_array_append_new(row, json_real((double)y[i * n_columns + j]));
+            json_array_append_new(row, print_number((double)y[i * n_columns + j]));
         json_array_append_new(rows, row);
     }
     return rows;
@@ -180,6 +191,25 @@ static int take_body(request *r, const char *bytes, size_t n)
     return 1;
 }
 
+static int is_own_host(const char *host)
+{
+    static const char *const names[] = {"localhost", "127.0.0.1"};
+    for (size_t i = 0; host != NULL && i < sizeof names / sizeof names[0]; i++) {
+        const size_t n = strlen(names[i]);
+        if (strncasecmp(host, names[i], n) != 0) continue;
+        if (host[n] == '\0') return 1;
+        if (host[n] == ':' && strspn(host + n + 1, "0123456789") == strlen(host + n + 1)) return 1;
+    }
+    return host == NULL; /* HTTP 1.0 */
+}
+
+static int is_json(const char *type)
+{
+    const size_t n = strlen("application/json");
+    return type != NULL && strncasecmp(type, "application/json", n) == 0 &&
+           (type[n] == '\0' || type[n] == ';' || type[n] == ' ');
+}
+
 /* Called when the header has come, for each piece of the body, and at its end. */
 static enum MHD_Result handle(void *context, struct MHD_Connection *c, const char *url,
                               const char *method, const char *version, const char *bytes,
@@ -197,10 +227,15 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *c, const cha
         *n_bytes = 0;
         return MHD_YES;
     }
+    if (!is_own_host(MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Host")))
+        return refuse(c, MHD_HTTP_FORBIDDEN, "expected a name of this machine as Host");
     if (strcmp(url, "/figures") == 0 && strcmp(method, "GET") == 0) return answer_figures(s, c);
     if (strcmp(url, "/predict") != 0) return refuse(c, MHD_HTTP_NOT_FOUND, "expected /predict");
     if (strcmp(method, "POST") != 0)
         return refuse(c, MHD_HTTP_METHOD_NOT_ALLOWED, "expected a POST");
+    if (!is_json(MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Content-Type")))
+        return refuse(c, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE,
+                      "expected Content-Type: application/json");
     return answer_predict(s, c, r);
 }
 

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #ifdef DROVE_HAVE_MICROHTTPD
 
@@ -23,7 +24,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PATH_SIZE = 4096, MOMENT_MS = 200, MOST_CONNECTIONS = 64, IDLE_S = 30 };
+enum { PATH_SIZE = 4096, MOMENT_MS = 200, MOST_CONNECTIONS = 200, IDLE_S = 3 };
 
 typedef struct server {
     const drove_watch_server *opt;
@@ -89,13 +90,18 @@ static drove_status make_page(server *s)
  * names of this machine are answered. */
 static bool is_own_name(const char *host)
 {
-    static const char *const names[] = {"localhost", "127.0.0.1", "[::1]"};
+    char name[64];
+    struct in_addr address;
     if (host == NULL) return true; /* HTTP 1.0 */
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        const size_t n = strlen(names[i]);
-        if (strncmp(host, names[i], n) == 0 && (host[n] == '\0' || host[n] == ':')) return true;
-    }
-    return strncmp(host, "127.", 4) == 0 && strspn(host, "0123456789.:") == strlen(host);
+    const size_t n = host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":");
+    if (n >= sizeof name) return false;
+    memcpy(name, host, n);
+    name[n] = '\0';
+    const char *port = host + n;
+    if (*port != '\0' && (*port != ':' || strspn(port + 1, "0123456789") != strlen(port + 1)))
+        return false;
+    if (strcasecmp(name, "localhost") == 0 || strcmp(name, "[::1]") == 0) return true;
+    return inet_pton(AF_INET, name, &address) == 1 && ntohl(address.s_addr) >> 24 == 127;
 }
 
 static enum MHD_Result answer(struct MHD_Connection *connection, unsigned status, const char *type,

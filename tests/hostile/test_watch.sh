@@ -183,8 +183,15 @@ for method in "POST", "PUT", "DELETE", "OPTIONS":
     assert answer.status == 405 and answer.getheader("Allow") == "GET, HEAD", (method, answer.status)
 for path in "/x", "/../http.txt", "//", "/%2e%2e/http.txt":
     assert ask("GET", path)[0].status == 404, path
-assert ask("GET", Host="evil.example")[0].status == 403
-assert ask("GET", Host="localhost:%d" % port)[0].status == 200
+for host in ("evil.example", "localhost:%d.evil.example" % port, "localhost.evil.example", "127.0.0.1.evil.example", "127.1",
+             "[::1].evil.example", "[::1", "1" * 100, ""):
+    assert ask("GET", Host=host)[0].status == 403, host
+for host in "localhost", "localhost:%d" % port, "LocalHost:%d" % port, "127.0.0.1:1", "127.1.2.3", "[::1]:%d" % port:
+    assert ask("GET", Host=host)[0].status == 200, host
+idle = [socket.create_connection(("127.0.0.1", port)) for _ in range(100)]  # they do not shut others out
+assert ask("GET")[0].status == 200
+for one in idle:
+    one.close()
 if os.path.exists("/proc/net/tcp"):
     listening = [x.split()[1] for x in open("/proc/net/tcp") if x.split()[3] == "0A" and x.split()[1].endswith(":%04X" % port)]
     assert listening == ["0100007F:%04X" % port], listening
