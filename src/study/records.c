@@ -53,18 +53,6 @@ drove_status drove__record_load(const char *path, json_t **out)
     return status == DROVE_OK ? status : drove__fail_in(status, "%s", path);
 }
 
-static drove_status check_result(const json_t *record, size_t n_runs)
-{
-    const json_t *run = json_object_get(record, "run");
-    if (!json_is_integer(run) || !json_is_string(json_object_get(record, "outcome")) ||
-        !json_is_object(json_object_get(record, "figures")))
-        return drove__fail(DROVE_E_DATA, "expected a run with its outcome and figures");
-    if (json_integer_value(run) >= 1 && (uint64_t)json_integer_value(run) <= n_runs)
-        return DROVE_OK;
-    return drove__fail(DROVE_E_DATA, "expected a run from 1 to %zu, found %lld", n_runs,
-                       (long long)json_integer_value(run));
-}
-
 /* ---- lines ---- */
 
 typedef drove_status visit_fn(void *to, const json_t *record);
@@ -74,13 +62,9 @@ static drove_status take_line(const drove_records *in, const char *line, size_t 
 {
     json_t *record = NULL;
     drove_status status = parse_object(line, n_bytes, &record);
-    if (status == DROVE_OK && in->is_results) status = check_result(record, in->n_runs);
-    if (status == DROVE_OK) {
-        status = visit(to, record);
-        json_decref(record);
-        return status;
-    }
+    if (status == DROVE_OK) status = visit(to, record);
     json_decref(record);
+    if (status == DROVE_OK) return DROVE_OK;
     if (status != DROVE_E_DATA || in->message == NULL)
         return drove__fail_in(status, "%s:%zu", in->path, number);
     drove__records_say(in, number, drove_error_text());

@@ -16,10 +16,8 @@
 
 typedef struct drove_records {
     const char *path;
-    bool   is_results; /* of a sweep: each a run from 1 to n_runs, its outcome and its figures */
-    size_t n_runs;
-    size_t most;  /* of more lines every k-th is read, and the last: at most so many; 0: all */
-    size_t first; /* lines that are passed over */
+    size_t      most;  /* of more lines every k-th is read, and the last: at most so many; 0: all */
+    size_t      first; /* lines that are passed over */
     void (*message)(void *context, const char *line); /* NULL: strict */
     void *context;
 } drove_records;
@@ -30,8 +28,9 @@ typedef struct drove_records_found {
     bool   has_half; /* text behind the last of them */
 } drove_records_found;
 
-/* Reads the lines in turn: `visit` borrows each record.  *found may be NULL.  Errors: DROVE_E_DATA
- * (file:line), DROVE_E_FILE (not a regular file), DROVE_E_IO, DROVE_E_NOMEM, and those of visit. */
+/* Reads the lines in turn: `visit` borrows each record; it returns DROVE_E_DATA for one that cannot
+ * be used.  found may be NULL.  Errors: DROVE_E_DATA (file:line), DROVE_E_FILE (not a regular
+ * file), DROVE_E_IO, DROVE_E_NOMEM, and those of visit. */
 drove_status drove__records_each(const drove_records *in,
                                  drove_status (*visit)(void *to, const json_t *record), void *to,
                                  drove_records_found *found);

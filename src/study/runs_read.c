@@ -197,30 +197,37 @@ static drove_status add_result(const drove_report_options *opt, const char *fold
     return status;
 }
 
-/* The first of two results of a run counts. */
-static bool is_repeated(const json_t *records, size_t i)
+/* Keeps a result; of two of one run the first counts. */
+static drove_status keep_result(void *to, const json_t *record)
 {
-    const json_t *run = json_object_get(json_array_get(records, i), "run");
-    for (size_t k = 0; k < i; k++)
-        if (json_equal(json_object_get(json_array_get(records, k), "run"), run)) return true;
-    return false;
+    json_t **all = to, *other;
+    size_t i;
+    DROVE_TRY(drove__sweep_result_check(record, SIZE_MAX));
+    json_array_foreach(*all, i, other)
+    {
+        if (json_equal(json_object_get(other, "run"), json_object_get(record, "run")))
+            return DROVE_OK;
+    }
+    drove__json_add(all, json_incref((json_t *)(uintptr_t)record));
+    return *all != NULL ? DROVE_OK : drove__fail_nomem("records", 1);
 }
 
 static drove_status read_sweep(const drove_report_options *opt, const char *folder, bool ends_only,
                                json_t **runs)
 {
+    size_t i;
     char path[PATH_SIZE];
-    json_t *records;
+    json_t *records = json_array();
+    const json_t *record;
     snprintf(path, sizeof path, "%s/results.jsonl", folder);
     drove_records in = records_at(opt, path);
     if (in.message == NULL) in.message = say_nothing;
-    in.is_results = true;
-    in.n_runs = SIZE_MAX;
-    DROVE_TRY(drove__records_read(&in, &records, NULL));
-    drove_status status = DROVE_OK;
-    for (size_t i = 0; i < json_array_size(records) && status == DROVE_OK; i++)
-        if (!is_repeated(records, i))
-            status = add_result(opt, folder, json_array_get(records, i), ends_only, runs);
+    drove_status status = records != NULL ? drove__records_each(&in, keep_result, &records, NULL)
+                                          : drove__fail_nomem("records", 1);
+    json_array_foreach(records, i, record)
+    {
+        if (status == DROVE_OK) status = add_result(opt, folder, record, ends_only, runs);
+    }
     json_decref(records);
     return status;
 }

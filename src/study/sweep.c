@@ -1,7 +1,4 @@
 /* study/sweep.c - drove_sweep: the runs of a study as child processes, each a line of results. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* asprintf */
-#endif
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/locale.h"
@@ -10,11 +7,10 @@
 #include "base/topo.h"
 #include "files/folder.h"
 #include "values/progress.h"
-#include "study/pool.h"
+#include "study/journal.h"
+#include "study/runner.h"
 #include "study/sweep_results.h"
 #include "study/sweep_state.h"
-#include "study/trial.h"
-#include "trace/trace.h"
 
 #include <errno.h>
 #include <math.h>
@@ -23,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PATH_SIZE = 4096, TEXT_SIZE = 512, MOST_SUMMARY = 64 << 20 };
+enum { PATH_SIZE = 4096, TEXT_SIZE = 512 };
 enum { MOST_FOLDER = DROVE_TEXT_SIZE - 32 }; /* with runs/NNNN/log.jsonl it is an option */
 
 static const uint64_t WATCH_NS = 200000000;
@@ -31,10 +27,10 @@ static const uint64_t WATCH_NS = 200000000;
 typedef struct sweep {
     const drove_sweep_options *opt;
     drove_sweep_state s;
-    drove_jsonl *results;
+    drove_jsonl *journal;
     drove_sweep_row *row; /* [n_settings], by the time to the target */
     size_t next, n_before, n_done, n_crashed;
-    uint64_t begin_ns, ended_ns, shown_ns, interrupts_before; /* ended: the last run */
+    uint64_t begin_ns, ended_ns, shown_ns, interrupts; /* ended: the last run */
     unsigned n_cores;
     int lock; /* folder.h */
     char best[TEXT_SIZE];
@@ -53,79 +49,43 @@ static void name_folder(const sweep *w, size_t run, const char *file, char into[
              file[0] != '\0' ? "/" : "", file);
 }
 
-typedef struct arguments {
-    char **word; /* [n], each from malloc; then NULL */
-    size_t n, n_most;
-    bool is_cut; /* no memory */
-} arguments;
-
-static void add(arguments *a, const char *name, const char *value)
-{
-    char flag[DROVE_FLAG_SIZE], *word = NULL;
-    if (a->n + 1 >= a->n_most) a->is_cut = true;
-    else if (value == NULL) word = strdup(name);
-    else if (asprintf(&word, "%s=%s", drove_flag_text(name, flag), value) < 0) word = NULL;
-    if (word == NULL) a->is_cut = true;
-    else a->word[a->n++] = word;
-}
-
-static void add_all(arguments *a, const json_t *settings)
+static void add_all(drove_command *command, const json_t *settings)
 {
     const char *name;
     json_t *value;
-    json_object_foreach((json_t *)settings, name, value) add(a, name, json_string_value(value));
+    json_object_foreach((json_t *)settings, name, value)
+        drove__command_set(command, name, json_string_value(value));
 }
 
-static drove_status start(const sweep *w, size_t run, drove_child *child)
-{
-    size_t setting;
-    uint64_t seed;
-    char folder[PATH_SIZE], out[PATH_SIZE], err[PATH_SIZE], log[PATH_SIZE], text[32];
-    name_folder(w, run, "", folder);
-    name_folder(w, run, "out.json", out);
-    name_folder(w, run, "err.txt", err);
-    name_folder(w, run, "log.jsonl", log);
-    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
-        return drove__fail_errno(drove__open_status(errno), errno, "%s: cannot be created", folder);
-    drove__sweep_run_at(&w->s.runs, run, &setting, &seed);
-
-    /* drove train, with the options of the study, of the setting, and those that every run of a
-     * sweep gets */
-    const json_t *fixed = json_object_get(w->s.study.document, "options");
-    const json_t *own = drove__sweep_setting(&w->s, setting);
-    arguments a = {.n_most = json_object_size(fixed) + json_object_size(own) + 8};
-    a.word = drove__alloc(a.n_most, sizeof *a.word);
-    if (a.word == NULL) return drove__fail_nomem("arguments", a.n_most * sizeof *a.word);
-    add(&a, w->opt->program, NULL);
-    add(&a, "train", NULL);
-    add_all(&a, fixed);
-    add_all(&a, own);
-    snprintf(text, sizeof text, "%llu", (unsigned long long)seed);
-    add(&a, "seed", text);
-    add(&a, "out", "none");
-    if (!w->opt->only_results) add(&a, "log", log);
-    add(&a, "--json", NULL);
-    add(&a, "--quiet", NULL);
-
-    const double limit = json_number_value(json_object_get(w->s.study.document, "limit"));
-    drove_status status = a.is_cut ? drove__fail_nomem("arguments", a.n_most * sizeof *a.word)
-                                   : drove__child_start(child, a.word, out, err, limit);
-    for (size_t i = 0; i < a.n; i++) free(a.word[i]);
-    drove__free(a.word);
-    return status;
-}
-
-static drove_status begin(void *context, drove_child *child, size_t *job, bool *is_begun)
+/* The next run: drove train, with the options of the study, of the setting, and those that every
+ * run of a sweep gets. */
+static drove_status begin(void *context, drove_command *command, size_t *job, bool *is_begun)
 {
     sweep *w = context;
+    size_t setting;
+    uint64_t seed;
+    char folder[PATH_SIZE], text[PATH_SIZE];
     while (w->next < drove__sweep_count(&w->s.runs) &&
            !json_is_null(json_array_get(w->s.results, w->next)))
         w->next++;
     if (w->next == drove__sweep_count(&w->s.runs)) return DROVE_OK;
     *job = w->next++;
-    DROVE_TRY(start(w, *job, child));
     *is_begun = true;
-    return DROVE_OK;
+    drove__sweep_run_at(&w->s.runs, *job, &setting, &seed);
+    drove__command_add(command, w->opt->program);
+    drove__command_add(command, "train");
+    add_all(command, json_object_get(w->s.study.document, "options"));
+    add_all(command, drove__sweep_setting(&w->s, setting));
+    snprintf(text, sizeof text, "%llu", (unsigned long long)seed);
+    drove__command_set(command, "seed", text);
+    drove__command_set(command, "out", "none");
+    name_folder(w, *job, "log.jsonl", text);
+    if (!w->opt->only_results) drove__command_set(command, "log", text);
+    drove__command_add(command, "--json");
+    drove__command_add(command, "--quiet");
+    command->limit_s = json_number_value(json_object_get(w->s.study.document, "limit"));
+    name_folder(w, *job, "", folder);
+    return drove__command_folder(command, folder);
 }
 
 /* ---- the display ---- */
@@ -184,129 +144,88 @@ static void say_end(const sweep *w, size_t run, const json_t *record)
 
 /* ---- the end of a run ---- */
 
-/* NULL in *out: it left none, or half of one. */
-static drove_status load_summary(const char *path, json_t **out)
-{
-    char *text = NULL;
-    size_t n;
-    json_error_t error;
-    *out = NULL;
-    drove_status status = drove__file_load(path, MOST_SUMMARY, &text, &n);
-    if (status == DROVE_OK) status = drove__json_parse(text, n, 0, &error, out);
-    free(text);
-    if (status == DROVE_E_NOMEM) return drove__fail_in(status, "%s", path);
-    if (json_is_string(json_object_get(*out, "outcome"))) return DROVE_OK;
-    json_decref(*out);
-    *out = NULL;
-    return DROVE_OK;
-}
-
-static json_t *make_record(const sweep *w, size_t run, const drove_child *child,
-                           const json_t *summary, const char *outcome)
-{
-    size_t setting;
-    uint64_t seed;
-    char path[PATH_SIZE], message[256] = "";
-    name_folder(w, run, "err.txt", path);
-    if (child->status != 0) drove__study_last_message(path, message, sizeof message);
-    drove__sweep_run_at(&w->s.runs, run, &setting, &seed);
-    json_t *all = json_object(),
-           *end = drove__sweep_record(child, summary, outcome, message, w->n_cores);
-    drove__json_set(&all, "run", json_integer((json_int_t)run + 1));
-    drove__json_set(&all, "setting", json_integer((json_int_t)setting + 1));
-    drove__json_set(&all, "settings", json_deep_copy(drove__sweep_setting(&w->s, setting)));
-    drove__json_set(&all, "seed", json_integer((json_int_t)seed));
-    if (all == NULL || end == NULL || json_object_update(all, end) != 0) {
-        json_decref(all);
-        all = NULL;
-    }
-    json_decref(end);
-    return all;
-}
-
 static void count_record(sweep *w, const json_t *record)
 {
     w->n_done++;
     w->n_crashed += drove__sweep_has_crashed(record);
 }
 
-static drove_status take_record(sweep *w, size_t run, json_t *record)
-{
-    static const char *const files[] = {"out.json", "err.txt", "log.jsonl"};
-    size_t setting;
-    uint64_t seed;
-    char path[PATH_SIZE];
-    char *line = drove__json_dump(record, JSON_COMPACT | JSON_REAL_PRECISION(9));
-    drove_status status = line != NULL ? drove__jsonl_append(w->results, line)
-                                       : drove__fail_nomem("a run's record", sizeof *w);
-    free(line);
-    DROVE_TRY(status);
-    if (json_array_set(w->s.results, run, record) != 0)
-        return drove__fail_nomem("results", sizeof *w);
-    count_record(w, record);
-
-    drove__sweep_run_at(&w->s.runs, run, &setting, &seed);
-    DROVE_TRY(drove__sweep_row(&w->s, setting, "target_s", &w->row[setting]));
-    w->ended_ns = drove__now_ns();
-    find_best(w);
-    say_end(w, run, record);
-    show(w);
-    if (!w->opt->only_results) return DROVE_OK;
-
-    for (size_t i = 0; i < DROVE_COUNT(files); i++) {
-        name_folder(w, run, files[i], path);
-        (void)unlink(path);
-    }
-    name_folder(w, run, "", path);
-    (void)rmdir(path);
-    return DROVE_OK;
-}
-
 static drove_status ended(void *context, size_t run, const drove_child *child)
 {
+    static const char *const files[] = {"out.json", "err.txt", "log.jsonl"};
     sweep *w = context;
-    json_t *summary;
-    char path[PATH_SIZE];
-    if (child->status == 127 && child->signal == 0) /* of child.c: it has become no program */
+    size_t setting;
+    uint64_t seed;
+    json_t *summary, *record;
+    char path[PATH_SIZE], message[256] = "";
+    if (child->status == 127 && child->signal == 0) /* it has become no program */
         return drove__fail(DROVE_E_SYSTEM,
                            "run %zu/%zu: expected to start %s, which cannot be done any more",
                            run + 1, drove__sweep_count(&w->s.runs), w->opt->program);
     name_folder(w, run, "out.json", path);
-    DROVE_TRY(load_summary(path, &summary));
-    drove_status status = DROVE_OK;
+    DROVE_TRY(drove__child_summary(path, &summary));
     const char *outcome = drove__sweep_outcome(child, summary);
-    if (outcome != NULL) {
-        json_t *record = make_record(w, run, child, summary, outcome);
-        status = record != NULL ? take_record(w, run, record)
-                                : drove__fail_nomem("a run's record", sizeof *w);
-        json_decref(record);
+    if (outcome == NULL) {
+        json_decref(summary);
+        return DROVE_OK;
     }
-    json_decref(summary);
-    return status;
-}
 
-static bool is_stopped(void *context)
-{
-    const sweep *w = context;
-    return drove__run_signal_since(w->interrupts_before) != 0;
+    /* its record */
+    name_folder(w, run, "err.txt", path);
+    if (child->status != 0) drove__child_message(path, message, sizeof message);
+    drove__sweep_run_at(&w->s.runs, run, &setting, &seed);
+    record = json_object();
+    drove__json_set(&record, "run", json_integer((json_int_t)run + 1));
+    drove__json_set(&record, "setting", json_integer((json_int_t)setting + 1));
+    drove__json_set(&record, "settings", json_deep_copy(drove__sweep_setting(&w->s, setting)));
+    drove__json_set(&record, "seed", json_integer((json_int_t)seed));
+    drove__sweep_record(child, summary, outcome, message, w->n_cores, &record);
+    json_decref(summary);
+    drove_status status = drove__journal_add(w->journal, record);
+    if (status != DROVE_OK) goto fail;
+    if (json_array_set(w->s.results, run, record) != 0) {
+        status = drove__fail_nomem("results", sizeof *w);
+        goto fail;
+    }
+
+    /* how the sweep stands now */
+    count_record(w, record);
+    status = drove__sweep_row(&w->s, setting, "target_s", &w->row[setting]);
+    if (status != DROVE_OK) goto fail;
+    w->ended_ns = drove__now_ns();
+    find_best(w);
+    say_end(w, run, record);
+    show(w);
+
+    if (w->opt->only_results) {
+        for (size_t i = 0; i < DROVE_COUNT(files); i++) {
+            name_folder(w, run, files[i], path);
+            (void)unlink(path);
+        }
+        name_folder(w, run, "", path);
+        (void)rmdir(path);
+    }
+
+fail:
+    json_decref(record);
+    return status;
 }
 
 /* ---- the whole ---- */
 
 static drove_status open_results(sweep *w)
 {
-    bool has_half;
+    bool had_half;
     size_t i, n_other = 0;
     const json_t *record;
     char path[PATH_SIZE], line[PATH_SIZE + 128];
     snprintf(path, sizeof path, "%s/runs", w->opt->folder);
     if (mkdir(path, 0777) != 0 && errno != EEXIST)
         return drove__fail_errno(drove__open_status(errno), errno, "%s: cannot be created", path);
-    DROVE_TRY(drove__sweep_read(&w->s, w->opt->folder, &has_half));
+    DROVE_TRY(drove__sweep_read(&w->s, w->opt->folder, &w->journal, &had_half));
     snprintf(path, sizeof path, "%s/results.jsonl", w->opt->folder);
-    DROVE_TRY(drove__jsonl_open(path, &w->results)); /* without half a line at its end */
     snprintf(line, sizeof line, "%s: half a line at its end is dropped", path);
-    if (has_half) say(w, line);
+    if (had_half) say(w, line);
     json_array_foreach(w->s.results, i, record)
     {
         if (!json_is_object(record)) continue;
@@ -323,9 +242,6 @@ static drove_status open_results(sweep *w)
     find_best(w);
     return DROVE_OK;
 }
-
-static const drove_pool_ops ops = {
-    .begin = begin, .ended = ended, .is_stopped = is_stopped, .watch = watch};
 
 static drove_status prepare(sweep *w)
 {
@@ -373,7 +289,7 @@ drove_status drove_sweep_options_set(drove_sweep_options *options, const char *n
 drove_status drove_sweep(const drove_sweep_options *options, drove_sweep_report **out)
 {
     DROVE_IN_C_LOCALE;
-    sweep w = {.opt = options, .interrupts_before = drove__run_interrupts()};
+    sweep w = {.opt = options, .interrupts = drove__run_interrupts()};
     *out = NULL;
     if (strlen(options->folder) > MOST_FOLDER)
         return drove__fail(DROVE_E_ARG, "--out: expected at most %d bytes", MOST_FOLDER);
@@ -382,16 +298,22 @@ drove_status drove_sweep(const drove_sweep_options *options, drove_sweep_report 
 
     w.begin_ns = w.ended_ns = w.shown_ns = drove__now_ns();
     /* Again for runs that somebody told to end. */
-    while (w.n_done < drove__sweep_count(&w.s.runs) && !is_stopped(&w)) {
+    const drove_runner runner = {.n_at_once = (size_t)options->jobs,
+                                 .interrupts = w.interrupts,
+                                 .begin = begin,
+                                 .ended = ended,
+                                 .watch = watch,
+                                 .context = &w};
+    while (w.n_done < drove__sweep_count(&w.s.runs) && drove__run_signal_since(w.interrupts) == 0) {
         w.next = 0;
-        status = drove__pool_run(&ops, &w, (size_t)options->jobs);
+        status = drove__runner_run(&runner);
         if (status != DROVE_OK) goto fail;
     }
-    status = drove__sweep_summarise(&w.s, options->folder,
-                                    drove__run_signal_since(w.interrupts_before), out);
+    status =
+        drove__sweep_summarise(&w.s, options->folder, drove__run_signal_since(w.interrupts), out);
 
 fail:
-    drove__jsonl_close(w.results);
+    drove__jsonl_close(w.journal);
     if (w.lock != 0) close(w.lock - 1);
     drove__free(w.row);
     drove__sweep_close(&w.s);

@@ -116,10 +116,9 @@ drove_status drove_sweep_list(const char *study, drove_sweep_report **out)
 static drove_status open_results(const char *study, const char *folder, const char *figure,
                                  drove_sweep_state *s)
 {
-    bool has_half;
     DROVE_TRY(drove__sweep_open(study, s));
     DROVE_TRY(drove__sweep_claim(s, folder, false));
-    DROVE_TRY(drove__sweep_read(s, folder, &has_half));
+    DROVE_TRY(drove__sweep_read(s, folder, NULL, NULL));
 
     /* some record has the figure */
     size_t i, n = 0;

@@ -3,39 +3,48 @@
 
 #include "base/cpu.h"
 #include "base/mem.h"
-#include "study/records.h"
+#include "study/journal.h"
 
 #include <drove/version.h>
 
-#include <errno.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* ---- reading ---- */
 
-drove_status drove__sweep_results_read(const char *path, size_t n_runs, json_t **out,
-                                       bool *has_half)
+drove_status drove__sweep_result_check(const json_t *record, size_t n_runs)
 {
-    json_t *all = json_array(), *records = NULL;
-    const drove_records in = {.path = path, .is_results = true, .n_runs = n_runs};
-    drove_records_found found = {0};
+    const json_t *run = json_object_get(record, "run");
+    if (!json_is_integer(run) || !json_is_string(json_object_get(record, "outcome")) ||
+        !json_is_object(json_object_get(record, "figures")))
+        return drove__fail(DROVE_E_DATA, "expected a run with its outcome and figures");
+    if (json_integer_value(run) >= 1 && (uint64_t)json_integer_value(run) <= n_runs)
+        return DROVE_OK;
+    return drove__fail(DROVE_E_DATA, "expected a run from 1 to %zu, found %lld", n_runs,
+                       (long long)json_integer_value(run));
+}
+
+static drove_status take(void *to, const json_t *record)
+{
+    json_t *all = to;
+    DROVE_TRY(drove__sweep_result_check(record, json_array_size(all)));
+    const size_t run = (size_t)json_integer_value(json_object_get(record, "run")) - 1;
+    if (!json_is_null(json_array_get(all, run))) return DROVE_OK;
+    return json_array_set(all, run, (json_t *)(uintptr_t)record) == 0
+               ? DROVE_OK
+               : drove__fail_nomem("results", sizeof *record);
+}
+
+drove_status drove__sweep_results_read(const char *path, size_t n_runs, json_t **out,
+                                       drove_jsonl **journal, bool *had_half)
+{
+    json_t *all = json_array();
     *out = NULL;
     for (size_t i = 0; i < n_runs; i++) drove__json_add(&all, json_null());
     if (all == NULL) return drove__fail_nomem("results", n_runs * sizeof(json_t *));
-    drove_status status = DROVE_OK;
-    if (access(path, F_OK) == 0 || errno != ENOENT)
-        status = drove__records_read(&in, &records, &found);
-    *has_half = found.has_half;
-    for (size_t i = 0; status == DROVE_OK && i < json_array_size(records); i++) {
-        json_t *record = json_array_get(records, i);
-        const size_t run = (size_t)json_integer_value(json_object_get(record, "run")) - 1;
-        if (json_is_null(json_array_get(all, run)) && json_array_set(all, run, record) != 0)
-            status = drove__fail_nomem("results", sizeof *record);
-    }
-    json_decref(records);
+    const drove_status status = drove__journal_open(path, take, all, journal, had_half);
     if (status == DROVE_OK) *out = all;
     else json_decref(all);
     return status;
@@ -140,21 +149,19 @@ json_t *drove__summary_figures(const json_t *summary, const char *outcome)
     return all;
 }
 
-json_t *drove__sweep_record(const drove_child *child, const json_t *summary, const char *outcome,
-                            const char *message, unsigned n_cores)
+void drove__sweep_record(const drove_child *child, const json_t *summary, const char *outcome,
+                         const char *message, unsigned n_cores, json_t **all)
 {
-    json_t *all = json_object();
     json_t *said = message[0] != '\0' ? json_string(message) : json_null(); /* NULL: not UTF-8 */
     json_t *figures = drove__summary_figures(summary, outcome);
     if (figures != NULL) add_figure(&figures, "process_s", child->seconds);
-    drove__json_set(&all, "outcome", json_string(outcome));
-    drove__json_set(&all, "status", json_integer(child->status));
-    drove__json_set(&all, "signal", child->signal != 0 ? json_integer(child->signal) : json_null());
-    drove__json_set(&all, "message", said != NULL ? said : json_string("(not UTF-8)"));
-    drove__json_set(&all, "resolved", resolve(summary));
-    drove__json_set(&all, "figures", figures);
-    drove__json_set(&all, "version", json_string(DROVE_VERSION));
-    drove__json_set(&all, "processor", json_string(drove__cpu_model()));
-    drove__json_set(&all, "cores", json_integer(n_cores));
-    return all;
+    drove__json_set(all, "outcome", json_string(outcome));
+    drove__json_set(all, "status", json_integer(child->status));
+    drove__json_set(all, "signal", child->signal != 0 ? json_integer(child->signal) : json_null());
+    drove__json_set(all, "message", said != NULL ? said : json_string("(not UTF-8)"));
+    drove__json_set(all, "resolved", resolve(summary));
+    drove__json_set(all, "figures", figures);
+    drove__json_set(all, "version", json_string(DROVE_VERSION));
+    drove__json_set(all, "processor", json_string(drove__cpu_model()));
+    drove__json_set(all, "cores", json_integer(n_cores));
 }

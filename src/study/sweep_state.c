@@ -1,8 +1,8 @@
 /* study/sweep_state.c - see sweep_state.h. */
 #include "study/sweep_state.h"
 
-#include "base/file.h"
 #include "base/mem.h"
+#include "study/journal.h"
 #include "study/sweep_results.h"
 
 #include "base/options.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PATH_SIZE = 4096, MOST_BYTES = 16 << 20 };
+enum { PATH_SIZE = 4096 };
 
 /* ---- settings that a run takes ---- */
 
@@ -71,51 +71,25 @@ drove_status drove__sweep_claim(const drove_sweep_state *s, const char *folder, 
 {
     char path[PATH_SIZE];
     snprintf(path, sizeof path, "%s/study.json", folder);
-    if (access(path, F_OK) == 0) { /* it has to be of the same study */
-        char *text = NULL, what[512] = "it is not of a sweep";
-        size_t n_bytes;
-        json_t *found = NULL;
-        json_error_t why;
-        DROVE_TRY(drove__file_load(path, MOST_BYTES, &text, &n_bytes));
-        drove_status status = drove__json_parse(text, n_bytes, 0, &why, &found);
-        free(text);
-        if (status != DROVE_OK) return drove__fail_in(status, "%s", path);
-        const json_t *document = json_object_get(found, "sweep");
-        const bool is_same = document != NULL && json_equal(s->study.document, document);
-        if (document != NULL && !is_same)
-            drove__sweep_study_difference(s->study.document, document, what, sizeof what);
-        json_decref(found);
-        if (is_same) return DROVE_OK;
-        return drove__fail(DROVE_E_EXISTS,
-                           "--out: expected a folder of this study, found %s of another: %s",
-                           folder, what);
-    }
-    if (!begins)
+    if (!begins && access(path, F_OK) != 0)
         return drove__fail(DROVE_E_FILE,
-                           "--out: expected the folder of a sweep, found %s without %s", folder,
-                           "study.json");
-
-    drove_writer *w;
+                           "--out: expected the folder of a sweep, found %s without study.json",
+                           folder);
     json_t *all = json_object();
     drove__json_set(&all, "sweep", json_incref(s->study.document));
     drove__json_set(&all, "runs", json_integer((json_int_t)drove__sweep_count(&s->runs)));
-    char *text = drove__json_dump(all, JSON_INDENT(2));
+    const drove_status status = drove__study_claim(folder, all, "sweep", JSON_INDENT(2));
     json_decref(all);
-    if (text == NULL) return drove__fail_nomem("study", sizeof *s);
-    drove_status status = drove__writer_create(path, &w);
-    if (status == DROVE_OK) {
-        fprintf(drove__writer_stream(w), "%s\n", text);
-        status = drove__writer_commit(w);
-    }
-    free(text);
     return status;
 }
 
-drove_status drove__sweep_read(drove_sweep_state *s, const char *folder, bool *has_half)
+drove_status drove__sweep_read(drove_sweep_state *s, const char *folder, drove_jsonl **journal,
+                               bool *had_half)
 {
     char path[PATH_SIZE];
     snprintf(path, sizeof path, "%s/results.jsonl", folder);
-    return drove__sweep_results_read(path, drove__sweep_count(&s->runs), &s->results, has_half);
+    return drove__sweep_results_read(path, drove__sweep_count(&s->runs), &s->results, journal,
+                                     had_half);
 }
 
 /* ---- what is known of a setting ---- */

@@ -7,6 +7,7 @@
 
 #include "study/compare.h"
 #include "study/expand.h"
+#include "trace/trace.h"
 
 #include <drove/sweep.h>
 
@@ -25,8 +26,9 @@ void         drove__sweep_close(drove_sweep_state *s); /* accepts a zeroed one *
 /* Whether the folder is of this study; begins: one without a study becomes its.  Errors:
  * DROVE_E_EXISTS (what differs), DROVE_E_FILE (no study there), DROVE_E_DATA, DROVE_E_IO. */
 drove_status drove__sweep_claim(const drove_sweep_state *s, const char *folder, bool begins);
-/* Reads the records in the folder. */
-drove_status drove__sweep_read(drove_sweep_state *s, const char *folder, bool *has_half);
+/* Reads the records in the folder; journal and had_half as of drove__journal_open. */
+drove_status drove__sweep_read(drove_sweep_state *s, const char *folder, drove_jsonl **journal,
+                               bool *had_half);
 
 const json_t *drove__sweep_setting(const drove_sweep_state *s, size_t setting);
 /* The record of a setting's repetition; NULL: none. */

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_BYTES = 1 << 20, MOST_SEEDS = 10000, MOST_SETS = 10000, SHOWN = 60 };
+enum { MOST_BYTES = 1 << 20, MOST_SEEDS = 10000, MOST_SETS = 10000 };
 
 typedef struct study_file {
     drove_yaml *yaml;
@@ -414,45 +414,4 @@ void drove__sweep_study_fini(drove_sweep_study *study)
 {
     json_decref(study->document);
     memset(study, 0, sizeof *study);
-}
-
-/* ---- what differs ---- */
-
-static void show(const json_t *value, char into[SHOWN])
-{
-    char *text = value != NULL
-                     ? drove__json_dump(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_ENSURE_ASCII)
-                     : NULL;
-    snprintf(into, SHOWN, "%s", text != NULL ? text : "nothing");
-    if (text != NULL && strlen(text) >= SHOWN) strcpy(into + SHOWN - 4, "...");
-    free(text);
-}
-
-/* The first key of two objects with different values; NULL: they are equal. */
-static const char *first_difference(const json_t *a, const json_t *b)
-{
-    const char *key;
-    json_t *value;
-    json_object_foreach((json_t *)a, key,
-                        value) if (!json_equal(value, json_object_get(b, key))) return key;
-    json_object_foreach((json_t *)b, key, value) if (json_object_get(a, key) == NULL) return key;
-    return NULL;
-}
-
-void drove__sweep_study_difference(const json_t *expected, const json_t *found, char *into,
-                                   size_t size)
-{
-    char one[SHOWN], other[SHOWN], path[256] = "";
-    while (json_is_object(expected) && json_is_object(found)) {
-        const char *key = first_difference(expected, found);
-        const size_t n = strlen(path);
-        if (key == NULL) break;
-        snprintf(path + n, sizeof path - n, "%s%s", n > 0 ? "." : "", key);
-        expected = json_object_get(expected, key);
-        found = json_object_get(found, key);
-    }
-    show(expected, one);
-    show(found, other);
-    snprintf(into, size, "%s%sexpected %s, found %s", path, path[0] != '\0' ? ": " : "", one,
-             other);
 }

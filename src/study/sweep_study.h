@@ -29,9 +29,4 @@ void         drove__sweep_study_fini(drove_sweep_study *study); /* accepts a zer
  * none. */
 const char *drove__sweep_option(const char *name);
 
-/* Where two documents differ first: "grid.lr: expected A, found B", a and b being parts of those
- * texts, cut where they are long. */
-void drove__sweep_study_difference(const json_t *expected, const json_t *found, char *into,
-                                   size_t size);
-
 #endif

@@ -4,22 +4,16 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "values/progress.h"
-#include "study/pool.h"
-#include "trace/trace.h"
+#include "study/journal.h"
+#include "study/runner.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-enum { PATH_SIZE = 4096, MOST_ARGUMENTS = 24 + 2 * DROVE_MOST_DIMENSIONS };
-enum { MOST_SUMMARY = 64 << 20, MOST_JOURNAL = 256 << 20 };
+enum { PATH_SIZE = 4096 };
 
 const drove_metric_row drove__study_metrics[] = {
     {"log_loss", false}, {"accuracy", true}, {"balanced_accuracy", true},
@@ -30,41 +24,10 @@ const drove_metric_row drove__study_metrics[] = {
 struct drove_trials_bench {
     drove_trials_options opt;
     drove_jsonl *journal;
-    json_t *done; /* array of the journal's records */
-    uint64_t n_folders, interrupts_before;
+    json_t *done;       /* records of the journal */
+    uint64_t n_folders; /* the next number */
     double seconds;
 };
-
-void drove__study_quote(const char *text, FILE *stream)
-{
-    json_t *string = json_stringn_nocheck(text, strlen(text));
-    char *quoted =
-        string != NULL ? drove__json_dump(string, JSON_ENCODE_ANY | JSON_ENSURE_ASCII) : NULL;
-    if (quoted != NULL) fputs(quoted, stream);
-    free(quoted);
-    json_decref(string);
-}
-
-/* ---- the folder ---- */
-
-/* A study may go on in its own folder, but begins in no folder with other files. */
-drove_status drove__study_folder_make(const char *folder, const char *what)
-{
-    char path[PATH_SIZE], found[256] = "";
-    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
-        return drove__fail_errno(drove__open_status(errno), errno, "%s: cannot be created", folder);
-    snprintf(path, sizeof path, "%s/study.json", folder);
-    DIR *dir = access(path, F_OK) != 0 ? opendir(folder) : NULL;
-    for (struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;)
-        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-            snprintf(found, sizeof found, "%s", e->d_name);
-    if (dir != NULL) closedir(dir);
-    if (found[0] == '\0') return DROVE_OK;
-    return drove__fail(DROVE_E_EXISTS,
-                       "--out: expected a new or empty folder, or that of %s, found %s with %s in "
-                       "it",
-                       what, folder, found);
-}
 
 /* ---- the journal ---- */
 
@@ -119,82 +82,38 @@ static bool find_record(const drove_trials_bench *b, const drove_trial_job *job,
     return false;
 }
 
-static drove_status keep_record(drove_trials_bench *b, json_t *record)
+static drove_status keep_record(void *to, const json_t *record)
 {
-    json_t *number = json_object_get(record, "trial");
-    if (!json_is_object(record) || !json_is_integer(number) ||
-        !json_is_object(json_object_get(record, "settings")))
+    drove_trials_bench *b = to;
+    const json_t *number = json_object_get(record, "trial");
+    if (!json_is_integer(number) || !json_is_object(json_object_get(record, "settings")))
         return drove__fail(DROVE_E_DATA, "expected a trial with its settings");
     uint64_t folder = (uint64_t)json_integer_value(number);
     if (folder >= b->n_folders) b->n_folders = folder + 1;
     b->seconds += json_number_value(json_object_get(record, "seconds"));
-    return json_array_append(b->done, record) == 0 ? DROVE_OK
-                                                   : drove__fail_nomem("journal", sizeof *record);
-}
-
-static drove_status read_journal(drove_trials_bench *b, const char *path)
-{
-    char *text = NULL, *rest;
-    size_t size_bytes, n_lines = 0;
-    DROVE_TRY(drove__file_load(path, MOST_JOURNAL, &text, &size_bytes));
-    drove_status status = DROVE_OK;
-    rest = text;
-    for (char *line; status == DROVE_OK && (line = strsep(&rest, "\n")) != NULL;) {
-        n_lines++;
-        if (line[0] == '\0') continue;
-        json_error_t why;
-        json_t *record;
-        status = drove__json_parse(line, strlen(line), JSON_REJECT_DUPLICATES, &why, &record);
-        if (status == DROVE_OK) status = keep_record(b, record);
-        if (status != DROVE_OK) status = drove__fail_in(status, "%s:%zu", path, n_lines);
-        json_decref(record);
-    }
-    free(text);
-    return status;
-}
-
-/* A folder belongs to one study. */
-static drove_status check_identity(const drove_trials_bench *b, const char *path)
-{
-    char *text = NULL;
-    size_t size_bytes;
-    struct stat found;
-    drove_writer *w;
-    if (stat(path, &found) != 0) {
-        DROVE_TRY(drove__writer_create(path, &w));
-        fprintf(drove__writer_stream(w), "%s\n", b->opt.identity);
-        return drove__writer_commit(w);
-    }
-    DROVE_TRY(drove__file_load(path, MOST_JOURNAL, &text, &size_bytes));
-    text[strcspn(text, "\n")] = '\0';
-    bool is_same = strcmp(text, b->opt.identity) == 0;
-    free(text);
-    if (is_same) return DROVE_OK;
-    return drove__fail(DROVE_E_EXISTS,
-                       "%s: expected no search, or the same one to go on with, found one with "
-                       "other options (%s)",
-                       b->opt.folder, path);
+    return json_array_append(b->done, (json_t *)(uintptr_t)record) == 0
+               ? DROVE_OK
+               : drove__fail_nomem("journal", sizeof *record);
 }
 
 drove_status drove__trials_open(const drove_trials_options *opt, drove_trials_bench **out)
 {
+    bool had_half;
     char path[PATH_SIZE];
     drove_trials_bench *b = drove__alloc(1, sizeof *b);
     *out = b;
     if (b == NULL) return drove__fail_nomem("trials", sizeof *b);
     b->opt = *opt;
     b->n_folders = 1;
-    b->interrupts_before = drove__run_interrupts();
     b->done = json_array();
     if (b->done == NULL) return drove__fail_nomem("trials", sizeof *b);
-    snprintf(path, sizeof path, "%s/study.json", opt->folder);
-    DROVE_TRY(check_identity(b, path));
+    DROVE_TRY(drove__study_claim(opt->folder, opt->study, NULL,
+                                 JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(9)));
     snprintf(path, sizeof path, "%s/trials", opt->folder);
     if (mkdir(path, 0777) != 0 && errno != EEXIST)
         return drove__fail_errno(drove__open_status(errno), errno, "%s: cannot be created", path);
     snprintf(path, sizeof path, "%s/trials.jsonl", opt->folder);
-    DROVE_TRY(drove__jsonl_open(path, &b->journal)); /* without half a line at its end */
-    return read_journal(b, path);
+    return drove__journal_open(path, keep_record, b, &b->journal, &had_half);
 }
 
 void drove__trials_close(drove_trials_bench *b)
@@ -203,11 +122,6 @@ void drove__trials_close(drove_trials_bench *b)
     drove__jsonl_close(b->journal);
     json_decref(b->done);
     drove__free(b);
-}
-
-int drove__trials_signal(const drove_trials_bench *b)
-{
-    return drove__run_signal_since(b->interrupts_before);
 }
 
 uint64_t drove__trials_count(const drove_trials_bench *b)
@@ -221,144 +135,6 @@ double drove__trials_seconds(const drove_trials_bench *b)
 }
 
 /* ---- the end of a trial ---- */
-
-/* The last line of its messages, without "drove: ". */
-void drove__study_last_message(const char *path, char *into, size_t size)
-{
-    char end[1024]; /* not drove__file_load: it may be memory that ran out */
-    into[0] = '\0';
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    const off_t n_bytes = fd >= 0 ? lseek(fd, 0, SEEK_END) : 0;
-    const off_t from = n_bytes > (off_t)sizeof end - 1 ? n_bytes - (off_t)sizeof end + 1 : 0;
-    ssize_t n = n_bytes > 0 ? pread(fd, end, sizeof end - 1, from) : 0;
-    if (fd >= 0) close(fd);
-    while (n > 0 && end[n - 1] == '\n') n--;
-    if (n <= 0) return;
-    end[n] = '\0';
-    const char *last = strrchr(end, '\n');
-    last = last != NULL ? last + 1 : end;
-    if (strncmp(last, "drove: ", 7) == 0) last += 7;
-    snprintf(into, size, "%s", last);
-}
-
-/* Errors: DROVE_E_NOMEM; a trial without a summary has no score. */
-static drove_status read_summary(const drove_trials_bench *b, const char *path,
-                                 drove_trial_end *end)
-{
-    char *text = NULL;
-    size_t n;
-    end->score = NAN;
-    json_t *summary = NULL;
-    json_error_t error;
-    drove_status status = drove__file_load(path, MOST_SUMMARY, &text, &n);
-    if (status == DROVE_OK) status = drove__json_parse(text, n, 0, &error, &summary);
-    const char *outcome = json_string_value(json_object_get(summary, "outcome"));
-    if (outcome != NULL && strcmp(outcome, "crashed") != 0) {
-        const char *key = b->opt.metric->key;
-        const json_t *score = strcmp(key, "loss") == 0
-                                  ? json_object_get(summary, "test_loss")
-                                  : json_object_get(json_object_get(summary, "test_metrics"), key);
-        if (json_is_number(score)) end->score = json_number_value(score);
-    }
-    end->epochs = json_number_value(json_object_get(summary, "epochs"));
-    if (outcome != NULL && isnan(end->score) && end->error[0] == '\0')
-        snprintf(end->error, sizeof end->error,
-                 strcmp(outcome, "crashed") == 0 ? "the loss became infinite" : "no %s",
-                 b->opt.metric->key);
-    json_decref(summary);
-    free(text);
-    return status == DROVE_E_NOMEM ? drove__fail_in(status, "%s", path) : DROVE_OK;
-}
-
-static drove_status write_record(drove_trials_bench *b, const drove_trial_job *job,
-                                 const drove_child *child, const drove_trial_end *end)
-{
-    json_t *record =
-        json_pack("{s:I s:I s:o s:f s:f s:i s:i s:o s:b s:i s:f s:I s:o}", "trial",
-                  (json_int_t)end->folder, "point", (json_int_t)job->number, "settings",
-                  drove__study_settings(job->point), "epochs", job->epochs, "reached", end->epochs,
-                  "fold", (int)job->fold, "folds", (int)job->n_folds, "score",
-                  isfinite(end->score) ? json_real(end->score) : json_null(), "timed_out",
-                  end->timed_out, "status", child->status, "seconds", end->seconds,
-                  "peak_rss_bytes", (json_int_t)child->peak_bytes, "error",
-                  end->error[0] != '\0' ? json_string_nocheck(end->error) : json_null());
-    char *line =
-        record != NULL ? drove__json_dump(record, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
-    drove_status status = line != NULL ? drove__jsonl_append(b->journal, line)
-                                       : drove__fail_nomem("a trial's record", sizeof *end);
-    if (status == DROVE_OK) status = keep_record(b, record);
-    free(line);
-    json_decref(record);
-    return status;
-}
-
-/* end->folder is known. */
-static drove_status take_end(drove_trials_bench *b, const drove_trial_job *job,
-                             const drove_child *child, drove_trial_end *end)
-{
-    char path[PATH_SIZE];
-    const unsigned long long folder = end->folder;
-    *end = (drove_trial_end){.is_done = true,
-                             .seconds = child->seconds,
-                             .timed_out = child->timed_out,
-                             .folder = folder};
-    if (child->status != 0) {
-        snprintf(path, sizeof path, "%s/trials/%llu/err.txt", b->opt.folder, folder);
-        if (!child->timed_out) drove__study_last_message(path, end->error, sizeof end->error);
-        if (!child->timed_out && end->error[0] == '\0')
-            snprintf(end->error, sizeof end->error, "ended with status %d", child->status);
-    }
-    snprintf(path, sizeof path, "%s/trials/%llu/out.json", b->opt.folder, folder);
-    DROVE_TRY(read_summary(b, path, end));
-    rank_it(b, end);
-    return write_record(b, job, child, end);
-}
-
-/* ---- running them ---- */
-
-typedef struct arguments {
-    const char *word[MOST_ARGUMENTS];
-    unsigned n;
-    char flag[DROVE_MOST_DIMENSIONS][DROVE_FLAG_SIZE];
-    char data[2 * DROVE_TEXT_SIZE], until[64];
-} arguments;
-
-static void add(arguments *a, const char *flag, const char *value)
-{
-    a->word[a->n++] = flag;
-    if (value != NULL) a->word[a->n++] = value;
-}
-
-static drove_status begin(drove_trials_bench *b, const drove_trial_job *job, double limit_s,
-                          drove_child *child, uint64_t *number)
-{
-    char folder[PATH_SIZE], out[PATH_SIZE + 16], err[PATH_SIZE + 16];
-    arguments a = {.n = 0};
-    const char *data = b->opt.tune->run->data; /* with the part that is held out */
-    const char between = strchr(data, '?') != NULL ? '&' : '?';
-    if (job->n_folds < 2) snprintf(a.data, sizeof a.data, "%s%csplit=0.2", data, between);
-    else snprintf(a.data, sizeof a.data, "%s%cfold=%u/%u", data, between, job->fold, job->n_folds);
-    snprintf(a.until, sizeof a.until, "epochs=%.9g", job->epochs);
-    add(&a, b->opt.tune->program, "train");
-    add(&a, b->opt.base, NULL);
-    add(&a, "--data", a.data);
-    add(&a, "--test", "split");
-    add(&a, "--until", a.until);
-    add(&a, "--out", "none");
-    add(&a, "--json", NULL);
-    add(&a, "--quiet", NULL);
-    for (unsigned i = 0; i < job->point->n_settings; i++)
-        add(&a, drove_flag_text(job->point->setting[i].name, a.flag[i]),
-            job->point->setting[i].value);
-
-    *number = b->n_folders++;
-    snprintf(folder, sizeof folder, "%s/trials/%llu", b->opt.folder, (unsigned long long)*number);
-    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
-        return drove__fail_errno(drove__open_status(errno), errno, "%s: cannot be created", folder);
-    snprintf(out, sizeof out, "%s/out.json", folder);
-    snprintf(err, sizeof err, "%s/err.txt", folder);
-    return drove__child_start(child, (char *const *)(void *)a.word, out, err, limit_s);
-}
 
 static void say_end(const drove_trials_bench *b, const drove_trial_job *job,
                     const drove_trial_end *end)
@@ -378,6 +154,8 @@ static void say_end(const drove_trials_bench *b, const drove_trial_job *job,
     b->opt.tune->message(b->opt.tune->context, line);
 }
 
+/* ---- running them ---- */
+
 typedef struct work {
     drove_trials_bench *bench;
     const drove_trial_job *job;
@@ -386,7 +164,34 @@ typedef struct work {
     drove_trial_end *end;
 } work;
 
-static drove_status begin_next(void *context, drove_child *child, size_t *job, bool *is_begun)
+/* The command of a trial, whose folder gets the next number. */
+static drove_status make_command(drove_trials_bench *b, const drove_trial_job *job,
+                                 drove_command *command, uint64_t *number)
+{
+    char text[PATH_SIZE];
+    const char *data = b->opt.tune->run->data; /* with the part that is held out */
+    const char between = strchr(data, '?') != NULL ? '&' : '?';
+    drove__command_add(command, b->opt.tune->program);
+    drove__command_add(command, "train");
+    drove__command_add(command, b->opt.base);
+    if (job->n_folds < 2) snprintf(text, sizeof text, "%s%csplit=0.2", data, between);
+    else snprintf(text, sizeof text, "%s%cfold=%u/%u", data, between, job->fold, job->n_folds);
+    drove__command_set(command, "data", text);
+    drove__command_set(command, "test", "split");
+    snprintf(text, sizeof text, "epochs=%.9g", job->epochs);
+    drove__command_set(command, "until", text);
+    drove__command_set(command, "out", "none");
+    drove__command_add(command, "--json");
+    drove__command_add(command, "--quiet");
+    for (unsigned i = 0; i < job->point->n_settings; i++)
+        drove__command_set(command, job->point->setting[i].name, job->point->setting[i].value);
+
+    *number = b->n_folders++;
+    snprintf(text, sizeof text, "%s/trials/%llu", b->opt.folder, (unsigned long long)*number);
+    return drove__command_folder(command, text);
+}
+
+static drove_status begin(void *context, drove_command *command, size_t *job, bool *is_begun)
 {
     work *w = context;
     const drove_tune_options *opt = w->bench->opt.tune;
@@ -401,9 +206,9 @@ static drove_status begin_next(void *context, drove_child *child, size_t *job, b
         /* How long it may last, in seconds: the smaller of the limit and the time left, if they
          * are set; 0: no limit. */
         const double left_s = w->until_ns == UINT64_MAX ? 0.0 : (double)(w->until_ns - now) * 1e-9;
-        double limit_s = opt->limit + left_s;
-        if (opt->limit != 0.0 && left_s != 0.0) limit_s = opt->limit < left_s ? opt->limit : left_s;
-        DROVE_TRY(begin(w->bench, &w->job[i], limit_s, child, &w->end[i].folder));
+        command->limit_s = opt->limit + left_s;
+        if (opt->limit != 0.0 && left_s != 0.0) command->limit_s = fmin(opt->limit, left_s);
+        DROVE_TRY(make_command(w->bench, &w->job[i], command, &w->end[i].folder));
         *job = i;
         *is_begun = true;
         w->n_running++;
@@ -412,30 +217,74 @@ static drove_status begin_next(void *context, drove_child *child, size_t *job, b
     return DROVE_OK;
 }
 
-static drove_status take(void *context, size_t i, const drove_child *child)
+static drove_status ended(void *context, size_t i, const drove_child *child)
 {
     work *w = context;
+    drove_trials_bench *b = w->bench;
+    const drove_trial_job *job = &w->job[i];
+    drove_trial_end *end = &w->end[i];
+    const char *key = b->opt.metric->key;
+    char path[PATH_SIZE];
     w->n_running--;
-    DROVE_TRY(take_end(w->bench, &w->job[i], child, &w->end[i]));
-    say_end(w->bench, &w->job[i], &w->end[i]);
-    return DROVE_OK;
-}
+    *end = (drove_trial_end){.is_done = true,
+                             .score = NAN,
+                             .seconds = child->seconds,
+                             .timed_out = child->timed_out,
+                             .folder = end->folder};
 
-static bool is_stopped(void *context)
-{
-    const work *w = context;
-    return drove__trials_signal(w->bench) != 0;
-}
+    /* how it ended */
+    if (child->status != 0 && !child->timed_out) {
+        snprintf(path, sizeof path, "%s/trials/%llu/err.txt", b->opt.folder,
+                 (unsigned long long)end->folder);
+        drove__child_message(path, end->error, sizeof end->error);
+        if (end->error[0] == '\0')
+            snprintf(end->error, sizeof end->error, "ended with status %d", child->status);
+    }
 
-static const drove_pool_ops trial_ops = {.begin = begin_next,
-                                         .ended = take,
-                                         .is_stopped = is_stopped};
+    /* its score, if it has a summary */
+    json_t *summary;
+    snprintf(path, sizeof path, "%s/trials/%llu/out.json", b->opt.folder,
+             (unsigned long long)end->folder);
+    DROVE_TRY(drove__child_summary(path, &summary));
+    const char *outcome = json_string_value(json_object_get(summary, "outcome"));
+    const bool has_crashed = outcome != NULL && strcmp(outcome, "crashed") == 0;
+    const json_t *score = strcmp(key, "loss") == 0
+                              ? json_object_get(summary, "test_loss")
+                              : json_object_get(json_object_get(summary, "test_metrics"), key);
+    if (json_is_number(score) && !has_crashed) end->score = json_number_value(score);
+    if (outcome != NULL && isnan(end->score) && end->error[0] == '\0')
+        snprintf(end->error, sizeof end->error, "%s%s",
+                 has_crashed ? "the loss became infinite" : "no ", has_crashed ? "" : key);
+    end->epochs = json_number_value(json_object_get(summary, "epochs"));
+    json_decref(summary);
+    rank_it(b, end);
+
+    json_t *record =
+        json_pack("{s:I s:I s:o s:f s:f s:i s:i s:o s:b s:i s:f s:I s:o}", "trial",
+                  (json_int_t)end->folder, "point", (json_int_t)job->number, "settings",
+                  drove__study_settings(job->point), "epochs", job->epochs, "reached", end->epochs,
+                  "fold", (int)job->fold, "folds", (int)job->n_folds, "score",
+                  isfinite(end->score) ? json_real(end->score) : json_null(), "timed_out",
+                  end->timed_out, "status", child->status, "seconds", end->seconds,
+                  "peak_rss_bytes", (json_int_t)child->peak_bytes, "error",
+                  end->error[0] != '\0' ? json_string_nocheck(end->error) : json_null());
+    drove_status status = drove__journal_add(b->journal, record);
+    if (status == DROVE_OK) status = keep_record(b, record);
+    json_decref(record);
+    if (status == DROVE_OK) say_end(b, job, end);
+    return status;
+}
 
 /* A trial that an interrupt cuts off is not in the journal. */
 drove_status drove__trials_run_all(drove_trials_bench *b, const drove_trial_job *job, size_t n,
                                    uint64_t until_ns, drove_trial_end *end)
 {
     work w = {.bench = b, .job = job, .n = n, .until_ns = until_ns, .end = end};
+    const drove_runner runner = {.n_at_once = (size_t)b->opt.tune->jobs,
+                                 .interrupts = b->opt.interrupts,
+                                 .begin = begin,
+                                 .ended = ended,
+                                 .context = &w};
     for (size_t i = 0; i < n; i++) end[i] = (drove_trial_end){.score = NAN, .rank = INFINITY};
-    return drove__pool_run(&trial_ops, &w, (size_t)b->opt.tune->jobs);
+    return drove__runner_run(&runner);
 }

@@ -47,16 +47,13 @@ typedef struct drove_trial_end {
 
 typedef struct drove_trials_bench drove_trials_bench;
 
-/* Makes the folder of a study, unless it exists.  One that has other files and no study.json is
- * refused; what: "a search".  Errors: DROVE_E_EXISTS, DROVE_E_FILE, DROVE_E_IO. */
-drove_status drove__study_folder_make(const char *folder, const char *what);
-
 typedef struct drove_trials_options {
-    const drove_tune_options *tune;     /* borrowed */
-    const char               *folder;   /* exists */
-    const char               *identity; /* one line: what makes trials comparable */
-    const char               *base;     /* run file that all trials share */
+    const drove_tune_options *tune;   /* borrowed */
+    const char               *folder; /* exists */
+    const json_t             *study;  /* what makes trials comparable: study.json */
+    const char               *base;   /* run file that all trials share */
     const drove_metric_row   *metric;
+    uint64_t                  interrupts; /* as of drove__run_interrupts: a later one ends trials */
 } drove_trials_options;
 
 /* Reads the journal, or begins one.  Errors: DROVE_E_EXISTS (another study), DROVE_E_DATA,
@@ -68,15 +65,10 @@ void         drove__trials_close(drove_trials_bench *b); /* NULL accepted */
  * those of starting processes and of writing files. */
 drove_status drove__trials_run_all(drove_trials_bench *b, const drove_trial_job *job, size_t n,
                                    uint64_t until_ns, drove_trial_end *end);
-int          drove__trials_signal(const drove_trials_bench *b);  /* of an interrupt; 0: none */
 uint64_t     drove__trials_count(const drove_trials_bench *b);   /* in the journal */
 double       drove__trials_seconds(const drove_trials_bench *b); /* of all of them */
 
 /* A new object with the settings; NULL: no memory. */
-/* The last line that a child wrote to its file of messages, without "drove: "; "": none. */
-void    drove__study_last_message(const char *path, char *into, size_t size);
 json_t *drove__study_settings(const drove_point *point);
-/* The value as a scalar of YAML in double quotes, which is one of JSON. */
-void drove__study_quote(const char *text, FILE *stream);
 
 #endif

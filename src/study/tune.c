@@ -20,7 +20,9 @@
 #include "model/model.h"
 #include "report/json.h"
 #include "config/resolve.h"
-#include "study/child.h"
+#include "study/journal.h"
+#include "study/runner.h"
+#include "values/progress.h"
 
 #include <drove/data.h>
 #include <drove/train.h>
@@ -31,11 +33,10 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { ETA = 3, RUNGS = 3, BRACKET = 9, MOST_CANDIDATES = 4096, MOST_DRAWS = 200 };
-enum { PATH_SIZE = 4096, SHOWN = 5, WIDE = 4096, MOST_SUMMARY = 64 << 20 };
+enum { PATH_SIZE = 4096, SHOWN = 5, WIDE = 4096 };
 
 static const double USUAL_EPOCHS = 27.0, USUAL_SECONDS = 300.0;
 
@@ -60,7 +61,7 @@ typedef struct tuner {
     drove_trials_bench *bench;
     double epochs, seconds;
     unsigned n_folds;
-    uint64_t until_ns, n_drawn;
+    uint64_t interrupts, until_ns, n_drawn;
     candidate *candidate; /* [n]; the first has the defaults */
     size_t n;
     bool is_over; /* the budget, or the space */
@@ -139,11 +140,14 @@ static bool differs(const drove_options *run, const char *name, char value[DROVE
            strcmp(value, usual) != 0;
 }
 
+/* The value is in double quotes: a string of JSON is one of YAML. */
 static void write_option(const char *name, const char *value, FILE *stream)
 {
-    fprintf(stream, "%s: ", name);
-    drove__study_quote(value, stream);
-    fputc('\n', stream);
+    json_t *string = json_stringn_nocheck(value, strlen(value));
+    char *quoted = drove__json_dump(string, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
+    if (quoted != NULL) fprintf(stream, "%s: %s\n", name, quoted);
+    free(quoted);
+    json_decref(string);
 }
 
 static bool is_set(const drove_point *point, const char *name)
@@ -187,8 +191,8 @@ static drove_status write_run_file(const tuner *t, const candidate *best, const 
     return drove__writer_commit(w);
 }
 
-/* The options that make trials comparable, as one line; the caller frees it. */
-static char *identify(const tuner *t)
+/* What makes trials comparable; NULL: no memory. */
+static json_t *identify(const tuner *t)
 {
     size_t n;
     char value[DROVE_TEXT_SIZE];
@@ -216,9 +220,7 @@ static char *identify(const tuner *t)
     drove__json_set(&all, "epochs", json_real(t->epochs));
     drove__json_set(&all, "folds", json_integer((json_int_t)t->n_folds));
     drove__json_set(&all, "space", space);
-    char *line = drove__json_dump(all, JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(9));
-    json_decref(all);
-    return line;
+    return all;
 }
 
 /* ---- what is searched ---- */
@@ -370,7 +372,8 @@ static drove_status search(tuner *t)
         return drove__fail_nomem("settings", MOST_CANDIDATES * sizeof *t->candidate);
     t->candidate[0] = (candidate){.rank = INFINITY, .score = NAN};
     t->n = 1;
-    for (size_t first = 0; !t->is_over && drove__trials_signal(t->bench) == 0; first = t->n) {
+    for (size_t first = 0; !t->is_over && drove__run_signal_since(t->interrupts) == 0;
+         first = t->n) {
         while (t->n - first < BRACKET && draw_new(t)) continue;
         if (t->n == first) break; /* the space has no others */
         DROVE_TRY(run_bracket(t, first));
@@ -384,42 +387,42 @@ static drove_status search(tuner *t)
 static drove_status train_best(const tuner *t, const candidate *best, char *folder, size_t size,
                                json_t **summary_out)
 {
-    static const struct timespec moment = {.tv_nsec = 5000000};
-    char file[DROVE_TEXT_SIZE + 32], out[DROVE_TEXT_SIZE + 32], err[DROVE_TEXT_SIZE + 32];
-    char why[DROVE_ERROR_TEXT_SIZE / 2], *text = NULL;
-    size_t n_bytes;
-    json_error_t error;
+    char file[DROVE_TEXT_SIZE + 32], why[DROVE_ERROR_TEXT_SIZE / 2];
     drove_child child;
+    drove_command command = {0};
 
     /* A folder that does not exist yet: best, best-2 ... */
     snprintf(folder, size, "%s/best", t->folder);
     for (unsigned i = 2; access(folder, F_OK) == 0 && i < 10000; i++)
         snprintf(folder, size, "%s/best-%u", t->folder, i);
     snprintf(file, sizeof file, "%.1000s.yaml", folder);
-    snprintf(out, sizeof out, "%.1000s.json", folder);
-    snprintf(err, sizeof err, "%.1000s.txt", folder);
     DROVE_TRY(write_run_file(t, best, file));
-    const char *argv[] = {t->opt->program, "train",  file,      "--out",
-                          folder,          "--json", "--quiet", NULL};
-    DROVE_TRY(drove__child_start(&child, (char *const *)(void *)argv, out, err, 0.0));
-    while (!drove__child_has_ended(&child)) {
-        if (drove__trials_signal(t->bench) != 0) drove__child_stop(&child);
-        nanosleep(&moment, NULL);
-    }
-    if (drove__trials_signal(t->bench) != 0) return DROVE_OK;
+    drove__command_add(&command, t->opt->program);
+    drove__command_add(&command, "train");
+    drove__command_add(&command, file);
+    drove__command_set(&command, "out", folder);
+    drove__command_add(&command, "--json");
+    drove__command_add(&command, "--quiet");
+    snprintf(command.out, sizeof command.out, "%s.json", folder);
+    snprintf(command.err, sizeof command.err, "%s.txt", folder);
+    const drove_status status = drove__command_run(&command, t->interrupts, &child);
+    drove__command_fini(&command);
+    DROVE_TRY(status);
+    if (drove__run_signal_since(t->interrupts) != 0) return DROVE_OK;
 
     /* A child that was refused says why; one that failed on the way makes this one fail, too. */
     if (child.status != 0) {
-        drove__study_last_message(err, why, sizeof why);
+        snprintf(file, sizeof file, "%.1000s.txt", folder);
+        drove__child_message(file, why, sizeof why);
         return drove__fail(child.status == 2 ? DROVE_E_DATA : DROVE_E_SYSTEM,
-                           "%s: the run with the best settings ended with status %d: %s (%s)", file,
-                           child.status, why[0] != '\0' ? why : "no message", err);
+                           "%s.yaml: the run with the best settings ended with status %d: %s (%s)",
+                           folder, child.status, why[0] != '\0' ? why : "no message", file);
     }
 
-    DROVE_TRY(drove__file_load(out, MOST_SUMMARY, &text, &n_bytes));
-    drove_status status = drove__json_parse(text, n_bytes, 0, &error, summary_out);
-    free(text);
-    return status == DROVE_OK ? DROVE_OK : drove__fail_in(status, "%s: a run's summary", out);
+    snprintf(file, sizeof file, "%.1000s.json", folder);
+    DROVE_TRY(drove__child_summary(file, summary_out));
+    if (*summary_out != NULL) return DROVE_OK;
+    return drove__fail(DROVE_E_DATA, "%s: expected the summary of a run", file);
 }
 
 /* ---- the result ---- */
@@ -481,7 +484,7 @@ static drove_status make_text(const tuner *t, candidate *const *order, const cha
     }
 
     fprintf(stream, "  trials      %s/trials.jsonl\n", t->folder);
-    if (drove__trials_signal(t->bench) != 0)
+    if (drove__run_signal_since(t->interrupts) != 0)
         fprintf(stream, "  interrupted: the same command with --out %s goes on\n", t->folder);
     const bool is_cut = ferror(stream) != 0;
     return fclose(stream) == 0 && !is_cut ? DROVE_OK : drove__fail_nomem("report", size);
@@ -497,7 +500,7 @@ static drove_status conclude(const tuner *t, drove_tune_result *result)
     qsort(order, t->n, sizeof *order, compare_for_sort);
 
     drove_status status = DROVE_OK;
-    result->signal = drove__trials_signal(t->bench);
+    result->signal = drove__run_signal_since(t->interrupts);
     if (result->signal == 0) {
         if (!isfinite(order[0]->rank)) {
             status = drove__fail(DROVE_E_DATA,
@@ -506,7 +509,7 @@ static drove_status conclude(const tuner *t, drove_tune_result *result)
             goto fail;
         }
         status = train_best(t, order[0], folder, sizeof folder, &summary);
-        result->signal = drove__trials_signal(t->bench);
+        result->signal = drove__run_signal_since(t->interrupts);
         if (status != DROVE_OK) goto fail;
     }
     status = make_json(t, order, folder, summary, &result->json);
@@ -543,16 +546,16 @@ static drove_status prepare(tuner *t)
         return drove__fail(DROVE_E_ARG, "--out: expected a folder for the trials, found none");
     snprintf(t->folder, sizeof t->folder, "%s", opt->run->out);
     DROVE_TRY(drove__study_folder_make(t->folder, "a search"));
-    char *identity = identify(t);
-    if (identity == NULL) return drove__fail_nomem("search", sizeof *t);
+    json_t *study = identify(t);
     snprintf(t->base, sizeof t->base, "%s/base.yaml", t->folder);
     const drove_trials_options trials = {.tune = opt,
                                          .folder = t->folder,
-                                         .identity = identity,
+                                         .study = study,
                                          .base = t->base,
-                                         .metric = t->metric};
+                                         .metric = t->metric,
+                                         .interrupts = t->interrupts};
     drove_status status = drove__trials_open(&trials, &t->bench);
-    free(identity);
+    json_decref(study);
     DROVE_TRY(status);
     DROVE_TRY(write_run_file(t, NULL, t->base));
 
@@ -576,6 +579,7 @@ drove_status drove_tune(const drove_tune_options *options, drove_tune_result **o
     if (status != DROVE_OK) goto fail;
     t->own = *options;
     t->opt = &t->own;
+    t->interrupts = drove__run_interrupts();
     t->run = *options->run;
     t->own.run = &t->run;
 

@@ -152,6 +152,6 @@ refuse 'trials have lengths of their own' points.csv --label y --until epochs=3
 refuse 'expected a folder' $common --out none
 refuse 'standard input' - --label y
 run tune points.csv --label y --threads 1 --epochs 3 --out found
-[ "$status" != 0 ] && grep -q 'found one with other options' err.txt || fail "another search: $(cat err.txt)"
+[ "$status" != 0 ] && grep -q 'expected a folder of this study, found [a-z]* of another: ' err.txt || fail "another search: $(cat err.txt)"
 run tune $common --metric rmse --budget trials=2 --out nothing --quiet
 [ "$status" != 0 ] && grep -q 'no trial gave rmse' err.txt || fail "no score: $(cat err.txt)"

@@ -14,16 +14,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
 {
     char path[FUZZ_PATH_SIZE];
     json_t *all, *record;
-    bool has_half = true;
+    drove_jsonl *journal = NULL;
+    bool had_half = true;
     size_t i;
     snprintf(path, sizeof path, "%s/results.jsonl", fuzz_folder());
     fuzz_write(path, data, size_bytes);
-    const drove_status status = drove__sweep_results_read(path, N_RUNS, &all, &has_half);
+    const drove_status status = drove__sweep_results_read(path, N_RUNS, &all, &journal, &had_half);
+    drove__jsonl_close(journal);
     if (!fuzz_is_ok(status)) {
         if (all != NULL) abort();
         return 0;
     }
-    if (has_half != (size_bytes > 0 && data[size_bytes - 1] != '\n')) abort();
+    if (had_half != (size_bytes > 0 && data[size_bytes - 1] != '\n')) abort();
     if (json_array_size(all) != N_RUNS) abort();
     json_array_foreach(all, i, record)
     {

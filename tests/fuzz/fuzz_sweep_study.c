@@ -6,6 +6,7 @@
 #define _GNU_SOURCE /* memfd_create */
 #endif
 #include "study/expand.h"
+#include "study/journal.h"
 
 #include "fuzz_text.h"
 #include "memory_file.h"
@@ -52,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
         if (drove__sweep_study_load(file.path, &again) != DROVE_OK) abort();
         if (!json_equal(study.document, again.document)) abort();
         json_object_del(again.document, "repeat");
-        drove__sweep_study_difference(study.document, again.document, text, sizeof text);
+        drove__study_difference(study.document, again.document, text, sizeof text);
         if (strncmp(text, "repeat: expected ", 17) != 0) abort();
         check(&study);
         drove__sweep_study_fini(&again);

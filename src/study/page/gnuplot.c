@@ -3,15 +3,14 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "study/child.h"
 #include "study/page/script.h"
-#include "study/trial.h"
+#include "study/runner.h"
+#include "values/progress.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { PATH_SIZE = 4096, MOST_BYTES = 64 << 20 };
@@ -74,21 +73,20 @@ static void remove_folder(const char *folder, size_t n)
 
 static drove_status run(const char *program, const char *folder)
 {
-    static const struct timespec moment = {.tv_nsec = 5000000};
-    char script[PATH_SIZE], out[PATH_SIZE], err[PATH_SIZE], why[256] = "";
+    char script[PATH_SIZE], why[256] = "";
     drove_child child;
+    drove_command command = {.limit_s = LIMIT_S};
     name_file(folder, "script", script);
-    name_file(folder, "out", out);
-    name_file(folder, "err", err);
-    char *copy = strdup(program), flag[] = "-d"; /* -d: without the user's own settings */
-    if (copy == NULL) return drove__fail_nomem("a path", strlen(program));
-    char *const argv[] = {copy, flag, script, NULL};
-    drove_status status = drove__child_start(&child, argv, out, err, LIMIT_S);
-    free(copy);
+    name_file(folder, "out", command.out);
+    name_file(folder, "err", command.err);
+    drove__command_add(&command, program);
+    drove__command_add(&command, "-d"); /* without the user's own settings */
+    drove__command_add(&command, script);
+    const drove_status status = drove__command_run(&command, drove__run_interrupts(), &child);
+    if (status == DROVE_OK && child.status != 0) drove__child_message(command.err, why, sizeof why);
+    drove__command_fini(&command);
     DROVE_TRY(status);
-    while (!drove__child_has_ended(&child)) nanosleep(&moment, NULL);
     if (child.status == 0) return DROVE_OK;
-    drove__study_last_message(err, why, sizeof why);
     return drove__fail(DROVE_E_SYSTEM, "%s: ended with status %d%s%s", program, child.status,
                        why[0] != '\0' ? ": " : "", why);
 }

@@ -52,7 +52,8 @@ static double figure_of(const char *outcome, const char *name)
         json_pack("{s:f, s:n, s:{s:f, s:n, s:[]}, s:{s:f, s:n}, s:s, s:[i,i]}", "train_s", 1.25,
                   "test_loss", "metrics", "auc", 0.75, "rmse", "per_class", "time_to", "5%", 0.5,
                   "2%", "strategy", "mutex", "workers", 1, 2);
-    json_t *record = drove__sweep_record(&child, summary, outcome, "", 4);
+    json_t *record = json_object();
+    drove__sweep_record(&child, summary, outcome, "", 4, &record);
     assert_non_null(record);
     assert_int_equal(
         json_integer_value(json_object_get(json_object_get(record, "resolved"), "n_workers")), 2);
@@ -78,14 +79,16 @@ TEST(figures)
     assert_true(isnan(figure_of("reached", "nothing")));
 }
 
-static drove_status read_text(const char *text, json_t **all, bool *has_half)
+static drove_status read_text(const char *text, json_t **all, bool *had_half)
 {
+    drove_jsonl *journal = NULL;
     char path[] = "/tmp/drove_results_XXXXXX";
     const int fd = mkstemp(path);
     assert_true(fd >= 0);
     assert_int_equal(write(fd, text, strlen(text)), strlen(text));
     close(fd);
-    const drove_status status = drove__sweep_results_read(path, 3, all, has_half);
+    const drove_status status = drove__sweep_results_read(path, 3, all, &journal, had_half);
+    drove__jsonl_close(journal);
     unlink(path);
     return status;
 }
@@ -95,22 +98,22 @@ static drove_status read_text(const char *text, json_t **all, bool *has_half)
 TEST(lines)
 {
     json_t *all;
-    bool has_half;
+    bool had_half;
     static const char *const text =
         LINE("3", "reached") "\n\n" LINE("1", "crashed") "\n" LINE("3", "missed") "\n" LINE("2",
                                                                                             "x");
-    assert_int_equal(read_text(text, &all, &has_half), DROVE_OK);
-    assert_true(has_half); /* whole, but for its end */
+    assert_int_equal(read_text(text, &all, &had_half), DROVE_OK);
+    assert_true(had_half); /* whole, but for its end */
     assert_int_equal(json_array_size(all), 3);
     assert_true(drove__sweep_has_crashed(json_array_get(all, 0)));
     assert_true(json_is_null(json_array_get(all, 1)));
     assert_string_equal(json_string_value(json_object_get(json_array_get(all, 2), "outcome")),
                         "reached"); /* of two the first */
     json_decref(all);
-    assert_int_equal(read_text("", &all, &has_half), DROVE_OK);
-    assert_false(has_half);
+    assert_int_equal(read_text("", &all, &had_half), DROVE_OK);
+    assert_false(had_half);
     json_decref(all);
-    assert_int_equal(drove__sweep_results_read("/nonexistent/x", 3, &all, &has_half), DROVE_OK);
+    assert_int_equal(drove__sweep_results_read("/nonexistent/x", 3, &all, NULL, NULL), DROVE_OK);
     json_decref(all);
 }
 
@@ -126,8 +129,8 @@ TEST(bad_lines)
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         json_t *all = NULL;
-        bool has_half;
-        assert_int_equal(read_text(bad[i][0], &all, &has_half), DROVE_E_DATA);
+        bool had_half;
+        assert_int_equal(read_text(bad[i][0], &all, &had_half), DROVE_E_DATA);
         assert_null(all);
         if (strstr(drove_error_text(), bad[i][1]) == NULL)
             fail_msg("expected \"%s\", found \"%s\"", bad[i][1], drove_error_text());
