@@ -13,8 +13,8 @@
 #include <string.h>
 
 /* Beside the registries of the run: our own, and one that the program may add, before it. */
-static const drove_named combinations = {"combinations", "which strategy runs on which workers",
-                                         ""};
+static const drove_named combinations = {"combinations", "which strategy runs on which workers", "",
+                                         NULL};
 static drove_list_more more; /* at NULL: none; set before any thread */
 
 void drove__list_add(drove_list_more registry)
@@ -41,7 +41,7 @@ static const struct {
     drove_named entry;
 } choices[] = {
     {"strategies",
-     {"auto", "the fastest here by a short probe, on one thread or more (drove train)", ""}},
+     {"auto", "the fastest here by a short probe, on one thread or more (drove train)", "", NULL}},
 };
 
 /* The choice comes after the last entry. */

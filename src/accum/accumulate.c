@@ -47,36 +47,32 @@ typedef struct accumulate_impl {
 
 /* ---- setting up ---- */
 
-typedef struct choice {
-    unsigned order;
+typedef struct settings {
+    drove_accum_order order;
     uint64_t n_helpers;
     bool at_end;
-} choice;
+} settings;
 
+static const char *const ends[] = {"", "at-end", NULL};
 static const char *const orders[] = {[DROVE_ACCUM_ONCE] = "tree",
                                      [DROVE_ACCUM_PAIRS] = "pairs",
-                                     [DROVE_ACCUM_FIRST_COME] = "first-come"};
-
-static drove_status parse(const drove_spec *spec, choice *out)
-{
-    static const char *const keys[] = {"order", "helpers", NULL};
-    DROVE_TRY(drove__spec_check(spec, 1, keys));
-    DROVE_TRY(drove__spec_word(spec, "order", orders, DROVE_COUNT(orders), &out->order));
-    DROVE_TRY(drove__spec_u64(spec, "helpers", 0, DROVE_ACCUM_MOST_DEVICES, &out->n_helpers));
-    if (spec->n_args == 0) return DROVE_OK;
-    out->at_end = strcmp(spec->arg[0], "at-end") == 0;
-    if (out->at_end) return DROVE_OK;
-    return drove__fail(DROVE_E_ARG,
-                       "accumulate: expected accumulate or accumulate:at-end, found "
-                       "\"%.80s\"",
-                       spec->arg[0]);
-}
+                                     [DROVE_ACCUM_FIRST_COME] = "first-come",
+                                     NULL};
+static const drove_spec_key keys[] = {
+    {"WHEN", "", DROVE_AS_EITHER(settings, at_end, ends), .is_argument = true,
+     .help = "while a device goes backward, or behind it"},
+    {"order", "tree", DROVE_AS_WORD(settings, order, orders), .help = "of the sums"},
+    {"helpers", "0", DROVE_AS_COUNT(settings, n_helpers, 0, DROVE_ACCUM_MOST_DEVICES),
+     .help = "threads of their own that add"},
+    DROVE_SPEC_END,
+};
 
 /* One for each site that this process reaches. */
-static drove_status make_collectors(drove_sync *s, const drove_sync_options *opt, const choice *c)
+static drove_status make_collectors(drove_sync *s, const drove_sync_options *opt,
+                                    const settings *set)
 {
     accumulate_impl *p = s->impl;
-    if (p->site.is_apart && (c->order != DROVE_ACCUM_ONCE || c->n_helpers > 0))
+    if (p->site.is_apart && (set->order != DROVE_ACCUM_ONCE || set->n_helpers > 0))
         return drove__fail(DROVE_E_ARG, "accumulate: expected no order and no helpers, since "
                                         "workers that are processes add in shared memory");
     p->n_collectors = p->site.n_here / drove__site_size(&p->site);
@@ -87,11 +83,11 @@ static drove_status make_collectors(drove_sync *s, const drove_sync_options *opt
         const unsigned first = p->site.first + i, n = drove__site_size(&p->site);
         const drove_collector_options options = {
             .n_devices = n,
-            .n_helpers = (unsigned)c->n_helpers,
+            .n_helpers = (unsigned)set->n_helpers,
             .part = opt->part != NULL ? opt->part : &whole,
             .n_parts = opt->part != NULL ? opt->n_parts : 1,
             .n = s->optim->n,
-            .order = (drove_accum_order)c->order,
+            .order = set->order,
             .kernels = s->optim->kernels,
             .topo = s->topo,
             .is_resident = opt->is_resident != NULL ? opt->is_resident + first : NULL,
@@ -115,21 +111,21 @@ static const drove_sync_ops accumulate_first_come;
 
 static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
 {
-    choice c = {.order = DROVE_ACCUM_ONCE};
-    DROVE_TRY(parse(opt->spec, &c));
+    settings set;
+    DROVE_TRY(drove__spec_take(opt->spec, keys, &set));
     accumulate_impl *p = drove__alloc(1, sizeof *p);
     if (p == NULL) return drove__sync_no_memory(s);
     s->impl = p;
     s->batches_per_update = s->n_workers;
-    if (c.order == DROVE_ACCUM_FIRST_COME) s->ops = &accumulate_first_come;
-    p->at_end = c.at_end;
+    if (set.order == DROVE_ACCUM_FIRST_COME) s->ops = &accumulate_first_come;
+    p->at_end = set.at_end;
     p->step = drove__alloc(s->n_workers, sizeof *p->step);
     if (p->step == NULL) return drove__sync_no_memory(s);
     for (unsigned w = 0; w < s->n_workers; w++)
         p->step[w].is_resident = opt->is_resident != NULL && opt->is_resident[w];
     DROVE_TRY(drove__site_init(&p->site, s, opt));
     DROVE_TRY(drove__replicas_init(&p->replicas, s, &p->site, start));
-    return make_collectors(s, opt, &c);
+    return make_collectors(s, opt, &set);
 }
 
 static void fini(drove_sync *s)
@@ -305,7 +301,7 @@ static const char *const variants[] = {"accumulate", "accumulate:at-end", "accum
         "threads that add",                                                                        \
     .source = "Le Duc et al., Algorithms 5-7",                                                     \
     .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_SEQUENTIAL | (kept),         \
-    .needs = DROVE_SYNC_DENSE, .variants = variants, .batches = "rounds",                          \
+    .needs = DROVE_SYNC_DENSE, .variants = variants, .keys = keys, .batches = "rounds",            \
     .not_virtual = "its workers add slices while they compute, which takes real time",             \
     .init = init, .fini = fini, .acquire = acquire, .release = release, .publish = publish,        \
     .peek = peek, .restore = restore, .gradient = gradient, .stop = stop,                          \

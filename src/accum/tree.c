@@ -27,6 +27,7 @@
  */
 #include "accum/accum.h"
 #include "accum/replica.h"
+#include "accum/schedule.h"
 
 #include "base/clock.h"
 #include "base/lock.h"
@@ -84,24 +85,37 @@ typedef struct tree_impl {
 
 /* ---- setting up ---- */
 
-static drove_status leaves_as_given(const drove_sync *s, const drove_spec *spec, unsigned *leaf)
+typedef struct settings {
+    drove_counts leaf;
+    bool by_node;
+} settings;
+
+static const char *const links[] = {"order", "nodes", NULL};
+static const drove_spec_key keys[] = {
+    {"DEVICE", NULL, DROVE_AS_COUNTS(settings, leaf, 0, DROVE_ACCUM_MOST_DEVICES - 1),
+     .is_argument = true, .help = "in the order of the leaves, the root first"},
+    {"links", "order", DROVE_AS_EITHER(settings, by_node, links),
+     .help = "leaves as they are numbered, or those of a NUMA node side by side"},
+    DROVE_SPEC_END,
+};
+
+static drove_status leaves_as_given(const drove_sync *s, const drove_counts *given, unsigned *leaf)
 {
-    bool is_first = true;
+    bool is_first = given->of[0] == 0;
     if (((const tree_impl *)s->impl)->site.transport != NULL)
         return drove__fail(DROVE_E_ARG, "tree: expected no order of the leaves, since the devices "
                                         "are those of several processes");
-    if (spec->n_args != s->n_workers)
+    if (given->n != s->n_workers)
         return drove__fail(DROVE_E_ARG,
                            "tree: expected the %u devices in the order of the leaves, "
                            "found %u numbers",
-                           s->n_workers, spec->n_args);
+                           s->n_workers, given->n);
     for (unsigned i = 0; i < s->n_workers; i++) {
-        uint64_t device = 0;
-        DROVE_TRY(drove__spec_arg_u64(spec, i, 0, s->n_workers - 1, &device));
-        leaf[i] = (unsigned)device;
+        leaf[i] = (unsigned)given->of[i];
+        is_first = is_first && leaf[i] < s->n_workers;
         for (unsigned j = 0; j < i; j++) is_first = is_first && leaf[j] != leaf[i];
     }
-    if (is_first && leaf[0] == 0) return DROVE_OK;
+    if (is_first) return DROVE_OK;
     return drove__fail(DROVE_E_ARG, "tree: expected each device once, device 0, the root, first");
 }
 
@@ -121,23 +135,18 @@ static void leaves_by_node(const drove_sync *s, unsigned *leaf)
 
 static drove_status find_leaves(drove_sync *s, const drove_spec *spec, tree_impl *p)
 {
-    static const char *const keys[] = {"links", NULL};
-    const char *links = drove__spec_get(spec, "links", "order");
-    DROVE_TRY(drove__spec_check(spec, DROVE_SPEC_MAX_ARGS, keys));
+    settings set;
+    DROVE_TRY(drove__spec_take(spec, keys, &set));
     p->leaf = calloc(2 * (size_t)s->n_workers, sizeof *p->leaf);
     if (p->leaf == NULL) return drove__sync_no_memory(s);
     p->place_of = p->leaf + s->n_workers;
     for (unsigned i = 0; i < p->site.n_here; i++) p->leaf[i] = p->site.first + i;
-    if (strcmp(links, "nodes") == 0 && spec->n_args == 0) {
-        if (s->place != NULL && !p->site.is_apart) leaves_by_node(s, p->leaf);
-    } else if (strcmp(links, "order") != 0) {
-        return drove__fail(DROVE_E_ARG,
-                           "tree?links: expected order, or nodes without a list of "
-                           "devices, found \"%s\"",
-                           links);
-    } else if (spec->n_args > 0) {
-        DROVE_TRY(leaves_as_given(s, spec, p->leaf));
+    if (set.by_node && set.leaf.n > 0) {
+        return drove__fail(DROVE_E_ARG, "tree?links: expected order, or nodes without a list of "
+                                        "devices, found \"nodes\"");
     }
+    if (set.by_node && s->place != NULL && !p->site.is_apart) leaves_by_node(s, p->leaf);
+    if (set.leaf.n > 0) DROVE_TRY(leaves_as_given(s, &set.leaf, p->leaf));
     for (unsigned i = 0; i < p->site.n_here; i++) p->place_of[p->leaf[i]] = i;
     return DROVE_OK;
 }
@@ -553,6 +562,7 @@ const drove_sync_ops drove__accum_tree = {
         DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_REPEATABLE | DROVE_SYNC_SEQUENTIAL,
     .needs = DROVE_SYNC_DENSE,
     .variants = variants,
+    .keys = keys,
     .batches = "rounds",
     .not_virtual = "its workers wait for each other's slices in real time",
     .init = init,

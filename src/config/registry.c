@@ -64,7 +64,7 @@ static bool strategy_at(size_t i, drove_named *out)
 {
     const drove_sync_ops *ops = drove__strategies[i];
     if (ops == NULL) return false;
-    *out = (drove_named){ops->name, ops->help, ops->source};
+    *out = (drove_named){ops->name, ops->help, ops->source, ops->keys};
     return true;
 }
 
@@ -72,7 +72,7 @@ static bool source_at(size_t i, drove_named *out)
 {
     const drove_source_ops *ops = drove__sources[i];
     if (ops == NULL) return false;
-    *out = (drove_named){ops->name, ops->help, ops->source};
+    *out = (drove_named){ops->name, ops->help, ops->source, NULL};
     return true;
 }
 
@@ -81,7 +81,7 @@ static bool host_at(size_t i, drove_named *out)
     static const drove_host_ops *const all[] = {&drove__host_threads, &drove__host_procs};
     static const char *const files[] = {"src/loop/threads.c", "src/loop/procs.c"};
     if (i >= DROVE_COUNT(all)) return false;
-    *out = (drove_named){all[i]->name, all[i]->help, files[i]};
+    *out = (drove_named){all[i]->name, all[i]->help, files[i], NULL};
     return true;
 }
 
@@ -91,7 +91,7 @@ static bool transport_at(size_t i, drove_named *out)
                                                      &drove__transport_procs,
                                                      &drove__transport_mpi_ops};
     if (i >= DROVE_COUNT(all)) return false;
-    *out = (drove_named){all[i]->name, all[i]->help, all[i]->source};
+    *out = (drove_named){all[i]->name, all[i]->help, all[i]->source, NULL};
     return true;
 }
 
@@ -99,7 +99,7 @@ static bool rule_at(size_t i, drove_named *out)
 {
     const drove_rule_ops *ops = drove__rules[i];
     if (ops == NULL) return false;
-    *out = (drove_named){ops->name, ops->help, ops->source};
+    *out = (drove_named){ops->name, ops->help, ops->source, ops->keys};
     return true;
 }
 
@@ -107,7 +107,7 @@ static bool schedule_at(size_t i, drove_named *out)
 {
     const drove_schedule_ops *ops = drove__schedules[i];
     if (ops == NULL) return false;
-    *out = (drove_named){ops->name, ops->help, ops->source};
+    *out = (drove_named){ops->name, ops->help, ops->source, ops->keys};
     return true;
 }
 
@@ -115,7 +115,7 @@ static bool model_at(size_t i, drove_named *out)
 {
     const drove_model_ops *ops = drove__models[i];
     if (ops == NULL) return false;
-    *out = (drove_named){ops->name, ops->help, ops->source};
+    *out = (drove_named){ops->name, ops->help, ops->source, NULL};
     return true;
 }
 
@@ -123,7 +123,7 @@ static bool layer_at(size_t i, drove_named *out)
 {
     const drove_layer_ops *ops = drove__layer_kinds[i];
     if (ops == NULL) return false;
-    *out = (drove_named){ops->name, ops->help, ops->source};
+    *out = (drove_named){ops->name, ops->help, ops->source, NULL};
     return true;
 }
 
@@ -131,7 +131,7 @@ static bool activation_at(size_t i, drove_named *out)
 {
     const drove_activation *activation = &drove__activations[i];
     if (activation->name == NULL) return false;
-    *out = (drove_named){activation->name, activation->help, activation->source};
+    *out = (drove_named){activation->name, activation->help, activation->source, NULL};
     return true;
 }
 
@@ -139,7 +139,7 @@ static bool init_at(size_t i, drove_named *out)
 {
     const drove_init_ops *ops = drove__inits[i];
     if (ops == NULL) return false;
-    *out = (drove_named){ops->name, ops->help, ops->source};
+    *out = (drove_named){ops->name, ops->help, ops->source, NULL};
     return true;
 }
 
@@ -147,7 +147,7 @@ static bool loss_at(size_t i, drove_named *out)
 {
     const drove_loss_ops *ops = drove__losses[i];
     if (ops == NULL) return false;
-    *out = (drove_named){ops->name, ops->help, ops->source};
+    *out = (drove_named){ops->name, ops->help, ops->source, NULL};
     return true;
 }
 
@@ -155,7 +155,7 @@ static bool format_at(size_t i, drove_named *out)
 {
     const drove_format_ops *ops = drove__formats[i];
     if (ops == NULL) return false;
-    *out = (drove_named){ops->name, ops->help, ops->source};
+    *out = (drove_named){ops->name, ops->help, ops->source, NULL};
     return true;
 }
 
@@ -170,7 +170,7 @@ static bool feature_map_at(size_t i, drove_named *out)
 {
     const drove_feature_ops *ops = drove__feature_maps[i];
     if (ops == NULL) return false;
-    *out = (drove_named){ops->name, ops->help, ops->source};
+    *out = (drove_named){ops->name, ops->help, ops->source, NULL};
     return true;
 }
 
@@ -178,7 +178,7 @@ static bool engine_at(size_t i, drove_named *out)
 {
     const drove_engine_ops *ops = drove__engines[i];
     if (ops == NULL) return false;
-    *out = (drove_named){ops->name, ops->help, ops->source};
+    *out = (drove_named){ops->name, ops->help, ops->source, NULL};
     return true;
 }
 
@@ -186,7 +186,7 @@ static bool device_at(size_t i, drove_named *out)
 {
     const drove_device_kind *kind = drove__device_kinds[i];
     if (kind == NULL) return false;
-    *out = (drove_named){kind->name, kind->help, kind->source};
+    *out = (drove_named){kind->name, kind->help, kind->source, NULL};
     return true;
 }
 
@@ -194,7 +194,7 @@ static bool rounding_at(size_t i, drove_named *out)
 {
     const drove_rounding_ops *ops = drove__roundings[i];
     if (ops == NULL) return false;
-    *out = (drove_named){ops->name, ops->help, ops->source};
+    *out = (drove_named){ops->name, ops->help, ops->source, NULL};
     return true;
 }
 
@@ -203,7 +203,7 @@ static bool tier_at(size_t i, drove_named *out)
     const char *name = drovek_tiers()[i];
     if (name == NULL) return false;
     *out = (drove_named){name, i == 0 ? "plain C, on every processor" : "vector instructions",
-                         "src/kernel/dispatch.c"};
+                         "src/kernel/dispatch.c", NULL};
     return true;
 }
 
@@ -244,7 +244,7 @@ static const struct kind *find_kind(const char *name)
 bool drove__registry_kind(size_t i, drove_named *out)
 {
     if (i >= DROVE_COUNT(kinds)) return false;
-    *out = (drove_named){kinds[i].name, kinds[i].help, ""};
+    *out = (drove_named){kinds[i].name, kinds[i].help, "", NULL};
     return true;
 }
 

@@ -32,7 +32,7 @@ static uint64_t first_batch(const drove_groups *g, const drove_group *of, bool i
 static void settle_sizes(const drove_groups *g, drove_group *of, const drove_source_worker *w,
                          bool is_apart)
 {
-    bool is_equal = g->method.is_equal;
+    bool is_equal = !g->method.is_mixed;
     uint64_t each = of->is_device ? 1 : (uint64_t)of->n_workers * of->n_cores;
     uint64_t batch = w->batch * each;
     of->least = w->measured_least;
@@ -57,7 +57,7 @@ bool drove__groups_want_probe(const drove_spec *spec, const drove_source_worker 
 {
     drove_method method;
     if (!w->is_device || (w->least != 0 && w->most != 0)) return false;
-    return drove__method_parse(spec, &method) == DROVE_OK && !method.is_equal;
+    return drove__method_parse(spec, &method) == DROVE_OK && method.is_mixed;
 }
 
 /* ---- making ---- */
@@ -103,7 +103,7 @@ static drove_status make_coordinator(drove_groups *g, const drove_groups_options
     const drove_coord_options opt = {.policy = g->method.policy,
                                      .alpha = g->method.alpha,
                                      .utilisation = g->method.utilisation,
-                                     .fit_tail = g->method.fit_tail,
+                                     .fit_tail = !g->method.tail_as_is,
                                      .n_rows = g->n_rows,
                                      .n_workers = g->n,
                                      .worker = worker};

@@ -34,11 +34,10 @@ static drove_status make_copies(drove_sync *s, const bool *is_deep)
 
 static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
 {
-    static const drove_spec bare = {.name = "hogbatch"};
     hogbatch *h = drove__alloc(1, sizeof *h);
     s->impl = h;
     if (h == NULL) return drove__sync_no_memory(s);
-    DROVE_TRY(drove__method_parse(opt->spec != NULL ? opt->spec : &bare, &h->method));
+    DROVE_TRY(drove__method_parse(opt->spec, &h->method));
     h->vector = drove__sync_first_vector(s, DROVE_SYNC_SHARED, start->theta);
     if (h->vector == NULL) return drove__sync_no_memory(s);
     return h->method.replaces ? make_copies(s, opt->is_deep) : DROVE_OK;
@@ -134,6 +133,7 @@ const drove_sync_ops drove__sync_hogbatch = {
     .promises = DROVE_SYNC_LOCK_FREE | DROVE_SYNC_SEQUENTIAL,
     .needs = DROVE_SYNC_RACY,
     .variants = hogbatch_variants,
+    .keys = drove__hogbatch_keys,
     HOGBATCH_PLACES,
     .init = init,
     .fini = fini,
@@ -154,6 +154,7 @@ const drove_sync_ops drove__sync_adaptive = {
     .promises = DROVE_SYNC_LOCK_FREE | DROVE_SYNC_SEQUENTIAL,
     .needs = DROVE_SYNC_RACY,
     .variants = adaptive_variants,
+    .keys = drove__adaptive_keys,
     HOGBATCH_PLACES,
     .init = init,
     .fini = fini,

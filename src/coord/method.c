@@ -7,63 +7,56 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const sides[] = {"worker", "coordinator"};
-static const char *const merges[] = {"add", "replace"};
-static const char *const scalings[] = {/* in the order of drove_lr_scaling */
-                                       [DROVE_LR_SAME] = "same",
-                                       [DROVE_LR_SQRT] = "sqrt",
-                                       [DROVE_LR_LINEAR] = "linear"};
-static const char *const tails[] = {"fit", "as-is"};
+static const char *const modes[] = {"", "mixed", NULL};
+static const char *const sides[] = {"worker", "coordinator", NULL};
+static const char *const merges[] = {"add", "replace", NULL};
+static const char *const scalings[] = {
+    [DROVE_LR_SAME] = "same", [DROVE_LR_SQRT] = "sqrt", [DROVE_LR_LINEAR] = "linear", NULL};
+static const char *const tails[] = {"fit", "as-is", NULL};
 
-static drove_status parse_common(const drove_spec *spec, drove_method *m)
-{
-    unsigned side = 0, merge = 0, scaling = m->is_equal ? DROVE_LR_SAME : DROVE_LR_SQRT, tail = 0;
-    DROVE_TRY(drove__spec_word(spec, "update", sides, DROVE_COUNT(sides), &side));
-    DROVE_TRY(drove__spec_word(spec, "merge", merges, DROVE_COUNT(merges), &merge));
-    DROVE_TRY(drove__spec_word(spec, "lr", scalings, DROVE_COUNT(scalings), &scaling));
-    DROVE_TRY(drove__spec_word(spec, "tail", tails, DROVE_COUNT(tails), &tail));
-    DROVE_TRY(drove__spec_real(spec, "lr_most", DBL_MIN, DBL_MAX, &m->lr_most));
-    m->by_coordinator = side == 1;
-    m->replaces = merge == 1;
-    m->lr = (drove_lr_scaling)scaling;
-    m->fit_tail = tail == 0;
-    return DROVE_OK;
-}
-
-static drove_status parse_hogbatch(const drove_spec *spec, drove_method *m)
-{
-    static const char *const keys[] = {"update", "merge", "lr", "lr_most", "tail", NULL};
-    DROVE_TRY(drove__spec_check(spec, 1, keys));
-    m->policy = &drove__policy_fixed;
-    m->is_equal = spec->n_args == 0;
-    if (spec->n_args == 1 && strcmp(spec->arg[0], "mixed") != 0) {
-        return drove__fail(DROVE_E_ARG,
-                           "hogbatch: expected hogbatch or hogbatch:mixed, found \"%s\"",
-                           spec->arg[0]);
-    }
-    return parse_common(spec, m);
-}
-
-static drove_status parse_adaptive(const drove_spec *spec, drove_method *m)
-{
-    static const char *const keys[] = {"alpha", "beta",    "utilisation", "update", "merge",
-                                       "lr",    "lr_most", "tail",        NULL};
-    DROVE_TRY(drove__spec_check(spec, 0, keys));
-    m->policy = &drove__policy_adaptive;
-    DROVE_TRY(drove__spec_real(spec, "alpha", DBL_MIN, 1e6, &m->alpha));
-    if (!(m->alpha > 1.0))
-        return drove__fail(DROVE_E_ARG, "adaptive?alpha: expected a number above 1, found %g",
-                           m->alpha);
-    DROVE_TRY(drove__spec_real(spec, "beta", 0.0, 1.0, &m->beta));
-    DROVE_TRY(drove__spec_real(spec, "utilisation", 0.0, 1.0, &m->utilisation));
-    return parse_common(spec, m);
-}
+static const drove_spec_key common_keys[] = {
+    {"update", "worker", DROVE_AS_EITHER(drove_method, by_coordinator, sides),
+     .help = "who makes the updates; the coordinator makes one after the other"},
+    {"merge", "add", DROVE_AS_EITHER(drove_method, replaces, merges),
+     .help = "what a device gives back: its step, or its parameters as they are"},
+    {"lr", NULL, DROVE_AS_WORD(drove_method, lr, scalings),
+     .help = "how the step size follows the batch; without it same for equal batches, else sqrt"},
+    {"tail", "fit", DROVE_AS_EITHER(drove_method, tail_as_is, tails),
+     .help = "batches at the end of an epoch: of all that is left, or cut short"},
+    {"lr_most", "4", DROVE_AS_REAL(drove_method, lr_most, DBL_MIN, DBL_MAX),
+     .help = "most that the step size is multiplied with"},
+    DROVE_SPEC_END,
+};
+const drove_spec_key drove__hogbatch_keys[] = {
+    {"MODE", "", DROVE_AS_EITHER(drove_method, is_mixed, modes), .is_argument = true,
+     .help = "mixed: one example a core, large batches for devices"},
+    DROVE_SPEC_KEYS_TOO(common_keys),
+    DROVE_SPEC_END,
+};
+const drove_spec_key drove__adaptive_keys[] = {
+    {"alpha", "2", DROVE_AS_REAL(drove_method, alpha, DBL_MIN, 1e6),
+     .help = "what a batch is multiplied with or divided by, above 1"},
+    {"beta", "1", DROVE_AS_REAL(drove_method, beta, 0.0, 1.0),
+     .help = "part of the updates of cores that is counted"},
+    {"utilisation", "0", DROVE_AS_REAL(drove_method, utilisation, 0.0, 1.0),
+     .help = "least share of its best speed that a worker is brought to; 0: no bound"},
+    DROVE_SPEC_KEYS_TOO(common_keys),
+    DROVE_SPEC_END,
+};
 
 drove_status drove__method_parse(const drove_spec *spec, drove_method *out)
 {
-    drove_method m = {.alpha = 2.0, .beta = 1.0, .lr_most = 4.0};
-    DROVE_TRY(strcmp(spec->name, "adaptive") == 0 ? parse_adaptive(spec, &m)
-                                                  : parse_hogbatch(spec, &m));
+    const bool is_adaptive = strcmp(spec->name, "adaptive") == 0;
+    drove_method m = {.policy = is_adaptive ? &drove__policy_adaptive : &drove__policy_fixed,
+                      .is_mixed = is_adaptive,
+                      .alpha = 2.0,
+                      .beta = 1.0,
+                      .lr = is_adaptive || spec->n_args > 0 ? DROVE_LR_SQRT : DROVE_LR_SAME};
+    DROVE_TRY(
+        drove__spec_read(spec, is_adaptive ? drove__adaptive_keys : drove__hogbatch_keys, &m));
+    if (is_adaptive && !(m.alpha > 1.0))
+        return drove__fail(DROVE_E_ARG, "adaptive?alpha: expected a number above 1, found %g",
+                           m.alpha);
     *out = m;
     return DROVE_OK;
 }

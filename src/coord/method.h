@@ -16,11 +16,11 @@ typedef enum drove_lr_scaling { DROVE_LR_SAME, DROVE_LR_SQRT, DROVE_LR_LINEAR } 
 
 typedef struct drove_method {
     const drove_policy_ops *policy;
-    bool   is_equal; /* Algorithm 1: the same b for all workers that do not ask for another */
+    bool   is_mixed; /* else Algorithm 1: the same b for all that do not ask for another */
     double alpha, beta, utilisation; /* as in drove_coord_options */
     bool   by_coordinator; /* updates are applied one after the other, by the coordinator */
     bool   replaces;       /* a device's parameters go over those of all others, as they are */
-    bool   fit_tail;
+    bool   tail_as_is;
     drove_lr_scaling lr;
     double           lr_most;
 } drove_method;
@@ -28,6 +28,8 @@ typedef struct drove_method {
 /* spec: "hogbatch", "hogbatch:mixed?update=coordinator", "adaptive?alpha=2&beta=1".
  * Errors: DROVE_E_ARG (the key, what was expected and found). */
 drove_status drove__method_parse(const drove_spec *spec, drove_method *out);
+
+extern const drove_spec_key drove__hogbatch_keys[], drove__adaptive_keys[];
 
 /* What eta is multiplied with for a (sub-)batch of n rows. */
 double drove__method_lr_factor(const drove_method *method, size_t n, size_t reference);

@@ -14,18 +14,19 @@
 #include "elastic/central.h"
 #include "elastic/typed.h"
 
+static const drove_spec_key keys[] = {
+    {"overlap", "0", DROVE_AS_BIT(drove_central, is_early), .help = "exchange while computing"},
+    DROVE_SPEC_END,
+};
+
 static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start,
                          bool is_exclusive)
 {
-    static const char *const keys[] = {"overlap", NULL};
     const drove_elastic_kind kind = {.vectors = DROVE_ELASTIC_C, .period = 1, .alpha_limit = 1.0};
-    uint64_t overlap = 0;
-    DROVE_TRY(drove__spec_check(opt->spec, 0, keys));
-    DROVE_TRY(drove__spec_u64(opt->spec, "overlap", 0, 1, &overlap));
     drove_central *v = drove__alloc(1, sizeof *v);
     if (v == NULL) return drove__sync_no_memory(s);
     s->impl = v;
-    v->is_early = overlap != 0;
+    DROVE_TRY(drove__spec_take(opt->spec, keys, v));
     return drove__central_init(s, opt, &kind, start, drove__central_elastic, is_exclusive);
 }
 
@@ -71,6 +72,7 @@ const drove_sync_ops drove__sync_easgd_async = {
     .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_ORDERED,
     .needs = NEEDS,
     .variants = async_variants,
+    .keys = keys,
     .exchange_pattern = exclusive,
     .init = init_async,
     .publish = drove__central_publish,
@@ -85,6 +87,7 @@ const drove_sync_ops drove__sync_measgd_async = {
     .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_ORDERED,
     .needs = NEEDS | DROVE_SYNC_MOMENTUM,
     .variants = momentum_variants,
+    .keys = keys,
     .exchange_pattern = exclusive,
     .init = init_async,
     .publish = drove__central_publish,
@@ -99,6 +102,7 @@ const drove_sync_ops drove__sync_easgd_hogwild = {
     .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_LOCK_FREE,
     .needs = NEEDS | DROVE_SYNC_RACY,
     .variants = hogwild_variants,
+    .keys = keys,
     .exchange_pattern = at_once,
     .init = init_hogwild,
     .publish = drove__central_publish,

@@ -28,7 +28,6 @@
 
 enum {
     PERIOD_LOCAL = 16,
-    PERIOD_DILOCO = 100,
     PACE_EXCHANGES = 8, /* between two decisions about H */
     PACE_MOST = 4096
 };
@@ -60,7 +59,6 @@ static drove_status init_allreduce(drove_sync *s, const drove_sync_options *opt,
                                    const drove_params *start)
 {
     const drove_elastic_kind kind = {.vectors = DROVE_ELASTIC_SUM, .may_encode = true};
-    DROVE_TRY(drove__spec_check(opt->spec, 0, NULL));
     return init(s, opt, start, &kind);
 }
 
@@ -72,7 +70,6 @@ static drove_status init_local(drove_sync *s, const drove_sync_options *opt,
                                      .period = PERIOD_LOCAL,
                                      .may_auto = true,
                                      .may_encode = true};
-    DROVE_TRY(drove__spec_check(opt->spec, 0, NULL));
     DROVE_TRY(init(s, opt, start, &kind));
     averaging_impl *p = s->impl;
     p->e.saves_c = p->e.bits != 32;
@@ -85,25 +82,36 @@ static drove_status init_local(drove_sync *s, const drove_sync_options *opt,
     return DROVE_OK;
 }
 
+typedef struct outer_step {
+    double lr, momentum;
+    uint64_t h;
+} outer_step;
+
+static const drove_spec_key diloco_keys[] = {
+    {"lr", "0.7", DROVE_AS_REAL(outer_step, lr, 1e-6, 10.0), .help = "step size of the outer step"},
+    {"momentum", "0.9", DROVE_AS_REAL(outer_step, momentum, 0.0, 0.9999),
+     .help = "of the outer step"},
+    {"h", "100", DROVE_AS_COUNT(outer_step, h, 1, DROVE_MOST_PERIOD),
+     .help = "steps between two exchanges, as --period"},
+    DROVE_SPEC_END,
+};
+
 static drove_status init_diloco(drove_sync *s, const drove_sync_options *opt,
                                 const drove_params *start)
 {
     if (opt->layout != NULL) return drove__typed_init(s, opt, start);
-    static const char *const keys[] = {"lr", "momentum", "h", NULL};
-    drove_elastic_kind kind = {.vectors = DROVE_ELASTIC_SUM | DROVE_ELASTIC_C | DROVE_ELASTIC_V,
-                               .period = PERIOD_DILOCO,
-                               .may_auto = true,
-                               .may_encode = true};
-    double lr = 0.7, momentum = 0.9;
-    DROVE_TRY(drove__spec_check(opt->spec, 0, keys));
-    DROVE_TRY(drove__spec_real(opt->spec, "lr", 1e-6, 10.0, &lr));
-    DROVE_TRY(drove__spec_real(opt->spec, "momentum", 0.0, 0.9999, &momentum));
-    DROVE_TRY(drove__spec_u64(opt->spec, "h", 1, DROVE_MOST_PERIOD, &kind.period));
+    outer_step set;
+    DROVE_TRY(drove__spec_take(opt->spec, diloco_keys, &set));
+    const drove_elastic_kind kind = {.vectors =
+                                         DROVE_ELASTIC_SUM | DROVE_ELASTIC_C | DROVE_ELASTIC_V,
+                                     .period = set.h,
+                                     .may_auto = true,
+                                     .may_encode = true};
     DROVE_TRY(init(s, opt, start, &kind));
     averaging_impl *p = s->impl;
     p->is_outer = true;
-    p->outer_lr = (float)lr;
-    p->outer_momentum = (float)momentum;
+    p->outer_lr = (float)set.lr;
+    p->outer_momentum = (float)set.momentum;
     if (p->e.period_is_auto) s->ops = &diloco_auto;
     return DROVE_OK;
 }
@@ -378,8 +386,8 @@ static const drove_sync_ops local_auto = {
             "?lr=0.7, ?momentum=0.9 of it",                                                        \
         .source = "Douillard et al., 2023", .promises = (kept),                                    \
         .needs = NEEDS | DROVE_SYNC_OWN_STATE | DROVE_SYNC_TYPED, .variants = diloco_variants,     \
-        .exchange_pattern = outer, .init = init_diloco, .publish = publish_local,                  \
-        .tensors = tensors
+        .keys = diloco_keys, .exchange_pattern = outer, .init = init_diloco,                       \
+        .publish = publish_local, .tensors = tensors
 
 const drove_sync_ops drove__sync_diloco = {
     DILOCO_TABLE(DROVE_SYNC_SNAPSHOT | DROVE_SYNC_REPEATABLE),

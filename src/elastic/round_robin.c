@@ -32,17 +32,18 @@ typedef struct round_robin {
     } DROVE_ALIGNED_CACHE_LINE *turn; /* [n_workers] */
 } round_robin;
 
+static const drove_spec_key keys[] = {
+    {"overlap", "1", DROVE_AS_BIT(round_robin, v.is_early), .help = "exchange while computing"},
+    DROVE_SPEC_END,
+};
+
 static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
 {
-    static const char *const keys[] = {"overlap", NULL};
     const drove_elastic_kind kind = {.vectors = DROVE_ELASTIC_C, .period = 1, .alpha_limit = 1.0};
-    uint64_t overlap = 1;
-    DROVE_TRY(drove__spec_check(opt->spec, 0, keys));
-    DROVE_TRY(drove__spec_u64(opt->spec, "overlap", 0, 1, &overlap));
     round_robin *r = drove__alloc(1, sizeof *r);
     if (r == NULL) return drove__sync_no_memory(s);
     s->impl = r;
-    r->v.is_early = overlap != 0;
+    DROVE_TRY(drove__spec_take(opt->spec, keys, r));
     r->v.halts_later = true;
     r->turn = drove__alloc(s->n_workers, sizeof *r->turn);
     if (r->turn == NULL) return drove__sync_no_memory(s);
@@ -146,6 +147,7 @@ const drove_sync_ops drove__sync_easgd = {
     .needs = DROVE_SYNC_DENSE | DROVE_SYNC_SPREAD | DROVE_SYNC_OWN_STATE | DROVE_SYNC_MASTER |
              DROVE_SYNC_ELASTIC,
     .variants = variants,
+    .keys = keys,
     .not_typed = "its workers compute in turn, between two messages of a step",
     .exchange_pattern = patterns,
     .init = init,

@@ -74,7 +74,6 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const dro
     const drove_optim *optim = s->optim;
     bool is_long = optim->rule.ops->lookahead && optim->state == DROVE_STATE_SHARED;
     const drove_elastic_kind kind = {.vectors = DROVE_ELASTIC_SUM};
-    DROVE_TRY(drove__spec_check(opt->spec, 0, NULL));
     if (is_long && opt->by_layer)
         return drove__fail(DROVE_E_ARG,
                            "%s: expected --messages packed, since this rule's velocity travels "

@@ -67,27 +67,32 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const dro
 static drove_status init1(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
 {
     if (opt->layout != NULL) return drove__typed_init(s, opt, start);
-    DROVE_TRY(drove__spec_check(opt->spec, 0, NULL));
     return init(s, opt, start, false, true, true);
 }
 
 static drove_status init2(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
 {
     if (opt->layout != NULL) return drove__typed_init(s, opt, start);
-    DROVE_TRY(drove__spec_check(opt->spec, 0, NULL));
     return init(s, opt, start, false, true, false);
 }
+
+typedef struct settings3 {
+    bool has_one_centre;
+} settings3;
+
+static const char *const centres[] = {"each", "one", NULL};
+static const drove_spec_key keys3[] = {
+    {"centre", "each", DROVE_AS_EITHER(settings3, has_one_centre, centres),
+     .help = "each worker keeps the centre, or one does"},
+    DROVE_SPEC_END,
+};
 
 static drove_status init3(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
 {
     if (opt->layout != NULL) return drove__typed_init(s, opt, start);
-    static const char *const keys[] = {"centre", NULL};
-    enum { EACH, ONE };
-    static const char *const centres[] = {[EACH] = "each", [ONE] = "one"};
-    unsigned centre = EACH;
-    DROVE_TRY(drove__spec_check(opt->spec, 0, keys));
-    DROVE_TRY(drove__spec_word(opt->spec, "centre", centres, DROVE_COUNT(centres), &centre));
-    return init(s, opt, start, true, centre == ONE, false);
+    settings3 set;
+    DROVE_TRY(drove__spec_take(opt->spec, keys3, &set));
+    return init(s, opt, start, true, set.has_one_centre, false);
 }
 
 static void fini(drove_sync *s)
@@ -285,6 +290,7 @@ const drove_sync_ops drove__sync_easgd_sync3 = {
     .source = "You, Buluc, Demmel, SC17, Algorithm 3, section 6.1.3",
     .needs = NEEDS,
     .variants = variants3,
+    .keys = keys3,
     .exchange_pattern = patterns3,
     .init = init3,
 };

@@ -21,15 +21,11 @@
 enum { CHUNK = 256, N_STATE = 4 }; /* floats of stack, five times */
 enum { LARGEST, SUM_OF_SIZES, REWARD, SUM };
 
-static drove_status parse(const drove_spec *spec, drove_rule *rule)
-{
-    static const char *const keys[] = {"alpha", NULL};
-    double alpha = 100.0;
-    DROVE_TRY(drove__spec_check(spec, 0, keys));
-    DROVE_TRY(drove__spec_real(spec, "alpha", 1.0, 1e6, &alpha));
-    rule->mu = (float)alpha;
-    return DROVE_OK;
-}
+static const drove_spec_key keys[] = {
+    {"alpha", "100", DROVE_AS_FLOAT(drove_rule, mu, 1.0, 1e6),
+     .help = "bets are divided by at least so many of the largest gradient"},
+    DROVE_SPEC_END,
+};
 
 static float bet_of(const float state[N_STATE], float alpha)
 {
@@ -78,6 +74,6 @@ const drove_rule_ops drove__rule_cocob = {
     .source = "Orabona, Tommasi, NIPS 2017, Algorithm 2",
     .n_state = N_STATE,
     .zero_is_noop = true,
-    .parse = parse,
+    .keys = keys,
     .apply = apply,
 };

@@ -39,7 +39,7 @@ static drove_status choose_rule(const char *text, drove_rule *rule)
         if (strcmp(names[n_names], spec.name) == 0) rule->ops = drove__rules[n_names];
     }
     drove_status status = rule->ops == NULL ? drove__fail_unknown("rule", spec.name, names, n_names)
-                                            : rule->ops->parse(&spec, rule);
+                                            : drove__spec_read(&spec, rule->ops->keys, rule);
     drove__spec_fini(&spec);
     return status;
 }
@@ -54,9 +54,12 @@ static drove_status choose_schedule(const char *text, unsigned n_workers, drove_
         names[n_names] = drove__schedules[n_names]->name;
         if (strcmp(names[n_names], spec.name) == 0) schedule->ops = drove__schedules[n_names];
     }
+    /* Every other worker publishes once meanwhile. */
+    schedule->tau.mean = n_workers > 1 ? (double)(n_workers - 1) : 0.0;
     drove_status status = schedule->ops == NULL
                               ? drove__fail_unknown("schedule", spec.name, names, n_names)
-                              : schedule->ops->parse(&spec, n_workers, schedule);
+                              : drove__spec_read(&spec, schedule->ops->keys, schedule);
+    if (status == DROVE_OK && schedule->ops->init != NULL) status = schedule->ops->init(schedule);
     drove__spec_fini(&spec);
     return status;
 }
@@ -197,9 +200,7 @@ bool drove__optim_plateau(const drove_optim *optim, drove_plateau *out)
     for (unsigned i = 0; i < optim->n_schedules; i++) {
         const drove_schedule *s = &optim->schedule[i];
         if (s->ops != &drove__schedule_plateau) continue;
-        *out = (drove_plateau){.factor = s->p[0],
-                               .patience = (uint64_t)s->p[1],
-                               .most_cuts = (uint64_t)s->p[2]};
+        *out = (drove_plateau){.factor = s->factor, .patience = s->patience, .most_cuts = s->cuts};
         return true;
     }
     return false;

@@ -20,7 +20,7 @@
 #ifndef DROVE_OPTIM_OPTIM_H
 #define DROVE_OPTIM_OPTIM_H
 
-#include "base/spec.h"
+#include "base/spec_keys.h"
 #include "base/status.h"
 #include "kernel/kernel.h"
 #include "kernel/span.h"
@@ -33,10 +33,10 @@ typedef struct drove_rule drove_rule;
 /* One row of optim/rules.c; `drove list rules` walks it. */
 typedef struct drove_rule_ops {
     const char *name, *help, *source;
-    unsigned    n_state;      /* vectors of n floats: velocity, second moment ...            */
-    bool        zero_is_noop; /* g of 0 changes neither theta nor state: spans allowed       */
-    bool        lookahead;    /* the gradient is taken at theta + mu v (Nesterov)            */
-    drove_status (*parse)(const drove_spec *spec, drove_rule *rule);
+    unsigned    n_state;        /* vectors of n floats: velocity, second moment ...            */
+    bool        zero_is_noop;   /* g of 0 changes neither theta nor state: spans allowed       */
+    bool        lookahead;      /* the gradient is taken at theta + mu v (Nesterov)            */
+    const drove_spec_key *keys; /* of a drove_rule; NULL: none */
     /* out and s_out from in and s_in (each pair may be the same memory; out may be g); g[n]. */
     void (*apply)(const drove_rule *rule, const drovek_table *k, size_t n, const float *in,
                   float *out, const float *const *s_in, float *const *s_out, const float *g,

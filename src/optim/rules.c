@@ -19,40 +19,16 @@
 #include <float.h>
 #include <math.h>
 
-static const double decay_most =
-    1.0 - FLT_EPSILON / 2; /* largest float below 1: mu and the betas             */
-static const double epsilon_least =
-    FLT_MIN; /* 0 would give 0/0 for a gradient that was always 0    */
-static const double epsilon_most = 1e6;
-
-/* The rule's one argument or a key, as a float in [0, 1). */
-static drove_status read_decay(const drove_spec *spec, const char *key, float *out)
-{
-    double value = *out;
-    if (key == NULL) {
-        DROVE_TRY(drove__spec_arg_real(spec, 0, 0.0, decay_most, &value));
-    } else {
-        DROVE_TRY(drove__spec_real(spec, key, 0.0, decay_most, &value));
+/* mu and the betas: below 1 as floats. */
+#define DECAY_AS(field) DROVE_AS_FLOAT(drove_rule, field, 0.0, 1.0 - FLT_EPSILON / 2)
+/* Not 0: a gradient that was always 0 would give 0 / 0. */
+#define EPSILON                                                                                    \
+    {                                                                                              \
+        "epsilon", "1e-8", DROVE_AS_FLOAT(drove_rule, epsilon, FLT_MIN, 1e6),                      \
+            .help = "added to the root"                                                            \
     }
-    *out = (float)value;
-    return DROVE_OK;
-}
-
-static drove_status read_epsilon(const drove_spec *spec, drove_rule *rule)
-{
-    double value = 1e-8;
-    DROVE_TRY(drove__spec_real(spec, "epsilon", epsilon_least, epsilon_most, &value));
-    rule->epsilon = (float)value;
-    return DROVE_OK;
-}
 
 /* ---- sgd ---- */
-
-static drove_status parse_sgd(const drove_spec *spec, drove_rule *rule)
-{
-    (void)rule;
-    return drove__spec_check(spec, 0, NULL);
-}
 
 static void apply_sgd(const drove_rule *rule, const drovek_table *k, size_t n, const float *in,
                       float *out, const float *const *s_in, float *const *s_out, const float *g,
@@ -68,18 +44,15 @@ static const drove_rule_ops rule_sgd = {
     .source = "thesis Table 2.3, learning rate",
     .n_state = 0,
     .zero_is_noop = true,
-    .parse = parse_sgd,
     .apply = apply_sgd,
 };
 
 /* ---- momentum, nesterov ---- */
 
-static drove_status parse_momentum(const drove_spec *spec, drove_rule *rule)
-{
-    DROVE_TRY(drove__spec_check(spec, 1, NULL));
-    rule->mu = 0.9f;
-    return read_decay(spec, NULL, &rule->mu);
-}
+static const drove_spec_key momentum_keys[] = {
+    {"MU", "0.9", DECAY_AS(mu), .is_argument = true, .help = "share of the velocity that stays"},
+    DROVE_SPEC_END,
+};
 
 static void apply_momentum(const drove_rule *rule, const drovek_table *k, size_t n, const float *in,
                            float *out, const float *const *s_in, float *const *s_out,
@@ -94,7 +67,7 @@ static const drove_rule_ops rule_momentum = {
     .help = "v' = mu v - eta g, theta + v'; momentum:MU, default 0.9",
     .source = "thesis Table 2.3, momentum",
     .n_state = 1,
-    .parse = parse_momentum,
+    .keys = momentum_keys,
     .apply = apply_momentum,
 };
 
@@ -104,18 +77,16 @@ static const drove_rule_ops rule_nesterov = {
     .source = "thesis Table 2.3, Nesterov momentum",
     .n_state = 1,
     .lookahead = true,
-    .parse = parse_momentum,
+    .keys = momentum_keys,
     .apply = apply_momentum,
 };
 
 /* ---- adagrad ---- */
 
-static drove_status parse_adagrad(const drove_spec *spec, drove_rule *rule)
-{
-    static const char *const keys[] = {"epsilon", NULL};
-    DROVE_TRY(drove__spec_check(spec, 0, keys));
-    return read_epsilon(spec, rule);
-}
+static const drove_spec_key adagrad_keys[] = {
+    EPSILON,
+    DROVE_SPEC_END,
+};
 
 static void apply_adagrad(const drove_rule *rule, const drovek_table *k, size_t n, const float *in,
                           float *out, const float *const *s_in, float *const *s_out, const float *g,
@@ -131,20 +102,17 @@ static const drove_rule_ops rule_adagrad = {
     .source = "thesis Table 2.3, AdaGrad",
     .n_state = 1,
     .zero_is_noop = true,
-    .parse = parse_adagrad,
+    .keys = adagrad_keys,
     .apply = apply_adagrad,
 };
 
 /* ---- rmsprop ---- */
 
-static drove_status parse_rmsprop(const drove_spec *spec, drove_rule *rule)
-{
-    static const char *const keys[] = {"epsilon", NULL};
-    DROVE_TRY(drove__spec_check(spec, 1, keys));
-    rule->beta1 = 0.9f;
-    DROVE_TRY(read_decay(spec, NULL, &rule->beta1));
-    return read_epsilon(spec, rule);
-}
+static const drove_spec_key rmsprop_keys[] = {
+    {"BETA", "0.9", DECAY_AS(beta1), .is_argument = true, .help = "share of the mean that stays"},
+    EPSILON,
+    DROVE_SPEC_END,
+};
 
 static void apply_rmsprop(const drove_rule *rule, const drovek_table *k, size_t n, const float *in,
                           float *out, const float *const *s_in, float *const *s_out, const float *g,
@@ -160,22 +128,18 @@ static const drove_rule_ops rule_rmsprop = {
             "rmsprop:BETA?epsilon=1e-8, default 0.9",
     .source = "thesis Table 2.3, RMSProp",
     .n_state = 1,
-    .parse = parse_rmsprop,
+    .keys = rmsprop_keys,
     .apply = apply_rmsprop,
 };
 
 /* ---- adam ---- */
 
-static drove_status parse_adam(const drove_spec *spec, drove_rule *rule)
-{
-    static const char *const keys[] = {"beta1", "beta2", "epsilon", NULL};
-    DROVE_TRY(drove__spec_check(spec, 0, keys));
-    rule->beta1 = 0.9f;
-    rule->beta2 = 0.999f;
-    DROVE_TRY(read_decay(spec, "beta1", &rule->beta1));
-    DROVE_TRY(read_decay(spec, "beta2", &rule->beta2));
-    return read_epsilon(spec, rule);
-}
+static const drove_spec_key adam_keys[] = {
+    {"beta1", "0.9", DECAY_AS(beta1), .help = "share of the mean of g that stays"},
+    {"beta2", "0.999", DECAY_AS(beta2), .help = "share of the mean of g^2 that stays"},
+    EPSILON,
+    DROVE_SPEC_END,
+};
 
 /* 1 - beta^t: the total weight of t steps in a running mean that started at 0. */
 static float correction(float beta, uint64_t t)
@@ -197,7 +161,7 @@ static const drove_rule_ops rule_adam = {
             "adam?beta1=0.9&beta2=0.999&epsilon=1e-8",
     .source = "thesis Table 2.3, Adam",
     .n_state = 2,
-    .parse = parse_adam,
+    .keys = adam_keys,
     .apply = apply_adam,
 };
 

@@ -9,25 +9,10 @@
 #include <float.h>
 #include <math.h>
 
-static const double epochs_least = 1e-9, epochs_most = 1e9;
-
-drove_status drove__schedule_needs(const drove_spec *spec, unsigned n_args, const char *const *keys,
-                                   const char *form)
-{
-    DROVE_TRY(drove__spec_check(spec, n_args, keys));
-    if (spec->n_args == n_args) return DROVE_OK;
-    return drove__fail(DROVE_E_ARG, "%s: expected %s, found %u argument%s", spec->name, form,
-                       spec->n_args, spec->n_args == 1 ? "" : "s");
-}
+#define FACTOR_AS DROVE_AS_REAL(drove_schedule, factor, DBL_MIN, 1.0)
+#define EPOCHS_AS DROVE_AS_REAL(drove_schedule, epochs, 1e-9, 1e9)
 
 /* ---- constant ---- */
-
-static drove_status parse_constant(const drove_spec *spec, unsigned n_workers,
-                                   drove_schedule *schedule)
-{
-    (void)n_workers, (void)schedule;
-    return drove__spec_check(spec, 0, NULL);
-}
 
 static double factor_constant(const drove_schedule *schedule, const drove_progress_point *at)
 {
@@ -39,107 +24,89 @@ static const drove_schedule_ops schedule_constant = {
     .name = "constant",
     .help = "constant step size",
     .source = "thesis Table 2.3, learning rate",
-    .parse = parse_constant,
     .factor = factor_constant,
 };
 
-/* ---- step: p[0] factor, p[1] epochs ---- */
+/* ---- step ---- */
 
-static drove_status parse_step(const drove_spec *spec, unsigned n_workers, drove_schedule *schedule)
-{
-    (void)n_workers;
-    DROVE_TRY(drove__schedule_needs(spec, 2, NULL, "step:FACTOR,EPOCHS"));
-    DROVE_TRY(drove__spec_arg_real(spec, 0, DBL_MIN, 1.0, &schedule->p[0]));
-    return drove__spec_arg_real(spec, 1, epochs_least, epochs_most, &schedule->p[1]);
-}
+static const drove_spec_key step_keys[] = {
+    {"FACTOR", NULL, FACTOR_AS, .is_argument = true, .is_needed = true, .help = "of each cut"},
+    {"EPOCHS", NULL, EPOCHS_AS, .is_argument = true, .is_needed = true, .help = "between cuts"},
+    DROVE_SPEC_END,
+};
 
 static double factor_step(const drove_schedule *schedule, const drove_progress_point *at)
 {
-    return pow(schedule->p[0], floor(at->epoch / schedule->p[1]));
+    return pow(schedule->factor, floor(at->epoch / schedule->epochs));
 }
 
 static const drove_schedule_ops schedule_step = {
     .name = "step",
     .help = "times FACTOR after every EPOCHS epochs; step:FACTOR,EPOCHS",
     .source = "thesis Table 2.3, adaptive learning rate",
-    .parse = parse_step,
+    .keys = step_keys,
     .factor = factor_step,
 };
 
-/* ---- exponential: p[0] factor ---- */
+/* ---- exponential ---- */
 
-static drove_status parse_exponential(const drove_spec *spec, unsigned n_workers,
-                                      drove_schedule *schedule)
-{
-    (void)n_workers;
-    DROVE_TRY(drove__schedule_needs(spec, 1, NULL, "exponential:FACTOR"));
-    return drove__spec_arg_real(spec, 0, DBL_MIN, 1.0, &schedule->p[0]);
-}
+static const drove_spec_key exponential_keys[] = {
+    {"FACTOR", NULL, FACTOR_AS, .is_argument = true, .is_needed = true, .help = "of an epoch"},
+    DROVE_SPEC_END,
+};
 
 static double factor_exponential(const drove_schedule *schedule, const drove_progress_point *at)
 {
-    return pow(schedule->p[0], at->epoch);
+    return pow(schedule->factor, at->epoch);
 }
 
 static const drove_schedule_ops schedule_exponential = {
     .name = "exponential",
     .help = "times FACTOR per epoch, applied at every batch; exponential:FACTOR",
     .source = "thesis Table 2.3, adaptive learning rate",
-    .parse = parse_exponential,
+    .keys = exponential_keys,
     .factor = factor_exponential,
 };
 
-/* ---- inverse: p[0] = K ---- */
+/* ---- inverse ---- */
 
-static drove_status parse_inverse(const drove_spec *spec, unsigned n_workers,
-                                  drove_schedule *schedule)
-{
-    (void)n_workers;
-    DROVE_TRY(drove__schedule_needs(spec, 1, NULL, "inverse:K"));
-    return drove__spec_arg_real(spec, 0, 0.0, 1e9, &schedule->p[0]);
-}
+static const drove_spec_key inverse_keys[] = {
+    {"K", NULL, DROVE_AS_REAL(drove_schedule, factor, 0.0, 1e9), .is_argument = true,
+     .is_needed = true, .help = "times the epoch, plus 1, is what the step size is divided by"},
+    DROVE_SPEC_END,
+};
 
 static double factor_inverse(const drove_schedule *schedule, const drove_progress_point *at)
 {
-    return 1.0 / (1.0 + schedule->p[0] * at->epoch);
+    return 1.0 / (1.0 + schedule->factor * at->epoch);
 }
 
 static const drove_schedule_ops schedule_inverse = {
     .name = "inverse",
     .help = "1 / (1 + K epoch); inverse:K",
     .source = "thesis Table 2.3, adaptive learning rate",
-    .parse = parse_inverse,
+    .keys = inverse_keys,
     .factor = factor_inverse,
 };
 
-/* ---- cosine, linear, warmup: p[0] epochs, p[1] floor ---- */
+/* ---- cosine, linear, warmup ---- */
 
-static drove_status parse_ramp(const drove_spec *spec, drove_schedule *schedule, const char *form)
-{
-    static const char *const keys[] = {"floor", NULL};
-    DROVE_TRY(drove__schedule_needs(spec, 1, keys, form));
-    schedule->p[1] = 0.0;
-    DROVE_TRY(drove__spec_arg_real(spec, 0, epochs_least, epochs_most, &schedule->p[0]));
-    return drove__spec_real(spec, "floor", 0.0, 1.0, &schedule->p[1]);
-}
+static const drove_spec_key ramp_keys[] = {
+    {"EPOCHS", NULL, EPOCHS_AS, .is_argument = true, .is_needed = true, .help = "of the ramp"},
+    {"floor", "0", DROVE_AS_REAL(drove_schedule, floor, 0.0, 1.0), .help = "least factor"},
+    DROVE_SPEC_END,
+};
 
 /* Completed share of the ramp, in [0, 1]. */
 static double done(const drove_schedule *schedule, const drove_progress_point *at)
 {
-    return fmin(at->epoch / schedule->p[0], 1.0);
+    return fmin(at->epoch / schedule->epochs, 1.0);
 }
 
 /* floor at height 0, 1 at height 1 */
 static double above_floor(const drove_schedule *schedule, double height)
 {
-    return schedule->p[1] + (1.0 - schedule->p[1]) * height;
-}
-
-static drove_status parse_cosine(const drove_spec *spec, unsigned n_workers,
-                                 drove_schedule *schedule)
-{
-    (void)n_workers;
-    return parse_ramp(spec, schedule, "cosine:EPOCHS");
+    return schedule->floor + (1.0 - schedule->floor) * height;
 }
 
 static double factor_cosine(const drove_schedule *schedule, const drove_progress_point *at)
@@ -152,16 +119,9 @@ static const drove_schedule_ops schedule_cosine = {
     .help = "half a cosine wave from 1 down to the floor, then the floor; "
             "cosine:EPOCHS?floor=0",
     .source = "Loshchilov, Hutter, ICLR 2017, without restarts",
-    .parse = parse_cosine,
+    .keys = ramp_keys,
     .factor = factor_cosine,
 };
-
-static drove_status parse_linear(const drove_spec *spec, unsigned n_workers,
-                                 drove_schedule *schedule)
-{
-    (void)n_workers;
-    return parse_ramp(spec, schedule, "linear:EPOCHS");
-}
 
 static double factor_linear(const drove_schedule *schedule, const drove_progress_point *at)
 {
@@ -172,16 +132,9 @@ static const drove_schedule_ops schedule_linear = {
     .name = "linear",
     .help = "a straight line from 1 down to the floor, then the floor; linear:EPOCHS?floor=0",
     .source = "thesis Table 2.3, adaptive learning rate",
-    .parse = parse_linear,
+    .keys = ramp_keys,
     .factor = factor_linear,
 };
-
-static drove_status parse_warmup(const drove_spec *spec, unsigned n_workers,
-                                 drove_schedule *schedule)
-{
-    (void)n_workers;
-    return parse_ramp(spec, schedule, "warmup:EPOCHS");
-}
 
 static double factor_warmup(const drove_schedule *schedule, const drove_progress_point *at)
 {
@@ -192,37 +145,29 @@ static const drove_schedule_ops schedule_warmup = {
     .name = "warmup",
     .help = "a straight line from the floor up to 1, then 1; warmup:EPOCHS?floor=0",
     .source = "Goyal et al., 2017, gradual warm-up",
-    .parse = parse_warmup,
+    .keys = ramp_keys,
     .factor = factor_warmup,
 };
 
-/* ---- plateau: p[0] factor, p[1] patience, p[2] cuts ----
+/* ---- plateau ----
  *
  * The controlling thread makes the cuts (run/stopping.c), by the losses that it evaluates; they go
  * into the optimiser's back-off.  The factor by epoch is 1. */
 
-static drove_status parse_plateau(const drove_spec *spec, unsigned n_workers,
-                                  drove_schedule *schedule)
-{
-    static const char *const keys[] = {"patience", "cuts", NULL};
-    uint64_t patience = 4, cuts = 3;
-    (void)n_workers;
-    DROVE_TRY(drove__spec_check(spec, 1, keys));
-    schedule->p[0] = 0.2;
-    DROVE_TRY(drove__spec_arg_real(spec, 0, DBL_MIN, 1.0, &schedule->p[0]));
-    DROVE_TRY(drove__spec_u64(spec, "patience", 1, 1u << 30, &patience));
-    DROVE_TRY(drove__spec_u64(spec, "cuts", 0, 1000, &cuts));
-    schedule->p[1] = (double)patience;
-    schedule->p[2] = (double)cuts;
-    return DROVE_OK;
-}
+static const drove_spec_key plateau_keys[] = {
+    {"FACTOR", "0.2", FACTOR_AS, .is_argument = true, .help = "of each cut"},
+    {"patience", "4", DROVE_AS_COUNT(drove_schedule, patience, 1, 1u << 30),
+     .help = "evaluations without a better loss before a cut"},
+    {"cuts", "3", DROVE_AS_COUNT(drove_schedule, cuts, 0, 1000), .help = "most cuts"},
+    DROVE_SPEC_END,
+};
 
 const drove_schedule_ops drove__schedule_plateau = {
     .name = "plateau",
     .help = "times FACTOR, from the best parameters, when the validation (else training) loss has "
             "not fallen for so many evaluations; plateau:FACTOR?patience=4&cuts=3, default 0.2",
     .source = "Krizhevsky, Sutskever, Hinton, NIPS 2012, section 5, made automatic",
-    .parse = parse_plateau,
+    .keys = plateau_keys,
     .factor = factor_constant,
 };
 

@@ -4,7 +4,7 @@
 #ifndef DROVE_OPTIM_SCHEDULES_H
 #define DROVE_OPTIM_SCHEDULES_H
 
-#include "base/spec.h"
+#include "base/spec_keys.h"
 #include "base/status.h"
 
 typedef struct drove_progress_point {
@@ -16,27 +16,42 @@ typedef struct drove_schedule drove_schedule;
 
 /* One row of optim/schedules.c or optim/staleness.c. */
 typedef struct drove_schedule_ops {
-    const char *name, *help, *source;
-    bool        by_staleness; /* its factor is only known when the step is published */
-    drove_status (*parse)(const drove_spec *spec, unsigned n_workers, drove_schedule *schedule);
+    const char           *name, *help, *source;
+    bool                  by_staleness; /* its factor is only known when the step is published */
+    const drove_spec_key *keys;         /* of a drove_schedule; NULL: none */
+    /* After they were read; NULL: nothing to do. */
+    drove_status (*init)(drove_schedule *schedule);
     /* Factor of eta. */
     double (*factor)(const drove_schedule *schedule, const drove_progress_point *at);
 } drove_schedule_ops;
 
+typedef enum drove_tau_model {
+    DROVE_TAU_POISSON,
+    DROVE_TAU_GEOMETRIC,
+    DROVE_TAU_CMP
+} drove_tau_model;
+
+/* How staleness is distributed: mindthestep. */
+typedef struct drove_tau {
+    drove_tau_model model;
+    double          mean;
+    double          nu;       /* CMP: 1 = Poisson, more = narrower; 0: not given */
+    double          momentum; /* GEOMETRIC: mu of the expected step; 0: (1-p)^2 */
+    double          cap;      /* largest factor */
+} drove_tau;
+
 struct drove_schedule {
     const drove_schedule_ops *ops;
-    double                    p[6];  /* the schedule's own numbers                   */
+    double                    factor; /* step, exponential, plateau; K of inverse */
+    double                    epochs, floor;
+    uint64_t                  patience, cuts;
+    drove_tau                 tau;
     double                   *table; /* precomputed factors by staleness, or NULL    */
     size_t                    n_table;
 };
 extern const drove_schedule_ops *const drove__schedules[]; /* NULL-terminated */
 
 /* ---- between the files of schedules ---- */
-
-/* Refuses unknown keys (NULL-terminated list, may be NULL) and any number of arguments but n_args;
- * form is the expected notation.  Errors: DROVE_E_ARG. */
-drove_status drove__schedule_needs(const drove_spec *spec, unsigned n_args, const char *const *keys,
-                                   const char *form);
 
 extern const drove_schedule_ops drove__schedule_plateau;
 extern const drove_schedule_ops drove__schedule_staleness;

@@ -30,17 +30,9 @@
 #include <float.h>
 #include <math.h>
 
-static const double mean_most = 1e4;
 static const double tail = 40.0; /* the table ends where P has fallen by about e^-40 */
 
 /* ---- staleness ---- */
-
-static drove_status parse_staleness(const drove_spec *spec, unsigned n_workers,
-                                    drove_schedule *schedule)
-{
-    (void)n_workers, (void)schedule;
-    return drove__spec_check(spec, 0, NULL);
-}
 
 static double factor_staleness(const drove_schedule *schedule, const drove_progress_point *at)
 {
@@ -53,21 +45,10 @@ const drove_schedule_ops drove__schedule_staleness = {
     .help = "1 / tau, and 1 for tau = 0; tau = updates by others since the view was taken",
     .source = "Zhang et al., IJCAI 2016",
     .by_staleness = true,
-    .parse = parse_staleness,
     .factor = factor_staleness,
 };
 
 /* ---- mindthestep ---- */
-
-typedef enum staleness_model { MODEL_POISSON, MODEL_GEOMETRIC, MODEL_CMP } staleness_model;
-
-typedef struct mindthestep {
-    unsigned model;  /* staleness_model                                     */
-    double mean;     /* of tau                                              */
-    double nu;       /* cmp: 1 = Poisson, more = narrower                   */
-    double momentum; /* geometric: mu of the expected step; < 0 = (1-p)^2   */
-    double cap;
-} mindthestep;
 
 /* Scales log_p[n] to probabilities that sum to 1, in place. */
 static void normalise(double *log_p, size_t n)
@@ -92,14 +73,15 @@ static void cmp_probabilities(double log_lambda, double nu, double *p, size_t n)
 /* log lambda for which the CMP distribution has this mean > 0, by bisection; overwrites p[n] with
  * that distribution.  The mode is lambda^(1/nu), within about (1 + 1/nu) of the mean, which gives
  * the bracket. */
-static double fit_cmp(const mindthestep *m, double *p, size_t n)
+static double fit_cmp(const drove_tau *tau, double *p, size_t n)
 {
-    double low = m->nu * log(m->mean) - 50.0, high = m->nu * log(m->mean + 2.0 + 2.0 / m->nu);
+    double low = tau->nu * log(tau->mean) - 50.0,
+           high = tau->nu * log(tau->mean + 2.0 + 2.0 / tau->nu);
     for (int i = 0; i < 100; i++) {
         double middle = 0.5 * (low + high), mean = 0.0;
-        cmp_probabilities(middle, m->nu, p, n);
+        cmp_probabilities(middle, tau->nu, p, n);
         for (size_t k = 0; k < n; k++) mean += (double)k * p[k];
-        if (mean < m->mean) low = middle;
+        if (mean < tau->mean) low = middle;
         else high = middle;
     }
     return 0.5 * (low + high);
@@ -107,23 +89,23 @@ static double fit_cmp(const mindthestep *m, double *p, size_t n)
 
 /* p[n] and alpha[n], the latter up to a constant; entries may be infinite: the cap bounds them
  * later. */
-static void fill_cmp(const mindthestep *m, double *p, double *alpha, size_t n)
+static void fill_cmp(const drove_tau *tau, double *p, double *alpha, size_t n)
 {
-    double log_lambda = m->model == MODEL_POISSON ? log(m->mean) : fit_cmp(m, p, n);
-    cmp_probabilities(log_lambda, m->nu, p, n);
+    double log_lambda = tau->model == DROVE_TAU_POISSON ? log(tau->mean) : fit_cmp(tau, p, n);
+    cmp_probabilities(log_lambda, tau->nu, p, n);
     /* P(tau >= i) / P(i) = 1 + P(tau >= i+1) / P(i+1) * P(i+1) / P(i), from the far end, where
      * it tends to 1 */
     double ratio = 1.0;
     for (size_t i = n; i-- > 0;) {
         alpha[i] = ratio;
-        if (i > 0) ratio = 1.0 + ratio * exp(log_lambda - m->nu * log((double)i));
+        if (i > 0) ratio = 1.0 + ratio * exp(log_lambda - tau->nu * log((double)i));
     }
 }
 
-static void fill_geometric(const mindthestep *m, double *p, double *alpha, size_t n)
+static void fill_geometric(const drove_tau *tau, double *p, double *alpha, size_t n)
 {
-    double stay = m->mean / (1.0 + m->mean); /* 1 - p */
-    double momentum = m->momentum < 0.0 ? stay * stay : m->momentum;
+    double stay = tau->mean / (1.0 + tau->mean); /* 1 - p */
+    double momentum = tau->momentum == 0.0 ? stay * stay : tau->momentum;
     for (size_t i = 0; i < n; i++) {
         p[i] = (double)i * log(stay);
         alpha[i] = pow(momentum / stay, (double)i);
@@ -152,41 +134,47 @@ static void scale_to_mean_one(const double *p, double *alpha, size_t n, double c
 }
 
 /* Number of entries until P is negligible; a larger tau gets the last factor. */
-static size_t table_length(const mindthestep *m)
+static size_t table_length(const drove_tau *tau)
 {
-    if (m->mean == 0.0) return 1;
-    if (m->model == MODEL_GEOMETRIC) return (size_t)(tail * (1.0 + m->mean)) + 2;
-    double deviation = sqrt(m->mean / m->nu);
-    return (size_t)(m->mean + 12.0 * deviation + tail * (1.0 + 1.0 / m->nu)) + 2;
+    if (tau->mean == 0.0) return 1;
+    if (tau->model == DROVE_TAU_GEOMETRIC) return (size_t)(tail * (1.0 + tau->mean)) + 2;
+    double deviation = sqrt(tau->mean / tau->nu);
+    return (size_t)(tau->mean + 12.0 * deviation + tail * (1.0 + 1.0 / tau->nu)) + 2;
 }
 
-static drove_status parse_mindthestep(const drove_spec *spec, unsigned n_workers,
-                                      drove_schedule *schedule)
-{
-    mindthestep m = {.model = MODEL_POISSON, .nu = 1.0, .momentum = -1.0, .cap = 5.0};
+static const char *const models[] = {[DROVE_TAU_POISSON] = "poisson",
+                                     [DROVE_TAU_GEOMETRIC] = "geometric",
+                                     [DROVE_TAU_CMP] = "cmp",
+                                     NULL};
+static const drove_spec_key mindthestep_keys[] = {
+    {"model", "poisson", DROVE_AS_WORD(drove_schedule, tau.model, models),
+     .help = "distribution of staleness"},
+    {"mean", NULL, DROVE_AS_REAL(drove_schedule, tau.mean, 0.0, 1e4),
+     .help = "mean staleness; without it the workers less one"},
+    {"cap", "5", DROVE_AS_REAL(drove_schedule, tau.cap, 1.001, 1e6), .help = "largest factor"},
+    {"nu", NULL, DROVE_AS_REAL(drove_schedule, tau.nu, 0.1, 10.0),
+     .help = "with model=cmp: 1 = Poisson, more = narrower"},
+    {"momentum", NULL, DROVE_AS_REAL(drove_schedule, tau.momentum, 0.001, 0.9999),
+     .help = "with model=geometric: that of the expected step"},
+    DROVE_SPEC_END,
+};
 
-    /* Every other worker publishes once meanwhile. */
-    m.mean = n_workers > 1 ? (double)(n_workers - 1) : 0.0;
-    static const char *const keys[] = {"model", "mean", "nu", "momentum", "cap", NULL};
-    static const char *const models[] = {"poisson", "geometric", "cmp"};
-    DROVE_TRY(drove__spec_check(spec, 0, keys));
-    DROVE_TRY(drove__spec_word(spec, "model", models, DROVE_COUNT(models), &m.model));
-    DROVE_TRY(drove__spec_real(spec, "mean", 0.0, mean_most, &m.mean));
-    DROVE_TRY(drove__spec_real(spec, "cap", 1.001, 1e6, &m.cap));
-    DROVE_TRY(drove__spec_real(spec, "nu", 0.1, 10.0, &m.nu));
-    DROVE_TRY(drove__spec_real(spec, "momentum", 0.001, 0.9999, &m.momentum));
-    if (m.model != MODEL_CMP && drove__spec_get(spec, "nu", NULL) != NULL) {
+static drove_status init_mindthestep(drove_schedule *schedule)
+{
+    drove_tau *tau = &schedule->tau;
+    if (tau->model != DROVE_TAU_CMP && tau->nu != 0.0) {
         return drove__fail(DROVE_E_ARG,
                            "mindthestep?nu: expected with model=cmp only, found model=%s",
-                           models[m.model]);
+                           models[tau->model]);
     }
-    if (m.model != MODEL_GEOMETRIC && drove__spec_get(spec, "momentum", NULL) != NULL) {
+    if (tau->model != DROVE_TAU_GEOMETRIC && tau->momentum != 0.0) {
         return drove__fail(
             DROVE_E_ARG, "mindthestep?momentum: expected with model=geometric only, found model=%s",
-            models[m.model]);
+            models[tau->model]);
     }
+    if (tau->nu == 0.0) tau->nu = 1.0;
 
-    size_t n = table_length(&m);
+    size_t n = table_length(tau);
     double *p = drove__alloc(n, sizeof *p);
     double *factor = drove__alloc(n, sizeof *factor);
     if (p == NULL || factor == NULL) {
@@ -194,12 +182,12 @@ static drove_status parse_mindthestep(const drove_spec *spec, unsigned n_workers
         drove__free(factor);
         return drove__fail_nomem("mindthestep", 2 * n * sizeof *p);
     }
-    if (m.mean == 0.0) { /* nothing is ever stale */
+    if (tau->mean == 0.0) { /* nothing is ever stale */
         factor[0] = 1.0;
     } else {
-        if (m.model == MODEL_GEOMETRIC) fill_geometric(&m, p, factor, n);
-        else fill_cmp(&m, p, factor, n);
-        scale_to_mean_one(p, factor, n, m.cap);
+        if (tau->model == DROVE_TAU_GEOMETRIC) fill_geometric(tau, p, factor, n);
+        else fill_cmp(tau, p, factor, n);
+        scale_to_mean_one(p, factor, n, tau->cap);
     }
     drove__free(p);
     schedule->table = factor;
@@ -219,6 +207,7 @@ const drove_schedule_ops drove__schedule_mindthestep = {
             "model=geometric&momentum=MU, model=cmp&nu=NU; M defaults to the workers minus one",
     .source = "Backstrom, Papatriantafilou, Tsigas, IEEE Big Data 2019",
     .by_staleness = true,
-    .parse = parse_mindthestep,
+    .keys = mindthestep_keys,
+    .init = init_mindthestep,
     .factor = factor_mindthestep,
 };

@@ -20,25 +20,43 @@
 #define MOST_US       1e6    /* one second: a longer wait is a mistake in the option */
 #define LEAST_US      1e-3   /* so that doubling starts from something */
 
-const drove_named drove__backoffs[] = {
-    {"none", "no back-off: wait in the lock itself, or try again at once",
-     "thesis Algorithms 2 and 3"},
-    {"linear", "first below first_us [1], then step_us [1] more each time up to max_us [100]",
-     "thesis section 3.5, Algorithm 4"},
-    {"exponential", "first below first_us [1], then twice as long each time up to max_us [100]",
-     "thesis section 3.5, Algorithm 4"},
-    {"random", "each time anew, below max_us [100]", "thesis section 3.5, Algorithm 4"},
-    {NULL, NULL, NULL},
+#define FIRST                                                                                      \
+    {                                                                                              \
+        "first_us", "1", DROVE_AS_REAL(drove_backoff, first_us, DBL_MIN, MOST_US),                 \
+            .help = "the first wait is below it"                                                   \
+    }
+#define MOST                                                                                       \
+    {                                                                                              \
+        "max_us", "100", DROVE_AS_REAL(drove_backoff, max_us, DBL_MIN, MOST_US),                   \
+            .help = "longest wait"                                                                 \
+    }
+static const drove_spec_key linear_keys[] = {
+    FIRST,
+    {"step_us", "1", DROVE_AS_REAL(drove_backoff, step_us, 0.0, MOST_US),
+     .help = "a wait is longer by this than the one before"},
+    MOST,
+    DROVE_SPEC_END,
+};
+static const drove_spec_key exponential_keys[] = {
+    FIRST,
+    MOST,
+    DROVE_SPEC_END,
+};
+static const drove_spec_key random_keys[] = {
+    MOST,
+    DROVE_SPEC_END,
 };
 
-static const char *const keys_linear[] = {"first_us", "step_us", "max_us", NULL};
-static const char *const keys_exponential[] = {"first_us", "max_us", NULL};
-static const char *const keys_random[] = {"max_us", NULL};
-static const char *const *const keys_of[] = {
-    [DROVE_BACKOFF_NONE] = NULL,
-    [DROVE_BACKOFF_LINEAR] = keys_linear,
-    [DROVE_BACKOFF_EXPONENTIAL] = keys_exponential,
-    [DROVE_BACKOFF_RANDOM] = keys_random,
+const drove_named drove__backoffs[] = {
+    {"none", "no back-off: wait in the lock itself, or try again at once",
+     "thesis Algorithms 2 and 3", NULL},
+    {"linear", "first below first_us [1], then step_us [1] more each time up to max_us [100]",
+     "thesis section 3.5, Algorithm 4", linear_keys},
+    {"exponential", "first below first_us [1], then twice as long each time up to max_us [100]",
+     "thesis section 3.5, Algorithm 4", exponential_keys},
+    {"random", "each time anew, below max_us [100]", "thesis section 3.5, Algorithm 4",
+     random_keys},
+    {NULL, NULL, NULL, NULL},
 };
 
 static drove_status find_kind(const char *name, drove_backoff_kind *kind)
@@ -61,11 +79,8 @@ static drove_status find_kind(const char *name, drove_backoff_kind *kind)
 static drove_status parse(const drove_spec *spec, drove_backoff *b)
 {
     DROVE_TRY(find_kind(spec->name, &b->kind));
-    DROVE_TRY(drove__spec_check(spec, 0, keys_of[b->kind]));
-    DROVE_TRY(drove__spec_real(spec, "first_us", DBL_MIN, MOST_US, &b->first_us));
-    DROVE_TRY(drove__spec_real(spec, "step_us", 0.0, MOST_US, &b->step_us));
-    DROVE_TRY(drove__spec_real(spec, "max_us", DBL_MIN, MOST_US, &b->max_us));
-    if (b->kind != DROVE_BACKOFF_RANDOM && b->first_us > b->max_us)
+    DROVE_TRY(drove__spec_read(spec, drove__backoffs[b->kind].keys, b));
+    if (b->first_us > b->max_us)
         return drove__fail(DROVE_E_ARG,
                            "back-off %s: expected first_us up to max_us = %g, found %g", spec->name,
                            b->max_us, b->first_us);
@@ -74,7 +89,7 @@ static drove_status parse(const drove_spec *spec, drove_backoff *b)
 
 drove_status drove__backoff_init(drove_backoff *b, const char *spec, uint64_t seed, unsigned worker)
 {
-    drove_backoff made = {.first_us = 1.0, .step_us = 1.0, .max_us = 100.0};
+    drove_backoff made = {.kind = DROVE_BACKOFF_NONE};
     drove_spec parsed;
     DROVE_TRY(drove__spec_parse(spec, &parsed));
     drove_status status = parse(&parsed, &made);

@@ -71,7 +71,8 @@ drove_status drove__sync_create(const drove_sync_ops *ops, const drove_sync_opti
     drove_spec bare = {.name = ops->name};
     drove_sync_options full = *opt;
     if (full.spec == NULL) full.spec = &bare;
-    drove_status status;
+    drove_status status = drove__spec_accept(full.spec, ops->keys);
+    if (status != DROVE_OK) goto fail;
     s->worker = drove__alloc(s->n_workers, sizeof *s->worker);
     if (s->worker == NULL) {
         status = drove__sync_no_memory(s);

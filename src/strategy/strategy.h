@@ -18,7 +18,7 @@
 #include "base/fixed.h"
 #include "base/rng.h"
 #include "base/safetensors.h"
-#include "base/spec.h"
+#include "base/spec_keys.h"
 #include "base/status.h"
 #include "base/topo.h"
 #include "optim/optim.h"
@@ -203,6 +203,8 @@ typedef struct drove_sync_ops {
     unsigned    promises, needs;
     /* Specs that the tests walk: {"leashed:0", "leashed:inf", NULL}. */
     const char *const *variants;
+    /* Of the spec: drove__sync_create refuses others, init takes the values.  NULL: none. */
+    const drove_spec_key *keys;
     /* One for each of `variants`; NULL: they do not exchange by messages. */
     const drove_exchange_pattern *exchange_pattern;
     /* Who says which batch is next: the name of a row of strategy/source.h.  NULL: "claimed". */
@@ -318,7 +320,8 @@ void         drove__backoff_begin(drove_backoff *b); /* a new acquisition or pub
 uint64_t     drove__backoff_wait(drove_backoff *b);  /* waits once; returns ns waited */
 
 typedef struct drove_named {
-    const char *name, *help, *source;
+    const char           *name, *help, *source;
+    const drove_spec_key *keys; /* of its spec; NULL: none */
 } drove_named;
 extern const drove_named drove__backoffs[]; /* ends with name NULL */
 

@@ -20,22 +20,22 @@
 
 static const drove_sync_ops hogwild_copy, hogwild_live;
 
-static const char *const modes[] = {"copy", "live"};
+typedef struct settings {
+    enum { SHARED, COPY, LIVE } mode;
+} settings;
+
+static const char *const modes[] = {[SHARED] = "", [COPY] = "copy", [LIVE] = "live", NULL};
+static const drove_spec_key keys[] = {
+    {"MODE", "", DROVE_AS_WORD(settings, mode, modes), .is_argument = true,
+     .help = "read a copy, or write each product as it is computed"},
+    DROVE_SPEC_END,
+};
 
 static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
 {
-    DROVE_TRY(drove__spec_check(opt->spec, 1, NULL));
-    const char *mode = opt->spec->n_args > 0 ? opt->spec->arg[0] : NULL;
-    bool copy = mode != NULL && strcmp(mode, "copy") == 0,
-         live = mode != NULL && strcmp(mode, "live") == 0;
-    if (mode != NULL && !copy && !live) {
-        const char *near = drove__nearest(mode, modes, DROVE_COUNT(modes));
-        return drove__fail(
-            DROVE_E_ARG,
-            "hogwild: expected hogwild, hogwild:copy or hogwild:live, found \"%s\"%s%s%s", mode,
-            near != NULL ? "; did you mean " : "", near != NULL ? near : "",
-            near != NULL ? "?" : "");
-    }
+    settings set;
+    DROVE_TRY(drove__spec_take(opt->spec, keys, &set));
+    const bool copy = set.mode == COPY, live = set.mode == LIVE;
     if (live && !s->optim->fusable)
         return drove__fail(DROVE_E_ARG,
                            "hogwild:live writes while it computes: expected --rule sgd "
@@ -155,6 +155,7 @@ static const drove_sync_ops hogwild_copy = {
     .promises = DROVE_SYNC_LOCK_FREE | DROVE_SYNC_SEQUENTIAL,
     .needs = DROVE_SYNC_RACY,
     .variants = variants,
+    .keys = keys,
     .not_ranks = not_ranks,
     .init = init,
     .fini = fini,
@@ -173,6 +174,7 @@ static const drove_sync_ops hogwild_live = {
     .promises = DROVE_SYNC_LOCK_FREE | DROVE_SYNC_SEQUENTIAL,
     .needs = DROVE_SYNC_LIVE | DROVE_SYNC_TYPED | DROVE_SYNC_RACY,
     .variants = variants,
+    .keys = keys,
     .not_ranks = not_ranks,
     .init = init,
     .fini = fini,
@@ -194,6 +196,7 @@ const drove_sync_ops drove__sync_hogwild = {
     .promises = DROVE_SYNC_LOCK_FREE | DROVE_SYNC_SEQUENTIAL,
     .needs = DROVE_SYNC_TYPED | DROVE_SYNC_RACY,
     .variants = variants,
+    .keys = keys,
     .not_ranks = not_ranks,
     .init = init,
     .fini = fini,

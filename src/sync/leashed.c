@@ -96,16 +96,12 @@ static leashed_slot *slot_of(leashed_impl *p, uint64_t word)
     return &p->slot[word & (MOST_SLOTS - 1)];
 }
 
-static drove_status parse(const drove_spec *spec, uint64_t *persistence)
-{
-    DROVE_TRY(drove__spec_check(spec, 1, NULL));
-    if (spec->n_args == 0 || strcmp(spec->arg[0], "inf") == 0) {
-        *persistence = FOREVER;
-        return DROVE_OK;
-    }
-    /* Attempts are counted in 32 bits. */
-    return drove__spec_arg_u64(spec, 0, 0, UINT32_MAX - 1, persistence);
-}
+/* Attempts are counted in 32 bits. */
+static const drove_spec_key keys[] = {
+    {"PERSISTENCE", "inf", DROVE_AS_COUNT(leashed_impl, persistence, 0, UINT32_MAX - 1),
+     .word = "inf", .is_argument = true, .help = "retries of a step before it is dropped"},
+    DROVE_SPEC_END,
+};
 
 static drove_status init_slots(drove_sync *s, const drove_params *start)
 {
@@ -123,15 +119,14 @@ static drove_status init_slots(drove_sync *s, const drove_params *start)
 
 static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
 {
-    uint64_t persistence = FOREVER;
-    DROVE_TRY(parse(opt->spec, &persistence));
     if (s->n_workers > (MOST_SLOTS - 1) / SLOTS_PER_WORKER)
         return drove__fail(DROVE_E_ARG, "leashed: expected at most %u workers, found %u",
                            (MOST_SLOTS - 1) / SLOTS_PER_WORKER, s->n_workers);
     leashed_impl *p = drove__alloc(1, sizeof *p);
     if (p == NULL) return drove__sync_no_memory(s);
     s->impl = p;
-    p->persistence = persistence;
+    p->persistence = FOREVER;
+    DROVE_TRY(drove__spec_take(opt->spec, keys, p));
     p->n_slots = SLOTS_PER_WORKER * s->n_workers + 1;
     p->worker = drove__alloc(s->n_workers, sizeof *p->worker);
     p->slot = drove__alloc(p->n_slots, sizeof *p->slot);
@@ -379,6 +374,7 @@ const drove_sync_ops drove__sync_leashed = {
                 DROVE_SYNC_SEQUENTIAL | DROVE_SYNC_ORDERED,
     .needs = DROVE_SYNC_BACKOFF,
     .variants = variants,
+    .keys = keys,
     .not_ranks = "its workers step on one vector in shared memory",
     .init = init,
     .fini = fini,

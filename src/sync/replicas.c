@@ -77,27 +77,21 @@ static const drove_sync_ops replicas_sum, replicas_node;
 
 /* ---- setting up ---- */
 
-static const char *const kinds[] = {"core", "node"};
-enum { MERGE_MEAN, MERGE_SUM };
-static const char *const merges[] = {"mean", "sum"};
+typedef struct settings {
+    uint64_t period; /* 0: not given */
+    bool by_node, is_sum;
+} settings;
 
-static drove_status parse(drove_sync *s, const drove_spec *spec, unsigned *merge, bool *by_node)
-{
-    static const char *const keys[] = {"period", "merge", NULL};
-    replicas_impl *p = s->impl;
-    DROVE_TRY(drove__spec_check(spec, 1, keys));
-    DROVE_TRY(drove__spec_word(spec, "merge", merges, DROVE_COUNT(merges), merge));
-    p->period = *merge == MERGE_SUM ? DEFAULT_PERIOD_SUM : DEFAULT_PERIOD_MEAN;
-    DROVE_TRY(drove__spec_u64(spec, "period", 1, UINT32_MAX, &p->period));
-    const char *kind = spec->n_args > 0 ? spec->arg[0] : kinds[0];
-    *by_node = strcmp(kind, "node") == 0;
-    if (*by_node || strcmp(kind, "core") == 0) return DROVE_OK;
-    const char *near = drove__nearest(kind, kinds, DROVE_COUNT(kinds));
-    return drove__fail(DROVE_E_ARG,
-                       "replicas: expected replicas:core or replicas:node, found \"%s\"%s%s%s",
-                       kind, near != NULL ? "; did you mean " : "", near != NULL ? near : "",
-                       near != NULL ? "?" : "");
-}
+static const char *const kinds[] = {"core", "node", NULL}, *const merges[] = {"mean", "sum", NULL};
+static const drove_spec_key keys[] = {
+    {"KIND", "core", DROVE_AS_EITHER(settings, by_node, kinds), .is_argument = true,
+     .help = "a replica for each core, or for each NUMA node"},
+    {"period", NULL, DROVE_AS_COUNT(settings, period, 1, UINT32_MAX),
+     .help = "steps between two meetings; without it 256, with merge=sum 16"},
+    {"merge", "mean", DROVE_AS_EITHER(settings, is_sum, merges),
+     .help = "what the replicas have gained: its mean, or all of it"},
+    DROVE_SPEC_END,
+};
 
 /* Worker's replica: a new one, or that of the first worker on its node (not bound: node -1). */
 static replica *replica_of(replicas_impl *p, const drove_place *place, unsigned worker,
@@ -159,17 +153,18 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const dro
     if (s->layout.in_bf16)
         return drove__fail(DROVE_E_UNSUPPORTED,
                            "expected parameters that are integers or floats, found bf16");
-    unsigned merge = MERGE_MEAN;
-    bool by_node = false;
+    settings set = {.period = 0};
     replicas_impl *p = drove__alloc(1, sizeof *p);
     if (p == NULL) return drove__sync_no_memory(s);
     s->impl = p;
-    DROVE_TRY(parse(s, opt->spec, &merge, &by_node));
+    DROVE_TRY(drove__spec_take(opt->spec, keys, &set));
+    p->period = set.period;
+    if (p->period == 0) p->period = set.is_sum ? DEFAULT_PERIOD_SUM : DEFAULT_PERIOD_MEAN;
     p->replica = drove__alloc(s->n_workers, sizeof *p->replica);
     p->member = drove__alloc(s->n_workers, sizeof *p->member);
     if (p->replica == NULL || p->member == NULL) return drove__sync_no_memory(s);
     for (unsigned w = 0; w < s->n_workers; w++) {
-        p->member[w].of = replica_of(p, opt->place, w, by_node);
+        p->member[w].of = replica_of(p, opt->place, w, set.by_node);
         p->member[w].mate = p->member[w].of->n_workers++;
         s->worker[w].own = &p->member[w];
     }
@@ -184,11 +179,11 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const dro
             bits->state[k] = drove__rng_u64(&rng) | 1; /* never 0 */
     }
 
-    p->share = merge == MERGE_SUM ? 1.0f : 1.0f / (float)p->n_replicas;
+    p->share = set.is_sum ? 1.0f : 1.0f / (float)p->n_replicas;
     start_together(s, 0);
     if (p->n_replicas > 1) s->most_steps = p->period;
-    if (by_node) s->ops = &replicas_node;
-    else if (merge == MERGE_SUM) s->ops = &replicas_sum;
+    if (set.by_node) s->ops = &replicas_node;
+    else if (set.is_sum) s->ops = &replicas_sum;
     return DROVE_OK;
 }
 
@@ -435,7 +430,7 @@ static const char *const variants[] = {"replicas", "replicas:core?period=5&merge
     .source = "Zhang, Re, VLDB 2014; Zhang et al., ICDM 2016",                                     \
     .promises = (kept) | DROVE_SYNC_SEQUENTIAL,                                                    \
     .needs = DROVE_SYNC_TYPED | DROVE_SYNC_OWN_VECTOR | (fact), .variants = variants,              \
-    .not_ranks = "its replicas meet in shared memory", .init = init, .fini = fini,                 \
+    .keys = keys, .not_ranks = "its replicas meet in shared memory", .init = init, .fini = fini,   \
     .acquire = acquire, .release = release, .publish = publish, .live = live,                      \
     .live_done = live_done, .next_step = next_step, .peek = peek, .restore = restore,              \
     .leave = leave

@@ -35,10 +35,12 @@ static const drove_locked_ops rwlock_ops = {.lock_to_read = lock_to_read,
                                             .unlock = unlock,
                                             .destroy = destroy};
 
-static const char *const keys[] = {"prefer", NULL};
-static const char *const preferences[] = {"readers", "writers"};
-static const int preference_of[] = {PTHREAD_RWLOCK_PREFER_READER_NP,
-                                    PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP};
+static const char *const preferences[] = {"readers", "writers", NULL};
+static const drove_spec_key keys[] = {
+    {"prefer", "readers", DROVE_AS_EITHER(drove_locked, rwlock.prefers_writers, preferences),
+     .help = "whom the lock lets in first"},
+    DROVE_SPEC_END,
+};
 
 static drove_status init_lock(drove_sync *s, pthread_rwlock_t *lock, int preference)
 {
@@ -54,15 +56,14 @@ static drove_status init_lock(drove_sync *s, pthread_rwlock_t *lock, int prefere
 
 static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
 {
-    unsigned preference = 0;
-    DROVE_TRY(drove__spec_check(opt->spec, 0, keys));
-    DROVE_TRY(
-        drove__spec_word(opt->spec, "prefer", preferences, DROVE_COUNT(preferences), &preference));
     drove_locked *l = drove__alloc(1, sizeof *l);
     if (l == NULL) return drove__sync_no_memory(s);
     l->ops = &rwlock_ops;
-    l->rwlock.prefers_writers = preference == 1;
-    drove_status status = init_lock(s, &l->rwlock.lock, preference_of[preference]);
+    drove_status status = drove__spec_take(opt->spec, keys, l);
+    if (status == DROVE_OK)
+        status = init_lock(s, &l->rwlock.lock,
+                           l->rwlock.prefers_writers ? PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP
+                                                     : PTHREAD_RWLOCK_PREFER_READER_NP);
     if (status != DROVE_OK) {
         drove__free(l);
         return status;
@@ -80,6 +81,7 @@ const drove_sync_ops drove__sync_rwlock = {
         DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_SEQUENTIAL | DROVE_SYNC_ORDERED,
     .needs = DROVE_SYNC_BACKOFF,
     .variants = variants,
+    .keys = keys,
     .not_procs = "the C library's read-write lock stays locked when a process that holds it ends",
     .not_ranks = "its workers step on one vector in shared memory",
     .init = init,

@@ -17,7 +17,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SOFTSYNC_DEFAULT_N = 2 };
 enum { PENDING, STALENESS, N_COUNTS }; /* unfinished group: contributions, sum of stalenesses */
 
 static const char name_sum[] = "softsync.sum", name_eta[] = "softsync.eta",
@@ -33,11 +32,20 @@ typedef struct softsync_impl {
     unsigned group, n_left; /* contributions of an update; workers that are not lost */
 } softsync_impl;
 
+typedef struct settings {
+    uint64_t n;
+} settings;
+
+static const drove_spec_key keys[] = {
+    {"N", "2", DROVE_AS_COUNT(settings, n, 1, UINT32_MAX), .is_argument = true,
+     .help = "contributions that make an update"},
+    DROVE_SPEC_END,
+};
+
 static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
 {
-    uint64_t n = SOFTSYNC_DEFAULT_N;
-    DROVE_TRY(drove__spec_check(opt->spec, 1, NULL));
-    DROVE_TRY(drove__spec_arg_u64(opt->spec, 0, 1, UINT32_MAX, &n));
+    settings set;
+    DROVE_TRY(drove__spec_take(opt->spec, keys, &set));
     softsync_impl *p = drove__alloc(1, sizeof *p);
     if (p == NULL) return drove__sync_no_memory(s);
     drove_status status = drove__lock_init(&p->mutex);
@@ -47,7 +55,7 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const dro
     }
     s->impl = p;
     p->n_left = s->n_workers;
-    p->group = s->batches_per_update = n < s->n_workers ? (unsigned)n : s->n_workers;
+    p->group = s->batches_per_update = set.n < s->n_workers ? (unsigned)set.n : s->n_workers;
     p->vector = drove__sync_first_vector(s, DROVE_SYNC_SHARED, start->theta);
     p->sum = drove__alloc(s->optim->n, sizeof *p->sum);
     if (p->vector == NULL || p->sum == NULL) return drove__sync_no_memory(s);
@@ -224,6 +232,7 @@ const drove_sync_ops drove__sync_softsync = {
         DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_SEQUENTIAL | DROVE_SYNC_ORDERED,
     .needs = DROVE_SYNC_BACKOFF,
     .variants = variants,
+    .keys = keys,
     .not_ranks = "its workers step on one vector in shared memory",
     .init = init,
     .fini = fini,

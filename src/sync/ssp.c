@@ -20,7 +20,6 @@
 
 #include <string.h>
 
-enum { SSP_DEFAULT_BOUND = 3 };
 #define LOST UINT64_MAX
 
 typedef struct ssp_impl {
@@ -33,11 +32,14 @@ typedef struct ssp_impl {
     _Atomic uint32_t advanced DROVE_ALIGNED_CACHE_LINE;
 } ssp_impl;
 
+static const drove_spec_key keys[] = {
+    {"S", "3", DROVE_AS_COUNT(ssp_impl, bound, 0, UINT32_MAX), .is_argument = true,
+     .help = "most steps ahead of the slowest worker"},
+    DROVE_SPEC_END,
+};
+
 static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
 {
-    uint64_t bound = SSP_DEFAULT_BOUND;
-    DROVE_TRY(drove__spec_check(opt->spec, 1, NULL));
-    DROVE_TRY(drove__spec_arg_u64(opt->spec, 0, 0, UINT32_MAX, &bound));
     ssp_impl *p = drove__alloc(1, sizeof *p);
     if (p == NULL) return drove__sync_no_memory(s);
     drove_status status = drove__lock_init(&p->mutex);
@@ -45,8 +47,8 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const dro
         drove__free(p);
         return status;
     }
-    p->bound = bound;
     s->impl = p;
+    DROVE_TRY(drove__spec_take(opt->spec, keys, p));
     p->clock = drove__alloc(s->n_workers, sizeof *p->clock);
     p->vector = drove__sync_first_vector(s, DROVE_SYNC_SHARED, start->theta);
     if (p->clock == NULL || p->vector == NULL) return drove__sync_no_memory(s);
@@ -213,6 +215,7 @@ const drove_sync_ops drove__sync_ssp = {
         DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_SEQUENTIAL | DROVE_SYNC_ORDERED,
     .needs = DROVE_SYNC_BACKOFF,
     .variants = variants,
+    .keys = keys,
     .batches = "rounds",
     .not_ranks = "its workers step on one vector in shared memory",
     .init = init,

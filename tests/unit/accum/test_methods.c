@@ -364,7 +364,7 @@ TEST(what_they_cannot_is_refused)
         {{&drove__accum_accumulate, "accumulate:later", 2, false},
          "accumulate: expected accumulate or accumulate:at-end, found \"later\""},
         {{&drove__accum_tree, "tree?links=wires", 2, false},
-         "tree?links: expected order, or nodes without a list of devices, found \"wires\""},
+         "tree?links: expected order or nodes, found \"wires\""},
         {{&drove__accum_tree, "tree:0,1?links=nodes", 2, false}, "found \"nodes\""},
         {{&drove__accum_tree, "tree:0,1", 3, false},
          "tree: expected the 3 devices in the order of the leaves, found 2 numbers"},

@@ -40,14 +40,14 @@ TEST(test_words)
 {
     drove_method m;
     assert_int_equal(parse("hogbatch", &m), DROVE_OK);
-    assert_true(m.policy == &drove__policy_fixed && m.is_equal && m.fit_tail);
+    assert_true(m.policy == &drove__policy_fixed && !m.is_mixed && !m.tail_as_is);
     assert_false(m.by_coordinator || m.replaces);
     assert_int_equal(parse("hogbatch:mixed?update=coordinator&merge=replace&tail=as-is", &m),
                      DROVE_OK);
     assert_true(m.policy == &drove__policy_fixed && m.by_coordinator && m.replaces);
-    assert_false(m.is_equal || m.fit_tail);
+    assert_true(m.is_mixed && m.tail_as_is);
     assert_int_equal(parse("adaptive?alpha=3&beta=0.25&utilisation=0.5", &m), DROVE_OK);
-    assert_true(m.policy == &drove__policy_adaptive && !m.is_equal);
+    assert_true(m.policy == &drove__policy_adaptive && m.is_mixed);
     assert_true(m.alpha == 3.0 && m.beta == 0.25 && m.utilisation == 0.5);
     static const char *const wrong[] = {"adaptive?alpha=1",   "adaptive?beta=1.5",
                                         "adaptive:mixed",     "hogbatch:equal",
