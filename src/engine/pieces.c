@@ -63,11 +63,7 @@ static void cut(drove_pieces *p, const drove_batch *all, size_t first)
     if (l.in.dense != NULL) l.in.dense += first * p->model->n_inputs;
     if (l.in.first != NULL) l.in.first += first;
     if (l.in.last != NULL) l.in.last += first;
-    if (l.target.y_class != NULL) l.target.y_class += first;
-    if (l.target.y_value != NULL) l.target.y_value += first * p->model->n_outputs;
-    if (l.target.label_first != NULL) l.target.label_first += first;
-    if (l.target.label_last != NULL) l.target.label_last += first;
-    if (l.target.weight != NULL) l.target.weight += first;
+    l.target = drove__target_from(&l.target, first, p->model->n_outputs);
     p->loaded = l;
     p->batch.loaded = &p->loaded;
 }

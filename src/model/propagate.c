@@ -185,17 +185,6 @@ void drove__model_forward(const drove_model *model, const drovek_table *k, const
     drove__model_forward_part(model, k, theta, in, pass, &alone);
 }
 
-drove_target drove__target_from(const drove_target *whole, size_t first, size_t n_outputs)
-{
-    drove_target t = *whole;
-    if (t.y_class != NULL) t.y_class += first;
-    if (t.y_value != NULL) t.y_value += first * n_outputs;
-    if (t.label_first != NULL) t.label_first += first;
-    if (t.label_last != NULL) t.label_last += first;
-    if (t.weight != NULL) t.weight += first;
-    return t;
-}
-
 /* The loss of each example by itself, so that losses need know nothing of weights. */
 static void weighted_loss(const drove_model *model, const drovek_table *k,
                           const drove_target *target, size_t n_rows, const float *z, float scale,

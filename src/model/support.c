@@ -25,6 +25,17 @@ void drove__act_apply(const drovek_table *k, float *y, size_t n, drovek_act act)
     if (n % WIDTH > 0) k->bias_act_f32(y + rows * WIDTH, zero, 1, n % WIDTH, act);
 }
 
+drove_target drove__target_from(const drove_target *whole, size_t first, size_t n_outputs)
+{
+    drove_target t = *whole;
+    if (t.y_class != NULL) t.y_class += first;
+    if (t.y_value != NULL) t.y_value += first * n_outputs;
+    if (t.label_first != NULL) t.label_first += first;
+    if (t.label_last != NULL) t.label_last += first;
+    if (t.weight != NULL) t.weight += first;
+    return t;
+}
+
 double drove__entropy(const double *share, size_t n)
 {
     double sum = 0.0;

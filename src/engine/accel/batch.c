@@ -7,31 +7,11 @@
  */
 #include "base/clock.h"
 #include "base/mem.h"
-#include "engine/accel/layers.h"
+#include "engine/accel/state.h"
 #include "model/loss.h"
 
 /* The time-out of calls that have none of their own: far beyond any batch. */
 static const uint64_t SYNCHRONOUS_NS = 600u * (uint64_t)1000000000u;
-
-void drove__accel_events_drop(drove_engine *e, drove_accel_events *of)
-{
-    drove_accel_event **event[] = {&of->params_begun, &of->params_done, &of->work_begun,
-                                   &of->scored, &of->scored_read};
-    for (size_t i = 0; i < DROVE_COUNT(event); i++) {
-        e->ops->event_destroy(*event[i]);
-        *event[i] = NULL;
-    }
-    for (size_t l = 0; of->layer_read != NULL && l < e->model->n_layers; l++) {
-        e->ops->event_destroy(of->layer_done[l]);
-        e->ops->event_destroy(of->layer_read[l]);
-        of->layer_done[l] = of->layer_read[l] = NULL;
-    }
-}
-
-void drove__accel_drop_events(drove_engine *e)
-{
-    if (!drove__repeat_takes_back(e)) drove__accel_events_drop(e, &e->events);
-}
 
 /* ---- staging ---- */
 
@@ -234,7 +214,7 @@ static drove_status finish_piece(drove_engine *e, uint64_t timeout_ns, drove_wor
     if (done != NULL && !e->is_predicting) add_score(e, &done->score);
     DROVE_TRY(drove__accel_times(e, done != NULL ? &done->times : NULL));
     if (done != NULL) done->times.wait_ns += e->slept_ns;
-    drove__accel_drop_events(e);
+    drove__repeat_drop_events(e);
     e->present->is_full = false;
     e->present = NULL;
     return DROVE_OK;

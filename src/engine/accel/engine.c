@@ -1,9 +1,8 @@
 /* engine/accel/engine.c - the engine of all accelerators, over a table of operations
  * (engine/accel/accel.h): creation, and its table; see state.h for its parts.
  *
- * A device that fails is lost: the failure's text is kept, and answers every later call.  One that
- * is silent beyond a time-out is lost, too, and what it may still read or write is left to it:
- * destroy then frees nothing that the device knows, because waiting for it might never end.
+ * destroy frees nothing that a device knows which is silent beyond a time-out: waiting for it might
+ * never end, and it may still read or write all of it.
  */
 #include "base/clock.h"
 #include "base/mem.h"
@@ -13,19 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-drove_status drove__accel_try(drove_engine *e, drove_status status)
-{
-    if (status == DROVE_OK || e->is_lost || e->is_recording) return status;
-    e->is_lost = true;
-    drove__error_copy(e->why);
-    return status;
-}
-
-drove_status drove__accel_check_alive(const drove_engine *e)
-{
-    return e->is_lost ? drove__fail(DROVE_E_SYSTEM, "%s", e->why) : DROVE_OK;
-}
-
 /* ---- creation ---- */
 
 static void destroy(drove_engine *e)
@@ -33,7 +19,7 @@ static void destroy(drove_engine *e)
     if (e == NULL) return;
     if (!e->is_silent) {
         /* All that the device knows of. */
-        drove__accel_drop_events(e);
+        drove__repeat_drop_events(e);
         for (size_t l = 0; e->conv != NULL && l < e->model->n_layers; l++)
             if (e->conv[l] != NULL) e->ops->conv_destroy(e->conv[l]);
         e->ops->queue_destroy(e->up);
@@ -127,7 +113,9 @@ static drove_status allocate(drove_engine *e, const drove_data *data)
     DROVE_TRY(e->ops->queue_create(e->accel, &e->down));
     for (size_t i = 0; i < DROVE_ACCEL_N_STAGINGS; i++)
         DROVE_TRY(drove__staging_init(e, &e->staging[i], data));
-    DROVE_TRY(drove__params_init(e, data));
+    const size_t n_touched =
+        e->is_sparse ? drove__accel_most_touched(e->model, data, e->max_rows) : 0;
+    DROVE_TRY(drove__params_init(e, n_touched));
 
     /* Outputs, derivatives and losses. */
     for (size_t l = 0; l < n_layers; l++) {

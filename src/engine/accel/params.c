@@ -39,10 +39,9 @@ static drove_status reserve(drove_engine *e, size_t n)
     return DROVE_OK;
 }
 
-drove_status drove__params_init(drove_engine *e, const drove_data *data)
+drove_status drove__params_init(drove_engine *e, size_t n_touched)
 {
     const drove_layer *first = &e->model->layer[0];
-    size_t n_touched = e->is_sparse ? drove__accel_most_touched(e->model, data, e->max_rows) : 0;
     e->base = e->is_sparse ? first->b_offset : 0;
     e->n_rest = e->model->n_params - e->base;
     return reserve(e, e->n_rest + n_touched * first->n_out);

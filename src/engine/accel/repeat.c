@@ -14,7 +14,8 @@
  * Events of a recording happen anew at each run; the engine borrows them for the batch.
  */
 #include "base/mem.h"
-#include "engine/accel/layers.h"
+#include "engine/accel/state.h"
+#include "model/layer.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -185,12 +186,11 @@ static void copy_events(drove_accel_events *to, const drove_accel_events *from, 
     }
 }
 
-bool drove__repeat_takes_back(drove_engine *e)
+void drove__repeat_drop_events(drove_engine *e)
 {
-    if (e->lender == NULL) return false;
+    if (e->lender == NULL) drove__accel_events_drop(e, &e->events);
+    else copy_events(&e->events, NULL, e->model->n_layers);
     e->lender = NULL;
-    copy_events(&e->events, NULL, e->model->n_layers);
-    return true;
 }
 
 /* Whatever goes wrong, the pass can be put on the queues without; a device that is lost says so
@@ -214,7 +214,7 @@ static void record(drove_engine *e, drove_accel_recording *r)
         e->lender = r;
         return;
     }
-    drove__accel_drop_events(e);
+    drove__accel_events_drop(e, &e->events);
     e->ops->event_destroy(r->fork);
     r->fork = NULL;
 }

@@ -11,7 +11,7 @@
  * keep equal parameters.
  */
 #include "base/mem.h"
-#include "engine/accel/layers.h"
+#include "engine/accel/operations.h"
 
 #include <math.h>
 #include <stdlib.h>

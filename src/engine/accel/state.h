@@ -1,16 +1,20 @@
 /* engine/accel/state.h - an engine on an accelerator: what its files share.
  *
- *   size.c    how much memory a batch and a model take
- *   staging.c a batch in a staging buffer: gathered, laid out, copied to the device
- *   params.c  parameters to the device, gradients from it
- *   plan.c    what a pass needs beside parameters and examples
- *   pass.c    forward, loss and backward, put on the queue
- *   repeat.c  passes that are repeated, recorded
- *   layers.h  the kinds of layers: layers.c, conv.c, norm.c
- *   resident.c  parameters that stay on the device, and their update
- *   times.c   what overlapped what
- *   batch.c   one batch from begin to finish
- *   engine.c  creation, and the engine's table
+ * Each of these calls those below it alone:
+ *
+ *   engine.c      creation, and the engine's table
+ *   batch.c       one batch from begin to finish
+ *   times.c       what overlapped what
+ *   staging.c     a batch in a staging buffer: gathered, laid out, copied to the device
+ *   repeat.c      passes that are repeated, recorded
+ *   pass.c        forward, loss and backward, put on the queue
+ *   size.c        how much memory a batch and a model take
+ *   plan.c        what a pass needs beside parameters and examples
+ *   layers.h      the kinds of layers: layers.c, conv.c, norm.c
+ *   operations.h  what layers are made of
+ *   params.c      parameters to the device, gradients from it
+ *   resident.c    parameters that stay on the device, and their update
+ *   state.c       a device that fails is lost; events
  *
  * Queues: `up` copies to the device, `work` computes, `down` copies back; they meet through events.
  * Threads: one at a time.
@@ -157,6 +161,11 @@ struct drove_engine {
 /* Forwards a device's failure: the engine is lost from then on. */
 drove_status drove__accel_try(drove_engine *e, drove_status status);
 #define DROVE_ACCEL_TRY(e, call) DROVE_TRY(drove__accel_try(e, call))
+/* Errors: DROVE_E_SYSTEM, the text of the failure by which the device was lost. */
+drove_status drove__accel_check_alive(const drove_engine *e);
+/* Puts it on `work`. */
+drove_status drove__accel_job(drove_engine *e, const drove_accel_job *job);
+void         drove__accel_events_drop(drove_engine *e, drove_accel_events *of); /* destroys them */
 
 /* Pinned memory of n numbers of 4 bytes; `what` begins the error. */
 static inline drove_status drove__accel_host_alloc(drove_engine *e, size_t n, const char *what,
@@ -202,7 +211,8 @@ drove_status drove__staging_fill(drove_engine *e, drove_accel_staging *s, const 
 
 /* ---- params.c ---- */
 
-drove_status drove__params_init(drove_engine *e, const drove_data *data);
+/* n_touched: features that a sparse batch can touch, else 0. */
+drove_status drove__params_init(drove_engine *e, size_t n_touched);
 void         drove__params_fini(drove_engine *e);
 /* W of a layer, and what follows it up to the next layer, on the device. */
 drove_accel_view drove__params_w(const drove_engine *e, drove_accel_buffer *of, size_t layer);
@@ -240,19 +250,14 @@ void drove__repeat_forget(drove_engine *e, const drove_accel_staging *staging);
 drove_status drove__repeat_pass(drove_engine *e);
 /* Passes that were put on the queues by one call. */
 uint64_t drove__repeat_runs(const drove_engine *e);
-/* Were the present batch's events lent?  They are given back. */
-bool drove__repeat_takes_back(drove_engine *e);
+/* Destroys the present batch's events, or gives them back to the recording that lent them. */
+void drove__repeat_drop_events(drove_engine *e);
 
 /* ---- batch.c ---- */
 
 extern const drove_piece_ops drove__accel_piece_ops;
-/* Errors: DROVE_E_SYSTEM, the text of the failure by which the device was lost. */
-drove_status drove__accel_check_alive(const drove_engine *e); /* engine.c */
 drove_status drove__accel_check_free(const drove_engine *e);  /* DROVE_E_ARG: a batch was begun */
 drove_status drove__accel_check_begun(const drove_engine *e); /* DROVE_E_ARG: none was */
-void         drove__accel_drop_events(drove_engine *e);       /* of the present batch */
-/* Destroys them. */
-void         drove__accel_events_drop(drove_engine *e, drove_accel_events *of);
 drove_status drove__accel_stage(drove_engine *e, const drove_batch *next); /* engine.h */
 
 /* ---- resident.c ---- */

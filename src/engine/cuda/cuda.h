@@ -1,6 +1,7 @@
 /* engine/cuda/cuda.h - what the files of the CUDA module share.
  *
  *   module.c      the table; devices
+ *   errors.c      failures of CUDA's calls
  *   memory.c      buffers, pinned memory
  *   queue.c       queues (streams), events, copies, recorded sequences (graphs)
  *   operations.c  matrix products by cuBLAS, and the launches of our kernels
@@ -86,6 +87,8 @@ struct drove_accel_sequence {
     size_t             n_joined;
 };
 
+/* errors.c */
+drove_status drove_cuda_status_of(cudaError_t error); /* of one that is no success */
 /* DROVE_OK for cudaSuccess; else the status and text of a call that failed on the device. */
 drove_status drove_cuda_check(const drove_accel *a, cudaError_t error, const char *call);
 /* Makes a's device that of the calling thread. */

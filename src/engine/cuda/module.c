@@ -1,4 +1,4 @@
-/* engine/cuda/module.c - the table of the CUDA module, its devices and errors. */
+/* engine/cuda/module.c - the table of the CUDA module, and its devices. */
 #include "engine/cuda/cuda.h"
 
 #include "engine/cuda/kernels.h"
@@ -8,44 +8,6 @@
 #include <string.h>
 
 enum { QUEUES = 2 }; /* for whose scratch memory is left */
-
-const drove_accel_host *drove_cuda_host; /* set when the module is opened, constant afterwards */
-
-/* ---- errors ---- */
-
-static drove_status status_of(cudaError_t error)
-{
-    switch (error) {
-    case cudaErrorMemoryAllocation: return DROVE_E_NOMEM;
-    case cudaErrorNoDevice:
-    case cudaErrorInsufficientDriver:
-    case cudaErrorInvalidDeviceFunction:
-    case cudaErrorNoKernelImageForDevice:
-    case cudaErrorUnsupportedPtxVersion:
-    case cudaErrorStreamCaptureUnsupported:
-    case cudaErrorStreamCaptureInvalidated:
-    case cudaErrorStreamCaptureUnjoined:
-    case cudaErrorStreamCaptureIsolation:
-    case cudaErrorNotSupported: return DROVE_E_UNSUPPORTED;
-    default: return DROVE_E_SYSTEM;
-    }
-}
-
-/* call may be the text of a whole call: what stands before its '(' is its name. */
-drove_status drove_cuda_check(const drove_accel *a, cudaError_t error, const char *call)
-{
-    if (error == cudaSuccess) return DROVE_OK;
-    cudaGetLastError(); /* it is reported now, and not once more by the next call */
-    return drove_cuda_host->fail(status_of(error), "cuda:%d (%s): %.*s: %s", a->device,
-                                 a->facts.name, (int)strcspn(call, "("), call,
-                                 cudaGetErrorString(error));
-}
-
-drove_status drove_cuda_enter(const drove_accel *a)
-{
-    DROVE_CUDA_TRY(a, cudaSetDevice(a->device));
-    return DROVE_OK;
-}
 
 /* ---- devices ---- */
 
@@ -70,7 +32,7 @@ static drove_status count(unsigned *out)
                                      "CUDA %d.%d",
                                      needs / 1000, needs % 1000 / 10, has / 1000, has % 1000 / 10);
     }
-    return drove_cuda_host->fail(status_of(error), "cudaGetDeviceCount: %s",
+    return drove_cuda_host->fail(drove_cuda_status_of(error), "cudaGetDeviceCount: %s",
                                  cudaGetErrorString(error));
 }
 

@@ -69,19 +69,21 @@ static inline float drove__linear_weight(const drove_engine_shared *p, size_t ro
 
 extern const drove_engine_ops drove__engine_linear;
 
-/* problem.c */
-drove_status drove__linear_prepare(const drove_prepare_options *opt, drove_engine_shared **out);
-drove_status drove__linear_follow(drove_engine_shared *p, const drove_data *data);
-void         drove__linear_dismiss(drove_engine_shared *p);
+/* ---- vector.c ---- */
+
+/* Model scale, layout and length of the shared vector for this format and range. */
+void drove__linear_set_model(drove_engine_shared *p, drove_number model, double range);
+/* The same for the run's format; errors: DROVE_E_ARG (a range whose unit no float can hold). */
+drove_status drove__linear_set_range(drove_engine_shared *p, double range);
 void         drove__linear_pack(const drove_engine_shared *p, drove_rng *rng, const float *theta,
                                 uint32_t *words);
 void drove__linear_unpack(const drove_engine_shared *p, const uint32_t *words, float *theta);
 
-/* Model scale, layout and length of the shared vector for this format and range. */
-void drove__linear_set_model(drove_engine_shared *p, drove_number model, double range);
+/* ---- problem.c ---- */
 
-/* The same for the run's format; errors: DROVE_E_ARG (a range whose unit no float can hold). */
-drove_status drove__linear_set_range(drove_engine_shared *p, double range);
+drove_status drove__linear_prepare(const drove_prepare_options *opt, drove_engine_shared **out);
+drove_status drove__linear_follow(drove_engine_shared *p, const drove_data *data);
+void         drove__linear_dismiss(drove_engine_shared *p);
 
 /* Examples that a worker claims at once: those of one call of steps. */
 typedef struct drove_turn_limits {
@@ -91,7 +93,9 @@ typedef struct drove_turn_limits {
 } drove_turn_limits;
 size_t drove__linear_turn_rows(const drove_turn_limits *limits);
 
-/* range.c: a range that parameters trained from these examples, starting at theta[n_params], will
+/* ---- range.c ---- */
+
+/* A range that parameters trained from these examples, starting at theta[n_params], will
  * hardly leave.  Errors: DROVE_E_NOMEM, DROVE_E_DATA. */
 drove_status drove__linear_find_range(drove_engine_shared *p, const float *theta, double eta,
                                       double *out);

@@ -62,7 +62,7 @@ struct drove_accel_queue {
 /* The program's functions; set by the entry. */
 extern const drove_accel_host *drove_cl_host;
 
-/* DROVE_OK, or the failure of a call on this device, in words. */
+/* errors.c: DROVE_OK, or the failure of a call on this device, in words; a NULL: on none. */
 drove_status drove_cl_check(const drove_accel *a, cl_int error, const char *call);
 
 /* program.c: the compiled sources, from the cache or compiled now (and then kept there).
