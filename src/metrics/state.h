@@ -50,12 +50,11 @@ static inline double drove__tally_ratio(double a, double b)
  * are NaN and whose arrays are allocated. */
 void         drove__tally_add_classes(drove_tally *t, const drove_tally_rows *rows);
 drove_status drove__tally_fill_classes(const drove_tally *t, drove_metrics *out);
+/* Precision, recall, F1 and support of every class or label. */
+void         drove__tally_per_class(const drove_tally *t, drove_metrics *out);
 void         drove__tally_add_values(drove_tally *t, const drove_tally_rows *rows);
 drove_status drove__tally_fill_values(const drove_tally *t, drove_metrics *out);
 void         drove__tally_add_labels(drove_tally *t, const drove_tally_rows *rows);
 void         drove__tally_fill_labels(const drove_tally *t, drove_metrics *out);
-
-/* tally.c: precision, recall, F1 and support of every class or label. */
-void drove__tally_per_class(const drove_tally *t, drove_metrics *out);
 
 #endif

@@ -113,18 +113,6 @@ drove_status drove__tally_add(drove_tally *t, const drove_tally_rows *rows)
 
 /* ---- metrics ---- */
 
-void drove__tally_per_class(const drove_tally *t, drove_metrics *out)
-{
-    const drove_tally_classes *c = &t->classes;
-    for (size_t k = 0; k < t->opt.n_classes; k++) {
-        drove_metrics_class *m = &out->per_class[k];
-        m->precision = drove__tally_ratio(c->hit[k], c->predicted[k]);
-        m->recall = drove__tally_ratio(c->hit[k], c->support[k]);
-        m->f1 = drove__tally_ratio(2.0 * c->hit[k], c->predicted[k] + c->support[k]);
-        m->support = c->support[k];
-    }
-}
-
 static const drove_metrics_figures no_figures = {.accuracy = NAN,
                                                  .balanced_accuracy = NAN,
                                                  .log_loss = NAN,

@@ -1,4 +1,4 @@
-/* data/read/picture.c - chooses a picture's decoder; turns and resizes pictures.  See picture.h. */
+/* data/read/picture.c - memory, turning and resizing of pictures.  See picture.h. */
 #include "data/read/picture.h"
 
 #include "base/mem.h"
@@ -6,35 +6,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 /* ITU-R BT.601: luma = 0.299 red + 0.587 green + 0.114 blue, in 2^16ths, which add up to 2^16 */
 enum { LUMA_RED = 19595, LUMA_GREEN = 38470, LUMA_BLUE = 7471 };
-
-bool drove__picture_is_named(const char *name)
-{
-    static const char *const endings[] = {".png", ".jpg", ".jpeg"};
-    const char *ending = strrchr(name, '.');
-    for (size_t i = 0; ending != NULL && i < DROVE_COUNT(endings); i++) {
-        if (strcasecmp(ending, endings[i]) == 0) return true;
-    }
-    return false;
-}
-
-drove_status drove__picture_decode(const uint8_t *bytes, size_t n_bytes, const char *where,
-                                   drove_picture *out)
-{
-    *out = (drove_picture){0};
-    if (n_bytes >= 8 && memcmp(bytes, "\x89PNG\r\n\x1a\n", 8) == 0)
-        return drove__picture_decode_png(bytes, n_bytes, where, out);
-    if (n_bytes >= 3 && memcmp(bytes, "\xff\xd8\xff", 3) == 0)
-        return drove__picture_decode_jpeg(bytes, n_bytes, where, out);
-    if (n_bytes == 0)
-        return drove__fail(DROVE_E_DATA, "%s: expected a PNG or JPEG file, found an empty one",
-                           where);
-    return drove__fail(DROVE_E_DATA, "%s: expected a PNG or JPEG file, found first byte 0x%02x",
-                       where, bytes[0]);
-}
 
 drove_status drove__picture_init(drove_picture *out, size_t height, size_t width, const char *where)
 {

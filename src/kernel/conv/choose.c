@@ -1,4 +1,4 @@
-/* kernel/conv/choose.c - measures which way to compute a convolution is fastest here.
+/* kernel/conv/choose.c - makes a convolution, and measures which way to compute it is fastest here.
  *
  * Results are kept in the process, so that all its workers choose the same, and in a file
  * (file.h), so that later runs do.  A measurement takes enough images for some milliseconds of
@@ -141,10 +141,11 @@ static drove_status begin_contest(const drovek_conv_options *opt, const drovek_c
     drovek_conv_options one = *opt;
     one.rows = one.max_rows = t->n_rows;
     for (size_t i = 0; i < r->n_choices; i++) {
-        one.way = r->choice[i].way;
+        const drovek_conv_ops *way = drovek_conv_find_way(r->choice[i].way);
         one.in = r->choice[i].in;
         one.out = r->choice[i].out;
-        drove_status status = drovek_conv_create(&one, &t->conv[i]);
+        drove_status status = drovek_conv_check(&one);
+        if (status == DROVE_OK) status = drovek_conv_create_by(&one, way, &t->conv[i]);
         if (status != DROVE_OK && status != DROVE_E_UNSUPPORTED) return status;
         for (size_t pass = 0; pass < N_PASSES; pass++) t->best_ns[i][pass] = 1e18;
     }
@@ -333,6 +334,34 @@ drove_status drovek_conv_choose(const drovek_conv_options *opt, drovek_conv_choi
         *n_out = i + 1;
     }
     return DROVE_OK;
+}
+
+/* The fastest way for the formats of the options; if it fails (the cache file may be wrong), the
+ * next one of the table. */
+static drove_status create_fastest(const drovek_conv_options *opt, drovek_conv **out)
+{
+    drovek_conv_choice choice[DROVEK_N_FORMATS * DROVEK_N_FORMATS];
+    size_t n_choices;
+    drove_status status = DROVE_E_UNSUPPORTED;
+    DROVE_TRY(drovek_conv_choose(opt, choice, DROVE_COUNT(choice), &n_choices));
+    for (size_t i = 0; i < n_choices; i++) {
+        if (choice[i].in != opt->in || choice[i].out != opt->out) continue;
+        status = drovek_conv_create_by(opt, drovek_conv_find_way(choice[i].way), out);
+        break;
+    }
+    for (size_t i = 0; drovek_conv_ways[i] != NULL && status == DROVE_E_UNSUPPORTED; i++)
+        status = drovek_conv_create_by(opt, drovek_conv_ways[i], out);
+    return status;
+}
+
+drove_status drovek_conv_create(const drovek_conv_options *opt, drovek_conv **out)
+{
+    *out = NULL;
+    DROVE_TRY(drovek_conv_check(opt));
+    if (opt->way == NULL) return create_fastest(opt, out);
+    const drovek_conv_ops *way = drovek_conv_find_way(opt->way);
+    if (way != NULL) return drovek_conv_create_by(opt, way, out);
+    return drove__fail(DROVE_E_UNSUPPORTED, "convolution: '%s' is not in this build", opt->way);
 }
 
 void drovek_conv_forget(void)

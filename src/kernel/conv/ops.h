@@ -52,11 +52,17 @@ bool drovek_conv_has_library(const drovek_table *kernels);
 /* Whether windows.c supports the shape. */
 bool drovek_conv_has_few_channels(const drovek_conv_shape *s);
 
+/* All in this build, in the order in which they are tried; NULL-terminated. */
+extern const drovek_conv_ops *const drovek_conv_ways[];
 /* NULL: no such way in this build. */
 const drovek_conv_ops *drovek_conv_find_way(const char *name);
 
 /* DROVE_OK, or DROVE_E_UNSUPPORTED with the reason: no way supports it. */
 drove_status drovek_conv_check(const drovek_conv_options *opt);
+
+/* As drovek_conv_create, of checked options and by this way, whatever opt->way says. */
+drove_status drovek_conv_create_by(const drovek_conv_options *opt, const drovek_conv_ops *ops,
+                                   drovek_conv **out);
 
 static inline size_t drovek_conv_n_weights(const drovek_conv_shape *s)
 {

@@ -9,20 +9,20 @@
 #include <stdio.h>
 #include <string.h>
 
-static const drovek_conv_ops *const all_ways[] = {
-    &drovek_conv_gemm,   &drovek_conv_windows, &drovek_conv_planes,
+const drovek_conv_ops *const drovek_conv_ways[] = {
+    &drovek_conv_gemm,   &drovek_conv_windows,
+    &drovek_conv_planes,
 #if DROVEK_ONEDNN
     &drovek_conv_onednn,
 #endif
-    &drovek_conv_ref,
+    &drovek_conv_ref,    NULL,
 };
 
 const drovek_conv_ops *drovek_conv_find_way(const char *name)
 {
-    for (size_t i = 0; i < DROVE_COUNT(all_ways); i++) {
-        if (strcmp(all_ways[i]->name, name) == 0) return all_ways[i];
-    }
-    return NULL;
+    size_t i = 0;
+    while (drovek_conv_ways[i] != NULL && strcmp(drovek_conv_ways[i]->name, name) != 0) i++;
+    return drovek_conv_ways[i];
 }
 
 bool drovek_conv_has_library(const drovek_table *kernels)
@@ -42,8 +42,8 @@ drove_status drovek_conv_check(const drovek_conv_options *opt)
     return DROVE_OK;
 }
 
-static drove_status create_by(const drovek_conv_options *opt, const drovek_conv_ops *ops,
-                              drovek_conv **out)
+drove_status drovek_conv_create_by(const drovek_conv_options *opt, const drovek_conv_ops *ops,
+                                   drovek_conv **out)
 {
     drovek_conv *conv = drove__alloc(1, sizeof *conv);
     if (conv == NULL) return drove__fail_nomem("convolution", sizeof *conv);
@@ -58,34 +58,6 @@ static drove_status create_by(const drovek_conv_options *opt, const drovek_conv_
     }
     *out = conv;
     return DROVE_OK;
-}
-
-/* The fastest way for the formats of the options; if it fails (the cache file may be wrong), the
- * next one of the table. */
-static drove_status create_fastest(const drovek_conv_options *opt, drovek_conv **out)
-{
-    drovek_conv_choice choice[DROVEK_N_FORMATS * DROVEK_N_FORMATS];
-    size_t n_choices;
-    drove_status status = DROVE_E_UNSUPPORTED;
-    DROVE_TRY(drovek_conv_choose(opt, choice, DROVE_COUNT(choice), &n_choices));
-    for (size_t i = 0; i < n_choices; i++) {
-        if (choice[i].in != opt->in || choice[i].out != opt->out) continue;
-        status = create_by(opt, drovek_conv_find_way(choice[i].way), out);
-        break;
-    }
-    for (size_t i = 0; i < DROVE_COUNT(all_ways) && status == DROVE_E_UNSUPPORTED; i++)
-        status = create_by(opt, all_ways[i], out);
-    return status;
-}
-
-drove_status drovek_conv_create(const drovek_conv_options *opt, drovek_conv **out)
-{
-    *out = NULL;
-    DROVE_TRY(drovek_conv_check(opt));
-    if (opt->way == NULL) return create_fastest(opt, out);
-    const drovek_conv_ops *ops = drovek_conv_find_way(opt->way);
-    if (ops != NULL) return create_by(opt, ops, out);
-    return drove__fail(DROVE_E_UNSUPPORTED, "convolution: '%s' is not in this build", opt->way);
 }
 
 void drovek_conv_destroy(drovek_conv *conv)
