@@ -1,4 +1,4 @@
-/* model/create.c - builds a model from its spec or its graph.
+/* model/create.c - builds a model from its spec, its graph or its file.
  *
  * Invariants after creation: layer[l].n_in == layer[l-1].n_out, layer[0].n_in == n_inputs,
  * layer[last].n_out == n_outputs, views ascend and start on 16-float boundaries, n_params is a
@@ -179,23 +179,13 @@ static drove_status create_named(const char *spec, drove_kinds *kinds, drove_mod
     return DROVE_OK;
 }
 
-drove_status drove__model_create(const char *spec, const char *activation, const char *loss,
-                                 const drove_model_io *io, drove_model **out)
+static drove_status create_family(const char *spec, drove_kinds *kinds, const char *activation,
+                                  const char *loss, const drove_model_io *io, drove_model **out)
 {
     drove_spec parsed;
-    drove_kinds *kinds;
     drove_model *m = NULL;
-    *out = NULL;
-    if (spec[0] == '\0') spec = DROVE_MODEL_USUAL;
-    if (drove__graph_is_file(spec)) return drove__model_create_file(spec, loss, io, out);
-    DROVE_TRY(drove__kinds_create(io->custom, &kinds));
-    drove_status status = drove__spec_parse(spec, &parsed);
-    if (status != DROVE_OK) {
-        drove__kinds_release(kinds);
-        return status;
-    }
-    status = create_named(spec, kinds, &m);
-    drove__kinds_release(kinds);
+    DROVE_TRY(drove__spec_parse(spec, &parsed));
+    drove_status status = create_named(spec, kinds, &m);
     if (status == DROVE_OK) status = build(m, &parsed, activation, loss, io);
     drove__spec_fini(&parsed);
     if (status != DROVE_OK) {
@@ -223,6 +213,58 @@ drove_status drove__model_create_graph(const drove_graph *graph, const char *spe
     }
     *out = m;
     return DROVE_OK;
+}
+
+/* Creates the model, which then carries its description; releases graph. */
+static drove_status create_described(drove_graph *graph, const char *spec, const char *loss,
+                                     const drove_model_io *io, drove_model **out)
+{
+    char *text = NULL;
+    drove_status status = drove__model_create_graph(graph, spec, loss, io, out);
+    if (status == DROVE_OK) status = drove__graph_take_values(graph, *out);
+    if (status == DROVE_OK) status = drove__graph_print_yaml(graph, &text);
+    if (status == DROVE_OK) {
+        (*out)->graph_text = text;
+        (*out)->notes = graph->notes;
+        graph->notes = NULL;
+    } else {
+        drove__model_destroy(*out);
+        *out = NULL;
+    }
+    drove__graph_fini(graph);
+    return status;
+}
+
+drove_status drove__model_create(const char *spec, const char *activation, const char *loss,
+                                 const drove_model_io *io, drove_model **out)
+{
+    drove_graph graph;
+    drove_kinds *kinds;
+    *out = NULL;
+    if (spec[0] == '\0') spec = DROVE_MODEL_USUAL;
+    DROVE_TRY(drove__kinds_create(io->custom, &kinds));
+    drove_status status;
+    if (drove__graph_is_file(spec)) {
+        status = drove__graph_read_file_with(spec, kinds, loss, io, &graph);
+        if (status == DROVE_OK) status = create_described(&graph, spec, loss, io, out);
+    } else {
+        status = create_family(spec, kinds, activation, loss, io, out);
+    }
+    drove__kinds_release(kinds);
+    return status;
+}
+
+drove_status drove__model_create_text(const char *yaml, const char *spec, const char *loss,
+                                      const drove_model_io *io, drove_model **out)
+{
+    drove_graph graph;
+    drove_kinds *kinds;
+    *out = NULL;
+    DROVE_TRY(drove__kinds_create(io->custom, &kinds));
+    drove_status status = drove__graph_read_yaml_with(yaml, strlen(yaml), spec, kinds, &graph);
+    if (status == DROVE_OK) status = create_described(&graph, spec, loss, io, out);
+    drove__kinds_release(kinds);
+    return status;
 }
 
 void drove__model_destroy(drove_model *model)

@@ -117,10 +117,8 @@ drove_status drove__graph_read_file(const char *path, drove_graph *out);
 drove_status drove__graph_read_file_with(const char *path, drove_kinds *kinds, const char *loss,
                                          const drove_model_io *io, drove_graph *out);
 
-/* Models that carry their description (graph_text): from a file, and from a saved model, where
+/* A model that carries its description (graph_text), as those of files do, from a saved model;
  * `spec` is the name of that file.  Errors: those of reading and of drove__model_create_graph. */
-drove_status drove__model_create_file(const char *path, const char *loss, const drove_model_io *io,
-                                      drove_model **out);
 drove_status drove__model_create_text(const char *yaml, const char *spec, const char *loss,
                                       const drove_model_io *io, drove_model **out);
 

@@ -1,8 +1,7 @@
-/* model/graph_file.c - models from files that describe a network. */
+/* model/graph_file.c - descriptions of networks from files, by their suffix. */
 #include "model/graph.h"
 
 #include "base/file.h"
-#include "model/custom.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -39,48 +38,4 @@ drove_status drove__graph_read_file_with(const char *path, drove_kinds *kinds, c
 drove_status drove__graph_read_file(const char *path, drove_graph *out)
 {
     return drove__graph_read_file_with(path, NULL, NULL, NULL, out);
-}
-
-/* Creates the model, which then carries its description; releases graph. */
-static drove_status create(drove_graph *graph, const char *spec, const char *loss,
-                           const drove_model_io *io, drove_model **out)
-{
-    char *text = NULL;
-    drove_status status = drove__model_create_graph(graph, spec, loss, io, out);
-    if (status == DROVE_OK) status = drove__graph_take_values(graph, *out);
-    if (status == DROVE_OK) status = drove__graph_print_yaml(graph, &text);
-    if (status == DROVE_OK) {
-        (*out)->graph_text = text;
-        (*out)->notes = graph->notes;
-        graph->notes = NULL;
-    } else {
-        drove__model_destroy(*out);
-        *out = NULL;
-    }
-    drove__graph_fini(graph);
-    return status;
-}
-
-drove_status drove__model_create_file(const char *path, const char *loss, const drove_model_io *io,
-                                      drove_model **out)
-{
-    drove_graph graph;
-    drove_kinds *kinds;
-    *out = NULL;
-    DROVE_TRY(drove__kinds_create(io->custom, &kinds));
-    drove_status status = drove__graph_read_file_with(path, kinds, loss, io, &graph);
-    drove__kinds_release(kinds);
-    return status == DROVE_OK ? create(&graph, path, loss, io, out) : status;
-}
-
-drove_status drove__model_create_text(const char *yaml, const char *spec, const char *loss,
-                                      const drove_model_io *io, drove_model **out)
-{
-    drove_graph graph;
-    drove_kinds *kinds;
-    *out = NULL;
-    DROVE_TRY(drove__kinds_create(io->custom, &kinds));
-    drove_status status = drove__graph_read_yaml_with(yaml, strlen(yaml), spec, kinds, &graph);
-    drove__kinds_release(kinds);
-    return status == DROVE_OK ? create(&graph, spec, loss, io, out) : status;
 }

@@ -7,7 +7,7 @@
 
 #define DROVE_ONNX_NO_NODE UINT32_MAX /* of a value that no node of the graph writes */
 
-enum { DROVE_ONNX_MOST_RANK = 8, DROVE_ONNX_MOST_SIZES = 16 };
+enum { DROVE_ONNX_MOST_RANK = 8, DROVE_ONNX_MOST_SIZES = 16, DROVE_ONNX_MOST_CHANNELS = 1 << 24 };
 
 /* ONNX's numbers of types of elements. */
 enum {
@@ -92,84 +92,11 @@ typedef struct drove_onnx_op {
 
 extern const drove_onnx_op drove__onnx_ops[]; /* ends with name NULL */
 
+/* ---- onnx_node.c ---- */
+
 /* Errors: DROVE_E_DATA with the file, the node and its operator. */
 drove_status drove__onnx_fail(const drove_onnx_reader *r, const drove_onnx_node *n,
                               const char *format, ...) __attribute__((format(printf, 3, 4)));
-
-/* ---- onnx.c ---- */
-
-/* A constant's kind, tensor and sides. */
-void drove__onnx_constant(const Drove__Onnx__Tensor *t, drove_onnx_value *value);
-
-/* Adds a layer that reads `from`, whose output is *to, with the shape of `from`.  It is called as
- * its parameters, such as conv1.weight, are (NULL: by its kind). */
-drove_status drove__onnx_layer(drove_onnx_reader *r, const drove_onnx_node *n,
-                               const drove_layer_ops *ops, const char *parameters,
-                               const drove_onnx_value *from, drove_onnx_value *to,
-                               drove_node **out);
-/* The same from the node's first input to its first output. */
-drove_status drove__onnx_add(drove_onnx_reader *r, const drove_onnx_node *n,
-                             const drove_layer_ops *ops, const char *parameters, drove_node **out);
-/* The value of the node's first output, which it has already; NULL: it has none. */
-drove_onnx_value *drove__onnx_result(const drove_onnx_reader *r, const drove_onnx_node *n);
-/* Gives the node's first output the meaning of a value; the others differ in their kind. */
-drove_status drove__onnx_alias(drove_onnx_reader *r, const drove_onnx_node *n,
-                               const drove_onnx_value *value);
-/* How many nodes and outputs of the file read a value. */
-size_t drove__onnx_count_readers(const drove_onnx_reader *r, const char *name);
-/* Only labels, and the network's outputs, are made of a value. */
-bool drove__onnx_is_last(const drove_onnx_reader *r, const char *name);
-/* Marks a constant as parameters of the node's layer, which are trained there.  Errors:
- * DROVE_E_DATA (a matrix or kernel that another layer has already). */
-drove_status drove__onnx_claim(drove_onnx_reader *r, const drove_onnx_node *n,
-                               const drove_onnx_value *value);
-
-/* ---- onnx_shape.c ---- */
-
-/* "[N, 3, 8, 8]" */
-const char *drove__onnx_shape_text(const drove_onnx_value *v, char into[128]);
-/* Numbers of an example; 1 of a value of one dimension. */
-size_t drove__onnx_each(const drove_onnx_value *v);
-/* *to = from with these sides (side[0] is ignored), by a layer where drove's shape changes. */
-drove_status drove__onnx_reshape(drove_onnx_reader *r, const drove_onnx_node *n,
-                                 const drove_onnx_value *from, unsigned rank, const size_t *side,
-                                 drove_onnx_value *to);
-/* Axes of an attribute, or of a constant as the second input, from 0 on and in order; *n_axes 0:
- * none are given.  rank: that they count in; 0: not known, they are as in the file. */
-drove_status drove__onnx_axes(drove_onnx_reader *r, const drove_onnx_node *n, unsigned rank,
-                              int64_t axes[DROVE_ONNX_MOST_RANK], size_t *n_axes);
-/* An axis of an attribute, from 0 on; rank as above. */
-drove_status drove__onnx_axis(drove_onnx_reader *r, const drove_onnx_node *n, int64_t usual,
-                              unsigned rank, int64_t *axis);
-/* The node's inputs are SIZES and constants: computes its output, or marks it as not known. */
-drove_status drove__onnx_compute_sizes(drove_onnx_reader *r, const drove_onnx_node *n);
-
-drove_status drove__onnx_read_shape(drove_onnx_reader *r, const drove_onnx_node *n);
-drove_status drove__onnx_read_flatten(drove_onnx_reader *r, const drove_onnx_node *n);
-drove_status drove__onnx_read_reshape(drove_onnx_reader *r, const drove_onnx_node *n);
-drove_status drove__onnx_read_squeeze(drove_onnx_reader *r, const drove_onnx_node *n);
-drove_status drove__onnx_read_unsqueeze(drove_onnx_reader *r, const drove_onnx_node *n);
-drove_status drove__onnx_read_transpose(drove_onnx_reader *r, const drove_onnx_node *n);
-
-/* ---- onnx_scale.c: arithmetic with constants ---- */
-
-/* x + c, x - c, x * c or x / c, by its sign, with a constant that is broadcast to x. */
-drove_status drove__onnx_scale(drove_onnx_reader *r, const drove_onnx_node *n,
-                               const drove_onnx_value *x, const drove_onnx_value *constant,
-                               char operation);
-/* The one input of an operator of ai.onnx.ml: these take integers, too, and make floats. */
-drove_status drove__onnx_take_columns(drove_onnx_reader *r, const drove_onnx_node *n,
-                                      drove_onnx_value *x);
-drove_status drove__onnx_read_sub(drove_onnx_reader *r, const drove_onnx_node *n);
-drove_status drove__onnx_read_mul(drove_onnx_reader *r, const drove_onnx_node *n);
-drove_status drove__onnx_read_div(drove_onnx_reader *r, const drove_onnx_node *n);
-drove_status drove__onnx_read_scaler(drove_onnx_reader *r, const drove_onnx_node *n);
-drove_status drove__onnx_read_normalizer(drove_onnx_reader *r, const drove_onnx_node *n);
-drove_status drove__onnx_read_lp(drove_onnx_reader *r, const drove_onnx_node *n);
-drove_status drove__onnx_read_clip(drove_onnx_reader *r, const drove_onnx_node *n);
-drove_status drove__onnx_read_leaky(drove_onnx_reader *r, const drove_onnx_node *n);
-
-/* ---- onnx_attributes.c ---- */
 
 /* The value of an attribute, unchanged where there is none.  Errors: DROVE_E_DATA. */
 drove_status drove__onnx_int(const drove_onnx_reader *r, const drove_onnx_node *n, const char *name,
@@ -199,5 +126,104 @@ drove_status drove__onnx_floats_of(const drove_onnx_reader *r, const drove_onnx_
 drove_status drove__onnx_ints_of(const drove_onnx_reader *r, const drove_onnx_node *n,
                                  const Drove__Onnx__Tensor *t, size_t most, int64_t *out,
                                  size_t *n_out);
+
+/* ---- onnx_values.c ---- */
+
+drove_onnx_value *drove__onnx_find(const drove_onnx_reader *r, const char *name); /* NULL: none */
+/* One without a name is left out: nobody can read it. */
+drove_status drove__onnx_add_value(drove_onnx_reader *r, const drove_onnx_node *n,
+                                   const drove_onnx_value *value);
+/* A constant's kind, tensor and sides. */
+void drove__onnx_constant(const Drove__Onnx__Tensor *t, drove_onnx_value *value);
+
+/* Adds a layer that reads `from`, whose output is *to, with the shape of `from`.  It is called as
+ * its parameters, such as conv1.weight, are (NULL: by its kind). */
+drove_status drove__onnx_layer(drove_onnx_reader *r, const drove_onnx_node *n,
+                               const drove_layer_ops *ops, const char *parameters,
+                               const drove_onnx_value *from, drove_onnx_value *to,
+                               drove_node **out);
+/* The same from the node's first input to its first output. */
+drove_status drove__onnx_add(drove_onnx_reader *r, const drove_onnx_node *n,
+                             const drove_layer_ops *ops, const char *parameters, drove_node **out);
+/* The value of the node's first output, which it has already; NULL: it has none. */
+drove_onnx_value *drove__onnx_result(const drove_onnx_reader *r, const drove_onnx_node *n);
+/* Gives the node's first output the meaning of a value; the others differ in their kind. */
+drove_status drove__onnx_alias(drove_onnx_reader *r, const drove_onnx_node *n,
+                               const drove_onnx_value *value);
+/* How many nodes and outputs of the file read a value. */
+size_t drove__onnx_count_readers(const drove_onnx_reader *r, const char *name);
+/* Only labels, and the network's outputs, are made of a value. */
+bool drove__onnx_is_last(const drove_onnx_reader *r, const char *name);
+/* Marks a constant as parameters of the node's layer, which are trained there.  Errors:
+ * DROVE_E_DATA (a matrix or kernel that another layer has already). */
+drove_status drove__onnx_claim(drove_onnx_reader *r, const drove_onnx_node *n,
+                               const drove_onnx_value *value);
+
+/* True if the node has this input. */
+bool drove__onnx_is_given(const drove_onnx_node *n, size_t input);
+/* An input that is a constant of n_wanted numbers along one side, [n_wanted] in memory of malloc;
+ * the other sides are 1. */
+drove_status drove__onnx_take_vector(drove_onnx_reader *r, const drove_onnx_node *n, size_t input,
+                                     size_t n_wanted, float **out);
+/* The same for a parameter, which it claims: a vector, which may have sides of 1 before it. */
+drove_status drove__onnx_take_parameter(drove_onnx_reader *r, const drove_onnx_node *n,
+                                        size_t input, size_t n_wanted, float **out);
+/* Inputs of the node become those of the layer; all are parts of the network. */
+drove_status drove__onnx_take_bottoms(drove_onnx_reader *r, const drove_onnx_node *n,
+                                      drove_node *node);
+
+/* ---- onnx_shape.c ---- */
+
+/* "[N, 3, 8, 8]" */
+const char *drove__onnx_shape_text(const drove_onnx_value *v, char into[128]);
+/* Numbers of an example; 1 of a value of one dimension. */
+size_t drove__onnx_each(const drove_onnx_value *v);
+/* *to = from with these sides (side[0] is ignored), by a layer where drove's shape changes. */
+drove_status drove__onnx_reshape(drove_onnx_reader *r, const drove_onnx_node *n,
+                                 const drove_onnx_value *from, unsigned rank, const size_t *side,
+                                 drove_onnx_value *to);
+/* Axes of an attribute, or of a constant as the second input, from 0 on and in order; *n_axes 0:
+ * none are given.  rank: that they count in; 0: not known, they are as in the file. */
+drove_status drove__onnx_axes(drove_onnx_reader *r, const drove_onnx_node *n, unsigned rank,
+                              int64_t axes[DROVE_ONNX_MOST_RANK], size_t *n_axes);
+/* An axis of an attribute, from 0 on; rank as above. */
+drove_status drove__onnx_axis(drove_onnx_reader *r, const drove_onnx_node *n, int64_t usual,
+                              unsigned rank, int64_t *axis);
+/* The node's inputs are SIZES and constants: computes its output, or marks it as not known. */
+drove_status drove__onnx_compute_sizes(drove_onnx_reader *r, const drove_onnx_node *n);
+
+drove_status drove__onnx_read_shape(drove_onnx_reader *r, const drove_onnx_node *n);
+drove_status drove__onnx_read_flatten(drove_onnx_reader *r, const drove_onnx_node *n);
+drove_status drove__onnx_read_reshape(drove_onnx_reader *r, const drove_onnx_node *n);
+drove_status drove__onnx_read_squeeze(drove_onnx_reader *r, const drove_onnx_node *n);
+drove_status drove__onnx_read_unsqueeze(drove_onnx_reader *r, const drove_onnx_node *n);
+drove_status drove__onnx_read_transpose(drove_onnx_reader *r, const drove_onnx_node *n);
+
+/* ---- onnx_linear.c ---- */
+
+drove_status drove__onnx_read_gemm(drove_onnx_reader *r, const drove_onnx_node *n);
+drove_status drove__onnx_read_matmul(drove_onnx_reader *r, const drove_onnx_node *n);
+drove_status drove__onnx_read_classifier(drove_onnx_reader *r, const drove_onnx_node *n);
+drove_status drove__onnx_read_regressor(drove_onnx_reader *r, const drove_onnx_node *n);
+
+/* ---- onnx_scale.c ---- */
+
+/* x + c, x - c, x * c or x / c, by its sign, with a constant that is broadcast to x. */
+drove_status drove__onnx_scale(drove_onnx_reader *r, const drove_onnx_node *n,
+                               const drove_onnx_value *x, const drove_onnx_value *constant,
+                               char operation);
+/* The one input of an operator of ai.onnx.ml: these take integers, too, and make floats. */
+drove_status drove__onnx_take_columns(drove_onnx_reader *r, const drove_onnx_node *n,
+                                      drove_onnx_value *x);
+drove_status drove__onnx_read_sum(drove_onnx_reader *r, const drove_onnx_node *n);
+drove_status drove__onnx_read_add(drove_onnx_reader *r, const drove_onnx_node *n);
+drove_status drove__onnx_read_sub(drove_onnx_reader *r, const drove_onnx_node *n);
+drove_status drove__onnx_read_mul(drove_onnx_reader *r, const drove_onnx_node *n);
+drove_status drove__onnx_read_div(drove_onnx_reader *r, const drove_onnx_node *n);
+drove_status drove__onnx_read_scaler(drove_onnx_reader *r, const drove_onnx_node *n);
+drove_status drove__onnx_read_normalizer(drove_onnx_reader *r, const drove_onnx_node *n);
+drove_status drove__onnx_read_lp(drove_onnx_reader *r, const drove_onnx_node *n);
+drove_status drove__onnx_read_clip(drove_onnx_reader *r, const drove_onnx_node *n);
+drove_status drove__onnx_read_leaky(drove_onnx_reader *r, const drove_onnx_node *n);
 
 #endif

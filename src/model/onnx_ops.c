@@ -1,6 +1,7 @@
 /* model/onnx_ops.c - ONNX's operators that can be imported: how each becomes a layer.
  *
- * Operators that change shapes are in onnx_shape.c, arithmetic with constants in onnx_scale.c.
+ * Dense layers are in onnx_linear.c, operators that change shapes in onnx_shape.c, arithmetic in
+ * onnx_scale.c.
  */
 #include "model/onnx_file.h"
 
@@ -10,289 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_SIDE = 1 << 16, MOST_CHANNELS = 1 << 24 };
-
-/* ---- parameters ---- */
-
-static bool is_given(const drove_onnx_node *n, size_t input)
-{
-    return n->n_inputs > input && n->input[input].kind != DROVE_ONNX_NONE;
-}
-
-/* A constant of n numbers along one side; the others are 1. */
-static drove_status take_vector(drove_onnx_reader *r, const drove_onnx_node *n, size_t input,
-                                size_t n_wanted, float **out)
-{
-    const drove_onnx_value *v = &n->input[input];
-    if (v->kind != DROVE_ONNX_CONSTANT || drove__onnx_count(v->tensor) != n_wanted)
-        return drove__onnx_fail(r, n, "expected %zu constant numbers as input %zu", n_wanted,
-                                input + 1);
-    return drove__onnx_floats_of(r, n, v->tensor, out);
-}
-
-/* The same for a parameter: a vector, which may have sides of 1 before it. */
-static drove_status take_parameter(drove_onnx_reader *r, const drove_onnx_node *n, size_t input,
-                                   size_t n_wanted, float **out)
-{
-    const drove_onnx_value *v = &n->input[input];
-    if (v->kind == DROVE_ONNX_CONSTANT && v->rank > 0 && v->side[v->rank - 1] != n_wanted)
-        return drove__onnx_fail(r, n, "expected %zu constant numbers as input %zu", n_wanted,
-                                input + 1);
-    DROVE_TRY(take_vector(r, n, input, n_wanted, out));
-    return drove__onnx_claim(r, n, v);
-}
-
-/* A constant matrix as w[n_in][n_out]; is_transposed: it is [n_out][n_in] in the file. */
-static drove_status take_matrix(drove_onnx_reader *r, const drove_onnx_node *n, bool is_transposed,
-                                drove_node_values *to, size_t *n_out)
-{
-    const drove_onnx_value *v = &n->input[1];
-    if (v->kind != DROVE_ONNX_CONSTANT || v->rank != 2 || drove__onnx_count(v->tensor) == SIZE_MAX)
-        return drove__onnx_fail(r, n, "expected a constant matrix as its second input");
-    is_transposed = is_transposed != v->is_transposed;
-    const size_t rows = v->side[0], cols = v->side[1];
-    DROVE_TRY(drove__onnx_claim(r, n, v));
-    const size_t n_in = is_transposed ? cols : rows;
-    *n_out = is_transposed ? rows : cols;
-    float *w, *turned;
-    DROVE_TRY(drove__onnx_floats_of(r, n, v->tensor, &w));
-    to->w = w;
-    to->n_w = rows * cols;
-    to->n_in = n_in;
-    if (!is_transposed) return DROVE_OK;
-    turned = malloc(to->n_w * sizeof *turned);
-    if (turned == NULL) return drove__fail_nomem("parameters", to->n_w * sizeof *turned);
-    for (size_t o = 0; o < rows; o++) {
-        for (size_t i = 0; i < cols; i++) turned[i * rows + o] = w[o * cols + i];
-    }
-    free(w);
-    to->w = turned;
-    return DROVE_OK;
-}
-
-static drove_status check_units(drove_onnx_reader *r, const drove_onnx_node *n, size_t n_out)
-{
-    if (n_out <= MOST_CHANNELS) return DROVE_OK;
-    return drove__onnx_fail(r, n, "expected at most %d outputs, found %zu", MOST_CHANNELS, n_out);
-}
-
-/* ---- dense layers ---- */
-
-/* The first input is rows of n_in numbers; then the output is rows of n_out. */
-static drove_status check_rows(drove_onnx_reader *r, const drove_onnx_node *n, size_t n_in,
-                               size_t n_out)
-{
-    const drove_onnx_value *x = &n->input[0];
-    drove_onnx_value *y = drove__onnx_result(r, n);
-    char text[128];
-    if (x->rank != 0 && (x->rank != 2 || x->side[1] != n_in))
-        return drove__onnx_fail(r, n,
-                                "expected an input of [N, %zu], as its weights have rows, found %s",
-                                n_in, drove__onnx_shape_text(x, text));
-    if (y != NULL && y->rank == 2) y->side[1] = n_out;
-    return DROVE_OK;
-}
-
-static drove_status read_gemm(drove_onnx_reader *r, const drove_onnx_node *n)
-{
-    int64_t trans_a = 0, trans_b = 0;
-    float alpha = 1, beta = 1;
-    drove_node *node;
-    if (n->n_inputs < 2) return drove__onnx_fail(r, n, "expected two inputs or three");
-    DROVE_TRY(drove__onnx_int(r, n, "transA", 0, 0, &trans_a));
-    DROVE_TRY(drove__onnx_int(r, n, "transB", 0, 1, &trans_b));
-    DROVE_TRY(drove__onnx_real(r, n, "alpha", &alpha));
-    DROVE_TRY(drove__onnx_real(r, n, "beta", &beta));
-    if (alpha != 1 || (beta != 1 && is_given(n, 2)))
-        return drove__onnx_fail(r, n, "expected alpha and beta of 1, found %g and %g",
-                                (double)alpha, (double)beta);
-    DROVE_TRY(drove__onnx_add(r, n, &drove__layer_dense, n->input[1].name, &node));
-    DROVE_TRY(take_matrix(r, n, trans_b != 0, &node->values, &node->opt.n_out));
-    DROVE_TRY(check_units(r, n, node->opt.n_out));
-    DROVE_TRY(check_rows(r, n, node->values.n_in, node->opt.n_out));
-    node->opt.no_bias = !is_given(n, 2);
-    if (node->opt.no_bias) return DROVE_OK;
-    node->values.n_b = node->opt.n_out;
-    const drove_onnx_value *c = &n->input[2];
-    if (c->kind != DROVE_ONNX_CONSTANT || drove__onnx_count(c->tensor) != 1 || node->opt.n_out == 1)
-        return take_parameter(r, n, 2, node->opt.n_out, &node->values.b);
-    float *one; /* for all outputs */
-    DROVE_TRY(take_vector(r, n, 2, 1, &one));
-    node->values.b = malloc(node->opt.n_out * sizeof *node->values.b);
-    for (size_t i = 0; node->values.b != NULL && i < node->opt.n_out; i++) node->values.b[i] = *one;
-    free(one);
-    return node->values.b != NULL ? DROVE_OK : drove__fail_nomem("parameters", node->opt.n_out);
-}
-
-static drove_status read_matmul(drove_onnx_reader *r, const drove_onnx_node *n)
-{
-    drove_node *node;
-    if (n->n_inputs != 2) return drove__onnx_fail(r, n, "expected two inputs");
-    DROVE_TRY(drove__onnx_add(r, n, &drove__layer_dense, n->input[1].name, &node));
-    node->opt.no_bias = true;
-    DROVE_TRY(take_matrix(r, n, false, &node->values, &node->opt.n_out));
-    DROVE_TRY(check_units(r, n, node->opt.n_out));
-    return check_rows(r, n, node->values.n_in, node->opt.n_out);
-}
-
-/* Inputs of the node become those of the layer; all are parts of the network. */
-static drove_status take_bottoms(drove_onnx_reader *r, const drove_onnx_node *n, drove_node *node)
-{
-    for (size_t i = 0; i < n->n_inputs; i++) {
-        if (n->input[i].kind != DROVE_ONNX_BLOB)
-            return drove__onnx_fail(r, n, "expected parts of the network as its inputs");
-        memcpy(node->bottom[i], n->input[i].graph, sizeof node->bottom[i]);
-    }
-    node->n_bottoms = (unsigned)n->n_inputs;
-    return DROVE_OK;
-}
-
-static drove_status read_sum(drove_onnx_reader *r, const drove_onnx_node *n)
-{
-    drove_node *node;
-    for (size_t i = 1; i < n->n_inputs; i++) {
-        const drove_onnx_value *a = &n->input[0], *b = &n->input[i];
-        char first[128], other[128];
-        if (a->kind != DROVE_ONNX_BLOB || b->kind != DROVE_ONNX_BLOB || a->rank * b->rank == 0)
-            continue; /* below, and when shapes are known */
-        bool is_same = a->rank == b->rank;
-        for (unsigned k = 1; is_same && k < a->rank; k++) is_same = a->side[k] == b->side[k];
-        if (!is_same)
-            return drove__onnx_fail(r, n, "expected inputs of one shape, found %s and %s",
-                                    drove__onnx_shape_text(a, first),
-                                    drove__onnx_shape_text(b, other));
-    }
-    DROVE_TRY(drove__onnx_add(r, n, &drove__layer_sum, NULL, &node));
-    return take_bottoms(r, n, node);
-}
-
-/* The biases of the layer before it; numbers that are added; or the sum of two parts. */
-static drove_status read_add(drove_onnx_reader *r, const drove_onnx_node *n)
-{
-    if (n->n_inputs != 2) return drove__onnx_fail(r, n, "expected two inputs");
-    const size_t constant = n->input[0].kind == DROVE_ONNX_CONSTANT ? 0 : 1;
-    const drove_onnx_value *of = &n->input[1 - constant], *c = &n->input[constant];
-    if (c->kind != DROVE_ONNX_CONSTANT) return read_sum(r, n);
-    if (of->kind != DROVE_ONNX_BLOB)
-        return drove__onnx_fail(r, n, "expected a part of the network as an input");
-    drove_node *node = of->node != DROVE_ONNX_NO_NODE ? &r->graph.node[of->node] : NULL;
-    const bool is_dense = node != NULL && node->ops == &drove__layer_dense;
-    const bool is_conv = node != NULL && node->ops == &drove__layer_convolution;
-    /* biases: [n] or [1, n] behind a matrix, [n, 1, 1] or [1, n, 1, 1] behind a convolution, where
-     * what is added to still has the dimensions of that layer's output (0: not known) */
-    bool fits = (is_dense && of->rank % 2 == 0 && of->rank < 4 && c->rank > 0 && c->rank <= 2) ||
-                (is_conv && of->rank % 4 == 0 && c->rank >= 3 && c->rank <= 4);
-    const unsigned at = fits ? c->rank - (is_dense ? 1 : 3) : 0;
-    for (unsigned i = 0; fits && i < c->rank; i++)
-        fits = c->side[i] == (i == at ? node->opt.n_out : 1);
-    if (!fits || !node->opt.no_bias || drove__onnx_count_readers(r, of->name) != 1)
-        return drove__onnx_scale(r, n, of, c, '+');
-    DROVE_TRY(take_vector(r, n, constant, node->opt.n_out, &node->values.b));
-    DROVE_TRY(drove__onnx_claim(r, n, c));
-    node->values.n_b = node->opt.n_out;
-    node->opt.no_bias = false;
-    return drove__onnx_alias(r, n, of);
-}
-
-/* coefficients[n_out][n_in] and intercepts[n_out] of ai.onnx.ml's linear models; two opposite rows
- * of a classifier are those of one output. */
-static drove_status read_linear(drove_onnx_reader *r, const drove_onnx_node *n, size_t n_out,
-                                const drove_onnx_value *x, bool merges_pair, drove_onnx_value *to)
-{
-    const Drove__Onnx__Attribute *c = drove__onnx_attribute(n, "coefficients"),
-                                 *b = drove__onnx_attribute(n, "intercepts");
-    drove_node *node;
-    char text[128];
-    const size_t n_all = c != NULL ? c->n_floats : 0, n_in = n_out > 0 ? n_all / n_out : 0;
-    if (n_in == 0 || n_in * n_out != n_all || (b != NULL && b->n_floats != n_out))
-        return drove__onnx_fail(r, n,
-                                "expected coefficients and intercepts of %zu outputs, found "
-                                "%zu and %zu",
-                                n_out, n_all, b != NULL ? b->n_floats : 0);
-    if (x->rank != 0 && (x->rank != 2 || x->side[1] != n_in))
-        return drove__onnx_fail(r, n, "expected an input of [N, %zu], found %s", n_in,
-                                drove__onnx_shape_text(x, text));
-    size_t first = merges_pair && n_out == 2 ? 1 : 0;
-    for (size_t i = 0; first == 1 && i < n_in; i++) {
-        if (c->floats[i] != -c->floats[n_in + i]) first = 0;
-    }
-    if (b != NULL && first == 1 && b->floats[0] != -b->floats[1]) first = 0;
-    n_out -= first;
-    DROVE_TRY(check_units(r, n, n_out));
-    DROVE_TRY(drove__onnx_layer(r, n, &drove__layer_dense, NULL, x, to, &node));
-    if (to->rank == 2) to->side[1] = n_out;
-    if (first == 1) to->kind = DROVE_ONNX_PAIR;
-    node->opt.n_out = n_out;
-    node->opt.no_bias = b == NULL;
-    node->values = (drove_node_values){.n_w = n_in * n_out,
-                                       .n_b = b != NULL ? n_out : 0,
-                                       .n_in = n_in,
-                                       .w = malloc(n_in * n_out * sizeof(float)),
-                                       .b = b != NULL ? malloc(n_out * sizeof(float)) : NULL};
-    if (node->values.w == NULL || (b != NULL && node->values.b == NULL))
-        return drove__fail_nomem("parameters", n_all * sizeof(float));
-    for (size_t o = 0; o < n_out; o++) {
-        for (size_t i = 0; i < n_in; i++)
-            node->values.w[i * n_out + o] = c->floats[(o + first) * n_in + i];
-        if (b != NULL) node->values.b[o] = b->floats[o + first];
-    }
-    return DROVE_OK;
-}
-
-/* A pair of classes whose scores are opposite is one output: its sigmoid is the probability of the
- * second, as with LOGISTIC; a softmax of both would be another. */
-static drove_status read_classifier(drove_onnx_reader *r, const drove_onnx_node *n)
-{
-    const Drove__Onnx__Attribute *b = drove__onnx_attribute(n, "intercepts");
-    Drove__Onnx__Node turned = *n->node;
-    drove_onnx_node own = *n;
-    drove_onnx_value x, to;
-    drove_node *node;
-    char *output[2];
-    char transform[32] = "NONE";
-    DROVE_TRY(drove__onnx_text(r, n, "post_transform", transform));
-    const bool is_softmax = strcmp(transform, "SOFTMAX") == 0,
-               is_logistic = strcmp(transform, "LOGISTIC") == 0;
-    if (n->node->n_output != 2 || b == NULL ||
-        (!is_softmax && !is_logistic && strcmp(transform, "NONE") != 0))
-        return drove__onnx_fail(r, n,
-                                "expected two outputs, intercepts, and a post_transform of NONE, "
-                                "SOFTMAX or LOGISTIC, found %s",
-                                transform);
-    const bool has_classes = r->io == NULL || (r->io->n_classes > 0 && !r->io->is_multi_label);
-    output[0] = n->node->output[1];
-    output[1] = n->node->output[0];
-    turned.output = output;
-    own.node = &turned;
-    own.others = DROVE_ONNX_ASIDE;
-    DROVE_TRY(drove__onnx_take_columns(r, n, &x));
-    DROVE_TRY(read_linear(r, &own, b->n_floats, &x, has_classes && !is_softmax, &to));
-    if (is_softmax || is_logistic) {
-        const drove_onnx_kind kind = to.kind;
-        drove_onnx_value scores = to;
-        scores.kind = DROVE_ONNX_BLOB;
-        DROVE_TRY(drove__onnx_layer(r, n,
-                                    is_softmax ? &drove__layer_softmax : &drove__layer_activation,
-                                    NULL, &scores, &to, &node));
-        if (is_logistic) node->act = DROVEK_SIGMOID;
-        to.kind = kind;
-    }
-    return drove__onnx_alias(r, &own, &to);
-}
-
-static drove_status read_regressor(drove_onnx_reader *r, const drove_onnx_node *n)
-{
-    int64_t targets = 1;
-    drove_onnx_value x, to;
-    char transform[32] = "NONE";
-    DROVE_TRY(drove__onnx_int(r, n, "targets", 1, MOST_CHANNELS, &targets));
-    DROVE_TRY(drove__onnx_text(r, n, "post_transform", transform));
-    if (strcmp(transform, "NONE") != 0)
-        return drove__onnx_fail(r, n, "post_transform: expected NONE, found %s", transform);
-    DROVE_TRY(drove__onnx_take_columns(r, n, &x));
-    DROVE_TRY(read_linear(r, n, (size_t)targets, &x, false, &to));
-    return drove__onnx_alias(r, n, &to);
-}
+enum { MOST_SIDE = 1 << 16 };
 
 /* ---- windows ---- */
 
@@ -390,10 +109,11 @@ static drove_status read_conv(drove_onnx_reader *r, const drove_onnx_node *n)
     const size_t *dims = v->side;
     size_t kernel[2] = {dims[2], dims[3]}, said[2] = {kernel[0], kernel[1]};
     char text[128];
-    DROVE_TRY(drove__onnx_int(r, n, "group", 1, MOST_CHANNELS, &groups));
+    DROVE_TRY(drove__onnx_int(r, n, "group", 1, DROVE_ONNX_MOST_CHANNELS, &groups));
     DROVE_TRY(drove__onnx_sizes(r, n, "kernel_shape", 2, 1, MOST_SIDE, said));
     if (kernel[0] != said[0] || kernel[1] != said[1] || kernel[0] > MOST_SIDE ||
-        kernel[1] > MOST_SIDE || dims[0] % (size_t)groups != 0 || dims[0] > MOST_CHANNELS)
+        kernel[1] > MOST_SIDE || dims[0] % (size_t)groups != 0 ||
+        dims[0] > DROVE_ONNX_MOST_CHANNELS)
         return drove__onnx_fail(r, n, "expected weights for a kernel of %zu x %zu in %lld groups",
                                 said[0], said[1], (long long)groups);
     if (n->input[0].rank == 4 && n->input[0].side[1] != dims[1] * (size_t)groups)
@@ -410,10 +130,10 @@ static drove_status read_conv(drove_onnx_reader *r, const drove_onnx_node *n)
     DROVE_TRY(read_window(r, n, &node->opt.window));
     DROVE_TRY(set_window_shape(r, n, &node->opt.window, false, node->opt.n_out));
     DROVE_TRY(take_kernel(r, n, node));
-    node->opt.no_bias = !is_given(n, 2);
+    node->opt.no_bias = !drove__onnx_is_given(n, 2);
     if (node->opt.no_bias) return DROVE_OK;
     node->values.n_b = node->opt.n_out;
-    return take_parameter(r, n, 2, node->opt.n_out, &node->values.b);
+    return drove__onnx_take_parameter(r, n, 2, node->opt.n_out, &node->values.b);
 }
 
 static drove_status read_pool(drove_onnx_reader *r, const drove_onnx_node *n,
@@ -564,14 +284,14 @@ static drove_status read_dropout(drove_onnx_reader *r, const drove_onnx_node *n)
     drove_node *node;
     float ratio = 0.5f, *given = NULL;
     DROVE_TRY(drove__onnx_real(r, n, "ratio", &ratio));
-    if (is_given(n, 1)) {
-        DROVE_TRY(take_vector(r, n, 1, 1, &given));
+    if (drove__onnx_is_given(n, 1)) {
+        DROVE_TRY(drove__onnx_take_vector(r, n, 1, 1, &given));
         ratio = *given;
         free(given);
     }
-    if (is_given(n, 2)) { /* the definition would draw here, too */
+    if (drove__onnx_is_given(n, 2)) { /* the definition would draw here, too */
         float *trains;
-        DROVE_TRY(take_vector(r, n, 2, 1, &trains));
+        DROVE_TRY(drove__onnx_take_vector(r, n, 2, 1, &trains));
         const bool is_training = *trains != 0.0f;
         free(trains);
         if (is_training && ratio > 0)
@@ -612,10 +332,10 @@ static drove_status read_batch_norm(drove_onnx_reader *r, const drove_onnx_node 
     }
     if (n->input[0].rank > 0 && (n->input[0].rank < 2 || n->input[0].side[1] != c))
         return drove__onnx_fail(r, n, "expected an input of %zu channels, as its scale has", c);
-    if (!(epsilon >= 1e-12f && epsilon <= 1) || c > MOST_CHANNELS)
+    if (!(epsilon >= 1e-12f && epsilon <= 1) || c > DROVE_ONNX_MOST_CHANNELS)
         return drove__onnx_fail(r, n,
                                 "expected an epsilon from 1e-12 to 1, and at most %d channels",
-                                MOST_CHANNELS);
+                                DROVE_ONNX_MOST_CHANNELS);
     DROVE_TRY(drove__onnx_add(r, n, &drove__layer_batch_norm, n->input[1].name, &node));
     drove_node_values *v = &node->values;
     node->opt.epsilon = epsilon;
@@ -623,12 +343,12 @@ static drove_status read_batch_norm(drove_onnx_reader *r, const drove_onnx_node 
     v->n_statistics = 2 * c;
     v->statistics = malloc(v->n_statistics * sizeof *v->statistics);
     if (v->statistics == NULL) return drove__fail_nomem("parameters", v->n_statistics);
-    DROVE_TRY(take_parameter(r, n, 1, c, &v->w));
-    DROVE_TRY(take_parameter(r, n, 2, c, &v->b));
-    DROVE_TRY(take_parameter(r, n, 3, c, &mean));
+    DROVE_TRY(drove__onnx_take_parameter(r, n, 1, c, &v->w));
+    DROVE_TRY(drove__onnx_take_parameter(r, n, 2, c, &v->b));
+    DROVE_TRY(drove__onnx_take_parameter(r, n, 3, c, &mean));
     memcpy(v->statistics, mean, c * sizeof *mean);
     free(mean);
-    DROVE_TRY(take_parameter(r, n, 4, c, &variance));
+    DROVE_TRY(drove__onnx_take_parameter(r, n, 4, c, &variance));
     memcpy(v->statistics + c, variance, c * sizeof *variance);
     free(variance);
     return DROVE_OK;
@@ -664,7 +384,7 @@ static drove_status read_concat(drove_onnx_reader *r, const drove_onnx_node *n)
         channels += v->side[1];
     }
     DROVE_TRY(drove__onnx_add(r, n, &drove__layer_concat, NULL, &node));
-    DROVE_TRY(take_bottoms(r, n, node));
+    DROVE_TRY(drove__onnx_take_bottoms(r, n, node));
     drove_onnx_value *y = drove__onnx_result(r, n);
     if (y != NULL && y->rank > 1) y->side[1] = channels;
     return DROVE_OK;
@@ -813,10 +533,10 @@ static drove_status read_labels(drove_onnx_reader *r, const drove_onnx_node *n)
 }
 
 const drove_onnx_op drove__onnx_ops[] = {
-    {"Gemm", "", "alpha beta transA transB", read_gemm},
-    {"MatMul", "", "", read_matmul},
-    {"Add", "", "", read_add},
-    {"Sum", "", "", read_sum},
+    {"Gemm", "", "alpha beta transA transB", drove__onnx_read_gemm},
+    {"MatMul", "", "", drove__onnx_read_matmul},
+    {"Add", "", "", drove__onnx_read_add},
+    {"Sum", "", "", drove__onnx_read_sum},
     {"Sub", "", "", drove__onnx_read_sub},
     {"Mul", "", "", drove__onnx_read_mul},
     {"Div", "", "", drove__onnx_read_div},
@@ -853,9 +573,9 @@ const drove_onnx_op drove__onnx_ops[] = {
     {"ArgMax", "", "axis keepdims select_last_index", read_arg_max},
     {"LinearClassifier", "ai.onnx.ml",
      "classlabels_ints classlabels_strings coefficients intercepts multi_class post_transform",
-     read_classifier},
+     drove__onnx_read_classifier},
     {"LinearRegressor", "ai.onnx.ml", "coefficients intercepts post_transform targets",
-     read_regressor},
+     drove__onnx_read_regressor},
     {"Scaler", "ai.onnx.ml", "offset scale", drove__onnx_read_scaler},
     {"Normalizer", "ai.onnx.ml", "norm", drove__onnx_read_normalizer},
     {"Gather", "", "axis", read_labels},

@@ -1,4 +1,4 @@
-/* model/onnx_scale.c - ONNX's arithmetic with constants, bounds and norms.
+/* model/onnx_scale.c - ONNX's arithmetic, bounds and norms.
  *
  * Numbers that a file adds to, or multiplies by, a part of the network stay as they are in
  * training: they become a layer `scale`, y = (x - offset) * factor.  Operators in a row become one
@@ -99,6 +99,53 @@ drove_status drove__onnx_scale(drove_onnx_reader *r, const drove_onnx_node *n,
     if (is_factor) node->opt.factor = list;
     else node->opt.offset = list;
     return drove__onnx_alias(r, n, &to);
+}
+
+drove_status drove__onnx_read_sum(drove_onnx_reader *r, const drove_onnx_node *n)
+{
+    drove_node *node;
+    for (size_t i = 1; i < n->n_inputs; i++) {
+        const drove_onnx_value *a = &n->input[0], *b = &n->input[i];
+        char first[128], other[128];
+        if (a->kind != DROVE_ONNX_BLOB || b->kind != DROVE_ONNX_BLOB || a->rank * b->rank == 0)
+            continue; /* below, and when shapes are known */
+        bool is_same = a->rank == b->rank;
+        for (unsigned k = 1; is_same && k < a->rank; k++) is_same = a->side[k] == b->side[k];
+        if (!is_same)
+            return drove__onnx_fail(r, n, "expected inputs of one shape, found %s and %s",
+                                    drove__onnx_shape_text(a, first),
+                                    drove__onnx_shape_text(b, other));
+    }
+    DROVE_TRY(drove__onnx_add(r, n, &drove__layer_sum, NULL, &node));
+    return drove__onnx_take_bottoms(r, n, node);
+}
+
+/* The biases of the layer before it; numbers that are added; or the sum of two parts. */
+drove_status drove__onnx_read_add(drove_onnx_reader *r, const drove_onnx_node *n)
+{
+    if (n->n_inputs != 2) return drove__onnx_fail(r, n, "expected two inputs");
+    const size_t constant = n->input[0].kind == DROVE_ONNX_CONSTANT ? 0 : 1;
+    const drove_onnx_value *of = &n->input[1 - constant], *c = &n->input[constant];
+    if (c->kind != DROVE_ONNX_CONSTANT) return drove__onnx_read_sum(r, n);
+    if (of->kind != DROVE_ONNX_BLOB)
+        return drove__onnx_fail(r, n, "expected a part of the network as an input");
+    drove_node *node = of->node != DROVE_ONNX_NO_NODE ? &r->graph.node[of->node] : NULL;
+    const bool is_dense = node != NULL && node->ops == &drove__layer_dense;
+    const bool is_conv = node != NULL && node->ops == &drove__layer_convolution;
+    /* biases: [n] or [1, n] behind a matrix, [n, 1, 1] or [1, n, 1, 1] behind a convolution, where
+     * what is added to still has the dimensions of that layer's output (0: not known) */
+    bool fits = (is_dense && of->rank % 2 == 0 && of->rank < 4 && c->rank > 0 && c->rank <= 2) ||
+                (is_conv && of->rank % 4 == 0 && c->rank >= 3 && c->rank <= 4);
+    const unsigned at = fits ? c->rank - (is_dense ? 1 : 3) : 0;
+    for (unsigned i = 0; fits && i < c->rank; i++)
+        fits = c->side[i] == (i == at ? node->opt.n_out : 1);
+    if (!fits || !node->opt.no_bias || drove__onnx_count_readers(r, of->name) != 1)
+        return drove__onnx_scale(r, n, of, c, '+');
+    DROVE_TRY(drove__onnx_take_vector(r, n, constant, node->opt.n_out, &node->values.b));
+    DROVE_TRY(drove__onnx_claim(r, n, c));
+    node->values.n_b = node->opt.n_out;
+    node->opt.no_bias = false;
+    return drove__onnx_alias(r, n, of);
 }
 
 /* One blob and one constant; *constant: which of the two. */

@@ -1,10 +1,28 @@
-/* model/onnx_attributes.c - attributes of ONNX's nodes. */
+/* model/onnx_node.c - attributes of ONNX's nodes, and errors about them. */
 #include "model/onnx_file.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <string.h>
 
 enum { IS_REAL = 1, IS_INT = 2 }; /* types of attributes */
+
+drove_status drove__onnx_fail(const drove_onnx_reader *r, const drove_onnx_node *n,
+                              const char *format, ...)
+{
+    char text[DROVE_ERROR_TEXT_SIZE];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (n == NULL || n->node == NULL) return drove__fail(DROVE_E_DATA, "%s: %s", r->file, text);
+    const Drove__Onnx__Node *node = n->node;
+    const char *name = node->name != NULL && node->name[0] != '\0' ? node->name
+                       : node->n_output > 0                        ? node->output[0]
+                                                                   : "";
+    return drove__fail(DROVE_E_DATA, "%s: node \"%.60s\" (%.40s): %s", r->file, name,
+                       node->op_type != NULL ? node->op_type : "", text);
+}
 
 const Drove__Onnx__Attribute *drove__onnx_attribute(const drove_onnx_node *n, const char *name)
 {
