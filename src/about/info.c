@@ -62,8 +62,9 @@ static drove_status gather(const drove_options *options, bool measure, machine_f
         if (have & known[i].bit) m->feature[m->n_features++] = known[i].name;
     }
 
-    const char *cap = options->isa[0] != '\0' ? options->isa : NULL;
-    DROVE_TRY(drovek_select(&m->kernels, drove__cpu_features(), cap));
+    char tier[DROVE_TEXT_SIZE];
+    const bool has_cap = drove__option_differs(options, "isa", tier);
+    DROVE_TRY(drovek_select(&m->kernels, drove__cpu_features(), has_cap ? tier : NULL));
     const drove_machine machine = {
         .topo = m->topo, .n_pus = m->facts.n_pus, .n_ranks = 1, .n_local = 1};
     DROVE_TRY(drove__plan_make(options, &machine, &drove__plan_registry, &m->workers));

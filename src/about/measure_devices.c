@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "engine/device.h"
+#include "config/resolve.h"
 #include "problem/problem.h"
 
 #include <math.h>
@@ -66,13 +67,14 @@ static drove_status make_model(bench *b, const drove_options *opt)
 static drove_status begin(bench *b, const drove_options *opt, drove_speeds *out)
 {
     drove_data *test = NULL;
-    if (opt->precision[0] != '\0' || opt->features[0] != '\0') {
-        return drove__fail(DROVE_E_UNSUPPORTED,
-                           "--measure: expected floats and the data's own features, found --%s; "
-                           "drove dmgc measures low precision",
-                           opt->precision[0] != '\0' ? "precision" : "features");
-    }
-    char data[DROVE_SPEC_WITH_LABEL_SIZE];
+    static const char *const refused[] = {"precision", "features"};
+    char data[DROVE_SPEC_WITH_LABEL_SIZE], value[DROVE_TEXT_SIZE];
+    for (size_t i = 0; i < DROVE_COUNT(refused); i++)
+        if (drove__option_differs(opt, refused[i], value))
+            return drove__fail(DROVE_E_UNSUPPORTED,
+                               "--measure: expected floats and the data's own features, found "
+                               "--%s; drove dmgc measures low precision",
+                               refused[i]);
     DROVE_TRY(drove__data_set_columns(opt->data, opt->label, opt->weights, data, sizeof data));
     DROVE_TRY(drove_data_open(data, NULL, opt->seed, &b->data, &test));
     drove_data_destroy(test);

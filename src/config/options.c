@@ -451,6 +451,16 @@ drove_status drove_options_get(const drove_options *options, const char *name, c
     return DROVE_OK;
 }
 
+bool drove__option_differs(const drove_options *options, const char *name,
+                           char value[DROVE_TEXT_SIZE])
+{
+    char usual[DROVE_TEXT_SIZE];
+    const drove_options defaults = drove__options_default();
+    return drove_options_get(options, name, value, DROVE_TEXT_SIZE) == DROVE_OK &&
+           drove_options_get(&defaults, name, usual, sizeof usual) == DROVE_OK &&
+           strcmp(value, usual) != 0;
+}
+
 const char *drove_nearest_word(const char *word, const char *const *candidates, size_t n_candidates)
 {
     return drove__nearest(word, candidates, n_candidates);

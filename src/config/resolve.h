@@ -77,5 +77,8 @@ drove_status drove__save_every_parse(const char *text, drove_save_every *out);
 
 /* options.c: whether both name the same option, "-" and "_" being alike. */
 bool drove__option_is(const char *a, const char *b);
+/* The value of an option, as typed, if it is not the default. */
+bool drove__option_differs(const drove_options *options, const char *name,
+                           char value[DROVE_TEXT_SIZE]);
 
 #endif

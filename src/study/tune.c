@@ -20,6 +20,7 @@
 #include "model/model.h"
 #include "report/json.h"
 #include "config/resolve.h"
+#include "config/words.h"
 #include "study/journal.h"
 #include "study/runner.h"
 #include "values/progress.h"
@@ -130,16 +131,6 @@ static bool is_of_trials(const char *name)
     return true;
 }
 
-/* The option's value where it is not the default. */
-static bool differs(const drove_options *run, const char *name, char value[DROVE_TEXT_SIZE])
-{
-    char usual[DROVE_TEXT_SIZE];
-    const drove_options defaults = drove__options_default();
-    return drove_options_get(run, name, value, DROVE_TEXT_SIZE) == DROVE_OK &&
-           drove_options_get(&defaults, name, usual, sizeof usual) == DROVE_OK &&
-           strcmp(value, usual) != 0;
-}
-
 /* The value is in double quotes: a string of JSON is one of YAML. */
 static void write_option(const char *name, const char *value, FILE *stream)
 {
@@ -160,8 +151,8 @@ static bool is_set(const drove_point *point, const char *name)
 /* Test data are for the last run, and by default that has all rows for training. */
 static bool has_test(const tuner *t)
 {
-    if (t->opt->run->test[0] == '\0') return false;
-    return strcmp(t->opt->run->test, "split") != 0 || is_given(t->opt, "test");
+    const drove_test_kind kind = drove__words_of(t->opt->run).test;
+    return kind == DROVE_TEST_SPEC || (kind == DROVE_TEST_SPLIT && is_given(t->opt, "test"));
 }
 
 /* The run file of all trials, or with `best` that of the run with these settings. */
@@ -181,7 +172,7 @@ static drove_status write_run_file(const tuner *t, const candidate *best, const 
         write_option("test", has_test(t) ? t->opt->run->test : "none", stream);
     }
     for (size_t i = 0; i < n; i++)
-        if (is_of_trials(info[i].name) && differs(t->opt->run, info[i].name, value) &&
+        if (is_of_trials(info[i].name) && drove__option_differs(t->opt->run, info[i].name, value) &&
             (best == NULL || !is_set(&best->point, info[i].name)))
             write_option(info[i].name, value, stream);
     for (unsigned i = 0; best != NULL && i < best->point.n_settings; i++)
@@ -199,7 +190,7 @@ static json_t *identify(const tuner *t)
     const drove_option_info *info = drove_options_table(&n);
     json_t *options = json_object(), *space = json_object(), *all = json_object();
     for (size_t i = 0; i < n; i++)
-        if (is_of_trials(info[i].name) && differs(t->opt->run, info[i].name, value))
+        if (is_of_trials(info[i].name) && drove__option_differs(t->opt->run, info[i].name, value))
             drove__json_set(&options, info[i].name, json_string_nocheck(value));
     for (unsigned i = 0; i < t->space.n_dimensions; i++) {
         const drove_dimension *d = &t->space.dimension[i];
@@ -256,10 +247,10 @@ static drove_status look_at_data(tuner *t)
     char spec[DROVE_TEXT_SIZE];
     drove_data *data, *test;
     const drove_options *run = t->opt->run;
-    if (strcmp(run->data, "-") == 0 || strncmp(run->data, "-?", 2) == 0)
+    DROVE_TRY(drove__data_set_columns(run->data, run->label, run->weights, spec, sizeof spec));
+    if (strcmp(spec, "-") == 0 || strncmp(spec, "-?", 2) == 0)
         return drove__fail(DROVE_E_ARG, "--data: expected a file, which every trial reads anew, "
                                         "found standard input");
-    DROVE_TRY(drove__data_set_columns(run->data, run->label, run->weights, spec, sizeof spec));
     DROVE_TRY(drove_data_open(spec, "", run->seed, &data, &test));
     const drove_storage *s = data->storage;
     bool is_wide = s->x_kind == DROVE_X_CSR && s->n_features >= WIDE;
@@ -542,9 +533,8 @@ static drove_status prepare(tuner *t)
     DROVE_TRY(look_at_data(t));
 
     /* the folder, with the run file that the trials share */
-    if (opt->run->out[0] == '\0')
+    if (!drove__option_differs(opt->run, "out", t->folder))
         return drove__fail(DROVE_E_ARG, "--out: expected a folder for the trials, found none");
-    snprintf(t->folder, sizeof t->folder, "%s", opt->run->out);
     DROVE_TRY(drove__study_folder_make(t->folder, "a search"));
     json_t *study = identify(t);
     snprintf(t->base, sizeof t->base, "%s/base.yaml", t->folder);
@@ -571,6 +561,7 @@ drove_status drove_tune(const drove_tune_options *options, drove_tune_result **o
 {
     DROVE_IN_C_LOCALE;
     DROVE_ALIVE(options->run, "options");
+    char model[DROVE_TEXT_SIZE];
     tuner *t = drove__alloc(1, sizeof *t);
     drove_tune_result *result = drove__alloc(1, sizeof *result);
     *out = NULL;
@@ -584,7 +575,7 @@ drove_status drove_tune(const drove_tune_options *options, drove_tune_result **o
     t->own.run = &t->run;
 
     /* A search compares models itself: its trials do not do so again, as --model auto does. */
-    if (t->run.model[0] == '\0')
+    if (!drove__option_differs(&t->run, "model", model))
         snprintf(t->run.model, sizeof t->run.model, "%s", DROVE_MODEL_USUAL);
 
     if ((status = prepare(t)) != DROVE_OK) goto fail;
