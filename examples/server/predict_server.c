@@ -9,10 +9,12 @@
  *
  * POST /predict takes {"rows": [[number, ...], ...]} and answers {"outputs": [[number, ...], ...]},
  * for classes with "classes": [name, ...]; null is a number that is not finite.  GET /figures: how
- * many predictions were answered and where their time went.  Bounds: BODY_BYTES a request,
- * MOST_ROWS rows, MOST_CONNECTIONS connections, TIMEOUT_S seconds of silence.  SIGINT and SIGTERM
- * end it.  A page of another site that a browser of this machine shows cannot use it: it asks for a
- * name of this machine as Host, and for JSON as Content-Type, which such a page may not send.
+ * many predictions were answered and where their time went.
+ *
+ * Bounds: BODY_BYTES a request, MOST_ROWS rows, MOST_CONNECTIONS connections, TIMEOUT_S seconds of
+ * silence.  A page of another site that a browser of this machine shows cannot use it: Host has to
+ * be a name of this machine, and Content-Type JSON, which such a page may not send.  SIGINT and
+ * SIGTERM end it.
  */
 #include <drove/drove.h>
 
