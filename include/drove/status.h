@@ -3,8 +3,9 @@
  * A function that can fail returns a drove_status; its results go to its last pointer arguments
  * and are untouched (objects: NULL) when the status is not DROVE_OK.  The library never prints,
  * exits or aborts on input; but a build with assertions aborts, with one line, where a handle is
- * used after it was destroyed.  An error text is one line that says what failed, where, what was
- * expected and what was found.
+ * used after it was destroyed.  NULL for what a function needs is DROVE_E_ARG with the argument's
+ * name, and gives NULL or 0 where no status is returned.  An error text is one line that says what
+ * failed, where, what was expected and what was found.
  */
 #ifndef DROVE_STATUS_H
 #define DROVE_STATUS_H

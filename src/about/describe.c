@@ -1,5 +1,6 @@
 /* about/describe.c - `drove model`: a network's layers, sizes and memory, without training it. */
 #include "base/alive.h"
+#include "base/given.h"
 #include "base/json.h"
 #include "base/locale.h"
 #include "base/mem.h"
@@ -19,6 +20,7 @@ typedef struct description {
 
 drove_status drove_input_shape_set(drove_input_shape *out, const char *input, const char *classes)
 {
+    DROVE_GIVEN(out);
     DROVE_IN_C_LOCALE;
     enum { MOST_SIDE = 1 << 24 };
     uint64_t side[3] = {0, 1, 1}, n_classes = 0;
@@ -164,6 +166,8 @@ static drove_status print_json(const description *d, FILE *stream)
 drove_status drove_describe(const drove_options *options, const drove_input_shape *shape,
                             int as_json, FILE *stream)
 {
+    DROVE_GIVEN(options);
+    DROVE_GIVEN(stream);
     DROVE_IN_C_LOCALE;
     DROVE_ALIVE(options, "options");
     description d = {0};

@@ -4,6 +4,7 @@
 
 #include "base/alive.h"
 #include "base/cpu.h"
+#include "base/given.h"
 #include "base/json.h"
 #include "base/locale.h"
 #include "base/mem.h"
@@ -211,6 +212,7 @@ static drove_status print_json(const machine_facts *m, FILE *stream)
 
 drove_status drove_info(const drove_options *options, int as_json, int measure, FILE *stream)
 {
+    DROVE_GIVEN(stream);
     DROVE_IN_C_LOCALE;
     DROVE_ALIVE(options, "options");
     machine_facts m;

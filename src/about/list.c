@@ -2,6 +2,7 @@
 #include "about/list.h"
 
 #include "about/combinations.h"
+#include "base/given.h"
 #include "base/json.h"
 #include "base/locale.h"
 #include "base/spec.h"
@@ -112,6 +113,7 @@ static drove_status print_text(const char *kind, FILE *stream)
 
 drove_status drove_list(const char *kind, int as_json, FILE *stream)
 {
+    DROVE_GIVEN(stream);
     DROVE_IN_C_LOCALE;
     DROVE_TRY(check_kind(kind));
     if (kind != NULL && strcmp(kind, combinations.name) == 0)

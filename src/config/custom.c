@@ -2,6 +2,7 @@
 #include <drove/custom.h>
 
 #include "base/alive.h"
+#include "base/given.h"
 #include "base/options.h"
 #include "model/layer.h"
 #include "model/loss.h"
@@ -41,6 +42,7 @@ static drove_status fail_lacking(const char *what, const char *name, const char 
 
 drove_status drove_options_set_loss(drove_options *options, const drove_custom_loss *loss)
 {
+    DROVE_GIVEN(options);
     DROVE_ALIVE(options, "options");
     drove_custom *custom = &options->custom;
     if (loss != NULL) {
@@ -74,6 +76,8 @@ drove_status drove_options_set_loss(drove_options *options, const drove_custom_l
 
 drove_status drove_options_add_layer(drove_options *options, const drove_custom_layer *layer)
 {
+    DROVE_GIVEN(options);
+    DROVE_GIVEN(layer);
     DROVE_ALIVE(options, "options");
     drove_custom *custom = &options->custom;
     DROVE_TRY(check_name("layer", layer->name));

@@ -6,6 +6,7 @@
  */
 #include <drove/custom.h>
 
+#include "base/given.h"
 #include "base/mem.h"
 #include "base/options.h"
 #include "base/rng.h"
@@ -111,6 +112,9 @@ static drove_status loss_value(void *context, double *out)
 drove_status drove_loss_check(const drove_custom_loss *loss, const drove_loss_batch *batch,
                               double bound, double *worst_out)
 {
+    DROVE_GIVEN(loss);
+    DROVE_GIVEN(batch);
+    DROVE_GIVEN_AS(worst_out, "worst");
     const size_t n = batch->n_rows * batch->n_outputs;
     drove_options options = {0};
     worst w = {0};
@@ -285,6 +289,8 @@ static drove_status check_numbers(layer_probe *p, const char *what, float *at, c
 drove_status drove_layer_check(const drove_custom_layer *layer, drove_layer_shape in, size_t units,
                                uint64_t seed, double bound, double *worst_out)
 {
+    DROVE_GIVEN(layer);
+    DROVE_GIVEN_AS(worst_out, "worst");
     drove_options options = {0};
     layer_probe p = {.layer = layer, .seed = seed};
     worst w = {0};

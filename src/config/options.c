@@ -4,6 +4,7 @@
  * The order of the table is the order of the help, of run.json and of docs/man/drove.1.
  */
 #include "base/alive.h"
+#include "base/given.h"
 #include "base/mem.h"
 #include "base/locale.h"
 #include "base/other_words.h"
@@ -238,7 +239,7 @@ static const drove_option_info table[] = {
 
 const drove_option_info *drove_options_table(size_t *n_out)
 {
-    *n_out = DROVE_COUNT(table);
+    if (n_out != NULL) *n_out = DROVE_COUNT(table);
     return table;
 }
 
@@ -246,6 +247,7 @@ const drove_option_info *drove_options_table(size_t *n_out)
 
 const char *drove_flag_text(const char *name, char into[DROVE_FLAG_SIZE])
 {
+    if (name == NULL || into == NULL) return into;
     snprintf(into, DROVE_FLAG_SIZE, "--%s", name);
     for (char *c = into + 2; *c != '\0'; c++) {
         if (*c == '_') *c = '-';
@@ -362,6 +364,9 @@ static drove_status set_workers(drove_options *options, const drove_option_info 
 
 drove_status drove_options_set(drove_options *options, const char *name, const char *value)
 {
+    DROVE_GIVEN(options);
+    DROVE_GIVEN(name);
+    DROVE_GIVEN(value);
     DROVE_IN_C_LOCALE;
     DROVE_ALIVE(options, "options");
     const drove_option_info *info;
@@ -386,6 +391,7 @@ drove_options drove__options_default(void)
 
 drove_status drove_options_create(drove_options **out)
 {
+    DROVE_GIVEN(out);
     *out = malloc(sizeof **out);
     if (*out == NULL) return drove__fail_nomem("options", sizeof **out);
     **out = drove__options_default();
@@ -394,6 +400,8 @@ drove_status drove_options_create(drove_options **out)
 
 drove_status drove_options_copy(const drove_options *from, drove_options **out)
 {
+    DROVE_GIVEN(from);
+    DROVE_GIVEN(out);
     DROVE_ALIVE(from, "options");
     *out = malloc(sizeof **out);
     if (*out == NULL) return drove__fail_nomem("options", sizeof **out);
@@ -421,6 +429,9 @@ static void print_real(double value, char *into, size_t size)
 drove_status drove_options_get(const drove_options *options, const char *name, char *into,
                                size_t size)
 {
+    DROVE_GIVEN(options);
+    DROVE_GIVEN(name);
+    DROVE_GIVEN(into);
     DROVE_IN_C_LOCALE;
     DROVE_ALIVE(options, "options");
     const drove_option_info *info;
@@ -463,12 +474,14 @@ bool drove__option_differs(const drove_options *options, const char *name,
 
 const char *drove_nearest_word(const char *word, const char *const *candidates, size_t n_candidates)
 {
+    if (word == NULL || candidates == NULL) return NULL;
     return drove__nearest(word, candidates, n_candidates);
 }
 
 bool drove_other_word(const char *what, const char *word, const char *value, char *into,
                       size_t size)
 {
+    if (what == NULL || word == NULL || into == NULL) return false;
     DROVE_IN_C_LOCALE;
     return drove__other_word(what, word, value, into, size);
 }

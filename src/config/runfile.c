@@ -2,6 +2,7 @@
 #include "base/alive.h"
 #include "base/file.h"
 #include "base/foreign.h"
+#include "base/given.h"
 #include "base/locale.h"
 #include "base/yaml.h"
 
@@ -150,6 +151,8 @@ fail:
 
 drove_status drove_options_load(drove_options *options, const char *path)
 {
+    DROVE_GIVEN(options);
+    DROVE_GIVEN(path);
     DROVE_IN_C_LOCALE;
     DROVE_ALIVE(options, "options");
     runfile *f = calloc(1, sizeof *f);
@@ -163,6 +166,7 @@ drove_status drove_options_load(drove_options *options, const char *path)
 
 void drove_options_locate(const char *path)
 {
+    if (path == NULL) return;
     char wanted[DROVE_ERROR_TEXT_SIZE];
     drove__error_copy(wanted);
     runfile *f = calloc(1, sizeof *f);

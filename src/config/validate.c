@@ -5,6 +5,7 @@
  */
 #include "base/alive.h"
 #include "base/available.h"
+#include "base/given.h"
 #include "base/locale.h"
 #include "base/mem.h"
 #include "base/spec.h"
@@ -208,6 +209,7 @@ static drove_status check_texts(const drove_options *o)
 
 drove_status drove_options_validate(const drove_options *o)
 {
+    DROVE_GIVEN_AS(o, "options");
     DROVE_ALIVE(o, "options");
     return drove__options_validate_for(o, drove__mpi_launched_ranks());
 }

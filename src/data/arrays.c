@@ -2,6 +2,7 @@
 #include "data/arrays.h"
 
 #include "base/alive.h"
+#include "base/given.h"
 #include "base/mem.h"
 #include "base/memfile.h"
 #include "base/named.h"
@@ -75,6 +76,7 @@ static void destroy(drove_named_object *object)
 
 drove_status drove_arrays_create(drove_arrays **out)
 {
+    DROVE_GIVEN(out);
     drove_arrays *a = calloc(1, sizeof *a);
     *out = NULL;
     if (a == NULL) return drove__fail_nomem("arrays", sizeof *a);
@@ -104,12 +106,14 @@ void drove_arrays_destroy(drove_arrays *arrays)
 
 const char *drove_arrays_name(const drove_arrays *arrays)
 {
+    if (arrays == NULL) return NULL;
     DROVE_ALIVE(arrays, "arrays");
     return arrays->name;
 }
 
 size_t drove_arrays_copied_bytes(const drove_arrays *arrays)
 {
+    if (arrays == NULL) return 0;
     DROVE_ALIVE(arrays, "arrays");
     return arrays->copied_bytes;
 }
@@ -123,13 +127,6 @@ static drove_status check_rows(size_t n_rows, size_t n_columns)
                            n_rows, n_columns);
     if (n_rows < UINT32_MAX) return DROVE_OK;
     return drove__fail(DROVE_E_ARG, "arrays: expected fewer than 2^32 - 1 rows, found %zu", n_rows);
-}
-
-static drove_status check_type(const drove_matrix *m)
-{
-    if (drove_type_size(m->type) > 0) return DROVE_OK;
-    return drove__fail(DROVE_E_ARG, "arrays: expected a type of drove_type, found %d",
-                       (int)m->type);
 }
 
 static bool is_in_rows(const drove_matrix *m)
@@ -180,10 +177,11 @@ static drove_status copy_dense(drove_arrays *a, const drove_matrix *x)
 
 drove_status drove_arrays_set_dense(drove_arrays *a, const drove_matrix *x)
 {
+    DROVE_GIVEN_AS(a, "arrays");
+    DROVE_GIVEN(x);
     DROVE_ALIVE(a, "arrays");
-    DROVE_TRY(check_type(x));
+    DROVE_TRY(drove__matrix_check(x, "arrays"));
     DROVE_TRY(check_rows(x->n_rows, x->n_columns));
-    if (x->values == NULL) return drove__fail(DROVE_E_ARG, "arrays: expected numbers, found none");
     const bool is_bytes = x->type == DROVE_TYPE_U8 && is_in_rows(x);
     start_examples(a, x->n_rows, x->n_columns, is_bytes ? DROVE_X_U8 : DROVE_X_F32);
     /* Nothing writes to the examples of a storage: not to those that are borrowed, either. */
@@ -196,6 +194,7 @@ drove_status drove_arrays_set_dense(drove_arrays *a, const drove_matrix *x)
 
 drove_status drove_arrays_set_images(drove_arrays *a, size_t channels, size_t height, size_t width)
 {
+    DROVE_GIVEN_AS(a, "arrays");
     DROVE_ALIVE(a, "arrays");
     drove_storage *s = &a->like;
     const bool is_dense = s->x_kind != DROVE_X_CSR && s->n_features > 0;
@@ -240,6 +239,8 @@ static uint64_t index_at(const void *index, drove_type type, size_t i)
 static drove_status check_sparse(const drove_sparse *x, size_t n_lines, size_t n_across)
 {
     uint64_t before = 0;
+    if (x->start == NULL || x->index == NULL)
+        return drove__fail(DROVE_E_ARG, "arrays: expected starts and indices, found none");
     if (!is_index_type(x->start_type) || !is_index_type(x->index_type) ||
         (x->value != NULL && drove_type_size(x->value_type) == 0))
         return drove__fail(DROVE_E_ARG,
@@ -435,6 +436,8 @@ static drove_status turn_columns(drove_arrays *a, const drove_sparse *x, size_t 
 
 drove_status drove_arrays_set_sparse(drove_arrays *a, const drove_sparse *x)
 {
+    DROVE_GIVEN_AS(a, "arrays");
+    DROVE_GIVEN(x);
     DROVE_ALIVE(a, "arrays");
     const size_t n_lines = x->is_by_columns ? x->n_columns : x->n_rows;
     DROVE_TRY(check_rows(x->n_rows, x->n_columns));
@@ -453,7 +456,7 @@ drove_status drove_arrays_set_sparse(drove_arrays *a, const drove_sparse *x)
 static drove_status check_target(const drove_arrays *a, const drove_matrix *m, const char *what,
                                  bool is_vector)
 {
-    DROVE_TRY(check_type(m));
+    DROVE_TRY(drove__matrix_check(m, "arrays"));
     if (a->like.n_rows == 0)
         return drove__fail(DROVE_E_SHAPE, "arrays: expected examples before %s, found none", what);
     if (m->values == NULL || m->n_columns >= UINT32_MAX ||
@@ -496,6 +499,8 @@ static drove_status name_targets(drove_storage *s, size_t n, const char *const *
 drove_status drove_arrays_set_classes(drove_arrays *a, const drove_matrix *classes,
                                       size_t n_classes, const char *const *name)
 {
+    DROVE_GIVEN_AS(a, "arrays");
+    DROVE_GIVEN(classes);
     DROVE_ALIVE(a, "arrays");
     drove_storage *s = &a->like;
     DROVE_TRY(check_target(a, classes, "classes", true));
@@ -522,6 +527,8 @@ drove_status drove_arrays_set_classes(drove_arrays *a, const drove_matrix *class
 
 drove_status drove_arrays_set_values(drove_arrays *a, const drove_matrix *values)
 {
+    DROVE_GIVEN_AS(a, "arrays");
+    DROVE_GIVEN(values);
     DROVE_ALIVE(a, "arrays");
     drove_storage *s = &a->like;
     DROVE_TRY(check_target(a, values, "values", false));
@@ -540,6 +547,8 @@ drove_status drove_arrays_set_values(drove_arrays *a, const drove_matrix *values
 drove_status drove_arrays_set_labels(drove_arrays *a, const drove_matrix *labels,
                                      const char *const *name)
 {
+    DROVE_GIVEN_AS(a, "arrays");
+    DROVE_GIVEN(labels);
     DROVE_ALIVE(a, "arrays");
     drove_storage *s = &a->like;
     uint64_t n = 0;
@@ -564,6 +573,8 @@ drove_status drove_arrays_set_labels(drove_arrays *a, const drove_matrix *labels
 
 drove_status drove_arrays_set_weights(drove_arrays *a, const drove_matrix *weights)
 {
+    DROVE_GIVEN_AS(a, "arrays");
+    DROVE_GIVEN(weights);
     DROVE_ALIVE(a, "arrays");
     drove_storage *s = &a->like;
     DROVE_TRY(check_target(a, weights, "weights", true));
@@ -678,6 +689,8 @@ struct drove_memory_file {
 drove_status drove_memory_file_create(const void *bytes, size_t n_bytes, int copies,
                                       drove_memory_file **out)
 {
+    DROVE_GIVEN(out);
+    if (n_bytes > 0) DROVE_GIVEN(bytes);
     drove_memory_file *f = calloc(1, sizeof *f);
     *out = NULL;
     if (f == NULL) return drove__fail_nomem("a file in memory", sizeof *f);
@@ -701,6 +714,7 @@ void drove_memory_file_destroy(drove_memory_file *file)
 
 const char *drove_memory_file_name(const drove_memory_file *file)
 {
+    if (file == NULL) return NULL;
     DROVE_ALIVE(file, "a file in memory");
     return file->name;
 }

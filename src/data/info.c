@@ -2,6 +2,7 @@
 #include "data/data.h"
 
 #include "base/alive.h"
+#include "base/given.h"
 #include "base/locale.h"
 #include "base/print.h"
 #include "data/origin.h"
@@ -61,6 +62,7 @@ static size_t count_stored(const drove_storage *s, size_t row)
 
 void drove_data_describe(const drove_data *data, drove_data_facts *out)
 {
+    if (data == NULL || out == NULL) return;
     DROVE_ALIVE(data, "data");
     const drove_storage *s = data->storage;
     const drove_quant *q = s->quant;
@@ -265,6 +267,8 @@ static void print_weights(const drove_data *data, FILE *stream)
 
 drove_status drove_data_print_info(const drove_data *data, FILE *stream)
 {
+    DROVE_GIVEN(data);
+    DROVE_GIVEN(stream);
     DROVE_IN_C_LOCALE;
     DROVE_ALIVE(data, "data");
     drove_data_facts facts;

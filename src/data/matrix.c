@@ -2,6 +2,7 @@
 #include "data/matrix.h"
 
 #include "base/mem.h"
+#include "base/status.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -20,13 +21,38 @@ size_t drove_type_size(drove_type type)
 drove_matrix drove_matrix_dense(const void *values, drove_type type, size_t n_rows,
                                 size_t n_columns)
 {
-    const ptrdiff_t size = (ptrdiff_t)drove_type_size(type);
+    const size_t size = drove_type_size(type);
     return (drove_matrix){.values = values,
                           .type = type,
                           .n_rows = n_rows,
                           .n_columns = n_columns,
-                          .row_bytes = size * (ptrdiff_t)n_columns,
-                          .column_bytes = size};
+                          .row_bytes = (ptrdiff_t)(size * n_columns),
+                          .column_bytes = (ptrdiff_t)size};
+}
+
+static bool add_steps(size_t n, ptrdiff_t step, size_t *sum)
+{
+    size_t bytes;
+    const size_t length = step < 0 ? (size_t)0 - (size_t)step : (size_t)step;
+    return !__builtin_mul_overflow(n, length, &bytes) &&
+           !__builtin_add_overflow(*sum, bytes, sum) && *sum <= PTRDIFF_MAX;
+}
+
+drove_status drove__matrix_check(const drove_matrix *m, const char *what)
+{
+    size_t bytes = drove_type_size(m->type), n;
+    if (bytes == 0)
+        return drove__fail(DROVE_E_ARG, "%s: expected a type of drove_type, found %d", what,
+                           (int)m->type);
+    if (m->n_rows == 0 || m->n_columns == 0) return DROVE_OK;
+    if (m->values == NULL)
+        return drove__fail(DROVE_E_ARG, "%s: expected numbers, found none", what);
+    if (!__builtin_mul_overflow(m->n_rows, m->n_columns, &n) && n <= PTRDIFF_MAX / sizeof(double) &&
+        add_steps(m->n_rows - 1, m->row_bytes, &bytes) &&
+        add_steps(m->n_columns - 1, m->column_bytes, &bytes))
+        return DROVE_OK;
+    return drove__fail(DROVE_E_ARG, "%s: expected rows that memory can hold, found %zu x %zu", what,
+                       m->n_rows, m->n_columns);
 }
 
 static const char *place(const drove_matrix *m, size_t i, size_t j)

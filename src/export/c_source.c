@@ -12,6 +12,7 @@
 #include "export/c_source.h"
 
 #include "base/file.h"
+#include "base/given.h"
 #include "base/locale.h"
 #include "base/mem.h"
 #include "base/print.h"
@@ -386,6 +387,9 @@ size_t drove__c_n_inputs(const drove_modelfile *f)
 
 drove_status drove_export_c(const drove_export_options *opt)
 {
+    DROVE_GIVEN(opt);
+    DROVE_GIVEN_AS(opt->model, "opt->model");
+    DROVE_GIVEN_AS(opt->out, "opt->out");
     DROVE_IN_C_LOCALE;
     drove_modelfile f = {0};
     char name[DROVE_C_NAME_SIZE];

@@ -6,6 +6,7 @@
  */
 #include "export/export.h"
 
+#include "base/given.h"
 #include "base/json.h"
 #include "base/locale.h"
 #include "base/mem.h"
@@ -295,6 +296,9 @@ static drove_status build(exported *e)
 
 drove_status drove_export_onnx(const drove_export_options *opt)
 {
+    DROVE_GIVEN(opt);
+    DROVE_GIVEN_AS(opt->model, "opt->model");
+    DROVE_GIVEN_AS(opt->out, "opt->out");
     DROVE_IN_C_LOCALE;
     exported e = {.opt = opt};
     DROVE_TRY(drove__overwrite_check("--onnx", opt->out, opt->model));

@@ -7,6 +7,7 @@
  */
 #include "export/export.h"
 
+#include "base/given.h"
 #include "base/locale.h"
 #include "base/mem.h"
 #include "base/safetensors.h"
@@ -174,6 +175,9 @@ static void say(const state *s, const drove_export_options *opt)
 
 drove_status drove_export_pytorch(const drove_export_options *opt)
 {
+    DROVE_GIVEN(opt);
+    DROVE_GIVEN_AS(opt->model, "opt->model");
+    DROVE_GIVEN_AS(opt->out, "opt->out");
     DROVE_IN_C_LOCALE;
     state s = {0};
     DROVE_TRY(drove__overwrite_check("--pytorch", opt->out, opt->model));

@@ -8,6 +8,7 @@
 
 #include "base/alive.h"
 #include "base/file.h"
+#include "base/given.h"
 #include "base/json.h"
 #include "base/locale.h"
 #include "report/report.h"
@@ -275,6 +276,8 @@ drove_status drove__options_unpack(const json_t *saved, drove_options *options)
 
 drove_status drove_options_resume(drove_options *options, const char *folder)
 {
+    DROVE_GIVEN(options);
+    DROVE_GIVEN(folder);
     DROVE_IN_C_LOCALE;
     DROVE_ALIVE(options, "options");
     char *path = drove__path_join(folder, "run.json"), *text;

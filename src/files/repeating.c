@@ -8,6 +8,7 @@
 #include "base/alive.h"
 #include "base/checksum.h"
 #include "base/file.h"
+#include "base/given.h"
 #include "base/json.h"
 #include "base/locale.h"
 #include "base/memfile.h"
@@ -118,6 +119,8 @@ static drove_status recorded_options(const drove_recorded_run *record, const jso
 
 drove_status drove_options_replay(drove_options *options, const char *path)
 {
+    DROVE_GIVEN(options);
+    DROVE_GIVEN(path);
     DROVE_IN_C_LOCALE;
     DROVE_ALIVE(options, "options");
     drove_recorded_run *record;

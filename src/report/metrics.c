@@ -1,6 +1,7 @@
 /* report/metrics.c - the metrics of a model on a data set: one JSON object, tables for people, and
  * the lines of a run's summary. */
 #include "base/alive.h"
+#include "base/given.h"
 #include "base/print.h"
 
 #include "base/locale.h"
@@ -148,6 +149,7 @@ json_t *drove__report_metrics_json(const drove_metrics *m)
 
 drove_status drove_metrics_json(const drove_metrics *metrics, char **out)
 {
+    DROVE_GIVEN(out);
     DROVE_IN_C_LOCALE;
     DROVE_ALIVE(metrics, "metrics");
     json_t *object = drove__report_metrics_json(metrics);
@@ -270,6 +272,8 @@ static void print_calibration(const drove_metrics *m, FILE *stream)
 
 drove_status drove_metrics_print(const drove_metrics *metrics, FILE *stream)
 {
+    DROVE_GIVEN(metrics);
+    DROVE_GIVEN(stream);
     DROVE_IN_C_LOCALE;
     DROVE_ALIVE(metrics, "metrics");
     char model[32], constant[32];

@@ -1,4 +1,5 @@
 /* study/report.c - drove_report: reads runs once, and writes what is asked for. */
+#include "base/given.h"
 #include "base/locale.h"
 #include "study/page/page.h"
 #include "study/runs_csv.h"
@@ -13,6 +14,8 @@ static bool is_given(const char *path)
 
 drove_status drove_report(const drove_report_options *options)
 {
+    DROVE_GIVEN(options);
+    DROVE_GIVEN_AS(options->folder, "options->folder");
     DROVE_IN_C_LOCALE;
     json_t *runs;
     const drove_report_options *o = options;

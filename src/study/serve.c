@@ -3,6 +3,7 @@
  * libmicrohttpd parses requests; this thread alone answers them, so nothing is shared.  Nothing is
  * written, and only the page itself can be asked for.
  */
+#include "base/given.h"
 #include "base/locale.h"
 #include "study/page/page.h"
 #include "study/runs_read.h"
@@ -236,6 +237,9 @@ static drove_status run(server *s, int fd, const char *host)
 
 drove_status drove_watch_serve(const drove_watch_server *options)
 {
+    DROVE_GIVEN_AS(options, "server");
+    DROVE_GIVEN_AS(options->folder, "server->folder");
+    DROVE_GIVEN_AS(options, "server");
     DROVE_IN_C_LOCALE;
     int fd;
     address at;

@@ -1,6 +1,7 @@
 /* study/sweep.c - drove_sweep: the runs of a study as child processes, each a line of results. */
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/given.h"
 #include "base/locale.h"
 #include "base/mem.h"
 #include "base/spec.h"
@@ -280,6 +281,9 @@ static drove_status prepare(sweep *w)
 drove_status drove_sweep_options_set(drove_sweep_options *options, const char *name,
                                      const char *value)
 {
+    DROVE_GIVEN(options);
+    DROVE_GIVEN(name);
+    DROVE_GIVEN(value);
     static const char *const names[] = {"jobs"};
     if (strcmp(name, "jobs") == 0)
         return drove__parse_u64("--jobs", value, 1, 1024, &options->jobs);
@@ -288,6 +292,11 @@ drove_status drove_sweep_options_set(drove_sweep_options *options, const char *n
 
 drove_status drove_sweep(const drove_sweep_options *options, drove_sweep_report **out)
 {
+    DROVE_GIVEN(options);
+    DROVE_GIVEN_AS(options->study, "options->study");
+    DROVE_GIVEN_AS(options->folder, "options->folder");
+    DROVE_GIVEN_AS(options->program, "options->program");
+    DROVE_GIVEN(out);
     DROVE_IN_C_LOCALE;
     sweep w = {.opt = options, .interrupts = drove__run_interrupts()};
     *out = NULL;

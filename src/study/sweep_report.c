@@ -3,6 +3,7 @@
 
 #include "base/alive.h"
 #include "base/file.h"
+#include "base/given.h"
 #include "base/locale.h"
 #include "base/mem.h"
 #include "base/spec.h"
@@ -56,18 +57,22 @@ void drove_sweep_report_destroy(drove_sweep_report *report)
 
 int drove_sweep_interrupted(const drove_sweep_report *report)
 {
+    if (report == NULL) return 0;
     DROVE_ALIVE(report, "a report");
     return report->signal;
 }
 
 const char *drove_sweep_report_json(const drove_sweep_report *report)
 {
+    if (report == NULL) return NULL;
     DROVE_ALIVE(report, "a report");
     return report->json;
 }
 
 drove_status drove_sweep_report_print(const drove_sweep_report *report, FILE *stream)
 {
+    DROVE_GIVEN(report);
+    DROVE_GIVEN(stream);
     DROVE_IN_C_LOCALE;
     DROVE_ALIVE(report, "a report");
     if (fputs(report->text, stream) >= 0) return DROVE_OK;
@@ -89,6 +94,8 @@ static void set_setting(json_t **object, const drove_sweep_state *s, size_t sett
 
 drove_status drove_sweep_list(const char *study, drove_sweep_report **out)
 {
+    DROVE_GIVEN(study);
+    DROVE_GIVEN(out);
     DROVE_IN_C_LOCALE;
     drove_sweep_state s;
     *out = NULL;
@@ -231,6 +238,9 @@ static drove_status find_all_best(const drove_sweep_state *s, const grouping *g,
 drove_status drove_sweep_best(const char *study, const char *folder, const char *group,
                               const char *figure, drove_sweep_report **out)
 {
+    DROVE_GIVEN(study);
+    DROVE_GIVEN(folder);
+    DROVE_GIVEN(out);
     DROVE_IN_C_LOCALE;
     drove_sweep_state s = {0};
     grouping g = {.n = 0};
@@ -376,6 +386,9 @@ static drove_status compare_pair(const drove_sweep_state *s, size_t a, size_t b,
 drove_status drove_sweep_pair(const char *study, const char *folder, const char *pair,
                               const char *figure, drove_sweep_report **out)
 {
+    DROVE_GIVEN(study);
+    DROVE_GIVEN(folder);
+    DROVE_GIVEN(out);
     DROVE_IN_C_LOCALE;
     size_t side[2] = {0};
     drove_sweep_state s = {0};

@@ -11,6 +11,7 @@
 #include "base/alive.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/given.h"
 #include "base/locale.h"
 #include "base/mem.h"
 #include "base/spec.h"
@@ -103,6 +104,9 @@ static drove_status set_budget(drove_tune_options *opt, const char *value)
 
 drove_status drove_tune_options_set(drove_tune_options *opt, const char *name, const char *value)
 {
+    DROVE_GIVEN_AS(opt, "options");
+    DROVE_GIVEN(name);
+    DROVE_GIVEN(value);
     DROVE_IN_C_LOCALE;
     static const char *const names[] = {"budget", "epochs", "folds", "metric",
                                         "space",  "jobs",   "limit"};
@@ -559,6 +563,10 @@ static drove_status prepare(tuner *t)
 
 drove_status drove_tune(const drove_tune_options *options, drove_tune_result **out)
 {
+    DROVE_GIVEN(options);
+    DROVE_GIVEN_AS(options->run, "options->run");
+    DROVE_GIVEN_AS(options->program, "options->program");
+    DROVE_GIVEN(out);
     DROVE_IN_C_LOCALE;
     DROVE_ALIVE(options->run, "options");
     char model[DROVE_TEXT_SIZE];
@@ -604,18 +612,22 @@ void drove_tune_result_destroy(drove_tune_result *result)
 
 int drove_tune_interrupted(const drove_tune_result *result)
 {
+    if (result == NULL) return 0;
     DROVE_ALIVE(result, "a result of a search");
     return result->signal;
 }
 
 const char *drove_tune_result_json(const drove_tune_result *result)
 {
+    if (result == NULL) return NULL;
     DROVE_ALIVE(result, "a result of a search");
     return result->json;
 }
 
 drove_status drove_tune_result_print(const drove_tune_result *result, FILE *stream)
 {
+    DROVE_GIVEN(result);
+    DROVE_GIVEN(stream);
     DROVE_IN_C_LOCALE;
     DROVE_ALIVE(result, "a result of a search");
     if (fputs(result->text, stream) >= 0) return DROVE_OK;

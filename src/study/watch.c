@@ -3,6 +3,7 @@
  * Only reads: whether a process owns the folder is seen in /proc/locks, without touching the lock.
  */
 #include "base/file.h"
+#include "base/given.h"
 #include "base/locale.h"
 #include "base/mem.h"
 #include "study/chart.h"
@@ -432,6 +433,10 @@ static drove_status print_sweep(watch *w)
 drove_status drove_watch_print(const char *folder, const drove_watch_style *style,
                                drove_watch_state *state, FILE *stream)
 {
+    DROVE_GIVEN(folder);
+    DROVE_GIVEN(style);
+    DROVE_GIVEN(state);
+    DROVE_GIVEN(stream);
     DROVE_IN_C_LOCALE;
     struct stat about;
     char path[PATH_SIZE];

@@ -2,6 +2,7 @@
 #include "run/trial.h"
 
 #include "base/alive.h"
+#include "base/given.h"
 #include "base/locale.h"
 #include "base/memfile.h"
 #include "base/print.h"
@@ -145,6 +146,8 @@ static drove_status check_files(const drove_options *opt)
 
 drove_status drove_run_create(const drove_options *options, drove_run **out)
 {
+    DROVE_GIVEN(options);
+    DROVE_GIVEN(out);
     DROVE_ALIVE(options, "options");
     *out = NULL;
     drove_run *run = drove__run_alloc(options);
@@ -157,12 +160,14 @@ drove_status drove_run_create(const drove_options *options, drove_run **out)
 
 void drove_run_set_callbacks(drove_run *run, const drove_callbacks *callbacks)
 {
+    if (run == NULL) return;
     DROVE_ALIVE(run, "a run");
     run->config.cb = callbacks != NULL ? *callbacks : (drove_callbacks){0};
 }
 
 void drove_run_keep_model(drove_run *run)
 {
+    if (run == NULL) return;
     DROVE_ALIVE(run, "a run");
     run->config.keeps_model = true;
 }
@@ -194,6 +199,8 @@ fail:
 
 drove_status drove_run_train(drove_run *run, drove_result **out)
 {
+    DROVE_GIVEN(run);
+    DROVE_GIVEN(out);
     DROVE_IN_C_LOCALE;
     DROVE_ALIVE(run, "a run");
     *out = NULL;
@@ -233,6 +240,8 @@ void drove_run_destroy(drove_run *run)
 drove_status drove_train(const drove_options *options, const drove_callbacks *callbacks,
                          drove_result **out)
 {
+    DROVE_GIVEN(options);
+    DROVE_GIVEN(out);
     DROVE_ALIVE(options, "options");
     drove_run *run;
     *out = NULL;
@@ -255,18 +264,21 @@ void drove_result_destroy(drove_result *result)
 
 const char *drove_result_model(const drove_result *result)
 {
+    if (result == NULL) return NULL;
     DROVE_ALIVE(result, "a result");
     return result->model != NULL ? result->model_name : NULL;
 }
 
 drove_outcome drove_result_outcome(const drove_result *result)
 {
+    if (result == NULL) return DROVE_CRASHED;
     DROVE_ALIVE(result, "a result");
     return result->outcome;
 }
 
 int drove_result_exit(const drove_result *result)
 {
+    if (result == NULL) return 1;
     DROVE_ALIVE(result, "a result");
     switch (result->outcome) {
     case DROVE_REACHED:
@@ -280,18 +292,22 @@ int drove_result_exit(const drove_result *result)
 
 void drove_result_final(const drove_result *result, drove_progress *out)
 {
+    if (result == NULL || out == NULL) return;
     DROVE_ALIVE(result, "a result");
     *out = result->final;
 }
 
 const char *drove_result_json(const drove_result *result)
 {
+    if (result == NULL) return NULL;
     DROVE_ALIVE(result, "a result");
     return result->json;
 }
 
 drove_status drove_result_print(const drove_result *result, FILE *stream)
 {
+    DROVE_GIVEN(result);
+    DROVE_GIVEN(stream);
     DROVE_IN_C_LOCALE;
     DROVE_ALIVE(result, "a result");
     if (fputs(result->text, stream) < 0) return drove__fail(DROVE_E_IO, "cannot write the summary");

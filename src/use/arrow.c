@@ -6,6 +6,7 @@
 #include "use/arrow.h"
 
 #include "base/alive.h"
+#include "base/given.h"
 #include "base/mem.h"
 #include "base/status.h"
 
@@ -171,6 +172,10 @@ drove_status drove__arrow_batch(const drove_predictor *predictor, const double *
 drove_status drove_predictor_arrow(drove_predictor *predictor, const char *data, unsigned threads,
                                    struct ArrowSchema *schema, struct ArrowArray *batch)
 {
+    DROVE_GIVEN(predictor);
+    DROVE_GIVEN(data);
+    DROVE_GIVEN(schema);
+    DROVE_GIVEN(batch);
     DROVE_ALIVE(predictor, "a predictor");
     const size_t n = drove__predictor_facts(predictor)->n_outputs;
     double *value;

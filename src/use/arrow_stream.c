@@ -6,6 +6,7 @@
 #include "use/arrow.h"
 
 #include "base/alive.h"
+#include "base/given.h"
 #include "base/mem.h"
 #include "base/status.h"
 #include "table/frame.h"
@@ -182,6 +183,9 @@ static void release_stream(struct ArrowArrayStream *stream)
 drove_status drove_predictor_stream(drove_predictor *predictor, struct ArrowArrayStream *rows,
                                     unsigned threads, struct ArrowArrayStream *out)
 {
+    DROVE_GIVEN(predictor);
+    DROVE_GIVEN(rows);
+    DROVE_GIVEN(out);
     DROVE_ALIVE(predictor, "a predictor");
     out->release = NULL;
     const drove_predictor_facts *facts = drove__predictor_facts(predictor);

@@ -3,6 +3,7 @@
 #include "use/modelfile.h"
 
 #include "base/file.h"
+#include "base/given.h"
 #include "base/locale.h"
 #include "base/other_words.h"
 
@@ -87,6 +88,8 @@ static bool has_best(const char *folder)
 
 drove_status drove_model_find(const char *path, char *into, size_t size)
 {
+    DROVE_GIVEN(path);
+    DROVE_GIVEN(into);
     DROVE_IN_C_LOCALE;
     const char *name = is_folder(path) ? name_in(path) : "";
     if (name == NULL && has_best(path))

@@ -8,11 +8,13 @@
 #include "base/available.h"
 #include "base/cpu.h"
 #include "base/fork.h"
+#include "base/given.h"
 #include "base/locale.h"
 #include "base/mem.h"
 #include "base/options.h"
 #include "base/safetensors.h"
 #include "data/arrays.h"
+#include "data/matrix.h"
 #include "data/origin.h"
 #include "engine/engine.h"
 #include "model/loss.h"
@@ -107,12 +109,16 @@ fail:
 
 drove_status drove_predictor_open(const char *model, const char *isa, drove_predictor **out)
 {
+    DROVE_GIVEN(model);
+    DROVE_GIVEN(out);
     DROVE_IN_C_LOCALE;
     return open_predictor(model, isa, NULL, out);
 }
 
 drove_status drove_predictor_open_with(const drove_options *options, drove_predictor **out)
 {
+    DROVE_GIVEN(options);
+    DROVE_GIVEN(out);
     DROVE_IN_C_LOCALE;
     DROVE_ALIVE(options, "options");
     return open_predictor(options->model, options->isa, &options->custom, out);
@@ -172,6 +178,7 @@ const drove_predictor_facts *drove__predictor_facts(const drove_predictor *p)
 
 const drove_predictor_facts *drove_predictor_describe(const drove_predictor *p)
 {
+    if (p == NULL) return NULL;
     DROVE_ALIVE(p, "a predictor");
     return &p->facts;
 }
@@ -184,6 +191,7 @@ const char *drove__predictor_class(const drove_predictor *p, size_t i)
 
 const char *drove_predictor_class_name(const drove_predictor *p, size_t i)
 {
+    if (p == NULL) return NULL;
     DROVE_ALIVE(p, "a predictor");
     return drove__predictor_class(p, i);
 }
@@ -201,6 +209,7 @@ static drove_status make_bytes(const drove_predictor *p)
 
 const char *drove_predictor_name(const drove_predictor *p)
 {
+    if (p == NULL) return NULL;
     DROVE_IN_C_LOCALE;
     DROVE_ALIVE(p, "a predictor");
     return make_bytes(p) == DROVE_OK ? p->name : NULL;
@@ -208,6 +217,7 @@ const char *drove_predictor_name(const drove_predictor *p)
 
 void drove_predictor_bytes(const drove_predictor *p, const void **bytes, size_t *n_bytes)
 {
+    if (p == NULL || bytes == NULL || n_bytes == NULL) return;
     DROVE_IN_C_LOCALE;
     DROVE_ALIVE(p, "a predictor");
     const bool is_made = make_bytes(p) == DROVE_OK;
@@ -217,6 +227,8 @@ void drove_predictor_bytes(const drove_predictor *p, const void **bytes, size_t 
 
 drove_status drove_predictor_save(const drove_predictor *p, const char *path)
 {
+    DROVE_GIVEN_AS(p, "predictor");
+    DROVE_GIVEN(path);
     DROVE_IN_C_LOCALE;
     DROVE_ALIVE(p, "a predictor");
     return drove__modelfile_write_tensors(path, &p->tensors);
@@ -293,9 +305,7 @@ static drove_status predict_all(drove_predictor *p, const drove_matrix *x, float
                            p->file.schema != NULL         ? "a table"
                            : p->file.features.ops != NULL ? "mapped features"
                                                           : "sparse rows");
-    if (drove_type_size(x->type) == 0)
-        return drove__fail(DROVE_E_ARG, "predictions: expected a type of drove_type, found %d",
-                           (int)x->type);
+    DROVE_TRY(drove__matrix_check(x, "predictions"));
     if (x->n_columns != p->file.n_inputs)
         return drove__fail(
             DROVE_E_SHAPE,
@@ -336,6 +346,9 @@ static void add_origin_to_floats(const drove_predictor *p, float *value, size_t 
 
 drove_status drove_predictor_rows(drove_predictor *p, const drove_matrix *x, float *into)
 {
+    DROVE_GIVEN_AS(p, "predictor");
+    DROVE_GIVEN(x);
+    DROVE_GIVEN(into);
     DROVE_ALIVE(p, "a predictor");
     DROVE_TRY(predict_all(p, x, into));
     add_origin_to_floats(p, into, x->n_rows);
@@ -344,6 +357,9 @@ drove_status drove_predictor_rows(drove_predictor *p, const drove_matrix *x, flo
 
 drove_status drove_predictor_rows_f64(drove_predictor *p, const drove_matrix *x, double *into)
 {
+    DROVE_GIVEN_AS(p, "predictor");
+    DROVE_GIVEN(x);
+    DROVE_GIVEN(into);
     DROVE_ALIVE(p, "a predictor");
     const size_t n_outputs = p->file.model->n_outputs;
     float value[SESSION_ROWS];
@@ -429,6 +445,10 @@ drove_status drove__predictor_apply(const drove_predictor *p, const char *data, 
 drove_status drove_predictor_apply_f64(drove_predictor *p, const char *data, unsigned threads,
                                        double **into, size_t *n_rows)
 {
+    DROVE_GIVEN_AS(p, "predictor");
+    DROVE_GIVEN(data);
+    DROVE_GIVEN(into);
+    DROVE_GIVEN(n_rows);
     DROVE_ALIVE(p, "a predictor");
     return drove__predictor_apply(p, data, threads, into, n_rows);
 }
@@ -436,6 +456,10 @@ drove_status drove_predictor_apply_f64(drove_predictor *p, const char *data, uns
 drove_status drove_predictor_apply(drove_predictor *p, const char *data, unsigned threads,
                                    float **into, size_t *n_rows)
 {
+    DROVE_GIVEN_AS(p, "predictor");
+    DROVE_GIVEN(data);
+    DROVE_GIVEN(into);
+    DROVE_GIVEN(n_rows);
     DROVE_ALIVE(p, "a predictor");
     DROVE_TRY(apply(p, data, threads, into, n_rows));
     add_origin_to_floats(p, *into, *n_rows);
@@ -444,6 +468,9 @@ drove_status drove_predictor_apply(drove_predictor *p, const char *data, unsigne
 
 drove_status drove_predictor_remarks(drove_predictor *p, const char *data, char **out)
 {
+    DROVE_GIVEN_AS(p, "predictor");
+    DROVE_GIVEN(data);
+    DROVE_GIVEN(out);
     DROVE_IN_C_LOCALE;
     DROVE_ALIVE(p, "a predictor");
     drove_data *opened;
@@ -467,6 +494,8 @@ static size_t count(const drove_tensor *t)
 
 drove_status drove_predictor_tensor(const drove_predictor *p, size_t i, drove_tensor_info *out)
 {
+    DROVE_GIVEN_AS(p, "predictor");
+    DROVE_GIVEN(out);
     DROVE_ALIVE(p, "a predictor");
     if (i >= p->tensors.n_tensors)
         return drove__fail(DROVE_E_ARG,
@@ -502,6 +531,9 @@ static drove_status rewrite(drove_predictor *p, bool is_parameter)
 drove_status drove_predictor_set_tensor(drove_predictor *p, const char *name, const float *values,
                                         size_t n)
 {
+    DROVE_GIVEN_AS(p, "predictor");
+    DROVE_GIVEN(name);
+    DROVE_GIVEN(values);
     DROVE_IN_C_LOCALE;
     DROVE_ALIVE(p, "a predictor");
     const drove_tensor *t = drove__safetensors_find(&p->tensors, name);

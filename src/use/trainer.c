@@ -8,6 +8,7 @@
 #include "base/alive.h"
 #include "base/clock.h"
 #include "base/cpu.h"
+#include "base/given.h"
 #include "base/locale.h"
 #include "base/mem.h"
 #include "data/open/delivered.h"
@@ -63,6 +64,8 @@ static drove_status fail_option(const char *name, const char *expected, const ch
 
 drove_status drove_trainer_open(const drove_options *options, drove_trainer **out)
 {
+    DROVE_GIVEN(options);
+    DROVE_GIVEN(out);
     DROVE_IN_C_LOCALE;
     DROVE_ALIVE(options, "options");
     *out = NULL;
@@ -164,6 +167,9 @@ void drove_trainer_destroy(drove_trainer *t)
 drove_status drove_trainer_scale_targets(drove_trainer *t, const double *shift, const double *scale,
                                          size_t n_values)
 {
+    DROVE_GIVEN_AS(t, "trainer");
+    DROVE_GIVEN(shift);
+    DROVE_GIVEN(scale);
     DROVE_ALIVE(t, "a trainer");
     const drove_model *model = t->file.model;
     if (t->storage.y_kind != DROVE_Y_VALUE || model->loss != &drove__loss_squared ||
@@ -203,6 +209,8 @@ drove_status drove_trainer_scale_targets(drove_trainer *t, const double *shift, 
 
 drove_status drove_trainer_begin(drove_trainer *t, const drove_arrays *rows)
 {
+    DROVE_GIVEN_AS(t, "trainer");
+    DROVE_GIVEN(rows);
     DROVE_IN_C_LOCALE;
     DROVE_ALIVE(rows, "arrays");
     DROVE_ALIVE(t, "a trainer");
@@ -280,6 +288,9 @@ static drove_status make_step(drove_trainer *t)
 drove_status drove_trainer_advance(drove_trainer *t, double most_seconds, int *is_over,
                                    double *loss)
 {
+    DROVE_GIVEN_AS(t, "trainer");
+    DROVE_GIVEN(is_over);
+    DROVE_GIVEN(loss);
     DROVE_ALIVE(t, "a trainer");
     *is_over = 1;
     *loss = NAN;
@@ -331,6 +342,9 @@ static drove_status train_batches(drove_trainer *t, const drove_batch_source *so
 drove_status drove_trainer_batches(drove_trainer *t, const drove_batch_source *source, double *loss,
                                    uint64_t *n_rows)
 {
+    DROVE_GIVEN_AS(t, "trainer");
+    DROVE_GIVEN(source);
+    DROVE_GIVEN_AS(source->next, "source->next");
     DROVE_ALIVE(t, "a trainer");
     drove_arrays *rows;
     double sum = 0.0;
@@ -348,6 +362,8 @@ drove_status drove_trainer_batches(drove_trainer *t, const drove_batch_source *s
 
 drove_status drove_trainer_model(const drove_trainer *t, drove_memory_file **out)
 {
+    DROVE_GIVEN_AS(t, "trainer");
+    DROVE_GIVEN(out);
     DROVE_IN_C_LOCALE;
     DROVE_ALIVE(t, "a trainer");
     const size_t n = t->optim->n;
@@ -383,6 +399,7 @@ fail:
 
 const float *drove_trainer_state(const drove_trainer *t, size_t *n_numbers, uint64_t *n_updates)
 {
+    if (t == NULL || n_numbers == NULL || n_updates == NULL) return NULL;
     DROVE_ALIVE(t, "a trainer");
     *n_numbers = t->optim->n_vector - t->optim->n;
     *n_updates = t->n_updates;
@@ -392,6 +409,8 @@ const float *drove_trainer_state(const drove_trainer *t, size_t *n_numbers, uint
 drove_status drove_trainer_set_state(drove_trainer *t, const float *state, size_t n_numbers,
                                      uint64_t n_updates)
 {
+    DROVE_GIVEN_AS(t, "trainer");
+    DROVE_GIVEN(state);
     DROVE_ALIVE(t, "a trainer");
     const size_t n_wanted = t->optim->n_vector - t->optim->n;
     if (n_numbers != n_wanted)

@@ -7,6 +7,7 @@
 #include "base/available.h"
 #include "base/cpu.h"
 #include "base/file.h"
+#include "base/given.h"
 #include "base/locale.h"
 #include "base/options.h"
 #include "base/print.h"
@@ -97,6 +98,10 @@ fail:
 
 drove_status drove_eval(const drove_use_options *use, drove_score_report *out)
 {
+    DROVE_GIVEN(use);
+    DROVE_GIVEN_AS(use->model, "use->model");
+    DROVE_GIVEN_AS(use->data, "use->data");
+    DROVE_GIVEN(out);
     DROVE_IN_C_LOCALE;
     return evaluate(use, NULL, out, NULL);
 }
@@ -104,6 +109,10 @@ drove_status drove_eval(const drove_use_options *use, drove_score_report *out)
 drove_status drove_eval_metrics(const drove_use_options *use, drove_score_report *out,
                                 drove_metrics **metrics)
 {
+    DROVE_GIVEN(use);
+    DROVE_GIVEN_AS(use->model, "use->model");
+    DROVE_GIVEN_AS(use->data, "use->data");
+    DROVE_GIVEN(out);
     DROVE_IN_C_LOCALE;
     *metrics = NULL;
     return evaluate(use, NULL, out, metrics);
@@ -112,6 +121,11 @@ drove_status drove_eval_metrics(const drove_use_options *use, drove_score_report
 drove_status drove_eval_with(const drove_options *options, const drove_use_options *use,
                              drove_score_report *out, drove_metrics **metrics)
 {
+    DROVE_GIVEN(options);
+    DROVE_GIVEN_AS(options->model, "use->model");
+    DROVE_GIVEN_AS(options->data, "use->data");
+    DROVE_GIVEN(use);
+    DROVE_GIVEN(out);
     DROVE_IN_C_LOCALE;
     DROVE_ALIVE(options, "options");
     if (metrics != NULL) *metrics = NULL;
@@ -147,6 +161,10 @@ static drove_status predict_to_file(const user *u, const drove_use_options *use)
 
 drove_status drove_predict(const drove_use_options *use, FILE *stream)
 {
+    DROVE_GIVEN(use);
+    DROVE_GIVEN_AS(use->model, "use->model");
+    DROVE_GIVEN_AS(use->data, "use->data");
+    if (use->out == NULL) DROVE_GIVEN(stream);
     DROVE_IN_C_LOCALE;
     user u = {0};
     if (use->out != NULL) {

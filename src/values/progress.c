@@ -45,6 +45,7 @@ int drove__run_signal_since(uint64_t before)
 
 void drove_run_cancel(drove_run *run)
 {
+    if (run == NULL) return;
     DROVE_ALIVE(run, "a run");
     atomic_store_explicit(&run->state.is_cancelled, true, memory_order_relaxed);
 }

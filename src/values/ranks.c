@@ -7,6 +7,7 @@
 #include "base/cpu.h"
 #include "base/locale.h"
 #include "base/checksum.h"
+#include "base/given.h"
 #include "values/say.h"
 
 #include <drove/version.h>
@@ -62,6 +63,7 @@ drove_status drove__ranks_join(drove_config *config, drove_workers *workers)
 
 drove_status drove_run_set_communicator(drove_run *run, int communicator, const char *library)
 {
+    DROVE_GIVEN(run);
     DROVE_ALIVE(run, "a run");
     if (run->state.is_over)
         return drove__fail(DROVE_E_ARG, "communicator: expected a run that has not been trained, "

@@ -2,6 +2,7 @@
 #include "data/data.h"
 
 #include "base/alive.h"
+#include "base/given.h"
 #include "base/locale.h"
 #include "base/mem.h"
 #include "base/textfile.h"
@@ -14,6 +15,8 @@
 
 drove_status drove_data_columns_json(const drove_data *data, char **out)
 {
+    DROVE_GIVEN(data);
+    DROVE_GIVEN(out);
     DROVE_IN_C_LOCALE;
     DROVE_ALIVE(data, "data");
     const drove_schema *schema = data->storage->schema;
@@ -83,6 +86,8 @@ static drove_status list_columns(const drove_spec *spec, char **out)
 
 drove_status drove_data_list_columns(const char *spec, char **out)
 {
+    DROVE_GIVEN(spec);
+    DROVE_GIVEN(out);
     DROVE_IN_C_LOCALE;
     drove_spec parsed = {0};
     const drove_format_ops *format;

@@ -2,6 +2,7 @@
  * file of rows. */
 #include "data/open/delivered.h"
 
+#include "base/given.h"
 #include "base/locale.h"
 #include "base/mem.h"
 #include "base/spec.h"
@@ -242,6 +243,9 @@ static drove_status write_to(writing *w, const drove_batch_source *source, const
 drove_status drove_batches_write(const drove_batch_source *source, const char *path,
                                  uint64_t *n_rows)
 {
+    DROVE_GIVEN(source);
+    DROVE_GIVEN_AS(source->next, "source->next");
+    DROVE_GIVEN(path);
     DROVE_IN_C_LOCALE;
     writing w = {0};
     const drove_status status = write_to(&w, source, path);

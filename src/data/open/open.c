@@ -3,6 +3,7 @@
 #include "data/data.h"
 
 #include "base/alive.h"
+#include "base/given.h"
 #include "base/locale.h"
 #include "base/mem.h"
 #include "base/rng.h"
@@ -520,6 +521,8 @@ static drove_status set_origins(const char *spec, const char *test, uint64_t see
 drove_status drove_data_open(const char *spec, const char *test, uint64_t seed,
                              drove_data **train_out, drove_data **test_out)
 {
+    DROVE_GIVEN(spec);
+    DROVE_GIVEN(train_out);
     DROVE_IN_C_LOCALE;
     size_t n_rows;
     return drove__data_open_shard(spec, test, seed, NULL, NULL, train_out, test_out, &n_rows);
@@ -619,6 +622,8 @@ drove_status drove__data_open_more(const char *spec, const drove_data *like, dro
 
 drove_status drove_data_convert(const drove_data *data, const char *to)
 {
+    DROVE_GIVEN(data);
+    DROVE_GIVEN(to);
     DROVE_IN_C_LOCALE;
     DROVE_ALIVE(data, "data");
     source target;

@@ -2,6 +2,7 @@
 #include "data/data.h"
 
 #include "base/file.h"
+#include "base/given.h"
 #include "base/locale.h"
 #include "base/mem.h"
 #include "base/textfile.h"
@@ -446,6 +447,7 @@ static bool is_json_array(const char *text, size_t n)
 
 int drove_data_is_named(const char *text)
 {
+    if (text == NULL) return 0;
     DROVE_IN_C_LOCALE;
     size_t n = strcspn(text, "?");
     if (n == 1 && *text == '-') return 1;
@@ -506,18 +508,24 @@ drove_status drove__data_set_columns(const char *spec, const char *label, const 
 
 drove_status drove_data_set_label(const char *spec, const char *label, char *into, size_t size)
 {
+    DROVE_GIVEN(spec);
+    DROVE_GIVEN(into);
     DROVE_IN_C_LOCALE;
     return set_key(spec, "label", label, into, size);
 }
 
 drove_status drove_data_set_keep(const char *spec, const char *columns, char *into, size_t size)
 {
+    DROVE_GIVEN(spec);
+    DROVE_GIVEN(into);
     DROVE_IN_C_LOCALE;
     return set_key(spec, "keep", columns, into, size);
 }
 
 drove_status drove_data_set_weights(const char *spec, const char *column, char *into, size_t size)
 {
+    DROVE_GIVEN(spec);
+    DROVE_GIVEN(into);
     DROVE_IN_C_LOCALE;
     return set_key(spec, "weights", column, into, size);
 }

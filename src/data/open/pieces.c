@@ -6,6 +6,7 @@
 
 #include "base/available.h"
 #include "base/file.h"
+#include "base/given.h"
 #include "base/locale.h"
 #include "base/mem.h"
 #include "base/textfile.h"
@@ -728,12 +729,15 @@ bool drove__pieces_are_needed(const char *from, const char *to, double memory_by
 
 int drove_data_is_large(const char *from, const char *to)
 {
+    if (from == NULL || to == NULL) return 0;
     DROVE_IN_C_LOCALE;
     return drove__pieces_are_needed(from, to, (double)drove__memory_available());
 }
 
 drove_status drove_data_convert_large(const char *from, const char *to)
 {
+    DROVE_GIVEN(from);
+    DROVE_GIVEN(to);
     DROVE_IN_C_LOCALE;
     drove_pieces_options opt = {.piece_bytes = CONVERT_BYTES, .source = from};
     drove_spec spec = {0};

@@ -3,6 +3,7 @@
 #include <drove/arrow.h>
 
 #include "base/alive.h"
+#include "base/given.h"
 #include "base/mem.h"
 #include "data/matrix.h"
 #include "data/read/arrow_cells.h"
@@ -168,6 +169,9 @@ static drove_status finish(import *m, drove_arrow_table **out)
 drove_status drove_arrow_table_create(struct ArrowSchema *schema, struct ArrowArray *batch,
                                       drove_arrow_table **out)
 {
+    DROVE_GIVEN(schema);
+    DROVE_GIVEN(batch);
+    DROVE_GIVEN(out);
 import m;
     *out = NULL;
     drove_status status = begin(schema, &m);
@@ -218,6 +222,8 @@ static drove_status read_stream(struct ArrowArrayStream *stream, import *m)
 
 drove_status drove_arrow_table_from_stream(struct ArrowArrayStream *stream, drove_arrow_table **out)
 {
+    DROVE_GIVEN(stream);
+    DROVE_GIVEN(out);
 import m;
     *out = NULL;
     drove_status status = read_stream(stream, &m);
@@ -239,18 +245,21 @@ void drove_arrow_table_destroy(drove_arrow_table *table)
 
 const char *drove_arrow_table_name(const drove_arrow_table *table)
 {
+    if (table == NULL) return NULL;
     DROVE_ALIVE(table, "a table");
     return table->frame->name;
 }
 
 size_t drove_arrow_table_n_rows(const drove_arrow_table *table)
 {
+    if (table == NULL) return 0;
     DROVE_ALIVE(table, "a table");
     return table->frame->n_rows;
 }
 
 size_t drove_arrow_table_bytes(const drove_arrow_table *table)
 {
+    if (table == NULL) return 0;
     DROVE_ALIVE(table, "a table");
     return drove__frame_bytes(table->frame);
 }
@@ -258,9 +267,7 @@ size_t drove_arrow_table_bytes(const drove_arrow_table *table)
 static drove_status check_added(const drove_frame *frame, const char *name,
                                 const drove_matrix *values)
 {
-    if (drove_type_size(values->type) == 0)
-        return drove__fail(DROVE_E_ARG, "arrow: expected a type of drove_type, found %d",
-                           (int)values->type);
+    DROVE_TRY(drove__matrix_check(values, "arrow"));
     if (values->n_rows != frame->n_rows || values->n_columns != 1)
         return drove__fail(DROVE_E_SHAPE,
                            "arrow: column \"%.80s\": expected %zu x 1 numbers, one for each row, "
@@ -316,6 +323,9 @@ drove_status drove_arrow_table_add(drove_arrow_table *table, const char *name,
                                    const drove_matrix *values, const char *const *text,
                                    size_t n_texts)
 {
+    DROVE_GIVEN(table);
+    DROVE_GIVEN(name);
+    DROVE_GIVEN(values);
     DROVE_ALIVE(table, "a table");
     drove_frame *frame = table->frame;
     DROVE_TRY(check_added(frame, name, values));

@@ -9,6 +9,7 @@
 #include "base/alive.h"
 #include "base/cpu.h"
 #include "base/file.h"
+#include "base/given.h"
 #include "base/json.h"
 #include "base/locale.h"
 #include "base/spec.h"
@@ -246,6 +247,7 @@ static drove_status load_here(drove_throughput *c)
 
 drove_status drove_throughput_open(const char *which, drove_throughput **out)
 {
+    DROVE_GIVEN(out);
     DROVE_IN_C_LOCALE;
     *out = NULL;
     drove_throughput *c = malloc(sizeof *c);

@@ -10,6 +10,7 @@
  */
 #include "engine/linear/dmgc.h"
 
+#include "base/given.h"
 #include "base/locale.h"
 #include "base/status.h"
 
@@ -146,6 +147,8 @@ static drove_status read_term(reader *r)
 
 drove_status drove_dmgc_parse(const char *text, drove_dmgc *out)
 {
+    DROVE_GIVEN(text);
+    DROVE_GIVEN(out);
     DROVE_IN_C_LOCALE;
     reader r = {.text = text, .at = text};
     do {
@@ -192,6 +195,8 @@ drove_status drove__dmgc_check(const drove_dmgc *s)
 
 drove_status drove_dmgc_print(const drove_dmgc *signature, char into[DROVE_DMGC_TEXT_SIZE])
 {
+    DROVE_GIVEN(signature);
+    DROVE_GIVEN(into);
     DROVE_IN_C_LOCALE;
     size_t used = 0;
     DROVE_TRY(drove__dmgc_check(signature));
@@ -212,6 +217,7 @@ drove_status drove_dmgc_print(const drove_dmgc *signature, char into[DROVE_DMGC_
 
 drove_dmgc_term drove_dmgc_meaning(const drove_dmgc *signature, drove_dmgc_class which)
 {
+    if (signature == NULL) return (drove_dmgc_term){0};
     drove_dmgc_term term = signature->term[which];
     bool has_default = which != DROVE_DMGC_INDEX && which != DROVE_DMGC_COMMUNICATION;
     if (term.is_present || !has_default) return term;
@@ -248,6 +254,8 @@ static const char *const omitted[] = {
 drove_status drove_dmgc_explain(const drove_dmgc *signature, drove_dmgc_class which,
                                 char into[DROVE_DMGC_LINE_SIZE])
 {
+    DROVE_GIVEN(signature);
+    DROVE_GIVEN(into);
     DROVE_IN_C_LOCALE;
     DROVE_TRY(drove__dmgc_check(signature));
     if ((unsigned)which >= DROVE_DMGC_CLASSES) {
@@ -276,6 +284,7 @@ drove_status drove_dmgc_explain(const drove_dmgc *signature, drove_dmgc_class wh
 
 const char *drove_dmgc_family(const drove_dmgc *signature)
 {
+    if (signature == NULL) return NULL;
     static const char *const families[3][2] = {
         {"Buckwild!: asynchronous through the caches, low precision",
          "Hogwild!: asynchronous through the caches, full precision"},
@@ -306,12 +315,13 @@ static const drove_dmgc_system systems[] = {
 
 const drove_dmgc_system *drove_dmgc_systems(size_t *n_out)
 {
-    *n_out = sizeof systems / sizeof systems[0];
+    if (n_out != NULL) *n_out = sizeof systems / sizeof systems[0];
     return systems;
 }
 
 int drove_dmgc_is_system(const drove_dmgc *signature, const drove_dmgc_system *system)
 {
+    if (signature == NULL || system == NULL) return 0;
     drove_dmgc other;
     if (drove_dmgc_parse(system->signature, &other) != DROVE_OK) return 0;
     for (unsigned c = 0; c < DROVE_DMGC_CLASSES; c++) {

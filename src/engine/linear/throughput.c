@@ -7,6 +7,7 @@
  */
 #include "engine/linear/throughput.h"
 
+#include "base/given.h"
 #include "base/locale.h"
 #include "base/spec.h"
 #include "base/status.h"
@@ -112,6 +113,9 @@ static drove_status parse_density(const char *text, double *out)
 drove_status drove_dmgc_setting_set(drove_dmgc_setting *setting, const char *name,
                                     const char *value)
 {
+    DROVE_GIVEN(setting);
+    DROVE_GIVEN(name);
+    DROVE_GIVEN(value);
     DROVE_IN_C_LOCALE;
     static const char *const names[] = {"features", "threads", "sparse"};
     if (strcmp(name, names[0]) == 0) {
@@ -195,6 +199,9 @@ drove_status drove__throughput_is_sparse(const drove_dmgc *signature,
 drove_status drove_dmgc_predict(const drove_dmgc *signature, const drove_dmgc_setting *setting,
                                 drove_dmgc_prediction *out)
 {
+    DROVE_GIVEN(signature);
+    DROVE_GIVEN(setting);
+    DROVE_GIVEN(out);
     DROVE_IN_C_LOCALE;
     const drove_throughput *constants =
         setting->constants != NULL ? setting->constants : &drove__throughput_paper;

@@ -273,3 +273,14 @@ TEST(the_model_is_not_overwritten)
     opt.model = "none.safetensors";
     assert_int_equal(drove_export_onnx(&opt), DROVE_E_FILE);
 }
+
+TEST(what_is_not_given_is_named)
+{
+    const drove_export_options model = {.model = "x"}, out = {.out = "x"};
+    assert_int_equal(drove_export_onnx(NULL), DROVE_E_ARG);
+    assert_int_equal(drove_export_onnx(&model), DROVE_E_ARG);
+    assert_non_null(strstr(drove_error_text(), "opt->out: expected a pointer, found NULL"));
+    assert_int_equal(drove_export_c(&model), DROVE_E_ARG);
+    assert_int_equal(drove_export_pytorch(&out), DROVE_E_ARG);
+    assert_non_null(strstr(drove_error_text(), "opt->model: expected a pointer, found NULL"));
+}
