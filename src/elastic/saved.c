@@ -127,23 +127,36 @@ static drove_status read_replicas(drove_elastic *e, drove_sync *s, const drove_s
     return DROVE_OK;
 }
 
-drove_status drove__elastic_restore(drove_elastic *e, drove_sync *s, const drove_params *vector,
-                                    const drove_safetensors *st, bool *found)
+/* Of another number of workers: all here begin at the centre.  The outer velocity was the same for
+ * all and stays; what each had of its own, replica and residual, is gone. */
+static drove_status begin_at_centre(drove_elastic *e, drove_sync *s, const drove_params *vector,
+                                    const drove_safetensors *st)
 {
-    uint64_t published = atomic_load_explicit(&s->published, memory_order_relaxed);
-    *found = holds_replicas(e, s, st);
-    if (*found) return read_replicas(e, s, st);
+    const uint64_t published = atomic_load_explicit(&s->published, memory_order_relaxed);
+    const bool has_v = st != NULL && drove__safetensors_find(st, "elastic.v.0") != NULL;
+    const bool has_c = st != NULL && drove__safetensors_find(st, "elastic.c") != NULL;
+    const void *c = vector->theta;
+    if (e->saves_c && has_c)
+        DROVE_TRY(drove__safetensors_want(st, "elastic.c", DROVE_T_F32, s->optim->n, &c));
     for (unsigned i = 0; i < s->n_workers; i++) {
         drove_elastic_worker *me = &e->of[i];
         if (!drove__transport_is_here(e->transport, i)) continue;
         memcpy(me->w, vector->theta, s->n_vector * sizeof(float));
-        if (me->v != NULL) memset(me->v, 0, s->optim->n * sizeof *me->v);
+        if (me->v != NULL && has_v) DROVE_TRY(read_floats(st, "v", 0, s->optim->n, me->v));
+        else if (me->v != NULL) memset(me->v, 0, s->optim->n * sizeof *me->v);
         if (me->residual != NULL) memset(me->residual, 0, s->optim->n * sizeof *me->residual);
         if (me->slice != NULL) memset(me->slice, 0, me->n_slice * sizeof *me->slice);
-        if (e->saves_c) memcpy(me->c, vector->theta, s->optim->n * sizeof(float));
+        if (e->saves_c) memcpy(me->c, c, s->optim->n * sizeof(float));
         me->steps = published * s->batches_per_update / s->n_workers;
         me->since = 0;
         me->known = published;
     }
     return DROVE_OK;
+}
+
+drove_status drove__elastic_restore(drove_elastic *e, drove_sync *s, const drove_params *vector,
+                                    const drove_safetensors *st, bool *found)
+{
+    *found = holds_replicas(e, s, st);
+    return *found ? read_replicas(e, s, st) : begin_at_centre(e, s, vector, st);
 }

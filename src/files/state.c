@@ -392,8 +392,9 @@ static drove_status check_counts(const char *name, const uint64_t *count, size_t
     return DROVE_OK;
 }
 
+/* *t: the largest step of a rule so far. */
 static drove_status load_worker(const drove_workers *workers, const drove_safetensors *st,
-                                unsigned i, bool is_same)
+                                unsigned i, bool is_same, uint64_t *t)
 {
     char name[DROVE_TENSOR_NAME_SIZE];
     const void *bytes;
@@ -404,27 +405,63 @@ static drove_status load_worker(const drove_workers *workers, const drove_safete
     memcpy(trace, bytes, sizeof trace);
     DROVE_TRY(check_counts(name, trace, N_TRACE + N_STALENESS));
     /* Adds, so that the counts of workers that no longer exist live on in those that do. */
-    drove_trace_worker *t = &w->trace;
-    atomic_fetch_add(&t->examples, trace[0]);
-    atomic_fetch_add(&t->updates, trace[1]);
-    t->steps += trace[2];
-    t->attempts += trace[3];
-    t->dropped += trace[4];
-    t->busy_ns += trace[5];
-    t->clamped += trace[7];
-    for (int p = 0; p < DROVE_N_PHASES; p++) t->phase_ns[p] += trace[N_TRACE_HEAD + p];
+    drove_trace_worker *counts = &w->trace;
+    atomic_fetch_add(&counts->examples, trace[0]);
+    atomic_fetch_add(&counts->updates, trace[1]);
+    counts->steps += trace[2];
+    counts->attempts += trace[3];
+    counts->dropped += trace[4];
+    counts->busy_ns += trace[5];
+    counts->clamped += trace[7];
+    for (int p = 0; p < DROVE_N_PHASES; p++) counts->phase_ns[p] += trace[N_TRACE_HEAD + p];
     const uint64_t *h = trace + N_TRACE;
     drove_histogram saved = {.n = h[DROVE_HIST_BUCKETS],
                              .max = h[DROVE_HIST_BUCKETS + 1],
                              .sum = (double)h[DROVE_HIST_BUCKETS + 2]};
     memcpy(saved.count, h, sizeof saved.count);
-    drove__hist_merge(&t->staleness, &saved);
+    drove__hist_merge(&counts->staleness, &saved);
+    if (trace[6] > *t) *t = trace[6];
     if (is_same || w->optim.state[0] == NULL) w->optim.t = trace[6];
     for (unsigned k = 0; k < DROVE_RULE_MAX_STATE && is_same; k++) {
         if (w->optim.state[k] == NULL) continue;
         snprintf(name, sizeof name, "worker.%u.state.%u", i, k);
         DROVE_TRY(drove__safetensors_want(st, name, DROVE_T_F32, workers->optim->n_theta, &bytes));
         memcpy(w->optim.state[k], bytes, workers->optim->n_theta * sizeof(float));
+    }
+    return DROVE_OK;
+}
+
+/* state[k] of all that are saved, their mean. */
+static drove_status mean_state(const drove_safetensors *st, unsigned n_saved, unsigned k, size_t n,
+                               float *mean)
+{
+    memset(mean, 0, n * sizeof *mean);
+    for (unsigned i = 0; i < n_saved; i++) {
+        char name[DROVE_TENSOR_NAME_SIZE];
+        const void *bytes;
+        snprintf(name, sizeof name, "worker.%u.state.%u", i, k);
+        DROVE_TRY(drove__safetensors_want(st, name, DROVE_T_F32, n, &bytes));
+        for (size_t j = 0; j < n; j++) mean[j] += ((const float *)bytes)[j] / (float)n_saved;
+    }
+    return DROVE_OK;
+}
+
+/* Workers of another number, each with a state of the rule of its own, begin with the mean of those
+ * before, at the step that the last of them had reached. */
+static drove_status load_mean_states(const drove_workers *workers, const drove_safetensors *st,
+                                     unsigned n_saved, uint64_t t)
+{
+    const size_t n = workers->optim->n_theta;
+    const float *mean[DROVE_RULE_MAX_STATE] = {NULL};
+    for (unsigned i = 0; i < workers->plan.n_workers; i++) {
+        drove_optim_worker *o = &workers->loop->worker[i].optim;
+        for (unsigned k = 0; k < DROVE_RULE_MAX_STATE; k++) {
+            if (o->state[k] == NULL) continue; /* shared, or another rank's */
+            o->t = t;
+            if (mean[k] != NULL) memcpy(o->state[k], mean[k], n * sizeof(float));
+            else DROVE_TRY(mean_state(st, n_saved, k, n, o->state[k]));
+            mean[k] = o->state[k];
+        }
     }
     return DROVE_OK;
 }
@@ -518,8 +555,17 @@ static drove_status load_all(drove_run *run, const drove_safetensors *st)
     DROVE_TRY(
         drove__safetensors_want(st, "best", DROVE_T_F32, run->problem.model->n_params, &bytes));
     memcpy(run->state.best, bytes, run->problem.model->n_params * sizeof(float));
-    for (unsigned i = 0; i < counters[6]; i++)
-        DROVE_TRY(load_worker(&run->workers, st, i, counters[6] == run->workers.plan.n_workers));
+    const unsigned n_saved = (unsigned)counters[6];
+    const bool are_as_many = n_saved == run->workers.plan.n_workers;
+    uint64_t t = 0;
+    for (unsigned i = 0; i < n_saved; i++)
+        DROVE_TRY(load_worker(&run->workers, st, i, are_as_many, &t));
+    if (!are_as_many) DROVE_TRY(load_mean_states(&run->workers, st, n_saved, t));
+    if (!are_as_many && (run->workers.plan.ops->needs & DROVE_SYNC_SPREAD) != 0)
+        drove__run_say(&run->config,
+                       "--resume: %u workers before, %u now: each begins at the centre, with the "
+                       "mean of what the rule of each had kept",
+                       n_saved, run->workers.plan.n_workers);
     drove__ranks_standing(&run->workers);
     /* The words of low-precision parameters mean what they meant under the range of then. */
     double range;
