@@ -151,12 +151,9 @@ TEST(data_and_studies)
 TEST(arrays_of_no_size_that_there_is)
 {
     static const drove_type types[] = {DROVE_TYPE_U8, DROVE_TYPE_F32, DROVE_TYPE_F64};
-    static const size_t sizes[][2] = {{2, SIZE_MAX},
-                                      {SIZE_MAX, 2},
-                                      {UINT32_MAX - 1, SIZE_MAX / 2},
-                                      {1, SIZE_MAX},
-                                      {1, SIZE_MAX / 8 + 1},
-                                      {4, SIZE_MAX / 16 + 1}};
+    static const size_t sizes[][2] = {
+        {2, SIZE_MAX}, {SIZE_MAX, 2},         {UINT32_MAX - 1, SIZE_MAX / 2},
+        {1, SIZE_MAX}, {1, SIZE_MAX / 8 + 1}, {4, SIZE_MAX / 16 + 1}};
     double few[4] = {1, 2, 3, 4};
     drove_arrays *a;
     assert_ok(drove_arrays_create(&a));
@@ -182,10 +179,8 @@ TEST(arrays_of_no_size_that_there_is)
     REFUSES(drove_arrays_set_weights(a, none), "weights");
     const drove_matrix y = drove_matrix_dense(few, DROVE_TYPE_F64, 2, SIZE_MAX);
     assert_fails(drove_arrays_set_values(a, &y), DROVE_E_ARG, "that memory can hold");
-    const drove_sparse sparse = {.n_rows = 2,
-                                 .n_columns = 2,
-                                 .start_type = DROVE_TYPE_I32,
-                                 .index_type = DROVE_TYPE_I32};
+    const drove_sparse sparse = {
+        .n_rows = 2, .n_columns = 2, .start_type = DROVE_TYPE_I32, .index_type = DROVE_TYPE_I32};
     assert_fails(drove_arrays_set_sparse(a, &sparse), DROVE_E_ARG,
                  "expected starts and indices, found none");
     assert_null(drove_arrays_name(none));
