@@ -73,6 +73,27 @@ bool drove__mpi_is_launched(void)
     return drove__mpi_launched_ranks() > 1;
 }
 
+const char *drove__mpi_unjoined(unsigned *n)
+{
+    static const struct {
+        const char *size, *rank;
+    } starters[] = {{"SLURM_STEP_NUM_TASKS", "SLURM_PROCID"}, {"WORLD_SIZE", "RANK"}};
+    for (size_t i = 0; i < DROVE_COUNT(starters) && !is_off() && find_launcher() == NULL; i++) {
+        const long size = number_in(starters[i].size);
+        if (size <= 1 || number_in(starters[i].rank) != 0) continue;
+        *n = (unsigned)size;
+        return starters[i].size;
+    }
+    return NULL;
+}
+
+const char *drove__mpi_launch_word(void)
+{
+    const bool is_mpirun =
+        getenv("OMPI_COMM_WORLD_SIZE") != NULL || getenv("MPI_LOCALNRANKS") != NULL;
+    return !is_mpirun && getenv("SLURM_PROCID") != NULL ? "srun" : "mpirun";
+}
+
 /* ---- the module ---- */
 
 /* The wire of this thread's last attempt to open a transport, if the others may wait for this

@@ -30,7 +30,17 @@ drove_status drove__ranks_join(drove_config *config, drove_workers *workers)
     *r = (drove_ranks){.n = 1, .n_local = 1};
     /* Part of a run that has a communicator: the launcher's ranks do not come into it. */
     if (config->is_in_communicator) return DROVE_OK;
-    if (config->comm_library == NULL && !drove__mpi_is_launched()) return DROVE_OK;
+    if (config->comm_library == NULL && !drove__mpi_is_launched()) {
+        unsigned n;
+        const char *variable = drove__mpi_unjoined(&n);
+        if (variable != NULL)
+            drove__run_warn(config,
+                            "%s is %u, but no MPI was started: each of these processes trains "
+                            "alone (mpirun -n %u, or srun --mpi=pmix, makes ranks of them; "
+                            "DROVE_MPI=none says that it is meant)",
+                            variable, n, n);
+        return DROVE_OK;
+    }
     if (drovek_select(&workers->kernels, drove__cpu_features(), cap) != DROVE_OK)
         DROVE_TRY(
             drovek_select(&workers->kernels, drove__cpu_features(), NULL)); /* refused later */

@@ -2,6 +2,7 @@
 #include "values/progress.h"
 #include "values/ranks.h"
 
+#include "cluster/ranks_open.h"
 #include "loop/evaluation.h"
 
 #include <stdlib.h>
@@ -36,9 +37,10 @@ drove_status drove__ranks_lost(const drove_config *config, const drove_workers *
         return drove__fail(status, "%.700s; nothing is saved%s", text,
                            config->opt.out[0] == '\0' ? " without --out" : " yet");
     return drove__fail(status,
-                       "%.500s; the last state is in %.200s: mpirun -n %u drove train --resume "
-                       "%.200s goes on",
-                       text, config->opt.out, workers->ranks.n, config->opt.out);
+                       "%.500s; the last state is in %.200s: %s -n %u drove train --resume %.200s "
+                       "goes on",
+                       text, config->opt.out, drove__mpi_launch_word(), workers->ranks.n,
+                       config->opt.out);
 }
 
 static uint64_t examples_here(const drove_workers *workers)
