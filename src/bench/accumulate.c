@@ -93,53 +93,63 @@ static numbers count(const drove_model *m)
     return n;
 }
 
-/* Copies and additions of so many parameters at Table 4's rates. */
-static void exchange_times(double n_params, drove_sim_layer *out)
+/* Fills *layer, [n_layers of the model], which *out then points to; the caller frees it.
+ * reference: AlexNet's numbers. */
+static drove_status describe(unsigned net, numbers *reference, drove_sim_layer **layer,
+                             drove_sim_net *out)
 {
-    double params = 0.0, down = 0.0, add = 0.0, up = 0.0;
+    drove_model *m = NULL;
+    drove_sim_layer *to;
+    const size_t side = nets[net].side;
+    const drove_model_io io = {.n_features = 3 * side * side,
+                               .n_classes = 1000,
+                               .image = {.c = 3, .h = side, .w = side}};
+    DROVE_TRY(drove__model_create(nets[net].model, NULL, NULL, &io, &m));
+    to = *layer = calloc(m->n_layers, sizeof *to);
+    if (to == NULL) {
+        const size_t n_layers = m->n_layers;
+        drove__model_destroy(m);
+        return drove__fail_nomem("layers", n_layers * sizeof *to);
+    }
+
+    const numbers n = count(m);
+    if (net == 0) *reference = n;
+    const double alexnet_batch = nets[0].batch, share = n.n_params / reference->n_params;
+    const double forward_rate = reference->forward * alexnet_batch / FORWARD_S;
+    const double backward_rate = reference->backward * alexnet_batch / BACKWARD_S;
+    double params = 0.0, down = 0.0, add = 0.0, up = 0.0; /* of Table 4 */
     for (unsigned i = 0; i < N_TABLE_4; i++) {
         params += table_4[i].n_params * 1e6;
         down += table_4[i].down;
         add += table_4[i].add;
         up += table_4[i].up;
     }
-    out->n_params = n_params;
-    out->down_s = (table_4[0].down + n_params * down / params) * 1e-3;
-    out->add_s = (table_4[0].add + n_params * add / params) * 1e-3;
-    out->up_s = (table_4[0].up + n_params * up / params) * 1e-3;
-}
 
-/* layer: [m->n_layers].  reference: AlexNet's numbers. */
-static drove_sim_net describe(unsigned net, const drove_model *m, const numbers *reference,
-                              drove_sim_layer *layer)
-{
-    const double alexnet_batch = nets[0].batch;
-    numbers n = count(m);
-    double share = n.n_params / reference->n_params;
-    double forward_rate = reference->forward * alexnet_batch / FORWARD_S;
-    double backward_rate = reference->backward * alexnet_batch / BACKWARD_S;
     unsigned k = 0;
     for (size_t l = 0; l < m->n_layers; l++) {
         const drove_layer *of = &m->layer[l];
-        layer[l] =
-            (drove_sim_layer){.backward_s = backward_of(of) * nets[net].batch / backward_rate};
+        to[l] = (drove_sim_layer){.backward_s = backward_of(of) * nets[net].batch / backward_rate};
         if (of->n_params == 0) continue;
-        if (net > 0 || k >= N_TABLE_4) {
-            exchange_times((double)of->n_params, &layer[l]);
+        to[l].n_params = (double)of->n_params;
+        if (net > 0 || k >= N_TABLE_4) { /* copies and additions at Table 4's rates */
+            to[l].down_s = (table_4[0].down + to[l].n_params * down / params) * 1e-3;
+            to[l].add_s = (table_4[0].add + to[l].n_params * add / params) * 1e-3;
+            to[l].up_s = (table_4[0].up + to[l].n_params * up / params) * 1e-3;
             continue;
         }
-        layer[l].n_params = (double)of->n_params;
-        layer[l].down_s = table_4[k].down * 1e-3;
-        layer[l].add_s = table_4[k].add * 1e-3;
-        layer[l].up_s = table_4[k++].up * 1e-3;
+        to[l].down_s = table_4[k].down * 1e-3;
+        to[l].add_s = table_4[k].add * 1e-3;
+        to[l].up_s = table_4[k++].up * 1e-3;
     }
-    return (drove_sim_net){.name = nets[net].model,
+    *out = (drove_sim_net){.name = nets[net].model,
                            .forward_s = n.forward * nets[net].batch / forward_rate,
                            .update_s = UPDATE_S * share,
                            .n_layers = m->n_layers,
-                           .layer = layer,
+                           .layer = to,
                            .link_s = LINK_S * share,
                            .sum_s = SUM_S * share};
+    drove__model_destroy(m);
+    return DROVE_OK;
 }
 
 /* ---- how much longer backward takes while copies run ---- */
@@ -165,45 +175,29 @@ static double parts_of(const drove_sim_net *net)
     return n;
 }
 
-/* Seconds that backward takes longer; first: AlexNet, of which Table 3 is. */
-static double no_longer(const drove_sim_net *net, const drove_sim_net *first)
-{
-    (void)net, (void)first;
-    return 0.0;
-}
-
-static double by_memory(const drove_sim_net *net, const drove_sim_net *first)
-{
-    (void)first;
-    return COPIED_BYTES * params_of(net) / DEVICE_MEMORY;
-}
-
-static double by_parameter(const drove_sim_net *net, const drove_sim_net *first)
-{
-    return LONGER_S * params_of(net) / params_of(first);
-}
-
-static double by_layer(const drove_sim_net *net, const drove_sim_net *first)
-{
-    return LONGER_S * parts_of(net) / parts_of(first);
-}
-
-static double by_time(const drove_sim_net *net, const drove_sim_net *first)
-{
-    (void)first;
-    return (STRETCH - 1.0) * backward_of_all(net);
-}
-
 static const struct {
     const char *name;
-    double (*longer)(const drove_sim_net *net, const drove_sim_net *first);
+    enum { NO_LONGER, BY_MEMORY, BY_PARAMETER, BY_LAYER, BY_TIME } by;
 } readings[N_READINGS] = {
-    {"none", no_longer},              /* copies cost a device nothing */
-    {"device memory", by_memory},     /* backward is bound by memory, which copies use too */
-    {"by parameter", by_parameter},   /* AlexNet's 7 ms, by what is copied */
-    {"by layer", by_layer},           /* AlexNet's 7 ms, by calls: the paper's own words */
-    {"by time of backward", by_time}, /* AlexNet's 7 ms of 104, as in the first table */
+    {"none", NO_LONGER},              /* copies cost a device nothing */
+    {"device memory", BY_MEMORY},     /* backward is bound by memory, which copies use too */
+    {"by parameter", BY_PARAMETER},   /* AlexNet's 7 ms, by what is copied */
+    {"by layer", BY_LAYER},           /* AlexNet's 7 ms, by calls: the paper's own words */
+    {"by time of backward", BY_TIME}, /* AlexNet's 7 ms of 104, as in the first table */
 };
+
+/* Seconds that backward takes longer; first: AlexNet, of which Table 3 is. */
+static double longer(unsigned reading, const drove_sim_net *net, const drove_sim_net *first)
+{
+    switch (readings[reading].by) {
+    case NO_LONGER: break;
+    case BY_MEMORY: return COPIED_BYTES * params_of(net) / DEVICE_MEMORY;
+    case BY_PARAMETER: return LONGER_S * params_of(net) / params_of(first);
+    case BY_LAYER: return LONGER_S * parts_of(net) / parts_of(first);
+    case BY_TIME: return (STRETCH - 1.0) * backward_of_all(net);
+    }
+    return 0.0;
+}
 
 /* ---- the tables ---- */
 
@@ -252,7 +246,7 @@ static drove_status vary_stretch(const drove_sim_net *net, const drove_sim_net *
     const double one_s = alone(net), backward_s = backward_of_all(net);
     drove_sim_result r;
     for (unsigned i = 0; i < N_READINGS; i++) {
-        double longer_s = readings[i].longer(net, first), stretch = 1.0 + longer_s / backward_s;
+        double longer_s = longer(i, net, first), stretch = 1.0 + longer_s / backward_s;
         DROVE_TRY(accumulate_on_four(net, stretch, &r));
         drove__json_add(rows, json_pack("{s:s, s:s, s:f, s:f, s:f, s:f}", "model", net->name,
                                         "reading", readings[i].name, "longer_s", longer_s,
@@ -270,27 +264,6 @@ static drove_status vary_stretch(const drove_sim_net *net, const drove_sim_net *
     return DROVE_OK;
 }
 
-/* Fills layer [n_layers of the model], which *net then points to; the caller frees it. */
-static drove_status describe_new(unsigned net, numbers *reference, drove_sim_layer **layer,
-                                 drove_sim_net *out)
-{
-    drove_model *m = NULL;
-
-    const size_t side = nets[net].side;
-    const drove_model_io io = {.n_features = 3 * side * side,
-                               .n_classes = 1000,
-                               .image = {.c = 3, .h = side, .w = side}};
-    DROVE_TRY(drove__model_create(nets[net].model, NULL, NULL, &io, &m));
-
-    drove_status status = DROVE_OK;
-    *layer = calloc(m->n_layers, sizeof **layer);
-    if (net == 0) *reference = count(m);
-    if (*layer == NULL) status = drove__fail_nomem("layers", m->n_layers * sizeof **layer);
-    else *out = describe(net, m, reference, *layer);
-    drove__model_destroy(m);
-    return status;
-}
-
 static drove_status run(const drove_bench_context *context, json_t **result)
 {
     (void)context; /* the clock is virtual */
@@ -301,7 +274,7 @@ static drove_status run(const drove_bench_context *context, json_t **result)
     drove_sim_net net[N_NETS];
     drove_status status = DROVE_OK;
     for (unsigned i = 0; i < N_NETS && status == DROVE_OK; i++) {
-        status = describe_new(i, &reference, &layer[i], &net[i]);
+        status = describe(i, &reference, &layer[i], &net[i]);
         if (status == DROVE_OK) status = simulate_net(&net[i], &rows);
         if (status == DROVE_OK) status = vary_stretch(&net[i], &net[0], &stretches);
     }
@@ -310,11 +283,6 @@ static drove_status run(const drove_bench_context *context, json_t **result)
     drove__json_set(result, "simulation", rows);
     drove__json_set(result, "stretch", stretches);
     return status;
-}
-
-static double real_of(const json_t *row, const char *key)
-{
-    return json_real_value(json_object_get(row, key));
 }
 
 static void print(const json_t *result, FILE *stream)
@@ -327,11 +295,12 @@ static void print(const json_t *result, FILE *stream)
     json_array_foreach(json_object_get(result, "simulation"), i, row)
     {
         fprintf(stream, "%-10s %-21s %7d %12.2f %12.4f %12.2f %8.1f %%\n",
-                json_string_value(json_object_get(row, "model")),
-                json_string_value(json_object_get(row, "method")),
+                drove__bench_text(row, "model"), drove__bench_text(row, "method"),
                 (int)json_integer_value(json_object_get(row, "devices")),
-                real_of(row, "iteration_s") * 1e3, real_of(row, "exchange_s") * 1e3,
-                real_of(row, "broadcast_s") * 1e3, real_of(row, "efficiency") * 100.0);
+                drove__bench_number(row, "iteration_s") * 1e3,
+                drove__bench_number(row, "exchange_s") * 1e3,
+                drove__bench_number(row, "broadcast_s") * 1e3,
+                drove__bench_number(row, "efficiency") * 100.0);
     }
     fprintf(stream,
             "\naccumulate on 4 devices, by how much longer backward takes while copies run\n");
@@ -340,10 +309,10 @@ static void print(const json_t *result, FILE *stream)
     json_array_foreach(json_object_get(result, "stretch"), i, row)
     {
         fprintf(stream, "%-10s %-21s %10.2f %10.4f %14.2f %8.1f %%\n",
-                json_string_value(json_object_get(row, "model")),
-                json_string_value(json_object_get(row, "reading")), real_of(row, "longer_s") * 1e3,
-                real_of(row, "stretch"), real_of(row, "iteration_s") * 1e3,
-                real_of(row, "efficiency") * 100.0);
+                drove__bench_text(row, "model"), drove__bench_text(row, "reading"),
+                drove__bench_number(row, "longer_s") * 1e3, drove__bench_number(row, "stretch"),
+                drove__bench_number(row, "iteration_s") * 1e3,
+                drove__bench_number(row, "efficiency") * 100.0);
     }
 }
 

@@ -75,20 +75,19 @@ drove_status drove_bench_options_set(drove_bench_options *options, const char *n
     return drove__fail_unknown("option of a benchmark", name, names, DROVE_COUNT(names));
 }
 
-/* ---- running ---- */
+/* ---- rows of a result ---- */
 
-static drove_status find(const char *name, const drove_bench_ops **out)
+double drove__bench_number(const json_t *row, const char *key)
 {
-    enum { MOST = DROVE_COUNT(drove__benches) - 1 };
-    const char *names[MOST], *wanted = name != NULL ? name : "";
-    for (size_t i = 0; i < MOST; i++) {
-        names[i] = drove__benches[i]->name;
-        if (strcmp(names[i], wanted) != 0) continue;
-        *out = drove__benches[i];
-        return DROVE_OK;
-    }
-    return drove__fail_unknown("benchmark", wanted, names, MOST);
+    return json_number_value(json_object_get(row, key));
 }
+
+const char *drove__bench_text(const json_t *row, const char *key)
+{
+    return json_string_value(json_object_get(row, key));
+}
+
+/* ---- running ---- */
 
 static drove_status run(const drove_bench_ops *ops, drove_bench_context *context, json_t **result)
 {
@@ -109,28 +108,11 @@ static drove_status run(const drove_bench_ops *ops, drove_bench_context *context
     return ops->run(context, result);
 }
 
-static drove_status write_result(const drove_bench_ops *ops, const json_t *result, int as_json,
-                                 FILE *stream)
-{
-    if (as_json) {
-        char *text = drove__json_dump(result, JSON_INDENT(2) | JSON_REAL_PRECISION(RESULT_DIGITS));
-        if (text == NULL) return drove__fail_nomem("JSON text", 1);
-        fprintf(stream, "%s\n", text);
-        free(text);
-    } else {
-        fprintf(stream, "%s: %s, kernels %s\n", ops->name,
-                json_string_value(json_object_get(result, "processor")),
-                json_string_value(json_object_get(result, "isa")));
-        ops->print(result, stream);
-    }
-    if (fflush(stream) == 0 && !ferror(stream)) return DROVE_OK;
-    return drove__fail(DROVE_E_IO, "bench: cannot be written");
-}
-
 drove_status drove_bench(const char *name, const drove_bench_options *options, int as_json,
                          FILE *stream)
 {
     DROVE_IN_C_LOCALE;
+    enum { MOST = DROVE_COUNT(drove__benches) - 1 };
     drove_bench_options o = options != NULL ? *options : drove_bench_options_default();
     const drove_bench_ops *ops = NULL;
     drove_topo *topo = NULL;
@@ -145,7 +127,13 @@ drove_status drove_bench(const char *name, const drove_bench_options *options, i
                            LONGEST_S, o.seconds);
     }
 
-    DROVE_TRY(find(name, &ops));
+    const char *names[MOST], *wanted = name != NULL ? name : "";
+    for (size_t i = 0; i < MOST; i++) {
+        names[i] = drove__benches[i]->name;
+        if (strcmp(names[i], wanted) == 0) ops = drove__benches[i];
+    }
+    if (ops == NULL) return drove__fail_unknown("benchmark", wanted, names, MOST);
+
     DROVE_TRY(drove__topo_create(NULL, &topo));
     drove_bench_context context = {.topo = topo,
                                    .n_threads = (unsigned)o.n_threads,
@@ -155,7 +143,25 @@ drove_status drove_bench(const char *name, const drove_bench_options *options, i
     json_t *result = json_object();
     drove_status status = result == NULL ? drove__fail_nomem("the result", 1) : DROVE_OK;
     if (status == DROVE_OK) status = run(ops, &context, &result);
-    if (status == DROVE_OK) status = write_result(ops, result, as_json, stream);
+    if (status != DROVE_OK) goto fail;
+
+    if (as_json) {
+        char *text = drove__json_dump(result, JSON_INDENT(2) | JSON_REAL_PRECISION(RESULT_DIGITS));
+        if (text == NULL) {
+            status = drove__fail_nomem("JSON text", 1);
+            goto fail;
+        }
+        fprintf(stream, "%s\n", text);
+        free(text);
+    } else {
+        fprintf(stream, "%s: %s, kernels %s\n", ops->name, drove__bench_text(result, "processor"),
+                drove__bench_text(result, "isa"));
+        ops->print(result, stream);
+    }
+    if (fflush(stream) != 0 || ferror(stream))
+        status = drove__fail(DROVE_E_IO, "bench: cannot be written");
+
+fail:
     json_decref(result);
     drove__topo_destroy(topo);
     return status;

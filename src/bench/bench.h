@@ -34,4 +34,8 @@ extern const drove_bench_ops drove__bench_memory, drove__bench_linear, drove__be
     drove__bench_accumulate, drove__bench_elastic, drove__bench_obstinate;
 extern const drove_bench_ops *const drove__benches[]; /* NULL-terminated; bench.c */
 
+/* Of a row of a result: 0 and NULL where it has none. */
+double      drove__bench_number(const json_t *row, const char *key);
+const char *drove__bench_text(const json_t *row, const char *key);
+
 #endif

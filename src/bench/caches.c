@@ -105,27 +105,15 @@ static void forget(drove_caches *c, unsigned who, uint64_t line)
     drop(&c->core[who].l2, line);
 }
 
-/* The core no longer has the line; where it had changed it, L3 has the change. */
-static void leave(drove_caches *c, unsigned who, uint64_t line)
-{
-    way *d = find(&c->l3, line);
-    forget(c, who, line);
-    if (d == NULL) return;
-    d->sharers &= ~(UINT64_C(1) << who);
-    if (d->owner == who) d->owner = NOBODY;
-}
-
-static way *new_in_l1(drove_caches *c, unsigned who, uint64_t line)
-{
-    way *w = victim(&c->core[who].l1, line); /* what it held stays in L2 */
-    *w = (way){.line = line};
-    return w;
-}
-
 static way *new_in_l2(drove_caches *c, unsigned who, uint64_t line)
 {
     way *w = victim(&c->core[who].l2, line);
-    if (w->used != 0) leave(c, who, w->line);
+    if (w->used != 0) { /* the core loses that one; where it had changed it, L3 has the change */
+        way *d = find(&c->l3, w->line);
+        forget(c, who, w->line);
+        if (d != NULL) d->sharers &= ~(UINT64_C(1) << who);
+        if (d != NULL && d->owner == who) d->owner = NOBODY;
+    }
     *w = (way){.line = line};
     return w;
 }
@@ -201,32 +189,20 @@ static uint64_t fetch(drove_caches *c, unsigned who, uint64_t line, bool writes,
     return cycles;
 }
 
-/* A core that shares a line has it to itself. */
-static uint64_t upgrade(drove_caches *c, unsigned who, way *d)
-{
-    const bool others = (d->sharers & ~(UINT64_C(1) << who)) != 0;
-    d->used = c->tick;
-    c->core[who].n.l3++;
-    take_from_others(c, who, d);
-    return c->opt.l3_cycles + (others ? c->opt.transfer_cycles : 0);
-}
-
 /* A write to a copy in state S.  *came: it was one that L3 does not know of. */
 static uint64_t write_shared(drove_caches *c, unsigned who, uint64_t line, bool *came)
 {
     state as;
     way *d = find(&c->l3, line);
     *came = d == NULL || (d->sharers >> who & 1) == 0;
-    return *came ? fetch(c, who, line, true, &as) : upgrade(c, who, d);
-}
+    if (*came) return fetch(c, who, line, true, &as);
 
-/* The fill buffer that is free first. */
-static uint64_t *buffer(const drove_caches *c, const core *me)
-{
-    uint64_t *first = me->fill;
-    for (unsigned i = 1; i < c->opt.n_fills; i++)
-        if (me->fill[i] < *first) first = &me->fill[i];
-    return first;
+    /* Now the core has the line to itself. */
+    const bool others = (d->sharers & ~(UINT64_C(1) << who)) != 0;
+    d->used = c->tick;
+    c->core[who].n.l3++;
+    take_from_others(c, who, d);
+    return c->opt.l3_cycles + (others ? c->opt.transfer_cycles : 0);
 }
 
 drove_access_done drove__caches_access(drove_caches *c, unsigned who, uint64_t line,
@@ -253,10 +229,15 @@ drove_access_done drove__caches_access(drove_caches *c, unsigned who, uint64_t l
     } else {
         me->n.l1++;
     }
-    if (near == NULL) near = new_in_l1(c, who, line);
+    if (near == NULL) {
+        near = victim(&me->l1, line); /* what it held stays in L2 */
+        *near = (way){.line = line};
+    }
     near->used = mine->used = c->tick;
     if (cycles > c->opt.l1_cycles) {
-        uint64_t *fill = buffer(c, me);
+        uint64_t *fill = me->fill; /* the fill buffer that is free first */
+        for (unsigned i = 1; i < c->opt.n_fills; i++)
+            if (me->fill[i] < *fill) fill = &me->fill[i];
         if (*fill > done.begun) done.begun = *fill;
         *fill = done.begun + cycles;
     }
@@ -298,23 +279,6 @@ drove_caches_counts drove__caches_counts(const drove_caches *c, unsigned who)
 
 /* ---- making ---- */
 
-static drove_status fill_in(drove_caches *c)
-{
-    const drove_caches_options *o = &c->opt;
-    DROVE_TRY(make(&c->l3, o->l3, "L3"));
-    for (unsigned i = 0; i < o->n_cores; i++) {
-        DROVE_TRY(make(&c->core[i].l1, o->l1, "L1"));
-        DROVE_TRY(make(&c->core[i].l2, o->l2, "L2"));
-        c->core[i].fill = drove__alloc(o->n_fills, sizeof *c->core[i].fill);
-        if (c->core[i].fill == NULL) return drove__fail_nomem("fill buffers", o->n_fills);
-    }
-    c->version = drove__alloc(o->n_model_lines + 1, sizeof *c->version);
-    if (c->version == NULL)
-        return drove__fail_nomem("lines of the model", o->n_model_lines * sizeof *c->version);
-    drove__rng_seed(&c->rng, o->seed, DROVE_RNG_FAKE, 0);
-    return DROVE_OK;
-}
-
 drove_status drove__caches_create(const drove_caches_options *opt, drove_caches **out)
 {
     *out = NULL;
@@ -329,9 +293,25 @@ drove_status drove__caches_create(const drove_caches_options *opt, drove_caches 
     drove_caches *c = calloc(1, sizeof *c);
     if (c == NULL) return drove__fail_nomem("caches", sizeof *c);
     c->opt = *opt;
-    drove_status status = fill_in(c);
-    if (status == DROVE_OK) *out = c;
-    else drove__caches_destroy(c);
+    drove_status status = make(&c->l3, opt->l3, "L3");
+    for (unsigned i = 0; i < opt->n_cores && status == DROVE_OK; i++) {
+        if ((status = make(&c->core[i].l1, opt->l1, "L1")) != DROVE_OK) goto fail;
+        if ((status = make(&c->core[i].l2, opt->l2, "L2")) != DROVE_OK) goto fail;
+        c->core[i].fill = drove__alloc(opt->n_fills, sizeof *c->core[i].fill);
+        if (c->core[i].fill == NULL) status = drove__fail_nomem("fill buffers", opt->n_fills);
+    }
+    if (status != DROVE_OK) goto fail;
+    c->version = drove__alloc(opt->n_model_lines + 1, sizeof *c->version);
+    if (c->version == NULL) {
+        status = drove__fail_nomem("lines of the model", opt->n_model_lines * sizeof *c->version);
+        goto fail;
+    }
+    drove__rng_seed(&c->rng, opt->seed, DROVE_RNG_FAKE, 0);
+    *out = c;
+    return DROVE_OK;
+
+fail:
+    drove__caches_destroy(c);
     return status;
 }
 

@@ -61,36 +61,7 @@ static drove_status measure_figure(calibration *k, bool is_sparse, unsigned row,
     return DROVE_OK;
 }
 
-static drove_status measure_all(calibration *k)
-{
-    /* rows of Table 2 with the same D after each other, so that they share their examples */
-    static const unsigned order[3][3] = {{0, 1, 2}, {4, 5, 7}, {3, 6, 8}};
-    for (int s = 0; s < 2; s++) {
-        for (int d = 0; d < 3; d++) {
-            for (unsigned size = 0; size < SIZES; size++) {
-                for (int i = 0; i < 3; i++) DROVE_TRY(measure_figure(k, s, order[d][i], size));
-            }
-        }
-    }
-    return DROVE_OK;
-}
-
 /* ---- fitting ---- */
-
-/* T_1 and the rest of one thread, with so much of the last own cache left to the model; returns the
- * error. */
-static double fit_base(const figure *figures, double bytes, double cache_bytes,
-                       drove_throughput_row *out)
-{
-    drove_base_point point[SIZES];
-    for (unsigned i = 0; i < SIZES; i++) {
-        const figure *f = &figures[i];
-        double spill = drove__throughput_spill(cache_bytes, (double)f->n_features, bytes);
-        point[i] = (drove_base_point){.numbers = f->numbers, .spill = spill, .gnps = f->one_gnps};
-    }
-    out->cache_bytes = cache_bytes;
-    return drove__fit_base(point, SIZES, out);
-}
 
 /* The examples run through the cache that holds the model: how much they leave is fitted, as a
  * halving of its size. */
@@ -101,26 +72,20 @@ static void fit_one_thread(const calibration *k, const figure *figures, double b
     /* NOLINTNEXTLINE(cert-flp30-c): halves are exact, and `halved` ends it */
     for (int halved = 0; halved <= MOST_HALVINGS; halved++, size /= 2.0) {
         drove_throughput_row row = *out;
-        double error = fit_base(figures, bytes, size, &row);
+        /* T_1 and the rest of one thread, with so much of the last own cache for the model */
+        drove_base_point point[SIZES];
+        for (unsigned i = 0; i < SIZES; i++) {
+            const figure *f = &figures[i];
+            double spill = drove__throughput_spill(size, (double)f->n_features, bytes);
+            point[i] =
+                (drove_base_point){.numbers = f->numbers, .spill = spill, .gnps = f->one_gnps};
+        }
+        row.cache_bytes = size;
+        double error = drove__fit_base(point, SIZES, &row);
         if (error >= least) continue;
         least = error;
         *out = row;
     }
-}
-
-static void fit_parallel(const figure *figures, unsigned n_threads, drove_throughput_parallel *out)
-{
-    drove_parallel_point point[SIZES];
-    *out = drove__throughput_paper.row[0][0].parallel;
-    if (n_threads == 1) return;
-    for (unsigned i = 0; i < SIZES; i++) {
-        const figure *f = &figures[i];
-        point[i] = (drove_parallel_point){.n_features = (double)f->n_features,
-                                          .n_threads = n_threads,
-                                          .one_gnps = f->one_gnps,
-                                          .many_gnps = f->many_gnps};
-    }
-    drove__fit_parallel(point, SIZES, out);
 }
 
 static drove_status fit(calibration *k)
@@ -142,7 +107,17 @@ static drove_status fit(calibration *k)
             DROVE_TRY(drove__precision_resolve(drove__throughput_signature[row], s, &precision));
             double bytes = drove__number_bits(precision.model) / 8.0;
             fit_one_thread(k, figures, bytes, out);
-            fit_parallel(figures, k->bench.context->n_threads, &out->parallel);
+
+            /* the parallel fraction, by size */
+            const unsigned n_threads = k->bench.context->n_threads;
+            drove_parallel_point point[SIZES];
+            out->parallel = drove__throughput_paper.row[0][0].parallel;
+            for (unsigned i = 0; i < SIZES; i++)
+                point[i] = (drove_parallel_point){.n_features = (double)figures[i].n_features,
+                                                  .n_threads = n_threads,
+                                                  .one_gnps = figures[i].one_gnps,
+                                                  .many_gnps = figures[i].many_gnps};
+            if (n_threads > 1) drove__fit_parallel(point, SIZES, &out->parallel);
         }
     }
     return DROVE_OK;
@@ -150,24 +125,19 @@ static drove_status fit(calibration *k)
 
 /* ---- the result ---- */
 
-static double predict(const calibration *k, int s, unsigned row, const figure *f, unsigned threads)
-{
-    const drove_throughput *c = &k->constants;
-    double t1 = drove__throughput_base_gnps(c, s, row, (double)f->n_features, f->numbers);
-    double p = drove__throughput_parallel_fraction(&c->row[s][row].parallel, f->n_features);
-    return drove__throughput_amdahl(t1, p, threads);
-}
-
 static void add_row(const calibration *k, json_t **rows, int s, unsigned row, const figure *f)
 {
     unsigned many = k->bench.context->n_threads;
     for (unsigned threads = 1;; threads = many) {
         double gnps = threads == 1 ? f->one_gnps : f->many_gnps;
+        const drove_throughput *c = &k->constants;
+        double t1 = drove__throughput_base_gnps(c, s, row, (double)f->n_features, f->numbers);
+        double p = drove__throughput_parallel_fraction(&c->row[s][row].parallel, f->n_features);
         drove__json_add(rows, json_pack("{s:s, s:s, s:i, s:i, s:f, s:f}", "signature",
                                         drove__throughput_signature[row], "problem",
                                         s ? "sparse" : "dense", "features", (int)f->n_features,
                                         "threads", (int)threads, "gnps", gnps, "predicted_gnps",
-                                        predict(k, s, row, f, threads)));
+                                        drove__throughput_amdahl(t1, p, threads)));
         if (threads == many) return;
     }
 }
@@ -195,7 +165,7 @@ static void add_result(const calibration *k, const char *path, json_t **result)
     drove__json_set(result, "rows", rows);
 }
 
-static drove_status run_calibrate(const drove_bench_context *context, json_t **result)
+static drove_status run(const drove_bench_context *context, json_t **result)
 {
     char *path = NULL;
     calibration *k = calloc(1, sizeof *k);
@@ -207,7 +177,15 @@ static drove_status run_calibrate(const drove_bench_context *context, json_t **r
         if ((status = drove__throughput_path(&path)) != DROVE_OK) goto fail;
         into = path;
     }
-    if ((status = measure_all(k)) != DROVE_OK) goto fail;
+
+    /* rows of Table 2 with the same D after each other, so that they share their examples */
+    static const unsigned order[3][3] = {{0, 1, 2}, {4, 5, 7}, {3, 6, 8}};
+    for (int s = 0; s < 2; s++)
+        for (int d = 0; d < 3; d++)
+            for (unsigned size = 0; size < SIZES; size++)
+                for (int i = 0; i < 3; i++)
+                    if ((status = measure_figure(k, s, order[d][i], size)) != DROVE_OK) goto fail;
+
     if ((status = fit(k)) != DROVE_OK) goto fail;
     if ((status = drove__throughput_save(&k->constants, into)) != DROVE_OK) goto fail;
     add_result(k, into, result);
@@ -221,12 +199,7 @@ fail:
 
 /* ---- for people ---- */
 
-static double number_of(const json_t *row, const char *key)
-{
-    return json_number_value(json_object_get(row, key));
-}
-
-static void print_calibrate(const json_t *result, FILE *stream)
+static void print(const json_t *result, FILE *stream)
 {
     size_t i, n_near = 0, n = json_array_size(json_object_get(result, "rows"));
     const json_t *row;
@@ -236,25 +209,25 @@ static void print_calibrate(const json_t *result, FILE *stream)
     json_array_foreach(json_object_get(result, "constants"), i, row)
     {
         fprintf(stream, "%-14s%-7s%8.4g%9.4g%9.4g%9.4g%7.3g%7.3g%10.4g\n",
-                json_string_value(json_object_get(row, "signature")),
-                json_string_value(json_object_get(row, "problem")), number_of(row, "gnps"),
-                number_of(row, "step_ns"), number_of(row, "spill_ns"),
-                number_of(row, "cache_bytes") / 1024.0, number_of(row, "most"),
-                number_of(row, "slope"), number_of(row, "zero_features"));
+                drove__bench_text(row, "signature"), drove__bench_text(row, "problem"),
+                drove__bench_number(row, "gnps"), drove__bench_number(row, "step_ns"),
+                drove__bench_number(row, "spill_ns"),
+                drove__bench_number(row, "cache_bytes") / 1024.0, drove__bench_number(row, "most"),
+                drove__bench_number(row, "slope"), drove__bench_number(row, "zero_features"));
     }
     json_array_foreach(json_object_get(result, "rows"), i, row)
     {
-        double gnps = number_of(row, "gnps");
-        n_near += fabs(number_of(row, "predicted_gnps") - gnps) <= 0.5 * gnps;
+        double gnps = drove__bench_number(row, "gnps");
+        n_near += fabs(drove__bench_number(row, "predicted_gnps") - gnps) <= 0.5 * gnps;
     }
     fprintf(stream, "%zu of %zu figures are predicted within 50 %%\nconstants: %s\n", n_near, n,
-            json_string_value(json_object_get(result, "file")));
+            drove__bench_text(result, "file"));
 }
 
 const drove_bench_ops drove__bench_calibrate = {
     .name = "calibrate",
     .help = "measures and stores the throughput model's constants of this machine, for drove dmgc",
     .source = "De Sa et al., ISCA 2017, section 4",
-    .run = run_calibrate,
-    .print = print_calibrate,
+    .run = run,
+    .print = print,
 };

@@ -66,39 +66,26 @@ static const struct paper_row {
     {NULL, "easgd-sync3", 1000, 0, {0}},
 };
 
-static drove_sim_hosts gpus(const drove_exchange_pattern *method)
-{
-    bool is_turns = method->order == DROVE_EXCHANGE_TURNS;
-    return (drove_sim_hosts){.n_workers = 4,
-                             .n_bytes = 4.0 * LENET_PARAMS,
-                             .n_messages = is_turns ? 8 : 1,
-                             .data_s = (is_turns ? 1 : 4) * LENET_DATA_S,
-                             .compute_s = LENET_COMPUTE_S,
-                             .stretch = 1.0,
-                             .worker_update_s = is_turns ? TURNS_UPDATE_S : ROUNDS_UPDATE_S,
-                             /* without a master GPU 1's is in its update */
-                             .master_update_s = is_turns            ? TURNS_MASTER_S
-                                                : method->at_master ? ROUNDS_MASTER_S
-                                                                    : 0.0,
-                             .master = HOST_LINK,
-                             .peer = GPU_LINK};
-}
-
-/* Where both go on at once the paper calls it communication: Original EASGD's forward and backward
- * are 3 % there. */
-static double paper_ratio(const drove_exchange_pattern *m, const drove_sim_hosts *h,
-                          const drove_sim_times *t)
-{
-    double both_s = 2.0 * (h->n_messages * h->master.alpha_s + h->n_bytes * h->master.beta_s);
-    if (m->order != DROVE_EXCHANGE_TURNS) return communication_ratio(t);
-    return (t->data_s + both_s) / t->iteration_s;
-}
-
 static drove_status run_table_3(json_t **rows)
 {
     for (unsigned i = 0; i < DROVE_COUNT(table_3); i++) {
         const struct paper_row *p = &table_3[i];
-        const drove_sim_hosts hosts = gpus(drove__sim_method(p->method));
+        const drove_exchange_pattern *method = drove__sim_method(p->method);
+        bool is_turns = method->order == DROVE_EXCHANGE_TURNS;
+        const drove_sim_hosts hosts = {.n_workers = 4,
+                                       .n_bytes = 4.0 * LENET_PARAMS,
+                                       .n_messages = is_turns ? 8 : 1,
+                                       .data_s = (is_turns ? 1 : 4) * LENET_DATA_S,
+                                       .compute_s = LENET_COMPUTE_S,
+                                       .stretch = 1.0,
+                                       .worker_update_s =
+                                           is_turns ? TURNS_UPDATE_S : ROUNDS_UPDATE_S,
+                                       /* without a master GPU 1's is in its update */
+                                       .master_update_s = is_turns            ? TURNS_MASTER_S
+                                                          : method->at_master ? ROUNDS_MASTER_S
+                                                                              : 0.0,
+                                       .master = HOST_LINK,
+                                       .peer = GPU_LINK};
         const double *share = p->share;
         drove_sim_times t;
         DROVE_TRY(simulate(p->method, &hosts, 1, &t));
@@ -107,7 +94,12 @@ static drove_status run_table_3(json_t **rows)
                       (share[0] + share[1] + share[2]) / 100.0, "exchange",
                       (share[0] + share[2]) / 100.0, "data", share[1] / 100.0, "compute",
                       share[3] / 100.0, "update", (share[4] + share[5]) / 100.0);
-        double ratio = paper_ratio(drove__sim_method(p->method), &hosts, &t);
+        /* Where both go on at once the paper calls it communication: Original EASGD's forward and
+         * backward are 3 % there. */
+        const double both_s =
+            2.0 * (hosts.n_messages * hosts.master.alpha_s + hosts.n_bytes * hosts.master.beta_s);
+        const double ratio =
+            is_turns ? (t.data_s + both_s) / t.iteration_s : communication_ratio(&t);
         json_t *row = json_pack("{s:s, s:i, s:f, s:f, s:o}", "method", p->method, "iterations",
                                 (int)p->n_iterations, "total_s", p->n_iterations * t.iteration_s,
                                 "ratio", ratio, "parts", parts_of(&t));
@@ -382,16 +374,6 @@ static drove_status run(const drove_bench_context *context, json_t **result)
     return DROVE_OK;
 }
 
-static double real_of(const json_t *row, const char *key)
-{
-    return json_real_value(json_object_get(row, key));
-}
-
-static const char *text_of(const json_t *row, const char *key)
-{
-    return json_string_value(json_object_get(row, key));
-}
-
 static void print(const json_t *result, FILE *stream)
 {
     size_t i;
@@ -403,24 +385,27 @@ static void print(const json_t *result, FILE *stream)
     json_array_foreach(json_object_get(result, "table_3"), i, row)
     {
         const json_t *paper = json_object_get(row, "paper");
-        fprintf(stream, "%-20s %10d %8.1f ", text_of(row, "method"),
+        fprintf(stream, "%-20s %10d %8.1f ", drove__bench_text(row, "method"),
                 (int)json_integer_value(json_object_get(row, "iterations")),
-                real_of(row, "total_s"));
+                drove__bench_number(row, "total_s"));
         if (paper == NULL) {
-            fprintf(stream, "%8s %10.1f %% %8s\n", "-", 100 * real_of(row, "ratio"), "-");
+            fprintf(stream, "%8s %10.1f %% %8s\n", "-", 100 * drove__bench_number(row, "ratio"),
+                    "-");
             continue;
         }
-        fprintf(stream, "%8.1f %10.1f %% %6.0f %%\n", real_of(paper, "total_s"),
-                100 * real_of(row, "ratio"), 100 * real_of(paper, "ratio"));
+        fprintf(stream, "%8.1f %10.1f %% %6.0f %%\n", drove__bench_number(paper, "total_s"),
+                100 * drove__bench_number(row, "ratio"), 100 * drove__bench_number(paper, "ratio"));
     }
 
     fprintf(stream, "4 hosts over the networks of Table 2\n%-12s %-12s %-29s %8s %8s %7s\n",
             "model", "network", "method", "iter. ms", "step ms", "ratio");
     json_array_foreach(json_object_get(result, "links"), i, row)
     {
-        fprintf(stream, "%-12.12s %-12.12s %-29s %8.3f %8.4f %5.1f %%\n", text_of(row, "model"),
-                text_of(row, "network"), text_of(row, "method"), real_of(row, "iteration_s") * 1e3,
-                real_of(row, "update_s") * 1e3, 100 * real_of(row, "ratio"));
+        fprintf(stream, "%-12.12s %-12.12s %-29s %8.3f %8.4f %5.1f %%\n",
+                drove__bench_text(row, "model"), drove__bench_text(row, "network"),
+                drove__bench_text(row, "method"), drove__bench_number(row, "iteration_s") * 1e3,
+                drove__bench_number(row, "update_s") * 1e3,
+                100 * drove__bench_number(row, "ratio"));
     }
 
     fprintf(stream, "weak scaling, the paper's Table 4\n%-10s %6s %6s %8s %8s %11s %8s %7s\n",
@@ -428,10 +413,13 @@ static void print(const json_t *result, FILE *stream)
     json_array_foreach(json_object_get(result, "table_4"), i, row)
     {
         fprintf(stream, "%-10s %6d %6d %8.0f %8.0f %9.1f %% %6.1f %% %7.2f\n",
-                text_of(row, "model"), (int)json_integer_value(json_object_get(row, "nodes")),
-                (int)json_integer_value(json_object_get(row, "cores")), real_of(row, "total_s"),
-                real_of(row, "paper_total_s"), 100 * real_of(row, "efficiency"),
-                100 * real_of(row, "paper_efficiency"), real_of(row, "points"));
+                drove__bench_text(row, "model"),
+                (int)json_integer_value(json_object_get(row, "nodes")),
+                (int)json_integer_value(json_object_get(row, "cores")),
+                drove__bench_number(row, "total_s"), drove__bench_number(row, "paper_total_s"),
+                100 * drove__bench_number(row, "efficiency"),
+                100 * drove__bench_number(row, "paper_efficiency"),
+                drove__bench_number(row, "points"));
     }
 
     const char *last = "";
@@ -439,13 +427,13 @@ static void print(const json_t *result, FILE *stream)
             "iteration s", "exposed s", "efficiency");
     json_array_foreach(json_object_get(result, "nodes"), i, row)
     {
-        const char *sort = text_of(row, "nodes");
+        const char *sort = drove__bench_text(row, "nodes");
         if (strcmp(sort, last) != 0) fprintf(stream, "- %s\n", sort);
         last = sort;
-        fprintf(stream, "%-10s %-28s %12.3f %10.4f %9.1f %%\n", text_of(row, "model"),
-                text_of(row, "method"), real_of(row, "iteration_s"),
-                real_of(json_object_get(row, "parts"), "exchange_s"),
-                100 * real_of(row, "efficiency"));
+        fprintf(stream, "%-10s %-28s %12.3f %10.4f %9.1f %%\n", drove__bench_text(row, "model"),
+                drove__bench_text(row, "method"), drove__bench_number(row, "iteration_s"),
+                drove__bench_number(json_object_get(row, "parts"), "exchange_s"),
+                100 * drove__bench_number(row, "efficiency"));
     }
 }
 

@@ -44,28 +44,6 @@ static drove_status take_data(drove_linear_bench *b, const drove_precision *prec
     return drove__measure_data_create(&shape, &b->data);
 }
 
-static drove_status measure_case(drove_linear_bench *b, const drove_linear_case *c,
-                                 const drove_spec *spec, drove_measured *out)
-{
-    drove_precision precision;
-    const drove_sync_ops *sync;
-    DROVE_TRY(drove__plan_strategy(&drove__plan_registry, spec->name, &sync));
-    DROVE_TRY(drove__precision_resolve(c->signature, c->is_sparse, &precision));
-    DROVE_TRY(take_data(b, &precision, c));
-    drove_measure_job job = {.topo = b->context->topo,
-                             .bind = DROVE_BIND_COMPACT,
-                             .kernels = &b->context->kernels,
-                             .sync = sync,
-                             .spec = spec,
-                             .n_threads = c->n_threads,
-                             .precision = precision.text,
-                             .rounding = "shared",
-                             .batch = 1,
-                             .hints = true,
-                             .seconds = c->seconds};
-    return drove__measure(b->data, &job, out);
-}
-
 static const char shared_model[] = "hogwild";
 
 static const char *strategy_of(const drove_linear_case *c)
@@ -77,8 +55,26 @@ drove_status drove__linear_bench_run(drove_linear_bench *b, const drove_linear_c
                                      drove_measured *out)
 {
     drove_spec spec;
+    drove_precision precision;
+    drove_measure_job job = {.topo = b->context->topo,
+                             .bind = DROVE_BIND_COMPACT,
+                             .kernels = &b->context->kernels,
+                             .spec = &spec,
+                             .n_threads = c->n_threads,
+                             .rounding = "shared",
+                             .batch = 1,
+                             .hints = true,
+                             .seconds = c->seconds};
     DROVE_TRY(drove__spec_parse(strategy_of(c), &spec));
-    drove_status status = measure_case(b, c, &spec, out);
+    drove_status status = drove__plan_strategy(&drove__plan_registry, spec.name, &job.sync);
+    if (status != DROVE_OK) goto fail;
+    status = drove__precision_resolve(c->signature, c->is_sparse, &precision);
+    if (status != DROVE_OK) goto fail;
+    job.precision = precision.text;
+    if ((status = take_data(b, &precision, c)) != DROVE_OK) goto fail;
+    status = drove__measure(b->data, &job, out);
+
+fail:
     drove__spec_fini(&spec);
     return status;
 }
@@ -134,29 +130,7 @@ static drove_status run_row(drove_linear_bench *b, const line *l, const drove_li
     return DROVE_OK;
 }
 
-/* One thread, all on one model, and all on replicas that meet. */
-static drove_status run_rows(drove_linear_bench *b, uint64_t n_bytes, json_t **rows)
-{
-    const drove_bench_context *context = b->context;
-    for (int i = 0; i < N_LINES; i++) {
-        const line l = line_at(i, false);
-        drove_linear_case c = {.signature = l.signature,
-                               .is_sparse = l.is_sparse,
-                               .n_features = FEATURES,
-                               .n_bytes = n_bytes,
-                               .n_threads = 1,
-                               .seconds = context->seconds};
-        DROVE_TRY(run_row(b, &l, &c, rows));
-        if (context->n_threads == 1) continue;
-        c.n_threads = context->n_threads;
-        DROVE_TRY(run_row(b, &l, &c, rows));
-        c.strategy = replicas;
-        DROVE_TRY(run_row(b, &l, &c, rows));
-    }
-    return DROVE_OK;
-}
-
-static drove_status run_linear(const drove_bench_context *context, json_t **result)
+static drove_status run(const drove_bench_context *context, json_t **result)
 {
     drove_linear_bench b;
     uint64_t n_bytes = context->n_bytes != 0 ? context->n_bytes : DEFAULT_BYTES;
@@ -166,18 +140,30 @@ static drove_status run_linear(const drove_bench_context *context, json_t **resu
     drove__json_set(result, "density", json_real(DENSITY));
     drove__json_set(result, "rounding", json_string("shared"));
     drove__linear_bench_init(&b, context);
-    drove_status status = run_rows(&b, n_bytes, &rows);
+    drove_status status = DROVE_OK;
+    for (int i = 0; i < N_LINES && status == DROVE_OK; i++) {
+        const line l = line_at(i, false);
+        drove_linear_case c = {.signature = l.signature,
+                               .is_sparse = l.is_sparse,
+                               .n_features = FEATURES,
+                               .n_bytes = n_bytes,
+                               .n_threads = 1,
+                               .seconds = context->seconds};
+
+        /* one thread, all on one model, and all on replicas that meet */
+        status = run_row(&b, &l, &c, &rows);
+        if (context->n_threads == 1) continue;
+        c.n_threads = context->n_threads;
+        if (status == DROVE_OK) status = run_row(&b, &l, &c, &rows);
+        c.strategy = replicas;
+        if (status == DROVE_OK) status = run_row(&b, &l, &c, &rows);
+    }
     drove__json_set(result, "rows", rows);
     drove__linear_bench_fini(&b);
     return status;
 }
 
 /* ---- for people ---- */
-
-static double number_of(const json_t *row, const char *key)
-{
-    return json_number_value(json_object_get(row, key));
-}
 
 static const json_t *find_row(const json_t *rows, const char *signature, const char *problem,
                               bool is_one, const char *strategy)
@@ -186,10 +172,10 @@ static const json_t *find_row(const json_t *rows, const char *signature, const c
     const json_t *r;
     json_array_foreach(rows, i, r)
     {
-        if (strcmp(json_string_value(json_object_get(r, "signature")), signature) == 0 &&
-            strcmp(json_string_value(json_object_get(r, "problem")), problem) == 0 &&
+        if (strcmp(drove__bench_text(r, "signature"), signature) == 0 &&
+            strcmp(drove__bench_text(r, "problem"), problem) == 0 &&
             (json_integer_value(json_object_get(r, "threads")) == 1) == is_one &&
-            strcmp(json_string_value(json_object_get(r, "strategy")), strategy) == 0)
+            strcmp(drove__bench_text(r, "strategy"), strategy) == 0)
             return r;
     }
     return NULL;
@@ -199,18 +185,20 @@ static const json_t *find_row(const json_t *rows, const char *signature, const c
 static void print_figure(const json_t *row, const char *key, int places, FILE *stream)
 {
     if (json_is_number(json_object_get(row, key)))
-        fprintf(stream, "%9.*f", places, number_of(row, key));
+        fprintf(stream, "%9.*f", places, drove__bench_number(row, key));
     else fprintf(stream, "%9s", "-");
 }
 
 /* A row of all threads beside that of one. */
 static void print_ratio(const json_t *all, const json_t *one, FILE *stream)
 {
-    if (all != NULL) fprintf(stream, "%9.2f", number_of(all, "gnps") / number_of(one, "gnps"));
+    if (all != NULL)
+        fprintf(stream, "%9.2f",
+                drove__bench_number(all, "gnps") / drove__bench_number(one, "gnps"));
     else fprintf(stream, "%9s", "-");
 }
 
-static void print_linear(const json_t *result, FILE *stream)
+static void print(const json_t *result, FILE *stream)
 {
     const json_t *rows = json_object_get(result, "rows");
     fprintf(stream,
@@ -218,7 +206,7 @@ static void print_linear(const json_t *result, FILE *stream)
             "%.4g GiB.  T1, Tt: with one thread, with all on one model.  Tr: on replicas\n"
             "that meet, %s.  read: bytes/s of T1 over\n"
             "those of reading alone.\n",
-            FEATURES, number_of(result, "bytes") / 0x1p30, replicas);
+            FEATURES, drove__bench_number(result, "bytes") / 0x1p30, replicas);
     for (int i = 0; i < N_LINES; i++) {
         const line l = line_at(i, true);
         if (i == 0 || i == N_LINES - DROVE_THROUGHPUT_ROWS)
@@ -235,7 +223,8 @@ static void print_linear(const json_t *result, FILE *stream)
         print_figure(all, "gnps", 3, stream);
         print_ratio(all, one, stream);
         print_ratio(find_row(rows, l.signature, problem, false, replicas), one, stream);
-        fprintf(stream, "%9.2f\n", number_of(one, "gb_per_s") / number_of(one, "read_gb_per_s"));
+        fprintf(stream, "%9.2f\n",
+                drove__bench_number(one, "gb_per_s") / drove__bench_number(one, "read_gb_per_s"));
     }
 }
 
@@ -243,6 +232,6 @@ const drove_bench_ops drove__bench_linear = {
     .name = "linear",
     .help = "Table 2 of the Buckwild! paper on this machine, and 4 bits: steps, dense and sparse",
     .source = "De Sa et al., ISCA 2017",
-    .run = run_linear,
-    .print = print_linear,
+    .run = run,
+    .print = print,
 };

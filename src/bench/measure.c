@@ -240,8 +240,9 @@ static void run_windows(pool *c)
     }
 }
 
-static drove_status start_members(pool *c)
+static drove_status run_members(pool *c)
 {
+    drove_status status = DROVE_OK;
     for (unsigned i = 0; i < c->opt->n_threads; i++) {
         member *m = &c->member[i];
         m->of = c;
@@ -252,18 +253,15 @@ static drove_status start_members(pool *c)
         member *m = &c->member[i];
         int error = pthread_create(&m->thread, NULL, member_main, m);
         if (error != 0) {
-            return drove__fail_errno(DROVE_E_SYSTEM, error, "cannot start thread %u of %u", i + 1,
-                                     c->opt->n_threads);
+            status = drove__fail_errno(DROVE_E_SYSTEM, error, "cannot start thread %u of %u", i + 1,
+                                       c->opt->n_threads);
+            goto fail;
         }
         m->is_started = true;
     }
-    return DROVE_OK;
-}
+    run_windows(c);
 
-static drove_status run_members(pool *c)
-{
-    drove_status status = start_members(c);
-    if (status == DROVE_OK) run_windows(c);
+fail:
     atomic_store(&c->phase, STOP);
     for (unsigned i = 0; i < c->opt->n_threads; i++) {
         if (c->member[i].is_started) pthread_join(c->member[i].thread, NULL);
@@ -295,11 +293,18 @@ static double settled_rate(const pool *c)
 
 /* ---- setting up ---- */
 
-static drove_status prepare_engine(pool *c)
+static drove_status prepare_pool(pool *c)
 {
     const drove_measure_job *o = c->opt;
+    c->place = calloc(o->n_threads, sizeof *c->place);
+    c->member = drove__alloc(o->n_threads, sizeof *c->member);
+    if (c->place == NULL || c->member == NULL)
+        return drove__fail_nomem("threads", o->n_threads * sizeof *c->member);
+    drove__topo_place(o->topo, o->bind, o->n_threads, c->place);
+
+    /* the engine's model */
     const drove_model_io io = {.n_features = c->data->storage->n_features, .n_classes = 2};
-    double eta = ETA / drove__measure_numbers(c->data);
+    const double numbers = drove__measure_numbers(c->data), eta = ETA / numbers;
     drove_prepare_options opt = {.kernels = o->kernels,
                                  .data = &c->data->view,
                                  .precision = o->precision,
@@ -316,51 +321,38 @@ static drove_status prepare_engine(pool *c)
         return drove__fail(DROVE_E_UNSUPPORTED,
                            "--precision %s: expected no C, as these threads share one model",
                            opt.precision);
-    return drove__engine_linear.prepare(&opt, &c->shared);
-}
+    DROVE_TRY(drove__engine_linear.prepare(&opt, &c->shared));
 
-static drove_status create_strategy(pool *c)
-{
-    const drove_measure_job *o = c->opt;
+    /* the strategy, which begins with a model of zeros */
     drove_optim_options optim = {.rule = "sgd",
                                  .schedule = "constant",
-                                 .lr = (double)c->eta,
+                                 .lr = eta,
                                  .state = DROVE_STATE_SHARED,
                                  .n_params = drove__engine_linear.n_words(c->shared),
                                  .n_workers = o->n_threads,
                                  .kernels = o->kernels};
-    drove_sync_options opt = {.spec = o->spec,
-                              .n_workers = o->n_threads,
-                              .topo = o->topo,
-                              .place = c->place,
-                              .seed = 1,
-                              .layout = drove__engine_linear.layout(c->shared)};
     DROVE_TRY(drove__optim_create(&optim, &c->optim));
-    opt.optim = c->optim;
-    uint32_t *words = drove__alloc(optim.n_params, sizeof *words); /* a model of zeros */
+    const drove_sync_options sync = {.spec = o->spec,
+                                     .n_workers = o->n_threads,
+                                     .topo = o->topo,
+                                     .place = c->place,
+                                     .seed = 1,
+                                     .layout = drove__engine_linear.layout(c->shared),
+                                     .optim = c->optim};
+    uint32_t *words = drove__alloc(optim.n_params, sizeof *words);
     if (words == NULL) return drove__fail_nomem("a model", optim.n_params * sizeof *words);
     const drove_params start = {.words = words};
-    drove_status status = drove__sync_create(o->sync, &opt, &start, &c->sync);
+    const drove_status status = drove__sync_create(o->sync, &sync, &start, &c->sync);
     drove__free(words);
-    if (status != DROVE_OK) return status;
-    if (c->sync->ops->live != NULL) return DROVE_OK;
-    return drove__fail(DROVE_E_ARG,
-                       "expected a strategy whose steps go straight into the "
-                       "parameters, found %s",
-                       o->spec->name);
-}
+    DROVE_TRY(status);
+    if (c->sync->ops->live == NULL)
+        return drove__fail(DROVE_E_ARG,
+                           "expected a strategy whose steps go straight into the parameters, "
+                           "found %s",
+                           o->spec->name);
 
-static drove_status prepare_pool(pool *c)
-{
-    const drove_measure_job *o = c->opt;
-    c->place = calloc(o->n_threads, sizeof *c->place);
-    c->member = drove__alloc(o->n_threads, sizeof *c->member);
-    if (c->place == NULL || c->member == NULL)
-        return drove__fail_nomem("threads", o->n_threads * sizeof *c->member);
-    drove__topo_place(o->topo, o->bind, o->n_threads, c->place);
-    DROVE_TRY(prepare_engine(c));
-    DROVE_TRY(create_strategy(c));
-    const drove_turn_limits limits = {.numbers = drove__measure_numbers(c->data),
+    /* turns of an epoch */
+    const drove_turn_limits limits = {.numbers = numbers,
                                       .n_rows = c->data->view.n_rows,
                                       .each = o->batch,
                                       .most_steps = c->sync->most_steps};

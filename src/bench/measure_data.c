@@ -8,18 +8,6 @@
 
 enum { LEAST_ROWS = 4 };
 
-static drove_status draw_classes(drove_storage *s, uint64_t seed)
-{
-    drove_rng rng;
-    drove__rng_seed(&rng, seed, DROVE_RNG_TEST, UINT64_MAX);
-    s->y_kind = DROVE_Y_CLASS;
-    s->n_classes = 2;
-    s->y_class = malloc(s->n_rows * sizeof *s->y_class);
-    if (s->y_class == NULL) return drove__fail_nomem("random classes", s->n_rows * 4);
-    for (size_t i = 0; i < s->n_rows; i++) s->y_class[i] = (int32_t)(drove__rng_u64(&rng) & 1);
-    return DROVE_OK;
-}
-
 static drove_quant_shape quant_shape(const drove_measure_shape *shape)
 {
     size_t n = shape->n_features;
@@ -46,24 +34,32 @@ double drove__measure_bytes(const drove_measure_shape *shape)
 drove_status drove__measure_data_create(const drove_measure_shape *shape, drove_measure_data **out)
 {
     *out = NULL;
+    drove_rng rng;
     drove_measure_data *d = calloc(1, sizeof *d);
     if (d == NULL) return drove__fail_nomem("random examples", sizeof *d);
-    drove_quant_shape form = quant_shape(shape);
+    const drove_quant_shape form = quant_shape(shape);
     drove_status status = drove__storage_create(&d->storage);
-    if (status == DROVE_OK) status = drove__quant_random(&form, &d->storage->quant);
-    if (status == DROVE_OK) {
-        d->storage->x_kind = DROVE_X_QUANT;
-        d->storage->n_rows = d->view.n_rows = form.n_rows;
-        d->storage->n_features = form.n_features;
-        d->view.storage = d->storage;
-        status = draw_classes(d->storage, shape->seed);
+    if (status != DROVE_OK) goto fail;
+    drove_storage *s = d->view.storage = d->storage;
+    if ((status = drove__quant_random(&form, &s->quant)) != DROVE_OK) goto fail;
+    s->x_kind = DROVE_X_QUANT;
+    s->n_rows = d->view.n_rows = form.n_rows;
+    s->n_features = form.n_features;
+    s->y_kind = DROVE_Y_CLASS;
+    s->n_classes = 2;
+    s->y_class = malloc(s->n_rows * sizeof *s->y_class);
+    if (s->y_class == NULL) {
+        status = drove__fail_nomem("random classes", s->n_rows * sizeof *s->y_class);
+        goto fail;
     }
-    if (status != DROVE_OK) {
-        drove__measure_data_destroy(d);
-        return status;
-    }
+    drove__rng_seed(&rng, shape->seed, DROVE_RNG_TEST, UINT64_MAX);
+    for (size_t i = 0; i < s->n_rows; i++) s->y_class[i] = (int32_t)(drove__rng_u64(&rng) & 1);
     *out = d;
     return DROVE_OK;
+
+fail:
+    drove__measure_data_destroy(d);
+    return status;
 }
 
 void drove__measure_data_destroy(drove_measure_data *data)

@@ -68,33 +68,12 @@ typedef struct job {
     size_t n_pus;
 } job;
 
-static drove_status resolve(const drove_dmgc *signature, job *j)
+static drove_status run(job *j, drove_measured *out, drove_prefetch_state *hardware)
 {
-    bool is_sparse;
-    char text[DROVE_DMGC_TEXT_SIZE];
-    const drove_measure_options *o = j->opt;
-    const char *cap = o->isa;
+    drove_measure_data *data = NULL;
+    drove_prefetch_machine machine = drove__prefetch_machine();
 
-    static const char *const words[] = {"on", "hardware", "hints", "off"};
-    unsigned unused;
-    if (!(o->batch >= 1 && o->batch <= MOST_BATCH))
-        return drove__fail(DROVE_E_ARG, "batch: expected 1 to %llu, found %llu",
-                           (unsigned long long)MOST_BATCH, (unsigned long long)o->batch);
-    if (!(o->seconds > 0.0 && o->seconds <= LONGEST_S))
-        return drove__fail(DROVE_E_ARG,
-                           "seconds: expected a number above 0 and of at most %g, found %g",
-                           LONGEST_S, o->seconds);
-    DROVE_TRY(drove__one_of("--prefetch", o->prefetch, words, DROVE_COUNT(words), &unused));
-
-    DROVE_TRY(drove__throughput_is_sparse(signature, j->setting, &is_sparse));
-    DROVE_TRY(drove_dmgc_print(signature, text));
-    DROVE_TRY(drove__precision_resolve(text, is_sparse, &j->precision));
-    if (cap != NULL && (cap[0] == '\0' || strcmp(cap, "auto") == 0)) cap = NULL;
-    return drovek_select(&j->kernels, drove__cpu_features(), cap);
-}
-
-static drove_status find_places(job *j)
-{
+    /* where the threads run */
     unsigned n = (unsigned)j->setting->n_threads;
     drove__topo_facts(j->topo, &j->facts);
     drove_place *place = calloc(n, sizeof *place);
@@ -108,34 +87,6 @@ static drove_status find_places(job *j)
     j->n_pus = n;
     drove__topo_spread_memory(j->topo, place, n);
     free(place);
-    return DROVE_OK;
-}
-
-static drove_status run_on(const job *j, const drove_measure_data *data, drove_measured *out)
-{
-    drove_spec spec;
-    DROVE_TRY(drove__spec_parse(j->opt->strategy, &spec));
-    drove_measure_job opt = {.topo = j->topo,
-                             .bind = DROVE_BIND_COMPACT,
-                             .kernels = &j->kernels,
-                             .spec = &spec,
-                             .n_threads = (unsigned)j->setting->n_threads,
-                             .precision = j->precision.text,
-                             .rounding = j->opt->rounding,
-                             .batch = (size_t)j->opt->batch,
-                             .hints = drove__prefetch_wants_hints(j->opt->prefetch),
-                             .seconds = j->opt->seconds};
-    drove_status status = drove__plan_strategy(&drove__plan_registry, spec.name, &opt.sync);
-    if (status == DROVE_OK) status = drove__measure(data, &opt, out);
-    drove__spec_fini(&spec);
-    return status;
-}
-
-static drove_status run(job *j, drove_measured *out, drove_prefetch_state *hardware)
-{
-    drove_measure_data *data;
-    drove_prefetch_machine machine = drove__prefetch_machine();
-    DROVE_TRY(find_places(j));
 
     const drove_dmgc_setting *s = j->setting;
     drove_measure_shape shape =
@@ -159,15 +110,32 @@ static drove_status run(job *j, drove_measured *out, drove_prefetch_state *hardw
                            "this machine's memory (%.4g GiB), found %.4g GiB",
                            most / 0x1p30, n_bytes / 0x1p30);
 
-    bool off = drove__prefetch_wants_hardware_off(j->opt->prefetch);
-    DROVE_TRY(drove__measure_data_create(&shape, &data));
-    drove_status status = off ? drove__prefetch_hold_off(&machine, j->pu, j->n_pus) : DROVE_OK;
-    if (status == DROVE_OK) {
-        *hardware = drove__prefetch_look(&machine, j->pu, j->n_pus);
-        status = run_on(j, data, out);
-        if (off) (void)drove__prefetch_release(NULL);
-    }
+    /* one run, with the processor's own prefetchers as asked for */
+    const bool off = drove__prefetch_wants_hardware_off(j->opt->prefetch);
+    drove_spec spec;
+    drove_measure_job opt = {.topo = j->topo,
+                             .bind = DROVE_BIND_COMPACT,
+                             .kernels = &j->kernels,
+                             .spec = &spec,
+                             .n_threads = n,
+                             .precision = j->precision.text,
+                             .rounding = j->opt->rounding,
+                             .batch = (size_t)j->opt->batch,
+                             .hints = drove__prefetch_wants_hints(j->opt->prefetch),
+                             .seconds = j->opt->seconds};
+    DROVE_TRY(drove__spec_parse(j->opt->strategy, &spec));
+    drove_status status = drove__plan_strategy(&drove__plan_registry, spec.name, &opt.sync);
+    if (status != DROVE_OK) goto fail;
+    if ((status = drove__measure_data_create(&shape, &data)) != DROVE_OK) goto fail;
+    if (off) status = drove__prefetch_hold_off(&machine, j->pu, j->n_pus);
+    if (status != DROVE_OK) goto fail;
+    *hardware = drove__prefetch_look(&machine, j->pu, j->n_pus);
+    status = drove__measure(data, &opt, out);
+    if (off) (void)drove__prefetch_release(NULL);
+
+fail:
     drove__measure_data_destroy(data);
+    drove__spec_fini(&spec);
     return status;
 }
 
@@ -179,7 +147,26 @@ drove_status drove_dmgc_measure(const drove_dmgc *signature, const drove_dmgc_se
     job j = {.opt = &o, .setting = setting};
     drove_measured measured;
     drove_prefetch_state hardware = DROVE_PREFETCH_UNKNOWN;
-    DROVE_TRY(resolve(signature, &j));
+    bool is_sparse;
+    char text[DROVE_DMGC_TEXT_SIZE];
+    const char *cap = o.isa;
+
+    static const char *const words[] = {"on", "hardware", "hints", "off"};
+    unsigned unused;
+    if (!(o.batch >= 1 && o.batch <= MOST_BATCH))
+        return drove__fail(DROVE_E_ARG, "batch: expected 1 to %llu, found %llu",
+                           (unsigned long long)MOST_BATCH, (unsigned long long)o.batch);
+    if (!(o.seconds > 0.0 && o.seconds <= LONGEST_S))
+        return drove__fail(DROVE_E_ARG,
+                           "seconds: expected a number above 0 and of at most %g, found %g",
+                           LONGEST_S, o.seconds);
+    DROVE_TRY(drove__one_of("--prefetch", o.prefetch, words, DROVE_COUNT(words), &unused));
+
+    DROVE_TRY(drove__throughput_is_sparse(signature, j.setting, &is_sparse));
+    DROVE_TRY(drove_dmgc_print(signature, text));
+    DROVE_TRY(drove__precision_resolve(text, is_sparse, &j.precision));
+    if (cap != NULL && (cap[0] == '\0' || strcmp(cap, "auto") == 0)) cap = NULL;
+    DROVE_TRY(drovek_select(&j.kernels, drove__cpu_features(), cap));
     DROVE_TRY(drove__topo_create(NULL, &j.topo));
     drove_status status = run(&j, &measured, &hardware);
     drove__topo_spread_memory(j.topo, NULL, 0);

@@ -91,16 +91,6 @@ static size_t work(member *m, const drovek_table *k, size_t n_bytes)
     return done;
 }
 
-static drove_status prepare(member *m)
-{
-    pool *c = m->of;
-    DROVE_TRY(drove__topo_bind_self(c->context->topo, &c->place[m->index]));
-    m->block = drove__alloc(c->block_bytes, 1);
-    if (m->block == NULL) return drove__fail_nomem("memory to measure", c->block_bytes);
-    for (size_t i = 0; i < c->block_bytes / sizeof(float); i++) m->block[i] = (float)(i % 97);
-    return DROVE_OK;
-}
-
 static void *member_main(void *argument)
 {
     member *m = argument;
@@ -109,8 +99,13 @@ static void *member_main(void *argument)
     bool is_cancelled = c->is_cancelled;
     pthread_mutex_unlock(&c->gate);
     if (is_cancelled) return NULL;
-    m->status = prepare(m);
+    m->status = drove__topo_bind_self(c->context->topo, &c->place[m->index]);
+    if (m->status == DROVE_OK) m->block = drove__alloc(c->block_bytes, 1);
+    if (m->status == DROVE_OK && m->block == NULL)
+        m->status = drove__fail_nomem("memory to measure", c->block_bytes);
     if (m->status != DROVE_OK) drove__error_copy(m->error);
+    for (size_t i = 0; m->block != NULL && i < c->block_bytes / sizeof(float); i++)
+        m->block[i] = (float)(i % 97);
     for (;;) {
         pthread_barrier_wait(&c->meet); /* ready; then: what to do is known */
         pthread_barrier_wait(&c->meet);
@@ -149,29 +144,6 @@ static drove_status start(pool *c)
     return drove__fail_errno(DROVE_E_SYSTEM, error, "cannot start %u threads", c->n_members);
 }
 
-/* Fills c->rate, in ascending order.  The members have met and wait for the second meeting. */
-static void measure(pool *c, int kernel, size_t level_bytes)
-{
-    c->kernel = kernel;
-    c->level_bytes = level_bytes;
-    for (unsigned i = 0; i < c->n_members; i++) c->member[i].at = 0;
-    for (size_t r = 0; r < c->n_stretches; r++) {
-        pthread_barrier_wait(&c->meet);
-        pthread_barrier_wait(&c->meet); /* they are done */
-
-        /* the rate of this stretch, in GB/s, which is bytes per ns */
-        const member *m = c->member;
-        uint64_t start = m[0].start_ns, end = m[0].end_ns, bytes = 0;
-        for (unsigned i = 0; i < c->n_members; i++) {
-            if (m[i].start_ns < start) start = m[i].start_ns;
-            if (m[i].end_ns > end) end = m[i].end_ns;
-            bytes += m[i].bytes;
-        }
-        c->rate[r] = (double)bytes / (double)(end - start);
-    }
-    drove__sort(c->rate, c->n_stretches);
-}
-
 /* Bytes of each member at a level; 0: this machine has no such level, or not for so many threads.
  * Half of a cache that is a core's own, so that nothing else pushes them out.  Four times the
  * second level for the third, up to half of it: a virtual machine may have a part of it only. */
@@ -197,7 +169,26 @@ static void measure_levels(pool *c, json_t **rows)
         for (int level = 0; level < N_LEVELS; level++) {
             size_t bytes = bytes_of_level(c, level);
             if (bytes == 0) continue;
-            measure(c, kernel, bytes);
+
+            /* c->rate, in ascending order; the members have met and wait for the second meeting */
+            c->kernel = kernel;
+            c->level_bytes = bytes;
+            for (unsigned i = 0; i < c->n_members; i++) c->member[i].at = 0;
+            for (size_t r = 0; r < c->n_stretches; r++) {
+                pthread_barrier_wait(&c->meet);
+                pthread_barrier_wait(&c->meet); /* they are done */
+
+                /* the rate of this stretch, in GB/s, which is bytes per ns */
+                const member *m = c->member;
+                uint64_t first = m[0].start_ns, last = m[0].end_ns, n_bytes = 0;
+                for (unsigned i = 0; i < c->n_members; i++) {
+                    if (m[i].start_ns < first) first = m[i].start_ns;
+                    if (m[i].end_ns > last) last = m[i].end_ns;
+                    n_bytes += m[i].bytes;
+                }
+                c->rate[r] = (double)n_bytes / (double)(last - first);
+            }
+            drove__sort(c->rate, c->n_stretches);
             drove__json_add(rows,
                             json_pack("{s:s, s:s, s:i, s:I, s:f, s:f}", "kernel",
                                       kernel_name[kernel], "level", level_name[level], "threads",
@@ -225,9 +216,8 @@ static drove_status measure_pool(pool *c, json_t **result, json_t **rows)
             if (sscanf(text, "AnonHugePages: %lld", &kib) == 1) break;
         }
         if (file != NULL) fclose(file);
-        long long huge = kib < 0 ? -1 : kib * 1024;
-
-        drove__json_set(result, "huge_page_bytes", huge >= 0 ? json_integer(huge) : json_null());
+        drove__json_set(result, "huge_page_bytes",
+                        kib >= 0 ? json_integer(kib * 1024) : json_null());
         measure_levels(c, rows);
     }
     c->is_over = true;
@@ -263,18 +253,16 @@ static drove_status run_threads(const drove_bench_context *context, unsigned n_t
     return status;
 }
 
-/* At least 1 GiB, and four times what the caches hold, so that nothing is left of the last pass. */
-static uint64_t default_bytes(const drove_topo_facts *f)
+static drove_status run(const drove_bench_context *context, json_t **result)
 {
-    uint64_t cached = (uint64_t)f->l3_bytes * f->n_packages, n = 4 * cached;
-    if (n < LEAST_MEMORY_BYTES) n = LEAST_MEMORY_BYTES;
-    return n < f->memory_bytes / 2 ? n : f->memory_bytes / 2;
-}
-
-static drove_status run_memory(const drove_bench_context *context, json_t **result)
-{
-    uint64_t n_bytes = context->n_bytes != 0 ? context->n_bytes : default_bytes(&context->facts);
-    uint64_t least = (uint64_t)context->n_threads * 4096;
+    uint64_t n_bytes = context->n_bytes;
+    if (n_bytes == 0) { /* four times the caches, so that nothing is left of the last pass */
+        const drove_topo_facts *f = &context->facts;
+        n_bytes = 4 * (uint64_t)f->l3_bytes * f->n_packages;
+        if (n_bytes < LEAST_MEMORY_BYTES) n_bytes = LEAST_MEMORY_BYTES;
+        if (n_bytes > f->memory_bytes / 2) n_bytes = f->memory_bytes / 2;
+    }
+    const uint64_t least = (uint64_t)context->n_threads * 4096;
     if (n_bytes < least) {
         return drove__fail(DROVE_E_ARG,
                            "--bytes: expected at least %llu for %u threads, found %llu",
@@ -295,19 +283,13 @@ static drove_status run_memory(const drove_bench_context *context, json_t **resu
 
 /* ---- for people ---- */
 
-static const char *text_of(const json_t *row, const char *key)
-{
-    return json_string_value(json_object_get(row, key));
-}
-
 /* Rows stand kernel by kernel for each number of threads, level by level: one line for each. */
-static void print_memory(const json_t *result, FILE *stream)
+static void print(const json_t *result, FILE *stream)
 {
     const json_t *rows = json_object_get(result, "rows"), *huge;
     size_t n = json_array_size(rows);
     huge = json_object_get(result, "huge_page_bytes");
-    fprintf(stream, "%.4g GiB of data",
-            json_number_value(json_object_get(result, "bytes")) / 0x1p30);
+    fprintf(stream, "%.4g GiB of data", drove__bench_number(result, "bytes") / 0x1p30);
     if (json_is_integer(huge))
         fprintf(stream, ", %.4g GiB in huge pages", json_number_value(huge) / 0x1p30);
     fprintf(stream, "; GB/s, the best stretch of each\n\nkernel  threads");
@@ -315,16 +297,17 @@ static void print_memory(const json_t *result, FILE *stream)
     for (size_t i = 0; i < n;) {
         const json_t *first = json_array_get(rows, i);
         json_int_t threads = json_integer_value(json_object_get(first, "threads"));
-        fprintf(stream, "\n%-7s %7lld", text_of(first, "kernel"), (long long)threads);
+        fprintf(stream, "\n%-7s %7lld", drove__bench_text(first, "kernel"), (long long)threads);
         for (int level = 0; level < N_LEVELS; level++) {
             const json_t *row = json_array_get(rows, i);
-            bool is_there = row != NULL && strcmp(text_of(row, "level"), level_name[level]) == 0 &&
-                            strcmp(text_of(row, "kernel"), text_of(first, "kernel")) == 0;
+            bool is_there =
+                row != NULL && strcmp(drove__bench_text(row, "level"), level_name[level]) == 0 &&
+                strcmp(drove__bench_text(row, "kernel"), drove__bench_text(first, "kernel")) == 0;
             if (!is_there) {
                 fprintf(stream, "%10s", "-");
                 continue;
             }
-            fprintf(stream, "%10.1f", json_real_value(json_object_get(row, "gb_per_s")));
+            fprintf(stream, "%10.1f", drove__bench_number(row, "gb_per_s"));
             i++;
         }
     }
@@ -335,6 +318,6 @@ const drove_bench_ops drove__bench_memory = {
     .name = "memory",
     .help = "GB/s of reading and of a triad, from memory and each cache, by 1 and more threads",
     .source = "McCalpin's STREAM for the triad; the limit beside all other figures",
-    .run = run_memory,
-    .print = print_memory,
+    .run = run,
+    .print = print,
 };

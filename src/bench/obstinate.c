@@ -91,19 +91,6 @@ static drove_status add_rate(const struct problem *p, size_t n, bool in_order, j
     return status;
 }
 
-static drove_status run_rates(uint64_t n_bytes, json_t **rows)
-{
-    for (size_t p = 0; p < DROVE_COUNT(problems); p++) {
-        /* NOLINTNEXTLINE(clang-analyzer-core.DivideZero): of a row of the table */
-        const size_t most = (size_t)n_bytes / drove__number_size(problems[p].model);
-        for (size_t n = (size_t)1 << LEAST_LOG; n <= most; n *= 4) {
-            DROVE_TRY(add_rate(&problems[p], n, true, rows));
-            DROVE_TRY(add_rate(&problems[p], n, false, rows));
-        }
-    }
-    return DROVE_OK;
-}
-
 /* ---- Figure 6f ---- */
 
 static drove_status add_losses(const struct problem *p, const drove_bench_context *context,
@@ -132,15 +119,6 @@ static drove_status add_losses(const struct problem *p, const drove_bench_contex
     drove__json_add(rows, json_pack("{s:s, s:i, s:f, s:b, s:o, s:f, s:f}", "signature",
                                     p->signature, "features", (int)n, "q", q, "owns_first",
                                     owns_first, "loss", mean, "old_reads", old, "kept", kept));
-    return DROVE_OK;
-}
-
-static drove_status run_losses(const drove_bench_context *context, uint64_t n_bytes, json_t **rows)
-{
-    const size_t n = n_bytes / 8 < MOST_LEARNT ? (size_t)n_bytes / 8 + 1 : MOST_LEARNT;
-    for (size_t p = 0; p < DROVE_COUNT(problems); p++)
-        for (unsigned i = 0; i < 2 * N_Q && !problems[p].is_sparse; i++)
-            DROVE_TRY(add_losses(&problems[p], context, n, OBSTINACY[i % N_Q], i >= N_Q, rows));
     return DROVE_OK;
 }
 
@@ -183,26 +161,38 @@ static drove_status add_here(drove_linear_bench *b, const struct problem *p, siz
     return DROVE_OK;
 }
 
-static drove_status run_here(const drove_bench_context *context, json_t **rows)
-{
-    drove_linear_bench b;
-    drove_status status = DROVE_OK;
-    drove__linear_bench_init(&b, context);
-    for (size_t p = 0; p < DROVE_COUNT(problems) && context->n_threads > 1; p++)
-        for (unsigned log = HERE_LEAST_LOG; log <= HERE_MOST_LOG && !problems[p].is_sparse;
-             log += 2)
-            if (status == DROVE_OK) status = add_here(&b, &problems[p], (size_t)1 << log, rows);
-    drove__linear_bench_fini(&b);
-    return status;
-}
-
-static drove_status run_obstinate(const drove_bench_context *context, json_t **result)
+static drove_status run(const drove_bench_context *context, json_t **result)
 {
     const uint64_t n_bytes = context->n_bytes != 0 ? context->n_bytes : DEFAULT_BYTES;
     json_t *rates = json_array(), *losses = json_array(), *here = json_array();
-    drove_status status = run_rates(n_bytes, &rates);
-    if (status == DROVE_OK) status = run_losses(context, n_bytes, &losses);
-    if (status == DROVE_OK) status = run_here(context, &here);
+    drove_linear_bench b;
+    drove_status status = DROVE_OK;
+    drove__linear_bench_init(&b, context);
+    for (size_t p = 0; p < DROVE_COUNT(problems); p++) {
+        /* NOLINTNEXTLINE(clang-analyzer-core.DivideZero): of a row of the table */
+        const size_t most = (size_t)n_bytes / drove__number_size(problems[p].model);
+        for (size_t n = (size_t)1 << LEAST_LOG; n <= most; n *= 4) {
+            if ((status = add_rate(&problems[p], n, true, &rates)) != DROVE_OK) goto fail;
+            if ((status = add_rate(&problems[p], n, false, &rates)) != DROVE_OK) goto fail;
+        }
+    }
+
+    const size_t n_learnt = n_bytes / 8 < MOST_LEARNT ? (size_t)n_bytes / 8 + 1 : MOST_LEARNT;
+    for (size_t p = 0; p < DROVE_COUNT(problems); p++)
+        for (unsigned i = 0; i < 2 * N_Q && !problems[p].is_sparse; i++) {
+            status =
+                add_losses(&problems[p], context, n_learnt, OBSTINACY[i % N_Q], i >= N_Q, &losses);
+            if (status != DROVE_OK) goto fail;
+        }
+
+    for (size_t p = 0; p < DROVE_COUNT(problems) && context->n_threads > 1; p++)
+        for (unsigned log = HERE_LEAST_LOG; log <= HERE_MOST_LOG && !problems[p].is_sparse;
+             log += 2)
+            if ((status = add_here(&b, &problems[p], (size_t)1 << log, &here)) != DROVE_OK)
+                goto fail;
+
+fail:
+    drove__linear_bench_fini(&b);
     drove__json_set(result, "rates", rates);
     drove__json_set(result, "losses", losses);
     drove__json_set(result, "here", here);
@@ -211,84 +201,64 @@ static drove_status run_obstinate(const drove_bench_context *context, json_t **r
 
 /* ---- for people ---- */
 
-static double number_of(const json_t *row, const char *key)
-{
-    return json_number_value(json_object_get(row, key));
-}
-
-static void print_rates(const json_t *rows, FILE *stream)
+static void print(const json_t *result, FILE *stream)
 {
     size_t i, j;
     const json_t *row, *at;
+    fprintf(stream,
+            "q: part of the invalidations of model lines that a cache ignores.  eq. 3: the\n"
+            "paper's fit to its processor.\n");
+
     fprintf(stream,
             "\nThroughput of 18 simulated cores over that of one (Figure 6c)\n%-10s%-14s%9s%7s", "",
             "core", "features", "eq. 3");
     for (unsigned q = 0; q < N_Q; q++) fprintf(stream, "%4sq=%-4g", "", OBSTINACY[q]);
     fputc('\n', stream);
-    json_array_foreach(rows, i, row)
+    json_array_foreach(json_object_get(result, "rates"), i, row)
     {
-        fprintf(stream, "%-10s%-14s%9d%7.2f", json_string_value(json_object_get(row, "signature")),
+        fprintf(stream, "%-10s%-14s%9d%7.2f", drove__bench_text(row, "signature"),
                 json_is_true(json_object_get(row, "in_order")) ? "in order" : "out of order",
-                (int)number_of(row, "features"), number_of(row, "paper_speedup"));
+                (int)drove__bench_number(row, "features"),
+                drove__bench_number(row, "paper_speedup"));
         json_array_foreach(json_object_get(row, "by_q"), j, at)
         {
-            fprintf(stream, "%10.2f", number_of(at, "speedup"));
+            fprintf(stream, "%10.2f", drove__bench_number(at, "speedup"));
         }
         fputc('\n', stream);
     }
-}
 
-static void print_losses(const json_t *rows, FILE *stream)
-{
-    size_t i;
-    const json_t *row;
     fprintf(stream,
             "\nTraining loss of 18 simulated workers (Figure 6f), mean of %d seeds\n"
             "%-10s%-18s%6s%10s%10s%10s%11s\n",
             N_SEEDS, "", "AXPY reads", "q", "1 epoch", "2 epochs", "8 epochs", "old reads");
-    json_array_foreach(rows, i, row)
+    json_array_foreach(json_object_get(result, "losses"), i, row)
     {
         const json_t *loss = json_object_get(row, "loss");
-        fprintf(stream, "%-10s%-18s%6g", json_string_value(json_object_get(row, "signature")),
+        fprintf(stream, "%-10s%-18s%6g", drove__bench_text(row, "signature"),
                 json_is_true(json_object_get(row, "owns_first")) ? "what it owns" : "its copy",
-                number_of(row, "q"));
+                drove__bench_number(row, "q"));
         fprintf(stream, "%10.4f%10.4f%10.4f%10.1f%%\n", json_number_value(json_array_get(loss, 1)),
                 json_number_value(json_array_get(loss, 2)),
                 json_number_value(json_array_get(loss, N_EPOCHS)),
-                100.0 * number_of(row, "old_reads"));
+                100.0 * drove__bench_number(row, "old_reads"));
     }
-}
 
-static void print_here(const json_t *rows, FILE *stream)
-{
-    size_t i;
-    const json_t *row;
-    if (json_array_size(rows) == 0) return;
+    const json_t *here = json_object_get(result, "here");
+    if (json_array_size(here) == 0) return;
     fprintf(stream, "\nTwo cores of this machine over one, q = 0\n%-10s%10s%10s%12s\n", "",
             "features", "measured", "simulated");
-    json_array_foreach(rows, i, row)
+    json_array_foreach(here, i, row)
     {
-        fprintf(stream, "%-10s%10d%10.2f%12.2f\n",
-                json_string_value(json_object_get(row, "signature")),
-                (int)number_of(row, "features"), number_of(row, "speedup"),
-                number_of(row, "simulated"));
+        fprintf(stream, "%-10s%10d%10.2f%12.2f\n", drove__bench_text(row, "signature"),
+                (int)drove__bench_number(row, "features"), drove__bench_number(row, "speedup"),
+                drove__bench_number(row, "simulated"));
     }
-}
-
-static void print_obstinate(const json_t *result, FILE *stream)
-{
-    fprintf(stream,
-            "q: part of the invalidations of model lines that a cache ignores.  eq. 3: the\n"
-            "paper's fit to its processor.\n");
-    print_rates(json_object_get(result, "rates"), stream);
-    print_losses(json_object_get(result, "losses"), stream);
-    print_here(json_object_get(result, "here"), stream);
 }
 
 const drove_bench_ops drove__bench_obstinate = {
     .name = "obstinate",
     .help = "the obstinate cache of the Buckwild! paper: 18 simulated cores, throughput and loss",
     .source = "De Sa et al., ISCA 2017, section 6.2",
-    .run = run_obstinate,
-    .print = print_obstinate,
+    .run = run,
+    .print = print,
 };

@@ -209,19 +209,6 @@ static drove_status run(sim *s, drove_sim_result *out)
     return DROVE_OK;
 }
 
-/* Algorithm 4: nothing overlaps; pairs of one level of the tree work at once. */
-static void run_tree(const drove_sim_net *net, const drove_sim_options *opt, drove_sim_result *out)
-{
-    double slow = 1.0 + opt->skew * (opt->n_devices - 1), levels = 0.0;
-    *out = (drove_sim_result){0};
-    for (unsigned n = opt->n_devices; n > 1; n = (n + 1) / 2) levels += 1.0;
-    for (size_t l = 0; l < net->n_layers; l++) out->backward_s += net->layer[l].backward_s * slow;
-    out->exchange_s = levels * (net->link_s + net->sum_s);
-    out->broadcast_s = levels * net->link_s;
-    out->iteration_s = net->forward_s * slow + out->backward_s + out->exchange_s + net->update_s +
-                       out->broadcast_s;
-}
-
 drove_status drove__simulate_accumulation(const drove_sim_net *net, const drove_sim_options *opt,
                                           drove_sim_result *out)
 {
@@ -232,7 +219,15 @@ drove_status drove__simulate_accumulation(const drove_sim_net *net, const drove_
                            "and a skew of at least 0",
                            DROVE_ACCUM_MOST_DEVICES);
     if (opt->method == DROVE_SIM_TREE) {
-        run_tree(net, opt, out);
+        /* Algorithm 4: nothing overlaps; pairs of one level of the tree work at once. */
+        double slow = 1.0 + opt->skew * (opt->n_devices - 1), levels = 0.0, backward_s = 0.0;
+        for (unsigned n = opt->n_devices; n > 1; n = (n + 1) / 2) levels += 1.0;
+        for (size_t l = 0; l < net->n_layers; l++) backward_s += net->layer[l].backward_s * slow;
+        *out = (drove_sim_result){.backward_s = backward_s,
+                                  .exchange_s = levels * (net->link_s + net->sum_s),
+                                  .broadcast_s = levels * net->link_s};
+        out->iteration_s = net->forward_s * slow + out->backward_s + out->exchange_s +
+                           net->update_s + out->broadcast_s;
         return DROVE_OK;
     }
     sim s = {.net = net, .opt = opt};

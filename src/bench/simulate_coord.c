@@ -67,33 +67,32 @@ static void begin_next(drove_sim *s, actor *a)
     a->end_ns = outcome.fate == DROVE_FAKE_HANGS ? UINT64_MAX : a->begin_ns + outcome.duration_ns;
 }
 
-static void carry_out(drove_sim *s, const drove_coord_action *action)
-{
-    actor *a = &s->actor[action->worker];
-    switch (action->verb) {
-    case DROVE_COORD_EXECUTE:
-        a->hand[a->n_hand++] = *action;
-        if (a->n_hand == 1) begin_next(s, a);
-        break;
-    case DROVE_COORD_RETIRE:
-        a->is_retired = true;
-        if (a->n_hand > 1) a->n_hand = 1; /* it goes on with what it is at, unless it has failed */
-        if (!action->is_silent) a->n_hand = 0;
-        break;
-    case DROVE_COORD_PARKED:
-    case DROVE_COORD_DESERTED:
-        s->is_over = true;
-        s->end = action->verb == DROVE_COORD_PARKED ? DROVE_SIM_PARKED : DROVE_SIM_DESERTED;
-        break;
-    }
-}
-
 static void say(drove_sim *s, const drove_coord_message *message)
 {
     size_t n;
     drove__coord_handle(s->opt.coord, message, s->facts.now_ns, s->action, &n);
     s->facts.n_messages++;
-    for (size_t i = 0; i < n; i++) carry_out(s, &s->action[i]);
+    for (size_t i = 0; i < n; i++) {
+        const drove_coord_action *action = &s->action[i];
+        actor *a = &s->actor[action->worker];
+        switch (action->verb) {
+        case DROVE_COORD_EXECUTE:
+            a->hand[a->n_hand++] = *action;
+            if (a->n_hand == 1) begin_next(s, a);
+            break;
+        case DROVE_COORD_RETIRE:
+            a->is_retired = true;
+            if (a->n_hand > 1)
+                a->n_hand = 1; /* it goes on with what it is at, unless it has failed */
+            if (!action->is_silent) a->n_hand = 0;
+            break;
+        case DROVE_COORD_PARKED:
+        case DROVE_COORD_DESERTED:
+            s->is_over = true;
+            s->end = action->verb == DROVE_COORD_PARKED ? DROVE_SIM_PARKED : DROVE_SIM_DESERTED;
+            break;
+        }
+    }
 }
 
 /* The worker's first assignment is over, one way or the other. */

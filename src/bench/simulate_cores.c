@@ -98,38 +98,9 @@ static const uint8_t *row_of(const sim *s, uint64_t example)
     return s->lesson->x + example * s->row_lines * LINE;
 }
 
-static double loss_at(double margin)
-{
-    return margin > 0.0 ? log1p(exp(-margin)) : log1p(exp(margin)) - margin;
-}
-
 static double output(const sim *s, double dot)
 {
     return dot * s->lesson->data_scale * s->lesson->model_scale;
-}
-
-/* The factor of the AXPY, in numbers of the model for one of the data. */
-static void derive(sim *s, core *me)
-{
-    const lesson *l = s->lesson;
-    const double y = l->y[me->example], margin = y * output(s, me->dot);
-    const double slope = -y / (1.0 + exp(margin));
-    const double eta = l->opt->eta / (double)s->step->n_features;
-    const double alpha = -eta * slope * l->data_scale / l->model_scale;
-    drove__factor_make(s->step->data, s->step->model, &alpha, 1, &me->rounder, &me->factor);
-}
-
-/* The numbers of the model's line `at`, by the kernels. */
-static void learn_line(sim *s, core *me, size_t n_numbers)
-{
-    const drovek_linear *k = &s->lesson->opt->kernels->linear;
-    const drove_number d = s->step->data, m = s->step->model;
-    const void *x = row_of(s, me->example) + me->at * s->per_line * drove__number_size(d);
-    uint8_t *w = me->copy + me->at * LINE;
-    if (me->writes)
-        (void)k->axpy[d][m](w, &x, &me->factor, 1, n_numbers,
-                            drove__rounder_next(&me->rounder, d, m, n_numbers));
-    else me->dot += k->dot[d][m](x, w, n_numbers);
 }
 
 static double mean_loss(const sim *s)
@@ -140,7 +111,8 @@ static double mean_loss(const sim *s)
         const double dot =
             l->opt->kernels->linear.dot[s->step->data][s->step->model](row_of(s, i), l->model,
                                                                        s->step->n_features);
-        sum += loss_at(l->y[i] * output(s, dot));
+        const double margin = l->y[i] * output(s, dot);
+        sum += margin > 0.0 ? log1p(exp(-margin)) : log1p(exp(margin)) - margin;
     }
     return sum / (double)l->opt->n_examples;
 }
@@ -179,37 +151,32 @@ static void dense_line(sim *s, unsigned who)
         s->step->n_features - from < s->per_line ? s->step->n_features - from : s->per_line;
     read_data(s, who, from * number, (from + n) * number);
     read_model(s, who, me->at);
-    if (s->lesson != NULL) learn_line(s, me, n);
-    if (s->lesson != NULL && me->writes) {
+    if (s->lesson != NULL) {
+        const drovek_linear *k = &s->lesson->opt->kernels->linear;
+        const drove_number d = s->step->data, m = s->step->model;
+        const void *x = row_of(s, me->example) + me->at * s->per_line * drove__number_size(d);
+        uint8_t *w = me->copy + me->at * LINE;
+        if (me->writes)
+            (void)k->axpy[d][m](w, &x, &me->factor, 1, n,
+                                drove__rounder_next(&me->rounder, d, m, n));
+        else me->dot += k->dot[d][m](x, w, n);
         /* A whole line, as the vector store of an AXPY is. */
-        memcpy(s->lesson->model + me->at * LINE, me->copy + me->at * LINE, LINE);
+        if (me->writes) memcpy(s->lesson->model + me->at * LINE, w, LINE);
     }
     compute(s, me, n);
-}
-
-/* The line of the model that a pair names: the same in dot and AXPY. */
-static uint64_t place_of(const sim *s, unsigned who, uint64_t example, size_t pair)
-{
-    uint64_t word = (example * DROVE_CACHES_MOST_CORES + who) * s->n_pairs + pair;
-    return drove__splitmix64(&word) % s->step->n_features / s->per_line;
-}
-
-static void sparse_pair(sim *s, unsigned who)
-{
-    core *me = &s->core[who];
-    const size_t bytes = drove__number_size(s->step->data) + INDEX_BYTES;
-    const uint64_t line = place_of(s, who, me->example, me->at);
-    read_data(s, who, me->at * bytes, (me->at + 1) * bytes);
-    read_model(s, who, line);
-    compute(s, me, 1);
 }
 
 static void advance(sim *s, unsigned who)
 {
     core *me = &s->core[who];
     const bool is_sparse = s->step->density > 0.0;
-    if (is_sparse) sparse_pair(s, who);
-    else dense_line(s, who);
+    if (is_sparse) { /* a pair names the same line of the model in dot and AXPY */
+        const size_t bytes = drove__number_size(s->step->data) + INDEX_BYTES;
+        uint64_t word = (me->example * DROVE_CACHES_MOST_CORES + who) * s->n_pairs + me->at;
+        read_data(s, who, me->at * bytes, (me->at + 1) * bytes);
+        read_model(s, who, drove__splitmix64(&word) % s->step->n_features / s->per_line);
+        compute(s, me, 1);
+    } else dense_line(s, who);
     if (++me->at < (is_sparse ? s->n_pairs : s->n_lines)) return;
     if (me->pending > me->now) me->now = me->pending;
     if (me->writes) {
@@ -217,7 +184,15 @@ static void advance(sim *s, unsigned who)
         take_example(s, me);
         return;
     }
-    if (s->lesson != NULL) derive(s, me);
+    if (s->lesson != NULL) {
+        /* The factor of the AXPY, in numbers of the model for one of the data. */
+        const lesson *l = s->lesson;
+        const double y = l->y[me->example], margin = y * output(s, me->dot);
+        const double slope = -y / (1.0 + exp(margin));
+        const double eta = l->opt->eta / (double)s->step->n_features;
+        const double alpha = -eta * slope * l->data_scale / l->model_scale;
+        drove__factor_make(s->step->data, s->step->model, &alpha, 1, &me->rounder, &me->factor);
+    }
     me->writes = true;
     me->at = 0;
 }
@@ -378,8 +353,9 @@ static drove_status make_data(const sim *s, lesson *l)
     return DROVE_OK;
 }
 
-static drove_status make_cores(sim *s, const drove_sim_lesson *opt)
+static drove_status learn(sim *s, lesson *l, double *loss)
 {
+    DROVE_TRY(make_data(s, l));
     drove_rounding how;
     DROVE_TRY(drove__rounding_parse("xorshift", &how));
     for (unsigned w = 0; w < s->opt.n_cores; w++) {
@@ -387,15 +363,9 @@ static drove_status make_cores(sim *s, const drove_sim_lesson *opt)
         me->copy = drove__alloc(s->n_lines + 1, LINE);
         if (me->copy == NULL) return drove__fail_nomem("a core's lines", s->n_lines * LINE);
         DROVE_TRY(drove__rounder_init(&me->rounder, &how, LINE));
-        drove__rounder_seed(&me->rounder, opt->seed, w);
+        drove__rounder_seed(&me->rounder, l->opt->seed, w);
     }
-    return DROVE_OK;
-}
 
-static drove_status learn(sim *s, lesson *l, double *loss)
-{
-    DROVE_TRY(make_data(s, l));
-    DROVE_TRY(make_cores(s, l->opt));
     s->lesson = l;
     s->n_examples = l->opt->n_examples;
     loss[0] = mean_loss(s);

@@ -44,18 +44,12 @@ static double transfer(const drove_sim_hosts *h, const drove_sim_link *link)
     return h->n_messages * link->alpha_s + h->n_bytes * link->beta_s;
 }
 
-static double levels(unsigned n_workers)
-{
-    double n = 0.0;
-    for (unsigned reach = 1; reach < n_workers; reach *= 2) n += 1.0;
-    return n;
-}
-
 /* Both halves of a round's exchange: what brings values to all, and what adds them. */
 static void round_times(const sim *s, double *broadcast_s, double *reduce_s)
 {
     const drove_sim_hosts *h = s->hosts;
-    double n_levels = levels(h->n_workers), others = (h->n_workers - 1.0) / h->n_workers;
+    double n_levels = 0.0, others = (h->n_workers - 1.0) / h->n_workers;
+    for (unsigned reach = 1; reach < h->n_workers; reach *= 2) n_levels += 1.0;
     const drove_sim_link *link = s->method->at_master ? &h->master : &h->peer;
     if (s->method->is_all_reduce) {
         *broadcast_s =
@@ -119,25 +113,17 @@ static double use(double *free_s, double now_s, double length_s)
     return *free_s;
 }
 
-static double rpc(const sim *s, sim_master *m, double ready_s)
-{
-    const drove_sim_hosts *h = s->hosts;
-    double transfer_s = transfer(h, &h->master), at_s = use(&m->in_free_s, ready_s, transfer_s);
-    if (s->method->is_exclusive) {
-        at_s = use(&m->update_free_s, at_s, h->master_update_s);
-    } else {
-        at_s += h->master_update_s;
-    }
-    return use(&m->out_free_s, at_s, transfer_s);
-}
-
 /* One iteration with an RPC; the worker is ready for it at begin_s (overlapped) or end_s. */
 static void run_rpc(sim *s, sim_master *m, sim_worker *w)
 {
     const drove_sim_hosts *h = s->hosts;
-    bool overlaps = s->method->overlap != DROVE_OVERLAP_NONE;
-    double ready_s = overlaps ? w->begin_s : w->end_s, back_s = rpc(s, m, ready_s);
-    double alone_s = 2.0 * transfer(h, &h->master), update_s = h->master_update_s;
+    const bool overlaps = s->method->overlap != DROVE_OVERLAP_NONE;
+    const double ready_s = overlaps ? w->begin_s : w->end_s, update_s = h->master_update_s;
+    const double transfer_s = transfer(h, &h->master), alone_s = 2.0 * transfer_s;
+    double at_s = use(&m->in_free_s, ready_s, transfer_s);
+    if (s->method->is_exclusive) at_s = use(&m->update_free_s, at_s, update_s);
+    else at_s += update_s;
+    const double back_s = use(&m->out_free_s, at_s, transfer_s);
     double exposed_s = fmax(0.0, back_s - w->end_s);
     double wait_s = fmin(exposed_s, fmax(0.0, back_s - ready_s - alone_s - update_s));
     double master_s = fmin(exposed_s - wait_s, update_s);
