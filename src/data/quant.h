@@ -27,7 +27,6 @@ typedef struct drove_quant {
     uint64_t    n_stored; /* pairs, bridges included */
     uint64_t    n_bridges;
     uint64_t    n_clamped; /* values beyond the format's range under the given scale */
-    void       *block;     /* not NULL: one allocation that holds the three arrays */
     atomic_uint n_users;   /* reference count */
 } drove_quant;
 

@@ -304,12 +304,8 @@ void drove__quant_release(drove_quant *q)
     if (q == NULL) return;
     /* Release: this user's reads are done.  Acquire, by the last user: so are all others' reads. */
     if (atomic_fetch_sub_explicit(&q->n_users, 1, memory_order_acq_rel) > 1) return;
-    if (q->block != NULL) {
-        drove__free(q->block);
-    } else {
-        drove__free(q->value);
-        drove__free(q->row_start);
-        drove__free(q->index);
-    }
+    drove__free(q->value);
+    drove__free(q->row_start);
+    drove__free(q->index);
     free(q);
 }

@@ -22,7 +22,7 @@ drove_status drove__sample_read(const drove_blocks *b, const uint64_t *number, s
     }
     drove_status status = drove__blocks_storage(b, n_rows, n_stored, n_labels, &data->storage);
     for (size_t i = 0; i < n && status == DROVE_OK; i++)
-        status = b->ops->read(b, (size_t)number[i], data->storage, &to);
+        status = drove__blocks_read(b, (size_t)number[i], data->storage, &to);
     if (status != DROVE_OK) goto fail;
 
     data->n_rows = data->storage->n_rows;

@@ -88,12 +88,11 @@ typedef struct reading { /* of a window */
 static void expect(drove_stream *s, reading *r, uint64_t n)
 {
     const drove_blocks *b = s->blocks;
-    for (; b->ops->expect != NULL && r->n_expected < n && r->n_expected < r->n_blocks;
-         r->n_expected++) {
+    for (; r->n_expected < n && r->n_expected < r->n_blocks; r->n_expected++) {
         size_t block =
             (size_t)drove__windows_block(&s->windows, &r->order, r->window, r->n_expected);
         bool is_late = atomic_load_explicit(&s->n_waiting, memory_order_relaxed) > 0;
-        b->ops->expect(b, block, s->data->storage, &r->expected, is_late);
+        drove__blocks_expect(b, block, s->data->storage, &r->expected, is_late);
         r->expected.row += drove__blocks_rows(b, block);
         r->expected.stored += drove__blocks_stored(b, block);
         r->expected.label += drove__blocks_labels(b, block);
@@ -106,7 +105,7 @@ static drove_status read_blocks(drove_stream *s, reading *r, uint64_t seek, drov
     for (uint64_t i = 0; i < r->n_blocks && !is_unwanted(s, seek); i++) {
         expect(s, r, i + b->n_ahead);
         size_t block = (size_t)drove__windows_block(&s->windows, &r->order, r->window, i);
-        DROVE_TRY(b->ops->read(b, block, s->data->storage, to));
+        DROVE_TRY(drove__blocks_read(b, block, s->data->storage, to));
     }
     return DROVE_OK;
 }
@@ -123,7 +122,7 @@ static drove_status read_window(drove_stream *s, uint64_t window, uint64_t seek,
     reading r = {.window = window, .n_blocks = drove__windows_blocks(w, window), .expected = to};
     drove__windows_permute(w, window, &r.order);
     drove_status status = read_blocks(s, &r, seek, &to);
-    if (s->blocks->ops->forget != NULL) s->blocks->ops->forget(s->blocks);
+    drove__blocks_forget(s->blocks);
     DROVE_TRY(status);
     scale_targets(s, first, to.row - first);
     *bytes = drove__blocks_bytes(s->blocks, (double)(to.row - first),

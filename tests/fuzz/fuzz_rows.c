@@ -1,6 +1,7 @@
-/* tests/fuzz/fuzz_rows.c - the input is a file of rows; it is also read with the checksums that
- * its description and its blocks ask for, so that what lies behind them is reached.  By blocks or
- * whole, it is accepted or refused alike, and what is accepted is written and read back the same.
+/* tests/fuzz/fuzz_rows.c - the input is a file of rows, quantised or not; it is also read with the
+ * checksums that its description and its blocks ask for, so that what lies behind them is reached.
+ * By blocks or whole, as they are or as floats, it is accepted or refused alike, and what is
+ * accepted is written and read back the same.
  */
 #include "fuzz_data.h"
 
@@ -20,17 +21,18 @@ static bool read_blocks(const drove_blocks *b)
     if (drove__blocks_storage(b, b->n_rows, n_stored, n_labels, &s) != DROVE_OK) return false;
     drove_status status = DROVE_OK;
     for (size_t i = 0; i < b->n_blocks && status == DROVE_OK; i++)
-        status = b->ops->read(b, i, s, &to);
+        status = drove__blocks_read(b, i, s, &to);
     drove__storage_release(s);
     return status == DROVE_OK;
 }
 
-static bool try_blocks(const char *path)
+static bool try_blocks(const char *path, bool as_floats)
 {
     char text[FUZZ_PATH_SIZE + 8];
     drove_blocks *b;
     snprintf(text, sizeof text, "rows:%s", path);
     if (drove__blocks_open(text, &b) != DROVE_OK) return false;
+    if (as_floats && drove__blocks_prefer_floats(b) != DROVE_OK) abort();
     const bool is_good = read_blocks(b);
     drove__blocks_close(b);
     return is_good;
@@ -52,18 +54,51 @@ static void check_copy(const drove_data *train)
     drove_data_destroy(again);
 }
 
+/* Quantised rows: also as quant:FILE, in another order, and as data of their own to test on. */
+static void use_quantised(const char *path)
+{
+    char spec[FUZZ_PATH_SIZE + 8];
+    drove_data *train, *held_out;
+    drove_quant *q;
+    snprintf(spec, sizeof spec, "quant:%s", path);
+    if (!fuzz_try(spec, NULL, &train, &held_out)) abort();
+    const drove_quant *from = train->storage->quant;
+    bool small = train->storage->n_features < FUZZ_SCALED_FEATURES_MOST;
+    if (small && drove_data_convert(train, "libsvm:/dev/null") != DROVE_OK) abort();
+    uint32_t *order = calloc(train->n_rows, sizeof *order);
+    if (order == NULL) abort();
+    for (size_t i = 0; i < train->n_rows; i++) order[i] = (uint32_t)(train->n_rows - 1 - i);
+    const drove_quant_options opt = {from->number, from->index_bits, 0, order};
+    if (drove__quant_create(train, &opt, &q) != DROVE_OK) abort();
+    if (drove__quant_check(q, train->storage->n_features, "copy") != DROVE_OK) abort();
+    drove__quant_release(q);
+    free(order);
+    drove_data_destroy(train);
+    if (!fuzz_try(spec, spec, &train, &held_out)) return; /* a class twice */
+    drove_data_destroy(train);
+    drove_data_destroy(held_out);
+    if (!fuzz_try(spec, "split", &train, &held_out)) return; /* a single row */
+    if (train->storage != held_out->storage) abort();
+    drove_data_destroy(train);
+    drove_data_destroy(held_out);
+}
+
 static void use(const char *path)
 {
     char spec[FUZZ_PATH_SIZE + 8];
     drove_data *train, *held_out;
-    const bool by_blocks = try_blocks(path);
+    const bool by_blocks = try_blocks(path, false), as_floats = try_blocks(path, true);
+    if (by_blocks != as_floats) abort();
     snprintf(spec, sizeof spec, "rows:%s", path);
-    if (!fuzz_try(spec, NULL, &train, &held_out)) return;
-    if (!by_blocks) abort(); /* what is whole can be read by blocks */
+    const bool is_good = fuzz_try(spec, NULL, &train, &held_out);
+    if (is_good != by_blocks) abort(); /* what is whole can be read by blocks */
+    if (!is_good) return;
     fuzz_look(train);
     check_copy(train);
+    const bool is_quantised = train->storage->x_kind == DROVE_X_QUANT;
     drove_data_destroy(train);
-    fuzz_open(spec);
+    if (is_quantised) use_quantised(path);
+    else fuzz_open(spec);
 }
 
 static const drove_rows_section order[] = {DROVE_ROWS_X,     DROVE_ROWS_START,  DROVE_ROWS_INDEX,
@@ -140,6 +175,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
 {
     char path[FUZZ_PATH_SIZE];
     uint64_t facts[3];
+    if (fuzz_open_keyed("quant", data, size_bytes)) return 0;
     snprintf(path, sizeof path, "%s/input.rows", fuzz_folder());
     fuzz_write(path, data, size_bytes);
     use(path);

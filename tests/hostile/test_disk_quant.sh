@@ -33,7 +33,8 @@ compare() {
     grep -q '"epochs": 2.0,' disk.json || fail "$file: $(cat disk.json)"
 }
 floats='--lr 0.1 --batch 8 --threads 1'
-for file in D4 D8 D32f; do compare "$dense" $file 0.03 $floats; done
+# Two seeds differ by up to 4 %, in memory as well.
+for file in D4 D8 D32f; do compare "$dense" $file 0.05 $floats; done
 for file in D8i16 D32fi32; do compare "$sparse" $file 0.03 $floats; done
 low='--lr 0.01 --batch 1'
 compare "$dense" D8 0.08 --precision D8M8 $low --threads 1
@@ -103,9 +104,9 @@ refuses 'scaled before' "quant:D8?$window&scale=unit"
 run_for 0 data convert "$dense&n=9000" 'rows:plain.rows?block=64KiB'
 refuses 'precision D8M8: expected data quantised before' "rows:plain.rows?$window" --precision D8M8
 head -c 4000000 D8 >cut
-refuses "cut: tensor \"value\" ends at byte" "quant:cut?$window"
+refuses 'cut: expected a whole file of rows' "quant:cut?$window"
 { head -c 4000000 D8i16 && head -c 1000000 /dev/zero | tr '\0' '\377' && tail -c +5000001 D8i16; } >damaged
-refuses 'damaged: damaged: block 2 ' "quant:damaged?$window"
+refuses 'damaged: damaged: block [0-9]* at byte' "quant:damaged?$window"
 
 # A file that cannot be read by blocks is read whole.
 gzip -c -1 D32f >packed

@@ -59,6 +59,6 @@ wrong 'scaled before' data info 'quant:q?scale=unit'
 wrong 'expected D8 (?precision), found D16' train --data 'quant:q?precision=D8'
 head -c 1000 q >damaged
 wrong 'damaged' data info quant:damaged
-{ head -c 3000 q && printf x && tail -c +3002 q; } >damaged
+{ head -c 9000 q && printf x && tail -c +9002 q; } >damaged
 wrong 'damaged: .*expected checksum' train --data quant:damaged
 [ ! -e new ] || fail "a failed conversion left a file"

@@ -46,7 +46,7 @@ static void write_rows(void)
     for (int i = 0; i < ROWS; i++) {
         for (int f = 0; f < FEATURES; f++) x[f] = (float)i;
         y = i % 2;
-        assert_int_equal(drove__rows_append(w, &row, NULL), DROVE_OK);
+        assert_int_equal(drove__rows_append(w, &row, NULL, NULL), DROVE_OK);
     }
     const drove_rows_end end = {.shape = &s};
     assert_int_equal(drove__rows_commit(w, &end), DROVE_OK);

@@ -1,108 +1,12 @@
-/* data/disk/blocks.c - what all data sets read by blocks have in common: the file and whether it is
- * still the same, memory for rows, checks of rows that were read. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* pread, posix_fadvise */
-#endif
+/* data/disk/blocks.c - memory for rows of a data set on disk, checks of rows that were read. */
 #include "data/disk/blocks.h"
 
 #include "base/mem.h"
 #include "data/quant.h"
-#include "table/schema.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-enum { BLOCKS_AHEAD = 8 };
-
-drove_status drove__blocks_prefer_floats(drove_blocks *b)
-{
-    return b->ops->prefer_floats != NULL ? b->ops->prefer_floats(b) : DROVE_OK;
-}
-
-/* ---- the file ---- */
-
-drove_status drove__blocks_create(const char *path, const drove_blocks_ops *ops, drove_blocks **out)
-{
-    struct stat about;
-    *out = NULL;
-    drove_blocks *b = calloc(1, sizeof *b);
-    if (b == NULL) return drove__fail_nomem(path, sizeof *b);
-    b->ops = ops;
-    b->path = strdup(path);
-    b->fd = open(path, O_RDONLY | O_CLOEXEC);
-    int error = errno;
-    drove_status status = drove__storage_create(&b->shape);
-    if (status == DROVE_OK && b->path == NULL) status = drove__fail_nomem(path, strlen(path));
-    if (status == DROVE_OK && b->fd < 0)
-        status = drove__fail_errno(drove__open_status(error), error, "%s: cannot be opened", path);
-    if (status == DROVE_OK && fstat(b->fd, &about) != 0)
-        status = drove__fail_errno(DROVE_E_IO, errno, "%s", path);
-    if (status == DROVE_OK && !S_ISREG(about.st_mode))
-        status =
-            drove__fail(DROVE_E_IO,
-                        "%s: expected a regular file, as blocks of it are read in any order", path);
-    if (status != DROVE_OK) {
-        drove__blocks_close(b);
-        return status;
-    }
-    b->size_bytes = about.st_size;
-    b->changed = about.st_mtim;
-    b->n_ahead = BLOCKS_AHEAD;
-    b->row_multiple = 1;
-    *out = b;
-    return DROVE_OK;
-}
-
-void drove__blocks_close(drove_blocks *b)
-{
-    if (b == NULL) return;
-    if (b->impl != NULL) b->ops->close(b);
-    if (b->fd >= 0) close(b->fd);
-    drove__storage_release(b->shape);
-    free(b->first_stored);
-    free(b->first_label);
-    free(b->path);
-    free(b);
-}
-
-drove_status drove__blocks_check_identity(const drove_blocks *b)
-{
-    struct stat now;
-    if (fstat(b->fd, &now) != 0) return drove__fail_errno(DROVE_E_IO, errno, "%s", b->path);
-    if (now.st_size != b->size_bytes)
-        return drove__fail(DROVE_E_DATA,
-                           "%s: the file has changed while it is in use: expected %lld bytes, "
-                           "found %lld",
-                           b->path, (long long)b->size_bytes, (long long)now.st_size);
-    if (now.st_mtim.tv_sec == b->changed.tv_sec && now.st_mtim.tv_nsec == b->changed.tv_nsec)
-        return DROVE_OK;
-    return drove__fail(DROVE_E_DATA,
-                       "%s: the file has changed while it is in use: it was written after it had "
-                       "been opened",
-                       b->path);
-}
-
-drove_status drove__blocks_read_at(const drove_blocks *b, uint64_t offset, void *into,
-                                   size_t size_bytes)
-{
-    char *to = into;
-    for (size_t done = 0; done < size_bytes;) {
-        ssize_t n = pread(b->fd, to + done, size_bytes - done, (off_t)(offset + done));
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return drove__fail_errno(DROVE_E_IO, errno, "%s: cannot be read", b->path);
-        if (n == 0) DROVE_TRY(drove__blocks_check_identity(b)); /* what it is now may say why */
-        if (n == 0)
-            return drove__fail(DROVE_E_DATA, "%s: expected %zu bytes at byte %llu, found %zu",
-                               b->path, size_bytes, (unsigned long long)offset, done);
-        done += (size_t)n;
-    }
-    return DROVE_OK;
-}
 
 /* ---- memory ---- */
 

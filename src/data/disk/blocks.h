@@ -1,11 +1,15 @@
-/* data/disk/blocks.h - a data set on disk: blocks of rows that are read when they are wanted.
+/* data/disk/blocks.h - a data set on disk, rows:FILE or quant:FILE: blocks of rows that are read
+ * when they are wanted.  The format is in data/disk/rows_file.h.
  *
- *   rows_blocks.c    rows:FILE, the format made for it
- *   quant_blocks.c   quant:FILE
+ *   blocks.c            memory for rows, checks of rows that were read
+ *   rows_read.c         the file: opening it, its blocks
+ *   rows_description.c  the description of the rows, written and read
+ *   rows_write.c        blocks, written
+ *   formats.c           the rows of the table of formats
  *
- * Nothing in the file is trusted.  What describes it is checked when it is opened, the rows each
- * time they are read: the checksum of each whole block, features, targets.  A file
- * that changes meanwhile is an error.
+ * Nothing in the file is trusted.  The description is checked when the file is opened, rows each
+ * time they are read: the checksum of each whole block, features, targets.  A file that changes
+ * meanwhile is an error.
  *
  * Threads: one at a time; stream/stream.h reads by a thread of its own.
  */
@@ -14,9 +18,7 @@
 
 #include "data/data.h"
 
-#include <sys/types.h>
-
-typedef struct drove_blocks drove_blocks;
+#include <time.h>
 
 /* Where the next rows go in a storage. */
 typedef struct drove_place_in {
@@ -25,50 +27,46 @@ typedef struct drove_place_in {
     uint64_t label;  /* labels before them */
 } drove_place_in;
 
-typedef struct drove_blocks_ops {
-    const char *name;
-    /* The rows of a block, behind *to, which moves on.  The storage has room for them
-     * (drove__blocks_storage), and nobody reads that part of it.  Errors: DROVE_E_IO, DROVE_E_DATA
-     * (also: the file has changed). */
-    drove_status (*read)(const drove_blocks *b, size_t block, drove_storage *into,
-                         drove_place_in *to);
-    /* The block will be read soon, into this place: the system may begin to, even to write there.
-     * is_late: somebody waits for it; it comes from the system's cache if it is there.  NULL:
-     * nothing to do. */
-    void (*expect)(const drove_blocks *b, size_t block, drove_storage *into,
-                   const drove_place_in *to, bool is_late);
-    /* Ends what was expected and not read: nothing is written any more.  NULL: nothing to do. */
-    void (*forget)(const drove_blocks *b);
-    drove_status (*prefer_floats)(drove_blocks *b); /* NULL: there is no choice */
-    void (*close)(drove_blocks *b);                 /* what impl holds */
-} drove_blocks_ops;
-
-struct drove_blocks {
-    const drove_blocks_ops *ops;
-    void                   *impl;
+typedef struct drove_blocks {
     char                   *path;
-    int                     fd;
-    off_t                   size_bytes; /* of the file, when it was opened ... */
+    int                     fd;    /* -1: `bytes` is the content, [size_bytes] */
+    char                   *bytes; /* of a file that is compressed, or no regular one; else NULL */
+    uint64_t                size_bytes; /* of the file, when it was opened ... */
     struct timespec         changed;    /* ... and when it had been written last */
-    drove_storage          *shape;      /* all that describes the data, without rows */
-    size_t                  n_rows, n_blocks;
-    unsigned                n_ahead;      /* blocks to expect before they are read */
-    size_t                  row_multiple; /* memory for rows begins best at such a row */
-    size_t                  block_rows;   /* of each block but the last */
-    uint64_t               *first_stored; /* [n_blocks + 1] pairs before a block; NULL: dense */
-    uint64_t               *first_label;  /* [n_blocks + 1] labels before it; NULL: no lists */
-};
+    struct drove_rows_file *file;       /* where the blocks lie: data/disk/rows_file.h */
+    /* All that describes the data, without rows.  `quant` is not NULL where they are quantised in
+     * the file, whatever x_kind they have in memory. */
+    drove_storage *shape;
+    size_t         n_rows, n_blocks;
+    unsigned       n_ahead;      /* blocks to expect before they are read */
+    size_t         row_multiple; /* memory for rows begins best at such a row */
+    size_t         block_rows;   /* of each block but the last */
+    uint64_t      *first_stored; /* [n_blocks + 1] pairs before a block; NULL: dense */
+    uint64_t      *first_label;  /* [n_blocks + 1] labels before it; NULL: no lists */
+} drove_blocks;
 
-/* The blocks of the file that a spec names.  Only rows and quant are read so, and quant neither if
- * it is compressed nor with ?from: drove__blocks_can.  Errors: those of the format. */
-drove_status drove__blocks_open(const char *text, drove_blocks **out);
-/* Whether its file is one.  Errors: the file cannot be read, to look whether it is compressed. */
+/* Whether the spec names rows to be read by blocks: a plain regular file, without ?from.  Errors:
+ * the file cannot be read, to look whether it is compressed. */
 drove_status drove__blocks_can(const drove_spec *spec, bool *can);
+/* Opens them.  Errors: DROVE_E_IO, DROVE_E_DATA, DROVE_E_NOMEM, DROVE_E_ARG (no such spec). */
+drove_status drove__blocks_open(const char *text, drove_blocks **out);
 void         drove__blocks_close(drove_blocks *b); /* NULL accepted */
 
 /* Before any row is read: of a quantised file that holds floats as they are, unscaled, rows become
  * DROVE_X_F32 or DROVE_X_CSR, which engines of floats read faster.  Errors: DROVE_E_NOMEM. */
 drove_status drove__blocks_prefer_floats(drove_blocks *b);
+
+/* The rows of a block, behind *to, which moves on.  The storage has room for them
+ * (drove__blocks_storage), and nobody reads that part of it.  Errors: DROVE_E_IO, DROVE_E_DATA
+ * (also: the file has changed). */
+drove_status drove__blocks_read(const drove_blocks *b, size_t block, drove_storage *into,
+                                drove_place_in *to);
+/* The block will be read soon, into this place: the system may begin to, even to write there.
+ * is_late: somebody waits for it; it comes from the system's cache if it is there. */
+void drove__blocks_expect(const drove_blocks *b, size_t block, drove_storage *into,
+                          const drove_place_in *to, bool is_late);
+/* Ends what was expected and not read: nothing is written any more. */
+void drove__blocks_forget(const drove_blocks *b);
 
 static inline size_t drove__blocks_rows(const drove_blocks *b, size_t block)
 {
@@ -92,26 +90,10 @@ double drove__blocks_bytes(const drove_blocks *b, double n_rows, double n_stored
 drove_status drove__blocks_storage(const drove_blocks *b, size_t n_rows, uint64_t n_stored,
                                    uint64_t n_labels, drove_storage **out);
 
-/* ---- for the formats ---- */
-
-/* A zeroed one with path, fd, identity and an empty shape.  Errors: DROVE_E_IO (also: no regular
- * file), DROVE_E_NOMEM. */
-drove_status drove__blocks_create(const char *path, const drove_blocks_ops *ops,
-                                  drove_blocks **out);
-/* Errors: DROVE_E_DATA: the file is not the one that was opened. */
-drove_status drove__blocks_check_identity(const drove_blocks *b);
-/* Exactly size_bytes at an offset of the file.  Errors: DROVE_E_IO, DROVE_E_DATA (it ends). */
-drove_status drove__blocks_read_at(const drove_blocks *b, uint64_t offset, void *into,
-                                   size_t size_bytes);
 /* Checks rows row .. row + n - 1 that were read into a storage whose n_rows need not be set, and
  * moves *to behind them.  first: number in the file of the first, for errors (DROVE_E_DATA).
  * is_finite: that their examples are is known. */
 drove_status drove__blocks_check_rows(const drove_blocks *b, const drove_storage *s, size_t first,
                                       size_t n, bool is_finite, drove_place_in *to);
-
-/* rows_blocks.c, quant_blocks.c.  Errors: DROVE_E_IO, DROVE_E_DATA, DROVE_E_NOMEM. */
-drove_status drove__rows_open(const drove_spec *spec, drove_blocks **out);
-drove_status drove__quant_open(const drove_spec *spec, drove_blocks **out);
-drove_status drove__quant_can_open(const drove_spec *spec, bool *can);
 
 #endif

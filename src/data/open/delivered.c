@@ -130,7 +130,7 @@ static drove_status append(writing *w, drove_storage *s, uint64_t number)
     if (w->shape != NULL) DROVE_TRY(drove__origin_match(w->shape, s, true));
     else w->has_weights = s->weight != NULL;
     DROVE_TRY(describe(w, s));
-    DROVE_TRY(drove__rows_append(w->writer, &view, NULL));
+    DROVE_TRY(drove__rows_append(w->writer, &view, NULL, NULL));
     w->n_rows += s->n_rows;
     return DROVE_OK;
 }

@@ -459,7 +459,7 @@ static drove_status write_piece(reading *r, const drove_piece *piece)
     find_features(r, s);
     status = is_given(r) ? match_given(r, s) : map_classes(r, s, &map);
     if (status == DROVE_OK) status = drove__origin_match(r->shape, s, true);
-    if (status == DROVE_OK) status = drove__rows_append(r->writer, &view, map);
+    if (status == DROVE_OK) status = drove__rows_append(r->writer, &view, NULL, map);
     free(map);
     drove__storage_release(s);
     return status;
@@ -651,7 +651,7 @@ static drove_status write_some(reading *r, uint64_t first, uint64_t n)
     DROVE_TRY(set_number(r, 1, "first", first));
     DROVE_TRY(r->format->read(&r->spec, 0, NULL, &s));
     const drove_data view = {.storage = s, .n_rows = s->n_rows};
-    drove_status status = drove__rows_append(r->writer, &view, NULL);
+    drove_status status = drove__rows_append(r->writer, &view, NULL, NULL);
     if (status == DROVE_OK && r->shape == NULL) {
         status = drove__storage_create(&r->shape);
         if (status == DROVE_OK) status = drove__storage_describe(s, r->shape);

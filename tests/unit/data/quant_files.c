@@ -1,14 +1,19 @@
 /* tests/unit/data/quant_files.c - see quant_files.h. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* memmem */
+#endif
 #include "quant_files.h"
 
 #include "base/mem.h"
-#include "data/disk/quant_file.h"
+#include "data/disk/rows_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <xxhash.h>
+
+enum { NO = -1 };
 
 void write_sources(void)
 {
@@ -50,131 +55,136 @@ void convert_spec(const char *from, const char *to)
 }
 
 const quant_forgery quant_forgeries[] = {
-    {"csv:words.csv", "D8", "format", "drove-quant-1", NULL, 0, 0, "drove-quant-2"},
-    {"csv:words.csv", "D8", "format", "drove-quant-3", NULL, 0, 0, "drove-quant-2"},
-    {"csv:words.csv", "D8", "precision", "D9", NULL, 0, 0, "D9"},
-    {"csv:words.csv", "D8", "precision", "D16", NULL, 0, 0, "I16"},
-    {"csv:words.csv", "D8", "quantum", "0", NULL, 0, 0, "scale"},
-    {"csv:words.csv", "D8", "quantum", "1e300", NULL, 0, 0, "scale"},
-    {"csv:words.csv", "D32f", "quantum", "2", NULL, 0, 0, "scale"},
-    {"csv:words.csv", "D8", "n_rows", "4", NULL, 0, 0, "value"},
-    {"csv:words.csv", "D8", "n_rows", "0", NULL, 0, 0, "value"},
-    {"csv:words.csv", "D8", "n_rows", "x", NULL, 0, 0, "n_rows"},
-    {"csv:words.csv", "D8", "n_features", "4294967295", NULL, 0, 0, "value"},
-    {"csv:words.csv", "D8", "n_classes", "2", NULL, 0, 0, "class_names"},
-    {"csv:words.csv", "D8", "n_classes", "0", NULL, 0, 0, "classes"},
-    {"csv:words.csv", "D8", "target", "value", NULL, 0, 0, "values"},
-    {"csv:words.csv", "D8", "channels", "3", NULL, 0, 0, "images"},
-    {"csv:words.csv", "D8", "index_base", "2", NULL, 0, 0, "index_base"},
-    {"csv:words.csv", "D8", "scale", "half", NULL, 0, 0, "scale"},
-    {"csv:words.csv", "D8", "notes", "a\nb", NULL, 0, 0, "plain"},
-    {"csv:words.csv", "D8", NULL, NULL, "value", 1, -128, "outside"},
-    {"csv:words.csv", "D8", NULL, NULL, "value", 2, 1, "outside"}, /* of the padding */
-    {"csv:words.csv", "D32f", NULL, NULL, "value", 3, 0x7f, NULL}, /* large, but a number */
-    {"csv:words.csv", "D8", NULL, NULL, "target", 0, 9, "class below 3"},
-    {"csv:words.csv", "D8", NULL, NULL, "target", 3, -1, "class below 3"},
-    {"csv:words.csv", "D8", NULL, NULL, "class_names", 1, '\n', "class_names"},
-    {"csv:words.csv", "D8", NULL, NULL, "class_names", 0, 0, "class_names"},
-    {"libsvm:sparse.svm", "D8i8", "n_stored", "9", NULL, 0, 0, "value"},
-    {"libsvm:sparse.svm", "D8i8", "n_bridges", "80", NULL, 0, 0, "n_bridges"},
-    {"libsvm:sparse.svm", "D8i8", "n_features", "599", NULL, 0, 0, "not below 599"},
-    {"libsvm:sparse.svm", "D8i8", NULL, NULL, "index", 1, 0, "ascend"},
-    {"libsvm:sparse.svm", "D8i8", NULL, NULL, "value", 0, -128, "outside"},
-    {"libsvm:sparse.svm", "D8i8", NULL, NULL, "row_start", 0, 1, "ascend"},
-    {"libsvm:sparse.svm", "D8i8", NULL, NULL, "row_start", 8, 100, "ascend"},
-    {"libsvm:sparse.svm", "D8i8", NULL, NULL, "row_start", 15, -1, "ascend"},
-    {"libsvm:sparse.svm", "D8i8", NULL, NULL, "row_start", 32, 1, "ascend"},
-    {"libsvm:sparse.svm", "D8i32", NULL, NULL, "index", 1, 9, "not below"},
-    {"libsvm:sets.svm", "D8i16", NULL, NULL, "label_start", 8, 99, "ascend"},
-    {"libsvm:sets.svm", "D8i16", NULL, NULL, "label_start", 32, 99, "label"},
-    {"libsvm:sets.svm", "D8i16", NULL, NULL, "label", 0, 3, "label 3"},
-    {"libsvm:sets.svm", "D8i16", NULL, NULL, "label", 0, 2, "repeated"},
-    {"csv:words.csv?scale=unit", "D8", NULL, NULL, "input.shift", 3, 0x7f, NULL},
+    {"csv:words.csv", "D8", "\"D8\"", "\"D9\"", NO, 0, 0, "D9"},
+    {"csv:words.csv", "D8", "\"precision\"", "\"precisioN\"", NO, 0, 0, "precision"},
+    {"csv:words.csv", "D8", "\"quantum\":", "\"quantum\":0,\"was\":", NO, 0, 0, "scale"},
+    {"csv:words.csv", "D8", "\"quantum\":", "\"quantum\":1e300,\"was\":", NO, 0, 0, "scale"},
+    {"csv:words.csv", "D32f", "\"quantum\":1.0", "\"quantum\":2.0", NO, 0, 0, "scale"},
+    {"csv:words.csv", "D8", "\"rows\":5", "\"rows\":0", NO, 0, 0, "rows"},
+    {"csv:words.csv", "D8", "\"features\":2", "\"features\":4294967295", NO, 0, 0, "block 0"},
+    {"csv:words.csv", "D8", "\"classes\":3", "\"classes\":2", NO, 0, 0, "expected 2 names"},
+    {"csv:words.csv", "D8", "\"target\":\"class\"", "\"target\":\"value\"", NO, 0, 0, "names"},
+    {"csv:words.csv", "D8", "\"channels\":0", "\"channels\":3", NO, 0, 0, "images"},
+    {"csv:words.csv", "D8", "\"scale\":\"none\"", "\"scale\":\"half\"", NO, 0, 0, "\"scale\""},
+    {"csv:words.csv", "D8", "\"weights\":false", "\"weights\":true", NO, 0, 0, "weights"},
+    {"csv:words.csv", "D8", "\"notes\"", "\"x_origin\":[1,2],\"notes\"", NO, 0, 0, "origins"},
+    {"csv:words.csv", "D8", "\"notes\"", "\"schema\":\"{}\",\"notes\"", NO, 0, 0, "schema"},
+    {"csv:words.csv", "D8", "\"quantised\":", "\"quantisEd\":", NO, 0, 0, "precision"},
+    {"csv:words.csv", "D8", "\"bridges\":0", "\"bridges\":1", NO, 0, 0, "at most 0 \"bridges\""},
+    {"csv:words.csv", "D8", "\"clamped\":0", "\"clamped\":-1", NO, 0, 0, "\"clamped\""},
+    {"csv:words.csv", "D8", "\"index_shift\":0", "\"index_shift\":1", NO, 0, 0, "index_shift"},
+    {"csv:words.csv", "D8", "\"source_part\":\"all\"", "\"source_part\":\"al\"", NO, 0, 0,
+     "source_part"},
+    {"csv:words.csv", "D8", "\"source_seed\":\"", "\"source_seed\":\"-", NO, 0, 0, "source_seed"},
+    {"csv:words.csv", "D8", "\"fingerprint\"", "\"fingerprinT\"", NO, 0, 0, "fingerprint"},
+    {"csv:words.csv", "D8", NULL, NULL, DROVE_ROWS_X, 1, -128, "outside"},
+    {"csv:words.csv", "D8", NULL, NULL, DROVE_ROWS_X, 2, 1, "outside"}, /* of the padding */
+    {"csv:words.csv", "D32f", NULL, NULL, DROVE_ROWS_X, 3, 0x7f, NULL}, /* large, but a number */
+    {"csv:words.csv", "D8", NULL, NULL, DROVE_ROWS_TARGET, 0, 9, "row 1: its target"},
+    {"csv:words.csv", "D8", NULL, NULL, DROVE_ROWS_TARGET, 3, -1, "row 1: its target"},
+    {"libsvm:sparse.svm", "D8i8", "\"bridges\":4", "\"bridges\":80", NO, 0, 0, "bridges"},
+    {"libsvm:sparse.svm", "D8i8", "\"longest_row\":4", "\"longest_row\":3", NO, 0, 0, "longer"},
+    {"libsvm:sparse.svm", "D8i8", "\"longest_row\":4", "\"longest\":3", NO, 0, 0, "longest_row"},
+    {"libsvm:sparse.svm", "D8i8", "\"D8i8\"", "\"D4\"", NO, 0, 0, NULL},
+    {"libsvm:sparse.svm", "D8i8", "\"features\":600", "\"features\":599", NO, 0, 0,
+     "not below 599"},
+    {"libsvm:sparse.svm", "D8i8", NULL, NULL, DROVE_ROWS_INDEX, 1, 0, "ascend"},
+    {"libsvm:sparse.svm", "D8i8", NULL, NULL, DROVE_ROWS_VALUE, 0, -128, "outside"},
+    {"libsvm:sparse.svm", "D8i8", NULL, NULL, DROVE_ROWS_START, 0, 1, "ascend"},
+    {"libsvm:sparse.svm", "D8i8", NULL, NULL, DROVE_ROWS_START, 8, 100, "ascend"},
+    {"libsvm:sparse.svm", "D8i8", NULL, NULL, DROVE_ROWS_START, 15, -1, "ascend"},
+    {"libsvm:sparse.svm", "D8i8", NULL, NULL, DROVE_ROWS_START, 32, 1, "ascend"},
+    {"libsvm:sparse.svm", "D8i32", NULL, NULL, DROVE_ROWS_INDEX, 1, 9, "not below"},
+    {"libsvm:sets.svm", "D8i16", NULL, NULL, DROVE_ROWS_TARGET, 8, 99, "ascend"},
+    {"libsvm:sets.svm", "D8i16", NULL, NULL, DROVE_ROWS_TARGET, 32, 99, "ascend"},
+    {"libsvm:sets.svm", "D8i16", NULL, NULL, DROVE_ROWS_LABEL, 0, 3, "row 1: its target"},
+    {"libsvm:sets.svm", "D8i16", NULL, NULL, DROVE_ROWS_LABEL, 0, 2, "row 1: its target"},
+    {"csv:words.csv?scale=unit", "D8", "\"shift\":[", "\"shift\":[1e39,", NO, 0, 0, "2 numbers"},
+    {"csv:words.csv?scale=unit", "D8", "\"shift\":[-3.0", "\"shift\":[1e39", NO, 0, 0, "finite"},
+    {"csv:words.csv?scale=unit", "D8", "\"shift\"", "\"shifT\"", NO, 0, 0, "one of them"},
 };
 const size_t quant_n_forgeries = DROVE_COUNT(quant_forgeries);
 
-/* ---- checksums, from the tensors of a loaded file ---- */
-
-typedef struct content {
-    const drove_safetensors *st;
-    size_t n_rows, block_rows;
-    char *bytes; /* of a block, one array after the other */
-    size_t n;
-} content;
-
-static void append(content *c, const char *name, size_t first, size_t n, size_t size_bytes)
+drove_blocks *open_rows(const char *path)
 {
-    const drove_tensor *t = drove__safetensors_find(c->st, name);
-    c->bytes = realloc(c->bytes, c->n + n * size_bytes + 1);
-    assert_non_null(c->bytes);
-    memcpy(c->bytes + c->n, (const char *)t->bytes + first * size_bytes, n * size_bytes);
-    c->n += n * size_bytes;
+    char text[80];
+    drove_spec spec;
+    drove_blocks *b;
+    snprintf(text, sizeof text, "rows:%s", path);
+    assert_int_equal(drove__spec_parse(text, &spec), DROVE_OK);
+    if (drove__rows_open(&spec, &b) != DROVE_OK) fail_msg("%s", drove_error_text());
+    drove__spec_fini(&spec);
+    return b;
 }
 
-/* Things of each row by a list of starts, which may be forged. */
-static void append_listed(content *c, const char *starts, const char *const things[2], size_t first,
-                          size_t n)
+void lay_out_block(const drove_blocks *b, size_t block, drove_rows_layout *lay)
 {
-    const uint64_t *start = drove__safetensors_find(c->st, starts)->bytes;
-    append(c, starts, first, n + 1, sizeof *start);
-    for (unsigned i = 0; i < 2 && things[i] != NULL; i++) {
-        const drove_tensor *t = drove__safetensors_find(c->st, things[i]);
-        if (start[first] > start[first + n] || start[first + n] > t->shape[0]) continue;
-        append(c, things[i], (size_t)start[first], (size_t)(start[first + n] - start[first]),
-               drove__tensor_bytes(t) / t->shape[0]);
+    assert_true(drove__rows_lay_out(b->shape, drove__blocks_rows(b, block),
+                                    drove__blocks_stored(b, block), drove__blocks_labels(b, block),
+                                    lay));
+}
+
+/* Puts the checksums of all blocks right: each entry ends ..."0123456789abcdef","0123456789abcdef"]
+ */
+static void correct_blocks(const drove_blocks *b, char *file, char *description, size_t n)
+{
+    drove_rows_list list;
+    drove_rows_entry entry;
+    char *bytes[2] = {malloc(b->size_bytes), malloc(b->size_bytes)}, digits[17];
+    assert_true(drove__rows_list_find(description, n, &list));
+    for (size_t i = 0; i < b->n_blocks; i++) {
+        drove_rows_layout lay;
+        size_t size[2] = {0, 0};
+        lay_out_block(b, i, &lay);
+        assert_true(drove__rows_list_next(&list, &entry));
+        for (int k = 0; k < DROVE_ROWS_SECTIONS; k++) {
+            const int of = k == DROVE_ROWS_VALUE;
+            memcpy(bytes[of] + size[of], file + entry.offset + lay.at[k], lay.bytes[k]);
+            size[of] += lay.bytes[k];
+        }
+        char *behind = description + (list.at - description);
+        for (int of = 0; of < 2; of++) {
+            snprintf(digits, sizeof digits, "%016llx",
+                     (unsigned long long)XXH3_64bits(bytes[of], size[of]));
+            memcpy(behind - (of == 1 ? 18 : 37), digits, 16);
+        }
     }
-}
-
-static uint64_t block_sum(content *c, size_t block)
-{
-    static const char *const pairs[2] = {"value", "index"}, *const labels[2] = {"label"};
-    const drove_tensor *value = drove__safetensors_find(c->st, "value");
-    const size_t first = block * c->block_rows, left = c->n_rows - first;
-    const size_t n = left < c->block_rows ? left : c->block_rows;
-    c->n = 0;
-    if (drove__safetensors_find(c->st, "row_start") != NULL)
-        append_listed(c, "row_start", pairs, first, n);
-    else append(c, "value", first, n, drove__tensor_bytes(value) / value->shape[0]);
-    if (drove__safetensors_find(c->st, "label_start") != NULL)
-        append_listed(c, "label_start", labels, first, n);
-    else append(c, "target", first, n, 4);
-    return XXH3_64bits(c->bytes, c->n);
-}
-
-static size_t count_of(const drove_safetensors *st, const char *key)
-{
-    const char *text = drove__safetensors_meta(st, key);
-    return text != NULL ? (size_t)strtoull(text, NULL, 10) : 0;
-}
-
-static void correct_blocks(const drove_safetensors *st)
-{
-    content c = {.st = st,
-                 .n_rows = count_of(st, "n_rows"),
-                 .block_rows = count_of(st, "block_rows")};
-    const drove_tensor *sums = drove__safetensors_find(st, "block_checksum");
-    for (size_t i = 0; i < sums->shape[0]; i++) ((uint64_t *)sums->bytes)[i] = block_sum(&c, i);
-    free(c.bytes);
+    free(bytes[0]);
+    free(bytes[1]);
 }
 
 void quant_forge(const quant_forgery *how)
 {
-    static const quant_forgery nothing;
-    drove_safetensors st;
-    const char *meta[128];
-    size_t n = 0;
+    static const quant_forgery nothing = {.section = NO};
+    uint64_t facts[3];
+    size_t n;
+    char *file = read_bytes("q", &n);
+    drove_blocks *b = open_rows("q");
     if (how == NULL) how = &nothing;
-    assert_int_equal(drove__safetensors_load("q", &st), DROVE_OK);
-    for (size_t i = 0; i < st.n_tensors; i++)
-        if (how->tensor != NULL && strcmp(st.tensor[i].name, how->tensor) == 0)
-            ((char *)st.tensor[i].bytes)[how->at] = how->byte;
-    for (size_t i = 0; i < st.n_meta; i++, n += 2) {
-        const bool is_other = how->key != NULL && strcmp(st.meta_key[i], how->key) == 0;
-        meta[n] = st.meta_key[i];
-        meta[n + 1] = is_other ? how->value : st.meta_value[i];
+    if (how->section != NO) {
+        drove_rows_layout lay;
+        lay_out_block(b, 0, &lay);
+        file[b->file->block[0].offset + lay.at[how->section] + how->at] = how->byte;
     }
-    if (how->tensor != NULL) correct_blocks(&st);
-    meta[n] = NULL;
-    assert_int_equal(drove__safetensors_write("forged", st.tensor, st.n_tensors, meta), DROVE_OK);
-    drove__safetensors_fini(&st);
+    memcpy(facts, file + n - 40, sizeof facts);
+    char *text = file + facts[0];
+    correct_blocks(b, file, text, (size_t)facts[1]);
+    drove__blocks_close(b);
+
+    const size_t n_part = how->part != NULL ? strlen(how->part) : 0;
+    const size_t n_by = how->part != NULL ? strlen(how->by) : 0;
+    const char *at = n_part > 0 ? memmem(text, (size_t)facts[1], how->part, n_part) : text;
+    if (at == NULL) fail_msg("%s is not in the description", how->part);
+    const size_t before = (size_t)(at - file), after = (size_t)facts[1] - (size_t)(at - text);
+    char *forged = malloc(n + n_by);
+    memcpy(forged, file, before);
+    if (n_by > 0) memcpy(forged + before, how->by, n_by);
+    memcpy(forged + before + n_by, at + n_part, after - n_part);
+    facts[1] += n_by - n_part;
+    facts[2] = XXH3_64bits(forged + facts[0], (size_t)facts[1]);
+    memcpy(forged + facts[0] + facts[1], facts, sizeof facts);
+    memcpy(forged + facts[0] + facts[1] + sizeof facts, file, 16);
+    write_bytes("forged", forged, (size_t)(facts[0] + facts[1]) + 40);
+    free(forged);
+    free(file);
 }
