@@ -1,7 +1,7 @@
 /* cluster/codec.h - sums over all workers in fewer bits: the C of a DMGC signature.
  *
  * Source: De Sa et al., ISCA 2017 (signatures, unbiased rounding); Seide, Fu, Droppo, Li, Yu,
- * Interspeech 2014 (1 bit with error feedback).  Formats and layout: kernel/exchange.h.
+ * Interspeech 2014 (1 bit with error feedback).  Formats and layout: kernel/codes.h.
  *
  * An all-reduce of P workers, each with its own codec:
  *   1. every worker encodes v = x + residual and keeps residual = v - decoded(v);

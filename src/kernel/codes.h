@@ -1,16 +1,38 @@
-/* kernel/codes.h - shared by all versions of the encoding kernels: blocks, and the random numbers
- * of a block.  Inside kernel/ only.
+/* kernel/codes.h - vectors in fewer bits, for workers that exchange them: the formats that the
+ * kernels encode and decode (slots.def) write and read. */
+#ifndef DROVEK_CODES_H
+#define DROVEK_CODES_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* A vector is cut into blocks of DROVEK_CODE_BLOCK floats, of which the last may be shorter.  The
+ * codes of the blocks follow each other without gaps:
+ *   i16, i8  float scale = largest |v| / L, L = 32767 or 127; then a word of 16 or 8 bits for each
+ *            number, q + L + 1 with v = q scale, q rounded up or down at random such that its mean
+ *            is v / scale
+ *   i1       float mean of the numbers >= 0, float mean of those < 0, then a bit for each number:
+ *            v < 0 (Seide, Fu, Droppo, Li, Yu, Interspeech 2014); whole bytes
+ * A block without a number of 2^-96 or more is sent as zeros; one with an infinity or a NaN decodes
+ * to non-finite numbers. */
+enum { DROVEK_CODE_BLOCK = 512 };
+
+/* Bytes of the codes of n floats, bits = 16, 8 or 1. */
+static inline size_t drovek_code_bytes(unsigned bits, size_t n)
+{
+    size_t n_full = n / DROVEK_CODE_BLOCK, rest = n % DROVEK_CODE_BLOCK;
+    size_t head = bits == 1 ? 2 * sizeof(float) : sizeof(float);
+    return n_full * (head + DROVEK_CODE_BLOCK / 8 * bits) +
+           (rest > 0 ? head + (rest * bits + 7) / 8 : 0);
+}
+
+/* ---- inside kernel/: blocks, and the random numbers of a block ----
  *
  * Every version works on DROVEK_CODE_LANES numbers at a time, whatever the width of its registers.
  * Each lane has its own 32-bit xorshift generator (Marsaglia, 2003) and its own partial sum, so all
  * tiers give equal bits.
  */
-#ifndef DROVEK_CODES_H
-#define DROVEK_CODES_H
-
-#include "kernel/exchange.h"
-
-#include <string.h>
 
 enum { DROVEK_CODE_LANES = 16 };
 #define DROVEK_CODE_LEAST 0x1p-96f /* a block of only smaller |v| is sent as zeros */

@@ -2,28 +2,29 @@
 #include "kernel/kernel.h"
 #include "kernel/tiers.h"
 
+#include "base/cpu.h"
 #include "base/denormals.h"
 #include "base/mem.h"
 
 #include <string.h>
 
-/* Slowest first.  ref fills every slot and needs nothing. */
-static const drovek_table *const tiers[] = {
-    &drovek_ref,
-#if DROVEK_X86
-    &drovek_avx2,       &drovek_avx2vnni,   &drovek_avx512,
-    &drovek_avx512vnni, &drovek_avx512bf16, &drovek_avx512amx,
-#endif
-#if DROVEK_ARM
-    &drovek_neon,       &drovek_dotprod,
-#endif
+enum { MOST_TABLES = 5 };
+
+static const struct tier {
+    const char *isa;
+    uint32_t needs;
+    const drovek_table *table[MOST_TABLES];
+} tiers[] = {
+#define TIER(isa, needs, tables) {#isa, needs, {tables}},
+#define TABLE(name)              &name,
+#include "kernel/tiers.def"
 };
 
 /* Index of the tier called `name`; DROVE_COUNT(tiers) if there is none. */
 static size_t tier_index(const char *name)
 {
     size_t i = 0;
-    while (i < DROVE_COUNT(tiers) && strcmp(tiers[i]->isa, name) != 0) i++;
+    while (i < DROVE_COUNT(tiers) && strcmp(tiers[i].isa, name) != 0) i++;
     return i;
 }
 
@@ -32,42 +33,51 @@ static drove_status fail_unknown(const char *name)
     char known[128] = "";
     size_t used = 0;
     for (size_t i = 0; i < DROVE_COUNT(tiers); i++) {
-        size_t size = strlen(tiers[i]->isa);
+        size_t size = strlen(tiers[i].isa);
         if (used + size + 2 > sizeof known) break;
         if (i > 0) known[used++] = ' ';
-        memcpy(known + used, tiers[i]->isa, size + 1);
+        memcpy(known + used, tiers[i].isa, size + 1);
         used += size;
     }
     return drove__fail(DROVE_E_ARG, "isa: '%s' is not one of: %s", name, known);
 }
 
+/* Overwrites *out with the kernels of linear models that a tier has.  Each member is an array of
+ * pointers to functions of one type.  The members have the same element size and no gaps, so the
+ * whole struct is such an array. */
+typedef void slot_fn(void);
+_Static_assert(sizeof(drovek_linear) % sizeof(slot_fn *) == 0, "slots only");
+
+static void overlay_linear(drovek_linear *out, const drovek_linear *tier)
+{
+    slot_fn *to[sizeof(drovek_linear) / sizeof(slot_fn *)], *from[DROVE_COUNT(to)];
+    memcpy(to, out, sizeof to);
+    memcpy(from, tier, sizeof from);
+    for (size_t i = 0; i < DROVE_COUNT(to); i++) {
+        if (from[i] != NULL) to[i] = from[i];
+    }
+    memcpy(out, to, sizeof to);
+}
+
+#define OVERLAY(member)                                                                            \
+    if (tier->member != NULL) out->member = tier->member;
+
 /* Overwrites *out with the slots that a tier fills. */
 static void overlay(drovek_table *out, const drovek_table *tier)
 {
-    out->isa = tier->isa;
-    out->needs = tier->needs;
-#define X(k)                                                                                       \
-    if (tier->k != NULL) out->k = tier->k;
-    DROVEK_LIST(X)
-#undef X
-#define X(k) out->k = tier->images->k;
-    if (tier->images != NULL) {
-        DROVEK_IMAGE_LIST(X)
-    }
-#undef X
-    if (tier->gemm_source != NULL) out->gemm_source = tier->gemm_source;
-#define X(k)                                                                                       \
-    if (tier->bf16.k != NULL) out->bf16.k = tier->bf16.k;
-    DROVEK_FACTOR_LIST(X)
-#undef X
-    if (tier->bf16.source != NULL) out->bf16.source = tier->bf16.source;
-    if (tier->bf16.strips != NULL) out->bf16.strips = tier->bf16.strips;
-    if (tier->gemm_i8 != NULL) out->gemm_i8 = tier->gemm_i8;
-    if (tier->gemm_i16 != NULL) out->gemm_i16 = tier->gemm_i16;
-    if (tier->integers != NULL) out->integers = tier->integers;
-    if (tier->words != NULL) out->words = tier->words;
-    if (tier->linear_dense != NULL) drovek_linear_overlay(&out->linear, tier->linear_dense);
-    if (tier->linear_sparse != NULL) drovek_linear_overlay(&out->linear, tier->linear_sparse);
+#define SLOT(name, result, arguments) OVERLAY(name)
+#include "kernel/slots.def"
+#define PRODUCT(name, result, arguments) OVERLAY(bf16.name)
+#include "kernel/slots.def"
+    OVERLAY(gemm_source)
+    OVERLAY(gemm_beside)
+    OVERLAY(bf16.source)
+    OVERLAY(bf16.strips)
+    OVERLAY(gemm_i8)
+    OVERLAY(gemm_i16)
+    OVERLAY(words)
+    OVERLAY(integers)
+    overlay_linear(&out->linear, &tier->linear);
 }
 
 /* Uses the library for products that the chosen tier has no fast version of. */
@@ -75,12 +85,10 @@ static void add_library(drovek_table *out, const char *cap)
 {
 #if DROVEK_ONEDNN
     if (!drovek_onednn_is_within(cap)) return;
-    out->gemm_source = drovek_onednn_name(out->gemm_f32 != drovek_ref.gemm_f32);
-#if DROVEK_X86
-    if (out->gemm_f32 == drovek_avx2.gemm_f32) out->gemm_f32 = drovek_gemm_f32_avx2_onednn;
-    if (out->gemm_f32 == drovek_avx512.gemm_f32) out->gemm_f32 = drovek_gemm_f32_avx512_onednn;
-#endif
-    if (out->gemm_f32 == drovek_ref.gemm_f32) out->gemm_f32 = drovek_gemm_f32_onednn;
+    const bool has_own = out->gemm_f32 != drovek_ref.gemm_f32;
+    if (has_own && out->gemm_beside == NULL) return;
+    out->gemm_f32 = has_own ? out->gemm_beside : drovek_gemm_f32_onednn;
+    out->gemm_source = drovek_onednn_name(has_own);
 #else
     (void)out, (void)cap;
 #endif
@@ -92,14 +100,17 @@ drove_status drovek_select(drovek_table *out, uint32_t have, const char *cap)
     if (cap != NULL) {
         highest = tier_index(cap);
         if (highest == DROVE_COUNT(tiers)) return fail_unknown(cap);
-        if ((tiers[highest]->needs & have) != tiers[highest]->needs) {
+        if ((tiers[highest].needs & have) != tiers[highest].needs) {
             return drove__fail(DROVE_E_UNSUPPORTED, "isa: this processor cannot run '%s'", cap);
         }
     }
 
     drovek_table chosen = {0};
-    for (size_t i = 0; i <= highest; i++) {
-        if ((tiers[i]->needs & have) == tiers[i]->needs) overlay(&chosen, tiers[i]);
+    for (const struct tier *tier = tiers; tier <= tiers + highest; tier++) {
+        if ((tier->needs & have) != tier->needs) continue;
+        chosen.isa = tier->isa;
+        for (size_t i = 0; i < MOST_TABLES && tier->table[i] != NULL; i++)
+            overlay(&chosen, tier->table[i]);
     }
     if (highest > 0) add_library(&chosen, cap);
     *out = chosen;
@@ -120,9 +131,8 @@ drovek_table drovek_narrow(const drovek_table *chosen, drovek_factors factors)
         t.planes = bytes;
         return t;
     }
-#define X(k) t.k##_f32 = t.bf16.k;
-    DROVEK_FACTOR_LIST(X)
-#undef X
+#define PRODUCT(name, result, arguments) t.name##_f32 = t.bf16.name;
+#include "kernel/slots.def"
     t.gemm_source = t.bf16.source;
     t.strips = t.bf16.strips;
     t.factors = factors;
@@ -132,22 +142,10 @@ drovek_table drovek_narrow(const drovek_table *chosen, drovek_factors factors)
 const char *const *drovek_tiers(void)
 {
     static const char *const names[] = {
-        "ref",
-#if DROVEK_X86
-        "avx2",
-        "avx2vnni",
-        "avx512",
-        "avx512vnni",
-        "avx512bf16",
-        "avx512amx",
-#endif
-#if DROVEK_ARM
-        "neon",
-        "dotprod",
-#endif
+#define TIER(isa, needs, tables) #isa,
+#include "kernel/tiers.def"
         NULL,
     };
-    _Static_assert(DROVE_COUNT(names) == DROVE_COUNT(tiers) + 1, "one name per tier");
     return names;
 }
 

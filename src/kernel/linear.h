@@ -155,8 +155,8 @@ typedef size_t drovek_merge_fn(void *centre, void *w, void *last, size_t n, floa
  * x = -w, factor.f = kappa; floats: w_i = fmaf(-kappa, w_i, w_i).  0 <= kappa < 1. */
 typedef void drovek_decay_fn(void *w, size_t n, float kappa, drovek_bits *bits);
 
-/* Every member is an array of one function type, so that tiers can be overlaid slot by slot: NULL
- * in a tier's own table: keep the slower tier's.  spdot and spaxpy of DROVE_I4: NULL everywhere. */
+/* Every member is an array of one function type, so that tiers can be overlaid slot by slot (NULL
+ * in a tier's own table: the slower tier's).  spdot and spaxpy of DROVE_I4: NULL everywhere. */
 typedef struct drovek_linear {
     drovek_dot_fn      *dot[DROVE_NUMBERS][DROVE_NUMBERS];       /* [D][M] */
     drovek_axpy_fn     *axpy[DROVE_NUMBERS][DROVE_NUMBERS];      /* [D][M] */
@@ -166,8 +166,5 @@ typedef struct drovek_linear {
     drovek_merge_fn    *merge[DROVE_NUMBERS];                    /* [M] */
     drovek_decay_fn    *decay[DROVE_NUMBERS];                    /* [M] */
 } drovek_linear;
-
-/* Overwrites *out with the slots that `tier` fills. */
-void drovek_linear_overlay(drovek_linear *out, const drovek_linear *tier);
 
 #endif

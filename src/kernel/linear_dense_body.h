@@ -1,6 +1,7 @@
 /* kernel/linear_dense_body.h - the slots dot, axpy and axpy_dot of one DATA and MODEL
- * (kernel/linear_each_dense.h), from inline functions of the same names that take the two formats
- * as their first arguments.  `inline`: a tier may leave some of them out of its table. */
+ * (kernel/linear_each_dense.h), merge and decay of one MODEL, from inline functions of the same
+ * names that take the formats as their first arguments.  `inline`: a tier may leave some of them
+ * out of its table. */
 
 static inline double DENSE_NAME(dot)(const void *x, const void *w, size_t n)
 {
@@ -19,3 +20,16 @@ static inline double DENSE_NAME(axpy_dot)(void *w, const void *x, const drovek_f
 {
     return axpy_dot(DATA_NUMBER, MODEL_NUMBER, w, x, factor, next, ahead, n, bits, n_clamped);
 }
+
+#if IS_FIRST_DATA
+static inline size_t MODEL_NAME(merge)(void *centre, void *w, void *last, size_t n, float share,
+                                       drovek_bits *bits)
+{
+    return merge(MODEL_NUMBER, centre, w, last, n, share, bits);
+}
+
+static inline void MODEL_NAME(decay)(void *w, size_t n, float kappa, drovek_bits *bits)
+{
+    decay(MODEL_NUMBER, w, n, kappa, bits);
+}
+#endif

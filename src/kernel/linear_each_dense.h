@@ -8,9 +8,11 @@
  *
  *     DATA_NUMBER, MODEL_NUMBER    the drove_number of each
  *     DENSE_NAME(op)               op_i8_i8, ...: the name that DENSE_SLOTS expects
+ *     MODEL_NAME(op)               op_i8, ...: of functions without data
+ *     IS_FIRST_DATA                1 once for each MODEL
  *
  * DENSE_SLOTS(op) initialises a [DATA][MODEL] array of drovek_linear, as SPARSE_SLOTS does in
- * linear_each_sparse.h; MERGE_SLOTS and DECAY_SLOTS those of merge_i8, decay_i8 and so on. */
+ * linear_each_sparse.h; DENSE_TABLE all of its dense members, from linear_dense_body.h. */
 #ifndef DROVEK_LINEAR_EACH_DENSE_H
 #define DROVEK_LINEAR_EACH_DENSE_H
 
@@ -19,14 +21,23 @@
 #define DENSE_NUMBER_i16 DROVE_I16
 #define DENSE_NUMBER_f32 DROVE_F32
 
+#define DENSE_IS_FIRST_i4  0
+#define DENSE_IS_FIRST_i8  1
+#define DENSE_IS_FIRST_i16 0
+#define DENSE_IS_FIRST_f32 0
+
 #define DENSE_NUMBER_2(format) DENSE_NUMBER_##format
 #define DENSE_NUMBER_1(format) DENSE_NUMBER_2(format)
 #define DENSE_NAME_2(op, d, m) op##_##d##_##m
 #define DENSE_NAME_1(op, d, m) DENSE_NAME_2(op, d, m)
+#define MODEL_NAME_2(op, m)    op##_##m
+#define MODEL_NAME_1(op, m)    MODEL_NAME_2(op, m)
 
 #define DATA_NUMBER    DENSE_NUMBER_1(DATA)
 #define MODEL_NUMBER   DENSE_NUMBER_1(MODEL)
 #define DENSE_NAME(op) DENSE_NAME_1(op, DATA, MODEL)
+#define MODEL_NAME(op) MODEL_NAME_1(op, MODEL)
+#define IS_FIRST_DATA  DENSE_NAME_1(DENSE, IS_FIRST, DATA)
 
 #ifdef DENSE_WHOLE_BYTES
 #define DENSE_SLOT_I4(slot)
@@ -54,8 +65,11 @@
         DENSE_SLOT_I4(op##_i4)                                                                     \
         [DROVE_I8] = op##_i8, [DROVE_I16] = op##_i16, [DROVE_F32] = op##_f32                       \
     }
-#define MERGE_SLOTS MODEL_SLOTS(merge)
-#define DECAY_SLOTS MODEL_SLOTS(decay)
+#define DENSE_TABLE                                                                                \
+    {                                                                                              \
+        .dot = DENSE_SLOTS(dot), .axpy = DENSE_SLOTS(axpy), .axpy_dot = DENSE_SLOTS(axpy_dot),     \
+        .merge = MODEL_SLOTS(merge), .decay = MODEL_SLOTS(decay)                                   \
+    }
 
 #endif
 

@@ -10,9 +10,9 @@
  *     NAME(op)                                 op_d8_i8_m8, ...: the name that SPARSE_SLOTS expects
  *     FOR_FORMATS(name)                        name_8_8, ...: by data and model
  *
- * SPARSE_SLOTS(op) initialises a [DATA][INDEX][MODEL] array of drovek_linear.  Function and slot
- * names come from the same macros: a missing body does not compile, and a body that no slot uses is
- * an unused function. */
+ * SPARSE_SLOTS(op) initialises a [DATA][INDEX][MODEL] array of drovek_linear, SPARSE_TABLE all of
+ * its sparse members.  Function and slot names come from the same macros: a missing body does not
+ * compile, and a body that no slot uses is an unused function. */
 #ifndef DROVEK_LINEAR_EACH_SPARSE_H
 #define DROVEK_LINEAR_EACH_SPARSE_H
 
@@ -55,6 +55,10 @@
 #define SPARSE_SLOTS(op)                                                                           \
     {                                                                                              \
         SPARSE_SLOTS_D(op, 8), SPARSE_SLOTS_D(op, 16), SPARSE_SLOTS_D(op, 32f)                     \
+    }
+#define SPARSE_TABLE                                                                               \
+    {                                                                                              \
+        .spdot = SPARSE_SLOTS(spdot), .spaxpy = SPARSE_SLOTS(spaxpy)                               \
     }
 
 #endif

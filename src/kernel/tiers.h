@@ -1,4 +1,4 @@
-/* kernel/tiers.h - the tables of the tiers, for dispatch.c.  Only the tests also include this, to
+/* kernel/tiers.h - the tables of the tiers (tiers.def), for dispatch.c, and for the tests, which
  * compare tiers with each other.
  *
  * A build with ThreadSanitizer has only the plain-C tier: the sanitizer does not see the accesses
@@ -28,42 +28,18 @@
 #define DROVEK_ONEDNN 0
 #endif
 
-extern const drovek_table drovek_ref; /* every slot filled, needs nothing */
-#define X(k) drovek_##k##_fn drovek_##k##_ref;
-DROVEK_LIST(X)
-#undef X
-#define X(k) drovek_##k##_f32_fn drovek_##k##_bf16_ref;
-DROVEK_FACTOR_LIST(X)
-#undef X
-extern const drovek_linear     drovek_linear_dense_ref;  /* dense, merge, decay: all filled */
-extern const drovek_linear     drovek_linear_sparse_ref; /* spdot and spaxpy: all filled */
-extern const drovek_planes_ops drovek_planes_ref;        /* the definition: no table has it */
+#define TIER(isa, needs, tables) tables
+#define TABLE(name)              extern const drovek_table name;
+#include "kernel/tiers.def"
 
-#if DROVEK_X86
-extern const drovek_table  drovek_avx2;
-extern const drovek_table  drovek_avx2vnni; /* avx2, with products of bytes by AVX-VNNI */
-extern const drovek_table  drovek_avx512;
-extern const drovek_table  drovek_avx512vnni; /* avx512, with dot products by VNNI */
-extern const drovek_table  drovek_avx512bf16; /* avx512vnni, with products of bf16 by AVX512_BF16 */
-extern const drovek_table  drovek_avx512amx;  /* avx512bf16, with products of bf16 by AMX */
-extern const drovek_images drovek_images_avx2, drovek_images_avx512;
-extern const drovek_planes_ops drovek_planes_avx2;
-extern const drovek_linear     drovek_linear_dense_avx2;
-extern const drovek_linear     drovek_linear_dense_avx512;
-extern const drovek_linear     drovek_linear_dense_avx512vnni;
-extern const drovek_linear     drovek_linear_sparse_avx2, drovek_linear_sparse_avx512;
-#endif
-
-#if DROVEK_ARM
-extern const drovek_table  drovek_neon;
-extern const drovek_table  drovek_dotprod;
-extern const drovek_images drovek_images_neon;
-#endif
+#define SLOT(name, result, arguments) drovek_##name##_fn drovek_##name##_ref;
+#include "kernel/slots.def"
+#define PRODUCT(name, result, arguments) drovek_##name##_f32_fn drovek_##name##_bf16_ref;
+#include "kernel/slots.def"
+extern const drovek_planes_ops drovek_planes_ref; /* the definition: no table has it */
 
 #if DROVEK_ONEDNN
-drovek_gemm_f32_fn drovek_gemm_f32_onednn;        /* the library for all shapes        */
-drovek_gemm_f32_fn drovek_gemm_f32_avx2_onednn;   /* the tier's own kernel for small   */
-drovek_gemm_f32_fn drovek_gemm_f32_avx512_onednn; /* shapes (lanes/gemm.h)             */
+drovek_gemm_f32_fn drovek_gemm_f32_onednn;
 
 /* Does the library use the instructions of the tier `isa` at most?  NULL: no limit. */
 bool drovek_onednn_is_within(const char *isa);

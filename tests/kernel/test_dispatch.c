@@ -12,10 +12,8 @@ static const uint32_t everything = DROVE_CPU_AVX2 | DROVE_CPU_AVX512 | DROVE_CPU
 
 TEST(test_ref_fills_every_slot)
 {
-#define X(k) assert_non_null(drovek_ref.k);
-    DROVEK_LIST(X)
-#undef X
-    assert_int_equal(drovek_ref.needs, 0);
+#define SLOT(name, result, arguments) assert_non_null(drovek_ref.name);
+#include "kernel/slots.def"
 }
 
 TEST(test_no_features_means_ref)
@@ -32,13 +30,12 @@ static void check_narrow(const drovek_table *t)
     drovek_table narrow = drovek_narrow(t, DROVEK_FACTORS_BF16);
     assert_string_equal(narrow.gemm_source, t->bf16.source);
     assert_int_equal(narrow.factors, DROVEK_FACTORS_BF16);
-#define X(k)                                                                                       \
-    assert_non_null(t->bf16.k);                                                                    \
-    assert_ptr_equal(narrow.k##_f32, t->bf16.k);                                                   \
-    assert_ptr_not_equal(narrow.k##_f32, t->k##_f32);                                              \
-    narrow.k##_f32 = t->k##_f32;
-    DROVEK_FACTOR_LIST(X)
-#undef X
+#define PRODUCT(name, result, arguments)                                                           \
+    assert_non_null(t->bf16.name);                                                                 \
+    assert_ptr_equal(narrow.name##_f32, t->bf16.name);                                             \
+    assert_ptr_not_equal(narrow.name##_f32, t->name##_f32);                                        \
+    narrow.name##_f32 = t->name##_f32;
+#include "kernel/slots.def"
     narrow.gemm_source = t->gemm_source;
     narrow.factors = t->factors;
     assert_null(t->strips);
@@ -66,9 +63,8 @@ TEST(test_cap_is_obeyed)
         assert_int_equal(drovek_select(&t, everything, *name), DROVE_OK);
         assert_string_equal(t.isa, *name);
         assert_non_null(t.gemm_source);
-#define X(k) assert_non_null(t.k);
-        DROVEK_LIST(X)
-#undef X
+#define SLOT(name, result, arguments) assert_non_null(t.name);
+#include "kernel/slots.def"
         assert_non_null(t.bf16.source);
         check_narrow(&t);
     }
@@ -78,9 +74,8 @@ TEST(test_ref_bypasses_the_library)
 {
     drovek_table t;
     assert_int_equal(drovek_select(&t, everything, "ref"), DROVE_OK);
-#define X(k) assert_ptr_equal(t.k, drovek_ref.k);
-    DROVEK_LIST(X)
-#undef X
+#define SLOT(name, result, arguments) assert_ptr_equal(t.name, drovek_ref.name);
+#include "kernel/slots.def"
     assert_string_equal(t.gemm_source, "plain C");
 }
 
@@ -92,7 +87,7 @@ TEST(test_each_tier_brings_its_own)
     assert_ptr_equal(t.sgd_f32, drovek_avx2.sgd_f32);
     assert_int_equal(drovek_select(&t, DROVE_CPU_AVX2, NULL), DROVE_OK);
     assert_string_equal(t.isa, "avx2");
-    assert_ptr_equal(t.integers, drovek_avx2.integers);
+    assert_ptr_equal(t.integers, drovek_planes_avx2.integers);
     assert_int_equal(drovek_select(&t, DROVE_CPU_AVX2 | DROVE_CPU_AVX_VNNI, NULL), DROVE_OK);
     assert_string_equal(t.isa, "avx2vnni");
     assert_ptr_equal(t.integers, drovek_avx2vnni.integers);
@@ -103,7 +98,7 @@ TEST(test_each_tier_brings_its_own)
     assert_ptr_equal(t.bf16.matvec, drovek_avx512bf16.bf16.matvec);
     assert_ptr_equal(t.sgd_f32, drovek_avx512.sgd_f32);
     assert_ptr_equal(t.linear.dot[DROVE_I8][DROVE_I8],
-                     drovek_linear_dense_avx512vnni.dot[DROVE_I8][DROVE_I8]);
+                     drovek_linear_dense_avx512vnni.linear.dot[DROVE_I8][DROVE_I8]);
     assert_int_equal(drovek_select(&t, DROVE_CPU_AVX2 | DROVE_CPU_AVX512, NULL), DROVE_OK);
     assert_string_equal(t.isa, "avx512");
     assert_ptr_equal(t.bf16.gemm, drovek_avx512.bf16.gemm);
@@ -118,7 +113,7 @@ TEST(test_each_tier_brings_its_own)
     assert_int_equal(drovek_select(&t, DROVE_CPU_NEON, NULL), DROVE_OK);
     assert_string_equal(t.isa, "neon");
     assert_ptr_equal(t.sgd_f32, drovek_neon.sgd_f32);
-    drovek_dot_fn *dot = drovek_neon.linear_dense->dot[DROVE_I8][DROVE_I8];
+    drovek_dot_fn *dot = drovek_linear_dense_neon.linear.dot[DROVE_I8][DROVE_I8];
     assert_ptr_equal(t.linear.dot[DROVE_I8][DROVE_I8], dot);
     assert_int_equal(drovek_select(&t, everything, NULL), DROVE_OK);
     assert_string_equal(t.isa, "dotprod");

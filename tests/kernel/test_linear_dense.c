@@ -123,13 +123,13 @@ static void check_ref_pair(drove_rng *rng, drove_number d, drove_number m)
         memcpy(got, u.w, sizeof got);
         for (size_t k = 0; k < n_rows; k++) u.row[k] = u.x[k];
         size_t n_clamped =
-            drovek_linear_dense_ref.axpy[d][m](got, u.row, u.factor, n_rows, u.n, &bits);
+            drovek_linear_dense_ref.linear.axpy[d][m](got, u.row, u.factor, n_rows, u.n, &bits);
         size_t wanted = check_ref_update(&u, got);
         if (d != DROVE_F32) assert_int_equal(n_clamped, wanted);
         double sum = 0.0;
         for (size_t i = 0; i < u.n; i++)
             sum += number_as_double(d, u.next, i) * number_as_double(m, got, i);
-        double dot = drovek_linear_dense_ref.dot[d][m](u.next, got, u.n);
+        double dot = drovek_linear_dense_ref.linear.dot[d][m](u.next, got, u.n);
         assert_true(fabs(dot - sum) <= fabs(sum) * 1e-12);
     }
 }
@@ -153,12 +153,12 @@ TEST(test_ref_by_hand)
     drovek_factor factor = {.a = 128, .shift = 8};
     /* 63.5, -63.5, 1.5, -1.5 to nearest, halves up: 64, -63, 2, -1 */
     assert_int_equal(
-        drovek_linear_dense_ref.axpy[DROVE_I8][DROVE_I8](w, &row, &factor, 1, 4, &bits), 2);
+        drovek_linear_dense_ref.linear.axpy[DROVE_I8][DROVE_I8](w, &row, &factor, 1, 4, &bits), 2);
     assert_int_equal(w[0], 127);
     assert_int_equal(w[1], -128);
     assert_int_equal(w[2], 7);
     assert_int_equal(w[3], -1);
-    assert_true(drovek_linear_dense_ref.dot[DROVE_I8][DROVE_I8](x, w, 4) ==
+    assert_true(drovek_linear_dense_ref.linear.dot[DROVE_I8][DROVE_I8](x, w, 4) ==
                 127 * 127 + 127 * 128 + 21 + 3);
 }
 
@@ -173,10 +173,10 @@ TEST(test_ref_by_hand_in_pairs)
     drovek_factor factor = {.a = 128, .shift = 8};
     /* w: 6, -8, 5, 0, -1; x: 7, -7, 3, -3, 7; halves of x to nearest: 4, -3, 2, -1, 4 */
     size_t n_clamped =
-        drovek_linear_dense_ref.axpy[DROVE_I4][DROVE_I4](w, &row, &factor, 1, 5, &bits);
+        drovek_linear_dense_ref.linear.axpy[DROVE_I4][DROVE_I4](w, &row, &factor, 1, 5, &bits);
     assert_int_equal(n_clamped, 2);
     assert_memory_equal(w, moved, sizeof w);
-    double dot = drovek_linear_dense_ref.dot[DROVE_I4][DROVE_I4](x, w, 5);
+    double dot = drovek_linear_dense_ref.linear.dot[DROVE_I4][DROVE_I4](x, w, 5);
     assert_true(dot == 7 * 7 + 7 * 8 + 3 * 7 + 3 * 1 + 7 * 3);
 }
 
@@ -227,14 +227,15 @@ static void check_update_at(const drovek_linear *k, const char *isa, update *u, 
     uint8_t *w = placed(u->w, m_bytes, SLACK, m_size, where);
 
     memcpy(wanted, u->w, sizeof wanted);
-    size_t n_wanted = drovek_linear_dense_ref.axpy[u->d][u->m](wanted, u->row, u->factor, u->n_rows,
-                                                               u->n, &bits_wanted);
+    size_t n_wanted =
+        drovek_linear_dense_ref.linear.axpy[u->d][u->m](wanted, u->row, u->factor, u->n_rows, u->n,
+                                                        &bits_wanted);
     size_t n_got = k->axpy[u->d][u->m](w, u->row, u->factor, u->n_rows, u->n, &bits);
     assert_same(u, "axpy", isa, w, wanted);
     assert_int_equal(n_got, n_wanted);
     assert_memory_equal(&bits, &bits_wanted, sizeof bits);
 
-    double dot_wanted = drovek_linear_dense_ref.dot[u->d][u->m](next, wanted, u->n);
+    double dot_wanted = drovek_linear_dense_ref.linear.dot[u->d][u->m](next, wanted, u->n);
     double bound = dot_bound(u, wanted);
     assert_true(fabs(k->dot[u->d][u->m](next, w, u->n) - dot_wanted) <= bound);
     if (u->n_rows == 1) {

@@ -82,8 +82,9 @@ static void check_ref_merge(const meeting *t, float share)
     meeting got = *t;
     size_t n_wanted = 0, whole = t->n / 2 * 2;
     bool no_bits = t->m == DROVE_F32 || share == 1.0f;
-    size_t n_clamped = drovek_linear_dense_ref.merge[t->m](got.centre, got.w, got.last, t->n, share,
-                                                           no_bits ? NULL : &got.bits);
+    size_t n_clamped =
+        drovek_linear_dense_ref.linear.merge[t->m](got.centre, got.w, got.last, t->n, share,
+                                                   no_bits ? NULL : &got.bits);
     for (size_t i = 0; i < t->n; i++) {
         if (t->m == DROVE_F32) {
             assert_number(t, got.centre, i, wanted_merge_float(t, share, i), 1.0);
@@ -101,7 +102,8 @@ static void check_ref_merge(const meeting *t, float share)
 static void check_ref_decay(const meeting *t, float kappa)
 {
     meeting got = *t;
-    drovek_linear_dense_ref.decay[t->m](got.w, t->n, kappa, t->m == DROVE_F32 ? NULL : &got.bits);
+    drovek_linear_dense_ref.linear.decay[t->m](got.w, t->n, kappa,
+                                               t->m == DROVE_F32 ? NULL : &got.bits);
     for (size_t i = 0; i < t->n; i++) {
         double was = number_as_double(t->m, t->w, i), now = number_as_double(t->m, got.w, i);
         double wanted = t->m == DROVE_F32
@@ -138,16 +140,18 @@ TEST(test_ref_by_hand)
     int8_t again[5];
     /* half of 3, 127, -128, 3, -3: 2, 64, -64, 2, -1 */
     memcpy(again, centre, sizeof again);
-    assert_int_equal(drovek_linear_dense_ref.merge[DROVE_I8](again, w, last, 5, 0.5f, &bits), 2);
+    assert_int_equal(drovek_linear_dense_ref.linear.merge[DROVE_I8](again, w, last, 5, 0.5f, &bits),
+                     2);
     assert_memory_equal(again, mean, 5);
     int8_t before[5] = {2};
     const int8_t step[5] = {5, 127, -128, 3, -3};
     memcpy(w, step, sizeof w);
-    assert_int_equal(drovek_linear_dense_ref.merge[DROVE_I8](centre, w, before, 5, 1.0f, NULL), 2);
+    assert_int_equal(
+        drovek_linear_dense_ref.linear.merge[DROVE_I8](centre, w, before, 5, 1.0f, NULL), 2);
     assert_memory_equal(centre, sum, 5);
     /* -0.3 of them: -4, -38, 38, -3, -1 */
     const int8_t left[5] = {9, 89, -90, 7, 3};
-    drovek_linear_dense_ref.decay[DROVE_I8](centre, 5, 0.3f, &bits);
+    drovek_linear_dense_ref.linear.decay[DROVE_I8](centre, 5, 0.3f, &bits);
     assert_memory_equal(centre, left, 5);
 }
 
@@ -188,8 +192,8 @@ static void check_merge_at(const drovek_table *k, const meeting *t, float share,
     uint8_t *w = placed(t->w, bytes, GUARD, size, where);
     uint8_t *last = placed(t->last, bytes, 0, size, where);
     size_t n_wanted =
-        drovek_linear_dense_ref.merge[t->m](wanted.centre, wanted.w, wanted.last, t->n, share,
-                                            no_bits ? NULL : &wanted.bits);
+        drovek_linear_dense_ref.linear.merge[t->m](wanted.centre, wanted.w, wanted.last, t->n,
+                                                   share, no_bits ? NULL : &wanted.bits);
     size_t n_got = k->linear.merge[t->m](centre, w, last, t->n, share, no_bits ? NULL : &bits);
     assert_bytes(t, "merge: centre", k->isa, centre, wanted.centre, GUARD, where);
     assert_bytes(t, "merge: w", k->isa, w, wanted.w, GUARD, where);
@@ -205,8 +209,8 @@ static void check_decay_at(const drovek_table *k, const meeting *t, float kappa,
     meeting wanted = *t;
     drovek_bits bits = t->bits;
     uint8_t *w = placed(t->w, bytes, GUARD, size, where);
-    drovek_linear_dense_ref.decay[t->m](wanted.w, t->n, kappa,
-                                        t->m == DROVE_F32 ? NULL : &wanted.bits);
+    drovek_linear_dense_ref.linear.decay[t->m](wanted.w, t->n, kappa,
+                                               t->m == DROVE_F32 ? NULL : &wanted.bits);
     k->linear.decay[t->m](w, t->n, kappa, t->m == DROVE_F32 ? NULL : &bits);
     assert_bytes(t, "decay", k->isa, w, wanted.w, GUARD, where);
     assert_memory_equal(&bits, &wanted.bits, sizeof bits);

@@ -252,8 +252,8 @@ static void check_axpy(const drovek_table *t, const row *r, const void *before,
     bool rounds = r->model != DROVE_F32;
     size_t n = t->linear.spaxpy[r->data][r->index_format][r->model](w, &r->pairs, factor,
                                                                     rounds ? &bits : NULL);
-    drovek_ref.linear_sparse->spaxpy[r->data][r->index_format][r->model](ref, &r->pairs, factor,
-                                                                         &ref_bits);
+    drovek_linear_sparse_ref.linear.spaxpy[r->data][r->index_format][r->model](ref, &r->pairs,
+                                                                               factor, &ref_bits);
     assert_int_equal(n, n_wanted);
     assert_memory_equal(w, wanted, model_bytes(r) + READABLE);
     assert_memory_equal(w, ref, model_bytes(r) + READABLE);

@@ -536,10 +536,9 @@ static void check_table(const drovek_table *t)
 {
     static drovek_table before;
     drovek_thread_init();
-#define X(k)                                                                                       \
-    if (t->k != before.k) check_operands(t, #k, run_##k, 0, MOST_LENGTH);
-    DROVEK_LIST(X)
-#undef X
+#define SLOT(name, result, arguments)                                                              \
+    if (t->name != before.name) check_operands(t, #name, run_##name, 0, MOST_LENGTH);
+#include "kernel/slots.def"
     before = *t;
     report_planted(t);
 }
@@ -554,10 +553,10 @@ static void check_bf16(const drovek_table *t)
 {
     static drovek_table before;
     drovek_thread_init();
-#define X(k)                                                                                       \
-    if (t->k##_f32 != before.k##_f32) check_operands(t, "bf16 " #k, run_##k##_f32, 0, MOST_LENGTH);
-    DROVEK_FACTOR_LIST(X)
-#undef X
+#define PRODUCT(name, result, arguments)                                                           \
+    if (t->name##_f32 != before.name##_f32)                                                        \
+        check_operands(t, "bf16 " #name, run_##name##_f32, 0, MOST_LENGTH);
+#include "kernel/slots.def"
     before = *t;
     report_planted(t);
 }

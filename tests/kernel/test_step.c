@@ -84,8 +84,9 @@ TEST(test_of_parts)
     for (size_t at = 0; at < M * N; at += DRAW) {
         const size_t n = M * N - at < DRAW ? M * N - at : DRAW;
         const void *from = g + at;
-        n_wanted += drovek_linear_dense_ref.axpy[DROVE_F32][DROVE_I8](wanted + at, &from, &one, 1,
-                                                                      n, next(&theirs, n));
+        n_wanted +=
+            drovek_linear_dense_ref.linear.axpy[DROVE_F32][DROVE_I8](wanted + at, &from, &one, 1, n,
+                                                                     next(&theirs, n));
     }
     assert_memory_equal(w, wanted, M * N);
     assert_true(n_clamped == n_wanted && n_wanted > 0);

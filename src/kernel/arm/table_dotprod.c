@@ -1,6 +1,5 @@
 /* kernel/arm/table_dotprod.c - the NEON tier with the dot-product instructions of ARMv8.2, which
  * sum four products of bytes each. */
-#include "base/cpu.h"
 #include "kernel/tiers.h"
 
 #define DROVEK_DOTPROD 1
@@ -17,13 +16,7 @@ static double axpy_dot_i8_i8(void *w, const void *x, const drovek_factor *factor
     return axpy_dot(DROVE_I8, DROVE_I8, w, x, factor, next, ahead, n, bits, n_clamped);
 }
 
-static const drovek_linear dense = {
-    .dot[DROVE_I8][DROVE_I8] = dot_i8_i8,
-    .axpy_dot[DROVE_I8][DROVE_I8] = axpy_dot_i8_i8,
-};
-
 const drovek_table drovek_dotprod = {
-    .isa = "dotprod",
-    .needs = DROVE_CPU_NEON | DROVE_CPU_DOTPROD,
-    .linear_dense = &dense,
+    .linear.dot[DROVE_I8][DROVE_I8] = dot_i8_i8,
+    .linear.axpy_dot[DROVE_I8][DROVE_I8] = axpy_dot_i8_i8,
 };

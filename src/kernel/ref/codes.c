@@ -1,4 +1,4 @@
-/* kernel/ref/codes.c - encodes vectors in fewer bits (kernel/exchange.h): the definition. */
+/* kernel/ref/codes.c - encodes vectors in fewer bits (kernel/codes.h): the definition. */
 #include "kernel/codes.h"
 #include "kernel/tiers.h"
 

@@ -1,4 +1,4 @@
-/* kernel/ref/elastic.c - elastic steps (kernel/exchange.h) in plain C: the definition. */
+/* kernel/ref/elastic.c - elastic steps (kernel/slots.def) in plain C: the definition. */
 #include "base/racy.h"
 #include "kernel/tiers.h"
 

@@ -204,12 +204,25 @@ INLINE int32_t rounded(float factor, int32_t x, const uint8_t *block, size_t i)
     return floor_within(fmaf(factor, (float)x, rounding_of(block, i)));
 }
 
+INLINE size_t merge_floats(void *centre, void *w, void *last, size_t n, float share)
+{
+    float *c = centre, *replica = w, *was = last;
+    for (size_t i = 0; i < n; i++) {
+        float gain = drove__racy_load(replica + i) - was[i];
+        was[i] = fmaf(share, gain, drove__racy_load(c + i));
+        drove__racy_store(c + i, was[i]);
+        drove__racy_store(replica + i, was[i]);
+    }
+    return 0;
+}
+
 INLINE size_t merge(drove_number m, void *centre, void *w, void *last, size_t n, float share,
                     drovek_bits *bits)
 {
     uint8_t room[DROVEK_BLOCK_BYTES];
     const uint8_t *block = NULL;
     size_t n_clamped = 0;
+    if (m == DROVE_F32) return merge_floats(centre, w, last, n, share);
     for (size_t i = 0; i < n; i++) {
         int32_t gain = shared_integer(m, w, i) - integer_at(m, last, i);
         if (share != 1.0f) {
@@ -226,37 +239,27 @@ INLINE size_t merge(drove_number m, void *centre, void *w, void *last, size_t n,
     return n_clamped;
 }
 
-static size_t merge_f32(void *centre, void *w, void *last, size_t n, float share, drovek_bits *bits)
+INLINE void decay_floats(void *w, size_t n, float kappa)
 {
-    float *c = centre, *replica = w, *was = last;
-    (void)bits;
+    float *to = w;
     for (size_t i = 0; i < n; i++) {
-        float gain = drove__racy_load(replica + i) - was[i];
-        was[i] = fmaf(share, gain, drove__racy_load(c + i));
-        drove__racy_store(c + i, was[i]);
-        drove__racy_store(replica + i, was[i]);
+        float was = drove__racy_load(to + i);
+        drove__racy_store(to + i, fmaf(-kappa, was, was));
     }
-    return 0;
 }
 
 INLINE void decay(drove_number m, void *w, size_t n, float kappa, drovek_bits *bits)
 {
     uint8_t room[DROVEK_BLOCK_BYTES];
     const uint8_t *block = NULL;
+    if (m == DROVE_F32) {
+        decay_floats(w, n, kappa);
+        return;
+    }
     for (size_t i = 0; i < n; i++) {
         if (i % 32 == 0) block = next_block(bits, i / 32, room);
         int32_t was = shared_integer(m, w, i);
         store_integer(m, w, i, was + rounded(kappa, -was, block, i % 32));
-    }
-}
-
-static void decay_f32(void *w, size_t n, float kappa, drovek_bits *bits)
-{
-    float *to = w;
-    (void)bits;
-    for (size_t i = 0; i < n; i++) {
-        float was = drove__racy_load(to + i);
-        drove__racy_store(to + i, fmaf(-kappa, was, was));
     }
 }
 
@@ -265,40 +268,4 @@ static void decay_f32(void *w, size_t n, float kappa, drovek_bits *bits)
 #define EACH_BODY "kernel/linear_dense_body.h"
 #include "kernel/linear_each_dense.h"
 
-static size_t merge_i4(void *centre, void *w, void *last, size_t n, float share, drovek_bits *bits)
-{
-    return merge(DROVE_I4, centre, w, last, n, share, bits);
-}
-
-static void decay_i4(void *w, size_t n, float kappa, drovek_bits *bits)
-{
-    decay(DROVE_I4, w, n, kappa, bits);
-}
-
-static size_t merge_i8(void *centre, void *w, void *last, size_t n, float share, drovek_bits *bits)
-{
-    return merge(DROVE_I8, centre, w, last, n, share, bits);
-}
-
-static void decay_i8(void *w, size_t n, float kappa, drovek_bits *bits)
-{
-    decay(DROVE_I8, w, n, kappa, bits);
-}
-
-static size_t merge_i16(void *centre, void *w, void *last, size_t n, float share, drovek_bits *bits)
-{
-    return merge(DROVE_I16, centre, w, last, n, share, bits);
-}
-
-static void decay_i16(void *w, size_t n, float kappa, drovek_bits *bits)
-{
-    decay(DROVE_I16, w, n, kappa, bits);
-}
-
-const drovek_linear drovek_linear_dense_ref = {
-    .dot = DENSE_SLOTS(dot),
-    .axpy = DENSE_SLOTS(axpy),
-    .axpy_dot = DENSE_SLOTS(axpy_dot),
-    .merge = MERGE_SLOTS,
-    .decay = DECAY_SLOTS,
-};
+const drovek_table drovek_linear_dense_ref = {.linear = DENSE_TABLE};

@@ -118,7 +118,4 @@ static float moved_32f(update *u, float w, float x)
 #define EACH_BODY "kernel/ref/linear_sparse_body.h"
 #include "kernel/linear_each_sparse.h"
 
-const drovek_linear drovek_linear_sparse_ref = {
-    .spdot = SPARSE_SLOTS(spdot),
-    .spaxpy = SPARSE_SLOTS(spaxpy),
-};
+const drovek_table drovek_linear_sparse_ref = {.linear = SPARSE_TABLE};

@@ -3,18 +3,10 @@
 
 const drovek_table drovek_ref = {
     .isa = "ref",
-    .needs = 0,
-#define X(k) .k = drovek_##k##_ref,
-    DROVEK_LIST(X)
-#undef X
-        .gemm_source = "plain C",
-    .bf16 =
-        {
-#define X(k) .k = drovek_##k##_bf16_ref,
-            DROVEK_FACTOR_LIST(X)
-#undef X
-                .source = "plain C, bf16",
-        },
-    .linear_dense = &drovek_linear_dense_ref,
-    .linear_sparse = &drovek_linear_sparse_ref,
+#define SLOT(name, result, arguments) .name = drovek_##name##_ref,
+#include "kernel/slots.def"
+    .gemm_source = "plain C",
+#define PRODUCT(name, result, arguments) .bf16.name = drovek_##name##_bf16_ref,
+#include "kernel/slots.def"
+    .bf16.source = "plain C, bf16",
 };

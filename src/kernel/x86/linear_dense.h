@@ -254,37 +254,4 @@ INLINE double axpy_dot(drove_number d, drove_number m, void *w, const void *x,
 #define EACH_BODY "kernel/linear_dense_body.h"
 #include "kernel/linear_each_dense.h"
 
-static inline size_t merge_i4(void *centre, void *w, void *last, size_t n, float share,
-                              drovek_bits *bits)
-{
-    return merge_pass(DROVE_I4, centre, w, last, n, share, bits);
-}
-
-static inline void decay_i4(void *w, size_t n, float kappa, drovek_bits *bits)
-{
-    decay_pass(DROVE_I4, w, n, kappa, bits);
-}
-
-static inline size_t merge_i8(void *centre, void *w, void *last, size_t n, float share,
-                              drovek_bits *bits)
-{
-    return merge_pass(DROVE_I8, centre, w, last, n, share, bits);
-}
-
-static inline void decay_i8(void *w, size_t n, float kappa, drovek_bits *bits)
-{
-    decay_pass(DROVE_I8, w, n, kappa, bits);
-}
-
-static inline size_t merge_i16(void *centre, void *w, void *last, size_t n, float share,
-                               drovek_bits *bits)
-{
-    return merge_pass(DROVE_I16, centre, w, last, n, share, bits);
-}
-
-static inline void decay_i16(void *w, size_t n, float kappa, drovek_bits *bits)
-{
-    decay_pass(DROVE_I16, w, n, kappa, bits);
-}
-
 #endif

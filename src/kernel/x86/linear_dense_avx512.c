@@ -5,10 +5,4 @@
 
 #include "kernel/x86/linear_dense.h"
 
-const drovek_linear drovek_linear_dense_avx512 = {
-    .dot = DENSE_SLOTS(dot),
-    .axpy = DENSE_SLOTS(axpy),
-    .axpy_dot = DENSE_SLOTS(axpy_dot),
-    .merge = MERGE_SLOTS,
-    .decay = DECAY_SLOTS,
-};
+const drovek_table drovek_linear_dense_avx512 = {.linear = DENSE_TABLE};

@@ -7,18 +7,18 @@
 
 #include "kernel/x86/linear_dense.h"
 
-const drovek_linear drovek_linear_dense_avx512vnni = {
-    .dot =
+const drovek_table drovek_linear_dense_avx512vnni = {
+    .linear.dot =
         {
             [DROVE_I4] = {[DROVE_I4] = dot_i4_i4, [DROVE_I8] = dot_i4_i8},
             [DROVE_I8] = {[DROVE_I4] = dot_i8_i4, [DROVE_I8] = dot_i8_i8},
         },
-    .axpy =
+    .linear.axpy =
         {
             [DROVE_I8] = {[DROVE_I16] = axpy_i8_i16},
             [DROVE_I16] = {[DROVE_I8] = axpy_i16_i8, [DROVE_I16] = axpy_i16_i16},
         },
-    .axpy_dot =
+    .linear.axpy_dot =
         {
             [DROVE_I4] = {[DROVE_I4] = axpy_dot_i4_i4, [DROVE_I8] = axpy_dot_i4_i8},
             [DROVE_I8] = {[DROVE_I4] = axpy_dot_i8_i4,

@@ -8,7 +8,4 @@
 #define EACH_BODY "kernel/x86/linear_sparse_body.h"
 #include "kernel/linear_each_sparse.h"
 
-const drovek_linear drovek_linear_sparse_avx512 = {
-    .spdot = SPARSE_SLOTS(spdot),
-    .spaxpy = SPARSE_SLOTS(spaxpy),
-};
+const drovek_table drovek_linear_sparse_avx512 = {.linear = SPARSE_TABLE};

@@ -319,29 +319,8 @@ INLINE size_t merge_step(drove_number m, void *centre, void *w, void *last, size
     return differ_count32(sum, met, count);
 }
 
-INLINE size_t merge_pass(drove_number m, void *centre, void *w, void *last, size_t n, float share,
-                         drovek_bits *bits)
+INLINE size_t merge_floats(void *centre, void *w, void *last, size_t n, float share)
 {
-    _Alignas(64) uint8_t room[DROVEK_BLOCK_BYTES];
-    bool                 is_rounded = share != 1.0f;
-    bit_source           source = {0};
-    const uint8_t       *r = NULL;
-    size_t               n_clamped = 0;
-    if (is_rounded) source = bits_begin(bits->kind, bits);
-    for (size_t i = 0; i < n; i += LANES) {
-        size_t count = smaller(n - i, LANES);
-        if (is_rounded && i % 32 == 0) r = next_block(bits->kind, &source, bits, room);
-        n_clamped +=
-            merge_step(m, centre, w, last, i, count, share, is_rounded ? r + 2 * (i % 32) : NULL);
-    }
-    if (is_rounded) bits_end(bits->kind, &source, bits);
-    return n_clamped;
-}
-
-static inline size_t merge_f32(void *centre, void *w, void *last, size_t n, float share,
-                               drovek_bits *bits)
-{
-    (void)bits;
     for (size_t i = 0; i < n; i += LANES) {
         size_t   count = smaller(n - i, LANES);
         uint8_t *c = model_at(DROVE_F32, centre, i), *replica = model_at(DROVE_F32, w, i),
@@ -355,8 +334,42 @@ static inline size_t merge_f32(void *centre, void *w, void *last, size_t n, floa
     return 0;
 }
 
-INLINE void decay_pass(drove_number m, void *w, size_t n, float kappa, drovek_bits *bits)
+INLINE size_t merge(drove_number m, void *centre, void *w, void *last, size_t n, float share,
+                    drovek_bits *bits)
 {
+    _Alignas(64) uint8_t room[DROVEK_BLOCK_BYTES];
+    bool                 is_rounded = share != 1.0f;
+    bit_source           source = {0};
+    const uint8_t       *r = NULL;
+    size_t               n_clamped = 0;
+    if (m == DROVE_F32) return merge_floats(centre, w, last, n, share);
+    if (is_rounded) source = bits_begin(bits->kind, bits);
+    for (size_t i = 0; i < n; i += LANES) {
+        size_t count = smaller(n - i, LANES);
+        if (is_rounded && i % 32 == 0) r = next_block(bits->kind, &source, bits, room);
+        n_clamped +=
+            merge_step(m, centre, w, last, i, count, share, is_rounded ? r + 2 * (i % 32) : NULL);
+    }
+    if (is_rounded) bits_end(bits->kind, &source, bits);
+    return n_clamped;
+}
+
+INLINE void decay_floats(void *w, size_t n, float kappa)
+{
+    for (size_t i = 0; i < n; i += LANES) {
+        uint8_t *place = model_at(DROVE_F32, w, i);
+        fvec     was = as_float(racy_load(place));
+        fvec     now = fma_(fset(-kappa), was, was);
+        racy_store_part(place, as_bits(now), 4 * smaller(n - i, LANES));
+    }
+}
+
+INLINE void decay(drove_number m, void *w, size_t n, float kappa, drovek_bits *bits)
+{
+    if (m == DROVE_F32) {
+        decay_floats(w, n, kappa);
+        return;
+    }
     _Alignas(64) uint8_t room[DROVEK_BLOCK_BYTES];
     bit_source           source = bits_begin(bits->kind, bits);
     const uint8_t       *r = NULL;
@@ -369,17 +382,6 @@ INLINE void decay_pass(drove_number m, void *w, size_t n, float kappa, drovek_bi
         wide_racy_store(m, place, add32(was, delta), smaller(n - i, LANES));
     }
     bits_end(bits->kind, &source, bits);
-}
-
-static inline void decay_f32(void *w, size_t n, float kappa, drovek_bits *bits)
-{
-    (void)bits;
-    for (size_t i = 0; i < n; i += LANES) {
-        uint8_t *place = model_at(DROVE_F32, w, i);
-        fvec     was = as_float(racy_load(place));
-        fvec     now = fma_(fset(-kappa), was, was);
-        racy_store_part(place, as_bits(now), 4 * smaller(n - i, LANES));
-    }
 }
 
 #endif

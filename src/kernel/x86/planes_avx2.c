@@ -9,14 +9,11 @@
 #include "kernel/x86/planes_pool_avx2.h"
 #include "kernel/x86/planes_turn.h"
 
-const drovek_planes_ops drovek_planes_avx2 = {
-    .gemm = planes_gemm,
-    .round = planes_round,
-    .back = planes_back,
-    .turn = planes_turn,
-    .max_pool = planes_max_pool,
-    .max_pool_back = planes_max_pool_back,
+static const drovek_planes_ops integers = {
+    PLANES_FUNCTIONS,
     .cost = {.k = 2, .columns = 8, .multiply = 11, .store = 64, .spares_products = true},
     .one_wide = true,
     .source = "drove avx2 words",
 };
+
+const drovek_table drovek_planes_avx2 = {.integers = &integers};

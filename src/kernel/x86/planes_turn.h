@@ -1,5 +1,5 @@
 /* kernel/x86/planes_turn.h - an image's channels come together (kernel/planes.h), by registers of
- * 16 bytes, in every tier. */
+ * 16 bytes, in every tier; and the members of a tier's drovek_planes_ops that all tiers have. */
 #ifndef DROVEK_X86_PLANES_TURN_H
 #define DROVEK_X86_PLANES_TURN_H
 
@@ -39,5 +39,9 @@ static void planes_turn(uint8_t *to, const uint8_t *from, size_t c, size_t n)
     for (; p < n; p++)
         for (size_t i = 0; i < c; i++) to[p * c + i] = from[i * n + p];
 }
+
+#define PLANES_FUNCTIONS                                                                           \
+    .gemm = planes_gemm, .round = planes_round, .back = planes_back, .turn = planes_turn,          \
+    .max_pool = planes_max_pool, .max_pool_back = planes_max_pool_back
 
 #endif

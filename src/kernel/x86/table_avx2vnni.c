@@ -1,6 +1,5 @@
 /* kernel/x86/table_avx2vnni.c - the AVX2 tier for processors with AVX-VNNI, the dot products of
  * bytes and words in registers of 256 bits, such as those that have no AVX-512. */
-#include "base/cpu.h"
 #include "kernel/tiers.h"
 
 #include "kernel/x86/lanes_avx2.h"
@@ -12,19 +11,10 @@
 #include "kernel/x86/planes_turn.h"
 
 static const drovek_planes_ops integers = {
-    .gemm = planes_gemm,
-    .round = planes_round,
-    .back = planes_back,
-    .turn = planes_turn,
-    .max_pool = planes_max_pool,
-    .max_pool_back = planes_max_pool_back,
+    PLANES_FUNCTIONS,
     .cost = {.k = 4, .columns = 8, .multiply = 8, .store = 64, .spares_products = true},
     .one_wide = true,
     .source = "drove avx_vnni",
 };
 
-const drovek_table drovek_avx2vnni = {
-    .isa = "avx2vnni",
-    .needs = DROVE_CPU_AVX2 | DROVE_CPU_AVX_VNNI,
-    .integers = &integers,
-};
+const drovek_table drovek_avx2vnni = {.integers = &integers};

@@ -1,6 +1,5 @@
 /* kernel/x86/table_avx512vnni.c - the AVX-512 tier for processors with AVX512_VNNI, which has its
  * own dot products of bytes and words. */
-#include "base/cpu.h"
 #include "kernel/tiers.h"
 
 #include "kernel/x86/lanes_avx512.h"
@@ -12,21 +11,13 @@
 #include "kernel/x86/planes_turn.h"
 
 static const drovek_planes_ops integers = {
-    .gemm = planes_gemm,
-    .round = planes_round,
-    .back = planes_back,
-    .turn = planes_turn,
-    .max_pool = planes_max_pool,
-    .max_pool_back = planes_max_pool_back,
+    PLANES_FUNCTIONS,
     .cost = {.k = 64, .columns = 16, .multiply = 16, .store = 64},
     .source = "drove avx512_vnni",
     .one_wide = true,
 };
 
 const drovek_table drovek_avx512vnni = {
-    .isa = "avx512vnni",
-    .needs = DROVE_CPU_AVX2 | DROVE_CPU_AVX512 | DROVE_CPU_VNNI,
     .gemm_i8 = gemm_vnni,
     .integers = &integers,
-    .linear_dense = &drovek_linear_dense_avx512vnni,
 };
