@@ -45,6 +45,36 @@ TEST(test_entries_are_whole)
     assert_false(drove__registry_at("no such kind", 0, &unused));
 }
 
+/* A list begins with the first row of its table. */
+TEST(test_first_entries)
+{
+    static const char *const first[][2] = {
+        {"strategies", "sequential"},
+        {"sources", "claimed"},
+        {"hosts", "threads"},
+        {"transports", "threads"},
+        {"rules", "sgd"},
+        {"schedules", "constant"},
+        {"models", "mlp"},
+        {"layers", "dense"},
+        {"activations", "relu"},
+        {"inits", "xavier"},
+        {"losses", "softmax"},
+        {"data", "mnist"},
+        {"features", "rff"},
+        {"backoffs", "none"},
+        {"engines", "host"},
+        {"devices", "opencl"},
+        {"roundings", "nearest"},
+        {"tiers", "ref"},
+    };
+    drove_named entry;
+    for (size_t k = 0; k < DROVE_COUNT(first); k++) {
+        assert_true(drove__registry_at(first[k][0], 0, &entry));
+        assert_string_equal(entry.name, first[k][1]);
+    }
+}
+
 TEST(test_strategies)
 {
     for (const drove_sync_ops *const *row = drove__strategies; *row != NULL; row++) {
@@ -134,7 +164,8 @@ TEST(test_list_of_kinds)
     free(text);
 }
 
-TEST(test_info)
+/* What drove_info prints of three bound threads in plain C; free(). */
+static char *info(int as_json)
 {
     char *text = NULL;
     size_t size_bytes = 0;
@@ -144,8 +175,35 @@ TEST(test_info)
     assert_int_equal(drove_options_set(&options, "isa", "ref"), DROVE_OK);
     FILE *stream = open_memstream(&text, &size_bytes);
     assert_non_null(stream);
-    assert_int_equal(drove_info(&options, 1, 0, stream), DROVE_OK);
+    assert_int_equal(drove_info(&options, as_json, 0, stream), DROVE_OK);
     assert_int_equal(fclose(stream), 0);
+    return text;
+}
+
+/* Every heading once, in this order. */
+TEST(test_info_as_text)
+{
+    static const char *const heading[] = {"drove  ",   "processor  ", "caches  ",
+                                          "memory  ",  "kernels  ",   "products  ",
+                                          "engines  ", "devices  ",   "workers  "};
+    char *text = info(0);
+    size_t n = 0;
+    for (const char *line = text; *line != '\0'; line = strchr(line, '\n') + 1) {
+        if (line[0] == ' ') continue;
+        assert_true(n < DROVE_COUNT(heading));
+        assert_int_equal(strncmp(line, heading[n], strlen(heading[n])), 0);
+        n++;
+    }
+    assert_int_equal(n, DROVE_COUNT(heading));
+    assert_non_null(strstr(text, "\nkernels     ref, of ref"));
+    assert_non_null(strstr(text, "\nproducts    plain C\n"));
+    assert_non_null(strstr(text, "\nworkers     3, strategy hogwild, bind compact\n"));
+    free(text);
+}
+
+TEST(test_info_as_json)
+{
+    char *text = info(1);
     json_t *object = json_loads(text, 0, NULL);
     assert_true(json_is_object(object));
     assert_string_equal(json_string_value(json_object_get(object, "isa")), "ref");
@@ -161,6 +219,7 @@ TEST(test_info)
     }
     json_decref(object);
     free(text);
+    drove_options options = drove__options_default();
     assert_int_equal(drove_options_set(&options, "isa", "avx9"), DROVE_OK);
     assert_int_equal(drove_info(&options, 0, 0, stdout), DROVE_E_ARG);
 }

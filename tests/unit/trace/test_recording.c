@@ -4,6 +4,7 @@
 #include "base/lock.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "base/status.h"
 #include "trace/recording.h"
 #include "trace/recording_file.h"
 
@@ -12,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -233,6 +235,23 @@ TEST(other_files_are_refused)
     write_file();
     assert_int_equal(drove__recording_create("none/there.rec", header, 1, &w), DROVE_E_FILE);
     assert_null(w);
+}
+
+/* No descriptor is left to look into the file with: nobody knows whether it may be written over. */
+TEST(what_cannot_be_looked_into_is_refused)
+{
+    struct rlimit usual, none;
+    write_file();
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &usual), 0);
+    const int next = dup(STDERR_FILENO);
+    assert_true(next >= 0);
+    close(next);
+    none = (struct rlimit){.rlim_cur = (rlim_t)next, .rlim_max = usual.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    const drove_status status = drove__recording_check(path);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &usual), 0);
+    assert_int_equal(status, drove__open_status(EMFILE));
+    assert_int_equal(drove__recording_check(path), DROVE_OK);
 }
 
 /* What was marked before is still there, and the disk has the rest back. */
