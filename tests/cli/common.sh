@@ -2,7 +2,8 @@
 expected=$DROVE_SOURCE_DIR/tests/cli/expected
 export XDG_CONFIG_HOME=$PWD/config # nobody's own constants
 
-# Without the packages of the site, which take longer to find than most scripts to run; "command python3" has them.
+# Without the packages of the site, which take longer to find than most scripts to run; "command python3" has them,
+# and so has the path that "type -P python3" prints, where "command -v" would name this function.
 if [ -n "${DROVE_PYTHON-}" ]; then python3() { "$DROVE_PYTHON" -S "$@"; }; fi
 
 fail() {

@@ -3,7 +3,7 @@
 # ctest: timeout=600
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
-python=${DROVE_TEST_PYTHON:-$(command -v python3 || echo python3)}
+python=${DROVE_TEST_PYTHON:-$(type -P python3 || echo python3)}
 if ! "$python" -c 'import onnxruntime' 2>/dev/null; then
     echo "skip: $python has no onnxruntime"
     exit 77

@@ -4,7 +4,7 @@
 # ctest: timeout=600
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
-python=${DROVE_TEST_PYTHON:-$(command -v python3 || echo python3)}
+python=${DROVE_TEST_PYTHON:-$(type -P python3 || echo python3)}
 n_networks=0
 
 for what in torch skl2onnx; do

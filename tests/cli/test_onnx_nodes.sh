@@ -4,7 +4,7 @@
 # ctest: timeout=900
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
-python=${DROVE_TEST_PYTHON:-$(command -v python3 || echo python3)}
+python=${DROVE_TEST_PYTHON:-$(type -P python3 || echo python3)}
 words="test_softmax test_reshape_ test_flatten test_squeeze test_clip test_leakyrelu test_gemm"
 [ -z "${DROVE_TEST_LONG-}" ] || words=
 status=0
