@@ -3,6 +3,7 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -73,9 +74,10 @@ static void at_fault(int signal, siginfo_t *info, void *context)
     (void)signal, (void)context;
     now.is_seen = now.page != NULL && at >= now.page && at < now.page + sysconf(_SC_PAGESIZE);
     if (now.is_seen) siglongjmp(now.after, 1);
-    print_error("%s (%s), n %zu, planted operand %zu: expected no access beyond the %s of another "
-                "operand, found one\n",
-                now.kernel, now.isa, now.n, now.planted, side());
+    char planted[48] = "";
+    if (now.planted > 0) snprintf(planted, sizeof planted, ", planted operand %zu", now.planted);
+    print_error("%s (%s), n %zu%s: expected no access beyond the %s of %s operand, found one\n",
+                now.kernel, now.isa, now.n, planted, side(), now.planted > 0 ? "another" : "an");
     _exit(1);
 }
 
