@@ -40,7 +40,14 @@ touch ../let-release
 echo " 1/5 Test  #7: test_named ......   Passed   12.34 sec"
 echo " 2/5 Test #17: cli_test_said .....***Failed    6.00 sec"
 echo " 3/5 Test #18: test_quick ........   Passed    4.99 sec"
-printf '<testsuite\n\ttests="5"\n\tfailures="0"\n\tskipped="1"\n>\n' >"$report"
+n_failed=0
+[ ! -e "../fail-tests-$preset" ] || n_failed=2
+printf '<testsuite\n\ttests="5"\n\tfailures="%d"\n\tskipped="1"\n>\n' $n_failed >"$report"
+[ $n_failed = 0 ] || {
+    echo "60% tests passed, 2 tests failed out of 5"
+    printf '\nThe following tests FAILED:\n\t  7 - test_named (Timeout)\n\t 17 - cli_test_said (Failed)\n'
+    exit 8
+}
 echo "100% tests passed, 0 tests failed out of 5"
 END
 chmod +x bin/* tree/scripts/*
@@ -83,6 +90,13 @@ grep -q 'error: planted' out.txt && grep -q '^FAILED: release: build' out.txt ||
 [ "$(tail -n 1 out.txt)" = "12 passed, 1 failed, 3 skipped" ] || fail "the last line"
 ! grep -q '^tests release' events.txt || fail "tests of a build that failed"
 
+rm fail-release
+touch fail-tests-asan
+run 1
+grep -qx 'FAILED: asan: test_named (Timeout), cli_test_said (Failed)' out.txt || fail "the failed tests are not named at the end"
+[ "$(tail -n 1 out.txt)" = "14 passed, 2 failed, 4 skipped" ] || fail "the last line"
+rm fail-tests-asan
+
 # ended PATTERN: scripts/test is ended once there is such a process, which ends as well.
 ended() {
     local status=0 test
@@ -97,7 +111,6 @@ ended() {
     for _ in $(seq 50); do pgrep -f "$1" >/dev/null || break; sleep 0.1; done
     ! pgrep -f "$1" >/dev/null || fail "goes on: $1"
 }
-rm -f fail-release
 ended "$PWD/bin/cmake --build"
 printf '#!/bin/sh\nsleep 60.25\n' >tree/scripts/check-format
 ended 'sleep 60.25'
