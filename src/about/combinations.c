@@ -1,7 +1,7 @@
 /* about/combinations.c - the table of strategy/combine.h over all rows of the registry. */
 #include "about/combinations.h"
 
-#include "base/json.h"
+#include "about/info.h"
 #include "config/registry.h"
 #include "strategy/combine.h"
 
@@ -21,12 +21,7 @@ static drove_status print_json(FILE *stream)
         }
         drove__json_add(&array, row);
     }
-    char *text = drove__json_dump(array, JSON_INDENT(2));
-    json_decref(array);
-    if (text == NULL) return drove__fail_nomem("a list", 1);
-    int written = fprintf(stream, "%s\n", text);
-    free(text);
-    return written < 0 ? drove__fail(DROVE_E_IO, "list: cannot be written") : DROVE_OK;
+    return drove__about_print_json(array, "list", stream);
 }
 
 /* One line for each strategy; a cell that does not run has the number of its reason. */

@@ -81,17 +81,6 @@ static drove_status make_model(const drove_options *options, const drove_input_s
     return drove__model_create(options->model, options->activation, options->loss, &io, out);
 }
 
-static drove_status describe(const drove_options *options, const drove_input_shape *shape,
-                             description *d)
-{
-    DROVE_TRY(make_model(options, shape, &d->model));
-    d->batch = (size_t)drove__resolve_batch(options);
-    drove_pass_options pass = {.model = d->model, .max_rows = d->batch};
-    DROVE_TRY(drove__pass_bytes(&pass, &d->forward_bytes));
-    pass.trains = true;
-    return drove__pass_bytes(&pass, &d->training_bytes);
-}
-
 /* ---- for people ---- */
 
 static drove_status print_text(const description *d, FILE *stream)
@@ -154,13 +143,7 @@ static drove_status print_json(const description *d, FILE *stream)
                   (json_int_t)d->forward_bytes, "training_bytes", (json_int_t)d->training_bytes,
                   "notes", m->notes);
 
-    char *text = object != NULL ? drove__json_dump(object, JSON_INDENT(2)) : NULL;
-    json_decref(object);
-    if (text == NULL) return drove__fail(DROVE_E_NOMEM, "model: not enough memory");
-    int written = fprintf(stream, "%s\n", text);
-    free(text);
-    return written < 0 ? drove__fail(DROVE_E_IO, "cannot write the description of a model")
-                       : DROVE_OK;
+    return drove__about_print_json(object, "model", stream);
 }
 
 drove_status drove_describe(const drove_options *options, const drove_input_shape *shape,
@@ -171,8 +154,16 @@ drove_status drove_describe(const drove_options *options, const drove_input_shap
     DROVE_IN_C_LOCALE;
     DROVE_ALIVE(options, "options");
     description d = {0};
-    drove_status status = describe(options, shape, &d);
-    if (status == DROVE_OK) status = as_json ? print_json(&d, stream) : print_text(&d, stream);
+    drove_status status = make_model(options, shape, &d.model);
+    if (status != DROVE_OK) goto fail;
+    d.batch = (size_t)drove__resolve_batch(options);
+    drove_pass_options pass = {.model = d.model, .max_rows = d.batch};
+    if ((status = drove__pass_bytes(&pass, &d.forward_bytes)) != DROVE_OK) goto fail;
+    pass.trains = true;
+    if ((status = drove__pass_bytes(&pass, &d.training_bytes)) != DROVE_OK) goto fail;
+    status = as_json ? print_json(&d, stream) : print_text(&d, stream);
+
+fail:
     drove__model_destroy(d.model);
     return status;
 }

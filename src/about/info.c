@@ -89,25 +89,6 @@ static const char *bind_name(drove_bind bind)
     return bind == DROVE_BIND_NONE ? "none" : bind == DROVE_BIND_COMPACT ? "compact" : "spread";
 }
 
-static void print_workers(const machine_facts *m, FILE *stream)
-{
-    const drove_plan *w = &m->workers;
-    fprintf(stream, "workers     %u, strategy %s, bind %s\n", w->n_workers, w->spec,
-            bind_name(w->bind));
-    if (w->bind == DROVE_BIND_NONE) {
-        fprintf(stream, "            the operating system places them\n");
-        return;
-    }
-    for (unsigned i = 0; i < w->n_workers && i < LISTED_WORKERS; i++) {
-        fprintf(stream, "            %-4u processor %d, core %d, NUMA node %d\n", i, m->place[i].pu,
-                m->place[i].core, m->place[i].node);
-    }
-    if (w->n_workers > LISTED_WORKERS) {
-        fprintf(stream, "            ... and %u more (--json lists all)\n",
-                w->n_workers - LISTED_WORKERS);
-    }
-}
-
 static void print_text(const machine_facts *m, FILE *stream)
 {
     const drove_topo_facts *t = &m->facts;
@@ -149,7 +130,19 @@ static void print_text(const machine_facts *m, FILE *stream)
     }
     fprintf(stream, "\n");
     drove__info_print_devices(stream);
-    print_workers(m, stream);
+
+    const drove_plan *w = &m->workers;
+    fprintf(stream, "workers     %u, strategy %s, bind %s\n", w->n_workers, w->spec,
+            bind_name(w->bind));
+    if (w->bind == DROVE_BIND_NONE)
+        fprintf(stream, "            the operating system places them\n");
+    const unsigned n_bound = w->bind != DROVE_BIND_NONE ? w->n_workers : 0;
+    for (unsigned i = 0; i < n_bound && i < LISTED_WORKERS; i++)
+        fprintf(stream, "            %-4u processor %d, core %d, NUMA node %d\n", i, m->place[i].pu,
+                m->place[i].core, m->place[i].node);
+    if (n_bound > LISTED_WORKERS)
+        fprintf(stream, "            ... and %u more (--json lists all)\n",
+                n_bound - LISTED_WORKERS);
     if (m->speeds.n > 0) drove__info_print_speeds(m->options, &m->speeds, stream);
 }
 
@@ -202,12 +195,7 @@ static drove_status print_json(const machine_facts *m, FILE *stream)
     if (object != NULL && m->speeds.n > 0) {
         drove__json_set(&object, "speed", drove__info_json_speeds(m->options, &m->speeds));
     }
-    char *text = object != NULL ? drove__json_dump(object, JSON_INDENT(2)) : NULL;
-    json_decref(object);
-    if (text == NULL) return drove__fail(DROVE_E_NOMEM, "info: not enough memory");
-    fprintf(stream, "%s\n", text);
-    free(text);
-    return DROVE_OK;
+    return drove__about_print_json(object, "info", stream);
 }
 
 drove_status drove_info(const drove_options *options, int as_json, int measure, FILE *stream)

@@ -1,4 +1,4 @@
-/* about/info.h - the part of drove info that is about devices. */
+/* about/info.h - devices in drove info; printing that its neighbours share. */
 #ifndef DROVE_ABOUT_INFO_H
 #define DROVE_ABOUT_INFO_H
 
@@ -9,6 +9,10 @@
 
 /* "48 KiB", "1.25 MiB", "31.3 GiB" */
 const char *drove__info_bytes(uint64_t bytes, char into[32]);
+
+/* Writes a value that a builder made, and releases it.  what: "list".  Errors: DROVE_E_IO,
+ * DROVE_E_NOMEM (also for NULL). */
+drove_status drove__about_print_json(json_t *value, const char *what, FILE *stream);
 
 /* For people: a line for each device, and for each kind that has none why. */
 void drove__info_print_devices(FILE *stream);

@@ -5,6 +5,7 @@
 #include "engine/device.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { WHY_SIZE = DROVE_ERROR_TEXT_SIZE, LABEL_WIDTH = 10 };
@@ -21,27 +22,6 @@ const char *drove__info_bytes(uint64_t bytes, char into[32])
     return into;
 }
 
-static void print_device(const drove_device_kind *kind, unsigned device, FILE *stream)
-{
-    char name[32], memory[32];
-    drove_device_facts facts;
-    snprintf(name, sizeof name, "%s:%u", kind->name, device);
-    fprintf(stream, "%-*s", LABEL_WIDTH, name);
-    if (kind->describe(device, &facts) != DROVE_OK) {
-        fprintf(stream, " %s\n", drove_error_text());
-        return;
-    }
-    fprintf(stream, " %s", facts.name);
-    if (facts.driver[0] != '\0') fprintf(stream, ", %s", facts.driver);
-    if (facts.n_units > 0) {
-        fprintf(stream, ", %u unit%s", facts.n_units, facts.n_units == 1 ? "" : "s");
-    }
-    if (facts.memory_bytes > 0) {
-        fprintf(stream, ", %s", drove__info_bytes(facts.memory_bytes, memory));
-    }
-    fprintf(stream, "\n");
-}
-
 void drove__info_print_devices(FILE *stream)
 {
     const char *title = "devices";
@@ -50,8 +30,21 @@ void drove__info_print_devices(FILE *stream)
         why[0] = '\0';
         unsigned n = (*kind)->count(why, sizeof why);
         for (unsigned i = 0; i < n; i++, title = "") {
-            fprintf(stream, "%-12s", title);
-            print_device(*kind, i, stream);
+            char name[32], memory[32];
+            drove_device_facts facts;
+            snprintf(name, sizeof name, "%s:%u", (*kind)->name, i);
+            fprintf(stream, "%-12s%-*s ", title, LABEL_WIDTH, name);
+            if ((*kind)->describe(i, &facts) != DROVE_OK) {
+                fprintf(stream, "%s\n", drove_error_text());
+                continue;
+            }
+            fputs(facts.name, stream);
+            if (facts.driver[0] != '\0') fprintf(stream, ", %s", facts.driver);
+            if (facts.n_units > 0)
+                fprintf(stream, ", %u unit%s", facts.n_units, facts.n_units == 1 ? "" : "s");
+            if (facts.memory_bytes > 0)
+                fprintf(stream, ", %s", drove__info_bytes(facts.memory_bytes, memory));
+            fputc('\n', stream);
         }
         if (n > 0 || why[0] == '\0') continue;
         fprintf(stream, "%-12s%-*s none: %s\n", title, LABEL_WIDTH, (*kind)->name, why);
@@ -79,6 +72,16 @@ void drove__info_print_speeds(const drove_options *opt, const drove_speeds *spee
 
 /* ---- for programs ---- */
 
+drove_status drove__about_print_json(json_t *value, const char *what, FILE *stream)
+{
+    char *text = drove__json_dump(value, JSON_INDENT(2));
+    json_decref(value);
+    if (text == NULL) return drove__fail_nomem(what, 1);
+    const int written = fprintf(stream, "%s\n", text);
+    free(text);
+    return written < 0 ? drove__fail(DROVE_E_IO, "%s: cannot be written", what) : DROVE_OK;
+}
+
 static json_t *json_text(const char *text)
 {
     return text[0] != '\0' ? json_string(text) : json_null();
@@ -89,24 +92,23 @@ static json_t *json_positive(uint64_t number)
     return number > 0 ? json_integer((json_int_t)number) : json_null();
 }
 
-static json_t *json_device(const drove_device_kind *kind, unsigned device)
-{
-    drove_device_facts facts = {0};
-    bool is_known = kind->describe(device, &facts) == DROVE_OK;
-    return json_pack("{s:s, s:i, s:o, s:o, s:o, s:o, s:b, s:o}", "kind", kind->name, "index",
-                     (int)device, "name", json_text(facts.name), "driver", json_text(facts.driver),
-                     "memory_bytes", json_positive(facts.memory_bytes), "units",
-                     json_positive(facts.n_units), "can_split", (int)facts.can_split, "reason",
-                     json_text(is_known ? "" : drove_error_text()));
-}
-
 json_t *drove__info_json_devices(void)
 {
     char why[WHY_SIZE];
     json_t *array = json_array();
     for (const drove_device_kind *const *kind = drove__device_kinds; *kind != NULL; kind++) {
         unsigned n = (*kind)->count(why, sizeof why);
-        for (unsigned i = 0; i < n; i++) drove__json_add(&array, json_device(*kind, i));
+        for (unsigned i = 0; i < n; i++) {
+            drove_device_facts facts = {0};
+            bool is_known = (*kind)->describe(i, &facts) == DROVE_OK;
+            drove__json_add(
+                &array, json_pack("{s:s, s:i, s:o, s:o, s:o, s:o, s:b, s:o}", "kind", (*kind)->name,
+                                  "index", (int)i, "name", json_text(facts.name), "driver",
+                                  json_text(facts.driver), "memory_bytes",
+                                  json_positive(facts.memory_bytes), "units",
+                                  json_positive(facts.n_units), "can_split", (int)facts.can_split,
+                                  "reason", json_text(is_known ? "" : drove_error_text())));
+        }
     }
     return array;
 }

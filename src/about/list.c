@@ -2,6 +2,7 @@
 #include "about/list.h"
 
 #include "about/combinations.h"
+#include "about/info.h"
 #include "base/given.h"
 #include "base/json.h"
 #include "base/locale.h"
@@ -64,19 +65,6 @@ static bool entry_at(const char *kind, size_t i, drove_named *out)
     return drove__registry_at(kind, i, out) || choice_at(kind, i, out);
 }
 
-static drove_status check_kind(const char *kind)
-{
-    enum { MOST = 32 };
-    const char *names[MOST];
-    size_t n = 0;
-    if (kind == NULL) return DROVE_OK;
-    for (drove_named entry; n < MOST && kind_at(n, &entry); n++) {
-        names[n] = entry.name;
-        if (strcmp(entry.name, kind) == 0) return DROVE_OK;
-    }
-    return drove__fail_unknown("kind of names", kind, names, n);
-}
-
 static drove_status print_json(const char *kind, FILE *stream)
 {
     drove_named entry;
@@ -86,12 +74,7 @@ static drove_status print_json(const char *kind, FILE *stream)
                                    "source", entry.source);
         drove__json_add(&array, object);
     }
-    char *text = drove__json_dump(array, JSON_INDENT(2));
-    json_decref(array);
-    if (text == NULL) return drove__fail(DROVE_E_NOMEM, "list: not enough memory");
-    int written = fprintf(stream, "%s\n", text);
-    free(text);
-    return written < 0 ? drove__fail(DROVE_E_IO, "list: cannot be written") : DROVE_OK;
+    return drove__about_print_json(array, "list", stream);
 }
 
 /* One line an entry; its first word is the name, which the completion of the program relies on. */
@@ -115,7 +98,15 @@ drove_status drove_list(const char *kind, int as_json, FILE *stream)
 {
     DROVE_GIVEN(stream);
     DROVE_IN_C_LOCALE;
-    DROVE_TRY(check_kind(kind));
+    enum { MOST = 32 };
+    const char *names[MOST];
+    size_t n = 0;
+    bool is_known = kind == NULL;
+    for (drove_named entry; !is_known && n < MOST && kind_at(n, &entry); n++) {
+        names[n] = entry.name;
+        is_known = strcmp(entry.name, kind) == 0;
+    }
+    if (!is_known) return drove__fail_unknown("kind of names", kind, names, n);
     if (kind != NULL && strcmp(kind, combinations.name) == 0)
         return drove__combinations_print(as_json, stream);
     return as_json ? print_json(kind, stream) : print_text(kind, stream);

@@ -113,23 +113,6 @@ static const drove_batch *next_batch(bench *b, size_t n_rows)
     return &b->batch[side];
 }
 
-/* n batches one after the other. */
-static drove_status step(bench *b, const drove_engine_ops *ops, drove_engine *e, size_t n_rows,
-                         size_t n)
-{
-    drove_gradient grad = {.value = b->grad};
-    drove_work work = {.batch = next_batch(b, n_rows), .theta = b->theta, .grad = &grad};
-    drove_work_done done = {0};
-    for (size_t i = 0; i < n; i++) {
-        DROVE_TRY(ops->begin(e, &work));
-        const drove_batch *next = i + 1 < n ? next_batch(b, n_rows) : NULL;
-        if (next != NULL && ops->stage != NULL) DROVE_TRY(ops->stage(e, next));
-        DROVE_TRY(ops->finish(e, PATIENCE_NS, &done));
-        work.batch = next;
-    }
-    return DROVE_OK;
-}
-
 /* A window has as many batches as the one before says that it can have. */
 static drove_status measure_batch(bench *b, const drove_engine_ops *ops, drove_engine *e,
                                   size_t n_rows, double *out)
@@ -137,8 +120,18 @@ static drove_status measure_batch(bench *b, const drove_engine_ops *ops, drove_e
     double best = 0.0;
     size_t n = WARM_UPS;
     for (int i = 0; i <= N_WINDOWS; i++) { /* the first is the warm-up */
-        uint64_t start = drove__now_ns();
-        DROVE_TRY(step(b, ops, e, n_rows, n));
+        drove_gradient grad = {.value = b->grad};
+        drove_work work = {.theta = b->theta, .grad = &grad};
+        drove_work_done done = {0};
+        const uint64_t start = drove__now_ns();
+        work.batch = next_batch(b, n_rows);
+        for (size_t k = 0; k < n; k++) { /* batches one after the other, the next one staged */
+            DROVE_TRY(ops->begin(e, &work));
+            const drove_batch *next = k + 1 < n ? next_batch(b, n_rows) : NULL;
+            if (next != NULL && ops->stage != NULL) DROVE_TRY(ops->stage(e, next));
+            DROVE_TRY(ops->finish(e, PATIENCE_NS, &done));
+            work.batch = next;
+        }
         uint64_t took = drove__now_ns() - start;
         double rate = (double)n * (double)n_rows * 1e9 / (double)(took > 0 ? took : 1);
         if (i > 0 && rate > best) best = rate;
@@ -198,34 +191,33 @@ static drove_speed *add(drove_speeds *speeds, const char *kind, unsigned index, 
     return s;
 }
 
-static drove_status measure_all(bench *b, drove_speeds *out)
-{
-    char why[DROVE_SPEED_REASON_SIZE];
-    drovek_thread_init();
-    out->speed = calloc(MOST_SPEEDS, sizeof *out->speed);
-    if (out->speed == NULL) return drove__fail_nomem("speeds", MOST_SPEEDS * sizeof *out->speed);
-    drove_speed *host = add(out, drove__engine_host.name, 0, true);
-    DROVE_TRY(measure_engine(b, &drove__engine_host, NULL, out, host));
-    for (size_t k = 0; drove__device_kinds[k] != NULL; k++) {
-        unsigned n = drove__device_kinds[k]->count(why, sizeof why);
-        for (unsigned i = 0; i < n && out->n < MOST_SPEEDS; i++) {
-            drove_speed *s = add(out, drove__device_kinds[k]->name, i, false);
-            if (measure_device(b, out, s) != DROVE_OK) {
-                snprintf(s->reason, sizeof s->reason, "%s", drove_error_text());
-            }
-        }
-    }
-    return DROVE_OK;
-}
-
 drove_status drove__measure_devices(const drove_options *opt, const drovek_table *kernels,
                                     drove_speeds *out)
 {
     bench b = {.kernels = kernels};
     *out = (drove_speeds){0};
+    char why[DROVE_SPEED_REASON_SIZE];
     drove_status status = begin(&b, opt, out);
-    if (status == DROVE_OK) status = measure_all(&b, out);
+    if (status != DROVE_OK) goto fail;
+    drovek_thread_init();
+    out->speed = calloc(MOST_SPEEDS, sizeof *out->speed);
+    if (out->speed == NULL) {
+        status = drove__fail_nomem("speeds", MOST_SPEEDS * sizeof *out->speed);
+        goto fail;
+    }
+    drove_speed *host = add(out, drove__engine_host.name, 0, true);
+    status = measure_engine(&b, &drove__engine_host, NULL, out, host);
+    if (status != DROVE_OK) goto fail;
+    for (size_t k = 0; drove__device_kinds[k] != NULL; k++) {
+        const unsigned n = drove__device_kinds[k]->count(why, sizeof why);
+        for (unsigned i = 0; i < n && out->n < MOST_SPEEDS; i++) {
+            drove_speed *s = add(out, drove__device_kinds[k]->name, i, false);
+            if (measure_device(&b, out, s) != DROVE_OK)
+                snprintf(s->reason, sizeof s->reason, "%s", drove_error_text());
+        }
+    }
 
+fail:
     drove__free(b.grad);
     drove__free(b.again);
     drove__free(b.row);

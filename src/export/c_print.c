@@ -1,5 +1,5 @@
-/* export/c_print.c - see c_print.h. */
-#include "export/c_print.h"
+/* export/c_print.c - comments and arrays of numbers as C. */
+#include "export/c_source.h"
 
 #include "base/print.h"
 

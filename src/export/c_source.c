@@ -17,7 +17,6 @@
 #include "base/mem.h"
 #include "base/print.h"
 #include "data/open/overwrite.h"
-#include "export/c_print.h"
 #include "model/layer.h"
 #include "model/loss.h"
 
@@ -91,16 +90,6 @@ static void identifier(const char *path, char into[DROVE_C_NAME_SIZE])
         into[n++] = isalnum((unsigned char)*name) ? *name : '_';
     into[n] = '\0';
     if (n == 0) strcpy(into, "model");
-}
-
-static void put_string(FILE *to, const char *text)
-{
-    putc('"', to);
-    for (const unsigned char *c = (const unsigned char *)text; *c != '\0'; c++) {
-        if (*c < ' ' || *c > '~' || *c == '"' || *c == '\\' || *c == '?') fprintf(to, "\\%03o", *c);
-        else putc(*c, to);
-    }
-    putc('"', to);
 }
 
 /* ---- the head ---- */
@@ -196,24 +185,19 @@ static void write_names(FILE *to, const drove_modelfile *f, const char *name)
             name, n_names(f), name, n_names(f));
     for (size_t i = 0; i < n_names(f); i++) {
         fputs("    ", to);
-        put_string(to, f->class_name[i]);
+        putc('"', to);
+        for (const unsigned char *c = (const unsigned char *)f->class_name[i]; *c != '\0'; c++) {
+            if (*c < ' ' || *c > '~' || *c == '"' || *c == '\\' || *c == '?')
+                fprintf(to, "\\%03o", *c);
+            else putc(*c, to);
+        }
+        putc('"', to);
         fputs(",\n", to);
     }
     fputs("};\n\n", to);
 }
 
 /* ---- layers ---- */
-
-static const char *act_text(drovek_act act)
-{
-    switch (act) {
-    case DROVEK_RELU: return "v < 0.0f ? 0.0f : v";
-    case DROVEK_SIGMOID: return "(float)(1.0 / (1.0 + exp(-(double)v)))";
-    case DROVEK_TANH: return "(float)tanh((double)v)";
-    case DROVEK_LINEAR: break;
-    }
-    return "v";
-}
 
 /* y[n_out] = x W, in the order of the sums that the kernel has. */
 static void write_product(FILE *to, const drove_layer *l, size_t at, bool is_sparse)
@@ -253,6 +237,11 @@ static void write_product(FILE *to, const drove_layer *l, size_t at, bool is_spa
 static drove_status write_layer(FILE *to, const drove_modelfile *f, size_t at)
 {
     const drove_layer *l = &f->model->layer[at];
+    static const char *const activation[] = {[DROVEK_LINEAR] = "v",
+                                             [DROVEK_RELU] = "v < 0.0f ? 0.0f : v",
+                                             [DROVEK_SIGMOID] =
+                                                 "(float)(1.0 / (1.0 + exp(-(double)v)))",
+                                             [DROVEK_TANH] = "(float)tanh((double)v)"};
     const bool is_sparse = at == 0 && f->x_kind == DROVE_X_CSR;
     char name[32];
     float *none = drove__alloc(l->n_out, sizeof *none);
@@ -272,7 +261,7 @@ static drove_status write_layer(FILE *to, const drove_modelfile *f, size_t at)
             "        const float v = normal(y[j]);\n"
             "        y[j] = normal(%s);\n"
             "    }\n}\n\n",
-            l->n_out, act_text(l->act));
+            l->n_out, activation[l->act]);
     return DROVE_OK;
 }
 
@@ -350,34 +339,22 @@ static void write_predict(FILE *to, const drove_modelfile *f, const char *name)
 
 /* ---- the whole ---- */
 
-static drove_status write_source(FILE *to, const drove_modelfile *f, const char *name)
+static drove_status write_file(const drove_modelfile *f, const char *path, const char *name)
 {
+    drove_writer *w;
+    drove_status status = DROVE_OK;
+    DROVE_TRY(drove__writer_create(path, &w));
+    FILE *to = drove__writer_stream(w);
     write_head(to, f, name);
     write_names(to, f, name);
     if (f->schema != NULL) drove__c_columns(to, f->schema);
     write_scaling(to, f);
-    for (size_t l = 0; l < f->model->n_layers; l++) DROVE_TRY(write_layer(to, f, l));
+    for (size_t l = 0; l < f->model->n_layers && status == DROVE_OK; l++)
+        status = write_layer(to, f, l);
     write_predict(to, f, name);
-    return DROVE_OK;
-}
-
-static drove_status write_file(const drove_modelfile *f, const char *path, const char *name)
-{
-    drove_writer *w;
-    DROVE_TRY(drove__writer_create(path, &w));
-    drove_status status = write_source(drove__writer_stream(w), f, name);
     if (status == DROVE_OK) return drove__writer_commit(w);
     drove__writer_abort(w);
     return status;
-}
-
-static void say(const drove_export_options *opt, const drove_modelfile *f, const char *name)
-{
-    char text[256];
-    if (opt->line == NULL) return;
-    snprintf(text, sizeof text, "void %s_predict(const %s x[%zu], %s y[%zu]); y: %s", name,
-             input_type(f), drove__c_n_inputs(f), output_type(f), n_outputs(f), output_words(f));
-    opt->line(opt->context, text);
 }
 
 size_t drove__c_n_inputs(const drove_modelfile *f)
@@ -392,13 +369,18 @@ drove_status drove_export_c(const drove_export_options *opt)
     DROVE_GIVEN_AS(opt->out, "opt->out");
     DROVE_IN_C_LOCALE;
     drove_modelfile f = {0};
-    char name[DROVE_C_NAME_SIZE];
+    char name[DROVE_C_NAME_SIZE], text[256];
     DROVE_TRY(drove__overwrite_check("--c", opt->out, opt->model));
     DROVE_TRY(drove__modelfile_load(opt->model, &f));
     drove_status status = check(&f);
     identifier(opt->out, name);
     if (status == DROVE_OK) status = write_file(&f, opt->out, name);
-    if (status == DROVE_OK) say(opt, &f, name);
+    if (status == DROVE_OK && opt->line != NULL) {
+        snprintf(text, sizeof text, "void %s_predict(const %s x[%zu], %s y[%zu]); y: %s", name,
+                 input_type(&f), drove__c_n_inputs(&f), output_type(&f), n_outputs(&f),
+                 output_words(&f));
+        opt->line(opt->context, text);
+    }
     drove__modelfile_fini(&f);
     return status;
 }

@@ -12,6 +12,14 @@ enum { DROVE_C_NAME_SIZE = 64 };
 /* Numbers that the function takes. */
 size_t drove__c_n_inputs(const drove_modelfile *f);
 
+/* ---- c_print.c: comments and arrays of numbers ---- */
+
+/* Text as part of a comment: printable, and it does not end the comment. */
+void drove__c_comment(FILE *to, const char *text);
+/* static const float name[n] = {...}; */
+void drove__c_floats(FILE *to, const char *name, const float *value, size_t n);
+void drove__c_doubles(FILE *to, const char *name, const double *value, size_t n);
+
 /* ---- c_table.c: the columns of a table ---- */
 
 /* schema NULL: nothing to check.  Errors: DROVE_E_UNSUPPORTED (a hashed column, a text). */

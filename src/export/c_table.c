@@ -3,7 +3,6 @@
 #include "export/c_source.h"
 
 #include "base/mem.h"
-#include "export/c_print.h"
 
 #include <math.h>
 

@@ -135,22 +135,18 @@ static const char *class_place(exported *e, const char *outputs)
     return place;
 }
 
-static const char *predict(drove_onnx *g, const drove_loss_ops *loss, const char *z)
-{
-    if (loss == &drove__loss_sigmoid || loss == &drove__loss_logistic)
-        return drove__onnx_node(g, "Sigmoid", z, NULL, NULL);
-    if (loss != &drove__loss_softmax) return z;
-    const char *p = drove__onnx_node(g, "Softmax", z, NULL, NULL);
-    drove__onnx_set_int(g, "axis", 1);
-    return p;
-}
-
 static void add_outputs(exported *e, const char *z)
 {
     drove_onnx *g = &e->graph;
     const drove_model *model = e->file.model;
     const drove_model_io *io = &e->file.io;
-    const char *y = predict(g, model->loss, z);
+    const char *y = z;
+    if (model->loss == &drove__loss_sigmoid || model->loss == &drove__loss_logistic)
+        y = drove__onnx_node(g, "Sigmoid", z, NULL, NULL);
+    if (model->loss == &drove__loss_softmax) {
+        y = drove__onnx_node(g, "Softmax", z, NULL, NULL);
+        drove__onnx_set_int(g, "axis", 1);
+    }
     size_t dims[] = {1, model->n_outputs};
     if (io->n_classes == 0) {
         const double *origin = e->file.y_origin;
@@ -177,40 +173,15 @@ static void add_outputs(exported *e, const char *z)
                        io->is_multi_label ? "of each label" : "of each class");
 }
 
-/* ---- metadata ---- */
-
-static drove_status add_pairs(exported *e)
-{
-    drove_onnx *g = &e->graph;
-    const drove_modelfile *f = &e->file;
-    json_t *names = json_array();
-    for (size_t i = 0;
-         f->class_name != NULL && i < (f->io.n_classes > 0 ? f->io.n_classes : f->model->n_outputs);
-         i++)
-        drove__json_add(&names, json_string(f->class_name[i]));
-    char *text = names != NULL ? drove__json_dump(names, JSON_COMPACT) : NULL;
-    json_decref(names);
-    if (text == NULL) return drove__fail_nomem("class names", 1);
-    drove__onnx_pair(g, "model", f->model->spec);
-    drove__onnx_pair(g, "loss", f->model->loss->name);
-    drove__onnx_pair(g, "class_names", text);
-    free(text);
-    return DROVE_OK;
-}
-
-static const char *type_name(int32_t type)
-{
-    switch (type) {
-    case DROVE_ONNX_FLOAT: return "float";
-    case DROVE_ONNX_DOUBLE: return "double";
-    default: return "string";
-    }
-}
+/* ---- messages ---- */
 
 static void say_value(const exported *e, const char *what, const Drove__Onnx__Value *v)
 {
     char text[512], shape[96] = "";
     const Drove__Onnx__TensorType *t = v->type->tensor_type;
+    const char *type = t->elem_type == DROVE_ONNX_FLOAT    ? "float"
+                       : t->elem_type == DROVE_ONNX_DOUBLE ? "double"
+                                                           : "string";
     for (size_t i = 0, used = 0; i < t->shape->n_dim && used < sizeof shape - 24; i++) {
         const Drove__Onnx__Dimension *d = t->shape->dim[i];
         if (i == 0) used += (size_t)snprintf(shape + used, sizeof shape - used, "N");
@@ -218,8 +189,8 @@ static void say_value(const exported *e, const char *what, const Drove__Onnx__Va
             used +=
                 (size_t)snprintf(shape + used, sizeof shape - used, "x%lld", (long long)d->value);
     }
-    snprintf(text, sizeof text, "%-6s  %-20s  %-6s  %-12s  %s", what, v->name,
-             type_name(t->elem_type), shape, v->doc_string);
+    snprintf(text, sizeof text, "%-6s  %-20s  %-6s  %-12s  %s", what, v->name, type, shape,
+             v->doc_string);
     e->opt->line(e->opt->context, text);
 }
 
@@ -291,7 +262,20 @@ static drove_status build(exported *e)
     const bool has_sides = is_image(file) && file->schema == NULL && e->map == NULL;
     DROVE_TRY(drove__onnx_network(g, file->model, file->theta, x, has_sides, &z));
     add_outputs(e, z);
-    return add_pairs(e);
+
+    /* metadata */
+    const size_t n_names = file->io.n_classes > 0 ? file->io.n_classes : file->model->n_outputs;
+    json_t *names = json_array();
+    for (size_t i = 0; file->class_name != NULL && i < n_names; i++)
+        drove__json_add(&names, json_string(file->class_name[i]));
+    char *text = drove__json_dump(names, JSON_COMPACT);
+    json_decref(names);
+    if (text == NULL) return drove__fail_nomem("class names", 1);
+    drove__onnx_pair(g, "model", file->model->spec);
+    drove__onnx_pair(g, "loss", file->model->loss->name);
+    drove__onnx_pair(g, "class_names", text);
+    free(text);
+    return DROVE_OK;
 }
 
 drove_status drove_export_onnx(const drove_export_options *opt)

@@ -71,16 +71,6 @@ static const char *factor(const network *n, const char *x)
     return drove__onnx_cast(n->g, drove__onnx_cast(n->g, x, DROVE_ONNX_BFLOAT16), DROVE_ONNX_FLOAT);
 }
 
-static const char *dense_weights(const network *n, const drove_layer *l)
-{
-    const size_t dims[] = {l->n_in, l->n_out};
-    const float *w = n->theta + l->w_offset;
-    if (!rounds(n)) return drove__onnx_floats(n->g, w, dims, 2);
-    float *rounded = drove__onnx_take(n->g, l->n_w, sizeof *rounded);
-    for (size_t i = 0; rounded != NULL && i < l->n_w; i++) rounded[i] = drovek_bf16(w[i]);
-    return drove__onnx_floats(n->g, rounded, dims, 2);
-}
-
 static const char *biases(const network *n, const drove_layer *l)
 {
     return l->n_b > 0 ? drove__onnx_floats(n->g, n->theta + l->b_offset, &l->n_b, 1) : NULL;
@@ -88,20 +78,16 @@ static const char *biases(const network *n, const drove_layer *l)
 
 static value add_dense(const network *n, const drove_layer *l)
 {
+    const size_t dims[] = {l->n_in, l->n_out};
+    const float *w = n->theta + l->w_offset;
     const char *x = factor(n, as_vector(n, l->bottom[0]));
-    return (value){
-        .name = drove__onnx_node(n->g, "Gemm", x, dense_weights(n, l), biases(n, l)),
-    };
-}
-
-static const char *conv_weights(const network *n, const drove_layer *l)
-{
-    const size_t dims[] = {l->w_shape[0] * l->w_shape[4], l->w_shape[3], l->w_shape[1],
-                           l->w_shape[2]};
-    float *to = drove__onnx_take(n->g, l->n_w, sizeof *to);
-    if (to != NULL) drove__pytorch_convolution(l, DROVE_TO_PYTORCH, n->theta + l->w_offset, to);
-    for (size_t i = 0; to != NULL && rounds(n) && i < l->n_w; i++) to[i] = drovek_bf16(to[i]);
-    return drove__onnx_floats(n->g, to, dims, DROVE_COUNT(dims));
+    if (rounds(n)) {
+        float *rounded = drove__onnx_take(n->g, l->n_w, sizeof *rounded);
+        for (size_t i = 0; rounded != NULL && i < l->n_w; i++) rounded[i] = drovek_bf16(w[i]);
+        w = rounded;
+    }
+    const char *b = biases(n, l), *weights = drove__onnx_floats(n->g, w, dims, 2);
+    return (value){.name = drove__onnx_node(n->g, "Gemm", x, weights, b)};
 }
 
 static void set_pair(drove_onnx *g, const char *name, size_t h, size_t w)
@@ -115,7 +101,14 @@ static value add_convolution(const network *n, const drove_layer *l)
     const drovek_window *w = &l->opt.window;
     const int64_t pads[] = {(int64_t)w->ph, (int64_t)w->pw, (int64_t)w->ph, (int64_t)w->pw};
     const char *x = factor(n, as_image(n, l->bottom[0]));
-    const char *y = drove__onnx_node(n->g, "Conv", x, conv_weights(n, l), biases(n, l));
+    const size_t dims[] = {l->w_shape[0] * l->w_shape[4], l->w_shape[3], l->w_shape[1],
+                           l->w_shape[2]};
+    float *to = drove__onnx_take(n->g, l->n_w, sizeof *to);
+    if (to != NULL) drove__pytorch_convolution(l, DROVE_TO_PYTORCH, n->theta + l->w_offset, to);
+    for (size_t i = 0; to != NULL && rounds(n) && i < l->n_w; i++) to[i] = drovek_bf16(to[i]);
+    const char *b = biases(n, l);
+    const char *weights = drove__onnx_floats(n->g, to, dims, DROVE_COUNT(dims));
+    const char *y = drove__onnx_node(n->g, "Conv", x, weights, b);
     set_pair(n->g, "kernel_shape", l->w_shape[1], l->w_shape[2]);
     set_pair(n->g, "strides", w->sh > 0 ? w->sh : 1, w->sw > 0 ? w->sw : 1);
     set_pair(n->g, "dilations", w->dh > 0 ? w->dh : 1, w->dw > 0 ? w->dw : 1);
@@ -352,21 +345,14 @@ static const struct {
     {&drove__layer_leaky_relu, add_leaky_relu},
 };
 
-static const char *activation_of(drovek_act act)
-{
-    switch (act) {
-    case DROVEK_RELU: return "Relu";
-    case DROVEK_SIGMOID: return "Sigmoid";
-    case DROVEK_TANH: return "Tanh";
-    case DROVEK_LINEAR: break;
-    }
-    return NULL;
-}
-
 static drove_status add_layer(const network *n, size_t at)
 {
+    static const char *const activation[] = {[DROVEK_LINEAR] = NULL,
+                                             [DROVEK_RELU] = "Relu",
+                                             [DROVEK_SIGMOID] = "Sigmoid",
+                                             [DROVEK_TANH] = "Tanh"};
     const drove_layer *l = &n->model->layer[at];
-    const char *act = activation_of(l->act);
+    const char *act = activation[l->act];
     value *y = &n->blob[at + 1];
     n->g->scope = l->name;
     for (size_t k = 0; k < DROVE_COUNT(kinds); k++) {

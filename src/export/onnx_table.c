@@ -62,20 +62,6 @@ static const char *as_float(drove_onnx *g, const char *a)
 
 /* ---- numbers ---- */
 
-static const char *add_edges(drove_onnx *g, const char *value, const drove_column *c)
-{
-    double low[DROVE_BINS_MOST], width[DROVE_BINS_MOST];
-    for (size_t i = 0; i < c->n_bins; i++) {
-        low[i] = c->edge[i];
-        width[i] = c->edge[i + 1] - low[i];
-    }
-    const char *from = op(g, "Sub", value, drove__onnx_doubles(g, low, c->n_bins));
-    const char *part = op(g, "Div", from, drove__onnx_doubles(g, width, c->n_bins));
-    const char *clipped =
-        drove__onnx_node(g, "Clip", part, drove__onnx_double(g, 0), drove__onnx_double(g, 1));
-    return as_float(g, clipped);
-}
-
 static void put_number(columns *to, const drove_column *c, const char *raw)
 {
     drove_onnx *g = to->g;
@@ -87,7 +73,18 @@ static void put_number(columns *to, const drove_column *c, const char *raw)
                        : c->centre != 0 || c->n_bins > 0 ? drove__onnx_cast(g, x, DROVE_ONNX_DOUBLE)
                                                          : NULL;
     put(to, c->centre != 0 ? as_float(g, with(g, "Sub", wide, c->centre)) : x);
-    if (c->n_bins > 0) put(to, add_edges(g, wide, c));
+    if (c->n_bins > 0) {
+        double low[DROVE_BINS_MOST], width[DROVE_BINS_MOST];
+        for (size_t i = 0; i < c->n_bins; i++) {
+            low[i] = c->edge[i];
+            width[i] = c->edge[i + 1] - low[i];
+        }
+        const char *from = op(g, "Sub", wide, drove__onnx_doubles(g, low, c->n_bins));
+        const char *part = op(g, "Div", from, drove__onnx_doubles(g, width, c->n_bins));
+        const char *clipped =
+            drove__onnx_node(g, "Clip", part, drove__onnx_double(g, 0), drove__onnx_double(g, 1));
+        put(to, as_float(g, clipped));
+    }
     if (c->has_missing) put(to, as_float(g, missing));
 }
 
@@ -110,10 +107,20 @@ static const char *cycle(drove_onnx *g, const char *at, size_t period)
     return op(g, "Gather", drove__onnx_floats(g, both, dims, 2), index);
 }
 
-/* The calendar of table/cell.c: years begin in March, 400 years are 146097 days. */
-static void put_days(columns *to, const drove_column *c, const char *days)
+static void put_date(columns *to, const drove_column *c, const char *raw)
 {
+    static const double a_moment = 1.0 / 1024; /* of a second: more than a day's rounding */
+    static const double most_days = DROVE_SECONDS_MOST / 86400;
     drove_onnx *g = to->g;
+    const char *is_there = with(g, "LessOrEqual", op(g, "Abs", raw, NULL), most_days);
+    const char *missing = op(g, "Not", is_there, NULL);
+    const char *seconds = with(g, "Add", with(g, "Mul", raw, 86400), a_moment);
+    seconds = drove__onnx_node(g, "Where", missing, drove__onnx_double(g, c->fill),
+                               op(g, "Floor", seconds, NULL));
+    const char *days = quotient(g, seconds, 86400);
+    put(to, as_float(g, with(g, "Sub", with(g, "Div", seconds, 86400), c->centre)));
+
+    /* The calendar of table/cell.c: years begin in March, 400 years are 146097 days. */
     const char *z = with(g, "Add", days, 719468);
     const char *era = quotient(g, z, 146097);
     const char *of_era = rest(g, z, era, 146097);
@@ -137,21 +144,6 @@ static void put_days(columns *to, const drove_column *c, const char *days)
     put(to, cycle(g, calendar, 12));
     put(to, cycle(g, day, 31));
     put(to, cycle(g, weekday, 7));
-}
-
-static void put_date(columns *to, const drove_column *c, const char *raw)
-{
-    static const double a_moment = 1.0 / 1024; /* of a second: more than a day's rounding */
-    static const double most_days = DROVE_SECONDS_MOST / 86400;
-    drove_onnx *g = to->g;
-    const char *is_there = with(g, "LessOrEqual", op(g, "Abs", raw, NULL), most_days);
-    const char *missing = op(g, "Not", is_there, NULL);
-    const char *seconds = with(g, "Add", with(g, "Mul", raw, 86400), a_moment);
-    seconds = drove__onnx_node(g, "Where", missing, drove__onnx_double(g, c->fill),
-                               op(g, "Floor", seconds, NULL));
-    const char *days = quotient(g, seconds, 86400);
-    put(to, as_float(g, with(g, "Sub", with(g, "Div", seconds, 86400), c->centre)));
-    put_days(to, c, days);
     if (c->has_time) put(to, cycle(g, quotient(g, rest(g, seconds, days, 86400), 3600), 24));
     if (c->has_missing) put(to, as_float(g, missing));
 }
@@ -295,42 +287,37 @@ const char *drove__export_column_name(const drove_schema *schema, size_t column,
     return into;
 }
 
-static drove_status add_column(columns *to, const drove_schema *schema, size_t at)
-{
-    const drove_column *c = &schema->column[at];
-    const size_t dims[] = {0, 1};
-    char number[32];
-    const char *unit = drove__unit_text(&c->unit);
-    const bool is_clock = drove__unit_is_clock(&c->unit);
-    if (!drove__column_is_used(c)) return DROVE_OK;
-    if (kinds[c->type].put == NULL)
-        return drove__fail(DROVE_E_UNSUPPORTED,
-                           "column \"%.80s\": a column of %s cannot be exported: ONNX has no way "
-                           "to divide a text into words and hash them",
-                           c->name, drove__column_type_name(c->type));
-    const char *name =
-        drove__onnx_print(to->g, "%s", drove__export_column_name(schema, at, number));
-    const char *doc = drove__onnx_print(to->g, "%s%s%s%s", kinds[c->type].doc,
-                                        is_clock       ? "; in seconds"
-                                        : unit != NULL ? "; without its unit, "
-                                                       : "",
-                                        unit != NULL && !is_clock ? unit : "",
-                                        c->type == DROVE_COLUMN_DATE && c->has_time
-                                            ? "; the time as a fraction of the day"
-                                            : "");
-    to->g->scope = name;
-    drove__onnx_input(to->g, name, c->is_wide ? DROVE_ONNX_DOUBLE : kinds[c->type].type, dims,
-                      DROVE_COUNT(dims), doc);
-    kinds[c->type].put(to, c, name);
-    return DROVE_OK;
-}
-
 drove_status drove__onnx_columns(drove_onnx *g, const drove_schema *schema, const char **features)
 {
     enum { MOST_PARTS = 8 }; /* of a column: a date's */
     columns to = {.g = g,
                   .value = drove__onnx_take(g, MOST_PARTS * schema->n_columns, sizeof(char *))};
-    for (size_t i = 0; i < schema->n_columns; i++) DROVE_TRY(add_column(&to, schema, i));
+    for (size_t i = 0; i < schema->n_columns; i++) {
+        const drove_column *c = &schema->column[i];
+        const size_t dims[] = {0, 1};
+        char number[32];
+        const char *unit = drove__unit_text(&c->unit);
+        const bool is_clock = drove__unit_is_clock(&c->unit);
+        if (!drove__column_is_used(c)) continue;
+        if (kinds[c->type].put == NULL)
+            return drove__fail(DROVE_E_UNSUPPORTED,
+                               "column \"%.80s\": a column of %s cannot be exported: ONNX has no "
+                               "way to divide a text into words and hash them",
+                               c->name, drove__column_type_name(c->type));
+        const char *name = drove__onnx_print(g, "%s", drove__export_column_name(schema, i, number));
+        const char *doc = drove__onnx_print(g, "%s%s%s%s", kinds[c->type].doc,
+                                            is_clock       ? "; in seconds"
+                                            : unit != NULL ? "; without its unit, "
+                                                           : "",
+                                            unit != NULL && !is_clock ? unit : "",
+                                            c->type == DROVE_COLUMN_DATE && c->has_time
+                                                ? "; the time as a fraction of the day"
+                                                : "");
+        g->scope = name;
+        drove__onnx_input(g, name, c->is_wide ? DROVE_ONNX_DOUBLE : kinds[c->type].type, dims,
+                          DROVE_COUNT(dims), doc);
+        kinds[c->type].put(&to, c, name);
+    }
     if (g->is_starved) return drove__fail_nomem("columns", schema->n_columns);
     g->scope = "features";
     *features = drove__onnx_join(g, to.value, to.n);

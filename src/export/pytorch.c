@@ -100,16 +100,6 @@ static drove_status add_scaled_product(state *s, const drove_layer *l)
     return status;
 }
 
-static drove_status add_batch_norm(state *s, const drove_layer *l)
-{
-    const float *theta = s->file.theta;
-    const size_t n = l->n_statistics / 2;
-    DROVE_TRY(add_copy(s, l, "weight", l->n_w, theta + l->w_offset));
-    DROVE_TRY(add_copy(s, l, "bias", l->n_b, theta + l->b_offset));
-    DROVE_TRY(add_copy(s, l, "running_mean", n, theta + l->s_offset));
-    return add_copy(s, l, "running_var", n, theta + l->s_offset + n);
-}
-
 static drove_status add_layer(state *s, const drove_layer *l)
 {
     const float *theta = s->file.theta;
@@ -119,7 +109,14 @@ static drove_status add_layer(state *s, const drove_layer *l)
         return add_scaled_product(s, l);
     }
     if (is_product) return add_product(s, l, theta + l->w_offset, theta + l->b_offset);
-    return l->n_statistics > 0 ? add_batch_norm(s, l) : DROVE_OK;
+    if (l->n_statistics == 0) return DROVE_OK;
+
+    /* batch normalisation */
+    const size_t n = l->n_statistics / 2;
+    DROVE_TRY(add_copy(s, l, "weight", l->n_w, theta + l->w_offset));
+    DROVE_TRY(add_copy(s, l, "bias", l->n_b, theta + l->b_offset));
+    DROVE_TRY(add_copy(s, l, "running_mean", n, theta + l->s_offset));
+    return add_copy(s, l, "running_var", n, theta + l->s_offset + n);
 }
 
 /* ---- the file ---- */
