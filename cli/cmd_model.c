@@ -119,8 +119,11 @@ static int print_json(const drove_score_report *report, const drove_metrics *met
 static int print_text(const drove_score_report *report, const drove_metrics *metrics,
                       const char *data)
 {
-    printf("model     %s\ndata      %s, %llu examples\nloss      %.6g (%s)\n", report->model, data,
-           (unsigned long long)report->n_rows, report->loss, report->loss_name);
+    char model[2 * CLI_SPEC_SIZE], from[2 * CLI_SPEC_SIZE];
+    printf("model     %s\ndata      %s, %llu examples\nloss      %.6g (%s)\n",
+           drove_plain_text(report->model, model, sizeof model),
+           drove_plain_text(data, from, sizeof from), (unsigned long long)report->n_rows,
+           report->loss, report->loss_name);
     if (metrics != NULL) {
         putchar('\n');
         drove_status status = drove_metrics_print(metrics, stdout);

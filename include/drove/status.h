@@ -10,6 +10,8 @@
 #ifndef DROVE_STATUS_H
 #define DROVE_STATUS_H
 
+#include <stddef.h>
+
 #pragma GCC visibility push(default) /* exported by the shared library */
 #ifdef __cplusplus
 extern "C" {
@@ -36,6 +38,11 @@ const char *drove_status_name(drove_status status);
 /* One line about the calling thread's most recent failure of a drove function; "" before the first
  * one.  The library owns the text; it is valid until the next failure in the same thread. */
 const char *drove_error_text(void);
+
+/* Copies text from a file for people to read, into[size]: control characters, bytes that are no
+ * UTF-8 and what turns around the text beside it become \xNN and \uNNNN.  Cut to size - 1 bytes;
+ * returns into. */
+char *drove_plain_text(const char *text, char *into, size_t size);
 
 /* The program's exit status for this error: 0 for DROVE_OK, 2 for a bad option, file or
  * configuration (ARG, SHAPE, DATA, FILE, EXISTS, UNSUPPORTED), 3 for NONFINITE, 1 for the rest. */

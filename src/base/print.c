@@ -1,14 +1,17 @@
 /* base/print.c - see print.h.  Floats: nine digits by a product and one division by ten each. */
 #include "base/print.h"
 
+#include <drove/status.h>
+
 #include <float.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { DIGITS = 9 };
+enum { DIGITS = 9, WORD_SIZE = 6 * 1024 };
 
 /* x 10^k by exact powers; a few roundings of a double are far below half a unit of nine digits. */
 static double scale(double x, int k)
@@ -114,27 +117,104 @@ size_t drove__print_far(float value, double origin, char into[DROVE_PRINT_FAR_SI
     return (size_t)n;
 }
 
-/* Bytes of the control character at c; 0: another one. */
-static int control_bytes(const unsigned char *c)
+/* Bytes of the character in UTF-8 at c, and its number; 0: these bytes are none. */
+static size_t decode(const unsigned char *c, unsigned *out)
 {
-    if (c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0) return 2;
-    return c[0] < 0x20 || c[0] == 0x7f ? 1 : 0;
+    const size_t n = c[0] < 0x80 ? 1 : c[0] < 0xc2 ? 0 : c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : 4;
+    static const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
+    if (n == 0 || c[0] > 0xf4) return 0;
+    *out = n == 1 ? c[0] : c[0] & (0xffu >> (n + 1));
+    for (size_t i = 1; i < n; i++) {
+        if ((c[i] & 0xc0) != 0x80) return 0;
+        *out = *out << 6 | (c[i] & 0x3f);
+    }
+    const bool is_half = *out >= 0xd800 && *out < 0xe000; /* of a pair of UTF-16 */
+    return *out >= least[n] && *out <= 0x10ffff && !is_half ? n : 0;
+}
+
+/* Characters that move the cursor, or turn around or hide what stands beside them. */
+static bool is_plain(unsigned c)
+{
+    const bool is_control = c < 0x20 || (c >= 0x7f && c < 0xa0);
+    const bool turns = c == 0x61c || c == 0x200e || c == 0x200f || (c >= 0x202a && c <= 0x202e) ||
+                       (c >= 0x2066 && c <= 0x2069);
+    const bool hides = c == 0x200b || c == 0x2028 || c == 0x2029 || c == 0xfeff;
+    return !is_control && !turns && !hides;
 }
 
 char *drove__print_plain(const char *text, char *into, size_t size)
 {
-    enum { ESCAPE = 4 }; /* bytes of \xNN */
     const unsigned char *c = (const unsigned char *)text;
-    size_t used = 0;
-    while (*c != '\0') {
-        int n = control_bytes(c);
-        size_t n_out = n > 0 ? ESCAPE : 1;
-        if (used + n_out >= size) break;
-        if (n > 0) snprintf(into + used, ESCAPE + 1, "\\x%02x", (unsigned)c[n - 1]);
-        else into[used] = (char)*c;
-        used += n_out;
+    char shown[16];
+    for (size_t used = 0;; used += strlen(shown)) {
+        unsigned number;
+        const size_t n = decode(c, &number);
+        if (n == 0) snprintf(shown, sizeof shown, "\\x%02x", c[0]);
+        else if (is_plain(number)) snprintf(shown, sizeof shown, "%.*s", (int)n, (const char *)c);
+        else snprintf(shown, sizeof shown, number < 0x100 ? "\\x%02x" : "\\u%04x", number);
+        if (*c == '\0' || used + strlen(shown) >= size) {
+            into[used] = '\0';
+            return into;
+        }
+        memcpy(into + used, shown, strlen(shown));
         c += n > 0 ? n : 1;
     }
+}
+
+static bool is_formula(const char *text)
+{
+    char *end;
+    if (text[0] == '+' || text[0] == '-') {
+        (void)strtod(text, &end);
+        return *end != '\0' || end == text;
+    }
+    return text[0] != '\0' && strchr("=@\t\r", text[0]) != NULL;
+}
+
+char *drove__print_cell(const char *prefix, const char *text, char *into)
+{
+    const bool is_empty = prefix[0] == '\0' && text[0] == '\0', is_first = prefix[0] == '\0';
+    const bool quotes = strpbrk(prefix, ",\"\r\n") != NULL || strpbrk(text, ",\"\r\n") != NULL ||
+                        is_empty || (is_first && text[0] == ' ');
+    char *at = into;
+    if (quotes) *at++ = '"';
+    if (is_first && is_formula(text)) *at++ = '\'';
+    for (; *prefix != '\0'; prefix++) *at++ = *prefix;
+    for (; *text != '\0'; text++) {
+        if (quotes && *text == '"') *at++ = '"';
+        *at++ = *text;
+    }
+    if (quotes) *at++ = '"';
+    *at = '\0';
+    return into;
+}
+
+char *drove__print_word(const char *text, char *into, size_t size)
+{
+    static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                               "-_./:,+=@%";
+    char plain[WORD_SIZE];
+    drove__print_plain(text, plain, sizeof plain);
+    if (plain[0] != '\0' && strspn(plain, safe) == strlen(plain)) {
+        snprintf(into, size, "%s", plain);
+        return into;
+    }
+    size_t used = 0;
+    const bool fits = size > 2;
+    if (fits) into[used++] = '\'';
+    for (const char *c = plain; fits && *c != '\0'; c++) {
+        const char *as = *c == '\'' ? "'\\''" : (const char[]){*c, '\0'};
+        if (used + strlen(as) + 2 > size) break;
+        memcpy(into + used, as, strlen(as));
+        used += strlen(as);
+    }
+    if (fits) into[used++] = '\'';
     into[used] = '\0';
     return into;
+}
+
+char *drove_plain_text(const char *text, char *into, size_t size)
+{
+    if (into == NULL || size == 0) return into;
+    return drove__print_plain(text != NULL ? text : "", into, size);
 }

@@ -16,9 +16,17 @@ size_t drove__print_float(float value, char into[DROVE_PRINT_FLOAT_SIZE]);
  * 15 are further from it than value is from the next float; likewise. */
 size_t drove__print_far(float value, double origin, char into[DROVE_PRINT_FAR_SIZE]);
 
-/* Copies text with its control characters as \xNN: a name or a cell of a file cannot move a
- * terminal's cursor or begin a line.  Control characters are bytes below 0x20, 0x7f, and U+0080 to
- * U+009F in UTF-8.  Cut to size - 1 bytes, not within an escape; returns into. */
+/* Copies text so that a name or a cell of a file cannot move a terminal's cursor, begin a line or
+ * turn around what stands beside it: control characters and bytes that are no UTF-8 as \xNN,
+ * characters that change the direction or cannot be seen as \uNNNN.  Cut to size - 1 bytes, not
+ * within a character; returns into. */
 char *drove__print_plain(const char *text, char *into, size_t size);
+/* prefix + text as a cell of a CSV file, in quotes where it needs them.  A text that a spreadsheet
+ * would take for a formula, =, @, tab, or + and - before what is no number, has ' before it.
+ * into: DROVE_PRINT_CELL_SIZE(bytes of both).  Returns into. */
+#define DROVE_PRINT_CELL_SIZE(n_bytes) (2 * (n_bytes) + 4)
+char *drove__print_cell(const char *prefix, const char *text, char *into);
+/* The same as a word of a shell, in quotes where it needs them, for commands that people copy. */
+char *drove__print_word(const char *text, char *into, size_t size);
 
 #endif

@@ -175,10 +175,12 @@ static const char *figure_text(const drove_metrics_figures *f, const struct figu
 
 static void print_verdict(const drove_metrics *m, const char *indent, FILE *stream)
 {
+    char name[DROVE_TEXT_SIZE];
     if (!m->is_no_better) return;
     fprintf(stream, "%sThe model is no better than a constant guess", indent);
     if (m->kind == DROVE_METRICS_CLASSES)
-        fprintf(stream, ": always %s", m->per_class[m->constant_class].name);
+        fprintf(stream, ": always %s",
+                drove__print_plain(m->per_class[m->constant_class].name, name, sizeof name));
     if (m->kind == DROVE_METRICS_VALUES && m->per_value == NULL)
         fprintf(stream, ": always %.6g", m->constant_value);
     fputs(".\n", stream);

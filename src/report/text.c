@@ -3,6 +3,8 @@
 #include "report/report.h"
 #include "report/sections.h"
 
+#include "base/print.h"
+
 #include <math.h>
 #include <signal.h>
 #include <string.h>
@@ -170,8 +172,9 @@ static void print_speed(const drove_facts *f, FILE *stream)
 
 static void print_files(const drove_facts *f, FILE *stream)
 {
-    const char *folder = f->opt->out;
-    if (folder[0] == '\0') return;
+    char folder[2 * DROVE_TEXT_SIZE];
+    if (f->opt->out[0] == '\0') return;
+    drove__print_word(f->opt->out, folder, sizeof folder);
     if (f->outcome != DROVE_CRASHED)
         fprintf(stream,
                 "\n  use it      drove predict %s --data FILE\n"
@@ -198,8 +201,9 @@ static void print_repeatable(const drove_facts *f, FILE *stream)
     if (f->is_repeatable) return;
     const char *record = f->opt->record[0] != '\0' ? f->opt->record : f->opt->replay;
     if (record[0] != '\0') {
+        char word[2 * DROVE_TEXT_SIZE];
         fprintf(stream, "  repeatable  drove train --replay %s repeats this run bit for bit\n",
-                record);
+                drove__print_word(record, word, sizeof word));
         return;
     }
     if (f->n_workers == 1 && s->how != NULL) {

@@ -6,7 +6,9 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/print.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,16 +22,9 @@ static const char *const measured[] = {"train_s",         "epochs",         "upd
 
 static void print_text(const char *text, FILE *stream)
 {
-    if (strpbrk(text, ",\"\r\n") == NULL) {
-        fputs(text, stream);
-        return;
-    }
-    fputc('"', stream);
-    for (; *text != '\0'; text++) {
-        if (*text == '"') fputc('"', stream);
-        fputc(*text, stream);
-    }
-    fputc('"', stream);
+    char cut[PATH_MAX], cell[DROVE_PRINT_CELL_SIZE(PATH_MAX)];
+    snprintf(cut, sizeof cut, "%s", text);
+    if (cut[0] != '\0') fputs(drove__print_cell("", cut, cell), stream);
 }
 
 static void print_cell(const json_t *value, FILE *stream)

@@ -33,21 +33,12 @@ typedef struct writer {
 
 /* ---- names ---- */
 
-/* prefix + text as a CSV field, in memory of malloc; NULL: there is none. */
+/* In memory of malloc; NULL: there is none. */
 static char *field(const char *prefix, const char *text)
 {
-    bool quotes = strpbrk(text, ",\"\r\n") != NULL || text[0] == ' ' || text[0] == '\0';
-    char *out = drove__grow(NULL, strlen(prefix) + 2 * strlen(text) + 3, 1), *at = out;
-    if (out == NULL) return NULL;
-    if (quotes) *at++ = '"';
-    for (; *prefix != '\0'; prefix++) *at++ = *prefix;
-    for (; *text != '\0'; text++) {
-        if (quotes && *text == '"') *at++ = '"';
-        *at++ = *text;
-    }
-    if (quotes) *at++ = '"';
-    *at = '\0';
-    return out;
+    char *out =
+        drove__grow(NULL, DROVE_PRINT_CELL_SIZE(strlen(prefix) + strlen(text)), sizeof *out);
+    return out != NULL ? drove__print_cell(prefix, text, out) : NULL;
 }
 
 /* The field of a class or label, or its name in one line.  In memory of malloc; NULL: none left. */

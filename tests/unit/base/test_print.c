@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/print.h"
+
+#include <drove/status.h>
 #include "support/test.h"
 
 static const char *printed(float value, char into[DROVE_PRINT_FLOAT_SIZE + 1])
@@ -92,11 +94,64 @@ TEST(control_characters_are_shown)
                  {"\x1b[31m", "\\x1b[31m"},
                  {"a\r\nb\t\x7f", "a\\x0d\\x0ab\\x09\\x7f"},
                  {"\xc2\x9bm", "\\x9bm"},
-                 {"\xc2\xa0\xc2", "\xc2\xa0\xc2"}};
+                 {"\xc2\xa0\xc2", "\xc2\xa0\\xc2"},
+                 {"\xe9t\xe9", "\\xe9t\\xe9"},
+                 {"a\xe2\x80\xaegpj.exe", "a\\u202egpj.exe"},
+                 {"\xe2\x81\xa6x\xe2\x80\x8b", "\\u2066x\\u200b"},
+                 {"\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x92\xbb",
+                  "\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x92\xbb"},
+                 {"\xed\xa0\x80", "\\xed\\xa0\\x80"},
+                 {"\xc0\x9b\xf5", "\\xc0\\x9b\\xf5"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char into[64];
         assert_string_equal(drove__print_plain(cases[i].text, into, sizeof into), cases[i].plain);
     }
+}
+
+TEST(cells_are_for_a_spreadsheet)
+{
+    static const struct {
+        const char *prefix, *text, *cell;
+    } cases[] = {{"", "yes", "yes"},         {"", "", "\"\""},
+                 {"", " x", "\" x\""},       {"p_", "a,b", "\"p_a,b\""},
+                 {"", "a\"b", "\"a\"\"b\""}, {"", "=1+2", "'=1+2"},
+                 {"p_", "=1+2", "p_=1+2"},   {"", "@sum(a,b)", "\"'@sum(a,b)\""},
+                 {"", "+x", "'+x"},          {"", "-", "'-"},
+                 {"", "-1.5e3", "-1.5e3"},   {"", "+1", "+1"},
+                 {"", "-1+cmd", "'-1+cmd"},  {"", "\tx", "'\tx"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char into[64];
+        assert_string_equal(drove__print_cell(cases[i].prefix, cases[i].text, into), cases[i].cell);
+        assert_true(strlen(into) <
+                    DROVE_PRINT_CELL_SIZE(strlen(cases[i].prefix) + strlen(cases[i].text)));
+    }
+}
+
+TEST(words_are_for_a_shell)
+{
+    static const struct {
+        const char *text, *word;
+    } cases[] = {{"people-1", "people-1"},
+                 {"data/a.b_c,d=1:2", "data/a.b_c,d=1:2"},
+                 {"", "\x27\x27"},
+                 {"two words", "'two words'"},
+                 {"a;rm -r b", "'a;rm -r b'"},
+                 {"it's", "'it'\\''s'"},
+                 {"$(x)`y`", "'$(x)`y`'"},
+                 {"tab\t", "'tab\\x09'"},
+                 {"caf\xc3\xa9", "'caf\xc3\xa9'"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char into[64];
+        assert_string_equal(drove__print_word(cases[i].text, into, sizeof into), cases[i].word);
+    }
+    for (size_t size = 1; size < 8; size++) { /* cut, and still a word */
+        char into[8];
+        drove__print_word("a b'c'd", into, size);
+        assert_true(strlen(into) < size);
+        assert_true(strlen(into) == 0 || into[strlen(into) - 1] == '\'');
+    }
+    char into[4] = "x";
+    assert_string_equal(drove_plain_text(NULL, into, sizeof into), "");
 }
 
 /* Cut at the size, but not within an escape. */
