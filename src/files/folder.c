@@ -105,16 +105,14 @@ static bool has_crashed(const char *folder)
     return is_crash;
 }
 
-/* A folder may come from somebody else: a file of the run that is a link would be written outside
- * it. */
-static drove_status refuse_link(const char *folder, DIR *dir, const char *name)
+drove_status drove__folder_refuse_link(const char *folder, int fd, const char *name)
 {
     struct stat about;
-    if (fstatat(dirfd(dir), name, &about, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISLNK(about.st_mode))
+    if (fstatat(fd, name, &about, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISLNK(about.st_mode))
         return DROVE_OK;
     return drove__fail(DROVE_E_EXISTS,
-                       "%s: expected the run's own files, found the symbolic link %s: drove writes "
-                       "to no file outside the folder",
+                       "%s: expected files of its own, found the symbolic link %s: drove writes to "
+                       "no file outside the folder",
                        folder, name);
 }
 
@@ -134,7 +132,7 @@ static drove_status look(const char *folder, survey *s)
         kind k = kind_of(e->d_name);
         const bool is_summary = strcmp(e->d_name, summary_name) == 0;
         if (k != FOREIGN || is_summary || strcmp(e->d_name, timeline_name) == 0)
-            status = refuse_link(folder, dir, e->d_name);
+            status = drove__folder_refuse_link(folder, dirfd(dir), e->d_name);
         has_summary = has_summary || is_summary;
         has_model = has_model || strcmp(e->d_name, model_name) == 0;
         if (k == FOREIGN && !is_summary) snprintf(s->foreign, sizeof s->foreign, "%s", e->d_name);
@@ -257,9 +255,11 @@ drove_status drove__folder_open(drove_config *config, drove_output *output)
             if (errno != EEXIST) return fail_folder(config, errno);
             DROVE_TRY(drove__outname_next(config));
         }
+        drove__folder_keep_name(config->opt.out);
         return drove__folder_claim(config, output);
     }
-    if (mkdir(folder, 0777) != 0 && errno != EEXIST) return fail_folder(config, errno);
+    if (mkdir(folder, 0777) == 0) drove__folder_keep_name(folder);
+    else if (errno != EEXIST) return fail_folder(config, errno);
     DROVE_TRY(drove__folder_check(&config->opt)); /* is it a folder? */
     DROVE_TRY(drove__folder_claim(config, output));
     DROVE_TRY(drove__folder_check(&config->opt)); /* another run may have used it meanwhile */
@@ -291,6 +291,23 @@ drove_status drove__folder_open(drove_config *config, drove_output *output)
     }
     closedir(dir);
     return status;
+}
+
+void drove__folder_keep_name(const char *path)
+{
+    char parent[PATH_MAX];
+    const size_t n = strlen(path);
+    snprintf(parent, sizeof parent, "%s%s..", path, n > 0 && path[n - 1] == '/' ? "" : "/");
+    struct stat about;
+    if (stat(path, &about) != 0 || !S_ISDIR(about.st_mode)) {
+        const char *slash = strrchr(path, '/');
+        snprintf(parent, sizeof parent, "%.*s", slash != NULL ? (int)(slash + 1 - path) : 1,
+                 slash != NULL ? path : ".");
+    }
+    const int fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return;
+    (void)fsync(fd);
+    close(fd);
 }
 
 /* ---- states ---- */

@@ -40,4 +40,11 @@ drove_status drove__folder_keep_state(const drove_config *config);
 /* Gives the folder free. */
 void drove__folder_close(drove_output *output);
 
+/* A folder may come from somebody else: a file in it that is a link would be written outside it.
+ * fd: the folder, open.  Errors: DROVE_E_EXISTS. */
+drove_status drove__folder_refuse_link(const char *folder, int fd, const char *name);
+/* A file or folder that was just made keeps its name after a power cut: syncs the folder that it is
+ * in, where the file system can. */
+void drove__folder_keep_name(const char *path);
+
 #endif

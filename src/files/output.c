@@ -208,6 +208,10 @@ static drove_status save_all(drove_run *run)
 {
     if (run->workers.ranks.rank != 0) return drove__state_save(run, NULL); /* its part, to rank 0 */
     const float *theta;
+    /* Before the state that counts their records. */
+    DROVE_TRY(drove__jsonl_sync(run->output.log));
+    DROVE_TRY(drove__jsonl_sync(run->output.own_log));
+    DROVE_TRY(drove__events_sync(run->output.events));
     DROVE_TRY(find_theta(&run->problem, &run->workers, &run->state, &theta));
     DROVE_TRY(save_model(&run->config, &run->problem, "model.safetensors", theta));
     char *path = drove__path_join(run->config.opt.out, DROVE_STATE_NAME);

@@ -2,6 +2,7 @@
 #include "study/journal.h"
 
 #include "base/file.h"
+#include "files/folder.h"
 #include "study/records.h"
 
 #include <dirent.h>
@@ -19,14 +20,20 @@ enum { PATH_SIZE = 4096, MOST_BYTES = 16 << 20, SHOWN = 60 };
 drove_status drove__study_folder_make(const char *folder, const char *what)
 {
     char path[PATH_SIZE], found[256] = "";
-    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+    if (mkdir(folder, 0777) == 0) drove__folder_keep_name(folder);
+    else if (errno != EEXIST)
         return drove__fail_errno(drove__open_status(errno), errno, "%s: cannot be created", folder);
     snprintf(path, sizeof path, "%s/study.json", folder);
-    DIR *dir = access(path, F_OK) != 0 ? opendir(folder) : NULL;
-    for (struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;)
-        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-            snprintf(found, sizeof found, "%s", e->d_name);
+    const bool is_new = access(path, F_OK) != 0;
+    drove_status status = DROVE_OK;
+    DIR *dir = opendir(folder);
+    for (struct dirent *e; dir != NULL && status == DROVE_OK && (e = readdir(dir)) != NULL;) {
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
+        status = drove__folder_refuse_link(folder, dirfd(dir), e->d_name);
+        if (is_new) snprintf(found, sizeof found, "%s", e->d_name);
+    }
     if (dir != NULL) closedir(dir);
+    DROVE_TRY(status);
     if (found[0] == '\0') return DROVE_OK;
     return drove__fail(DROVE_E_EXISTS,
                        "--out: expected a new or empty folder, or that of %s, found %s with %s in "
@@ -133,6 +140,7 @@ drove_status drove__journal_open(const char *path,
     if (out != NULL) {
         const off_t before = size_of(path);
         DROVE_TRY(drove__jsonl_open(path, out));
+        if (before == 0) drove__folder_keep_name(path);
         *had_half = size_of(path) < before;
     }
     if (access(path, F_OK) != 0 && errno == ENOENT) return DROVE_OK;
@@ -147,8 +155,9 @@ drove_status drove__journal_open(const char *path,
 drove_status drove__journal_add(drove_jsonl *journal, const json_t *record)
 {
     char *line = drove__json_dump(record, JSON_COMPACT | JSON_REAL_PRECISION(9));
-    const drove_status status =
+    drove_status status =
         line != NULL ? drove__jsonl_append(journal, line) : drove__fail_nomem("a record", 1);
+    if (status == DROVE_OK) status = drove__jsonl_sync(journal); /* what is said to be done is */
     free(line);
     return status;
 }

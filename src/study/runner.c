@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "files/folder.h"
 #include "values/progress.h"
 
 #include <drove/options.h>
@@ -66,8 +67,12 @@ void drove__command_set(drove_command *c, const char *option, const char *value)
 
 drove_status drove__command_folder(drove_command *c, const char *folder)
 {
-    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
-        return drove__fail_errno(drove__open_status(errno), errno, "%s: cannot be created", folder);
+    if (mkdir(folder, 0777) != 0) {
+        if (errno != EEXIST)
+            return drove__fail_errno(drove__open_status(errno), errno, "%s: cannot be created",
+                                     folder);
+        DROVE_TRY(drove__folder_refuse_link("the study's folder", AT_FDCWD, folder));
+    }
     snprintf(c->out, sizeof c->out, "%s/out.json", folder);
     snprintf(c->err, sizeof c->err, "%s/err.txt", folder);
     return DROVE_OK;
@@ -116,7 +121,8 @@ static drove_status start(const drove_command *c, running *r)
     *r = (running){.begin_ns = drove__now_ns(), .limit_ns = (uint64_t)(c->limit_s * 1e9)};
     if (c->is_cut) return drove__fail_nomem("arguments", c->n_most * sizeof *c->word);
     for (int i = 0; i < 3; i++) {
-        fd[i] = open(path[i], O_CLOEXEC | (i == 0 ? O_RDONLY : O_WRONLY | O_CREAT | O_TRUNC), 0666);
+        const int flags = i == 0 ? O_RDONLY : O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW;
+        fd[i] = open(path[i], O_CLOEXEC | flags, 0666);
         if (fd[i] >= 0) continue;
         status = drove__fail_errno(drove__open_status(errno), errno, "%s: cannot be %s", path[i],
                                    i == 0 ? "opened" : "created");

@@ -28,6 +28,13 @@ void drove__append_close(drove_append *a)
     a->path = NULL;
 }
 
+drove_status drove__append_sync(const drove_append *a)
+{
+    /* EINVAL, EROFS: a pipe or a device, which has nothing to sync. */
+    if (fdatasync(a->fd) == 0 || errno == EINVAL || errno == EROFS) return DROVE_OK;
+    return drove__fail_errno(DROVE_E_IO, errno, "%s: cannot be written to the disk", a->path);
+}
+
 drove_status drove__append_write(drove_append *a, const void *record, size_t size_bytes)
 {
     struct stat before;

@@ -21,4 +21,7 @@ void         drove__append_close(drove_append *a);
  * DROVE_E_IO. */
 drove_status drove__append_write(drove_append *a, const void *record, size_t size_bytes);
 
+/* All records are on the disk.  Errors: DROVE_E_IO. */
+drove_status drove__append_sync(const drove_append *a);
+
 #endif

@@ -163,6 +163,11 @@ drove_status drove__events_histogram(drove_events *e, const char *tag, int64_t s
     return write_value(e, tag, step, &value);
 }
 
+drove_status drove__events_sync(const drove_events *e)
+{
+    return e != NULL ? drove__append_sync(&e->file) : DROVE_OK;
+}
+
 void drove__events_close(drove_events *e)
 {
     if (e == NULL) return;

@@ -88,6 +88,11 @@ drove_status drove__jsonl_append(drove_jsonl *log, const char *json_line)
     return status;
 }
 
+drove_status drove__jsonl_sync(const drove_jsonl *log)
+{
+    return log != NULL ? drove__append_sync(&log->file) : DROVE_OK;
+}
+
 void drove__jsonl_close(drove_jsonl *log)
 {
     if (log == NULL) return;

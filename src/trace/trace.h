@@ -93,6 +93,8 @@ drove_status drove__jsonl_open(const char *path, drove_jsonl **out);
 /* json_line: without a line break.  Errors: DROVE_E_ARG, DROVE_E_IO (the file is unchanged),
  * DROVE_E_NOMEM. */
 drove_status drove__jsonl_append(drove_jsonl *log, const char *json_line);
+/* All records are on the disk.  log may be NULL.  Errors: DROVE_E_IO. */
+drove_status drove__jsonl_sync(const drove_jsonl *log);
 void         drove__jsonl_close(drove_jsonl *log); /* NULL accepted */
 
 /* TensorBoard event file: folder/events.out.tfevents.SECONDS.HOST.PID, in a folder that exists. */
@@ -103,6 +105,8 @@ drove_status drove__events_open(const char *folder, drove_events **out);
 drove_status drove__events_scalar(drove_events *e, const char *tag, int64_t step, double value);
 drove_status drove__events_histogram(drove_events *e, const char *tag, int64_t step,
                                      const drove_histogram *h);
+/* As drove__jsonl_sync. */
+drove_status drove__events_sync(const drove_events *e);
 void         drove__events_close(drove_events *e); /* NULL accepted */
 
 #endif

@@ -50,6 +50,24 @@ rm -r unread/state.safetensors
 run_for 0 train --resume unread --until epochs=3
 grep -q "warning: --resume: .*this goes on from the save before it" err.txt || fail "no warning: $(cat err.txt)"
 
+# The folder of a sweep.
+cat >study.yaml <<'YAML'
+options: {data: "csv:rows.csv?label=y", model: logistic, test: none, defaults: classic, until: epochs=1}
+grid: {lr: [0.01]}
+repeat: [1, 2]
+YAML
+run_for 0 sweep study.yaml --out sweep
+for name in results.jsonl runs/0002/err.txt runs/0002/out.json runs/0002 runs; do
+    rm -rf other && cp -r sweep other
+    head -n 1 sweep/results.jsonl >other/results.jsonl # the second run is still to be made
+    rm -rf elsewhere/it && cp -r "other/$name" elsewhere/it && rm -r "other/${name:?}"
+    ln -s "$PWD/elsewhere/it" "other/$name"
+    cp -r elsewhere/it before.it
+    run sweep study.yaml --out other
+    diff -r before.it elsewhere/it || fail "sweep wrote through $name"
+    rm -r before.it
+done
+
 # A model keeps its mode and the link that it was named by.
 new_run kept
 chmod 600 kept/model.safetensors
