@@ -120,6 +120,7 @@ int cli_eval(const cli_args *args);
 int cli_predict(const cli_args *args);
 int cli_export(const cli_args *args);
 int cli_data(const cli_args *args);
+int cli_cache(const cli_args *args);
 int cli_info(const cli_args *args);
 int cli_model(const cli_args *args);
 int cli_list(const cli_args *args);

@@ -22,6 +22,19 @@ fail:
     return status == DROVE_OK ? CLI_OK : cli_library_error(status);
 }
 
+int cli_cache(const cli_args *args)
+{
+    uint64_t n_bytes;
+    drove_status status;
+    if (!cli_args_has(args, "clear")) {
+        status = drove_cache_print(cli_args_has(args, "json"), stdout);
+    } else {
+        status = drove_cache_clear(&n_bytes);
+        if (status == DROVE_OK) printf("%.1f MB removed\n", (double)n_bytes * 1e-6);
+    }
+    return status == DROVE_OK ? CLI_OK : cli_library_error(status);
+}
+
 int cli_list(const cli_args *args)
 {
     const char *kind = args->n_words > 0 ? args->word[0] : NULL;

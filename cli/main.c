@@ -261,6 +261,11 @@ static const cli_flag model_flags[] = {
     {.name = "json", .help = "print one JSON object, alone on standard output"},
 };
 
+static const cli_flag cache_flags[] = {
+    {.name = "clear", .help = "remove all files"},
+    {.name = "json", .help = "print JSON, alone on standard output"},
+};
+
 static const cli_flag info_flags[] = {
     {.name = "measure",
      .help =
@@ -389,6 +394,15 @@ static const cli_command commands[] = {
      .least_words = 2,
      .most_words = 3,
      .run = cli_data},
+    {.name = "cache",
+     .usage = "[--clear] [--json]",
+     .help = "what lies in drove's cache, and how to clear it",
+     .details =
+         "Lists the files in $XDG_CACHE_HOME/drove or ~/.cache/drove: rows of data larger than\n"
+         "the memory, programs of devices, times of convolutions.  They may be removed at any\n"
+         "time, and are made again where they are needed.\n",
+     FLAGS(cache_flags),
+     .run = cli_cache},
     {.name = "info",
      .usage = "[RUN.yaml] [--option value ...] [--measure] [--json]",
      .help = "the machine, and where the workers of a run would be",

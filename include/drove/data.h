@@ -105,6 +105,17 @@ drove_status drove_data_convert_large(const char *from, const char *to);
 /* Whether it can, and that takes less than an eighth of the memory that is free. */
 int drove_data_is_large(const char *from, const char *to);
 
+/* ---- the cache: files that may be deleted at any time ----
+ *
+ * XDG_CACHE_HOME/drove or ~/.cache/drove: rows of data that are larger than the memory, programs of
+ * devices, times of convolutions. */
+
+/* Prints its files, those that were used longest ago first, as text or as one JSON object.  Errors:
+ * DROVE_E_FILE (no such folder), DROVE_E_IO, DROVE_E_NOMEM. */
+drove_status drove_cache_print(int as_json, FILE *stream);
+/* Removes all of them; *n_bytes: their size.  Errors: DROVE_E_IO, DROVE_E_NOMEM. */
+drove_status drove_cache_clear(uint64_t *n_bytes);
+
 #ifdef __cplusplus
 }
 #endif

@@ -5,6 +5,7 @@
 #include "problem/disk.h"
 
 #include "base/available.h"
+#include "base/cache_folder.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/spec.h"
@@ -169,19 +170,26 @@ static void remove_leftovers(const char *path)
     if (all != NULL) closedir(all);
 }
 
+/* n_bytes: about so many. */
 static drove_status write_cache(const drove_config *config, const char *data, const cache *c,
-                                double memory)
+                                double memory, double n_bytes)
 {
+    uint64_t n_removed;
     const uint64_t begun_ns = drove__now_ns();
     const drove_pieces_options opt = {.piece_bytes = piece_bytes(memory),
                                       .block_bytes = c->block_bytes,
                                       .source = c->source,
                                       .like = c->like};
-    drove__run_say(config,
-                   "data: larger than the memory: written to %s first, which later runs use",
-                   c->path);
     (void)unlink(c->path);
     remove_leftovers(c->path);
+    DROVE_TRY(drove__cache_room((uint64_t)fmin(n_bytes, 9e18), &n_removed));
+    drove__run_say(config,
+                   "data: larger than the memory: about %.3g GB written to %s first, which later "
+                   "runs use (drove cache lists and clears them)",
+                   n_bytes * 1e-9, c->path);
+    if (n_removed > 0)
+        drove__run_say(config, "data: %.3g GB of older files removed from the cache for it",
+                       (double)n_removed * 1e-9);
     DROVE_TRY(drove__pieces_write(data, c->path, &opt));
     (void)malloc_trim(0); /* so that what was needed for it counts no more */
     drove__run_say(config, "data: written in %.1f s", (double)(drove__now_ns() - begun_ns) * 1e-9);
@@ -206,13 +214,13 @@ static drove_status spec_of_cache(const char *data, const cache *c, char *into, 
 }
 
 /* The data's spec in full where they are text whose rows are larger than the memory, else NULL; the
- * caller frees it. */
-static drove_status find_text(const char *data, double memory, char **out)
+ * caller frees it.  *bytes: of the rows, about. */
+static drove_status find_text(const char *data, double memory, char **out, double *bytes)
 {
-    double bytes;
     *out = NULL;
     DROVE_TRY(drove__data_expand(data, out));
-    if (drove__pieces_can(*out, PART_IN_MEMORY * memory, &bytes) && bytes > PART_IN_MEMORY * memory)
+    if (drove__pieces_can(*out, PART_IN_MEMORY * memory, bytes) &&
+        *bytes > PART_IN_MEMORY * memory)
         return DROVE_OK;
     free(*out);
     *out = NULL;
@@ -246,11 +254,12 @@ static drove_status use_cache(const drove_config *config, const drove_workers *w
     cache *c = calloc(1, sizeof *c);
     if (c == NULL) return drove__fail_nomem("a name", sizeof *c);
     c->like = like;
-    drove_status status = find_text(data, memory, &text);
+    double bytes;
+    drove_status status = find_text(data, memory, &text, &bytes);
     if (text == NULL) goto fail; /* they are not, or not known to be */
     if ((status = find_cache(&config->opt, text, memory, c)) != DROVE_OK) goto fail;
     if ((status = check_options(config, workers, false)) != DROVE_OK) goto fail;
-    if (!is_cached(c) && (status = write_cache(config, text, c, memory)) != DROVE_OK) goto fail;
+    if (!is_cached(c) && (status = write_cache(config, text, c, memory, bytes)) != DROVE_OK) goto fail;
     status = spec_of_cache(text, c, data, size);
 fail:
     free(text);
@@ -359,10 +368,11 @@ static drove_status sample_blocks(const drove_options *opt, const char *data, dr
 drove_status drove__disk_read_some(const drove_options *opt, drove_data **out)
 {
     char data[DROVE_SPEC_SIZE], test[DROVE_SPEC_WITH_LABEL_SIZE], *text;
+    double bytes;
     drove_data *none;
     *out = NULL;
     DROVE_TRY(drove__problem_specs(opt, data, test));
-    DROVE_TRY(find_text(data, memory_of(opt), &text));
+    DROVE_TRY(find_text(data, memory_of(opt), &text, &bytes));
     drove_status status = text != NULL
                               ? drove__pieces_sample(text, piece_bytes(memory_of(opt)), out)
                               : sample_blocks(opt, data, out);
