@@ -195,3 +195,32 @@ TEST(the_summary_of_a_run_has_two_lines)
     assert_non_null(strstr(text, "  training    accuracy 10.00 %"));
     free(text);
 }
+
+/* The columns that the loss needs, and how many more there are. */
+TEST(columns_by_importance)
+{
+    static const drove_importance_column column[] = {{"age", 0.5}, {"zip", 0.25}, {"noise", 0.0}};
+    static const struct {
+        drove_importance_facts facts;
+        const char *expected;
+    } of[] = {
+        {{0, 10, true, NULL}, ""},
+        {{1, 10, true, column + 2}, "  columns     none lowers the held-out loss\n"},
+        {{1, 10, false, column},
+         "  columns     age 0.5: growth of the training loss when a column's values change "
+         "places\n"},
+        {{3, 10, true, column},
+         "  columns     age 0.5, zip 0.25 ...: growth of the held-out loss when a column's values "
+         "change places\n"},
+    };
+    for (size_t i = 0; i < DROVE_COUNT(of); i++) {
+        char *text = NULL;
+        size_t size;
+        FILE *stream = open_memstream(&text, &size);
+        assert_non_null(stream);
+        drove__report_importance_print(&of[i].facts, stream);
+        assert_int_equal(fclose(stream), 0);
+        assert_string_equal(text, of[i].expected);
+        free(text);
+    }
+}
