@@ -20,10 +20,11 @@ for key in loss test_loss; do
         fail "$key differs: $(cat out.txt) $(cat first.json)"
 done
 
-# A label that follows from nothing is as good as guessed.
+# A label that follows from nothing is as good as guessed.  Bins that are given are not compared with others.
 awk 'BEGIN { srand(7); print "x,y"; for (i = 0; i < 300; i++) print rand() "," (rand() < 0.5) }' >noise.csv
-run_for 0 train noise.csv --label y --threads 1
+run_for 0 train 'noise.csv?bins=4' --label y --threads 1
 grep -q 'model: no candidate is at least 1 % better than a constant guess' err.txt || fail "noise: $(cat err.txt)"
+grep -q 'bins=' err.txt && fail "noise: expected no other bins: $(cat err.txt)"
 
 # An exclusive or: no linear model does better than a guess; a network is right up to the noise of 5 %.
 awk 'BEGIN { srand(5); print "x,z,y"
@@ -114,6 +115,7 @@ grep -q '"chosen": "' out.txt || fail "auto of digits: $(cat out.txt)"
 head -n 20 xor.csv >few.csv
 run_for 0 train few.csv --label y --test none --threads 1 --until epochs=1 --json
 grep -q '"model": "logistic"' out.txt || fail "few rows: $(cat out.txt)"
+grep -q '"eval_every": 100.0' out.txt || fail "few rows: expected 100 updates of one epoch between evaluations: $(cat out.txt)"
 grep -q 'model: logistic: fewer than 40 rows, so no models were compared; figures of so few rows say little' err.txt || fail "few rows: $(cat err.txt)"
 # A folder that is in use is refused before anything is compared.
 run train xor.csv --label y --threads 1 --out first
