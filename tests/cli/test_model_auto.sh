@@ -61,6 +61,7 @@ awk 'BEGIN { srand(8); for (k = 0; k < 100; k++) level[k] = 10 * rand(); print "
     }' >keys.csv
 run_for 0 train keys.csv --label y --threads 1 --out keys
 grep -q 'model: .* keys chosen' err.txt || fail "expected keys: $(cat err.txt)"
+awk -v most=$SECONDS '/trial runs done in/ && $(NF - 1) > most { exit 1 }' err.txt || fail "longer than the whole test: $(cat err.txt)"
 grep -q "column \"who\" tells rows apart .* others will be predicted worse ('keys.csv?ignore=who' leaves it out)" err.txt ||
     fail "expected a word on keys: $(cat err.txt)"
 grep -q 'types=who:category' keys/run.json || fail "expected the encoding in --data: $(cat keys/run.json)"

@@ -278,3 +278,15 @@ TEST(what_is_wrong_with_a_batch)
     assert_null(out.release);
     drove_predictor_destroy(predictor);
 }
+
+/* Columns of a batch are found by their names; the library's own name of the batch is not told. */
+TEST(what_is_wrong_with_a_batch_of_a_table)
+{
+    make_rows();
+    drove_predictor *predictor = train("table:rows.csv", "y");
+    rows r = all_rows();
+    r.n_columns = 1;
+    expect_error(predictor, &r, EINVAL,
+                 "expected the columns of the training data; 1 missing: \"b\"");
+    drove_predictor_destroy(predictor);
+}

@@ -278,6 +278,23 @@ TEST(training_goes_on_from_memory)
     drove_predictor_destroy(predictor);
 }
 
+/* One value in all rows: in a file a wrong column, most likely; a program means it. */
+TEST(one_value_is_trained)
+{
+    problem *p = *state;
+    static float y[N];
+    for (int i = 0; i < N; i++) y[i] = 2.5f;
+    const drove_matrix x = drove_matrix_dense(p->x, DROVE_TYPE_F32, N, D);
+    const drove_matrix values = drove_matrix_dense(y, DROVE_TYPE_F32, N, 1);
+    drove_arrays *arrays;
+    assert_ok(drove_arrays_create(&arrays));
+    assert_ok(drove_arrays_set_dense(arrays, &x));
+    assert_ok(drove_arrays_set_values(arrays, &values));
+    const drove_options opt = options_for(drove_arrays_name(arrays));
+    drove_result_destroy(train_and_keep(&opt));
+    drove_arrays_destroy(arrays);
+}
+
 /* Rows of other means and deviations: the model's scaling stays. */
 TEST(the_scaling_is_the_models)
 {
