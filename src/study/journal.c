@@ -29,6 +29,10 @@ drove_status drove__study_folder_make(const char *folder, const char *what)
     DIR *dir = opendir(folder);
     for (struct dirent *e; dir != NULL && status == DROVE_OK && (e = readdir(dir)) != NULL;) {
         if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
+        if (is_new && strncmp(e->d_name, "study.json.tmp.", strlen("study.json.tmp.")) == 0) {
+            (void)unlinkat(dirfd(dir), e->d_name, 0); /* it was being written */
+            continue;
+        }
         status = drove__folder_refuse_link(folder, dirfd(dir), e->d_name);
         if (is_new) snprintf(found, sizeof found, "%s", e->d_name);
     }
