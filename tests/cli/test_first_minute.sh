@@ -127,6 +127,13 @@ OPTIONS
 [ "$n_flags" -ge 40 ] || fail "expected every option with its default, found $n_flags"
 run_for 0 train points.train.csv --label=kind --model mlp:16 --lr=auto --until=epochs=1 --threads=1 --out=none
 
+# ---- a label with a few rows of each value ----
+awk 'BEGIN { print "x,name"; for (i = 0; i < 3600; i++) print i / 400 ",person " i % 1200 }' >names.csv
+run_for 0 data info names.csv --label name
+grep -q 'label: 1200 classes in 3600 rows, so that few can be learnt: is it the column that is meant' out.txt || fail "$(cat out.txt)"
+run_for 0 train names.csv --label name --model logistic --lr 0.1 --until updates=1 --test none --out none
+grep -q 'label: 1200 classes in 3600 rows' err.txt || fail "$(cat err.txt)"
+
 # ---- a reader that goes away ----
 for command in "predict points-1 --data big.csv" "list" "list strategies" "list rules --json" "--help" \
     "train --help all" "data info points.train.csv" "eval points-1 --data points.test.csv" "info" "--version"; do

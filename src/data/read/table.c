@@ -30,6 +30,8 @@ typedef struct table_file { /* being read */
     char *scratch; /* of a label with "" */
 } table_file;
 
+enum { MANY_CLASSES = 1000, FEW_ROWS = 10 }; /* of a class */
+
 /* ---- the spec ---- */
 
 static drove_status read_separator(const drove_spec *spec, char *out)
@@ -519,6 +521,11 @@ static drove_status fill_storage(table_file *f)
     s->n_features = f->known.schema->n_features;
     s->x_kind = f->known.schema->is_sparse ? DROVE_X_CSR : DROVE_X_F32;
     DROVE_TRY(f->known.table.n_labels > 1 ? read_several(f) : read_one_label(f));
+    if (s->y_class != NULL && s->n_classes > MANY_CLASSES && s->n_classes > s->n_rows / FEW_ROWS)
+        drove__storage_note(s,
+                            "label: %zu classes in %zu rows, so that few can be learnt: is it the "
+                            "column that is meant (--label)?",
+                            (size_t)s->n_classes, (size_t)s->n_rows);
     DROVE_TRY(keep_cells(f));
     DROVE_TRY(read_weights(f)); /* before encoding, which may take the raw words over */
     DROVE_TRY(drove__table_encode(&f->known, f->keep, f->n_kept, &x));
