@@ -140,7 +140,7 @@ drove_status drove__journal_open(const char *path,
                                  drove_status (*visit)(void *to, const json_t *record), void *to,
                                  drove_jsonl **out, bool *had_half)
 {
-    const drove_records in = {.path = path};
+    const drove_records in = {.path = path, .is_strict = true};
     if (out != NULL) {
         const off_t before = size_of(path);
         DROVE_TRY(drove__jsonl_open(path, out));

@@ -57,20 +57,6 @@ drove_status drove__record_load(const char *path, json_t **out)
 
 typedef drove_status visit_fn(void *to, const json_t *record);
 
-static drove_status take_line(const drove_records *in, const char *line, size_t n_bytes,
-                              size_t number, visit_fn *visit, void *to)
-{
-    json_t *record = NULL;
-    drove_status status = parse_object(line, n_bytes, &record);
-    if (status == DROVE_OK) status = visit(to, record);
-    json_decref(record);
-    if (status == DROVE_OK) return DROVE_OK;
-    if (status != DROVE_E_DATA || in->message == NULL)
-        return drove__fail_in(status, "%s:%zu", in->path, number);
-    drove__records_say(in, number, drove_error_text());
-    return DROVE_OK;
-}
-
 /* Parses nothing. */
 static drove_status count_lines(const char *path, drove_records_found *found)
 {
@@ -110,7 +96,15 @@ drove_status drove__records_each(const drove_records *in, visit_fn *visit, void 
         status = drove__reader_line(reader, &line, &n_bytes);
         if (status != DROVE_OK || line == NULL) break;
         if (i < in->first || n_bytes == 0 || (i % step != 0 && i + 1 < here.n_lines)) continue;
-        status = take_line(in, line, n_bytes, i + 1, visit, to);
+        json_t *record = NULL;
+        status = parse_object(line, n_bytes, &record);
+        if (status == DROVE_OK) status = visit(to, record);
+        json_decref(record);
+        if (status == DROVE_E_DATA && !in->is_strict) {
+            drove__records_say(in, i + 1, drove_error_text());
+            status = DROVE_OK;
+        }
+        if (status != DROVE_OK) status = drove__fail_in(status, "%s:%zu", in->path, i + 1);
     }
     drove__reader_close(reader);
     if (status == DROVE_OK && here.has_half)

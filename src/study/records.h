@@ -1,10 +1,10 @@
 /* study/records.h - the one reader of JSON objects and of files with one a line: log.jsonl of runs,
  * results.jsonl of sweeps.
  *
- * Strict (message NULL): a line that cannot be used is an error.  Tolerant: it is left out, with a
- * message.  Text behind the last line end is no record in both: a program is writing it, or was
- * killed while it did.  A file is read in pieces, so its size does not matter; one that is not
- * regular (a pipe would block) is refused.
+ * Strict: a line that cannot be used is an error.  Tolerant: it is left out, with a message.  Text
+ * behind the last line end is no record in both: a program is writing it, or was killed while it
+ * did.  A file is read in pieces, so its size does not matter; one that is not regular (a pipe
+ * would block) is refused.
  */
 #ifndef DROVE_STUDY_RECORDS_H
 #define DROVE_STUDY_RECORDS_H
@@ -18,7 +18,8 @@ typedef struct drove_records {
     const char *path;
     size_t      most;  /* of more lines every k-th is read, and the last: at most so many; 0: all */
     size_t      first; /* lines that are passed over */
-    void (*message)(void *context, const char *line); /* NULL: strict */
+    bool        is_strict;
+    void (*message)(void *context, const char *line); /* tolerant: what is left out; NULL: nobody */
     void *context;
 } drove_records;
 

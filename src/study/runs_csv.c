@@ -94,16 +94,10 @@ static drove_status add_row(void *to, const json_t *record)
     return DROVE_OK;
 }
 
-static void say_nothing(void *context, const char *line)
-{
-    (void)context;
-    (void)line;
-}
-
 static drove_status print_run(table *t, const drove_report_options *opt)
 {
     const drove_records in = {.path = json_string_value(json_object_get(t->run, "log")),
-                              .message = opt->message != NULL ? opt->message : say_nothing,
+                              .message = opt->message,
                               .context = opt->context};
     drove_status status = make_text(t, print_beginning, &t->beginning);
     if (status == DROVE_OK) status = make_text(t, print_ending, &t->ending);

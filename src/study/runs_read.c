@@ -18,16 +18,10 @@ static bool exists(const char *path)
     return stat(path, &found) == 0;
 }
 
+/* Tolerant. */
 static drove_records records_at(const drove_report_options *opt, const char *path)
 {
     return (drove_records){.path = path, .message = opt->message, .context = opt->context};
-}
-
-/* Without a place for messages, lines that cannot be used are left out in silence. */
-static void say_nothing(void *context, const char *line)
-{
-    (void)context;
-    (void)line;
 }
 
 typedef struct parts { /* of a run; owned */
@@ -42,7 +36,7 @@ static drove_status read_log(const drove_report_options *opt, const char *path, 
 {
     drove_records in = records_at(opt, path);
     drove_records_found found = {0};
-    if (in.message == NULL || (opt->csv != NULL && opt->csv[0] != '\0')) in.message = say_nothing;
+    if (opt->csv != NULL && opt->csv[0] != '\0') in.message = NULL;
     in.most = DROVE_RUNS_MOST_EVALUATIONS;
     p->log = exists(path) ? json_string(path) : NULL;
     p->evaluations = exists(path) ? NULL : json_array();
@@ -220,8 +214,7 @@ static drove_status read_sweep(const drove_report_options *opt, const char *fold
     json_t *records = json_array();
     const json_t *record;
     snprintf(path, sizeof path, "%s/results.jsonl", folder);
-    drove_records in = records_at(opt, path);
-    if (in.message == NULL) in.message = say_nothing;
+    const drove_records in = records_at(opt, path);
     drove_status status = records != NULL ? drove__records_each(&in, keep_result, &records, NULL)
                                           : drove__fail_nomem("records", 1);
     json_array_foreach(records, i, record)

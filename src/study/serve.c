@@ -35,11 +35,6 @@ typedef struct server {
     bool is_loopback;
 } server;
 
-static void say(const server *s, const char *line)
-{
-    if (s->opt->message != NULL) s->opt->message(s->opt->context, line);
-}
-
 /* ---- the page ---- */
 
 static uint64_t mix(uint64_t h, uint64_t value)
@@ -228,7 +223,7 @@ static drove_status run(server *s, int fd, const char *host)
     const bool is_v6 = strchr(host, ':') != NULL;
     snprintf(line, sizeof line, "http://%s%s%s:%u/", is_v6 ? "[" : "", host, is_v6 ? "]" : "",
              port_of(fd, s->opt->port));
-    say(s, line);
+    if (s->opt->message != NULL) s->opt->message(s->opt->context, line);
     while (s->opt->is_stopped == NULL || !s->opt->is_stopped(s->opt->context))
         (void)MHD_run_wait(daemon, MOMENT_MS);
     MHD_stop_daemon(daemon);

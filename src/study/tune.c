@@ -152,13 +152,6 @@ static bool is_set(const drove_point *point, const char *name)
     return false;
 }
 
-/* Test data are for the last run, and by default that has all rows for training. */
-static bool has_test(const tuner *t)
-{
-    const drove_test_kind kind = drove__words_of(t->opt->run).test;
-    return kind == DROVE_TEST_SPEC || (kind == DROVE_TEST_SPLIT && is_given(t->opt, "test"));
-}
-
 /* The run file of all trials, or with `best` that of the run with these settings. */
 static drove_status write_run_file(const tuner *t, const candidate *best, const char *path)
 {
@@ -173,7 +166,11 @@ static drove_status write_run_file(const tuner *t, const candidate *best, const 
                          : "what all trials of drove tune share");
     if (best != NULL) {
         write_option("data", t->opt->run->data, stream);
-        write_option("test", has_test(t) ? t->opt->run->test : "none", stream);
+        /* Test data are for the last run, and by default that has all rows for training. */
+        const drove_test_kind kind = drove__words_of(t->opt->run).test;
+        const bool has_test =
+            kind == DROVE_TEST_SPEC || (kind == DROVE_TEST_SPLIT && is_given(t->opt, "test"));
+        write_option("test", has_test ? t->opt->run->test : "none", stream);
     }
     for (size_t i = 0; i < n; i++)
         if (is_of_trials(info[i].name) && drove__option_differs(t->opt->run, info[i].name, value) &&

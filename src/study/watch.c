@@ -260,12 +260,6 @@ static drove_status print_evaluation(void *to, const json_t *record)
     return DROVE_OK;
 }
 
-static void say_nothing(void *context, const char *line)
-{
-    (void)context;
-    (void)line;
-}
-
 static drove_status print_run(watch *w)
 {
     char line[LINE_SIZE] = "  ";
@@ -284,8 +278,7 @@ static drove_status print_run(watch *w)
     if (w->style->is_lines) {
         drove_records_found found;
         const drove_records in = {.path = json_string_value(json_object_get(run, "log")),
-                                  .first = w->state->n_seen,
-                                  .message = say_nothing};
+                                  .first = w->state->n_seen};
         if (in.path != NULL) {
             DROVE_TRY(drove__records_each(&in, print_evaluation, w, &found));
             w->state->n_seen = found.n_lines;
@@ -374,7 +367,9 @@ static drove_status print_running(watch *w, size_t n_all)
     const size_t n_done = json_array_size(w->runs);
     for (size_t run = n_done + 1; run <= n_done + 64 && (n_all == 0 || run <= n_all); run++) {
         json_t *evaluations;
-        drove_records in = {.path = path, .most = DROVE_RUNS_MOST_EVALUATIONS};
+        const drove_records in = {.path = path,
+                                  .is_strict = true,
+                                  .most = DROVE_RUNS_MOST_EVALUATIONS};
         snprintf(name, sizeof name, "runs/%04zu/log.jsonl", run);
         snprintf(path, sizeof path, "%.3800s/%s", w->folder, name);
         if (isnan(age_of(w->folder, name))) continue;

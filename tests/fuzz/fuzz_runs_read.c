@@ -73,10 +73,11 @@ static drove_status take_result(void *to, const json_t *record)
 static void compare_readers(const char *path, bool is_results)
 {
     json_t *strict = json_array(), *tolerant = json_array();
-    drove_records in = {.path = path};
+    drove_records in = {.path = path, .is_strict = true};
     drove_records_found found;
     drove_status (*visit)(void *to, const json_t *record) = is_results ? take_result : take;
     const bool is_whole = fuzz_is_ok(drove__records_each(&in, visit, strict, &found));
+    in.is_strict = false;
     in.message = count;
     n_said = 0;
     const drove_status status = drove__records_each(&in, visit, tolerant, NULL);

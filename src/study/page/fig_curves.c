@@ -93,16 +93,6 @@ static drove_status merge(const curve *c, size_t n, bool is_log, const char *nam
     return DROVE_OK;
 }
 
-static void add_one(const curve *c, bool is_log, const char *name, drove_plot *plot)
-{
-    size_t first = 0;
-    while (is_log && first < c->n && c->x[first] <= 0.0) first++;
-    drove__plot_add_points(plot, name, c->x + first, c->y + first, c->n - first);
-    if (plot->is_cut) return;
-    drove_series *s = &plot->series[plot->n_series - 1];
-    for (size_t i = 0; i < s->n; i++) s->y[i] = blank(s->y[i]);
-}
-
 static drove_status add_setting(const drove_figure *f, const drove_page_settings *s, size_t setting,
                                 bool is_log, drove_plot *plot)
 {
@@ -122,7 +112,13 @@ static drove_status add_setting(const drove_figure *f, const drove_page_settings
         }
     }
     drove__setting_label(s, setting, name, sizeof name);
-    if (status == DROVE_OK && n == 1) add_one(&c[0], is_log, name, plot);
+    if (status == DROVE_OK && n == 1) {
+        size_t first = 0;
+        while (is_log && first < c->n && c->x[first] <= 0.0) first++;
+        drove__plot_add_points(plot, name, c->x + first, c->y + first, c->n - first);
+        drove_series *line = plot->is_cut ? NULL : &plot->series[plot->n_series - 1];
+        for (size_t i = 0; line != NULL && i < line->n; i++) line->y[i] = blank(line->y[i]);
+    }
     if (status == DROVE_OK && n > 1) status = merge(c, n, is_log, name, plot);
     for (size_t r = 0; r < n; r++) {
         drove__free(c[r].x);

@@ -61,13 +61,6 @@ static const json_t *staleness_of(const json_t *run)
     return json_object_get(json_object_get(run, "summary"), "staleness");
 }
 
-static double mean_of(const histogram *h)
-{
-    double sum = 0.0;
-    for (size_t i = 0; i < h->n; i++) sum += h->value[i] * h->steps[i];
-    return h->sum > 0.0 ? sum / h->sum : -1.0;
-}
-
 /* The workers to draw, in their order: all, or of many those with the largest mean.  chosen
  * [MOST_WORKERS].  Returns how many. */
 static size_t choose_workers(const json_t *each, histogram *h, size_t *chosen)
@@ -77,7 +70,9 @@ static size_t choose_workers(const json_t *each, histogram *h, size_t *chosen)
     for (size_t i = 0; i < json_array_size(each); i++) {
         *h = (histogram){.n = 0};
         add_summary(h, json_array_get(each, i));
-        const double stale = mean_of(h);
+        double sum = 0.0;
+        for (size_t k = 0; k < h->n; k++) sum += h->value[k] * h->steps[k];
+        const double stale = h->sum > 0.0 ? sum / h->sum : -1.0;
         size_t out = n < MOST_WORKERS ? n : 0;
         for (size_t k = 1; n == MOST_WORKERS && k < n; k++)
             if (mean[k] < mean[out]) out = k;
@@ -93,37 +88,6 @@ static size_t choose_workers(const json_t *each, histogram *h, size_t *chosen)
     return n;
 }
 
-static void fill_run(const drove_page_settings *s, histogram *h, drove_plot *plot)
-{
-    size_t chosen[MOST_WORKERS];
-    const json_t *run = json_array_get(s->runs, 0), *staleness = staleness_of(run);
-    const json_t *each = json_object_get(staleness, "per_worker");
-    const json_t *workers = json_object_get(json_object_get(run, "summary"), "workers");
-    const size_t n = json_array_size(each);
-    add_summary(h, staleness);
-    add_series(plot, "all workers", h);
-    const size_t n_chosen = n > 1 ? choose_workers(each, h, chosen) : 0;
-    for (size_t i = 0; i < n_chosen; i++) {
-        *h = (histogram){.n = 0};
-        add_summary(h, json_array_get(each, chosen[i]));
-        add_series(plot, drove__html_word(json_array_get(workers, chosen[i]), "name"), h);
-    }
-    plot->n_left_out = n_chosen > 0 ? n - n_chosen : 0;
-}
-
-static void fill_settings(const drove_page_settings *s, histogram *h, drove_plot *plot)
-{
-    char name[DROVE_PLOT_TEXT];
-    for (size_t i = 0; i < s->n_shown; i++) {
-        *h = (histogram){.n = 0};
-        for (size_t r = 0; r < s->setting[s->shown[i]].n_runs; r++)
-            add_summary(h, staleness_of(drove__settings_run(s, s->shown[i], r)));
-        drove__setting_label(s, s->shown[i], name, sizeof name);
-        add_series(plot, name, h);
-    }
-    plot->n_left_out = plot->n_series > 0 ? s->n - s->n_shown : 0;
-}
-
 drove_status drove__figure_staleness(const drove_figure *f, const drove_page_settings *s,
                                      drove_plot *plot)
 {
@@ -131,8 +95,32 @@ drove_status drove__figure_staleness(const drove_figure *f, const drove_page_set
     histogram *h = drove__alloc(1, sizeof *h);
     if (h == NULL) return drove__fail_nomem("histogram", sizeof *h);
     drove__figure_begin(f, plot, DROVE_PLOT_NEEDLES);
-    if (json_array_size(s->runs) == 1) fill_run(s, h, plot);
-    else fill_settings(s, h, plot);
+    if (json_array_size(s->runs) == 1) {
+        size_t chosen[MOST_WORKERS];
+        const json_t *run = json_array_get(s->runs, 0), *staleness = staleness_of(run);
+        const json_t *each = json_object_get(staleness, "per_worker");
+        const json_t *workers = json_object_get(json_object_get(run, "summary"), "workers");
+        const size_t n = json_array_size(each);
+        add_summary(h, staleness);
+        add_series(plot, "all workers", h);
+        const size_t n_chosen = n > 1 ? choose_workers(each, h, chosen) : 0;
+        for (size_t i = 0; i < n_chosen; i++) {
+            *h = (histogram){.n = 0};
+            add_summary(h, json_array_get(each, chosen[i]));
+            add_series(plot, drove__html_word(json_array_get(workers, chosen[i]), "name"), h);
+        }
+        plot->n_left_out = n_chosen > 0 ? n - n_chosen : 0;
+    } else {
+        char name[DROVE_PLOT_TEXT];
+        for (size_t i = 0; i < s->n_shown; i++) {
+            *h = (histogram){.n = 0};
+            for (size_t r = 0; r < s->setting[s->shown[i]].n_runs; r++)
+                add_summary(h, staleness_of(drove__settings_run(s, s->shown[i], r)));
+            drove__setting_label(s, s->shown[i], name, sizeof name);
+            add_series(plot, name, h);
+        }
+        plot->n_left_out = plot->n_series > 0 ? s->n - s->n_shown : 0;
+    }
     drove__free(h);
     if (plot->is_cut) return drove__fail_nomem("histogram", 1);
     drove__plot_range(plot, true, &least, &most);

@@ -9,23 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How many runs are in no box, and why. */
-static void add_totals(drove_plot *plot, const drove_page_settings *s)
-{
-    size_t n_has = 0, n_all = 0, n_crashed = 0;
-    char text[4 * DROVE_PLOT_TEXT];
-    for (size_t i = 0; i < plot->n_series; i++) {
-        n_has += plot->series[i].n;
-        n_all += plot->series[i].n_all;
-        n_crashed += s->setting[i].n_crashed;
-    }
-    if (n_all == 0 || n_has == n_all) return;
-    const size_t n_missed = n_all - n_has > n_crashed ? n_all - n_has - n_crashed : 0;
-    snprintf(text, sizeof text, "%s %zu of %zu runs did; %zu crashed, %zu missed it.", plot->about,
-             n_has, n_all, n_crashed, n_missed);
-    drove__html_copy(plot->about, sizeof plot->about, text);
-}
-
 drove_status drove__figure_times(const drove_figure *f, const drove_page_settings *s,
                                  drove_plot *plot)
 {
@@ -57,7 +40,23 @@ drove_status drove__figure_times(const drove_figure *f, const drove_page_setting
                      x->n_crashed, n_without > x->n_crashed ? n_without - x->n_crashed : 0);
     }
     drove__plot_range(plot, false, &least, &most);
-    add_totals(plot, s);
+
+    /* how many runs are in no box, and why */
+    size_t n_has = 0, n_all = 0, n_crashed = 0;
+    for (size_t i = 0; i < plot->n_series; i++) {
+        n_has += plot->series[i].n;
+        n_all += plot->series[i].n_all;
+        n_crashed += s->setting[i].n_crashed;
+    }
+    if (n_has < n_all) {
+        char text[4 * DROVE_PLOT_TEXT];
+        const size_t n_without = n_all - n_has;
+        snprintf(text, sizeof text, "%s %zu of %zu runs did; %zu crashed, %zu missed it.",
+                 plot->about, n_has, n_all, n_crashed,
+                 n_without > n_crashed ? n_without - n_crashed : 0);
+        drove__html_copy(plot->about, sizeof plot->about, text);
+    }
+
     const bool is_empty = isnan(least) || json_array_size(s->runs) < 2;
     if (is_empty) drove__plot_fini(plot);
     else drove__plot_choose_axes(plot, false, true, 30.0);

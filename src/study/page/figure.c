@@ -1,6 +1,7 @@
 /* study/page/figure.c - see figure.h. */
 #include "study/page/figure.h"
 
+#include "base/mem.h"
 #include "study/page/gnuplot.h"
 #include "study/page/html.h"
 #include "study/page/script.h"
@@ -90,8 +91,75 @@ static void print_legend(const drove_plot *plot, bool has_picture, FILE *stream)
     fputs("</ul>\n", stream);
 }
 
-static void print_notes(const drove_plot *plot, FILE *stream)
+/* ---- the table ---- */
+
+static void print_lines_table(const drove_plot *plot, FILE *stream)
 {
+    const char *const heads[] = {"line", plot->x_label, plot->y_label, "lower quartile",
+                                 "upper quartile"};
+    bool has_bands = false;
+    for (size_t i = 0; i < plot->n_series; i++)
+        has_bands = has_bands || plot->series[i].low != NULL;
+    drove__html_heads(heads, has_bands ? 5 : 3, stream);
+    for (size_t i = 0; i < plot->n_series; i++) {
+        const drove_series *s = &plot->series[i];
+        const size_t n = s->n < MOST_ROWS ? s->n : MOST_ROWS;
+        for (size_t r = 0; r < n; r++) {
+            const size_t k = n > 1 ? r * (s->n - 1) / (n - 1) : 0;
+            drove__html_row(s->name, stream);
+            drove__html_cell(s->x[k], stream);
+            drove__html_cell(s->y[k], stream);
+            if (s->low != NULL) drove__html_cell(s->low[k], stream);
+            if (s->high != NULL) drove__html_cell(s->high[k], stream);
+            if (s->low == NULL && has_bands) fputs("<td></td><td></td>", stream);
+            fputs("</tr>\n", stream);
+        }
+    }
+}
+
+static void print_boxes_table(const drove_plot *plot, FILE *stream)
+{
+    static const double at[] = {0.0, 0.25, 0.5, 0.75, 1.0};
+    static const char *const heads[] = {"setting", "runs",           "least",  "lower quartile",
+                                        "median",  "upper quartile", "largest"};
+    drove__html_heads(heads, DROVE_COUNT(heads), stream);
+    for (size_t i = 0; i < plot->n_series; i++) {
+        const drove_series *s = &plot->series[i];
+        char count[32];
+        snprintf(count, sizeof count, "%zu", s->n);
+        drove__html_row(s->name, stream);
+        drove__html_text_cell(s->note[0] != '\0' ? s->note : count, stream);
+        for (size_t k = 0; k < 5; k++)
+            drove__html_cell(s->n > 0 ? drove__quantile(s->y, s->n, at[k]) : NAN, stream);
+        fputs("</tr>\n", stream);
+    }
+}
+
+static void print_bars_table(const drove_plot *plot, FILE *stream)
+{
+    fputs("<thead><tr>", stream);
+    drove__html_head_cell(plot->x_label, "col", stream);
+    for (size_t i = 0; i < plot->n_series; i++)
+        drove__html_head_cell(plot->series[i].name, "col", stream);
+    fputs("</tr></thead><tbody>\n", stream);
+    for (size_t k = 0; k < plot->n_categories; k++) {
+        drove__html_row(plot->category[k], stream);
+        for (size_t i = 0; i < plot->n_series; i++)
+            drove__html_cell(k < plot->series[i].n ? plot->series[i].y[k] : NAN, stream);
+        fputs("</tr>\n", stream);
+    }
+}
+
+void drove__figure_print(const drove_plot *plot, const char *svg, FILE *stream)
+{
+    char label[DROVE_PLOT_TEXT + 16];
+    fprintf(stream, "<figure id=\"f-%s\"><figcaption>", plot->id);
+    drove__html_text(plot->title, stream);
+    fputs("</figcaption>\n", stream);
+    if (svg != NULL) print_picture(plot, svg, stream);
+    print_legend(plot, svg != NULL, stream);
+
+    /* notes */
     size_t n_thinned = 0, n_bands = 0;
     for (size_t i = 0; i < plot->n_series; i++) {
         n_thinned += plot->series[i].is_thinned;
@@ -105,98 +173,16 @@ static void print_notes(const drove_plot *plot, FILE *stream)
                 DROVE_PLOT_MOST_POINTS);
     if (plot->n_left_out > 0) fprintf(stream, " %zu more are not drawn.", plot->n_left_out);
     fputs("</p>\n", stream);
-}
-
-/* ---- the table ---- */
-
-static void print_heads(const char *const *heads, size_t n, FILE *stream)
-{
-    fputs("<table><thead><tr>", stream);
-    for (size_t i = 0; i < n; i++) drove__html_head_cell(heads[i], "col", stream);
-    fputs("</tr></thead><tbody>\n", stream);
-}
-
-static void print_lines_table(const drove_plot *plot, FILE *stream)
-{
-    const char *const heads[] = {"line", plot->x_label, plot->y_label, "lower quartile",
-                                 "upper quartile"};
-    bool has_bands = false;
-    for (size_t i = 0; i < plot->n_series; i++)
-        has_bands = has_bands || plot->series[i].low != NULL;
-    print_heads(heads, has_bands ? 5 : 3, stream);
-    for (size_t i = 0; i < plot->n_series; i++) {
-        const drove_series *s = &plot->series[i];
-        const size_t n = s->n < MOST_ROWS ? s->n : MOST_ROWS;
-        for (size_t r = 0; r < n; r++) {
-            const size_t k = n > 1 ? r * (s->n - 1) / (n - 1) : 0;
-            fputs("<tr>", stream);
-            drove__html_head_cell(s->name, "row", stream);
-            drove__html_cell(s->x[k], stream);
-            drove__html_cell(s->y[k], stream);
-            if (s->low != NULL) drove__html_cell(s->low[k], stream);
-            if (s->high != NULL) drove__html_cell(s->high[k], stream);
-            if (s->low == NULL && has_bands) fputs("<td></td><td></td>", stream);
-            fputs("</tr>\n", stream);
-        }
-    }
-    fputs("</tbody></table>", stream);
-}
-
-static void print_boxes_table(const drove_plot *plot, FILE *stream)
-{
-    static const double at[] = {0.0, 0.25, 0.5, 0.75, 1.0};
-    static const char *const heads[] = {"setting", "runs",           "least",  "lower quartile",
-                                        "median",  "upper quartile", "largest"};
-    print_heads(heads, 7, stream);
-    for (size_t i = 0; i < plot->n_series; i++) {
-        const drove_series *s = &plot->series[i];
-        char count[32];
-        snprintf(count, sizeof count, "%zu", s->n);
-        fputs("<tr>", stream);
-        drove__html_head_cell(s->name, "row", stream);
-        drove__html_text_cell(s->note[0] != '\0' ? s->note : count, stream);
-        for (size_t k = 0; k < 5; k++)
-            drove__html_cell(s->n > 0 ? drove__quantile(s->y, s->n, at[k]) : NAN, stream);
-        fputs("</tr>\n", stream);
-    }
-    fputs("</tbody></table>", stream);
-}
-
-static void print_bars_table(const drove_plot *plot, FILE *stream)
-{
-    fputs("<table><thead><tr>", stream);
-    drove__html_head_cell(plot->x_label, "col", stream);
-    for (size_t i = 0; i < plot->n_series; i++)
-        drove__html_head_cell(plot->series[i].name, "col", stream);
-    fputs("</tr></thead><tbody>\n", stream);
-    for (size_t k = 0; k < plot->n_categories; k++) {
-        fputs("<tr>", stream);
-        drove__html_head_cell(plot->category[k], "row", stream);
-        for (size_t i = 0; i < plot->n_series; i++)
-            drove__html_cell(k < plot->series[i].n ? plot->series[i].y[k] : NAN, stream);
-        fputs("</tr>\n", stream);
-    }
-    fputs("</tbody></table>", stream);
-}
-
-void drove__figure_print(const drove_plot *plot, const char *svg, FILE *stream)
-{
-    fprintf(stream, "<figure id=\"f-%s\"><figcaption>", plot->id);
-    drove__html_text(plot->title, stream);
-    fputs("</figcaption>\n", stream);
-    if (svg != NULL) print_picture(plot, svg, stream);
-    print_legend(plot, svg != NULL, stream);
-    print_notes(plot, stream);
 
     /* the numbers as a table; open if there is no picture */
     fprintf(stream, "<details id=\"n-%s\"%s><summary>Numbers: %s</summary>", plot->id,
             svg == NULL ? " open" : "", plot->title);
-    fprintf(stream, "<div class=scroll tabindex=0 role=region aria-label=\"Numbers: %s\">",
-            plot->title);
+    snprintf(label, sizeof label, "Numbers: %s", plot->title);
+    drove__html_table(label, NULL, stream);
     if (is_lines(plot)) print_lines_table(plot, stream);
     else if (plot->kind == DROVE_PLOT_BOXES) print_boxes_table(plot, stream);
     else print_bars_table(plot, stream);
-    fputs("</div></details>\n", stream);
+    fputs("</tbody></table></div></details>\n", stream);
 
     fputs("</figure>\n", stream);
 }

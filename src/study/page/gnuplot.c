@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "study/page/html.h"
 #include "study/page/script.h"
 #include "study/runner.h"
 #include "values/progress.h"
@@ -119,11 +120,16 @@ static void print_output(const char *path, FILE *script)
 
 /* ---- SVG ---- */
 
-static drove_status write_svg_script(const char *folder, const drove_plot *plot, size_t n)
+drove_status drove__gnuplot_svg(const char *program, const drove_plot *plot, size_t n, char **svg)
 {
+    char folder[PATH_SIZE], path[PATH_SIZE];
+    size_t n_bytes;
     FILE *script;
-    char path[PATH_SIZE];
-    DROVE_TRY(open_script(folder, &script));
+    memset(svg, 0, n * sizeof *svg);
+    if (n == 0) return DROVE_OK;
+    DROVE_TRY(make_folder(folder));
+    drove_status status = open_script(folder, &script);
+    if (status != DROVE_OK) goto fail;
     fprintf(script,
             "set terminal svg size %d,%d dynamic font 'sans,13' noenhanced\nset encoding utf8\n"
             "unset key\nset datafile missing 'NaN'\n",
@@ -133,22 +139,14 @@ static drove_status write_svg_script(const char *folder, const drove_plot *plot,
         print_output(path, script);
         drove__script_plot(&plot[i], i, true, script);
     }
-    return close_script(script);
-}
-
-drove_status drove__gnuplot_svg(const char *program, const drove_plot *plot, size_t n, char **svg)
-{
-    char folder[PATH_SIZE], path[PATH_SIZE];
-    size_t n_bytes;
-    memset(svg, 0, n * sizeof *svg);
-    if (n == 0) return DROVE_OK;
-    DROVE_TRY(make_folder(folder));
-    drove_status status = write_svg_script(folder, plot, n);
-    if (status == DROVE_OK) status = run(program, folder);
+    if ((status = close_script(script)) != DROVE_OK) goto fail;
+    status = run(program, folder);
     for (size_t i = 0; i < n && status == DROVE_OK; i++) {
         name_picture(folder, i, path);
         status = drove__file_load(path, MOST_BYTES, &svg[i], &n_bytes);
     }
+
+fail:
     remove_folder(folder, n);
     for (size_t i = 0; i < n && status != DROVE_OK; i++) {
         free(svg[i]);
@@ -161,55 +159,38 @@ drove_status drove__gnuplot_svg(const char *program, const drove_plot *plot, siz
 
 enum { PNG_WIDTH = 760, PNG_HEIGHT = 520 };
 
-static drove_status write_png_script(const char *folder, const drove_plot *plot, size_t n)
+drove_status drove__gnuplot_png(const char *program, const drove_plot *plot, size_t n,
+                                const char *path)
 {
+    char folder[PATH_SIZE], drawn[PATH_SIZE], *bytes = NULL;
+    size_t n_bytes;
     FILE *script;
-    char path[PATH_SIZE];
     const size_t columns = n > 1 ? 2 : 1, rows = (n + columns - 1) / columns;
-    DROVE_TRY(open_script(folder, &script));
+    if (n == 0)
+        return drove__fail(DROVE_E_DATA, "--png: expected runs with evaluations to draw, "
+                                         "found none");
+    DROVE_TRY(make_folder(folder));
+    drove_status status = open_script(folder, &script);
+    if (status != DROVE_OK) goto fail;
     fprintf(script,
             "set terminal pngcairo size %zu,%zu font 'sans,12' noenhanced\nset encoding utf8\n"
             "set datafile missing 'NaN'\n",
             columns * PNG_WIDTH, rows * PNG_HEIGHT);
-    name_file(folder, "all.png", path);
-    print_output(path, script);
+    name_file(folder, "all.png", drawn);
+    print_output(drawn, script);
     fprintf(script, "set multiplot layout %zu,%zu\n", rows, columns);
     for (size_t i = 0; i < n; i++) {
         fprintf(script, "set title '%s'\n", plot[i].title); /* ours: without a quote */
         drove__script_plot(&plot[i], i, false, script);
     }
     fputs("unset multiplot\n", script);
-    return close_script(script);
-}
+    if ((status = close_script(script)) != DROVE_OK) goto fail;
+    if ((status = run(program, folder)) != DROVE_OK) goto fail;
+    status = drove__file_load(drawn, MOST_BYTES, &bytes, &n_bytes);
+    if (status == DROVE_OK) status = drove__page_save(path, bytes, n_bytes);
 
-static drove_status copy_png(const char *folder, const char *path)
-{
-    char from[PATH_SIZE], *bytes = NULL;
-    size_t n_bytes;
-    drove_writer *w;
-    name_file(folder, "all.png", from);
-    DROVE_TRY(drove__file_load(from, MOST_BYTES, &bytes, &n_bytes));
-    drove_status status = drove__writer_create(path, &w);
-    if (status == DROVE_OK) {
-        status = drove__writer_write(w, bytes, n_bytes);
-        if (status == DROVE_OK) status = drove__writer_commit(w);
-        else drove__writer_abort(w);
-    }
+fail:
     free(bytes);
-    return status;
-}
-
-drove_status drove__gnuplot_png(const char *program, const drove_plot *plot, size_t n,
-                                const char *path)
-{
-    char folder[PATH_SIZE];
-    if (n == 0)
-        return drove__fail(DROVE_E_DATA, "--png: expected runs with evaluations to draw, "
-                                         "found none");
-    DROVE_TRY(make_folder(folder));
-    drove_status status = write_png_script(folder, plot, n);
-    if (status == DROVE_OK) status = run(program, folder);
-    if (status == DROVE_OK) status = copy_png(folder, path);
     remove_folder(folder, 0);
     return status;
 }

@@ -1,8 +1,20 @@
 /* study/page/html.c - see html.h. */
 #include "study/page/html.h"
 
+#include "base/file.h"
+
 #include <math.h>
 #include <string.h>
+
+drove_status drove__page_save(const char *path, const void *bytes, size_t n_bytes)
+{
+    drove_writer *w;
+    DROVE_TRY(drove__writer_create(path, &w));
+    const drove_status status = drove__writer_write(w, bytes, n_bytes);
+    if (status == DROVE_OK) return drove__writer_commit(w);
+    drove__writer_abort(w);
+    return status;
+}
 
 void drove__html_text(const char *text, FILE *stream)
 {
@@ -45,6 +57,27 @@ void drove__html_head_cell(const char *text, const char *scope, FILE *stream)
     fprintf(stream, "<th scope=%s>", scope);
     drove__html_text(text, stream);
     fputs("</th>", stream);
+}
+
+void drove__html_table(const char *label, const char *caption, FILE *stream)
+{
+    const char *quote = strchr(label, ' ') != NULL ? "\"" : "";
+    fprintf(stream, "<div class=scroll tabindex=0 role=region aria-label=%s%s%s><table>", quote,
+            label, quote);
+    if (caption != NULL) fprintf(stream, "<caption>%s</caption>", caption);
+}
+
+void drove__html_heads(const char *const *heads, size_t n, FILE *stream)
+{
+    fputs("<thead><tr>", stream);
+    for (size_t i = 0; i < n; i++) drove__html_head_cell(heads[i], "col", stream);
+    fputs("</tr></thead><tbody>\n", stream);
+}
+
+void drove__html_row(const char *name, FILE *stream)
+{
+    fputs("<tr>", stream);
+    drove__html_head_cell(name, "row", stream);
 }
 
 void drove__html_copy(char *into, size_t size, const char *text)

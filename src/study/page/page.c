@@ -1,14 +1,12 @@
 /* study/page/page.c - see page.h. */
 #include "study/page/page.h"
 
-#include "base/file.h"
 #include "base/mem.h"
 #include "study/page/figure.h"
 #include "study/page/figures.h"
 #include "study/page/gnuplot.h"
 #include "study/page/html.h"
 #include "study/page/settings.h"
-#include "study/page/style.h"
 #include "study/page/svg.h"
 #include "study/page/tables.h"
 
@@ -123,19 +121,12 @@ static void print_top(const page *p, const char *title, FILE *stream)
     fputs("<a href=\"#runs\">Runs</a></nav></header>\n", stream);
 }
 
-/* The sweep that all runs are of; "" without one. */
-static const char *only_sweep(const json_t *runs)
-{
-    const char *sweep = drove__html_word(json_array_get(runs, 0), "sweep");
-    for (size_t i = 1; i < json_array_size(runs); i++)
-        if (strcmp(drove__html_word(json_array_get(runs, i), "sweep"), sweep) != 0) return "";
-    return sweep;
-}
-
 static void print_page(const page *p, FILE *stream)
 {
     const json_t *runs = p->settings.runs, *first = json_array_get(runs, 0);
-    const char *sweep = only_sweep(runs);
+    const char *sweep = drove__html_word(first, "sweep"); /* of which all runs are; "": none */
+    for (size_t i = 1; i < json_array_size(runs); i++)
+        if (strcmp(drove__html_word(json_array_get(runs, i), "sweep"), sweep) != 0) sweep = "";
     char title[256] = "drove: no runs yet";
     if (json_array_size(runs) == 1)
         snprintf(title, sizeof title, "%.200s", drove__html_word(first, "run"));
@@ -213,14 +204,8 @@ drove_status drove__page_write(const json_t *runs, const char *path,
 {
     char *text;
     size_t n_bytes;
-    drove_writer *w;
     DROVE_TRY(drove__page_text(runs, false, message, context, &text, &n_bytes));
-    drove_status status = drove__writer_create(path, &w);
-    if (status == DROVE_OK) {
-        status = drove__writer_write(w, text, n_bytes);
-        if (status == DROVE_OK) status = drove__writer_commit(w);
-        else drove__writer_abort(w);
-    }
+    const drove_status status = drove__page_save(path, text, n_bytes);
     free(text);
     return status;
 }

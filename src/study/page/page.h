@@ -20,4 +20,9 @@ drove_status drove__page_text(const json_t *runs, bool                          
  * draw), DROVE_E_SYSTEM, DROVE_E_FILE, DROVE_E_IO, DROVE_E_NOMEM. */
 drove_status drove__page_png(const json_t *runs, const char *path);
 
+/* ---- style.c ---- */
+
+extern const char *const drove__page_style;
+extern const char *const drove__page_script; /* fetches the page anew, and keeps the place in it */
+
 #endif

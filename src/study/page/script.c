@@ -97,15 +97,6 @@ static void print_range(const drove_plot *plot, bool of_x, FILE *stream)
     else if (of_x) fprintf(stream, "set xrange [%.9g:%.9g]\n", least, most);
 }
 
-/* With room for needles that are moved aside. */
-static void print_needle_range(const drove_plot *plot, FILE *stream)
-{
-    double least, most;
-    drove__plot_range(plot, true, &least, &most);
-    const double room = fmax(most - least, 1.0) / 30.0;
-    fprintf(stream, "set xrange [%.9g:%.9g]\n", least - room, most + room);
-}
-
 static void print_axes(const drove_plot *plot, bool is_page, FILE *stream)
 {
     const char *const names[] = {"xlabel", "ylabel"};
@@ -131,8 +122,13 @@ static void print_axes(const drove_plot *plot, bool is_page, FILE *stream)
     if (plot->log_y) fputs("set logscale y\n", stream);
     if (is_bars(plot)) print_tics(plot, plot->n_categories, stream);
     else if (plot->kind == DROVE_PLOT_BOXES) print_tics(plot, plot->n_series, stream);
-    else if (plot->kind == DROVE_PLOT_NEEDLES) print_needle_range(plot, stream);
-    else print_range(plot, true, stream);
+    else if (plot->kind == DROVE_PLOT_NEEDLES) {
+        /* With room for needles that are moved aside. */
+        double least, most;
+        drove__plot_range(plot, true, &least, &most);
+        const double room = fmax(most - least, 1.0) / 30.0;
+        fprintf(stream, "set xrange [%.9g:%.9g]\n", least - room, most + room);
+    } else print_range(plot, true, stream);
     if (plot->kind == DROVE_PLOT_LINES || plot->kind == DROVE_PLOT_BOXES)
         print_range(plot, false, stream);
     if (is_bars(plot) || plot->kind == DROVE_PLOT_STEPS) fputs("set yrange [0:*]\n", stream);

@@ -77,24 +77,6 @@ static void name_run(const json_t *run, json_t *varied, bool several, char key[K
 
 /* ---- settings ---- */
 
-static drove_status add_run(drove_page_settings *s, char (*keys)[KEY_SIZE], const char *key,
-                            size_t run)
-{
-    size_t at = 0;
-    while (at < s->n && strcmp(keys[at], key) != 0) at++;
-    drove_page_setting *setting = &s->setting[at];
-    if (at == s->n) {
-        snprintf(keys[at], KEY_SIZE, "%s", key);
-        drove__html_copy(setting->name, sizeof setting->name, key);
-        s->n++;
-    }
-    size_t *grown = drove__grow(setting->run, setting->n_runs + 1, sizeof *grown);
-    if (grown == NULL) return drove__fail_nomem("runs", sizeof *grown);
-    setting->run = grown;
-    grown[setting->n_runs++] = run;
-    return DROVE_OK;
-}
-
 static drove_status group(drove_page_settings *s)
 {
     const size_t n = json_array_size(s->runs);
@@ -107,7 +89,21 @@ static drove_status group(drove_page_settings *s)
                               : drove__fail_nomem("settings", n * sizeof *keys);
     for (size_t i = 0; status == DROVE_OK && i < n; i++) {
         name_run(json_array_get(s->runs, i), varied, several, key);
-        status = add_run(s, keys, key, i);
+        size_t at = 0;
+        while (at < s->n && strcmp(keys[at], key) != 0) at++;
+        drove_page_setting *setting = &s->setting[at];
+        if (at == s->n) {
+            snprintf(keys[at], KEY_SIZE, "%s", key);
+            drove__html_copy(setting->name, sizeof setting->name, key);
+            s->n++;
+        }
+        size_t *grown = drove__grow(setting->run, setting->n_runs + 1, sizeof *grown);
+        if (grown == NULL) {
+            status = drove__fail_nomem("runs", sizeof *grown);
+            break;
+        }
+        setting->run = grown;
+        grown[setting->n_runs++] = i;
     }
     json_decref(varied);
     drove__free(keys);

@@ -1,5 +1,5 @@
-/* study/page/style.c - see style.h. */
-#include "study/page/style.h"
+/* study/page/style.c - see page.h. */
+#include "study/page/page.h"
 
 const char *const drove__page_style =
     ":root{color-scheme:light dark;--back:#fff;--card:#fff;--text:#1d1f23;--dim:#595e66;"

@@ -122,10 +122,12 @@ static void print(const drove_page_settings *s, const heat *h, FILE *stream)
     fputs("<figure><figcaption>Step size and batch", stream);
     if (h->other[0] != '\0') fputs(": ", stream);
     drove__html_text(h->other, stream);
-    fprintf(stream,
-            "</figcaption><div class=scroll tabindex=0 role=region aria-label=\"Step size and "
-            "batch\"><table><caption>%s; the darker, the less.</caption><thead><tr>",
-            s->has_target ? "Median time to the target (s)" : "Median loss at the end");
+    fputs("</figcaption>", stream);
+    drove__html_table("Step size and batch",
+                      s->has_target ? "Median time to the target (s); the darker, the less."
+                                    : "Median loss at the end; the darker, the less.",
+                      stream);
+    fputs("<thead><tr>", stream);
     drove__html_head_cell("step size \\ batch (examples)", "col", stream);
     for (size_t y = 0; y < h->n_batch; y++) {
         snprintf(text, sizeof text, "%.6g", h->batch[y]);

@@ -56,27 +56,18 @@ static size_t measure(const drove_modelfile *file, input *list)
     return n;
 }
 
-static void begin(const char *title, FILE *stream)
+static void begin(const char *title, const char *caption, const char *number, FILE *stream)
 {
-    fprintf(stream,
-            "<figure><figcaption>%s</figcaption><div class=scroll tabindex=0 role=region "
-            "aria-label=Inputs><table><caption>",
-            title);
-}
-
-static void print_head(const char *number, FILE *stream)
-{
-    fprintf(stream,
-            "</caption><thead><tr><th scope=col>column</th><th scope=col>%s</th><th "
-            "scope=col></th></tr></thead><tbody>\n",
-            number);
+    const char *const heads[] = {"column", number, ""};
+    fprintf(stream, "<figure><figcaption>%s</figcaption>", title);
+    drove__html_table("Inputs", caption, stream);
+    drove__html_heads(heads, DROVE_COUNT(heads), stream);
 }
 
 /* A row; part: of the longest bar. */
 static void print_row(const char *name, double number, double part, FILE *stream)
 {
-    fputs("<tr>", stream);
-    drove__html_head_cell(name, "row", stream);
+    drove__html_row(name, stream);
     drove__html_cell(number, stream);
     fprintf(stream,
             "<td style=\"min-width:8rem\"><div style=\"width:%.1f%%;height:.8em;background:"
@@ -92,21 +83,6 @@ static void end(size_t n, FILE *stream)
     fputs("</figure>\n", stream);
 }
 
-static void print_weights(const input *list, size_t n, bool is_network, FILE *stream)
-{
-    begin("Inputs with the largest weights", stream);
-    fputs("Root of the sum of squares of the weights of a column&#39;s scaled features in the "
-          "first layer; the largest is 1.",
-          stream);
-    if (is_network) fputs(" Of a network with more layers it is a hint, not a measure.", stream);
-    print_head("weight", stream);
-    for (size_t i = 0; i < n && i < MOST_COLUMNS; i++) {
-        const double part = list[0].weight > 0.0 ? list[i].weight / list[0].weight : 0.0;
-        print_row(list[i].name, part, part, stream);
-    }
-    end(n, stream);
-}
-
 /* The summary's, which are sorted; false: it has none. */
 static bool print_importance(const json_t *summary, FILE *stream)
 {
@@ -115,15 +91,15 @@ static bool print_importance(const json_t *summary, FILE *stream)
     const size_t n = json_array_size(columns);
     if (n == 0) return false;
     const double most = drove__html_get(json_array_get(columns, 0), "loss_increase");
-    begin("Columns that matter most", stream);
-    fprintf(
-        stream,
-        "Growth of the mean loss when the values of a column change places among %.0f %s "
-        "examples. Where two columns say the same, neither gets the credit: shuffling one leaves "
-        "the other.",
-        drove__html_get(importance, "examples"),
-        strcmp(drove__html_word(importance, "data"), "held-out") == 0 ? "held-out" : "training");
-    print_head("growth", stream);
+    char caption[512];
+    snprintf(caption, sizeof caption,
+             "Growth of the mean loss when the values of a column change places among %.0f %s "
+             "examples. Where two columns say the same, neither gets the credit: shuffling one "
+             "leaves the other.",
+             drove__html_get(importance, "examples"),
+             strcmp(drove__html_word(importance, "data"), "held-out") == 0 ? "held-out"
+                                                                           : "training");
+    begin("Columns that matter most", caption, "growth", stream);
     for (size_t i = 0; i < n && i < MOST_COLUMNS; i++) {
         const json_t *column = json_array_get(columns, i);
         const double growth = drove__html_get(column, "loss_increase");
@@ -146,7 +122,21 @@ void drove__page_inputs(const drove_page_settings *s, FILE *stream)
     if (is_of_columns(&file)) {
         input *list = drove__alloc(file.schema->n_columns, sizeof *list);
         const size_t n = list != NULL ? measure(&file, list) : 0;
-        if (n > 0) print_weights(list, n, file.model->n_layers > 1, stream);
+        if (n > 0) {
+            char caption[256];
+            const bool is_network = file.model->n_layers > 1;
+            snprintf(caption, sizeof caption,
+                     "Root of the sum of squares of the weights of a column&#39;s scaled features "
+                     "in the first layer; the largest is 1.%s",
+                     is_network ? " Of a network with more layers it is a hint, not a measure."
+                                : "");
+            begin("Inputs with the largest weights", caption, "weight", stream);
+            for (size_t i = 0; i < n && i < MOST_COLUMNS; i++) {
+                const double part = list[0].weight > 0.0 ? list[i].weight / list[0].weight : 0.0;
+                print_row(list[i].name, part, part, stream);
+            }
+            end(n, stream);
+        }
         drove__free(list);
     }
     drove__modelfile_fini(&file);

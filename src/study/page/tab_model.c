@@ -1,6 +1,7 @@
 /* study/page/tab_model.c - the summary of a single run: facts, metrics, confusion. */
 #include "study/page/tables.h"
 
+#include "base/mem.h"
 #include "study/page/html.h"
 
 #include <math.h>
@@ -24,17 +25,16 @@ static void print_metrics(const json_t *held_out, const json_t *training, FILE *
                 {"rmse", "RMSE"},
                 {"mae", "MAE"},
                 {"r2", "R\302\262"}};
+    static const char *const heads[] = {"metric", "held-out data", "training data",
+                                        "constant guess"};
     const json_t *any = json_is_object(held_out) ? held_out : training;
     const json_t *guess = json_object_get(any, "constant");
-    fputs("<div class=scroll tabindex=0 role=region aria-label=Metrics><table><caption>A constant "
-          "guess gives every example the same prediction.</caption><thead><tr><th "
-          "scope=col>metric</th><th scope=col>held-out data</th><th scope=col>training data</th>"
-          "<th scope=col>constant guess</th></tr></thead><tbody>\n",
-          stream);
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    drove__html_table("Metrics", "A constant guess gives every example the same prediction.",
+                      stream);
+    drove__html_heads(heads, DROVE_COUNT(heads), stream);
+    for (size_t i = 0; i < DROVE_COUNT(rows); i++) {
         if (isnan(drove__html_get(any, rows[i].key))) continue;
-        fputs("<tr>", stream);
-        drove__html_head_cell(rows[i].name, "row", stream);
+        drove__html_row(rows[i].name, stream);
         drove__html_cell(drove__html_get(held_out, rows[i].key), stream);
         drove__html_cell(drove__html_get(training, rows[i].key), stream);
         drove__html_cell(drove__html_get(guess, rows[i].key), stream);
@@ -69,10 +69,11 @@ static void print_confusion(const json_t *metrics, const char *of, FILE *stream)
                 n);
         return;
     }
-    fputs("<div class=scroll tabindex=0 role=region aria-label=Confusion><table><caption>Rows are "
-          "true classes, columns predicted ones; shades are shares of the row.</caption><thead>"
-          "<tr><th scope=col>true \\ predicted</th>",
-          stream);
+    drove__html_table(
+        "Confusion", "Rows are true classes, columns predicted ones; shades are shares of the row.",
+        stream);
+    fputs("<thead><tr>", stream);
+    drove__html_head_cell("true \\ predicted", "col", stream);
     for (size_t i = 0; i < n; i++) drove__html_head_cell(class_of(metrics, i), "col", stream);
     fputs("</tr></thead><tbody>\n", stream);
     for (size_t i = 0; i < n; i++) {
@@ -80,8 +81,7 @@ static void print_confusion(const json_t *metrics, const char *of, FILE *stream)
         double sum = 0.0;
         for (size_t k = 0; k < json_array_size(row); k++)
             sum += isfinite(cell_of(row, k)) ? cell_of(row, k) : 0.0;
-        fputs("<tr>", stream);
-        drove__html_head_cell(class_of(metrics, i), "row", stream);
+        drove__html_row(class_of(metrics, i), stream);
         for (size_t k = 0; k < json_array_size(row); k++) {
             const double value = cell_of(row, k), share = sum > 0.0 ? value / sum : 0.0;
             const char *hue = i == k ? "0 120 200" : "213 94 0";
@@ -97,7 +97,13 @@ static void print_confusion(const json_t *metrics, const char *of, FILE *stream)
 
 /* ---- the run ---- */
 
-static void print_facts(const json_t *summary, FILE *stream)
+bool drove__page_has_model(const drove_page_settings *s)
+{
+    return json_array_size(s->runs) == 1 &&
+           json_is_object(json_object_get(json_array_get(s->runs, 0), "summary"));
+}
+
+void drove__page_model(const drove_page_settings *s, FILE *stream)
 {
     static const char *const words[] = {"data", "model", "strategy", "rule", "outcome", "isa"};
     static const struct {
@@ -109,33 +115,6 @@ static void print_facts(const json_t *summary, FILE *stream)
                    {"train_s", "training (s)"},
                    {"examples_per_s", "examples/s"},
                    {"gnps", "GNPS (10\342\201\271 numbers/s)"}};
-    fputs("<div class=scroll tabindex=0 role=region aria-label=\"The run\"><table><tbody>\n",
-          stream);
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        if (drove__html_word(summary, words[i])[0] == '\0') continue;
-        fputs("<tr>", stream);
-        drove__html_head_cell(words[i], "row", stream);
-        drove__html_text_cell(drove__html_word(summary, words[i]), stream);
-        fputs("</tr>\n", stream);
-    }
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        if (isnan(drove__html_get(summary, numbers[i].key))) continue;
-        fputs("<tr>", stream);
-        drove__html_head_cell(numbers[i].name, "row", stream);
-        drove__html_cell(drove__html_get(summary, numbers[i].key), stream);
-        fputs("</tr>\n", stream);
-    }
-    fputs("</tbody></table></div>\n", stream);
-}
-
-bool drove__page_has_model(const drove_page_settings *s)
-{
-    return json_array_size(s->runs) == 1 &&
-           json_is_object(json_object_get(json_array_get(s->runs, 0), "summary"));
-}
-
-void drove__page_model(const drove_page_settings *s, FILE *stream)
-{
     if (!drove__page_has_model(s)) return;
     const json_t *summary = json_object_get(json_array_get(s->runs, 0), "summary");
     const json_t *held_out = json_object_get(summary, "test_metrics");
@@ -143,8 +122,21 @@ void drove__page_model(const drove_page_settings *s, FILE *stream)
     fputs("<h2 id=model>The run and its model</h2><div class=grid><figure><figcaption>The "
           "run</figcaption>",
           stream);
-    print_facts(summary, stream);
-    fputs("</figure>\n", stream);
+    drove__html_table("The run", NULL, stream);
+    fputs("<tbody>\n", stream);
+    for (size_t i = 0; i < DROVE_COUNT(words); i++) {
+        if (drove__html_word(summary, words[i])[0] == '\0') continue;
+        drove__html_row(words[i], stream);
+        drove__html_text_cell(drove__html_word(summary, words[i]), stream);
+        fputs("</tr>\n", stream);
+    }
+    for (size_t i = 0; i < DROVE_COUNT(numbers); i++) {
+        if (isnan(drove__html_get(summary, numbers[i].key))) continue;
+        drove__html_row(numbers[i].name, stream);
+        drove__html_cell(drove__html_get(summary, numbers[i].key), stream);
+        fputs("</tr>\n", stream);
+    }
+    fputs("</tbody></table></div>\n</figure>\n", stream);
     if (json_is_object(held_out) || json_is_object(training)) {
         fputs("<figure><figcaption>Metrics</figcaption>", stream);
         print_metrics(held_out, training, stream);

@@ -1,6 +1,9 @@
-/* study/page/tab_runs.c - the runs of a page: how they ended, and the command that repeats each. */
+/* study/page/tab_runs.c - the settings of a page, with their outcomes and medians; its runs, with
+ * how they ended and the command that repeats each.
+ */
 #include "study/page/tables.h"
 
+#include "base/mem.h"
 #include "study/page/html.h"
 #include "study/runs_read.h"
 
@@ -9,6 +12,39 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- settings ---- */
+
+void drove__page_settings(const drove_page_settings *s, FILE *stream)
+{
+    static const char *const heads[] = {"number",
+                                        "setting",
+                                        "runs",
+                                        "reached",
+                                        "missed",
+                                        "crashed",
+                                        "other",
+                                        "median time to target (s)",
+                                        "median loss at the end"};
+    if (s->n < 2) return;
+    fputs("<h2 id=settings>Settings</h2>", stream);
+    drove__html_table("Settings",
+                      "A run without the figure counts as infinite in a median; other: finished "
+                      "without a target, refused, or going on.",
+                      stream);
+    drove__html_heads(heads, DROVE_COUNT(heads), stream);
+    for (size_t i = 0; i < s->n; i++) {
+        const drove_page_setting *x = &s->setting[i];
+        const size_t counts[] = {x->n_runs, x->n_reached, x->n_missed, x->n_crashed, x->n_other};
+        fprintf(stream, "<tr><td class=n>%zu</td>", i + 1);
+        drove__html_head_cell(x->name, "row", stream);
+        for (size_t k = 0; k < 5; k++) fprintf(stream, "<td class=n>%zu</td>", counts[k]);
+        drove__html_cell(x->target_s, stream);
+        drove__html_cell(x->loss, stream);
+        fputs("</tr>\n", stream);
+    }
+    fputs("</tbody></table></div>\n", stream);
+}
 
 /* ---- commands ---- */
 
@@ -45,7 +81,7 @@ static bool is_own_file(const char *name)
 {
     static const char *const own[] = {"out",    "log",    "resume",       "timeline",
                                       "record", "replay", "replay_steps", "save_every"};
-    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+    for (size_t i = 0; i < DROVE_COUNT(own); i++)
         if (strcmp(name, own[i]) == 0) return true;
     return false;
 }
@@ -86,20 +122,17 @@ void drove__page_runs(const drove_page_settings *s, FILE *stream)
     const bool is_open = json_array_size(s->runs) <= 4;
     fprintf(stream,
             "<h2 id=runs>Runs</h2><details id=n-runs%s><summary>%zu run%s, each with the command "
-            "that repeats it</summary><div class=scroll tabindex=0 role=region aria-label=Runs>"
-            "<table><thead><tr>",
+            "that repeats it</summary>",
             is_open ? " open" : "", json_array_size(s->runs),
             json_array_size(s->runs) == 1 ? "" : "s");
-    for (i = 0; i < sizeof heads / sizeof heads[0]; i++)
-        drove__html_head_cell(heads[i], "col", stream);
-    fputs("</tr></thead><tbody>\n", stream);
+    drove__html_table("Runs", NULL, stream);
+    drove__html_heads(heads, DROVE_COUNT(heads), stream);
     json_array_foreach(s->runs, i, run)
     {
         const char *outcome = drove__html_word(run, "outcome");
-        fputs("<tr>", stream);
-        drove__html_head_cell(drove__html_word(run, "run"), "row", stream);
+        drove__html_row(drove__html_word(run, "run"), stream);
         drove__html_text_cell(outcome[0] != '\0' ? outcome : "goes on, or was killed", stream);
-        for (size_t k = 0; k < sizeof figures / sizeof figures[0]; k++)
+        for (size_t k = 0; k < DROVE_COUNT(figures); k++)
             drove__html_cell(drove__run_figure(run, figures[k]), stream);
         drove__html_text_cell(drove__html_word(run, "message"), stream);
         fputs("</tr>\n<tr class=more><td colspan=8>", stream);

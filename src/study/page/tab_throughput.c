@@ -3,6 +3,7 @@
  */
 #include "study/page/tables.h"
 
+#include "base/mem.h"
 #include "use/modelfile.h"
 #include "study/page/html.h"
 
@@ -24,8 +25,7 @@ static size_t count_features(const json_t *run)
 
 static void print_row(const char *name, double gnps, const char *source, FILE *stream)
 {
-    fputs("<tr>", stream);
-    drove__html_head_cell(name, "row", stream);
+    drove__html_row(name, stream);
     drove__html_cell(gnps, stream);
     drove__html_text_cell(source, stream);
     fputs("</tr>\n", stream);
@@ -48,12 +48,13 @@ void drove__page_throughput(const drove_page_settings *s, FILE *stream)
     if (drove_throughput_open("auto", &constants) != DROVE_OK) return;
     setting.constants = constants;
     if (drove_dmgc_predict(&signature, &setting, &found) == DROVE_OK) {
-        fputs(
-            "<figure><figcaption>Throughput</figcaption><div class=scroll tabindex=0 role=region "
-            "aria-label=Throughput><table><caption>GNPS: 10\342\201\271 numbers of the data set a "
-            "second, all threads together.</caption><thead><tr><th scope=col></th><th "
-            "scope=col>GNPS</th><th scope=col>from</th></tr></thead><tbody>\n",
-            stream);
+        static const char *const heads[] = {"", "GNPS", "from"};
+        fputs("<figure><figcaption>Throughput</figcaption>", stream);
+        drove__html_table("Throughput",
+                          "GNPS: 10\342\201\271 numbers of the data set a second, all threads "
+                          "together.",
+                          stream);
+        drove__html_heads(heads, DROVE_COUNT(heads), stream);
         print_row("measured", measured, "this run", stream);
         print_row("predicted", found.gnps, found.source, stream);
         print_row("measured / predicted", measured / found.gnps, "", stream);
