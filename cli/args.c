@@ -1,50 +1,11 @@
 /* cli/args.c - the command line, taken apart: words, flags, options of a run. */
 #include "cli.h"
 
-#include <errno.h>
-#include <poll.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { MOST_FLAGS = 96, LINE_SIZE = 8000 };
-
-int cli_error(int status, const char *format, ...)
-{
-    char line[LINE_SIZE];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(line, sizeof line, format, arguments);
-    va_end(arguments);
-    fprintf(stderr, "drove: %s\n", line); /* at once: other ranks and launchers write, too */
-    return status;
-}
-
-bool cli_reader_has_gone(void)
-{
-    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
-    return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
-}
-
-int cli_output_error(void)
-{
-    static bool is_said;
-    if (cli_reader_has_gone()) return CLI_OK;
-    if (!is_said) {
-        cli_error(CLI_FAILED, "standard output: %s",
-                  errno != 0 ? strerror(errno) : "cannot be written");
-    }
-    is_said = true;
-    return CLI_FAILED;
-}
-
-int cli_library_error(drove_status status)
-{
-    if (status == DROVE_E_IO && ferror(stdout)) return cli_output_error();
-    if (drove_error_text()[0] == '\0') return drove_status_exit(status); /* another rank says it */
-    return cli_error(drove_status_exit(status), "%s", drove_error_text());
-}
 
 /* ---- finding a flag ---- */
 

@@ -69,16 +69,6 @@ const cli_command *cli_command_find(const char *name); /* NULL: unknown */
 
 /* args.c */
 
-/* "drove: ..." as one line on stderr; returns status. */
-int cli_error(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* True if the reader of standard output has closed the pipe, as head -n 1 does. */
-bool cli_reader_has_gone(void);
-/* What was printed did not arrive: "standard output: REASON", said once; returns CLI_FAILED.  A
- * reader that has gone wants no more: nothing is said, and CLI_OK returned. */
-int cli_output_error(void);
-/* The library's text for this status, and the exit status that belongs to it. */
-int cli_library_error(drove_status status);
-
 /* Takes argv[0 .. argc-1] apart for a command.  false: out->why says why not, and nothing else of
  * *out is to be used. */
 bool cli_args_parse(const cli_command *command, int argc, char **argv, cli_args *out);
@@ -97,10 +87,22 @@ void cli_help_program(FILE *stream);
 /* wants_all: every option of a run, where the command shows them; else those of is_common. */
 void cli_help_command(const cli_command *command, bool wants_all, FILE *stream);
 
-/* json.c */
+/* output.c */
+
+/* "drove: ..." as one line on stderr; returns status. */
+int cli_error(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* True if the reader of standard output has closed the pipe, as head -n 1 does. */
+bool cli_reader_has_gone(void);
+/* What was printed did not arrive: "standard output: REASON", said once; returns CLI_FAILED.  A
+ * reader that has gone wants no more: nothing is said, and CLI_OK returned. */
+int cli_output_error(void);
+/* The exit status that belongs to this one; of an error the library's text is said. */
+int  cli_exit_status(drove_status status);
 void cli_json_string(const char *text, FILE *stream);
 /* Lines for people; control characters other than their ends as \xNN. */
 void cli_print_plain(const char *text, FILE *stream);
+/* The same of one line, with its end; stream: a FILE.  A callback for messages. */
+void cli_print_line(void *stream, const char *text);
 void cli_json_real(double value, FILE *stream); /* null where it is not finite */
 
 /* children.c */

@@ -48,7 +48,7 @@ static int print_text(const drove_data *data)
     if (is_whole && status == DROVE_OK) cli_print_plain(text, stdout);
     free(text);
     if (!is_whole) return cli_error(CLI_FAILED, "data: not enough memory for the description");
-    return status == DROVE_OK ? CLI_OK : cli_library_error(status);
+    return cli_exit_status(status);
 }
 
 /* The part of the data set that the flags name; the caller destroys it. */
@@ -125,13 +125,13 @@ int cli_data(const cli_args *args)
         status =
             drove_data_set_label(args->word[1], cli_args_get(args, "label", ""), spec, sizeof spec);
         if (status == DROVE_OK) status = drove_data_convert_large(spec, args->word[2]);
-        return status == DROVE_OK ? CLI_OK : cli_library_error(status);
+        return cli_exit_status(status);
     }
     status = open_part(args, &data);
-    if (status != DROVE_OK) return cli_library_error(status);
+    if (status != DROVE_OK) return cli_exit_status(status);
     if (!is_info) status = drove_data_convert(data, args->word[2]);
     else if (cli_args_has(args, "json")) status = print_json(data, args->word[1]);
     else code = print_text(data);
     drove_data_destroy(data);
-    return status == DROVE_OK ? code : cli_library_error(status);
+    return status == DROVE_OK ? code : cli_exit_status(status);
 }

@@ -239,7 +239,7 @@ static int answer_for(const cli_args *args, answer *a)
         status = drove_dmgc_explain(&a->signature, (drove_dmgc_class)c, a->line[c]);
     if (status == DROVE_OK) status = predict(args, a);
     if (status == DROVE_OK) status = measure(args, a);
-    if (status != DROVE_OK) return cli_library_error(status);
+    if (status != DROVE_OK) return cli_exit_status(status);
     if (a->stray != NULL)
         return cli_error(CLI_WRONG, "dmgc: --%s is of --measure, which was not given", a->stray);
     if (cli_args_has(args, "json")) print_json(a);

@@ -4,13 +4,6 @@
 #include <limits.h>
 #include <string.h>
 
-static void on_line(void *context, const char *text)
-{
-    (void)context;
-    cli_print_plain(text, stdout);
-    putchar('\n');
-}
-
 int cli_export(const cli_args *args)
 {
     static const struct {
@@ -35,10 +28,11 @@ int cli_export(const cli_args *args)
         return cli_error(CLI_WRONG,
                          "export: expected --onnx FILE, --c FILE or --pytorch FILE, found none");
     drove_status status = drove_model_find(args->word[0], path, sizeof path);
-    if (status != DROVE_OK) return cli_library_error(status);
+    if (status != DROVE_OK) return cli_exit_status(status);
     for (int i = 0; i < N && status == DROVE_OK; i++) {
-        const drove_export_options opt = {.model = path, .out = file[i], .line = on_line};
+        const drove_export_options opt = {
+            .model = path, .out = file[i], .line = cli_print_line, .context = stdout};
         if (file[i] != NULL) status = kinds[i].run(&opt);
     }
-    return status == DROVE_OK ? CLI_OK : cli_library_error(status);
+    return cli_exit_status(status);
 }

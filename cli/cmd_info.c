@@ -19,7 +19,7 @@ int cli_info(const cli_args *args)
 
 fail:
     drove_options_destroy(options);
-    return status == DROVE_OK ? CLI_OK : cli_library_error(status);
+    return cli_exit_status(status);
 }
 
 int cli_cache(const cli_args *args)
@@ -32,14 +32,14 @@ int cli_cache(const cli_args *args)
         status = drove_cache_clear(&n_bytes);
         if (status == DROVE_OK) printf("%.1f MB removed\n", (double)n_bytes * 1e-6);
     }
-    return status == DROVE_OK ? CLI_OK : cli_library_error(status);
+    return cli_exit_status(status);
 }
 
 int cli_list(const cli_args *args)
 {
     const char *kind = args->n_words > 0 ? args->word[0] : NULL;
     drove_status status = drove_list(kind, cli_args_has(args, "json"), stdout);
-    return status == DROVE_OK ? CLI_OK : cli_library_error(status);
+    return cli_exit_status(status);
 }
 
 /* Without a name: lists the benchmarks. */
@@ -53,8 +53,8 @@ int cli_bench(const cli_args *args)
         const char *value = cli_args_get(args, names[i], NULL);
         if (value != NULL) status = drove_bench_options_set(&options, names[i], value);
     }
-    if (status != DROVE_OK) return cli_library_error(status);
+    if (status != DROVE_OK) return cli_exit_status(status);
     if (args->n_words > 0) status = drove_bench(args->word[0], &options, as_json, stdout);
     else status = drove_list("benches", as_json, stdout);
-    return status == DROVE_OK ? CLI_OK : cli_library_error(status);
+    return cli_exit_status(status);
 }

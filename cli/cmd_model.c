@@ -26,7 +26,7 @@ int cli_model(const cli_args *args)
 
 fail:
     drove_options_destroy(options);
-    return status == DROVE_OK ? CLI_OK : cli_library_error(status);
+    return cli_exit_status(status);
 }
 
 /* ---- flags of eval and predict ---- */
@@ -73,7 +73,7 @@ static int read_flags(const cli_args *args, drove_use_options *use, char *path, 
     status = drove_model_find(args->word[0], path, PATH_MAX);
 
 fail:
-    return status == DROVE_OK ? CLI_OK : cli_library_error(status);
+    return cli_exit_status(status);
 }
 
 /* One of a flag's words; *out: its place.  false: the error is printed. */
@@ -100,7 +100,7 @@ static int print_json(const drove_score_report *report, const drove_metrics *met
 {
     char *text = NULL;
     drove_status status = drove_metrics_json(metrics, &text);
-    if (status != DROVE_OK) return cli_library_error(status);
+    if (status != DROVE_OK) return cli_exit_status(status);
     fputs("{\"model\": ", stdout);
     cli_json_string(report->model, stdout);
     fputs(", \"data\": ", stdout);
@@ -127,7 +127,7 @@ static int print_text(const drove_score_report *report, const drove_metrics *met
     if (metrics != NULL) {
         putchar('\n');
         drove_status status = drove_metrics_print(metrics, stdout);
-        return status == DROVE_OK ? CLI_OK : cli_library_error(status);
+        return cli_exit_status(status);
     }
     if (!isnan(report->accuracy)) {
         printf("%-8s  %.2f %%\n", report->is_multi_label ? "micro-F1" : "accuracy",
@@ -149,7 +149,7 @@ int cli_eval(const cli_args *args)
     if (!read_word(args, "metrics", words, CLI_COUNT(words), &word)) return CLI_WRONG;
     drove_status status =
         word == 0 ? drove_eval_metrics(&use, &report, &metrics) : drove_eval(&use, &report);
-    if (status != DROVE_OK) return cli_library_error(status);
+    if (status != DROVE_OK) return cli_exit_status(status);
     say_model(args, path);
     int exit_status = cli_args_has(args, "json") ? print_json(&report, metrics, use.data)
                                                  : print_text(&report, metrics, use.data);
@@ -198,7 +198,7 @@ int cli_predict(const cli_args *args)
     if (flags != CLI_OK) return flags;
     if (!read_format(args, &use)) return CLI_WRONG;
     drove_status status = drove_predict(&use, stdout);
-    if (status != DROVE_OK) return cli_library_error(status);
+    if (status != DROVE_OK) return cli_exit_status(status);
     say_model(args, path);
     return CLI_OK;
 }

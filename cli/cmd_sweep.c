@@ -32,8 +32,7 @@ static void on_message(void *context, const char *line)
     cli_progress *progress = context;
     if (progress->is_quiet) return;
     cli_progress_clear(progress);
-    cli_print_plain(line, stderr);
-    fputc('\n', stderr);
+    cli_print_line(stderr, line);
 }
 
 /* ---- the command ---- */
@@ -83,11 +82,11 @@ int cli_sweep(const cli_args *args)
         return cli_error(CLI_FAILED, "/proc/self/exe: cannot be read: runs are processes of this "
                                      "program");
     drove_status status = make(args, program, &report);
-    if (status != DROVE_OK) return cli_library_error(status);
+    if (status != DROVE_OK) return cli_exit_status(status);
     if (cli_args_has(args, "json")) printf("%s\n", drove_sweep_report_json(report));
     else if (!cli_args_has(args, "quiet")) status = drove_sweep_report_print(report, stdout);
     const int signal_number = drove_sweep_interrupted(report);
     drove_sweep_report_destroy(report);
-    if (status != DROVE_OK && !ferror(stdout)) return cli_library_error(status);
+    if (status != DROVE_OK && !ferror(stdout)) return cli_exit_status(status);
     return signal_number != 0 ? 128 + signal_number : CLI_OK;
 }

@@ -24,21 +24,17 @@ static void on_begin(void)
     run_has_begun = 1;
 }
 
-static void say_by_signal(void)
-{
-    static const char text[] = "drove: interrupted before training began; no model is saved\n";
-    ssize_t unused = is_first_rank ? write(STDERR_FILENO, text, sizeof text - 1) : 0;
-    (void)unused;
-}
-
 /* The first signal lets the run end in order, the second leaves at once; so does the first while
  * data are still being read or made. */
 static void on_signal(int signal_number)
 {
+    static const char text[] = "drove: interrupted before training began; no model is saved\n";
     static volatile sig_atomic_t n_signals;
     if (++n_signals > 1 || !run_has_begun) {
         cli_progress_clear_by_signal();
-        if (!run_has_begun) say_by_signal();
+        const bool says = !run_has_begun && is_first_rank;
+        ssize_t unused = says ? write(STDERR_FILENO, text, sizeof text - 1) : 0;
+        (void)unused;
         _exit(128 + signal_number);
     }
     drove_train_interrupt(signal_number);
@@ -152,7 +148,7 @@ static int report(const cli_args *args, const drove_result *result)
     }
     if (cli_args_has(args, "json")) printf("%s\n", drove_result_json(result));
     else if (!cli_args_has(args, "quiet")) status = drove_result_print(result, stdout);
-    if (status != DROVE_OK && !ferror(stdout)) return cli_library_error(status);
+    if (status != DROVE_OK && !ferror(stdout)) return cli_exit_status(status);
     return drove_result_exit(result);
 }
 
@@ -187,7 +183,7 @@ static int run(const cli_args *args, const drove_options *options)
     drove_status status = drove_train(options, &callbacks, &result);
     cli_progress_end(&progress);
     if (status != DROVE_OK) {
-        int failed = cli_library_error(status);
+        int failed = cli_exit_status(status);
         drove_ranks_abandon(failed);
         return failed;
     }
@@ -212,7 +208,7 @@ static int train(const cli_args *args)
     drove_status status = drove_options_create(&options);
     if (status == DROVE_OK) status = gather_options(args, options);
     int code = status == DROVE_OK ? run(args, options)
-                                  : cli_library_error(drove_train_decline(status, NULL));
+                                  : cli_exit_status(drove_train_decline(status, NULL));
     drove_options_destroy(options);
     return code;
 }
@@ -224,5 +220,5 @@ int cli_train(const cli_args *args)
 
 int cli_train_refuse(drove_status status, const char *why)
 {
-    return leave(cli_library_error(drove_train_decline(status, why)));
+    return leave(cli_exit_status(drove_train_decline(status, why)));
 }

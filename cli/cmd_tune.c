@@ -37,12 +37,12 @@ static int search(const cli_args *args, drove_tune_options *opt)
     if (!cli_args_has(args, "quiet")) opt->message = say;
     cli_children_catch_signals();
     drove_status status = drove_tune(opt, &result);
-    if (status != DROVE_OK) return cli_library_error(status);
+    if (status != DROVE_OK) return cli_exit_status(status);
     if (cli_args_has(args, "json")) printf("%s\n", drove_tune_result_json(result));
     else if (!cli_args_has(args, "quiet")) status = drove_tune_result_print(result, stdout);
     int signal_number = drove_tune_interrupted(result);
     drove_tune_result_destroy(result);
-    if (status != DROVE_OK && !ferror(stdout)) return cli_library_error(status);
+    if (status != DROVE_OK && !ferror(stdout)) return cli_exit_status(status);
     return signal_number != 0 ? 128 + signal_number : CLI_OK;
 }
 
@@ -64,13 +64,13 @@ int cli_tune(const cli_args *args)
         if (value != NULL) status = drove_tune_options_set(&opt, names[i], value);
     }
     if (status == DROVE_OK) status = drove_options_create(&run);
-    if (status != DROVE_OK) return cli_library_error(status);
+    if (status != DROVE_OK) return cli_exit_status(status);
     for (size_t i = 0; i < args->n_options && opt.n_given < MOST_GIVEN; i++)
         if (args->option[i].of_run) given[opt.n_given++] = args->option[i].name;
     opt.run = run;
     status = gather_run(args, run);
     int code = CLI_FAILED;
-    if (status != DROVE_OK) code = cli_library_error(status);
+    if (status != DROVE_OK) code = cli_exit_status(status);
     else if (cli_children_find_program(program)) code = search(args, &opt);
     else
         cli_error(CLI_FAILED, "/proc/self/exe: cannot be read: the trials are processes of this "

@@ -23,13 +23,6 @@ static void on_signal(int number)
 
 /* ---- the terminal ---- */
 
-static unsigned columns_of_terminal(void)
-{
-    struct winsize size;
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return COLUMNS;
-    return size.ws_col < MOST_COLUMNS ? size.ws_col : MOST_COLUMNS;
-}
-
 /* Clears the previous frame.  A frame is one write, so nothing flickers. */
 static drove_status draw(const char *folder, const drove_watch_style *style,
                          drove_watch_state *state)
@@ -60,9 +53,13 @@ static int watch_text(const char *folder, double every_s)
                                .is_lines = !is_terminal};
     drove_watch_state state = {.n_seen = 0};
     while (stopped_by == 0) {
-        style.columns = is_terminal ? columns_of_terminal() : MOST_COLUMNS;
+        struct winsize size;
+        style.columns = MOST_COLUMNS;
+        if (is_terminal && (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0))
+            style.columns = COLUMNS;
+        else if (is_terminal && size.ws_col < MOST_COLUMNS) style.columns = size.ws_col;
         const drove_status status = draw(folder, &style, &state);
-        if (status != DROVE_OK) return cli_library_error(status);
+        if (status != DROVE_OK) return cli_exit_status(status);
         if (state.is_over || ferror(stdout)) return CLI_OK;
         struct timespec time = {.tv_sec = (time_t)every_s,
                                 .tv_nsec = (long)((every_s - floor(every_s)) * 1e9)};
@@ -72,14 +69,6 @@ static int watch_text(const char *folder, double every_s)
 }
 
 /* ---- the browser ---- */
-
-static void say(void *context, const char *line)
-{
-    (void)context;
-    cli_print_plain(line, stdout);
-    fputc('\n', stdout);
-    fflush(stdout);
-}
 
 static int is_stopped(void *context)
 {
@@ -98,10 +87,11 @@ static int watch_http(const cli_args *args, const char *port_text)
                                        .n_folders = args->n_words,
                                        .address = cli_args_get(args, "bind-address", "127.0.0.1"),
                                        .port = (uint16_t)port,
-                                       .message = say,
+                                       .message = cli_print_line,
+                                       .context = stdout,
                                        .is_stopped = is_stopped};
     const drove_status status = drove_watch_serve(&server);
-    if (status != DROVE_OK) return cli_library_error(status);
+    if (status != DROVE_OK) return cli_exit_status(status);
     return stopped_by != 0 ? 128 + stopped_by : CLI_OK;
 }
 
@@ -132,13 +122,6 @@ int cli_watch(const cli_args *args)
 
 /* ---- the report ---- */
 
-static void say_to_error(void *context, const char *line)
-{
-    (void)context;
-    cli_print_plain(line, stderr);
-    fputc('\n', stderr);
-}
-
 int cli_report(const cli_args *args)
 {
     const drove_report_options options = {.folder = args->word,
@@ -146,12 +129,13 @@ int cli_report(const cli_args *args)
                                           .csv = cli_args_get(args, "csv", ""),
                                           .html = cli_args_get(args, "html", ""),
                                           .png = cli_args_get(args, "png", ""),
-                                          .message = say_to_error};
+                                          .message = cli_print_line,
+                                          .context = stderr};
     if (options.csv[0] == '\0' && options.html[0] == '\0' && options.png[0] == '\0')
         return cli_error(CLI_WRONG,
                          "report: expected --html FILE, --csv FILE or --png FILE; usage: drove "
                          "report %s",
                          args->command->usage);
     const drove_status status = drove_report(&options);
-    return status == DROVE_OK ? CLI_OK : cli_library_error(status);
+    return cli_exit_status(status);
 }

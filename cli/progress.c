@@ -58,13 +58,6 @@ void cli_progress_duration(double seconds, char into[CLI_FIELD_SIZE])
     else snprintf(into, FIELD_SIZE, "%lu s", s);
 }
 
-static void print_rate(double per_s, char into[FIELD_SIZE])
-{
-    if (per_s >= 1e6) snprintf(into, FIELD_SIZE, "%.2fM ex/s", per_s / 1e6);
-    else if (per_s >= 1e3) snprintf(into, FIELD_SIZE, "%.1fk ex/s", per_s / 1e3);
-    else snprintf(into, FIELD_SIZE, "%.0f ex/s", per_s);
-}
-
 /* ---- the bar ---- */
 
 /* The fields, most important first; returns how many. */
@@ -84,7 +77,10 @@ static size_t make_fields(const drove_progress *p, char field[MOST_FIELDS][FIELD
         cli_progress_duration(p->eta_s, text);
         snprintf(field[n++], FIELD_SIZE, "%.30s left", text);
     }
-    if (p->examples_per_s > 0.0) print_rate(p->examples_per_s, field[n++]);
+    const double rate = p->examples_per_s;
+    if (rate >= 1e6) snprintf(field[n++], FIELD_SIZE, "%.2fM ex/s", rate / 1e6);
+    else if (rate >= 1e3) snprintf(field[n++], FIELD_SIZE, "%.1fk ex/s", rate / 1e3);
+    else if (rate > 0.0) snprintf(field[n++], FIELD_SIZE, "%.0f ex/s", rate);
     snprintf(field[n++], FIELD_SIZE, "%u worker%s", p->n_workers, p->n_workers == 1 ? "" : "s");
     double accuracy = isnan(p->test_accuracy) ? p->accuracy : p->test_accuracy;
     if (!isnan(accuracy)) snprintf(field[n++], FIELD_SIZE, "accuracy %.2f %%", 100.0 * accuracy);
@@ -213,18 +209,6 @@ static void print_evaluation(cli_progress *progress, const drove_progress *p)
     progress->printed_train_s = p->train_s;
 }
 
-/* The first at once, then at most one a second; the last one that was left out stays in hand, for
- * the end or for a message that refers to it. */
-static void show_evaluation(cli_progress *progress, const drove_progress *p)
-{
-    uint64_t now = now_ns();
-    progress->last = *p;
-    progress->holds_last = progress->printed_ns != 0 && now - progress->printed_ns < line_ns;
-    if (progress->holds_last) return;
-    print_evaluation(progress, p);
-    progress->printed_ns = now;
-}
-
 void cli_progress_end(cli_progress *progress)
 {
     cli_progress_clear(progress);
@@ -250,8 +234,19 @@ static void on_evaluated(void *context, const drove_progress *p)
     if (!progress->is_begun && progress->on_begin != NULL) progress->on_begin();
     progress->is_begun = true;
     if (progress->is_quiet) return;
-    if (progress->is_terminal) on_progress(context, p);
-    else show_evaluation(progress, p);
+    if (progress->is_terminal) {
+        on_progress(context, p);
+        return;
+    }
+
+    /* The first at once, then at most one a second; the last one that was left out stays in hand,
+     * for the end or for a message that refers to it. */
+    const uint64_t now = now_ns();
+    progress->last = *p;
+    progress->holds_last = progress->printed_ns != 0 && now - progress->printed_ns < line_ns;
+    if (progress->holds_last) return;
+    print_evaluation(progress, p);
+    progress->printed_ns = now;
 }
 
 static void on_message(void *context, const char *line)
