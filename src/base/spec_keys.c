@@ -147,7 +147,7 @@ static drove_status read_value(const drove_spec *spec, const drove_spec_key *key
     case DROVE_SPEC_WORD: return read_word(spec, key, what, text, to);
     case DROVE_SPEC_FLAG:
         DROVE_TRY(read_word(spec, key, what, text, &place));
-        *(bool *)to = place == 1;
+        *(bool *)to = key->words == NULL ? place == 1 : key->words[place + 1] == NULL;
         return DROVE_OK;
     case DROVE_SPEC_BIT:
         DROVE_TRY(drove__parse_u64(what, text, 0, 1, &bit));
@@ -211,4 +211,38 @@ drove_status drove__spec_read(const drove_spec *spec, const drove_spec_key *keys
 {
     DROVE_TRY(drove__spec_accept(spec, keys));
     return drove__spec_take(spec, keys, settings);
+}
+
+/* ---- specs that are changed ---- */
+
+bool drove__spec_knows(const drove_spec_key *keys, const char *name)
+{
+    const char *known[MOST_KNOWN];
+    const size_t n = list_keys(keys, known, 0);
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(known[i], name) == 0) return true;
+    return false;
+}
+
+drove_status drove__spec_set(drove_spec *spec, const char *key, const char *value)
+{
+    unsigned at = 0;
+    while (at < spec->n_keys && strcmp(spec->key[at], key) != 0) at++;
+    if (at == DROVE_SPEC_MAX_KEYS)
+        return drove__fail(DROVE_E_ARG, "%s: expected fewer than %d keys", spec->name,
+                           DROVE_SPEC_MAX_KEYS);
+    spec->key[at] = key;
+    spec->value[at] = value;
+    if (at == spec->n_keys) spec->n_keys++;
+    return DROVE_OK;
+}
+
+void drove__spec_add(drove_spec *spec, const drove_spec_key *keys, const char *key,
+                     const char *value)
+{
+    if (!drove__spec_knows(keys, key) || spec->n_keys == DROVE_SPEC_MAX_KEYS ||
+        drove__spec_get(spec, key, NULL) != NULL)
+        return;
+    spec->key[spec->n_keys] = key;
+    spec->value[spec->n_keys++] = value;
 }

@@ -27,7 +27,7 @@ typedef enum drove_spec_kind {
     DROVE_SPEC_REAL,   /* double */
     DROVE_SPEC_FLOAT,  /* float */
     DROVE_SPEC_WORD,   /* unsigned, or an enum: which of the words */
-    DROVE_SPEC_FLAG,   /* bool: the first or the second word; without words no, yes */
+    DROVE_SPEC_FLAG,   /* bool: true for the last of the words; without any no, yes */
     DROVE_SPEC_BIT,    /* bool: 0, 1 */
     DROVE_SPEC_TEXT,   /* const char *: borrowed from the spec, or the default */
     DROVE_SPEC_BYTES,  /* uint64_t: 4096, 64MiB */
@@ -96,7 +96,7 @@ typedef struct drove_spec_key {
 #define DROVE_AS_FLAG(type, field) .kind = DROVE_SPEC_FLAG, DROVE_FIELD_AT(type, field, bool)
 #define DROVE_AS_EITHER(type, field, list)                                                         \
     .kind = DROVE_SPEC_FLAG, DROVE_FIELD_AT(type, field, bool), .words = (list)
-#define DROVE_AS_BIT(type, field)  .kind = DROVE_SPEC_BIT, DROVE_FIELD_AT(type, field, bool)
+#define DROVE_AS_BIT(type, field) .kind = DROVE_SPEC_BIT, DROVE_FIELD_AT(type, field, bool)
 #define DROVE_AS_TEXT(type, field)                                                                 \
     .kind = DROVE_SPEC_TEXT, DROVE_FIELD_AT(type, field, const char *)
 #define DROVE_AS_BYTES(type, field) .kind = DROVE_SPEC_BYTES, DROVE_FIELD_AT(type, field, uint64_t)
@@ -113,5 +113,14 @@ drove_status drove__spec_accept(const drove_spec *spec, const drove_spec_key *ke
 drove_status drove__spec_take(const drove_spec *spec, const drove_spec_key *keys, void *settings);
 /* Both. */
 drove_status drove__spec_read(const drove_spec *spec, const drove_spec_key *keys, void *settings);
+
+/* True if the table has a key of this name. */
+bool drove__spec_knows(const drove_spec_key *keys, const char *name);
+/* Gives a spec a key, or another value of it; both texts are borrowed.
+ * Errors: DROVE_E_ARG (too many keys). */
+drove_status drove__spec_set(drove_spec *spec, const char *key, const char *value);
+/* The same where the table has the key, and the spec has neither it nor too many. */
+void drove__spec_add(drove_spec *spec, const drove_spec_key *keys, const char *key,
+                     const char *value);
 
 #endif

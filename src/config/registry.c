@@ -155,7 +155,7 @@ static bool format_at(size_t i, drove_named *out)
 {
     const drove_format_ops *ops = drove__formats[i];
     if (ops == NULL) return false;
-    *out = (drove_named){ops->name, ops->help, ops->source, NULL};
+    *out = (drove_named){ops->name, ops->help, ops->source, ops->keys};
     return true;
 }
 

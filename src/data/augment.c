@@ -8,69 +8,58 @@
 
 enum { SIDE_MOST = 1 << 20 };
 
-drove_status drove__spec_sides(const drove_spec *spec, const char *key, size_t least, size_t most,
-                               size_t *height, size_t *width)
-{
-    const char *text = drove__spec_get(spec, key, NULL), *next;
-    uint64_t rows = 0, columns = 0;
-    if (text == NULL) return DROVE_OK;
-    const char *end = text + strlen(text);
-    bool ok = drove__scan_u64(text, end, &next, &rows);
-    columns = rows;
-    if (ok && *next == 'x') ok = drove__scan_u64(next + 1, end, &next, &columns);
-    if (!ok || next != end || rows < least || rows > most || columns < least || columns > most) {
-        return drove__fail(
-            DROVE_E_ARG, "%s?%s: expected a side, or HEIGHTxWIDTH, of %zu to %zu, found \"%.40s\"",
-            spec->name, key, least, most, text);
-    }
-    *height = (size_t)rows;
-    *width = (size_t)columns;
-    return DROVE_OK;
-}
+static const drove_spec_key window_keys[] = {
+    {"crop", NULL, DROVE_AS_SIDES(drove_augment_options, crop, 1, SIDE_MOST),
+     .help = "of images: a window of this size, anywhere in training, else the middle"},
+    {"pad", "0", DROVE_AS_COUNT(drove_augment_options, pad, 0, SIDE_MOST),
+     .help = "of images: zeros on each side, before the crop"},
+    DROVE_SPEC_END,
+};
+const drove_spec_key drove__augment_keys[] = {
+    DROVE_SPEC_KEYS_TOO(window_keys),
+    {"mirror", "0", DROVE_AS_BIT(drove_augment_options, mirror),
+     .help = "of images: half of them mirrored in training"},
+    DROVE_SPEC_END,
+};
 
-static drove_status check_images(const drove_spec *spec, size_t channels)
+drove_status drove__augment_make(const drove_augment_options *options, const char *name,
+                                 size_t channels, size_t height, size_t width, uint64_t seed,
+                                 drove_augment *out)
 {
-    static const char *const keys[] = {"crop", "pad", "mirror"};
-    if (channels != 0) return DROVE_OK;
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        if (drove__spec_get(spec, keys[i], NULL) == NULL) continue;
-        return drove__fail(DROVE_E_ARG, "%s?%s: expected images, found examples without a shape",
-                           spec->name, keys[i]);
-    }
-    return DROVE_OK;
-}
-
-drove_status drove__augment_parse(const drove_spec *spec, size_t channels, size_t height,
-                                  size_t width, uint64_t seed, drove_augment *out)
-{
-    uint64_t pad = 0, mirror = 0;
-    size_t crop_height = height, crop_width = width;
+    const uint64_t pad = options->pad;
+    const bool is_cropped = options->crop.height != 0;
+    const size_t crop_height = is_cropped ? options->crop.height : height,
+                 crop_width = is_cropped ? options->crop.width : width;
     memset(out, 0, sizeof *out);
-    DROVE_TRY(check_images(spec, channels));
+    if (channels == 0 && drove__augment_is_asked(options)) {
+        return drove__fail(DROVE_E_ARG, "%s?%s: expected images, found examples without a shape",
+                           name,
+                           is_cropped ? "crop"
+                           : pad > 0  ? "pad"
+                                      : "mirror");
+    }
     if (channels == 0) return DROVE_OK;
-    DROVE_TRY(drove__spec_u64(spec, "pad", 0, SIDE_MOST, &pad));
-    DROVE_TRY(drove__spec_u64(spec, "mirror", 0, 1, &mirror));
-    DROVE_TRY(drove__spec_sides(spec, "crop", 1, SIDE_MOST, &crop_height, &crop_width));
     if (crop_height > height + 2 * pad || crop_width > width + 2 * pad) {
         return drove__fail(DROVE_E_ARG,
                            "%s?crop: expected at most %llux%llu, the size of the images%s, found "
                            "%zux%zu",
-                           spec->name, (unsigned long long)(height + 2 * pad),
+                           name, (unsigned long long)(height + 2 * pad),
                            (unsigned long long)(width + 2 * pad),
                            pad > 0 ? " and their padding" : "", crop_height, crop_width);
     }
     if (channels * crop_height * crop_width > UINT32_MAX) {
         return drove__fail(DROVE_E_ARG, "%s?crop: expected at most %u numbers, found %zux%zux%zu",
-                           spec->name, UINT32_MAX, channels, crop_height, crop_width);
+                           name, UINT32_MAX, channels, crop_height, crop_width);
     }
-    if (crop_height == height && crop_width == width && pad == 0 && mirror == 0) return DROVE_OK;
+    if (crop_height == height && crop_width == width && pad == 0 && !options->mirror)
+        return DROVE_OK;
     *out = (drove_augment){.channels = channels,
                            .height = height,
                            .width = width,
                            .crop_height = crop_height,
                            .crop_width = crop_width,
                            .pad = (size_t)pad,
-                           .mirror = mirror == 1,
+                           .mirror = options->mirror,
                            .seed = seed};
     return DROVE_OK;
 }
@@ -101,16 +90,16 @@ static drove_status scan_shape(const char *text, uint64_t shape[3])
 
 drove_status drove__augment_scan(const char *text, drove_augment *out)
 {
-    static const char *const known[] = {"crop", "pad", NULL};
     drove_spec spec;
+    drove_augment_options options = {.pad = 0};
     uint64_t shape[3] = {0};
     drove_augment a = {0};
     DROVE_TRY(drove__spec_parse(text, &spec));
-    drove_status status = drove__spec_check(&spec, 0, known);
+    drove_status status = drove__spec_read(&spec, window_keys, &options);
     if (status == DROVE_OK) status = scan_shape(spec.name, shape);
     if (status == DROVE_OK) {
-        status = drove__augment_parse(&spec, (size_t)shape[0], (size_t)shape[1], (size_t)shape[2],
-                                      0, &a);
+        status = drove__augment_make(&options, spec.name, (size_t)shape[0], (size_t)shape[1],
+                                     (size_t)shape[2], 0, &a);
     }
     drove__spec_fini(&spec);
     DROVE_TRY(status);

@@ -11,7 +11,7 @@
 #ifndef DROVE_DATA_AUGMENT_H
 #define DROVE_DATA_AUGMENT_H
 
-#include "base/spec.h"
+#include "base/spec_keys.h"
 #include "base/status.h"
 
 #include <stdbool.h>
@@ -32,16 +32,24 @@ typedef struct drove_window {
     bool   is_mirrored;
 } drove_window;
 
-/* "32" or "24x32": height and width, from least to most; *height and *width are unchanged if the
- * key is absent.  Errors: DROVE_E_ARG. */
-drove_status drove__spec_sides(const drove_spec *spec, const char *key, size_t least, size_t most,
-                               size_t *height, size_t *width);
+typedef struct drove_augment_options {
+    drove_sides crop; /* 0 x 0: not given */
+    uint64_t    pad;
+    bool        mirror;
+} drove_augment_options;
+extern const drove_spec_key drove__augment_keys[];
 
-/* The keys crop, pad and mirror of a spec with images of this shape (channels 0: not images).
- * *out is all zeros if the spec has none of them, or only values without effect.
+static inline bool drove__augment_is_asked(const drove_augment_options *options)
+{
+    return options->crop.height != 0 || options->pad != 0 || options->mirror;
+}
+
+/* What is asked for, of images of this shape (channels 0: not images); name: of the spec, for
+ * errors.  *out is all zeros if nothing is, or only what has no effect.
  * Errors: DROVE_E_ARG (not images, a crop larger than the padded image). */
-drove_status drove__augment_parse(const drove_spec *spec, size_t channels, size_t height,
-                                  size_t width, uint64_t seed, drove_augment *out);
+drove_status drove__augment_make(const drove_augment_options *options, const char *name,
+                                 size_t channels, size_t height, size_t width, uint64_t seed,
+                                 drove_augment *out);
 
 /* The part that evaluation needs, as text and back: "3x32x32?crop=28x28&pad=4", or "3x32x32" if
  * augmentation is off.  Errors: DROVE_E_ARG, DROVE_E_NOMEM. */

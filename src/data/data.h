@@ -171,8 +171,7 @@ typedef struct drove_format_ops {
         *source;           /* name "synth:digits": spec name and first argument           */
     const char *arguments; /* "IMAGES,LABELS", for help and errors                           */
     unsigned    least_args, most_args;
-    /* keys besides scale, crop, pad, mirror, split and part; NULL-terminated */
-    const char *const *keys;
+    const drove_spec_key *keys; /* beside those of data/common.h; NULL: none */
     /* Reads the training part (part 0) or the format's own test part (part 1; only with has_test).
      * *out is one storage from drove__storage_create.  The spec has been checked against the
      * table.  shard: rows to keep, NULL: all; only with reads_shards. */

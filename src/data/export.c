@@ -12,10 +12,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+const drove_spec_key drove__export_keys[] = {
+    {"scaled", "0", DROVE_AS_BIT(drove_export_options, scaled),
+     .help = "of a file that is written: values as a model sees them"},
+    DROVE_SPEC_END,
+};
+
 drove_status drove__export_begin(const drove_spec *to, bool *scaled)
 {
-    static const char *const words[] = {"0", "1"};
-    unsigned choice = 0;
     for (unsigned i = 0; i < to->n_args; i++) {
         const char *path = to->arg[i];
         size_t length = strlen(path);
@@ -33,8 +37,9 @@ drove_status drove__export_begin(const drove_spec *to, bool *scaled)
             return drove__fail(DROVE_E_ARG, "%s: expected two different files", path);
         }
     }
-    DROVE_TRY(drove__spec_word(to, "scaled", words, DROVE_COUNT(words), &choice));
-    *scaled = choice == 1;
+    drove_export_options options;
+    DROVE_TRY(drove__spec_take(to, drove__export_keys, &options));
+    *scaled = options.scaled;
     return DROVE_OK;
 }
 

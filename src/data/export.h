@@ -3,11 +3,16 @@
 #define DROVE_DATA_EXPORT_H
 
 #include "base/file.h"
-#include "base/spec.h"
+#include "base/spec_keys.h"
 #include "data/data.h"
 
 #include <stdbool.h>
 #include <stdio.h>
+
+typedef struct drove_export_options {
+    bool scaled; /* values as a model sees them */
+} drove_export_options;
+extern const drove_spec_key drove__export_keys[];
 
 /* Refuses target files that exist (DROVE_E_EXISTS) or end in .gz (DROVE_E_UNSUPPORTED: nothing is
  * compressed), and reads ?scaled=0|1. */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const drove__scaling_names[DROVE_N_SCALINGS] = {
+const char *const drove__scaling_names[DROVE_N_SCALINGS + 1] = {
     [DROVE_SCALE_NONE] = "none",
     [DROVE_SCALE_UNIT] = "unit",
     [DROVE_SCALE_STANDARD] = "standard",

@@ -31,7 +31,7 @@ drove_status drove__scale_apply(drove_data *data, const double *mean, const doub
  * DROVE_E_SHAPE, DROVE_E_NOMEM. */
 drove_status drove__scale_copy(const drove_data *train, drove_data *test);
 
-extern const char *const drove__scaling_names[DROVE_N_SCALINGS];
+extern const char *const drove__scaling_names[DROVE_N_SCALINGS + 1]; /* NULL-terminated */
 const char              *drove__scaling_name(drove_scaling scaling);
 
 #endif

@@ -2,8 +2,14 @@
 #ifndef DROVE_DATA_SYNTH_H
 #define DROVE_DATA_SYNTH_H
 
-#include "base/spec.h"
+#include "base/spec_keys.h"
 #include "data/data.h"
+
+typedef struct drove_logistic_options { /* of synth:logistic */
+    uint64_t n, d, first, seed;
+    double   density; /* 1: dense */
+} drove_logistic_options;
+extern const drove_spec_key drove__logistic_keys[];
 
 typedef struct drove_synth_size {
     uint64_t n_rows, n_features;

@@ -207,27 +207,34 @@ static void make_images(drove_storage *s, uint64_t seed, uint64_t part)
     }
 }
 
+typedef struct settings {
+    uint64_t n, n_test, seed;
+} settings;
+
+static const drove_spec_key keys[] = {
+    {"n", "60000", DROVE_AS_COUNT(settings, n, 1, UINT32_MAX), .help = "images to train on"},
+    {"n_test", "10000", DROVE_AS_COUNT(settings, n_test, 1, UINT32_MAX), .help = "held out"},
+    {"seed", "1", DROVE_AS_COUNT(settings, seed, 0, UINT64_MAX), .help = "of all random numbers"},
+    DROVE_SPEC_END,
+};
+
 static drove_status read_digits(const drove_spec *spec, int part, const drove_shard *shard,
                                 drove_storage **out)
 {
-    uint64_t n = 60000, n_test = 10000, seed = 1;
+    settings set;
     (void)shard;
-    DROVE_TRY(drove__spec_u64(spec, "n", 1, UINT32_MAX, &n));
-    DROVE_TRY(drove__spec_u64(spec, "n_test", 1, UINT32_MAX, &n_test));
-    DROVE_TRY(drove__spec_u64(spec, "seed", 0, UINT64_MAX, &seed));
+    DROVE_TRY(drove__spec_take(spec, keys, &set));
     drove_storage *s;
-    drove_synth_size size = {.n_rows = part == 1 ? n_test : n,
+    drove_synth_size size = {.n_rows = part == 1 ? set.n_test : set.n,
                              .n_features = PIXELS,
                              .x_kind = DROVE_X_U8};
     DROVE_TRY(drove__synth_create(spec, &size, DIGITS, &s));
     s->channels = 1;
     s->height = s->width = SIDE;
-    make_images(s, seed, part == 1 ? TEST_PART : 0);
+    make_images(s, set.seed, part == 1 ? TEST_PART : 0);
     *out = s;
     return DROVE_OK;
 }
-
-static const char *const keys[] = {"n", "n_test", "seed", NULL};
 
 const drove_format_ops drove__format_synth_digits = {
     .name = "synth:digits",

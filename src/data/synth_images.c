@@ -156,33 +156,42 @@ static drove_status draw(drove_storage *s, uint64_t seed, uint64_t part)
     return is_there ? DROVE_OK : drove__fail_nomem("a picture", s->n_features * sizeof *e.picture);
 }
 
+typedef struct settings {
+    uint64_t n, n_test, seed, n_classes;
+    drove_sides size;
+} settings;
+
+static const drove_spec_key keys[] = {
+    {"n", "10000", DROVE_AS_COUNT(settings, n, 1, UINT32_MAX), .help = "images to train on"},
+    {"n_test", NULL, DROVE_AS_COUNT(settings, n_test, 1, UINT32_MAX),
+     .help = "held out; without it a fifth of n"},
+    {"seed", "1", DROVE_AS_COUNT(settings, seed, 0, UINT64_MAX), .help = "of all random numbers"},
+    {"size", "32", DROVE_AS_SIDES(settings, size, LEAST_SIDE, MOST_SIDE), .help = "of an image"},
+    {"classes", "10", DROVE_AS_COUNT(settings, n_classes, 2, MOST_CLASSES), .help = "their number"},
+    DROVE_SPEC_END,
+};
+
 static drove_status read_images(const drove_spec *spec, int part, const drove_shard *shard,
                                 drove_storage **out)
 {
-    uint64_t n = 10000, seed = 1, classes = 10;
-    size_t height = 32, width = 32;
+    settings set = {.n_test = 0};
     drove_storage *s;
     (void)shard;
-    DROVE_TRY(drove__spec_u64(spec, "n", 1, UINT32_MAX, &n));
-    uint64_t n_test = n < 5 ? 1 : n / 5;
-    DROVE_TRY(drove__spec_u64(spec, "n_test", 1, UINT32_MAX, &n_test));
-    DROVE_TRY(drove__spec_u64(spec, "seed", 0, UINT64_MAX, &seed));
-    DROVE_TRY(drove__spec_sides(spec, "size", LEAST_SIDE, MOST_SIDE, &height, &width));
-    DROVE_TRY(drove__spec_u64(spec, "classes", 2, MOST_CLASSES, &classes));
-    drove_synth_size of = {.n_rows = part == 1 ? n_test : n,
+    DROVE_TRY(drove__spec_take(spec, keys, &set));
+    const size_t height = set.size.height, width = set.size.width;
+    if (set.n_test == 0) set.n_test = set.n < 5 ? 1 : set.n / 5;
+    drove_synth_size of = {.n_rows = part == 1 ? set.n_test : set.n,
                            .n_features = CHANNELS * height * width,
                            .x_kind = DROVE_X_U8};
-    DROVE_TRY(drove__synth_create(spec, &of, (size_t)classes, &s));
+    DROVE_TRY(drove__synth_create(spec, &of, (size_t)set.n_classes, &s));
     s->channels = CHANNELS;
     s->height = height;
     s->width = width;
-    drove_status status = draw(s, seed, part == 1 ? TEST_PART : 0);
+    drove_status status = draw(s, set.seed, part == 1 ? TEST_PART : 0);
     if (status != DROVE_OK) drove__storage_release(s);
     else *out = s;
     return status;
 }
-
-static const char *const keys[] = {"n", "n_test", "seed", "size", "classes", NULL};
 
 const drove_format_ops drove__format_synth_images = {
     .name = "synth:images",

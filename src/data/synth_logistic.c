@@ -18,11 +18,23 @@
 #define MODEL_STREAM UINT64_MAX /* rows use streams 0 .. n-1 */
 
 typedef struct logistic_model {
-    uint64_t n, first, d, seed;
-    double density;                                  /* (0, 1]; 1 = dense */
-    float *w;                                        /* [d]               */
+    drove_logistic_options of;
+    float *w;                                        /* [of.d] */
     size_t n_stored, index_capacity, value_capacity; /* sparse */
 } logistic_model;
+
+const drove_spec_key drove__logistic_keys[] = {
+    {"n", "10000", DROVE_AS_COUNT(drove_logistic_options, n, 1, UINT32_MAX), .help = "examples"},
+    {"d", "100", DROVE_AS_COUNT(drove_logistic_options, d, 1, (uint64_t)1 << 31),
+     .help = "features"},
+    {"density", "1", DROVE_AS_REAL(drove_logistic_options, density, 1e-9, 1.0),
+     .help = "share of the features that an example has; below 1 sparse"},
+    {"seed", "1", DROVE_AS_COUNT(drove_logistic_options, seed, 0, UINT64_MAX),
+     .help = "of all random numbers"},
+    {"first", "0", DROVE_AS_COUNT(drove_logistic_options, first, 0, (uint64_t)1 << 40),
+     .help = "number of the first example"},
+    DROVE_SPEC_END,
+};
 
 static float uniform(drove_rng *rng)
 {
@@ -37,7 +49,7 @@ static int32_t draw_class(drove_rng *rng, double product)
 static void draw_dense_row(const logistic_model *m, drove_rng *rng, float *x, int32_t *class)
 {
     double product = 0;
-    for (uint64_t f = 0; f < m->d; f++) {
+    for (uint64_t f = 0; f < m->of.d; f++) {
         x[f] = uniform(rng);
         product += (double)x[f] * (double)m->w[f];
     }
@@ -48,11 +60,11 @@ static void draw_dense_row(const logistic_model *m, drove_rng *rng, float *x, in
 static drove_status draw_sparse_row(logistic_model *m, drove_rng *rng, drove_storage *s,
                                     int32_t *class)
 {
-    double product = 0, log_absent = log1p(-m->density);
+    double product = 0, log_absent = log1p(-m->of.density);
     /* NOLINTNEXTLINE(cert-flp30-c): whole numbers, and a jump may be infinite */
     for (double f = 0;; f++) {
         f += floor(log1p(-drove__rng_uniform(rng)) / log_absent);
-        if (f >= (double)m->d) break;
+        if (f >= (double)m->of.d) break;
         size_t n = m->n_stored + 1;
         DROVE_TRY(drove__reserve(&s->index, &m->index_capacity, n, sizeof *s->index));
         DROVE_TRY(drove__reserve(&s->value, &m->value_capacity, n, sizeof *s->value));
@@ -70,11 +82,11 @@ static drove_status draw_sparse_row(logistic_model *m, drove_rng *rng, drove_sto
 static drove_status draw_rows(logistic_model *m, drove_storage *s)
 {
     drove_rng rng;
-    drove__rng_seed(&rng, m->seed, DROVE_RNG_SYNTH, MODEL_STREAM);
-    for (uint64_t f = 0; f < m->d; f++) m->w[f] = uniform(&rng);
+    drove__rng_seed(&rng, m->of.seed, DROVE_RNG_SYNTH, MODEL_STREAM);
+    for (uint64_t f = 0; f < m->of.d; f++) m->w[f] = uniform(&rng);
     if (s->x_kind == DROVE_X_CSR) s->row_start[0] = 0;
     for (size_t i = 0; i < s->n_rows; i++) {
-        drove__rng_seed(&rng, m->seed, DROVE_RNG_SYNTH, m->first + i);
+        drove__rng_seed(&rng, m->of.seed, DROVE_RNG_SYNTH, m->of.first + i);
         if (s->x_kind == DROVE_X_F32) {
             draw_dense_row(m, &rng, s->x_f32 + i * s->n_features, &s->y_class[i]);
         } else {
@@ -98,24 +110,20 @@ static drove_status name_classes(drove_storage *s)
 static drove_status read_logistic(const drove_spec *spec, int part, const drove_shard *shard,
                                   drove_storage **out)
 {
-    logistic_model m = {.n = 10000, .d = 100, .seed = 1, .density = 1.0};
+    logistic_model m = {.w = NULL};
     drove_storage *s;
     (void)part;
     (void)shard;
-    DROVE_TRY(drove__spec_u64(spec, "n", 1, UINT32_MAX, &m.n));
-    DROVE_TRY(drove__spec_u64(spec, "d", 1, (uint64_t)1 << 31, &m.d));
-    DROVE_TRY(drove__spec_u64(spec, "first", 0, (uint64_t)1 << 40, &m.first));
-    DROVE_TRY(drove__spec_u64(spec, "seed", 0, UINT64_MAX, &m.seed));
-    DROVE_TRY(drove__spec_real(spec, "density", 1e-9, 1.0, &m.density));
-    double expected = (double)m.n * (double)m.d * m.density;
-    drove_synth_size size = {.n_rows = m.n,
-                             .n_features = m.d,
-                             .x_kind = m.density < 1 ? DROVE_X_CSR : DROVE_X_F32,
+    DROVE_TRY(drove__spec_take(spec, drove__logistic_keys, &m.of));
+    double expected = (double)m.of.n * (double)m.of.d * m.of.density;
+    drove_synth_size size = {.n_rows = m.of.n,
+                             .n_features = m.of.d,
+                             .x_kind = m.of.density < 1 ? DROVE_X_CSR : DROVE_X_F32,
                              .n_stored = expected < 1e18 ? (uint64_t)expected : (uint64_t)1e18};
     DROVE_TRY(drove__synth_create(spec, &size, 2, &s));
-    m.w = drove__grow(NULL, (size_t)m.d, sizeof *m.w);
+    m.w = drove__grow(NULL, (size_t)m.of.d, sizeof *m.w);
     drove_status status =
-        m.w != NULL ? DROVE_OK : drove__fail_nomem("true model", (size_t)m.d * sizeof *m.w);
+        m.w != NULL ? DROVE_OK : drove__fail_nomem("true model", (size_t)m.of.d * sizeof *m.w);
     if (status == DROVE_OK) status = draw_rows(&m, s);
     if (status == DROVE_OK) status = name_classes(s);
     free(m.w);
@@ -124,8 +132,6 @@ static drove_status read_logistic(const drove_spec *spec, int part, const drove_
     return status;
 }
 
-static const char *const keys[] = {"n", "d", "density", "seed", "first", NULL};
-
 const drove_format_ops drove__format_synth_logistic = {
     .name = "synth:logistic",
     .help = "drawn from the logistic model; ?n=10000&d=100&density=1&seed=1",
@@ -133,7 +139,7 @@ const drove_format_ops drove__format_synth_logistic = {
     .arguments = "logistic",
     .least_args = 1,
     .most_args = 1,
-    .keys = keys,
+    .keys = drove__logistic_keys,
     .read = read_logistic,
     .takes_first = true,
     .default_scaling = DROVE_SCALE_NONE,

@@ -12,6 +12,7 @@
 #include "data/fingerprint.h"
 #include "data/open/formats.h"
 #include "data/open/pieces.h"
+#include "data/common.h"
 #include "data/disk/rows_file.h"
 #include "data/scale.h"
 #include "problem/specs.h"
@@ -204,10 +205,13 @@ static drove_status spec_of_cache(const char *data, const cache *c, char *into, 
     DROVE_TRY(drove__spec_parse(data, &spec));
     drove_status status = drove__format_find(&spec, &format);
     if (status == DROVE_OK) {
-        const char *usual = drove__scaling_name(format->default_scaling);
+        drove_common_options common;
+        status = drove__common_read(&spec, &common);
+        if (common.scale == DROVE_N_SCALINGS) common.scale = format->default_scaling;
         drove__spec_of_path("rows", c->path, into, size);
         size_t n = strlen(into);
-        snprintf(into + n, size - n, "?scale=%s", drove__spec_get(&spec, "scale", usual));
+        if (status == DROVE_OK)
+            snprintf(into + n, size - n, "?scale=%s", drove__scaling_name(common.scale));
     }
     drove__spec_fini(&spec);
     return status;
@@ -289,8 +293,9 @@ static drove_status open_blocks(const drove_options *opt, const char *data, doub
     drove_status status = drove__spec_parse(text, &spec);
     bool can = false;
     if (status == DROVE_OK) status = drove__blocks_can(&spec, &can);
-    const char *bytes = can ? drove__spec_get(&spec, "window", NULL) : NULL;
-    if (bytes != NULL) status = drove__parse_bytes("?window", bytes, window);
+    drove_blocks_options asked = {.window = 0};
+    if (can) status = drove__spec_take(&spec, drove__blocks_keys, &asked);
+    *window = asked.window;
     drove__spec_fini(&spec);
     if (can && status == DROVE_OK) status = drove__blocks_open(text, out);
     free(text);

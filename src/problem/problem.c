@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/named.h"
 #include "base/spec.h"
+#include "data/common.h"
 #include "data/fingerprint.h"
 #include "data/origin.h"
 #include "data/scale.h"
@@ -105,7 +106,9 @@ static bool takes_scaling(const drove_config *config, const drove_problem *probl
         drove__resolve_is_classic(&config->opt) ||
         drove__data_parse(config->opt.data, &parsed) != DROVE_OK)
         return false;
-    const bool is_open = drove__spec_get(&parsed, "scale", NULL) == NULL;
+    drove_common_options common;
+    const bool is_open =
+        drove__common_read(&parsed, &common) == DROVE_OK && common.scale == DROVE_N_SCALINGS;
     drove__spec_fini(&parsed);
     return is_open && strstr(spec, "scale=auto") != NULL;
 }

@@ -4,7 +4,7 @@
 #include "base/spec.h"
 #include "config/resolve.h"
 #include "config/words.h"
-#include "data/data.h"
+#include "data/common.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -21,9 +21,12 @@ drove_status drove__problem_specs(const drove_options *opt, char data[DROVE_SPEC
                                       DROVE_SPEC_WITH_LABEL_SIZE));
     if (!drove__resolve_is_classic(opt)) {
         DROVE_TRY(drove__spec_parse(data, &spec));
-        bool is_open = drove__spec_get(&spec, "scale", NULL) == NULL &&
+        drove_common_options common;
+        drove_status status = drove__common_read(&spec, &common);
+        bool is_open = status == DROVE_OK && common.scale == DROVE_N_SCALINGS &&
                        spec.n_keys < DROVE_SPEC_MAX_KEYS && strcmp(spec.name, "quant") != 0;
         drove__spec_fini(&spec);
+        DROVE_TRY(status);
         size_t n = strlen(data);
         if (is_open)
             snprintf(data + n, DROVE_SPEC_SIZE - n, "%sscale=auto",

@@ -125,7 +125,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
     check_weights(text, "synth:digits?n=3", &some);
     check_plain(text);
     if (fuzz_is_ok(drove__spec_parse(text, &spec))) {
-        fuzz_is_ok(drove__pictures_parse(&spec, &pictures));
+        fuzz_is_ok(drove__spec_take(&spec, drove__pictures_keys, &pictures));
         drove__spec_fini(&spec);
     }
     free(text);

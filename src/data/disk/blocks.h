@@ -20,6 +20,12 @@
 
 #include <time.h>
 
+/* Of the spec of a file that can be read by blocks. */
+typedef struct drove_blocks_options {
+    uint64_t window; /* bytes of it in memory at a time; 0: not given */
+} drove_blocks_options;
+extern const drove_spec_key drove__blocks_keys[];
+
 /* Where the next rows go in a storage. */
 typedef struct drove_place_in {
     size_t   row;

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/print.h"
+#include "data/common.h"
 #include "data/export.h"
 #include "data/fingerprint.h"
 
@@ -23,10 +24,56 @@
 
 /* ---- keys ---- */
 
-/* Reads ?precision=D8, D16i16, D8[i16] ...; both outputs are unchanged if the key is absent.
+typedef struct quant_keys {
+    const char *precision, *from; /* NULL: not given */
+    double range;                 /* 0: not given */
+    drove_rows_keys rows;
+} quant_keys;
+
+const drove_spec_key drove__blocks_keys[] = {
+    {"window", NULL, DROVE_AS_BYTES(drove_blocks_options, window),
+     .help = "of a file that is read: bytes of it in memory at a time"},
+    DROVE_SPEC_END,
+};
+static const drove_spec_key common_keys[] = {
+    {"block", NULL, DROVE_AS_BYTES(drove_rows_keys, block),
+     .help = "of a file that is written: bytes that are read at a time; without it 1MiB"},
+    DROVE_SPEC_KEYS_OF(drove_rows_keys, blocks, drove_blocks_options, drove__blocks_keys),
+    DROVE_SPEC_END,
+};
+const drove_spec_key drove__rows_keys[] = {
+    DROVE_SPEC_KEYS_TOO(common_keys),
+    DROVE_SPEC_KEYS_OF(drove_rows_keys, written, drove_export_options, drove__export_keys),
+    DROVE_SPEC_END,
+};
+static const drove_spec_key quant_table[] = {
+    {"precision", NULL, DROVE_AS_TEXT(quant_keys, precision),
+     .help = "of the numbers, D8, D16i16 ...: to write, or as a file that is read must have it"},
+    {"range", NULL, DROVE_AS_REAL(quant_keys, range, DBL_MIN, (double)FLT_MAX),
+     .help = "of a file that is written: largest magnitude; without it by the data"},
+    {"from", NULL, DROVE_AS_TEXT(quant_keys, from),
+     .help = "of a file that is read: the data that it must have been made of"},
+    DROVE_SPEC_KEYS_OF(quant_keys, rows, drove_rows_keys, common_keys),
+    DROVE_SPEC_END,
+};
+
+static bool is_quant(const drove_spec *spec)
+{
+    return strcmp(spec->name, "quant") == 0;
+}
+
+/* Of either format. */
+static drove_status take_keys(const drove_spec *spec, quant_keys *out)
+{
+    *out = (quant_keys){.range = 0.0};
+    return is_quant(spec) ? drove__spec_take(spec, quant_table, out)
+                          : drove__spec_take(spec, drove__rows_keys, &out->rows);
+}
+
+/* ?precision=D8, D16i16, D8[i16] ...; both outputs are unchanged if text is NULL.
  * Errors: DROVE_E_ARG (not a format, or not valid for such data). */
-static drove_status read_precision(const drove_spec *spec, bool is_sparse, drove_number *number,
-                                   unsigned *index_bits)
+static drove_status read_precision(const drove_spec *spec, const char *text, bool is_sparse,
+                                   drove_number *number, unsigned *index_bits)
 {
     static const char *const numbers[DROVE_NUMBERS] = {"D4", "D8", "D16", "D32f"};
     static const struct {
@@ -35,7 +82,6 @@ static drove_status read_precision(const drove_spec *spec, bool is_sparse, drove
         bool has_brackets; /* for sparse data alone */
     } indices[] = {{"", 0, false},    {"i8", 8, false},    {"i16", 16, false}, {"i32", 32, false},
                    {"[i8]", 8, true}, {"[i16]", 16, true}, {"[i32]", 32, true}};
-    const char *text = drove__spec_get(spec, "precision", NULL);
     if (text == NULL) return DROVE_OK;
     size_t n = 0, index = 0;
     for (; n < DROVE_NUMBERS; n++) {
@@ -65,37 +111,35 @@ static drove_status read_precision(const drove_spec *spec, bool is_sparse, drove
     return DROVE_OK;
 }
 
-static bool is_quant(const drove_spec *spec)
-{
-    return strcmp(spec->name, "quant") == 0;
-}
-
 /* Errors: DROVE_E_ARG for keys that apply only in the other direction, and for ?scale. */
-static drove_status refuse_keys(const drove_spec *spec, bool is_written)
+static drove_status refuse_keys(const drove_spec *spec, const quant_keys *set, bool is_written)
 {
-    static const char *const others[2][2] = {{"range", "block"}, {"from", "from"}};
-    if (drove__spec_get(spec, "scale", NULL) != NULL)
+    drove_common_options common;
+    DROVE_TRY(drove__common_read(spec, &common));
+    if (common.scale != DROVE_N_SCALINGS)
         return drove__fail(DROVE_E_ARG,
                            "%s?scale: values are scaled before they are quantised; expected scale "
                            "with the data to be converted",
                            spec->name);
-    for (unsigned i = 0; is_quant(spec) && i < 2; i++) {
-        const char *other = others[is_written][i];
-        if (drove__spec_get(spec, other, NULL) != NULL)
-            return drove__fail(DROVE_E_ARG, "%s?%s: does not apply to a file that is %s",
-                               spec->name, other, is_written ? "written" : "read");
-    }
+    const char *other = NULL;
+    if (!is_quant(spec)) return DROVE_OK;
+    if (is_written) other = set->from != NULL ? "from" : NULL;
+    else if (set->range > 0) other = "range";
+    else if (set->rows.block > 0) other = "block";
+    if (other != NULL)
+        return drove__fail(DROVE_E_ARG, "%s?%s: does not apply to a file that is %s", spec->name,
+                           other, is_written ? "written" : "read");
     return DROVE_OK;
 }
 
 /* ---- reading ---- */
 
 /* Opens the file and checks the keys by its content. */
-static drove_status open_blocks(const drove_spec *spec, drove_blocks **out)
+static drove_status open_blocks(const drove_spec *spec, const quant_keys *set, drove_blocks **out)
 {
     drove_blocks *b;
     *out = NULL;
-    if (is_quant(spec)) DROVE_TRY(refuse_keys(spec, false));
+    if (is_quant(spec)) DROVE_TRY(refuse_keys(spec, set, false));
     DROVE_TRY(drove__rows_open(spec, &b));
     const drove_quant *q = b->shape->quant;
     drove_status status = DROVE_OK;
@@ -108,8 +152,8 @@ static drove_status open_blocks(const drove_spec *spec, drove_blocks **out)
     if (q != NULL) {
         drove_number number = q->number;
         unsigned index_bits = q->index_bits;
-        if ((status = refuse_keys(spec, false)) != DROVE_OK) goto fail;
-        status = read_precision(spec, index_bits != 0, &number, &index_bits);
+        if ((status = refuse_keys(spec, set, false)) != DROVE_OK) goto fail;
+        status = read_precision(spec, set->precision, index_bits != 0, &number, &index_bits);
         if (status == DROVE_OK && (number != q->number || index_bits != q->index_bits))
             status = drove__fail(DROVE_E_DATA, "expected %s (?precision), found %s",
                                  drove__quant_name(number, index_bits),
@@ -132,7 +176,9 @@ drove_status drove__blocks_can(const drove_spec *spec, bool *can)
     struct stat about;
     *can = false;
     if (strcmp(spec->name, "rows") != 0 && !is_quant(spec)) return DROVE_OK;
-    if (drove__spec_get(spec, "from", NULL) != NULL || spec->n_args != 1) return DROVE_OK;
+    quant_keys set;
+    DROVE_TRY(take_keys(spec, &set));
+    if (set.from != NULL || spec->n_args != 1) return DROVE_OK;
     /* What looking into would use up: a pipe, or standard input. */
     if (strcmp(spec->arg[0], "-") == 0) return DROVE_OK;
     if (stat(spec->arg[0], &about) == 0 && !S_ISREG(about.st_mode)) return DROVE_OK;
@@ -145,6 +191,7 @@ drove_status drove__blocks_can(const drove_spec *spec, bool *can)
 drove_status drove__blocks_open(const char *text, drove_blocks **out)
 {
     drove_spec spec;
+    quant_keys set;
     bool can;
     *out = NULL;
     DROVE_TRY(drove__spec_parse(text, &spec));
@@ -154,7 +201,8 @@ drove_status drove__blocks_open(const char *text, drove_blocks **out)
                              "%s: expected rows:FILE or quant:FILE, not compressed and without "
                              "?from, which are read by blocks",
                              text);
-    if (status == DROVE_OK) status = open_blocks(&spec, out);
+    if (status == DROVE_OK) status = take_keys(&spec, &set);
+    if (status == DROVE_OK) status = open_blocks(&spec, &set, out);
     drove__spec_fini(&spec);
     return status;
 }
@@ -241,15 +289,16 @@ static drove_status read_rows(const drove_spec *spec, int part, const drove_shar
     drove_place_in to = {0};
     (void)part, (void)shard;
     *out = NULL;
-    DROVE_TRY(open_blocks(spec, &b));
-    const char *from = drove__spec_get(spec, "from", NULL);
+    quant_keys set;
+    DROVE_TRY(take_keys(spec, &set));
+    DROVE_TRY(open_blocks(spec, &set, &b));
     const uint64_t n_stored = b->first_stored != NULL ? b->first_stored[b->n_blocks] : 0;
     const uint64_t n_labels = b->first_label != NULL ? b->first_label[b->n_blocks] : 0;
     if (b->fd >= 0) (void)posix_fadvise(b->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     drove_status status = drove__blocks_storage(b, b->n_rows, n_stored, n_labels, out);
     for (size_t i = 0; status == DROVE_OK && i < b->n_blocks; i++)
         status = drove__blocks_read(b, i, *out, &to);
-    if (status == DROVE_OK && from != NULL && (status = check_from(b, from)) != DROVE_OK)
+    if (status == DROVE_OK && set.from != NULL && (status = check_from(b, set.from)) != DROVE_OK)
         drove__fail_in(status, "%s", b->path);
     drove__blocks_close(b);
     if (status == DROVE_OK) return DROVE_OK;
@@ -260,30 +309,18 @@ static drove_status read_rows(const drove_spec *spec, int part, const drove_shar
 
 /* ---- writing ---- */
 
-static drove_status create(const drove_spec *to, drove_rows_writer **out)
-{
-    uint64_t block_bytes = 0;
-    const char *block = drove__spec_get(to, "block", NULL);
-    if (block != NULL) {
-        char key[32];
-        snprintf(key, sizeof key, "%s?block", to->name);
-        DROVE_TRY(drove__parse_bytes(key, block, &block_bytes));
-    }
-    return drove__rows_create(to->arg[0], (size_t)block_bytes, out);
-}
-
-static drove_status quantise(const drove_data *data, const drove_spec *to, drove_quant **out)
+static drove_status quantise(const drove_data *data, const drove_spec *to, const quant_keys *set,
+                             drove_quant **out)
 {
     const drove_storage *s = data->storage;
     bool is_sparse = drove__storage_is_sparse(s);
     drove_quant_options opt = {.number = DROVE_I8, .index_bits = is_sparse ? 16 : 0};
-    double range = 0;
+    const double range = set->range;
     if (s->x_kind == DROVE_X_QUANT) {
         opt.number = s->quant->number;
         opt.index_bits = s->quant->index_bits;
     }
-    DROVE_TRY(read_precision(to, is_sparse, &opt.number, &opt.index_bits));
-    DROVE_TRY(drove__spec_real(to, "range", DBL_MIN, (double)FLT_MAX, &range));
+    DROVE_TRY(read_precision(to, set->precision, is_sparse, &opt.number, &opt.index_bits));
     if (range > 0 && opt.number == DROVE_F32)
         return drove__fail(DROVE_E_ARG, "%s?range: does not apply to floats", to->name);
     if (range > 0) {
@@ -309,12 +346,14 @@ static char *encode(const char *text)
 static drove_status write_quant(const drove_data *data, const drove_spec *to)
 {
     bool scaled;
-    DROVE_TRY(refuse_keys(to, true));
+    quant_keys set;
+    DROVE_TRY(take_keys(to, &set));
+    DROVE_TRY(refuse_keys(to, &set, true));
     DROVE_TRY(drove__export_begin(to, &scaled));
     const drove_scale scale = drove__data_scale(data);
     drove_rows_writer *w = NULL;
     drove_quant *q;
-    DROVE_TRY(quantise(data, to, &q));
+    DROVE_TRY(quantise(data, to, &set, &q));
     drove_storage shape = *data->storage; /* borrows its arrays */
     shape.x_kind = DROVE_X_QUANT;
     shape.quant = q;
@@ -335,7 +374,7 @@ static drove_status write_quant(const drove_data *data, const drove_spec *to)
     }
     end.source = source;
     if ((status = sum_view(data, origin.fingerprint)) != DROVE_OK) goto end;
-    if ((status = create(to, &w)) != DROVE_OK) goto end;
+    if ((status = drove__rows_create(to->arg[0], (size_t)set.rows.block, &w)) != DROVE_OK) goto end;
     if ((status = drove__rows_append(w, data, q, NULL)) != DROVE_OK) goto end;
     status = drove__rows_commit(w, &end);
     w = NULL;
@@ -354,7 +393,9 @@ static drove_status write_rows(const drove_data *data, const drove_spec *to)
     DROVE_TRY(drove__export_begin(to, &scaled));
     if (scaled)
         return drove__fail(DROVE_E_UNSUPPORTED, "rows: holds unscaled values; expected no ?scaled");
-    DROVE_TRY(create(to, &w));
+    quant_keys set;
+    DROVE_TRY(take_keys(to, &set));
+    DROVE_TRY(drove__rows_create(to->arg[0], (size_t)set.rows.block, &w));
     drove_status status = drove__rows_append(w, data, NULL, NULL);
     const drove_rows_end end = {.shape = data->storage};
     if (status == DROVE_OK) return drove__rows_commit(w, &end);
@@ -364,9 +405,6 @@ static drove_status write_rows(const drove_data *data, const drove_spec *to)
 
 /* ---- rows of the table ---- */
 
-static const char *const quant_keys[] = {"precision", "range", "block", "from", "window", NULL};
-static const char *const rows_keys[] = {"block", "window", "scaled", NULL};
-
 const drove_format_ops drove__format_quant = {
     .name = "quant",
     .help = "a data set in 4, 8 or 16-bit fixed point or floats, as drove data convert made it",
@@ -374,7 +412,7 @@ const drove_format_ops drove__format_quant = {
     .arguments = "FILE",
     .least_args = 1,
     .most_args = 1,
-    .keys = quant_keys,
+    .keys = quant_table,
     .read = read_rows,
     .write = write_quant,
     .default_scaling = DROVE_SCALE_NONE,
@@ -387,7 +425,7 @@ const drove_format_ops drove__format_rows = {
     .arguments = "FILE",
     .least_args = 1,
     .most_args = 1,
-    .keys = rows_keys,
+    .keys = drove__rows_keys,
     .read = read_rows,
     .write = write_rows,
     .holds_all = true,

@@ -29,6 +29,7 @@
 #include "base/json.h"
 #include "data/disk/ahead.h"
 #include "data/disk/blocks.h"
+#include "data/export.h"
 #include "data/quant.h"
 
 #define DROVE_ROWS_WORD  "drove-rows-3"
@@ -70,6 +71,13 @@ typedef struct drove_rows_origin {
 } drove_rows_origin;
 
 /* ---- writing, rows after rows; one thread ---- */
+
+typedef struct drove_rows_keys {
+    uint64_t             block; /* bytes; 0: not given */
+    drove_blocks_options blocks;
+    drove_export_options written;
+} drove_rows_keys;
+extern const drove_spec_key drove__rows_keys[];
 
 typedef struct drove_rows_writer drove_rows_writer;
 

@@ -26,16 +26,17 @@ drove_status drove_data_columns_json(const drove_data *data, char **out)
 }
 
 /* The first lines of a file: head[*n], which the caller frees. */
-static drove_status read_head(const drove_spec *spec, uint64_t n_lines, char **head, size_t *n)
+static drove_status read_head(const drove_table_options *opt, char **head, size_t *n)
 {
     enum { HEAD_BYTES = 1 << 16 };
     drove_reader *reader;
     char *line;
+    uint64_t n_lines = opt->written.skip_lines;
     size_t n_more = 1;
     *n = 0;
     *head = malloc(HEAD_BYTES + 1);
     if (*head == NULL) return drove__fail_nomem("columns", HEAD_BYTES);
-    DROVE_TRY(drove__textfile_open(spec->arg[0], drove__spec_get(spec, "encoding", NULL), &reader));
+    DROVE_TRY(drove__textfile_open(opt->path, opt->written.encoding, &reader));
     drove_status status = DROVE_OK;
     while (status == DROVE_OK && n_lines-- > 0) status = drove__reader_line(reader, &line, &n_more);
     for (n_more = 1; status == DROVE_OK && n_more > 0 && *n < HEAD_BYTES; *n += n_more) {
@@ -72,7 +73,7 @@ static drove_status list_columns(const drove_spec *spec, char **out)
     drove_piece piece = {.first_line = 1};
     char *head = NULL;
     DROVE_TRY(drove__table_read_options(spec, &opt));
-    drove_status status = read_head(spec, opt.written.skip_lines, &head, &piece.n);
+    drove_status status = read_head(&opt, &head, &piece.n);
     if (status == DROVE_OK) {
         piece.text = head;
         opt.written.piece = &piece;

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/other_words.h"
+#include "data/common.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +37,7 @@ const drove_format_ops *const drove__formats[] = {
     NULL,
 };
 
-enum { KEYS_MOST = 40, NAME_SIZE = 64 };
+enum { NAME_SIZE = 64 };
 
 static drove_status fail_unknown(const char *name)
 {
@@ -81,17 +82,14 @@ drove_status drove__format_find(const drove_spec *spec, const drove_format_ops *
 
 drove_status drove__format_check(const drove_format_ops *format, const drove_spec *spec)
 {
-    static const char *const common[] = {"scale", "crop", "pad",   "mirror",
-                                         "mean",  "std",  "split", "fold"};
-    const char *known[KEYS_MOST + 1];
-    size_t n = 0;
-    for (; n < DROVE_COUNT(common); n++) known[n] = common[n];
-    if (format->has_test) known[n++] = "part";
-    for (size_t i = 0; format->keys != NULL && format->keys[i] != NULL && n < KEYS_MOST; i++) {
-        known[n++] = format->keys[i];
-    }
-    known[n] = NULL;
-    DROVE_TRY(drove__spec_check(spec, DROVE_SPEC_MAX_ARGS, known));
+    const drove_spec_key all[] = {
+        {"FILE", NULL, .kind = DROVE_SPEC_REST, .is_argument = true},
+        DROVE_SPEC_KEYS_TOO(drove__common_keys),
+        DROVE_SPEC_KEYS_TOO(format->has_test ? drove__part_keys : NULL),
+        DROVE_SPEC_KEYS_TOO(format->keys),
+        DROVE_SPEC_END,
+    };
+    DROVE_TRY(drove__spec_accept(spec, all));
     if (spec->n_args >= format->least_args && spec->n_args <= format->most_args) return DROVE_OK;
     return drove__fail(DROVE_E_ARG, "%s: expected %s:%s, found %u argument%s", format->name,
                        spec->name, format->arguments, spec->n_args, spec->n_args == 1 ? "" : "s");

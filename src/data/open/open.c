@@ -7,12 +7,14 @@
 #include "base/locale.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "data/common.h"
 #include "data/open/formats.h"
 #include "data/export.h"
 #include "data/open/match.h"
 #include "data/scale.h"
 #include "data/weights.h"
 #include "table/schema.h"
+#include "table/table.h"
 
 #include <float.h>
 #include <math.h>
@@ -25,30 +27,17 @@
 typedef struct source { /* a parsed spec */
     drove_spec spec;
     const drove_format_ops *format;
-    int part;                    /* ?part=test: 1 */
+    drove_common_options common;
+    drove_scaling scaling;       /* as asked for, or as usual for the format */
     const drove_storage *like;   /* training data are read by its schema; NULL: by their own */
-    bool has_scale, has_augment; /* ?scale, or one of ?crop, ?pad and ?mirror */
+    bool is_test;                /* the test files of the format */
     bool is_more;                /* to train on: each class is one of the model's */
     char size[48], channels[24]; /* of the training data's images, for test data that are resized */
-    drove_scaling scaling;
 } source;
 
-static drove_status read_common_keys(source *from)
+static bool has_scale(const source *from)
 {
-    static const char *const parts[] = {"train", "test"};
-    unsigned scaling = from->format->default_scaling, part = 0;
-    double fraction = SPLIT_DEFAULT; /* checked also where nothing is split */
-    DROVE_TRY(
-        drove__spec_word(&from->spec, "scale", drove__scaling_names, DROVE_N_SCALINGS, &scaling));
-    DROVE_TRY(drove__spec_word(&from->spec, "part", parts, DROVE_COUNT(parts), &part));
-    DROVE_TRY(drove__spec_real(&from->spec, "split", DBL_MIN, 1.0 - DBL_EPSILON / 2, &fraction));
-    from->has_scale = drove__spec_get(&from->spec, "scale", NULL) != NULL;
-    from->scaling = (drove_scaling)scaling;
-    from->part = (int)part;
-    from->has_augment = drove__spec_get(&from->spec, "crop", NULL) != NULL ||
-                        drove__spec_get(&from->spec, "pad", NULL) != NULL ||
-                        drove__spec_get(&from->spec, "mirror", NULL) != NULL;
-    return DROVE_OK;
+    return from->common.scale != DROVE_N_SCALINGS;
 }
 
 /* The caller calls drove__spec_fini on *from even after a failure. */
@@ -56,17 +45,19 @@ static drove_status parse_source(const char *text, source *from)
 {
     memset(from, 0, sizeof *from);
     DROVE_TRY(drove__format_parse(text, &from->spec, &from->format));
-    return read_common_keys(from);
+    DROVE_TRY(drove__common_read(&from->spec, &from->common));
+    from->is_test = from->common.is_test;
+    from->scaling = has_scale(from) ? from->common.scale : from->format->default_scaling;
+    return DROVE_OK;
 }
 
 /* ---- means and deviations that the spec gives ---- */
 
 /* "0.485,0.456,0.406": one number, or one for each channel, into out[channels]; `usual` where the
  * key is absent. */
-static drove_status read_numbers(const drove_spec *spec, const char *key, size_t channels,
-                                 double least, double usual, double *out)
+static drove_status read_numbers(const char *key, const char *text, size_t channels, double least,
+                                 double usual, double *out)
 {
-    const char *text = drove__spec_get(spec, key, NULL);
     size_t n = 0;
     for (size_t c = 0; c < channels; c++) out[c] = usual;
     if (text == NULL) return DROVE_OK;
@@ -97,16 +88,16 @@ static drove_status take_means(const source *from, drove_data *data)
     const drove_spec *spec = &from->spec;
     const drove_storage *s = data->storage;
     double mean[CHANNELS_MOST], std[CHANNELS_MOST];
-    if (drove__spec_get(spec, "mean", NULL) == NULL && drove__spec_get(spec, "std", NULL) == NULL)
-        return DROVE_OK;
+    const drove_common_options *common = &from->common;
+    if (common->mean == NULL && common->std == NULL) return DROVE_OK;
     if (s->channels == 0 || s->channels > CHANNELS_MOST || s->x_kind == DROVE_X_QUANT)
         return drove__fail(DROVE_E_ARG, "%s: ?mean= and ?std= are for images", spec->name);
     if (data->scaling != DROVE_SCALE_UNIT && data->scaling != DROVE_SCALE_NONE)
         return drove__fail(DROVE_E_ARG,
                            "%s: ?mean= and ?std= go with ?scale=unit or none, found %s", spec->name,
                            drove__scaling_name(data->scaling));
-    DROVE_TRY(read_numbers(spec, "mean", s->channels, -1e6, 0, mean));
-    DROVE_TRY(read_numbers(spec, "std", s->channels, 1e-6, 1, std));
+    DROVE_TRY(read_numbers("mean", common->mean, s->channels, -1e6, 0, mean));
+    DROVE_TRY(read_numbers("std", common->std, s->channels, 1e-6, 1, std));
     DROVE_TRY(drove__scale_apply(data, mean, std));
     return DROVE_OK;
 }
@@ -183,15 +174,14 @@ static drove_status find_fold(const char *text, size_t n, held_rows *out)
 }
 
 /* ?split=FRACTION, or SPLIT_DEFAULT: so much of it, but neither none nor all. */
-static drove_status find_held(const drove_spec *spec, size_t n, held_rows *out)
+static drove_status find_held(const source *from, size_t n, held_rows *out)
 {
-    double fraction = SPLIT_DEFAULT;
-    const char *fold = drove__spec_get(spec, "fold", NULL);
+    const drove_common_options *common = &from->common;
+    const double fraction = common->split > 0 ? common->split : SPLIT_DEFAULT;
     if (n < 2) return drove__fail(DROVE_E_SHAPE, "split: expected at least 2 rows, found %zu", n);
-    if (fold != NULL && drove__spec_get(spec, "split", NULL) != NULL)
-        return drove__fail(DROVE_E_ARG, "%s: expected split or fold, found both", spec->name);
-    if (fold != NULL) return find_fold(fold, n, out);
-    DROVE_TRY(drove__spec_real(spec, "split", DBL_MIN, 1.0 - DBL_EPSILON / 2, &fraction));
+    if (common->fold != NULL && common->split > 0)
+        return drove__fail(DROVE_E_ARG, "%s: expected split or fold, found both", from->spec.name);
+    if (common->fold != NULL) return find_fold(common->fold, n, out);
     *out = (held_rows){.end = (size_t)llround(fraction * (double)n)};
     if (out->end < 1) out->end = 1;
     if (out->end > n - 1) out->end = n - 1;
@@ -199,13 +189,13 @@ static drove_status find_held(const drove_spec *spec, size_t n, held_rows *out)
 }
 
 /* Splits train, a view of all rows, into two views of its storage. */
-static drove_status split_view(const drove_spec *spec, drove_data *train, uint64_t seed,
+static drove_status split_view(const source *from, drove_data *train, uint64_t seed,
                                drove_data **test_out)
 {
     size_t n = train->n_rows, n_test;
     held_rows held;
     drove_data *test = NULL;
-    DROVE_TRY(find_held(spec, n, &held));
+    DROVE_TRY(find_held(from, n, &held));
     n_test = held.end - held.first;
     /* Relaxed: this thread holds a reference already, so the count cannot reach 0 meanwhile. */
     atomic_fetch_add_explicit(&train->storage->n_views, 1, memory_order_relaxed);
@@ -233,13 +223,15 @@ static drove_status split_view(const drove_spec *spec, drove_data *train, uint64
 static drove_status read_augment(const source *from, const drove_storage *s, uint64_t seed,
                                  drove_augment *out)
 {
-    if (from->has_augment && s->x_kind != DROVE_X_U8 && s->x_kind != DROVE_X_F32) {
+    if (drove__augment_is_asked(&from->common.augment) && s->x_kind != DROVE_X_U8 &&
+        s->x_kind != DROVE_X_F32) {
         return drove__fail(DROVE_E_ARG,
                            "%s: expected images of bytes or floats for crop, pad and mirror, found "
                            "%s data",
                            from->spec.name, drove__storage_name(s));
     }
-    return drove__augment_parse(&from->spec, s->channels, s->height, s->width, seed, out);
+    return drove__augment_make(&from->common.augment, from->spec.name, s->channels, s->height,
+                               s->width, seed, out);
 }
 
 /* Test data get the augmentation of the training data; their spec may repeat it. */
@@ -247,7 +239,7 @@ static drove_status copy_augment(const source *from, const drove_data *train, dr
 {
     drove_augment own;
     test->augment = train->augment;
-    if (!from->has_augment) return DROVE_OK;
+    if (!drove__augment_is_asked(&from->common.augment)) return DROVE_OK;
     DROVE_TRY(read_augment(from, test->storage, train->augment.seed, &own));
     own.mirror = train->augment.mirror;
     if (drove__augment_equal(&own, &train->augment)) return DROVE_OK;
@@ -258,18 +250,9 @@ static drove_status copy_augment(const source *from, const drove_data *train, dr
         from->spec.name);
 }
 
-/* Adds a key to a spec unless the spec has it or the format does not accept it. */
 static void add_key(source *from, const char *key, const char *value)
 {
-    drove_spec *spec = &from->spec;
-    bool known = false;
-    for (size_t i = 0; from->format->keys != NULL && from->format->keys[i] != NULL; i++) {
-        known |= strcmp(from->format->keys[i], key) == 0;
-    }
-    if (!known || spec->n_keys == DROVE_SPEC_MAX_KEYS || drove__spec_get(spec, key, NULL) != NULL)
-        return;
-    spec->key[spec->n_keys] = key;
-    spec->value[spec->n_keys++] = value;
+    drove__spec_add(&from->spec, from->format->keys, key, value);
 }
 
 /* Images of other sizes become as large as those of the training data. */
@@ -285,7 +268,7 @@ static void add_shape(source *from, const drove_storage *like)
 static drove_status read_rows_like(const source *from, const drove_storage *like,
                                    drove_storage **out)
 {
-    DROVE_TRY(from->format->read(&from->spec, from->part, NULL, out));
+    DROVE_TRY(from->format->read(&from->spec, from->is_test, NULL, out));
     if ((*out)->schema != NULL && drove__schema_equal(like->schema, (*out)->schema))
         return DROVE_OK;
     drove__storage_release(*out);
@@ -306,7 +289,7 @@ static drove_status read_test(source *from, const drove_data *train, bool use_la
     /* unit of sparse ones is none: drove__modelfile_save */
     const bool is_unit_of_ones = from->scaling == DROVE_SCALE_UNIT && scaling == DROVE_SCALE_NONE &&
                                  drove__storage_is_sparse(s);
-    if (from->has_scale && from->scaling != DROVE_SCALE_AUTO && from->scaling != scaling &&
+    if (has_scale(from) && from->scaling != DROVE_SCALE_AUTO && from->scaling != scaling &&
         !is_unit_of_ones) {
         return drove__fail(DROVE_E_ARG,
                            "%s?scale: test data take the scaling of the training data (%s)",
@@ -330,7 +313,7 @@ static drove_status read_test(source *from, const drove_data *train, bool use_la
             "%s: expected data in the format of the training data, whose columns have "
             "no names (csv:FILE for a table of numbers)",
             from->spec.name);
-    return from->format->read(&from->spec, from->part, NULL, out);
+    return from->format->read(&from->spec, from->is_test, NULL, out);
 }
 
 /* The rows of classes that the training data have. */
@@ -380,9 +363,8 @@ static bool has_own_test(const source *from)
 static bool splits(const source *from, const char *test)
 {
     if (test == NULL || strcmp(test, "split") != 0) return false;
-    bool is_asked = drove__spec_get(&from->spec, "split", NULL) != NULL ||
-                    drove__spec_get(&from->spec, "fold", NULL) != NULL;
-    return is_asked || from->part == 1 || !has_own_test(from);
+    bool is_asked = from->common.split > 0 || from->common.fold != NULL;
+    return is_asked || from->is_test || !has_own_test(from);
 }
 
 /* Opens the held-out part that `test` names; a split removes its rows from train. */
@@ -397,19 +379,27 @@ static drove_status hold_out(source *from, const char *test, uint64_t seed, drov
         drove__spec_fini(&other.spec);
         return status == DROVE_OK ? status : drove__fail_in(status, "test data");
     }
-    if (splits(from, test)) return split_view(&from->spec, train, seed, out);
-    from->part = 1;
+    if (splits(from, test)) return split_view(from, train, seed, out);
+    from->is_test = true;
     return open_test(from, train, true, out);
 }
 
 /* Keys that ask for features which the model may not have. */
-static void note_encoding(const source *from, drove_storage *storage)
+static drove_status note_encoding(const source *from, drove_storage *storage)
 {
-    static const char *const keys[] = {"onehot", "hash", "bins"};
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (drove__spec_get(&from->spec, keys[i], NULL) != NULL)
+    drove_table_options asked;
+    DROVE_TRY(drove__table_read_options(&from->spec, &asked));
+    const struct {
+        const char *key;
+        bool is_asked;
+    } keys[] = {{"onehot", asked.onehot != DROVE_ONEHOT_DEFAULT},
+                {"hash", asked.hash > 0},
+                {"bins", asked.bins > 0}};
+    for (size_t i = 0; i < DROVE_COUNT(keys); i++)
+        if (keys[i].is_asked)
             drove__storage_note(storage, "?%s is left out: columns are encoded as for the model",
-                                keys[i]);
+                                keys[i].key);
+    return DROVE_OK;
 }
 
 /* Rows for a model of a table: with its columns, categories and classes. */
@@ -419,7 +409,7 @@ static drove_status read_train_like(source *from, drove_storage **out)
     add_key(from, "target", drove__target_name(from->like->y_kind));
     DROVE_TRY(from->format->read_like(&from->spec, from->like, true, &storage));
     drove_status status = drove__match(from->like, storage, true);
-    note_encoding(from, storage);
+    if (status == DROVE_OK) status = note_encoding(from, storage);
     if (status == DROVE_OK) *out = storage;
     else drove__storage_release(storage);
     return status == DROVE_OK ? status : drove__fail_in(status, "%s", from->spec.arg[0]);
@@ -434,12 +424,12 @@ static drove_status read_train(source *from, const char *test, const drove_shard
     if (from->like != NULL && f->read_like != NULL) return read_train_like(from, out);
     bool may_fit = from->scaling != DROVE_SCALE_NONE && from->scaling != DROVE_SCALE_UNIT;
     if (drove__shard_is_part(shard) && f->reads_shards && !splits(from, test) && !may_fit) {
-        DROVE_TRY(f->read(&from->spec, from->part, shard, out));
+        DROVE_TRY(f->read(&from->spec, from->is_test, shard, out));
         if (!drove__scaling_is_fitted(from->scaling, *out)) return DROVE_OK;
         drove__storage_release(*out);
         *out = NULL;
     }
-    return f->read(&from->spec, from->part, NULL, out);
+    return f->read(&from->spec, from->is_test, NULL, out);
 }
 
 /* Replaces a view by one whose storage has only the view's rows. */
@@ -485,7 +475,7 @@ static drove_status open_source(source *from, const char *test, uint64_t seed,
     DROVE_TRY(create_view(storage, train));
     (*train)->scaling = from->scaling;
     /* bytes mean the same whatever format they come in */
-    if (!from->has_scale && storage->x_kind == DROVE_X_U8) (*train)->scaling = DROVE_SCALE_UNIT;
+    if (!has_scale(from) && storage->x_kind == DROVE_X_U8) (*train)->scaling = DROVE_SCALE_UNIT;
     DROVE_TRY(read_augment(from, storage, seed, &(*train)->augment));
     DROVE_TRY(hold_out(from, test, seed, *train, held_out));
     DROVE_TRY(drove__weights_normalise(*train));
@@ -560,7 +550,7 @@ static drove_status finish_open(source *from, const char *test, uint64_t seed, d
 {
     const bool is_split = test != NULL && strcmp(test, "split") == 0;
     train->scaling = from->scaling;
-    if (!from->has_scale && train->storage->x_kind == DROVE_X_U8) train->scaling = DROVE_SCALE_UNIT;
+    if (!has_scale(from) && train->storage->x_kind == DROVE_X_U8) train->scaling = DROVE_SCALE_UNIT;
     DROVE_TRY(read_augment(from, train->storage, seed, &train->augment));
     if (!is_split) DROVE_TRY(hold_out(from, test, seed, train, test_out));
     DROVE_TRY(drove__weights_normalise(train));
@@ -643,7 +633,8 @@ drove_status drove_data_convert(const drove_data *data, const char *to)
         status = drove__fail(DROVE_E_UNSUPPORTED,
                              "no format but a table holds several values of an example");
     }
-    if (status == DROVE_OK && (target.has_augment || drove__augment_is_on(&data->augment))) {
+    if (status == DROVE_OK &&
+        (drove__augment_is_asked(&target.common.augment) || drove__augment_is_on(&data->augment))) {
         status =
             drove__fail(DROVE_E_ARG,
                         "crop, pad and mirror apply when a model loads images; expected data to "

@@ -475,8 +475,7 @@ drove_status drove__data_takes_label(const char *text, bool *takes)
     for (size_t i = 0; drove__formats[i] != NULL; i++) {
         const drove_format_ops *f = drove__formats[i];
         if (strlen(f->name) != n || strncmp(f->name, spec, n) != 0) continue;
-        for (size_t k = 0; f->keys != NULL && f->keys[k] != NULL; k++)
-            *takes = *takes || strcmp(f->keys[k], "label") == 0;
+        *takes = *takes || drove__spec_knows(f->keys, "label");
     }
     free(spec);
     return DROVE_OK;

@@ -13,13 +13,15 @@
 #include "data/read/class_order.h"
 #include "data/export.h"
 #include "data/open/formats.h"
-#include "data/read/labels.h"
+#include "data/read/libsvm.h"
 #include "data/open/match.h"
 #include "data/origin.h"
+#include "data/synth.h"
 #include "data/disk/rows_file.h"
 #include "table/content.h"
 #include "table/rewrite.h"
 #include "table/schema.h"
+#include "table/table.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -58,9 +60,9 @@ typedef struct reading {
     bool finds_base, has_zero;
     names names;
     drove_rows_writer *writer;
-    size_t sample_bytes; /* of text */
-    uint64_t n_declared; /* ?features= of LIBSVM data; 0: not given */
-    bool has_beyond;     /* a number is n_declared: right only where they begin at 1 */
+    size_t sample_bytes;         /* of text */
+    drove_libsvm_options libsvm; /* of LIBSVM data */
+    bool has_beyond;     /* a number is libsvm.n_features: right only where they begin at 1 */
     bool counts_classes; /* classes of the sample are whole numbers, which nobody asked for */
     char number[2][24];  /* values of keys */
 } reading;
@@ -231,21 +233,9 @@ static drove_status make_sample(reading *r, drove_piece *out, char **text)
     return cut > 0 ? add_spans(r->spec.arg[0], *text, &out->n, span) : DROVE_OK;
 }
 
-/* A key that may be there already. */
 static drove_status set_key(reading *r, const char *key, const char *value)
 {
-    drove_spec *spec = &r->spec;
-    for (unsigned i = 0; i < spec->n_keys; i++) {
-        if (strcmp(spec->key[i], key) != 0) continue;
-        spec->value[i] = value;
-        return DROVE_OK;
-    }
-    if (spec->n_keys == DROVE_SPEC_MAX_KEYS)
-        return drove__fail(DROVE_E_ARG, "%s: expected fewer than %d keys", spec->name,
-                           DROVE_SPEC_MAX_KEYS);
-    spec->key[spec->n_keys] = key;
-    spec->value[spec->n_keys++] = value;
-    return DROVE_OK;
+    return drove__spec_set(&r->spec, key, value);
 }
 
 static drove_status set_number(reading *r, unsigned i, const char *key, uint64_t number)
@@ -278,19 +268,18 @@ static drove_status keep_head(reading *r)
 /* Opens the file, behind the lines that are no part of a table. */
 static drove_status open_text(reading *r)
 {
-    uint64_t n_lines = 0;
+    drove_table_options table;
     char *line;
     size_t n;
-    const bool is_table = r->format->read_like != NULL;
-    const char *mark = is_table ? drove__spec_get(&r->spec, "comment", NULL) : NULL;
-    if (mark != NULL) r->comment = *mark;
-    mark = is_table ? drove__spec_get(&r->spec, "escape", NULL) : NULL;
-    if (mark != NULL) r->escape = *mark;
-    DROVE_TRY(drove__textfile_open(r->spec.arg[0], drove__spec_get(&r->spec, "encoding", NULL),
-                                   &r->reader));
-    if (!is_table) return DROVE_OK;
-    DROVE_TRY(drove__spec_u64(&r->spec, "skip_lines", 0, UINT32_MAX, &n_lines));
-    for (uint64_t i = 0; i < n_lines; i++) {
+    if (r->format->read_like == NULL) {
+        DROVE_TRY(drove__spec_take(&r->spec, drove__libsvm_keys, &r->libsvm));
+        return drove__textfile_open(r->spec.arg[0], r->libsvm.encoding, &r->reader);
+    }
+    DROVE_TRY(drove__table_read_options(&r->spec, &table));
+    r->comment = table.written.comment;
+    r->escape = table.written.escape;
+    DROVE_TRY(drove__textfile_open(r->spec.arg[0], table.written.encoding, &r->reader));
+    for (uint64_t i = 0; i < table.written.skip_lines; i++) {
         DROVE_TRY(drove__reader_line(r->reader, &line, &n));
         r->line++;
     }
@@ -299,7 +288,7 @@ static drove_status open_text(reading *r)
     n = drove__content_separator_line(r->text + n_mark, r->n - n_mark, r->separator);
     if (n == 0) return DROVE_OK;
     r->n_given = n_mark + n;
-    if (drove__spec_get(&r->spec, "sep", NULL) != NULL) return DROVE_OK;
+    if (table.written.separator != 0) return DROVE_OK;
     return set_key(r, "sep", r->separator[0] == '\t' ? "tab" : r->separator);
 }
 
@@ -352,13 +341,15 @@ static drove_status learn(reading *r)
     drove__storage_release(sample);
     DROVE_TRY(status);
     if (is_given(r)) return keep_head(r);
-    r->counts_classes = drove__spec_get(&r->spec, "target", NULL) == NULL && has_counts(r->shape);
+    drove_label_options labels = {.target = DROVE_TARGET_UNSAID};
+    DROVE_TRY(drove__spec_take(&r->spec, drove__label_keys, &labels));
+    r->counts_classes = labels.target == DROVE_TARGET_UNSAID && has_counts(r->shape);
     DROVE_TRY(set_key(r, "target", drove__target_name(r->shape->y_kind)));
-    if (strcmp(r->spec.name, "libsvm") == 0 && drove__spec_get(&r->spec, "base", NULL) == NULL) {
+    if (strcmp(r->spec.name, "libsvm") == 0 && r->libsvm.base == DROVE_BASE_AUTO) {
         r->finds_base = true;
-        DROVE_TRY(drove__spec_u64(&r->spec, "features", 1, UINT32_MAX, &r->n_declared));
         DROVE_TRY(set_key(r, "base", "0"));
-        if (r->n_declared > 0) DROVE_TRY(set_number(r, 0, "features", r->n_declared + 1));
+        if (r->libsvm.n_features > 0)
+            DROVE_TRY(set_number(r, 0, "features", r->libsvm.n_features + 1));
     }
     r->shape->n_features = r->finds_base ? 0 : r->shape->n_features;
     return keep_head(r);
@@ -429,9 +420,9 @@ static void find_features(reading *r, const drove_storage *s)
     if (!r->finds_base) return;
     if (s->n_features > r->shape->n_features) r->shape->n_features = s->n_features;
     r->has_zero = r->has_zero || s->has_feature_0;
-    for (size_t i = 0; i < s->n_rows && r->n_declared > 0 && !r->has_beyond; i++)
+    for (size_t i = 0; i < s->n_rows && r->libsvm.n_features > 0 && !r->has_beyond; i++)
         r->has_beyond = s->row_start[i] < s->row_start[i + 1] &&
-                        s->index[s->row_start[i + 1] - 1] == r->n_declared;
+                        s->index[s->row_start[i + 1] - 1] == r->libsvm.n_features;
 }
 
 /* Their classes are then those of the given data. */
@@ -481,13 +472,14 @@ static drove_status settle_features(reading *r, bool is_shifted)
     drove_storage *s = r->shape;
     if (r->finds_base) s->index_base = is_shifted;
     s->n_features -= is_shifted;
-    if (r->n_declared == 0) return DROVE_OK;
-    s->n_features = (size_t)r->n_declared;
+    if (r->libsvm.n_features == 0) return DROVE_OK;
+    s->n_features = (size_t)r->libsvm.n_features;
     if (is_shifted || !r->has_beyond) return DROVE_OK;
     return drove__fail(DROVE_E_DATA,
                        "%s: expected feature numbers from 0 to %llu (?features=%llu), found %llu",
-                       drove__reader_path(r->reader), (unsigned long long)r->n_declared - 1,
-                       (unsigned long long)r->n_declared, (unsigned long long)r->n_declared);
+                       drove__reader_path(r->reader), (unsigned long long)r->libsvm.n_features - 1,
+                       (unsigned long long)r->libsvm.n_features,
+                       (unsigned long long)r->libsvm.n_features);
 }
 
 static drove_status commit(reading *r)
@@ -576,8 +568,9 @@ static bool is_rewritten(const reading *r)
     size_t n;
     bool found = false;
     if (r->format->read_like == NULL) return false;
-    if (drove__textfile_open(r->spec.arg[0], drove__spec_get(&r->spec, "encoding", NULL),
-                             &reader) != DROVE_OK)
+    drove_table_options table;
+    if (drove__table_read_options(&r->spec, &table) != DROVE_OK ||
+        drove__textfile_open(r->spec.arg[0], table.written.encoding, &reader) != DROVE_OK)
         return false;
     if (drove__reader_head(reader, &head, &n) == DROVE_OK) {
         const drove_content content = {.text = head, .end = head + n};
@@ -611,18 +604,10 @@ static bool measure_text(const char *spec, const char *path, double limit, doubl
     return true;
 }
 
-/* Rows, and bytes of a row, of generated data. */
-static bool measure_generated(const drove_spec *spec, uint64_t *n, double *each)
+/* Bytes of a row of generated data. */
+static double measure_generated(const drove_logistic_options *of)
 {
-    uint64_t d = 100;
-    double density = 1;
-    *n = 10000;
-    if (drove__spec_u64(spec, "n", 1, UINT32_MAX, n) != DROVE_OK ||
-        drove__spec_u64(spec, "d", 1, (uint64_t)1 << 31, &d) != DROVE_OK ||
-        drove__spec_real(spec, "density", 1e-9, 1.0, &density) != DROVE_OK)
-        return false;
-    *each = (density < 1 ? 8.0 : 4.0) * density * (double)d + 4.0;
-    return true;
+    return (of->density < 1 ? 8.0 : 4.0) * of->density * (double)of->d + 4.0;
 }
 
 bool drove__pieces_can(const char *text, double limit, double *bytes)
@@ -630,10 +615,9 @@ bool drove__pieces_can(const char *text, double limit, double *bytes)
     reading r = {0};
     bool can = drove__format_parse(text, &r.spec, &r.format) == DROVE_OK;
     if (can && r.format->takes_first) {
-        uint64_t n;
-        double each;
-        can = measure_generated(&r.spec, &n, &each);
-        if (can) *bytes = (double)n * each;
+        drove_logistic_options of;
+        can = drove__spec_take(&r.spec, drove__logistic_keys, &of) == DROVE_OK;
+        if (can) *bytes = (double)of.n * measure_generated(&of);
     } else {
         can = can && r.format->reads_pieces && measure_text(text, r.spec.arg[0], limit, bytes) &&
               (*bytes <= limit || !is_rewritten(&r));
@@ -662,16 +646,13 @@ static drove_status write_some(reading *r, uint64_t first, uint64_t n)
 
 static drove_status write_generated(reading *r, const char *path)
 {
-    uint64_t n, first = 0;
-    double each;
-    if (!measure_generated(&r->spec, &n, &each) ||
-        drove__spec_u64(&r->spec, "first", 0, (uint64_t)1 << 40, &first) != DROVE_OK)
-        return DROVE_E_ARG;
-    double rows = (double)r->opt->piece_bytes / each;
+    drove_logistic_options of;
+    DROVE_TRY(drove__spec_take(&r->spec, drove__logistic_keys, &of));
+    double rows = (double)r->opt->piece_bytes / measure_generated(&of);
     const uint64_t most = rows > 1 ? (uint64_t)rows : 1;
     DROVE_TRY(drove__rows_create(path, r->opt->block_bytes, &r->writer));
-    for (uint64_t at = 0; at < n; at += most) {
-        DROVE_TRY(write_some(r, first + at, n - at < most ? n - at : most));
+    for (uint64_t at = 0; at < of.n; at += most) {
+        DROVE_TRY(write_some(r, of.first + at, of.n - at < most ? of.n - at : most));
     }
     const drove_rows_end end = {.shape = r->shape, .source = r->opt->source};
     drove_status status = drove__rows_commit(r->writer, &end);
@@ -741,16 +722,15 @@ drove_status drove_data_convert_large(const char *from, const char *to)
     DROVE_IN_C_LOCALE;
     drove_pieces_options opt = {.piece_bytes = CONVERT_BYTES, .source = from};
     drove_spec spec = {0};
-    uint64_t block = 0;
+    drove_rows_keys set = {.block = 0};
     bool scaled;
     drove_status status =
         names_rows(to, &spec)
             ? drove__export_begin(&spec, &scaled)
             : drove__fail(DROVE_E_UNSUPPORTED, "%s: expected rows:FILE, which is written in pieces",
                           to);
-    const char *text = drove__spec_get(&spec, "block", NULL);
-    if (status == DROVE_OK && text != NULL) status = drove__parse_bytes("rows?block", text, &block);
-    opt.block_bytes = (size_t)block;
+    if (status == DROVE_OK) status = drove__spec_take(&spec, drove__rows_keys, &set);
+    opt.block_bytes = (size_t)set.block;
     if (status == DROVE_OK) status = drove__pieces_write(from, spec.arg[0], &opt);
     drove__spec_fini(&spec);
     return status;

@@ -19,14 +19,33 @@
 
 #define NO_COLUMN SIZE_MAX /* ?label=none */
 
+typedef struct csv_options {
+    const char *label, *separator, *encoding; /* NULL: not given */
+    enum { HEADER_AUTO, HEADER_YES, HEADER_NO } header;
+    drove_label_options labels;
+    drove_export_options written;
+} csv_options;
+
+static const char *const headers[] = {"auto", "yes", "no", NULL};
+static const drove_spec_key keys[] = {
+    {"label", "last", DROVE_AS_TEXT(csv_options, label),
+     .help = "column of the label: last, first, none, its number or its name"},
+    {"sep", NULL, DROVE_AS_TEXT(csv_options, separator), .help = DROVE_SEPARATOR_HELP},
+    {"header", "auto", DROVE_AS_WORD(csv_options, header, headers),
+     .help = "the first line names the columns"},
+    DROVE_SPEC_KEYS_OF(csv_options, labels, drove_label_options, drove__label_keys),
+    DROVE_SPEC_KEYS_OF(csv_options, written, drove_export_options, drove__export_keys),
+    {"encoding", NULL, DROVE_AS_TEXT(csv_options, encoding), .help = DROVE_ENCODING_HELP},
+    DROVE_SPEC_END,
+};
+
 typedef struct csv_file { /* a file being read */
     drove_reader *reader;
     drove_labels *labels;
     drove_storage *storage;
-    const char *label_name; /* ?label=                                      */
-    char separator;         /* 0: not known yet                             */
-    char stops[4];          /* bytes that end a number                      */
-    unsigned header;        /* 0 auto, 1 yes, 2 no                          */
+    csv_options opt;
+    char separator; /* 0: not known yet                             */
+    char stops[4];  /* bytes that end a number                      */
     size_t n_columns, label_column;
     const drove_shard *shard; /* rows to keep                             */
     size_t n_rows;            /* of the file                              */
@@ -151,15 +170,15 @@ static drove_status find_named_column(csv_file *f, drove_line line)
         field name;
         DROVE_TRY(scan_field(f, &line, &name));
         DROVE_TRY(unquote(f, &name));
-        if (name.length == strlen(f->label_name) &&
-            memcmp(name.text, f->label_name, name.length) == 0) {
+        if (name.length == strlen(f->opt.label) &&
+            memcmp(name.text, f->opt.label, name.length) == 0) {
             f->label_column = column;
             return DROVE_OK;
         }
         if (line.at < line.end) line.at++;
     }
     snprintf(expected, sizeof expected, "a header with a column called \"%.40s\" (?label=)",
-             f->label_name);
+             f->opt.label);
     return drove__line_fail(&whole, whole.at, expected);
 }
 
@@ -168,14 +187,14 @@ static drove_status find_label_column(csv_file *f, const drove_line *line, bool 
 {
     uint64_t number;
     *by_name = false;
-    if (strcmp(f->label_name, "none") == 0) {
+    if (strcmp(f->opt.label, "none") == 0) {
         f->label_column = NO_COLUMN;
-    } else if (strcmp(f->label_name, "last") == 0) {
+    } else if (strcmp(f->opt.label, "last") == 0) {
         f->label_column = f->n_columns - 1;
-    } else if (strcmp(f->label_name, "first") == 0) {
+    } else if (strcmp(f->opt.label, "first") == 0) {
         f->label_column = 0;
-    } else if (strspn(f->label_name, "0123456789") == strlen(f->label_name)) {
-        DROVE_TRY(drove__parse_u64("label", f->label_name, 1, f->n_columns, &number));
+    } else if (strspn(f->opt.label, "0123456789") == strlen(f->opt.label)) {
+        DROVE_TRY(drove__parse_u64("label", f->opt.label, 1, f->n_columns, &number));
         f->label_column = (size_t)number - 1;
     } else {
         *by_name = true;
@@ -207,15 +226,15 @@ static drove_status examine_first_line(csv_file *f, const drove_line *line, bool
     strcpy(f->stops + 1, drove__is_blank(f->separator) ? "" : " \t");
     DROVE_TRY(count_columns(f, *line));
     DROVE_TRY(find_label_column(f, line, &by_name));
-    if (by_name && f->header == 2) {
+    if (by_name && f->opt.header == HEADER_NO) {
         return drove__fail(
             DROVE_E_ARG,
             "label: expected last, first or a number where there is no header, found "
             "\"%s\"",
-            f->label_name);
+            f->opt.label);
     }
-    *is_header = by_name || f->header == 1;
-    if (f->header == 0 && !by_name) {
+    *is_header = by_name || f->opt.header == HEADER_YES;
+    if (f->opt.header == HEADER_AUTO && !by_name) {
         DROVE_TRY(looks_like_header(f, *line, is_header));
         if (*is_header) drove__storage_note(f->storage, "the first line is a header");
     }
@@ -306,7 +325,7 @@ static drove_status finish_rows(csv_file *f)
     return DROVE_OK;
 }
 
-static drove_status read_rows(csv_file *f, const drove_spec *spec)
+static drove_status read_rows(csv_file *f)
 {
     const char *path = drove__reader_path(f->reader);
     while (true) {
@@ -323,7 +342,7 @@ static drove_status read_rows(csv_file *f, const drove_spec *spec)
                            path);
     DROVE_TRY(drove__storage_check_shard(f->shard, f->n_rows, path));
     DROVE_TRY(finish_rows(f));
-    DROVE_TRY(drove__labels_finish(f->labels, spec, path, f->storage));
+    DROVE_TRY(drove__labels_finish(f->labels, &f->opt.labels, path, f->storage));
     drove__storage_keep_targets(f->storage, f->shard);
     drove__storage_note_rounded(f->storage, f->n_rounded);
     return drove__storage_check(f->storage, path);
@@ -331,19 +350,9 @@ static drove_status read_rows(csv_file *f, const drove_spec *spec)
 
 static drove_status read_options(const drove_spec *spec, csv_file *f)
 {
-    static const char *const words[] = {"auto", "yes", "no"};
-    static const char *const names[] = {"comma", "semicolon", "tab", "space"};
-    const char *separator = drove__spec_get(spec, "sep", "");
-    f->label_name = drove__spec_get(spec, "label", "last");
-    DROVE_TRY(drove__spec_word(spec, "header", words, DROVE_COUNT(words), &f->header));
-    if (strlen(separator) == 1 && strchr("\"+-.0123456789eE", *separator) == NULL) {
-        f->separator = *separator;
-    } else if (*separator != '\0') {
-        unsigned choice = 0;
-        DROVE_TRY(drove__spec_word(spec, "sep", names, DROVE_COUNT(names), &choice));
-        f->separator = ",;\t "[choice];
-    }
-    if (*f->label_name == '\0')
+    DROVE_TRY(drove__spec_take(spec, keys, &f->opt));
+    DROVE_TRY(drove__read_separator("csv?sep", f->opt.separator, &f->separator));
+    if (*f->opt.label == '\0')
         return drove__fail(DROVE_E_ARG, "label: expected last, first, none, a number or a name");
     return DROVE_OK;
 }
@@ -354,12 +363,10 @@ static drove_status read_csv(const drove_spec *spec, int part, const drove_shard
     csv_file f = {.shard = shard};
     (void)part;
     drove_status status = read_options(spec, &f);
-    if (status == DROVE_OK)
-        status =
-            drove__textfile_open(spec->arg[0], drove__spec_get(spec, "encoding", NULL), &f.reader);
+    if (status == DROVE_OK) status = drove__textfile_open(spec->arg[0], f.opt.encoding, &f.reader);
     if (status == DROVE_OK) status = drove__storage_create(&f.storage);
     if (status == DROVE_OK) status = drove__labels_create(&f.labels);
-    if (status == DROVE_OK) status = read_rows(&f, spec);
+    if (status == DROVE_OK) status = read_rows(&f);
     drove__labels_destroy(f.labels);
     drove__reader_close(f.reader);
     free(f.x);
@@ -417,7 +424,7 @@ static drove_status write_csv(const drove_data *data, const drove_spec *to)
                            "hold them)");
     }
     DROVE_TRY(read_options(to, &options));
-    if (strcmp(options.label_name, "last") != 0) {
+    if (strcmp(options.opt.label, "last") != 0) {
         return drove__fail(DROVE_E_UNSUPPORTED,
                            "csv: the label is written last; expected no ?label");
     }
@@ -442,9 +449,6 @@ static drove_status write_csv(const drove_data *data, const drove_spec *to)
     free(origin);
     return status;
 }
-
-static const char *const keys[] = {"label",   "sep",    "header",   "target",
-                                   "classes", "scaled", "encoding", NULL};
 
 const drove_format_ops drove__format_csv = {
     .name = "csv",

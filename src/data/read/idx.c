@@ -153,13 +153,25 @@ static drove_status read_pair(const char *x_path, const char *y_path, uint64_t n
     return status;
 }
 
+typedef struct settings {
+    uint64_t n_classes; /* 0: not given */
+    drove_export_options written;
+} settings;
+
+static const drove_spec_key idx_keys[] = {
+    {"classes", NULL, DROVE_AS_COUNT(settings, n_classes, 2, CLASSES_MOST),
+     .help = "their number; without it the largest label, plus 1"},
+    DROVE_SPEC_KEYS_OF(settings, written, drove_export_options, drove__export_keys),
+    DROVE_SPEC_END,
+};
+
 static drove_status read_idx(const drove_spec *spec, int part, const drove_shard *shard,
                              drove_storage **out)
 {
-    uint64_t n_classes = 0;
+    settings set = {.n_classes = 0};
     (void)part;
-    DROVE_TRY(drove__spec_u64(spec, "classes", 2, CLASSES_MOST, &n_classes));
-    return read_pair(spec->arg[0], spec->arg[1], n_classes, shard, out);
+    DROVE_TRY(drove__spec_take(spec, idx_keys, &set));
+    return read_pair(spec->arg[0], spec->arg[1], set.n_classes, shard, out);
 }
 
 /* ---- MNIST ---- */
@@ -274,8 +286,6 @@ static drove_status write_idx(const drove_data *data, const drove_spec *to)
     drove__writer_abort(y);
     return status;
 }
-
-static const char *const idx_keys[] = {"classes", "scaled", NULL};
 
 const drove_format_ops drove__format_idx = {
     .name = "idx",

@@ -390,12 +390,10 @@ static drove_status set_rows(listing *l, bool is_unlabelled, drove_storage *s)
     return DROVE_OK;
 }
 
-static drove_status read_images(const drove_spec *spec, listing *l, bool is_unlabelled,
-                                drove_storage *s)
+static drove_status read_images(const drove_spec *spec, const drove_pictures_options *opt,
+                                listing *l, bool is_unlabelled, drove_storage *s)
 {
-    drove_pictures_options opt;
     char others[256];
-    DROVE_TRY(drove__pictures_parse(spec, &opt));
     if (list_unread(l, others, sizeof others) > 0)
         drove__storage_note(s, "%s left out: drove reads PNG and JPEG images", others);
     if (l->n_others > 0)
@@ -407,7 +405,7 @@ static drove_status read_images(const drove_spec *spec, listing *l, bool is_unla
     for (size_t i = 0; i < s->n_rows; i++) where[i] = s->row_names + s->row_name_at[i];
     const drove_pictures_source source = {
         .n = s->n_rows, .where = where, .load = load, .context = where};
-    drove_status status = drove__pictures_read(&opt, &source, s);
+    drove_status status = drove__pictures_read(opt, &source, s);
     free(where);
     return status == DROVE_OK ? drove__storage_check(s, spec->arg[0]) : status;
 }
@@ -444,27 +442,41 @@ static drove_status list_files(listing *l, const drove_spec *spec)
     return DROVE_OK;
 }
 
+typedef struct settings {
+    drove_pictures_options pictures;
+    const char *label; /* NULL: not given */
+    bool is_text_order;
+} settings;
+
+static const char *const orders[] = {"auto", "text", NULL};
+static const drove_spec_key keys[] = {
+    DROVE_SPEC_KEYS_OF(settings, pictures, drove_pictures_options, drove__pictures_keys),
+    {"label", NULL, DROVE_AS_TEXT(settings, label),
+     .help = "none: images to predict, without classes"},
+    {"order", "auto", DROVE_AS_EITHER(settings, is_text_order, orders),
+     .help = "of classes: text, by their names, or auto, where numbers are numbers"},
+    DROVE_SPEC_END,
+};
+
 static drove_status read_folders(const drove_spec *spec, int part, const drove_shard *shard,
                                  drove_storage **out)
 {
     listing l = {0};
     drove_storage *s = NULL;
     char *folder = NULL;
-    const char *label = drove__spec_get(spec, "label", NULL);
-    bool is_unlabelled = label != NULL;
+    settings set = {.pictures = {.channels = DROVE_PICTURES_AS_FIRST}};
     (void)shard;
-    if (is_unlabelled && strcmp(label, "none") != 0)
+    DROVE_TRY(drove__spec_take(spec, keys, &set));
+    const bool is_unlabelled = set.label != NULL;
+    if (is_unlabelled && strcmp(set.label, "none") != 0)
         return drove__fail(DROVE_E_ARG,
                            "%s: expected no column as label, since the class of an image is the "
                            "name of its folder, found \"%.80s\"",
-                           spec->arg[0], label);
-    static const char *const orders[] = {"auto", "text"};
-    unsigned order = 0;
+                           spec->arg[0], set.label);
     const bool are_files =
         spec->n_args > 1 || (!is_folder(spec->arg[0]) && (drove__picture_is_named(spec->arg[0]) ||
                                                           access(spec->arg[0], F_OK) == 0));
-    DROVE_TRY(drove__spec_word(spec, "order", orders, DROVE_COUNT(orders), &order));
-    l.is_text_order = order == 1;
+    l.is_text_order = set.is_text_order;
     if (are_files && !is_unlabelled)
         return drove__fail(DROVE_E_ARG,
                            "%s: expected a folder with a folder for each class, found an image, "
@@ -476,7 +488,7 @@ static drove_status read_folders(const drove_spec *spec, int part, const drove_s
     else if (status == DROVE_OK && is_unlabelled)
         status = list_all(&l, part == 1 ? folder : spec->arg[0]);
     else if (status == DROVE_OK) status = list_classes(&l, folder);
-    if (status == DROVE_OK) status = read_images(spec, &l, is_unlabelled, s);
+    if (status == DROVE_OK) status = read_images(spec, &set.pictures, &l, is_unlabelled, s);
     listing_fini(&l);
     free(folder);
     if (status != DROVE_OK) drove__storage_release(s);
@@ -493,8 +505,6 @@ static bool finds_test(const drove_spec *spec)
     free(test);
     return true;
 }
-
-static const char *const keys[] = {"size", "channels", "skip", "label", "order", NULL};
 
 const drove_format_ops drove__format_images = {
     .name = "images",

@@ -51,7 +51,15 @@ struct drove_labels {
     uint64_t unlabelled_line;
 };
 
-static const char *const target_words[] = {"auto", "class", "value", "labels"};
+static const char *const target_words[] = {"auto", "class", "value", "labels", NULL};
+
+const drove_spec_key drove__label_keys[] = {
+    {"target", NULL, DROVE_AS_WORD(drove_label_options, target, target_words),
+     .help = "what the labels are; auto, also without it: by themselves"},
+    {"classes", NULL, DROVE_AS_COUNT(drove_label_options, n_classes, 2, 1u << 24),
+     .help = "their number; the labels are the numbers from 0 on"},
+    DROVE_SPEC_END,
+};
 
 drove_status drove__labels_create(drove_labels **out)
 {
@@ -289,7 +297,8 @@ static bool are_names(const summary *sum)
            (sum->counts_up && sum->most_rows <= CLASS_MOST_RATIO * sum->fewest_rows);
 }
 
-static drove_target choose_target(const drove_labels *labels, const summary *sum, bool is_table)
+static drove_label_target choose_target(const drove_labels *labels, const summary *sum,
+                                        bool is_table)
 {
     if (labels->has_several) return DROVE_TARGET_LABELS;
     if (!sum->all_numbers || labels->are_names) return DROVE_TARGET_CLASS;
@@ -428,7 +437,7 @@ static drove_status finish_labels(drove_labels *labels, const char *where, drove
 
 /* A single-label target needs exactly one label in each row. */
 static drove_status check_one_label(const drove_labels *labels, const char *where,
-                                    drove_target target)
+                                    drove_label_target target)
 {
     if (labels->has_several) {
         return drove__fail(DROVE_E_DATA,
@@ -444,7 +453,8 @@ static drove_status check_one_label(const drove_labels *labels, const char *wher
         where, (unsigned long long)labels->unlabelled_line);
 }
 
-static void note_choice(const summary *sum, drove_target target, bool are_named, drove_storage *s)
+static void note_choice(const summary *sum, drove_label_target target, bool are_named,
+                        drove_storage *s)
 {
     if (target == DROVE_TARGET_VALUE && sum->all_whole) {
         drove__storage_note(
@@ -504,7 +514,7 @@ static void merge_truth_values(drove_labels *labels, drove_storage *s)
     free(to);
 }
 
-static drove_status finish_ordered(drove_labels *labels, entry **order, drove_target target,
+static drove_status finish_ordered(drove_labels *labels, entry **order, drove_label_target target,
                                    uint64_t n_declared, bool is_table, const char *where,
                                    drove_storage *s)
 {
@@ -526,19 +536,16 @@ static drove_status finish_ordered(drove_labels *labels, entry **order, drove_ta
                                          : finish_classes(labels, s);
 }
 
-drove_status drove__labels_finish(drove_labels *labels, const drove_spec *spec, const char *where,
-                                  drove_storage *storage)
+drove_status drove__labels_finish(drove_labels *labels, const drove_label_options *opt,
+                                  const char *where, drove_storage *storage)
 {
-    unsigned target = DROVE_TARGET_AUTO;
-    uint64_t n_declared = 0;
-    DROVE_TRY(drove__spec_word(spec, "target", target_words, DROVE_COUNT(target_words), &target));
-    DROVE_TRY(drove__spec_u64(spec, "classes", 2, 1u << 24, &n_declared));
+    const drove_label_target target =
+        opt->target == DROVE_TARGET_UNSAID ? DROVE_TARGET_AUTO : opt->target;
     if (!labels->are_names) merge_truth_values(labels, storage);
     entry **order = drove__grow(NULL, labels->n_entries, sizeof *order);
     if (order == NULL) return drove__fail_nomem("labels", labels->n_entries * sizeof *order);
-    bool is_table = strcmp(spec->name, "table") == 0;
     drove_status status =
-        finish_ordered(labels, order, (drove_target)target, n_declared, is_table, where, storage);
+        finish_ordered(labels, order, target, opt->n_classes, opt->of_table, where, storage);
     free(order);
     return status;
 }

@@ -15,16 +15,24 @@
 #ifndef DROVE_DATA_READ_LABELS_H
 #define DROVE_DATA_READ_LABELS_H
 
-#include "base/spec.h"
+#include "base/spec_keys.h"
 #include "data/data.h"
 #include "data/read/text.h"
 
-typedef enum drove_target {
+typedef enum drove_label_target {
     DROVE_TARGET_AUTO,
     DROVE_TARGET_CLASS,
     DROVE_TARGET_VALUE,
-    DROVE_TARGET_LABELS
-} drove_target;
+    DROVE_TARGET_LABELS,
+    DROVE_TARGET_UNSAID /* as AUTO, and not asked for */
+} drove_label_target;
+
+typedef struct drove_label_options {
+    drove_label_target target;
+    uint64_t           n_classes; /* 0: not given; else labels are 0 .. n_classes - 1 */
+    bool               of_table;
+} drove_label_options;
+extern const drove_spec_key drove__label_keys[];
 
 typedef struct drove_labels drove_labels; /* for one reader and one thread */
 
@@ -41,11 +49,10 @@ void         drove__labels_are_names(drove_labels *labels);
 drove_status drove__labels_end_row(drove_labels *labels, const drove_line *line);
 
 /* Fills y_kind, y_class or y_value or label_start and label, n_classes and class_name of a storage;
- * its n_rows is the number of finished rows.  spec: ?target=class|value|labels and ?classes=N
- * (labels are 0 .. N-1).  where: file name.  Errors: DROVE_E_ARG, DROVE_E_DATA (labels that the
- * target does not allow), DROVE_E_NOMEM. */
-drove_status drove__labels_finish(drove_labels *labels, const drove_spec *spec, const char *where,
-                                  drove_storage *storage);
+ * its n_rows is the number of finished rows.  where: file name.  Errors: DROVE_E_ARG, DROVE_E_DATA
+ * (labels that the target does not allow), DROVE_E_NOMEM. */
+drove_status drove__labels_finish(drove_labels *labels, const drove_label_options *opt,
+                                  const char *where, drove_storage *storage);
 
 /* Numeric value of a label, the nearest double. */
 bool drove__label_number(const char *text, size_t length, double *out);

@@ -7,7 +7,7 @@
  * blank.
  */
 #include "data/export.h"
-#include "data/read/labels.h"
+#include "data/read/libsvm.h"
 #include "data/read/text.h"
 
 #include "base/mem.h"
@@ -36,9 +36,8 @@ typedef struct libsvm_file { /* a file being read */
     bool has_zero;          /* index 0 occurs                           */
     uint64_t n_groups;      /* rows with a "qid:N"                      */
     uint64_t n_rounded;     /* as in drove_line                         */
-    bool base_given;
-    uint64_t base;       /* if given, else 0: the smallest index     */
-    uint64_t n_declared; /* ?features=N; 0 = not given               */
+    drove_libsvm_options opt;
+    uint64_t base; /* if given, else 0: the smallest index     */
 } libsvm_file;
 
 static drove_status parse_labels(libsvm_file *f, drove_line *line)
@@ -90,9 +89,9 @@ static drove_status check_index(const libsvm_file *f, const drove_line *line, ui
                                                 : "feature numbers from 1 (?base=1)");
     }
     if (index <= f->most_index) return DROVE_OK;
-    if (f->n_declared > 0) {
+    if (f->opt.n_features > 0) {
         snprintf(expected, sizeof expected, "feature numbers up to %llu (?features=%llu)",
-                 (unsigned long long)f->most_index, (unsigned long long)f->n_declared);
+                 (unsigned long long)f->most_index, (unsigned long long)f->opt.n_features);
     } else {
         snprintf(expected, sizeof expected,
                  "a feature number up to %llu (larger ones: ?features=N)",
@@ -164,15 +163,15 @@ static drove_status parse_line(libsvm_file *f, drove_line *line)
 static void finish_indices(libsvm_file *f)
 {
     drove_storage *s = f->storage;
-    uint64_t base = f->base_given ? f->base : f->has_zero ? 0 : 1;
+    uint64_t base = f->opt.base != DROVE_BASE_AUTO ? f->base : f->has_zero ? 0 : 1;
     s->index_base = (int)base;
     s->has_feature_0 = f->has_zero;
     if (base == 1) {
         for (size_t i = 0; i < f->n_stored; i++) s->index[i]--;
     }
     s->n_features =
-        f->n_declared > 0 ? (size_t)f->n_declared : (size_t)(f->largest_index + 1 - base);
-    if (!f->base_given)
+        f->opt.n_features > 0 ? (size_t)f->opt.n_features : (size_t)(f->largest_index + 1 - base);
+    if (f->opt.base == DROVE_BASE_AUTO)
         drove__storage_note(s, "feature numbers start at %d in the file", (int)base);
     void *fitting = f->n_stored > 0 ? drove__grow(s->index, f->n_stored, sizeof *s->index) : NULL;
     if (fitting != NULL) s->index = fitting;
@@ -180,7 +179,7 @@ static void finish_indices(libsvm_file *f)
     if (fitting != NULL) s->value = fitting;
 }
 
-static drove_status read_rows(libsvm_file *f, const drove_spec *spec)
+static drove_status read_rows(libsvm_file *f)
 {
     drove_storage *s = f->storage;
     const char *path = drove__reader_path(f->reader);
@@ -201,11 +200,12 @@ static drove_status read_rows(libsvm_file *f, const drove_spec *spec)
     s->n_rows = f->n_rows;
     f->n_stored = s->row_start[drove__shard_size(f->shard, f->n_rows)];
     finish_indices(f);
-    if (f->n_declared > 0 && f->largest_index + 1 > f->n_declared + (uint64_t)s->index_base) {
+    if (f->opt.n_features > 0 &&
+        f->largest_index + 1 > f->opt.n_features + (uint64_t)s->index_base) {
         return drove__fail(
             DROVE_E_DATA,
             "%s: expected feature numbers from 0 to %llu (?features=%llu), found %llu", path,
-            (unsigned long long)f->n_declared - 1, (unsigned long long)f->n_declared,
+            (unsigned long long)f->opt.n_features - 1, (unsigned long long)f->opt.n_features,
             (unsigned long long)f->largest_index);
     }
     if (f->n_groups > 0)
@@ -213,29 +213,35 @@ static drove_status read_rows(libsvm_file *f, const drove_spec *spec)
                             "the groups of %llu rows (qid) are left out: rows are learned one by "
                             "one, not ranked",
                             (unsigned long long)f->n_groups);
-    DROVE_TRY(drove__labels_finish(f->labels, spec, path, s));
+    DROVE_TRY(drove__labels_finish(f->labels, &f->opt.labels, path, s));
     drove__storage_keep_targets(s, f->shard);
     drove__storage_note_rounded(s, f->n_rounded);
     return drove__storage_check(s, path);
 }
 
-/* ?base=auto|0|1 and ?features=N. */
-static drove_status read_options(const drove_spec *spec, libsvm_file *f)
+static const char *const bases[] = {
+    [DROVE_BASE_AUTO] = "auto", [DROVE_BASE_0] = "0", [DROVE_BASE_1] = "1", NULL};
+const drove_spec_key drove__libsvm_keys[] = {
+    {"base", "auto", DROVE_AS_WORD(drove_libsvm_options, base, bases),
+     .help = "number of the first feature"},
+    {"features", NULL, DROVE_AS_COUNT(drove_libsvm_options, n_features, 1, INDEX_MOST),
+     .help = "their number; without it the largest that occurs"},
+    DROVE_SPEC_KEYS_OF(drove_libsvm_options, labels, drove_label_options, drove__label_keys),
+    DROVE_SPEC_KEYS_OF(drove_libsvm_options, written, drove_export_options, drove__export_keys),
+    {"encoding", NULL, DROVE_AS_TEXT(drove_libsvm_options, encoding), .help = DROVE_ENCODING_HELP},
+    DROVE_SPEC_END,
+};
+
+static void limit_indices(libsvm_file *f)
 {
-    static const char *const words[] = {"auto", "0", "1"};
-    unsigned base = 0;
-    DROVE_TRY(drove__spec_word(spec, "base", words, DROVE_COUNT(words), &base));
-    f->base_given = base > 0;
-    f->base = base > 0 ? base - 1 : 0;
-    DROVE_TRY(drove__spec_u64(spec, "features", 1, INDEX_MOST, &f->n_declared));
-    if (f->n_declared > 0) {
-        f->most_index = f->base_given && f->base == 0 ? f->n_declared - 1 : f->n_declared;
-        return DROVE_OK;
+    f->base = f->opt.base == DROVE_BASE_1 ? 1 : 0;
+    if (f->opt.n_features > 0) {
+        f->most_index = f->opt.base == DROVE_BASE_0 ? f->opt.n_features - 1 : f->opt.n_features;
+        return;
     }
     uint64_t most_bytes = drove__reader_most_bytes(f->reader);
     f->most_index = most_bytes > INDEX_ALWAYS_ALLOWED ? most_bytes : INDEX_ALWAYS_ALLOWED;
     if (f->most_index > INDEX_MOST) f->most_index = INDEX_MOST;
-    return DROVE_OK;
 }
 
 static drove_status read_libsvm(const drove_spec *spec, int part, const drove_shard *shard,
@@ -243,15 +249,16 @@ static drove_status read_libsvm(const drove_spec *spec, int part, const drove_sh
 {
     libsvm_file f = {.shard = shard};
     (void)part;
-    drove_status status =
-        spec->piece != NULL
-            ? drove__reader_open_piece(spec->arg[0], spec->piece, &f.reader)
-            : drove__textfile_open(spec->arg[0], drove__spec_get(spec, "encoding", NULL),
-                                   &f.reader);
+    DROVE_TRY(drove__spec_take(spec, drove__libsvm_keys, &f.opt));
+    drove_status status = spec->piece != NULL
+                              ? drove__reader_open_piece(spec->arg[0], spec->piece, &f.reader)
+                              : drove__textfile_open(spec->arg[0], f.opt.encoding, &f.reader);
     if (status == DROVE_OK) status = drove__storage_create(&f.storage);
     if (status == DROVE_OK) status = drove__labels_create(&f.labels);
-    if (status == DROVE_OK) status = read_options(spec, &f);
-    if (status == DROVE_OK) status = read_rows(&f, spec);
+    if (status == DROVE_OK) {
+        limit_indices(&f);
+        status = read_rows(&f);
+    }
     drove__labels_destroy(f.labels);
     drove__reader_close(f.reader);
     if (status != DROVE_OK) drove__storage_release(f.storage);
@@ -348,9 +355,6 @@ static drove_status write_libsvm(const drove_data *data, const drove_spec *to)
     return drove__writer_commit(writer);
 }
 
-static const char *const keys[] = {"base",   "features", "target", "classes",
-                                   "scaled", "encoding", NULL};
-
 const drove_format_ops drove__format_libsvm = {
     .name = "libsvm",
     .help = "text, \"label index:value ...\", also \"l1,l2 index:value ...\"; sparse",
@@ -358,7 +362,7 @@ const drove_format_ops drove__format_libsvm = {
     .arguments = "FILE",
     .least_args = 1,
     .most_args = 1,
-    .keys = keys,
+    .keys = drove__libsvm_keys,
     .read = read_libsvm,
     .reads_shards = true,
     .write = write_libsvm,

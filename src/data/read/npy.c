@@ -255,17 +255,12 @@ static bool is_channel_count(uint64_t n)
     return n == 1 || n == 3 || n == 4;
 }
 
-/* Whether an array of 4 dimensions has its channels last, as TensorFlow and Keras keep images. */
-static drove_status find_layout(const npy_file *f, const drove_spec *spec, bool *is_last)
+/* True if an array of 4 dimensions has its channels last, as TensorFlow and Keras keep images. */
+static bool is_channels_last(const npy_file *f, const drove_npy_options *opt)
 {
-    static const char *const words[] = {"first", "last"};
-    unsigned which = 0;
-    *is_last = false;
-    if (f->rank < 4) return DROVE_OK;
-    which = !is_channel_count(f->shape[1]) && is_channel_count(f->shape[3]);
-    DROVE_TRY(drove__spec_word(spec, "channels", words, DROVE_COUNT(words), &which));
-    *is_last = which == 1;
-    return DROVE_OK;
+    if (f->rank < 4) return false;
+    if (opt->channels != DROVE_CHANNELS_BY_SHAPE) return opt->channels == DROVE_CHANNELS_LAST;
+    return !is_channel_count(f->shape[1]) && is_channel_count(f->shape[3]);
 }
 
 /* One image [n_pixels][channels] of elements of size_bytes becomes [channels][n_pixels]. */
@@ -317,17 +312,16 @@ static drove_status put_rows_first(const npy_file *f, drove_storage *s)
     return DROVE_OK;
 }
 
-static drove_status read_x(npy_file *f, const drove_spec *spec, const drove_shard *shard,
+static drove_status read_x(npy_file *f, const drove_npy_options *opt, const drove_shard *shard,
                            drove_storage *s)
 {
     uint64_t n_features = 1;
-    bool is_last;
+    const bool is_last = is_channels_last(f, opt);
     if (f->text_bytes > 0)
         return drove__fail(DROVE_E_DATA, "%s: expected examples of numbers, found text",
                            drove__reader_path(f->reader));
     const bool is_fortran = f->is_fortran && f->rank > 1;
     if (is_fortran && drove__shard_is_part(shard)) return fail_fortran(f);
-    DROVE_TRY(find_layout(f, spec, &is_last));
     for (unsigned i = 1; i < f->rank; i++) {
         if (!__builtin_mul_overflow(n_features, f->shape[i], &n_features)) continue;
         return drove__fail(DROVE_E_DATA, "%s: its dimensions overflow",
@@ -396,7 +390,7 @@ static drove_status read_names(npy_file *f, drove_labels *labels, const drove_st
 }
 
 /* One target per row. */
-static drove_status read_targets(npy_file *f, const drove_spec *spec, drove_labels *labels,
+static drove_status read_targets(npy_file *f, const drove_npy_options *opt, drove_labels *labels,
                                  drove_storage *s)
 {
     if (f->text_bytes > 0) DROVE_TRY(read_names(f, labels, s));
@@ -407,7 +401,7 @@ static drove_status read_targets(npy_file *f, const drove_spec *spec, drove_labe
         DROVE_TRY(drove__labels_end_row(labels, NULL));
     }
     DROVE_TRY(drove__elements_end(f->reader));
-    return drove__labels_finish(labels, spec, drove__reader_path(f->reader), s);
+    return drove__labels_finish(labels, &opt->labels, drove__reader_path(f->reader), s);
 }
 
 /* Zeros and ones, [n][labels]; the ones are kept as a list for each row. */
@@ -441,14 +435,14 @@ static drove_status read_indicators(npy_file *f, uint64_t n_labels, drove_storag
 
 /* Rows with one 1 each are one class each, as Keras's to_categorical writes them: made classes by
  * ?target=class, else said. */
-static drove_status settle_one_hot(const npy_file *f, const drove_spec *spec, drove_storage *s)
+static drove_status settle_one_hot(const npy_file *f, const drove_npy_options *opt,
+                                   drove_storage *s)
 {
-    const char *target = drove__spec_get(spec, "target", "");
-    const bool wants_classes = strcmp(target, "class") == 0;
+    const bool wants_classes = opt->labels.target == DROVE_TARGET_CLASS;
     size_t row = 0;
     while (row < s->n_rows && s->label_start[row + 1] - s->label_start[row] == 1) row++;
     const bool is_one_hot = row == s->n_rows;
-    if (is_one_hot && !wants_classes && strcmp(target, "labels") != 0)
+    if (is_one_hot && !wants_classes && opt->labels.target != DROVE_TARGET_LABELS)
         drove__storage_note(s,
                             "%s: rows with one 1 each are read as sets of labels (?target=class: "
                             "as classes)",
@@ -471,7 +465,7 @@ static drove_status settle_one_hot(const npy_file *f, const drove_spec *spec, dr
     return DROVE_OK;
 }
 
-static drove_status read_y(npy_file *f, const drove_spec *spec, drove_storage *s)
+static drove_status read_y(npy_file *f, const drove_npy_options *opt, drove_storage *s)
 {
     const char *path = drove__reader_path(f->reader);
     uint64_t n_columns = f->rank >= 2 ? f->shape[1] : 1;
@@ -495,17 +489,17 @@ static drove_status read_y(npy_file *f, const drove_spec *spec, drove_storage *s
                                     f->text_bytes > 0 ? f->text_bytes : n_columns, &n));
     if (n_columns > 1) {
         DROVE_TRY(read_indicators(f, n_columns, s));
-        return settle_one_hot(f, spec, s);
+        return settle_one_hot(f, opt, s);
     }
     drove_labels *labels;
     DROVE_TRY(drove__labels_create(&labels));
-    drove_status status = read_targets(f, spec, labels, s);
+    drove_status status = read_targets(f, opt, labels, s);
     drove__labels_destroy(labels);
     return status;
 }
 
 drove_status drove__npy_read_pair(drove_reader *x_reader, drove_reader *y_reader,
-                                  const drove_spec *spec, const drove_shard *shard,
+                                  const drove_npy_options *opt, const drove_shard *shard,
                                   drove_storage **out)
 {
     npy_file x = {.reader = x_reader}, y = {.reader = y_reader};
@@ -513,9 +507,9 @@ drove_status drove__npy_read_pair(drove_reader *x_reader, drove_reader *y_reader
     drove_status status = drove__storage_create(&s);
     if (status == DROVE_OK) status = read_header(&x);
     if (status == DROVE_OK && y_reader != NULL) status = read_header(&y);
-    if (status == DROVE_OK) status = read_x(&x, spec, shard, s);
+    if (status == DROVE_OK) status = read_x(&x, opt, shard, s);
     if (status == DROVE_OK)
-        status = y_reader != NULL ? read_y(&y, spec, s) : drove__storage_set_unlabelled(s);
+        status = y_reader != NULL ? read_y(&y, opt, s) : drove__storage_set_unlabelled(s);
     if (status == DROVE_OK) drove__storage_keep_targets(s, shard);
     if (status == DROVE_OK) status = drove__storage_check(s, drove__reader_path(x_reader));
     if (status != DROVE_OK) drove__storage_release(s);
@@ -523,14 +517,36 @@ drove_status drove__npy_read_pair(drove_reader *x_reader, drove_reader *y_reader
     return status;
 }
 
+static const char *const places[] = {
+    [DROVE_CHANNELS_FIRST] = "first", [DROVE_CHANNELS_LAST] = "last", NULL};
+const drove_spec_key drove__npy_keys[] = {
+    DROVE_SPEC_KEYS_OF(drove_npy_options, labels, drove_label_options, drove__label_keys),
+    {"channels", NULL, DROVE_AS_WORD(drove_npy_options, channels, places),
+     .help = "where an array of images has them; without it by its shape"},
+    DROVE_SPEC_END,
+};
+
+typedef struct settings {
+    drove_npy_options read;
+    drove_export_options written;
+} settings;
+
+static const drove_spec_key keys[] = {
+    DROVE_SPEC_KEYS_OF(settings, read, drove_npy_options, drove__npy_keys),
+    DROVE_SPEC_KEYS_OF(settings, written, drove_export_options, drove__export_keys),
+    DROVE_SPEC_END,
+};
+
 static drove_status read_npy(const drove_spec *spec, int part, const drove_shard *shard,
                              drove_storage **out)
 {
     drove_reader *x = NULL, *y = NULL;
+    settings set = {.read = {.channels = DROVE_CHANNELS_BY_SHAPE}};
     (void)part;
+    DROVE_TRY(drove__spec_take(spec, keys, &set));
     drove_status status = drove__reader_open(spec->arg[0], &x);
     if (status == DROVE_OK) status = drove__reader_open(spec->arg[1], &y);
-    if (status == DROVE_OK) status = drove__npy_read_pair(x, y, spec, shard, out);
+    if (status == DROVE_OK) status = drove__npy_read_pair(x, y, &set.read, shard, out);
     drove__reader_close(x);
     drove__reader_close(y);
     return status;
@@ -674,8 +690,6 @@ static drove_status write_npy(const drove_data *data, const drove_spec *to)
     drove__writer_abort(y);
     return status;
 }
-
-static const char *const keys[] = {"target", "classes", "channels", "scaled", NULL};
 
 const drove_format_ops drove__format_npy = {
     .name = "npy",

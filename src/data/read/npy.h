@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "data/data.h"
+#include "data/read/labels.h"
 
 #include <stddef.h>
 
@@ -14,10 +15,16 @@ enum { DROVE_NPY_HEADER_SIZE = 384 };
 size_t drove__npy_header(const char *type, unsigned rank, const size_t *shape,
                          char into[DROVE_NPY_HEADER_SIZE]);
 
-/* Reads an array of examples and one of targets; y NULL: rows to predict, without targets.  spec:
- * ?target=, ?classes= and ?channels=.  The caller closes both readers.  Errors: DROVE_E_DATA,
+typedef struct drove_npy_options {
+    drove_label_options labels;
+    enum { DROVE_CHANNELS_FIRST, DROVE_CHANNELS_LAST, DROVE_CHANNELS_BY_SHAPE } channels;
+} drove_npy_options;
+extern const drove_spec_key drove__npy_keys[];
+
+/* Reads an array of examples and one of targets; y NULL: rows to predict, without targets.  The
+ * caller closes both readers.  Errors: DROVE_E_DATA,
  * DROVE_E_UNSUPPORTED (column-major or big-endian arrays), DROVE_E_NOMEM. */
-drove_status drove__npy_read_pair(drove_reader *x, drove_reader *y, const drove_spec *spec,
+drove_status drove__npy_read_pair(drove_reader *x, drove_reader *y, const drove_npy_options *opt,
                                   const drove_shard *shard, drove_storage **out);
 
 #endif

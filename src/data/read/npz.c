@@ -110,20 +110,36 @@ static const char *first_of(const drove_zip *zip, const char *const *names, size
     return NULL;
 }
 
+typedef struct settings {
+    const char *x, *y; /* NULL: not given */
+    bool is_unlabelled;
+    drove_npy_options read;
+} settings;
+
+static const char *const none[] = {"none", NULL};
+static const drove_spec_key keys[] = {
+    {"x", NULL, DROVE_AS_TEXT(settings, x), .help = "member of the examples"},
+    {"y", NULL, DROVE_AS_TEXT(settings, y), .help = "member of the targets"},
+    {"label", NULL, DROVE_AS_EITHER(settings, is_unlabelled, none),
+     .help = "none: rows to predict, without targets"},
+    DROVE_SPEC_KEYS_OF(settings, read, drove_npy_options, drove__npy_keys),
+    DROVE_SPEC_END,
+};
+
 /* The names of the members to read; y NULL: rows without targets. */
-static drove_status choose(const drove_zip *zip, const drove_spec *spec, int part, pair *out)
+static drove_status choose(const drove_zip *zip, const char *path, const settings *set, int part,
+                           pair *out)
 {
     const pair *both = find_parts(zip);
-    const char *x = drove__spec_get(spec, "x", NULL), *y = drove__spec_get(spec, "y", NULL);
-    const char *path = spec->arg[0];
-    bool is_usual = x == NULL, is_unlabelled = drove__spec_get(spec, "label", NULL) != NULL;
+    const char *x = set->x, *y = set->y;
+    bool is_usual = x == NULL;
     if (part == 1 && (x != NULL || both == NULL || !has(zip, both[1].x)))
         return fail_member(zip, path, "x", "members for tests such as \"x_test\" and \"y_test\"");
     if (x == NULL) x = first_of(zip, x_names, DROVE_COUNT(x_names));
     if (is_usual && both != NULL) x = both[part].x;
     if (x == NULL) return fail_member(zip, path, "x", "examples called x, X, data, images ...");
     *out = (pair){x, NULL};
-    if (is_unlabelled) return DROVE_OK;
+    if (set->is_unlabelled) return DROVE_OK;
     if (y == NULL && is_usual && both != NULL) y = both[part].y;
     if (y == NULL) y = first_of(zip, y_names, DROVE_COUNT(y_names));
     if (y == NULL) return fail_member(zip, path, "y", "targets called y, Y, labels, target ...");
@@ -131,23 +147,15 @@ static drove_status choose(const drove_zip *zip, const drove_spec *spec, int par
     return DROVE_OK;
 }
 
-static drove_status check_label(const drove_spec *spec)
-{
-    static const char *const words[] = {"none"};
-    unsigned which;
-    return drove__spec_word(spec, "label", words, DROVE_COUNT(words), &which);
-}
-
-static drove_status read_members(const drove_zip *zip, const drove_spec *spec, int part,
-                                 const drove_shard *shard, drove_storage **out)
+static drove_status read_members(const drove_zip *zip, const char *path, const settings *set,
+                                 int part, const drove_shard *shard, drove_storage **out)
 {
     pair names;
     drove_reader *x = NULL, *y = NULL;
-    const char *path = spec->arg[0];
-    DROVE_TRY(choose(zip, spec, part, &names));
+    DROVE_TRY(choose(zip, path, set, part, &names));
     drove_status status = open_member(zip, path, "x", names.x, &x);
     if (status == DROVE_OK && names.y != NULL) status = open_member(zip, path, "y", names.y, &y);
-    if (status == DROVE_OK) status = drove__npy_read_pair(x, y, spec, shard, out);
+    if (status == DROVE_OK) status = drove__npy_read_pair(x, y, &set->read, shard, out);
     drove__reader_close(x);
     drove__reader_close(y);
     return status;
@@ -157,12 +165,13 @@ static drove_status read_npz(const drove_spec *spec, int part, const drove_shard
                              drove_storage **out)
 {
     drove_zip *zip;
-    DROVE_TRY(check_label(spec));
+    settings set = {.read = {.channels = DROVE_CHANNELS_BY_SHAPE}};
+    DROVE_TRY(drove__spec_take(spec, keys, &set));
     if (strcmp(spec->arg[0], "-") == 0)
         return drove__fail(DROVE_E_ARG, "npz: expected a file, as an archive's directory stands at "
                                         "its end, found standard input (-)");
     DROVE_TRY(drove__zip_open(spec->arg[0], &zip));
-    drove_status status = read_members(zip, spec, part, shard, out);
+    drove_status status = read_members(zip, spec->arg[0], &set, part, shard, out);
     drove__zip_close(zip);
     return status;
 }
@@ -171,15 +180,14 @@ static drove_status read_npz(const drove_spec *spec, int part, const drove_shard
 static bool finds_test(const drove_spec *spec)
 {
     drove_zip *zip;
-    if (drove__spec_get(spec, "x", NULL) != NULL) return false;
+    settings set = {.x = NULL};
+    if (drove__spec_take(spec, keys, &set) != DROVE_OK || set.x != NULL) return false;
     if (drove__zip_open(spec->arg[0], &zip) != DROVE_OK) return false;
     const pair *both = find_parts(zip);
     bool found = both != NULL && has(zip, both[1].x);
     drove__zip_close(zip);
     return found;
 }
-
-static const char *const keys[] = {"x", "y", "label", "target", "classes", "channels", NULL};
 
 const drove_format_ops drove__format_npz = {
     .name = "npz",

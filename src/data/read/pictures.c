@@ -21,10 +21,11 @@ enum {
 static const size_t BATCH_BYTES = (size_t)64 << 20; /* of files that are loaded in order */
 
 typedef struct reading { /* one call of drove__pictures_read */
-    drove_pictures_options opt;
+    bool skips;
+    size_t channels, height, width; /* 0: not known yet */
     const drove_pictures_source *from;
     drove_storage *storage;
-    bool is_sized; /* opt has the size of the first image, which others must have */
+    bool is_sized; /* as the first image, whose size others must have */
     bool is_grey;  /* the channels of the first image were 1, and were not asked for */
     const char *first_where;
     size_t begin;       /* first image of the batch */
@@ -33,35 +34,33 @@ typedef struct reading { /* one call of drove__pictures_read */
     drove_status *done; /* [n] */
 } reading;
 
-drove_status drove__pictures_parse(const drove_spec *spec, drove_pictures_options *out)
-{
-    static const char *const channels[] = {"1", "3"};
-    unsigned which = 0;
-    uint64_t skips = 0;
-    *out = (drove_pictures_options){0};
-    DROVE_TRY(drove__spec_sides(spec, "size", 1, SIDE_MOST, &out->height, &out->width));
-    DROVE_TRY(drove__spec_word(spec, "channels", channels, DROVE_COUNT(channels), &which));
-    DROVE_TRY(drove__spec_u64(spec, "skip", 0, 1, &skips));
-    if (drove__spec_get(spec, "channels", NULL) != NULL) out->channels = which == 0 ? 1 : 3;
-    out->skips = skips == 1;
-    return DROVE_OK;
-}
+static const char *const channels[] = {
+    [DROVE_PICTURES_GREY] = "1", [DROVE_PICTURES_COLOUR] = "3", NULL};
+const drove_spec_key drove__pictures_keys[] = {
+    {"size", NULL, DROVE_AS_SIDES(drove_pictures_options, size, 1, SIDE_MOST),
+     .help = "of every image; without it that of the first one, which others must have"},
+    {"channels", NULL, DROVE_AS_WORD(drove_pictures_options, channels, channels),
+     .help = "grey or colour; without it as the first image, where grey ones become colour"},
+    {"skip", "0", DROVE_AS_BIT(drove_pictures_options, skips),
+     .help = "images that cannot be read are left out"},
+    DROVE_SPEC_END,
+};
 
 /* ---- one image ---- */
 
 /* Whether an image may be left out: its file is at fault, not this machine or the options. */
 static bool may_skip(const reading *r, drove_status status)
 {
-    return r->opt.skips && (status == DROVE_E_DATA || status == DROVE_E_FILE);
+    return r->skips && (status == DROVE_E_DATA || status == DROVE_E_FILE);
 }
 
 static drove_status check_shape(const reading *r, const drove_picture *p, const char *where)
 {
-    if (r->is_sized && (p->height != r->opt.height || p->width != r->opt.width)) {
+    if (r->is_sized && (p->height != r->height || p->width != r->width)) {
         return drove__fail(DROVE_E_SHAPE,
                            "%s: expected %zux%zu pixels like the first image, %s, found %zux%zu "
                            "(?size=HEIGHTxWIDTH makes all alike)",
-                           where, r->opt.height, r->opt.width, r->first_where, p->height, p->width);
+                           where, r->height, r->width, r->first_where, p->height, p->width);
     }
     if (!r->is_grey || p->is_grey) return DROVE_OK;
     return drove__fail(DROVE_E_SHAPE,
@@ -84,12 +83,11 @@ static drove_status decode(const reading *r, size_t i, drove_picture *out)
 
 static drove_status read_one(const reading *r, size_t i)
 {
-    const drove_pictures_options *o = &r->opt;
     drove_picture picture;
     DROVE_TRY(decode(r, i, &picture));
     drove_status status = check_shape(r, &picture, r->from->where[i]);
     if (status == DROVE_OK) {
-        status = drove__picture_fit(&picture, o->channels, o->height, o->width,
+        status = drove__picture_fit(&picture, r->channels, r->height, r->width,
                                     r->storage->x_u8 + i * r->storage->n_features);
     }
     drove__picture_fini(&picture);
@@ -128,12 +126,11 @@ static void drop_batch(reading *r)
 static drove_status allocate(reading *r)
 {
     drove_storage *s = r->storage;
-    const drove_pictures_options *o = &r->opt;
     s->x_kind = DROVE_X_U8;
-    s->channels = o->channels;
-    s->height = o->height;
-    s->width = o->width;
-    s->n_features = o->channels * o->height * o->width;
+    s->channels = r->channels;
+    s->height = r->height;
+    s->width = r->width;
+    s->n_features = r->channels * r->height * r->width;
     s->x_u8 = drove__alloc(r->from->n, s->n_features);
     return s->x_u8 != NULL ? DROVE_OK : drove__fail_nomem("data set", r->from->n * s->n_features);
 }
@@ -143,7 +140,6 @@ static drove_status allocate(reading *r)
 static drove_status settle_shape(reading *r, size_t n)
 {
     drove_picture picture;
-    drove_pictures_options *o = &r->opt;
     if (r->storage->x_u8 != NULL) return DROVE_OK;
     for (size_t i = r->begin; i < r->begin + n; i++) {
         drove_status status = decode(r, i, &picture);
@@ -151,11 +147,11 @@ static drove_status settle_shape(reading *r, size_t n)
         DROVE_TRY(status);
         drove__picture_fini(&picture);
         r->first_where = r->from->where[i];
-        r->is_sized = o->height == 0;
-        r->is_grey = o->channels == 0 && picture.is_grey;
-        if (o->height == 0) o->height = picture.height;
-        if (o->width == 0) o->width = picture.width;
-        if (o->channels == 0) o->channels = picture.is_grey ? 1 : 3;
+        r->is_sized = r->height == 0;
+        r->is_grey = r->channels == 0 && picture.is_grey;
+        if (r->height == 0) r->height = picture.height;
+        if (r->width == 0) r->width = picture.width;
+        if (r->channels == 0) r->channels = picture.is_grey ? 1 : 3;
         return allocate(r);
     }
     for (size_t i = r->begin; i < r->begin + n; i++) r->done[i] = DROVE_E_DATA;
@@ -222,7 +218,14 @@ static drove_status remove_skipped(const reading *r)
 drove_status drove__pictures_read(const drove_pictures_options *options,
                                   const drove_pictures_source *source, drove_storage *storage)
 {
-    reading r = {.opt = *options, .from = source, .storage = storage};
+    static const size_t n_channels[] = {
+        [DROVE_PICTURES_GREY] = 1, [DROVE_PICTURES_COLOUR] = 3, [DROVE_PICTURES_AS_FIRST] = 0};
+    reading r = {.skips = options->skips,
+                 .channels = n_channels[options->channels],
+                 .height = options->size.height,
+                 .width = options->size.width,
+                 .from = source,
+                 .storage = storage};
     drove_status status = DROVE_OK;
     r.done = drove__grow(NULL, source->n, sizeof *r.done);
     if (source->is_ordered) {

@@ -1,24 +1,17 @@
 /* data/read/pictures.h - reads many images, by all processors, into the rows of a data set.
- *
- * Keys of the formats that do so:
- *   size=N|HxW    the size of every image (data/read/picture.h says how); else that of the first
- *                 one, and another size is an error
- *   channels=1|3  grey or colour; else as the first image, where grey ones become colour
- *   skip=1        images that cannot be read are left out, and counted in a note
  */
 #ifndef DROVE_DATA_READ_PICTURES_H
 #define DROVE_DATA_READ_PICTURES_H
 
-#include "base/spec.h"
+#include "base/spec_keys.h"
 #include "data/data.h"
 
 typedef struct drove_pictures_options {
-    size_t channels, height, width; /* 0: as the first image */
-    bool   skips;
+    drove_sides size; /* 0 x 0: as the first image */
+    enum { DROVE_PICTURES_GREY, DROVE_PICTURES_COLOUR, DROVE_PICTURES_AS_FIRST } channels;
+    bool skips; /* images that cannot be read are left out, and counted in a note */
 } drove_pictures_options;
-
-/* Errors: DROVE_E_ARG. */
-drove_status drove__pictures_parse(const drove_spec *spec, drove_pictures_options *out);
+extern const drove_spec_key drove__pictures_keys[];
 
 /* Where the bytes of image i come from; where[i] names it in errors. */
 typedef struct drove_pictures_source {

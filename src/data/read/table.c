@@ -18,8 +18,47 @@
 #include <string.h>
 #include <strings.h>
 
+typedef struct settings {
+    drove_table_options opt;
+    const char *separator, *comment, *escape, *keep; /* NULL: not given */
+    drove_label_options labels;
+} settings;
+
+static const char *const headers[] = {
+    [DROVE_HEADER_AUTO] = "auto", [DROVE_HEADER_YES] = "yes", [DROVE_HEADER_NO] = "no", NULL};
+static const drove_spec_key keys[] = {
+    {"label", NULL, DROVE_AS_TEXT(settings, opt.label),
+     .help = "column of the label: last, also without it, first, none, its number or its name; "
+             "several: a,b"},
+    {"weights", NULL, DROVE_AS_TEXT(settings, opt.weights), .help = "column of the rows' weights"},
+    {"ignore", NULL, DROVE_AS_TEXT(settings, opt.ignore), .help = "columns to leave out: a,b"},
+    {"columns", NULL, DROVE_AS_TEXT(settings, opt.columns), .help = "columns to use, and no other"},
+    {"types", NULL, DROVE_AS_TEXT(settings, opt.types),
+     .help = "of columns: age:number+zip:category+born:dmy"},
+    {"text", NULL, DROVE_AS_TEXT(settings, opt.text), .help = "columns whose words are hashed"},
+    {"sep", NULL, DROVE_AS_TEXT(settings, separator), .help = DROVE_SEPARATOR_HELP},
+    {"header", "auto", DROVE_AS_WORD(settings, opt.header, headers),
+     .help = "the first line names the columns"},
+    {"onehot", NULL, DROVE_AS_COUNT(settings, opt.onehot, 0, DROVE_DICTIONARY_MOST),
+     .help = "most values of a category that is not hashed"},
+    {"hash", NULL, DROVE_AS_COUNT(settings, opt.hash, 1, 1u << 24),
+     .help = "features of a hashed column, a power of two"},
+    {"bins", "0", DROVE_AS_COUNT(settings, opt.bins, 0, DROVE_BINS_MOST),
+     .help = "most bins of a column of numbers; 0: none"},
+    DROVE_SPEC_KEYS_OF(settings, labels, drove_label_options, drove__label_keys),
+    {"encoding", NULL, DROVE_AS_TEXT(settings, opt.written.encoding), .help = DROVE_ENCODING_HELP},
+    {"comment", NULL, DROVE_AS_TEXT(settings, comment),
+     .help = "character that begins a comment at the start of a line"},
+    {"escape", NULL, DROVE_AS_TEXT(settings, escape),
+     .help = "character that takes a quote behind it as it is"},
+    {"skip_lines", "0", DROVE_AS_COUNT(settings, opt.written.skip_lines, 0, UINT32_MAX),
+     .help = "lines above the table"},
+    {"keep", NULL, DROVE_AS_TEXT(settings, keep), .help = "columns that predictions repeat: a,b"},
+    DROVE_SPEC_END,
+};
+
 typedef struct table_file { /* being read */
-    const drove_spec *spec;
+    settings set;
     const drove_storage *like; /* what these data have to match; NULL: training data */
     drove_known_table known;
     drove_labels *labels;
@@ -34,26 +73,9 @@ enum { MANY_CLASSES = 1000, FEW_ROWS = 10 }; /* of a class */
 
 /* ---- the spec ---- */
 
-static drove_status read_separator(const drove_spec *spec, char *out)
-{
-    static const char *const names[] = {"comma", "semicolon", "tab", "bar", "space"};
-    static const char separators[] = {',', ';', '\t', '|', ' '};
-    const char *text = drove__spec_get(spec, "sep", "");
-    unsigned choice = 0;
-    if (*text == '\0') return DROVE_OK;
-    if (strlen(text) == 1 && strchr("\"+-.0123456789eE", *text) == NULL) {
-        *out = *text;
-        return DROVE_OK;
-    }
-    DROVE_TRY(drove__spec_word(spec, "sep", names, DROVE_COUNT(names), &choice));
-    *out = separators[choice];
-    return DROVE_OK;
-}
-
 /* The one character of ?comment= or ?escape=. */
-static drove_status read_mark(const drove_spec *spec, const char *key, char *out)
+static drove_status read_mark(const char *key, const char *text, char *out)
 {
-    const char *text = drove__spec_get(spec, key, NULL);
     if (text == NULL) return DROVE_OK;
     if (text[0] > ' ' && text[1] == '\0' && *text != '"' &&
         strchr("+-.0123456789", *text) == NULL) {
@@ -64,34 +86,29 @@ static drove_status read_mark(const drove_spec *spec, const char *key, char *out
                        strcmp(key, "escape") == 0 ? "\\" : "#", text);
 }
 
-drove_status drove__table_read_options(const drove_spec *spec, drove_table_options *opt)
+static drove_status read_settings(const drove_spec *spec, settings *set)
 {
-    static const char *const words[] = {"auto", "yes", "no"};
-    unsigned header = DROVE_HEADER_AUTO;
-    *opt = (drove_table_options){.path = spec->arg[0],
-                                 .written = {.piece = spec->piece,
-                                             .encoding = drove__spec_get(spec, "encoding", NULL)},
-                                 .label = drove__spec_get(spec, "label", NULL),
-                                 .weights = drove__spec_get(spec, "weights", NULL),
-                                 .ignore = drove__spec_get(spec, "ignore", NULL),
-                                 .columns = drove__spec_get(spec, "columns", NULL),
-                                 .types = drove__spec_get(spec, "types", NULL),
-                                 .text = drove__spec_get(spec, "text", NULL),
-                                 .onehot = DROVE_ONEHOT_DEFAULT};
-    DROVE_TRY(read_separator(spec, &opt->written.separator));
-    DROVE_TRY(read_mark(spec, "comment", &opt->written.comment));
-    DROVE_TRY(read_mark(spec, "escape", &opt->written.escape));
-    DROVE_TRY(drove__spec_u64(spec, "skip_lines", 0, UINT32_MAX, &opt->written.skip_lines));
-    DROVE_TRY(drove__spec_word(spec, "header", words, DROVE_COUNT(words), &header));
-    DROVE_TRY(drove__spec_u64(spec, "onehot", 0, DROVE_DICTIONARY_MOST, &opt->onehot));
-    DROVE_TRY(drove__spec_u64(spec, "hash", 1, 1u << 24, &opt->hash));
-    DROVE_TRY(drove__spec_u64(spec, "bins", 0, DROVE_BINS_MOST, &opt->bins));
-    opt->header = (drove_header)header;
-    opt->has_classes = strcmp(drove__spec_get(spec, "target", ""), "class") == 0 ||
-                       drove__spec_get(spec, "classes", NULL) != NULL;
+    drove_table_options *opt = &set->opt;
+    *set = (settings){.opt = {.path = spec->arg[0],
+                              .written = {.piece = spec->piece},
+                              .onehot = DROVE_ONEHOT_DEFAULT},
+                      .labels = {.target = DROVE_TARGET_UNSAID, .of_table = true}};
+    DROVE_TRY(drove__spec_take(spec, keys, set));
+    DROVE_TRY(drove__read_separator("table?sep", set->separator, &opt->written.separator));
+    DROVE_TRY(read_mark("comment", set->comment, &opt->written.comment));
+    DROVE_TRY(read_mark("escape", set->escape, &opt->written.escape));
+    opt->has_classes = set->labels.target == DROVE_TARGET_CLASS || set->labels.n_classes > 0;
     if ((opt->hash & (opt->hash - 1)) == 0) return DROVE_OK;
     return drove__fail(DROVE_E_ARG, "hash: expected a power of two, found %llu",
                        (unsigned long long)opt->hash);
+}
+
+drove_status drove__table_read_options(const drove_spec *spec, drove_table_options *opt)
+{
+    settings set;
+    DROVE_TRY(read_settings(spec, &set));
+    *opt = set.opt;
+    return DROVE_OK;
 }
 
 /* ---- labels ---- */
@@ -186,9 +203,9 @@ static drove_status check_classes(const table_file *f)
     enum { MANY = 100, LEAST_ROWS = 2, ALL_DIFFERENT = 20 };
     const drove_storage *s = f->storage;
     const drove_table *t = &f->known.table;
-    bool is_asked = drove__spec_get(f->spec, "target", NULL) != NULL ||
-                    drove__spec_get(f->spec, "classes", NULL) != NULL;
-    bool is_named = drove__spec_get(f->spec, "label", NULL) != NULL;
+    const drove_label_options *asked = &f->set.labels;
+    bool is_asked = asked->target != DROVE_TARGET_UNSAID || asked->n_classes > 0;
+    bool is_named = f->set.opt.label != NULL;
     if (f->like != NULL || is_asked || !is_named || s->y_kind != DROVE_Y_CLASS || t->n_labels == 0)
         return DROVE_OK;
     DROVE_TRY(check_numbers(f));
@@ -210,7 +227,7 @@ static void note_digits(table_file *f)
     const drove_storage *s = f->storage;
     size_t n_digits = 0;
     char shown[64] = "";
-    if (f->known.label_is_number || drove__spec_get(f->spec, "target", NULL) != NULL ||
+    if (f->known.label_is_number || f->set.labels.target != DROVE_TARGET_UNSAID ||
         s->n_classes < CLASSES_LEAST || s->n_classes * ROWS_MOST < f->n_kept)
         return;
     for (size_t i = 0; i < s->n_classes; i++) {
@@ -271,15 +288,13 @@ static drove_status read_one_label(table_file *f)
         if (status == DROVE_OK) status = drove__labels_end_row(f->labels, NULL);
         if (status != DROVE_OK) return drove__fail_in(status, "%s", t->path);
     }
-    drove_spec spec = *f->spec; /* of an ARFF file's numeric label: its values */
+    drove_label_options labels = f->set.labels;
     const bool is_value = t->n_labels == 1 && f->known.label[0] < t->content.n_types &&
-                          t->content.type[f->known.label[0]] == 'n';
-    if (is_value && f->like == NULL && drove__spec_get(&spec, "target", NULL) == NULL &&
-        drove__spec_get(&spec, "classes", NULL) == NULL && spec.n_keys < DROVE_SPEC_MAX_KEYS) {
-        spec.key[spec.n_keys] = "target";
-        spec.value[spec.n_keys++] = "value";
-    }
-    DROVE_TRY(drove__labels_finish(f->labels, &spec, t->path, f->storage));
+                          t->content.type[f->known.label[0]] == 'n'; /* of an ARFF file */
+    if (is_value && f->like == NULL && labels.target == DROVE_TARGET_UNSAID &&
+        labels.n_classes == 0)
+        labels.target = DROVE_TARGET_VALUE;
+    DROVE_TRY(drove__labels_finish(f->labels, &labels, t->path, f->storage));
     note_classes(f);
     return check_classes(f);
 }
@@ -443,12 +458,13 @@ static void look_at_labels(const table_file *f, bool *all_boolean, bool *all_num
 /* Label sets or values, by the cells unless ?target= says it. */
 static drove_status read_several(table_file *f)
 {
-    static const char *const words[] = {"auto", "labels", "value"};
-    unsigned target = 0;
+    const drove_label_target target = f->set.labels.target;
     bool all_boolean, all_number;
-    DROVE_TRY(drove__spec_word(f->spec, "target", words, DROVE_COUNT(words), &target));
-    if (target == 1) return read_label_sets(f);
-    if (target == 2) return read_values(f);
+    if (target == DROVE_TARGET_CLASS)
+        return drove__fail(DROVE_E_ARG,
+                           "table?target: expected auto, labels or value, found \"class\"");
+    if (target == DROVE_TARGET_LABELS) return read_label_sets(f);
+    if (target == DROVE_TARGET_VALUE) return read_values(f);
     look_at_labels(f, &all_boolean, &all_number);
     if (all_boolean) return read_label_sets(f);
     if (all_number) return read_values(f);
@@ -495,7 +511,7 @@ static drove_status keep_cells(table_file *f)
 {
     drove_storage *s = f->storage;
     drove_kept kept;
-    const char *list = drove__spec_get(f->spec, "keep", NULL);
+    const char *list = f->set.keep;
     if (list == NULL) return DROVE_OK;
     if (f->use_labels || f->n_kept != f->known.table.n_rows)
         return drove__fail(DROVE_E_ARG, "keep: expected data to predict, found data with labels");
@@ -555,26 +571,19 @@ static drove_status finish(table_file *f, drove_status status, drove_storage **o
 static drove_status read_table(const drove_spec *spec, int part, const drove_shard *shard,
                                drove_storage **out)
 {
-    table_file f = {.spec = spec, .use_labels = true};
-    drove_table_options opt;
+    table_file f = {.use_labels = true};
     (void)part, (void)shard;
-    DROVE_TRY(drove__table_read_options(spec, &opt));
-    return finish(&f, drove__table_learn(&opt, &f.known), out);
+    DROVE_TRY(read_settings(spec, &f.set));
+    return finish(&f, drove__table_learn(&f.set.opt, &f.known), out);
 }
 
 static drove_status read_like(const drove_spec *spec, const drove_storage *like, bool use_labels,
                               drove_storage **out)
 {
-    table_file f = {.spec = spec, .like = like, .use_labels = use_labels};
-    drove_table_options opt;
-    DROVE_TRY(drove__table_read_options(spec, &opt));
-    return finish(&f, drove__table_match(&opt, like->schema, use_labels, &f.known), out);
+    table_file f = {.like = like, .use_labels = use_labels};
+    DROVE_TRY(read_settings(spec, &f.set));
+    return finish(&f, drove__table_match(&f.set.opt, like->schema, use_labels, &f.known), out);
 }
-
-static const char *const keys[] = {"label",  "weights",    "ignore",  "columns",  "types",
-                                   "text",   "sep",        "header",  "onehot",   "hash",
-                                   "bins",   "target",     "classes", "encoding", "comment",
-                                   "escape", "skip_lines", "keep",    NULL};
 
 const drove_format_ops drove__format_table = {
     .name = "table",

@@ -66,3 +66,24 @@ drove_status drove__line_number(drove_line *line, const char *stops, const char 
     line->at = next;
     return DROVE_OK;
 }
+
+drove_status drove__read_separator(const char *what, const char *text, char *out)
+{
+    static const struct {
+        const char *name;
+        char separator;
+    } names[] = {{"comma", ','}, {"semicolon", ';'}, {"tab", '\t'}, {"bar", '|'}, {"space", ' '}};
+    if (text == NULL || *text == '\0') return DROVE_OK;
+    if (strlen(text) == 1 && strchr("\"+-.0123456789eE", *text) == NULL) {
+        *out = *text;
+        return DROVE_OK;
+    }
+    for (size_t i = 0; i < DROVE_COUNT(names); i++) {
+        if (strcmp(names[i].name, text) != 0) continue;
+        *out = names[i].separator;
+        return DROVE_OK;
+    }
+    return drove__fail(DROVE_E_ARG,
+                       "%s: expected comma, semicolon, tab, bar or space, found \"%s\"", what,
+                       text);
+}

@@ -28,6 +28,13 @@ drove_status drove__line_fail(const drove_line *line, const char *where, const c
  * error. */
 drove_status drove__line_number(drove_line *line, const char *stops, const char *what, float *out);
 
+/* ?sep=: a character, or comma, semicolon, tab, bar or space; *out is unchanged if text is NULL.
+ * what: "csv?sep".  Errors: DROVE_E_ARG. */
+drove_status drove__read_separator(const char *what, const char *text, char *out);
+#define DROVE_SEPARATOR_HELP "between cells: a character, comma, semicolon, tab, bar or space"
+#define DROVE_ENCODING_HELP                                                                        \
+    "of the text, as iconv names it; without it UTF-8, or by its byte order mark"
+
 static inline bool drove__is_blank(char c)
 {
     return c == ' ' || c == '\t';

@@ -19,21 +19,39 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BITS_DEFAULT = 18, BITS_LEAST = 4, BITS_MOST = 30, NAME_MOST = 1 << 12 };
+enum { BITS_LEAST = 4, BITS_MOST = 30, NAME_MOST = 1 << 12 };
 
 typedef struct feature {
     uint32_t index;
     float value;
 } feature;
 
+typedef struct vw_options {
+    uint64_t bits;
+    bool is_unlabelled;
+    drove_label_options labels;
+    const char *encoding; /* NULL: not given */
+} vw_options;
+
+static const char *const none[] = {"none", NULL};
+static const drove_spec_key keys[] = {
+    {"bits", "18", DROVE_AS_COUNT(vw_options, bits, BITS_LEAST, BITS_MOST),
+     .help = "names are hashed to 2^bits features"},
+    {"label", NULL, DROVE_AS_EITHER(vw_options, is_unlabelled, none),
+     .help = "none: rows to predict, without labels"},
+    DROVE_SPEC_KEYS_OF(vw_options, labels, drove_label_options, drove__label_keys),
+    {"encoding", NULL, DROVE_AS_TEXT(vw_options, encoding), .help = DROVE_ENCODING_HELP},
+    DROVE_SPEC_END,
+};
+
 typedef struct vw_file { /* being read */
     drove_reader *reader;
     drove_labels *labels;
     drove_storage *storage;
+    vw_options opt;
     uint32_t mask;
-    bool is_unlabelled; /* ?label=none */
-    bool has_weights;   /* some weight is not 1 */
-    feature *row;       /* [n_row] of the current line */
+    bool has_weights; /* some weight is not 1 */
+    feature *row;     /* [n_row] of the current line */
     size_t n_row, row_capacity;
     size_t n_stored, n_rows;
     uint64_t n_rounded; /* as in drove_line */
@@ -74,7 +92,7 @@ static drove_status parse_label(vw_file *f, drove_line *line)
     if (base != 0.0f)
         return drove__line_fail(line, bar, "no number behind the weight, to begin from");
     if (!(weight >= 0.0f)) return drove__line_fail(line, bar, "a weight that is not negative");
-    if (f->is_unlabelled) DROVE_TRY(drove__labels_add_number(f->labels, 0.0));
+    if (f->opt.is_unlabelled) DROVE_TRY(drove__labels_add_number(f->labels, 0.0));
     else if (label == NULL) return drove__line_fail(line, bar, "a label before \"|\"");
     else DROVE_TRY(drove__labels_add(f->labels, line, label, (size_t)(label_end - label), false));
     DROVE_TRY(drove__labels_end_row(f->labels, line));
@@ -163,7 +181,7 @@ static drove_status end_row(vw_file *f, const drove_line *line)
     return DROVE_OK;
 }
 
-static drove_status read_rows(vw_file *f, const drove_spec *spec)
+static drove_status read_rows(vw_file *f)
 {
     drove_storage *s = f->storage;
     const char *path = drove__reader_path(f->reader);
@@ -189,27 +207,21 @@ static drove_status read_rows(vw_file *f, const drove_spec *spec)
     }
     drove__storage_note(s, "names of features are hashed to %zu numbers (?bits=)", s->n_features);
     drove__storage_note_rounded(s, f->n_rounded);
-    DROVE_TRY(drove__labels_finish(f->labels, spec, path, s));
+    DROVE_TRY(drove__labels_finish(f->labels, &f->opt.labels, path, s));
     return drove__storage_check(s, path);
 }
 
 static drove_status read_vw(const drove_spec *spec, int part, const drove_shard *shard,
                             drove_storage **out)
 {
-    static const char *const words[] = {"none"};
     vw_file f = {0};
-    uint64_t bits = BITS_DEFAULT;
-    unsigned which;
     (void)part, (void)shard;
-    DROVE_TRY(drove__spec_u64(spec, "bits", BITS_LEAST, BITS_MOST, &bits));
-    DROVE_TRY(drove__spec_word(spec, "label", words, DROVE_COUNT(words), &which));
-    f.mask = ((uint32_t)1 << bits) - 1;
-    f.is_unlabelled = drove__spec_get(spec, "label", NULL) != NULL;
-    drove_status status =
-        drove__textfile_open(spec->arg[0], drove__spec_get(spec, "encoding", NULL), &f.reader);
+    DROVE_TRY(drove__spec_take(spec, keys, &f.opt));
+    f.mask = ((uint32_t)1 << f.opt.bits) - 1;
+    drove_status status = drove__textfile_open(spec->arg[0], f.opt.encoding, &f.reader);
     if (status == DROVE_OK) status = drove__storage_create(&f.storage);
     if (status == DROVE_OK) status = drove__labels_create(&f.labels);
-    if (status == DROVE_OK) status = read_rows(&f, spec);
+    if (status == DROVE_OK) status = read_rows(&f);
     drove__labels_destroy(f.labels);
     drove__reader_close(f.reader);
     free(f.row);
@@ -217,8 +229,6 @@ static drove_status read_vw(const drove_spec *spec, int part, const drove_shard 
     else *out = f.storage;
     return status;
 }
-
-static const char *const keys[] = {"bits", "label", "target", "classes", "encoding", NULL};
 
 const drove_format_ops drove__format_vw = {
     .name = "vw",

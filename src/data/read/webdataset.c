@@ -114,9 +114,25 @@ typedef struct example { /* the files of the key that is being read */
     sample image;
 } example;
 
+typedef struct settings {
+    drove_pictures_options pictures;
+    bool is_unlabelled;
+    uint64_t n_classes; /* 0: not given */
+} settings;
+
+static const char *const none[] = {"none", NULL};
+static const drove_spec_key keys[] = {
+    DROVE_SPEC_KEYS_OF(settings, pictures, drove_pictures_options, drove__pictures_keys),
+    {"label", NULL, DROVE_AS_EITHER(settings, is_unlabelled, none),
+     .help = "none: images to predict, without classes"},
+    {"classes", NULL, DROVE_AS_COUNT(settings, n_classes, 2, 1u << 24),
+     .help = "their number; the labels are the numbers from 0 on"},
+    DROVE_SPEC_END,
+};
+
 typedef struct contents { /* of all archives */
     const archives *archives;
-    bool is_unlabelled;
+    settings set;
     char *arena;
     size_t arena_used, arena_capacity;
     sample *samples;
@@ -186,7 +202,7 @@ static drove_status end_example(contents *c, size_t archive)
 {
     example *e = &c->now;
     if (e->key == NULL) return DROVE_OK;
-    bool is_labelled = e->label != NULL || c->is_unlabelled;
+    bool is_labelled = e->label != NULL || c->set.is_unlabelled;
     if (!e->has_image || !is_labelled) {
         bool is_elsewhere;
         DROVE_TRY(find_elsewhere(c, archive, &is_elsewhere));
@@ -201,7 +217,7 @@ static drove_status end_example(contents *c, size_t archive)
                            e->has_image ? "a .cls or .json file" : "a .jpg or .png file", e->key);
     }
     DROVE_TRY(drove__reserve(&c->samples, &c->capacity, c->n + 1, sizeof *c->samples));
-    if (!c->is_unlabelled) {
+    if (!c->set.is_unlabelled) {
         DROVE_TRY(drove__labels_add(c->labels, NULL, e->label, strlen(e->label), true));
         DROVE_TRY(drove__labels_end_row(c->labels, NULL));
     }
@@ -269,10 +285,10 @@ static drove_status read_cls(contents *c, size_t archive, drove_tar *tar, const 
 /* The label in a JSON object, from malloc; NULL: none.  Errors: DROVE_E_NOMEM. */
 static drove_status json_label(const json_t *object, char **out)
 {
-    static const char *const keys[] = {"label", "cls", "class"};
+    static const char *const members[] = {"label", "cls", "class"};
     char number[32];
-    for (size_t i = 0; i < DROVE_COUNT(keys); i++) {
-        const json_t *value = json_object_get(object, keys[i]);
+    for (size_t i = 0; i < DROVE_COUNT(members); i++) {
+        const json_t *value = json_object_get(object, members[i]);
         const char *text = number;
         if (json_is_string(value) && json_string_length(value) > 0) text = json_string_value(value);
         else if (!json_is_integer(value)) continue;
@@ -301,7 +317,7 @@ static drove_status read_json(contents *c, size_t archive, drove_tar *tar,
         return drove__fail(DROVE_E_DATA, "%s:%.200s: line %d, column %d: %s",
                            archive_of(c, archive), m->name, error.line, error.column, error.text);
     }
-    if (label == NULL && !c->now.has_cls && !c->is_unlabelled)
+    if (label == NULL && !c->now.has_cls && !c->set.is_unlabelled)
         return fail_label(c, archive, m, "a number or text called label, cls or class");
     if (c->now.has_cls) free(label);
     else set_label(c, label);
@@ -321,7 +337,7 @@ static drove_status read_member(contents *c, size_t archive, drove_tar *tar,
     }
     DROVE_TRY(begin_example(c, archive, m->name, n_key));
     if (p == IMAGE) return set_image(c, archive, m);
-    if (c->is_unlabelled) return DROVE_OK;
+    if (c->set.is_unlabelled) return DROVE_OK;
     return p == CLS ? read_cls(c, archive, tar, m) : read_json(c, archive, tar, m);
 }
 
@@ -409,32 +425,27 @@ static drove_status read_pictures(const contents *c, const drove_pictures_option
 /* Labels are classes, however many there are. */
 static drove_status set_targets(const contents *c, const drove_spec *spec, drove_storage *s)
 {
-    drove_spec of_classes = *spec; /* its texts are the spec's */
+    const drove_label_options of_classes = {.target = DROVE_TARGET_CLASS,
+                                            .n_classes = c->set.n_classes};
     s->n_rows = c->n;
     if (c->n_dotted > 0)
         drove__storage_note(s,
                             "%zu image%s such as \"%s\" left out: the name of an example ends at "
                             "its first '.'",
                             c->n_dotted, c->n_dotted == 1 ? "" : "s", c->dotted);
-    if (c->is_unlabelled) return drove__storage_set_unlabelled(s);
-    if (of_classes.n_keys == DROVE_SPEC_MAX_KEYS)
-        return drove__fail(DROVE_E_ARG, "webdataset: expected fewer keys");
-    of_classes.key[of_classes.n_keys] = "target";
-    of_classes.value[of_classes.n_keys++] = "class";
+    if (c->set.is_unlabelled) return drove__storage_set_unlabelled(s);
     return drove__labels_finish(c->labels, &of_classes, spec->arg[0], s);
 }
 
 static drove_status fill_storage(contents *c, const drove_spec *spec, drove_storage *s)
 {
-    drove_pictures_options opt;
-    DROVE_TRY(drove__pictures_parse(spec, &opt));
     DROVE_TRY(set_targets(c, spec, s));
     s->row_name_at = drove__grow(NULL, c->n, sizeof *s->row_name_at);
     if (s->row_name_at == NULL) return drove__fail_nomem("images", c->n * sizeof *s->row_name_at);
     for (size_t i = 0; i < c->n; i++) s->row_name_at[i] = c->samples[i].name;
     s->row_names = c->arena;
     c->arena = NULL;
-    DROVE_TRY(read_pictures(c, &opt, s));
+    DROVE_TRY(read_pictures(c, &c->set.pictures, s));
     return drove__storage_check(s, spec->arg[0]);
 }
 
@@ -448,13 +459,11 @@ static drove_status read_archives(const drove_spec *spec, contents *c, drove_sto
 static drove_status read_webdataset(const drove_spec *spec, int part, const drove_shard *shard,
                                     drove_storage **out)
 {
-    static const char *const words[] = {"none"};
-    unsigned which;
     archives list = {0};
     drove_storage *s = NULL;
-    contents c = {.archives = &list, .is_unlabelled = drove__spec_get(spec, "label", NULL) != NULL};
+    contents c = {.archives = &list, .set = {.pictures = {.channels = DROVE_PICTURES_AS_FIRST}}};
     (void)part, (void)shard;
-    DROVE_TRY(drove__spec_word(spec, "label", words, DROVE_COUNT(words), &which));
+    DROVE_TRY(drove__spec_take(spec, keys, &c.set));
     drove_status status = drove__storage_create(&s);
     for (unsigned i = 0; i < spec->n_args && status == DROVE_OK; i++)
         status = expand(&list, spec->arg[i]);
@@ -465,8 +474,6 @@ static drove_status read_webdataset(const drove_spec *spec, int part, const drov
     else *out = s;
     return status;
 }
-
-static const char *const keys[] = {"size", "channels", "skip", "label", "classes", NULL};
 
 const drove_format_ops drove__format_webdataset = {
     .name = "webdataset",

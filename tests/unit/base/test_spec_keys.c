@@ -56,7 +56,7 @@ TEST(test_defaults)
     settings set = {.n = 99, .x = 0.25, .bytes = 3, .bit = false, .size = {5, 6}};
     assert_ok(read("row", keys, &set));
     assert_int_equal(set.n, 99); /* its default is a word: as it was */
-    assert_true(set.x == 0.25); /* no default: the same */
+    assert_true(set.x == 0.25);  /* no default: the same */
     assert_int_equal(set.bytes, 3);
     assert_int_equal(set.order, PAIRS);
     assert_false(set.flag);
