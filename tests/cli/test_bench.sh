@@ -54,6 +54,9 @@ for name, n in params.items():
     assert near(rows[name, "device memory"]["longer_s"], 8 * n / 732e9)
 assert near(rows["vgg16", "by parameter"]["longer_s"], 7e-3 * params["vgg16"] / params["alexnet"])
 assert near(rows["vgg16", "by layer"]["longer_s"], 7e-3 * 16 / 8)  # their layers with parameters
+tree = {(r["model"], r["devices"]): r["iteration_s"] for r in out["simulation"] if r["method"] == "tree"}
+exchange = {name: tree[name, 2] - tree[name, 1] for name in params}  # of all parameters, behind backward
+assert abs(exchange["vgg16"] / exchange["alexnet"] - params["vgg16"] / params["alexnet"]) < 1e-3
 for name in ("alexnet", "googlenet", "vgg16"):
     none, table3 = rows[name, "none"], rows[name, "by time of backward"]
     backward_s = table3["longer_s"] / (7 / 104)

@@ -35,6 +35,14 @@ begin --until loss=90%,epochs=50
 run_for 0 train --resume run
 said 'nothing to do: the target is reached'
 
+# When the targets of the loss were met stays as it was.
+awk 'BEGIN { srand(7); print "a,y"; for (i = 0; i < 200; i++) print 2 * (i % 2) - 1 + 0.5 * rand() "," i % 2 }' >apart.csv
+run_for 0 train apart.csv --label y --test none --model logistic --threads 1 --lr 0.5 --quiet --until epochs=20 --out met
+for key in time_to epochs_to updates_to; do field met/summary.json $key; done >before.txt
+grep -q '"10%": [0-9]' before.txt && grep -q '"2%": null' before.txt || fail "expected 10 % met, and not 2 %: $(cat before.txt)"
+run_for 0 train --resume met --until epochs=21
+for key in time_to epochs_to updates_to; do field met/summary.json $key; done | diff before.txt - || fail "the targets met"
+
 # A schedule at its end: the steps are nothing, which is said with what gives others.
 for schedule in cosine linear; do
     begin --until epochs=3 --schedule $schedule:3
