@@ -36,10 +36,10 @@ run_for 0 train --resume recorded --until updates=210
 [ "$(find . -name '*.rec' | wc -l)" = 1 ] || fail "another record"
 
 # A run that goes on: the record holds the state, and the folder is not asked for it again.
-run_for 0 train --resume recorded --until updates=300 --record on.rec
-grep -q 'record: on.rec: 90 steps' err.txt || fail "$(cat err.txt)"
+run_for 0 train --resume recorded --until updates=300 --record o
+grep -q 'record: o: 90 steps' err.txt || fail "$(cat err.txt)"
 mv recorded moved
-run_for 0 train --replay on.rec --out on
+run_for 0 train --replay o --out on
 cmp moved/model.safetensors on/model.safetensors || fail "another model of the run that went on"
 mv moved recorded
 
