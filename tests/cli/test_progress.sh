@@ -32,3 +32,13 @@ if locale -a 2>/dev/null | grep -qix 'C.utf-\?8'; then
     grep -q '▕' screen.txt || fail "expected blocks in a UTF-8 locale"
     check_width "$([ "$(printf '█' | LC_ALL=C.UTF-8 awk '{ print length($0) }')" = 1 ] && echo 60 || echo 120)"
 fi
+
+# The bar of drove sweep has the best setting so far.
+cat >study.yaml <<'YAML'
+options: {data: "synth:digits?n=300", model: "mlp:16", test: none, defaults: classic, strategy: sequential, threads: 1, until: "loss=50%,epochs=200"}
+grid: {lr: [0.02, 0.05]}
+repeat: [1, 2]
+YAML
+LC_ALL=C TERM=xterm script -qec "stty cols 120; '$DROVE' sweep study.yaml --out study" typescript >screen.txt 2>&1 || fail "failed: $(cat screen.txt)"
+check_width 120
+grep -q '%.*  run ./4  .*best [0-9.]* s  lr=0.0[25]$' bars.txt || fail "$(cat bars.txt)"
