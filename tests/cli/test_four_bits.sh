@@ -63,3 +63,11 @@ wrong 'linear models: also M4' train --data "$dense" --model logistic --precisio
 wrong 'expected D8, D16 or D32f' train --data 'synth:digits?n=200' --model mlp:8 --precision D4M4
 wrong 'precision' train --data "$dense" --model logistic --precision D4M4 --rule momentum
 wrong 'precision' train --data "$dense" --model logistic --precision D4M4 --strategy leashed --threads 2
+
+# A batch takes rows that lie side by side in memory, where they have been mixed: of a file sorted by class it has both.
+awk 'BEGIN { srand(3); print "x,y"; for (i = 0; i < 400; i++) print (i >= 200) + 0.2 * rand() "," (i >= 200) }' >sorted.csv
+for seed in 1 2 3; do
+    run_for 0 train sorted.csv --label y --test none --model logistic --precision D8M16 --batch 20 --lr 0.5 --until updates=1 \
+        --threads 1 --strategy sequential --seed $seed --json
+    grep -q '"accuracy": 1.0,' out.txt || fail "one update of sorted rows: $(grep accuracy out.txt)"
+done
