@@ -234,6 +234,28 @@ TEST(a_convolution_has_its_parameters_channels_first)
     release(m, &file);
 }
 
+/* 0: as many rows as come in. */
+TEST(a_reshape_keeps_the_rows)
+{
+    static const int64_t expected[] = {0, 4, 14, 14};
+    drove_modelfile file;
+    FILE *net = fopen("turned.yaml", "w");
+    assert_non_null(net);
+    fputs("layers:\n"
+          "  - {name: turned, type: reshape, channels: 4, height: 14, width: 14}\n"
+          "  - {name: conv, type: convolution, channels: 2, kernel: 3}\n"
+          "  - {name: out, type: dense}\n",
+          net);
+    assert_int_equal(fclose(net), 0);
+    Drove__Onnx__Model *m = exported("synth:digits?n=20", "turned.yaml", &file);
+    const Drove__Onnx__Node *node = find_node(m->graph, "Reshape", 0);
+    assert_non_null(node);
+    const Drove__Onnx__Tensor *sides = find_constant(m->graph, node->input[1]);
+    assert_int_equal(sides->raw_data.len, sizeof expected);
+    assert_memory_equal(sides->raw_data.data, expected, sizeof expected);
+    release(m, &file);
+}
+
 TEST(a_table_has_an_input_for_each_column)
 {
     drove_modelfile file;
