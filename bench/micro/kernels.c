@@ -168,24 +168,33 @@ static void run_sgd(const drovek_table *k, const bench_case *c)
     k->sgd_f32(w, w, g, c->cols, ETA);
 }
 
+static drovek_update update_of(size_t n)
+{
+    return (drovek_update){n, g, w, {m1, m2}, w, {m1, m2}};
+}
+
 static void run_momentum(const drovek_table *k, const bench_case *c)
 {
-    k->momentum_f32(w, w, m1, m1, g, c->cols, ETA, 0.9f);
+    const drovek_update u = update_of(c->cols);
+    k->momentum_f32(&u, ETA, 0.9f);
 }
 
 static void run_adagrad(const drovek_table *k, const bench_case *c)
 {
-    k->adagrad_f32(w, w, m2, m2, g, c->cols, ETA, 1e-6f);
+    const drovek_update u = update_of(c->cols);
+    k->adagrad_f32(&u, ETA, 1e-6f);
 }
 
 static void run_rmsprop(const drovek_table *k, const bench_case *c)
 {
-    k->rmsprop_f32(w, w, m2, m2, g, c->cols, ETA, 0.9f, 1e-6f);
+    const drovek_update u = update_of(c->cols);
+    k->rmsprop_f32(&u, ETA, 0.9f, 1e-6f);
 }
 
 static void run_adam(const drovek_table *k, const bench_case *c)
 {
-    k->adam_f32(w, w, m1, m1, m2, m2, g, c->cols, ETA, 0.9f, 0.999f, 0.5f, 0.5f, 1e-6f);
+    const drovek_update u = update_of(c->cols);
+    k->adam_f32(&u, ETA, 0.9f, 0.999f, 0.5f, 0.5f, 1e-6f);
 }
 
 static void run_elastic(const drovek_table *k, const bench_case *c)

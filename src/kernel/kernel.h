@@ -50,6 +50,15 @@ typedef struct drovek_windows {
     bool         adds;
 } drovek_windows;
 
+/* The update of n parameters with vectors of state by their gradient.  out may be in, and the same
+ * for each state. [racy: all but g] */
+enum { DROVEK_MOST_STATES = 4 };
+typedef struct drovek_update {
+    size_t       n;
+    const float *g, *in, *state_in[DROVEK_MOST_STATES];
+    float       *out, *state_out[DROVEK_MOST_STATES];
+} drovek_update;
+
 #define SLOT(name, result, arguments) typedef result drovek_##name##_fn arguments;
 #include "kernel/slots.def"
 typedef drovek_encode_i16_fn drovek_encode_fn; /* of all codes */

@@ -51,20 +51,19 @@ static void bet(float alpha, size_t n, float *theta, float s[N_STATE][CHUNK], co
     }
 }
 
-static void apply(const drove_rule *rule, const drovek_table *k, size_t n, const float *in,
-                  float *out, const float *const *s_in, float *const *s_out, const float *g,
-                  float eta, uint64_t t)
+static void apply(const drove_rule *rule, const drovek_table *k, const drovek_update *u, float eta,
+                  uint64_t t)
 {
     float theta[CHUNK], gradient[CHUNK], s[N_STATE][CHUNK];
     (void)t;
-    for (size_t at = 0; at < n; at += CHUNK) {
-        size_t length = n - at < CHUNK ? n - at : CHUNK;
-        k->copy_f32(gradient, g + at, length); /* out may be g */
-        k->copy_f32(theta, in + at, length);
-        for (unsigned i = 0; i < N_STATE; i++) k->copy_f32(s[i], s_in[i] + at, length);
+    for (size_t at = 0; at < u->n; at += CHUNK) {
+        size_t length = u->n - at < CHUNK ? u->n - at : CHUNK;
+        k->copy_f32(gradient, u->g + at, length); /* out may be g */
+        k->copy_f32(theta, u->in + at, length);
+        for (unsigned i = 0; i < N_STATE; i++) k->copy_f32(s[i], u->state_in[i] + at, length);
         bet(rule->mu, length, theta, s, gradient, eta);
-        k->copy_f32(out + at, theta, length);
-        for (unsigned i = 0; i < N_STATE; i++) k->copy_f32(s_out[i] + at, s[i], length);
+        k->copy_f32(u->out + at, theta, length);
+        for (unsigned i = 0; i < N_STATE; i++) k->copy_f32(u->state_out[i] + at, s[i], length);
     }
 }
 

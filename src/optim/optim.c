@@ -219,13 +219,6 @@ static void add_shared(const drovek_table *k, float *y, const float *x, size_t n
     }
 }
 
-/* The i-th state of parameters from offset on, the worker's own or the shared one. */
-static float *state_at(const drove_optim *optim, const drove_optim_worker *w, float *state,
-                       unsigned i, size_t offset)
-{
-    return (state != NULL ? state + i * optim->n_theta : w->state[i]) + offset;
-}
-
 void drove__optim_look_ahead(const drove_optim *optim, const drove_optim_worker *w,
                              const float *state, size_t offset, size_t length, float *theta)
 {
@@ -281,13 +274,16 @@ void drove__optim_step(const drove_optim *optim, const drove_optim_worker *w, fl
     const drove_rule *rule = &optim->rule;
     const bool in_place = theta != NULL && state != NULL;
     for (size_t at = 0, n; at < length; at += n) {
-        float *s[DROVE_RULE_MAX_STATE] = {NULL};
         n = length - at < ZEROS ? length - at : ZEROS;
-        for (unsigned i = 0; i < rule->ops->n_state; i++)
-            s[i] = state_at(optim, w, state, i, offset + at);
-        rule->ops->apply(rule, optim->kernels, n, in_place ? theta + at : zero,
-                         in_place ? theta + at : g + at, (const float *const *)s, s, g + at, eta,
-                         t);
+        drovek_update u = {.n = n,
+                           .g = g + at,
+                           .in = in_place ? theta + at : zero,
+                           .out = in_place ? theta + at : g + at};
+        for (unsigned i = 0; i < rule->ops->n_state; i++) {
+            float *all = state != NULL ? state + i * optim->n_theta : w->state[i];
+            u.state_in[i] = u.state_out[i] = all + offset + at;
+        }
+        rule->ops->apply(rule, optim->kernels, &u, eta, t);
         if (theta != NULL && !in_place)
             optim->kernels->sgd_f32(theta + at, theta + at, g + at, n, -1.0f);
     }
@@ -339,14 +335,13 @@ static void apply_part(const application *a, size_t offset, size_t length)
         k->sgd_f32(a->out + offset, a->in + offset, a->value + offset, length, a->eta);
         return;
     }
-    const float *s_in[DROVE_RULE_MAX_STATE] = {NULL};
-    float *s_out[DROVE_RULE_MAX_STATE] = {NULL};
+    drovek_update u = {
+        .n = length, .g = a->value + offset, .in = a->in + offset, .out = a->out + offset};
     for (unsigned i = 0; i < a->n_state; i++) {
-        s_in[i] = a->in + (i + 1) * a->optim->n + offset;
-        s_out[i] = a->out + (i + 1) * a->optim->n + offset;
+        u.state_in[i] = u.in + (i + 1) * a->optim->n;
+        u.state_out[i] = u.out + (i + 1) * a->optim->n;
     }
-    rule->ops->apply(rule, k, length, a->in + offset, a->out + offset, s_in, s_out,
-                     a->value + offset, a->eta, a->t);
+    rule->ops->apply(rule, k, &u, a->eta, a->t);
 }
 
 /* Copies what the step does not change, if the result goes to another vector. */

@@ -26,7 +26,7 @@
 #include "kernel/span.h"
 #include "optim/schedules.h"
 
-enum { DROVE_RULE_MAX_STATE = 4, DROVE_MAX_SCHEDULES = 4 };
+enum { DROVE_RULE_MAX_STATE = DROVEK_MOST_STATES, DROVE_MAX_SCHEDULES = 4 };
 
 typedef struct drove_rule drove_rule;
 
@@ -37,10 +37,9 @@ typedef struct drove_rule_ops {
     bool        zero_is_noop;   /* g of 0 changes neither theta nor state: spans allowed       */
     bool        lookahead;      /* the gradient is taken at theta + mu v (Nesterov)            */
     const drove_spec_key *keys; /* of a drove_rule; NULL: none */
-    /* out and s_out from in and s_in (each pair may be the same memory; out may be g); g[n]. */
-    void (*apply)(const drove_rule *rule, const drovek_table *k, size_t n, const float *in,
-                  float *out, const float *const *s_in, float *const *s_out, const float *g,
-                  float eta, uint64_t t);
+    /* Update t, by a step of size eta; u->out may be u->g as well. */
+    void (*apply)(const drove_rule *rule, const drovek_table *k, const drovek_update *u, float eta,
+                  uint64_t t);
 } drove_rule_ops;
 
 struct drove_rule {

@@ -30,12 +30,11 @@
 
 /* ---- sgd ---- */
 
-static void apply_sgd(const drove_rule *rule, const drovek_table *k, size_t n, const float *in,
-                      float *out, const float *const *s_in, float *const *s_out, const float *g,
+static void apply_sgd(const drove_rule *rule, const drovek_table *k, const drovek_update *u,
                       float eta, uint64_t t)
 {
-    (void)rule, (void)s_in, (void)s_out, (void)t;
-    k->sgd_f32(out, in, g, n, eta);
+    (void)rule, (void)t;
+    k->sgd_f32(u->out, u->in, u->g, u->n, eta);
 }
 
 static const drove_rule_ops rule_sgd = {
@@ -54,12 +53,11 @@ static const drove_spec_key momentum_keys[] = {
     DROVE_SPEC_END,
 };
 
-static void apply_momentum(const drove_rule *rule, const drovek_table *k, size_t n, const float *in,
-                           float *out, const float *const *s_in, float *const *s_out,
-                           const float *g, float eta, uint64_t t)
+static void apply_momentum(const drove_rule *rule, const drovek_table *k, const drovek_update *u,
+                           float eta, uint64_t t)
 {
     (void)t;
-    k->momentum_f32(out, in, s_out[0], s_in[0], g, n, eta, rule->mu);
+    k->momentum_f32(u, eta, rule->mu);
 }
 
 static const drove_rule_ops rule_momentum = {
@@ -88,12 +86,11 @@ static const drove_spec_key adagrad_keys[] = {
     DROVE_SPEC_END,
 };
 
-static void apply_adagrad(const drove_rule *rule, const drovek_table *k, size_t n, const float *in,
-                          float *out, const float *const *s_in, float *const *s_out, const float *g,
+static void apply_adagrad(const drove_rule *rule, const drovek_table *k, const drovek_update *u,
                           float eta, uint64_t t)
 {
     (void)t;
-    k->adagrad_f32(out, in, s_out[0], s_in[0], g, n, eta, rule->epsilon);
+    k->adagrad_f32(u, eta, rule->epsilon);
 }
 
 static const drove_rule_ops rule_adagrad = {
@@ -114,12 +111,11 @@ static const drove_spec_key rmsprop_keys[] = {
     DROVE_SPEC_END,
 };
 
-static void apply_rmsprop(const drove_rule *rule, const drovek_table *k, size_t n, const float *in,
-                          float *out, const float *const *s_in, float *const *s_out, const float *g,
+static void apply_rmsprop(const drove_rule *rule, const drovek_table *k, const drovek_update *u,
                           float eta, uint64_t t)
 {
     (void)t;
-    k->rmsprop_f32(out, in, s_out[0], s_in[0], g, n, eta, rule->beta1, rule->epsilon);
+    k->rmsprop_f32(u, eta, rule->beta1, rule->epsilon);
 }
 
 static const drove_rule_ops rule_rmsprop = {
@@ -147,12 +143,11 @@ static float correction(float beta, uint64_t t)
     return (float)(1.0 - pow((double)beta, (double)t));
 }
 
-static void apply_adam(const drove_rule *rule, const drovek_table *k, size_t n, const float *in,
-                       float *out, const float *const *s_in, float *const *s_out, const float *g,
+static void apply_adam(const drove_rule *rule, const drovek_table *k, const drovek_update *u,
                        float eta, uint64_t t)
 {
-    k->adam_f32(out, in, s_out[0], s_in[0], s_out[1], s_in[1], g, n, eta, rule->beta1, rule->beta2,
-                correction(rule->beta1, t), correction(rule->beta2, t), rule->epsilon);
+    k->adam_f32(u, eta, rule->beta1, rule->beta2, correction(rule->beta1, t),
+                correction(rule->beta2, t), rule->epsilon);
 }
 
 static const drove_rule_ops rule_adam = {

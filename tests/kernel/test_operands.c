@@ -296,29 +296,39 @@ static void run_sgd_f32(const drovek_table *t, size_t n)
     t->sgd_f32(float_operand(n), float_operand(n), float_operand(n), n, 0.1f);
 }
 
+static drovek_update update_operands(size_t n, unsigned n_states)
+{
+    drovek_update u = {
+        .n = n, .g = float_operand(n), .in = float_operand(n), .out = float_operand(n)};
+    for (unsigned i = 0; i < n_states; i++) {
+        u.state_in[i] = float_operand(n);
+        u.state_out[i] = float_operand(n);
+    }
+    return u;
+}
+
 static void run_momentum_f32(const drovek_table *t, size_t n)
 {
-    t->momentum_f32(float_operand(n), float_operand(n), float_operand(n), float_operand(n),
-                    float_operand(n), n, 0.1f, 0.5f);
+    const drovek_update u = update_operands(n, 1);
+    t->momentum_f32(&u, 0.1f, 0.5f);
 }
 
 static void run_adagrad_f32(const drovek_table *t, size_t n)
 {
-    t->adagrad_f32(float_operand(n), float_operand(n), float_operand(n), float_operand(n),
-                   float_operand(n), n, 0.1f, 1e-6f);
+    const drovek_update u = update_operands(n, 1);
+    t->adagrad_f32(&u, 0.1f, 1e-6f);
 }
 
 static void run_rmsprop_f32(const drovek_table *t, size_t n)
 {
-    t->rmsprop_f32(float_operand(n), float_operand(n), float_operand(n), float_operand(n),
-                   float_operand(n), n, 0.1f, 0.5f, 1e-6f);
+    const drovek_update u = update_operands(n, 1);
+    t->rmsprop_f32(&u, 0.1f, 0.5f, 1e-6f);
 }
 
 static void run_adam_f32(const drovek_table *t, size_t n)
 {
-    t->adam_f32(float_operand(n), float_operand(n), float_operand(n), float_operand(n),
-                float_operand(n), float_operand(n), float_operand(n), n, 0.1f, 0.5f, 0.5f, 1.0f,
-                1.0f, 1e-6f);
+    const drovek_update u = update_operands(n, 2);
+    t->adam_f32(&u, 0.1f, 0.5f, 0.5f, 1.0f, 1.0f, 1e-6f);
 }
 
 /* ---- images ---- */

@@ -20,35 +20,28 @@ static const double rule_bound = 4.0; /* units in the last place of the largest 
 
 static const drovek_table *const ref = &drovek_ref;
 
-/* What a rule reads and writes: parameters, two states, a gradient. */
-typedef struct arrays {
-    float *out, *a_out, *b_out;
-    const float *in, *a_in, *b_in, *g;
-} arrays;
+typedef void apply_fn(const drovek_table *t, const drovek_update *u);
 
-typedef void apply_fn(const drovek_table *t, arrays v, size_t n);
-
-static void apply_sgd(const drovek_table *t, arrays v, size_t n)
+static void apply_sgd(const drovek_table *t, const drovek_update *u)
 {
-    t->sgd_f32(v.out, v.in, v.g, n, ETA);
+    t->sgd_f32(u->out, u->in, u->g, u->n, ETA);
 }
-static void apply_momentum(const drovek_table *t, arrays v, size_t n)
+static void apply_momentum(const drovek_table *t, const drovek_update *u)
 {
-    t->momentum_f32(v.out, v.in, v.a_out, v.a_in, v.g, n, ETA, MU);
+    t->momentum_f32(u, ETA, MU);
 }
-static void apply_adagrad(const drovek_table *t, arrays v, size_t n)
+static void apply_adagrad(const drovek_table *t, const drovek_update *u)
 {
-    t->adagrad_f32(v.out, v.in, v.a_out, v.a_in, v.g, n, ETA, EPSILON);
+    t->adagrad_f32(u, ETA, EPSILON);
 }
-static void apply_rmsprop(const drovek_table *t, arrays v, size_t n)
+static void apply_rmsprop(const drovek_table *t, const drovek_update *u)
 {
-    t->rmsprop_f32(v.out, v.in, v.a_out, v.a_in, v.g, n, ETA, BETA, EPSILON);
+    t->rmsprop_f32(u, ETA, BETA, EPSILON);
 }
-static void apply_adam(const drovek_table *t, arrays v, size_t n)
+static void apply_adam(const drovek_table *t, const drovek_update *u)
 {
     float correction1 = 1.0f - powf(BETA1, STEP_T), correction2 = 1.0f - powf(BETA2, STEP_T);
-    t->adam_f32(v.out, v.in, v.a_out, v.a_in, v.b_out, v.b_in, v.g, n, ETA, BETA1, BETA2,
-                correction1, correction2, EPSILON);
+    t->adam_f32(u, ETA, BETA1, BETA2, correction1, correction2, EPSILON);
 }
 
 /* The equations of Table 2.3 (epsilon outside the root) in double, for one element. */
@@ -119,10 +112,10 @@ TEST(test_ref_computes_the_equations)
 {
     for (size_t r = 0; r < N_RULES; r++) {
         float out[MAX_N], a_out[MAX_N], b_out[MAX_N];
-        arrays v = {out, a_out, b_out, in, a_in, b_in, g};
+        const drovek_update u = {MAX_N, g, in, {a_in, b_in}, out, {a_out, b_out}};
         memcpy(a_out, a_in, sizeof a_out);
         memcpy(b_out, b_in, sizeof b_out);
-        rules[r].apply(ref, v, MAX_N);
+        rules[r].apply(ref, &u);
         for (size_t i = 0; i < MAX_N; i++) {
             double w = in[i], a = a_in[i], b = b_in[i];
             rules[r].exact(&w, &a, &b, g[i]);
@@ -140,21 +133,23 @@ TEST(test_ref_computes_the_equations)
 /* Exact in binary: parameter 1, gradient 2, step 1/4, squares 12 before. */
 TEST(test_hand_worked)
 {
-    float w = 1.0f, v = 0.5f, a = 12.0f, m1 = 0.0f, m2 = 0.0f;
+    float w = 1.0f, s[2] = {0.5f};
     float two = 2.0f;
+    const drovek_update u = {1, &two, &w, {&s[0], &s[1]}, &w, {&s[0], &s[1]}};
     ref->sgd_f32(&w, &w, &two, 1, 0.25f);
     assert_true(w == 0.5f);
-    ref->momentum_f32(&w, &w, &v, &v, &two, 1, 0.25f, 0.5f); /* v = 0.25 - 0.5 */
-    assert_true(v == -0.25f && w == 0.25f);
-    w = 1.0f;
-    ref->adagrad_f32(&w, &w, &a, &a, &two, 1, 0.25f, 1.0f); /* a = 16, step 0.5 / (4 + 1) */
-    assert_true(a == 16.0f && w == 1.0f - 0.5f / 5.0f);
-    w = 1.0f, a = 28.0f;
-    ref->rmsprop_f32(&w, &w, &a, &a, &two, 1, 0.25f, 0.5f, 1.0f); /* a = 14 + 2 */
-    assert_true(a == 16.0f && w == 1.0f - 0.5f / 5.0f);
+    ref->momentum_f32(&u, 0.25f, 0.5f); /* v = 0.25 - 0.5 */
+    assert_true(s[0] == -0.25f && w == 0.25f);
+    w = 1.0f, s[0] = 12.0f;
+    ref->adagrad_f32(&u, 0.25f, 1.0f); /* a = 16, step 0.5 / (4 + 1) */
+    assert_true(s[0] == 16.0f && w == 1.0f - 0.5f / 5.0f);
+    w = 1.0f, s[0] = 28.0f;
+    ref->rmsprop_f32(&u, 0.25f, 0.5f, 1.0f); /* a = 14 + 2 */
+    assert_true(s[0] == 16.0f && w == 1.0f - 0.5f / 5.0f);
     w = 1.0f; /* first step: corrected moments are g and g^2, the step eta g / (|g| + epsilon) */
-    ref->adam_f32(&w, &w, &m1, &m1, &m2, &m2, &two, 1, 0.25f, 0.5f, 0.75f, 0.5f, 0.25f, 2.0f);
-    assert_true(m1 == 1.0f && m2 == 1.0f && w == 1.0f - 0.5f / 4.0f);
+    s[0] = s[1] = 0.0f;
+    ref->adam_f32(&u, 0.25f, 0.5f, 0.75f, 0.5f, 0.25f, 2.0f);
+    assert_true(s[0] == 1.0f && s[1] == 1.0f && w == 1.0f - 0.5f / 4.0f);
 }
 
 /* out of place when in_place is false; `where` for all arrays alike */
@@ -162,23 +157,23 @@ static void check_rule(const drovek_table *tier, const struct rule *rule, size_t
                        bool in_place)
 {
     float want[MAX_N], want_a[MAX_N], want_b[MAX_N];
-    arrays plain = {want, want_a, want_b, in, a_in, b_in, g};
+    const drovek_update plain = {n, g, in, {a_in, b_in}, want, {want_a, want_b}};
     memcpy(want_a, a_in, sizeof want_a);
     memcpy(want_b, b_in, sizeof want_b);
-    rule->apply(ref, plain, n);
+    rule->apply(ref, &plain);
 
     float *w = guarded_floats(in, n, where), *a = guarded_floats(a_in, n, where),
           *b = guarded_floats(b_in, n, where);
-    arrays v = {w, a, b, w, a, b, guarded_floats(g, n, where)};
+    drovek_update u = {n, guarded_floats(g, n, where), w, {a, b}, w, {a, b}};
     if (!in_place) {
-        v.out = guarded_floats(NULL, n, where);
-        v.a_out = guarded_floats(a_in, n, where);
-        v.b_out = guarded_floats(b_in, n, where);
+        u.out = guarded_floats(NULL, n, where);
+        u.state_out[0] = guarded_floats(a_in, n, where);
+        u.state_out[1] = guarded_floats(b_in, n, where);
     }
-    rule->apply(tier, v, n);
-    assert_same_bits(rule->name, tier->isa, n, v.out, want);
-    assert_same_bits(rule->name, tier->isa, n, v.a_out, want_a);
-    assert_same_bits(rule->name, tier->isa, n, v.b_out, want_b);
+    rule->apply(tier, &u);
+    assert_same_bits(rule->name, tier->isa, n, u.out, want);
+    assert_same_bits(rule->name, tier->isa, n, u.state_out[0], want_a);
+    assert_same_bits(rule->name, tier->isa, n, u.state_out[1], want_b);
     if (!in_place) assert_same_bits(rule->name, tier->isa, n, w, in);
     guarded_free_all();
 }

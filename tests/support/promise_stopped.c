@@ -20,12 +20,11 @@ static sem_t stopped, go_on;
 static _Thread_local bool stops_here;
 static float ones[N];
 
-static void stopping_apply(const drove_rule *rule, const drovek_table *k, size_t n, const float *in,
-                           float *out, const float *const *s_in, float *const *s_out,
-                           const float *g, float eta, uint64_t t)
+static void stopping_apply(const drove_rule *rule, const drovek_table *k, const drovek_update *u,
+                           float eta, uint64_t t)
 {
-    (void)rule, (void)s_in, (void)s_out, (void)t;
-    k->sgd_f32(out, in, g, n, eta);
+    (void)rule, (void)t;
+    k->sgd_f32(u->out, u->in, u->g, u->n, eta);
     if (!stops_here) return;
     stops_here = false;
     sem_post(&stopped);

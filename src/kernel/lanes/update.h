@@ -34,47 +34,56 @@ static void sgd_f32(float *out, const float *in, const float *g, size_t n, float
     }
 }
 
-INLINE void momentum_at(float *out, const float *in, float *v_out, const float *v_in,
-                        const float *g, vec eta, vec mu, size_t count)
+/* ---- rules with state ---- */
+
+/* The numbers of a rule in every lane; those that it has not are not read. */
+typedef struct rule_numbers {
+    vec eta, beta1, rest1, beta2, rest2, unbias2, epsilon;
+} rule_numbers;
+
+/* Elements [i, i + count). */
+typedef void rule_at(const drovek_update *u, size_t i, size_t count, const rule_numbers *r);
+
+INLINE void update(const drovek_update *whole, rule_at *at, rule_numbers r)
 {
-    vec v = vec_fnma(eta, vec_load(g, count), vec_mul(mu, racy_load(v_in, count)));
-    racy_store(v_out, v, count);
-    racy_store(out, vec_add(racy_load(in, count), v), count);
+    const drovek_update u = *whole; /* in registers */
+    size_t              i = 0;
+    for (; i + LANES <= u.n; i += LANES) at(&u, i, LANES, &r);
+    if (i < u.n) at(&u, i, u.n - i, &r);
 }
 
-static void momentum_f32(float *out, const float *in, float *v_out, const float *v_in,
-                         const float *g, size_t n, float eta, float mu)
+INLINE void momentum_at(const drovek_update *u, size_t i, size_t count, const rule_numbers *r)
 {
-    vec    step = vec_set(eta), keep = vec_set(mu);
-    size_t i = 0;
-    for (; i + LANES <= n; i += LANES)
-        momentum_at(out + i, in + i, v_out + i, v_in + i, g + i, step, keep, LANES);
-    if (i < n) momentum_at(out + i, in + i, v_out + i, v_in + i, g + i, step, keep, n - i);
+    vec g = vec_load(u->g + i, count);
+    vec v = vec_fnma(r->eta, g, vec_mul(r->beta1, racy_load(u->state_in[0] + i, count)));
+    racy_store(u->state_out[0] + i, v, count);
+    racy_store(u->out + i, vec_add(racy_load(u->in + i, count), v), count);
 }
 
-/* in - numerator / (sqrt(a) + epsilon) */
-INLINE vec divided_step(vec in, vec numerator, vec a, vec epsilon)
+static void momentum_f32(const drovek_update *u, float eta, float mu)
 {
-    return vec_sub(in, vec_div(numerator, vec_add(vec_sqrt(a), epsilon)));
+    update(u, momentum_at, (rule_numbers){.eta = vec_set(eta), .beta1 = vec_set(mu)});
 }
 
-INLINE void adagrad_at(float *out, const float *in, float *a_out, const float *a_in,
-                       const float *gradient, vec eta, vec epsilon, size_t count)
+/* out = in - numerator / (sqrt(a) + epsilon) */
+INLINE void divided_step(const drovek_update *u, size_t i, size_t count, vec numerator, vec a,
+                         vec epsilon)
 {
-    vec g = vec_load(gradient, count);
-    vec a = vec_fma(g, g, racy_load(a_in, count));
-    racy_store(a_out, a, count);
-    racy_store(out, divided_step(racy_load(in, count), vec_mul(eta, g), a, epsilon), count);
+    vec step = vec_div(numerator, vec_add(vec_sqrt(a), epsilon));
+    racy_store(u->out + i, vec_sub(racy_load(u->in + i, count), step), count);
 }
 
-static void adagrad_f32(float *out, const float *in, float *a_out, const float *a_in,
-                        const float *g, size_t n, float eta, float epsilon)
+INLINE void adagrad_at(const drovek_update *u, size_t i, size_t count, const rule_numbers *r)
 {
-    vec    step = vec_set(eta), add = vec_set(epsilon);
-    size_t i = 0;
-    for (; i + LANES <= n; i += LANES)
-        adagrad_at(out + i, in + i, a_out + i, a_in + i, g + i, step, add, LANES);
-    if (i < n) adagrad_at(out + i, in + i, a_out + i, a_in + i, g + i, step, add, n - i);
+    vec g = vec_load(u->g + i, count);
+    vec a = vec_fma(g, g, racy_load(u->state_in[0] + i, count));
+    racy_store(u->state_out[0] + i, a, count);
+    divided_step(u, i, count, vec_mul(r->eta, g), a, r->epsilon);
+}
+
+static void adagrad_f32(const drovek_update *u, float eta, float epsilon)
+{
+    update(u, adagrad_at, (rule_numbers){.eta = vec_set(eta), .epsilon = vec_set(epsilon)});
 }
 
 /* beta m + (1 - beta) x */
@@ -83,60 +92,45 @@ INLINE vec running_mean(vec m, vec x, vec beta, vec rest)
     return vec_fma(rest, x, vec_mul(beta, m));
 }
 
-INLINE void rmsprop_at(float *out, const float *in, float *a_out, const float *a_in,
-                       const float *gradient, vec eta, vec beta, vec rest, vec epsilon,
-                       size_t count)
+INLINE void rmsprop_at(const drovek_update *u, size_t i, size_t count, const rule_numbers *r)
 {
-    vec g = vec_load(gradient, count);
-    vec a = running_mean(racy_load(a_in, count), vec_mul(g, g), beta, rest);
-    racy_store(a_out, a, count);
-    racy_store(out, divided_step(racy_load(in, count), vec_mul(eta, g), a, epsilon), count);
+    vec g = vec_load(u->g + i, count), was = racy_load(u->state_in[0] + i, count);
+    vec a = running_mean(was, vec_mul(g, g), r->beta1, r->rest1);
+    racy_store(u->state_out[0] + i, a, count);
+    divided_step(u, i, count, vec_mul(r->eta, g), a, r->epsilon);
 }
 
-static void rmsprop_f32(float *out, const float *in, float *a_out, const float *a_in,
-                        const float *g, size_t n, float eta, float beta, float epsilon)
+static void rmsprop_f32(const drovek_update *u, float eta, float beta, float epsilon)
 {
-    vec step = vec_set(eta), keep = vec_set(beta), rest = vec_set(1.0f - beta),
-        add = vec_set(epsilon);
-    size_t i = 0;
-    for (; i + LANES <= n; i += LANES) {
-        rmsprop_at(out + i, in + i, a_out + i, a_in + i, g + i, step, keep, rest, add, LANES);
-    }
-    if (i < n)
-        rmsprop_at(out + i, in + i, a_out + i, a_in + i, g + i, step, keep, rest, add, n - i);
+    update(u, rmsprop_at,
+           (rule_numbers){.eta = vec_set(eta),
+                          .beta1 = vec_set(beta),
+                          .rest1 = vec_set(1.0f - beta),
+                          .epsilon = vec_set(epsilon)});
 }
 
-typedef struct adam_factors {
-    vec beta1, rest1, beta2, rest2, step, unbias2, epsilon;
-} adam_factors;
-
-INLINE void adam_at(float *out, const float *in, float *m1_out, const float *m1_in, float *m2_out,
-                    const float *m2_in, const float *gradient, adam_factors f, size_t count)
+INLINE void adam_at(const drovek_update *u, size_t i, size_t count, const rule_numbers *r)
 {
-    vec g = vec_load(gradient, count);
-    vec m1 = running_mean(racy_load(m1_in, count), g, f.beta1, f.rest1);
-    vec m2 = running_mean(racy_load(m2_in, count), vec_mul(g, g), f.beta2, f.rest2);
-    racy_store(m1_out, m1, count);
-    racy_store(m2_out, m2, count);
-    vec in_now = racy_load(in, count);
-    racy_store(out, divided_step(in_now, vec_mul(f.step, m1), vec_mul(m2, f.unbias2), f.epsilon),
-               count);
+    vec g = vec_load(u->g + i, count);
+    vec m1 = running_mean(racy_load(u->state_in[0] + i, count), g, r->beta1, r->rest1);
+    vec was = racy_load(u->state_in[1] + i, count);
+    vec m2 = running_mean(was, vec_mul(g, g), r->beta2, r->rest2);
+    racy_store(u->state_out[0] + i, m1, count);
+    racy_store(u->state_out[1] + i, m2, count);
+    divided_step(u, i, count, vec_mul(r->eta, m1), vec_mul(m2, r->unbias2), r->epsilon);
 }
 
-static void adam_f32(float *out, const float *in, float *m1_out, const float *m1_in, float *m2_out,
-                     const float *m2_in, const float *g, size_t n, float eta, float beta1,
-                     float beta2, float correction1, float correction2, float epsilon)
+static void adam_f32(const drovek_update *u, float eta, float beta1, float beta2, float correction1,
+                     float correction2, float epsilon)
 {
-    adam_factors f = {
-        vec_set(beta1),        vec_set(1.0f - beta1),      vec_set(beta2),
-        vec_set(1.0f - beta2), vec_set(eta / correction1), vec_set(1.0f / correction2),
-        vec_set(epsilon)};
-    size_t i = 0;
-    for (; i + LANES <= n; i += LANES) {
-        adam_at(out + i, in + i, m1_out + i, m1_in + i, m2_out + i, m2_in + i, g + i, f, LANES);
-    }
-    if (i < n)
-        adam_at(out + i, in + i, m1_out + i, m1_in + i, m2_out + i, m2_in + i, g + i, f, n - i);
+    update(u, adam_at,
+           (rule_numbers){.eta = vec_set(eta / correction1),
+                          .beta1 = vec_set(beta1),
+                          .rest1 = vec_set(1.0f - beta1),
+                          .beta2 = vec_set(beta2),
+                          .rest2 = vec_set(1.0f - beta2),
+                          .unbias2 = vec_set(1.0f / correction2),
+                          .epsilon = vec_set(epsilon)});
 }
 
 /* ---- parameters in bf16 ---- */

@@ -1,6 +1,6 @@
 /* kernel/ref/update.c - the update rules over whole vectors.
  *
- * Source: the thesis's Table 2.3, read as DESIGN.md section 8 says: epsilon outside the root;
+ * Source: the thesis's Table 2.3, read as docs/methods/readings.md says: epsilon outside the root;
  * Adam's raw moments are kept and a corrected copy is used.  Parameters and state may be shared
  * with running threads; the gradient may not.
  *
@@ -22,36 +22,39 @@ void drovek_sgd_f32_ref(float *out, const float *in, const float *g, size_t n, f
 }
 
 /* v' = mu v - eta g;  out = in + v' */
-void drovek_momentum_f32_ref(float *out, const float *in, float *v_out, const float *v_in,
-                             const float *g, size_t n, float eta, float mu)
+void drovek_momentum_f32_ref(const drovek_update *u, float eta, float mu)
 {
-    for (size_t i = 0; i < n; i++) {
-        float v = fmaf(-eta, g[i], mu * drove__racy_load(v_in + i));
-        drove__racy_store(v_out + i, v);
-        drove__racy_store(out + i, drove__racy_load(in + i) + v);
+    for (size_t i = 0; i < u->n; i++) {
+        float v = fmaf(-eta, u->g[i], mu * drove__racy_load(u->state_in[0] + i));
+        drove__racy_store(u->state_out[0] + i, v);
+        drove__racy_store(u->out + i, drove__racy_load(u->in + i) + v);
     }
 }
 
-/* a' = a + g^2;  out = in - eta g / (sqrt(a') + epsilon) */
-void drovek_adagrad_f32_ref(float *out, const float *in, float *a_out, const float *a_in,
-                            const float *g, size_t n, float eta, float epsilon)
+/* out = in - step / (sqrt(a) + epsilon) */
+static void divided_step(const drovek_update *u, size_t i, float step, float a, float epsilon)
 {
-    for (size_t i = 0; i < n; i++) {
-        float a = fmaf(g[i], g[i], drove__racy_load(a_in + i));
-        drove__racy_store(a_out + i, a);
-        drove__racy_store(out + i, drove__racy_load(in + i) - eta * g[i] / (sqrtf(a) + epsilon));
+    drove__racy_store(u->out + i, drove__racy_load(u->in + i) - step / (sqrtf(a) + epsilon));
+}
+
+/* a' = a + g^2;  out = in - eta g / (sqrt(a') + epsilon) */
+void drovek_adagrad_f32_ref(const drovek_update *u, float eta, float epsilon)
+{
+    for (size_t i = 0; i < u->n; i++) {
+        float a = fmaf(u->g[i], u->g[i], drove__racy_load(u->state_in[0] + i));
+        drove__racy_store(u->state_out[0] + i, a);
+        divided_step(u, i, eta * u->g[i], a, epsilon);
     }
 }
 
 /* a' = beta a + (1 - beta) g^2;  out = in - eta g / (sqrt(a') + epsilon) */
-void drovek_rmsprop_f32_ref(float *out, const float *in, float *a_out, const float *a_in,
-                            const float *g, size_t n, float eta, float beta, float epsilon)
+void drovek_rmsprop_f32_ref(const drovek_update *u, float eta, float beta, float epsilon)
 {
     float rest = 1.0f - beta;
-    for (size_t i = 0; i < n; i++) {
-        float a = fmaf(rest, g[i] * g[i], beta * drove__racy_load(a_in + i));
-        drove__racy_store(a_out + i, a);
-        drove__racy_store(out + i, drove__racy_load(in + i) - eta * g[i] / (sqrtf(a) + epsilon));
+    for (size_t i = 0; i < u->n; i++) {
+        float g = u->g[i], a = fmaf(rest, g * g, beta * drove__racy_load(u->state_in[0] + i));
+        drove__racy_store(u->state_out[0] + i, a);
+        divided_step(u, i, eta * g, a, epsilon);
     }
 }
 
@@ -59,20 +62,18 @@ void drovek_rmsprop_f32_ref(float *out, const float *in, float *a_out, const flo
  * out = in - eta (m1' / correction1) / (sqrt(m2' / correction2) + epsilon);
  * correction_i = 1 - beta_i^t.  The corrections are applied as one factor each: eta / correction1
  * and 1 / correction2, rounded once. */
-void drovek_adam_f32_ref(float *out, const float *in, float *m1_out, const float *m1_in,
-                         float *m2_out, const float *m2_in, const float *g, size_t n, float eta,
-                         float beta1, float beta2, float correction1, float correction2,
-                         float epsilon)
+void drovek_adam_f32_ref(const drovek_update *u, float eta, float beta1, float beta2,
+                         float correction1, float correction2, float epsilon)
 {
     float rest1 = 1.0f - beta1, rest2 = 1.0f - beta2;
     float step = eta / correction1, unbias2 = 1.0f / correction2;
-    for (size_t i = 0; i < n; i++) {
-        float m1 = fmaf(rest1, g[i], beta1 * drove__racy_load(m1_in + i));
-        float m2 = fmaf(rest2, g[i] * g[i], beta2 * drove__racy_load(m2_in + i));
-        drove__racy_store(m1_out + i, m1);
-        drove__racy_store(m2_out + i, m2);
-        drove__racy_store(out + i,
-                          drove__racy_load(in + i) - step * m1 / (sqrtf(m2 * unbias2) + epsilon));
+    for (size_t i = 0; i < u->n; i++) {
+        float g = u->g[i];
+        float m1 = fmaf(rest1, g, beta1 * drove__racy_load(u->state_in[0] + i));
+        float m2 = fmaf(rest2, g * g, beta2 * drove__racy_load(u->state_in[1] + i));
+        drove__racy_store(u->state_out[0] + i, m1);
+        drove__racy_store(u->state_out[1] + i, m2);
+        divided_step(u, i, step * m1, m2 * unbias2, epsilon);
     }
 }
 

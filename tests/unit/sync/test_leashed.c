@@ -11,13 +11,12 @@ static void (*in_the_middle)(rig *r);
 static rig *the_rig;
 static uint64_t update; /* that the rule was last told it makes */
 
-static void apply_and_call(const drove_rule *rule, const drovek_table *k, size_t n, const float *in,
-                           float *out, const float *const *s_in, float *const *s_out,
-                           const float *g, float eta, uint64_t t)
+static void apply_and_call(const drove_rule *rule, const drovek_table *k, const drovek_update *u,
+                           float eta, uint64_t t)
 {
-    (void)rule, (void)s_in, (void)s_out;
+    (void)rule;
     update = t;
-    k->sgd_f32(out, in, g, n, eta);
+    k->sgd_f32(u->out, u->in, u->g, u->n, eta);
     if (in_the_middle != NULL) in_the_middle(the_rig);
 }
 

@@ -245,12 +245,11 @@ TEST(state_stays_with_its_replica)
  * those before. */
 static uint64_t seen_t;
 
-static void noting_apply(const drove_rule *rule, const drovek_table *k, size_t n, const float *in,
-                         float *out, const float *const *s_in, float *const *s_out, const float *g,
+static void noting_apply(const drove_rule *rule, const drovek_table *k, const drovek_update *u,
                          float eta, uint64_t t)
 {
-    (void)rule, (void)s_in, (void)s_out;
-    k->sgd_f32(out, in, g, n, eta);
+    (void)rule;
+    k->sgd_f32(u->out, u->in, u->g, u->n, eta);
     seen_t = t;
 }
 

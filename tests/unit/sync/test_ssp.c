@@ -211,13 +211,12 @@ TEST(nothing_is_taken_or_published_once_stopped)
 
 static uint64_t update; /* that the rule was last told it makes */
 
-static void note_update(const drove_rule *rule, const drovek_table *k, size_t n, const float *in,
-                        float *out, const float *const *s_in, float *const *s_out, const float *g,
+static void note_update(const drove_rule *rule, const drovek_table *k, const drovek_update *u,
                         float eta, uint64_t t)
 {
-    (void)rule, (void)s_in, (void)s_out;
+    (void)rule;
     update = t;
-    k->sgd_f32(out, in, g, n, eta);
+    k->sgd_f32(u->out, u->in, u->g, u->n, eta);
 }
 
 /* Rules like Adam correct by the number of the update: 1, 2, 3 ... of all workers. */
