@@ -7,11 +7,10 @@
 #ifndef DROVE_BENCH_LINEAR_LOOPS_H
 #define DROVE_BENCH_LINEAR_LOOPS_H
 
+#include "kernel/inline.h"
 #include "kernel/linear.h"
 
 #include <math.h>
-
-#define INLINE static inline __attribute__((always_inline))
 
 INLINE int32_t integer_at(drove_number d, const void *x, size_t i)
 {

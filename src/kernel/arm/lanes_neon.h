@@ -1,21 +1,16 @@
 /* kernel/arm/lanes_neon.h - four floats in one register (ARMv8.0 NEON): the names of
- * kernel/x86/lanes_avx512.h, which documents them.
+ * kernel/x86/lanes.h and lanes_avx512.h, which document them.
  *
  * Shared memory: LD1 and ST1 with 32-bit elements, see sixteen.h.
  */
 #ifndef DROVEK_ARM_LANES_NEON_H
 #define DROVEK_ARM_LANES_NEON_H
 
+#include "kernel/inline.h"
+
 #include <arm_neon.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#define INLINE static inline __attribute__((always_inline))
-#if defined(__clang__)
-#define UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define UNROLL _Pragma("GCC unroll 32")
-#endif
 
 enum { LANES = 4, N_REGISTERS = 32 };
 typedef float32x4_t vec;

@@ -5,11 +5,10 @@
  * caller.  Shared numbers (w, centre) are relaxed atomics of their own width.
  */
 #include "base/racy.h"
+#include "kernel/inline.h"
 #include "kernel/tiers.h"
 
 #include <math.h>
-
-#define INLINE static inline __attribute__((always_inline))
 
 /* ---- one number ---- */
 

@@ -1,24 +1,44 @@
-/* kernel/x86/lanes_avx2.h - eight floats in one register (AVX2 and FMA): the names of
- * lanes_avx512.h, which documents them. */
+/* kernel/x86/lanes_avx2.h - eight floats in one register (AVX2 and FMA): the names of lanes.h and
+ * lanes_avx512.h, which document them. */
 #ifndef DROVEK_X86_LANES_AVX2_H
 #define DROVEK_X86_LANES_AVX2_H
+
+#include "kernel/inline.h"
 
 #include <immintrin.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define INLINE static inline __attribute__((always_inline))
-#if defined(__clang__)
-#define UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define UNROLL _Pragma("GCC unroll 32")
-#endif
+/* ---- what lanes.h is made of ---- */
+
+#define MM(operation)       _mm256_##operation
+#define MM_WHOLE(operation) _mm256_##operation##_si256
 
 enum { LANES = 8, N_REGISTERS = 16 };
-typedef __m256 vec;
+typedef __m256  vec, vec_bool;
+typedef __m256d vec_doubles;
+typedef __m256i vec_u32, lane_mask; /* mask: all bits of a lane, or none */
+typedef float   lanes_at[LANES];
 
-/* All bits set in the first `count` lanes. */
-typedef __m256i lane_mask;
+#define COMPARE(a, b, how)  _mm256_cmp_ps(a, b, how)
+#define TO_INTEGRAL(a, how) _mm256_round_ps(a, (how) | _MM_FROUND_NO_EXC)
+#define RSQRT_ESTIMATE(a)   _mm256_rsqrt_ps(a)
+
+/* clang-format off */
+INLINE vec as_floats(__m256i a) { return _mm256_castsi256_ps(a); }
+INLINE vec vec_abs(vec a) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a); }
+INLINE vec vec_select(vec_bool at, vec a, vec other) { return _mm256_blendv_ps(other, a, at); }
+INLINE vec_bool either(vec_bool a, vec_bool b) { return _mm256_or_ps(a, b); }
+INLINE uint32_t bits_of(vec_bool a) { return (uint32_t)_mm256_movemask_ps(a); }
+INLINE __m256d low_doubles(vec a) { return _mm256_cvtps_pd(_mm256_castps256_ps128(a)); }
+INLINE __m256d high_doubles(vec a) { return _mm256_cvtps_pd(_mm256_extractf128_ps(a, 1)); }
+/* clang-format on */
+
+INLINE double sum_of_doubles(__m256d a)
+{
+    __m128d two = _mm_add_pd(_mm256_castpd256_pd128(a), _mm256_extractf128_pd(a, 1));
+    return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
+}
 
 INLINE lane_mask first(size_t count)
 {
@@ -26,7 +46,16 @@ INLINE lane_mask first(size_t count)
                               _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0));
 }
 
-/* ---- private memory ---- */
+INLINE vec racy_load_masked(const float *p, lane_mask mask)
+{
+    vec v;
+    __asm__ volatile("vmaskmovps %1, %2, %0" : "=x"(v) : "m"(*(const lanes_at *)p), "x"(mask));
+    return v;
+}
+
+#include "kernel/x86/lanes.h"
+
+/* ---- memory ---- */
 
 INLINE vec vec_load(const float *p, size_t count)
 {
@@ -53,35 +82,6 @@ INLINE void vec_store(float *p, vec v, size_t count)
     if (count & 1) _mm_store_ss(p, four);
 }
 
-/* A whole vector past the caches; p is aligned to its size. */
-INLINE void vec_stream(float *p, vec v)
-{
-    _mm256_stream_ps(p, v);
-}
-INLINE void vec_stream_end(void)
-{
-    _mm_sfence();
-}
-
-/* ---- shared memory ---- */
-
-typedef float lanes_at[LANES];
-
-INLINE vec racy_load_masked(const float *p, lane_mask mask)
-{
-    vec v;
-    __asm__ volatile("vmaskmovps %1, %2, %0" : "=x"(v) : "m"(*(const lanes_at *)p), "x"(mask));
-    return v;
-}
-
-INLINE vec racy_load(const float *p, size_t count)
-{
-    vec v;
-    if (count < LANES) return racy_load_masked(p, first(count));
-    __asm__ volatile("vmovups %1, %0" : "=x"(v) : "m"(*(const lanes_at *)p));
-    return v;
-}
-
 INLINE void racy_store(float *p, vec v, size_t count)
 {
     if (count == LANES) {
@@ -102,58 +102,7 @@ INLINE void racy_store(float *p, vec v, size_t count)
     if (count & 1) __asm__ volatile("vmovss %1, %0" : "=m"(*p) : "x"(four));
 }
 
-INLINE vec racy_fma(vec sum, vec x, const float *p, size_t count)
-{
-    if (count == LANES) {
-        __asm__ volatile("vfmadd231ps %2, %1, %0" : "+x"(sum) : "x"(x), "m"(*(const lanes_at *)p));
-        return sum;
-    }
-    return _mm256_fmadd_ps(x, racy_load(p, count), sum);
-}
-
-INLINE vec vec_broadcast(const float *base, size_t offset)
-{
-    vec v;
-    __asm__ volatile("vbroadcastss (%1,%2,4), %0" : "=x"(v) : "r"(base), "r"(offset));
-    return v;
-}
-
-INLINE void memory_written(void)
-{
-    __asm__ volatile("" : : : "memory");
-}
-
 /* ---- arithmetic ---- */
-
-/* clang-format off */
-INLINE vec vec_set(float a) { return _mm256_set1_ps(a); }
-INLINE vec vec_add(vec a, vec b) { return _mm256_add_ps(a, b); }
-INLINE vec vec_sub(vec a, vec b) { return _mm256_sub_ps(a, b); }
-INLINE vec vec_mul(vec a, vec b) { return _mm256_mul_ps(a, b); }
-INLINE vec vec_div(vec a, vec b) { return _mm256_div_ps(a, b); }
-INLINE vec vec_sqrt(vec a) { return _mm256_sqrt_ps(a); }
-INLINE vec vec_fma(vec a, vec b, vec c) { return _mm256_fmadd_ps(a, b, c); }   /* a b + c   */
-INLINE vec vec_fnma(vec a, vec b, vec c) { return _mm256_fnmadd_ps(a, b, c); } /* c - a b   */
-INLINE vec vec_max(vec a, vec b) { return _mm256_max_ps(a, b); }               /* b if NaN  */
-INLINE vec vec_abs(vec a) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a); }
-/* clang-format on */
-
-INLINE vec vec_round(vec a)
-{
-    return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-}
-
-/* |a| with the sign of b */
-INLINE vec vec_copysign(vec a, vec b)
-{
-    return _mm256_or_ps(vec_abs(a), _mm256_and_ps(b, _mm256_set1_ps(-0.0f)));
-}
-
-/* then where a < b, otherwise `other` (also for NaN) */
-INLINE vec vec_if_less(vec a, vec b, vec then, vec other)
-{
-    return _mm256_blendv_ps(other, then, _mm256_cmp_ps(a, b, _CMP_LT_OQ));
-}
 
 /* 0 in the first `count` lanes, -infinity in the others */
 INLINE vec vec_absent(size_t count)
@@ -185,20 +134,6 @@ INLINE float vec_largest(vec a)
     return _mm_cvtss_f32(_mm_max_ss(two, _mm_shuffle_ps(two, two, 1)));
 }
 
-INLINE double sum_of_four(__m256d a)
-{
-    __m128d two = _mm_add_pd(_mm256_castpd256_pd128(a), _mm256_extractf128_pd(a, 1));
-    return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
-}
-
-/* Sum of the lanes in double. */
-INLINE double vec_sum_double(vec a)
-{
-    __m256d low = _mm256_cvtps_pd(_mm256_castps256_ps128(a)),
-            high = _mm256_cvtps_pd(_mm256_extractf128_ps(a, 1));
-    return sum_of_four(_mm256_add_pd(low, high));
-}
-
 /* {sum of row[0], ... sum of row[LANES - 1]} */
 INLINE vec vec_sum_rows(const vec row[LANES])
 {
@@ -216,31 +151,6 @@ INLINE vec vec_sum_rows(const vec row[LANES])
     }
     return _mm256_add_ps(_mm256_permute2f128_ps(quad[0], quad[1], 0x20),
                          _mm256_permute2f128_ps(quad[0], quad[1], 0x31));
-}
-
-/* Two sums of products in double: sum[.] + x y. */
-typedef struct double_sum {
-    __m256d low, high;
-} double_sum;
-
-INLINE double_sum double_sum_zero(void)
-{
-    return (double_sum){_mm256_setzero_pd(), _mm256_setzero_pd()};
-}
-
-INLINE double_sum double_sum_add(double_sum sum, vec x, vec y)
-{
-    __m256d x_low = _mm256_cvtps_pd(_mm256_castps256_ps128(x)),
-            x_high = _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1));
-    __m256d y_low = _mm256_cvtps_pd(_mm256_castps256_ps128(y)),
-            y_high = _mm256_cvtps_pd(_mm256_extractf128_ps(y, 1));
-    return (double_sum){_mm256_fmadd_pd(x_low, y_low, sum.low),
-                        _mm256_fmadd_pd(x_high, y_high, sum.high)};
-}
-
-INLINE double double_sum_total(double_sum a, double_sum b)
-{
-    return sum_of_four(_mm256_add_pd(_mm256_add_pd(a.low, a.high), _mm256_add_pd(b.low, b.high)));
 }
 
 /* row[i] lane j becomes row[j] lane i. */
@@ -269,44 +179,11 @@ INLINE void vec_transpose(vec row[LANES])
     }
 }
 
-/* ---- bits ---- */
-
-INLINE vec vec_xor(vec a, vec b)
-{
-    return _mm256_xor_ps(a, b);
-}
-
-/* The larger, lane by lane, of `so_far` and the bits of |a|: at least 0x7f800000 once an infinity
- * or a NaN was seen. */
-typedef __m256i magnitude;
-
-INLINE magnitude magnitude_zero(void)
-{
-    return _mm256_setzero_si256();
-}
-
-INLINE magnitude magnitude_max(magnitude so_far, vec a)
-{
-    return _mm256_max_epu32(so_far, _mm256_castps_si256(vec_abs(a)));
-}
-
 INLINE uint32_t magnitude_largest(magnitude a)
 {
     __m128i four = _mm_max_epu32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));
     __m128i two = _mm_max_epu32(four, _mm_shuffle_epi32(four, 0x4e));
     return (uint32_t)_mm_cvtsi128_si32(_mm_max_epu32(two, _mm_shuffle_epi32(two, 0xb1)));
-}
-
-/* Bit i set: lane i of a is not 0 (a NaN is not 0). */
-INLINE uint32_t vec_nonzero(vec a)
-{
-    return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(a, _mm256_setzero_ps(), _CMP_NEQ_UQ));
-}
-
-/* Bit i set: lane i of a equals that of b. */
-INLINE uint32_t vec_equal(vec a, vec b)
-{
-    return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_EQ_OQ));
 }
 
 /* Appends the lanes of x chosen by `mask`, and their positions base + lane, to two lists with room
@@ -351,21 +228,6 @@ INLINE vec vec_widen_i16(const int16_t *p, size_t count)
     return _mm256_cvtepi32_ps(_mm256_cvtepi16_epi32(_mm_loadu_si128((const __m128i *)words)));
 }
 
-/* ---- conditions lane by lane ---- */
-
-typedef __m256 vec_bool;
-
-/* a > b, or a is NaN */
-INLINE vec_bool vec_exceeds(vec a, vec b)
-{
-    return _mm256_or_ps(_mm256_cmp_ps(a, b, _CMP_GT_OQ), _mm256_cmp_ps(a, a, _CMP_UNORD_Q));
-}
-
-INLINE vec vec_select(vec_bool condition, vec then, vec other)
-{
-    return _mm256_blendv_ps(other, then, condition);
-}
-
 /* ---- bytes ---- */
 
 /* The lanes of v, whole numbers in [0, 255], as bytes */
@@ -393,25 +255,10 @@ INLINE __m128i load_bytes(const uint8_t *p, size_t count)
 
 /* ---- words of 32 bits ---- */
 
-typedef __m256i vec_u32;
-
-/* clang-format off */
-INLINE vec_u32 u32_set(uint32_t a) { return _mm256_set1_epi32((int)a); }
-INLINE vec_u32 u32_add(vec_u32 a, vec_u32 b) { return _mm256_add_epi32(a, b); }
-INLINE vec_u32 u32_mul(vec_u32 a, vec_u32 b) { return _mm256_mullo_epi32(a, b); }
-INLINE vec_u32 u32_xor(vec_u32 a, vec_u32 b) { return _mm256_xor_si256(a, b); }
-/* clang-format on */
-
 /* {0, 1, 2, ...} */
 INLINE vec_u32 u32_count(void)
 {
     return _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0);
-}
-
-/* a ^ (a >> bits), bits a constant */
-INLINE vec_u32 u32_fold(vec_u32 a, int bits)
-{
-    return _mm256_xor_si256(a, _mm256_srli_epi32(a, bits));
 }
 
 /* v where a >> 8 >= least, else 0; least < 2^31 */
@@ -419,14 +266,6 @@ INLINE vec vec_where_least(vec_u32 a, vec_u32 least, vec v)
 {
     __m256i below = _mm256_cmpgt_epi32(least, _mm256_srli_epi32(a, 8));
     return _mm256_andnot_ps(_mm256_castsi256_ps(below), v);
-}
-
-/* 1 / sqrt(a), a > 0 and normal: an estimate and one step of Newton's method */
-INLINE vec vec_rsqrt(vec a)
-{
-    vec r = _mm256_rsqrt_ps(a);
-    vec half = _mm256_mul_ps(_mm256_mul_ps(a, r), _mm256_set1_ps(-0.5f));
-    return _mm256_mul_ps(r, _mm256_fmadd_ps(half, r, _mm256_set1_ps(1.5f)));
 }
 
 /* ---- neighbours ---- */
@@ -466,21 +305,6 @@ INLINE vec vec_add_where(vec sum, vec_bytes bytes, uint8_t value, vec v)
 }
 
 /* ---- codes ---- */
-
-INLINE vec vec_floor(vec a)
-{
-    return _mm256_round_ps(a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
-}
-
-INLINE vec_u32 u32_spread(vec_u32 a, int bits)
-{
-    return _mm256_xor_si256(a, _mm256_slli_epi32(a, bits));
-}
-
-INLINE vec vec_unit(vec_u32 a)
-{
-    return _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_srli_epi32(a, 8)), _mm256_set1_ps(0x1p-24f));
-}
 
 INLINE vec vec_widen_u16(const uint16_t *p)
 {
@@ -533,15 +357,6 @@ INLINE vec vec_pairs(vec a, vec b)
 {
     __m256i low = _mm256_srli_epi32(_mm256_castps_si256(vec_bf16(a)), 16);
     return _mm256_castsi256_ps(_mm256_or_si256(low, _mm256_castps_si256(vec_bf16(b))));
-}
-
-INLINE vec vec_low_word(vec a)
-{
-    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(a), 16));
-}
-INLINE vec vec_high_word(vec a)
-{
-    return _mm256_and_ps(a, _mm256_castsi256_ps(_mm256_set1_epi32(-0x10000)));
 }
 
 /* ---- words: LANES of bf16 in memory ---- */

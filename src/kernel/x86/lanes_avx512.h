@@ -1,48 +1,56 @@
-/* kernel/x86/lanes_avx512.h - sixteen floats in one register: the operations that the kernels of
- * kernel/lanes/ are written in.
- *
- * lanes_avx2.h has the same names for eight floats, kernel/arm/lanes_neon.h for four.  A source
- * file of a tier includes one of them and then the kernels, which use only these names.
- *
- * `count` is the number of elements at p that exist, up to LANES: no load or store touches memory
- * beyond them, and absent elements read as 0.  If count is the constant LANES the compiler drops
- * the code for fewer.
- *
- * Partial vectors are loaded under a mask but stored in pieces of 8, 4, 2, 1: a later load that
- * overlaps the masked-off part of a masked store waits until that store is in the cache (measured:
- * an update of rows of 10 takes four times as long).
- *
- * The racy_ functions are for memory that other threads write or read meanwhile (base/racy.h): they
- * access each element once, by inline assembly, so the compiler can neither split, repeat, delay
- * nor drop an access.  Nanoseconds with them / with plain intrinsics (gcc 12, Zen 5): sgd of
- * 134,794 elements 5308 / 5318, axpy of 4096 80 / 79, ger 784x128 2697 / 2837, matvec 784x128
- * 1840 / 2041; the worst is sgd of 4096, in the first-level cache: 85 / 71.
- */
+/* kernel/x86/lanes_avx512.h - sixteen floats in one register: what lanes.h is made of, and the
+ * operations whose instructions AVX2 has not (lanes_avx2.h has the same names). */
 #ifndef DROVEK_X86_LANES_AVX512_H
 #define DROVEK_X86_LANES_AVX512_H
+
+#include "kernel/inline.h"
 
 #include <immintrin.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define INLINE static inline __attribute__((always_inline))
-#if defined(__clang__)
-#define UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define UNROLL _Pragma("GCC unroll 32")
-#endif
+/* ---- what lanes.h is made of ---- */
+
+#define MM(operation)       _mm512_##operation
+#define MM_WHOLE(operation) _mm512_##operation##_si512
 
 enum { LANES = 16, N_REGISTERS = 32 };
-typedef __m512 vec;
+typedef __m512    vec;
+typedef __m512d   vec_doubles;
+typedef __m512i   vec_u32;
+typedef __mmask16 lane_mask, vec_bool;
+typedef float     lanes_at[LANES];
 
-typedef __mmask16 lane_mask;
+#define COMPARE(a, b, how)  _mm512_cmp_ps_mask(a, b, how)
+#define TO_INTEGRAL(a, how) _mm512_roundscale_ps(a, (how) | _MM_FROUND_NO_EXC)
+#define RSQRT_ESTIMATE(a)   _mm512_rsqrt14_ps(a)
+
+/* clang-format off */
+INLINE vec as_floats(__m512i a) { return _mm512_castsi512_ps(a); }
+INLINE vec vec_abs(vec a) { return _mm512_abs_ps(a); }
+INLINE vec vec_select(vec_bool at, vec a, vec other) { return _mm512_mask_mov_ps(other, at, a); }
+INLINE vec_bool either(vec_bool a, vec_bool b) { return a | b; }
+INLINE uint32_t bits_of(vec_bool a) { return a; }
+INLINE __m512d low_doubles(vec a) { return _mm512_cvtps_pd(_mm512_castps512_ps256(a)); }
+INLINE __m512d high_doubles(vec a) { return _mm512_cvtps_pd(_mm512_extractf32x8_ps(a, 1)); }
+INLINE double sum_of_doubles(__m512d a) { return _mm512_reduce_add_pd(a); }
+/* clang-format on */
 
 INLINE lane_mask first(size_t count)
 {
     return (lane_mask)((1u << count) - 1u);
 }
 
-/* ---- private memory ---- */
+INLINE vec racy_load_masked(const float *p, lane_mask mask)
+{
+    vec v;
+    __asm__ volatile("vmovups %1, %0%{%2%}%{z%}" : "=v"(v) : "m"(*(const lanes_at *)p), "Yk"(mask));
+    return v;
+}
+
+#include "kernel/x86/lanes.h"
+
+/* ---- memory ---- */
 
 INLINE vec vec_load(const float *p, size_t count)
 {
@@ -75,35 +83,6 @@ INLINE void vec_store(float *p, vec v, size_t count)
     if (count & 1) _mm_store_ss(p, four);
 }
 
-/* A whole vector past the caches; p is aligned to its size. */
-INLINE void vec_stream(float *p, vec v)
-{
-    _mm512_stream_ps(p, v);
-}
-INLINE void vec_stream_end(void)
-{
-    _mm_sfence();
-}
-
-/* ---- shared memory ---- */
-
-typedef float lanes_at[LANES];
-
-INLINE vec racy_load_masked(const float *p, lane_mask mask)
-{
-    vec v;
-    __asm__ volatile("vmovups %1, %0%{%2%}%{z%}" : "=v"(v) : "m"(*(const lanes_at *)p), "Yk"(mask));
-    return v;
-}
-
-INLINE vec racy_load(const float *p, size_t count)
-{
-    vec v;
-    if (count < LANES) return racy_load_masked(p, first(count));
-    __asm__ volatile("vmovups %1, %0" : "=v"(v) : "m"(*(const lanes_at *)p));
-    return v;
-}
-
 INLINE void racy_store(float *p, vec v, size_t count)
 {
     if (count == LANES) {
@@ -130,63 +109,7 @@ INLINE void racy_store(float *p, vec v, size_t count)
     if (count & 1) __asm__ volatile("vmovss %1, %0" : "=m"(*p) : "v"(four));
 }
 
-/* sum + x * p[0 .. count), rounded once */
-INLINE vec racy_fma(vec sum, vec x, const float *p, size_t count)
-{
-    if (count == LANES) {
-        __asm__ volatile("vfmadd231ps %2, %1, %0" : "+v"(sum) : "v"(x), "m"(*(const lanes_at *)p));
-        return sum;
-    }
-    return _mm512_fmadd_ps(x, racy_load(p, count), sum);
-}
-
-/* base[offset] in every lane.  In assembly for another reason: the compiler would turn many rows at
- * a constant distance into as many moving pointers, and run out of registers.  It does not know
- * which memory is read: memory_written() must come between the last store to it and the first
- * call. */
-INLINE vec vec_broadcast(const float *base, size_t offset)
-{
-    vec v;
-    __asm__ volatile("vbroadcastss (%1,%2,4), %0" : "=v"(v) : "r"(base), "r"(offset));
-    return v;
-}
-
-INLINE void memory_written(void)
-{
-    __asm__ volatile("" : : : "memory");
-}
-
 /* ---- arithmetic ---- */
-
-/* clang-format off */
-INLINE vec vec_set(float a) { return _mm512_set1_ps(a); }
-INLINE vec vec_add(vec a, vec b) { return _mm512_add_ps(a, b); }
-INLINE vec vec_sub(vec a, vec b) { return _mm512_sub_ps(a, b); }
-INLINE vec vec_mul(vec a, vec b) { return _mm512_mul_ps(a, b); }
-INLINE vec vec_div(vec a, vec b) { return _mm512_div_ps(a, b); }
-INLINE vec vec_sqrt(vec a) { return _mm512_sqrt_ps(a); }
-INLINE vec vec_fma(vec a, vec b, vec c) { return _mm512_fmadd_ps(a, b, c); }   /* a b + c   */
-INLINE vec vec_fnma(vec a, vec b, vec c) { return _mm512_fnmadd_ps(a, b, c); } /* c - a b   */
-INLINE vec vec_max(vec a, vec b) { return _mm512_max_ps(a, b); }               /* b if NaN  */
-INLINE vec vec_abs(vec a) { return _mm512_abs_ps(a); }
-/* clang-format on */
-
-INLINE vec vec_round(vec a)
-{
-    return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-}
-
-/* |a| with the sign of b */
-INLINE vec vec_copysign(vec a, vec b)
-{
-    return _mm512_or_ps(vec_abs(a), _mm512_and_ps(b, _mm512_set1_ps(-0.0f)));
-}
-
-/* then where a < b, otherwise `other` (also for NaN) */
-INLINE vec vec_if_less(vec a, vec b, vec then, vec other)
-{
-    return _mm512_mask_mov_ps(other, _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), then);
-}
 
 /* 0 in the first `count` lanes, -infinity in the others */
 INLINE vec vec_absent(size_t count)
@@ -205,14 +128,6 @@ INLINE vec vec_scale2(vec p, vec n)
 INLINE float vec_largest(vec a)
 {
     return _mm512_reduce_max_ps(a);
-}
-
-/* Sum of the lanes in double. */
-INLINE double vec_sum_double(vec a)
-{
-    __m512d low = _mm512_cvtps_pd(_mm512_castps512_ps256(a));
-    __m512d high = _mm512_cvtps_pd(_mm512_extractf32x8_ps(a, 1));
-    return _mm512_reduce_add_pd(_mm512_add_pd(low, high));
 }
 
 /* {sum of row[0], ... sum of row[LANES - 1]} */
@@ -237,32 +152,6 @@ INLINE vec vec_sum_rows(const vec row[LANES])
     }
     return _mm512_add_ps(_mm512_shuffle_f32x4(half[0], half[1], 0x88),
                          _mm512_shuffle_f32x4(half[0], half[1], 0xdd));
-}
-
-/* Two sums of products in double: sum[.] + x y. */
-typedef struct double_sum {
-    __m512d low, high;
-} double_sum;
-
-INLINE double_sum double_sum_zero(void)
-{
-    return (double_sum){_mm512_setzero_pd(), _mm512_setzero_pd()};
-}
-
-INLINE double_sum double_sum_add(double_sum sum, vec x, vec y)
-{
-    __m512d x_low = _mm512_cvtps_pd(_mm512_castps512_ps256(x)),
-            x_high = _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1));
-    __m512d y_low = _mm512_cvtps_pd(_mm512_castps512_ps256(y)),
-            y_high = _mm512_cvtps_pd(_mm512_extractf32x8_ps(y, 1));
-    return (double_sum){_mm512_fmadd_pd(x_low, y_low, sum.low),
-                        _mm512_fmadd_pd(x_high, y_high, sum.high)};
-}
-
-INLINE double double_sum_total(double_sum a, double_sum b)
-{
-    return _mm512_reduce_add_pd(
-        _mm512_add_pd(_mm512_add_pd(a.low, a.high), _mm512_add_pd(b.low, b.high)));
 }
 
 /* row[i] lane j becomes row[j] lane i. */
@@ -297,43 +186,9 @@ INLINE void vec_transpose(vec row[LANES])
     }
 }
 
-/* ---- bits ---- */
-
-INLINE vec vec_xor(vec a, vec b)
-{
-    return _mm512_xor_ps(a, b);
-}
-
-/* The larger, lane by lane, of `so_far` and the bits of |a|: at least 0x7f800000 once an infinity
- * or a NaN was seen. */
-typedef __m512i magnitude;
-
-INLINE magnitude magnitude_zero(void)
-{
-    return _mm512_setzero_si512();
-}
-
-INLINE magnitude magnitude_max(magnitude so_far, vec a)
-{
-    return _mm512_max_epu32(so_far, _mm512_and_si512(_mm512_castps_si512(a),
-                                                     _mm512_set1_epi32(0x7fffffff)));
-}
-
 INLINE uint32_t magnitude_largest(magnitude a)
 {
     return _mm512_reduce_max_epu32(a);
-}
-
-/* Bit i set: lane i of a is not 0 (a NaN is not 0). */
-INLINE uint32_t vec_nonzero(vec a)
-{
-    return _mm512_cmp_ps_mask(a, _mm512_setzero_ps(), _CMP_NEQ_UQ);
-}
-
-/* Bit i set: lane i of a equals that of b. */
-INLINE uint32_t vec_equal(vec a, vec b)
-{
-    return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ);
 }
 
 /* Appends the lanes of x chosen by `mask`, and their positions base + lane, to two lists with room
@@ -370,21 +225,6 @@ INLINE vec vec_widen_i16(const int16_t *p, size_t count)
     return _mm512_cvtepi32_ps(_mm512_cvtepi16_epi32(words));
 }
 
-/* ---- conditions lane by lane ---- */
-
-typedef __mmask16 vec_bool;
-
-/* a > b, or a is NaN */
-INLINE vec_bool vec_exceeds(vec a, vec b)
-{
-    return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ) | _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q);
-}
-
-INLINE vec vec_select(vec_bool condition, vec then, vec other)
-{
-    return _mm512_mask_mov_ps(other, condition, then);
-}
-
 /* ---- bytes ---- */
 
 /* The lanes of v, whole numbers in [0, 255], as bytes */
@@ -397,40 +237,16 @@ INLINE void vec_store_u8(uint8_t *p, vec v, size_t count)
 
 /* ---- words of 32 bits ---- */
 
-typedef __m512i vec_u32;
-
-/* clang-format off */
-INLINE vec_u32 u32_set(uint32_t a) { return _mm512_set1_epi32((int)a); }
-INLINE vec_u32 u32_add(vec_u32 a, vec_u32 b) { return _mm512_add_epi32(a, b); }
-INLINE vec_u32 u32_mul(vec_u32 a, vec_u32 b) { return _mm512_mullo_epi32(a, b); }
-INLINE vec_u32 u32_xor(vec_u32 a, vec_u32 b) { return _mm512_xor_si512(a, b); }
-/* clang-format on */
-
 /* {0, 1, 2, ...} */
 INLINE vec_u32 u32_count(void)
 {
     return _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
 }
 
-/* a ^ (a >> bits), bits a constant */
-INLINE vec_u32 u32_fold(vec_u32 a, unsigned bits)
-{
-    return _mm512_xor_si512(a, _mm512_srli_epi32(a, bits));
-}
-
 /* v where a >> 8 >= least, else 0; least < 2^31 */
 INLINE vec vec_where_least(vec_u32 a, vec_u32 least, vec v)
 {
     return _mm512_maskz_mov_ps(_mm512_cmpge_epu32_mask(_mm512_srli_epi32(a, 8), least), v);
-}
-
-/* 1 / sqrt(a), a > 0 and normal, within RSQRT_ULPS of tests/kernel: an estimate and one step of
- * Newton's method */
-INLINE vec vec_rsqrt(vec a)
-{
-    vec r = _mm512_rsqrt14_ps(a);
-    vec half = _mm512_mul_ps(_mm512_mul_ps(a, r), _mm512_set1_ps(-0.5f));
-    return _mm512_mul_ps(r, _mm512_fmadd_ps(half, r, _mm512_set1_ps(1.5f)));
 }
 
 /* ---- neighbours ---- */
@@ -462,23 +278,6 @@ INLINE vec vec_add_where(vec sum, vec_bytes bytes, uint8_t value, vec v)
 }
 
 /* ---- codes ---- */
-
-INLINE vec vec_floor(vec a)
-{
-    return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
-}
-
-/* a ^ (a << bits), bits a constant */
-INLINE vec_u32 u32_spread(vec_u32 a, unsigned bits)
-{
-    return _mm512_xor_si512(a, _mm512_slli_epi32(a, bits));
-}
-
-/* (a >> 8) 2^-24: in [0, 1) */
-INLINE vec vec_unit(vec_u32 a)
-{
-    return _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_srli_epi32(a, 8)), _mm512_set1_ps(0x1p-24f));
-}
 
 /* LANES words of 16 bits as floats, and whole numbers in [0, 65535] as 16-bit words */
 INLINE vec vec_widen_u16(const uint16_t *p)
@@ -571,17 +370,6 @@ INLINE vec vec_pairs(vec a, vec b)
     __m512i low = _mm512_srli_epi32(_mm512_castps_si512(vec_bf16(a)), 16);
     return _mm512_castsi512_ps(_mm512_or_si512(low, _mm512_castps_si512(vec_bf16(b))));
 #endif
-}
-
-/* The number in the low or the high half of each lane. */
-INLINE vec vec_low_word(vec a)
-{
-    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_castps_si512(a), 16));
-}
-INLINE vec vec_high_word(vec a)
-{
-    return _mm512_castsi512_ps(
-        _mm512_and_si512(_mm512_castps_si512(a), _mm512_set1_epi32(-0x10000)));
 }
 
 /* ---- words: LANES of bf16 in memory ---- */

@@ -19,7 +19,7 @@
 
 /* ---- positions ---- */
 
-/* Positions are stored minus 2^31 (sparse_lanes_avx512.h). */
+/* Positions are stored minus 2^31 (sparse_lanes.h). */
 #define PLACE_BIAS INT32_MIN
 
 INLINE ints places_32(ints index, ints *base)

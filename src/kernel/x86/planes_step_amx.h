@@ -106,7 +106,7 @@ INLINE void next_random(step_random *r)
 
 typedef uint8_t weights_at[64];
 
-/* One instruction each, as the racy_ functions of lanes_avx512.h, at any address. */
+/* One instruction each, as the racy_ functions of lanes.h, at any address. */
 INLINE __m512i racy_load_weights(const int8_t *w)
 {
     __m512i v;

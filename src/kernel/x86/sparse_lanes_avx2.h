@@ -4,26 +4,7 @@
 #define DROVEK_X86_SPARSE_LANES_AVX2_H
 
 #include "kernel/x86/lanes_avx2.h"
-
-typedef __m256i ints;
-
-/* clang-format off */
-INLINE ints ints_set(int32_t a) { return _mm256_set1_epi32(a); }
-INLINE ints ints_add(ints a, ints b) { return _mm256_add_epi32(a, b); }
-INLINE ints ints_xor(ints a, ints b) { return _mm256_xor_si256(a, b); }
-INLINE ints ints_and(ints a, ints b) { return _mm256_and_si256(a, b); }
-INLINE ints ints_min(ints a, ints b) { return _mm256_min_epi32(a, b); }
-INLINE ints ints_max(ints a, ints b) { return _mm256_max_epi32(a, b); }
-INLINE ints ints_shift(ints a, __m128i bits) { return _mm256_srl_epi32(a, bits); }
-INLINE ints ints_shift_signed(ints a, __m128i bits) { return _mm256_sra_epi32(a, bits); }
-INLINE ints ints_high_half(ints a) { return _mm256_srai_epi32(a, 16); }
-INLINE ints ints_low_8(ints a) { return _mm256_srai_epi32(_mm256_slli_epi32(a, 24), 24); }
-INLINE ints ints_low_16(ints a) { return _mm256_srai_epi32(_mm256_slli_epi32(a, 16), 16); }
-INLINE ints ints_madd(ints a, ints b) { return _mm256_madd_epi16(a, b); }
-INLINE vec  ints_to_floats(ints a) { return _mm256_cvtepi32_ps(a); }
-INLINE ints floats_to_ints(vec a) { return _mm256_cvttps_epi32(a); }
-INLINE vec  vec_min(vec a, vec b) { return _mm256_min_ps(a, b); }
-/* clang-format on */
+#include "kernel/x86/sparse_lanes.h"
 
 INLINE ints ints_count_differing(ints n, ints a, ints b)
 {

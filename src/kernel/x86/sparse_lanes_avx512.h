@@ -1,43 +1,10 @@
-/* kernel/x86/sparse_lanes_avx512.h - LANES (16) pairs of a sparse example in registers: the
- * operations that x86/linear_sparse.h is written in.  sparse_lanes_avx2.h has the same for eight.
- *
- * `count` is the number of pairs that exist, up to LANES, as in lanes_avx512.h: nothing beyond them
- * is touched; absent indices, values and elements of the model read as 0.
- *
- * Positions are kept as int32_t minus 2^31, and the base address of the model is raised by as many
- * elements: gathers take signed indices, and positions go up to 2^32 - 1.
- *
- * Shared memory: gathers and scatters are inline assembly with a memory clobber, so the compiler
- * can neither split, repeat, delay nor drop them (base/racy.h).  A gather reads 32 bits where an
- * element of 8 or 16 bits begins; the neighbours in them are dropped.
- */
+/* kernel/x86/sparse_lanes_avx512.h - sixteen pairs of a sparse example in registers: the operations
+ * whose instructions AVX2 has not (sparse_lanes_avx2.h has the same names). */
 #ifndef DROVEK_X86_SPARSE_LANES_AVX512_H
 #define DROVEK_X86_SPARSE_LANES_AVX512_H
 
 #include "kernel/x86/lanes_avx512.h"
-
-typedef __m512i ints;
-
-/* clang-format off */
-INLINE ints ints_set(int32_t a) { return _mm512_set1_epi32(a); }
-INLINE ints ints_add(ints a, ints b) { return _mm512_add_epi32(a, b); }
-INLINE ints ints_xor(ints a, ints b) { return _mm512_xor_si512(a, b); }
-INLINE ints ints_and(ints a, ints b) { return _mm512_and_si512(a, b); }
-INLINE ints ints_min(ints a, ints b) { return _mm512_min_epi32(a, b); }
-INLINE ints ints_max(ints a, ints b) { return _mm512_max_epi32(a, b); }
-/* by the same number of bits in all lanes: shifts in zeros, or the sign */
-INLINE ints ints_shift(ints a, __m128i bits) { return _mm512_srl_epi32(a, bits); }
-INLINE ints ints_shift_signed(ints a, __m128i bits) { return _mm512_sra_epi32(a, bits); }
-INLINE ints ints_high_half(ints a) { return _mm512_srai_epi32(a, 16); }
-/* the lowest 8 or 16 bits, with their sign */
-INLINE ints ints_low_8(ints a) { return _mm512_srai_epi32(_mm512_slli_epi32(a, 24), 24); }
-INLINE ints ints_low_16(ints a) { return _mm512_srai_epi32(_mm512_slli_epi32(a, 16), 16); }
-/* low half times low half + high half times high half, all signed */
-INLINE ints ints_madd(ints a, ints b) { return _mm512_madd_epi16(a, b); }
-INLINE vec  ints_to_floats(ints a) { return _mm512_cvtepi32_ps(a); }
-INLINE ints floats_to_ints(vec a) { return _mm512_cvttps_epi32(a); }
-INLINE vec  vec_min(vec a, vec b) { return _mm512_min_ps(a, b); } /* b if NaN */
-/* clang-format on */
+#include "kernel/x86/sparse_lanes.h"
 
 /* n + 1 where a and b differ, n where they do not */
 INLINE ints ints_count_differing(ints n, ints a, ints b)
