@@ -14,7 +14,7 @@
  *
  * The vectors may be shared with racing writers, so each chunk is copied in and out by kernels.
  */
-#include "optim/rules.h"
+#include "optim/optim.h"
 
 #include <math.h>
 

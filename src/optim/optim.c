@@ -88,8 +88,9 @@ static drove_status choose_schedules(const char *text, unsigned n_workers, drove
     return status;
 }
 
-static drove_status check_numbers(const drove_optim_options *opt)
+drove_status drove__optim_create(const drove_optim_options *opt, drove_optim **out)
 {
+    *out = NULL;
     if (!((float)opt->lr > 0.0f && opt->lr <= 1e9)) { /* in float, as steps are computed */
         return drove__fail(DROVE_E_ARG, "--lr: expected a number from 1e-45 to 1e9, found %g",
                            opt->lr);
@@ -105,13 +106,7 @@ static drove_status check_numbers(const drove_optim_options *opt)
     if (opt->n_params > SIZE_MAX / sizeof(float) / (1 + DROVE_RULE_MAX_STATE)) {
         return drove__fail_nomem("rule state", SIZE_MAX);
     }
-    return DROVE_OK;
-}
 
-drove_status drove__optim_create(const drove_optim_options *opt, drove_optim **out)
-{
-    *out = NULL;
-    DROVE_TRY(check_numbers(opt));
     drove_optim *o = drove__alloc(1, sizeof *o);
     if (o == NULL) return drove__fail_nomem("optimiser", sizeof *o);
     drove_status status = choose_rule(opt->rule, &o->rule);
@@ -236,14 +231,6 @@ const float *drove__optim_theta(const drove_optim *optim, drove_optim_worker *w,
     return w->lookahead;
 }
 
-/* Without spans, the whole vector as one. */
-static const drove_span *spans_or_all(const drove_span *span, size_t *n_spans, drove_span *all)
-{
-    if (span != NULL) return span;
-    *n_spans = 1;
-    return all;
-}
-
 /* Scales g down to the norm optim->clip if it is longer. */
 static void clip(const drove_optim *optim, float *g, const drove_span *span, size_t n_spans)
 {
@@ -289,16 +276,6 @@ void drove__optim_step(const drove_optim *optim, const drove_optim_worker *w, fl
     }
 }
 
-/* Turns g into the finished step d, theta' = theta + d, with the worker's own state. */
-static void finish_step(const drove_optim *optim, drove_optim_worker *w, float *g,
-                        const drove_span *span, size_t n_spans, float eta)
-{
-    w->t++;
-    for (size_t i = 0; i < n_spans; i++)
-        drove__optim_step(optim, w, NULL, w->t, span[i].offset, span[i].length, NULL,
-                          g + span[i].offset, eta);
-}
-
 void drove__optim_prepare(const drove_optim *optim, drove_optim_worker *w, const float *view,
                           float *g, const drove_span *span, size_t n_spans, float eta,
                           drove_step *out)
@@ -306,12 +283,20 @@ void drove__optim_prepare(const drove_optim *optim, drove_optim_worker *w, const
     assert(span == NULL || optim->spans_ok);
     *out =
         (drove_step){.value = g, .span = span, .n_spans = span == NULL ? 0 : n_spans, .eta = eta};
-    drove_span all = {0, optim->n};
-    span = spans_or_all(span, &n_spans, &all);
+    const drove_span all = {0, optim->n};
+    if (span == NULL) {
+        span = &all;
+        n_spans = 1;
+    }
     if (optim->weight_decay > 0.0f)
         add_shared(optim->kernels, g, view, optim->n, optim->weight_decay);
     if (optim->clip > 0.0f) clip(optim, g, span, n_spans);
-    if (optim->state == DROVE_STATE_WORKER) finish_step(optim, w, g, span, n_spans, eta);
+    if (optim->state != DROVE_STATE_WORKER) return;
+    /* g becomes the finished step d, theta' = theta + d */
+    w->t++;
+    for (size_t i = 0; i < n_spans; i++)
+        drove__optim_step(optim, w, NULL, w->t, span[i].offset, span[i].length, NULL,
+                          g + span[i].offset, eta);
 }
 
 /* ---- publication ---- */
@@ -392,19 +377,13 @@ void drove__optim_apply_at_once(const drove_optim *optim, const drove_step *step
     copy_part(&a, at, end - at);
 }
 
-/* Floats that a step moves: all, if out is another vector, else those of its spans. */
-static size_t moved(const drove_optim *optim, const drove_step *step, size_t offset, size_t length,
-                    bool is_in_place)
+/* The part of a span that lies in [offset, end). */
+static drove_span cut(const drove_span *span, size_t offset, size_t end)
 {
-    size_t n = 0, end = offset + length;
-    for (size_t i = 0; step->span != NULL && i < step->n_spans; i++) {
-        size_t from = step->span[i].offset, to = from + step->span[i].length;
-        if (from < offset) from = offset;
-        if (to > end) to = end;
-        if (to > from) n += to - from;
-    }
-    if (step->span == NULL || !is_in_place) n = length;
-    return n * (optim->n_vector / optim->n);
+    size_t from = span->offset, to = from + span->length;
+    if (from < offset) from = offset;
+    if (to > end) to = end;
+    return (drove_span){from, to > from ? to - from : 0};
 }
 
 double drove__optim_take(const float *vector, size_t offset, size_t length, const drove_span *span,
@@ -414,24 +393,26 @@ double drove__optim_take(const float *vector, size_t offset, size_t length, cons
     size_t end = offset + length;
     if (span == NULL) return drove__take(vector + offset, length, writes);
     for (size_t i = 0; i < n_spans && span[i].offset < end; i++) {
-        size_t from = span[i].offset, to = from + span[i].length;
-        if (from < offset) from = offset;
-        if (to > end) to = end;
-        if (to > from) taken_ns += drove__take(vector + from, to - from, writes);
+        drove_span part = cut(&span[i], offset, end);
+        if (part.length > 0) taken_ns += drove__take(vector + part.offset, part.length, writes);
     }
     return taken_ns;
 }
 
+/* On a virtual clock. */
 static void spend(const drove_optim *optim, const drove_step *step, size_t offset, size_t length,
                   const float *in, const float *out)
 {
-    const drove_span *span = in == out ? step->span : NULL;
+    const drove_span *span = in == out ? step->span : NULL; /* another vector is written whole */
     double taken_ns = 0.0;
     for (size_t base = 0; base < optim->n_vector; base += optim->n) {
         if (in != out) taken_ns += drove__take(in + base + offset, length, false);
         taken_ns += drove__optim_take(out + base, offset, length, span, step->n_spans, true);
     }
-    drove__spend_update(moved(optim, step, offset, length, in == out), taken_ns);
+    size_t n = span == NULL ? length : 0;
+    for (size_t i = 0; span != NULL && i < step->n_spans; i++)
+        n += cut(&span[i], offset, offset + length).length;
+    drove__spend_update(n * (optim->n_vector / optim->n), taken_ns);
 }
 
 void drove__optim_apply(const drove_optim *optim, const drove_step *step, uint64_t staleness,

@@ -47,6 +47,7 @@ struct drove_rule {
     float                 mu, beta1, beta2, epsilon; /* cocob: alpha is mu */
 };
 extern const drove_rule_ops *const drove__rules[]; /* NULL-terminated */
+extern const drove_rule_ops        drove__rule_cocob;
 
 typedef enum drove_state_place { DROVE_STATE_SHARED, DROVE_STATE_WORKER } drove_state_place;
 

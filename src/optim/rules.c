@@ -14,7 +14,7 @@
  *
  * The kernels do the arithmetic.  No function here keeps state, so any thread may call all of them.
  */
-#include "optim/rules.h"
+#include "optim/optim.h"
 
 #include <float.h>
 #include <math.h>
