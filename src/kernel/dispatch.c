@@ -5,6 +5,7 @@
 #include "base/cpu.h"
 #include "base/denormals.h"
 #include "base/mem.h"
+#include "base/spec.h"
 
 #include <string.h>
 
@@ -19,28 +20,6 @@ static const struct tier {
 #define TABLE(name)              &name,
 #include "kernel/tiers.def"
 };
-
-/* Index of the tier called `name`; DROVE_COUNT(tiers) if there is none. */
-static size_t tier_index(const char *name)
-{
-    size_t i = 0;
-    while (i < DROVE_COUNT(tiers) && strcmp(tiers[i].isa, name) != 0) i++;
-    return i;
-}
-
-static drove_status fail_unknown(const char *name)
-{
-    char known[128] = "";
-    size_t used = 0;
-    for (size_t i = 0; i < DROVE_COUNT(tiers); i++) {
-        size_t size = strlen(tiers[i].isa);
-        if (used + size + 2 > sizeof known) break;
-        if (i > 0) known[used++] = ' ';
-        memcpy(known + used, tiers[i].isa, size + 1);
-        used += size;
-    }
-    return drove__fail(DROVE_E_ARG, "isa: '%s' is not one of: %s", name, known);
-}
 
 /* Overwrites *out with the kernels of linear models that a tier has.  Each member is an array of
  * pointers to functions of one type.  The members have the same element size and no gaps, so the
@@ -98,8 +77,9 @@ drove_status drovek_select(drovek_table *out, uint32_t have, const char *cap)
 {
     size_t highest = DROVE_COUNT(tiers) - 1;
     if (cap != NULL) {
-        highest = tier_index(cap);
-        if (highest == DROVE_COUNT(tiers)) return fail_unknown(cap);
+        const char *const *names = drovek_tiers();
+        for (highest = 0; names[highest] != NULL && strcmp(names[highest], cap) != 0;) highest++;
+        if (names[highest] == NULL) return drove__fail_unknown("isa", cap, names, highest);
         if ((tiers[highest].needs & have) != tiers[highest].needs) {
             return drove__fail(DROVE_E_UNSUPPORTED, "isa: this processor cannot run '%s'", cap);
         }

@@ -106,7 +106,7 @@ typedef struct drovek_table {
 /* Fills *out with the best version of each kernel that the features `have` allow, up to the tier
  * called `cap` (NULL: no limit).  cap "ref" also bypasses every library; a lower cap limits the
  * library too (the library accepts this once per process, before its first product).
- * Errors: DROVE_E_ARG (cap is not a tier's name: the text lists them), DROVE_E_UNSUPPORTED (the
+ * Errors: DROVE_E_ARG (cap is not a tier's name), DROVE_E_UNSUPPORTED (the
  * processor cannot run that tier). */
 drove_status drovek_select(drovek_table *out, uint32_t have, const char *cap);
 

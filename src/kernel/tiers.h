@@ -36,7 +36,9 @@
 #include "kernel/slots.def"
 #define PRODUCT(name, result, arguments) drovek_##name##_f32_fn drovek_##name##_bf16_ref;
 #include "kernel/slots.def"
-extern const drovek_planes_ops drovek_planes_ref; /* the definition: no table has it */
+/* Definitions that no table has: of integers kept as bytes, and of packed factors of bf16 */
+extern const drovek_planes_ops drovek_planes_ref;
+extern const drovek_strips_ops drovek_strips_ref, drovek_strips_bf16_ref;
 
 #if DROVEK_ONEDNN
 drovek_gemm_f32_fn drovek_gemm_f32_onednn;

@@ -3,8 +3,6 @@
 #include "conv_support.h"
 #include "support/test.h"
 
-#include "kernel/ref/strips.h"
-
 #include "base/mem.h"
 
 /* Calls by which images of a shape are computed; SIZE_MAX: whichever. */

@@ -128,8 +128,7 @@ TEST(test_refusals)
 {
     drovek_table t = {.isa = "untouched"};
     assert_int_equal(drovek_select(&t, everything, "avx3"), DROVE_E_ARG);
-    assert_non_null(strstr(drove_error_text(), "avx3"));
-    assert_non_null(strstr(drove_error_text(), "ref"));
+    assert_non_null(strstr(drove_error_text(), "unknown isa \"avx3\""));
     assert_string_equal(t.isa, "untouched");
 #if DROVEK_X86
     assert_int_equal(drovek_select(&t, DROVE_CPU_AVX2, "avx512"), DROVE_E_UNSUPPORTED);

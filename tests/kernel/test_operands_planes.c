@@ -5,8 +5,6 @@
 #include "operands.h"
 #include "support/test.h"
 
-#include "kernel/ref/strips.h"
-
 #include "base/mem.h"
 
 #include <string.h>

@@ -5,7 +5,6 @@
 #include "support/test.h"
 
 #include "kernel/bf16.h"
-#include "kernel/ref/strips.h"
 
 #include "base/mem.h"
 #include "base/rng.h"

@@ -1,9 +1,9 @@
 /* kernel/arm/linear.h - the dense kernels of kernel/linear.h, sixteen numbers at a time.
  *
  * Every function here is for formats d (data) and m (model), which are constants of its caller, a
- * slot of linear_each_dense.h.  A vector is processed in blocks of random bits, 64 bytes each; the rest
- * in groups of sixteen, of which the last is short.  Integers of D8M8 are summed in 16 bits, all
- * others in 32; the bounds of the factors allow it.
+ * slot of linear_each_dense.h.  A vector is processed in blocks of random bits, 64 bytes each; the
+ * rest in groups of sixteen, of which the last is short.  Integers of D8M8 are summed in 16 bits,
+ * all others in 32; the bounds of the factors allow it.
  */
 #ifndef DROVEK_ARM_LINEAR_H
 #define DROVEK_ARM_LINEAR_H

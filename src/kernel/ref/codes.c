@@ -29,18 +29,6 @@ static float uniform(generator *g, size_t i)
     return (float)(*s >> 8) * 0x1p-24f;
 }
 
-static uint32_t largest_bits(const float *v, size_t n)
-{
-    uint32_t largest = 0;
-    for (size_t i = 0; i < n; i++) {
-        uint32_t bits;
-        memcpy(&bits, v + i, sizeof bits);
-        bits &= 0x7fffffffu;
-        if (bits > largest) largest = bits;
-    }
-    return largest;
-}
-
 /* The whole number that v / scale is rounded to. */
 static float rounded(float v, float inverse, float levels, float u)
 {
@@ -54,7 +42,7 @@ static size_t encode_fixed(uint8_t *code, float *v, size_t n, unsigned bits, uin
                            size_t block)
 {
     float levels = bits == 16 ? 32767.0f : 127.0f, scale, inverse;
-    drovek_code_scale(largest_bits(v, n), levels, &scale, &inverse);
+    drovek_code_scale(drovek_largest_f32_ref(v, n), levels, &scale, &inverse);
     generator g;
     seed_lanes(&g, key, block);
     memcpy(code, &scale, sizeof scale);

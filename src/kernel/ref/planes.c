@@ -2,35 +2,12 @@
  * as kernel/planes.h states it. */
 #include "base/racy.h"
 #include "kernel/ref/bits.h"
-#include "kernel/ref/strips.h"
 #include "kernel/tiers.h"
 
 #include <math.h>
 #include <string.h>
 
 /* ---- products ---- */
-
-/* One S(b): terms [first, first + n) along k. */
-static float sum_of_terms(bool trans_a, bool trans_b, const drovek_planes *a, size_t lda,
-                          const drovek_planes *b, size_t ldb, size_t i, size_t j, size_t first,
-                          size_t n)
-{
-    int64_t sum = 0;
-    for (size_t p = first; p < first + n; p++)
-        sum += (int64_t)drovek_planes_at(a, trans_a ? p * lda + i : i * lda + p) *
-               drovek_planes_at(b, trans_b ? j * ldb + p : p * ldb + j);
-    return (float)sum * a->unit * (trans_b ? b->unit : drovek_planes_unit(b, j));
-}
-
-static void end_product(drovek_planes_end *end, size_t m, size_t n, float *c, size_t ldc)
-{
-    const drovek_act act = end->relu ? DROVEK_RELU : DROVEK_LINEAR;
-    for (size_t i = 0; i < m; i++, c += ldc) {
-        if (end->bias != NULL) drovek_ref.bias_act_f32(c, end->bias, 1, n, act);
-        const uint32_t largest = drovek_ref.largest_f32(c, n);
-        if (largest > end->largest) end->largest = largest;
-    }
-}
 
 static void gemm(bool trans_a, bool trans_b, size_t m, size_t n, size_t k, const drovek_planes *a,
                  size_t lda, const drovek_planes *b, size_t ldb, bool adds, float *c, size_t ldc,
@@ -39,16 +16,26 @@ static void gemm(bool trans_a, bool trans_b, size_t m, size_t n, size_t k, const
     for (size_t i = 0; i < m; i++) {
         for (size_t j = 0; j < n; j++) {
             float *to = c + i * ldc + j;
-            size_t p = 0;
-            do {
-                const size_t n_k = k - p < DROVEK_PLANES_K ? k - p : DROVEK_PLANES_K;
-                const float s = sum_of_terms(trans_a, trans_b, a, lda, b, ldb, i, j, p, n_k);
-                *to = adds || p > 0 ? *to + s : s;
-                p += n_k;
-            } while (p < k);
+            size_t first = 0;
+            do { /* S(b): terms [first, last) */
+                const size_t last = k - first < DROVEK_PLANES_K ? k : first + DROVEK_PLANES_K;
+                int64_t sum = 0;
+                for (size_t p = first; p < last; p++)
+                    sum += (int64_t)drovek_planes_at(a, trans_a ? p * lda + i : i * lda + p) *
+                           drovek_planes_at(b, trans_b ? j * ldb + p : p * ldb + j);
+                const float unit = trans_b ? b->unit : drovek_planes_unit(b, j);
+                const float s = (float)sum * a->unit * unit;
+                *to = adds || first > 0 ? *to + s : s;
+                first = last;
+            } while (first < k);
         }
+        if (end == NULL) continue;
+        const drovek_act act = end->relu ? DROVEK_RELU : DROVEK_LINEAR;
+        float *row = c + i * ldc;
+        if (end->bias != NULL) drovek_bias_act_f32_ref(row, end->bias, 1, n, act);
+        const uint32_t largest = drovek_largest_f32_ref(row, n);
+        if (largest > end->largest) end->largest = largest;
     }
-    if (end != NULL) end_product(end, m, n, c, ldc);
 }
 
 /* ---- rounding ---- */

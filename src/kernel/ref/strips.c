@@ -1,7 +1,6 @@
 /* kernel/ref/strips.c - products with packed factors in plain C: the definition, as
  * kernel/strips.h states it. */
 #include "kernel/bf16.h"
-#include "kernel/ref/strips.h"
 #include "kernel/tiers.h"
 
 enum { WORD = 4, BYTES_K = 64, BF16_K = 32, ROW_BYTES = 64 };
@@ -97,8 +96,8 @@ static double sum_of_bf16(const drovek_planes *a, size_t at, const drovek_planes
 static void end_number(drovek_planes_end *end, float *c, size_t column)
 {
     const drovek_act act = end->relu ? DROVEK_RELU : DROVEK_LINEAR;
-    if (end->bias != NULL) drovek_ref.bias_act_f32(c, end->bias + column, 1, 1, act);
-    const uint32_t largest = drovek_ref.largest_f32(c, 1);
+    if (end->bias != NULL) drovek_bias_act_f32_ref(c, end->bias + column, 1, 1, act);
+    const uint32_t largest = drovek_largest_f32_ref(c, 1);
     if (largest > end->largest) end->largest = largest;
 }
 
