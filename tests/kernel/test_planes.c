@@ -247,7 +247,8 @@ static void check_round(const drovek_planes_ops *ops, drovek_bits_kind kind, siz
     for (size_t i = 0; i < sizeof block; i++) block[i] = (uint8_t)(i * 151 + 17);
     memset(w, 0, sizeof w);
     ops->round(&p, to, x, n, &mine);
-    (void)drovek_linear_dense_ref.linear.axpy[DROVE_F32][DROVE_I16](w, &from, &factor, 1, n, &theirs);
+    (void)drovek_linear_dense_ref.linear.axpy[DROVE_F32][DROVE_I16](w, &from, &factor, 1, n,
+                                                                    &theirs);
     for (size_t i = 0; i < n; i++) {
         const int32_t most = is_wide ? 32767 : 127;
         const int32_t q = w[i] > most ? most : w[i] < -most - 1 ? -most - 1 : w[i];
