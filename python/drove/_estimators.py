@@ -313,6 +313,32 @@ class _Drove(BaseEstimator):
         source.spec += keys
         return source
 
+    @_or_as_before
+    def fit(self, X, y=None, sample_weight=None, *, eval_set=None, callbacks=None):
+        """Trains on all rows.  X alone: an iterator of batches (X, y) or (X, y, sample_weight).  Returns self.
+
+        eval_set: (X, y) of other rows, on which each evaluation measures, too: test_loss and test_accuracy of history_.
+        They choose nothing; until="validation=10%,patience=5" ends by training rows that are held out.
+        callbacks: functions of a drove.Progress, called after each evaluation.  One that returns False ends the run; an
+        exception does, too, and is raised again.
+        """
+        goes_on = self.warm_start and self._is_fitted
+        callbacks = [callbacks] if callable(callbacks) else callbacks
+        if _is_alone(X, y, sample_weight):
+            return self._fit_batches(X, goes_on, eval_set, callbacks)
+        X, y, sample_weight = self._take(X, y, sample_weight, goes_on)
+        X, y = self._checked(X, y, not goes_on)
+        if not goes_on:
+            self._learn(y)
+        return self._run(X, y, self._weights(X, y, sample_weight), self._values(X.shape[0], hasattr(X, "nnz")), goes_on,
+                         eval_set, callbacks)
+
+    def _check_part(self, X, y, reset):
+        return self._checked(X, y, reset, fills=True)
+
+    def _weights(self, X, y, sample_weight):
+        return self._weight(sample_weight, X)
+
     def _run(self, X, y, weight, values, goes_on, eval_set=None, callbacks=None):
         """Rows of weight 0 are none: they have no part in types, means or the rows that are held out."""
         if weight is not None and not weight.all():
@@ -649,26 +675,6 @@ class DroveClassifier(_Scored, ClassifierMixin, _Drove):
         tags.classifier_tags.multi_label = True
         return tags
 
-    @_or_as_before
-    def fit(self, X, y=None, sample_weight=None, *, eval_set=None, callbacks=None):
-        """Trains on all rows.  X alone: an iterator of batches (X, y) or (X, y, sample_weight).  Returns self.
-
-        eval_set: (X, y) of other rows, on which each evaluation measures, too: test_loss and test_accuracy of history_.
-        They choose nothing; until="validation=10%,patience=5" ends by training rows that are held out.
-        callbacks: functions of a drove.Progress, called after each evaluation.  One that returns False ends the run; an
-        exception does, too, and is raised again.
-        """
-        goes_on = self.warm_start and self._is_fitted
-        callbacks = [callbacks] if callable(callbacks) else callbacks
-        if _is_alone(X, y, sample_weight):
-            return self._fit_batches(X, goes_on, eval_set, callbacks)
-        X, y, sample_weight = self._take(X, y, sample_weight, goes_on)
-        X, y = self._check_classes(X, y, not goes_on)
-        if not goes_on:
-            self._learn_classes(y)
-        return self._run(X, y, self._weights(X, y, sample_weight), self._values(X.shape[0], hasattr(X, "nnz")), goes_on,
-                         eval_set, callbacks)
-
     def partial_fit(self, X, y=None, classes=None, sample_weight=None):
         """One pass over these rows, from the parameters as they are.  Returns self.
 
@@ -691,11 +697,11 @@ class DroveClassifier(_Scored, ClassifierMixin, _Drove):
         X, y, sample_weight = self._take(X, y, sample_weight, not is_first)
         X, y = self._check_part(X, y, is_first)
         if is_first and y.ndim == 2:
-            self._learn_classes(y)
+            self._learn(y)
         elif is_first and classes is None:
             raise ValueError("classes must be passed on the first call to partial_fit.")
         elif is_first:
-            self._learn_classes(np.asarray(classes))
+            self._learn(np.asarray(classes))
         elif classes is not None and y.ndim == 1 and not np.array_equal(np.unique(classes), self.classes_):
             raise ValueError(f"`classes={classes!r}` is not the same as on last call to partial_fit, "
                              f"was: {self.classes_!r}")
@@ -703,13 +709,7 @@ class DroveClassifier(_Scored, ClassifierMixin, _Drove):
             raise ValueError("partial_fit: expected rows of every class in the first call with a table")
         return self._part(X, y, self._weights(X, y, sample_weight), is_first)
 
-    def _check_classes(self, X, y, reset):
-        return self._check_classes_of(X, y, reset, False)
-
-    def _check_part(self, X, y, reset):
-        return self._check_classes_of(X, y, reset, True)
-
-    def _check_classes_of(self, X, y, reset, fills):
+    def _checked(self, X, y, reset, fills=False):
         X, y = self._check(X, y.toarray() if hasattr(y, "toarray") else y, reset, fills)
         if y.dtype == object and y.ndim == 1:
             texts = [isinstance(label, str) for label in y]
@@ -732,9 +732,9 @@ class DroveClassifier(_Scored, ClassifierMixin, _Drove):
         if isinstance(seen, _targets.Indicators):
             self._targets, self.classes_ = seen.targets, np.arange(seen.targets.n_labels)
         else:
-            self._learn_classes(seen.all)
+            self._learn(seen.all)
 
-    def _learn_classes(self, y):
+    def _learn(self, y):
         if y.ndim == 2:
             if not type_of_target(y).startswith("multilabel"):
                 raise ValueError("y: expected classes, or an indicator matrix of labels")
@@ -816,24 +816,6 @@ class DroveRegressor(_Scored, RegressorMixin, _Drove):
         tags.target_tags.multi_output = True
         return tags
 
-    @_or_as_before
-    def fit(self, X, y=None, sample_weight=None, *, eval_set=None, callbacks=None):
-        """Trains on all rows.  X alone: an iterator of batches (X, y) or (X, y, sample_weight).  Returns self.
-
-        eval_set: (X, y) of other rows, on which each evaluation measures, too: test_loss and test_accuracy of history_.
-        They choose nothing; until="validation=10%,patience=5" ends by training rows that are held out.
-        callbacks: functions of a drove.Progress, called after each evaluation.  One that returns False ends the run; an
-        exception does, too, and is raised again.
-        """
-        goes_on = self.warm_start and self._is_fitted
-        callbacks = [callbacks] if callable(callbacks) else callbacks
-        if _is_alone(X, y, sample_weight):
-            return self._fit_batches(X, goes_on, eval_set, callbacks)
-        X, y, sample_weight = self._take(X, y, sample_weight, goes_on)
-        X, y = self._check_values(X, y, not goes_on)
-        return self._run(X, y, self._weight(sample_weight, X), self._values(X.shape[0], hasattr(X, "nnz")), goes_on,
-                         eval_set, callbacks)
-
     def partial_fit(self, X, y=None, sample_weight=None):
         """One pass over these rows, from the parameters as they are.  Returns self.
 
@@ -853,20 +835,16 @@ class DroveRegressor(_Scored, RegressorMixin, _Drove):
         is_first = not self._is_fitted
         X, y, sample_weight = self._take(X, y, sample_weight, not is_first)
         X, y = self._check_part(X, y, is_first)
-        return self._part(X, y, self._weight(sample_weight, X), is_first)
+        if is_first:
+            self._learn(y)
+        return self._part(X, y, self._weights(X, y, sample_weight), is_first)
 
-    def _check_values(self, X, y, reset):
-        return self._check_values_of(X, y, reset, False)
-
-    def _check_part(self, X, y, reset):
-        return self._check_values_of(X, y, reset, True)
-
-    def _check_values_of(self, X, y, reset, fills):
+    def _checked(self, X, y, reset, fills=False):
         X, y = self._check(X, y, reset, fills)
-        y = y.astype(np.float64, copy=False)
-        if reset:
-            self._targets = _targets.Values(y.mean(axis=0), y.std(axis=0))
-        return X, y
+        return X, y.astype(np.float64, copy=False)
+
+    def _learn(self, y):
+        self._targets = _targets.Values(y.mean(axis=0), y.std(axis=0))
 
     def _seen(self, y):
         return _targets.Moments(y)
