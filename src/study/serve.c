@@ -201,14 +201,6 @@ static drove_status open_socket(const address *at, const char *text, uint16_t po
                              (unsigned)port);
 }
 
-static unsigned port_of(int fd, unsigned fallback)
-{
-    address at;
-    socklen_t n = sizeof at;
-    if (getsockname(fd, &at.any, &n) != 0) return fallback;
-    return ntohs(at.any.sa_family == AF_INET ? at.v4.sin_port : at.v6.sin6_port);
-}
-
 static drove_status run(server *s, int fd, const char *host)
 {
     char line[256];
@@ -221,8 +213,12 @@ static drove_status run(server *s, int fd, const char *host)
         return drove__fail(DROVE_E_SYSTEM, "--http: the server cannot be started");
     }
     const bool is_v6 = strchr(host, ':') != NULL;
+    address at;
+    socklen_t n = sizeof at;
+    unsigned port = s->opt->port; /* 0: any, which the socket tells */
+    if (getsockname(fd, &at.any, &n) == 0) port = ntohs(is_v6 ? at.v6.sin6_port : at.v4.sin_port);
     snprintf(line, sizeof line, "http://%s%s%s:%u/", is_v6 ? "[" : "", host, is_v6 ? "]" : "",
-             port_of(fd, s->opt->port));
+             port);
     if (s->opt->message != NULL) s->opt->message(s->opt->context, line);
     while (s->opt->is_stopped == NULL || !s->opt->is_stopped(s->opt->context))
         (void)MHD_run_wait(daemon, MOMENT_MS);

@@ -101,23 +101,21 @@ static void find_best(sweep *w)
     snprintf(w->best, sizeof w->best, "%.4g s: %s", w->row[best.best].median_s, text);
 }
 
-/* Seconds, by the mean time of the runs so far; NaN: none has ended. */
-static double time_left(const sweep *w, uint64_t now_ns)
-{
-    const size_t n_new = w->n_done - w->n_before;
-    if (n_new == 0) return NAN;
-    const double mean_s = (double)(w->ended_ns - w->begin_ns) * 1e-9 / (double)n_new;
-    const double since_s = fmin((double)(now_ns - w->ended_ns) * 1e-9, mean_s);
-    return fmax(mean_s * (double)(drove__sweep_count(&w->s.runs) - w->n_done) - since_s, 0.0);
-}
-
 static void show(sweep *w)
 {
-    w->shown_ns = drove__now_ns();
+    const uint64_t now_ns = w->shown_ns = drove__now_ns();
+    const size_t n_new = w->n_done - w->n_before;
+    const size_t n_left = drove__sweep_count(&w->s.runs) - w->n_done;
+    double left_s = NAN; /* by the mean time of the runs so far, if one has ended */
+    if (n_new > 0) {
+        const double mean_s = (double)(w->ended_ns - w->begin_ns) * 1e-9 / (double)n_new;
+        const double since_s = fmin((double)(now_ns - w->ended_ns) * 1e-9, mean_s);
+        left_s = fmax(mean_s * (double)n_left - since_s, 0.0);
+    }
     const drove_sweep_progress p = {.n_done = w->n_done,
                                     .n_runs = drove__sweep_count(&w->s.runs),
                                     .n_crashed = w->n_crashed,
-                                    .eta_s = time_left(w, w->shown_ns),
+                                    .eta_s = left_s,
                                     .best = w->best};
     if (w->opt->progress != NULL) w->opt->progress(w->opt->context, &p);
 }

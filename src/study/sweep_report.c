@@ -197,25 +197,6 @@ static drove_status number_groups(const drove_sweep_state *s, const grouping *g,
     return DROVE_OK;
 }
 
-static json_t *describe_best(const drove_sweep_state *s, const json_t *key,
-                             const drove_sweep_row *row, size_t group)
-{
-    drove_sweep_fastest best;
-    json_t *all = json_object();
-    drove__sweep_find_best(row, s->runs.n_settings, group, &best);
-    drove__json_set(&all, "group", json_deep_copy(key));
-    drove__json_set(&all, "n_settings", json_integer((json_int_t)best.n_settings));
-    drove__json_set(&all, "n_allowed", json_integer((json_int_t)best.n_allowed));
-    drove__json_set(&all, "n_crashed", json_integer((json_int_t)best.n_crashed));
-    if (best.best == SIZE_MAX) return all;
-    set_setting(&all, s, best.best);
-    drove__json_set(&all, "median", real(row[best.best].median_s));
-    drove__json_set(&all, "n_runs", json_integer((json_int_t)row[best.best].n_runs));
-    drove__json_set(&all, "n_near", json_integer((json_int_t)best.n_near));
-    drove__json_set(&all, "slowest_near", real(best.slowest_s));
-    return all;
-}
-
 /* *out: array of the groups. */
 static drove_status find_all_best(const drove_sweep_state *s, const grouping *g, const char *figure,
                                   json_t **out)
@@ -227,8 +208,23 @@ static drove_status find_all_best(const drove_sweep_state *s, const grouping *g,
     for (size_t i = 0; status == DROVE_OK && i < n; i++)
         status = drove__sweep_row(s, i, figure, &row[i]);
     if (status == DROVE_OK) status = number_groups(s, g, row, &keys);
-    for (size_t k = 0; status == DROVE_OK && k < json_array_size(keys); k++)
-        drove__json_add(&all, describe_best(s, json_array_get(keys, k), row, k));
+    for (size_t k = 0; status == DROVE_OK && k < json_array_size(keys); k++) {
+        drove_sweep_fastest best;
+        json_t *group = json_object();
+        drove__sweep_find_best(row, n, k, &best);
+        drove__json_set(&group, "group", json_deep_copy(json_array_get(keys, k)));
+        drove__json_set(&group, "n_settings", json_integer((json_int_t)best.n_settings));
+        drove__json_set(&group, "n_allowed", json_integer((json_int_t)best.n_allowed));
+        drove__json_set(&group, "n_crashed", json_integer((json_int_t)best.n_crashed));
+        if (best.best != SIZE_MAX) {
+            set_setting(&group, s, best.best);
+            drove__json_set(&group, "median", real(row[best.best].median_s));
+            drove__json_set(&group, "n_runs", json_integer((json_int_t)row[best.best].n_runs));
+            drove__json_set(&group, "n_near", json_integer((json_int_t)best.n_near));
+            drove__json_set(&group, "slowest_near", real(best.slowest_s));
+        }
+        drove__json_add(&all, group);
+    }
     json_decref(keys);
     drove__free(row);
     *out = all;

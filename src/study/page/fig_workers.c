@@ -19,26 +19,17 @@ static const json_t *workers_of(const drove_page_settings *s)
     return json_object_get(json_object_get(json_array_get(s->runs, 0), "summary"), "workers");
 }
 
-static double sum_of(const json_t *workers, const char *key)
-{
-    size_t i;
-    const json_t *worker;
-    double sum = 0.0;
-    json_array_foreach(workers, i, worker)
-    {
-        const double value = drove__html_get(worker, key);
-        if (isfinite(value)) sum += value;
-    }
-    return sum;
-}
-
 drove_status drove__figure_workers(const drove_figure *f, const drove_page_settings *s,
                                    drove_plot *plot)
 {
     const json_t *workers = workers_of(s);
     const size_t n_all = json_array_size(workers), n = n_all < MOST_BARS ? n_all : MOST_BARS;
     const bool is_count = f->y[0] == 'u'; /* updates */
-    const double sum = is_count ? sum_of(workers, f->y) : 1.0;
+    double sum = is_count ? 0.0 : 1.0;
+    for (size_t i = 0; is_count && i < n_all; i++) {
+        const double value = drove__html_get(json_array_get(workers, i), f->y);
+        if (isfinite(value)) sum += value;
+    }
     char name[128];
     if (n < 2 || !(sum > 0.0)) return DROVE_OK;
     drove__figure_begin(f, plot, DROVE_PLOT_BARS);

@@ -1,11 +1,10 @@
-/* study/page/figure.c - see figure.h. */
-#include "study/page/figure.h"
+/* study/page/figure.c - one figure of a page: picture, legend, and its numbers as a table. */
+#include "study/page/plot.h"
 
 #include "base/mem.h"
 #include "study/page/gnuplot.h"
 #include "study/page/html.h"
 #include "study/page/script.h"
-#include "study/page/svg.h"
 
 #include <math.h>
 #include <stdbool.h>

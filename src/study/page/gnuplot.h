@@ -22,4 +22,13 @@ drove_status drove__gnuplot_svg(const char *program, const drove_plot *plot, siz
 drove_status drove__gnuplot_png(const char *program, const drove_plot *plot, size_t n,
                                 const char *path);
 
+/* ---- svg.c: such pictures as parts of a page ----
+ *
+ * Colours follow the page's style, elements belong to series, and names of markers are shared. */
+
+/* The definitions of markers, which all pictures use, once for a page. */
+void drove__svg_markers(const char *svg, FILE *stream);
+/* One picture, without the svg element round it. */
+void drove__svg_picture(const char *svg, const drove_plot *plot, FILE *stream);
+
 #endif

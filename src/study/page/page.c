@@ -2,12 +2,10 @@
 #include "study/page/page.h"
 
 #include "base/mem.h"
-#include "study/page/figure.h"
 #include "study/page/figures.h"
 #include "study/page/gnuplot.h"
 #include "study/page/html.h"
 #include "study/page/settings.h"
-#include "study/page/svg.h"
 #include "study/page/tables.h"
 
 #include <drove/version.h>
@@ -53,22 +51,6 @@ static void fini(page *p)
     }
     drove__settings_fini(&p->settings);
     drove__free(p);
-}
-
-/* A page without pictures has its tables. */
-static drove_status draw(page *p)
-{
-    char program[PATH_MAX];
-    if (!drove__gnuplot_find(program, sizeof program)) {
-        snprintf(p->why, sizeof p->why,
-                 "no pictures: gnuplot is not in PATH (Debian: gnuplot-nox); the tables have all "
-                 "numbers");
-        return DROVE_OK;
-    }
-    const drove_status status = drove__gnuplot_svg(program, p->plot, p->n, p->svg);
-    if (status == DROVE_OK || status == DROVE_E_NOMEM) return status;
-    snprintf(p->why, sizeof p->why, "no pictures: %.400s", drove_error_text());
-    return DROVE_OK;
 }
 
 /* ---- the page ---- */
@@ -183,7 +165,21 @@ drove_status drove__page_text(const json_t *runs, bool is_live,
     page *p;
     *out = NULL;
     DROVE_TRY(make(runs, is_live, &p));
-    drove_status status = draw(p);
+
+    /* A page without pictures has its tables. */
+    char program[PATH_MAX];
+    drove_status status = DROVE_OK;
+    if (!drove__gnuplot_find(program, sizeof program)) {
+        snprintf(p->why, sizeof p->why,
+                 "no pictures: gnuplot is not in PATH (Debian: gnuplot-nox); the tables have all "
+                 "numbers");
+    } else {
+        status = drove__gnuplot_svg(program, p->plot, p->n, p->svg);
+        if (status != DROVE_OK && status != DROVE_E_NOMEM) {
+            snprintf(p->why, sizeof p->why, "no pictures: %.400s", drove_error_text());
+            status = DROVE_OK;
+        }
+    }
     if (status == DROVE_OK && p->why[0] != '\0' && message != NULL) message(context, p->why);
     FILE *stream = status == DROVE_OK ? open_memstream(out, n_bytes) : NULL;
     bool is_whole = stream != NULL;

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 typedef enum drove_plot_kind {
     DROVE_PLOT_LINES,   /* y over x, with a band from low to high where there is one */
@@ -63,6 +64,10 @@ void drove__plot_add_category(drove_plot *plot, const char *name);
 void drove__plot_choose_axes(drove_plot *plot, bool may_x, bool may_y, double ratio);
 /* Largest and least finite values of one axis; NaN: there are none. */
 void drove__plot_range(const drove_plot *plot, bool of_x, double *least, double *most);
+
+/* figure.c: writes picture, legend and table.  svg: as gnuplot wrote it; NULL: there is none, and
+ * the table stands open. */
+void drove__figure_print(const drove_plot *plot, const char *svg, FILE *stream);
 
 /* Quantile p of x[n], sorted, n >= 1: linear between the neighbours of p (n - 1).  May be
  * infinite. */

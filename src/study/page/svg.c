@@ -1,5 +1,5 @@
-/* study/page/svg.c - see svg.h. */
-#include "study/page/svg.h"
+/* study/page/svg.c - see gnuplot.h. */
+#include "study/page/gnuplot.h"
 
 #include "study/page/script.h"
 

@@ -144,24 +144,18 @@ static void print(const drove_page_settings *s, const heat *h, FILE *stream)
     fputs("</tbody></table></div></figure>\n", stream);
 }
 
-/* True if an earlier setting has the same other options. */
-static bool is_repeated(const drove_page_settings *s, size_t setting, const char *other)
-{
-    double lr, batch;
-    char text[TEXT_SIZE];
-    for (size_t k = 0; k < setting; k++)
-        if (describe(s, k, &lr, &batch, text) && strcmp(text, other) == 0) return true;
-    return false;
-}
-
 void drove__page_heat(const drove_page_settings *s, FILE *stream)
 {
     double lr, batch;
-    char other[TEXT_SIZE];
+    char other[TEXT_SIZE], earlier[TEXT_SIZE];
     size_t n_maps = 0;
     heat *h = drove__alloc(1, sizeof *h);
     for (size_t i = 0; h != NULL && i < s->n; i++) {
-        if (!describe(s, i, &lr, &batch, other) || is_repeated(s, i, other)) continue;
+        if (!describe(s, i, &lr, &batch, other)) continue;
+        bool has_map = false; /* an earlier setting has the same other options */
+        for (size_t k = 0; k < i && !has_map; k++)
+            has_map = describe(s, k, &lr, &batch, earlier) && strcmp(earlier, other) == 0;
+        if (has_map) continue;
         memset(h, 0, sizeof *h);
         strcpy(h->other, other);
         fill(s, h);

@@ -76,25 +76,21 @@ static bool is_default(const drove_option_info *info, const char *value)
     return *value_end == '\0' && *usual_end == '\0' && a == b;
 }
 
-/* Files that a run wrote are not written again. */
-static bool is_own_file(const char *name)
-{
-    static const char *const own[] = {"out",    "log",    "resume",       "timeline",
-                                      "record", "replay", "replay_steps", "save_every"};
-    for (size_t i = 0; i < DROVE_COUNT(own); i++)
-        if (strcmp(name, own[i]) == 0) return true;
-    return false;
-}
-
 void drove__page_command(const json_t *options, FILE *stream)
 {
+    /* files that a run wrote are not written again */
+    static const char *const own[] = {"out",    "log",    "resume",       "timeline",
+                                      "record", "replay", "replay_steps", "save_every"};
     size_t n;
     const drove_option_info *info = drove_options_table(&n);
     fputs("<code>drove train", stream);
     for (size_t i = 0; i < n; i++) {
         char text[DROVE_CELL_SIZE], flag[DROVE_FLAG_SIZE];
         const json_t *option = json_object_get(options, info[i].name);
-        if (option == NULL || is_own_file(info[i].name)) continue;
+        bool is_left_out = option == NULL;
+        for (size_t k = 0; k < DROVE_COUNT(own); k++)
+            is_left_out = is_left_out || strcmp(info[i].name, own[k]) == 0;
+        if (is_left_out) continue;
         const char *value = drove__cell_text(option, text);
         if (value[0] == '\0') value = info[i].empty_word != NULL ? info[i].empty_word : "";
         if (info[i].kind != DROVE_OPTION_TEXT && strcmp(value, "0") == 0 &&

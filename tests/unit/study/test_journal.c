@@ -2,6 +2,7 @@
 #include "study/journal.h"
 #include "support/test.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -32,7 +33,7 @@ TEST(a_folder_belongs_to_one_study)
 
 TEST(no_study_begins_among_other_files)
 {
-    assert_int_equal(mkdir("strange", 0777), 0);
+    assert_true(mkdir("strange", 0777) == 0 || errno == EEXIST);
     FILE *file = fopen("strange/file", "w");
     assert_non_null(file);
     fclose(file);

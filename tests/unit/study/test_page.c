@@ -4,7 +4,7 @@
 #include "study/page/html.h"
 #include "study/page/plot.h"
 #include "study/page/script.h"
-#include "study/page/svg.h"
+#include "study/page/gnuplot.h"
 #include "study/page/tables.h"
 #include "support/test.h"
 
