@@ -173,8 +173,9 @@ static void print_speed(const drove_facts *f, FILE *stream)
 static void print_files(const drove_facts *f, FILE *stream)
 {
     char folder[2 * DROVE_TEXT_SIZE];
-    if (f->opt->out[0] == '\0') return;
-    drove__print_word(f->opt->out, folder, sizeof folder);
+    const char *out = f->opt->out;
+    if (out[0] == '\0') return;
+    drove__print_word(out, folder, sizeof folder);
     if (f->outcome != DROVE_CRASHED)
         fprintf(stream,
                 "\n  use it      drove predict %s --data FILE\n"
